@@ -1,0 +1,61 @@
+// Errors: whose fault is it? A user's (bad model, shape, option, file) or ours (a broken invariant).
+#pragma once
+
+#include <fmt/format.h>
+
+#include <stdexcept>
+#include <string>
+#include <utility>
+
+namespace headrace {
+
+// Where an error happened, in the user's words. Empty fields are unknown.
+struct ErrorPlace {
+  std::string op;     // operator or node name, such as "nn.conv2d" or an ONNX node's name
+  std::string place;  // file:line:column of a text, or the path inside a model
+};
+
+// Base of every error that Headrace throws. `what()` is the message, followed by the place when it is known.
+class Error : public std::runtime_error {
+ public:
+  Error(std::string kind, std::string message, ErrorPlace where);
+  // "UserError", "InternalError", or the kind of an error that came in over a language border.
+  const std::string& kind() const { return kind_; }
+  const std::string& message() const { return message_; }
+  const ErrorPlace& where() const { return where_; }
+
+ private:
+  std::string kind_;
+  std::string message_;
+  ErrorPlace where_;
+};
+
+// The user's fault: the message says what is wrong, where, and what to do.
+class UserError : public Error {
+ public:
+  explicit UserError(std::string message, ErrorPlace where = {});
+};
+
+// Our fault: a broken invariant. Never thrown for bad input.
+class InternalError : public Error {
+ public:
+  explicit InternalError(std::string message, ErrorPlace where = {});
+};
+
+template <typename... Args>
+[[noreturn]] void throw_user_error(fmt::format_string<Args...> format, Args&&... args) {
+  throw UserError(fmt::format(format, std::forward<Args>(args)...));
+}
+
+namespace detail {
+[[noreturn]] void check_failed(const char* file, int line, const char* condition, const std::string& message);
+}  // namespace detail
+
+}  // namespace headrace
+
+// Throws InternalError when `condition` is false: HEADRACE_CHECK(n > 0, "n is {}", n).
+#define HEADRACE_CHECK(condition, ...)                                                            \
+  do {                                                                                            \
+    if (!(condition)) [[unlikely]]                                                                \
+      ::headrace::detail::check_failed(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
+  } while (false)
