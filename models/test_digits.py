@@ -30,7 +30,6 @@ def test_form():
     model = onnx.load(path)
     assert path.stat().st_size < 300_000
     assert model.opset_import[0].version == 13
-    assert {node.op_type for node in model.graph.node} == set(
-        ["Conv", "BatchNormalization", "Relu", "MaxPool", "Flatten", "Gemm", "Softmax"]
-    )
+    ops = {node.op_type for node in model.graph.node}
+    assert ops == {"Conv", "BatchNormalization", "Relu", "MaxPool", "Flatten", "Gemm", "Softmax"}
     assert [d.dim_param or d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim] == ["n", 1, 8, 8]
