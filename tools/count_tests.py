@@ -23,11 +23,11 @@ def read_case(case: ElementTree.Element) -> str:
 
 
 def explain(case: ElementTree.Element) -> str:
-    """The first line of why a case was skipped, or nothing."""
+    """The last line of what a case says about its skip, or nothing. A ctest says it on its output."""
     skipped = case.find("skipped")
     if skipped is None:
         return ""
-    lines = (skipped.text or skipped.get("message") or "").strip().splitlines()
+    lines = (case.findtext("system-out") or skipped.text or skipped.get("message") or "").strip().splitlines()
     return f": {lines[-1]}" if lines else ""
 
 
