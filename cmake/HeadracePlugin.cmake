@@ -30,5 +30,4 @@ function(headrace_plugin folder)
   target_link_options(headrace_llvm PRIVATE
     -Wl,--exclude-libs,ALL -Wl,--version-script=${PROJECT_SOURCE_DIR}/src/${folder}/exports.map)
   set_target_properties(headrace_llvm PROPERTIES LINK_DEPENDS ${PROJECT_SOURCE_DIR}/src/${folder}/exports.map)
-  add_dependencies(headrace_plugins headrace_llvm)
 endfunction()

@@ -153,7 +153,7 @@ void NativeCompiler::link(const LinkRequest& request, int output_fd) const {
       make_stub_library(*plugin_, request.target, "libm.so.6", kMathFunctions),
       make_stub_library(*plugin_, request.target, "libc.so.6", kCFunctions)};
   const std::vector<std::string> arguments = {
-      "-shared", "-soname", request.soname, "--hash-style=gnu", "--build-id=none", "--eh-frame-hdr",
+      "-shared", "-soname", request.soname, "--hash-style=gnu", "--build-id=none",
       "-z",      "now",     "-z",           "relro",            "-z",              "defs",
       "-z",      "noexecstack", "-O1"};
   std::string image = plugin_->link({.objects = objects,
