@@ -12,7 +12,7 @@ find_package(Threads REQUIRED)
 add_library(headrace_options INTERFACE)
 target_include_directories(headrace_options INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/third_party)
-target_compile_definitions(headrace_options INTERFACE FMT_HEADER_ONLY XXH_INLINE_ALL)
+target_compile_definitions(headrace_options INTERFACE FMT_HEADER_ONLY XXH_INLINE_ALL HEADRACE_VERSION="${PROJECT_VERSION}")
 target_compile_options(headrace_options INTERFACE
   -Wall -Wextra -Wconversion -Werror -fno-math-errno -ffp-contract=off
   # clang counts sign changes to -Wconversion, g++ does not: the same rules under both.
@@ -86,6 +86,7 @@ function(headrace_tests)
     add_executable(${name}_test ${sources})
     if(TARGET headrace)
       target_link_libraries(${name}_test PRIVATE headrace)
+      add_dependencies(${name}_test headrace_llvm)
     endif()
     target_link_libraries(${name}_test PRIVATE headrace_rt GTest::gtest_main GTest::gmock)
     target_compile_definitions(${name}_test PRIVATE HEADRACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
