@@ -8,6 +8,7 @@
 
 namespace headrace::kit {
 
+// Designated initializers name what differs from the published model.
 struct ZooOptions {
   int64_t resolution = 0;  // height and width of the picture; 0: the model's own
   int64_t batch = 1;       // 0: symbolic, named "N"
