@@ -60,14 +60,13 @@ onnx::TensorData load_detached(std::string_view bytes, const std::string& source
 void read_value(std::string_view bytes, const std::string& source, const onnx::ValueType& type,
                 std::vector<onnx::TensorData>& tensors);
 
-// SequenceProto: elements in field 2 (tensors) or 4 (sequences). OptionalProto: field 3 (tensor) or 5 (sequence).
+// SequenceProto and OptionalProto hold their tensors in field 3, their sequences in field 5, optionals in field 7.
 void read_container(std::string_view bytes, const std::string& source, const onnx::ValueType& type,
                     std::vector<onnx::TensorData>& tensors) {
-  bool is_sequence = type.kind == onnx::ValueKind::kSequence;
-  bool of_tensors = type.inner.at(0).kind == onnx::ValueKind::kTensor;
-  uint32_t wanted = is_sequence ? (of_tensors ? 2U : 4U) : (of_tensors ? 3U : 5U);
+  onnx::ValueKind inner = type.inner.at(0).kind;
+  uint32_t wanted = inner == onnx::ValueKind::kTensor ? 3U : inner == onnx::ValueKind::kSequence ? 5U : 7U;
   onnx::Source place{bytes.data(), source};
-  onnx::Place root{.what = is_sequence ? "sequence" : "optional"};
+  onnx::Place root{.what = "value"};
   onnx::FieldReader reader(place, bytes, root);
   while (reader.next()) {
     if (reader.field() == wanted) {
