@@ -1,0 +1,116 @@
+// Expr: what a relay function is made of; Op, GlobalVar and functions are shared with tir and modules.
+#pragma once
+
+#include <any>
+#include <map>
+
+#include "ir/type.h"
+
+namespace headrace {
+
+struct ExprNode : BaseExprNode {
+  using Parent = BaseExprNode;
+  static constexpr std::string_view type_key = "relay.Expr";
+  static constexpr int32_t child_slots = 40;
+  static constexpr StructuralKind structural_kind = StructuralKind::dag;
+  static void fields(FieldList<ExprNode>& f) {
+    f.field<&ExprNode::checked_type_field>("checked_type_", {.ignore = true, .optional = true, .transient = true});
+  }
+  ExprNode() = default;
+  // A copy has no type yet: its fields are about to change.
+  ExprNode(const ExprNode& other) : BaseExprNode(other) {}
+  ExprNode& operator=(const ExprNode&) = delete;
+
+  bool has_checked_type() const { return checked_type_field.defined(); }
+  // InternalError when InferType has not run.
+  const Type& checked_type() const;
+  // Write-once: InternalError when another object is there already.
+  void set_checked_type(Type type) const;
+
+  mutable Type checked_type_field;
+};
+using Expr = Ref<ExprNode>;
+
+struct GlobalVarNode : ExprNode {
+  using Parent = ExprNode;
+  static constexpr std::string_view type_key = "relay.GlobalVar";
+  static constexpr bool is_final = true;
+  static constexpr StructuralKind structural_kind = StructuralKind::tree;
+  static void fields(FieldList<GlobalVarNode>& f) { f.field<&GlobalVarNode::name_hint>("name_hint"); }
+  std::string name_hint;
+};
+using GlobalVar = Ref<GlobalVarNode>;
+GlobalVar make_global_var(std::string name);
+
+// Attributes of a call: one struct of named fields an op family.
+struct AttrsNode : Object {
+  using Parent = Object;
+  static constexpr std::string_view type_key = "ir.Attrs";
+  static constexpr int32_t child_slots = 160;
+  static constexpr StructuralKind structural_kind = StructuralKind::tree;
+};
+using Attrs = Ref<AttrsNode>;
+
+using DictAttrs = Map<std::string, Value>;
+
+// Base of relay::FunctionNode and tir::PrimFuncNode.
+struct BaseFuncNode : ExprNode {
+  using Parent = ExprNode;
+  static constexpr std::string_view type_key = "ir.BaseFunc";
+  static constexpr int32_t child_slots = 4;
+  static void fields(FieldList<BaseFuncNode>& f) { f.field<&BaseFuncNode::attrs>("attrs"); }
+  DictAttrs attrs;
+};
+using BaseFunc = Ref<BaseFuncNode>;
+
+// The key of a typed op attribute. Keys live in the room that reads them: relay/op_keys.h, ops/op_keys.h.
+template <typename T>
+struct OpKey {
+  std::string_view name;
+};
+
+struct OpArgument {
+  std::string name;
+  std::string kind;  // "Tensor", "Tuple of tensors", ...
+  std::string doc;
+};
+
+// An operator. There is one object per name in a process.
+struct OpNode : ExprNode {
+  using Parent = ExprNode;
+  static constexpr std::string_view type_key = "ir.Op";
+  static constexpr bool is_final = true;
+  static constexpr StructuralKind structural_kind = StructuralKind::unique;
+  static void fields(FieldList<OpNode>& f) { f.field<&OpNode::name>("name"); }
+  std::string name;
+  std::string doc;
+  std::vector<OpArgument> arguments;
+  int32_t num_inputs = -1;  // -1: any number
+  int32_t support_level = 10;
+  int32_t version = 1;
+  std::string attrs_type_key;  // key of the attributes' struct; empty when the op has none
+  std::map<std::string, std::any, std::less<>> keyed;
+
+  template <typename T>
+  const T* find(OpKey<T> key) const {
+    auto it = keyed.find(key.name);
+    return it == keyed.end() ? nullptr : std::any_cast<T>(&it->second);
+  }
+  template <typename T>
+  void set(OpKey<T> key, T value) {
+    keyed.insert_or_assign(std::string(key.name), std::any(std::move(value)));
+  }
+};
+using Op = Ref<OpNode>;
+
+// The registered op; UserError that names near ones when there is none.
+Op get_op(std::string_view name);
+Op find_op(std::string_view name);
+std::vector<std::string> op_names();
+// Makes a new op known and gives it to be filled in; UserError when the name is taken.
+Op register_op(std::string name);
+
+// The calls that only a user's mistake makes wrong carry their place: the span of the node.
+[[noreturn]] void throw_at(const Span& span, std::string op, std::string message);
+
+}  // namespace headrace

@@ -1,0 +1,275 @@
+// PrimExpr: scalar expressions (vectors of them, inside loops). Dimensions of types and the loops of tir are made of these.
+#pragma once
+
+#include "ir/span.h"
+#include "object/shape_tuple.h"
+#include "tensor/data_type.h"
+
+namespace headrace {
+
+// Base of all expressions: PrimExpr here, relay's Expr in ir/expr.h.
+struct BaseExprNode : Object {
+  using Parent = Object;
+  static constexpr std::string_view type_key = "ir.BaseExpr";
+  static constexpr int32_t child_slots = 96;
+  static constexpr StructuralKind structural_kind = StructuralKind::tree;
+  static void fields(FieldList<BaseExprNode>& f) {
+    f.field<&BaseExprNode::span>("span", {.ignore = true, .optional = true});
+  }
+  Span span;
+};
+
+struct PrimExprNode : BaseExprNode {
+  using Parent = BaseExprNode;
+  static constexpr std::string_view type_key = "ir.PrimExpr";
+  static constexpr int32_t child_slots = 32;
+  static void fields(FieldList<PrimExprNode>& f) {
+    f.field<&PrimExprNode::dtype>("dtype");
+  }
+  DataType dtype;
+};
+using PrimExpr = Ref<PrimExprNode>;
+
+struct IntImmNode : PrimExprNode {
+  using Parent = PrimExprNode;
+  static constexpr std::string_view type_key = "ir.IntImm";
+  static constexpr bool is_final = true;
+  static constexpr StructuralKind structural_kind = StructuralKind::constant;
+  static void fields(FieldList<IntImmNode>& f) { f.field<&IntImmNode::value>("value"); }
+  int64_t value = 0;  // a bool is 0 or 1; an uint64 keeps its bits
+};
+using IntImm = Ref<IntImmNode>;
+
+struct FloatImmNode : PrimExprNode {
+  using Parent = PrimExprNode;
+  static constexpr std::string_view type_key = "ir.FloatImm";
+  static constexpr bool is_final = true;
+  static constexpr StructuralKind structural_kind = StructuralKind::constant;
+  static void fields(FieldList<FloatImmNode>& f) { f.field<&FloatImmNode::value>("value"); }
+  double value = 0;
+};
+using FloatImm = Ref<FloatImmNode>;
+
+struct StringImmNode : PrimExprNode {
+  using Parent = PrimExprNode;
+  static constexpr std::string_view type_key = "ir.StringImm";
+  static constexpr bool is_final = true;
+  static constexpr StructuralKind structural_kind = StructuralKind::constant;
+  static void fields(FieldList<StringImmNode>& f) { f.field<&StringImmNode::value>("value"); }
+  std::string value;
+};
+
+// A scalar variable: a symbolic dimension, a loop variable, a let-bound value, a pointer (dtype handle).
+struct PrimVarNode : PrimExprNode {
+  using Parent = PrimExprNode;
+  static constexpr std::string_view type_key = "tir.Var";
+  static constexpr bool is_final = true;
+  static constexpr StructuralKind structural_kind = StructuralKind::var;
+  static void fields(FieldList<PrimVarNode>& f) { f.field<&PrimVarNode::name_hint>("name_hint", {.ignore = true}); }
+  std::string name_hint;
+};
+using PrimVar = Ref<PrimVarNode>;
+
+// `?`: a dimension nothing is known of. Two of them are never known to be equal.
+struct AnyNode : PrimExprNode {
+  using Parent = PrimExprNode;
+  static constexpr std::string_view type_key = "ir.Any";
+  static constexpr bool is_final = true;
+  static constexpr StructuralKind structural_kind = StructuralKind::constant;
+};
+
+enum class BinaryOp : uint8_t {
+  add,
+  sub,
+  mul,
+  div,        // floats: true quotient; integers: truncates toward zero
+  mod,        // the remainder of div
+  floor_div,  // rounds toward minus infinity
+  floor_mod,  // has the divisor's sign
+  min,
+  max,
+  eq,
+  ne,
+  lt,
+  le,
+  gt,
+  ge,
+  logical_and,
+  logical_or,
+};
+// "add", "floor_div", ...
+std::string_view name_of(BinaryOp op);
+constexpr bool is_comparison(BinaryOp op) { return op >= BinaryOp::eq && op <= BinaryOp::ge; }
+constexpr bool is_logical(BinaryOp op) { return op >= BinaryOp::logical_and; }
+
+// Both operands have one dtype; a comparison's dtype is bool, with the operands' lanes.
+struct BinaryNode : PrimExprNode {
+  using Parent = PrimExprNode;
+  static constexpr std::string_view type_key = "tir.Binary";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<BinaryNode>& f) {
+    f.field<&BinaryNode::op>("op").field<&BinaryNode::a>("a").field<&BinaryNode::b>("b");
+  }
+  BinaryOp op = BinaryOp::add;
+  PrimExpr a, b;
+};
+
+struct NotNode : PrimExprNode {
+  using Parent = PrimExprNode;
+  static constexpr std::string_view type_key = "tir.Not";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<NotNode>& f) { f.field<&NotNode::a>("a"); }
+  PrimExpr a;
+};
+
+// Both sides are evaluated, so neither may trap; use the if_then_else intrinsic to guard a load.
+struct SelectNode : PrimExprNode {
+  using Parent = PrimExprNode;
+  static constexpr std::string_view type_key = "tir.Select";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<SelectNode>& f) {
+    f.field<&SelectNode::condition>("condition")
+        .field<&SelectNode::true_value>("true_value")
+        .field<&SelectNode::false_value>("false_value");
+  }
+  PrimExpr condition, true_value, false_value;
+};
+
+// Float to integer truncates toward zero and saturates; NaN becomes 0. To bool: is not zero.
+struct CastNode : PrimExprNode {
+  using Parent = PrimExprNode;
+  static constexpr std::string_view type_key = "tir.Cast";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<CastNode>& f) { f.field<&CastNode::value>("value"); }
+  PrimExpr value;
+};
+
+// The vector base, base + stride, ..., of dtype.lanes() elements.
+struct RampNode : PrimExprNode {
+  using Parent = PrimExprNode;
+  static constexpr std::string_view type_key = "tir.Ramp";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<RampNode>& f) { f.field<&RampNode::base>("base").field<&RampNode::stride>("stride"); }
+  PrimExpr base, stride;
+};
+
+// The scalar `value` in every lane.
+struct BroadcastNode : PrimExprNode {
+  using Parent = PrimExprNode;
+  static constexpr std::string_view type_key = "tir.Broadcast";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<BroadcastNode>& f) { f.field<&BroadcastNode::value>("value"); }
+  PrimExpr value;
+};
+
+struct PrimLetNode : PrimExprNode {
+  using Parent = PrimExprNode;
+  static constexpr std::string_view type_key = "tir.Let";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<PrimLetNode>& f) {
+    f.field<&PrimLetNode::value>("value")
+        .field<&PrimLetNode::var>("var", {.def_once = true})
+        .field<&PrimLetNode::body>("body");
+  }
+  PrimVar var;
+  PrimExpr value, body;
+};
+
+enum class Intrinsic : uint8_t {
+  exp, log, log2, log10, log1p, sqrt, rsqrt, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh, erf,
+  floor, ceil, round, trunc, abs, pow, fma, isnan, isinf,
+  if_then_else,  // (condition, a, b): evaluates one side only
+  bitwise_and, bitwise_or, bitwise_xor, bitwise_not, shift_left, shift_right,
+  reinterpret,   // the same bits as another dtype of the same size
+  vector_load,   // (buffer data pointer, element offset): dtype.lanes() consecutive elements, any alignment
+  reduce_add,    // (vector): the sum of its lanes, lowest first
+  prefetch,      // (pointer, element offset)
+};
+std::string_view name_of(Intrinsic intrinsic);
+
+struct IntrinsicCallNode : PrimExprNode {
+  using Parent = PrimExprNode;
+  static constexpr std::string_view type_key = "tir.Call";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<IntrinsicCallNode>& f) {
+    f.field<&IntrinsicCallNode::intrinsic>("intrinsic").field<&IntrinsicCallNode::args>("args");
+  }
+  Intrinsic intrinsic = Intrinsic::exp;
+  Array<PrimExpr> args;
+};
+
+// A region of memory as an n-dimensional array. Strides count elements; empty strides mean dense, row-major.
+struct BufferNode : Object {
+  using Parent = Object;
+  static constexpr std::string_view type_key = "tir.Buffer";
+  static constexpr bool is_final = true;
+  static constexpr StructuralKind structural_kind = StructuralKind::var;
+  static void fields(FieldList<BufferNode>& f) {
+    f.field<&BufferNode::name>("name", {.ignore = true})
+        .field<&BufferNode::dtype>("dtype")
+        .field<&BufferNode::shape>("shape")
+        .field<&BufferNode::strides>("strides");
+  }
+  std::string name;
+  DataType dtype;
+  Array<PrimExpr> shape;
+  Array<PrimExpr> strides;
+};
+using Buffer = Ref<BufferNode>;
+
+struct BufferLoadNode : PrimExprNode {
+  using Parent = PrimExprNode;
+  static constexpr std::string_view type_key = "tir.BufferLoad";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<BufferLoadNode>& f) {
+    f.field<&BufferLoadNode::buffer>("buffer").field<&BufferLoadNode::indices>("indices");
+  }
+  Buffer buffer;
+  // One index a dimension; the last may be a Ramp, which loads a vector.
+  Array<PrimExpr> indices;
+};
+
+// Constants and variables. The default dtype of dimensions and indices is int64.
+inline constexpr DataType kIndexType = DataType::int_(64);
+PrimExpr make_int(int64_t value, DataType dtype = kIndexType);
+PrimExpr make_float(double value, DataType dtype = DataType::float_(32));
+PrimExpr make_bool(bool value);
+// The number `value` in any scalar or vector dtype.
+PrimExpr make_const(double value, DataType dtype);
+PrimVar make_prim_var(std::string name, DataType dtype = kIndexType);
+PrimExpr make_any();
+Buffer make_buffer(std::string name, DataType dtype, Array<PrimExpr> shape, Array<PrimExpr> strides = {});
+
+// Builders check operand dtypes (InternalError when they differ) and fold constants: x + 0, 2 * 3, select(true, a, b).
+PrimExpr make_binary(BinaryOp op, PrimExpr a, PrimExpr b);
+PrimExpr make_not(PrimExpr a);
+PrimExpr make_select(PrimExpr condition, PrimExpr true_value, PrimExpr false_value);
+PrimExpr make_cast(DataType dtype, PrimExpr value);
+PrimExpr make_ramp(PrimExpr base, PrimExpr stride, int lanes);
+PrimExpr make_broadcast(PrimExpr value, int lanes);
+PrimExpr make_intrinsic(Intrinsic intrinsic, DataType dtype, Array<PrimExpr> args);
+PrimExpr make_load(Buffer buffer, Array<PrimExpr> indices);
+PrimExpr make_prim_let(PrimVar var, PrimExpr value, PrimExpr body);
+
+inline PrimExpr operator+(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::add, a, b); }
+inline PrimExpr operator-(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::sub, a, b); }
+inline PrimExpr operator*(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::mul, a, b); }
+PrimExpr operator+(const PrimExpr& a, int64_t b);
+PrimExpr operator-(const PrimExpr& a, int64_t b);
+PrimExpr operator*(const PrimExpr& a, int64_t b);
+PrimExpr floor_div(const PrimExpr& a, const PrimExpr& b);
+PrimExpr floor_mod(const PrimExpr& a, const PrimExpr& b);
+
+// The integer that `e` is, or nothing.
+std::optional<int64_t> as_int(const PrimExpr& e);
+bool is_int(const PrimExpr& e, int64_t value);
+bool is_any(const PrimExpr& e);
+// All of `dims` as integers, or nothing when one is symbolic.
+std::optional<Shape> as_shape(const Array<PrimExpr>& dims);
+Array<PrimExpr> to_dims(const Shape& shape);
+// `e` with every variable in `values` replaced.
+PrimExpr substitute(const PrimExpr& e, const std::unordered_map<const PrimVarNode*, PrimExpr>& values);
+// "n * 2 + 1"
+std::string to_string(const PrimExpr& e);
+
+}  // namespace headrace

@@ -1,0 +1,33 @@
+// Span: where in a source (text file or model) a node came from.
+#pragma once
+
+#include "object/array.h"
+#include "object/map.h"
+
+namespace headrace {
+
+struct SpanNode : Object {
+  using Parent = Object;
+  static constexpr std::string_view type_key = "ir.Span";
+  static constexpr bool is_final = true;
+  static constexpr StructuralKind structural_kind = StructuralKind::tree;
+  static void fields(FieldList<SpanNode>& f) {
+    f.field<&SpanNode::source>("source_name", {.doc = "file name, or the node's path in an imported model"})
+        .field<&SpanNode::line>("line", {.doc = "first line, from 1; 0 when the source has no lines"})
+        .field<&SpanNode::column>("column", {.doc = "first column, from 1"})
+        .field<&SpanNode::end_line>("end_line")
+        .field<&SpanNode::end_column>("end_column", {.doc = "one past the last column"});
+  }
+  std::string source;
+  int64_t line = 0;
+  int64_t column = 0;
+  int64_t end_line = 0;
+  int64_t end_column = 0;
+};
+using Span = Ref<SpanNode>;
+
+Span make_span(std::string source, int64_t line = 0, int64_t column = 0, int64_t end_line = 0, int64_t end_column = 0);
+// "model.relay:3:14", or the source alone when it has no lines; empty for a null span.
+std::string to_string(const Span& span);
+
+}  // namespace headrace

@@ -1,0 +1,161 @@
+// Types of relay expressions.
+#pragma once
+
+#include "ir/prim_expr.h"
+
+namespace headrace {
+
+struct TypeNode : Object {
+  using Parent = Object;
+  static constexpr std::string_view type_key = "ir.Type";
+  static constexpr int32_t child_slots = 20;
+  static constexpr StructuralKind structural_kind = StructuralKind::tree;
+  static void fields(FieldList<TypeNode>& f) {
+    f.field<&TypeNode::span>("span", {.ignore = true, .optional = true});
+  }
+  Span span;
+};
+using Type = Ref<TypeNode>;
+
+// A scalar that is no tensor: what tir variables are.
+struct PrimTypeNode : TypeNode {
+  using Parent = TypeNode;
+  static constexpr std::string_view type_key = "ir.PrimType";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<PrimTypeNode>& f) { f.field<&PrimTypeNode::dtype>("dtype"); }
+  DataType dtype;
+};
+
+// A tensor. A dimension is an integer, a symbol, an expression of them, or `?`.
+struct TensorTypeNode : TypeNode {
+  using Parent = TypeNode;
+  static constexpr std::string_view type_key = "relay.TensorType";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<TensorTypeNode>& f) {
+    f.field<&TensorTypeNode::shape>("shape").field<&TensorTypeNode::dtype>("dtype");
+  }
+  Array<PrimExpr> shape;
+  DataType dtype;
+  // All dimensions as integers; UserError that shows the type when one is symbolic.
+  Shape concrete_shape() const;
+};
+using TensorType = Ref<TensorTypeNode>;
+
+struct TupleTypeNode : TypeNode {
+  using Parent = TypeNode;
+  static constexpr std::string_view type_key = "relay.TupleType";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<TupleTypeNode>& f) { f.field<&TupleTypeNode::items>("fields"); }
+  Array<Type> items;
+};
+using TupleType = Ref<TupleTypeNode>;
+
+enum class TypeKind : uint8_t { type, shape_var, base_type, shape, constraint, adt_handle, type_data };
+
+struct TypeVarNode : TypeNode {
+  using Parent = TypeNode;
+  static constexpr std::string_view type_key = "relay.TypeVar";
+  static constexpr bool is_final = true;
+  static constexpr StructuralKind structural_kind = StructuralKind::var;
+  static void fields(FieldList<TypeVarNode>& f) {
+    f.field<&TypeVarNode::name_hint>("name_hint", {.ignore = true}).field<&TypeVarNode::kind>("kind");
+  }
+  std::string name_hint;
+  TypeKind kind = TypeKind::type;
+};
+using TypeVar = Ref<TypeVarNode>;
+
+struct GlobalTypeVarNode : TypeNode {
+  using Parent = TypeNode;
+  static constexpr std::string_view type_key = "relay.GlobalTypeVar";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<GlobalTypeVarNode>& f) {
+    f.field<&GlobalTypeVarNode::name_hint>("name_hint").field<&GlobalTypeVarNode::kind>("kind");
+  }
+  std::string name_hint;
+  TypeKind kind = TypeKind::adt_handle;
+};
+using GlobalTypeVar = Ref<GlobalTypeVarNode>;
+
+struct FuncTypeNode : TypeNode {
+  using Parent = TypeNode;
+  static constexpr std::string_view type_key = "relay.FuncType";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<FuncTypeNode>& f) {
+    f.field<&FuncTypeNode::type_params>("type_params", {.def_once = true})
+        .field<&FuncTypeNode::arg_types>("arg_types")
+        .field<&FuncTypeNode::ret_type>("ret_type")
+        .field<&FuncTypeNode::type_constraints>("type_constraints");
+  }
+  Array<TypeVar> type_params;
+  Array<Type> arg_types;
+  Type ret_type;
+  Array<Type> type_constraints;
+};
+using FuncType = Ref<FuncTypeNode>;
+
+// The type of a mutable cell.
+struct RefTypeNode : TypeNode {
+  using Parent = TypeNode;
+  static constexpr std::string_view type_key = "relay.RefType";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<RefTypeNode>& f) { f.field<&RefTypeNode::value>("value"); }
+  Type value;
+};
+
+// A type function applied to arguments: List[Tensor[(2), float32]].
+struct TypeCallNode : TypeNode {
+  using Parent = TypeNode;
+  static constexpr std::string_view type_key = "relay.TypeCall";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<TypeCallNode>& f) {
+    f.field<&TypeCallNode::func>("func").field<&TypeCallNode::args>("args");
+  }
+  Type func;
+  Array<Type> args;
+};
+
+// A type not known yet: what inference solves for.
+struct IncompleteTypeNode : TypeNode {
+  using Parent = TypeNode;
+  static constexpr std::string_view type_key = "relay.IncompleteType";
+  static constexpr bool is_final = true;
+  static constexpr StructuralKind structural_kind = StructuralKind::var;
+  static void fields(FieldList<IncompleteTypeNode>& f) { f.field<&IncompleteTypeNode::kind>("kind"); }
+  TypeKind kind = TypeKind::type;
+};
+
+// A constraint between argument and result types, named after an op's relation.
+struct TypeRelationNode : TypeNode {
+  using Parent = TypeNode;
+  static constexpr std::string_view type_key = "relay.TypeRelation";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<TypeRelationNode>& f) {
+    f.field<&TypeRelationNode::name>("name")
+        .field<&TypeRelationNode::args>("args")
+        .field<&TypeRelationNode::num_inputs>("num_inputs")
+        .field<&TypeRelationNode::attrs>("attrs", {.optional = true});
+  }
+  std::string name;
+  Array<Type> args;
+  int64_t num_inputs = 0;
+  ObjectRef attrs;
+};
+
+Type make_prim_type(DataType dtype);
+TensorType make_tensor_type(Array<PrimExpr> shape, DataType dtype = DataType::float_(32));
+TensorType make_tensor_type(const Shape& shape, DataType dtype = DataType::float_(32));
+TensorType make_scalar_type(DataType dtype);
+TupleType make_tuple_type(Array<Type> items);
+TypeVar make_type_var(std::string name, TypeKind kind = TypeKind::type);
+GlobalTypeVar make_global_type_var(std::string name, TypeKind kind = TypeKind::adt_handle);
+FuncType make_func_type(Array<Type> arg_types, Type ret_type, Array<TypeVar> type_params = {},
+                        Array<Type> type_constraints = {});
+Type make_ref_type(Type value);
+Type make_type_call(Type func, Array<Type> args);
+Type make_incomplete_type(TypeKind kind = TypeKind::type);
+
+// "Tensor[(1, n), float32]"
+std::string to_string(const Type& type);
+
+}  // namespace headrace

@@ -1,0 +1,129 @@
+#include "object/function.h"
+
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+
+namespace headrace {
+
+namespace {
+
+Ref<ErrorObj>& stored_error_slot() {
+  thread_local Ref<ErrorObj> slot;
+  return slot;
+}
+
+Ref<ErrorObj> make_error(std::string kind, std::string message, const ErrorPlace& where) {
+  Ref<ErrorObj> error = make_object<ErrorObj>();
+  error->kind = std::move(kind);
+  error->message = std::move(message);
+  error->op = where.op;
+  error->place = where.place;
+  return error;
+}
+
+// Function bodies run behind this: nothing but a code leaves it.
+int call_body(void* self, const RawValue* args, int32_t n, RawValue* result) noexcept {
+  try {
+    const auto* function = static_cast<const FunctionObj*>(static_cast<Object*>(self));
+    *result = function->body(Args(args, n)).release();
+    return 0;
+  } catch (...) {
+    return store_current_exception();
+  }
+}
+
+struct GlobalTable {
+  std::shared_mutex mutex;
+  std::map<std::string, PackedFunc, std::less<>> functions;
+};
+
+// Never destroyed: a function may be called while the process ends.
+GlobalTable& globals() {
+  static GlobalTable& table = *new GlobalTable;
+  return table;
+}
+
+}  // namespace
+
+int store_current_exception() noexcept {
+  try {
+    throw;
+  } catch (const Error& e) {
+    store_error(make_error(e.kind(), e.message(), e.where()));
+  } catch (const std::bad_alloc&) {
+    store_error(make_error("UserError", "out of memory", {}));
+  } catch (const std::exception& e) {
+    store_error(make_error("InternalError", e.what(), {}));
+  } catch (...) {
+    store_error(make_error("InternalError", "an exception of unknown type", {}));
+  }
+  return -1;
+}
+
+void store_error(Ref<ErrorObj> error) { stored_error_slot() = std::move(error); }
+Ref<ErrorObj> take_stored_error() { return std::exchange(stored_error_slot(), Ref<ErrorObj>()); }
+
+void throw_stored_error() {
+  Ref<ErrorObj> error = take_stored_error();
+  if (!error) throw InternalError("a function failed without storing an error");
+  ErrorPlace where{error->op, error->place};
+  if (error->kind == "UserError") throw UserError(error->message, std::move(where));
+  if (error->kind == "InternalError") throw InternalError(error->message, std::move(where));
+  throw Error(error->kind, error->message, std::move(where));
+}
+
+PackedFunc::PackedFunc(std::function<Value(Args)> body) : object_(make_object<FunctionObj>()) {
+  object_->safe_call = &call_body;
+  object_->body = std::move(body);
+}
+
+Value PackedFunc::call(std::span<const Value> args) const {
+  static_assert(sizeof(Value) == sizeof(RawValue));
+  return call(Args(reinterpret_cast<const RawValue*>(args.data()), static_cast<int32_t>(args.size())));
+}
+
+Value PackedFunc::call(Args args) const {
+  if (!object_) throw UserError("a null function was called");
+  // Our own functions keep their C++ exception and its backtrace; others come through the C convention.
+  if (object_->safe_call == &call_body) return object_->body(args);
+  RawValue result;
+  if (object_->safe_call(static_cast<Object*>(object_.get()), args.size() == 0 ? nullptr : &args[0], args.size(),
+                         &result) != 0) {
+    throw_stored_error();
+  }
+  return Value::adopt(result);
+}
+
+void register_global(const std::string& name, PackedFunc function, bool override) {
+  if (!function) throw_user_error("global function '{}': a null function cannot be registered", name);
+  GlobalTable& table = globals();
+  std::unique_lock lock(table.mutex);
+  auto [it, inserted] = table.functions.try_emplace(name, function);
+  if (!inserted && !override)
+    throw_user_error("global function '{}' is registered already; pass override to replace it", name);
+  it->second = std::move(function);
+}
+
+PackedFunc find_global(std::string_view name) {
+  GlobalTable& table = globals();
+  std::shared_lock lock(table.mutex);
+  auto it = table.functions.find(name);
+  return it == table.functions.end() ? PackedFunc() : it->second;
+}
+
+PackedFunc get_global(std::string_view name) {
+  PackedFunc function = find_global(name);
+  if (!function) throw_user_error("there is no global function '{}'", name);
+  return function;
+}
+
+std::vector<std::string> global_names() {
+  GlobalTable& table = globals();
+  std::shared_lock lock(table.mutex);
+  std::vector<std::string> names;
+  for (const auto& [name, function] : table.functions) names.push_back(name);
+  return names;
+}
+
+}  // namespace headrace

@@ -1,0 +1,54 @@
+#include "object/reflect.h"
+
+namespace headrace {
+
+const FieldInfo* find_field(const TypeInfo& type, std::string_view name) {
+  for (const FieldInfo& field : type.fields) {
+    if (field.name == name) return &field;
+  }
+  return nullptr;
+}
+
+static std::string field_names(const TypeInfo& type) {
+  std::vector<std::string> names;
+  for (const FieldInfo& field : type.fields) names.push_back(field.name);
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, ", "));
+}
+
+Value get_field(const Object& node, std::string_view name) {
+  const TypeInfo& type = node.type_info();
+  const FieldInfo* field = find_field(type, name);
+  if (field == nullptr) throw_user_error("{} has no field '{}'; its fields: {}", type.key, name, field_names(type));
+  return field->get(&node);
+}
+
+static void set_field(Object* node, const TypeInfo& type, const FieldInfo& field, const Value& value) {
+  if (!field.accepts(value.raw()) || (value.is_none() && !field.options.optional && !field.accepts(RawValue{})))
+    throw_user_error("field '{}' of {}: expected {}, got {}", field.name, type.key, field.kind, kind_name(value.raw()));
+  field.set(node, value.raw());
+}
+
+ObjectRef make_node(std::string_view key, const std::vector<std::pair<std::string, Value>>& fields) {
+  const TypeInfo* type = find_type(key);
+  if (type == nullptr) throw_user_error("there is no type '{}'", key);
+  if (type->make_empty == nullptr) throw_user_error("a {} cannot be made from its fields", key);
+  ObjectRef node(type->make_empty());
+  for (const auto& [name, value] : fields) {
+    const FieldInfo* field = find_field(*type, name);
+    if (field == nullptr || field->options.transient)
+      throw_user_error("{} has no field '{}' to set; its fields: {}", key, name, field_names(*type));
+    set_field(node.get(), *type, *field, value);
+  }
+  for (const FieldInfo& field : type->fields) {
+    const bool given = std::any_of(fields.begin(), fields.end(), [&](const auto& f) { return f.first == field.name; });
+    if (given || field.options.transient) continue;
+    if (field.options.has_default) {
+      set_field(node.get(), *type, field, field.options.default_value);
+    } else if (!field.options.optional && field.get(node.get()).is_none()) {
+      throw_user_error("{} needs its field '{}'", key, field.name);
+    }
+  }
+  return node;
+}
+
+}  // namespace headrace

@@ -1,0 +1,29 @@
+#include "ops/all_ops.h"
+
+#include <mutex>
+
+#include "ops/families.h"
+#include "relay/expr.h"
+
+namespace headrace::ops {
+
+void register_all_ops() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    relay::register_types();
+    register_elementwise_ops();
+    register_broadcast_ops();
+    register_reduce_ops();
+    register_normalization_ops();
+    register_conv_ops();
+    register_matmul_ops();
+    register_pool_ops();
+    register_pad_ops();
+    register_image_ops();
+    register_shape_ops();
+    register_slice_ops();
+    register_creation_ops();
+  });
+}
+
+}  // namespace headrace::ops

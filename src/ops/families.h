@@ -1,0 +1,19 @@
+// One function an op family: it registers the family's ops. Called by all_ops.cc only.
+#pragma once
+
+namespace headrace::ops {
+
+void register_elementwise_ops();    // elementwise.cc: unary functions, activations, clip, cast, dropout
+void register_broadcast_ops();      // broadcast.cc: arithmetic, comparisons, logicals, where, bias_add
+void register_reduce_ops();         // reduce.cc: sum, mean, ..., argmax, argmin
+void register_normalization_ops();  // normalization.cc: batch_norm, layer_norm, softmax, log_softmax, lrn
+void register_conv_ops();           // conv.cc: conv2d, conv2d_transpose
+void register_matmul_ops();         // matmul.cc: dense, matmul, batch_matmul
+void register_pool_ops();           // pool.cc: max, avg, global pools
+void register_pad_ops();            // pad.cc: pad, mirror_pad
+void register_image_ops();          // image.cc: resize2d
+void register_shape_ops();          // shape.cc: reshape, transpose, squeeze, expand_dims, batch_flatten, concatenate, split, ...
+void register_slice_ops();          // slice.cc: strided_slice, take
+void register_creation_ops();       // creation.cc: full, arange, shape_of, tile, broadcast_to, ...
+
+}  // namespace headrace::ops

@@ -1,0 +1,121 @@
+#include "tensor/data_type.h"
+
+#include <bit>
+#include <charconv>
+#include <cmath>
+
+#include "object/string.h"
+
+namespace headrace {
+
+std::string DataType::to_string() const {
+  if (is_void()) return "void";
+  std::string text;
+  switch (code()) {
+    case kInt:
+      text = fmt::format("int{}", bits());
+      break;
+    case kUInt:
+      text = fmt::format("uint{}", bits());
+      break;
+    case kFloat:
+      text = fmt::format("float{}", bits());
+      break;
+    case kBFloat:
+      text = "bfloat16";
+      break;
+    case kBool:
+      text = "bool";
+      break;
+    case kHandle:
+      text = "handle";
+      break;
+    default:
+      text = fmt::format("dtype(code {}, {} bits)", static_cast<int>(raw_.code), bits());
+  }
+  if (lanes() != 1) text += fmt::format("x{}", lanes());
+  return text;
+}
+
+DataType DataType::parse(std::string_view text) {
+  struct Name {
+    std::string_view name;
+    DataType dtype;
+  };
+  static constexpr Name kNames[] = {
+      {"float32", float_(32)}, {"float64", float_(64)}, {"float16", float_(16)}, {"bfloat16", bfloat16()},
+      {"int64", int_(64)},     {"int32", int_(32)},     {"int16", int_(16)},     {"int8", int_(8)},
+      {"int4", int_(4)},       {"int1", int_(1)},       {"uint64", uint(64)},    {"uint32", uint(32)},
+      {"uint16", uint(16)},    {"uint8", uint(8)},      {"uint4", uint(4)},      {"uint1", uint(1)},
+      {"bool", bool_()},       {"handle", handle()},    {"void", void_()}};
+  std::string_view base = text;
+  int lanes = 1;
+  if (const size_t x = text.find('x'); x != std::string_view::npos) {
+    base = text.substr(0, x);
+    const std::string_view digits = text.substr(x + 1);
+    const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), lanes);
+    if (error != std::errc() || end != digits.data() + digits.size() || lanes < 1 || lanes > 65535) base = {};
+  }
+  for (const Name& name : kNames) {
+    if (name.name == base) return lanes == 1 ? name.dtype : name.dtype.with_lanes(lanes);
+  }
+  std::vector<std::string_view> known;
+  for (const Name& name : kNames) known.push_back(name.name);
+  throw_user_error("'{}' is not a dtype; dtypes are {}, with an optional lane count such as float32x8", text,
+                   fmt::join(known, ", "));
+}
+
+Value ValueTraits<DataType>::to(DataType dtype) {
+  RawValue raw;
+  raw.type_index = type_index::kDataType;
+  raw.v.v_int = 0;
+  raw.v.v_dtype = {dtype.raw().code, dtype.raw().bits, dtype.raw().lanes};
+  return Value::adopt(raw);
+}
+
+bool ValueTraits<DataType>::matches(const RawValue& raw) {
+  return raw.type_index == type_index::kDataType || is_string(raw);
+}
+
+DataType ValueTraits<DataType>::from(const RawValue& raw) {
+  if (raw.type_index != type_index::kDataType) return DataType::parse(string_of(raw));
+  return DataType(DLDataType{raw.v.v_dtype.code, raw.v.v_dtype.bits, raw.v.v_dtype.lanes});
+}
+
+float half_to_float(uint16_t bits) {
+  const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
+  const uint32_t exponent = (bits >> 10) & 0x1fu;
+  const uint32_t mantissa = bits & 0x3ffu;
+  if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
+  if (exponent == 0) {
+    const float magnitude = std::ldexp(static_cast<float>(mantissa), -24);
+    return sign != 0 ? -magnitude : magnitude;
+  }
+  return std::bit_cast<float>(sign | ((exponent + 112) << 23) | (mantissa << 13));
+}
+
+uint16_t float_to_half(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
+  const uint32_t magnitude = bits & 0x7fffffffu;
+  if (magnitude >= 0x7f800000u) {  // infinity, or a quiet NaN
+    return static_cast<uint16_t>(sign | (magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u));
+  }
+  if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // 65520 and more round to infinity
+  if (magnitude < 0x38800000u) {                                              // below 2^-14: a subnormal
+    const float scaled = std::ldexp(std::bit_cast<float>(magnitude), 24);
+    return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(scaled)));
+  }
+  const uint32_t rounded = magnitude + 0xfffu + ((magnitude >> 13) & 1u);
+  return static_cast<uint16_t>(sign | static_cast<uint16_t>((rounded - 0x38000000u) >> 13));
+}
+
+float bfloat16_to_float(uint16_t bits) { return std::bit_cast<float>(static_cast<uint32_t>(bits) << 16); }
+
+uint16_t float_to_bfloat16(float value) {
+  const uint32_t bits = std::bit_cast<uint32_t>(value);
+  if (std::isnan(value)) return static_cast<uint16_t>((bits >> 16) | 0x40u);
+  return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+}  // namespace headrace

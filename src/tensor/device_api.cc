@@ -1,0 +1,68 @@
+#include "tensor/device_api.h"
+
+#include <map>
+#include <mutex>
+#include <new>
+
+namespace headrace {
+
+namespace {
+
+class CpuDeviceApi final : public DeviceApi {
+ public:
+  std::string name() const override { return "cpu"; }
+  bool exists(Device device) const override { return device.id == 0; }
+
+  void* alloc(Device, size_t size_bytes, size_t alignment) override {
+    // One cache line at least, so that an empty tensor has an address too.
+    const size_t rounded = (std::max(size_bytes, size_t{1}) + alignment - 1) / alignment * alignment;
+    void* data = rounded < size_bytes ? nullptr : std::aligned_alloc(alignment, rounded);
+    if (data == nullptr) throw_user_error("out of memory: {} bytes on cpu(0)", size_bytes);
+    return data;
+  }
+  void free(Device, void* data, StreamHandle) override { std::free(data); }
+  void copy(const void* src, Device, void* dst, Device, size_t size_bytes, StreamHandle) override {
+    if (size_bytes != 0) std::memmove(dst, src, size_bytes);
+  }
+  void sync(Device, StreamHandle) override {}
+};
+
+struct DeviceTable {
+  std::mutex mutex;
+  std::map<int32_t, std::shared_ptr<DeviceApi>> apis{{kDLCPU, std::make_shared<CpuDeviceApi>()}};
+};
+
+DeviceTable& devices() {
+  static DeviceTable& table = *new DeviceTable;
+  return table;
+}
+
+}  // namespace
+
+std::string Device::to_string() const {
+  switch (type) {
+    case kDLCPU:
+      return fmt::format("cpu({})", id);
+    case kDLCUDA:
+      return fmt::format("cuda({})", id);
+    case kDLOpenCL:
+      return fmt::format("opencl({})", id);
+    default:
+      return fmt::format("device type {} ({})", type, id);
+  }
+}
+
+std::shared_ptr<DeviceApi> device_api(Device device) {
+  std::lock_guard lock(devices().mutex);
+  auto it = devices().apis.find(device.type);
+  if (it == devices().apis.end() || !it->second->exists(device))
+    throw_user_error("device {} is not available", device.to_string());
+  return it->second;
+}
+
+void register_device_api(int32_t device_type, std::shared_ptr<DeviceApi> api) {
+  std::lock_guard lock(devices().mutex);
+  devices().apis[device_type] = std::move(api);
+}
+
+}  // namespace headrace

@@ -1,0 +1,103 @@
+// NDArray: a tensor in memory, over DLPack. Copying an NDArray shares its memory.
+#pragma once
+
+#include <span>
+
+#include "object/shape_tuple.h"
+#include "tensor/data_type.h"
+#include "tensor/device.h"
+#include "tensor/device_api.h"
+
+namespace headrace {
+
+// Layout: header, then the DLTensor, as the C ABI wants it.
+struct NDArrayObj : Object {
+  using Parent = Object;
+  static constexpr std::string_view type_key = "object.NDArray";
+  static constexpr int32_t static_type_index = type_index::kTensor;
+  static constexpr bool is_final = true;
+  static constexpr StructuralKind structural_kind = StructuralKind::constant;
+  DLTensor tensor{};
+  Shape shape;
+  Shape strides;                    // empty: dense, row-major
+  std::function<void()> release;    // gives the memory back to whoever owns it
+  std::shared_ptr<DeviceApi> api;   // keeps the device alive
+  mutable std::atomic<uint64_t> content_hash{0};  // 0: not computed yet
+  NDArrayObj() = default;
+  ~NDArrayObj() {
+    if (release) release();
+  }
+  NDArrayObj(const NDArrayObj&) = delete;
+};
+
+class NDArray {
+ public:
+  NDArray() = default;
+  explicit NDArray(Ref<NDArrayObj> object) : object_(std::move(object)) {}
+  // Uninitialised memory, 64-byte aligned. UserError on a negative dimension or a size that does not fit.
+  static NDArray empty(Shape shape, DataType dtype, Device device = cpu());
+  static NDArray zeros(Shape shape, DataType dtype);
+  // Copies `bytes`, which must be exactly the tensor's size.
+  static NDArray from_bytes(Shape shape, DataType dtype, std::span<const std::byte> bytes);
+  template <typename T>
+  static NDArray from_vector(Shape shape, DataType dtype, const std::vector<T>& data) {
+    return from_bytes(std::move(shape), dtype, std::as_bytes(std::span<const T>(data)));
+  }
+  // Borrows `data`; `release` runs when the last reference goes.
+  static NDArray view(void* data, Shape shape, DataType dtype, std::function<void()> release = {});
+  // Takes over a DLPack tensor of either generation; its deleter runs when the last reference goes. The strides stay.
+  static NDArray from_dlpack(DLManagedTensor* managed);
+  static NDArray from_dlpack(DLManagedTensorVersioned* managed);
+  // A DLPack tensor that shares this memory; the caller calls its deleter.
+  DLManagedTensor* to_dlpack() const;
+  DLManagedTensorVersioned* to_dlpack_versioned() const;
+
+  explicit operator bool() const { return object_.defined(); }
+  const Ref<NDArrayObj>& object() const { return object_; }
+  const DLTensor& tensor() const { return object_->tensor; }
+  const Shape& shape() const { return object_->shape; }
+  DataType dtype() const { return DataType(object_->tensor.dtype); }
+  Device device() const { return {object_->tensor.device.device_type, object_->tensor.device.device_id}; }
+  int64_t num_elements() const;
+  size_t size_bytes() const { return static_cast<size_t>(num_elements()) * dtype().bytes(); }
+  bool is_dense() const;
+  // The first element; the caller says its C++ type.
+  template <typename T>
+  T* data() const {
+    return reinterpret_cast<T*>(static_cast<char*>(object_->tensor.data) + object_->tensor.byte_offset);
+  }
+  std::span<const std::byte> bytes() const { return {data<const std::byte>(), size_bytes()}; }
+  // Dense and on the CPU: this tensor itself when it is already so.
+  NDArray to_dense() const;
+  NDArray copy() const;
+  void copy_from(const NDArray& src) const;
+  // The same memory with another shape of as many elements.
+  NDArray reshaped(Shape shape) const;
+  // XXH3-64 of dtype, shape and bytes; computed once.
+  uint64_t content_hash() const;
+  bool content_equal(const NDArray& other) const;
+
+ private:
+  Ref<NDArrayObj> object_;
+};
+
+// Elements of a shape: UserError when negative or past 2^62.
+int64_t num_elements(const Shape& shape);
+
+// Element `index` of a dense tensor of any dtype as a double or an integer, and back (rounded to the dtype).
+double element_as_double(const DLTensor& tensor, int64_t index);
+int64_t element_as_int(const DLTensor& tensor, int64_t index);
+void set_element(const DLTensor& tensor, int64_t index, double value);
+void set_element_int(const DLTensor& tensor, int64_t index, int64_t value);
+
+template <>
+struct ValueTraits<NDArray> {
+  static Value to(const NDArray& array) { return Value(array.object()); }
+  static bool matches(const RawValue& raw) {
+    return raw.type_index == type_index::kTensor || raw.type_index == type_index::kNone;
+  }
+  static NDArray from(const RawValue& raw) { return NDArray(ValueTraits<Ref<NDArrayObj>>::from(raw)); }
+  static std::string name() { return "NDArray"; }
+};
+
+}  // namespace headrace
