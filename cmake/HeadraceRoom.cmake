@@ -1,8 +1,9 @@
 # headrace_room(NAME LEVEL n SIDE S|R|C [LINK libs...]): one folder under src/, one namespace, one object library.
 # Sources are all *.cc of the folder but *_test.cc; those become the executable <name>_test.
 # headrace_images() joins the rooms into the two core images: libheadrace_rt (S and R), libheadrace (C).
-# headrace_tests() makes the rooms' tests; those of the rooms with threads also make up the target thread_tests. A ctest named x may leave its cases as JUnit XML in results/x.xml of the build
-# folder: `./dev check` counts those, and a ctest without such a file as one.
+# headrace_tests() makes the rooms' tests; those of the rooms with threads also make up the target thread_tests.
+# A ctest named x may leave its cases as JUnit XML in results/x.xml of the build folder: `./dev check` counts those, and a
+# ctest without such a file as one.
 
 find_package(fmt 9 REQUIRED)
 find_package(PkgConfig REQUIRED)
