@@ -3,7 +3,8 @@
 
     tools/check_layers.py [ROOT]
 
-The truth is the list of headrace_room(NAME LEVEL n SIDE S|R|C) lines in ROOT/CMakeLists.txt. Rules:
+The truth is the list of headrace_room(NAME LEVEL n SIDE S|R|C) lines in ROOT/CMakeLists.txt (headrace_plugin for a room
+that is a library of its own). Rules:
 
   level     a room includes only rooms on lower levels; on its own level only its own parent or sub-rooms
   side      S sees S; R sees S and R; C sees all
@@ -27,12 +28,13 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOM_LINE = re.compile(r"^\s*headrace_room\(\s*([\w/]+)\s+LEVEL\s+(\d+)\s+SIDE\s+([SRC])\b")
+ROOM_LINE = re.compile(r"^\s*headrace_(?:room|plugin)\(\s*([\w/]+)\s+LEVEL\s+(\d+)\s+SIDE\s+([SRC])\b")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 SOURCE_SUFFIXES = {".h", ".hpp", ".inc", ".c", ".cc", ".cpp", ".cu"}
 HEADER_SUFFIXES = {".h", ".hpp", ".inc"}
 OWN_FOLDERS = ["include", "src", "tools", "python", "tests", "bench", "examples"]
+INCLUDE_FOLDERS = ["src", "include", "third_party", "tests", "."]  # the last two for what is not shipped
 TOP_FOLDERS = ("tests/", "bench/", "examples/")
 LLVM_PREFIXES = ("llvm/", "llvm-c/", "lld/", "clang/", "clang-c/")
 LLVM_ROOM = "codegen/llvm"
@@ -70,7 +72,7 @@ class House:
 def read_rooms(house: House) -> None:
     lines = (house.root / "CMakeLists.txt").read_text().splitlines()
     for number, line in enumerate(lines, 1):
-        if not line.lstrip().startswith("headrace_room("):
+        if not line.lstrip().startswith(("headrace_room(", "headrace_plugin(")):
             continue
         match = ROOM_LINE.match(line)
         place = f"CMakeLists.txt:{number}"
@@ -101,7 +103,7 @@ def room_of(house: House, path: str) -> Room | None:
 def resolve(house: House, path: str, name: str, quoted: bool) -> tuple[str | None, bool]:
     """The project's file that an include names (None: an outside header) and whether it was named by relative path."""
     beside = house.root / Path(path).parent / name
-    for base in ("src", "include", "third_party", "."):
+    for base in INCLUDE_FOLDERS:
         if ".." not in Path(name).parts and (house.root / base / name).is_file():
             return str(Path(base) / name), False
     if quoted and beside.is_file():
