@@ -135,7 +135,7 @@ void GraphRunner::make_env() {
 }
 
 void GraphRunner::check_tensor(const char* what, const std::vector<TensorSpec>& specs, size_t index,
-                               const DLTensor& tensor, bool must_be_direct) {
+                               const DLTensor& tensor) {
   if (index >= specs.size()) throw_user_error("there is no {} {}: the program has {}", what, index, specs.size());
   const TensorSpec& spec = specs[index];
   const ErrorPlace where{.op = spec.name, .place = ""};
@@ -157,8 +157,14 @@ void GraphRunner::check_tensor(const char* what, const std::vector<TensorSpec>& 
   }
   if (tensor.data == nullptr && aligned_nbytes(spec) > 0)
     throw UserError(fmt::format("{} '{}' has no memory (data is NULL)", what, spec.name), where);
-  if (!must_be_direct) return;
-  if (tensor.strides != nullptr && !artifact::is_contiguous(shape, strides_of(tensor))) {
+}
+
+void GraphRunner::check_direct(const char* what, const std::vector<TensorSpec>& specs, size_t index,
+                               const DLTensor& tensor) {
+  check_tensor(what, specs, index, tensor);
+  const TensorSpec& spec = specs[index];
+  const ErrorPlace where{.op = spec.name, .place = ""};
+  if (tensor.strides != nullptr && !artifact::is_contiguous(spec.shape, strides_of(tensor))) {
     throw UserError(
         fmt::format("{} '{}' is not contiguous; pass a contiguous copy, or set it with a copy", what, spec.name),
         where);
@@ -178,7 +184,7 @@ void GraphRunner::bind(Port& port, void* data) {
 }
 
 void GraphRunner::set_input(size_t index, const DLTensor& tensor) {
-  check_tensor("input", program_.inputs, index, tensor, false);
+  check_tensor("input", program_.inputs, index, tensor);
   Port& port = inputs_[index];
   const TensorSpec& spec = program_.inputs[index];
   const auto nbytes = static_cast<size_t>(artifact::tensor_nbytes(spec.dtype, spec.shape).value());
@@ -194,12 +200,12 @@ void GraphRunner::set_input(size_t index, const DLTensor& tensor) {
 }
 
 void GraphRunner::set_input_zero_copy(size_t index, const DLTensor& tensor) {
-  check_tensor("input", program_.inputs, index, tensor, true);
+  check_direct("input", program_.inputs, index, tensor);
   bind(inputs_[index], first_element(tensor));
 }
 
 void GraphRunner::set_output_zero_copy(size_t index, const DLTensor& tensor) {
-  check_tensor("output", program_.outputs, index, tensor, true);
+  check_direct("output", program_.outputs, index, tensor);
   bind(outputs_[index], first_element(tensor));
 }
 
