@@ -17,7 +17,9 @@ using Method = Value (GraphModuleBody::*)(Args);
 const DLTensor& tensor_at(Args args, int32_t index) {
   if (index < args.size() && args[index].type_index == type_index::kDLTensorPtr)
     return *static_cast<const DLTensor*>(args[index].v.v_ptr);
-  return args.at<Ref<NDArrayObj>>(index)->tensor;
+  const auto array = args.at<Ref<NDArrayObj>>(index);
+  if (!array) throw_user_error("argument {}: expected a tensor, got None", index);
+  return array->tensor;
 }
 
 class GraphModuleBody : public runtime::ModuleBody {
