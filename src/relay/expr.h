@@ -2,6 +2,7 @@
 #pragma once
 
 #include "ir/module.h"
+#include "object/string.h"
 #include "tensor/ndarray.h"
 
 namespace headrace::relay {

@@ -1,0 +1,158 @@
+#include "relay/expr.h"
+
+namespace headrace::relay {
+
+TensorType ConstantNode::tensor_type() const { return make_tensor_type(data.shape(), data.dtype()); }
+
+// A new node of type T with its span; the caller fills in the fields.
+template <typename T>
+static Ref<T> make_node_at(Span span) {
+  auto node = make_object<T>();
+  node->span = std::move(span);
+  return node;
+}
+
+Constant make_constant(NDArray data, Span span) {
+  auto node = make_node_at<ConstantNode>(std::move(span));
+  node->data = std::move(data);
+  return node;
+}
+
+Constant make_scalar(double value, DataType dtype) {
+  NDArray data = NDArray::empty({}, dtype);
+  set_element(data.tensor(), 0, value);
+  return make_constant(data);
+}
+
+Var make_var(std::string name, Type type_annotation, Span span) {
+  auto node = make_node_at<VarNode>(std::move(span));
+  node->name_hint = std::move(name);
+  node->type_annotation = std::move(type_annotation);
+  return node;
+}
+
+Function make_function(Array<Var> params, Expr body, Type ret_type, Array<TypeVar> type_params, DictAttrs attrs,
+                       Span span) {
+  auto node = make_node_at<FunctionNode>(std::move(span));
+  node->params = std::move(params);
+  node->body = std::move(body);
+  node->ret_type = std::move(ret_type);
+  node->type_params = std::move(type_params);
+  node->attrs = std::move(attrs);
+  return node;
+}
+
+Call make_call(Expr op, Array<Expr> args, Attrs attrs, Array<Type> type_args, Span span) {
+  auto node = make_node_at<CallNode>(std::move(span));
+  node->op = std::move(op);
+  node->args = std::move(args);
+  node->attrs = std::move(attrs);
+  node->type_args = std::move(type_args);
+  return node;
+}
+
+Call make_call(std::string_view op, Array<Expr> args, Attrs attrs, Span span) {
+  return make_call(Expr(get_op(op)), std::move(args), std::move(attrs), {}, std::move(span));
+}
+
+Let make_let(Var var, Expr value, Expr body, Span span) {
+  auto node = make_node_at<LetNode>(std::move(span));
+  node->var = std::move(var);
+  node->value = std::move(value);
+  node->body = std::move(body);
+  return node;
+}
+
+If make_if(Expr cond, Expr true_branch, Expr false_branch, Span span) {
+  auto node = make_node_at<IfNode>(std::move(span));
+  node->cond = std::move(cond);
+  node->true_branch = std::move(true_branch);
+  node->false_branch = std::move(false_branch);
+  return node;
+}
+
+Tuple make_tuple(Array<Expr> items, Span span) {
+  auto node = make_node_at<TupleNode>(std::move(span));
+  node->items = std::move(items);
+  return node;
+}
+
+TupleGetItem make_tuple_get_item(Expr tuple, int64_t index, Span span) {
+  auto node = make_node_at<TupleGetItemNode>(std::move(span));
+  node->tuple = std::move(tuple);
+  node->index = index;
+  return node;
+}
+
+Expr make_ref_create(Expr value, Span span) {
+  auto node = make_node_at<RefCreateNode>(std::move(span));
+  node->value = std::move(value);
+  return node;
+}
+
+Expr make_ref_read(Expr ref, Span span) {
+  auto node = make_node_at<RefReadNode>(std::move(span));
+  node->ref = std::move(ref);
+  return node;
+}
+
+Expr make_ref_write(Expr ref, Expr value, Span span) {
+  auto node = make_node_at<RefWriteNode>(std::move(span));
+  node->ref = std::move(ref);
+  node->value = std::move(value);
+  return node;
+}
+
+Expr make_match(Expr data, Array<Clause> clauses, bool complete, Span span) {
+  auto node = make_node_at<MatchNode>(std::move(span));
+  node->data = std::move(data);
+  node->clauses = std::move(clauses);
+  node->complete = complete;
+  return node;
+}
+
+Clause make_clause(Pattern lhs, Expr rhs) {
+  auto node = make_object<ClauseNode>();
+  node->lhs = std::move(lhs);
+  node->rhs = std::move(rhs);
+  return node;
+}
+
+Pattern make_pattern_wildcard() { return make_object<PatternWildcardNode>(); }
+
+Pattern make_pattern_var(Var var) {
+  auto node = make_object<PatternVarNode>();
+  node->var = std::move(var);
+  return node;
+}
+
+Pattern make_pattern_constructor(Constructor constructor, Array<Pattern> patterns) {
+  auto node = make_object<PatternConstructorNode>();
+  node->constructor = std::move(constructor);
+  node->patterns = std::move(patterns);
+  return node;
+}
+
+Pattern make_pattern_tuple(Array<Pattern> patterns) {
+  auto node = make_object<PatternTupleNode>();
+  node->patterns = std::move(patterns);
+  return node;
+}
+
+template <typename... T>
+static void touch_types() {
+  (static_cast<void>(type_of<T>()), ...);
+}
+
+void register_types() {
+  touch_types<StrObj, BytesObj, ShapeObj, ArrayObj, MapObj, ADTObj, NDArrayObj>();
+  touch_types<SpanNode, IntImmNode, FloatImmNode, StringImmNode, PrimVarNode, AnyNode, BinaryNode, NotNode, SelectNode,
+              CastNode, RampNode, BroadcastNode, PrimLetNode, IntrinsicCallNode, BufferNode, BufferLoadNode>();
+  touch_types<PrimTypeNode, TensorTypeNode, TupleTypeNode, TypeVarNode, GlobalTypeVarNode, FuncTypeNode, RefTypeNode,
+              TypeCallNode, IncompleteTypeNode, TypeRelationNode, TypeDataNode>();
+  touch_types<GlobalVarNode, OpNode, ConstructorNode, IRModuleNode, ConstantNode, VarNode, FunctionNode, CallNode,
+              LetNode, IfNode, TupleNode, TupleGetItemNode, RefCreateNode, RefReadNode, RefWriteNode, MatchNode,
+              ClauseNode, PatternWildcardNode, PatternVarNode, PatternConstructorNode, PatternTupleNode>();
+}
+
+}  // namespace headrace::relay
