@@ -26,6 +26,17 @@ void write_tensor(pbf_writer& tensor, std::string_view name, ElementType type, c
   tensor.add_bytes(9, reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
+std::string encode_dim(const DimSpec& dim) {
+  std::string bytes;
+  pbf_writer writer(bytes);
+  if (const auto* value = std::get_if<int64_t>(&dim)) {
+    writer.add_int64(1, *value);
+  } else if (!std::get<std::string>(dim).empty()) {
+    writer.add_string(2, std::get<std::string>(dim));
+  }
+  return bytes;
+}
+
 void write_value_info(std::string& graph, uint32_t field, std::string_view name, ElementType type,
                       const std::vector<DimSpec>& dims) {
   pbf_writer writer(graph);
@@ -34,15 +45,10 @@ void write_value_info(std::string& graph, uint32_t field, std::string_view name,
   pbf_writer value_type(info, 2);
   pbf_writer tensor_type(value_type, 1);
   tensor_type.add_int32(1, static_cast<int32_t>(type));
-  pbf_writer shape(tensor_type, 2);
-  for (const DimSpec& dim : dims) {
-    pbf_writer entry(shape, 1);
-    if (const auto* value = std::get_if<int64_t>(&dim)) {
-      entry.add_int64(1, *value);
-    } else if (!std::get<std::string>(dim).empty()) {
-      entry.add_string(2, std::get<std::string>(dim));
-    }
-  }
+  // Added whole: a nested writer would leave an empty message out, and a scalar's shape is one.
+  std::string shape;
+  for (const DimSpec& dim : dims) pbf_writer(shape).add_message(1, encode_dim(dim));
+  tensor_type.add_message(2, shape);
 }
 
 // One overload per alternative of AttributeSpec::Value; each writes the value and returns its kind.
