@@ -115,4 +115,17 @@ struct ValueTraits<Array<T>> {
   static std::string name() { return fmt::format("Array[{}]", ValueTraits<T>::name()); }
 };
 
+// A plain vector of values in C++, an Array in values.
+template <>
+struct ValueTraits<std::vector<Value>> {
+  static Value to(const std::vector<Value>& items) {
+    Ref<ArrayObj> array = make_object<ArrayObj>();
+    array->items = items;
+    return Value(std::move(array));
+  }
+  static bool matches(const RawValue& raw) { return ValueTraits<Array<Value>>::matches(raw); }
+  static std::vector<Value> from(const RawValue& raw) { return ValueTraits<Array<Value>>::from(raw).to_vector(); }
+  static std::string name() { return "Array"; }
+};
+
 }  // namespace headrace

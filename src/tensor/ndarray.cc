@@ -196,7 +196,7 @@ NDArray NDArray::reshaped(Shape shape) const {
 }
 
 uint64_t NDArray::content_hash() const {
-  uint64_t hash = object_->content_hash.load(std::memory_order_relaxed);
+  uint64_t hash = object_->cached_hash.load(std::memory_order_relaxed);
   if (hash != 0) return hash;
   const NDArray dense = to_dense();
   XXH3_state_t state;
@@ -206,7 +206,7 @@ uint64_t NDArray::content_hash() const {
   if (!shape().empty()) XXH3_64bits_update(&state, shape().data(), shape().size() * sizeof(int64_t));
   XXH3_64bits_update(&state, dense.data<void>(), dense.size_bytes());
   hash = std::max<uint64_t>(XXH3_64bits_digest(&state), 1);
-  object_->content_hash.store(hash, std::memory_order_relaxed);
+  object_->cached_hash.store(hash, std::memory_order_relaxed);
   return hash;
 }
 

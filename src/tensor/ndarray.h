@@ -22,7 +22,7 @@ struct NDArrayObj : Object {
   Shape strides;                    // empty: dense, row-major
   std::function<void()> release;    // gives the memory back to whoever owns it
   std::shared_ptr<DeviceApi> api;   // keeps the device alive
-  mutable std::atomic<uint64_t> content_hash{0};  // 0: not computed yet
+  mutable std::atomic<uint64_t> cached_hash{0};  // 0: not computed yet
   NDArrayObj() = default;
   ~NDArrayObj() {
     if (release) release();
