@@ -97,7 +97,7 @@ struct ValueTraits<Map<K, V>> {
     if (raw.type_index == type_index::kNone) return true;
     if (raw.type_index != type_index::kMap) return false;
     for (const auto& [key, value] : static_cast<const MapObj*>(raw.v.v_object)->items) {
-      if (!ValueTraits<K>::matches(key.raw()) || !ValueTraits<V>::matches(value.raw())) return false;
+      if (!matches_item<K>(key.raw()) || !matches_item<V>(value.raw())) return false;
     }
     return true;
   }

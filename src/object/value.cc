@@ -50,6 +50,16 @@ Value Value::own(const RawValue& raw) {
     return Value(std::string(string_of(raw)));
   if (raw.type_index == type_index::kByteArrayPtr || raw.type_index == type_index::kSmallBytes)
     return Value(Bytes{std::string(string_of(raw))});
+  if (raw.type_index == type_index::kObjectRValueRef) {
+    // The caller offers its reference; sharing the object serves as well as taking it.
+    RawValue shared;
+    Object* object = *static_cast<Object**>(raw.v.v_ptr);
+    if (object == nullptr) return {};
+    object->inc_strong();
+    shared.type_index = object->type_index();
+    shared.v.v_object = object;
+    return Value::adopt(shared);
+  }
   if (raw.type_index >= type_index::kStaticObjectBegin) raw.v.v_object->inc_strong();
   return Value::adopt(raw);
 }
@@ -81,8 +91,13 @@ std::string kind_name(const RawValue& value) {
   return fmt::format("value of type index {}", value.type_index);
 }
 
+std::string kind_mismatch(const std::string& expected, const RawValue& got) {
+  if (got.type_index == type_index::kInt) return fmt::format("expected {}, got int {}", expected, got.v.v_int);
+  return fmt::format("expected {}, got {}", expected, kind_name(got));
+}
+
 void throw_kind_mismatch(const std::string& expected, const RawValue& got) {
-  throw UserError(fmt::format("expected {}, got {}", expected, kind_name(got)));
+  throw UserError(kind_mismatch(expected, got));
 }
 
 bool key_equal(const RawValue& a, const RawValue& b) {
