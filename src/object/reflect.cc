@@ -34,7 +34,7 @@ static void set_field(Object* node, const TypeInfo& type, const FieldInfo& field
 ObjectRef make_node(std::string_view key, const std::vector<std::pair<std::string, Value>>& fields) {
   const TypeInfo* type = find_type(key);
   if (type == nullptr) throw_user_error("there is no type '{}'", key);
-  if (type->make_empty == nullptr) throw_user_error("a {} cannot be made from its fields", key);
+  if (type->make_empty == nullptr) throw_user_error("type {} cannot be made from its fields", key);
   ObjectRef node(type->make_empty());
   for (const auto& [name, value] : fields) {
     const FieldInfo* field = find_field(*type, name);
