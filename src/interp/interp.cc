@@ -1,0 +1,396 @@
+#include "interp/interp.h"
+
+#include <unordered_set>
+
+#include "object/string.h"
+#include "ops/op_keys.h"
+
+namespace headrace::interp {
+
+using relay::CallNode;
+using relay::ConstantNode;
+using relay::FunctionNode;
+using relay::IfNode;
+using relay::LetNode;
+using relay::RelationInput;
+using relay::TupleGetItemNode;
+using relay::TupleNode;
+using relay::VarNode;
+
+namespace {
+
+// A value and the type the program declares for it: in a float64 run the data is wider than its declaration.
+struct Typed {
+  Value value;
+  Type declared;
+};
+
+using Bindings = std::unordered_map<const VarNode*, Typed>;
+
+// A function with the variables it captured.
+struct ClosureObj : Object {
+  using Parent = Object;
+  static constexpr std::string_view type_key = "interp.Closure";
+  static constexpr bool is_final = true;
+  relay::Function function;
+  Bindings captured;
+};
+
+// One activation: the variables in scope, and the value of every node computed so far.
+struct Frame {
+  Bindings vars;
+  std::unordered_map<const ExprNode*, Typed> done;
+};
+
+struct CellObj : Object {
+  using Parent = Object;
+  static constexpr std::string_view type_key = "interp.Cell";
+  static constexpr bool is_final = true;
+  Typed content;
+};
+
+bool widens(DataType dtype) { return dtype.is_float() && dtype.bits() < 64; }
+
+NDArray cast_tensor(const NDArray& src, DataType dtype) {
+  if (src.dtype() == dtype) return src.to_dense();
+  const NDArray dense = src.to_dense();
+  NDArray dst = NDArray::empty(src.shape(), dtype);
+  for (int64_t i = 0; i < dst.num_elements(); ++i)
+    set_element(dst.tensor(), i, element_as_double(dense.tensor(), i));
+  return dst;
+}
+
+class Interpreter {
+ public:
+  Interpreter(IRModule module, const Options& options) : module_(std::move(module)), options_(options) {}
+
+  Typed import(const Value& value) const {
+    if (const auto* tuple = value.as_node<ADTObj>()) {
+      std::vector<Value> items;
+      Array<Type> types;
+      for (const Value& item : tuple->items) {
+        Typed typed = import(item);
+        items.push_back(typed.value);
+        types.push_back(typed.declared);
+      }
+      return {Value(make_adt(tuple->tag, std::move(items))), make_tuple_type(types)};
+    }
+    const NDArray tensor = value.as<NDArray>();
+    if (!tensor) throw UserError("an argument is None; a tensor was expected");
+    const Type declared = make_tensor_type(tensor.shape(), tensor.dtype());
+    return {Value(working(tensor)), declared};
+  }
+
+  Typed call_function(const FunctionNode& function, std::vector<Typed> args, Bindings captured, const Span& span) {
+    if (args.size() != function.params.size()) {
+      throw_at(span, "call", fmt::format("the function takes {} arguments, got {}", function.params.size(),
+                                         args.size()));
+    }
+    DepthGuard guard(*this, span);
+    Frame frame;
+    frame.vars = std::move(captured);
+    for (size_t i = 0; i < args.size(); ++i) {
+      check_argument(*function.params[i].get(), args[i], i);
+      frame.vars[function.params[i].get()] = std::move(args[i]);
+    }
+    return eval(function.body, frame);
+  }
+
+  Typed eval_closed(const Expr& expr) {
+    Frame frame;
+    return eval(expr, frame);
+  }
+
+ private:
+  // Bounds the recursion over calls and branches, which a program's run decides, not the model's size.
+  class DepthGuard {
+   public:
+    DepthGuard(Interpreter& owner, const Span& span) : owner_(owner) {
+      if (++owner_.depth_ > owner_.options_.max_depth) {
+        --owner_.depth_;
+        throw_at(span, "call", fmt::format("calls and branches are nested more than {} deep", owner_.options_.max_depth));
+      }
+    }
+    ~DepthGuard() { --owner_.depth_; }
+    DepthGuard(const DepthGuard&) = delete;
+
+   private:
+    Interpreter& owner_;
+  };
+
+  NDArray working(const NDArray& tensor) const {
+    const bool wide = options_.precision == Precision::float64 && widens(tensor.dtype());
+    return cast_tensor(tensor, wide ? DataType::float_(64) : tensor.dtype());
+  }
+
+  static void check_argument(const VarNode& param, const Typed& arg, size_t index) {
+    const auto* want = param.type_annotation.as<TensorTypeNode>();
+    if (want == nullptr) return;
+    const auto* got = arg.declared.as<TensorTypeNode>();
+    bool fits = got != nullptr && got->dtype == want->dtype && got->shape.size() == want->shape.size();
+    for (size_t i = 0; fits && i < want->shape.size(); ++i) {
+      const auto dim = as_int(want->shape[i]);
+      fits = !dim || is_int(got->shape[i], *dim);
+    }
+    if (!fits) {
+      throw UserError(fmt::format("argument {} ('{}'): expected {}, got {}", index, param.name_hint,
+                                  to_string(param.type_annotation), to_string(arg.declared)));
+    }
+  }
+
+  // The nodes whose values `expr` needs first; branches and function bodies are not among them.
+  static void push_operands(const ExprNode& expr, std::vector<Expr>& out) {
+    if (const auto* call = as<CallNode>(expr)) {
+      if (!call->op.is<OpNode>()) out.push_back(call->op);
+      for (const Expr& arg : call->args) out.push_back(arg);
+    } else if (const auto* tuple = as<TupleNode>(expr)) {
+      for (const Expr& item : tuple->items) out.push_back(item);
+    } else if (const auto* item = as<TupleGetItemNode>(expr)) {
+      out.push_back(item->tuple);
+    } else if (const auto* branch = as<IfNode>(expr)) {
+      out.push_back(branch->cond);
+    } else if (const auto* create = as<relay::RefCreateNode>(expr)) {
+      out.push_back(create->value);
+    } else if (const auto* read = as<relay::RefReadNode>(expr)) {
+      out.push_back(read->ref);
+    } else if (const auto* write = as<relay::RefWriteNode>(expr)) {
+      out.push_back(write->ref);
+      out.push_back(write->value);
+    }
+  }
+  template <typename T>
+  static const T* as(const ExprNode& node) {
+    return node.is_instance<T>() ? static_cast<const T*>(&node) : nullptr;
+  }
+
+  // Evaluates along data edges with an explicit stack; a node is visited twice: before and after its operands.
+  Typed eval(const Expr& root, Frame& frame) {
+    Expr at = root;
+    // A chain of lets is a loop.
+    while (const auto* let = at.as<LetNode>()) {
+      bind_let(*let, frame);
+      at = let->body;
+    }
+    std::vector<std::pair<Expr, bool>> stack{{at, false}};
+    while (!stack.empty()) {
+      auto [node, ready] = stack.back();
+      if (frame.done.contains(node.get())) {
+        stack.pop_back();
+        continue;
+      }
+      if (!ready) {
+        stack.back().second = true;
+        std::vector<Expr> operands;
+        push_operands(*node.get(), operands);
+        for (size_t i = operands.size(); i-- > 0;) {
+          if (!frame.done.contains(operands[i].get())) stack.emplace_back(operands[i], false);
+        }
+        continue;
+      }
+      stack.pop_back();
+      frame.done.emplace(node.get(), eval_node(node, frame));
+    }
+    return frame.done.at(at.get());
+  }
+
+  void bind_let(const LetNode& let, Frame& frame) {
+    if (const auto* function = let.value.as<FunctionNode>()) {
+      // A function may call itself: its closure is looked up when it runs, so it needs no reference to itself.
+      frame.vars[let.var.get()] = make_closure(ref(function), frame);
+      return;
+    }
+    frame.vars[let.var.get()] = eval(let.value, frame);
+  }
+
+  Typed make_closure(relay::Function function, const Frame& frame) {
+    auto closure = make_object<ClosureObj>();
+    closure->captured = frame.vars;
+    closure->function = std::move(function);
+    return {Value(closure), Type()};
+  }
+
+  Typed eval_node(const Expr& expr, Frame& frame) {
+    if (const auto* constant = expr.as<ConstantNode>()) return {Value(working(constant->data)), constant->tensor_type()};
+    if (const auto* var = expr.as<VarNode>()) return lookup(*var, frame);
+    if (const auto* call = expr.as<CallNode>()) return eval_call(*call, frame);
+    if (const auto* tuple = expr.as<TupleNode>()) return eval_tuple(*tuple, frame);
+    if (const auto* item = expr.as<TupleGetItemNode>()) return eval_item(*item, frame);
+    if (const auto* branch = expr.as<IfNode>()) return eval_if(*branch, frame);
+    if (const auto* function = expr.as<FunctionNode>()) return make_closure(ref(function), frame);
+    if (expr.is<LetNode>()) {
+      DepthGuard guard(*this, expr->span);
+      return eval(expr, frame);
+    }
+    if (const auto* global = expr.as<GlobalVarNode>()) return {Value(module_->lookup(global->name_hint)), Type()};
+    if (const auto* create = expr.as<relay::RefCreateNode>()) {
+      auto cell = make_object<CellObj>();
+      cell->content = frame.done.at(create->value.get());
+      return {Value(cell), Type()};
+    }
+    if (const auto* read = expr.as<relay::RefReadNode>()) return cell_of(read->ref, frame)->content;
+    if (const auto* write = expr.as<relay::RefWriteNode>()) {
+      cell_of(write->ref, frame)->content = frame.done.at(write->value.get());
+      return {Value(make_adt(0, {})), make_tuple_type({})};
+    }
+    throw_at(expr->span, std::string(expr->key()), fmt::format("the interpreter does not run {} yet", expr->key()));
+  }
+
+  CellObj* cell_of(const Expr& expr, Frame& frame) {
+    const auto* cell = frame.done.at(expr.get()).value.as_node<CellObj>();
+    if (cell == nullptr) throw_at(expr->span, "ref", "the operand is no reference");
+    return const_cast<CellObj*>(cell);
+  }
+
+  static Typed lookup(const VarNode& var, Frame& frame) {
+    auto it = frame.vars.find(&var);
+    if (it == frame.vars.end()) throw_at(var.span, "%" + var.name_hint, "the variable is not bound here");
+    return it->second;
+  }
+
+  Typed eval_tuple(const TupleNode& tuple, Frame& frame) {
+    std::vector<Value> items;
+    Array<Type> types;
+    for (const Expr& item : tuple.items) {
+      const Typed& typed = frame.done.at(item.get());
+      items.push_back(typed.value);
+      types.push_back(typed.declared);
+    }
+    return {Value(make_adt(0, std::move(items))), make_tuple_type(types)};
+  }
+
+  static Typed eval_item(const TupleGetItemNode& item, Frame& frame) {
+    const Typed& tuple = frame.done.at(item.tuple.get());
+    const auto* items = tuple.value.as_node<ADTObj>();
+    const auto* types = tuple.declared.as<TupleTypeNode>();
+    if (items == nullptr || types == nullptr) throw_at(item.span, "tuple", "the operand of .i is no tuple");
+    const auto index = static_cast<size_t>(item.index);
+    if (item.index < 0 || index >= items->items.size()) {
+      throw_at(item.span, "tuple",
+               fmt::format("item {} of a tuple of {} items", item.index, items->items.size()));
+    }
+    return {items->items[index], types->items[index]};
+  }
+
+  Typed eval_if(const IfNode& branch, Frame& frame) {
+    const NDArray cond = frame.done.at(branch.cond.get()).value.as<NDArray>();
+    if (!cond || cond.num_elements() != 1) throw_at(branch.span, "if", "the condition is no scalar");
+    DepthGuard guard(*this, branch.span);
+    return eval(element_as_double(cond.tensor(), 0) != 0 ? branch.true_branch : branch.false_branch, frame);
+  }
+
+  Typed eval_call(const CallNode& call, Frame& frame) {
+    std::vector<Typed> args;
+    for (const Expr& arg : call.args) args.push_back(frame.done.at(arg.get()));
+    if (const OpNode* op = call.as_op()) return eval_op(*op, call, args);
+    const Value callee = frame.done.at(call.op.get()).value;
+    if (const auto* closure = callee.as_node<ClosureObj>()) {
+      Bindings captured = closure->captured;
+      // A function bound by let sees itself and its later siblings through the caller's scope.
+      if (const auto* var = call.op.as<VarNode>()) captured.insert_or_assign(var, Typed{callee, Type()});
+      return call_function(*closure->function, std::move(args), std::move(captured), call.span);
+    }
+    if (const auto* function = callee.as_node<FunctionNode>()) {
+      return call_function(*function, std::move(args), {}, call.span);
+    }
+    throw_at(call.span, "call", fmt::format("a {} cannot be called", kind_name(callee.raw())));
+  }
+
+  // Value inference and relations see the actual data: the interpreter knows everything.
+  static std::optional<std::vector<PrimExpr>> value_of(const NDArray& tensor) {
+    if (!tensor || tensor.num_elements() > 4096 || tensor.dtype().is_float()) return std::nullopt;
+    std::vector<PrimExpr> values;
+    for (int64_t i = 0; i < tensor.num_elements(); ++i) values.push_back(make_int(element_as_int(tensor.tensor(), i)));
+    return values;
+  }
+
+  static void flatten(const Typed& typed, std::vector<NDArray>& data, std::vector<TensorType>& types) {
+    if (const auto* tuple = typed.value.as_node<ADTObj>()) {
+      for (const Value& item : tuple->items) flatten({item, Type()}, data, types);
+      return;
+    }
+    const NDArray tensor = typed.value.as<NDArray>();
+    data.push_back(tensor);
+    types.push_back(make_tensor_type(tensor.shape(), tensor.dtype()));
+  }
+
+  TensorType working_type(const Type& declared, const CallNode& call) const {
+    const auto* tensor = declared.as<TensorTypeNode>();
+    if (tensor == nullptr) throw_at(call.span, call.as_op()->name, "a result is no tensor");
+    const bool wide = options_.precision == Precision::float64 && widens(tensor->dtype);
+    return wide ? make_tensor_type(tensor->shape, DataType::float_(64)) : ref(tensor);
+  }
+
+  Typed eval_op(const OpNode& op, const CallNode& call, const std::vector<Typed>& args) {
+    const auto* relation = op.find(relay::kTypeRelation);
+    const auto* eval = op.find(ops::kEval);
+    if (relation == nullptr || eval == nullptr) throw_at(call.span, op.name, "the op has no reference evaluation");
+    std::vector<Type> arg_types;
+    std::vector<NDArray> data;
+    std::vector<TensorType> data_types;
+    for (const Typed& arg : args) {
+      if (!arg.declared) throw_at(call.span, op.name, "an argument is neither a tensor nor a tuple of tensors");
+      arg_types.push_back(arg.declared);
+      flatten(arg, data, data_types);
+    }
+    auto constant = [&](size_t i) {
+      return i < args.size() && args[i].value.is<NDArray>() ? args[i].value.as<NDArray>() : NDArray();
+    };
+    const RelationInput question{call, arg_types, [&](size_t i) { return value_of(constant(i)); }, constant};
+    const Type declared = (*relation)(question);
+    if (!declared) throw_at(call.span, op.name, "the result type is not determined by the arguments");
+    return run_eval(*eval, call, std::move(data), std::move(data_types), declared);
+  }
+
+  Typed run_eval(const ops::EvalFn& eval, const CallNode& call, std::vector<NDArray> data,
+                 std::vector<TensorType> data_types, const Type& declared) const {
+    const auto* tuple = declared.as<TupleTypeNode>();
+    std::vector<TensorType> out_types;
+    if (tuple == nullptr) {
+      out_types.push_back(working_type(declared, call));
+    } else {
+      for (const Type& item : tuple->items) out_types.push_back(working_type(item, call));
+    }
+    std::vector<NDArray> results = eval({call, std::move(data), std::move(data_types), std::move(out_types)});
+    if (tuple == nullptr) return {Value(results.at(0)), declared};
+    HEADRACE_CHECK(results.size() == tuple->items.size(), "'{}' gave {} results for {}", call.as_op()->name,
+                   results.size(), to_string(declared));
+    std::vector<Value> items(results.begin(), results.end());
+    return {Value(make_adt(0, std::move(items))), declared};
+  }
+
+  IRModule module_;
+  Options options_;
+  int64_t depth_ = 0;
+};
+
+void collect(const Value& value, std::vector<NDArray>& out) {
+  if (const auto* tuple = value.as_node<ADTObj>()) {
+    for (const Value& item : tuple->items) collect(item, out);
+    return;
+  }
+  out.push_back(value.as<NDArray>());
+}
+
+}  // namespace
+
+Value run(const IRModule& module, std::string_view name, const std::vector<Value>& args, const Options& options) {
+  const BaseFunc function = module->lookup(name);
+  const auto* body = function.as<FunctionNode>();
+  if (body == nullptr) throw_user_error("'@{}' is a {}, which the relay interpreter does not run", name, function->key());
+  Interpreter interpreter(module, options);
+  std::vector<Typed> typed;
+  for (const Value& arg : args) typed.push_back(interpreter.import(arg));
+  return interpreter.call_function(*body, std::move(typed), {}, body->span).value;
+}
+
+std::vector<NDArray> run_main(const IRModule& module, const std::vector<NDArray>& args, const Options& options) {
+  std::vector<NDArray> results;
+  collect(run(module, "main", std::vector<Value>(args.begin(), args.end()), options), results);
+  return results;
+}
+
+Value run_expr(const Expr& expr, const Options& options) {
+  return Interpreter(make_module(), options).eval_closed(expr).value;
+}
+
+}  // namespace headrace::interp

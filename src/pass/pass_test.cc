@@ -1,0 +1,100 @@
+#include "pass/pass.h"
+
+#include <gtest/gtest.h>
+
+namespace headrace::pass {
+namespace {
+
+// A pass that writes its name down.
+Pass logging_pass(std::vector<std::string>& log, std::string name, int32_t level = 0,
+                  std::vector<std::string> required = {}) {
+  Pass pass;
+  pass.info = {name, level, std::move(required)};
+  pass.run = [&log, name](const IRModule& module, const PassContext&) {
+    log.push_back(name);
+    return module;
+  };
+  return pass;
+}
+
+TEST(RunPasses, RunsInOrderAndSkipsByLevel) {
+  std::vector<std::string> log;
+  run_passes({logging_pass(log, "A"), logging_pass(log, "B", 3), logging_pass(log, "C", 2)}, make_module(), {});
+  EXPECT_EQ(log, (std::vector<std::string>{"A", "C"}));
+}
+
+TEST(RunPasses, RequiredBeatsLevelAndDisabledSkips) {
+  std::vector<std::string> log;
+  PassContext context;
+  context.required_pass = {"high_level"};
+  context.disabled_pass = {"FOLD_CONSTANT"};
+  run_passes({logging_pass(log, "HighLevel", 4), logging_pass(log, "FoldConstant")}, make_module(), context);
+  EXPECT_EQ(log, std::vector<std::string>{"HighLevel"});
+}
+
+TEST(RunPasses, MissingRequirementIsNamed) {
+  std::vector<std::string> log;
+  try {
+    run_passes({logging_pass(log, "B", 0, {"A"})}, make_module(), {});
+    FAIL() << "no error";
+  } catch (const InternalError& e) {
+    EXPECT_NE(e.message().find("pass B needs A before it"), std::string::npos) << e.what();
+  }
+}
+
+TEST(RunPasses, VerifyNamesThePassThatBrokeTheModule) {
+  std::vector<std::string> log;
+  PassContext context;
+  context.verify = [&](const IRModule&) {
+    if (log.size() == 2) throw UserError("rule 3");
+  };
+  try {
+    run_passes({logging_pass(log, "A"), logging_pass(log, "B")}, make_module(), context);
+    FAIL() << "no error";
+  } catch (const InternalError& e) {
+    EXPECT_NE(e.message().find("after pass B: rule 3"), std::string::npos) << e.what();
+  }
+}
+
+struct Recorder : PassInstrument {
+  std::vector<std::string>& log;
+  bool fail_in_before = false;
+  explicit Recorder(std::vector<std::string>& l) : log(l) {}
+  std::string name() const override { return "recorder"; }
+  void enter_pass_ctx() override { log.push_back("enter"); }
+  void exit_pass_ctx() override { log.push_back("exit"); }
+  bool should_run(const IRModule&, const PassInfo& info) override { return info.name != "Skipped"; }
+  void run_before_pass(const IRModule&, const PassInfo& info) override {
+    log.push_back("before " + info.name);
+    if (fail_in_before) throw UserError("stop");
+  }
+  void run_after_pass(const IRModule&, const PassInfo& info) override { log.push_back("after " + info.name); }
+};
+
+TEST(RunPasses, InstrumentsSeeEveryPassAndMaySkip) {
+  std::vector<std::string> log, ran;
+  PassContext context;
+  context.instruments = {std::make_shared<Recorder>(log)};
+  run_passes({logging_pass(ran, "A"), logging_pass(ran, "Skipped")}, make_module(), context);
+  EXPECT_EQ(log, (std::vector<std::string>{"enter", "before A", "after A", "exit"}));
+  EXPECT_EQ(ran, std::vector<std::string>{"A"});
+}
+
+TEST(RunPasses, InstrumentThatThrowsLeavesTheContext) {
+  std::vector<std::string> log, ran;
+  auto recorder = std::make_shared<Recorder>(log);
+  recorder->fail_in_before = true;
+  PassContext context;
+  context.instruments = {recorder};
+  EXPECT_THROW(run_passes({logging_pass(ran, "A")}, make_module(), context), UserError);
+  EXPECT_EQ(log, (std::vector<std::string>{"enter", "before A", "exit"}));
+  EXPECT_TRUE(ran.empty());
+}
+
+TEST(PassNames, SpellingsResolve) {
+  EXPECT_TRUE(same_pass_name("FoldConstant", "fold_constant"));
+  EXPECT_FALSE(same_pass_name("FoldConstant", "FoldScaleAxis"));
+}
+
+}  // namespace
+}  // namespace headrace::pass

@@ -1,0 +1,171 @@
+// Statements and functions of the loop IR. Scalars and buffers are in ir/prim_expr.h.
+#pragma once
+
+#include "ir/expr.h"
+
+namespace headrace::tir {
+
+struct StmtNode : Object {
+  using Parent = Object;
+  static constexpr std::string_view type_key = "tir.Stmt";
+  static constexpr int32_t child_slots = 16;
+  static constexpr StructuralKind structural_kind = StructuralKind::tree;
+  static void fields(FieldList<StmtNode>& f) {
+    f.field<&StmtNode::span>("span", {.ignore = true, .optional = true});
+  }
+  Span span;
+};
+using Stmt = Ref<StmtNode>;
+
+// buffer[indices] = value. The last index may be a Ramp: then value is a vector.
+struct BufferStoreNode : StmtNode {
+  using Parent = StmtNode;
+  static constexpr std::string_view type_key = "tir.BufferStore";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<BufferStoreNode>& f) {
+    f.field<&BufferStoreNode::buffer>("buffer")
+        .field<&BufferStoreNode::value>("value")
+        .field<&BufferStoreNode::indices>("indices");
+  }
+  Buffer buffer;
+  PrimExpr value;
+  Array<PrimExpr> indices;
+};
+
+enum class ForKind : uint8_t {
+  serial,
+  parallel,    // iterations may run in any order on any thread; none inside another
+  vectorized,  // one vector operation; its extent is a constant (gone after VectorizeLoop)
+  unrolled,    // copied once an iteration; its extent is a constant (gone after UnrollLoop)
+};
+std::string_view name_of(ForKind kind);
+
+// for var in [begin, begin + extent)
+struct ForNode : StmtNode {
+  using Parent = StmtNode;
+  static constexpr std::string_view type_key = "tir.For";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<ForNode>& f) {
+    f.field<&ForNode::begin>("begin")
+        .field<&ForNode::extent>("extent")
+        .field<&ForNode::var>("var", {.def_once = true})
+        .field<&ForNode::kind>("kind")
+        .field<&ForNode::body>("body");
+  }
+  PrimVar var;
+  PrimExpr begin, extent;
+  ForKind kind = ForKind::serial;
+  Stmt body;
+};
+
+struct IfThenElseNode : StmtNode {
+  using Parent = StmtNode;
+  static constexpr std::string_view type_key = "tir.IfThenElse";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<IfThenElseNode>& f) {
+    f.field<&IfThenElseNode::condition>("condition")
+        .field<&IfThenElseNode::then_case>("then_case")
+        .field<&IfThenElseNode::else_case>("else_case", {.optional = true});
+  }
+  PrimExpr condition;
+  Stmt then_case, else_case;
+};
+
+struct LetStmtNode : StmtNode {
+  using Parent = StmtNode;
+  static constexpr std::string_view type_key = "tir.LetStmt";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<LetStmtNode>& f) {
+    f.field<&LetStmtNode::value>("value")
+        .field<&LetStmtNode::var>("var", {.def_once = true})
+        .field<&LetStmtNode::body>("body");
+  }
+  PrimVar var;
+  PrimExpr value;
+  Stmt body;
+};
+
+struct SeqNode : StmtNode {
+  using Parent = StmtNode;
+  static constexpr std::string_view type_key = "tir.SeqStmt";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<SeqNode>& f) { f.field<&SeqNode::items>("seq"); }
+  Array<Stmt> items;
+};
+
+enum class Scope : uint8_t {
+  registers,  // small, of constant shape: lives in registers or on the stack
+  workspace,  // of constant shape: lives in the calling worker's workspace, 64-byte aligned
+};
+
+// Uninitialised memory for `buffer` within `body`.
+struct AllocateNode : StmtNode {
+  using Parent = StmtNode;
+  static constexpr std::string_view type_key = "tir.Allocate";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<AllocateNode>& f) {
+    f.field<&AllocateNode::buffer>("buffer", {.def_once = true})
+        .field<&AllocateNode::scope>("scope")
+        .field<&AllocateNode::body>("body");
+  }
+  Buffer buffer;
+  Scope scope = Scope::registers;
+  Stmt body;
+};
+
+// Evaluates `value` for its effect: a prefetch.
+struct EvaluateNode : StmtNode {
+  using Parent = StmtNode;
+  static constexpr std::string_view type_key = "tir.Evaluate";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<EvaluateNode>& f) { f.field<&EvaluateNode::value>("value"); }
+  PrimExpr value;
+};
+
+// The function stops with HR_KERNEL_ASSERT and `message` when `condition` is false.
+struct AssertNode : StmtNode {
+  using Parent = StmtNode;
+  static constexpr std::string_view type_key = "tir.AssertStmt";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<AssertNode>& f) {
+    f.field<&AssertNode::condition>("condition").field<&AssertNode::message>("message");
+  }
+  PrimExpr condition;
+  std::string message;
+};
+
+// A kernel: destination-passing; params are the inputs, then `num_outputs` outputs. Symbols in the params' shapes and
+// strides are bound from the tensors at the call. Attribute global_symbol is its name in the artifact.
+struct PrimFuncNode : BaseFuncNode {
+  using Parent = BaseFuncNode;
+  static constexpr std::string_view type_key = "tir.PrimFunc";
+  static constexpr bool is_final = true;
+  static constexpr StructuralKind structural_kind = StructuralKind::tree;
+  static void fields(FieldList<PrimFuncNode>& f) {
+    f.field<&PrimFuncNode::params>("params", {.def_recursive = true})
+        .field<&PrimFuncNode::num_outputs>("num_outputs")
+        .field<&PrimFuncNode::body>("body");
+  }
+  Array<Buffer> params;
+  int64_t num_outputs = 1;
+  Stmt body;
+};
+using PrimFunc = Ref<PrimFuncNode>;
+
+Stmt make_store(Buffer buffer, PrimExpr value, Array<PrimExpr> indices);
+Stmt make_for(PrimVar var, PrimExpr begin, PrimExpr extent, ForKind kind, Stmt body);
+Stmt make_if(PrimExpr condition, Stmt then_case, Stmt else_case = {});
+Stmt make_let(PrimVar var, PrimExpr value, Stmt body);
+// One statement; nested sequences are flattened, a sequence of one is that one.
+Stmt make_seq(const std::vector<Stmt>& items);
+Stmt make_allocate(Buffer buffer, Scope scope, Stmt body);
+Stmt make_evaluate(PrimExpr value);
+Stmt make_assert(PrimExpr condition, std::string message);
+PrimFunc make_prim_func(std::string symbol, Array<Buffer> params, int64_t num_outputs, Stmt body);
+// The function's global_symbol; InternalError when it has none.
+std::string symbol_of(const PrimFuncNode& function);
+
+// Makes the node types of tir known by key.
+void register_types();
+
+}  // namespace headrace::tir
