@@ -65,6 +65,21 @@ NativeTarget NativeCompiler::resolve_target(const TargetRequest& request) const 
   return plugin_->resolve_target(request);
 }
 
+std::vector<ObjectCode> NativeCompiler::compile(std::span<const tir::PrimFunc> functions, const NativeTarget& target,
+                                                const CompileOptions& options) const {
+  std::vector<ObjectCode> objects(functions.size());
+  for_each_index(functions.size(), options.jobs, [&](size_t i) {
+    objects[i] = {tir::symbol_of(*functions[i]),
+                  plugin_->compile(functions[i], target, CodeForm::kObject, options.opt_level)};
+  });
+  return objects;
+}
+
+std::string NativeCompiler::emit_text(const tir::PrimFunc& function, const NativeTarget& target, CodeForm form,
+                                      int opt_level) const {
+  return plugin_->compile(function, target, form, opt_level);
+}
+
 std::vector<ObjectCode> NativeCompiler::compile_llvm(std::span<const std::string> texts, const NativeTarget& target,
                                                      const CompileOptions& options) const {
   std::vector<ObjectCode> objects(texts.size());

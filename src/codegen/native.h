@@ -9,6 +9,8 @@
 #include <string_view>
 #include <vector>
 
+#include "tir/stmt.h"
+
 namespace headrace::codegen {
 
 struct NativePlugin;
@@ -80,6 +82,15 @@ class NativeCompiler {
 
   // UserError: unknown processor, feature or triple, with the nearest known names.
   NativeTarget resolve_target(const TargetRequest& request) const;
+
+  // One object for each function, joined by index; each defines its global_symbol, of type hr_kernel. A worker's
+  // workspace must have the size that layout_workspace (codegen/workspace.h) gives. UserError: a dtype that native code
+  // does not compute with.
+  std::vector<ObjectCode> compile(std::span<const tir::PrimFunc> functions, const NativeTarget& target,
+                                  const CompileOptions& options) const;
+
+  // LLVM text or assembly of a function.
+  std::string emit_text(const tir::PrimFunc& function, const NativeTarget& target, CodeForm form, int opt_level) const;
 
   // Compiles modules in LLVM's text form, one object each, joined by index. UserError: the text does not parse, or is
   // not valid LLVM.

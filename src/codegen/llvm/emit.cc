@@ -13,6 +13,7 @@
 #include <llvm/Target/TargetMachine.h>
 
 #include "base/error.h"
+#include "codegen/llvm/kernel_builder.h"
 #include "codegen/llvm/target.h"
 
 namespace headrace::codegen::llvm_plugin {
@@ -94,6 +95,13 @@ std::string emit_module(Context& context, llvm::Module& module, const NativeTarg
     throw_user_error("LLVM cannot make code of '{}' for {}: {}", module.getName().str(), target.cpu, context.errors());
   }
   return result;
+}
+
+std::string compile(const tir::PrimFunc& function, const NativeTarget& target, CodeForm form, int opt_level) {
+  Context context;
+  llvm::Module module(tir::symbol_of(*function), context.get());
+  KernelBuilder(module, target).add(*function);
+  return emit_module(context, module, target, form, opt_level);
 }
 
 std::string compile_llvm(const std::string& text, const NativeTarget& target, CodeForm form, int opt_level) {

@@ -34,6 +34,9 @@ class Context {
 std::string emit_module(Context& context, llvm::Module& module, const NativeTarget& target, CodeForm form,
                         int opt_level);
 
+// A module of one kernel.
+std::string compile(const tir::PrimFunc& function, const NativeTarget& target, CodeForm form, int opt_level);
+
 // Parses LLVM's text form and emits it.
 std::string compile_llvm(const std::string& text, const NativeTarget& target, CodeForm form, int opt_level);
 

@@ -1,4 +1,5 @@
-// tir to LLVM IR, one function at a time. Split over kernel.cc (frame, statements), expression.cc, number.cc, math.cc.
+// tir to LLVM IR, one function at a time. Split over kernel.cc (frame,
+// statements), expression.cc, memory.cc, number.cc, math.cc.
 //
 // How values are held: bool is i1; float16 and bfloat16 are float, rounded after every operation (one float operation
 // on two of them, rounded, is the correctly rounded result); all else as itself. Memory holds i8 and i16 for the former.
@@ -9,6 +10,7 @@
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Module.h>
 
+#include <functional>
 #include <unordered_map>
 
 #include "codegen/native.h"
@@ -26,21 +28,23 @@ class KernelBuilder {
 
  private:
   // kernel.cc
-  llvm::Function* make_part(const std::string& name, const std::vector<llvm::Type*>& extra);
-  std::vector<llvm::Value*> captured() const;
-  void bind_captured(llvm::Function* part);
-  void bind_symbols(const tir::PrimFuncNode& function, llvm::Value* args);
+  using Job = std::function<void(llvm::Function& part)>;
+  void make_part(const std::string& name, const std::vector<llvm::Value*>& leading, const Job& job);
+  llvm::Function* make_parallel_entry(const std::string& part_name, llvm::StructType* closure, const tir::ForNode& loop);
+  void add_attributes(llvm::Function& function);
+  void bind_arguments(const tir::PrimFuncNode& function, llvm::Value* args);
   llvm::Value* load_field(llvm::Value* base, uint64_t offset_bytes, llvm::Type* type);
-  void fail_unless(llvm::Value* good, llvm::Value* status);
-  void report(const std::string& message);
+  void return_unless_zero(llvm::Value* status);
   llvm::Function* message_writer();
   llvm::BasicBlock* new_block(const char* name);
+  llvm::Value* entry_alloca(llvm::Type* type, uint64_t align_bytes);
+  void bind(const Object* key, llvm::Value* value);
+  void unbind(size_t scope_size);
 
   void emit(const tir::Stmt& stmt);
-  void emit_store(const tir::BufferStoreNode& store);
   void emit_for(const tir::ForNode& loop);
-  void emit_loop(llvm::Value* begin, llvm::Value* extent, const PrimVarNode* var, const tir::Stmt& body,
-                 const char* hint);
+  void emit_copies(const tir::ForNode& loop, int64_t count);
+  void emit_loop(llvm::Value* begin, llvm::Value* extent, const tir::ForNode& loop, const char* hint);
   void emit_parallel(const tir::ForNode& loop);
   void emit_if(const tir::IfThenElseNode& branch);
   void emit_allocate(const tir::AllocateNode& allocation);
@@ -48,27 +52,36 @@ class KernelBuilder {
 
   // expression.cc
   llvm::Value* emit(const PrimExpr& e);
+  llvm::Value* emit_inner(const PrimExpr& e);
   llvm::Value* emit_binary(const BinaryNode& e);
-  llvm::Value* emit_intrinsic(const IntrinsicCallNode& e);
-  llvm::Value* emit_if_then_else(const IntrinsicCallNode& e);
+  llvm::Value* emit_float_division(BinaryOp op, llvm::Value* a, llvm::Value* b, DataType dtype);
   llvm::Value* emit_ramp(const RampNode& e);
-  llvm::Value* emit_load(const BufferLoadNode& e);
-  llvm::Value* emit_vector_load(const IntrinsicCallNode& e);
-  llvm::Value* load_memory(DataType dtype, llvm::Value* pointer);
-  llvm::Value* load_scattered(DataType dtype, llvm::Value* pointer, llvm::Value* offsets);
-  void store_memory(DataType dtype, llvm::Value* value, llvm::Value* pointer);
-  // Where an access begins: the buffer's pointer and the element offset, an i64 or, for a gather, a vector of them.
+  llvm::Value* emit_intrinsic(const IntrinsicCallNode& e);
+  llvm::Value* emit_shift(Intrinsic intrinsic, llvm::Value* a, llvm::Value* by, DataType dtype);
+  llvm::Value* emit_reduce_add(llvm::Value* vector, DataType dtype);
+  llvm::Value* emit_if_then_else(const IntrinsicCallNode& e);
+
+  // memory.cc
+  enum class AccessKind : uint8_t { scalar, consecutive, scattered };
   struct Access {
+    llvm::Value* pointer;  // the buffer's first element
+    llvm::Value* offset;   // elements from there, i64; a vector of them when scattered
+    int lanes;
+    AccessKind kind;
+  };
+  struct Place {
     llvm::Value* pointer;
     llvm::Value* offset;
-    bool consecutive;  // lanes follow each other in memory from `offset`, a scalar
-    bool uniform;      // all lanes are the one element at `offset`
+    DataType element;
   };
+  llvm::Value* index(const PrimExpr& e);
   Access access(const Buffer& buffer, const Array<PrimExpr>& indices);
-  PrimExpr stride_of(const BufferNode& buffer, size_t dimension) const;
-  llvm::Value* address_of(const PrimExpr& e, DataType* element);
-  llvm::Value* element_pointer(llvm::Value* base, DataType element, llvm::Value* offset);
+  Place place_of(const PrimExpr& e, DataType element);
   llvm::Value* data_of(const Buffer& buffer) const;
+  llvm::Value* element_pointer(llvm::Value* base, DataType element, llvm::Value* offset);
+  llvm::Value* load_consecutive(DataType dtype, llvm::Value* pointer);
+  llvm::Value* emit_load(const BufferLoadNode& e);
+  void emit_store(const tir::BufferStoreNode& store);
 
   // number.cc
   llvm::Type* register_type(DataType dtype);
@@ -106,10 +119,8 @@ class KernelBuilder {
   std::unordered_map<const Object*, llvm::Value*> values_;
   // While not null: the lanes whose loads may touch memory.
   llvm::Value* mask_ = nullptr;
-
-  class Binding;
-  void bind(const Object* key, llvm::Value* value);
-  void unbind(size_t scope_size);
+  // What the statement at hand has computed already.
+  std::unordered_map<const Object*, llvm::Value*> memo_;
 };
 
 }  // namespace headrace::codegen::llvm_plugin

@@ -6,6 +6,7 @@ namespace headrace::codegen::llvm_plugin {
 namespace {
 
 constexpr uint32_t kFloatInfinity = 0x7f800000;
+constexpr uint32_t kRebias = 0u - (112u << 23);  // 15 - 127 in the exponent's place
 constexpr uint32_t kFloatMagnitude = 0x7fffffff;
 
 bool is_half(DataType dtype) { return dtype.is_float() && !dtype.is_bfloat16() && dtype.bits() == 16; }
@@ -77,7 +78,7 @@ llvm::Value* KernelBuilder::half_bits(llvm::Value* value) {
   llvm::Value* sign = ir_.CreateAnd(ir_.CreateLShr(bits, 16), constant(0x8000));
   llvm::Value* magnitude = ir_.CreateAnd(bits, constant(kFloatMagnitude));
   llvm::Value* odd = ir_.CreateAnd(ir_.CreateLShr(magnitude, 13), constant(1));
-  llvm::Value* rounded = ir_.CreateAdd(magnitude, constant((uint64_t{15 - 127} << 23) + 0xfff & 0xffffffff));
+  llvm::Value* rounded = ir_.CreateAdd(magnitude, constant(kRebias + 0xfff));
   llvm::Value* normal = ir_.CreateLShr(ir_.CreateAdd(rounded, odd), 13);
   llvm::Value* shifted = ir_.CreateFAdd(ir_.CreateBitCast(magnitude, value->getType()),
                                         llvm::ConstantFP::get(value->getType(), 0.5));
@@ -221,10 +222,9 @@ llvm::Value* KernelBuilder::min_max(BinaryOp op, llvm::Value* a, llvm::Value* b,
   // One instruction on x86; gives `a` when a side is NaN.
   llvm::Value* take_b = is_min ? ir_.CreateFCmpOLT(b, a) : ir_.CreateFCmpOGT(b, a);
   llvm::Value* result = ir_.CreateSelect(take_b, b, a);
-  auto* constant = llvm::dyn_cast<llvm::Constant>(b);
-  if (constant != nullptr && constant->isNaN() == false && (llvm::isa<llvm::ConstantFP>(constant) || constant->getSplatValue() != nullptr)) {
-    return result;
-  }
+  const auto* constant = llvm::dyn_cast<llvm::Constant>(b);
+  const llvm::Constant* element = constant != nullptr && b->getType()->isVectorTy() ? constant->getSplatValue() : constant;
+  if (const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(element); number && !number->isNaN()) return result;
   return ir_.CreateSelect(ir_.CreateFCmpUNO(b, b), b, result);
 }
 

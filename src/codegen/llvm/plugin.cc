@@ -11,6 +11,7 @@ static constexpr NativePlugin kPlugin = {
     .size_bytes = sizeof(NativePlugin),
     .build = HEADRACE_VERSION,
     .resolve_target = resolve_target,
+    .compile = compile,
     .compile_llvm = compile_llvm,
     .link = link,
 };
