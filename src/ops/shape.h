@@ -88,7 +88,7 @@ struct SplitAttrs : AttrsNode {
 
 struct BroadcastToAttrs : AttrsNode {
   using Parent = AttrsNode;
-  static constexpr std::string_view type_key = "relay.attrs.InitOpAttrs.broadcast_to";
+  static constexpr std::string_view type_key = "relay.attrs.BroadcastToAttrs";
   static constexpr bool is_final = true;
   static void fields(FieldList<BroadcastToAttrs>& f) {
     f.field<&BroadcastToAttrs::shape>("shape", {.default_value = Shape(), .has_default = true, .doc = "the result's shape"});
