@@ -97,7 +97,11 @@ def room_of(house: House, path: str) -> Room | None:
         return INSTALLED
     if not path.startswith("src/"):
         return None
-    return house.rooms.get(str(Path(path).parent.relative_to("src")))
+    folder = Path(path).parent
+    # Golden files and tables of expectations live in a room's own folder tests/.
+    if folder.name == "tests":
+        folder = folder.parent
+    return house.rooms.get(str(folder.relative_to("src")))
 
 
 def resolve(house: House, path: str, name: str, quoted: bool) -> tuple[str | None, bool]:
