@@ -138,7 +138,7 @@ C power_of(C a, C b) {
 template <typename C>
 C shift_left(C a, C b) {
   return static_cast<uint64_t>(b) < sizeof(C) * 8 ? static_cast<C>(static_cast<uint64_t>(a) << static_cast<uint64_t>(b))
-                                                   : C{0};
+                                                  : C{0};
 }
 
 template <typename C>
@@ -289,9 +289,8 @@ Values infer_comparison(const RelationInput& input) {
 Values infer_where(const RelationInput& input) {
   const auto condition = input.arg_value(0), x = input.arg_value(1), y = input.arg_value(2);
   if (!condition || !x || !y) return std::nullopt;
-  const size_t count = condition->empty() || x->empty() || y->empty()
-                           ? 0
-                           : std::max({condition->size(), x->size(), y->size()});
+  const size_t count =
+      condition->empty() || x->empty() || y->empty() ? 0 : std::max({condition->size(), x->size(), y->size()});
   std::vector<PrimExpr> result;
   for (const auto* list : {&*condition, &*x, &*y}) {
     if (list->size() != 1 && list->size() != count) return std::nullopt;
@@ -306,7 +305,7 @@ Values infer_where(const RelationInput& input) {
       result.push_back(a);
     } else {
       result.push_back(item(*condition)->dtype.is_bool() && a->dtype == b->dtype ? make_select(item(*condition), a, b)
-                                                                               : make_any());
+                                                                                 : make_any());
     }
   }
   return result;
@@ -421,7 +420,8 @@ void register_broadcast_ops() {
   register_divisions();
   register_comparisons();
   register_logicals();
-  OpBuilder("where", "x where condition, else y: condition bool[...], x T[...], y T[...] -> T[...], all three broadcast.")
+  OpBuilder("where",
+            "x where condition, else y: condition bool[...], x T[...], y T[...] -> T[...], all three broadcast.")
       .arg("condition")
       .arg("x")
       .arg("y")

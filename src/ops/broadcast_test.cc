@@ -23,12 +23,23 @@ void expect_binary(const Binary& run, DataType dtype, double tolerance) {
 
 TEST_F(BroadcastTest, FloatsAgreeWithNumpy) {
   const std::vector<Binary> runs{
-      {"add", kBinary_add},           {"subtract", kBinary_subtract},   {"multiply", kBinary_multiply},
-      {"divide", kBinary_divide},     {"power", kBinary_power},         {"mod", kBinary_mod},
-      {"trunc_mod", kBinary_mod},     {"floor_mod", kBinary_floor_mod}, {"floor_divide", kBinary_floor_divide},
-      {"maximum", kBinary_maximum},   {"minimum", kBinary_minimum},     {"equal", kBinary_equal},
-      {"not_equal", kBinary_not_equal}, {"less", kBinary_less},         {"less_equal", kBinary_less_equal},
-      {"greater", kBinary_greater},   {"greater_equal", kBinary_greater_equal},
+      {"add", kBinary_add},
+      {"subtract", kBinary_subtract},
+      {"multiply", kBinary_multiply},
+      {"divide", kBinary_divide},
+      {"power", kBinary_power},
+      {"mod", kBinary_mod},
+      {"trunc_mod", kBinary_mod},
+      {"floor_mod", kBinary_floor_mod},
+      {"floor_divide", kBinary_floor_divide},
+      {"maximum", kBinary_maximum},
+      {"minimum", kBinary_minimum},
+      {"equal", kBinary_equal},
+      {"not_equal", kBinary_not_equal},
+      {"less", kBinary_less},
+      {"less_equal", kBinary_less_equal},
+      {"greater", kBinary_greater},
+      {"greater_equal", kBinary_greater_equal},
   };
   for (const Binary& run : runs) {
     expect_binary(run, DataType::float_(64), 1e-14);
@@ -38,9 +49,15 @@ TEST_F(BroadcastTest, FloatsAgreeWithNumpy) {
 
 TEST_F(BroadcastTest, IntegersAgreeWithNumpy) {
   const std::vector<Binary> runs{
-      {"add", kInt_add},           {"floor_divide", kInt_floor_divide}, {"floor_mod", kInt_floor_mod},
-      {"mod", kInt_mod},           {"trunc_mod", kInt_mod},             {"divide", kInt_divide},
-      {"trunc_divide", kInt_divide}, {"bitwise_and", kInt_bitwise_and}, {"bitwise_or", kInt_bitwise_or},
+      {"add", kInt_add},
+      {"floor_divide", kInt_floor_divide},
+      {"floor_mod", kInt_floor_mod},
+      {"mod", kInt_mod},
+      {"trunc_mod", kInt_mod},
+      {"divide", kInt_divide},
+      {"trunc_divide", kInt_divide},
+      {"bitwise_and", kInt_bitwise_and},
+      {"bitwise_or", kInt_bitwise_or},
       {"bitwise_xor", kInt_bitwise_xor},
   };
   for (const Binary& run : runs) {
@@ -52,7 +69,8 @@ TEST_F(BroadcastTest, IntegersAgreeWithNumpy) {
 
 std::vector<double> ints(const char* op, std::vector<double> a, std::vector<double> b, DataType dtype) {
   const Shape shape{static_cast<int64_t>(a.size())};
-  return to_doubles(evaluate(binary(op, any_arg(), any_arg()), {make_array(shape, a, dtype), make_array(shape, b, dtype)})[0]);
+  return to_doubles(
+      evaluate(binary(op, any_arg(), any_arg()), {make_array(shape, a, dtype), make_array(shape, b, dtype)})[0]);
 }
 
 TEST_F(BroadcastTest, IntegerEdgesAreDefined) {
@@ -102,14 +120,19 @@ TEST_F(BroadcastTest, ShapesBroadcast) {
 }
 
 TEST_F(BroadcastTest, WrongArgumentsAreNamed) {
-  const Type f = tensor(Shape{2, 3}), i = tensor(Shape{2, 3}, DataType::int_(32)), b = tensor(Shape{3}, DataType::bool_());
+  const Type f = tensor(Shape{2, 3}), i = tensor(Shape{2, 3}, DataType::int_(32)),
+             b = tensor(Shape{3}, DataType::bool_());
   EXPECT_EQ(relate_error(add(any_arg(), any_arg()), {f, tensor(Shape{4})}),
             "add: shapes (2, 3) and (4) cannot be broadcast: axis 1 is 3 and 4");
-  EXPECT_THAT(relate_error(add(any_arg(), any_arg()), {f, i}), ::testing::HasSubstr("rhs must have dtype float32, got int32"));
+  EXPECT_THAT(relate_error(add(any_arg(), any_arg()), {f, i}),
+              ::testing::HasSubstr("rhs must have dtype float32, got int32"));
   EXPECT_THAT(relate_error(add(any_arg(), any_arg()), {b, b}), ::testing::HasSubstr("operands must be numbers"));
-  EXPECT_THAT(relate_error(binary("logical_and", any_arg(), any_arg()), {f, f}), ::testing::HasSubstr("operands must be bool"));
-  EXPECT_THAT(relate_error(binary("left_shift", any_arg(), any_arg()), {f, f}), ::testing::HasSubstr("must be integers"));
-  EXPECT_THAT(relate_error(where(any_arg(), any_arg(), any_arg()), {f, f, f}), ::testing::HasSubstr("condition must be bool"));
+  EXPECT_THAT(relate_error(binary("logical_and", any_arg(), any_arg()), {f, f}),
+              ::testing::HasSubstr("operands must be bool"));
+  EXPECT_THAT(relate_error(binary("left_shift", any_arg(), any_arg()), {f, f}),
+              ::testing::HasSubstr("must be integers"));
+  EXPECT_THAT(relate_error(where(any_arg(), any_arg(), any_arg()), {f, f, f}),
+              ::testing::HasSubstr("condition must be bool"));
   EXPECT_THAT(relate_error(bias_add(any_arg(), any_arg()), {f, tensor(Shape{2})}),
               ::testing::HasSubstr("bias must have shape (3), axis 1 of data"));
   EXPECT_THAT(relate_error(bias_add(any_arg(), any_arg(), 2), {f, tensor(Shape{3})}),

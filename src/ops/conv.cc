@@ -30,10 +30,10 @@ void check_divides(const RelationInput& input, const PrimExpr& size, int64_t gro
 
 // What both convolutions check, and what their relations compute with.
 struct ConvShapes {
-  std::vector<PrimExpr> data;          // N C H W
-  std::vector<PrimExpr> weight;        // first letters of the kernel's layout, H W
-  std::vector<int64_t> kernel;         // H W
-  std::vector<size_t> out_axes;        // of N C H W
+  std::vector<PrimExpr> data;    // N C H W
+  std::vector<PrimExpr> weight;  // first letters of the kernel's layout, H W
+  std::vector<int64_t> kernel;   // H W
+  std::vector<size_t> out_axes;  // of N C H W
   Window window;
   DataType dtype;
 };
@@ -47,8 +47,8 @@ ConvShapes check_conv(const RelationInput& input, const TensorType& data, const 
   check_same_dtype(input, data, weight, "weight");
   if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}", show(data)));
   if (attrs.out_dtype && attrs.out_dtype->is_float() != data->dtype.is_float()) {
-    input.fail(fmt::format("out_dtype {} and data of {} must both be floats or both integers", *attrs.out_dtype,
-                           data->dtype));
+    input.fail(
+        fmt::format("out_dtype {} and data of {} must both be floats or both integers", *attrs.out_dtype, data->dtype));
   }
   ConvShapes shapes;
   shapes.data = from_layout(data->shape, layout_axes(input, "data_layout", attrs.data_layout, "NCHW"));
@@ -60,7 +60,8 @@ ConvShapes check_conv(const RelationInput& input, const TensorType& data, const 
   if (attrs.kernel_size) check_sizes(input, "kernel_size", *attrs.kernel_size, 2, 1);
   for (size_t i = 0; i < 2; ++i) {
     const auto known = as_int(shapes.weight[2 + i]);
-    if (!known && !attrs.kernel_size) input.fail(fmt::format("the kernel size must be known, weight is {}", show(weight)));
+    if (!known && !attrs.kernel_size)
+      input.fail(fmt::format("the kernel size must be known, weight is {}", show(weight)));
     const int64_t size = known ? *known : (*attrs.kernel_size)[i];
     if (attrs.kernel_size && (*attrs.kernel_size)[i] != size) {
       input.fail(fmt::format("kernel_size ({}) does not agree with weight {} in layout {}",
@@ -87,9 +88,7 @@ void check_out_channels(const RelationInput& input, std::optional<int64_t> chann
   }
 }
 
-PrimExpr over(const PrimExpr& dim, int64_t groups) {
-  return groups == 1 ? dim : floor_div(dim, make_int(groups));
-}
+PrimExpr over(const PrimExpr& dim, int64_t groups) { return groups == 1 ? dim : floor_div(dim, make_int(groups)); }
 
 Type relate_conv2d(const RelationInput& input) {
   const TensorType data = input.tensor(0), weight = input.tensor(1);
@@ -165,7 +164,8 @@ ConvView view_conv(const EvalInput& input, const NDArray& out, std::string_view 
           .groups = attrs.groups};
 }
 
-// out[n, k, p, q] = sum over c, r, s of data[n, group(k) + c, p * stride + r * dilation - pad, ...] * weight[k, c, r, s]
+// out[n, k, p, q] = sum over c, r, s of data[n, group(k) + c, p * stride + r * dilation - pad, ...] * weight[k, c, r,
+// s]
 template <typename T>
 Compute<T> conv_at(const ConvView& v, const Elements<T>& x, const Elements<T>& w, int64_t n, int64_t k, int64_t p,
                    int64_t q) {
@@ -248,10 +248,11 @@ std::vector<NDArray> eval_conv(const EvalInput& input) {
 }  // namespace
 
 void register_conv_ops() {
-  OpBuilder("nn.conv2d",
-            "2-D cross-correlation: data T[N,C,H,W], weight T[K,C/groups,R,S] -> out_dtype[N,K,P,Q] with P = (H + top + "
-            "bottom - (R - 1) * dilation - 1) / stride + 1; layouts reorder each. Accumulates over c, r, s in out_dtype "
-            "(float16 and bfloat16 in float32).")
+  OpBuilder(
+      "nn.conv2d",
+      "2-D cross-correlation: data T[N,C,H,W], weight T[K,C/groups,R,S] -> out_dtype[N,K,P,Q] with P = (H + top + "
+      "bottom - (R - 1) * dilation - 1) / stride + 1; layouts reorder each. Accumulates over c, r, s in out_dtype "
+      "(float16 and bfloat16 in float32).")
       .arg("data")
       .arg("weight")
       .attrs<Conv2DAttrs>()
@@ -259,9 +260,10 @@ void register_conv_ops() {
       .fusion(FusionKind::anchor)
       .level(2)
       .eval(eval_conv<Conv2DAttrs, false>);
-  OpBuilder("nn.conv2d_transpose",
-            "The gradient of nn.conv2d by its data: data T[N,C,H,W], weight T[C,K/groups,R,S] -> out_dtype[N,K,P,Q] with "
-            "P = (H - 1) * stride - top - bottom + (R - 1) * dilation + 1 + output_padding.")
+  OpBuilder(
+      "nn.conv2d_transpose",
+      "The gradient of nn.conv2d by its data: data T[N,C,H,W], weight T[C,K/groups,R,S] -> out_dtype[N,K,P,Q] with "
+      "P = (H - 1) * stride - top - bottom + (R - 1) * dilation + 1 + output_padding.")
       .arg("data")
       .arg("weight")
       .attrs<Conv2DTransposeAttrs>()

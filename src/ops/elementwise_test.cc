@@ -14,12 +14,12 @@ struct Unary {
 };
 
 const std::vector<Unary> kUnary{
-    {"exp", kUnary_exp},     {"log", kUnary_log},     {"log2", kUnary_log2},   {"log10", kUnary_log10},
-    {"sqrt", kUnary_sqrt},   {"rsqrt", kUnary_rsqrt}, {"erf", kUnary_erf},     {"sigmoid", kUnary_sigmoid},
-    {"sin", kUnary_sin},     {"cos", kUnary_cos},     {"tan", kUnary_tan},     {"asin", kUnary_asin},
-    {"acos", kUnary_acos},   {"atan", kUnary_atan},   {"sinh", kUnary_sinh},   {"cosh", kUnary_cosh},
-    {"tanh", kUnary_tanh},   {"asinh", kUnary_asinh}, {"acosh", kUnary_acosh}, {"atanh", kUnary_atanh},
-    {"floor", kUnary_floor}, {"ceil", kUnary_ceil},   {"round", kUnary_round}, {"trunc", kUnary_trunc},
+    {"exp", kUnary_exp},     {"log", kUnary_log},     {"log2", kUnary_log2},    {"log10", kUnary_log10},
+    {"sqrt", kUnary_sqrt},   {"rsqrt", kUnary_rsqrt}, {"erf", kUnary_erf},      {"sigmoid", kUnary_sigmoid},
+    {"sin", kUnary_sin},     {"cos", kUnary_cos},     {"tan", kUnary_tan},      {"asin", kUnary_asin},
+    {"acos", kUnary_acos},   {"atan", kUnary_atan},   {"sinh", kUnary_sinh},    {"cosh", kUnary_cosh},
+    {"tanh", kUnary_tanh},   {"asinh", kUnary_asinh}, {"acosh", kUnary_acosh},  {"atanh", kUnary_atanh},
+    {"floor", kUnary_floor}, {"ceil", kUnary_ceil},   {"round", kUnary_round},  {"trunc", kUnary_trunc},
     {"abs", kUnary_abs},     {"sign", kUnary_sign},   {"nn.relu", kUnary_relu}, {"negative", kUnary_negative},
 };
 
@@ -105,13 +105,13 @@ TEST_F(ElementwiseTest, TypesKeepSymbols) {
 
 TEST_F(ElementwiseTest, WrongArgumentsAreNamed) {
   const Type ints = tensor(Shape{2}, DataType::int_(32)), bools = tensor(Shape{2}, DataType::bool_());
-  EXPECT_EQ(relate_error(unary("exp", any_arg()), {ints}),
-            "exp: data must be floating point, got Tensor[(2), int32]");
+  EXPECT_EQ(relate_error(unary("exp", any_arg()), {ints}), "exp: data must be floating point, got Tensor[(2), int32]");
   EXPECT_EQ(relate_error(unary("exp", any_arg()), {}), "exp: takes 1 argument, got 0");
   EXPECT_THAT(relate_error(unary("clip", any_arg()), {ints}), ::testing::HasSubstr("needs attributes of type"));
   EXPECT_THAT(relate_error(unary("logical_not", any_arg()), {ints}), ::testing::HasSubstr("must be bool"));
   EXPECT_THAT(relate_error(unary("negative", any_arg()), {bools}), ::testing::HasSubstr("must be numbers"));
-  EXPECT_THAT(relate_error(unary("bitwise_not", any_arg()), {tensor(Shape{2})}), ::testing::HasSubstr("integers or bool"));
+  EXPECT_THAT(relate_error(unary("bitwise_not", any_arg()), {tensor(Shape{2})}),
+              ::testing::HasSubstr("integers or bool"));
   EXPECT_THAT(relate_error(clip(any_arg(), kNan, 1), {ints}), ::testing::HasSubstr("must not be NaN"));
   EXPECT_THAT(relate_error(cast(any_arg(), DataType::handle()), {ints}), ::testing::HasSubstr("cannot cast to"));
   EXPECT_THAT(relate_error(prelu(any_arg(), any_arg()), {tensor(Shape{1, 3, 2}), tensor(Shape{4})}),

@@ -52,7 +52,8 @@ Type relate_matrix(const RelationInput& input) {
   const Product product = product_of(input.call.attrs_as<A>());
   const size_t rank = a->shape.size();
   const size_t least = product.transpose_a ? 2 : 1;
-  if (rank < least) input.fail(fmt::format("the first operand must have {} or more dimensions, got {}", least, show(a)));
+  if (rank < least)
+    input.fail(fmt::format("the first operand must have {} or more dimensions, got {}", least, show(a)));
   if (b->shape.size() != 2) input.fail(fmt::format("the second operand must be a matrix, got {}", show(b)));
   std::vector<PrimExpr> batch;
   for (size_t i = 0; i + 2 < rank; ++i) batch.push_back(a->shape[i]);
@@ -117,8 +118,8 @@ std::vector<NDArray> eval_product(const EvalInput& input) {
 
 void register_matmul_ops() {
   constexpr std::string_view kHow = "Accumulates over k in out_dtype (float16 and bfloat16 in float32); integers wrap.";
-  OpBuilder("nn.dense", fmt::format("data T[..., K], weight T[N, K] -> out_dtype[..., N]: data by weight transposed. {}",
-                                    kHow))
+  OpBuilder("nn.dense",
+            fmt::format("data T[..., K], weight T[N, K] -> out_dtype[..., N]: data by weight transposed. {}", kHow))
       .arg("data")
       .arg("weight")
       .attrs<DenseAttrs>()

@@ -30,8 +30,8 @@ struct MatmulAttrs : AttrsNode {
             "out_dtype", {.optional = true, .default_value = Value(), .has_default = true, .doc = "None: as tensor_a"})
         .field<&MatmulAttrs::transpose_a>(
             "transpose_a", {.default_value = false, .has_default = true, .doc = "tensor_a is [..., K, M]"})
-        .field<&MatmulAttrs::transpose_b>(
-            "transpose_b", {.default_value = false, .has_default = true, .doc = "tensor_b is [N, K]"});
+        .field<&MatmulAttrs::transpose_b>("transpose_b",
+                                          {.default_value = false, .has_default = true, .doc = "tensor_b is [N, K]"});
   }
   std::optional<int64_t> units;
   std::optional<DataType> out_dtype;

@@ -168,7 +168,8 @@ std::vector<NDArray> eval_lrn(const EvalInput& input) {
         for (int64_t i = std::max<int64_t>(0, c - before); i <= std::min(view.size - 1, c + after); ++i) {
           squares += x[at + i * view.inner] * x[at + i * view.inner];
         }
-        const C scaled = static_cast<C>(attrs.bias) + static_cast<C>(attrs.alpha) / static_cast<C>(attrs.size) * squares;
+        const C scaled =
+            static_cast<C>(attrs.bias) + static_cast<C>(attrs.alpha) / static_cast<C>(attrs.size) * squares;
         y.set(at + c * view.inner, x[at + c * view.inner] / std::pow(scaled, static_cast<C>(attrs.beta)));
       }
     });
@@ -179,9 +180,10 @@ std::vector<NDArray> eval_lrn(const EvalInput& input) {
 }  // namespace
 
 void register_normalization_ops() {
-  OpBuilder("nn.batch_norm",
-            "(data - moving_mean) / sqrt(moving_var + epsilon) * gamma + beta: data f[..., C, ...], four vectors f[C] -> "
-            "(data's type, f[C], f[C]). Defined at inference: the last two results are moving_mean and moving_var.")
+  OpBuilder(
+      "nn.batch_norm",
+      "(data - moving_mean) / sqrt(moving_var + epsilon) * gamma + beta: data f[..., C, ...], four vectors f[C] -> "
+      "(data's type, f[C], f[C]). Defined at inference: the last two results are moving_mean and moving_var.")
       .arg("data")
       .arg("gamma")
       .arg("beta")
@@ -191,9 +193,10 @@ void register_normalization_ops() {
       .relation(relate_batch_norm)
       .fusion(FusionKind::opaque)
       .eval(eval_batch_norm);
-  OpBuilder("nn.layer_norm",
-            "(data - mean) / sqrt(variance + epsilon) * gamma + beta over one axis: data f[..., C], gamma f[C], beta f[C] "
-            "-> data's type; the variance divides by C.")
+  OpBuilder(
+      "nn.layer_norm",
+      "(data - mean) / sqrt(variance + epsilon) * gamma + beta over one axis: data f[..., C], gamma f[C], beta f[C] "
+      "-> data's type; the variance divides by C.")
       .arg("data")
       .arg("gamma")
       .arg("beta")
@@ -213,9 +216,10 @@ void register_normalization_ops() {
       .relation(relate_softmax)
       .fusion(FusionKind::opaque)
       .eval(eval_softmax<true>);
-  OpBuilder("nn.lrn",
-            "x / (bias + alpha / size * s)^beta, s the sum of squares over `size` channels around x: data f[..., C, ...] -> "
-            "the same type. Krizhevsky et al. 2012, section 3.3, with ONNX's alpha / size.")
+  OpBuilder(
+      "nn.lrn",
+      "x / (bias + alpha / size * s)^beta, s the sum of squares over `size` channels around x: data f[..., C, ...] -> "
+      "the same type. Krizhevsky et al. 2012, section 3.3, with ONNX's alpha / size.")
       .arg("data")
       .attrs<LRNAttrs>()
       .relation(relate_lrn)
@@ -224,10 +228,10 @@ void register_normalization_ops() {
 }
 
 Expr batch_norm(Expr data, Expr gamma, Expr beta, Expr moving_mean, Expr moving_var, BatchNormAttrs attrs, Span span) {
-  return relay::make_call("nn.batch_norm",
-                          {std::move(data), std::move(gamma), std::move(beta), std::move(moving_mean),
-                           std::move(moving_var)},
-                          make_object<BatchNormAttrs>(std::move(attrs)), std::move(span));
+  return relay::make_call(
+      "nn.batch_norm",
+      {std::move(data), std::move(gamma), std::move(beta), std::move(moving_mean), std::move(moving_var)},
+      make_object<BatchNormAttrs>(std::move(attrs)), std::move(span));
 }
 
 Expr layer_norm(Expr data, Expr gamma, Expr beta, LayerNormAttrs attrs, Span span) {

@@ -55,7 +55,8 @@ TEST_F(NormalizationTest, ScaleAndCenterCanBeOff) {
   attrs.epsilon = 0;
   const NDArray data = make_array({1, 1}, {7}), far = make_array({1}, {100});
   const NDArray mean = make_array({1}, {1}), variance = make_array({1}, {4});
-  expect_near(evaluate(batch_norm(x(), x(), x(), x(), x(), attrs), {data, far, far, mean, variance})[0], {1, 1}, {3}, 0);
+  expect_near(evaluate(batch_norm(x(), x(), x(), x(), x(), attrs), {data, far, far, mean, variance})[0], {1, 1}, {3},
+              0);
 }
 
 TEST_F(NormalizationTest, SoftmaxOfLargeValuesIsFinite) {
@@ -67,7 +68,8 @@ TEST_F(NormalizationTest, Types) {
   const PrimExpr n = make_prim_var("n"), c = make_prim_var("c");
   const Type data = tensor({n, c, make_int(8)}), vector = tensor({c});
   const Type expected = make_tuple_type({data, vector, vector});
-  EXPECT_EQ(relate_text(batch_norm(x(), x(), x(), x(), x()), {data, vector, vector, vector, vector}), to_string(expected));
+  EXPECT_EQ(relate_text(batch_norm(x(), x(), x(), x(), x()), {data, vector, vector, vector, vector}),
+            to_string(expected));
   EXPECT_EQ(relate_text(batch_norm(x(), x(), x(), x(), x()), {data, vector, vector, vector, make_incomplete_type()}),
             "unknown");
   EXPECT_EQ(relate_text(softmax(x()), {data}), to_string(data));
@@ -77,7 +79,8 @@ TEST_F(NormalizationTest, WrongArgumentsAreNamed) {
   const Type data = tensor(Shape{2, 3, 4}), three = tensor(Shape{3}), four = tensor(Shape{4});
   EXPECT_THAT(relate_error(batch_norm(x(), x(), x(), x(), x()), {data, three, three, four, three}),
               ::testing::HasSubstr("nn.batch_norm: moving_mean must have shape (3), axis 1 of data"));
-  EXPECT_THAT(relate_error(layer_norm(x(), x(), x()), {data, three, four}), ::testing::HasSubstr("gamma must have shape (4)"));
+  EXPECT_THAT(relate_error(layer_norm(x(), x(), x()), {data, three, four}),
+              ::testing::HasSubstr("gamma must have shape (4)"));
   EXPECT_THAT(relate_error(softmax(x(), 3), {data}), ::testing::HasSubstr("axis 3 is out of range"));
   EXPECT_THAT(relate_error(softmax(x()), {tensor(Shape{2}, DataType::int_(32))}),
               ::testing::HasSubstr("must be floating point"));

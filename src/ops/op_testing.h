@@ -1,4 +1,5 @@
-// What the tests of op families ask ops with: type relations and reference evaluation of one call. Included by tests only.
+// What the tests of op families ask ops with: type relations and reference evaluation of one call. Included by tests
+// only.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -61,8 +62,7 @@ inline std::vector<NDArray> evaluate(const Expr& expr, const std::vector<NDArray
   return (*call->as_op()->find(kEval))(input);
 }
 
-inline NDArray make_array(const Shape& shape, const std::vector<double>& data,
-                          DataType dtype = DataType::float_(32)) {
+inline NDArray make_array(const Shape& shape, const std::vector<double>& data, DataType dtype = DataType::float_(32)) {
   const NDArray array = NDArray::empty(shape, dtype);
   EXPECT_EQ(static_cast<size_t>(array.num_elements()), data.size());
   for (size_t i = 0; i < data.size(); ++i) set_element(array.tensor(), static_cast<int64_t>(i), data[i]);
@@ -76,8 +76,7 @@ inline std::vector<double> to_doubles(const NDArray& array) {
 }
 
 // NaN equals NaN. The tolerance is absolute plus relative.
-inline void expect_near(const NDArray& got, const Shape& shape, const std::vector<double>& expected,
-                        double tolerance) {
+inline void expect_near(const NDArray& got, const Shape& shape, const std::vector<double>& expected, double tolerance) {
   EXPECT_EQ(got.shape(), shape);
   const std::vector<double> values = to_doubles(got);
   ASSERT_EQ(values.size(), expected.size());

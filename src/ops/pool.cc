@@ -105,8 +105,7 @@ template <typename A>
 PoolView view_of(const EvalInput& input, const NDArray& out, size_t spatial) {
   const A& attrs = input.attrs<A>();
   const std::string_view layout = or_default(attrs.layout, letters_of(spatial));
-  PoolView view =
-      view_pool(input.args[0], out, layout, or_default(attrs.out_layout, layout), letters_of(spatial));
+  PoolView view = view_pool(input.args[0], out, layout, or_default(attrs.out_layout, layout), letters_of(spatial));
   view.taps = spread(attrs.pool_size, spatial);
   view.window = window_of(spatial, spread(attrs.strides, spatial), attrs.padding, spread(attrs.dilation, spatial));
   return view;
@@ -215,10 +214,11 @@ std::vector<NDArray> eval_avg(const EvalInput& input, const NDArray& out, const 
 void register_windows(size_t spatial) {
   const char* shapes[] = {"[N,C,W] -> T[N,C,Q]", "[N,C,H,W] -> T[N,C,P,Q]", "[N,C,D,H,W] -> T[N,C,O,P,Q]"};
   const std::string shape = fmt::format("data T{}", shapes[spatial - 1]);
-  OpBuilder(fmt::format("nn.max_pool{}d", spatial),
-            fmt::format("Greatest element of each window: {}. Padding never wins; in ceil mode a window may reach past the "
-                        "end, but starts before it.",
-                        shape))
+  OpBuilder(
+      fmt::format("nn.max_pool{}d", spatial),
+      fmt::format("Greatest element of each window: {}. Padding never wins; in ceil mode a window may reach past the "
+                  "end, but starts before it.",
+                  shape))
       .arg("data")
       .attrs<MaxPoolAttrs>()
       .relation(relate_pool<MaxPoolAttrs>(spatial))
@@ -228,10 +228,11 @@ void register_windows(size_t spatial) {
         const NDArray out = input.make_output();
         return eval_max(input, out, view_of<MaxPoolAttrs>(input, out, spatial));
       });
-  OpBuilder(fmt::format("nn.avg_pool{}d", spatial),
-            fmt::format("Mean of each window: {}. Divides by the taps in the data, with count_include_pad by those in data "
-                        "or padding; 0 where a window has none. Integers truncate.",
-                        shape))
+  OpBuilder(
+      fmt::format("nn.avg_pool{}d", spatial),
+      fmt::format("Mean of each window: {}. Divides by the taps in the data, with count_include_pad by those in data "
+                  "or padding; 0 where a window has none. Integers truncate.",
+                  shape))
       .arg("data")
       .attrs<AvgPoolAttrs>()
       .relation(relate_pool<AvgPoolAttrs>(spatial))

@@ -17,8 +17,8 @@ struct MaxPoolAttrs : AttrsNode {
                                         {.default_value = Shape{1}, .has_default = true, .doc = "distance of taps"})
         .field<&MaxPoolAttrs::padding>(
             "padding", {.default_value = Shape{0}, .has_default = true, .doc = "all; per axis; or begins, then ends"})
-        .field<&MaxPoolAttrs::layout>(
-            "layout", {.default_value = "", .has_default = true, .doc = "empty: NCW, NCHW or NCDHW"})
+        .field<&MaxPoolAttrs::layout>("layout",
+                                      {.default_value = "", .has_default = true, .doc = "empty: NCW, NCHW or NCDHW"})
         .field<&MaxPoolAttrs::out_layout>("out_layout",
                                           {.default_value = "", .has_default = true, .doc = "empty: as layout"})
         .field<&MaxPoolAttrs::ceil_mode>(
@@ -44,8 +44,8 @@ struct AvgPoolAttrs : AttrsNode {
                                         {.default_value = Shape{1}, .has_default = true, .doc = "distance of taps"})
         .field<&AvgPoolAttrs::padding>(
             "padding", {.default_value = Shape{0}, .has_default = true, .doc = "all; per axis; or begins, then ends"})
-        .field<&AvgPoolAttrs::layout>(
-            "layout", {.default_value = "", .has_default = true, .doc = "empty: NCW, NCHW or NCDHW"})
+        .field<&AvgPoolAttrs::layout>("layout",
+                                      {.default_value = "", .has_default = true, .doc = "empty: NCW, NCHW or NCDHW"})
         .field<&AvgPoolAttrs::out_layout>("out_layout",
                                           {.default_value = "", .has_default = true, .doc = "empty: as layout"})
         .field<&AvgPoolAttrs::ceil_mode>(
@@ -68,8 +68,8 @@ struct GlobalPool2DAttrs : AttrsNode {
   static constexpr std::string_view type_key = "relay.attrs.GlobalPool2DAttrs";
   static constexpr bool is_final = true;
   static void fields(FieldList<GlobalPool2DAttrs>& f) {
-    f.field<&GlobalPool2DAttrs::layout>(
-         "layout", {.default_value = "NCHW", .has_default = true, .doc = "an order of N C H W"})
+    f.field<&GlobalPool2DAttrs::layout>("layout",
+                                        {.default_value = "NCHW", .has_default = true, .doc = "an order of N C H W"})
         .field<&GlobalPool2DAttrs::out_layout>("out_layout",
                                                {.default_value = "", .has_default = true, .doc = "empty: as layout"});
   }

@@ -115,8 +115,8 @@ Type relate_variance(const RelationInput& input) {
 
 // The input seen as (output element, position in the group of elements reduced into it).
 struct Groups {
-  Shape out_shape, out_strides;        // of the axes that stay
-  Shape group_shape, group_strides;    // of the axes that go
+  Shape out_shape, out_strides;      // of the axes that stay
+  Shape group_shape, group_strides;  // of the axes that go
   int64_t group_size = 1;
 
   // UserError when the groups are empty, for what has no value then.
@@ -289,18 +289,19 @@ void register_reduce_ops() {
   reduce_op("prod", "Product; 1 of nothing", relate_numbers,
             eval_fold(1, [](auto a, auto x) { return wrapping_mul(a, x); }, kKeep), infer_prod);
   reduce_op("mean", "Sum divided by the number of elements; integers truncate", relate_mean,
-            eval_fold(0, [](auto a, auto x) { return wrapping_add(a, x); },
-                      [](auto total, int64_t count) {
-                        using C = decltype(total);
-                        if (count == 0) throw_user_error("a mean over an empty axis has no result");
-                        if constexpr (is_floating<C>) {
-                          return total / static_cast<C>(count);
-                        } else if constexpr (std::is_signed_v<C>) {
-                          return static_cast<int64_t>(total) / count;
-                        } else {
-                          return static_cast<uint64_t>(total) / static_cast<uint64_t>(count);
-                        }
-                      }));
+            eval_fold(
+                0, [](auto a, auto x) { return wrapping_add(a, x); },
+                [](auto total, int64_t count) {
+                  using C = decltype(total);
+                  if (count == 0) throw_user_error("a mean over an empty axis has no result");
+                  if constexpr (is_floating<C>) {
+                    return total / static_cast<C>(count);
+                  } else if constexpr (std::is_signed_v<C>) {
+                    return static_cast<int64_t>(total) / count;
+                  } else {
+                    return static_cast<uint64_t>(total) / static_cast<uint64_t>(count);
+                  }
+                }));
   reduce_op("all", "Whether every element is true; data is bool", relate_logical,
             eval_fold(1, [](auto a, auto x) { return a != 0 && x != 0; }, kKeep));
   reduce_op("any", "Whether an element is true; data is bool", relate_logical,

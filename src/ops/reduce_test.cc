@@ -59,7 +59,8 @@ TEST_F(ReduceTest, EmptyAxes) {
   const NDArray none = make_array({2, 0}, {});
   EXPECT_EQ(to_doubles(evaluate(reduce("sum", any_arg(), Shape{1}), {none})[0]), (std::vector<double>{0, 0}));
   EXPECT_EQ(to_doubles(evaluate(reduce("prod", any_arg(), Shape{1}), {none})[0]), (std::vector<double>{1, 1}));
-  EXPECT_THAT(relate_error(reduce("max", any_arg(), Shape{1}), {tensor(Shape{2, 0})}), ::testing::HasSubstr("is empty"));
+  EXPECT_THAT(relate_error(reduce("max", any_arg(), Shape{1}), {tensor(Shape{2, 0})}),
+              ::testing::HasSubstr("is empty"));
   EXPECT_THAT(relate_error(reduce("mean", any_arg()), {tensor(Shape{2, 0})}), ::testing::HasSubstr("is empty"));
   EXPECT_THAT(relate_error(arg_reduce("argmin", any_arg()), {tensor(Shape{0})}), ::testing::HasSubstr("is empty"));
   // What a symbol hid from the relation is found by eval.
@@ -83,7 +84,8 @@ TEST_F(ReduceTest, WrongArgumentsAreNamed) {
   const Type x = tensor(Shape{2, 3}), b = tensor(Shape{2}, DataType::bool_());
   EXPECT_EQ(relate_error(reduce("sum", any_arg(), Shape{2}), {x}),
             "sum: axis 2 is out of range for a tensor of 2 dimensions");
-  EXPECT_THAT(relate_error(reduce("sum", any_arg(), Shape{1, -1}), {x}), ::testing::HasSubstr("axis -1 is named twice"));
+  EXPECT_THAT(relate_error(reduce("sum", any_arg(), Shape{1, -1}), {x}),
+              ::testing::HasSubstr("axis -1 is named twice"));
   EXPECT_THAT(relate_error(reduce("sum", any_arg()), {b}), ::testing::HasSubstr("data must be numbers"));
   EXPECT_THAT(relate_error(reduce("all", any_arg()), {x}), ::testing::HasSubstr("data must be bool"));
   EXPECT_THAT(relate_error(variance(any_arg(), any_arg()), {x, tensor(Shape{4})}), ::testing::HasSubstr("broadcast"));

@@ -45,9 +45,10 @@ PrimExpr window_count(const RelationInput& input, const Window& window, size_t i
   const int64_t reach = (kernel - 1) * window.dilation[i] + 1;
   const int64_t pads = window.pad_begin[i] + window.pad_end[i];
   if (const auto known = as_int(size); known && *known + pads < reach) {
-    input.fail(fmt::format("a kernel of {} taps with dilation {} reaches over {}, but spatial axis {} has {} with {} of "
-                           "padding",
-                           kernel, window.dilation[i], reach, i, *known, pads));
+    input.fail(
+        fmt::format("a kernel of {} taps with dilation {} reaches over {}, but spatial axis {} has {} with {} of "
+                    "padding",
+                    kernel, window.dilation[i], reach, i, *known, pads));
   }
   const PrimExpr last = add_const(size, pads - reach);
   if (window.strides[i] == 1) return add_const(last, 1);

@@ -91,7 +91,8 @@ TEST_F(WindowOpsTest, LayoutsReorderOnly) {
   attrs.data_layout = "NHWC";
   attrs.kernel_layout = "HWIO";
   const auto args = arrays(kConv, DataType::float_(32));
-  const NDArray out = evaluate(conv2d(x(), x(), attrs), {transposed(args[0], {0, 2, 3, 1}), transposed(args[1], {2, 3, 1, 0})})[0];
+  const NDArray out =
+      evaluate(conv2d(x(), x(), attrs), {transposed(args[0], {0, 2, 3, 1}), transposed(args[1], {2, 3, 1, 0})})[0];
   expect_near(transposed(out, {0, 3, 1, 2}), kConv.output.shape, kConv.output.data, 0);
   MaxPoolAttrs pool;
   pool.pool_size = {2, 2};
@@ -130,7 +131,8 @@ TEST_F(WindowOpsTest, ConvolutionTypes) {
   EXPECT_EQ(relate_text(conv2d(x(), x(), same), {data, make_incomplete_type()}), "unknown");
   Conv2DTransposeAttrs twice;
   twice.strides = {2, 2};
-  EXPECT_EQ(relate_text(conv2d_transpose(x(), x(), twice), {tensor({n, make_int(4), h, make_int(3)}), tensor(Shape{4, 6, 2, 2})}),
+  EXPECT_EQ(relate_text(conv2d_transpose(x(), x(), twice),
+                        {tensor({n, make_int(4), h, make_int(3)}), tensor(Shape{4, 6, 2, 2})}),
             "Tensor[(n, 6, h * 2, 6), float32]");
 }
 
@@ -147,18 +149,23 @@ TEST_F(WindowOpsTest, WrongConvolutionsAreNamed) {
   EXPECT_THAT(error(none, data, tensor(Shape{8, 3, 3, 3})), HasSubstr("weight must have 4 input channels, got 3"));
   EXPECT_THAT(error(none, data, tensor(Shape{8, 4, 7, 3})), HasSubstr("spatial axis 0 has 5 with 0 of padding"));
   EXPECT_THAT(error(none, data, tensor(Shape{8, 4, 0, 3})), HasSubstr("the kernel's size must be at least 1"));
-  EXPECT_THAT(error(none, data, tensor(Shape{8, 4, 3, 3}, DataType::float_(16))), HasSubstr("weight must have dtype float32"));
+  EXPECT_THAT(error(none, data, tensor(Shape{8, 4, 3, 3}, DataType::float_(16))),
+              HasSubstr("weight must have dtype float32"));
   EXPECT_THAT(error([](auto& a) { a.strides = {0, 1}; }, data, weight), HasSubstr("strides must be at least 1"));
   EXPECT_THAT(error([](auto& a) { a.strides = {1}; }, data, weight), HasSubstr("strides must have 2 values"));
-  EXPECT_THAT(error([](auto& a) { a.padding = {1, 1, 1}; }, data, weight), HasSubstr("padding must have 1, 2 or 4 values"));
+  EXPECT_THAT(error([](auto& a) { a.padding = {1, 1, 1}; }, data, weight),
+              HasSubstr("padding must have 1, 2 or 4 values"));
   EXPECT_THAT(error([](auto& a) { a.padding = {}; }, data, weight), HasSubstr("padding must have 1, 2 or 4 values"));
   EXPECT_THAT(error([](auto& a) { a.padding = {-1, 0}; }, data, weight), HasSubstr("padding must be at least 0"));
   EXPECT_THAT(error([](auto& a) { a.dilation = {1, int64_t{1} << 40}; }, data, weight), HasSubstr("below 2^31"));
   EXPECT_THAT(error([](auto& a) { a.groups = 0; }, data, weight), HasSubstr("groups must be at least 1"));
-  EXPECT_THAT(error([](auto& a) { a.groups = 3; }, data, weight), HasSubstr("input channels (4) must be a multiple of groups (3)"));
+  EXPECT_THAT(error([](auto& a) { a.groups = 3; }, data, weight),
+              HasSubstr("input channels (4) must be a multiple of groups (3)"));
   EXPECT_THAT(error([](auto& a) { a.channels = 9; }, data, weight), HasSubstr("channels is 9, but the weight gives 8"));
-  EXPECT_THAT(error([](auto& a) { a.kernel_size = Shape{5, 5}; }, data, weight), HasSubstr("kernel_size (5, 5) does not agree"));
-  EXPECT_THAT(error([](auto& a) { a.data_layout = "NCWX"; }, data, weight), HasSubstr("data_layout must be an order of the letters NCHW"));
+  EXPECT_THAT(error([](auto& a) { a.kernel_size = Shape{5, 5}; }, data, weight),
+              HasSubstr("kernel_size (5, 5) does not agree"));
+  EXPECT_THAT(error([](auto& a) { a.data_layout = "NCWX"; }, data, weight),
+              HasSubstr("data_layout must be an order of the letters NCHW"));
   EXPECT_THAT(error([](auto& a) { a.out_dtype = DataType::int_(32); }, data, weight), HasSubstr("must both be floats"));
   Conv2DTransposeAttrs transpose;
   transpose.output_padding = {1, 0};
@@ -186,7 +193,8 @@ TEST_F(WindowOpsTest, ProductTypes) {
               HasSubstr("nn.dense: the summed dimensions 3 and 4 differ"));
   DenseAttrs units;
   units.units = 6;
-  EXPECT_THAT(relate_error(dense(x(), x(), units), {tensor(Shape{2, 3}), tensor(Shape{5, 3})}), HasSubstr("units is 6"));
+  EXPECT_THAT(relate_error(dense(x(), x(), units), {tensor(Shape{2, 3}), tensor(Shape{5, 3})}),
+              HasSubstr("units is 6"));
   EXPECT_THAT(relate_error(dense(x(), x()), {tensor(Shape{}), tensor(Shape{5, 3})}), HasSubstr("1 or more dimensions"));
   EXPECT_THAT(relate_error(matmul(x(), x()), {tensor(Shape{2, 3}), tensor(Shape{3})}), HasSubstr("must be a matrix"));
   EXPECT_THAT(relate_error(batch_matmul(x(), x()), {tensor(Shape{2, 3, 4}), tensor(Shape{3, 5, 4})}),
@@ -194,17 +202,47 @@ TEST_F(WindowOpsTest, ProductTypes) {
 }
 
 TEST_F(WindowOpsTest, PoolsAgreeWithOnnxruntime) {
-  MaxPoolAttrs max = with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{3, 2}; a.strides = Shape{2, 1}; a.padding = Shape{1, 0, 0, 1}; });
+  MaxPoolAttrs max = with<MaxPoolAttrs>([](auto& a) {
+    a.pool_size = Shape{3, 2};
+    a.strides = Shape{2, 1};
+    a.padding = Shape{1, 0, 0, 1};
+  });
   expect_case(max_pool(x(), 2, max), kMaxPool);
-  expect_case(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{2, 2}; a.dilation = Shape{2, 3}; })), kMaxPoolDilated);
-  expect_case(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{3, 3}; a.strides = Shape{2, 2}; a.ceil_mode = true; })), kMaxPoolCeil);
-  expect_case(max_pool(x(), 1, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{3}; a.strides = Shape{2}; })), kMaxPool1D);
-  AvgPoolAttrs avg = with<AvgPoolAttrs>([](auto& a) { a.pool_size = Shape{3, 3}; a.strides = Shape{2, 2}; a.padding = Shape{1, 1}; });
+  expect_case(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) {
+                         a.pool_size = Shape{2, 2};
+                         a.dilation = Shape{2, 3};
+                       })),
+              kMaxPoolDilated);
+  expect_case(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) {
+                         a.pool_size = Shape{3, 3};
+                         a.strides = Shape{2, 2};
+                         a.ceil_mode = true;
+                       })),
+              kMaxPoolCeil);
+  expect_case(max_pool(x(), 1, with<MaxPoolAttrs>([](auto& a) {
+                         a.pool_size = Shape{3};
+                         a.strides = Shape{2};
+                       })),
+              kMaxPool1D);
+  AvgPoolAttrs avg = with<AvgPoolAttrs>([](auto& a) {
+    a.pool_size = Shape{3, 3};
+    a.strides = Shape{2, 2};
+    a.padding = Shape{1, 1};
+  });
   expect_case(avg_pool(x(), 2, avg), kAvgPool, 1e-6);
   avg.count_include_pad = true;
   expect_case(avg_pool(x(), 2, avg), kAvgPoolCountPad, 1e-6);
-  expect_case(avg_pool(x(), 2, with<AvgPoolAttrs>([](auto& a) { a.pool_size = Shape{2, 2}; a.strides = Shape{2, 2}; a.ceil_mode = true; })), kAvgPoolCeil, 1e-6);
-  expect_case(avg_pool(x(), 3, with<AvgPoolAttrs>([](auto& a) { a.pool_size = Shape{2, 2, 2}; a.strides = Shape{2, 1, 2}; })), kAvgPool3D, 1e-6);
+  expect_case(avg_pool(x(), 2, with<AvgPoolAttrs>([](auto& a) {
+                         a.pool_size = Shape{2, 2};
+                         a.strides = Shape{2, 2};
+                         a.ceil_mode = true;
+                       })),
+              kAvgPoolCeil, 1e-6);
+  expect_case(avg_pool(x(), 3, with<AvgPoolAttrs>([](auto& a) {
+                         a.pool_size = Shape{2, 2, 2};
+                         a.strides = Shape{2, 1, 2};
+                       })),
+              kAvgPool3D, 1e-6);
   expect_case(global_avg_pool2d(x()), kGlobalAvg, 1e-6);
   expect_case(global_max_pool2d(x()), kGlobalMax);
 }
@@ -213,17 +251,36 @@ TEST_F(WindowOpsTest, PoolTypes) {
   using ::testing::HasSubstr;
   const PrimExpr n = make_prim_var("n");
   const Type data = tensor({n, make_int(3), make_int(8), make_int(8)});
-  EXPECT_EQ(relate_text(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{2}; a.strides = Shape{2}; })), {data}), "Tensor[(n, 3, 4, 4), float32]");
+  EXPECT_EQ(relate_text(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) {
+                                   a.pool_size = Shape{2};
+                                   a.strides = Shape{2};
+                                 })),
+                        {data}),
+            "Tensor[(n, 3, 4, 4), float32]");
   // In ceil mode the window that would start in the trailing padding is not there: 3 + 1 elements, stride 3.
-  EXPECT_EQ(relate_text(max_pool(x(), 1, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{1}; a.strides = Shape{3}; a.padding = Shape{0, 1}; a.ceil_mode = true; })),
+  EXPECT_EQ(relate_text(max_pool(x(), 1, with<MaxPoolAttrs>([](auto& a) {
+                                   a.pool_size = Shape{1};
+                                   a.strides = Shape{3};
+                                   a.padding = Shape{0, 1};
+                                   a.ceil_mode = true;
+                                 })),
                         {tensor(Shape{1, 1, 3})}),
             "Tensor[(1, 1, 1), float32]");
   EXPECT_EQ(relate_text(global_avg_pool2d(x(), "NHWC"), {data}), "Tensor[(n, 1, 1, 8), float32]");
-  EXPECT_THAT(relate_error(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{9, 9}; })), {data}), HasSubstr("spatial axis 0 has 8"));
-  EXPECT_THAT(relate_error(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{0, 1}; })), {data}), HasSubstr("pool_size must be at least 1"));
-  EXPECT_THAT(relate_error(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{}; })), {data}), HasSubstr("pool_size must have 2 values"));
-  EXPECT_THAT(relate_error(max_pool(x(), 3, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{1}; })), {data}), HasSubstr("data must have 5 dimensions (NCDHW)"));
-  EXPECT_THAT(relate_error(avg_pool(x(), 2, with<AvgPoolAttrs>([](auto& a) { a.pool_size = Shape{1, 1}; a.layout = "NCH"; })), {data}), HasSubstr("layout must be an order"));
+  EXPECT_THAT(relate_error(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{9, 9}; })), {data}),
+              HasSubstr("spatial axis 0 has 8"));
+  EXPECT_THAT(relate_error(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{0, 1}; })), {data}),
+              HasSubstr("pool_size must be at least 1"));
+  EXPECT_THAT(relate_error(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{}; })), {data}),
+              HasSubstr("pool_size must have 2 values"));
+  EXPECT_THAT(relate_error(max_pool(x(), 3, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{1}; })), {data}),
+              HasSubstr("data must have 5 dimensions (NCDHW)"));
+  EXPECT_THAT(relate_error(avg_pool(x(), 2, with<AvgPoolAttrs>([](auto& a) {
+                                      a.pool_size = Shape{1, 1};
+                                      a.layout = "NCH";
+                                    })),
+                           {data}),
+              HasSubstr("layout must be an order"));
   EXPECT_THAT(relate_error(global_max_pool2d(x()), {tensor(Shape{1, 2, 0, 3})}), HasSubstr("is empty"));
 }
 
