@@ -1,5 +1,5 @@
-// Recursive descent without the call stack: a Nested<T> is a coroutine whose frame is on the heap. `co_await` on one runs
-// it to its end before going on, as a call would; exceptions pass through as through a call. Nesting is bounded by
+// Recursive descent without the call stack: a Nested<T> is a coroutine whose frame is on the heap. `co_await` on one
+// runs it to its end before going on, as a call would; exceptions pass through as through a call. Nesting is bounded by
 // kMaxNesting, far above what programs have, so that hostile text cannot take all memory.
 #pragma once
 

@@ -112,8 +112,8 @@ class Lexer {
     while (is_letter(peek()) || is_digit(peek())) ++at_;
     const std::string_view suffix = text_.substr(digits_end, at_ - digits_end);
     is_real |= suffix.starts_with("f") || suffix.starts_with("bf");
-    tokens_.push_back({is_real ? TokenKind::real : TokenKind::integer, text_.substr(begin, digits_end - begin), begin,
-                       at_, suffix});
+    tokens_.push_back(
+        {is_real ? TokenKind::real : TokenKind::integer, text_.substr(begin, digits_end - begin), begin, at_, suffix});
   }
 
   // Moves past a string; reports one that does not end on its line.
@@ -156,9 +156,9 @@ class Lexer {
   }
 
   void sign() {
-    static constexpr std::string_view kSigns[] = {"->", "=>", "==", "!=", "<=", ">=", "&&", "||", "#[", "(", ")", "{",
-                                                  "}",  "[",  "]",  ",",  ";",  ":",  ".",  "=",  "<",  ">", "+", "-",
-                                                  "*",  "/",  "%",  "?",  "&"};
+    static constexpr std::string_view kSigns[] = {"->", "=>", "==", "!=", "<=", ">=", "&&", "||", "#[", "(",
+                                                  ")",  "{",  "}",  "[",  "]",  ",",  ";",  ":",  ".",  "=",
+                                                  "<",  ">",  "+",  "-",  "*",  "/",  "%",  "?",  "&"};
     for (const std::string_view candidate : kSigns) {
       if (!text_.substr(at_).starts_with(candidate)) continue;
       const size_t begin = at_;

@@ -75,7 +75,8 @@ void Parser::constructor(const GlobalTypeVar& type_var, Array<Constructor>& out)
     expect(")", "after a constructor's fields");
   }
   made->span = span_from(name);
-  if (!constructors_.emplace(text, made).second) report(name, fmt::format("the constructor '{}' is defined twice", text));
+  if (!constructors_.emplace(text, made).second)
+    report(name, fmt::format("the constructor '{}' is defined twice", text));
   out.push_back(made);
 }
 
@@ -118,7 +119,8 @@ void Parser::module_attributes() {
     const Token token = peek();
     if (!at_attribute()) fail_expected("an attribute such as \"key\" = 1");
     const NamedValue field = attribute();
-    if (module_->attrs.contains(field.first)) report(token, fmt::format("the attribute '{}' is given twice", field.first));
+    if (module_->attrs.contains(field.first))
+      report(token, fmt::format("the attribute '{}' is given twice", field.first));
     module_->attrs.set(field.first, field.second);
     expect(";", "after an attribute of the module");
   }

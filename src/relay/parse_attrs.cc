@@ -22,8 +22,8 @@ Value Parser::value(size_t depth) {
   const size_t ahead = first.is("-") ? 1 : 0;
   const bool is_number = peek(ahead).kind == TokenKind::real || peek(ahead).kind == TokenKind::integer;
   const Token& after = peek(ahead + 1);
-  const bool ends = after.is(",") || after.is("]") || after.is(")") || after.is("}") || after.is(";") ||
-                    after.kind == TokenKind::end;
+  const bool ends =
+      after.is(",") || after.is("]") || after.is(")") || after.is("}") || after.is(";") || after.kind == TokenKind::end;
   if (is_number && (ends || peek(ahead).kind == TokenKind::real)) return value_number(accept("-"));
   if (accept("None")) return {};
   if (ends && (first.is("True") || first.is("False"))) return take(), Value(first.is("True"));
@@ -60,7 +60,8 @@ Value Parser::value_number(bool negative) {
   take();
   const bool is_int = token.kind == TokenKind::integer;
   const NDArray data = NDArray::empty({}, is_int ? DataType::int_(64) : DataType::float_(64));
-  if (!is_int && !dtype_of_suffix(token.suffix, true)) fail(token, fmt::format("'{}' is no suffix of a number", token.suffix));
+  if (!is_int && !dtype_of_suffix(token.suffix, true))
+    fail(token, fmt::format("'{}' is no suffix of a number", token.suffix));
   if (is_int) {
     set_integer(data, 0, token, negative);
     return Value(*data.data<int64_t>());
@@ -171,7 +172,8 @@ Attrs Parser::call_attrs(const Expr& callee, std::vector<NamedValue> fields, boo
   }
   const TypeInfo* type = find_type(key);
   const TypeInfo& base = type_of<AttrsNode>();
-  const bool is_attrs = type != nullptr && std::find(type->ancestors.begin(), type->ancestors.end(), base.index) != type->ancestors.end();
+  const bool is_attrs =
+      type != nullptr && std::find(type->ancestors.begin(), type->ancestors.end(), base.index) != type->ancestors.end();
   if (!is_attrs) fail(first, fmt::format("there are no attributes of kind '{}'", key));
   return attrs_of(*type, std::move(fields), first);
 }

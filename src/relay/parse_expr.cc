@@ -93,9 +93,9 @@ struct InfixOperator {
   std::string_view sign, op;
   int precedence;
 };
-constexpr InfixOperator kInfix[] = {{"==", "equal", 1},   {"!=", "not_equal", 1},     {"<", "less", 2},
-                                    {">", "greater", 2},  {"<=", "less_equal", 2},    {">=", "greater_equal", 2},
-                                    {"+", "add", 3},      {"-", "subtract", 3},       {"*", "multiply", 4},
+constexpr InfixOperator kInfix[] = {{"==", "equal", 1},  {"!=", "not_equal", 1},  {"<", "less", 2},
+                                    {">", "greater", 2}, {"<=", "less_equal", 2}, {">=", "greater_equal", 2},
+                                    {"+", "add", 3},     {"-", "subtract", 3},    {"*", "multiply", 4},
                                     {"/", "divide", 4}};
 
 const InfixOperator* infix_operator(const Token& token) {
@@ -249,7 +249,8 @@ Nested<Expr> Parser::keyword(Token first) {
   }
   if (first.is("True") || first.is("False")) {
     take();
-    co_return Expr(make_constant(NDArray::from_vector<uint8_t>({}, DataType::bool_(), {first.is("True")}), span_from(first)));
+    co_return Expr(
+        make_constant(NDArray::from_vector<uint8_t>({}, DataType::bool_(), {first.is("True")}), span_from(first)));
   }
   if (first.is("const") || first.is("meta")) {
     NDArray data = first.is("const") ? small_tensor(first) : meta_constant(first);
@@ -416,7 +417,8 @@ Nested<bool> Parser::params(Array<Var>& out, DictAttrs& attrs) {
       if (!attrs.empty()) fail(token, "parameters come before attributes");
       Var var = co_await declared_var();
       for (const Var& other : out) {
-        if (other->name_hint == var->name_hint) report(token, fmt::format("the parameter %{} is declared twice", token.text));
+        if (other->name_hint == var->name_hint)
+          report(token, fmt::format("the parameter %{} is declared twice", token.text));
       }
       out.push_back(var);
     }

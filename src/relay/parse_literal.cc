@@ -12,11 +12,11 @@ std::optional<DataType> dtype_of_suffix(std::string_view suffix, bool is_real) {
     DataType dtype;
   };
   static constexpr Suffix kSuffixes[] = {
-      {"f", DataType::float_(32)},   {"f16", DataType::float_(16)}, {"f32", DataType::float_(32)},
+      {"f", DataType::float_(32)},   {"f16", DataType::float_(16)},  {"f32", DataType::float_(32)},
       {"f64", DataType::float_(64)}, {"bf16", DataType::bfloat16()}, {"i1", DataType::int_(1)},
-      {"i4", DataType::int_(4)},     {"i8", DataType::int_(8)},     {"i16", DataType::int_(16)},
-      {"i32", DataType::int_(32)},   {"i64", DataType::int_(64)},   {"u1", DataType::uint(1)},
-      {"u4", DataType::uint(4)},     {"u8", DataType::uint(8)},     {"u16", DataType::uint(16)},
+      {"i4", DataType::int_(4)},     {"i8", DataType::int_(8)},      {"i16", DataType::int_(16)},
+      {"i32", DataType::int_(32)},   {"i64", DataType::int_(64)},    {"u1", DataType::uint(1)},
+      {"u4", DataType::uint(4)},     {"u8", DataType::uint(8)},      {"u16", DataType::uint(16)},
       {"u32", DataType::uint(32)},   {"u64", DataType::uint(64)}};
   if (suffix.empty()) return is_real ? DataType::float_(32) : DataType::int_(32);
   for (const Suffix& candidate : kSuffixes) {
@@ -38,7 +38,9 @@ void Parser::set_integer(const NDArray& data, int64_t index, const Token& number
   const DataType dtype = data.dtype();
   // Elements below a byte keep a byte's range: that is what their memory holds.
   const int bits = std::max(dtype.bits(), 8);
-  const uint64_t limit = dtype.is_uint() ? (negative ? 0 : bits == 64 ? UINT64_MAX : (uint64_t{1} << bits) - 1)
+  const uint64_t limit = dtype.is_uint() ? (negative     ? 0
+                                            : bits == 64 ? UINT64_MAX
+                                                         : (uint64_t{1} << bits) - 1)
                                          : (uint64_t{1} << (bits - 1)) - (negative ? 0 : 1);
   if (error != std::errc() || stop != end || magnitude > limit)
     fail(number, fmt::format("{}{} does not fit {}", negative ? "-" : "", number.text, dtype));
@@ -87,9 +89,9 @@ static std::optional<uint64_t> real_bits(std::string_view text, DataType dtype) 
   }
   const auto value = read_real<float>(text);
   if (!value) return std::nullopt;
-  bits = dtype.bits() == 32         ? std::bit_cast<uint32_t>(*value)
+  bits = dtype.bits() == 32    ? std::bit_cast<uint32_t>(*value)
          : dtype.is_bfloat16() ? float_to_bfloat16(*value)
-                                    : float_to_half(*value);
+                               : float_to_half(*value);
   return bits == infinity ? std::nullopt : std::optional(bits);
 }
 
@@ -110,7 +112,9 @@ void Parser::set_literal(const NDArray& data, int64_t index, const Token& number
 
 NDArray Parser::scalar(const Token& number, bool negative) {
   const auto dtype = dtype_of_suffix(number.suffix, number.kind == TokenKind::real);
-  if (!dtype) fail(number, fmt::format("'{}' is no suffix of a number; suffixes are f f16 f64 bf16 i8 i16 i32 i64 u8 ...", number.suffix));
+  if (!dtype)
+    fail(number, fmt::format("'{}' is no suffix of a number; suffixes are f f16 f64 bf16 i8 i16 i32 i64 u8 ...",
+                             number.suffix));
   const NDArray data = NDArray::empty({}, *dtype);
   set_literal(data, 0, number, negative);
   return data;
@@ -132,8 +136,10 @@ NDArray Parser::small_tensor(const Token& first) {
   const Type read = type().run();
   const auto* tensor = read.as<TensorTypeNode>();
   const auto shape = tensor == nullptr ? std::nullopt : as_shape(tensor->shape);
-  const bool has_elements = tensor != nullptr && !tensor->dtype.is_handle() && !tensor->dtype.is_void() && tensor->dtype.lanes() == 1;
-  if (!shape || !has_elements) fail(first, "a constant has a tensor type with integer dimensions and a dtype of numbers");
+  const bool has_elements =
+      tensor != nullptr && !tensor->dtype.is_handle() && !tensor->dtype.is_void() && tensor->dtype.lanes() == 1;
+  if (!shape || !has_elements)
+    fail(first, "a constant has a tensor type with integer dimensions and a dtype of numbers");
   expect(",", "after a constant's type");
   expect("[", "before a constant's elements");
   std::vector<std::pair<Token, bool>> elements;
@@ -154,7 +160,8 @@ NDArray Parser::small_tensor(const Token& first) {
     if (!tensor->dtype.is_bool()) {
       set_literal(data, i, token, negative);
     } else {
-      if (!token.is("True") && !token.is("False")) fail(token, fmt::format("expected True or False, found '{}'", token.text));
+      if (!token.is("True") && !token.is("False"))
+        fail(token, fmt::format("expected True or False, found '{}'", token.text));
       put_bits(data, i, token.is("True") ? 1 : 0);
     }
   }
@@ -173,8 +180,10 @@ NDArray Parser::meta_constant(const Token& first) {
   expect("]", "after the number of a constant");
   const std::vector<NDArray>& data = has_metadata_ || options_.weights == nullptr ? constants_ : *options_.weights;
   if (index >= static_cast<int64_t>(data.size()))
-    fail(first, fmt::format("there is no data for constant {}: the text has {} (its #[metadata] block, or the weights file "
-                            "it was written with, holds them)", index, data.size()));
+    fail(first,
+         fmt::format("there is no data for constant {}: the text has {} (its #[metadata] block, or the weights file "
+                     "it was written with, holds them)",
+                     index, data.size()));
   return data[static_cast<size_t>(index)];
 }
 
@@ -227,7 +236,8 @@ void Parser::metadata(size_t at) {
   const Value root = value(0);
   if (!root.is<Map<std::string, Value>>()) fail(first, "the metadata is a map");
   const auto map = root.as<Map<std::string, Value>>();
-  if (const auto version = map.get("version"); !version || version->type_index() != type_index::kInt || version->as<int64_t>() != 1)
+  if (const auto version = map.get("version");
+      !version || version->type_index() != type_index::kInt || version->as<int64_t>() != 1)
     fail(first, "the metadata has no \"version\": 1, the only version there is");
   const auto list = map.get("relay.Constant");
   if (!list || !list->is<Array<Value>>()) fail(first, "the metadata has no list \"relay.Constant\"");

@@ -200,7 +200,8 @@ PrimExpr Parser::dim_binary(const Token& sign, BinaryOp op, PrimExpr a, PrimExpr
   if (a->dtype != b->dtype) {
     fail(sign, fmt::format("'{}' of dtypes {} and {}; cast one, as in int64(n)", sign.text, a->dtype, b->dtype));
   }
-  const bool divides = op == BinaryOp::div || op == BinaryOp::mod || op == BinaryOp::floor_div || op == BinaryOp::floor_mod;
+  const bool divides =
+      op == BinaryOp::div || op == BinaryOp::mod || op == BinaryOp::floor_div || op == BinaryOp::floor_mod;
   if (divides && is_int(b, 0)) fail(sign, "a dimension is divided by zero");
   if (is_logical(op) && !a->dtype.is_bool()) fail(sign, fmt::format("'{}' needs conditions", sign.text));
   return make_binary(op, std::move(a), std::move(b));

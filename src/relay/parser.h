@@ -51,7 +51,9 @@ class Parser {
   Token expect(std::string_view text, std::string_view where);
   [[noreturn]] void fail(const Token& token, std::string message);
   [[noreturn]] void fail_expected(std::string_view what);
-  void report(const Token& token, std::string message) { errors_.report(token.offset, token.end - token.offset, std::move(message)); }
+  void report(const Token& token, std::string message) {
+    errors_.report(token.offset, token.end - token.offset, std::move(message));
+  }
   void check_depth(size_t depth);
   Span span_from(const Token& first) const;
   void skip_statement();

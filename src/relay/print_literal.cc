@@ -29,10 +29,10 @@ std::string float_element(const NDArray& data, int64_t i) {
   const int bits = data.dtype().bits();
   const uint64_t raw = raw_element(data, i);
   const uint64_t sign = uint64_t{1} << (bits - 1);
-  const uint64_t quiet = bits == 64                     ? 0x7ff8000000000000u
-                         : bits == 32                   ? 0x7fc00000u
+  const uint64_t quiet = bits == 64                   ? 0x7ff8000000000000u
+                         : bits == 32                 ? 0x7fc00000u
                          : data.dtype().is_bfloat16() ? 0x7fc0u
-                                                        : 0x7e00u;
+                                                      : 0x7e00u;
   std::string text = (raw & sign) != 0 ? "-nan" : "nan";
   if ((raw & ~sign) != quiet) text += fmt::format("(0x{:x})", raw & ~sign);
   return text;
@@ -82,7 +82,8 @@ std::string encode_base64(std::span<const std::byte> bytes) {
   out.reserve((bytes.size() + 2) / 3 * 4);
   for (size_t i = 0; i < bytes.size(); i += 3) {
     uint32_t group = 0;
-    for (size_t j = 0; j < 3; ++j) group = group << 8 | (i + j < bytes.size() ? static_cast<uint32_t>(bytes[i + j]) : 0u);
+    for (size_t j = 0; j < 3; ++j)
+      group = group << 8 | (i + j < bytes.size() ? static_cast<uint32_t>(bytes[i + j]) : 0u);
     for (size_t j = 0; j < 4; ++j) out += i + j > bytes.size() ? '=' : kDigits[group >> (18 - 6 * j) & 63u];
   }
   return out;
@@ -103,7 +104,8 @@ void print_metadata(std::string& out, const std::vector<NDArray>& constants) {
   out += "\n#[metadata]\n{\n  \"version\": 1,\n  \"relay.Constant\": [\n";
   for (size_t i = 0; i < constants.size(); ++i) {
     const NDArray& data = constants[i];
-    out += fmt::format("    {{\"dtype\": \"{}\", \"shape\": [{}], \"data\": \"", data.dtype(), fmt::join(data.shape(), ", "));
+    out += fmt::format("    {{\"dtype\": \"{}\", \"shape\": [{}], \"data\": \"", data.dtype(),
+                       fmt::join(data.shape(), ", "));
     out += encode_base64(data.bytes());
     out += i + 1 < constants.size() ? "\"},\n" : "\"}\n";
   }

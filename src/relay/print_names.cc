@@ -20,11 +20,12 @@ bool is_identifier(std::string_view text, bool dots) {
 
 bool is_reserved_word(std::string_view text) {
   static constexpr std::string_view kWords[] = {
-      "_",       "fn",       "def",     "let",     "if",      "else",     "match",  "type",   "ref",    "ref_read",
-      "meta",    "Tensor",   "prim",    "const",   "True",    "False",    "None",   "min",    "max",    "floordiv",
-      "select",  "floormod", "logical_not", "nan", "inf",     "bool",     "handle", "void",   "int1",   "ref_write",
-      "int4",    "int8",     "int16",   "int32",   "int64",   "uint1",    "uint4",  "uint8",  "uint16", "uint32",
-      "uint64",  "float16",  "float32", "float64", "bfloat16", "free_var", "dtype", "device", "extern", "attributes"};
+      "_",        "fn",       "def",       "let",      "if",          "else",    "match",   "type",    "ref",
+      "ref_read", "meta",     "Tensor",    "prim",     "const",       "True",    "False",   "None",    "min",
+      "max",      "floordiv", "select",    "floormod", "logical_not", "nan",     "inf",     "bool",    "handle",
+      "void",     "int1",     "ref_write", "int4",     "int8",        "int16",   "int32",   "int64",   "uint1",
+      "uint4",    "uint8",    "uint16",    "uint32",   "uint64",      "float16", "float32", "float64", "bfloat16",
+      "free_var", "dtype",    "device",    "extern",   "attributes"};
   for (const std::string_view word : kWords) {
     if (word == text) return true;
   }

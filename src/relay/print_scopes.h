@@ -15,10 +15,10 @@ struct PrintScopes {
   struct Placement {
     int scope = -1;
     int uses = 0;
-    int tail_uses = 0;    // uses as the result of a scope or the value of a let
+    int tail_uses = 0;      // uses as the result of a scope or the value of a let
     bool is_value = false;  // a tail use was a let's value
-    int number = -1;      // k; negative when the node is written where it is used
-    int inner = -1;       // the first of the scopes that it opens; the others follow
+    int number = -1;        // k; negative when the node is written where it is used
+    int inner = -1;         // the first of the scopes that it opens; the others follow
   };
   std::vector<Scope> scopes;
   std::unordered_map<const Object*, Placement> placements;

@@ -142,8 +142,8 @@ class TypePrinter {
   }
 
   void write_binary(const BinaryNode& node, bool parens) {
-    static constexpr std::string_view kSigns[] = {"+", "-", "*", "/", "%", "", "", "", "", "==", "!=", "<",
-                                                  "<=", ">", ">=", "&&", "||"};
+    static constexpr std::string_view kSigns[] = {"+",  "-",  "*", "/",  "%", "",   "",   "",  "",
+                                                  "==", "!=", "<", "<=", ">", ">=", "&&", "||"};
     switch (node.op) {
       case BinaryOp::floor_div:
         return write_call("floordiv", {node.a, node.b});
