@@ -3,7 +3,7 @@
 
 #include "object/function.h"
 #include "object/structural_equal.h"
-#include "object/test_nodes.h"
+#include "object/tests/test_nodes.h"
 
 namespace headrace::testing {
 namespace {

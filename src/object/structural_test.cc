@@ -8,7 +8,7 @@
 #include "object/shape_tuple.h"
 #include "object/string.h"
 #include "object/structural_equal.h"
-#include "object/test_nodes.h"
+#include "object/tests/test_nodes.h"
 
 namespace headrace::testing {
 namespace {

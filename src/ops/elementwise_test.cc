@@ -1,6 +1,6 @@
 #include "ops/elementwise.h"
 
-#include "ops/op_testing.h"
+#include "ops/tests/op_testing.h"
 #include "ops/tests/expected.h"
 
 namespace headrace::ops::testing {

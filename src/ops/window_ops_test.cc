@@ -1,7 +1,7 @@
 // Convolutions, pools and matrix products.
 #include "ops/conv.h"
 #include "ops/matmul.h"
-#include "ops/op_testing.h"
+#include "ops/tests/op_testing.h"
 #include "ops/pool.h"
 #include "ops/tests/expected.h"
 
