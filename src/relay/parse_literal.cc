@@ -152,8 +152,13 @@ NDArray Parser::small_tensor(const Token& first) {
   expect(")", "after a constant");
   // Before any memory is taken: a hostile shape is larger than its elements.
   const int64_t count = static_cast<int64_t>(elements.size());
-  if (num_elements(*shape) != count)
-    fail(first, fmt::format("the type has {} elements, but {} are given", num_elements(*shape), count));
+  int64_t wanted = 0;
+  try {
+    wanted = num_elements(*shape);
+  } catch (const UserError& error) {
+    fail(first, error.message());
+  }
+  if (wanted != count) fail(first, fmt::format("the type has {} elements, but {} are given", wanted, count));
   const NDArray data = NDArray::empty(*shape, tensor->dtype);
   for (int64_t i = 0; i < count; ++i) {
     const auto& [token, negative] = elements[static_cast<size_t>(i)];
