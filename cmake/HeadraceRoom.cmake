@@ -1,6 +1,9 @@
 # headrace_room(NAME LEVEL n SIDE S|R|C [LINK libs...]): one folder under src/, one namespace, one object library.
 # Sources are all *.cc of the folder but *_test.cc; those become the executable <name>_test.
 # headrace_images() joins the rooms into the two core images: libheadrace_rt (S and R), libheadrace (C).
+# headrace_tests() makes the rooms' tests; those of the rooms with threads also make up the target thread_tests.
+# A ctest named x may leave its cases as JUnit XML in results/x.xml of the build folder: `./dev check` counts those, and a
+# ctest without such a file as one.
 
 find_package(fmt 9 REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -10,9 +13,11 @@ find_package(Threads REQUIRED)
 add_library(headrace_options INTERFACE)
 target_include_directories(headrace_options INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/third_party)
-target_compile_definitions(headrace_options INTERFACE FMT_HEADER_ONLY XXH_INLINE_ALL)
+target_compile_definitions(headrace_options INTERFACE FMT_HEADER_ONLY XXH_INLINE_ALL HEADRACE_VERSION="${PROJECT_VERSION}")
 target_compile_options(headrace_options INTERFACE
-  -Wall -Wextra -Wconversion -Werror -Werror=return-type -fno-math-errno -ffp-contract=off)
+  -Wall -Wextra -Wconversion -Werror -fno-math-errno -ffp-contract=off
+  # clang counts sign changes to -Wconversion, g++ does not: the same rules under both.
+  $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion>)
 target_link_libraries(headrace_options INTERFACE Threads::Threads)
 if(HEADRACE_SANITIZE)
   target_compile_options(headrace_options INTERFACE
@@ -33,13 +38,16 @@ function(headrace_room folder)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  if(NOT sources)
+    return()
+  endif()
   add_library(hr_${name} OBJECT ${sources})
   target_link_libraries(hr_${name} PRIVATE headrace_options ${ROOM_LINK})
   if(folder STREQUAL "base")
     target_precompile_headers(hr_${name} PRIVATE
       <algorithm> <array> <atomic> <cstdint> <cstring> <functional> <map> <memory> <optional> <span> <string>
       <string_view> <type_traits> <unordered_map> <utility> <variant> <vector> <fmt/core.h> <fmt/format.h> <fmt/ranges.h>)
-  elseif(sources)
+  else()
     target_precompile_headers(hr_${name} REUSE_FROM hr_base)
   endif()
   if(ROOM_SIDE STREQUAL "C")
@@ -60,8 +68,8 @@ function(headrace_images)
   get_property(rt_link GLOBAL PROPERTY HEADRACE_LINK_RT)
   add_library(headrace_rt SHARED)
   target_link_libraries(headrace_rt PRIVATE ${rt} ${rt_link} PUBLIC headrace_options ${CMAKE_DL_LIBS})
-  if(HEADRACE_BUILD_COMPILER)
-    get_property(c GLOBAL PROPERTY HEADRACE_ROOMS_C)
+  get_property(c GLOBAL PROPERTY HEADRACE_ROOMS_C)
+  if(c)
     get_property(c_link GLOBAL PROPERTY HEADRACE_LINK_C)
     add_library(headrace SHARED)
     target_link_libraries(headrace PRIVATE ${c} ${c_link} PUBLIC headrace_rt)
@@ -72,18 +80,62 @@ function(headrace_tests)
   if(NOT HEADRACE_BUILD_TESTS)
     return()
   endif()
-  enable_testing()
   find_package(GTest REQUIRED)
+  add_custom_target(thread_tests)
   get_property(rooms GLOBAL PROPERTY HEADRACE_TEST_ROOMS)
   foreach(name IN LISTS rooms)
     get_property(sources GLOBAL PROPERTY HEADRACE_TEST_SOURCES_${name})
     add_executable(${name}_test ${sources})
-    if(HEADRACE_BUILD_COMPILER)
+    if(TARGET headrace)
       target_link_libraries(${name}_test PRIVATE headrace)
+      add_dependencies(${name}_test headrace_llvm)
     endif()
-    target_link_libraries(${name}_test PRIVATE headrace_rt GTest::gtest_main GTest::gmock)
+    target_link_libraries(${name}_test PRIVATE headrace_kit)
     target_compile_definitions(${name}_test PRIVATE HEADRACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     add_test(NAME ${name} COMMAND ${name}_test)
-    set_tests_properties(${name} PROPERTIES TIMEOUT 600)
+    set_tests_properties(${name} PROPERTIES
+      TIMEOUT 600 ENVIRONMENT "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/results/${name}.xml")
+    if(name MATCHES "^(runtime|executors)")
+      add_dependencies(thread_tests ${name}_test)
+      set_property(TEST ${name} APPEND PROPERTY LABELS threads)
+    endif()
   endforeach()
+endfunction()
+
+# headrace_script_test(NAME script): a ctest that is a Python program of the standard library, with Debian's Python.
+function(headrace_script_test name script)
+  if(HEADRACE_BUILD_TESTS)
+    add_test(NAME ${name} COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/${script})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 120)
+  endif()
+endfunction()
+
+# headrace_python_test(NAME path): a pytest file or folder in .venv, reported as skipped where PyPI was not reachable.
+function(headrace_python_test name path)
+  if(NOT HEADRACE_BUILD_TESTS)
+    return()
+  endif()
+  set(python ${PROJECT_SOURCE_DIR}/.venv/bin/python)
+  set(xml ${PROJECT_BINARY_DIR}/results/${name}.xml)
+  add_test(NAME ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMAND sh -c
+    "${python} -c 'import pytest' 2>/dev/null || { echo 'pytest is not in .venv (./dev setup needs PyPI)'; exit 77; }; \
+exec ${python} -m pytest -q -p no:cacheprovider --junitxml=${xml} ${path}")
+  set_tests_properties(${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 LABELS python)
+endfunction()
+
+# headrace_fuzzer(NAME source corpus LINK libs...): `source` defines LLVMFuzzerTestOneInput. Preset fuzz makes the libFuzzer
+# program NAME; every other build makes a test that replays the files of the folder `corpus`.
+function(headrace_fuzzer name source corpus)
+  cmake_parse_arguments(FUZZER "" "" "LINK" ${ARGN})
+  if(HEADRACE_BUILD_FUZZERS)
+    add_executable(${name} ${source})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  elseif(HEADRACE_BUILD_TESTS)
+    add_executable(${name} ${source} tests/fuzz/replay_main.cc)
+    add_test(NAME ${name} COMMAND ${name} ${PROJECT_SOURCE_DIR}/${corpus})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 600)
+  else()
+    return()
+  endif()
+  target_link_libraries(${name} PRIVATE headrace_options ${FUZZER_LINK})
 endfunction()

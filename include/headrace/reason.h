@@ -14,6 +14,13 @@ typedef enum hr_reason {
   HR_REASON_CPU_FEATURE_MISSING = 7,
   HR_REASON_BACKEND_MISSING = 8,
   HR_REASON_NEEDS_RUNTIME = 9,
+  HR_REASON_BAD_MANIFEST = 10,
+  HR_REASON_SYMBOL_MISSING = 11,
+  HR_REASON_SYSTEM = 12, /* the operating system said no: permissions, memory, descriptors */
+  /* running an artifact */
+  HR_REASON_BAD_TENSOR = 13, /* dtype, shape, device or strides of an input or output that was given */
+  HR_REASON_INPUT_MISSING = 14,
+  HR_REASON_KERNEL_FAILED = 15,
   /* an op or a model that is not supported */
   HR_REASON_OP_UNSUPPORTED = 20,
   HR_REASON_ATTRIBUTE_UNSUPPORTED = 21,

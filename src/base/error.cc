@@ -15,7 +15,8 @@ Error::Error(std::string kind, std::string message, ErrorPlace where)
       message_(std::move(message)),
       where_(std::move(where)) {}
 
-UserError::UserError(std::string message, ErrorPlace where) : Error("UserError", std::move(message), std::move(where)) {}
+UserError::UserError(std::string message, ErrorPlace where)
+    : Error("UserError", std::move(message), std::move(where)) {}
 
 InternalError::InternalError(std::string message, ErrorPlace where)
     : Error("InternalError", std::move(message), std::move(where)) {}

@@ -54,8 +54,8 @@ namespace detail {
 }  // namespace headrace
 
 // Throws InternalError when `condition` is false: HEADRACE_CHECK(n > 0, "n is {}", n).
-#define HEADRACE_CHECK(condition, ...)                                                            \
-  do {                                                                                            \
-    if (!(condition)) [[unlikely]]                                                                \
+#define HEADRACE_CHECK(condition, ...)                                                              \
+  do {                                                                                              \
+    if (!(condition)) [[unlikely]]                                                                  \
       ::headrace::detail::check_failed(__FILE__, __LINE__, #condition, ::fmt::format(__VA_ARGS__)); \
   } while (false)

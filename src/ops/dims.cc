@@ -69,7 +69,7 @@ PrimExpr add_const(const PrimExpr& e, int64_t c) {
     const auto right = as_int(sum->b);
     int64_t total = 0;
     const bool fits = right && !(sum->op == BinaryOp::add ? __builtin_add_overflow(c, *right, &total)
-                                                         : __builtin_sub_overflow(c, *right, &total));
+                                                          : __builtin_sub_overflow(c, *right, &total));
     if (fits) return sum->a + make_int(total, e->dtype);
   }
   return e + make_int(c, e->dtype);

@@ -74,6 +74,27 @@ To convert_number(From value) {
   return static_cast<To>(value);
 }
 
+// Arithmetic that wraps for integers: done on unsigned numbers, where C++ defines it.
+template <typename C>
+C wrapping_add(C a, C b) {
+  if constexpr (is_floating<C>) {
+    return a + b;
+  } else {
+    return static_cast<C>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  }
+}
+template <typename C>
+C wrapping_mul(C a, C b) {
+  if constexpr (is_floating<C>) {
+    return a * b;
+  } else {
+    return static_cast<C>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  }
+}
+
+// `array` itself, or its elements converted to `dtype` (both floats or integers).
+NDArray as_dtype(const NDArray& array, DataType dtype);
+
 [[noreturn]] void fail_no_eval(DataType dtype);
 
 // Calls body.template operator()<T>() with the storage type of a floating dtype; UserError for another.

@@ -371,8 +371,9 @@ void register_activations() {
       .fusion(FusionKind::broadcast)
       .level(3)
       .eval(eval_prelu);
-  OpBuilder("clip", "min(max(x, a_min), a_max), NaN stays: x[...] -> the same type. Bounds outside an integer dtype's "
-                    "range are its limits.")
+  OpBuilder("clip",
+            "min(max(x, a_min), a_max), NaN stays: x[...] -> the same type. Bounds outside an integer dtype's "
+            "range are its limits.")
       .arg("data")
       .attrs<ClipAttrs>()
       .relation(relate_clip)
@@ -382,8 +383,9 @@ void register_activations() {
 }
 
 void register_copies() {
-  OpBuilder("cast", "x in another dtype: x[...] -> dtype[...]. Float to integer truncates toward zero and saturates, NaN "
-                    "gives 0; integer to integer wraps; to bool: is not zero.")
+  OpBuilder("cast",
+            "x in another dtype: x[...] -> dtype[...]. Float to integer truncates toward zero and saturates, NaN "
+            "gives 0; integer to integer wraps; to bool: is not zero.")
       .arg("data")
       .attrs<CastAttrs>()
       .relation(relate_cast)
@@ -398,7 +400,8 @@ void register_copies() {
       .level(3)
       .eval(eval_copy)
       .value(infer_copy);
-  OpBuilder("nn.dropout", "x f[...] -> (x, mask), both of x's type. Defined at inference: nothing is dropped, the mask is 1.")
+  OpBuilder("nn.dropout",
+            "x f[...] -> (x, mask), both of x's type. Defined at inference: nothing is dropped, the mask is 1.")
       .arg("data")
       .attrs<DropoutAttrs>()
       .relation(relate_dropout)

@@ -10,8 +10,8 @@ struct LeakyReluAttrs : AttrsNode {
   static constexpr std::string_view type_key = "relay.attrs.LeakyReluAttrs";
   static constexpr bool is_final = true;
   static void fields(FieldList<LeakyReluAttrs>& f) {
-    f.field<&LeakyReluAttrs::alpha>(
-        "alpha", {.default_value = 0.25, .has_default = true, .doc = "slope of the negative half"});
+    f.field<&LeakyReluAttrs::alpha>("alpha",
+                                    {.default_value = 0.25, .has_default = true, .doc = "slope of the negative half"});
   }
   double alpha = 0.25;
 };

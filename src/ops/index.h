@@ -9,7 +9,8 @@ namespace headrace::ops {
 
 // Row-major strides in elements.
 Shape dense_strides(const Shape& shape);
-// Strides of a dense tensor of shape `from` read at the indices of `to`, which it broadcasts to (stride 0 where it does).
+// Strides of a dense tensor of shape `from` read at the indices of `to`, which it broadcasts to (stride 0 where it
+// does).
 Shape broadcast_strides(const Shape& from, const Shape& to);
 
 // Walks `shape` in row-major order and calls body(offsets), a std::array<int64_t, N>: where each of N operands with

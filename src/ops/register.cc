@@ -22,19 +22,19 @@ OpBuilder& OpBuilder::any_args() {
 
 OpBuilder& OpBuilder::relation(TypeRelationFn relation) {
   const size_t count = counts_args_ ? static_cast<size_t>(op_->num_inputs) : 0;
-  op_->set(relay::kTypeRelation, TypeRelationFn([relation = std::move(relation), check = check_attrs_, count,
-                                                 counts = counts_args_,
-                                                 key = op_->attrs_type_key](const RelationInput& input) -> Type {
-             if (counts && input.arg_types.size() != count) {
-               input.fail(fmt::format("takes {} argument{}, got {}", count, count == 1 ? "" : "s",
-                                      input.arg_types.size()));
-             }
-             if (check != nullptr && !check(input.call.attrs)) {
-               input.fail(fmt::format("needs attributes of type {}, got {}", key,
-                                      input.call.attrs ? input.call.attrs->key() : std::string_view("none")));
-             }
-             return relation(input);
-           }));
+  op_->set(
+      relay::kTypeRelation,
+      TypeRelationFn([relation = std::move(relation), check = check_attrs_, count, counts = counts_args_,
+                      key = op_->attrs_type_key](const RelationInput& input) -> Type {
+        if (counts && input.arg_types.size() != count) {
+          input.fail(fmt::format("takes {} argument{}, got {}", count, count == 1 ? "" : "s", input.arg_types.size()));
+        }
+        if (check != nullptr && !check(input.call.attrs)) {
+          input.fail(fmt::format("needs attributes of type {}, got {}", key,
+                                 input.call.attrs ? input.call.attrs->key() : std::string_view("none")));
+        }
+        return relation(input);
+      }));
   return *this;
 }
 

@@ -1,0 +1,140 @@
+/* Running artifacts from C: the interface of libheadrace_rt. Standalone C.
+ *
+ *     hr_artifact* artifact; hr_executor* executor;
+ *     hr_artifact_open("model.so", &artifact);
+ *     hr_executor_create(artifact, NULL, NULL, &executor);    // program "default", its default thread count
+ *     hr_executor_set_input(executor, 0, &x);                 // x: a DLTensor
+ *     hr_executor_run(executor);
+ *     hr_executor_get_output(executor, 0, &y);                // y: a view, valid until the next run
+ *
+ * Every function that can fail returns an hr_status; hr_last_error() tells the calling thread more. Nothing throws,
+ * nothing aborts. An artifact may be used by several threads at once; an executor by one at a time.
+ *
+ * The end of this file is another way in, without this library: headrace_run, for plain dlopen clients.
+ *
+ * Version 1. Functions are only ever added; structs that a caller fills in start with their size. */
+#ifndef HEADRACE_C_API_H_
+#define HEADRACE_C_API_H_
+
+#include <dlpack/dlpack.h>
+#include <headrace/kernel_abi.h>
+#include <headrace/reason.h>
+#include <stdint.h>
+
+#ifdef __cplusplus
+#define HR_NOEXCEPT noexcept
+extern "C" {
+#else
+#define HR_NOEXCEPT
+#endif
+
+#define HR_C_API_VERSION 1u
+#define HR_EXPORT __attribute__((visibility("default")))
+
+/* The numbers are also the exit codes of the programs. */
+typedef enum hr_status {
+  HR_OK = 0,
+  HR_INTERNAL = 1,           /* a defect of Headrace */
+  HR_USAGE = 2,              /* a NULL or an index that is out of range */
+  HR_USER = 3,               /* a bad file, shape, dtype, thread count ... */
+  HR_MISSING_DEPENDENCY = 4, /* the file needs a backend or a CPU feature that is not here */
+  HR_MISMATCH = 5
+} hr_status;
+
+/* Fields that are not known are empty strings, never NULL. */
+typedef struct hr_error {
+  hr_status code;
+  hr_reason reason;
+  const char* message; /* what is wrong and what to do */
+  const char* op;      /* operator, step or tensor it is about */
+  const char* span;    /* place in the model */
+  const char* backend; /* backend that refused */
+} hr_error;
+
+typedef struct hr_tensor_info {
+  const char* name;
+  DLDataType dtype;
+  int32_t ndim;
+  const int64_t* shape; /* -1: not known before the run */
+} hr_tensor_info;
+
+typedef struct hr_executor_options {
+  uint32_t size;   /* sizeof(hr_executor_options) */
+  int32_t threads; /* 0: the artifact's default */
+} hr_executor_options;
+
+typedef struct hr_artifact hr_artifact;
+typedef struct hr_executor hr_executor;
+
+/* HR_C_API_VERSION of the library. */
+HR_EXPORT uint32_t hr_c_api_version(void) HR_NOEXCEPT;
+
+/* The last failure of the calling thread; valid until that thread's next failing call. */
+HR_EXPORT const hr_error* hr_last_error(void) HR_NOEXCEPT;
+
+/* Opens and verifies a file. It must not be changed in place while it is open (replacing it by rename is fine). */
+HR_EXPORT hr_status hr_artifact_open(const char* path, hr_artifact** artifact) HR_NOEXCEPT;
+/* Closes it; executors that were made from it stay usable. NULL is allowed. */
+HR_EXPORT void hr_artifact_close(hr_artifact* artifact) HR_NOEXCEPT;
+
+/* What is in the file. Strings and shapes are valid until the artifact is closed. `program` is a name; NULL: "default".
+ * The counts are results, so that every function reports errors in the same way. */
+HR_EXPORT hr_status hr_artifact_num_programs(const hr_artifact* artifact, int32_t* count) HR_NOEXCEPT;
+HR_EXPORT hr_status hr_artifact_program_name(const hr_artifact* artifact, int32_t index, const char** name) HR_NOEXCEPT;
+HR_EXPORT hr_status hr_artifact_num_inputs(const hr_artifact* artifact, const char* program,
+                                           int32_t* count) HR_NOEXCEPT;
+HR_EXPORT hr_status hr_artifact_num_outputs(const hr_artifact* artifact, const char* program,
+                                            int32_t* count) HR_NOEXCEPT;
+HR_EXPORT hr_status hr_artifact_input_info(const hr_artifact* artifact, const char* program, int32_t index,
+                                           hr_tensor_info* info) HR_NOEXCEPT;
+HR_EXPORT hr_status hr_artifact_output_info(const hr_artifact* artifact, const char* program, int32_t index,
+                                            hr_tensor_info* info) HR_NOEXCEPT;
+
+/* An executor owns the memory of one run at a time. `options` may be NULL. */
+HR_EXPORT hr_status hr_executor_create(hr_artifact* artifact, const char* program, const hr_executor_options* options,
+                                       hr_executor** executor) HR_NOEXCEPT;
+HR_EXPORT void hr_executor_destroy(hr_executor* executor) HR_NOEXCEPT;
+
+/* Copies `tensor` in. CPU memory; dtype and shape as the program's; any strides. */
+HR_EXPORT hr_status hr_executor_set_input(hr_executor* executor, int32_t index, const DLTensor* tensor) HR_NOEXCEPT;
+/* Makes the program read `tensor` or write to it directly, in this and later runs, until set again. The memory is the
+ * caller's and must outlive those runs; it must be contiguous and aligned to its element. */
+HR_EXPORT hr_status hr_executor_set_input_zero_copy(hr_executor* executor, int32_t index,
+                                                    const DLTensor* tensor) HR_NOEXCEPT;
+HR_EXPORT hr_status hr_executor_set_output_zero_copy(hr_executor* executor, int32_t index,
+                                                     const DLTensor* tensor) HR_NOEXCEPT;
+
+/* Runs the program on the inputs that were set; inputs stay set. */
+HR_EXPORT hr_status hr_executor_run(hr_executor* executor) HR_NOEXCEPT;
+
+/* A view of output `index`: filled in by the last run, overwritten by the next, gone with the executor. */
+HR_EXPORT hr_status hr_executor_get_output(const hr_executor* executor, int32_t index, DLTensor* view) HR_NOEXCEPT;
+
+/* ---- plain dlopen clients --------------------------------------------------------------------------------------
+ * Every artifact exports `headrace_run` (HR_RUN_SYMBOL), which runs the program named "default". The client takes the
+ * file on trust: dlopen does not verify it. Tensors are in CPU memory, contiguous, of the dtype and shape the program
+ * has; outputs are allocated by the caller. Returns HR_REASON_NONE, HR_REASON_NEEDS_RUNTIME when the program needs
+ * libheadrace_rt (external modules, weights in a side file, the VM), or another hr_reason. */
+typedef struct HeadraceHost {
+  uint32_t size;    /* sizeof(HeadraceHost) */
+  uint32_t version; /* HR_KERNEL_ABI_VERSION */
+  /* Returns `bytes` bytes aligned to HR_ALIGNMENT, or NULL. */
+  void* (*allocate)(void* context, uint64_t bytes);
+  void (*release)(void* context, void* memory);
+  hr_parallel_for parallel_for; /* finds `context` in env->host; NULL: one thread */
+  int32_t num_workers;          /* at most this many workers run a body; 1 when parallel_for is NULL */
+  void* context;
+  char* message; /* receives the sentence of a failure; may be NULL */
+  uint64_t message_size;
+} HeadraceHost;
+
+#define HR_RUN_SYMBOL "headrace_run"
+/* `host` NULL: malloc, one thread, no message. */
+typedef int (*headrace_run_function)(DLTensor* const* in, int32_t n_in, DLTensor* const* out, int32_t n_out,
+                                     const HeadraceHost* host);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif /* HEADRACE_C_API_H_ */

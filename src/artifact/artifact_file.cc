@@ -1,0 +1,65 @@
+#include "artifact/artifact_file.h"
+
+#include "artifact/manifest_json.h"
+#include "artifact/trailer.h"
+
+namespace headrace::artifact {
+namespace {
+
+Refusal bad_manifest(const std::string& name, const std::string& why) {
+  return {HR_REASON_BAD_MANIFEST, fmt::format("'{}': {}", name, why)};
+}
+
+Expected<Manifest> read_manifest_section(int descriptor, const ElfFile& elf, const std::string& name) {
+  const ElfSection* section = elf.find(kManifestSection);
+  if (section == nullptr) {
+    return Refusal{HR_REASON_NOT_AN_ARTIFACT,
+                   fmt::format("'{}' is not an artifact of Headrace: it has no section '{}'", name, kManifestSection)};
+  }
+  const Expected<std::string> text = read_section(descriptor, *section, name);
+  if (!text) return text.refusal();
+  try {
+    return read_manifest(text.value());
+  } catch (const UserError& error) {
+    return bad_manifest(name, error.message());
+  }
+}
+
+std::optional<Refusal> check_sections(const ArtifactFile& file, const std::string& name) {
+  for (const ExternalModule& module : file.manifest.modules) {
+    if (file.elf.find(module.section) == nullptr)
+      return bad_manifest(name,
+                          fmt::format("its manifest speaks of a section '{}', which is not there", module.section));
+  }
+  if (file.manifest.weights.empty() || file.manifest.side_file) return std::nullopt;
+  const ElfSection* weights = file.elf.find(kWeightsSection);
+  if (weights == nullptr || !weights->is_mapped)
+    return bad_manifest(
+        name, fmt::format("its weights should be in a mapped section '{}', which is not there", kWeightsSection));
+  if (weights->address % HR_ALIGNMENT != 0)
+    return bad_manifest(name,
+                        fmt::format("its section '{}' is not aligned to {} bytes", kWeightsSection, HR_ALIGNMENT));
+  for (size_t i = 0; i < file.manifest.weights.size(); ++i) {
+    const Weight& weight = file.manifest.weights[i];
+    if (weight.nbytes > weights->nbytes || weight.offset > weights->nbytes - weight.nbytes)
+      return bad_manifest(name, fmt::format("weights[{}] covers {} bytes at {}, outside the section's {} bytes", i,
+                                            weight.nbytes, weight.offset, weights->nbytes));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+Expected<ArtifactFile> read_artifact_file(int descriptor, const std::string& name) {
+  const Expected<int64_t> nbytes = verify_trailer(descriptor, name);
+  if (!nbytes) return nbytes.refusal();
+  Expected<ElfFile> elf = read_elf_file(descriptor, nbytes.value(), name);
+  if (!elf) return elf.refusal();
+  Expected<Manifest> manifest = read_manifest_section(descriptor, elf.value(), name);
+  if (!manifest) return manifest.refusal();
+  ArtifactFile file{.nbytes = nbytes.value(), .elf = std::move(elf.value()), .manifest = std::move(manifest.value())};
+  if (std::optional<Refusal> refusal = check_sections(file, name)) return *std::move(refusal);
+  return file;
+}
+
+}  // namespace headrace::artifact

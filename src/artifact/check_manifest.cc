@@ -1,0 +1,208 @@
+#include "artifact/check_manifest.h"
+
+#include <algorithm>
+#include <set>
+
+#include "artifact/tensor_extent.h"
+#include "base/error.h"
+
+namespace headrace::artifact {
+namespace {
+
+template <typename... Args>
+[[noreturn]] void broken(const std::string& path, fmt::format_string<Args...> format, Args&&... args) {
+  throw_user_error("the manifest is malformed: {} {}", path, fmt::format(format, std::forward<Args>(args)...));
+}
+
+void check_multiple(const std::string& path, int64_t number) {
+  if (number < 0 || number % HR_ALIGNMENT != 0)
+    broken(path, "is {}, which is no multiple of {} from 0 up", number, HR_ALIGNMENT);
+}
+
+void check_hash(const std::string& path, const ContentHash& hash) {
+  const bool is_hex =
+      std::all_of(hash.begin(), hash.end(), [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+  if (hash.size() != 32 || !is_hex) broken(path, "is '{}', not 32 hexadecimal digits", hash);
+}
+
+// 0 <= offset, 0 <= nbytes, offset + nbytes <= limit.
+void check_range(const std::string& path, int64_t offset, int64_t nbytes, int64_t limit) {
+  if (offset < 0 || nbytes < 0 || offset > limit || nbytes > limit - offset)
+    broken(path, "covers {} bytes at {}, outside the {} bytes there are", nbytes, offset, limit);
+}
+
+int64_t checked_nbytes(const std::string& path, DataType dtype, const std::vector<int64_t>& shape) {
+  const std::optional<int64_t> nbytes = tensor_nbytes(dtype, shape);
+  if (!nbytes) broken(path, "has an impossible shape [{}]", fmt::join(shape, ", "));
+  return *nbytes;
+}
+
+void check_tensor_specs(const std::string& path, const std::vector<TensorSpec>& specs) {
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < specs.size(); ++i) {
+    const std::string at = fmt::format("{}[{}]", path, i);
+    if (specs[i].name.empty()) broken(at, "has no name");
+    if (!names.insert(specs[i].name).second) broken(at, "has the name '{}' of an earlier one", specs[i].name);
+    checked_nbytes(at, specs[i].dtype, specs[i].shape);
+  }
+}
+
+void check_memory(const std::string& path, const MemoryPlan& memory) {
+  if (memory.arena_bytes < 0 || memory.arena_bytes > kMaxTensorBytes)
+    broken(path + ".arena_bytes", "is {}, outside 0 .. {}", memory.arena_bytes, kMaxTensorBytes);
+  check_multiple(path + ".workspace_bytes", memory.workspace_bytes);
+  if (memory.workspace_bytes > kMaxTensorBytes)
+    broken(path + ".workspace_bytes", "is {}, above {}", memory.workspace_bytes, kMaxTensorBytes);
+  for (size_t i = 0; i < memory.storages.size(); ++i) {
+    const std::string at = fmt::format("{}.storages[{}]", path, i);
+    check_multiple(at + ".offset", memory.storages[i].offset);
+    check_range(at, memory.storages[i].offset, memory.storages[i].nbytes, memory.arena_bytes);
+  }
+}
+
+// Bytes of what an entry is a view of.
+int64_t base_nbytes(const std::string& path, const Manifest& manifest, const Program& program, const Entry& entry) {
+  const auto at = [&](const auto& bases, std::string_view what) -> const auto& {
+    if (entry.index < 0 || entry.index >= static_cast<int64_t>(bases.size()))
+      broken(path + ".index", "is {}, there are {} {}", entry.index, bases.size(), what);
+    return bases[static_cast<size_t>(entry.index)];
+  };
+  switch (entry.place) {
+    case Place::kStorage:
+      return at(program.memory.storages, "storages").nbytes;
+    case Place::kWeight:
+      return at(manifest.weights, "weights").nbytes;
+    case Place::kInput: {
+      const TensorSpec& spec = at(program.inputs, "inputs");
+      return tensor_nbytes(spec.dtype, spec.shape).value();
+    }
+    case Place::kOutput: {
+      const TensorSpec& spec = at(program.outputs, "outputs");
+      return tensor_nbytes(spec.dtype, spec.shape).value();
+    }
+  }
+  throw InternalError("an entry of a manifest is in no place");
+}
+
+void check_entry(const std::string& path, const Manifest& manifest, const Program& program, const Entry& entry) {
+  const int64_t limit = base_nbytes(path, manifest, program, entry);
+  const std::optional<int64_t> nbytes = view_nbytes(entry.dtype, entry.shape, entry.strides);
+  if (!nbytes) {
+    broken(path, "has impossible extents: shape [{}], strides [{}]", fmt::join(entry.shape, ", "),
+           fmt::join(entry.strides, ", "));
+  }
+  check_range(path, entry.byte_offset, *nbytes, limit);
+  const auto alignment = static_cast<int64_t>(entry.dtype.element().bytes());
+  if (entry.byte_offset % alignment != 0)
+    broken(path + ".byte_offset", "is {}, not aligned to its element of {} bytes", entry.byte_offset, alignment);
+}
+
+void check_copy(const std::string& path, const GraphProgram& graph, const Step& step) {
+  if (step.args.size() != 2 || step.num_outputs != 1) broken(path, "is a copy without exactly two arguments");
+  const Entry& src = graph.entries[static_cast<size_t>(step.args[0])];
+  const Entry& dst = graph.entries[static_cast<size_t>(step.args[1])];
+  if (src.dtype != dst.dtype || src.shape != dst.shape)
+    broken(path, "copies between entries of different dtype or shape");
+  for (const Entry* entry : {&src, &dst}) {
+    if (!entry->strides.empty() && !is_contiguous(entry->shape, entry->strides))
+      broken(path, "copies an entry that is not contiguous");
+  }
+}
+
+void check_step(const std::string& path, const GraphProgram& graph, const Step& step) {
+  for (size_t i = 0; i < step.args.size(); ++i) {
+    if (step.args[i] < 0 || step.args[i] >= static_cast<int64_t>(graph.entries.size()))
+      broken(fmt::format("{}.args[{}]", path, i), "is {}, there are {} entries", step.args[i], graph.entries.size());
+  }
+  const auto count = static_cast<int64_t>(step.args.size());
+  if (step.num_outputs < 1 || step.num_outputs > count)
+    broken(path + ".num_outputs", "is {}, outside 1 .. {}", step.num_outputs, count);
+  for (size_t i = static_cast<size_t>(count - step.num_outputs); i < step.args.size(); ++i) {
+    const Place place = graph.entries[static_cast<size_t>(step.args[i])].place;
+    if (place == Place::kWeight || place == Place::kInput)
+      broken(fmt::format("{}.args[{}]", path, i), "writes to a weight or an input");
+  }
+  if (step.kind == StepKind::kCopy) return check_copy(path, graph, step);
+  if (step.callee.empty()) broken(path + ".callee", "is empty");
+}
+
+void check_outputs_are_written(const std::string& path, const Program& program) {
+  std::vector<bool> written(program.outputs.size());
+  for (const Step& step : program.graph.steps) {
+    for (size_t i = step.args.size() - static_cast<size_t>(step.num_outputs); i < step.args.size(); ++i) {
+      const Entry& entry = program.graph.entries[static_cast<size_t>(step.args[i])];
+      if (entry.place == Place::kOutput) written[static_cast<size_t>(entry.index)] = true;
+    }
+  }
+  for (size_t i = 0; i < written.size(); ++i) {
+    if (!written[i]) broken(fmt::format("{}.outputs[{}]", path, i), "is written by no step");
+  }
+}
+
+void check_program(const std::string& path, const Manifest& manifest, const Program& program) {
+  if (program.kernel_abi < HR_KERNEL_ABI_OLDEST || program.kernel_abi > HR_KERNEL_ABI_VERSION) {
+    throw_user_error(
+        "program '{}' was compiled for version {} of the kernel ABI, this runtime has {} to {}; use the runtime that "
+        "belongs to the compiler, or compile the model again",
+        program.name, program.kernel_abi, HR_KERNEL_ABI_OLDEST, HR_KERNEL_ABI_VERSION);
+  }
+  check_tensor_specs(path + ".inputs", program.inputs);
+  check_tensor_specs(path + ".outputs", program.outputs);
+  check_memory(path + ".memory", program.memory);
+  const GraphProgram& graph = program.graph;
+  for (size_t i = 0; i < graph.entries.size(); ++i)
+    check_entry(fmt::format("{}.graph.entries[{}]", path, i), manifest, program, graph.entries[i]);
+  for (size_t i = 0; i < graph.steps.size(); ++i)
+    check_step(fmt::format("{}.graph.steps[{}]", path, i), graph, graph.steps[i]);
+  check_outputs_are_written(path, program);
+}
+
+void check_side_file(const SideFile& file) {
+  const bool is_plain = !file.name.empty() && file.name.find('/') == std::string::npos && file.name != "." &&
+                        file.name != ".." && file.name.find('\0') == std::string::npos;
+  if (!is_plain) broken("side_file.name", "is '{}', not a plain file name", file.name);
+  check_hash("side_file.hash", file.hash);
+  if (file.nbytes < 0) broken("side_file.nbytes", "is {}", file.nbytes);
+}
+
+void check_weight(const std::string& path, const Manifest& manifest, const Weight& weight) {
+  check_hash(path + ".hash", weight.hash);
+  check_multiple(path + ".offset", weight.offset);
+  if (const int64_t nbytes = checked_nbytes(path, weight.dtype, weight.shape); weight.nbytes != nbytes)
+    broken(path + ".nbytes", "is {}, its dtype and shape need {}", weight.nbytes, nbytes);
+  const int64_t limit = manifest.side_file ? manifest.side_file->nbytes : INT64_MAX;
+  check_range(path, weight.offset, weight.nbytes, limit);
+}
+
+void check_module(const std::string& path, const Manifest& manifest, size_t index) {
+  const ExternalModule& module = manifest.modules[index];
+  if (module.loader.empty()) broken(path + ".loader", "is empty");
+  if (!module.section.starts_with(kBlobSectionPrefix))
+    broken(path + ".section", "is '{}', which does not start with '{}'", module.section, kBlobSectionPrefix);
+  for (size_t i = 0; i < module.imports.size(); ++i) {
+    if (module.imports[i] <= static_cast<int64_t>(index) ||
+        module.imports[i] >= static_cast<int64_t>(manifest.modules.size()))
+      broken(fmt::format("{}.imports[{}]", path, i), "is {}, which is no later module", module.imports[i]);
+  }
+}
+
+}  // namespace
+
+void check_manifest(const Manifest& manifest) {
+  if (manifest.default_threads < 0) broken("default_threads", "is {}", manifest.default_threads);
+  if (manifest.programs.empty()) broken("programs", "is empty");
+  if (manifest.side_file) check_side_file(*manifest.side_file);
+  for (size_t i = 0; i < manifest.weights.size(); ++i)
+    check_weight(fmt::format("weights[{}]", i), manifest, manifest.weights[i]);
+  for (size_t i = 0; i < manifest.modules.size(); ++i) check_module(fmt::format("modules[{}]", i), manifest, i);
+  std::set<std::string_view> names;
+  for (size_t i = 0; i < manifest.programs.size(); ++i) {
+    const std::string path = fmt::format("programs[{}]", i);
+    const std::string& name = manifest.programs[i].name;
+    if (name.empty()) broken(path + ".name", "is empty");
+    if (!names.insert(name).second) broken(path + ".name", "is '{}', as is an earlier one's", name);
+    check_program(path, manifest, manifest.programs[i]);
+  }
+}
+
+}  // namespace headrace::artifact

@@ -1,0 +1,22 @@
+// The rules that every manifest keeps, so that the runtime can follow its numbers without looking again.
+#pragma once
+
+#include "artifact/manifest.h"
+
+namespace headrace::artifact {
+
+// Throws UserError that names the field when a rule is broken:
+//   1. Program names are not empty and differ; so do input names and output names within a program.
+//   2. The kernel ABI of a program is within HR_KERNEL_ABI_OLDEST .. HR_KERNEL_ABI_VERSION.
+//   3. Shapes have no negative extents, ranks up to kMaxRank, and sizes up to kMaxTensorBytes.
+//   4. Storages lie within the arena; their offsets and the workspace are multiples of HR_ALIGNMENT.
+//   5. Weights: `nbytes` is that of dtype and shape, `offset` a multiple of HR_ALIGNMENT, the hash has 32 hexadecimal
+//      digits. With a side file they lie within it, and its name is a plain file name.
+//   6. Every entry lies within its base, at an offset that is a multiple of its element's size.
+//   7. Steps name entries that exist, write at least one of them, and never write a weight or an input; a kernel or
+//      import has a name; a copy has two contiguous arguments of one dtype and shape.
+//   8. Every output is written by some step.
+//   9. Modules import only later modules; section names start with kBlobSectionPrefix.
+void check_manifest(const Manifest& manifest);
+
+}  // namespace headrace::artifact

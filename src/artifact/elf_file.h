@@ -1,0 +1,35 @@
+// A small reader of ELF64 section headers, just enough to find Headrace's sections. Every offset is checked against the
+// file's length: a damaged or hostile file is a refusal.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/expected.h"
+
+namespace headrace::artifact {
+
+struct ElfSection {
+  std::string name;
+  uint64_t address = 0;  // where it is mapped, relative to the load address; 0 when it is not mapped
+  bool is_mapped = false;
+  int64_t offset = 0;  // in the file
+  int64_t nbytes = 0;
+};
+
+struct ElfFile {
+  std::vector<ElfSection> sections;
+
+  const ElfSection* find(std::string_view name) const;  // nullptr: no such section
+};
+
+// Reads the section table of a 64-bit little-endian shared object for this machine. `length` is the length of the file.
+// Refuses with NOT_AN_ARTIFACT or SYSTEM. `name` is for messages.
+Expected<ElfFile> read_elf_file(int descriptor, int64_t length, const std::string& name);
+
+// The bytes of a section, read from the file.
+Expected<std::string> read_section(int descriptor, const ElfSection& section, const std::string& name);
+
+}  // namespace headrace::artifact

@@ -1,0 +1,144 @@
+// The manifest: what an artifact says about itself. Plain structs, written by the compiler and read by the runtime; the
+// JSON text of them is manifest_json.h, the rules they keep are check_manifest.h.
+#pragma once
+
+#include <headrace/kernel_abi.h>
+#include <headrace/reason.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "tensor/data_type.h"
+
+namespace headrace::artifact {
+
+// Version of the manifest that this build writes, and the oldest that it reads.
+inline constexpr int64_t kManifestVersion = 1;
+inline constexpr int64_t kManifestOldest = 1;
+
+// Names of the ELF sections.
+inline constexpr const char* kManifestSection = ".headrace.manifest";
+inline constexpr const char* kWeightsSection = ".headrace.weights";
+inline constexpr const char* kBlobSectionPrefix = ".headrace.blob.";
+
+// The program that bare clients run.
+inline constexpr const char* kDefaultProgram = "default";
+
+struct TensorSpec {
+  std::string name;
+  DataType dtype;
+  std::vector<int64_t> shape;
+};
+
+struct Target {
+  std::string triple;                 // "x86_64-unknown-linux-gnu"
+  std::string cpu;                    // LLVM's name; information only
+  std::vector<std::string> features;  // LLVM's names; the code needs each of them
+  std::string cost_table;             // content hash of the cost table that placed the ops; empty: none
+};
+
+// A piece of the arena. Storages whose values are never alive together overlap.
+struct Storage {
+  int64_t offset = 0;  // bytes from the arena's start; a multiple of HR_ALIGNMENT
+  int64_t nbytes = 0;
+};
+
+struct MemoryPlan {
+  int64_t arena_bytes = 0;
+  int64_t workspace_bytes = 0;  // scratch of one worker; a multiple of HR_ALIGNMENT
+  std::vector<Storage> storages;
+};
+
+enum class Place { kStorage, kWeight, kInput, kOutput };
+
+// A value as a step sees it: a view of a storage, a weight, an input or an output. Reshapes and slices are entries that
+// share a base; they cost no step.
+struct Entry {
+  Place place = Place::kStorage;
+  int64_t index = 0;        // which storage, weight, input or output
+  int64_t byte_offset = 0;  // from the start of that base
+  DataType dtype;
+  std::vector<int64_t> shape;
+  std::vector<int64_t> strides;  // in elements, not negative; empty: contiguous
+};
+
+enum class StepKind {
+  kKernel,    // calls the symbol `callee` of the artifact
+  kExternal,  // calls the import `callee`: a function of an external module, or of the process
+  kCopy,      // copies args[0] to args[1], both contiguous and of one dtype and shape (an output that is an input)
+};
+
+struct Step {
+  StepKind kind = StepKind::kKernel;
+  std::string callee;         // empty for kCopy
+  std::vector<int32_t> args;  // entries: inputs, then outputs
+  int32_t num_outputs = 1;    // the last so many of `args` are written
+  std::string op;             // what the user knows it by: node names of the model; may be empty
+};
+
+// A flat list, run in order.
+struct GraphProgram {
+  std::vector<Entry> entries;
+  std::vector<Step> steps;
+};
+
+// Which backend an op went to, and why not elsewhere.
+struct Placement {
+  std::string op;
+  std::string backend;
+  hr_reason reason = HR_REASON_NONE;
+  std::string message;
+};
+
+struct Program {
+  std::string name;
+  std::vector<TensorSpec> inputs;
+  std::vector<TensorSpec> outputs;
+  Target target;
+  std::string compiler;  // version of Headrace that made it
+  int64_t kernel_abi = HR_KERNEL_ABI_VERSION;
+  MemoryPlan memory;
+  GraphProgram graph;
+  std::vector<Placement> placement;
+};
+
+// XXH3-128 as 32 hexadecimal digits.
+using ContentHash = std::string;
+
+// One constant; equal contents are stored once.
+struct Weight {
+  ContentHash hash;
+  int64_t offset = 0;  // bytes from the start of the weights section or of the side file; a multiple of HR_ALIGNMENT
+  int64_t nbytes = 0;
+  DataType dtype;
+  std::vector<int64_t> shape;
+};
+
+// Where weights past the limit of one ELF file live: a safetensors file beside the artifact.
+struct SideFile {
+  std::string name;  // a plain file name, in the artifact's folder
+  int64_t nbytes = 0;
+  ContentHash hash;
+};
+
+struct ExternalModule {
+  std::string loader;            // key in the table of loaders
+  std::string section;           // its blob
+  std::vector<int32_t> imports;  // modules it imports; each comes later in the list, so the tree has no cycle
+};
+
+struct Manifest {
+  std::vector<Program> programs;
+  std::vector<Weight> weights;
+  std::optional<SideFile> side_file;  // holds all weights when present; otherwise the weights section does
+  std::vector<ExternalModule> modules;
+  int32_t default_threads = 0;  // 0: one per core
+};
+
+// The program of that name, or nullptr.
+const Program* find_program(const Manifest& manifest, std::string_view name);
+
+}  // namespace headrace::artifact

@@ -1,0 +1,367 @@
+#include "artifact/manifest_json.h"
+
+#include <algorithm>
+#include <array>
+#include <concepts>
+#include <limits>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "artifact/check_manifest.h"
+#include "base/error.h"
+
+namespace headrace::artifact {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::string_view kFormatName = "headrace-manifest";
+
+constexpr std::array<std::pair<Place, std::string_view>, 4> kPlaceNames = {{
+    {Place::kStorage, "storage"},
+    {Place::kWeight, "weight"},
+    {Place::kInput, "input"},
+    {Place::kOutput, "output"},
+}};
+
+constexpr std::array<std::pair<StepKind, std::string_view>, 3> kStepKindNames = {{
+    {StepKind::kKernel, "kernel"},
+    {StepKind::kExternal, "external"},
+    {StepKind::kCopy, "copy"},
+}};
+
+template <typename Enum, size_t N>
+std::string_view name_of(const std::array<std::pair<Enum, std::string_view>, N>& names, Enum value) {
+  for (const auto& [known, name] : names) {
+    if (known == value) return name;
+  }
+  throw InternalError("an enumerator of the manifest has no name");
+}
+
+// ---- writing
+
+template <typename T, typename Write>
+Json list_of(const std::vector<T>& values, Write write) {
+  Json list = Json::array();
+  for (const T& value : values) list.push_back(write(value));
+  return list;
+}
+
+Json write_tensor_spec(const TensorSpec& spec) {
+  return {{"name", spec.name}, {"dtype", spec.dtype.to_string()}, {"shape", spec.shape}};
+}
+
+Json write_target(const Target& target) {
+  return {
+      {"triple", target.triple}, {"cpu", target.cpu}, {"features", target.features}, {"cost_table", target.cost_table}};
+}
+
+Json write_storage(const Storage& storage) { return {{"offset", storage.offset}, {"nbytes", storage.nbytes}}; }
+
+Json write_memory(const MemoryPlan& memory) {
+  return {{"arena_bytes", memory.arena_bytes},
+          {"workspace_bytes", memory.workspace_bytes},
+          {"storages", list_of(memory.storages, write_storage)}};
+}
+
+Json write_entry(const Entry& entry) {
+  return {{"place", name_of(kPlaceNames, entry.place)}, {"index", entry.index}, {"byte_offset", entry.byte_offset},
+          {"dtype", entry.dtype.to_string()},           {"shape", entry.shape}, {"strides", entry.strides}};
+}
+
+Json write_step(const Step& step) {
+  return {{"kind", name_of(kStepKindNames, step.kind)},
+          {"callee", step.callee},
+          {"args", step.args},
+          {"num_outputs", step.num_outputs},
+          {"op", step.op}};
+}
+
+Json write_placement(const Placement& placement) {
+  return {{"op", placement.op},
+          {"backend", placement.backend},
+          {"reason", static_cast<int>(placement.reason)},
+          {"message", placement.message}};
+}
+
+Json write_program(const Program& program) {
+  const Json graph = {{"entries", list_of(program.graph.entries, write_entry)},
+                      {"steps", list_of(program.graph.steps, write_step)}};
+  return {{"name", program.name},
+          {"inputs", list_of(program.inputs, write_tensor_spec)},
+          {"outputs", list_of(program.outputs, write_tensor_spec)},
+          {"target", write_target(program.target)},
+          {"compiler", program.compiler},
+          {"kernel_abi", program.kernel_abi},
+          {"memory", write_memory(program.memory)},
+          {"graph", graph},
+          {"placement", list_of(program.placement, write_placement)}};
+}
+
+Json write_weight(const Weight& weight) {
+  return {{"hash", weight.hash},
+          {"offset", weight.offset},
+          {"nbytes", weight.nbytes},
+          {"dtype", weight.dtype.to_string()},
+          {"shape", weight.shape}};
+}
+
+Json write_module(const ExternalModule& module) {
+  return {{"loader", module.loader}, {"section", module.section}, {"imports", module.imports}};
+}
+
+Json write_side_file(const SideFile& file) {
+  return {{"name", file.name}, {"nbytes", file.nbytes}, {"hash", file.hash}};
+}
+
+// ---- reading
+
+// A JSON value and the path that leads to it, for messages.
+class Cursor {
+ public:
+  Cursor(const Json& value, std::string path) : value_(&value), path_(std::move(path)) {}
+
+  [[noreturn]] void fail(const std::string& problem) const {
+    throw_user_error("the manifest is malformed: {} {}", path_.empty() ? "the top" : path_, problem);
+  }
+
+  bool is_null() const { return value_->is_null(); }
+
+  // The fields of an object, in any order; exactly these.
+  template <size_t N>
+  std::array<Cursor, N> fields(const std::array<std::string_view, N>& names) const {
+    if (!value_->is_object()) fail("is not an object");
+    for (const auto& [key, unused] : value_->items()) {
+      if (std::find(names.begin(), names.end(), key) == names.end())
+        fail(fmt::format("has an unknown field '{}'", key));
+    }
+    return fields(names, std::make_index_sequence<N>());
+  }
+
+  template <std::integral T>
+  T integer(T low = std::numeric_limits<T>::min(), T high = std::numeric_limits<T>::max()) const {
+    if (!value_->is_number_integer()) fail("is not an integer");
+    // A literal beyond int64_t is kept unsigned, where get<int64_t> would wrap.
+    const bool too_large = value_->is_number_unsigned() &&
+                           value_->get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max());
+    const auto number = too_large ? int64_t{0} : value_->get<int64_t>();
+    if (too_large || std::cmp_less(number, low) || std::cmp_greater(number, high))
+      fail(fmt::format("is {}, outside {} .. {}", value_->dump(), low, high));
+    return static_cast<T>(number);
+  }
+
+  std::string string() const {
+    if (!value_->is_string()) fail("is not a string");
+    return value_->get<std::string>();
+  }
+
+  DataType dtype() const {
+    const std::string name = string();
+    try {
+      return DataType::parse(name);
+    } catch (const UserError& error) {
+      fail("is no dtype: " + error.message());
+    }
+  }
+
+  template <typename Enum, size_t N>
+  Enum one_of(const std::array<std::pair<Enum, std::string_view>, N>& names) const {
+    const std::string name = string();
+    for (const auto& [value, known] : names) {
+      if (known == name) return value;
+    }
+    fail(fmt::format("is '{}', which this version does not know", name));
+  }
+
+  template <typename Read>
+  auto list(Read read) const {
+    if (!value_->is_array()) fail("is not a list");
+    std::vector<decltype(read(*this))> values;
+    values.reserve(value_->size());
+    for (size_t i = 0; i < value_->size(); ++i)
+      values.push_back(read(Cursor((*value_)[i], fmt::format("{}[{}]", path_, i))));
+    return values;
+  }
+
+ private:
+  Cursor field(std::string_view name) const {
+    const auto found = value_->find(name);
+    if (found == value_->end()) fail(fmt::format("has no field '{}'", name));
+    return {*found, path_.empty() ? std::string(name) : fmt::format("{}.{}", path_, name)};
+  }
+
+  template <size_t N, size_t... I>
+  std::array<Cursor, N> fields(const std::array<std::string_view, N>& names, std::index_sequence<I...>) const {
+    return {field(names[I])...};
+  }
+
+  const Json* value_;
+  std::string path_;
+};
+
+template <typename... Names>
+auto fields(const Cursor& cursor, Names... names) {
+  return cursor.fields(std::array<std::string_view, sizeof...(Names)>{names...});
+}
+
+int64_t read_int64(const Cursor& cursor) { return cursor.integer<int64_t>(); }
+int32_t read_int32(const Cursor& cursor) { return cursor.integer<int32_t>(); }
+std::string read_string(const Cursor& cursor) { return cursor.string(); }
+
+TensorSpec read_tensor_spec(const Cursor& cursor) {
+  const auto [name, dtype, shape] = fields(cursor, "name", "dtype", "shape");
+  return {.name = name.string(), .dtype = dtype.dtype(), .shape = shape.list(read_int64)};
+}
+
+Target read_target(const Cursor& cursor) {
+  const auto [triple, cpu, features, cost_table] = fields(cursor, "triple", "cpu", "features", "cost_table");
+  return {.triple = triple.string(),
+          .cpu = cpu.string(),
+          .features = features.list(read_string),
+          .cost_table = cost_table.string()};
+}
+
+Storage read_storage(const Cursor& cursor) {
+  const auto [offset, nbytes] = fields(cursor, "offset", "nbytes");
+  return {.offset = read_int64(offset), .nbytes = read_int64(nbytes)};
+}
+
+MemoryPlan read_memory(const Cursor& cursor) {
+  const auto [arena, workspace, storages] = fields(cursor, "arena_bytes", "workspace_bytes", "storages");
+  return {.arena_bytes = read_int64(arena),
+          .workspace_bytes = read_int64(workspace),
+          .storages = storages.list(read_storage)};
+}
+
+Entry read_entry(const Cursor& cursor) {
+  const auto [place, index, byte_offset, dtype, shape, strides] =
+      fields(cursor, "place", "index", "byte_offset", "dtype", "shape", "strides");
+  return {.place = place.one_of(kPlaceNames),
+          .index = read_int64(index),
+          .byte_offset = read_int64(byte_offset),
+          .dtype = dtype.dtype(),
+          .shape = shape.list(read_int64),
+          .strides = strides.list(read_int64)};
+}
+
+Step read_step(const Cursor& cursor) {
+  const auto [kind, callee, args, num_outputs, op] = fields(cursor, "kind", "callee", "args", "num_outputs", "op");
+  return {.kind = kind.one_of(kStepKindNames),
+          .callee = callee.string(),
+          .args = args.list(read_int32),
+          .num_outputs = read_int32(num_outputs),
+          .op = op.string()};
+}
+
+GraphProgram read_graph(const Cursor& cursor) {
+  const auto [entries, steps] = fields(cursor, "entries", "steps");
+  return {.entries = entries.list(read_entry), .steps = steps.list(read_step)};
+}
+
+Placement read_placement(const Cursor& cursor) {
+  const auto [op, backend, reason, message] = fields(cursor, "op", "backend", "reason", "message");
+  return {.op = op.string(),
+          .backend = backend.string(),
+          .reason = static_cast<hr_reason>(reason.integer<int32_t>(0)),
+          .message = message.string()};
+}
+
+Program read_program(const Cursor& cursor) {
+  const auto [name, inputs, outputs, target, compiler, kernel_abi, memory, graph, placement] =
+      fields(cursor, "name", "inputs", "outputs", "target", "compiler", "kernel_abi", "memory", "graph", "placement");
+  return {.name = name.string(),
+          .inputs = inputs.list(read_tensor_spec),
+          .outputs = outputs.list(read_tensor_spec),
+          .target = read_target(target),
+          .compiler = compiler.string(),
+          .kernel_abi = read_int64(kernel_abi),
+          .memory = read_memory(memory),
+          .graph = read_graph(graph),
+          .placement = placement.list(read_placement)};
+}
+
+Weight read_weight(const Cursor& cursor) {
+  const auto [hash, offset, nbytes, dtype, shape] = fields(cursor, "hash", "offset", "nbytes", "dtype", "shape");
+  return {.hash = hash.string(),
+          .offset = read_int64(offset),
+          .nbytes = read_int64(nbytes),
+          .dtype = dtype.dtype(),
+          .shape = shape.list(read_int64)};
+}
+
+ExternalModule read_module(const Cursor& cursor) {
+  const auto [loader, section, imports] = fields(cursor, "loader", "section", "imports");
+  return {.loader = loader.string(), .section = section.string(), .imports = imports.list(read_int32)};
+}
+
+std::optional<SideFile> read_side_file(const Cursor& cursor) {
+  if (cursor.is_null()) return std::nullopt;
+  const auto [name, nbytes, hash] = fields(cursor, "name", "nbytes", "hash");
+  return SideFile{.name = name.string(), .nbytes = read_int64(nbytes), .hash = hash.string()};
+}
+
+// The version comes before everything else: another version may have other fields.
+void check_version(const Json& json) {
+  if (!json.is_object() || json.value("format", Json()) != kFormatName)
+    throw_user_error("the manifest is malformed: its field 'format' is not '{}'", kFormatName);
+  const auto version = json.find("version");
+  if (version == json.end()) throw_user_error("the manifest is malformed: the top has no field 'version'");
+  const auto number = Cursor(*version, "version").integer<int64_t>();
+  if (number < kManifestOldest || number > kManifestVersion) {
+    throw_user_error(
+        "the manifest has version {}, this runtime reads {} to {}; use the runtime that belongs to the compiler, or "
+        "compile the model again",
+        number, kManifestOldest, kManifestVersion);
+  }
+}
+
+// Parses, and refuses an object with two fields of one name (the library would keep the last).
+Json parse_json(std::string_view text) {
+  std::vector<std::vector<std::string>> open_objects;
+  const auto on_event = [&](int, Json::parse_event_t event, Json& value) {
+    if (event == Json::parse_event_t::object_start) open_objects.emplace_back();
+    if (event == Json::parse_event_t::object_end) open_objects.pop_back();
+    if (event == Json::parse_event_t::key) {
+      const std::string key = value.get<std::string>();
+      std::vector<std::string>& keys = open_objects.back();
+      if (std::find(keys.begin(), keys.end(), key) != keys.end())
+        throw_user_error("the manifest is malformed: a field '{}' is there twice", key);
+      keys.push_back(key);
+    }
+    return true;
+  };
+  try {
+    return Json::parse(text, on_event);
+  } catch (const Json::parse_error& error) {
+    throw_user_error("the manifest is no JSON text, byte {}: {}", error.byte, error.what());
+  }
+}
+
+}  // namespace
+
+std::string write_manifest(const Manifest& manifest) {
+  Json json = {{"format", kFormatName},
+               {"version", kManifestVersion},
+               {"programs", list_of(manifest.programs, write_program)},
+               {"weights", list_of(manifest.weights, write_weight)},
+               {"side_file", manifest.side_file ? write_side_file(*manifest.side_file) : Json()},
+               {"modules", list_of(manifest.modules, write_module)},
+               {"default_threads", manifest.default_threads}};
+  return json.dump(1);
+}
+
+Manifest read_manifest(std::string_view text) {
+  const Json json = parse_json(text);
+  check_version(json);
+  const auto [format, version, programs, weights, side_file, modules, threads] =
+      fields(Cursor(json, ""), "format", "version", "programs", "weights", "side_file", "modules", "default_threads");
+  Manifest manifest{.programs = programs.list(read_program),
+                    .weights = weights.list(read_weight),
+                    .side_file = read_side_file(side_file),
+                    .modules = modules.list(read_module),
+                    .default_threads = read_int32(threads)};
+  check_manifest(manifest);
+  return manifest;
+}
+
+}  // namespace headrace::artifact

@@ -1,0 +1,20 @@
+// The JSON text of a manifest. Fields are in the order of manifest.h and always all there, so the same manifest gives
+// the same bytes.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "artifact/manifest.h"
+
+namespace headrace::artifact {
+
+// `manifest` keeps the rules of check_manifest.h.
+std::string write_manifest(const Manifest& manifest);
+
+// Strict: an unknown, missing or doubled field, a wrong type, a number out of range, a version outside
+// kManifestOldest .. kManifestVersion, or a broken rule of check_manifest.h is a UserError that names the field as a
+// path, such as `programs[0].graph.steps[3].args[1]`. White space after the text is allowed (sections are padded).
+Manifest read_manifest(std::string_view text);
+
+}  // namespace headrace::artifact

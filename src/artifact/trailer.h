@@ -1,0 +1,45 @@
+// The last 64 bytes of an artifact: they prove that every byte of the file is as it was written.
+//
+//   offset  0  magic[8]   "HEADRACE"
+//   offset  8  u32        version of the trailer
+//   offset 12  u32        0
+//   offset 16  u64        length of the file, trailer included
+//   offset 24  u8[24]     0
+//   offset 48  u8[16]     XXH3-128 of every byte before this field: low half, then high half
+//
+// All numbers are little-endian. The dynamic linker ignores bytes after the last section, so the file stays an ordinary
+// shared object.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/expected.h"
+
+namespace headrace::artifact {
+
+inline constexpr size_t kTrailerSize = 64;
+inline constexpr uint32_t kTrailerVersion = 1;
+inline constexpr uint32_t kTrailerOldest = 1;
+
+// Appends zero bytes up to a multiple of 64, then the trailer.
+void append_trailer(std::vector<uint8_t>& file);
+
+// The size of a regular file. Refuses with NOT_AN_ARTIFACT (no regular file) or SYSTEM. `name` is for messages.
+Expected<int64_t> file_size(int descriptor, const std::string& name);
+
+// Reads the file once, front to back, with pread (so the file's bytes never have to be in memory at once) and checks
+// the trailer. The value is the file's length. Refuses with TRUNCATED, NOT_AN_ARTIFACT, BAD_MAGIC, BAD_VERSION,
+// BAD_CHECKSUM or SYSTEM.
+Expected<int64_t> verify_trailer(int descriptor, const std::string& name);
+
+// XXH3-128 of memory, and of a whole file read with pread, as 32 hexadecimal digits.
+std::string content_hash(std::span<const uint8_t> bytes);
+Expected<std::string> file_content_hash(int descriptor, const std::string& name);
+
+// Reads exactly `bytes.size()` bytes at `offset`; false at end of file or on an error (errno).
+bool read_exactly(int descriptor, int64_t offset, std::span<uint8_t> bytes);
+
+}  // namespace headrace::artifact

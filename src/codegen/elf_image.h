@@ -1,0 +1,28 @@
+// Data behind linked code: lld lays out a segment of sections without bytes, and this puts the bytes at the file's end.
+// So weights never pass through the linker: they are copied once, from where they are into the output.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+
+#include "codegen/native.h"
+
+namespace headrace::codegen {
+
+// Where the data sections of a linked image come to lie.
+struct DataLayout {
+  uint64_t file_size = 0;
+  std::vector<uint64_t> offsets;  // by section: its offset in the file
+};
+
+// Changes the headers of `image`, a linked 64-bit little-endian ELF file, so that its `sections` (which lie in a segment
+// of their own, empty in the file) are read from behind the image. Rounds the relro range up to whole pages as well:
+// the loader protects only those.
+DataLayout place_data(std::string& image, std::span<const DataSection> sections);
+
+// Writes the image, and the chunks at their places, to `fd`, which is cut to exactly that size. UserError when a write
+// fails.
+void write_image(const std::string& image, std::span<const DataSection> sections, const DataLayout& layout, int fd);
+
+}  // namespace headrace::codegen

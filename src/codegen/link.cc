@@ -1,0 +1,168 @@
+// One link: objects, data sections and the list of exports become one shared object.
+#include <algorithm>
+#include <bit>
+#include <string_view>
+
+#include "base/error.h"
+#include "codegen/elf_image.h"
+#include "codegen/native.h"
+#include "codegen/native_plugin.h"
+
+namespace headrace::codegen {
+
+namespace {
+
+// What generated code may call. The libraries that are linked against are made here, from these names: no library of
+// the machine that compiles is read, so the bytes do not depend on it, and references carry no symbol version.
+constexpr std::string_view kMathFunctions[] = {
+    "acos",  "acosf",  "acosh",  "acoshf", "asin",  "asinf", "asinh", "asinhf", "atan",  "atan2", "atan2f",
+    "atanf", "atanh",  "atanhf", "cbrt",   "cbrtf", "ceil",  "ceilf", "cos",    "cosf",  "cosh",  "coshf",
+    "erf",   "erfc",   "erfcf",  "erff",   "exp",   "exp2",  "exp2f", "expf",   "expm1", "expm1f", "floor",
+    "floorf", "fma",   "fmaf",   "fmax",   "fmaxf", "fmin",  "fminf", "fmod",   "fmodf", "ldexp", "ldexpf",
+    "log",   "log10",  "log10f", "log1p",  "log1pf", "log2", "log2f", "logf",   "nearbyint", "nearbyintf",
+    "pow",   "powf",   "remainder", "remainderf", "rint", "rintf", "round", "roundf", "sin", "sinf", "sinh", "sinhf",
+    "sqrt",  "sqrtf",  "tan",    "tanf",   "tanh",  "tanhf", "trunc", "truncf"};
+constexpr std::string_view kCFunctions[] = {"aligned_alloc", "free", "malloc", "memcmp", "memcpy", "memmove", "memset"};
+
+bool is_name(std::string_view text) {
+  return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '$';
+  });
+}
+
+void check_sections(std::span<const DataSection> sections) {
+  for (const DataSection& it : sections) {
+    HEADRACE_CHECK(is_name(it.name) && it.name[0] == '.', "bad name of a data section: '{}'", it.name);
+    HEADRACE_CHECK(it.symbol.empty() || is_name(it.symbol), "bad symbol of data section '{}'", it.name);
+    HEADRACE_CHECK(std::has_single_bit(it.alignment) && it.alignment <= 4096, "data section '{}' is aligned to {}",
+                   it.name, it.alignment);
+    HEADRACE_CHECK(it.size_bytes > 0, "data section '{}' is empty", it.name);
+    const auto same_name = [&](const DataSection& other) { return other.name == it.name; };
+    HEADRACE_CHECK(std::count_if(sections.begin(), sections.end(), same_name) == 1, "two data sections are named '{}'",
+                   it.name);
+    uint64_t end = 0;
+    for (const DataSection::Chunk& chunk : it.chunks) {
+      HEADRACE_CHECK(chunk.offset >= end && chunk.offset <= it.size_bytes &&
+                         chunk.bytes.size() <= it.size_bytes - chunk.offset,
+                     "chunk at {} of data section '{}' overlaps or lies outside", chunk.offset, it.name);
+      end = chunk.offset + chunk.bytes.size();
+    }
+  }
+}
+
+std::string module_of_assembly(const NativeTarget& target, const std::vector<std::string>& lines) {
+  std::string text = fmt::format("target triple = \"{}\"\n", target.triple);
+  for (const std::string& line : lines) text += fmt::format("module asm \"{}\"\n", line);
+  return text;
+}
+
+// An object with the data sections' sizes and symbols, and no bytes.
+std::string make_data_object(const NativePlugin& plugin, const NativeTarget& target,
+                             std::span<const DataSection> sections) {
+  std::vector<std::string> lines;
+  for (const DataSection& it : sections) {
+    lines.push_back(fmt::format(".section {},\\22a\\22,@nobits", it.name));
+    lines.push_back(fmt::format(".balign {}", it.alignment));
+    if (!it.symbol.empty()) {
+      lines.push_back(fmt::format(".globl {0}", it.symbol));
+      lines.push_back(fmt::format(".type {0},@object", it.symbol));
+      lines.push_back(fmt::format(".size {0},{1}", it.symbol, it.size_bytes));
+      lines.push_back(fmt::format("{0}:", it.symbol));
+    }
+    lines.push_back(fmt::format(".zero {}", it.size_bytes));
+  }
+  return plugin.compile_llvm(module_of_assembly(target, lines), target, CodeForm::kObject, 0);
+}
+
+// A shared object that defines `functions` and is never run: it only tells the linker where they will come from.
+ObjectCode make_stub_library(const NativePlugin& plugin, const NativeTarget& target, const std::string& soname,
+                             std::span<const std::string_view> functions) {
+  std::vector<std::string> lines = {".text"};
+  for (std::string_view name : functions) {
+    lines.push_back(fmt::format(".globl {}", name));
+    lines.push_back(fmt::format(".type {},@function", name));
+    lines.push_back(fmt::format("{}:", name));
+  }
+  const ObjectCode object{
+      soname, plugin.compile_llvm(module_of_assembly(target, lines), target, CodeForm::kObject, 0)};
+  const std::vector<std::string> arguments = {"-shared", "-soname", soname, "--hash-style=gnu", "--build-id=none"};
+  return {soname, plugin.link({.objects = {&object, 1}, .libraries = {}, .arguments = arguments, .script = {},
+                               .version_script = {}})};
+}
+
+// Sections in a fixed order and segments by right: read, execute, protect after relocation, write, and the data.
+std::string make_script(std::span<const DataSection> sections) {
+  std::string data;
+  for (const DataSection& it : sections) data += fmt::format("  {0} : {{ KEEP(*({0})) }} :data\n", it.name);
+  return fmt::format(
+      R"(PHDRS {{
+  ro PT_LOAD FILEHDR PHDRS FLAGS(4);
+  code PT_LOAD FLAGS(5);
+  relro PT_LOAD FLAGS(6);
+  rw PT_LOAD FLAGS(6);
+{0}  dynamic PT_DYNAMIC FLAGS(6);
+  protect PT_GNU_RELRO FLAGS(4);
+  stack PT_GNU_STACK FLAGS(6);
+}}
+SECTIONS {{
+  . = SIZEOF_HEADERS;
+  .dynsym : {{ *(.dynsym) }} :ro
+  .gnu.version : {{ *(.gnu.version) }} :ro
+  .gnu.hash : {{ *(.gnu.hash) }} :ro
+  .dynstr : {{ *(.dynstr) }} :ro
+  .rela.dyn : {{ *(.rela.dyn) }} :ro
+  .rela.plt : {{ *(.rela.plt) }} :ro
+  .rodata : {{ *(.rodata .rodata.*) }} :ro
+  .eh_frame : {{ *(.eh_frame) }} :ro
+  . = ALIGN(CONSTANT(MAXPAGESIZE));
+  .text : {{ *(.text .text.*) }} :code
+  .plt : {{ *(.plt) }} :code
+  . = ALIGN(CONSTANT(MAXPAGESIZE));
+  .data.rel.ro : {{ *(.data.rel.ro .data.rel.ro.*) }} :relro :protect
+  .dynamic : {{ *(.dynamic) }} :relro :protect :dynamic
+  .got : {{ *(.got .got.plt) }} :relro :protect
+  . = ALIGN(CONSTANT(MAXPAGESIZE));
+  .data : {{ *(.data .data.*) }} :rw
+  .bss : {{ *(.bss .bss.* COMMON) }} :rw
+  . = ALIGN(CONSTANT(MAXPAGESIZE));
+{1}  /DISCARD/ : {{ *(.comment .note.GNU-stack) }}
+}}
+)",
+      sections.empty() ? "" : "  data PT_LOAD FLAGS(4);\n", data);
+}
+
+std::string make_version_script(std::span<const std::string> exports) {
+  std::string text = "{\n";
+  if (!exports.empty()) text += "  global:\n";
+  for (const std::string& name : exports) {
+    HEADRACE_CHECK(is_name(name), "bad name of an exported symbol: '{}'", name);
+    text += fmt::format("    {};\n", name);
+  }
+  return text + "  local: *;\n};\n";
+}
+
+}  // namespace
+
+void NativeCompiler::link(const LinkRequest& request, int output_fd) const {
+  check_sections(request.sections);
+  std::vector<ObjectCode> objects(request.objects.begin(), request.objects.end());
+  if (!request.sections.empty()) {
+    objects.push_back({"data sections", make_data_object(*plugin_, request.target, request.sections)});
+  }
+  const std::vector<ObjectCode> libraries = {
+      make_stub_library(*plugin_, request.target, "libm.so.6", kMathFunctions),
+      make_stub_library(*plugin_, request.target, "libc.so.6", kCFunctions)};
+  const std::vector<std::string> arguments = {
+      "-shared", "-soname", request.soname, "--hash-style=gnu", "--build-id=none",
+      "-z",      "now",     "-z",           "relro",            "-z",              "defs",
+      "-z",      "noexecstack", "-O1"};
+  std::string image = plugin_->link({.objects = objects,
+                                     .libraries = libraries,
+                                     .arguments = arguments,
+                                     .script = make_script(request.sections),
+                                     .version_script = make_version_script(request.exports)});
+  const DataLayout layout = place_data(image, request.sections);
+  write_image(image, request.sections, layout, output_fd);
+}
+
+}  // namespace headrace::codegen

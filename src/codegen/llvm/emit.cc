@@ -1,0 +1,118 @@
+#include "codegen/llvm/emit.h"
+
+#include <llvm/AsmParser/Parser.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/SourceMgr.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+
+#include "base/error.h"
+#include "codegen/llvm/kernel_builder.h"
+#include "codegen/llvm/target.h"
+
+namespace headrace::codegen::llvm_plugin {
+
+static void keep_error(const llvm::DiagnosticInfo* info, void* errors) {
+  if (info->getSeverity() != llvm::DS_Error) return;
+  auto& text = *static_cast<std::string*>(errors);
+  llvm::raw_string_ostream stream(text);
+  llvm::DiagnosticPrinterRawOStream printer(stream);
+  info->print(printer);
+  stream << '\n';
+}
+
+Context::Context() : context_(std::make_unique<llvm::LLVMContext>()) {
+  context_->setDiagnosticHandlerCallBack(keep_error, &errors_);
+}
+
+Context::~Context() = default;
+
+namespace {
+
+void optimise(llvm::Module& module, llvm::TargetMachine& machine, int opt_level) {
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = opt_level > 1;
+  tuning.SLPVectorization = opt_level > 1;
+  llvm::PassBuilder builder(&machine, tuning);
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  const llvm::OptimizationLevel kLevels[] = {llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
+                                                 llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
+  const llvm::OptimizationLevel level = kLevels[std::clamp(opt_level, 0, 3)];
+  llvm::ModulePassManager passes = level == llvm::OptimizationLevel::O0 ? builder.buildO0DefaultPipeline(level)
+                                                                         : builder.buildPerModuleDefaultPipeline(level);
+  passes.run(module, modules);
+}
+
+std::string print(const llvm::Module& module) {
+  std::string text;
+  llvm::raw_string_ostream stream(text);
+  module.print(stream, nullptr);
+  return text;
+}
+
+std::string generate(llvm::Module& module, llvm::TargetMachine& machine, CodeForm form) {
+  llvm::SmallVector<char, 0> bytes;
+  llvm::raw_svector_ostream stream(bytes);
+  llvm::legacy::PassManager passes;
+  const auto type =
+      form == CodeForm::kObject ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
+  const bool refused = machine.addPassesToEmitFile(passes, stream, nullptr, type);
+  HEADRACE_CHECK(!refused, "LLVM cannot emit this kind of file for {}", machine.getTargetTriple().str());
+  passes.run(module);
+  return {bytes.begin(), bytes.end()};
+}
+
+}  // namespace
+
+std::string emit_module(Context& context, llvm::Module& module, const NativeTarget& target, CodeForm form,
+                        int opt_level) {
+  const std::unique_ptr<llvm::TargetMachine> machine = make_target_machine(target, opt_level);
+  module.setTargetTriple(target.triple);
+  module.setDataLayout(machine->createDataLayout());
+  std::string problem;
+  llvm::raw_string_ostream problem_stream(problem);
+  if (llvm::verifyModule(module, &problem_stream)) {
+    throw InternalError(fmt::format("the LLVM module '{}' is not valid: {}", module.getName().str(), problem));
+  }
+  if (form == CodeForm::kInputLlvm) return print(module);
+  optimise(module, *machine, opt_level);
+  std::string result = form == CodeForm::kLlvm ? print(module) : generate(module, *machine, form);
+  if (!context.errors().empty()) {
+    throw_user_error("LLVM cannot make code of '{}' for {}: {}", module.getName().str(), target.cpu, context.errors());
+  }
+  return result;
+}
+
+std::string compile(const tir::PrimFunc& function, const NativeTarget& target, CodeForm form, int opt_level) {
+  Context context;
+  llvm::Module module(tir::symbol_of(*function), context.get());
+  KernelBuilder(module, target).add(*function);
+  return emit_module(context, module, target, form, opt_level);
+}
+
+std::string compile_llvm(const std::string& text, const NativeTarget& target, CodeForm form, int opt_level) {
+  Context context;
+  llvm::SMDiagnostic diagnostic;
+  const std::unique_ptr<llvm::Module> module = llvm::parseAssemblyString(text, diagnostic, context.get());
+  if (module == nullptr) {
+    throw_user_error("the LLVM text does not parse: line {}, column {}: {}", diagnostic.getLineNo(),
+                     diagnostic.getColumnNo() + 1, diagnostic.getMessage().str());
+  }
+  return emit_module(context, *module, target, form, opt_level);
+}
+
+}  // namespace headrace::codegen::llvm_plugin

@@ -1,0 +1,43 @@
+// LLVM modules to bytes.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "codegen/native.h"
+
+namespace llvm {
+class LLVMContext;
+class Module;
+}  // namespace llvm
+
+namespace headrace::codegen::llvm_plugin {
+
+// A context whose errors are kept, where LLVM would print them and leave the process. One per job.
+class Context {
+ public:
+  Context();
+  ~Context();
+  Context(const Context&) = delete;
+  Context& operator=(const Context&) = delete;
+  llvm::LLVMContext& get() { return *context_; }
+  // The errors so far, one a line; empty when all went well.
+  const std::string& errors() const { return errors_; }
+
+ private:
+  std::unique_ptr<llvm::LLVMContext> context_;
+  std::string errors_;
+};
+
+// Verifies, optimises and emits. InternalError when the module is not valid LLVM; UserError for what only shows at the
+// end, such as inline assembly that the target does not have.
+std::string emit_module(Context& context, llvm::Module& module, const NativeTarget& target, CodeForm form,
+                        int opt_level);
+
+// A module of one kernel.
+std::string compile(const tir::PrimFunc& function, const NativeTarget& target, CodeForm form, int opt_level);
+
+// Parses LLVM's text form and emits it.
+std::string compile_llvm(const std::string& text, const NativeTarget& target, CodeForm form, int opt_level);
+
+}  // namespace headrace::codegen::llvm_plugin

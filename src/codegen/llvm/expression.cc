@@ -1,0 +1,220 @@
+// PrimExpr to LLVM values.
+#include "codegen/llvm/kernel_builder.h"
+
+namespace headrace::codegen::llvm_plugin {
+
+llvm::Value* KernelBuilder::emit(const PrimExpr& e) {
+  if (const auto* imm = e.as<IntImmNode>()) {
+    return llvm::ConstantInt::get(register_type(e->dtype), static_cast<uint64_t>(imm->value), true);
+  }
+  if (const auto* real = e.as<FloatImmNode>()) {
+    llvm::Value* exact = llvm::ConstantFP::get(vector_of(ir_.getDoubleTy(), e->dtype.lanes()), real->value);
+    return cast(exact, DataType::float_(64, e->dtype.lanes()), e->dtype);
+  }
+  if (e.is<PrimVarNode>()) {
+    auto it = values_.find(e.get());
+    HEADRACE_CHECK(it != values_.end(), "variable '{}' of '{}' is not in scope", to_string(e), symbol_);
+    return it->second;
+  }
+  // Expressions share parts: each is computed once a statement.
+  if (auto it = memo_.find(e.get()); it != memo_.end()) return it->second;
+  llvm::Value* value = emit_inner(e);
+  memo_[e.get()] = value;
+  return value;
+}
+
+llvm::Value* KernelBuilder::emit_inner(const PrimExpr& e) {
+  if (const auto* binary = e.as<BinaryNode>()) return emit_binary(*binary);
+  if (const auto* inverse = e.as<NotNode>()) return ir_.CreateNot(emit(inverse->a));
+  if (const auto* select = e.as<SelectNode>()) {
+    llvm::Value* condition = emit(select->condition);
+    llvm::Value* if_true = emit(select->true_value);
+    return ir_.CreateSelect(condition, if_true, emit(select->false_value));
+  }
+  if (const auto* node = e.as<CastNode>()) return cast(emit(node->value), node->value->dtype, e->dtype);
+  if (const auto* ramp = e.as<RampNode>()) return emit_ramp(*ramp);
+  if (const auto* broadcast = e.as<BroadcastNode>()) return splat(emit(broadcast->value), register_type(e->dtype));
+  if (const auto* load = e.as<BufferLoadNode>()) return emit_load(*load);
+  if (const auto* call = e.as<IntrinsicCallNode>()) return emit_intrinsic(*call);
+  if (const auto* let = e.as<PrimLetNode>()) {
+    const size_t outer = scope_.size();
+    bind(let->var.get(), emit(let->value));
+    llvm::Value* result = emit(let->body);
+    unbind(outer);
+    return result;
+  }
+  throw InternalError(fmt::format("native code cannot be made of the expression '{}' ({})", to_string(e), e->key()));
+}
+
+static llvm::CmpInst::Predicate predicate_of(BinaryOp op, DataType operand) {
+  using P = llvm::CmpInst;
+  const bool real = operand.is_float();
+  const bool is_signed = operand.is_int();
+  switch (op) {
+    case BinaryOp::eq:
+      return real ? P::FCMP_OEQ : P::ICMP_EQ;
+    case BinaryOp::ne:
+      return real ? P::FCMP_UNE : P::ICMP_NE;
+    case BinaryOp::lt:
+      return real ? P::FCMP_OLT : is_signed ? P::ICMP_SLT : P::ICMP_ULT;
+    case BinaryOp::le:
+      return real ? P::FCMP_OLE : is_signed ? P::ICMP_SLE : P::ICMP_ULE;
+    case BinaryOp::gt:
+      return real ? P::FCMP_OGT : is_signed ? P::ICMP_SGT : P::ICMP_UGT;
+    default:
+      return real ? P::FCMP_OGE : is_signed ? P::ICMP_SGE : P::ICMP_UGE;
+  }
+}
+
+llvm::Value* KernelBuilder::emit_binary(const BinaryNode& e) {
+  const DataType dtype = e.a->dtype;
+  llvm::Value* a = emit(e.a);
+  llvm::Value* b = emit(e.b);
+  const bool real = dtype.is_float();
+  if (is_comparison(e.op)) return ir_.CreateCmp(predicate_of(e.op, dtype), a, b);
+  switch (e.op) {
+    case BinaryOp::add:
+      return real ? round_to(ir_.CreateFAdd(a, b), dtype) : ir_.CreateAdd(a, b);
+    case BinaryOp::sub:
+      return real ? round_to(ir_.CreateFSub(a, b), dtype) : ir_.CreateSub(a, b);
+    case BinaryOp::mul:
+      return real ? round_to(ir_.CreateFMul(a, b), dtype) : ir_.CreateMul(a, b);
+    case BinaryOp::min:
+    case BinaryOp::max:
+      return min_max(e.op, a, b, dtype);
+    case BinaryOp::logical_and:
+      return ir_.CreateAnd(a, b);
+    case BinaryOp::logical_or:
+      return ir_.CreateOr(a, b);
+    default:
+      break;
+  }
+  if (!real) return divide(e.op, e.b, a, b, dtype.is_int());
+  return emit_float_division(e.op, a, b, dtype);
+}
+
+// The remainders follow C's fmod and Python's %: exact, with the sign of the dividend and of the divisor.
+llvm::Value* KernelBuilder::emit_float_division(BinaryOp op, llvm::Value* a, llvm::Value* b, DataType dtype) {
+  if (op == BinaryOp::div) return round_to(ir_.CreateFDiv(a, b), dtype);
+  if (op == BinaryOp::floor_div) {
+    llvm::Value* quotient = round_to(ir_.CreateFDiv(a, b), dtype);
+    return ir_.CreateUnaryIntrinsic(llvm::Intrinsic::floor, quotient);
+  }
+  llvm::Value* remainder = call_library("fmod", {a, b});
+  if (op == BinaryOp::mod) return remainder;
+  llvm::Constant* zero = llvm::Constant::getNullValue(a->getType());
+  llvm::Value* differ = ir_.CreateXor(ir_.CreateFCmpOLT(remainder, zero), ir_.CreateFCmpOLT(b, zero));
+  llvm::Value* shift = ir_.CreateAnd(differ, ir_.CreateFCmpONE(remainder, zero));
+  return ir_.CreateSelect(shift, round_to(ir_.CreateFAdd(remainder, b), dtype), remainder);
+}
+
+llvm::Value* KernelBuilder::emit_ramp(const RampNode& e) {
+  llvm::Type* type = register_type(e.dtype);
+  llvm::Value* base = splat(emit(e.base), type);
+  llvm::Value* stride = splat(emit(e.stride), type);
+  std::vector<llvm::Constant*> steps;
+  for (int i = 0; i < e.dtype.lanes(); ++i) {
+    steps.push_back(llvm::ConstantInt::get(type->getScalarType(), static_cast<uint64_t>(i)));
+  }
+  return ir_.CreateAdd(base, ir_.CreateMul(stride, llvm::ConstantVector::get(steps)));
+}
+
+llvm::Value* KernelBuilder::emit_intrinsic(const IntrinsicCallNode& e) {
+  switch (e.intrinsic) {
+    case Intrinsic::if_then_else:
+      return emit_if_then_else(e);
+    case Intrinsic::vector_load: {
+      const Place place = place_of(e.args[0], e.dtype.element());
+      return load_consecutive(e.dtype, element_pointer(place.pointer, e.dtype, ir_.CreateAdd(place.offset, index(e.args[1]))));
+    }
+    case Intrinsic::prefetch: {
+      const Place place = place_of(e.args[0], DataType::uint(8));
+      llvm::Value* pointer =
+          element_pointer(place.pointer, place.element, ir_.CreateAdd(place.offset, index(e.args[1])));
+      // To be read, kept in all caches, data.
+      return ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()},
+                                 {pointer, ir_.getInt32(0), ir_.getInt32(3), ir_.getInt32(1)});
+    }
+    default:
+      break;
+  }
+  std::vector<llvm::Value*> args;
+  for (const PrimExpr& arg : e.args) args.push_back(emit(arg));
+  const DataType operand = e.args[0]->dtype;
+  switch (e.intrinsic) {
+    case Intrinsic::bitwise_and:
+      return ir_.CreateAnd(args[0], args[1]);
+    case Intrinsic::bitwise_or:
+      return ir_.CreateOr(args[0], args[1]);
+    case Intrinsic::bitwise_xor:
+      return ir_.CreateXor(args[0], args[1]);
+    case Intrinsic::bitwise_not:
+      return ir_.CreateNot(args[0]);
+    case Intrinsic::shift_left:
+    case Intrinsic::shift_right:
+      return emit_shift(e.intrinsic, args[0], args[1], operand);
+    case Intrinsic::reinterpret:
+      return from_memory(ir_.CreateBitCast(to_memory(args[0], operand), memory_type(e.dtype)), e.dtype);
+    case Intrinsic::reduce_add:
+      return emit_reduce_add(args[0], operand);
+    default:
+      return round_to(emit_math(e.intrinsic, operand, args), e.dtype);
+  }
+}
+
+// Shifts by the width or more give what shifting step by step would.
+llvm::Value* KernelBuilder::emit_shift(Intrinsic intrinsic, llvm::Value* a, llvm::Value* by, DataType dtype) {
+  llvm::Constant* last = llvm::ConstantInt::get(a->getType(), static_cast<uint64_t>(dtype.bits() - 1));
+  llvm::Value* bounded = ir_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, by, last);
+  if (intrinsic == Intrinsic::shift_right && dtype.is_int()) return ir_.CreateAShr(a, bounded);
+  llvm::Value* shifted = intrinsic == Intrinsic::shift_left ? ir_.CreateShl(a, bounded) : ir_.CreateLShr(a, bounded);
+  return ir_.CreateSelect(ir_.CreateICmpUGT(by, last), llvm::Constant::getNullValue(a->getType()), shifted);
+}
+
+llvm::Value* KernelBuilder::emit_reduce_add(llvm::Value* vector, DataType dtype) {
+  if (dtype.lanes() == 1) return vector;
+  if (!dtype.is_float()) return ir_.CreateAddReduce(vector);
+  if (dtype.bits() > 16) return ir_.CreateFAddReduce(llvm::ConstantFP::get(vector->getType()->getScalarType(), -0.0), vector);
+  llvm::Value* sum = ir_.CreateExtractElement(vector, uint64_t{0});
+  for (int i = 1; i < dtype.lanes(); ++i) {
+    sum = round_to(ir_.CreateFAdd(sum, ir_.CreateExtractElement(vector, static_cast<uint64_t>(i))), dtype.element());
+  }
+  return sum;
+}
+
+llvm::Value* KernelBuilder::emit_if_then_else(const IntrinsicCallNode& e) {
+  llvm::Value* condition = emit(e.args[0]);
+  auto in_branch = [&](const PrimExpr& arg, llvm::Value* mask) {
+    // What is computed under a condition is not there outside.
+    const auto memo = memo_;
+    llvm::Value* outer_mask = mask_;
+    if (mask != nullptr) mask_ = outer_mask == nullptr ? mask : ir_.CreateAnd(outer_mask, mask);
+    llvm::Value* value = emit(arg);
+    memo_ = memo;
+    mask_ = outer_mask;
+    return value;
+  };
+  if (e.args[0]->dtype.lanes() > 1) {
+    llvm::Value* if_true = in_branch(e.args[1], condition);
+    return ir_.CreateSelect(condition, if_true, in_branch(e.args[2], ir_.CreateNot(condition)));
+  }
+  llvm::BasicBlock* then_block = new_block("then");
+  llvm::BasicBlock* else_block = new_block("else");
+  llvm::BasicBlock* join = new_block("join");
+  ir_.CreateCondBr(condition, then_block, else_block);
+  ir_.SetInsertPoint(then_block);
+  llvm::Value* if_true = in_branch(e.args[1], nullptr);
+  llvm::BasicBlock* then_end = ir_.GetInsertBlock();
+  ir_.CreateBr(join);
+  ir_.SetInsertPoint(else_block);
+  llvm::Value* if_false = in_branch(e.args[2], nullptr);
+  llvm::BasicBlock* else_end = ir_.GetInsertBlock();
+  ir_.CreateBr(join);
+  ir_.SetInsertPoint(join);
+  llvm::PHINode* phi = ir_.CreatePHI(register_type(e.dtype), 2);
+  phi->addIncoming(if_true, then_end);
+  phi->addIncoming(if_false, else_end);
+  return phi;
+}
+
+}  // namespace headrace::codegen::llvm_plugin

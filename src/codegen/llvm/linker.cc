@@ -1,0 +1,191 @@
+#include "codegen/llvm/linker.h"
+
+#include <fcntl.h>
+#include <lld/Common/CommonLinkerContext.h>
+#include <lld/Common/Driver.h>
+#include <llvm/Object/ELFObjectFile.h>
+#include <llvm/Support/CrashRecoveryContext.h>
+#include <llvm/Support/raw_ostream.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <mutex>
+#include <thread>
+
+#include "base/error.h"
+
+LLD_HAS_DRIVER(elf)
+
+namespace headrace::codegen::llvm_plugin {
+
+namespace {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {
+    if (fd < 0) throw_user_error("cannot make a file in memory for the linker: {}", std::strerror(errno));
+  }
+  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor() { close(); }
+  int get() const { return fd_; }
+  void close() {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
+  // lld takes its files by name.
+  std::string path() const { return fmt::format("/proc/self/fd/{}", fd_); }
+
+ private:
+  int fd_;
+};
+
+// A file that exists in memory only.
+class MemoryFile {
+ public:
+  MemoryFile(std::string name, std::string_view bytes)
+      : name_(std::move(name)), descriptor_(memfd_create("headrace-link", MFD_CLOEXEC)) {
+    while (!bytes.empty()) {
+      const ssize_t written = write(descriptor_.get(), bytes.data(), bytes.size());
+      if (written < 0 && errno == EINTR) continue;
+      if (written <= 0) throw_user_error("cannot write a file in memory for the linker: {}", std::strerror(errno));
+      bytes.remove_prefix(static_cast<size_t>(written));
+    }
+  }
+  std::string path() const { return descriptor_.path(); }
+  const std::string& name() const { return name_; }
+
+ private:
+  std::string name_;
+  Descriptor descriptor_;
+};
+
+// Takes the linker's output from a pipe: lld writes to anything that is not a regular file in one go and in place,
+// where for a regular file it would need a folder for a temporary one.
+class OutputPipe {
+ public:
+  OutputPipe() : OutputPipe(make_pipe()) {}
+  ~OutputPipe() { finish(false); }
+  std::string path() const { return write_end_.path(); }
+
+  // The bytes, when the writer has closed its end. Without `complete` the writer failed, and may have left its own
+  // descriptor of the pipe open: then nobody waits for its end.
+  std::string finish(bool complete) {
+    if (!complete) abandoned_ = true;
+    write_end_.close();
+    if (reader_.joinable()) reader_.join();
+    return std::move(bytes_);
+  }
+
+ private:
+  explicit OutputPipe(std::pair<int, int> ends)
+      : read_end_(ends.first), write_end_(ends.second), reader_([this] { read_all(); }) {}
+
+  static std::pair<int, int> make_pipe() {
+    int ends[2];
+    if (pipe2(ends, O_CLOEXEC) != 0) throw_user_error("cannot make a pipe for the linker: {}", std::strerror(errno));
+    return {ends[0], ends[1]};
+  }
+
+  void read_all() {
+    constexpr int kPatienceMs = 20;
+    std::string block(1 << 16, '\0');
+    while (true) {
+      pollfd waiting{.fd = read_end_.get(), .events = POLLIN, .revents = 0};
+      if (poll(&waiting, 1, kPatienceMs) == 0) {
+        if (abandoned_) return;
+        continue;
+      }
+      const ssize_t count = read(read_end_.get(), block.data(), block.size());
+      if (count < 0 && errno == EINTR) continue;
+      if (count <= 0) return;
+      bytes_.append(block.data(), static_cast<size_t>(count));
+    }
+  }
+
+  std::string bytes_;
+  std::atomic<bool> abandoned_{false};
+  Descriptor read_end_;
+  Descriptor write_end_;
+  std::thread reader_;
+};
+
+// lld trusts its input in places; what is plainly no object is named here.
+void check_object(const ObjectCode& object) {
+  auto parsed = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(object.bytes, object.name));
+  if (!parsed) {
+    const std::string reason = llvm::toString(parsed.takeError());
+    throw_user_error("cannot link '{}': it is not an ELF object file ({})", object.name, reason);
+  }
+}
+
+// Runs lld so that its fatal errors come back here instead of ending the process. False: it failed.
+bool run_lld(const std::vector<const char*>& arguments, std::string& messages) {
+  llvm::raw_string_ostream out(messages);
+  llvm::raw_string_ostream errors(messages);
+  // Signal handlers are swapped for the time of the link; a crash of another thread goes to the previous ones.
+  llvm::CrashRecoveryContext::Enable();
+  bool linked = false;
+  bool returned = false;
+  {
+    llvm::CrashRecoveryContext recovery;
+    returned = recovery.RunSafely([&] { linked = lld::elf::link(arguments, out, errors, false, false); });
+  }
+  {
+    llvm::CrashRecoveryContext recovery;
+    recovery.RunSafely([] { lld::CommonLinkerContext::destroy(); });
+  }
+  llvm::CrashRecoveryContext::Disable();
+  return returned && linked;
+}
+
+void replace_all(std::string& text, std::string_view from, std::string_view to) {
+  for (size_t at = text.find(from); at != std::string::npos; at = text.find(from, at + to.size())) {
+    text.replace(at, from.size(), to);
+  }
+}
+
+// lld has process-wide state.
+std::mutex lld_mutex;
+
+}  // namespace
+
+std::string link(const LinkJob& job) {
+  std::vector<MemoryFile> files;
+  std::vector<std::string> words = {"ld.lld", "--threads=1", "--no-mmap-output-file", "--color-diagnostics=never"};
+  words.insert(words.end(), job.arguments.begin(), job.arguments.end());
+  auto add_file = [&](const std::string& option, const std::string& name, std::string_view bytes) {
+    files.emplace_back(name, bytes);
+    words.push_back(option + files.back().path());
+  };
+  if (!job.script.empty()) add_file("--script=", "linker script", job.script);
+  if (!job.version_script.empty()) add_file("--version-script=", "list of exports", job.version_script);
+  for (const ObjectCode& object : job.objects) {
+    check_object(object);
+    add_file("", object.name, object.bytes);
+  }
+  words.push_back("--as-needed");
+  for (const ObjectCode& library : job.libraries) add_file("", library.name, library.bytes);
+
+  const std::lock_guard lock(lld_mutex);
+  OutputPipe output;
+  words.push_back("-o");
+  words.push_back(output.path());
+  std::vector<const char*> arguments;
+  for (const std::string& word : words) arguments.push_back(word.c_str());
+  std::string messages;
+  const bool linked = run_lld(arguments, messages);
+  std::string bytes = output.finish(linked);
+  if (!linked) {
+    for (const MemoryFile& file : files) replace_all(messages, file.path(), file.name());
+    replace_all(messages, "ld.lld: error: ", "");
+    throw_user_error("linking failed: {}", messages);
+  }
+  return bytes;
+}
+
+}  // namespace headrace::codegen::llvm_plugin

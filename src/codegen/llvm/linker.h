@@ -1,0 +1,13 @@
+// lld, in this process.
+#pragma once
+
+#include <string>
+
+#include "codegen/native_plugin.h"
+
+namespace headrace::codegen::llvm_plugin {
+
+// The linked file's bytes. UserError with lld's messages. One link at a time: others wait.
+std::string link(const LinkJob& job);
+
+}  // namespace headrace::codegen::llvm_plugin

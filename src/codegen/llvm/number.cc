@@ -1,0 +1,231 @@
+// Types, casts, rounding and integer division of kernels.
+#include "codegen/llvm/kernel_builder.h"
+
+namespace headrace::codegen::llvm_plugin {
+
+namespace {
+
+constexpr uint32_t kFloatInfinity = 0x7f800000;
+constexpr uint32_t kRebias = 0u - (112u << 23);  // 15 - 127 in the exponent's place
+constexpr uint32_t kFloatMagnitude = 0x7fffffff;
+
+bool is_half(DataType dtype) { return dtype.is_float() && !dtype.is_bfloat16() && dtype.bits() == 16; }
+bool is_signed_int(DataType dtype) { return dtype.is_int(); }
+bool is_any_int(DataType dtype) { return dtype.is_int() || dtype.is_uint(); }
+
+}  // namespace
+
+llvm::Type* KernelBuilder::vector_of(llvm::Type* element, int lanes) {
+  return lanes == 1 ? element : llvm::FixedVectorType::get(element, static_cast<unsigned>(lanes));
+}
+
+llvm::Type* KernelBuilder::register_type(DataType dtype) {
+  llvm::Type* element = nullptr;
+  if (dtype.is_bool()) {
+    element = ir_.getInt1Ty();
+  } else if (dtype.is_float()) {
+    element = dtype.bits() == 64 ? ir_.getDoubleTy() : ir_.getFloatTy();
+  } else if (dtype.is_handle()) {
+    element = ir_.getPtrTy();
+  } else if (is_any_int(dtype) && dtype.bits() % 8 == 0) {
+    element = ir_.getIntNTy(static_cast<unsigned>(dtype.bits()));
+  } else {
+    throw_user_error("native code does not compute with {}; cast to a type of whole bytes first", dtype);
+  }
+  return vector_of(element, dtype.lanes());
+}
+
+llvm::Type* KernelBuilder::memory_type(DataType dtype) {
+  if (dtype.is_bool()) return vector_of(ir_.getInt8Ty(), dtype.lanes());
+  if (dtype.is_float() && dtype.bits() == 16) return vector_of(ir_.getInt16Ty(), dtype.lanes());
+  return register_type(dtype);
+}
+
+llvm::Value* KernelBuilder::splat(llvm::Value* scalar, llvm::Type* type) {
+  if (auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type); vector && !scalar->getType()->isVectorTy()) {
+    return ir_.CreateVectorSplat(vector->getNumElements(), scalar);
+  }
+  return scalar;
+}
+
+// The constant of `bits` in the integer type with the lanes of `type`.
+llvm::Constant* KernelBuilder::same_bits(llvm::Type* type, uint64_t bits) { return llvm::ConstantInt::get(type, bits); }
+
+namespace {
+// iN with the lanes of `type`.
+llvm::Type* integers_like(llvm::Type* type, unsigned bits) {
+  llvm::Type* element = llvm::IntegerType::get(type->getContext(), bits);
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  return vector == nullptr ? element : llvm::FixedVectorType::get(element, vector->getNumElements());
+}
+llvm::Type* floats_like(llvm::Type* type, llvm::Type* element) {
+  auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
+  return vector == nullptr ? element : llvm::FixedVectorType::get(element, vector->getNumElements());
+}
+}  // namespace
+
+// float -> i16 bits of float16, to nearest even.
+llvm::Value* KernelBuilder::half_bits(llvm::Value* value) {
+  llvm::Type* bits16 = integers_like(value->getType(), 16);
+  if (target_.has("f16c") || !target_.triple.starts_with("x86")) {
+    return ir_.CreateBitCast(ir_.CreateFPTrunc(value, floats_like(value->getType(), ir_.getHalfTy())), bits16);
+  }
+  // Without instructions for it LLVM calls a function of the compiler's library. On the bits instead: the exponent is
+  // rebiased by 15 - 127, 13 bits are rounded off; the subnormal ones are aligned by adding 0.5.
+  llvm::Type* bits32 = integers_like(value->getType(), 32);
+  auto constant = [&](uint64_t bits) { return same_bits(bits32, bits); };
+  llvm::Value* bits = ir_.CreateBitCast(value, bits32);
+  llvm::Value* sign = ir_.CreateAnd(ir_.CreateLShr(bits, 16), constant(0x8000));
+  llvm::Value* magnitude = ir_.CreateAnd(bits, constant(kFloatMagnitude));
+  llvm::Value* odd = ir_.CreateAnd(ir_.CreateLShr(magnitude, 13), constant(1));
+  llvm::Value* rounded = ir_.CreateAdd(magnitude, constant(kRebias + 0xfff));
+  llvm::Value* normal = ir_.CreateLShr(ir_.CreateAdd(rounded, odd), 13);
+  llvm::Value* shifted = ir_.CreateFAdd(ir_.CreateBitCast(magnitude, value->getType()),
+                                        llvm::ConstantFP::get(value->getType(), 0.5));
+  llvm::Value* subnormal = ir_.CreateSub(ir_.CreateBitCast(shifted, bits32), constant(126u << 23));
+  llvm::Value* is_nan = ir_.CreateICmpUGT(magnitude, constant(kFloatInfinity));
+  llvm::Value* special = ir_.CreateSelect(is_nan, constant(0x7e00), constant(0x7c00));
+  llvm::Value* small = ir_.CreateICmpULT(magnitude, constant(113u << 23));
+  llvm::Value* large = ir_.CreateICmpUGE(magnitude, constant(143u << 23));
+  llvm::Value* result = ir_.CreateSelect(large, special, ir_.CreateSelect(small, subnormal, normal));
+  return ir_.CreateTrunc(ir_.CreateOr(result, sign), bits16);
+}
+
+llvm::Value* KernelBuilder::half_value(llvm::Value* bits) {
+  llvm::Type* floats = floats_like(bits->getType(), ir_.getFloatTy());
+  if (target_.has("f16c") || !target_.triple.starts_with("x86")) {
+    return ir_.CreateFPExt(ir_.CreateBitCast(bits, floats_like(bits->getType(), ir_.getHalfTy())), floats);
+  }
+  llvm::Type* bits32 = integers_like(bits->getType(), 32);
+  llvm::Value* wide = ir_.CreateZExt(bits, bits32);
+  llvm::Value* magnitude = ir_.CreateShl(ir_.CreateAnd(wide, same_bits(bits32, 0x7fff)), 13);
+  llvm::Value* scaled = ir_.CreateFMul(ir_.CreateBitCast(magnitude, floats), llvm::ConstantFP::get(floats, 0x1p112));
+  llvm::Value* special = ir_.CreateOr(magnitude, same_bits(bits32, kFloatInfinity));
+  llvm::Value* is_special = ir_.CreateICmpUGE(magnitude, same_bits(bits32, 0x7c00u << 13));
+  llvm::Value* result = ir_.CreateSelect(is_special, special, ir_.CreateBitCast(scaled, bits32));
+  llvm::Value* sign = ir_.CreateShl(ir_.CreateAnd(wide, same_bits(bits32, 0x8000)), 16);
+  return ir_.CreateBitCast(ir_.CreateOr(result, sign), floats);
+}
+
+// float -> i16 bits of bfloat16, to nearest even.
+llvm::Value* KernelBuilder::bfloat_bits(llvm::Value* value) {
+  llvm::Type* bits32 = integers_like(value->getType(), 32);
+  llvm::Value* bits = ir_.CreateBitCast(value, bits32);
+  llvm::Value* odd = ir_.CreateAnd(ir_.CreateLShr(bits, 16), same_bits(bits32, 1));
+  llvm::Value* rounded = ir_.CreateAdd(ir_.CreateAdd(bits, same_bits(bits32, 0x7fff)), odd);
+  // A NaN keeps its upper bits and becomes quiet, so that none rounds to infinity.
+  llvm::Value* quiet = ir_.CreateOr(bits, same_bits(bits32, 0x400000));
+  llvm::Value* result = ir_.CreateSelect(ir_.CreateFCmpUNO(value, value), quiet, rounded);
+  return ir_.CreateTrunc(ir_.CreateLShr(result, 16), integers_like(value->getType(), 16));
+}
+
+// double -> float, rounded to odd: rounding that once more to 16 bits gives what rounding the double gives.
+llvm::Value* KernelBuilder::narrow_to_odd(llvm::Value* value) {
+  llvm::Type* floats = floats_like(value->getType(), ir_.getFloatTy());
+  llvm::Type* bits32 = integers_like(value->getType(), 32);
+  llvm::Value* nearest = ir_.CreateFPTrunc(value, floats);
+  llvm::Value* back = ir_.CreateFPExt(nearest, value->getType());
+  llvm::Value* too_large = ir_.CreateFCmpOGT(ir_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, back),
+                                             ir_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, value));
+  llvm::Value* toward_zero = ir_.CreateSub(ir_.CreateBitCast(nearest, bits32), ir_.CreateZExt(too_large, bits32));
+  llvm::Value* inexact = ir_.CreateZExt(ir_.CreateFCmpONE(back, value), bits32);
+  return ir_.CreateBitCast(ir_.CreateOr(toward_zero, inexact), floats);
+}
+
+llvm::Value* KernelBuilder::round_to(llvm::Value* value, DataType dtype) {
+  if (is_half(dtype)) return half_value(half_bits(value));
+  if (dtype.is_bfloat16()) return from_memory(bfloat_bits(value), dtype);
+  return value;
+}
+
+llvm::Value* KernelBuilder::from_memory(llvm::Value* raw, DataType dtype) {
+  if (dtype.is_bool()) return ir_.CreateICmpNE(raw, llvm::Constant::getNullValue(raw->getType()));
+  if (is_half(dtype)) return half_value(raw);
+  if (!dtype.is_bfloat16()) return raw;
+  llvm::Value* wide = ir_.CreateZExt(raw, integers_like(raw->getType(), 32));
+  return ir_.CreateBitCast(ir_.CreateShl(wide, 16), floats_like(raw->getType(), ir_.getFloatTy()));
+}
+
+llvm::Value* KernelBuilder::to_memory(llvm::Value* value, DataType dtype) {
+  if (dtype.is_bool()) return ir_.CreateZExt(value, memory_type(dtype));
+  if (is_half(dtype)) return half_bits(value);
+  return dtype.is_bfloat16() ? bfloat_bits(value) : value;
+}
+
+llvm::Value* KernelBuilder::cast(llvm::Value* value, DataType from, DataType to) {
+  if (from.element() == to.element()) return value;
+  const DataType dtype = to.with_lanes(from.lanes());
+  llvm::Type* type = register_type(dtype);
+  if (to.is_bool()) {
+    llvm::Constant* zero = llvm::Constant::getNullValue(value->getType());
+    return from.is_float() ? ir_.CreateFCmpUNE(value, zero) : ir_.CreateICmpNE(value, zero);
+  }
+  if (from.is_float() && to.is_float()) {
+    if (from.bits() == 64 && to.bits() == 16) return round_to(narrow_to_odd(value), to);
+    return round_to(ir_.CreateFPCast(value, type), to);
+  }
+  if (from.is_float()) {
+    HEADRACE_CHECK(is_any_int(to), "cast of {} to {}", from, to);
+    const auto saturating = is_signed_int(to) ? llvm::Intrinsic::fptosi_sat : llvm::Intrinsic::fptoui_sat;
+    return ir_.CreateIntrinsic(saturating, {type, value->getType()}, {value});
+  }
+  HEADRACE_CHECK(is_any_int(from) || from.is_bool(), "cast of {} to {}", from, to);
+  if (!to.is_float()) return ir_.CreateIntCast(value, type, is_signed_int(from));
+  // By way of double, so that numbers of more than 24 bits are rounded once.
+  if (to.bits() == 16 && from.bits() > 16) return cast(cast(value, from, DataType::float_(64)), DataType::float_(64), to);
+  return round_to(is_signed_int(from) ? ir_.CreateSIToFP(value, type) : ir_.CreateUIToFP(value, type), to);
+}
+
+llvm::Value* KernelBuilder::divide(BinaryOp op, const PrimExpr& divisor_expr, llvm::Value* a, llvm::Value* b,
+                                   bool is_signed) {
+  llvm::Type* type = a->getType();
+  llvm::Constant* zero = llvm::Constant::getNullValue(type);
+  const bool want_quotient = op == BinaryOp::div || op == BinaryOp::floor_div;
+  const auto* broadcast = divisor_expr.as<BroadcastNode>();
+  const auto known = as_int(broadcast != nullptr ? broadcast->value : divisor_expr);
+  // Processors trap on these two; a known divisor needs no guard.
+  const bool guarded = !known || *known == 0 || *known == -1;
+  llvm::Value* is_zero = nullptr;
+  llvm::Value* is_minus_one = nullptr;
+  if (guarded) {
+    is_zero = ir_.CreateICmpEQ(b, zero);
+    llvm::Value* special = is_zero;
+    if (is_signed) {
+      is_minus_one = ir_.CreateICmpEQ(b, llvm::Constant::getAllOnesValue(type));
+      special = ir_.CreateOr(is_zero, is_minus_one);
+    }
+    b = ir_.CreateSelect(special, llvm::ConstantInt::get(type, 1), b);
+  }
+  llvm::Value* quotient = is_signed ? ir_.CreateSDiv(a, b) : ir_.CreateUDiv(a, b);
+  llvm::Value* remainder = is_signed ? ir_.CreateSRem(a, b) : ir_.CreateURem(a, b);
+  if (is_signed && (op == BinaryOp::floor_div || op == BinaryOp::floor_mod)) {
+    llvm::Value* differ = ir_.CreateICmpSLT(ir_.CreateXor(remainder, b), zero);
+    llvm::Value* down = ir_.CreateAnd(ir_.CreateICmpNE(remainder, zero), differ);
+    quotient = ir_.CreateSub(quotient, ir_.CreateZExt(down, type));
+    remainder = ir_.CreateAdd(remainder, ir_.CreateSelect(down, b, zero));
+  }
+  llvm::Value* result = want_quotient ? quotient : remainder;
+  // Divided by 1 in the place of -1, the remainder is 0 already.
+  if (is_minus_one != nullptr && want_quotient) result = ir_.CreateSelect(is_minus_one, ir_.CreateNeg(a), result);
+  if (is_zero != nullptr && want_quotient) result = ir_.CreateSelect(is_zero, zero, result);
+  return result;
+}
+
+llvm::Value* KernelBuilder::min_max(BinaryOp op, llvm::Value* a, llvm::Value* b, DataType dtype) {
+  const bool is_min = op == BinaryOp::min;
+  if (!dtype.is_float()) {
+    using llvm::Intrinsic::smax;
+    const auto id = dtype.is_int() ? (is_min ? llvm::Intrinsic::smin : smax)
+                                   : (is_min ? llvm::Intrinsic::umin : llvm::Intrinsic::umax);
+    return ir_.CreateBinaryIntrinsic(id, a, b);
+  }
+  // One instruction on x86; gives `a` when a side is NaN.
+  llvm::Value* take_b = is_min ? ir_.CreateFCmpOLT(b, a) : ir_.CreateFCmpOGT(b, a);
+  llvm::Value* result = ir_.CreateSelect(take_b, b, a);
+  const auto* constant = llvm::dyn_cast<llvm::Constant>(b);
+  const llvm::Constant* element = constant != nullptr && b->getType()->isVectorTy() ? constant->getSplatValue() : constant;
+  if (const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(element); number && !number->isNaN()) return result;
+  return ir_.CreateSelect(ir_.CreateFCmpUNO(b, b), b, result);
+}
+
+}  // namespace headrace::codegen::llvm_plugin

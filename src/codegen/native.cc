@@ -1,0 +1,98 @@
+#include "codegen/native.h"
+
+#include <dlfcn.h>
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/error.h"
+#include "codegen/for_each_index.h"
+#include "codegen/native_plugin.h"
+
+namespace headrace::codegen {
+
+bool NativeTarget::has(std::string_view feature) const {
+  return std::binary_search(enabled.begin(), enabled.end(), feature, std::less<>());
+}
+
+namespace {
+
+constexpr const char* kPluginFile = "libheadrace_llvm.so";
+
+std::string default_plugin_path() {
+  Dl_info info{};
+  HEADRACE_CHECK(dladdr(reinterpret_cast<const void*>(&default_plugin_path), &info) != 0 && info.dli_fname != nullptr,
+                 "the dynamic loader does not know the image of this function");
+  return (std::filesystem::path(info.dli_fname).parent_path() / kPluginFile).string();
+}
+
+void check_plugin(const std::string& path, const NativePlugin& plugin) {
+  // `build` is read only when the layout of the table is known.
+  if (plugin.version == kNativePluginVersion && plugin.size_bytes == sizeof(NativePlugin) &&
+      std::string_view(plugin.build) == HEADRACE_VERSION) {
+    return;
+  }
+  throw_user_error(
+      "the native code generator '{}' belongs to another build of Headrace (interface {}, this is {} of Headrace {}); "
+      "install the two from the same release",
+      path, plugin.version, kNativePluginVersion, HEADRACE_VERSION);
+}
+
+}  // namespace
+
+NativeCompiler NativeCompiler::load(const std::string& plugin_path) {
+  const std::string path = plugin_path.empty() ? default_plugin_path() : plugin_path;
+  // RTLD_LOCAL: LLVM's symbols stay out of the global scope. Never closed: LLVM keeps process-wide state.
+  void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* reason = dlerror();
+    throw_user_error(
+        "cannot load the native code generator '{}': {}; install the package that brings {} and LLVM 19.1, or build the "
+        "target headrace_llvm",
+        path, reason == nullptr ? "unknown reason" : reason, kPluginFile);
+  }
+  auto entry = reinterpret_cast<NativePluginEntry>(dlsym(handle, kNativePluginEntry));
+  if (entry == nullptr) {
+    throw_user_error("'{}' is not a native code generator of Headrace: it lacks the function {}", path,
+                     kNativePluginEntry);
+  }
+  const NativePlugin* plugin = entry();
+  check_plugin(path, *plugin);
+  return NativeCompiler(plugin);
+}
+
+NativeTarget NativeCompiler::resolve_target(const TargetRequest& request) const {
+  return plugin_->resolve_target(request);
+}
+
+std::vector<ObjectCode> NativeCompiler::compile(std::span<const tir::PrimFunc> functions, const NativeTarget& target,
+                                                const CompileOptions& options) const {
+  std::vector<ObjectCode> objects(functions.size());
+  for_each_index(functions.size(), options.jobs, [&](size_t i) {
+    objects[i] = {tir::symbol_of(*functions[i]),
+                  plugin_->compile(functions[i], target, CodeForm::kObject, options.opt_level)};
+  });
+  return objects;
+}
+
+std::string NativeCompiler::emit_text(const tir::PrimFunc& function, const NativeTarget& target, CodeForm form,
+                                      int opt_level) const {
+  return plugin_->compile(function, target, form, opt_level);
+}
+
+std::vector<ObjectCode> NativeCompiler::compile_llvm(std::span<const std::string> texts, const NativeTarget& target,
+                                                     const CompileOptions& options) const {
+  std::vector<ObjectCode> objects(texts.size());
+  for_each_index(texts.size(), options.jobs, [&](size_t i) {
+    objects[i] = {fmt::format("module {}", i),
+                  plugin_->compile_llvm(texts[i], target, CodeForm::kObject, options.opt_level)};
+  });
+  return objects;
+}
+
+std::string NativeCompiler::emit_llvm(const std::string& text, const NativeTarget& target, CodeForm form,
+                                      int opt_level) const {
+  return plugin_->compile_llvm(text, target, form, opt_level);
+}
+
+}  // namespace headrace::codegen

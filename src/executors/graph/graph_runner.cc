@@ -1,0 +1,247 @@
+#include "executors/graph/graph_runner.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "artifact/tensor_extent.h"
+#include "base/error.h"
+#include "executors/graph/strided_copy.h"
+
+namespace headrace::executors {
+namespace {
+
+using artifact::Place;
+using artifact::StepKind;
+using artifact::TensorSpec;
+
+int64_t aligned_nbytes(const TensorSpec& spec) {
+  // The sizes were checked with the manifest.
+  const int64_t nbytes = artifact::tensor_nbytes(spec.dtype, spec.shape).value();
+  return (nbytes + HR_ALIGNMENT - 1) / HR_ALIGNMENT * HR_ALIGNMENT;
+}
+
+int64_t total_nbytes(const std::vector<TensorSpec>& specs) {
+  int64_t total = 0;
+  for (const TensorSpec& spec : specs) total += aligned_nbytes(spec);
+  return total;
+}
+
+DLTensor make_tensor(void* data, DataType dtype, const std::vector<int64_t>& shape, std::vector<int64_t>& strides) {
+  // DLPack has no const; nobody writes through these pointers.
+  return {.data = data,
+          .device = {kDLCPU, 0},
+          .ndim = static_cast<int32_t>(shape.size()),
+          .dtype = dtype.raw(),
+          .shape = const_cast<int64_t*>(shape.data()),
+          .strides = strides.data(),
+          .byte_offset = 0};
+}
+
+std::span<const int64_t> shape_of(const DLTensor& tensor) { return {tensor.shape, static_cast<size_t>(tensor.ndim)}; }
+
+std::span<const int64_t> strides_of(const DLTensor& tensor) {
+  return {tensor.strides, static_cast<size_t>(tensor.ndim)};
+}
+
+void* first_element(const DLTensor& tensor) { return static_cast<std::byte*>(tensor.data) + tensor.byte_offset; }
+
+template <typename... Args>
+[[noreturn]] void refuse(const char* what, const TensorSpec& spec, fmt::format_string<Args...> format, Args&&... args) {
+  throw UserError(fmt::format("{} '{}' {}", what, spec.name, fmt::format(format, std::forward<Args>(args)...)),
+                  {.op = spec.name, .place = ""});
+}
+
+}  // namespace
+
+GraphRunner::GraphRunner(const artifact::Program& program, std::span<const Callee> callees,
+                         std::span<const std::byte* const> weights, std::shared_ptr<runtime::ThreadPool> pool)
+    : program_(program),
+      pool_(std::move(pool)),
+      arena_(program.memory.arena_bytes),
+      port_memory_(total_nbytes(program.inputs) + total_nbytes(program.outputs)),
+      workspace_(program.memory.workspace_bytes * pool_->num_workers()) {
+  make_ports(inputs_, program.inputs, port_memory_.data());
+  make_ports(outputs_, program.outputs, port_memory_.data() + total_nbytes(program.inputs));
+  make_views(weights);
+  make_calls(callees);
+  make_env();
+}
+
+void GraphRunner::make_ports(std::vector<Port>& ports, const std::vector<TensorSpec>& specs, std::byte* memory) {
+  ports.resize(specs.size());
+  for (size_t i = 0; i < specs.size(); ++i) {
+    Port& port = ports[i];
+    port.strides = artifact::contiguous_strides(specs[i].shape);
+    port.own_memory = memory;
+    port.tensor = make_tensor(memory, specs[i].dtype, specs[i].shape, port.strides);
+    memory += aligned_nbytes(specs[i]);
+  }
+}
+
+void GraphRunner::make_views(std::span<const std::byte* const> weights) {
+  const std::vector<artifact::Entry>& entries = program_.graph.entries;
+  views_.resize(entries.size());
+  view_strides_.resize(entries.size());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const artifact::Entry& entry = entries[i];
+    const auto index = static_cast<size_t>(entry.index);
+    std::byte* base = nullptr;
+    switch (entry.place) {
+      case Place::kStorage:
+        base = arena_.data() + program_.memory.storages[index].offset;
+        break;
+      case Place::kWeight:
+        base = const_cast<std::byte*>(weights[index]);
+        break;
+      case Place::kInput:
+        base = static_cast<std::byte*>(inputs_[index].own_memory);
+        inputs_[index].views.push_back(i);
+        break;
+      case Place::kOutput:
+        base = static_cast<std::byte*>(outputs_[index].own_memory);
+        outputs_[index].views.push_back(i);
+        break;
+    }
+    view_strides_[i] = entry.strides.empty() ? artifact::contiguous_strides(entry.shape) : entry.strides;
+    views_[i] = make_tensor(base + entry.byte_offset, entry.dtype, entry.shape, view_strides_[i]);
+  }
+}
+
+void GraphRunner::make_calls(std::span<const Callee> callees) {
+  const std::vector<artifact::Step>& steps = program_.graph.steps;
+  HEADRACE_CHECK(callees.size() == steps.size(), "{} callees for {} steps", callees.size(), steps.size());
+  for (size_t i = 0; i < steps.size(); ++i) {
+    const artifact::Step& step = steps[i];
+    Call call{.kind = step.kind,
+              .callee = callees[i],
+              .first_arg = args_.size(),
+              .num_args = static_cast<int32_t>(step.args.size()),
+              .copy_nbytes = 0};
+    for (int32_t entry : step.args) args_.push_back(&views_[static_cast<size_t>(entry)]);
+    if (step.kind == StepKind::kCopy) {
+      const artifact::Entry& src = program_.graph.entries[static_cast<size_t>(step.args[0])];
+      call.copy_nbytes = static_cast<size_t>(artifact::tensor_nbytes(src.dtype, src.shape).value());
+    }
+    calls_.push_back(call);
+  }
+}
+
+void GraphRunner::make_env() {
+  env_ = {.size = sizeof(hr_kernel_env),
+          .version = HR_KERNEL_ABI_VERSION,
+          .workspace = workspace_.data(),
+          .workspace_size = static_cast<uint64_t>(program_.memory.workspace_bytes),
+          .parallel_for = &runtime::ThreadPool::parallel_for_entry,
+          .launch = nullptr,
+          .stream = nullptr,
+          .worker_index = 0,
+          .num_workers = pool_->num_workers(),
+          .message = message_.data(),
+          .message_size = message_.size(),
+          .host = pool_.get()};
+}
+
+void GraphRunner::check_tensor(const char* what, const std::vector<TensorSpec>& specs, size_t index,
+                               const DLTensor& tensor) {
+  if (index >= specs.size()) throw_user_error("there is no {} {}: the program has {}", what, index, specs.size());
+  const TensorSpec& spec = specs[index];
+  if (tensor.device.device_type != kDLCPU) {
+    refuse(what, spec, "is on a device of type {}; copy it to the CPU first",
+           static_cast<int>(tensor.device.device_type));
+  }
+  if (DataType(tensor.dtype) != spec.dtype)
+    refuse(what, spec, "has dtype {}, the program takes {}", DataType(tensor.dtype), spec.dtype);
+  if (tensor.ndim < 0 || static_cast<size_t>(tensor.ndim) != spec.shape.size())
+    refuse(what, spec, "has {} dimensions, the program takes ({})", tensor.ndim, fmt::join(spec.shape, ", "));
+  if (!std::equal(spec.shape.begin(), spec.shape.end(), tensor.shape)) {
+    refuse(what, spec, "has shape ({}), the program takes ({})", fmt::join(shape_of(tensor), ", "),
+           fmt::join(spec.shape, ", "));
+  }
+  if (tensor.data == nullptr && aligned_nbytes(spec) > 0) refuse(what, spec, "has no memory (data is NULL)");
+}
+
+void GraphRunner::check_direct(const char* what, const std::vector<TensorSpec>& specs, size_t index,
+                               const DLTensor& tensor) {
+  check_tensor(what, specs, index, tensor);
+  const TensorSpec& spec = specs[index];
+  if (tensor.strides != nullptr && !artifact::is_contiguous(spec.shape, strides_of(tensor)))
+    refuse(what, spec, "is not contiguous; pass a contiguous copy");
+  const size_t alignment = spec.dtype.element().bytes();
+  if (reinterpret_cast<uintptr_t>(first_element(tensor)) % alignment != 0)
+    refuse(what, spec, "is not aligned to its element of {} bytes; pass an aligned copy", alignment);
+}
+
+void GraphRunner::bind(Port& port, void* data) {
+  port.tensor.data = data;
+  port.is_set = true;
+  for (size_t view : port.views)
+    views_[view].data = static_cast<std::byte*>(data) + program_.graph.entries[view].byte_offset;
+}
+
+void GraphRunner::set_input(size_t index, const DLTensor& tensor) {
+  check_tensor("input", program_.inputs, index, tensor);
+  Port& port = inputs_[index];
+  const TensorSpec& spec = program_.inputs[index];
+  const auto nbytes = static_cast<size_t>(artifact::tensor_nbytes(spec.dtype, spec.shape).value());
+  if (tensor.strides == nullptr || artifact::is_contiguous(shape_of(tensor), strides_of(tensor))) {
+    if (nbytes > 0) std::memcpy(port.own_memory, first_element(tensor), nbytes);
+  } else if (!copy_strided(tensor, static_cast<std::byte*>(port.own_memory))) {
+    refuse("input", spec, "has elements of {}, smaller than a byte, and is not contiguous; pass a contiguous copy",
+           spec.dtype);
+  }
+  bind(port, port.own_memory);
+}
+
+void GraphRunner::set_input_zero_copy(size_t index, const DLTensor& tensor) {
+  check_direct("input", program_.inputs, index, tensor);
+  bind(inputs_[index], first_element(tensor));
+}
+
+void GraphRunner::set_output_zero_copy(size_t index, const DLTensor& tensor) {
+  check_direct("output", program_.outputs, index, tensor);
+  bind(outputs_[index], first_element(tensor));
+}
+
+int32_t GraphRunner::run_call(const Call& call) noexcept {
+  DLTensor* const* args = args_.data() + call.first_arg;
+  switch (call.kind) {
+    case StepKind::kKernel:
+      return call.callee.kernel(&env_, args);
+    case StepKind::kExternal:
+      return call.callee.external.function(call.callee.external.self, &env_, args, call.num_args);
+    case StepKind::kCopy:
+      if (call.copy_nbytes > 0) std::memmove(args[1]->data, args[0]->data, call.copy_nbytes);
+      return 0;
+  }
+  return 0;
+}
+
+RunStatus GraphRunner::failure(size_t step, int32_t code) noexcept {
+  // A kernel may have filled the buffer without ending the text.
+  message_.back() = '\0';
+  const artifact::Step& failed = program_.graph.steps[step];
+  std::string_view message = message_.data();
+  if (message.empty()) message = "a kernel failed without saying why";
+  return {.code = code,
+          .reason = HR_REASON_KERNEL_FAILED,
+          .op = failed.op.empty() ? std::string_view(failed.callee) : std::string_view(failed.op),
+          .message = message};
+}
+
+RunStatus GraphRunner::run() noexcept {
+  message_[0] = '\0';
+  for (size_t i = 0; i < inputs_.size(); ++i) {
+    if (inputs_[i].is_set) continue;
+    return {.code = HR_REASON_INPUT_MISSING,
+            .reason = HR_REASON_INPUT_MISSING,
+            .op = program_.inputs[i].name,
+            .message = "the input was never set; set every input before the run"};
+  }
+  for (size_t i = 0; i < calls_.size(); ++i) {
+    if (const int32_t code = run_call(calls_[i]); code != 0) [[unlikely]]
+      return failure(i, code);
+  }
+  return {};
+}
+
+}  // namespace headrace::executors

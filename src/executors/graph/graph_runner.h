@@ -1,0 +1,115 @@
+// Runs a graph program: the steps of one program of an artifact, in order, on memory that was laid out at compile time.
+#pragma once
+
+#include <dlpack/dlpack.h>
+#include <headrace/kernel_abi.h>
+
+#include <array>
+#include <memory>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "artifact/manifest.h"
+#include "runtime/aligned_buffer.h"
+#include "runtime/thread_pool.h"
+
+namespace headrace::executors {
+
+// What an external step calls: a kernel with a context of its own, that knows how many arguments there are.
+struct ExternalCall {
+  int32_t (*function)(void* self, const hr_kernel_env* env, DLTensor* const* args, int32_t num_args) = nullptr;
+  void* self = nullptr;
+};
+
+// What a step calls: one of the two, as its kind says; none for a copy.
+struct Callee {
+  hr_kernel kernel = nullptr;
+  ExternalCall external;
+};
+
+// How a run ended. The views are valid until the runner's next run.
+struct RunStatus {
+  int32_t code = 0;  // 0: ok; otherwise what the kernel returned
+  hr_reason reason = HR_REASON_NONE;
+  std::string_view op;       // the step's name in the model, or the input's
+  std::string_view message;  // the kernel's sentence, or ours
+};
+
+// One run at a time; different runners of one program run side by side. All memory is taken at creation: run(),
+// set_input() and the zero-copy setters allocate nothing.
+class GraphRunner {
+ public:
+  // `program` keeps the rules of artifact/check_manifest.h and outlives the runner, as do the callees (one per step)
+  // and `weights` (start of each weight). Throws UserError when there is not enough memory.
+  GraphRunner(const artifact::Program& program, std::span<const Callee> callees,
+              std::span<const std::byte* const> weights, std::shared_ptr<runtime::ThreadPool> pool);
+  GraphRunner(const GraphRunner&) = delete;
+  GraphRunner& operator=(const GraphRunner&) = delete;
+
+  const artifact::Program& program() const { return program_; }
+  int32_t num_threads() const { return pool_->num_workers(); }
+
+  // Copies `tensor` into the runner's memory. Throws UserError when `index`, device, dtype or shape is not the
+  // program's; strides may be any.
+  void set_input(size_t index, const DLTensor& tensor);
+  // Makes the program read `tensor` itself, or write to it, until set again. As above, and it must be contiguous and
+  // aligned to its element. The memory is the caller's.
+  void set_input_zero_copy(size_t index, const DLTensor& tensor);
+  void set_output_zero_copy(size_t index, const DLTensor& tensor);
+
+  // The tensor that the program reads or writes now; contiguous. Valid until set again or the runner goes.
+  const DLTensor& input(size_t index) const { return inputs_[index].tensor; }
+  const DLTensor& output(size_t index) const { return outputs_[index].tensor; }
+
+  // The checks of the setters: UserError when `tensor` is not like `specs[index]`; check_direct also wants it
+  // contiguous and aligned. `what` is "input" or "output".
+  static void check_tensor(const char* what, const std::vector<artifact::TensorSpec>& specs, size_t index,
+                           const DLTensor& tensor);
+  static void check_direct(const char* what, const std::vector<artifact::TensorSpec>& specs, size_t index,
+                           const DLTensor& tensor);
+
+  // Runs all steps. Fails with INPUT_MISSING when an input was never set, KERNEL_FAILED when a step says so.
+  RunStatus run() noexcept;
+
+ private:
+  // An input or output: its tensor, the runner's own memory for it, and the views that follow it.
+  struct Port {
+    DLTensor tensor{};
+    std::vector<int64_t> strides;
+    void* own_memory = nullptr;
+    bool is_set = false;
+    std::vector<size_t> views;  // entries
+  };
+  struct Call {
+    artifact::StepKind kind;
+    Callee callee;
+    size_t first_arg;  // in args_
+    int32_t num_args;
+    size_t copy_nbytes;
+  };
+
+  void make_ports(std::vector<Port>& ports, const std::vector<artifact::TensorSpec>& specs, std::byte* memory);
+  void make_views(std::span<const std::byte* const> weights);
+  void make_calls(std::span<const Callee> callees);
+  void make_env();
+  void bind(Port& port, void* data);
+  int32_t run_call(const Call& call) noexcept;
+  RunStatus failure(size_t step, int32_t code) noexcept;
+
+  const artifact::Program& program_;
+  std::shared_ptr<runtime::ThreadPool> pool_;
+  runtime::AlignedBuffer arena_;
+  runtime::AlignedBuffer port_memory_;
+  runtime::AlignedBuffer workspace_;
+  std::vector<Port> inputs_;
+  std::vector<Port> outputs_;
+  std::vector<std::vector<int64_t>> view_strides_;  // of entries
+  std::vector<DLTensor> views_;                     // one per entry
+  std::vector<DLTensor*> args_;                     // of all calls
+  std::vector<Call> calls_;
+  std::array<char, 512> message_{};
+  hr_kernel_env env_{};
+};
+
+}  // namespace headrace::executors

@@ -1,0 +1,140 @@
+#include "load/artifact.h"
+
+#include <set>
+
+#include "load/external_call.h"
+
+namespace headrace::load {
+namespace {
+
+using artifact::Manifest;
+using artifact::Program;
+using artifact::Step;
+using artifact::StepKind;
+using runtime::Library;
+using runtime::Module;
+
+// The module at the top of the import tree: it only holds the file's modules together.
+class RootBody : public runtime::ModuleBody {
+ public:
+  std::string_view type_key() const override { return "artifact"; }
+  PackedFunc get_function(const std::string&, const Module&) override { return {}; }
+};
+
+// What the placements say about the ops of a backend that is missing.
+std::string fallback_hint(const Manifest& manifest, const std::string& backend) {
+  for (const Program& program : manifest.programs) {
+    for (const artifact::Placement& placement : program.placement) {
+      if (placement.backend == backend && !placement.message.empty()) return "; " + placement.message;
+    }
+  }
+  return "; install that backend, or compile the model without it";
+}
+
+Expected<Module> load_external(const Library& library, size_t index) {
+  const artifact::ExternalModule& external = library.manifest().modules[index];
+  const Expected<std::string> blob = library.blob(index);
+  if (!blob) return blob.refusal();
+  Module module = runtime::load_module(external.loader, blob.value());
+  if (!module) {
+    return Refusal{HR_REASON_BACKEND_MISSING,
+                   fmt::format("'{}' needs the backend '{}', which this runtime does not have{}", library.name(),
+                               external.loader, fallback_hint(library.manifest(), external.loader))};
+  }
+  return module;
+}
+
+Expected<Module> load_modules(const Library& library) {
+  const std::vector<artifact::ExternalModule>& rows = library.manifest().modules;
+  std::vector<Module> modules;
+  std::set<int32_t> imported;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    Expected<Module> module = load_external(library, i);
+    if (!module) return module.refusal();
+    modules.push_back(module.value());
+    imported.insert(rows[i].imports.begin(), rows[i].imports.end());
+  }
+  const Module root(std::make_unique<RootBody>());
+  for (size_t i = 0; i < rows.size(); ++i) {
+    for (int32_t import : rows[i].imports) modules[i].Import(modules[static_cast<size_t>(import)]);
+    if (!imported.contains(static_cast<int32_t>(i))) root.Import(modules[i]);
+  }
+  return root;
+}
+
+Expected<std::shared_ptr<const Artifact>> make_artifact(Expected<std::shared_ptr<const Library>> library) {
+  if (!library) return library.refusal();
+  Expected<Module> root = load_modules(*library.value());
+  if (!root) return root.refusal();
+  return std::shared_ptr<const Artifact>(
+      std::make_shared<Artifact>(Artifact{.library = std::move(library.value()), .root = std::move(root.value())}));
+}
+
+int32_t num_threads(int32_t asked, const Manifest& manifest) {
+  if (asked < 0 || asked > runtime::kMaxWorkers)
+    throw_user_error("{} threads were asked for; ask for 1 to {}, or 0 for the artifact's default", asked,
+                     runtime::kMaxWorkers);
+  if (asked > 0) return asked;
+  return manifest.default_threads > 0 ? std::min(manifest.default_threads, runtime::kMaxWorkers)
+                                      : runtime::num_processors();
+}
+
+std::string program_names(const Manifest& manifest) {
+  std::vector<std::string_view> names;
+  for (const Program& program : manifest.programs) names.push_back(program.name);
+  return fmt::format("{}", fmt::join(names, ", "));
+}
+
+}  // namespace
+
+Expected<std::shared_ptr<const Artifact>> open_artifact(const std::string& path) {
+  return make_artifact(Library::open(path));
+}
+
+Expected<std::shared_ptr<const Artifact>> open_artifact(runtime::Descriptor descriptor, const std::string& name) {
+  return make_artifact(Library::open(std::move(descriptor), name));
+}
+
+std::optional<Refusal> Executor::resolve(const Program& program) {
+  const Library& library = *artifact_->library;
+  // Callees point into imports_, which must not grow any more then.
+  imports_.reserve(program.graph.steps.size());
+  for (const Step& step : program.graph.steps) {
+    executors::Callee callee;
+    if (step.kind == StepKind::kKernel) {
+      callee.kernel = reinterpret_cast<hr_kernel>(library.symbol(step.callee));
+      if (callee.kernel == nullptr)
+        return Refusal{
+            HR_REASON_SYMBOL_MISSING,
+            fmt::format("'{}' does not have the kernel '{}' that its program '{}' calls; compile the model again",
+                        library.name(), step.callee, program.name)};
+    } else if (step.kind == StepKind::kExternal) {
+      imports_.push_back(artifact_->root.GetFuncFromEnv(step.callee));
+      callee.external = external_call(imports_.back());
+    }
+    callees_.push_back(callee);
+  }
+  return std::nullopt;
+}
+
+Expected<std::shared_ptr<Executor>> Executor::make(std::shared_ptr<const Artifact> artifact,
+                                                   const std::string& program_name, int32_t threads) {
+  const Library& library = *artifact->library;
+  const Manifest& manifest = library.manifest();
+  const Program* program = artifact::find_program(manifest, program_name);
+  if (program == nullptr) {
+    return Refusal{HR_REASON_NOT_FOUND, fmt::format("'{}' has no program '{}'; it has {}", library.name(), program_name,
+                                                    program_names(manifest))};
+  }
+  if (std::optional<Refusal> refusal = runtime::cpu_refusal(*program, library.name())) return *std::move(refusal);
+  const int32_t workers = num_threads(threads, manifest);
+  std::shared_ptr<Executor> executor(new Executor(std::move(artifact)));
+  if (std::optional<Refusal> refusal = executor->resolve(*program)) return *std::move(refusal);
+  std::vector<const std::byte*> weights;
+  for (size_t i = 0; i < manifest.weights.size(); ++i) weights.push_back(library.weight(i));
+  executor->runner_ =
+      std::make_unique<executors::GraphRunner>(*program, executor->callees_, weights, runtime::shared_pool(workers));
+  return executor;
+}
+
+}  // namespace headrace::load

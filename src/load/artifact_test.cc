@@ -1,0 +1,361 @@
+#include "load/artifact.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/mman.h>
+
+#include <cstring>
+#include <random>
+#include <thread>
+
+#include "kit/artifact_kit.h"
+#include "load/artifact_module.h"
+#include "tensor/ndarray.h"
+
+namespace headrace::load {
+namespace {
+
+using headrace::testing::make_artifact;
+using headrace::testing::TempFile;
+using headrace::testing::TensorView;
+using headrace::testing::toy_expected;
+using headrace::testing::toy_input;
+using headrace::testing::toy_manifest;
+using ::testing::AnyOf;
+using ::testing::HasSubstr;
+
+std::shared_ptr<const Artifact> open_or_die(const std::string& path) {
+  Expected<std::shared_ptr<const Artifact>> artifact = open_artifact(path);
+  if (!artifact) throw std::runtime_error(artifact.refusal().message);
+  return artifact.value();
+}
+
+std::shared_ptr<Executor> executor_or_die(std::shared_ptr<const Artifact> artifact, int32_t threads,
+                                          const std::string& program = "default") {
+  Expected<std::shared_ptr<Executor>> executor = Executor::make(std::move(artifact), program, threads);
+  if (!executor) throw std::runtime_error(executor.refusal().message);
+  return executor.value();
+}
+
+Refusal refusal_of(const std::vector<uint8_t>& bytes) {
+  const TempFile file(bytes);
+  const Expected<std::shared_ptr<const Artifact>> artifact = open_artifact(file.path());
+  return artifact ? Refusal{HR_REASON_NONE, "it was opened"} : artifact.refusal();
+}
+
+std::vector<float> floats(const DLTensor& tensor) {
+  int64_t count = 1;
+  for (int32_t i = 0; i < tensor.ndim; ++i) count *= tensor.shape[i];
+  const auto* data = static_cast<const float*>(tensor.data);
+  return {data, data + count};
+}
+
+TEST(Artifact, RunsWithAnyThreadCount) {
+  const TempFile file(make_artifact(toy_manifest()));
+  const auto artifact = open_or_die(file.path());
+  for (int32_t threads : {1, 2, 3, 7}) {
+    const auto executor = executor_or_die(artifact, threads);
+    std::vector<float> x = toy_input();
+    const TensorView view(x.data(), {6, 8});
+    executor->runner().set_input(0, view.tensor);
+    ASSERT_EQ(executor->runner().run().code, 0);
+    EXPECT_EQ(floats(executor->runner().output(0)), toy_expected(x));
+    EXPECT_EQ(floats(executor->runner().output(1)), x);
+  }
+}
+
+TEST(Artifact, RunsFromAMemoryFile) {
+  const std::vector<uint8_t> bytes = make_artifact(toy_manifest());
+  runtime::Descriptor descriptor(::memfd_create("model", MFD_CLOEXEC));
+  ASSERT_EQ(::write(descriptor.number(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
+  const auto artifact = open_artifact(std::move(descriptor), "model");
+  ASSERT_TRUE(artifact) << artifact.refusal().message;
+  const auto executor = executor_or_die(artifact.value(), 1);
+  std::vector<float> x = toy_input();
+  executor->runner().set_input(0, TensorView(x.data(), {6, 8}).tensor);
+  ASSERT_EQ(executor->runner().run().code, 0);
+  EXPECT_EQ(floats(executor->runner().output(0)), toy_expected(x));
+}
+
+TEST(Artifact, TwoThreadsShareOneArtifact) {
+  const TempFile file(make_artifact(toy_manifest()));
+  const auto artifact = open_or_die(file.path());
+  std::atomic<int> wrong = 0;
+  const auto job = [&](float shift) {
+    const auto executor = executor_or_die(artifact, 2);
+    std::vector<float> x = toy_input();
+    for (float& value : x) value += shift;
+    const std::vector<float> expected = toy_expected(x);
+    executor->runner().set_input(0, TensorView(x.data(), {6, 8}).tensor);
+    for (int i = 0; i < 2000; ++i) {
+      if (executor->runner().run().code != 0 || floats(executor->runner().output(0)) != expected) ++wrong;
+    }
+  };
+  std::thread first(job, 0.0f);
+  std::thread second(job, 1.0f);
+  first.join();
+  second.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+// The dynamic linker knows a library by its path, /proc/self/fd/N. A reused N must not bring back an old library.
+TEST(Artifact, ReusedDescriptorNumbersAreNotMistaken) {
+  artifact::Manifest other = toy_manifest();
+  other.programs[0].graph.steps[1].args = {4, 4, 5};
+  const TempFile a(make_artifact(toy_manifest()));
+  const TempFile b(make_artifact(other));
+  auto first = open_or_die(a.path());
+  auto again = open_or_die(a.path());
+  void* const code = first->library->symbol("toy_add");
+  EXPECT_EQ(again->library->symbol("toy_add"), code);
+  first.reset();
+  const auto second = open_or_die(b.path());
+  EXPECT_NE(second->library->symbol("toy_add"), code);
+  EXPECT_EQ(again->library->symbol("toy_add"), code);
+  const auto executor = executor_or_die(again, 1);
+  again.reset();
+  std::vector<float> x = toy_input();
+  executor->runner().set_input(0, TensorView(x.data(), {6, 8}).tensor);
+  ASSERT_EQ(executor->runner().run().code, 0);
+  EXPECT_EQ(floats(executor->runner().output(0)), toy_expected(x));
+}
+
+TEST(ArtifactRefuses, EveryTruncation) {
+  const std::vector<uint8_t> bytes = make_artifact(toy_manifest());
+  std::mt19937 random(20240901);
+  const TempFile file(bytes);
+  for (int i = 0; i < 200; ++i) {
+    const size_t length = i < 100 ? bytes.size() - 1 - static_cast<size_t>(i) : random() % bytes.size();
+    file.write({bytes.begin(), bytes.begin() + static_cast<std::ptrdiff_t>(length)});
+    const auto artifact = open_artifact(file.path());
+    ASSERT_FALSE(artifact) << "length " << length;
+    ASSERT_THAT(artifact.refusal().code, AnyOf(HR_REASON_TRUNCATED, HR_REASON_BAD_MAGIC)) << "length " << length;
+    ASSERT_THAT(artifact.refusal().message, HasSubstr(file.path()));
+  }
+}
+
+TEST(ArtifactRefuses, EveryBitFlip) {
+  const std::vector<uint8_t> bytes = make_artifact(toy_manifest());
+  std::mt19937 random(20240902);
+  const TempFile file(bytes);
+  for (int i = 0; i < 2000; ++i) {
+    // A quarter of them in the trailer, where most bits would be missed otherwise.
+    const size_t at = i % 4 == 0 ? bytes.size() - 1 - random() % 64 : random() % bytes.size();
+    std::vector<uint8_t> flipped = bytes;
+    flipped[at] = static_cast<uint8_t>(flipped[at] ^ 1u << random() % 8);
+    file.write(flipped);
+    const auto artifact = open_artifact(file.path());
+    ASSERT_FALSE(artifact) << "byte " << at;
+    ASSERT_THAT(artifact.refusal().code,
+                AnyOf(HR_REASON_BAD_CHECKSUM, HR_REASON_BAD_MAGIC, HR_REASON_BAD_VERSION, HR_REASON_TRUNCATED))
+        << "byte " << at;
+  }
+}
+
+TEST(ArtifactRefuses, FilesOfOtherKinds) {
+  EXPECT_EQ(open_artifact("/nonexistent/model.so").refusal().code, HR_REASON_NOT_FOUND);
+  EXPECT_EQ(open_artifact("/tmp").refusal().code, HR_REASON_NOT_AN_ARTIFACT);
+  EXPECT_EQ(refusal_of({}).code, HR_REASON_TRUNCATED);
+  const Refusal no_trailer = refusal_of(headrace::testing::toy_code());
+  EXPECT_EQ(no_trailer.code, HR_REASON_BAD_MAGIC);
+  EXPECT_THAT(no_trailer.message, HasSubstr("does not end in Headrace's trailer"));
+  std::vector<uint8_t> text(1000, 'x');
+  artifact::append_trailer(text);
+  const Refusal no_elf = refusal_of(text);
+  EXPECT_EQ(no_elf.code, HR_REASON_NOT_AN_ARTIFACT);
+  EXPECT_THAT(no_elf.message, HasSubstr("no ELF file"));
+}
+
+TEST(ArtifactRefuses, OtherMachinesAndBrokenSectionTables) {
+  const auto with = [](size_t at, std::vector<uint8_t> patch) {
+    std::vector<uint8_t> bytes = headrace::testing::toy_code();
+    std::copy(patch.begin(), patch.end(), bytes.begin() + static_cast<std::ptrdiff_t>(at));
+    artifact::append_trailer(bytes);
+    return refusal_of(bytes);
+  };
+  EXPECT_THAT(with(18, {243, 0}).message, HasSubstr("for the ELF machine 243"));  // e_machine: RISC-V
+  EXPECT_THAT(with(16, {1, 0}).message, HasSubstr("no shared object"));           // e_type: object file
+  EXPECT_THAT(with(4, {1}).message, HasSubstr("no 64-bit"));                      // EI_CLASS: 32 bits
+  EXPECT_THAT(with(40, {255, 255, 255, 255, 255, 255, 255, 127}).message, HasSubstr("outside the file"));  // e_shoff
+  EXPECT_THAT(with(62, {255, 255}).message, HasSubstr("no usable section table"));                         // e_shstrndx
+}
+
+// Damage before the trailer was made: the file is whole, its ELF structure is not. Nothing may crash before dlopen, and
+// the section reader must hold its bounds. (dlopen itself takes the file on trust, so only the reader is run.)
+TEST(ArtifactRefuses, HostileSectionTables) {
+  const std::vector<uint8_t> code = headrace::testing::toy_code();
+  std::mt19937 random(20240903);
+  uint64_t table = 0;
+  std::memcpy(&table, code.data() + 40, sizeof table);
+  int refused = 0;
+  for (int i = 0; i < 500; ++i) {
+    std::vector<uint8_t> bytes = code;
+    for (int j = 0; j < 3; ++j) bytes[table + random() % (bytes.size() - table)] = static_cast<uint8_t>(random());
+    artifact::append_trailer(bytes);
+    const TempFile file(bytes);
+    const auto descriptor = runtime::Descriptor::open(file.path());
+    ASSERT_TRUE(descriptor);
+    const auto read = artifact::read_artifact_file(descriptor.value().number(), file.path());
+    if (read) continue;
+    ++refused;
+    ASSERT_FALSE(read.refusal().message.empty());
+  }
+  EXPECT_GT(refused, 0);
+}
+
+TEST(ArtifactRefuses, TrailerVersion) {
+  std::vector<uint8_t> bytes = make_artifact(toy_manifest());
+  bytes[bytes.size() - 56] = 9;
+  const Refusal refusal = refusal_of(bytes);
+  EXPECT_EQ(refusal.code, HR_REASON_BAD_VERSION);
+  EXPECT_THAT(refusal.message, HasSubstr("trailer version 9, this runtime reads 1 to 1"));
+}
+
+TEST(ArtifactRefuses, MissingCpuFeature) {
+  artifact::Manifest manifest = toy_manifest();
+  manifest.programs[0].target.features = {"sse2", "avx1024"};
+  const Refusal refusal = refusal_of(make_artifact(manifest));
+  EXPECT_EQ(refusal.code, HR_REASON_CPU_FEATURE_MISSING);
+  EXPECT_THAT(refusal.message, HasSubstr("this machine lacks: avx1024; compile the model for this machine"));
+}
+
+TEST(Artifact, OtherProgramsRunWhenOneNeedsMore) {
+  artifact::Manifest manifest = toy_manifest();
+  manifest.programs.push_back(headrace::testing::toy_program("fast"));
+  manifest.programs[1].target.features = {"avx1024"};
+  const TempFile file(make_artifact(manifest));
+  const auto artifact = open_or_die(file.path());
+  EXPECT_NE(executor_or_die(artifact, 1), nullptr);
+  const auto fast = Executor::make(artifact, "fast", 1);
+  ASSERT_FALSE(fast);
+  EXPECT_EQ(fast.refusal().code, HR_REASON_CPU_FEATURE_MISSING);
+}
+
+TEST(ArtifactRefuses, ManifestsThatDoNotFitTheFile) {
+  artifact::Manifest manifest = toy_manifest();
+  manifest.weights[1].offset = 1 << 20;
+  EXPECT_THAT(refusal_of(make_artifact(manifest)).message, HasSubstr("weights[1] covers 20 bytes at 1048576"));
+  manifest = toy_manifest();
+  manifest.modules = {{.loader = "toy", .section = ".headrace.blob.9", .imports = {}}};
+  EXPECT_THAT(refusal_of(make_artifact(manifest)).message,
+              HasSubstr("a section '.headrace.blob.9', which is not there"));
+  const Refusal malformed = refusal_of(make_artifact("{\"format\": 3}"));
+  EXPECT_EQ(malformed.code, HR_REASON_BAD_MANIFEST);
+  EXPECT_THAT(malformed.message, HasSubstr("'format'"));
+}
+
+TEST(ArtifactRefuses, MissingKernelProgramAndThreads) {
+  artifact::Manifest manifest = toy_manifest();
+  manifest.programs[0].graph.steps[0].callee = "toy_nothing";
+  const TempFile file(make_artifact(manifest));
+  const auto artifact = open_or_die(file.path());
+  const auto kernel = Executor::make(artifact, "default", 1);
+  ASSERT_FALSE(kernel);
+  EXPECT_EQ(kernel.refusal().code, HR_REASON_SYMBOL_MISSING);
+  EXPECT_THAT(kernel.refusal().message, HasSubstr("kernel 'toy_nothing'"));
+  const auto program = Executor::make(artifact, "training", 1);
+  ASSERT_FALSE(program);
+  EXPECT_THAT(program.refusal().message, HasSubstr("no program 'training'; it has default"));
+  EXPECT_THROW((void)Executor::make(artifact, "default", 100000), UserError);
+  EXPECT_THROW((void)Executor::make(artifact, "default", -1), UserError);
+}
+
+TEST(ArtifactModule, MakesExecutorsByProgramName) {
+  const TempFile file(make_artifact(toy_manifest()));
+  const runtime::Module lib = load_artifact_module(file.path());
+  EXPECT_FALSE(lib.GetFunction("training"));
+  const auto executor = lib.GetFunction("default")(cpu(0)).as<runtime::Module>();
+  const std::vector<float> x = toy_input();
+  executor.GetFunction("set_input")("x", NDArray::from_vector({6, 8}, DataType::float_(32), x));
+  executor.GetFunction("run")();
+  const NDArray y = executor.GetFunction("get_output")(0).as<NDArray>();
+  EXPECT_EQ(floats(y.tensor()), toy_expected(x));
+  EXPECT_THROW(lib.GetFunction("default")(Device{kDLCUDA, 0}), UserError);
+  EXPECT_THROW(lib.GetFunction("default")(cpu(0), -1), UserError);
+  EXPECT_THROW(load_artifact_module("/nonexistent"), UserError);
+}
+
+// ---- external modules: a toy kind whose functions multiply by what its blob says.
+
+class ToyBody : public runtime::ModuleBody {
+ public:
+  explicit ToyBody(float scale) : scale_(scale) {}
+  std::string_view type_key() const override { return "toy"; }
+  std::string save_to_binary() const override { return fmt::format("scale={}", scale_); }
+  std::string get_source(const std::string&) const override { return fmt::format("y = {} x", scale_); }
+  PackedFunc get_function(const std::string& name, const runtime::Module& self) override {
+    if (name != "toy_scale") return {};
+    return PackedFunc([self](Args args) {
+      const auto* x = static_cast<const DLTensor*>(args[0].v.v_ptr);
+      const auto* y = static_cast<const DLTensor*>(args[1].v.v_ptr);
+      const float scale = static_cast<ToyBody&>(self.body()).scale_;
+      if (static_cast<const float*>(x->data)[0] > 1000) throw_user_error("toy_scale: x[0] is above 1000");
+      for (int64_t i = 0; i < x->shape[0]; ++i)
+        static_cast<float*>(y->data)[i] = scale * static_cast<const float*>(x->data)[i];
+      return Value();
+    });
+  }
+
+ private:
+  float scale_;
+};
+
+runtime::Module load_toy(const std::string& bytes) {
+  if (!bytes.starts_with("scale=")) throw_user_error("a toy module's blob starts with 'scale='");
+  return runtime::Module(std::make_unique<ToyBody>(std::stof(bytes.substr(6))));
+}
+
+artifact::Manifest external_manifest() {
+  artifact::Manifest manifest = toy_manifest();
+  artifact::Program& program = manifest.programs[0];
+  program.inputs = {headrace::testing::spec("x", {4})};
+  program.outputs = {headrace::testing::spec("y", {4})};
+  program.graph.entries = {headrace::testing::entry(artifact::Place::kInput, 0, {4}),
+                           headrace::testing::entry(artifact::Place::kOutput, 0, {4})};
+  program.graph.steps = {headrace::testing::step(artifact::StepKind::kExternal, "toy_scale", {0, 1}, "scale1")};
+  program.placement = {{.op = "scale1", .backend = "toy", .reason = HR_REASON_NONE, .message = ""}};
+  manifest.modules = {{.loader = "toy", .section = ".headrace.blob.0", .imports = {}}};
+  return manifest;
+}
+
+TEST(ExternalModule, IsLoadedAndCalled) {
+  artifact::Manifest missing = external_manifest();
+  missing.modules[0].loader = "neverheardof";
+  const Refusal refusal = refusal_of(make_artifact(missing));
+  EXPECT_EQ(refusal.code, HR_REASON_BACKEND_MISSING);
+  EXPECT_THAT(refusal.message, HasSubstr("needs the backend 'neverheardof'"));
+
+  runtime::register_module_loader("toy", &load_toy);
+  const TempFile file(make_artifact(external_manifest()));
+  const auto artifact = open_or_die(file.path());
+  EXPECT_EQ(artifact->root.imports().at(0).SaveToBinary(), "scale=3");
+  EXPECT_EQ(artifact->root.imports().at(0).GetSource(), "y = 3 x");
+  const auto executor = executor_or_die(artifact, 1);
+  std::vector<float> x = {1, 2, 3, -4};
+  executor->runner().set_input(0, TensorView(x.data(), {4}).tensor);
+  ASSERT_EQ(executor->runner().run().code, 0);
+  EXPECT_EQ(floats(executor->runner().output(0)), (std::vector<float>{3, 6, 9, -12}));
+  x[0] = 2000;
+  executor->runner().set_input(0, TensorView(x.data(), {4}).tensor);
+  const executors::RunStatus status = executor->runner().run();
+  EXPECT_EQ(status.reason, HR_REASON_KERNEL_FAILED);
+  EXPECT_EQ(status.op, "scale1");
+  EXPECT_EQ(status.message, "toy_scale: x[0] is above 1000");
+}
+
+TEST(ExternalModule, ImportOfNobodyIsAnError) {
+  artifact::Manifest manifest = external_manifest();
+  manifest.modules.clear();
+  manifest.programs[0].graph.steps[0].callee = "toy_unknown";
+  const TempFile file(make_artifact(manifest));
+  const auto artifact = open_or_die(file.path());
+  try {
+    (void)Executor::make(artifact, "default", 1);
+    FAIL() << "an unresolved import was accepted";
+  } catch (const UserError& error) {
+    EXPECT_THAT(error.message(), HasSubstr("needs the function 'toy_unknown'"));
+  }
+}
+
+}  // namespace
+}  // namespace headrace::load

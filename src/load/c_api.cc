@@ -1,0 +1,235 @@
+#include <headrace/c_api.h>
+
+#include <new>
+
+#include "load/artifact.h"
+
+using headrace::Expected;
+using headrace::InternalError;
+using headrace::Refusal;
+using headrace::UserError;
+using headrace::artifact::Program;
+using headrace::artifact::TensorSpec;
+
+struct hr_artifact {
+  std::shared_ptr<const headrace::load::Artifact> artifact;
+};
+
+struct hr_executor {
+  std::shared_ptr<headrace::load::Executor> executor;
+};
+
+namespace {
+
+// The thread's last failure, with the strings that hr_error points to.
+struct LastError {
+  std::string message;
+  std::string op;
+  std::string span;
+  std::string backend;
+  hr_error view{.code = HR_OK, .reason = HR_REASON_NONE, .message = "", .op = "", .span = "", .backend = ""};
+};
+
+LastError& last_error() {
+  thread_local LastError error;
+  return error;
+}
+
+// Without memory for the sentence there is still a code.
+hr_status fail(hr_status code, hr_reason reason, std::string_view message, std::string_view op = {},
+               std::string_view span = {}) noexcept {
+  LastError& last = last_error();
+  last.view = {.code = code, .reason = reason, .message = "out of memory", .op = "", .span = "", .backend = ""};
+  try {
+    last.message = message;
+    last.op = op;
+    last.span = span;
+    last.view.message = last.message.c_str();
+    last.view.op = last.op.c_str();
+    last.view.span = last.span.c_str();
+  } catch (...) {
+  }
+  return code;
+}
+
+hr_status fail(const Refusal& refusal) noexcept {
+  const bool is_missing = refusal.code == HR_REASON_BACKEND_MISSING || refusal.code == HR_REASON_CPU_FEATURE_MISSING;
+  return fail(is_missing ? HR_MISSING_DEPENDENCY : HR_USER, refusal.code, refusal.message);
+}
+
+// The one guard: runs `body`, which gives an hr_status, and turns what it throws into a code.
+template <typename Body>
+hr_status guard(Body body) noexcept {
+  try {
+    return body();
+  } catch (const UserError& error) {
+    return fail(HR_USER, HR_REASON_NONE, error.message(), error.where().op, error.where().place);
+  } catch (const headrace::Error& error) {
+    return fail(HR_INTERNAL, HR_REASON_NONE, error.message(), error.where().op, error.where().place);
+  } catch (const std::bad_alloc&) {
+    return fail(HR_USER, HR_REASON_SYSTEM, "out of memory");
+  } catch (const std::exception& error) {
+    return fail(HR_INTERNAL, HR_REASON_NONE, error.what());
+  } catch (...) {
+    return fail(HR_INTERNAL, HR_REASON_NONE, "an exception of unknown type");
+  }
+}
+
+hr_status usage(std::string_view message) noexcept { return fail(HR_USAGE, HR_REASON_NONE, message); }
+
+hr_status no_such(const char* what, int32_t index, size_t count) {
+  return usage(fmt::format("there is no {} {}: there are {}", what, index, count));
+}
+
+bool is_index(int32_t index, size_t count) { return index >= 0 && static_cast<size_t>(index) < count; }
+
+const char* program_name(const char* name) { return name != nullptr ? name : headrace::artifact::kDefaultProgram; }
+
+// Gives `use` the program of that name.
+template <typename Use>
+hr_status with_program(const hr_artifact* artifact, const char* name, Use use) noexcept {
+  return guard([&] {
+    if (artifact == nullptr) return usage("the artifact is NULL");
+    const Program* program = headrace::artifact::find_program(artifact->artifact->manifest(), program_name(name));
+    if (program == nullptr) {
+      return fail(HR_USER, HR_REASON_NOT_FOUND,
+                  fmt::format("'{}' has no program '{}'", artifact->artifact->library->name(), program_name(name)));
+    }
+    return use(*program);
+  });
+}
+
+hr_status tensor_info(const std::vector<TensorSpec>& specs, const char* what, int32_t index, hr_tensor_info* info) {
+  if (info == nullptr) return usage("the place for the result is NULL");
+  if (!is_index(index, specs.size())) return no_such(what, index, specs.size());
+  const TensorSpec& spec = specs[static_cast<size_t>(index)];
+  *info = {.name = spec.name.c_str(),
+           .dtype = spec.dtype.raw(),
+           .ndim = static_cast<int32_t>(spec.shape.size()),
+           .shape = spec.shape.data()};
+  return HR_OK;
+}
+
+hr_status give_count(size_t count, int32_t* result) {
+  if (result == nullptr) return usage("the place for the result is NULL");
+  *result = static_cast<int32_t>(count);
+  return HR_OK;
+}
+
+using Setter = void (headrace::executors::GraphRunner::*)(size_t, const DLTensor&);
+
+hr_status set_tensor(hr_executor* executor, int32_t index, const DLTensor* tensor, Setter setter) noexcept {
+  return guard([&] {
+    if (executor == nullptr || tensor == nullptr) return usage("the executor or the tensor is NULL");
+    if (index < 0) return usage(fmt::format("there is no tensor {}", index));
+    try {
+      (executor->executor->runner().*setter)(static_cast<size_t>(index), *tensor);
+    } catch (const UserError& error) {
+      return fail(HR_USER, HR_REASON_BAD_TENSOR, error.message(), error.where().op, error.where().place);
+    }
+    return HR_OK;
+  });
+}
+
+}  // namespace
+
+uint32_t hr_c_api_version(void) noexcept { return HR_C_API_VERSION; }
+
+const hr_error* hr_last_error(void) noexcept { return &last_error().view; }
+
+hr_status hr_artifact_open(const char* path, hr_artifact** artifact) noexcept {
+  return guard([&] {
+    if (path == nullptr || artifact == nullptr) return usage("the path or the place for the result is NULL");
+    *artifact = nullptr;
+    Expected<std::shared_ptr<const headrace::load::Artifact>> opened = headrace::load::open_artifact(path);
+    if (!opened) return fail(opened.refusal());
+    *artifact = new hr_artifact{std::move(opened.value())};
+    return HR_OK;
+  });
+}
+
+void hr_artifact_close(hr_artifact* artifact) noexcept { delete artifact; }
+
+hr_status hr_artifact_num_programs(const hr_artifact* artifact, int32_t* count) noexcept {
+  return guard([&] {
+    if (artifact == nullptr) return usage("the artifact is NULL");
+    return give_count(artifact->artifact->manifest().programs.size(), count);
+  });
+}
+
+hr_status hr_artifact_program_name(const hr_artifact* artifact, int32_t index, const char** name) noexcept {
+  return guard([&] {
+    if (artifact == nullptr || name == nullptr) return usage("the artifact or the place for the result is NULL");
+    const std::vector<Program>& programs = artifact->artifact->manifest().programs;
+    if (!is_index(index, programs.size())) return no_such("program", index, programs.size());
+    *name = programs[static_cast<size_t>(index)].name.c_str();
+    return HR_OK;
+  });
+}
+
+hr_status hr_artifact_num_inputs(const hr_artifact* artifact, const char* program, int32_t* count) noexcept {
+  return with_program(artifact, program, [&](const Program& found) { return give_count(found.inputs.size(), count); });
+}
+
+hr_status hr_artifact_num_outputs(const hr_artifact* artifact, const char* program, int32_t* count) noexcept {
+  return with_program(artifact, program, [&](const Program& found) { return give_count(found.outputs.size(), count); });
+}
+
+hr_status hr_artifact_input_info(const hr_artifact* artifact, const char* program, int32_t index,
+                                 hr_tensor_info* info) noexcept {
+  return with_program(artifact, program,
+                      [&](const Program& found) { return tensor_info(found.inputs, "input", index, info); });
+}
+
+hr_status hr_artifact_output_info(const hr_artifact* artifact, const char* program, int32_t index,
+                                  hr_tensor_info* info) noexcept {
+  return with_program(artifact, program,
+                      [&](const Program& found) { return tensor_info(found.outputs, "output", index, info); });
+}
+
+hr_status hr_executor_create(hr_artifact* artifact, const char* program, const hr_executor_options* options,
+                             hr_executor** executor) noexcept {
+  return guard([&] {
+    if (artifact == nullptr || executor == nullptr) return usage("the artifact or the place for the result is NULL");
+    *executor = nullptr;
+    if (options != nullptr && options->size < sizeof(hr_executor_options))
+      return usage("hr_executor_options.size is not sizeof(hr_executor_options)");
+    const int32_t threads = options != nullptr ? options->threads : 0;
+    Expected<std::shared_ptr<headrace::load::Executor>> made =
+        headrace::load::Executor::make(artifact->artifact, program_name(program), threads);
+    if (!made) return fail(made.refusal());
+    *executor = new hr_executor{std::move(made.value())};
+    return HR_OK;
+  });
+}
+
+void hr_executor_destroy(hr_executor* executor) noexcept { delete executor; }
+
+hr_status hr_executor_set_input(hr_executor* executor, int32_t index, const DLTensor* tensor) noexcept {
+  return set_tensor(executor, index, tensor, &headrace::executors::GraphRunner::set_input);
+}
+
+hr_status hr_executor_set_input_zero_copy(hr_executor* executor, int32_t index, const DLTensor* tensor) noexcept {
+  return set_tensor(executor, index, tensor, &headrace::executors::GraphRunner::set_input_zero_copy);
+}
+
+hr_status hr_executor_set_output_zero_copy(hr_executor* executor, int32_t index, const DLTensor* tensor) noexcept {
+  return set_tensor(executor, index, tensor, &headrace::executors::GraphRunner::set_output_zero_copy);
+}
+
+hr_status hr_executor_run(hr_executor* executor) noexcept {
+  if (executor == nullptr) return usage("the executor is NULL");
+  const headrace::executors::RunStatus status = executor->executor->runner().run();
+  return status.code == 0 ? HR_OK : fail(HR_USER, status.reason, status.message, status.op);
+}
+
+hr_status hr_executor_get_output(const hr_executor* executor, int32_t index, DLTensor* view) noexcept {
+  return guard([&] {
+    if (executor == nullptr || view == nullptr) return usage("the executor or the place for the result is NULL");
+    const headrace::executors::GraphRunner& runner = executor->executor->runner();
+    const size_t count = runner.program().outputs.size();
+    if (!is_index(index, count)) return no_such("output", index, count);
+    *view = runner.output(static_cast<size_t>(index));
+    return HR_OK;
+  });
+}

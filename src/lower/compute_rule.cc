@@ -1,0 +1,65 @@
+#include "lower/compute_rule.h"
+
+namespace headrace::lower {
+
+Buffer RuleInput::make_output(size_t i) const {
+  const OpNode* op = call.as_op();
+  return make_buffer(op == nullptr ? "out" : op->name, out_types[i]->dtype, out_types[i]->shape);
+}
+
+std::vector<PrimVar> make_axes(const Array<PrimExpr>& shape, const char* prefix) {
+  std::vector<PrimVar> axes;
+  for (size_t i = 0; i < shape.size(); ++i) axes.push_back(make_prim_var(fmt::format("{}{}", prefix, i)));
+  return axes;
+}
+
+Index to_index(const std::vector<PrimVar>& axes) { return Index(axes.begin(), axes.end()); }
+
+PrimExpr load(const Buffer& buffer, const Index& index) {
+  return make_load(buffer, Array<PrimExpr>(index.begin(), index.end()));
+}
+
+PrimExpr load_broadcast(const Buffer& buffer, const Index& index) {
+  const size_t rank = buffer->shape.size();
+  HEADRACE_CHECK(rank <= index.size(), "'{}' of rank {} is broadcast to rank {}", buffer->name, rank, index.size());
+  Index own;
+  for (size_t i = 0; i < rank; ++i) {
+    const bool repeated = is_int(buffer->shape[i], 1);
+    own.push_back(repeated ? make_int(0) : index[index.size() - rank + i]);
+  }
+  return load(buffer, own);
+}
+
+tir::ComputeStage map_stage(Buffer output, const std::function<PrimExpr(const Index&)>& element) {
+  tir::ComputeStage stage;
+  stage.axes = make_axes(output->shape);
+  stage.value = element(to_index(stage.axes));
+  HEADRACE_CHECK(stage.value->dtype == output->dtype, "'{}' of {} is computed as {}", output->name, output->dtype,
+                 stage.value->dtype);
+  stage.output = std::move(output);
+  return stage;
+}
+
+tir::ComputeStage reduce_stage(Buffer output, tir::Combiner combiner, const std::vector<PrimExpr>& reduce_extents,
+                               const std::function<PrimExpr(const Index&, const Index&)>& value) {
+  tir::ComputeStage stage;
+  stage.axes = make_axes(output->shape);
+  for (size_t i = 0; i < reduce_extents.size(); ++i) stage.reduce_axes.push_back(make_prim_var(fmt::format("r{}", i)));
+  stage.reduce_extents = reduce_extents;
+  stage.combiner = combiner;
+  stage.value = value(to_index(stage.axes), to_index(stage.reduce_axes));
+  stage.init = tir::identity_of(combiner, stage.value->dtype);
+  stage.reduced = make_prim_var("reduced", stage.value->dtype);
+  stage.output = std::move(output);
+  return stage;
+}
+
+tir::Compute single_stage(const RuleInput& input, tir::ComputeStage stage) {
+  tir::Compute compute;
+  compute.inputs = input.inputs;
+  compute.outputs = {stage.output};
+  compute.stages.push_back(std::move(stage));
+  return compute;
+}
+
+}  // namespace headrace::lower

@@ -1,0 +1,49 @@
+// A compute rule says what an op computes, element by element (tir/compute.h). One rule an op; a row in all_rules.cc.
+#pragma once
+
+#include "ops/op_keys.h"
+#include "tir/compute.h"
+
+namespace headrace::lower {
+
+struct RuleInput {
+  const relay::CallNode& call;
+  std::vector<Buffer> inputs;         // tuples flattened in order
+  std::vector<TensorType> in_types;   // of `inputs`
+  std::vector<TensorType> out_types;  // tuples flattened
+
+  template <typename T>
+  const T& attrs() const {
+    return call.attrs_as<T>();
+  }
+  // A buffer of the type and name of result i.
+  Buffer make_output(size_t i = 0) const;
+  Array<PrimExpr> in_shape(size_t i) const { return in_types[i]->shape; }
+};
+
+using ComputeRuleFn = std::function<tir::Compute(const RuleInput&)>;
+inline constexpr OpKey<ComputeRuleFn> kComputeRule{"ComputeRule"};
+
+// Gives every op its rule, once a process. The ops are registered already.
+void register_all_rules();
+
+// --- what rules are written with ---
+
+using Index = std::vector<PrimExpr>;
+
+// Variables i0, i1, ... for the axes of `shape`.
+std::vector<PrimVar> make_axes(const Array<PrimExpr>& shape, const char* prefix = "i");
+Index to_index(const std::vector<PrimVar>& axes);
+PrimExpr load(const Buffer& buffer, const Index& index);
+// The element of `buffer` that numpy broadcasting reads for element `index` of a result of that rank.
+PrimExpr load_broadcast(const Buffer& buffer, const Index& index);
+
+// A stage without reduction: output[index] = element(index).
+tir::ComputeStage map_stage(Buffer output, const std::function<PrimExpr(const Index&)>& element);
+// A stage that combines value(index, reduce_index) over `reduce_extents`.
+tir::ComputeStage reduce_stage(Buffer output, tir::Combiner combiner, const std::vector<PrimExpr>& reduce_extents,
+                               const std::function<PrimExpr(const Index&, const Index&)>& value);
+// The Compute of one stage that writes the op's only result.
+tir::Compute single_stage(const RuleInput& input, tir::ComputeStage stage);
+
+}  // namespace headrace::lower

@@ -1,0 +1,19 @@
+// What this machine's processor can do, in LLVM's names.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headrace::runtime {
+
+// Features that both the processor and the operating system support, sorted. Names that Headrace has no row for are
+// never in it, so code that needs one is refused rather than run.
+const std::vector<std::string_view>& host_cpu_features();
+
+// Those of `needed` that are not in `available`, in their order.
+std::vector<std::string> missing_features(std::span<const std::string> needed,
+                                          std::span<const std::string_view> available);
+
+}  // namespace headrace::runtime

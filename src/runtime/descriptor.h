@@ -1,0 +1,28 @@
+// A file descriptor with an owner.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "base/expected.h"
+
+namespace headrace::runtime {
+
+class Descriptor {
+ public:
+  explicit Descriptor(int number) : number_(number) {}
+  Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
+  Descriptor& operator=(Descriptor&&) = delete;
+  ~Descriptor();
+
+  // Opens a file for reading. Refuses with NOT_FOUND, or SYSTEM when it is there and cannot be read.
+  static Expected<Descriptor> open(const std::string& path);
+
+  int number() const { return number_; }
+  int release() { return std::exchange(number_, -1); }
+
+ private:
+  int number_;
+};
+
+}  // namespace headrace::runtime

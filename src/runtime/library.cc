@@ -1,0 +1,74 @@
+#include "runtime/library.h"
+
+#include "runtime/cpu_features.h"
+
+namespace headrace::runtime {
+namespace {
+
+// The folder of a path with its final slash, or nothing for a plain name.
+std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
+
+// A file is of use when at least one of its programs can run here.
+std::optional<Refusal> no_program_runs(const artifact::Manifest& manifest, const std::string& name) {
+  std::optional<Refusal> first;
+  for (const artifact::Program& program : manifest.programs) {
+    std::optional<Refusal> refusal = cpu_refusal(program, name);
+    if (!refusal) return std::nullopt;
+    if (!first) first = std::move(refusal);
+  }
+  return first;
+}
+
+}  // namespace
+
+std::optional<Refusal> cpu_refusal(const artifact::Program& program, const std::string& artifact_name) {
+  const std::vector<std::string> missing = missing_features(program.target.features, host_cpu_features());
+  if (missing.empty()) return std::nullopt;
+  return Refusal{
+      HR_REASON_CPU_FEATURE_MISSING,
+      fmt::format("program '{}' of '{}' was compiled for '{}' and needs CPU features that this machine lacks: "
+                  "{}; compile the model for this machine",
+                  program.name, artifact_name, program.target.cpu, fmt::join(missing, ", "))};
+}
+
+Expected<std::shared_ptr<const Library>> Library::open(const std::string& path) {
+  Expected<Descriptor> descriptor = Descriptor::open(path);
+  if (!descriptor) return descriptor.refusal();
+  return open(std::move(descriptor.value()), path);
+}
+
+Expected<std::shared_ptr<const Library>> Library::open(Descriptor descriptor, const std::string& name) {
+  Expected<artifact::ArtifactFile> file = artifact::read_artifact_file(descriptor.number(), name);
+  if (!file) return file.refusal();
+  const artifact::Manifest& manifest = file.value().manifest;
+  if (std::optional<Refusal> refusal = no_program_runs(manifest, name)) return *std::move(refusal);
+  MappedFile side_file;
+  if (manifest.side_file) {
+    Expected<MappedFile> mapped = MappedFile::open_side_file(folder_of(name), *manifest.side_file);
+    if (!mapped) return mapped.refusal();
+    side_file = std::move(mapped.value());
+  }
+  Expected<SharedCode> code = SharedCode::map(std::move(descriptor), name);
+  if (!code) return code.refusal();
+  return std::shared_ptr<const Library>(
+      new Library(name, std::move(file.value()), std::move(code.value()), std::move(side_file)));
+}
+
+Library::Library(std::string name, artifact::ArtifactFile file, SharedCode code, MappedFile side_file)
+    : name_(std::move(name)), file_(std::move(file)), code_(std::move(code)), side_file_(std::move(side_file)) {
+  if (file_.manifest.side_file) {
+    weights_ = side_file_.data();
+  } else if (const artifact::ElfSection* section = file_.elf.find(artifact::kWeightsSection); section != nullptr) {
+    weights_ = code_.load_address() + section->address;
+  }
+}
+
+const std::byte* Library::weight(size_t index) const { return weights_ + file_.manifest.weights.at(index).offset; }
+
+Expected<std::string> Library::blob(size_t index) const {
+  // That the section is there was checked when the file was read.
+  const artifact::ElfSection* section = file_.elf.find(file_.manifest.modules.at(index).section);
+  return artifact::read_section(code_.descriptor(), *section, name_);
+}
+
+}  // namespace headrace::runtime

@@ -1,0 +1,50 @@
+// An artifact in memory: a verified file, mapped as a shared library.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "artifact/artifact_file.h"
+#include "base/expected.h"
+#include "runtime/mapped_file.h"
+#include "runtime/shared_code.h"
+
+namespace headrace::runtime {
+
+// An open artifact: its manifest, code and weights. Immutable; threads share it. The file is opened once: everything is
+// read, verified and mapped through that one descriptor. Two openings of one file share code and weights.
+class Library {
+ public:
+  // Opens, verifies and maps a file. Refuses with a message that says what is wrong and what to do: NOT_FOUND,
+  // NOT_AN_ARTIFACT, TRUNCATED, BAD_MAGIC, BAD_VERSION, BAD_CHECKSUM, BAD_MANIFEST, SYSTEM; and CPU_FEATURE_MISSING
+  // when this machine can run none of its programs.
+  static Expected<std::shared_ptr<const Library>> open(const std::string& path);
+  // The same for an open file, such as a memfd. `name` is for messages, and a side file of weights is looked for in the
+  // folder that it names.
+  static Expected<std::shared_ptr<const Library>> open(Descriptor descriptor, const std::string& name);
+
+  const std::string& name() const { return name_; }
+  const artifact::Manifest& manifest() const { return file_.manifest; }
+
+  // Address of an exported symbol; nullptr when there is none.
+  void* symbol(const std::string& name) const { return code_.symbol(name.c_str()); }
+  // Start of weight `index` of the manifest, in mapped memory: nothing is read before it is used.
+  const std::byte* weight(size_t index) const;
+  // The bytes of the external module `index` of the manifest, read from the file.
+  Expected<std::string> blob(size_t index) const;
+
+ private:
+  Library(std::string name, artifact::ArtifactFile file, SharedCode code, MappedFile side_file);
+
+  std::string name_;
+  artifact::ArtifactFile file_;
+  SharedCode code_;
+  MappedFile side_file_;
+  const std::byte* weights_ = nullptr;
+};
+
+// Why this machine cannot run `program`: CPU features that its code needs. Nothing when it can.
+std::optional<Refusal> cpu_refusal(const artifact::Program& program, const std::string& artifact_name);
+
+}  // namespace headrace::runtime

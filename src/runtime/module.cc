@@ -1,0 +1,90 @@
+#include "runtime/module.h"
+
+#include <set>
+
+namespace headrace::runtime {
+namespace {
+
+std::string loader_name(const std::string& key) { return "runtime.module.loadbinary_" + key; }
+
+// `root` and all it imports, each once, depth first in the order of imports; with a stack of our own.
+std::vector<ModuleObj*> reachable(ModuleObj* root) {
+  std::vector<ModuleObj*> order;
+  std::vector<ModuleObj*> waiting = {root};
+  std::set<const ModuleObj*> seen;
+  while (!waiting.empty()) {
+    ModuleObj* module = waiting.back();
+    waiting.pop_back();
+    if (!seen.insert(module).second) continue;
+    order.push_back(module);
+    for (size_t i = module->imports.size(); i-- > 0;) waiting.push_back(module->imports[i].get());
+  }
+  return order;
+}
+
+}  // namespace
+
+std::string ModuleBody::save_to_binary() const {
+  throw_user_error("a module of kind '{}' cannot be saved in an artifact", type_key());
+}
+
+void ModuleBody::save_to_file(const std::string& path, const std::string& format) const {
+  throw_user_error("a module of kind '{}' cannot be saved to '{}' in format '{}'", type_key(), path, format);
+}
+
+std::string ModuleBody::get_source(const std::string&) const { return ""; }
+
+Module::Module(std::unique_ptr<ModuleBody> body) : object_(make_object<ModuleObj>()) {
+  object_->body = std::move(body);
+}
+
+PackedFunc Module::GetFunction(const std::string& name, bool query_imports) const {
+  if (!query_imports) return body().get_function(name, *this);
+  for (ModuleObj* module : reachable(object_.get())) {
+    PackedFunc function = module->body->get_function(name, Module(Ref<ModuleObj>(module)));
+    if (function) return function;
+  }
+  return {};
+}
+
+PackedFunc Module::GetFuncFromEnv(const std::string& name) const {
+  for (const Module& import : imports()) {
+    if (PackedFunc function = import.GetFunction(name, true)) return function;
+  }
+  if (PackedFunc function = find_global(name)) return function;
+  throw_user_error(
+      "a module of kind '{}' needs the function '{}', which no imported module and no global function provides; load "
+      "the library that registers it first",
+      type_key(), name);
+}
+
+bool Module::ImplementsFunction(const std::string& name, bool query_imports) const {
+  return static_cast<bool>(GetFunction(name, query_imports));
+}
+
+void Module::Import(const Module& other) const {
+  if (!other) throw_user_error("a null module cannot be imported");
+  for (const ModuleObj* module : reachable(other.object_.get())) {
+    if (module == object_.get())
+      throw_user_error("importing a module of kind '{}' into one of kind '{}' would make a cycle", other.type_key(),
+                       type_key());
+  }
+  object_->imports.push_back(other.object_);
+}
+
+std::vector<Module> Module::imports() const {
+  std::vector<Module> modules;
+  for (const Ref<ModuleObj>& import : object_->imports) modules.emplace_back(import);
+  return modules;
+}
+
+void register_module_loader(const std::string& key, ModuleLoader loader) {
+  register_global(loader_name(key), make_packed([loader](const Bytes& bytes) { return loader(bytes.data); }), true);
+}
+
+Module load_module(const std::string& key, const std::string& bytes) {
+  const PackedFunc loader = find_global(loader_name(key));
+  return loader ? loader(Bytes{bytes}).as<Module>() : Module();
+}
+
+}  // namespace headrace::runtime

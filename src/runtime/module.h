@@ -1,0 +1,95 @@
+// Module: functions that belong together, from one code generator or loader; modules import others and form a tree.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "object/function.h"
+
+namespace headrace::runtime {
+
+class Module;
+
+// What a kind of module is. Implementations are immutable after construction or guard themselves: threads share them.
+class ModuleBody {
+ public:
+  virtual ~ModuleBody() = default;
+  // The kind, which is also the key of its loader: "graph_executor", "dnnl" ...
+  virtual std::string_view type_key() const = 0;
+  // The function of that name, or a null function. `self` is the module this body belongs to: a function that needs the
+  // body later captures it, and so keeps it alive.
+  virtual PackedFunc get_function(const std::string& name, const Module& self) = 0;
+  // The bytes that the loader of this kind makes the module from again. Default: UserError, the kind cannot be saved.
+  virtual std::string save_to_binary() const;
+  // Writes the module to a file in a format that the kind knows. Default: UserError.
+  virtual void save_to_file(const std::string& path, const std::string& format) const;
+  // The program's text in a format that the kind knows; empty when it has none.
+  virtual std::string get_source(const std::string& format) const;
+};
+
+struct ModuleObj : Object {
+  using Parent = Object;
+  static constexpr std::string_view type_key = "runtime.Module";
+  static constexpr int32_t static_type_index = type_index::kModule;
+  static constexpr bool is_final = true;
+  std::unique_ptr<ModuleBody> body;
+  std::vector<Ref<ModuleObj>> imports;
+};
+
+// A shared reference to a module. The capitalised names are those that Relay users know.
+class Module {
+ public:
+  Module() = default;
+  explicit Module(std::unique_ptr<ModuleBody> body);
+  explicit Module(Ref<ModuleObj> object) : object_(std::move(object)) {}
+  explicit operator bool() const { return object_.defined(); }
+  const Ref<ModuleObj>& object() const { return object_; }
+  ModuleBody& body() const { return *object_->body; }
+
+  std::string_view type_key() const { return body().type_key(); }
+  // The function of that name in this module or, with `query_imports`, in the first import that has it, depth first. A
+  // null function when there is none.
+  PackedFunc GetFunction(const std::string& name, bool query_imports = false) const;
+  // A function for code of this module: from its imports, else from the process's global functions. UserError when
+  // neither has it.
+  PackedFunc GetFuncFromEnv(const std::string& name) const;
+  bool ImplementsFunction(const std::string& name, bool query_imports = false) const;
+  // Adds an import. UserError when that would make a cycle.
+  void Import(const Module& other) const;
+  std::vector<Module> imports() const;
+  std::string SaveToBinary() const { return body().save_to_binary(); }
+  void SaveToFile(const std::string& path, const std::string& format) const { body().save_to_file(path, format); }
+  std::string GetSource(const std::string& format = "") const { return body().get_source(format); }
+
+ private:
+  Ref<ModuleObj> object_;
+};
+
+// Makes the modules of one kind from what save_to_binary gave; throws UserError when the bytes are none of that kind's.
+using ModuleLoader = Module (*)(const std::string& bytes);
+
+// Makes a loader known, as the global function "runtime.module.loadbinary_<key>"; a later one of the same key replaces
+// it.
+void register_module_loader(const std::string& key, ModuleLoader loader);
+// A null module when there is no loader with that key.
+Module load_module(const std::string& key, const std::string& bytes);
+
+}  // namespace headrace::runtime
+
+namespace headrace {
+
+template <>
+struct ValueTraits<runtime::Module> {
+  static Value to(const runtime::Module& module) { return Value(module.object()); }
+  static bool matches(const RawValue& raw) {
+    return raw.type_index == type_index::kModule || raw.type_index == type_index::kNone;
+  }
+  static runtime::Module from(const RawValue& raw) {
+    return runtime::Module(ValueTraits<Ref<runtime::ModuleObj>>::from(raw));
+  }
+  static std::string name() { return "Module"; }
+};
+
+}  // namespace headrace

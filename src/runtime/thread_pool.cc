@@ -1,0 +1,162 @@
+#include "runtime/thread_pool.h"
+
+#include <pthread.h>
+#include <sched.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <system_error>
+
+#include "base/error.h"
+
+namespace headrace::runtime {
+namespace {
+
+// Iterations of waiting before a thread sleeps: about 50 us, longer than the gap between two kernels of a graph and
+// shorter than anybody notices on a shared machine.
+constexpr int kSpinRounds = 1000;
+
+void pause_processor() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#elif defined(__aarch64__)
+  __asm__ volatile("yield");
+#endif
+}
+
+// Returns once `value` is not `old`.
+void wait_while(const std::atomic<uint32_t>& value, uint32_t old, int spin_rounds) {
+  for (int i = 0; i < spin_rounds; ++i) {
+    if (value.load(std::memory_order_acquire) != old) return;
+    pause_processor();
+  }
+  value.wait(old, std::memory_order_acquire);
+}
+
+// Counts forks: a pool from before a fork has no threads in the child.
+std::atomic<uint64_t> fork_count = 0;
+
+uint64_t this_process() {
+  static const int registered =
+      ::pthread_atfork(nullptr, nullptr, [] { fork_count.fetch_add(1, std::memory_order_relaxed); });
+  static_cast<void>(registered);
+  return fork_count.load(std::memory_order_relaxed);
+}
+
+int64_t part_begin(int64_t count, int64_t index, int64_t num_workers) {
+  // count * index could overflow; the two terms cannot.
+  return count / num_workers * index + count % num_workers * index / num_workers;
+}
+
+}  // namespace
+
+// With more workers than processors, one that spins keeps another from working.
+ThreadPool::ThreadPool(int32_t num_workers)
+    : num_workers_(num_workers),
+      spin_rounds_(num_workers <= num_processors() ? kSpinRounds : 0),
+      process_(this_process()) {
+  HEADRACE_CHECK(num_workers >= 1 && num_workers <= kMaxWorkers, "a pool of {} workers", num_workers);
+  outcomes_.resize(static_cast<size_t>(num_workers));
+  threads_.reserve(static_cast<size_t>(num_workers) - 1);
+  try {
+    for (int32_t i = 1; i < num_workers; ++i) threads_.emplace_back([this, i] { work(i); });
+  } catch (const std::system_error& error) {
+    stop();
+    throw_user_error("{} threads were asked for and the system refuses: {}; use fewer", num_workers, error.what());
+  }
+}
+
+ThreadPool::~ThreadPool() { stop(); }
+
+void ThreadPool::stop() noexcept {
+  if (process_ != this_process()) {
+    // The threads stayed in the parent process: there is nothing to join.
+    for (std::thread& thread : threads_) thread.detach();
+    return;
+  }
+  is_stopping_.store(true, std::memory_order_relaxed);
+  epoch_.fetch_add(1, std::memory_order_release);
+  epoch_.notify_all();
+  for (std::thread& thread : threads_) thread.join();
+}
+
+void ThreadPool::work(int32_t index) noexcept {
+  for (uint32_t seen = 0;; ++seen) {
+    wait_while(epoch_, seen, spin_rounds_);
+    if (is_stopping_.load(std::memory_order_relaxed)) return;
+    run_part(index);
+    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) pending_.notify_one();
+  }
+}
+
+void ThreadPool::run_part(int32_t index) noexcept {
+  Outcome& outcome = outcomes_[static_cast<size_t>(index)];
+  outcome.status = 0;
+  outcome.message[0] = '\0';
+  const int64_t begin = part_begin(job_.count, index, num_workers_);
+  const int64_t end = part_begin(job_.count, index + 1, num_workers_);
+  if (begin == end) return;
+  hr_kernel_env env = hr_worker_env(job_.env, index);
+  env.message = outcome.message.data();
+  env.message_size = outcome.message.size();
+  outcome.status = job_.body(&env, job_.closure, begin, end);
+}
+
+int32_t ThreadPool::first_failure(const hr_kernel_env* env) const noexcept {
+  for (const Outcome& outcome : outcomes_) {
+    if (outcome.status == 0) continue;
+    if (env->message != nullptr && env->message_size > 0) {
+      const size_t size = std::min<size_t>(env->message_size - 1, ::strnlen(outcome.message.data(), 255));
+      std::memcpy(env->message, outcome.message.data(), size);
+      env->message[size] = '\0';
+    }
+    return outcome.status;
+  }
+  return 0;
+}
+
+int32_t ThreadPool::parallel_for(const hr_kernel_env* env, hr_parallel_body body, void* closure,
+                                 int64_t count) noexcept {
+  if (count <= 0) return 0;
+  const bool is_serial = num_workers_ == 1 || count == 1 || env->worker_index != 0 ||
+                         env->num_workers != num_workers_ || process_ != this_process();
+  if (is_serial || is_busy_.exchange(true, std::memory_order_acquire)) return body(env, closure, 0, count);
+  job_ = {.env = env, .body = body, .closure = closure, .count = count};
+  pending_.store(static_cast<uint32_t>(num_workers_ - 1), std::memory_order_relaxed);
+  epoch_.fetch_add(1, std::memory_order_release);
+  epoch_.notify_all();
+  run_part(0);
+  for (uint32_t left = pending_.load(std::memory_order_acquire); left != 0;
+       left = pending_.load(std::memory_order_acquire)) {
+    wait_while(pending_, left, spin_rounds_);
+  }
+  const int32_t status = first_failure(env);
+  is_busy_.store(false, std::memory_order_release);
+  return status;
+}
+
+int32_t ThreadPool::parallel_for_entry(const hr_kernel_env* env, hr_parallel_body body, void* closure,
+                                       int64_t count) noexcept {
+  return static_cast<ThreadPool*>(env->host)->parallel_for(env, body, closure, count);
+}
+
+std::shared_ptr<ThreadPool> shared_pool(int32_t num_workers) {
+  static std::mutex mutex;
+  static std::map<int32_t, std::weak_ptr<ThreadPool>> pools;
+  const std::lock_guard lock(mutex);
+  std::weak_ptr<ThreadPool>& known = pools[num_workers];
+  std::shared_ptr<ThreadPool> pool = known.lock();
+  if (pool == nullptr) known = pool = std::make_shared<ThreadPool>(num_workers);
+  return pool;
+}
+
+int32_t num_processors() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (::sched_getaffinity(0, sizeof set, &set) != 0) return 1;
+  return std::clamp(CPU_COUNT(&set), 1, kMaxWorkers);
+}
+
+}  // namespace headrace::runtime

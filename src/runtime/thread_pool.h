@@ -1,0 +1,77 @@
+// A pool of threads that stay alive, for the parallel loops of kernels.
+#pragma once
+
+#include <headrace/kernel_abi.h>
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <thread>
+#include <vector>
+
+namespace headrace::runtime {
+
+inline constexpr int32_t kMaxWorkers = 512;
+
+// Worker 0 is the calling thread; the others wait, first spinning for some microseconds, then asleep. Worker w of W
+// always gets iterations n*w/W .. n*(w+1)/W-1, so the same thread works on the same rows of one loop after the other.
+//
+// Any number of threads may call parallel_for at once: one gets the workers, the others run their loops themselves, as
+// do loops within loops and loops in a process that was forked after the pool was made.
+class ThreadPool {
+ public:
+  // 1 <= num_workers <= kMaxWorkers. Throws UserError when the system has no more threads.
+  explicit ThreadPool(int32_t num_workers);
+  ThreadPool(const ThreadPool&) = delete;
+  ThreadPool& operator=(const ThreadPool&) = delete;
+  // No parallel_for is running.
+  ~ThreadPool();
+
+  int32_t num_workers() const { return num_workers_; }
+
+  // hr_parallel_for on this pool: `env->num_workers` is num_workers(). Allocates nothing, throws nothing.
+  int32_t parallel_for(const hr_kernel_env* env, hr_parallel_body body, void* closure, int64_t count) noexcept;
+
+  // The function for hr_kernel_env::parallel_for, with the pool in hr_kernel_env::host.
+  static int32_t parallel_for_entry(const hr_kernel_env* env, hr_parallel_body body, void* closure,
+                                    int64_t count) noexcept;
+
+ private:
+  struct Job {
+    const hr_kernel_env* env = nullptr;
+    hr_parallel_body body = nullptr;
+    void* closure = nullptr;
+    int64_t count = 0;
+  };
+  // What a worker leaves behind; on its own cache line.
+  struct alignas(128) Outcome {
+    int32_t status = 0;
+    std::array<char, 256> message{};
+  };
+
+  void work(int32_t index) noexcept;
+  void run_part(int32_t index) noexcept;
+  int32_t first_failure(const hr_kernel_env* env) const noexcept;
+  void stop() noexcept;
+
+  int32_t num_workers_;
+  int spin_rounds_;
+  uint64_t process_;
+  std::atomic<bool> is_busy_ = false;  // one job at a time; the holder is worker 0
+  std::atomic<bool> is_stopping_ = false;
+  Job job_;
+  std::vector<Outcome> outcomes_;
+  alignas(128) std::atomic<uint32_t> epoch_ = 0;    // grows by one per job
+  alignas(128) std::atomic<uint32_t> pending_ = 0;  // workers that have not ended their part
+  std::vector<std::thread> threads_;
+};
+
+// The process's pool with that many workers, made at first use and kept as long as somebody holds it: executors share
+// it, so that ten of them do not have ten times the threads. Throws as the constructor does.
+std::shared_ptr<ThreadPool> shared_pool(int32_t num_workers);
+
+// Processors that this process may run on; at least 1.
+int32_t num_processors();
+
+}  // namespace headrace::runtime

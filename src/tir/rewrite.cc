@@ -1,0 +1,132 @@
+#include "tir/rewrite.h"
+
+namespace headrace::tir {
+
+using ExprFn = std::function<PrimExpr(const PrimExpr&)>;
+
+static Array<PrimExpr> rewrite_all(const Array<PrimExpr>& list, const ExprFn& change) {
+  Array<PrimExpr> result;
+  bool changed = false;
+  for (const PrimExpr& item : list) {
+    result.push_back(rewrite(item, change));
+    changed = changed || result.back() != item;
+  }
+  return changed ? result : list;
+}
+
+// `expr` with its operands rewritten; itself when none changed.
+static PrimExpr rebuild(const PrimExpr& expr, const ExprFn& change) {
+  auto sub = [&](const PrimExpr& inner) { return rewrite(inner, change); };
+  if (const auto* node = expr.as<BinaryNode>()) {
+    PrimExpr a = sub(node->a), b = sub(node->b);
+    return a == node->a && b == node->b ? expr : make_binary(node->op, a, b);
+  }
+  if (const auto* node = expr.as<NotNode>()) {
+    PrimExpr a = sub(node->a);
+    return a == node->a ? expr : make_not(a);
+  }
+  if (const auto* node = expr.as<SelectNode>()) {
+    PrimExpr c = sub(node->condition), t = sub(node->true_value), f = sub(node->false_value);
+    const bool same = c == node->condition && t == node->true_value && f == node->false_value;
+    return same ? expr : make_select(c, t, f);
+  }
+  if (const auto* node = expr.as<CastNode>()) {
+    PrimExpr value = sub(node->value);
+    return value == node->value ? expr : make_cast(expr->dtype.with_lanes(value->dtype.lanes()), value);
+  }
+  if (const auto* node = expr.as<RampNode>()) {
+    PrimExpr base = sub(node->base), stride = sub(node->stride);
+    return base == node->base && stride == node->stride ? expr : make_ramp(base, stride, expr->dtype.lanes());
+  }
+  if (const auto* node = expr.as<BroadcastNode>()) {
+    PrimExpr value = sub(node->value);
+    return value == node->value ? expr : make_broadcast(value, expr->dtype.lanes());
+  }
+  if (const auto* node = expr.as<PrimLetNode>()) {
+    PrimExpr value = sub(node->value), body = sub(node->body);
+    return value == node->value && body == node->body ? expr : make_prim_let(node->var, value, body);
+  }
+  if (const auto* node = expr.as<IntrinsicCallNode>()) {
+    Array<PrimExpr> args = rewrite_all(node->args, change);
+    return args.same_as(node->args) ? expr : make_intrinsic(node->intrinsic, expr->dtype, args);
+  }
+  if (const auto* node = expr.as<BufferLoadNode>()) {
+    Array<PrimExpr> indices = rewrite_all(node->indices, change);
+    return indices.same_as(node->indices) ? expr : make_load(node->buffer, indices);
+  }
+  return expr;
+}
+
+PrimExpr rewrite(const PrimExpr& expr, const ExprFn& change) { return change(rebuild(expr, change)); }
+
+static Stmt rebuild(const Stmt& stmt, const ExprFn& change_expr, const std::function<Stmt(const Stmt&)>& change_stmt) {
+  auto sub = [&](const Stmt& inner) { return inner ? rewrite(inner, change_expr, change_stmt) : inner; };
+  auto expr = [&](const PrimExpr& inner) { return rewrite(inner, change_expr); };
+  if (const auto* node = stmt.as<BufferStoreNode>()) {
+    PrimExpr value = expr(node->value);
+    Array<PrimExpr> indices = rewrite_all(node->indices, change_expr);
+    return value == node->value && indices.same_as(node->indices) ? stmt : make_store(node->buffer, value, indices);
+  }
+  if (const auto* node = stmt.as<ForNode>()) {
+    PrimExpr begin = expr(node->begin), extent = expr(node->extent);
+    Stmt body = sub(node->body);
+    const bool same = begin == node->begin && extent == node->extent && body == node->body;
+    return same ? stmt : make_for(node->var, begin, extent, node->kind, body);
+  }
+  if (const auto* node = stmt.as<IfThenElseNode>()) {
+    PrimExpr condition = expr(node->condition);
+    Stmt then_case = sub(node->then_case), else_case = sub(node->else_case);
+    const bool same = condition == node->condition && then_case == node->then_case && else_case == node->else_case;
+    return same ? stmt : make_if(condition, then_case, else_case);
+  }
+  if (const auto* node = stmt.as<LetStmtNode>()) {
+    PrimExpr value = expr(node->value);
+    Stmt body = sub(node->body);
+    return value == node->value && body == node->body ? stmt : make_let(node->var, value, body);
+  }
+  if (const auto* node = stmt.as<SeqNode>()) {
+    std::vector<Stmt> items;
+    bool changed = false;
+    for (const Stmt& item : node->items) {
+      items.push_back(sub(item));
+      changed = changed || items.back() != item;
+    }
+    return changed ? make_seq(items) : stmt;
+  }
+  if (const auto* node = stmt.as<AllocateNode>()) {
+    Stmt body = sub(node->body);
+    return body == node->body ? stmt : make_allocate(node->buffer, node->scope, body);
+  }
+  if (const auto* node = stmt.as<EvaluateNode>()) {
+    PrimExpr value = expr(node->value);
+    return value == node->value ? stmt : make_evaluate(value);
+  }
+  if (const auto* node = stmt.as<AssertNode>()) {
+    PrimExpr condition = expr(node->condition);
+    return condition == node->condition ? stmt : make_assert(condition, node->message);
+  }
+  return stmt;
+}
+
+Stmt rewrite(const Stmt& stmt, const ExprFn& change_expr, const std::function<Stmt(const Stmt&)>& change_stmt) {
+  Stmt result = rebuild(stmt, change_expr, change_stmt);
+  return change_stmt ? change_stmt(result) : result;
+}
+
+Stmt substitute(const Stmt& stmt, const std::unordered_map<const PrimVarNode*, PrimExpr>& values) {
+  return rewrite(stmt, [&](const PrimExpr& expr) {
+    const auto* var = expr.as<PrimVarNode>();
+    if (var == nullptr) return expr;
+    auto it = values.find(var);
+    return it == values.end() ? expr : it->second;
+  });
+}
+
+void for_each(const PrimExpr& expr, const std::function<void(const PrimExpr&)>& see) {
+  rewrite(expr, [&](const PrimExpr& inner) {
+    see(inner);
+    return inner;
+  });
+}
+
+}  // namespace headrace::tir

@@ -1,0 +1,13 @@
+#include "tir_passes/pipeline.h"
+
+#include "tir_passes/unroll_loop.h"
+#include "tir_passes/vectorize_loop.h"
+
+namespace headrace::tir_passes {
+
+tir::PrimFunc run_pipeline(const tir::PrimFunc& function) {
+  tir::PrimFunc result = vectorize_loop(function);
+  return unroll_loop(result);
+}
+
+}  // namespace headrace::tir_passes

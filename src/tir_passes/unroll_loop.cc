@@ -1,0 +1,39 @@
+#include "tir_passes/unroll_loop.h"
+
+#include "tir/rewrite.h"
+
+namespace headrace::tir_passes {
+
+using namespace tir;  // the pass is about nothing else
+
+static constexpr int64_t kMaxCopies = 4096;
+
+static Stmt unroll(const ForNode& loop) {
+  const auto extent = as_int(loop.extent);
+  HEADRACE_CHECK(extent || loop.kind != ForKind::unrolled, "unrolled loop over '{}' has no constant extent",
+                 loop.var->name_hint);
+  if (!extent || *extent > kMaxCopies || (loop.kind != ForKind::unrolled && *extent != 1)) {
+    const ForKind kind = loop.kind == ForKind::unrolled ? ForKind::serial : loop.kind;
+    return make_for(loop.var, loop.begin, loop.extent, kind, loop.body);
+  }
+  std::vector<Stmt> copies;
+  for (int64_t i = 0; i < *extent; ++i) {
+    const PrimExpr at = loop.begin + make_int(i, loop.begin->dtype);
+    copies.push_back(substitute(loop.body, {{loop.var.get(), at}}));
+  }
+  return make_seq(copies);
+}
+
+PrimFunc unroll_loop(const PrimFunc& function) {
+  Stmt body = rewrite(
+      function->body, [](const PrimExpr& e) { return e; },
+      [](const Stmt& s) {
+        const auto* loop = s.as<ForNode>();
+        if (loop == nullptr) return s;
+        return loop->kind == ForKind::unrolled || is_int(loop->extent, 1) ? unroll(*loop) : s;
+      });
+  if (body == function->body) return function;
+  return copy_with(*function, [&](PrimFuncNode& copy) { copy.body = body; });
+}
+
+}  // namespace headrace::tir_passes

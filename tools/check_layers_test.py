@@ -1,0 +1,138 @@
+#!/usr/bin/env python3
+"""Plants one violation of each kind into a small house and sees check_layers.py catch exactly it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+TOOL = Path(__file__).resolve().parent / "check_layers.py"
+
+SOUND_HOUSE = {
+    "CMakeLists.txt": """
+headrace_room(base         LEVEL 0 SIDE S)
+headrace_room(artifact     LEVEL 3 SIDE S)
+headrace_room(ir           LEVEL 3 SIDE C)
+headrace_room(runtime      LEVEL 4 SIDE R)
+headrace_room(codegen      LEVEL 8 SIDE C)
+headrace_plugin(codegen/llvm LEVEL 9 SIDE C)
+headrace_room(lower        LEVEL 9 SIDE C LINK m)
+headrace_room(lower/tiles  LEVEL 9 SIDE C)
+""",
+    "include/headrace/reason.h": "#include <stdint.h>\n",
+    "src/base/error.h": "#include <string>\n\n#include <headrace/reason.h>\n",
+    "src/base/error.cc": '#include "base/error.h"\n',
+    "src/base/error_test.cc": '#include "lower/lower.h"\n#include "tests/kit/kit.h"\n',
+    "src/artifact/manifest.h": '#include "base/error.h"\n',
+    "src/artifact/manifest.cc": "#include <nlohmann/json.hpp>\n",
+    "src/ir/expr.h": '#include "base/error.h"\n',
+    "src/runtime/pool.h": '#include "artifact/manifest.h"\n',
+    "src/codegen/c.h": '#include "ir/expr.h"\n',
+    "src/codegen/llvm/emit.cc": '#include <llvm/IR/IRBuilder.h>\n#include "codegen/c.h"\n',
+    "src/lower/lower.h": '#include "lower/tiles/tile.h"\n',
+    "src/lower/tiles/tile.h": '/* a room and its sub-room share a level\n#include "no/such.h" */\n',
+    "tests/kit/kit.h": '#include "lower/lower.h"\n#include <nlohmann/json.hpp>\n',
+    "tools/main.cc": '#include "lower/lower.h"\n',
+}
+
+
+class CheckLayersTest(unittest.TestCase):
+    def check(self, planted: dict[str, str]) -> tuple[int, list[str]]:
+        """Exit status and the lines about violations for the sound house with `planted` files added to it."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in SOUND_HOUSE.items() | planted.items():
+                path = Path(folder) / name
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_text(planted.get(name, text))
+            run = subprocess.run([sys.executable, TOOL, folder], capture_output=True, text=True, check=False)
+            self.assertEqual(run.stderr, "")
+            return run.returncode, run.stdout.splitlines()[:-1]
+
+    def expect(self, planted: dict[str, str], *expected: str) -> None:
+        """Exactly the violations that start with `expected` are reported, in any order."""
+        status, lines = self.check(planted)
+        self.assertEqual(status, 1)
+        self.assertEqual(len(lines), len(expected), lines)
+        for start in expected:
+            self.assertTrue(any(line.startswith(start) for line in lines), f"no line starts with {start}: {lines}")
+
+    def test_sound_house_passes(self) -> None:
+        self.assertEqual(self.check({}), (0, []))
+
+    def test_higher_level(self) -> None:
+        planted = {"src/ir/bad.cc": '\n#include "lower/lower.h"\n'}
+        self.expect(planted, "src/ir/bad.cc:2: level: ir (level 3, C) includes lower (level 9, C)")
+
+    def test_same_level(self) -> None:
+        self.expect({"src/ir/bad.cc": '#include "artifact/manifest.h"\n'}, "src/ir/bad.cc:1: level: ")
+
+    def test_shared_side_sees_no_run_side(self) -> None:
+        rooms = SOUND_HOUSE["CMakeLists.txt"] + "headrace_room(wire LEVEL 6 SIDE S)\n"
+        self.expect(
+            {"CMakeLists.txt": rooms, "src/wire/bad.cc": '#include "runtime/pool.h"\n'}, "src/wire/bad.cc:1: side: "
+        )
+
+    def test_run_side_sees_no_compile_side(self) -> None:
+        self.expect({"src/runtime/bad.cc": '#include "ir/expr.h"\n'}, "src/runtime/bad.cc:1: side: ")
+
+    def test_cycle_of_rooms(self) -> None:
+        planted = {"src/lower/tiles/bad.cc": '#include "lower/other.h"\n', "src/lower/other.h": "\n"}
+        self.expect(planted, "src/lower/lower.h:1: cycle: rooms include each other: lower -> lower/tiles -> lower")
+
+    def test_cycle_of_files(self) -> None:
+        planted = {"src/ir/a.h": '#include "ir/b.h"\n', "src/ir/b.h": '#include "ir/a.h"\n'}
+        self.expect(planted, "src/ir/a.h:1: cycle: files include each other: src/ir/a.h -> src/ir/b.h -> src/ir/a.h")
+
+    def test_llvm_header_outside_its_room(self) -> None:
+        self.expect({"src/codegen/bad.cc": "#include <llvm/IR/Module.h>\n"}, "src/codegen/bad.cc:1: plugin: ")
+        self.expect({"src/ir/bad_test.cc": "#include <lld/Common/Driver.h>\n"}, "src/ir/bad_test.cc:1: plugin: ")
+
+    def test_llvm_room_is_included_by_none(self) -> None:
+        rooms = SOUND_HOUSE["CMakeLists.txt"] + "headrace_room(driver LEVEL 11 SIDE C)\n"
+        planted = {"src/codegen/llvm/emit.h": "", "src/driver/bad.cc": '#include "codegen/llvm/emit.h"\n'}
+        self.expect({"CMakeLists.txt": rooms} | planted, "src/driver/bad.cc:1: plugin: ")
+
+    def test_json_in_a_header(self) -> None:
+        self.expect({"src/ir/bad.h": "#include <nlohmann/json.hpp>\n"}, "src/ir/bad.h:1: json: ")
+
+    def test_json_in_seven_files(self) -> None:
+        planted = {f"src/ir/json{i}.cc": "#include <nlohmann/json.hpp>\n" for i in range(6)}
+        self.expect(planted, "src/ir/json5.cc:1: json: more than 6 files")
+
+    def test_tests_are_included_by_none(self) -> None:
+        self.expect({"src/ir/bad.cc": '#include "tests/kit/kit.h"\n'}, "src/ir/bad.cc:1: top: ")
+        self.expect({"tools/bad.cc": '#include "../tests/kit/kit.h"\n'}, "tools/bad.cc:1: top: ")
+
+    def test_room_includes_a_tool(self) -> None:
+        self.expect({"tools/kit.h": "", "src/ir/bad.cc": '#include "tools/kit.h"\n'}, "src/ir/bad.cc:1: level: ")
+
+    def test_installed_header_includes_a_room(self) -> None:
+        planted = {"include/headrace/bad.h": '#include "artifact/manifest.h"\n'}
+        start = "src/artifact/manifest.h:1: cycle: rooms include each other: artifact -> base -> include/headrace"
+        self.expect(planted, "include/headrace/bad.h:1: level: ", start)
+
+    def test_relative_path(self) -> None:
+        self.expect({"src/ir/bad.cc": '#include "expr.h"\n'}, "src/ir/bad.cc:1: path: ")
+
+    def test_include_that_names_nothing(self) -> None:
+        self.expect({"src/ir/bad.cc": '#include "ir/gone.h"\n'}, "src/ir/bad.cc:1: path: ")
+
+    def test_unknown_folder(self) -> None:
+        self.expect({"src/utils/bad.cc": "\n"}, "src/utils/bad.cc:1: folder: src/utils is no room")
+
+    def test_room_lines(self) -> None:
+        rooms = SOUND_HOUSE["CMakeLists.txt"]
+        self.expect({"CMakeLists.txt": rooms + "headrace_room(odd SIDE S)\n"}, "CMakeLists.txt:10: folder: cannot read")
+        self.expect({"CMakeLists.txt": rooms + "headrace_room(ir LEVEL 3 SIDE C)\n"}, "CMakeLists.txt:10: folder: room")
+
+    def test_long_file(self) -> None:
+        lines = "int x;\n" * 1001
+        self.expect({"src/ir/bad.cc": lines}, "src/ir/bad.cc:1000: length: 1001 lines")
+        self.assertEqual(self.check({"src/ir/bad.cc": "// Past 1,000 lines since it is one table.\n" + lines}), (0, []))
+
+
+if __name__ == "__main__":
+    unittest.main()
