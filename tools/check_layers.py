@@ -3,7 +3,7 @@
 
     tools/check_layers.py [ROOT]
 
-The truth is the list of headrace_room(NAME LEVEL n SIDE S|R|C) lines in ROOT/CMakeLists.txt. Rules:
+The truth is the list of headrace_room(NAME LEVEL n SIDE S|R|C) and headrace_plugin(...) lines in ROOT/CMakeLists.txt. Rules:
 
   level     a room includes only rooms on lower levels; on its own level only its own parent or sub-rooms
   side      S sees S; R sees S and R; C sees all
@@ -27,7 +27,7 @@ from collections import defaultdict
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOM_LINE = re.compile(r"^\s*headrace_room\(\s*([\w/]+)\s+LEVEL\s+(\d+)\s+SIDE\s+([SRC])\b")
+ROOM_LINE = re.compile(r"^\s*headrace_(?:room|plugin)\(\s*([\w/]+)\s+LEVEL\s+(\d+)\s+SIDE\s+([SRC])\b")
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*([<"])([^>"\n]+)[>"]', re.MULTILINE)
 BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 SOURCE_SUFFIXES = {".h", ".hpp", ".inc", ".c", ".cc", ".cpp", ".cu"}
@@ -70,7 +70,7 @@ class House:
 def read_rooms(house: House) -> None:
     lines = (house.root / "CMakeLists.txt").read_text().splitlines()
     for number, line in enumerate(lines, 1):
-        if not line.lstrip().startswith("headrace_room("):
+        if not line.lstrip().startswith(("headrace_room(", "headrace_plugin(")):
             continue
         match = ROOM_LINE.match(line)
         place = f"CMakeLists.txt:{number}"
