@@ -1,8 +1,9 @@
 # headrace_room(NAME LEVEL n SIDE S|R|C [LINK libs...]): one folder under src/, one namespace, one object library.
 # Sources are all *.cc of the folder but *_test.cc; those become the executable <name>_test.
 # headrace_images() joins the rooms into the two core images: libheadrace_rt (S and R), libheadrace (C).
-# headrace_tests() makes the rooms' tests. A ctest named x may leave its cases as JUnit XML in results/x.xml of the build
-# folder: `./dev check` counts those, and a ctest without such a file as one.
+# headrace_tests() makes the rooms' tests; those of the rooms with threads also make up the target thread_tests.
+# A ctest named x may leave its cases as JUnit XML in results/x.xml of the build folder: `./dev check` counts those, and a
+# ctest without such a file as one.
 
 find_package(fmt 9 REQUIRED)
 find_package(PkgConfig REQUIRED)
@@ -80,6 +81,7 @@ function(headrace_tests)
     return()
   endif()
   find_package(GTest REQUIRED)
+  add_custom_target(thread_tests)
   get_property(rooms GLOBAL PROPERTY HEADRACE_TEST_ROOMS)
   foreach(name IN LISTS rooms)
     get_property(sources GLOBAL PROPERTY HEADRACE_TEST_SOURCES_${name})
@@ -88,11 +90,15 @@ function(headrace_tests)
       target_link_libraries(${name}_test PRIVATE headrace)
       add_dependencies(${name}_test headrace_llvm)
     endif()
-    target_link_libraries(${name}_test PRIVATE headrace_rt GTest::gtest_main GTest::gmock)
+    target_link_libraries(${name}_test PRIVATE headrace_kit)
     target_compile_definitions(${name}_test PRIVATE HEADRACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     add_test(NAME ${name} COMMAND ${name}_test)
     set_tests_properties(${name} PROPERTIES
       TIMEOUT 600 ENVIRONMENT "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/results/${name}.xml")
+    if(name MATCHES "^(runtime|executors)")
+      add_dependencies(thread_tests ${name}_test)
+      set_property(TEST ${name} APPEND PROPERTY LABELS threads)
+    endif()
   endforeach()
 endfunction()
 
@@ -115,4 +121,21 @@ function(headrace_python_test name path)
     "${python} -c 'import pytest' 2>/dev/null || { echo 'pytest is not in .venv (./dev setup needs PyPI)'; exit 77; }; \
 exec ${python} -m pytest -q -p no:cacheprovider --junitxml=${xml} ${path}")
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 LABELS python)
+endfunction()
+
+# headrace_fuzzer(NAME source corpus LINK libs...): `source` defines LLVMFuzzerTestOneInput. Preset fuzz makes the libFuzzer
+# program NAME; every other build makes a test that replays the files of the folder `corpus`.
+function(headrace_fuzzer name source corpus)
+  cmake_parse_arguments(FUZZER "" "" "LINK" ${ARGN})
+  if(HEADRACE_BUILD_FUZZERS)
+    add_executable(${name} ${source})
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  elseif(HEADRACE_BUILD_TESTS)
+    add_executable(${name} ${source} tests/fuzz/replay_main.cc)
+    add_test(NAME ${name} COMMAND ${name} ${PROJECT_SOURCE_DIR}/${corpus})
+    set_tests_properties(${name} PROPERTIES TIMEOUT 600)
+  else()
+    return()
+  endif()
+  target_link_libraries(${name} PRIVATE headrace_options ${FUZZER_LINK})
 endfunction()

@@ -3,7 +3,8 @@
 
     tools/check_layers.py [ROOT]
 
-The truth is the list of headrace_room(NAME LEVEL n SIDE S|R|C) and headrace_plugin(...) lines in ROOT/CMakeLists.txt. Rules:
+The truth is the list of headrace_room(NAME LEVEL n SIDE S|R|C) lines in ROOT/CMakeLists.txt (headrace_plugin for a room
+that is a library of its own). Rules:
 
   level     a room includes only rooms on lower levels; on its own level only its own parent or sub-rooms
   side      S sees S; R sees S and R; C sees all
@@ -33,6 +34,7 @@ BLOCK_COMMENT = re.compile(r"/\*.*?\*/", re.DOTALL)
 SOURCE_SUFFIXES = {".h", ".hpp", ".inc", ".c", ".cc", ".cpp", ".cu"}
 HEADER_SUFFIXES = {".h", ".hpp", ".inc"}
 OWN_FOLDERS = ["include", "src", "tools", "python", "tests", "bench", "examples"]
+INCLUDE_FOLDERS = ["src", "include", "third_party", "tests", "."]  # the last two for what is not shipped
 TOP_FOLDERS = ("tests/", "bench/", "examples/")
 LLVM_PREFIXES = ("llvm/", "llvm-c/", "lld/", "clang/", "clang-c/")
 LLVM_ROOM = "codegen/llvm"
@@ -95,13 +97,17 @@ def room_of(house: House, path: str) -> Room | None:
         return INSTALLED
     if not path.startswith("src/"):
         return None
-    return house.rooms.get(str(Path(path).parent.relative_to("src")))
+    folder = Path(path).parent
+    # Golden files and tables of expectations live in a room's own folder tests/.
+    if folder.name == "tests":
+        folder = folder.parent
+    return house.rooms.get(str(folder.relative_to("src")))
 
 
 def resolve(house: House, path: str, name: str, quoted: bool) -> tuple[str | None, bool]:
     """The project's file that an include names (None: an outside header) and whether it was named by relative path."""
     beside = house.root / Path(path).parent / name
-    for base in ("src", "include", "third_party", "."):
+    for base in INCLUDE_FOLDERS:
         if ".." not in Path(name).parts and (house.root / base / name).is_file():
             return str(Path(base) / name), False
     if quoted and beside.is_file():
@@ -139,7 +145,8 @@ def check_outside_header(house: House, place: str, path: str, name: str) -> None
 
 
 def is_shipped(path: str) -> bool:
-    return not path.startswith(TOP_FOLDERS) and not Path(path).stem.endswith("_test")
+    is_test = Path(path).stem.endswith("_test") or "tests" in Path(path).parts
+    return not path.startswith(TOP_FOLDERS) and not is_test
 
 
 def check_include(house: House, place: str, path: str, name: str, quoted: bool) -> None:
@@ -182,7 +189,7 @@ def check_folders(house: House, sources: list[str]) -> None:
     seen = set()
     for path in sources:
         folder = str(Path(path).parent)
-        if path.startswith("src/") and room_of(house, path) is None and folder not in seen:
+        if path.startswith("src/") and is_shipped(path) and room_of(house, path) is None and folder not in seen:
             seen.add(folder)
             house.report(f"{path}:1", "folder", f"{folder} is no room: add its headrace_room line to CMakeLists.txt")
 

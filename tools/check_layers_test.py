@@ -18,7 +18,7 @@ headrace_room(artifact     LEVEL 3 SIDE S)
 headrace_room(ir           LEVEL 3 SIDE C)
 headrace_room(runtime      LEVEL 4 SIDE R)
 headrace_room(codegen      LEVEL 8 SIDE C)
-headrace_room(codegen/llvm LEVEL 9 SIDE C)
+headrace_plugin(codegen/llvm LEVEL 9 SIDE C)
 headrace_room(lower        LEVEL 9 SIDE C LINK m)
 headrace_room(lower/tiles  LEVEL 9 SIDE C)
 """,

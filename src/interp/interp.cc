@@ -55,8 +55,7 @@ NDArray cast_tensor(const NDArray& src, DataType dtype) {
   if (src.dtype() == dtype) return src.to_dense();
   const NDArray dense = src.to_dense();
   NDArray dst = NDArray::empty(src.shape(), dtype);
-  for (int64_t i = 0; i < dst.num_elements(); ++i)
-    set_element(dst.tensor(), i, element_as_double(dense.tensor(), i));
+  for (int64_t i = 0; i < dst.num_elements(); ++i) set_element(dst.tensor(), i, element_as_double(dense.tensor(), i));
   return dst;
 }
 
@@ -83,8 +82,8 @@ class Interpreter {
 
   Typed call_function(const FunctionNode& function, std::vector<Typed> args, Bindings captured, const Span& span) {
     if (args.size() != function.params.size()) {
-      throw_at(span, "call", fmt::format("the function takes {} arguments, got {}", function.params.size(),
-                                         args.size()));
+      throw_at(span, "call",
+               fmt::format("the function takes {} arguments, got {}", function.params.size(), args.size()));
     }
     DepthGuard guard(*this, span);
     Frame frame;
@@ -108,7 +107,8 @@ class Interpreter {
     DepthGuard(Interpreter& owner, const Span& span) : owner_(owner) {
       if (++owner_.depth_ > owner_.options_.max_depth) {
         --owner_.depth_;
-        throw_at(span, "call", fmt::format("calls and branches are nested more than {} deep", owner_.options_.max_depth));
+        throw_at(span, "call",
+                 fmt::format("calls and branches are nested more than {} deep", owner_.options_.max_depth));
       }
     }
     ~DepthGuard() { --owner_.depth_; }
@@ -210,7 +210,8 @@ class Interpreter {
   }
 
   Typed eval_node(const Expr& expr, Frame& frame) {
-    if (const auto* constant = expr.as<ConstantNode>()) return {Value(working(constant->data)), constant->tensor_type()};
+    if (const auto* constant = expr.as<ConstantNode>())
+      return {Value(working(constant->data)), constant->tensor_type()};
     if (const auto* var = expr.as<VarNode>()) return lookup(*var, frame);
     if (const auto* call = expr.as<CallNode>()) return eval_call(*call, frame);
     if (const auto* tuple = expr.as<TupleNode>()) return eval_tuple(*tuple, frame);
@@ -265,8 +266,7 @@ class Interpreter {
     if (items == nullptr || types == nullptr) throw_at(item.span, "tuple", "the operand of .i is no tuple");
     const auto index = static_cast<size_t>(item.index);
     if (item.index < 0 || index >= items->items.size()) {
-      throw_at(item.span, "tuple",
-               fmt::format("item {} of a tuple of {} items", item.index, items->items.size()));
+      throw_at(item.span, "tuple", fmt::format("item {} of a tuple of {} items", item.index, items->items.size()));
     }
     return {items->items[index], types->items[index]};
   }
@@ -376,7 +376,8 @@ void collect(const Value& value, std::vector<NDArray>& out) {
 Value run(const IRModule& module, std::string_view name, const std::vector<Value>& args, const Options& options) {
   const BaseFunc function = module->lookup(name);
   const auto* body = function.as<FunctionNode>();
-  if (body == nullptr) throw_user_error("'@{}' is a {}, which the relay interpreter does not run", name, function->key());
+  if (body == nullptr)
+    throw_user_error("'@{}' is a {}, which the relay interpreter does not run", name, function->key());
   Interpreter interpreter(module, options);
   std::vector<Typed> typed;
   for (const Value& arg : args) typed.push_back(interpreter.import(arg));

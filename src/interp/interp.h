@@ -1,5 +1,5 @@
-// The reference interpreter of relay: the definition of what a program computes. Slow and plain; every lowering, pass and
-// executor is tested against it.
+// The reference interpreter of relay: the definition of what a program computes. Slow and plain; every lowering, pass
+// and executor is tested against it.
 #pragma once
 
 #include "relay/expr.h"

@@ -45,7 +45,8 @@ void IRModuleNode::add_type_def(TypeData data, bool update) {
   if (present && !update)
     throw_user_error("the module has a type '{}' already; pass update to replace it", present->name_hint);
   for (size_t i = 0; i < data->constructors.size(); ++i) data->constructors[i]->tag = static_cast<int32_t>(i);
-  type_definitions.set(present ? present : data->header, std::move(data));
+  const GlobalTypeVar key = present ? present : data->header;
+  type_definitions.set(key, std::move(data));
 }
 
 IRModule make_module() { return make_object<IRModuleNode>(); }

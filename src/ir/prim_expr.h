@@ -1,4 +1,5 @@
-// PrimExpr: scalar expressions (vectors of them, inside loops). Dimensions of types and the loops of tir are made of these.
+// PrimExpr: scalar expressions (vectors of them, inside loops). Dimensions of types and the loops of tir are made of
+// these.
 #pragma once
 
 #include "ir/span.h"
@@ -23,9 +24,7 @@ struct PrimExprNode : BaseExprNode {
   using Parent = BaseExprNode;
   static constexpr std::string_view type_key = "ir.PrimExpr";
   static constexpr int32_t child_slots = 32;
-  static void fields(FieldList<PrimExprNode>& f) {
-    f.field<&PrimExprNode::dtype>("dtype");
-  }
+  static void fields(FieldList<PrimExprNode>& f) { f.field<&PrimExprNode::dtype>("dtype"); }
   DataType dtype;
 };
 using PrimExpr = Ref<PrimExprNode>;
@@ -176,14 +175,46 @@ struct PrimLetNode : PrimExprNode {
 };
 
 enum class Intrinsic : uint8_t {
-  exp, log, log2, log10, log1p, sqrt, rsqrt, sin, cos, tan, asin, acos, atan, sinh, cosh, tanh, asinh, acosh, atanh, erf,
-  floor, ceil, round, trunc, abs, pow, fma, isnan, isinf,
+  exp,
+  log,
+  log2,
+  log10,
+  log1p,
+  sqrt,
+  rsqrt,
+  sin,
+  cos,
+  tan,
+  asin,
+  acos,
+  atan,
+  sinh,
+  cosh,
+  tanh,
+  asinh,
+  acosh,
+  atanh,
+  erf,
+  floor,
+  ceil,
+  round,
+  trunc,
+  abs,
+  pow,
+  fma,
+  isnan,
+  isinf,
   if_then_else,  // (condition, a, b): evaluates one side only
-  bitwise_and, bitwise_or, bitwise_xor, bitwise_not, shift_left, shift_right,
-  reinterpret,   // the same bits as another dtype of the same size
-  vector_load,   // (buffer data pointer, element offset): dtype.lanes() consecutive elements, any alignment
-  reduce_add,    // (vector): the sum of its lanes, lowest first
-  prefetch,      // (pointer, element offset)
+  bitwise_and,
+  bitwise_or,
+  bitwise_xor,
+  bitwise_not,
+  shift_left,
+  shift_right,
+  reinterpret,  // the same bits as another dtype of the same size
+  vector_load,  // (buffer data pointer, element offset): dtype.lanes() consecutive elements, any alignment
+  reduce_add,   // (vector): the sum of its lanes, lowest first
+  prefetch,     // (pointer, element offset)
 };
 std::string_view name_of(Intrinsic intrinsic);
 

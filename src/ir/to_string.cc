@@ -8,12 +8,13 @@ namespace headrace {
 namespace {
 
 std::string_view infix_of(BinaryOp op) {
-  static constexpr std::string_view kSigns[] = {"+", "-", "*", "/", "%", "//", "%%", "", "", "==", "!=", "<",
-                                                "<=", ">", ">=", "&&", "||"};
+  static constexpr std::string_view kSigns[] = {"+",  "-",  "*", "/",  "%", "//", "%%", "",  "",
+                                                "==", "!=", "<", "<=", ">", ">=", "&&", "||"};
   return kSigns[static_cast<size_t>(op)];
 }
 
-// Fully parenthesised below the top, so that no reader needs a precedence table. Deeper than any real dimension prints "...".
+// Fully parenthesised below the top, so that no reader needs a precedence table. Deeper than any real dimension prints
+// "...".
 constexpr int kMaxDepth = 200;
 
 void append(std::string& out, const PrimExpr& e, int depth);

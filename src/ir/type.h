@@ -10,9 +10,7 @@ struct TypeNode : Object {
   static constexpr std::string_view type_key = "ir.Type";
   static constexpr int32_t child_slots = 20;
   static constexpr StructuralKind structural_kind = StructuralKind::tree;
-  static void fields(FieldList<TypeNode>& f) {
-    f.field<&TypeNode::span>("span", {.ignore = true, .optional = true});
-  }
+  static void fields(FieldList<TypeNode>& f) { f.field<&TypeNode::span>("span", {.ignore = true, .optional = true}); }
   Span span;
 };
 using Type = Ref<TypeNode>;

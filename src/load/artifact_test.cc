@@ -9,6 +9,8 @@
 #include <thread>
 
 #include "kit/artifact_kit.h"
+#include "load/artifact_module.h"
+#include "tensor/ndarray.h"
 
 namespace headrace::load {
 namespace {
@@ -256,6 +258,21 @@ TEST(ArtifactRefuses, MissingKernelProgramAndThreads) {
   EXPECT_THAT(program.refusal().message, HasSubstr("no program 'training'; it has default"));
   EXPECT_THROW((void)Executor::make(artifact, "default", 100000), UserError);
   EXPECT_THROW((void)Executor::make(artifact, "default", -1), UserError);
+}
+
+TEST(ArtifactModule, MakesExecutorsByProgramName) {
+  const TempFile file(make_artifact(toy_manifest()));
+  const runtime::Module lib = load_artifact_module(file.path());
+  EXPECT_FALSE(lib.GetFunction("training"));
+  const auto executor = lib.GetFunction("default")(cpu(0)).as<runtime::Module>();
+  const std::vector<float> x = toy_input();
+  executor.GetFunction("set_input")("x", NDArray::from_vector({6, 8}, DataType::float_(32), x));
+  executor.GetFunction("run")();
+  const NDArray y = executor.GetFunction("get_output")(0).as<NDArray>();
+  EXPECT_EQ(floats(y.tensor()), toy_expected(x));
+  EXPECT_THROW(lib.GetFunction("default")(Device{kDLCUDA, 0}), UserError);
+  EXPECT_THROW(lib.GetFunction("default")(cpu(0), -1), UserError);
+  EXPECT_THROW(load_artifact_module("/nonexistent"), UserError);
 }
 
 // ---- external modules: a toy kind whose functions multiply by what its blob says.

@@ -1,6 +1,5 @@
 #include <headrace/c_api.h>
 
-#include <limits>
 #include <new>
 
 #include "load/artifact.h"
@@ -123,7 +122,11 @@ hr_status set_tensor(hr_executor* executor, int32_t index, const DLTensor* tenso
   return guard([&] {
     if (executor == nullptr || tensor == nullptr) return usage("the executor or the tensor is NULL");
     if (index < 0) return usage(fmt::format("there is no tensor {}", index));
-    (executor->executor->runner().*setter)(static_cast<size_t>(index), *tensor);
+    try {
+      (executor->executor->runner().*setter)(static_cast<size_t>(index), *tensor);
+    } catch (const UserError& error) {
+      return fail(HR_USER, HR_REASON_BAD_TENSOR, error.message(), error.where().op, error.where().place);
+    }
     return HR_OK;
   });
 }

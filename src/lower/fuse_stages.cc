@@ -128,8 +128,8 @@ std::optional<size_t> find_epilogue(const Compute& compute, size_t index) {
   }
   if (!reader) return std::nullopt;
   const ComputeStage& next = compute.stages[*reader];
-  const bool fits = !is_reduction(next) && same_shape(next.output, stage.output) &&
-                    reads_own_element_only(next, stage.output);
+  const bool fits =
+      !is_reduction(next) && same_shape(next.output, stage.output) && reads_own_element_only(next, stage.output);
   return fits ? reader : std::nullopt;
 }
 

@@ -151,8 +151,8 @@ class StageScheduler {
   }
 
   Stmt emit_reduction() {
-    const bool across = rank() > 0 && extents_.back() > 1 && lanes_ > 1 &&
-                        vectorizes(stage_.value, stage_.axes.back().get());
+    const bool across =
+        rank() > 0 && extents_.back() > 1 && lanes_ > 1 && vectorizes(stage_.value, stage_.axes.back().get());
     if (across) return emit_across();
     const bool along = !stage_.reduce_axes.empty() && lanes_ > 1 && stage_.value->dtype.is_float() &&
                        extent_of(stage_.reduce_extents.back()) >= lanes_ &&
@@ -223,7 +223,8 @@ class StageScheduler {
       inner[stage_.reduce_axes[last].get()] = rest;
       const Array<PrimExpr> first{make_int(0)};
       Stmt tail = make_store(acc, combined(make_load(acc, first), substitute(stage_.value, inner)), first);
-      return make_seq({loop, make_for(rest, make_int(blocks * lanes_), make_int(extent % lanes_), ForKind::serial, tail)});
+      return make_seq(
+          {loop, make_for(rest, make_int(blocks * lanes_), make_int(extent % lanes_), ForKind::serial, tail)});
     });
     PrimExpr total = make_load(acc, {make_int(0)});
     for (int64_t i = 1; i < lanes_; ++i) total = combine(stage_.combiner, total, make_load(acc, {make_int(i)}));
@@ -269,8 +270,8 @@ class StageScheduler {
   Stmt outer_loops_with_rows(size_t last, std::optional<size_t> second, const std::vector<int64_t>& extents,
                              int64_t rows, int64_t columns) {
     const std::vector<Piece> row_pieces = second ? cut(extents[*second], rows) : std::vector<Piece>{{0, 1, 1}};
-    const bool outer_iterates =
-        std::any_of(extents_.begin(), extents_.begin() + static_cast<std::ptrdiff_t>(last), [](int64_t e) { return e > 1; });
+    const bool outer_iterates = std::any_of(extents_.begin(), extents_.begin() + static_cast<std::ptrdiff_t>(last),
+                                            [](int64_t e) { return e > 1; });
     int64_t total = 1;
     for (const int64_t e : extents) total *= e;
     for (const PrimExpr& e : stage_.reduce_extents) total *= extent_of(e);
@@ -279,18 +280,19 @@ class StageScheduler {
     std::vector<Stmt> parts;
     for (const Piece& row_piece : row_pieces) {
       const bool split = parallel && row_piece.count > 1;
-      parts.push_back(block_loop(row_piece, "rows", split ? ForKind::parallel : ForKind::serial, [&](const PrimExpr& row) {
-        parallel_inner_ = parallel && !split && outer_iterates;
-        return loops_within(last, [&](Values& values) {
-          std::vector<Stmt> tiles;
-          for (const Piece& piece : cut(extents[last], columns)) {
-            tiles.push_back(block_loop(piece, "columns", ForKind::serial, [&](const PrimExpr& column) {
-              return tile(values, second, row, row_piece.size, column, piece.size);
-            }));
-          }
-          return make_seq(tiles);
-        });
-      }));
+      parts.push_back(
+          block_loop(row_piece, "rows", split ? ForKind::parallel : ForKind::serial, [&](const PrimExpr& row) {
+            parallel_inner_ = parallel && !split && outer_iterates;
+            return loops_within(last, [&](Values& values) {
+              std::vector<Stmt> tiles;
+              for (const Piece& piece : cut(extents[last], columns)) {
+                tiles.push_back(block_loop(piece, "columns", ForKind::serial, [&](const PrimExpr& column) {
+                  return tile(values, second, row, row_piece.size, column, piece.size);
+                }));
+              }
+              return make_seq(tiles);
+            });
+          }));
     }
     return make_seq(parts);
   }
@@ -330,7 +332,8 @@ class StageScheduler {
       }
       return make_seq(parts);
     };
-    Stmt init = each([&](const Values&, const Array<PrimExpr>& at) { return make_store(acc, stage_.init, at); }, values);
+    Stmt init =
+        each([&](const Values&, const Array<PrimExpr>& at) { return make_store(acc, stage_.init, at); }, values);
     Stmt main = reduce_loops(stage_.reduce_axes.size(), values, [&](Values& reduced) {
       return each(
           [&](const Values& inner, const Array<PrimExpr>& at) {
@@ -338,8 +341,9 @@ class StageScheduler {
           },
           reduced);
     });
-    Stmt store = each(
-        [&](const Values& inner, const Array<PrimExpr>& at) { return store_result(make_load(acc, at), inner); }, values);
+    Stmt store =
+        each([&](const Values& inner, const Array<PrimExpr>& at) { return store_result(make_load(acc, at), inner); },
+             values);
     return make_allocate(acc, Scope::registers, make_seq({init, main, store}));
   }
 

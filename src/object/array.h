@@ -30,7 +30,8 @@ class Array {
   }
   // An Array<Var> is an Array<Expr>.
   template <typename U>
-    requires(std::convertible_to<U, T> && !std::same_as<U, T>)
+    requires(std::convertible_to<U, T> && !std::same_as<U, T> &&
+             (std::same_as<T, Value> || !(std::is_arithmetic_v<U> || std::is_arithmetic_v<T>)))
   Array(const Array<U>& other) : object_(other.object()) {}
   explicit Array(Ref<ArrayObj> object) : object_(std::move(object)) {}
 
@@ -45,7 +46,10 @@ class Array {
   T back() const { return at(size() - 1); }
 
   void push_back(T item) { mutable_items().emplace_back(std::move(item)); }
-  void set(size_t index, T item) { mutable_items().at(index) = Value(std::move(item)); }
+  void set(size_t index, T item) {
+    if (index >= size()) throw_user_error("index {} is out of range for an Array of {} items", index, size());
+    mutable_items()[index] = Value(std::move(item));
+  }
   void reserve(size_t n) { mutable_items().reserve(n); }
   void clear() { object_ = {}; }
 
@@ -104,7 +108,7 @@ struct ValueTraits<Array<T>> {
     if (raw.type_index == type_index::kNone) return true;
     if (raw.type_index != type_index::kArray) return false;
     for (const Value& item : static_cast<const ArrayObj*>(raw.v.v_object)->items) {
-      if (!ValueTraits<T>::matches(item.raw())) return false;
+      if (!matches_item<T>(item.raw())) return false;
     }
     return true;
   }
@@ -113,6 +117,19 @@ struct ValueTraits<Array<T>> {
     return Array<T>(Ref<ArrayObj>(static_cast<ArrayObj*>(raw.v.v_object)));
   }
   static std::string name() { return fmt::format("Array[{}]", ValueTraits<T>::name()); }
+};
+
+// A plain vector of values in C++, an Array in values.
+template <>
+struct ValueTraits<std::vector<Value>> {
+  static Value to(const std::vector<Value>& items) {
+    Ref<ArrayObj> array = make_object<ArrayObj>();
+    array->items = items;
+    return Value(std::move(array));
+  }
+  static bool matches(const RawValue& raw) { return ValueTraits<Array<Value>>::matches(raw); }
+  static std::vector<Value> from(const RawValue& raw) { return ValueTraits<Array<Value>>::from(raw).to_vector(); }
+  static std::string name() { return "Array"; }
 };
 
 }  // namespace headrace

@@ -46,17 +46,25 @@ GlobalTable& globals() {
 
 }  // namespace
 
-int store_current_exception() noexcept {
+static Ref<ErrorObj> error_of_current_exception() {
   try {
     throw;
   } catch (const Error& e) {
-    store_error(make_error(e.kind(), e.message(), e.where()));
+    return make_error(e.kind(), e.message(), e.where());
   } catch (const std::bad_alloc&) {
-    store_error(make_error("UserError", "out of memory", {}));
+    return make_error("UserError", "out of memory", {});
   } catch (const std::exception& e) {
-    store_error(make_error("InternalError", e.what(), {}));
+    return make_error("InternalError", e.what(), {});
   } catch (...) {
-    store_error(make_error("InternalError", "an exception of unknown type", {}));
+    return make_error("InternalError", "an exception of unknown type", {});
+  }
+}
+
+int store_current_exception() noexcept {
+  try {
+    store_error(error_of_current_exception());
+  } catch (...) {
+    stored_error_slot() = {};  // no memory left to say what happened
   }
   return -1;
 }

@@ -2,6 +2,7 @@
 // with a C++ signature. Both follow the one calling convention (SafeCall).
 #pragma once
 
+#include <array>
 #include <functional>
 #include <span>
 #include <tuple>
@@ -36,9 +37,8 @@ class Args {
   template <typename T>
   T at(int32_t index) const {
     if (index >= count_) throw_user_error("argument {} is missing: got {} arguments", index, count_);
-    if (!ValueTraits<T>::matches(values_[index])) {
-      throw_user_error("argument {}: expected {}, got {}", index, ValueTraits<T>::name(), kind_name(values_[index]));
-    }
+    if (!matches_item<T>(values_[index]))
+      throw_user_error("argument {}: {}", index, kind_mismatch(ValueTraits<T>::name(), values_[index]));
     return ValueTraits<T>::from(values_[index]);
   }
 
@@ -84,6 +84,9 @@ class PackedFunc {
  private:
   Ref<FunctionObj> object_;
 };
+
+template <>
+inline constexpr bool none_is_null<PackedFunc> = true;
 
 template <>
 struct ValueTraits<PackedFunc> {

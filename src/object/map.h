@@ -3,8 +3,10 @@
 #pragma once
 
 #include <initializer_list>
+#include <unordered_map>
 
 #include "object/reflect.h"
+#include "object/repr.h"
 
 namespace headrace {
 
@@ -22,6 +24,7 @@ struct MapObj : Object {
   std::vector<std::pair<Value, Value>> items;
   std::unordered_multimap<size_t, size_t> index;  // hash of the key -> position in items
 
+  const std::pair<Value, Value>* find_item(const RawValue& key) const;  // null when there is none
   const Value* find(const RawValue& key) const;
   void set(Value key, Value value);
   bool erase(const RawValue& key);
@@ -46,11 +49,11 @@ class Map {
   }
   V at(const K& key) const {
     const Value* value = find_value(key);
-    if (value == nullptr) throw_user_error("the Map has no such key");
+    if (value == nullptr) throw_user_error("the Map has no key {}", repr(Value(key)));
     return ValueTraits<V>::from(value->raw());
   }
   void set(K key, V value) { mutable_map().set(Value(std::move(key)), Value(std::move(value))); }
-  bool erase(const K& key) { return object_ && mutable_map().erase(Value(key).raw()); }
+  bool erase(const K& key) { return contains(key) && mutable_map().erase(Value(key).raw()); }
 
   class Iterator {
    public:
@@ -94,7 +97,7 @@ struct ValueTraits<Map<K, V>> {
     if (raw.type_index == type_index::kNone) return true;
     if (raw.type_index != type_index::kMap) return false;
     for (const auto& [key, value] : static_cast<const MapObj*>(raw.v.v_object)->items) {
-      if (!ValueTraits<K>::matches(key.raw()) || !ValueTraits<V>::matches(value.raw())) return false;
+      if (!matches_item<K>(key.raw()) || !matches_item<V>(value.raw())) return false;
     }
     return true;
   }

@@ -1,8 +1,10 @@
 #include "object/object.h"
 
+#include <algorithm>
+#include <array>
 #include <map>
+#include <memory>
 #include <mutex>
-#include <shared_mutex>
 
 #include "object/reflect.h"
 
@@ -17,7 +19,7 @@ constexpr int32_t kChunks = 256;
 // Types by index in chunks that never move, so that a read takes no lock.
 struct TypeTable {
   std::array<std::atomic<std::atomic<const TypeInfo*>*>, kChunks> chunks{};
-  std::recursive_mutex mutex;
+  std::mutex mutex;
   std::map<std::string, TypeInfo*, std::less<>> by_key;
   std::map<int32_t, int32_t> next_slot;  // by parent index: the next reserved index
   int32_t next_dynamic = type_index::kDynamicObjectBegin;
@@ -47,6 +49,8 @@ struct TypeTable {
         return index;
       }
     }
+    HEADRACE_CHECK(parent == nullptr || parent->slots_can_overflow, "{} has no slot left for another child type",
+                   parent->key);
     const int32_t index = next_dynamic;
     next_dynamic += need;
     return index;
@@ -61,27 +65,45 @@ TypeTable& table() {
 
 }  // namespace
 
-const TypeInfo& detail::register_type(const TypeRequest& request) {
-  TypeTable& types = table();
-  std::lock_guard lock(types.mutex);
-  if (auto it = types.by_key.find(request.key); it != types.by_key.end()) return *it->second;
-  auto* info = new TypeInfo{};
+static std::unique_ptr<TypeInfo> describe_type(const detail::TypeRequest& request) {
+  auto info = std::make_unique<TypeInfo>();
   info->key = std::string(request.key);
   info->parent = request.parent;
-  info->index = request.static_index >= 0 ? request.static_index : types.allocate(request.parent, request.child_slots);
-  info->slots_end = info->index + 1 + request.child_slots;
-  info->slots_can_overflow = true;
+  info->slots_can_overflow = request.slots_can_overflow;
   info->structural_kind = request.structural_kind;
   info->make_empty = request.make_empty;
+  info->content = request.content;
+  info->cpp_name = request.cpp_name;
   if (request.parent != nullptr) {
     info->ancestors = request.parent->ancestors;
     info->ancestors.push_back(request.parent->index);
     info->fields = request.parent->fields;
   }
   request.list_fields(*info);
-  types.by_key.emplace(info->key, info);
-  types.put(info->index, info);
-  return *info;
+  for (auto field = info->fields.begin(); field != info->fields.end(); ++field) {
+    HEADRACE_CHECK(std::none_of(info->fields.begin(), field, [&](const auto& f) { return f.name == field->name; }),
+                   "{} lists its field '{}' twice", info->key, field->name);
+  }
+  return info;
+}
+
+const TypeInfo& detail::register_type(const TypeRequest& request) {
+  // Before the lock: a field's default value may need another type, whose first use may be under way in another thread
+  // that waits for this lock.
+  std::unique_ptr<TypeInfo> info = describe_type(request);
+  TypeTable& types = table();
+  std::lock_guard lock(types.mutex);
+  // Every image that uses the type comes here once; the first one's entry counts.
+  if (auto it = types.by_key.find(request.key); it != types.by_key.end()) {
+    HEADRACE_CHECK(it->second->cpp_name == info->cpp_name, "two C++ types claim the type key '{}': {} and {}",
+                   info->key, it->second->cpp_name, info->cpp_name);
+    return *it->second;
+  }
+  info->index = request.static_index >= 0 ? request.static_index : types.allocate(request.parent, request.child_slots);
+  info->slots_end = info->index + 1 + request.child_slots;
+  types.put(info->index, info.get());
+  types.by_key.emplace(info->key, info.get());
+  return *info.release();
 }
 
 bool detail::is_ancestor(int32_t index, const TypeInfo& ancestor) {
@@ -118,19 +140,13 @@ const TypeInfo& Object::type_info() const { return type_info_of(type_index_); }
 std::string_view Object::key() const { return type_info().key; }
 
 void Object::dec_strong() {
-  const uint64_t before = counts_.fetch_sub(1, std::memory_order_release);
-  if (static_cast<uint32_t>(before) == 1) {
-    std::atomic_thread_fence(std::memory_order_acquire);
-    destroy(this);
-  }
+  const uint64_t before = counts_.fetch_sub(1, std::memory_order_acq_rel);
+  if (static_cast<uint32_t>(before) == 1) destroy(this);
 }
 
 void Object::dec_weak() {
-  const uint64_t before = counts_.fetch_sub(kWeakOne, std::memory_order_release);
-  if (before >> 32 == 1) {
-    std::atomic_thread_fence(std::memory_order_acquire);
-    deleter_(this, kDeleteWeak);
-  }
+  const uint64_t before = counts_.fetch_sub(kWeakOne, std::memory_order_acq_rel);
+  if (before >> 32 == 1) deleter_(this, kDeleteWeak);
 }
 
 bool Object::try_promote() {
@@ -147,14 +163,13 @@ void Object::destroy(Object* object) {
     pending->push_back(object);
     return;
   }
-  std::vector<Object*> queue{object};
+  std::vector<Object*> queue;  // no allocation for an object that is the last owner of none
   pending = &queue;
-  while (!queue.empty()) {
-    Object* dead = queue.back();
-    queue.pop_back();
-    // All strong references together hold one weak reference.
+  for (Object* dead = object; dead != nullptr;) {
     dead->deleter_(dead, kDeleteStrong);
-    dead->dec_weak();
+    dead->dec_weak();  // all strong references together hold one weak reference
+    dead = queue.empty() ? nullptr : queue.back();
+    if (dead != nullptr) queue.pop_back();
   }
   pending = nullptr;
 }

@@ -7,15 +7,26 @@
 // and may say
 //   static constexpr int32_t child_slots = 8;              // type indices reserved for its children
 //   static constexpr bool is_final = true;                 // nothing derives from it
-//   static constexpr StructuralKind structural_kind = StructuralKind::var;
+//   static constexpr bool child_slots_can_overflow = false;  // a child past the slots is a defect, not a slower check
+//   static constexpr StructuralKind structural_kind = StructuralKind::var;  // inherited; Object's is `unique`
+// A type whose content is not in fields (a string, a tensor) may say how it is compared, hashed, saved and shown:
+//   static bool content_equal(const T& a, const T& b);
+//   static uint64_t content_hash(const T& node);           // the same in every process
+//   static NamedValues save_content(const T& node);        // numbers, strings, Bytes, dtypes, Shapes
+//   static Ref<T> load_content(const NamedValues& saved);  // UserError on anything save_content would not give
+//   static std::string content_text(const T& node);        // one short line
 // A node has no virtual destructor: its deleter knows its type. Cycles of references are not collected; IR has none.
 #pragma once
 
 #include <atomic>
 #include <concepts>
+#include <cstdint>
+#include <functional>
+#include <new>
 #include <string>
 #include <string_view>
 #include <type_traits>
+#include <typeinfo>
 #include <utility>
 #include <vector>
 
@@ -27,6 +38,9 @@ namespace headrace {
 template <typename T>
 class FieldList;
 struct TypeInfo;
+class Value;
+template <typename T>
+class Ref;
 
 // How structural equality treats a node.
 enum class StructuralKind : uint8_t {
@@ -42,6 +56,7 @@ class Object {
  public:
   static constexpr std::string_view type_key = "object.Object";
   static constexpr int32_t child_slots = 0;
+  static constexpr bool child_slots_can_overflow = true;
   static constexpr bool is_final = false;
   static constexpr StructuralKind structural_kind = StructuralKind::unique;
 
@@ -53,7 +68,8 @@ class Object {
   int32_t type_index() const { return type_index_; }
   const TypeInfo& type_info() const;
   std::string_view key() const;
-  uint32_t use_count() const { return static_cast<uint32_t>(counts_.load(std::memory_order_relaxed)); }
+  // Acquire: who finds itself the only owner may write, after all that former owners read.
+  uint32_t use_count() const { return static_cast<uint32_t>(counts_.load(std::memory_order_acquire)); }
   bool is_unique() const { return use_count() == 1; }
 
   template <typename T>
@@ -73,7 +89,8 @@ class Object {
   static constexpr int kDeleteStrong = 1;  // run the destructor
   static constexpr int kDeleteWeak = 2;    // free the memory
 
-  // Runs deleters one after another instead of within each other, so that a chain of any length is freed in constant stack.
+  // Runs deleters one after another instead of within each other, so that a chain of any length is freed in constant
+  // stack.
   static void destroy(Object* object);
 
   std::atomic<uint64_t> counts_{0};
@@ -82,6 +99,17 @@ class Object {
   void (*deleter_)(void* self, int flags) = nullptr;
 };
 static_assert(sizeof(Object) == 24);
+
+using NamedValues = std::vector<std::pair<std::string, Value>>;
+
+// Content that is not in fields; all null for a type that has none.
+struct ContentHooks {
+  bool (*equal)(const Object& a, const Object& b) = nullptr;
+  uint64_t (*hash)(const Object& node) = nullptr;
+  NamedValues (*save)(const Object& node) = nullptr;
+  Ref<Object> (*load)(const NamedValues& saved) = nullptr;
+  std::string (*text)(const Object& node) = nullptr;
+};
 
 // What the process knows of a node type. Entries are never removed and never move.
 struct FieldInfo;
@@ -95,6 +123,8 @@ struct TypeInfo {
   StructuralKind structural_kind;
   std::vector<FieldInfo> fields;      // inherited ones first
   Object* (*make_empty)() = nullptr;  // a node with default fields and no reference yet; null for abstract types
+  ContentHooks content;
+  std::string cpp_name;  // tells two C++ types that claim one key apart
 };
 
 namespace detail {
@@ -103,9 +133,12 @@ struct TypeRequest {
   const TypeInfo* parent;
   int32_t static_index;  // negative: allocate one
   int32_t child_slots;
+  bool slots_can_overflow;
   StructuralKind structural_kind;
   Object* (*make_empty)();
   void (*list_fields)(TypeInfo&);
+  ContentHooks content;
+  const char* cpp_name;
 };
 const TypeInfo& register_type(const TypeRequest& request);
 bool is_ancestor(int32_t index, const TypeInfo& ancestor);
@@ -239,6 +272,7 @@ class WeakRef {
 
 template <typename T, typename... Args>
 T* allocate_object(Args&&... args) {
+  const int32_t type_index = type_of<T>().index;  // first: it may throw
   T* node = static_cast<T*>(::operator new(sizeof(T), std::align_val_t{alignof(T)}));
   try {
     ::new (node) T(std::forward<Args>(args)...);
@@ -247,7 +281,7 @@ T* allocate_object(Args&&... args) {
     throw;
   }
   Object* object = node;
-  object->type_index_ = type_of<T>().index;
+  object->type_index_ = type_index;
   object->counts_.store(Object::kWeakOne, std::memory_order_relaxed);
   object->deleter_ = [](void* self, int flags) {
     T* typed = static_cast<T*>(static_cast<Object*>(self));
@@ -265,6 +299,8 @@ Ref<T> make_object(Args&&... args) {
 // A copy of `node` that `change` (a callable on T&) has edited. Write-once slots start empty in a copy.
 template <typename T, typename F>
 Ref<T> copy_with(const T& node, F&& change) {
+  HEADRACE_CHECK(node.type_index() == type_of<T>().index, "copy_with would cut a {} down to a {}", node.key(),
+                 T::type_key);
   Ref<T> copy = make_object<T>(node);
   change(*copy);
   return copy;
@@ -297,8 +333,27 @@ template <typename T>
 void list_own_fields(TypeInfo& info);
 
 template <typename T>
+ContentHooks content_hooks() {
+  ContentHooks hooks;
+  if constexpr (requires(const T& node) { T::content_equal(node, node); }) {
+    hooks.equal = [](const Object& a, const Object& b) {
+      return T::content_equal(static_cast<const T&>(a), static_cast<const T&>(b));
+    };
+    hooks.hash = [](const Object& node) -> uint64_t { return T::content_hash(static_cast<const T&>(node)); };
+  }
+  if constexpr (requires(const T& node) { T::save_content(node); }) {
+    hooks.save = [](const Object& node) { return T::save_content(static_cast<const T&>(node)); };
+    hooks.load = [](const NamedValues& saved) -> Ref<Object> { return T::load_content(saved); };
+  }
+  if constexpr (requires(const T& node) { T::content_text(node); }) {
+    hooks.text = [](const Object& node) { return T::content_text(static_cast<const T&>(node)); };
+  }
+  return hooks;
+}
+
+template <typename T>
 const TypeInfo& make_type() {
-  TypeRequest request;
+  TypeRequest request{};
   request.key = T::type_key;
   if constexpr (std::is_same_v<T, Object>) {
     request.parent = nullptr;
@@ -310,14 +365,17 @@ const TypeInfo& make_type() {
                   "a child's slots fit in its parent's; a final type says is_final");
     request.parent = &type_of<Parent>();
     request.static_index = static_index_of<T>();
+    static_assert(static_index_of<T>() < 0 || T::is_final || T::child_slots == 0,
+                  "the indices after a static one belong to others");
   }
+  request.slots_can_overflow = T::child_slots_can_overflow;
+  request.content = content_hooks<T>();
+  request.cpp_name = typeid(T).name();
   request.child_slots = T::is_final ? 0 : T::child_slots;
   request.structural_kind = T::structural_kind;
-  if constexpr (std::is_default_constructible_v<T> && T::is_final) {
+  // Containers, functions and tensors are not made from fields: without their content they are not valid.
+  if constexpr (std::is_default_constructible_v<T> && T::is_final && !requires { T::static_type_index; })
     request.make_empty = []() -> Object* { return allocate_object<T>(); };
-  } else {
-    request.make_empty = nullptr;
-  }
   request.list_fields = &list_own_fields<T>;
   return register_type(request);
 }

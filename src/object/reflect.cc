@@ -1,5 +1,7 @@
 #include "object/reflect.h"
 
+#include <algorithm>
+
 namespace headrace {
 
 const FieldInfo* find_field(const TypeInfo& type, std::string_view name) {
@@ -23,15 +25,16 @@ Value get_field(const Object& node, std::string_view name) {
 }
 
 static void set_field(Object* node, const TypeInfo& type, const FieldInfo& field, const Value& value) {
-  if (!field.accepts(value.raw()) || (value.is_none() && !field.options.optional && !field.accepts(RawValue{})))
+  if (!field.accepts(value.raw()) && !(value.is_none() && field.options.optional))
     throw_user_error("field '{}' of {}: expected {}, got {}", field.name, type.key, field.kind, kind_name(value.raw()));
-  field.set(node, value.raw());
+  // None for an optional field that cannot hold it leaves the field as it is in an empty node.
+  if (field.accepts(value.raw())) field.set(node, value.raw());
 }
 
 ObjectRef make_node(std::string_view key, const std::vector<std::pair<std::string, Value>>& fields) {
   const TypeInfo* type = find_type(key);
   if (type == nullptr) throw_user_error("there is no type '{}'", key);
-  if (type->make_empty == nullptr) throw_user_error("a {} cannot be made from its fields", key);
+  if (type->make_empty == nullptr) throw_user_error("type {} cannot be made from its fields", key);
   ObjectRef node(type->make_empty());
   for (const auto& [name, value] : fields) {
     const FieldInfo* field = find_field(*type, name);
@@ -40,12 +43,13 @@ ObjectRef make_node(std::string_view key, const std::vector<std::pair<std::strin
     set_field(node.get(), *type, *field, value);
   }
   for (const FieldInfo& field : type->fields) {
-    const bool given = std::any_of(fields.begin(), fields.end(), [&](const auto& f) { return f.first == field.name; });
-    if (given || field.options.transient) continue;
-    if (field.options.has_default) {
+    const auto given = std::count_if(fields.begin(), fields.end(), [&](const auto& f) { return f.first == field.name; });
+    if (given > 1) throw_user_error("field '{}' of {} is given {} times", field.name, key, given);
+    if (field.options.transient) continue;
+    if (given == 0 && field.options.has_default) {
       set_field(node.get(), *type, field, field.options.default_value);
-    } else if (!field.options.optional && field.get(node.get()).is_none()) {
-      throw_user_error("{} needs its field '{}'", key, field.name);
+    } else if (!field.options.optional && (given == 0 || field.get(node.get()).is_none())) {
+      throw_user_error("{} needs its field '{}': {}", key, field.name, field.kind);
     }
   }
   return node;

@@ -16,6 +16,11 @@ struct ShapeObj : Object {
     data = storage.data();
     size = storage.size();
   }
+  ShapeObj(const ShapeObj&) = delete;  // `data` points into the object itself
+  ShapeObj& operator=(const ShapeObj&) = delete;
+  static bool content_equal(const ShapeObj& a, const ShapeObj& b);
+  static uint64_t content_hash(const ShapeObj& shape);
+  static std::string content_text(const ShapeObj& shape);
   const int64_t* data;
   size_t size;
   std::vector<int64_t> storage;
@@ -41,6 +46,7 @@ struct ADTObj : Object {
   static constexpr StructuralKind structural_kind = StructuralKind::tree;
   int32_t tag = 0;
   std::vector<Value> items;
+  static void fields(FieldList<ADTObj>& f);
 };
 using ADT = Ref<ADTObj>;
 ADT make_adt(int32_t tag, std::vector<Value> items);

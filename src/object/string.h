@@ -13,6 +13,8 @@ struct StrObj : Object {
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::constant;
   explicit StrObj(std::string text) : data(std::move(text)) { bytes = {data.data(), data.size()}; }
+  StrObj(const StrObj&) = delete;  // `bytes` points into the object itself
+  StrObj& operator=(const StrObj&) = delete;
   StrBytes bytes;
   std::string data;
 };
@@ -24,6 +26,8 @@ struct BytesObj : Object {
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::constant;
   explicit BytesObj(std::string text) : data(std::move(text)) { bytes = {data.data(), data.size()}; }
+  BytesObj(const BytesObj&) = delete;
+  BytesObj& operator=(const BytesObj&) = delete;
   StrBytes bytes;
   std::string data;
 };
@@ -34,7 +38,7 @@ struct Bytes {
   bool operator==(const Bytes&) const = default;
 };
 
-bool is_string(const RawValue& raw);
+bool is_string(const RawValue& raw);  // of any of the three kinds
 bool is_bytes(const RawValue& raw);
 
 template <>

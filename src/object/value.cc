@@ -1,6 +1,9 @@
 #include "object/value.h"
 
+#include <algorithm>
+
 #include "object/array.h"
+#include "object/hash.h"
 #include "object/map.h"
 #include "object/shape_tuple.h"
 #include "object/string.h"
@@ -47,6 +50,16 @@ Value Value::own(const RawValue& raw) {
     return Value(std::string(string_of(raw)));
   if (raw.type_index == type_index::kByteArrayPtr || raw.type_index == type_index::kSmallBytes)
     return Value(Bytes{std::string(string_of(raw))});
+  if (raw.type_index == type_index::kObjectRValueRef) {
+    // The caller offers its reference; sharing the object serves as well as taking it.
+    RawValue shared;
+    Object* object = *static_cast<Object**>(raw.v.v_ptr);
+    if (object == nullptr) return {};
+    object->inc_strong();
+    shared.type_index = object->type_index();
+    shared.v.v_object = object;
+    return Value::adopt(shared);
+  }
   if (raw.type_index >= type_index::kStaticObjectBegin) raw.v.v_object->inc_strong();
   return Value::adopt(raw);
 }
@@ -78,8 +91,13 @@ std::string kind_name(const RawValue& value) {
   return fmt::format("value of type index {}", value.type_index);
 }
 
+std::string kind_mismatch(const std::string& expected, const RawValue& got) {
+  if (got.type_index == type_index::kInt) return fmt::format("expected {}, got int {}", expected, got.v.v_int);
+  return fmt::format("expected {}, got {}", expected, kind_name(got));
+}
+
 void throw_kind_mismatch(const std::string& expected, const RawValue& got) {
-  throw UserError(fmt::format("expected {}, got {}", expected, kind_name(got)));
+  throw UserError(kind_mismatch(expected, got));
 }
 
 bool key_equal(const RawValue& a, const RawValue& b) {
@@ -93,12 +111,17 @@ size_t key_hash(const RawValue& key) {
   return std::hash<int64_t>()(key.v.v_int);
 }
 
-const Value* MapObj::find(const RawValue& key) const {
+const std::pair<Value, Value>* MapObj::find_item(const RawValue& key) const {
   auto [begin, end] = index.equal_range(key_hash(key));
   for (auto it = begin; it != end; ++it) {
-    if (key_equal(items[it->second].first.raw(), key)) return &items[it->second].second;
+    if (key_equal(items[it->second].first.raw(), key)) return &items[it->second];
   }
   return nullptr;
+}
+
+const Value* MapObj::find(const RawValue& key) const {
+  const auto* item = find_item(key);
+  return item == nullptr ? nullptr : &item->second;
 }
 
 void MapObj::set(Value key, Value value) {
@@ -106,15 +129,26 @@ void MapObj::set(Value key, Value value) {
     *const_cast<Value*>(found) = std::move(value);
     return;
   }
-  index.emplace(key_hash(key.raw()), items.size());
+  const size_t hash = key_hash(key.raw());
   items.emplace_back(std::move(key), std::move(value));
+  try {
+    index.emplace(hash, items.size() - 1);
+  } catch (...) {
+    items.pop_back();
+    throw;
+  }
 }
 
 bool MapObj::erase(const RawValue& key) {
-  if (find(key) == nullptr) return false;
-  std::erase_if(items, [&](const auto& item) { return key_equal(item.first.raw(), key); });
-  index.clear();
-  for (size_t i = 0; i < items.size(); ++i) index.emplace(key_hash(items[i].first.raw()), i);
+  const auto* item = find_item(key);
+  if (item == nullptr) return false;
+  const auto at = static_cast<size_t>(item - items.data());
+  std::unordered_multimap<size_t, size_t> shorter;
+  for (size_t i = 0; i < items.size(); ++i) {
+    if (i != at) shorter.emplace(key_hash(items[i].first.raw()), i < at ? i : i - 1);
+  }
+  items.erase(items.begin() + static_cast<std::ptrdiff_t>(at));
+  index.swap(shorter);
   return true;
 }
 
@@ -127,6 +161,21 @@ Shape ValueTraits<Shape>::from(const RawValue& raw) {
   if (raw.type_index == type_index::kArray) return ValueTraits<Array<int64_t>>::from(raw).to_vector();
   const auto* shape = static_cast<const ShapeObj*>(raw.v.v_object);
   return {shape->data, shape->data + shape->size};
+}
+
+void ADTObj::fields(FieldList<ADTObj>& f) {
+  f.field<&ADTObj::tag>("tag", {.default_value = 0, .has_default = true});
+  f.field<&ADTObj::items>("items");
+}
+
+bool ShapeObj::content_equal(const ShapeObj& a, const ShapeObj& b) {
+  return std::equal(a.data, a.data + a.size, b.data, b.data + b.size);
+}
+uint64_t ShapeObj::content_hash(const ShapeObj& shape) {
+  return hash_bytes(shape.data, shape.size * sizeof(int64_t), shape.size);
+}
+std::string ShapeObj::content_text(const ShapeObj& shape) {
+  return fmt::format("Shape({})", fmt::join(shape.data, shape.data + shape.size, ", "));
 }
 
 ADT make_adt(int32_t tag, std::vector<Value> items) {

@@ -68,8 +68,23 @@ class Value {
 };
 static_assert(sizeof(Value) == sizeof(RawValue));
 
+// Whether None becomes a null reference that a reader would have to test for. Items of an Array and arguments of a
+// function are never null unless their type is std::optional or Value.
+template <typename T>
+inline constexpr bool none_is_null = false;
+template <typename T>
+inline constexpr bool none_is_null<Ref<T>> = true;
+
+// As ValueTraits<T>::matches, for a place where null is not meant.
+template <typename T>
+bool matches_item(const RawValue& raw) {
+  return !(none_is_null<T> && raw.type_index == type_index::kNone) && ValueTraits<T>::matches(raw);
+}
+
 // "int", "str", "relay.Var": what a user is told of a value's kind.
 std::string kind_name(const RawValue& value);
+// "expected int of 8 bits, got int 300"
+std::string kind_mismatch(const std::string& expected, const RawValue& got);
 [[noreturn]] void throw_kind_mismatch(const std::string& expected, const RawValue& got);
 
 template <typename T>

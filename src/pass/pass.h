@@ -1,7 +1,7 @@
 // Pass: a named step from module to module; PassContext: how passes run; run_passes: the one runner.
 //
-// A pass of the project is a plain function behind a small header (passes/fold_constant.h); its row in driver/all_passes.cc
-// gives it a name, a level and its requirements.
+// A pass of the project is a plain function behind a small header (passes/fold_constant.h); its row in
+// driver/all_passes.cc gives it a name, a level and its requirements.
 #pragma once
 
 #include "ir/module.h"
@@ -12,8 +12,8 @@ namespace headrace::pass {
 struct PassContext;
 
 struct PassInfo {
-  std::string name;       // "FoldConstant"
-  int32_t opt_level = 0;  // runs when the context's level is at least this
+  std::string name;                   // "FoldConstant"
+  int32_t opt_level = 0;              // runs when the context's level is at least this
   std::vector<std::string> required;  // passes that must have run before it in the same list
 };
 

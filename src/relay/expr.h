@@ -92,8 +92,9 @@ struct IfNode : ExprNode {
   static constexpr std::string_view type_key = "relay.If";
   static constexpr bool is_final = true;
   static void fields(FieldList<IfNode>& f) {
-    f.field<&IfNode::cond>("cond").field<&IfNode::true_branch>("true_branch").field<&IfNode::false_branch>(
-        "false_branch");
+    f.field<&IfNode::cond>("cond")
+        .field<&IfNode::true_branch>("true_branch")
+        .field<&IfNode::false_branch>("false_branch");
   }
   Expr cond, true_branch, false_branch;
 };
@@ -196,9 +197,7 @@ struct ClauseNode : Object {
   static constexpr std::string_view type_key = "relay.Clause";
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::tree;
-  static void fields(FieldList<ClauseNode>& f) {
-    f.field<&ClauseNode::lhs>("lhs").field<&ClauseNode::rhs>("rhs");
-  }
+  static void fields(FieldList<ClauseNode>& f) { f.field<&ClauseNode::lhs>("lhs").field<&ClauseNode::rhs>("rhs"); }
   Pattern lhs;
   Expr rhs;
 };

@@ -27,8 +27,8 @@ void pause_processor() {
 }
 
 // Returns once `value` is not `old`.
-void wait_while(const std::atomic<uint32_t>& value, uint32_t old) {
-  for (int i = 0; i < kSpinRounds; ++i) {
+void wait_while(const std::atomic<uint32_t>& value, uint32_t old, int spin_rounds) {
+  for (int i = 0; i < spin_rounds; ++i) {
     if (value.load(std::memory_order_acquire) != old) return;
     pause_processor();
   }
@@ -52,7 +52,11 @@ int64_t part_begin(int64_t count, int64_t index, int64_t num_workers) {
 
 }  // namespace
 
-ThreadPool::ThreadPool(int32_t num_workers) : num_workers_(num_workers), process_(this_process()) {
+// With more workers than processors, one that spins keeps another from working.
+ThreadPool::ThreadPool(int32_t num_workers)
+    : num_workers_(num_workers),
+      spin_rounds_(num_workers <= num_processors() ? kSpinRounds : 0),
+      process_(this_process()) {
   HEADRACE_CHECK(num_workers >= 1 && num_workers <= kMaxWorkers, "a pool of {} workers", num_workers);
   outcomes_.resize(static_cast<size_t>(num_workers));
   threads_.reserve(static_cast<size_t>(num_workers) - 1);
@@ -80,7 +84,7 @@ void ThreadPool::stop() noexcept {
 
 void ThreadPool::work(int32_t index) noexcept {
   for (uint32_t seen = 0;; ++seen) {
-    wait_while(epoch_, seen);
+    wait_while(epoch_, seen, spin_rounds_);
     if (is_stopping_.load(std::memory_order_relaxed)) return;
     run_part(index);
     if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) pending_.notify_one();
@@ -126,7 +130,7 @@ int32_t ThreadPool::parallel_for(const hr_kernel_env* env, hr_parallel_body body
   run_part(0);
   for (uint32_t left = pending_.load(std::memory_order_acquire); left != 0;
        left = pending_.load(std::memory_order_acquire)) {
-    wait_while(pending_, left);
+    wait_while(pending_, left, spin_rounds_);
   }
   const int32_t status = first_failure(env);
   is_busy_.store(false, std::memory_order_release);

@@ -56,6 +56,7 @@ class ThreadPool {
   void stop() noexcept;
 
   int32_t num_workers_;
+  int spin_rounds_;
   uint64_t process_;
   std::atomic<bool> is_busy_ = false;  // one job at a time; the holder is worker 0
   std::atomic<bool> is_stopping_ = false;

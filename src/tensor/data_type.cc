@@ -22,10 +22,10 @@ std::string DataType::to_string() const {
       text = fmt::format("float{}", bits());
       break;
     case kBFloat:
-      text = "bfloat16";
+      text = fmt::format("bfloat{}", bits());
       break;
     case kBool:
-      text = "bool";
+      text = bits() == 8 ? "bool" : fmt::format("bool{}", bits());
       break;
     case kHandle:
       text = "handle";
@@ -57,7 +57,7 @@ DataType DataType::parse(std::string_view text) {
     if (error != std::errc() || end != digits.data() + digits.size() || lanes < 1 || lanes > 65535) base = {};
   }
   for (const Name& name : kNames) {
-    if (name.name == base) return lanes == 1 ? name.dtype : name.dtype.with_lanes(lanes);
+    if (name.name == base && (lanes == 1 || !name.dtype.is_void())) return lanes == 1 ? name.dtype : name.dtype.with_lanes(lanes);
   }
   std::vector<std::string_view> known;
   for (const Name& name : kNames) known.push_back(name.name);
@@ -86,7 +86,9 @@ float half_to_float(uint16_t bits) {
   const uint32_t sign = static_cast<uint32_t>(bits & 0x8000u) << 16;
   const uint32_t exponent = (bits >> 10) & 0x1fu;
   const uint32_t mantissa = bits & 0x3ffu;
-  if (exponent == 0x1f) return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13));
+  // As the machine's instruction: a NaN keeps its payload and becomes quiet.
+  if (exponent == 0x1f)
+    return std::bit_cast<float>(sign | 0x7f800000u | (mantissa << 13) | (mantissa != 0 ? 0x400000u : 0u));
   if (exponent == 0) {
     const float magnitude = std::ldexp(static_cast<float>(mantissa), -24);
     return sign != 0 ? -magnitude : magnitude;
@@ -99,7 +101,7 @@ uint16_t float_to_half(float value) {
   const uint16_t sign = static_cast<uint16_t>((bits >> 16) & 0x8000u);
   const uint32_t magnitude = bits & 0x7fffffffu;
   if (magnitude >= 0x7f800000u) {  // infinity, or a quiet NaN
-    return static_cast<uint16_t>(sign | (magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u));
+    return static_cast<uint16_t>(sign | (magnitude > 0x7f800000u ? 0x7e00u | ((magnitude >> 13) & 0x1ffu) : 0x7c00u));
   }
   if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // 65520 and more round to infinity
   if (magnitude < 0x38800000u) {                                              // below 2^-14: a subnormal

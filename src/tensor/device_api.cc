@@ -1,8 +1,10 @@
 #include "tensor/device_api.h"
 
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
 #include <map>
 #include <mutex>
-#include <new>
 
 namespace headrace {
 
@@ -53,14 +55,17 @@ std::string Device::to_string() const {
 }
 
 std::shared_ptr<DeviceApi> device_api(Device device) {
-  std::lock_guard lock(devices().mutex);
-  auto it = devices().apis.find(device.type);
-  if (it == devices().apis.end() || !it->second->exists(device))
-    throw_user_error("device {} is not available", device.to_string());
-  return it->second;
+  std::shared_ptr<DeviceApi> api;
+  {
+    std::lock_guard lock(devices().mutex);
+    if (auto it = devices().apis.find(device.type); it != devices().apis.end()) api = it->second;
+  }
+  if (!api || !api->exists(device)) throw_user_error("device {} is not available", device.to_string());
+  return api;
 }
 
 void register_device_api(int32_t device_type, std::shared_ptr<DeviceApi> api) {
+  HEADRACE_CHECK(api != nullptr, "a null API for device type {}", device_type);
   std::lock_guard lock(devices().mutex);
   devices().apis[device_type] = std::move(api);
 }

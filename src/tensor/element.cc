@@ -1,73 +1,171 @@
 // Access to one element of a tensor of any dtype.
+#include <algorithm>
+#include <bit>
 #include <cmath>
+#include <cstring>
+#include <limits>
 
 #include "tensor/ndarray.h"
 
 namespace headrace {
 
-// Calls `visit(T* element)` with the element's C++ type; float16 and bfloat16 are handled by the callers.
-template <typename F>
-static auto visit_element(const DLTensor& tensor, int64_t index, F&& visit) {
-  const DataType dtype(tensor.dtype);
-  char* at = static_cast<char*>(tensor.data) + tensor.byte_offset + static_cast<size_t>(index) * dtype.bytes();
-  switch (dtype.code()) {
-    case DataType::kFloat:
-      if (dtype.bits() == 32) return visit(reinterpret_cast<float*>(at));
-      if (dtype.bits() == 64) return visit(reinterpret_cast<double*>(at));
-      break;
-    case DataType::kInt:
-      if (dtype.bits() == 8) return visit(reinterpret_cast<int8_t*>(at));
-      if (dtype.bits() == 16) return visit(reinterpret_cast<int16_t*>(at));
-      if (dtype.bits() == 32) return visit(reinterpret_cast<int32_t*>(at));
-      if (dtype.bits() == 64) return visit(reinterpret_cast<int64_t*>(at));
-      break;
-    case DataType::kUInt:
-      if (dtype.bits() == 8) return visit(reinterpret_cast<uint8_t*>(at));
-      if (dtype.bits() == 16) return visit(reinterpret_cast<uint16_t*>(at));
-      if (dtype.bits() == 32) return visit(reinterpret_cast<uint32_t*>(at));
-      if (dtype.bits() == 64) return visit(reinterpret_cast<uint64_t*>(at));
-      break;
-    case DataType::kBool:
-      return visit(reinterpret_cast<uint8_t*>(at));
-    default:
-      break;
+namespace {
+
+// float16 and bfloat16 as they lie in memory; int4 and uint4 are the low half of a byte.
+enum class Kind { f16, bf16, f32, f64, i4, i8, i16, i32, i64, u4, u8, u16, u32, u64, boolean };
+
+Kind kind_of(DataType dtype) {
+  if (dtype.lanes() == 1) {
+    switch (dtype.code()) {
+      case DataType::kFloat:
+        if (dtype.bits() == 16) return Kind::f16;
+        if (dtype.bits() == 32) return Kind::f32;
+        if (dtype.bits() == 64) return Kind::f64;
+        break;
+      case DataType::kBFloat:
+        if (dtype.bits() == 16) return Kind::bf16;
+        break;
+      case DataType::kInt:
+        if (dtype.bits() == 4) return Kind::i4;
+        if (dtype.bits() == 8) return Kind::i8;
+        if (dtype.bits() == 16) return Kind::i16;
+        if (dtype.bits() == 32) return Kind::i32;
+        if (dtype.bits() == 64) return Kind::i64;
+        break;
+      case DataType::kUInt:
+        if (dtype.bits() == 4) return Kind::u4;
+        if (dtype.bits() == 8) return Kind::u8;
+        if (dtype.bits() == 16) return Kind::u16;
+        if (dtype.bits() == 32) return Kind::u32;
+        if (dtype.bits() == 64) return Kind::u64;
+        break;
+      case DataType::kBool:
+        if (dtype.bits() == 8) return Kind::boolean;
+        break;
+      default:
+        break;
+    }
   }
   throw_user_error("elements of dtype {} cannot be read one by one", dtype);
 }
 
-static uint16_t* half_element(const DLTensor& tensor, int64_t index) {
-  return reinterpret_cast<uint16_t*>(static_cast<char*>(tensor.data) + tensor.byte_offset) + index;
-}
-static bool is_float16(const DLTensor& tensor) { return tensor.dtype.code == kDLFloat && tensor.dtype.bits == 16; }
-static bool is_bfloat16(const DLTensor& tensor) { return tensor.dtype.code == kDLBfloat; }
-
-double element_as_double(const DLTensor& tensor, int64_t index) {
-  if (is_float16(tensor)) return static_cast<double>(half_to_float(*half_element(tensor, index)));
-  if (is_bfloat16(tensor)) return static_cast<double>(bfloat16_to_float(*half_element(tensor, index)));
-  return visit_element(tensor, index, [](auto* at) { return static_cast<double>(*at); });
+char* address_of(const DLTensor& tensor, int64_t index) {
+  return static_cast<char*>(tensor.data) + tensor.byte_offset +
+         static_cast<size_t>(index) * DataType(tensor.dtype).bytes();
 }
 
-int64_t element_as_int(const DLTensor& tensor, int64_t index) {
-  if (is_float16(tensor) || is_bfloat16(tensor)) return static_cast<int64_t>(element_as_double(tensor, index));
-  return visit_element(tensor, index, [](auto* at) { return static_cast<int64_t>(*at); });
+// Borrowed memory may be unaligned.
+template <typename T>
+T load(const char* at) {
+  T value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+template <typename T>
+void store(char* at, T value) {
+  std::memcpy(at, &value, sizeof value);
 }
 
-void set_element(const DLTensor& tensor, int64_t index, double value) {
-  if (is_float16(tensor)) {
-    *half_element(tensor, index) = float_to_half(static_cast<float>(value));
-  } else if (is_bfloat16(tensor)) {
-    *half_element(tensor, index) = float_to_bfloat16(static_cast<float>(value));
-  } else if (tensor.dtype.code == kDLBool) {
-    visit_element(tensor, index, [&](auto* at) { *at = static_cast<std::remove_pointer_t<decltype(at)>>(value != 0); });
-  } else {
-    visit_element(tensor, index, [&](auto* at) { *at = static_cast<std::remove_pointer_t<decltype(at)>>(value); });
+template <typename To, typename From>
+To convert(From value) {
+  if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
+    if (std::isnan(value)) return 0;
+    if (value <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
+    if (value >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
+  }
+  return static_cast<To>(value);
+}
+
+// To a float on the way to a narrower one: rounded to odd, so that the second rounding is as if it were the only one.
+float narrow(double value) {
+  const float near = static_cast<float>(value);
+  if (std::isnan(value) || static_cast<double>(near) == value) return near;
+  const float below = std::abs(static_cast<double>(near)) > std::abs(value) ? std::nextafter(near, 0.0f) : near;
+  return std::bit_cast<float>(std::bit_cast<uint32_t>(below) | 1u);
+}
+
+template <typename To>
+To read(const DLTensor& tensor, int64_t index) {
+  const char* at = address_of(tensor, index);
+  switch (kind_of(DataType(tensor.dtype))) {
+    case Kind::f16:
+      return convert<To>(half_to_float(load<uint16_t>(at)));
+    case Kind::bf16:
+      return convert<To>(bfloat16_to_float(load<uint16_t>(at)));
+    case Kind::f32:
+      return convert<To>(load<float>(at));
+    case Kind::f64:
+      return convert<To>(load<double>(at));
+    case Kind::i4:
+      return convert<To>(((load<uint8_t>(at) & 0xf) ^ 8) - 8);
+    case Kind::i8:
+      return convert<To>(load<int8_t>(at));
+    case Kind::i16:
+      return convert<To>(load<int16_t>(at));
+    case Kind::i32:
+      return convert<To>(load<int32_t>(at));
+    case Kind::i64:
+      return convert<To>(load<int64_t>(at));
+    case Kind::u4:
+      return convert<To>(load<uint8_t>(at) & 0xf);
+    case Kind::u8:
+      return convert<To>(load<uint8_t>(at));
+    case Kind::u16:
+      return convert<To>(load<uint16_t>(at));
+    case Kind::u32:
+      return convert<To>(load<uint32_t>(at));
+    case Kind::u64:
+      return convert<To>(load<uint64_t>(at));
+    case Kind::boolean:
+      return convert<To>(load<uint8_t>(at) != 0 ? 1 : 0);
+  }
+  return To{};
+}
+
+template <typename From>
+void write(const DLTensor& tensor, int64_t index, From value) {
+  char* at = address_of(tensor, index);
+  switch (kind_of(DataType(tensor.dtype))) {
+    case Kind::f16:
+      return store(at, float_to_half(narrow(static_cast<double>(value))));
+    case Kind::bf16:
+      return store(at, float_to_bfloat16(narrow(static_cast<double>(value))));
+    case Kind::f32:
+      return store(at, static_cast<float>(value));
+    case Kind::f64:
+      return store(at, static_cast<double>(value));
+    case Kind::i4:
+      if constexpr (std::is_floating_point_v<From>) value = std::clamp<From>(value, -8, 7);
+      return store(at, static_cast<uint8_t>(convert<int8_t>(value) & 0xf));
+    case Kind::i8:
+      return store(at, convert<int8_t>(value));
+    case Kind::i16:
+      return store(at, convert<int16_t>(value));
+    case Kind::i32:
+      return store(at, convert<int32_t>(value));
+    case Kind::i64:
+      return store(at, convert<int64_t>(value));
+    case Kind::u4:
+      if constexpr (std::is_floating_point_v<From>) value = std::clamp<From>(value, 0, 15);
+      return store(at, static_cast<uint8_t>(convert<uint8_t>(value) & 0xf));
+    case Kind::u8:
+      return store(at, convert<uint8_t>(value));
+    case Kind::u16:
+      return store(at, convert<uint16_t>(value));
+    case Kind::u32:
+      return store(at, convert<uint32_t>(value));
+    case Kind::u64:
+      return store(at, convert<uint64_t>(value));
+    case Kind::boolean:
+      return store(at, static_cast<uint8_t>(value != 0 ? 1 : 0));
   }
 }
 
-void set_element_int(const DLTensor& tensor, int64_t index, int64_t value) {
-  if (is_float16(tensor) || is_bfloat16(tensor)) return set_element(tensor, index, static_cast<double>(value));
-  if (tensor.dtype.code == kDLBool) return set_element(tensor, index, value != 0 ? 1.0 : 0.0);
-  visit_element(tensor, index, [&](auto* at) { *at = static_cast<std::remove_pointer_t<decltype(at)>>(value); });
-}
+}  // namespace
+
+double element_as_double(const DLTensor& tensor, int64_t index) { return read<double>(tensor, index); }
+int64_t element_as_int(const DLTensor& tensor, int64_t index) { return read<int64_t>(tensor, index); }
+void set_element(const DLTensor& tensor, int64_t index, double value) { write(tensor, index, value); }
+void set_element_int(const DLTensor& tensor, int64_t index, int64_t value) { write(tensor, index, value); }
 
 }  // namespace headrace

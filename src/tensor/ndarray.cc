@@ -2,20 +2,35 @@
 
 #include <xxhash.h>
 
-#include <cmath>
+#include <algorithm>
+#include <cstring>
+
+#include "object/string.h"
 
 namespace headrace {
 
 static constexpr size_t kAlignment = 64;
 
 int64_t num_elements(const Shape& shape) {
-  int64_t count = 1;
   for (const int64_t dim : shape) {
     if (dim < 0) throw_user_error("shape ({}) has a negative dimension", fmt::join(shape, ", "));
+  }
+  if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return 0;
+  int64_t count = 1;
+  for (const int64_t dim : shape) {
     if (__builtin_mul_overflow(count, dim, &count) || count > (int64_t{1} << 58))
       throw_user_error("shape ({}) has too many elements", fmt::join(shape, ", "));
   }
   return count;
+}
+
+// Bytes of a dense tensor; UserError when they do not fit an address space.
+static size_t dense_bytes(const Shape& shape, DataType dtype) {
+  size_t bytes = 0;
+  if (__builtin_mul_overflow(static_cast<size_t>(num_elements(shape)), dtype.bytes(), &bytes) ||
+      bytes > (size_t{1} << 47))
+    throw_user_error("a tensor {}({}) is too large", dtype, fmt::join(shape, ", "));
+  return bytes;
 }
 
 // Points the DLTensor at the object's own shape and strides.
@@ -26,7 +41,7 @@ static void bind_shape(NDArrayObj& object) {
 }
 
 NDArray NDArray::empty(Shape shape, DataType dtype, Device device) {
-  const size_t size_bytes = static_cast<size_t>(headrace::num_elements(shape)) * dtype.bytes();
+  const size_t size_bytes = dense_bytes(shape, dtype);
   auto object = make_object<NDArrayObj>();
   object->shape = std::move(shape);
   object->tensor.dtype = dtype.raw();
@@ -54,7 +69,8 @@ NDArray NDArray::from_bytes(Shape shape, DataType dtype, std::span<const std::by
 }
 
 NDArray NDArray::view(void* data, Shape shape, DataType dtype, std::function<void()> release) {
-  headrace::num_elements(shape);
+  const size_t size_bytes = dense_bytes(shape, dtype);
+  if (data == nullptr && size_bytes != 0) throw_user_error("a view of {} bytes at a null address", size_bytes);
   auto object = make_object<NDArrayObj>();
   object->shape = std::move(shape);
   object->tensor.dtype = dtype.raw();
@@ -65,12 +81,33 @@ NDArray NDArray::view(void* data, Shape shape, DataType dtype, std::function<voi
   return NDArray(object);
 }
 
-static NDArray adopt_tensor(const DLTensor& tensor, std::function<void()> release) {
+// What of a foreign tensor can be checked without touching its memory.
+static void check_foreign(const DLTensor& tensor) {
+  if (tensor.ndim < 0 || tensor.ndim > 64) throw_user_error("DLPack tensor: {} dimensions", tensor.ndim);
+  if (tensor.ndim > 0 && tensor.shape == nullptr) throw_user_error("DLPack tensor: its shape is missing");
+  const DataType dtype(tensor.dtype);
+  if (dtype.bits() == 0 || dtype.lanes() == 0) throw_user_error("DLPack tensor: an element of no size");
+  const Shape shape(tensor.shape, tensor.shape + tensor.ndim);
+  const size_t size_bytes = dense_bytes(shape, dtype);
+  if (size_bytes != 0 && tensor.data == nullptr) throw_user_error("DLPack tensor: its data is missing");
+  if (tensor.byte_offset > (uint64_t{1} << 47)) throw_user_error("DLPack tensor: byte offset {}", tensor.byte_offset);
+  if (tensor.strides == nullptr || size_bytes == 0) return;
+  const auto limit = __int128{1} << 47;
+  __int128 reach = 0;
+  for (size_t i = 0; i < shape.size(); ++i) {
+    const __int128 stride = tensor.strides[i];
+    reach += (stride < 0 ? -stride : stride) * (shape[i] - 1) * static_cast<__int128>(dtype.bytes());
+    if (reach > limit) throw_user_error("DLPack tensor: stride {} of dimension {} is too large", tensor.strides[i], i);
+  }
+}
+
+static NDArray adopt_tensor(const DLTensor& tensor, bool read_only, std::function<void()> release) {
+  check_foreign(tensor);
   auto object = make_object<NDArrayObj>();
-  object->release = std::move(release);
   object->tensor = tensor;
+  object->read_only = read_only;
+  object->api = device_api({tensor.device.device_type, tensor.device.device_id});
   object->shape.assign(tensor.shape, tensor.shape + tensor.ndim);
-  headrace::num_elements(object->shape);
   if (tensor.strides != nullptr) object->strides.assign(tensor.strides, tensor.strides + tensor.ndim);
   bind_shape(*object);
   NDArray array(object);
@@ -78,17 +115,28 @@ static NDArray adopt_tensor(const DLTensor& tensor, std::function<void()> releas
     object->strides.clear();
     bind_shape(*object);
   }
+  object->release = std::move(release);  // last: what throws before leaves the tensor with the caller
   return array;
 }
 
 NDArray NDArray::from_dlpack(DLManagedTensor* managed) {
-  return adopt_tensor(managed->dl_tensor, [managed] {
+  if (managed == nullptr) throw_user_error("DLPack tensor: a null pointer");
+  if (managed->dl_tensor.dtype.bits % 8 != 0)
+    throw_user_error("DLPack tensor: elements of {} bits need the versioned form", managed->dl_tensor.dtype.bits);
+  return adopt_tensor(managed->dl_tensor, false, [managed] {
     if (managed->deleter != nullptr) managed->deleter(managed);
   });
 }
 
 NDArray NDArray::from_dlpack(DLManagedTensorVersioned* managed) {
-  return adopt_tensor(managed->dl_tensor, [managed] {
+  if (managed == nullptr) throw_user_error("DLPack tensor: a null pointer");
+  if (managed->version.major != DLPACK_MAJOR_VERSION)
+    throw_user_error("DLPack tensor: version {}.{}, expected {}", managed->version.major, managed->version.minor,
+                     DLPACK_MAJOR_VERSION);
+  if (managed->dl_tensor.dtype.bits % 8 != 0 && (managed->flags & DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED) == 0)
+    throw_user_error("DLPack tensor: packed elements of {} bits; one byte each is supported",
+                     managed->dl_tensor.dtype.bits);
+  return adopt_tensor(managed->dl_tensor, (managed->flags & DLPACK_FLAG_BITMASK_READ_ONLY) != 0, [managed] {
     if (managed->deleter != nullptr) managed->deleter(managed);
   });
 }
@@ -104,7 +152,9 @@ struct Export {
 
 Shape dense_strides(const Shape& shape) {
   Shape strides(shape.size(), 1);
-  for (size_t i = shape.size(); i-- > 1;) strides[i - 1] = strides[i] * shape[i];
+  // Unsigned: the strides of an empty tensor may wrap, and mean nothing.
+  for (size_t i = shape.size(); i-- > 1;)
+    strides[i - 1] = static_cast<int64_t>(static_cast<uint64_t>(strides[i]) * static_cast<uint64_t>(shape[i]));
   return strides;
 }
 
@@ -120,12 +170,17 @@ Managed* export_tensor(const NDArray& array) {
 }
 }  // namespace
 
-DLManagedTensor* NDArray::to_dlpack() const { return export_tensor<DLManagedTensor>(*this); }
+DLManagedTensor* NDArray::to_dlpack() const {
+  if (object_->read_only) throw_user_error("a read-only tensor needs the versioned form of DLPack");
+  if (dtype().bits() % 8 != 0) throw_user_error("a tensor of {} needs the versioned form of DLPack", dtype());
+  return export_tensor<DLManagedTensor>(*this);
+}
 
 DLManagedTensorVersioned* NDArray::to_dlpack_versioned() const {
   auto* managed = export_tensor<DLManagedTensorVersioned>(*this);
   managed->version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
-  managed->flags = 0;
+  managed->flags = object_->read_only ? DLPACK_FLAG_BITMASK_READ_ONLY : 0;
+  if (dtype().bits() % 8 != 0) managed->flags |= DLPACK_FLAG_BITMASK_IS_SUBBYTE_TYPE_PADDED;
   return managed;
 }
 
@@ -162,7 +217,7 @@ static NDArray gather_strided(const NDArray& src) {
 
 NDArray NDArray::to_dense() const {
   if (device().type != kDLCPU) {
-    HEADRACE_CHECK(is_dense() && object_->api, "a strided tensor on {} is not supported", device().to_string());
+    if (!is_dense()) throw_user_error("a strided tensor on {} cannot be copied to the CPU", device().to_string());
     NDArray host = empty(shape(), dtype());
     host.copy_from(*this);
     return host;
@@ -181,32 +236,46 @@ void NDArray::copy_from(const NDArray& src) const {
     throw_user_error("cannot copy a tensor {}({}) into {}({})", src.dtype(), fmt::join(src.shape(), ", "), dtype(),
                      fmt::join(shape(), ", "));
   if (!is_dense()) throw_user_error("cannot copy into a strided tensor");
-  const NDArray dense = src.is_dense() ? src : src.to_dense();
+  if (object_->read_only) throw_user_error("cannot copy into a read-only tensor");
+  // Two devices of unlike types meet on the CPU.
+  const bool unlike = src.device().type != kDLCPU && device().type != kDLCPU && src.device().type != device().type;
+  const NDArray dense = src.is_dense() && !unlike ? src : src.to_dense();
   const Device far = dense.device().type == kDLCPU ? device() : dense.device();
-  device_api(far)->copy(dense.data<void>(), dense.device(), data<void>(), device(), size_bytes(), nullptr);
+  const auto api = device_api(far);
+  api->copy(dense.data<void>(), dense.device(), data<void>(), device(), size_bytes(), nullptr);
+  api->sync(far, nullptr);
+  object_->cached_hash.store(0, std::memory_order_relaxed);
 }
 
 NDArray NDArray::reshaped(Shape shape) const {
   if (headrace::num_elements(shape) != num_elements())
     throw_user_error("cannot reshape ({}) to ({}): the number of elements differs", fmt::join(this->shape(), ", "),
                      fmt::join(shape, ", "));
-  const NDArray dense = to_dense();
-  NDArray result = view(dense.data<void>(), std::move(shape), dtype(), [dense] {});
-  return result;
+  const NDArray dense = is_dense() ? *this : to_dense();
+  auto object = make_object<NDArrayObj>();
+  object->tensor = dense.tensor();
+  object->shape = std::move(shape);
+  object->read_only = dense.object()->read_only;
+  object->api = dense.object()->api;
+  object->release = [dense] {};
+  bind_shape(*object);
+  return NDArray(object);
 }
 
 uint64_t NDArray::content_hash() const {
-  uint64_t hash = object_->content_hash.load(std::memory_order_relaxed);
+  uint64_t hash = object_->cached_hash.load(std::memory_order_relaxed);
   if (hash != 0) return hash;
   const NDArray dense = to_dense();
   XXH3_state_t state;
   XXH3_64bits_reset(&state);
   const DLDataType dtype = object_->tensor.dtype;
   XXH3_64bits_update(&state, &dtype, sizeof dtype);
+  const uint64_t rank = shape().size();
+  XXH3_64bits_update(&state, &rank, sizeof rank);
   if (!shape().empty()) XXH3_64bits_update(&state, shape().data(), shape().size() * sizeof(int64_t));
-  XXH3_64bits_update(&state, dense.data<void>(), dense.size_bytes());
+  if (dense.size_bytes() != 0) XXH3_64bits_update(&state, dense.data<void>(), dense.size_bytes());
   hash = std::max<uint64_t>(XXH3_64bits_digest(&state), 1);
-  object_->content_hash.store(hash, std::memory_order_relaxed);
+  object_->cached_hash.store(hash, std::memory_order_relaxed);
   return hash;
 }
 
@@ -215,6 +284,39 @@ bool NDArray::content_equal(const NDArray& other) const {
   if (dtype() != other.dtype() || shape() != other.shape()) return false;
   const NDArray a = to_dense(), b = other.to_dense();
   return a.size_bytes() == 0 || std::memcmp(a.data<void>(), b.data<void>(), a.size_bytes()) == 0;
+}
+
+static NDArray array_of(const NDArrayObj& object) { return NDArray(ref(&object)); }
+
+bool NDArrayObj::content_equal(const NDArrayObj& a, const NDArrayObj& b) {
+  return array_of(a).content_equal(array_of(b));
+}
+uint64_t NDArrayObj::content_hash(const NDArrayObj& array) { return array_of(array).content_hash(); }
+
+std::string NDArrayObj::content_text(const NDArrayObj& object) {
+  const NDArray array = array_of(object);
+  return fmt::format("NDArray({}, ({}))", array.dtype(), fmt::join(array.shape(), ", "));
+}
+
+NamedValues NDArrayObj::save_content(const NDArrayObj& object) {
+  const NDArray dense = array_of(object).to_dense();
+  const auto bytes = dense.bytes();
+  return {{"dtype", dense.dtype()},
+          {"shape", dense.shape()},
+          {"data", Bytes{std::string(reinterpret_cast<const char*>(bytes.data()), bytes.size())}}};
+}
+
+Ref<NDArrayObj> NDArrayObj::load_content(const NamedValues& saved) {
+  if (saved.size() != 3 || saved[0].first != "dtype" || saved[1].first != "shape" || saved[2].first != "data")
+    throw_user_error("an NDArray is saved as dtype, shape, data");
+  const auto dtype = saved[0].second.as<DataType>();
+  if (dtype.bits() == 0 || dtype.lanes() == 0) throw_user_error("an NDArray of elements of no size");
+  auto shape = saved[1].second.as<Shape>();
+  const auto data = saved[2].second.as<Bytes>().data;
+  // Before anything is allocated: a few characters of text must not ask for terabytes.
+  if (dense_bytes(shape, dtype) != data.size())
+    throw_user_error("an NDArray {}({}) has {} bytes of data", dtype, fmt::join(shape, ", "), data.size());
+  return NDArray::from_bytes(std::move(shape), dtype, std::as_bytes(std::span<const char>(data))).object();
 }
 
 }  // namespace headrace

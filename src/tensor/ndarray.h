@@ -1,6 +1,10 @@
 // NDArray: a tensor in memory, over DLPack. Copying an NDArray shares its memory.
 #pragma once
 
+#include <atomic>
+#include <cstddef>
+#include <functional>
+#include <memory>
 #include <span>
 
 #include "object/shape_tuple.h"
@@ -20,14 +24,20 @@ struct NDArrayObj : Object {
   DLTensor tensor{};
   Shape shape;
   Shape strides;                    // empty: dense, row-major
+  bool read_only = false;           // lent by an owner who forbids writing
   std::function<void()> release;    // gives the memory back to whoever owns it
   std::shared_ptr<DeviceApi> api;   // keeps the device alive
-  mutable std::atomic<uint64_t> content_hash{0};  // 0: not computed yet
+  mutable std::atomic<uint64_t> cached_hash{0};  // 0: not computed yet
   NDArrayObj() = default;
   ~NDArrayObj() {
     if (release) release();
   }
   NDArrayObj(const NDArrayObj&) = delete;
+  static bool content_equal(const NDArrayObj& a, const NDArrayObj& b);
+  static uint64_t content_hash(const NDArrayObj& array);
+  static NamedValues save_content(const NDArrayObj& array);
+  static Ref<NDArrayObj> load_content(const NamedValues& saved);
+  static std::string content_text(const NDArrayObj& array);
 };
 
 class NDArray {
@@ -46,9 +56,12 @@ class NDArray {
   // Borrows `data`; `release` runs when the last reference goes.
   static NDArray view(void* data, Shape shape, DataType dtype, std::function<void()> release = {});
   // Takes over a DLPack tensor of either generation; its deleter runs when the last reference goes. The strides stay.
+  // UserError on a malformed tensor, a newer major version, packed elements of less than a byte, a device that is not
+  // available; the caller then still owns it.
   static NDArray from_dlpack(DLManagedTensor* managed);
   static NDArray from_dlpack(DLManagedTensorVersioned* managed);
-  // A DLPack tensor that shares this memory; the caller calls its deleter.
+  // A DLPack tensor that shares this memory; the caller calls its deleter. The older generation cannot say read-only or
+  // less than a byte per element: UserError.
   DLManagedTensor* to_dlpack() const;
   DLManagedTensorVersioned* to_dlpack_versioned() const;
 
@@ -69,11 +82,11 @@ class NDArray {
   std::span<const std::byte> bytes() const { return {data<const std::byte>(), size_bytes()}; }
   // Dense and on the CPU: this tensor itself when it is already so.
   NDArray to_dense() const;
-  NDArray copy() const;
+  NDArray copy() const;  // on the CPU
   void copy_from(const NDArray& src) const;
-  // The same memory with another shape of as many elements.
+  // The same memory with another shape of as many elements; of a strided tensor, a dense copy.
   NDArray reshaped(Shape shape) const;
-  // XXH3-64 of dtype, shape and bytes; computed once.
+  // XXH3-64 of dtype, shape and bytes; computed once: who asks for it no longer writes by data().
   uint64_t content_hash() const;
   bool content_equal(const NDArray& other) const;
 
@@ -84,11 +97,16 @@ class NDArray {
 // Elements of a shape: UserError when negative or past 2^62.
 int64_t num_elements(const Shape& shape);
 
-// Element `index` of a dense tensor of any dtype as a double or an integer, and back (rounded to the dtype).
+// Element `index` of a dense tensor on the CPU, of any scalar dtype and at any alignment, as a double or an integer, and
+// back. A float is rounded to nearest even, once; to an integer it is cut towards zero, what does not fit becomes the
+// nearest limit, and NaN becomes 0. An integer is cut to the dtype's low bits. UserError for a dtype with lanes.
 double element_as_double(const DLTensor& tensor, int64_t index);
 int64_t element_as_int(const DLTensor& tensor, int64_t index);
 void set_element(const DLTensor& tensor, int64_t index, double value);
 void set_element_int(const DLTensor& tensor, int64_t index, int64_t value);
+
+template <>
+inline constexpr bool none_is_null<NDArray> = true;
 
 template <>
 struct ValueTraits<NDArray> {

@@ -1,5 +1,5 @@
-// Compute form: what an op computes, element by element, before any schedule. A compute rule gives one; fused groups are
-// joined by substitution; the plain schedule turns it into loops.
+// Compute form: what an op computes, element by element, before any schedule. A compute rule gives one; fused groups
+// are joined by substitution; the plain schedule turns it into loops.
 #pragma once
 
 #include "tir/stmt.h"
@@ -17,15 +17,15 @@ enum class Combiner : uint8_t {
 // One buffer computed from others:
 //   output[axes...] = epilogue(combine over reduce_axes of value)
 struct ComputeStage {
-  Buffer output;                        // its shape gives the extents of `axes`
+  Buffer output;  // its shape gives the extents of `axes`
   std::vector<PrimVar> axes;
-  std::vector<PrimVar> reduce_axes;     // empty: no reduction
+  std::vector<PrimVar> reduce_axes;  // empty: no reduction
   std::vector<PrimExpr> reduce_extents;
   Combiner combiner = Combiner::none;
-  PrimExpr init;                        // what an empty reduction gives, and what the combination starts from
-  PrimExpr value;                       // reads inputs and earlier stages at indices of axes and reduce_axes
-  PrimVar reduced;                      // stands for the combined value in `epilogue`
-  PrimExpr epilogue;                    // null: the combined value itself
+  PrimExpr init;      // what an empty reduction gives, and what the combination starts from
+  PrimExpr value;     // reads inputs and earlier stages at indices of axes and reduce_axes
+  PrimVar reduced;    // stands for the combined value in `epilogue`
+  PrimExpr epilogue;  // null: the combined value itself
 };
 
 struct Compute {

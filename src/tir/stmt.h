@@ -10,9 +10,7 @@ struct StmtNode : Object {
   static constexpr std::string_view type_key = "tir.Stmt";
   static constexpr int32_t child_slots = 16;
   static constexpr StructuralKind structural_kind = StructuralKind::tree;
-  static void fields(FieldList<StmtNode>& f) {
-    f.field<&StmtNode::span>("span", {.ignore = true, .optional = true});
-  }
+  static void fields(FieldList<StmtNode>& f) { f.field<&StmtNode::span>("span", {.ignore = true, .optional = true}); }
   Span span;
 };
 using Stmt = Ref<StmtNode>;

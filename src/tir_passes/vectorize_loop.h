@@ -3,8 +3,8 @@
 //   for i in [0, 16) vectorized: out[j, i] = a[j, i] + b[j]
 //   -> out[j, ramp(0, 1, 16)] = a[j, ramp(0, 1, 16)] + broadcast(b[j], 16)
 //
-// Runs before UnrollLoop (a vectorized loop may hold unrolled ones, not the other way round). A loop whose body cannot be
-// one vector operation becomes unrolled: an index that is no ramp of stride one in the last dimension, an if, a loop
+// Runs before UnrollLoop (a vectorized loop may hold unrolled ones, not the other way round). A loop whose body cannot
+// be one vector operation becomes unrolled: an index that is no ramp of stride one in the last dimension, an if, a loop
 // whose bounds use the variable, an extent of one. Preserves results to the last bit.
 #pragma once
 

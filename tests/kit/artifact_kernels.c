@@ -1,5 +1,5 @@
-/* The code of the artifact that tests run: kernels as the compiler would emit them, weights, a blob, and a place for the
- * manifest, which the tests fill in (artifact_kit.h). */
+/* The code of the artifact that tests run: kernels as the compiler would emit them, weights, a blob, and a place for
+ * the manifest, which the tests fill in (artifact_kit.h). */
 #include <headrace/c_api.h>
 #include <stddef.h>
 #include <stdlib.h>

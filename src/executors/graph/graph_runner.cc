@@ -1,5 +1,6 @@
 #include "executors/graph/graph_runner.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "artifact/tensor_extent.h"
@@ -43,6 +44,12 @@ std::span<const int64_t> strides_of(const DLTensor& tensor) {
 }
 
 void* first_element(const DLTensor& tensor) { return static_cast<std::byte*>(tensor.data) + tensor.byte_offset; }
+
+template <typename... Args>
+[[noreturn]] void refuse(const char* what, const TensorSpec& spec, fmt::format_string<Args...> format, Args&&... args) {
+  throw UserError(fmt::format("{} '{}' {}", what, spec.name, fmt::format(format, std::forward<Args>(args)...)),
+                  {.op = spec.name, .place = ""});
+}
 
 }  // namespace
 
@@ -135,39 +142,33 @@ void GraphRunner::make_env() {
 }
 
 void GraphRunner::check_tensor(const char* what, const std::vector<TensorSpec>& specs, size_t index,
-                               const DLTensor& tensor, bool must_be_direct) {
+                               const DLTensor& tensor) {
   if (index >= specs.size()) throw_user_error("there is no {} {}: the program has {}", what, index, specs.size());
   const TensorSpec& spec = specs[index];
-  const ErrorPlace where{.op = spec.name, .place = ""};
   if (tensor.device.device_type != kDLCPU) {
-    throw UserError(fmt::format("{} '{}' is on a device of type {}; copy it to the CPU first", what, spec.name,
-                                static_cast<int>(tensor.device.device_type)),
-                    where);
+    refuse(what, spec, "is on a device of type {}; copy it to the CPU first",
+           static_cast<int>(tensor.device.device_type));
   }
-  if (DataType(tensor.dtype) != spec.dtype) {
-    throw UserError(
-        fmt::format("{} '{}' has dtype {}, the program takes {}", what, spec.name, DataType(tensor.dtype), spec.dtype),
-        where);
+  if (DataType(tensor.dtype) != spec.dtype)
+    refuse(what, spec, "has dtype {}, the program takes {}", DataType(tensor.dtype), spec.dtype);
+  if (tensor.ndim < 0 || static_cast<size_t>(tensor.ndim) != spec.shape.size())
+    refuse(what, spec, "has {} dimensions, the program takes ({})", tensor.ndim, fmt::join(spec.shape, ", "));
+  if (!std::equal(spec.shape.begin(), spec.shape.end(), tensor.shape)) {
+    refuse(what, spec, "has shape ({}), the program takes ({})", fmt::join(shape_of(tensor), ", "),
+           fmt::join(spec.shape, ", "));
   }
-  const std::vector<int64_t> shape(tensor.shape, tensor.shape + tensor.ndim);
-  if (shape != spec.shape) {
-    throw UserError(fmt::format("{} '{}' has shape ({}), the program takes ({})", what, spec.name,
-                                fmt::join(shape, ", "), fmt::join(spec.shape, ", ")),
-                    where);
-  }
-  if (tensor.data == nullptr && aligned_nbytes(spec) > 0)
-    throw UserError(fmt::format("{} '{}' has no memory (data is NULL)", what, spec.name), where);
-  if (!must_be_direct) return;
-  if (tensor.strides != nullptr && !artifact::is_contiguous(shape, strides_of(tensor))) {
-    throw UserError(
-        fmt::format("{} '{}' is not contiguous; pass a contiguous copy, or set it with a copy", what, spec.name),
-        where);
-  }
-  if (reinterpret_cast<uintptr_t>(first_element(tensor)) % spec.dtype.element().bytes() != 0) {
-    throw UserError(
-        fmt::format("{} '{}' is not aligned to its element of {} bytes", what, spec.name, spec.dtype.element().bytes()),
-        where);
-  }
+  if (tensor.data == nullptr && aligned_nbytes(spec) > 0) refuse(what, spec, "has no memory (data is NULL)");
+}
+
+void GraphRunner::check_direct(const char* what, const std::vector<TensorSpec>& specs, size_t index,
+                               const DLTensor& tensor) {
+  check_tensor(what, specs, index, tensor);
+  const TensorSpec& spec = specs[index];
+  if (tensor.strides != nullptr && !artifact::is_contiguous(spec.shape, strides_of(tensor)))
+    refuse(what, spec, "is not contiguous; pass a contiguous copy");
+  const size_t alignment = spec.dtype.element().bytes();
+  if (reinterpret_cast<uintptr_t>(first_element(tensor)) % alignment != 0)
+    refuse(what, spec, "is not aligned to its element of {} bytes; pass an aligned copy", alignment);
 }
 
 void GraphRunner::bind(Port& port, void* data) {
@@ -178,28 +179,26 @@ void GraphRunner::bind(Port& port, void* data) {
 }
 
 void GraphRunner::set_input(size_t index, const DLTensor& tensor) {
-  check_tensor("input", program_.inputs, index, tensor, false);
+  check_tensor("input", program_.inputs, index, tensor);
   Port& port = inputs_[index];
   const TensorSpec& spec = program_.inputs[index];
   const auto nbytes = static_cast<size_t>(artifact::tensor_nbytes(spec.dtype, spec.shape).value());
   if (tensor.strides == nullptr || artifact::is_contiguous(shape_of(tensor), strides_of(tensor))) {
     if (nbytes > 0) std::memcpy(port.own_memory, first_element(tensor), nbytes);
   } else if (!copy_strided(tensor, static_cast<std::byte*>(port.own_memory))) {
-    throw UserError(fmt::format("input '{}' packs several elements of {} into a byte and is not contiguous; pass a "
-                                "contiguous copy",
-                                spec.name, spec.dtype),
-                    {.op = spec.name, .place = ""});
+    refuse("input", spec, "has elements of {}, smaller than a byte, and is not contiguous; pass a contiguous copy",
+           spec.dtype);
   }
   bind(port, port.own_memory);
 }
 
 void GraphRunner::set_input_zero_copy(size_t index, const DLTensor& tensor) {
-  check_tensor("input", program_.inputs, index, tensor, true);
+  check_direct("input", program_.inputs, index, tensor);
   bind(inputs_[index], first_element(tensor));
 }
 
 void GraphRunner::set_output_zero_copy(size_t index, const DLTensor& tensor) {
-  check_tensor("output", program_.outputs, index, tensor, true);
+  check_direct("output", program_.outputs, index, tensor);
   bind(outputs_[index], first_element(tensor));
 }
 

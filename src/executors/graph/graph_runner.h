@@ -62,6 +62,13 @@ class GraphRunner {
   const DLTensor& input(size_t index) const { return inputs_[index].tensor; }
   const DLTensor& output(size_t index) const { return outputs_[index].tensor; }
 
+  // The checks of the setters: UserError when `tensor` is not like `specs[index]`; check_direct also wants it
+  // contiguous and aligned. `what` is "input" or "output".
+  static void check_tensor(const char* what, const std::vector<artifact::TensorSpec>& specs, size_t index,
+                           const DLTensor& tensor);
+  static void check_direct(const char* what, const std::vector<artifact::TensorSpec>& specs, size_t index,
+                           const DLTensor& tensor);
+
   // Runs all steps. Fails with INPUT_MISSING when an input was never set, KERNEL_FAILED when a step says so.
   RunStatus run() noexcept;
 
@@ -86,8 +93,6 @@ class GraphRunner {
   void make_views(std::span<const std::byte* const> weights);
   void make_calls(std::span<const Callee> callees);
   void make_env();
-  static void check_tensor(const char* what, const std::vector<artifact::TensorSpec>& specs, size_t index,
-                           const DLTensor& tensor, bool must_be_direct);
   void bind(Port& port, void* data);
   int32_t run_call(const Call& call) noexcept;
   RunStatus failure(size_t step, int32_t code) noexcept;

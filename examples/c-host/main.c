@@ -1,0 +1,111 @@
+/* Runs an artifact from C with libheadrace_rt:
+ *
+ *     c-host MODEL.so [INPUT.npy ...]
+ *
+ * lists the program's inputs and outputs, reads each input from a .npy file (or uses zeros), runs, and prints the first
+ * values of each output. Only <headrace/c_api.h> is needed. */
+#include <headrace/c_api.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int report(const char* what) {
+  const hr_error* error = hr_last_error();
+  fprintf(stderr, "c-host: %s: %s%s%s\n", what, error->message, error->op[0] != '\0' ? "\n  at: " : "", error->op);
+  return (int)error->code;
+}
+
+static size_t element_count(const hr_tensor_info* info) {
+  size_t count = 1;
+  for (int32_t i = 0; i < info->ndim; ++i) count *= (size_t)info->shape[i];
+  return count;
+}
+
+static size_t size_bytes(const hr_tensor_info* info) {
+  return (element_count(info) * info->dtype.bits * info->dtype.lanes + 7) / 8;
+}
+
+static void print_info(const char* what, const hr_tensor_info* info) {
+  printf("%s %s: code %d, %d bits, shape", what, info->name, info->dtype.code, info->dtype.bits);
+  for (int32_t i = 0; i < info->ndim; ++i) printf(" %lld", (long long)info->shape[i]);
+  printf("\n");
+}
+
+/* Reads the data of a .npy file of the right size behind its header (numpy's format.py, version 1.0); 0 when it cannot.
+ */
+static int read_npy(const char* path, void* data, size_t size) {
+  unsigned char head[10];
+  FILE* file = fopen(path, "rb");
+  if (file == NULL) return 0;
+  int ok = fread(head, 1, sizeof head, file) == sizeof head && memcmp(head, "\x93NUMPY\x01", 7) == 0;
+  ok = ok && fseek(file, head[8] + 256L * head[9], SEEK_CUR) == 0 && fread(data, 1, size, file) == size &&
+       fgetc(file) == EOF;
+  fclose(file);
+  return ok;
+}
+
+static hr_status set_input(hr_executor* executor, int32_t index, const hr_tensor_info* info, const char* path) {
+  void* data = calloc(1, size_bytes(info) + 1);
+  if (data == NULL) return HR_INTERNAL;
+  if (path != NULL && !read_npy(path, data, size_bytes(info))) {
+    fprintf(stderr, "c-host: '%s' is not a .npy file with the %zu bytes of input '%s'\n", path, size_bytes(info),
+            info->name);
+    free(data);
+    exit(HR_USER);
+  }
+  const DLTensor tensor = {
+      .data = data, .device = {kDLCPU, 0}, .ndim = info->ndim, .dtype = info->dtype, .shape = (int64_t*)info->shape};
+  const hr_status status = hr_executor_set_input(executor, index, &tensor);
+  free(data); /* set_input copied it */
+  return status;
+}
+
+static int print_output(hr_executor* executor, int32_t index, const hr_tensor_info* info) {
+  DLTensor view;
+  if (hr_executor_get_output(executor, index, &view) != HR_OK) return report("get_output");
+  print_info("output", info);
+  if (view.dtype.code != kDLFloat || view.dtype.bits != 32) return 0;
+  const size_t count = element_count(info) < 10 ? element_count(info) : 10;
+  for (size_t i = 0; i < count; ++i) printf(" %g", ((const float*)view.data)[i]);
+  printf("\n");
+  return 0;
+}
+
+static int run(hr_artifact* artifact, hr_executor* executor, int num_files, char** files) {
+  int32_t num_inputs = 0;
+  int32_t num_outputs = 0;
+  hr_tensor_info info;
+  if (hr_artifact_num_inputs(artifact, NULL, &num_inputs) != HR_OK) return report("inputs");
+  if (hr_artifact_num_outputs(artifact, NULL, &num_outputs) != HR_OK) return report("outputs");
+  for (int32_t i = 0; i < num_inputs; ++i) {
+    if (hr_artifact_input_info(artifact, NULL, i, &info) != HR_OK) return report("input");
+    print_info("input", &info);
+    if (set_input(executor, i, &info, i < num_files ? files[i] : NULL) != HR_OK) return report("set_input");
+  }
+  if (hr_executor_run(executor) != HR_OK) return report("run");
+  for (int32_t i = 0; i < num_outputs; ++i) {
+    if (hr_artifact_output_info(artifact, NULL, i, &info) != HR_OK) return report("output");
+    const int code = print_output(executor, i, &info);
+    if (code != 0) return code;
+  }
+  return 0;
+}
+
+int main(int argc, char** argv) {
+  hr_artifact* artifact = NULL;
+  hr_executor* executor = NULL;
+  if (argc < 2) {
+    fprintf(stderr, "usage: c-host MODEL.so [INPUT.npy ...]\n");
+    return HR_USAGE;
+  }
+  if (hr_artifact_open(argv[1], &artifact) != HR_OK) return report("open");
+  int code = 0;
+  if (hr_executor_create(artifact, NULL, NULL, &executor) != HR_OK) {
+    code = report("create");
+  } else {
+    code = run(artifact, executor, argc - 2, argv + 2);
+  }
+  hr_executor_destroy(executor);
+  hr_artifact_close(artifact);
+  return code;
+}

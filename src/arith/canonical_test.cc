@@ -1,0 +1,54 @@
+#include "arith/canonical.h"
+
+#include <gtest/gtest.h>
+
+namespace headrace::arith {
+namespace {
+
+const PrimVar n = make_prim_var("n"), m = make_prim_var("m");
+
+PrimExpr operator/(const PrimExpr& a, int64_t b) { return floor_div(a, make_int(b)); }
+std::string text(const PrimExpr& e) { return to_string(simplify_dim(e)); }
+
+TEST(Canonical, OneFormForEqualExpressions) {
+  EXPECT_EQ(text(PrimExpr(n) + m), text(PrimExpr(m) + n));
+  EXPECT_EQ(text((PrimExpr(n) + 1) * 2 - n), "n + 2");
+  EXPECT_EQ(text(PrimExpr(n) - n), "0");
+  EXPECT_EQ(text((PrimExpr(n) * 4 + 6) / 2), "(n * 2) + 3");
+  EXPECT_EQ(text((PrimExpr(n) * 2 + 1) / 2), "n");
+  EXPECT_EQ(text(floor_mod(PrimExpr(n) * 4 + 3, make_int(4))), "3");
+  EXPECT_EQ(text(make_binary(BinaryOp::max, PrimExpr(n) + 1, n)), "n + 1");
+}
+
+TEST(Canonical, Equality) {
+  EXPECT_TRUE(is_equal((PrimExpr(n) + m) * (PrimExpr(n) - m), PrimExpr(n) * n - PrimExpr(m) * m));
+  EXPECT_FALSE(is_equal(n, m));
+  EXPECT_FALSE(is_unequal(n, m));
+  EXPECT_TRUE(is_unequal(PrimExpr(n) + 1, n));
+  EXPECT_FALSE(is_equal(make_any(), make_any()));
+  EXPECT_TRUE(is_equal((PrimExpr(n) - 1) / 2 + 1, (PrimExpr(n) + 1) / 2));
+  EXPECT_FALSE(is_equal(n, make_prim_var("n")));
+}
+
+TEST(Canonical, ExactDivision) {
+  EXPECT_EQ(to_string(*divide_exactly(PrimExpr(n) * 24, make_int(6))), "n * 4");
+  EXPECT_EQ(to_string(*divide_exactly(PrimExpr(n) * m * 3, PrimExpr(m) * 3)), "n");
+  EXPECT_EQ(to_string(*divide_exactly(PrimExpr(n) * 4 + 4, PrimExpr(n) + 1)), "4");
+  EXPECT_FALSE(divide_exactly(PrimExpr(n) * 3, make_int(2)));
+  EXPECT_FALSE(divide_exactly(n, make_int(0)));
+  EXPECT_FALSE(divide_exactly(make_any(), make_int(1)));
+}
+
+TEST(Canonical, HugeExpressionsAndOverflowProveNothing) {
+  PrimExpr e = n;
+  for (int i = 0; i < 100000; ++i) e = e / 2 + m;
+  EXPECT_FALSE(canonical(e));
+  EXPECT_TRUE(is_any(simplify_dim(e)));
+  EXPECT_FALSE(canonical(PrimExpr(n) * INT64_C(4611686018427387904) * 4));
+  PrimExpr power = n;
+  for (int i = 0; i < 8; ++i) power = power * (PrimExpr(m) + power);
+  EXPECT_FALSE(canonical(power));
+}
+
+}  // namespace
+}  // namespace headrace::arith

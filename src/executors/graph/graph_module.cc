@@ -1,0 +1,163 @@
+#include "executors/graph/graph_module.h"
+
+#include <array>
+#include <cstring>
+
+#include "artifact/tensor_extent.h"
+#include "tensor/ndarray.h"
+
+namespace headrace::executors {
+namespace {
+
+using artifact::TensorSpec;
+
+class GraphModuleBody;
+using Method = Value (GraphModuleBody::*)(Args);
+
+const DLTensor& tensor_at(Args args, int32_t index) {
+  if (index < args.size() && args[index].type_index == type_index::kDLTensorPtr)
+    return *static_cast<const DLTensor*>(args[index].v.v_ptr);
+  const auto array = args.at<Ref<NDArrayObj>>(index);
+  if (!array) throw_user_error("argument {}: expected a tensor, got None", index);
+  return array->tensor;
+}
+
+class GraphModuleBody : public runtime::ModuleBody {
+ public:
+  explicit GraphModuleBody(std::shared_ptr<GraphRunner> runner) : runner_(std::move(runner)) {
+    kept_inputs_.resize(inputs().size());
+    kept_outputs_.resize(outputs().size());
+  }
+
+  std::string_view type_key() const override { return "graph_executor"; }
+  PackedFunc get_function(const std::string& name, const runtime::Module& self) override;
+
+ private:
+  const std::vector<TensorSpec>& inputs() const { return runner_->program().inputs; }
+  const std::vector<TensorSpec>& outputs() const { return runner_->program().outputs; }
+
+  int64_t index_of(const std::string& name) const {
+    for (size_t i = 0; i < inputs().size(); ++i) {
+      if (inputs()[i].name == name) return static_cast<int64_t>(i);
+    }
+    return -1;
+  }
+
+  // The input that argument 0 names.
+  size_t input_at(Args args) const {
+    const bool is_name = args.size() > 0 && ValueTraits<std::string>::matches(args[0]);
+    const int64_t index = is_name ? index_of(args.at<std::string>(0)) : args.at<int64_t>(0);
+    if (index >= 0 && static_cast<size_t>(index) < inputs().size()) return static_cast<size_t>(index);
+    std::vector<std::string_view> names;
+    for (const TensorSpec& spec : inputs()) names.push_back(spec.name);
+    throw_user_error("there is no input {}; the inputs are {}",
+                     is_name ? fmt::format("'{}'", args.at<std::string>(0)) : std::to_string(index),
+                     fmt::join(names, ", "));
+  }
+
+  size_t output_at(Args args) const {
+    const auto index = args.at<int64_t>(0);
+    if (index < 0 || static_cast<size_t>(index) >= outputs().size())
+      throw_user_error("there is no output {}: the program has {}", index, outputs().size());
+    return static_cast<size_t>(index);
+  }
+
+  // Keeps an NDArray alive as long as the program uses its memory; who passes a DLTensor* sees to that himself.
+  static void keep(Value& slot, const RawValue& raw) {
+    slot = raw.type_index == type_index::kDLTensorPtr ? Value() : Value::own(raw);
+  }
+
+  Value set_input(Args args) {
+    const size_t index = input_at(args);
+    runner_->set_input(index, tensor_at(args, 1));
+    kept_inputs_[index] = Value();
+    return {};
+  }
+  Value set_input_zero_copy(Args args) {
+    const size_t index = input_at(args);
+    runner_->set_input_zero_copy(index, tensor_at(args, 1));
+    keep(kept_inputs_[index], args[1]);
+    return {};
+  }
+  Value set_output_zero_copy(Args args) {
+    const size_t index = output_at(args);
+    runner_->set_output_zero_copy(index, tensor_at(args, 1));
+    keep(kept_outputs_[index], args[1]);
+    return {};
+  }
+
+  Value run(Args) {
+    const RunStatus status = runner_->run();
+    if (status.code != 0) throw UserError(std::string(status.message), {.op = std::string(status.op), .place = ""});
+    return {};
+  }
+
+  // A view that keeps the memory's owner alive: the runner, or the NDArray that was set.
+  Value view_of(const DLTensor& tensor, const TensorSpec& spec, const Value& kept) const {
+    return NDArray::view(tensor.data, spec.shape, spec.dtype, [runner = runner_, kept] {});
+  }
+
+  Value get_output(Args args) {
+    const size_t index = output_at(args);
+    const NDArray view = view_of(runner_->output(index), outputs()[index], kept_outputs_[index]).as<NDArray>();
+    if (args.size() == 1) return view;
+    const DLTensor& dst = tensor_at(args, 1);
+    GraphRunner::check_direct("output", outputs(), index, dst);
+    std::memcpy(static_cast<std::byte*>(dst.data) + dst.byte_offset, view.bytes().data(), view.bytes().size());
+    return {};
+  }
+  Value get_input(Args args) {
+    const size_t index = input_at(args);
+    return view_of(runner_->input(index), inputs()[index], kept_inputs_[index]);
+  }
+
+  Value get_num_inputs(Args) { return static_cast<int64_t>(inputs().size()); }
+  Value get_num_outputs(Args) { return static_cast<int64_t>(outputs().size()); }
+  Value get_input_index(Args args) { return index_of(args.at<std::string>(0)); }
+
+  static Value info(const std::vector<TensorSpec>& specs) {
+    Map<std::string, Shape> shapes;
+    Map<std::string, std::string> dtypes;
+    for (const TensorSpec& spec : specs) {
+      shapes.set(spec.name, spec.shape);
+      dtypes.set(spec.name, spec.dtype.to_string());
+    }
+    return Map<std::string, Value>({{"shape", Value(shapes)}, {"dtype", Value(dtypes)}});
+  }
+  Value get_input_info(Args) { return info(inputs()); }
+  Value get_output_info(Args) { return info(outputs()); }
+
+  std::shared_ptr<GraphRunner> runner_;
+  std::vector<Value> kept_inputs_;
+  std::vector<Value> kept_outputs_;
+};
+
+PackedFunc GraphModuleBody::get_function(const std::string& name, const runtime::Module& self) {
+  using Body = GraphModuleBody;
+  static constexpr std::array<std::pair<std::string_view, Method>, 11> kMethods = {{
+      {"set_input", &Body::set_input},
+      {"set_input_zero_copy", &Body::set_input_zero_copy},
+      {"set_output_zero_copy", &Body::set_output_zero_copy},
+      {"run", &Body::run},
+      {"get_output", &Body::get_output},
+      {"get_input", &Body::get_input},
+      {"get_num_inputs", &Body::get_num_inputs},
+      {"get_num_outputs", &Body::get_num_outputs},
+      {"get_input_index", &Body::get_input_index},
+      {"get_input_info", &Body::get_input_info},
+      {"get_output_info", &Body::get_output_info},
+  }};
+  for (const auto& [known, method] : kMethods) {
+    if (known != name) continue;
+    return PackedFunc([self, this, method = method](Args args) { return (this->*method)(args); });
+  }
+  return {};
+}
+
+}  // namespace
+
+runtime::Module make_graph_module(std::shared_ptr<GraphRunner> runner) {
+  return runtime::Module(std::make_unique<GraphModuleBody>(std::move(runner)));
+}
+
+}  // namespace headrace::executors

@@ -1,0 +1,21 @@
+// The graph executor as a runtime::Module, with the functions that Relay users know.
+#pragma once
+
+#include <memory>
+
+#include "executors/graph/graph_runner.h"
+#include "runtime/module.h"
+
+namespace headrace::executors {
+
+// Functions (`key` is an input's name or index, tensors are NDArray or DLTensor*):
+//   set_input(key, tensor), set_input_zero_copy(key, tensor), set_output_zero_copy(index, tensor)
+//   run()
+//   get_output(index) -> NDArray, a view that the next run overwrites; get_output(index, tensor) copies into it
+//   get_input(key) -> NDArray, a view of what the program reads
+//   get_num_inputs(), get_num_outputs() -> int; get_input_index(name) -> int, -1 when there is none
+//   get_input_info(), get_output_info() -> {"shape": {name: shape}, "dtype": {name: str}}
+// NDArrays that were set without a copy are kept alive. Errors are UserErrors that name the tensor or the failing op.
+runtime::Module make_graph_module(std::shared_ptr<GraphRunner> runner);
+
+}  // namespace headrace::executors

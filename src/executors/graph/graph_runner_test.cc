@@ -1,0 +1,231 @@
+#include "executors/graph/graph_runner.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <memory>
+#include <numeric>
+
+#include "executors/graph/count_malloc_test.h"
+#include "executors/graph/graph_module.h"
+#include "kit/artifact_kit.h"
+#include "runtime/library.h"
+#include "tensor/ndarray.h"
+
+namespace headrace::executors {
+namespace {
+
+using headrace::testing::TensorView;
+using headrace::testing::toy_expected;
+using headrace::testing::toy_input;
+using ::testing::HasSubstr;
+
+// The toy artifact with a runner of its program; `edit` changes the manifest first.
+struct Toy {
+  explicit Toy(int32_t threads, const std::function<void(artifact::Manifest&)>& edit = {})
+      : Toy(threads, [&] {
+          artifact::Manifest manifest = headrace::testing::toy_manifest();
+          if (edit) edit(manifest);
+          return manifest;
+        }()) {}
+  Toy(int32_t threads, const artifact::Manifest& manifest) : file(headrace::testing::make_artifact(manifest)) {
+    auto opened = runtime::Library::open(file.path());
+    if (!opened) throw std::runtime_error(opened.refusal().message);
+    library = opened.value();
+    const artifact::Program& program = library->manifest().programs[0];
+    for (const artifact::Step& step : program.graph.steps)
+      callees.push_back({.kernel = reinterpret_cast<hr_kernel>(library->symbol(step.callee)), .external = {}});
+    for (size_t i = 0; i < 2; ++i) weights.push_back(library->weight(i));
+    runner = std::make_shared<GraphRunner>(program, callees, weights, runtime::shared_pool(threads));
+  }
+  headrace::testing::TempFile file;
+  std::shared_ptr<const runtime::Library> library;
+  std::vector<Callee> callees;
+  std::vector<const std::byte*> weights;
+  std::shared_ptr<GraphRunner> runner;
+};
+
+std::vector<float> floats(const DLTensor& tensor, size_t count) {
+  const auto* data = static_cast<const float*>(tensor.data);
+  return {data, data + count};
+}
+
+std::string message_of(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const UserError& error) {
+    return error.message();
+  }
+  return "no error";
+}
+
+TEST(GraphRunner, RunAllocatesNothing) {
+  Toy toy(2);
+  std::vector<float> x = toy_input();
+  const TensorView view(x.data(), {6, 8});
+  toy.runner->set_input(0, view.tensor);
+  ASSERT_EQ(toy.runner->run().code, 0);
+  const int64_t before = headrace::testing::malloc_count;
+  for (int i = 0; i < 100; ++i) {
+    toy.runner->set_input(0, view.tensor);
+    toy.runner->set_input_zero_copy(0, view.tensor);
+    if (toy.runner->run().code != 0) FAIL() << "the run failed";
+  }
+  EXPECT_EQ(headrace::testing::malloc_count, before);
+  // The counter counts.
+  const auto something = std::make_unique<std::vector<int>>(1000);
+  EXPECT_EQ(headrace::testing::malloc_count > before, headrace::testing::counts_mallocs);
+}
+
+TEST(GraphRunner, ZeroCopyReadsAndWritesTheCallersMemory) {
+  Toy toy(1);
+  std::vector<float> x = toy_input();
+  std::vector<float> y(30, -1);
+  toy.runner->set_input_zero_copy(0, TensorView(x.data(), {6, 8}).tensor);
+  toy.runner->set_output_zero_copy(0, TensorView(y.data(), {30}).tensor);
+  ASSERT_EQ(toy.runner->run().code, 0);
+  EXPECT_EQ(y, toy_expected(x));
+  EXPECT_EQ(toy.runner->output(0).data, y.data());
+  x[3] += 1;
+  ASSERT_EQ(toy.runner->run().code, 0);
+  EXPECT_EQ(y, toy_expected(x));
+  EXPECT_EQ(floats(toy.runner->output(1), 48), x);
+  // A copy goes back to the runner's own memory.
+  const std::vector<float> zero(48);
+  toy.runner->set_input(0, TensorView(const_cast<float*>(zero.data()), {6, 8}).tensor);
+  ASSERT_EQ(toy.runner->run().code, 0);
+  EXPECT_EQ(y, toy_expected(zero));
+  EXPECT_NE(x, zero);
+}
+
+TEST(GraphRunner, StridedInputsAreCopied) {
+  Toy toy(1);
+  const std::vector<float> x = toy_input();
+  std::vector<float> transposed(48);
+  for (size_t i = 0; i < 6; ++i) {
+    for (size_t k = 0; k < 8; ++k) transposed[k * 6 + i] = x[i * 8 + k];
+  }
+  TensorView view(transposed.data(), {6, 8});
+  std::vector<int64_t> strides = {1, 6};
+  view.tensor.strides = strides.data();
+  toy.runner->set_input(0, view.tensor);
+  ASSERT_EQ(toy.runner->run().code, 0);
+  EXPECT_EQ(floats(toy.runner->output(0), 30), toy_expected(x));
+  EXPECT_THAT(message_of([&] { toy.runner->set_input_zero_copy(0, view.tensor); }),
+              HasSubstr("input 'x' is not contiguous"));
+  // Backwards, from the last element.
+  std::vector<float> reversed(x.rbegin(), x.rend());
+  TensorView backwards(reversed.data(), {6, 8});
+  strides = {-8, -1};
+  backwards.tensor.strides = strides.data();
+  backwards.tensor.byte_offset = 47 * sizeof(float);
+  toy.runner->set_input(0, backwards.tensor);
+  ASSERT_EQ(toy.runner->run().code, 0);
+  EXPECT_EQ(floats(toy.runner->output(0), 30), toy_expected(x));
+}
+
+TEST(GraphRunner, WrongTensorsAreNamed) {
+  Toy toy(1);
+  std::vector<float> x(100);
+  const auto set = [&](const DLTensor& tensor) { return message_of([&] { toy.runner->set_input(0, tensor); }); };
+  EXPECT_EQ(set(TensorView(x.data(), {8, 6}).tensor), "input 'x' has shape (8, 6), the program takes (6, 8)");
+  EXPECT_EQ(set(TensorView(x.data(), {48}).tensor), "input 'x' has 1 dimensions, the program takes (6, 8)");
+  EXPECT_EQ(set(TensorView(nullptr, {6, 8}).tensor), "input 'x' has no memory (data is NULL)");
+  TensorView wrong(x.data(), {6, 8});
+  wrong.tensor.dtype = {kDLFloat, 64, 1};
+  EXPECT_EQ(set(wrong.tensor), "input 'x' has dtype float64, the program takes float32");
+  TensorView device(x.data(), {6, 8});
+  device.tensor.device = {kDLCUDA, 0};
+  EXPECT_THAT(set(device.tensor), HasSubstr("input 'x' is on a device of type 2"));
+  TensorView unaligned(x.data(), {6, 8});
+  unaligned.tensor.byte_offset = 2;
+  EXPECT_THAT(message_of([&] { toy.runner->set_input_zero_copy(0, unaligned.tensor); }),
+              HasSubstr("not aligned to its element of 4 bytes"));
+  EXPECT_THAT(message_of([&] { toy.runner->set_input(1, unaligned.tensor); }), HasSubstr("there is no input 1"));
+  EXPECT_THAT(message_of([&] { toy.runner->set_output_zero_copy(2, unaligned.tensor); }),
+              HasSubstr("there is no output 2: the program has 2"));
+}
+
+TEST(GraphRunner, AMissingInputIsNamed) {
+  Toy toy(1);
+  const RunStatus status = toy.runner->run();
+  EXPECT_EQ(status.reason, HR_REASON_INPUT_MISSING);
+  EXPECT_EQ(status.op, "x");
+}
+
+TEST(GraphRunner, AFailingKernelIsNamed) {
+  for (int32_t threads : {1, 3}) {
+    Toy toy(threads, [](artifact::Manifest& manifest) { manifest.programs[0].graph.steps[1].callee = "toy_fail"; });
+    std::vector<float> x = toy_input();
+    toy.runner->set_input(0, TensorView(x.data(), {6, 8}).tensor);
+    for (int i = 0; i < 2; ++i) {
+      const RunStatus status = toy.runner->run();
+      EXPECT_EQ(status.code, 7);
+      EXPECT_EQ(status.reason, HR_REASON_KERNEL_FAILED);
+      EXPECT_EQ(status.op, "double");
+      EXPECT_EQ(status.message, "row 4 is out of bounds");
+    }
+  }
+}
+
+TEST(GraphModule, HasTheFunctionsRelayUsersKnow) {
+  Toy toy(2);
+  const runtime::Module module = make_graph_module(toy.runner);
+  const std::vector<float> x = toy_input();
+  const NDArray input = NDArray::from_vector({6, 8}, DataType::float_(32), x);
+  module.GetFunction("set_input")("x", input);
+  module.GetFunction("run")();
+  const NDArray y = module.GetFunction("get_output")(0).as<NDArray>();
+  EXPECT_EQ(std::vector<float>(y.data<float>(), y.data<float>() + 30), toy_expected(x));
+  const NDArray copy = NDArray::zeros({30}, DataType::float_(32));
+  module.GetFunction("get_output")(0, copy);
+  EXPECT_TRUE(copy.content_equal(y));
+  EXPECT_EQ(module.GetFunction("get_num_inputs")().as<int64_t>(), 1);
+  EXPECT_EQ(module.GetFunction("get_num_outputs")().as<int64_t>(), 2);
+  EXPECT_EQ(module.GetFunction("get_input_index")("x").as<int64_t>(), 0);
+  EXPECT_EQ(module.GetFunction("get_input_index")("z").as<int64_t>(), -1);
+  const auto info = module.GetFunction("get_output_info")().as<Map<std::string, Value>>();
+  const auto shapes = info.at("shape").as<Map<std::string, Shape>>();
+  EXPECT_EQ(shapes.at("same"), (Shape{6, 8}));
+  const auto dtypes = info.at("dtype").as<Map<std::string, std::string>>();
+  EXPECT_EQ(dtypes.at("y"), "float32");
+  EXPECT_FALSE(module.GetFunction("fly"));
+  EXPECT_EQ(module.type_key(), "graph_executor");
+}
+
+TEST(GraphModule, KeepsTensorsAlive) {
+  Toy toy(1);
+  std::vector<float> x = toy_input();
+  bool is_released = false;
+  runtime::Module module = make_graph_module(toy.runner);
+  module.GetFunction("set_input_zero_copy")(
+      0, NDArray::view(x.data(), {6, 8}, DataType::float_(32), [&] { is_released = true; }));
+  EXPECT_FALSE(is_released);
+  module.GetFunction("run")();
+  const NDArray y = module.GetFunction("get_output")(0).as<NDArray>();
+  module.GetFunction("set_input")(0, NDArray::zeros({6, 8}, DataType::float_(32)));
+  EXPECT_TRUE(is_released);
+  module = runtime::Module();
+  toy.runner.reset();
+  // The view still holds the runner's memory.
+  EXPECT_EQ(std::vector<float>(y.data<float>(), y.data<float>() + 30), toy_expected(x));
+}
+
+TEST(GraphModule, Errors) {
+  Toy toy(1);
+  const runtime::Module module = make_graph_module(toy.runner);
+  const NDArray wrong = NDArray::zeros({2}, DataType::float_(32));
+  EXPECT_THAT(message_of([&] { module.GetFunction("set_input")("z", wrong); }),
+              HasSubstr("there is no input 'z'; the inputs are x"));
+  EXPECT_THAT(message_of([&] { module.GetFunction("set_input")(5, wrong); }), HasSubstr("there is no input 5"));
+  EXPECT_THAT(message_of([&] { module.GetFunction("set_input")("x"); }), HasSubstr("argument 1 is missing"));
+  EXPECT_THAT(message_of([&] { module.GetFunction("set_input")("x", Value()); }), HasSubstr("argument 1"));
+  EXPECT_THAT(message_of([&] { module.GetFunction("set_input")("x", wrong); }), HasSubstr("dimensions"));
+  EXPECT_THAT(message_of([&] { module.GetFunction("get_output")(2); }), HasSubstr("there is no output 2"));
+  EXPECT_THAT(message_of([&] { module.GetFunction("get_output")(0, wrong); }), HasSubstr("output 'y' has shape (2)"));
+  EXPECT_THAT(message_of([&] { module.GetFunction("run")(); }), HasSubstr("the input was never set"));
+}
+
+}  // namespace
+}  // namespace headrace::executors

@@ -1,0 +1,67 @@
+// Reading the fields of one protobuf message, with errors that say where in the model they are.
+#pragma once
+
+#include <cstdint>
+#include <protozero/pbf_reader.hpp>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headrace::onnx {
+
+// The bytes being read; errors report offsets from `begin`.
+struct Source {
+  const char* begin;
+  std::string_view name;
+};
+
+// Where the reader is: a chain of message names that lives on the stack. `name` points at the view that the reader
+// fills when it meets the message's name.
+struct Place {
+  const Place* parent = nullptr;
+  std::string_view what;
+  int64_t index = -1;
+  const std::string_view* name = nullptr;
+
+  std::string text() const;
+};
+
+// A name from a file as it may appear in a message: quoted, control characters escaped, cut after 80 bytes.
+std::string printable(std::string_view name);
+
+// Every getter checks the wire type and the bounds and throws UserError; nothing is allocated beyond the bytes
+// present. Fields that the caller does not know are passed over by skip().
+class FieldReader {
+ public:
+  FieldReader(const Source& source, std::string_view message, const Place& place)
+      : source_(source), place_(place), reader_(message.data(), message.size()) {}
+
+  // Moves to the next field; false at the end of the message.
+  bool next();
+  // The number of the current field. Each getter below consumes that field.
+  uint32_t field() const { return field_; }
+
+  int64_t read_int();
+  int32_t read_int32();
+  float read_float();
+  std::string_view read_bytes();
+  // A repeated field, packed or not: appends one or many values.
+  void read_ints(std::vector<int64_t>& values);
+  void read_floats(std::vector<float>& values);
+  void read_doubles(std::vector<double>& values);
+  void skip();
+
+  [[noreturn]] void fail(const std::string& message) const;
+
+ private:
+  void expect(protozero::pbf_wire_type type) const;
+  template <typename Function>
+  auto guarded(Function&& function);
+
+  const Source& source_;
+  const Place& place_;
+  protozero::pbf_reader reader_;
+  uint32_t field_ = 0;
+};
+
+}  // namespace headrace::onnx

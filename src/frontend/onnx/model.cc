@@ -1,0 +1,60 @@
+#include "frontend/onnx/model.h"
+
+#include <fmt/format.h>
+
+#include <array>
+
+namespace headrace::onnx {
+
+namespace {
+
+struct TypeRow {
+  std::string_view name;
+  int64_t size_bytes;
+};
+
+constexpr std::array<TypeRow, 17> kTypes = {{
+    {"undefined", 0},
+    {"float32", 4},
+    {"uint8", 1},
+    {"int8", 1},
+    {"uint16", 2},
+    {"int16", 2},
+    {"int32", 4},
+    {"int64", 8},
+    {"string", 0},
+    {"bool", 1},
+    {"float16", 2},
+    {"float64", 8},
+    {"uint32", 4},
+    {"uint64", 8},
+    {"complex64", 8},
+    {"complex128", 16},
+    {"bfloat16", 2},
+}};
+
+const TypeRow* find_type(ElementType type) {
+  auto index = static_cast<int64_t>(type);
+  return index >= 0 && index < std::ssize(kTypes) ? &kTypes[static_cast<size_t>(index)] : nullptr;
+}
+
+}  // namespace
+
+std::string element_type_name(ElementType type) {
+  const TypeRow* row = find_type(type);
+  return row ? std::string(row->name) : fmt::format("type {}", static_cast<int32_t>(type));
+}
+
+int64_t element_size_bytes(ElementType type) {
+  const TypeRow* row = find_type(type);
+  return row ? row->size_bytes : 0;
+}
+
+const Attribute* Node::find_attribute(std::string_view attribute_name) const {
+  for (const Attribute& attribute : attributes) {
+    if (attribute.name == attribute_name) return &attribute;
+  }
+  return nullptr;
+}
+
+}  // namespace headrace::onnx

@@ -1,0 +1,40 @@
+// ONNX file -> Model: the decoder of the wire format. It checks the encoding; whether the model makes sense and is
+// supported is the importer's business.
+//
+// Any malformed input is a UserError that names the place in the model and the byte offset. Memory used is linear in
+// the size of the input, time too; nesting of subgraphs and types is limited.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "frontend/onnx/model.h"
+
+namespace headrace::onnx {
+
+// Subgraphs (If, Loop, Scan) deeper than this, and types (sequence of optional of ...) deeper than kMaxTypeDepth,
+// are refused.
+inline constexpr int kMaxGraphDepth = 32;
+inline constexpr int kMaxTypeDepth = 8;
+
+inline constexpr int64_t kOldestOpset = 6;
+inline constexpr int64_t kNewestOpset = 17;
+
+// Maps the file and decodes it; weights stay where they are. Throws UserError when the file cannot be read or is not
+// an ONNX model.
+Model read_model(const std::string& path);
+
+// Decodes a model from memory that outlives the result. `source` names it in messages; `directory` is where its
+// external data files lie (empty: a tensor with external data is an error).
+Model read_model(std::span<const std::byte> bytes, std::string source, std::string directory = {});
+
+// The values that test data and external tools store one a file.
+TensorProto read_tensor_proto(std::string_view bytes, std::string_view source);
+
+// The version of the default operator set that the model imports. Throws UserError, saying which are supported, when
+// it imports none or one outside kOldestOpset..kNewestOpset.
+int64_t default_opset(const Model& model);
+
+}  // namespace headrace::onnx

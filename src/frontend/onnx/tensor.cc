@@ -1,0 +1,289 @@
+#include "frontend/onnx/tensor.h"
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+#include <filesystem>
+#include <limits>
+#include <protozero/pbf_reader.hpp>
+
+#include "base/error.h"
+#include "frontend/onnx/field_reader.h"
+
+namespace headrace::onnx {
+
+using protozero::pbf_wire_type;
+
+namespace {
+
+// TensorProto's typed fields, and how the elements of a dtype lie in theirs.
+enum class Encoding { kFixed32, kFixed64, kVarint };
+
+struct TypedField {
+  uint32_t number;
+  Encoding encoding;
+  int64_t values_per_element = 1;
+};
+
+TypedField typed_field(ElementType type) {
+  switch (type) {
+    case ElementType::kFloat:
+      return {4, Encoding::kFixed32};
+    case ElementType::kComplex64:
+      return {4, Encoding::kFixed32, 2};
+    case ElementType::kDouble:
+      return {10, Encoding::kFixed64};
+    case ElementType::kComplex128:
+      return {10, Encoding::kFixed64, 2};
+    case ElementType::kInt64:
+      return {7, Encoding::kVarint};
+    case ElementType::kUint32:
+    case ElementType::kUint64:
+      return {11, Encoding::kVarint};
+    default:
+      return {5, Encoding::kVarint};
+  }
+}
+
+pbf_wire_type wire_type(Encoding encoding) {
+  switch (encoding) {
+    case Encoding::kFixed32:
+      return pbf_wire_type::fixed32;
+    case Encoding::kFixed64:
+      return pbf_wire_type::fixed64;
+    case Encoding::kVarint:
+      break;
+  }
+  return pbf_wire_type::varint;
+}
+
+[[noreturn]] void fail(const TensorProto& tensor, const std::string& source, const std::string& message) {
+  throw UserError(fmt::format("tensor {}: {}", printable(tensor.name), message), {.op = {}, .place = source});
+}
+
+// The product of dims, refused when the size in bytes would not fit in 63 bits.
+int64_t checked_element_count(const TensorProto& tensor, const std::string& source) {
+  if (std::find(tensor.dims.begin(), tensor.dims.end(), 0) != tensor.dims.end()) return 0;
+  constexpr int64_t kMost = std::numeric_limits<int64_t>::max() / 16;  // 16 bytes: the widest element
+  int64_t count = 1;
+  for (int64_t dim : tensor.dims) {
+    if (count > kMost / dim)
+      fail(tensor, source, fmt::format("its dims {} are too large", fmt::join(tensor.dims, "x")));
+    count *= dim;
+  }
+  return count;
+}
+
+// A typed field as the pieces it is stored in: one for a packed field, one a value for an unpacked one.
+std::vector<std::string_view> find_pieces(const TensorProto& tensor, const TypedField& field,
+                                          const std::string& source) {
+  std::vector<std::string_view> pieces;
+  protozero::pbf_reader reader(tensor.message.data(), tensor.message.size());
+  while (reader.next()) {
+    if (reader.tag() != field.number) {
+      reader.skip();
+    } else if (reader.wire_type() == pbf_wire_type::length_delimited) {
+      protozero::data_view view = reader.get_view();
+      pieces.emplace_back(view.data(), view.size());
+    } else if (reader.wire_type() == wire_type(field.encoding)) {
+      const char* begin = reader.data().data();
+      reader.skip();
+      pieces.emplace_back(begin, static_cast<size_t>(reader.data().data() - begin));
+    } else {
+      fail(tensor, source, fmt::format("its field {} has the wrong wire type", field.number));
+    }
+  }
+  return pieces;
+}
+
+int64_t count_values(const std::vector<std::string_view>& pieces, Encoding encoding) {
+  int64_t count = 0;
+  for (std::string_view piece : pieces) {
+    switch (encoding) {
+      case Encoding::kFixed32:
+        count += std::ssize(piece) / 4;
+        break;
+      case Encoding::kFixed64:
+        count += std::ssize(piece) / 8;
+        break;
+      case Encoding::kVarint:  // the last byte of each has its high bit clear
+        count += std::count_if(piece.begin(), piece.end(), [](char c) { return (c & 0x80) == 0; });
+    }
+  }
+  return count;
+}
+
+void decode_varints(const std::vector<std::string_view>& pieces, int64_t element_size, std::byte* dst) {
+  for (std::string_view piece : pieces) {
+    const char* at = piece.data();
+    const char* end = at + piece.size();
+    while (at != end) {
+      uint64_t value = protozero::decode_varint(&at, end);
+      std::memcpy(dst, &value, static_cast<size_t>(element_size));  // little-endian: the low bytes come first
+      dst += element_size;
+    }
+  }
+}
+
+// The elements from the typed field of the dtype. Sizes are checked against the bytes present before allocation.
+std::vector<std::byte> decode_typed_field(const TensorProto& tensor, int64_t count, const std::string& source) {
+  TypedField field = typed_field(tensor.type);
+  std::vector<std::string_view> pieces = find_pieces(tensor, field, source);
+  int64_t found = count_values(pieces, field.encoding);
+  int64_t wanted = count * field.values_per_element;
+  if (found != wanted) {
+    fail(tensor, source,
+         fmt::format("its dims [{}] ask for {} {} values, but it holds {}", fmt::join(tensor.dims, ", "), wanted,
+                     element_type_name(tensor.type), found));
+  }
+  std::vector<std::byte> bytes(static_cast<size_t>(count * element_size_bytes(tensor.type)));
+  if (field.encoding == Encoding::kVarint) {
+    decode_varints(pieces, element_size_bytes(tensor.type), bytes.data());
+    return bytes;
+  }
+  std::byte* dst = bytes.data();
+  for (std::string_view piece : pieces) {
+    if (piece.empty()) continue;
+    if (piece.size() % (field.encoding == Encoding::kFixed32 ? 4 : 8) != 0) {
+      fail(tensor, source, fmt::format("its field {} ends inside a value", field.number));
+    }
+    std::memcpy(dst, piece.data(), piece.size());
+    dst += piece.size();
+  }
+  return bytes;
+}
+
+std::vector<std::string_view> decode_strings(const TensorProto& tensor, int64_t count, const std::string& source) {
+  constexpr uint32_t kStringData = 6;
+  std::vector<std::string_view> strings;
+  protozero::pbf_reader reader(tensor.message.data(), tensor.message.size());
+  while (reader.next()) {
+    if (reader.tag() != kStringData) {
+      reader.skip();
+      continue;
+    }
+    if (reader.wire_type() != pbf_wire_type::length_delimited) {
+      fail(tensor, source, fmt::format("its field {} has the wrong wire type", kStringData));
+    }
+    protozero::data_view view = reader.get_view();
+    strings.emplace_back(view.data(), view.size());
+  }
+  if (std::ssize(strings) != count) {
+    fail(tensor, source,
+         fmt::format("its dims [{}] ask for {} strings, but it holds {}", fmt::join(tensor.dims, ", "), count,
+                     strings.size()));
+  }
+  return strings;
+}
+
+// A bool stored as another byte than 0 or 1 would be undefined behaviour in whoever reads it.
+void check_bools(const TensorProto& tensor, std::span<const std::byte> bytes, const std::string& source) {
+  if (std::any_of(bytes.begin(), bytes.end(), [](std::byte b) { return b > std::byte{1}; })) {
+    fail(tensor, source, "a bool element is neither 0 nor 1");
+  }
+}
+
+int64_t parse_number(const TensorProto& tensor, const KeyValue& entry, const std::string& source) {
+  int64_t value = 0;
+  auto [end, error] = std::from_chars(entry.value.data(), entry.value.data() + entry.value.size(), value);
+  if (error != std::errc{} || end != entry.value.data() + entry.value.size() || value < 0) {
+    fail(tensor, source,
+         fmt::format("the {} of its external data is {}, not a number of bytes", entry.key, printable(entry.value)));
+  }
+  return value;
+}
+
+bool is_inside(const std::filesystem::path& location) {
+  return location.is_relative() && std::find(location.begin(), location.end(), "..") == location.end();
+}
+
+void use_buffer(TensorData& data, std::vector<std::byte> buffer) {
+  auto owner = std::make_shared<const std::vector<std::byte>>(std::move(buffer));
+  data.bytes = *owner;
+  data.owner = std::move(owner);
+  data.is_copied = true;
+}
+
+void use_stored(TensorData& data, std::string_view stored, std::shared_ptr<const void> owner) {
+  auto alignment = static_cast<uintptr_t>(element_size_bytes(data.type));
+  const auto* begin = reinterpret_cast<const std::byte*>(stored.data());
+  if (reinterpret_cast<uintptr_t>(begin) % alignment != 0) {
+    use_buffer(data, std::vector<std::byte>(begin, begin + stored.size()));
+  } else {
+    data.bytes = {begin, stored.size()};
+    data.owner = std::move(owner);
+  }
+}
+
+}  // namespace
+
+int64_t TensorData::element_count() const {
+  int64_t count = 1;
+  for (int64_t dim : dims) count *= dim;
+  return count;
+}
+
+TensorSource::Stored TensorSource::load_external(const TensorProto& tensor, int64_t size_bytes) {
+  std::string location;
+  int64_t offset = 0;
+  int64_t length = -1;
+  for (const KeyValue& entry : tensor.external_data) {
+    if (entry.key == "location") location = entry.value;
+    if (entry.key == "offset") offset = parse_number(tensor, entry, name_);
+    if (entry.key == "length") length = parse_number(tensor, entry, name_);
+  }
+  if (location.empty()) fail(tensor, name_, "its external data has no location");
+  if (directory_.empty()) fail(tensor, name_, "it has external data, but there is no folder to look for it in");
+  if (!is_inside(location) || location.find('\0') != std::string::npos) {
+    fail(tensor, name_,
+         fmt::format("its external data is at {}; only a path below the model's folder is allowed",
+                     printable(location)));
+  }
+  if (length >= 0 && length != size_bytes) {
+    fail(tensor, name_, fmt::format("its external data has {} bytes, its dims ask for {}", length, size_bytes));
+  }
+  auto& file = external_files_[location];
+  if (!file) file = MappedFile::open((std::filesystem::path(directory_) / location).string(), "external data file");
+  int64_t available = std::ssize(file->bytes());
+  if (offset > available || size_bytes > available - offset) {
+    fail(tensor, name_,
+         fmt::format("its external data is bytes {} to {} of '{}', which has {}", offset,
+                     fmt::to_string(static_cast<uint64_t>(offset) + static_cast<uint64_t>(size_bytes)), location,
+                     available));
+  }
+  const auto* begin = reinterpret_cast<const char*>(file->bytes().data()) + offset;
+  return {{begin, static_cast<size_t>(size_bytes)}, file};
+}
+
+TensorData TensorSource::load(const TensorProto& tensor) try {
+  TensorData data{.type = tensor.type, .dims = tensor.dims, .bytes = {}, .strings = {}, .owner = nullptr};
+  bool is_string = tensor.type == ElementType::kString;
+  int64_t element_size = element_size_bytes(tensor.type);
+  if (element_size == 0 && !is_string) {
+    fail(tensor, name_, fmt::format("its element type is {}, which is not supported", element_type_name(tensor.type)));
+  }
+  int64_t count = checked_element_count(tensor, name_);
+  if (is_string) {
+    data.strings = decode_strings(tensor, count, name_);
+  } else if (count == 0) {
+    return data;
+  } else if (tensor.is_external) {
+    Stored stored = load_external(tensor, count * element_size);
+    use_stored(data, stored.bytes, std::move(stored.owner));
+  } else if (tensor.raw_data) {
+    if (std::ssize(*tensor.raw_data) != count * element_size) {
+      fail(tensor, name_,
+           fmt::format("its dims [{}] ask for {} bytes of {}, but it holds {}", fmt::join(tensor.dims, ", "),
+                       count * element_size, element_type_name(tensor.type), tensor.raw_data->size()));
+    }
+    use_stored(data, *tensor.raw_data, file_);
+  } else {
+    use_buffer(data, decode_typed_field(tensor, count, name_));
+  }
+  if (tensor.type == ElementType::kBool) check_bools(tensor, data.bytes, name_);
+  return data;
+} catch (const protozero::exception&) {
+  fail(tensor, name_, "its data is not a valid protobuf field");
+}
+
+}  // namespace headrace::onnx

@@ -1,0 +1,58 @@
+// A TensorProto's elements as one dense block of bytes, wherever and however the file stores them.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "frontend/onnx/mapped_file.h"
+#include "frontend/onnx/model.h"
+
+namespace headrace::onnx {
+
+struct TensorData {
+  ElementType type = ElementType::kUndefined;
+  std::vector<int64_t> dims;
+  std::span<const std::byte> bytes;       // row-major, little-endian; empty for strings
+  std::vector<std::string_view> strings;  // the elements of a string tensor
+  // Keeps `bytes` alive: a mapped file or a buffer of its own. Null: they lie in the memory that the tensor was read
+  // from, and live as long as that.
+  std::shared_ptr<const void> owner;
+  bool is_copied = false;  // the elements were decoded or realigned into a buffer of their own
+
+  int64_t element_count() const;  // the product of dims; 1 for a scalar
+};
+
+// Where a tensor's message and its external data come from.
+class TensorSource {
+ public:
+  // The tensors of `model`, which must outlive this object but not the TensorData that it gives, if it was read from
+  // a file.
+  explicit TensorSource(const Model& model) : name_(model.source), directory_(model.directory), file_(model.file) {}
+  // Tensors read from the caller's memory, which outlives the TensorData. `name` is for messages.
+  explicit TensorSource(std::string name) : name_(std::move(name)) {}
+
+  // x: dtype float*, (u)int8 to 64, bool, complex or string -> its elements, from raw_data, the typed field of the
+  // dtype, or an external file (a relative path below the model's directory; mapped once, kept by the result).
+  // Zero-copy when the bytes are stored whole and aligned to the element size.
+  // Throws UserError when the dtype is none of those, the number of elements differs from what dims say, or the
+  // external file is missing, too short, or named by an absolute path or one with "..".
+  TensorData load(const TensorProto& tensor);
+
+ private:
+  struct Stored {
+    std::string_view bytes;
+    std::shared_ptr<const void> owner;
+  };
+  Stored load_external(const TensorProto& tensor, int64_t size_bytes);
+
+  std::string name_;
+  std::string directory_;
+  std::shared_ptr<const MappedFile> file_;
+  std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>> external_files_;
+};
+
+}  // namespace headrace::onnx

@@ -1,0 +1,238 @@
+#include "frontend/onnx/tensor.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <filesystem>
+#include <fstream>
+#include <limits>
+#include <protozero/pbf_writer.hpp>
+
+#include "frontend/onnx/read_model.h"
+#include "kit/errors.h"
+#include "kit/onnx_writer.h"
+
+namespace headrace::onnx {
+namespace {
+
+using protozero::pbf_writer;
+using testing::ElementsAre;
+using testing::HasSubstr;
+
+// An encoded TensorProto of this type and these dims, with what `fill` adds.
+std::string encode(ElementType type, const std::vector<int64_t>& dims, const std::function<void(pbf_writer&)>& fill) {
+  std::string bytes;
+  pbf_writer writer(bytes);
+  for (int64_t dim : dims) writer.add_int64(1, dim);
+  writer.add_int32(2, static_cast<int32_t>(type));
+  writer.add_string(8, "t");
+  fill(writer);
+  return bytes;
+}
+
+template <typename T>
+std::vector<T> values_of(const TensorData& data) {
+  std::vector<T> values(data.bytes.size() / sizeof(T));
+  if (!values.empty()) std::memcpy(values.data(), data.bytes.data(), data.bytes.size());
+  return values;
+}
+
+template <typename T>
+std::vector<T> load(const std::string& bytes) {
+  TensorData data = TensorSource("t.pb").load(read_tensor_proto(bytes, "t.pb"));
+  return values_of<T>(data);
+}
+
+std::string error_of(const std::string& bytes) {
+  return kit::user_error_of([&] { TensorSource("t.pb").load(read_tensor_proto(bytes, "t.pb")); });
+}
+
+std::function<void(pbf_writer&)> int32s(std::vector<int32_t> values) {
+  return [values](pbf_writer& w) { w.add_packed_int32(5, values.begin(), values.end()); };
+}
+
+std::function<void(pbf_writer&)> raw(std::string bytes) {
+  return [bytes](pbf_writer& w) { w.add_bytes(9, bytes); };
+}
+
+TEST(LoadTensor, TypedFields) {
+  const std::vector<float> floats = {1.5F, -2};
+  EXPECT_THAT(load<float>(encode(ElementType::kFloat, {2},
+                                 [&](pbf_writer& w) { w.add_packed_float(4, floats.begin(), floats.end()); })),
+              ElementsAre(1.5F, -2));
+  const std::vector<double> doubles = {1e300};
+  EXPECT_THAT(load<double>(encode(ElementType::kDouble, {},
+                                  [&](pbf_writer& w) { w.add_packed_double(10, doubles.begin(), doubles.end()); })),
+              ElementsAre(1e300));
+  const std::vector<int64_t> longs = {-1, std::numeric_limits<int64_t>::max()};
+  EXPECT_THAT(load<int64_t>(encode(ElementType::kInt64, {1, 2},
+                                   [&](pbf_writer& w) { w.add_packed_int64(7, longs.begin(), longs.end()); })),
+              ElementsAre(-1, std::numeric_limits<int64_t>::max()));
+  const std::vector<uint64_t> unsigneds = {std::numeric_limits<uint32_t>::max()};
+  auto fill = [&](pbf_writer& w) { w.add_packed_uint64(11, unsigneds.begin(), unsigneds.end()); };
+  EXPECT_THAT(load<uint64_t>(encode(ElementType::kUint64, {1}, fill)), ElementsAre(unsigneds[0]));
+  EXPECT_THAT(load<uint32_t>(encode(ElementType::kUint32, {1}, fill)), ElementsAre(unsigneds[0]));
+}
+
+TEST(LoadTensor, SmallTypesLieInInt32Data) {
+  EXPECT_THAT(load<int32_t>(encode(ElementType::kInt32, {2}, int32s({-7, 7}))), ElementsAre(-7, 7));
+  EXPECT_THAT(load<int16_t>(encode(ElementType::kInt16, {2}, int32s({-7, 7}))), ElementsAre(-7, 7));
+  EXPECT_THAT(load<uint16_t>(encode(ElementType::kUint16, {1}, int32s({65535}))), ElementsAre(65535));
+  EXPECT_THAT(load<int8_t>(encode(ElementType::kInt8, {2}, int32s({-128, 127}))), ElementsAre(-128, 127));
+  EXPECT_THAT(load<uint8_t>(encode(ElementType::kUint8, {1}, int32s({200}))), ElementsAre(200));
+  EXPECT_THAT(load<uint8_t>(encode(ElementType::kBool, {2}, int32s({1, 0}))), ElementsAre(1, 0));
+  EXPECT_THAT(load<uint16_t>(encode(ElementType::kFloat16, {1}, int32s({0x3c00}))), ElementsAre(0x3c00));
+  EXPECT_THAT(load<uint16_t>(encode(ElementType::kBfloat16, {1}, int32s({0x3f80}))), ElementsAre(0x3f80));
+}
+
+TEST(LoadTensor, UnpackedFieldsAreRead) {
+  EXPECT_THAT(load<int32_t>(encode(ElementType::kInt32, {2},
+                                   [](pbf_writer& w) {
+                                     w.add_int32(5, -7);
+                                     w.add_int32(5, 300);
+                                   })),
+              ElementsAre(-7, 300));
+  EXPECT_THAT(load<float>(encode(ElementType::kFloat, {2},
+                                 [](pbf_writer& w) {
+                                   w.add_float(4, 1);
+                                   w.add_float(4, 2);
+                                 })),
+              ElementsAre(1, 2));
+}
+
+TEST(LoadTensor, ComplexAndStrings) {
+  const std::vector<float> floats = {1, 2, 3, 4};
+  EXPECT_THAT(load<float>(encode(ElementType::kComplex64, {2},
+                                 [&](pbf_writer& w) { w.add_packed_float(4, floats.begin(), floats.end()); })),
+              ElementsAre(1, 2, 3, 4));
+  std::string bytes = encode(ElementType::kString, {2}, [](pbf_writer& w) {
+    w.add_string(6, "a");
+    w.add_string(6, "");
+  });
+  EXPECT_THAT(TensorSource("t").load(read_tensor_proto(bytes, "t")).strings, ElementsAre("a", ""));
+}
+
+TEST(LoadTensor, RawDataIsNotCopiedWhenAligned) {
+  for (size_t shift = 0; shift < 4; ++shift) {
+    std::string bytes = encode(ElementType::kInt32, {2}, [&](pbf_writer& w) {
+      w.add_string(12, std::string(shift, 'd'));  // doc_string moves the data
+      w.add_bytes(9, "12345678");
+    });
+    TensorProto proto = read_tensor_proto(bytes, "t");
+    TensorData data = TensorSource("t").load(proto);
+    bool is_aligned = reinterpret_cast<uintptr_t>(proto.raw_data->data()) % 4 == 0;
+    EXPECT_EQ(data.is_copied, !is_aligned);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(data.bytes.data()) % 4, 0U);
+    EXPECT_EQ(std::memcmp(data.bytes.data(), "12345678", 8), 0);
+    EXPECT_EQ(data.owner != nullptr, data.is_copied);
+  }
+}
+
+TEST(LoadTensor, EmptyTensorNeedsNoData) {
+  std::string bytes = encode(ElementType::kFloat, {3, 0, int64_t{1} << 62}, [](pbf_writer&) {});
+  TensorData data = TensorSource("t").load(read_tensor_proto(bytes, "t"));
+  EXPECT_TRUE(data.bytes.empty());
+  EXPECT_EQ(data.dims.size(), 3U);
+}
+
+TEST(LoadTensor, Errors) {
+  EXPECT_THAT(error_of(encode(ElementType::kFloat, {2}, raw("1234567"))),
+              HasSubstr("tensor 't': its dims [2] ask for 8 bytes of float32, but it holds 7"));
+  EXPECT_THAT(error_of(encode(ElementType::kInt8, {3}, int32s({1, 2}))),
+              HasSubstr("its dims [3] ask for 3 int8 values, but it holds 2"));
+  EXPECT_THAT(error_of(encode(ElementType::kInt64, {1}, [](pbf_writer&) {})), HasSubstr("but it holds 0"));
+  EXPECT_THAT(error_of(encode(ElementType::kString, {1}, [](pbf_writer&) {})), HasSubstr("ask for 1 strings"));
+  EXPECT_THAT(error_of(encode(static_cast<ElementType>(22), {1}, raw("a"))),
+              HasSubstr("its element type is type 22, which is not supported"));
+  EXPECT_THAT(error_of(encode(ElementType::kUndefined, {1}, raw("a"))), HasSubstr("is undefined"));
+  EXPECT_THAT(error_of(encode(ElementType::kFloat, {int64_t{1} << 40, int64_t{1} << 40}, raw("a"))),
+              HasSubstr("are too large"));
+  EXPECT_THAT(error_of(encode(ElementType::kBool, {1}, raw("\2"))), HasSubstr("a bool element is neither 0 nor 1"));
+  EXPECT_THAT(error_of(encode(ElementType::kInt32, {1}, [](pbf_writer& w) { w.add_fixed32(5, 1); })),
+              HasSubstr("its field 5 has the wrong wire type"));
+  EXPECT_THAT(error_of(encode(ElementType::kString, {1}, [](pbf_writer& w) { w.add_int32(6, 1); })),
+              HasSubstr("its field 6 has the wrong wire type"));
+  EXPECT_THAT(error_of(encode(ElementType::kFloat, {1}, [](pbf_writer& w) { w.add_bytes(4, "12345"); })),
+              HasSubstr("its field 4 ends inside a value"));
+  EXPECT_THAT(error_of(encode(ElementType::kInt32, {1}, [](pbf_writer& w) { w.add_bytes(5, "\x01\xff"); })),
+              HasSubstr("its data is not a valid protobuf field"));
+}
+
+class ExternalData : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = std::filesystem::path(testing::TempDir()) / "external_data";
+    std::filesystem::create_directories(folder_ / "sub");
+    std::ofstream(folder_ / "sub" / "w.bin", std::ios::binary) << std::string(4096, 'p') + "abcdefgh";
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  static std::string encode_external(const std::vector<std::pair<std::string, std::string>>& entries) {
+    return encode(ElementType::kInt32, {2}, [&](pbf_writer& w) {
+      w.add_int32(14, 1);
+      for (const auto& [key, value] : entries) {
+        pbf_writer entry(w, 13);
+        entry.add_string(1, key);
+        entry.add_string(2, value);
+      }
+    });
+  }
+
+  // The tensor as the initializer of a model in the folder.
+  TensorData load_initializer(const std::string& tensor) {
+    kit::GraphWriter graph;
+    graph.raw_field(5, tensor);
+    auto path = folder_ / "m.onnx";
+    std::ofstream(path, std::ios::binary) << kit::encode_model(std::move(graph).finish());
+    Model model = read_model(path.string());
+    return TensorSource(model).load(model.graph.initializers.at(0));
+  }
+
+  std::string error_of_entries(const std::vector<std::pair<std::string, std::string>>& entries) {
+    return kit::user_error_of([&] { load_initializer(encode_external(entries)); });
+  }
+
+  std::filesystem::path folder_;
+};
+
+TEST_F(ExternalData, IsMappedAndOutlivesTheModel) {
+  TensorData data = load_initializer(encode_external({{"location", "sub/w.bin"}, {"offset", "4096"}, {"length", "8"}}));
+  EXPECT_FALSE(data.is_copied);
+  EXPECT_EQ(std::memcmp(data.bytes.data(), "abcdefgh", 8), 0);
+}
+
+TEST_F(ExternalData, MisalignedOffsetIsCopied) {
+  TensorData data = load_initializer(encode_external({{"location", "sub/w.bin"}, {"offset", "4095"}}));
+  EXPECT_TRUE(data.is_copied);
+  EXPECT_EQ(std::memcmp(data.bytes.data(), "pabcdefg", 8), 0);
+}
+
+TEST_F(ExternalData, Errors) {
+  EXPECT_THAT(error_of_entries({}), HasSubstr("its external data has no location"));
+  EXPECT_THAT(error_of_entries({{"location", "/etc/passwd"}}), HasSubstr("only a path below the model's folder"));
+  EXPECT_THAT(error_of_entries({{"location", "sub/../../x"}}), HasSubstr("only a path below the model's folder"));
+  EXPECT_THAT(error_of_entries({{"location", std::string("a\0b", 3)}}), HasSubstr("'a\\x00b'; only a path below"));
+  EXPECT_THAT(error_of_entries({{"location", "none.bin"}}), HasSubstr("none.bin': No such file or directory"));
+  EXPECT_THAT(error_of_entries({{"location", "sub"}}), HasSubstr("is a directory"));
+  EXPECT_THAT(error_of_entries({{"location", "sub/w.bin"}, {"offset", "4100"}}),
+              HasSubstr("its external data is bytes 4100 to 4108 of 'sub/w.bin', which has 4104"));
+  EXPECT_THAT(error_of_entries({{"location", "sub/w.bin"}, {"offset", "9223372036854775807"}}),
+              HasSubstr("which has 4104"));
+  EXPECT_THAT(error_of_entries({{"location", "sub/w.bin"}, {"offset", "-4"}}),
+              HasSubstr("the offset of its external data is '-4', not a number of bytes"));
+  EXPECT_THAT(error_of_entries({{"location", "sub/w.bin"}, {"length", "9"}}),
+              HasSubstr("its external data has 9 bytes, its dims ask for 8"));
+  EXPECT_THAT(error_of(encode_external({{"location", "w.bin"}})), HasSubstr("there is no folder to look for it in"));
+}
+
+TEST_F(ExternalData, DataOfAFileOutlivesTheModel) {
+  const int32_t values[] = {1, 2};
+  std::string tensor = kit::encode_tensor("t", ElementType::kInt32, {2}, std::as_bytes(std::span(values))).bytes;
+  TensorData data = load_initializer(tensor);
+  EXPECT_THAT(values_of<int32_t>(data), ElementsAre(1, 2));
+  EXPECT_NE(data.owner, nullptr);
+}
+
+}  // namespace
+}  // namespace headrace::onnx

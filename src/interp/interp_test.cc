@@ -1,0 +1,100 @@
+#include "interp/interp.h"
+
+#include <gtest/gtest.h>
+
+#include "ops/all_ops.h"
+#include "relay/parse.h"
+
+namespace headrace::interp {
+namespace {
+
+// The tensors that the text's @main gives for `args`.
+std::vector<NDArray> run_text(const std::string& body, const std::vector<NDArray>& args, const Options& options = {}) {
+  ops::register_all_ops();
+  return run_main(relay::parse_module("#[version = \"0.0.5\"]\n" + body, "test.relay"), args, options);
+}
+
+NDArray tensor(const Shape& shape, const std::vector<float>& data) {
+  return NDArray::from_vector(shape, DataType::float_(32), data);
+}
+
+std::vector<float> floats(const NDArray& array) {
+  return {array.data<float>(), array.data<float>() + array.num_elements()};
+}
+
+std::string error_of(const std::string& body, const std::vector<NDArray>& args, const Options& options = {}) {
+  try {
+    run_text(body, args, options);
+  } catch (const UserError& e) {
+    return e.what();
+  }
+  return "no error";
+}
+
+TEST(Interp, CallsShareNodes) {
+  const auto out = run_text(
+      "def @main(%x: Tensor[(3), float32]) { %0 = add(%x, %x); multiply(%0, %0) }", {tensor({3}, {1, -2, 3})});
+  EXPECT_EQ(floats(out.at(0)), (std::vector<float>{4, 16, 36}));
+}
+
+TEST(Interp, TuplesAndItems) {
+  const auto out = run_text(
+      "def @main(%x: Tensor[(2), float32]) { let %t = (%x, negative(%x)); (%t.1, %t.0) }", {tensor({2}, {1, 2})});
+  ASSERT_EQ(out.size(), 2u);
+  EXPECT_EQ(floats(out[0]), (std::vector<float>{-1, -2}));
+  EXPECT_EQ(floats(out[1]), (std::vector<float>{1, 2}));
+}
+
+TEST(Interp, IfTakesOneBranch) {
+  const std::string text =
+      "def @main(%c: bool, %x: Tensor[(1), float32]) { if (%c) { add(%x, %x) } else { multiply(%x, %x) } }";
+  const NDArray yes = NDArray::from_vector<uint8_t>({}, DataType::bool_(), {1});
+  const NDArray no = NDArray::from_vector<uint8_t>({}, DataType::bool_(), {0});
+  EXPECT_EQ(floats(run_text(text, {yes, tensor({1}, {5})}).at(0)), std::vector<float>{10});
+  EXPECT_EQ(floats(run_text(text, {no, tensor({1}, {5})}).at(0)), std::vector<float>{25});
+}
+
+TEST(Interp, GlobalFunctionsCallEachOther) {
+  const auto out = run_text(
+      "def @twice(%x: Tensor[(1), float32]) -> Tensor[(1), float32] { add(%x, %x) }\n"
+      "def @main(%x: Tensor[(1), float32]) { @twice(@twice(%x)) }",
+      {tensor({1}, {3})});
+  EXPECT_EQ(floats(out.at(0)), std::vector<float>{12});
+}
+
+TEST(Interp, Float64RunDoesNotRound) {
+  const std::string text = "def @main(%x: Tensor[(1), float32]) { subtract(add(%x, 1e-9f), %x) }";
+  EXPECT_EQ(run_text(text, {tensor({1}, {1})}).at(0).data<float>()[0], 0.0f);
+  const NDArray wide = run_text(text, {tensor({1}, {1})}, {.precision = Precision::float64}).at(0);
+  EXPECT_EQ(wide.dtype(), DataType::float_(64));
+  EXPECT_NEAR(wide.data<double>()[0], 1e-9, 1e-15);
+}
+
+TEST(Interp, WrongArgumentsAreNamed) {
+  const std::string text = "def @main(%x: Tensor[(3), float32]) { negative(%x) }";
+  EXPECT_NE(error_of(text, {}).find("takes 1 arguments, got 0"), std::string::npos);
+  const std::string message = error_of(text, {tensor({2}, {1, 2})});
+  EXPECT_NE(message.find("argument 0 ('x'): expected Tensor[(3), float32], got Tensor[(2), float32]"),
+            std::string::npos)
+      << message;
+}
+
+TEST(Interp, EndlessRecursionIsAnError) {
+  const std::string message = error_of(
+      "def @f(%x: Tensor[(1), float32]) -> Tensor[(1), float32] { @f(%x) }\n"
+      "def @main(%x: Tensor[(1), float32]) { @f(%x) }",
+      {tensor({1}, {1})}, {.max_depth = 100});
+  EXPECT_NE(message.find("nested more than 100 deep"), std::string::npos) << message;
+}
+
+TEST(Interp, LongChainNeedsNoStack) {
+  ops::register_all_ops();
+  const auto x = relay::make_var("x", make_tensor_type(Shape{1}));
+  Expr at = x;
+  for (int i = 0; i < 100000; ++i) at = relay::make_call("negative", {at});
+  const auto out = run_main(make_module(relay::make_function({x}, at)), {tensor({1}, {7})});
+  EXPECT_EQ(floats(out.at(0)), std::vector<float>{7});
+}
+
+}  // namespace
+}  // namespace headrace::interp

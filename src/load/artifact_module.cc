@@ -1,0 +1,49 @@
+#include "load/artifact_module.h"
+
+#include "executors/graph/graph_module.h"
+#include "tensor/device.h"
+
+namespace headrace::load {
+namespace {
+
+runtime::Module make_executor_module(const std::shared_ptr<const Artifact>& artifact, const std::string& program,
+                                     Device device, int32_t threads) {
+  if (device.type != kDLCPU) throw_user_error("program '{}' runs on the CPU, not on {}", program, device.to_string());
+  const Expected<std::shared_ptr<Executor>> executor = Executor::make(artifact, program, threads);
+  if (!executor) throw UserError(executor.refusal().message);
+  // Shares ownership of the executor, points to its runner.
+  return executors::make_graph_module({executor.value(), &executor.value()->runner()});
+}
+
+class ArtifactBody : public runtime::ModuleBody {
+ public:
+  explicit ArtifactBody(std::shared_ptr<const Artifact> artifact) : artifact_(std::move(artifact)) {}
+  std::string_view type_key() const override { return "graph_executor_factory"; }
+  PackedFunc get_function(const std::string& name, const runtime::Module&) override {
+    if (artifact::find_program(artifact_->manifest(), name) == nullptr) return {};
+    return PackedFunc([artifact = artifact_, name](Args args) -> Value {
+      const int32_t threads = args.size() > 1 ? args.at<int32_t>(1) : 0;
+      return make_executor_module(artifact, name, args.at<Device>(0), threads);
+    });
+  }
+
+ private:
+  std::shared_ptr<const Artifact> artifact_;
+};
+
+}  // namespace
+
+runtime::Module make_artifact_module(std::shared_ptr<const Artifact> artifact) {
+  const std::vector<runtime::Module> imports = artifact->root.imports();
+  const runtime::Module module(std::make_unique<ArtifactBody>(std::move(artifact)));
+  for (const runtime::Module& import : imports) module.Import(import);
+  return module;
+}
+
+runtime::Module load_artifact_module(const std::string& path) {
+  Expected<std::shared_ptr<const Artifact>> artifact = open_artifact(path);
+  if (!artifact) throw UserError(artifact.refusal().message);
+  return make_artifact_module(std::move(artifact.value()));
+}
+
+}  // namespace headrace::load

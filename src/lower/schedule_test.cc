@@ -1,0 +1,230 @@
+// Schedules, compiled and run, against plain loops written here.
+#include "lower/schedule.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <headrace/kernel_abi.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cmath>
+
+#include "codegen/native.h"
+#include "codegen/workspace.h"
+#include "lower/compute_rule.h"
+#include "lower/fuse_stages.h"
+#include "tensor/ndarray.h"
+#include "tir_passes/pipeline.h"
+
+namespace headrace::lower {
+namespace {
+
+using tir::Combiner;
+using tir::Compute;
+
+// Runs the loop in three uneven parts.
+int32_t split_in_three(const hr_kernel_env* env, hr_parallel_body body, void* closure, int64_t count) {
+  const int64_t cuts[] = {0, count / 4, count - count / 4, count};
+  for (int i = 0; i < 3; ++i) {
+    if (const int32_t status = body(env, closure, cuts[i], cuts[i + 1]); status != 0) return status;
+  }
+  return 0;
+}
+
+// Schedules, compiles, links, loads and runs `compute` on `inputs`; gives its only output.
+NDArray run_native(const Compute& compute, const std::vector<NDArray>& inputs, const ScheduleOptions& options) {
+  const tir::PrimFunc function = tir_passes::run_pipeline(schedule(compute, "kernel", options));
+  const auto compiler = codegen::NativeCompiler::load();
+  const auto target = compiler.host_target();
+  const auto objects = compiler.compile({&function, 1}, target, {});
+  const int fd = memfd_create("kernel", MFD_CLOEXEC);
+  const std::vector<std::string> exports{"kernel"};
+  compiler.link({.target = target, .objects = objects, .sections = {}, .exports = exports}, fd);
+  void* library = dlopen(fmt::format("/proc/self/fd/{}", fd).c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (library == nullptr) throw std::runtime_error(dlerror());
+  const auto entry = reinterpret_cast<hr_kernel>(dlsym(library, "kernel"));
+
+  NDArray output = NDArray::empty(*as_shape(compute.outputs[0]->shape), compute.outputs[0]->dtype);
+  // Kernels want strides: the exported view carries them.
+  std::vector<DLManagedTensor*> views;
+  std::vector<DLTensor*> args;
+  for (const NDArray& input : inputs) views.push_back(input.to_dlpack());
+  views.push_back(output.to_dlpack());
+  for (DLManagedTensor* view : views) args.push_back(&view->dl_tensor);
+  const uint64_t workspace_bytes = codegen::layout_workspace(*function).size_bytes;
+  NDArray workspace = NDArray::empty({static_cast<int64_t>(workspace_bytes) + 64}, DataType::uint(8));
+  hr_kernel_env env{};
+  env.size = sizeof(env);
+  env.version = HR_KERNEL_ABI_VERSION;
+  env.workspace = workspace.data<void>();
+  env.workspace_size = workspace_bytes;
+  env.parallel_for = split_in_three;
+  env.num_workers = 1;
+  EXPECT_EQ(entry(&env, args.data()), 0);
+  for (DLManagedTensor* view : views) view->deleter(view);
+  dlclose(library);
+  close(fd);
+  return output;
+}
+
+// Values in [-1, 1) from a fixed sequence.
+NDArray make_input(const Shape& shape, uint32_t seed) {
+  NDArray array = NDArray::empty(shape, DataType::float_(32));
+  uint32_t state = seed * 2654435761u + 1;
+  for (int64_t i = 0; i < array.num_elements(); ++i) {
+    state = state * 1664525u + 1013904223u;
+    array.data<float>()[i] = static_cast<float>(state >> 8) / 8388608.0f - 1.0f;
+  }
+  return array;
+}
+
+Buffer buffer_of(const char* name, const Shape& shape) { return make_buffer(name, DataType::float_(32), to_dims(shape)); }
+
+const ScheduleOptions kOptions[] = {{128, 16, false}, {256, 16, true}, {512, 32, true}};
+
+class EveryOptions : public testing::TestWithParam<ScheduleOptions> {};
+INSTANTIATE_TEST_SUITE_P(Schedule, EveryOptions, testing::ValuesIn(kOptions),
+                         [](const auto& info) { return fmt::format("bits{}", info.param.vector_bits); });
+
+TEST_P(EveryOptions, MapOfAnyWidth) {
+  for (const int64_t width : {1, 2, 7, 16, 33, 20000}) {
+    const Shape shape{3, width};
+    Buffer x = buffer_of("x", shape), y = buffer_of("y", shape);
+    Compute compute{{x}, {map_stage(y, [&](const Index& i) { return load(x, i) * load(x, i) + make_float(1); })}, {y}};
+    const NDArray input = make_input(shape, 1);
+    const NDArray output = run_native(compute, {input}, GetParam());
+    for (int64_t i = 0; i < output.num_elements(); ++i) {
+      const float v = input.data<float>()[i];
+      ASSERT_NEAR(output.data<float>()[i], v * v + 1.0f, 1e-6f) << "width " << width << " element " << i;
+    }
+  }
+}
+
+Compute matmul(Buffer a, Buffer b, Buffer c, bool b_is_transposed) {
+  const PrimExpr k = a->shape[1];
+  return {{a, b},
+          {reduce_stage(c, Combiner::sum, {k},
+                        [&](const Index& i, const Index& r) {
+                          return load(a, {i[0], r[0]}) *
+                                 (b_is_transposed ? load(b, {i[1], r[0]}) : load(b, {r[0], i[1]}));
+                        })},
+          {c}};
+}
+
+void check_matmul(int64_t m, int64_t n, int64_t k, bool transposed, const ScheduleOptions& options) {
+  Buffer a = buffer_of("a", {m, k}), b = buffer_of("b", transposed ? Shape{n, k} : Shape{k, n}), c = buffer_of("c", {m, n});
+  const NDArray x = make_input({m, k}, 2), y = make_input(*as_shape(b->shape), 3);
+  const NDArray z = run_native(matmul(a, b, c, transposed), {x, y}, options);
+  for (int64_t i = 0; i < m; ++i) {
+    for (int64_t j = 0; j < n; ++j) {
+      double sum = 0;
+      for (int64_t r = 0; r < k; ++r)
+        sum += static_cast<double>(x.data<float>()[i * k + r]) *
+               static_cast<double>(y.data<float>()[transposed ? j * k + r : r * n + j]);
+      ASSERT_NEAR(z.data<float>()[i * n + j], sum, 1e-5 * static_cast<double>(k)) << m << "x" << n << "x" << k;
+    }
+  }
+}
+
+TEST_P(EveryOptions, MatmulOfAnyShape) {
+  for (const Shape& s : {Shape{1, 1, 1}, Shape{5, 7, 3}, Shape{9, 33, 17}, Shape{40, 65, 64}}) {
+    check_matmul(s[0], s[1], s[2], false, GetParam());
+    check_matmul(s[0], s[1], s[2], true, GetParam());
+  }
+}
+
+// A padded 3x3 convolution with a bias and relu behind it: three ops, two stages, one of them in the workspace.
+TEST_P(EveryOptions, ConvolutionWithFusedEpilogue) {
+  constexpr int64_t kIn = 3, kOut = 10, kSize = 13;
+  Buffer x = buffer_of("x", {kIn, kSize, kSize}), w = buffer_of("w", {kOut, kIn, 3, 3}), bias = buffer_of("bias", {kOut});
+  Buffer padded = buffer_of("padded", {kIn, kSize + 2, kSize + 2}), conv = buffer_of("conv", {kOut, kSize, kSize});
+  Buffer y = buffer_of("y", {kOut, kSize, kSize});
+  const PrimExpr size = make_int(kSize);
+  auto inside = [&](const PrimExpr& at) {
+    return make_binary(BinaryOp::logical_and, make_binary(BinaryOp::ge, at, make_int(1)),
+                       make_binary(BinaryOp::le, at, size));
+  };
+  Compute compute;
+  compute.inputs = {x, w, bias};
+  compute.outputs = {y};
+  compute.stages.push_back(map_stage(padded, [&](const Index& i) {
+    return make_intrinsic(Intrinsic::if_then_else, DataType::float_(32),
+                          {make_binary(BinaryOp::logical_and, inside(i[1]), inside(i[2])),
+                           load(x, {i[0], i[1] - 1, i[2] - 1}), make_float(0)});
+  }));
+  compute.stages.push_back(
+      reduce_stage(conv, Combiner::sum, {make_int(kIn), make_int(3), make_int(3)}, [&](const Index& i, const Index& r) {
+        return load(padded, {r[0], i[1] + r[1], i[2] + r[2]}) * load(w, {i[0], r[0], r[1], r[2]});
+      }));
+  compute.stages.push_back(map_stage(y, [&](const Index& i) {
+    return make_binary(BinaryOp::max, load(conv, i) + load(bias, {i[0]}), make_float(0));
+  }));
+  compute = fuse_stages(compute);
+  ASSERT_EQ(compute.stages.size(), 2u) << "bias and relu belong to the convolution, the padding does not";
+
+  const NDArray data = make_input({kIn, kSize, kSize}, 4), weight = make_input({kOut, kIn, 3, 3}, 5);
+  const NDArray shift = make_input({kOut}, 6);
+  const NDArray out = run_native(compute, {data, weight, shift}, GetParam());
+  for (int64_t o = 0; o < kOut; ++o) {
+    for (int64_t p = 0; p < kSize; ++p) {
+      for (int64_t q = 0; q < kSize; ++q) {
+        double sum = 0;
+        for (int64_t c = 0; c < kIn; ++c)
+          for (int64_t u = 0; u < 3; ++u)
+            for (int64_t v = 0; v < 3; ++v) {
+              const int64_t h = p + u - 1, l = q + v - 1;
+              if (h < 0 || l < 0 || h >= kSize || l >= kSize) continue;
+              sum += static_cast<double>(data.data<float>()[(c * kSize + h) * kSize + l]) *
+                     static_cast<double>(weight.data<float>()[((o * kIn + c) * 3 + u) * 3 + v]);
+            }
+        const double want = std::max(0.0, sum + static_cast<double>(shift.data<float>()[o]));
+        ASSERT_NEAR(out.data<float>()[(o * kSize + p) * kSize + q], want, 1e-5);
+      }
+    }
+  }
+}
+
+// max, exp, sum, divide: four stages, none of which may be lost.
+TEST_P(EveryOptions, SoftmaxInStages) {
+  const Shape shape{4, 37};
+  Buffer x = buffer_of("x", shape), top = buffer_of("top", {4}), e = buffer_of("e", shape), sum = buffer_of("sum", {4});
+  Buffer y = buffer_of("y", shape);
+  Compute compute;
+  compute.inputs = {x};
+  compute.outputs = {y};
+  const PrimExpr width = make_int(37);
+  compute.stages.push_back(reduce_stage(top, Combiner::max, {width},
+                                        [&](const Index& i, const Index& r) { return load(x, {i[0], r[0]}); }));
+  compute.stages.push_back(map_stage(e, [&](const Index& i) {
+    return make_intrinsic(Intrinsic::exp, DataType::float_(32), {load(x, i) - load(top, {i[0]})});
+  }));
+  compute.stages.push_back(reduce_stage(sum, Combiner::sum, {width},
+                                        [&](const Index& i, const Index& r) { return load(e, {i[0], r[0]}); }));
+  compute.stages.push_back(
+      map_stage(y, [&](const Index& i) { return make_binary(BinaryOp::div, load(e, i), load(sum, {i[0]})); }));
+  const NDArray input = make_input(shape, 7);
+  const NDArray output = run_native(fuse_stages(compute), {input}, GetParam());
+  for (int64_t row = 0; row < 4; ++row) {
+    double total = 0;
+    for (int64_t i = 0; i < 37; ++i) total += std::exp(static_cast<double>(input.data<float>()[row * 37 + i]));
+    for (int64_t i = 0; i < 37; ++i) {
+      const double want = std::exp(static_cast<double>(input.data<float>()[row * 37 + i])) / total;
+      ASSERT_NEAR(output.data<float>()[row * 37 + i], want, 1e-6);
+    }
+  }
+}
+
+TEST(Schedule, EmptyOutputIsNoLoop) {
+  Buffer x = buffer_of("x", {0, 4}), y = buffer_of("y", {0, 4});
+  Compute compute{{x}, {map_stage(y, [&](const Index& i) { return load(x, i); })}, {y}};
+  EXPECT_EQ(run_native(compute, {make_input({0, 4}, 1)}, kOptions[1]).num_elements(), 0);
+}
+
+TEST(Schedule, SymbolicShapeIsRefused) {
+  Buffer x = make_buffer("x", DataType::float_(32), {make_prim_var("n")}), y = make_buffer("y", x->dtype, x->shape);
+  Compute compute{{x}, {map_stage(y, [&](const Index& i) { return load(x, i); })}, {y}};
+  EXPECT_THROW(schedule(compute, "kernel", {}), InternalError);
+}
+
+}  // namespace
+}  // namespace headrace::lower

@@ -1,0 +1,37 @@
+// nn.pad and nn.mirror_pad.
+#pragma once
+
+#include "ops/register.h"
+
+namespace headrace::ops {
+
+struct PadAttrs : AttrsNode {
+  using Parent = AttrsNode;
+  static constexpr std::string_view type_key = "relay.attrs.PadAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<PadAttrs>& f) {
+    f.field<&PadAttrs::pad_width>("pad_width", {.default_value = Array<Shape>(), .has_default = true, .doc = "(before, after) for each axis; a negative count crops"})
+        .field<&PadAttrs::pad_mode>("pad_mode", {.default_value = "constant", .has_default = true, .doc = "constant, edge or reflect"});
+  }
+  Array<Shape> pad_width;
+  std::string pad_mode = "constant";
+};
+
+struct MirrorPadAttrs : AttrsNode {
+  using Parent = AttrsNode;
+  static constexpr std::string_view type_key = "relay.attrs.MirrorPadAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<MirrorPadAttrs>& f) {
+    f.field<&MirrorPadAttrs::mode>("mode", {.default_value = "SYMMETRIC", .has_default = true, .doc = "SYMMETRIC repeats the edge, REFLECT does not"})
+        .field<&MirrorPadAttrs::pad_width>("pad_width", {.doc = "(before, after) for each axis"});
+  }
+  std::string mode = "SYMMETRIC";
+  Array<Shape> pad_width;
+};
+
+Expr pad(Expr data, Array<Shape> pad_width, Expr pad_value, std::string pad_mode = "constant", Span span = {});
+// pad_width as an int tensor [rank, 2].
+Expr pad(Expr data, Expr pad_width, Expr pad_value, std::string pad_mode = "constant", Span span = {});
+Expr mirror_pad(Expr data, Array<Shape> pad_width, std::string mode = "SYMMETRIC", Span span = {});
+
+}  // namespace headrace::ops

@@ -1,0 +1,58 @@
+// What an op family registers its ops with.
+//
+//   OpBuilder("nn.relu", "max(x, 0)").arg("data").relation(same_type).fusion(FusionKind::elementwise).eval(eval_relu);
+//
+// The parts that families share: ops/dims.h (symbolic dimensions), ops/element.h (element types of eval), ops/index.h
+// (strides and iteration).
+#pragma once
+
+#include "ops/op_keys.h"
+
+namespace headrace::ops {
+
+using relay::RelationInput;
+using relay::TypeRelationFn;
+using relay::ValueInferenceFn;
+
+class OpBuilder {
+ public:
+  // Makes the op known; `doc` says purpose, shapes, dtypes and source.
+  OpBuilder(std::string name, std::string doc);
+  // The next argument. An op with arguments checks their number before its relation is asked; see any_args().
+  OpBuilder& arg(std::string name, std::string kind = "Tensor", std::string doc = "");
+  // The op takes any number of arguments.
+  OpBuilder& any_args();
+  // The struct of the op's attributes. A call without it, or with another, is a UserError.
+  template <typename T>
+  OpBuilder& attrs() {
+    op_->attrs_type_key = type_of<T>().key;
+    check_attrs_ = [](const ObjectRef& attrs) { return attrs.is<T>(); };
+    return *this;
+  }
+  // After arg() and attrs(): what they say is checked first.
+  OpBuilder& relation(TypeRelationFn relation);
+  OpBuilder& fusion(FusionKind kind);
+  OpBuilder& eval(EvalFn eval);
+  OpBuilder& value(ValueInferenceFn infer);
+  OpBuilder& level(int32_t support_level);
+
+ private:
+  Op op_;
+  bool (*check_attrs_)(const ObjectRef&) = nullptr;
+  bool counts_args_ = true;
+};
+
+// "Tensor[(1, n), float32]", for messages.
+inline std::string show(const TensorType& type) { return to_string(Type(type)); }
+// Fails unless argument `i`'s dtype is `expected`'s; `what` names the argument.
+void check_same_dtype(const RelationInput& input, const TensorType& expected, const TensorType& got,
+                      std::string_view what);
+// `axis` counted from 0 for a tensor of `rank` dimensions (a negative one counts from the end); fails when it is
+// outside.
+size_t normal_axis(const RelationInput& input, int64_t axis, size_t rank, std::string_view what = "axis");
+// The same for eval, where the relation has checked already.
+inline size_t normal_axis(int64_t axis, size_t rank) {
+  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
+}
+
+}  // namespace headrace::ops

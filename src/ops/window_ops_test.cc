@@ -1,0 +1,288 @@
+// Convolutions, pools and matrix products.
+#include "ops/conv.h"
+#include "ops/matmul.h"
+#include "ops/tests/op_testing.h"
+#include "ops/pool.h"
+#include "ops/tests/expected.h"
+
+namespace headrace::ops::testing {
+namespace {
+
+using WindowOpsTest = OpTest;
+
+Expr x() { return any_arg(); }
+
+std::vector<NDArray> arrays(const Case& expected, DataType dtype) {
+  std::vector<NDArray> args;
+  for (const Tensor& input : expected.inputs) args.push_back(make_array(input.shape, input.data, dtype));
+  return args;
+}
+
+// Attributes that `change` has edited.
+template <typename A, typename F>
+A with(F change) {
+  A attrs;
+  change(attrs);
+  return attrs;
+}
+
+// The inputs are multiples of 1/8, so sums of products are exact in float32; quotients of means are rounded.
+void expect_case(const Expr& call, const Case& expected, double tolerance = 0) {
+  SCOPED_TRACE(call.as<relay::CallNode>()->as_op()->name);
+  for (DataType dtype : {DataType::float_(64), DataType::float_(32)}) {
+    expect_near(evaluate(call, arrays(expected, dtype))[0], expected.output.shape, expected.output.data, tolerance);
+  }
+}
+
+TEST_F(WindowOpsTest, ConvolutionsAgreeWithOnnxruntime) {
+  expect_case(conv2d(x(), x(), {}), kConv);
+  Conv2DAttrs asymmetric;
+  asymmetric.padding = {1, 0, 2, 1};
+  asymmetric.strides = {2, 1};
+  asymmetric.dilation = {1, 2};
+  expect_case(conv2d(x(), x(), asymmetric), kConvAsymmetric);
+  Conv2DAttrs groups;
+  groups.groups = 2;
+  groups.padding = {1};
+  groups.strides = {2, 2};
+  expect_case(conv2d(x(), x(), groups), kConvGroups);
+  Conv2DAttrs depthwise;
+  depthwise.groups = 4;
+  depthwise.padding = {1, 1};
+  expect_case(conv2d(x(), x(), depthwise), kConvDepthwise);
+}
+
+TEST_F(WindowOpsTest, TransposedConvolutionsAgreeWithOnnxruntime) {
+  Conv2DTransposeAttrs attrs;
+  attrs.strides = {2, 2};
+  attrs.padding = {1, 1};
+  attrs.output_padding = {1, 1};
+  expect_case(conv2d_transpose(x(), x(), attrs), kConvTranspose);
+  Conv2DTransposeAttrs groups;
+  groups.groups = 2;
+  groups.strides = {2, 1};
+  groups.padding = {1, 0, 0, 1};
+  groups.dilation = {1, 2};
+  expect_case(conv2d_transpose(x(), x(), groups), kConvTransposeGroups);
+}
+
+// dst[perm-th axes] of a 4-d array, by definition of a transpose.
+NDArray transposed(const NDArray& src, const std::array<size_t, 4>& perm) {
+  Shape shape(4);
+  for (size_t i = 0; i < 4; ++i) shape[i] = src.shape()[perm[i]];
+  const NDArray dst = NDArray::empty(shape, src.dtype());
+  int64_t at = 0;
+  Shape d(4);
+  for (d[0] = 0; d[0] < shape[0]; ++d[0])
+    for (d[1] = 0; d[1] < shape[1]; ++d[1])
+      for (d[2] = 0; d[2] < shape[2]; ++d[2])
+        for (d[3] = 0; d[3] < shape[3]; ++d[3]) {
+          Shape s(4);
+          for (size_t i = 0; i < 4; ++i) s[perm[i]] = d[i];
+          const Shape& n = src.shape();
+          const int64_t from = ((s[0] * n[1] + s[1]) * n[2] + s[2]) * n[3] + s[3];
+          set_element(dst.tensor(), at++, element_as_double(src.tensor(), from));
+        }
+  return dst;
+}
+
+TEST_F(WindowOpsTest, LayoutsReorderOnly) {
+  Conv2DAttrs attrs;
+  attrs.data_layout = "NHWC";
+  attrs.kernel_layout = "HWIO";
+  const auto args = arrays(kConv, DataType::float_(32));
+  const NDArray out =
+      evaluate(conv2d(x(), x(), attrs), {transposed(args[0], {0, 2, 3, 1}), transposed(args[1], {2, 3, 1, 0})})[0];
+  expect_near(transposed(out, {0, 3, 1, 2}), kConv.output.shape, kConv.output.data, 0);
+  MaxPoolAttrs pool;
+  pool.pool_size = {2, 2};
+  pool.dilation = {2, 3};
+  pool.layout = "NHWC";
+  pool.out_layout = "NCHW";
+  const NDArray data = arrays(kMaxPoolDilated, DataType::float_(32))[0];
+  expect_near(evaluate(max_pool(x(), 2, pool), {transposed(data, {0, 2, 3, 1})})[0], kMaxPoolDilated.output.shape,
+              kMaxPoolDilated.output.data, 0);
+}
+
+TEST_F(WindowOpsTest, IntegersAccumulateInTheOutputsDtype) {
+  Conv2DAttrs attrs;
+  attrs.out_dtype = DataType::int_(32);
+  const NDArray data = make_array({1, 2, 1, 1}, {100, 120}, DataType::int_(8));
+  const NDArray weight = make_array({1, 2, 1, 1}, {100, -120}, DataType::int_(8));
+  const NDArray out = evaluate(conv2d(x(), x(), attrs), {data, weight})[0];
+  EXPECT_EQ(out.dtype(), DataType::int_(32));
+  EXPECT_EQ(to_doubles(out), (std::vector<double>{10000 - 14400}));
+}
+
+TEST_F(WindowOpsTest, ConvolutionTypes) {
+  const PrimExpr n = make_prim_var("n"), h = make_prim_var("h");
+  const Type data = tensor({n, make_int(4), h, make_int(9)}), weight = tensor(Shape{8, 4, 3, 3});
+  Conv2DAttrs same;
+  same.padding = {1, 1};
+  EXPECT_EQ(relate_text(conv2d(x(), x(), same), {data, weight}), "Tensor[(n, 8, h, 9), float32]");
+  Conv2DAttrs half = same;
+  half.strides = {2, 2};
+  const Type halved = relate(conv2d(x(), x(), half), {data, weight});
+  ASSERT_TRUE(halved.is<TensorTypeNode>());
+  const PrimExpr rows = halved.as<TensorTypeNode>()->shape[2];
+  const auto* symbol = h.as<PrimVarNode>();
+  EXPECT_EQ(as_int(substitute(rows, {{symbol, make_int(9)}})), 5);
+  EXPECT_EQ(as_int(substitute(rows, {{symbol, make_int(10)}})), 5);
+  EXPECT_EQ(relate_text(conv2d(x(), x(), same), {data, make_incomplete_type()}), "unknown");
+  Conv2DTransposeAttrs twice;
+  twice.strides = {2, 2};
+  EXPECT_EQ(relate_text(conv2d_transpose(x(), x(), twice),
+                        {tensor({n, make_int(4), h, make_int(3)}), tensor(Shape{4, 6, 2, 2})}),
+            "Tensor[(n, 6, h * 2, 6), float32]");
+}
+
+TEST_F(WindowOpsTest, WrongConvolutionsAreNamed) {
+  const Type data = tensor(Shape{1, 4, 5, 5}), weight = tensor(Shape{8, 4, 3, 3});
+  auto error = [&](auto change, Type d, Type w) {
+    Conv2DAttrs attrs;
+    change(attrs);
+    return relate_error(conv2d(x(), x(), attrs), {d, w});
+  };
+  auto none = [](Conv2DAttrs&) {};
+  using ::testing::HasSubstr;
+  EXPECT_THAT(error(none, tensor(Shape{4, 5, 5}), weight), HasSubstr("nn.conv2d: data must have 4 dimensions (NCHW)"));
+  EXPECT_THAT(error(none, data, tensor(Shape{8, 3, 3, 3})), HasSubstr("weight must have 4 input channels, got 3"));
+  EXPECT_THAT(error(none, data, tensor(Shape{8, 4, 7, 3})), HasSubstr("spatial axis 0 has 5 with 0 of padding"));
+  EXPECT_THAT(error(none, data, tensor(Shape{8, 4, 0, 3})), HasSubstr("the kernel's size must be at least 1"));
+  EXPECT_THAT(error(none, data, tensor(Shape{8, 4, 3, 3}, DataType::float_(16))),
+              HasSubstr("weight must have dtype float32"));
+  EXPECT_THAT(error([](auto& a) { a.strides = {0, 1}; }, data, weight), HasSubstr("strides must be at least 1"));
+  EXPECT_THAT(error([](auto& a) { a.strides = {1}; }, data, weight), HasSubstr("strides must have 2 values"));
+  EXPECT_THAT(error([](auto& a) { a.padding = {1, 1, 1}; }, data, weight),
+              HasSubstr("padding must have 1, 2 or 4 values"));
+  EXPECT_THAT(error([](auto& a) { a.padding = {}; }, data, weight), HasSubstr("padding must have 1, 2 or 4 values"));
+  EXPECT_THAT(error([](auto& a) { a.padding = {-1, 0}; }, data, weight), HasSubstr("padding must be at least 0"));
+  EXPECT_THAT(error([](auto& a) { a.dilation = {1, int64_t{1} << 40}; }, data, weight), HasSubstr("below 2^31"));
+  EXPECT_THAT(error([](auto& a) { a.groups = 0; }, data, weight), HasSubstr("groups must be at least 1"));
+  EXPECT_THAT(error([](auto& a) { a.groups = 3; }, data, weight),
+              HasSubstr("input channels (4) must be a multiple of groups (3)"));
+  EXPECT_THAT(error([](auto& a) { a.channels = 9; }, data, weight), HasSubstr("channels is 9, but the weight gives 8"));
+  EXPECT_THAT(error([](auto& a) { a.kernel_size = Shape{5, 5}; }, data, weight),
+              HasSubstr("kernel_size (5, 5) does not agree"));
+  EXPECT_THAT(error([](auto& a) { a.data_layout = "NCWX"; }, data, weight),
+              HasSubstr("data_layout must be an order of the letters NCHW"));
+  EXPECT_THAT(error([](auto& a) { a.out_dtype = DataType::int_(32); }, data, weight), HasSubstr("must both be floats"));
+  Conv2DTransposeAttrs transpose;
+  transpose.output_padding = {1, 0};
+  EXPECT_THAT(relate_error(conv2d_transpose(x(), x(), transpose), {data, tensor(Shape{4, 8, 3, 3})}),
+              HasSubstr("output_padding (1, 0) must be below the stride"));
+}
+
+TEST_F(WindowOpsTest, ProductsAgreeWithNumpy) {
+  expect_case(dense(x(), x()), kDense);
+  MatmulAttrs attrs;
+  attrs.transpose_a = true;
+  expect_case(matmul(x(), x(), attrs), kMatmulTransposeA);
+  expect_case(batch_matmul(x(), x()), kBatchMatmul);
+  const NDArray vector = make_array({2}, {1, 2}), matrix = make_array({3, 2}, {1, 0, 0, 1, 1, 1});
+  expect_near(evaluate(dense(x(), x()), {vector, matrix})[0], {3}, {1, 2, 3}, 0);
+}
+
+TEST_F(WindowOpsTest, ProductTypes) {
+  const PrimExpr n = make_prim_var("n"), k = make_prim_var("k");
+  EXPECT_EQ(relate_text(dense(x(), x()), {tensor({n, k}), tensor({make_int(10), k})}), "Tensor[(n, 10), float32]");
+  EXPECT_EQ(relate_text(batch_matmul(x(), x()), {tensor({n, make_int(2), k}), tensor({make_int(1), make_int(5), k})}),
+            "Tensor[(n, 2, 5), float32]");
+  using ::testing::HasSubstr;
+  EXPECT_THAT(relate_error(dense(x(), x()), {tensor(Shape{2, 3}), tensor(Shape{5, 4})}),
+              HasSubstr("nn.dense: the summed dimensions 3 and 4 differ"));
+  DenseAttrs units;
+  units.units = 6;
+  EXPECT_THAT(relate_error(dense(x(), x(), units), {tensor(Shape{2, 3}), tensor(Shape{5, 3})}),
+              HasSubstr("units is 6"));
+  EXPECT_THAT(relate_error(dense(x(), x()), {tensor(Shape{}), tensor(Shape{5, 3})}), HasSubstr("1 or more dimensions"));
+  EXPECT_THAT(relate_error(matmul(x(), x()), {tensor(Shape{2, 3}), tensor(Shape{3})}), HasSubstr("must be a matrix"));
+  EXPECT_THAT(relate_error(batch_matmul(x(), x()), {tensor(Shape{2, 3, 4}), tensor(Shape{3, 5, 4})}),
+              HasSubstr("batch sizes must agree or be 1: axis 0 is 2 and 3"));
+}
+
+TEST_F(WindowOpsTest, PoolsAgreeWithOnnxruntime) {
+  MaxPoolAttrs max = with<MaxPoolAttrs>([](auto& a) {
+    a.pool_size = Shape{3, 2};
+    a.strides = Shape{2, 1};
+    a.padding = Shape{1, 0, 0, 1};
+  });
+  expect_case(max_pool(x(), 2, max), kMaxPool);
+  expect_case(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) {
+                         a.pool_size = Shape{2, 2};
+                         a.dilation = Shape{2, 3};
+                       })),
+              kMaxPoolDilated);
+  expect_case(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) {
+                         a.pool_size = Shape{3, 3};
+                         a.strides = Shape{2, 2};
+                         a.ceil_mode = true;
+                       })),
+              kMaxPoolCeil);
+  expect_case(max_pool(x(), 1, with<MaxPoolAttrs>([](auto& a) {
+                         a.pool_size = Shape{3};
+                         a.strides = Shape{2};
+                       })),
+              kMaxPool1D);
+  AvgPoolAttrs avg = with<AvgPoolAttrs>([](auto& a) {
+    a.pool_size = Shape{3, 3};
+    a.strides = Shape{2, 2};
+    a.padding = Shape{1, 1};
+  });
+  expect_case(avg_pool(x(), 2, avg), kAvgPool, 1e-6);
+  avg.count_include_pad = true;
+  expect_case(avg_pool(x(), 2, avg), kAvgPoolCountPad, 1e-6);
+  expect_case(avg_pool(x(), 2, with<AvgPoolAttrs>([](auto& a) {
+                         a.pool_size = Shape{2, 2};
+                         a.strides = Shape{2, 2};
+                         a.ceil_mode = true;
+                       })),
+              kAvgPoolCeil, 1e-6);
+  expect_case(avg_pool(x(), 3, with<AvgPoolAttrs>([](auto& a) {
+                         a.pool_size = Shape{2, 2, 2};
+                         a.strides = Shape{2, 1, 2};
+                       })),
+              kAvgPool3D, 1e-6);
+  expect_case(global_avg_pool2d(x()), kGlobalAvg, 1e-6);
+  expect_case(global_max_pool2d(x()), kGlobalMax);
+}
+
+TEST_F(WindowOpsTest, PoolTypes) {
+  using ::testing::HasSubstr;
+  const PrimExpr n = make_prim_var("n");
+  const Type data = tensor({n, make_int(3), make_int(8), make_int(8)});
+  EXPECT_EQ(relate_text(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) {
+                                   a.pool_size = Shape{2};
+                                   a.strides = Shape{2};
+                                 })),
+                        {data}),
+            "Tensor[(n, 3, 4, 4), float32]");
+  // In ceil mode the window that would start in the trailing padding is not there: 3 + 1 elements, stride 3.
+  EXPECT_EQ(relate_text(max_pool(x(), 1, with<MaxPoolAttrs>([](auto& a) {
+                                   a.pool_size = Shape{1};
+                                   a.strides = Shape{3};
+                                   a.padding = Shape{0, 1};
+                                   a.ceil_mode = true;
+                                 })),
+                        {tensor(Shape{1, 1, 3})}),
+            "Tensor[(1, 1, 1), float32]");
+  EXPECT_EQ(relate_text(global_avg_pool2d(x(), "NHWC"), {data}), "Tensor[(n, 1, 1, 8), float32]");
+  EXPECT_THAT(relate_error(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{9, 9}; })), {data}),
+              HasSubstr("spatial axis 0 has 8"));
+  EXPECT_THAT(relate_error(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{0, 1}; })), {data}),
+              HasSubstr("pool_size must be at least 1"));
+  EXPECT_THAT(relate_error(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{}; })), {data}),
+              HasSubstr("pool_size must have 2 values"));
+  EXPECT_THAT(relate_error(max_pool(x(), 3, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{1}; })), {data}),
+              HasSubstr("data must have 5 dimensions (NCDHW)"));
+  EXPECT_THAT(relate_error(avg_pool(x(), 2, with<AvgPoolAttrs>([](auto& a) {
+                                      a.pool_size = Shape{1, 1};
+                                      a.layout = "NCH";
+                                    })),
+                           {data}),
+              HasSubstr("layout must be an order"));
+  EXPECT_THAT(relate_error(global_max_pool2d(x()), {tensor(Shape{1, 2, 0, 3})}), HasSubstr("is empty"));
+}
+
+}  // namespace
+}  // namespace headrace::ops::testing

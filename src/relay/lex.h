@@ -1,0 +1,39 @@
+// Tokens of the text form.
+#pragma once
+
+#include "relay/text_errors.h"
+
+namespace headrace::relay {
+
+enum class TokenKind : uint8_t {
+  end,
+  word,     // fn, nn.conv2d, Tensor
+  local,    // %x, %"a b"; text is what follows the %
+  graph,    // %0
+  global,   // @main
+  integer,  // 12, 12i64
+  real,     // 1.5, 1e-05f, 1f, nan, inff, nan(0x7fc00001)f
+  string,   // "..."; text has the quotes
+  sign,     // ( ) { } [ ] , ; : . = == != < <= > >= + - * / % && || -> => ? & #[
+};
+
+struct Token {
+  TokenKind kind = TokenKind::end;
+  std::string_view text;  // of the source; for local, graph and global without the first character
+  size_t offset = 0;      // of the first character
+  size_t end = 0;
+  std::string_view suffix = {};  // of a number: "i64", "f", ""
+
+  bool is(std::string_view sign_or_word) const {
+    return (kind == TokenKind::sign || kind == TokenKind::word) && text == sign_or_word;
+  }
+};
+
+// All tokens of `text`, ending with one of kind end. Characters that start no token are reported and skipped. Comments
+// are // to the end of the line and /* */. The tokens borrow from `text`.
+std::vector<Token> lex(std::string_view text, TextErrors& errors);
+
+// The characters that a string token stands for.
+std::string unquote(std::string_view quoted);
+
+}  // namespace headrace::relay

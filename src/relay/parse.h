@@ -1,0 +1,26 @@
+// Reads the text form (print.h) of modules and expressions.
+//
+// Infix + - * / and == != < <= > >= are calls of add, subtract, multiply, divide, equal, ...; they bind as in C. A let
+// variable is bound in its value too, so that a function can call itself; where an outer variable has the name, only in
+// a value that is a `fn`. A symbol names one dimension throughout a top-level function; so does `n` in an inner
+// function. Ops must be registered before (ops/all_ops.h).
+#pragma once
+
+#include "relay/expr.h"
+
+namespace headrace::relay {
+
+struct ParseOptions {
+  // The data of meta[relay.Constant][i] when the text has no metadata block.
+  const std::vector<NDArray>* weights = nullptr;
+};
+
+// UserError that holds all errors of the text, each with source:line:column, the line and a caret. Every node has a
+// span with `source_name`. The text must start with #[version = "0.0.5"].
+IRModule parse_module(std::string_view text, const std::string& source_name = "<text>",
+                      const ParseOptions& options = {});
+// One expression, with `free_var` lines before it where it has free variables; the version line may be missing. A
+// global that no module defines gets a GlobalVar of its own.
+Expr parse_expr(std::string_view text, const std::string& source_name = "<text>", const ParseOptions& options = {});
+
+}  // namespace headrace::relay

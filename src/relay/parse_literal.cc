@@ -1,0 +1,254 @@
+// Constants: scalars, small tensors, the metadata block.
+#include <charconv>
+#include <cmath>
+
+#include "relay/parser.h"
+
+namespace headrace::relay {
+
+std::optional<DataType> dtype_of_suffix(std::string_view suffix, bool is_real) {
+  struct Suffix {
+    std::string_view text;
+    DataType dtype;
+  };
+  static constexpr Suffix kSuffixes[] = {
+      {"f", DataType::float_(32)},   {"f16", DataType::float_(16)},  {"f32", DataType::float_(32)},
+      {"f64", DataType::float_(64)}, {"bf16", DataType::bfloat16()}, {"i1", DataType::int_(1)},
+      {"i4", DataType::int_(4)},     {"i8", DataType::int_(8)},      {"i16", DataType::int_(16)},
+      {"i32", DataType::int_(32)},   {"i64", DataType::int_(64)},    {"u1", DataType::uint(1)},
+      {"u4", DataType::uint(4)},     {"u8", DataType::uint(8)},      {"u16", DataType::uint(16)},
+      {"u32", DataType::uint(32)},   {"u64", DataType::uint(64)}};
+  if (suffix.empty()) return is_real ? DataType::float_(32) : DataType::int_(32);
+  for (const Suffix& candidate : kSuffixes) {
+    if (candidate.text == suffix && candidate.dtype.is_float() >= is_real) return candidate.dtype;
+  }
+  return std::nullopt;
+}
+
+// Puts the low bytes of `bits` at element `index`.
+static void put_bits(const NDArray& data, int64_t index, uint64_t bits) {
+  const size_t size = data.dtype().bytes();
+  std::memcpy(data.data<std::byte>() + static_cast<size_t>(index) * size, &bits, size);
+}
+
+void Parser::set_integer(const NDArray& data, int64_t index, const Token& number, bool negative) {
+  uint64_t magnitude = 0;
+  const char* end = number.text.data() + number.text.size();
+  const auto [stop, error] = std::from_chars(number.text.data(), end, magnitude);
+  const DataType dtype = data.dtype();
+  // Elements below a byte keep a byte's range: that is what their memory holds.
+  const int bits = std::max(dtype.bits(), 8);
+  const uint64_t limit = dtype.is_uint() ? (negative     ? 0
+                                            : bits == 64 ? UINT64_MAX
+                                                         : (uint64_t{1} << bits) - 1)
+                                         : (uint64_t{1} << (bits - 1)) - (negative ? 0 : 1);
+  if (error != std::errc() || stop != end || magnitude > limit)
+    fail(number, fmt::format("{}{} does not fit {}", negative ? "-" : "", number.text, dtype));
+  put_bits(data, index, negative ? ~magnitude + 1 : magnitude);
+}
+
+template <typename T>
+static std::optional<T> read_real(std::string_view text) {
+  if (text.ends_with('.')) text.remove_suffix(1);
+  T value = 0;
+  const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (stop != text.data() + text.size()) return std::nullopt;
+  // Too small for a subnormal is zero; too large is an error.
+  if (error == std::errc::result_out_of_range) {
+    const bool is_tiny = std::string(text).find("e-") != std::string::npos || text.starts_with("0.");
+    return is_tiny ? std::optional<T>(T{0}) : std::nullopt;
+  }
+  return error == std::errc() ? std::optional<T>(value) : std::nullopt;
+}
+
+static uint64_t nan_bits(DataType dtype) {
+  if (dtype.is_bfloat16()) return 0x7fc0;
+  return dtype.bits() == 64 ? 0x7ff8000000000000u : dtype.bits() == 32 ? 0x7fc00000u : 0x7e00u;
+}
+
+static uint64_t infinity_bits(DataType dtype) {
+  if (dtype.is_bfloat16()) return 0x7f80;
+  return dtype.bits() == 64 ? 0x7ff0000000000000u : dtype.bits() == 32 ? 0x7f800000u : 0x7c00u;
+}
+
+// The bits of a non-negative number in a floating dtype; nothing when it does not fit.
+static std::optional<uint64_t> real_bits(std::string_view text, DataType dtype) {
+  const uint64_t infinity = infinity_bits(dtype);
+  if (text == "inf") return infinity;
+  if (text == "nan") return nan_bits(dtype);
+  uint64_t bits = 0;
+  if (text.starts_with("nan(0x")) {
+    const std::string_view digits = text.substr(6, text.size() - 7);
+    const auto [stop, error] = std::from_chars(digits.data(), digits.data() + digits.size(), bits, 16);
+    const bool fits = error == std::errc() && (dtype.bits() == 64 || bits >> dtype.bits() == 0);
+    return fits && bits > infinity && bits >> (dtype.bits() - 1) == 0 ? std::optional(bits) : std::nullopt;
+  }
+  if (dtype.bits() == 64) {
+    const auto value = read_real<double>(text);
+    return value ? std::optional(std::bit_cast<uint64_t>(*value)) : std::nullopt;
+  }
+  const auto value = read_real<float>(text);
+  if (!value) return std::nullopt;
+  bits = dtype.bits() == 32    ? std::bit_cast<uint32_t>(*value)
+         : dtype.is_bfloat16() ? float_to_bfloat16(*value)
+                               : float_to_half(*value);
+  return bits == infinity ? std::nullopt : std::optional(bits);
+}
+
+void Parser::set_real(const NDArray& data, int64_t index, const Token& number, bool negative) {
+  const DataType dtype = data.dtype();
+  const auto bits = real_bits(number.text, dtype);
+  if (!bits) fail(number, fmt::format("{} does not fit {}", number.text, dtype));
+  put_bits(data, index, negative ? *bits | uint64_t{1} << (dtype.bits() - 1) : *bits);
+}
+
+void Parser::set_literal(const NDArray& data, int64_t index, const Token& number, bool negative) {
+  const bool is_number = number.kind == TokenKind::integer || number.kind == TokenKind::real;
+  if (!is_number) fail(number, fmt::format("expected a number, found '{}'", number.text));
+  if (data.dtype().is_float()) return set_real(data, index, number, negative);
+  if (number.kind == TokenKind::real) fail(number, fmt::format("{} is no {}", number.text, data.dtype()));
+  set_integer(data, index, number, negative);
+}
+
+NDArray Parser::scalar(const Token& number, bool negative) {
+  const auto dtype = dtype_of_suffix(number.suffix, number.kind == TokenKind::real);
+  if (!dtype)
+    fail(number, fmt::format("'{}' is no suffix of a number; suffixes are f f16 f64 bf16 i8 i16 i32 i64 u8 ...",
+                             number.suffix));
+  const NDArray data = NDArray::empty({}, *dtype);
+  set_literal(data, 0, number, negative);
+  return data;
+}
+
+int64_t Parser::small_integer(const Token& number, std::string_view what) {
+  int64_t value = 0;
+  const char* end = number.text.data() + number.text.size();
+  const auto [stop, error] = std::from_chars(number.text.data(), end, value);
+  if (number.kind != TokenKind::integer || !number.suffix.empty() || error != std::errc() || stop != end)
+    fail(number, fmt::format("expected {}, found '{}'", what, number.text));
+  return value;
+}
+
+// const(Tensor[(2, 2), float32], [1, 2, 3, 4])
+NDArray Parser::small_tensor(const Token& first) {
+  take();
+  expect("(", "after const");
+  const Type read = type().run();
+  const auto* tensor = read.as<TensorTypeNode>();
+  const auto shape = tensor == nullptr ? std::nullopt : as_shape(tensor->shape);
+  const bool has_elements =
+      tensor != nullptr && !tensor->dtype.is_handle() && !tensor->dtype.is_void() && tensor->dtype.lanes() == 1;
+  if (!shape || !has_elements)
+    fail(first, "a constant has a tensor type with integer dimensions and a dtype of numbers");
+  expect(",", "after a constant's type");
+  expect("[", "before a constant's elements");
+  std::vector<std::pair<Token, bool>> elements;
+  while (!at("]")) {
+    const bool negative = accept("-");
+    elements.emplace_back(take(), negative);
+    if (!accept(",")) break;
+  }
+  expect("]", "after a constant's elements");
+  expect(")", "after a constant");
+  // Before any memory is taken: a hostile shape is larger than its elements.
+  const int64_t count = static_cast<int64_t>(elements.size());
+  int64_t wanted = 0;
+  try {
+    wanted = num_elements(*shape);
+  } catch (const UserError& error) {
+    fail(first, error.message());
+  }
+  if (wanted != count) fail(first, fmt::format("the type has {} elements, but {} are given", wanted, count));
+  const NDArray data = NDArray::empty(*shape, tensor->dtype);
+  for (int64_t i = 0; i < count; ++i) {
+    const auto& [token, negative] = elements[static_cast<size_t>(i)];
+    if (!tensor->dtype.is_bool()) {
+      set_literal(data, i, token, negative);
+    } else {
+      if (!token.is("True") && !token.is("False"))
+        fail(token, fmt::format("expected True or False, found '{}'", token.text));
+      put_bits(data, i, token.is("True") ? 1 : 0);
+    }
+  }
+  return data;
+}
+
+// meta[relay.Constant][3]
+NDArray Parser::meta_constant(const Token& first) {
+  take();
+  expect("[", "after meta");
+  const Token kind = take();
+  if (!kind.is("relay.Constant")) fail(kind, fmt::format("meta holds relay.Constant only, not '{}'", kind.text));
+  expect("]", "after relay.Constant");
+  expect("[", "before the number of a constant");
+  const int64_t index = small_integer(take(), "the number of a constant");
+  expect("]", "after the number of a constant");
+  const std::vector<NDArray>& data = has_metadata_ || options_.weights == nullptr ? constants_ : *options_.weights;
+  if (index >= static_cast<int64_t>(data.size()))
+    fail(first,
+         fmt::format("there is no data for constant {}: the text has {} (its #[metadata] block, or the weights file "
+                     "it was written with, holds them)",
+                     index, data.size()));
+  return data[static_cast<size_t>(index)];
+}
+
+std::vector<std::byte> decode_base64(std::string_view text) {
+  const auto digit = [](char c) -> int {
+    if (c >= 'A' && c <= 'Z') return c - 'A';
+    if (c >= 'a' && c <= 'z') return c - 'a' + 26;
+    if (c >= '0' && c <= '9') return c - '0' + 52;
+    return c == '+' ? 62 : c == '/' ? 63 : -1;
+  };
+  if (text.size() % 4 != 0) throw_user_error("base64 data has {} characters, which is no multiple of 4", text.size());
+  const size_t padding = text.ends_with("==") ? 2 : text.ends_with('=') ? 1 : 0;
+  std::vector<std::byte> out;
+  out.reserve(text.size() / 4 * 3);
+  for (size_t i = 0; i < text.size(); i += 4) {
+    uint32_t group = 0;
+    const size_t padded = i + 4 == text.size() ? padding : 0;
+    for (size_t j = 0; j < 4; ++j) {
+      const int d = j >= 4 - padded ? 0 : digit(text[i + j]);
+      if (d < 0) throw_user_error("base64 data has a character that is no digit of it");
+      group = group << 6 | static_cast<uint32_t>(d);
+    }
+    for (size_t j = 0; j < 3 - padded; ++j) out.push_back(static_cast<std::byte>(group >> (16 - 8 * j) & 0xff));
+  }
+  return out;
+}
+
+void Parser::metadata_item(const Token& first, const Value& item) {
+  if (!item.is<Map<std::string, Value>>()) fail(first, "a constant of the metadata is a map");
+  const auto fields = item.as<Map<std::string, Value>>();
+  for (const char* name : {"dtype", "shape", "data"}) {
+    if (!fields.contains(name)) fail(first, fmt::format("a constant of the metadata has no '{}'", name));
+  }
+  try {
+    const DataType dtype = fields.at("dtype").as<DataType>();
+    const std::vector<std::byte> bytes = decode_base64(fields.at("data").as<std::string>());
+    constants_.push_back(NDArray::from_bytes(fields.at("shape").as<Shape>(), dtype, bytes));
+  } catch (const UserError& error) {
+    fail(first, fmt::format("constant {} of the metadata: {}", constants_.size(), error.message()));
+  }
+}
+
+// Reads the block whose `#[` is token `at`, then goes back.
+void Parser::metadata(size_t at) {
+  const size_t back = std::exchange(at_, at);
+  const Token first = take();
+  take();
+  expect("]", "after metadata");
+  has_metadata_ = true;
+  const Value root = value(0);
+  if (!root.is<Map<std::string, Value>>()) fail(first, "the metadata is a map");
+  const auto map = root.as<Map<std::string, Value>>();
+  if (const auto version = map.get("version");
+      !version || version->type_index() != type_index::kInt || version->as<int64_t>() != 1)
+    fail(first, "the metadata has no \"version\": 1, the only version there is");
+  const auto list = map.get("relay.Constant");
+  if (!list || !list->is<Array<Value>>()) fail(first, "the metadata has no list \"relay.Constant\"");
+  for (const Value& item : list->as<Array<Value>>()) metadata_item(first, item);
+  if (peek().kind != TokenKind::end) fail_expected("the end of the text after the metadata");
+  at_ = back;
+}
+
+}  // namespace headrace::relay

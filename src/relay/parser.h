@@ -1,0 +1,157 @@
+// The parser, one class over five files: parser.cc (tokens and names), parse_type.cc, parse_expr.cc, parse_attrs.cc,
+// parse_literal.cc (constants and metadata), parse.cc (modules). Inner header of relay.
+#pragma once
+
+#include "relay/descent.h"
+#include "relay/lex.h"
+#include "relay/parse.h"
+
+namespace headrace::relay {
+
+// Thrown after a report, to get to the next place where reading can go on.
+struct SyntaxError {};
+
+// Names of nested scopes; leaving a scope gives back what it hid.
+template <typename T>
+class ScopedNames {
+ public:
+  size_t mark() const { return hidden_.size(); }
+  void bind(const std::string& name, T value) {
+    T& slot = names_[name];
+    hidden_.emplace_back(name, std::exchange(slot, std::move(value)));
+  }
+  void leave(size_t mark) {
+    for (; hidden_.size() > mark; hidden_.pop_back()) names_[hidden_.back().first] = std::move(hidden_.back().second);
+  }
+  // Null when there is none.
+  T find(const std::string& name) const {
+    auto it = names_.find(name);
+    return it == names_.end() ? T() : it->second;
+  }
+
+ private:
+  std::unordered_map<std::string, T> names_;
+  std::vector<std::pair<std::string, T>> hidden_;
+};
+
+using NamedValue = std::pair<std::string, Value>;
+
+class Parser {
+ public:
+  Parser(std::string_view text, const std::string& source_name, const ParseOptions& options);
+  IRModule module();
+  Expr expression();
+
+ private:
+  // Tokens.
+  const Token& peek(size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
+  bool at(std::string_view text) const { return peek().is(text); }
+  Token take();
+  bool accept(std::string_view text);
+  Token expect(std::string_view text, std::string_view where);
+  [[noreturn]] void fail(const Token& token, std::string message);
+  [[noreturn]] void fail_expected(std::string_view what);
+  void report(const Token& token, std::string message) {
+    errors_.report(token.offset, token.end - token.offset, std::move(message));
+  }
+  void check_depth(size_t depth);
+  Span span_from(const Token& first) const;
+  void skip_statement();
+  void skip_to_item();
+
+  // Types and dimensions.
+  Nested<Type> type();
+  Nested<Type> tensor_type(Token first);
+  Nested<Type> function_type(Token first);
+  Nested<Type> tuple_type(Token first);
+  Nested<Type> named_type(Token first);
+  Array<TypeVar> type_params();
+  DataType dtype_word();
+  Nested<PrimExpr> dim(int min_precedence);
+  Nested<PrimExpr> dim_primary();
+  Nested<PrimExpr> dim_function(Token name);
+  PrimExpr dim_binary(const Token& sign, BinaryOp op, PrimExpr a, PrimExpr b);
+  PrimExpr dim_integer(bool negative);
+  PrimExpr symbol(const Token& token);
+
+  // Expressions.
+  Nested<Expr> block();
+  Nested<bool> statement(std::vector<Let>& lets);
+  Nested<bool> let_statement(std::vector<Let>& lets);
+  Nested<Expr> expr(int min_precedence);
+  Nested<Expr> postfix();
+  Nested<Expr> call(Expr callee, Token first);
+  Nested<Expr> primary();
+  Nested<Expr> keyword(Token first);
+  Nested<Expr> braces(std::string_view where);
+  Nested<Expr> parens(Token first);
+  Nested<Expr> if_expr(Token first);
+  Nested<Expr> ref_expr(Token first);
+  Nested<Expr> match_expr(Token first);
+  Nested<Expr> negated(Token first);
+  Nested<Function> function(Token first);
+  Nested<bool> params(Array<Var>& out, DictAttrs& attrs);
+  Nested<Var> declared_var();
+  Pattern pattern(size_t depth);
+  Array<Pattern> patterns(size_t depth);
+  Expr variable(const Token& token);
+  Expr named_callee(const Token& token);
+  Expr global(const Token& token);
+  Expr infix(const Token& sign, std::string_view op, Expr a, Expr b);
+  std::string local_name(const Token& token) const;
+  // Stands for what could not be read, so that reading goes on.
+  Expr placeholder(const Token& token) { return make_tuple({}, span_from(token)); }
+
+  // Attributes and values.
+  bool at_attribute() const;
+  NamedValue attribute();
+  Value value(size_t depth);
+  Value value_number(bool negative);
+  Value value_call(size_t depth);
+  Value value_dim();
+  Attrs call_attrs(const Expr& callee, std::vector<NamedValue> fields, bool none, const Token& first);
+  Attrs attrs_of(const TypeInfo& type, std::vector<NamedValue> fields, const Token& first);
+
+  // Literals.
+  NDArray scalar(const Token& number, bool negative);
+  NDArray small_tensor(const Token& first);
+  NDArray meta_constant(const Token& first);
+  void set_literal(const NDArray& data, int64_t index, const Token& number, bool negative);
+  void set_real(const NDArray& data, int64_t index, const Token& number, bool negative);
+  void set_integer(const NDArray& data, int64_t index, const Token& number, bool negative);
+  int64_t small_integer(const Token& number, std::string_view what);
+  void metadata(size_t at);
+  void metadata_item(const Token& first, const Value& item);
+
+  // Modules.
+  void version(bool required);
+  void declare_items();
+  void declare_type(const Token& name);
+  void type_definition();
+  void constructor(const GlobalTypeVar& type, Array<Constructor>& out);
+  void definition();
+  void module_attributes();
+  void item();
+
+  TextErrors errors_;
+  std::vector<Token> tokens_;
+  size_t at_ = 0;
+  const ParseOptions& options_;
+  bool open_globals_ = false;  // unknown globals are made
+  IRModule module_ = make_module();
+  std::unordered_map<std::string, GlobalVar> globals_;
+  std::unordered_map<std::string, GlobalTypeVar> global_types_;
+  std::unordered_map<std::string, Constructor> constructors_;
+  std::unordered_map<std::string, PrimVar> symbols_;  // of the top-level function being read
+  ScopedNames<TypeVar> type_vars_;
+  ScopedNames<Expr> vars_;  // "x" for %x, "#0" for %0
+  std::vector<NDArray> constants_;
+  bool has_metadata_ = false;
+};
+
+// The number of a DataType that a literal's suffix names; nothing when it is no suffix.
+std::optional<DataType> dtype_of_suffix(std::string_view suffix, bool is_real);
+// UserError when it is no base64.
+std::vector<std::byte> decode_base64(std::string_view text);
+
+}  // namespace headrace::relay

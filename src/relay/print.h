@@ -1,0 +1,47 @@
+// The text form of relay, version 0.0.5: prints what parse.h reads back as an equal program.
+//
+//   #[version = "0.0.5"]
+//   def @main(%x: Tensor[(n, 3), float32]) -> Tensor[(n, 3), float32] {
+//     %0 = nn.relu(%x);
+//     add(%0, 1f)
+//   }
+//
+// Beyond what Relay users know:
+// - A node used more than once is defined once, as `%k = ...;`, in the innermost scope that holds all its uses. Numbers
+//   and names are unique within a top-level function; two variables of one name become %x and %x_1.
+// - A name that is no identifier is quoted: %"conv 1", @"main:0", ("batch size", 3).
+// - Symbols of dimensions print by name, one name a symbol within a top-level function. `n:int32` has another dtype
+// than
+//   int64; so has the dimension `3i32`. floordiv, floormod, min, max, select are functions; `int32(n)` is a cast.
+// - Scalars: 1 (int32), 1i64, 1u8, 1f (float32), 1f64, 1f16, 1bf16, True; nanf, -inff, nan(0x7fc00001)f (bits of a NaN
+//   without the sign). Decimals are the shortest that read back to the same bits.
+// - Tensors of at most 16 elements: const(Tensor[(2, 2), float32], [1, 2.5, nan, -inf]). Others:
+// meta[relay.Constant][i],
+//   with the bytes (little-endian, base64) in the #[metadata] block, or in PrintOptions::weights.
+// - `&Nil` is the constructor Nil as a value; `Nil` is its call. `attrs=None` is a call without the attributes that its
+// op
+//   has; `attrs_type_key="..."` names attributes of another kind than the op's. Attributes at their default are left
+//   out.
+// - `free_var %x: T;` lines before an expression declare variables bound outside of it.
+// - prim[int32] is the scalar type that is no tensor; `_` is a type to be inferred; [A: shape_var] has a kind.
+#pragma once
+
+#include "relay/expr.h"
+
+namespace headrace::relay {
+
+struct PrintOptions {
+  // Without it, constants that are not inline have no data, and the text cannot be read back.
+  bool show_meta_data = true;
+  // Takes the data of meta[relay.Constant][i] as item i, each content once, instead of the metadata block.
+  std::vector<NDArray>* weights = nullptr;
+};
+
+// Deterministic: equal modules with equal names give equal bytes. UserError on what has no text form: attributes that
+// hold other objects than numbers, strings, lists, maps, tensors and dimensions; functions that are not relay's; type
+// relations; type and constructor names that are no identifiers.
+std::string print_module(const IRModule& module, const PrintOptions& options = {});
+// The same for one expression.
+std::string print_expr(const Expr& expr, const PrintOptions& options = {});
+
+}  // namespace headrace::relay

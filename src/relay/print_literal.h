@@ -1,0 +1,32 @@
+// Numbers, small tensors and the data of big constants as text.
+#pragma once
+
+#include "tensor/ndarray.h"
+
+namespace headrace::relay {
+
+// The shortest decimal that reads back to the same double: "0.1", "1e-05", "-0", "nan", "-inf".
+std::string float_text(double value);
+// The scalar as a literal ("1f", "2i64", "True"), a small tensor as `const(Tensor[...], [...])`; nothing when the
+// tensor has more than 16 elements or a dtype or bits that have no literal.
+std::optional<std::string> inline_constant_text(const NDArray& data);
+
+// Base64 with padding (RFC 4648).
+std::string encode_base64(std::span<const std::byte> bytes);
+
+// The data of meta[relay.Constant][i]: each content once, in order of first use.
+class ConstantTable {
+ public:
+  // `data` must be dense and on the CPU.
+  size_t index_of(const NDArray& data);
+  const std::vector<NDArray>& items() const { return items_; }
+
+ private:
+  std::vector<NDArray> items_;
+  std::unordered_multimap<uint64_t, size_t> by_hash_;
+};
+
+// The block that follows the program: "#[metadata]\n{...}\n".
+void print_metadata(std::string& out, const std::vector<NDArray>& constants);
+
+}  // namespace headrace::relay

@@ -1,0 +1,121 @@
+#include "relay/print_scopes.h"
+
+#include "relay/visit.h"
+
+namespace headrace::relay {
+
+bool is_atomic(const Expr& expr) {
+  return expr.is<VarNode>() || expr.is<ConstantNode>() || expr.is<GlobalVarNode>() || expr.is<OpNode>() ||
+         expr.is<ConstructorNode>();
+}
+
+namespace {
+
+class ScopeFinder {
+ public:
+  explicit ScopeFinder(const Expr& root) {
+    out_.scopes.push_back({0, 0, 0, {}});
+    std::vector<Expr> order;
+    post_order(root, [&](const Expr& node) {
+      if (!is_atomic(node)) order.push_back(node);
+    });
+    tail(root, 0);
+    // Users before their operands: when a node's turn comes, all its uses are known.
+    for (size_t i = order.size(); i > 0; --i) place(order[i - 1]);
+    int next = 0;
+    for (const Expr& node : order) {
+      PrintScopes::Placement& placement = out_.placements[node.object()];
+      if (placement.number < 0) continue;
+      placement.number = next++;
+      out_.scopes[static_cast<size_t>(placement.scope)].numbered.push_back(node);
+    }
+  }
+  PrintScopes take() { return std::move(out_); }
+
+ private:
+  PrintScopes::Scope& scope(int id) { return out_.scopes[static_cast<size_t>(id)]; }
+
+  // Jump pointers as in a skew-binary list: an ancestor at any depth is found in O(log n) steps.
+  int open(int parent) {
+    const int up = scope(parent).jump;
+    const bool equal_strides = scope(parent).depth - scope(up).depth == scope(up).depth - scope(scope(up).jump).depth;
+    const int depth = scope(parent).depth + 1;
+    out_.scopes.push_back({parent, equal_strides ? scope(up).jump : parent, depth, {}});
+    return static_cast<int>(out_.scopes.size()) - 1;
+  }
+
+  int raise(int id, int depth) {
+    while (scope(id).depth > depth) id = scope(scope(id).jump).depth >= depth ? scope(id).jump : scope(id).parent;
+    return id;
+  }
+
+  int common(int a, int b) {
+    const int depth = std::min(scope(a).depth, scope(b).depth);
+    a = raise(a, depth);
+    b = raise(b, depth);
+    while (a != b) {
+      const bool far = scope(a).jump != scope(b).jump;
+      a = far ? scope(a).jump : scope(a).parent;
+      b = far ? scope(b).jump : scope(b).parent;
+    }
+    return a;
+  }
+
+  PrintScopes::Placement* use(const Expr& expr, int where) {
+    if (is_atomic(expr)) return nullptr;
+    PrintScopes::Placement& placement = out_.placements[expr.object()];
+    placement.scope = placement.uses == 0 ? where : common(placement.scope, where);
+    ++placement.uses;
+    return &placement;
+  }
+  void tail(const Expr& expr, int where) {
+    if (auto* placement = use(expr, where)) ++placement->tail_uses;
+  }
+  void value(const Expr& expr, int where) {
+    if (auto* placement = use(expr, where)) {
+      ++placement->tail_uses;
+      placement->is_value = true;
+    }
+  }
+
+  void place_let(const LetNode& let, PrintScopes::Placement placement, const Object* key) {
+    const bool is_flat = placement.number < 0 && !placement.is_value;
+    const int base = is_flat ? placement.scope : open(placement.scope);
+    const int body = open(base);
+    out_.placements[key].inner = is_flat ? body : base;
+    value(let.value, base);
+    tail(let.body, body);
+  }
+
+  void place(const Expr& node) {
+    PrintScopes::Placement& entry = out_.placements[node.object()];
+    const bool is_inline = entry.uses == 1 && entry.tail_uses == 1;
+    entry.number = is_inline ? -1 : 0;
+    const int where = entry.scope;
+    entry.inner = static_cast<int>(out_.scopes.size());
+    if (const auto* let = node.as<LetNode>()) {
+      place_let(*let, entry, node.object());
+    } else if (const auto* function = node.as<FunctionNode>()) {
+      tail(function->body, open(where));
+    } else if (const auto* branch = node.as<IfNode>()) {
+      use(branch->cond, where);
+      const int first = open(where);
+      const int second = open(where);
+      tail(branch->true_branch, first);
+      tail(branch->false_branch, second);
+    } else if (const auto* match = node.as<MatchNode>()) {
+      use(match->data, where);
+      for (const Clause& clause : match->clauses) tail(clause->rhs, open(where));
+    } else {
+      for (const Expr& child : children_of(node)) use(child, where);
+    }
+  }
+
+  PrintScopes out_;
+};
+
+}  // namespace
+
+PrintScopes find_print_scopes(const Expr& root) { return ScopeFinder(root).take(); }
+
+}  // namespace headrace::relay

@@ -1,0 +1,40 @@
+// Where each node of an expression is defined when it is written as text.
+#pragma once
+
+#include "relay/expr.h"
+
+namespace headrace::relay {
+
+// The scopes of one expression form a tree. A function body, a branch, a clause, a let body and the braces around a let
+// that is no tail open one. A node is defined in the innermost scope that holds all its uses.
+struct PrintScopes {
+  struct Scope {
+    int parent, jump, depth;     // jump: an ancestor farther up, for a search in logarithmic time
+    std::vector<Expr> numbered;  // what is defined here as `%k = ...`, operands first
+  };
+  struct Placement {
+    int scope = -1;
+    int uses = 0;
+    int tail_uses = 0;      // uses as the result of a scope or the value of a let
+    bool is_value = false;  // a tail use was a let's value
+    int number = -1;        // k; negative when the node is written where it is used
+    int inner = -1;         // the first of the scopes that it opens; the others follow
+  };
+  std::vector<Scope> scopes;
+  std::unordered_map<const Object*, Placement> placements;
+
+  const Placement& at(const Expr& expr) const { return placements.at(expr.object()); }
+  // A let written as a statement of the block whose tail it is, without braces of its own.
+  bool is_flat_let(const Expr& expr) const {
+    const Placement& place = at(expr);
+    return expr.is<LetNode>() && place.number < 0 && !place.is_value;
+  }
+};
+
+// Scope 0 is the one that `root` is the result of.
+PrintScopes find_print_scopes(const Expr& root);
+
+// Written in place wherever it is used: variables, constants, names.
+bool is_atomic(const Expr& expr);
+
+}  // namespace headrace::relay

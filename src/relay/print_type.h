@@ -1,0 +1,19 @@
+// Types and dimensions as text.
+#pragma once
+
+#include "relay/print_names.h"
+
+namespace headrace::relay {
+
+void print_type(std::string& out, const Type& type, PrintNames& names);
+void print_dim(std::string& out, const PrimExpr& dim, PrintNames& names);
+// "type", "shape_var", ...
+std::string_view name_of(TypeKind kind);
+// `[A, B: shape_var]`, or nothing when there are none.
+void print_type_params(std::string& out, const Array<TypeVar>& params, PrintNames& names);
+// A type's or constructor's name; UserError when it is no identifier.
+std::string checked_type_name(const std::string& name);
+// "i64", "f", "bf16", "" for int32; null when scalars of the dtype have no literal.
+std::optional<std::string> literal_suffix(DataType dtype);
+
+}  // namespace headrace::relay

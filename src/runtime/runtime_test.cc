@@ -1,0 +1,159 @@
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "artifact/trailer.h"
+#include "base/error.h"
+#include "kit/artifact_kit.h"
+#include "runtime/aligned_buffer.h"
+#include "runtime/cpu_features.h"
+#include "runtime/library.h"
+#include "runtime/module.h"
+
+namespace headrace::runtime {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+TEST(AlignedBuffer, IsAlignedAndZero) {
+  for (int64_t nbytes : {int64_t{1}, int64_t{64}, int64_t{1000}, int64_t{2} << 20, (int64_t{5} << 20) + 3}) {
+    AlignedBuffer buffer(nbytes);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(buffer.data()) % HR_ALIGNMENT, 0u);
+    EXPECT_TRUE(std::all_of(buffer.data(), buffer.data() + nbytes, [](std::byte b) { return b == std::byte{0}; }));
+    std::memset(buffer.data(), 0xff, static_cast<size_t>(nbytes));
+    const AlignedBuffer moved = std::move(buffer);
+    EXPECT_EQ(moved.nbytes(), nbytes);
+    EXPECT_EQ(moved.data()[nbytes - 1], std::byte{0xff});
+  }
+  EXPECT_EQ(AlignedBuffer(0).data(), nullptr);
+}
+
+TEST(AlignedBuffer, RefusesWhatIsNotThere) { EXPECT_THROW(AlignedBuffer(int64_t{1} << 60), UserError); }
+
+TEST(CpuFeatures, MissingOnes) {
+  const std::vector<std::string> needed = {"avx2", "sse2", "amx-tile"};
+  const std::vector<std::string_view> available = {"fma", "sse2"};
+  EXPECT_THAT(missing_features(needed, available), ElementsAre("avx2", "amx-tile"));
+#if defined(__x86_64__)
+  const std::vector<std::string> baseline = {"sse2", "cmov", "fxsr"};
+  EXPECT_THAT(missing_features(baseline, host_cpu_features()), ElementsAre());
+  // The compiler's own detection is the outside reference.
+  const auto has = [](const char* name) {
+    return missing_features(std::vector<std::string>{name}, host_cpu_features()).empty();
+  };
+  EXPECT_EQ(has("avx2"), __builtin_cpu_supports("avx2") != 0);
+  EXPECT_EQ(has("fma"), __builtin_cpu_supports("fma") != 0);
+  EXPECT_EQ(has("avx512f"), __builtin_cpu_supports("avx512f") != 0);
+  EXPECT_EQ(has("avx512vl"), __builtin_cpu_supports("avx512vl") != 0);
+  EXPECT_EQ(has("avx512vnni"), __builtin_cpu_supports("avx512vnni") != 0);
+  EXPECT_EQ(has("bmi2"), __builtin_cpu_supports("bmi2") != 0);
+#endif
+}
+
+// ---- weights beside the artifact
+
+artifact::Manifest side_file_manifest(const headrace::testing::TempFile& weights, const std::vector<uint8_t>& bytes) {
+  artifact::Manifest manifest = headrace::testing::toy_manifest();
+  manifest.side_file = artifact::SideFile{.name = weights.path().substr(weights.path().rfind('/') + 1),
+                                          .nbytes = static_cast<int64_t>(bytes.size()),
+                                          .hash = artifact::content_hash(bytes)};
+  return manifest;
+}
+
+TEST(Library, WeightsInASideFile) {
+  std::vector<uint8_t> bytes(256);
+  for (size_t i = 0; i < bytes.size(); ++i) bytes[i] = static_cast<uint8_t>(i);
+  const headrace::testing::TempFile weights(bytes);
+  const headrace::testing::TempFile file(headrace::testing::make_artifact(side_file_manifest(weights, bytes)));
+  const auto library = Library::open(file.path());
+  ASSERT_TRUE(library) << library.refusal().message;
+  EXPECT_EQ(std::memcmp(library.value()->weight(1), bytes.data() + 192, 20), 0);
+  bytes[7] ^= 1;
+  weights.write(bytes);
+  EXPECT_EQ(Library::open(file.path()).refusal().code, HR_REASON_BAD_CHECKSUM);
+  bytes.pop_back();
+  weights.write(bytes);
+  EXPECT_EQ(Library::open(file.path()).refusal().code, HR_REASON_TRUNCATED);
+}
+
+TEST(Library, AMissingSideFileIsNamed) {
+  artifact::Manifest manifest = headrace::testing::toy_manifest();
+  manifest.side_file = artifact::SideFile{.name = "nowhere.safetensors", .nbytes = 256, .hash = std::string(32, '0')};
+  const headrace::testing::TempFile file(headrace::testing::make_artifact(manifest));
+  const auto library = Library::open(file.path());
+  ASSERT_FALSE(library);
+  EXPECT_EQ(library.refusal().code, HR_REASON_NOT_FOUND);
+  EXPECT_THAT(library.refusal().message, HasSubstr("nowhere.safetensors'; it holds the artifact's weights"));
+}
+
+TEST(Library, WeightsAreMapped) {
+  const headrace::testing::TempFile file(headrace::testing::make_artifact(headrace::testing::toy_manifest()));
+  const auto library = Library::open(file.path());
+  ASSERT_TRUE(library) << library.refusal().message;
+  const auto* b = reinterpret_cast<const float*>(library.value()->weight(1));
+  EXPECT_EQ(std::vector<float>(b, b + 5), (std::vector<float>{0, 1, -2, 3, .25f}));
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(library.value()->weight(0)) % HR_ALIGNMENT, 0u);
+  EXPECT_EQ(library.value()->symbol("nothing"), nullptr);
+}
+
+// ---- modules
+
+class NamedBody : public ModuleBody {
+ public:
+  explicit NamedBody(std::string name) : name_(std::move(name)) {}
+  std::string_view type_key() const override { return "named"; }
+  PackedFunc get_function(const std::string& name, const Module&) override {
+    if (name != name_) return {};
+    return make_packed([name = name_] { return name; });
+  }
+
+ private:
+  std::string name_;
+};
+
+Module named(const std::string& name) { return Module(std::make_unique<NamedBody>(name)); }
+
+std::string message_of(const std::function<void()>& act) {
+  try {
+    act();
+  } catch (const UserError& error) {
+    return error.message();
+  }
+  return "no error";
+}
+
+TEST(Module, FunctionsComeFromTheImportTree) {
+  const Module a = named("a");
+  const Module b = named("b");
+  const Module c = named("c");
+  a.Import(b);
+  b.Import(c);
+  EXPECT_EQ(a.GetFunction("a")().as<std::string>(), "a");
+  EXPECT_FALSE(a.GetFunction("c"));
+  EXPECT_EQ(a.GetFunction("c", true)().as<std::string>(), "c");
+  EXPECT_TRUE(a.ImplementsFunction("b", true));
+  EXPECT_EQ(a.GetFuncFromEnv("c")().as<std::string>(), "c");
+  EXPECT_EQ(a.imports().size(), 1u);
+  EXPECT_EQ(a.type_key(), "named");
+  EXPECT_EQ(Value(a).as<Module>().GetFunction("a")().as<std::string>(), "a");
+}
+
+TEST(Module, Errors) {
+  const Module a = named("a");
+  const Module b = named("b");
+  a.Import(b);
+  EXPECT_THAT(message_of([&] { b.Import(a); }), HasSubstr("would make a cycle"));
+  EXPECT_THAT(message_of([&] { a.Import(a); }), HasSubstr("would make a cycle"));
+  EXPECT_THAT(message_of([&] { a.Import(Module()); }), HasSubstr("null module"));
+  EXPECT_THAT(message_of([&] { (void)a.GetFuncFromEnv("nobody.has.this"); }), HasSubstr("needs the function"));
+  EXPECT_THAT(message_of([&] { (void)a.SaveToBinary(); }), HasSubstr("cannot be saved in an artifact"));
+  EXPECT_THAT(message_of([&] { a.SaveToFile("a.txt", "txt"); }), HasSubstr("cannot be saved to 'a.txt'"));
+  EXPECT_EQ(a.GetSource(), "");
+  EXPECT_FALSE(load_module("nobody", ""));
+}
+
+}  // namespace
+}  // namespace headrace::runtime

@@ -1,0 +1,151 @@
+// NDArray over DLPack, element access, dtypes.
+#include "tensor/ndarray.h"
+
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <limits>
+
+#include "object/structural_equal.h"
+
+namespace headrace {
+namespace {
+
+static_assert(sizeof(Object) == 24);
+
+TEST(NDArrayLayout, TheTensorFollowsTheHeader) {
+  const NDArray a = NDArray::zeros({2}, DataType::float_(32));
+  EXPECT_EQ(reinterpret_cast<const char*>(&a.tensor()) - reinterpret_cast<const char*>(a.object().object()), 24);
+}
+
+struct Managed {
+  DLManagedTensorVersioned versioned{};
+  std::vector<float> data = std::vector<float>(12);
+  std::vector<int64_t> shape{3, 4}, strides{4, 1};
+  int deleted = 0;
+  Managed() {
+    versioned.version = {DLPACK_MAJOR_VERSION, DLPACK_MINOR_VERSION};
+    versioned.manager_ctx = this;
+    versioned.deleter = [](DLManagedTensorVersioned* self) { ++static_cast<Managed*>(self->manager_ctx)->deleted; };
+    versioned.dl_tensor = {data.data(), {kDLCPU, 0}, 2, {kDLFloat, 32, 1}, shape.data(), strides.data(), 0};
+    for (size_t i = 0; i < data.size(); ++i) data[i] = static_cast<float>(i);
+  }
+};
+
+TEST(NDArrayDLPack, BorrowsAndGivesBack) {
+  Managed managed;
+  {
+    const NDArray array = NDArray::from_dlpack(&managed.versioned);
+    EXPECT_EQ(array.data<float>(), managed.data.data());
+    EXPECT_TRUE(array.is_dense());
+    DLManagedTensor* out = array.to_dlpack();
+    EXPECT_EQ(out->dl_tensor.data, managed.data.data());
+    EXPECT_EQ(out->dl_tensor.strides[0], 4);
+    out->deleter(out);
+    EXPECT_EQ(managed.deleted, 0);
+  }
+  EXPECT_EQ(managed.deleted, 1);
+}
+
+TEST(NDArrayDLPack, StridesAreReadInPlace) {
+  Managed managed;
+  managed.shape = {4, 3};
+  managed.strides = {1, 4};
+  const NDArray turned = NDArray::from_dlpack(&managed.versioned);
+  EXPECT_FALSE(turned.is_dense());
+  const NDArray dense = turned.to_dense();
+  EXPECT_EQ(dense.data<float>()[1], 4.0f);
+  EXPECT_EQ(dense.data<float>()[3], 1.0f);
+  EXPECT_TRUE(structural_equal(turned, dense));
+  EXPECT_EQ(structural_hash(turned), structural_hash(dense));
+}
+
+TEST(NDArrayDLPack, ReadOnlyStaysReadOnly) {
+  Managed managed;
+  managed.versioned.flags = DLPACK_FLAG_BITMASK_READ_ONLY;
+  const NDArray array = NDArray::from_dlpack(&managed.versioned);
+  EXPECT_THROW(array.copy_from(array.copy()), UserError);
+  EXPECT_THROW(array.to_dlpack(), UserError);
+  DLManagedTensorVersioned* out = array.to_dlpack_versioned();
+  EXPECT_NE(out->flags & DLPACK_FLAG_BITMASK_READ_ONLY, 0u);
+  out->deleter(out);
+}
+
+TEST(NDArrayDLPack, MalformedTensorsAreErrorsAndStayWithTheCaller) {
+  const auto refused = [](auto&& spoil) {
+    Managed managed;
+    spoil(managed);
+    EXPECT_THROW(NDArray::from_dlpack(&managed.versioned), UserError);
+    EXPECT_EQ(managed.deleted, 0);
+  };
+  refused([](Managed& m) { m.versioned.dl_tensor.ndim = -1; });
+  refused([](Managed& m) { m.versioned.dl_tensor.ndim = std::numeric_limits<int32_t>::max(); });
+  refused([](Managed& m) { m.versioned.dl_tensor.shape = nullptr; });
+  refused([](Managed& m) { m.versioned.dl_tensor.data = nullptr; });
+  refused([](Managed& m) { m.shape[0] = -3; });
+  refused([](Managed& m) { m.shape = {int64_t{1} << 40, int64_t{1} << 40}; });
+  refused([](Managed& m) { m.strides[0] = std::numeric_limits<int64_t>::min(); });
+  refused([](Managed& m) { m.versioned.dl_tensor.dtype.lanes = 0; });
+  refused([](Managed& m) { m.versioned.dl_tensor.dtype.bits = 0; });
+  refused([](Managed& m) { m.versioned.dl_tensor.dtype = {kDLInt, 4, 1}; });
+  refused([](Managed& m) { m.versioned.dl_tensor.device = {kDLCUDA, 0}; });
+  refused([](Managed& m) { m.versioned.dl_tensor.byte_offset = ~uint64_t{0}; });
+  refused([](Managed& m) { m.versioned.version.major = DLPACK_MAJOR_VERSION + 1; });
+  EXPECT_THROW(NDArray::from_dlpack(static_cast<DLManagedTensor*>(nullptr)), UserError);
+}
+
+TEST(NDArray, SizesThatDoNotFitAreErrors) {
+  EXPECT_THROW(NDArray::empty({-1}, DataType::float_(32)), UserError);
+  EXPECT_THROW(NDArray::empty({int64_t{1} << 50}, DataType::float_(32)), UserError);
+  EXPECT_THROW(NDArray::empty({1}, DataType::float_(32), {kDLCUDA, 0}), UserError);
+  EXPECT_EQ(NDArray::empty({int64_t{1} << 40, 0, int64_t{1} << 40}, DataType::float_(32)).size_bytes(), 0u);
+  EXPECT_THROW(NDArray::from_bytes({2}, DataType::float_(32), {}), UserError);
+  EXPECT_THROW(NDArray::zeros({2, 3}, DataType::float_(32)).reshaped({5}), UserError);
+}
+
+TEST(Element, RoundedOnceAndSaturated) {
+  const auto through = [](DataType dtype, double value) {
+    const NDArray a = NDArray::zeros({1}, dtype);
+    set_element(a.tensor(), 0, value);
+    return element_as_double(a.tensor(), 0);
+  };
+  // Just above the middle of 1 and the next half: rounding by way of a float would give 1.
+  EXPECT_EQ(through(DataType::float_(16), 1.0 + std::ldexp(1.0, -11) + std::ldexp(1.0, -40)), 1.0 + std::ldexp(1.0, -10));
+  EXPECT_EQ(through(DataType::bfloat16(), 1.0 + std::ldexp(1.0, -8) + std::ldexp(1.0, -40)), 1.0 + std::ldexp(1.0, -7));
+  EXPECT_EQ(through(DataType::int_(8), 300.0), 127.0);
+  EXPECT_EQ(through(DataType::int_(64), 1e30), std::ldexp(1.0, 63));
+  EXPECT_EQ(through(DataType::int_(32), std::nan("")), 0.0);
+  EXPECT_EQ(through(DataType::int_(32), -2.9), -2.0);
+  EXPECT_EQ(through(DataType::int_(4), -100.0), -8.0);
+  EXPECT_EQ(through(DataType::uint(4), 15.0), 15.0);
+  EXPECT_EQ(through(DataType::bool_(), 0.5), 1.0);
+  EXPECT_THROW(through(DataType::float_(32, 4), 1.0), UserError);
+  EXPECT_THROW(through(DataType::handle(), 1.0), UserError);
+}
+
+TEST(Half, EveryBitPatternComesBack) {
+  for (uint32_t i = 0; i <= 0xffff; ++i) {
+    const auto bits = static_cast<uint16_t>(i);
+    const bool is_nan = (bits & 0x7c00) == 0x7c00 && (bits & 0x3ff) != 0;
+    ASSERT_EQ(float_to_half(half_to_float(bits)), is_nan ? bits | 0x200 : bits) << bits;
+    const bool is_bf_nan = (bits & 0x7f80) == 0x7f80 && (bits & 0x7f) != 0;
+    ASSERT_EQ(float_to_bfloat16(bfloat16_to_float(bits)), is_bf_nan ? bits | 0x40 : bits) << bits;
+  }
+  EXPECT_EQ(half_to_float(0x3c00), 1.0f);
+  EXPECT_EQ(half_to_float(0x0001), std::ldexp(1.0f, -24));
+  EXPECT_EQ(float_to_half(65519.0f), 0x7bff);
+  EXPECT_EQ(float_to_half(65520.0f), 0x7c00);
+  EXPECT_EQ(float_to_half(std::ldexp(1.0f, -25)), 0);
+  EXPECT_EQ(float_to_bfloat16(3.4028235e38f), 0x7f80);
+}
+
+TEST(DataTypeText, PrintsWhatItParses) {
+  for (const char* name : {"float32", "float64", "float16", "bfloat16", "int64", "int4", "uint8", "uint1", "bool",
+                           "handle", "void", "float32x8", "int8x65535"})
+    EXPECT_EQ(DataType::parse(name).to_string(), name);
+  for (const char* bad : {"", "float", "float32x", "float32x0", "float32x-1", "float32x70000", "x8", "voidx4", "int8x4x4"})
+    EXPECT_THROW(DataType::parse(bad), UserError) << bad;
+}
+
+}  // namespace
+}  // namespace headrace

@@ -1,0 +1,16 @@
+# The code of the artifact that tests run, compiled as a user's compiler would: without our options.
+add_library(headrace_test_artifact MODULE ${CMAKE_CURRENT_LIST_DIR}/artifact_kernels.c)
+target_include_directories(headrace_test_artifact PRIVATE ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/third_party)
+set_target_properties(headrace_test_artifact PROPERTIES C_VISIBILITY_PRESET hidden)
+add_executable(write_toy_artifact ${CMAKE_CURRENT_LIST_DIR}/write_toy_artifact.cc)
+target_link_libraries(write_toy_artifact PRIVATE headrace_rt)
+foreach(program artifact_test runtime_test executors_graph_test load_test write_toy_artifact)
+  if(TARGET ${program})
+    add_dependencies(${program} headrace_test_artifact)
+    target_include_directories(${program} PRIVATE ${PROJECT_SOURCE_DIR}/tests)
+    target_compile_definitions(${program} PRIVATE
+      HEADRACE_TEST_ARTIFACT_CODE="$<TARGET_FILE:headrace_test_artifact>")
+  endif()
+endforeach()
+add_test(NAME toy_artifact COMMAND write_toy_artifact ${PROJECT_BINARY_DIR}/toy.so)
+set_tests_properties(toy_artifact PROPERTIES FIXTURES_SETUP toy_artifact)

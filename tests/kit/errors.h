@@ -1,0 +1,23 @@
+// What a call that should fail says.
+#pragma once
+
+#include <string>
+#include <utility>
+
+#include "base/error.h"
+
+namespace headrace::kit {
+
+// The message of the UserError (with its place, if it has one) that the call throws; empty when it throws nothing.
+// Anything else it throws passes through.
+template <typename Call>
+std::string user_error_of(Call&& call) {
+  try {
+    std::forward<Call>(call)();
+  } catch (const UserError& error) {
+    return error.what();
+  }
+  return {};
+}
+
+}  // namespace headrace::kit

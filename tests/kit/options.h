@@ -1,0 +1,31 @@
+// What a test program was asked for: on its command line (--bless, --seed=N) or by HEADRACE_BLESS, HEADRACE_SEED and
+// HEADRACE_TEST_SIZE.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace headrace::kit {
+
+// ci: what every check runs, at most 25 s a suite. full: the numbers that issues ask for.
+enum class TestSize { kCi, kFull };
+
+struct Options {
+  std::string program;  // the path the program was started by, for messages
+  bool bless = false;
+  std::optional<uint64_t> seed;  // replaces the fixed seed of property tests
+  TestSize size = TestSize::kCi;
+};
+
+// The options of this process. The kit's main() sets them; without it they come from the environment alone.
+const Options& options();
+
+// Reads the kit's arguments and removes them from argv. Called once, by main(). Throws UserError for a value that is
+// not understood.
+void read_options(int& argc, char** argv);
+
+// One of two numbers, by test size.
+int by_size(int ci, int full);
+
+}  // namespace headrace::kit

@@ -1,0 +1,242 @@
+#include "tools/npy.h"
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+#include <limits>
+#include <string_view>
+
+#include "base/error.h"
+
+namespace headrace::tools {
+
+namespace {
+
+constexpr std::string_view kMagic = "\x93NUMPY";
+
+[[noreturn]] void fail(const std::string& source, std::string_view message) {
+  throw_user_error("'{}' is not an array that can be read: {}", source, message);
+}
+
+// The header is a Python literal: {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }.
+class HeaderParser {
+ public:
+  HeaderParser(std::string_view text, const std::string& source) : text_(text), source_(source) {}
+
+  struct Header {
+    std::string descr;
+    bool is_fortran = false;
+    std::vector<int64_t> shape;
+  };
+
+  Header parse() {
+    Header header;
+    bool has_descr = false;
+    bool has_shape = false;
+    take("{");
+    while (!try_take("}")) {
+      std::string key = quoted();
+      take(":");
+      if (key == "descr") {
+        header.descr = quoted();
+        has_descr = true;
+      } else if (key == "fortran_order") {
+        header.is_fortran = try_take("True");
+        if (!header.is_fortran) take("False");
+      } else if (key == "shape") {
+        header.shape = shape();
+        has_shape = true;
+      } else {
+        fail(source_, fmt::format("its header has the unknown key '{}'", key));
+      }
+      if (!try_take(",")) {
+        take("}");
+        break;
+      }
+    }
+    if (!has_descr || !has_shape) fail(source_, "its header lacks 'descr' or 'shape'");
+    return header;
+  }
+
+ private:
+  void skip_space() {
+    while (!text_.empty() && std::isspace(static_cast<unsigned char>(text_.front()))) text_.remove_prefix(1);
+  }
+  bool try_take(std::string_view token) {
+    skip_space();
+    if (!text_.starts_with(token)) return false;
+    text_.remove_prefix(token.size());
+    return true;
+  }
+  void take(std::string_view token) {
+    if (!try_take(token)) fail(source_, fmt::format("its header lacks a '{}'", token));
+  }
+  std::string quoted() {
+    if (try_take("[")) fail(source_, "its dtype is a record");
+    char quote = try_take("'") ? '\'' : '"';
+    if (quote == '"') take("\"");
+    size_t end = text_.find(quote);
+    if (end == std::string_view::npos) fail(source_, "its header has an open string");
+    std::string value(text_.substr(0, end));
+    text_.remove_prefix(end + 1);
+    return value;
+  }
+  int64_t number() {
+    skip_space();
+    int64_t value = 0;
+    auto [end, error] = std::from_chars(text_.data(), text_.data() + text_.size(), value);
+    if (error != std::errc{} || value < 0) fail(source_, "its shape is malformed");
+    text_.remove_prefix(static_cast<size_t>(end - text_.data()));
+    return value;
+  }
+  std::vector<int64_t> shape() {
+    std::vector<int64_t> dims;
+    take("(");
+    while (!try_take(")")) {
+      dims.push_back(number());
+      if (!try_take(",")) {
+        take(")");
+        break;
+      }
+    }
+    return dims;
+  }
+
+  std::string_view text_;
+  const std::string& source_;
+};
+
+// "<f4" -> kind, item size; true when the elements are big-endian.
+bool parse_descr(const std::string& descr, const std::string& source, NpyArray& array) {
+  constexpr std::string_view kKinds = "fiubcV";
+  int64_t size = 0;
+  bool is_valid = descr.size() >= 3 && std::string_view("<>|=").find(descr[0]) != std::string_view::npos &&
+                  kKinds.find(descr[1]) != std::string_view::npos;
+  if (is_valid) {
+    auto [end, error] = std::from_chars(descr.data() + 2, descr.data() + descr.size(), size);
+    is_valid = error == std::errc{} && end == descr.data() + descr.size();
+  }
+  constexpr int64_t kSizes[] = {1, 2, 4, 8, 16};
+  if (!is_valid || std::find(std::begin(kSizes), std::end(kSizes), size) == std::end(kSizes)) {
+    fail(source, fmt::format("its dtype is '{}'; plain numbers and bools can be read", descr));
+  }
+  array.kind = descr[1];
+  array.item_bytes = size;
+  return descr[0] == '>';
+}
+
+int64_t checked_size_bytes(const NpyArray& array, const std::string& source) {
+  if (std::find(array.shape.begin(), array.shape.end(), 0) != array.shape.end()) return 0;
+  int64_t size = array.item_bytes;
+  for (int64_t dim : array.shape) {
+    if (size > std::numeric_limits<int64_t>::max() / dim) fail(source, "its shape is too large");
+    size *= dim;
+  }
+  return size;
+}
+
+void swap_bytes(NpyArray& array) {
+  // A complex number is two numbers.
+  auto width = static_cast<size_t>(array.kind == 'c' ? array.item_bytes / 2 : array.item_bytes);
+  for (size_t i = 0; i < array.bytes.size(); i += width) {
+    std::reverse(array.bytes.begin() + static_cast<std::ptrdiff_t>(i),
+                 array.bytes.begin() + static_cast<std::ptrdiff_t>(i + width));
+  }
+}
+
+// Column-major to row-major: an odometer over the row-major order that tracks the column-major position.
+void make_row_major(NpyArray& array) {
+  size_t rank = array.shape.size();
+  auto item = static_cast<size_t>(array.item_bytes);
+  std::vector<std::byte> dst(array.bytes.size());
+  std::vector<size_t> strides(rank);
+  size_t stride = item;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    strides[axis] = stride;
+    stride *= static_cast<size_t>(array.shape[axis]);
+  }
+  std::vector<int64_t> index(rank, 0);
+  size_t src = 0;
+  for (size_t at = 0; at < dst.size(); at += item) {
+    std::memcpy(dst.data() + at, array.bytes.data() + src, item);
+    for (size_t axis = rank; axis-- > 0;) {
+      src += strides[axis];
+      if (++index[axis] < array.shape[axis]) break;
+      src -= strides[axis] * static_cast<size_t>(array.shape[axis]);
+      index[axis] = 0;
+    }
+  }
+  array.bytes = std::move(dst);
+}
+
+}  // namespace
+
+NpyArray parse_npy(std::span<const std::byte> file, const std::string& source) {
+  std::string_view text(reinterpret_cast<const char*>(file.data()), file.size());
+  if (!text.starts_with(kMagic)) fail(source, "it does not begin as a .npy file does");
+  if (text.size() < 10) fail(source, "it is truncated");
+  int version = text[6];
+  if (version < 1 || version > 3) fail(source, fmt::format("its format version is {}", version));
+  size_t length_bytes = version == 1 ? 2 : 4;
+  if (text.size() < 8 + length_bytes) fail(source, "it is truncated");
+  uint32_t header_length = 0;
+  std::memcpy(&header_length, text.data() + 8, length_bytes);
+  text.remove_prefix(8 + length_bytes);
+  if (header_length > text.size()) fail(source, "it is truncated");
+  HeaderParser::Header header = HeaderParser(text.substr(0, header_length), source).parse();
+  NpyArray array;
+  array.shape = header.shape;
+  bool is_big_endian = parse_descr(header.descr, source, array);
+  int64_t wanted = checked_size_bytes(array, source);
+  std::span<const std::byte> data = file.subspan(8 + length_bytes + header_length);
+  if (std::ssize(data) < wanted) {
+    fail(source, fmt::format("it has {} bytes of data where its shape asks for {}", data.size(), wanted));
+  }
+  array.bytes.assign(data.begin(), data.begin() + wanted);
+  if (is_big_endian) swap_bytes(array);
+  if (header.is_fortran && array.shape.size() > 1) make_row_major(array);
+  return array;
+}
+
+NpyArray read_npy(const std::filesystem::path& path) {
+  std::ifstream stream(path, std::ios::binary);
+  if (!stream || std::filesystem::is_directory(path))
+    throw_user_error("cannot read the array file '{}'", path.string());
+  std::vector<char> bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  return parse_npy(std::as_bytes(std::span(bytes)), path.string());
+}
+
+std::vector<std::byte> encode_npy(const NpyArray& array) {
+  std::string shape;
+  for (int64_t dim : array.shape) shape += fmt::format("{}, ", dim);
+  if (array.shape.size() > 1) shape.resize(shape.size() - 2);
+  if (array.shape.size() == 1) shape.pop_back();
+  char order = array.item_bytes == 1 ? '|' : '<';
+  std::string header = fmt::format("{{'descr': '{}{}{}', 'fortran_order': False, 'shape': ({}), }}", order, array.kind,
+                                   array.item_bytes, shape);
+  constexpr size_t kPrefix = 10;
+  header.resize((kPrefix + header.size() + 1 + 63) / 64 * 64 - kPrefix - 1, ' ');
+  header += '\n';
+  std::string file(kMagic);
+  file += '\x01';
+  file += '\x00';
+  file += static_cast<char>(header.size() & 0xff);
+  file += static_cast<char>(header.size() >> 8);
+  file += header;
+  std::vector<std::byte> bytes(file.size() + array.bytes.size());
+  std::memcpy(bytes.data(), file.data(), file.size());
+  std::copy(array.bytes.begin(), array.bytes.end(), bytes.begin() + static_cast<std::ptrdiff_t>(file.size()));
+  return bytes;
+}
+
+void write_npy(const std::filesystem::path& path, const NpyArray& array) {
+  std::vector<std::byte> bytes = encode_npy(array);
+  std::ofstream stream(path, std::ios::binary);
+  stream.write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
+  if (!stream.flush()) throw_user_error("cannot write the array file '{}'", path.string());
+}
+
+}  // namespace headrace::tools

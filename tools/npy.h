@@ -1,0 +1,34 @@
+// The .npy format of NumPy (NEP 1, format versions 1 to 3): one array a file.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+namespace headrace::tools {
+
+// A dense array in row-major order, little-endian.
+struct NpyArray {
+  char kind = 'f';  // NumPy's dtype.kind: f float, i int, u unsigned, b bool, c complex, V raw (bfloat16)
+  int64_t item_bytes = 4;
+  std::vector<int64_t> shape;
+  std::vector<std::byte> bytes;
+};
+
+// Reads arrays of either byte order and either memory order. Throws UserError for a missing, truncated or malformed
+// file and for dtypes without a fixed plain layout (objects, strings, records, dates).
+NpyArray read_npy(const std::filesystem::path& path);
+
+// The same, from memory; `source` names it in messages.
+NpyArray parse_npy(std::span<const std::byte> file, const std::string& source);
+
+// Format version 1, the data at a multiple of 64 bytes. Throws UserError when the file cannot be written.
+void write_npy(const std::filesystem::path& path, const NpyArray& array);
+
+// What write_npy writes.
+std::vector<std::byte> encode_npy(const NpyArray& array);
+
+}  // namespace headrace::tools
