@@ -61,7 +61,8 @@ class ElfHeaders {
   template <typename T>
   T get(uint64_t offset) const {
     static_assert(std::is_trivially_copyable_v<T>);
-    HEADRACE_CHECK(offset <= image_.size() && sizeof(T) <= image_.size() - offset, "ELF header at {} is outside", offset);
+    HEADRACE_CHECK(offset <= image_.size() && sizeof(T) <= image_.size() - offset, "ELF header at {} is outside",
+                   offset);
     T value;
     std::memcpy(&value, image_.data() + offset, sizeof(T));
     return value;
@@ -90,7 +91,8 @@ void write_at(int fd, const void* data, uint64_t size_bytes, uint64_t offset) {
   while (size_bytes > 0) {
     const ssize_t written = pwrite(fd, at, size_bytes, static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0) throw_user_error("cannot write the linked library: {}", std::strerror(written < 0 ? errno : ENOSPC));
+    if (written <= 0)
+      throw_user_error("cannot write the linked library: {}", std::strerror(written < 0 ? errno : ENOSPC));
     at += written;
     offset += static_cast<uint64_t>(written);
     size_bytes -= static_cast<uint64_t>(written);
@@ -113,9 +115,9 @@ DataLayout place_data(std::string& image, std::span<const DataSection> sections)
   for (const DataSection& it : sections) {
     const int index = headers.find_section(it.name);
     Elf64_Shdr section = headers.section(index);
-    HEADRACE_CHECK(section.sh_size == it.size_bytes && section.sh_type == SHT_NOBITS && section.sh_addr >= segment.p_vaddr,
-                   "section '{}' came out of the linker with {} bytes, expected {}", it.name, section.sh_size,
-                   it.size_bytes);
+    HEADRACE_CHECK(
+        section.sh_size == it.size_bytes && section.sh_type == SHT_NOBITS && section.sh_addr >= segment.p_vaddr,
+        "section '{}' came out of the linker with {} bytes, expected {}", it.name, section.sh_size, it.size_bytes);
     section.sh_type = SHT_PROGBITS;
     section.sh_offset = segment.p_offset + (section.sh_addr - segment.p_vaddr);
     headers.set_section(index, section);

@@ -157,11 +157,12 @@ TEST(Kernel, VectorsGathersAndGuardedLoads) {
   const DataType f32 = DataType::float_(32);
   const Buffer x = make_buffer("x", f32, dims({10})), y = make_buffer("y", f32, dims({3, 8}));
   const PrimExpr lanes = make_ramp(make_int(0), make_int(1), 8);
-  const PrimExpr inside = make_binary(BinaryOp::lt, make_ramp(make_int(6), make_int(1), 8), make_broadcast(make_int(10), 8));
+  const PrimExpr inside =
+      make_binary(BinaryOp::lt, make_ramp(make_int(6), make_int(1), 8), make_broadcast(make_int(10), 8));
   // Past the tenth element lies nothing that may be read.
-  const PrimExpr guarded =
-      make_intrinsic(Intrinsic::if_then_else, DataType::float_(32, 8),
-                     {inside, make_load(x, {make_ramp(make_int(6), make_int(1), 8)}), make_const(-1, DataType::float_(32, 8))});
+  const PrimExpr guarded = make_intrinsic(
+      Intrinsic::if_then_else, DataType::float_(32, 8),
+      {inside, make_load(x, {make_ramp(make_int(6), make_int(1), 8)}), make_const(-1, DataType::float_(32, 8))});
   const PrimExpr reversed = make_load(x, {make_ramp(make_int(9), make_int(-1), 8)});
   const PrimExpr doubled = make_load(x, {lanes}) * make_broadcast(make_load(x, {make_int(2)}), 8);
   const Stmt body = tir::make_seq({tir::make_store(y, doubled, {make_int(0), lanes}),
@@ -169,14 +170,16 @@ TEST(Kernel, VectorsGathersAndGuardedLoads) {
                                    tir::make_store(y, guarded, {make_int(2), lanes})});
   Kernel kernel(tir::make_prim_func("vectors", {x, y}, 1, body));
   const long page = sysconf(_SC_PAGESIZE);
-  auto* pages = static_cast<char*>(mmap(nullptr, static_cast<size_t>(2 * page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
+  auto* pages = static_cast<char*>(
+      mmap(nullptr, static_cast<size_t>(2 * page), PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0));
   mprotect(pages + page, static_cast<size_t>(page), PROT_NONE);
   auto* values = reinterpret_cast<float*>(pages + page) - 10;
   for (int i = 0; i < 10; ++i) values[i] = static_cast<float>(i);
   std::vector<float> result(24);
   Tensor tx(values, f32, {10}), ty(result.data(), f32, {3, 8});
   EXPECT_EQ(kernel({&tx, &ty}), 0);
-  EXPECT_THAT(result, testing::ElementsAre(0, 2, 4, 6, 8, 10, 12, 14, 9, 8, 7, 6, 5, 4, 3, 2, 6, 7, 8, 9, -1, -1, -1, -1));
+  EXPECT_THAT(result,
+              testing::ElementsAre(0, 2, 4, 6, 8, 10, 12, 14, 9, 8, 7, 6, 5, 4, 3, 2, 6, 7, 8, 9, -1, -1, -1, -1));
   munmap(pages, static_cast<size_t>(2 * page));
 }
 
@@ -187,8 +190,9 @@ TEST(Kernel, IntegerDivisionNeverTraps) {
       return map_elements<int32_t, int32_t>(x, DataType::int_(32), DataType::int_(32), [&](const PrimExpr& v) {
         // `v * 0 + d` is a number the compiler of tir does not know.
         const PrimExpr divisor = make_int(d, DataType::int_(32));
-        const PrimExpr hidden = make_intrinsic(Intrinsic::bitwise_or, DataType::int_(32),
-                                               {make_intrinsic(Intrinsic::bitwise_xor, DataType::int_(32), {v, v}), divisor});
+        const PrimExpr hidden =
+            make_intrinsic(Intrinsic::bitwise_or, DataType::int_(32),
+                           {make_intrinsic(Intrinsic::bitwise_xor, DataType::int_(32), {v, v}), divisor});
         return make_binary(op, v, known ? divisor : hidden);
       });
     };
@@ -238,7 +242,8 @@ TEST(Kernel, HalfAndBfloatConvert) {
       int wrong = 0;
       for (size_t i = 0; i < bits.size(); ++i) {
         const float half = half_to_float(bits[i]);
-        wrong += std::isnan(half) ? !std::isnan(halves[i]) : half != halves[i] || std::signbit(half) != std::signbit(halves[i]);
+        wrong += std::isnan(half) ? !std::isnan(halves[i])
+                                  : half != halves[i] || std::signbit(half) != std::signbit(halves[i]);
         const float bfloat = bfloat16_to_float(bits[i]);
         wrong += std::isnan(bfloat) ? !std::isnan(bfloats[i]) : bfloat != bfloats[i];
         between.push_back(half + half_to_float(static_cast<uint16_t>(i * 7)) * 0x1p-12F);
@@ -250,8 +255,10 @@ TEST(Kernel, HalfAndBfloatConvert) {
       between[3] = 0x1.8p-25F;
       auto narrow_half = [&](const PrimExpr& v) { return make_cast(DataType::float_(16, lanes), v); };
       auto narrow_bfloat = [&](const PrimExpr& v) { return make_cast(DataType::bfloat16(lanes), v); };
-      const auto to_half = map_elements<float, uint16_t>(between, f32, DataType::float_(16), narrow_half, lanes, target);
-      const auto to_bfloat = map_elements<float, uint16_t>(between, f32, DataType::bfloat16(), narrow_bfloat, lanes, target);
+      const auto to_half =
+          map_elements<float, uint16_t>(between, f32, DataType::float_(16), narrow_half, lanes, target);
+      const auto to_bfloat =
+          map_elements<float, uint16_t>(between, f32, DataType::bfloat16(), narrow_bfloat, lanes, target);
       for (size_t i = 0; i < between.size(); ++i) {
         if (std::isnan(between[i])) continue;
         wrong += to_half[i] != float_to_half(between[i]);
@@ -265,9 +272,8 @@ TEST(Kernel, HalfAndBfloatConvert) {
 TEST(Kernel, DoubleToHalfRoundsOnce) {
   // Just above the middle of two float16: rounding to float first would hit the middle and then go to even.
   const std::vector<double> x = {1.0 + 0x1p-11 + 0x1p-40, 1.0 + 0x1p-11, -1.0 - 0x1p-11 - 0x1p-40, 1e10};
-  const auto y = map_elements<double, uint16_t>(x, DataType::float_(64), DataType::float_(16), [](const PrimExpr& v) {
-    return make_cast(DataType::float_(16), v);
-  });
+  const auto y = map_elements<double, uint16_t>(x, DataType::float_(64), DataType::float_(16),
+                                                [](const PrimExpr& v) { return make_cast(DataType::float_(16), v); });
   EXPECT_THAT(y, testing::ElementsAre(0x3c01, 0x3c00, 0xbc01, 0x7c00));
 }
 
@@ -281,7 +287,8 @@ TEST(Kernel, CastsSaturate) {
               testing::ElementsAre(255, 0, 0, 0, 255));
   EXPECT_THAT((map_elements<float, uint8_t>({0, -0.0F, 2, x[2]}, f32, DataType::bool_(), to(DataType::bool_()))),
               testing::ElementsAre(0, 0, 1, 1));
-  EXPECT_THAT((map_elements<uint8_t, float>({0, 1, 7}, DataType::bool_(), f32, to(f32))), testing::ElementsAre(0, 1, 1));
+  EXPECT_THAT((map_elements<uint8_t, float>({0, 1, 7}, DataType::bool_(), f32, to(f32))),
+              testing::ElementsAre(0, 1, 1));
 }
 
 TEST(Kernel, MathMatchesTheLibrary) {
@@ -290,14 +297,15 @@ TEST(Kernel, MathMatchesTheLibrary) {
     Intrinsic intrinsic;
     float (*reference)(float);
   };
-  const Row rows[] = {{Intrinsic::exp, std::exp},     {Intrinsic::log, std::log},   {Intrinsic::log2, std::log2},
-                      {Intrinsic::log10, std::log10}, {Intrinsic::log1p, std::log1p}, {Intrinsic::sqrt, std::sqrt},
-                      {Intrinsic::sin, std::sin},     {Intrinsic::cos, std::cos},   {Intrinsic::tan, std::tan},
-                      {Intrinsic::asin, std::asin},   {Intrinsic::acos, std::acos}, {Intrinsic::atan, std::atan},
-                      {Intrinsic::sinh, std::sinh},   {Intrinsic::cosh, std::cosh}, {Intrinsic::tanh, std::tanh},
-                      {Intrinsic::asinh, std::asinh}, {Intrinsic::acosh, std::acosh}, {Intrinsic::atanh, std::atanh},
-                      {Intrinsic::erf, std::erf},     {Intrinsic::floor, std::floor}, {Intrinsic::ceil, std::ceil},
-                      {Intrinsic::round, std::nearbyint}, {Intrinsic::trunc, std::trunc}, {Intrinsic::abs, std::fabs}};
+  const Row rows[] = {
+      {Intrinsic::exp, std::exp},         {Intrinsic::log, std::log},     {Intrinsic::log2, std::log2},
+      {Intrinsic::log10, std::log10},     {Intrinsic::log1p, std::log1p}, {Intrinsic::sqrt, std::sqrt},
+      {Intrinsic::sin, std::sin},         {Intrinsic::cos, std::cos},     {Intrinsic::tan, std::tan},
+      {Intrinsic::asin, std::asin},       {Intrinsic::acos, std::acos},   {Intrinsic::atan, std::atan},
+      {Intrinsic::sinh, std::sinh},       {Intrinsic::cosh, std::cosh},   {Intrinsic::tanh, std::tanh},
+      {Intrinsic::asinh, std::asinh},     {Intrinsic::acosh, std::acosh}, {Intrinsic::atanh, std::atanh},
+      {Intrinsic::erf, std::erf},         {Intrinsic::floor, std::floor}, {Intrinsic::ceil, std::ceil},
+      {Intrinsic::round, std::nearbyint}, {Intrinsic::trunc, std::trunc}, {Intrinsic::abs, std::fabs}};
   for (const Row& row : rows) {
     for (int lanes : {1, 8}) {
       std::vector<float> input = x;
@@ -318,8 +326,8 @@ TEST(Kernel, FailedAssertionReturnsItsMessage) {
   const Buffer x = make_buffer("x", DataType::float_(32), {n});
   const PrimVar i = make_prim_var("i");
   const Stmt check = tir::make_assert(make_binary(BinaryOp::lt, i, make_int(5)), "x is too long");
-  const auto function = tir::make_prim_func("checked", {x}, 1,
-                                            tir::make_for(i, make_int(0), n, ForKind::parallel, check));
+  const auto function =
+      tir::make_prim_func("checked", {x}, 1, tir::make_for(i, make_int(0), n, ForKind::parallel, check));
   Kernel kernel(function);
   std::vector<float> data(10);
   Tensor shorter(data.data(), DataType::float_(32), {5}), longer(data.data(), DataType::float_(32), {6});
@@ -343,7 +351,8 @@ TEST(Kernel, SharedExpressionsAreComputedOnce) {
 
 TEST(Kernel, UnsupportedTypeIsAnError) {
   const Buffer x = make_buffer("x", DataType::int_(4), dims({2}));
-  const auto function = tir::make_prim_func("narrow", {x}, 1, tir::make_store(x, make_int(1, DataType::int_(4)), {make_int(0)}));
+  const auto function =
+      tir::make_prim_func("narrow", {x}, 1, tir::make_store(x, make_int(1, DataType::int_(4)), {make_int(0)}));
   EXPECT_THROW(compiler().compile({&function, 1}, compiler().host_target(), {}), UserError);
 }
 
@@ -352,8 +361,9 @@ TEST(Workspace, SiblingsShareNestedOnesDoNot) {
   const Buffer a = buffer("a", 17), b = buffer("b", 1), c = buffer("c", 100), d = buffer("d", 1);
   const Stmt nothing = tir::make_evaluate(make_int(0));
   const auto ws = tir::Scope::workspace;
-  const Stmt body = tir::make_seq({tir::make_allocate(a, ws, tir::make_allocate(b, ws, nothing)),
-                                   tir::make_allocate(c, ws, nothing), tir::make_allocate(d, tir::Scope::registers, nothing)});
+  const Stmt body =
+      tir::make_seq({tir::make_allocate(a, ws, tir::make_allocate(b, ws, nothing)), tir::make_allocate(c, ws, nothing),
+                     tir::make_allocate(d, tir::Scope::registers, nothing)});
   const WorkspaceLayout layout = layout_workspace(*tir::make_prim_func("f", {}, 0, body));
   EXPECT_EQ(layout.offset_bytes.at(a.get()), 0U);
   EXPECT_EQ(layout.offset_bytes.at(b.get()), 128U);

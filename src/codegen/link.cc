@@ -7,6 +7,7 @@
 #include "codegen/elf_image.h"
 #include "codegen/native.h"
 #include "codegen/native_plugin.h"
+#include "codegen/object_file.h"
 
 namespace headrace::codegen {
 
@@ -15,18 +16,20 @@ namespace {
 // What generated code may call. The libraries that are linked against are made here, from these names: no library of
 // the machine that compiles is read, so the bytes do not depend on it, and references carry no symbol version.
 constexpr std::string_view kMathFunctions[] = {
-    "acos",  "acosf",  "acosh",  "acoshf", "asin",  "asinf", "asinh", "asinhf", "atan",  "atan2", "atan2f",
-    "atanf", "atanh",  "atanhf", "cbrt",   "cbrtf", "ceil",  "ceilf", "cos",    "cosf",  "cosh",  "coshf",
-    "erf",   "erfc",   "erfcf",  "erff",   "exp",   "exp2",  "exp2f", "expf",   "expm1", "expm1f", "floor",
-    "floorf", "fma",   "fmaf",   "fmax",   "fmaxf", "fmin",  "fminf", "fmod",   "fmodf", "ldexp", "ldexpf",
-    "log",   "log10",  "log10f", "log1p",  "log1pf", "log2", "log2f", "logf",   "nearbyint", "nearbyintf",
-    "pow",   "powf",   "remainder", "remainderf", "rint", "rintf", "round", "roundf", "sin", "sinf", "sinh", "sinhf",
-    "sqrt",  "sqrtf",  "tan",    "tanf",   "tanh",  "tanhf", "trunc", "truncf"};
+    "acos",   "acosf",  "acosh",     "acoshf",     "asin",  "asinf", "asinh",     "asinhf",     "atan",   "atan2",
+    "atan2f", "atanf",  "atanh",     "atanhf",     "cbrt",  "cbrtf", "ceil",      "ceilf",      "cos",    "cosf",
+    "cosh",   "coshf",  "erf",       "erfc",       "erfcf", "erff",  "exp",       "exp2",       "exp2f",  "expf",
+    "expm1",  "expm1f", "floor",     "floorf",     "fma",   "fmaf",  "fmax",      "fmaxf",      "fmin",   "fminf",
+    "fmod",   "fmodf",  "ldexp",     "ldexpf",     "log",   "log10", "log10f",    "log1p",      "log1pf", "log2",
+    "log2f",  "logf",   "nearbyint", "nearbyintf", "pow",   "powf",  "remainder", "remainderf", "rint",   "rintf",
+    "round",  "roundf", "sin",       "sinf",       "sinh",  "sinhf", "sqrt",      "sqrtf",      "tan",    "tanf",
+    "tanh",   "tanhf",  "trunc",     "truncf"};
 constexpr std::string_view kCFunctions[] = {"aligned_alloc", "free", "malloc", "memcmp", "memcpy", "memmove", "memset"};
 
 bool is_name(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' || c == '$';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.' ||
+           c == '$';
   });
 }
 
@@ -42,9 +45,9 @@ void check_sections(std::span<const DataSection> sections) {
                    it.name);
     uint64_t end = 0;
     for (const DataSection::Chunk& chunk : it.chunks) {
-      HEADRACE_CHECK(chunk.offset >= end && chunk.offset <= it.size_bytes &&
-                         chunk.bytes.size() <= it.size_bytes - chunk.offset,
-                     "chunk at {} of data section '{}' overlaps or lies outside", chunk.offset, it.name);
+      HEADRACE_CHECK(
+          chunk.offset >= end && chunk.offset <= it.size_bytes && chunk.bytes.size() <= it.size_bytes - chunk.offset,
+          "chunk at {} of data section '{}' overlaps or lies outside", chunk.offset, it.name);
       end = chunk.offset + chunk.bytes.size();
     }
   }
@@ -83,11 +86,11 @@ ObjectCode make_stub_library(const NativePlugin& plugin, const NativeTarget& tar
     lines.push_back(fmt::format(".type {},@function", name));
     lines.push_back(fmt::format("{}:", name));
   }
-  const ObjectCode object{
-      soname, plugin.compile_llvm(module_of_assembly(target, lines), target, CodeForm::kObject, 0)};
+  const ObjectCode object{soname, plugin.compile_llvm(module_of_assembly(target, lines), target, CodeForm::kObject, 0)};
   const std::vector<std::string> arguments = {"-shared", "-soname", soname, "--hash-style=gnu", "--build-id=none"};
-  return {soname, plugin.link({.objects = {&object, 1}, .libraries = {}, .arguments = arguments, .script = {},
-                               .version_script = {}})};
+  return {soname,
+          plugin.link(
+              {.objects = {&object, 1}, .libraries = {}, .arguments = arguments, .script = {}, .version_script = {}})};
 }
 
 // Sections in a fixed order and segments by right: read, execute, protect after relocation, write, and the data.
@@ -145,17 +148,17 @@ std::string make_version_script(std::span<const std::string> exports) {
 
 void NativeCompiler::link(const LinkRequest& request, int output_fd) const {
   check_sections(request.sections);
+  for (const ObjectCode& object : request.objects) check_object(object, request.target);
   std::vector<ObjectCode> objects(request.objects.begin(), request.objects.end());
   if (!request.sections.empty()) {
     objects.push_back({"data sections", make_data_object(*plugin_, request.target, request.sections)});
   }
-  const std::vector<ObjectCode> libraries = {
-      make_stub_library(*plugin_, request.target, "libm.so.6", kMathFunctions),
-      make_stub_library(*plugin_, request.target, "libc.so.6", kCFunctions)};
-  const std::vector<std::string> arguments = {
-      "-shared", "-soname", request.soname, "--hash-style=gnu", "--build-id=none",
-      "-z",      "now",     "-z",           "relro",            "-z",              "defs",
-      "-z",      "noexecstack", "-O1"};
+  const std::vector<ObjectCode> libraries = {make_stub_library(*plugin_, request.target, "libm.so.6", kMathFunctions),
+                                             make_stub_library(*plugin_, request.target, "libc.so.6", kCFunctions)};
+  const std::vector<std::string> arguments = {"-shared",         "-soname", request.soname, "--hash-style=gnu",
+                                              "--build-id=none", "-z",      "now",          "-z",
+                                              "relro",           "-z",      "defs",         "-z",
+                                              "noexecstack",     "-O1"};
   std::string image = plugin_->link({.objects = objects,
                                      .libraries = libraries,
                                      .arguments = arguments,

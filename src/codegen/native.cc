@@ -47,7 +47,8 @@ NativeCompiler NativeCompiler::load(const std::string& plugin_path) {
   if (handle == nullptr) {
     const char* reason = dlerror();
     throw_user_error(
-        "cannot load the native code generator '{}': {}; install the package that brings {} and LLVM 19.1, or build the "
+        "cannot load the native code generator '{}': {}; install the package that brings {} and LLVM 19.1, or build "
+        "the "
         "target headrace_llvm",
         path, reason == nullptr ? "unknown reason" : reason, kPluginFile);
   }

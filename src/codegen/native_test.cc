@@ -32,7 +32,7 @@ class MemoryLibrary {
   }
   int fd() const { return fd_; }
   std::string bytes() const {
-    struct stat status {};
+    struct stat status{};
     fstat(fd_, &status);
     std::string result(static_cast<size_t>(status.st_size), '\0');
     EXPECT_EQ(pread(fd_, result.data(), result.size(), 0), status.st_size);
@@ -214,8 +214,9 @@ TEST(NativeCompiler, FirstFailureIsReportedForAnyNumberOfJobs) {
 TEST(NativeCompiler, FloatingPointIsNotContracted) {
   const NativeTarget target =
       compiler().resolve_target({.cpu = "x86-64-v3", .features = "", .triple = "x86_64-unknown-linux-gnu"});
-  const std::string text = "define float @f(float %a, float %b, float %c) {\n %p = fmul float %a, %b\n"
-                           " %s = fadd float %p, %c\n ret float %s }";
+  const std::string text =
+      "define float @f(float %a, float %b, float %c) {\n %p = fmul float %a, %b\n"
+      " %s = fadd float %p, %c\n ret float %s }";
   EXPECT_THAT(compiler().emit_llvm(text, target, CodeForm::kAssembly, 3), Not(HasSubstr("vfmadd")));
 }
 
@@ -340,7 +341,7 @@ TEST(NativeLink, BadObjectsAreErrorsAndTheNextLinkWorks) {
   EXPECT_THAT(link(compiler().compile_llvm(caller, target, {}), {"f"}), HasSubstr("undefined symbol: absent"));
   EXPECT_THAT(link({good[0], good[0]}, exports), HasSubstr("duplicate symbol: exponential"));
   const NativeTarget arm = compiler().resolve_target({.cpu = "", .features = "", .triple = "aarch64-linux-gnu"});
-  EXPECT_THAT(link({good[0], compiler().compile_llvm(texts, arm, {})[0]}, exports), HasSubstr("incompatible"));
+  EXPECT_THAT(link({good[0], compiler().compile_llvm(texts, arm, {})[0]}, exports), HasSubstr("another machine"));
   EXPECT_EQ(link(good, exports), "(no UserError)");
 }
 
@@ -351,9 +352,9 @@ TEST(NativeLink, DamagedObjects) {
   const std::vector<std::string> exports = {"scale"};
   const auto good = compiler().compile_llvm(texts, target, {});
   int refused = 0;
-  for (size_t at = 0; at < good[0].bytes.size(); at += 13) {
+  for (size_t at = 0; at < good[0].bytes.size(); ++at) {
     std::vector<ObjectCode> objects = {{"damaged", good[0].bytes}};
-    objects[0].bytes[at] = static_cast<char>(~objects[0].bytes[at]);
+    objects[0].bytes[at] = static_cast<char>(objects[0].bytes[at] ^ (at % 3 == 0 ? 0xff : 1 << (at % 8)));
     MemoryLibrary library;
     const LinkRequest request{.target = target, .objects = objects, .sections = {}, .exports = exports};
     refused += message_of([&] { compiler().link(request, library.fd()); }) != "(no UserError)";

@@ -50,10 +50,10 @@ void optimise(llvm::Module& module, llvm::TargetMachine& machine, int opt_level)
   builder.registerLoopAnalyses(loops);
   builder.crossRegisterProxies(loops, functions, components, modules);
   const llvm::OptimizationLevel kLevels[] = {llvm::OptimizationLevel::O0, llvm::OptimizationLevel::O1,
-                                                 llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
+                                             llvm::OptimizationLevel::O2, llvm::OptimizationLevel::O3};
   const llvm::OptimizationLevel level = kLevels[std::clamp(opt_level, 0, 3)];
   llvm::ModulePassManager passes = level == llvm::OptimizationLevel::O0 ? builder.buildO0DefaultPipeline(level)
-                                                                         : builder.buildPerModuleDefaultPipeline(level);
+                                                                        : builder.buildPerModuleDefaultPipeline(level);
   passes.run(module, modules);
 }
 
@@ -68,8 +68,7 @@ std::string generate(llvm::Module& module, llvm::TargetMachine& machine, CodeFor
   llvm::SmallVector<char, 0> bytes;
   llvm::raw_svector_ostream stream(bytes);
   llvm::legacy::PassManager passes;
-  const auto type =
-      form == CodeForm::kObject ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
+  const auto type = form == CodeForm::kObject ? llvm::CodeGenFileType::ObjectFile : llvm::CodeGenFileType::AssemblyFile;
   const bool refused = machine.addPassesToEmitFile(passes, stream, nullptr, type);
   HEADRACE_CHECK(!refused, "LLVM cannot emit this kind of file for {}", machine.getTargetTriple().str());
   passes.run(module);

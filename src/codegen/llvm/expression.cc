@@ -125,7 +125,8 @@ llvm::Value* KernelBuilder::emit_intrinsic(const IntrinsicCallNode& e) {
       return emit_if_then_else(e);
     case Intrinsic::vector_load: {
       const Place place = place_of(e.args[0], e.dtype.element());
-      return load_consecutive(e.dtype, element_pointer(place.pointer, e.dtype, ir_.CreateAdd(place.offset, index(e.args[1]))));
+      return load_consecutive(e.dtype,
+                              element_pointer(place.pointer, e.dtype, ir_.CreateAdd(place.offset, index(e.args[1]))));
     }
     case Intrinsic::prefetch: {
       const Place place = place_of(e.args[0], DataType::uint(8));
@@ -174,7 +175,8 @@ llvm::Value* KernelBuilder::emit_shift(Intrinsic intrinsic, llvm::Value* a, llvm
 llvm::Value* KernelBuilder::emit_reduce_add(llvm::Value* vector, DataType dtype) {
   if (dtype.lanes() == 1) return vector;
   if (!dtype.is_float()) return ir_.CreateAddReduce(vector);
-  if (dtype.bits() > 16) return ir_.CreateFAddReduce(llvm::ConstantFP::get(vector->getType()->getScalarType(), -0.0), vector);
+  if (dtype.bits() > 16)
+    return ir_.CreateFAddReduce(llvm::ConstantFP::get(vector->getType()->getScalarType(), -0.0), vector);
   llvm::Value* sum = ir_.CreateExtractElement(vector, uint64_t{0});
   for (int i = 1; i < dtype.lanes(); ++i) {
     sum = round_to(ir_.CreateFAdd(sum, ir_.CreateExtractElement(vector, static_cast<uint64_t>(i))), dtype.element());

@@ -268,9 +268,8 @@ llvm::Function* KernelBuilder::make_parallel_entry(const std::string& name, llvm
   llvm::Type* index_type = closure->getElementType(0);
   llvm::Value* first = ir_.CreateAdd(field(0), ir_.CreateIntCast(entry->getArg(2), index_type, true));
   llvm::Value* count = ir_.CreateIntCast(ir_.CreateSub(entry->getArg(3), entry->getArg(2)), index_type, true);
-  make_part(name + ".body", {first, count}, [&](llvm::Function& part) {
-    emit_loop(part.getArg(1), part.getArg(2), loop, nullptr);
-  });
+  make_part(name + ".body", {first, count},
+            [&](llvm::Function& part) { emit_loop(part.getArg(1), part.getArg(2), loop, nullptr); });
   ir_.CreateRet(ir_.getInt32(0));
   values_ = outer_values;
   env_ = outer_env;

@@ -2,9 +2,9 @@
 // statements), expression.cc, memory.cc, number.cc, math.cc.
 //
 // How values are held: bool is i1; float16 and bfloat16 are float, rounded after every operation (one float operation
-// on two of them, rounded, is the correctly rounded result); all else as itself. Memory holds i8 and i16 for the former.
-// Integers wrap. Division by zero gives 0, as does its remainder; the lowest number divided by -1 wraps.
-// min and max give NaN when a side is NaN.
+// on two of them, rounded, is the correctly rounded result); all else as itself. Memory holds i8 and i16 for the
+// former. Integers wrap. Division by zero gives 0, as does its remainder; the lowest number divided by -1 wraps. min
+// and max give NaN when a side is NaN.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -30,7 +30,8 @@ class KernelBuilder {
   // kernel.cc
   using Job = std::function<void(llvm::Function& part)>;
   void make_part(const std::string& name, const std::vector<llvm::Value*>& leading, const Job& job);
-  llvm::Function* make_parallel_entry(const std::string& part_name, llvm::StructType* closure, const tir::ForNode& loop);
+  llvm::Function* make_parallel_entry(const std::string& part_name, llvm::StructType* closure,
+                                      const tir::ForNode& loop);
   void add_attributes(llvm::Function& function);
   void bind_arguments(const tir::PrimFuncNode& function, llvm::Value* args);
   llvm::Value* load_field(llvm::Value* base, uint64_t offset_bytes, llvm::Type* type);

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <lld/Common/CommonLinkerContext.h>
 #include <lld/Common/Driver.h>
-#include <llvm/Object/ELFObjectFile.h>
 #include <llvm/Support/CrashRecoveryContext.h>
 #include <llvm/Support/raw_ostream.h>
 #include <poll.h>
@@ -114,14 +113,9 @@ class OutputPipe {
   std::thread reader_;
 };
 
-// lld trusts its input in places; what is plainly no object is named here.
-void check_object(const ObjectCode& object) {
-  auto parsed = llvm::object::ObjectFile::createELFObjectFile(llvm::MemoryBufferRef(object.bytes, object.name));
-  if (!parsed) {
-    const std::string reason = llvm::toString(parsed.takeError());
-    throw_user_error("cannot link '{}': it is not an ELF object file ({})", object.name, reason);
-  }
-}
+// lld has process-wide state: one mutex, and whether a crash has left that state behind.
+std::mutex lld_mutex;
+bool lld_crashed = false;
 
 // Runs lld so that its fatal errors come back here instead of ending the process. False: it failed.
 bool run_lld(const std::vector<const char*>& arguments, std::string& messages) {
@@ -134,8 +128,10 @@ bool run_lld(const std::vector<const char*>& arguments, std::string& messages) {
   {
     llvm::CrashRecoveryContext recovery;
     returned = recovery.RunSafely([&] { linked = lld::elf::link(arguments, out, errors, false, false); });
+    // A fatal error of lld's comes back as the exit code 1; signals lie above 128.
+    lld_crashed = !returned && recovery.RetCode >= 128;
   }
-  {
+  if (!lld_crashed) {
     llvm::CrashRecoveryContext recovery;
     recovery.RunSafely([] { lld::CommonLinkerContext::destroy(); });
   }
@@ -148,10 +144,6 @@ void replace_all(std::string& text, std::string_view from, std::string_view to) 
     text.replace(at, from.size(), to);
   }
 }
-
-// lld has process-wide state.
-std::mutex lld_mutex;
-
 }  // namespace
 
 std::string link(const LinkJob& job) {
@@ -165,13 +157,13 @@ std::string link(const LinkJob& job) {
   if (!job.script.empty()) add_file("--script=", "linker script", job.script);
   if (!job.version_script.empty()) add_file("--version-script=", "list of exports", job.version_script);
   for (const ObjectCode& object : job.objects) {
-    check_object(object);
     add_file("", object.name, object.bytes);
   }
   words.push_back("--as-needed");
   for (const ObjectCode& library : job.libraries) add_file("", library.name, library.bytes);
 
   const std::lock_guard lock(lld_mutex);
+  if (lld_crashed) throw InternalError("the linker has crashed before in this process; start a new one");
   OutputPipe output;
   words.push_back("-o");
   words.push_back(output.path());
@@ -180,6 +172,7 @@ std::string link(const LinkJob& job) {
   std::string messages;
   const bool linked = run_lld(arguments, messages);
   std::string bytes = output.finish(linked);
+  if (lld_crashed) throw InternalError("the linker crashed; please report it with the objects that were linked");
   if (!linked) {
     for (const MemoryFile& file : files) replace_all(messages, file.path(), file.name());
     replace_all(messages, "ld.lld: error: ", "");

@@ -80,8 +80,8 @@ llvm::Value* KernelBuilder::half_bits(llvm::Value* value) {
   llvm::Value* odd = ir_.CreateAnd(ir_.CreateLShr(magnitude, 13), constant(1));
   llvm::Value* rounded = ir_.CreateAdd(magnitude, constant(kRebias + 0xfff));
   llvm::Value* normal = ir_.CreateLShr(ir_.CreateAdd(rounded, odd), 13);
-  llvm::Value* shifted = ir_.CreateFAdd(ir_.CreateBitCast(magnitude, value->getType()),
-                                        llvm::ConstantFP::get(value->getType(), 0.5));
+  llvm::Value* shifted =
+      ir_.CreateFAdd(ir_.CreateBitCast(magnitude, value->getType()), llvm::ConstantFP::get(value->getType(), 0.5));
   llvm::Value* subnormal = ir_.CreateSub(ir_.CreateBitCast(shifted, bits32), constant(126u << 23));
   llvm::Value* is_nan = ir_.CreateICmpUGT(magnitude, constant(kFloatInfinity));
   llvm::Value* special = ir_.CreateSelect(is_nan, constant(0x7e00), constant(0x7c00));
@@ -172,7 +172,8 @@ llvm::Value* KernelBuilder::cast(llvm::Value* value, DataType from, DataType to)
   HEADRACE_CHECK(is_any_int(from) || from.is_bool(), "cast of {} to {}", from, to);
   if (!to.is_float()) return ir_.CreateIntCast(value, type, is_signed_int(from));
   // By way of double, so that numbers of more than 24 bits are rounded once.
-  if (to.bits() == 16 && from.bits() > 16) return cast(cast(value, from, DataType::float_(64)), DataType::float_(64), to);
+  if (to.bits() == 16 && from.bits() > 16)
+    return cast(cast(value, from, DataType::float_(64)), DataType::float_(64), to);
   return round_to(is_signed_int(from) ? ir_.CreateSIToFP(value, type) : ir_.CreateUIToFP(value, type), to);
 }
 
@@ -223,7 +224,8 @@ llvm::Value* KernelBuilder::min_max(BinaryOp op, llvm::Value* a, llvm::Value* b,
   llvm::Value* take_b = is_min ? ir_.CreateFCmpOLT(b, a) : ir_.CreateFCmpOGT(b, a);
   llvm::Value* result = ir_.CreateSelect(take_b, b, a);
   const auto* constant = llvm::dyn_cast<llvm::Constant>(b);
-  const llvm::Constant* element = constant != nullptr && b->getType()->isVectorTy() ? constant->getSplatValue() : constant;
+  const llvm::Constant* element =
+      constant != nullptr && b->getType()->isVectorTy() ? constant->getSplatValue() : constant;
   if (const auto* number = llvm::dyn_cast_or_null<llvm::ConstantFP>(element); number && !number->isNaN()) return result;
   return ir_.CreateSelect(ir_.CreateFCmpUNO(b, b), b, result);
 }

@@ -187,10 +187,10 @@ std::unique_ptr<llvm::TargetMachine> make_target_machine(const NativeTarget& tar
   llvm::TargetOptions options;
   options.AllowFPOpFusion = llvm::FPOpFusion::Strict;
   const auto level = llvm::CodeGenOpt::getLevel(std::clamp(opt_level, 0, 3));
-  std::unique_ptr<llvm::TargetMachine> machine(
-      find_target(target.triple)
-          .createTargetMachine(target.triple, target.cpu, target.features, options, llvm::Reloc::PIC_,
-                               llvm::CodeModel::Small, *level));
+  std::unique_ptr<llvm::TargetMachine> machine(find_target(target.triple)
+                                                   .createTargetMachine(target.triple, target.cpu, target.features,
+                                                                        options, llvm::Reloc::PIC_,
+                                                                        llvm::CodeModel::Small, *level));
   HEADRACE_CHECK(machine != nullptr, "LLVM makes no target machine for {} {}", target.triple, target.cpu);
   return machine;
 }
