@@ -32,14 +32,14 @@ std::string error_of(const std::string& body, const std::vector<NDArray>& args, 
 }
 
 TEST(Interp, CallsShareNodes) {
-  const auto out = run_text(
-      "def @main(%x: Tensor[(3), float32]) { %0 = add(%x, %x); multiply(%0, %0) }", {tensor({3}, {1, -2, 3})});
+  const auto out =
+      run_text("def @main(%x: Tensor[(3), float32]) { %0 = add(%x, %x); multiply(%0, %0) }", {tensor({3}, {1, -2, 3})});
   EXPECT_EQ(floats(out.at(0)), (std::vector<float>{4, 16, 36}));
 }
 
 TEST(Interp, TuplesAndItems) {
-  const auto out = run_text(
-      "def @main(%x: Tensor[(2), float32]) { let %t = (%x, negative(%x)); (%t.1, %t.0) }", {tensor({2}, {1, 2})});
+  const auto out = run_text("def @main(%x: Tensor[(2), float32]) { let %t = (%x, negative(%x)); (%t.1, %t.0) }",
+                            {tensor({2}, {1, 2})});
   ASSERT_EQ(out.size(), 2u);
   EXPECT_EQ(floats(out[0]), (std::vector<float>{-1, -2}));
   EXPECT_EQ(floats(out[1]), (std::vector<float>{1, 2}));

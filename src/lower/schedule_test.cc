@@ -78,7 +78,9 @@ NDArray make_input(const Shape& shape, uint32_t seed) {
   return array;
 }
 
-Buffer buffer_of(const char* name, const Shape& shape) { return make_buffer(name, DataType::float_(32), to_dims(shape)); }
+Buffer buffer_of(const char* name, const Shape& shape) {
+  return make_buffer(name, DataType::float_(32), to_dims(shape));
+}
 
 const ScheduleOptions kOptions[] = {{128, 16, false}, {256, 16, true}, {512, 32, true}};
 
@@ -112,7 +114,8 @@ Compute matmul(Buffer a, Buffer b, Buffer c, bool b_is_transposed) {
 }
 
 void check_matmul(int64_t m, int64_t n, int64_t k, bool transposed, const ScheduleOptions& options) {
-  Buffer a = buffer_of("a", {m, k}), b = buffer_of("b", transposed ? Shape{n, k} : Shape{k, n}), c = buffer_of("c", {m, n});
+  Buffer a = buffer_of("a", {m, k}), b = buffer_of("b", transposed ? Shape{n, k} : Shape{k, n}),
+         c = buffer_of("c", {m, n});
   const NDArray x = make_input({m, k}, 2), y = make_input(*as_shape(b->shape), 3);
   const NDArray z = run_native(matmul(a, b, c, transposed), {x, y}, options);
   for (int64_t i = 0; i < m; ++i) {
@@ -136,7 +139,8 @@ TEST_P(EveryOptions, MatmulOfAnyShape) {
 // A padded 3x3 convolution with a bias and relu behind it: three ops, two stages, one of them in the workspace.
 TEST_P(EveryOptions, ConvolutionWithFusedEpilogue) {
   constexpr int64_t kIn = 3, kOut = 10, kSize = 13;
-  Buffer x = buffer_of("x", {kIn, kSize, kSize}), w = buffer_of("w", {kOut, kIn, 3, 3}), bias = buffer_of("bias", {kOut});
+  Buffer x = buffer_of("x", {kIn, kSize, kSize}), w = buffer_of("w", {kOut, kIn, 3, 3}),
+         bias = buffer_of("bias", {kOut});
   Buffer padded = buffer_of("padded", {kIn, kSize + 2, kSize + 2}), conv = buffer_of("conv", {kOut, kSize, kSize});
   Buffer y = buffer_of("y", {kOut, kSize, kSize});
   const PrimExpr size = make_int(kSize);
@@ -193,13 +197,13 @@ TEST_P(EveryOptions, SoftmaxInStages) {
   compute.inputs = {x};
   compute.outputs = {y};
   const PrimExpr width = make_int(37);
-  compute.stages.push_back(reduce_stage(top, Combiner::max, {width},
-                                        [&](const Index& i, const Index& r) { return load(x, {i[0], r[0]}); }));
+  compute.stages.push_back(
+      reduce_stage(top, Combiner::max, {width}, [&](const Index& i, const Index& r) { return load(x, {i[0], r[0]}); }));
   compute.stages.push_back(map_stage(e, [&](const Index& i) {
     return make_intrinsic(Intrinsic::exp, DataType::float_(32), {load(x, i) - load(top, {i[0]})});
   }));
-  compute.stages.push_back(reduce_stage(sum, Combiner::sum, {width},
-                                        [&](const Index& i, const Index& r) { return load(e, {i[0], r[0]}); }));
+  compute.stages.push_back(
+      reduce_stage(sum, Combiner::sum, {width}, [&](const Index& i, const Index& r) { return load(e, {i[0], r[0]}); }));
   compute.stages.push_back(
       map_stage(y, [&](const Index& i) { return make_binary(BinaryOp::div, load(e, i), load(sum, {i[0]})); }));
   const NDArray input = make_input(shape, 7);

@@ -1,4 +1,5 @@
-// Array<T>: a sequence of values as an object; copy on write. Null and empty are not told apart: every Array can be read.
+// Array<T>: a sequence of values as an object; copy on write. Null and empty are not told apart: every Array can be
+// read.
 #pragma once
 
 #include <initializer_list>
@@ -101,9 +102,7 @@ class Array {
 
 template <typename T>
 struct ValueTraits<Array<T>> {
-  static Value to(const Array<T>& array) {
-    return Value(array.object() ? array.object() : make_object<ArrayObj>());
-  }
+  static Value to(const Array<T>& array) { return Value(array.object() ? array.object() : make_object<ArrayObj>()); }
   static bool matches(const RawValue& raw) {
     if (raw.type_index == type_index::kNone) return true;
     if (raw.type_index != type_index::kArray) return false;

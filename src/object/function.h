@@ -1,5 +1,5 @@
-// PackedFunc: a type-erased function that C++, Python and compiled code call alike. TypedPackedFunc<R(Args...)>: the same
-// with a C++ signature. Both follow the one calling convention (SafeCall).
+// PackedFunc: a type-erased function that C++, Python and compiled code call alike. TypedPackedFunc<R(Args...)>: the
+// same with a C++ signature. Both follow the one calling convention (SafeCall).
 #pragma once
 
 #include <array>
@@ -19,9 +19,9 @@ struct ErrorObj : Object {
   static constexpr std::string_view type_key = "object.Error";
   static constexpr int32_t static_type_index = type_index::kError;
   static constexpr bool is_final = true;
-  std::string kind;       // "UserError", "InternalError", or a Python exception's name
+  std::string kind;  // "UserError", "InternalError", or a Python exception's name
   std::string message;
-  std::string op;         // where: see ErrorPlace
+  std::string op;  // where: see ErrorPlace
   std::string place;
   std::string traceback;  // frames of the languages it came through, oldest first
   ObjectRef payload;      // what lets a language raise its own exception again

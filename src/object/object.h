@@ -361,8 +361,9 @@ const TypeInfo& make_type() {
   } else {
     using Parent = typename T::Parent;
     static_assert(std::derived_from<T, Parent> && !Parent::is_final);
-    static_assert(T::is_final || T::child_slots == 0 || Parent::child_slots == 0 || T::child_slots < Parent::child_slots,
-                  "a child's slots fit in its parent's; a final type says is_final");
+    static_assert(
+        T::is_final || T::child_slots == 0 || Parent::child_slots == 0 || T::child_slots < Parent::child_slots,
+        "a child's slots fit in its parent's; a final type says is_final");
     request.parent = &type_of<Parent>();
     request.static_index = static_index_of<T>();
     static_assert(static_index_of<T>() < 0 || T::is_final || T::child_slots == 0,

@@ -43,7 +43,8 @@ ObjectRef make_node(std::string_view key, const std::vector<std::pair<std::strin
     set_field(node.get(), *type, *field, value);
   }
   for (const FieldInfo& field : type->fields) {
-    const auto given = std::count_if(fields.begin(), fields.end(), [&](const auto& f) { return f.first == field.name; });
+    const auto given =
+        std::count_if(fields.begin(), fields.end(), [&](const auto& f) { return f.first == field.name; });
     if (given > 1) throw_user_error("field '{}' of {} is given {} times", field.name, key, given);
     if (field.options.transient) continue;
     if (given == 0 && field.options.has_default) {

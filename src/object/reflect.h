@@ -1,5 +1,5 @@
-// Reflection: a node's fields, listed once. JSON, structural equality and hash, Python attributes and keyword constructors
-// come from this list.
+// Reflection: a node's fields, listed once. JSON, structural equality and hash, Python attributes and keyword
+// constructors come from this list.
 //
 //   static void fields(FieldList<CallNode>& f) {
 //     f.field<&CallNode::op>("op", {.doc = "what is called"});

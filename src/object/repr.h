@@ -6,9 +6,9 @@
 namespace headrace {
 
 struct ReprLimits {
-  int depth = 3;      // nodes within nodes; "..." below
-  int items = 8;      // of an array, a map
-  int size = 400;     // characters, about
+  int depth = 3;   // nodes within nodes; "..." below
+  int items = 8;   // of an array, a map
+  int size = 400;  // characters, about
 };
 
 // `relay.Var(name_hint="x", type=...)`; ignored and transient fields are left out.

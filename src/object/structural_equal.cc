@@ -163,8 +163,8 @@ class Comparer {
       const TypeInfo& type = p.a.object()->type_info();
       for (const FieldInfo& field : type.fields) {
         if (!detail::counts(field)) continue;
-        frame.parts.push_back({field.get(p.a.object()), field.get(p.b.object()), detail::mode_of(field, type, p.mode),
-                               &field});
+        frame.parts.push_back(
+            {field.get(p.a.object()), field.get(p.b.object()), detail::mode_of(field, type, p.mode), &field});
       }
     }
     stack_.push_back(std::move(frame));
@@ -255,9 +255,7 @@ Mismatch Comparer::mismatch() const {
 
 }  // namespace
 
-bool structural_equal(const Value& a, const Value& b, StructuralOptions options) {
-  return Comparer(options).run(a, b);
-}
+bool structural_equal(const Value& a, const Value& b, StructuralOptions options) { return Comparer(options).run(a, b); }
 
 std::optional<Mismatch> first_mismatch(const Value& a, const Value& b, StructuralOptions options) {
   Comparer comparer(options);

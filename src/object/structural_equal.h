@@ -12,9 +12,10 @@
 //             side whose fields are equal.
 // Fields count in the order they are listed, so a binding field is listed before what it scopes over. Fields marked
 // ignore or transient do not count.
-// Floats are equal by their bits, so 0.0 differs from -0.0; all NaNs are equal. An int is not equal to a bool or a float
-// of its value. The order of a Map's entries does not count. Keys that are numbers or strings pair by content; keys that
-// are nodes pair with what they correspond to already, else with themselves, else with the first key of the same hash.
+// Floats are equal by their bits, so 0.0 differs from -0.0; all NaNs are equal. An int is not equal to a bool or a
+// float of its value. The order of a Map's entries does not count. Keys that are numbers or strings pair by content;
+// keys that are nodes pair with what they correspond to already, else with themselves, else with the first key of the
+// same hash.
 //
 // Linear in the number of pairs of nodes; constant stack.
 #pragma once

@@ -26,8 +26,8 @@ uint64_t detail::leaf_hash(const RawValue& raw) {
     return hash_combine(hash_text(type.key), type.content.hash(*raw.v.v_object));
   }
   const bool is_nan = raw.type_index == type_index::kFloat && std::isnan(raw.v.v_float);
-  return hash_combine(static_cast<uint64_t>(raw.type_index), is_nan ? 0x7ff8000000000000u
-                                                                    : static_cast<uint64_t>(raw.v.v_int));
+  return hash_combine(static_cast<uint64_t>(raw.type_index),
+                      is_nan ? 0x7ff8000000000000u : static_cast<uint64_t>(raw.v.v_int));
 }
 
 bool detail::leaf_equal(const RawValue& a, const RawValue& b) {
@@ -87,9 +87,9 @@ class Hasher {
     const Object* node = value.object();
     if (auto it = known_.find(node); it != known_.end()) return hash = it->second.hash, false;
     const TypeInfo& type = node->type_info();
-    const bool by_identity = type.structural_kind == StructuralKind::unique ||
-                             (type.structural_kind == StructuralKind::var && mode == DefMode::use &&
-                              !options_.map_free_vars);
+    const bool by_identity =
+        type.structural_kind == StructuralKind::unique ||
+        (type.structural_kind == StructuralKind::var && mode == DefMode::use && !options_.map_free_vars);
     if (by_identity) {
       hash = hash_combine(hash_text(type.key), reinterpret_cast<uintptr_t>(node));
       known_.emplace(node, Known{value, hash});

@@ -58,7 +58,8 @@ TEST(StructuralValue, ArraysAndMaps) {
   EXPECT_TRUE(same(Array<int64_t>{1, 2}, Array<int64_t>{1, 2}));
   EXPECT_TRUE(apart(Array<int64_t>{1, 2}, Array<int64_t>{2, 1}));
   EXPECT_TRUE(apart(Array<int64_t>{1, 2}, Array<int64_t>{1, 2, 3}));
-  EXPECT_TRUE(apart(Array<Value>{Value(Array<int64_t>{1}), Value(2)}, Array<Value>{Value(1), Value(Array<int64_t>{2})}));
+  EXPECT_TRUE(
+      apart(Array<Value>{Value(Array<int64_t>{1}), Value(2)}, Array<Value>{Value(1), Value(Array<int64_t>{2})}));
   EXPECT_TRUE(same(Array<int64_t>(), Array<int64_t>()));
   EXPECT_TRUE(apart(Array<int64_t>(), Value()));
   using M = Map<std::string, int64_t>;
@@ -282,7 +283,8 @@ class Rebuild {
     const bool once = kind == StructuralKind::var || kind == StructuralKind::dag;
     if (auto it = done_.find(&object); once && it != done_.end()) return it->second;
     std::vector<std::pair<std::string, Value>> fields;
-    for (const FieldInfo& field : object.type_info().fields) fields.emplace_back(field.name, (*this)(field.get(&object)));
+    for (const FieldInfo& field : object.type_info().fields)
+      fields.emplace_back(field.name, (*this)(field.get(&object)));
     Value copy = make_node(object.key(), fields);
     if (once) done_.emplace(&object, copy);
     return copy;

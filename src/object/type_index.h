@@ -1,4 +1,5 @@
-// The numbers and the two plain structs that cross library borders. Bit-identical to the published tvm-ffi C ABI 0.1.15.
+// The numbers and the two plain structs that cross library borders. Bit-identical to the published tvm-ffi C ABI
+// 0.1.15.
 #pragma once
 
 #include <cstddef>

@@ -30,7 +30,8 @@ Array<PrimExpr> shape_argument(const RelationInput& input, size_t i) {
 Type init_type(const RelationInput& input, size_t leading) {
   const auto& attrs = input.call.attrs_as<InitOpAttrs>();
   const size_t args = input.arg_types.size();
-  if (args != leading && args != leading + 1) input.fail(fmt::format("takes {} or {} arguments, got {}", leading, leading + 1, args));
+  if (args != leading && args != leading + 1)
+    input.fail(fmt::format("takes {} or {} arguments, got {}", leading, leading + 1, args));
   if (args > leading && !attrs.shape.empty()) input.fail("shape is given twice, as attribute and as argument");
   const Array<PrimExpr> dims = args > leading ? shape_argument(input, leading) : to_dims(attrs.shape);
   for (const PrimExpr& dim : dims) {
@@ -48,7 +49,8 @@ void check_scalar(const RelationInput& input, size_t i, std::string_view what) {
 Type relate_full(const RelationInput& input) {
   check_scalar(input, 0, "fill_value");
   const Type result = init_type(input, 1);
-  if (const TensorType fill = input.tensor(0)) check_same_dtype(input, result.cast<TensorTypeNode>(), fill, "fill_value");
+  if (const TensorType fill = input.tensor(0))
+    check_same_dtype(input, result.cast<TensorTypeNode>(), fill, "fill_value");
   return result;
 }
 
@@ -127,7 +129,8 @@ PrimExpr arange_length(const RelationInput& input) {
 
 Type relate_arange(const RelationInput& input) {
   const DataType dtype = input.call.attrs_as<ArangeAttrs>().dtype;
-  if (!(dtype.is_int() || dtype.is_uint() || dtype.is_float())) input.fail(fmt::format("dtype must be numbers, got {}", dtype));
+  if (!(dtype.is_int() || dtype.is_uint() || dtype.is_float()))
+    input.fail(fmt::format("dtype must be numbers, got {}", dtype));
   static constexpr std::string_view kNames[] = {"start", "stop", "step"};
   for (size_t i = 0; i < 3; ++i) {
     const TensorType type = input.tensor(i);
@@ -141,8 +144,10 @@ Type relate_arange(const RelationInput& input) {
 std::vector<NDArray> eval_arange(const EvalInput& input) {
   NDArray result = input.make_output();
   const bool exact = !result.dtype().is_float();
-  const double start = element_as_double(input.args[0].tensor(), 0), step = element_as_double(input.args[2].tensor(), 0);
-  const int64_t first = exact ? element_as_int(input.args[0].tensor(), 0) : 0, by = exact ? element_as_int(input.args[2].tensor(), 0) : 0;
+  const double start = element_as_double(input.args[0].tensor(), 0),
+               step = element_as_double(input.args[2].tensor(), 0);
+  const int64_t first = exact ? element_as_int(input.args[0].tensor(), 0) : 0,
+                by = exact ? element_as_int(input.args[2].tensor(), 0) : 0;
   for (int64_t i = 0; i < result.num_elements(); ++i) {
     if (exact) {
       set_element_int(result.tensor(), i, first + i * by);
@@ -176,11 +181,14 @@ Type relate_shape_of(const RelationInput& input) {
   return data ? make_tensor_type({make_int(static_cast<int64_t>(data->shape.size()))}, dtype) : TensorType();
 }
 
-std::optional<std::vector<PrimExpr>> shape_value(const RelationInput& input) { return input.tensor(0)->shape.to_vector(); }
+std::optional<std::vector<PrimExpr>> shape_value(const RelationInput& input) {
+  return input.tensor(0)->shape.to_vector();
+}
 
 std::vector<NDArray> eval_shape_of(const EvalInput& input) {
   NDArray result = input.make_output();
-  for (size_t i = 0; i < input.args[0].shape().size(); ++i) set_element_int(result.tensor(), static_cast<int64_t>(i), input.args[0].shape()[i]);
+  for (size_t i = 0; i < input.args[0].shape().size(); ++i)
+    set_element_int(result.tensor(), static_cast<int64_t>(i), input.args[0].shape()[i]);
   return {result};
 }
 
@@ -204,30 +212,75 @@ Expr init(std::string_view op, Array<Expr> args, Shape shape, DataType dtype, Sp
 }
 
 void register_constants() {
-  OpBuilder("full", "A tensor of the scalar fill_value in each element.").arg("fill_value").arg("shape", "Tensor", "optional: shape as a tensor")
-      .any_args().attrs<InitOpAttrs>().relation(relate_full).fusion(FusionKind::elementwise).eval(eval_full).value(full_value);
-  OpBuilder("zeros", "A tensor of zeros.").arg("shape", "Tensor", "optional: shape as a tensor").any_args().attrs<InitOpAttrs>()
-      .relation(relate_init).fusion(FusionKind::elementwise).eval(eval_number(0)).value(number_value(0));
-  OpBuilder("ones", "A tensor of ones.").arg("shape", "Tensor", "optional: shape as a tensor").any_args().attrs<InitOpAttrs>()
-      .relation(relate_init).fusion(FusionKind::elementwise).eval(eval_number(1)).value(number_value(1));
-  OpBuilder("full_like", "The scalar fill_value in the shape of data.").arg("data").arg("fill_value").relation(relate_full_like)
-      .fusion(FusionKind::elementwise).eval(eval_full_like).value(full_like_value);
+  OpBuilder("full", "A tensor of the scalar fill_value in each element.")
+      .arg("fill_value")
+      .arg("shape", "Tensor", "optional: shape as a tensor")
+      .any_args()
+      .attrs<InitOpAttrs>()
+      .relation(relate_full)
+      .fusion(FusionKind::elementwise)
+      .eval(eval_full)
+      .value(full_value);
+  OpBuilder("zeros", "A tensor of zeros.")
+      .arg("shape", "Tensor", "optional: shape as a tensor")
+      .any_args()
+      .attrs<InitOpAttrs>()
+      .relation(relate_init)
+      .fusion(FusionKind::elementwise)
+      .eval(eval_number(0))
+      .value(number_value(0));
+  OpBuilder("ones", "A tensor of ones.")
+      .arg("shape", "Tensor", "optional: shape as a tensor")
+      .any_args()
+      .attrs<InitOpAttrs>()
+      .relation(relate_init)
+      .fusion(FusionKind::elementwise)
+      .eval(eval_number(1))
+      .value(number_value(1));
+  OpBuilder("full_like", "The scalar fill_value in the shape of data.")
+      .arg("data")
+      .arg("fill_value")
+      .relation(relate_full_like)
+      .fusion(FusionKind::elementwise)
+      .eval(eval_full_like)
+      .value(full_like_value);
 }
 
 }  // namespace
 
 void register_creation_ops() {
   register_constants();
-  OpBuilder("arange", "start, start + step, ... before stop: ceil((stop - start) / step) elements.").arg("start").arg("stop").arg("step")
-      .attrs<ArangeAttrs>().relation(relate_arange).fusion(FusionKind::injective).eval(eval_arange).value(arange_value);
-  OpBuilder("shape_of", "The shape of a tensor as a tensor: x[...] -> [rank].").arg("data").attrs<ShapeOfAttrs>()
-      .relation(relate_shape_of).fusion(FusionKind::opaque).eval(eval_shape_of).value(shape_value);
-  OpBuilder("ndarray_size", "The number of elements of a tensor, a scalar.").arg("data").attrs<ShapeOfAttrs>()
-      .relation(relate_ndarray_size).fusion(FusionKind::opaque).eval(eval_ndarray_size).value(size_value);
+  OpBuilder("arange", "start, start + step, ... before stop: ceil((stop - start) / step) elements.")
+      .arg("start")
+      .arg("stop")
+      .arg("step")
+      .attrs<ArangeAttrs>()
+      .relation(relate_arange)
+      .fusion(FusionKind::injective)
+      .eval(eval_arange)
+      .value(arange_value);
+  OpBuilder("shape_of", "The shape of a tensor as a tensor: x[...] -> [rank].")
+      .arg("data")
+      .attrs<ShapeOfAttrs>()
+      .relation(relate_shape_of)
+      .fusion(FusionKind::opaque)
+      .eval(eval_shape_of)
+      .value(shape_value);
+  OpBuilder("ndarray_size", "The number of elements of a tensor, a scalar.")
+      .arg("data")
+      .attrs<ShapeOfAttrs>()
+      .relation(relate_ndarray_size)
+      .fusion(FusionKind::opaque)
+      .eval(eval_ndarray_size)
+      .value(size_value);
 }
 
-Expr full(Expr fill_value, Shape shape, DataType dtype, Span span) { return init("full", {fill_value}, shape, dtype, span); }
-Expr full(Expr fill_value, Expr shape, DataType dtype, Span span) { return init("full", {fill_value, shape}, {}, dtype, span); }
+Expr full(Expr fill_value, Shape shape, DataType dtype, Span span) {
+  return init("full", {fill_value}, shape, dtype, span);
+}
+Expr full(Expr fill_value, Expr shape, DataType dtype, Span span) {
+  return init("full", {fill_value, shape}, {}, dtype, span);
+}
 Expr zeros(Shape shape, DataType dtype, Span span) { return init("zeros", {}, shape, dtype, span); }
 Expr ones(Shape shape, DataType dtype, Span span) { return init("ones", {}, shape, dtype, span); }
 Expr full_like(Expr data, Expr fill_value, Span span) { return make_call("full_like", {data, fill_value}, {}, span); }

@@ -12,7 +12,8 @@ struct InitOpAttrs : AttrsNode {
   static constexpr bool is_final = true;
   static void fields(FieldList<InitOpAttrs>& f) {
     f.field<&InitOpAttrs::shape>("shape", {.default_value = Shape(), .has_default = true, .doc = "the result's shape"})
-        .field<&InitOpAttrs::dtype>("dtype", {.default_value = "float32", .has_default = true, .doc = "the result's dtype"});
+        .field<&InitOpAttrs::dtype>("dtype",
+                                    {.default_value = "float32", .has_default = true, .doc = "the result's dtype"});
   }
   Shape shape;
   DataType dtype;
@@ -22,7 +23,9 @@ struct ArangeAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.ArangeAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<ArangeAttrs>& f) { f.field<&ArangeAttrs::dtype>("dtype", {.doc = "the result's dtype"}); }
+  static void fields(FieldList<ArangeAttrs>& f) {
+    f.field<&ArangeAttrs::dtype>("dtype", {.doc = "the result's dtype"});
+  }
   DataType dtype;
 };
 

@@ -13,7 +13,8 @@ namespace {
 
 using relay::make_call;
 
-void check_one_of(const RelationInput& input, std::string_view what, const std::string& got, std::initializer_list<std::string_view> known) {
+void check_one_of(const RelationInput& input, std::string_view what, const std::string& got,
+                  std::initializer_list<std::string_view> known) {
   if (std::find(known.begin(), known.end(), got) == known.end())
     input.fail(fmt::format("{} is '{}', expected one of {}", what, got, fmt::join(known, ", ")));
 }
@@ -28,13 +29,16 @@ void check_resize_attrs(const RelationInput& input, const Resize2DAttrs& attrs) 
 
 Array<PrimExpr> resize_size(const RelationInput& input, const Resize2DAttrs& attrs) {
   if (input.arg_types.size() == 1) {
-    if (attrs.size.size() != 2) input.fail(fmt::format("size needs height and width, got {} numbers", attrs.size.size()));
+    if (attrs.size.size() != 2)
+      input.fail(fmt::format("size needs height and width, got {} numbers", attrs.size.size()));
     return to_dims(attrs.size);
   }
-  if (input.arg_types.size() != 2) input.fail(fmt::format("takes data and size, got {} arguments", input.arg_types.size()));
+  if (input.arg_types.size() != 2)
+    input.fail(fmt::format("takes data and size, got {} arguments", input.arg_types.size()));
   if (!attrs.size.empty()) input.fail("size is given twice, as attribute and as argument");
   const TensorType type = input.tensor(1);
-  if (!type || !type->dtype.is_int() || as_shape(type->shape) != Shape{2}) input.fail(fmt::format("size must be an integer tensor of two elements, got {}", to_string(input.arg_types[1])));
+  if (!type || !type->dtype.is_int() || as_shape(type->shape) != Shape{2})
+    input.fail(fmt::format("size must be an integer tensor of two elements, got {}", to_string(input.arg_types[1])));
   const auto value = input.arg_value(1);
   return value ? Array<PrimExpr>(*value) : Array<PrimExpr>{make_any(), make_any()};
 }
@@ -44,14 +48,16 @@ Type relate_resize2d(const RelationInput& input) {
   check_resize_attrs(input, attrs);
   const TensorType data = input.tensor(0);
   if (!data) return {};
-  if (data->shape.size() != 4) input.fail(fmt::format("data must have the 4 dimensions of {}, got {}", attrs.layout, show(data)));
+  if (data->shape.size() != 4)
+    input.fail(fmt::format("data must have the 4 dimensions of {}, got {}", attrs.layout, show(data)));
   if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}", show(data)));
   const Array<PrimExpr> size = resize_size(input, attrs);
   const size_t first = attrs.layout == "NCHW" ? 2 : 1;
   Array<PrimExpr> dims = data->shape;
   for (size_t i = 0; i < 2; ++i) {
     const auto from = as_int(dims[first + i]), to = as_int(size[i]);
-    if (to && (*to < 0 || (*to > 0 && from == 0))) input.fail(fmt::format("{} cannot be resized to {}", show(data), show_dims(size)));
+    if (to && (*to < 0 || (*to > 0 && from == 0)))
+      input.fail(fmt::format("{} cannot be resized to {}", show(data), show_dims(size)));
     dims.set(first + i, size[i]);
   }
   return make_tensor_type(dims, attrs.out_dtype.empty() ? data->dtype : DataType::parse(attrs.out_dtype));
@@ -154,13 +160,23 @@ double resize_coordinate(std::string_view mode, int64_t i, int64_t in, int64_t o
 }
 
 void register_image_ops() {
-  OpBuilder("image.resize2d", "An image resampled: x[N,C,H,W] -> [N,C,size] (or NHWC). Coordinates and rounding as ONNX Resize-13 "
+  OpBuilder("image.resize2d",
+            "An image resampled: x[N,C,H,W] -> [N,C,size] (or NHWC). Coordinates and rounding as ONNX Resize-13 "
             "names them; the scale is the ratio of the sizes.")
-      .arg("data").arg("size", "Tensor", "optional: size as a tensor").any_args().attrs<Resize2DAttrs>()
-      .relation(relate_resize2d).fusion(FusionKind::injective).eval(eval_resize2d);
+      .arg("data")
+      .arg("size", "Tensor", "optional: size as a tensor")
+      .any_args()
+      .attrs<Resize2DAttrs>()
+      .relation(relate_resize2d)
+      .fusion(FusionKind::injective)
+      .eval(eval_resize2d);
 }
 
-Expr resize2d(Expr data, Shape size, const Resize2DOptions& options, Span span) { return resize_call({data}, size, options, span); }
-Expr resize2d(Expr data, Expr size, const Resize2DOptions& options, Span span) { return resize_call({data, size}, {}, options, span); }
+Expr resize2d(Expr data, Shape size, const Resize2DOptions& options, Span span) {
+  return resize_call({data}, size, options, span);
+}
+Expr resize2d(Expr data, Expr size, const Resize2DOptions& options, Span span) {
+  return resize_call({data, size}, {}, options, span);
+}
 
 }  // namespace headrace::ops

@@ -21,7 +21,9 @@ class MoveOps : public ::testing::Test {
   MoveOps() { register_all_ops(); }
   const PrimVar n = make_prim_var("n"), m = make_prim_var("m");
 
-  Var var(Array<PrimExpr> dims, DataType dtype = DataType::float_(32)) { return make_var("x", make_tensor_type(dims, dtype)); }
+  Var var(Array<PrimExpr> dims, DataType dtype = DataType::float_(32)) {
+    return make_var("x", make_tensor_type(dims, dtype));
+  }
   Var var(const Shape& shape, DataType dtype = DataType::float_(32)) { return var(to_dims(shape), dtype); }
   static std::string type_of_expr(const Expr& e) { return to_string(infer_type(e)->checked_type()); }
   static std::string error_of(const Expr& e) {
@@ -108,9 +110,11 @@ TEST_F(MoveOps, ShapeArithmeticBecomesShapes) {
   const Expr batch = take(shape_of(x), ints({0}), 0);
   const Expr target = concatenate({batch, ints({-1})});
   EXPECT_EQ(type_of_expr(reshape(x, target)), "Tensor[(n, 192), float32]");
-  EXPECT_EQ(type_of_expr(reshape(x, concatenate({strided_slice(shape_of(x), {0}, {2}), ints({64})}))), "Tensor[(n, 3, 64), float32]");
+  EXPECT_EQ(type_of_expr(reshape(x, concatenate({strided_slice(shape_of(x), {0}, {2}), ints({64})}))),
+            "Tensor[(n, 3, 64), float32]");
   const Expr parts = split(shape_of(x), 2);
-  EXPECT_EQ(type_of_expr(reshape(x, concatenate({make_tuple_get_item(parts, 0), ints({-1})}))), "Tensor[(n, 3, 64), float32]");
+  EXPECT_EQ(type_of_expr(reshape(x, concatenate({make_tuple_get_item(parts, 0), ints({-1})}))),
+            "Tensor[(n, 3, 64), float32]");
   EXPECT_EQ(type_of_expr(zeros({2}, DataType::int_(64))), "Tensor[(2), int64]");
   EXPECT_EQ(type_of_expr(full(make_scalar(1), shape_of(x), DataType::float_(32))), "Tensor[(n, 3, 8, 8), float32]");
   EXPECT_EQ(type_of_expr(reshape(x, Expr(var(Shape{2}, DataType::int_(64))))), "Tensor[(?, ?), float32]");
@@ -139,15 +143,18 @@ TEST_F(MoveOps, Layouts) {
 TEST_F(MoveOps, JoinsAndCuts) {
   EXPECT_EQ(type_of_expr(concatenate({var({n, make_int(2)}), var({m, make_int(2)})})), "Tensor[(m + n, 2), float32]");
   EXPECT_EQ(values(concatenate({iota({2, 1}), iota({2, 2})}, -1)), (V{0, 0, 1, 1, 2, 3}));
-  EXPECT_THAT(error_of(concatenate({var(Shape{2, 3}), var(Shape{2, 4})})), HasSubstr("axis 1 of item 1 is 4 and of item 0 is 3"));
+  EXPECT_THAT(error_of(concatenate({var(Shape{2, 3}), var(Shape{2, 4})})),
+              HasSubstr("axis 1 of item 1 is 4 and of item 0 is 3"));
   EXPECT_THAT(error_of(concatenate({var(Shape{2}), var(Shape{2}, DataType::int_(8))})), HasSubstr("item 1"));
   EXPECT_THAT(error_of(concatenate({var(Shape{2}), var(Shape{2, 2})})), HasSubstr("has 2 dimensions"));
   EXPECT_THAT(error_of(concatenate({})), HasSubstr("at least one tensor"));
-  EXPECT_THAT(error_of(make_call("concatenate", {var(Shape{2})}, make_object<ConcatenateAttrs>())), HasSubstr("must be a tuple"));
+  EXPECT_THAT(error_of(make_call("concatenate", {var(Shape{2})}, make_object<ConcatenateAttrs>())),
+              HasSubstr("must be a tuple"));
   EXPECT_EQ(type_of_expr(stack({var({n}), var({n})}, -1)), "Tensor[(n, 2), float32]");
   EXPECT_EQ(values(stack({iota({2}), iota({2})}, 1)), (V{0, 0, 1, 1}));
   EXPECT_THAT(error_of(stack({var(Shape{2}), var(Shape{3})})), HasSubstr("axis 0 of item 1 is 3"));
-  EXPECT_EQ(type_of_expr(split(var(Shape{2, 6}), 3, 1)), "(Tensor[(2, 2), float32], Tensor[(2, 2), float32], Tensor[(2, 2), float32])");
+  EXPECT_EQ(type_of_expr(split(var(Shape{2, 6}), 3, 1)),
+            "(Tensor[(2, 2), float32], Tensor[(2, 2), float32], Tensor[(2, 2), float32])");
   EXPECT_EQ(type_of_expr(split(var({n}), Shape{2})), "(Tensor[(2), float32], Tensor[(n - 2), float32])");
   EXPECT_THAT(error_of(split(var(Shape{7}), 2)), HasSubstr("cannot be split into 2 equal parts"));
   EXPECT_THAT(error_of(split(var(Shape{7}), Shape{5, 3})), HasSubstr("must not decrease"));
@@ -186,7 +193,9 @@ TEST_F(MoveOps, StridedSliceTypes) {
   EXPECT_EQ(type_of_expr(strided_slice(var({n, make_int(4)}), {0, 1}, {INT64_MAX, 3})), "Tensor[(n, 2), float32]");
   EXPECT_EQ(type_of_expr(strided_slice(var({n}), {0}, {INT64_MAX}, {2})), "Tensor[((n + 1) // 2), float32]");
   EXPECT_EQ(type_of_expr(strided_slice(var({n}), {0}, {4})), "Tensor[(min(4, n)), float32]");
-  EXPECT_EQ(type_of_expr(strided_slice(var(Shape{4, 4}), var(Shape{1}, DataType::int_(64)), var(Shape{1}, DataType::int_(64)), ints({1}))), "Tensor[(?, 4), float32]");
+  EXPECT_EQ(type_of_expr(strided_slice(var(Shape{4, 4}), var(Shape{1}, DataType::int_(64)),
+                                       var(Shape{1}, DataType::int_(64)), ints({1}))),
+            "Tensor[(?, 4), float32]");
   EXPECT_THAT(error_of(strided_slice(var(Shape{4}), {0}, {4}, {0})), HasSubstr("stride of axis 0 is 0"));
   EXPECT_THAT(error_of(strided_slice(var(Shape{4}), {0, 0}, {4, 4})), HasSubstr("2 axes are sliced"));
   EXPECT_THAT(error_of(strided_slice(var(Shape{4}), {0}, {4, 4})), HasSubstr("1, 2 and 1 entries"));
@@ -219,7 +228,8 @@ TEST_F(MoveOps, Creation) {
   const auto i64 = [](int64_t v) { return make_scalar(static_cast<double>(v), DataType::int_(64)); };
   EXPECT_EQ(values(arange(i64(1), i64(8), i64(3), DataType::int_(64))), (V{1, 4, 7}));
   EXPECT_EQ(values(arange(i64(5), i64(0), i64(-2), DataType::int_(64))), (V{5, 3, 1}));
-  EXPECT_EQ(type_of_expr(arange(make_scalar(0), make_scalar(1), make_scalar(0.3), DataType::float_(32))), "Tensor[(4), float32]");
+  EXPECT_EQ(type_of_expr(arange(make_scalar(0), make_scalar(1), make_scalar(0.3), DataType::float_(32))),
+            "Tensor[(4), float32]");
   EXPECT_EQ(type_of_expr(arange(i64(0), ndarray_size(var({n})), i64(1), DataType::int_(64))), "Tensor[(n), int64]");
   EXPECT_THAT(error_of(arange(i64(0), i64(3), i64(0), DataType::int_(64))), HasSubstr("step is 0"));
   EXPECT_THAT(error_of(arange(i64(0), i64(3), i64(1), DataType::int_(32))), HasSubstr("expected int32"));
@@ -243,7 +253,8 @@ TEST_F(MoveOps, Pad) {
   const Constant widths = make_constant(NDArray::from_vector<int64_t>({1, 2}, DataType::int_(64), {1, 0}));
   EXPECT_EQ(values(pad(iota({2}), Expr(widths), nine)), (V{9, 0, 1}));
   EXPECT_EQ(type_of_expr(pad(var({n}), {Shape{1, 2}}, make_scalar(0))), "Tensor[(n + 3), float32]");
-  EXPECT_THAT(error_of(pad(var(Shape{3}), {Shape{3, 0}}, make_scalar(0), "reflect")), HasSubstr("cannot be padded by 3"));
+  EXPECT_THAT(error_of(pad(var(Shape{3}), {Shape{3, 0}}, make_scalar(0), "reflect")),
+              HasSubstr("cannot be padded by 3"));
   EXPECT_THAT(error_of(pad(var(Shape{3}), {Shape{1}}, make_scalar(0))), HasSubstr("(before, after)"));
   EXPECT_THAT(error_of(pad(var(Shape{3}), Array<Shape>(), make_scalar(0))), HasSubstr("0 pairs"));
   EXPECT_THAT(error_of(pad(var(Shape{3}), {Shape{-4, 0}}, make_scalar(0))), HasSubstr("crops more than"));
@@ -260,16 +271,19 @@ TEST_F(MoveOps, Resize) {
     for (int64_t i = 0; i < result.num_elements(); ++i) numbers.push_back(element_as_double(result.tensor(), i));
     return numbers;
   };
-  EXPECT_THAT(resized({4, 4}, {}), ElementsAre(1, 1.25, 1.75, 2, 1.5, 1.75, 2.25, 2.5, 2.5, 2.75, 3.25, 3.5, 3, 3.25, 3.75, 4));
+  EXPECT_THAT(resized({4, 4}, {}),
+              ElementsAre(1, 1.25, 1.75, 2, 1.5, 1.75, 2.25, 2.5, 2.5, 2.75, 3.25, 3.5, 3, 3.25, 3.75, 4));
   EXPECT_THAT(resized({1, 4}, {.coordinate_transformation_mode = "align_corners"}),
               ElementsAre(1, ::testing::DoubleNear(4 / 3.0, 1e-6), ::testing::DoubleNear(5 / 3.0, 1e-6), 2));
-  EXPECT_THAT(resized({2, 4}, {.method = "nearest_neighbor", .coordinate_transformation_mode = "asymmetric"}), ElementsAre(1, 1, 2, 2, 3, 3, 4, 4));
+  EXPECT_THAT(resized({2, 4}, {.method = "nearest_neighbor", .coordinate_transformation_mode = "asymmetric"}),
+              ElementsAre(1, 1, 2, 2, 3, 3, 4, 4));
   EXPECT_THAT(resized({1, 2}, {.method = "nearest_neighbor"}), ElementsAre(1, 2));
   EXPECT_THAT(resized({2, 2}, {.method = "cubic"}), ElementsAre(1, 2, 3, 4));
   EXPECT_EQ(type_of_expr(resize2d(var({n, make_int(3), m, m}), Shape{8, 8})), "Tensor[(n, 3, 8, 8), float32]");
   EXPECT_THAT(error_of(resize2d(var(Shape{1, 1, 2, 2}), Shape{8})), HasSubstr("height and width"));
   EXPECT_THAT(error_of(resize2d(var(Shape{1, 2, 2}), Shape{8, 8})), HasSubstr("4 dimensions of NCHW"));
-  EXPECT_THAT(error_of(resize2d(var(Shape{1, 1, 2, 2}), Shape{8, 8}, {.method = "area"})), HasSubstr("method is 'area'"));
+  EXPECT_THAT(error_of(resize2d(var(Shape{1, 1, 2, 2}), Shape{8, 8}, {.method = "area"})),
+              HasSubstr("method is 'area'"));
   EXPECT_THAT(error_of(resize2d(var(Shape{1, 1, 0, 2}), Shape{8, 8})), HasSubstr("cannot be resized"));
 }
 

@@ -7,22 +7,23 @@ namespace headrace::ops {
 
 // How an op may take part in a fused group, from the most to the least willing.
 enum class FusionKind : uint8_t {
-  elementwise = 0,   // output i reads input i only
-  broadcast = 1,     // as elementwise, after broadcasting
-  injective = 2,     // each output element reads one element of each input: transpose, slice
-  reduction = 3,     // reduces an injective prologue: sum
-  anchor = 4,        // heavy; takes elementwise epilogues: conv2d
+  elementwise = 0,  // output i reads input i only
+  broadcast = 1,    // as elementwise, after broadcasting
+  injective = 2,    // each output element reads one element of each input: transpose, slice
+  reduction = 3,    // reduces an injective prologue: sum
+  anchor = 4,       // heavy; takes elementwise epilogues: conv2d
   tuple = 7,
-  opaque = 8,        // never fused
+  opaque = 8,  // never fused
 };
 inline constexpr OpKey<FusionKind> kFusionKind{"FusionKind"};
 
 // What reference evaluation is asked with. Tensors are dense and on the CPU.
 struct EvalInput {
   const relay::CallNode& call;
-  std::vector<NDArray> args;            // tuples flattened in order
-  std::vector<TensorType> arg_types;    // concrete types of args
-  std::vector<TensorType> out_types;    // concrete types of the results; a float64 run has float64 where the call says float32
+  std::vector<NDArray> args;          // tuples flattened in order
+  std::vector<TensorType> arg_types;  // concrete types of args
+  std::vector<TensorType>
+      out_types;  // concrete types of the results; a float64 run has float64 where the call says float32
 
   template <typename T>
   const T& attrs() const {

@@ -26,7 +26,8 @@ using Widths = std::vector<std::pair<PrimExpr, PrimExpr>>;
 Widths widths_of(const RelationInput& input, const Array<Shape>& pad_width) {
   Widths widths;
   for (const Shape& pair : pad_width) {
-    if (pair.size() != 2) input.fail(fmt::format("pad_width needs (before, after) for each axis, got {} numbers", pair.size()));
+    if (pair.size() != 2)
+      input.fail(fmt::format("pad_width needs (before, after) for each axis, got {} numbers", pair.size()));
     widths.emplace_back(make_int(pair[0]), make_int(pair[1]));
   }
   return widths;
@@ -34,9 +35,11 @@ Widths widths_of(const RelationInput& input, const Array<Shape>& pad_width) {
 
 Widths widths_argument(const RelationInput& input, size_t rank) {
   const TensorType type = input.tensor(1);
-  if (!type || !(type->dtype.is_int() || type->dtype.is_uint())) input.fail(fmt::format("pad_width must be an integer tensor, got {}", to_string(input.arg_types[1])));
+  if (!type || !(type->dtype.is_int() || type->dtype.is_uint()))
+    input.fail(fmt::format("pad_width must be an integer tensor, got {}", to_string(input.arg_types[1])));
   const auto shape = as_shape(type->shape);
-  if (!shape || *shape != Shape{static_cast<int64_t>(rank), 2}) input.fail(fmt::format("pad_width must have the shape ({}, 2), got {}", rank, show(type)));
+  if (!shape || *shape != Shape{static_cast<int64_t>(rank), 2})
+    input.fail(fmt::format("pad_width must have the shape ({}, 2), got {}", rank, show(type)));
   Widths widths(rank, {make_any(), make_any()});
   if (const auto value = input.arg_value(1)) {
     for (size_t i = 0; i < rank; ++i) widths[i] = {(*value)[2 * i], (*value)[2 * i + 1]};
@@ -45,28 +48,36 @@ Widths widths_argument(const RelationInput& input, size_t rank) {
 }
 
 // A mirrored border is no wider than what there is to mirror; an edge needs an element.
-void check_border(const RelationInput& input, Border border, size_t axis, const PrimExpr& dim, const std::pair<PrimExpr, PrimExpr>& width) {
+void check_border(const RelationInput& input, Border border, size_t axis, const PrimExpr& dim,
+                  const std::pair<PrimExpr, PrimExpr>& width) {
   const auto n = as_int(dim);
   if (!n || border == Border::constant) return;
-  const int64_t limit = border == Border::edge ? (*n > 0 ? INT64_MAX : 0) : border == Border::reflect ? std::max<int64_t>(*n - 1, 0) : *n;
+  const int64_t limit = border == Border::edge      ? (*n > 0 ? INT64_MAX : 0)
+                        : border == Border::reflect ? std::max<int64_t>(*n - 1, 0)
+                                                    : *n;
   for (const PrimExpr& side : {width.first, width.second}) {
     const auto value = as_int(side);
-    if (value && *value > limit) input.fail(fmt::format("axis {} has {} elements and cannot be padded by {} from itself", axis, *n, *value));
+    if (value && *value > limit)
+      input.fail(fmt::format("axis {} has {} elements and cannot be padded by {} from itself", axis, *n, *value));
   }
 }
 
 Type padded_type(const RelationInput& input, const TensorType& data, const Widths& widths, Border border) {
-  if (widths.size() != data->shape.size()) input.fail(fmt::format("pad_width has {} pairs for {}", widths.size(), show(data)));
+  if (widths.size() != data->shape.size())
+    input.fail(fmt::format("pad_width has {} pairs for {}", widths.size(), show(data)));
   Array<PrimExpr> dims;
   for (size_t i = 0; i < widths.size(); ++i) {
     const auto& [before, after] = widths[i];
     for (const auto side : {as_int(before), as_int(after)}) {
-      if (side && (*side > INT32_MAX || *side < INT32_MIN)) input.fail(fmt::format("pad_width has {}, which is no sensible count", *side));
-      if (side && *side < 0 && border != Border::constant) input.fail(fmt::format("pad_width has {}; only constant padding crops", *side));
+      if (side && (*side > INT32_MAX || *side < INT32_MIN))
+        input.fail(fmt::format("pad_width has {}, which is no sensible count", *side));
+      if (side && *side < 0 && border != Border::constant)
+        input.fail(fmt::format("pad_width has {}; only constant padding crops", *side));
     }
     check_border(input, border, i, data->shape[i], widths[i]);
     dims.push_back(arith::simplify_dim(data->shape[i] + before + after));
-    if (as_int(dims.back()) && *as_int(dims.back()) < 0) input.fail(fmt::format("pad_width crops more than axis {} of {} has", i, show(data)));
+    if (as_int(dims.back()) && *as_int(dims.back()) < 0)
+      input.fail(fmt::format("pad_width crops more than axis {} of {} has", i, show(data)));
   }
   return make_tensor_type(dims, data->dtype);
 }
@@ -74,12 +85,15 @@ Type padded_type(const RelationInput& input, const TensorType& data, const Width
 Type relate_pad(const RelationInput& input) {
   const auto& attrs = input.call.attrs_as<PadAttrs>();
   const size_t args = input.arg_types.size();
-  if (args != 2 && args != 3) input.fail(fmt::format("takes data and pad_value, or data, pad_width and pad_value; got {} arguments", args));
+  if (args != 2 && args != 3)
+    input.fail(fmt::format("takes data and pad_value, or data, pad_width and pad_value; got {} arguments", args));
   if (args == 3 && !attrs.pad_width.empty()) input.fail("pad_width is given twice, as attribute and as argument");
-  if (attrs.pad_mode != "constant" && attrs.pad_mode != "edge" && attrs.pad_mode != "reflect") input.fail(fmt::format("pad_mode is '{}', expected constant, edge or reflect", attrs.pad_mode));
+  if (attrs.pad_mode != "constant" && attrs.pad_mode != "edge" && attrs.pad_mode != "reflect")
+    input.fail(fmt::format("pad_mode is '{}', expected constant, edge or reflect", attrs.pad_mode));
   const TensorType data = input.tensor(0), value = input.tensor(args - 1);
   if (!data || !value) return {};
-  if (!value->shape.empty() && !is_int(arith::product(value->shape), 1)) input.fail(fmt::format("pad_value must be a scalar, got {}", show(value)));
+  if (!value->shape.empty() && !is_int(arith::product(value->shape), 1))
+    input.fail(fmt::format("pad_value must be a scalar, got {}", show(value)));
   check_same_dtype(input, data, value, "pad_value");
   const Widths widths = args == 3 ? widths_argument(input, data->shape.size()) : widths_of(input, attrs.pad_width);
   return padded_type(input, data, widths, border_of(attrs.pad_mode));
@@ -87,7 +101,8 @@ Type relate_pad(const RelationInput& input) {
 
 Type relate_mirror_pad(const RelationInput& input) {
   const auto& attrs = input.call.attrs_as<MirrorPadAttrs>();
-  if (attrs.mode != "SYMMETRIC" && attrs.mode != "REFLECT") input.fail(fmt::format("mode is '{}', expected SYMMETRIC or REFLECT", attrs.mode));
+  if (attrs.mode != "SYMMETRIC" && attrs.mode != "REFLECT")
+    input.fail(fmt::format("mode is '{}', expected SYMMETRIC or REFLECT", attrs.mode));
   const TensorType data = input.tensor(0);
   return data ? padded_type(input, data, widths_of(input, attrs.pad_width), border_of(attrs.mode)) : Type();
 }
@@ -149,11 +164,22 @@ std::vector<NDArray> eval_mirror_pad(const EvalInput& input) {
 }  // namespace
 
 void register_pad_ops() {
-  OpBuilder("nn.pad", "Elements put around a tensor: constants, the edge's, or the mirror image. A negative width crops.")
-      .arg("data").arg("pad_width", "Tensor", "optional: pad_width as a tensor [rank, 2]").arg("pad_value", "Tensor", "a scalar")
-      .any_args().attrs<PadAttrs>().relation(relate_pad).fusion(FusionKind::injective).eval(eval_pad);
-  OpBuilder("nn.mirror_pad", "The mirror image put around a tensor.").arg("data").attrs<MirrorPadAttrs>()
-      .relation(relate_mirror_pad).fusion(FusionKind::injective).eval(eval_mirror_pad);
+  OpBuilder("nn.pad",
+            "Elements put around a tensor: constants, the edge's, or the mirror image. A negative width crops.")
+      .arg("data")
+      .arg("pad_width", "Tensor", "optional: pad_width as a tensor [rank, 2]")
+      .arg("pad_value", "Tensor", "a scalar")
+      .any_args()
+      .attrs<PadAttrs>()
+      .relation(relate_pad)
+      .fusion(FusionKind::injective)
+      .eval(eval_pad);
+  OpBuilder("nn.mirror_pad", "The mirror image put around a tensor.")
+      .arg("data")
+      .attrs<MirrorPadAttrs>()
+      .relation(relate_mirror_pad)
+      .fusion(FusionKind::injective)
+      .eval(eval_mirror_pad);
 }
 
 Expr pad(Expr data, Array<Shape> pad_width, Expr pad_value, std::string pad_mode, Span span) {

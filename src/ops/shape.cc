@@ -20,7 +20,8 @@ using Dims = std::vector<PrimExpr>;
 // The attribute, or argument 1 when there is one: null when its length is not known.
 std::optional<Dims> requested_shape(const RelationInput& input, const Shape& attribute, std::string_view name) {
   if (input.arg_types.size() == 1) return to_dims(attribute).to_vector();
-  if (input.arg_types.size() != 2) input.fail(fmt::format("takes data and {}, got {} arguments", name, input.arg_types.size()));
+  if (input.arg_types.size() != 2)
+    input.fail(fmt::format("takes data and {}, got {} arguments", name, input.arg_types.size()));
   if (!attribute.empty()) input.fail(fmt::format("{} is given twice, as attribute and as argument", name));
   const TensorType type = input.tensor(1);
   if (!type) return std::nullopt;
@@ -63,7 +64,8 @@ void split_dimension(ReshapeState& state, const Dims& newshape, size_t i) {
     *side = quotient ? *quotient : make_any();
   }
   if (arith::is_unequal(a * b, whole))
-    state.input.fail(fmt::format("newshape: {} cannot be split into {} and {}", to_string(whole), to_string(a), to_string(b)));
+    state.input.fail(
+        fmt::format("newshape: {} cannot be split into {} and {}", to_string(whole), to_string(a), to_string(b)));
   state.result.insert(state.result.end(), {a, b});
 }
 
@@ -103,12 +105,15 @@ Type relate_reshape(const RelationInput& input) {
   for (size_t i = 0; i < newshape->size();) i += reshape_entry(state, *newshape, i, attrs.allowzero);
   const PrimExpr total = arith::product(data->shape), rest = arith::product(Array<PrimExpr>(state.result));
   const auto fail_count = [&] {
-    input.fail(fmt::format("{} has {} elements and cannot be reshaped to {}", show(data), to_string(total), show_dims(Array<PrimExpr>(*newshape))));
+    input.fail(fmt::format("{} has {} elements and cannot be reshaped to {}", show(data), to_string(total),
+                           show_dims(Array<PrimExpr>(*newshape))));
   };
   if (state.inferred) {
     const auto quotient = is_int(rest, 0) ? std::nullopt : arith::divide_exactly(total, rest);
     if (!quotient && as_int(total) && as_int(rest)) fail_count();
-    state.result[*state.inferred] = quotient ? *quotient : is_any(rest) || is_any(total) ? make_any() : floor_div(total, rest);
+    state.result[*state.inferred] = quotient                        ? *quotient
+                                    : is_any(rest) || is_any(total) ? make_any()
+                                                                    : floor_div(total, rest);
   } else if (arith::is_unequal(total, rest)) {
     fail_count();
   }
@@ -147,10 +152,12 @@ std::vector<size_t> transpose_axes(const RelationInput& input, size_t rank) {
     for (size_t i = rank; i-- > 0;) result.push_back(i);
     return result;
   }
-  if (axes.size() != rank) input.fail(fmt::format("axes has {} entries for a tensor of {} dimensions", axes.size(), rank));
+  if (axes.size() != rank)
+    input.fail(fmt::format("axes has {} entries for a tensor of {} dimensions", axes.size(), rank));
   for (const int64_t axis : axes) {
     result.push_back(normal_axis(input, axis, rank, "axes: axis"));
-    if (std::count(result.begin(), result.end(), result.back()) > 1) input.fail(fmt::format("axes names axis {} twice", axis));
+    if (std::count(result.begin(), result.end(), result.back()) > 1)
+      input.fail(fmt::format("axes names axis {} twice", axis));
   }
   return result;
 }
@@ -187,7 +194,8 @@ Type relate_squeeze(const RelationInput& input) {
   }
   Array<PrimExpr> dims;
   for (size_t i = 0; i < data->shape.size(); ++i) {
-    if (axes.empty() && is_any(data->shape[i])) input.fail(fmt::format("name the axes: whether axis {} of {} is 1 is not known", i, show(data)));
+    if (axes.empty() && is_any(data->shape[i]))
+      input.fail(fmt::format("name the axes: whether axis {} of {} is 1 is not known", i, show(data)));
     if (axes.empty() ? !is_int(data->shape[i], 1) : !dropped[i]) dims.push_back(data->shape[i]);
   }
   return make_tensor_type(dims, data->dtype);
@@ -197,7 +205,8 @@ Type relate_expand_dims(const RelationInput& input) {
   const TensorType data = input.tensor(0);
   if (!data) return {};
   const auto& attrs = input.call.attrs_as<ExpandDimsAttrs>();
-  if (attrs.num_newaxis < 0 || attrs.num_newaxis > 64) input.fail(fmt::format("num_newaxis is {}, expected 0 to 64", attrs.num_newaxis));
+  if (attrs.num_newaxis < 0 || attrs.num_newaxis > 64)
+    input.fail(fmt::format("num_newaxis is {}, expected 0 to 64", attrs.num_newaxis));
   const size_t at = normal_axis(input, attrs.axis, data->shape.size() + 1);
   Array<PrimExpr> dims(data->shape.begin(), data->shape.begin() + static_cast<std::ptrdiff_t>(at));
   for (int64_t i = 0; i < attrs.num_newaxis; ++i) dims.push_back(make_int(1));
@@ -208,17 +217,20 @@ Type relate_expand_dims(const RelationInput& input) {
 // ---- concatenate, stack, split
 
 // Fails unless the items have one dtype and rank; the dimension of axis i that all agree on (but for `free_axis`).
-Array<PrimExpr> common_shape(const RelationInput& input, const std::vector<TensorType>& items, std::optional<size_t> free_axis) {
+Array<PrimExpr> common_shape(const RelationInput& input, const std::vector<TensorType>& items,
+                             std::optional<size_t> free_axis) {
   Array<PrimExpr> dims = items[0]->shape;
   for (size_t k = 1; k < items.size(); ++k) {
     check_same_dtype(input, items[0], items[k], fmt::format("item {}", k));
     if (items[k]->shape.size() != dims.size())
-      input.fail(fmt::format("item {} has {} dimensions and item 0 has {}: {} and {}", k, items[k]->shape.size(), dims.size(), show(items[k]), show(items[0])));
+      input.fail(fmt::format("item {} has {} dimensions and item 0 has {}: {} and {}", k, items[k]->shape.size(),
+                             dims.size(), show(items[k]), show(items[0])));
     for (size_t i = 0; i < dims.size(); ++i) {
       if (free_axis == i) continue;
       const PrimExpr mine = items[k]->shape[i];
       if (arith::is_unequal(dims[i], mine))
-        input.fail(fmt::format("axis {} of item {} is {} and of item 0 is {}: {} and {}", i, k, to_string(mine), to_string(dims[i]), show(items[k]), show(items[0])));
+        input.fail(fmt::format("axis {} of item {} is {} and of item 0 is {}: {} and {}", i, k, to_string(mine),
+                               to_string(dims[i]), show(items[k]), show(items[0])));
       if (const auto joined = unify_dims(dims[i], mine)) dims.set(i, *joined);
     }
   }
@@ -255,7 +267,8 @@ void for_each_block(int64_t outer, const std::vector<size_t>& bytes, F&& copy) {
 }
 
 int64_t count(const Shape& shape, size_t begin, size_t end) {
-  return std::accumulate(shape.begin() + static_cast<std::ptrdiff_t>(begin), shape.begin() + static_cast<std::ptrdiff_t>(end), int64_t{1}, std::multiplies<>());
+  return std::accumulate(shape.begin() + static_cast<std::ptrdiff_t>(begin),
+                         shape.begin() + static_cast<std::ptrdiff_t>(end), int64_t{1}, std::multiplies<>());
 }
 
 std::vector<size_t> block_bytes(const std::vector<NDArray>& pieces, size_t axis) {
@@ -267,9 +280,10 @@ std::vector<size_t> block_bytes(const std::vector<NDArray>& pieces, size_t axis)
 
 std::vector<NDArray> join_along(const EvalInput& input, size_t axis) {
   NDArray result = input.make_output();
-  for_each_block(count(result.shape(), 0, axis), block_bytes(input.args, axis), [&](size_t k, size_t whole, size_t piece, size_t n) {
-    std::memcpy(result.data<char>() + whole, input.args[k].data<char>() + piece, n);
-  });
+  for_each_block(count(result.shape(), 0, axis), block_bytes(input.args, axis),
+                 [&](size_t k, size_t whole, size_t piece, size_t n) {
+                   std::memcpy(result.data<char>() + whole, input.args[k].data<char>() + piece, n);
+                 });
   return {result};
 }
 
@@ -311,18 +325,22 @@ Type relate_split(const RelationInput& input) {
   const PrimExpr whole = data->shape[axis];
   if (attrs.indices_or_sections.is<int64_t>()) {
     const auto sections = attrs.indices_or_sections.as<int64_t>();
-    if (sections < 1 || sections > 100000) input.fail(fmt::format("the number of parts is {}, expected at least 1", sections));
+    if (sections < 1 || sections > 100000)
+      input.fail(fmt::format("the number of parts is {}, expected at least 1", sections));
     const auto size = arith::divide_exactly(whole, make_int(sections));
-    if (!size && as_int(whole)) input.fail(fmt::format("axis {} of {} cannot be split into {} equal parts", axis, show(data), sections));
+    if (!size && as_int(whole))
+      input.fail(fmt::format("axis {} of {} cannot be split into {} equal parts", axis, show(data), sections));
     const PrimExpr part = size ? *size : is_any(whole) ? make_any() : floor_div(whole, make_int(sections));
     return parts_type(data, axis, Dims(static_cast<size_t>(sections), part));
   }
-  if (!attrs.indices_or_sections.is<Shape>()) input.fail("indices_or_sections must be a number of parts or a list of positions");
+  if (!attrs.indices_or_sections.is<Shape>())
+    input.fail("indices_or_sections must be a number of parts or a list of positions");
   Dims sizes;
   int64_t begin = 0;
   for (const int64_t end : attrs.indices_or_sections.as<Shape>()) {
     if (end < begin || (as_int(whole) && end > *as_int(whole)))
-      input.fail(fmt::format("the positions must not decrease and must lie within axis {} of {}: {}", axis, show(data), end));
+      input.fail(
+          fmt::format("the positions must not decrease and must lie within axis {} of {}: {}", axis, show(data), end));
     sizes.push_back(make_int(end - begin));
     begin = end;
   }
@@ -334,9 +352,10 @@ std::vector<NDArray> eval_split(const EvalInput& input) {
   const size_t axis = normal_axis(input.attrs<SplitAttrs>().axis, input.args[0].shape().size());
   std::vector<NDArray> parts;
   for (size_t i = 0; i < input.out_types.size(); ++i) parts.push_back(input.make_output(i));
-  for_each_block(count(input.args[0].shape(), 0, axis), block_bytes(parts, axis), [&](size_t k, size_t whole, size_t piece, size_t n) {
-    std::memcpy(parts[k].data<char>() + piece, input.args[0].data<char>() + whole, n);
-  });
+  for_each_block(count(input.args[0].shape(), 0, axis), block_bytes(parts, axis),
+                 [&](size_t k, size_t whole, size_t piece, size_t n) {
+                   std::memcpy(parts[k].data<char>() + piece, input.args[0].data<char>() + whole, n);
+                 });
   return parts;
 }
 
@@ -349,10 +368,12 @@ Type broadcast_type(const RelationInput& input, const TensorType& data, const Di
   for (size_t i = missing; i < target.size(); ++i) {
     const PrimExpr mine = data->shape[i - missing];
     if (!is_int(mine, 1) && arith::is_unequal(mine, target[i]) && as_int(mine) && as_int(target[i]))
-      input.fail(fmt::format("{} cannot be broadcast to {}: axis {} is {}", show(data), show_dims(Array<PrimExpr>(target)), i, to_string(mine)));
+      input.fail(fmt::format("{} cannot be broadcast to {}: axis {} is {}", show(data),
+                             show_dims(Array<PrimExpr>(target)), i, to_string(mine)));
   }
   for (const PrimExpr& dim : target) {
-    if (as_int(dim) && *as_int(dim) < 0) input.fail(fmt::format("shape has a negative size: {}", show_dims(Array<PrimExpr>(target))));
+    if (as_int(dim) && *as_int(dim) < 0)
+      input.fail(fmt::format("shape has a negative size: {}", show_dims(Array<PrimExpr>(target))));
   }
   return make_tensor_type(Array<PrimExpr>(target), data->dtype);
 }
@@ -446,47 +467,67 @@ std::vector<NDArray> eval_reverse(const EvalInput& input) {
 }
 
 // What all of these have in common, after their arguments and attributes.
-void moving(OpBuilder& op, const TypeRelationFn& relation, const EvalFn& eval, FusionKind kind = FusionKind::injective) {
+void moving(OpBuilder& op, const TypeRelationFn& relation, const EvalFn& eval,
+            FusionKind kind = FusionKind::injective) {
   op.relation(relation).fusion(kind).eval(eval).value(value_by_moving(relation, eval));
 }
 
 void register_reshapes() {
-  moving(OpBuilder("reshape", "The same elements in row-major order in another shape: x[...] -> [newshape]. With the special "
+  moving(OpBuilder("reshape",
+                   "The same elements in row-major order in another shape: x[...] -> [newshape]. With the special "
                    "values of newshape; symbolic sizes divide exactly or stay an expression.")
-             .arg("data").arg("newshape", "Tensor", "optional: newshape as a tensor").any_args().attrs<ReshapeAttrs>(),
+             .arg("data")
+             .arg("newshape", "Tensor", "optional: newshape as a tensor")
+             .any_args()
+             .attrs<ReshapeAttrs>(),
          relate_reshape, eval_same_elements);
   moving(OpBuilder("reshape_like", "The elements of data in the shape of shape_like.").arg("data").arg("shape_like"),
          relate_reshape_like, eval_same_elements);
   moving(OpBuilder("nn.batch_flatten", "All but the first axis as one: x[N, ...] -> [N, rest].").arg("data"),
          relate_batch_flatten, eval_same_elements);
-  moving(OpBuilder("transpose", "The axes in another order; without axes, reversed.").arg("data").attrs<TransposeAttrs>(),
-         relate_transpose, eval_transpose);
-  moving(OpBuilder("squeeze", "Without its axes of size 1, or those named.").arg("data").attrs<SqueezeAttrs>(), relate_squeeze,
-         eval_same_elements);
-  moving(OpBuilder("expand_dims", "With num_newaxis axes of size 1 put in at axis.").arg("data").attrs<ExpandDimsAttrs>(),
-         relate_expand_dims, eval_same_elements, FusionKind::broadcast);
+  moving(
+      OpBuilder("transpose", "The axes in another order; without axes, reversed.").arg("data").attrs<TransposeAttrs>(),
+      relate_transpose, eval_transpose);
+  moving(OpBuilder("squeeze", "Without its axes of size 1, or those named.").arg("data").attrs<SqueezeAttrs>(),
+         relate_squeeze, eval_same_elements);
+  moving(
+      OpBuilder("expand_dims", "With num_newaxis axes of size 1 put in at axis.").arg("data").attrs<ExpandDimsAttrs>(),
+      relate_expand_dims, eval_same_elements, FusionKind::broadcast);
 }
 
 void register_joins() {
-  moving(OpBuilder("concatenate", "A tuple of tensors joined along an axis: [.., n, ..] and [.., m, ..] -> [.., n + m, ..].")
-             .arg("data", "Tuple of tensors").attrs<ConcatenateAttrs>(),
+  moving(OpBuilder("concatenate",
+                   "A tuple of tensors joined along an axis: [.., n, ..] and [.., m, ..] -> [.., n + m, ..].")
+             .arg("data", "Tuple of tensors")
+             .attrs<ConcatenateAttrs>(),
          relate_concatenate, eval_concatenate);
-  moving(OpBuilder("stack", "A tuple of k tensors of one shape joined along a new axis of size k.").arg("data", "Tuple of tensors").attrs<StackAttrs>(),
+  moving(OpBuilder("stack", "A tuple of k tensors of one shape joined along a new axis of size k.")
+             .arg("data", "Tuple of tensors")
+             .attrs<StackAttrs>(),
          relate_stack, eval_stack);
-  moving(OpBuilder("split", "A tensor cut along an axis: a tuple of its parts.").arg("data").attrs<SplitAttrs>(), relate_split, eval_split);
+  moving(OpBuilder("split", "A tensor cut along an axis: a tuple of its parts.").arg("data").attrs<SplitAttrs>(),
+         relate_split, eval_split);
 }
 
 void register_copies_of_elements() {
   moving(OpBuilder("broadcast_to", "Repeated along axes of size 1 and new leading axes, to a given shape.")
-             .arg("data").arg("shape", "Tensor", "optional: shape as a tensor").any_args().attrs<BroadcastToAttrs>(),
+             .arg("data")
+             .arg("shape", "Tensor", "optional: shape as a tensor")
+             .any_args()
+             .attrs<BroadcastToAttrs>(),
          relate_broadcast_to, eval_broadcast, FusionKind::broadcast);
   moving(OpBuilder("broadcast_to_like", "Broadcast to the shape of broadcast_type.").arg("data").arg("broadcast_type"),
          relate_broadcast_to_like, eval_broadcast, FusionKind::broadcast);
   moving(OpBuilder("tile", "The whole tensor repeated reps times along each axis.")
-             .arg("data").arg("reps", "Tensor", "optional: reps as a tensor").any_args().attrs<TileAttrs>(),
+             .arg("data")
+             .arg("reps", "Tensor", "optional: reps as a tensor")
+             .any_args()
+             .attrs<TileAttrs>(),
          relate_tile, eval_tile);
-  moving(OpBuilder("repeat", "Each element repeated along an axis.").arg("data").attrs<RepeatAttrs>(), relate_repeat, eval_repeat);
-  moving(OpBuilder("reverse", "In the opposite order along an axis.").arg("data").attrs<ReverseAttrs>(), relate_reverse, eval_reverse);
+  moving(OpBuilder("repeat", "Each element repeated along an axis.").arg("data").attrs<RepeatAttrs>(), relate_repeat,
+         eval_repeat);
+  moving(OpBuilder("reverse", "In the opposite order along an axis.").arg("data").attrs<ReverseAttrs>(), relate_reverse,
+         eval_reverse);
 }
 
 // A call of `op` with a T that `fill` has set.
@@ -506,7 +547,8 @@ void register_shape_ops() {
 }
 
 Expr reshape(Expr data, Shape newshape, bool allowzero, Span span) {
-  return call_with<ReshapeAttrs>("reshape", {data}, span, [&](auto& a) { a.newshape = newshape, a.allowzero = allowzero; });
+  return call_with<ReshapeAttrs>("reshape", {data}, span,
+                                 [&](auto& a) { a.newshape = newshape, a.allowzero = allowzero; });
 }
 Expr reshape(Expr data, Expr newshape, bool allowzero, Span span) {
   return call_with<ReshapeAttrs>("reshape", {data, newshape}, span, [&](auto& a) { a.allowzero = allowzero; });
@@ -518,7 +560,8 @@ Expr squeeze(Expr data, Shape axis, Span span) {
   return call_with<SqueezeAttrs>("squeeze", {data}, span, [&](auto& a) { a.axis = axis; });
 }
 Expr expand_dims(Expr data, int64_t axis, int64_t num_newaxis, Span span) {
-  return call_with<ExpandDimsAttrs>("expand_dims", {data}, span, [&](auto& a) { a.axis = axis, a.num_newaxis = num_newaxis; });
+  return call_with<ExpandDimsAttrs>("expand_dims", {data}, span,
+                                    [&](auto& a) { a.axis = axis, a.num_newaxis = num_newaxis; });
 }
 Expr batch_flatten(Expr data, Span span) { return make_call("nn.batch_flatten", {data}, {}, span); }
 Expr concatenate(Array<Expr> items, int64_t axis, Span span) {
@@ -528,7 +571,8 @@ Expr stack(Array<Expr> items, int64_t axis, Span span) {
   return call_with<StackAttrs>("stack", {make_tuple(items)}, span, [&](auto& a) { a.axis = axis; });
 }
 Expr split(Expr data, int64_t sections, int64_t axis, Span span) {
-  return call_with<SplitAttrs>("split", {data}, span, [&](auto& a) { a.indices_or_sections = sections, a.axis = axis; });
+  return call_with<SplitAttrs>("split", {data}, span,
+                               [&](auto& a) { a.indices_or_sections = sections, a.axis = axis; });
 }
 Expr split(Expr data, Shape begins, int64_t axis, Span span) {
   return call_with<SplitAttrs>("split", {data}, span, [&](auto& a) { a.indices_or_sections = begins, a.axis = axis; });
@@ -539,12 +583,16 @@ Expr broadcast_to(Expr data, Shape shape, Span span) {
 Expr broadcast_to(Expr data, Expr shape, Span span) {
   return call_with<BroadcastToAttrs>("broadcast_to", {data, shape}, span, [](auto&) {});
 }
-Expr broadcast_to_like(Expr data, Expr like, Span span) { return make_call("broadcast_to_like", {data, like}, {}, span); }
+Expr broadcast_to_like(Expr data, Expr like, Span span) {
+  return make_call("broadcast_to_like", {data, like}, {}, span);
+}
 Expr reshape_like(Expr data, Expr like, Span span) { return make_call("reshape_like", {data, like}, {}, span); }
 Expr tile(Expr data, Shape reps, Span span) {
   return call_with<TileAttrs>("tile", {data}, span, [&](auto& a) { a.reps = reps; });
 }
-Expr tile(Expr data, Expr reps, Span span) { return call_with<TileAttrs>("tile", {data, reps}, span, [](auto&) {}); }
+Expr tile(Expr data, Expr reps, Span span) {
+  return call_with<TileAttrs>("tile", {data, reps}, span, [](auto&) {});
+}
 Expr repeat(Expr data, int64_t repeats, int64_t axis, Span span) {
   return call_with<RepeatAttrs>("repeat", {data}, span, [&](auto& a) { a.repeats = repeats, a.axis = axis; });
 }

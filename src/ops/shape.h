@@ -13,10 +13,13 @@ struct ReshapeAttrs : AttrsNode {
   static constexpr std::string_view type_key = "relay.attrs.ReshapeAttrs";
   static constexpr bool is_final = true;
   static void fields(FieldList<ReshapeAttrs>& f) {
-    f.field<&ReshapeAttrs::newshape>("newshape", {.default_value = Shape(), .has_default = true,
-                                                  .doc = "sizes; 0 copies the input's, -1 is inferred, -2 copies the rest, "
-                                                         "-3 merges two, -4 splits one by the next two"})
-        .field<&ReshapeAttrs::allowzero>("allowzero", {.default_value = false, .has_default = true, .doc = "0 is a size of zero"});
+    f.field<&ReshapeAttrs::newshape>("newshape",
+                                     {.default_value = Shape(),
+                                      .has_default = true,
+                                      .doc = "sizes; 0 copies the input's, -1 is inferred, -2 copies the rest, "
+                                             "-3 merges two, -4 splits one by the next two"})
+        .field<&ReshapeAttrs::allowzero>("allowzero",
+                                         {.default_value = false, .has_default = true, .doc = "0 is a size of zero"});
   }
   Shape newshape;
   bool allowzero = false;
@@ -27,7 +30,9 @@ struct TransposeAttrs : AttrsNode {
   static constexpr std::string_view type_key = "relay.attrs.TransposeAttrs";
   static constexpr bool is_final = true;
   static void fields(FieldList<TransposeAttrs>& f) {
-    f.field<&TransposeAttrs::axes>("axes", {.default_value = Shape(), .has_default = true, .doc = "the input axis of each output axis; empty: reversed"});
+    f.field<&TransposeAttrs::axes>(
+        "axes",
+        {.default_value = Shape(), .has_default = true, .doc = "the input axis of each output axis; empty: reversed"});
   }
   Shape axes;
 };
@@ -37,7 +42,8 @@ struct SqueezeAttrs : AttrsNode {
   static constexpr std::string_view type_key = "relay.attrs.SqueezeAttrs";
   static constexpr bool is_final = true;
   static void fields(FieldList<SqueezeAttrs>& f) {
-    f.field<&SqueezeAttrs::axis>("axis", {.default_value = Shape(), .has_default = true, .doc = "axes of size 1 to drop; empty: all of them"});
+    f.field<&SqueezeAttrs::axis>(
+        "axis", {.default_value = Shape(), .has_default = true, .doc = "axes of size 1 to drop; empty: all of them"});
   }
   Shape axis;
 };
@@ -48,7 +54,8 @@ struct ExpandDimsAttrs : AttrsNode {
   static constexpr bool is_final = true;
   static void fields(FieldList<ExpandDimsAttrs>& f) {
     f.field<&ExpandDimsAttrs::axis>("axis", {.doc = "where the new axes go, in -rank-1 .. rank"})
-        .field<&ExpandDimsAttrs::num_newaxis>("num_newaxis", {.default_value = 1, .has_default = true, .doc = "how many"});
+        .field<&ExpandDimsAttrs::num_newaxis>("num_newaxis",
+                                              {.default_value = 1, .has_default = true, .doc = "how many"});
   }
   int64_t axis = 0;
   int64_t num_newaxis = 1;
@@ -59,7 +66,8 @@ struct ConcatenateAttrs : AttrsNode {
   static constexpr std::string_view type_key = "relay.attrs.ConcatenateAttrs";
   static constexpr bool is_final = true;
   static void fields(FieldList<ConcatenateAttrs>& f) {
-    f.field<&ConcatenateAttrs::axis>("axis", {.default_value = 0, .has_default = true, .doc = "the axis to join along"});
+    f.field<&ConcatenateAttrs::axis>("axis",
+                                     {.default_value = 0, .has_default = true, .doc = "the axis to join along"});
   }
   int64_t axis = 0;
 };
@@ -79,7 +87,8 @@ struct SplitAttrs : AttrsNode {
   static constexpr std::string_view type_key = "relay.attrs.SplitAttrs";
   static constexpr bool is_final = true;
   static void fields(FieldList<SplitAttrs>& f) {
-    f.field<&SplitAttrs::indices_or_sections>("indices_or_sections", {.doc = "the number of equal parts, or where parts begin after the first"})
+    f.field<&SplitAttrs::indices_or_sections>(
+         "indices_or_sections", {.doc = "the number of equal parts, or where parts begin after the first"})
         .field<&SplitAttrs::axis>("axis", {.default_value = 0, .has_default = true, .doc = "the axis to cut"});
   }
   Value indices_or_sections;  // int or shape
@@ -91,7 +100,8 @@ struct BroadcastToAttrs : AttrsNode {
   static constexpr std::string_view type_key = "relay.attrs.BroadcastToAttrs";
   static constexpr bool is_final = true;
   static void fields(FieldList<BroadcastToAttrs>& f) {
-    f.field<&BroadcastToAttrs::shape>("shape", {.default_value = Shape(), .has_default = true, .doc = "the result's shape"});
+    f.field<&BroadcastToAttrs::shape>("shape",
+                                      {.default_value = Shape(), .has_default = true, .doc = "the result's shape"});
   }
   Shape shape;
 };
@@ -101,7 +111,8 @@ struct TileAttrs : AttrsNode {
   static constexpr std::string_view type_key = "relay.attrs.TileAttrs";
   static constexpr bool is_final = true;
   static void fields(FieldList<TileAttrs>& f) {
-    f.field<&TileAttrs::reps>("reps", {.default_value = Shape(), .has_default = true, .doc = "copies along each axis, aligned at the last"});
+    f.field<&TileAttrs::reps>(
+        "reps", {.default_value = Shape(), .has_default = true, .doc = "copies along each axis, aligned at the last"});
   }
   Shape reps;
 };
@@ -112,7 +123,8 @@ struct RepeatAttrs : AttrsNode {
   static constexpr bool is_final = true;
   static void fields(FieldList<RepeatAttrs>& f) {
     f.field<&RepeatAttrs::repeats>("repeats", {.doc = "copies of each element, side by side"})
-        .field<&RepeatAttrs::axis>("axis", {.default_value = 0, .has_default = true, .doc = "the axis to repeat along"});
+        .field<&RepeatAttrs::axis>("axis",
+                                   {.default_value = 0, .has_default = true, .doc = "the axis to repeat along"});
   }
   int64_t repeats = 1;
   int64_t axis = 0;
@@ -122,7 +134,9 @@ struct ReverseAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.ReverseAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<ReverseAttrs>& f) { f.field<&ReverseAttrs::axis>("axis", {.doc = "the axis to reverse"}); }
+  static void fields(FieldList<ReverseAttrs>& f) {
+    f.field<&ReverseAttrs::axis>("axis", {.doc = "the axis to reverse"});
+  }
   int64_t axis = 0;
 };
 

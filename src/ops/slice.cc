@@ -44,7 +44,8 @@ PrimExpr symbolic_bound(const PrimExpr& n, int64_t at) {
   return at == 0 ? zero : make_binary(BinaryOp::min, make_int(at), n);
 }
 
-PrimExpr sliced_dim(const PrimExpr& n, std::optional<int64_t> begin, std::optional<int64_t> end, std::optional<int64_t> step, bool by_size) {
+PrimExpr sliced_dim(const PrimExpr& n, std::optional<int64_t> begin, std::optional<int64_t> end,
+                    std::optional<int64_t> step, bool by_size) {
   if (!begin || !end || !step) return make_any();
   if (const auto size = as_int(n)) return make_int(range_of(*size, *begin, *end, *step, by_size).count);
   if (is_any(n) || (by_size && *end >= 0)) return make_any();
@@ -59,7 +60,8 @@ Parts slice_part(const RelationInput& input, const Shape& attribute, size_t argu
   if (input.arg_types.size() == 1) return Parts(attribute.begin(), attribute.end());
   const TensorType type = input.tensor(argument);
   if (!type || type->shape.size() != 1 || !(type->dtype.is_int() || type->dtype.is_uint()))
-    input.fail(fmt::format("{} must be an integer tensor of one dimension, got {}", name, to_string(input.arg_types[argument])));
+    input.fail(fmt::format("{} must be an integer tensor of one dimension, got {}", name,
+                           to_string(input.arg_types[argument])));
   Parts parts;
   if (const auto value = input.arg_value(argument)) {
     for (const PrimExpr& element : *value) parts.push_back(as_int(element));
@@ -76,7 +78,8 @@ struct SliceParts {
 
 SliceParts slice_parts(const RelationInput& input, const StridedSliceAttrs& attrs) {
   const size_t args = input.arg_types.size();
-  if (args != 1 && args != 3 && args != 4) input.fail(fmt::format("takes data, or data, begin, end and optionally strides; got {} arguments", args));
+  if (args != 1 && args != 3 && args != 4)
+    input.fail(fmt::format("takes data, or data, begin, end and optionally strides; got {} arguments", args));
   if (args > 1 && !(attrs.begin.empty() && attrs.end.empty() && attrs.strides.empty()))
     input.fail("begin, end and strides are given twice, as attributes and as arguments");
   SliceParts parts{slice_part(input, attrs.begin, 1, "begin"), slice_part(input, attrs.end, 2, "end"), {}};
@@ -84,17 +87,20 @@ SliceParts slice_parts(const RelationInput& input, const StridedSliceAttrs& attr
   if (parts.strides.size() == 1 && parts.begin.size() > 1) parts.strides.resize(parts.begin.size(), parts.strides[0]);
   if (parts.strides.empty()) parts.strides.assign(parts.begin.size(), 1);
   if (parts.end.size() != parts.begin.size() || parts.strides.size() != parts.begin.size())
-    input.fail(fmt::format("begin, end and strides have {}, {} and {} entries", parts.begin.size(), parts.end.size(), parts.strides.size()));
+    input.fail(fmt::format("begin, end and strides have {}, {} and {} entries", parts.begin.size(), parts.end.size(),
+                           parts.strides.size()));
   return parts;
 }
 
 std::vector<size_t> sliced_axes(const RelationInput& input, const Shape& axes, size_t count, size_t rank) {
   std::vector<size_t> result;
-  if (!axes.empty() && axes.size() != count) input.fail(fmt::format("axes has {} entries and begin {}", axes.size(), count));
+  if (!axes.empty() && axes.size() != count)
+    input.fail(fmt::format("axes has {} entries and begin {}", axes.size(), count));
   if (count > rank) input.fail(fmt::format("{} axes are sliced of a tensor of {} dimensions", count, rank));
   for (size_t i = 0; i < count; ++i) {
     result.push_back(axes.empty() ? i : normal_axis(input, axes[i], rank, "axes: axis"));
-    if (std::count(result.begin(), result.end(), result.back()) > 1) input.fail(fmt::format("axes names axis {} twice", axes[i]));
+    if (std::count(result.begin(), result.end(), result.back()) > 1)
+      input.fail(fmt::format("axes names axis {} twice", axes[i]));
   }
   return result;
 }
@@ -103,7 +109,8 @@ Type relate_strided_slice(const RelationInput& input) {
   const auto& attrs = input.call.attrs_as<StridedSliceAttrs>();
   const TensorType data = input.tensor(0);
   if (!data) return {};
-  if (attrs.slice_mode != "end" && attrs.slice_mode != "size") input.fail(fmt::format("slice_mode is '{}', expected end or size", attrs.slice_mode));
+  if (attrs.slice_mode != "end" && attrs.slice_mode != "size")
+    input.fail(fmt::format("slice_mode is '{}', expected end or size", attrs.slice_mode));
   const bool by_size = attrs.slice_mode == "size";
   const SliceParts parts = slice_parts(input, attrs);
   Array<PrimExpr> dims = data->shape;
@@ -119,14 +126,16 @@ std::vector<NDArray> eval_strided_slice(const EvalInput& input) {
   const auto& attrs = input.attrs<StridedSliceAttrs>();
   const Shape& shape = input.args[0].shape();
   const bool tensors = input.args.size() > 1;
-  const Shape begin = tensors ? to_ints(input.args[1]) : attrs.begin, end = tensors ? to_ints(input.args[2]) : attrs.end;
+  const Shape begin = tensors ? to_ints(input.args[1]) : attrs.begin,
+              end = tensors ? to_ints(input.args[2]) : attrs.end;
   Shape steps = input.args.size() > 3 ? to_ints(input.args[3]) : tensors ? Shape() : attrs.strides;
   if (steps.size() == 1) steps.resize(begin.size(), steps[0]);
   Shape strides = dense_strides(shape);
   int64_t start = 0;
   for (size_t i = 0; i < begin.size(); ++i) {
     const size_t axis = attrs.axes.empty() ? i : normal_axis(attrs.axes[i], shape.size());
-    const Range range = range_of(shape[axis], begin[i], end[i], steps.empty() ? 1 : steps[i], attrs.slice_mode == "size");
+    const Range range =
+        range_of(shape[axis], begin[i], end[i], steps.empty() ? 1 : steps[i], attrs.slice_mode == "size");
     start += range.begin * strides[axis];
     // A step past the axis is never taken; it must not overflow either.
     strides[axis] *= range.count > 1 ? range.step : 0;
@@ -139,7 +148,8 @@ std::vector<NDArray> eval_strided_slice(const EvalInput& input) {
 // ---- take
 
 Array<PrimExpr> dims_between(const Array<PrimExpr>& dims, size_t begin, size_t end) {
-  return Array<PrimExpr>(dims.begin() + static_cast<std::ptrdiff_t>(begin), dims.begin() + static_cast<std::ptrdiff_t>(end));
+  return Array<PrimExpr>(dims.begin() + static_cast<std::ptrdiff_t>(begin),
+                         dims.begin() + static_cast<std::ptrdiff_t>(end));
 }
 
 void append(Array<PrimExpr>& dims, const Array<PrimExpr>& more) {
@@ -147,7 +157,8 @@ void append(Array<PrimExpr>& dims, const Array<PrimExpr>& more) {
 }
 
 void check_indices(const RelationInput& input, const TensorType& indices) {
-  if (!indices->dtype.is_int() && !indices->dtype.is_uint()) input.fail(fmt::format("indices must be integers, got {}", show(indices)));
+  if (!indices->dtype.is_int() && !indices->dtype.is_uint())
+    input.fail(fmt::format("indices must be integers, got {}", show(indices)));
 }
 
 // Leading axes of data and indices that must agree.
@@ -156,7 +167,8 @@ size_t check_batch(const RelationInput& input, const TensorType& data, const Ten
   if (batch < 0 || batch > static_cast<int64_t>(std::min(data->shape.size(), indices->shape.size())))
     input.fail(fmt::format("batch_dims {} does not fit {} and {}", batch_dims, show(data), show(indices)));
   for (size_t i = 0; i < static_cast<size_t>(batch); ++i) {
-    if (arith::is_unequal(data->shape[i], indices->shape[i])) input.fail(fmt::format("batch axis {} differs: {} and {}", i, show(data), show(indices)));
+    if (arith::is_unequal(data->shape[i], indices->shape[i]))
+      input.fail(fmt::format("batch axis {} differs: {} and {}", i, show(data), show(indices)));
   }
   return static_cast<size_t>(batch);
 }
@@ -166,7 +178,8 @@ Type relate_take(const RelationInput& input) {
   const TensorType data = input.tensor(0), indices = input.tensor(1);
   if (!data || !indices) return {};
   check_indices(input, indices);
-  if (attrs.mode != "clip" && attrs.mode != "wrap" && attrs.mode != "fast") input.fail(fmt::format("mode is '{}', expected clip, wrap or fast", attrs.mode));
+  if (attrs.mode != "clip" && attrs.mode != "wrap" && attrs.mode != "fast")
+    input.fail(fmt::format("mode is '{}', expected clip, wrap or fast", attrs.mode));
   if (!attrs.axis) {
     if (attrs.batch_dims != 0) input.fail("batch_dims needs an axis");
     return make_tensor_type(indices->shape, data->dtype);
@@ -185,7 +198,9 @@ int64_t resolve_index(const EvalInput& input, int64_t index, int64_t n, std::str
   if (n == 0) throw_at(input.call.span, "take", "an element is taken of an empty axis");
   if (mode == "clip") return std::clamp<int64_t>(index, 0, n - 1);
   if (mode == "wrap") return (index % n + n) % n;
-  if (index < 0 || index >= n) throw_at(input.call.span, input.call.as_op()->name, fmt::format("index {} is out of range for an axis of {}", index, n));
+  if (index < 0 || index >= n)
+    throw_at(input.call.span, input.call.as_op()->name,
+             fmt::format("index {} is out of range for an axis of {}", index, n));
   return index;
 }
 
@@ -196,7 +211,8 @@ std::vector<NDArray> eval_take(const EvalInput& input) {
   const Shape shape = attrs.axis ? data.shape() : Shape{data.num_elements()};
   const size_t axis = attrs.axis ? normal_axis(*attrs.axis, shape.size()) : 0;
   const size_t picks = indices.shape().size();
-  const size_t batch = static_cast<size_t>(attrs.batch_dims < 0 ? attrs.batch_dims + static_cast<int64_t>(picks) : attrs.batch_dims);
+  const size_t batch =
+      static_cast<size_t>(attrs.batch_dims < 0 ? attrs.batch_dims + static_cast<int64_t>(picks) : attrs.batch_dims);
   const Shape data_strides = dense_strides(shape), index_strides = dense_strides(indices.shape());
   NDArray result = input.make_output();
   move_elements(data, result, [&](const Shape& index) {
@@ -217,10 +233,13 @@ Type relate_gather(const RelationInput& input) {
   if (!data || !indices) return {};
   check_indices(input, indices);
   const size_t axis = normal_axis(input, input.call.attrs_as<GatherAttrs>().axis, data->shape.size());
-  if (indices->shape.size() != data->shape.size()) input.fail(fmt::format("data and indices need the same number of dimensions: {} and {}", show(data), show(indices)));
+  if (indices->shape.size() != data->shape.size())
+    input.fail(
+        fmt::format("data and indices need the same number of dimensions: {} and {}", show(data), show(indices)));
   for (size_t i = 0; i < data->shape.size(); ++i) {
     const auto n = as_int(data->shape[i]), k = as_int(indices->shape[i]);
-    if (i != axis && n && k && *k > *n) input.fail(fmt::format("axis {} of indices is longer than of data: {} and {}", i, show(indices), show(data)));
+    if (i != axis && n && k && *k > *n)
+      input.fail(fmt::format("axis {} of indices is longer than of data: {} and {}", i, show(indices), show(data)));
   }
   return make_tensor_type(indices->shape, data->dtype);
 }
@@ -289,19 +308,32 @@ void picking(OpBuilder& op, const TypeRelationFn& relation, const EvalFn& eval) 
 }  // namespace
 
 void register_slice_ops() {
-  picking(OpBuilder("strided_slice", "Every stride-th element from begin to end on some axes, as Python's slices (numpy indexing). begin, "
-                    "end and strides are attributes or int tensors.")
-              .arg("data").arg("begin", "Tensor", "optional").arg("end", "Tensor", "optional").arg("strides", "Tensor", "optional")
-              .any_args().attrs<StridedSliceAttrs>(),
-          relate_strided_slice, eval_strided_slice);
+  picking(
+      OpBuilder("strided_slice",
+                "Every stride-th element from begin to end on some axes, as Python's slices (numpy indexing). begin, "
+                "end and strides are attributes or int tensors.")
+          .arg("data")
+          .arg("begin", "Tensor", "optional")
+          .arg("end", "Tensor", "optional")
+          .arg("strides", "Tensor", "optional")
+          .any_args()
+          .attrs<StridedSliceAttrs>(),
+      relate_strided_slice, eval_strided_slice);
   picking(OpBuilder("take", "Slices of data along an axis at indices: [.., n, ..] and indices[Y] -> [.., Y, ..].")
-              .arg("data").arg("indices").attrs<TakeAttrs>(),
+              .arg("data")
+              .arg("indices")
+              .attrs<TakeAttrs>(),
           relate_take, eval_take);
-  picking(OpBuilder("gather", "out[i][j][k] = data[i][indices[i][j][k]][k] for axis 1; a negative index counts from the end.")
-              .arg("data").arg("indices").attrs<GatherAttrs>(),
+  picking(OpBuilder("gather",
+                    "out[i][j][k] = data[i][indices[i][j][k]][k] for axis 1; a negative index counts from the end.")
+              .arg("data")
+              .arg("indices")
+              .attrs<GatherAttrs>(),
           relate_gather, eval_gather);
   picking(OpBuilder("gather_nd", "Slices of data at index tuples indices[:, y]: indices[M, Y] -> [Y, rest of data].")
-              .arg("data").arg("indices").attrs<GatherNDAttrs>(),
+              .arg("data")
+              .arg("indices")
+              .attrs<GatherNDAttrs>(),
           relate_gather_nd, eval_gather_nd);
 }
 

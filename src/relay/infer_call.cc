@@ -55,7 +55,8 @@ std::optional<size_t> value_elements(const Type& type) {
     return total;
   }
   const auto* tensor = type.as<TensorTypeNode>();
-  if (tensor == nullptr || !(tensor->dtype.is_int() || tensor->dtype.is_uint() || tensor->dtype.is_bool())) return std::nullopt;
+  if (tensor == nullptr || !(tensor->dtype.is_int() || tensor->dtype.is_uint() || tensor->dtype.is_bool()))
+    return std::nullopt;
   size_t total = 1;
   for (const PrimExpr& dim : tensor->shape) {
     const auto value = as_int(dim);
@@ -104,8 +105,9 @@ bool Inferencer::check_op_call(const Call& call, const OpNode& op) {
   if (op.num_inputs >= 0 && call->args.size() != static_cast<size_t>(op.num_inputs))
     throw_at(call->span, op.name, fmt::format("it takes {} arguments, got {}", op.num_inputs, call->args.size()));
   if (!op.attrs_type_key.empty() && (!call->attrs || call->attrs->key() != op.attrs_type_key)) {
-    throw_at(call->span, op.name, fmt::format("its attributes are {}, got {}", op.attrs_type_key,
-                                              call->attrs ? std::string(call->attrs->key()) : "none"));
+    throw_at(call->span, op.name,
+             fmt::format("its attributes are {}, got {}", op.attrs_type_key,
+                         call->attrs ? std::string(call->attrs->key()) : "none"));
   }
   return true;
 }
@@ -117,16 +119,20 @@ Type Inferencer::op_call_type(const Call& original, const Call& call, const std:
   if (relation == nullptr) throw_at(call->span, op.name, "the op has no type relation and cannot be inferred");
   const RelationInput input = relation_input(original, call, arg_types);
   const Type type = (*relation)(input);
-  if (!type) throw_at(call->span, op.name, fmt::format("the argument types do not determine the result: {}", describe(arg_types)));
+  if (!type)
+    throw_at(call->span, op.name,
+             fmt::format("the argument types do not determine the result: {}", describe(arg_types)));
   return normalise_result(input, type);
 }
 
 Type Inferencer::function_call_type(const Call& call, const Type& callee, const std::vector<Type>& arg_types) {
   const std::string name = callee_name(call->op);
   const auto* function = callee.as<FuncTypeNode>();
-  if (function == nullptr) throw_at(call->span, name, fmt::format("a value of {} is called; it is no function", to_string(callee)));
+  if (function == nullptr)
+    throw_at(call->span, name, fmt::format("a value of {} is called; it is no function", to_string(callee)));
   if (function->arg_types.size() != arg_types.size())
-    throw_at(call->span, name, fmt::format("it takes {} arguments, got {}", function->arg_types.size(), arg_types.size()));
+    throw_at(call->span, name,
+             fmt::format("it takes {} arguments, got {}", function->arg_types.size(), arg_types.size()));
   const size_t num_params = function->type_params.size();
   if (!call->type_args.empty() && call->type_args.size() != num_params)
     throw_at(call->span, name, fmt::format("it takes {} type arguments, got {}", num_params, call->type_args.size()));
@@ -148,7 +154,8 @@ Type Inferencer::function_call_type(const Call& call, const Type& callee, const 
   for (size_t i = 0; i < arg_types.size(); ++i) {
     const Type expected = instantiate(function->arg_types[i], can_bind, bindings);
     if (!join_types(expected, arg_types[i], true))
-      throw_at(call->span, name, fmt::format("argument {} is {}, expected {}", i, to_string(arg_types[i]), to_string(expected)));
+      throw_at(call->span, name,
+               fmt::format("argument {} is {}, expected {}", i, to_string(arg_types[i]), to_string(expected)));
   }
   return instantiate(function->ret_type, can_bind, bindings);
 }
@@ -173,7 +180,8 @@ std::optional<std::vector<PrimExpr>> Inferencer::value_of(const Expr& original) 
   return values_[original.get()] = std::move(value);
 }
 
-void Inferencer::infer_call_value(const Call& original, const Call& call, const Type& type, const std::vector<Type>& arg_types) {
+void Inferencer::infer_call_value(const Call& original, const Call& call, const Type& type,
+                                  const std::vector<Type>& arg_types) {
   const auto count = value_elements(type);
   const ValueInferenceFn* infer = call->as_op()->find(kValueInference);
   if (!count || infer == nullptr) return;

@@ -95,9 +95,9 @@ class Inferencer {
   IRModule module_;
   std::vector<Frame> stack_;
   std::unordered_map<const ExprNode*, Typed> memo_;
-  ValueMap values_;                      // by original node
-  Symbols symbols_;                      // of the enclosing functions, with the number of binders
-  std::vector<Symbols> outer_symbols_;   // of the functions whose inference waits for a global's
+  ValueMap values_;                     // by original node
+  Symbols symbols_;                     // of the enclosing functions, with the number of binders
+  std::vector<Symbols> outer_symbols_;  // of the functions whose inference waits for a global's
   std::unordered_set<std::string> in_progress_;
   std::unordered_map<std::string, GlobalVar> globals_;
   TypeErrors errors_;

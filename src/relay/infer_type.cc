@@ -11,7 +11,8 @@ bool is_complete(const Type& type) {
   if (!type || type.is<IncompleteTypeNode>()) return false;
   const auto all = [](const Array<Type>& types) { return std::all_of(types.begin(), types.end(), is_complete); };
   if (const auto* tuple = type.as<TupleTypeNode>()) return all(tuple->items);
-  if (const auto* function = type.as<FuncTypeNode>()) return all(function->arg_types) && is_complete(function->ret_type);
+  if (const auto* function = type.as<FuncTypeNode>())
+    return all(function->arg_types) && is_complete(function->ret_type);
   if (const auto* cell = type.as<RefTypeNode>()) return is_complete(cell->value);
   if (const auto* call = type.as<TypeCallNode>()) return all(call->args);
   return true;
@@ -191,7 +192,8 @@ void Inferencer::fail(const Expr& original, Span span, std::string op, std::stri
 }
 
 bool Inferencer::check_annotation(const Type& type, const Span& span) {
-  std::string fault = type_size(type, kMaxTypeSize) == kMaxTypeSize ? "a type is too large or nests too deep" : type_fault(type);
+  std::string fault =
+      type_size(type, kMaxTypeSize) == kMaxTypeSize ? "a type is too large or nests too deep" : type_fault(type);
   if (!fault.empty()) errors_.add(span, "", std::move(fault));
   return fault.empty();
 }
@@ -205,7 +207,8 @@ void Inferencer::visit_var(const Var& node) {
   } else if (node->type_annotation) {
     finish(node, node, node->type_annotation);
   } else {
-    fail(node, node->span, "", fmt::format("variable '%{}' is not bound here and has no type annotation", node->name_hint));
+    fail(node, node->span, "",
+         fmt::format("variable '%{}' is not bound here and has no type annotation", node->name_hint));
   }
 }
 
@@ -213,8 +216,9 @@ void Inferencer::bind_var(const Var& var, const Type& type) {
   const auto it = memo_.find(var.get());
   if (it == memo_.end()) return type ? finish(var, var, type) : static_cast<void>(memo_[var.get()] = {var, {}});
   if (type && it->second.type && !same_type(type, it->second.type)) {
-    errors_.add(var->span, "", fmt::format("variable '%{}' is bound twice, as {} and as {}", var->name_hint,
-                                           to_string(it->second.type), to_string(type)));
+    errors_.add(var->span, "",
+                fmt::format("variable '%{}' is bound twice, as {} and as {}", var->name_hint,
+                            to_string(it->second.type), to_string(type)));
   }
 }
 
@@ -252,10 +256,12 @@ void Inferencer::visit_get_item(const TupleGetItem& node, int stage) {
   if (!type) return finish(node, rebuilt, {});
   const auto* tuple_type = type.as<TupleTypeNode>();
   if (tuple_type == nullptr)
-    return fail(node, node->span, "", fmt::format("item {} is taken of a value that is no tuple: {}", node->index, to_string(type)));
+    return fail(node, node->span, "",
+                fmt::format("item {} is taken of a value that is no tuple: {}", node->index, to_string(type)));
   const size_t size = tuple_type->items.size();
   if (node->index < 0 || static_cast<size_t>(node->index) >= size)
-    return fail(node, node->span, "", fmt::format("item {} is taken of a tuple of {}: {}", node->index, size, to_string(type)));
+    return fail(node, node->span, "",
+                fmt::format("item {} is taken of a tuple of {}: {}", node->index, size, to_string(type)));
   const size_t index = static_cast<size_t>(node->index);
   finish(node, rebuilt, tuple_type->items[index]);
   if (!values_.contains(node->tuple.get())) return;
@@ -263,13 +269,15 @@ void Inferencer::visit_get_item(const TupleGetItem& node, int stage) {
   size_t begin = 0;
   for (size_t i = 0; i < index; ++i) begin += value_elements(tuple_type->items[i]).value_or(0);
   const size_t end = begin + value_elements(tuple_type->items[index]).value_or(0);
-  values_[node.get()] = std::vector<PrimExpr>(all.begin() + static_cast<std::ptrdiff_t>(begin), all.begin() + static_cast<std::ptrdiff_t>(end));
+  values_[node.get()] = std::vector<PrimExpr>(all.begin() + static_cast<std::ptrdiff_t>(begin),
+                                              all.begin() + static_cast<std::ptrdiff_t>(end));
 }
 
 void Inferencer::visit_let(const Let& node, int stage) {
   if (stage == 0) {
     if (node->var->type_annotation) {
-      bind_var(node->var, check_annotation(node->var->type_annotation, node->var->span) ? node->var->type_annotation : Type());
+      bind_var(node->var,
+               check_annotation(node->var->type_annotation, node->var->span) ? node->var->type_annotation : Type());
     } else if (const auto* function = node->value.as<FunctionNode>()) {
       // A function may call itself through the variable, if its signature is written.
       if (Type type = annotated_type(ref(function))) bind_var(node->var, type);
@@ -283,22 +291,25 @@ void Inferencer::visit_let(const Let& node, int stage) {
     if (!bound) {
       bind_var(node->var, type);
     } else if (type && typed(node->var).type && !join_types(typed(node->var).type, type, true)) {
-      errors_.add(node->span ? node->span : node->value->span, "", fmt::format("variable '%{}' is annotated as {} and bound to {}", node->var->name_hint,
-                                              to_string(typed(node->var).type), to_string(type)));
+      errors_.add(node->span ? node->span : node->value->span, "",
+                  fmt::format("variable '%{}' is annotated as {} and bound to {}", node->var->name_hint,
+                              to_string(typed(node->var).type), to_string(type)));
     }
     if (const auto value = value_of(node->value)) values_[node->var.get()] = *value;
     later(node, 2);
     return need(node->body);
   }
   bool changed = false;
-  const Expr var = typed_child(node->var, changed), value = typed_child(node->value, changed), body = typed_child(node->body, changed);
+  const Expr var = typed_child(node->var, changed), value = typed_child(node->value, changed),
+             body = typed_child(node->body, changed);
   const auto change = [&](LetNode& copy) {
     copy.var = var.cast<VarNode>();
     copy.value = value;
     copy.body = body;
   };
   if (const auto known = value_of(node->body)) values_[node.get()] = *known;
-  finish(node, changed ? Expr(copy_with(*node, change)) : Expr(node), typed(node->value).type ? typed(node->body).type : Type());
+  finish(node, changed ? Expr(copy_with(*node, change)) : Expr(node),
+         typed(node->value).type ? typed(node->body).type : Type());
 }
 
 void Inferencer::visit_if(const If& node, int stage) {
@@ -317,11 +328,13 @@ void Inferencer::visit_if(const If& node, int stage) {
   Expr rebuilt = changed ? Expr(copy_with(*node, change)) : Expr(node);
   if (!all_typed({node->cond, node->true_branch, node->false_branch})) return finish(node, rebuilt, {});
   if (!join_types(typed(node->cond).type, make_scalar_type(DataType::bool_()), true))
-    return fail(node, node->span, "if", fmt::format("the condition is {}, expected a bool scalar", to_string(typed(node->cond).type)));
+    return fail(node, node->span, "if",
+                fmt::format("the condition is {}, expected a bool scalar", to_string(typed(node->cond).type)));
   const Type a = typed(node->true_branch).type, b = typed(node->false_branch).type;
   const Type type = join_types(a, b, false);
   if (!type)
-    return fail(node, node->span, "if", fmt::format("the branches have different types: {} and {}", to_string(a), to_string(b)));
+    return fail(node, node->span, "if",
+                fmt::format("the branches have different types: {} and {}", to_string(a), to_string(b)));
   finish(node, rebuilt, type);
 }
 
@@ -336,7 +349,8 @@ void Inferencer::visit_function(const Function& node, int stage) {
   if (stage == 1) return finish_function(node);
   for (const Var& param : node->params) {
     if (!param->type_annotation) {
-      errors_.add(param->span ? param->span : node->span, "", fmt::format("parameter '%{}' needs a type annotation", param->name_hint));
+      errors_.add(param->span ? param->span : node->span, "",
+                  fmt::format("parameter '%{}' needs a type annotation", param->name_hint));
       bind_var(param, {});
     } else {
       bind_var(param, check_annotation(param->type_annotation, param->span) ? param->type_annotation : Type());
@@ -366,7 +380,9 @@ void Inferencer::finish_function(const Function& node) {
   Type ret = typed(node->body).type;
   if (node->ret_type && !check_annotation(node->ret_type, node->span)) return finish(node, rebuilt, {});
   if (ret && node->ret_type && !join_types(node->ret_type, ret, true))
-    return fail(node, node->span, "", fmt::format("the function is annotated to give {} and its body gives {}", to_string(node->ret_type), to_string(ret)));
+    return fail(node, node->span, "",
+                fmt::format("the function is annotated to give {} and its body gives {}", to_string(node->ret_type),
+                            to_string(ret)));
   if (!ret || !all_known) return finish(node, rebuilt, {});
   if (node->ret_type) ret = is_complete(node->ret_type) ? node->ret_type : join_types(node->ret_type, ret, true);
   finish(node, rebuilt, make_func_type(types, ret, node->type_params));
@@ -379,11 +395,13 @@ void Inferencer::visit_global(const GlobalVar& node, int stage) {
   if (!var) return fail(node, node->span, "", fmt::format("there is no function '@{}' in the module", name));
   const BaseFunc function = module_->functions.at(var);
   const Function relay_function = function.cast<FunctionNode>();
-  if (!relay_function) return fail(node, node->span, "", fmt::format("'@{}' is no relay function and cannot be called from one", name));
+  if (!relay_function)
+    return fail(node, node->span, "", fmt::format("'@{}' is no relay function and cannot be called from one", name));
   Type type = annotated_type(relay_function);
   if (!type && stage == 0 && !is_known(relay_function)) {
     if (in_progress_.contains(name))
-      return fail(node, node->span, "", fmt::format("function '@{}' calls itself; annotate its parameters and its return type", name));
+      return fail(node, node->span, "",
+                  fmt::format("function '@{}' calls itself; annotate its parameters and its return type", name));
     in_progress_.insert(name);
     outer_symbols_.push_back(std::exchange(symbols_, {}));
     later(node, 1);
@@ -409,7 +427,9 @@ GlobalVar Inferencer::typed_global(const GlobalVar& var) const {
 void Inferencer::visit_constructor(const Constructor& node) {
   const TypeData data = find_type_data(module_, node->belong_to);
   if (!data)
-    return fail(node, node->span, node->name_hint, fmt::format("its type '{}' is not defined in the module", node->belong_to ? node->belong_to->name_hint : ""));
+    return fail(
+        node, node->span, node->name_hint,
+        fmt::format("its type '{}' is not defined in the module", node->belong_to ? node->belong_to->name_hint : ""));
   finish(node, node, constructor_type(node, data));
 }
 
@@ -428,7 +448,8 @@ void Inferencer::finish_ref(const Expr& node) {
   if (const auto* create = node.as<RefCreateNode>()) {
     const Expr value = typed_child(create->value, changed);
     const Type type = typed(create->value).type;
-    return finish(node, changed ? copy_with(*create, [&](RefCreateNode& copy) { copy.value = value; }) : node, type ? make_ref_type(type) : Type());
+    return finish(node, changed ? copy_with(*create, [&](RefCreateNode& copy) { copy.value = value; }) : node,
+                  type ? make_ref_type(type) : Type());
   }
   const auto* read = node.as<RefReadNode>();
   const auto* write = node.as<RefWriteNode>();
@@ -439,11 +460,13 @@ void Inferencer::finish_ref(const Expr& node) {
     return fail(node, node->span, "", fmt::format("a reference is expected, got {}", to_string(cell_type)));
   const Expr new_cell = typed_child(cell, changed);
   if (read != nullptr)
-    return finish(node, changed ? copy_with(*read, [&](RefReadNode& copy) { copy.ref = new_cell; }) : node, ref_type != nullptr ? ref_type->value : Type());
+    return finish(node, changed ? copy_with(*read, [&](RefReadNode& copy) { copy.ref = new_cell; }) : node,
+                  ref_type != nullptr ? ref_type->value : Type());
   const Expr value = typed_child(write->value, changed);
   const Type type = typed(write->value).type;
   if (cell_type && type && !join_types(ref_type->value, type, true))
-    return fail(node, node->span, "", fmt::format("a {} is written to a reference of {}", to_string(type), to_string(ref_type->value)));
+    return fail(node, node->span, "",
+                fmt::format("a {} is written to a reference of {}", to_string(type), to_string(ref_type->value)));
   const auto change = [&](RefWriteNode& copy) {
     copy.ref = new_cell;
     copy.value = value;
@@ -473,8 +496,11 @@ void Inferencer::bind_pattern(const Pattern& root, const Type& root_type, const 
     } else if (const auto* tuple = pattern.as<PatternTupleNode>()) {
       const auto* tuple_type = type.as<TupleTypeNode>();
       const bool fits = tuple_type != nullptr && tuple_type->items.size() == tuple->patterns.size();
-      if (type && !fits) errors_.add(at, "match", fmt::format("a pattern of {} items does not fit {}", tuple->patterns.size(), to_string(type)));
-      for (size_t i = 0; i < tuple->patterns.size(); ++i) pending.emplace_back(tuple->patterns[i], fits ? tuple_type->items[i] : Type());
+      if (type && !fits)
+        errors_.add(at, "match",
+                    fmt::format("a pattern of {} items does not fit {}", tuple->patterns.size(), to_string(type)));
+      for (size_t i = 0; i < tuple->patterns.size(); ++i)
+        pending.emplace_back(tuple->patterns[i], fits ? tuple_type->items[i] : Type());
     } else if (const auto* constructor = pattern.as<PatternConstructorNode>()) {
       bind_constructor_pattern(*constructor, type, at, pending);
     }
@@ -492,10 +518,14 @@ void Inferencer::bind_constructor_pattern(const PatternConstructorNode& pattern,
   if (!data) {
     errors_.add(span, constructor->name_hint, "the constructor's type is not defined in the module");
   } else if (type && !fits) {
-    errors_.add(span, "match", fmt::format("a value of {} is matched against {} of {}", to_string(type), constructor->name_hint, to_string(Type(constructor->belong_to))));
+    errors_.add(span, "match",
+                fmt::format("a value of {} is matched against {} of {}", to_string(type), constructor->name_hint,
+                            to_string(Type(constructor->belong_to))));
   }
   if (pattern.patterns.size() != constructor->inputs.size()) {
-    errors_.add(span, "match", fmt::format("{} has {} fields; the pattern names {}", constructor->name_hint, constructor->inputs.size(), pattern.patterns.size()));
+    errors_.add(span, "match",
+                fmt::format("{} has {} fields; the pattern names {}", constructor->name_hint,
+                            constructor->inputs.size(), pattern.patterns.size()));
     fits = false;
   }
   TypeBindings bindings;
@@ -520,7 +550,8 @@ Pattern Inferencer::typed_pattern(const Pattern& pattern) const {
   };
   if (const auto* var = pattern.as<PatternVarNode>()) {
     const Expr typed_var = typed_child(var->var, changed);
-    return changed ? Pattern(copy_with(*var, [&](PatternVarNode& copy) { copy.var = typed_var.cast<VarNode>(); })) : pattern;
+    return changed ? Pattern(copy_with(*var, [&](PatternVarNode& copy) { copy.var = typed_var.cast<VarNode>(); }))
+                   : pattern;
   }
   if (const auto* tuple = pattern.as<PatternTupleNode>()) {
     const Array<Pattern> items = typed_all_patterns(tuple->patterns);
@@ -528,7 +559,8 @@ Pattern Inferencer::typed_pattern(const Pattern& pattern) const {
   }
   if (const auto* constructor = pattern.as<PatternConstructorNode>()) {
     const Array<Pattern> items = typed_all_patterns(constructor->patterns);
-    return changed ? Pattern(copy_with(*constructor, [&](PatternConstructorNode& copy) { copy.patterns = items; })) : pattern;
+    return changed ? Pattern(copy_with(*constructor, [&](PatternConstructorNode& copy) { copy.patterns = items; }))
+                   : pattern;
   }
   return pattern;
 }
@@ -552,7 +584,8 @@ void Inferencer::finish_match(const Ref<MatchNode>& node) {
     if (failed) continue;
     const Type joined = type ? join_types(type, rhs_type, false) : rhs_type;
     if (!joined)
-      return fail(node, node->span, "match", fmt::format("the clauses have different types: {} and {}", to_string(type), to_string(rhs_type)));
+      return fail(node, node->span, "match",
+                  fmt::format("the clauses have different types: {} and {}", to_string(type), to_string(rhs_type)));
     type = joined;
   }
   const auto change = [&](MatchNode& copy) {

@@ -1,15 +1,13 @@
 // InferType: gives every expression its type.
 //
-// Types flow from arguments to results over the DAG; lets, functions, matches and globals are entered in order. A global
-// function without a full signature is inferred at its first use; a recursive one needs its return type annotated.
-// A call instantiates the symbols (and type parameters) of the callee's parameters; symbols of enclosing functions stay.
-// Dimensions of results are canonical (arith/canonical.h). Types are set in place (checked_type is write-once); a node
-// whose type would change, or whose operand was rebuilt, is rebuilt. Nodes that are typed already keep their type
-// without asking their relation again.
-// Small integer tensors (at most 64 elements) are followed as values, so that shape arithmetic gives static or
-// symbolic shapes.
-// Raises one UserError that lists every type error found, each with its place. Linear in the size of the program; stack
-// use does not depend on it.
+// Types flow from arguments to results over the DAG; lets, functions, matches and globals are entered in order. A
+// global function without a full signature is inferred at its first use; a recursive one needs its return type
+// annotated. A call instantiates the symbols (and type parameters) of the callee's parameters; symbols of enclosing
+// functions stay. Dimensions of results are canonical (arith/canonical.h). Types are set in place (checked_type is
+// write-once); a node whose type would change, or whose operand was rebuilt, is rebuilt. Nodes that are typed already
+// keep their type without asking their relation again. Small integer tensors (at most 64 elements) are followed as
+// values, so that shape arithmetic gives static or symbolic shapes. Raises one UserError that lists every type error
+// found, each with its place. Linear in the size of the program; stack use does not depend on it.
 #pragma once
 
 #include "ir/module.h"

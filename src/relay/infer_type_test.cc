@@ -39,7 +39,8 @@ void register_test_ops() {
     shape->set(kTypeRelation, TypeRelationFn([](const RelationInput& input) -> Type {
                  return make_tensor_type(Shape{static_cast<int64_t>(input.tensor(0)->shape.size())}, kIndexType);
                }));
-    shape->set(kValueInference, ValueInferenceFn([](const RelationInput& input) -> std::optional<std::vector<PrimExpr>> {
+    shape->set(kValueInference,
+               ValueInferenceFn([](const RelationInput& input) -> std::optional<std::vector<PrimExpr>> {
                  return input.tensor(0)->shape.to_vector();
                }));
     Op of_shape = register_op("test.of_shape");
@@ -61,7 +62,9 @@ class InferType : public ::testing::Test {
   Type tensor(Array<PrimExpr> dims, DataType dtype = DataType::float_(32)) { return make_tensor_type(dims, dtype); }
   Type row(int64_t size) { return make_tensor_type(Shape{size}); }
   const Type f32 = make_scalar_type(DataType::float_(32)), boolean = make_scalar_type(DataType::bool_());
-  static std::string type_text(const Expr& e, const IRModule& module = {}) { return to_string(infer_type(e, module)->checked_type()); }
+  static std::string type_text(const Expr& e, const IRModule& module = {}) {
+    return to_string(infer_type(e, module)->checked_type());
+  }
   static std::string error_text(const Expr& e, const IRModule& module = {}) {
     try {
       return "typed: " + type_text(e, module);
@@ -101,13 +104,16 @@ TEST_F(InferType, Leaves) {
 TEST_F(InferType, LeafErrors) {
   EXPECT_THAT(error_text(make_var("x")), HasSubstr("'%x' is not bound here and has no type annotation"));
   EXPECT_THAT(error_text(make_var("x", row(-2))), HasSubstr("is -2, which is negative"));
-  EXPECT_THAT(error_text(make_var("x", tensor({make_int(2, DataType::int_(32))}))), HasSubstr("has dtype int32, expected int64"));
-  EXPECT_THAT(error_text(make_tuple_get_item(make_tuple({make_scalar(1)}), 1)), HasSubstr("item 1 is taken of a tuple of 1"));
+  EXPECT_THAT(error_text(make_var("x", tensor({make_int(2, DataType::int_(32))}))),
+              HasSubstr("has dtype int32, expected int64"));
+  EXPECT_THAT(error_text(make_tuple_get_item(make_tuple({make_scalar(1)}), 1)),
+              HasSubstr("item 1 is taken of a tuple of 1"));
   EXPECT_THAT(error_text(make_tuple_get_item(make_tuple({make_scalar(1)}), -1)), HasSubstr("item -1"));
   EXPECT_THAT(error_text(make_tuple_get_item(make_scalar(1), 0)), HasSubstr("no tuple: float32"));
   EXPECT_THAT(error_text(make_ref_read(make_scalar(1))), HasSubstr("a reference is expected, got float32"));
   EXPECT_THAT(error_text(make_ref_write(make_scalar(1), make_scalar(1))), HasSubstr("a reference is expected"));
-  EXPECT_THAT(error_text(make_ref_write(make_ref_create(make_scalar(1)), make_scalar(1, DataType::int_(8)))), HasSubstr("a int8 is written"));
+  EXPECT_THAT(error_text(make_ref_write(make_ref_create(make_scalar(1)), make_scalar(1, DataType::int_(8)))),
+              HasSubstr("a int8 is written"));
   EXPECT_THAT(error_text(make_tuple({get_op("test.same")})), HasSubstr("an op is no value"));
   EXPECT_THAT(error_text(make_global_var("f")), HasSubstr("no function '@f'"));
 }
@@ -119,8 +125,11 @@ TEST_F(InferType, OpCalls) {
   EXPECT_THAT(error_text(make_call("test.bare", {x})), HasSubstr("no type relation"));
   EXPECT_THAT(error_text(plus(x, make_scalar(1))), HasSubstr("types differ"));
   EXPECT_THAT(error_text(same(make_tuple({x}))), HasSubstr("must be a tensor"));
-  EXPECT_THAT(error_text(make_call("test.of_shape", {make_var("s", make_tensor_type(Shape{2}, kIndexType))})), HasSubstr("do not determine the result"));
-  EXPECT_THAT(error_text(make_call("test.of_shape", {make_constant(NDArray::from_vector<int64_t>({1}, kIndexType, {-3}))})), HasSubstr("negative dimension"));
+  EXPECT_THAT(error_text(make_call("test.of_shape", {make_var("s", make_tensor_type(Shape{2}, kIndexType))})),
+              HasSubstr("do not determine the result"));
+  EXPECT_THAT(
+      error_text(make_call("test.of_shape", {make_constant(NDArray::from_vector<int64_t>({1}, kIndexType, {-3}))})),
+      HasSubstr("negative dimension"));
 }
 
 TEST_F(InferType, AllErrorsAtOnceWithPlaces) {
@@ -135,14 +144,19 @@ TEST_F(InferType, AllErrorsAtOnceWithPlaces) {
 TEST_F(InferType, LetAndIf) {
   const Var x = make_var("x"), y = make_var("y", row(2)), c = make_var("c", boolean);
   EXPECT_EQ(type_text(make_let(x, make_scalar(1), plus(x, x))), "float32");
-  EXPECT_EQ(type_text(make_let(y, make_constant(NDArray::zeros({2}, DataType::float_(32))), y)), "Tensor[(2), float32]");
-  EXPECT_THAT(error_text(make_let(make_var("z", row(3)), make_scalar(1), make_scalar(1))), HasSubstr("annotated as Tensor[(3), float32] and bound to float32"));
+  EXPECT_EQ(type_text(make_let(y, make_constant(NDArray::zeros({2}, DataType::float_(32))), y)),
+            "Tensor[(2), float32]");
+  EXPECT_THAT(error_text(make_let(make_var("z", row(3)), make_scalar(1), make_scalar(1))),
+              HasSubstr("annotated as Tensor[(3), float32] and bound to float32"));
   const Var d = make_var("d", tensor({make_any()})), e = make_var("e", row(4));
   EXPECT_EQ(type_text(make_if(c, make_scalar(1), make_scalar(2))), "float32");
   EXPECT_EQ(type_text(make_if(c, d, e)), "Tensor[(?), float32]");
-  EXPECT_THAT(error_text(make_if(make_scalar(1), make_scalar(1), make_scalar(2))), HasSubstr("the condition is float32"));
-  EXPECT_THAT(error_text(make_if(c, e, make_scalar(2))), HasSubstr("different types: Tensor[(4), float32] and float32"));
-  EXPECT_THAT(error_text(make_if(c, make_var("p", tensor({n})), make_var("q", tensor({m})))), HasSubstr("different types"));
+  EXPECT_THAT(error_text(make_if(make_scalar(1), make_scalar(1), make_scalar(2))),
+              HasSubstr("the condition is float32"));
+  EXPECT_THAT(error_text(make_if(c, e, make_scalar(2))),
+              HasSubstr("different types: Tensor[(4), float32] and float32"));
+  EXPECT_THAT(error_text(make_if(c, make_var("p", tensor({n})), make_var("q", tensor({m})))),
+              HasSubstr("different types"));
 }
 
 TEST_F(InferType, FunctionsInstantiateSymbols) {
@@ -154,7 +168,8 @@ TEST_F(InferType, FunctionsInstantiateSymbols) {
   const Var four = make_var("y", tensor({make_int(4), n})), any = make_var("z", tensor({make_any(), make_int(2)}));
   EXPECT_EQ(type_text(make_call(g, {four}), module), "Tensor[(4, n), float32]");
   EXPECT_EQ(type_text(make_call(g, {any}), module), "Tensor[(?, 2), float32]");
-  EXPECT_EQ(type_text(make_call(make_function({make_var("w", tensor({m}))}, make_scalar(1)), {make_var("v", row(3))})), "float32");
+  EXPECT_EQ(type_text(make_call(make_function({make_var("w", tensor({m}))}, make_scalar(1)), {make_var("v", row(3))})),
+            "float32");
   EXPECT_THAT(error_text(make_call(g, {make_scalar(1)}), module), HasSubstr("@f"));
   EXPECT_THAT(error_text(make_call(g, {}), module), HasSubstr("takes 1 arguments, got 0"));
   EXPECT_THAT(error_text(make_call(make_scalar(1), {})), HasSubstr("it is no function"));
@@ -162,22 +177,26 @@ TEST_F(InferType, FunctionsInstantiateSymbols) {
   const IRModule pair = module_with("g", make_function({a, b}, plus(a, b)));
   const GlobalVar h = pair->get_global_var("g");
   EXPECT_EQ(type_text(make_call(h, {make_var("p", row(3)), make_var("q", row(3))}), pair), "Tensor[(3), float32]");
-  EXPECT_THAT(error_text(make_call(h, {make_var("p", row(3)), make_var("q", row(4))}), pair), HasSubstr("argument 1 is Tensor[(4), float32], expected Tensor[(3), float32]"));
+  EXPECT_THAT(error_text(make_call(h, {make_var("p", row(3)), make_var("q", row(4))}), pair),
+              HasSubstr("argument 1 is Tensor[(4), float32], expected Tensor[(3), float32]"));
 }
 
 TEST_F(InferType, SymbolsOfEnclosingFunctionsStay) {
   const Var x = make_var("x", tensor({n})), inner = make_var("i", tensor({n}));
   const Var wrong = make_var("w", row(3));
-  EXPECT_EQ(type_text(make_function({x}, make_call(make_function({inner}, same(inner)), {x}))), "fn (Tensor[(n), float32]) -> Tensor[(n), float32]");
+  EXPECT_EQ(type_text(make_function({x}, make_call(make_function({inner}, same(inner)), {x}))),
+            "fn (Tensor[(n), float32]) -> Tensor[(n), float32]");
   const Var other = make_var("o", tensor({n}));
-  EXPECT_THAT(error_text(make_function({x, wrong}, make_call(make_function({other}, other), {wrong}))), HasSubstr("expected Tensor[(n), float32]"));
+  EXPECT_THAT(error_text(make_function({x, wrong}, make_call(make_function({other}, other), {wrong}))),
+              HasSubstr("expected Tensor[(n), float32]"));
 }
 
 TEST_F(InferType, FunctionErrors) {
   const Var x = make_var("x");
   EXPECT_THAT(error_text(make_function({x}, x)), HasSubstr("parameter '%x' needs a type annotation"));
   const Var y = make_var("y", row(2));
-  EXPECT_THAT(error_text(make_function({y}, y, row(3))), HasSubstr("annotated to give Tensor[(3), float32] and its body gives Tensor[(2), float32]"));
+  EXPECT_THAT(error_text(make_function({y}, y, row(3))),
+              HasSubstr("annotated to give Tensor[(3), float32] and its body gives Tensor[(2), float32]"));
   const GlobalVar f = make_global_var("f");
   IRModule module = make_module();
   const Var z = make_var("z", row(2));
@@ -227,17 +246,30 @@ TEST_F(InferType, MatchAndConstructors) {
   module->add_type_def(data);
   const Expr one = make_call(cons, {make_scalar(1), make_call(nil, {})});
   EXPECT_EQ(type_text(one, module), "List[float32]");
-  EXPECT_THAT(error_text(make_call(cons, {make_scalar(1), make_scalar(1)}), module), HasSubstr("argument 1 is float32, expected List[float32]"));
+  EXPECT_THAT(error_text(make_call(cons, {make_scalar(1), make_scalar(1)}), module),
+              HasSubstr("argument 1 is float32, expected List[float32]"));
   const Var head = make_var("h");
   const auto clauses = [&](Pattern first) {
     return Array<Clause>{make_clause(first, head), make_clause(make_pattern_wildcard(), make_scalar(0))};
   };
-  EXPECT_EQ(type_text(make_match(one, clauses(make_pattern_constructor(cons, {make_pattern_var(head), make_pattern_wildcard()}))), module), "float32");
+  EXPECT_EQ(
+      type_text(
+          make_match(one, clauses(make_pattern_constructor(cons, {make_pattern_var(head), make_pattern_wildcard()}))),
+          module),
+      "float32");
   const Var bad = make_var("b");
-  EXPECT_THAT(error_text(make_match(one, {make_clause(make_pattern_constructor(cons, {make_pattern_var(bad)}), make_scalar(0))}), module), HasSubstr("has 2 fields; the pattern names 1"));
-  EXPECT_THAT(error_text(make_match(make_scalar(1), {make_clause(make_pattern_constructor(nil, {}), make_scalar(0))}), module), HasSubstr("float32 is matched against Nil"));
+  EXPECT_THAT(
+      error_text(
+          make_match(one, {make_clause(make_pattern_constructor(cons, {make_pattern_var(bad)}), make_scalar(0))}),
+          module),
+      HasSubstr("has 2 fields; the pattern names 1"));
+  EXPECT_THAT(
+      error_text(make_match(make_scalar(1), {make_clause(make_pattern_constructor(nil, {}), make_scalar(0))}), module),
+      HasSubstr("float32 is matched against Nil"));
   EXPECT_THAT(error_text(make_match(one, {}), module), HasSubstr("a match needs a clause"));
-  EXPECT_THAT(error_text(make_match(make_tuple({}), {make_clause(make_pattern_tuple({make_pattern_wildcard()}), make_scalar(0))})), HasSubstr("a pattern of 1 items does not fit ()"));
+  EXPECT_THAT(error_text(make_match(make_tuple({}),
+                                    {make_clause(make_pattern_tuple({make_pattern_wildcard()}), make_scalar(0))})),
+              HasSubstr("a pattern of 1 items does not fit ()"));
   EXPECT_THAT(error_text(make_call(nil, {})), HasSubstr("'List' is not defined"));
 }
 
@@ -248,7 +280,8 @@ TEST_F(InferType, ValuesOfShapeArithmetic) {
   EXPECT_EQ(type_text(make_call("test.of_shape", {plus(shape, one)})), "Tensor[(n + 1, 4), float32]");
   const Var v = make_var("v");
   EXPECT_EQ(type_text(make_let(v, shape, make_call("test.of_shape", {v}))), "Tensor[(n, 3), float32]");
-  EXPECT_EQ(type_text(make_call("test.of_shape", {make_tuple_get_item(make_tuple({one, shape}), 1)})), "Tensor[(n, 3), float32]");
+  EXPECT_EQ(type_text(make_call("test.of_shape", {make_tuple_get_item(make_tuple({one, shape}), 1)})),
+            "Tensor[(n, 3), float32]");
   EXPECT_EQ(to_string(infer_type_and_values(shape).values.begin()->second.at(0)), "n");
 }
 
@@ -267,7 +300,8 @@ TEST_F(InferType, TypesAreKeptAndRebuiltOnlyWhereTheyChange) {
 
 TEST_F(InferType, LongChainsInLinearTimeAndConstantStack) {
   constexpr int kLength = 100000;
-  Expr chain = make_var("x", row(2)), lets = make_scalar(0), sums = make_call("test.shape", {make_var("s", tensor({n}))});
+  Expr chain = make_var("x", row(2)), lets = make_scalar(0),
+       sums = make_call("test.shape", {make_var("s", tensor({n}))});
   const Expr first = sums;
   for (int i = 0; i < kLength; ++i) chain = same(chain);
   for (int i = 0; i < kLength; ++i) lets = make_let(make_var("v"), make_scalar(1), lets);
@@ -283,12 +317,16 @@ TEST_F(InferType, LongChainsInLinearTimeAndConstantStack) {
 
 TEST_F(InferType, Verify) {
   const Var x = make_var("x", row(2)), y = make_var("y");
-  const auto breaches = [](const Function& f) { return fmt::format("{}", fmt::join(find_breaches(make_module(BaseFunc(f))), "; ")); };
+  const auto breaches = [](const Function& f) {
+    return fmt::format("{}", fmt::join(find_breaches(make_module(BaseFunc(f))), "; "));
+  };
   EXPECT_EQ(breaches(make_function({x}, plus(x, x))), "");
   EXPECT_THAT(breaches(make_function({x, x}, x)), HasSubstr("'%x' is bound twice"));
   EXPECT_THAT(breaches(make_function({x}, y)), HasSubstr("'%y' is used outside its scope"));
-  EXPECT_THAT(breaches(make_function({}, make_tuple({make_let(y, make_scalar(1), y), y}))), HasSubstr("'%y' is used outside its scope"));
-  EXPECT_THAT(breaches(make_function({}, make_tuple_get_item(make_tuple({}), 0))), HasSubstr("item 0 is taken of a tuple of 0"));
+  EXPECT_THAT(breaches(make_function({}, make_tuple({make_let(y, make_scalar(1), y), y}))),
+              HasSubstr("'%y' is used outside its scope"));
+  EXPECT_THAT(breaches(make_function({}, make_tuple_get_item(make_tuple({}), 0))),
+              HasSubstr("item 0 is taken of a tuple of 0"));
   EXPECT_THAT(breaches(make_function({}, make_call(make_global_var("g"), {}))), HasSubstr("no function '@g'"));
   EXPECT_THAT(breaches(make_function({}, make_tuple({Expr()}))), HasSubstr("null child"));
   EXPECT_FALSE(find_breaches(same(make_scalar(1)), {.types = true}).empty());

@@ -17,8 +17,8 @@ struct RelationInput {
 
   // Argument i as a tensor type; null while it is not known. Throws at the call when it is something else.
   TensorType tensor(size_t i) const;
-  // As above, for a tuple of tensors (concatenate, stack). An item that is not known yet is null; an unknown tuple gives
-  // one null.
+  // As above, for a tuple of tensors (concatenate, stack). An item that is not known yet is null; an unknown tuple
+  // gives one null.
   std::vector<TensorType> tensors(size_t i) const;
   // Throws a UserError placed at the call, prefixed with the op's name.
   [[noreturn]] void fail(std::string message) const;

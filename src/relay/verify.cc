@@ -10,7 +10,8 @@ namespace headrace::relay {
 
 namespace {
 
-// Walks one program. A variable is in scope between its binder's entry and exit; each frame is one of the two or a node.
+// Walks one program. A variable is in scope between its binder's entry and exit; each frame is one of the two or a
+// node.
 class Verifier {
  public:
   Verifier(const IRModule& module, VerifyOptions options) : module_(module), options_(options) {}
@@ -56,7 +57,8 @@ class Verifier {
   // The frames that follow run inside the scope of `vars`, until those pushed before.
   void scoped(const Expr& parent, const std::vector<Var>& vars, const std::vector<Expr>& children) {
     for (const Var& var : vars) {
-      if (!bound_.insert(var.get()).second) breach(var->span ? var->span : parent->span, fmt::format("variable '%{}' is bound twice", var->name_hint));
+      if (!bound_.insert(var.get()).second)
+        breach(var->span ? var->span : parent->span, fmt::format("variable '%{}' is bound twice", var->name_hint));
       stack_.push_back({{}, {}, var});
     }
     for (size_t i = children.size(); i-- > 0;) push_child(parent, children[i]);
@@ -68,7 +70,8 @@ class Verifier {
       breach(e->span, fmt::format("a {} has no type", e->key()));
     if (const auto* var = e.as<VarNode>()) return visit_var(ref(var));
     if (const auto* global = e.as<GlobalVarNode>()) {
-      if (module_ && !module_->find_global_var(global->name_hint)) breach(e->span, fmt::format("there is no function '@{}'", global->name_hint));
+      if (module_ && !module_->find_global_var(global->name_hint))
+        breach(e->span, fmt::format("there is no function '@{}'", global->name_hint));
     } else if (const auto* function = e.as<FunctionNode>()) {
       scoped(e, function->params.to_vector(), {function->body});
     } else if (const auto* call = e.as<CallNode>()) {
@@ -97,14 +100,17 @@ class Verifier {
     if (in_scope_.contains(var.get())) return;
     // A free variable of an open expression must not be one that the expression binds elsewhere.
     if (!closed_ && !bound_.contains(var.get())) return;
-    if (reported_.insert(var.get()).second) breach(var->span, fmt::format("variable '%{}' is used outside its scope", var->name_hint));
+    if (reported_.insert(var.get()).second)
+      breach(var->span, fmt::format("variable '%{}' is used outside its scope", var->name_hint));
   }
 
   void visit_get_item(const Expr& e, const TupleGetItemNode& item) {
     if (!push_child(e, item.tuple)) return;
     const auto* tuple = item.tuple.as<TupleNode>();
     const bool outside = item.index < 0 || (tuple != nullptr && static_cast<size_t>(item.index) >= tuple->items.size());
-    if (outside) breach(e->span, fmt::format("item {} is taken of a tuple of {}", item.index, tuple != nullptr ? tuple->items.size() : 0));
+    if (outside)
+      breach(e->span,
+             fmt::format("item {} is taken of a tuple of {}", item.index, tuple != nullptr ? tuple->items.size() : 0));
   }
 
   void visit_match(const Expr& e, const MatchNode& match) {

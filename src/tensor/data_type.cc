@@ -57,7 +57,8 @@ DataType DataType::parse(std::string_view text) {
     if (error != std::errc() || end != digits.data() + digits.size() || lanes < 1 || lanes > 65535) base = {};
   }
   for (const Name& name : kNames) {
-    if (name.name == base && (lanes == 1 || !name.dtype.is_void())) return lanes == 1 ? name.dtype : name.dtype.with_lanes(lanes);
+    if (name.name == base && (lanes == 1 || !name.dtype.is_void()))
+      return lanes == 1 ? name.dtype : name.dtype.with_lanes(lanes);
   }
   std::vector<std::string_view> known;
   for (const Name& name : kNames) known.push_back(name.name);
@@ -104,7 +105,7 @@ uint16_t float_to_half(float value) {
     return static_cast<uint16_t>(sign | (magnitude > 0x7f800000u ? 0x7e00u | ((magnitude >> 13) & 0x1ffu) : 0x7c00u));
   }
   if (magnitude >= 0x477ff000u) return static_cast<uint16_t>(sign | 0x7c00u);  // 65520 and more round to infinity
-  if (magnitude < 0x38800000u) {                                              // below 2^-14: a subnormal
+  if (magnitude < 0x38800000u) {                                               // below 2^-14: a subnormal
     const float scaled = std::ldexp(std::bit_cast<float>(magnitude), 24);
     return static_cast<uint16_t>(sign | static_cast<uint16_t>(std::nearbyint(scaled)));
   }

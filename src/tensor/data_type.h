@@ -1,4 +1,5 @@
-// DataType: kind, bits and lanes of an element; as DLDataType, and with its name ("float32", "int4", "bool", "float32x16").
+// DataType: kind, bits and lanes of an element; as DLDataType, and with its name ("float32", "int4", "bool",
+// "float32x16").
 #pragma once
 
 #include <dlpack/dlpack.h>

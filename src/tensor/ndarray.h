@@ -23,10 +23,10 @@ struct NDArrayObj : Object {
   static constexpr StructuralKind structural_kind = StructuralKind::constant;
   DLTensor tensor{};
   Shape shape;
-  Shape strides;                    // empty: dense, row-major
-  bool read_only = false;           // lent by an owner who forbids writing
-  std::function<void()> release;    // gives the memory back to whoever owns it
-  std::shared_ptr<DeviceApi> api;   // keeps the device alive
+  Shape strides;                                 // empty: dense, row-major
+  bool read_only = false;                        // lent by an owner who forbids writing
+  std::function<void()> release;                 // gives the memory back to whoever owns it
+  std::shared_ptr<DeviceApi> api;                // keeps the device alive
   mutable std::atomic<uint64_t> cached_hash{0};  // 0: not computed yet
   NDArrayObj() = default;
   ~NDArrayObj() {
@@ -97,9 +97,9 @@ class NDArray {
 // Elements of a shape: UserError when negative or past 2^62.
 int64_t num_elements(const Shape& shape);
 
-// Element `index` of a dense tensor on the CPU, of any scalar dtype and at any alignment, as a double or an integer, and
-// back. A float is rounded to nearest even, once; to an integer it is cut towards zero, what does not fit becomes the
-// nearest limit, and NaN becomes 0. An integer is cut to the dtype's low bits. UserError for a dtype with lanes.
+// Element `index` of a dense tensor on the CPU, of any scalar dtype and at any alignment, as a double or an integer,
+// and back. A float is rounded to nearest even, once; to an integer it is cut towards zero, what does not fit becomes
+// the nearest limit, and NaN becomes 0. An integer is cut to the dtype's low bits. UserError for a dtype with lanes.
 double element_as_double(const DLTensor& tensor, int64_t index);
 int64_t element_as_int(const DLTensor& tensor, int64_t index);
 void set_element(const DLTensor& tensor, int64_t index, double value);

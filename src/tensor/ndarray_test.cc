@@ -110,7 +110,8 @@ TEST(Element, RoundedOnceAndSaturated) {
     return element_as_double(a.tensor(), 0);
   };
   // Just above the middle of 1 and the next half: rounding by way of a float would give 1.
-  EXPECT_EQ(through(DataType::float_(16), 1.0 + std::ldexp(1.0, -11) + std::ldexp(1.0, -40)), 1.0 + std::ldexp(1.0, -10));
+  EXPECT_EQ(through(DataType::float_(16), 1.0 + std::ldexp(1.0, -11) + std::ldexp(1.0, -40)),
+            1.0 + std::ldexp(1.0, -10));
   EXPECT_EQ(through(DataType::bfloat16(), 1.0 + std::ldexp(1.0, -8) + std::ldexp(1.0, -40)), 1.0 + std::ldexp(1.0, -7));
   EXPECT_EQ(through(DataType::int_(8), 300.0), 127.0);
   EXPECT_EQ(through(DataType::int_(64), 1e30), std::ldexp(1.0, 63));
@@ -143,7 +144,8 @@ TEST(DataTypeText, PrintsWhatItParses) {
   for (const char* name : {"float32", "float64", "float16", "bfloat16", "int64", "int4", "uint8", "uint1", "bool",
                            "handle", "void", "float32x8", "int8x65535"})
     EXPECT_EQ(DataType::parse(name).to_string(), name);
-  for (const char* bad : {"", "float", "float32x", "float32x0", "float32x-1", "float32x70000", "x8", "voidx4", "int8x4x4"})
+  for (const char* bad :
+       {"", "float", "float32x", "float32x0", "float32x-1", "float32x70000", "x8", "voidx4", "int8x4x4"})
     EXPECT_THROW(DataType::parse(bad), UserError) << bad;
 }
 

@@ -1,0 +1,80 @@
+#include "passes/eliminate_common_subexpr.h"
+
+#include "object/structural_equal.h"
+#include "object/structural_hash.h"
+#include "ops/op_keys.h"
+#include "passes/for_each_function.h"
+#include "relay/visit.h"
+
+namespace headrace::passes {
+
+using relay::CallNode;
+using relay::TupleGetItemNode;
+
+namespace {
+
+bool is_pure_call(const CallNode& call) {
+  const OpNode* op = call.as_op();
+  if (op == nullptr) return false;
+  const bool* stateful = op->find(ops::kStateful);
+  return stateful == nullptr || !*stateful;
+}
+
+uint64_t mix(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x9e3779b97f4a7c15u + (hash >> 29); }
+
+uint64_t hash_of(const CallNode& call) {
+  uint64_t hash = mix(1, std::hash<Expr>()(call.op));
+  for (const Expr& arg : call.args) hash = mix(hash, std::hash<Expr>()(arg));
+  return call.attrs ? mix(hash, structural_hash(Value(call.attrs))) : hash;
+}
+
+bool same_call(const CallNode& a, const CallNode& b) {
+  if (a.op != b.op || a.args.size() != b.args.size()) return false;
+  for (size_t i = 0; i < a.args.size(); ++i) {
+    if (a.args[i] != b.args[i]) return false;
+  }
+  if (a.attrs == b.attrs) return true;
+  return a.attrs && b.attrs && structural_equal(Value(a.attrs), Value(b.attrs));
+}
+
+// The first of each class of equal nodes. Order of evaluation decides which is first, never an address.
+class Table {
+ public:
+  Expr first_equal(const Expr& expr) {
+    if (const auto* call = expr.as<CallNode>()) {
+      if (!is_pure_call(*call)) return expr;
+      return lookup(calls_[hash_of(*call)], expr,
+                    [&](const Expr& other) { return same_call(*call, *other.as<CallNode>()); });
+    }
+    if (const auto* item = expr.as<TupleGetItemNode>()) {
+      return lookup(items_[mix(std::hash<Expr>()(item->tuple), static_cast<uint64_t>(item->index))], expr,
+                    [&](const Expr& other) {
+                      const auto* known = other.as<TupleGetItemNode>();
+                      return known->tuple == item->tuple && known->index == item->index;
+                    });
+    }
+    return expr;
+  }
+
+ private:
+  template <typename F>
+  static Expr lookup(std::vector<Expr>& bucket, const Expr& expr, F&& same) {
+    for (const Expr& known : bucket) {
+      if (same(known)) return known;
+    }
+    bucket.push_back(expr);
+    return expr;
+  }
+  std::unordered_map<uint64_t, std::vector<Expr>> calls_, items_;
+};
+
+}  // namespace
+
+IRModule eliminate_common_subexpr(const IRModule& module) {
+  return rewrite_bodies(module, [](const Expr& body) {
+    Table table;
+    return relay::rewrite_post_order(body, [&](const Expr&, const Expr& after) { return table.first_equal(after); });
+  });
+}
+
+}  // namespace headrace::passes

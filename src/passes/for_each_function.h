@@ -1,0 +1,12 @@
+// What every pass over function bodies does: apply a rewrite to each relay function of a module.
+#pragma once
+
+#include "relay/expr.h"
+
+namespace headrace::passes {
+
+// The module with `rewrite(body)` as each relay function's body; the module itself when no body changed. Functions that
+// another compiler takes (attribute Compiler) and those marked SkipOptimization are left alone.
+IRModule rewrite_bodies(const IRModule& module, const std::function<Expr(const Expr&)>& rewrite);
+
+}  // namespace headrace::passes
