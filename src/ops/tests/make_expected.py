@@ -56,7 +56,8 @@ def case(name: str, inputs: list[np.ndarray], output: np.ndarray) -> None:
     print("    " + array(output) + "};")
 
 
-print(f"""// Written by src/ops/tests/make_expected.py from numpy {np.__version__} and onnxruntime {onnxruntime.__version__}; see there for the command.
+versions = f"numpy {np.__version__} and onnxruntime {onnxruntime.__version__}"
+print(f"""// Written by src/ops/tests/make_expected.py from {versions}; see there for the command.
 // clang-format off
 #pragma once
 
