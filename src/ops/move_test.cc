@@ -262,7 +262,8 @@ TEST_F(MoveOps, Pad) {
   EXPECT_THAT(error_of(pad(var(Shape{3}), {Shape{1, 1}}, nine)), HasSubstr("pad_value"));
 }
 
-// The cases and numbers of ONNX's Resize node tests (resize_upsample_scales_linear, _align_corners, nearest).
+// Expected values: onnx.reference, Resize-13 of [[1, 2], [3, 4]] with `sizes` and the same mode, transformation and (for
+// the asymmetric case) nearest_mode=floor.
 TEST_F(MoveOps, Resize) {
   const Constant image = make_constant(NDArray::from_vector<float>({1, 1, 2, 2}, DataType::float_(32), {1, 2, 3, 4}));
   const auto resized = [&](Shape size, Resize2DOptions options) {
