@@ -129,9 +129,15 @@ PrimExpr make_prim_let(PrimVar var, PrimExpr value, PrimExpr body) {
   return node;
 }
 
-PrimExpr operator+(const PrimExpr& a, int64_t b) { return a + make_const(static_cast<double>(b), a->dtype); }
-PrimExpr operator-(const PrimExpr& a, int64_t b) { return a - make_const(static_cast<double>(b), a->dtype); }
-PrimExpr operator*(const PrimExpr& a, int64_t b) { return a * make_const(static_cast<double>(b), a->dtype); }
+// The integer in the dtype of `like`; not through double, which holds 53 bits.
+static PrimExpr integer_like(int64_t value, const PrimExpr& like) {
+  if (like->dtype.is_float()) return make_const(static_cast<double>(value), like->dtype);
+  return make_broadcast(make_int(value, like->dtype.element()), like->dtype.lanes());
+}
+
+PrimExpr operator+(const PrimExpr& a, int64_t b) { return a + integer_like(b, a); }
+PrimExpr operator-(const PrimExpr& a, int64_t b) { return a - integer_like(b, a); }
+PrimExpr operator*(const PrimExpr& a, int64_t b) { return a * integer_like(b, a); }
 PrimExpr floor_div(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::floor_div, a, b); }
 PrimExpr floor_mod(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::floor_mod, a, b); }
 
