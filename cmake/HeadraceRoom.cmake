@@ -18,7 +18,7 @@ target_compile_options(headrace_options INTERFACE
   -Wall -Wextra -Wconversion -Werror -fno-math-errno -ffp-contract=off
   # clang counts sign changes to -Wconversion, g++ does not: the same rules under both.
   # It also warns of what libstdc++ 12 calls in its own std::stable_sort.
-  $<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion;-Wno-deprecated-declarations>)
+  "$<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion;-Wno-deprecated-declarations>")
 target_link_libraries(headrace_options INTERFACE Threads::Threads)
 if(HEADRACE_SANITIZE)
   target_compile_options(headrace_options INTERFACE
