@@ -1,9 +1,11 @@
 #include "passes/for_each_function.h"
 
+#include "passes/primitive.h"
+
 namespace headrace::passes {
 
 static bool is_left_alone(const relay::FunctionNode& function) {
-  return function.attrs.contains("Compiler") || function.attrs.contains("SkipOptimization");
+  return is_primitive(function) || function.attrs.contains("Compiler") || function.attrs.contains("SkipOptimization");
 }
 
 IRModule rewrite_bodies(const IRModule& module, const std::function<Expr(const Expr&)>& rewrite) {

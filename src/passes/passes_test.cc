@@ -1,74 +1,12 @@
 // Each pass: a golden text in tests/, and the interpreter before and after.
-#include <gtest/gtest.h>
-
-#include "interp/interp.h"
-#include "kit/golden.h"
-#include "ops/all_ops.h"
-#include "passes/pipeline.h"
-#include "relay/infer_type.h"
-#include "relay/parse.h"
-#include "relay/print.h"
+#include "passes/tests/pass_testing.h"
 
 namespace headrace::passes {
 namespace {
 
-IRModule read(const std::string& body) {
-  ops::register_all_ops();
-  return relay::infer_type(relay::parse_module("#[version = \"0.0.5\"]\n" + body, "test.relay"));
-}
-
-pass::PassContext typed_context() {
-  pass::PassContext context;
-  context.opt_level = 3;
-  context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
-  return context;
-}
-
-// Runs the one pass of the canonical list named `name`.
-IRModule run_pass(const std::string& name, const IRModule& module) {
-  for (const pass::Pass& pass : canonical()) {
-    if (pass.info.name == name) return pass::run_passes({pass}, module, typed_context());
-  }
-  throw std::runtime_error("no pass " + name);
-}
-
-NDArray ramp(const Shape& shape, float start) {
-  NDArray array = NDArray::empty(shape, DataType::float_(32));
-  for (int64_t i = 0; i < array.num_elements(); ++i) array.data<float>()[i] = start + 0.25f * static_cast<float>(i);
-  return array;
-}
-
-void expect_same_results(const IRModule& a, const IRModule& b, const std::vector<NDArray>& args) {
-  const auto want = interp::run_main(a, args), got = interp::run_main(b, args);
-  ASSERT_EQ(want.size(), got.size());
-  for (size_t r = 0; r < want.size(); ++r) {
-    ASSERT_EQ(want[r].shape(), got[r].shape());
-    for (int64_t i = 0; i < want[r].num_elements(); ++i) {
-      const double x = element_as_double(want[r].tensor(), i), y = element_as_double(got[r].tensor(), i);
-      ASSERT_NEAR(x, y, 1e-5 * std::max(1.0, std::abs(x))) << "result " << r << " element " << i;
-    }
-  }
-}
-
-struct PassCase {
-  const char* pass;
-  const char* golden;
-  const char* text;
-  std::vector<Shape> inputs;
-};
-
 class GoldenPass : public testing::TestWithParam<PassCase> {};
 
-TEST_P(GoldenPass, TextAndResults) {
-  const PassCase& c = GetParam();
-  const IRModule before = read(c.text);
-  const IRModule after = run_pass(c.pass, before);
-  EXPECT_TRUE(kit::matches_golden(fmt::format("{}/src/passes/tests/{}.relay", HEADRACE_SOURCE_DIR, c.golden),
-                                  relay::print_module(after)));
-  std::vector<NDArray> args;
-  for (const Shape& shape : c.inputs) args.push_back(ramp(shape, 0.5f));
-  expect_same_results(before, after, args);
-}
+TEST_P(GoldenPass, TextAndResults) { check_pass(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(
     Passes, GoldenPass,

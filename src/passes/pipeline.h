@@ -8,4 +8,7 @@ namespace headrace::passes {
 // What every model goes through first, whatever backend runs it.
 std::vector<pass::Pass> canonical();
 
+// What the native parts of a program go through after it, before lowering.
+std::vector<pass::Pass> native();
+
 }  // namespace headrace::passes

@@ -1,0 +1,22 @@
+// Which op calls of a function body FuseOps puts together; the rules are in fuse_ops.h.
+#pragma once
+
+#include "relay/expr.h"
+
+namespace headrace::passes {
+
+struct FuseGroup {
+  std::vector<Expr> members;  // op calls, operands first; the last one gives the group's result
+};
+
+// Every op call of `body` that is not inside a function with Primitive, Compiler or Composite, in exactly one group;
+// the groups in the order of their last members. Only the last member of a group is used outside of it. Needs types.
+// O(n * (log n + max_depth)) for n nodes.
+std::vector<FuseGroup> find_fuse_groups(const Expr& body, int64_t max_depth);
+
+// The expression whose op call gives `arg`: itself, or the tuple it is an item of.
+const Expr& producer_of(const Expr& arg);
+// A body that is not looked into: it is compiled as a unit already.
+bool is_sealed(const relay::FunctionNode& function);
+
+}  // namespace headrace::passes

@@ -1,0 +1,178 @@
+#include "passes/fuse_ops.h"
+
+#include "object/structural_equal.h"
+#include "ops/elementwise.h"
+#include "passes/primitive.h"
+#include "passes/tests/pass_testing.h"
+#include "relay/visit.h"
+
+namespace headrace::passes {
+namespace {
+
+using relay::CallNode;
+using relay::FunctionNode;
+
+class FuseOpsGolden : public testing::TestWithParam<PassCase> {};
+TEST_P(FuseOpsGolden, TextAndResults) { check_pass(GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(
+    Cases, FuseOpsGolden,
+    testing::Values(
+        PassCase{"FuseOps",
+                 "fuse_ops_conv",
+                 "def @main(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32],"
+                 " %b: Tensor[(4), float32], %w2: Tensor[(4, 4, 3, 3), float32], %r: Tensor[(1, 4, 8, 8), float32]) {\n"
+                 "  %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1]);\n"
+                 "  %1 = nn.relu(nn.bias_add(%0, negative(%b)));\n"
+                 "  %2 = nn.conv2d(%1, %w2, padding=[1, 1, 1, 1]);\n"
+                 "  %3 = add(multiply(%2, 0.5f), exp(%r));\n"
+                 "  %4 = nn.relu(add(%3, %1));\n"
+                 "  nn.softmax(nn.batch_flatten(nn.global_avg_pool2d(%4)))\n}",
+                 {{1, 3, 8, 8}, {4, 3, 3, 3}, {4}, {4, 4, 3, 3}, {1, 4, 8, 8}},
+                 0},
+        PassCase{"FuseOps",
+                 "fuse_ops_tuples",
+                 "def @main(%x: Tensor[(2, 4), float32], %y: Tensor[(2, 4), float32]) {\n"
+                 "  %0 = split(%x, indices_or_sections=2, axis=1);\n"
+                 "  %1 = add(nn.relu(%0.0), exp(%0.1));\n"
+                 "  %2 = split(%y, indices_or_sections=2, axis=1);\n"
+                 "  %3 = concatenate((%1, negative(%2.0), %2.0), axis=1);\n"
+                 "  (abs(%3), %2.1, %3)\n}",
+                 {{2, 4}, {2, 4}},
+                 0},
+        PassCase{"FuseOps",
+                 "fuse_ops_reduce",
+                 "def @main(%x: Tensor[(4, 6), float32]) {\n"
+                 "  %0 = exp(subtract(%x, max(%x, axis=[1], keepdims=True)));\n"
+                 "  %1 = divide(%0, sum(%0, axis=[1], keepdims=True));\n"
+                 "  %2 = sum(exp(transpose(%1, axes=[1, 0])), axis=[0]);\n"
+                 "  nn.dense(reshape(nn.relu(%2), newshape=[1, 4]), ones(shape=[3, 4]))\n}",
+                 {{4, 6}},
+                 0},
+        PassCase{"FuseOps",
+                 "fuse_ops_scopes",
+                 "def @main(%x: Tensor[(4), float32]) {\n"
+                 "  let %a = nn.relu(exp(%x));\n"
+                 "  let %f = fn (%y: Tensor[(4), float32]) -> Tensor[(4), float32] { exp(add(%y, %a)) };\n"
+                 "  %0 = exp(%a);\n"
+                 "  %1 = if (less(sum(%a), 3f)) { nn.relu(negative(%0)) } else { negative(tanh(%a)) };\n"
+                 "  add(nn.relu(%1), %f(multiply(%0, 2f)))\n}",
+                 {{4}},
+                 0}),
+    [](const auto& info) { return std::string(info.param.golden); });
+
+// The functions of the groups, as they are met; they live as long as the module.
+std::vector<const FunctionNode*> groups_of(const IRModule& module) {
+  std::vector<const FunctionNode*> groups;
+  relay::post_order(module->lookup("main"), [&](const Expr& e) {
+    const auto* function = e.as<FunctionNode>();
+    if (function != nullptr && is_primitive(*function)) groups.push_back(function);
+  });
+  return groups;
+}
+
+const FunctionNode& main_of(const IRModule& module) {
+  const BaseFunc main = module->lookup("main");
+  return *main.as<FunctionNode>();
+}
+
+size_t num_op_calls(const Expr& body) {
+  size_t count = 0;
+  relay::post_order(body, [&](const Expr& e) {
+    const auto* call = e.as<CallNode>();
+    count += call != nullptr && call->as_op() != nullptr ? 1 : 0;
+  });
+  return count;
+}
+
+const char* kChain =
+    "def @main(%x: Tensor[(4), float32]) { nn.relu(exp(negative(tanh(concatenate((%x, abs(%x)))))))  }";
+
+TEST(FuseOps, DepthOneGivesEveryOpItsOwnGroup) {
+  const IRModule before = read(kChain);
+  pass::PassContext context = typed_context();
+  context.config.set("relay.FuseOps.max_depth", Value(1));
+  for (int round = 0; round < 2; ++round) {
+    const IRModule after = run_pass("FuseOps", before, context);
+    const auto groups = groups_of(after);
+    ASSERT_EQ(groups.size(), 6u);
+    for (const FunctionNode* group : groups) EXPECT_EQ(num_op_calls(group->body), 1u);
+    expect_same_results(before, after, {ramp({4}, -0.5f)}, 0);
+    context = typed_context();
+    context.opt_level = 0;  // means the same
+  }
+}
+
+TEST(FuseOps, DepthLimitsTheGroup) {
+  pass::PassContext context = typed_context();
+  context.config.set("relay.FuseOps.max_depth", Value(4));
+  const IRModule after = run_pass("FuseOps", read(kChain), context);
+  const auto groups = groups_of(after);
+  ASSERT_EQ(groups.size(), 2u);  // a call's function comes before its arguments
+  EXPECT_EQ(num_op_calls(groups[0]->body), 4u);
+  EXPECT_EQ(num_op_calls(groups[1]->body), 2u);
+}
+
+TEST(FuseOps, ConfigurationIsChecked) {
+  pass::PassContext context = typed_context();
+  context.config.set("relay.FuseOps.max_depth", Value("deep"));
+  try {
+    run_pass("FuseOps", read(kChain), context);
+    FAIL() << "no error";
+  } catch (const UserError& e) {
+    EXPECT_NE(e.message().find("relay.FuseOps.max_depth must be a number from 1 on, got \"deep\""), std::string::npos)
+        << e.what();
+  }
+}
+
+TEST(FuseOps, ASecondRunChangesNothing) {
+  const IRModule once = run_pass("FuseOps", read(kChain));
+  EXPECT_EQ(run_pass("FuseOps", once), once);
+}
+
+TEST(FuseOps, EverythingIsTypedAndTheTextReadsBack) {
+  const IRModule fused = fuse_ops(read(kChain));
+  relay::verify(fused);
+  relay::post_order(main_of(fused).body, [](const Expr& e) {
+    EXPECT_TRUE(e.is<OpNode>() || e->has_checked_type()) << relay::print_expr(e);
+  });
+  const IRModule again = relay::infer_type(relay::parse_module(relay::print_module(fused)));
+  EXPECT_TRUE(structural_equal(Value(fused), Value(again)));
+}
+
+TEST(FuseOps, SymbolicShapesFuse) {
+  const IRModule after = run_pass("FuseOps", read("def @main(%x: Tensor[(n, 3), float32], %y: Tensor[(n, 3), float32]) "
+                                                  "{ nn.relu(add(exp(%x), %y)) }"));
+  EXPECT_EQ(groups_of(after).size(), 1u);
+  const IRModule again = relay::infer_type(relay::parse_module(relay::print_module(after)));
+  EXPECT_TRUE(structural_equal(Value(after), Value(again)));
+}
+
+TEST(FuseOps, TheCallHasThePlaceOfTheAnchor) {
+  const IRModule after =
+      run_pass("FuseOps", read("def @main(%x: Tensor[(1, 4), float32], %w: Tensor[(2, 4), float32]) {\n"
+                               "  %0 = nn.dense(%x,\n %w);\n  nn.relu(\n%0)\n}"));
+  const Span& span = main_of(after).body->span;
+  EXPECT_EQ(span->line, 3) << to_string(span);
+}
+
+TEST(FuseOps, LongChainsAndManySkipsAreQuick) {
+  ops::register_all_ops();
+  const auto x = relay::make_var("x", make_tensor_type({2}, DataType::float_(32)));
+  std::vector<Expr> values{x};
+  Expr last = x;
+  constexpr size_t kLength = 30'000;
+  for (size_t i = 0; i < kLength; ++i) {
+    last = ops::unary("negative", last);
+    values.push_back(last);
+  }
+  // Nested skips: value i meets value kLength - i again.
+  for (size_t i = 0; i < kLength; ++i) last = relay::make_call("add", {last, values[kLength - i]});
+  const IRModule module = relay::infer_type(make_module(relay::make_function({x}, last)));
+  const IRModule fused = fuse_ops(module);
+  relay::verify(fused);
+  EXPECT_LT(groups_of(fused).size(), kLength + 1000);
+}
+
+}  // namespace
+}  // namespace headrace::passes

@@ -1,0 +1,84 @@
+// What the tests of passes share: reading programs, running one pass, comparing results.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "interp/interp.h"
+#include "kit/golden.h"
+#include "ops/all_ops.h"
+#include "passes/pipeline.h"
+#include "relay/infer_type.h"
+#include "relay/parse.h"
+#include "relay/print.h"
+#include "relay/verify.h"
+
+namespace headrace::passes {
+
+inline IRModule read(const std::string& body) {
+  ops::register_all_ops();
+  return relay::infer_type(relay::parse_module("#[version = \"0.0.5\"]\n" + body, "test.relay"));
+}
+
+inline pass::PassContext typed_context() {
+  pass::PassContext context;
+  context.opt_level = 3;
+  context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
+  context.verify = [](const IRModule& module) { relay::verify(module); };
+  return context;
+}
+
+// Runs the one pass of the lists named `name`.
+inline IRModule run_pass(const std::string& name, const IRModule& module,
+                         const pass::PassContext& context = typed_context()) {
+  for (const auto& list : {canonical(), native()}) {
+    for (pass::Pass pass : list) {
+      if (pass.info.name != name) continue;
+      pass.info.required.clear();
+      return pass::run_passes({pass}, module, context);
+    }
+  }
+  throw std::runtime_error("no pass " + name);
+}
+
+inline NDArray ramp(const Shape& shape, float start) {
+  NDArray array = NDArray::empty(shape, DataType::float_(32));
+  for (int64_t i = 0; i < array.num_elements(); ++i) array.data<float>()[i] = start + 0.25f * static_cast<float>(i);
+  return array;
+}
+
+// Runs both modules. `tolerance` is relative to the larger of 1 and the value; 0: equal to the last bit.
+inline void expect_same_results(const IRModule& a, const IRModule& b, const std::vector<NDArray>& args,
+                                double tolerance = 1e-5) {
+  const auto want = interp::run_main(a, args), got = interp::run_main(b, args);
+  ASSERT_EQ(want.size(), got.size());
+  for (size_t r = 0; r < want.size(); ++r) {
+    ASSERT_EQ(want[r].shape(), got[r].shape());
+    ASSERT_EQ(want[r].dtype(), got[r].dtype());
+    for (int64_t i = 0; i < want[r].num_elements(); ++i) {
+      const double x = element_as_double(want[r].tensor(), i), y = element_as_double(got[r].tensor(), i);
+      if (std::isnan(x) && std::isnan(y)) continue;
+      ASSERT_LE(std::abs(x - y), tolerance * std::max(1.0, std::abs(x))) << "result " << r << " element " << i;
+    }
+  }
+}
+
+struct PassCase {
+  const char* pass;
+  const char* golden;
+  const char* text;
+  std::vector<Shape> inputs;
+  double tolerance = 1e-5;
+};
+
+// The pass prints as src/passes/tests/<golden>.relay, and computes what the program before it does.
+inline void check_pass(const PassCase& c, const pass::PassContext& context = typed_context()) {
+  const IRModule before = read(c.text);
+  const IRModule after = run_pass(c.pass, before, context);
+  EXPECT_TRUE(kit::matches_golden(fmt::format("{}/src/passes/tests/{}.relay", HEADRACE_SOURCE_DIR, c.golden),
+                                  relay::print_module(after)));
+  std::vector<NDArray> args;
+  for (const Shape& shape : c.inputs) args.push_back(ramp(shape, 0.5f));
+  expect_same_results(before, after, args, c.tolerance);
+}
+
+}  // namespace headrace::passes
