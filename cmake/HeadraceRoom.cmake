@@ -64,6 +64,21 @@ function(headrace_room folder)
   endif()
 endfunction()
 
+# headrace_embed_object(room name MACRO): compiles src/<room>/<name>.c for the code that the compiler links into artifacts:
+# without our options or sanitizers. In src/<room>/<name>_tables.cc, which embeds the object, MACRO is its path.
+function(headrace_embed_object room name macro)
+  if(NOT TARGET hr_${room})
+    return()
+  endif()
+  set(source ${PROJECT_SOURCE_DIR}/src/${room}/${name}.c)
+  set(object ${PROJECT_BINARY_DIR}/${name}.o)
+  add_custom_command(OUTPUT ${object} DEPENDS ${source} ${PROJECT_SOURCE_DIR}/src/${room}/${name}.h VERBATIM COMMAND
+    ${CMAKE_C_COMPILER} -std=c11 -D_DEFAULT_SOURCE -O2 -fPIC -fno-stack-protector -fno-asynchronous-unwind-tables
+    -Wall -Wextra -Werror -I ${PROJECT_SOURCE_DIR}/include -I ${PROJECT_SOURCE_DIR}/third_party -c ${source} -o ${object})
+  set_source_files_properties(${PROJECT_SOURCE_DIR}/src/${room}/${name}_tables.cc PROPERTIES
+    OBJECT_DEPENDS ${object} COMPILE_DEFINITIONS ${macro}="${object}")
+endfunction()
+
 function(headrace_images)
   get_property(rt GLOBAL PROPERTY HEADRACE_ROOMS_RT)
   get_property(rt_link GLOBAL PROPERTY HEADRACE_LINK_RT)

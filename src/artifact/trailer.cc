@@ -72,6 +72,28 @@ std::optional<Refusal> check_fields(const Trailer& trailer, int64_t length, cons
   return std::nullopt;
 }
 
+size_t padded_length(size_t length) { return (length + kTrailerSize - 1) / kTrailerSize * kTrailerSize; }
+
+// All fields but the hash, of a file whose bytes before the trailer are `length`.
+Trailer unsealed_trailer(size_t length) {
+  Trailer trailer{};
+  std::memcpy(trailer.magic, kMagic, sizeof kMagic);
+  trailer.version = kTrailerVersion;
+  trailer.file_length = length + kTrailerSize;
+  return trailer;
+}
+
+bool write_exactly(int descriptor, int64_t offset, std::span<const uint8_t> bytes) {
+  while (!bytes.empty()) {
+    const ssize_t count = ::pwrite(descriptor, bytes.data(), bytes.size(), offset);
+    if (count < 0 && errno == EINTR) continue;
+    if (count <= 0) return false;
+    bytes = bytes.subspan(static_cast<size_t>(count));
+    offset += count;
+  }
+  return true;
+}
+
 }  // namespace
 
 bool read_exactly(int descriptor, int64_t offset, std::span<uint8_t> bytes) {
@@ -98,17 +120,31 @@ Expected<int64_t> file_size(int descriptor, const std::string& name) {
 }
 
 void append_trailer(std::vector<uint8_t>& file) {
-  file.resize((file.size() + kTrailerSize - 1) / kTrailerSize * kTrailerSize, 0);
-  Trailer trailer{};
-  std::memcpy(trailer.magic, kMagic, sizeof kMagic);
-  trailer.version = kTrailerVersion;
-  trailer.file_length = file.size() + kTrailerSize;
+  file.resize(padded_length(file.size()), 0);
+  const Trailer trailer = unsealed_trailer(file.size());
   const auto* bytes = reinterpret_cast<const uint8_t*>(&trailer);
   file.insert(file.end(), bytes, bytes + kTrailerSize - kHashSize);
   const XXH128_hash_t hash = XXH3_128bits(file.data(), file.size());
   const std::array<uint64_t, 2> halves = {hash.low64, hash.high64};
   const auto* hash_bytes = reinterpret_cast<const uint8_t*>(halves.data());
   file.insert(file.end(), hash_bytes, hash_bytes + kHashSize);
+}
+
+void append_trailer(int descriptor, const std::string& name) {
+  const auto check = [&](bool ok) {
+    if (!ok) throw_user_error("writing '{}' failed: {}", name, std::strerror(errno));
+  };
+  const Expected<int64_t> size = file_size(descriptor, name);
+  if (!size) throw UserError(size.refusal().message);
+  const auto length = static_cast<int64_t>(padded_length(static_cast<size_t>(size.value())));
+  Trailer trailer = unsealed_trailer(static_cast<size_t>(length));
+  check(::ftruncate(descriptor, length) == 0);
+  check(write_exactly(descriptor, length, {reinterpret_cast<const uint8_t*>(&trailer), kTrailerSize}));
+  const Expected<XXH128_hash_t> hash = hash_range(descriptor, length + kTrailerSize - kHashSize, name);
+  if (!hash) throw UserError(hash.refusal().message);
+  trailer.hash_low = hash.value().low64;
+  trailer.hash_high = hash.value().high64;
+  check(write_exactly(descriptor, length, {reinterpret_cast<const uint8_t*>(&trailer), kTrailerSize}));
 }
 
 Expected<int64_t> verify_trailer(int descriptor, const std::string& name) {

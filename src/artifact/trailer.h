@@ -26,6 +26,9 @@ inline constexpr uint32_t kTrailerOldest = 1;
 
 // Appends zero bytes up to a multiple of 64, then the trailer.
 void append_trailer(std::vector<uint8_t>& file);
+// The same for a file that is open for reading and writing: reads it once. Throws UserError that names `name` when the
+// operating system says no.
+void append_trailer(int descriptor, const std::string& name);
 
 // The size of a regular file. Refuses with NOT_AN_ARTIFACT (no regular file) or SYSTEM. `name` is for messages.
 Expected<int64_t> file_size(int descriptor, const std::string& name);

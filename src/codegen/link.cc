@@ -24,7 +24,8 @@ constexpr std::string_view kMathFunctions[] = {
     "log2f",  "logf",   "nearbyint", "nearbyintf", "pow",   "powf",  "remainder", "remainderf", "rint",   "rintf",
     "round",  "roundf", "sin",       "sinf",       "sinh",  "sinhf", "sqrt",      "sqrtf",      "tan",    "tanf",
     "tanh",   "tanhf",  "trunc",     "truncf"};
-constexpr std::string_view kCFunctions[] = {"aligned_alloc", "free", "malloc", "memcmp", "memcpy", "memmove", "memset"};
+constexpr std::string_view kCFunctions[] = {"aligned_alloc", "free",    "malloc", "memcmp",
+                                            "memcpy",        "memmove", "memset", "strlen"};
 
 bool is_name(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {

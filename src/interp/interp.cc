@@ -59,6 +59,15 @@ NDArray cast_tensor(const NDArray& src, DataType dtype) {
   return dst;
 }
 
+// The tensors of a value, tuples flattened.
+void collect(const Value& value, std::vector<NDArray>& out) {
+  if (const auto* tuple = value.as_node<ADTObj>()) {
+    for (const Value& item : tuple->items) collect(item, out);
+    return;
+  }
+  out.push_back(value.as<NDArray>());
+}
+
 class Interpreter {
  public:
   Interpreter(IRModule module, const Options& options) : module_(std::move(module)), options_(options) {}
@@ -281,18 +290,42 @@ class Interpreter {
   Typed eval_call(const CallNode& call, Frame& frame) {
     std::vector<Typed> args;
     for (const Expr& arg : call.args) args.push_back(frame.done.at(arg.get()));
-    if (const OpNode* op = call.as_op()) return eval_op(*op, call, args);
-    const Value callee = frame.done.at(call.op.get()).value;
-    if (const auto* closure = callee.as_node<ClosureObj>()) {
+    if (const OpNode* op = call.as_op()) {
+      return op->name == "call_dps" ? eval_call_dps(call, args, frame) : eval_op(*op, call, args);
+    }
+    return call_value(frame.done.at(call.op.get()).value, call.op, std::move(args), frame, call.span);
+  }
+
+  // Calls the value of `callee`.
+  Typed call_value(const Value& function_value, const Expr& callee, std::vector<Typed> args, Frame& frame,
+                   const Span& span) {
+    if (const auto* closure = function_value.as_node<ClosureObj>()) {
       Bindings captured = closure->captured;
       // A function bound by let sees itself and its later siblings through the caller's scope.
-      if (const auto* var = call.op.as<VarNode>()) captured.insert_or_assign(var, Typed{callee, Type()});
-      return call_function(*closure->function, std::move(args), std::move(captured), call.span);
+      if (const auto* var = callee.as<VarNode>()) captured.insert_or_assign(var, Typed{function_value, Type()});
+      return call_function(*closure->function, std::move(args), std::move(captured), span);
     }
-    if (const auto* function = callee.as_node<FunctionNode>()) {
-      return call_function(*function, std::move(args), {}, call.span);
+    if (const auto* function = function_value.as_node<FunctionNode>()) {
+      return call_function(*function, std::move(args), {}, span);
     }
-    throw_at(call.span, "call", fmt::format("a {} cannot be called", kind_name(callee.raw())));
+    throw_at(span, "call", fmt::format("a {} cannot be called", kind_name(function_value.raw())));
+  }
+
+  // call_dps(function, inputs, outputs): the results are copied into the tensors that `outputs` has.
+  Typed eval_call_dps(const CallNode& call, const std::vector<Typed>& args, Frame& frame) {
+    const auto* inputs = args.size() == 3 ? args[1].value.as_node<ADTObj>() : nullptr;
+    const auto* input_types = inputs != nullptr ? args[1].declared.as<TupleTypeNode>() : nullptr;
+    if (input_types == nullptr) throw_at(call.span, "call_dps", "takes a function, a tuple of inputs, one of outputs");
+    std::vector<Typed> operands;
+    for (size_t i = 0; i < inputs->items.size(); ++i) operands.push_back({inputs->items[i], input_types->items[i]});
+    const Typed result = call_value(args[0].value, call.args[0], std::move(operands), frame, call.span);
+    std::vector<NDArray> results, outputs;
+    collect(result.value, results);
+    collect(args[2].value, outputs);
+    if (results.size() != outputs.size())
+      throw_at(call.span, "call_dps", fmt::format("{} results for {} outputs", results.size(), outputs.size()));
+    for (size_t i = 0; i < results.size(); ++i) outputs[i].copy_from(results[i]);
+    return {Value(make_adt(0, {})), make_tuple_type({})};
   }
 
   // Value inference and relations see the actual data: the interpreter knows everything.
@@ -362,14 +395,6 @@ class Interpreter {
   Options options_;
   int64_t depth_ = 0;
 };
-
-void collect(const Value& value, std::vector<NDArray>& out) {
-  if (const auto* tuple = value.as_node<ADTObj>()) {
-    for (const Value& item : tuple->items) collect(item, out);
-    return;
-  }
-  out.push_back(value.as<NDArray>());
-}
 
 }  // namespace
 

@@ -23,6 +23,7 @@ void register_all_ops() {
     register_shape_ops();
     register_slice_ops();
     register_creation_ops();
+    register_memory_ops();
   });
 }
 

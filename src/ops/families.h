@@ -16,5 +16,6 @@ void register_shape_ops();     // shape.cc: reshape, transpose, squeeze, expand_
                                // ...
 void register_slice_ops();     // slice.cc: strided_slice, take
 void register_creation_ops();  // creation.cc: full, arange, shape_of, tile, broadcast_to, ...
+void register_memory_ops();    // memory.cc: storages, views, calls that write into them
 
 }  // namespace headrace::ops

@@ -41,4 +41,7 @@ inline constexpr OpKey<EvalFn> kEval{"Eval"};
 // The op has no effect and its result depends on its inputs alone, unless this is set.
 inline constexpr OpKey<bool> kStateful{"Stateful"};
 
+// The result is the first argument's elements in their order, in another shape: it may share the argument's memory.
+inline constexpr OpKey<bool> kKeepsElements{"KeepsElements"};
+
 }  // namespace headrace::ops

@@ -53,6 +53,16 @@ OpBuilder& OpBuilder::value(ValueInferenceFn infer) {
   return *this;
 }
 
+OpBuilder& OpBuilder::keeps_elements() {
+  op_->set(kKeepsElements, true);
+  return *this;
+}
+
+OpBuilder& OpBuilder::stateful() {
+  op_->set(kStateful, true);
+  return *this;
+}
+
 OpBuilder& OpBuilder::level(int32_t support_level) {
   op_->support_level = support_level;
   return *this;

@@ -35,6 +35,10 @@ class OpBuilder {
   OpBuilder& eval(EvalFn eval);
   OpBuilder& value(ValueInferenceFn infer);
   OpBuilder& level(int32_t support_level);
+  // See kKeepsElements.
+  OpBuilder& keeps_elements();
+  // The op has effects; see kStateful.
+  OpBuilder& stateful();
 
  private:
   Op op_;

@@ -472,27 +472,33 @@ void moving(OpBuilder& op, const TypeRelationFn& relation, const EvalFn& eval,
   op.relation(relation).fusion(kind).eval(eval).value(value_by_moving(relation, eval));
 }
 
+// An op whose result is its argument's elements in another shape.
+void reshaping(OpBuilder& op, const TypeRelationFn& relation, FusionKind kind = FusionKind::injective) {
+  op.keeps_elements();
+  moving(op, relation, eval_same_elements, kind);
+}
+
 void register_reshapes() {
-  moving(OpBuilder("reshape",
-                   "The same elements in row-major order in another shape: x[...] -> [newshape]. With the special "
-                   "values of newshape; symbolic sizes divide exactly or stay an expression.")
-             .arg("data")
-             .arg("newshape", "Tensor", "optional: newshape as a tensor")
-             .any_args()
-             .attrs<ReshapeAttrs>(),
-         relate_reshape, eval_same_elements);
-  moving(OpBuilder("reshape_like", "The elements of data in the shape of shape_like.").arg("data").arg("shape_like"),
-         relate_reshape_like, eval_same_elements);
-  moving(OpBuilder("nn.batch_flatten", "All but the first axis as one: x[N, ...] -> [N, rest].").arg("data"),
-         relate_batch_flatten, eval_same_elements);
+  reshaping(OpBuilder("reshape",
+                      "The same elements in row-major order in another shape: x[...] -> [newshape]. With the special "
+                      "values of newshape; symbolic sizes divide exactly or stay an expression.")
+                .arg("data")
+                .arg("newshape", "Tensor", "optional: newshape as a tensor")
+                .any_args()
+                .attrs<ReshapeAttrs>(),
+            relate_reshape);
+  reshaping(OpBuilder("reshape_like", "The elements of data in the shape of shape_like.").arg("data").arg("shape_like"),
+            relate_reshape_like);
+  reshaping(OpBuilder("nn.batch_flatten", "All but the first axis as one: x[N, ...] -> [N, rest].").arg("data"),
+            relate_batch_flatten);
   moving(
       OpBuilder("transpose", "The axes in another order; without axes, reversed.").arg("data").attrs<TransposeAttrs>(),
       relate_transpose, eval_transpose);
-  moving(OpBuilder("squeeze", "Without its axes of size 1, or those named.").arg("data").attrs<SqueezeAttrs>(),
-         relate_squeeze, eval_same_elements);
-  moving(
+  reshaping(OpBuilder("squeeze", "Without its axes of size 1, or those named.").arg("data").attrs<SqueezeAttrs>(),
+            relate_squeeze);
+  reshaping(
       OpBuilder("expand_dims", "With num_newaxis axes of size 1 put in at axis.").arg("data").attrs<ExpandDimsAttrs>(),
-      relate_expand_dims, eval_same_elements, FusionKind::broadcast);
+      relate_expand_dims, FusionKind::broadcast);
 }
 
 void register_joins() {

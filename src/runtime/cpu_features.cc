@@ -111,7 +111,15 @@ std::vector<std::string_view> detect() {
   return features;
 }
 
+std::vector<std::string_view> known() {
+  std::vector<std::string_view> names;
+  for (const Row& row : kRows) names.push_back(row.name);
+  return names;
+}
+
 #elif defined(__aarch64__)
+
+std::vector<std::string_view> known() { return {"fp-armv8", "neon"}; }
 
 std::vector<std::string_view> detect() {
   const unsigned long capabilities = ::getauxval(AT_HWCAP);
@@ -125,6 +133,7 @@ std::vector<std::string_view> detect() {
 
 #else
 
+std::vector<std::string_view> known() { return {}; }
 std::vector<std::string_view> detect() { return {}; }
 
 #endif
@@ -135,6 +144,8 @@ const std::vector<std::string_view>& host_cpu_features() {
   static const std::vector<std::string_view> features = detect();
   return features;
 }
+
+std::vector<std::string_view> known_cpu_features() { return known(); }
 
 std::vector<std::string> missing_features(std::span<const std::string> needed,
                                           std::span<const std::string_view> available) {

@@ -1,0 +1,173 @@
+#include "driver/compile.h"
+
+#include <headrace/c_api.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <thread>
+
+#include "artifact/manifest_json.h"
+#include "artifact/trailer.h"
+#include "codegen/workspace.h"
+#include "driver/output_file.h"
+#include "driver/target.h"
+#include "lower/compute_rule.h"
+#include "lower/lower_function.h"
+#include "ops/all_ops.h"
+#include "passes/pipeline.h"
+#include "plan/destination_passing.h"
+#include "plan/graph_program.h"
+#include "plan/plan_memory.h"
+#include "plan/static_main_tables.h"
+#include "relay/infer_type.h"
+#include "relay/verify.h"
+#include "tir_passes/pipeline.h"
+
+namespace headrace::driver {
+
+namespace {
+
+int processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
+
+pass::PassContext make_context(const CompileOptions& options) {
+  pass::PassContext context;
+  context.opt_level = options.opt_level;
+  context.disabled_pass = options.disabled_passes;
+  context.instruments = options.instruments;
+  context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
+  if (options.verify_each) context.verify = [](const IRModule& module) { relay::verify(module); };
+  if (options.opt_level == 0) context.config.set("relay.FuseOps.max_depth", Value(int64_t{1}));
+  return context;
+}
+
+// One compile: each stage reads what the stages before it left.
+class Compilation {
+ public:
+  Compilation(const Model& model, const CompileOptions& options)
+      : model_(model), options_(options), compiler_(codegen::NativeCompiler::load()) {
+    ops::register_all_ops();
+    lower::register_all_rules();
+    target_ = choose_target(compiler_, options.target);
+  }
+
+  CompileReport run(int descriptor, const std::string& name) {
+    stage("relay passes", [&] { module_ = run_relay_passes(model_.module, options_); });
+    stage("plan", [&] { plan(); });
+    stage("lower", [&] { lower_kernels(); });
+    stage("native code", [&] { generate_code(); });
+    stage("link", [&] { link(descriptor, name); });
+    return std::move(report_);
+  }
+
+ private:
+  static constexpr int kStages = 5;
+
+  template <typename F>
+  void stage(std::string_view name, F&& body) {
+    if (options_.progress) options_.progress(name, static_cast<int>(report_.stages.size()), kStages);
+    const auto begin = std::chrono::steady_clock::now();
+    body();
+    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
+    report_.stages.push_back({std::string(name), seconds.count()});
+  }
+
+  void plan() {
+    module_ = plan::plan_memory(plan::to_destination_passing(module_));
+    program_ = plan::emit_graph_program(module_, {model_.inputs, model_.outputs}, weights_);
+    program_.target = {target_.triple, target_.cpu, target_.enabled, ""};
+    program_.compiler = HEADRACE_VERSION;
+  }
+
+  void lower_kernels() {
+    const lower::ScheduleOptions options = schedule_options(target_);
+    for (const auto& [name, function] : module_->functions) {
+      if (name->name_hint == "main") continue;
+      const tir::PrimFunc loops = lower::lower_function(function.cast<relay::FunctionNode>(), name->name_hint, options);
+      kernels_.push_back(tir_passes::run_pipeline(loops));
+      const auto workspace = static_cast<int64_t>(codegen::layout_workspace(*kernels_.back()).size_bytes);
+      program_.memory.workspace_bytes = std::max(program_.memory.workspace_bytes, workspace);
+    }
+  }
+
+  void generate_code() {
+    const int jobs = options_.jobs > 0 ? options_.jobs : processors();
+    const std::vector<std::string> main_tables{
+        plan::static_main_tables(program_, weights_.weights(), target_.triple, false)};
+    objects_ = compiler_.compile(kernels_, target_, {.opt_level = options_.opt_level == 0 ? 1 : 3, .jobs = jobs});
+    for (auto& tables : compiler_.compile_llvm(main_tables, target_, {.opt_level = 0, .jobs = 1}))
+      objects_.push_back(std::move(tables));
+    objects_.push_back({"static main", std::string(plan::static_main_object())});
+  }
+
+  void link(int descriptor, const std::string& name) {
+    artifact::Manifest& manifest = report_.manifest;
+    manifest.programs = {program_};
+    manifest.weights = weights_.weights();
+    manifest.default_threads = options_.threads;
+    const std::string text = artifact::write_manifest(manifest);
+    std::vector<codegen::DataSection> sections;
+    if (weights_.nbytes() > 0) sections.push_back(weights_section());
+    sections.push_back({.name = artifact::kManifestSection,
+                        .size_bytes = text.size(),
+                        .chunks = {{0, std::as_bytes(std::span(text))}},
+                        .symbol = ""});
+    std::vector<std::string> exports{HR_RUN_SYMBOL};
+    for (const tir::PrimFunc& kernel : kernels_) exports.push_back(tir::symbol_of(*kernel));
+    compiler_.link({.target = target_, .objects = objects_, .sections = sections, .exports = exports}, descriptor);
+    artifact::append_trailer(descriptor, name);
+    report_.artifact_bytes = lseek(descriptor, 0, SEEK_END);
+  }
+
+  codegen::DataSection weights_section() const {
+    codegen::DataSection section{.name = artifact::kWeightsSection,
+                                 .size_bytes = static_cast<uint64_t>(weights_.nbytes()),
+                                 .chunks = {},
+                                 .symbol = plan::kWeightsSymbol};
+    uint64_t end = 0;
+    for (size_t i = 0; i < weights_.weights().size(); ++i) {
+      const auto offset = static_cast<uint64_t>(weights_.weights()[i].offset);
+      if (offset < end || weights_.weights()[i].nbytes == 0) continue;  // shares another's bytes
+      section.chunks.push_back({offset, weights_.tensors()[i].bytes()});
+      end = offset + static_cast<uint64_t>(weights_.weights()[i].nbytes);
+    }
+    return section;
+  }
+
+  const Model& model_;
+  const CompileOptions& options_;
+  codegen::NativeCompiler compiler_;
+  codegen::NativeTarget target_;
+  IRModule module_;
+  artifact::Program program_;
+  plan::WeightTable weights_;
+  std::vector<tir::PrimFunc> kernels_;
+  std::vector<codegen::ObjectCode> objects_;
+  CompileReport report_;
+};
+
+}  // namespace
+
+IRModule run_relay_passes(const IRModule& module, const CompileOptions& options) {
+  ops::register_all_ops();
+  const pass::PassContext context = make_context(options);
+  std::vector<pass::Pass> list = passes::canonical();
+  for (pass::Pass& pass : passes::native()) list.push_back(std::move(pass));
+  return relay::infer_type(pass::run_passes(list, relay::infer_type(module), context));
+}
+
+CompileReport compile_to_file(const Model& model, const std::string& path, const CompileOptions& options) {
+  OutputFile file(path);
+  CompileReport report = Compilation(model, options).run(file.descriptor(), path);
+  file.commit();
+  return report;
+}
+
+CompiledModel compile_to_memory(const Model& model, const CompileOptions& options) {
+  runtime::Descriptor descriptor(memfd_create("headrace-model", MFD_CLOEXEC));
+  if (descriptor.number() < 0) throw_user_error("no memory for the compiled model: {}", std::strerror(errno));
+  CompileReport report = Compilation(model, options).run(descriptor.number(), "the compiled model");
+  return {std::move(descriptor), std::move(report)};
+}
+
+}  // namespace headrace::driver

@@ -1,0 +1,52 @@
+// From a model to an artifact: every stage in its order.
+//
+//   canonical passes -> native passes -> destination passing -> memory plan -> lower -> tir passes -> native code ->
+//   link
+#pragma once
+
+#include "artifact/manifest.h"
+#include "codegen/native.h"
+#include "driver/model.h"
+#include "pass/pass.h"
+#include "runtime/descriptor.h"
+
+namespace headrace::driver {
+
+struct CompileOptions {
+  codegen::TargetRequest target;  // empty: this machine
+  int32_t opt_level = 3;          // 0 (each op by itself) to 3
+  int32_t threads = 0;            // what the artifact runs with unless told otherwise; 0: one a processor
+  int32_t jobs = 0;               // threads that generate code; 0: one a processor. The bytes do not depend on it.
+  std::vector<std::string> disabled_passes;
+  bool verify_each = false;  // check the IR's rules after each pass
+  std::vector<std::shared_ptr<pass::PassInstrument>> instruments;
+  // Told at the start of each stage: its name, its number from 0, how many there are. Empty: nobody listens.
+  std::function<void(std::string_view stage, int index, int count)> progress;
+};
+
+struct StageTime {
+  std::string stage;
+  double seconds = 0;
+};
+
+struct CompileReport {
+  artifact::Manifest manifest;
+  std::vector<StageTime> stages;
+  int64_t artifact_bytes = 0;
+};
+
+// Compiles `model` to the file `path`, which appears whole or not at all. UserError: a model that cannot be compiled
+// (what, where, what to do), a target that is not known, a file that cannot be written.
+CompileReport compile_to_file(const Model& model, const std::string& path, const CompileOptions& options = {});
+
+// The same into memory; the descriptor is ready for load::open_artifact.
+struct CompiledModel {
+  runtime::Descriptor descriptor;
+  CompileReport report;
+};
+CompiledModel compile_to_memory(const Model& model, const CompileOptions& options = {});
+
+// What the passes, up to `native` ones if asked, make of the model: typed relay.
+IRModule run_relay_passes(const IRModule& module, const CompileOptions& options);
+
+}  // namespace headrace::driver

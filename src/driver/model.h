@@ -1,0 +1,26 @@
+// A program to compile and the names that its users know its inputs and outputs by.
+#pragma once
+
+#include "relay/expr.h"
+
+namespace headrace::driver {
+
+struct Model {
+  IRModule module;                   // `main` is the program
+  std::vector<std::string> inputs;   // of main's parameters, in order
+  std::vector<std::string> outputs;  // of main's results, tuples flattened
+};
+
+// Names of a module's own: its parameters' and output0, output1 ... Needs main's type (infers it).
+Model make_model(const IRModule& module);
+
+struct LoadOptions {
+  std::map<std::string, std::vector<int64_t>> shapes;  // of inputs, by name; the others keep what the model says
+  std::map<std::string, NDArray> bound;                // inputs that become constants
+};
+
+// Reads a model file: ONNX, or relay's text form (.relay). UserError: no such file, a format that is not known, a model
+// that is malformed or not supported, an input that it does not have.
+Model load_model(const std::string& path, const LoadOptions& options = {});
+
+}  // namespace headrace::driver

@@ -1,0 +1,26 @@
+#include "driver/target.h"
+
+#include "runtime/cpu_features.h"
+
+namespace headrace::driver {
+
+codegen::NativeTarget choose_target(const codegen::NativeCompiler& compiler, const codegen::TargetRequest& request) {
+  const codegen::NativeTarget wanted = compiler.resolve_target(request);
+  const std::vector<std::string_view> known = runtime::known_cpu_features();
+  codegen::TargetRequest reduced = request;
+  for (const std::string& feature : wanted.enabled) {
+    if (std::find(known.begin(), known.end(), feature) == known.end())
+      reduced.features += (reduced.features.empty() ? "-" : ",-") + feature;
+  }
+  return compiler.resolve_target(reduced);
+}
+
+lower::ScheduleOptions schedule_options(const codegen::NativeTarget& target) {
+  lower::ScheduleOptions options;
+  options.vector_bits = target.vector_bits;
+  options.vector_registers = target.has("avx512vl") ? 32 : 16;
+  options.has_fma = target.has("fma");
+  return options;
+}
+
+}  // namespace headrace::driver

@@ -1,0 +1,15 @@
+// The machine that a compile is for, as the code generator and the schedules need it.
+#pragma once
+
+#include "codegen/native.h"
+#include "lower/schedule.h"
+
+namespace headrace::driver {
+
+// What the user asked for, without the features that the runtime has no test for: an artifact needs only what loading
+// can check. UserError as NativeCompiler::resolve_target.
+codegen::NativeTarget choose_target(const codegen::NativeCompiler& compiler, const codegen::TargetRequest& request);
+
+lower::ScheduleOptions schedule_options(const codegen::NativeTarget& target);
+
+}  // namespace headrace::driver

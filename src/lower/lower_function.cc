@@ -1,0 +1,133 @@
+#include "lower/lower_function.h"
+
+#include "lower/compute_rule.h"
+#include "lower/fuse_stages.h"
+#include "relay/visit.h"
+#include "tir/rewrite.h"
+
+namespace headrace::lower {
+
+using relay::CallNode;
+using relay::ConstantNode;
+using relay::TupleGetItemNode;
+using relay::TupleNode;
+using tir::Compute;
+using tir::ComputeStage;
+
+namespace {
+
+std::vector<TensorType> tensor_types(const Type& type) {
+  if (const auto* tuple = type.as<TupleTypeNode>()) {
+    std::vector<TensorType> types;
+    for (const Type& item : tuple->items) types.push_back(item.cast<TensorTypeNode>());
+    return types;
+  }
+  return {type.cast<TensorTypeNode>()};
+}
+
+class Composer {
+ public:
+  Compute compose(const relay::Function& group) {
+    for (const relay::Var& param : group->params) {
+      std::vector<Buffer>& own = buffers_[param.get()];
+      for (const TensorType& type : tensor_types(param->checked_type())) {
+        own.push_back(make_buffer(param->name_hint, type->dtype, type->shape));
+        compute_.inputs.push_back(own.back());
+      }
+    }
+    relay::post_order(group->body, [&](const Expr& expr) { visit(expr); });
+    for (const Buffer& result : buffers_.at(group->body.get())) add_result(result);
+    inline_scalars();
+    return std::move(compute_);
+  }
+
+ private:
+  void visit(const Expr& expr) {
+    if (expr.is<OpNode>() || expr.is<relay::VarNode>()) return;
+    std::vector<Buffer>& own = buffers_[expr.get()];
+    if (const auto* call = expr.as<CallNode>()) {
+      own = visit_call(*call);
+    } else if (const auto* tuple = expr.as<TupleNode>()) {
+      for (const Expr& item : tuple->items) {
+        const std::vector<Buffer>& more = buffers_.at(item.get());
+        own.insert(own.end(), more.begin(), more.end());
+      }
+    } else if (const auto* item = expr.as<TupleGetItemNode>()) {
+      own = {buffers_.at(item->tuple.get()).at(static_cast<size_t>(item->index))};
+    } else if (const auto* constant = expr.as<ConstantNode>()) {
+      own = {add_scalar(*constant)};
+    } else {
+      throw InternalError(fmt::format("a group contains a {}", expr->key()));
+    }
+  }
+
+  std::vector<Buffer> visit_call(const CallNode& call) {
+    const OpNode* op = call.as_op();
+    HEADRACE_CHECK(op != nullptr, "a group calls a {}", call.op->key());
+    const ComputeRuleFn* rule = op->find(kComputeRule);
+    if (rule == nullptr) throw_at(call.span, op->name, fmt::format("no compute rule for '{}'", op->name));
+    RuleInput input{call, {}, {}, tensor_types(call.checked_type())};
+    for (const Expr& arg : call.args) {
+      for (const Buffer& buffer : buffers_.at(arg.get())) input.inputs.push_back(buffer);
+      for (const TensorType& type : tensor_types(arg->checked_type())) input.in_types.push_back(type);
+    }
+    Compute part = (*rule)(input);
+    for (ComputeStage& stage : part.stages) compute_.stages.push_back(std::move(stage));
+    return part.outputs;
+  }
+
+  Buffer add_scalar(const ConstantNode& constant) {
+    HEADRACE_CHECK(constant.data.num_elements() == 1, "a group holds a constant of {} elements",
+                   constant.data.num_elements());
+    const Buffer buffer = make_buffer("constant", constant.data.dtype(), to_dims(constant.data.shape()));
+    const NDArray data = constant.data.to_dense();
+    const DataType dtype = data.dtype();
+    scalars_[buffer.get()] = dtype.is_float() ? make_float(element_as_double(data.tensor(), 0), dtype)
+                                              : make_int(element_as_int(data.tensor(), 0), dtype);
+    return buffer;
+  }
+
+  // Every result is a buffer of its own that a stage writes.
+  void add_result(const Buffer& result) {
+    const auto is = [&](const Buffer& other) { return other == result; };
+    const bool is_written = std::any_of(compute_.stages.begin(), compute_.stages.end(),
+                                        [&](const ComputeStage& stage) { return stage.output == result; });
+    if (is_written && std::none_of(compute_.outputs.begin(), compute_.outputs.end(), is)) {
+      compute_.outputs.push_back(result);
+      return;
+    }
+    const Buffer copy = make_buffer(result->name, result->dtype, result->shape);
+    compute_.stages.push_back(map_stage(copy, [&](const Index& index) { return load(result, index); }));
+    compute_.outputs.push_back(copy);
+  }
+
+  void inline_scalars() {
+    if (scalars_.empty()) return;
+    const auto replace = [&](const PrimExpr& root) {
+      if (!root) return root;
+      return tir::rewrite(root, [&](const PrimExpr& e) {
+        const auto* at = e.as<BufferLoadNode>();
+        const auto scalar = at == nullptr ? scalars_.end() : scalars_.find(at->buffer.get());
+        return scalar == scalars_.end() ? e : scalar->second;
+      });
+    };
+    for (ComputeStage& stage : compute_.stages) {
+      stage.value = replace(stage.value);
+      stage.epilogue = replace(stage.epilogue);
+    }
+  }
+
+  Compute compute_;
+  std::unordered_map<const ExprNode*, std::vector<Buffer>> buffers_;
+  std::unordered_map<const BufferNode*, PrimExpr> scalars_;
+};
+
+}  // namespace
+
+Compute compute_of(const relay::Function& group) { return Composer().compose(group); }
+
+tir::PrimFunc lower_function(const relay::Function& group, const std::string& symbol, const ScheduleOptions& options) {
+  return schedule(fuse_stages(compute_of(group)), symbol, options);
+}
+
+}  // namespace headrace::lower

@@ -1,0 +1,177 @@
+#include "plan/dataflow.h"
+
+#include <headrace/reason.h>
+
+#include "ops/op_keys.h"
+#include "relay/visit.h"
+
+namespace headrace::plan {
+
+using relay::CallNode;
+using relay::ConstantNode;
+using relay::Function;
+using relay::FunctionNode;
+using relay::LetNode;
+using relay::TupleGetItemNode;
+using relay::TupleNode;
+using relay::VarNode;
+
+namespace {
+
+bool is_group(const Expr& callee) {
+  const auto* function = callee.as<FunctionNode>();
+  return function != nullptr && function->attrs.contains("Primitive");
+}
+
+// The parameter whose elements, in their order, are all that the group gives; nothing for a group that computes.
+std::optional<size_t> reshaped_parameter(const FunctionNode& group) {
+  Expr at = group.body;
+  while (const auto* call = at.as<CallNode>()) {
+    const OpNode* op = call->as_op();
+    if (op == nullptr || op->find(ops::kKeepsElements) == nullptr) return std::nullopt;
+    at = call->args[0];
+  }
+  for (size_t i = 0; i < group.params.size(); ++i) {
+    if (at == group.params[i]) return i;
+  }
+  return std::nullopt;
+}
+
+class Reader {
+ public:
+  Dataflow read(const Function& main) {
+    for (const relay::Var& param : main->params) add_parameter(param);
+    relay::post_order(
+        main->body, [&](const Expr& expr) { return enter(expr); }, [&](const Expr& expr) { leave(expr); });
+    flow_.results = tensors_.at(main->body.get());
+    return std::move(flow_);
+  }
+
+ private:
+  using Tensors = std::vector<size_t>;
+
+  bool enter(const Expr& expr) {
+    if (const auto* let = expr.as<LetNode>()) let_values_[let->var.get()] = let->value;
+    return !expr.is<FunctionNode>();
+  }
+
+  void leave(const Expr& expr) {
+    if (expr.is<OpNode>() || expr.is<FunctionNode>()) return;
+    if (const auto* call = expr.as<CallNode>()) return leave_call(expr, *call);
+    if (const auto* constant = expr.as<ConstantNode>()) return leave_constant(expr, *constant);
+    Tensors& own = tensors_[expr.get()];
+    if (const auto* var = expr.as<VarNode>()) {
+      const auto bound = let_values_.find(var);
+      if (bound != let_values_.end()) own = tensors_.at(bound->second.get());
+    } else if (const auto* let = expr.as<LetNode>()) {
+      own = tensors_.at(let->body.get());
+    } else if (const auto* tuple = expr.as<TupleNode>()) {
+      for (const Expr& item : tuple->items) {
+        const Tensors& more = tensors_.at(item.get());
+        own.insert(own.end(), more.begin(), more.end());
+      }
+    } else if (const auto* item = expr.as<TupleGetItemNode>()) {
+      own = items_of(*item);
+    } else {
+      throw_at(expr->span, std::string(expr->key()),
+               fmt::format("{} needs the VM; a graph program is a fixed list of steps", expr->key()));
+    }
+  }
+
+  Tensors items_of(const TupleGetItemNode& item) {
+    const Tensors& all = tensors_.at(item.tuple.get());
+    const auto* type = item.tuple->checked_type().as<TupleTypeNode>();
+    HEADRACE_CHECK(type != nullptr, "an item of {}", to_string(item.tuple->checked_type()));
+    size_t begin = 0;
+    for (int64_t i = 0; i < item.index; ++i) begin += count_tensors(type->items[static_cast<size_t>(i)]);
+    const size_t count = count_tensors(type->items[static_cast<size_t>(item.index)]);
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
+    return Tensors(first, first + static_cast<std::ptrdiff_t>(count));
+  }
+
+  static size_t count_tensors(const Type& type) {
+    std::vector<Type> pending{type};
+    size_t count = 0;
+    while (!pending.empty()) {
+      const Type at = pending.back();
+      pending.pop_back();
+      if (const auto* tuple = at.as<TupleTypeNode>()) {
+        pending.insert(pending.end(), tuple->items.begin(), tuple->items.end());
+      } else {
+        ++count;
+      }
+    }
+    return count;
+  }
+
+  void leave_call(const Expr& expr, const CallNode& call) {
+    if (!is_group(call.op)) {
+      const OpNode* op = call.as_op();
+      HEADRACE_CHECK(op == nullptr, "'{}' is in no group: FuseOps has not run", op->name);
+      throw_at(call.span, "call", "a call of a function that is no value needs the VM");
+    }
+    const Function group = call.op.cast<FunctionNode>();
+    Tensors inputs;
+    for (const Expr& arg : call.args) {
+      const Tensors& more = tensors_.at(arg.get());
+      inputs.insert(inputs.end(), more.begin(), more.end());
+    }
+    Tensors& own = tensors_[expr.get()];
+    const auto source = reshaped_parameter(*group.get());
+    if (source && tensors_.at(call.args[*source].get()).size() == 1) {
+      own = {add_tensor(expr, tensor_type(expr, call.checked_type()),
+                        flow_.tensors[tensors_.at(call.args[*source].get())[0]].base)};
+      return;
+    }
+    for (const TensorType& type : tensor_types(expr, call.checked_type())) {
+      const size_t base = flow_.bases.size();
+      flow_.bases.emplace_back();
+      own.push_back(add_tensor(expr, type, base));
+      flow_.bases[base].nbytes = num_elements(flow_.tensors.back().shape) * static_cast<int64_t>(type->dtype.bytes());
+    }
+    flow_.steps.push_back({group, std::move(inputs), own, call.span});
+  }
+
+  void leave_constant(const Expr& expr, const ConstantNode& constant) {
+    flow_.bases.push_back({.memory = Memory::constant, .expr = expr, .output = {}});
+    tensors_[expr.get()] = {add_tensor(expr, constant.tensor_type(), flow_.bases.size() - 1)};
+  }
+
+  void add_parameter(const relay::Var& param) {
+    flow_.bases.push_back({.memory = Memory::parameter, .expr = param, .output = {}});
+    tensors_[param.get()] = {add_tensor(param, tensor_type(param, param->checked_type()), flow_.bases.size() - 1)};
+  }
+
+  size_t add_tensor(const Expr& expr, const TensorType& type, size_t base) {
+    const auto shape = as_shape(type->shape);
+    if (!shape)
+      throw_at(expr->span, "compile",
+               fmt::format("{} has no static shape; give every input of the model its shape", to_string(Type(type))));
+    flow_.tensors.push_back({type, *shape, base});
+    return flow_.tensors.size() - 1;
+  }
+
+  static TensorType tensor_type(const Expr& expr, const Type& type) {
+    if (!type.is<TensorTypeNode>())
+      throw_at(expr->span, "compile", fmt::format("expected a tensor, got {}", to_string(type)));
+    return type.cast<TensorTypeNode>();
+  }
+
+  static std::vector<TensorType> tensor_types(const Expr& expr, const Type& type) {
+    const auto* tuple = type.as<TupleTypeNode>();
+    if (tuple == nullptr) return {tensor_type(expr, type)};
+    std::vector<TensorType> types;
+    for (const Type& item : tuple->items) types.push_back(tensor_type(expr, item));
+    return types;
+  }
+
+  Dataflow flow_;
+  std::unordered_map<const ExprNode*, Tensors> tensors_;
+  std::unordered_map<const VarNode*, Expr> let_values_;
+};
+
+}  // namespace
+
+Dataflow read_dataflow(const Function& main) { return Reader().read(main); }
+
+}  // namespace headrace::plan

@@ -1,0 +1,41 @@
+// A main of fused groups, read as tensors and the steps that make them. Private to plan/.
+#pragma once
+
+#include "relay/expr.h"
+
+namespace headrace::plan {
+
+enum class Memory : uint8_t { parameter, constant, storage };
+
+// A piece of memory that tensors are views of, each from its start.
+struct Base {
+  Memory memory = Memory::storage;
+  Expr expr;                     // the Var of a parameter, the Constant
+  int64_t nbytes = 0;            // of a storage
+  std::optional<size_t> output;  // a storage that is output i of the program
+};
+
+struct Tensor {
+  TensorType type;
+  Shape shape;
+  size_t base = 0;
+};
+
+// A call of a group that computes; groups that only reshape are none.
+struct Step {
+  relay::Function function;
+  std::vector<size_t> inputs, outputs;  // tensors
+  Span span;
+};
+
+struct Dataflow {
+  std::vector<Base> bases;
+  std::vector<Tensor> tensors;
+  std::vector<Step> steps;      // in an order that respects the data
+  std::vector<size_t> results;  // tensors, tuples flattened
+};
+
+// UserError as destination_passing.h says.
+Dataflow read_dataflow(const relay::Function& main);
+
+}  // namespace headrace::plan

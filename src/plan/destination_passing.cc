@@ -1,0 +1,124 @@
+#include "plan/destination_passing.h"
+
+#include "ops/memory.h"
+#include "plan/dataflow.h"
+#include "plan/group_names.h"
+#include "relay/infer_type.h"
+
+namespace headrace::plan {
+
+using relay::Function;
+using relay::FunctionNode;
+using relay::Var;
+
+namespace {
+
+class Writer {
+ public:
+  explicit Writer(Dataflow flow) : flow_(std::move(flow)), last_use_(flow_.bases.size()), made_(flow_.tensors.size()) {}
+
+  IRModule write(const Function& main) {
+    make_outputs();
+    find_last_uses();
+    for (size_t i = 0; i < flow_.steps.size(); ++i) write_step(i);
+    for (const auto& [tensor, output] : copies_) bind("_", ops::memory_copy(tensor_expr(tensor), outputs_[output]));
+    Array<Var> params = main->params;
+    for (const Var& output : outputs_) params.push_back(output);
+    const Function result = relay::make_function(params, lets(), make_tuple_type({}), {},
+                                                 {{kNumOutputs, Value(static_cast<int64_t>(outputs_.size()))}});
+    IRModule module = make_module(result);
+    for (const auto& [name, function] : groups_.functions()) module->add_function(name, function);
+    return relay::infer_type(module);
+  }
+
+ private:
+  // Results that are storages become the outputs themselves; the others are copied at the end.
+  void make_outputs() {
+    for (size_t i = 0; i < flow_.results.size(); ++i) {
+      const Tensor& tensor = flow_.tensors[flow_.results[i]];
+      outputs_.push_back(relay::make_var(fmt::format("output{}", i), tensor.type));
+      Base& base = flow_.bases[tensor.base];
+      if (base.memory == Memory::storage && !base.output) {
+        base.output = i;
+        base.expr = outputs_.back();
+      } else {
+        copies_.emplace_back(flow_.results[i], i);
+      }
+    }
+  }
+
+  void find_last_uses() {
+    const auto use = [&](size_t tensor, size_t step) { last_use_[flow_.tensors[tensor].base] = step; };
+    for (size_t i = 0; i < flow_.steps.size(); ++i) {
+      for (const size_t tensor : flow_.steps[i].outputs) use(tensor, i);
+      for (const size_t tensor : flow_.steps[i].inputs) use(tensor, i);
+    }
+  }
+
+  void write_step(size_t index) {
+    const Step& step = flow_.steps[index];
+    Array<Expr> inputs, outputs;
+    for (const size_t tensor : step.inputs) inputs.push_back(tensor_expr(tensor));
+    for (const size_t tensor : step.outputs) outputs.push_back(tensor_expr(tensor));
+    bind("_", ops::call_dps(groups_.add(step.function), inputs, outputs, step.span));
+    for (const auto* tensors : {&step.inputs, &step.outputs}) {
+      for (const size_t tensor : *tensors) kill_after(flow_.tensors[tensor].base, index);
+    }
+  }
+
+  void kill_after(size_t index, size_t step) {
+    Base& base = flow_.bases[index];
+    if (base.memory != Memory::storage || base.output || last_use_[index] != step || !base.expr) return;
+    bind("_", ops::memory_kill(base.expr));
+    base.expr = {};
+  }
+
+  // The tensor as something that a call takes; its storage and view are made at the first use.
+  Expr tensor_expr(size_t index) {
+    Expr& made = made_[index];
+    if (made) return made;
+    const Tensor& tensor = flow_.tensors[index];
+    Base& base = flow_.bases[tensor.base];
+    if (!base.expr) base.expr = bind(fmt::format("s{}", num_storages_++), ops::alloc_storage(base.nbytes));
+    if (is_whole(base, tensor)) return made = base.expr;
+    return made = bind("t", ops::memory_view(base.expr, 0, tensor.shape, tensor.type->dtype));
+  }
+
+  // The base is a tensor of that type already.
+  bool is_whole(const Base& base, const Tensor& tensor) const {
+    if (base.memory == Memory::storage && !base.output) return false;
+    const TensorType type = base.expr.is<relay::ConstantNode>()
+                                ? base.expr.as<relay::ConstantNode>()->tensor_type()
+                                : base.expr.as<relay::VarNode>()->type_annotation.cast<TensorTypeNode>();
+    return type->dtype == tensor.type->dtype && as_shape(type->shape) == std::optional(tensor.shape);
+  }
+
+  Var bind(std::string name, Expr value) {
+    bindings_.emplace_back(relay::make_var(std::move(name)), std::move(value));
+    return bindings_.back().first;
+  }
+
+  Expr lets() const {
+    Expr body = relay::make_tuple({});
+    for (size_t i = bindings_.size(); i-- > 0;) body = relay::make_let(bindings_[i].first, bindings_[i].second, body);
+    return body;
+  }
+
+  Dataflow flow_;
+  GroupTable groups_;
+  std::vector<Var> outputs_;
+  std::vector<std::pair<size_t, size_t>> copies_;  // tensor, output
+  std::vector<size_t> last_use_;                   // of bases: a step
+  std::vector<Expr> made_;                         // of tensors
+  std::vector<std::pair<Var, Expr>> bindings_;
+  size_t num_storages_ = 0;
+};
+
+}  // namespace
+
+IRModule to_destination_passing(const IRModule& module) {
+  const Function main = module->lookup("main").cast<FunctionNode>();
+  return Writer(read_dataflow(main)).write(main);
+}
+
+}  // namespace headrace::plan

@@ -1,0 +1,32 @@
+// Destination passing: from a dataflow of fused groups to a list of steps that say where every value lives.
+//
+//   def @main(%x) { %0 = fn(primitive)(%x); ... }
+//   ->
+//   def @main(%x, %y) {                                  // inputs, then outputs: attribute num_outputs
+//     let %s0 = memory.alloc_storage(size=256);
+//     let %t0 = memory.view(%s0, byte_offset=0, shape=[8, 8], dtype="float32");
+//     let %_ = call_dps(@fused_nn_relu_1f0e..., (%x,), (%t0,));
+//     let %_ = call_dps(@fused_add_77ab..., (%t0, %x), (%y,));
+//     let %_ = memory.kill(%s0);
+//     ()
+//   }
+//
+// Equal groups become one global function, named after its ops and its content. A group that only reshapes becomes a
+// view. A value that is an output of the program is written there at once; an output that is an input, a constant or
+// another output is copied.
+//
+// Runs after FuseOps, which made the groups, and before plan_memory. Needs types. Linear in the program's size.
+// UserError: control flow or closures in main (they need the VM), shapes that are not static.
+#pragma once
+
+#include "relay/expr.h"
+
+namespace headrace::plan {
+
+// `module`'s main as above; the other functions of `module` are dropped.
+IRModule to_destination_passing(const IRModule& module);
+
+// Of a main in that form: how many of its last parameters are outputs.
+inline constexpr const char* kNumOutputs = "num_outputs";
+
+}  // namespace headrace::plan

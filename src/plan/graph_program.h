@@ -1,0 +1,19 @@
+// Emits the graph program: the flat list of steps that the graph executor runs.
+#pragma once
+
+#include "artifact/manifest.h"
+#include "plan/weight_table.h"
+#include "relay/expr.h"
+
+namespace headrace::plan {
+
+struct ProgramNames {
+  std::vector<std::string> inputs, outputs;  // one for each
+};
+
+// The program of `module`'s main, which is in destination passing form with its memory planned. Constants are added to
+// `weights`. Target, compiler, workspace and placement are the caller's to fill in; callees are the names of the global
+// functions.
+artifact::Program emit_graph_program(const IRModule& module, const ProgramNames& names, WeightTable& weights);
+
+}  // namespace headrace::plan

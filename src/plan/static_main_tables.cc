@@ -1,0 +1,139 @@
+#include "plan/static_main_tables.h"
+
+#include <map>
+#include <set>
+
+#include "artifact/tensor_extent.h"
+#include "base/error.h"
+#include "plan/static_main.h"
+
+extern "C" {
+extern const char headrace_static_main_begin[] __attribute__((visibility("hidden")));
+extern const char headrace_static_main_end[] __attribute__((visibility("hidden")));
+}
+
+// The object file, as the build made it, between two symbols.
+__asm__(
+    ".pushsection .rodata\n"
+    ".hidden headrace_static_main_begin\n"
+    ".globl headrace_static_main_begin\n"
+    "headrace_static_main_begin:\n"
+    ".incbin \"" HEADRACE_STATIC_MAIN_OBJECT
+    "\"\n"
+    ".hidden headrace_static_main_end\n"
+    ".globl headrace_static_main_end\n"
+    "headrace_static_main_end:\n"
+    ".popsection\n");
+
+namespace headrace::plan {
+
+using artifact::Entry;
+using artifact::Place;
+using artifact::Program;
+using artifact::Step;
+using artifact::StepKind;
+
+static_assert(static_cast<int>(Place::kStorage) == HR_MAIN_ARENA && static_cast<int>(Place::kWeight) == HR_MAIN_WEIGHT);
+static_assert(static_cast<int>(Place::kInput) == HR_MAIN_INPUT && static_cast<int>(Place::kOutput) == HR_MAIN_OUTPUT);
+
+namespace {
+
+constexpr const char* kEntryType = "{ ptr, ptr, i64, i32, i32, i32, i8, i8, i16 }";
+constexpr const char* kStepType = "{ ptr, i64, ptr, i32, i32, ptr }";
+
+class Tables {
+ public:
+  Tables(const Program& program, std::span<const artifact::Weight> weights) : program_(program), weights_(weights) {}
+
+  std::string write(const std::string& triple, bool needs_runtime) {
+    text_ = fmt::format("target triple = \"{}\"\n", triple);
+    if (needs_runtime) {
+      write_program("null", "null", "null", true);
+      return std::move(text_);
+    }
+    std::string entries, steps;
+    for (const Entry& entry : program_.graph.entries) append(entries, entry_text(entry));
+    for (const Step& step : program_.graph.steps) append(steps, step_text(step));
+    const bool has_weights =
+        std::any_of(weights_.begin(), weights_.end(), [](const artifact::Weight& weight) { return weight.nbytes > 0; });
+    if (has_weights) text_ += fmt::format("@{} = external hidden constant i8\n", kWeightsSymbol);
+    text_ +=
+        fmt::format("@entries = private constant [{} x {}] [{}]\n", program_.graph.entries.size(), kEntryType, entries);
+    text_ += fmt::format("@steps = private constant [{} x {}] [{}]\n", program_.graph.steps.size(), kStepType, steps);
+    write_program("@entries", "@steps", has_weights ? fmt::format("@{}", kWeightsSymbol) : "null", false);
+    return std::move(text_);
+  }
+
+ private:
+  static void append(std::string& list, const std::string& item) { list += (list.empty() ? "" : ",\n  ") + item; }
+
+  void write_program(const std::string& entries, const std::string& steps, const std::string& weights,
+                     bool needs_runtime) {
+    size_t max_args = 0;
+    for (const Step& step : program_.graph.steps) max_args = std::max(max_args, step.args.size());
+    text_ += fmt::format(
+        "@headrace_program = hidden constant {{ ptr, ptr, ptr, i64, i64, i32, i32, i32, i32, i32, i32 }} "
+        "{{ ptr {}, ptr {}, ptr {}, i64 {}, i64 {}, i32 {}, i32 {}, i32 {}, i32 {}, i32 {}, i32 {} }}\n",
+        entries, steps, weights, program_.memory.arena_bytes, program_.memory.workspace_bytes, program_.inputs.size(),
+        program_.outputs.size(), program_.graph.entries.size(), program_.graph.steps.size(), max_args,
+        needs_runtime ? 1 : 0);
+  }
+
+  // The name of a constant array of integers; equal ones are one.
+  template <typename T>
+  std::string array(const char* type, const std::vector<T>& numbers) {
+    std::string items;
+    for (const T number : numbers) items += fmt::format("{}{} {}", items.empty() ? "" : ", ", type, number);
+    const std::string constant = fmt::format("[{} x {}] [{}]", numbers.size(), type, items);
+    const auto [it, is_new] = arrays_.emplace(constant, fmt::format("@array{}", arrays_.size()));
+    if (is_new) text_ += fmt::format("{} = private constant {}\n", it->second, constant);
+    return it->second;
+  }
+
+  std::string entry_text(const Entry& entry) {
+    int64_t offset = entry.byte_offset;
+    if (entry.place == Place::kStorage) offset += program_.memory.storages[static_cast<size_t>(entry.index)].offset;
+    if (entry.place == Place::kWeight) offset += weights_[static_cast<size_t>(entry.index)].offset;
+    const bool is_port = entry.place == Place::kInput || entry.place == Place::kOutput;
+    const DLDataType dtype = entry.dtype.raw();
+    const std::vector<int64_t> strides =
+        entry.strides.empty() ? artifact::contiguous_strides(entry.shape) : entry.strides;
+    return fmt::format("{} {{ ptr {}, ptr {}, i64 {}, i32 {}, i32 {}, i32 {}, i8 {}, i8 {}, i16 {} }}", kEntryType,
+                       array("i64", entry.shape), array("i64", strides), offset, static_cast<int>(entry.place),
+                       is_port ? entry.index : 0, entry.shape.size(), dtype.code, dtype.bits, dtype.lanes);
+  }
+
+  std::string step_text(const Step& step) {
+    HEADRACE_CHECK(step.kind != StepKind::kExternal, "an external step in a static main");
+    std::string kernel = "null";
+    int64_t nbytes = 0;
+    if (step.kind == StepKind::kKernel) {
+      kernel = "@" + step.callee;
+      if (declared_.insert(step.callee).second) text_ += fmt::format("declare i32 {}(ptr, ptr)\n", kernel);
+    } else {
+      const Entry& source = program_.graph.entries[static_cast<size_t>(step.args[0])];
+      nbytes = artifact::tensor_nbytes(source.dtype, source.shape).value();
+    }
+    return fmt::format("{} {{ ptr {}, i64 {}, ptr {}, i32 {}, i32 0, ptr null }}", kStepType, kernel, nbytes,
+                       array("i32", step.args), step.args.size());
+  }
+
+  const Program& program_;
+  std::span<const artifact::Weight> weights_;
+  std::string text_;
+  std::map<std::string, std::string> arrays_;
+  std::set<std::string> declared_;
+};
+
+}  // namespace
+
+std::string static_main_tables(const Program& program, std::span<const artifact::Weight> weights,
+                               const std::string& triple, bool needs_runtime) {
+  return Tables(program, weights).write(triple, needs_runtime);
+}
+
+std::string_view static_main_object() {
+  return {headrace_static_main_begin, static_cast<size_t>(headrace_static_main_end - headrace_static_main_begin)};
+}
+
+}  // namespace headrace::plan

@@ -1,0 +1,22 @@
+// Emits the static main: `headrace_run`, the way into an artifact for clients that have only dlopen.
+#pragma once
+
+#include <span>
+#include <string>
+
+#include "artifact/manifest.h"
+
+namespace headrace::plan {
+
+inline constexpr const char* kWeightsSymbol = "headrace_weights";
+
+// The program as the constant tables of static_main.h, in LLVM's text form; symbol headrace_program. `program` is that
+// of emit_graph_program with its workspace filled in; `weights` those of the manifest. With `needs_runtime` the tables
+// are empty and bare clients are told so.
+std::string static_main_tables(const artifact::Program& program, std::span<const artifact::Weight> weights,
+                               const std::string& triple, bool needs_runtime);
+
+// The object file of static_main.c, for x86-64.
+std::string_view static_main_object();
+
+}  // namespace headrace::plan

@@ -1,0 +1,26 @@
+// The constants of an artifact: each content once, each with its place in the weights section.
+#pragma once
+
+#include "artifact/manifest.h"
+#include "tensor/ndarray.h"
+
+namespace headrace::plan {
+
+class WeightTable {
+ public:
+  // The index of the weight with that dtype, shape and content; added at the end when it is new. The table keeps the
+  // tensor (and with it a mapped model file) alive.
+  int64_t add(const NDArray& tensor);
+
+  const std::vector<artifact::Weight>& weights() const { return weights_; }
+  const std::vector<NDArray>& tensors() const { return tensors_; }  // dense, in the same order
+  int64_t nbytes() const { return nbytes_; }                        // of the section
+
+ private:
+  std::vector<artifact::Weight> weights_;
+  std::vector<NDArray> tensors_;
+  std::map<std::string, size_t> by_content_;
+  int64_t nbytes_ = 0;
+};
+
+}  // namespace headrace::plan
