@@ -70,6 +70,8 @@ struct PassCase {
   double tolerance = 1e-5;
 };
 
+inline void PrintTo(const PassCase& c, std::ostream* out) { *out << c.text; }
+
 // The pass prints as src/passes/tests/<golden>.relay, and computes what the program before it does.
 inline void check_pass(const PassCase& c, const pass::PassContext& context = typed_context()) {
   const IRModule before = read(c.text);

@@ -1,0 +1,96 @@
+#include "passes/effects.h"
+
+#include "ops/op_keys.h"
+#include "relay/visit.h"
+
+namespace headrace::passes {
+
+using relay::CallNode;
+using relay::FunctionNode;
+using relay::LetNode;
+
+namespace {
+
+// Every node of the module, operands first, functions' bodies included.
+std::vector<Expr> all_nodes(const IRModule& module) {
+  std::vector<Expr> nodes;
+  std::unordered_set<const Object*> seen;
+  for (const auto& [var, function] : module->functions) {
+    if (!function.is<FunctionNode>()) continue;
+    relay::post_order(function, [&](const Expr& e) {
+      if (seen.insert(e.object()).second) nodes.push_back(e);
+    });
+  }
+  return nodes;
+}
+
+// What callees stand for: functions bound by a let, and the module's.
+class Callees {
+ public:
+  Callees(const IRModule& module, const std::vector<Expr>& nodes) : module_(module) {
+    for (const Expr& node : nodes) {
+      const auto* let = node.as<LetNode>();
+      if (let != nullptr && let->value.is<FunctionNode>()) bound_[let->var.object()] = let->value;
+    }
+  }
+  // The function that a callee is, or null.
+  const FunctionNode* function_of(const Expr& callee) const {
+    if (const auto* function = callee.as<FunctionNode>()) return function;
+    const auto bound = bound_.find(callee.object());
+    if (bound != bound_.end()) return bound->second.as<FunctionNode>();
+    const auto* global = callee.as<GlobalVarNode>();
+    const GlobalVar var = global == nullptr ? GlobalVar() : module_->find_global_var(global->name_hint);
+    return var ? module_->functions.at(var).as<FunctionNode>() : nullptr;
+  }
+
+ private:
+  const IRModule& module_;
+  std::unordered_map<const Object*, Expr> bound_;
+};
+
+// Effects rise from a node to its users, and from a function's body to the calls of the function.
+class EffectFlow {
+ public:
+  EffectFlow(const IRModule& module, std::unordered_set<const Object*>& effectful)
+      : nodes_(all_nodes(module)), callees_(module, nodes_), effectful_(effectful) {
+    for (const Expr& node : nodes_) connect(node);
+    while (!pending_.empty()) {
+      const Object* node = pending_.back();
+      pending_.pop_back();
+      for (const Object* user : users_[node]) mark(user);
+    }
+  }
+
+ private:
+  void mark(const Object* node) {
+    if (effectful_.insert(node).second) pending_.push_back(node);
+  }
+
+  void connect(const Expr& node) {
+    if (node.is<FunctionNode>()) return;  // made, not called
+    for (const Expr& child : relay::children_of(node)) users_[child.object()].push_back(node.object());
+    if (node.is<relay::RefWriteNode>()) mark(node.object());
+    const auto* call = node.as<CallNode>();
+    if (call == nullptr || call->op.is<ConstructorNode>()) return;
+    if (const OpNode* op = call->as_op()) {
+      const bool* stateful = op->find(ops::kStateful);
+      if (stateful != nullptr && *stateful) mark(node.object());
+    } else if (const FunctionNode* function = callees_.function_of(call->op)) {
+      users_[function->body.object()].push_back(node.object());
+    } else {
+      mark(node.object());
+    }
+  }
+
+  std::vector<Expr> nodes_;
+  Callees callees_;
+  std::unordered_set<const Object*>& effectful_;
+  std::unordered_map<const Object*, std::vector<const Object*>> users_;
+  std::vector<const Object*> pending_;
+};
+
+}  // namespace
+
+Effects::Effects(const IRModule& module) { EffectFlow(module, effectful_); }
+
+}  // namespace headrace::passes

@@ -1,0 +1,21 @@
+// Which expressions of a module do more than give a value.
+#pragma once
+
+#include <unordered_set>
+
+#include "relay/expr.h"
+
+namespace headrace::passes {
+
+class Effects {
+ public:
+  explicit Effects(const IRModule& module);
+  // Evaluating `expr`, a node of the module's functions, may write a reference, call a stateful op, or call something
+  // that is not known. Making a function has no effect, whatever its body does. Linear in the module, once.
+  bool of(const Expr& expr) const { return effectful_.contains(expr.object()); }
+
+ private:
+  std::unordered_set<const Object*> effectful_;
+};
+
+}  // namespace headrace::passes
