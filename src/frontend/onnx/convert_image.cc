@@ -15,6 +15,9 @@ namespace {
 
 bool is_number(DataType dtype) { return !dtype.is_bool(); }
 
+// Of an axis whose positions become constants.
+constexpr int64_t kMostPositions = int64_t{1} << 16;
+
 // One axis; `begin` and `end` are its region of interest, in fractions.
 struct Axis {
   int64_t in, out;
@@ -110,7 +113,8 @@ Expr resize_axis(NodeContext& context, const ResizeSpec& spec, const Expr& x, si
   const Axis& axis = spec.axes[a];
   const size_t rank = spec.axes.size();
   const Span& span = context.span();
-  context.check_table_size(axis.out);
+  if (axis.out > kMostPositions)
+    context.refuse(HR_REASON_SHAPE_UNSUPPORTED, "resizing an axis to {} is not supported", axis.out);
   Taps taps;
   for (int64_t i = 0; i < axis.out; ++i) add_output(spec, axis, input_coordinate(spec.coordinates, axis, i), taps);
   Expr sum;
