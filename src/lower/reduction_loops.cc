@@ -109,7 +109,7 @@ class ReductionLoops {
 
   int64_t reduce_size() const {
     int64_t size = 1;
-    for (const int64_t extent : stage_.reduce_extents) size *= extent;
+    for (const int64_t extent : stage_.reduce_extents) size *= std::max<int64_t>(extent, 1);
     return size;
   }
 
