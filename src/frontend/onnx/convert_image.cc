@@ -6,6 +6,7 @@
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/op_table.h"
 #include "ops/broadcast.h"
+#include "ops/dims.h"
 #include "ops/image.h"
 #include "ops/slice.h"
 
@@ -17,6 +18,9 @@ bool is_number(DataType dtype) { return !dtype.is_bool(); }
 
 // Of an axis whose positions become constants.
 constexpr int64_t kMostPositions = int64_t{1} << 16;
+
+// The size of an axis that stays as it is, whatever it is.
+constexpr int64_t kSymbolic = -1;
 
 // One axis; `begin` and `end` are its region of interest, in fractions.
 struct Axis {
@@ -141,7 +145,7 @@ bool is_identity(const ResizeSpec& spec, const Axis& axis) {
 bool is_resize2d(const ResizeSpec& spec) {
   if (spec.axes.size() != 4 || spec.coordinates == "tf_crop_and_resize") return false;
   if (!is_identity(spec, spec.axes[0]) || !is_identity(spec, spec.axes[1])) return false;
-  return std::all_of(spec.axes.begin(), spec.axes.end(), [](const Axis& axis) {
+  return std::all_of(spec.axes.begin() + 2, spec.axes.end(), [](const Axis& axis) {
     return axis.in > 0 && axis.out > 0 && axis.scale == static_cast<double>(axis.out) / static_cast<double>(axis.in);
   });
 }
@@ -166,6 +170,8 @@ Expr resize(NodeContext& context, const ResizeSpec& spec) {
   for (size_t a = 0; a < spec.axes.size(); ++a) {
     const Axis& axis = spec.axes[a];
     if (is_identity(spec, axis)) continue;
+    if (axis.in == kSymbolic)
+      context.refuse(HR_REASON_DYNAMIC_UNSUPPORTED, "axis {} is cropped and symbolic; fix the input shapes", a);
     if (axis.in == 0) context.invalid("axis {} has no elements to resize", a);
     x = resize_axis(context, spec, x, a, dtype);
   }
@@ -181,26 +187,46 @@ std::vector<double> numbers(NodeContext& context, size_t i, std::string_view nam
 }
 
 std::vector<Axis> axes_by_scales(NodeContext& context, const std::vector<double>& scales) {
-  const Shape in = context.known_shape(context.input(0));
-  if (scales.size() != in.size()) context.invalid("it has {} scales for {} dimensions", scales.size(), in.size());
+  const Expr x = context.input(0);
+  const size_t rank = context.rank(x);
+  if (scales.size() != rank) context.invalid("it has {} scales for {} dimensions", scales.size(), rank);
   std::vector<Axis> axes;
-  for (size_t i = 0; i < in.size(); ++i) {
+  for (size_t i = 0; i < rank; ++i) {
+    if (scales[i] == 1 && !as_int(context.dims(x)[i])) {
+      axes.push_back({kSymbolic, kSymbolic, 1});
+      continue;
+    }
+    const int64_t in = context.known_dim(x, i);
     // The size is computed in float32, as exporters and other runtimes do.
-    const float out = std::floor(static_cast<float>(in[i]) * static_cast<float>(scales[i]));
+    const float out = std::floor(static_cast<float>(in) * static_cast<float>(scales[i]));
     if (!(scales[i] > 0) || !(out <= 0x1p31F)) context.invalid("one of its scales is {}", scales[i]);
-    axes.push_back({in[i], static_cast<int64_t>(out), scales[i]});
+    axes.push_back({in, static_cast<int64_t>(out), scales[i]});
   }
   return axes;
 }
 
-std::vector<Axis> axes_by_sizes(NodeContext& context, const Shape& sizes) {
-  const Shape in = context.known_shape(context.input(0));
+// The input `sizes`, whose elements may be symbolic.
+std::vector<PrimExpr> known_sizes(NodeContext& context) {
+  const auto values = context.facts().values(context.input(3));
+  if (values && std::none_of(values->begin(), values->end(), is_any)) return *values;
+  return to_dims(context.ints(3, "sizes")).to_vector();
+}
+
+std::vector<Axis> axes_by_sizes(NodeContext& context) {
+  const Expr x = context.input(0);
+  const std::vector<PrimExpr> in = context.dims(x), sizes = known_sizes(context);
   if (sizes.size() != in.size()) context.invalid("it has {} sizes for {} dimensions", sizes.size(), in.size());
   std::vector<Axis> axes;
   for (size_t i = 0; i < in.size(); ++i) {
-    if (sizes[i] < 0 || sizes[i] > INT32_MAX) context.invalid("one of its sizes is {}", sizes[i]);
-    const double scale = in[i] == 0 ? 1 : static_cast<double>(sizes[i]) / static_cast<double>(in[i]);
-    axes.push_back({in[i], sizes[i], scale});
+    if (!as_int(in[i]) && ops::dims_equal(in[i], sizes[i])) {
+      axes.push_back({kSymbolic, kSymbolic, 1});
+      continue;
+    }
+    const int64_t from = context.known_dim(x, i);
+    const auto to = as_int(sizes[i]);
+    if (!to) context.refuse(HR_REASON_DYNAMIC_UNSUPPORTED, "the size of axis {} is symbolic; fix the input shapes", i);
+    if (*to < 0 || *to > INT32_MAX) context.invalid("one of its sizes is {}", *to);
+    axes.push_back({from, *to, from == 0 ? 1 : static_cast<double>(*to) / static_cast<double>(from)});
   }
   return axes;
 }
@@ -253,7 +279,7 @@ Exprs convert_resize(NodeContext& context) {
   if (context.opset() == 10) return resize_by_scales_input(context);
   const std::vector<double> scales = numbers(context, 2, "scales");
   ResizeSpec spec;
-  spec.axes = scales.empty() ? axes_by_sizes(context, context.ints(3, "sizes")) : axes_by_scales(context, scales);
+  spec.axes = scales.empty() ? axes_by_sizes(context) : axes_by_scales(context, scales);
   spec.mode = context.string_attr("mode", "nearest");
   spec.coordinates = context.string_attr("coordinate_transformation_mode", "half_pixel");
   spec.nearest = context.string_attr("nearest_mode", "round_prefer_floor");
