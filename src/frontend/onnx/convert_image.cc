@@ -56,7 +56,11 @@ double input_coordinate(const std::string& mode, const Axis& axis, int64_t i) {
   return mode == "pytorch_half_pixel" && axis.out <= 1 ? 0 : (x + 0.5) / axis.scale - 0.5;
 }
 
-double nearest_of(const std::string& mode, double x) {
+// Resize-10 reads the element above where it shrinks an axis, the one below where it does not.
+constexpr std::string_view kOldNearest = "simple";
+
+double nearest_of(const std::string& mode, double scale, double x) {
+  if (mode == kOldNearest) return scale < 1 ? std::ceil(x) : std::floor(x);
   if (mode == "floor") return std::floor(x);
   if (mode == "ceil") return std::ceil(x);
   return mode == "round_prefer_ceil" ? std::floor(x + 0.5) : std::ceil(x - 0.5);
@@ -77,7 +81,7 @@ std::vector<double> cubic_weights(double a, double t) {
 }
 
 void add_output(const ResizeSpec& spec, const Axis& axis, double x, Taps& taps) {
-  const double floor = spec.mode == "nearest" ? nearest_of(spec.nearest, x) : std::floor(x);
+  const double floor = spec.mode == "nearest" ? nearest_of(spec.nearest, axis.scale, x) : std::floor(x);
   const double t = x - floor;
   const std::vector<double> weights = spec.mode == "nearest"  ? std::vector<double>{1}
                                       : spec.mode == "linear" ? std::vector<double>{1 - t, t}
@@ -144,6 +148,7 @@ bool is_identity(const ResizeSpec& spec, const Axis& axis) {
 // Whether image.resize2d computes the same: it takes the ratio of the sizes for the scale.
 bool is_resize2d(const ResizeSpec& spec) {
   if (spec.axes.size() != 4 || spec.coordinates == "tf_crop_and_resize") return false;
+  if (spec.nearest == kOldNearest && (spec.axes[2].scale < 1 || spec.axes[3].scale < 1)) return false;
   if (!is_identity(spec, spec.axes[0]) || !is_identity(spec, spec.axes[1])) return false;
   return std::all_of(spec.axes.begin() + 2, spec.axes.end(), [](const Axis& axis) {
     return axis.in > 0 && axis.out > 0 && axis.scale == static_cast<double>(axis.out) / static_cast<double>(axis.in);
@@ -157,7 +162,9 @@ Expr resize(NodeContext& context, const ResizeSpec& spec) {
   if (spec.mode != "nearest" && !dtype.is_float())
     context.refuse(HR_REASON_DTYPE_UNSUPPORTED, "mode {} of {} is not supported", spec.mode, dtype);
   if (is_resize2d(spec)) {
-    const std::string rounding = spec.nearest == "round_prefer_floor" ? "round" : spec.nearest;
+    const std::string rounding = spec.nearest == "round_prefer_floor" ? "round"
+                                 : spec.nearest == kOldNearest        ? "floor"
+                                                                      : spec.nearest;
     return ops::resize2d(x, Shape{spec.axes[2].out, spec.axes[3].out},
                          {.layout = "NCHW",
                           .method = spec.mode == "nearest" ? "nearest_neighbor" : spec.mode,
@@ -238,12 +245,12 @@ void check_one_of(NodeContext& context, std::string_view name, const std::string
                    fmt::join(known, ", "));
 }
 
-// Modes up to opset 10: coordinates are divided by the scale and rounded down.
+// Modes up to opset 10: coordinates are divided by the scale.
 ResizeSpec old_spec(NodeContext& context, std::vector<Axis> axes) {
   ResizeSpec spec{.axes = std::move(axes),
                   .mode = context.string_attr("mode", "nearest"),
                   .coordinates = "asymmetric",
-                  .nearest = "floor"};
+                  .nearest = std::string(kOldNearest)};
   check_one_of(context, "mode", spec.mode, {"nearest", "linear", "bilinear"});
   if (spec.mode == "bilinear") spec.mode = "linear";
   return spec;
