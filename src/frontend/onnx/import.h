@@ -3,8 +3,8 @@
 // One converter per ONNX operator (op_table.cc lists them), for opsets kOldestOpset to kNewestOpset of the default
 // domain. Types are inferred node by node, with the values of small integer tensors, so that shape subgraphs
 // (Shape -> Gather -> Concat -> Reshape) disappear where shapes are known. Small tensors computed from constants alone
-// become constants. Each call's span names the ONNX node. Cost is linear in the size of the model; stack use does not
-// depend on it, but for nested subgraphs (kMaxGraphDepth).
+// become constants; an If whose condition is known is its branch. Each call's span names the ONNX node. Cost is linear
+// in the size of the model; stack use does not depend on it, but for nested subgraphs (kMaxGraphDepth).
 #pragma once
 
 #include <map>

@@ -196,6 +196,36 @@ TEST(Import, InitialisersShareTheMappedFile) {
   EXPECT_GE(shared, 1);
 }
 
+kit::EncodedGraph branch_of(std::string_view op, const std::string& result) {
+  GraphWriter branch(op);
+  branch.node(op, {"x"}, {}, "inner");  // both branches may use the name
+  branch.node("Identity", {"inner"}, {}, result);
+  branch.output(result, ElementType::kFloat, {});
+  return std::move(branch).finish();
+}
+
+GraphWriter if_graph() {
+  GraphWriter graph;
+  graph.input("c", ElementType::kBool, {});
+  graph.input("x", ElementType::kFloat, {int64_t{2}});
+  const Attributes branches = {AttributeSpec("then_branch", branch_of("Neg", "t")),
+                               AttributeSpec("else_branch", branch_of("Abs", "e"))};
+  graph.node("If", {"c"}, branches, "a");
+  graph.node("If", {"c"}, branches, "b");
+  graph.node("Add", {"a", "b"}, {}, "y");
+  graph.output("y", ElementType::kFloat, {});
+  return graph;
+}
+
+TEST(Import, AnIfOfAKnownConditionIsItsBranch) {
+  for (const double condition : {0.0, 1.0}) {
+    const ImportedModel imported =
+        import_graph(if_graph(), 13, {.shapes = {}, .bound = {{"c", boolean({}, {condition})}}});
+    const double factor = condition != 0 ? -2 : 2;
+    expect_near(interp::run_main(imported.module, {f32({2}, {3, 4})}).at(0), {2}, {3 * factor, 4 * factor}, 0);
+  }
+}
+
 TEST(Import, HalfAndInt8InitialisersKeepTheirDtype) {
   for (const char* dtype : {"float16", "bfloat16", "int8"}) {
     const DataType type = DataType::parse(dtype);
