@@ -18,7 +18,7 @@ namespace headrace::onnx {
 
 struct ImportOptions {
   std::map<std::string, std::vector<int64_t>> shapes;  // fixes an input's shape
-  std::map<std::string, NDArray> bound;                // inputs compiled in as constants
+  std::map<std::string, NDArray> bound;                // inputs compiled in as constants, which share the memory
 };
 
 struct ImportedModel {

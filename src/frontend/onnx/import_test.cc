@@ -4,7 +4,9 @@
 #include <fstream>
 
 #include "frontend/onnx/tests/import_testing.h"
-#include "relay/expr.h"
+#include "object/structural_equal.h"
+#include "relay/parse.h"
+#include "relay/print.h"
 #include "relay/visit.h"
 
 namespace headrace::onnx {
@@ -60,6 +62,12 @@ TEST(Import, NamedDimensionsAreOneSymbolEach) {
 TEST(Import, UnnamedDimensionsAreSymbolsOfTheirOwn) {
   EXPECT_EQ(main_text(import_graph(relu_graph({std::string(), std::string()}))),
             "fn (Tensor[(x_0, x_1), float32]) -> Tensor[(x_0, x_1), float32]");
+}
+
+TEST(Import, NamesThatPrintAlikeStayTwoSymbols) {
+  const ImportedModel imported = import_graph(relu_graph({std::string("a.b"), std::string("a_b")}));
+  const IRModule parsed = relay::parse_module(relay::print_module(imported.module));
+  EXPECT_TRUE(structural_equal(imported.module, parsed)) << relay::print_module(imported.module);
 }
 
 TEST(Import, QuestionMarksAreNoNames) {
