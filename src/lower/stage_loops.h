@@ -30,10 +30,10 @@ tir::Stmt block_loop(const Piece& piece, const char* name, tir::ForKind kind,
 
 // Elements of `dtype` in a vector register.
 int64_t lanes_of(DataType dtype, const ScheduleOptions& options);
-// Whether a vector along `var` reads consecutive elements, or one for all lanes, of every buffer.
+// Whether a vector along `var` reads consecutive elements, or every second one, or one for all lanes, of every buffer.
 bool reads_vectors(const std::vector<Access>& accesses, const PrimVarNode* var);
-// Scalar operations of the stage; above a limit it is worth several threads.
-bool is_worth_threads(const FlatStage& stage);
+// Whether the stage takes so long that several threads help.
+bool is_worth_threads(const FlatStage& stage, bool is_vector);
 
 // A nest of loops over `count` axes around `body`, which gets the axes' values. With `parallel`, the outermost ones are
 // run by all threads, as many of them as give enough parts.

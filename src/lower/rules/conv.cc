@@ -61,6 +61,7 @@ Compute conv2d_rule(const RuleInput& input) {
                                   .count = {out[2], out[3]},
                                   .fill = make_const(0, wide_type(input.out_types[0]->dtype)),
                                   .convert = [&](const PrimExpr& element) { return operand(input, element); },
+                                  .reads_little = false,
                                   .joins_rows = joins});
   const ConvSum sum{input, axes, attrs.groups, weight, floor_div(out[1], make_int(attrs.groups))};
   Compute compute{input.inputs, {}, {}};

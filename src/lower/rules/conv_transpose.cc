@@ -105,6 +105,7 @@ class PhaseForm {
                              .count = {make_int(count_[0]), make_int(count_[1])},
                              .fill = t_.zero(),
                              .convert = [&](const PrimExpr& element) { return operand(input, element); },
+                             .reads_little = false,
                              .joins_rows = false});
     Compute compute{input.inputs, {}, {}};
     if (data.stage()) compute.stages.push_back(*data.stage());
