@@ -82,6 +82,13 @@ Stmt nest(const std::vector<Loop>& loops, bool parallel, Values values,
   return joined == 0 ? result : make_for(part, make_int(0), make_int(parts), ForKind::parallel, result);
 }
 
+Stmt check_loops(const FlatStage& stage, const std::string& message) {
+  std::vector<Loop> loops;
+  for (size_t i = 0; i < stage.axes.size(); ++i) loops.push_back({stage.axes[i], stage.extents[i]});
+  return nest(loops, false, {},
+              [&](const Values& values) { return make_assert(substitute(stage.value, values), message); });
+}
+
 Stmt map_loops(const FlatStage& stage, const ScheduleOptions& options) {
   if (stage.axes.empty()) return make_store(stage.output, stage.value, {stage.place});
   const PrimVar last = stage.axes.back();

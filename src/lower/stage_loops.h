@@ -13,7 +13,10 @@ tir::Stmt map_loops(const FlatStage& stage, const ScheduleOptions& options);
 // results in registers. Each result is combined in one fixed order.
 tir::Stmt reduction_loops(const FlatStage& stage, const ScheduleOptions& options);
 
-// --- what the two share ---
+// A check: an assertion for every index.
+tir::Stmt check_loops(const FlatStage& stage, const std::string& message);
+
+// --- what they share ---
 
 using Values = std::unordered_map<const PrimVarNode*, PrimExpr>;
 

@@ -1,6 +1,7 @@
 // Fused groups, as FuseOps makes them, against the interpreter; and what the rules refuse.
 #include <gtest/gtest.h>
 
+#include "kit/native_kernels.h"
 #include "lower/compute_rule.h"
 #include "lower/fuse_stages.h"
 #include "lower/lower_function.h"
@@ -15,6 +16,7 @@
 #include "ops/shape.h"
 #include "ops/slice.h"
 #include "relay/infer_type.h"
+#include "tir_passes/pipeline.h"
 
 // Attributes are given by name; the others have their defaults.
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"
@@ -158,6 +160,27 @@ TEST(Groups, RefusalsSayWhatToDo) {
   EXPECT_NE(slice.find("native code needs it to be constant"), std::string::npos) << slice;
   const std::string take = error_of({{{0, 9}}, {{2}, kI64}}, [](const Args& a) { return ops::take(a[0], a[1], 0); });
   EXPECT_NE(take.find("taken of an empty axis"), std::string::npos) << take;
+}
+
+TEST(Groups, IndexOutOfRangeStopsTheKernel) {
+  register_all_rules();
+  const auto data = relay::make_var("x", make_tensor_type(Shape{5, 17}, kF32));
+  const auto indices = relay::make_var("i", make_tensor_type(Shape{2, 3}, kI64));
+  const Expr calls[] = {ops::take(data, indices, 0, "fast"), ops::gather_nd(data, indices)};
+  std::vector<tir::PrimFunc> functions;
+  for (const Expr& call : calls) {
+    const Expr function = relay::infer_type(relay::make_function({data, indices}, call));
+    functions.push_back(tir_passes::run_pipeline(
+        lower_function(function.cast<relay::FunctionNode>(), fmt::format("f{}", functions.size()), {})));
+  }
+  const kit::NativeKernels kernels(functions);
+  const NDArray x = NDArray::zeros({5, 17}, kF32);
+  const NDArray good = NDArray::from_vector<int64_t>({2, 3}, kI64, {0, 1, 2, 3, 4, 0});
+  const NDArray bad = NDArray::from_vector<int64_t>({2, 3}, kI64, {0, 1, 5, 3, 4, 0});
+  EXPECT_EQ(kernels.error_of(0, {x, good}), "");
+  EXPECT_EQ(kernels.error_of(1, {x, good}), "");
+  EXPECT_EQ(kernels.error_of(0, {x, bad}), "take: an index is out of range for an axis of 5");
+  EXPECT_EQ(kernels.error_of(1, {x, bad}), "gather_nd: an index is out of range for an axis of 5");
 }
 
 TEST(Groups, SymbolicShapesAreRefused) {
