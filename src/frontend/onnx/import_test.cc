@@ -62,6 +62,11 @@ TEST(Import, UnnamedDimensionsAreSymbolsOfTheirOwn) {
             "fn (Tensor[(x_0, x_1), float32]) -> Tensor[(x_0, x_1), float32]");
 }
 
+TEST(Import, QuestionMarksAreNoNames) {
+  EXPECT_EQ(main_text(import_graph(relu_graph({std::string("?"), std::string("?"), std::string("a?")}))),
+            "fn (Tensor[(x_0, x_1, a_), float32]) -> Tensor[(x_0, x_1, a_), float32]");
+}
+
 TEST(Import, AShapeFixesEveryUseOfItsNames) {
   GraphWriter graph;
   graph.input("a", ElementType::kFloat, {std::string("n")});
