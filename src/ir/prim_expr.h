@@ -213,7 +213,7 @@ enum class Intrinsic : uint8_t {
   shift_right,
   reinterpret,  // the same bits as another dtype of the same size
   vector_load,  // (buffer data pointer, element offset): dtype.lanes() consecutive elements, any alignment
-  reduce_add,   // (vector): the sum of its lanes, upper half to lower half until one is left
+  reduce_add,   // (vector): the sum of its lanes, lowest first
   prefetch,     // (pointer, element offset)
 };
 std::string_view name_of(Intrinsic intrinsic);

@@ -116,14 +116,15 @@ class ReductionLoops {
   Stmt emit_across() const {
     const size_t last = stage_.axes.size() - 1;
     const int64_t width = stage_.extents[last];
-    int64_t columns = std::min(width, 2 * lanes_);
+    const bool wide = options_.vector_registers >= 32;
+    int64_t columns = std::min(width, (wide && width <= 4 * lanes_ ? 4 : 2) * lanes_);
     auto second = sharing_axis(last_axis());
     const bool shares = second.has_value();
     // With few terms a result, rows bring work enough to a tile even when they share nothing but the taps' overlap.
     if (!shares && last > 0 && reduce_size() * 4 <= kMostCopies) second = last - 1;
     const int64_t vectors = static_cast<int64_t>(vectors_of(columns, lanes_).size());
-    // A few registers stay free for the operands.
-    const int64_t budget = std::max<int64_t>(1, (options_.vector_registers - 4) / vectors);
+    // Some registers stay free for the operands.
+    const int64_t budget = std::max<int64_t>(1, (options_.vector_registers - (wide ? 8 : 4)) / vectors);
     const int64_t most = shares ? kMostRows : std::max<int64_t>(1, kMostCopies / (reduce_size() * vectors));
     const int64_t rows = second ? std::min({stage_.extents[*second], budget, most}) : 1;
     const size_t unrolled = shares || reduce_size() * rows * vectors > kMostCopies ? 0 : stage_.reduce_axes.size();
@@ -274,24 +275,23 @@ class ReductionLoops {
       return make_seq({loop, make_for(rest, make_int(blocks * lanes), make_int(extent % lanes), ForKind::serial,
                                       step(reduced, rest, make_int(0)))});
     });
-    Stmt store = each_result(
-        [&](const Values& result, const PrimExpr& i) { return store_result(joined_lanes(acc, i, lanes), result); });
+    Stmt store = each_result([&](const Values& result, const PrimExpr& i) {
+      return make_seq({join_lanes(acc, i, lanes), store_result(make_load(acc, {i, make_int(0)}), result)});
+    });
     return make_allocate(acc, Scope::registers, make_seq({init, main, store}));
   }
 
-  PrimExpr joined_lanes(const Buffer& acc, const PrimExpr& i, int64_t lanes) const {
-    if (stage_.combiner == Combiner::sum) {
-      const PrimExpr all = make_load(acc, {i, make_ramp(make_int(0), make_int(1), static_cast<int>(lanes))});
-      return make_intrinsic(Intrinsic::reduce_add, acc->dtype, {all});
+  // The upper half of the lanes into the lower one, until one is left.
+  Stmt join_lanes(const Buffer& acc, const PrimExpr& i, int64_t lanes) const {
+    std::vector<Stmt> steps;
+    for (int64_t half = lanes / 2; half >= 1; half /= 2) {
+      const auto part = [&](int64_t begin) -> PrimExpr {
+        return half == 1 ? make_int(begin) : make_ramp(make_int(begin), make_int(1), static_cast<int>(half));
+      };
+      const PrimExpr low = make_load(acc, {i, part(0)}), high = make_load(acc, {i, part(half)});
+      steps.push_back(make_store(acc, combine(stage_.combiner, low, high), {i, part(0)}));
     }
-    std::vector<PrimExpr> parts;
-    for (int64_t k = 0; k < lanes; ++k) parts.push_back(make_load(acc, {i, make_int(k)}));
-    for (; parts.size() > 1; parts.resize(parts.size() / 2)) {
-      for (size_t k = 0; k < parts.size() / 2; ++k) {
-        parts[k] = combine(stage_.combiner, parts[k], parts[k + parts.size() / 2]);
-      }
-    }
-    return parts[0];
+    return make_seq(steps);
   }
 
   const FlatStage& stage_;

@@ -172,25 +172,15 @@ llvm::Value* KernelBuilder::emit_shift(Intrinsic intrinsic, llvm::Value* a, llvm
   return ir_.CreateSelect(ir_.CreateICmpUGT(by, last), llvm::Constant::getNullValue(a->getType()), shifted);
 }
 
-// By halves: the upper half of the lanes is added to the lower one until one is left; an odd last lane is added last.
 llvm::Value* KernelBuilder::emit_reduce_add(llvm::Value* vector, DataType dtype) {
-  auto add = [&](llvm::Value* a, llvm::Value* b, int lanes) {
-    return dtype.is_float() ? round_to(ir_.CreateFAdd(a, b), dtype.with_lanes(lanes)) : ir_.CreateAdd(a, b);
-  };
-  std::vector<llvm::Value*> odd;
-  int lanes = dtype.lanes();
-  if (lanes == 1) return vector;
-  for (; lanes > 1; lanes /= 2) {
-    if (lanes % 2 != 0) odd.push_back(ir_.CreateExtractElement(vector, static_cast<uint64_t>(lanes - 1)));
-    std::vector<int> low, high;
-    for (int i = 0; i < lanes / 2; ++i) {
-      low.push_back(i);
-      high.push_back(lanes / 2 + i);
-    }
-    vector = add(ir_.CreateShuffleVector(vector, low), ir_.CreateShuffleVector(vector, high), lanes / 2);
-  }
+  if (dtype.lanes() == 1) return vector;
+  if (!dtype.is_float()) return ir_.CreateAddReduce(vector);
+  if (dtype.bits() > 16)
+    return ir_.CreateFAddReduce(llvm::ConstantFP::get(vector->getType()->getScalarType(), -0.0), vector);
   llvm::Value* sum = ir_.CreateExtractElement(vector, uint64_t{0});
-  for (llvm::Value* lane : odd) sum = add(sum, lane, 1);
+  for (int i = 1; i < dtype.lanes(); ++i) {
+    sum = round_to(ir_.CreateFAdd(sum, ir_.CreateExtractElement(vector, static_cast<uint64_t>(i))), dtype.element());
+  }
   return sum;
 }
 

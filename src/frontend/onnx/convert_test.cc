@@ -420,6 +420,12 @@ TEST(ConvertImage, OldUpsample) {
               HasSubstr("one of its scales is -2"));
 }
 
+// The example of the operator's page for opset 10, and onnxruntime's answer.
+TEST(ConvertImage, OldNearestRoundsUpWhereItShrinks) {
+  const NDArray x = f32({1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
+  expect_near(one(run_node("Resize", 10, {x, fixed(f32({4}, {1, 1, 0.6, 0.6}))})), {1, 1, 1, 2}, {1, 3}, 0);
+}
+
 TEST(ConvertImage, AnyAxisAndModes) {
   // Channels are resized too, which image.resize2d cannot.
   const NDArray x = f32({1, 2, 1}, {1, 3});

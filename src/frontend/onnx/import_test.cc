@@ -63,8 +63,19 @@ TEST(Import, UnnamedDimensionsAreSymbolsOfTheirOwn) {
 }
 
 TEST(Import, QuestionMarksAreNoNames) {
-  EXPECT_EQ(main_text(import_graph(relu_graph({std::string("?"), std::string("?"), std::string("a?")}))),
-            "fn (Tensor[(x_0, x_1, a_), float32]) -> Tensor[(x_0, x_1, a_), float32]");
+  EXPECT_EQ(main_text(import_graph(relu_graph({std::string("?"), std::string("?")}), 13,
+                                   {.shapes = {{"x", {2, 3}}}, .bound = {}})),
+            "fn (Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32]");
+}
+
+TEST(Import, ResizeKeepsASymbolicBatch) {
+  GraphWriter graph;
+  graph.input("x", ElementType::kFloat, {std::string("n"), int64_t{1}, int64_t{2}, int64_t{2}});
+  graph.initializer("scales", {4}, std::array{1.0F, 1.0F, 2.0F, 2.0F});
+  graph.node("Resize", {"x", "", "scales"}, {}, "y");
+  graph.output("y", ElementType::kFloat, {});
+  EXPECT_EQ(main_text(import_graph(std::move(graph))),
+            "fn (Tensor[(n, 1, 2, 2), float32]) -> Tensor[(n, 1, 4, 4), float32]");
 }
 
 TEST(Import, AShapeFixesEveryUseOfItsNames) {

@@ -2,9 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
-#include <cctype>
-
 #include "frontend/onnx/read_model.h"
 
 namespace headrace::onnx {
@@ -29,12 +26,6 @@ KeyValue read_key_value(const Source& source, std::string_view message, const Pl
   return entry;
 }
 
-// "?" and the like say that an exporter knows no name: two of them need not be equal.
-std::string_view name_of_dim(std::string_view text) {
-  const auto is_word = [](unsigned char c) { return std::isalnum(c) != 0 || c == '_' || c >= 0x80; };
-  return std::any_of(text.begin(), text.end(), is_word) ? text : std::string_view();
-}
-
 Dim read_dim(const Source& source, std::string_view message, const Place& place) {
   Dim dim;
   FieldReader reader(source, message, place);
@@ -45,7 +36,7 @@ Dim read_dim(const Source& source, std::string_view message, const Place& place)
         dim = {.value = std::max<int64_t>(reader.read_int(), -1), .symbol = {}};
         break;
       case 2:
-        dim = {.value = -1, .symbol = name_of_dim(reader.read_bytes())};
+        dim = {.value = -1, .symbol = reader.read_bytes()};
         break;
       default:
         reader.skip();
