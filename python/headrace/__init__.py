@@ -1,5 +1,7 @@
 """Headrace: compiles neural networks to native code and runs them.
 
+One call compiles a model; what it gives is called with tensors:
+
     import headrace as hr
     f = hr.compile("model.onnx", shapes={"x": (1, 3, 224, 224)})
     y = f(x)

@@ -4,6 +4,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <chrono>
 #include <thread>
 
@@ -147,11 +148,28 @@ class Compilation {
 
 }  // namespace
 
+namespace {
+
+void check_disabled(const std::vector<std::string>& disabled, const std::vector<pass::Pass>& passes) {
+  for (const std::string& name : disabled) {
+    if (pass::same_pass_name(name, "FuseOps"))
+      throw_user_error("pass FuseOps makes the kernels and cannot be left out; with opt level 0 it joins no ops");
+    std::vector<std::string_view> known;
+    for (const pass::Pass& pass : passes) known.push_back(pass.info.name);
+    const auto is_it = [&](std::string_view other) { return pass::same_pass_name(name, other); };
+    if (std::none_of(known.begin(), known.end(), is_it))
+      throw_user_error("there is no pass '{}' to leave out; the passes are {}", name, fmt::join(known, ", "));
+  }
+}
+
+}  // namespace
+
 IRModule run_relay_passes(const IRModule& module, const CompileOptions& options) {
   ops::register_all_ops();
   const pass::PassContext context = make_context(options);
   std::vector<pass::Pass> list = passes::canonical();
   for (pass::Pass& pass : passes::native()) list.push_back(std::move(pass));
+  check_disabled(options.disabled_passes, list);
   return relay::infer_type(pass::run_passes(list, relay::infer_type(module), context));
 }
 

@@ -196,6 +196,20 @@ TEST(Compile, FilesAppearWholeOrNotAtAll) {
   std::filesystem::remove_all(folder);
 }
 
+TEST(Compile, PassesToLeaveOutAreChecked) {
+  const Model model = read(kProgram);
+  const auto error_without = [&](const std::string& pass) {
+    CompileOptions options;
+    options.disabled_passes = {pass};
+    return kit::user_error_of([&] { compile_to_memory(model, options); });
+  };
+  EXPECT_EQ(error_without("FoldConstnt").find("there is no pass 'FoldConstnt' to leave out; the passes are Simplify"),
+            0U);
+  EXPECT_EQ(error_without("fuse_ops"),
+            "pass FuseOps makes the kernels and cannot be left out; with opt level 0 it joins no ops");
+  EXPECT_EQ(error_without("fold_constant"), "");
+}
+
 TEST(LoadModel, SaysWhatIsWrongWithFiles) {
   const auto error = [](const std::string& path, const LoadOptions& options = {}) {
     return kit::user_error_of([&] { load_model(path, options); });

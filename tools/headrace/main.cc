@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "base/error.h"
+#include "headrace/options.h"
 #include "headrace/session.h"
 #include "headrace/verbs.h"
 
@@ -22,6 +23,51 @@ int report_error(const Error& error, int code) {
   return code;
 }
 
+// CLI11 complains first of what is missing, which hides a mistyped verb or option: that one is named here.
+std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
+  const std::vector<std::string> unexpected = app.remaining(true);
+  if (unexpected.empty()) return error.what();
+  const std::string& first = unexpected.front();
+  if (!first.empty() && first[0] == '-') return fmt::format("there is no option '{}' here", first);
+  if (!app.get_subcommands().empty()) return fmt::format("'{}' is one argument too many", first);
+  std::vector<std::string> verbs;
+  for (const CLI::App* verb : app.get_subcommands({})) verbs.push_back(verb->get_name());
+  return fmt::format("there is no verb '{}'; the verbs are {}", first, fmt::join(verbs, ", "));
+}
+
+int report_usage(const CLI::App& app, const std::string& message) {
+  const auto verbs = app.get_subcommands();
+  std::cerr << fmt::format("headrace: {}\n  see: headrace {}--help\n", message,
+                           verbs.empty() ? "" : verbs.front()->get_name() + " ");
+  return kUsage;
+}
+
+int run(CLI::App& app, const std::vector<std::pair<CLI::App*, Verb>>& verbs, int argc, char** argv) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    // Help and version are "errors" of code 0.
+    return error.get_exit_code() == 0 ? app.exit(error) : report_usage(app, usage_message(app, error));
+  }
+  try {
+    for (const auto& [sub, verb] : verbs) {
+      if (sub->parsed()) return verb();
+    }
+    return kUsage;
+  } catch (const UsageError& error) {
+    return report_usage(app, error.what());
+  } catch (const MissingError& error) {
+    return report_error(error, kMissing);
+  } catch (const UserError& error) {
+    return report_error(error, kUser);
+  } catch (const Error& error) {
+    return report_error(error, kInternal);
+  } catch (const std::exception& error) {
+    std::cerr << "headrace: a defect: " << error.what() << "\n";
+    return kInternal;
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -38,24 +84,5 @@ int main(int argc, char** argv) {
     Verb verb = add(app, common);
     verbs.emplace_back(app.get_subcommands({}).back(), std::move(verb));
   }
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? kOk : kUsage;
-  }
-  try {
-    for (const auto& [sub, verb] : verbs) {
-      if (sub->parsed()) return verb();
-    }
-    return kUsage;
-  } catch (const MissingError& error) {
-    return report_error(error, kMissing);
-  } catch (const UserError& error) {
-    return report_error(error, kUser);
-  } catch (const Error& error) {
-    return report_error(error, kInternal);
-  } catch (const std::exception& error) {
-    std::cerr << "headrace: a defect: " << error.what() << "\n";
-    return kInternal;
-  }
+  return run(app, verbs, argc, argv);
 }

@@ -15,7 +15,7 @@ int64_t parse_int(const std::string& option, std::string_view text) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
-    throw_user_error("{}: '{}' is no whole number", option, text);
+    throw UsageError(fmt::format("{}: '{}' is no whole number", option, text));
   return value;
 }
 
@@ -35,7 +35,7 @@ std::pair<std::string, std::string> split_assignment(const std::string& option, 
   // The last `=` that leaves a value: names of ONNX tensors may hold one.
   const size_t at = text.rfind('=');
   if (at == std::string::npos || at == 0 || at + 1 == text.size())
-    throw_user_error("{}: '{}' has not the form NAME=VALUE", option, text);
+    throw UsageError(fmt::format("{}: '{}' has not the form NAME=VALUE", option, text));
   return {text.substr(0, at), text.substr(at + 1)};
 }
 
@@ -44,7 +44,7 @@ std::vector<int64_t> parse_shape(const std::string& option, const std::string& t
   std::vector<int64_t> shape;
   for (const std::string_view part : split(text, ',')) {
     shape.push_back(parse_int(option, part));
-    if (shape.back() < 0) throw_user_error("{}: '{}' has a negative dimension", option, text);
+    if (shape.back() < 0) throw UsageError(fmt::format("{}: '{}' has a negative dimension", option, text));
   }
   return shape;
 }
@@ -53,7 +53,7 @@ std::vector<int> parse_counts(const std::string& option, const std::string& text
   std::vector<int> counts;
   for (const std::string_view part : split(text, ',')) {
     const int64_t count = parse_int(option, part);
-    if (count < 1 || count > 1024) throw_user_error("{}: {} is no number of threads", option, count);
+    if (count < 1 || count > 1024) throw UsageError(fmt::format("{}: {} is no number of threads", option, count));
     counts.push_back(static_cast<int>(count));
   }
   return counts;

@@ -22,7 +22,13 @@ struct ModelOptions {
   driver::CompileOptions compile_options(const Common& common) const;
 };
 
-// "name=value" as a pair; UserError that names the option.
+// The command line itself is wrong, whatever the files hold; exit code 2.
+class UsageError : public UserError {
+ public:
+  using UserError::UserError;
+};
+
+// What options hold, from text: "name=value" as a pair, "1,3,224,224", "1,2". UsageError that names the option.
 std::pair<std::string, std::string> split_assignment(const std::string& option, const std::string& text);
 std::vector<int64_t> parse_shape(const std::string& option, const std::string& text);
 std::vector<int> parse_counts(const std::string& option, const std::string& text);

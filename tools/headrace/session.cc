@@ -26,8 +26,10 @@ std::shared_ptr<load::Executor> make_executor(std::shared_ptr<const load::Artifa
   return value_or_throw(load::Executor::make(std::move(artifact), program, threads));
 }
 
+bool is_artifact(const std::string& path) { return std::filesystem::path(path).extension() == ".so"; }
+
 std::shared_ptr<const load::Artifact> open_or_compile(const ModelOptions& model, const Common& common) {
-  if (std::filesystem::path(model.path).extension() == ".so") {
+  if (is_artifact(model.path)) {
     if (!model.shapes.empty() || !model.bound.empty())
       throw_user_error("'{}' is compiled already: --shape and --bind are for models", model.path);
     return open_artifact(model.path);

@@ -11,6 +11,9 @@ std::shared_ptr<const load::Artifact> open_artifact(const std::string& path);
 std::shared_ptr<load::Executor> make_executor(std::shared_ptr<const load::Artifact> artifact,
                                               const std::string& program, int threads);
 
+// Whether a path names an artifact (.so) and no model.
+bool is_artifact(const std::string& path);
+
 // The artifact of a model file: an artifact (.so) as it is, anything else compiled into memory.
 std::shared_ptr<const load::Artifact> open_or_compile(const ModelOptions& model, const Common& common);
 

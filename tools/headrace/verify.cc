@@ -101,6 +101,7 @@ Verb add_verify(CLI::App& app, const Common& common) {
   verb->add_option("--seed", state->seed, "Of the random inputs")->capture_default_str();
   verb->add_option("--threads", state->threads, "Threads of both")->check(CLI::Range(1, 1024))->capture_default_str();
   verb->add_option("--limit", state->limit, "Largest error allowed, relative to the largest element of an output")
+      ->check(CLI::Range(0.0, 1e30))
       ->capture_default_str();
   verb->footer(
       "The reference computes in float64. Exit code 5 when the error is above the limit, and above twice the peer's.\n"
