@@ -1,5 +1,7 @@
 #include "base/error.h"
 
+#include <nanobind/stl/string.h>
+
 #include "values.h"
 
 namespace headrace::python {

@@ -35,8 +35,20 @@ std::vector<NDArray> interpret_text(const IRModule& module, const std::vector<ND
   return interpret(parsed, args);
 }
 
-// What every case runs with; compiled execution joins here.
-std::vector<onnx_test::Executor> executors() { return {{"interp", interpret}, {"text", interpret_text}}; }
+// Compiled for this machine; the artifact runs on two threads.
+std::vector<NDArray> run_native(const IRModule& module, const std::vector<NDArray>& args) {
+  driver::CompiledModel compiled = driver::compile_to_memory(driver::make_model(module));
+  const auto artifact = load::open_artifact(std::move(compiled.descriptor), "the compiled case");
+  if (!artifact) throw UserError(artifact.refusal().message);
+  const auto executor = load::Executor::make(artifact.value(), artifact::kDefaultProgram, 2);
+  if (!executor) throw UserError(executor.refusal().message);
+  return load::run(*executor.value(), args);
+}
+
+// What every case runs with.
+std::vector<onnx_test::Executor> executors() {
+  return {{"interp", interpret}, {"text", interpret_text}, {"native", run_native}};
+}
 
 bool is_asked_for(const kit::OnnxCase& one, const std::vector<std::string>& names) {
   bool asked = names.empty();
