@@ -60,20 +60,22 @@ void drop_unread(Compute& compute) {
 // What makes an expression too dear to compute again for every read.
 struct Weight {
   bool has_guard = false;       // evaluates one side only: keeps a loop from being vectorised
-  bool has_intrinsic = false;   // exp and the like
   bool has_arithmetic = false;  // anything beyond one load
+  size_t intrinsics = 0;        // exp and the like
+  size_t nodes = 0;
 };
 
 Weight weigh(const PrimExpr& value) {
   Weight weight;
   if (!value.is<BufferLoadNode>()) weight.has_arithmetic = true;
   tir::for_each(value, [&](const PrimExpr& e) {
+    ++weight.nodes;
     const auto* call = e.as<IntrinsicCallNode>();
     if (call == nullptr) return;
     if (call->intrinsic == Intrinsic::if_then_else) {
       weight.has_guard = true;
     } else {
-      weight.has_intrinsic = true;
+      ++weight.intrinsics;
     }
   });
   return weight;
@@ -150,6 +152,13 @@ bool same_extents(const ComputeStage& first, const ComputeStage& second) {
   return true;
 }
 
+// Code of an epilogue is copied once a vector of a register tile, some fifty times.
+bool is_short(const PrimExpr& value) {
+  constexpr size_t kMostIntrinsics = 4, kMostNodes = 150;
+  const Weight weight = weigh(value);
+  return weight.intrinsics <= kMostIntrinsics && weight.nodes <= kMostNodes;
+}
+
 // The stage that reads reduction `index` element by element and alone; its position, or nothing.
 std::optional<size_t> find_epilogue(const Compute& compute, size_t index) {
   const ComputeStage& stage = compute.stages[index];
@@ -162,7 +171,8 @@ std::optional<size_t> find_epilogue(const Compute& compute, size_t index) {
   }
   if (!reader) return std::nullopt;
   const ComputeStage& next = compute.stages[*reader];
-  const bool fits = !is_reduction(next) && same_extents(next, stage) && reads_own_element_only(next, stage.output);
+  const bool fits = !is_reduction(next) && !next.is_check() && is_short(next.value) && same_extents(next, stage) &&
+                    reads_own_element_only(next, stage.output);
   return fits ? reader : std::nullopt;
 }
 

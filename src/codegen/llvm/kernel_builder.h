@@ -108,6 +108,7 @@ class KernelBuilder {
   llvm::Value* call_library(const std::string& name, const std::vector<llvm::Value*>& args);
   llvm::Value* call_lanes(llvm::FunctionCallee callee, const std::vector<llvm::Value*>& args);
   llvm::Function* integer_power(DataType dtype);
+  llvm::Value* inverse_power(llvm::Value* base, llvm::Value* exponent);
 
   llvm::Module& module_;
   llvm::LLVMContext& context_;

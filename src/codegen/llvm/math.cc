@@ -63,51 +63,48 @@ llvm::Value* KernelBuilder::call_lanes(llvm::FunctionCallee callee, const std::v
   return result;
 }
 
-// base^exponent of integers, wrapping; below 0 the exponent gives the truncated quotient 1 / base^-exponent.
+// base^exponent for an exponent below 0: the truncated quotient 1 / base^-exponent.
+llvm::Value* KernelBuilder::inverse_power(llvm::Value* base, llvm::Value* exponent) {
+  llvm::Type* type = base->getType();
+  llvm::Constant *zero = llvm::ConstantInt::get(type, 0), *one = llvm::ConstantInt::get(type, 1);
+  llvm::Constant* minus_one = llvm::Constant::getAllOnesValue(type);
+  llvm::Value* is_odd = ir_.CreateICmpNE(ir_.CreateAnd(exponent, one), zero);
+  llvm::Value* sign = ir_.CreateSelect(is_odd, minus_one, one);
+  llvm::Value* other = ir_.CreateSelect(ir_.CreateICmpEQ(base, minus_one), sign, zero);
+  return ir_.CreateSelect(ir_.CreateICmpEQ(base, one), one, other);
+}
+
+// A function (base, exponent) of integers that wraps, by squaring.
 llvm::Function* KernelBuilder::integer_power(DataType dtype) {
   const std::string name = fmt::format("headrace.power.{}", dtype.element());
   if (llvm::Function* made = module_.getFunction(name)) return made;
   llvm::Type* type = register_type(dtype.element());
-  auto number = [&](uint64_t value) { return llvm::ConstantInt::get(type, value); };
-  llvm::Constant* minus_one = llvm::Constant::getAllOnesValue(type);
+  llvm::Constant *zero = llvm::ConstantInt::get(type, 0), *one = llvm::ConstantInt::get(type, 1);
   auto* function = llvm::Function::Create(llvm::FunctionType::get(type, {type, type}, false),
                                           llvm::Function::InternalLinkage, name, module_);
   add_attributes(*function);
   function->setDoesNotAccessMemory();
   function->setWillReturn();
   const llvm::IRBuilder<>::InsertPointGuard guard(ir_);
-  llvm::BasicBlock* entry = llvm::BasicBlock::Create(context_, "entry", function);
-  llvm::BasicBlock* loop = llvm::BasicBlock::Create(context_, "loop", function);
-  llvm::BasicBlock* end = llvm::BasicBlock::Create(context_, "end", function);
-  llvm::Value* base = function->getArg(0);
-  llvm::Value* exponent = function->getArg(1);
+  auto block = [&](const char* label) { return llvm::BasicBlock::Create(context_, label, function); };
+  llvm::BasicBlock *entry = block("entry"), *below = block("below"), *loop = block("loop"), *end = block("end");
+  llvm::Value *base = function->getArg(0), *exponent = function->getArg(1);
   ir_.SetInsertPoint(entry);
-  if (dtype.is_int()) {
-    llvm::BasicBlock* below = llvm::BasicBlock::Create(context_, "below", function);
-    ir_.CreateCondBr(ir_.CreateICmpSLT(exponent, number(0)), below, loop);
-    ir_.SetInsertPoint(below);
-    llvm::Value* is_odd = ir_.CreateICmpNE(ir_.CreateAnd(exponent, number(1)), number(0));
-    llvm::Value* sign = ir_.CreateSelect(is_odd, minus_one, number(1));
-    llvm::Value* other = ir_.CreateSelect(ir_.CreateICmpEQ(base, minus_one), sign, number(0));
-    ir_.CreateRet(ir_.CreateSelect(ir_.CreateICmpEQ(base, number(1)), number(1), other));
-  } else {
-    ir_.CreateBr(loop);
-  }
+  llvm::Value* is_below = dtype.is_int() ? ir_.CreateICmpSLT(exponent, zero) : ir_.getFalse();
+  ir_.CreateCondBr(is_below, below, loop);
+  ir_.SetInsertPoint(below);
+  ir_.CreateRet(inverse_power(base, exponent));
   ir_.SetInsertPoint(loop);
-  llvm::PHINode* result = ir_.CreatePHI(type, 2);
-  llvm::PHINode* square = ir_.CreatePHI(type, 2);
-  llvm::PHINode* rest = ir_.CreatePHI(type, 2);
-  llvm::Value* is_odd = ir_.CreateICmpNE(ir_.CreateAnd(rest, number(1)), number(0));
+  llvm::PHINode *result = ir_.CreatePHI(type, 2), *square = ir_.CreatePHI(type, 2), *rest = ir_.CreatePHI(type, 2);
+  llvm::Value* is_odd = ir_.CreateICmpNE(ir_.CreateAnd(rest, one), zero);
   llvm::Value* grown = ir_.CreateSelect(is_odd, ir_.CreateMul(result, square), result);
-  llvm::Value* left = ir_.CreateLShr(rest, 1);
-  llvm::Value* next = ir_.CreateMul(square, square);
-  ir_.CreateCondBr(ir_.CreateICmpEQ(left, number(0)), end, loop);
-  llvm::Value* const from_entry[] = {number(1), base, exponent};
-  llvm::Value* const from_loop[] = {grown, next, left};
+  llvm::Value *left = ir_.CreateLShr(rest, 1), *next = ir_.CreateMul(square, square);
+  ir_.CreateCondBr(ir_.CreateICmpEQ(left, zero), end, loop);
+  llvm::Value* const values[2][3] = {{one, base, exponent}, {grown, next, left}};
   llvm::PHINode* const phis[] = {result, square, rest};
   for (size_t i = 0; i < 3; ++i) {
-    phis[i]->addIncoming(from_entry[i], entry);
-    phis[i]->addIncoming(from_loop[i], loop);
+    phis[i]->addIncoming(values[0][i], entry);
+    phis[i]->addIncoming(values[1][i], loop);
   }
   ir_.SetInsertPoint(end);
   ir_.CreateRet(grown);
