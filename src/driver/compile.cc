@@ -37,7 +37,6 @@ pass::PassContext make_context(const CompileOptions& options) {
   context.instruments = options.instruments;
   context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
   if (options.verify_each) context.verify = [](const IRModule& module) { relay::verify(module); };
-  if (options.opt_level == 0) context.config.set("relay.FuseOps.max_depth", Value(int64_t{1}));
   return context;
 }
 

@@ -291,14 +291,13 @@ class Interpreter {
     std::vector<Typed> args;
     for (const Expr& arg : call.args) args.push_back(frame.done.at(arg.get()));
     if (const OpNode* op = call.as_op()) {
-      return op->name == "call_dps" ? eval_call_dps(call, args, frame) : eval_op(*op, call, args);
+      return op->name == "call_dps" ? eval_call_dps(call, args) : eval_op(*op, call, args);
     }
-    return call_value(frame.done.at(call.op.get()).value, call.op, std::move(args), frame, call.span);
+    return call_value(frame.done.at(call.op.get()).value, call.op, std::move(args), call.span);
   }
 
   // Calls the value of `callee`.
-  Typed call_value(const Value& function_value, const Expr& callee, std::vector<Typed> args, Frame& frame,
-                   const Span& span) {
+  Typed call_value(const Value& function_value, const Expr& callee, std::vector<Typed> args, const Span& span) {
     if (const auto* closure = function_value.as_node<ClosureObj>()) {
       Bindings captured = closure->captured;
       // A function bound by let sees itself and its later siblings through the caller's scope.
@@ -312,13 +311,13 @@ class Interpreter {
   }
 
   // call_dps(function, inputs, outputs): the results are copied into the tensors that `outputs` has.
-  Typed eval_call_dps(const CallNode& call, const std::vector<Typed>& args, Frame& frame) {
+  Typed eval_call_dps(const CallNode& call, const std::vector<Typed>& args) {
     const auto* inputs = args.size() == 3 ? args[1].value.as_node<ADTObj>() : nullptr;
     const auto* input_types = inputs != nullptr ? args[1].declared.as<TupleTypeNode>() : nullptr;
     if (input_types == nullptr) throw_at(call.span, "call_dps", "takes a function, a tuple of inputs, one of outputs");
     std::vector<Typed> operands;
     for (size_t i = 0; i < inputs->items.size(); ++i) operands.push_back({inputs->items[i], input_types->items[i]});
-    const Typed result = call_value(args[0].value, call.args[0], std::move(operands), frame, call.span);
+    const Typed result = call_value(args[0].value, call.args[0], std::move(operands), call.span);
     std::vector<NDArray> results, outputs;
     collect(result.value, results);
     collect(args[2].value, outputs);

@@ -54,12 +54,38 @@ tir::ComputeStage reduce_stage(Buffer output, tir::Combiner combiner, const std:
   return stage;
 }
 
+tir::ComputeStage part_stage(Buffer output, std::vector<PrimExpr> origin, const Array<PrimExpr>& extents,
+                             const std::function<PrimExpr(const Index&)>& element) {
+  tir::ComputeStage stage = map_stage(make_buffer(output->name, output->dtype, extents), element);
+  stage.output = std::move(output);
+  stage.origin = std::move(origin);
+  stage.extents = extents.to_vector();
+  return stage;
+}
+
 tir::Compute single_stage(const RuleInput& input, tir::ComputeStage stage) {
   tir::Compute compute;
   compute.inputs = input.inputs;
   compute.outputs = {stage.output};
   compute.stages.push_back(std::move(stage));
   return compute;
+}
+
+DataType wide_type(DataType dtype) {
+  return dtype.is_float() && dtype.bits() == 16 ? DataType::float_(32, dtype.lanes()) : dtype;
+}
+
+PrimExpr wide(const PrimExpr& value) { return make_cast(wide_type(value->dtype), value); }
+
+PrimExpr all_of(const std::vector<PrimExpr>& conditions) {
+  PrimExpr all = make_bool(true);
+  for (const PrimExpr& condition : conditions) all = make_binary(BinaryOp::logical_and, all, condition);
+  return all;
+}
+
+PrimExpr guarded(const PrimExpr& condition, const PrimExpr& value, const PrimExpr& otherwise) {
+  if (const auto known = as_int(condition)) return *known != 0 ? value : otherwise;
+  return make_intrinsic(Intrinsic::if_then_else, value->dtype, {condition, value, otherwise});
 }
 
 }  // namespace headrace::lower

@@ -24,8 +24,10 @@ struct RuleInput {
 using ComputeRuleFn = std::function<tir::Compute(const RuleInput&)>;
 inline constexpr OpKey<ComputeRuleFn> kComputeRule{"ComputeRule"};
 
-// Gives every op its rule, once a process. The ops are registered already.
+// Gives every op its rule, once a process; registers the ops too.
 void register_all_rules();
+// The ops that no rule computes, sorted; register_all_rules() has run.
+std::vector<std::string> ops_without_rule();
 
 // --- what rules are written with ---
 
@@ -43,7 +45,19 @@ tir::ComputeStage map_stage(Buffer output, const std::function<PrimExpr(const In
 // A stage that combines value(index, reduce_index) over `reduce_extents`.
 tir::ComputeStage reduce_stage(Buffer output, tir::Combiner combiner, const std::vector<PrimExpr>& reduce_extents,
                                const std::function<PrimExpr(const Index&, const Index&)>& value);
+// map_stage for the box of `output` that begins at `origin`.
+tir::ComputeStage part_stage(Buffer output, std::vector<PrimExpr> origin, const Array<PrimExpr>& extents,
+                             const std::function<PrimExpr(const Index&)>& element);
 // The Compute of one stage that writes the op's only result.
 tir::Compute single_stage(const RuleInput& input, tir::ComputeStage stage);
+
+// The dtype that elements are computed in: float32 for float16 and bfloat16, else their own.
+DataType wide_type(DataType dtype);
+// A load, or any value, in that dtype.
+PrimExpr wide(const PrimExpr& value);
+// Joins conditions; true for none.
+PrimExpr all_of(const std::vector<PrimExpr>& conditions);
+// `value` where `condition` holds, else `otherwise`; only that side is evaluated.
+PrimExpr guarded(const PrimExpr& condition, const PrimExpr& value, const PrimExpr& otherwise);
 
 }  // namespace headrace::lower

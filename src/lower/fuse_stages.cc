@@ -56,7 +56,7 @@ Weight weigh(const PrimExpr& value) {
 // A map stage is computed where it is read when that repeats no costly work.
 bool may_inline(const Compute& compute, size_t index) {
   const ComputeStage& stage = compute.stages[index];
-  if (is_reduction(stage) || is_output(compute, stage.output)) return false;
+  if (is_reduction(stage) || stage.is_partial() || stage.is_layout || is_output(compute, stage.output)) return false;
   const Weight weight = weigh(stage.value);
   size_t loads = 0;
   for (size_t i = index + 1; i < compute.stages.size(); ++i) {
@@ -107,11 +107,12 @@ bool reads_own_element_only(const ComputeStage& stage, const Buffer& buffer) {
   return own;
 }
 
-bool same_shape(const Buffer& a, const Buffer& b) {
-  if (a->shape.size() != b->shape.size()) return false;
-  for (size_t i = 0; i < a->shape.size(); ++i) {
-    const auto x = as_int(a->shape[i]);
-    if (a->shape[i] != b->shape[i] && !(x && is_int(b->shape[i], *x))) return false;
+bool same_extents(const ComputeStage& first, const ComputeStage& second) {
+  const std::vector<PrimExpr> a = first.axis_extents(), b = second.axis_extents();
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const auto x = as_int(a[i]);
+    if (a[i] != b[i] && !(x && is_int(b[i], *x))) return false;
   }
   return true;
 }
@@ -119,7 +120,7 @@ bool same_shape(const Buffer& a, const Buffer& b) {
 // The stage that reads reduction `index` element by element and alone; its position, or nothing.
 std::optional<size_t> find_epilogue(const Compute& compute, size_t index) {
   const ComputeStage& stage = compute.stages[index];
-  if (!is_reduction(stage) || is_output(compute, stage.output)) return std::nullopt;
+  if (!is_reduction(stage) || stage.is_partial() || is_output(compute, stage.output)) return std::nullopt;
   std::optional<size_t> reader;
   for (size_t i = index + 1; i < compute.stages.size(); ++i) {
     if (count_loads(compute.stages[i], stage.output) == 0) continue;
@@ -128,8 +129,7 @@ std::optional<size_t> find_epilogue(const Compute& compute, size_t index) {
   }
   if (!reader) return std::nullopt;
   const ComputeStage& next = compute.stages[*reader];
-  const bool fits =
-      !is_reduction(next) && same_shape(next.output, stage.output) && reads_own_element_only(next, stage.output);
+  const bool fits = !is_reduction(next) && same_extents(next, stage) && reads_own_element_only(next, stage.output);
   return fits ? reader : std::nullopt;
 }
 
@@ -151,6 +151,8 @@ void fuse_epilogues(Compute& compute) {
     });
     merged.epilogue = substitute(body, axes);
     merged.output = next.output;
+    merged.origin = next.origin;
+    merged.extents = next.extents;
     // At the reader's place, since the reader may need stages between the two.
     compute.stages[*reader] = std::move(merged);
     compute.stages.erase(compute.stages.begin() + static_cast<std::ptrdiff_t>(i));

@@ -75,7 +75,7 @@ std::vector<std::pair<int64_t, int64_t>> vectors_of(int64_t width, int64_t lanes
 class StageScheduler {
  public:
   StageScheduler(const ComputeStage& stage, const ScheduleOptions& options) : stage_(stage), options_(options) {
-    for (const PrimExpr& dim : stage.output->shape) extents_.push_back(extent_of(dim));
+    for (const PrimExpr& dim : stage.axis_extents()) extents_.push_back(extent_of(dim));
     lanes_ = std::max(1, options.vector_bits / std::max(8, stage.value->dtype.bits()));
   }
 
@@ -118,7 +118,10 @@ class StageScheduler {
 
   Array<PrimExpr> output_index(const Values& values) const {
     Array<PrimExpr> index;
-    for (const PrimVar& axis : stage_.axes) index.push_back(values.at(axis.get()));
+    for (size_t i = 0; i < rank(); ++i) {
+      const PrimExpr& at = values.at(stage_.axes[i].get());
+      index.push_back(stage_.is_partial() ? at + stage_.origin[i] : at);
+    }
     return index;
   }
 
@@ -360,10 +363,12 @@ PrimFunc schedule(const Compute& compute, const std::string& symbol, const Sched
   std::vector<Stmt> stages;
   for (const ComputeStage& stage : compute.stages) stages.push_back(StageScheduler(stage, options).emit());
   Stmt body = make_seq(stages);
+  std::vector<Buffer> made = compute.outputs;
   for (size_t i = compute.stages.size(); i-- > 0;) {
     const Buffer& buffer = compute.stages[i].output;
-    const bool output = std::find(compute.outputs.begin(), compute.outputs.end(), buffer) != compute.outputs.end();
-    if (!output) body = make_allocate(buffer, Scope::workspace, body);
+    if (std::find(made.begin(), made.end(), buffer) != made.end()) continue;
+    made.push_back(buffer);
+    body = make_allocate(buffer, Scope::workspace, body);
   }
   Array<Buffer> params(compute.inputs.begin(), compute.inputs.end());
   for (const Buffer& output : compute.outputs) params.push_back(output);

@@ -1,19 +1,13 @@
 // Schedules, compiled and run, against plain loops written here.
 #include "lower/schedule.h"
 
-#include <dlfcn.h>
 #include <gtest/gtest.h>
-#include <headrace/kernel_abi.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include <cmath>
 
-#include "codegen/native.h"
-#include "codegen/workspace.h"
+#include "kit/native_kernels.h"
 #include "lower/compute_rule.h"
 #include "lower/fuse_stages.h"
-#include "tensor/ndarray.h"
 #include "tir_passes/pipeline.h"
 
 namespace headrace::lower {
@@ -22,49 +16,10 @@ namespace {
 using tir::Combiner;
 using tir::Compute;
 
-// Runs the loop in three uneven parts.
-int32_t split_in_three(const hr_kernel_env* env, hr_parallel_body body, void* closure, int64_t count) {
-  const int64_t cuts[] = {0, count / 4, count - count / 4, count};
-  for (int i = 0; i < 3; ++i) {
-    if (const int32_t status = body(env, closure, cuts[i], cuts[i + 1]); status != 0) return status;
-  }
-  return 0;
-}
-
 // Schedules, compiles, links, loads and runs `compute` on `inputs`; gives its only output.
 NDArray run_native(const Compute& compute, const std::vector<NDArray>& inputs, const ScheduleOptions& options) {
-  const tir::PrimFunc function = tir_passes::run_pipeline(schedule(compute, "kernel", options));
-  const auto compiler = codegen::NativeCompiler::load();
-  const auto target = compiler.host_target();
-  const auto objects = compiler.compile({&function, 1}, target, {});
-  const int fd = memfd_create("kernel", MFD_CLOEXEC);
-  const std::vector<std::string> exports{"kernel"};
-  compiler.link({.target = target, .objects = objects, .sections = {}, .exports = exports}, fd);
-  void* library = dlopen(fmt::format("/proc/self/fd/{}", fd).c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) throw std::runtime_error(dlerror());
-  const auto entry = reinterpret_cast<hr_kernel>(dlsym(library, "kernel"));
-
-  NDArray output = NDArray::empty(*as_shape(compute.outputs[0]->shape), compute.outputs[0]->dtype);
-  // Kernels want strides: the exported view carries them.
-  std::vector<DLManagedTensor*> views;
-  std::vector<DLTensor*> args;
-  for (const NDArray& input : inputs) views.push_back(input.to_dlpack());
-  views.push_back(output.to_dlpack());
-  for (DLManagedTensor* view : views) args.push_back(&view->dl_tensor);
-  const uint64_t workspace_bytes = codegen::layout_workspace(*function).size_bytes;
-  NDArray workspace = NDArray::empty({static_cast<int64_t>(workspace_bytes) + 64}, DataType::uint(8));
-  hr_kernel_env env{};
-  env.size = sizeof(env);
-  env.version = HR_KERNEL_ABI_VERSION;
-  env.workspace = workspace.data<void>();
-  env.workspace_size = workspace_bytes;
-  env.parallel_for = split_in_three;
-  env.num_workers = 1;
-  EXPECT_EQ(entry(&env, args.data()), 0);
-  for (DLManagedTensor* view : views) view->deleter(view);
-  dlclose(library);
-  close(fd);
-  return output;
+  const kit::NativeKernels kernels({tir_passes::run_pipeline(schedule(compute, "kernel", options))});
+  return kernels.run(0, inputs).at(0);
 }
 
 // Values in [-1, 1) from a fixed sequence.

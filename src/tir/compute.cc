@@ -4,6 +4,10 @@
 
 namespace headrace::tir {
 
+std::vector<PrimExpr> ComputeStage::axis_extents() const {
+  return extents.empty() ? output->shape.to_vector() : extents;
+}
+
 static PrimExpr lowest_of(DataType dtype) {
   if (dtype.is_float()) return make_float(-std::numeric_limits<double>::infinity(), dtype);
   if (dtype.is_bool() || dtype.is_uint()) return make_int(0, dtype);

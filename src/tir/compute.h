@@ -14,11 +14,14 @@ enum class Combiner : uint8_t {
   min,
 };
 
-// One buffer computed from others:
-//   output[axes...] = epilogue(combine over reduce_axes of value)
+// One buffer, or a box of one, computed from others:
+//   output[origin + axes...] = epilogue(combine over reduce_axes of value)
 struct ComputeStage {
-  Buffer output;  // its shape gives the extents of `axes`
+  Buffer output;
   std::vector<PrimVar> axes;
+  // The box that is written, where it is not all of `output`: several stages may share a buffer, each with its own box.
+  std::vector<PrimExpr> origin;      // of the box; empty: zeros
+  std::vector<PrimExpr> extents;     // of `axes`; empty: the shape of `output`
   std::vector<PrimVar> reduce_axes;  // empty: no reduction
   std::vector<PrimExpr> reduce_extents;
   Combiner combiner = Combiner::none;
@@ -26,11 +29,16 @@ struct ComputeStage {
   PrimExpr value;     // reads inputs and earlier stages at indices of axes and reduce_axes
   PrimVar reduced;    // stands for the combined value in `epilogue`
   PrimExpr epilogue;  // null: the combined value itself
+  // The buffer is made for its layout: what it holds is never computed where it is read instead.
+  bool is_layout = false;
+
+  bool is_partial() const { return !origin.empty(); }
+  std::vector<PrimExpr> axis_extents() const;
 };
 
 struct Compute {
   std::vector<Buffer> inputs;
-  std::vector<ComputeStage> stages;  // in order; each writes its buffer once
+  std::vector<ComputeStage> stages;  // in order; each writes its buffer, or its box of one, once
   std::vector<Buffer> outputs;       // of some stages; the other stages are intermediate
 };
 

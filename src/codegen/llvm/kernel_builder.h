@@ -105,6 +105,8 @@ class KernelBuilder {
   // math.cc
   llvm::Value* emit_math(Intrinsic intrinsic, DataType dtype, const std::vector<llvm::Value*>& args);
   llvm::Value* call_library(const std::string& name, const std::vector<llvm::Value*>& args);
+  llvm::Value* call_lanes(llvm::FunctionCallee callee, const std::vector<llvm::Value*>& args);
+  llvm::Function* integer_power(DataType dtype);
 
   llvm::Module& module_;
   llvm::LLVMContext& context_;

@@ -46,6 +46,12 @@ llvm::Value* KernelBuilder::call_library(const std::string& name, const std::vec
   function->setDoesNotAccessMemory();
   function->setDoesNotThrow();
   function->setWillReturn();
+  return call_lanes(callee, args);
+}
+
+// Calls a function of scalars once a lane.
+llvm::Value* KernelBuilder::call_lanes(llvm::FunctionCallee callee, const std::vector<llvm::Value*>& args) {
+  llvm::Type* type = args[0]->getType();
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
   if (vector == nullptr) return ir_.CreateCall(callee, args);
   llvm::Value* result = llvm::PoisonValue::get(type);
@@ -55,6 +61,57 @@ llvm::Value* KernelBuilder::call_library(const std::string& name, const std::vec
     result = ir_.CreateInsertElement(result, ir_.CreateCall(callee, scalars), lane);
   }
   return result;
+}
+
+// base^exponent of integers, wrapping; below 0 the exponent gives the truncated quotient 1 / base^-exponent.
+llvm::Function* KernelBuilder::integer_power(DataType dtype) {
+  const std::string name = fmt::format("headrace.power.{}", dtype.element());
+  if (llvm::Function* made = module_.getFunction(name)) return made;
+  llvm::Type* type = register_type(dtype.element());
+  auto number = [&](uint64_t value) { return llvm::ConstantInt::get(type, value); };
+  llvm::Constant* minus_one = llvm::Constant::getAllOnesValue(type);
+  auto* function = llvm::Function::Create(llvm::FunctionType::get(type, {type, type}, false),
+                                          llvm::Function::InternalLinkage, name, module_);
+  add_attributes(*function);
+  function->setDoesNotAccessMemory();
+  function->setWillReturn();
+  const llvm::IRBuilder<>::InsertPointGuard guard(ir_);
+  llvm::BasicBlock* entry = llvm::BasicBlock::Create(context_, "entry", function);
+  llvm::BasicBlock* loop = llvm::BasicBlock::Create(context_, "loop", function);
+  llvm::BasicBlock* end = llvm::BasicBlock::Create(context_, "end", function);
+  llvm::Value* base = function->getArg(0);
+  llvm::Value* exponent = function->getArg(1);
+  ir_.SetInsertPoint(entry);
+  if (dtype.is_int()) {
+    llvm::BasicBlock* below = llvm::BasicBlock::Create(context_, "below", function);
+    ir_.CreateCondBr(ir_.CreateICmpSLT(exponent, number(0)), below, loop);
+    ir_.SetInsertPoint(below);
+    llvm::Value* is_odd = ir_.CreateICmpNE(ir_.CreateAnd(exponent, number(1)), number(0));
+    llvm::Value* sign = ir_.CreateSelect(is_odd, minus_one, number(1));
+    llvm::Value* other = ir_.CreateSelect(ir_.CreateICmpEQ(base, minus_one), sign, number(0));
+    ir_.CreateRet(ir_.CreateSelect(ir_.CreateICmpEQ(base, number(1)), number(1), other));
+  } else {
+    ir_.CreateBr(loop);
+  }
+  ir_.SetInsertPoint(loop);
+  llvm::PHINode* result = ir_.CreatePHI(type, 2);
+  llvm::PHINode* square = ir_.CreatePHI(type, 2);
+  llvm::PHINode* rest = ir_.CreatePHI(type, 2);
+  llvm::Value* is_odd = ir_.CreateICmpNE(ir_.CreateAnd(rest, number(1)), number(0));
+  llvm::Value* grown = ir_.CreateSelect(is_odd, ir_.CreateMul(result, square), result);
+  llvm::Value* left = ir_.CreateLShr(rest, 1);
+  llvm::Value* next = ir_.CreateMul(square, square);
+  ir_.CreateCondBr(ir_.CreateICmpEQ(left, number(0)), end, loop);
+  llvm::Value* const from_entry[] = {number(1), base, exponent};
+  llvm::Value* const from_loop[] = {grown, next, left};
+  llvm::PHINode* const phis[] = {result, square, rest};
+  for (size_t i = 0; i < 3; ++i) {
+    phis[i]->addIncoming(from_entry[i], entry);
+    phis[i]->addIncoming(from_loop[i], loop);
+  }
+  ir_.SetInsertPoint(end);
+  ir_.CreateRet(grown);
+  return function;
 }
 
 // `args` have the dtype of the first argument; float16 and bfloat16 come as float, and the caller rounds.
@@ -73,7 +130,11 @@ llvm::Value* KernelBuilder::emit_math(Intrinsic intrinsic, DataType dtype, const
     case Intrinsic::isinf:
       return ir_.CreateFCmpOEQ(ir_.CreateUnaryIntrinsic(llvm::Intrinsic::fabs, args[0]),
                                llvm::ConstantFP::getInfinity(type));
+    case Intrinsic::pow:
+      if (!dtype.is_float()) return call_lanes(integer_power(dtype), args);
+      return call_library("pow", args);
     default:
+      HEADRACE_CHECK(dtype.is_float(), "{} of {}", name_of(intrinsic), dtype);
       // The others carry the names of C's library.
       return call_library(std::string(name_of(intrinsic)), args);
   }

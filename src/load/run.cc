@@ -1,0 +1,34 @@
+#include "load/run.h"
+
+namespace headrace::load {
+
+std::vector<NDArray> run(Executor& executor, std::span<const NDArray> inputs) {
+  executors::GraphRunner& runner = executor.runner();
+  const artifact::Program& program = runner.program();
+  if (inputs.size() != program.inputs.size()) {
+    std::vector<std::string> names;
+    for (const artifact::TensorSpec& spec : program.inputs) names.push_back(spec.name);
+    throw_user_error("the program takes {} inputs ({}), got {}", names.size(), fmt::join(names, ", "), inputs.size());
+  }
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    const NDArray& input = inputs[i];
+    const auto address = reinterpret_cast<uintptr_t>(input.data<std::byte>());
+    if (input.is_dense() && address % input.dtype().bytes() == 0) {
+      runner.set_input_zero_copy(i, input.tensor());
+    } else {
+      runner.set_input(i, input.tensor());
+    }
+  }
+  std::vector<NDArray> outputs;
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    const artifact::TensorSpec& spec = program.outputs[i];
+    outputs.push_back(NDArray::empty(Shape(spec.shape.begin(), spec.shape.end()), spec.dtype));
+    runner.set_output_zero_copy(i, outputs.back().tensor());
+  }
+  const executors::RunStatus status = runner.run();
+  if (status.code != 0 || status.reason != HR_REASON_NONE)
+    throw UserError(std::string(status.message), {.op = std::string(status.op), .place = ""});
+  return outputs;
+}
+
+}  // namespace headrace::load

@@ -1,0 +1,145 @@
+// Unary functions and activations.
+#include "ops/elementwise.h"
+
+#include <cmath>
+
+#include "lower/rules/rule.h"
+
+namespace headrace::lower {
+
+namespace {
+
+using Unary = std::function<PrimExpr(const PrimExpr&)>;
+
+// `f` of the element in its wide dtype.
+void unary_rule(std::string_view op, Unary f) {
+  set_rule(op, [f = std::move(f)](const RuleInput& input) {
+    return map_rule(input, [&](const Index& i) { return f(wide(load(input.inputs[0], i))); });
+  });
+}
+
+PrimExpr call(Intrinsic intrinsic, const PrimExpr& x) { return make_intrinsic(intrinsic, x->dtype, {x}); }
+
+PrimExpr negative(const PrimExpr& x) {
+  // -0.0 - x is -x for every x, which 0.0 - x is not for 0.0.
+  return x->dtype.is_float() ? make_float(-0.0, x->dtype) - x : make_int(0, x->dtype) - x;
+}
+
+PrimExpr is_positive(const PrimExpr& x) { return make_binary(BinaryOp::gt, x, number_like(0, x)); }
+PrimExpr is_negative(const PrimExpr& x) { return make_binary(BinaryOp::lt, x, number_like(0, x)); }
+
+PrimExpr sign(const PrimExpr& x) {
+  const PrimExpr down = x->dtype.is_uint() ? x : make_select(is_negative(x), number_like(-1, x), x);
+  return make_select(is_positive(x), number_like(1, x), down);
+}
+
+PrimExpr sigmoid(const PrimExpr& x) {
+  const PrimExpr one = number_like(1, x);
+  return make_binary(BinaryOp::div, one, one + call(Intrinsic::exp, negative(x)));
+}
+
+PrimExpr is(Intrinsic predicate, const PrimExpr& x) { return make_intrinsic(predicate, DataType::bool_(), {x}); }
+
+PrimExpr inverted(const PrimExpr& x) { return x->dtype.is_bool() ? make_not(x) : call(Intrinsic::bitwise_not, x); }
+
+PrimExpr rectified(const PrimExpr& x, const PrimExpr& slope) { return make_select(is_positive(x), x, x * slope); }
+
+// `bound` in the dtype: an integer saturates.
+PrimExpr bound_in(double bound, DataType dtype) {
+  if (dtype.is_float()) return make_float(bound, dtype);
+  const PrimExpr least = tir::identity_of(Combiner::max, dtype), most = tir::identity_of(Combiner::min, dtype);
+  const bool is_signed = dtype.is_int();
+  const double low = is_signed ? -std::ldexp(1.0, dtype.bits() - 1) : 0.0;
+  const double high = std::ldexp(1.0, is_signed ? dtype.bits() - 1 : dtype.bits());  // one past the greatest
+  if (bound <= low) return least;
+  if (bound >= high - 1) return most;
+  return make_int(bound < 0x1p63 ? static_cast<int64_t>(bound) : static_cast<int64_t>(static_cast<uint64_t>(bound)),
+                  dtype);
+}
+
+Compute clip_rule(const RuleInput& input) {
+  const auto& attrs = input.attrs<ops::ClipAttrs>();
+  return map_rule(input, [&](const Index& i) {
+    const PrimExpr x = wide(load(input.inputs[0], i));
+    return clamp(x, bound_in(attrs.a_min, x->dtype), bound_in(attrs.a_max, x->dtype));
+  });
+}
+
+Compute leaky_relu_rule(const RuleInput& input) {
+  return map_rule(input, [&](const Index& i) {
+    const PrimExpr x = wide(load(input.inputs[0], i));
+    return rectified(x, number_like(input.attrs<ops::LeakyReluAttrs>().alpha, x));
+  });
+}
+
+Compute prelu_rule(const RuleInput& input) {
+  const size_t axis = normal_axis(input.attrs<ops::PReluAttrs>().axis, input.in_types[0]->shape.size());
+  return map_rule(input, [&](const Index& i) {
+    return rectified(wide(load(input.inputs[0], i)), wide(load(input.inputs[1], {i[axis]})));
+  });
+}
+
+Compute copy_rule(const RuleInput& input) {
+  return map_rule(input, [&](const Index& i) { return load(input.inputs[0], i); });
+}
+
+ComputeRuleFn fill_rule(double number) {
+  return [number](const RuleInput& input) {
+    return map_rule(input, [&](const Index&) { return make_const(number, input.out_types[0]->dtype); });
+  };
+}
+
+Compute dropout_rule(const RuleInput& input) {
+  Compute compute = copy_rule(input);
+  const Buffer mask = input.make_output(1);
+  compute.stages.push_back(map_stage(mask, [&](const Index&) { return make_const(1, mask->dtype); }));
+  compute.outputs.push_back(mask);
+  return compute;
+}
+
+void set_functions() {
+  static constexpr std::pair<std::string_view, Intrinsic> kFunctions[] = {
+      {"exp", Intrinsic::exp},     {"log", Intrinsic::log},     {"log2", Intrinsic::log2},
+      {"log10", Intrinsic::log10}, {"sqrt", Intrinsic::sqrt},   {"rsqrt", Intrinsic::rsqrt},
+      {"erf", Intrinsic::erf},     {"sin", Intrinsic::sin},     {"cos", Intrinsic::cos},
+      {"tan", Intrinsic::tan},     {"asin", Intrinsic::asin},   {"acos", Intrinsic::acos},
+      {"atan", Intrinsic::atan},   {"sinh", Intrinsic::sinh},   {"cosh", Intrinsic::cosh},
+      {"tanh", Intrinsic::tanh},   {"asinh", Intrinsic::asinh}, {"acosh", Intrinsic::acosh},
+      {"atanh", Intrinsic::atanh}, {"abs", Intrinsic::abs}};
+  for (const auto& [op, intrinsic] : kFunctions) {
+    unary_rule(op, [intrinsic](const PrimExpr& x) { return call(intrinsic, x); });
+  }
+  static constexpr std::pair<std::string_view, Intrinsic> kRoundings[] = {
+      {"floor", Intrinsic::floor}, {"ceil", Intrinsic::ceil}, {"trunc", Intrinsic::trunc}, {"round", Intrinsic::round}};
+  for (const auto& [op, intrinsic] : kRoundings) {
+    unary_rule(op, [intrinsic](const PrimExpr& x) { return x->dtype.is_float() ? call(intrinsic, x) : x; });
+  }
+}
+
+}  // namespace
+
+void register_elementwise_rules() {
+  set_functions();
+  unary_rule("sigmoid", sigmoid);
+  unary_rule("negative", negative);
+  unary_rule("sign", sign);
+  unary_rule("isnan", [](const PrimExpr& x) { return is(Intrinsic::isnan, x); });
+  unary_rule("isinf", [](const PrimExpr& x) { return is(Intrinsic::isinf, x); });
+  unary_rule("isfinite", [](const PrimExpr& x) {
+    return make_not(make_binary(BinaryOp::logical_or, is(Intrinsic::isnan, x), is(Intrinsic::isinf, x)));
+  });
+  unary_rule("logical_not", make_not);
+  unary_rule("bitwise_not", inverted);
+  // The maximum keeps NaN.
+  unary_rule("nn.relu", [](const PrimExpr& x) { return make_binary(BinaryOp::max, x, number_like(0, x)); });
+  set_rule("nn.leaky_relu", leaky_relu_rule);
+  set_rule("nn.prelu", prelu_rule);
+  set_rule("clip", clip_rule);
+  set_rule("cast", copy_rule);
+  set_rule("copy", copy_rule);
+  set_rule("zeros_like", fill_rule(0));
+  set_rule("ones_like", fill_rule(1));
+  set_rule("nn.dropout", dropout_rule);
+}
+
+}  // namespace headrace::lower

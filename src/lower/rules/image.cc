@@ -1,0 +1,141 @@
+// Resampling of images.
+#include "ops/image.h"
+
+#include "lower/rules/rule.h"
+
+namespace headrace::lower {
+
+namespace {
+
+using ops::Resize2DAttrs;
+
+constexpr DataType kReal = DataType::float_(64);
+
+PrimExpr real(double value) { return make_float(value, kReal); }
+PrimExpr divide(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::div, a, b); }
+PrimExpr call(Intrinsic intrinsic, const PrimExpr& x) { return make_intrinsic(intrinsic, x->dtype, {x}); }
+
+// Where output index i reads an axis: ops::resize_coordinate, operation by operation.
+PrimExpr coordinate(const std::string& mode, const PrimExpr& i, int64_t in, int64_t out) {
+  const PrimExpr at = make_cast(kReal, i);
+  const PrimExpr scale = real(static_cast<double>(in) / static_cast<double>(out));
+  if (mode == "align_corners") {
+    if (out <= 1) return real(0);
+    return divide(at * real(static_cast<double>(in - 1)), real(static_cast<double>(out - 1)));
+  }
+  if (mode == "asymmetric") return at * scale;
+  if (mode == "pytorch_half_pixel" && out <= 1) return real(0);
+  const PrimExpr middle = (at + real(0.5)) * scale;
+  return mode == "tf_half_pixel_for_nn" ? middle : middle - real(0.5);
+}
+
+PrimExpr nearest(const Resize2DAttrs& attrs, const PrimExpr& x) {
+  std::string_view method = attrs.rounding_method;
+  if (method.empty()) method = attrs.coordinate_transformation_mode == "asymmetric" ? "floor" : "round";
+  if (method == "round") return call(Intrinsic::ceil, x - real(0.5));
+  if (method == "round_prefer_ceil") return call(Intrinsic::floor, x + real(0.5));
+  return call(method == "ceil" ? Intrinsic::ceil : Intrinsic::floor, x);
+}
+
+// An element that an output index reads, and its weight (null: 1).
+struct Tap {
+  PrimExpr at, weight;
+};
+
+PrimExpr within(const PrimExpr& at, int64_t in) {
+  return clamp(make_cast(kIndexType, at), make_int(0), make_int(in - 1));
+}
+
+std::vector<Tap> cubic_taps(const Resize2DAttrs& attrs, const PrimExpr& x, int64_t in) {
+  const PrimExpr a = real(attrs.cubic_alpha), floor = call(Intrinsic::floor, x), t = x - floor, one = real(1);
+  const auto near = [&](const PrimExpr& d) { return ((a + real(2)) * d - (a + real(3))) * d * d + one; };
+  const auto far = [&](const PrimExpr& d) { return ((a * d - real(5) * a) * d + real(8) * a) * d - real(4) * a; };
+  const PrimExpr weights[4] = {far(one + t), near(t), near(one - t), far(real(2) - t)};
+  std::vector<Tap> taps;
+  PrimExpr total = real(0);
+  for (int k = 0; k < 4; ++k) {
+    const PrimExpr at = floor + real(k - 1);
+    PrimExpr weight = weights[k];
+    if (attrs.cubic_exclude != 0) {
+      weight = make_select(is_within(at, real(0), real(static_cast<double>(in))), weight, real(0));
+    }
+    total = total + weight;
+    taps.push_back({within(at, in), weight});
+  }
+  if (attrs.cubic_exclude != 0) {
+    for (Tap& tap : taps) tap.weight = divide(tap.weight, total);
+  }
+  return taps;
+}
+
+std::vector<Tap> taps_of(const Resize2DAttrs& attrs, const PrimExpr& i, int64_t in, int64_t out) {
+  const PrimExpr x = coordinate(attrs.coordinate_transformation_mode, i, in, out);
+  if (attrs.method == "cubic") return cubic_taps(attrs, x, in);
+  if (attrs.method != "linear") return {{within(nearest(attrs, x), in), {}}};
+  const PrimExpr inside = clamp(x, real(0), real(static_cast<double>(in - 1)));
+  const PrimExpr floor = call(Intrinsic::floor, inside), rest = inside - floor;
+  return {{within(floor, in), real(1) - rest}, {within(floor + real(1), in), rest}};
+}
+
+// The taps of every output index of an axis, as tables [tap, index] that stages fill.
+struct AxisTables {
+  Buffer at, weight;
+  int64_t taps;
+};
+
+AxisTables add_tables(Compute& compute, const Resize2DAttrs& attrs, int64_t in, int64_t out, DataType dtype) {
+  const auto taps = static_cast<int64_t>(taps_of(attrs, make_int(0), in, out).size());
+  AxisTables tables{make_buffer("at", kIndexType, to_dims({taps, out})),
+                    make_buffer("weight", dtype, to_dims({taps, out})), taps};
+  for (int64_t k = 0; k < taps; ++k) {
+    const auto fill = [&](const Buffer& table, const std::function<PrimExpr(const Tap&)>& part) {
+      compute.stages.push_back(part_stage(table, {make_int(k), make_int(0)}, to_dims({1, out}), [&](const Index& i) {
+        return part(taps_of(attrs, i[1], in, out)[static_cast<size_t>(k)]);
+      }));
+    };
+    fill(tables.at, [](const Tap& tap) { return tap.at; });
+    if (taps > 1) fill(tables.weight, [&](const Tap& tap) { return make_cast(dtype, tap.weight); });
+  }
+  return tables;
+}
+
+Compute resize2d_rule(const RuleInput& input) {
+  const auto& attrs = input.attrs<Resize2DAttrs>();
+  const size_t h = attrs.layout == "NCHW" ? 2 : 1, w = h + 1;
+  const Shape in = static_shape(input, input.in_types[0]->shape), out = static_shape(input, input.out_types[0]->shape);
+  const DataType from = input.in_types[0]->dtype, to = input.out_types[0]->dtype;
+  const DataType dtype = from.is_float() && to.is_float() && from.bits() <= 32 ? DataType::float_(32) : kReal;
+  Compute compute{input.inputs, {}, {input.make_output()}};
+  if (num_elements(out) == 0) {
+    compute.stages.push_back(map_stage(compute.outputs[0], [&](const Index&) { return make_const(0, to); }));
+    return compute;
+  }
+  const AxisTables rows = add_tables(compute, attrs, in[h], out[h], dtype);
+  const AxisTables columns = add_tables(compute, attrs, in[w], out[w], dtype);
+  const auto element = [&](Index i, const PrimExpr& row_tap, const PrimExpr& column_tap) {
+    i[h] = load(rows.at, {row_tap, i[h]});
+    i[w] = load(columns.at, {column_tap, i[w]});
+    return make_cast(dtype, load(input.inputs[0], i));
+  };
+  if (rows.taps == 1) {
+    compute.stages.push_back(map_stage(
+        compute.outputs[0], [&](const Index& i) { return make_cast(to, element(i, make_int(0), make_int(0))); }));
+    return compute;
+  }
+  ComputeStage stage = reduce_stage(compute.outputs[0], Combiner::sum, {make_int(rows.taps), make_int(columns.taps)},
+                                    [&](const Index& i, const Index& r) {
+                                      const PrimExpr weight =
+                                          load(rows.weight, {r[0], i[h]}) * load(columns.weight, {r[1], i[w]});
+                                      // A neighbour that counts nothing must not bring its infinity in.
+                                      return make_select(make_binary(BinaryOp::ne, weight, number_like(0, weight)),
+                                                         weight * element(i, r[0], r[1]), number_like(0, weight));
+                                    });
+  compute.stages.push_back(rounded(std::move(stage)));
+  return compute;
+}
+
+}  // namespace
+
+void register_image_rules() { set_rule("image.resize2d", resize2d_rule); }
+
+}  // namespace headrace::lower

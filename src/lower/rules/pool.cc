@@ -1,0 +1,139 @@
+// Max, average and global pools.
+#include "ops/pool.h"
+
+#include "lower/rules/window.h"
+
+namespace headrace::lower {
+
+namespace {
+
+constexpr std::string_view kLetters[] = {"NCW", "NCHW", "NCDHW"};
+
+// One value stands for all axes.
+Shape spread(const Shape& values, size_t count) { return values.size() == 1 ? Shape(count, values[0]) : values; }
+
+struct PoolShape {
+  std::vector<size_t> axes, out_axes;
+  ops::Window window;
+  Shape taps;
+};
+
+template <typename A>
+PoolShape shape_of(const RuleInput& input, size_t spatial) {
+  const A& attrs = input.attrs<A>();
+  const std::string letters(kLetters[spatial - 1]), layout = attrs.layout.empty() ? letters : attrs.layout;
+  return {ops::axes_of(layout, letters), ops::axes_of(attrs.out_layout.empty() ? layout : attrs.out_layout, letters),
+          ops::window_of(spatial, spread(attrs.strides, spatial), attrs.padding, spread(attrs.dilation, spatial)),
+          spread(attrs.pool_size, spatial)};
+}
+
+PoolShape global_shape(const RuleInput& input) {
+  const auto& attrs = input.attrs<ops::GlobalPool2DAttrs>();
+  PoolShape shape{ops::axes_of(attrs.layout, "NCHW"),
+                  ops::axes_of(attrs.out_layout.empty() ? attrs.layout : attrs.out_layout, "NCHW"),
+                  ops::window_of(2, {1, 1}, {0}, {1, 1}),
+                  {}};
+  const auto dims = ops::from_layout(input.in_types[0]->shape, shape.axes);
+  shape.taps = {static_dim(input, dims[2]), static_dim(input, dims[3])};
+  return shape;
+}
+
+std::vector<PrimExpr> tap_extents(const PoolShape& shape) { return to_dims(shape.taps).to_vector(); }
+
+// The windows combined; `finish` gets the combined value and the window's index in spatial axes.
+Compute combine_windows(const RuleInput& input, const PoolShape& shape, Combiner combiner,
+                        const std::function<PrimExpr(const PrimExpr&, const Index&)>& finish) {
+  const auto out = ops::from_layout(input.out_types[0]->shape, shape.out_axes);
+  const WindowedData data(input, {.data = input.inputs[0],
+                                  .axes = shape.axes,
+                                  .window = shape.window,
+                                  .taps = shape.taps,
+                                  .count = {out.begin() + 2, out.end()},
+                                  .fill = tir::identity_of(combiner, wide_type(input.in_types[0]->dtype)),
+                                  .convert = wide});
+  Compute compute{input.inputs, {}, {}};
+  if (data.stage()) compute.stages.push_back(*data.stage());
+  Index window;
+  ComputeStage stage =
+      reduce_stage(input.make_output(), combiner, tap_extents(shape), [&](const Index& i, const Index& tap) {
+        const auto at = ops::from_layout(i, shape.out_axes);
+        window.assign(at.begin() + 2, at.end());
+        return data.at(at[0], at[1], window, tap);
+      });
+  compute.stages.push_back(finished(std::move(stage), [&](const PrimExpr& value) { return finish(value, window); }));
+  compute.outputs = {compute.stages.back().output};
+  return compute;
+}
+
+Compute max_rule(const RuleInput& input, const PoolShape& shape) {
+  return combine_windows(input, shape, Combiner::max, [](const PrimExpr& value, const Index&) { return value; });
+}
+
+// How many taps of a window lie in [low, high), both positions in the data.
+int64_t taps_within(const PoolShape& shape, size_t i, int64_t window, int64_t low, int64_t high) {
+  const ops::Window& w = shape.window;
+  int64_t count = 0;
+  for (int64_t t = 0; t < shape.taps[i]; ++t) {
+    const int64_t at = window * w.strides[i] - w.pad_begin[i] + t * w.dilation[i];
+    count += at >= low && at < high ? 1 : 0;
+  }
+  return count;
+}
+
+// The same for a window that is an expression: taps that begin before `high` less those before `low`.
+PrimExpr taps_within(const PoolShape& shape, size_t i, const PrimExpr& window, std::optional<int64_t> low,
+                     int64_t high) {
+  const ops::Window& w = shape.window;
+  const auto taps_before = [&](int64_t limit) {
+    const PrimExpr distance = make_int(limit + w.pad_begin[i]) - window * w.strides[i];
+    const PrimExpr taps = floor_div(distance + (w.dilation[i] - 1), make_int(w.dilation[i]));
+    return clamp(taps, make_int(0), make_int(shape.taps[i]));
+  };
+  return low ? taps_before(high) - taps_before(*low) : taps_before(high);
+}
+
+// By how much the sum of a window is divided along one axis: a constant where all windows agree.
+PrimExpr divisor(const PoolShape& shape, size_t i, const PrimExpr& window, int64_t size, int64_t windows,
+                 bool counts_padding) {
+  const int64_t low = counts_padding ? INT64_MIN : 0;
+  const int64_t high = counts_padding ? size + shape.window.pad_end[i] : size;
+  bool all_full = true;
+  for (int64_t p = 0; p < windows; ++p) all_full = all_full && taps_within(shape, i, p, low, high) == shape.taps[i];
+  if (all_full) return make_int(shape.taps[i]);
+  return taps_within(shape, i, window, counts_padding ? std::nullopt : std::optional<int64_t>(0), high);
+}
+
+Compute avg_rule(const RuleInput& input, const PoolShape& shape, bool counts_padding) {
+  const auto out = ops::from_layout(input.out_types[0]->shape, shape.out_axes);
+  const auto dims = ops::from_layout(input.in_types[0]->shape, shape.axes);
+  return combine_windows(input, shape, Combiner::sum, [&](const PrimExpr& total, const Index& window) {
+    PrimExpr count = make_int(1);
+    for (size_t i = 0; i < window.size(); ++i) {
+      count = count * divisor(shape, i, window[i], static_dim(input, dims[2 + i]), static_dim(input, out[2 + i]),
+                              counts_padding);
+    }
+    count = make_binary(BinaryOp::max, count, make_int(1));
+    const DataType dtype = total->dtype.is_float()  ? total->dtype
+                           : total->dtype.is_uint() ? DataType::uint(64)
+                                                    : DataType::int_(64);
+    return make_binary(BinaryOp::div, make_cast(dtype, total), make_cast(dtype, count));
+  });
+}
+
+}  // namespace
+
+void register_pool_rules() {
+  for (size_t spatial : {1u, 2u, 3u}) {
+    set_rule(fmt::format("nn.max_pool{}d", spatial), [spatial](const RuleInput& input) {
+      return max_rule(input, shape_of<ops::MaxPoolAttrs>(input, spatial));
+    });
+    set_rule(fmt::format("nn.avg_pool{}d", spatial), [spatial](const RuleInput& input) {
+      return avg_rule(input, shape_of<ops::AvgPoolAttrs>(input, spatial),
+                      input.attrs<ops::AvgPoolAttrs>().count_include_pad);
+    });
+  }
+  set_rule("nn.global_max_pool2d", [](const RuleInput& input) { return max_rule(input, global_shape(input)); });
+  set_rule("nn.global_avg_pool2d", [](const RuleInput& input) { return avg_rule(input, global_shape(input), false); });
+}
+
+}  // namespace headrace::lower

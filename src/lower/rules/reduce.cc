@@ -1,0 +1,139 @@
+// Reductions over axes.
+#include "ops/reduce.h"
+
+#include "lower/rules/rule.h"
+
+namespace headrace::lower {
+
+namespace {
+
+// The reduced axes of a call, and how an index of the result and one of the reduction make one of the data.
+struct Reduction {
+  std::vector<bool> reduced;
+  bool keepdims = false;
+  std::vector<PrimExpr> extents;  // of the reduced axes
+
+  Index data_index(const Index& out, const Index& reduce) const {
+    Index index;
+    size_t at_out = 0, at_reduce = 0;
+    for (const bool is_reduced : reduced) {
+      if (is_reduced) {
+        index.push_back(reduce[at_reduce++]);
+        at_out += keepdims ? 1 : 0;
+      } else {
+        index.push_back(out[at_out++]);
+      }
+    }
+    return index;
+  }
+  PrimExpr size() const {
+    PrimExpr size = make_int(1);
+    for (const PrimExpr& extent : extents) size = size * extent;
+    return size;
+  }
+  // Where `reduce` stands among the reduced elements, in row-major order.
+  PrimExpr position(const Index& reduce) const {
+    PrimExpr position = make_int(0);
+    for (size_t i = 0; i < extents.size(); ++i) position = position * extents[i] + reduce[i];
+    return position;
+  }
+};
+
+template <typename A>
+Reduction reduction_of(const RuleInput& input) {
+  const A& attrs = input.attrs<A>();
+  const Array<PrimExpr>& shape = input.in_types[0]->shape;
+  Reduction reduction;
+  reduction.keepdims = attrs.keepdims;
+  reduction.reduced.assign(shape.size(), attrs.axis ? attrs.exclude : !attrs.exclude);
+  if (attrs.axis) {
+    for (const int64_t axis : *attrs.axis) reduction.reduced[normal_axis(axis, shape.size())] = !attrs.exclude;
+  }
+  for (size_t i = 0; i < shape.size(); ++i) {
+    if (reduction.reduced[i]) reduction.extents.push_back(shape[i]);
+  }
+  return reduction;
+}
+
+ComputeStage combine_data(const RuleInput& input, const Reduction& reduction, Combiner combiner) {
+  return reduce_stage(input.make_output(), combiner, reduction.extents, [&](const Index& i, const Index& r) {
+    return wide(load(input.inputs[0], reduction.data_index(i, r)));
+  });
+}
+
+ComputeRuleFn fold_rule(Combiner combiner) {
+  return [combiner](const RuleInput& input) {
+    const Reduction reduction = reduction_of<ops::ReduceAttrs>(input);
+    return single_stage(input, rounded(combine_data(input, reduction, combiner)));
+  };
+}
+
+Compute mean_rule(const RuleInput& input) {
+  const Reduction reduction = reduction_of<ops::ReduceAttrs>(input);
+  return single_stage(input, finished(combine_data(input, reduction, Combiner::sum), [&](const PrimExpr& total) {
+                        // An integer total is divided in 64 bits: the count may be past its dtype.
+                        const DataType dtype = total->dtype.is_float()  ? total->dtype
+                                               : total->dtype.is_uint() ? DataType::uint(64)
+                                                                        : DataType::int_(64);
+                        return make_binary(BinaryOp::div, make_cast(dtype, total), make_cast(dtype, reduction.size()));
+                      }));
+}
+
+// First the winning element, then the least (greatest) position that holds it. When one is NaN the winner is NaN, which
+// no element equals: then positions of NaN count.
+ComputeRuleFn arg_rule(Combiner winner) {
+  return [winner](const RuleInput& input) {
+    const Reduction reduction = reduction_of<ops::ArgReduceAttrs>(input);
+    const bool last = input.attrs<ops::ArgReduceAttrs>().select_last_index;
+    const auto element = [&](const Index& i, const Index& r) {
+      return wide(load(input.inputs[0], reduction.data_index(i, r)));
+    };
+    const DataType dtype = wide_type(input.in_types[0]->dtype);
+    const Buffer best = make_buffer("best", dtype, input.out_types[0]->shape);
+    const Combiner choice = last ? Combiner::max : Combiner::min;
+    Compute compute{input.inputs, {}, {input.make_output()}};
+    compute.stages.push_back(reduce_stage(best, winner, reduction.extents, element));
+    compute.stages.push_back(
+        reduce_stage(compute.outputs[0], choice, reduction.extents, [&](const Index& i, const Index& r) {
+          const PrimExpr x = element(i, r);
+          PrimExpr is_best = make_binary(BinaryOp::eq, x, load(best, i));
+          if (dtype.is_float()) {
+            is_best =
+                make_binary(BinaryOp::logical_or, is_best, make_intrinsic(Intrinsic::isnan, DataType::bool_(), {x}));
+          }
+          return make_select(is_best, reduction.position(r), tir::identity_of(choice, kIndexType));
+        }));
+    return compute;
+  };
+}
+
+Compute variance_rule(const RuleInput& input) {
+  const Reduction reduction = reduction_of<ops::VarianceAttrs>(input);
+  const PrimExpr count = reduction.size() - (input.attrs<ops::VarianceAttrs>().unbiased ? 1 : 0);
+  ComputeStage stage =
+      reduce_stage(input.make_output(), Combiner::sum, reduction.extents, [&](const Index& i, const Index& r) {
+        const Index at = reduction.data_index(i, r);
+        const PrimExpr distance = wide(load(input.inputs[0], at)) - wide(load_broadcast(input.inputs[1], at));
+        return distance * distance;
+      });
+  return single_stage(input, finished(std::move(stage), [&](const PrimExpr& total) {
+                        return make_binary(BinaryOp::div, total, make_cast(total->dtype, count));
+                      }));
+}
+
+}  // namespace
+
+void register_reduce_rules() {
+  set_rule("sum", fold_rule(Combiner::sum));
+  set_rule("prod", fold_rule(Combiner::prod));
+  set_rule("max", fold_rule(Combiner::max));
+  set_rule("min", fold_rule(Combiner::min));
+  set_rule("all", fold_rule(Combiner::min));
+  set_rule("any", fold_rule(Combiner::max));
+  set_rule("mean", mean_rule);
+  set_rule("argmax", arg_rule(Combiner::max));
+  set_rule("argmin", arg_rule(Combiner::min));
+  set_rule("variance", variance_rule);
+}
+
+}  // namespace headrace::lower

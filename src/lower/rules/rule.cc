@@ -1,0 +1,70 @@
+#include "lower/rules/rule.h"
+
+namespace headrace::lower {
+
+void set_rule(std::string_view op, ComputeRuleFn rule) {
+  Op found = get_op(op);
+  const_cast<OpNode*>(found.get())->set(kComputeRule, std::move(rule));
+}
+
+Compute map_rule(const RuleInput& input, const std::function<PrimExpr(const Index&)>& element) {
+  const DataType dtype = input.out_types[0]->dtype;
+  return single_stage(
+      input, map_stage(input.make_output(), [&](const Index& index) { return make_cast(dtype, element(index)); }));
+}
+
+Buffer make_stage_buffer(const char* name, DataType dtype, const std::vector<PrimExpr>& shape) {
+  return make_buffer(name, dtype, Array<PrimExpr>(shape));
+}
+
+ComputeStage finished(ComputeStage stage, const std::function<PrimExpr(const PrimExpr&)>& finish) {
+  stage.epilogue = make_cast(stage.output->dtype, finish(stage.reduced));
+  return stage;
+}
+
+ComputeStage rounded(ComputeStage stage) {
+  if (stage.reduced->dtype == stage.output->dtype) return stage;
+  return finished(std::move(stage), [](const PrimExpr& value) { return value; });
+}
+
+PrimExpr number_like(double number, const PrimExpr& like) { return make_const(number, like->dtype); }
+
+PrimExpr clamp(const PrimExpr& value, const PrimExpr& low, const PrimExpr& high) {
+  return make_binary(BinaryOp::min, make_binary(BinaryOp::max, value, low), high);
+}
+
+PrimExpr is_within(const PrimExpr& value, const PrimExpr& low, const PrimExpr& high) {
+  return make_binary(BinaryOp::logical_and, make_binary(BinaryOp::ge, value, low),
+                     make_binary(BinaryOp::lt, value, high));
+}
+
+void fail_rule(const RuleInput& input, const std::string& message) {
+  throw_at(input.call.span, input.call.as_op()->name, message);
+}
+
+int64_t static_dim(const RuleInput& input, const PrimExpr& dim) {
+  const auto size = as_int(dim);
+  if (!size) {
+    fail_rule(input, fmt::format("native code needs known sizes, and a dimension is {}; fix the input shapes of the "
+                                 "model",
+                                 to_string(dim)));
+  }
+  return *size;
+}
+
+Shape static_shape(const RuleInput& input, const Array<PrimExpr>& dims) {
+  Shape shape;
+  for (const PrimExpr& dim : dims) shape.push_back(static_dim(input, dim));
+  return shape;
+}
+
+std::optional<std::vector<int64_t>> constant_ints(const RuleInput& input, size_t i) {
+  const auto* constant = input.call.args[i].as<relay::ConstantNode>();
+  if (constant == nullptr) return std::nullopt;
+  const NDArray data = constant->data.to_dense();
+  std::vector<int64_t> values;
+  for (int64_t k = 0; k < data.num_elements(); ++k) values.push_back(element_as_int(data.tensor(), k));
+  return values;
+}
+
+}  // namespace headrace::lower

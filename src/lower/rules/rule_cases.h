@@ -1,0 +1,44 @@
+// Cases of the rules' tests: a small relay function, its inputs, and how near native code must come to the interpreter.
+#pragma once
+
+#include "relay/expr.h"
+#include "tensor/ndarray.h"
+
+namespace headrace::lower {
+
+constexpr DataType kF16 = DataType::float_(16), kBF16 = DataType::bfloat16(), kF32 = DataType::float_(32),
+                   kF64 = DataType::float_(64);
+constexpr DataType kI8 = DataType::int_(8), kI32 = DataType::int_(32), kI64 = DataType::int_(64),
+                   kU8 = DataType::uint(8), kBool = DataType::bool_();
+
+// An input, filled with values in [low, high] from a sequence that depends on the case's name.
+struct In {
+  Shape shape;
+  DataType dtype = kF32;
+  double low = -2, high = 2;
+  bool has_specials = false;  // some elements are NaN, infinities and signed zeros
+};
+
+class RuleCases {
+ public:
+  using Build = std::function<Expr(const std::vector<Expr>&)>;
+
+  // `tolerance` is relative to the largest magnitude of the wanted result and absolute below 1; 0: equal to the bit,
+  // but for the sign of zero and the bits of NaN. Integers are always compared exactly.
+  void add(std::string name, const std::vector<In>& inputs, const Build& build, double tolerance = 2e-6);
+  // Lowers, compiles and runs all cases with vectors of 128, 256 and 512 bits, as far as the machine has them.
+  void check() const;
+
+ private:
+  struct Case {
+    std::string name;
+    relay::Function function;
+    std::vector<NDArray> inputs;
+    double tolerance;
+  };
+  void check_width(int vector_bits, const std::vector<std::vector<NDArray>>& wanted) const;
+
+  std::vector<Case> cases_;
+};
+
+}  // namespace headrace::lower

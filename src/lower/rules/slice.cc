@@ -1,0 +1,150 @@
+// Ops that pick elements: strided_slice, take, gather, gather_nd.
+#include "ops/slice.h"
+
+#include "lower/rules/rule.h"
+
+namespace headrace::lower {
+
+namespace {
+
+// begin, end and strides of a slice: attributes, or constant arguments.
+Shape slice_list(const RuleInput& input, const Shape& attribute, size_t argument) {
+  if (input.call.args.size() == 1) return attribute;
+  if (argument >= input.call.args.size()) return {};
+  const auto values = constant_ints(input, argument);
+  if (!values) {
+    fail_rule(input,
+              fmt::format("argument {} is computed by the model; native code needs it to be constant", argument));
+  }
+  return *values;
+}
+
+// Where the slice of an axis of n begins, as Python has it.
+int64_t slice_begin(int64_t n, int64_t begin, int64_t step) {
+  const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
+  return std::clamp(begin < 0 ? begin + n : begin, low, high);
+}
+
+Compute strided_slice_rule(const RuleInput& input) {
+  const auto& attrs = input.attrs<ops::StridedSliceAttrs>();
+  const Array<PrimExpr>& shape = input.in_types[0]->shape;
+  const Shape begin = slice_list(input, attrs.begin, 1);
+  Shape steps = slice_list(input, attrs.strides, 3);
+  if (steps.size() == 1) steps.resize(begin.size(), steps[0]);
+  const bool by_size = attrs.slice_mode == "size";
+  return map_rule(input, [&](const Index& i) {
+    Index source = i;
+    for (size_t k = 0; k < begin.size(); ++k) {
+      const size_t axis = attrs.axes.empty() ? k : normal_axis(attrs.axes[k], shape.size());
+      const int64_t step = steps.empty() || by_size ? 1 : steps[k];
+      // A step past the axis is never taken; it must not overflow either.
+      const bool is_single = is_int(input.out_types[0]->shape[axis], 1);
+      const PrimExpr offset = is_single ? make_int(0) : i[axis] * step;
+      const auto size = as_int(shape[axis]);
+      const PrimExpr first = size           ? make_int(slice_begin(*size, begin[k], step))
+                             : begin[k] < 0 ? shape[axis] + begin[k]
+                                            : make_int(begin[k]);
+      source[axis] = first + offset;
+    }
+    return load(input.inputs[0], source);
+  });
+}
+
+PrimExpr as_index(const PrimExpr& value) { return make_cast(kIndexType, value); }
+
+// An index that must lie within [0, n): the program is wrong where it does not. Kept within memory all the same.
+PrimExpr bounded(const PrimExpr& index, const PrimExpr& n) { return clamp(index, make_int(0), n - 1); }
+
+// The same where a negative index counts from the end.
+PrimExpr python_index(const PrimExpr& index, const PrimExpr& n) {
+  return bounded(make_select(make_binary(BinaryOp::lt, index, make_int(0)), index + n, index), n);
+}
+
+PrimExpr resolved(const PrimExpr& index, const PrimExpr& n, std::string_view mode) {
+  return mode == "wrap" ? floor_mod(index, n) : bounded(index, n);
+}
+
+// Nothing can be taken of an axis without elements.
+void check_axis(const RuleInput& input, const PrimExpr& n) {
+  for (const PrimExpr& dim : input.out_types[0]->shape) {
+    if (is_int(dim, 0)) return;
+  }
+  if (is_int(n, 0)) fail_rule(input, "an element is taken of an empty axis");
+}
+
+// `at` in an unrolled tensor, as an index of `shape`.
+Index unravel(PrimExpr at, const Array<PrimExpr>& shape) {
+  Index index(shape.size());
+  for (size_t i = shape.size(); i-- > 0;) {
+    index[i] = i == 0 ? at : floor_mod(at, shape[i]);
+    at = floor_div(at, shape[i]);
+  }
+  return index;
+}
+
+Compute take_rule(const RuleInput& input) {
+  const auto& attrs = input.attrs<ops::TakeAttrs>();
+  const Array<PrimExpr>& shape = input.in_types[0]->shape;
+  const size_t picks = input.in_types[1]->shape.size();
+  if (!attrs.axis) {
+    PrimExpr total = make_int(1);
+    for (const PrimExpr& dim : shape) total = total * dim;
+    check_axis(input, total);
+    return map_rule(input, [&](const Index& i) {
+      const PrimExpr index = as_index(load(input.inputs[1], i));
+      return load(input.inputs[0], unravel(resolved(index, total, attrs.mode), shape));
+    });
+  }
+  const size_t axis = normal_axis(*attrs.axis, shape.size());
+  const size_t batch = normal_axis(attrs.batch_dims, picks);
+  check_axis(input, shape[axis]);
+  return map_rule(input, [&](const Index& i) {
+    Index pick, source;
+    for (size_t k = 0; k < picks; ++k) pick.push_back(k < batch ? i[k] : i[axis + k - batch]);
+    for (size_t k = 0; k < axis; ++k) source.push_back(i[k]);
+    source.push_back(resolved(as_index(load(input.inputs[1], pick)), shape[axis], attrs.mode));
+    for (size_t k = axis + 1; k < shape.size(); ++k) source.push_back(i[k + picks - batch - 1]);
+    return load(input.inputs[0], source);
+  });
+}
+
+Compute gather_rule(const RuleInput& input) {
+  const Array<PrimExpr>& shape = input.in_types[0]->shape;
+  const size_t axis = normal_axis(input.attrs<ops::GatherAttrs>().axis, shape.size());
+  check_axis(input, shape[axis]);
+  return map_rule(input, [&](const Index& i) {
+    Index source = i;
+    source[axis] = python_index(as_index(load(input.inputs[1], i)), shape[axis]);
+    return load(input.inputs[0], source);
+  });
+}
+
+// indices[M, Y...]: column y says where its elements lie along M axes.
+Compute gather_nd_rule(const RuleInput& input) {
+  const Array<PrimExpr>& shape = input.in_types[0]->shape;
+  const auto batch = static_cast<size_t>(input.attrs<ops::GatherNDAttrs>().batch_dims);
+  const auto depth = static_cast<size_t>(static_dim(input, input.in_types[1]->shape[0]));
+  const size_t picks = input.in_types[1]->shape.size() - 1;
+  for (size_t m = 0; m < depth; ++m) check_axis(input, shape[batch + m]);
+  return map_rule(input, [&](const Index& i) {
+    Index source(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(batch));
+    for (size_t m = 0; m < depth; ++m) {
+      Index pick{make_int(static_cast<int64_t>(m))};
+      pick.insert(pick.end(), i.begin(), i.begin() + static_cast<std::ptrdiff_t>(picks));
+      source.push_back(python_index(as_index(load(input.inputs[1], pick)), shape[batch + m]));
+    }
+    source.insert(source.end(), i.begin() + static_cast<std::ptrdiff_t>(picks), i.end());
+    return load(input.inputs[0], source);
+  });
+}
+
+}  // namespace
+
+void register_slice_rules() {
+  set_rule("strided_slice", strided_slice_rule);
+  set_rule("take", take_rule);
+  set_rule("gather", gather_rule);
+  set_rule("gather_nd", gather_nd_rule);
+}
+
+}  // namespace headrace::lower

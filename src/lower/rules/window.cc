@@ -1,0 +1,89 @@
+#include "lower/rules/window.h"
+
+namespace headrace::lower {
+
+WindowedData::WindowedData(const RuleInput& input, WindowSource source) : source_(std::move(source)) {
+  Shape sizes;
+  for (size_t i = 0; i < source_.taps.size(); ++i) {
+    sizes.push_back(static_dim(input, source_.data->shape[source_.axes[2 + i]]));
+    source_.count[i] = make_int(static_dim(input, source_.count[i]));
+  }
+  channels_last_ = source_.axes[1] + 1 == source_.axes.size();
+  if (!reads_directly(sizes)) make_copy(sizes);
+}
+
+bool WindowedData::reads_directly(const Shape& sizes) const {
+  const ops::Window& w = source_.window;
+  if (source_.fill->dtype != source_.data->dtype) return false;
+  for (size_t i = 0; i < sizes.size(); ++i) {
+    const int64_t count = *as_int(source_.count[i]), reach = (source_.taps[i] - 1) * w.dilation[i] + 1;
+    const bool inside = w.pad_begin[i] == 0 && (count - 1) * w.strides[i] + reach <= sizes[i];
+    if (!inside || (!channels_last_ && w.strides[i] != 1 && count > 1)) return false;
+  }
+  return true;
+}
+
+PrimExpr WindowedData::element(const PrimExpr& n, const PrimExpr& c, const Index& position) const {
+  Index index(source_.axes.size());
+  index[source_.axes[0]] = n;
+  index[source_.axes[1]] = c;
+  for (size_t i = 0; i < position.size(); ++i) index[source_.axes[2 + i]] = position[i];
+  return source_.convert(load(source_.data, index));
+}
+
+Index WindowedData::arrange(const PrimExpr& n, const PrimExpr& c, const Index& phase, const Index& place) const {
+  Index index{n};
+  if (!channels_last_) index.push_back(c);
+  index.insert(index.end(), phase.begin(), phase.end());
+  index.insert(index.end(), place.begin(), place.end());
+  if (channels_last_) index.push_back(c);
+  return index;
+}
+
+void WindowedData::make_copy(const Shape& sizes) {
+  const ops::Window& w = source_.window;
+  const size_t spatial = sizes.size();
+  Index phases, places;
+  for (size_t i = 0; i < spatial; ++i) {
+    const int64_t last_tap = (source_.taps[i] - 1) * w.dilation[i];
+    phases_.push_back(std::min(w.strides[i], last_tap + 1));
+    phases.push_back(make_int(phases_[i]));
+    places.push_back(source_.count[i] + last_tap / w.strides[i]);
+  }
+  const Buffer& data = source_.data;
+  const Index shape = arrange(data->shape[source_.axes[0]], data->shape[source_.axes[1]], phases, places);
+  const Buffer copy = make_stage_buffer("windows", source_.fill->dtype, shape);
+  const size_t first = channels_last_ ? 1 : 2;
+  stage_ = map_stage(copy, [&](const Index& at) {
+    std::vector<PrimExpr> conditions;
+    Index position;
+    for (size_t i = 0; i < spatial; ++i) {
+      const int64_t stride = w.strides[i], most = (*as_int(places[i]) - 1) * stride + phases_[i] - 1 - w.pad_begin[i];
+      const PrimExpr phase = phases_[i] == 1 ? make_int(0) : at[first + i];
+      position.push_back(at[first + spatial + i] * stride + phase - w.pad_begin[i]);
+      if (w.pad_begin[i] > 0) conditions.push_back(make_binary(BinaryOp::ge, position[i], make_int(0)));
+      if (most >= sizes[i]) conditions.push_back(make_binary(BinaryOp::lt, position[i], make_int(sizes[i])));
+    }
+    const PrimExpr c = channels_last_ ? at.back() : at[1];
+    return guarded(all_of(conditions), element(at[0], c, position), source_.fill);
+  });
+  stage_->is_layout = true;
+}
+
+PrimExpr WindowedData::at(const PrimExpr& n, const PrimExpr& c, const Index& window, const Index& tap) const {
+  const ops::Window& w = source_.window;
+  Index phase, place;
+  for (size_t i = 0; i < tap.size(); ++i) {
+    const PrimExpr offset = tap[i] * w.dilation[i];
+    if (!stage_) {
+      place.push_back(window[i] * w.strides[i] + offset);
+      continue;
+    }
+    const PrimExpr stride = make_int(w.strides[i]);
+    phase.push_back(phases_[i] == 1 ? make_int(0) : floor_mod(offset, stride));
+    place.push_back(window[i] + floor_div(offset, stride));
+  }
+  return stage_ ? load(stage_->output, arrange(n, c, phase, place)) : element(n, c, place);
+}
+
+}  // namespace headrace::lower

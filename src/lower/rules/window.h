@@ -1,0 +1,44 @@
+// The data of convolutions and pools as their sliding windows read it.
+#pragma once
+
+#include "lower/rules/rule.h"
+#include "ops/window.h"
+
+namespace headrace::lower {
+
+// Sizes are in the order of the layout's letters: batch, channels, spatial axes.
+struct WindowSource {
+  Buffer data;
+  std::vector<size_t> axes;  // where batch, channels and spatial axes stand in `data`
+  ops::Window window;
+  Shape taps;                                        // per spatial axis
+  std::vector<PrimExpr> count;                       // windows per spatial axis
+  PrimExpr fill;                                     // what lies outside the data, in the dtype that is computed in
+  std::function<PrimExpr(const PrimExpr&)> convert;  // of an element to that dtype
+};
+
+// Element (tap) of a window. When the windows neither overhang the data nor step over elements this reads the data
+// itself. Else it reads a copy, which `stage` makes: padded, and taken apart by the phases of the strides,
+//
+//   copy[n, c, a, b, y, x] = data[n, c, y * stride_h + a - pad_h, x * stride_w + b - pad_w]   (channels last: as such)
+//
+// so that the taps of neighbouring windows are neighbours in memory, whatever the stride.
+class WindowedData {
+ public:
+  WindowedData(const RuleInput& input, WindowSource source);
+  const std::optional<ComputeStage>& stage() const { return stage_; }
+  PrimExpr at(const PrimExpr& n, const PrimExpr& c, const Index& window, const Index& tap) const;
+
+ private:
+  bool reads_directly(const Shape& sizes) const;
+  void make_copy(const Shape& sizes);
+  PrimExpr element(const PrimExpr& n, const PrimExpr& c, const Index& position) const;
+  Index arrange(const PrimExpr& n, const PrimExpr& c, const Index& phase, const Index& place) const;
+
+  WindowSource source_;
+  bool channels_last_ = false;
+  std::vector<int64_t> phases_;  // of the copy, per spatial axis
+  std::optional<ComputeStage> stage_;
+};
+
+}  // namespace headrace::lower

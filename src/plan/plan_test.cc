@@ -1,0 +1,191 @@
+// Destination passing, the memory plan and the graph program: golden texts, and the interpreter before and after.
+#include <gtest/gtest.h>
+
+#include <random>
+
+#include "artifact/check_manifest.h"
+#include "interp/interp.h"
+#include "kit/errors.h"
+#include "kit/golden.h"
+#include "ops/all_ops.h"
+#include "ops/elementwise.h"
+#include "passes/fuse_ops.h"
+#include "plan/arena.h"
+#include "plan/destination_passing.h"
+#include "plan/graph_program.h"
+#include "plan/plan_memory.h"
+#include "relay/infer_type.h"
+#include "relay/parse.h"
+#include "relay/print.h"
+#include "relay/verify.h"
+
+namespace headrace::plan {
+namespace {
+
+IRModule read_fused(const std::string& text) {
+  ops::register_all_ops();
+  const IRModule module = relay::parse_module("#[version = \"0.0.5\"]\n" + text);
+  return relay::infer_type(passes::fuse_ops(relay::infer_type(module), {.max_depth = 1}));
+}
+
+IRModule planned(const std::string& text) { return plan_memory(to_destination_passing(read_fused(text))); }
+
+NDArray counting(const Shape& shape, float step) {
+  NDArray array = NDArray::empty(shape, DataType::float_(32));
+  for (int64_t i = 0; i < array.num_elements(); ++i) array.data<float>()[i] = step * static_cast<float>(i) - 1;
+  return array;
+}
+
+// Runs main of a module in destination passing form.
+std::vector<NDArray> run_planned(const IRModule& module, const std::vector<NDArray>& inputs) {
+  const auto main = module->lookup("main").cast<relay::FunctionNode>();
+  std::vector<NDArray> args = inputs, outputs;
+  for (size_t i = inputs.size(); i < main->params.size(); ++i) {
+    const auto* type = main->params[i]->type_annotation.as<TensorTypeNode>();
+    outputs.push_back(NDArray::zeros(type->concrete_shape(), type->dtype));
+    args.push_back(outputs.back());
+  }
+  interp::run_main(module, args);
+  return outputs;
+}
+
+// Two branches with reshapes, a shared value, outputs that are an input, a constant, a view and twice one value.
+constexpr const char* kProgram =
+    "def @main(%x: Tensor[(2, 6), float32], %y: Tensor[(12), float32]) {\n"
+    "  %0 = reshape(%x, newshape=[12]);\n"
+    "  %1 = nn.relu(%0);\n"
+    "  %2 = add(%1, %y);\n"
+    "  %3 = nn.relu(%2);\n"
+    "  %4 = multiply(%3, 2f);\n"
+    "  let %5 = split(%4, indices_or_sections=2);\n"
+    "  %6 = add(%5.0, %5.1);\n"
+    "  (reshape(%6, newshape=[2, 3]), %6, %x, const(Tensor[(2), float32], [1, 2]), nn.relu(%2))\n"
+    "}\n";
+
+TEST(DestinationPassing, GoldenText) {
+  const std::filesystem::path folder = std::filesystem::path(HEADRACE_SOURCE_DIR) / "src/plan/tests";
+  const IRModule module = to_destination_passing(read_fused(kProgram));
+  EXPECT_TRUE(kit::matches_golden(folder / "destination_passing.relay", relay::print_module(module)));
+  EXPECT_TRUE(kit::matches_golden(folder / "plan_memory.relay", relay::print_module(plan_memory(module))));
+}
+
+TEST(DestinationPassing, ComputesTheSame) {
+  const IRModule before = read_fused(kProgram);
+  const std::vector<NDArray> inputs{counting({2, 6}, 0.25f), counting({12}, -0.5f)};
+  const std::vector<NDArray> expected = interp::run_main(before, inputs);
+  for (const IRModule& after : {to_destination_passing(before), planned(kProgram)}) {
+    EXPECT_TRUE(relay::find_breaches(after, {.types = true}).empty());
+    const std::vector<NDArray> actual = run_planned(after, inputs);
+    ASSERT_EQ(actual.size(), expected.size());
+    for (size_t i = 0; i < actual.size(); ++i) EXPECT_TRUE(actual[i].content_equal(expected[i])) << "output " << i;
+  }
+}
+
+TEST(DestinationPassing, EqualGroupsAreOneFunction) {
+  const IRModule module = to_destination_passing(
+      read_fused("def @main(%x: Tensor[(4), float32]) { nn.relu(exp(nn.relu(exp(nn.relu(%x))))) }"));
+  EXPECT_EQ(module->functions.size(), 3u);
+}
+
+TEST(DestinationPassing, RefusesWhatIsNoFixedListOfSteps) {
+  const auto error = [](const std::string& text) {
+    return kit::user_error_of([&] { to_destination_passing(read_fused(text)); });
+  };
+  EXPECT_NE(
+      error("def @main(%c: bool, %x: Tensor[(2), float32]) { if (%c) { exp(%x) } else { %x } }").find("needs the VM"),
+      std::string::npos);
+  EXPECT_NE(error("def @main(%x: Tensor[(n, 2), float32]) { exp(%x) }").find("no static shape"), std::string::npos);
+  EXPECT_NE(error("def @f(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { exp(%x) }\n"
+                  "def @main(%x: Tensor[(2), float32]) { @f(%x) }")
+                .find("needs the VM"),
+            std::string::npos);
+}
+
+TEST(DestinationPassing, LongChains) {
+  constexpr int kLength = 20'000;
+  ops::register_all_ops();
+  const relay::Var x = relay::make_var("x", make_tensor_type({make_int(4)}, DataType::float_(32)));
+  Expr body = x;
+  for (int i = 0; i < kLength; ++i) body = relay::make_call("exp", {body});
+  const IRModule fused =
+      passes::fuse_ops(relay::infer_type(make_module(relay::make_function({x}, body))), {.max_depth = 1});
+  const IRModule module = plan_memory(to_destination_passing(relay::infer_type(fused)));
+  WeightTable weights;
+  const artifact::Program program = emit_graph_program(module, {{"x"}, {"y"}}, weights);
+  EXPECT_EQ(program.graph.steps.size(), static_cast<size_t>(kLength));
+  EXPECT_EQ(program.memory.arena_bytes, 2 * Arena::kLine);
+}
+
+TEST(GraphProgram, KeepsTheManifestsRules) {
+  WeightTable weights;
+  artifact::Program program = emit_graph_program(planned(kProgram), {{"x", "y"}, {"a", "b", "c", "d", "e"}}, weights);
+  EXPECT_EQ(program.graph.steps.size(), 8u);  // relu, add, relu, multiply, split, add, and three copies less one relu
+  EXPECT_EQ(program.outputs[0].shape, (std::vector<int64_t>{2, 3}));
+  ASSERT_EQ(weights.weights().size(), 1u);
+  EXPECT_EQ(weights.nbytes(), 64);
+  artifact::Manifest manifest;
+  manifest.programs = {program};
+  manifest.weights = weights.weights();
+  EXPECT_NO_THROW(artifact::check_manifest(manifest));
+}
+
+TEST(WeightTable, StoresEachContentOnce) {
+  WeightTable table;
+  const NDArray a = counting({4, 8}, 1), b = counting({4, 8}, 1), c = counting({8, 4}, 1), d = counting({4}, 2);
+  EXPECT_EQ(table.add(a), 0);
+  EXPECT_EQ(table.add(b), 0);
+  EXPECT_EQ(table.add(c), 1);  // another shape
+  EXPECT_EQ(table.add(d), 2);
+  EXPECT_EQ(table.weights()[1].offset, table.weights()[0].offset);
+  EXPECT_EQ(table.weights()[2].offset, 128);
+  EXPECT_EQ(table.nbytes(), 192);
+}
+
+// Random lifetimes, checked against every other range that is alive.
+TEST(Arena, LiveRangesNeverOverlap) {
+  std::mt19937 random(7);
+  for (int round = 0; round < 50; ++round) {
+    Arena arena;
+    std::map<int64_t, int64_t> alive;
+    int64_t live_bytes = 0, most_bytes = 0;
+    for (int i = 0; i < 200; ++i) {
+      if (!alive.empty() && random() % 2 == 0) {
+        auto it = alive.begin();
+        std::advance(it, random() % alive.size());
+        arena.give_back(it->first);
+        live_bytes -= it->second;
+        alive.erase(it);
+        continue;
+      }
+      const int64_t size = random() % 1000;
+      const int64_t offset = arena.take(size);
+      const int64_t rounded = std::max<int64_t>(64, (size + 63) / 64 * 64);
+      EXPECT_EQ(offset % 64, 0);
+      EXPECT_LE(offset + rounded, arena.nbytes());
+      for (const auto& [other, nbytes] : alive) EXPECT_TRUE(offset + rounded <= other || other + nbytes <= offset);
+      alive.emplace(offset, rounded);
+      live_bytes += rounded;
+      most_bytes = std::max(most_bytes, live_bytes);
+    }
+    EXPECT_GE(arena.nbytes(), most_bytes);
+  }
+}
+
+TEST(Arena, TakesTheSmallestGapThatFits) {
+  Arena arena;
+  EXPECT_EQ(arena.take(256), 0);
+  EXPECT_EQ(arena.take(64), 256);
+  EXPECT_EQ(arena.take(128), 320);
+  EXPECT_EQ(arena.take(64), 448);
+  arena.give_back(0);
+  arena.give_back(320);
+  EXPECT_EQ(arena.take(100), 320);
+  EXPECT_EQ(arena.take(100), 0);
+  EXPECT_EQ(arena.nbytes(), 512);
+  arena.give_back(448);
+  EXPECT_EQ(arena.take(640), 448);  // the gap at the end grows
+  EXPECT_EQ(arena.nbytes(), 1088);
+}
+
+}  // namespace
+}  // namespace headrace::plan

@@ -1,0 +1,67 @@
+// headrace compile: a model file to an artifact.
+#include <iostream>
+
+#include "headrace/options.h"
+#include "headrace/output.h"
+
+namespace headrace::tools {
+
+namespace {
+
+struct State {
+  ModelOptions model;
+  std::string output;
+  int threads = 0;
+};
+
+Report report_of(const driver::CompileReport& compiled, const std::string& path) {
+  const artifact::Program& program = compiled.manifest.programs.front();
+  int64_t weight_bytes = 0;
+  for (const artifact::Weight& weight : compiled.manifest.weights) weight_bytes += weight.nbytes;
+  Map<std::string, double> seconds;
+  for (const driver::StageTime& stage : compiled.stages) seconds.set(stage.stage, stage.seconds);
+  return {{"output", Value(path)},
+          {"bytes", Value(compiled.artifact_bytes)},
+          {"steps", Value(static_cast<int64_t>(program.graph.steps.size()))},
+          {"weight_bytes", Value(weight_bytes)},
+          {"arena_bytes", Value(program.memory.arena_bytes)},
+          {"cpu", Value(program.target.cpu)},
+          {"seconds", Value(seconds)}};
+}
+
+int compile(const State& state, const Common& common) {
+  driver::CompileOptions options = state.model.compile_options(common);
+  options.threads = state.threads;
+  const driver::Model model = driver::load_model(state.model.path, state.model.load_options());
+  const driver::CompileReport compiled = driver::compile_to_file(model, state.output, options);
+  const Report report = report_of(compiled, state.output);
+  if (common.json) {
+    std::cout << to_json(report);
+    return kOk;
+  }
+  double total = 0;
+  for (const driver::StageTime& stage : compiled.stages) total += stage.seconds;
+  fmt::print("{}: {}, {} steps for {}, weights {}, arena {}, compiled in {}\n", state.output,
+             show_bytes(compiled.artifact_bytes), report.at("steps").as<int64_t>(), report.at("cpu").as<std::string>(),
+             show_bytes(report.at("weight_bytes").as<int64_t>()), show_bytes(report.at("arena_bytes").as<int64_t>()),
+             show_seconds(total));
+  return kOk;
+}
+
+}  // namespace
+
+Verb add_compile(CLI::App& app, const Common& common) {
+  auto state = std::make_shared<State>();
+  CLI::App* verb = app.add_subcommand("compile", "Compile a model to one native file");
+  state->model.add_to(*verb, "The model: .onnx or relay text (.relay)");
+  verb->add_option("-o,--output", state->output, "The artifact to write, such as model.so")
+      ->required()
+      ->type_name("FILE");
+  verb->add_option("--threads", state->threads,
+                   "Threads that the artifact runs with unless told otherwise (0: one a processor)")
+      ->check(CLI::Range(0, 1024));
+  verb->footer("Example: headrace compile resnet50.onnx -o resnet50.so --shape data=1,3,224,224");
+  return [state, &common] { return compile(*state, common); };
+}
+
+}  // namespace headrace::tools

@@ -1,0 +1,114 @@
+// headrace inspect: what is in an artifact, without running or mapping anything of it.
+#include <iostream>
+
+#include "artifact/artifact_file.h"
+#include "headrace/output.h"
+#include "headrace/session.h"
+#include "headrace/tensors.h"
+#include "runtime/cpu_features.h"
+#include "runtime/descriptor.h"
+
+namespace headrace::tools {
+
+namespace {
+
+using artifact::Program;
+
+struct State {
+  std::string path;
+  bool steps = false;
+};
+
+Array<Value> specs_of(const std::vector<artifact::TensorSpec>& specs) {
+  Array<Value> list;
+  for (const artifact::TensorSpec& spec : specs) {
+    list.push_back(Value(Report{{"name", Value(spec.name)},
+                                {"dtype", Value(spec.dtype.to_string())},
+                                {"shape", Value(Shape(spec.shape.begin(), spec.shape.end()))}}));
+  }
+  return list;
+}
+
+std::string kind_of(const artifact::Step& step) {
+  if (step.kind == artifact::StepKind::kCopy) return "copy";
+  return step.kind == artifact::StepKind::kKernel ? "kernel" : "external";
+}
+
+Report report_of(const Program& program) {
+  Array<Value> steps;
+  for (const artifact::Step& step : program.graph.steps) {
+    steps.push_back(
+        Value(Report{{"kind", Value(kind_of(step))}, {"callee", Value(step.callee)}, {"op", Value(step.op)}}));
+  }
+  const std::vector<std::string> missing =
+      runtime::missing_features(program.target.features, runtime::host_cpu_features());
+  return {{"name", Value(program.name)},
+          {"inputs", Value(specs_of(program.inputs))},
+          {"outputs", Value(specs_of(program.outputs))},
+          {"triple", Value(program.target.triple)},
+          {"cpu", Value(program.target.cpu)},
+          {"features", Value(Array<std::string>(program.target.features.begin(), program.target.features.end()))},
+          {"features_missing_here", Value(Array<std::string>(missing.begin(), missing.end()))},
+          {"compiler", Value(program.compiler)},
+          {"kernel_abi", Value(program.kernel_abi)},
+          {"arena_bytes", Value(program.memory.arena_bytes)},
+          {"workspace_bytes", Value(program.memory.workspace_bytes)},
+          {"steps", Value(steps)}};
+}
+
+void print_program(const Program& program, bool with_steps) {
+  fmt::print("program {}: {} steps, arena {}, workspace {} a thread\n", program.name, program.graph.steps.size(),
+             show_bytes(program.memory.arena_bytes), show_bytes(program.memory.workspace_bytes));
+  fmt::print("  made by Headrace {} for {} ({})\n", program.compiler, program.target.cpu, program.target.triple);
+  const auto missing = runtime::missing_features(program.target.features, runtime::host_cpu_features());
+  if (!missing.empty()) fmt::print("  cannot run here: this processor lacks {}\n", fmt::join(missing, ", "));
+  for (const auto& spec : program.inputs) fmt::print("  input  {}: {}\n", spec.name, describe(spec));
+  for (const auto& spec : program.outputs) fmt::print("  output {}: {}\n", spec.name, describe(spec));
+  if (!with_steps) return;
+  std::vector<std::vector<std::string>> rows{{"step", "kind", "calls", "op"}};
+  for (size_t i = 0; i < program.graph.steps.size(); ++i) {
+    const artifact::Step& step = program.graph.steps[i];
+    rows.push_back({std::to_string(i), kind_of(step), step.callee, step.op});
+  }
+  std::cout << to_table(rows);
+}
+
+int inspect(const State& state, const Common& common) {
+  const Expected<runtime::Descriptor> file = runtime::Descriptor::open(state.path);
+  if (!file) throw UserError(file.refusal().message);
+  const auto opened = artifact::read_artifact_file(file.value().number(), state.path);
+  if (!opened) throw UserError(opened.refusal().message);
+  const artifact::Manifest& manifest = opened.value().manifest;
+  int64_t weight_bytes = 0;
+  for (const artifact::Weight& weight : manifest.weights) weight_bytes += weight.nbytes;
+  if (common.json) {
+    Array<Value> programs, modules;
+    for (const Program& program : manifest.programs) programs.push_back(Value(report_of(program)));
+    for (const auto& module : manifest.modules) modules.push_back(Value(module.loader));
+    std::cout << to_json({{"file", Value(state.path)},
+                          {"bytes", Value(opened.value().nbytes)},
+                          {"weights", Value(static_cast<int64_t>(manifest.weights.size()))},
+                          {"weight_bytes", Value(weight_bytes)},
+                          {"external_modules", Value(modules)},
+                          {"default_threads", Value(int64_t{manifest.default_threads})},
+                          {"programs", Value(programs)}});
+    return kOk;
+  }
+  fmt::print("{}: {}, {} weights of {}, {} external modules\n", state.path, show_bytes(opened.value().nbytes),
+             manifest.weights.size(), show_bytes(weight_bytes), manifest.modules.size());
+  for (const Program& program : manifest.programs) print_program(program, state.steps);
+  return kOk;
+}
+
+}  // namespace
+
+Verb add_inspect(CLI::App& app, const Common& common) {
+  auto state = std::make_shared<State>();
+  CLI::App* verb = app.add_subcommand("inspect", "Show what is in an artifact, without running it");
+  verb->add_option("artifact", state->path, "What compile wrote")->required()->type_name("FILE");
+  verb->add_flag("--steps", state->steps, "List the steps: which kernel computes which op of the model");
+  verb->footer("Example: headrace inspect model.so --steps");
+  return [state, &common] { return inspect(*state, common); };
+}
+
+}  // namespace headrace::tools

@@ -1,0 +1,30 @@
+// Options that several verbs have, and how their text is read.
+#pragma once
+
+#include "driver/compile.h"
+#include "headrace/verbs.h"
+
+namespace headrace::tools {
+
+// A model and how to compile it.
+struct ModelOptions {
+  std::string path;
+  std::vector<std::string> shapes;  // "x=1,3,224,224"
+  std::vector<std::string> bound;   // "axes=axes.npy"
+  std::string cpu, features;
+  int opt_level = 3;
+  int jobs = 0;
+  std::vector<std::string> disabled_passes;
+
+  void add_to(CLI::App& verb, const std::string& what_models);
+  driver::LoadOptions load_options() const;
+  // With a line of progress on stderr when it is a terminal and nobody asked for quiet.
+  driver::CompileOptions compile_options(const Common& common) const;
+};
+
+// "name=value" as a pair; UserError that names the option.
+std::pair<std::string, std::string> split_assignment(const std::string& option, const std::string& text);
+std::vector<int64_t> parse_shape(const std::string& option, const std::string& text);
+std::vector<int> parse_counts(const std::string& option, const std::string& text);
+
+}  // namespace headrace::tools

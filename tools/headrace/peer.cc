@@ -1,0 +1,119 @@
+#include "headrace/peer.h"
+
+#include <fcntl.h>
+#include <signal.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <fstream>
+
+#include "headrace/session.h"
+#include "headrace/tensors.h"
+
+extern char** environ;
+
+namespace headrace::tools {
+
+namespace {
+
+std::string make_temporary_folder() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "headrace-peer-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) throw_user_error("cannot make a folder in '{}'", pattern);
+  return pattern;
+}
+
+std::string python() {
+  const char* chosen = std::getenv("HEADRACE_PYTHON");
+  return chosen != nullptr && *chosen != '\0' ? chosen : "python3";
+}
+
+}  // namespace
+
+Peer::Peer(const std::string& name, const std::string& model, const std::vector<std::string>& input_names,
+           const std::vector<NDArray>& inputs, int threads)
+    : folder_(make_temporary_folder()), name_(name) {
+  std::ofstream names(folder_ / "names.txt");
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    write_tensor(folder_ / fmt::format("input_{}.npy", i), inputs[i]);
+    names << input_names[i] << "\n";
+  }
+  names.close();
+  start({python(), "-m", "headrace.peer", name, model, "--folder", folder_.string(), "--threads",
+         std::to_string(threads)});
+  const std::string line = read_line();
+  if (line.rfind("ready ", 0) == 0) {
+    version_ = line.substr(6);
+  } else if (line.rfind("error ", 0) == 0) {
+    throw_user_error("{}: {}", name, line.substr(6));
+  } else if (line.rfind("missing ", 0) == 0) {
+    throw MissingError(fmt::format("{}: {}", name, line.substr(8)));
+  } else {
+    throw MissingError(
+        fmt::format("the peer '{}' did not start: '{} -m headrace.peer' needs the Python package headrace; "
+                    "install it, or name its Python in HEADRACE_PYTHON",
+                    name, python()));
+  }
+}
+
+Peer::~Peer() {
+  if (to_ != nullptr) std::fclose(to_);
+  if (from_ != nullptr) std::fclose(from_);
+  if (process_ > 0) waitpid(process_, nullptr, 0);
+  std::error_code ignored;
+  std::filesystem::remove_all(folder_, ignored);
+}
+
+void Peer::start(const std::vector<std::string>& command) {
+  int in[2], out[2];
+  if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) throw_user_error("no pipe for the peer '{}'", name_);
+  posix_spawn_file_actions_t actions;
+  posix_spawn_file_actions_init(&actions);
+  posix_spawn_file_actions_adddup2(&actions, in[0], STDIN_FILENO);
+  posix_spawn_file_actions_adddup2(&actions, out[1], STDOUT_FILENO);
+  std::vector<char*> argv;
+  for (const std::string& word : command) argv.push_back(const_cast<char*>(word.c_str()));
+  argv.push_back(nullptr);
+  // A peer that died must not end us when we write to it.
+  signal(SIGPIPE, SIG_IGN);
+  const int failed = posix_spawnp(&process_, argv[0], &actions, nullptr, argv.data(), environ);
+  posix_spawn_file_actions_destroy(&actions);
+  close(in[0]);
+  close(out[1]);
+  to_ = fdopen(in[1], "w");
+  from_ = fdopen(out[0], "r");
+  if (failed != 0) {
+    process_ = -1;
+    throw MissingError(
+        fmt::format("cannot start '{}' for the peer '{}'; name a Python in HEADRACE_PYTHON", command[0], name_));
+  }
+}
+
+std::string Peer::read_line() {
+  std::string line;
+  for (int c = std::fgetc(from_); c != EOF && c != '\n'; c = std::fgetc(from_)) line.push_back(static_cast<char>(c));
+  return line;
+}
+
+std::string Peer::ask(const char* request) {
+  std::fputs(request, to_);
+  std::fflush(to_);
+  std::string answer = read_line();
+  if (answer.empty() || answer.rfind("error ", 0) == 0) {
+    throw_user_error("the peer '{}' failed: {}", name_, answer.empty() ? "it ended" : answer.substr(6));
+  }
+  return answer;
+}
+
+std::vector<NDArray> Peer::run() {
+  const std::string answer = ask("save\n");
+  const int count = std::atoi(answer.c_str() + answer.find(' ') + 1);
+  std::vector<NDArray> outputs;
+  for (int i = 0; i < count; ++i) outputs.push_back(read_tensor(folder_ / fmt::format("output_{}.npy", i)));
+  return outputs;
+}
+
+double Peer::time() { return std::strtod(ask("time\n").c_str(), nullptr); }
+
+}  // namespace headrace::tools

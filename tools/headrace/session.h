@@ -1,0 +1,23 @@
+// Opening artifacts and models for the verbs that run them.
+#pragma once
+
+#include "headrace/options.h"
+#include "load/run.h"
+
+namespace headrace::tools {
+
+// UserError with the refusal's sentence; a missing backend or CPU feature is exit code 4.
+std::shared_ptr<const load::Artifact> open_artifact(const std::string& path);
+std::shared_ptr<load::Executor> make_executor(std::shared_ptr<const load::Artifact> artifact,
+                                              const std::string& program, int threads);
+
+// The artifact of a model file: an artifact (.so) as it is, anything else compiled into memory.
+std::shared_ptr<const load::Artifact> open_or_compile(const ModelOptions& model, const Common& common);
+
+// A dependency that is not there; exit code 4.
+class MissingError : public UserError {
+ public:
+  using UserError::UserError;
+};
+
+}  // namespace headrace::tools

@@ -1,0 +1,111 @@
+// headrace verify: the compiled model against the reference interpreter in float64, beside another runtime.
+#include <cmath>
+#include <iostream>
+
+#include "headrace/output.h"
+#include "headrace/peer.h"
+#include "headrace/session.h"
+#include "headrace/tensors.h"
+#include "interp/interp.h"
+
+namespace headrace::tools {
+
+namespace {
+
+struct State {
+  ModelOptions model;
+  std::string against;
+  std::vector<std::string> inputs;
+  uint64_t seed = 1;
+  int threads = 1;
+  double limit = 1e-5;
+};
+
+// The largest difference over all outputs, relative to the largest element of the reference's output.
+double relative_error(const std::vector<NDArray>& reference, const std::vector<NDArray>& actual) {
+  if (reference.size() != actual.size())
+    throw_user_error("{} outputs are compared with {}", actual.size(), reference.size());
+  double worst = 0;
+  for (size_t k = 0; k < reference.size(); ++k) {
+    const NDArray want = reference[k].to_dense(), got = actual[k].to_dense();
+    if (want.shape() != got.shape()) throw_user_error("output {} has another shape than the reference's", k);
+    double largest = 0, difference = 0;
+    for (int64_t i = 0; i < want.num_elements(); ++i) {
+      const double x = element_as_double(want.tensor(), i), y = element_as_double(got.tensor(), i);
+      if (std::isnan(x) && std::isnan(y)) continue;
+      if (x == y) continue;
+      largest = std::max(largest, std::abs(x));
+      // A NaN on one side only, or an infinity, is as wrong as can be.
+      difference = std::isfinite(x - y) ? std::max(difference, std::abs(x - y)) : INFINITY;
+    }
+    worst = std::max(worst, difference == 0 ? 0 : difference / std::max(largest, 1e-30));
+  }
+  return worst;
+}
+
+std::vector<NDArray> make_inputs(const State& state, const std::vector<artifact::TensorSpec>& specs) {
+  if (!state.inputs.empty()) return read_inputs(specs, state.inputs);
+  std::vector<NDArray> inputs;
+  for (const artifact::TensorSpec& spec : specs) inputs.push_back(random_tensor(spec, state.seed));
+  return inputs;
+}
+
+int verify(const State& state, const Common& common) {
+  const driver::Model model = driver::load_model(state.model.path, state.model.load_options());
+  driver::CompiledModel compiled = driver::compile_to_memory(model, state.model.compile_options(common));
+  const auto artifact = load::open_artifact(std::move(compiled.descriptor), state.model.path);
+  if (!artifact) throw UserError(artifact.refusal().message);
+  const auto executor = make_executor(artifact.value(), artifact::kDefaultProgram, state.threads);
+  const auto& specs = executor->runner().program().inputs;
+  const std::vector<NDArray> inputs = make_inputs(state, specs);
+  const std::vector<NDArray> ours = load::run(*executor, inputs);
+  const std::vector<NDArray> reference =
+      interp::run_main(model.module, inputs, {.precision = interp::Precision::float64});
+  const double our_error = relative_error(reference, ours);
+  double limit = state.limit;
+  Report report{{"model", Value(state.model.path)}, {"error", Value(our_error)}};
+  std::vector<std::vector<std::string>> rows{{"runtime", "error against float64"},
+                                             {"headrace", fmt::format("{:.3g}", our_error)}};
+  if (!state.against.empty()) {
+    Peer peer(state.against, state.model.path, model.inputs, inputs, state.threads);
+    const double peer_error = relative_error(reference, peer.run());
+    limit = std::max(limit, 2 * peer_error);
+    report.set("peer", Value(state.against + " " + peer.version()));
+    report.set("peer_error", Value(peer_error));
+    rows.push_back({state.against + " " + peer.version(), fmt::format("{:.3g}", peer_error)});
+  }
+  const bool ok = our_error <= limit;
+  report.set("limit", Value(limit));
+  report.set("ok", Value(ok));
+  if (common.json) {
+    std::cout << to_json(report);
+  } else {
+    std::cout << to_table(rows);
+    fmt::print("{}: the error is {} the limit {:.3g}\n", ok ? "ok" : "MISMATCH", ok ? "within" : "above", limit);
+  }
+  return ok ? kOk : kMismatch;
+}
+
+}  // namespace
+
+Verb add_verify(CLI::App& app, const Common& common) {
+  auto state = std::make_shared<State>();
+  CLI::App* verb = app.add_subcommand("verify", "Check a compiled model against the reference interpreter");
+  state->model.add_to(*verb, "The model: .onnx or relay text (.relay)");
+  verb->add_option("--against", state->against, "Another runtime, whose error is shown and may be twice ours")
+      ->type_name("PEER")
+      ->check(CLI::IsMember({"onnxruntime"}));
+  verb->add_option("--input,-i", state->inputs, "An input from a .npy file (default: random ones)")
+      ->type_name("NAME=FILE")
+      ->allow_extra_args(false);
+  verb->add_option("--seed", state->seed, "Of the random inputs")->capture_default_str();
+  verb->add_option("--threads", state->threads, "Threads of both")->check(CLI::Range(1, 1024))->capture_default_str();
+  verb->add_option("--limit", state->limit, "Largest error allowed, relative to the largest element of an output")
+      ->capture_default_str();
+  verb->footer(
+      "The reference computes in float64. Exit code 5 when the error is above the limit, and above twice the peer's.\n"
+      "Example: headrace verify model.onnx --shape x=1,3,224,224 --against onnxruntime");
+  return [state, &common] { return verify(*state, common); };
+}
+
+}  // namespace headrace::tools
