@@ -29,6 +29,7 @@ typedef enum hr_reason {
   HR_REASON_OPSET_UNSUPPORTED = 24,
   HR_REASON_DYNAMIC_UNSUPPORTED = 25,
   HR_REASON_DATA_DEPENDENT = 26,
+  HR_REASON_BAD_MODEL = 27, /* the model contradicts itself or its format's rules */
   /* fusion */
   HR_REASON_FUSE_PATTERN = 40,
   HR_REASON_FUSE_DEPTH = 41,

@@ -57,9 +57,9 @@ constexpr const char* kProgram =
     "  %2 = add(%1, %y);\n"
     "  %3 = nn.relu(%2);\n"
     "  %4 = multiply(%3, 2f);\n"
-    "  let %5 = split(%4, indices_or_sections=2);\n"
-    "  %6 = add(%5.0, %5.1);\n"
-    "  (reshape(%6, newshape=[2, 3]), %6, %x, const(Tensor[(2), float32], [1, 2]), nn.relu(%2))\n"
+    "  let %parts = split(%4, indices_or_sections=2);\n"
+    "  %5 = add(%parts.0, %parts.1);\n"
+    "  (reshape(%5, newshape=[2, 3]), %5, %x, const(Tensor[(2), float32], [1, 2]), nn.relu(%2))\n"
     "}\n";
 
 TEST(DestinationPassing, GoldenText) {

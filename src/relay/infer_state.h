@@ -33,6 +33,9 @@ class Inferencer {
   GlobalVar typed_global(const GlobalVar& var) const;
   const TypeErrors& errors() const { return errors_; }
   ValueMap take_values(const Expr& root);
+  // For a program that grows: gives the errors since the last time, to be raised.
+  TypeErrors take_errors() { return std::exchange(errors_, {}); }
+  std::optional<std::vector<PrimExpr>> value_of(const Expr& original);
 
  private:
   // What became of a node; a null type is an error that has been reported.
@@ -89,7 +92,6 @@ class Inferencer {
   Type function_call_type(const Call& call, const Type& callee, const std::vector<Type>& arg_types);
   RelationInput relation_input(const Call& original, const Call& call, const std::vector<Type>& arg_types);
   void infer_call_value(const Call& original, const Call& call, const Type& type, const std::vector<Type>& arg_types);
-  std::optional<std::vector<PrimExpr>> value_of(const Expr& original);
   void set_value(const Expr& original, std::vector<PrimExpr> value, size_t expected);
 
   IRModule module_;

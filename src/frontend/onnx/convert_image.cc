@@ -1,0 +1,279 @@
+// Resize and Upsample. What image.resize2d says exactly becomes that; anything else (other axes, a scale that is not
+// the ratio of the sizes, a crop) a weighted sum of picked elements, axis by axis.
+#include <algorithm>
+#include <cmath>
+
+#include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/op_table.h"
+#include "ops/broadcast.h"
+#include "ops/image.h"
+#include "ops/slice.h"
+
+namespace headrace::onnx {
+
+namespace {
+
+bool is_number(DataType dtype) { return !dtype.is_bool(); }
+
+// One axis; `begin` and `end` are its region of interest, in fractions.
+struct Axis {
+  int64_t in, out;
+  double scale;
+  double begin = 0, end = 1;
+};
+
+struct ResizeSpec {
+  std::vector<Axis> axes;
+  std::string mode;         // nearest, linear, cubic
+  std::string coordinates;  // coordinate_transformation_mode
+  std::string nearest;      // nearest_mode
+  double cubic_a = -0.75;
+  bool exclude_outside = false;
+  double extrapolation = 0;
+};
+
+// Resize-13, coordinate_transformation_mode: where output i reads the input.
+double input_coordinate(const std::string& mode, const Axis& axis, int64_t i) {
+  const auto x = static_cast<double>(i), in = static_cast<double>(axis.in), out = static_cast<double>(axis.out);
+  if (mode == "align_corners") {
+    // The data of the standard takes the size before it is rounded down.
+    const double resized = axis.scale * in;
+    return axis.out > 1 ? x * (in - 1) / (resized - 1) : 0;
+  }
+  if (mode == "asymmetric") return x / axis.scale;
+  if (mode == "tf_half_pixel_for_nn") return (x + 0.5) / axis.scale;
+  if (mode == "tf_crop_and_resize") {
+    if (axis.out <= 1) return 0.5 * (axis.begin + axis.end) * (in - 1);
+    return axis.begin * (in - 1) + x * (axis.end - axis.begin) * (in - 1) / (out - 1);
+  }
+  return mode == "pytorch_half_pixel" && axis.out <= 1 ? 0 : (x + 0.5) / axis.scale - 0.5;
+}
+
+double nearest_of(const std::string& mode, double x) {
+  if (mode == "floor") return std::floor(x);
+  if (mode == "ceil") return std::ceil(x);
+  return mode == "round_prefer_ceil" ? std::floor(x + 0.5) : std::ceil(x - 0.5);
+}
+
+// The elements that each output of an axis is made of, all with as many.
+struct Taps {
+  std::vector<std::vector<int64_t>> positions;  // by tap, then output
+  std::vector<std::vector<double>> weights;
+  std::vector<bool> outside;  // of the input, by output
+};
+
+// Keys 1981, as Resize-13 has it: weights of the 4 neighbours at distance t from the second.
+std::vector<double> cubic_weights(double a, double t) {
+  const auto near = [a](double d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
+  const auto far = [a](double d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
+  return {far(1 + t), near(t), near(1 - t), far(2 - t)};
+}
+
+void add_output(const ResizeSpec& spec, const Axis& axis, double x, Taps& taps) {
+  const double floor = spec.mode == "nearest" ? nearest_of(spec.nearest, x) : std::floor(x);
+  const double t = x - floor;
+  const std::vector<double> weights = spec.mode == "nearest"  ? std::vector<double>{1}
+                                      : spec.mode == "linear" ? std::vector<double>{1 - t, t}
+                                                              : cubic_weights(spec.cubic_a, t);
+  taps.positions.resize(weights.size());
+  taps.weights.resize(weights.size());
+  const double first = spec.mode == "cubic" ? floor - 1 : floor, last = static_cast<double>(axis.in - 1);
+  double total = 0;
+  std::vector<double> kept;
+  for (size_t k = 0; k < weights.size(); ++k) {
+    const double at = first + static_cast<double>(k);
+    kept.push_back(spec.exclude_outside && (at < 0 || at > last) ? 0 : weights[k]);
+    total += kept.back();
+    // A neighbour that counts nothing is not read, lest it brings an infinity in.
+    const double read = kept.back() == 0 ? floor : at;
+    taps.positions[k].push_back(static_cast<int64_t>(std::clamp(read, 0.0, last)));
+  }
+  for (size_t k = 0; k < weights.size(); ++k)
+    taps.weights[k].push_back(spec.exclude_outside ? kept[k] / total : kept[k]);
+  taps.outside.push_back(x < 0 || x > last);
+}
+
+// Values along one axis of `rank`, the others being 1.
+Shape along(size_t axis, size_t rank, int64_t size) {
+  Shape shape(rank, 1);
+  shape[axis] = size;
+  return shape;
+}
+
+Expr weight_constant(NodeContext& context, const std::vector<double>& weights, const Shape& shape, DataType dtype) {
+  const NDArray array = NDArray::empty(shape, dtype);
+  for (size_t i = 0; i < weights.size(); ++i) set_element(array.tensor(), static_cast<int64_t>(i), weights[i]);
+  return relay::make_constant(array, context.span());
+}
+
+Expr resize_axis(NodeContext& context, const ResizeSpec& spec, const Expr& x, size_t a, DataType dtype) {
+  const Axis& axis = spec.axes[a];
+  const size_t rank = spec.axes.size();
+  const Span& span = context.span();
+  context.check_table_size(axis.out);
+  Taps taps;
+  for (int64_t i = 0; i < axis.out; ++i) add_output(spec, axis, input_coordinate(spec.coordinates, axis, i), taps);
+  Expr sum;
+  for (size_t k = 0; k < taps.positions.size(); ++k) {
+    Expr part =
+        ops::take(x, context.int_constant({axis.out}, taps.positions[k]), static_cast<int64_t>(a), "clip", 0, span);
+    if (spec.mode != "nearest")
+      part = ops::multiply(part, weight_constant(context, taps.weights[k], along(a, rank, axis.out), dtype), span);
+    sum = sum ? ops::add(sum, part, span) : part;
+  }
+  if (spec.coordinates != "tf_crop_and_resize") return sum;
+  const NDArray outside = NDArray::empty(along(a, rank, axis.out), DataType::bool_());
+  for (int64_t i = 0; i < axis.out; ++i)
+    set_element_int(outside.tensor(), i, taps.outside[static_cast<size_t>(i)] ? 1 : 0);
+  return ops::where(relay::make_constant(outside, span), context.scalar(spec.extrapolation, dtype), sum, span);
+}
+
+bool is_identity(const ResizeSpec& spec, const Axis& axis) {
+  return axis.in == axis.out && axis.scale == 1 &&
+         (spec.coordinates != "tf_crop_and_resize" || (axis.begin == 0 && axis.end == 1));
+}
+
+// Whether image.resize2d computes the same: it takes the ratio of the sizes for the scale.
+bool is_resize2d(const ResizeSpec& spec) {
+  if (spec.axes.size() != 4 || spec.coordinates == "tf_crop_and_resize") return false;
+  if (!is_identity(spec, spec.axes[0]) || !is_identity(spec, spec.axes[1])) return false;
+  return std::all_of(spec.axes.begin(), spec.axes.end(), [](const Axis& axis) {
+    return axis.in > 0 && axis.out > 0 && axis.scale == static_cast<double>(axis.out) / static_cast<double>(axis.in);
+  });
+}
+
+Expr resize(NodeContext& context, const ResizeSpec& spec) {
+  Expr x = context.input(0);
+  const DataType dtype = context.dtype(x);
+  context.check_dtype(x, "data", is_number, "numbers");
+  if (spec.mode != "nearest" && !dtype.is_float())
+    context.refuse(HR_REASON_DTYPE_UNSUPPORTED, "mode {} of {} is not supported", spec.mode, dtype);
+  if (is_resize2d(spec)) {
+    const std::string rounding = spec.nearest == "round_prefer_floor" ? "round" : spec.nearest;
+    return ops::resize2d(x, Shape{spec.axes[2].out, spec.axes[3].out},
+                         {.layout = "NCHW",
+                          .method = spec.mode == "nearest" ? "nearest_neighbor" : spec.mode,
+                          .coordinate_transformation_mode = spec.coordinates,
+                          .rounding_method = rounding,
+                          .cubic_alpha = spec.cubic_a,
+                          .cubic_exclude = spec.exclude_outside},
+                         context.span());
+  }
+  for (size_t a = 0; a < spec.axes.size(); ++a) {
+    const Axis& axis = spec.axes[a];
+    if (is_identity(spec, axis)) continue;
+    if (axis.in == 0) context.invalid("axis {} has no elements to resize", a);
+    x = resize_axis(context, spec, x, a, dtype);
+  }
+  return x;
+}
+
+std::vector<double> numbers(NodeContext& context, size_t i, std::string_view name) {
+  std::vector<double> result;
+  if (!context.has(i)) return result;
+  const NDArray data = context.constant(i, name);
+  for (int64_t k = 0; k < data.num_elements(); ++k) result.push_back(element_as_double(data.tensor(), k));
+  return result;
+}
+
+std::vector<Axis> axes_by_scales(NodeContext& context, const std::vector<double>& scales) {
+  const Shape in = context.known_shape(context.input(0));
+  if (scales.size() != in.size()) context.invalid("it has {} scales for {} dimensions", scales.size(), in.size());
+  std::vector<Axis> axes;
+  for (size_t i = 0; i < in.size(); ++i) {
+    // The size is computed in float32, as exporters and other runtimes do.
+    const float out = std::floor(static_cast<float>(in[i]) * static_cast<float>(scales[i]));
+    if (!(scales[i] > 0) || !(out <= 0x1p31F)) context.invalid("one of its scales is {}", scales[i]);
+    axes.push_back({in[i], static_cast<int64_t>(out), scales[i]});
+  }
+  return axes;
+}
+
+std::vector<Axis> axes_by_sizes(NodeContext& context, const Shape& sizes) {
+  const Shape in = context.known_shape(context.input(0));
+  if (sizes.size() != in.size()) context.invalid("it has {} sizes for {} dimensions", sizes.size(), in.size());
+  std::vector<Axis> axes;
+  for (size_t i = 0; i < in.size(); ++i) {
+    if (sizes[i] < 0 || sizes[i] > INT32_MAX) context.invalid("one of its sizes is {}", sizes[i]);
+    const double scale = in[i] == 0 ? 1 : static_cast<double>(sizes[i]) / static_cast<double>(in[i]);
+    axes.push_back({in[i], sizes[i], scale});
+  }
+  return axes;
+}
+
+void check_one_of(NodeContext& context, std::string_view name, const std::string& got,
+                  std::initializer_list<std::string_view> known) {
+  if (std::find(known.begin(), known.end(), got) == known.end())
+    context.refuse(HR_REASON_ATTRIBUTE_UNSUPPORTED, "attribute '{}' is {}, expected one of {}", name, printable(got),
+                   fmt::join(known, ", "));
+}
+
+// Modes up to opset 10: coordinates are divided by the scale and rounded down.
+ResizeSpec old_spec(NodeContext& context, std::vector<Axis> axes) {
+  ResizeSpec spec{.axes = std::move(axes),
+                  .mode = context.string_attr("mode", "nearest"),
+                  .coordinates = "asymmetric",
+                  .nearest = "floor"};
+  check_one_of(context, "mode", spec.mode, {"nearest", "linear", "bilinear"});
+  if (spec.mode == "bilinear") spec.mode = "linear";
+  return spec;
+}
+
+Exprs resize_by_scales_input(NodeContext& context) {
+  return {resize(context, old_spec(context, axes_by_scales(context, numbers(context, 1, "scales"))))};
+}
+
+// ONNX Upsample (7, 9): the scales are an attribute, later an input.
+Exprs convert_upsample(NodeContext& context) {
+  if (context.opset() >= 9) return resize_by_scales_input(context);
+  const auto scales = context.floats_attr("scales");
+  if (!scales) context.invalid("attribute 'scales' is missing");
+  return {resize(context, old_spec(context, axes_by_scales(context, {scales->begin(), scales->end()})))};
+}
+
+void read_region(NodeContext& context, ResizeSpec& spec) {
+  const std::vector<double> roi = numbers(context, 1, "roi");
+  const size_t rank = spec.axes.size();
+  if (roi.size() != 2 * rank) context.invalid("its roi has {} numbers for {} dimensions", roi.size(), rank);
+  for (const double edge : roi) {
+    if (!std::isfinite(edge)) context.invalid("its roi has {}", edge);
+  }
+  for (size_t i = 0; i < rank; ++i) {
+    spec.axes[i].begin = roi[i];
+    spec.axes[i].end = roi[i + rank];
+  }
+}
+
+// ONNX Resize (10, 11, 13).
+Exprs convert_resize(NodeContext& context) {
+  if (context.opset() == 10) return resize_by_scales_input(context);
+  const std::vector<double> scales = numbers(context, 2, "scales");
+  ResizeSpec spec;
+  spec.axes = scales.empty() ? axes_by_sizes(context, context.ints(3, "sizes")) : axes_by_scales(context, scales);
+  spec.mode = context.string_attr("mode", "nearest");
+  spec.coordinates = context.string_attr("coordinate_transformation_mode", "half_pixel");
+  spec.nearest = context.string_attr("nearest_mode", "round_prefer_floor");
+  spec.cubic_a = context.float_attr("cubic_coeff_a", -0.75);
+  spec.exclude_outside = context.flag_attr("exclude_outside", false);
+  spec.extrapolation = context.float_attr("extrapolation_value", 0);
+  check_one_of(context, "mode", spec.mode, {"nearest", "linear", "cubic"});
+  check_one_of(context, "coordinate_transformation_mode", spec.coordinates,
+               {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn",
+                "tf_crop_and_resize"});
+  check_one_of(context, "nearest_mode", spec.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
+  // The region is asked for by this mode alone, though others carry it along.
+  if (spec.coordinates == "tf_crop_and_resize") read_region(context, spec);
+  return {resize(context, spec)};
+}
+
+}  // namespace
+
+std::span<const OpRow> image_rows() {
+  static constexpr OpRow kRows[] = {
+      {"Resize", convert_resize, 1, 4},
+      {"Upsample", convert_upsample, 1, 2},
+  };
+  return kRows;
+}
+
+}  // namespace headrace::onnx

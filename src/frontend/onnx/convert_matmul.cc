@@ -1,0 +1,143 @@
+#include "arith/canonical.h"
+#include "frontend/onnx/op_table.h"
+#include "ops/broadcast.h"
+#include "ops/dims.h"
+#include "ops/elementwise.h"
+#include "ops/matmul.h"
+#include "ops/shape.h"
+
+namespace headrace::onnx {
+
+namespace {
+
+bool is_number(DataType dtype) { return !dtype.is_bool(); }
+
+// a[..., M, K] by b[K, N]. A constant b is given to nn.dense transposed, which constant folding does once.
+Expr multiply_by_matrix(const Expr& a, const Expr& b, const Span& span) {
+  if (b.is<relay::ConstantNode>()) return ops::dense(a, ops::transpose(b, {1, 0}, span), {}, span);
+  return ops::matmul(a, b, {}, span);
+}
+
+using Dims = std::vector<PrimExpr>;
+
+Dims broadcast_batches(NodeContext& context, const Dims& a, const Dims& b) {
+  const size_t rank = std::max(a.size(), b.size());
+  Dims result;
+  for (size_t i = 0; i < rank; ++i) {
+    const PrimExpr one = make_int(1);
+    const PrimExpr x = i + a.size() < rank ? one : a[i + a.size() - rank];
+    const PrimExpr y = i + b.size() < rank ? one : b[i + b.size() - rank];
+    const auto both = ops::broadcast_dims(x, y);
+    if (!both) context.invalid("its batch dimensions {} and {} do not broadcast", to_string(x), to_string(y));
+    result.push_back(*both);
+  }
+  return result;
+}
+
+bool same_dims(const Dims& a, const Dims& b) {
+  return a.size() == b.size() &&
+         std::equal(a.begin(), a.end(), b.begin(), [](auto& x, auto& y) { return ops::dims_equal(x, y); });
+}
+
+// `x` [..., P, Q] as [B, P, Q], where B counts `batches`, or is 1 when x has no more than one matrix.
+Expr as_batch(NodeContext& context, Expr x, const Dims& batches) {
+  const Dims all = context.dims(x);
+  const Dims mine(all.begin(), all.end() - 2);
+  const PrimExpr rows = all[all.size() - 2], columns = all.back();
+  if (is_int(arith::product(Array<PrimExpr>(mine)), 1)) return context.reshape(x, Dims{make_int(1), rows, columns});
+  if (!same_dims(mine, batches)) {
+    Dims full = batches;
+    full.insert(full.end(), {rows, columns});
+    const auto shape = as_shape(Array<PrimExpr>(full));
+    if (!shape) context.refuse(HR_REASON_DYNAMIC_UNSUPPORTED, "its batches broadcast; fix the input shapes");
+    x = ops::broadcast_to(x, *shape, context.span());
+  }
+  return context.reshape(x, Dims{arith::product(Array<PrimExpr>(batches)), rows, columns});
+}
+
+// As numpy.matmul: leading dimensions broadcast; a vector is a row or a column that the result does not show.
+Expr multiply(NodeContext& context, Expr a, Expr b) {
+  const Span& span = context.span();
+  const size_t a_rank = context.rank(a), b_rank = context.rank(b);
+  if (a_rank == 0 || b_rank == 0) context.invalid("a scalar has no matrix product");
+  if (b_rank == 1) {
+    const Expr column = multiply(context, a, ops::expand_dims(b, 1, 1, span));
+    return ops::squeeze(column, {-1}, span);
+  }
+  if (a_rank == 1) {
+    const Expr row = multiply(context, ops::expand_dims(a, 0, 1, span), b);
+    return ops::squeeze(row, {-2}, span);
+  }
+  if (b_rank == 2) return multiply_by_matrix(a, b, span);
+  const Dims a_dims = context.dims(a), b_dims = context.dims(b);
+  const Dims batches =
+      broadcast_batches(context, Dims(a_dims.begin(), a_dims.end() - 2), Dims(b_dims.begin(), b_dims.end() - 2));
+  ops::BatchMatmulAttrs attrs;
+  attrs.transpose_b = false;
+  const Expr result = ops::batch_matmul(as_batch(context, a, batches), as_batch(context, b, batches), attrs, span);
+  Dims out = batches;
+  out.insert(out.end(), {a_dims[a_dims.size() - 2], b_dims.back()});
+  return out.size() == 3 ? result : context.reshape(result, out);
+}
+
+// ONNX MatMul (1, 9, 13).
+Exprs convert_matmul(NodeContext& context) {
+  context.check_dtype(context.input(0), "data", is_number, "numbers");
+  return {multiply(context, context.input(0), context.input(1))};
+}
+
+// x * factor, for a factor of a float attribute.
+Expr scaled(NodeContext& context, const Expr& x, double factor) {
+  if (factor == 1) return x;
+  if (!context.dtype(x).is_float()) {
+    context.refuse(HR_REASON_DTYPE_UNSUPPORTED, "alpha and beta must be 1 for {}", context.dtype(x));
+  }
+  return ops::multiply(x, context.scalar(factor, context.dtype(x)), context.span());
+}
+
+// ONNX Gemm (6, 7, 9, 11, 13): alpha * A' * B' + beta * C, the primes transposing; C broadcasts to the product.
+Exprs convert_gemm(NodeContext& context) {
+  const Span& span = context.span();
+  Expr a = context.input(0), b = context.input(1);
+  context.check_dtype(a, "data", is_number, "numbers");
+  if (context.rank(a) != 2 || context.rank(b) != 2) context.invalid("A and B must be matrices");
+  if (context.opset() < 7) context.ignore_attrs({"broadcast"});  // C broadcasts either way
+  const double alpha = context.float_attr("alpha", 1), beta = context.float_attr("beta", 1);
+  if (context.flag_attr("transA", false)) a = ops::transpose(a, {1, 0}, span);
+  const Expr product = context.flag_attr("transB", false) ? ops::dense(a, b, {}, span) : multiply_by_matrix(a, b, span);
+  const Expr result = scaled(context, product, alpha);
+  if (!context.has(2)) return {result};
+  const Expr c = scaled(context, context.input(2), beta);
+  const Dims c_dims = context.dims(c), out = context.dims(result);
+  if (c_dims.size() == 1 && ops::dims_equal(c_dims[0], out[1])) return {ops::bias_add(result, c, 1, span)};
+  return {ops::add(result, c, span)};
+}
+
+// x as int32, less its zero point.
+Expr centred(NodeContext& context, size_t data, size_t zero_point, bool per_row) {
+  const DataType wide = DataType::int_(32);
+  const Expr x = ops::cast(context.input(data), wide, context.span());
+  if (!context.has(zero_point)) return x;
+  Expr zero = ops::cast(context.input(zero_point), wide, context.span());
+  if (per_row && context.rank(zero) == 1 && !is_int(context.dims(zero)[0], 1))
+    zero = ops::expand_dims(zero, 1, 1, context.span());
+  return ops::subtract(x, zero, context.span());
+}
+
+// ONNX MatMulInteger (10): int8 or uint8 matrices, multiplied in int32.
+Exprs convert_matmul_integer(NodeContext& context) {
+  return {multiply(context, centred(context, 0, 2, true), centred(context, 1, 3, false))};
+}
+
+}  // namespace
+
+std::span<const OpRow> matmul_rows() {
+  static constexpr OpRow kRows[] = {
+      {"MatMul", convert_matmul, 2, 2},
+      {"Gemm", convert_gemm, 2, 3},
+      {"MatMulInteger", convert_matmul_integer, 2, 4},
+  };
+  return kRows;
+}
+
+}  // namespace headrace::onnx

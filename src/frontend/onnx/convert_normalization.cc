@@ -1,0 +1,197 @@
+#include <numeric>
+
+#include "arith/canonical.h"
+#include "frontend/onnx/op_table.h"
+#include "ops/broadcast.h"
+#include "ops/creation.h"
+#include "ops/elementwise.h"
+#include "ops/normalization.h"
+#include "ops/reduce.h"
+#include "ops/shape.h"
+
+namespace headrace::onnx {
+
+namespace {
+
+bool is_float(DataType dtype) { return dtype.is_float(); }
+using Dims = std::vector<PrimExpr>;
+
+// Up to opset 12 the axes from `axis` (1) on count as one; later ones take `axis` (-1) alone. `along` is called with a
+// tensor and its axis; the result has the input's shape.
+template <typename F>
+Exprs along_axis(NodeContext& context, F&& along) {
+  const Expr x = context.input(0);
+  context.check_dtype(x, "data", is_float, "floating point");
+  const bool flattens = context.opset() < 13;
+  const size_t rank = context.rank(x);
+  const int64_t requested = context.int_attr("axis", flattens ? 1 : -1);
+  const auto count = static_cast<int64_t>(rank);
+  // A one-dimensional tensor flattened at 1 has rows of one element.
+  const size_t axis = flattens && requested == count ? rank : context.axis_of(requested, rank);
+  if (!flattens || axis + 1 == rank) return {along(x, static_cast<int64_t>(axis))};
+  const Dims dims = context.dims(x);
+  const auto middle = dims.begin() + static_cast<std::ptrdiff_t>(axis);
+  const Expr matrix = context.reshape(x, Dims{arith::product(Array<PrimExpr>(dims.begin(), middle)),
+                                              arith::product(Array<PrimExpr>(middle, dims.end()))});
+  return {ops::reshape_like(along(matrix, 1), x, context.span())};
+}
+
+Exprs convert_softmax(NodeContext& context) {
+  return along_axis(context, [&](const Expr& x, int64_t axis) { return ops::softmax(x, axis, context.span()); });
+}
+Exprs convert_log_softmax(NodeContext& context) {
+  return along_axis(context, [&](const Expr& x, int64_t axis) { return ops::log_softmax(x, axis, context.span()); });
+}
+
+// 1 at the first greatest element along the axis, 0 elsewhere.
+Expr hardmax(NodeContext& context, const Expr& x, int64_t axis) {
+  const Span& span = context.span();
+  const int64_t size = context.known_dim(x, static_cast<size_t>(axis));
+  context.check_table_size(size);
+  std::vector<int64_t> positions(static_cast<size_t>(size));
+  std::iota(positions.begin(), positions.end(), 0);
+  Shape shape(context.rank(x), 1);
+  shape[static_cast<size_t>(axis)] = size;
+  const Expr counter = context.int_constant(shape, positions);
+  const Expr greatest = ops::arg_reduce("argmax", x, Shape{axis}, true, false, span);
+  return ops::cast(ops::binary("equal", greatest, counter, span), context.dtype(x), span);
+}
+Exprs convert_hardmax(NodeContext& context) {
+  return along_axis(context, [&](const Expr& x, int64_t axis) { return hardmax(context, x, axis); });
+}
+
+// ONNX BatchNormalization (6, 7, 9, 14, 15) at inference.
+Exprs convert_batch_norm(NodeContext& context) {
+  const Expr x = context.input(0);
+  context.check_dtype(x, "data", is_float, "floating point");
+  context.ignore_attrs({"momentum"});
+  if (context.opset() < 7) context.ignore_attrs({"is_test"});
+  if (context.opset() < 9 && context.int_attr("spatial", 1) != 1)
+    context.refuse(HR_REASON_ATTRIBUTE_UNSUPPORTED, "spatial = 0 (statistics for each position) is not supported");
+  const bool trains = context.opset() >= 14 ? context.flag_attr("training_mode", false) : context.output_count() > 1;
+  if (trains) {
+    context.refuse(HR_REASON_ATTRIBUTE_UNSUPPORTED,
+                   "training (statistics of the batch) is not supported; export the model for inference");
+  }
+  ops::BatchNormAttrs attrs;
+  attrs.epsilon = context.float_attr("epsilon", 1e-5);
+  Exprs vectors;
+  for (size_t i = 1; i < 5; ++i) {
+    const Expr vector = context.input(i);
+    const bool fits = context.dtype(vector) == context.dtype(x);
+    vectors.push_back(fits ? vector : ops::cast(vector, context.dtype(x), context.span()));
+  }
+  const Expr results = ops::batch_norm(x, vectors[0], vectors[1], vectors[2], vectors[3], attrs, context.span());
+  return {relay::make_tuple_get_item(results, 0, context.span())};
+}
+
+// (x - mean) / sqrt(variance + epsilon) over `axes`, and what it is made of.
+struct Normalized {
+  Expr result, mean, inverse_deviation;
+};
+Normalized normalize(NodeContext& context, const Expr& x, const Shape& axes, double epsilon) {
+  const Span& span = context.span();
+  const Expr mean = ops::reduce("mean", x, axes, true, false, span);
+  const Expr variance = ops::variance(x, mean, axes, true, false, span);
+  const Expr steady = ops::add(variance, context.scalar(epsilon, context.dtype(x)), span);
+  const Expr inverse = ops::unary("rsqrt", steady, span);
+  return {ops::multiply(ops::subtract(x, mean, span), inverse, span), mean, inverse};
+}
+
+Shape axes_from(size_t first, size_t rank) {
+  Shape axes;
+  for (size_t i = first; i < rank; ++i) axes.push_back(static_cast<int64_t>(i));
+  return axes;
+}
+
+// ONNX InstanceNormalization (6): scale and bias have an element a channel.
+Exprs convert_instance_norm(NodeContext& context) {
+  const Expr x = context.input(0);
+  context.check_dtype(x, "data", is_float, "floating point");
+  const size_t rank = context.rank(x);
+  if (rank < 3) context.invalid("its input has {} dimensions; it needs a batch, channels and one or more axes", rank);
+  const Span& span = context.span();
+  const Expr normal = normalize(context, x, axes_from(2, rank), context.float_attr("epsilon", 1e-5)).result;
+  const auto channel_wise = [&](const Expr& vector) {
+    if (context.rank(vector) != 1) context.invalid("scale and bias must have one dimension");
+    return ops::expand_dims(vector, 1, static_cast<int64_t>(rank) - 2, span);
+  };
+  return {ops::add(ops::multiply(normal, channel_wise(context.input(1)), span), channel_wise(context.input(2)), span)};
+}
+
+// ONNX LayerNormalization (17) over the axes from `axis` on; computed in float32 where stash_type says so.
+Exprs convert_layer_norm(NodeContext& context) {
+  const Span& span = context.span();
+  const Expr x = context.input(0), scale = context.input(1);
+  context.check_dtype(x, "data", is_float, "floating point");
+  const size_t rank = context.rank(x), axis = context.axis_of(context.int_attr("axis", -1), rank);
+  const double epsilon = context.float_attr("epsilon", 1e-5);
+  const DataType dtype = context.dtype(x);
+  const bool widens = context.int_attr("stash_type", 1) == 1 && dtype.bits() == 16;
+  if (axis + 1 == rank && context.rank(scale) == 1 && context.output_count() == 1 && !widens) {
+    const Expr bias = context.has(2) ? context.input(2) : ops::unary("zeros_like", scale, span);
+    ops::LayerNormAttrs attrs;
+    attrs.epsilon = epsilon;
+    return {ops::layer_norm(x, scale, bias, attrs, span)};
+  }
+  const Expr wide = widens ? ops::cast(x, DataType::float_(32), span) : x;
+  const Normalized normal = normalize(context, wide, axes_from(axis, rank), epsilon);
+  const Expr narrow = widens ? ops::cast(normal.result, dtype, span) : normal.result;
+  Expr result = ops::multiply(narrow, scale, span);
+  if (context.has(2)) result = ops::add(result, context.input(2), span);
+  return {result, normal.mean, normal.inverse_deviation};
+}
+
+// ONNX LRN (1, 13).
+Exprs convert_lrn(NodeContext& context) {
+  context.check_dtype(context.input(0), "data", is_float, "floating point");
+  ops::LRNAttrs attrs;
+  attrs.size = context.int_attr("size");
+  attrs.alpha = context.float_attr("alpha", 1e-4);
+  attrs.beta = context.float_attr("beta", 0.75);
+  attrs.bias = context.float_attr("bias", 1);
+  return {ops::lrn(context.input(0), attrs, context.span())};
+}
+
+// ONNX LpNormalization (1): x over its norm along an axis.
+Exprs convert_lp_normalization(NodeContext& context) {
+  const Expr x = context.input(0);
+  context.check_dtype(x, "data", is_float, "floating point");
+  const Span& span = context.span();
+  const int64_t axis = context.int_attr("axis", -1), p = context.int_attr("p", 2);
+  if (p != 1 && p != 2) context.invalid("attribute 'p' is {}, expected 1 or 2", p);
+  const Expr powers = p == 1 ? ops::unary("abs", x, span) : ops::multiply(x, x, span);
+  const Expr sum = ops::reduce("sum", powers, Shape{axis}, true, false, span);
+  return {ops::divide(x, p == 1 ? sum : ops::unary("sqrt", sum, span), span)};
+}
+
+// ONNX MeanVarianceNormalization (9, 13): (x - mean) / (deviation + 1e-9).
+Exprs convert_mean_variance_normalization(NodeContext& context) {
+  const Expr x = context.input(0);
+  context.check_dtype(x, "data", is_float, "floating point");
+  const Span& span = context.span();
+  const Shape axes = context.ints_attr("axes").value_or(Shape{0, 2, 3});
+  const Expr mean = ops::reduce("mean", x, axes, true, false, span);
+  const Expr deviation = ops::unary("sqrt", ops::variance(x, mean, axes, true, false, span), span);
+  const Expr steady = ops::add(deviation, context.scalar(1e-9, context.dtype(x)), span);
+  return {ops::divide(ops::subtract(x, mean, span), steady, span)};
+}
+
+}  // namespace
+
+std::span<const OpRow> normalization_rows() {
+  static constexpr OpRow kRows[] = {
+      {"Softmax", convert_softmax, 1, 1},
+      {"LogSoftmax", convert_log_softmax, 1, 1},
+      {"Hardmax", convert_hardmax, 1, 1},
+      {"BatchNormalization", convert_batch_norm, 5, 5},
+      {"InstanceNormalization", convert_instance_norm, 3, 3},
+      {"LayerNormalization", convert_layer_norm, 2, 3},
+      {"LRN", convert_lrn, 1, 1},
+      {"LpNormalization", convert_lp_normalization, 1, 1},
+      {"MeanVarianceNormalization", convert_mean_variance_normalization, 1, 1},
+  };
+  return kRows;
+}
+
+}  // namespace headrace::onnx

@@ -1,0 +1,108 @@
+#include <numeric>
+
+#include "frontend/onnx/op_table.h"
+#include "frontend/onnx/windows.h"
+#include "ops/broadcast.h"
+#include "ops/elementwise.h"
+#include "ops/pool.h"
+#include "ops/reduce.h"
+
+namespace headrace::onnx {
+
+namespace {
+
+bool is_number(DataType dtype) { return !dtype.is_bool(); }
+bool is_float(DataType dtype) { return dtype.is_float(); }
+
+template <typename A>
+A pool_attrs(const Windows& windows, bool ceil_mode) {
+  A attrs;
+  attrs.pool_size = windows.kernel;
+  attrs.strides = windows.strides;
+  attrs.dilation = windows.dilations;
+  attrs.padding = windows.padding();
+  attrs.ceil_mode = ceil_mode;
+  return attrs;
+}
+
+// ONNX MaxPool (1, 8, 10, 11, 12). The indices (output 1) are not given.
+Exprs convert_max_pool(NodeContext& context) {
+  const size_t spatial = spatial_rank(context, 3);
+  context.check_dtype(context.input(0), "data", is_number, "numbers");
+  context.ignore_attrs({"storage_order"});  // orders the indices only
+  const Windows windows = read_windows(context, read_kernel_shape(context));
+  const bool ceil_mode = context.flag_attr("ceil_mode", false);
+  return {ops::max_pool(context.input(0), static_cast<int>(spatial), pool_attrs<ops::MaxPoolAttrs>(windows, ceil_mode),
+                        context.span())};
+}
+
+// ONNX AveragePool (1, 7, 10, 11).
+Exprs convert_average_pool(NodeContext& context) {
+  const size_t spatial = spatial_rank(context, 3);
+  context.check_dtype(context.input(0), "data", is_float, "floating point");
+  const Windows windows = read_windows(context, read_kernel_shape(context));
+  auto attrs = pool_attrs<ops::AvgPoolAttrs>(windows, context.flag_attr("ceil_mode", false));
+  attrs.count_include_pad = context.flag_attr("count_include_pad", false);
+  return {ops::avg_pool(context.input(0), static_cast<int>(spatial), attrs, context.span())};
+}
+
+Shape spatial_axes(NodeContext& context) {
+  Shape axes(context.rank(context.input(0)) - 2);
+  std::iota(axes.begin(), axes.end(), 2);
+  return axes;
+}
+
+// ONNX GlobalAveragePool-1, GlobalMaxPool-1.
+template <bool is_max>
+Exprs convert_global_pool(NodeContext& context) {
+  const size_t spatial = spatial_rank(context, 8);
+  context.check_dtype(context.input(0), "data", is_float, "floating point");
+  if (spatial != 2)
+    return {ops::reduce(is_max ? "max" : "mean", context.input(0), spatial_axes(context), true, false, context.span())};
+  return {is_max ? ops::global_max_pool2d(context.input(0), "NCHW", context.span())
+                 : ops::global_avg_pool2d(context.input(0), "NCHW", context.span())};
+}
+
+Expr raised(NodeContext& context, const Expr& x, double power) {
+  return ops::binary("power", x, context.scalar(power, context.dtype(x)), context.span());
+}
+
+// ONNX LpPool (2, 11): the p-norm of each window, as the mean of |x|^p over all taps times their number.
+Exprs convert_lp_pool(NodeContext& context) {
+  const size_t spatial = spatial_rank(context, 3);
+  context.check_dtype(context.input(0), "data", is_float, "floating point");
+  const Windows windows = read_windows(context, read_kernel_shape(context));
+  const auto p = static_cast<double>(context.int_attr("p", 2));
+  auto attrs = pool_attrs<ops::AvgPoolAttrs>(windows, false);
+  attrs.count_include_pad = true;
+  const int64_t taps = std::accumulate(windows.kernel.begin(), windows.kernel.end(), int64_t{1}, std::multiplies<>());
+  const Expr powers = raised(context, ops::unary("abs", context.input(0), context.span()), p);
+  const Expr means = ops::avg_pool(powers, static_cast<int>(spatial), attrs, context.span());
+  const Expr count = context.scalar(static_cast<double>(taps), context.dtype(powers));
+  return {raised(context, ops::multiply(means, count, context.span()), 1 / p)};
+}
+
+// ONNX GlobalLpPool (2).
+Exprs convert_global_lp_pool(NodeContext& context) {
+  spatial_rank(context, 8);
+  context.check_dtype(context.input(0), "data", is_float, "floating point");
+  const auto p = static_cast<double>(context.int_attr("p", 2));
+  const Expr powers = raised(context, ops::unary("abs", context.input(0), context.span()), p);
+  return {raised(context, ops::reduce("sum", powers, spatial_axes(context), true, false, context.span()), 1 / p)};
+}
+
+}  // namespace
+
+std::span<const OpRow> pool_rows() {
+  static constexpr OpRow kRows[] = {
+      {"MaxPool", convert_max_pool, 1, 1},
+      {"AveragePool", convert_average_pool, 1, 1},
+      {"GlobalAveragePool", convert_global_pool<false>, 1, 1},
+      {"GlobalMaxPool", convert_global_pool<true>, 1, 1},
+      {"LpPool", convert_lp_pool, 1, 1},
+      {"GlobalLpPool", convert_global_lp_pool, 1, 1},
+  };
+  return kRows;
+}
+
+}  // namespace headrace::onnx

@@ -1,0 +1,145 @@
+#include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/op_table.h"
+#include "ops/broadcast.h"
+#include "ops/creation.h"
+#include "ops/elementwise.h"
+
+namespace headrace::onnx {
+
+namespace {
+
+bool is_float(DataType dtype) { return dtype.is_float(); }
+bool is_number(DataType dtype) { return !dtype.is_bool(); }
+bool is_bool(DataType dtype) { return dtype.is_bool(); }
+
+struct Names {
+  std::string_view onnx, relay;
+};
+
+// Functions of one element that relay has under another name.
+constexpr Names kFloatFunctions[] = {
+    {"Acos", "acos"},   {"Acosh", "acosh"},     {"Asin", "asin"},   {"Asinh", "asinh"}, {"Atan", "atan"},
+    {"Atanh", "atanh"}, {"Cos", "cos"},         {"Cosh", "cosh"},   {"Erf", "erf"},     {"Exp", "exp"},
+    {"Log", "log"},     {"Sigmoid", "sigmoid"}, {"Sin", "sin"},     {"Sinh", "sinh"},   {"Sqrt", "sqrt"},
+    {"Tan", "tan"},     {"Tanh", "tanh"},       {"IsNaN", "isnan"},
+};
+constexpr Names kNumberFunctions[] = {
+    {"Abs", "abs"}, {"Ceil", "ceil"}, {"Floor", "floor"}, {"Neg", "negative"}, {"Round", "round"}, {"Sign", "sign"},
+};
+
+std::string_view relay_name(std::span<const Names> table, std::string_view onnx) {
+  for (const Names& names : table) {
+    if (names.onnx == onnx) return names.relay;
+  }
+  throw InternalError(fmt::format("the ONNX operator {} is in no table", onnx));
+}
+
+Exprs convert_float_function(NodeContext& context) {
+  context.check_dtype(context.input(0), "data", is_float, "floating point");
+  return {ops::unary(relay_name(kFloatFunctions, context.node().op_type), context.input(0), context.span())};
+}
+
+Exprs convert_number_function(NodeContext& context) {
+  context.check_dtype(context.input(0), "data", is_number, "numbers");
+  return {ops::unary(relay_name(kNumberFunctions, context.node().op_type), context.input(0), context.span())};
+}
+
+Exprs convert_not(NodeContext& context) {
+  context.check_dtype(context.input(0), "data", is_bool, "bool");
+  return {ops::unary("logical_not", context.input(0), context.span())};
+}
+
+// ONNX Reciprocal (6, 13).
+Exprs convert_reciprocal(NodeContext& context) {
+  const Expr x = context.input(0);
+  context.check_dtype(x, "data", is_float, "floating point");
+  return {ops::divide(context.scalar(1, context.dtype(x)), x, context.span())};
+}
+
+// ONNX IsInf (10).
+Exprs convert_is_inf(NodeContext& context) {
+  const Expr x = context.input(0);
+  context.check_dtype(x, "data", is_float, "floating point");
+  const bool negative = context.flag_attr("detect_negative", true),
+             positive = context.flag_attr("detect_positive", true);
+  const Expr infinite = ops::unary("isinf", x, context.span());
+  if (negative && positive) return {infinite};
+  if (!negative && !positive) return {ops::unary("zeros_like", infinite, context.span())};
+  const Expr zero = context.scalar(0, context.dtype(x));
+  const Expr signed_so = ops::binary(negative ? "less" : "greater", x, zero, context.span());
+  return {ops::binary("logical_and", infinite, signed_so, context.span())};
+}
+
+Exprs convert_identity(NodeContext& context) { return {context.input(0)}; }
+
+Expr cast_to(NodeContext& context, const Expr& x, DataType dtype) {
+  return context.dtype(x) == dtype ? x : ops::cast(x, dtype, context.span());
+}
+
+// ONNX Cast (6, 9, 13).
+Exprs convert_cast(NodeContext& context) {
+  const auto to = static_cast<ElementType>(context.int_attr("to"));
+  const auto dtype = find_dtype(to);
+  if (!dtype) context.refuse(HR_REASON_DTYPE_UNSUPPORTED, "a cast to {} is not supported", element_type_name(to));
+  return {cast_to(context, context.input(0), *dtype)};
+}
+
+// ONNX CastLike (15).
+Exprs convert_cast_like(NodeContext& context) {
+  return {cast_to(context, context.input(0), context.dtype(context.input(1)))};
+}
+
+// ONNX Dropout (6, 7, 10, 12, 13), at inference: the data, and a mask that drops nothing.
+Exprs convert_dropout(NodeContext& context) {
+  context.ignore_attrs({"ratio", "seed"});
+  if (context.opset() < 7) context.ignore_attrs({"is_test"});
+  const Expr x = context.input(0);
+  if (context.has(2) && context.number(2, "training_mode") != 0 &&
+      (!context.has(1) || context.number(1, "ratio") != 0)) {
+    context.refuse(HR_REASON_ATTRIBUTE_UNSUPPORTED, "training_mode is not supported; export the model for inference");
+  }
+  const DataType mask = context.opset() < 10 ? context.dtype(x) : DataType::bool_();
+  if (!context.wants(1)) return {x};
+  return {x, ops::unary("ones_like", cast_to(context, x, mask), context.span())};
+}
+
+}  // namespace
+
+std::span<const OpRow> unary_rows() {
+  static constexpr OpRow kRows[] = {
+      {"Acos", convert_float_function, 1, 1},
+      {"Acosh", convert_float_function, 1, 1},
+      {"Asin", convert_float_function, 1, 1},
+      {"Asinh", convert_float_function, 1, 1},
+      {"Atan", convert_float_function, 1, 1},
+      {"Atanh", convert_float_function, 1, 1},
+      {"Cos", convert_float_function, 1, 1},
+      {"Cosh", convert_float_function, 1, 1},
+      {"Erf", convert_float_function, 1, 1},
+      {"Exp", convert_float_function, 1, 1},
+      {"Log", convert_float_function, 1, 1},
+      {"Sigmoid", convert_float_function, 1, 1},
+      {"Sin", convert_float_function, 1, 1},
+      {"Sinh", convert_float_function, 1, 1},
+      {"Sqrt", convert_float_function, 1, 1},
+      {"Tan", convert_float_function, 1, 1},
+      {"Tanh", convert_float_function, 1, 1},
+      {"IsNaN", convert_float_function, 1, 1},
+      {"Abs", convert_number_function, 1, 1},
+      {"Ceil", convert_number_function, 1, 1},
+      {"Floor", convert_number_function, 1, 1},
+      {"Neg", convert_number_function, 1, 1},
+      {"Round", convert_number_function, 1, 1},
+      {"Sign", convert_number_function, 1, 1},
+      {"Not", convert_not, 1, 1},
+      {"Reciprocal", convert_reciprocal, 1, 1},
+      {"IsInf", convert_is_inf, 1, 1},
+      {"Identity", convert_identity, 1, 1},
+      {"Cast", convert_cast, 1, 1},
+      {"CastLike", convert_cast_like, 2, 2},
+      {"Dropout", convert_dropout, 1, 3},
+  };
+  return kRows;
+}
+
+}  // namespace headrace::onnx

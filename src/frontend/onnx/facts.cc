@@ -1,0 +1,71 @@
+#include "frontend/onnx/facts.h"
+
+#include <algorithm>
+
+#include "interp/interp.h"
+
+namespace headrace::onnx {
+
+using relay::ConstantNode;
+
+namespace {
+
+std::optional<std::vector<int64_t>> all_ints(const std::vector<PrimExpr>& values) {
+  std::vector<int64_t> ints;
+  for (const PrimExpr& value : values) {
+    const auto number = as_int(value);
+    if (!number) return std::nullopt;
+    ints.push_back(*number);
+  }
+  return ints;
+}
+
+bool is_small_constant(const Expr& expr) {
+  const auto* constant = expr.as<ConstantNode>();
+  return constant != nullptr && constant->data.num_elements() <= Facts::kFoldedSource;
+}
+
+bool is_small(const TensorType& type) {
+  const auto shape = as_shape(type->shape);
+  return shape && num_elements(*shape) <= Facts::kFoldedElements;
+}
+
+}  // namespace
+
+NDArray make_int_tensor(const Shape& shape, DataType dtype, const std::vector<int64_t>& values) {
+  const NDArray tensor = NDArray::empty(shape, dtype);
+  for (size_t i = 0; i < values.size(); ++i) set_element_int(tensor.tensor(), static_cast<int64_t>(i), values[i]);
+  return tensor;
+}
+
+TensorType Facts::type(const Expr& expr) {
+  const Type type = typed(expr)->checked_type();
+  const TensorType tensor = type.cast<TensorTypeNode>();
+  HEADRACE_CHECK(tensor.defined(), "an ONNX value became {}", to_string(type));
+  return tensor;
+}
+
+std::optional<std::vector<PrimExpr>> Facts::values(const Expr& expr) { return inference_.value_of(typed(expr)); }
+
+NDArray Facts::constant(const Expr& expr) {
+  if (const auto* constant = expr.as<ConstantNode>()) return constant->data.to_dense();
+  const auto known = values(expr);
+  const auto ints = known ? all_ints(*known) : std::nullopt;
+  const TensorType tensor = type(expr);
+  const auto shape = as_shape(tensor->shape);
+  return ints && shape ? make_int_tensor(*shape, tensor->dtype, *ints) : NDArray();
+}
+
+Expr Facts::folded(const Expr& expr, const std::vector<Expr>& sources) {
+  const Expr result = typed(expr);
+  if (result.is<ConstantNode>() || result.is<relay::VarNode>() || !is_small(type(result))) return result;
+  if (const NDArray known = constant(result)) return typed(relay::make_constant(known, result->span));
+  if (sources.empty() || !std::all_of(sources.begin(), sources.end(), is_small_constant)) return result;
+  try {
+    return typed(relay::make_constant(interp::run_expr(result).as<NDArray>(), result->span));
+  } catch (const UserError&) {
+    return result;  // what cannot be computed is an error where it runs, if it ever does
+  }
+}
+
+}  // namespace headrace::onnx

@@ -1,0 +1,210 @@
+#include "frontend/onnx/import.h"
+
+#include <unordered_map>
+#include <unordered_set>
+
+#include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/graph_inputs.h"
+#include "frontend/onnx/op_table.h"
+#include "frontend/onnx/read_model.h"
+#include "ops/all_ops.h"
+#include "relay/infer_type.h"
+
+namespace headrace::onnx {
+
+namespace {
+
+// What a name of the graph stands for.
+struct Slot {
+  Expr expr;                            // null: it could not be made, for a reason that is listed
+  const TensorProto* tensor = nullptr;  // an initialiser that nobody has used yet
+};
+
+class Importer {
+ public:
+  Importer(const Model& model, const ImportOptions& options)
+      : model_(model),
+        opset_(default_opset(model)),
+        tensors_(model),
+        inputs_(resolve_inputs(model, options, refusals_)) {}
+
+  ImportedModel run() {
+    define_inputs();
+    define_initializers();
+    for (const Node& node : model_.graph.nodes) {
+      for (std::string_view output : node.outputs) produced_.insert(output);
+    }
+    for (const Node& node : model_.graph.nodes) import_node(node);
+    ImportedModel result;
+    const Expr body = make_body(result);
+    if (!refusals_.empty()) throw ImportError(std::move(refusals_), model_.source);
+    Array<relay::Var> params;
+    for (const GraphInput& input : inputs_) {
+      if (!input.var) continue;
+      params.push_back(input.var);
+      result.inputs.emplace_back(input.info->name);
+    }
+    result.module = relay::infer_type(make_module(relay::make_function(params, body)));
+    return result;
+  }
+
+ private:
+  void refuse(std::string node, std::string op, hr_reason reason, std::string message, std::string value = {}) {
+    refusals_.push_back({std::move(node), std::move(op), reason, std::move(message), std::move(value)});
+  }
+  void refuse_graph(std::string message) { refuse("", "", HR_REASON_BAD_MODEL, std::move(message)); }
+
+  void define(std::string_view name, Slot slot, std::string_view what) {
+    if (name.empty()) return refuse_graph(fmt::format("{} has no name", what));
+    if (!slots_.emplace(name, std::move(slot)).second)
+      refuse_graph(fmt::format("value {} is defined twice", printable(name)));
+  }
+
+  void define_inputs() {
+    for (const GraphInput& input : inputs_) {
+      Expr expr = input.var;
+      if (input.bound) expr = relay::make_constant(input.bound, make_span(std::string(input.info->name)));
+      define(input.info->name, {expr ? facts_.typed(expr) : expr}, "a graph input");
+    }
+  }
+
+  void define_initializers() {
+    for (const TensorProto& tensor : model_.graph.initializers) define(tensor.name, {{}, &tensor}, "an initialiser");
+    for (const SparseTensorProto& tensor : model_.graph.sparse_initializers) {
+      define(tensor.values.name, {}, "a sparse initialiser");
+      refuse("", "", HR_REASON_DTYPE_UNSUPPORTED,
+             fmt::format("initialiser {} is sparse, which is not supported; store it dense",
+                         printable(tensor.values.name)));
+    }
+  }
+
+  // Loads an initialiser at its first use.
+  void load(std::string_view name, Slot& slot) {
+    const TensorProto* tensor = std::exchange(slot.tensor, nullptr);
+    try {
+      slot.expr = facts_.typed(relay::make_constant(load_array(tensors_, *tensor), make_span(std::string(name))));
+    } catch (const Refused& refused) {
+      refuse("", "", refused.reason, refused.message);
+    } catch (const UserError& error) {
+      refuse_graph(error.message());
+    }
+  }
+
+  // The value of a name; null, after saying why once, when there is none.
+  Expr find(std::string_view name, const std::string& user) {
+    const auto it = slots_.find(name);
+    if (it == slots_.end()) {
+      refuse_graph(produced_.contains(name)
+                       ? fmt::format("{} uses {} before the node that makes it; the nodes are not in topological "
+                                     "order, or depend on each other in a cycle",
+                                     user, printable(name))
+                       : fmt::format("{} uses {}, which nothing defines", user, printable(name)));
+      return {};
+    }
+    if (it->second.tensor != nullptr) load(name, it->second);
+    return it->second.expr;
+  }
+
+  // The row of a node's operator, after checking what can be checked without its inputs; null when it is refused.
+  const OpRow* check_node(const Node& node) {
+    const std::string label = node_label(node), op = op_label(node);
+    const OpRow* row = is_default_domain(node.domain) ? find_op_row(node.op_type) : nullptr;
+    if (row == nullptr) {
+      refuse(label, op, HR_REASON_OP_UNSUPPORTED, "the operator is not supported");
+      return nullptr;
+    }
+    const auto count = static_cast<int>(node.inputs.size());
+    if (count < row->least_inputs || (row->most_inputs != kAny && count > row->most_inputs)) {
+      const std::string most = row->most_inputs == kAny ? "any number" : std::to_string(row->most_inputs);
+      refuse(label, op, HR_REASON_BAD_MODEL,
+             fmt::format("it has {} inputs; the operator takes {} to {}", count, row->least_inputs, most));
+      return nullptr;
+    }
+    std::unordered_set<std::string_view> names;
+    for (const Attribute& attribute : node.attributes) {
+      if (names.insert(attribute.name).second) continue;
+      refuse(label, op, HR_REASON_BAD_MODEL, fmt::format("attribute {} is given twice", printable(attribute.name)));
+      return nullptr;
+    }
+    return row;
+  }
+
+  void import_node(const Node& node) {
+    const OpRow* row = check_node(node);
+    Exprs inputs;
+    bool is_whole = row != nullptr;
+    const std::string user = fmt::format("node {} ({})", printable(node_label(node)), op_label(node));
+    for (std::string_view name : node.inputs) {
+      inputs.push_back(name.empty() ? Expr() : find(name, user));
+      is_whole = is_whole && (name.empty() || inputs.back());
+    }
+    const Exprs outputs = is_whole ? convert(node, *row, std::move(inputs)) : Exprs();
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (!node.outputs[i].empty()) define(node.outputs[i], {i < outputs.size() ? outputs[i] : Expr()}, user);
+    }
+  }
+
+  // The node's outputs; none, after saying why, when it is refused.
+  Exprs convert(const Node& node, const OpRow& row, Exprs inputs) {
+    const std::string label = node_label(node);
+    try {
+      Exprs sources;
+      for (const Expr& input : inputs) {
+        if (input) sources.push_back(input);
+      }
+      NodeContext context(node, opset_, std::move(inputs), facts_, tensors_, make_span(label));
+      Exprs outputs = row.convert(context);
+      check_outcome(context, outputs);
+      for (Expr& output : outputs) {
+        if (output) output = facts_.folded(output, sources);
+      }
+      return outputs;
+    } catch (const Refused& refused) {
+      refuse(label, op_label(node), refused.reason, refused.message, refused.value);
+    } catch (const UserError& error) {
+      refuse(label, op_label(node), HR_REASON_BAD_MODEL,
+             error.where().op.empty() ? error.message() : fmt::format("{}: {}", error.where().op, error.message()));
+    }
+    return {};
+  }
+
+  static void check_outcome(const NodeContext& context, const Exprs& outputs) {
+    if (const auto unread = context.unread_attrs(); !unread.empty()) {
+      context.refuse(HR_REASON_ATTRIBUTE_UNSUPPORTED, "attribute {} is not supported",
+                     printable(std::string(unread[0])));
+    }
+    for (size_t i = 0; i < context.output_count(); ++i) {
+      if (context.wants(i) && (i >= outputs.size() || !outputs[i]))
+        context.refuse(HR_REASON_ATTRIBUTE_UNSUPPORTED, "its output {} is not supported", i);
+    }
+  }
+
+  Expr make_body(ImportedModel& result) {
+    Array<Expr> items;
+    if (model_.graph.outputs.empty()) refuse_graph("the graph has no outputs");
+    for (const ValueInfo& output : model_.graph.outputs) {
+      const Expr expr = find(output.name, "the list of graph outputs");
+      if (expr) items.push_back(expr);
+      result.outputs.emplace_back(output.name);
+    }
+    return items.size() == 1 ? items[0] : Expr(relay::make_tuple(items));
+  }
+
+  const Model& model_;
+  std::vector<NodeRefusal> refusals_;
+  int64_t opset_;
+  TensorSource tensors_;
+  Facts facts_;
+  std::vector<GraphInput> inputs_;
+  std::unordered_map<std::string_view, Slot> slots_;
+  std::unordered_set<std::string_view> produced_;  // by some node
+};
+
+}  // namespace
+
+ImportedModel import_model(const Model& model, const ImportOptions& options) {
+  ops::register_all_ops();
+  return Importer(model, options).run();
+}
+
+}  // namespace headrace::onnx

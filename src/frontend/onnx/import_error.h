@@ -1,0 +1,32 @@
+// What an import refuses, as text for people and as codes for programs.
+#pragma once
+
+#include <headrace/reason.h>
+
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+
+namespace headrace::onnx {
+
+// One thing of a model that cannot be imported.
+struct NodeRefusal {
+  std::string node;  // the node's name, or its first output's where it has none; empty: the graph itself
+  std::string op;    // "Conv", "com.example.Foo"; empty: the graph itself
+  hr_reason reason = HR_REASON_NONE;
+  std::string message;  // what, and what to do
+  std::string value;    // of HR_REASON_DATA_DEPENDENT: the name of the value that must be known when importing
+};
+
+// All that is refused of one model, at once. Nodes that only depend on refused ones are not listed.
+class ImportError : public UserError {
+ public:
+  ImportError(std::vector<NodeRefusal> refusals, const std::string& source);
+  const std::vector<NodeRefusal>& refusals() const { return refusals_; }
+
+ private:
+  std::vector<NodeRefusal> refusals_;
+};
+
+}  // namespace headrace::onnx

@@ -1,0 +1,41 @@
+// The ONNX operators that can be imported: one row each.
+#pragma once
+
+#include <span>
+
+#include "frontend/onnx/node_context.h"
+
+namespace headrace::onnx {
+
+// Gives the node's outputs, in order; trailing optional ones may be missing.
+using Converter = Exprs (*)(NodeContext&);
+
+struct OpRow {
+  std::string_view name;
+  Converter convert;
+  int least_inputs;
+  int most_inputs;  // kAny: any number
+};
+inline constexpr int kAny = -1;
+
+// The row of an operator of the default domain; null when it is not supported.
+const OpRow* find_op_row(std::string_view name);
+// Their names, sorted.
+std::vector<std::string_view> supported_ops();
+
+// The rows of each family, in the file convert_<family>.cc.
+std::span<const OpRow> activation_rows();     // Relu, Elu, HardSwish, Clip, PRelu, ...
+std::span<const OpRow> binary_rows();         // Add, Pow, Equal, And, Where, Max, Sum, ...
+std::span<const OpRow> conv_rows();           // Conv, ConvTranspose
+std::span<const OpRow> creation_rows();       // Constant, ConstantOfShape, Range, EyeLike, windows
+std::span<const OpRow> image_rows();          // Resize, Upsample
+std::span<const OpRow> index_rows();          // Gather, Slice, OneHot, Trilu, ...
+std::span<const OpRow> loss_rows();           // NegativeLogLikelihoodLoss, SoftmaxCrossEntropyLoss
+std::span<const OpRow> matmul_rows();         // MatMul, Gemm, MatMulInteger
+std::span<const OpRow> normalization_rows();  // BatchNormalization, Softmax, LRN, ...
+std::span<const OpRow> pool_rows();           // MaxPool, AveragePool, global pools
+std::span<const OpRow> reduce_rows();         // ReduceSum, ArgMax, ...
+std::span<const OpRow> shape_rows();          // Reshape, Concat, Split, Pad, ...
+std::span<const OpRow> unary_rows();          // Abs, Exp, Cast, Identity, Dropout, ...
+
+}  // namespace headrace::onnx

@@ -1,0 +1,32 @@
+// InferType of a program that is being built, node by node.
+#pragma once
+
+#include <memory>
+
+#include "ir/module.h"
+
+namespace headrace::relay {
+
+class Inferencer;
+
+// What was typed before is not looked at again, so that asking after each new node costs as much as asking once at the
+// end. It keeps the expressions it has seen alive.
+class GrowingInference {
+ public:
+  GrowingInference();
+  ~GrowingInference();
+  GrowingInference(const GrowingInference&) = delete;
+  GrowingInference& operator=(const GrowingInference&) = delete;
+
+  // As infer_type(expr): sets the types of its nodes; UserError for what has none, again each time it is asked for.
+  Expr infer(const Expr& expr);
+  // The known elements of an integer expression that infer() has typed, `?` where one is unknown; nothing when no
+  // element is known.
+  std::optional<std::vector<PrimExpr>> value_of(const Expr& expr);
+
+ private:
+  std::unique_ptr<Inferencer> inferencer_;
+  std::vector<Expr> kept_;
+};
+
+}  // namespace headrace::relay

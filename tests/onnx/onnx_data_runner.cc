@@ -1,0 +1,68 @@
+// Runs the cases of libonnx-testdata: onnx_data_runner [--bless] [NAME...], where NAME picks cases whose name contains
+// it. Prints totals and failures; fails when a case fails, when fewer pass than kFewestPassed, or when
+// docs/onnx-support.md is out of date.
+#include <cstdio>
+
+#include "base/error.h"
+#include "interp/interp.h"
+#include "kit/golden.h"
+#include "kit/options.h"
+#include "ops/all_ops.h"
+#include "report.h"
+
+using namespace headrace;
+
+namespace {
+
+// Below this something that worked no longer does.
+constexpr size_t kFewestPassed = 520;
+
+std::vector<onnx_test::Executor> executors() {
+  return {{"interp", [](const IRModule& module, const std::vector<NDArray>& args) {
+             return interp::run_main(module, args, {.precision = interp::Precision::declared});
+           }}};
+}
+
+bool is_asked_for(const kit::OnnxCase& one, const std::vector<std::string>& names) {
+  bool asked = names.empty();
+  for (const std::string& name : names) asked = asked || one.name.find(name) != std::string::npos;
+  return asked;
+}
+
+int run(const std::vector<std::string>& names) {
+  ops::register_all_ops();
+  const std::vector<kit::OnnxCase> cases = kit::find_onnx_cases();
+  std::vector<onnx_test::CaseResult> results;
+  for (const kit::OnnxCase& one : cases) {
+    if (is_asked_for(one, names)) results.push_back(onnx_test::run_case(one, executors()));
+  }
+  std::fputs(onnx_test::summary(results).c_str(), stdout);
+  const onnx_test::Totals totals = onnx_test::count(results);
+  if (totals.failed > 0) return 1;
+  if (!names.empty()) {
+    for (const onnx_test::CaseResult& result : results) {
+      for (const onnx::NodeRefusal& refusal : result.refusals)
+        std::printf("%s: %s: %s\n", result.one->name.c_str(), refusal.op.c_str(), refusal.message.c_str());
+    }
+    return 0;
+  }
+  if (totals.passed() < kFewestPassed) {
+    std::printf("only %zu cases passed, at least %zu are expected\n", totals.passed(), kFewestPassed);
+    return 1;
+  }
+  const auto page = kit::matches_golden(HEADRACE_SOURCE_DIR "/docs/onnx-support.md", onnx_test::support_page(results));
+  if (!page) std::printf("%s\n", page.message());
+  return page ? 0 : 1;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    kit::read_options(argc, argv);
+    return run({argv + 1, argv + argc});
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s\n", error.what());
+    return 2;
+  }
+}

@@ -1,0 +1,151 @@
+#include "report.h"
+
+#include <map>
+#include <set>
+
+#include "frontend/onnx/op_table.h"
+#include "frontend/onnx/read_model.h"
+
+namespace headrace::onnx_test {
+
+namespace {
+
+std::string_view name_of(hr_reason reason) {
+  switch (reason) {
+    case HR_REASON_OP_UNSUPPORTED:
+      return "op";
+    case HR_REASON_ATTRIBUTE_UNSUPPORTED:
+      return "attribute";
+    case HR_REASON_DTYPE_UNSUPPORTED:
+      return "dtype";
+    case HR_REASON_SHAPE_UNSUPPORTED:
+      return "shape";
+    case HR_REASON_OPSET_UNSUPPORTED:
+      return "opset";
+    case HR_REASON_DYNAMIC_UNSUPPORTED:
+      return "dynamic shape";
+    case HR_REASON_BAD_TENSOR:
+      return "data";
+    case HR_REASON_DATA_DEPENDENT:
+      return "value not known";
+    default:
+      return "other";
+  }
+}
+
+// The refusal that a case is counted under: an operator that is not there comes before what it is asked for.
+const onnx::NodeRefusal& main_refusal(const CaseResult& result) {
+  const onnx::NodeRefusal* chosen = &result.refusals.front();
+  for (const onnx::NodeRefusal& refusal : result.refusals) {
+    if (refusal.reason == HR_REASON_OP_UNSUPPORTED) return refusal;
+    if (chosen->op.empty() && !refusal.op.empty()) chosen = &refusal;
+  }
+  return *chosen;
+}
+
+std::map<std::string, size_t> count_reasons(const std::vector<CaseResult>& results) {
+  std::map<std::string, size_t> reasons;
+  for (const CaseResult& result : results) {
+    if (result.outcome == Outcome::refused) ++reasons[std::string(name_of(main_refusal(result).reason))];
+  }
+  return reasons;
+}
+
+std::string line(std::string_view name, const Totals& totals) {
+  return fmt::format("{:<18} {:>5} {:>7} {:>13} {:>12} {:>8} {:>7}\n", name, totals.cases, totals.passed(),
+                     totals.passed_static, totals.passed_bound, totals.refused, totals.failed);
+}
+
+std::string table(const std::vector<CaseResult>& results) {
+  std::string text = fmt::format("{:<18} {:>5} {:>7} {:>13} {:>12} {:>8} {:>7}\n", "suite", "cases", "passed",
+                                 "as it is", "input bound", "refused", "failed");
+  for (const kit::OnnxSuite& suite : kit::kOnnxSuites) {
+    std::vector<CaseResult> mine;
+    for (const CaseResult& result : results) {
+      if (result.one->suite == suite.name) mine.push_back(result);
+    }
+    text += line(suite.name, count(mine));
+  }
+  return text + line("all", count(results));
+}
+
+std::string refused_ops(const std::vector<CaseResult>& results) {
+  std::map<std::string, size_t> ops;
+  for (const CaseResult& result : results) {
+    if (result.outcome != Outcome::refused) continue;
+    std::set<std::string> mine;
+    for (const onnx::NodeRefusal& refusal : result.refusals) {
+      if (refusal.reason == HR_REASON_OP_UNSUPPORTED) mine.insert(refusal.op);
+    }
+    for (const std::string& op : mine) ++ops[op];
+  }
+  std::string text = "| operator | cases |\n| --- | --- |\n";
+  for (const auto& [op, cases] : ops) text += fmt::format("| {} | {} |\n", op, cases);
+  return text;
+}
+
+std::string refusals_within(const std::vector<CaseResult>& results) {
+  std::string text = "| case | operator | reason | message |\n| --- | --- | --- | --- |\n";
+  for (const CaseResult& result : results) {
+    if (result.outcome != Outcome::refused) continue;
+    const onnx::NodeRefusal& refusal = main_refusal(result);
+    if (refusal.reason == HR_REASON_OP_UNSUPPORTED || refusal.reason == HR_REASON_OPSET_UNSUPPORTED) continue;
+    std::string message = refusal.message.substr(0, refusal.message.find('\n'));
+    text += fmt::format("| {}/{} | {} | {} | {} |\n", result.one->suite, result.one->name, refusal.op,
+                        name_of(refusal.reason), message);
+  }
+  return text;
+}
+
+std::string bound_cases(const std::vector<CaseResult>& results) {
+  std::string text;
+  for (const CaseResult& result : results) {
+    if (result.outcome == Outcome::passed_bound)
+      text += fmt::format("{}{}", text.empty() ? "" : ", ", result.one->name);
+  }
+  return text + "\n";
+}
+
+}  // namespace
+
+Totals count(const std::vector<CaseResult>& results) {
+  Totals totals{.cases = results.size()};
+  for (const CaseResult& result : results) {
+    totals.passed_static += result.outcome == Outcome::passed_static;
+    totals.passed_bound += result.outcome == Outcome::passed_bound;
+    totals.refused += result.outcome == Outcome::refused;
+    totals.failed += result.outcome == Outcome::failed;
+  }
+  return totals;
+}
+
+std::string summary(const std::vector<CaseResult>& results) {
+  std::string text = table(results) + "refused by reason:";
+  for (const auto& [reason, cases] : count_reasons(results)) text += fmt::format(" {} {},", reason, cases);
+  text.back() = '\n';
+  for (const CaseResult& result : results) {
+    if (result.outcome == Outcome::failed)
+      text += fmt::format("FAILED {}/{}: {}\n", result.one->suite, result.one->name, result.message);
+  }
+  return text;
+}
+
+std::string support_page(const std::vector<CaseResult>& results) {
+  return fmt::format(
+      "# What of ONNX is supported\n\n"
+      "Written by `onnx_data_runner --bless` from the {} cases of Debian's libonnx-testdata; the test `onnx_data` "
+      "fails "
+      "when it is out of date.\nOperators of the default domain, opsets {} to {}. Whatever is refused of a model comes "
+      "as one error that lists every node.\n\n"
+      "```\n{}```\n\n"
+      "## Supported operators\n\n{}\n\n"
+      "## Refused within a supported operator\n\n{}\n"
+      "## Passed with an input compiled in as a constant\n\n"
+      "These models take a shape, an axis or the like as an input, which must be known when the model is "
+      "imported.\n\n{}\n"
+      "## Operators that are not supported\n\n{}",
+      results.size(), onnx::kOldestOpset, onnx::kNewestOpset, table(results), fmt::join(onnx::supported_ops(), ", "),
+      refusals_within(results), bound_cases(results), refused_ops(results));
+}
+
+}  // namespace headrace::onnx_test

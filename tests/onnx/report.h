@@ -1,0 +1,19 @@
+// What the ONNX data shows, as text.
+#pragma once
+
+#include "run_case.h"
+
+namespace headrace::onnx_test {
+
+struct Totals {
+  size_t cases = 0, passed_static = 0, passed_bound = 0, refused = 0, failed = 0;
+  size_t passed() const { return passed_static + passed_bound; }
+};
+
+Totals count(const std::vector<CaseResult>& results);
+// A line a suite and one for all, the refusals by reason, and the failures.
+std::string summary(const std::vector<CaseResult>& results);
+// The page docs/onnx-support.md.
+std::string support_page(const std::vector<CaseResult>& results);
+
+}  // namespace headrace::onnx_test

@@ -1,0 +1,186 @@
+#include "run_case.h"
+
+#include <set>
+
+#include "compare.h"
+#include "frontend/onnx/import.h"
+#include "frontend/onnx/node_context.h"
+#include "frontend/onnx/read_model.h"
+
+namespace headrace::onnx_test {
+
+namespace {
+
+using onnx::ImportError;
+using onnx::ImportOptions;
+using onnx::Model;
+using onnx::NodeRefusal;
+using onnx::TensorData;
+
+// The data's bfloat16 tensors are stored as uint16, their bits.
+TensorData read_tensor(const std::filesystem::path& file, const onnx::ValueType& type) {
+  TensorData data = kit::read_onnx_value(file, type).tensors.at(0);
+  if (type.element_type == onnx::ElementType::kBfloat16 && data.type == onnx::ElementType::kUint16)
+    data.type = onnx::ElementType::kBfloat16;
+  return data;
+}
+
+// A case whose data does not have the shape that its own model declares says nothing.
+void check_shape(const onnx::ValueInfo& info, const TensorData& data) {
+  if (!info.type.shape) return;
+  bool fits = info.type.shape->size() == data.dims.size();
+  for (size_t i = 0; fits && i < data.dims.size(); ++i) {
+    const onnx::Dim& dim = (*info.type.shape)[i];
+    fits = dim.value < 0 || dim.value == data.dims[i];
+  }
+  if (!fits) {
+    throw ImportError(
+        {{"", "", HR_REASON_BAD_TENSOR,
+          fmt::format("the data of input '{}' has another shape than its model declares", info.name), ""}},
+        "");
+  }
+}
+
+// The tensors of a data set by name; what is no tensor is left out, since the importer refuses it.
+std::map<std::string, NDArray> read_inputs(const Model& model, const kit::OnnxDataSet& set) {
+  std::map<std::string, NDArray> inputs;
+  for (size_t i = 0; i < set.inputs.size(); ++i) {
+    const onnx::ValueInfo& info = model.graph.inputs.at(i);
+    if (info.type.kind != onnx::ValueKind::kTensor || !onnx::element_size_bytes(info.type.element_type)) continue;
+    const TensorData data = read_tensor(set.inputs[i], info.type);
+    if (!onnx::find_dtype(data.type)) continue;
+    check_shape(info, data);
+    inputs.emplace(info.name, to_array(data));
+  }
+  return inputs;
+}
+
+ImportOptions fix_shapes(const Model& model, const std::map<std::string, NDArray>& inputs) {
+  ImportOptions options;
+  for (const onnx::ValueInfo& info : model.graph.inputs) {
+    const auto data = inputs.find(std::string(info.name));
+    if (data == inputs.end()) continue;
+    bool is_static = info.type.shape.has_value();
+    for (const onnx::Dim& dim : info.type.shape.value_or(std::vector<onnx::Dim>()))
+      is_static = is_static && dim.value >= 0;
+    if (!is_static) options.shapes[data->first] = data->second.shape();
+  }
+  return options;
+}
+
+// The graph inputs that a value is computed from.
+std::set<std::string> sources_of(const Model& model, const std::string& value) {
+  std::set<std::string> seen{value}, sources;
+  std::vector<std::string> pending{value};
+  while (!pending.empty()) {
+    const std::string name = std::move(pending.back());
+    pending.pop_back();
+    for (const onnx::ValueInfo& info : model.graph.inputs) {
+      if (info.name == name) sources.insert(name);
+    }
+    for (const onnx::Node& node : model.graph.nodes) {
+      if (std::find(node.outputs.begin(), node.outputs.end(), name) == node.outputs.end()) continue;
+      for (std::string_view input : node.inputs) {
+        if (seen.insert(std::string(input)).second) pending.emplace_back(input);
+      }
+    }
+  }
+  return sources;
+}
+
+// Binds the inputs that the refusals ask for; false when that changes nothing.
+bool bind_needed(const Model& model, const std::vector<NodeRefusal>& refusals,
+                 const std::map<std::string, NDArray>& inputs, ImportOptions& options) {
+  bool bound = false;
+  for (const NodeRefusal& refusal : refusals) {
+    if (refusal.reason != HR_REASON_DATA_DEPENDENT) return false;
+    for (const std::string& source : sources_of(model, refusal.value)) {
+      const auto data = inputs.find(source);
+      if (data == inputs.end()) continue;
+      options.shapes.erase(source);
+      bound = options.bound.emplace(source, data->second).second || bound;
+    }
+  }
+  return bound;
+}
+
+onnx::ImportedModel import_for(const Model& model, const std::map<std::string, NDArray>& inputs, bool& binds) {
+  ImportOptions options = fix_shapes(model, inputs);
+  while (true) {
+    try {
+      return onnx::import_model(model, options);
+    } catch (const ImportError& error) {
+      if (!bind_needed(model, error.refusals(), inputs, options)) throw;
+      binds = true;
+    }
+  }
+}
+
+std::string check_set(const Model& model, const kit::OnnxDataSet& set, const std::vector<Executor>& executors,
+                      bool& binds) {
+  const std::map<std::string, NDArray> inputs = read_inputs(model, set);
+  const onnx::ImportedModel imported = import_for(model, inputs, binds);
+  std::vector<NDArray> args;
+  for (const std::string& name : imported.inputs) {
+    if (!inputs.contains(name)) return fmt::format("the data has no input '{}'", name);
+    args.push_back(inputs.at(name));
+  }
+  for (const Executor& executor : executors) {
+    const std::vector<NDArray> results = executor.run(imported.module, args);
+    if (results.size() != set.outputs.size())
+      return fmt::format("{}: {} outputs, expected {}", executor.name, results.size(), set.outputs.size());
+    for (size_t i = 0; i < results.size(); ++i) {
+      const TensorData expected = read_tensor(set.outputs[i], model.graph.outputs.at(i).type);
+      const std::string wrong = difference(results[i], expected);
+      if (!wrong.empty()) return fmt::format("{}: output {}: {}", executor.name, i, wrong);
+    }
+  }
+  return "";
+}
+
+CaseResult check_case(const kit::OnnxCase& one, const std::vector<Executor>& executors) {
+  CaseResult result{&one, Outcome::failed, "", {}};
+  const Model model = onnx::read_model(one.model.string());
+  bool binds = false;
+  for (const kit::OnnxDataSet& set : one.data_sets) {
+    result.message = check_set(model, set, executors, binds);
+    if (!result.message.empty()) return result;
+  }
+  result.outcome = binds ? Outcome::passed_bound : Outcome::passed_static;
+  return result;
+}
+
+// An opset that the importer does not know is refused before any node is looked at.
+bool refuses_opset(const kit::OnnxCase& one, CaseResult& result) {
+  try {
+    onnx::default_opset(onnx::read_model(one.model.string()));
+    return false;
+  } catch (const UserError& error) {
+    result.refusals.push_back({"", "", HR_REASON_OPSET_UNSUPPORTED, error.message(), ""});
+    return true;
+  }
+}
+
+}  // namespace
+
+CaseResult run_case(const kit::OnnxCase& one, const std::vector<Executor>& executors) {
+  CaseResult result{&one, Outcome::failed, "", {}};
+  try {
+    if (!refuses_opset(one, result)) return check_case(one, executors);
+    result.outcome = Outcome::refused;
+  } catch (const ImportError& error) {
+    result.refusals = error.refusals();
+    result.outcome = Outcome::refused;
+    // The data's models are valid: what the importer takes for a contradiction is a defect of the importer.
+    for (const NodeRefusal& refusal : result.refusals) {
+      if (refusal.reason != HR_REASON_BAD_MODEL) continue;
+      result.outcome = Outcome::failed;
+      result.message = error.message();
+    }
+  } catch (const std::exception& error) {
+    result.message = error.what();
+  }
+  return result;
+}
+
+}  // namespace headrace::onnx_test

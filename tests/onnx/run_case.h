@@ -1,0 +1,36 @@
+// One case of the ONNX data: import it, run it in every way there is, compare.
+#pragma once
+
+#include <functional>
+
+#include "frontend/onnx/import_error.h"
+#include "ir/module.h"
+#include "kit/onnx_data.h"
+#include "tensor/ndarray.h"
+
+namespace headrace::onnx_test {
+
+// A way to run the function `main` of a module: the tensors of its result, tuples flattened.
+struct Executor {
+  std::string name;
+  std::function<std::vector<NDArray>(const IRModule&, const std::vector<NDArray>&)> run;
+};
+
+enum class Outcome {
+  passed_static,  // as the model is, its symbolic dimensions fixed to the data's
+  passed_bound,   // with an input compiled in as a constant: the model takes a shape, an axis or the like by value
+  refused,        // the importer says what is not supported
+  failed,         // a wrong answer, or an error that is no refusal
+};
+
+struct CaseResult {
+  const kit::OnnxCase* one = nullptr;
+  Outcome outcome = Outcome::failed;
+  std::string message;                      // of a failure: the executor, the data set, what differs
+  std::vector<onnx::NodeRefusal> refusals;  // of a refusal
+};
+
+// Never throws: whatever goes wrong is the result's message.
+CaseResult run_case(const kit::OnnxCase& one, const std::vector<Executor>& executors);
+
+}  // namespace headrace::onnx_test
