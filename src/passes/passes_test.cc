@@ -30,7 +30,8 @@ INSTANTIATE_TEST_SUITE_P(
         PassCase{"EliminateCommonSubexpr",
                  "eliminate_common_subexpr",
                  "def @main(%x: Tensor[(2, 3), float32]) {\n"
-                 "  (add(exp(%x), sum(%x, axis=[1], keepdims=True)), multiply(exp(%x), sum(%x, axis=[0])))\n}",
+                 "  (add(exp(%x), sum(%x, axis=[1], keepdims=True)), multiply(exp(%x), sum(%x, axis=[0])),"
+                 " add(%x, 2f), abs(add(%x, 2f)))\n}",
                  {{2, 3}}},
         PassCase{"DynamicToStatic",
                  "dynamic_to_static",
