@@ -126,7 +126,8 @@ function(headrace_script_test name script)
   endif()
 endfunction()
 
-# headrace_python_test(NAME path): a pytest file or folder in .venv, reported as skipped where PyPI was not reachable.
+# headrace_python_test(NAME path): a pytest file or folder in .venv, with the package where it is built; reported as
+# skipped where PyPI was not reachable.
 function(headrace_python_test name path)
   if(NOT HEADRACE_BUILD_TESTS)
     return()
@@ -135,7 +136,7 @@ function(headrace_python_test name path)
   set(xml ${PROJECT_BINARY_DIR}/results/${name}.xml)
   add_test(NAME ${name} WORKING_DIRECTORY ${PROJECT_SOURCE_DIR} COMMAND sh -c
     "${python} -c 'import pytest' 2>/dev/null || { echo 'pytest is not in .venv (./dev setup needs PyPI)'; exit 77; }; \
-exec ${python} -m pytest -q -p no:cacheprovider --junitxml=${xml} ${path}")
+exec env PYTHONPATH=${PROJECT_BINARY_DIR}/python HEADRACE_PYTHON=${python} ${python} -m pytest -q -p no:cacheprovider --junitxml=${xml} ${path}")
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 LABELS python)
 endfunction()
 

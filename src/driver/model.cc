@@ -14,14 +14,6 @@ namespace headrace::driver {
 
 namespace {
 
-size_t count_tensors(const Type& type) {
-  const auto* tuple = type.as<TupleTypeNode>();
-  if (tuple == nullptr) return 1;
-  size_t count = 0;
-  for (const Type& item : tuple->items) count += count_tensors(item);
-  return count;
-}
-
 std::string read_text(const std::string& path) {
   std::ifstream file(path, std::ios::binary);
   if (!file) throw_user_error("cannot read '{}': {}", path, std::strerror(errno));
@@ -48,14 +40,69 @@ Model load_relay(const std::string& path, const LoadOptions& options) {
   return make_model(relay::parse_module(read_text(path), path));
 }
 
+ModelPort port_of(const onnx::ValueInfo& info) {
+  ModelPort port{std::string(info.name), onnx::element_type_name(info.type.element_type), {}};
+  if (info.type.shape) {
+    for (const onnx::Dim& dim : *info.type.shape) port.shape.push_back({dim.value, std::string(dim.symbol)});
+  }
+  return port;
+}
+
+ModelPort port_of(const std::string& name, const Type& type) {
+  const auto* tensor = type.as<TensorTypeNode>();
+  ModelPort port{name, tensor == nullptr ? to_string(type) : tensor->dtype.to_string(), {}};
+  if (tensor == nullptr) return port;
+  for (const PrimExpr& dim : tensor->shape) {
+    const auto value = as_int(dim);
+    port.shape.push_back({value.value_or(-1), value ? "" : to_string(dim)});
+  }
+  return port;
+}
+
+void flatten(const Type& type, std::vector<Type>& tensors) {
+  const auto* tuple = type.as<TupleTypeNode>();
+  if (tuple == nullptr) return tensors.push_back(type);
+  for (const Type& item : tuple->items) flatten(item, tensors);
+}
+
+ModelPorts ports_of(const Model& model) {
+  const auto main = model.module->lookup("main").cast<relay::FunctionNode>();
+  ModelPorts ports;
+  for (const relay::Var& param : main->params) ports.inputs.push_back(port_of(param->name_hint, param->checked_type()));
+  std::vector<Type> results;
+  flatten(main->body->checked_type(), results);
+  for (size_t i = 0; i < results.size(); ++i) ports.outputs.push_back(port_of(model.outputs[i], results[i]));
+  return ports;
+}
+
+ModelPorts ports_of(const onnx::Graph& graph) {
+  ModelPorts ports;
+  for (const onnx::ValueInfo& input : graph.inputs) {
+    const auto is_it = [&](const onnx::TensorProto& tensor) { return tensor.name == input.name; };
+    if (std::none_of(graph.initializers.begin(), graph.initializers.end(), is_it))
+      ports.inputs.push_back(port_of(input));
+  }
+  for (const onnx::ValueInfo& output : graph.outputs) ports.outputs.push_back(port_of(output));
+  return ports;
+}
+
+std::string extension_of(const std::string& path) {
+  const std::string extension = std::filesystem::path(path).extension();
+  if (extension == ".relay" || extension == ".onnx") return extension;
+  throw_user_error("'{}' is no model that can be read: its name ends in neither .onnx nor .relay", path);
+}
+
 }  // namespace
+
+ModelPorts read_ports(const std::string& path) {
+  ops::register_all_ops();
+  if (extension_of(path) == ".relay") return ports_of(load_relay(path, {}));
+  return ports_of(onnx::read_model(path).graph);
+}
 
 Model load_model(const std::string& path, const LoadOptions& options) {
   ops::register_all_ops();
-  const std::string extension = std::filesystem::path(path).extension();
-  if (extension == ".relay") return load_relay(path, options);
-  if (extension == ".onnx") return load_onnx(path, options);
-  throw_user_error("'{}' is no model that can be read: its name ends in neither .onnx nor .relay", path);
+  return extension_of(path) == ".relay" ? load_relay(path, options) : load_onnx(path, options);
 }
 
 Model make_model(const IRModule& module) {
@@ -64,8 +111,9 @@ Model make_model(const IRModule& module) {
   const auto* main = model.module->lookup("main").as<relay::FunctionNode>();
   if (main == nullptr) throw_user_error("'@main' is no relay function");
   for (const relay::Var& param : main->params) model.inputs.push_back(param->name_hint);
-  const size_t count = count_tensors(main->body->checked_type());
-  for (size_t i = 0; i < count; ++i) model.outputs.push_back(fmt::format("output{}", i));
+  std::vector<Type> results;
+  flatten(main->body->checked_type(), results);
+  for (size_t i = 0; i < results.size(); ++i) model.outputs.push_back(fmt::format("output{}", i));
   return model;
 }
 

@@ -23,4 +23,22 @@ struct LoadOptions {
 // that is malformed or not supported, an input that it does not have.
 Model load_model(const std::string& path, const LoadOptions& options = {});
 
+// What a model file declares, before any shape is fixed.
+struct ModelDim {
+  int64_t value = -1;  // -1: not fixed
+  std::string symbol;  // its name, where it has one
+};
+struct ModelPort {
+  std::string name;
+  std::string dtype;
+  std::vector<ModelDim> shape;
+};
+struct ModelPorts {
+  std::vector<ModelPort> inputs;  // initialisers are none
+  std::vector<ModelPort> outputs;
+};
+
+// UserError as load_model, for what is wrong with the file itself.
+ModelPorts read_ports(const std::string& path);
+
 }  // namespace headrace::driver

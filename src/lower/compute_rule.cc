@@ -54,11 +54,11 @@ tir::ComputeStage reduce_stage(Buffer output, tir::Combiner combiner, const std:
   return stage;
 }
 
-tir::ComputeStage part_stage(Buffer output, std::vector<PrimExpr> origin, const Array<PrimExpr>& extents,
+tir::ComputeStage part_stage(Buffer output, const std::vector<PrimExpr>& origin, const Array<PrimExpr>& extents,
                              const std::function<PrimExpr(const Index&)>& element) {
   tir::ComputeStage stage = map_stage(make_buffer(output->name, output->dtype, extents), element);
   stage.output = std::move(output);
-  stage.origin = std::move(origin);
+  for (size_t i = 0; i < origin.size(); ++i) stage.place.push_back(stage.axes[i] + origin[i]);
   stage.extents = extents.to_vector();
   return stage;
 }

@@ -46,7 +46,7 @@ tir::ComputeStage map_stage(Buffer output, const std::function<PrimExpr(const In
 tir::ComputeStage reduce_stage(Buffer output, tir::Combiner combiner, const std::vector<PrimExpr>& reduce_extents,
                                const std::function<PrimExpr(const Index&, const Index&)>& value);
 // map_stage for the box of `output` that begins at `origin`.
-tir::ComputeStage part_stage(Buffer output, std::vector<PrimExpr> origin, const Array<PrimExpr>& extents,
+tir::ComputeStage part_stage(Buffer output, const std::vector<PrimExpr>& origin, const Array<PrimExpr>& extents,
                              const std::function<PrimExpr(const Index&)>& element);
 // The Compute of one stage that writes the op's only result.
 tir::Compute single_stage(const RuleInput& input, tir::ComputeStage stage);

@@ -25,10 +25,36 @@ void for_each_load(const ComputeStage& stage, F&& see) {
   }
 }
 
-size_t count_loads(const ComputeStage& stage, const Buffer& buffer) {
-  size_t count = 0;
-  for_each_load(stage, [&](const BufferLoadNode& load) { count += load.buffer == buffer ? 1 : 0; });
-  return count;
+bool same_index(const Array<PrimExpr>& a, const Array<PrimExpr>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const PrimExpr& x, const PrimExpr& y) {
+    const auto value = as_int(x);
+    return x == y || (value && is_int(y, *value));
+  });
+}
+
+// The places that a stage reads of a buffer: loads with the same index are one.
+std::vector<Array<PrimExpr>> places_read(const ComputeStage& stage, const Buffer& buffer) {
+  std::vector<Array<PrimExpr>> places;
+  for_each_load(stage, [&](const BufferLoadNode& load) {
+    if (load.buffer != buffer) return;
+    const auto same = [&](const Array<PrimExpr>& other) { return same_index(other, load.indices); };
+    if (std::none_of(places.begin(), places.end(), same)) places.push_back(load.indices);
+  });
+  return places;
+}
+
+size_t count_loads(const ComputeStage& stage, const Buffer& buffer) { return places_read(stage, buffer).size(); }
+
+// Drops stages that no output needs.
+void drop_unread(Compute& compute) {
+  for (size_t i = compute.stages.size(); i-- > 0;) {
+    const Buffer& buffer = compute.stages[i].output;
+    bool is_read = is_output(compute, buffer);
+    for (size_t j = i + 1; j < compute.stages.size() && !is_read; ++j) {
+      is_read = count_loads(compute.stages[j], buffer) > 0;
+    }
+    if (!is_read) compute.stages.erase(compute.stages.begin() + static_cast<std::ptrdiff_t>(i));
+  }
 }
 
 // What makes an expression too dear to compute again for every read.
@@ -70,12 +96,18 @@ bool may_inline(const Compute& compute, size_t index) {
 
 PrimExpr replace_loads(const PrimExpr& root, const ComputeStage& producer) {
   if (!root) return root;
+  // What is read at one index in several places is computed once.
+  std::vector<std::pair<Array<PrimExpr>, PrimExpr>> done;
   return tir::rewrite(root, [&](const PrimExpr& e) {
     const auto* load = e.as<BufferLoadNode>();
     if (load == nullptr || load->buffer != producer.output) return e;
+    for (const auto& [index, value] : done) {
+      if (same_index(index, load->indices)) return value;
+    }
     std::unordered_map<const PrimVarNode*, PrimExpr> values;
     for (size_t i = 0; i < producer.axes.size(); ++i) values[producer.axes[i].get()] = load->indices[i];
-    return substitute(producer.value, values);
+    done.emplace_back(load->indices, substitute(producer.value, values));
+    return done.back().second;
   });
 }
 
@@ -151,7 +183,7 @@ void fuse_epilogues(Compute& compute) {
     });
     merged.epilogue = substitute(body, axes);
     merged.output = next.output;
-    merged.origin = next.origin;
+    for (const PrimExpr& index : next.place) merged.place.push_back(substitute(index, axes));
     merged.extents = next.extents;
     // At the reader's place, since the reader may need stages between the two.
     compute.stages[*reader] = std::move(merged);
@@ -162,6 +194,7 @@ void fuse_epilogues(Compute& compute) {
 }  // namespace
 
 Compute fuse_stages(Compute compute) {
+  drop_unread(compute);
   inline_maps(compute);
   fuse_epilogues(compute);
   return compute;

@@ -13,8 +13,9 @@ struct ScheduleOptions {
   bool has_fma = true;
 };
 
-// The loops of `compute`, whose shapes are all static, as a function of its inputs, then its outputs. Each sum is
-// accumulated in one fixed order, for any number of threads.
+// The loops of `compute`, whose shapes are all static, as a function of its inputs, then its outputs: each a line of
+// elements (dense, row-major). Outputs must not overlap inputs. Each sum is accumulated in one fixed order, for any
+// number of threads.
 tir::PrimFunc schedule(const tir::Compute& compute, const std::string& symbol, const ScheduleOptions& options);
 
 }  // namespace headrace::lower

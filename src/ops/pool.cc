@@ -32,14 +32,11 @@ void check_data(const RelationInput& input, const TensorType& data, std::string_
 // Every window starts inside the data or its leading padding, also in ceil mode.
 PrimExpr pooled_size(const RelationInput& input, const Window& window, size_t i, const PrimExpr& size, int64_t taps,
                      bool ceil_mode) {
-  const PrimExpr whole = window_count(input, window, i, size, taps);
   const int64_t stride = window.strides[i];
-  if (!ceil_mode || stride == 1) return whole;
+  if (!ceil_mode || stride == 1) return window_count(input, window, i, size, taps);
+  const PrimExpr rounded_up = window_count(input, window, i, size, taps, stride - 1);
   const int64_t reach = (taps - 1) * window.dilation[i] + 1;
-  const int64_t pads = window.pad_begin[i] + window.pad_end[i];
-  const PrimExpr step = make_int(stride);
-  const PrimExpr rounded_up = floor_div(add_const(size, pads - reach + stride - 1), step) + 1;
-  const PrimExpr starts = floor_div(add_const(size, window.pad_begin[i] - 1), step) + 1;
+  const PrimExpr starts = floor_div(add_const(size, window.pad_begin[i] - 1), make_int(stride)) + 1;
   // The last start is at most size + pad_end + stride - 1 - reach, so mostly the limit is none and symbols stay simple.
   return window.pad_end[i] + stride <= reach ? rounded_up : make_binary(BinaryOp::min, rounded_up, starts);
 }

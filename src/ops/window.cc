@@ -40,17 +40,17 @@ Window make_window(const RelationInput& input, size_t rank, const Shape& strides
   return window_of(rank, strides, padding, dilation);
 }
 
-PrimExpr window_count(const RelationInput& input, const Window& window, size_t i, const PrimExpr& size,
-                      int64_t kernel) {
+PrimExpr window_count(const RelationInput& input, const Window& window, size_t i, const PrimExpr& size, int64_t kernel,
+                      int64_t beyond) {
   const int64_t reach = (kernel - 1) * window.dilation[i] + 1;
   const int64_t pads = window.pad_begin[i] + window.pad_end[i];
-  if (const auto known = as_int(size); known && *known + pads < reach) {
+  if (const auto known = as_int(size); known && *known + pads + beyond < reach) {
     input.fail(
         fmt::format("a kernel of {} taps with dilation {} reaches over {}, but spatial axis {} has {} with {} of "
                     "padding",
                     kernel, window.dilation[i], reach, i, *known, pads));
   }
-  const PrimExpr last = add_const(size, pads - reach);
+  const PrimExpr last = add_const(size, pads + beyond - reach);
   if (window.strides[i] == 1) return add_const(last, 1);
   return floor_div(last, make_int(window.strides[i])) + 1;
 }

@@ -18,9 +18,11 @@ Window make_window(const RelationInput& input, size_t rank, const Shape& strides
 // Fails unless `values` has `count` items, each in [least, 2^31).
 void check_sizes(const RelationInput& input, std::string_view name, const Shape& values, size_t count, int64_t least);
 
-// How many windows of `kernel` taps fit along spatial axis i of size `size`: floor((size + pads - reach) / stride) + 1.
-// Fails when the reach of the kernel is greater than the padded size.
-PrimExpr window_count(const RelationInput& input, const Window& window, size_t i, const PrimExpr& size, int64_t kernel);
+// How many windows of `kernel` taps fit along spatial axis i of size `size`: floor((size + pads - reach) / stride) + 1,
+// with `beyond` more elements at the end that windows may reach over.
+// Fails when the reach of the kernel is greater than all that.
+PrimExpr window_count(const RelationInput& input, const Window& window, size_t i, const PrimExpr& size, int64_t kernel,
+                      int64_t beyond = 0);
 
 // Where each of `letters` stands in `layout`, which has exactly those letters: axes_of("NHWC", "NCHW") is {0, 3, 1, 2}.
 std::vector<size_t> axes_of(std::string_view layout, std::string_view letters);

@@ -247,6 +247,20 @@ TEST_F(WindowOpsTest, PoolsAgreeWithOnnxruntime) {
   expect_case(global_max_pool2d(x()), kGlobalMax);
 }
 
+// As torch.nn.MaxPool2d(3, 2, ceil_mode=True) on 2 elements: one window, which reaches past the end.
+TEST_F(WindowOpsTest, ACeilWindowMayBeLargerThanTheData) {
+  const auto pool = [](bool ceil_mode) {
+    return max_pool(x(), 1, with<MaxPoolAttrs>([&](auto& a) {
+                      a.pool_size = Shape{3};
+                      a.strides = Shape{2};
+                      a.ceil_mode = ceil_mode;
+                    }));
+  };
+  expect_near(evaluate(pool(true), {make_array({1, 1, 2}, {4, 5})}).at(0), {1, 1, 1}, {5}, 0);
+  EXPECT_THAT(relate_error(pool(false), {tensor(Shape{1, 1, 2})}), ::testing::HasSubstr("reaches over 3"));
+  EXPECT_THAT(relate_error(pool(true), {tensor(Shape{1, 1, 1})}), ::testing::HasSubstr("reaches over 3"));
+}
+
 TEST_F(WindowOpsTest, PoolTypes) {
   using ::testing::HasSubstr;
   const PrimExpr n = make_prim_var("n");

@@ -14,13 +14,14 @@ enum class Combiner : uint8_t {
   min,
 };
 
-// One buffer, or a box of one, computed from others:
-//   output[origin + axes...] = epilogue(combine over reduce_axes of value)
+// One buffer, or a part of one, computed from others:
+//   output[axes...] = epilogue(combine over reduce_axes of value)
 struct ComputeStage {
   Buffer output;
   std::vector<PrimVar> axes;
-  // The box that is written, where it is not all of `output`: several stages may share a buffer, each with its own box.
-  std::vector<PrimExpr> origin;      // of the box; empty: zeros
+  // Of a stage that writes a part of `output` only (several stages may share a buffer, each with its own part), or
+  // whose axes are not the dimensions of `output`:
+  std::vector<PrimExpr> place;       // the index that is written, in terms of `axes`; empty: `axes`
   std::vector<PrimExpr> extents;     // of `axes`; empty: the shape of `output`
   std::vector<PrimVar> reduce_axes;  // empty: no reduction
   std::vector<PrimExpr> reduce_extents;
@@ -32,13 +33,13 @@ struct ComputeStage {
   // The buffer is made for its layout: what it holds is never computed where it is read instead.
   bool is_layout = false;
 
-  bool is_partial() const { return !origin.empty(); }
+  bool is_partial() const { return !place.empty(); }
   std::vector<PrimExpr> axis_extents() const;
 };
 
 struct Compute {
   std::vector<Buffer> inputs;
-  std::vector<ComputeStage> stages;  // in order; each writes its buffer, or its box of one, once
+  std::vector<ComputeStage> stages;  // in order; each writes its buffer, or its part of one, once
   std::vector<Buffer> outputs;       // of some stages; the other stages are intermediate
 };
 

@@ -2,21 +2,31 @@
 
 namespace headrace::tir {
 
+namespace {
+
 using ExprFn = std::function<PrimExpr(const PrimExpr&)>;
 
-static Array<PrimExpr> rewrite_all(const Array<PrimExpr>& list, const ExprFn& change) {
+// One walk over an expression: a part that stands in several places is seen and rebuilt once.
+struct Walk {
+  const ExprFn& change;
+  std::unordered_map<const PrimExprNode*, PrimExpr> done;
+};
+
+PrimExpr walk(const PrimExpr& expr, Walk& state);
+
+Array<PrimExpr> walk_all(const Array<PrimExpr>& list, Walk& state) {
   Array<PrimExpr> result;
   bool changed = false;
   for (const PrimExpr& item : list) {
-    result.push_back(rewrite(item, change));
+    result.push_back(walk(item, state));
     changed = changed || result.back() != item;
   }
   return changed ? result : list;
 }
 
 // `expr` with its operands rewritten; itself when none changed.
-static PrimExpr rebuild(const PrimExpr& expr, const ExprFn& change) {
-  auto sub = [&](const PrimExpr& inner) { return rewrite(inner, change); };
+PrimExpr rebuild(const PrimExpr& expr, Walk& state) {
+  auto sub = [&](const PrimExpr& inner) { return walk(inner, state); };
   if (const auto* node = expr.as<BinaryNode>()) {
     PrimExpr a = sub(node->a), b = sub(node->b);
     return a == node->a && b == node->b ? expr : make_binary(node->op, a, b);
@@ -47,17 +57,34 @@ static PrimExpr rebuild(const PrimExpr& expr, const ExprFn& change) {
     return value == node->value && body == node->body ? expr : make_prim_let(node->var, value, body);
   }
   if (const auto* node = expr.as<IntrinsicCallNode>()) {
-    Array<PrimExpr> args = rewrite_all(node->args, change);
+    Array<PrimExpr> args = walk_all(node->args, state);
     return args.same_as(node->args) ? expr : make_intrinsic(node->intrinsic, expr->dtype, args);
   }
   if (const auto* node = expr.as<BufferLoadNode>()) {
-    Array<PrimExpr> indices = rewrite_all(node->indices, change);
+    Array<PrimExpr> indices = walk_all(node->indices, state);
     return indices.same_as(node->indices) ? expr : make_load(node->buffer, indices);
   }
   return expr;
 }
 
-PrimExpr rewrite(const PrimExpr& expr, const ExprFn& change) { return change(rebuild(expr, change)); }
+PrimExpr walk(const PrimExpr& expr, Walk& state) {
+  if (auto it = state.done.find(expr.get()); it != state.done.end()) return it->second;
+  PrimExpr result = state.change(rebuild(expr, state));
+  state.done[expr.get()] = result;
+  return result;
+}
+
+Array<PrimExpr> rewrite_all(const Array<PrimExpr>& list, const ExprFn& change) {
+  Walk state{change, {}};
+  return walk_all(list, state);
+}
+
+}  // namespace
+
+PrimExpr rewrite(const PrimExpr& expr, const ExprFn& change) {
+  Walk state{change, {}};
+  return walk(expr, state);
+}
 
 static Stmt rebuild(const Stmt& stmt, const ExprFn& change_expr, const std::function<Stmt(const Stmt&)>& change_stmt) {
   auto sub = [&](const Stmt& inner) { return inner ? rewrite(inner, change_expr, change_stmt) : inner; };

@@ -1,5 +1,6 @@
 #include "tir_passes/pipeline.h"
 
+#include "tir_passes/lower_math.h"
 #include "tir_passes/unroll_loop.h"
 #include "tir_passes/vectorize_loop.h"
 
@@ -7,7 +8,8 @@ namespace headrace::tir_passes {
 
 tir::PrimFunc run_pipeline(const tir::PrimFunc& function) {
   tir::PrimFunc result = vectorize_loop(function);
-  return unroll_loop(result);
+  result = unroll_loop(result);
+  return lower_math(result);
 }
 
 }  // namespace headrace::tir_passes

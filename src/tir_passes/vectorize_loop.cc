@@ -25,6 +25,13 @@ class Vectorizer {
 
   PrimExpr expr(const PrimExpr& e) {
     if (e.get() == var_) return ramp_;
+    if (auto it = done_.find(e.get()); it != done_.end()) return it->second;
+    PrimExpr result = widened(e);
+    done_[e.get()] = result;
+    return result;
+  }
+
+  PrimExpr widened(const PrimExpr& e) {
     if (const auto* node = e.as<BinaryNode>()) return binary(*node);
     if (const auto* node = e.as<NotNode>()) return make_not(expr(node->a));
     if (const auto* node = e.as<SelectNode>()) return select(*node, e);
@@ -95,9 +102,10 @@ class Vectorizer {
       vector = vector || args.back()->dtype.lanes() != 1;
     }
     if (!vector) return make_intrinsic(node.intrinsic, e->dtype, args);
-    // One side only is evaluated, lane by lane: no vector operation.
-    if (node.intrinsic == Intrinsic::if_then_else || node.intrinsic >= Intrinsic::vector_load) throw NotVector{};
-    for (size_t i = 0; i < args.size(); ++i) args.set(i, widen(args[i], lanes_));
+    if (node.intrinsic >= Intrinsic::vector_load) throw NotVector{};
+    // A condition that all lanes share stays a branch; else each lane takes its own side, and loads are masked.
+    const bool is_branch = node.intrinsic == Intrinsic::if_then_else && args[0]->dtype.lanes() == 1;
+    for (size_t i = is_branch ? 1 : 0; i < args.size(); ++i) args.set(i, widen(args[i], lanes_));
     return make_intrinsic(node.intrinsic, e->dtype.with_lanes(lanes_), args);
   }
 
@@ -117,6 +125,8 @@ class Vectorizer {
   const PrimVarNode* var_;
   PrimExpr ramp_;
   int lanes_;
+  // Expressions share parts: each is widened once.
+  std::unordered_map<const PrimExprNode*, PrimExpr> done_;
 };
 
 Stmt vectorize(const ForNode& loop) {

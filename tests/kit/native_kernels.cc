@@ -7,12 +7,9 @@
 #include <unistd.h>
 
 #include <cstring>
-#include <map>
 
 #include "codegen/workspace.h"
 #include "kit/guard_page.h"
-#include "lower/compute_rule.h"
-#include "relay/infer_type.h"
 
 namespace headrace::kit {
 
@@ -29,73 +26,6 @@ int32_t run_in_parts(const hr_kernel_env* env, hr_parallel_body body, void* clos
   }
   return 0;
 }
-
-std::vector<TensorType> tensor_types(const Type& type) {
-  std::vector<TensorType> types;
-  if (const auto* tuple = type.as<TupleTypeNode>()) {
-    for (const Type& item : tuple->items) types.push_back(item.cast<TensorTypeNode>());
-  } else {
-    types.push_back(type.cast<TensorTypeNode>());
-  }
-  return types;
-}
-
-class Composer {
- public:
-  std::vector<Buffer> lower(const Expr& expr) {
-    auto it = buffers_.find(expr.get());
-    if (it != buffers_.end()) return it->second;
-    std::vector<Buffer> result = lower_new(expr);
-    buffers_[expr.get()] = result;
-    return result;
-  }
-  void bind(const relay::Var& var) {
-    const TensorType type = tensor_types(var->checked_type())[0];
-    compute.inputs.push_back(make_buffer(var->name_hint, type->dtype, type->shape));
-    buffers_[var.get()] = {compute.inputs.back()};
-  }
-  tir::Compute compute;
-
- private:
-  std::vector<Buffer> lower_new(const Expr& expr) {
-    if (const auto* tuple = expr.as<relay::TupleNode>()) {
-      std::vector<Buffer> all;
-      for (const Expr& item : tuple->items) {
-        const std::vector<Buffer> one = lower(item);
-        all.insert(all.end(), one.begin(), one.end());
-      }
-      return all;
-    }
-    if (const auto* item = expr.as<relay::TupleGetItemNode>()) {
-      return {lower(item->tuple)[static_cast<size_t>(item->index)]};
-    }
-    if (const auto* constant = expr.as<relay::ConstantNode>()) return fill(*constant);
-    const auto* call = expr.as<relay::CallNode>();
-    HEADRACE_CHECK(call != nullptr && call->as_op() != nullptr, "the kit composes calls of ops only");
-    const auto* rule = call->as_op()->find(lower::kComputeRule);
-    HEADRACE_CHECK(rule != nullptr, "'{}' has no rule", call->as_op()->name);
-    lower::RuleInput input{*call, {}, {}, tensor_types(call->checked_type())};
-    for (const Expr& arg : call->args) {
-      const std::vector<Buffer> buffers = lower(arg);
-      input.inputs.insert(input.inputs.end(), buffers.begin(), buffers.end());
-      for (const TensorType& type : tensor_types(arg->checked_type())) input.in_types.push_back(type);
-    }
-    const tir::Compute part = (*rule)(input);
-    compute.stages.insert(compute.stages.end(), part.stages.begin(), part.stages.end());
-    return part.outputs;
-  }
-  // A constant of one element.
-  std::vector<Buffer> fill(const relay::ConstantNode& constant) {
-    HEADRACE_CHECK(constant.data.num_elements() == 1, "the kit composes scalar constants only");
-    const DataType dtype = constant.data.dtype();
-    compute.stages.push_back(lower::map_stage(
-        make_buffer("constant", dtype, to_dims(constant.data.shape())),
-        [&](const lower::Index&) { return make_const(element_as_double(constant.data.tensor(), 0), dtype); }));
-    return {compute.stages.back().output};
-  }
-
-  std::map<const Object*, std::vector<Buffer>> buffers_;
-};
 
 // A tensor as a kernel gets it, in guarded memory.
 struct Argument {
@@ -119,14 +49,6 @@ struct Argument {
 };
 
 }  // namespace
-
-tir::Compute compute_of(const relay::Function& function) {
-  const auto typed = relay::infer_type(function).cast<relay::FunctionNode>();
-  Composer composer;
-  for (const relay::Var& param : typed->params) composer.bind(param);
-  composer.compute.outputs = composer.lower(typed->body);
-  return composer.compute;
-}
 
 NativeKernels::NativeKernels(std::vector<tir::PrimFunc> functions) : functions_(std::move(functions)) {
   const auto compiler = codegen::NativeCompiler::load();

@@ -13,9 +13,16 @@ using Json = nlohmann::ordered_json;
 
 // Reports are a few levels deep: verbs make them.
 Json json_of(const Value& value) {
-  if (value.is<bool>()) return value.as<bool>();
-  if (value.is<int64_t>()) return value.as<int64_t>();
-  if (value.is<double>()) return value.as<double>();
+  switch (value.type_index()) {
+    case type_index::kBool:
+      return value.as<bool>();
+    case type_index::kInt:
+      return value.as<int64_t>();
+    case type_index::kFloat:
+      return value.as<double>();
+    default:
+      break;
+  }
   if (value.is<std::string>()) return value.as<std::string>();
   if (value.is<Shape>()) return value.as<Shape>();
   if (const auto* array = value.as_node<ArrayObj>()) {

@@ -90,8 +90,9 @@ Exprs convert_window(NodeContext& context, double a0, double a1, double a2) {
   if (!dtype || !dtype->is_float())
     context.refuse(HR_REASON_DTYPE_UNSUPPORTED, "a window of {} is not supported", element_type_name(type));
   const double number = context.number(0, "size");
-  if (!(number >= 0 && number <= 0x1p24)) context.invalid("its size is {}", number);
+  if (!(number >= 0 && number <= 0x1p31)) context.invalid("its size is {}", number);
   const auto size = static_cast<int64_t>(number);
+  context.check_table_size(size);
   const bool periodic = context.flag_attr("periodic", true);
   const NDArray window = NDArray::empty({size}, *dtype);
   const double round = static_cast<double>(periodic ? size : size - 1);

@@ -6,6 +6,7 @@
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/op_table.h"
 #include "ops/broadcast.h"
+#include "ops/dims.h"
 #include "ops/image.h"
 #include "ops/slice.h"
 
@@ -14,6 +15,12 @@ namespace headrace::onnx {
 namespace {
 
 bool is_number(DataType dtype) { return !dtype.is_bool(); }
+
+// Of an axis whose positions become constants.
+constexpr int64_t kMostPositions = int64_t{1} << 16;
+
+// The size of an axis that stays as it is, whatever it is.
+constexpr int64_t kSymbolic = -1;
 
 // One axis; `begin` and `end` are its region of interest, in fractions.
 struct Axis {
@@ -49,7 +56,11 @@ double input_coordinate(const std::string& mode, const Axis& axis, int64_t i) {
   return mode == "pytorch_half_pixel" && axis.out <= 1 ? 0 : (x + 0.5) / axis.scale - 0.5;
 }
 
-double nearest_of(const std::string& mode, double x) {
+// Resize-10 reads the element above where it shrinks an axis, the one below where it does not.
+constexpr std::string_view kOldNearest = "simple";
+
+double nearest_of(const std::string& mode, double scale, double x) {
+  if (mode == kOldNearest) return scale < 1 ? std::ceil(x) : std::floor(x);
   if (mode == "floor") return std::floor(x);
   if (mode == "ceil") return std::ceil(x);
   return mode == "round_prefer_ceil" ? std::floor(x + 0.5) : std::ceil(x - 0.5);
@@ -70,7 +81,7 @@ std::vector<double> cubic_weights(double a, double t) {
 }
 
 void add_output(const ResizeSpec& spec, const Axis& axis, double x, Taps& taps) {
-  const double floor = spec.mode == "nearest" ? nearest_of(spec.nearest, x) : std::floor(x);
+  const double floor = spec.mode == "nearest" ? nearest_of(spec.nearest, axis.scale, x) : std::floor(x);
   const double t = x - floor;
   const std::vector<double> weights = spec.mode == "nearest"  ? std::vector<double>{1}
                                       : spec.mode == "linear" ? std::vector<double>{1 - t, t}
@@ -110,7 +121,8 @@ Expr resize_axis(NodeContext& context, const ResizeSpec& spec, const Expr& x, si
   const Axis& axis = spec.axes[a];
   const size_t rank = spec.axes.size();
   const Span& span = context.span();
-  context.check_table_size(axis.out);
+  if (axis.out > kMostPositions)
+    context.refuse(HR_REASON_SHAPE_UNSUPPORTED, "resizing an axis to {} is not supported", axis.out);
   Taps taps;
   for (int64_t i = 0; i < axis.out; ++i) add_output(spec, axis, input_coordinate(spec.coordinates, axis, i), taps);
   Expr sum;
@@ -136,8 +148,9 @@ bool is_identity(const ResizeSpec& spec, const Axis& axis) {
 // Whether image.resize2d computes the same: it takes the ratio of the sizes for the scale.
 bool is_resize2d(const ResizeSpec& spec) {
   if (spec.axes.size() != 4 || spec.coordinates == "tf_crop_and_resize") return false;
+  if (spec.nearest == kOldNearest && (spec.axes[2].scale < 1 || spec.axes[3].scale < 1)) return false;
   if (!is_identity(spec, spec.axes[0]) || !is_identity(spec, spec.axes[1])) return false;
-  return std::all_of(spec.axes.begin(), spec.axes.end(), [](const Axis& axis) {
+  return std::all_of(spec.axes.begin() + 2, spec.axes.end(), [](const Axis& axis) {
     return axis.in > 0 && axis.out > 0 && axis.scale == static_cast<double>(axis.out) / static_cast<double>(axis.in);
   });
 }
@@ -149,7 +162,9 @@ Expr resize(NodeContext& context, const ResizeSpec& spec) {
   if (spec.mode != "nearest" && !dtype.is_float())
     context.refuse(HR_REASON_DTYPE_UNSUPPORTED, "mode {} of {} is not supported", spec.mode, dtype);
   if (is_resize2d(spec)) {
-    const std::string rounding = spec.nearest == "round_prefer_floor" ? "round" : spec.nearest;
+    const std::string rounding = spec.nearest == "round_prefer_floor" ? "round"
+                                 : spec.nearest == kOldNearest        ? "floor"
+                                                                      : spec.nearest;
     return ops::resize2d(x, Shape{spec.axes[2].out, spec.axes[3].out},
                          {.layout = "NCHW",
                           .method = spec.mode == "nearest" ? "nearest_neighbor" : spec.mode,
@@ -162,6 +177,8 @@ Expr resize(NodeContext& context, const ResizeSpec& spec) {
   for (size_t a = 0; a < spec.axes.size(); ++a) {
     const Axis& axis = spec.axes[a];
     if (is_identity(spec, axis)) continue;
+    if (axis.in == kSymbolic)
+      context.refuse(HR_REASON_DYNAMIC_UNSUPPORTED, "axis {} is cropped and symbolic; fix the input shapes", a);
     if (axis.in == 0) context.invalid("axis {} has no elements to resize", a);
     x = resize_axis(context, spec, x, a, dtype);
   }
@@ -177,26 +194,46 @@ std::vector<double> numbers(NodeContext& context, size_t i, std::string_view nam
 }
 
 std::vector<Axis> axes_by_scales(NodeContext& context, const std::vector<double>& scales) {
-  const Shape in = context.known_shape(context.input(0));
-  if (scales.size() != in.size()) context.invalid("it has {} scales for {} dimensions", scales.size(), in.size());
+  const Expr x = context.input(0);
+  const size_t rank = context.rank(x);
+  if (scales.size() != rank) context.invalid("it has {} scales for {} dimensions", scales.size(), rank);
   std::vector<Axis> axes;
-  for (size_t i = 0; i < in.size(); ++i) {
+  for (size_t i = 0; i < rank; ++i) {
+    if (scales[i] == 1 && !as_int(context.dims(x)[i])) {
+      axes.push_back({kSymbolic, kSymbolic, 1});
+      continue;
+    }
+    const int64_t in = context.known_dim(x, i);
     // The size is computed in float32, as exporters and other runtimes do.
-    const float out = std::floor(static_cast<float>(in[i]) * static_cast<float>(scales[i]));
+    const float out = std::floor(static_cast<float>(in) * static_cast<float>(scales[i]));
     if (!(scales[i] > 0) || !(out <= 0x1p31F)) context.invalid("one of its scales is {}", scales[i]);
-    axes.push_back({in[i], static_cast<int64_t>(out), scales[i]});
+    axes.push_back({in, static_cast<int64_t>(out), scales[i]});
   }
   return axes;
 }
 
-std::vector<Axis> axes_by_sizes(NodeContext& context, const Shape& sizes) {
-  const Shape in = context.known_shape(context.input(0));
+// The input `sizes`, whose elements may be symbolic.
+std::vector<PrimExpr> known_sizes(NodeContext& context) {
+  const auto values = context.facts().values(context.input(3));
+  if (values && std::none_of(values->begin(), values->end(), is_any)) return *values;
+  return to_dims(context.ints(3, "sizes")).to_vector();
+}
+
+std::vector<Axis> axes_by_sizes(NodeContext& context) {
+  const Expr x = context.input(0);
+  const std::vector<PrimExpr> in = context.dims(x), sizes = known_sizes(context);
   if (sizes.size() != in.size()) context.invalid("it has {} sizes for {} dimensions", sizes.size(), in.size());
   std::vector<Axis> axes;
   for (size_t i = 0; i < in.size(); ++i) {
-    if (sizes[i] < 0 || sizes[i] > INT32_MAX) context.invalid("one of its sizes is {}", sizes[i]);
-    const double scale = in[i] == 0 ? 1 : static_cast<double>(sizes[i]) / static_cast<double>(in[i]);
-    axes.push_back({in[i], sizes[i], scale});
+    if (!as_int(in[i]) && ops::dims_equal(in[i], sizes[i])) {
+      axes.push_back({kSymbolic, kSymbolic, 1});
+      continue;
+    }
+    const int64_t from = context.known_dim(x, i);
+    const auto to = as_int(sizes[i]);
+    if (!to) context.refuse(HR_REASON_DYNAMIC_UNSUPPORTED, "the size of axis {} is symbolic; fix the input shapes", i);
+    if (*to < 0 || *to > INT32_MAX) context.invalid("one of its sizes is {}", *to);
+    axes.push_back({from, *to, from == 0 ? 1 : static_cast<double>(*to) / static_cast<double>(from)});
   }
   return axes;
 }
@@ -208,12 +245,12 @@ void check_one_of(NodeContext& context, std::string_view name, const std::string
                    fmt::join(known, ", "));
 }
 
-// Modes up to opset 10: coordinates are divided by the scale and rounded down.
+// Modes up to opset 10: coordinates are divided by the scale.
 ResizeSpec old_spec(NodeContext& context, std::vector<Axis> axes) {
   ResizeSpec spec{.axes = std::move(axes),
                   .mode = context.string_attr("mode", "nearest"),
                   .coordinates = "asymmetric",
-                  .nearest = "floor"};
+                  .nearest = std::string(kOldNearest)};
   check_one_of(context, "mode", spec.mode, {"nearest", "linear", "bilinear"});
   if (spec.mode == "bilinear") spec.mode = "linear";
   return spec;
@@ -249,7 +286,7 @@ Exprs convert_resize(NodeContext& context) {
   if (context.opset() == 10) return resize_by_scales_input(context);
   const std::vector<double> scales = numbers(context, 2, "scales");
   ResizeSpec spec;
-  spec.axes = scales.empty() ? axes_by_sizes(context, context.ints(3, "sizes")) : axes_by_scales(context, scales);
+  spec.axes = scales.empty() ? axes_by_sizes(context) : axes_by_scales(context, scales);
   spec.mode = context.string_attr("mode", "nearest");
   spec.coordinates = context.string_attr("coordinate_transformation_mode", "half_pixel");
   spec.nearest = context.string_attr("nearest_mode", "round_prefer_floor");

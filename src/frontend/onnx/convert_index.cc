@@ -119,7 +119,7 @@ Expr counter(NodeContext& context, int64_t size, size_t axis, size_t rank) {
 Exprs convert_one_hot(NodeContext& context) {
   const Span& span = context.span();
   const double number = context.number(1, "depth");
-  if (!(number >= 1 && number <= 0x1p24)) context.invalid("its depth is {}", number);
+  if (!(number >= 1 && number <= 0x1p31)) context.invalid("its depth is {}", number);
   const auto depth = static_cast<int64_t>(number);
   const size_t rank = context.rank(context.input(0)) + 1;
   const size_t axis = context.axis_of(context.int_attr("axis", -1), rank);

@@ -198,8 +198,9 @@ Exprs convert_shape(NodeContext& context) {
   const auto clamp = [&](int64_t at) { return std::clamp<int64_t>(at < 0 ? at + rank : at, 0, rank); };
   const int64_t begin = clamp(context.int_attr("start", 0)), end = clamp(context.int_attr("end", rank));
   if (begin == 0 && end == rank) return {whole};
-  const Expr parts = ops::split(whole, Shape{std::min(begin, end), std::max(begin, end)}, 0, context.span());
-  return {relay::make_tuple_get_item(parts, begin < end ? 1 : 0, context.span())};
+  if (begin >= end) return {context.int_constant({0}, {})};
+  const Expr parts = ops::split(whole, Shape{begin, end}, 0, context.span());
+  return {relay::make_tuple_get_item(parts, 1, context.span())};
 }
 
 Exprs convert_size(NodeContext& context) {

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "interp/interp.h"
+#include "ops/op_keys.h"
+#include "relay/visit.h"
 
 namespace headrace::onnx {
 
@@ -25,9 +27,28 @@ bool is_small_constant(const Expr& expr) {
   return constant != nullptr && constant->data.num_elements() <= Facts::kFoldedSource;
 }
 
-bool is_small(const TensorType& type) {
+bool is_small(const TensorType& type, int64_t most) {
   const auto shape = as_shape(type->shape);
-  return shape && num_elements(*shape) <= Facts::kFoldedElements;
+  if (!shape) return false;
+  int64_t count = 1;
+  for (const int64_t dim : *shape) {
+    if (dim > most || (count *= dim) > most) return false;
+  }
+  return true;
+}
+
+// Whether running a typed expression over small constants costs next to nothing: no large tensor on the way, and no
+// window, whose cost its attributes decide.
+bool is_cheap(const Expr& root) {
+  bool cheap = true;
+  relay::post_order(root, [&](const Expr& expr) {
+    const auto* tensor = expr.is<OpNode>() ? nullptr : expr->checked_type().as<TensorTypeNode>();
+    if (tensor != nullptr) cheap = cheap && is_small(ref(tensor), Facts::kFoldedSource);
+    const auto* call = expr.as<relay::CallNode>();
+    const ops::FusionKind* kind = call != nullptr ? call->as_op()->find(ops::kFusionKind) : nullptr;
+    cheap = cheap && (kind == nullptr || *kind != ops::FusionKind::anchor);
+  });
+  return cheap;
 }
 
 }  // namespace
@@ -58,9 +79,11 @@ NDArray Facts::constant(const Expr& expr) {
 
 Expr Facts::folded(const Expr& expr, const std::vector<Expr>& sources) {
   const Expr result = typed(expr);
-  if (result.is<ConstantNode>() || result.is<relay::VarNode>() || !is_small(type(result))) return result;
+  if (result.is<ConstantNode>() || result.is<relay::VarNode>() || !is_small(type(result), kFoldedElements))
+    return result;
   if (const NDArray known = constant(result)) return typed(relay::make_constant(known, result->span));
-  if (sources.empty() || !std::all_of(sources.begin(), sources.end(), is_small_constant)) return result;
+  if (sources.empty() || !std::all_of(sources.begin(), sources.end(), is_small_constant) || !is_cheap(result))
+    return result;
   try {
     return typed(relay::make_constant(interp::run_expr(result).as<NDArray>(), result->span));
   } catch (const UserError&) {

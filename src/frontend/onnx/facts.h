@@ -19,8 +19,8 @@ class Facts {
   // The tensor itself where it is known: a constant, or a small integer tensor whose elements all are; else null.
   NDArray constant(const Expr& expr);
   // A typed expression, or the Constant that it equals: where all its elements are known, or where it is small and made
-  // from `sources`, which are all small constants. At most kFoldedElements elements; a subgraph that computes shapes
-  // or scalars folds away node by node.
+  // from `sources`, which are all small constants, without heavy ops. At most kFoldedElements elements; a subgraph that
+  // computes shapes or scalars folds away node by node.
   Expr folded(const Expr& expr, const std::vector<Expr>& sources);
 
   static constexpr int64_t kFoldedElements = 64;

@@ -21,11 +21,20 @@ std::string symbol_name(std::string_view text) {
   return name.empty() || (name[0] >= '0' && name[0] <= '9') ? "n" + name : name;
 }
 
+// The name that ties a dimension to others; empty where it has none. Exporters write "?" and "None" for sizes that have
+// nothing in common.
+std::string_view symbol_of(const Dim& dim) {
+  const bool has_letter = std::any_of(dim.symbol.begin(), dim.symbol.end(), [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || static_cast<unsigned char>(c) >= 0x80;
+  });
+  return has_letter && dim.symbol != "None" ? dim.symbol : std::string_view();
+}
+
 std::string show_declared(const std::vector<Dim>& dims) {
   std::string text;
   for (const Dim& dim : dims) {
     text += text.empty() ? "" : ", ";
-    text += dim.value >= 0 ? std::to_string(dim.value) : dim.symbol.empty() ? "?" : std::string(dim.symbol);
+    text += dim.value >= 0 ? std::to_string(dim.value) : symbol_of(dim).empty() ? "?" : std::string(dim.symbol);
   }
   return "(" + text + ")";
 }
@@ -62,7 +71,7 @@ class Sizes {
 
   std::optional<int64_t> known(const Dim& dim) const {
     if (dim.value >= 0) return dim.value;
-    const auto it = dim.symbol.empty() ? symbols_.end() : symbols_.find(dim.symbol);
+    const auto it = symbols_.find(symbol_of(dim));
     return it == symbols_.end() ? std::nullopt : std::optional(it->second.size);
   }
 
@@ -113,7 +122,7 @@ class Sizes {
       fail("input {} is given {} for dimension {}, which the model fixes to {}", printable(info.name), size, axis,
            dim.value);
     }
-    if (dim.value >= 0 || dim.symbol.empty()) return;
+    if (dim.value >= 0 || symbol_of(dim).empty()) return;
     const auto [it, is_new] = symbols_.emplace(dim.symbol, Known{size, info.name});
     if (!is_new && it->second.size != size) {
       fail("dimension '{}' is {} by input {} and {} by input {}", symbol_name(dim.symbol), it->second.size,
@@ -157,7 +166,7 @@ class InputTypes {
   PrimExpr dim_of(const ValueInfo& info, size_t axis) {
     const Dim& dim = (*info.type.shape)[axis];
     if (const auto size = sizes_.known(dim)) return make_int(*size);
-    if (dim.symbol.empty()) return make_prim_var(fmt::format("{}_{}", symbol_name(info.name), axis));
+    if (symbol_of(dim).empty()) return make_prim_var(fmt::format("{}_{}", symbol_name(info.name), axis));
     PrimVar& symbol = symbols_[dim.symbol];
     if (!symbol) symbol = make_prim_var(symbol_name(dim.symbol));
     return symbol;
@@ -212,8 +221,8 @@ std::vector<std::string> symbolic_dimensions(const Model& model, const ImportOpt
     for (size_t i = 0; i < info->type.shape->size(); ++i) {
       const Dim& dim = (*info->type.shape)[i];
       if (sizes.known(dim)) continue;
-      result.push_back(dim.symbol.empty() ? fmt::format("{}[{}]", info->name, i)
-                                          : fmt::format("{}[{}] ({})", info->name, i, dim.symbol));
+      result.push_back(symbol_of(dim).empty() ? fmt::format("{}[{}]", info->name, i)
+                                              : fmt::format("{}[{}] ({})", info->name, i, dim.symbol));
     }
   }
   return result;

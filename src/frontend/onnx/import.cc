@@ -162,8 +162,7 @@ class Importer {
     } catch (const Refused& refused) {
       refuse(label, op_label(node), refused.reason, refused.message, refused.value);
     } catch (const UserError& error) {
-      refuse(label, op_label(node), HR_REASON_BAD_MODEL,
-             error.where().op.empty() ? error.message() : fmt::format("{}: {}", error.where().op, error.message()));
+      refuse(label, op_label(node), HR_REASON_BAD_MODEL, error.message());
     }
     return {};
   }

@@ -13,7 +13,7 @@ namespace headrace::onnx {
 using Exprs = std::vector<Expr>;
 
 // Constants that converters make up (positions, weights of interpolation) are at most this long.
-inline constexpr int64_t kMostTableEntries = int64_t{1} << 24;
+inline constexpr int64_t kMostTableEntries = int64_t{1} << 22;
 
 // Thrown by converters; the importer collects them.
 struct Refused {

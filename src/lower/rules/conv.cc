@@ -35,29 +35,71 @@ ComputeStage sum_products(const RuleInput& input, const ConvAxes& axes, const st
   }));
 }
 
+// Whether vectors should run over several rows of the result: when rows are short, and windows overlap (else rows
+// follow one another as it is).
+bool joins_rows(const ConvAxes& axes, const Shape& taps, const Shape& out) {
+  constexpr int64_t kShortRow = 32;
+  return axes.data[1] == 1 && axes.data[3] == 3 && taps[1] > 1 && out[0] > 1 && out[1] < kShortRow;
+}
+
+// The products of one window with the weight of output channel k, summed over input channels and taps.
+struct ConvSum {
+  const RuleInput& input;
+  const ConvAxes& axes;
+  int64_t groups;
+  std::vector<PrimExpr> weight;  // O I H W
+  PrimExpr per_group;            // output channels
+
+  PrimExpr channel(const PrimExpr& k, const PrimExpr& c) const {
+    const PrimExpr first = groups == 1 ? make_int(0) : floor_div(k, per_group) * weight[1];
+    return is_int(weight[1], 1) ? first : first + c;
+  }
+  PrimExpr tap(const PrimExpr& k, const Index& r) const {
+    return operand(input, load_by_letters(input.inputs[1], axes.weight, {k, r[0], r[1], r[2]}));
+  }
+  std::vector<PrimExpr> extents() const { return {weight[1], weight[2], weight[3]}; }
+};
+
+// The result taken out of the sums of all joined windows.
+void add_joined(Compute& compute, const ConvSum& sum, const WindowedData& data, const std::vector<PrimExpr>& out) {
+  const RuleInput& input = sum.input;
+  const Buffer sums = make_stage_buffer("sums", wide_type(input.out_types[0]->dtype),
+                                        {out[0], out[1], make_int(data.joined_windows())});
+  compute.stages.push_back(reduce_stage(sums, Combiner::sum, sum.extents(), [&](const Index& i, const Index& r) {
+    return data.at_joined(i[0], sum.channel(i[1], r[0]), i[2], {r[1], r[2]}) * sum.tap(i[1], r);
+  }));
+  const Buffer result = input.make_output();
+  compute.stages.push_back(map_stage(result, [&](const Index& index) {
+    const Index i = ops::from_layout(index, sum.axes.out);
+    return make_cast(result->dtype, load(sums, {i[0], i[1], data.joined_window(i[2], i[3])}));
+  }));
+}
+
 Compute conv2d_rule(const RuleInput& input) {
   const auto& attrs = input.attrs<ops::Conv2DAttrs>();
   const ConvAxes axes = axes_of(attrs, "OIHW");
   const auto weight = ops::from_layout(input.in_types[1]->shape, axes.weight);
   const auto out = ops::from_layout(input.out_types[0]->shape, axes.out);
-  const PrimExpr zero = make_const(0, wide_type(input.out_types[0]->dtype));
+  const Shape taps{static_dim(input, weight[2]), static_dim(input, weight[3])};
+  const bool joins = joins_rows(axes, taps, {static_dim(input, out[2]), static_dim(input, out[3])});
   const WindowedData data(input, {.data = input.inputs[0],
                                   .axes = axes.data,
                                   .window = ops::window_of(2, attrs.strides, attrs.padding, attrs.dilation),
-                                  .taps = {static_dim(input, weight[2]), static_dim(input, weight[3])},
+                                  .taps = taps,
                                   .count = {out[2], out[3]},
-                                  .fill = zero,
-                                  .convert = [&](const PrimExpr& element) { return operand(input, element); }});
-  const PrimExpr per_group = floor_div(out[1], make_int(attrs.groups));
+                                  .fill = make_const(0, wide_type(input.out_types[0]->dtype)),
+                                  .convert = [&](const PrimExpr& element) { return operand(input, element); },
+                                  .joins_rows = joins});
+  const ConvSum sum{input, axes, attrs.groups, weight, floor_div(out[1], make_int(attrs.groups))};
   Compute compute{input.inputs, {}, {}};
   if (data.stage()) compute.stages.push_back(*data.stage());
-  compute.stages.push_back(
-      sum_products(input, axes, {weight[1], weight[2], weight[3]}, [&](const Index& i, const Index& r) {
-        const PrimExpr first = attrs.groups == 1 ? make_int(0) : floor_div(i[1], per_group) * weight[1];
-        const PrimExpr channel = is_int(weight[1], 1) ? first : first + r[0];
-        const PrimExpr tap = load_by_letters(input.inputs[1], axes.weight, {i[1], r[0], r[1], r[2]});
-        return data.at(i[0], channel, {i[2], i[3]}, {r[1], r[2]}) * operand(input, tap);
-      }));
+  if (joins) {
+    add_joined(compute, sum, data, out);
+  } else {
+    compute.stages.push_back(sum_products(input, axes, sum.extents(), [&](const Index& i, const Index& r) {
+      return data.at(i[0], sum.channel(i[1], r[0]), {i[2], i[3]}, {r[1], r[2]}) * sum.tap(i[1], r);
+    }));
+  }
   compute.outputs = {compute.stages.back().output};
   return compute;
 }

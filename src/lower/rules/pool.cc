@@ -50,7 +50,8 @@ Compute combine_windows(const RuleInput& input, const PoolShape& shape, Combiner
                                   .taps = shape.taps,
                                   .count = {out.begin() + 2, out.end()},
                                   .fill = tir::identity_of(combiner, wide_type(input.in_types[0]->dtype)),
-                                  .convert = wide});
+                                  .convert = wide,
+                                  .joins_rows = false});
   Compute compute{input.inputs, {}, {}};
   if (data.stage()) compute.stages.push_back(*data.stage());
   Index window;

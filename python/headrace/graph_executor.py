@@ -1,0 +1,77 @@
+"""The graph executor, as Relay users call it.
+
+lib = headrace.runtime.load_module("model.so")
+m = headrace.graph_executor.GraphModule(lib["default"](headrace.cpu()))
+m.set_input("x", x)
+m.run()
+y = m.get_output(0).numpy()
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace._core import Module, NDArray
+
+
+class GraphModule:
+    """A graph executor; `module` is what lib["default"](device) gives."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    def set_input(self, key: str | int | None = None, value: Any = None, **params: Any) -> None:
+        """Copies tensors in: one by name or index, and any number by keyword."""
+        if key is not None:
+            self.module["set_input"](key, value)
+        for name, tensor in params.items():
+            self.module["set_input"](name, tensor)
+
+    def set_input_zero_copy(self, key: str | int, value: Any) -> None:
+        """Makes runs read `value` itself."""
+        self.module["set_input_zero_copy"](key, value)
+
+    def set_output_zero_copy(self, key: int, value: Any) -> None:
+        """Makes runs write to `value` itself."""
+        self.module["set_output_zero_copy"](key, value)
+
+    def run(self, **inputs: Any) -> None:
+        """Runs on the inputs that are set, after setting those given here."""
+        self.set_input(**inputs)
+        self.module["run"]()
+
+    def get_num_inputs(self) -> int:
+        """How many inputs there are."""
+        return self.module["get_num_inputs"]()
+
+    def get_num_outputs(self) -> int:
+        """How many outputs there are."""
+        return self.module["get_num_outputs"]()
+
+    def get_input(self, key: str | int) -> NDArray:
+        """A view of what the program reads."""
+        return self.module["get_input"](key)
+
+    def get_input_index(self, name: str) -> int:
+        """The index of the input of that name, or -1."""
+        return self.module["get_input_index"](name)
+
+    def get_output(self, index: int, out: Any = None) -> NDArray:
+        """A view of an output, which the next run overwrites; or a copy into `out`."""
+        if out is None:
+            return self.module["get_output"](index)
+        self.module["get_output"](index, out)
+        return out
+
+    def get_input_info(self) -> tuple[dict[str, tuple], dict[str, str]]:
+        """Shapes and dtypes of the inputs by name."""
+        info = self.module["get_input_info"]()
+        return info["shape"], info["dtype"]
+
+    def get_output_info(self) -> tuple[dict[str, tuple], dict[str, str]]:
+        """Shapes and dtypes of the outputs by name."""
+        info = self.module["get_output_info"]()
+        return info["shape"], info["dtype"]
+
+    def __getitem__(self, name: str) -> Any:
+        return self.module[name]

@@ -1,0 +1,102 @@
+// The compiler: model files to artifacts and executors.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "driver/compile.h"
+#include "load/run.h"
+#include "values.h"
+
+namespace headrace::python {
+
+namespace {
+
+using Shapes = std::map<std::string, std::vector<int64_t>>;
+
+template <typename T>
+T value_or_throw(Expected<T> expected) {
+  if (!expected) throw UserError(expected.refusal().message);
+  return std::move(expected.value());
+}
+
+driver::LoadOptions load_options(const Shapes& shapes, const nb::dict& bound) {
+  driver::LoadOptions options{shapes, {}};
+  for (const auto& [name, tensor] : bound) options.bound.emplace(nb::cast<std::string>(name), to_ndarray(tensor));
+  return options;
+}
+
+driver::CompileOptions compile_options(const std::string& cpu, const std::string& features, int opt_level, int jobs,
+                                       int threads, const std::vector<std::string>& disabled_passes) {
+  driver::CompileOptions options;
+  options.target.cpu = cpu;
+  options.target.features = features;
+  options.opt_level = opt_level;
+  options.jobs = jobs;
+  options.threads = threads;
+  options.disabled_passes = disabled_passes;
+  return options;
+}
+
+std::shared_ptr<load::Executor> open_executor(const std::string& path, const std::string& program, int threads) {
+  return value_or_throw(load::Executor::make(value_or_throw(load::open_artifact(path)), program, threads));
+}
+
+std::shared_ptr<load::Executor> compile_to_executor(const std::string& path, const driver::LoadOptions& load,
+                                                    const driver::CompileOptions& options) {
+  driver::CompiledModel compiled = driver::compile_to_memory(driver::load_model(path, load), options);
+  return value_or_throw(load::Executor::make(value_or_throw(load::open_artifact(std::move(compiled.descriptor), path)),
+                                             artifact::kDefaultProgram, options.threads));
+}
+
+}  // namespace
+
+void bind_compile(nb::module_& m) {
+  m.def(
+      "compile",
+      [](const std::string& path, const Shapes& shapes, const nb::dict& bound, const std::string& cpu,
+         const std::string& features, int opt_level, int jobs, int threads,
+         const std::vector<std::string>& disabled_passes,
+         const std::optional<std::string>& output) -> std::shared_ptr<load::Executor> {
+        const driver::LoadOptions load = load_options(shapes, bound);
+        const driver::CompileOptions options =
+            compile_options(cpu, features, opt_level, jobs, threads, disabled_passes);
+        nb::gil_scoped_release released;
+        if (!output) return compile_to_executor(path, load, options);
+        driver::compile_to_file(driver::load_model(path, load), *output, options);
+        return open_executor(*output, artifact::kDefaultProgram, threads);
+      },
+      nb::arg("path"), nb::arg("shapes") = Shapes(), nb::arg("bound") = nb::dict(), nb::arg("cpu") = "",
+      nb::arg("features") = "", nb::arg("opt_level") = 3, nb::arg("jobs") = 0, nb::arg("threads") = 0,
+      nb::arg("disabled_passes") = std::vector<std::string>(), nb::arg("output") = nb::none());
+  m.def("open_executor", &open_executor, nb::arg("path"), nb::arg("program") = artifact::kDefaultProgram,
+        nb::arg("threads") = 0, nb::call_guard<nb::gil_scoped_release>());
+
+  nb::class_<driver::ModelPort>(m, "ModelPort", "An input or output as a model file declares it.")
+      .def_ro("name", &driver::ModelPort::name)
+      .def_ro("dtype", &driver::ModelPort::dtype)
+      .def_prop_ro("shape", [](const driver::ModelPort& port) {
+        nb::list dims;
+        for (const driver::ModelDim& dim : port.shape) {
+          if (dim.value >= 0) {
+            dims.append(dim.value);
+          } else if (dim.symbol.empty()) {
+            dims.append(nb::none());
+          } else {
+            dims.append(dim.symbol);
+          }
+        }
+        return dims;
+      });
+  m.def(
+      "read_ports",
+      [](const std::string& path) {
+        const driver::ModelPorts ports = driver::read_ports(path);
+        return std::pair(ports.inputs, ports.outputs);
+      },
+      nb::arg("path"), "The inputs and the outputs that a model file declares.");
+}
+
+}  // namespace headrace::python

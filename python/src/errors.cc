@@ -1,0 +1,45 @@
+#include "base/error.h"
+
+#include "values.h"
+
+namespace headrace::python {
+
+namespace {
+
+nb::object* user_error = nullptr;
+nb::object* internal_error = nullptr;
+
+void raise(const nb::object& type, const Error& error) {
+  nb::object instance = type(error.what());
+  instance.attr("op") = error.where().op;
+  instance.attr("place") = error.where().place;
+  PyErr_SetObject(type.ptr(), instance.ptr());
+}
+
+nb::object make_type(nb::module_& m, const char* name, PyObject* base, const char* doc) {
+  const std::string full = std::string("headrace.") + name;
+  nb::object type = nb::steal(PyErr_NewExceptionWithDoc(full.c_str(), doc, base, nullptr));
+  m.attr(name) = type;
+  return type;
+}
+
+}  // namespace
+
+void bind_errors(nb::module_& m) {
+  // Live as long as the process: exceptions may be raised until its end.
+  user_error = new nb::object(make_type(m, "UserError", PyExc_ValueError,
+                                        "A bad model, shape, option or file: the message says what is wrong and what "
+                                        "to do. `op` and `place` say where, where that is known."));
+  internal_error = new nb::object(make_type(m, "InternalError", PyExc_RuntimeError, "A defect of Headrace."));
+  nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
+    try {
+      std::rethrow_exception(pointer);
+    } catch (const UserError& error) {
+      raise(*user_error, error);
+    } catch (const Error& error) {
+      raise(*internal_error, error);
+    }
+  });
+}
+
+}  // namespace headrace::python

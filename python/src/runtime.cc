@@ -1,0 +1,85 @@
+// The runtime: functions, modules, artifacts and their executors.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "load/artifact_module.h"
+#include "load/run.h"
+#include "runtime/module.h"
+#include "values.h"
+
+namespace headrace::python {
+
+namespace {
+
+struct Spec {
+  std::string name, dtype;
+  std::vector<int64_t> shape;
+};
+
+std::vector<Spec> specs_of(const std::vector<artifact::TensorSpec>& specs) {
+  std::vector<Spec> result;
+  for (const auto& spec : specs) result.push_back({spec.name, spec.dtype.to_string(), spec.shape});
+  return result;
+}
+
+nb::object call(const PackedFunc& function, const nb::args& args) {
+  std::vector<Value> values;
+  for (const nb::handle arg : args) values.push_back(to_value(arg));
+  Value result;
+  {
+    nb::gil_scoped_release released;
+    result = function.call(std::span<const Value>(values));
+  }
+  return from_value(result);
+}
+
+PackedFunc get_function(const runtime::Module& module, const std::string& name, bool query_imports) {
+  PackedFunc function = module.GetFunction(name, query_imports);
+  if (!function) throw nb::attribute_error(("the module has no function '" + name + "'").c_str());
+  return function;
+}
+
+nb::list run(load::Executor& executor, const nb::sequence& inputs) {
+  std::vector<NDArray> tensors;
+  for (const nb::handle input : inputs) tensors.push_back(to_ndarray(input));
+  std::vector<NDArray> outputs;
+  {
+    nb::gil_scoped_release released;
+    outputs = load::run(executor, tensors);
+  }
+  nb::list result;
+  for (const NDArray& output : outputs) result.append(output);
+  return result;
+}
+
+}  // namespace
+
+void bind_runtime(nb::module_& m) {
+  nb::class_<PackedFunc>(m, "PackedFunc", "A function of any language.").def("__call__", &call);
+  nb::class_<runtime::Module>(m, "Module", "Functions that belong together, from one code generator or loader.")
+      .def_prop_ro("type_key", [](const runtime::Module& module) { return std::string(module.type_key()); })
+      .def("get_function", &get_function, nb::arg("name"), nb::arg("query_imports") = false)
+      .def("implements_function", &runtime::Module::ImplementsFunction, nb::arg("name"),
+           nb::arg("query_imports") = false)
+      .def("__getitem__",
+           [](const runtime::Module& module, const std::string& name) { return get_function(module, name, true); })
+      .def_prop_ro("imported_modules", &runtime::Module::imports)
+      .def("get_source", &runtime::Module::GetSource, nb::arg("format") = "");
+  m.def("load_module", &load::load_artifact_module, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>(),
+        "Opens an artifact. lib[\"default\"](headrace.cpu()) makes a graph executor.");
+
+  nb::class_<Spec>(m, "TensorSpec", "Name, dtype and shape of an input or output.")
+      .def_ro("name", &Spec::name)
+      .def_ro("dtype", &Spec::dtype)
+      .def_prop_ro("shape", [](const Spec& spec) { return nb::tuple(nb::cast(spec.shape)); })
+      .def("__repr__", [](const Spec& spec) {
+        return fmt::format("{}: {} ({})", spec.name, spec.dtype, fmt::join(spec.shape, ", "));
+      });
+  nb::class_<load::Executor>(m, "Executor", "One program of an artifact, ready to run; one run at a time.")
+      .def_prop_ro("inputs", [](const load::Executor& self) { return specs_of(self.runner().program().inputs); })
+      .def_prop_ro("outputs", [](const load::Executor& self) { return specs_of(self.runner().program().outputs); })
+      .def_prop_ro("threads", [](const load::Executor& self) { return self.runner().num_threads(); })
+      .def("run", &run, nb::arg("inputs"), "Tensors in, new NDArrays out.");
+}
+
+}  // namespace headrace::python

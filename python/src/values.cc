@@ -1,0 +1,189 @@
+#include "values.h"
+
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "object/array.h"
+#include "object/map.h"
+#include "object/shape_tuple.h"
+#include "object/string.h"
+#include "runtime/module.h"
+#include "tensor/device.h"
+
+namespace headrace::python {
+
+namespace {
+
+constexpr const char* kCapsule = "dltensor";
+constexpr const char* kVersionedCapsule = "dltensor_versioned";
+
+template <typename Managed>
+void delete_unused(PyObject* capsule, const char* name) {
+  // A consumer renames the capsule and owns the tensor.
+  if (PyCapsule_IsValid(capsule, name) == 0) return;
+  auto* managed = static_cast<Managed*>(PyCapsule_GetPointer(capsule, name));
+  if (managed->deleter != nullptr) managed->deleter(managed);
+}
+
+nb::object ask_for_dlpack(nb::handle object) {
+  try {
+    return object.attr("__dlpack__")(nb::arg("max_version") = nb::make_tuple(1, 0));
+  } catch (nb::python_error& error) {
+    // Producers older than DLPack 1.0 know no such argument.
+    if (!error.matches(PyExc_TypeError)) throw;
+  }
+  return object.attr("__dlpack__")();
+}
+
+NDArray from_capsule(const nb::object& capsule) {
+  if (PyCapsule_IsValid(capsule.ptr(), kVersionedCapsule) != 0) {
+    NDArray array = NDArray::from_dlpack(
+        static_cast<DLManagedTensorVersioned*>(PyCapsule_GetPointer(capsule.ptr(), kVersionedCapsule)));
+    PyCapsule_SetName(capsule.ptr(), "used_dltensor_versioned");
+    return array;
+  }
+  if (PyCapsule_IsValid(capsule.ptr(), kCapsule) != 0) {
+    NDArray array = NDArray::from_dlpack(static_cast<DLManagedTensor*>(PyCapsule_GetPointer(capsule.ptr(), kCapsule)));
+    PyCapsule_SetName(capsule.ptr(), "used_dltensor");
+    return array;
+  }
+  throw UserError("__dlpack__ gave no DLPack capsule");
+}
+
+// Exporters refuse what DLPack cannot say: strings, objects, foreign byte orders.
+NDArray share(nb::handle object) {
+  try {
+    return from_capsule(ask_for_dlpack(object));
+  } catch (nb::python_error& error) {
+    throw UserError(std::string("this array cannot be shared by DLPack: ") + nb::str(error.value()).c_str());
+  }
+}
+
+Value to_map(const nb::dict& dict) {
+  Map<std::string, Value> map;
+  for (const auto& [key, item] : dict) {
+    if (!nb::isinstance<nb::str>(key)) throw nb::type_error("the keys of a dict must be str");
+    map.set(nb::cast<std::string>(key), to_value(item));
+  }
+  return Value(map);
+}
+
+Value to_array(nb::handle sequence) {
+  Array<Value> array;
+  for (const nb::handle item : sequence) array.push_back(to_value(item));
+  return Value(array);
+}
+
+}  // namespace
+
+NDArray to_ndarray(nb::handle object) {
+  if (nb::isinstance<NDArray>(object)) return nb::cast<NDArray>(object);
+  if (nb::hasattr(object, "__dlpack__")) return share(object);
+  return share(nb::module_::import_("numpy").attr("asarray")(object));
+}
+
+nb::object to_dlpack(const NDArray& array, bool versioned) {
+  if (versioned) {
+    return nb::steal(PyCapsule_New(array.to_dlpack_versioned(), kVersionedCapsule, [](PyObject* capsule) {
+      delete_unused<DLManagedTensorVersioned>(capsule, kVersionedCapsule);
+    }));
+  }
+  return nb::steal(PyCapsule_New(array.to_dlpack(), kCapsule,
+                                 [](PyObject* capsule) { delete_unused<DLManagedTensor>(capsule, kCapsule); }));
+}
+
+Value to_value(nb::handle object) {
+  if (object.is_none()) return {};
+  if (nb::isinstance<nb::bool_>(object)) return Value(nb::cast<bool>(object));
+  if (nb::isinstance<nb::int_>(object)) return Value(nb::cast<int64_t>(object));
+  if (nb::isinstance<nb::float_>(object)) return Value(nb::cast<double>(object));
+  if (nb::isinstance<nb::str>(object)) return Value(nb::cast<std::string>(object));
+  if (nb::isinstance<NDArray>(object)) return Value(nb::cast<NDArray>(object));
+  if (nb::isinstance<Device>(object)) return Value(nb::cast<Device>(object));
+  if (nb::isinstance<runtime::Module>(object)) return Value(nb::cast<runtime::Module>(object));
+  if (nb::isinstance<PackedFunc>(object)) return Value(nb::cast<PackedFunc>(object));
+  if (nb::isinstance<nb::dict>(object)) return to_map(nb::cast<nb::dict>(object));
+  if (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object)) return to_array(object);
+  if (nb::hasattr(object, "__dlpack__")) return Value(to_ndarray(object));
+  const std::string type = nb::cast<std::string>(object.type().attr("__name__"));
+  throw nb::type_error(("a " + type + " cannot be passed to Headrace").c_str());
+}
+
+nb::object from_value(const Value& value) {
+  switch (value.type_index()) {
+    case type_index::kNone:
+      return nb::none();
+    case type_index::kBool:
+      return nb::cast(value.as<bool>());
+    case type_index::kInt:
+      return nb::cast(value.as<int64_t>());
+    case type_index::kFloat:
+      return nb::cast(value.as<double>());
+    default:
+      break;
+  }
+  if (value.is<std::string>()) return nb::cast(value.as<std::string>());
+  if (value.is<NDArray>()) return nb::cast(value.as<NDArray>());
+  if (value.is<Device>()) return nb::cast(value.as<Device>());
+  if (value.is<runtime::Module>()) return nb::cast(value.as<runtime::Module>());
+  if (value.is<PackedFunc>()) return nb::cast(value.as<PackedFunc>());
+  if (value.is<Shape>()) return nb::tuple(nb::cast(value.as<Shape>()));
+  if (const auto* array = value.as_node<ArrayObj>()) {
+    nb::list list;
+    for (const Value& item : array->items) list.append(from_value(item));
+    return list;
+  }
+  if (const auto* map = value.as_node<MapObj>()) {
+    nb::dict dict;
+    for (const auto& [key, item] : map->items) dict[from_value(key)] = from_value(item);
+    return dict;
+  }
+  throw UserError("a value of this kind does not cross into Python: " + repr(value));
+}
+
+void bind_values(nb::module_& m) {
+  nb::class_<Device>(m, "Device", "Where memory and work live.")
+      .def_prop_ro("device_type", [](const Device& device) { return device.type; })
+      .def_prop_ro("device_id", [](const Device& device) { return device.id; })
+      .def("__eq__", [](const Device& a, const Device& b) { return a == b; })
+      .def("__repr__", &Device::to_string);
+  m.def("cpu", [](int id) { return cpu(id); }, nb::arg("id") = 0, "The CPU.");
+
+  nb::class_<NDArray>(m, "NDArray", "A tensor. Shares its memory with numpy and others through DLPack.")
+      .def_prop_ro("shape", [](const NDArray& array) { return nb::tuple(nb::cast(array.shape())); })
+      .def_prop_ro("dtype", [](const NDArray& array) { return array.dtype().to_string(); })
+      .def_prop_ro("device", &NDArray::device)
+      .def(
+          "numpy", [](nb::handle self) { return nb::module_::import_("numpy").attr("from_dlpack")(self); },
+          "The tensor as a numpy array that shares its memory.")
+      .def("__dlpack_device__",
+           [](const NDArray& array) { return nb::make_tuple(array.device().type, array.device().id); })
+      .def(
+          "__dlpack__",
+          [](const NDArray& array, nb::object stream, nb::object max_version, nb::object dl_device, nb::object copy) {
+            if (!stream.is_none()) throw UserError("a CPU tensor has no stream");
+            if (!dl_device.is_none() && nb::cast<int>(dl_device[0]) != array.device().type)
+              throw UserError("the tensor is exported to its own device only");
+            const bool versioned = !max_version.is_none() && nb::cast<int>(max_version[0]) >= 1;
+            const bool copies = !copy.is_none() && nb::cast<bool>(copy);
+            return to_dlpack(copies ? array.copy() : array, versioned);
+          },
+          nb::kw_only(), nb::arg("stream") = nb::none(), nb::arg("max_version") = nb::none(),
+          nb::arg("dl_device") = nb::none(), nb::arg("copy") = nb::none())
+      .def(
+          "__array__",
+          [](nb::handle self, nb::object dtype, nb::object copy) {
+            nb::object array = nb::module_::import_("numpy").attr("from_dlpack")(self);
+            if (!dtype.is_none()) array = array.attr("astype")(dtype);
+            return !copy.is_none() && nb::cast<bool>(copy) ? array.attr("copy")() : array;
+          },
+          nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
+      .def("__repr__", [](const NDArray& array) {
+        return fmt::format("NDArray(shape=({}), dtype={})", fmt::join(array.shape(), ", "), array.dtype().to_string());
+      });
+  m.def(
+      "array", [](nb::handle object) { return to_ndarray(object); }, nb::arg("data"),
+      "An NDArray that shares the memory of a DLPack tensor; of lists and numbers, a new one.");
+}
+
+}  // namespace headrace::python

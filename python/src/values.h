@@ -1,0 +1,30 @@
+// Conversion of values between Python and the object system. Python's side of it lives here and nowhere else.
+#pragma once
+
+#include <nanobind/nanobind.h>
+
+#include "object/function.h"
+#include "tensor/ndarray.h"
+
+namespace headrace::python {
+
+namespace nb = nanobind;
+
+// None, bool, int, float, str, bytes, list, tuple, dict (with str keys), NDArray, Device, Module, PackedFunc, or
+// anything with __dlpack__. TypeError for other things.
+Value to_value(nb::handle object);
+nb::object from_value(const Value& value);
+
+// A tensor that shares the object's memory: of an NDArray, of anything with __dlpack__; a copy of what numpy.asarray
+// makes of lists and numbers.
+NDArray to_ndarray(nb::handle object);
+// The capsule that __dlpack__ gives.
+nb::object to_dlpack(const NDArray& array, bool versioned);
+
+// Makes UserError and InternalError Python exceptions of module `m`.
+void bind_errors(nb::module_& m);
+void bind_values(nb::module_& m);
+void bind_runtime(nb::module_& m);
+void bind_compile(nb::module_& m);
+
+}  // namespace headrace::python

@@ -1,0 +1,180 @@
+"""The Python package on models/digits.onnx: numpy and DLPack in and out, errors, sessions, the graph executor."""
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
+
+MODELS = Path(__file__).parents[2] / "models"
+DIGITS = MODELS / "digits.onnx"
+ONE = {"x": (1, 1, 8, 8)}
+
+
+@pytest.fixture(scope="module")
+def images():
+    return np.load(MODELS / "digits_images.npy")
+
+
+@pytest.fixture(scope="module")
+def labels():
+    return np.load(MODELS / "digits_labels.npy")
+
+
+@pytest.fixture(scope="module")
+def expected(images):
+    onnxruntime = pytest.importorskip("onnxruntime")
+    return onnxruntime.InferenceSession(str(DIGITS)).run(None, {"x": images})[0]
+
+
+def test_compile_and_call(images, labels, expected):
+    f = hr.compile(DIGITS, shapes={"x": images.shape}, threads=1)
+    y = f(images)
+    assert isinstance(y, hr.NDArray)
+    assert y.shape == (360, 10)
+    assert y.dtype == "float32"
+    np.testing.assert_allclose(y.numpy(), expected, atol=1e-5)
+    assert (y.numpy().argmax(1) == labels).mean() >= 0.98
+    np.testing.assert_array_equal(np.asarray(f(x=images)), y.numpy())
+
+
+def test_results_do_not_depend_on_threads(images):
+    one = hr.compile(DIGITS, shapes={"x": images.shape}, threads=1)(images)
+    two = hr.compile(DIGITS, shapes={"x": images.shape}, threads=2)(images)
+    np.testing.assert_array_equal(one.numpy(), two.numpy())
+
+
+def test_outputs_are_fresh_and_share_memory(images):
+    f = hr.compile(DIGITS, shapes=ONE)
+    first = f(images[:1])
+    kept = first.numpy().copy()
+    f(images[1:2])
+    np.testing.assert_array_equal(first.numpy(), kept)
+    view = np.from_dlpack(first)
+    assert view.__array_interface__["data"] == first.numpy().__array_interface__["data"]
+    assert first.__dlpack_device__() == (1, 0)
+
+
+def test_inputs_of_any_layout(images):
+    f = hr.compile(DIGITS, shapes=ONE)
+    want = f(images[:1]).numpy()
+    strided = np.asfortranarray(np.repeat(images[:1], 2, axis=3))[:, :, :, ::2]
+    np.testing.assert_array_equal(f(strided).numpy(), want)
+    np.testing.assert_array_equal(f(hr.nd.array(images[:1])).numpy(), want)
+
+
+def test_artifact_round_trip(tmp_path, images):
+    path = tmp_path / "digits.so"
+    compiled = hr.compile(DIGITS, shapes=ONE, output=path)
+    loaded = hr.load(path, threads=1)
+    assert loaded.threads == 1
+    assert [spec.name for spec in loaded.inputs] == ["x"]
+    assert loaded.inputs[0].shape == (1, 1, 8, 8)
+    np.testing.assert_array_equal(loaded(images[:1]).numpy(), compiled(images[:1]).numpy())
+
+
+def test_graph_executor(tmp_path, images, expected):
+    path = tmp_path / "digits.so"
+    hr.compile(DIGITS, shapes=ONE, output=path)
+    lib = hr.runtime.load_module(str(path))
+    m = hr.graph_executor.GraphModule(lib["default"](hr.cpu()))
+    m.set_input("x", images[:1])
+    m.run()
+    np.testing.assert_allclose(m.get_output(0).numpy(), expected[:1], atol=1e-5)
+    m.run(x=images[1:2])
+    out = np.zeros((1, 10), np.float32)
+    m.get_output(0, hr.nd.array(out))
+    np.testing.assert_allclose(out, expected[1:2], atol=1e-5)
+    assert m.get_num_inputs() == m.get_num_outputs() == 1
+    assert m.get_input_index("x") == 0
+    assert m.get_input_index("y") == -1
+    shapes, dtypes = m.get_input_info()
+    assert tuple(shapes["x"]) == (1, 1, 8, 8)
+    assert dtypes == {"x": "float32"}
+
+
+def test_inference_session(images, expected):
+    session = hr.InferenceSession(DIGITS)
+    assert [(arg.name, arg.shape, arg.type) for arg in session.get_inputs()] == [("x", ["n", 1, 8, 8], "tensor(float)")]
+    assert session.get_outputs()[0].name == "probabilities"
+    for n in (1, 3):
+        (y,) = session.run(None, {"x": images[:n]})
+        np.testing.assert_allclose(y, expected[:n], atol=1e-5)
+    (y,) = session.run(["probabilities"], {"x": images[:3]})
+    np.testing.assert_allclose(y, expected[:3], atol=1e-5)
+
+
+def test_session_keeps_eight_compiles(images):
+    session = hr.InferenceSession(DIGITS, opt_level=0)
+    for n in range(1, 10):
+        session.run(None, {"x": images[:n]})
+    assert len(session._compiled) == 8
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda x: hr.compile("missing.onnx"), "missing.onnx"),
+        (lambda x: hr.compile(DIGITS), r"x\[0\] \(n\)"),
+        (lambda x: hr.compile(DIGITS, shapes={"z": (1,)}), "'z'"),
+        (lambda x: hr.compile(DIGITS, shapes=ONE, cpu="nonsense"), "nonsense"),
+        (lambda x: hr.compile(DIGITS, shapes=ONE)(), "takes 1 inputs"),
+        (lambda x: hr.compile(DIGITS, shapes=ONE)(x[:2]), "shape"),
+        (lambda x: hr.compile(DIGITS, shapes=ONE)(x[:1].astype(np.float64)), "float32"),
+        (lambda x: hr.compile(DIGITS, shapes=ONE)(y=x[:1]), "unknown"),
+        (lambda x: hr.compile(DIGITS, shapes=ONE)(np.array(["text"])), "DLPack"),
+        (lambda x: hr.load(DIGITS), "artifact"),
+        (lambda x: hr.InferenceSession(DIGITS).run(None, {}), "missing: x"),
+        (lambda x: hr.InferenceSession(DIGITS).run(["y"], {"x": x[:1]}), "no output 'y'"),
+        (lambda x: hr.InferenceSession(DIGITS, shapes={"q": (1,)}), "no input q"),
+    ],
+)
+def test_errors_say_what_is_wrong(images, call, says):
+    with pytest.raises(hr.UserError, match=says) as caught:
+        call(images)
+    assert isinstance(caught.value, ValueError)
+
+
+def test_read_only_inputs_are_read_in_place(images):
+    frozen = images[:1].copy()
+    frozen.flags.writeable = False
+    f = hr.compile(DIGITS, shapes=ONE)
+    np.testing.assert_array_equal(f(frozen).numpy(), f(images[:1]).numpy())
+
+
+def test_two_threads_compile_and_run(images, expected):
+    results = [None, None]
+
+    def work(i):
+        f = hr.compile(DIGITS, shapes=ONE)
+        results[i] = f(images[i : i + 1]).numpy()
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    for i in range(2):
+        np.testing.assert_allclose(results[i], expected[i : i + 1], atol=1e-5)
+
+
+def test_peer_process(tmp_path, images):
+    pytest.importorskip("onnxruntime")
+    np.save(tmp_path / "input_0.npy", images[:1])
+    (tmp_path / "names.txt").write_text("x\n")
+    done = subprocess.run(
+        [sys.executable, "-m", "headrace.peer", "onnxruntime", str(DIGITS), "--folder", str(tmp_path)],
+        input="save\ntime\n",
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    ready, saved, seconds = done.stdout.splitlines()
+    assert ready.startswith("ready ")
+    assert saved == "saved 1"
+    assert float(seconds) > 0
+    assert np.load(tmp_path / "output_0.npy").shape == (1, 10)

@@ -1,0 +1,228 @@
+// The whole path: text or ONNX in, a native artifact out, run and compared with the interpreter.
+#include "driver/compile.h"
+
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+#include <headrace/c_api.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "interp/interp.h"
+#include "kit/errors.h"
+#include "load/run.h"
+#include "ops/all_ops.h"
+#include "relay/parse.h"
+
+namespace headrace::driver {
+namespace {
+
+const std::string kModels = std::string(HEADRACE_SOURCE_DIR) + "/models/";
+
+// Convolutions with and without a stride, branches that join, a pool, a dense layer, a softmax; outputs that are an
+// input and a shared value.
+constexpr const char* kProgram =
+    "#[version = \"0.0.5\"]\n"
+    "def @main(%x: Tensor[(2, 3, 9, 11), float32], %w: Tensor[(8, 3, 3, 3), float32], %b: Tensor[(8), float32],\n"
+    "          %v: Tensor[(5, 40), float32]) {\n"
+    "  %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3]);\n"
+    "  %1 = nn.relu(nn.bias_add(%0, %b));\n"
+    "  %2 = nn.conv2d(%x, %w, strides=[2, 2], padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3]);\n"
+    "  %3 = nn.max_pool2d(%1, pool_size=[3, 3], strides=[2, 2], padding=[1, 1, 1, 1]);\n"
+    "  %4 = concatenate((%3, multiply(%2, 0.5f)), axis=1);\n"
+    "  %5 = nn.batch_flatten(nn.adaptive_avg_pool2d(%4, output_size=[1, 1]));\n"
+    "  %6 = nn.dense(reshape(%5, newshape=[2, 16]), strided_slice(%v, begin=[0, 0], end=[5, 16]), units=5);\n"
+    "  (nn.softmax(%6), %1, %b)\n"
+    "}\n";
+
+Model read(const std::string& text) {
+  ops::register_all_ops();
+  return make_model(relay::parse_module(text));
+}
+
+NDArray random_array(const Shape& shape, uint32_t seed) {
+  NDArray array = NDArray::empty(shape, DataType::float_(32));
+  uint32_t state = seed * 2654435761u + 1;
+  for (int64_t i = 0; i < array.num_elements(); ++i) {
+    state = state * 1664525u + 1013904223u;
+    array.data<float>()[i] = static_cast<float>(state >> 8) / 8388608.0f - 1.0f;
+  }
+  return array;
+}
+
+std::vector<NDArray> inputs_of(const Model& model) {
+  std::vector<NDArray> inputs;
+  for (const relay::Var& param : model.module->lookup("main").cast<relay::FunctionNode>()->params) {
+    inputs.push_back(random_array(param->type_annotation.as<TensorTypeNode>()->concrete_shape(),
+                                  static_cast<uint32_t>(inputs.size())));
+  }
+  return inputs;
+}
+
+std::shared_ptr<load::Executor> open(CompiledModel compiled, int threads) {
+  auto artifact = load::open_artifact(std::move(compiled.descriptor), "test");
+  if (!artifact) throw UserError(artifact.refusal().message);
+  auto executor = load::Executor::make(artifact.value(), artifact::kDefaultProgram, threads);
+  if (!executor) throw UserError(executor.refusal().message);
+  return executor.value();
+}
+
+void expect_close(const std::vector<NDArray>& expected, const std::vector<NDArray>& actual) {
+  ASSERT_EQ(expected.size(), actual.size());
+  for (size_t k = 0; k < expected.size(); ++k) {
+    ASSERT_EQ(expected[k].shape(), actual[k].shape());
+    for (int64_t i = 0; i < expected[k].num_elements(); ++i) {
+      const double want = element_as_double(expected[k].tensor(), i), got = element_as_double(actual[k].tensor(), i);
+      ASSERT_NEAR(want, got, 1e-5 * std::max(1.0, std::abs(want))) << "output " << k << " element " << i;
+    }
+  }
+}
+
+std::string bytes_of(const runtime::Descriptor& descriptor) {
+  std::string bytes(static_cast<size_t>(lseek(descriptor.number(), 0, SEEK_END)), '\0');
+  EXPECT_EQ(pread(descriptor.number(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
+  return bytes;
+}
+
+TEST(Compile, AgreesWithTheInterpreterAtEveryLevelAndThreadCount) {
+  const Model model = read(kProgram);
+  const std::vector<NDArray> inputs = inputs_of(model);
+  const std::vector<NDArray> expected =
+      interp::run_main(model.module, inputs, {.precision = interp::Precision::float64});
+  for (const int level : {0, 1, 2, 3}) {
+    std::vector<NDArray> first;
+    for (const int threads : {1, 3}) {
+      const auto executor = open(compile_to_memory(model, {.opt_level = level}), threads);
+      const std::vector<NDArray> actual = load::run(*executor, inputs);
+      expect_close(expected, actual);
+      for (size_t k = 0; k < first.size(); ++k) EXPECT_TRUE(first[k].content_equal(actual[k])) << "threads change bits";
+      first = actual;
+    }
+  }
+}
+
+TEST(Compile, SameBytesForAnyNumberOfJobs) {
+  const Model model = read(kProgram);
+  const std::string one = bytes_of(compile_to_memory(model, {.jobs = 1}).descriptor);
+  EXPECT_EQ(one, bytes_of(compile_to_memory(model, {.jobs = 2}).descriptor));
+  EXPECT_EQ(one, bytes_of(compile_to_memory(read(kProgram), {.jobs = 2}).descriptor));
+}
+
+TEST(Compile, TwoThreadsAtOnceShareNothing) {
+  const Model model = read(kProgram);
+  const std::vector<NDArray> inputs = inputs_of(model);
+  const std::vector<NDArray> expected = interp::run_main(model.module, inputs);
+  std::vector<std::vector<NDArray>> results(2);
+  {
+    std::vector<std::jthread> threads;
+    for (auto& result : results) {
+      threads.emplace_back([&] { result = load::run(*open(compile_to_memory(read(kProgram)), 1), inputs); });
+    }
+  }
+  for (const auto& result : results) expect_close(expected, result);
+}
+
+TEST(Compile, OneArtifactRunsInTwoThreads) {
+  const Model model = read(kProgram);
+  const std::vector<NDArray> inputs = inputs_of(model);
+  CompiledModel compiled = compile_to_memory(model);
+  auto artifact = load::open_artifact(std::move(compiled.descriptor), "test");
+  ASSERT_TRUE(artifact.has_value());
+  const std::vector<NDArray> expected = interp::run_main(model.module, inputs);
+  std::vector<std::vector<NDArray>> results(2);
+  {
+    std::vector<std::jthread> threads;
+    for (auto& result : results) {
+      threads.emplace_back([&] {
+        auto executor = load::Executor::make(artifact.value(), artifact::kDefaultProgram, 2).value();
+        for (int i = 0; i < 20; ++i) result = load::run(*executor, inputs);
+      });
+    }
+  }
+  for (const auto& result : results) expect_close(expected, result);
+}
+
+TEST(Compile, BareClientsRunTheStaticMain) {
+  const Model model = read(kProgram);
+  const std::string path = testing::TempDir() + "headrace_static_main.so";
+  compile_to_file(model, path);
+  void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(library, nullptr) << dlerror();
+  const auto run = reinterpret_cast<headrace_run_function>(dlsym(library, HR_RUN_SYMBOL));
+  ASSERT_NE(run, nullptr);
+  const std::vector<NDArray> inputs = inputs_of(model);
+  const std::vector<NDArray> expected = interp::run_main(model.module, inputs);
+  std::vector<NDArray> outputs;
+  for (const NDArray& tensor : expected) outputs.push_back(NDArray::zeros(tensor.shape(), tensor.dtype()));
+  std::vector<DLTensor> tensors;
+  for (const auto* list : {&inputs, &outputs}) {
+    for (const NDArray& array : *list) tensors.push_back(array.tensor());
+  }
+  std::vector<DLTensor*> in, out;
+  for (size_t i = 0; i < tensors.size(); ++i) (i < inputs.size() ? in : out).push_back(&tensors[i]);
+  EXPECT_EQ(run(in.data(), 4, out.data(), 3, nullptr), HR_REASON_NONE);
+  expect_close(expected, outputs);
+  EXPECT_EQ(run(in.data(), 3, out.data(), 3, nullptr), HR_REASON_BAD_TENSOR);
+  in[1]->dtype.bits = 64;
+  EXPECT_EQ(run(in.data(), 4, out.data(), 3, nullptr), HR_REASON_BAD_TENSOR);
+  dlclose(library);
+  unlink(path.c_str());
+}
+
+TEST(Compile, OldProcessorsGetNoNewInstructions) {
+  const Model model = read(kProgram);
+  const CompiledModel compiled = compile_to_memory(model, {.target = {.cpu = "x86-64", .features = "", .triple = ""}});
+  const auto& features = compiled.report.manifest.programs[0].target.features;
+  EXPECT_EQ(std::count(features.begin(), features.end(), "avx"), 0);
+  EXPECT_EQ(std::count(features.begin(), features.end(), "sse2"), 1);
+}
+
+TEST(Compile, FilesAppearWholeOrNotAtAll) {
+  const Model model = read("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) { nn.relu(%x) }");
+  const std::string folder = testing::TempDir() + "headrace_compile_test";
+  std::filesystem::create_directories(folder);
+  const auto error = [&](const std::string& path) { return kit::user_error_of([&] { compile_to_file(model, path); }); };
+  EXPECT_NE(error(folder).find("it is a folder"), std::string::npos);
+  EXPECT_NE(error(folder + "/missing/model.so").find("No such file"), std::string::npos);
+  const Model bad = read("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(n), float32]) { nn.relu(%x) }");
+  EXPECT_NE(kit::user_error_of([&] { compile_to_file(bad, folder + "/model.so"); }).find("no static shape"),
+            std::string::npos);
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  compile_to_file(model, folder + "/model.so");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(LoadModel, SaysWhatIsWrongWithFiles) {
+  const auto error = [](const std::string& path, const LoadOptions& options = {}) {
+    return kit::user_error_of([&] { load_model(path, options); });
+  };
+  EXPECT_NE(error("/nowhere/model.onnx").find("/nowhere/model.onnx"), std::string::npos);
+  EXPECT_NE(error("/nowhere/model.relay").find("cannot read"), std::string::npos);
+  EXPECT_NE(error("model.pb").find("neither .onnx nor .relay"), std::string::npos);
+  EXPECT_NE(error(kModels + "digits.onnx").find("x[0] (n)"), std::string::npos);
+  EXPECT_NE(error(kModels + "digits.onnx", {.shapes = {{"y", {1}}}, .bound = {}}).find("'y'"), std::string::npos);
+}
+
+TEST(LoadModel, DigitsAgreeWithTheInterpreter) {
+  const Model model = load_model(kModels + "digits.onnx", {.shapes = {{"x", {3, 1, 8, 8}}}, .bound = {}});
+  EXPECT_EQ(model.inputs, std::vector<std::string>{"x"});
+  const NDArray x = random_array({3, 1, 8, 8}, 5);
+  const std::vector<NDArray> expected = interp::run_main(model.module, {x});
+  expect_close(expected, load::run(*open(compile_to_memory(model), 1), std::vector{x}));
+}
+
+TEST(ReadPorts, KeepsOpenDimensions) {
+  const ModelPorts ports = read_ports(kModels + "digits.onnx");
+  ASSERT_EQ(ports.inputs.size(), 1u);
+  EXPECT_EQ(ports.inputs[0].name, "x");
+  EXPECT_EQ(ports.inputs[0].shape[0].symbol, "n");
+  EXPECT_EQ(ports.inputs[0].shape[2].value, 8);
+  EXPECT_EQ(ports.outputs[0].name, "probabilities");
+}
+
+}  // namespace
+}  // namespace headrace::driver

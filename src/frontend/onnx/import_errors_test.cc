@@ -1,0 +1,175 @@
+// Every way in which a model or its options can be refused says what, where and what to do.
+#include "frontend/onnx/tests/import_testing.h"
+
+namespace headrace::onnx {
+namespace {
+
+using namespace testing;
+
+GraphWriter one_input() {
+  GraphWriter graph;
+  graph.input("x", ElementType::kFloat, {int64_t{2}, std::string("n")});
+  return graph;
+}
+GraphWriter relu_model() {
+  GraphWriter graph = one_input();
+  graph.node("Relu", {"x"}, {}, "y");
+  graph.output("y", ElementType::kFloat, {});
+  return graph;
+}
+std::string error_with(const ImportOptions& options) { return import_error(relu_model(), 13, options); }
+
+std::vector<NodeRefusal> refusals_of(GraphWriter graph, int64_t opset = 13) {
+  try {
+    import_graph(std::move(graph), opset);
+  } catch (const ImportError& error) {
+    return error.refusals();
+  }
+  ADD_FAILURE() << "the model was imported";
+  return {};
+}
+
+TEST(ImportErrors, AllOfAModelComeAtOnce) {
+  GraphWriter graph = one_input();
+  graph.node("Einsum", {"x"}, {}, "a");
+  graph.node_with_outputs("Foo", {"a"}, {"b"}, {}, "com.example");
+  graph.node("Cast", {"x"}, {AttributeSpec("to", 8)}, "c");
+  graph.node("Add", {"a", "c"}, {}, "d");  // depends on refused ones only: not listed
+  graph.output("d", ElementType::kFloat, {});
+  const auto refusals = refusals_of(std::move(graph));
+  ASSERT_EQ(refusals.size(), 3U);
+  EXPECT_EQ(refusals[0].op, "Einsum");
+  EXPECT_EQ(refusals[0].reason, HR_REASON_OP_UNSUPPORTED);
+  EXPECT_EQ(refusals[1].op, "com.example.Foo");
+  EXPECT_EQ(refusals[2].op, "Cast");
+  EXPECT_EQ(refusals[2].reason, HR_REASON_DTYPE_UNSUPPORTED);
+}
+
+TEST(ImportErrors, TheTextNamesEveryNodeAndTheModel) {
+  GraphWriter graph = one_input();
+  graph.node("Einsum", {"x"}, {}, "a");
+  graph.node("Cast", {"x"}, {AttributeSpec("to", 8)}, "c");
+  graph.output("c", ElementType::kFloat, {});
+  const std::string text = import_error(std::move(graph));
+  EXPECT_THAT(text, HasSubstr("for 2 reasons"));
+  EXPECT_THAT(text, HasSubstr("(Einsum): the operator is not supported"));
+  EXPECT_THAT(text, HasSubstr("(Cast): a cast to string is not supported"));
+  EXPECT_THAT(text, HasSubstr("in: m.onnx"));
+}
+
+TEST(ImportErrors, ALongListIsCut) {
+  GraphWriter graph = one_input();
+  for (int i = 0; i < 60; ++i) graph.node("Einsum", {"x"});
+  graph.output("x", ElementType::kFloat, {});
+  EXPECT_THAT(import_error(std::move(graph)), HasSubstr("... and 10 more"));
+}
+
+TEST(ImportErrors, Names) {
+  GraphWriter undefined = one_input();
+  undefined.node("Add", {"x", "nothing"}, {}, "y");
+  undefined.output("y", ElementType::kFloat, {});
+  EXPECT_THAT(import_error(std::move(undefined)), HasSubstr("uses 'nothing', which nothing defines"));
+
+  GraphWriter twice = one_input();
+  twice.node("Relu", {"x"}, {}, "y");
+  twice.node("Neg", {"x"}, {}, "y");
+  twice.output("y", ElementType::kFloat, {});
+  EXPECT_THAT(import_error(std::move(twice)), HasSubstr("value 'y' is defined twice"));
+
+  GraphWriter cycle = one_input();
+  cycle.node("Add", {"x", "b"}, {}, "a");
+  cycle.node("Add", {"x", "a"}, {}, "b");
+  cycle.output("b", ElementType::kFloat, {});
+  EXPECT_THAT(import_error(std::move(cycle)), HasSubstr("uses 'b' before the node that makes it"));
+
+  GraphWriter no_output = one_input();
+  no_output.node("Relu", {"x"}, {}, "y");
+  EXPECT_THAT(import_error(std::move(no_output)), HasSubstr("the graph has no outputs"));
+
+  GraphWriter unknown_output = one_input();
+  unknown_output.output("z", ElementType::kFloat, {});
+  EXPECT_THAT(import_error(std::move(unknown_output)), HasSubstr("the list of graph outputs uses 'z'"));
+}
+
+TEST(ImportErrors, CountsAndKinds) {
+  const NDArray x = f32({1, 1, 3, 3}, std::vector<double>(9, 1));
+  EXPECT_THAT(node_error("Add", 13, {x}), HasSubstr("it has 1 inputs; the operator takes 2 to 2"));
+  EXPECT_THAT(node_error("Relu", 13, {x, x}), HasSubstr("it has 2 inputs"));
+  EXPECT_THAT(node_error("Add", 13, {x, Operand()}), HasSubstr("input 1 is left out"));
+  EXPECT_THAT(node_error("Relu", 13, {x}, {AttributeSpec("shape", 1)}),
+              HasSubstr("attribute 'shape' is not supported"));
+  EXPECT_THAT(node_error("LeakyRelu", 13, {x}, {AttributeSpec("alpha", 1)}),
+              HasSubstr("attribute 'alpha' is no float"));
+  EXPECT_THAT(node_error("Concat", 13, {x, x}), HasSubstr("attribute 'axis' is missing"));
+  EXPECT_THAT(node_error("Concat", 13, {x}, {AttributeSpec("axis", 0), AttributeSpec("axis", 1)}),
+              HasSubstr("attribute 'axis' is given twice"));
+  EXPECT_THAT(node_error("MaxPool", 13, {x}, {AttributeSpec("kernel_shape", Ints{2, 2})}, 2),
+              HasSubstr("its output 1 is not supported"));
+}
+
+TEST(ImportErrors, DtypesAndShapes) {
+  const NDArray x = f32({2}, {1, 2}), n = i64({2}, {1, 2});
+  EXPECT_THAT(node_error("Sin", 13, {n}), HasSubstr("data of dtype int64 is not supported; it must be floating point"));
+  EXPECT_THAT(node_error("Add", 13, {x, n}), HasSubstr("its inputs are of dtype float32 and int64"));
+  EXPECT_THAT(node_error("Add", 13, {x, f32({3}, {1, 2, 3})}), HasSubstr("add"));
+  EXPECT_THAT(node_error("Softmax", 13, {x}, {AttributeSpec("axis", 2)}),
+              HasSubstr("axis is 2, but the tensor has 1 dimensions"));
+}
+
+TEST(ImportErrors, AValueThatMustBeKnown) {
+  const auto refusals = refusals_of(node_graph("Reshape", {f32({4}, {1, 2, 3, 4}), i64({2}, {2, 2})}, {}));
+  ASSERT_EQ(refusals.size(), 1U);
+  EXPECT_EQ(refusals[0].reason, HR_REASON_DATA_DEPENDENT);
+  EXPECT_EQ(refusals[0].value, "x1");
+  EXPECT_THAT(refusals[0].message, HasSubstr("its input 1 'shape' ('x1') must be known when the model is imported; "
+                                             "bind the graph input"));
+}
+
+TEST(ImportErrors, Options) {
+  const auto shape_of = [](std::vector<int64_t> shape) { return ImportOptions{.shapes = {{"x", shape}}, .bound = {}}; };
+  EXPECT_THAT(error_with({.shapes = {{"z", {1}}}, .bound = {}}), HasSubstr("a shape is given for 'z'"));
+  EXPECT_THAT(error_with(shape_of({2})),
+              HasSubstr("input 'x' is given 1 dimensions (2), but the model declares 2: (2, n)"));
+  EXPECT_THAT(error_with(shape_of({3, 4})), HasSubstr("is given 3 for dimension 0, which the model fixes to 2"));
+  EXPECT_THAT(error_with(shape_of({2, -1})), HasSubstr("has the negative size -1"));
+  EXPECT_THAT(error_with({.shapes = {}, .bound = {{"z", f32({1}, {1})}}}), HasSubstr("a constant is given for 'z'"));
+  EXPECT_THAT(error_with({.shapes = {}, .bound = {{"x", i64({2, 1}, {1, 1})}}}),
+              HasSubstr("the constant for input 'x' is int64, but the model declares float32"));
+  EXPECT_THAT(error_with({.shapes = {}, .bound = {{"x", f32({3, 1}, {1, 1, 1})}}}),
+              HasSubstr("is given 3 for dimension 0"));
+  EXPECT_THAT(error_with({.shapes = {{"x", {2, 2}}}, .bound = {{"x", f32({2, 2}, {1, 1, 1, 1})}}}),
+              HasSubstr("is bound and has a shape given"));
+  EXPECT_THAT(error_with({.shapes = {}, .bound = {{"x", NDArray()}}}),
+              HasSubstr("the constant for input 'x' is missing"));
+
+  GraphWriter two = one_input();
+  two.input("z", ElementType::kFloat, {std::string("n")});
+  two.node("Add", {"x", "z"}, {}, "y");
+  two.output("y", ElementType::kFloat, {});
+  EXPECT_THAT(import_error(std::move(two), 13, {.shapes = {{"x", {2, 3}}, {"z", {4}}}, .bound = {}}),
+              HasSubstr("dimension 'n' is 3 by input 'x' and 4 by input 'z'"));
+}
+
+TEST(ImportErrors, Inputs) {
+  GraphWriter text;
+  text.input("x", ElementType::kString, {int64_t{2}});
+  text.output("x", ElementType::kString, {});
+  EXPECT_THAT(import_error(std::move(text)), HasSubstr("input 'x' has element type string, which is not supported"));
+}
+
+TEST(ImportErrors, InitialisersThatCannotBe) {
+  GraphWriter graph = one_input();
+  graph.initializer("w", ElementType::kComplex64, {1}, std::as_bytes(std::span("8 bytes")));
+  graph.node("Add", {"x", "w"}, {}, "y");
+  graph.output("y", ElementType::kFloat, {});
+  EXPECT_THAT(import_error(std::move(graph)),
+              HasSubstr("tensor 'w' has element type complex64, which is not supported"));
+}
+
+TEST(ImportErrors, Opsets) {
+  EXPECT_THAT(import_error(relu_model(), 5), HasSubstr("5"));
+  EXPECT_THAT(import_error(relu_model(), 18), HasSubstr("18"));
+}
+
+}  // namespace
+}  // namespace headrace::onnx

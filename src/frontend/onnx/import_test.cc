@@ -1,0 +1,218 @@
+#include "frontend/onnx/import.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include "frontend/onnx/tests/import_testing.h"
+#include "relay/expr.h"
+#include "relay/visit.h"
+
+namespace headrace::onnx {
+namespace {
+
+using namespace testing;
+
+GraphWriter relu_graph(const std::vector<kit::DimSpec>& dims) {
+  GraphWriter graph;
+  graph.input("x", ElementType::kFloat, dims);
+  graph.node("Relu", {"x"}, {}, "y");
+  graph.output("y", ElementType::kFloat, dims);
+  return graph;
+}
+
+TEST(Import, MainTakesTheInputsAndGivesTheOutputs) {
+  GraphWriter graph;
+  graph.input("a", ElementType::kFloat, {int64_t{2}});
+  graph.input("w", ElementType::kFloat, {int64_t{2}});
+  graph.input("b", ElementType::kFloat, {int64_t{2}});
+  graph.initializer("w", {2}, std::array{1.0F, 2.0F});
+  graph.node("Add", {"a", "w"}, {}, "s");
+  graph.node("Mul", {"s", "b"}, {}, "p");
+  graph.output("p", ElementType::kFloat, {int64_t{2}});
+  graph.output("s", ElementType::kFloat, {int64_t{2}});
+  const ImportedModel imported = import_graph(std::move(graph));
+  EXPECT_EQ(imported.inputs, (std::vector<std::string>{"a", "b"}));
+  EXPECT_EQ(imported.outputs, (std::vector<std::string>{"p", "s"}));
+  const auto results = interp::run_main(imported.module, {f32({2}, {10, 20}), f32({2}, {3, 4})});
+  ASSERT_EQ(results.size(), 2U);
+  expect_near(results[0], {2}, {33, 88}, 0);
+  expect_near(results[1], {2}, {11, 22}, 0);
+}
+
+TEST(Import, ABoundInputIsAConstant) {
+  const ImportedModel imported = import_graph(node_graph("Add", {f32({2}, {0, 0}), f32({2}, {0, 0})}, {}), 13,
+                                              {.shapes = {}, .bound = {{"x1", f32({2}, {5, 6})}}});
+  EXPECT_EQ(imported.inputs, std::vector<std::string>{"x0"});
+  expect_near(interp::run_main(imported.module, {f32({2}, {1, 1})}).at(0), {2}, {6, 7}, 0);
+}
+
+TEST(Import, NamedDimensionsAreOneSymbolEach) {
+  GraphWriter graph;
+  graph.input("a", ElementType::kFloat, {std::string("batch size"), int64_t{3}});
+  graph.input("b", ElementType::kFloat, {std::string("batch size"), int64_t{3}});
+  graph.node("Add", {"a", "b"}, {}, "y");
+  graph.output("y", ElementType::kFloat, {});
+  EXPECT_EQ(main_text(import_graph(std::move(graph))),
+            "fn (Tensor[(batch_size, 3), float32], Tensor[(batch_size, 3), float32]) -> Tensor[(batch_size, 3), "
+            "float32]");
+}
+
+TEST(Import, UnnamedDimensionsAreSymbolsOfTheirOwn) {
+  EXPECT_EQ(main_text(import_graph(relu_graph({std::string(), std::string()}))),
+            "fn (Tensor[(x_0, x_1), float32]) -> Tensor[(x_0, x_1), float32]");
+}
+
+TEST(Import, QuestionMarksAreNoNames) {
+  EXPECT_EQ(main_text(import_graph(relu_graph({std::string("?"), std::string("?")}), 13,
+                                   {.shapes = {{"x", {2, 3}}}, .bound = {}})),
+            "fn (Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32]");
+}
+
+TEST(Import, ResizeKeepsASymbolicBatch) {
+  GraphWriter graph;
+  graph.input("x", ElementType::kFloat, {std::string("n"), int64_t{1}, int64_t{2}, int64_t{2}});
+  graph.initializer("scales", {4}, std::array{1.0F, 1.0F, 2.0F, 2.0F});
+  graph.node("Resize", {"x", "", "scales"}, {}, "y");
+  graph.output("y", ElementType::kFloat, {});
+  EXPECT_EQ(main_text(import_graph(std::move(graph))),
+            "fn (Tensor[(n, 1, 2, 2), float32]) -> Tensor[(n, 1, 4, 4), float32]");
+}
+
+TEST(Import, AShapeFixesEveryUseOfItsNames) {
+  GraphWriter graph;
+  graph.input("a", ElementType::kFloat, {std::string("n")});
+  graph.input("b", ElementType::kFloat, {std::string("n")});
+  graph.node("Add", {"a", "b"}, {}, "y");
+  graph.output("y", ElementType::kFloat, {});
+  EXPECT_EQ(main_text(import_graph(std::move(graph), 13, {.shapes = {{"a", {4}}}, .bound = {}})),
+            "fn (Tensor[(4), float32], Tensor[(4), float32]) -> Tensor[(4), float32]");
+}
+
+TEST(Import, SymbolicDimensionsAreListed) {
+  GraphWriter graph;
+  graph.input("x", ElementType::kFloat, {std::string("batch"), int64_t{3}, std::string()});
+  graph.input("z", ElementType::kFloat, {std::string("batch")});
+  graph.input("w", ElementType::kFloat, {std::string("other")});
+  graph.initializer("w", {1}, std::array{1.0F});
+  const std::string bytes = kit::encode_model(std::move(graph).finish());
+  const Model model = read(bytes);
+  EXPECT_EQ(symbolic_dimensions(model), (std::vector<std::string>{"x[0] (batch)", "x[2]", "z[0] (batch)"}));
+  EXPECT_EQ(symbolic_dimensions(model, {.shapes = {{"z", {7}}}, .bound = {}}), std::vector<std::string>{"x[2]"});
+  EXPECT_TRUE(symbolic_dimensions(model, {.shapes = {{"x", {7, 3, 2}}}, .bound = {}}).empty());
+}
+
+// Shape -> Gather -> Unsqueeze -> Concat -> Reshape, as exporters write `x.view(x.size(0), -1)`.
+GraphWriter view_graph(const std::vector<kit::DimSpec>& dims) {
+  GraphWriter graph;
+  graph.input("x", ElementType::kFloat, dims);
+  graph.initializer("zero", {}, std::array<int64_t, 1>{0});
+  graph.initializer("rest", {1}, std::array<int64_t, 1>{-1});
+  graph.node("Shape", {"x"}, {}, "shape");
+  graph.node("Gather", {"shape", "zero"}, {AttributeSpec("axis", 0)}, "n");
+  graph.node("Unsqueeze", {"n"}, {AttributeSpec("axes", Ints{0})}, "n1");
+  graph.node("Concat", {"n1", "rest"}, {AttributeSpec("axis", 0)}, "target");
+  graph.node("Reshape", {"x", "target"}, {}, "y");
+  graph.output("y", ElementType::kFloat, {});
+  return graph;
+}
+
+std::vector<std::string> ops_of(const ImportedModel& imported) {
+  std::vector<std::string> names;
+  const auto main = imported.module->lookup("main").cast<relay::FunctionNode>();
+  relay::post_order(main->body, [&](const Expr& expr) {
+    const auto* call = expr.as<relay::CallNode>();
+    if (call != nullptr) names.push_back(call->as_op()->name);
+  });
+  return names;
+}
+
+TEST(Import, ShapeArithmeticOfAStaticShapeFoldsAway) {
+  const ImportedModel imported = import_graph(view_graph({int64_t{2}, int64_t{3}, int64_t{4}}), 11);
+  EXPECT_EQ(ops_of(imported), std::vector<std::string>{"reshape"});
+  EXPECT_EQ(main_text(imported), "fn (Tensor[(2, 3, 4), float32]) -> Tensor[(2, 12), float32]");
+}
+
+TEST(Import, ShapeArithmeticOfASymbolicShapeKeepsTheSymbol) {
+  const ImportedModel imported = import_graph(view_graph({std::string("n"), int64_t{3}, int64_t{4}}), 11);
+  EXPECT_EQ(main_text(imported), "fn (Tensor[(n, 3, 4), float32]) -> Tensor[(n, 12), float32]");
+  const NDArray x = NDArray::zeros({5, 3, 4}, DataType::float_(32));
+  EXPECT_EQ(interp::run_main(imported.module, {x}).at(0).shape(), (Shape{5, 12}));
+}
+
+TEST(Import, SmallFloatsMadeOfConstantsAreConstants) {
+  GraphWriter graph;
+  graph.input("x", ElementType::kFloat, {int64_t{1}, int64_t{1}, int64_t{2}, int64_t{2}});
+  graph.initializer("halves", {4}, std::array{1.0F, 1.0F, 1.0F, 1.0F});
+  graph.initializer("two", {}, std::array{2.0F});
+  graph.initializer("mask", {4}, std::array{0.0F, 0.0F, 1.0F, 1.0F});
+  graph.node("Mul", {"two", "mask"}, {}, "m");
+  graph.node("Max", {"m", "halves"}, {}, "scales");
+  graph.node("Resize", {"x", "", "scales"}, {}, "y");
+  graph.output("y", ElementType::kFloat, {});
+  EXPECT_EQ(main_text(import_graph(std::move(graph))),
+            "fn (Tensor[(1, 1, 2, 2), float32]) -> Tensor[(1, 1, 4, 4), float32]");
+}
+
+TEST(Import, SpansNameTheNodes) {
+  const ImportedModel imported = import_graph(relu_graph({int64_t{2}}));
+  const auto main = imported.module->lookup("main").cast<relay::FunctionNode>();
+  EXPECT_EQ(to_string(main->body->span), "Relu_node_0");  // as the writer names its nodes
+  EXPECT_EQ(main->params[0]->name_hint, "x");
+}
+
+TEST(Import, InitialisersShareTheMappedFile) {
+  GraphWriter graph;
+  graph.input("x", ElementType::kFloat, {int64_t{4}});
+  graph.initializer("w", {4}, std::array{1.0F, 2.0F, 3.0F, 4.0F});
+  graph.node("Add", {"x", "w"}, {}, "y");
+  graph.output("y", ElementType::kFloat, {});
+  // A name of the graph that pads the weights to a multiple of 4 bytes within the file, for some length.
+  const std::string bytes = kit::encode_model(std::move(graph).finish());
+  int shared = 0;
+  for (int pad = 0; pad < 4; ++pad) {
+    const auto path = std::filesystem::path(::testing::TempDir()) / fmt::format("shared_{}.onnx", pad);
+    // Field 2 of ModelProto is the producer's name.
+    std::ofstream(path, std::ios::binary)
+        << "\x12" << static_cast<char>(pad) << std::string(static_cast<size_t>(pad), 'p') << bytes;
+    ImportedModel imported;
+    const std::byte* begin = nullptr;
+    size_t size = 0;
+    {
+      const Model model = read_model(path.string());
+      begin = model.graph.initializers.at(0).raw_data
+                  ? reinterpret_cast<const std::byte*>(model.graph.initializers[0].raw_data->data())
+                  : nullptr;
+      size = 16;
+      imported = import_model(model);
+    }
+    std::filesystem::remove(path);
+    const auto main = imported.module->lookup("main").cast<relay::FunctionNode>();
+    const auto* w = main->body.as<relay::CallNode>()->args[1].as<relay::ConstantNode>();
+    ASSERT_NE(w, nullptr);
+    shared += w->data.data<std::byte>() == begin && w->data.size_bytes() == size;
+    // The model is gone, the mapping lives on.
+    expect_near(w->data, {4}, {1, 2, 3, 4}, 0);
+  }
+  EXPECT_GE(shared, 1);
+}
+
+TEST(Import, HalfAndInt8InitialisersKeepTheirDtype) {
+  for (const char* dtype : {"float16", "bfloat16", "int8"}) {
+    const DataType type = DataType::parse(dtype);
+    const auto results = run_node("Identity", 13, {fixed(make_array({2}, {1, -2}, type))});
+    EXPECT_EQ(results.at(0).dtype(), type);
+    expect_near(results[0], {2}, {1, -2}, 0);
+  }
+}
+
+TEST(Import, ALongChainNeedsNoDeepStack) {
+  GraphWriter graph;
+  std::string at = graph.input("x", ElementType::kFloat, {int64_t{1}});
+  for (int i = 0; i < 20000; ++i) at = graph.node("Neg", {at});
+  graph.output(at, ElementType::kFloat, {});
+  const ImportedModel imported = import_graph(std::move(graph));
+  expect_near(interp::run_main(imported.module, {f32({1}, {3})}).at(0), {1}, {3}, 0);
+}
+
+}  // namespace
+}  // namespace headrace::onnx

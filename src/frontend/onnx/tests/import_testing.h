@@ -1,0 +1,111 @@
+// What the importer's tests build models with. Included by tests only.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "frontend/onnx/import.h"
+#include "frontend/onnx/read_model.h"
+#include "interp/interp.h"
+#include "kit/errors.h"
+#include "kit/onnx_writer.h"
+#include "ops/tests/op_testing.h"
+
+namespace headrace::onnx::testing {
+
+using kit::AttributeSpec;
+using kit::GraphWriter;
+using ops::testing::expect_near;
+using ops::testing::make_array;
+using ::testing::HasSubstr;
+using Attributes = std::vector<AttributeSpec>;
+using Ints = std::vector<int64_t>;
+
+inline NDArray f32(const Shape& shape, const std::vector<double>& data) { return make_array(shape, data); }
+inline NDArray i64(const Shape& shape, const std::vector<double>& data) {
+  return make_array(shape, data, DataType::int_(64));
+}
+inline NDArray boolean(const Shape& shape, const std::vector<double>& data) {
+  return make_array(shape, data, DataType::bool_());
+}
+
+inline ElementType element_type(DataType dtype) {
+  for (int32_t i = 1; i <= static_cast<int32_t>(ElementType::kBfloat16); ++i) {
+    const std::string name = element_type_name(static_cast<ElementType>(i));
+    if (name == dtype.to_string()) return static_cast<ElementType>(i);
+  }
+  ADD_FAILURE() << "no ONNX type for " << dtype.to_string();
+  return ElementType::kUndefined;
+}
+
+// The bytes must outlive the model.
+inline Model read(const std::string& bytes) { return read_model(std::as_bytes(std::span(bytes)), "m.onnx"); }
+
+inline ImportedModel import_bytes(const std::string& bytes, const ImportOptions& options = {}) {
+  return import_model(read(bytes), options);
+}
+inline ImportedModel import_graph(GraphWriter graph, int64_t opset = 13, const ImportOptions& options = {}) {
+  return import_bytes(kit::encode_model(std::move(graph).finish(), {{"", opset}}), options);
+}
+// The message of the UserError that importing throws; empty when it throws none.
+inline std::string import_error(GraphWriter graph, int64_t opset = 13, const ImportOptions& options = {}) {
+  return kit::user_error_of([&] { import_graph(std::move(graph), opset, options); });
+}
+
+inline std::string main_text(const ImportedModel& imported) {
+  return to_string(imported.module->lookup("main")->checked_type());
+}
+
+// An operand of the node under test; a null tensor leaves an optional input out.
+struct Operand {
+  NDArray data;
+  bool is_constant = false;
+  Operand() = default;
+  Operand(NDArray data, bool is_constant = false) : data(std::move(data)), is_constant(is_constant) {}
+};
+inline Operand fixed(NDArray data) { return {std::move(data), true}; }
+
+// A graph of one node named n with outputs y0, y1...; operands are inputs x0, x1... or initialisers of these names.
+inline GraphWriter node_graph(std::string_view op, const std::vector<Operand>& operands, const Attributes& attributes,
+                              size_t outputs = 1) {
+  GraphWriter graph;
+  std::vector<std::string> inputs, results;
+  for (size_t i = 0; i < operands.size(); ++i) {
+    const NDArray& data = operands[i].data;
+    const std::string name = data ? fmt::format("x{}", i) : "";
+    inputs.push_back(name);
+    if (!data) continue;
+    if (operands[i].is_constant) {
+      graph.initializer(name, element_type(data.dtype()), data.shape(), data.bytes());
+    } else {
+      graph.input(name, element_type(data.dtype()), {data.shape().begin(), data.shape().end()});
+    }
+  }
+  for (size_t i = 0; i < outputs; ++i) results.push_back(fmt::format("y{}", i));
+  graph.node_with_outputs(op, inputs, results, attributes);
+  for (const std::string& name : results) graph.output(name, ElementType::kFloat, {});
+  return graph;
+}
+
+inline ImportedModel import_node(std::string_view op, int64_t opset, const std::vector<Operand>& operands,
+                                 const Attributes& attributes = {}, size_t outputs = 1) {
+  return import_graph(node_graph(op, operands, attributes, outputs), opset);
+}
+
+// The outputs of one node, computed by the interpreter.
+inline std::vector<NDArray> run_node(std::string_view op, int64_t opset, const std::vector<Operand>& operands,
+                                     const Attributes& attributes = {}, size_t outputs = 1) {
+  const ImportedModel imported = import_node(op, opset, operands, attributes, outputs);
+  std::vector<NDArray> args;
+  for (const Operand& operand : operands) {
+    if (operand.data && !operand.is_constant) args.push_back(operand.data);
+  }
+  return interp::run_main(imported.module, args);
+}
+
+inline std::string node_error(std::string_view op, int64_t opset, const std::vector<Operand>& operands,
+                              const Attributes& attributes = {}, size_t outputs = 1) {
+  return kit::user_error_of([&] { import_node(op, opset, operands, attributes, outputs); });
+}
+
+}  // namespace headrace::onnx::testing

@@ -1,0 +1,186 @@
+#include "lower/affine.h"
+
+#include "object/structural_equal.h"
+#include "tir/rewrite.h"
+
+namespace headrace::lower {
+
+namespace {
+
+bool is_same(const PrimExpr& a, const PrimExpr& b) {
+  if (a == b) return true;
+  if (a.is<PrimVarNode>() || b.is<PrimVarNode>()) return false;
+  return structural_equal(Value(a), Value(b));
+}
+
+void add_term(Affine& sum, const PrimExpr& term, int64_t coefficient) {
+  for (size_t i = 0; i < sum.terms.size(); ++i) {
+    if (!is_same(sum.terms[i].first, term)) continue;
+    sum.terms[i].second += coefficient;
+    if (sum.terms[i].second == 0) sum.terms.erase(sum.terms.begin() + static_cast<std::ptrdiff_t>(i));
+    return;
+  }
+  if (coefficient != 0) sum.terms.emplace_back(term, coefficient);
+}
+
+void add(Affine& sum, const Affine& more, int64_t times) {
+  sum.constant += more.constant * times;
+  for (const auto& [term, coefficient] : more.terms) add_term(sum, term, coefficient * times);
+}
+
+Affine constant_of(int64_t value) { return {value, {}}; }
+Affine term_of(PrimExpr term) { return {0, {{std::move(term), 1}}}; }
+
+const BinaryNode* as_binary(const PrimExpr& e, BinaryOp op) {
+  const auto* node = e.as<BinaryNode>();
+  return node != nullptr && node->op == op ? node : nullptr;
+}
+
+// The least and the greatest value, where every term is a variable of known extent.
+std::optional<std::pair<int64_t, int64_t>> range_of(const Affine& sum, const Extents& extents) {
+  int64_t low = sum.constant, high = sum.constant;
+  for (const auto& [term, coefficient] : sum.terms) {
+    int64_t last = 0;
+    if (const auto* mod = as_binary(term, BinaryOp::floor_mod); mod != nullptr && as_int(mod->b).value_or(0) > 0) {
+      last = *as_int(mod->b) - 1;
+    } else {
+      const auto* var = term.as<PrimVarNode>();
+      const auto it = var == nullptr ? extents.end() : extents.find(var);
+      if (it == extents.end()) return std::nullopt;
+      last = it->second - 1;
+    }
+    (coefficient > 0 ? high : low) += coefficient * last;
+  }
+  return std::pair{low, high};
+}
+
+// sum = multiple * divisor + rest
+struct Division {
+  Affine multiple, rest;
+};
+
+Division divide(const Affine& sum, int64_t divisor) {
+  Division result;
+  const int64_t remainder = (sum.constant % divisor + divisor) % divisor;
+  result.rest.constant = remainder;
+  result.multiple.constant = (sum.constant - remainder) / divisor;
+  for (const auto& [term, coefficient] : sum.terms) {
+    if (coefficient % divisor == 0) {
+      result.multiple.terms.emplace_back(term, coefficient / divisor);
+    } else {
+      result.rest.terms.emplace_back(term, coefficient);
+    }
+  }
+  return result;
+}
+
+// floor(rest / divisor), rest being no smaller sum.
+Affine quotient(const Affine& rest, int64_t divisor) {
+  const PrimExpr e = rest.to_expr();
+  // (x / a) / b is x / (a * b).
+  if (const auto* inner = as_binary(e, BinaryOp::floor_div)) {
+    if (const auto by = as_int(inner->b); by && *by > 0 && *by <= INT32_MAX && divisor <= INT32_MAX) {
+      return term_of(floor_div(inner->a, make_int(*by * divisor)));
+    }
+  }
+  return term_of(floor_div(e, make_int(divisor)));
+}
+
+Affine divided(const Affine& sum, int64_t divisor, bool want_quotient, const Extents& extents) {
+  const Division parts = divide(sum, divisor);
+  const auto range = range_of(parts.rest, extents);
+  const bool fits = range && range->first >= 0 && range->second < divisor;
+  if (!want_quotient) {
+    return fits ? parts.rest : term_of(floor_mod(parts.rest.to_expr(), make_int(divisor)));
+  }
+  Affine result = parts.multiple;
+  if (!fits) add(result, quotient(parts.rest, divisor), 1);
+  return result;
+}
+
+// (e % c) * k + (e / c) * (c * k)  ->  e * k, once; false when there is no such pair.
+bool join_pair(Affine& sum, const Extents& extents) {
+  for (size_t i = 0; i < sum.terms.size(); ++i) {
+    const auto [term, k] = sum.terms[i];
+    const auto* mod = as_binary(term, BinaryOp::floor_mod);
+    if (mod == nullptr) continue;
+    const int64_t c = as_int(mod->b).value_or(0);
+    const Affine whole = to_affine(mod->a, extents);
+    const Affine upper = divided(whole, c, true, extents);
+    if (upper.terms.size() != 1 || upper.terms[0].second != 1 || upper.constant != 0) continue;
+    for (size_t j = 0; j < sum.terms.size(); ++j) {
+      if (j == i || sum.terms[j].second != c * k || !is_same(sum.terms[j].first, upper.terms[0].first)) continue;
+      sum.terms.erase(sum.terms.begin() + static_cast<std::ptrdiff_t>(std::max(i, j)));
+      sum.terms.erase(sum.terms.begin() + static_cast<std::ptrdiff_t>(std::min(i, j)));
+      add(sum, whole, k);
+      return true;
+    }
+  }
+  return false;
+}
+
+}  // namespace
+
+int64_t Affine::coefficient(const PrimVarNode* var) const {
+  for (const auto& [term, coefficient] : terms) {
+    if (term.get() == var) return coefficient;
+  }
+  return 0;
+}
+
+bool Affine::hides(const PrimVarNode* var) const {
+  bool found = false;
+  for (const auto& [term, coefficient] : terms) {
+    if (term.is<PrimVarNode>()) continue;
+    tir::for_each(term, [&](const PrimExpr& e) { found = found || e.get() == var; });
+  }
+  return found;
+}
+
+PrimExpr Affine::to_expr() const {
+  PrimExpr result;
+  for (const auto& [term, coefficient] : terms) {
+    const PrimExpr part = term * coefficient;
+    result = result ? result + part : part;
+  }
+  return result ? result + constant : make_int(constant);
+}
+
+Affine to_affine(const PrimExpr& e, const Extents& extents) {
+  if (const auto value = as_int(e)) return constant_of(*value);
+  const auto* node = e.as<BinaryNode>();
+  if (node == nullptr || e->dtype != kIndexType) return term_of(e);
+  const auto divisor = as_int(node->b);
+  if (node->op == BinaryOp::add || node->op == BinaryOp::sub) {
+    Affine sum = to_affine(node->a, extents);
+    add(sum, to_affine(node->b, extents), node->op == BinaryOp::add ? 1 : -1);
+    while (join_pair(sum, extents)) continue;
+    return sum;
+  }
+  if (node->op == BinaryOp::mul && (divisor || as_int(node->a))) {
+    Affine sum;
+    add(sum, to_affine(divisor ? node->a : node->b, extents), divisor ? *divisor : *as_int(node->a));
+    return sum;
+  }
+  const bool is_division = node->op == BinaryOp::floor_div || node->op == BinaryOp::floor_mod;
+  if (is_division && divisor && *divisor > 0) {
+    return divided(to_affine(node->a, extents), *divisor, node->op == BinaryOp::floor_div, extents);
+  }
+  return term_of(e);
+}
+
+Affine linear_index(const Buffer& buffer, const Array<PrimExpr>& indices, const Extents& extents) {
+  Affine sum;
+  for (size_t i = 0; i < indices.size(); ++i) {
+    const auto size = as_int(buffer->shape[i]);
+    HEADRACE_CHECK(size.has_value() && buffer->strides.empty(), "'{}' is not dense and static", buffer->name);
+    for (auto& [term, coefficient] : sum.terms) coefficient *= *size;
+    sum.constant *= *size;
+    if (*size == 0) sum.terms.clear();
+    add(sum, to_affine(indices[i], extents), 1);
+  }
+  while (join_pair(sum, extents)) continue;
+  return sum;
+}
+
+}  // namespace headrace::lower

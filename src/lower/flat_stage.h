@@ -1,0 +1,43 @@
+// A stage as loops want it: buffers are lines of elements, indices are sums, and axes that every access walks as one
+// are one.
+//
+//   y[c, p, q] = x[c, p, q] + bias[c]   ->   y[c * 49 + f] = x[c * 49 + f] + bias[c],   f in [0, 49)
+#pragma once
+
+#include "lower/affine.h"
+#include "tir/compute.h"
+
+namespace headrace::lower {
+
+struct FlatStage {
+  Buffer output;
+  PrimExpr place;  // in `output`
+  std::vector<PrimVar> axes;
+  std::vector<int64_t> extents;
+  std::vector<PrimVar> reduce_axes;
+  std::vector<int64_t> reduce_extents;
+  tir::Combiner combiner = tir::Combiner::none;
+  PrimExpr init, value, epilogue;  // as in ComputeStage; loads have one index
+  PrimVar reduced;
+};
+
+// One line of elements a buffer, the same for all stages of a function.
+class FlatBuffers {
+ public:
+  Buffer line(const Buffer& buffer);
+
+ private:
+  std::unordered_map<const BufferNode*, Buffer> lines_;
+};
+
+// Axes of extent 1 are gone. Shapes must be static.
+FlatStage flatten(const tir::ComputeStage& stage, FlatBuffers& buffers);
+
+// The loads of an expression, each with the sum that its index is.
+struct Access {
+  const BufferLoadNode* load;
+  Affine index;
+};
+std::vector<Access> accesses_of(const PrimExpr& e);
+
+}  // namespace headrace::lower

@@ -1,0 +1,110 @@
+#include "lower/stage_loops.h"
+#include "tir/rewrite.h"
+
+namespace headrace::lower {
+
+using namespace tir;  // this file writes loop IR and nothing else
+
+namespace {
+
+// Below this many scalar operations a loop stays on one thread: starting the others costs more.
+constexpr int64_t kMinParallelWork = 16384;
+// Parts that a parallel loop should have, so that threads end at nearly the same time.
+constexpr int64_t kMinParts = 16;
+
+}  // namespace
+
+std::vector<Piece> cut(int64_t extent, int64_t size) {
+  std::vector<Piece> pieces;
+  if (extent / size > 0) pieces.push_back({0, size, extent / size});
+  if (extent % size > 0) pieces.push_back({extent / size * size, extent % size, 1});
+  return pieces;
+}
+
+std::vector<std::pair<int64_t, int64_t>> vectors_of(int64_t width, int64_t lanes) {
+  std::vector<std::pair<int64_t, int64_t>> result;
+  int64_t at = 0;
+  for (int64_t w = lanes; w >= 1; w /= 2) {
+    for (; width - at >= w; at += w) result.emplace_back(at, w);
+  }
+  return result;
+}
+
+Stmt block_loop(const Piece& piece, const char* name, ForKind kind, const std::function<Stmt(const PrimExpr&)>& body) {
+  if (piece.count == 1) return body(make_int(piece.begin));
+  PrimVar var = make_prim_var(name);
+  return make_for(var, make_int(0), make_int(piece.count), kind, body(make_int(piece.begin) + var * piece.size));
+}
+
+int64_t lanes_of(DataType dtype, const ScheduleOptions& options) {
+  return std::max(1, options.vector_bits / std::max(8, dtype.bits()));
+}
+
+bool reads_vectors(const std::vector<Access>& accesses, const PrimVarNode* var) {
+  return std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
+    const int64_t step = access.index.coefficient(var);
+    return (step == 0 || step == 1) && !access.index.hides(var);
+  });
+}
+
+bool is_worth_threads(const FlatStage& stage) {
+  int64_t work = 1;
+  for (const int64_t extent : stage.extents) work *= extent;
+  for (const int64_t extent : stage.reduce_extents) work *= extent;
+  return work >= kMinParallelWork;
+}
+
+Stmt nest(const std::vector<Loop>& loops, bool parallel, Values values,
+          const std::function<Stmt(const Values&)>& body) {
+  size_t joined = 0;
+  int64_t parts = 1;
+  while (parallel && joined < loops.size() && parts < kMinParts) parts *= loops[joined++].extent;
+  std::vector<PrimVar> vars(loops.size());
+  for (size_t i = joined; i < loops.size(); ++i) {
+    vars[i] = make_prim_var(loops[i].axis->name_hint);
+    values[loops[i].axis.get()] = vars[i];
+  }
+  PrimVar part = make_prim_var("part");
+  PrimExpr rest = part;
+  for (size_t i = joined; i-- > 0;) {
+    const PrimExpr extent = make_int(loops[i].extent);
+    values[loops[i].axis.get()] = i == 0 ? rest : floor_mod(rest, extent);
+    rest = floor_div(rest, extent);
+  }
+  Stmt result = body(values);
+  for (size_t i = loops.size(); i-- > joined;) {
+    result = make_for(vars[i], make_int(0), make_int(loops[i].extent), ForKind::serial, result);
+  }
+  return joined == 0 ? result : make_for(part, make_int(0), make_int(parts), ForKind::parallel, result);
+}
+
+Stmt map_loops(const FlatStage& stage, const ScheduleOptions& options) {
+  if (stage.axes.empty()) return make_store(stage.output, stage.value, {stage.place});
+  const PrimVar last = stage.axes.back();
+  const Affine place = to_affine(stage.place, {});
+  const bool is_vector = reads_vectors(accesses_of(stage.value), last.get()) && place.coefficient(last.get()) == 1;
+  const int64_t lanes = is_vector ? lanes_of(stage.value->dtype, options) : 1;
+  std::vector<Loop> outer;
+  for (size_t i = 0; i + 1 < stage.axes.size(); ++i) outer.push_back({stage.axes[i], stage.extents[i]});
+  const bool parallel = is_worth_threads(stage);
+  // The blocks of the last axis are the parts when there are more of them.
+  int64_t rows = 1;
+  for (const Loop& loop : outer) rows *= loop.extent;
+  const bool by_blocks = parallel && rows < kMinParts && rows < stage.extents.back() / lanes;
+  return nest(outer, parallel && !by_blocks, {}, [&](const Values& values) {
+    std::vector<Stmt> parts;
+    for (const Piece& piece : cut(stage.extents.back(), lanes)) {
+      parts.push_back(
+          block_loop(piece, "block", by_blocks ? ForKind::parallel : ForKind::serial, [&](const PrimExpr& at) {
+            PrimVar lane = make_prim_var("lane");
+            Values inner = values;
+            inner[last.get()] = at + lane;
+            Stmt store = make_store(stage.output, substitute(stage.value, inner), {substitute(stage.place, inner)});
+            return make_for(lane, make_int(0), make_int(piece.size), ForKind::vectorized, store);
+          }));
+    }
+    return make_seq(parts);
+  });
+}
+
+}  // namespace headrace::lower

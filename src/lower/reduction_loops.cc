@@ -1,0 +1,310 @@
+#include "lower/stage_loops.h"
+#include "tir/rewrite.h"
+
+namespace headrace::lower {
+
+using namespace tir;  // this file writes loop IR and nothing else
+
+namespace {
+
+// The most results in a register tile along one axis; more brings no more reuse.
+constexpr int64_t kMostRows = 8;
+// The most copies of a tile's operations when reduced axes are unrolled.
+constexpr int64_t kMostCopies = 96;
+
+class ReductionLoops {
+ public:
+  ReductionLoops(const FlatStage& stage, const ScheduleOptions& options)
+      : stage_(stage),
+        options_(options),
+        accesses_(accesses_of(stage.value)),
+        lanes_(lanes_of(stage.value->dtype, options)),
+        parallel_(is_worth_threads(stage)) {}
+
+  Stmt emit() const {
+    if (goes_across()) return emit_across();
+    if (goes_along()) return emit_along();
+    return nest(all_loops(), parallel_, {}, [&](const Values& values) { return emit_scalar(values); });
+  }
+
+ private:
+  const PrimVarNode* last_axis() const { return stage_.axes.back().get(); }
+
+  bool goes_across() const {
+    return !stage_.axes.empty() && lanes_ > 1 && reads_vectors(accesses_, last_axis()) &&
+           to_affine(stage_.place, {}).coefficient(last_axis()) == 1 && epilogue_reads_vectors(last_axis());
+  }
+  bool goes_along() const {
+    return !stage_.reduce_axes.empty() && stage_.value->dtype.bits() >= 32 && lanes_ > 1 &&
+           stage_.reduce_extents.back() >= 4 && reads_vectors(accesses_, stage_.reduce_axes.back().get());
+  }
+  bool epilogue_reads_vectors(const PrimVarNode* var) const {
+    return !stage_.epilogue || reads_vectors(accesses_of(stage_.epilogue), var);
+  }
+
+  std::vector<Loop> all_loops() const {
+    std::vector<Loop> loops;
+    for (size_t i = 0; i < stage_.axes.size(); ++i) loops.push_back({stage_.axes[i], stage_.extents[i]});
+    return loops;
+  }
+
+  PrimExpr combined(const PrimExpr& acc, const PrimExpr& value) const {
+    const auto* product = value.as<BinaryNode>();
+    const bool fma = options_.has_fma && stage_.combiner == Combiner::sum && product != nullptr &&
+                     product->op == BinaryOp::mul && value->dtype.is_float() && value->dtype.bits() >= 32;
+    if (fma) return make_intrinsic(Intrinsic::fma, value->dtype, {product->a, product->b, acc});
+    return combine(stage_.combiner, acc, value);
+  }
+
+  // What the stage stores for a combined value.
+  Stmt store_result(const PrimExpr& reduced, Values values) const {
+    PrimExpr result = reduced;
+    if (stage_.epilogue) {
+      values[stage_.reduced.get()] = reduced;
+      result = substitute(stage_.epilogue, values);
+    }
+    return make_store(stage_.output, result, {substitute(stage_.place, values)});
+  }
+
+  // Loops over the first `count` reduced axes around `body`; the last `unrolled` of them are unrolled.
+  Stmt reduce_loops(size_t count, size_t unrolled, Values values,
+                    const std::function<Stmt(const Values&)>& body) const {
+    std::vector<PrimVar> vars;
+    for (size_t i = 0; i < count; ++i) {
+      vars.push_back(make_prim_var(stage_.reduce_axes[i]->name_hint));
+      values[stage_.reduce_axes[i].get()] = vars.back();
+    }
+    Stmt result = body(values);
+    for (size_t i = count; i-- > 0;) {
+      const ForKind kind = i + unrolled >= count ? ForKind::unrolled : ForKind::serial;
+      result = make_for(vars[i], make_int(0), make_int(stage_.reduce_extents[i]), kind, result);
+    }
+    return result;
+  }
+
+  Stmt emit_scalar(const Values& values) const {
+    Buffer acc = make_buffer("acc", stage_.value->dtype, to_dims({1}));
+    const Array<PrimExpr> at{make_int(0)};
+    Stmt loops = reduce_loops(stage_.reduce_axes.size(), 0, values, [&](const Values& inner) {
+      return make_store(acc, combined(make_load(acc, at), substitute(stage_.value, inner)), at);
+    });
+    return make_allocate(acc, Scope::registers,
+                         make_seq({make_store(acc, stage_.init, at), loops, store_result(make_load(acc, at), values)}));
+  }
+
+  // An axis other than the last whose elements share reads: some load moves with `mover` and not with it.
+  std::optional<size_t> sharing_axis(const PrimVarNode* mover) const {
+    for (size_t i = stage_.axes.size(); i-- > 0;) {
+      const PrimVarNode* axis = stage_.axes[i].get();
+      if (axis == mover) continue;
+      const bool shares = std::any_of(accesses_.begin(), accesses_.end(), [&](const Access& access) {
+        return access.index.coefficient(mover) != 0 && access.index.coefficient(axis) == 0 && !access.index.hides(axis);
+      });
+      if (shares) return i;
+    }
+    return std::nullopt;
+  }
+
+  // --- vectors along the last axis
+
+  int64_t reduce_size() const {
+    int64_t size = 1;
+    for (const int64_t extent : stage_.reduce_extents) size *= std::max<int64_t>(extent, 1);
+    return size;
+  }
+
+  Stmt emit_across() const {
+    const size_t last = stage_.axes.size() - 1;
+    const int64_t width = stage_.extents[last];
+    const bool wide = options_.vector_registers >= 32;
+    int64_t columns = std::min(width, (wide && width <= 4 * lanes_ ? 4 : 2) * lanes_);
+    auto second = sharing_axis(last_axis());
+    const bool shares = second.has_value();
+    // With few terms a result, rows bring work enough to a tile even when they share nothing but the taps' overlap.
+    if (!shares && last > 0 && reduce_size() * 4 <= kMostCopies) second = last - 1;
+    const int64_t vectors = static_cast<int64_t>(vectors_of(columns, lanes_).size());
+    // Some registers stay free for the operands.
+    const int64_t budget = std::max<int64_t>(1, (options_.vector_registers - (wide ? 8 : 4)) / vectors);
+    const int64_t most = shares ? kMostRows : std::max<int64_t>(1, kMostCopies / (reduce_size() * vectors));
+    const int64_t rows = second ? std::min({stage_.extents[*second], budget, most}) : 1;
+    const size_t unrolled = shares || reduce_size() * rows * vectors > kMostCopies ? 0 : stage_.reduce_axes.size();
+
+    std::vector<Stmt> parts;
+    const std::vector<Piece> row_pieces = second ? cut(stage_.extents[*second], rows) : std::vector<Piece>{{0, 1, 1}};
+    for (const Piece& piece : row_pieces) parts.push_back(emit_rows(piece, second, shares, columns, unrolled));
+    return make_seq(parts);
+  }
+
+  // All tiles of a piece of rows. Rows that share reads are the outermost loop, so that threads share none.
+  Stmt emit_rows(const Piece& rows, std::optional<size_t> second, bool shares, int64_t columns, size_t unrolled) const {
+    const size_t last = stage_.axes.size() - 1;
+    std::vector<Loop> loops;
+    PrimVar block = make_prim_var("rows");
+    if (second && shares && rows.count > 1) loops.push_back({block, rows.count});
+    for (size_t i = 0; i < last; ++i) {
+      if (i != second) loops.push_back({stage_.axes[i], stage_.extents[i]});
+    }
+    if (second && !shares && rows.count > 1) loops.push_back({block, rows.count});
+    const bool by_columns = parallel_ && loops.empty();
+    return nest(loops, parallel_, {}, [&](const Values& values) {
+      const PrimExpr row = rows.count > 1 ? values.at(block.get()) * rows.size : make_int(rows.begin);
+      std::vector<Stmt> tiles;
+      for (const Piece& piece : cut(stage_.extents[last], columns)) {
+        const ForKind kind = by_columns ? ForKind::parallel : ForKind::serial;
+        tiles.push_back(block_loop(piece, "columns", kind, [&](const PrimExpr& column) {
+          return tile(values, second, row, rows.size, column, piece.size, unrolled);
+        }));
+      }
+      return make_seq(tiles);
+    });
+  }
+
+  // rows x columns results in registers.
+  Stmt tile(const Values& values, std::optional<size_t> second, const PrimExpr& row, int64_t rows,
+            const PrimExpr& column, int64_t columns, size_t unrolled) const {
+    Buffer acc = make_buffer("acc", stage_.value->dtype, to_dims({rows, columns}));
+    // body(values, place in acc) once a row and a vector of columns
+    auto each = [&](const std::function<Stmt(Values, const Array<PrimExpr>&)>& body, const Values& outer) {
+      std::vector<Stmt> parts;
+      for (int64_t r = 0; r < rows; ++r) {
+        for (const auto& [at, width] : vectors_of(columns, lanes_)) {
+          PrimVar lane = make_prim_var("lane");
+          Values inner = outer;
+          if (second) inner[stage_.axes[*second].get()] = row + r;
+          inner[last_axis()] = column + (lane + at);
+          Stmt part = body(std::move(inner), {make_int(r), lane + at});
+          parts.push_back(make_for(lane, make_int(0), make_int(width), ForKind::vectorized, part));
+        }
+      }
+      return make_seq(parts);
+    };
+    Stmt init =
+        each([&](const Values&, const Array<PrimExpr>& at) { return make_store(acc, stage_.init, at); }, values);
+    Stmt main = reduce_loops(stage_.reduce_axes.size(), unrolled, values, [&](const Values& reduced) {
+      return each(
+          [&](const Values& inner, const Array<PrimExpr>& at) {
+            return make_store(acc, combined(make_load(acc, at), substitute(stage_.value, inner)), at);
+          },
+          reduced);
+    });
+    Stmt store =
+        each([&](const Values& inner, const Array<PrimExpr>& at) { return store_result(make_load(acc, at), inner); },
+             values);
+    return make_allocate(acc, Scope::registers, make_seq({init, main, store}));
+  }
+
+  // --- vectors along the last reduced axis
+
+  // A tile of results: `a` of the last axis by `b` of the axis that shares reads with it.
+  Stmt emit_along() const {
+    std::optional<size_t> a, b;
+    if (!stage_.axes.empty()) a = stage_.axes.size() - 1;
+    if (a) b = sharing_axis(stage_.axes[*a].get());
+    const bool many = options_.vector_registers >= 32;
+    const int64_t rows_b = b ? std::min<int64_t>(stage_.extents[*b], many ? 4 : 2) : 1;
+    const int64_t rows_a = a ? std::min<int64_t>(stage_.extents[*a], rows_b > 1 ? 4 : 8) : 1;
+    std::vector<Stmt> parts;
+    for (const Piece& piece_b : b ? cut(stage_.extents[*b], rows_b) : std::vector<Piece>{{0, 1, 1}}) {
+      for (const Piece& piece_a : a ? cut(stage_.extents[*a], rows_a) : std::vector<Piece>{{0, 1, 1}}) {
+        parts.push_back(emit_along_piece(a, piece_a, b, piece_b));
+      }
+    }
+    return make_seq(parts);
+  }
+
+  Stmt emit_along_piece(std::optional<size_t> a, const Piece& piece_a, std::optional<size_t> b,
+                        const Piece& piece_b) const {
+    PrimVar block_a = make_prim_var("rows"), block_b = make_prim_var("columns");
+    std::vector<Loop> loops;
+    for (size_t i = 0; i < stage_.axes.size(); ++i) {
+      if (i != a && i != b) loops.push_back({stage_.axes[i], stage_.extents[i]});
+    }
+    if (piece_a.count > 1) loops.push_back({block_a, piece_a.count});
+    if (piece_b.count > 1) loops.push_back({block_b, piece_b.count});
+    return nest(loops, parallel_, {}, [&](const Values& values) {
+      std::vector<Values> results;
+      for (int64_t i = 0; i < piece_a.size; ++i) {
+        for (int64_t j = 0; j < piece_b.size; ++j) {
+          Values inner = values;
+          if (a) inner[stage_.axes[*a].get()] = first_of(piece_a, values, block_a) + i;
+          if (b) inner[stage_.axes[*b].get()] = first_of(piece_b, values, block_b) + j;
+          results.push_back(std::move(inner));
+        }
+      }
+      return along_tile(results);
+    });
+  }
+  static PrimExpr first_of(const Piece& piece, const Values& values, const PrimVar& block) {
+    return piece.count > 1 ? values.at(block.get()) * piece.size : make_int(piece.begin);
+  }
+
+  // One accumulator a lane for each result, joined in one order, then the rest of the axis one by one.
+  Stmt along_tile(const std::vector<Values>& results) const {
+    const size_t last = stage_.reduce_axes.size() - 1;
+    const int64_t extent = stage_.reduce_extents[last];
+    int64_t lanes = lanes_;
+    while (lanes > extent) lanes /= 2;
+    const auto count = static_cast<int64_t>(results.size());
+    Buffer acc = make_buffer("acc", stage_.value->dtype, to_dims({count, lanes}));
+    auto each_result = [&](const std::function<Stmt(const Values&, const PrimExpr&)>& body) {
+      std::vector<Stmt> parts;
+      for (int64_t i = 0; i < count; ++i) parts.push_back(body(results[static_cast<size_t>(i)], make_int(i)));
+      return make_seq(parts);
+    };
+    // acc[i, lanes from `lane`] combined with the value at `at` of the last reduced axis
+    auto step = [&](const Values& reduced, const PrimExpr& at, const PrimExpr& lane) {
+      return each_result([&](const Values& result, const PrimExpr& i) {
+        Values inner = result;
+        for (size_t k = 0; k < last; ++k) inner[stage_.reduce_axes[k].get()] = reduced.at(stage_.reduce_axes[k].get());
+        inner[stage_.reduce_axes[last].get()] = at;
+        return make_store(acc, combined(make_load(acc, {i, lane}), substitute(stage_.value, inner)), {i, lane});
+      });
+    };
+    PrimVar lane = make_prim_var("lane");
+    auto lane_loop = [&](const Stmt& body) {
+      return make_for(lane, make_int(0), make_int(lanes), ForKind::vectorized, body);
+    };
+    Stmt init = each_result(
+        [&](const Values&, const PrimExpr& i) { return lane_loop(make_store(acc, stage_.init, {i, lane})); });
+    Stmt main = reduce_loops(last, 0, {}, [&](const Values& reduced) {
+      PrimVar block = make_prim_var("block"), rest = make_prim_var("rest");
+      const int64_t blocks = extent / lanes;
+      Stmt loop = make_for(block, make_int(0), make_int(blocks), ForKind::serial,
+                           lane_loop(step(reduced, block * lanes + lane, lane)));
+      if (extent % lanes == 0) return loop;
+      return make_seq({loop, make_for(rest, make_int(blocks * lanes), make_int(extent % lanes), ForKind::serial,
+                                      step(reduced, rest, make_int(0)))});
+    });
+    Stmt store = each_result([&](const Values& result, const PrimExpr& i) {
+      return make_seq({join_lanes(acc, i, lanes), store_result(make_load(acc, {i, make_int(0)}), result)});
+    });
+    return make_allocate(acc, Scope::registers, make_seq({init, main, store}));
+  }
+
+  // The upper half of the lanes into the lower one, until one is left.
+  Stmt join_lanes(const Buffer& acc, const PrimExpr& i, int64_t lanes) const {
+    std::vector<Stmt> steps;
+    for (int64_t half = lanes / 2; half >= 1; half /= 2) {
+      const auto part = [&](int64_t begin) -> PrimExpr {
+        return half == 1 ? make_int(begin) : make_ramp(make_int(begin), make_int(1), static_cast<int>(half));
+      };
+      const PrimExpr low = make_load(acc, {i, part(0)}), high = make_load(acc, {i, part(half)});
+      steps.push_back(make_store(acc, combine(stage_.combiner, low, high), {i, part(0)}));
+    }
+    return make_seq(steps);
+  }
+
+  const FlatStage& stage_;
+  const ScheduleOptions& options_;
+  std::vector<Access> accesses_;
+  int64_t lanes_;
+  bool parallel_;
+};
+
+}  // namespace
+
+Stmt reduction_loops(const FlatStage& stage, const ScheduleOptions& options) {
+  return ReductionLoops(stage, options).emit();
+}
+
+}  // namespace headrace::lower

@@ -1,0 +1,47 @@
+// Loops for one stage.
+#pragma once
+
+#include "lower/flat_stage.h"
+#include "lower/schedule.h"
+
+namespace headrace::lower {
+
+// A stage without reduction: vectors along the last axis where its elements lie one after the other.
+tir::Stmt map_loops(const FlatStage& stage, const ScheduleOptions& options);
+
+// A stage with one: vectors along the last axis of the result, or else along the last reduced axis, with a tile of
+// results in registers. Each result is combined in one fixed order.
+tir::Stmt reduction_loops(const FlatStage& stage, const ScheduleOptions& options);
+
+// --- what the two share ---
+
+using Values = std::unordered_map<const PrimVarNode*, PrimExpr>;
+
+// A range cut into pieces: `count` pieces of `size`, then the rest in a smaller one.
+struct Piece {
+  int64_t begin, size, count;
+};
+std::vector<Piece> cut(int64_t extent, int64_t size);
+// A width as vector widths: full vectors, then powers of two.
+std::vector<std::pair<int64_t, int64_t>> vectors_of(int64_t width, int64_t lanes);
+// A loop over the blocks of `piece`; `body` gets a block's first element.
+tir::Stmt block_loop(const Piece& piece, const char* name, tir::ForKind kind,
+                     const std::function<tir::Stmt(const PrimExpr&)>& body);
+
+// Elements of `dtype` in a vector register.
+int64_t lanes_of(DataType dtype, const ScheduleOptions& options);
+// Whether a vector along `var` reads consecutive elements, or one for all lanes, of every buffer.
+bool reads_vectors(const std::vector<Access>& accesses, const PrimVarNode* var);
+// Scalar operations of the stage; above a limit it is worth several threads.
+bool is_worth_threads(const FlatStage& stage);
+
+// A nest of loops over `count` axes around `body`, which gets the axes' values. With `parallel`, the outermost ones are
+// run by all threads, as many of them as give enough parts.
+struct Loop {
+  PrimVar axis;
+  int64_t extent;
+};
+tir::Stmt nest(const std::vector<Loop>& loops, bool parallel, Values values,
+               const std::function<tir::Stmt(const Values&)>& body);
+
+}  // namespace headrace::lower

@@ -1,0 +1,59 @@
+// Whole networks: the kit's models import and type, and the model that ships here reads its held-out images.
+#include "frontend/onnx/tests/import_testing.h"
+#include "kit/model_zoo.h"
+#include "kit/options.h"
+#include "tools/npy.h"
+
+namespace headrace::onnx {
+namespace {
+
+using namespace testing;
+
+TEST(ImportModels, EveryModelOfTheKitTypes) {
+  for (const kit::ZooModel& model : kit::zoo_models()) {
+    SCOPED_TRACE(model.name);
+    const std::string bytes = kit::make_zoo_model(model.name, {.resolution = model.smallest_resolution});
+    const ImportedModel imported = import_bytes(bytes);
+    EXPECT_EQ(imported.inputs, std::vector<std::string>{"x"});
+    EXPECT_EQ(imported.outputs, std::vector<std::string>{"y"});
+    const int64_t classes = model.name == "mlp" ? 10 : 1000;
+    EXPECT_THAT(main_text(imported), ::testing::EndsWith(fmt::format("-> Tensor[(1, {}), float32]", classes)));
+  }
+}
+
+TEST(ImportModels, ASymbolicBatchStaysSymbolic) {
+  for (const kit::ZooModel& model : kit::zoo_models()) {
+    SCOPED_TRACE(model.name);
+    const std::string bytes =
+        kit::make_zoo_model(model.name, {.resolution = model.smallest_resolution, .batch = 0, .classes = 3});
+    EXPECT_EQ(symbolic_dimensions(read(bytes)), std::vector<std::string>{"x[0] (N)"});
+    EXPECT_THAT(main_text(import_bytes(bytes)), ::testing::EndsWith("-> Tensor[(N, 3), float32]"));
+  }
+}
+
+NDArray load_npy(const std::string& name, DataType dtype) {
+  const tools::NpyArray array = tools::read_npy(HEADRACE_SOURCE_DIR "/models/" + name);
+  return NDArray::from_bytes(array.shape, dtype, array.bytes);
+}
+
+// 40 of the 360 held-out images, of which 357 are read right by onnxruntime too (models/README.md).
+TEST(ImportModels, DigitsReadsItsHeldOutImages) {
+  const int64_t count = kit::by_size(40, 360);
+  const NDArray images = load_npy("digits_images.npy", DataType::float_(32));
+  const NDArray labels = load_npy("digits_labels.npy", DataType::int_(64));
+  const Model model = read_model(HEADRACE_SOURCE_DIR "/models/digits.onnx");
+  const ImportedModel imported = import_model(model, {.shapes = {{"x", {count, 1, 8, 8}}}, .bound = {}});
+  const NDArray some = NDArray::from_bytes({count, 1, 8, 8}, images.dtype(),
+                                           images.bytes().first(static_cast<size_t>(count) * 64 * sizeof(float)));
+  const NDArray probabilities = interp::run_main(imported.module, {some}).at(0);
+  ASSERT_EQ(probabilities.shape(), (Shape{count, 10}));
+  int64_t right = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const float* row = probabilities.data<float>() + i * 10;
+    right += std::max_element(row, row + 10) - row == labels.data<int64_t>()[i];
+  }
+  EXPECT_GE(right, count - 3);
+}
+
+}  // namespace
+}  // namespace headrace::onnx
