@@ -68,6 +68,13 @@ Op get_op(std::string_view name) {
   throw_user_error("there is no op '{}'; did you mean {}?", name, fmt::join(near, " or "));
 }
 
+NamedValues OpNode::save_content(const OpNode& op) { return {{"name", Value(op.name)}}; }
+
+Ref<OpNode> OpNode::load_content(const NamedValues& saved) {
+  if (saved.size() != 1 || saved[0].first != "name") throw_user_error("an op is saved as its name");
+  return get_op(saved[0].second.as<std::string>());
+}
+
 std::vector<std::string> op_names() {
   std::shared_lock lock(op_table().mutex);
   std::vector<std::string> names;

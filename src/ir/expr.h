@@ -82,6 +82,9 @@ struct OpNode : ExprNode {
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::unique;
   static void fields(FieldList<OpNode>& f) { f.field<&OpNode::name>("name"); }
+  // Saved by name; what is loaded is the registered op.
+  static NamedValues save_content(const OpNode& op);
+  static Ref<OpNode> load_content(const NamedValues& saved);
   std::string name;
   std::string doc;
   std::vector<OpArgument> arguments;

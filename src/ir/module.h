@@ -44,8 +44,9 @@ struct IRModuleNode : Object {
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::tree;
   static void fields(FieldList<IRModuleNode>& f) {
-    f.field<&IRModuleNode::functions>("functions")
-        .field<&IRModuleNode::type_definitions>("type_definitions")
+    // Types bind the type variables that the functions' patterns mention.
+    f.field<&IRModuleNode::type_definitions>("type_definitions")
+        .field<&IRModuleNode::functions>("functions")
         .field<&IRModuleNode::attrs>("attrs");
   }
   Map<GlobalVar, BaseFunc> functions;  // in order of definition

@@ -9,6 +9,7 @@
 namespace headrace::passes {
 
 using relay::CallNode;
+using relay::ConstantNode;
 using relay::TupleGetItemNode;
 
 namespace {
@@ -53,6 +54,10 @@ class Table {
                       return known->tuple == item->tuple && known->index == item->index;
                     });
     }
+    if (const auto* constant = expr.as<ConstantNode>()) {
+      return lookup(constants_[constant->data.content_hash()], expr,
+                    [&](const Expr& other) { return other.as<ConstantNode>()->data.content_equal(constant->data); });
+    }
     return expr;
   }
 
@@ -65,7 +70,7 @@ class Table {
     bucket.push_back(expr);
     return expr;
   }
-  std::unordered_map<uint64_t, std::vector<Expr>> calls_, items_;
+  std::unordered_map<uint64_t, std::vector<Expr>> calls_, items_, constants_;
 };
 
 }  // namespace

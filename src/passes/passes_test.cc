@@ -1,4 +1,6 @@
 // Each pass: a golden text in tests/, and the interpreter before and after.
+#include "ops/broadcast.h"
+#include "ops/elementwise.h"
 #include "passes/tests/pass_testing.h"
 
 namespace headrace::passes {
@@ -30,7 +32,8 @@ INSTANTIATE_TEST_SUITE_P(
         PassCase{"EliminateCommonSubexpr",
                  "eliminate_common_subexpr",
                  "def @main(%x: Tensor[(2, 3), float32]) {\n"
-                 "  (add(exp(%x), sum(%x, axis=[1], keepdims=True)), multiply(exp(%x), sum(%x, axis=[0])))\n}",
+                 "  (add(exp(%x), sum(%x, axis=[1], keepdims=True)), multiply(exp(%x), sum(%x, axis=[0])),"
+                 " add(%x, 2f), abs(add(%x, 2f)))\n}",
                  {{2, 3}}},
         PassCase{"DynamicToStatic",
                  "dynamic_to_static",
@@ -111,6 +114,78 @@ TEST(FoldConstant, LeavesWhatDependsOnAnInput) {
 TEST(EliminateCommonSubexpr, DifferentAttributesStay) {
   const IRModule before = read("def @main(%x: Tensor[(2, 2), float32]) { (sum(%x, axis=[0]), sum(%x, axis=[1])) }");
   EXPECT_EQ(run_pass("EliminateCommonSubexpr", before)->lookup("main"), before->lookup("main"));
+}
+
+struct Unchanged {
+  const char* pass;
+  const char* why;
+  const char* text;
+};
+class LeavesAlone : public testing::TestWithParam<Unchanged> {};
+
+TEST_P(LeavesAlone, TheVeryNode) {
+  const IRModule before = read(GetParam().text);
+  EXPECT_EQ(run_pass(GetParam().pass, before)->lookup("main"), before->lookup("main"));
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Passes, LeavesAlone,
+    testing::Values(
+        Unchanged{"SimplifyExpr", "ZeroThatBroadcasts",
+                  "def @main(%x: Tensor[(1), float32]) { add(%x, const(Tensor[(3), float32], [0, 0, 0])) }"},
+        Unchanged{"SimplifyExpr", "ReverseSlice",
+                  "def @main(%x: Tensor[(3), float32]) { strided_slice(%x, begin=[2], end=[-4], strides=[-1]) }"},
+        Unchanged{"SimplifyExpr", "ProductThatOverflows",
+                  "def @main(%x: Tensor[(3), float32]) { multiply(multiply(%x, 1e30f), 1e30f) }"},
+        Unchanged{"SimplifyExpr", "ConstantsThatGrow",
+                  "def @main(%x: Tensor[(2, 2), float32]) {"
+                  " add(add(%x, const(Tensor[(2), float32], [1, 2])), const(Tensor[(2, 1), float32], [1, 2])) }"},
+        Unchanged{"SimplifyExpr", "CastThatCuts",
+                  "def @main(%x: Tensor[(3), float32]) { cast(cast(%x, dtype=\"int32\"), dtype=\"float32\") }"},
+        Unchanged{"SimplifyExpr", "Transpose", "def @main(%x: Tensor[(3, 3), float32]) { transpose(%x) }"},
+        Unchanged{"SimplifyExpr", "ExpandedApart",
+                  "def @main(%x: Tensor[(3), float32]) { expand_dims(expand_dims(%x, axis=1), axis=0) }"},
+        Unchanged{"FoldScaleAxis", "SharedConvolution",
+                  "def @main(%x: Tensor[(1, 3), float32]) {\n"
+                  "  %0 = nn.dense(%x, const(Tensor[(1, 3), float32], [1, 2, 3]));\n"
+                  "  (%0, multiply(%0, 2f))\n}"},
+        Unchanged{"FoldScaleAxis", "WeightsThatAreNoConstant",
+                  "def @main(%x: Tensor[(1, 3), float32], %w: Tensor[(2, 3), float32]) {"
+                  " multiply(nn.dense(%x, %w), 2f) }"},
+        Unchanged{"FoldScaleAxis", "ScaleAlongTheHeight",
+                  "def @main(%x: Tensor[(1, 1, 2, 2), float32]) {\n"
+                  "  %0 = nn.conv2d(%x, const(Tensor[(2, 1, 1, 1), float32], [1, 2]));\n"
+                  "  multiply(%0, const(Tensor[(2, 1), float32], [3, 4]))\n}"},
+        Unchanged{"FoldScaleAxis", "ScaleThatBroadcasts",
+                  "def @main(%x: Tensor[(1, 3), float32]) {\n"
+                  "  %0 = nn.dense(%x, const(Tensor[(1, 3), float32], [1, 2, 3]));\n"
+                  "  multiply(%0, const(Tensor[(2), float32], [3, 4]))\n}"},
+        Unchanged{"DynamicToStatic", "SymbolicShape",
+                  "def @main(%x: Tensor[(n, m, 2), float32]) {\n"
+                  "  %0 = shape_of(%x);\n"
+                  "  reshape(%x, concatenate((strided_slice(%0, begin=[1], end=[3]),"
+                  " strided_slice(%0, begin=[0], end=[1]))))\n}"},
+        Unchanged{"DeadCodeElimination", "UsedLet", "def @main(%x: float32) { let %a = exp(%x); add(%a, %a) }"}),
+    [](const auto& info) { return fmt::format("{}_{}", info.param.pass, info.param.why); });
+
+// A chain of ops, then a chain of lets: neither the stack nor the square of the length is there to spend.
+TEST(AllPasses, LongChainsNeedNoStack) {
+  ops::register_all_ops();
+  constexpr int kLength = 5'000;
+  const auto x = relay::make_var("x", make_tensor_type({2}, DataType::float_(32)));
+  Expr value = x;
+  for (int i = 0; i < kLength; ++i) value = ops::unary(i % 2 == 0 ? "tanh" : "sin", ops::add(value, value));
+  std::vector<relay::Var> vars;
+  std::vector<Expr> values;
+  for (int i = 0; i < kLength; ++i) {
+    vars.push_back(relay::make_var("v", make_tensor_type({2}, DataType::float_(32))));
+    values.push_back(ops::unary("tanh", i == 0 ? value : Expr(vars[static_cast<size_t>(i) - 1])));
+  }
+  Expr body = vars.back();
+  for (size_t i = vars.size(); i > 0; --i) body = relay::make_let(vars[i - 1], values[i - 1], body);
+  IRModule module = relay::infer_type(make_module(relay::make_function({x}, body)));
+  for (const auto& list : {canonical(), native()}) module = pass::run_passes(list, module, typed_context());
+  relay::verify(module);
 }
 
 }  // namespace

@@ -151,7 +151,5 @@ class Parser {
 
 // The number of a DataType that a literal's suffix names; nothing when it is no suffix.
 std::optional<DataType> dtype_of_suffix(std::string_view suffix, bool is_real);
-// UserError when it is no base64.
-std::vector<std::byte> decode_base64(std::string_view text);
 
 }  // namespace headrace::relay

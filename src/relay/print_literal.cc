@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ir/type.h"
+#include "object/base64.h"
 #include "relay/print_type.h"
 
 namespace headrace::relay {
@@ -74,19 +75,6 @@ std::optional<std::string> inline_constant_text(const NDArray& data) {
   for (int64_t i = 0; i < data.num_elements(); ++i) items.push_back(element_text(data, i));
   const std::string type = fmt::format("Tensor[({}), {}]", fmt::join(data.shape(), ", "), data.dtype());
   return fmt::format("const({}, [{}])", type, fmt::join(items, ", "));
-}
-
-std::string encode_base64(std::span<const std::byte> bytes) {
-  static constexpr char kDigits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string out;
-  out.reserve((bytes.size() + 2) / 3 * 4);
-  for (size_t i = 0; i < bytes.size(); i += 3) {
-    uint32_t group = 0;
-    for (size_t j = 0; j < 3; ++j)
-      group = group << 8 | (i + j < bytes.size() ? static_cast<uint32_t>(bytes[i + j]) : 0u);
-    for (size_t j = 0; j < 4; ++j) out += i + j > bytes.size() ? '=' : kDigits[group >> (18 - 6 * j) & 63u];
-  }
-  return out;
 }
 
 size_t ConstantTable::index_of(const NDArray& data) {

@@ -11,9 +11,6 @@ std::string float_text(double value);
 // tensor has more than 16 elements or a dtype or bits that have no literal.
 std::optional<std::string> inline_constant_text(const NDArray& data);
 
-// Base64 with padding (RFC 4648).
-std::string encode_base64(std::span<const std::byte> bytes);
-
 // The data of meta[relay.Constant][i]: each content once, in order of first use.
 class ConstantTable {
  public:

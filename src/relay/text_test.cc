@@ -214,10 +214,10 @@ TEST_F(Text, WhatHasNoTextFormSaysSo) {
 }
 
 TEST_F(Text, AllErrorsComeAtOnce) {
-  EXPECT_EQ(body_error("%0 = nn.rellu(%x);\n  %1 = (%y;\n  %0"),
-            "bad.relay:3:8: there is no op 'nn.rellu'; did you mean nn.relu?\n"
-            "    %0 = nn.rellu(%x);\n"
-            "         ^~~~~~~~\n"
+  EXPECT_EQ(body_error("%0 = test.convo(%x);\n  %1 = (%y;\n  %0"),
+            "bad.relay:3:8: there is no op 'test.convo'; did you mean test.conv?\n"
+            "    %0 = test.convo(%x);\n"
+            "         ^~~~~~~~~~\n"
             "bad.relay:4:9: %y is not defined here\n"
             "    %1 = (%y;\n"
             "          ^~\n"
@@ -231,7 +231,7 @@ TEST_F(Text, MalformedTextsSayWhatIsWrong) {
       {"%y", "%y is not defined here"},
       {"%0", "%0 is not defined here"},
       {"@f(%x)", "the module has no function '@f'"},
-      {"nn.rel(%x)", "there is no op 'nn.rel'; did you mean nn.relu?"},
+      {"test.con(%x)", "there is no op 'test.con'; did you mean test.conv?"},
       {"", "expected an expression, found '}'"},
       {"(%x", "expected ')' after a tuple"},
       {"(%x, ", "expected an expression, found '}'"},

@@ -1,0 +1,26 @@
+// Every pass by its name: what `headrace-opt` and Python look passes up in.
+#pragma once
+
+#include "pass/pass.h"
+
+namespace headrace::driver {
+
+struct NamedPass {
+  pass::Pass pass;
+  std::string_view summary;  // one line
+};
+
+// InferType, then those of the canonical and the native list, in their order.
+const std::vector<NamedPass>& all_passes();
+
+// The pass of that name in any spelling; UserError that lists the names when there is none.
+const pass::Pass& get_pass(std::string_view name);
+
+// The passes of a comma-separated list, in which `canonical` and `native` stand for those lists.
+struct PassList {
+  std::vector<pass::Pass> passes;
+  std::vector<std::string> named;  // those that were asked for by their own name: they run at every level
+};
+PassList parse_pass_list(std::string_view text);
+
+}  // namespace headrace::driver

@@ -1,0 +1,50 @@
+#include "driver/all_passes.h"
+
+#include <gtest/gtest.h>
+
+#include <set>
+
+#include "passes/pipeline.h"
+
+namespace headrace::driver {
+namespace {
+
+TEST(AllPasses, HoldsEveryPassOfTheListsOnce) {
+  std::set<std::string> names;
+  for (const NamedPass& named : all_passes()) {
+    EXPECT_TRUE(names.insert(named.pass.info.name).second) << named.pass.info.name;
+    EXPECT_FALSE(named.summary.empty());
+  }
+  for (const auto& list : {passes::canonical(), passes::native()}) {
+    for (const pass::Pass& pass : list) EXPECT_TRUE(names.contains(pass.info.name)) << pass.info.name;
+  }
+  EXPECT_TRUE(names.contains("InferType"));
+}
+
+TEST(AllPasses, SpellingsResolve) {
+  EXPECT_EQ(get_pass("fuse_ops").info.name, "FuseOps");
+  EXPECT_EQ(get_pass("FuseOps").info.name, "FuseOps");
+}
+
+TEST(AllPasses, AnUnknownNameListsTheKnown) {
+  try {
+    get_pass("FuseOop");
+    FAIL() << "no error";
+  } catch (const UserError& e) {
+    EXPECT_NE(e.message().find("there is no pass 'FuseOop'; there are canonical, native, InferType, "),
+              std::string::npos)
+        << e.what();
+  }
+}
+
+TEST(AllPasses, ListsExpand) {
+  const PassList list = parse_pass_list("infer_type, canonical,native ,fold_constant");
+  EXPECT_EQ(list.passes.size(), 2 + passes::canonical().size() + passes::native().size());
+  EXPECT_EQ(list.passes.front().info.name, "InferType");
+  EXPECT_EQ(list.passes.back().info.name, "FoldConstant");
+  EXPECT_EQ(list.named, (std::vector<std::string>{"InferType", "FoldConstant"}));
+  EXPECT_TRUE(parse_pass_list("").passes.empty());
+}
+
+}  // namespace
+}  // namespace headrace::driver

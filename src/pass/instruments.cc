@@ -1,0 +1,71 @@
+#include "pass/instruments.h"
+
+#include <chrono>
+
+#include "pass/text_diff.h"
+#include "relay/print.h"
+
+namespace headrace::pass {
+
+namespace {
+
+double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
+
+// The module's relay functions as text.
+std::string text_of(const IRModule& module) {
+  const IRModule shown = make_object<IRModuleNode>(*module);
+  shown->functions = {};
+  shown->globals_by_name.clear();
+  for (const auto& [var, function] : module->functions) {
+    if (function.is<relay::FunctionNode>()) shown->add_function(var, function);
+  }
+  return relay::print_module(shown, {.show_meta_data = false});
+}
+
+class DumpInstrument : public PassInstrument {
+ public:
+  DumpInstrument(Dump dump, TextSink sink) : dump_(dump), sink_(std::move(sink)) {}
+  std::string name() const override { return "dump"; }
+
+  void run_before_pass(const IRModule& module, const PassInfo&) override { before_.push_back(module); }
+  void run_after_pass(const IRModule& module, const PassInfo& info) override {
+    const IRModule before = std::move(before_.back());
+    before_.pop_back();
+    if (dump_ == Dump::all) return sink_(fmt::format("// ---- after {}\n{}", info.name, text_of(module)));
+    const std::string diff = module == before ? "" : diff_texts(text_of(before), text_of(module));
+    sink_(fmt::format("// ---- {}: {}\n{}", info.name, diff.empty() ? "no change" : "changed", diff));
+  }
+  // What a pass that threw has left.
+  void enter_pass_ctx() override { before_.clear(); }
+
+ private:
+  Dump dump_;
+  TextSink sink_;
+  std::vector<IRModule> before_;  // of the passes that are running, the innermost last
+};
+
+}  // namespace
+
+std::shared_ptr<PassInstrument> make_dump_instrument(Dump dump, TextSink sink) {
+  return std::make_shared<DumpInstrument>(dump, std::move(sink));
+}
+
+void TimingInstrument::run_before_pass(const IRModule&, const PassInfo&) { begins_.push_back(now_s()); }
+
+void TimingInstrument::run_after_pass(const IRModule&, const PassInfo& info) {
+  const double seconds = now_s() - begins_.back();
+  begins_.pop_back();
+  const auto same = [&](const Row& row) { return row.pass == info.name; };
+  auto row = std::find_if(rows_.begin(), rows_.end(), same);
+  if (row == rows_.end()) row = rows_.insert(rows_.end(), {info.name, 0, 0});
+  row->seconds += seconds;
+  ++row->runs;
+}
+
+std::string TimingInstrument::report() const {
+  std::string text = fmt::format("{:<28} {:>10} {:>6}\n", "pass", "ms", "runs");
+  for (const Row& row : rows_) text += fmt::format("{:<28} {:>10.2f} {:>6}\n", row.pass, row.seconds * 1e3, row.runs);
+  return text;
+}
+
+}  // namespace headrace::pass

@@ -1,0 +1,41 @@
+// The instruments that the programs offer: what each pass changed, and how long it took.
+#pragma once
+
+#include "pass/pass.h"
+
+namespace headrace::pass {
+
+// Takes a piece of text for people; a line ends it.
+using TextSink = std::function<void(std::string_view)>;
+
+enum class Dump : uint8_t {
+  diff,  // the lines that the pass changed (text_diff.h)
+  all,   // the whole module
+};
+
+// Tells `sink` after each pass what the module is, or what has changed, under a heading with the pass' name. Relay
+// functions only; the data of constants is left out.
+std::shared_ptr<PassInstrument> make_dump_instrument(Dump dump, TextSink sink);
+
+// Times the passes; nested runs count to themselves and to the pass around them.
+class TimingInstrument : public PassInstrument {
+ public:
+  struct Row {
+    std::string pass;
+    double seconds = 0;
+    int64_t runs = 0;
+  };
+  std::string name() const override { return "timing"; }
+  void run_before_pass(const IRModule& module, const PassInfo& info) override;
+  void run_after_pass(const IRModule& module, const PassInfo& info) override;
+  // In the order of their first runs.
+  const std::vector<Row>& rows() const { return rows_; }
+  // A table for people.
+  std::string report() const;
+
+ private:
+  std::vector<Row> rows_;
+  std::vector<double> begins_;
+};
+
+}  // namespace headrace::pass

@@ -1,0 +1,128 @@
+#include "pass/instruments.h"
+
+#include <gtest/gtest.h>
+
+#include "kit/property.h"
+#include "pass/text_diff.h"
+#include "relay/expr.h"
+
+namespace headrace::pass {
+namespace {
+
+TEST(DiffTexts, ShowsWhatChangedWithContext) {
+  EXPECT_EQ(diff_texts("a\nb\nc\nd\ne\n", "a\nb\nx\nd\ne\n", 1), " b\n-c\n+x\n d\n");
+  EXPECT_EQ(diff_texts("a\nb\nc\nd\ne\nf\n", "b\nc\nd\ne\nF\n", 1), "-a\n b\n...\n e\n-f\n+F\n");
+  EXPECT_EQ(diff_texts("same\n", "same\n"), "");
+  EXPECT_EQ(diff_texts("", "new\n"), "+new\n");
+  EXPECT_EQ(diff_texts("old\n", ""), "-old\n");
+}
+
+TEST(DiffTexts, RenumberedValuesAreEqual) {
+  EXPECT_EQ(diff_texts("%0 = f(%x);\n%1 = g(%0);\n%2 = h(%1);\n", "%0 = g(%x);\n%1 = h(%0);\n", 0),
+            "-%0 = f(%x);\n-%1 = g(%0);\n+%0 = g(%x);\n");
+  EXPECT_EQ(diff_texts("%10 = f(%7, %p0);\n", "%9 = f(%6, %p0);\n"), "");
+}
+
+TEST(DiffTexts, FarApartTextsAreReplaced) {
+  std::string a, b;
+  for (int i = 0; i < 1500; ++i) {
+    a += fmt::format("a{}\n", i);
+    b += fmt::format("b{}\n", i);
+  }
+  const std::string diff = diff_texts(a, b);
+  EXPECT_EQ(std::count(diff.begin(), diff.end(), '\n'), 3000);
+}
+
+// Taking the `-` lines away and the `+` lines in gives the new text, and no shorter list of changes does.
+struct Pair {
+  std::vector<int> a, b;
+};
+
+int longest_common(const std::vector<int>& a, const std::vector<int>& b) {
+  std::vector<std::vector<int>> table(a.size() + 1, std::vector<int>(b.size() + 1, 0));
+  for (size_t i = 0; i < a.size(); ++i) {
+    for (size_t k = 0; k < b.size(); ++k)
+      table[i + 1][k + 1] = a[i] == b[k] ? table[i][k] + 1 : std::max(table[i][k + 1], table[i + 1][k]);
+  }
+  return table[a.size()][b.size()];
+}
+
+TEST(DiffTexts, IsShortestAndComplete) {
+  kit::Property<Pair> property;
+  property.runs_ci = 300;
+  property.runs_full = 5000;
+  property.generate = [](kit::Random& random) {
+    Pair pair;
+    for (auto* list : {&pair.a, &pair.b}) {
+      const int64_t size = random.integer(0, 12);
+      for (int64_t i = 0; i < size; ++i) list->push_back(static_cast<int>(random.integer(0, 3)));
+    }
+    return pair;
+  };
+  property.show = [](const Pair& p) { return fmt::format("{} / {}", fmt::join(p.a, " "), fmt::join(p.b, " ")); };
+  property.check = [](const Pair& p) -> std::optional<std::string> {
+    const auto text = [](const std::vector<int>& list) {
+      std::string result;
+      for (const int i : list) result += fmt::format("{}\n", i);
+      return result;
+    };
+    const std::string diff = diff_texts(text(p.a), text(p.b), 100);
+    std::string before, after;
+    int changes = 0;
+    for (size_t i = 0; i + 1 < diff.size(); i = diff.find('\n', i) + 1) {
+      const std::string line = diff.substr(i + 1, diff.find('\n', i) - i);
+      changes += diff[i] == ' ' ? 0 : 1;
+      if (diff[i] != '+') before += line;
+      if (diff[i] != '-') after += line;
+    }
+    const int fewest = static_cast<int>(p.a.size() + p.b.size()) - 2 * longest_common(p.a, p.b);
+    if (changes != fewest) return fmt::format("{} changes, {} are enough:\n{}", changes, fewest, diff);
+    if (changes > 0 && (before != text(p.a) || after != text(p.b))) return "the parts do not add up:\n" + diff;
+    return std::nullopt;
+  };
+  EXPECT_TRUE(kit::holds(property));
+}
+
+IRModule module_of(double value) { return make_module(relay::make_function({}, relay::make_scalar(value))); }
+
+Pass setting(std::string name, double value) {
+  return {{std::move(name), 0, {}}, [value](const IRModule&, const PassContext&) { return module_of(value); }};
+}
+
+Pass keeping(std::string name) {
+  return {{std::move(name), 0, {}}, [](const IRModule& module, const PassContext&) { return module; }};
+}
+
+TEST(DumpInstrument, ShowsTheDiffOfEachPass) {
+  std::string text;
+  PassContext context;
+  context.instruments = {make_dump_instrument(Dump::diff, [&](std::string_view piece) { text += piece; })};
+  run_passes({keeping("Idle"), setting("Set", 2)}, module_of(1), context);
+  EXPECT_EQ(text,
+            "// ---- Idle: no change\n"
+            "// ---- Set: changed\n"
+            " #[version = \"0.0.5\"]\n def @main() {\n-  1f\n+  2f\n }\n");
+}
+
+TEST(DumpInstrument, ShowsTheModuleAfterEachPass) {
+  std::string text;
+  PassContext context;
+  context.instruments = {make_dump_instrument(Dump::all, [&](std::string_view piece) { text += piece; })};
+  run_passes({setting("Set", 2)}, module_of(1), context);
+  EXPECT_EQ(text, "// ---- after Set\n#[version = \"0.0.5\"]\ndef @main() {\n  2f\n}\n");
+}
+
+TEST(TimingInstrument, CountsRuns) {
+  const auto timing = std::make_shared<TimingInstrument>();
+  PassContext context;
+  context.instruments = {timing};
+  run_passes({keeping("A"), keeping("B"), keeping("A")}, module_of(1), context);
+  ASSERT_EQ(timing->rows().size(), 2u);
+  EXPECT_EQ(timing->rows()[0].pass, "A");
+  EXPECT_EQ(timing->rows()[0].runs, 2);
+  EXPECT_GE(timing->rows()[1].seconds, 0);
+  EXPECT_NE(timing->report().find("\nB "), std::string::npos) << timing->report();
+}
+
+}  // namespace
+}  // namespace headrace::pass

@@ -1,0 +1,177 @@
+// Properties of random programs: text and JSON read back, every pass and both lists keep what a program computes.
+#include "kit/property.h"
+#include "kit/relay_programs.h"
+#include "object/json.h"
+#include "object/structural_equal.h"
+#include "ops/op_keys.h"
+#include "passes/primitive.h"
+#include "passes/tests/pass_testing.h"
+#include "relay/visit.h"
+
+namespace headrace::passes {
+namespace {
+
+struct Program {
+  uint64_t seed = 0;
+  int steps = 0;
+  IRModule module() const { return kit::random_program(seed, {.steps = steps}); }
+};
+
+kit::Property<Program> property_of_programs(std::function<std::optional<std::string>(const Program&)> check) {
+  kit::Property<Program> property;
+  property.runs_ci = 60;
+  property.runs_full = 1500;
+  property.generate = [](kit::Random& random) {
+    return Program{random.next(), static_cast<int>(random.integer(1, 30))};
+  };
+  property.shrink = [](const Program& p) {
+    std::vector<Program> smaller;
+    for (const int steps : {p.steps / 2, p.steps - 2, p.steps - 1}) {
+      if (steps >= 0 && steps < p.steps) smaller.push_back({p.seed, steps});
+    }
+    return smaller;
+  };
+  property.show = [](const Program& p) { return relay::print_module(p.module()); };
+  property.check = std::move(check);
+  return property;
+}
+
+std::optional<std::string> not_equal(const IRModule& a, const IRModule& b) {
+  const auto mismatch = first_mismatch(Value(a), Value(b));
+  if (!mismatch) return std::nullopt;
+  return fmt::format("at {}: {} ({} / {})", mismatch->path, mismatch->reason, mismatch->left, mismatch->right);
+}
+
+std::optional<std::string> text_differs(const IRModule& module) {
+  const std::string text = relay::print_module(module);
+  const IRModule again = relay::parse_module(text);
+  if (auto difference = not_equal(module, again)) return *difference + "\n" + text;
+  if (relay::print_module(again) != text) return "it prints differently after parsing:\n" + text;
+  return std::nullopt;
+}
+
+TEST(RandomPrograms, TextReadsBack) {
+  EXPECT_TRUE(kit::holds(property_of_programs([](const Program& p) { return text_differs(p.module()); })));
+}
+
+TEST(RandomPrograms, JsonReadsBack) {
+  EXPECT_TRUE(kit::holds(property_of_programs([](const Program& p) -> std::optional<std::string> {
+    const IRModule module = p.module();
+    const std::string text = save_json(Value(module));
+    const IRModule again = load_json(text).as<IRModule>();
+    if (auto difference = not_equal(module, again)) return difference;
+    if (save_json(Value(again)) != text) return "the text differs when it is saved again";
+    relay::verify(again);
+    return std::nullopt;
+  })));
+}
+
+// Nothing when both give the same; `exact`: to the last bit.
+std::optional<std::string> results_differ(const IRModule& a, const IRModule& b, uint64_t seed, bool exact) {
+  kit::Random random(seed);
+  const auto inputs = kit::random_inputs(a, random);
+  const auto want = interp::run_main(a, inputs), got = interp::run_main(b, inputs);
+  if (want.size() != got.size()) return "another number of results";
+  for (size_t r = 0; r < want.size(); ++r) {
+    if (want[r].shape() != got[r].shape() || want[r].dtype() != got[r].dtype()) return "another type of result";
+    for (int64_t i = 0; i < want[r].num_elements(); ++i) {
+      const double x = element_as_double(want[r].tensor(), i), y = element_as_double(got[r].tensor(), i);
+      // Values are at most about 10; motifs magnify rounding by less than 100.
+      if (!(std::abs(x - y) <= (exact ? 0.0 : 1e-4))) return fmt::format("result {}[{}]: {} became {}", r, i, x, y);
+    }
+  }
+  return std::nullopt;
+}
+
+bool is_exact(const std::string& pass) {
+  return pass != "SimplifyInference" && pass != "FoldScaleAxis" && pass != "SimplifyExpr";
+}
+
+std::optional<std::string> check_one(const pass::Pass& pass, const IRModule& before, uint64_t seed) {
+  const IRModule after = run_pass(pass.info.name, before);
+  std::optional<std::string> failure = results_differ(before, after, seed, is_exact(pass.info.name));
+  if (!failure) failure = text_differs(after);
+  if (failure) return fmt::format("{}: {}\nafter:\n{}", pass.info.name, *failure, relay::print_module(after));
+  return std::nullopt;
+}
+
+TEST(RandomPrograms, EveryPassKeepsTheResults) {
+  EXPECT_TRUE(kit::holds(property_of_programs([](const Program& p) -> std::optional<std::string> {
+    IRModule module = p.module();
+    for (const auto& list : {canonical(), native()}) {
+      for (const pass::Pass& pass : list) {
+        if (auto failure = check_one(pass, module, p.seed)) return failure;
+        // Half of the programs meet each pass as the ones before it left them.
+        if (p.seed % 2 == 0) module = run_pass(pass.info.name, module);
+      }
+    }
+    return std::nullopt;
+  })));
+}
+
+TEST(RandomPrograms, TheListsKeepTheResultsAtEveryLevel) {
+  EXPECT_TRUE(kit::holds(property_of_programs([](const Program& p) -> std::optional<std::string> {
+    const IRModule before = p.module();
+    for (const int level : {0, 1, 2, 3}) {
+      pass::PassContext context = typed_context();
+      context.opt_level = level;
+      const IRModule after = pass::run_passes(native(), pass::run_passes(canonical(), before, context), context);
+      if (auto failure = results_differ(before, after, p.seed, false))
+        return fmt::format("level {}: {}\nafter:\n{}", level, *failure, relay::print_module(after));
+    }
+    return std::nullopt;
+  })));
+}
+
+// The rules of fuse_ops.h for one group; nothing when it keeps them.
+std::optional<std::string> broken_rule(const relay::FunctionNode& group) {
+  std::vector<const relay::CallNode*> calls;
+  int anchors = 0;
+  bool has_big_constant = false;
+  relay::post_order(group.body, [&](const Expr& e) {
+    if (const auto* call = e.as<relay::CallNode>()) calls.push_back(call);
+    const auto* constant = e.as<relay::ConstantNode>();
+    has_big_constant = has_big_constant || (constant != nullptr && !constant->data.shape().empty());
+  });
+  for (const relay::CallNode* call : calls) {
+    if (call->as_op() == nullptr) return "it calls what is no op";
+    const auto* kind = call->as_op()->find(ops::kFusionKind);
+    if (kind == nullptr || *kind == ops::FusionKind::opaque) {
+      if (calls.size() > 1) return "an opaque op shares it";
+    } else if (*kind == ops::FusionKind::reduction && call != calls.back()) {
+      return "a reduction does not end it";
+    }
+    anchors += kind != nullptr && *kind == ops::FusionKind::anchor ? 1 : 0;
+  }
+  if (calls.empty()) return "it is empty";
+  if (anchors > 1) return "it has two anchors";
+  if (has_big_constant) return "it holds a constant that is no scalar";
+  for (const relay::Var& param : group.params) {
+    if (!param->checked_type().is<TensorTypeNode>()) return "a parameter is no tensor";
+  }
+  return std::nullopt;
+}
+
+TEST(RandomPrograms, FusedGroupsKeepTheRules) {
+  EXPECT_TRUE(kit::holds(property_of_programs([](const Program& p) -> std::optional<std::string> {
+    const IRModule fused = run_pass("FuseOps", p.module());
+    std::optional<std::string> failure;
+    const auto enter = [](const Expr& e) {
+      const auto* function = e.as<relay::FunctionNode>();
+      return function == nullptr || !is_primitive(*function);
+    };
+    for (const auto& [var, function] : fused->functions) {
+      relay::post_order(function, enter, [&](const Expr& e) {
+        const auto* call = e.as<relay::CallNode>();
+        const auto* group = e.as<relay::FunctionNode>();
+        if (call != nullptr && call->as_op() != nullptr) failure = "an op call is in no group";
+        if (group == nullptr || !is_primitive(*group)) return;
+        if (auto rule = broken_rule(*group)) failure = *rule + ": " + relay::print_expr(e);
+      });
+    }
+    return failure;
+  })));
+}
+
+}  // namespace
+}  // namespace headrace::passes

@@ -1,0 +1,354 @@
+#include "kit/relay_programs.h"
+
+#include "ops/all_ops.h"
+#include "ops/broadcast.h"
+#include "ops/conv.h"
+#include "ops/creation.h"
+#include "ops/elementwise.h"
+#include "ops/matmul.h"
+#include "ops/normalization.h"
+#include "ops/pad.h"
+#include "ops/pool.h"
+#include "ops/reduce.h"
+#include "ops/shape.h"
+#include "ops/slice.h"
+#include "relay/infer_type.h"
+
+namespace headrace::kit {
+
+namespace {
+
+using relay::make_call;
+using relay::Var;
+
+const DataType kFloat = DataType::float_(32);
+constexpr int64_t kMostElements = 600;
+
+Shape shape_of(const Expr& expr) { return *as_shape(expr->checked_type().as<TensorTypeNode>()->shape); }
+
+class Generator {
+ public:
+  Generator(uint64_t seed, const ProgramSize& size) : random_(seed), size_(size) {}
+
+  IRModule run() {
+    const int64_t inputs = random_.integer(2, 3);
+    for (int64_t i = 0; i < inputs; ++i) add_input();
+    helper_ = relay::make_function({}, Expr());
+    make_helper();
+    for (int i = 0; i < size_.steps; ++i) step();
+    Expr body = result();
+    for (size_t i = lets_.size(); i > 0; --i) body = relay::make_let(lets_[i - 1].first, lets_[i - 1].second, body);
+    const IRModule module = make_module();
+    module->add_function(helper_name_, helper_);
+    module->add_function(make_global_var("main"), relay::make_function(params_, body));
+    return relay::infer_type(module);
+  }
+
+ private:
+  void add_input() {
+    static const Shape kShapes[] = {{2, 3}, {3}, {1, 4, 6, 6}, {2, 3, 4}, {1, 2, 5, 5}, {4, 6}};
+    const auto var = relay::make_var(fmt::format("x{}", params_.size()),
+                                     make_tensor_type(kShapes[random_.index(std::size(kShapes))], kFloat));
+    params_.push_back(var);
+    keep(var);
+  }
+
+  // @helper(%a) gives tanh(a * 0.5) of a vector of 3.
+  void make_helper() {
+    const Type type = make_tensor_type({3}, kFloat);
+    const auto param = relay::make_var("a", type);
+    helper_ = relay::make_function({param}, ops::unary("tanh", ops::multiply(param, relay::make_scalar(0.5))), type);
+    helper_name_ = make_global_var("helper");
+    module_for_types_ = make_module();
+    module_for_types_->add_function(helper_name_, helper_);
+  }
+
+  // Takes `expr` as a value of the program if it has a type, and one of moderate size.
+  bool keep(const Expr& expr) {
+    try {
+      const Expr typed = relay::infer_type(expr, module_for_types_);
+      const auto* tensor = typed->checked_type().as<TensorTypeNode>();
+      const auto shape = tensor == nullptr ? std::nullopt : as_shape(tensor->shape);
+      if (!shape || tensor->dtype != kFloat) return false;
+      const int64_t count = num_elements(*shape);
+      if (count == 0 || count > kMostElements || shape->size() > 5) return false;
+      pool_.push_back(typed);
+      return true;
+    } catch (const UserError&) {
+      return false;  // these operands do not go together
+    }
+  }
+
+  // Recent values more often than old ones.
+  Expr pick() {
+    const size_t window = random_.chance(0.6f) ? std::min<size_t>(4, pool_.size()) : pool_.size();
+    return pool_[pool_.size() - 1 - random_.index(window)];
+  }
+  Expr pick_of_rank(size_t rank) {
+    for (int i = 0; i < 8; ++i) {
+      if (Expr value = pick(); shape_of(value).size() == rank) return value;
+    }
+    return {};
+  }
+
+  NDArray tensor(const Shape& shape, float low = -1, float high = 1) {
+    NDArray data = NDArray::empty(shape, kFloat);
+    for (int64_t i = 0; i < data.num_elements(); ++i) data.data<float>()[i] = random_.uniform(low, high);
+    return data;
+  }
+  Expr constant(const Shape& shape, float low = -1, float high = 1) {
+    return relay::make_constant(tensor(shape, low, high));
+  }
+  Expr scalar() {
+    static constexpr double kValues[] = {0, 1, 0.5, -1, 2, -0.25};
+    return relay::make_scalar(kValues[random_.index(std::size(kValues))]);
+  }
+
+  void step() {
+    for (int tries = 0; tries < 20; ++tries) {
+      if (keep(make())) return;
+    }
+  }
+
+  Expr make() {
+    switch (random_.integer(0, 11)) {
+      case 0:
+        return make_unary();
+      case 1:
+      case 2:
+        return make_binary_op();
+      case 3:
+        return make_constant_chain();
+      case 4:
+        return make_reduction();
+      case 5:
+      case 6:
+        return make_view();
+      case 7:
+        return make_join();
+      case 8:
+      case 9:
+        return make_anchor();
+      case 10:
+        return size_.control_flow ? make_control() : make_unary();
+      default:
+        return size_.shape_arithmetic ? make_dynamic() : make_view();
+    }
+  }
+
+  Expr make_unary() {
+    static constexpr const char* kOps[] = {"nn.relu", "tanh", "sigmoid", "negative", "abs", "copy", "erf", "sin"};
+    const char* op = kOps[random_.index(std::size(kOps))];
+    const Expr data = pick();
+    if (random_.chance(0.2f)) return ops::cast(ops::cast(data, DataType::float_(64)), kFloat);
+    if (random_.chance(0.2f)) return ops::clip(data, -0.75, 0.5);
+    return random_.chance(0.2f) ? ops::unary(op, ops::unary(op, data)) : ops::unary(op, data);
+  }
+
+  Expr make_binary_op() {
+    const Expr a = pick(), b = random_.chance(0.3f) ? scalar() : pick();
+    switch (random_.integer(0, 4)) {
+      case 0:
+        return ops::unary("tanh", ops::add(a, b));
+      case 1:
+        return ops::unary("tanh", ops::subtract(a, b));
+      case 2:
+        return ops::unary("tanh", ops::multiply(b, a));
+      case 3:
+        return ops::binary("maximum", a, b);
+      default:
+        return ops::divide(a, ops::add(ops::unary("abs", b), relay::make_scalar(1)));
+    }
+  }
+
+  // What SimplifyExpr joins.
+  Expr make_constant_chain() {
+    Expr value = pick();
+    const char* op = random_.chance(0.5f) ? "add" : "multiply";
+    for (int64_t i = random_.integer(1, 3); i > 0; --i) {
+      const Shape shape = shape_of(pool_.back());
+      const Expr c = random_.chance(0.5f) || shape.empty() ? scalar() : constant({shape.back()});
+      value = random_.chance(0.5f) ? ops::binary(op, value, c) : ops::binary(op, c, value);
+    }
+    return ops::unary("tanh", value);
+  }
+
+  Expr make_reduction() {
+    const Expr data = pick();
+    const auto rank = static_cast<int64_t>(shape_of(data).size());
+    if (rank == 0) return ops::unary("tanh", data);
+    if (random_.chance(0.3f)) return ops::softmax(data, random_.integer(-1, rank - 1));
+    static constexpr const char* kOps[] = {"sum", "mean", "max", "min"};
+    ops::ReduceAttrs attrs;
+    attrs.axis = Shape{random_.integer(0, rank - 1)};
+    attrs.keepdims = random_.chance(0.5f);
+    return ops::unary("tanh",
+                      make_call(kOps[random_.index(std::size(kOps))], {data}, make_object<ops::ReduceAttrs>(attrs)));
+  }
+
+  Expr make_view() {
+    const Expr data = pick();
+    const Shape shape = shape_of(data);
+    const auto rank = static_cast<int64_t>(shape.size());
+    switch (random_.integer(0, 7)) {
+      case 0:
+        return ops::reshape(data, {-1});
+      case 1:
+        return ops::reshape(data, {num_elements(shape), 1});
+      case 2: {
+        Shape axes;
+        for (int64_t i = 0; i < rank; ++i) axes.insert(axes.begin() + random_.integer(0, i), i);
+        return ops::transpose(data, axes);
+      }
+      case 3:
+        return ops::expand_dims(data, random_.integer(0, rank), random_.integer(1, 2));
+      case 4:
+        return ops::squeeze(data);
+      case 5:
+        return rank == 0 ? data : Expr(ops::reverse(data, random_.integer(0, rank - 1)));
+      case 6:
+        return ops::strided_slice(data, Shape(shape.size(), 0), shape, Shape(shape.size(), random_.integer(1, 2)));
+      default: {
+        Array<Shape> widths;
+        for (int64_t i = 0; i < rank; ++i) widths.push_back({random_.integer(0, 1), 0});
+        return ops::pad(data, widths, relay::make_scalar(0.5));
+      }
+    }
+  }
+
+  Expr make_join() {
+    const Expr data = pick();
+    const auto rank = static_cast<int64_t>(shape_of(data).size());
+    if (rank == 0) return ops::unary("abs", data);
+    const int64_t axis = random_.integer(0, rank - 1);
+    if (random_.chance(0.5f)) {
+      Array<Expr> items{data};
+      for (int64_t i = random_.integer(0, 2); i > 0; --i)
+        items.push_back(random_.chance(0.5f) ? pick() : ops::relu(data));
+      return ops::concatenate(items, axis);
+    }
+    const int64_t length = shape_of(data)[static_cast<size_t>(axis)];
+    const Expr parts = ops::split(data, length, axis);
+    const Expr first = relay::make_tuple_get_item(parts, 0);
+    return ops::binary("minimum", first, relay::make_tuple_get_item(parts, length - 1));
+  }
+
+  Expr scaled(const Expr& data, const Shape& along) {
+    const float low = random_.chance(0.7f) ? 0.25f : -1.0f;
+    return random_.chance(0.7f) ? ops::multiply(data, constant(along, low, 1.5f)) : data;
+  }
+
+  Expr make_anchor() {
+    if (const Expr data = pick_of_rank(4)) return random_.chance(0.75f) ? make_conv(data) : make_pool(data);
+    if (const Expr data = pick_of_rank(2)) {
+      const Expr product = ops::dense(data, constant({3, shape_of(data)[1]}));
+      const Expr biased = random_.chance(0.5f) ? ops::bias_add(product, constant({3}), -1) : product;
+      return ops::unary("tanh", scaled(random_.chance(0.5f) ? ops::relu(biased) : biased, {3}));
+    }
+    return ops::unary("sin", pick());
+  }
+
+  Expr make_conv(const Expr& data) {
+    const int64_t channels = shape_of(data)[1];
+    const bool depthwise = random_.chance(0.3f);
+    ops::Conv2DAttrs attrs;
+    attrs.padding = {1, 1};
+    attrs.groups = depthwise ? channels : 1;
+    const int64_t outputs = depthwise ? channels : 3;
+    Expr value = ops::conv2d(data, constant({outputs, depthwise ? 1 : channels, 3, 3}, -0.5f, 0.5f), attrs);
+    if (random_.chance(0.4f)) value = ops::bias_add(value, constant({outputs}));
+    if (random_.chance(0.5f)) {
+      value = relay::make_tuple_get_item(ops::batch_norm(value, constant({outputs}), constant({outputs}),
+                                                         constant({outputs}), constant({outputs}, 0.5f, 1.5f)),
+                                         0);
+    } else {
+      value = ops::add(scaled(value, {outputs, 1, 1}), constant({outputs, 1, 1}));
+    }
+    if (random_.chance(0.6f)) value = ops::relu(value);
+    return ops::unary("tanh", scaled(value, {1, outputs, 1, 1}));
+  }
+
+  Expr make_pool(const Expr& data) {
+    if (random_.chance(0.4f)) return make_call("nn.global_avg_pool2d", {data}, make_object<ops::GlobalPool2DAttrs>());
+    ops::MaxPoolAttrs attrs;
+    attrs.pool_size = {2, 2};
+    attrs.strides = {1, 1};
+    attrs.dilation = {1, 1};
+    attrs.padding = {0, 0};
+    return make_call("nn.max_pool2d", {data}, make_object<ops::MaxPoolAttrs>(attrs));
+  }
+
+  Expr make_control() {
+    const Expr value = pick();
+    const Type type = value->checked_type();
+    switch (random_.integer(0, 3)) {
+      case 0: {
+        const auto var = relay::make_var(fmt::format("v{}", lets_.size()), type);
+        lets_.emplace_back(var, ops::unary("tanh", value));
+        return random_.chance(0.8f) ? ops::unary("sin", var) : Expr(ops::relu(value));  // sometimes not used
+      }
+      case 1: {
+        // A branch on an input alone: no rounding decides it.
+        const Expr total = make_call("sum", {params_[0]}, make_object<ops::ReduceAttrs>());
+        return relay::make_if(ops::binary("less", total, scalar()), ops::unary("tanh", value),
+                              ops::unary("negative", ops::relu(value)));
+      }
+      case 2: {
+        const auto var = relay::make_var("p", type);
+        const auto function = relay::make_function({var}, ops::unary("tanh", ops::add(var, value)), type);
+        return relay::make_call(Expr(function), {ops::relu(value)});
+      }
+      default:
+        return relay::make_call(Expr(helper_name_), {value});
+    }
+  }
+
+  // Shapes as values.
+  Expr make_dynamic() {
+    const Expr data = pick();
+    const Expr shape = ops::shape_of(data);
+    if (random_.chance(0.5f)) {
+      const NDArray minus_one = NDArray::from_vector<int64_t>({1}, DataType::int_(64), {-1});
+      const Expr first = ops::strided_slice(shape, Shape{0}, Shape{1});
+      return ops::reshape(data, ops::concatenate({first, relay::make_constant(minus_one)}));
+    }
+    return random_.chance(0.5f) ? ops::broadcast_to(pick(), shape) : ops::add(data, ops::full(scalar(), shape, kFloat));
+  }
+
+  Expr result() {
+    Array<Expr> items;
+    const size_t last = std::min<size_t>(pool_.size(), 2);
+    for (size_t i = 0; i < last; ++i) items.push_back(pool_[pool_.size() - 1 - i]);
+    for (int i = 0; i < 3; ++i) items.push_back(pool_[random_.index(pool_.size())]);
+    return relay::make_tuple(items);
+  }
+
+  Random random_;
+  ProgramSize size_;
+  Array<Var> params_;
+  std::vector<Expr> pool_;
+  std::vector<std::pair<Var, Expr>> lets_;
+  relay::Function helper_;
+  GlobalVar helper_name_;
+  IRModule module_for_types_;
+};
+
+}  // namespace
+
+IRModule random_program(uint64_t seed, const ProgramSize& size) {
+  ops::register_all_ops();
+  return Generator(seed, size).run();
+}
+
+std::vector<NDArray> random_inputs(const IRModule& module, Random& random) {
+  std::vector<NDArray> inputs;
+  const BaseFunc main = module->lookup("main");
+  for (const Var& param : main.as<relay::FunctionNode>()->params) {
+    NDArray data = NDArray::empty(shape_of(param), kFloat);
+    for (int64_t i = 0; i < data.num_elements(); ++i) data.data<float>()[i] = random.uniform(-1, 1);
+    inputs.push_back(data);
+  }
+  return inputs;
+}
+
+}  // namespace headrace::kit

@@ -1,0 +1,161 @@
+// headrace-opt: runs passes on Relay text and prints what they make of it.
+#include <CLI/App.hpp>
+#include <CLI/Config.hpp>
+#include <CLI/Formatter.hpp>
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+
+#include "driver/all_passes.h"
+#include "driver/output_file.h"
+#include "ops/all_ops.h"
+#include "pass/instruments.h"
+#include "passes/fuse_ops.h"
+#include "relay/infer_type.h"
+#include "relay/parse.h"
+#include "relay/print.h"
+#include "relay/verify.h"
+
+namespace headrace {
+
+namespace {
+
+constexpr int kOk = 0, kInternal = 1, kUsage = 2, kUser = 3;
+
+constexpr const char* kDescription =
+    "Runs passes on a Relay program in text form and prints the result.\n\n"
+    "The program is checked, typed, and given to the passes in the order they are named; `canonical` and `native`\n"
+    "stand for the compiler's own lists. A name may be written FoldConstant or fold_constant. Without --passes the\n"
+    "program is only read and printed again.";
+
+constexpr const char* kExamples =
+    "examples:\n"
+    "  headrace-opt model.relay --passes canonical,native -o fused.relay\n"
+    "  headrace-opt model.relay --passes fold_constant,fuse_ops --dump-diff\n"
+    "  headrace-opt model.relay --passes canonical --disable FoldScaleAxis --time\n"
+    "  headrace-opt --list-passes\n\n"
+    "exit codes: 0 ok, 1 a defect of ours, 2 a wrong command line, 3 a wrong input or output file";
+
+struct Request {
+  std::string input;
+  std::string output = "-";
+  std::string passes;
+  std::vector<std::string> disabled;
+  int opt_level = 3;
+  int64_t max_depth = 0;
+  bool verify_each = false, dump_diff = false, print_after_all = false, time = false, list = false, hide_data = false;
+};
+
+void add_options(CLI::App& app, Request& r) {
+  app.footer(kExamples);
+  app.add_option("input", r.input, "the program, a file of Relay text; - is the standard input");
+  app.add_option("-o,--output", r.output, "where the result goes; - is the standard output")->capture_default_str();
+  app.add_option("-p,--passes", r.passes, "names with commas between, in the order they run");
+  app.add_option("--disable", r.disabled, "passes left out of `canonical` and `native`")->delimiter(',');
+  app.add_option("-O,--opt-level", r.opt_level, "passes of a higher level are left out of the lists")
+      ->capture_default_str()
+      ->check(CLI::Range(0, 4));
+  app.add_option("--max-depth", r.max_depth, "op calls a group that FuseOps makes; 1: each op by itself")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--verify-each", r.verify_each, "check the rules of the IR after each pass");
+  app.add_flag("--dump-diff", r.dump_diff, "show on the standard error what each pass changed");
+  app.add_flag("--print-after-all", r.print_after_all, "show on the standard error the program after each pass");
+  app.add_flag("--time", r.time, "show on the standard error how long each pass took");
+  app.add_flag("--hide-data", r.hide_data, "leave the data of large constants out; the text cannot be read again");
+  app.add_flag("--list-passes", r.list, "print the passes, one a line, and stop");
+  app.set_version_flag("--version", HEADRACE_VERSION);
+}
+
+void print_error(std::string_view text) { fmt::print(stderr, "headrace-opt: {}\n", text); }
+
+std::string read_all(const std::string& path) {
+  if (path == "-") {
+    std::string text;
+    char buffer[1 << 16];
+    for (size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, stdin)) > 0;) text.append(buffer, n);
+    return text;
+  }
+  std::ifstream stream(path, std::ios::binary);
+  std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+  if (!stream) throw_user_error("'{}' cannot be read: is it a file of Relay text?", path);
+  return text;
+}
+
+void write_all(const std::string& path, std::string_view text) {
+  if (path == "-") {
+    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+      throw_user_error("the standard output cannot be written to");
+    return;
+  }
+  driver::OutputFile file(path);
+  std::FILE* stream = fdopen(dup(file.descriptor()), "wb");
+  const bool written = stream != nullptr && std::fwrite(text.data(), 1, text.size(), stream) == text.size();
+  if (stream == nullptr || std::fclose(stream) != 0 || !written) throw_user_error("'{}' cannot be written", path);
+  file.commit();
+}
+
+pass::PassContext make_context(const Request& r, const driver::PassList& list,
+                               const std::shared_ptr<pass::TimingInstrument>& timing) {
+  pass::PassContext context;
+  context.opt_level = r.opt_level;
+  for (const std::string& name : r.disabled) context.disabled_pass.push_back(driver::get_pass(name).info.name);
+  for (const std::string& name : list.named) {
+    if (!context.is_disabled(name)) context.required_pass.push_back(name);
+  }
+  context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
+  if (r.verify_each) context.verify = [](const IRModule& module) { relay::verify(module); };
+  if (r.max_depth > 0) context.config.set("relay.FuseOps.max_depth", Value(r.max_depth));
+  const auto sink = [](std::string_view text) { fmt::print(stderr, "{}", text); };
+  if (r.dump_diff) context.instruments.push_back(pass::make_dump_instrument(pass::Dump::diff, sink));
+  if (r.print_after_all) context.instruments.push_back(pass::make_dump_instrument(pass::Dump::all, sink));
+  if (r.time) context.instruments.push_back(timing);
+  return context;
+}
+
+void list_passes() {
+  for (const driver::NamedPass& named : driver::all_passes())
+    fmt::print("{:<24} level {}  {}\n", named.pass.info.name, named.pass.info.opt_level, named.summary);
+}
+
+int run(const Request& r) {
+  ops::register_all_ops();
+  if (r.list) return list_passes(), kOk;
+  if (r.input.empty()) {
+    print_error("no input: name a file of Relay text, or - for the standard input (--help shows examples)");
+    return kUsage;
+  }
+  const driver::PassList list = driver::parse_pass_list(r.passes);
+  const auto timing = std::make_shared<pass::TimingInstrument>();
+  const pass::PassContext context = make_context(r, list, timing);
+  IRModule module = relay::parse_module(read_all(r.input), r.input == "-" ? "<stdin>" : r.input);
+  relay::verify(module);
+  if (!list.passes.empty()) module = pass::run_passes(list.passes, relay::infer_type(module), context);
+  write_all(r.output, relay::print_module(module, {.show_meta_data = !r.hide_data}));
+  if (r.time) fmt::print(stderr, "{}", timing->report());
+  return kOk;
+}
+
+}  // namespace
+
+}  // namespace headrace
+
+int main(int argc, char** argv) {
+  using namespace headrace;
+  CLI::App app(kDescription, "headrace-opt");
+  Request request;
+  add_options(app, request);
+  try {
+    app.parse(argc, argv);
+    return run(request);
+  } catch (const CLI::ParseError& e) {
+    const int code = app.exit(e);
+    return code == 0 ? kOk : kUsage;
+  } catch (const UserError& e) {
+    print_error(e.what());
+    return kUser;
+  } catch (const std::exception& e) {
+    print_error(
+        fmt::format("internal error: {}\nThis is a defect of headrace; please report it with the input.", e.what()));
+    return kInternal;
+  }
+}
