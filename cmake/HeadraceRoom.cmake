@@ -118,10 +118,11 @@ function(headrace_tests)
   endforeach()
 endfunction()
 
-# headrace_script_test(NAME script): a ctest that is a Python program of the standard library, with Debian's Python.
+# headrace_script_test(NAME script ARGUMENTS...): a ctest that is a Python program of the standard library, with Debian's
+# Python.
 function(headrace_script_test name script)
   if(HEADRACE_BUILD_TESTS)
-    add_test(NAME ${name} COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/${script})
+    add_test(NAME ${name} COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/${script} ${ARGN})
     set_tests_properties(${name} PROPERTIES TIMEOUT 120)
   endif()
 endfunction()
