@@ -6,8 +6,8 @@
 Of each page the fenced blocks that begin with ```sh or ```python run in order, all in one temporary folder, which has
 models/ and a `dev` that knows `./dev headrace` and `./dev python`. A block that begins with ```text right after such a
 block is what its stdout must be; `...` stands for any text in a line, and alone for any lines. A block that says
-needs=NAME (as in ```python needs=headrace) is left out where the Python of HEADRACE_PYTHON (default: .venv) cannot
-import NAME. Blocks that are indented or in other languages are not run.
+needs=A,B (as in ```python needs=headrace) is left out where the Python of HEADRACE_PYTHON (default: .venv) cannot
+import A or B. Blocks that are indented or in other languages are not run.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ def read_snippets(page: Path) -> list[Snippet]:
     for line, info, text in read_fences(page):
         language, *options = info.split() or [""]
         if language in ("sh", "python"):
-            needs = [option.removeprefix("needs=") for option in options if option.startswith("needs=")]
+            needs = [name for option in options if option.startswith("needs=") for name in option[6:].split(",")]
             snippets.append(Snippet(page, line, language, needs, text))
         elif language == "text" and is_after_snippet:
             snippets[-1].expected = text
