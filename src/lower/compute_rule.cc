@@ -63,6 +63,17 @@ tir::ComputeStage part_stage(Buffer output, const std::vector<PrimExpr>& origin,
   return stage;
 }
 
+tir::ComputeStage check_stage(const Array<PrimExpr>& extents, std::string message,
+                              const std::function<PrimExpr(const Index&)>& condition) {
+  tir::ComputeStage stage;
+  stage.axes = make_axes(extents);
+  stage.extents = extents.to_vector();
+  stage.value = condition(to_index(stage.axes));
+  HEADRACE_CHECK(stage.value->dtype.is_bool() && !message.empty(), "a check of {}", stage.value->dtype);
+  stage.message = std::move(message);
+  return stage;
+}
+
 tir::Compute single_stage(const RuleInput& input, tir::ComputeStage stage) {
   tir::Compute compute;
   compute.inputs = input.inputs;

@@ -48,6 +48,9 @@ tir::ComputeStage reduce_stage(Buffer output, tir::Combiner combiner, const std:
 // map_stage for the box of `output` that begins at `origin`.
 tir::ComputeStage part_stage(Buffer output, const std::vector<PrimExpr>& origin, const Array<PrimExpr>& extents,
                              const std::function<PrimExpr(const Index&)>& element);
+// A stage that stops the kernel with `message` unless `condition` holds for every index below `extents`.
+tir::ComputeStage check_stage(const Array<PrimExpr>& extents, std::string message,
+                              const std::function<PrimExpr(const Index&)>& condition);
 // The Compute of one stage that writes the op's only result.
 tir::Compute single_stage(const RuleInput& input, tir::ComputeStage stage);
 

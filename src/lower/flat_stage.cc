@@ -132,10 +132,12 @@ FlatStage flatten(const tir::ComputeStage& stage, FlatBuffers& buffers) {
   flat.init = stage.init;
   flat.reduced = stage.reduced;
   const Extents extents = extents_of(flat);
-  flat.output = buffers.line(stage.output);
-  const std::vector<PrimExpr> place =
-      stage.is_partial() ? stage.place : std::vector<PrimExpr>(stage.axes.begin(), stage.axes.end());
-  flat.place = linear_index(stage.output, Array<PrimExpr>(place), extents).to_expr();
+  flat.place = make_int(0);
+  if (!stage.is_check()) {
+    const std::vector<PrimExpr> own(stage.axes.begin(), stage.axes.end());
+    flat.output = buffers.line(stage.output);
+    flat.place = linear_index(stage.output, Array<PrimExpr>(stage.is_partial() ? stage.place : own), extents).to_expr();
+  }
   flat.value = flatten_loads(stage.value, buffers, extents);
   flat.epilogue = flatten_loads(stage.epilogue, buffers, extents);
   drop_single(flat, {flat.axes, flat.extents});

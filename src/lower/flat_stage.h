@@ -10,7 +10,7 @@
 namespace headrace::lower {
 
 struct FlatStage {
-  Buffer output;
+  Buffer output;   // null for a check
   PrimExpr place;  // in `output`
   std::vector<PrimVar> axes;
   std::vector<int64_t> extents;

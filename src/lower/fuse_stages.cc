@@ -49,7 +49,7 @@ size_t count_loads(const ComputeStage& stage, const Buffer& buffer) { return pla
 void drop_unread(Compute& compute) {
   for (size_t i = compute.stages.size(); i-- > 0;) {
     const Buffer& buffer = compute.stages[i].output;
-    bool is_read = is_output(compute, buffer);
+    bool is_read = compute.stages[i].is_check() || is_output(compute, buffer);
     for (size_t j = i + 1; j < compute.stages.size() && !is_read; ++j) {
       is_read = count_loads(compute.stages[j], buffer) > 0;
     }
@@ -82,7 +82,8 @@ Weight weigh(const PrimExpr& value) {
 // A map stage is computed where it is read when that repeats no costly work.
 bool may_inline(const Compute& compute, size_t index) {
   const ComputeStage& stage = compute.stages[index];
-  if (is_reduction(stage) || stage.is_partial() || stage.is_layout || is_output(compute, stage.output)) return false;
+  if (stage.is_check() || is_reduction(stage) || stage.is_partial() || stage.is_layout) return false;
+  if (is_output(compute, stage.output)) return false;
   const Weight weight = weigh(stage.value);
   size_t loads = 0;
   for (size_t i = index + 1; i < compute.stages.size(); ++i) {

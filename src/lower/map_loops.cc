@@ -7,8 +7,11 @@ using namespace tir;  // this file writes loop IR and nothing else
 
 namespace {
 
-// Below this many scalar operations a loop stays on one thread: starting the others costs more.
-constexpr int64_t kMinParallelWork = 16384;
+// Below these many operations, some 5 us of them, a loop stays on one thread: starting the others costs as much.
+// A vector loop of a map is bound by memory (20 GB/s), one of a reduction by arithmetic (50 Gop/s).
+constexpr int64_t kMinScalarWork = 8192;
+constexpr int64_t kMinMapWork = 16384;
+constexpr int64_t kMinReductionWork = 262144;
 // Parts that a parallel loop should have, so that threads end at nearly the same time.
 constexpr int64_t kMinParts = 16;
 
@@ -43,15 +46,16 @@ int64_t lanes_of(DataType dtype, const ScheduleOptions& options) {
 bool reads_vectors(const std::vector<Access>& accesses, const PrimVarNode* var) {
   return std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
     const int64_t step = access.index.coefficient(var);
-    return (step == 0 || step == 1) && !access.index.hides(var);
+    return step >= 0 && step <= 2 && !access.index.hides(var);
   });
 }
 
-bool is_worth_threads(const FlatStage& stage) {
+bool is_worth_threads(const FlatStage& stage, bool is_vector) {
   int64_t work = 1;
   for (const int64_t extent : stage.extents) work *= extent;
   for (const int64_t extent : stage.reduce_extents) work *= extent;
-  return work >= kMinParallelWork;
+  const bool is_reduction = stage.combiner != Combiner::none;
+  return work >= (!is_vector ? kMinScalarWork : is_reduction ? kMinReductionWork : kMinMapWork);
 }
 
 Stmt nest(const std::vector<Loop>& loops, bool parallel, Values values,
@@ -78,6 +82,13 @@ Stmt nest(const std::vector<Loop>& loops, bool parallel, Values values,
   return joined == 0 ? result : make_for(part, make_int(0), make_int(parts), ForKind::parallel, result);
 }
 
+Stmt check_loops(const FlatStage& stage, const std::string& message) {
+  std::vector<Loop> loops;
+  for (size_t i = 0; i < stage.axes.size(); ++i) loops.push_back({stage.axes[i], stage.extents[i]});
+  return nest(loops, false, {},
+              [&](const Values& values) { return make_assert(substitute(stage.value, values), message); });
+}
+
 Stmt map_loops(const FlatStage& stage, const ScheduleOptions& options) {
   if (stage.axes.empty()) return make_store(stage.output, stage.value, {stage.place});
   const PrimVar last = stage.axes.back();
@@ -86,7 +97,7 @@ Stmt map_loops(const FlatStage& stage, const ScheduleOptions& options) {
   const int64_t lanes = is_vector ? lanes_of(stage.value->dtype, options) : 1;
   std::vector<Loop> outer;
   for (size_t i = 0; i + 1 < stage.axes.size(); ++i) outer.push_back({stage.axes[i], stage.extents[i]});
-  const bool parallel = is_worth_threads(stage);
+  const bool parallel = is_worth_threads(stage, is_vector);
   // The blocks of the last axis are the parts when there are more of them.
   int64_t rows = 1;
   for (const Loop& loop : outer) rows *= loop.extent;

@@ -19,7 +19,7 @@ class ReductionLoops {
         options_(options),
         accesses_(accesses_of(stage.value)),
         lanes_(lanes_of(stage.value->dtype, options)),
-        parallel_(is_worth_threads(stage)) {}
+        parallel_(is_worth_threads(stage, goes_across() || goes_along())) {}
 
   Stmt emit() const {
     if (goes_across()) return emit_across();

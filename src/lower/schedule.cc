@@ -12,13 +12,15 @@ PrimFunc schedule(const Compute& compute, const std::string& symbol, const Sched
   for (const ComputeStage& stage : compute.stages) {
     const FlatStage flat = flatten(stage, buffers);
     if (std::find(flat.extents.begin(), flat.extents.end(), 0) != flat.extents.end()) continue;
-    stages.push_back(flat.combiner == Combiner::none ? map_loops(flat, options) : reduction_loops(flat, options));
+    stages.push_back(stage.is_check()                  ? check_loops(flat, stage.message)
+                     : flat.combiner == Combiner::none ? map_loops(flat, options)
+                                                       : reduction_loops(flat, options));
   }
   Stmt body = make_seq(stages);
   std::vector<Buffer> made = compute.outputs;
   for (size_t i = compute.stages.size(); i-- > 0;) {
     const Buffer& buffer = compute.stages[i].output;
-    if (std::find(made.begin(), made.end(), buffer) != made.end()) continue;
+    if (compute.stages[i].is_check() || std::find(made.begin(), made.end(), buffer) != made.end()) continue;
     made.push_back(buffer);
     body = make_allocate(buffers.line(buffer), Scope::workspace, body);
   }

@@ -13,7 +13,10 @@ tir::Stmt map_loops(const FlatStage& stage, const ScheduleOptions& options);
 // results in registers. Each result is combined in one fixed order.
 tir::Stmt reduction_loops(const FlatStage& stage, const ScheduleOptions& options);
 
-// --- what the two share ---
+// A check: an assertion for every index.
+tir::Stmt check_loops(const FlatStage& stage, const std::string& message);
+
+// --- what they share ---
 
 using Values = std::unordered_map<const PrimVarNode*, PrimExpr>;
 
@@ -30,10 +33,10 @@ tir::Stmt block_loop(const Piece& piece, const char* name, tir::ForKind kind,
 
 // Elements of `dtype` in a vector register.
 int64_t lanes_of(DataType dtype, const ScheduleOptions& options);
-// Whether a vector along `var` reads consecutive elements, or one for all lanes, of every buffer.
+// Whether a vector along `var` reads consecutive elements, or every second one, or one for all lanes, of every buffer.
 bool reads_vectors(const std::vector<Access>& accesses, const PrimVarNode* var);
-// Scalar operations of the stage; above a limit it is worth several threads.
-bool is_worth_threads(const FlatStage& stage);
+// Whether the stage takes so long that several threads help.
+bool is_worth_threads(const FlatStage& stage, bool is_vector);
 
 // A nest of loops over `count` axes around `body`, which gets the axes' values. With `parallel`, the outermost ones are
 // run by all threads, as many of them as give enough parts.

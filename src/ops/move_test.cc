@@ -9,7 +9,10 @@
 #include "ops/pad.h"
 #include "ops/shape.h"
 #include "ops/slice.h"
+#include "object/structural_equal.h"
 #include "relay/infer_type.h"
+#include "relay/parse.h"
+#include "relay/print.h"
 
 namespace headrace::ops {
 namespace {
@@ -103,6 +106,13 @@ TEST_F(MoveOps, ReshapeRefuses) {
   EXPECT_THAT(error_of(reshape(x, Shape{0, -1}, true)), HasSubstr("cannot be reshaped"));
   EXPECT_THAT(error_of(reshape(x, Expr(var(Shape{2})))), HasSubstr("newshape must be an integer tensor"));
   EXPECT_THAT(error_of(make_call("reshape", {x})), HasSubstr("attributes are relay.attrs.ReshapeAttrs"));
+}
+
+TEST_F(MoveOps, PositionsOfASplitReadBackAsTheyAre) {
+  for (const Shape& positions : {Shape{2}, Shape{1, 2}, Shape{}}) {
+    const Expr split_at = split(relay::make_scalar(1), positions);
+    EXPECT_TRUE(structural_equal(split_at, relay::parse_expr(relay::print_expr(split_at))));
+  }
 }
 
 TEST_F(MoveOps, ShapeArithmeticBecomesShapes) {
@@ -262,8 +272,8 @@ TEST_F(MoveOps, Pad) {
   EXPECT_THAT(error_of(pad(var(Shape{3}), {Shape{1, 1}}, nine)), HasSubstr("pad_value"));
 }
 
-// Expected values: onnx.reference, Resize-13 of [[1, 2], [3, 4]] with `sizes` and the same mode, transformation and (for
-// the asymmetric case) nearest_mode=floor.
+// Expected values: onnx.reference, Resize-13 of [[1, 2], [3, 4]] with `sizes` and the same mode, transformation and
+// (for the asymmetric case) nearest_mode=floor.
 TEST_F(MoveOps, Resize) {
   const Constant image = make_constant(NDArray::from_vector<float>({1, 1, 2, 2}, DataType::float_(32), {1, 2, 3, 4}));
   const auto resized = [&](Shape size, Resize2DOptions options) {

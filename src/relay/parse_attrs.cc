@@ -114,6 +114,18 @@ Value Parser::value_call(size_t depth) {
   return result;
 }
 
+// A list of plain integers is a shape to a field that takes anything: what builders give it and what prints so.
+static Value fit_any(const Value& value) {
+  const auto* array = value.as_node<ArrayObj>();
+  if (array == nullptr) return value;
+  Shape shape;
+  for (const Value& item : array->items) {
+    if (item.type_index() != type_index::kInt) return value;
+    shape.push_back(item.as<int64_t>());
+  }
+  return Value(shape);
+}
+
 // Lists of plain integers where the field holds dimensions, and the other way round.
 static Value fit(const Value& value, const FieldInfo& field) {
   if (field.accepts(value.raw())) {
@@ -128,7 +140,7 @@ static Value fit(const Value& value, const FieldInfo& field) {
     if (!wants_dims && imm != nullptr) return Value(imm->value);
     return item;
   };
-  if (field.kind == "any value") return value;
+  if (field.kind == "any value") return fit_any(value);
   if (const auto* array = value.as_node<ArrayObj>()) {
     Array<Value> fitted;
     for (const Value& item : array->items) fitted.push_back(fit_one(item));

@@ -30,9 +30,13 @@ struct ComputeStage {
   PrimExpr value;     // reads inputs and earlier stages at indices of axes and reduce_axes
   PrimVar reduced;    // stands for the combined value in `epilogue`
   PrimExpr epilogue;  // null: the combined value itself
+  // Not empty: the stage is a check. It has no output; the kernel stops with this sentence where `value`, a bool, is
+  // false for some index within `extents`.
+  std::string message;
   // The buffer is made for its layout: what it holds is never computed where it is read instead.
   bool is_layout = false;
 
+  bool is_check() const { return !message.empty(); }
   bool is_partial() const { return !place.empty(); }
   std::vector<PrimExpr> axis_extents() const;
 };

@@ -39,7 +39,7 @@ class Vectorizer {
       PrimExpr value = expr(node->value);
       return make_cast(e->dtype.with_lanes(value->dtype.lanes()), value);
     }
-    if (const auto* node = e.as<BufferLoadNode>()) return make_load(node->buffer, indices(node->indices));
+    if (const auto* node = e.as<BufferLoadNode>()) return make_load(node->buffer, indices(node->indices, 2));
     if (const auto* node = e.as<IntrinsicCallNode>()) return intrinsic(*node, e);
     if (e.is<PrimLetNode>() || e->dtype.lanes() != 1) throw NotVector{};
     return e;
@@ -47,7 +47,7 @@ class Vectorizer {
 
   Stmt stmt(const Stmt& s) {
     if (const auto* store = s.as<BufferStoreNode>()) {
-      Array<PrimExpr> at = indices(store->indices);
+      Array<PrimExpr> at = indices(store->indices, 1);
       // Every lane would write the same element: no vector operation.
       if (at.empty() || at.back()->dtype.lanes() != lanes_) throw NotVector{};
       return make_store(store->buffer, widen(expr(store->value), lanes_), at);
@@ -109,13 +109,15 @@ class Vectorizer {
     return make_intrinsic(node.intrinsic, e->dtype.with_lanes(lanes_), args);
   }
 
-  Array<PrimExpr> indices(const Array<PrimExpr>& list) {
+  // A step of the last index of at most `most_step`; the others must be scalars.
+  Array<PrimExpr> indices(const Array<PrimExpr>& list, int64_t most_step) {
     Array<PrimExpr> result;
     for (size_t i = 0; i < list.size(); ++i) {
       PrimExpr index = expr(list[i]);
       if (index->dtype.lanes() != 1) {
         const auto* ramp = index.as<RampNode>();
-        if (i + 1 != list.size() || ramp == nullptr || !is_int(ramp->stride, 1)) throw NotVector{};
+        const int64_t step = ramp == nullptr ? 0 : as_int(ramp->stride).value_or(0);
+        if (i + 1 != list.size() || step < 1 || step > most_step) throw NotVector{};
       }
       result.push_back(index);
     }

@@ -4,8 +4,8 @@
 //   -> out[j, ramp(0, 1, 16)] = a[j, ramp(0, 1, 16)] + broadcast(b[j], 16)
 //
 // Runs before UnrollLoop (a vectorized loop may hold unrolled ones, not the other way round). A loop whose body cannot
-// be one vector operation becomes unrolled: an index that is no ramp of stride one in the last dimension, an if, a loop
-// whose bounds use the variable, an extent of one. Preserves results to the last bit.
+// be one vector operation becomes unrolled: a store that is no ramp of stride one in the last dimension, a load of more
+// than stride two, an if, a loop whose bounds use the variable, an extent of one. Preserves results to the last bit.
 #pragma once
 
 #include "tir/stmt.h"

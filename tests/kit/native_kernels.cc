@@ -70,6 +70,20 @@ NativeKernels::~NativeKernels() {
 int NativeKernels::vector_bits() { return codegen::NativeCompiler::load().host_target().vector_bits; }
 
 std::vector<NDArray> NativeKernels::run(size_t i, const std::vector<NDArray>& inputs) const {
+  std::vector<NDArray> outputs;
+  std::string message;
+  EXPECT_EQ(call(i, inputs, &outputs, &message), 0) << tir::symbol_of(*functions_[i]) << ": " << message;
+  return outputs;
+}
+
+std::string NativeKernels::error_of(size_t i, const std::vector<NDArray>& inputs) const {
+  std::vector<NDArray> outputs;
+  std::string message;
+  return call(i, inputs, &outputs, &message) == 0 ? "" : message;
+}
+
+int32_t NativeKernels::call(size_t i, const std::vector<NDArray>& inputs, std::vector<NDArray>* outputs,
+                            std::string* message) const {
   const tir::PrimFuncNode& function = *functions_[i];
   const auto entry = reinterpret_cast<hr_kernel>(dlsym(library_, tir::symbol_of(function).c_str()));
   std::vector<std::unique_ptr<Argument>> arguments;
@@ -91,15 +105,18 @@ std::vector<NDArray> NativeKernels::run(size_t i, const std::vector<NDArray>& in
   env.workspace_size = workspace_bytes;
   env.parallel_for = run_in_parts;
   env.num_workers = kWorkers;
-  EXPECT_EQ(entry(&env, tensors.data()), 0) << tir::symbol_of(function);
-  std::vector<NDArray> outputs;
+  char text[256] = "";
+  env.message = text;
+  env.message_size = sizeof(text);
+  const int32_t status = entry(&env, tensors.data());
+  *message = text;
   for (size_t k = function.params.size() - static_cast<size_t>(function.num_outputs); k < arguments.size(); ++k) {
     EXPECT_TRUE(arguments[k]->buffer.is_slack_intact()) << tir::symbol_of(function);
     NDArray output = NDArray::empty(arguments[k]->shape, function.params[k]->dtype);
     if (output.size_bytes() > 0) std::memcpy(output.data<char>(), arguments[k]->buffer.data(), output.size_bytes());
-    outputs.push_back(output);
+    outputs->push_back(output);
   }
-  return outputs;
+  return status;
 }
 
 }  // namespace headrace::kit

@@ -21,10 +21,15 @@ class NativeKernels {
   // the test.
   std::vector<NDArray> run(size_t i, const std::vector<NDArray>& inputs) const;
 
+  // The sentence that kernel `i` stops with; empty when it does not.
+  std::string error_of(size_t i, const std::vector<NDArray>& inputs) const;
+
   // The widest vectors of this machine.
   static int vector_bits();
 
  private:
+  int32_t call(size_t i, const std::vector<NDArray>& inputs, std::vector<NDArray>* outputs, std::string* message) const;
+
   std::vector<tir::PrimFunc> functions_;
   void* library_ = nullptr;
   int fd_ = -1;

@@ -1,4 +1,9 @@
 // Whole networks: the kit's models import and type, and the model that ships here reads its held-out images.
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+
 #include "frontend/onnx/tests/import_testing.h"
 #include "kit/model_zoo.h"
 #include "kit/options.h"
@@ -9,11 +14,26 @@ namespace {
 
 using namespace testing;
 
+// A model of the kit in a file, so that its weights are mapped and not copied (VGG-16 has 550 MB of them).
+class ZooFile {
+ public:
+  ZooFile(std::string_view name, const kit::ZooOptions& options)
+      : path_(std::filesystem::path(::testing::TempDir()) / fmt::format("zoo_{}_{}.onnx", name, getpid())) {
+    const std::string bytes = kit::make_zoo_model(name, options);
+    std::ofstream(path_, std::ios::binary).write(bytes.data(), std::ssize(bytes));
+  }
+  ~ZooFile() { std::filesystem::remove(path_); }
+  Model read() const { return read_model(path_.string()); }
+
+ private:
+  std::filesystem::path path_;
+};
+
 TEST(ImportModels, EveryModelOfTheKitTypes) {
   for (const kit::ZooModel& model : kit::zoo_models()) {
     SCOPED_TRACE(model.name);
-    const std::string bytes = kit::make_zoo_model(model.name, {.resolution = model.smallest_resolution});
-    const ImportedModel imported = import_bytes(bytes);
+    const ZooFile file(model.name, {.resolution = model.smallest_resolution});
+    const ImportedModel imported = import_model(file.read());
     EXPECT_EQ(imported.inputs, std::vector<std::string>{"x"});
     EXPECT_EQ(imported.outputs, std::vector<std::string>{"y"});
     const int64_t classes = model.name == "mlp" ? 10 : 1000;
@@ -24,10 +44,10 @@ TEST(ImportModels, EveryModelOfTheKitTypes) {
 TEST(ImportModels, ASymbolicBatchStaysSymbolic) {
   for (const kit::ZooModel& model : kit::zoo_models()) {
     SCOPED_TRACE(model.name);
-    const std::string bytes =
-        kit::make_zoo_model(model.name, {.resolution = model.smallest_resolution, .batch = 0, .classes = 3});
-    EXPECT_EQ(symbolic_dimensions(read(bytes)), std::vector<std::string>{"x[0] (N)"});
-    EXPECT_THAT(main_text(import_bytes(bytes)), ::testing::EndsWith("-> Tensor[(N, 3), float32]"));
+    if (model.name == "vgg16") continue;  // nothing but sizes differs from the other test
+    const ZooFile file(model.name, {.resolution = model.smallest_resolution, .batch = 0, .classes = 3});
+    EXPECT_EQ(symbolic_dimensions(file.read()), std::vector<std::string>{"x[0] (N)"});
+    EXPECT_THAT(main_text(import_model(file.read())), ::testing::EndsWith("-> Tensor[(N, 3), float32]"));
   }
 }
 

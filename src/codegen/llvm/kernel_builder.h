@@ -63,7 +63,7 @@ class KernelBuilder {
   llvm::Value* emit_if_then_else(const IntrinsicCallNode& e);
 
   // memory.cc
-  enum class AccessKind : uint8_t { scalar, consecutive, scattered };
+  enum class AccessKind : uint8_t { scalar, consecutive, alternate, scattered };  // alternate: every second element
   struct Access {
     llvm::Value* pointer;  // the buffer's first element
     llvm::Value* offset;   // elements from there, i64; a vector of them when scattered
@@ -76,11 +76,12 @@ class KernelBuilder {
     DataType element;
   };
   llvm::Value* index(const PrimExpr& e);
-  Access access(const Buffer& buffer, const Array<PrimExpr>& indices);
+  Access access(const Buffer& buffer, const Array<PrimExpr>& indices, bool is_load = false);
   Place place_of(const PrimExpr& e, DataType element);
   llvm::Value* data_of(const Buffer& buffer) const;
   llvm::Value* element_pointer(llvm::Value* base, DataType element, llvm::Value* offset);
   llvm::Value* load_consecutive(DataType dtype, llvm::Value* pointer);
+  llvm::Value* load_alternate(DataType dtype, llvm::Value* pointer);
   llvm::Value* emit_load(const BufferLoadNode& e);
   void emit_store(const tir::BufferStoreNode& store);
 

@@ -22,7 +22,7 @@ llvm::Value* KernelBuilder::data_of(const Buffer& buffer) const {
   return it->second;
 }
 
-KernelBuilder::Access KernelBuilder::access(const Buffer& buffer, const Array<PrimExpr>& indices) {
+KernelBuilder::Access KernelBuilder::access(const Buffer& buffer, const Array<PrimExpr>& indices, bool is_load) {
   Access result{.pointer = data_of(buffer), .offset = ir_.getInt64(0), .lanes = 1, .kind = AccessKind::scalar};
   const size_t rank = indices.size();
   std::vector<llvm::Value*> values;
@@ -34,6 +34,10 @@ KernelBuilder::Access KernelBuilder::access(const Buffer& buffer, const Array<Pr
     const auto* ramp = it.as<RampNode>();
     if (last && unit && ramp != nullptr && is_int(ramp->stride, 1) && result.kind == AccessKind::scalar) {
       result.kind = AccessKind::consecutive;
+      it = ramp->base;
+    } else if (is_load && last && unit && ramp != nullptr && is_int(ramp->stride, 2) &&
+               result.kind == AccessKind::scalar) {
+      result.kind = AccessKind::alternate;
       it = ramp->base;
     } else if (const auto* same = it.as<BroadcastNode>()) {
       it = same->value;
@@ -79,8 +83,35 @@ llvm::Value* KernelBuilder::load_consecutive(DataType dtype, llvm::Value* pointe
   return from_memory(phi, dtype);
 }
 
+// Elements 0, 2, 4, ... from `pointer` on, out of two vectors: the first, and one that ends with the last element, so
+// that nothing past it is read.
+llvm::Value* KernelBuilder::load_alternate(DataType dtype, llvm::Value* pointer) {
+  const int lanes = dtype.lanes();
+  llvm::Type* type = memory_type(dtype);
+  llvm::Value* zero = llvm::Constant::getNullValue(type);
+  std::vector<int> picked;
+  for (int i = 0; i < lanes; ++i) picked.push_back(2 * i < lanes ? 2 * i : lanes + 2 * i - (lanes - 1));
+  llvm::Value* halves[2];
+  for (int half = 0; half < 2; ++half) {
+    llvm::Value* from = half == 0 ? pointer : element_pointer(pointer, dtype, ir_.getInt64(lanes - 1));
+    if (mask_ == nullptr) {
+      halves[half] = ir_.CreateAlignedLoad(type, from, alignment_of(dtype));
+      continue;
+    }
+    // Only what is picked is read; lane `lanes` of the shuffle is false.
+    std::vector<int> wanted(static_cast<size_t>(lanes), lanes);
+    for (int i = 0; i < lanes; ++i) {
+      if ((2 * i >= lanes) == (half == 1)) wanted[static_cast<size_t>(picked[static_cast<size_t>(i)] % lanes)] = i;
+    }
+    llvm::Value* none = llvm::Constant::getNullValue(mask_->getType());
+    halves[half] =
+        ir_.CreateMaskedLoad(type, from, alignment_of(dtype), ir_.CreateShuffleVector(mask_, none, wanted), zero);
+  }
+  return from_memory(ir_.CreateShuffleVector(halves[0], halves[1], picked), dtype);
+}
+
 llvm::Value* KernelBuilder::emit_load(const BufferLoadNode& e) {
-  const Access at = access(e.buffer, e.indices);
+  const Access at = access(e.buffer, e.indices, true);
   const DataType element = e.buffer->dtype;
   llvm::Value* pointer = element_pointer(at.pointer, element, at.offset);
   if (at.kind == AccessKind::scattered) {
@@ -89,6 +120,7 @@ llvm::Value* KernelBuilder::emit_load(const BufferLoadNode& e) {
     return from_memory(raw, e.dtype);
   }
   if (at.kind == AccessKind::consecutive) return load_consecutive(e.dtype, pointer);
+  if (at.kind == AccessKind::alternate) return load_alternate(e.dtype, pointer);
   return splat(load_consecutive(element, pointer), register_type(e.dtype));
 }
 

@@ -19,6 +19,8 @@ bool is_number(DataType dtype) { return !dtype.is_bool(); }
 // Of an axis whose positions become constants.
 constexpr int64_t kMostPositions = int64_t{1} << 16;
 
+constexpr double kMostScale = 1e9;
+
 // The size of an axis that stays as it is, whatever it is.
 constexpr int64_t kSymbolic = -1;
 
@@ -204,9 +206,10 @@ std::vector<Axis> axes_by_scales(NodeContext& context, const std::vector<double>
       continue;
     }
     const int64_t in = context.known_dim(x, i);
+    if (!(scales[i] > 0 && scales[i] < kMostScale)) context.invalid("one of its scales is {}", scales[i]);
     // The size is computed in float32, as exporters and other runtimes do.
     const float out = std::floor(static_cast<float>(in) * static_cast<float>(scales[i]));
-    if (!(scales[i] > 0) || !(out <= 0x1p31F)) context.invalid("one of its scales is {}", scales[i]);
+    if (out > 0x1p31F) context.invalid("one of its scales is {}", scales[i]);
     axes.push_back({in, static_cast<int64_t>(out), scales[i]});
   }
   return axes;

@@ -176,8 +176,8 @@ Exprs convert_reverse_sequence(NodeContext& context) {
   const Span& span = context.span();
   const Shape shape = context.known_shape(x);
   const int64_t batch_axis = context.int_attr("batch_axis", 1), time_axis = context.int_attr("time_axis", 0);
-  if (shape.size() < 2 || batch_axis + time_axis != 1 || batch_axis * time_axis != 0)
-    context.invalid("batch_axis and time_axis must be 0 and 1");
+  const bool are_first_two = (batch_axis == 0 && time_axis == 1) || (batch_axis == 1 && time_axis == 0);
+  if (shape.size() < 2 || !are_first_two) context.invalid("batch_axis and time_axis must be 0 and 1");
   const Expr time = counter(context, shape[static_cast<size_t>(time_axis)], static_cast<size_t>(time_axis), 2);
   const Expr lengths = ops::expand_dims(ops::cast(context.input(1), DataType::int_(64), span), time_axis, 1, span);
   const Expr mirrored = ops::subtract(ops::subtract(lengths, context.int_constant({}, {1}), span), time, span);

@@ -67,12 +67,18 @@ Expr raised(NodeContext& context, const Expr& x, double power) {
   return ops::binary("power", x, context.scalar(power, context.dtype(x)), context.span());
 }
 
+double read_power(NodeContext& context) {
+  const int64_t p = context.int_attr("p", 2);
+  if (p < 1) context.invalid("attribute 'p' is {}, expected 1 or more", p);
+  return static_cast<double>(p);
+}
+
 // ONNX LpPool (2, 11): the p-norm of each window, as the mean of |x|^p over all taps times their number.
 Exprs convert_lp_pool(NodeContext& context) {
   const size_t spatial = spatial_rank(context, 3);
   context.check_dtype(context.input(0), "data", is_float, "floating point");
   const Windows windows = read_windows(context, read_kernel_shape(context));
-  const auto p = static_cast<double>(context.int_attr("p", 2));
+  const double p = read_power(context);
   auto attrs = pool_attrs<ops::AvgPoolAttrs>(windows, false);
   attrs.count_include_pad = true;
   const int64_t taps = std::accumulate(windows.kernel.begin(), windows.kernel.end(), int64_t{1}, std::multiplies<>());
@@ -86,7 +92,7 @@ Exprs convert_lp_pool(NodeContext& context) {
 Exprs convert_global_lp_pool(NodeContext& context) {
   spatial_rank(context, 8);
   context.check_dtype(context.input(0), "data", is_float, "floating point");
-  const auto p = static_cast<double>(context.int_attr("p", 2));
+  const double p = read_power(context);
   const Expr powers = raised(context, ops::unary("abs", context.input(0), context.span()), p);
   return {raised(context, ops::reduce("sum", powers, spatial_axes(context), true, false, context.span()), 1 / p)};
 }

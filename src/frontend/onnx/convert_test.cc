@@ -276,6 +276,13 @@ TEST(ConvertIndex, Triangles) {
   EXPECT_THAT(node_error("Trilu", 14, {f32({2}, {1, 2})}), HasSubstr("needs 2 or more"));
 }
 
+TEST(ConvertIndex, ReverseSequenceTakesTheFirstTwoAxes) {
+  const NDArray x = f32({3, 2}, {1, 2, 3, 4, 5, 6}), lengths = i64({2}, {3, 2});
+  expect_near(one(run_node("ReverseSequence", 10, {x, lengths})), {3, 2}, {5, 4, 3, 2, 1, 6}, 0);
+  EXPECT_THAT(node_error("ReverseSequence", 10, {x, lengths}, {AttributeSpec("batch_axis", 2)}),
+              HasSubstr("batch_axis and time_axis must be 0 and 1"));
+}
+
 // ---- the rest
 
 TEST(ConvertConv, SamePaddingPutsTheOddElementAtEitherEnd) {
@@ -340,6 +347,11 @@ TEST(ConvertPool, PowersAndPadding) {
   Attributes counting = padded;
   counting.emplace_back("count_include_pad", 1);
   expect_near(one(run_node("AveragePool", 7, {x}, counting)), {1, 1, 1, 1}, {1.5}, 0);
+}
+
+TEST(ConvertPool, PowersArePositive) {
+  const NDArray x = f32({1, 1, 2}, {1, 2});
+  EXPECT_THAT(node_error("GlobalLpPool", 11, {x}, {AttributeSpec("p", 0)}), HasSubstr("attribute 'p' is 0"));
 }
 
 TEST(ConvertMatmul, RanksAndBroadcast) {

@@ -30,11 +30,7 @@ class Importer {
 
   ImportedModel run() {
     define_inputs();
-    define_initializers();
-    for (const Node& node : model_.graph.nodes) {
-      for (std::string_view output : node.outputs) produced_.insert(output);
-    }
-    for (const Node& node : model_.graph.nodes) import_node(node);
+    import_graph(model_.graph);
     ImportedModel result;
     const Expr body = make_body(result);
     if (!refusals_.empty()) throw ImportError(std::move(refusals_), model_.source);
@@ -56,8 +52,11 @@ class Importer {
 
   void define(std::string_view name, Slot slot, std::string_view what) {
     if (name.empty()) return refuse_graph(fmt::format("{} has no name", what));
-    if (!slots_.emplace(name, std::move(slot)).second)
+    if (slots_.emplace(name, std::move(slot)).second) {
+      defined_.push_back(name);
+    } else {
       refuse_graph(fmt::format("value {} is defined twice", printable(name)));
+    }
   }
 
   void define_inputs() {
@@ -68,9 +67,15 @@ class Importer {
     }
   }
 
-  void define_initializers() {
-    for (const TensorProto& tensor : model_.graph.initializers) define(tensor.name, {{}, &tensor}, "an initialiser");
-    for (const SparseTensorProto& tensor : model_.graph.sparse_initializers) {
+  void import_graph(const Graph& graph) {
+    define_initializers(graph);
+    for (const Node& node : graph.nodes) produced_.insert(node.outputs.begin(), node.outputs.end());
+    for (const Node& node : graph.nodes) import_node(node);
+  }
+
+  void define_initializers(const Graph& graph) {
+    for (const TensorProto& tensor : graph.initializers) define(tensor.name, {{}, &tensor}, "an initialiser");
+    for (const SparseTensorProto& tensor : graph.sparse_initializers) {
       define(tensor.values.name, {}, "a sparse initialiser");
       refuse("", "", HR_REASON_DTYPE_UNSUPPORTED,
              fmt::format("initialiser {} is sparse, which is not supported; store it dense",
@@ -105,12 +110,20 @@ class Importer {
     return it->second.expr;
   }
 
+  bool is_model_function(const Node& node) const {
+    return std::any_of(model_.functions.begin(), model_.functions.end(), [&](const ModelFunction& function) {
+      return function.name == node.op_type && function.domain == node.domain;
+    });
+  }
+
   // The row of a node's operator, after checking what can be checked without its inputs; null when it is refused.
   const OpRow* check_node(const Node& node) {
     const std::string label = node_label(node), op = op_label(node);
     const OpRow* row = is_default_domain(node.domain) ? find_op_row(node.op_type) : nullptr;
     if (row == nullptr) {
-      refuse(label, op, HR_REASON_OP_UNSUPPORTED, "the operator is not supported");
+      refuse(label, op, HR_REASON_OP_UNSUPPORTED,
+             is_model_function(node) ? "it is a function of the model; inline the model's functions before importing it"
+                                     : "the operator is not supported");
       return nullptr;
     }
     const auto count = static_cast<int>(node.inputs.size());
@@ -130,18 +143,69 @@ class Importer {
   }
 
   void import_node(const Node& node) {
+    const std::string user = fmt::format("node {} ({})", printable(node_label(node)), op_label(node));
+    define_outputs(
+        node,
+        node.op_type == "If" && is_default_domain(node.domain) ? import_if(node, user) : import_operator(node, user),
+        user);
+  }
+
+  void define_outputs(const Node& node, const Exprs& outputs, const std::string& user) {
+    for (size_t i = 0; i < node.outputs.size(); ++i) {
+      if (!node.outputs[i].empty()) define(node.outputs[i], {i < outputs.size() ? outputs[i] : Expr()}, user);
+    }
+  }
+
+  // The branch that a known condition chooses, in place of the node; none, after saying why, when it is refused.
+  Exprs import_if(const Node& node, const std::string& user) {
+    const std::string label = node_label(node);
+    const auto invalid = [&](std::string message) {
+      refuse(label, "If", HR_REASON_BAD_MODEL, std::move(message));
+      return Exprs();
+    };
+    if (node.inputs.size() != 1) return invalid(fmt::format("it has {} inputs; it takes 1", node.inputs.size()));
+    const Expr condition = find(node.inputs[0], user);
+    if (!condition) return {};
+    const NDArray known = facts_.constant(condition);
+    if (!known) {
+      refuse(label, "If", HR_REASON_DATA_DEPENDENT,
+             "only an If whose condition is known when the model is imported is supported",
+             std::string(node.inputs[0]));
+      return {};
+    }
+    if (known.num_elements() != 1) return invalid("its condition is no single element");
+    const std::string_view name = element_as_int(known.tensor(), 0) != 0 ? "then_branch" : "else_branch";
+    const Attribute* branch = node.find_attribute(name);
+    if (branch == nullptr || branch->kind != AttributeKind::kGraph || branch->graphs.size() != 1)
+      return invalid(fmt::format("attribute {} is no graph", printable(name)));
+    return import_branch(branch->graphs[0], node, user);
+  }
+
+  // The outputs of a graph that sees the names around it; its own are gone afterwards.
+  Exprs import_branch(const Graph& graph, const Node& node, const std::string& user) {
+    if (!graph.inputs.empty() || graph.outputs.size() != node.outputs.size()) {
+      refuse(node_label(node), "If", HR_REASON_BAD_MODEL,
+             fmt::format("its branch has {} inputs and {} outputs, expected 0 and {}", graph.inputs.size(),
+                         graph.outputs.size(), node.outputs.size()));
+      return {};
+    }
+    const size_t outer = defined_.size();
+    import_graph(graph);
+    Exprs outputs;
+    for (const ValueInfo& output : graph.outputs) outputs.push_back(find(output.name, user));
+    for (; defined_.size() > outer; defined_.pop_back()) slots_.erase(defined_.back());
+    return outputs;
+  }
+
+  Exprs import_operator(const Node& node, const std::string& user) {
     const OpRow* row = check_node(node);
     Exprs inputs;
     bool is_whole = row != nullptr;
-    const std::string user = fmt::format("node {} ({})", printable(node_label(node)), op_label(node));
     for (std::string_view name : node.inputs) {
       inputs.push_back(name.empty() ? Expr() : find(name, user));
       is_whole = is_whole && (name.empty() || inputs.back());
     }
-    const Exprs outputs = is_whole ? convert(node, *row, std::move(inputs)) : Exprs();
-    for (size_t i = 0; i < node.outputs.size(); ++i) {
-      if (!node.outputs[i].empty()) define(node.outputs[i], {i < outputs.size() ? outputs[i] : Expr()}, user);
-    }
+    return is_whole ? convert(node, *row, std::move(inputs)) : Exprs();
   }
 
   // The node's outputs; none, after saying why, when it is refused.
@@ -196,6 +260,7 @@ class Importer {
   Facts facts_;
   std::vector<GraphInput> inputs_;
   std::unordered_map<std::string_view, Slot> slots_;
+  std::vector<std::string_view> defined_;          // the keys of slots_, in order
   std::unordered_set<std::string_view> produced_;  // by some node
 };
 

@@ -3,8 +3,8 @@
 // One converter per ONNX operator (op_table.cc lists them), for opsets kOldestOpset to kNewestOpset of the default
 // domain. Types are inferred node by node, with the values of small integer tensors, so that shape subgraphs
 // (Shape -> Gather -> Concat -> Reshape) disappear where shapes are known. Small tensors computed from constants alone
-// become constants. Each call's span names the ONNX node. Cost is linear in the size of the model; stack use does not
-// depend on it, but for nested subgraphs (kMaxGraphDepth).
+// become constants; an If whose condition is known is its branch. Each call's span names the ONNX node. Cost is linear
+// in the size of the model; stack use does not depend on it, but for nested subgraphs (kMaxGraphDepth).
 #pragma once
 
 #include <map>
@@ -18,7 +18,7 @@ namespace headrace::onnx {
 
 struct ImportOptions {
   std::map<std::string, std::vector<int64_t>> shapes;  // fixes an input's shape
-  std::map<std::string, NDArray> bound;                // inputs compiled in as constants
+  std::map<std::string, NDArray> bound;                // inputs compiled in as constants, which share the memory
 };
 
 struct ImportedModel {

@@ -1,4 +1,6 @@
 // Every way in which a model or its options can be refused says what, where and what to do.
+#include <protozero/pbf_writer.hpp>
+
 #include "frontend/onnx/tests/import_testing.h"
 
 namespace headrace::onnx {
@@ -155,6 +157,47 @@ TEST(ImportErrors, Inputs) {
   text.input("x", ElementType::kString, {int64_t{2}});
   text.output("x", ElementType::kString, {});
   EXPECT_THAT(import_error(std::move(text)), HasSubstr("input 'x' has element type string, which is not supported"));
+}
+
+TEST(ImportErrors, IfNeedsAKnownConditionAndItsBranch) {
+  const auto if_error = [](bool known, const Attributes& attributes, const std::vector<std::string>& inputs = {"c"}) {
+    GraphWriter graph = one_input();
+    if (known) {
+      graph.initializer("c", ElementType::kBool, {}, std::as_bytes(std::span("\1", 1)));
+    } else {
+      graph.input("c", ElementType::kBool, {});
+    }
+    graph.node("If", inputs, attributes, "y");
+    graph.output("y", ElementType::kFloat, {});
+    return import_error(std::move(graph));
+  };
+  EXPECT_THAT(if_error(false, {}), HasSubstr("whose condition is known"));
+  EXPECT_THAT(if_error(true, {}), HasSubstr("attribute 'then_branch' is no graph"));
+  EXPECT_THAT(if_error(true, {}, {}), HasSubstr("it has 0 inputs; it takes 1"));
+  EXPECT_THAT(if_error(true, {AttributeSpec("then_branch", GraphWriter("empty").finish())}),
+              HasSubstr("its branch has 0 inputs and 0 outputs, expected 0 and 1"));
+}
+
+TEST(ImportErrors, AConditionOfManyElements) {
+  GraphWriter graph = one_input();
+  graph.initializer("c", ElementType::kBool, {2}, std::as_bytes(std::span("\1\1", 2)));
+  graph.node("If", {"c"}, {}, "y");
+  graph.output("y", ElementType::kFloat, {});
+  EXPECT_THAT(import_error(std::move(graph)), HasSubstr("its condition is no single element"));
+}
+
+TEST(ImportErrors, FunctionsOfTheModel) {
+  GraphWriter graph = one_input();
+  graph.node_with_outputs("Twice", {"x"}, {"y"}, {}, "local");
+  graph.output("y", ElementType::kFloat, {});
+  std::string bytes = kit::encode_model(std::move(graph).finish(), {{"", 13}, {"local", 1}}, 8);
+  std::string function;
+  protozero::pbf_writer writer(function);
+  writer.add_string(1, "Twice");
+  writer.add_string(10, "local");
+  protozero::pbf_writer(bytes).add_message(25, function);
+  EXPECT_THAT(kit::user_error_of([&] { import_bytes(bytes); }),
+              HasSubstr("(local.Twice): it is a function of the model; inline the model's functions"));
 }
 
 TEST(ImportErrors, InitialisersThatCannotBe) {

@@ -4,7 +4,9 @@
 #include <fstream>
 
 #include "frontend/onnx/tests/import_testing.h"
-#include "relay/expr.h"
+#include "object/structural_equal.h"
+#include "relay/parse.h"
+#include "relay/print.h"
 #include "relay/visit.h"
 
 namespace headrace::onnx {
@@ -60,6 +62,12 @@ TEST(Import, NamedDimensionsAreOneSymbolEach) {
 TEST(Import, UnnamedDimensionsAreSymbolsOfTheirOwn) {
   EXPECT_EQ(main_text(import_graph(relu_graph({std::string(), std::string()}))),
             "fn (Tensor[(x_0, x_1), float32]) -> Tensor[(x_0, x_1), float32]");
+}
+
+TEST(Import, NamesThatPrintAlikeStayTwoSymbols) {
+  const ImportedModel imported = import_graph(relu_graph({std::string("a.b"), std::string("a_b")}));
+  const IRModule parsed = relay::parse_module(relay::print_module(imported.module));
+  EXPECT_TRUE(structural_equal(imported.module, parsed)) << relay::print_module(imported.module);
 }
 
 TEST(Import, QuestionMarksAreNoNames) {
@@ -194,6 +202,36 @@ TEST(Import, InitialisersShareTheMappedFile) {
     expect_near(w->data, {4}, {1, 2, 3, 4}, 0);
   }
   EXPECT_GE(shared, 1);
+}
+
+kit::EncodedGraph branch_of(std::string_view op, const std::string& result) {
+  GraphWriter branch(op);
+  branch.node(op, {"x"}, {}, "inner");  // both branches may use the name
+  branch.node("Identity", {"inner"}, {}, result);
+  branch.output(result, ElementType::kFloat, {});
+  return std::move(branch).finish();
+}
+
+GraphWriter if_graph() {
+  GraphWriter graph;
+  graph.input("c", ElementType::kBool, {});
+  graph.input("x", ElementType::kFloat, {int64_t{2}});
+  const Attributes branches = {AttributeSpec("then_branch", branch_of("Neg", "t")),
+                               AttributeSpec("else_branch", branch_of("Abs", "e"))};
+  graph.node("If", {"c"}, branches, "a");
+  graph.node("If", {"c"}, branches, "b");
+  graph.node("Add", {"a", "b"}, {}, "y");
+  graph.output("y", ElementType::kFloat, {});
+  return graph;
+}
+
+TEST(Import, AnIfOfAKnownConditionIsItsBranch) {
+  for (const double condition : {0.0, 1.0}) {
+    const ImportedModel imported =
+        import_graph(if_graph(), 13, {.shapes = {}, .bound = {{"c", boolean({}, {condition})}}});
+    const double factor = condition != 0 ? -2 : 2;
+    expect_near(interp::run_main(imported.module, {f32({2}, {3, 4})}).at(0), {2}, {3 * factor, 4 * factor}, 0);
+  }
 }
 
 TEST(Import, HalfAndInt8InitialisersKeepTheirDtype) {

@@ -148,6 +148,10 @@ TEST(ConvRules, Transposed) {
   conv("asymmetric", {1, 3, 6, 7}, {3, 2, 4, 3}, {.strides = {2, 1}, .padding = {1, 0, 2, 1}});
   conv("dilated", {1, 3, 6, 7}, {3, 2, 3, 3}, {.strides = {2, 2}, .dilation = {2, 3}});
   conv("grouped", {1, 6, 5, 5}, {6, 2, 3, 3}, {.strides = {2, 2}, .padding = {1, 1}, .groups = 3});
+  conv("4x4 stride 2", {1, 3, 6, 7}, {3, 2, 4, 4}, {.strides = {2, 2}, .padding = {1, 1}});
+  conv("far padding", {1, 2, 9, 9}, {2, 3, 3, 5}, {.strides = {2, 3}, .padding = {5, 4, 6, 7}});
+  conv("NHWC", {1, 5, 6, 3}, {3, 4, 2, 2},
+       {.strides = {2, 2}, .data_layout = "NHWC", .kernel_layout = "IOHW", .out_layout = "NCHW"});
   conv("int32", {1, 2, 5, 5}, {2, 2, 3, 3}, {.strides = {2, 2}}, kI32);
   conv("float16", {1, 2, 5, 5}, {2, 2, 3, 3}, {.strides = {2, 2}}, kF16);
   cases.check();

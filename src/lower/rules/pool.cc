@@ -51,6 +51,7 @@ Compute combine_windows(const RuleInput& input, const PoolShape& shape, Combiner
                                   .count = {out.begin() + 2, out.end()},
                                   .fill = tir::identity_of(combiner, wide_type(input.in_types[0]->dtype)),
                                   .convert = wide,
+                                  .reads_little = true,
                                   .joins_rows = false});
   Compute compute{input.inputs, {}, {}};
   if (data.stage()) compute.stages.push_back(*data.stage());

@@ -26,7 +26,8 @@ class RuleCases {
   // `tolerance` is relative to the largest magnitude of the wanted result and absolute below 1; 0: equal to the bit,
   // but for the sign of zero and the bits of NaN. Integers are always compared exactly.
   void add(std::string name, const std::vector<In>& inputs, const Build& build, double tolerance = 2e-6);
-  // Lowers, compiles and runs all cases with vectors of 128, 256 and 512 bits, as far as the machine has them.
+  // Lowers, compiles and runs all cases with vectors of 128, 256 and 512 bits, as far as the machine has them. Of a
+  // long list each case is run with one width, at test size ci.
   void check() const;
 
  private:
@@ -36,7 +37,7 @@ class RuleCases {
     std::vector<NDArray> inputs;
     double tolerance;
   };
-  void check_width(int vector_bits, const std::vector<std::vector<NDArray>>& wanted) const;
+  void check_width(int vector_bits, const std::vector<const Case*>& cases) const;
 
   std::vector<Case> cases_;
 };

@@ -4,9 +4,9 @@
 
 #include "interp/interp.h"
 #include "kit/native_kernels.h"
+#include "kit/options.h"
 #include "kit/random.h"
 #include "lower/compute_rule.h"
-#include "lower/fuse_stages.h"
 #include "lower/lower_function.h"
 #include "lower/rules/rule_cases.h"
 #include "relay/infer_type.h"
@@ -15,6 +15,9 @@
 namespace headrace::lower {
 
 namespace {
+
+// More cases than this share the widths of vectors between them, unless all is asked for.
+constexpr size_t kFewCases = 45;
 
 uint64_t seed_of(std::string_view name) { return std::hash<std::string_view>{}(name); }
 
@@ -74,28 +77,37 @@ void RuleCases::add(std::string name, const std::vector<In>& inputs, const Build
 }
 
 void RuleCases::check() const {
-  std::vector<std::vector<NDArray>> wanted;
-  for (const Case& c : cases_) wanted.push_back(interp::run_main(make_module(c.function), c.inputs));
+  std::vector<int> widths;
   for (const int bits : {128, 256, 512}) {
-    if (bits <= kit::NativeKernels::vector_bits()) check_width(bits, wanted);
+    if (bits <= kit::NativeKernels::vector_bits()) widths.push_back(bits);
+  }
+  const bool all_widths = kit::options().size == kit::TestSize::kFull || cases_.size() <= kFewCases;
+  for (size_t k = 0; k < widths.size(); ++k) {
+    std::vector<const Case*> chosen;
+    for (size_t i = 0; i < cases_.size(); ++i) {
+      if (all_widths || i % widths.size() == k) chosen.push_back(&cases_[i]);
+    }
+    check_width(widths[k], chosen);
   }
 }
 
-void RuleCases::check_width(int vector_bits, const std::vector<std::vector<NDArray>>& wanted) const {
+void RuleCases::check_width(int vector_bits, const std::vector<const Case*>& cases) const {
   const ScheduleOptions options{vector_bits, vector_bits == 512 ? 32 : 16, vector_bits > 128};
   std::vector<tir::PrimFunc> functions;
-  for (size_t i = 0; i < cases_.size(); ++i) {
-    SCOPED_TRACE(cases_[i].name);
-    const tir::Compute compute = fuse_stages(compute_of(cases_[i].function));
-    functions.push_back(tir_passes::run_pipeline(schedule(compute, fmt::format("case{}", i), options)));
+  for (const Case* c : cases) {
+    SCOPED_TRACE(c->name);
+    functions.push_back(
+        tir_passes::run_pipeline(lower_function(c->function, fmt::format("case{}", functions.size()), options)));
   }
   const kit::NativeKernels kernels(functions);
-  for (size_t i = 0; i < cases_.size(); ++i) {
-    const std::vector<NDArray> got = kernels.run(i, cases_[i].inputs);
-    ASSERT_EQ(got.size(), wanted[i].size()) << cases_[i].name;
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const Case& c = *cases[i];
+    const std::vector<NDArray> want = interp::run_main(make_module(c.function), c.inputs);
+    const std::vector<NDArray> got = kernels.run(i, c.inputs);
+    ASSERT_EQ(got.size(), want.size()) << c.name;
     for (size_t k = 0; k < got.size(); ++k) {
-      EXPECT_EQ(difference(got[k].reshaped(wanted[i][k].shape()), wanted[i][k], cases_[i].tolerance), "")
-          << cases_[i].name << ", result " << k << ", vectors of " << vector_bits << " bits";
+      EXPECT_EQ(difference(got[k].reshaped(want[k].shape()), want[k], c.tolerance), "")
+          << c.name << ", result " << k << ", vectors of " << vector_bits << " bits";
     }
   }
 }

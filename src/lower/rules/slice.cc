@@ -52,7 +52,7 @@ Compute strided_slice_rule(const RuleInput& input) {
 
 PrimExpr as_index(const PrimExpr& value) { return make_cast(kIndexType, value); }
 
-// An index that must lie within [0, n): the program is wrong where it does not. Kept within memory all the same.
+// An index as it is kept within memory, whatever a check says of it.
 PrimExpr bounded(const PrimExpr& index, const PrimExpr& n) { return clamp(index, make_int(0), n - 1); }
 
 // The same where a negative index counts from the end.
@@ -62,6 +62,23 @@ PrimExpr python_index(const PrimExpr& index, const PrimExpr& n) {
 
 PrimExpr resolved(const PrimExpr& index, const PrimExpr& n, std::string_view mode) {
   return mode == "wrap" ? floor_mod(index, n) : bounded(index, n);
+}
+
+// Stops the kernel where an element of `indices` is not within [low, n).
+ComputeStage check_indices(const RuleInput& input, const Array<PrimExpr>& extents, const PrimExpr& low,
+                           const PrimExpr& n, const std::function<Index(const Index&)>& place) {
+  const std::string message =
+      fmt::format("{}: an index is out of range for an axis of {}", input.call.as_op()->name, to_string(n));
+  return check_stage(extents, message,
+                     [&](const Index& i) { return is_within(as_index(load(input.inputs[1], place(i))), low, n); });
+}
+
+Index same(const Index& index) { return index; }
+
+// The stages of `compute` after `checks`.
+Compute checked(std::vector<ComputeStage> checks, Compute compute) {
+  compute.stages.insert(compute.stages.begin(), checks.begin(), checks.end());
+  return compute;
 }
 
 // Nothing can be taken of an axis without elements.
@@ -82,6 +99,11 @@ Index unravel(PrimExpr at, const Array<PrimExpr>& shape) {
   return index;
 }
 
+std::vector<ComputeStage> take_checks(const RuleInput& input, const PrimExpr& n) {
+  if (input.attrs<ops::TakeAttrs>().mode != "fast") return {};
+  return {check_indices(input, input.in_types[1]->shape, make_int(0), n, same)};
+}
+
 Compute take_rule(const RuleInput& input) {
   const auto& attrs = input.attrs<ops::TakeAttrs>();
   const Array<PrimExpr>& shape = input.in_types[0]->shape;
@@ -90,33 +112,35 @@ Compute take_rule(const RuleInput& input) {
     PrimExpr total = make_int(1);
     for (const PrimExpr& dim : shape) total = total * dim;
     check_axis(input, total);
-    return map_rule(input, [&](const Index& i) {
-      const PrimExpr index = as_index(load(input.inputs[1], i));
-      return load(input.inputs[0], unravel(resolved(index, total, attrs.mode), shape));
-    });
+    return checked(take_checks(input, total), map_rule(input, [&](const Index& i) {
+                     const PrimExpr index = as_index(load(input.inputs[1], i));
+                     return load(input.inputs[0], unravel(resolved(index, total, attrs.mode), shape));
+                   }));
   }
   const size_t axis = normal_axis(*attrs.axis, shape.size());
   const size_t batch = normal_axis(attrs.batch_dims, picks);
   check_axis(input, shape[axis]);
-  return map_rule(input, [&](const Index& i) {
-    Index pick, source;
-    for (size_t k = 0; k < picks; ++k) pick.push_back(k < batch ? i[k] : i[axis + k - batch]);
-    for (size_t k = 0; k < axis; ++k) source.push_back(i[k]);
-    source.push_back(resolved(as_index(load(input.inputs[1], pick)), shape[axis], attrs.mode));
-    for (size_t k = axis + 1; k < shape.size(); ++k) source.push_back(i[k + picks - batch - 1]);
-    return load(input.inputs[0], source);
-  });
+  return checked(take_checks(input, shape[axis]), map_rule(input, [&](const Index& i) {
+                   Index pick, source;
+                   for (size_t k = 0; k < picks; ++k) pick.push_back(k < batch ? i[k] : i[axis + k - batch]);
+                   for (size_t k = 0; k < axis; ++k) source.push_back(i[k]);
+                   source.push_back(resolved(as_index(load(input.inputs[1], pick)), shape[axis], attrs.mode));
+                   for (size_t k = axis + 1; k < shape.size(); ++k) source.push_back(i[k + picks - batch - 1]);
+                   return load(input.inputs[0], source);
+                 }));
 }
 
 Compute gather_rule(const RuleInput& input) {
   const Array<PrimExpr>& shape = input.in_types[0]->shape;
   const size_t axis = normal_axis(input.attrs<ops::GatherAttrs>().axis, shape.size());
-  check_axis(input, shape[axis]);
-  return map_rule(input, [&](const Index& i) {
-    Index source = i;
-    source[axis] = python_index(as_index(load(input.inputs[1], i)), shape[axis]);
-    return load(input.inputs[0], source);
-  });
+  const PrimExpr n = shape[axis];
+  check_axis(input, n);
+  const ComputeStage check = check_indices(input, input.in_types[1]->shape, make_int(0) - n, n, same);
+  return checked({check}, map_rule(input, [&](const Index& i) {
+                   Index source = i;
+                   source[axis] = python_index(as_index(load(input.inputs[1], i)), n);
+                   return load(input.inputs[0], source);
+                 }));
 }
 
 // indices[M, Y...]: column y says where its elements lie along M axes.
@@ -125,17 +149,28 @@ Compute gather_nd_rule(const RuleInput& input) {
   const auto batch = static_cast<size_t>(input.attrs<ops::GatherNDAttrs>().batch_dims);
   const auto depth = static_cast<size_t>(static_dim(input, input.in_types[1]->shape[0]));
   const size_t picks = input.in_types[1]->shape.size() - 1;
-  for (size_t m = 0; m < depth; ++m) check_axis(input, shape[batch + m]);
-  return map_rule(input, [&](const Index& i) {
-    Index source(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(batch));
-    for (size_t m = 0; m < depth; ++m) {
-      Index pick{make_int(static_cast<int64_t>(m))};
-      pick.insert(pick.end(), i.begin(), i.begin() + static_cast<std::ptrdiff_t>(picks));
-      source.push_back(python_index(as_index(load(input.inputs[1], pick)), shape[batch + m]));
-    }
-    source.insert(source.end(), i.begin() + static_cast<std::ptrdiff_t>(picks), i.end());
-    return load(input.inputs[0], source);
-  });
+  const Array<PrimExpr>& indices = input.in_types[1]->shape;
+  std::vector<ComputeStage> checks;
+  for (size_t m = 0; m < depth; ++m) {
+    const PrimExpr n = shape[batch + m];
+    check_axis(input, n);
+    checks.push_back(check_indices(input, Array<PrimExpr>(indices.begin() + 1, indices.end()), make_int(0) - n, n,
+                                   [&](const Index& i) {
+                                     Index place{make_int(static_cast<int64_t>(m))};
+                                     place.insert(place.end(), i.begin(), i.end());
+                                     return place;
+                                   }));
+  }
+  return checked(checks, map_rule(input, [&](const Index& i) {
+                   Index source(i.begin(), i.begin() + static_cast<std::ptrdiff_t>(batch));
+                   for (size_t m = 0; m < depth; ++m) {
+                     Index pick{make_int(static_cast<int64_t>(m))};
+                     pick.insert(pick.end(), i.begin(), i.begin() + static_cast<std::ptrdiff_t>(picks));
+                     source.push_back(python_index(as_index(load(input.inputs[1], pick)), shape[batch + m]));
+                   }
+                   source.insert(source.end(), i.begin() + static_cast<std::ptrdiff_t>(picks), i.end());
+                   return load(input.inputs[0], source);
+                 }));
 }
 
 }  // namespace

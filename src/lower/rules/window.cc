@@ -18,7 +18,8 @@ bool WindowedData::reads_directly(const Shape& sizes) const {
   for (size_t i = 0; i < sizes.size(); ++i) {
     const int64_t count = *as_int(source_.count[i]), reach = (source_.taps[i] - 1) * w.dilation[i] + 1;
     const bool inside = w.pad_begin[i] == 0 && (count - 1) * w.strides[i] + reach <= sizes[i];
-    if (!inside || (!channels_last_ && w.strides[i] != 1 && count > 1)) return false;
+    const bool steps_over = i + 1 == sizes.size() && w.strides[i] > (source_.reads_little ? 2 : 1);
+    if (!inside || (!channels_last_ && steps_over && count > 1)) return false;
   }
   return true;
 }

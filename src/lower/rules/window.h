@@ -15,13 +15,16 @@ struct WindowSource {
   std::vector<PrimExpr> count;                       // windows per spatial axis
   PrimExpr fill;                                     // what lies outside the data, in the dtype that is computed in
   std::function<PrimExpr(const PrimExpr&)> convert;  // of an element to that dtype
+  // An element is read by few windows, so that a copy would cost as much as the windows do.
+  bool reads_little = false;
   // Two spatial axes, channels first: the rows of the copy follow one another, so that one vector may run over several
   // of them. Windows are then numbered along `joined_windows`, those between two rows being of no use.
   bool joins_rows = false;
 };
 
-// Element (tap) of a window. When the windows neither overhang the data nor step over elements this reads the data
-// itself. Else it reads a copy, which `stage` makes: padded, and taken apart by the phases of the strides,
+// Element (tap) of a window. When the windows neither overhang the data nor step over elements (of those read once or
+// twice: over more than one) this reads the data itself. Else it reads a copy, which `stage` makes: padded, and taken
+// apart by the phases of the strides,
 //
 //   copy[n, c, a, b, y, x] = data[n, c, y * stride_h + a - pad_h, x * stride_w + b - pad_w]   (channels last: as such)
 //

@@ -1,0 +1,169 @@
+// Transposed convolutions, as gathers.
+#include "lower/rules/conv_parts.h"
+#include "ops/conv.h"
+
+namespace headrace::lower {
+
+namespace {
+
+// What both forms below are made from.
+struct Transposed {
+  const RuleInput& input;
+  const ops::Conv2DTransposeAttrs& attrs;
+  ConvAxes axes;
+  ops::Window window;
+  std::vector<PrimExpr> data, weight, out;  // N C H W; I O H W; N C H W
+  Shape taps;
+
+  explicit Transposed(const RuleInput& input)
+      : input(input),
+        attrs(input.attrs<ops::Conv2DTransposeAttrs>()),
+        axes(axes_of(attrs, "IOHW")),
+        window(ops::window_of(2, attrs.strides, attrs.padding, attrs.dilation)),
+        data(ops::from_layout(input.in_types[0]->shape, axes.data)),
+        weight(ops::from_layout(input.in_types[1]->shape, axes.weight)),
+        out(ops::from_layout(input.out_types[0]->shape, axes.out)),
+        taps{static_dim(input, weight[2]), static_dim(input, weight[3])} {}
+
+  PrimExpr zero() const { return make_const(0, wide_type(input.out_types[0]->dtype)); }
+  PrimExpr group_inputs() const { return floor_div(weight[0], make_int(attrs.groups)); }
+  // The input channel that term c of output channel k reads.
+  PrimExpr channel(const PrimExpr& k, const PrimExpr& c) const {
+    return attrs.groups > 1 ? floor_div(k, weight[1]) * group_inputs() + c : c;
+  }
+  PrimExpr tap(const PrimExpr& channel, const PrimExpr& k, const PrimExpr& r, const PrimExpr& s) const {
+    const PrimExpr own = attrs.groups > 1 ? floor_mod(k, weight[1]) : k;
+    return operand(input, load_by_letters(input.inputs[1], axes.weight, {channel, own, r, s}));
+  }
+};
+
+// As a convolution with stride 1 of the data spread out: element i stands at i * stride, with zeros between.
+//
+//   spread[n, c, y, x] = data[n, c, (y - before) / stride, ...] where that is whole
+//   out[n, k, p, q] = sum over c, r, s of spread[n, c, p + (R - 1 - r) * dilation, ...] * weight[c, k, r, s]
+ComputeStage spread_data(const Transposed& t) {
+  const ops::Window& w = t.window;
+  const PrimExpr zero = t.zero();
+  std::vector<PrimExpr> dims{t.data[0], t.data[1]};
+  for (size_t i = 0; i < 2; ++i) dims.push_back(t.out[2 + i] + (t.taps[i] - 1) * w.dilation[i]);
+  ComputeStage stage = map_stage(make_stage_buffer("spread", zero->dtype, dims), [&](const Index& at) {
+    Index position{at[0], at[1]};
+    std::vector<PrimExpr> conditions;
+    for (size_t i = 0; i < 2; ++i) {
+      const PrimExpr y = at[2 + i] + (w.pad_begin[i] - (t.taps[i] - 1) * w.dilation[i]),
+                     stride = make_int(w.strides[i]);
+      const PrimExpr row = floor_div(y, stride);
+      conditions.push_back(is_within(row, make_int(0), t.data[2 + i]));
+      if (w.strides[i] > 1) conditions.push_back(make_binary(BinaryOp::eq, floor_mod(y, stride), make_int(0)));
+      position.push_back(row);
+    }
+    return guarded(all_of(conditions), operand(t.input, load_by_letters(t.input.inputs[0], t.axes.data, position)),
+                   zero);
+  });
+  stage.is_layout = true;
+  return stage;
+}
+
+Compute spread_form(const Transposed& t) {
+  const ComputeStage spread = spread_data(t);
+  Compute compute{t.input.inputs, {spread}, {}};
+  compute.stages.push_back(
+      sum_products(t.input, t.axes, {t.group_inputs(), t.weight[2], t.weight[3]}, [&](const Index& i, const Index& r) {
+        const PrimExpr channel = t.channel(i[1], r[0]);
+        // The taps from the last to the first, so that the data is read upwards.
+        const PrimExpr tap = t.tap(channel, i[1], make_int(t.taps[0] - 1) - r[1], make_int(t.taps[1] - 1) - r[2]);
+        return load(spread.output,
+                    {i[0], channel, i[2] + r[1] * t.window.dilation[0], i[3] + r[2] * t.window.dilation[1]}) *
+               tap;
+      }));
+  compute.outputs = {compute.stages.back().output};
+  return compute;
+}
+
+// Without dilation: each phase of the stride is a convolution of its own, and the result takes the phases in turn.
+//
+//   phases[n, k, a, b, y, x] = sum over c, j, l of data[n, c, y - j, x - l] * weight[c, k, a + j * stride, ...]
+//   out[n, k, p, q] = phases[n, k, (p + pad) % stride, ..., (p + pad) / stride, ...]
+class PhaseForm {
+ public:
+  explicit PhaseForm(const Transposed& t) : t_(t) {
+    for (size_t i = 0; i < 2; ++i) {
+      const int64_t stride = t.window.strides[i], pad = t.window.pad_begin[i];
+      first_[i] = pad / stride;
+      count_[i] = (static_dim(t.input, t.out[2 + i]) - 1 + pad) / stride - first_[i] + 1;
+      steps_[i] = (t.taps[i] + stride - 1) / stride;
+    }
+  }
+
+  Compute make() const {
+    const RuleInput& input = t_.input;
+    const WindowedData data(input,
+                            {.data = input.inputs[0],
+                             .axes = t_.axes.data,
+                             .window = {{1, 1}, {1, 1}, {steps_[0] - 1 - first_[0], steps_[1] - 1 - first_[1]}, {0, 0}},
+                             .taps = {steps_[0], steps_[1]},
+                             .count = {make_int(count_[0]), make_int(count_[1])},
+                             .fill = t_.zero(),
+                             .convert = [&](const PrimExpr& element) { return operand(input, element); },
+                             .reads_little = false,
+                             .joins_rows = false});
+    Compute compute{input.inputs, {}, {}};
+    if (data.stage()) compute.stages.push_back(*data.stage());
+    const auto& strides = t_.window.strides;
+    const Buffer phases = make_stage_buffer(
+        "phases", t_.zero()->dtype,
+        {t_.out[0], t_.out[1], make_int(strides[0]), make_int(strides[1]), make_int(count_[0]), make_int(count_[1])});
+    compute.stages.push_back(
+        reduce_stage(phases, Combiner::sum, {t_.group_inputs(), make_int(steps_[0]), make_int(steps_[1])},
+                     [&](const Index& i, const Index& r) {
+                       const PrimExpr channel = t_.channel(i[1], r[0]);
+                       return data.at(i[0], channel, {i[4], i[5]}, {r[1], r[2]}) * tap(channel, i, r);
+                     }));
+    const Buffer result = input.make_output();
+    compute.stages.push_back(map_stage(result, [&](const Index& index) {
+      const Index i = ops::from_layout(index, t_.axes.out);
+      Index phase, place;
+      for (size_t k = 0; k < 2; ++k) {
+        const PrimExpr at = i[2 + k] + t_.window.pad_begin[k], stride = make_int(strides[k]);
+        phase.push_back(floor_mod(at, stride));
+        place.push_back(floor_div(at, stride) - first_[k]);
+      }
+      return make_cast(result->dtype, load(phases, {i[0], i[1], phase[0], phase[1], place[0], place[1]}));
+    }));
+    compute.outputs = {result};
+    return compute;
+  }
+
+ private:
+  // Steps go from the last to the first, so that the data is read upwards. A phase may have a tap less than others.
+  PrimExpr tap(const PrimExpr& channel, const Index& i, const Index& r) const {
+    Index at;
+    std::vector<PrimExpr> conditions;
+    for (size_t k = 0; k < 2; ++k) {
+      const int64_t stride = t_.window.strides[k];
+      at.push_back(i[2 + k] + (make_int(steps_[k] - 1) - r[1 + k]) * stride);
+      if (t_.taps[k] % stride != 0) {
+        conditions.push_back(make_binary(BinaryOp::lt, at[k], make_int(t_.taps[k])));
+      }
+    }
+    return guarded(all_of(conditions), t_.tap(channel, i[1], at[0], at[1]), t_.zero());
+  }
+
+  const Transposed& t_;
+  int64_t first_[2];  // place of the first result
+  int64_t count_[2];  // places in a phase
+  int64_t steps_[2];  // taps of a phase
+};
+
+Compute conv2d_transpose_rule(const RuleInput& input) {
+  const Transposed t(input);
+  const bool is_empty = num_elements(static_shape(input, input.out_types[0]->shape)) == 0;
+  const bool is_dilated = t.window.dilation[0] != 1 || t.window.dilation[1] != 1;
+  return is_dilated || is_empty ? spread_form(t) : PhaseForm(t).make();
+}
+
+}  // namespace
+
+void register_conv_transpose_rule() { set_rule("nn.conv2d_transpose", conv2d_transpose_rule); }
+
+}  // namespace headrace::lower
