@@ -92,7 +92,7 @@ def networks(wanted: list[str], is_full: bool, args: argparse.Namespace) -> list
     if "digits" in wanted:
         found.insert(0, Network("digits", ROOT / "models/digits.onnx", (f"x={360 if is_full else 16},1,8,8",)))
     if "classifier" in wanted:
-        found.append(fetched("classifier", CLASSIFIER, "x=1,3,48,192" if is_full else "x=1,3,32,64"))
+        found.append(fetched("classifier", CLASSIFIER, "x=1,3,48,192" if is_full else "x=1,3,48,64"))
     if "detector" in wanted:
         found.append(fetched("detector", DETECTOR, "x=1,3,384,768" if is_full else "x=1,3,64,96"))
     return found
