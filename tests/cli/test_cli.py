@@ -240,7 +240,7 @@ class ModelErrorTest(CliTest):
 
     def test_bound_inputs(self) -> None:
         out = ("-o", "never.so")
-        self.fails(USER, "cannot read .*'no.npy'", "compile", DIGITS, *out, "--bind", "x=no.npy")
+        self.fails(USER, "cannot read .*'no.npy': No such file", "compile", DIGITS, *out, "--bind", "x=no.npy")
         self.fails(USER, "float64, but the model declares float32", "compile", DIGITS, *out, "--bind", "x=f64.npy")
         self.fails(USER, "bound and has a shape", "compile", DIGITS, *out, *ONE, "--bind", "x=x.npy")
 
@@ -280,7 +280,7 @@ class RunErrorTest(CliTest):
 
         self.fails(USER, r"'x' \(float32 1x1x8x8\) is missing: .*--input x=FILE.npy", *given())
         self.fails(USER, "no input 'y'; it has x", *given("y=x.npy"))
-        self.fails(USER, "cannot read .*'no.npy'", *given("x=no.npy"))
+        self.fails(USER, "cannot read .*'no.npy': No such file", *given("x=no.npy"))
         self.fails(USER, "must be float32 1x1x8x8, the file has float64", *given("x=f64.npy"))
         self.fails(USER, "must be float32 1x1x8x8, the file has float32 1x1x8x9", *given("x=wide.npy"))
         self.fails(USER, "100 bytes of data where its shape asks for 256", *given("x=short.npy"))
