@@ -74,7 +74,8 @@ function(headrace_embed_object room name macro)
   set(object ${PROJECT_BINARY_DIR}/${name}.o)
   add_custom_command(OUTPUT ${object} DEPENDS ${source} ${PROJECT_SOURCE_DIR}/src/${room}/${name}.h VERBATIM COMMAND
     ${CMAKE_C_COMPILER} -std=c11 -D_DEFAULT_SOURCE -O2 -fPIC -fno-stack-protector -fno-asynchronous-unwind-tables
-    -Wall -Wextra -Werror -I ${PROJECT_SOURCE_DIR}/include -I ${PROJECT_SOURCE_DIR}/third_party -c ${source} -o ${object})
+    -Wall -Wextra -Werror -I ${PROJECT_SOURCE_DIR}/src -I ${PROJECT_SOURCE_DIR}/include
+    -I ${PROJECT_SOURCE_DIR}/third_party -c ${source} -o ${object})
   set_source_files_properties(${PROJECT_SOURCE_DIR}/src/${room}/${name}_tables.cc PROPERTIES
     OBJECT_DEPENDS ${object} COMPILE_DEFINITIONS ${macro}="${object}")
 endfunction()
@@ -118,10 +119,11 @@ function(headrace_tests)
   endforeach()
 endfunction()
 
-# headrace_script_test(NAME script): a ctest that is a Python program of the standard library, with Debian's Python.
+# headrace_script_test(NAME script ARGUMENTS...): a ctest that is a Python program of the standard library, with Debian's
+# Python.
 function(headrace_script_test name script)
   if(HEADRACE_BUILD_TESTS)
-    add_test(NAME ${name} COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/${script})
+    add_test(NAME ${name} COMMAND /usr/bin/python3 ${PROJECT_SOURCE_DIR}/${script} ${ARGN})
     set_tests_properties(${name} PROPERTIES TIMEOUT 120)
   endif()
 endfunction()

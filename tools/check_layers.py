@@ -107,7 +107,7 @@ def room_of(house: House, path: str) -> Room | None:
 def resolve(house: House, path: str, name: str, quoted: bool) -> tuple[str | None, bool]:
     """The project's file that an include names (None: an outside header) and whether it was named by relative path."""
     beside = house.root / Path(path).parent / name
-    for base in INCLUDE_FOLDERS:
+    for base in [*INCLUDE_FOLDERS, *(["tools"] if path.startswith("tools/") else [])]:
         if ".." not in Path(name).parts and (house.root / base / name).is_file():
             return str(Path(base) / name), False
     if quoted and beside.is_file():

@@ -35,7 +35,8 @@ headrace_room(lower/tiles  LEVEL 9 SIDE C)
     "src/lower/lower.h": '#include "lower/tiles/tile.h"\n',
     "src/lower/tiles/tile.h": '/* a room and its sub-room share a level\n#include "no/such.h" */\n',
     "tests/kit/kit.h": '#include "lower/lower.h"\n#include <nlohmann/json.hpp>\n',
-    "tools/main.cc": '#include "lower/lower.h"\n',
+    "tools/main.cc": '#include "lower/lower.h"\n#include "program/verbs.h"\n',
+    "tools/program/verbs.h": '#include "base/error.h"\n',
 }
 
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
@@ -203,8 +204,9 @@ NpyArray parse_npy(std::span<const std::byte> file, const std::string& source) {
 
 NpyArray read_npy(const std::filesystem::path& path) {
   std::ifstream stream(path, std::ios::binary);
-  if (!stream || std::filesystem::is_directory(path))
-    throw_user_error("cannot read the array file '{}'", path.string());
+  if (!stream) throw_user_error("cannot read the array file '{}': {}", path.string(), std::strerror(errno));
+  if (std::filesystem::is_directory(path))
+    throw_user_error("cannot read the array file '{}': it is a folder", path.string());
   std::vector<char> bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
   return parse_npy(std::as_bytes(std::span(bytes)), path.string());
 }

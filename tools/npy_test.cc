@@ -99,8 +99,9 @@ TEST(Npy, Errors) {
   expect("{'fortran_order': False, 'shape': (2,), }", "", "its header lacks 'descr' or 'shape'");
   expect("{'color': 'red'}", "", "unknown key 'color'");
   expect("{'descr': '<f4", "", "open string");
-  EXPECT_EQ(kit::user_error_of([] { read_npy("/no/such.npy"); }), "cannot read the array file '/no/such.npy'");
-  EXPECT_EQ(kit::user_error_of([] { read_npy("/"); }), "cannot read the array file '/'");
+  EXPECT_EQ(kit::user_error_of([] { read_npy("/no/such.npy"); }),
+            "cannot read the array file '/no/such.npy': No such file or directory");
+  EXPECT_EQ(kit::user_error_of([] { read_npy("/"); }), "cannot read the array file '/': it is a folder");
   EXPECT_EQ(kit::user_error_of([] { write_npy("/no/such.npy", {}); }), "cannot write the array file '/no/such.npy'");
 }
 

@@ -107,7 +107,7 @@ class Compilation {
     manifest.default_threads = options_.threads;
     const std::string text = artifact::write_manifest(manifest);
     std::vector<codegen::DataSection> sections;
-    if (weights_.nbytes() > 0) sections.push_back(weights_section());
+    if (!weights_.weights().empty()) sections.push_back(weights_section());
     sections.push_back({.name = artifact::kManifestSection,
                         .size_bytes = text.size(),
                         .chunks = {{0, std::as_bytes(std::span(text))}},
@@ -121,7 +121,7 @@ class Compilation {
 
   codegen::DataSection weights_section() const {
     codegen::DataSection section{.name = artifact::kWeightsSection,
-                                 .size_bytes = static_cast<uint64_t>(weights_.nbytes()),
+                                 .size_bytes = static_cast<uint64_t>(std::max<int64_t>(weights_.nbytes(), 1)),
                                  .chunks = {},
                                  .symbol = plan::kWeightsSymbol};
     uint64_t end = 0;

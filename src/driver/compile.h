@@ -13,15 +13,15 @@
 namespace headrace::driver {
 
 struct CompileOptions {
-  codegen::TargetRequest target;  // empty: this machine
-  int32_t opt_level = 3;          // 0 (each op by itself) to 3
-  int32_t threads = 0;            // what the artifact runs with unless told otherwise; 0: one a processor
-  int32_t jobs = 0;               // threads that generate code; 0: one a processor. The bytes do not depend on it.
-  std::vector<std::string> disabled_passes;
+  codegen::TargetRequest target = {};  // empty: this machine
+  int32_t opt_level = 3;               // 0 (each op by itself) to 3
+  int32_t threads = 0;                 // what the artifact runs with unless told otherwise; 0: one a processor
+  int32_t jobs = 0;                    // threads that generate code; 0: one a processor. The bytes do not depend on it.
+  std::vector<std::string> disabled_passes = {};
   bool verify_each = false;  // check the IR's rules after each pass
-  std::vector<std::shared_ptr<pass::PassInstrument>> instruments;
+  std::vector<std::shared_ptr<pass::PassInstrument>> instruments = {};
   // Told at the start of each stage: its name, its number from 0, how many there are. Empty: nobody listens.
-  std::function<void(std::string_view stage, int index, int count)> progress;
+  std::function<void(std::string_view stage, int index, int count)> progress = {};
 };
 
 struct StageTime {

@@ -158,9 +158,8 @@ TEST(Compile, BareClientsRunTheStaticMain) {
   std::vector<NDArray> outputs;
   for (const NDArray& tensor : expected) outputs.push_back(NDArray::zeros(tensor.shape(), tensor.dtype()));
   std::vector<DLTensor> tensors;
-  for (const auto* list : {&inputs, &outputs}) {
-    for (const NDArray& array : *list) tensors.push_back(array.tensor());
-  }
+  for (const NDArray& array : inputs) tensors.push_back(array.tensor());
+  for (const NDArray& array : outputs) tensors.push_back(array.tensor());
   std::vector<DLTensor*> in, out;
   for (size_t i = 0; i < tensors.size(); ++i) (i < inputs.size() ? in : out).push_back(&tensors[i]);
   EXPECT_EQ(run(in.data(), 4, out.data(), 3, nullptr), HR_REASON_NONE);

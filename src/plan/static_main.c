@@ -1,6 +1,6 @@
 /* headrace_run: runs the program "default" of the artifact that it is linked into, for clients that have nothing but
  * dlopen. Walks the tables; one allocation a run. */
-#include "static_main.h"
+#include "plan/static_main.h"
 
 #include <headrace/c_api.h>
 #include <stddef.h>

@@ -54,8 +54,7 @@ class Tables {
     std::string entries, steps;
     for (const Entry& entry : program_.graph.entries) append(entries, entry_text(entry));
     for (const Step& step : program_.graph.steps) append(steps, step_text(step));
-    const bool has_weights =
-        std::any_of(weights_.begin(), weights_.end(), [](const artifact::Weight& weight) { return weight.nbytes > 0; });
+    const bool has_weights = !weights_.empty();
     if (has_weights) text_ += fmt::format("@{} = external hidden constant i8\n", kWeightsSymbol);
     text_ +=
         fmt::format("@entries = private constant [{} x {}] [{}]\n", program_.graph.entries.size(), kEntryType, entries);

@@ -26,13 +26,16 @@ int report_error(const Error& error, int code) {
 // CLI11 complains first of what is missing, which hides a mistyped verb or option: that one is named here.
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> unexpected = app.remaining(true);
-  if (unexpected.empty()) return error.what();
-  const std::string& first = unexpected.front();
-  if (!first.empty() && first[0] == '-') return fmt::format("there is no option '{}' here", first);
-  if (!app.get_subcommands().empty()) return fmt::format("'{}' is one argument too many", first);
+  const bool has_verb = !app.get_subcommands().empty();
+  if (has_verb && unexpected.empty()) return error.what();
+  if (!unexpected.empty() && unexpected[0].rfind("-", 0) == 0)
+    return fmt::format("there is no option '{}' here", unexpected[0]);
+  if (has_verb) return fmt::format("'{}' is one argument too many", unexpected[0]);
   std::vector<std::string> verbs;
   for (const CLI::App* verb : app.get_subcommands({})) verbs.push_back(verb->get_name());
-  return fmt::format("there is no verb '{}'; the verbs are {}", first, fmt::join(verbs, ", "));
+  return unexpected.empty()
+             ? fmt::format("name a verb: {}", fmt::join(verbs, ", "))
+             : fmt::format("there is no verb '{}'; the verbs are {}", unexpected[0], fmt::join(verbs, ", "));
 }
 
 int report_usage(const CLI::App& app, const std::string& message) {
@@ -82,7 +85,10 @@ int main(int argc, char** argv) {
   std::vector<std::pair<CLI::App*, Verb>> verbs;
   for (auto* add : {add_compile, add_run, add_inspect, add_bench, add_verify}) {
     Verb verb = add(app, common);
-    verbs.emplace_back(app.get_subcommands({}).back(), std::move(verb));
+    CLI::App* sub = app.get_subcommands({}).back();
+    sub->footer(sub->get_footer() +
+                "\nEvery verb also takes --json (one JSON object instead of text) and --quiet (no progress).");
+    verbs.emplace_back(sub, std::move(verb));
   }
   return run(app, verbs, argc, argv);
 }

@@ -61,7 +61,8 @@ std::string to_table(const std::vector<std::vector<std::string>>& rows) {
 std::string show_bytes(int64_t bytes) {
   if (bytes < 1000) return fmt::format("{} bytes", bytes);
   if (bytes < 1'000'000) return fmt::format("{:.1f} kB", static_cast<double>(bytes) / 1e3);
-  return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+  if (bytes < 1'000'000'000) return fmt::format("{:.1f} MB", static_cast<double>(bytes) / 1e6);
+  return fmt::format("{:.1f} GB", static_cast<double>(bytes) / 1e9);
 }
 
 std::string show_seconds(double seconds) {

@@ -92,7 +92,7 @@ Verb add_verify(CLI::App& app, const Common& common) {
   auto state = std::make_shared<State>();
   CLI::App* verb = app.add_subcommand("verify", "Check a compiled model against the reference interpreter");
   state->model.add_to(*verb, "The model: .onnx or relay text (.relay)");
-  verb->add_option("--against", state->against, "Another runtime, whose error is shown and may be twice ours")
+  verb->add_option("--against", state->against, "Another runtime: its error is shown, and ours may be twice as large")
       ->type_name("PEER")
       ->check(CLI::IsMember({"onnxruntime"}));
   verb->add_option("--input,-i", state->inputs, "An input from a .npy file (default: random ones)")

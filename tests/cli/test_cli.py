@@ -1,0 +1,349 @@
+#!/usr/bin/env python3
+"""The program as a user meets it: help, JSON, and what it says to every kind of mistake. Standard library only.
+
+tests/cli/test_cli.py --program headrace [--junit FILE] [TEST ...]
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import Any, ClassVar
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path.insert(0, str(ROOT / "tests/kit"))
+import junit  # noqa: E402
+
+DIGITS = ROOT / "models/digits.onnx"
+IMAGES = ROOT / "models/digits_images.npy"
+ONE = ("--shape", "x=1,1,8,8")
+VERBS = ("compile", "run", "inspect", "bench", "verify")
+OK, USAGE, USER, MISSING, MISMATCH = 0, 2, 3, 4, 5
+
+
+def npy(dtype: str, shape: tuple[int, ...], data: bytes) -> bytes:
+    """The bytes of a .npy file."""
+    header = repr({"descr": dtype, "fortran_order": False, "shape": shape}).encode()
+    header += b" " * (-(len(header) + 11) % 64) + b"\n"
+    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + data
+
+
+class CliTest(unittest.TestCase):
+    """A folder with good and bad files; every test runs the program in it."""
+
+    program: ClassVar[Path]
+    folder: ClassVar[Path]
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        temporary = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(temporary.cleanup)
+        cls.folder = Path(temporary.name)
+        model = DIGITS.read_bytes()
+        files = {
+            "softmix.onnx": model.replace(b"Softmax", b"Softmix"),
+            "half.onnx": model[:40000],
+            "text.onnx": b"not a model\n",
+            "empty.onnx": b"",
+            "x.npy": npy("<f4", (1, 1, 8, 8), struct.pack("<64f", *range(64))),
+            "f64.npy": npy("<f8", (1, 1, 8, 8), bytes(512)),
+            "wide.npy": npy("<f4", (1, 1, 8, 9), bytes(288)),
+            "short.npy": npy("<f4", (1, 1, 8, 8), bytes(100)),
+            "words.npy": npy("<U4", (1,), bytes(16)),
+            "text.npy": b"1 2 3\n",
+            "bad.relay": b'#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) { nn.relu(%y) }\n',
+        }
+        for name, data in files.items():
+            (cls.folder / name).write_bytes(data)
+        cls.call("compile", DIGITS, "-o", "one.so", *ONE, check=True)
+        artifact = bytearray((cls.folder / "one.so").read_bytes())
+        (cls.folder / "half.so").write_bytes(artifact[: len(artifact) // 2])
+        artifact[len(artifact) // 3] ^= 1
+        (cls.folder / "flipped.so").write_bytes(artifact)
+        (cls.folder / "empty.so").write_bytes(b"")
+
+    @classmethod
+    def call(cls, *arguments: object, check: bool = False, **environment: str) -> subprocess.CompletedProcess:
+        """Runs the program."""
+        command = [str(cls.program), *map(str, arguments)]
+        env = os.environ | environment
+        return subprocess.run(
+            command, cwd=cls.folder, env=env, capture_output=True, text=True, timeout=120, check=check
+        )
+
+    def fails(self, code: int, pattern: str, *arguments: object, **environment: str) -> None:
+        """The call ends with that exit code, an empty stdout and a message that matches."""
+        with self.subTest(arguments=" ".join(map(str, arguments))):
+            done = self.call(*arguments, **environment)
+            self.assertEqual(done.returncode, code, done.stderr)
+            self.assertEqual(done.stdout, "")
+            self.assertRegex(done.stderr, r"\Aheadrace: ")
+            self.assertRegex(done.stderr, pattern)
+            self.assertNotIn("defect", done.stderr)
+            self.assertLessEqual(len(done.stderr.splitlines()), 4, done.stderr)
+
+
+class HelpTest(CliTest):
+    def test_the_program_says_what_it_does(self) -> None:
+        done = self.call("--help")
+        self.assertEqual((done.returncode, done.stderr), (OK, ""))
+        for verb in VERBS:
+            self.assertRegex(done.stdout, rf"\n  {verb} +[A-Z]")
+        self.assertIn("Exit codes: 0 fine", done.stdout)
+        self.assertRegex(self.call("--version").stdout, r"\Aheadrace \d+\.\d+\.\d+\n\Z")
+
+    def test_every_verb_has_help_with_an_example(self) -> None:
+        for verb in VERBS:
+            done = self.call(verb, "--help")
+            self.assertEqual((done.returncode, done.stderr), (OK, ""))
+            self.assertIn(f"Example: headrace {verb} ", done.stdout)
+            self.assertIn("--json", done.stdout)
+
+    def test_wrong_usage(self) -> None:
+        self.fails(USAGE, "name a verb: compile, run, inspect, bench, verify")
+        self.fails(USAGE, "name a verb", "--json")
+        self.fails(USAGE, "there is no verb 'frob'; the verbs are compile, run", "frob")
+        self.fails(USAGE, "headrace --help", "frob")
+        for verb in VERBS:
+            self.fails(USAGE, rf"no option '--frob'[^$]*headrace {verb} --help", verb, "--frob")
+            self.fails(USAGE, "is required", verb)
+        self.fails(USAGE, "'more' is one argument too many", "run", "one.so", "more")
+        self.fails(USAGE, "--output", "compile", DIGITS)
+
+
+class JsonTest(CliTest):
+    """docs/cli-json.md is true."""
+
+    @staticmethod
+    def example_of(verb: str) -> Any:
+        """The example in the verb's section."""
+        page = (ROOT / "docs/cli-json.md").read_text()
+        section = re.search(rf"^## {verb}\n(.*?)(?=^## |\Z)", page, re.M | re.S).group(1)
+        return json.loads(re.search(r"```json\n(.*?)```", section, re.S).group(1))
+
+    def like(self, example: Any, actual: Any, where: str) -> None:
+        """The same keys in the same order, the same types."""
+        self.assertIs(type(actual), type(example), where)
+        if isinstance(example, dict):
+            self.assertEqual(list(actual), list(example), where)
+            for key, value in example.items():
+                self.like(value, actual[key], f"{where}.{key}")
+        elif isinstance(example, list) and example:
+            self.assertTrue(actual, where)
+            for item in actual:
+                self.like(example[0], item, f"{where}[]")
+
+    def report(self, verb: str, *arguments: object, code: int = OK) -> Any:
+        """The object, after comparing it with the page's."""
+        done = self.call(verb, *arguments, "--json")
+        self.assertEqual((done.returncode, done.stderr), (code, ""))
+        report = json.loads(done.stdout)
+        self.like(self.example_of(verb), report, verb)
+        return report
+
+    def test_compile(self) -> None:
+        report = self.report("compile", DIGITS, "-o", "json.so", *ONE)
+        self.assertEqual(report["bytes"], (self.folder / "json.so").stat().st_size)
+        self.assertEqual(report["output"], "json.so")
+
+    def test_run(self) -> None:
+        (output,) = self.report("run", "one.so", "--input", "x=x.npy", "--output-dir", "out")["outputs"]
+        self.assertEqual((output["name"], output["shape"]), ("probabilities", [1, 10]))
+        self.assertTrue((self.folder / output["file"]).is_file())
+        self.assertAlmostEqual(output["mean"], 0.1, places=6)
+        bare = json.loads(self.call("run", "one.so", "--input", "x=x.npy", "--json").stdout)
+        self.assertIsNone(bare["outputs"][0]["file"])
+
+    def test_inspect(self) -> None:
+        report = self.report("inspect", "one.so")
+        (program,) = report["programs"]
+        self.assertEqual(report["bytes"], (self.folder / "one.so").stat().st_size)
+        self.assertEqual(program["inputs"], [{"name": "x", "dtype": "float32", "shape": [1, 1, 8, 8]}])
+        self.assertEqual(program["features_missing_here"], [])
+        self.assertEqual([step["op"] for step in program["steps"]][-1], "softmax")
+
+    def test_bench(self) -> None:
+        report = self.report("bench", DIGITS, *ONE, "--threads", "1,2", "--rounds", "3")
+        self.assertEqual([result["threads"] for result in report["results"]], [1, 2])
+        self.assertEqual(report["rounds"], 3)
+        for result in report["results"]:
+            self.assertGreater(result["best_seconds"], 0)
+            self.assertLessEqual(result["best_seconds"], result["median_seconds"])
+
+    def test_verify(self) -> None:
+        report = self.report("verify", DIGITS, "--shape", "x=4,1,8,8")
+        self.assertTrue(report["ok"])
+        self.assertLess(report["error"], 1e-6)
+        self.assertFalse(self.report("verify", DIGITS, *ONE, "--limit", "0", code=MISMATCH)["ok"])
+
+
+class RunsTest(CliTest):
+    def test_text_is_for_people(self) -> None:
+        self.assertRegex(self.call("compile", DIGITS, "-o", "t.so", *ONE).stdout, r"^t\.so: \S+ kB, \d+ steps for ")
+        self.assertRegex(self.call("inspect", "one.so", "--steps").stdout, r"(?m)^0 +kernel +nn_conv2d")
+        self.assertRegex(self.call("bench", "one.so", "--rounds", "2").stdout, r"(?m)^1 +\S+ [um]s")
+        self.assertIn("ok: the error is within the limit", self.call("verify", DIGITS, *ONE).stdout)
+        self.assertRegex(self.call("run", "one.so", "--input", "x=x.npy").stdout, r"(?m)^probabilities +float32 1x10")
+
+    def test_results_do_not_depend_on_threads_or_passes(self) -> None:
+        self.call("compile", DIGITS, "-o", "plain.so", "--opt-level", "0", *ONE, check=True)
+        runs = [("one.so", "1"), ("one.so", "2"), ("plain.so", "1")]
+        for i, (artifact, threads) in enumerate(runs):
+            self.call("run", artifact, "-i", "x=x.npy", "--threads", threads, "--output-dir", f"r{i}", check=True)
+        first, second, plain = (self.folder / f"r{i}/probabilities.npy" for i in range(3))
+        self.assertEqual(first.read_bytes(), second.read_bytes())
+        a, b = (struct.unpack("<10f", file.read_bytes()[-40:]) for file in (first, plain))
+        self.assertLess(max(abs(x - y) for x, y in zip(a, b, strict=True)), 1e-6)
+
+    def test_an_input_can_be_compiled_in(self) -> None:
+        self.call("compile", DIGITS, "-o", "bound.so", "--bind", "x=x.npy", check=True)
+        (bound,) = json.loads(self.call("run", "bound.so", "--json").stdout)["outputs"]
+        (given,) = json.loads(self.call("run", "one.so", "-i", "x=x.npy", "--json").stdout)["outputs"]
+        self.assertAlmostEqual(bound["max"], given["max"], places=6)
+
+    def test_no_progress_where_there_is_no_terminal(self) -> None:
+        self.assertEqual(self.call("compile", DIGITS, "-o", "quiet.so", *ONE).stderr, "")
+
+
+class ModelErrorTest(CliTest):
+    def test_files(self) -> None:
+        out = ("-o", "never.so")
+        for verb, more in (("compile", out), ("verify", ()), ("bench", ())):
+            self.fails(USER, "'no.onnx': No such file", verb, "no.onnx", *more)
+            self.fails(USER, "text.onnx", verb, "text.onnx", *more)
+            self.fails(USER, "'empty.onnx' is empty", verb, "empty.onnx", *more)
+            self.fails(USER, "is the file truncated", verb, "half.onnx", *more)
+            self.fails(USER, "ends in neither .onnx nor .relay", verb, ".", *more)
+            self.fails(USER, "ends in neither .onnx nor .relay", verb, "x.npy", *more)
+            self.fails(USER, "bad.relay:2", verb, "bad.relay", *more)
+        self.fails(USER, "Softmix.*not supported", "compile", "softmix.onnx", *out, *ONE)
+        self.assertFalse((self.folder / "never.so").exists())
+
+    def test_shapes(self) -> None:
+        for verb, more in (("compile", ("-o", "never.so")), ("verify", ()), ("bench", ())):
+            self.fails(USER, r"dimensions open: x\[0\] \(n\); .*--shape x=", verb, DIGITS, *more)
+            for text in ("x", "x=", "=1", "x=a", "x=1,,8,8", "x=-1,1,8,8", "x=1.5,1,8,8", "x=99999999999999999999"):
+                self.fails(USAGE, "--shape: ", verb, DIGITS, *more, "--shape", text)
+            self.fails(USER, "'y', but the model's inputs are: x", verb, DIGITS, *more, "--shape", "y=1,1,8,8")
+            self.fails(USER, "3 dimensions .* declares 4", verb, DIGITS, *more, "--shape", "x=1,8,8")
+            self.fails(USER, "fixes to 8", verb, DIGITS, *more, "--shape", "x=1,1,8,9")
+            self.fails(USER, "'x' is given twice", verb, DIGITS, *more, *ONE, *ONE)
+        self.assertFalse((self.folder / "never.so").exists())
+
+    def test_bound_inputs(self) -> None:
+        out = ("-o", "never.so")
+        self.fails(USER, "cannot read .*'no.npy': No such file", "compile", DIGITS, *out, "--bind", "x=no.npy")
+        self.fails(USER, "float64, but the model declares float32", "compile", DIGITS, *out, "--bind", "x=f64.npy")
+        self.fails(USER, "bound and has a shape", "compile", DIGITS, *out, *ONE, "--bind", "x=x.npy")
+
+    def test_options(self) -> None:
+        compile_one = ("compile", DIGITS, "-o", "never.so", *ONE)
+        self.fails(USAGE, "--opt-level", *compile_one, "--opt-level", "9")
+        self.fails(USAGE, "--jobs", *compile_one, "--jobs", "-1")
+        self.fails(USAGE, "--threads", *compile_one, "--threads", "many")
+        self.fails(USER, "unknown processor 'z80'", *compile_one, "--target-cpu", "z80")
+        self.fails(USER, "unknown processor feature 'frob'", *compile_one, "--target-features=+frob")
+        self.fails(USER, r"write \+name", *compile_one, "--target-features", "avx2")
+        self.fails(USER, "no pass 'Frob' .* FoldConstant", *compile_one, "--disable-pass", "Frob")
+        self.fails(USER, "FuseOps .* cannot be left out", *compile_one, "--disable-pass", "FuseOps")
+
+    def test_outputs(self) -> None:
+        self.fails(USER, "cannot write 'no/m.so'", "compile", DIGITS, "-o", "no/m.so", *ONE)
+        self.fails(USER, r"cannot write '\.': it is a folder", "compile", DIGITS, "-o", ".", *ONE)
+        self.fails(USER, "cannot write 'x.npy/m.so'", "compile", DIGITS, "-o", "x.npy/m.so", *ONE)
+
+
+class RunErrorTest(CliTest):
+    def test_artifacts(self) -> None:
+        for verb in ("run", "inspect", "bench"):
+            self.fails(USER, "there is no file 'no.so'", verb, "no.so")
+            self.fails(USER, "end is missing", verb, "half.so")
+            self.fails(USER, "checksum does not match", verb, "flipped.so")
+            self.fails(USER, "0 bytes", verb, "empty.so")
+        for verb in ("run", "inspect"):
+            self.fails(USER, "no artifact", verb, DIGITS)
+            self.fails(USER, "not a regular file", verb, ".")
+        self.fails(USER, "is compiled already", "bench", "one.so", *ONE)
+        self.fails(USER, "is an artifact, which onnxruntime cannot", "bench", "one.so", "--against", "onnxruntime")
+
+    def test_inputs(self) -> None:
+        def given(*files: str) -> list[str]:
+            return ["run", "one.so", *(word for file in files for word in ("--input", file))]
+
+        self.fails(USER, r"'x' \(float32 1x1x8x8\) is missing: .*--input x=FILE.npy", *given())
+        self.fails(USER, "no input 'y'; it has x", *given("y=x.npy"))
+        self.fails(USER, "cannot read .*'no.npy': No such file", *given("x=no.npy"))
+        self.fails(USER, "must be float32 1x1x8x8, the file has float64", *given("x=f64.npy"))
+        self.fails(USER, "must be float32 1x1x8x8, the file has float32 1x1x8x9", *given("x=wide.npy"))
+        self.fails(USER, "100 bytes of data where its shape asks for 256", *given("x=short.npy"))
+        self.fails(USER, "dtype is '<U4'", *given("x=words.npy"))
+        self.fails(USER, "not begin as a .npy", *given("x=text.npy"))
+        self.fails(USER, "given twice", *given("x=x.npy", "x=x.npy"))
+        self.fails(USAGE, "--input: 'x' has not the form NAME=VALUE", *given("x"))
+
+    def test_outputs_and_options(self) -> None:
+        run = ("run", "one.so", "--input", "x=x.npy")
+        self.fails(USER, "--output-dir: cannot make 'x.npy'", *run, "--output-dir", "x.npy")
+        self.fails(USER, "--output-dir: cannot make 'x.npy/out'", *run, "--output-dir", "x.npy/out")
+        self.fails(USER, "no program 'frob'; it has default", *run, "--program", "frob")
+        self.fails(USAGE, "--threads", *run, "--threads", "-1")
+        self.fails(USAGE, "--rounds", "bench", "one.so", "--rounds", "0")
+        for threads in ("0", "a", "1,,2", "9999", ""):
+            self.fails(USAGE, "--threads", "bench", "one.so", "--threads", threads)
+
+    def test_more_memory_than_there_is(self) -> None:
+        self.call("compile", DIGITS, "-o", "huge.so", "--shape", "x=1000000000000,1,8,8")
+        self.fails(USER, "memory|impossible shape|too large", "bench", DIGITS, "--shape", "x=1000000000000,1,8,8")
+
+
+class MissingTest(CliTest):
+    @unittest.skipUnless(os.uname().machine == "x86_64", "names features of x86-64")
+    def test_cpu_feature(self) -> None:
+        self.call("compile", DIGITS, "-o", "new.so", *ONE, "--target-features=+amx-tile,+avx512fp16", check=True)
+        (program,) = json.loads(self.call("inspect", "new.so", "--json").stdout)["programs"]
+        missing = program["features_missing_here"]
+        if not missing:
+            self.skipTest("this processor has them all")
+        self.assertIn(f"cannot run here: this processor lacks {missing[0]}", self.call("inspect", "new.so").stdout)
+        self.fails(MISSING, f"this machine lacks: {missing[0]}", "run", "new.so", "--input", "x=x.npy")
+
+    def test_peer(self) -> None:
+        for verb in ("bench", "verify"):
+            against = (verb, DIGITS, *ONE, "--against", "onnxruntime")
+            self.fails(MISSING, "needs the Python package headrace", *against, HEADRACE_PYTHON="/bin/false")
+            self.fails(MISSING, "HEADRACE_PYTHON", *against, HEADRACE_PYTHON="/no/python")
+            self.fails(USAGE, "frob not in", verb, DIGITS, *ONE, "--against", "frob")
+
+
+class MismatchTest(CliTest):
+    def test_text_and_exit_code(self) -> None:
+        done = self.call("verify", DIGITS, *ONE, "--limit", "0")
+        self.assertEqual(done.returncode, MISMATCH)
+        self.assertIn("MISMATCH: the error is above the limit 0", done.stdout)
+        self.fails(USAGE, "--limit", "verify", DIGITS, *ONE, "--limit", "-1")
+
+
+def main() -> int:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", type=Path, required=True)
+    parser.add_argument("--junit", type=Path)
+    parser.add_argument("tests", nargs="*", metavar="TEST", help="such as RunErrorTest.test_inputs")
+    args = parser.parse_args()
+    CliTest.program = args.program.resolve()
+    module = sys.modules[__name__]
+    loader = unittest.defaultTestLoader
+    suite = loader.loadTestsFromNames(args.tests, module) if args.tests else loader.loadTestsFromModule(module)
+    return junit.run_unittests("cli", suite, args.junit)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

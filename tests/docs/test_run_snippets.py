@@ -1,0 +1,75 @@
+"""run_snippets.py on pages made here. Standard library only."""
+
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from unittest import mock
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import run_snippets
+
+PAGE = """# A page
+    echo indented is not run
+
+```sh
+echo 1 23 > build/x; cat build/x
+```
+```text
+1 ...
+```
+
+```c
+not run
+```
+```text
+not expected
+```
+
+```python
+print(open("build/x").read(), end="")
+```
+
+```python needs=no_such_module
+raise SystemExit(1)
+```
+"""
+
+
+class RunSnippetsTest(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.page = Path(folder.name) / "page.md"
+        patcher = mock.patch.object(run_snippets, "ROOT", Path(folder.name))
+        patcher.start()
+        self.addCleanup(patcher.stop)
+
+    def run_page(self, text):
+        self.page.write_text(text)
+        return [(case.name, case.outcome) for case in run_snippets.run_page(self.page, Path("/bin/true"))]
+
+    def test_blocks_run_in_order_in_one_folder(self):
+        self.assertEqual(
+            self.run_page(PAGE), [("page.md:4", "passed"), ("page.md:18", "passed"), ("page.md:22", "skipped")]
+        )
+
+    def test_other_output_fails(self):
+        self.assertEqual(self.run_page(PAGE.replace("1 ...", "2 ...")), [("page.md:4", "failed")])
+
+    def test_a_command_that_fails_ends_its_page(self):
+        self.assertEqual(self.run_page("```sh\nfalse; true\n```\n```sh\ntrue\n```\n"), [("page.md:1", "failed")])
+        self.assertEqual(self.run_page("```python\n1 / 0\n```\n"), [("page.md:1", "failed")])
+
+    def test_pages_cannot_run_whole_checks(self):
+        self.assertEqual(self.run_page("```sh\n./dev check\n```\n"), [("page.md:1", "failed")])
+
+    def test_dots_stand_for_text_and_lines(self):
+        self.assertTrue(run_snippets.is_expected("a ... c\n...\nz\n", "a b c\n1\n2\nz\n"))
+        self.assertTrue(run_snippets.is_expected("a\n", "a  \n"))
+        self.assertFalse(run_snippets.is_expected("a.c\n", "abc\n"))
+        self.assertFalse(run_snippets.is_expected("a ...\n", "a b\nc\n"))
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""Whole networks: every one is compiled and held against the float64 interpreter, and compiles to the same bytes.
+
+    tests/models/verify_models.py --program headrace --write-zoo write_zoo --folder FOLDER [--only NAMES] [--junit FILE]
+
+Models: those of the kit's generator, models/digits.onnx, and those of models/fetch.py where PyPI could be reached.
+HEADRACE_TEST_SIZE=ci (default) takes the small ones at a low resolution, full takes all at their own. Each runs
+unoptimised and optimised, on one thread and on two, beside onnxruntime where HEADRACE_PYTHON (default: .venv) has it.
+Ours may be 1e-5 off, or twice what onnxruntime is, relative to the largest element of the reference.
+"""
+
+from __future__ import annotations
+
+import argparse
+import filecmp
+import itertools
+import json
+import os
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+sys.path[:0] = [str(ROOT / "models"), str(ROOT / "tests/kit")]
+import fetch  # noqa: E402
+import junit  # noqa: E402
+
+CLASSIFIER, DETECTOR = "ch_ppocr_mobile_v2.0_cls_infer.onnx", "ch_PP-OCRv4_det_infer.onnx"
+ZOO = ("mlp", "squeezenet1_1", "mobilenet_v2", "vgg16", "resnet18", "resnet50", "inception_v3")
+IN_CI = ("digits", "mlp", "squeezenet1_1", "mobilenet_v2", "classifier")
+LEVELS, THREADS = (0, 3), (1, 2)
+
+
+@dataclass(frozen=True)
+class Network:
+    """A model file and the shapes that it leaves open; `missing` says why there is no file."""
+
+    name: str
+    path: Path = Path()
+    shapes: tuple[str, ...] = ()
+    missing: str = ""
+
+    def arguments(self) -> list[str]:
+        """What every verb is told of it."""
+        return [str(self.path), *itertools.chain.from_iterable(("--shape", shape) for shape in self.shapes)]
+
+
+@dataclass
+class Tally:
+    """What was found, for the table and the exit code."""
+
+    cases: list[junit.Case] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
+
+    def add(self, name: str, cells: list[str], problem: str, begin: float) -> None:
+        """One case; an empty problem is a pass."""
+        self.cases.append(junit.Case(name, "failed" if problem else "passed", problem))
+        self.rows.append([*cells, f"{time.monotonic() - begin:.1f}", problem or "ok"])
+
+
+def run(command: list[str]) -> subprocess.CompletedProcess:
+    """Runs a program and keeps what it says."""
+    return subprocess.run(command, capture_output=True, text=True, check=False, timeout=3600)
+
+
+def problem_of(done: subprocess.CompletedProcess) -> str:
+    """What a program that failed said, in a line."""
+    lines = done.stderr.strip().splitlines()
+    return f"exit code {done.returncode}: {' / '.join(lines[-2:])}"
+
+
+def fetched(name: str, file: str, shape: str) -> Network:
+    """A model of models/fetch.py."""
+    try:
+        return Network(name, fetch.fetch([file])[file], (shape,))
+    except (fetch.FetchError, OSError) as error:
+        return Network(name, missing=str(error))
+
+
+def networks(wanted: list[str], is_full: bool, args: argparse.Namespace) -> list[Network]:
+    """The models, written or fetched."""
+    zoo = [name for name in ZOO if name in wanted]
+    if zoo:
+        args.folder.mkdir(parents=True, exist_ok=True)
+        done = run([str(args.write_zoo), str(args.folder), *zoo, *([] if is_full else ["--small"])])
+        if done.returncode != 0:
+            sys.exit(f"write_zoo failed: {problem_of(done)}")
+    found = [Network(name, args.folder / f"{name}.onnx") for name in zoo]
+    if "digits" in wanted:
+        found.insert(0, Network("digits", ROOT / "models/digits.onnx", (f"x={360 if is_full else 16},1,8,8",)))
+    if "classifier" in wanted:
+        found.append(fetched("classifier", CLASSIFIER, "x=1,3,48,192" if is_full else "x=1,3,48,64"))
+    if "detector" in wanted:
+        found.append(fetched("detector", DETECTOR, "x=1,3,384,768" if is_full else "x=1,3,64,96"))
+    return found
+
+
+def find_peer() -> tuple[list[str], str]:
+    """The arguments that ask for onnxruntime, and which Python has it or why none does."""
+    python = os.environ.setdefault("HEADRACE_PYTHON", str(ROOT / ".venv/bin/python"))
+    try:
+        done = run([python, "-c", "import headrace.peer, onnxruntime; print(onnxruntime.__version__)"])
+    except OSError as error:
+        return [], f"without onnxruntime ({python}: {error.strerror})"
+    if done.returncode != 0:
+        return [], f"without onnxruntime ({(done.stderr.strip().splitlines() or ['?'])[-1]})"
+    return ["--against", "onnxruntime"], f"beside onnxruntime {done.stdout.strip()}"
+
+
+def verify(network: Network, level: int, threads: int, peer: list[str], program: Path, tally: Tally) -> None:
+    """One run against the interpreter."""
+    begin = time.monotonic()
+    command = [str(program), "verify", *network.arguments(), "--opt-level", str(level), "--threads", str(threads)]
+    done = run([*command, *peer, "--json"])
+    cells = [network.name, str(level), str(threads), "-", "-", "-"]
+    if done.returncode in (0, 5) and done.stdout:
+        report = json.loads(done.stdout)
+        cells[3:] = [f"{report[key]:.2e}" if key in report else "-" for key in ("error", "peer_error", "limit")]
+        problem = "" if report["ok"] and done.returncode == 0 else "MISMATCH"
+    else:
+        problem = problem_of(done)
+    tally.add(f"{network.name}_level{level}_threads{threads}", cells, problem, begin)
+
+
+def same_bytes(network: Network, folder: Path, program: Path, tally: Tally) -> None:
+    """Compiled twice, and by one thread and two: the same file."""
+    begin = time.monotonic()
+    files, problem = [], ""
+    for i, jobs in enumerate((1, 1, 2)):
+        # The file's name may be part of it, so it is the same one in another folder.
+        files.append(folder / f"{network.name}-{i}" / "model.so")
+        files[-1].parent.mkdir(parents=True, exist_ok=True)
+        done = run([str(program), "compile", *network.arguments(), "--jobs", str(jobs), "-o", str(files[-1])])
+        if done.returncode != 0:
+            problem = problem_of(done)
+            break
+    if not problem and not all(filecmp.cmp(files[0], other, shallow=False) for other in files[1:]):
+        problem = f"DIFFERENT BYTES: {', '.join(map(str, files))}"
+    if not problem:
+        for file in files:
+            file.unlink()
+    tally.add(f"{network.name}_same_bytes", [network.name, "3", "same bytes", "", "", ""], problem, begin)
+
+
+def check_all(found: list[Network], peer: list[str], args: argparse.Namespace) -> Tally:
+    """Every check of every network, two at once."""
+    tally = Tally()
+    with ThreadPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
+        jobs = []
+        for network in found:
+            if network.missing:
+                tally.cases.append(junit.Case(network.name, "skipped", network.missing))
+                tally.rows.append([network.name, "", "", "", "", "", "", f"skipped: {network.missing}"])
+                continue
+            for level, threads in itertools.product(LEVELS, THREADS):
+                jobs.append(pool.submit(verify, network, level, threads, peer, args.program, tally))
+            jobs.append(pool.submit(same_bytes, network, args.folder, args.program, tally))
+        for job in jobs:
+            job.result()
+    return tally
+
+
+def show(rows: list[list[str]]) -> None:
+    """The table."""
+    heading = ["model", "level", "threads", "error", "peer's", "limit", "seconds", "verdict"]
+    rows = [heading, *sorted(rows, key=lambda row: row[:3])]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+
+
+def parse_arguments() -> argparse.Namespace:
+    """The command line."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", type=Path, required=True)
+    parser.add_argument("--write-zoo", type=Path, required=True)
+    parser.add_argument("--folder", type=Path, required=True, help="gets the generated models")
+    parser.add_argument("--only", help=f"of {', '.join(('digits', *ZOO, 'classifier', 'detector'))}")
+    parser.add_argument("--junit", type=Path)
+    return parser.parse_args()
+
+
+def main() -> int:
+    """Checks all; 1 when something is off."""
+    args = parse_arguments()
+    begin = time.monotonic()
+    is_full = os.environ.get("HEADRACE_TEST_SIZE", "ci") == "full"
+    everything = ["digits", *ZOO, "classifier", "detector"]
+    wanted = args.only.split(",") if args.only else everything if is_full else list(IN_CI)
+    unknown = [name for name in wanted if name not in everything]
+    if unknown:
+        print(f"no model is called {', '.join(unknown)}; there are {', '.join(everything)}", file=sys.stderr)
+        return 2
+    peer, which = find_peer()
+    tally = check_all(networks(wanted, is_full, args), peer, args)
+    show(tally.rows)
+    failed = sum(case.outcome == "failed" for case in tally.cases)
+    size = "full" if is_full else "ci"
+    print(f"size {size}, {which}: {len(tally.cases)} cases, {failed} failed, {time.monotonic() - begin:.0f} s")
+    if args.junit:
+        junit.write_junit(args.junit, "models", tally.cases)
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
