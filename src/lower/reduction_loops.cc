@@ -117,7 +117,9 @@ class ReductionLoops {
     const size_t last = stage_.axes.size() - 1;
     const int64_t width = stage_.extents[last];
     const bool wide = options_.vector_registers >= 32;
-    int64_t columns = std::min(width, (wide && width <= 4 * lanes_ ? 4 : 2) * lanes_);
+    // One tile for the whole axis where that is of few vectors, else two vectors at a time.
+    const bool whole = wide && vectors_of(width, lanes_).size() <= 4;
+    const int64_t columns = whole ? width : std::min(width, 2 * lanes_);
     auto second = sharing_axis(last_axis());
     const bool shares = second.has_value();
     // With few terms a result, rows bring work enough to a tile even when they share nothing but the taps' overlap.

@@ -5,7 +5,9 @@
 //
 // Runs before UnrollLoop (a vectorized loop may hold unrolled ones, not the other way round). A loop whose body cannot
 // be one vector operation becomes unrolled: a store that is no ramp of stride one in the last dimension, a load of more
-// than stride two, an if, a loop whose bounds use the variable, an extent of one. Preserves results to the last bit.
+// than stride two, an if, a loop whose bounds use the variable, an extent of one. An if_then_else whose
+// condition is one for all lanes stays a branch; of another each lane takes its side, and loads are masked. Preserves
+// results to the last bit.
 #pragma once
 
 #include "tir/stmt.h"

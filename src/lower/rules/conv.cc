@@ -1,18 +1,32 @@
 // Convolutions.
 #include "ops/conv.h"
 
+#include <bit>
+
 #include "lower/rules/conv_parts.h"
 
 namespace headrace::lower {
 
 namespace {
 
-// Whether vectors should run over several rows of the result: when rows are short, and windows overlap (else rows
-// follow one another as it is). With few terms a sum, only very short rows pay for the pass that takes the result out
-// (depthwise 3x3: 14 columns 0.045 ms as they are, 0.061 joined; 7 columns 0.037 and 0.028).
+// The share of a widest vector register that vectors along a row of `width` fill on average: full ones, then powers of
+// two.
+double row_use(int64_t width) {
+  constexpr int64_t kLanes = 16;
+  const int64_t vectors = width / kLanes + std::popcount(static_cast<uint64_t>(width % kLanes));
+  return static_cast<double>(width) / static_cast<double>(vectors * kLanes);
+}
+
+// Whether vectors should run over several rows of the result: when rows fill vectors badly, and windows overlap (else
+// rows follow one another as it is). Between two joined rows lie windows of no use, and a pass takes the result out of
+// the sums; with few terms a sum, only very short rows pay for it (depthwise 3x3: 14 columns 0.045 ms as they are,
+// 0.061 joined; 7 columns 0.037 and 0.028).
 bool joins_rows(const ConvAxes& axes, const Shape& taps, const Shape& out, int64_t terms) {
-  const int64_t short_row = terms <= 32 ? 8 : 32;
-  return axes.data[1] == 1 && axes.data[3] == 3 && taps[1] > 1 && out[0] > 1 && out[1] < short_row;
+  constexpr double kPassCost = 0.15;
+  if (axes.data[1] != 1 || axes.data[3] != 3 || taps[1] == 1 || out[0] <= 1) return false;
+  if (terms <= 32) return out[1] < 8;
+  const double joined_use = static_cast<double>(out[1]) / static_cast<double>(out[1] + taps[1] - 1);
+  return row_use(out[1]) + kPassCost < joined_use;
 }
 
 // The products of one window with the weight of output channel k, summed over input channels and taps.
