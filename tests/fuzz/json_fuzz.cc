@@ -1,4 +1,5 @@
-// libFuzzer entry: object graphs from JSON. What is read is written again, and reads back to the same text.
+// libFuzzer entry: object graphs from JSON. What is read is written again, and reads back to the same text; a module
+// that keeps the rules of the IR prints and gets types, or errors.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -6,6 +7,9 @@
 #include "base/error.h"
 #include "object/json.h"
 #include "ops/all_ops.h"
+#include "relay/infer_type.h"
+#include "relay/print.h"
+#include "relay/verify.h"
 
 using namespace headrace;
 
@@ -13,7 +17,12 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   ops::register_all_ops();
   try {
     const std::string text = save_json(load_json({reinterpret_cast<const char*>(data), size}));
-    if (save_json(load_json(text)) != text) std::abort();
+    const Value again = load_json(text);
+    if (save_json(again) != text) std::abort();
+    if (!again.is<IRModule>() || again.is_none()) return 0;
+    relay::verify(again.as<IRModule>());
+    relay::print_module(again.as<IRModule>());
+    relay::infer_type(again.as<IRModule>());
   } catch (const UserError&) {
     // What bad input must give.
   }
