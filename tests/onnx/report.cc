@@ -121,8 +121,9 @@ Totals count(const std::vector<CaseResult>& results) {
 
 std::string summary(const std::vector<CaseResult>& results) {
   std::string text = table(results) + "refused by reason:";
-  for (const auto& [reason, cases] : count_reasons(results)) text += fmt::format(" {} {},", reason, cases);
-  text.back() = '\n';
+  const auto reasons = count_reasons(results);
+  for (const auto& [reason, cases] : reasons) text += fmt::format(" {} {}", reason, cases);
+  text += reasons.empty() ? " none\n" : "\n";
   for (const CaseResult& result : results) {
     if (result.outcome == Outcome::failed)
       text += fmt::format("FAILED {}/{}: {}\n", result.one->suite, result.one->name, result.message);
