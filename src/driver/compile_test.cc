@@ -33,7 +33,7 @@ constexpr const char* kProgram =
     "  %2 = nn.conv2d(%x, %w, strides=[2, 2], padding=[1, 1, 1, 1], channels=8, kernel_size=[3, 3]);\n"
     "  %3 = nn.max_pool2d(%1, pool_size=[3, 3], strides=[2, 2], padding=[1, 1, 1, 1]);\n"
     "  %4 = concatenate((%3, multiply(%2, 0.5f)), axis=1);\n"
-    "  %5 = nn.batch_flatten(nn.adaptive_avg_pool2d(%4, output_size=[1, 1]));\n"
+    "  %5 = nn.batch_flatten(nn.global_avg_pool2d(%4));\n"
     "  %6 = nn.dense(reshape(%5, newshape=[2, 16]), strided_slice(%v, begin=[0, 0], end=[5, 16]), units=5);\n"
     "  (nn.softmax(%6), %1, %b)\n"
     "}\n";

@@ -1,8 +1,6 @@
 """What a person at the command line sees of headrace-opt: results, messages, exit codes."""
 
 import pathlib
-import re
-import shlex
 import subprocess
 import sys
 import tempfile
@@ -88,15 +86,6 @@ class HeadraceOpt(unittest.TestCase):
         for word in ("--passes", "examples:", "exit codes:"):
             self.assertIn(word, shown)
         self.assertRegex(self.ok("--version").stdout, r"^\d+\.\d+")
-
-    def test_the_page_of_the_docs(self) -> None:
-        page = pathlib.Path(__file__).parents[2] / "docs" / "add-a-pass.md"
-        blocks = re.findall(r"```(?:relay|sh)\n(.*?)```", page.read_text(), re.DOTALL)
-        self.assertEqual(len(blocks), 3)
-        source, command, expected = blocks
-        program, name, *arguments = shlex.split(command)
-        self.assertEqual((program, name), ("headrace-opt", "in.relay"))
-        self.assertEqual(self.ok("-", *arguments, text=source).stdout, expected)
 
     def test_usage_errors(self) -> None:
         self.fails(2, "no input")
