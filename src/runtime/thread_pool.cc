@@ -14,8 +14,7 @@
 namespace headrace::runtime {
 namespace {
 
-// Iterations of waiting before a thread sleeps: about 50 us, longer than the gap between two kernels of a graph and
-// shorter than anybody notices on a shared machine.
+// Iterations of waiting before a thread sleeps, when no run holds the pool: some 20 us.
 constexpr int kSpinRounds = 1000;
 
 void pause_processor() {
@@ -24,15 +23,6 @@ void pause_processor() {
 #elif defined(__aarch64__)
   __asm__ volatile("yield");
 #endif
-}
-
-// Returns once `value` is not `old`.
-void wait_while(const std::atomic<uint32_t>& value, uint32_t old, int spin_rounds) {
-  for (int i = 0; i < spin_rounds; ++i) {
-    if (value.load(std::memory_order_acquire) != old) return;
-    pause_processor();
-  }
-  value.wait(old, std::memory_order_acquire);
 }
 
 // Counts forks: a pool from before a fork has no threads in the child.
@@ -82,9 +72,22 @@ void ThreadPool::stop() noexcept {
   for (std::thread& thread : threads_) thread.join();
 }
 
+void ThreadPool::wait_while(const std::atomic<uint32_t>& value, uint32_t old) const noexcept {
+  // Between the processor's pauses others may run: on a crowded machine a waiting thread takes nobody's time.
+  constexpr int kPausesPerYield = 64;
+  for (int i = 0; i < spin_rounds_; ++i) {
+    if (value.load(std::memory_order_acquire) != old) return;
+    pause_processor();
+    const bool is_held = holders_.load(std::memory_order_relaxed) > 0;
+    if (is_held && i + 1 == spin_rounds_) i = 0;
+    if (is_held && i % kPausesPerYield == kPausesPerYield - 1) ::sched_yield();
+  }
+  value.wait(old, std::memory_order_acquire);
+}
+
 void ThreadPool::work(int32_t index) noexcept {
   for (uint32_t seen = 0;; ++seen) {
-    wait_while(epoch_, seen, spin_rounds_);
+    wait_while(epoch_, seen);
     if (is_stopping_.load(std::memory_order_relaxed)) return;
     run_part(index);
     if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) pending_.notify_one();
@@ -130,7 +133,7 @@ int32_t ThreadPool::parallel_for(const hr_kernel_env* env, hr_parallel_body body
   run_part(0);
   for (uint32_t left = pending_.load(std::memory_order_acquire); left != 0;
        left = pending_.load(std::memory_order_acquire)) {
-    wait_while(pending_, left, spin_rounds_);
+    wait_while(pending_, left);
   }
   const int32_t status = first_failure(env);
   is_busy_.store(false, std::memory_order_release);

@@ -14,7 +14,8 @@ namespace headrace::runtime {
 
 inline constexpr int32_t kMaxWorkers = 512;
 
-// Worker 0 is the calling thread; the others wait, first spinning for some microseconds, then asleep. Worker w of W
+// Worker 0 is the calling thread; the others wait, first spinning for some microseconds, then asleep; while a run holds
+// the pool they only spin, since waking a thread between two kernels costs more than most kernels. Worker w of W
 // always gets iterations n*w/W .. n*(w+1)/W-1, so the same thread works on the same rows of one loop after the other.
 //
 // Any number of threads may call parallel_for at once: one gets the workers, the others run their loops themselves, as
@@ -37,6 +38,17 @@ class ThreadPool {
   static int32_t parallel_for_entry(const hr_kernel_env* env, hr_parallel_body body, void* closure,
                                     int64_t count) noexcept;
 
+  // For the time of a run: its loops follow each other closely.
+  class Hold {
+   public:
+    explicit Hold(ThreadPool& pool) noexcept : pool_(pool) { pool_.holders_.fetch_add(1, std::memory_order_relaxed); }
+    ~Hold() { pool_.holders_.fetch_sub(1, std::memory_order_relaxed); }
+    Hold(const Hold&) = delete;
+
+   private:
+    ThreadPool& pool_;
+  };
+
  private:
   struct Job {
     const hr_kernel_env* env = nullptr;
@@ -50,6 +62,8 @@ class ThreadPool {
     std::array<char, 256> message{};
   };
 
+  // Returns once `value` is not `old`.
+  void wait_while(const std::atomic<uint32_t>& value, uint32_t old) const noexcept;
   void work(int32_t index) noexcept;
   void run_part(int32_t index) noexcept;
   int32_t first_failure(const hr_kernel_env* env) const noexcept;
@@ -60,6 +74,7 @@ class ThreadPool {
   uint64_t process_;
   std::atomic<bool> is_busy_ = false;  // one job at a time; the holder is worker 0
   std::atomic<bool> is_stopping_ = false;
+  std::atomic<int32_t> holders_ = 0;
   Job job_;
   std::vector<Outcome> outcomes_;
   alignas(128) std::atomic<uint32_t> epoch_ = 0;    // grows by one per job

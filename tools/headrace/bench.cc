@@ -2,6 +2,7 @@
 #include <algorithm>
 #include <chrono>
 #include <iostream>
+#include <thread>
 
 #include "headrace/output.h"
 #include "headrace/peer.h"
@@ -59,8 +60,14 @@ Measured measure(const State& state, const std::shared_ptr<const load::Artifact>
   // The first run of each touches its memory and is not counted.
   time_run(runner);
   if (peer) peer->time();
+  // Threads that still spin after one's run would take the processors from the other.
+  const auto settle = [&] {
+    if (peer && threads > 1) std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  };
   for (int round = 0; round < state.rounds; ++round) {
+    settle();
     measured.ours.add(time_run(runner));
+    settle();
     if (peer) measured.peer.add(peer->time());
   }
   return measured;

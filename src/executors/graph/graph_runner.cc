@@ -229,6 +229,7 @@ RunStatus GraphRunner::failure(size_t step, int32_t code) noexcept {
 }
 
 RunStatus GraphRunner::run() noexcept {
+  const runtime::ThreadPool::Hold hold(*pool_);
   message_[0] = '\0';
   for (size_t i = 0; i < inputs_.size(); ++i) {
     if (inputs_[i].is_set) continue;
