@@ -46,9 +46,9 @@ int64_t part_begin(int64_t count, int64_t index, int64_t num_workers) {
 ThreadPool::ThreadPool(int32_t num_workers)
     : num_workers_(num_workers),
       spin_rounds_(num_workers <= num_processors() ? kSpinRounds : 0),
-      process_(this_process()) {
+      process_(this_process()),
+      parts_(static_cast<size_t>(std::max(num_workers, 1))) {
   HEADRACE_CHECK(num_workers >= 1 && num_workers <= kMaxWorkers, "a pool of {} workers", num_workers);
-  outcomes_.resize(static_cast<size_t>(num_workers));
   threads_.reserve(static_cast<size_t>(num_workers) - 1);
   try {
     for (int32_t i = 1; i < num_workers; ++i) threads_.emplace_back([this, i] { work(i); });
@@ -86,36 +86,50 @@ void ThreadPool::wait_while(const std::atomic<uint32_t>& value, uint32_t old) co
 }
 
 void ThreadPool::work(int32_t index) noexcept {
-  for (uint32_t seen = 0;; ++seen) {
+  for (uint32_t seen = 0;;) {
     wait_while(epoch_, seen);
+    seen = epoch_.load(std::memory_order_acquire);
     if (is_stopping_.load(std::memory_order_relaxed)) return;
-    run_part(index);
-    if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) pending_.notify_one();
+    if (take(index, seen)) run_and_report(index);
   }
 }
 
+// A worker that comes late for an epoch finds its part taken, or fails here because a later epoch's part was; it reads
+// the job only after it has taken a part, when the job cannot end before it.
+bool ThreadPool::take(int32_t index, uint32_t epoch) noexcept {
+  std::atomic<uint32_t>& taken = parts_[static_cast<size_t>(index)].taken;
+  uint32_t before = taken.load(std::memory_order_relaxed);
+  return before != epoch && epoch - before < (uint32_t{1} << 31) &&
+         taken.compare_exchange_strong(before, epoch, std::memory_order_acq_rel);
+}
+
+void ThreadPool::run_and_report(int32_t index) noexcept {
+  run_part(index);
+  if (pending_.fetch_sub(1, std::memory_order_acq_rel) == 1) pending_.notify_one();
+}
+
 void ThreadPool::run_part(int32_t index) noexcept {
-  Outcome& outcome = outcomes_[static_cast<size_t>(index)];
-  outcome.status = 0;
-  outcome.message[0] = '\0';
+  Part& part = parts_[static_cast<size_t>(index)];
+  part.status = 0;
+  part.message[0] = '\0';
   const int64_t begin = part_begin(job_.count, index, num_workers_);
   const int64_t end = part_begin(job_.count, index + 1, num_workers_);
   if (begin == end) return;
   hr_kernel_env env = hr_worker_env(job_.env, index);
-  env.message = outcome.message.data();
-  env.message_size = outcome.message.size();
-  outcome.status = job_.body(&env, job_.closure, begin, end);
+  env.message = part.message.data();
+  env.message_size = part.message.size();
+  part.status = job_.body(&env, job_.closure, begin, end);
 }
 
 int32_t ThreadPool::first_failure(const hr_kernel_env* env) const noexcept {
-  for (const Outcome& outcome : outcomes_) {
-    if (outcome.status == 0) continue;
+  for (const Part& part : parts_) {
+    if (part.status == 0) continue;
     if (env->message != nullptr && env->message_size > 0) {
-      const size_t size = std::min<size_t>(env->message_size - 1, ::strnlen(outcome.message.data(), 255));
-      std::memcpy(env->message, outcome.message.data(), size);
+      const size_t size = std::min<size_t>(env->message_size - 1, ::strnlen(part.message.data(), 255));
+      std::memcpy(env->message, part.message.data(), size);
       env->message[size] = '\0';
     }
-    return outcome.status;
+    return part.status;
   }
   return 0;
 }
@@ -128,9 +142,12 @@ int32_t ThreadPool::parallel_for(const hr_kernel_env* env, hr_parallel_body body
   if (is_serial || is_busy_.exchange(true, std::memory_order_acquire)) return body(env, closure, 0, count);
   job_ = {.env = env, .body = body, .closure = closure, .count = count};
   pending_.store(static_cast<uint32_t>(num_workers_ - 1), std::memory_order_relaxed);
-  epoch_.fetch_add(1, std::memory_order_release);
+  const uint32_t epoch = epoch_.fetch_add(1, std::memory_order_release) + 1;
   epoch_.notify_all();
   run_part(0);
+  for (int32_t i = 1; i < num_workers_; ++i) {
+    if (take(i, epoch)) run_and_report(i);
+  }
   for (uint32_t left = pending_.load(std::memory_order_acquire); left != 0;
        left = pending_.load(std::memory_order_acquire)) {
     wait_while(pending_, left);

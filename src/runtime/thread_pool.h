@@ -15,8 +15,9 @@ namespace headrace::runtime {
 inline constexpr int32_t kMaxWorkers = 512;
 
 // Worker 0 is the calling thread; the others wait, first spinning for some microseconds, then asleep; while a run holds
-// the pool they only spin, since waking a thread between two kernels costs more than most kernels. Worker w of W
-// always gets iterations n*w/W .. n*(w+1)/W-1, so the same thread works on the same rows of one loop after the other.
+// the pool they only spin, since waking a thread between two kernels costs more than most kernels. Part w of W, the
+// iterations n*w/W .. n*(w+1)/W-1, goes to worker w, so that the same thread works on the same rows of one loop after
+// the other; when it is still waking up as worker 0 has done its own part, worker 0 takes that part too.
 //
 // Any number of threads may call parallel_for at once: one gets the workers, the others run their loops themselves, as
 // do loops within loops and loops in a process that was forked after the pool was made.
@@ -56,8 +57,9 @@ class ThreadPool {
     void* closure = nullptr;
     int64_t count = 0;
   };
-  // What a worker leaves behind; on its own cache line.
-  struct alignas(128) Outcome {
+  // A part of the job: who takes it, and what it leaves behind; on its own cache line.
+  struct alignas(128) Part {
+    std::atomic<uint32_t> taken = 0;  // the last epoch in which somebody took it
     int32_t status = 0;
     std::array<char, 256> message{};
   };
@@ -65,7 +67,10 @@ class ThreadPool {
   // Returns once `value` is not `old`.
   void wait_while(const std::atomic<uint32_t>& value, uint32_t old) const noexcept;
   void work(int32_t index) noexcept;
+  // True for one caller an epoch. Whoever takes a part runs it, and the job waits for that.
+  bool take(int32_t index, uint32_t epoch) noexcept;
   void run_part(int32_t index) noexcept;
+  void run_and_report(int32_t index) noexcept;
   int32_t first_failure(const hr_kernel_env* env) const noexcept;
   void stop() noexcept;
 
@@ -76,9 +81,9 @@ class ThreadPool {
   std::atomic<bool> is_stopping_ = false;
   std::atomic<int32_t> holders_ = 0;
   Job job_;
-  std::vector<Outcome> outcomes_;
+  std::vector<Part> parts_;
   alignas(128) std::atomic<uint32_t> epoch_ = 0;    // grows by one per job
-  alignas(128) std::atomic<uint32_t> pending_ = 0;  // workers that have not ended their part
+  alignas(128) std::atomic<uint32_t> pending_ = 0;  // parts that have not ended, but for part 0
   std::vector<std::thread> threads_;
 };
 
