@@ -69,7 +69,7 @@ class Emitter {
   void emit_call(const CallNode& call) {
     artifact::Step step;
     step.callee = call.args[0].as<GlobalVarNode>()->name_hint;
-    step.op = call.span ? call.span->source : "";
+    step.op = to_string(call.span);
     for (const Expr& input : call.args[1].as<TupleNode>()->items) step.args.push_back(entry(input));
     const Array<Expr>& outputs = call.args[2].as<TupleNode>()->items;
     for (const Expr& output : outputs) step.args.push_back(entry(output));
