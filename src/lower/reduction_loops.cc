@@ -11,6 +11,14 @@ namespace {
 constexpr int64_t kMostRows = 8;
 // The most copies of a tile's operations when reduced axes are unrolled.
 constexpr int64_t kMostCopies = 96;
+// Terms of a float sum before it joins the total: a sum in one piece loses accuracy with its length.
+constexpr int64_t kTermsABlock = 160;
+
+// A part of a reduced axis.
+struct Range {
+  PrimExpr begin;
+  int64_t extent;
+};
 
 class ReductionLoops {
  public:
@@ -66,9 +74,10 @@ class ReductionLoops {
     return make_store(stage_.output, result, {substitute(stage_.place, values)});
   }
 
-  // Loops over the first `count` reduced axes around `body`; the last `unrolled` of them are unrolled.
-  Stmt reduce_loops(size_t count, size_t unrolled, Values values,
-                    const std::function<Stmt(const Values&)>& body) const {
+  // Loops over the first `count` reduced axes around `body`; the last `unrolled` of them are unrolled. With `first`,
+  // over that part of the first axis.
+  Stmt reduce_loops(size_t count, size_t unrolled, Values values, const std::function<Stmt(const Values&)>& body,
+                    const std::optional<Range>& first = {}) const {
     std::vector<PrimVar> vars;
     for (size_t i = 0; i < count; ++i) {
       vars.push_back(make_prim_var(stage_.reduce_axes[i]->name_hint));
@@ -77,7 +86,8 @@ class ReductionLoops {
     Stmt result = body(values);
     for (size_t i = count; i-- > 0;) {
       const ForKind kind = i + unrolled >= count ? ForKind::unrolled : ForKind::serial;
-      result = make_for(vars[i], make_int(0), make_int(stage_.reduce_extents[i]), kind, result);
+      const Range range = i == 0 && first ? *first : Range{make_int(0), stage_.reduce_extents[i]};
+      result = make_for(vars[i], range.begin, make_int(range.extent), kind, result);
     }
     return result;
   }
@@ -180,19 +190,54 @@ class ReductionLoops {
       }
       return make_seq(parts);
     };
-    Stmt init =
-        each([&](const Values&, const Array<PrimExpr>& at) { return make_store(acc, stage_.init, at); }, values);
-    Stmt main = reduce_loops(stage_.reduce_axes.size(), unrolled, values, [&](const Values& reduced) {
+    const auto set = [&](const Buffer& buffer, const PrimExpr& value) {
+      return each([&](const Values&, const Array<PrimExpr>& at) { return make_store(buffer, value, at); }, values);
+    };
+    const auto reduce = [&](const std::optional<Range>& first) {
+      const auto body = [&](const Values& reduced) {
+        return each(
+            [&](const Values& inner, const Array<PrimExpr>& at) {
+              return make_store(acc, combined(make_load(acc, at), substitute(stage_.value, inner)), at);
+            },
+            reduced);
+      };
+      return reduce_loops(stage_.reduce_axes.size(), unrolled, values, body, first);
+    };
+    const auto store = [&](const Buffer& buffer) {
       return each(
-          [&](const Values& inner, const Array<PrimExpr>& at) {
-            return make_store(acc, combined(make_load(acc, at), substitute(stage_.value, inner)), at);
-          },
-          reduced);
-    });
-    Stmt store =
-        each([&](const Values& inner, const Array<PrimExpr>& at) { return store_result(make_load(acc, at), inner); },
-             values);
-    return make_allocate(acc, Scope::registers, make_seq({init, main, store}));
+          [&](const Values& inner, const Array<PrimExpr>& at) { return store_result(make_load(buffer, at), inner); },
+          values);
+    };
+    const auto steps = block_steps();
+    if (!steps) {
+      return make_allocate(acc, Scope::registers, make_seq({set(acc, stage_.init), reduce(std::nullopt), store(acc)}));
+    }
+    Buffer total = make_buffer("total", stage_.value->dtype, to_dims({rows, columns}));
+    PrimVar block = make_prim_var("block");
+    const Stmt join = each(
+        [&](const Values&, const Array<PrimExpr>& at) {
+          return make_store(total, make_load(total, at) + make_load(acc, at), at);
+        },
+        values);
+    const Stmt one_block = make_allocate(acc, Scope::registers,
+                                         make_seq({set(acc, identity_of(stage_.combiner, stage_.value->dtype)),
+                                                   reduce(Range{block * *steps, *steps}), join}));
+    const Stmt blocks =
+        make_for(block, make_int(0), make_int(stage_.reduce_extents[0] / *steps), ForKind::serial, one_block);
+    return make_allocate(total, Scope::workspace, make_seq({set(total, stage_.init), blocks, store(total)}));
+  }
+
+  // How many steps of the first reduced axis make a block of a float sum: a divisor of its extent, so that all blocks
+  // are alike. Nothing where the sum is short.
+  std::optional<int64_t> block_steps() const {
+    const bool rounds = stage_.combiner == Combiner::sum && stage_.value->dtype.is_float();
+    if (!rounds || stage_.reduce_axes.empty() || reduce_size() < 2 * kTermsABlock) return std::nullopt;
+    const int64_t extent = stage_.reduce_extents[0];
+    const int64_t wished = std::max<int64_t>(1, kTermsABlock * extent / reduce_size());
+    for (int64_t steps = std::min(wished, extent - 1); steps * 4 > wished; --steps) {
+      if (extent % steps == 0) return steps;
+    }
+    return std::nullopt;
   }
 
   // --- vectors along the last reduced axis
