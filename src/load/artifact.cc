@@ -67,7 +67,7 @@ Expected<std::shared_ptr<const Artifact>> make_artifact(Expected<std::shared_ptr
   Expected<Module> root = load_modules(*library.value());
   if (!root) return root.refusal();
   return std::shared_ptr<const Artifact>(
-      std::make_shared<Artifact>(Artifact{.library = std::move(library.value()), .root = std::move(root.value())}));
+      std::make_shared<Artifact>(Artifact{std::move(library.value()), std::move(root.value())}));
 }
 
 int32_t num_threads(int32_t asked, const Manifest& manifest) {
