@@ -50,7 +50,7 @@ def measure(model: Path, args: argparse.Namespace) -> dict:
     if args.against != "none":
         options += ["--against", args.against]
     report = json.loads(run(BIN / "headrace", "bench", model, *options))
-    return {"model": model.stem, "compile_seconds": seconds} | report
+    return report | {"model": model.stem, "compile_seconds": seconds}
 
 
 def rows_of(report: dict) -> list[list[str]]:
