@@ -13,7 +13,7 @@ find_package(Threads REQUIRED)
 add_library(headrace_options INTERFACE)
 target_include_directories(headrace_options INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/third_party)
-target_compile_definitions(headrace_options INTERFACE FMT_HEADER_ONLY XXH_INLINE_ALL HEADRACE_VERSION="${PROJECT_VERSION}")
+target_compile_definitions(headrace_options INTERFACE XXH_INLINE_ALL HEADRACE_VERSION="${PROJECT_VERSION}")
 target_compile_options(headrace_options INTERFACE
   -Wall -Wextra -Wconversion -Werror -fno-math-errno -ffp-contract=off
   # clang counts sign changes to -Wconversion, g++ does not: the same rules under both.
@@ -24,6 +24,8 @@ if(HEADRACE_SANITIZE)
   target_compile_options(headrace_options INTERFACE
     -fsanitize=${HEADRACE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(headrace_options INTERFACE -fsanitize=${HEADRACE_SANITIZE})
+  # These builds are -Og, where g++ cannot inline what xxHash says it must.
+  target_compile_definitions(headrace_options INTERFACE XXH_NO_INLINE_HINTS=1)
 endif()
 
 set_property(GLOBAL PROPERTY HEADRACE_ROOMS_RT "")
