@@ -2,7 +2,7 @@
 """Whole networks: every one is compiled and held against the float64 interpreter, and compiles to the same bytes.
 
     tests/models/verify_models.py --program headrace --opt headrace-opt --write-zoo write_zoo --folder FOLDER
-        [--only NAMES] [--jobs N] [--junit FILE]
+        --footprint footprint [--only NAMES] [--jobs N] [--junit FILE]
 
 Models: those of the kit's generator, models/digits.onnx, and those of models/fetch.py where PyPI could be reached.
 HEADRACE_TEST_SIZE=ci (default) takes the small ones at a low resolution, full takes all at their own, and the detector
@@ -11,7 +11,8 @@ HEADRACE_PYTHON (default: .venv) has it. Ours may be 1e-5 off, or twice what onn
 element of the reference.
 
 As text, each is printed, read back and compared around every pass, as is its JSON (headrace-opt --verify-text), and
-goes through files: weights aside and in the metadata, both twice with the same bytes.
+goes through files: weights aside and in the metadata, both twice with the same bytes. What each takes of memory when it
+is loaded and run is held against the limits of footprint.cc.
 """
 
 from __future__ import annotations
@@ -169,6 +170,24 @@ def same_bytes(network: Network, folder: Path, program: Path, tally: Tally) -> N
     tally.add(f"{network.name}_same_bytes", [network.name, "3", "same bytes", "", "", ""], problem, begin)
 
 
+def memory(network: Network, args: argparse.Namespace, tally: Tally) -> None:
+    """Resident memory after loading and after the first run; allocations of later runs."""
+    begin = time.monotonic()
+    artifact = made(args.folder / f"{network.name}-memory") / "model.so"
+    done = run([str(args.program), "compile", *network.arguments(), "-o", str(artifact)])
+    cells, problem = [network.name, "3", "memory", "-", "-", "-"], ""
+    if done.returncode == 0:
+        done = run([str(args.footprint), str(artifact)])
+    if done.returncode in (0, 5) and done.stdout.startswith("{"):
+        found = json.loads(done.stdout)
+        cells[3:] = [f"{found[key] / 1e6:.1f} MB" for key in ("load_growth", "run_growth", "run_limit")]
+        problem = "" if done.returncode == 0 else f"TOO MUCH: {done.stdout.strip()}"
+    else:
+        problem = problem_of(done)
+    artifact.unlink(missing_ok=True)
+    tally.add(f"{network.name}_memory", cells, problem, begin)
+
+
 def made(folder: Path) -> Path:
     """The folder, made where it is missing."""
     folder.mkdir(parents=True, exist_ok=True)
@@ -228,6 +247,7 @@ def check_all(found: list[Network], peer: list[str], args: argparse.Namespace) -
             if network.inputs:
                 continue  # the same program again, on another input
             jobs.append(pool.submit(same_bytes, network, args.folder, args.program, tally))
+            jobs.append(pool.submit(memory, network, args, tally))
             for check in (around_passes, through_files):
                 jobs.append(pool.submit(check, network, args.folder, args.opt, tally))
         for job in jobs:
@@ -250,6 +270,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--program", type=Path, required=True)
     parser.add_argument("--opt", type=Path, required=True, help="the program headrace-opt")
     parser.add_argument("--write-zoo", type=Path, required=True)
+    parser.add_argument("--footprint", type=Path, required=True, help="the program of footprint.cc")
     parser.add_argument("--folder", type=Path, required=True, help="gets the generated models")
     parser.add_argument("--only", help=f"of {', '.join(EVERYTHING)}")
     parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="checks at once")
