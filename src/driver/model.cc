@@ -9,6 +9,7 @@
 #include "ops/all_ops.h"
 #include "relay/infer_type.h"
 #include "relay/parse.h"
+#include "relay/weights_file.h"
 
 namespace headrace::driver {
 
@@ -21,6 +22,8 @@ std::string read_text(const std::string& path) {
 }
 
 Model load_onnx(const std::string& path, const LoadOptions& options) {
+  if (!options.weights.empty())
+    throw_user_error("'{}' brings its weights itself; the weights file '{}' is for relay text", path, options.weights);
   const onnx::Model source = onnx::read_model(path);
   const onnx::ImportOptions import{options.shapes, options.bound};
   const std::vector<std::string> open = onnx::symbolic_dimensions(source, import);
@@ -37,7 +40,9 @@ Model load_relay(const std::string& path, const LoadOptions& options) {
   if (!options.shapes.empty() || !options.bound.empty())
     throw_user_error(
         "'{}' is relay text, whose inputs have the shapes that it says; shapes and bound inputs are for ONNX", path);
-  return make_model(relay::parse_module(read_text(path), path));
+  if (options.weights.empty()) return make_model(relay::parse_module(read_text(path), path));
+  const std::vector<NDArray> weights = relay::read_weights(options.weights);
+  return make_model(relay::parse_module(read_text(path), path, {.weights = &weights}));
 }
 
 ModelPort port_of(const onnx::ValueInfo& info) {
