@@ -11,6 +11,7 @@
 #include <fstream>
 #include <thread>
 
+#include "driver/target.h"
 #include "interp/interp.h"
 #include "kit/errors.h"
 #include "load/run.h"
@@ -177,6 +178,15 @@ TEST(Compile, OldProcessorsGetNoNewInstructions) {
   const auto& features = compiled.report.manifest.programs[0].target.features;
   EXPECT_EQ(std::count(features.begin(), features.end(), "avx"), 0);
   EXPECT_EQ(std::count(features.begin(), features.end(), "sse2"), 1);
+}
+
+// The features that the loader does not know of are left out: none of those may be needed for the widest registers.
+TEST(Compile, NewProcessorsGetTheirWidestRegisters) {
+  const codegen::NativeCompiler compiler = codegen::NativeCompiler::load();
+  const codegen::NativeTarget target =
+      choose_target(compiler, {.cpu = "x86-64-v4", .features = "", .triple = "x86_64-linux-gnu"});
+  EXPECT_EQ(schedule_options(target).vector_bits, 512);
+  EXPECT_EQ(schedule_options(target).vector_registers, 32);
 }
 
 TEST(Compile, FilesAppearWholeOrNotAtAll) {
