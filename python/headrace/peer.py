@@ -4,8 +4,8 @@
     python3 -m headrace.peer onnxruntime --check
 
 The second only says whether the peer is there. FOLDER holds names.txt (the inputs' names, one a line) and input_0.npy,
-input_1.npy ... The first line on stdout is `ready VERSION`, `missing WHAT` or `error SENTENCE`. Then each line `save` on
-stdin is answered by `saved N` after output_0.npy ... were written, each line `time` by the seconds of one run.
+input_1.npy ... The first line on stdout is `ready VERSION`, `missing WHAT` or `error SENTENCE`. Then each line `save`
+on stdin is answered by `saved N` after output_0.npy ... were written, each line `time` by the seconds of one run.
 """
 
 from __future__ import annotations
