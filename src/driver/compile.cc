@@ -11,6 +11,7 @@
 #include "artifact/manifest_json.h"
 #include "artifact/trailer.h"
 #include "codegen/workspace.h"
+#include "driver/check_size.h"
 #include "driver/materialize.h"
 #include "driver/output_file.h"
 #include "driver/target.h"
@@ -78,6 +79,7 @@ class Compilation {
   void plan() {
     module_ = plan::plan_memory(plan::to_destination_passing(module_));
     program_ = plan::emit_graph_program(module_, {model_.inputs, model_.outputs}, weights_);
+    check_run_size(program_.memory.arena_bytes);
     program_.target = {target_.triple, target_.cpu, target_.enabled, ""};
     program_.compiler = HEADRACE_VERSION;
   }
@@ -173,7 +175,9 @@ IRModule run_relay_passes(const IRModule& module, const CompileOptions& options)
   std::vector<pass::Pass> list = passes::canonical();
   for (pass::Pass& pass : passes::native()) list.push_back(std::move(pass));
   check_disabled(options.disabled_passes, list);
-  return relay::infer_type(pass::run_passes(list, relay::infer_type(module), context));
+  const IRModule typed = relay::infer_type(module);
+  check_tensor_sizes(typed);
+  return relay::infer_type(pass::run_passes(list, typed, context));
 }
 
 CompileReport compile_to_file(const Model& model, const std::string& path, const CompileOptions& options) {

@@ -1,6 +1,9 @@
 #include "driver/materialize.h"
 
+#include "interp/interp.h"
 #include "load/run.h"
+#include "ops/op_keys.h"
+#include "relay/infer_type.h"
 #include "relay/print.h"
 #include "relay/visit.h"
 
@@ -32,11 +35,23 @@ OpenProgram open_program(const Expr& closed) {
   return program;
 }
 
+// Elements that a call of an elementwise or injective op computes; the largest number for anything else.
+int64_t light_elements(const Expr& closed) {
+  const auto* call = closed.as<relay::CallNode>();
+  const OpNode* op = call == nullptr ? nullptr : call->as_op();
+  const auto* kind = op == nullptr ? nullptr : op->find(ops::kFusionKind);
+  if (kind == nullptr || *kind > ops::FusionKind::injective) return INT64_MAX;
+  const auto* type = relay::infer_type(closed)->checked_type().as<TensorTypeNode>();
+  const auto shape = type == nullptr ? std::nullopt : as_shape(type->shape);
+  return shape ? num_elements(*shape) : INT64_MAX;
+}
+
 class CompilingEvaluator : public pass::ConstantEvaluator {
  public:
-  explicit CompilingEvaluator(int32_t jobs) : jobs_(jobs) {}
+  CompilingEvaluator(int32_t jobs, int64_t compiled_elements) : jobs_(jobs), compiled_elements_(compiled_elements) {}
 
   NDArray evaluate(const Expr& closed) override {
+    if (light_elements(closed) < compiled_elements_) return interp::run_expr(closed).as<NDArray>();
     const OpenProgram program = open_program(closed);
     std::string text = relay::print_module(program.module);
     auto entry = executors_.find(text);
@@ -47,7 +62,7 @@ class CompilingEvaluator : public pass::ConstantEvaluator {
  private:
   std::shared_ptr<load::Executor> compile(const IRModule& module) const {
     CompiledModel compiled =
-        compile_to_memory(make_model(module), {.jobs = jobs_, .disabled_passes = {"FoldConstant"}});
+        compile_to_memory(make_model(module), {.opt_level = 0, .jobs = jobs_, .disabled_passes = {"FoldConstant"}});
     const auto artifact = load::open_artifact(std::move(compiled.descriptor), "a constant's program");
     if (!artifact) throw UserError(artifact.refusal().message);
     const auto executor = load::Executor::make(artifact.value(), artifact::kDefaultProgram, 1);
@@ -56,13 +71,14 @@ class CompilingEvaluator : public pass::ConstantEvaluator {
   }
 
   int32_t jobs_;
+  int64_t compiled_elements_;
   std::map<std::string, std::shared_ptr<load::Executor>> executors_;  // by the program's text
 };
 
 }  // namespace
 
-std::shared_ptr<pass::ConstantEvaluator> make_compiling_evaluator(int32_t jobs) {
-  return std::make_shared<CompilingEvaluator>(jobs);
+std::shared_ptr<pass::ConstantEvaluator> make_compiling_evaluator(int32_t jobs, int64_t compiled_elements) {
+  return std::make_shared<CompilingEvaluator>(jobs, compiled_elements);
 }
 
 }  // namespace headrace::driver

@@ -27,7 +27,7 @@ class Materialize : public ::testing::Test {
     EXPECT_TRUE(actual.content_equal(expected));
   }
 
-  std::shared_ptr<pass::ConstantEvaluator> evaluator_ = make_compiling_evaluator(1);
+  std::shared_ptr<pass::ConstantEvaluator> evaluator_ = make_compiling_evaluator(1, 0);
 };
 
 NDArray counting(Shape shape, DataType dtype, int64_t first) {
@@ -58,18 +58,24 @@ TEST_F(Materialize, WhatCannotBeComputedIsSaid) {
             std::string::npos);
 }
 
+TEST_F(Materialize, LightWorkIsInterpreted) {
+  const Expr closed = expr("cast(meta[relay.Constant][0], dtype=\"uint8\")", {counting({6, 50}, DataType::int_(8), 0)});
+  const NDArray expected = interp::run_expr(closed).as<NDArray>();
+  EXPECT_TRUE(make_compiling_evaluator(1)->evaluate(closed).content_equal(expected));
+}
+
 TEST_F(Materialize, ACompileUsesIt) {
-  // 2.4 MB: above what FoldConstant interprets.
+  // Five million elements: above what is interpreted.
   const IRModule module = relay::parse_module(
       "#[version = \"0.0.5\"]\n"
-      "def @main(%x: Tensor[(1, 600), float32]) {\n"
-      "  nn.dense(%x, multiply(ones(shape=[1000, 600]), 0.5f), units=1000)\n"
+      "def @main(%x: Tensor[(1, 640), float32]) {\n"
+      "  nn.dense(%x, multiply(ones(shape=[8000, 640]), 0.5f), units=8000)\n"
       "}\n");
   const Model model = make_model(module);
   CompiledModel compiled = compile_to_memory(model);
   ASSERT_EQ(compiled.report.manifest.weights.size(), 1u);
   EXPECT_EQ(compiled.report.manifest.programs[0].graph.steps.size(), 1u);
-  const NDArray x = counting({1, 600}, DataType::float_(32), 0);
+  const NDArray x = counting({1, 640}, DataType::float_(32), 0);
   const auto artifact = load::open_artifact(std::move(compiled.descriptor), "test");
   ASSERT_TRUE(artifact);
   const auto executor = load::Executor::make(artifact.value(), artifact::kDefaultProgram, 1);

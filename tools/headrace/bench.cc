@@ -153,10 +153,13 @@ void add_result(const State& state, int threads, const Measured& measured, std::
 
 int bench(const State& state, const Common& common) {
   const std::vector<int> counts = parse_counts("--threads", state.threads);
+  if (!state.against.empty()) {
+    if (is_artifact(state.model.path))
+      throw_user_error("'{}' is an artifact, which {} cannot read: give the model, with the same --shape and --bind",
+                       state.model.path, state.against);
+    Peer::require(state.against);
+  }
   const auto artifact = open_or_compile(state.model, common);
-  if (!state.against.empty() && is_artifact(state.model.path))
-    throw_user_error("'{}' is an artifact, which {} cannot read: give the model, with the same --shape and --bind",
-                     state.model.path, state.against);
   std::vector<std::vector<std::string>> rows{{"threads", "best", "median"}};
   if (!state.against.empty()) rows[0].insert(rows[0].end(), {state.against + " best", "median", "ratio of medians"});
   Array<Value> results;
