@@ -11,6 +11,7 @@
 #include "artifact/manifest_json.h"
 #include "artifact/trailer.h"
 #include "codegen/workspace.h"
+#include "driver/materialize.h"
 #include "driver/output_file.h"
 #include "driver/target.h"
 #include "lower/compute_rule.h"
@@ -38,6 +39,8 @@ pass::PassContext make_context(const CompileOptions& options) {
   context.instruments = options.instruments;
   context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
   if (options.verify_each) context.verify = [](const IRModule& module) { relay::verify(module); };
+  // The evaluator's own compiles run without FoldConstant, and so without an evaluator.
+  if (!context.is_disabled("FoldConstant")) context.evaluator = make_compiling_evaluator(options.jobs);
   return context;
 }
 

@@ -9,6 +9,7 @@
 #include "ops/all_ops.h"
 #include "relay/infer_type.h"
 #include "relay/parse.h"
+#include "relay/weights_file.h"
 
 namespace headrace::driver {
 
@@ -21,6 +22,8 @@ std::string read_text(const std::string& path) {
 }
 
 Model load_onnx(const std::string& path, const LoadOptions& options) {
+  if (!options.weights.empty())
+    throw_user_error("'{}' brings its weights itself; the weights file '{}' is for relay text", path, options.weights);
   const onnx::Model source = onnx::read_model(path);
   const onnx::ImportOptions import{options.shapes, options.bound};
   const std::vector<std::string> open = onnx::symbolic_dimensions(source, import);
@@ -37,7 +40,9 @@ Model load_relay(const std::string& path, const LoadOptions& options) {
   if (!options.shapes.empty() || !options.bound.empty())
     throw_user_error(
         "'{}' is relay text, whose inputs have the shapes that it says; shapes and bound inputs are for ONNX", path);
-  return make_model(relay::parse_module(read_text(path), path));
+  if (options.weights.empty()) return make_model(relay::parse_module(read_text(path), path));
+  const std::vector<NDArray> weights = relay::read_weights(options.weights);
+  return make_model(relay::parse_module(read_text(path), path, {.weights = &weights}));
 }
 
 ModelPort port_of(const onnx::ValueInfo& info) {
@@ -59,18 +64,11 @@ ModelPort port_of(const std::string& name, const Type& type) {
   return port;
 }
 
-void flatten(const Type& type, std::vector<Type>& tensors) {
-  const auto* tuple = type.as<TupleTypeNode>();
-  if (tuple == nullptr) return tensors.push_back(type);
-  for (const Type& item : tuple->items) flatten(item, tensors);
-}
-
 ModelPorts ports_of(const Model& model) {
   const auto main = model.module->lookup("main").cast<relay::FunctionNode>();
   ModelPorts ports;
   for (const relay::Var& param : main->params) ports.inputs.push_back(port_of(param->name_hint, param->checked_type()));
-  std::vector<Type> results;
-  flatten(main->body->checked_type(), results);
+  const std::vector<Type> results = leaves_of(main->body->checked_type());
   for (size_t i = 0; i < results.size(); ++i) ports.outputs.push_back(port_of(model.outputs[i], results[i]));
   return ports;
 }
@@ -111,8 +109,7 @@ Model make_model(const IRModule& module) {
   const auto* main = model.module->lookup("main").as<relay::FunctionNode>();
   if (main == nullptr) throw_user_error("'@main' is no relay function");
   for (const relay::Var& param : main->params) model.inputs.push_back(param->name_hint);
-  std::vector<Type> results;
-  flatten(main->body->checked_type(), results);
+  const std::vector<Type> results = leaves_of(main->body->checked_type());
   for (size_t i = 0; i < results.size(); ++i) model.outputs.push_back(fmt::format("output{}", i));
   return model;
 }

@@ -217,6 +217,34 @@ class RunsTest(CliTest):
         (given,) = json.loads(self.call("run", "one.so", "-i", "x=x.npy", "--json").stdout)["outputs"]
         self.assertAlmostEqual(bound["max"], given["max"], places=6)
 
+    def test_what_the_passes_do_can_be_seen(self) -> None:
+        plain = ("compile", DIGITS, "-o", "seen.so", *ONE)
+        seen = (*plain, "--dump-ir", "ir/digits", "--time-passes", "--verify-each")
+        done = self.call(*seen, check=True)
+        self.assertRegex(done.stdout, r"(?m)^pass +ms +runs\nSimplifyInference +\d")
+        files = sorted(file.name for file in (self.folder / "ir/digits").iterdir())
+        self.assertEqual(files[0], "00_program.relay")
+        self.assertRegex(files[-1], r"\A\d\d_FuseOps\.diff\Z")
+        self.assertIn("+", (self.folder / "ir/digits" / files[-1]).read_text())
+        self.assertEqual((self.folder / "seen.so").read_bytes(), (self.folder / "one.so").read_bytes())
+        report = json.loads(self.call(*seen, "--json").stdout)
+        self.assertGreater(report["pass_seconds"]["FuseOps"], 0)
+        self.fails(USER, "'x.npy' cannot be made a folder", *plain, "--dump-ir", "x.npy")
+
+    def test_relay_text_with_its_weights_aside(self) -> None:
+        text = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(20), float32]) { add(%x, meta[relay.Constant][0]) }\n'
+        header = b'{"relay.Constant.0":{"dtype":"F32","shape":[20],"data_offsets":[0,80]}}'
+        (self.folder / "add.relay").write_text(text)
+        (self.folder / "add.safetensors").write_bytes(
+            struct.pack("<Q", len(header)) + header + struct.pack("<20f", *range(20))
+        )
+        given = ("add.relay", "--input-weights", "add.safetensors")
+        self.assertIn("ok: ", self.call("verify", *given, check=True).stdout)
+        self.fails(USER, "there is no data for constant 0", "verify", "add.relay")
+        self.fails(USER, "cannot read the weights file 'no'", "verify", "add.relay", "--input-weights", "no")
+        self.fails(USER, "'x.npy' is no weights file", "verify", "add.relay", "--input-weights", "x.npy")
+        self.fails(USER, "is for relay text", "verify", DIGITS, *ONE, "--input-weights", "add.safetensors")
+
     def test_no_progress_where_there_is_no_terminal(self) -> None:
         self.assertEqual(self.call("compile", DIGITS, "-o", "quiet.so", *ONE).stderr, "")
 
