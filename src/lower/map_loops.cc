@@ -68,6 +68,7 @@ bool reads_vectors(const std::vector<Access>& accesses, const PrimVarNode* var) 
 }
 
 bool is_worth_threads(const FlatStage& stage, bool is_vector) {
+  if (stage.is_part) return false;
   int64_t work = 1;
   for (const int64_t extent : stage.extents) work *= extent;
   for (const int64_t extent : stage.reduce_extents) work *= extent;

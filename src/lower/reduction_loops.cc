@@ -215,6 +215,7 @@ class ReductionLoops {
       return each([&](const Values&, const Array<PrimExpr>& at) { return make_store(buffer, value, at); }, values);
     };
     const auto reduce = [&](const std::optional<Range>& first) {
+      const Stmt ahead = prefetch_next_rows(tiling, values, row, rows, column, columns, first);
       const auto body = [&](const Values& reduced) {
         return each(
             [&](const Values& inner, const Array<PrimExpr>& at) {
@@ -222,7 +223,7 @@ class ReductionLoops {
             },
             reduced);
       };
-      return reduce_loops(stage_.reduce_axes.size(), tiling.unrolled, values, body, first);
+      return make_seq({ahead, reduce_loops(stage_.reduce_axes.size(), tiling.unrolled, values, body, first)});
     };
     const auto store = [&](const Buffer& buffer) {
       return each(
@@ -246,6 +247,50 @@ class ReductionLoops {
     const Stmt blocks =
         make_for(block, make_int(0), make_int(stage_.reduce_extents[0] / *steps), ForKind::serial, one_block);
     return make_allocate(total, Scope::workspace, make_seq({set(total, stage_.init), blocks, store(total)}));
+  }
+
+  // What the rows of a tile read and its columns share: the load whose elements lie one after the other along the
+  // reduced axes (the weight of a convolution). Null when there is none.
+  const Access* row_operand(size_t second) const {
+    for (const Access& access : accesses_) {
+      int64_t step = 1;
+      bool is_line = access.index.coefficient(stage_.axes[second].get()) != 0 &&
+                     access.index.coefficient(last_axis()) == 0 && !access.index.hides(last_axis());
+      for (size_t i = stage_.reduce_axes.size(); i-- > 0; step *= stage_.reduce_extents[i]) {
+        is_line = is_line && access.index.coefficient(stage_.reduce_axes[i].get()) == step;
+      }
+      if (is_line) return &access;
+    }
+    return nullptr;
+  }
+
+  // Asks for what the next tile of rows will read while this one is computed: its rows are new streams, which the
+  // processor sees too late (160 terms a row, weights not in L2: 0.33 ms without, 0.20 with). Tiles side by side ask
+  // for a share each.
+  Stmt prefetch_next_rows(const Tiling& tiling, Values values, const PrimExpr& row, int64_t rows,
+                          const PrimExpr& column, int64_t columns, const std::optional<Range>& first) const {
+    constexpr int64_t kCacheLineBytes = 64;
+    // With many tiles side by side the rows are soon at hand.
+    constexpr int64_t kMostTiles = 16;
+    const bool helps = tiling.shares && count_of(tiling.rows) > 1 && count_of(tiling.columns) <= kMostTiles;
+    const Access* operand = helps ? row_operand(*tiling.second) : nullptr;
+    if (operand == nullptr) return make_seq({});
+    const int64_t per_line = kCacheLineBytes / operand->load->dtype.bytes(), width = stage_.extents.back();
+    const int64_t range = first ? first->extent : stage_.reduce_extents[0];
+    const int64_t lines = (reduce_size() / stage_.reduce_extents[0] * range + per_line - 1) / per_line;
+    for (const PrimVar& axis : stage_.reduce_axes) values[axis.get()] = make_int(0);
+    if (first) values[stage_.reduce_axes[0].get()] = first->begin;
+    const PrimExpr last_row = make_int(stage_.extents[*tiling.second] - 1);
+    const PrimVar line = make_prim_var("line");
+    const PrimExpr offset = (floor_div(column * lines, make_int(width)) + line) * per_line;
+    std::vector<Stmt> requests;
+    for (int64_t r = 0; r < rows; ++r) {
+      values[stage_.axes[*tiling.second].get()] = make_binary(BinaryOp::min, row + (rows + r), last_row);
+      const PrimExpr place = make_load(operand->load->buffer, {substitute(operand->load->indices[0], values)});
+      requests.push_back(make_evaluate(make_intrinsic(Intrinsic::prefetch, DataType::int_(32), {place, offset})));
+    }
+    const int64_t share = (columns * lines + width - 1) / width;
+    return make_for(line, make_int(0), make_int(share), ForKind::serial, make_seq(requests));
   }
 
   // How many steps of the first reduced axis make a block of a float sum: a divisor of its extent, so that all blocks

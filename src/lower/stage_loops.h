@@ -13,6 +13,9 @@ tir::Stmt map_loops(const FlatStage& stage, const ScheduleOptions& options);
 // results in registers. Each result is combined in one fixed order.
 tir::Stmt reduction_loops(const FlatStage& stage, const ScheduleOptions& options);
 
+// Either of the two; nothing where an axis is empty.
+tir::Stmt stage_loops(const FlatStage& stage, const ScheduleOptions& options);
+
 // A check: an assertion for every index.
 tir::Stmt check_loops(const FlatStage& stage, const std::string& message);
 
