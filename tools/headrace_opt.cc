@@ -1,4 +1,4 @@
-// headrace-opt: runs passes on Relay text and prints what they make of it.
+// headrace-opt: runs passes on Relay text or on loop programs and prints what they make of it.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -15,6 +15,9 @@
 #include "relay/parse.h"
 #include "relay/print.h"
 #include "relay/verify.h"
+#include "tir/parse.h"
+#include "tir/print.h"
+#include "tir/verify.h"
 
 namespace headrace {
 
@@ -23,16 +26,18 @@ namespace {
 constexpr int kOk = 0, kInternal = 1, kUsage = 2, kUser = 3;
 
 constexpr const char* kDescription =
-    "Runs passes on a Relay program in text form and prints the result.\n\n"
-    "The program is checked, typed, and given to the passes in the order they are named; `canonical` and `native`\n"
-    "stand for the compiler's own lists. A name may be written FoldConstant or fold_constant. Without --passes the\n"
-    "program is only read and printed again.";
+    "Runs passes on a program in text form and prints the result: a Relay program, or a loop program (tir), which\n"
+    "says so in its first line, #[tir_version = \"1\"].\n\n"
+    "The program is checked, typed, and given to the passes in the order they are named; `canonical` and `native`,\n"
+    "and `kernel` for a loop program, stand for the compiler's own lists. A name may be written FoldConstant or\n"
+    "fold_constant. Without --passes the program is only read and printed again.";
 
 constexpr const char* kExamples =
     "examples:\n"
     "  headrace-opt model.relay --passes canonical,native -o fused.relay\n"
     "  headrace-opt model.relay --passes fold_constant,fuse_ops --dump-diff\n"
     "  headrace-opt model.relay --passes canonical --disable FoldScaleAxis --time\n"
+    "  headrace-opt kernel.lowered.tir --passes vectorize_loop,unroll_loop --verify-each\n"
     "  headrace-opt --list-passes\n\n"
     "exit codes: 0 ok, 1 a defect of ours, 2 a wrong command line, 3 a wrong input or output file";
 
@@ -48,7 +53,7 @@ struct Request {
 
 void add_options(CLI::App& app, Request& r) {
   app.footer(kExamples);
-  app.add_option("input", r.input, "the program, a file of Relay text; - is the standard input");
+  app.add_option("input", r.input, "the program, a text file; - is the standard input");
   app.add_option("-o,--output", r.output, "where the result goes; - is the standard output")->capture_default_str();
   app.add_option("-p,--passes", r.passes, "names with commas between, in the order they run");
   app.add_option("--disable", r.disabled, "passes left out of `canonical` and `native`")->delimiter(',');
@@ -77,33 +82,40 @@ std::string read_all(const std::string& path) {
   }
   std::ifstream stream(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (!stream) throw_user_error("'{}' cannot be read: is it a file of Relay text?", path);
+  if (!stream) throw_user_error("'{}' cannot be read: is it a text file?", path);
   return text;
 }
 
 void write_all(const std::string& path, std::string_view text) {
-  if (path == "-") {
-    if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
-      throw_user_error("the standard output cannot be written to");
-    return;
-  }
-  driver::OutputFile file(path);
-  std::FILE* stream = fdopen(dup(file.descriptor()), "wb");
-  const bool written = stream != nullptr && std::fwrite(text.data(), 1, text.size(), stream) == text.size();
-  if (stream == nullptr || std::fclose(stream) != 0 || !written) throw_user_error("'{}' cannot be written", path);
-  file.commit();
+  if (path != "-") return driver::write_text(path, text);
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
+    throw_user_error("the standard output cannot be written to");
 }
 
-pass::PassContext make_context(const Request& r, const driver::PassList& list,
+// How a kind of program is read, checked and written.
+struct Language {
+  driver::Ir ir;
+  std::function<IRModule(const IRModule&)> infer_type;  // empty: nothing is inferred
+  std::function<void(const IRModule&)> verify;
+};
+
+Language language_of(std::string_view text) {
+  if (tir::is_tir_text(text)) return {driver::Ir::tir, {}, [](const IRModule& module) { tir::verify(module); }};
+  return {driver::Ir::relay, [](const IRModule& module) { return relay::infer_type(module); },
+          [](const IRModule& module) { relay::verify(module); }};
+}
+
+pass::PassContext make_context(const Request& r, const Language& language, const driver::PassList& list,
                                const std::shared_ptr<pass::TimingInstrument>& timing) {
   pass::PassContext context;
   context.opt_level = r.opt_level;
-  for (const std::string& name : r.disabled) context.disabled_pass.push_back(driver::get_pass(name).info.name);
+  for (const std::string& name : r.disabled)
+    context.disabled_pass.push_back(driver::get_pass(name, language.ir).info.name);
   for (const std::string& name : list.named) {
     if (!context.is_disabled(name)) context.required_pass.push_back(name);
   }
-  context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
-  if (r.verify_each) context.verify = [](const IRModule& module) { relay::verify(module); };
+  context.infer_type = language.infer_type;
+  if (r.verify_each) context.verify = language.verify;
   if (r.max_depth > 0) context.config.set("relay.FuseOps.max_depth", Value(r.max_depth));
   const auto sink = [](std::string_view text) { fmt::print(stderr, "{}", text); };
   if (r.dump_diff) context.instruments.push_back(pass::make_dump_instrument(pass::Dump::diff, sink));
@@ -113,24 +125,33 @@ pass::PassContext make_context(const Request& r, const driver::PassList& list,
 }
 
 void list_passes() {
-  for (const driver::NamedPass& named : driver::all_passes())
-    fmt::print("{:<24} level {}  {}\n", named.pass.info.name, named.pass.info.opt_level, named.summary);
+  for (const driver::Ir ir : {driver::Ir::relay, driver::Ir::tir}) {
+    for (const driver::NamedPass& named : driver::all_passes(ir))
+      fmt::print("{:<24} level {}  {}\n", named.pass.info.name, named.pass.info.opt_level, named.summary);
+  }
 }
 
 int run(const Request& r) {
   ops::register_all_ops();
   if (r.list) return list_passes(), kOk;
   if (r.input.empty()) {
-    print_error("no input: name a file of Relay text, or - for the standard input (--help shows examples)");
+    print_error("no input: name a text file, or - for the standard input (--help shows examples)");
     return kUsage;
   }
-  const driver::PassList list = driver::parse_pass_list(r.passes);
+  const std::string text = read_all(r.input), source = r.input == "-" ? "<stdin>" : r.input;
+  const Language language = language_of(text);
+  const bool is_tir = language.ir == driver::Ir::tir;
+  const driver::PassList list = driver::parse_pass_list(r.passes, language.ir);
   const auto timing = std::make_shared<pass::TimingInstrument>();
-  const pass::PassContext context = make_context(r, list, timing);
-  IRModule module = relay::parse_module(read_all(r.input), r.input == "-" ? "<stdin>" : r.input);
-  relay::verify(module);
-  if (!list.passes.empty()) module = pass::run_passes(list.passes, relay::infer_type(module), context);
-  write_all(r.output, relay::print_module(module, {.show_meta_data = !r.hide_data}));
+  const pass::PassContext context = make_context(r, language, list, timing);
+  IRModule module = is_tir ? tir::parse_module(text, source) : relay::parse_module(text, source);
+  language.verify(module);
+  if (!list.passes.empty()) {
+    if (language.infer_type) module = language.infer_type(module);
+    module = pass::run_passes(list.passes, module, context);
+  }
+  write_all(r.output,
+            is_tir ? tir::print_module(module) : relay::print_module(module, {.show_meta_data = !r.hide_data}));
   if (r.time) fmt::print(stderr, "{}", timing->report());
   return kOk;
 }

@@ -11,6 +11,7 @@
 #include "artifact/manifest_json.h"
 #include "artifact/trailer.h"
 #include "codegen/workspace.h"
+#include "driver/dump_loops.h"
 #include "driver/output_file.h"
 #include "driver/target.h"
 #include "lower/compute_rule.h"
@@ -23,6 +24,7 @@
 #include "plan/static_main_tables.h"
 #include "relay/infer_type.h"
 #include "relay/verify.h"
+#include "tir/verify.h"
 #include "tir_passes/pipeline.h"
 
 namespace headrace::driver {
@@ -38,6 +40,13 @@ pass::PassContext make_context(const CompileOptions& options) {
   context.instruments = options.instruments;
   context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
   if (options.verify_each) context.verify = [](const IRModule& module) { relay::verify(module); };
+  return context;
+}
+
+pass::PassContext make_tir_context(const CompileOptions& options) {
+  pass::PassContext context = make_context(options);
+  context.infer_type = {};
+  if (options.verify_each) context.verify = [](const IRModule& module) { tir::verify(module); };
   return context;
 }
 
@@ -81,10 +90,16 @@ class Compilation {
 
   void lower_kernels() {
     const lower::ScheduleOptions options = schedule_options(target_);
+    IRModule loops = make_module();
     for (const auto& [name, function] : module_->functions) {
       if (name->name_hint == "main") continue;
-      const tir::PrimFunc loops = lower::lower_function(function.cast<relay::FunctionNode>(), name->name_hint, options);
-      kernels_.push_back(tir_passes::run_pipeline(loops));
+      loops->add_function(name, lower::lower_function(function.cast<relay::FunctionNode>(), name->name_hint, options));
+    }
+    if (!options_.dump_tir.empty()) dump_loops(loops, options_.dump_tir, ".lowered.tir");
+    loops = pass::run_passes(tir_passes::pipeline(), loops, make_tir_context(options_));
+    if (!options_.dump_tir.empty()) dump_loops(loops, options_.dump_tir, ".tir");
+    for (const auto& [name, function] : loops->functions) {
+      kernels_.push_back(function.cast<tir::PrimFuncNode>());
       const auto workspace = static_cast<int64_t>(codegen::layout_workspace(*kernels_.back()).size_bytes);
       program_.memory.workspace_bytes = std::max(program_.memory.workspace_bytes, workspace);
     }
@@ -169,7 +184,9 @@ IRModule run_relay_passes(const IRModule& module, const CompileOptions& options)
   const pass::PassContext context = make_context(options);
   std::vector<pass::Pass> list = passes::canonical();
   for (pass::Pass& pass : passes::native()) list.push_back(std::move(pass));
-  check_disabled(options.disabled_passes, list);
+  std::vector<pass::Pass> known = list;
+  for (pass::Pass& pass : tir_passes::pipeline()) known.push_back(std::move(pass));
+  check_disabled(options.disabled_passes, known);
   return relay::infer_type(pass::run_passes(list, relay::infer_type(module), context));
 }
 

@@ -11,6 +11,7 @@ namespace {
 struct State {
   ModelOptions model;
   std::string output;
+  std::string dump_tir;
   int threads = 0;
 };
 
@@ -32,6 +33,7 @@ Report report_of(const driver::CompileReport& compiled, const std::string& path)
 int compile(const State& state, const Common& common) {
   driver::CompileOptions options = state.model.compile_options(common);
   options.threads = state.threads;
+  options.dump_tir = state.dump_tir;
   const driver::Model model = driver::load_model(state.model.path, state.model.load_options());
   const driver::CompileReport compiled = driver::compile_to_file(model, state.output, options);
   const Report report = report_of(compiled, state.output);
@@ -60,6 +62,9 @@ Verb add_compile(CLI::App& app, const Common& common) {
   verb->add_option("--threads", state->threads,
                    "Threads that the artifact runs with unless told otherwise (0: one a processor)")
       ->check(CLI::Range(0, 1024));
+  verb->add_option("--dump-tir", state->dump_tir,
+                   "A folder for the loops of each kernel as text, before (NAME.lowered.tir) and after the passes")
+      ->type_name("DIR");
   verb->footer("Example: headrace compile resnet50.onnx -o resnet50.so --shape data=1,3,224,224");
   return [state, &common] { return compile(*state, common); };
 }
