@@ -15,14 +15,20 @@ struct Memory {
   std::vector<int64_t> dims, strides;
   NDArray array;  // keeps the elements
   std::byte* data = nullptr;
-  int64_t count = 0;             // elements from the first to the last one
-  std::vector<bool> is_written;  // empty for an input: all are
+  int64_t count = 0;  // elements from the first to the last one
+  // Whether an element has a value: it was written, and not with what depends on one that had none. Empty for an
+  // input: all have.
+  std::vector<bool> is_known;
 };
 
 class Machine {
  public:
   Machine(const tir::PrimFunc& function, const std::vector<NDArray>& inputs, const TirOptions& options)
-      : function_(function), options_(options), program_(compile_program(function)), cells_(program_.cells) {
+      : function_(function),
+        options_(options),
+        program_(compile_program(function)),
+        cells_(program_.cells),
+        is_unknown_(cells_.size()) {
     const auto wanted = function->params.size() - static_cast<size_t>(function->num_outputs);
     if (inputs.size() != wanted)
       throw_user_error("'{}' takes {} inputs, got {}", tir::symbol_of(*function), wanted, inputs.size());
@@ -38,10 +44,12 @@ class Machine {
     std::vector<NDArray> outputs;
     for (size_t i = 0; i < memory_.size(); ++i) {
       if (program_.buffers[i].role != ProgramBuffer::Role::output) continue;
-      const auto hole = std::find(memory_[i].is_written.begin(), memory_[i].is_written.end(), false);
-      if (hole != memory_[i].is_written.end())
-        throw_user_error("'{}' leaves element {} of '{}' unwritten", tir::symbol_of(*function_),
-                         hole - memory_[i].is_written.begin(), program_.buffers[i].buffer->name);
+      const auto hole = std::find(memory_[i].is_known.begin(), memory_[i].is_known.end(), false);
+      if (hole != memory_[i].is_known.end())
+        throw_user_error(
+            "'{}' leaves element {} of '{}' without a value: it was never written, or with what depends on "
+            "an element that was not",
+            tir::symbol_of(*function_), hole - memory_[i].is_known.begin(), program_.buffers[i].buffer->name);
       outputs.push_back(memory_[i].array);
     }
     return outputs;
@@ -98,7 +106,7 @@ class Machine {
     } else {
       if (!memory.strides.empty()) throw_user_error("the interpreter writes no strides: '{}'", buffer.buffer->name);
       memory.array = NDArray::zeros(memory.dims, buffer.buffer->dtype);
-      memory.is_written.assign(static_cast<size_t>(memory.array.num_elements()), false);
+      memory.is_known.assign(static_cast<size_t>(memory.array.num_elements()), false);
     }
     if (memory.strides.empty()) memory.strides = strides_of(memory.array);
     memory.data = memory.array.data<std::byte>();
@@ -117,10 +125,10 @@ class Machine {
           pc = step.target;
           break;
         case StepKind::jump_unless:
-          if (*at(step.a) == 0) pc = step.target;
+          if (known(step, step.a) == 0) pc = step.target;
           break;
         case StepKind::check:
-          if (*at(step.a) == 0) throw_user_error("{}", step.message);
+          if (known(step, step.a) == 0) throw_user_error("{}", step.message);
           break;
         case StepKind::loop_value: {
           const int64_t done = number(step.b), last = number(step.c) - 1;
@@ -130,7 +138,7 @@ class Machine {
         }
         case StepKind::allocate: {
           Memory& memory = memory_[static_cast<size_t>(step.buffer)];
-          memory.is_written.assign(memory.is_written.size(), false);
+          memory.is_known.assign(memory.is_known.size(), false);
           break;
         }
         case StepKind::load:
@@ -144,7 +152,10 @@ class Machine {
           reduce_add(step);
           break;
         default:
-          for (int lane = 0; lane < step.lanes; ++lane) at(step.dst)[lane] = lane_of(step, lane);
+          for (int lane = 0; lane < step.lanes; ++lane) {
+            at(step.dst)[lane] = lane_of(step, lane);
+            is_unknown_[static_cast<size_t>(step.dst + lane)] = depends_on_unknown(step, lane);
+          }
       }
     }
   }
@@ -182,12 +193,37 @@ class Machine {
     }
   }
 
+  bool is_unknown(int slot) const { return is_unknown_[static_cast<size_t>(slot)]; }
+
+  // The cell, on which what happens depends.
+  Cell known(const Step& step, int slot) {
+    if (is_unknown(slot)) fail(step, "what is done depends on an element that was never written");
+    return *at(slot);
+  }
+
+  bool depends_on_unknown(const Step& step, int lane) const {
+    const bool is_broadcast = step.kind == StepKind::broadcast || step.kind == StepKind::ramp;
+    const int own = is_broadcast ? 0 : lane;
+    if (step.kind == StepKind::select) {
+      const int condition = step.c + (step.a_lanes == 1 ? 0 : lane);
+      const bool takes_a = cells_[static_cast<size_t>(condition)] != 0;
+      return is_unknown(condition) || is_unknown((takes_a ? step.a : step.b) + lane);
+    }
+    for (const int slot : {step.a, step.b, step.c}) {
+      if (slot >= 0 && is_unknown(slot + own)) return true;
+    }
+    return false;
+  }
+
   // Lowest lane first.
   void reduce_add(const Step& step) {
     Cell sum = *at(step.a);
     for (int lane = 1; lane < step.a_lanes; ++lane)
       sum = binary(BinaryOp::add, sum, at(step.a)[lane], step.dtype.element());
     *at(step.dst) = sum;
+    bool unknown = false;
+    for (int lane = 0; lane < step.a_lanes; ++lane) unknown = unknown || is_unknown(step.a + lane);
+    is_unknown_[static_cast<size_t>(step.dst)] = unknown;
   }
 
   // --- memory
@@ -203,7 +239,7 @@ class Machine {
     int64_t offset = 0;
     for (size_t d = 0; d < step.indices.size(); ++d) {
       const auto [slot, lanes] = step.indices[d];
-      const auto index = static_cast<int64_t>(at(slot)[lanes == 1 ? 0 : lane]);
+      const auto index = static_cast<int64_t>(known(step, slot + (lanes == 1 ? 0 : lane)));
       if (index < 0 || index >= memory.dims[d])
         fail(step, fmt::format("index {} is out of bounds for dimension {} of '{}', which is {}", index, d,
                                name_of(step), memory.dims[d]));
@@ -217,10 +253,11 @@ class Machine {
 
   bool is_wanted(const Step& step, int lane) {
     if (step.mask < 0) return true;
-    if (step.lanes > 1) return at(step.mask)[lane] != 0;
+    if (step.lanes > 1) return known(step, step.mask + lane) != 0;
     // One element for all lanes is read when any lane wants it.
-    const Cell* mask = at(step.mask);
-    return std::any_of(mask, mask + step.mask_lanes, [](Cell lane_mask) { return lane_mask != 0; });
+    bool wanted = false;
+    for (int i = 0; i < step.mask_lanes; ++i) wanted = wanted || known(step, step.mask + i) != 0;
+    return wanted;
   }
 
   void load(const Step& step) {
@@ -228,14 +265,15 @@ class Machine {
     const bool is_consecutive = step.kind == StepKind::vector_load;
     for (int lane = 0; lane < step.lanes; ++lane) {
       at(step.dst)[lane] = 0;
+      is_unknown_[static_cast<size_t>(step.dst + lane)] = false;
       if (!is_wanted(step, lane)) continue;
       int64_t offset = offset_of(step, memory, lane);
-      if (is_consecutive) offset += number(step.b) + lane;
+      if (is_consecutive) offset += static_cast<int64_t>(known(step, step.b)) + lane;
       if (offset < 0 || offset >= memory.count)
         fail(step,
              fmt::format("element {} is out of bounds for '{}', which has {}", offset, name_of(step), memory.count));
-      if (!memory.is_written.empty() && !memory.is_written[static_cast<size_t>(offset)])
-        fail(step, fmt::format("element {} of '{}' is read but was never written", offset, name_of(step)));
+      is_unknown_[static_cast<size_t>(step.dst + lane)] =
+          !memory.is_known.empty() && !memory.is_known[static_cast<size_t>(offset)];
       const auto size = static_cast<int64_t>(step.dtype.bytes());
       at(step.dst)[lane] = read_element(memory.data + offset * size, step.dtype);
     }
@@ -245,7 +283,7 @@ class Machine {
     Memory& memory = memory_[static_cast<size_t>(step.buffer)];
     for (int lane = 0; lane < step.lanes; ++lane) {
       const int64_t offset = offset_of(step, memory, lane);
-      memory.is_written[static_cast<size_t>(offset)] = true;
+      memory.is_known[static_cast<size_t>(offset)] = !is_unknown(step.a + lane);
       write_element(memory.data + offset * static_cast<int64_t>(step.dtype.bytes()), at(step.a)[lane], step.dtype);
     }
   }
@@ -254,6 +292,7 @@ class Machine {
   const TirOptions& options_;
   Program program_;
   std::vector<Cell> cells_;
+  std::vector<bool> is_unknown_;  // of each cell: it depends on an element that was never written
   std::vector<Memory> memory_;
   std::unordered_set<const PrimVarNode*> bound_;
 };

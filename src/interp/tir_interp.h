@@ -18,10 +18,11 @@ struct TirOptions {
 };
 
 // Runs `function` on its inputs, which it does not change, and gives its outputs. Symbols get their values from the
-// inputs' shapes and strides. UserError: a function that is not well-formed (tir/verify.h) or has an output whose shape
-// the inputs do not tell, or with strides; a wrong number, shape, strides or dtype of inputs; an index out of bounds,
-// with the statement; an element that is read or given back but was never written; an assertion, with its message
-// alone; pointers and dtypes of less than a byte.
+// inputs' shapes and strides. An element that was never written may be read and computed with, as long as no output, no
+// branch, no index and no assertion depends on it. UserError: one of these does; a function that is not well-formed
+// (tir/verify.h) or has an output whose shape the inputs do not tell, or with strides; a wrong number, shape, strides
+// or dtype of inputs; an index out of bounds, with the statement; an assertion, with its message alone; pointers and
+// dtypes of less than a byte.
 std::vector<NDArray> run_prim_func(const tir::PrimFunc& function, const std::vector<NDArray>& inputs,
                                    const TirOptions& options = {});
 
