@@ -8,6 +8,7 @@
 #include "ops/matmul.h"
 #include "passes/fold_constant.h"
 #include "passes/for_each_function.h"
+#include "passes/joined_constants.h"
 #include "relay/infer_type.h"
 #include "relay/type_match.h"
 #include "relay/visit.h"
@@ -117,6 +118,7 @@ class ScaleFolder {
     uses_[scaled.object()] = 1;
     for (size_t i = way.size(); i-- > 0;) {
       scaled = pass_through(*way[i], scaled, scale);
+      if (!scaled) return {};
       uses_[scaled.object()] = 1;
     }
     return scaled;
@@ -140,14 +142,18 @@ class ScaleFolder {
     return axis && (*axis == scale.rank || scale.is_uniform() || *axis == scale.axis);
   }
 
+  // The call of scaled data, with what it adds scaled; null when that cannot be.
   Expr pass_through(const CallNode& call, const Expr& data, const Scale& scale) const {
     const size_t side = data_side(call);
     Array<Expr> args = call.args;
     args.set(side, data);
     const std::string_view op = call.as_op()->name;
-    if (op == "nn.bias_add") args.set(1, multiplied(call.args[1], scale.along(0, 1)));
-    if (op == "add" || op == "subtract")
-      args.set(1 - side, multiplied(call.args[1 - side], scale.along(scale.axis, scale.rank)));
+    if (op == "nn.bias_add" || op == "add" || op == "subtract") {
+      const Expr factors = op == "nn.bias_add" ? scale.along(0, 1) : scale.along(scale.axis, scale.rank);
+      const Expr added = multiplied(call.args[1 - side], factors);
+      if (!added) return {};
+      args.set(1 - side, added);
+    }
     return copy_with(call, [&](CallNode& copy) { copy.args = args; });
   }
 
@@ -187,12 +193,16 @@ class ScaleFolder {
     // One output channel broadcast to several is not along the weights.
     if (!scale.is_uniform() && weights.shape()[axis] != scale.factors.num_elements()) return {};
     Array<Expr> args = call.args;
-    args.set(1, multiplied(call.args[1], scale.along(axis, rank)));
+    const Expr scaled = multiplied(call.args[1], scale.along(axis, rank));
+    if (!scaled) return {};
+    args.set(1, scaled);
     return copy_with(call, [&](CallNode& copy) { copy.args = args; });
   }
 
+  // The product of two constants; null when it is past what the dtype holds.
   Expr multiplied(const Expr& a, const Expr& b) const {
-    return fold_constant(relay::infer_type(ops::multiply(a, b, a->span)), context_);
+    Expr product = fold_constant(relay::infer_type(ops::multiply(a, b, a->span)), context_);
+    return is_good_product(constant_data(a), constant_data(b), constant_data(product)) ? product : Expr();
   }
 
   const pass::PassContext& context_;

@@ -8,7 +8,8 @@
 // nothing is left to compute. The way leads through add and subtract of per-channel constants, nn.bias_add, nn.relu,
 // nn.leaky_relu and nn.prelu (positive scales), down to nn.conv2d (any groups and layout), nn.conv2d_transpose without
 // groups, nn.dense, nn.matmul; every value on it is used once, else both forms would be computed. Floats only, of one
-// dtype. Batch norm comes here as multiply and add (SimplifyInference).
+// dtype, and no product may overflow or lose digits to underflow (joined_constants.h). Batch norm comes here as
+// multiply and add (SimplifyInference).
 //
 // Needs types, and constants where FoldConstant makes them. Runs before SimplifyExpr, which joins the additions it
 // brings together. Preserves results up to rounding.

@@ -1,18 +1,14 @@
 #include "passes/for_each_function.h"
 
-#include "passes/primitive.h"
+#include "relay/function_attrs.h"
 
 namespace headrace::passes {
-
-static bool is_left_alone(const relay::FunctionNode& function) {
-  return is_primitive(function) || function.attrs.contains("Compiler") || function.attrs.contains("SkipOptimization");
-}
 
 IRModule rewrite_bodies(const IRModule& module, const std::function<Expr(const Expr&)>& rewrite) {
   IRModule result;
   for (const auto& [var, function] : module->functions) {
     const auto* relay_function = function.as<relay::FunctionNode>();
-    if (relay_function == nullptr || is_left_alone(*relay_function)) continue;
+    if (relay_function == nullptr || relay::is_left_alone(*relay_function)) continue;
     const Expr body = rewrite(relay_function->body);
     if (body == relay_function->body) continue;
     if (!result) result = make_object<IRModuleNode>(*module);

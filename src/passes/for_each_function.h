@@ -6,8 +6,8 @@
 namespace headrace::passes {
 
 // The module with `rewrite(body)` as each relay function's body; the module itself when no body changed. Functions that
-// another compiler takes (attribute Compiler), those marked SkipOptimization and primitive ones (passes/primitive.h)
-// are left alone.
+// another compiler takes (attribute Compiler), those marked SkipOptimization and primitive ones
+// (relay/function_attrs.h) are left alone.
 IRModule rewrite_bodies(const IRModule& module, const std::function<Expr(const Expr&)>& rewrite);
 
 }  // namespace headrace::passes

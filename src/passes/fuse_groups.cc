@@ -5,7 +5,7 @@
 #include "arith/canonical.h"
 #include "graph/post_dominators.h"
 #include "ops/op_keys.h"
-#include "passes/primitive.h"
+#include "relay/function_attrs.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -68,7 +68,7 @@ class CallGraphBuilder {
     std::vector<Expr> order;
     const auto enter = [](const Expr& e) {
       const auto* function = e.as<FunctionNode>();
-      return function == nullptr || !is_sealed(*function);
+      return function == nullptr || !relay::is_sealed(*function);
     };
     relay::post_order(body, enter, [&](const Expr& node) { order.push_back(node); });
     for (const Expr& node : order) {
@@ -254,10 +254,6 @@ class Fuser {
 const Expr& producer_of(const Expr& arg) {
   const auto* item = arg.as<TupleGetItemNode>();
   return item == nullptr ? arg : item->tuple;
-}
-
-bool is_sealed(const FunctionNode& function) {
-  return is_primitive(function) || function.attrs.contains("Compiler") || function.attrs.contains("Composite");
 }
 
 std::vector<FuseGroup> find_fuse_groups(const Expr& body, int64_t max_depth) {

@@ -16,7 +16,5 @@ std::vector<FuseGroup> find_fuse_groups(const Expr& body, int64_t max_depth);
 
 // The expression whose op call gives `arg`: itself, or the tuple it is an item of.
 const Expr& producer_of(const Expr& arg);
-// A body that is not looked into: it is compiled as a unit already.
-bool is_sealed(const relay::FunctionNode& function);
 
 }  // namespace headrace::passes

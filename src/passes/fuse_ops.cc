@@ -3,7 +3,7 @@
 #include "ops/op_keys.h"
 #include "passes/for_each_function.h"
 #include "passes/fuse_groups.h"
-#include "passes/primitive.h"
+#include "relay/function_attrs.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -54,7 +54,7 @@ class GroupBuilder {
     const Type& type = root->checked_type();
     const Span& span = span_of(group);
     const auto function =
-        relay::make_function(params_, inside_.at(root.object()), type, {}, {{kPrimitive, Value(1)}}, span);
+        relay::make_function(params_, inside_.at(root.object()), type, {}, {{relay::kPrimitive, Value(1)}}, span);
     return with_type(relay::make_call(with_type(function, make_func_type(param_types_, type)), args_, {}, {}, span),
                      type);
   }
@@ -120,7 +120,7 @@ class BodyFuser {
   Expr run(const Expr& body) {
     const auto enter = [](const Expr& e) {
       const auto* function = e.as<relay::FunctionNode>();
-      return function == nullptr || !is_sealed(*function);
+      return function == nullptr || !relay::is_sealed(*function);
     };
     relay::post_order(body, enter, [&](const Expr& node) {
       if (Expr made = rebuild(node)) done_[node.object()] = std::move(made);
@@ -144,7 +144,7 @@ class BodyFuser {
       return GroupBuilder([this](const Expr& e) { return outside(e); }).build(*group->second);
     }
     const auto* function = node.as<relay::FunctionNode>();
-    if (function != nullptr && is_sealed(*function)) return node;
+    if (function != nullptr && relay::is_sealed(*function)) return node;
     std::vector<Expr> children = relay::children_of(node);
     for (Expr& child : children) {
       const auto it = done_.find(child.object());

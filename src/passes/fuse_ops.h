@@ -5,9 +5,9 @@
 //   nn.relu(%1)                      };
 //                                    %0(%x, %w, %b)
 //
-// After it, every op call lies in a function with Primitive=1 (passes/primitive.h) whose parameters and arguments are
-// tensors: tuples are taken apart outside, or put together inside. Scalar constants stay inside, others are arguments.
-// Everything inside and the call itself keep their types; the call has the span of the group's heaviest op.
+// After it, every op call lies in a function with Primitive=1 (relay/function_attrs.h) whose parameters and arguments
+// are tensors: tuples are taken apart outside, or put together inside. Scalar constants stay inside, others are
+// arguments. Everything inside and the call itself keep their types; the call has the span of the group's heaviest op.
 //
 // A group holds an op together with its post-dominator and all ops on the ways between (Relay's rules):
 //   - an anchor (conv2d, dense) takes elementwise ops after it, and broadcasts on their side inputs;

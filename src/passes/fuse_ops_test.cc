@@ -2,8 +2,8 @@
 
 #include "object/structural_equal.h"
 #include "ops/elementwise.h"
-#include "passes/primitive.h"
 #include "passes/tests/pass_testing.h"
+#include "relay/function_attrs.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -66,7 +66,7 @@ std::vector<const FunctionNode*> groups_of(const IRModule& module) {
   std::vector<const FunctionNode*> groups;
   relay::post_order(module->lookup("main"), [&](const Expr& e) {
     const auto* function = e.as<FunctionNode>();
-    if (function != nullptr && is_primitive(*function)) groups.push_back(function);
+    if (function != nullptr && relay::is_primitive(*function)) groups.push_back(function);
   });
   return groups;
 }

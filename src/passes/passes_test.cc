@@ -137,6 +137,8 @@ INSTANTIATE_TEST_SUITE_P(
                   "def @main(%x: Tensor[(3), float32]) { strided_slice(%x, begin=[2], end=[-4], strides=[-1]) }"},
         Unchanged{"SimplifyExpr", "ProductThatOverflows",
                   "def @main(%x: Tensor[(3), float32]) { multiply(multiply(%x, 1e30f), 1e30f) }"},
+        Unchanged{"SimplifyExpr", "ProductThatVanishes",
+                  "def @main(%x: Tensor[(3), float32]) { multiply(multiply(%x, 1e-30f), 1e-30f) }"},
         Unchanged{"SimplifyExpr", "ConstantsThatGrow",
                   "def @main(%x: Tensor[(2, 2), float32]) {"
                   " add(add(%x, const(Tensor[(2), float32], [1, 2])), const(Tensor[(2, 1), float32], [1, 2])) }"},
@@ -156,6 +158,16 @@ INSTANTIATE_TEST_SUITE_P(
                   "def @main(%x: Tensor[(1, 1, 2, 2), float32]) {\n"
                   "  %0 = nn.conv2d(%x, const(Tensor[(2, 1, 1, 1), float32], [1, 2]));\n"
                   "  multiply(%0, const(Tensor[(2, 1), float32], [3, 4]))\n}"},
+        Unchanged{"FoldScaleAxis", "WeightsThatOverflow",
+                  "def @main(%x: Tensor[(1, 1), float32]) {"
+                  " multiply(nn.dense(%x, const(Tensor[(1, 1), float32], [1e20])), 1e20f) }"},
+        Unchanged{"FoldScaleAxis", "WeightsThatVanish",
+                  "def @main(%x: Tensor[(1, 1), float32]) {"
+                  " multiply(nn.dense(%x, const(Tensor[(1, 1), float32], [1e-30])), 1e-30f) }"},
+        Unchanged{"FoldScaleAxis", "BiasThatOverflows",
+                  "def @main(%x: Tensor[(1, 1), float32]) {\n"
+                  "  %0 = nn.dense(%x, const(Tensor[(1, 1), float32], [1]));\n"
+                  "  multiply(nn.bias_add(%0, const(Tensor[(1), float32], [-1e30])), 1e20f)\n}"},
         Unchanged{"FoldScaleAxis", "ScaleThatBroadcasts",
                   "def @main(%x: Tensor[(1, 3), float32]) {\n"
                   "  %0 = nn.dense(%x, const(Tensor[(1, 3), float32], [1, 2, 3]));\n"

@@ -4,8 +4,8 @@
 #include "object/json.h"
 #include "object/structural_equal.h"
 #include "ops/op_keys.h"
-#include "passes/primitive.h"
 #include "passes/tests/pass_testing.h"
+#include "relay/function_attrs.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -158,14 +158,14 @@ TEST(RandomPrograms, FusedGroupsKeepTheRules) {
     std::optional<std::string> failure;
     const auto enter = [](const Expr& e) {
       const auto* function = e.as<relay::FunctionNode>();
-      return function == nullptr || !is_primitive(*function);
+      return function == nullptr || !relay::is_primitive(*function);
     };
     for (const auto& [var, function] : fused->functions) {
       relay::post_order(function, enter, [&](const Expr& e) {
         const auto* call = e.as<relay::CallNode>();
         const auto* group = e.as<relay::FunctionNode>();
         if (call != nullptr && call->as_op() != nullptr) failure = "an op call is in no group";
-        if (group == nullptr || !is_primitive(*group)) return;
+        if (group == nullptr || !relay::is_primitive(*group)) return;
         if (auto rule = broken_rule(*group)) failure = *rule + ": " + relay::print_expr(e);
       });
     }

@@ -10,6 +10,7 @@
 #include "ops/shape.h"
 #include "ops/slice.h"
 #include "passes/for_each_function.h"
+#include "passes/joined_constants.h"
 #include "relay/type_match.h"
 #include "relay/visit.h"
 
@@ -69,16 +70,6 @@ Expr drop_one(const Site& s) {
   return s.op() == "multiply" && all_elements_are(s.arg(0), 1) ? s.operand(1) : Expr();
 }
 
-// No element has overflowed, or lost digits to underflow.
-bool is_good_constant(const NDArray& data) {
-  const double smallest = data.dtype() == DataType::float_(16) ? 6.2e-5 : 1.2e-38;
-  for (int64_t i = 0; data.dtype().is_float() && i < data.num_elements(); ++i) {
-    const double value = element_as_double(data.tensor(), i);
-    if (!std::isfinite(value) || (value != 0 && std::abs(value) < smallest)) return false;
-  }
-  return true;
-}
-
 NDArray constant_data(const Expr& constant) { return constant.as<ConstantNode>()->data; }
 
 // The value of a binary call of constants; nothing when it is no good, or larger than both.
@@ -86,7 +77,9 @@ std::optional<NDArray> joined(const Expr& call) {
   const CallNode& binary = *call.as<CallNode>();
   const NDArray a = constant_data(binary.args[0]), b = constant_data(binary.args[1]);
   const NDArray data = interp::run_expr(call).as<NDArray>();
-  if (!is_good_constant(data) || data.num_elements() > std::max(a.num_elements(), b.num_elements())) return {};
+  const bool is_good =
+      binary.as_op()->name == "multiply" ? is_good_product(a.to_dense(), b.to_dense(), data) : is_good_sum(data);
+  if (!is_good || data.num_elements() > std::max(a.num_elements(), b.num_elements())) return {};
   return data;
 }
 

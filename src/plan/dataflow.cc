@@ -3,6 +3,7 @@
 #include <headrace/reason.h>
 
 #include "ops/op_keys.h"
+#include "relay/function_attrs.h"
 #include "relay/visit.h"
 
 namespace headrace::plan {
@@ -20,7 +21,7 @@ namespace {
 
 bool is_group(const Expr& callee) {
   const auto* function = callee.as<FunctionNode>();
-  return function != nullptr && function->attrs.contains("Primitive");
+  return function != nullptr && relay::is_primitive(*function);
 }
 
 // The parameter whose elements, in their order, are all that the group gives; nothing for a group that computes.
@@ -43,7 +44,7 @@ class Reader {
     for (const relay::Var& param : main->params) add_parameter(param);
     relay::post_order(
         main->body, [&](const Expr& expr) { return enter(expr); }, [&](const Expr& expr) { leave(expr); });
-    flow_.results = tensors_.at(main->body.get());
+    flow_.results = tensors_of(main->body);
     return std::move(flow_);
   }
 
@@ -55,6 +56,13 @@ class Reader {
     return !expr.is<FunctionNode>();
   }
 
+  // UserError for a value that is no tensor, such as a function.
+  const Tensors& tensors_of(const Expr& expr) const {
+    const auto it = tensors_.find(expr.get());
+    if (it == tensors_.end()) throw_at(expr->span, "compile", fmt::format("a {} as a value needs the VM", expr->key()));
+    return it->second;
+  }
+
   void leave(const Expr& expr) {
     if (expr.is<OpNode>() || expr.is<FunctionNode>()) return;
     if (const auto* call = expr.as<CallNode>()) return leave_call(expr, *call);
@@ -62,12 +70,12 @@ class Reader {
     Tensors& own = tensors_[expr.get()];
     if (const auto* var = expr.as<VarNode>()) {
       const auto bound = let_values_.find(var);
-      if (bound != let_values_.end()) own = tensors_.at(bound->second.get());
+      if (bound != let_values_.end()) own = tensors_of(bound->second);
     } else if (const auto* let = expr.as<LetNode>()) {
-      own = tensors_.at(let->body.get());
+      own = tensors_of(let->body);
     } else if (const auto* tuple = expr.as<TupleNode>()) {
       for (const Expr& item : tuple->items) {
-        const Tensors& more = tensors_.at(item.get());
+        const Tensors& more = tensors_of(item);
         own.insert(own.end(), more.begin(), more.end());
       }
     } else if (const auto* item = expr.as<TupleGetItemNode>()) {
@@ -79,7 +87,7 @@ class Reader {
   }
 
   Tensors items_of(const TupleGetItemNode& item) {
-    const Tensors& all = tensors_.at(item.tuple.get());
+    const Tensors& all = tensors_of(item.tuple);
     const auto* type = item.tuple->checked_type().as<TupleTypeNode>();
     HEADRACE_CHECK(type != nullptr, "an item of {}", to_string(item.tuple->checked_type()));
     const LeafRange range = leaves_of_field(*type, item.index);
@@ -96,14 +104,14 @@ class Reader {
     const Function group = call.op.cast<FunctionNode>();
     Tensors inputs;
     for (const Expr& arg : call.args) {
-      const Tensors& more = tensors_.at(arg.get());
+      const Tensors& more = tensors_of(arg);
       inputs.insert(inputs.end(), more.begin(), more.end());
     }
     Tensors& own = tensors_[expr.get()];
     const auto source = reshaped_parameter(*group.get());
-    if (source && tensors_.at(call.args[*source].get()).size() == 1) {
+    if (source && tensors_of(call.args[*source]).size() == 1) {
       own = {add_tensor(expr, tensor_type(expr, call.checked_type()),
-                        flow_.tensors[tensors_.at(call.args[*source].get())[0]].base)};
+                        flow_.tensors[tensors_of(call.args[*source])[0]].base)};
       return;
     }
     for (const Type& leaf : leaves_of(call.checked_type())) {

@@ -1,6 +1,7 @@
 #include "plan/destination_passing.h"
 
 #include "ops/memory.h"
+#include "plan/check_fused.h"
 #include "plan/dataflow.h"
 #include "plan/group_names.h"
 #include "relay/infer_type.h"
@@ -118,6 +119,7 @@ class Writer {
 
 IRModule to_destination_passing(const IRModule& module) {
   const Function main = module->lookup("main").cast<FunctionNode>();
+  check_fused(main);
   return Writer(read_dataflow(main)).write(main);
 }
 

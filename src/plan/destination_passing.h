@@ -16,7 +16,8 @@
 // another output is copied.
 //
 // Runs after FuseOps, which made the groups, and before plan_memory. Needs types. Linear in the program's size.
-// UserError: control flow or closures in main (they need the VM), shapes that are not static.
+// UserError: control flow or closures in main (they need the VM), shapes that are not static, functions marked
+// Primitive that FuseOps would not make (check_fused.h).
 #pragma once
 
 #include "relay/expr.h"

@@ -101,6 +101,38 @@ TEST(DestinationPassing, RefusesWhatIsNoFixedListOfSteps) {
             std::string::npos);
 }
 
+// What FuseOps leaves as it is: each error names what is wrong and where.
+TEST(DestinationPassing, RefusesGroupsThatFuseOpsDidNotMake) {
+  const std::string f = "def @main(%x: Tensor[(4), float32]) {\n  fn (%a: Tensor[(4), float32]";
+  const std::string end = " }(%x)\n}";
+  const auto refused = [](const std::string& text, const std::string& expected, const std::string& line) {
+    const std::string error = kit::user_error_of([&] { to_destination_passing(read_fused(text)); });
+    EXPECT_NE(error.find(expected), std::string::npos) << text << "\n" << error;
+    EXPECT_NE(error.find(line), std::string::npos) << text << "\n" << error;
+  };
+  refused(f + ", Primitive=1) { let %b = exp(%a); exp(%b)" + end, "holds a relay.Let", ":3:");
+  refused(f + ", Primitive=1) { add(%a, const(Tensor[(4), float32], [1, 2, 3, 4]))" + end, "holds a constant of 4 elem",
+          ":3:");
+  refused("def @main(%x: Tensor[(4), float32]) {\n  fn (Primitive=1) { exp(%x) }()\n}",
+          "holds the variable %x, which is no parameter of it", ":");
+  refused(f + ", Primitive=1) { fn (%b: Tensor[(4), float32]) { exp(%b) }(%a)" + end, "holds a call of what is no op",
+          ":3:");
+  refused(f + ", Primitive=0) { exp(%a)" + end, "needs the VM", ":3:");
+  refused(f + ", Compiler=\"x\") { exp(%a)" + end, "needs the VM", ":3:");
+  refused("def @main() {\n  let %f = fn (%a: float32, Primitive=1) { exp(%a) };\n  %f(1f)\n}", "needs the VM", ":");
+  for (const char* mark : {"Primitive=1", "Compiler=\"x\"", "SkipOptimization=1"}) {
+    refused(fmt::format("def @main(%x: Tensor[(4), float32], {}) {{ exp(%x) }}", mark),
+            "main is marked Primitive, Comp", ":2:");
+  }
+}
+
+TEST(DestinationPassing, TakesGroupsThatTheTextMarks) {
+  const IRModule module = to_destination_passing(
+      read_fused("def @main(%x: Tensor[(4), float32]) {\n"
+                 "  fn (%a: Tensor[(4), float32], Primitive=1) { (add(exp(%a), 2f), %a).0 }(%x)\n}"));
+  EXPECT_EQ(module->functions.size(), 2u);
+}
+
 TEST(DestinationPassing, LongChains) {
   constexpr int kLength = 20'000;
   ops::register_all_ops();

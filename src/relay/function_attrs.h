@@ -1,0 +1,25 @@
+// The attributes that say whose business a function is. Their values are not 0.
+#pragma once
+
+#include "relay/expr.h"
+
+namespace headrace::relay {
+
+// What FuseOps makes: a function that is compiled as a unit and that other passes leave as it is.
+inline constexpr const char* kPrimitive = "Primitive";
+// Another compiler takes the function; the value is its name.
+inline constexpr const char* kCompiler = "Compiler";
+// The function is a pattern that a backend knows; the value is its name.
+inline constexpr const char* kComposite = "Composite";
+// Passes leave the function as it is.
+inline constexpr const char* kSkipOptimization = "SkipOptimization";
+
+bool is_primitive(const FunctionNode& function);
+inline bool is_primitive(const Function& function) { return function && is_primitive(*function); }
+
+// Passes do not rewrite its body: it is primitive, another compiler's, or marked SkipOptimization.
+bool is_left_alone(const FunctionNode& function);
+// It stays a unit in the body around it: it is primitive, another compiler's, or a composite.
+bool is_sealed(const FunctionNode& function);
+
+}  // namespace headrace::relay
