@@ -41,21 +41,20 @@ class DumpInstrument : public PassInstrument {
   DumpInstrument(Dump dump, TextSink sink) : dump_(dump), sink_(std::move(sink)) {}
   std::string name() const override { return "dump"; }
 
-  void run_before_pass(const IRModule& module, const PassInfo&) override { before_.push_back(module); }
+  void enter_pass_ctx() override { before_.enter_run(); }
+  void exit_pass_ctx() override { before_.exit_run(); }
+  void run_before_pass(const IRModule& module, const PassInfo&) override { before_.push(module); }
   void run_after_pass(const IRModule& module, const PassInfo& info) override {
-    const IRModule before = std::move(before_.back());
-    before_.pop_back();
+    const IRModule before = before_.pop();
     if (dump_ == Dump::all) return sink_(fmt::format("// ---- after {}\n{}", info.name, text_of(module)));
     const std::string diff = module == before ? "" : diff_texts(text_of(before), text_of(module));
     sink_(fmt::format("// ---- {}: {}\n{}", info.name, diff.empty() ? "no change" : "changed", diff));
   }
-  // What a pass that threw has left.
-  void enter_pass_ctx() override { before_.clear(); }
 
  private:
   Dump dump_;
   TextSink sink_;
-  std::vector<IRModule> before_;  // of the passes that are running, the innermost last
+  RunningPasses<IRModule> before_;
 };
 
 class DumpFolderInstrument : public PassInstrument {
@@ -68,17 +67,17 @@ class DumpFolderInstrument : public PassInstrument {
                        error ? error.message() : "it is a file");
   }
   std::string name() const override { return "dump folder"; }
-  void enter_pass_ctx() override { before_.clear(); }
+  void enter_pass_ctx() override { before_.enter_run(); }
+  void exit_pass_ctx() override { before_.exit_run(); }
 
   void run_before_pass(const IRModule& module, const PassInfo&) override {
     if (count_ == 0) write("00_program.relay", text_of(module));
     ++count_;
-    before_.push_back({module, count_});
+    before_.push({module, count_});
   }
 
   void run_after_pass(const IRModule& module, const PassInfo& info) override {
-    const Running run = std::move(before_.back());
-    before_.pop_back();
+    const Running run = before_.pop();
     const std::string diff = module == run.before ? "" : diff_texts(text_of(run.before), text_of(module));
     if (!diff.empty()) write(fmt::format("{:02}_{}.diff", run.number, info.name), diff);
   }
@@ -97,7 +96,7 @@ class DumpFolderInstrument : public PassInstrument {
   }
 
   std::filesystem::path folder_;
-  std::vector<Running> before_;  // the passes that are running, the innermost last
+  RunningPasses<Running> before_;
   int count_ = 0;
 };
 
@@ -111,11 +110,10 @@ std::shared_ptr<PassInstrument> make_dump_instrument(Dump dump, TextSink sink) {
   return std::make_shared<DumpInstrument>(dump, std::move(sink));
 }
 
-void TimingInstrument::run_before_pass(const IRModule&, const PassInfo&) { begins_.push_back(now_s()); }
+void TimingInstrument::run_before_pass(const IRModule&, const PassInfo&) { begins_.push(now_s()); }
 
 void TimingInstrument::run_after_pass(const IRModule&, const PassInfo& info) {
-  const double seconds = now_s() - begins_.back();
-  begins_.pop_back();
+  const double seconds = now_s() - begins_.pop();
   const auto same = [&](const Row& row) { return row.pass == info.name; };
   auto row = std::find_if(rows_.begin(), rows_.end(), same);
   if (row == rows_.end()) row = rows_.insert(rows_.end(), {info.name, 0, 0});

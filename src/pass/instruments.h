@@ -24,6 +24,28 @@ std::shared_ptr<PassInstrument> make_dump_instrument(Dump dump, TextSink sink);
 // earlier run are left alone unless they have the same names.
 std::shared_ptr<PassInstrument> make_dump_folder_instrument(const std::string& folder);
 
+// What an instrument knows of the passes that are running, the innermost last. A pass may run others; what a pass that
+// threw has left is dropped where its run ends.
+template <typename T>
+class RunningPasses {
+ public:
+  void enter_run() { begins_.push_back(passes_.size()); }
+  void exit_run() {
+    passes_.resize(begins_.back());
+    begins_.pop_back();
+  }
+  void push(T pass) { passes_.push_back(std::move(pass)); }
+  T pop() {
+    T pass = std::move(passes_.back());
+    passes_.pop_back();
+    return pass;
+  }
+
+ private:
+  std::vector<T> passes_;
+  std::vector<size_t> begins_;  // of the runs: how many passes were running
+};
+
 // Times the passes; nested runs count to themselves and to the pass around them.
 class TimingInstrument : public PassInstrument {
  public:
@@ -33,6 +55,8 @@ class TimingInstrument : public PassInstrument {
     int64_t runs = 0;
   };
   std::string name() const override { return "timing"; }
+  void enter_pass_ctx() override { begins_.enter_run(); }
+  void exit_pass_ctx() override { begins_.exit_run(); }
   void run_before_pass(const IRModule& module, const PassInfo& info) override;
   void run_after_pass(const IRModule& module, const PassInfo& info) override;
   // In the order of their first runs.
@@ -42,7 +66,7 @@ class TimingInstrument : public PassInstrument {
 
  private:
   std::vector<Row> rows_;
-  std::vector<double> begins_;
+  RunningPasses<double> begins_;
 };
 
 }  // namespace headrace::pass

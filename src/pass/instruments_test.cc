@@ -189,5 +189,45 @@ TEST(TimingInstrument, CountsRuns) {
   EXPECT_NE(timing->report().find("\nB "), std::string::npos) << timing->report();
 }
 
+// A pass that runs others in its own context, and one whose inner run throws half way.
+Pass nesting(std::string name) {
+  return {{std::move(name), 0, {}}, [](const IRModule& module, const PassContext& context) {
+            const Pass failing{{"Fail", 0, {}},
+                               [](const IRModule&, const PassContext&) -> IRModule { throw UserError("no"); }};
+            const IRModule inner = run_passes({setting("Inner", 2)}, module, context);
+            EXPECT_THROW(run_passes({keeping("Idle"), failing}, inner, context), UserError);
+            return inner;
+          }};
+}
+
+TEST(Instruments, PassesMayRunPasses) {
+  std::string text;
+  const auto timing = std::make_shared<TimingInstrument>();
+  PassContext context;
+  context.instruments = {make_dump_instrument(Dump::diff, [&](std::string_view piece) { text += piece; }), timing,
+                         make_round_trip_instrument()};
+  for (int run = 0; run < 2; ++run) {
+    text.clear();
+    run_passes({nesting("Outer"), keeping("Last")}, module_of(1), context);
+    const std::string changed = ": changed\n #[version = \"0.0.5\"]\n def @main() {\n-  1f\n+  2f\n }\n";
+    EXPECT_EQ(text, "// ---- Inner" + changed + "// ---- Idle: no change\n// ---- Outer" + changed +
+                        "// ---- Last: no change\n");
+  }
+  std::vector<std::string> passes;
+  for (const TimingInstrument::Row& row : timing->rows()) {
+    passes.push_back(row.pass);
+    EXPECT_EQ(row.runs, 2) << row.pass;
+  }
+  EXPECT_EQ(passes, (std::vector<std::string>{"Inner", "Idle", "Outer", "Last"}));
+}
+
+TEST_F(DumpFolder, PassesMayRunPasses) {
+  PassContext context;
+  context.instruments = {make_dump_folder_instrument(folder_)};
+  run_passes({nesting("Outer")}, module_of(1), context);
+  EXPECT_EQ(text("02_Inner.diff"), text("01_Outer.diff"));
+  EXPECT_THAT(text("01_Outer.diff"), ::testing::HasSubstr("+  2f"));
+}
+
 }  // namespace
 }  // namespace headrace::pass
