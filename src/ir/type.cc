@@ -1,5 +1,7 @@
 #include "ir/type.h"
 
+#include "ir/max_dim.h"
+
 namespace headrace {
 
 void TypeNode::fields(FieldList<TypeNode>& f) { f.field<&TypeNode::span>("span", {.ignore = true, .optional = true}); }
@@ -58,6 +60,11 @@ Type make_prim_type(DataType dtype) {
 }
 
 TensorType make_tensor_type(Array<PrimExpr> shape, DataType dtype) {
+  for (const PrimExpr& dim : shape) {
+    const auto value = dim ? as_int(dim) : std::nullopt;
+    if (value && *value > kMaxDim)
+      throw_user_error("a tensor with a dimension of {} is more than any machine holds", *value);
+  }
   auto node = make_object<TensorTypeNode>();
   node->shape = std::move(shape);
   node->dtype = dtype;

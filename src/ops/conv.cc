@@ -95,10 +95,7 @@ ConvShapes check_conv(const RelationInput& input, const TensorType& data, const 
   check_rank4(input, weight, "weight", attrs.kernel_layout);
   check_same_dtype(input, data, weight, "weight");
   if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}", show(data)));
-  if (attrs.out_dtype && attrs.out_dtype->is_float() != data->dtype.is_float()) {
-    input.fail(
-        fmt::format("out_dtype {} and data of {} must both be floats or both integers", *attrs.out_dtype, data->dtype));
-  }
+  check_out_dtype(input, attrs.out_dtype.value_or(data->dtype), data->dtype);
   ConvShapes shapes;
   shapes.data = from_layout(data->shape, layout_axes(input, "data_layout", attrs.data_layout, "NCHW"));
   shapes.weight = from_layout(weight->shape, layout_axes(input, "kernel_layout", attrs.kernel_layout, kernel_letters));

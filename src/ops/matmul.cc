@@ -52,9 +52,7 @@ Type relate_product(const RelationInput& input, const Product& product, const Te
   check_same_dtype(input, a, b, input.call.as_op()->arguments[1].name);
   if (a->dtype.is_bool()) input.fail(fmt::format("operands must be numbers, got {}", show(a)));
   const DataType dtype = product.out_dtype.value_or(a->dtype);
-  if (dtype.is_float() != a->dtype.is_float()) {
-    input.fail(fmt::format("out_dtype {} and operands of {} must both be floats or both integers", dtype, a->dtype));
-  }
+  check_out_dtype(input, dtype, a->dtype);
   auto from_end = [](const TensorType& type, size_t i) { return type->shape[type->shape.size() - i]; };
   // A vector has its K only.
   const PrimExpr k_a = from_end(a, product.transpose_a ? 2 : 1), k_b = from_end(b, product.transpose_b ? 1 : 2);

@@ -68,6 +68,12 @@ OpBuilder& OpBuilder::level(int32_t support_level) {
   return *this;
 }
 
+void check_out_dtype(const RelationInput& input, DataType out, DataType data) {
+  const auto is_integer = [](DataType dtype) { return dtype.is_int() || dtype.is_uint(); };
+  if ((out.is_float() && data.is_float()) || (is_integer(out) && is_integer(data))) return;
+  input.fail(fmt::format("out_dtype {} and data of {} must both be floats or both integers", out, data));
+}
+
 void check_same_dtype(const RelationInput& input, const TensorType& expected, const TensorType& got,
                       std::string_view what) {
   if (expected->dtype == got->dtype) return;

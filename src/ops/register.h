@@ -51,6 +51,8 @@ inline std::string show(const TensorType& type) { return to_string(Type(type)); 
 // Fails unless argument `i`'s dtype is `expected`'s; `what` names the argument.
 void check_same_dtype(const RelationInput& input, const TensorType& expected, const TensorType& got,
                       std::string_view what);
+// Fails unless products of `data` can be summed up in `out`: both are floats, or both integers.
+void check_out_dtype(const RelationInput& input, DataType out, DataType data);
 // `axis` counted from 0 for a tensor of `rank` dimensions (a negative one counts from the end); fails when it is
 // outside.
 size_t normal_axis(const RelationInput& input, int64_t axis, size_t rank, std::string_view what = "axis");

@@ -44,7 +44,7 @@ PrimExpr window_count(const RelationInput& input, const Window& window, size_t i
                       int64_t beyond) {
   const int64_t reach = (kernel - 1) * window.dilation[i] + 1;
   const int64_t pads = window.pad_begin[i] + window.pad_end[i];
-  if (const auto known = as_int(size); known && *known + pads + beyond < reach) {
+  if (const auto known = as_int(size); known && *known < reach - pads - beyond) {
     input.fail(
         fmt::format("a kernel of {} taps with dilation {} reaches over {}, but spatial axis {} has {} with {} of "
                     "padding",

@@ -167,7 +167,20 @@ TEST_F(WindowOpsTest, WrongConvolutionsAreNamed) {
   EXPECT_THAT(error([](auto& a) { a.data_layout = "NCWX"; }, data, weight),
               HasSubstr("data_layout must be an order of the letters NCHW"));
   EXPECT_THAT(error([](auto& a) { a.out_dtype = DataType::int_(32); }, data, weight), HasSubstr("must both be floats"));
+  const auto int8 = [](const Shape& shape) { return Type(make_tensor_type(shape, DataType::int_(8))); };
+  for (const DataType dtype : {DataType::bool_(), DataType::float_(32)}) {
+    EXPECT_THAT(error([&](auto& a) { a.out_dtype = dtype; }, int8({1, 4, 9, 9}), int8({8, 4, 3, 3})),
+                HasSubstr("must both be floats or both integers"));
+    DenseAttrs dense_attrs;
+    dense_attrs.out_dtype = dtype;
+    EXPECT_THAT(relate_error(dense(x(), x(), dense_attrs), {int8({2, 3}), int8({5, 3})}),
+                HasSubstr("must both be floats or both integers"));
+  }
   Conv2DTransposeAttrs transpose;
+  transpose.out_dtype = DataType::bool_();
+  EXPECT_THAT(relate_error(conv2d_transpose(x(), x(), transpose), {int8({1, 4, 9, 9}), int8({4, 8, 3, 3})}),
+              HasSubstr("must both be floats or both integers"));
+  transpose.out_dtype = {};
   transpose.output_padding = {1, 0};
   EXPECT_THAT(relate_error(conv2d_transpose(x(), x(), transpose), {data, tensor(Shape{4, 8, 3, 3})}),
               HasSubstr("output_padding (1, 0) must be below the stride"));

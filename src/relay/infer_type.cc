@@ -1,6 +1,7 @@
 #include "relay/infer_type.h"
 
 #include "arith/canonical.h"
+#include "ir/max_dim.h"
 #include "relay/infer_state.h"
 
 namespace headrace::relay {
@@ -42,7 +43,9 @@ std::string dimension_fault(const PrimExpr& dim) {
   if (!dim) return "is missing";
   if (is_any(dim)) return "";
   if (dim->dtype != kIndexType) return fmt::format("has dtype {}, expected int64", dim->dtype);
-  if (const auto value = as_int(dim); value && *value < 0) return fmt::format("is {}, which is negative", *value);
+  const auto value = as_int(dim);
+  if (value && *value < 0) return fmt::format("is {}, which is negative", *value);
+  if (value && *value > kMaxDim) return fmt::format("is {}, more than any machine holds", *value);
   return "";
 }
 

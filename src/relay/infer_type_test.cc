@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ir/max_dim.h"
 #include "relay/op_keys.h"
 #include "relay/verify.h"
 
@@ -104,6 +105,10 @@ TEST_F(InferType, Leaves) {
 TEST_F(InferType, LeafErrors) {
   EXPECT_THAT(error_text(make_var("x")), HasSubstr("'%x' is not bound here and has no type annotation"));
   EXPECT_THAT(error_text(make_var("x", row(-2))), HasSubstr("is -2, which is negative"));
+  const auto huge = row(2).cast<TensorTypeNode>();  // as read from JSON, which makes nodes field by field
+  huge->shape = {make_int(kMaxDim + 1)};
+  EXPECT_THAT(error_text(make_var("x", huge)), HasSubstr("is 140737488355329, more than any machine holds"));
+  EXPECT_THROW(make_tensor_type(Shape{kMaxDim + 1}), UserError);
   EXPECT_THAT(error_text(make_var("x", tensor({make_int(2, DataType::int_(32))}))),
               HasSubstr("has dtype int32, expected int64"));
   EXPECT_THAT(error_text(make_tuple_get_item(make_tuple({make_scalar(1)}), 1)),

@@ -1,4 +1,5 @@
 // Types and dimensions.
+#include "ir/max_dim.h"
 #include "relay/parser.h"
 #include "relay/print_type.h"
 
@@ -53,6 +54,10 @@ Nested<Type> Parser::tensor_type(Token first) {
     PrimExpr extent = co_await dim(0);
     const auto* imm = extent.as<IntImmNode>();
     if (imm != nullptr && imm->value < 0) report(peek(), fmt::format("the dimension {} is negative", imm->value));
+    if (imm != nullptr && imm->value > kMaxDim) {
+      report(peek(), fmt::format("the dimension {} is more than any machine holds", imm->value));
+      extent = make_int(kMaxDim);
+    }
     shape.push_back(extent);
     if (!accept(",")) break;
   }

@@ -254,6 +254,8 @@ TEST_F(Text, MalformedTextsSayWhatIsWrong) {
       {"fn (%a: Tensor[(3)]) { %a }", "expected ',' before a tensor's dtype"},
       {"fn (%a: Tensor[(3), float33]) { %a }", "'float33' is not a dtype"},
       {"fn (%a: Tensor[(-3), float32]) { %a }", "the dimension -3 is negative"},
+      {"fn (%a: Tensor[(1, 9223372036854775807), float32]) { %a }",
+       "the dimension 9223372036854775807 is more than any machine holds"},
       {"fn (%a: Tensor[(n / 0), float32]) { %a }", "a dimension is divided by zero"},
       {"fn (%a: Tensor[(f(n)), float32]) { %a }", "a dimension has no function 'f'"},
       {"fn (%a: Tensor[(n, n:int32), float32]) { %a }", "the symbol n has dtype int64"},

@@ -5,6 +5,7 @@
 
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/node_context.h"
+#include "ir/max_dim.h"
 #include "ops/dims.h"
 
 namespace headrace::onnx {
@@ -37,17 +38,6 @@ std::string show_declared(const std::vector<Dim>& dims) {
     text += dim.value >= 0 ? std::to_string(dim.value) : symbol_of(dim).empty() ? "?" : std::string(dim.symbol);
   }
   return "(" + text + ")";
-}
-
-std::vector<const ValueInfo*> true_inputs(const Graph& graph) {
-  std::unordered_set<std::string_view> initialised;
-  for (const TensorProto& tensor : graph.initializers) initialised.insert(tensor.name);
-  for (const SparseTensorProto& tensor : graph.sparse_initializers) initialised.insert(tensor.values.name);
-  std::vector<const ValueInfo*> inputs;
-  for (const ValueInfo& info : graph.inputs) {
-    if (!initialised.contains(info.name)) inputs.push_back(&info);
-  }
-  return inputs;
 }
 
 // The sizes that the options give to named dimensions, and the shapes they give to inputs.
@@ -107,6 +97,10 @@ class Sizes {
   void learn(const ValueInfo& info, const std::vector<int64_t>& shape) {
     for (const int64_t size : shape) {
       if (size < 0) fail("the shape given for input {} has the negative size {}", printable(info.name), size);
+      if (size > kMaxDim) {
+        fail("the shape given for input {} has the size {}, more than any machine holds; fix a smaller one",
+             printable(info.name), size);
+      }
     }
     if (!info.type.shape) return;
     const std::vector<Dim>& declared = *info.type.shape;
@@ -165,7 +159,12 @@ class InputTypes {
  private:
   PrimExpr dim_of(const ValueInfo& info, size_t axis) {
     const Dim& dim = (*info.type.shape)[axis];
-    if (const auto size = sizes_.known(dim)) return make_int(*size);
+    if (const auto size = sizes_.known(dim)) {
+      if (*size <= kMaxDim) return make_int(*size);
+      throw Refused{HR_REASON_SHAPE_UNSUPPORTED,
+                    fmt::format("input {} has the size {} in dimension {}, more than any machine holds",
+                                printable(info.name), *size, axis)};
+    }
     if (symbol_of(dim).empty()) return make_prim_var(fmt::format("{}_{}", symbol_name(info.name), axis));
     PrimVar& symbol = symbols_[dim.symbol];
     if (!symbol) symbol = make_prim_var(symbol_name(dim.symbol));
@@ -190,6 +189,17 @@ GraphInput resolve(const ValueInfo& info, InputTypes& types, const Model& model,
 }
 
 }  // namespace
+
+std::vector<const ValueInfo*> true_inputs(const Graph& graph) {
+  std::unordered_set<std::string_view> initialised;
+  for (const TensorProto& tensor : graph.initializers) initialised.insert(tensor.name);
+  for (const SparseTensorProto& tensor : graph.sparse_initializers) initialised.insert(tensor.values.name);
+  std::vector<const ValueInfo*> inputs;
+  for (const ValueInfo& info : graph.inputs) {
+    if (!initialised.contains(info.name)) inputs.push_back(&info);
+  }
+  return inputs;
+}
 
 std::vector<GraphInput> resolve_inputs(const Model& model, const ImportOptions& options,
                                        std::vector<NodeRefusal>& refusals) {

@@ -134,6 +134,8 @@ TEST(ImportErrors, Options) {
               HasSubstr("input 'x' is given 1 dimensions (2), but the model declares 2: (2, n)"));
   EXPECT_THAT(error_with(shape_of({3, 4})), HasSubstr("is given 3 for dimension 0, which the model fixes to 2"));
   EXPECT_THAT(error_with(shape_of({2, -1})), HasSubstr("has the negative size -1"));
+  EXPECT_THAT(error_with(shape_of({2, INT64_MAX})),
+              HasSubstr("has the size 9223372036854775807, more than any machine"));
   EXPECT_THAT(error_with({.shapes = {}, .bound = {{"z", f32({1}, {1})}}}), HasSubstr("a constant is given for 'z'"));
   EXPECT_THAT(error_with({.shapes = {}, .bound = {{"x", i64({2, 1}, {1, 1})}}}),
               HasSubstr("the constant for input 'x' is int64, but the model declares float32"));
