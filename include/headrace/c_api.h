@@ -98,7 +98,8 @@ HR_EXPORT void hr_executor_destroy(hr_executor* executor) HR_NOEXCEPT;
 /* Copies `tensor` in. CPU memory; dtype and shape as the program's; any strides. */
 HR_EXPORT hr_status hr_executor_set_input(hr_executor* executor, int32_t index, const DLTensor* tensor) HR_NOEXCEPT;
 /* Makes the program read `tensor` or write to it directly, in this and later runs, until set again. The memory is the
- * caller's and must outlive those runs; it must be contiguous and aligned to its element. */
+ * caller's and must outlive those runs; it must be contiguous and aligned to its element. An output must share no
+ * memory with an input or another output: hr_executor_run refuses that (HR_REASON_BAD_TENSOR). */
 HR_EXPORT hr_status hr_executor_set_input_zero_copy(hr_executor* executor, int32_t index,
                                                     const DLTensor* tensor) HR_NOEXCEPT;
 HR_EXPORT hr_status hr_executor_set_output_zero_copy(hr_executor* executor, int32_t index,

@@ -79,6 +79,7 @@ void GraphRunner::make_ports(std::vector<Port>& ports, const std::vector<TensorS
     Port& port = ports[i];
     port.strides = artifact::contiguous_strides(specs[i].shape);
     port.own_memory = memory;
+    port.nbytes = static_cast<size_t>(artifact::tensor_nbytes(specs[i].dtype, specs[i].shape).value());
     port.tensor = make_tensor(memory, specs[i].dtype, specs[i].shape, port.strides);
     memory += aligned_nbytes(specs[i]);
   }
@@ -178,6 +179,7 @@ void GraphRunner::check_direct(const char* what, const std::vector<TensorSpec>& 
 }
 
 void GraphRunner::bind(Port& port, void* data) {
+  if (port.tensor.data != data) is_overlap_checked_ = false;
   port.tensor.data = data;
   port.is_set = true;
   for (size_t view : port.views)
@@ -206,6 +208,25 @@ void GraphRunner::set_input_zero_copy(size_t index, const DLTensor& tensor) {
 void GraphRunner::set_output_zero_copy(size_t index, const DLTensor& tensor) {
   check_direct("output", program_.outputs, index, tensor);
   bind(outputs_[index], first_element(tensor));
+}
+
+// An output whose memory is part of an input's or of another output's; null when there is none. Kernels are compiled
+// for memory that is apart.
+const GraphRunner::Port* GraphRunner::find_overlap() const noexcept {
+  const auto shares = [](const Port& a, const Port& b) {
+    const auto begin_a = reinterpret_cast<uintptr_t>(a.tensor.data),
+               begin_b = reinterpret_cast<uintptr_t>(b.tensor.data);
+    return a.nbytes > 0 && b.nbytes > 0 && begin_a < begin_b + b.nbytes && begin_b < begin_a + a.nbytes;
+  };
+  for (size_t i = 0; i < outputs_.size(); ++i) {
+    for (const Port& input : inputs_) {
+      if (shares(outputs_[i], input)) return &outputs_[i];
+    }
+    for (size_t k = 0; k < i; ++k) {
+      if (shares(outputs_[i], outputs_[k])) return &outputs_[i];
+    }
+  }
+  return nullptr;
 }
 
 int32_t GraphRunner::run_call(const Call& call) noexcept {
@@ -243,6 +264,15 @@ RunStatus GraphRunner::run(std::span<uint64_t> step_nanoseconds) noexcept {
             .reason = HR_REASON_INPUT_MISSING,
             .op = program_.inputs[i].name,
             .message = "the input was never set; set every input before the run"};
+  }
+  if (!is_overlap_checked_) {
+    if (const Port* output = find_overlap()) {
+      return {.code = HR_REASON_BAD_TENSOR,
+              .reason = HR_REASON_BAD_TENSOR,
+              .op = program_.outputs[static_cast<size_t>(output - outputs_.data())].name,
+              .message = "the output shares memory with an input or another output; give it memory of its own"};
+    }
+    is_overlap_checked_ = true;
   }
   const bool is_timed = step_nanoseconds.size() == calls_.size();
   uint64_t begin = is_timed ? now_nanoseconds() : 0;

@@ -54,7 +54,8 @@ class GraphRunner {
   // program's; strides may be any.
   void set_input(size_t index, const DLTensor& tensor);
   // Makes the program read `tensor` itself, or write to it, until set again. As above, and it must be contiguous and
-  // aligned to its element. The memory is the caller's.
+  // aligned to its element. The memory is the caller's; an output's memory may be no part of an input's or of another
+  // output's, which run() checks.
   void set_input_zero_copy(size_t index, const DLTensor& tensor);
   void set_output_zero_copy(size_t index, const DLTensor& tensor);
 
@@ -69,7 +70,8 @@ class GraphRunner {
   static void check_direct(const char* what, const std::vector<artifact::TensorSpec>& specs, size_t index,
                            const DLTensor& tensor);
 
-  // Runs all steps. Fails with INPUT_MISSING when an input was never set, KERNEL_FAILED when a step says so. Given a
+  // Runs all steps. Fails with INPUT_MISSING when an input was never set, BAD_TENSOR when an output shares memory with
+  // an input or another output, KERNEL_FAILED when a step says so. Given a
   // number for each step, it writes how long the step took there.
   RunStatus run(std::span<uint64_t> step_nanoseconds = {}) noexcept;
 
@@ -79,6 +81,7 @@ class GraphRunner {
     DLTensor tensor{};
     std::vector<int64_t> strides;
     void* own_memory = nullptr;
+    size_t nbytes = 0;
     bool is_set = false;
     std::vector<size_t> views;  // entries
   };
@@ -95,6 +98,7 @@ class GraphRunner {
   void make_calls(std::span<const Callee> callees);
   void make_env();
   void bind(Port& port, void* data);
+  const Port* find_overlap() const noexcept;
   int32_t run_call(const Call& call) noexcept;
   RunStatus failure(size_t step, int32_t code) noexcept;
 
@@ -103,6 +107,7 @@ class GraphRunner {
   runtime::AlignedBuffer arena_;
   runtime::AlignedBuffer port_memory_;
   runtime::AlignedBuffer workspace_;
+  bool is_overlap_checked_ = false;  // since memory was last given
   std::vector<Port> inputs_;
   std::vector<Port> outputs_;
   std::vector<std::vector<int64_t>> view_strides_;  // of entries

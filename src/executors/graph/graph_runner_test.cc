@@ -110,6 +110,29 @@ TEST(GraphRunner, ZeroCopyReadsAndWritesTheCallersMemory) {
   EXPECT_NE(x, zero);
 }
 
+TEST(GraphRunner, OutputsHaveMemoryOfTheirOwn) {
+  Toy toy(1);
+  std::vector<float> memory = toy_input(), second(60);
+  memory.resize(96);
+  const std::vector<float> x(memory.begin(), memory.begin() + 48);
+  toy.runner->set_input_zero_copy(0, TensorView(memory.data(), {6, 8}).tensor);
+  // The last element of the input is the first of the output.
+  toy.runner->set_output_zero_copy(0, TensorView(memory.data() + 47, {30}).tensor);
+  const RunStatus status = toy.runner->run();
+  EXPECT_EQ(status.reason, HR_REASON_BAD_TENSOR);
+  EXPECT_EQ(status.op, toy.runner->program().outputs[0].name);
+  EXPECT_THAT(std::string(status.message), HasSubstr("shares memory with an input or another output"));
+  EXPECT_EQ(toy.runner->run().reason, HR_REASON_BAD_TENSOR);
+  toy.runner->set_output_zero_copy(0, TensorView(memory.data() + 48, {30}).tensor);
+  EXPECT_EQ(toy.runner->run().code, 0);
+  EXPECT_TRUE(std::equal(memory.begin() + 48, memory.begin() + 78, toy_expected(x).begin()));
+  // Two outputs in one place.
+  toy.runner->set_output_zero_copy(1, TensorView(second.data(), {6, 8}).tensor);
+  EXPECT_EQ(toy.runner->run().code, 0);
+  toy.runner->set_output_zero_copy(0, TensorView(second.data() + 30, {30}).tensor);
+  EXPECT_EQ(toy.runner->run().reason, HR_REASON_BAD_TENSOR);
+}
+
 TEST(GraphRunner, StridedInputsAreCopied) {
   Toy toy(1);
   const std::vector<float> x = toy_input();
