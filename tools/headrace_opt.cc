@@ -3,14 +3,13 @@
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
 #include <cstdio>
-#include <fstream>
-#include <iterator>
 
+#include "base/read_text.h"
 #include "driver/all_passes.h"
 #include "driver/model.h"
 #include "driver/output_file.h"
+#include "driver/register_all.h"
 #include "tools/headrace/option_text.h"
-#include "ops/all_ops.h"
 #include "pass/instruments.h"
 #include "pass/round_trip.h"
 #include "passes/fuse_ops.h"
@@ -95,19 +94,6 @@ void add_options(CLI::App& app, Request& r) {
 
 void print_error(std::string_view text) { fmt::print(stderr, "headrace-opt: {}\n", text); }
 
-std::string read_all(const std::string& path) {
-  if (path == "-") {
-    std::string text;
-    char buffer[1 << 16];
-    for (size_t n = 0; (n = std::fread(buffer, 1, sizeof buffer, stdin)) > 0;) text.append(buffer, n);
-    return text;
-  }
-  std::ifstream stream(path, std::ios::binary);
-  std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (!stream) throw_user_error("'{}' cannot be read: is it a text file?", path);
-  return text;
-}
-
 void write_all(const std::string& path, std::string_view text) {
   if (path != "-") return driver::write_text(path, text);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
@@ -135,9 +121,11 @@ struct Program {
   IRModule module;
 };
 
-Program read_text(const Request& r) {
+Program read_program(const Request& r) {
   if (!r.shapes.empty()) throw_user_error("'{}' is text, which says its shapes; --shape is for ONNX models", r.input);
-  const std::string text = read_all(r.input), source = r.input == "-" ? "<stdin>" : r.input;
+  const bool is_piped = r.input == "-";
+  const std::string text = is_piped ? read_standard_input() : read_text(r.input, "program");
+  const std::string source = is_piped ? "<stdin>" : r.input;
   std::vector<NDArray> weights;
   if (!r.input_weights.empty()) weights = relay::read_weights(r.input_weights);
   if (!tir::is_tir_text(text)) return {relay_language(), relay::parse_module(text, source, {.weights = &weights})};
@@ -147,7 +135,7 @@ Program read_text(const Request& r) {
 }
 
 Program read_input(const Request& r) {
-  if (!r.input.ends_with(".onnx")) return read_text(r);
+  if (!r.input.ends_with(".onnx")) return read_program(r);
   const driver::LoadOptions options{.shapes = tools::parse_shapes(r.shapes), .bound = {}, .weights = r.input_weights};
   return {relay_language(), driver::load_model(r.input, options).module};
 }
@@ -192,7 +180,7 @@ void list_passes() {
 }
 
 int run(const Request& r) {
-  ops::register_all_ops();
+  driver::register_all();
   if (r.list) return list_passes(), kOk;
   if (r.input.empty()) {
     print_error(

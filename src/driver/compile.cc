@@ -8,17 +8,18 @@
 #include <chrono>
 #include <thread>
 
+#include "artifact/check_manifest.h"
 #include "artifact/manifest_json.h"
 #include "artifact/trailer.h"
 #include "codegen/workspace.h"
+#include "driver/check_options.h"
 #include "driver/check_size.h"
-#include "driver/materialize.h"
 #include "driver/dump_loops.h"
+#include "driver/materialize.h"
 #include "driver/output_file.h"
+#include "driver/register_all.h"
 #include "driver/target.h"
-#include "lower/compute_rule.h"
 #include "lower/lower_function.h"
-#include "ops/all_ops.h"
 #include "passes/pipeline.h"
 #include "plan/destination_passing.h"
 #include "plan/graph_program.h"
@@ -59,8 +60,7 @@ class Compilation {
  public:
   Compilation(const Model& model, const CompileOptions& options)
       : model_(model), options_(options), compiler_(codegen::NativeCompiler::load()) {
-    ops::register_all_ops();
-    lower::register_all_rules();
+    register_all();
     target_ = choose_target(compiler_, options.target);
   }
 
@@ -108,6 +108,7 @@ class Compilation {
       const auto workspace = static_cast<int64_t>(codegen::layout_workspace(*kernels_.back()).size_bytes);
       program_.memory.workspace_bytes = std::max(program_.memory.workspace_bytes, workspace);
     }
+    check_run_size(program_.memory.workspace_bytes);
   }
 
   void generate_code() {
@@ -125,6 +126,7 @@ class Compilation {
     manifest.programs = {program_};
     manifest.weights = weights_.weights();
     manifest.default_threads = options_.threads;
+    artifact::check_manifest(manifest);  // before anything is written: nobody could open the file
     const std::string text = artifact::write_manifest(manifest);
     std::vector<codegen::DataSection> sections;
     if (!weights_.weights().empty()) sections.push_back(weights_section());
@@ -168,36 +170,19 @@ class Compilation {
 
 }  // namespace
 
-namespace {
-
-void check_disabled(const std::vector<std::string>& disabled, const std::vector<pass::Pass>& passes) {
-  for (const std::string& name : disabled) {
-    if (pass::same_pass_name(name, "FuseOps"))
-      throw_user_error("pass FuseOps makes the kernels and cannot be left out; with opt level 0 it joins no ops");
-    std::vector<std::string_view> known;
-    for (const pass::Pass& pass : passes) known.push_back(pass.info.name);
-    const auto is_it = [&](std::string_view other) { return pass::same_pass_name(name, other); };
-    if (std::none_of(known.begin(), known.end(), is_it))
-      throw_user_error("there is no pass '{}' to leave out; the passes are {}", name, fmt::join(known, ", "));
-  }
-}
-
-}  // namespace
-
 IRModule run_relay_passes(const IRModule& module, const CompileOptions& options) {
-  ops::register_all_ops();
+  register_all();
+  check_options(options);
   const pass::PassContext context = make_context(options);
   std::vector<pass::Pass> list = passes::canonical();
   for (pass::Pass& pass : passes::native()) list.push_back(std::move(pass));
-  std::vector<pass::Pass> known = list;
-  for (pass::Pass& pass : tir_passes::pipeline()) known.push_back(std::move(pass));
-  check_disabled(options.disabled_passes, known);
   const IRModule typed = relay::infer_type(module);
   check_tensor_sizes(typed);
   return relay::infer_type(pass::run_passes(list, typed, context));
 }
 
 CompileReport compile_to_file(const Model& model, const std::string& path, const CompileOptions& options) {
+  check_options(options);
   OutputFile file(path);
   CompileReport report = Compilation(model, options).run(file.descriptor(), path);
   file.commit();
@@ -205,6 +190,7 @@ CompileReport compile_to_file(const Model& model, const std::string& path, const
 }
 
 CompiledModel compile_to_memory(const Model& model, const CompileOptions& options) {
+  check_options(options);
   runtime::Descriptor descriptor(memfd_create("headrace-model", MFD_CLOEXEC));
   if (descriptor.number() < 0) throw_user_error("no memory for the compiled model: {}", std::strerror(errno));
   CompileReport report = Compilation(model, options).run(descriptor.number(), "the compiled model");

@@ -15,7 +15,7 @@ namespace headrace::driver {
 struct CompileOptions {
   codegen::TargetRequest target = {};  // empty: this machine
   int32_t opt_level = 3;               // 0 (each op by itself) to 3
-  int32_t threads = 0;                 // what the artifact runs with unless told otherwise; 0: one a processor
+  int32_t threads = 0;                 // what the artifact runs with unless told otherwise; 0: one a processor; to 1024
   int32_t jobs = 0;                    // threads that generate code; 0: one a processor. The bytes do not depend on it.
   std::vector<std::string> disabled_passes = {};
   bool verify_each = false;  // check the IR's rules after each pass
@@ -39,7 +39,8 @@ struct CompileReport {
 };
 
 // Compiles `model` to the file `path`, which appears whole or not at all. UserError: a model that cannot be compiled
-// (what, where, what to do), a target that is not known, a file that cannot be written.
+// (what, where, what to do), an option that means nothing (check_options.h), a target that is not known, a file that
+// cannot be written.
 CompileReport compile_to_file(const Model& model, const std::string& path, const CompileOptions& options = {});
 
 // The same into memory; the descriptor is ready for load::open_artifact.

@@ -11,10 +11,12 @@
 #include <fstream>
 #include <thread>
 
+#include "driver/output_file.h"
 #include "driver/target.h"
 #include "interp/interp.h"
 #include "kit/errors.h"
 #include "load/run.h"
+#include "lower/compute_rule.h"
 #include "ops/all_ops.h"
 #include "relay/parse.h"
 
@@ -234,10 +236,74 @@ TEST(Compile, FilesAppearWholeOrNotAtAll) {
   const Model bad = read("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(n), float32]) { nn.relu(%x) }");
   EXPECT_NE(kit::user_error_of([&] { compile_to_file(bad, folder + "/model.so"); }).find("no static shape"),
             std::string::npos);
+  EXPECT_NE(error("").find("cannot write '': the name is empty"), std::string::npos);
   EXPECT_TRUE(std::filesystem::is_empty(folder));
   compile_to_file(model, folder + "/model.so");
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
   std::filesystem::remove_all(folder);
+}
+
+std::string text_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST(OutputFile, FollowsLinksAndKeepsWhatIsNoFile) {
+  const std::string folder = testing::TempDir() + "headrace_output_file_test";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder + "/real");
+  std::filesystem::create_symlink("real/model.so", folder + "/link");
+  std::filesystem::create_symlink("round", folder + "/round");
+  write_text(folder + "/link", "first");
+  write_text(folder + "/link", "second");
+  EXPECT_TRUE(std::filesystem::is_symlink(folder + "/link"));
+  EXPECT_EQ(text_of(folder + "/real/model.so"), "second");
+  const auto error = [](const std::string& path) { return kit::user_error_of([&] { OutputFile file(path); }); };
+  EXPECT_NE(error(folder + "/round").find("its symbolic links lead nowhere"), std::string::npos);
+  ASSERT_EQ(mkfifo((folder + "/pipe").c_str(), 0600), 0);
+  for (const std::string& path : {folder + "/pipe", std::string("/dev/null")})
+    EXPECT_NE(error(path).find("cannot write '" + path + "': it is a device, pipe or socket"), std::string::npos);
+  // Text goes into a pipe, which stays one.
+  std::string piped;
+  {
+    const std::jthread reader([&] { piped = text_of(folder + "/pipe"); });
+    write_text(folder + "/pipe", "through");
+  }
+  EXPECT_EQ(piped, "through");
+  EXPECT_TRUE(std::filesystem::is_fifo(folder + "/pipe"));
+  write_text("/dev/null", "gone");
+  EXPECT_NE(kit::user_error_of([] { write_text("/dev/full", "more"); }).find("'/dev/full': No space"),
+            std::string::npos);
+  std::filesystem::remove_all(folder);
+}
+
+TEST(Compile, OptionsAreChecked) {
+  const Model model = read("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) { nn.relu(%x) }");
+  const std::string path = testing::TempDir() + "headrace_options_test.so";
+  const auto errors = [&](const CompileOptions& options) {
+    const std::string error = kit::user_error_of([&] { compile_to_memory(model, options); });
+    EXPECT_EQ(error, kit::user_error_of([&] { compile_to_file(model, path, options); }));
+    EXPECT_FALSE(std::filesystem::exists(path));
+    return error;
+  };
+  EXPECT_EQ(errors({.opt_level = -7}), "the opt level is -7; it goes from 0 (each op by itself) to 3");
+  EXPECT_EQ(errors({.opt_level = 4}), "the opt level is 4; it goes from 0 (each op by itself) to 3");
+  EXPECT_EQ(errors({.threads = -1}), "the number of threads is -1; it goes from 0 (one a processor) to 1024");
+  EXPECT_EQ(errors({.jobs = 1025}), "the number of jobs is 1025; it goes from 0 (one a processor) to 1024");
+}
+
+// Rules are added to ops, which other threads read without a lock: the first word to the driver makes all known.
+TEST(Compile, TheFirstCallMakesAllOpsAndRulesKnown) {
+  std::vector<std::jthread> threads;
+  for (int i = 0; i < 4; ++i) {
+    threads.emplace_back([] {
+      const ModelPorts ports = read_ports(kModels + "digits.onnx");
+      EXPECT_EQ(ports.inputs.size(), 1u);
+      EXPECT_NE(get_op("nn.conv2d")->find(lower::kComputeRule), nullptr);
+      const Model model = load_model(kModels + "digits.onnx", {.shapes = {{"x", {1, 1, 8, 8}}}, .bound = {}});
+      EXPECT_GT(compile_to_memory(model, {.opt_level = 0, .jobs = 1}).report.artifact_bytes, 0);
+    });
+  }
 }
 
 TEST(Compile, PassesToLeaveOutAreChecked) {
@@ -260,6 +326,10 @@ TEST(LoadModel, SaysWhatIsWrongWithFiles) {
   };
   EXPECT_NE(error("/nowhere/model.onnx").find("/nowhere/model.onnx"), std::string::npos);
   EXPECT_NE(error("/nowhere/model.relay").find("cannot read"), std::string::npos);
+  const std::string folder = testing::TempDir() + "headrace_folder.relay";
+  std::filesystem::create_directories(folder);
+  EXPECT_NE(error(folder).find("the program '" + folder + "' is a directory"), std::string::npos);
+  std::filesystem::remove(folder);
   EXPECT_NE(error("model.pb").find("neither .onnx nor .relay"), std::string::npos);
   EXPECT_NE(error(kModels + "digits.onnx").find("x[0] (n)"), std::string::npos);
   EXPECT_NE(error(kModels + "digits.onnx", {.shapes = {{"y", {1}}}, .bound = {}}).find("'y'"), std::string::npos);

@@ -1,12 +1,12 @@
 #include "driver/model.h"
 
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 
+#include "base/read_text.h"
+#include "driver/register_all.h"
+#include "frontend/onnx/graph_inputs.h"
 #include "frontend/onnx/import.h"
 #include "frontend/onnx/read_model.h"
-#include "ops/all_ops.h"
 #include "relay/infer_type.h"
 #include "relay/parse.h"
 #include "relay/weights_file.h"
@@ -15,19 +15,13 @@ namespace headrace::driver {
 
 namespace {
 
-std::string read_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  if (!file) throw_user_error("cannot read '{}': {}", path, std::strerror(errno));
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 Model load_relay(const std::string& path, const LoadOptions& options) {
   if (!options.shapes.empty() || !options.bound.empty())
     throw_user_error(
         "'{}' is relay text, whose inputs have the shapes that it says; shapes and bound inputs are for ONNX", path);
-  if (options.weights.empty()) return make_model(relay::parse_module(read_text(path), path));
+  if (options.weights.empty()) return make_model(relay::parse_module(read_text(path, "program"), path));
   const std::vector<NDArray> weights = relay::read_weights(options.weights);
-  return make_model(relay::parse_module(read_text(path), path, {.weights = &weights}));
+  return make_model(relay::parse_module(read_text(path, "program"), path, {.weights = &weights}));
 }
 
 ModelPort port_of(const onnx::ValueInfo& info) {
@@ -60,11 +54,7 @@ ModelPorts ports_of(const Model& model) {
 
 ModelPorts ports_of(const onnx::Graph& graph) {
   ModelPorts ports;
-  for (const onnx::ValueInfo& input : graph.inputs) {
-    const auto is_it = [&](const onnx::TensorProto& tensor) { return tensor.name == input.name; };
-    if (std::none_of(graph.initializers.begin(), graph.initializers.end(), is_it))
-      ports.inputs.push_back(port_of(input));
-  }
+  for (const onnx::ValueInfo* input : onnx::true_inputs(graph)) ports.inputs.push_back(port_of(*input));
   for (const onnx::ValueInfo& output : graph.outputs) ports.outputs.push_back(port_of(output));
   return ports;
 }
@@ -114,18 +104,18 @@ std::string extension_of(const std::string& path) {
 }  // namespace
 
 ModelPorts read_ports(const std::string& path) {
-  ops::register_all_ops();
+  register_all();
   if (extension_of(path) == ".relay") return ports_of(load_relay(path, {}));
   return ports_of(onnx::read_model(path).graph);
 }
 
 Model load_model(const std::string& path, const LoadOptions& options) {
-  ops::register_all_ops();
+  register_all();
   return extension_of(path) == ".relay" ? load_relay(path, options) : load_onnx(path, options);
 }
 
 Model make_model(const IRModule& module) {
-  ops::register_all_ops();
+  register_all();
   Model model{relay::infer_type(module), {}, {}};
   const auto* main = model.module->lookup("main").as<relay::FunctionNode>();
   if (main == nullptr) throw_user_error("'@main' is no relay function");

@@ -9,22 +9,67 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "runtime/descriptor.h"
 
 namespace headrace::driver {
 
-OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kMaxLinks = 40;  // as Linux
+
+[[noreturn]] void fail(const std::string& path, std::string_view why) {
+  throw_user_error("cannot write '{}': {}", path, why);
+}
+
+bool is_stream(const std::string& path) {
   std::error_code ignored;
-  if (path_.empty() || std::filesystem::is_directory(path_, ignored))
-    throw_user_error("cannot write '{}': it is a folder; name a file, such as model.so", path_);
+  const fs::file_status status = fs::status(path, ignored);
+  return fs::is_fifo(status) || fs::is_character_file(status);
+}
+
+// What `path` names after symbolic links, which need not exist yet.
+std::string follow_links(const std::string& path) {
+  fs::path at = path;
+  std::error_code error;
+  for (int i = 0; fs::is_symlink(fs::symlink_status(at, error)); ++i) {
+    const fs::path next = fs::read_symlink(at, error);
+    if (error || i == kMaxLinks) fail(path, "its symbolic links lead nowhere");
+    at = next.is_absolute() ? next : at.parent_path() / next;
+  }
+  return at.string();
+}
+
+void check_name(const std::string& path) {
+  std::error_code ignored;
+  const fs::file_status status = fs::status(path, ignored);
+  if (path.empty()) fail(path, "the name is empty; name a file, such as model.so");
+  if (fs::is_directory(status)) fail(path, "it is a folder; name a file, such as model.so");
+  if (fs::exists(status) && !fs::is_regular_file(status))
+    fail(path, "it is a device, pipe or socket, which would be lost; name a file, such as model.so");
+}
+
+void write_all(int descriptor, const std::string& path, std::string_view text) {
+  while (!text.empty()) {
+    const ssize_t written = write(descriptor, text.data(), text.size());
+    if (written < 0 && errno != EINTR) fail(path, std::strerror(errno));
+    if (written > 0) text.remove_prefix(static_cast<size_t>(written));
+  }
+}
+
+}  // namespace
+
+OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
+  check_name(path_);
+  target_ = follow_links(path_);
   static std::atomic<int> count{0};
   do {
-    temporary_ = fmt::format("{}.{}-{}.part", path_, getpid(), count++);
+    temporary_ = fmt::format("{}.{}-{}.part", target_, getpid(), count++);
     descriptor_ = open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0777);
   } while (descriptor_ < 0 && errno == EEXIST);
-  if (descriptor_ < 0) {
-    throw_user_error("cannot write '{}': {}; name a file in a folder that exists and that you may write to", path_,
-                     std::strerror(errno));
-  }
+  if (descriptor_ < 0)
+    fail(path_, fmt::format("{}; name a file in a folder that exists and that you may write to", std::strerror(errno)));
 }
 
 OutputFile::~OutputFile() {
@@ -34,21 +79,22 @@ OutputFile::~OutputFile() {
 }
 
 void OutputFile::commit() {
-  const bool ok = close(descriptor_) == 0 && rename(temporary_.c_str(), path_.c_str()) == 0;
+  const bool ok = close(descriptor_) == 0 && rename(temporary_.c_str(), target_.c_str()) == 0;
   descriptor_ = -1;
   if (ok) return;
   const int reason = errno;
   unlink(temporary_.c_str());
-  throw_user_error("cannot write '{}': {}", path_, std::strerror(reason));
+  fail(path_, std::strerror(reason));
 }
 
 void write_text(const std::string& path, std::string_view text) {
-  OutputFile file(path);
-  while (!text.empty()) {
-    const ssize_t written = write(file.descriptor(), text.data(), text.size());
-    if (written < 0 && errno != EINTR) throw_user_error("'{}' cannot be written: {}", path, std::strerror(errno));
-    if (written > 0) text.remove_prefix(static_cast<size_t>(written));
+  if (is_stream(path)) {
+    const runtime::Descriptor stream(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+    if (stream.number() < 0) fail(path, std::strerror(errno));
+    return write_all(stream.number(), path, text);
   }
+  OutputFile file(path);
+  write_all(file.descriptor(), path, text);
   file.commit();
 }
 

@@ -1,4 +1,5 @@
-// A file that appears whole or not at all: written under a temporary name in its folder, then renamed.
+// A file that appears whole or not at all: written under a temporary name in its folder, then renamed. A symbolic link
+// is followed: what it points to is replaced, not the link.
 #pragma once
 
 #include <string>
@@ -8,7 +9,8 @@ namespace headrace::driver {
 
 class OutputFile {
  public:
-  // UserError when the folder is missing or cannot be written to, or `path` is a folder.
+  // UserError when the folder is missing or cannot be written to, or `path` is empty, a folder, or something else that
+  // is no regular file.
   explicit OutputFile(std::string path);
   // Removes what was not committed.
   ~OutputFile();
@@ -19,12 +21,13 @@ class OutputFile {
   void commit();
 
  private:
-  std::string path_;
+  std::string path_;    // as given
+  std::string target_;  // what it names
   std::string temporary_;
   int descriptor_ = -1;
 };
 
-// Writes `text` as such a file.
+// Writes `text` as such a file; to a pipe or a character device, such as /dev/null, directly.
 void write_text(const std::string& path, std::string_view text);
 
 }  // namespace headrace::driver

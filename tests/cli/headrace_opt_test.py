@@ -1,5 +1,6 @@
 """What a person at the command line sees of headrace-opt: results, messages, exit codes."""
 
+import os
 import pathlib
 import subprocess
 import sys
@@ -166,7 +167,16 @@ class HeadraceOpt(unittest.TestCase):
     def test_user_errors(self) -> None:
         self.fails(3, "there is no pass 'fold'; there are canonical", "-", "-p", "fold")
         self.fails(3, "there is no pass 'fold'", "-", "-p", "canonical", "--disable", "fold")
-        self.fails(3, "'/nowhere/a.relay' cannot be read", "/nowhere/a.relay")
+        self.fails(3, "cannot read the program '/nowhere/a.relay': No such file", "/nowhere/a.relay")
+        self.fails(3, "the program '/' is a directory", "/")
+        self.fails(3, "the program '/dev/zero' is not a regular file", "/dev/zero")
+        folder = os.open("/", os.O_RDONLY)
+        done = subprocess.run([PROGRAM, "-"], stdin=folder, capture_output=True, text=True, check=False)
+        os.close(folder)
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("cannot read the standard input: Is a directory", done.stderr)
+        self.ok("-", "-o", "/dev/null")
+        self.fails(3, "'/dev/full': No space", "-", "-o", "/dev/full")
         self.fails(3, "/nowhere", "-", "-o", "/nowhere/out.relay")
         self.fails(3, "<stdin>:2:", "-", text='#[version = "0.0.5"]\ndef @main( {\n')
         self.fails(3, "%y", "-", text='#[version = "0.0.5"]\ndef @main() { add(%y, 1f) }\n')

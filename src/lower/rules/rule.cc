@@ -2,10 +2,7 @@
 
 namespace headrace::lower {
 
-void set_rule(std::string_view op, ComputeRuleFn rule) {
-  Op found = get_op(op);
-  const_cast<OpNode*>(found.get())->set(kComputeRule, std::move(rule));
-}
+void set_rule(std::string_view op, ComputeRuleFn rule) { get_op(op)->set(kComputeRule, std::move(rule)); }
 
 Compute map_rule(const RuleInput& input, const std::function<PrimExpr(const Index&)>& element) {
   const DataType dtype = input.out_types[0]->dtype;

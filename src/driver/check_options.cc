@@ -1,0 +1,40 @@
+#include "driver/check_options.h"
+
+#include "passes/pipeline.h"
+#include "tir_passes/pipeline.h"
+
+namespace headrace::driver {
+
+namespace {
+
+constexpr int32_t kMaxOptLevel = 3, kMaxThreads = 1024;
+
+void check_range(std::string_view option, int32_t value, int32_t max, std::string_view meaning) {
+  if (value < 0 || value > max) throw_user_error("{} is {}; it goes from 0 ({}) to {}", option, value, meaning, max);
+}
+
+void check_disabled(const std::vector<std::string>& disabled) {
+  if (disabled.empty()) return;
+  std::vector<std::string> known;
+  for (const auto& list : {passes::canonical(), passes::native(), tir_passes::pipeline()}) {
+    for (const pass::Pass& pass : list) known.push_back(pass.info.name);
+  }
+  for (const std::string& name : disabled) {
+    if (pass::same_pass_name(name, "FuseOps"))
+      throw_user_error("pass FuseOps makes the kernels and cannot be left out; with opt level 0 it joins no ops");
+    const auto is_it = [&](std::string_view other) { return pass::same_pass_name(name, other); };
+    if (std::none_of(known.begin(), known.end(), is_it))
+      throw_user_error("there is no pass '{}' to leave out; the passes are {}", name, fmt::join(known, ", "));
+  }
+}
+
+}  // namespace
+
+void check_options(const CompileOptions& options) {
+  check_range("the opt level", options.opt_level, kMaxOptLevel, "each op by itself");
+  check_range("the number of threads", options.threads, kMaxThreads, "one a processor");
+  check_range("the number of jobs", options.jobs, kMaxThreads, "one a processor");
+  check_disabled(options.disabled_passes);
+}
+
+}  // namespace headrace::driver
