@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cctype>
-#include <cerrno>
 #include <charconv>
 #include <cstring>
 #include <fstream>
@@ -11,6 +10,7 @@
 #include <string_view>
 
 #include "base/error.h"
+#include "base/mapped_file.h"
 
 namespace headrace::tools {
 
@@ -139,6 +139,14 @@ int64_t checked_size_bytes(const NpyArray& array, const std::string& source) {
   return size;
 }
 
+void check_bools(const NpyArray& array, const std::string& source) {
+  if (array.item_bytes != 1) fail(source, fmt::format("its bools have {} bytes", array.item_bytes));
+  for (const std::byte value : array.bytes) {
+    if (value > std::byte{1})
+      fail(source, fmt::format("it has a bool of {}, neither 0 nor 1", static_cast<int>(value)));
+  }
+}
+
 void swap_bytes(NpyArray& array) {
   // A complex number is two numbers.
   auto width = static_cast<size_t>(array.kind == 'c' ? array.item_bytes / 2 : array.item_bytes);
@@ -197,18 +205,14 @@ NpyArray parse_npy(std::span<const std::byte> file, const std::string& source) {
     fail(source, fmt::format("it has {} bytes of data where its shape asks for {}", data.size(), wanted));
   }
   array.bytes.assign(data.begin(), data.begin() + wanted);
+  if (array.kind == 'b') check_bools(array, source);
   if (is_big_endian) swap_bytes(array);
   if (header.is_fortran && array.shape.size() > 1) make_row_major(array);
   return array;
 }
 
 NpyArray read_npy(const std::filesystem::path& path) {
-  std::ifstream stream(path, std::ios::binary);
-  if (!stream) throw_user_error("cannot read the array file '{}': {}", path.string(), std::strerror(errno));
-  if (std::filesystem::is_directory(path))
-    throw_user_error("cannot read the array file '{}': it is a folder", path.string());
-  std::vector<char> bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  return parse_npy(std::as_bytes(std::span(bytes)), path.string());
+  return parse_npy(MappedFile::open(path.string(), "array file")->bytes(), path.string());
 }
 
 std::vector<std::byte> encode_npy(const NpyArray& array) {

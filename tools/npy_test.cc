@@ -65,6 +65,22 @@ TEST(Npy, ReadsBigEndian) {
   EXPECT_EQ(array.bytes, bytes_of("badc"));
 }
 
+TEST(Npy, RefusesBoolsThatAreNone) {
+  constexpr std::string_view kHeader = "{'descr': '|b1', 'fortran_order': False, 'shape': (3,), }";
+  EXPECT_EQ(parse_npy(file_with(kHeader, std::string_view("\1\0\1", 3)), "a.npy").bytes.size(), 3U);
+  EXPECT_NE(error_of(file_with(kHeader, std::string_view("\1\0\2", 3))).find("a bool of 2, neither 0 nor 1"),
+            std::string::npos);
+  EXPECT_NE(error_of(file_with("{'descr': '<b4', 'fortran_order': False, 'shape': (1,), }", "aaaa"))
+                .find("its bools have 4 bytes"),
+            std::string::npos);
+}
+
+TEST(Npy, RefusesWhatIsNoRegularFile) {
+  const auto error = [](const char* path) { return kit::user_error_of([&] { read_npy(path); }); };
+  EXPECT_NE(error("/dev/zero").find("'/dev/zero' is not a regular file"), std::string::npos);
+  EXPECT_NE(error("/tmp").find("'/tmp' is a directory"), std::string::npos);
+}
+
 TEST(Npy, ReadsEmptyAndScalar) {
   EXPECT_TRUE(
       parse_npy(file_with("{'descr': '<f4', 'fortran_order': False, 'shape': (0, 9), }", ""), "a").bytes.empty());

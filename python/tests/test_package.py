@@ -122,6 +122,8 @@ def test_session_keeps_eight_compiles(images):
         (lambda x: hr.compile(DIGITS), r"x\[0\] \(n\)"),
         (lambda x: hr.compile(DIGITS, shapes={"z": (1,)}), "'z'"),
         (lambda x: hr.compile(DIGITS, shapes=ONE, cpu="nonsense"), "nonsense"),
+        (lambda x: hr.compile(DIGITS, shapes=ONE, opt_level=-7), "opt level is -7"),
+        (lambda x: hr.compile(DIGITS, shapes=ONE, threads=-1), "number of threads is -1"),
         (lambda x: hr.compile(DIGITS, shapes=ONE)(), "takes 1 inputs"),
         (lambda x: hr.compile(DIGITS, shapes=ONE)(x[:2]), "shape"),
         (lambda x: hr.compile(DIGITS, shapes=ONE)(x[:1].astype(np.float64)), "float32"),

@@ -59,10 +59,13 @@ class CliTest(unittest.TestCase):
             "short.npy": npy("<f4", (1, 1, 8, 8), bytes(100)),
             "words.npy": npy("<U4", (1,), bytes(16)),
             "text.npy": b"1 2 3\n",
+            "bool.npy": npy("|b1", (2,), b"\x01\x02"),
+            "skip.relay": b'#[version = "0.0.5"]\ndef @main(%x: float32, SkipOptimization=1) { nn.relu(%x) }\n',
             "bad.relay": b'#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) { nn.relu(%y) }\n',
         }
         for name, data in files.items():
             (cls.folder / name).write_bytes(data)
+        (cls.folder / "folder.relay").mkdir()
         cls.call("compile", DIGITS, "-o", "one.so", *ONE, check=True)
         artifact = bytearray((cls.folder / "one.so").read_bytes())
         (cls.folder / "half.so").write_bytes(artifact[: len(artifact) // 2])
@@ -260,6 +263,8 @@ class ModelErrorTest(CliTest):
             self.fails(USER, "ends in neither .onnx nor .relay", verb, ".", *more)
             self.fails(USER, "ends in neither .onnx nor .relay", verb, "x.npy", *more)
             self.fails(USER, "bad.relay:2", verb, "bad.relay", *more)
+            self.fails(USER, "the program 'folder.relay' is a directory", verb, "folder.relay", *more)
+            self.fails(USER, "main is marked .*SkipOptimization", verb, "skip.relay", *more)
         self.fails(USER, "Softmix.*not supported", "compile", "softmix.onnx", *out, *ONE)
         self.assertFalse((self.folder / "never.so").exists())
 
@@ -297,6 +302,8 @@ class ModelErrorTest(CliTest):
         self.fails(USER, "cannot write 'no/m.so'", "compile", DIGITS, "-o", "no/m.so", *ONE)
         self.fails(USER, r"cannot write '\.': it is a folder", "compile", DIGITS, "-o", ".", *ONE)
         self.fails(USER, "cannot write 'x.npy/m.so'", "compile", DIGITS, "-o", "x.npy/m.so", *ONE)
+        self.fails(USER, "cannot write '': the name is empty", "compile", DIGITS, "-o", "", *ONE)
+        self.fails(USER, "'/dev/null': it is a device", "compile", DIGITS, "-o", "/dev/null", *ONE)
 
 
 class RunErrorTest(CliTest):
@@ -309,7 +316,10 @@ class RunErrorTest(CliTest):
         for verb in ("run", "inspect"):
             self.fails(USER, "no artifact", verb, DIGITS)
             self.fails(USER, "not a regular file", verb, ".")
-        self.fails(USER, "is compiled already", "bench", "one.so", *ONE)
+        self.fails(USER, "is compiled already: --shape is for models", "bench", "one.so", *ONE)
+        options = ("--target-cpu", "nonsense", "--opt-level", "0", "--disable-pass", "nope", "--jobs", "1")
+        pattern = "compiled already: --target-cpu, --opt-level, --jobs, --disable-pass are for models"
+        self.fails(USER, pattern, "bench", "one.so", *options)
         self.fails(USER, "is an artifact, which onnxruntime cannot", "bench", "one.so", "--against", "onnxruntime")
 
     def test_inputs(self) -> None:
@@ -324,6 +334,9 @@ class RunErrorTest(CliTest):
         self.fails(USER, "100 bytes of data where its shape asks for 256", *given("x=short.npy"))
         self.fails(USER, "dtype is '<U4'", *given("x=words.npy"))
         self.fails(USER, "not begin as a .npy", *given("x=text.npy"))
+        self.fails(USER, "a bool of 2, neither 0 nor 1", *given("x=bool.npy"))
+        self.fails(USER, "'/dev/zero' is not a regular file", *given("x=/dev/zero"))
+        self.fails(USER, "'folder.relay' is a directory", *given("x=folder.relay"))
         self.fails(USER, "given twice", *given("x=x.npy", "x=x.npy"))
         self.fails(USAGE, "--input: 'x' has not the form NAME=VALUE", *given("x"))
 
@@ -338,11 +351,11 @@ class RunErrorTest(CliTest):
             self.fails(USAGE, "--threads", "bench", "one.so", "--threads", threads)
 
     def test_more_memory_than_there_is(self) -> None:
-        for batch in (10**8, 10**12, 10**17):
+        for batch in (10**8, 10**12, 10**17, 2**63 - 1):
             for verb, more in (("compile", ("-o", "huge.so")), ("bench", ()), ("verify", ())):
                 self.fails(
                     USER,
-                    "more than any machine; fix a smaller batch",
+                    "more than any machine( holds)?; fix a smaller",
                     verb,
                     DIGITS,
                     *more,
@@ -371,6 +384,30 @@ class MissingTest(CliTest):
             # It is told before the work: the model is not even looked at.
             early = (verb, "no.onnx", "--against", "onnxruntime")
             self.fails(MISSING, "needs the Python package headrace", *early, HEADRACE_PYTHON="/bin/false")
+
+
+class PeerTest(CliTest):
+    """Stand-ins for the peer's Python: what they are given, and what is left when they fail."""
+
+    def against(self, script: str, pattern: str, verb: str, *arguments: object) -> None:
+        """The call ends with exit code 3 and leaves nothing in the temporary folder."""
+        python = self.folder / "python"
+        python.write_text(f'#!/bin/sh\nif [ "$#" = 4 ]; then echo ready 1; exit; fi\n{script}\n')
+        python.chmod(0o755)
+        with tempfile.TemporaryDirectory() as temporary:
+            more = ("--against", "onnxruntime")
+            self.fails(USER, pattern, verb, DIGITS, *arguments, *more, HEADRACE_PYTHON=str(python), TMPDIR=temporary)
+            self.assertEqual(list(Path(temporary).iterdir()), [])
+
+    def test_a_peer_that_fails_leaves_nothing(self) -> None:
+        for verb in ("bench", "verify"):
+            self.against("echo error it is no model", "onnxruntime: it is no model", verb, *ONE)
+            self.against("echo ready 1", "the peer 'onnxruntime' failed: it ended", verb, *ONE)
+
+    def test_bound_inputs_are_sent(self) -> None:
+        script = "echo error $(cat $6/names.txt) $(od -An -tf4 -j132 -N4 $6/input_0.npy)"
+        for verb in ("bench", "verify"):
+            self.against(script, r"onnxruntime: x 1\b", verb, "--bind", "x=x.npy")
 
 
 class MismatchTest(CliTest):

@@ -58,16 +58,15 @@ Measured measure(const State& state, const std::shared_ptr<const load::Artifact>
                  std::string& peer_version) {
   const auto executor = make_executor(artifact, artifact::kDefaultProgram, threads);
   executors::GraphRunner& runner = executor->runner();
-  std::vector<NDArray> inputs;
-  std::vector<std::string> names;
-  for (const artifact::TensorSpec& spec : runner.program().inputs) {
-    names.push_back(spec.name);
-    inputs.push_back(random_tensor(spec, state.seed));
-    runner.set_input(inputs.size() - 1, inputs.back().tensor());
+  std::map<std::string, NDArray> inputs;
+  for (size_t i = 0; i < runner.program().inputs.size(); ++i) {
+    const artifact::TensorSpec& spec = runner.program().inputs[i];
+    runner.set_input(i, inputs.emplace(spec.name, random_tensor(spec, state.seed)).first->second.tensor());
   }
   std::unique_ptr<Peer> peer;
   if (!state.against.empty()) {
-    peer = std::make_unique<Peer>(state.against, state.model.path, names, inputs, threads);
+    inputs.merge(state.model.load_options().bound);  // what is a constant to us is an input to the peer
+    peer = std::make_unique<Peer>(state.against, state.model.path, inputs, threads);
     peer_version = peer->version();
   }
   Measured measured;

@@ -10,24 +10,35 @@ namespace headrace::tools {
 
 void ModelOptions::add_to(CLI::App& verb, const std::string& what_models) {
   verb.add_option("model", path, what_models)->required()->type_name("FILE");
-  verb.add_option("--shape", shapes, "Shape of an input, as x=1,3,224,224 (x=scalar for none); once an input")
+  const auto add = [&](const char* name, auto& value, const char* what) {
+    CLI::Option* option = verb.add_option(name, value, what);
+    options_.push_back(option);
+    return option;
+  };
+  add("--shape", shapes, "Shape of an input, as x=1,3,224,224 (x=scalar for none); once an input")
       ->type_name("NAME=DIMS")
       ->allow_extra_args(false);
-  verb.add_option("--bind", bound, "An input that is compiled in as a constant, from a .npy file; once an input")
+  add("--bind", bound, "An input that is compiled in as a constant, from a .npy file; once an input")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
-  verb.add_option("--input-weights", weights, "Data of a relay text's constants (safetensors, headrace-opt --weights)")
+  add("--input-weights", weights, "Data of a relay text's constants (safetensors, headrace-opt --weights)")
       ->type_name("FILE");
-  verb.add_option("--target-cpu", cpu, "Processor to compile for, by LLVM's name (default: this machine's)")
-      ->type_name("CPU");
-  verb.add_option("--target-features", features, "Processor features to add or remove, as +avx2,-avx512f")
-      ->type_name("LIST");
-  verb.add_option("--opt-level", opt_level, "0: each op by itself; 3: everything")->check(CLI::Range(0, 3));
-  verb.add_option("--jobs", jobs, "Threads that compile (0: one a processor); the result does not depend on it")
+  add("--target-cpu", cpu, "Processor to compile for, by LLVM's name (default: this machine's)")->type_name("CPU");
+  add("--target-features", features, "Processor features to add or remove, as +avx2,-avx512f")->type_name("LIST");
+  add("--opt-level", opt_level, "0: each op by itself; 3: everything")->check(CLI::Range(0, 3));
+  add("--jobs", jobs, "Threads that compile (0: one a processor); the result does not depend on it")
       ->check(CLI::Range(0, 1024));
-  verb.add_option("--disable-pass", disabled_passes, "A pass to leave out, by name; may be repeated")
+  add("--disable-pass", disabled_passes, "A pass to leave out, by name; may be repeated")
       ->type_name("PASS")
       ->allow_extra_args(false);
+}
+
+std::vector<std::string> ModelOptions::given() const {
+  std::vector<std::string> names;
+  for (const CLI::Option* option : options_) {
+    if (option->count() > 0) names.push_back(option->get_name());
+  }
+  return names;
 }
 
 driver::LoadOptions ModelOptions::load_options() const {

@@ -19,9 +19,14 @@ struct ModelOptions {
   std::vector<std::string> disabled_passes;
 
   void add_to(CLI::App& verb, const std::string& what_models);
+  // The options given on the command line, as "--shape": all of them say how a model is read or compiled.
+  std::vector<std::string> given() const;
   driver::LoadOptions load_options() const;
   // With a line of progress on stderr when it is a terminal and nobody asked for quiet.
   driver::CompileOptions compile_options(const Common& common) const;
+
+ private:
+  std::vector<const CLI::Option*> options_;
 };
 
 }  // namespace headrace::tools

@@ -18,12 +18,6 @@ namespace headrace::tools {
 
 namespace {
 
-std::string make_temporary_folder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "headrace-peer-XXXXXX").string();
-  if (mkdtemp(pattern.data()) == nullptr) throw_user_error("cannot make a folder in '{}'", pattern);
-  return pattern;
-}
-
 std::string python() {
   const char* chosen = std::getenv("HEADRACE_PYTHON");
   return chosen != nullptr && *chosen != '\0' ? chosen : "python3";
@@ -31,16 +25,31 @@ std::string python() {
 
 }  // namespace
 
-Peer::Peer(const std::string& name, const std::string& model, const std::vector<std::string>& input_names,
-           const std::vector<NDArray>& inputs, int threads)
-    : folder_(make_temporary_folder()), name_(name) {
-  std::ofstream names(folder_ / "names.txt");
-  for (size_t i = 0; i < inputs.size(); ++i) {
-    write_tensor(folder_ / fmt::format("input_{}.npy", i), inputs[i]);
-    names << input_names[i] << "\n";
+Peer::Folder::Folder() {
+  std::string pattern = (std::filesystem::temp_directory_path() / "headrace-peer-XXXXXX").string();
+  if (mkdtemp(pattern.data()) == nullptr) throw_user_error("cannot make a folder in '{}'", pattern);
+  path = pattern;
+}
+
+Peer::Folder::~Folder() {
+  std::error_code ignored;
+  std::filesystem::remove_all(path, ignored);
+}
+
+Peer::Process::~Process() {
+  if (id > 0) waitpid(id, nullptr, 0);
+}
+
+Peer::Peer(const std::string& name, const std::string& model, const std::map<std::string, NDArray>& inputs, int threads)
+    : folder_(std::make_unique<Folder>()), name_(name) {
+  std::ofstream names(folder_->path / "names.txt");
+  int count = 0;
+  for (const auto& [input, tensor] : inputs) {
+    write_tensor(folder_->path / fmt::format("input_{}.npy", count++), tensor);
+    names << input << "\n";
   }
   names.close();
-  start({python(), "-m", "headrace.peer", name, model, "--folder", folder_.string(), "--threads",
+  start({python(), "-m", "headrace.peer", name, model, "--folder", folder_->path.string(), "--threads",
          std::to_string(threads)});
   version_ = read_version();
 }
@@ -60,14 +69,6 @@ std::string Peer::read_version() {
                   name_, python()));
 }
 
-Peer::~Peer() {
-  if (to_ != nullptr) std::fclose(to_);
-  if (from_ != nullptr) std::fclose(from_);
-  if (process_ > 0) waitpid(process_, nullptr, 0);
-  std::error_code ignored;
-  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
-}
-
 void Peer::start(const std::vector<std::string>& command) {
   int in[2], out[2];
   if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) throw_user_error("no pipe for the peer '{}'", name_);
@@ -80,14 +81,14 @@ void Peer::start(const std::vector<std::string>& command) {
   argv.push_back(nullptr);
   // A peer that died must not end us when we write to it.
   signal(SIGPIPE, SIG_IGN);
-  const int failed = posix_spawnp(&process_, argv[0], &actions, nullptr, argv.data(), environ);
+  const int failed = posix_spawnp(&process_.id, argv[0], &actions, nullptr, argv.data(), environ);
   posix_spawn_file_actions_destroy(&actions);
   close(in[0]);
   close(out[1]);
-  to_ = fdopen(in[1], "w");
-  from_ = fdopen(out[0], "r");
+  to_.reset(fdopen(in[1], "w"));
+  from_.reset(fdopen(out[0], "r"));
   if (failed != 0) {
-    process_ = -1;
+    process_.id = -1;
     throw MissingError(
         fmt::format("cannot start '{}' for the peer '{}'; name a Python in HEADRACE_PYTHON", command[0], name_));
   }
@@ -95,13 +96,14 @@ void Peer::start(const std::vector<std::string>& command) {
 
 std::string Peer::read_line() {
   std::string line;
-  for (int c = std::fgetc(from_); c != EOF && c != '\n'; c = std::fgetc(from_)) line.push_back(static_cast<char>(c));
+  for (int c = std::fgetc(from_.get()); c != EOF && c != '\n'; c = std::fgetc(from_.get()))
+    line.push_back(static_cast<char>(c));
   return line;
 }
 
 std::string Peer::ask(const char* request) {
-  std::fputs(request, to_);
-  std::fflush(to_);
+  std::fputs(request, to_.get());
+  std::fflush(to_.get());
   std::string answer = read_line();
   if (answer.empty() || answer.rfind("error ", 0) == 0) {
     throw_user_error("the peer '{}' failed: {}", name_, answer.empty() ? "it ended" : answer.substr(6));
@@ -113,7 +115,7 @@ std::vector<NDArray> Peer::run() {
   const std::string answer = ask("save\n");
   const int count = std::atoi(answer.c_str() + answer.find(' ') + 1);
   std::vector<NDArray> outputs;
-  for (int i = 0; i < count; ++i) outputs.push_back(read_tensor(folder_ / fmt::format("output_{}.npy", i)));
+  for (int i = 0; i < count; ++i) outputs.push_back(read_tensor(folder_->path / fmt::format("output_{}.npy", i)));
   return outputs;
 }
 

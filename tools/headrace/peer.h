@@ -6,6 +6,8 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -15,14 +17,12 @@ namespace headrace::tools {
 
 class Peer {
  public:
-  // `name`: "onnxruntime". The Python is HEADRACE_PYTHON, else python3. MissingError when Python, the package headrace
-  // or the peer is not installed; UserError with the peer's sentence when it rejects the model.
-  Peer(const std::string& name, const std::string& model, const std::vector<std::string>& input_names,
-       const std::vector<NDArray>& inputs, int threads);
-  ~Peer();
+  // `name`: "onnxruntime"; `inputs`: of the model, by name. The Python is HEADRACE_PYTHON, else python3. MissingError
+  // when Python, the package headrace or the peer is not installed; UserError with the peer's sentence when it rejects
+  // the model.
+  Peer(const std::string& name, const std::string& model, const std::map<std::string, NDArray>& inputs, int threads);
   // Says early what the constructor would say of a Python, package or peer that is not installed: MissingError.
   static void require(const std::string& name);
-  Peer(const Peer&) = delete;
 
   const std::string& version() const { return version_; }
   // Runs once; the outputs in the model's order.
@@ -37,11 +37,30 @@ class Peer {
   std::string read_line();
   std::string ask(const char* request);
 
-  std::filesystem::path folder_;
+  // Removed with what is in it.
+  struct Folder {
+    std::filesystem::path path;
+    Folder();
+    ~Folder();
+    Folder(const Folder&) = delete;
+  };
+  // Waited for: it ends when its input does.
+  struct Process {
+    int id = -1;
+    Process() = default;
+    ~Process();
+    Process(const Process&) = delete;
+  };
+  struct CloseFile {
+    void operator()(FILE* file) const { std::fclose(file); }
+  };
+  using File = std::unique_ptr<FILE, CloseFile>;
+
+  // Each cleans up after itself, also when a constructor throws; in this order, so that the pipes are closed first.
+  std::unique_ptr<Folder> folder_;
   std::string name_, version_;
-  int process_ = -1;
-  FILE* to_ = nullptr;
-  FILE* from_ = nullptr;
+  Process process_;
+  File to_, from_;
 };
 
 }  // namespace headrace::tools

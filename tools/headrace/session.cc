@@ -30,8 +30,9 @@ bool is_artifact(const std::string& path) { return std::filesystem::path(path).e
 
 std::shared_ptr<const load::Artifact> open_or_compile(const ModelOptions& model, const Common& common) {
   if (is_artifact(model.path)) {
-    if (!model.shapes.empty() || !model.bound.empty())
-      throw_user_error("'{}' is compiled already: --shape and --bind are for models", model.path);
+    if (const auto given = model.given(); !given.empty())
+      throw_user_error("'{}' is compiled already: {} {} for models", model.path, fmt::join(given, ", "),
+                       given.size() == 1 ? "is" : "are");
     return open_artifact(model.path);
   }
   const driver::Model source = driver::load_model(model.path, model.load_options());

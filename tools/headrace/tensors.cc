@@ -50,8 +50,8 @@ double next_unit(uint64_t& state) { return static_cast<double>(next(state) >> 11
 }  // namespace
 
 NDArray read_tensor(const std::filesystem::path& npy) {
-  const NpyArray array = read_npy(npy);
-  return NDArray::from_bytes(array.shape, dtype_of(array, npy.string()), array.bytes);
+  const auto array = std::make_shared<NpyArray>(read_npy(npy));
+  return NDArray::view(array->bytes.data(), array->shape, dtype_of(*array, npy.string()), [array] {});
 }
 
 void write_tensor(const std::filesystem::path& npy, const NDArray& tensor) {

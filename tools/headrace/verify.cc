@@ -52,7 +52,8 @@ std::vector<NDArray> make_inputs(const State& state, const std::vector<artifact:
 
 int verify(const State& state, const Common& common) {
   if (!state.against.empty()) Peer::require(state.against);  // before the work
-  const driver::Model model = driver::load_model(state.model.path, state.model.load_options());
+  const driver::LoadOptions load = state.model.load_options();
+  const driver::Model model = driver::load_model(state.model.path, load);
   driver::CompiledModel compiled = driver::compile_to_memory(model, state.model.compile_options(common));
   const auto artifact = load::open_artifact(std::move(compiled.descriptor), state.model.path);
   if (!artifact) throw UserError(artifact.refusal().message);
@@ -68,7 +69,9 @@ int verify(const State& state, const Common& common) {
   std::vector<std::vector<std::string>> rows{{"runtime", "error against float64"},
                                              {"headrace", fmt::format("{:.3g}", our_error)}};
   if (!state.against.empty()) {
-    Peer peer(state.against, state.model.path, model.inputs, inputs, state.threads);
+    std::map<std::string, NDArray> all = load.bound;  // what is a constant to us is an input to the peer
+    for (size_t i = 0; i < inputs.size(); ++i) all.emplace(model.inputs[i], inputs[i]);
+    Peer peer(state.against, state.model.path, all, state.threads);
     const double peer_error = relative_error(reference, peer.run());
     limit = std::max(limit, 2 * peer_error);
     report.set("peer", Value(state.against + " " + peer.version()));
