@@ -186,8 +186,8 @@ pass::PassContext make_context(const Request& r, const Language& language, const
 
 void list_passes() {
   for (const driver::Ir ir : {driver::Ir::relay, driver::Ir::tir}) {
-    for (const driver::NamedPass& named : driver::all_passes(ir))
-      fmt::print("{:<24} level {}  {}\n", named.pass.info.name, named.pass.info.opt_level, named.summary);
+    for (const pass::Pass& pass : driver::all_passes(ir))
+      fmt::print("{:<24} level {}  {}\n", pass.info.name, pass.info.opt_level, pass.info.summary);
   }
 }
 
