@@ -109,9 +109,10 @@ IRModule read_input(const Request& r) {
                               {.shapes = tools::parse_shapes(r.shapes), .bound = {}, .weights = r.input_weights})
         .module;
   if (!r.shapes.empty()) throw_user_error("'{}' is text, which says its shapes; --shape is for ONNX models", r.input);
-  std::vector<NDArray> weights;
-  if (!r.input_weights.empty()) weights = relay::read_weights(r.input_weights);
-  return relay::parse_module(read_all(r.input), r.input == "-" ? "<stdin>" : r.input, {.weights = &weights});
+  const std::string name = r.input == "-" ? "<stdin>" : r.input;
+  if (r.input_weights.empty()) return relay::parse_module(read_all(r.input), name);
+  const std::vector<NDArray> weights = relay::read_weights(r.input_weights);
+  return relay::parse_module(read_all(r.input), name, {.weights = &weights});
 }
 
 void write_file(driver::OutputFile& file, const std::string& path, std::string_view text) {
