@@ -49,18 +49,11 @@ ModelPort port_of(const std::string& name, const Type& type) {
   return port;
 }
 
-void flatten(const Type& type, std::vector<Type>& tensors) {
-  const auto* tuple = type.as<TupleTypeNode>();
-  if (tuple == nullptr) return tensors.push_back(type);
-  for (const Type& item : tuple->items) flatten(item, tensors);
-}
-
 ModelPorts ports_of(const Model& model) {
   const auto main = model.module->lookup("main").cast<relay::FunctionNode>();
   ModelPorts ports;
   for (const relay::Var& param : main->params) ports.inputs.push_back(port_of(param->name_hint, param->checked_type()));
-  std::vector<Type> results;
-  flatten(main->body->checked_type(), results);
+  const std::vector<Type> results = leaves_of(main->body->checked_type());
   for (size_t i = 0; i < results.size(); ++i) ports.outputs.push_back(port_of(model.outputs[i], results[i]));
   return ports;
 }
@@ -137,8 +130,7 @@ Model make_model(const IRModule& module) {
   const auto* main = model.module->lookup("main").as<relay::FunctionNode>();
   if (main == nullptr) throw_user_error("'@main' is no relay function");
   for (const relay::Var& param : main->params) model.inputs.push_back(param->name_hint);
-  std::vector<Type> results;
-  flatten(main->body->checked_type(), results);
+  const std::vector<Type> results = leaves_of(main->body->checked_type());
   for (size_t i = 0; i < results.size(); ++i) model.outputs.push_back(fmt::format("output{}", i));
   return model;
 }

@@ -3,11 +3,6 @@
 
 namespace headrace::relay {
 
-std::string Parser::local_name(const Token& token) const {
-  if (token.kind == TokenKind::graph) return "#" + std::string(token.text);
-  return token.text.starts_with('"') ? unquote(token.text) : std::string(token.text);
-}
-
 Expr Parser::variable(const Token& token) {
   take();
   if (Expr bound = vars_.find(local_name(token))) return bound;

@@ -2,60 +2,23 @@
 // parse_literal.cc (constants and metadata), parse.cc (modules). Inner header of relay.
 #pragma once
 
+#include "ir/text_literal.h"
+#include "ir/token_reader.h"
 #include "relay/descent.h"
-#include "relay/lex.h"
 #include "relay/parse.h"
 
 namespace headrace::relay {
 
-// Thrown after a report, to get to the next place where reading can go on.
-struct SyntaxError {};
-
-// Names of nested scopes; leaving a scope gives back what it hid.
-template <typename T>
-class ScopedNames {
- public:
-  size_t mark() const { return hidden_.size(); }
-  void bind(const std::string& name, T value) {
-    T& slot = names_[name];
-    hidden_.emplace_back(name, std::exchange(slot, std::move(value)));
-  }
-  void leave(size_t mark) {
-    for (; hidden_.size() > mark; hidden_.pop_back()) names_[hidden_.back().first] = std::move(hidden_.back().second);
-  }
-  // Null when there is none.
-  T find(const std::string& name) const {
-    auto it = names_.find(name);
-    return it == names_.end() ? T() : it->second;
-  }
-
- private:
-  std::unordered_map<std::string, T> names_;
-  std::vector<std::pair<std::string, T>> hidden_;
-};
-
 using NamedValue = std::pair<std::string, Value>;
 
-class Parser {
+class Parser : private TokenReader {
  public:
   Parser(std::string_view text, const std::string& source_name, const ParseOptions& options);
   IRModule module();
   Expr expression();
 
  private:
-  // Tokens.
-  const Token& peek(size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
-  bool at(std::string_view text) const { return peek().is(text); }
-  Token take();
-  bool accept(std::string_view text);
-  Token expect(std::string_view text, std::string_view where);
-  [[noreturn]] void fail(const Token& token, std::string message);
-  [[noreturn]] void fail_expected(std::string_view what);
-  void report(const Token& token, std::string message) {
-    errors_.report(token.offset, token.end - token.offset, std::move(message));
-  }
   void check_depth(size_t depth);
-  Span span_from(const Token& first) const;
   void skip_statement();
   void skip_to_item();
 
@@ -98,7 +61,6 @@ class Parser {
   Expr named_callee(const Token& token);
   Expr global(const Token& token);
   Expr infix(const Token& sign, std::string_view op, Expr a, Expr b);
-  std::string local_name(const Token& token) const;
   // Stands for what could not be read, so that reading goes on.
   Expr placeholder(const Token& token) { return make_tuple({}, span_from(token)); }
 
@@ -133,9 +95,6 @@ class Parser {
   void module_attributes();
   void item();
 
-  TextErrors errors_;
-  std::vector<Token> tokens_;
-  size_t at_ = 0;
   const ParseOptions& options_;
   bool open_globals_ = false;  // unknown globals are made
   IRModule module_ = make_module();
@@ -148,8 +107,5 @@ class Parser {
   std::vector<NDArray> constants_;
   bool has_metadata_ = false;
 };
-
-// The number of a DataType that a literal's suffix names; nothing when it is no suffix.
-std::optional<DataType> dtype_of_suffix(std::string_view suffix, bool is_real);
 
 }  // namespace headrace::relay

@@ -6,6 +6,7 @@
 
 #include "ir/type.h"
 #include "object/base64.h"
+#include "ir/text_literal.h"
 #include "relay/print_type.h"
 
 namespace headrace::relay {

@@ -1,30 +1,13 @@
-// Names in text: unique, and quoted where they are no identifiers.
+// The names of a relay program in text.
 #pragma once
 
-#include <unordered_set>
-
+#include "ir/text_names.h"
 #include "ir/type.h"
 
 namespace headrace::relay {
 
-// [A-Za-z_][A-Za-z0-9_]*, with further such words after dots when `dots` is set.
-bool is_identifier(std::string_view text, bool dots = false);
 // Words that mean something where a dimension or a type is expected.
 bool is_reserved_word(std::string_view text);
-// "..." with \" \\ \n \t \r and \xNN.
-std::string quoted(std::string_view text);
-
-// Gives each object one name: its hint, made unique by a number.
-class NameTable {
- public:
-  const std::string& name_of(const Object* object, std::string_view hint, std::string_view fallback);
-  bool knows(const Object* object) const { return names_.contains(object); }
-
- private:
-  std::unordered_map<const Object*, std::string> names_;
-  std::unordered_map<std::string, int> next_;
-  std::unordered_set<std::string> used_;
-};
 
 // The names of one top-level function.
 struct PrintNames {

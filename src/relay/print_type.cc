@@ -1,3 +1,4 @@
+#include "ir/text_literal.h"
 #include "relay/print_type.h"
 
 namespace headrace::relay {
@@ -12,24 +13,6 @@ std::string checked_type_name(const std::string& name) {
   if (!is_identifier(name) || is_reserved_word(name))
     throw_user_error("the name {} of a type or constructor cannot be written as text; rename it", quoted(name));
   return name;
-}
-
-std::optional<std::string> literal_suffix(DataType dtype) {
-  if (dtype.lanes() != 1) return std::nullopt;
-  switch (dtype.code()) {
-    case DataType::kInt:
-      return dtype.bits() == 32 ? "" : fmt::format("i{}", dtype.bits());
-    case DataType::kUInt:
-      return fmt::format("u{}", dtype.bits());
-    case DataType::kFloat:
-      return dtype.bits() == 32 ? "f" : fmt::format("f{}", dtype.bits());
-    case DataType::kBFloat:
-      return "bf16";
-    case DataType::kBool:
-      return "";
-    default:
-      return std::nullopt;
-  }
 }
 
 namespace {

@@ -13,7 +13,5 @@ std::string_view name_of(TypeKind kind);
 void print_type_params(std::string& out, const Array<TypeVar>& params, PrintNames& names);
 // A type's or constructor's name; UserError when it is no identifier.
 std::string checked_type_name(const std::string& name);
-// "i64", "f", "bf16", "" for int32; null when scalars of the dtype have no literal.
-std::optional<std::string> literal_suffix(DataType dtype);
 
 }  // namespace headrace::relay

@@ -1,5 +1,7 @@
 #include "tir/rewrite.h"
 
+#include "tir/post_order.h"
+
 namespace headrace::tir {
 
 namespace {
@@ -10,7 +12,9 @@ using ExprFn = std::function<PrimExpr(const PrimExpr&)>;
 struct Walk {
   const ExprFn& change;
   std::unordered_map<const PrimExprNode*, PrimExpr> done;
+  int depth = 0;
 };
+constexpr int kMostRecursion = 300;
 
 PrimExpr walk(const PrimExpr& expr, Walk& state);
 
@@ -67,22 +71,34 @@ PrimExpr rebuild(const PrimExpr& expr, Walk& state) {
   return expr;
 }
 
-PrimExpr walk(const PrimExpr& expr, Walk& state) {
-  if (auto it = state.done.find(expr.get()); it != state.done.end()) return it->second;
+PrimExpr step(const PrimExpr& expr, Walk& state) {
+  ++state.depth;
   PrimExpr result = state.change(rebuild(expr, state));
+  --state.depth;
   state.done[expr.get()] = result;
   return result;
 }
 
+// Recursive where that is shallow, as nearly always; what is deeper is done operands first, so that each node finds its
+// own done.
+PrimExpr walk(const PrimExpr& expr, Walk& state) {
+  if (auto it = state.done.find(expr.get()); it != state.done.end()) return it->second;
+  if (state.depth < kMostRecursion) return step(expr, state);
+  for (const PrimExpr& part : post_order({expr})) {
+    if (!state.done.contains(part.get())) step(part, state);
+  }
+  return state.done.at(expr.get());
+}
+
 Array<PrimExpr> rewrite_all(const Array<PrimExpr>& list, const ExprFn& change) {
-  Walk state{change, {}};
+  Walk state{change, {}, 0};
   return walk_all(list, state);
 }
 
 }  // namespace
 
 PrimExpr rewrite(const PrimExpr& expr, const ExprFn& change) {
-  Walk state{change, {}};
+  Walk state{change, {}, 0};
   return walk(expr, state);
 }
 
@@ -150,10 +166,7 @@ Stmt substitute(const Stmt& stmt, const std::unordered_map<const PrimVarNode*, P
 }
 
 void for_each(const PrimExpr& expr, const std::function<void(const PrimExpr&)>& see) {
-  rewrite(expr, [&](const PrimExpr& inner) {
-    see(inner);
-    return inner;
-  });
+  for (const PrimExpr& inner : post_order({expr})) see(inner);
 }
 
 }  // namespace headrace::tir

@@ -5,7 +5,8 @@
 
 namespace headrace::tir {
 
-// Depth is that of one kernel's nest and scalar expressions, which do not grow with the model.
+// Depth is that of one kernel's nest of statements, which does not grow with the model; expressions may be of any
+// depth.
 //
 // Rebuilds `expr` after its operands: `change` sees each node with its new operands and gives its replacement (the same
 // reference to leave it). What did not change is returned as it is. A node that several others share is seen once and

@@ -6,10 +6,44 @@
 
 namespace headrace::tir_passes {
 
+using FunctionPass = tir::PrimFunc (*)(const tir::PrimFunc&);
+
+namespace {
+
+struct Row {
+  const char* name;
+  FunctionPass run;
+};
+constexpr Row kRows[] = {{"VectorizeLoop", vectorize_loop}, {"UnrollLoop", unroll_loop}, {"LowerMath", lower_math}};
+
+IRModule run_on_functions(const IRModule& module, FunctionPass run) {
+  IRModule result = module;
+  for (const auto& [var, function] : module->functions) {
+    if (!function.is<tir::PrimFuncNode>()) continue;
+    const tir::PrimFunc rewritten = run(function.cast<tir::PrimFuncNode>());
+    if (rewritten == function) continue;
+    if (result == module) result = make_object<IRModuleNode>(*module);
+    result->add_function(var, rewritten, true);
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<pass::Pass> pipeline() {
+  std::vector<pass::Pass> list;
+  for (const Row& row : kRows) {
+    list.push_back({{row.name, 0, {}}, [run = row.run](const IRModule& module, const pass::PassContext&) {
+                      return run_on_functions(module, run);
+                    }});
+  }
+  return list;
+}
+
 tir::PrimFunc run_pipeline(const tir::PrimFunc& function) {
-  tir::PrimFunc result = vectorize_loop(function);
-  result = unroll_loop(result);
-  return lower_math(result);
+  tir::PrimFunc result = function;
+  for (const Row& row : kRows) result = row.run(result);
+  return result;
 }
 
 }  // namespace headrace::tir_passes

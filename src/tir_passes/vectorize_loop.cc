@@ -1,5 +1,6 @@
 #include "tir_passes/vectorize_loop.h"
 
+#include "tir/post_order.h"
 #include "tir/rewrite.h"
 
 namespace headrace::tir_passes {
@@ -10,6 +11,8 @@ namespace {
 
 // Thrown inside the pass when a body is no vector operation; the loop is unrolled instead.
 struct NotVector {};
+
+constexpr int kMostRecursion = 300;
 
 PrimExpr widen(const PrimExpr& e, int lanes) {
   if (e->dtype.lanes() == lanes) return e;
@@ -23,12 +26,15 @@ class Vectorizer {
   Vectorizer(const PrimVarNode* var, PrimExpr begin, int lanes)
       : var_(var), ramp_(make_ramp(begin, make_int(1, begin->dtype), lanes)), lanes_(lanes) {}
 
+  // Recursive where that is shallow; what is deeper is done operands first, so that each node finds its own done.
   PrimExpr expr(const PrimExpr& e) {
     if (e.get() == var_) return ramp_;
     if (auto it = done_.find(e.get()); it != done_.end()) return it->second;
-    PrimExpr result = widened(e);
-    done_[e.get()] = result;
-    return result;
+    if (depth_ < kMostRecursion) return step(e);
+    for (const PrimExpr& part : post_order({e})) {
+      if (part.get() != var_ && !done_.contains(part.get())) step(part);
+    }
+    return done_.at(e.get());
   }
 
   PrimExpr widened(const PrimExpr& e) {
@@ -66,6 +72,14 @@ class Vectorizer {
   }
 
  private:
+  PrimExpr step(const PrimExpr& e) {
+    ++depth_;
+    PrimExpr result = widened(e);
+    --depth_;
+    done_[e.get()] = result;
+    return result;
+  }
+
   PrimExpr binary(const BinaryNode& node) {
     PrimExpr a = expr(node.a), b = expr(node.b);
     if (a->dtype.lanes() == 1 && b->dtype.lanes() == 1) return make_binary(node.op, a, b);
@@ -129,6 +143,7 @@ class Vectorizer {
   int lanes_;
   // Expressions share parts: each is widened once.
   std::unordered_map<const PrimExprNode*, PrimExpr> done_;
+  int depth_ = 0;
 };
 
 Stmt vectorize(const ForNode& loop) {

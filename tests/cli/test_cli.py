@@ -178,6 +178,14 @@ class JsonTest(CliTest):
             self.assertGreater(result["best_seconds"], 0)
             self.assertLessEqual(result["best_seconds"], result["median_seconds"])
 
+    def test_bench_of_steps(self) -> None:
+        (result,) = self.report("bench", "one.so", "--rounds", "3", "--threads", "1", "--steps")["results"]
+        self.assertEqual(result["steps"][-1]["op"], "softmax")
+        self.assertRegex(result["steps"][0]["shapes"], r"^1x\d+x\d+x\d+ <- 1x1x8x8, ")
+        self.assertTrue(all(step["best_seconds"] > 0 for step in result["steps"]))
+        text = self.call("bench", "one.so", "--rounds", "2", "--threads", "1,2", "--steps").stdout
+        self.assertRegex(text, r"(?m)^0 +\S+ us +\S+ us +")
+
     def test_verify(self) -> None:
         report = self.report("verify", DIGITS, "--shape", "x=4,1,8,8")
         self.assertTrue(report["ok"])

@@ -79,6 +79,16 @@ TEST(GraphRunner, RunAllocatesNothing) {
   EXPECT_EQ(during_runs, 0);
 }
 
+TEST(GraphRunner, RunTellsHowLongEachStepTook) {
+  Toy toy(1);
+  std::vector<float> x = toy_input();
+  const TensorView view(x.data(), {6, 8});
+  toy.runner->set_input(0, view.tensor);
+  std::vector<uint64_t> nanoseconds(toy.runner->program().graph.steps.size(), 0);
+  ASSERT_EQ(toy.runner->run(nanoseconds).code, 0);
+  EXPECT_THAT(nanoseconds, ::testing::Each(::testing::Gt(0)));
+}
+
 TEST(GraphRunner, ZeroCopyReadsAndWritesTheCallersMemory) {
   Toy toy(1);
   std::vector<float> x = toy_input();

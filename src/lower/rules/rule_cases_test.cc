@@ -9,7 +9,11 @@
 #include "lower/compute_rule.h"
 #include "lower/lower_function.h"
 #include "lower/rules/rule_cases.h"
+#include "object/structural_equal.h"
 #include "relay/infer_type.h"
+#include "tir/parse.h"
+#include "tir/print.h"
+#include "tir/verify.h"
 #include "tir_passes/pipeline.h"
 
 namespace headrace::lower {
@@ -35,6 +39,15 @@ NDArray fill(const In& in, kit::Random& random) {
     }
   }
   return array;
+}
+
+// Why `function` breaks the rules of the loop IR or does not come back from its text; empty when neither.
+std::string text_or_rule_error(const tir::PrimFunc& function) {
+  const std::vector<std::string> breaches = tir::find_breaches(function);
+  if (!breaches.empty()) return fmt::format("{}", fmt::join(breaches, "\n"));
+  const std::string text = tir::print_function(function);
+  const auto mismatch = first_mismatch(Value(function), Value(tir::parse_function(text)));
+  return mismatch ? fmt::format("{}: {}\n{}", mismatch->path, mismatch->reason, text) : "";
 }
 
 // The first element that differs, or an empty string.
@@ -93,11 +106,13 @@ void RuleCases::check() const {
 
 void RuleCases::check_width(int vector_bits, const std::vector<const Case*>& cases) const {
   const ScheduleOptions options{vector_bits, vector_bits == 512 ? 32 : 16, vector_bits > 128};
-  std::vector<tir::PrimFunc> functions;
+  std::vector<tir::PrimFunc> loops, functions;
   for (const Case* c : cases) {
     SCOPED_TRACE(c->name);
-    functions.push_back(
-        tir_passes::run_pipeline(lower_function(c->function, fmt::format("case{}", functions.size()), options)));
+    loops.push_back(lower_function(c->function, fmt::format("case{}", functions.size()), options));
+    functions.push_back(tir_passes::run_pipeline(loops.back()));
+    EXPECT_EQ(text_or_rule_error(loops.back()), "");
+    EXPECT_EQ(text_or_rule_error(functions.back()), "");
   }
   const kit::NativeKernels kernels(functions);
   for (size_t i = 0; i < cases.size(); ++i) {

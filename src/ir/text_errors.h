@@ -3,7 +3,7 @@
 
 #include "ir/span.h"
 
-namespace headrace::relay {
+namespace headrace {
 
 class TextErrors {
  public:
@@ -31,4 +31,4 @@ class TextErrors {
   std::vector<Report> errors_;
 };
 
-}  // namespace headrace::relay
+}  // namespace headrace

@@ -1,6 +1,6 @@
-#include "relay/lex.h"
+#include "ir/lex.h"
 
-namespace headrace::relay {
+namespace headrace {
 
 namespace {
 
@@ -209,4 +209,4 @@ std::string unquote(std::string_view quoted) {
   return out;
 }
 
-}  // namespace headrace::relay
+}  // namespace headrace

@@ -1,6 +1,6 @@
-#include "relay/text_errors.h"
+#include "ir/text_errors.h"
 
-namespace headrace::relay {
+namespace headrace {
 
 static constexpr size_t kMaxShown = 50;
 static constexpr size_t kMaxLineShown = 160;
@@ -56,4 +56,4 @@ void TextErrors::throw_if_any() const {
   throw UserError(message);
 }
 
-}  // namespace headrace::relay
+}  // namespace headrace

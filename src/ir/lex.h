@@ -1,9 +1,9 @@
-// Tokens of the text form.
+// Tokens of the text forms of relay and tir.
 #pragma once
 
-#include "relay/text_errors.h"
+#include "ir/text_errors.h"
 
-namespace headrace::relay {
+namespace headrace {
 
 enum class TokenKind : uint8_t {
   end,
@@ -36,4 +36,4 @@ std::vector<Token> lex(std::string_view text, TextErrors& errors);
 // The characters that a string token stands for.
 std::string unquote(std::string_view quoted);
 
-}  // namespace headrace::relay
+}  // namespace headrace

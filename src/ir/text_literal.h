@@ -1,0 +1,18 @@
+// Numbers in text: what a suffix says of the dtype, and exact floats.
+#pragma once
+
+#include <optional>
+
+#include "tensor/data_type.h"
+
+namespace headrace {
+
+// What follows a number to give its dtype: "i64", "f", "bf16"; "" for int32 and bool; nothing when no literal has it.
+std::optional<std::string> literal_suffix(DataType dtype);
+// The dtype that a literal's suffix names ("" is int32, of a real float32); nothing when it is no suffix.
+std::optional<DataType> dtype_of_suffix(std::string_view suffix, bool is_real);
+// The bits of a non-negative number ("1.5", "inf", "nan", "nan(0x7fc00001)") in a floating dtype; nothing when it does
+// not fit.
+std::optional<uint64_t> real_bits(std::string_view text, DataType dtype);
+
+}  // namespace headrace

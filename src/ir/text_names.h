@@ -1,0 +1,29 @@
+// Names in text: unique, and quoted where they are no identifiers.
+#pragma once
+
+#include <string>
+#include <unordered_map>
+#include <unordered_set>
+
+#include "object/object.h"
+
+namespace headrace {
+
+// [A-Za-z_][A-Za-z0-9_]*, with further such words after dots when `dots` is set.
+bool is_identifier(std::string_view text, bool dots = false);
+// "..." with \" \\ \n \t \r and \xNN.
+std::string quoted(std::string_view text);
+
+// Gives each object one name: its hint, made unique by a number.
+class NameTable {
+ public:
+  const std::string& name_of(const Object* object, std::string_view hint, std::string_view fallback);
+  bool knows(const Object* object) const { return names_.contains(object); }
+
+ private:
+  std::unordered_map<const Object*, std::string> names_;
+  std::unordered_map<std::string, int> next_;
+  std::unordered_set<std::string> used_;
+};
+
+}  // namespace headrace

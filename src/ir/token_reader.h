@@ -1,0 +1,58 @@
+// What the parsers of relay and tir share: walking over tokens, with errors that say what was expected.
+#pragma once
+
+#include "ir/lex.h"
+
+namespace headrace {
+
+// Thrown after a report, to get to the next place where reading can go on.
+struct SyntaxError {};
+
+// Names of nested scopes; leaving a scope gives back what it hid.
+template <typename T>
+class ScopedNames {
+ public:
+  size_t mark() const { return hidden_.size(); }
+  void bind(const std::string& name, T value) {
+    T& slot = names_[name];
+    hidden_.emplace_back(name, std::exchange(slot, std::move(value)));
+  }
+  void leave(size_t mark) {
+    for (; hidden_.size() > mark; hidden_.pop_back()) names_[hidden_.back().first] = std::move(hidden_.back().second);
+  }
+  // Null when there is none.
+  T find(const std::string& name) const {
+    auto it = names_.find(name);
+    return it == names_.end() ? T() : it->second;
+  }
+
+ private:
+  std::unordered_map<std::string, T> names_;
+  std::vector<std::pair<std::string, T>> hidden_;
+};
+
+class TokenReader {
+ protected:
+  TokenReader(std::string_view text, const std::string& source_name);
+
+  const Token& peek(size_t ahead = 0) const { return tokens_[std::min(at_ + ahead, tokens_.size() - 1)]; }
+  bool at(std::string_view text) const { return peek().is(text); }
+  Token take();
+  bool accept(std::string_view text);
+  // `where` completes the sentence "expected '(' ...".
+  Token expect(std::string_view text, std::string_view where);
+  [[noreturn]] void fail(const Token& token, std::string message);
+  [[noreturn]] void fail_expected(std::string_view what);
+  void report(const Token& token, std::string message) {
+    errors_.report(token.offset, token.end - token.offset, std::move(message));
+  }
+  Span span_from(const Token& first) const;
+  // What follows % or @ of a name, unquoted; "#0" for %0.
+  static std::string local_name(const Token& token);
+
+  TextErrors errors_;
+  std::vector<Token> tokens_;
+  size_t at_ = 0;
+};
+
+}  // namespace headrace

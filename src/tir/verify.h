@@ -1,0 +1,30 @@
+// The rules a PrimFunc keeps, checked in this order:
+//   1. it has a global_symbol, a body, as many parameters as outputs or more, and no part that is null;
+//   2. parameters are different buffers of scalar numbers; their dimensions and strides are int64 and not negative, `?`
+//      is none of them; a symbol in them is by itself a dimension or a stride of some parameter;
+//   3. a variable is bound by a loop, a let or as a symbol, and used only where that reaches; it is not bound again
+//      within its own scope (a copy of the statement elsewhere may bind it again);
+//   4. a buffer that is read or written is a parameter or allocated around; an allocation is dense, of constant shape,
+//      and not of a buffer that is there already;
+//   5. operands have the dtypes that ir/prim_expr.h says, nodes the dtype that follows from them; intrinsics have their
+//      number of arguments; conditions of statements are scalar bools;
+//   6. a load or store has one integer index a dimension, of which only the last may be a vector; what is stored has
+//      the buffer's dtype with the lanes of that index; vector_load and prefetch name a place in a buffer;
+//   7. a loop's variable, begin and extent are integers of one dtype; vectorized and unrolled loops have constant
+//      extents; a parallel loop is inside no other parallel loop and no vectorized one.
+// Linear in the size of the function; expressions may be of any depth, statements nest as one kernel's do.
+#pragma once
+
+#include "ir/module.h"
+#include "tir/stmt.h"
+
+namespace headrace::tir {
+
+// All breaches, each as "place: rule", where the place is the statement's text; empty when the function keeps the
+// rules. A breach that repeats in one statement is told once.
+std::vector<std::string> find_breaches(const PrimFunc& function);
+// UserError that lists the breaches of all functions of tir in the module, when there are any.
+void verify(const IRModule& module);
+void verify(const PrimFunc& function);
+
+}  // namespace headrace::tir

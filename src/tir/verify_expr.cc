@@ -1,0 +1,181 @@
+#include "tir/verify_expr.h"
+
+#include "tir/post_order.h"
+#include "tir/print.h"
+#include "tir/text_words.h"
+
+namespace headrace::tir {
+
+namespace {
+
+bool is_integer(DataType dtype) { return dtype.is_int() || dtype.is_uint(); }
+
+// Arguments that an intrinsic takes, and what they are.
+struct Signature {
+  size_t count;
+  enum class Operand : uint8_t { any, real, number, integer, condition } operand;
+};
+
+Signature signature_of(Intrinsic intrinsic) {
+  using Operand = Signature::Operand;
+  switch (intrinsic) {
+    case Intrinsic::pow:
+      return {2, Operand::number};
+    case Intrinsic::fma:
+      return {3, Operand::real};
+    case Intrinsic::if_then_else:
+      return {3, Operand::condition};
+    case Intrinsic::bitwise_and:
+    case Intrinsic::bitwise_or:
+    case Intrinsic::bitwise_xor:
+    case Intrinsic::shift_left:
+    case Intrinsic::shift_right:
+      return {2, Operand::integer};
+    case Intrinsic::bitwise_not:
+      return {1, Operand::integer};
+    case Intrinsic::abs:
+    case Intrinsic::reduce_add:
+      return {1, Operand::number};
+    case Intrinsic::reinterpret:
+      return {1, Operand::any};
+    case Intrinsic::vector_load:
+    case Intrinsic::prefetch:
+      return {2, Operand::any};
+    default:
+      return {1, Operand::real};
+  }
+}
+
+class ExprRules {
+ public:
+  explicit ExprRules(const PrimExpr& e) : e_(e) {}
+
+  std::vector<std::string> check() {
+    for (const PrimExpr& operand : operands_of(e_)) {
+      if (!operand) return {"an expression has a null part"};
+    }
+    if (const auto* binary = e_.as<BinaryNode>()) {
+      check_binary(*binary);
+    } else if (const auto* inverse = e_.as<NotNode>()) {
+      expect(inverse->a->dtype.is_bool(), "not takes conditions");
+      expect_dtype(inverse->a->dtype);
+    } else if (const auto* select = e_.as<SelectNode>()) {
+      check_choice(select->condition, select->true_value, select->false_value);
+    } else if (const auto* cast = e_.as<CastNode>()) {
+      expect(cast->value->dtype.lanes() == e_->dtype.lanes(), "a cast keeps the number of lanes");
+      expect(!e_->dtype.is_handle() && !cast->value->dtype.is_handle(), "pointers are not cast");
+    } else if (e_.is<RampNode>() || e_.is<BroadcastNode>()) {
+      check_vector();
+    } else if (const auto* let = e_.as<PrimLetNode>()) {
+      expect(let->var.defined() && let->var->dtype == let->value->dtype, "a let's variable has the dtype of its value");
+      expect_dtype(let->body->dtype);
+    } else if (const auto* load = e_.as<BufferLoadNode>()) {
+      breaches_ = breaches_of_access(load->buffer, load->indices, {});
+      if (breaches_.empty()) expect_dtype(load->buffer->dtype.with_lanes(lanes_of(load->indices)));
+    } else if (const auto* call = e_.as<IntrinsicCallNode>()) {
+      check_intrinsic(*call);
+    } else {
+      expect(!e_.is<AnyNode>() && !e_.is<StringImmNode>(), "no statement computes with it");
+    }
+    return std::move(breaches_);
+  }
+
+  static int lanes_of(const Array<PrimExpr>& indices) { return indices.empty() ? 1 : indices.back()->dtype.lanes(); }
+
+ private:
+  void expect(bool holds, std::string_view rule) {
+    if (!holds) breaches_.push_back(fmt::format("{} in `{}`", rule, summary(e_)));
+  }
+  void expect_dtype(DataType dtype) {
+    if (e_->dtype != dtype)
+      breaches_.push_back(fmt::format("`{}` is {} but should be {}", summary(e_), e_->dtype, dtype));
+  }
+
+  void check_binary(const BinaryNode& node) {
+    const DataType dtype = node.a->dtype;
+    expect(dtype == node.b->dtype, fmt::format("{} of {} and {}", name_of(node.op), dtype, node.b->dtype));
+    if (is_logical(node.op)) expect(dtype.is_bool(), fmt::format("{} takes conditions", name_of(node.op)));
+    expect(!dtype.is_handle() && !dtype.is_void(), "pointers are not computed with");
+    expect_dtype(is_comparison(node.op) || is_logical(node.op) ? DataType::bool_(dtype.lanes()) : dtype);
+  }
+
+  void check_choice(const PrimExpr& condition, const PrimExpr& a, const PrimExpr& b) {
+    expect(condition->dtype.is_bool(), fmt::format("a condition of {}", condition->dtype));
+    expect(condition->dtype.is_scalar() || condition->dtype.lanes() == a->dtype.lanes(),
+           fmt::format("a condition of {} for {}", condition->dtype, a->dtype));
+    expect(a->dtype == b->dtype, fmt::format("a choice between {} and {}", a->dtype, b->dtype));
+    expect_dtype(a->dtype);
+  }
+
+  void check_vector() {
+    const auto* ramp = e_.as<RampNode>();
+    const PrimExpr base = ramp != nullptr ? ramp->base : e_.as<BroadcastNode>()->value;
+    expect(base->dtype.is_scalar() && e_->dtype.lanes() > 1, "a vector is made of a scalar");
+    expect(ramp == nullptr || is_integer(base->dtype), "a ramp is one of integers");
+    expect(ramp == nullptr || ramp->stride->dtype == base->dtype, "a ramp has one dtype");
+    expect_dtype(base->dtype.with_lanes(e_->dtype.lanes()));
+  }
+
+  void check_intrinsic(const IntrinsicCallNode& node) {
+    const auto [count, operand] = signature_of(node.intrinsic);
+    if (node.args.size() != count)
+      return expect(false,
+                    fmt::format("{} takes {} arguments, not {}", name_of(node.intrinsic), count, node.args.size()));
+    if (operand == Signature::Operand::condition) return check_choice(node.args[0], node.args[1], node.args[2]);
+    if (node.intrinsic == Intrinsic::vector_load || node.intrinsic == Intrinsic::prefetch) return check_place(node);
+    const DataType first = node.args[0]->dtype;
+    if (node.intrinsic == Intrinsic::reinterpret) {
+      expect(first.bits() == e_->dtype.bits() && first.lanes() == e_->dtype.lanes() && !first.is_handle() &&
+                 !e_->dtype.is_handle(),
+             fmt::format("{} has other bits than {}", first, e_->dtype));
+      return;
+    }
+    const bool fits = operand == Signature::Operand::real      ? first.is_float()
+                      : operand == Signature::Operand::integer ? is_integer(first) || first.is_bool()
+                                                               : !first.is_handle() && !first.is_void();
+    expect(fits, fmt::format("{} of {}", name_of(node.intrinsic), first));
+    for (const PrimExpr& arg : node.args)
+      expect(arg->dtype == first, fmt::format("{} of {} and {}", name_of(node.intrinsic), first, arg->dtype));
+    if (const auto dtype = usual_dtype(node.intrinsic, node.args)) expect_dtype(*dtype);
+  }
+
+  void check_place(const IntrinsicCallNode& node) {
+    const auto* place = node.args[0].as<BufferLoadNode>();
+    const bool is_pointer = node.args[0]->dtype.is_handle();
+    expect(is_pointer || (place != nullptr && place->dtype.is_scalar()), "the first argument is a place in a buffer");
+    expect(is_integer(node.args[1]->dtype) && node.args[1]->dtype.is_scalar(),
+           "the second argument is a number of elements");
+    const bool is_load = node.intrinsic == Intrinsic::vector_load;
+    expect(is_load ? is_pointer || e_->dtype.element() == node.args[0]->dtype : e_->dtype.is_void(),
+           fmt::format("{} gives {}", name_of(node.intrinsic), e_->dtype));
+  }
+
+  const PrimExpr& e_;
+  std::vector<std::string> breaches_;
+};
+
+}  // namespace
+
+std::vector<std::string> breaches_of(const PrimExpr& e) { return ExprRules(e).check(); }
+
+std::vector<std::string> breaches_of_access(const Buffer& buffer, const Array<PrimExpr>& indices,
+                                            const PrimExpr& stored) {
+  if (!buffer) return {"an access has no buffer"};
+  std::vector<std::string> breaches;
+  if (indices.size() != buffer->shape.size())
+    breaches.push_back(fmt::format("'{}' has {} dimensions, but {} indices are given", buffer->name,
+                                   buffer->shape.size(), indices.size()));
+  for (size_t i = 0; i < indices.size(); ++i) {
+    if (!indices[i]) return {fmt::format("an index of '{}' is null", buffer->name)};
+    const DataType dtype = indices[i]->dtype;
+    if (!is_integer(dtype)) breaches.push_back(fmt::format("an index of '{}' is {}", buffer->name, dtype));
+    if (!dtype.is_scalar() && i + 1 != indices.size())
+      breaches.push_back(fmt::format("an index of '{}' before the last is a vector", buffer->name));
+  }
+  const DataType place = buffer->dtype.with_lanes(ExprRules::lanes_of(indices));
+  if (stored && stored->dtype != place)
+    breaches.push_back(fmt::format("{} is stored to a place of {}", stored->dtype, place));
+  return breaches;
+}
+
+}  // namespace headrace::tir
