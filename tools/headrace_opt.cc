@@ -138,12 +138,14 @@ struct Program {
 Program read_text(const Request& r) {
   if (!r.shapes.empty()) throw_user_error("'{}' is text, which says its shapes; --shape is for ONNX models", r.input);
   const std::string text = read_all(r.input), source = r.input == "-" ? "<stdin>" : r.input;
-  std::vector<NDArray> weights;
-  if (!r.input_weights.empty()) weights = relay::read_weights(r.input_weights);
-  if (!tir::is_tir_text(text)) return {relay_language(), relay::parse_module(text, source, {.weights = &weights})};
-  if (!r.input_weights.empty() || !r.weights.empty())
-    throw_user_error("'{}' is a loop program, which has no weights beside it", r.input);
-  return {tir_language(), tir::parse_module(text, source)};
+  if (tir::is_tir_text(text)) {
+    if (!r.input_weights.empty() || !r.weights.empty())
+      throw_user_error("'{}' is a loop program, which has no weights beside it", r.input);
+    return {tir_language(), tir::parse_module(text, source)};
+  }
+  if (r.input_weights.empty()) return {relay_language(), relay::parse_module(text, source)};
+  const std::vector<NDArray> weights = relay::read_weights(r.input_weights);
+  return {relay_language(), relay::parse_module(text, source, {.weights = &weights})};
 }
 
 Program read_input(const Request& r) {

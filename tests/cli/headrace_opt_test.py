@@ -121,6 +121,10 @@ class HeadraceOpt(unittest.TestCase):
             self.assertEqual((folder / "w.safetensors").read_bytes(), data)
             self.assertIn("#[metadata]", self.ok("-", "--input-weights", weights, text=text).stdout)
             self.fails(3, "there is no data for constant 0", "-", text=text)
+            whole = self.ok("-", "--input-weights", weights, text=text).stdout
+            self.fails(
+                3, "the text holds the data of its constants itself", "-", "--input-weights", weights, text=whole
+            )
             (folder / "half").write_bytes(data[:-80])
             self.fails(3, "the file is truncated", "-", "--input-weights", str(folder / "half"), text=text)
             self.fails(3, "cannot read the weights file '/no/w'", "-", "--input-weights", "/no/w", text=text)
