@@ -155,7 +155,7 @@ class JsonTest(CliTest):
         self.assertEqual(report["output"], "json.so")
 
     def test_compile_dumps_loops(self) -> None:
-        self.report("compile", DIGITS, "-o", "dumped.so", "--dump-tir", "loops", *ONE)
+        self.report("compile", DIGITS, "-o", "dumped.so", "--dump-tir", "loops", "--verify-each", *ONE)
         lowered, final = (sorted((self.folder / "loops").glob(f"*[!d]{end}")) for end in (".lowered.tir", ".tir"))
         self.assertGreater(len(lowered), 2)
         for path in lowered + final:

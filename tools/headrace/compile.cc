@@ -12,6 +12,7 @@ struct State {
   ModelOptions model;
   std::string output;
   std::string dump_tir;
+  bool verify_each = false;
   int threads = 0;
 };
 
@@ -34,6 +35,7 @@ int compile(const State& state, const Common& common) {
   driver::CompileOptions options = state.model.compile_options(common);
   options.threads = state.threads;
   options.dump_tir = state.dump_tir;
+  options.verify_each = state.verify_each;
   const driver::Model model = driver::load_model(state.model.path, state.model.load_options());
   const driver::CompileReport compiled = driver::compile_to_file(model, state.output, options);
   const Report report = report_of(compiled, state.output);
@@ -65,6 +67,8 @@ Verb add_compile(CLI::App& app, const Common& common) {
   verb->add_option("--dump-tir", state->dump_tir,
                    "A folder for the loops of each kernel as text, before (NAME.lowered.tir) and after the passes")
       ->type_name("DIR");
+  verb->add_flag("--verify-each", state->verify_each,
+                 "Check the rules of the program and of its loops after each pass");
   verb->footer("Example: headrace compile resnet50.onnx -o resnet50.so --shape data=1,3,224,224");
   return [state, &common] { return compile(*state, common); };
 }
