@@ -174,6 +174,14 @@ class JsonTest(CliTest):
         self.assertEqual(report["bytes"], (self.folder / "json.so").stat().st_size)
         self.assertEqual(report["output"], "json.so")
 
+    def test_compile_dumps_loops(self) -> None:
+        self.report("compile", DIGITS, "-o", "dumped.so", "--dump-tir", "loops", "--verify-each", *ONE)
+        lowered, final = (sorted((self.folder / "loops").glob(f"*[!d]{end}")) for end in (".lowered.tir", ".tir"))
+        self.assertGreater(len(lowered), 2)
+        for path in lowered + final:
+            self.assertTrue(path.read_text().startswith('#[tir_version = "1"]'), path)
+        self.fails(USER, "cannot be made", "compile", DIGITS, "-o", "n.so", "--dump-tir", "one.so/loops", *ONE)
+
     def test_run(self) -> None:
         (output,) = self.report("run", "one.so", "--input", "x=x.npy", "--output-dir", "out")["outputs"]
         self.assertEqual((output["name"], output["shape"]), ("probabilities", [1, 10]))
