@@ -13,7 +13,6 @@ struct State {
   ModelOptions model;
   std::string output;
   std::string dump_tir;
-  bool verify_each = false;
   int threads = 0;
   std::string dump_folder;
   bool time_passes = false, verify_each = false;
@@ -43,7 +42,6 @@ Map<std::string, double> pass_seconds(const pass::TimingInstrument& timing) {
 int compile(const State& state, const Common& common) {
   driver::CompileOptions options = state.model.compile_options(common);
   options.threads = state.threads;
-  options.verify_each = state.verify_each;
   if (!state.dump_folder.empty()) options.instruments.push_back(pass::make_dump_folder_instrument(state.dump_folder));
   const auto timing = std::make_shared<pass::TimingInstrument>();
   if (state.time_passes) options.instruments.push_back(timing);
@@ -83,7 +81,6 @@ Verb add_compile(CLI::App& app, const Common& common) {
                    "A folder that gets the Relay program and, a pass, the lines that it changed")
       ->type_name("DIR");
   verb->add_flag("--time-passes", state->time_passes, "Show how long each pass took");
-  verb->add_flag("--verify-each", state->verify_each, "Check the rules of the IR after each pass");
   verb->add_option("--dump-tir", state->dump_tir,
                    "A folder for the loops of each kernel as text, before (NAME.lowered.tir) and after the passes")
       ->type_name("DIR");
