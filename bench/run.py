@@ -1,10 +1,17 @@
 """Measured benchmarks over the release build: ./dev bench SUITE.
 
-models  networks of the test kit's generator (seeded random weights) at full resolution: seconds a run of the compiled
-        model and of onnxruntime in the same rounds, taking turns; seconds to compile. `ratio` is ours by theirs, of
-        medians: below 1 is faster.
+probes   what the machine can do: multiply-adds, reads from L2, L3 and memory, the hop from core to core.
+kernels  listed shapes of convolutions and dense layers, each as a share of what these probes, made in the same process,
+         allow: max(operations / FMA peak, bytes / bandwidth) by the best time. Inputs and weights are hot.
+models   networks of the test kit's generator (seeded random weights) at full resolution: seconds a run of the compiled
+         model and of onnxruntime in the same rounds, taking turns; seconds to compile. `ratio` is ours by theirs, of
+         medians, `best ratio` of the best rounds: below 1 is faster. The hop from core to core is probed before and
+         after: where the two differ much, runs of several threads cannot be compared.
 
 Numbers depend on the machine and on what else runs on it: read ratios, and the best beside the median.
+Examples: ./dev bench probes
+          ./dev bench kernels --only depthwise --rounds 100
+          ./dev bench models --models resnet50,squeezenet1_1 --threads 1,2 --json
 """
 
 from __future__ import annotations
@@ -18,9 +25,9 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-BIN = ROOT / "build/release/bin"
 MODELS = ["mlp", "squeezenet1_1", "mobilenet_v2", "resnet18", "resnet50", "inception_v3", "vgg16"]
 SHORT = ["mobilenet_v2", "resnet50"]
+COLUMNS = ("best_seconds", "median_seconds", "peer_best_seconds", "peer_median_seconds")
 
 
 def run(*command: str | Path) -> str:
@@ -31,12 +38,12 @@ def run(*command: str | Path) -> str:
     return done.stdout
 
 
-def make_model(name: str, folder: Path) -> Path:
+def make_model(name: str, args: argparse.Namespace) -> Path:
     """The generated model's file; made once."""
-    path = folder / f"{name}.onnx"
+    path = args.folder / f"{name}.onnx"
     if not path.is_file():
-        folder.mkdir(parents=True, exist_ok=True)
-        run(BIN / "write_zoo", folder, name)
+        args.folder.mkdir(parents=True, exist_ok=True)
+        run(args.bin / "write_zoo", args.folder, name)
     return path
 
 
@@ -44,12 +51,12 @@ def measure(model: Path, args: argparse.Namespace) -> dict:
     """What one model takes."""
     artifact = model.with_suffix(".so")
     begin = time.perf_counter()
-    run(BIN / "headrace", "compile", model, "-o", artifact, "--jobs", "2", "--quiet")
+    run(args.bin / "headrace", "compile", model, "-o", artifact, "--jobs", "2", "--quiet")
     seconds = time.perf_counter() - begin
     options = ["--threads", args.threads, "--rounds", str(args.rounds), "--json", "--quiet"]
     if args.against != "none":
         options += ["--against", args.against]
-    report = json.loads(run(BIN / "headrace", "bench", model, *options))
+    report = json.loads(run(args.bin / "headrace", "bench", model, *options))
     return report | {"model": model.stem, "compile_seconds": seconds}
 
 
@@ -58,9 +65,10 @@ def rows_of(report: dict) -> list[list[str]]:
     rows = []
     for result in report["results"]:
         row = [report["model"], str(result["threads"])]
-        for key in ("best_seconds", "median_seconds", "peer_best_seconds", "peer_median_seconds"):
-            row.append(f"{result[key] * 1e3:.2f}" if key in result else "-")
+        row += [f"{result[key] * 1e3:.2f}" if key in result else "-" for key in COLUMNS]
         row.append(f"{result['ratio']:.2f}" if "ratio" in result else "-")
+        is_peer = "peer_best_seconds" in result
+        row.append(f"{result['best_seconds'] / result['peer_best_seconds']:.2f}" if is_peer else "-")
         row.append(f"{report['compile_seconds']:.1f}")
         rows.append(row)
     return rows
@@ -73,34 +81,84 @@ def print_table(rows: list[list[str]]) -> None:
         print("  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)))
 
 
-def main() -> None:
-    """Runs the suite and prints a table, or one JSON list."""
+def probe_hop(args: argparse.Namespace) -> float | None:
+    """Nanoseconds from one core to another; None where there is one core."""
+    report = json.loads(run(args.bin / "headrace-bench", "probes", "--only-hop", "--json"))
+    return report["hop_nanoseconds"]
+
+
+def bench_models(args: argparse.Namespace) -> None:
+    """Measures the models and prints a table, or one JSON object."""
+    before = probe_hop(args)
+    reports = []
+    for name in args.models.split(","):
+        print(f"measuring {name}", file=sys.stderr)
+        reports.append(measure(make_model(name, args), args))
+    after = probe_hop(args)
+    if args.json:
+        print(json.dumps({"hop_nanoseconds": [before, after], "models": reports}, indent=2))
+        return
+    times = ["best ms", "median ms", "peer best", "peer median"]
+    heading = ["model", "threads", *times, "ratio", "best ratio", "compile s"]
+    print_table([heading] + [row for report in reports for row in rows_of(report)])
+    if before is not None and after is not None:
+        print(f"core-to-core hop: {before:.0f} ns before, {after:.0f} ns after")
+
+
+def bench_kernels(args: argparse.Namespace) -> None:
+    """Passes on to headrace-bench, once a number of threads."""
+    reports = []
+    for threads in args.threads.split(","):
+        options = ["--threads", threads, "--rounds", str(args.rounds), "--only", args.only]
+        if args.json:
+            reports.append(json.loads(run(args.bin / "headrace-bench", "kernels", *options, "--json")))
+        else:
+            print(run(args.bin / "headrace-bench", "kernels", *options), end="")
+    if args.json:
+        print(json.dumps(reports, indent=2))
+
+
+def bench_probes(args: argparse.Namespace) -> None:
+    """Passes on to headrace-bench."""
+    print(run(args.bin / "headrace-bench", "probes", *(["--json"] if args.json else [])), end="")
+
+
+SUITES = {"probes": bench_probes, "kernels": bench_kernels, "models": bench_models}
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The command line."""
     parser = argparse.ArgumentParser(
         prog="./dev bench", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("suite", choices=["models"])
-    parser.add_argument("--models", default=",".join(SHORT), help=f"of {','.join(MODELS)} (default: %(default)s)")
+    parser.add_argument("suite", choices=list(SUITES))
+    parser.add_argument(
+        "--models", default=",".join(SHORT), help=f"models: of {','.join(MODELS)} (default: %(default)s)"
+    )
+    parser.add_argument("--only", default="", help="kernels: those whose name contains this")
     parser.add_argument("--threads", default="1", help="numbers of threads, as 1,2 (default: %(default)s)")
     parser.add_argument("--rounds", type=int, default=15, help="(default: %(default)s)")
-    parser.add_argument("--against", default="onnxruntime", choices=["onnxruntime", "none"])
-    parser.add_argument("--json", action="store_true", help="print one JSON list")
+    parser.add_argument(
+        "--against", default="onnxruntime", choices=["onnxruntime", "none"], help="models: the peer (%(default)s)"
+    )
+    parser.add_argument("--json", action="store_true", help="print JSON")
+    parser.add_argument("--bin", type=Path, default=ROOT / "build/release/bin", help=argparse.SUPPRESS)
+    parser.add_argument("--folder", type=Path, default=ROOT / "build/bench", help=argparse.SUPPRESS)
+    return parser
+
+
+def main() -> None:
+    """Runs the suite."""
+    parser = make_parser()
     args = parser.parse_args()
-    names = args.models.split(",")
-    unknown = [name for name in names if name not in MODELS]
+    unknown = [name for name in args.models.split(",") if name not in MODELS]
     if unknown:
         parser.error(f"no model {', '.join(unknown)}; there are {', '.join(MODELS)}")
-    if not (BIN / "write_zoo").is_file():
-        sys.exit("bench: build/release/bin/write_zoo is missing: the release build has no tests; run ./dev check")
+    for program in ("headrace-bench", "write_zoo"):
+        if not (args.bin / program).is_file():
+            sys.exit(f"bench: {args.bin / program} is missing: it is built with the tests; run ./dev check")
     os.environ.setdefault("HEADRACE_PYTHON", sys.executable)
-    reports = []
-    for name in names:
-        print(f"measuring {name}", file=sys.stderr)
-        reports.append(measure(make_model(name, ROOT / "build/bench"), args))
-    if args.json:
-        print(json.dumps(reports, indent=2))
-        return
-    heading = ["model", "threads", "best ms", "median ms", "peer best", "peer median", "ratio", "compile s"]
-    print_table([heading] + [row for report in reports for row in rows_of(report)])
+    SUITES[args.suite](args)
 
 
 if __name__ == "__main__":

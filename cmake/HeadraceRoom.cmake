@@ -13,7 +13,7 @@ find_package(Threads REQUIRED)
 add_library(headrace_options INTERFACE)
 target_include_directories(headrace_options INTERFACE
   ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include ${PROJECT_SOURCE_DIR}/third_party)
-target_compile_definitions(headrace_options INTERFACE FMT_HEADER_ONLY XXH_INLINE_ALL HEADRACE_VERSION="${PROJECT_VERSION}")
+target_compile_definitions(headrace_options INTERFACE XXH_INLINE_ALL HEADRACE_VERSION="${PROJECT_VERSION}")
 target_compile_options(headrace_options INTERFACE
   -Wall -Wextra -Wconversion -Werror -fno-math-errno -ffp-contract=off
   # clang counts sign changes to -Wconversion, g++ does not: the same rules under both.
@@ -24,6 +24,8 @@ if(HEADRACE_SANITIZE)
   target_compile_options(headrace_options INTERFACE
     -fsanitize=${HEADRACE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(headrace_options INTERFACE -fsanitize=${HEADRACE_SANITIZE})
+  # These builds are -Og, where g++ cannot inline what xxHash says it must.
+  target_compile_definitions(headrace_options INTERFACE XXH_NO_INLINE_HINTS=1)
 endif()
 
 set_property(GLOBAL PROPERTY HEADRACE_ROOMS_RT "")
@@ -140,21 +142,4 @@ function(headrace_python_test name path)
     "${python} -c 'import pytest' 2>/dev/null || { echo 'pytest is not in .venv (./dev setup needs PyPI)'; exit 77; }; \
 exec env PYTHONPATH=${PROJECT_BINARY_DIR}/python HEADRACE_PYTHON=${python} ${python} -m pytest -q -p no:cacheprovider --junitxml=${xml} ${path}")
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 LABELS python)
-endfunction()
-
-# headrace_fuzzer(NAME source corpus LINK libs...): `source` defines LLVMFuzzerTestOneInput. Preset fuzz makes the libFuzzer
-# program NAME; every other build makes a test that replays the files of the folder `corpus`.
-function(headrace_fuzzer name source corpus)
-  cmake_parse_arguments(FUZZER "" "" "LINK" ${ARGN})
-  if(HEADRACE_BUILD_FUZZERS)
-    add_executable(${name} ${source})
-    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
-  elseif(HEADRACE_BUILD_TESTS)
-    add_executable(${name} ${source} tests/fuzz/replay_main.cc)
-    add_test(NAME ${name} COMMAND ${name} ${PROJECT_SOURCE_DIR}/${corpus})
-    set_tests_properties(${name} PROPERTIES TIMEOUT 600)
-  else()
-    return()
-  endif()
-  target_link_libraries(${name} PRIVATE headrace_options ${FUZZER_LINK})
 endfunction()

@@ -34,12 +34,12 @@ import terminal_picture
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT / "models"))
-import fetch  # noqa: E402  (it lies beside the models)
+import fetch  # noqa: E402  (they lie beside the models)
+from page import PAGE_SHAPE, load_page  # noqa: E402
 
 LEAST_ACCURACY = 0.98
 # Relative to float64's result, which verify computes; float32 gives about 2e-7 on this network.
 DIGITS_LIMIT = 1e-5
-PAGE_SHAPE = (1, 3, 384, 768)
 MARK_ABOVE = 0.3
 # With onnxruntime 1.31 and Pillow 13; another Pillow may resize a little differently.
 PAGE_SHARE, PAGE_SHARE_LIMIT = 0.145, 0.002
@@ -193,15 +193,6 @@ def import_packages() -> SimpleNamespace:
     return SimpleNamespace(numpy=numpy, onnxruntime=onnxruntime, image=Image, headrace=headrace)
 
 
-def load_page(path: Path, packages: SimpleNamespace) -> Any:
-    """The picture as PP-OCR's detector wants it: f32[1,3,h,w], normalised a channel."""
-    numpy = packages.numpy
-    picture = packages.image.open(path).convert("RGB").resize((PAGE_SHAPE[3], PAGE_SHAPE[2]))
-    levels = numpy.asarray(picture, numpy.float32) / 255
-    levels = (levels - numpy.float32([0.485, 0.456, 0.406])) / numpy.float32([0.229, 0.224, 0.225])
-    return numpy.ascontiguousarray(levels.transpose(2, 0, 1)[None])
-
-
 def median_seconds(run: Callable[[], object], rounds: int = 7) -> float:
     """The median time of a few runs."""
     seconds = []
@@ -251,7 +242,7 @@ def run_page(context: Context) -> list[Row]:
         raise LeftOutError(str(error)) from error
     except (fetch.FetchError, OSError) as error:
         raise DemoError(str(error)) from error
-    model, picture = files["ch_PP-OCRv4_det_infer.onnx"], load_page(files["page.png"], packages)
+    model, picture = files["ch_PP-OCRv4_det_infer.onnx"], load_page(files["page.png"], packages.numpy, packages.image)
     context.say(f"compiling {model.name} for {'x'.join(map(str, PAGE_SHAPE))}")
     begin = time.perf_counter()
     detector = packages.headrace.compile(model, shapes={"x": PAGE_SHAPE}, threads=1, output=artifact)

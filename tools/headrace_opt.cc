@@ -7,14 +7,18 @@
 #include <iterator>
 
 #include "driver/all_passes.h"
+#include "driver/model.h"
 #include "driver/output_file.h"
+#include "tools/headrace/option_text.h"
 #include "ops/all_ops.h"
 #include "pass/instruments.h"
+#include "pass/round_trip.h"
 #include "passes/fuse_ops.h"
 #include "relay/infer_type.h"
 #include "relay/parse.h"
 #include "relay/print.h"
 #include "relay/verify.h"
+#include "relay/weights_file.h"
 #include "tir/parse.h"
 #include "tir/print.h"
 #include "tir/verify.h"
@@ -26,8 +30,9 @@ namespace {
 constexpr int kOk = 0, kInternal = 1, kUsage = 2, kUser = 3;
 
 constexpr const char* kDescription =
-    "Runs passes on a program in text form and prints the result: a Relay program, or a loop program (tir), which\n"
-    "says so in its first line, #[tir_version = \"1\"].\n\n"
+    "Runs passes on a program and prints the result as text: a Relay program (its text form, or an ONNX model), or a "
+    "loop\n"
+    "program (tir), which says so in its first line, #[tir_version = \"1\"].\n\n"
     "The program is checked, typed, and given to the passes in the order they are named; `canonical` and `native`,\n"
     "and `kernel` for a loop program, stand for the compiler's own lists. A name may be written FoldConstant or\n"
     "fold_constant. Without --passes the program is only read and printed again.";
@@ -36,25 +41,39 @@ constexpr const char* kExamples =
     "examples:\n"
     "  headrace-opt model.relay --passes canonical,native -o fused.relay\n"
     "  headrace-opt model.relay --passes fold_constant,fuse_ops --dump-diff\n"
-    "  headrace-opt model.relay --passes canonical --disable FoldScaleAxis --time\n"
+    "  headrace-opt model.relay --passes canonical --disable FoldScaleAxis --time-passes\n"
+    "  headrace-opt model.onnx --shape x=1,3,224,224 -o model.relay --weights model.safetensors\n"
+    "  headrace-opt model.relay --input-weights model.safetensors -p canonical --hide-data\n"
     "  headrace-opt kernel.lowered.tir --passes vectorize_loop,unroll_loop --verify-each\n"
     "  headrace-opt --list-passes\n\n"
     "exit codes: 0 ok, 1 a defect of ours, 2 a wrong command line, 3 a wrong input or output file";
 
 struct Request {
   std::string input;
+  std::vector<std::string> shapes;
   std::string output = "-";
+  std::string weights, input_weights;  // files of the constants' data
   std::string passes;
   std::vector<std::string> disabled;
   int opt_level = 3;
   int64_t max_depth = 0;
-  bool verify_each = false, dump_diff = false, print_after_all = false, time = false, list = false, hide_data = false;
+  bool verify_each = false, verify_text = false, dump_diff = false, print_after_all = false, time = false, list = false,
+       hide_data = false;
 };
 
 void add_options(CLI::App& app, Request& r) {
   app.footer(kExamples);
-  app.add_option("input", r.input, "the program, a text file; - is the standard input");
+  app.add_option("input", r.input,
+                 "the program, a file of Relay text or a .onnx model; - is the standard input (text)");
+  app.add_option("--shape", r.shapes, "shape of an ONNX model's input, as x=1,3,224,224; once an input")
+      ->type_name("NAME=DIMS")
+      ->allow_extra_args(false);
+  app.add_option("--input-weights", r.input_weights, "data of the text's constants, where it is not in the text")
+      ->type_name("FILE");
   app.add_option("-o,--output", r.output, "where the result goes; - is the standard output")->capture_default_str();
+  app.add_option("--weights", r.weights,
+                 "where the data of large constants goes, each content once (safetensors); without it, into the text")
+      ->type_name("FILE");
   app.add_option("-p,--passes", r.passes, "names with commas between, in the order they run");
   app.add_option("--disable", r.disabled, "passes left out of `canonical` and `native`")->delimiter(',');
   app.add_option("-O,--opt-level", r.opt_level, "passes of a higher level are left out of the lists")
@@ -63,10 +82,13 @@ void add_options(CLI::App& app, Request& r) {
   app.add_option("--max-depth", r.max_depth, "op calls a group that FuseOps makes; 1: each op by itself")
       ->check(CLI::PositiveNumber);
   app.add_flag("--verify-each", r.verify_each, "check the rules of the IR after each pass");
+  app.add_flag("--verify-text", r.verify_text,
+               "print the program before and after each pass, read its text and JSON back, and compare");
   app.add_flag("--dump-diff", r.dump_diff, "show on the standard error what each pass changed");
   app.add_flag("--print-after-all", r.print_after_all, "show on the standard error the program after each pass");
-  app.add_flag("--time", r.time, "show on the standard error how long each pass took");
-  app.add_flag("--hide-data", r.hide_data, "leave the data of large constants out; the text cannot be read again");
+  app.add_flag("--time-passes,--time", r.time, "show on the standard error how long each pass took");
+  app.add_flag("--hide-data", r.hide_data, "leave the data of large constants out; the text cannot be read again")
+      ->excludes("--weights");
   app.add_flag("--list-passes", r.list, "print the passes, one a line, and stop");
   app.set_version_flag("--version", HEADRACE_VERSION);
 }
@@ -92,17 +114,54 @@ void write_all(const std::string& path, std::string_view text) {
     throw_user_error("the standard output cannot be written to");
 }
 
-// How a kind of program is read, checked and written.
+// How a kind of program is checked and written.
 struct Language {
   driver::Ir ir;
   std::function<IRModule(const IRModule&)> infer_type;  // empty: nothing is inferred
   std::function<void(const IRModule&)> verify;
 };
 
-Language language_of(std::string_view text) {
-  if (tir::is_tir_text(text)) return {driver::Ir::tir, {}, [](const IRModule& module) { tir::verify(module); }};
+Language relay_language() {
   return {driver::Ir::relay, [](const IRModule& module) { return relay::infer_type(module); },
           [](const IRModule& module) { relay::verify(module); }};
+}
+
+Language tir_language() {
+  return {driver::Ir::tir, {}, [](const IRModule& module) { tir::verify(module); }};
+}
+
+struct Program {
+  Language language;
+  IRModule module;
+};
+
+Program read_text(const Request& r) {
+  if (!r.shapes.empty()) throw_user_error("'{}' is text, which says its shapes; --shape is for ONNX models", r.input);
+  const std::string text = read_all(r.input), source = r.input == "-" ? "<stdin>" : r.input;
+  std::vector<NDArray> weights;
+  if (!r.input_weights.empty()) weights = relay::read_weights(r.input_weights);
+  if (!tir::is_tir_text(text)) return {relay_language(), relay::parse_module(text, source, {.weights = &weights})};
+  if (!r.input_weights.empty() || !r.weights.empty())
+    throw_user_error("'{}' is a loop program, which has no weights beside it", r.input);
+  return {tir_language(), tir::parse_module(text, source)};
+}
+
+Program read_input(const Request& r) {
+  if (!r.input.ends_with(".onnx")) return read_text(r);
+  const driver::LoadOptions options{.shapes = tools::parse_shapes(r.shapes), .bound = {}, .weights = r.input_weights};
+  return {relay_language(), driver::load_model(r.input, options).module};
+}
+
+void write_output(const Request& r, const Program& program) {
+  if (program.language.ir == driver::Ir::tir) return write_all(r.output, tir::print_module(program.module));
+  if (r.weights.empty())
+    return write_all(r.output, relay::print_module(program.module, {.show_meta_data = !r.hide_data}));
+  std::vector<NDArray> weights;
+  const std::string text = relay::print_module(program.module, {.weights = &weights});
+  driver::OutputFile file(r.weights);
+  relay::write_weights(file.descriptor(), r.weights, weights);
+  file.commit();
+  write_all(r.output, text);
 }
 
 pass::PassContext make_context(const Request& r, const Language& language, const driver::PassList& list,
@@ -118,6 +177,7 @@ pass::PassContext make_context(const Request& r, const Language& language, const
   if (r.verify_each) context.verify = language.verify;
   if (r.max_depth > 0) context.config.set("relay.FuseOps.max_depth", Value(r.max_depth));
   const auto sink = [](std::string_view text) { fmt::print(stderr, "{}", text); };
+  if (r.verify_text) context.instruments.push_back(pass::make_round_trip_instrument());
   if (r.dump_diff) context.instruments.push_back(pass::make_dump_instrument(pass::Dump::diff, sink));
   if (r.print_after_all) context.instruments.push_back(pass::make_dump_instrument(pass::Dump::all, sink));
   if (r.time) context.instruments.push_back(timing);
@@ -135,23 +195,21 @@ int run(const Request& r) {
   ops::register_all_ops();
   if (r.list) return list_passes(), kOk;
   if (r.input.empty()) {
-    print_error("no input: name a text file, or - for the standard input (--help shows examples)");
+    print_error(
+        "no input: name a file of Relay text or a .onnx model, or - for the standard input (--help shows examples)");
     return kUsage;
   }
-  const std::string text = read_all(r.input), source = r.input == "-" ? "<stdin>" : r.input;
-  const Language language = language_of(text);
-  const bool is_tir = language.ir == driver::Ir::tir;
+  Program program = read_input(r);
+  const Language& language = program.language;
   const driver::PassList list = driver::parse_pass_list(r.passes, language.ir);
   const auto timing = std::make_shared<pass::TimingInstrument>();
   const pass::PassContext context = make_context(r, language, list, timing);
-  IRModule module = is_tir ? tir::parse_module(text, source) : relay::parse_module(text, source);
-  language.verify(module);
+  language.verify(program.module);
   if (!list.passes.empty()) {
-    if (language.infer_type) module = language.infer_type(module);
-    module = pass::run_passes(list.passes, module, context);
+    if (language.infer_type) program.module = language.infer_type(program.module);
+    program.module = pass::run_passes(list.passes, program.module, context);
   }
-  write_all(r.output,
-            is_tir ? tir::print_module(module) : relay::print_module(module, {.show_meta_data = !r.hide_data}));
+  write_output(r, program);
   if (r.time) fmt::print(stderr, "{}", timing->report());
   return kOk;
 }
@@ -171,6 +229,9 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     const int code = app.exit(e);
     return code == 0 ? kOk : kUsage;
+  } catch (const tools::UsageError& e) {
+    print_error(e.what());
+    return kUsage;
   } catch (const UserError& e) {
     print_error(e.what());
     return kUser;

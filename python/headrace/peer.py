@@ -1,15 +1,17 @@
 """Another runtime on the same model, for `headrace bench` and `headrace verify --against`.
 
     python3 -m headrace.peer onnxruntime MODEL --folder FOLDER --threads N
+    python3 -m headrace.peer onnxruntime --check
 
-FOLDER holds names.txt (the inputs' names, one a line) and input_0.npy, input_1.npy ... The first line on stdout is
-`ready VERSION`, `missing WHAT` or `error SENTENCE`. Then each line `save` on stdin is answered by `saved N` after
-output_0.npy ... were written, each line `time` by the seconds of one run.
+The second only says whether the peer is there. FOLDER holds names.txt (the inputs' names, one a line) and input_0.npy,
+input_1.npy ... The first line on stdout is `ready VERSION`, `missing WHAT` or `error SENTENCE`. Then each line `save`
+on stdin is answered by `saved N` after output_0.npy ... were written, each line `time` by the seconds of one run.
 """
 
 from __future__ import annotations
 
 import argparse
+import importlib
 import sys
 import time
 from collections.abc import Callable
@@ -34,6 +36,7 @@ def _open_onnxruntime(model: str, feed: dict[str, np.ndarray], threads: int) -> 
     return onnxruntime.__version__, lambda: session.run(None, feed)
 
 
+# By the name of the package.
 _PEERS = {"onnxruntime": _open_onnxruntime}
 
 
@@ -57,13 +60,19 @@ def main() -> None:
     """Opens the peer and answers requests until stdin ends."""
     parser = argparse.ArgumentParser(prog="python3 -m headrace.peer", description=__doc__)
     parser.add_argument("peer", choices=sorted(_PEERS))
-    parser.add_argument("model")
-    parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("model", nargs="?")
+    parser.add_argument("--folder", type=Path)
     parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--check", action="store_true", help="only say whether the peer is there")
     args = parser.parse_args()
-    names = (args.folder / "names.txt").read_text().splitlines()
-    feed = {name: np.load(args.folder / f"input_{i}.npy") for i, name in enumerate(names)}
+    if not args.check and (args.model is None or args.folder is None):
+        parser.error("name a model and --folder")
     try:
+        if args.check:
+            _say(f"ready {importlib.import_module(args.peer).__version__}")
+            return
+        names = (args.folder / "names.txt").read_text().splitlines()
+        feed = {name: np.load(args.folder / f"input_{i}.npy") for i, name in enumerate(names)}
         version, run = _PEERS[args.peer](args.model, feed, args.threads)
     except ImportError as error:
         _say(f"missing {error}; install it for {sys.executable}")

@@ -151,6 +151,13 @@ TEST(NativeTarget, FeaturesChangeAProcessor) {
   EXPECT_EQ(target.vector_bits, 256);
 }
 
+TEST(NativeTarget, WideRegistersCanBeAvoided) {
+  const NativeTarget target =
+      compiler().resolve_target({.cpu = "x86-64-v4", .features = "-evex512", .triple = "x86_64-unknown-linux-gnu"});
+  EXPECT_TRUE(target.has("avx512vl"));
+  EXPECT_EQ(target.vector_bits, 256);
+}
+
 TEST(NativeTarget, HostIsItsOwnFullDescription) {
   const NativeTarget host = compiler().host_target();
   EXPECT_EQ(host, compiler().resolve_target({.cpu = "native", .features = "", .triple = ""}));

@@ -11,6 +11,8 @@
 #include "artifact/manifest_json.h"
 #include "artifact/trailer.h"
 #include "codegen/workspace.h"
+#include "driver/check_size.h"
+#include "driver/materialize.h"
 #include "driver/dump_loops.h"
 #include "driver/output_file.h"
 #include "driver/target.h"
@@ -40,6 +42,8 @@ pass::PassContext make_context(const CompileOptions& options) {
   context.instruments = options.instruments;
   context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
   if (options.verify_each) context.verify = [](const IRModule& module) { relay::verify(module); };
+  // The evaluator's own compiles run without FoldConstant, and so without an evaluator.
+  if (!context.is_disabled("FoldConstant")) context.evaluator = make_compiling_evaluator(options.jobs);
   return context;
 }
 
@@ -84,6 +88,7 @@ class Compilation {
   void plan() {
     module_ = plan::plan_memory(plan::to_destination_passing(module_));
     program_ = plan::emit_graph_program(module_, {model_.inputs, model_.outputs}, weights_);
+    check_run_size(program_.memory.arena_bytes);
     program_.target = {target_.triple, target_.cpu, target_.enabled, ""};
     program_.compiler = HEADRACE_VERSION;
   }
@@ -187,7 +192,9 @@ IRModule run_relay_passes(const IRModule& module, const CompileOptions& options)
   std::vector<pass::Pass> known = list;
   for (pass::Pass& pass : tir_passes::pipeline()) known.push_back(std::move(pass));
   check_disabled(options.disabled_passes, known);
-  return relay::infer_type(pass::run_passes(list, relay::infer_type(module), context));
+  const IRModule typed = relay::infer_type(module);
+  check_tensor_sizes(typed);
+  return relay::infer_type(pass::run_passes(list, typed, context));
 }
 
 CompileReport compile_to_file(const Model& model, const std::string& path, const CompileOptions& options) {

@@ -9,6 +9,7 @@
 #include "ops/all_ops.h"
 #include "relay/infer_type.h"
 #include "relay/parse.h"
+#include "relay/weights_file.h"
 
 namespace headrace::driver {
 
@@ -20,24 +21,13 @@ std::string read_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-Model load_onnx(const std::string& path, const LoadOptions& options) {
-  const onnx::Model source = onnx::read_model(path);
-  const onnx::ImportOptions import{options.shapes, options.bound};
-  const std::vector<std::string> open = onnx::symbolic_dimensions(source, import);
-  if (!open.empty()) {
-    throw_user_error(
-        "'{}' leaves these dimensions open: {}; give the inputs their shapes, as in --shape {}=1,3,224,224", path,
-        fmt::join(open, ", "), open.front().substr(0, open.front().find_first_of("[ ")));
-  }
-  onnx::ImportedModel imported = onnx::import_model(source, import);
-  return {std::move(imported.module), std::move(imported.inputs), std::move(imported.outputs)};
-}
-
 Model load_relay(const std::string& path, const LoadOptions& options) {
   if (!options.shapes.empty() || !options.bound.empty())
     throw_user_error(
         "'{}' is relay text, whose inputs have the shapes that it says; shapes and bound inputs are for ONNX", path);
-  return make_model(relay::parse_module(read_text(path), path));
+  if (options.weights.empty()) return make_model(relay::parse_module(read_text(path), path));
+  const std::vector<NDArray> weights = relay::read_weights(options.weights);
+  return make_model(relay::parse_module(read_text(path), path, {.weights = &weights}));
 }
 
 ModelPort port_of(const onnx::ValueInfo& info) {
@@ -59,18 +49,11 @@ ModelPort port_of(const std::string& name, const Type& type) {
   return port;
 }
 
-void flatten(const Type& type, std::vector<Type>& tensors) {
-  const auto* tuple = type.as<TupleTypeNode>();
-  if (tuple == nullptr) return tensors.push_back(type);
-  for (const Type& item : tuple->items) flatten(item, tensors);
-}
-
 ModelPorts ports_of(const Model& model) {
   const auto main = model.module->lookup("main").cast<relay::FunctionNode>();
   ModelPorts ports;
   for (const relay::Var& param : main->params) ports.inputs.push_back(port_of(param->name_hint, param->checked_type()));
-  std::vector<Type> results;
-  flatten(main->body->checked_type(), results);
+  const std::vector<Type> results = leaves_of(main->body->checked_type());
   for (size_t i = 0; i < results.size(); ++i) ports.outputs.push_back(port_of(model.outputs[i], results[i]));
   return ports;
 }
@@ -84,6 +67,42 @@ ModelPorts ports_of(const onnx::Graph& graph) {
   }
   for (const onnx::ValueInfo& output : graph.outputs) ports.outputs.push_back(port_of(output));
   return ports;
+}
+
+// "--shape x=1,3,224,224" for every input of `graph` that `options` leave open: what the model fixes stays, the rest is
+// a guess at what people have.
+std::string shape_example(const onnx::Graph& graph, const LoadOptions& options) {
+  std::map<std::string, int64_t> symbols;
+  std::string text;
+  for (const ModelPort& port : ports_of(graph).inputs) {
+    if (options.shapes.contains(port.name) || options.bound.contains(port.name)) continue;
+    std::vector<int64_t> shape;
+    bool is_open = port.shape.empty();
+    for (const ModelDim& dim : port.shape) {
+      const size_t i = shape.size();
+      const int64_t guess = i == 0 ? 1 : port.shape.size() == 4 && i >= 2 ? 224 : 16;
+      is_open = is_open || dim.value < 0;
+      shape.push_back(dim.value >= 0       ? dim.value
+                      : dim.symbol.empty() ? guess
+                                           : symbols.try_emplace(dim.symbol, guess).first->second);
+    }
+    if (is_open) text += fmt::format(" --shape {}={}", port.name, fmt::join(shape, ","));
+  }
+  return text;
+}
+
+Model load_onnx(const std::string& path, const LoadOptions& options) {
+  if (!options.weights.empty())
+    throw_user_error("'{}' brings its weights itself; the weights file '{}' is for relay text", path, options.weights);
+  const onnx::Model source = onnx::read_model(path);
+  const onnx::ImportOptions import{options.shapes, options.bound};
+  const std::vector<std::string> open = onnx::symbolic_dimensions(source, import);
+  if (!open.empty()) {
+    throw_user_error("'{}' leaves these dimensions open: {}; give the inputs their shapes, as in{}", path,
+                     fmt::join(open, ", "), shape_example(source.graph, options));
+  }
+  onnx::ImportedModel imported = onnx::import_model(source, import);
+  return {std::move(imported.module), std::move(imported.inputs), std::move(imported.outputs)};
 }
 
 std::string extension_of(const std::string& path) {
@@ -111,8 +130,7 @@ Model make_model(const IRModule& module) {
   const auto* main = model.module->lookup("main").as<relay::FunctionNode>();
   if (main == nullptr) throw_user_error("'@main' is no relay function");
   for (const relay::Var& param : main->params) model.inputs.push_back(param->name_hint);
-  std::vector<Type> results;
-  flatten(main->body->checked_type(), results);
+  const std::vector<Type> results = leaves_of(main->body->checked_type());
   for (size_t i = 0; i < results.size(); ++i) model.outputs.push_back(fmt::format("output{}", i));
   return model;
 }

@@ -15,8 +15,9 @@ struct Model {
 Model make_model(const IRModule& module);
 
 struct LoadOptions {
-  std::map<std::string, std::vector<int64_t>> shapes;  // of inputs, by name; the others keep what the model says
-  std::map<std::string, NDArray> bound;                // inputs that become constants
+  std::map<std::string, std::vector<int64_t>> shapes = {};  // of inputs, by name; the others keep what the model says
+  std::map<std::string, NDArray> bound = {};                // inputs that become constants
+  std::string weights = {};  // a file with the data of relay text's constants; empty: none
 };
 
 // Reads a model file: ONNX, or relay's text form (.relay). UserError: no such file, a format that is not known, a model

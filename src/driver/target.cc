@@ -4,13 +4,29 @@
 
 namespace headrace::driver {
 
+namespace {
+
+// Whether the user named the feature, to have it.
+bool is_asked_for(const codegen::TargetRequest& request, const std::string& feature) {
+  return ("," + request.features + ",").find(",+" + feature + ",") != std::string::npos;
+}
+
+}  // namespace
+
 codegen::NativeTarget choose_target(const codegen::NativeCompiler& compiler, const codegen::TargetRequest& request) {
   const codegen::NativeTarget wanted = compiler.resolve_target(request);
   const std::vector<std::string_view> known = runtime::known_cpu_features();
   codegen::TargetRequest reduced = request;
   for (const std::string& feature : wanted.enabled) {
-    if (std::find(known.begin(), known.end(), feature) == known.end())
-      reduced.features += (reduced.features.empty() ? "-" : ",-") + feature;
+    if (std::find(known.begin(), known.end(), feature) != known.end()) continue;
+    if (is_asked_for(request, feature)) {
+      throw_user_error(
+          "code cannot be made for the processor feature '{}': loading could not tell a machine that lacks it; leave "
+          "it "
+          "out, or choose among {}",
+          feature, fmt::join(known, ", "));
+    }
+    reduced.features += (reduced.features.empty() ? "-" : ",-") + feature;
   }
   return compiler.resolve_target(reduced);
 }

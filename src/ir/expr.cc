@@ -6,6 +6,16 @@
 
 namespace headrace {
 
+void ExprNode::fields(FieldList<ExprNode>& f) {
+  f.field<&ExprNode::checked_type_field>("checked_type_", {.ignore = true, .optional = true, .transient = true});
+}
+
+void GlobalVarNode::fields(FieldList<GlobalVarNode>& f) { f.field<&GlobalVarNode::name_hint>("name_hint"); }
+
+void BaseFuncNode::fields(FieldList<BaseFuncNode>& f) { f.field<&BaseFuncNode::attrs>("attrs"); }
+
+void OpNode::fields(FieldList<OpNode>& f) { f.field<&OpNode::name>("name"); }
+
 const Type& ExprNode::checked_type() const {
   HEADRACE_CHECK(has_checked_type(), "a {} has no type: InferType has not run on it", key());
   return checked_type_field;

@@ -13,9 +13,7 @@ struct ExprNode : BaseExprNode {
   static constexpr std::string_view type_key = "relay.Expr";
   static constexpr int32_t child_slots = 40;
   static constexpr StructuralKind structural_kind = StructuralKind::dag;
-  static void fields(FieldList<ExprNode>& f) {
-    f.field<&ExprNode::checked_type_field>("checked_type_", {.ignore = true, .optional = true, .transient = true});
-  }
+  static void fields(FieldList<ExprNode>& f);
   ExprNode() = default;
   // A copy has no type yet: its fields are about to change.
   ExprNode(const ExprNode& other) : BaseExprNode(other) {}
@@ -36,7 +34,7 @@ struct GlobalVarNode : ExprNode {
   static constexpr std::string_view type_key = "relay.GlobalVar";
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::tree;
-  static void fields(FieldList<GlobalVarNode>& f) { f.field<&GlobalVarNode::name_hint>("name_hint"); }
+  static void fields(FieldList<GlobalVarNode>& f);
   std::string name_hint;
 };
 using GlobalVar = Ref<GlobalVarNode>;
@@ -58,7 +56,7 @@ struct BaseFuncNode : ExprNode {
   using Parent = ExprNode;
   static constexpr std::string_view type_key = "ir.BaseFunc";
   static constexpr int32_t child_slots = 4;
-  static void fields(FieldList<BaseFuncNode>& f) { f.field<&BaseFuncNode::attrs>("attrs"); }
+  static void fields(FieldList<BaseFuncNode>& f);
   DictAttrs attrs;
 };
 using BaseFunc = Ref<BaseFuncNode>;
@@ -81,7 +79,7 @@ struct OpNode : ExprNode {
   static constexpr std::string_view type_key = "ir.Op";
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::unique;
-  static void fields(FieldList<OpNode>& f) { f.field<&OpNode::name>("name"); }
+  static void fields(FieldList<OpNode>& f);
   // Saved by name; what is loaded is the registered op.
   static NamedValues save_content(const OpNode& op);
   static Ref<OpNode> load_content(const NamedValues& saved);

@@ -2,6 +2,26 @@
 
 namespace headrace {
 
+void ConstructorNode::fields(FieldList<ConstructorNode>& f) {
+  f.field<&ConstructorNode::name_hint>("name_hint")
+      .field<&ConstructorNode::inputs>("inputs")
+      .field<&ConstructorNode::belong_to>("belong_to")
+      .field<&ConstructorNode::tag>("tag", {.ignore = true});
+}
+
+void TypeDataNode::fields(FieldList<TypeDataNode>& f) {
+  f.field<&TypeDataNode::header>("header")
+      .field<&TypeDataNode::type_vars>("type_vars", {.def_once = true})
+      .field<&TypeDataNode::constructors>("constructors");
+}
+
+void IRModuleNode::fields(FieldList<IRModuleNode>& f) {
+  // Types bind the type variables that the functions' patterns mention.
+  f.field<&IRModuleNode::type_definitions>("type_definitions")
+      .field<&IRModuleNode::functions>("functions")
+      .field<&IRModuleNode::attrs>("attrs");
+}
+
 GlobalVar IRModuleNode::find_global_var(std::string_view name) const {
   auto it = globals_by_name.find(std::string(name));
   if (it != globals_by_name.end()) return it->second;

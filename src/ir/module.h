@@ -10,12 +10,7 @@ struct ConstructorNode : ExprNode {
   using Parent = ExprNode;
   static constexpr std::string_view type_key = "relay.Constructor";
   static constexpr bool is_final = true;
-  static void fields(FieldList<ConstructorNode>& f) {
-    f.field<&ConstructorNode::name_hint>("name_hint")
-        .field<&ConstructorNode::inputs>("inputs")
-        .field<&ConstructorNode::belong_to>("belong_to")
-        .field<&ConstructorNode::tag>("tag", {.ignore = true});
-  }
+  static void fields(FieldList<ConstructorNode>& f);
   std::string name_hint;
   Array<Type> inputs;
   GlobalTypeVar belong_to;
@@ -27,11 +22,7 @@ struct TypeDataNode : TypeNode {
   using Parent = TypeNode;
   static constexpr std::string_view type_key = "relay.TypeData";
   static constexpr bool is_final = true;
-  static void fields(FieldList<TypeDataNode>& f) {
-    f.field<&TypeDataNode::header>("header")
-        .field<&TypeDataNode::type_vars>("type_vars", {.def_once = true})
-        .field<&TypeDataNode::constructors>("constructors");
-  }
+  static void fields(FieldList<TypeDataNode>& f);
   GlobalTypeVar header;
   Array<TypeVar> type_vars;
   Array<Constructor> constructors;
@@ -43,12 +34,7 @@ struct IRModuleNode : Object {
   static constexpr std::string_view type_key = "ir.IRModule";
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::tree;
-  static void fields(FieldList<IRModuleNode>& f) {
-    // Types bind the type variables that the functions' patterns mention.
-    f.field<&IRModuleNode::type_definitions>("type_definitions")
-        .field<&IRModuleNode::functions>("functions")
-        .field<&IRModuleNode::attrs>("attrs");
-  }
+  static void fields(FieldList<IRModuleNode>& f);
   Map<GlobalVar, BaseFunc> functions;  // in order of definition
   Map<GlobalTypeVar, TypeData> type_definitions;
   DictAttrs attrs;

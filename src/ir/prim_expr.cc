@@ -4,6 +4,59 @@
 
 namespace headrace {
 
+void BaseExprNode::fields(FieldList<BaseExprNode>& f) {
+  f.field<&BaseExprNode::span>("span", {.ignore = true, .optional = true});
+}
+
+void PrimExprNode::fields(FieldList<PrimExprNode>& f) { f.field<&PrimExprNode::dtype>("dtype"); }
+
+void IntImmNode::fields(FieldList<IntImmNode>& f) { f.field<&IntImmNode::value>("value"); }
+
+void FloatImmNode::fields(FieldList<FloatImmNode>& f) { f.field<&FloatImmNode::value>("value"); }
+
+void StringImmNode::fields(FieldList<StringImmNode>& f) { f.field<&StringImmNode::value>("value"); }
+
+void PrimVarNode::fields(FieldList<PrimVarNode>& f) { f.field<&PrimVarNode::name_hint>("name_hint", {.ignore = true}); }
+
+void BinaryNode::fields(FieldList<BinaryNode>& f) {
+  f.field<&BinaryNode::op>("op").field<&BinaryNode::a>("a").field<&BinaryNode::b>("b");
+}
+
+void NotNode::fields(FieldList<NotNode>& f) { f.field<&NotNode::a>("a"); }
+
+void SelectNode::fields(FieldList<SelectNode>& f) {
+  f.field<&SelectNode::condition>("condition")
+      .field<&SelectNode::true_value>("true_value")
+      .field<&SelectNode::false_value>("false_value");
+}
+
+void CastNode::fields(FieldList<CastNode>& f) { f.field<&CastNode::value>("value"); }
+
+void RampNode::fields(FieldList<RampNode>& f) { f.field<&RampNode::base>("base").field<&RampNode::stride>("stride"); }
+
+void BroadcastNode::fields(FieldList<BroadcastNode>& f) { f.field<&BroadcastNode::value>("value"); }
+
+void PrimLetNode::fields(FieldList<PrimLetNode>& f) {
+  f.field<&PrimLetNode::value>("value")
+      .field<&PrimLetNode::var>("var", {.def_once = true})
+      .field<&PrimLetNode::body>("body");
+}
+
+void IntrinsicCallNode::fields(FieldList<IntrinsicCallNode>& f) {
+  f.field<&IntrinsicCallNode::intrinsic>("intrinsic").field<&IntrinsicCallNode::args>("args");
+}
+
+void BufferNode::fields(FieldList<BufferNode>& f) {
+  f.field<&BufferNode::name>("name", {.ignore = true})
+      .field<&BufferNode::dtype>("dtype")
+      .field<&BufferNode::shape>("shape")
+      .field<&BufferNode::strides>("strides");
+}
+
+void BufferLoadNode::fields(FieldList<BufferLoadNode>& f) {
+  f.field<&BufferLoadNode::buffer>("buffer").field<&BufferLoadNode::indices>("indices");
+}
+
 PrimExpr make_int(int64_t value, DataType dtype) {
   auto node = make_object<IntImmNode>();
   node->dtype = dtype;

@@ -14,9 +14,7 @@ struct BaseExprNode : Object {
   static constexpr std::string_view type_key = "ir.BaseExpr";
   static constexpr int32_t child_slots = 96;
   static constexpr StructuralKind structural_kind = StructuralKind::tree;
-  static void fields(FieldList<BaseExprNode>& f) {
-    f.field<&BaseExprNode::span>("span", {.ignore = true, .optional = true});
-  }
+  static void fields(FieldList<BaseExprNode>& f);
   Span span;
 };
 
@@ -24,7 +22,7 @@ struct PrimExprNode : BaseExprNode {
   using Parent = BaseExprNode;
   static constexpr std::string_view type_key = "ir.PrimExpr";
   static constexpr int32_t child_slots = 32;
-  static void fields(FieldList<PrimExprNode>& f) { f.field<&PrimExprNode::dtype>("dtype"); }
+  static void fields(FieldList<PrimExprNode>& f);
   DataType dtype;
 };
 using PrimExpr = Ref<PrimExprNode>;
@@ -34,7 +32,7 @@ struct IntImmNode : PrimExprNode {
   static constexpr std::string_view type_key = "ir.IntImm";
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::constant;
-  static void fields(FieldList<IntImmNode>& f) { f.field<&IntImmNode::value>("value"); }
+  static void fields(FieldList<IntImmNode>& f);
   int64_t value = 0;  // a bool is 0 or 1; an uint64 keeps its bits
 };
 using IntImm = Ref<IntImmNode>;
@@ -44,7 +42,7 @@ struct FloatImmNode : PrimExprNode {
   static constexpr std::string_view type_key = "ir.FloatImm";
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::constant;
-  static void fields(FieldList<FloatImmNode>& f) { f.field<&FloatImmNode::value>("value"); }
+  static void fields(FieldList<FloatImmNode>& f);
   double value = 0;
 };
 using FloatImm = Ref<FloatImmNode>;
@@ -54,7 +52,7 @@ struct StringImmNode : PrimExprNode {
   static constexpr std::string_view type_key = "ir.StringImm";
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::constant;
-  static void fields(FieldList<StringImmNode>& f) { f.field<&StringImmNode::value>("value"); }
+  static void fields(FieldList<StringImmNode>& f);
   std::string value;
 };
 
@@ -64,7 +62,7 @@ struct PrimVarNode : PrimExprNode {
   static constexpr std::string_view type_key = "tir.Var";
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::var;
-  static void fields(FieldList<PrimVarNode>& f) { f.field<&PrimVarNode::name_hint>("name_hint", {.ignore = true}); }
+  static void fields(FieldList<PrimVarNode>& f);
   std::string name_hint;
 };
 using PrimVar = Ref<PrimVarNode>;
@@ -106,9 +104,7 @@ struct BinaryNode : PrimExprNode {
   using Parent = PrimExprNode;
   static constexpr std::string_view type_key = "tir.Binary";
   static constexpr bool is_final = true;
-  static void fields(FieldList<BinaryNode>& f) {
-    f.field<&BinaryNode::op>("op").field<&BinaryNode::a>("a").field<&BinaryNode::b>("b");
-  }
+  static void fields(FieldList<BinaryNode>& f);
   BinaryOp op = BinaryOp::add;
   PrimExpr a, b;
 };
@@ -117,7 +113,7 @@ struct NotNode : PrimExprNode {
   using Parent = PrimExprNode;
   static constexpr std::string_view type_key = "tir.Not";
   static constexpr bool is_final = true;
-  static void fields(FieldList<NotNode>& f) { f.field<&NotNode::a>("a"); }
+  static void fields(FieldList<NotNode>& f);
   PrimExpr a;
 };
 
@@ -126,11 +122,7 @@ struct SelectNode : PrimExprNode {
   using Parent = PrimExprNode;
   static constexpr std::string_view type_key = "tir.Select";
   static constexpr bool is_final = true;
-  static void fields(FieldList<SelectNode>& f) {
-    f.field<&SelectNode::condition>("condition")
-        .field<&SelectNode::true_value>("true_value")
-        .field<&SelectNode::false_value>("false_value");
-  }
+  static void fields(FieldList<SelectNode>& f);
   PrimExpr condition, true_value, false_value;
 };
 
@@ -139,7 +131,7 @@ struct CastNode : PrimExprNode {
   using Parent = PrimExprNode;
   static constexpr std::string_view type_key = "tir.Cast";
   static constexpr bool is_final = true;
-  static void fields(FieldList<CastNode>& f) { f.field<&CastNode::value>("value"); }
+  static void fields(FieldList<CastNode>& f);
   PrimExpr value;
 };
 
@@ -148,7 +140,7 @@ struct RampNode : PrimExprNode {
   using Parent = PrimExprNode;
   static constexpr std::string_view type_key = "tir.Ramp";
   static constexpr bool is_final = true;
-  static void fields(FieldList<RampNode>& f) { f.field<&RampNode::base>("base").field<&RampNode::stride>("stride"); }
+  static void fields(FieldList<RampNode>& f);
   PrimExpr base, stride;
 };
 
@@ -157,7 +149,7 @@ struct BroadcastNode : PrimExprNode {
   using Parent = PrimExprNode;
   static constexpr std::string_view type_key = "tir.Broadcast";
   static constexpr bool is_final = true;
-  static void fields(FieldList<BroadcastNode>& f) { f.field<&BroadcastNode::value>("value"); }
+  static void fields(FieldList<BroadcastNode>& f);
   PrimExpr value;
 };
 
@@ -165,11 +157,7 @@ struct PrimLetNode : PrimExprNode {
   using Parent = PrimExprNode;
   static constexpr std::string_view type_key = "tir.Let";
   static constexpr bool is_final = true;
-  static void fields(FieldList<PrimLetNode>& f) {
-    f.field<&PrimLetNode::value>("value")
-        .field<&PrimLetNode::var>("var", {.def_once = true})
-        .field<&PrimLetNode::body>("body");
-  }
+  static void fields(FieldList<PrimLetNode>& f);
   PrimVar var;
   PrimExpr value, body;
 };
@@ -222,9 +210,7 @@ struct IntrinsicCallNode : PrimExprNode {
   using Parent = PrimExprNode;
   static constexpr std::string_view type_key = "tir.Call";
   static constexpr bool is_final = true;
-  static void fields(FieldList<IntrinsicCallNode>& f) {
-    f.field<&IntrinsicCallNode::intrinsic>("intrinsic").field<&IntrinsicCallNode::args>("args");
-  }
+  static void fields(FieldList<IntrinsicCallNode>& f);
   Intrinsic intrinsic = Intrinsic::exp;
   Array<PrimExpr> args;
 };
@@ -235,12 +221,7 @@ struct BufferNode : Object {
   static constexpr std::string_view type_key = "tir.Buffer";
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::var;
-  static void fields(FieldList<BufferNode>& f) {
-    f.field<&BufferNode::name>("name", {.ignore = true})
-        .field<&BufferNode::dtype>("dtype")
-        .field<&BufferNode::shape>("shape")
-        .field<&BufferNode::strides>("strides");
-  }
+  static void fields(FieldList<BufferNode>& f);
   std::string name;
   DataType dtype;
   Array<PrimExpr> shape;
@@ -252,9 +233,7 @@ struct BufferLoadNode : PrimExprNode {
   using Parent = PrimExprNode;
   static constexpr std::string_view type_key = "tir.BufferLoad";
   static constexpr bool is_final = true;
-  static void fields(FieldList<BufferLoadNode>& f) {
-    f.field<&BufferLoadNode::buffer>("buffer").field<&BufferLoadNode::indices>("indices");
-  }
+  static void fields(FieldList<BufferLoadNode>& f);
   Buffer buffer;
   // One index a dimension; the last may be a Ramp, which loads a vector.
   Array<PrimExpr> indices;

@@ -11,13 +11,7 @@ struct SpanNode : Object {
   static constexpr std::string_view type_key = "ir.Span";
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::tree;
-  static void fields(FieldList<SpanNode>& f) {
-    f.field<&SpanNode::source>("source_name", {.doc = "file name, or the node's path in an imported model"})
-        .field<&SpanNode::line>("line", {.doc = "first line, from 1; 0 when the source has no lines"})
-        .field<&SpanNode::column>("column", {.doc = "first column, from 1"})
-        .field<&SpanNode::end_line>("end_line")
-        .field<&SpanNode::end_column>("end_column", {.doc = "one past the last column"});
-  }
+  static void fields(FieldList<SpanNode>& f);
   std::string source;
   int64_t line = 0;
   int64_t column = 0;

@@ -2,6 +2,46 @@
 
 namespace headrace {
 
+void TypeNode::fields(FieldList<TypeNode>& f) { f.field<&TypeNode::span>("span", {.ignore = true, .optional = true}); }
+
+void PrimTypeNode::fields(FieldList<PrimTypeNode>& f) { f.field<&PrimTypeNode::dtype>("dtype"); }
+
+void TensorTypeNode::fields(FieldList<TensorTypeNode>& f) {
+  f.field<&TensorTypeNode::shape>("shape").field<&TensorTypeNode::dtype>("dtype");
+}
+
+void TupleTypeNode::fields(FieldList<TupleTypeNode>& f) { f.field<&TupleTypeNode::items>("fields"); }
+
+void TypeVarNode::fields(FieldList<TypeVarNode>& f) {
+  f.field<&TypeVarNode::name_hint>("name_hint", {.ignore = true}).field<&TypeVarNode::kind>("kind");
+}
+
+void GlobalTypeVarNode::fields(FieldList<GlobalTypeVarNode>& f) {
+  f.field<&GlobalTypeVarNode::name_hint>("name_hint").field<&GlobalTypeVarNode::kind>("kind");
+}
+
+void FuncTypeNode::fields(FieldList<FuncTypeNode>& f) {
+  f.field<&FuncTypeNode::type_params>("type_params", {.def_once = true})
+      .field<&FuncTypeNode::arg_types>("arg_types")
+      .field<&FuncTypeNode::ret_type>("ret_type")
+      .field<&FuncTypeNode::type_constraints>("type_constraints");
+}
+
+void RefTypeNode::fields(FieldList<RefTypeNode>& f) { f.field<&RefTypeNode::value>("value"); }
+
+void TypeCallNode::fields(FieldList<TypeCallNode>& f) {
+  f.field<&TypeCallNode::func>("func").field<&TypeCallNode::args>("args");
+}
+
+void IncompleteTypeNode::fields(FieldList<IncompleteTypeNode>& f) { f.field<&IncompleteTypeNode::kind>("kind"); }
+
+void TypeRelationNode::fields(FieldList<TypeRelationNode>& f) {
+  f.field<&TypeRelationNode::name>("name")
+      .field<&TypeRelationNode::args>("args")
+      .field<&TypeRelationNode::num_inputs>("num_inputs")
+      .field<&TypeRelationNode::attrs>("attrs", {.optional = true});
+}
+
 Shape TensorTypeNode::concrete_shape() const {
   auto result = as_shape(shape);
   if (!result) {
@@ -61,6 +101,27 @@ Type make_ref_type(Type value) {
   auto node = make_object<RefTypeNode>();
   node->value = std::move(value);
   return node;
+}
+
+std::vector<Type> leaves_of(const Type& type) {
+  std::vector<Type> leaves, pending{type};
+  while (!pending.empty()) {
+    const Type at = pending.back();
+    pending.pop_back();
+    if (const auto* tuple = at.as<TupleTypeNode>()) {
+      pending.insert(pending.end(), std::make_reverse_iterator(tuple->items.end()),
+                     std::make_reverse_iterator(tuple->items.begin()));
+    } else {
+      leaves.push_back(at);
+    }
+  }
+  return leaves;
+}
+
+LeafRange leaves_of_field(const TupleTypeNode& tuple, int64_t index) {
+  LeafRange range{0, leaves_of(tuple.items[static_cast<size_t>(index)]).size()};
+  for (size_t i = 0; i < static_cast<size_t>(index); ++i) range.begin += leaves_of(tuple.items[i]).size();
+  return range;
 }
 
 Type make_type_call(Type func, Array<Type> args) {

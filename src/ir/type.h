@@ -10,7 +10,7 @@ struct TypeNode : Object {
   static constexpr std::string_view type_key = "ir.Type";
   static constexpr int32_t child_slots = 20;
   static constexpr StructuralKind structural_kind = StructuralKind::tree;
-  static void fields(FieldList<TypeNode>& f) { f.field<&TypeNode::span>("span", {.ignore = true, .optional = true}); }
+  static void fields(FieldList<TypeNode>& f);
   Span span;
 };
 using Type = Ref<TypeNode>;
@@ -20,7 +20,7 @@ struct PrimTypeNode : TypeNode {
   using Parent = TypeNode;
   static constexpr std::string_view type_key = "ir.PrimType";
   static constexpr bool is_final = true;
-  static void fields(FieldList<PrimTypeNode>& f) { f.field<&PrimTypeNode::dtype>("dtype"); }
+  static void fields(FieldList<PrimTypeNode>& f);
   DataType dtype;
 };
 
@@ -29,9 +29,7 @@ struct TensorTypeNode : TypeNode {
   using Parent = TypeNode;
   static constexpr std::string_view type_key = "relay.TensorType";
   static constexpr bool is_final = true;
-  static void fields(FieldList<TensorTypeNode>& f) {
-    f.field<&TensorTypeNode::shape>("shape").field<&TensorTypeNode::dtype>("dtype");
-  }
+  static void fields(FieldList<TensorTypeNode>& f);
   Array<PrimExpr> shape;
   DataType dtype;
   // All dimensions as integers; UserError that shows the type when one is symbolic.
@@ -43,7 +41,7 @@ struct TupleTypeNode : TypeNode {
   using Parent = TypeNode;
   static constexpr std::string_view type_key = "relay.TupleType";
   static constexpr bool is_final = true;
-  static void fields(FieldList<TupleTypeNode>& f) { f.field<&TupleTypeNode::items>("fields"); }
+  static void fields(FieldList<TupleTypeNode>& f);
   Array<Type> items;
 };
 using TupleType = Ref<TupleTypeNode>;
@@ -55,9 +53,7 @@ struct TypeVarNode : TypeNode {
   static constexpr std::string_view type_key = "relay.TypeVar";
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::var;
-  static void fields(FieldList<TypeVarNode>& f) {
-    f.field<&TypeVarNode::name_hint>("name_hint", {.ignore = true}).field<&TypeVarNode::kind>("kind");
-  }
+  static void fields(FieldList<TypeVarNode>& f);
   std::string name_hint;
   TypeKind kind = TypeKind::type;
 };
@@ -67,9 +63,7 @@ struct GlobalTypeVarNode : TypeNode {
   using Parent = TypeNode;
   static constexpr std::string_view type_key = "relay.GlobalTypeVar";
   static constexpr bool is_final = true;
-  static void fields(FieldList<GlobalTypeVarNode>& f) {
-    f.field<&GlobalTypeVarNode::name_hint>("name_hint").field<&GlobalTypeVarNode::kind>("kind");
-  }
+  static void fields(FieldList<GlobalTypeVarNode>& f);
   std::string name_hint;
   TypeKind kind = TypeKind::adt_handle;
 };
@@ -79,12 +73,7 @@ struct FuncTypeNode : TypeNode {
   using Parent = TypeNode;
   static constexpr std::string_view type_key = "relay.FuncType";
   static constexpr bool is_final = true;
-  static void fields(FieldList<FuncTypeNode>& f) {
-    f.field<&FuncTypeNode::type_params>("type_params", {.def_once = true})
-        .field<&FuncTypeNode::arg_types>("arg_types")
-        .field<&FuncTypeNode::ret_type>("ret_type")
-        .field<&FuncTypeNode::type_constraints>("type_constraints");
-  }
+  static void fields(FieldList<FuncTypeNode>& f);
   Array<TypeVar> type_params;
   Array<Type> arg_types;
   Type ret_type;
@@ -97,7 +86,7 @@ struct RefTypeNode : TypeNode {
   using Parent = TypeNode;
   static constexpr std::string_view type_key = "relay.RefType";
   static constexpr bool is_final = true;
-  static void fields(FieldList<RefTypeNode>& f) { f.field<&RefTypeNode::value>("value"); }
+  static void fields(FieldList<RefTypeNode>& f);
   Type value;
 };
 
@@ -106,9 +95,7 @@ struct TypeCallNode : TypeNode {
   using Parent = TypeNode;
   static constexpr std::string_view type_key = "relay.TypeCall";
   static constexpr bool is_final = true;
-  static void fields(FieldList<TypeCallNode>& f) {
-    f.field<&TypeCallNode::func>("func").field<&TypeCallNode::args>("args");
-  }
+  static void fields(FieldList<TypeCallNode>& f);
   Type func;
   Array<Type> args;
 };
@@ -119,7 +106,7 @@ struct IncompleteTypeNode : TypeNode {
   static constexpr std::string_view type_key = "relay.IncompleteType";
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::var;
-  static void fields(FieldList<IncompleteTypeNode>& f) { f.field<&IncompleteTypeNode::kind>("kind"); }
+  static void fields(FieldList<IncompleteTypeNode>& f);
   TypeKind kind = TypeKind::type;
 };
 
@@ -128,12 +115,7 @@ struct TypeRelationNode : TypeNode {
   using Parent = TypeNode;
   static constexpr std::string_view type_key = "relay.TypeRelation";
   static constexpr bool is_final = true;
-  static void fields(FieldList<TypeRelationNode>& f) {
-    f.field<&TypeRelationNode::name>("name")
-        .field<&TypeRelationNode::args>("args")
-        .field<&TypeRelationNode::num_inputs>("num_inputs")
-        .field<&TypeRelationNode::attrs>("attrs", {.optional = true});
-  }
+  static void fields(FieldList<TypeRelationNode>& f);
   std::string name;
   Array<Type> args;
   int64_t num_inputs = 0;
@@ -152,6 +134,14 @@ FuncType make_func_type(Array<Type> arg_types, Type ret_type, Array<TypeVar> typ
 Type make_ref_type(Type value);
 Type make_type_call(Type func, Array<Type> args);
 Type make_incomplete_type(TypeKind kind = TypeKind::type);
+
+// What a value of the type holds, tuples taken apart: the type itself, or the leaves of a tuple's fields, in order.
+std::vector<Type> leaves_of(const Type& type);
+// Which of a tuple's leaves are those of its field `index`.
+struct LeafRange {
+  size_t begin, count;
+};
+LeafRange leaves_of_field(const TupleTypeNode& tuple, int64_t index);
 
 // "Tensor[(1, n), float32]"
 std::string to_string(const Type& type);

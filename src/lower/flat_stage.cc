@@ -122,8 +122,11 @@ std::vector<Access> accesses_of(const PrimExpr& e) {
   return accesses;
 }
 
-FlatStage flatten(const tir::ComputeStage& stage, FlatBuffers& buffers) {
+FlatStage flatten(const tir::ComputeStage& stage, FlatBuffers& buffers) { return flatten(stage, buffers, {}); }
+
+FlatStage flatten(const tir::ComputeStage& stage, FlatBuffers& buffers, const Extents& outer) {
   FlatStage flat;
+  flat.is_part = !outer.empty();
   flat.axes = stage.axes;
   for (const PrimExpr& dim : stage.axis_extents()) flat.extents.push_back(extent_of(dim));
   flat.reduce_axes = stage.reduce_axes;
@@ -131,7 +134,8 @@ FlatStage flatten(const tir::ComputeStage& stage, FlatBuffers& buffers) {
   flat.combiner = stage.combiner;
   flat.init = stage.init;
   flat.reduced = stage.reduced;
-  const Extents extents = extents_of(flat);
+  Extents extents = extents_of(flat);
+  extents.insert(outer.begin(), outer.end());
   flat.place = make_int(0);
   if (!stage.is_check()) {
     const std::vector<PrimExpr> own(stage.axes.begin(), stage.axes.end());

@@ -19,6 +19,7 @@ struct FlatStage {
   tir::Combiner combiner = tir::Combiner::none;
   PrimExpr init, value, epilogue;  // as in ComputeStage; loads have one index
   PrimVar reduced;
+  bool is_part = false;  // stands inside loops that threads share
 };
 
 // One line of elements a buffer, the same for all stages of a function.
@@ -30,8 +31,9 @@ class FlatBuffers {
   std::unordered_map<const BufferNode*, Buffer> lines_;
 };
 
-// Axes of extent 1 are gone. Shapes must be static.
+// Axes of extent 1 are gone. Shapes must be static. A stage inside other loops is given the extents of their variables.
 FlatStage flatten(const tir::ComputeStage& stage, FlatBuffers& buffers);
+FlatStage flatten(const tir::ComputeStage& stage, FlatBuffers& buffers, const Extents& outer);
 
 // The loads of an expression, each with the sum that its index is.
 struct Access {

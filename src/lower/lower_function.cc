@@ -17,12 +17,9 @@ using tir::ComputeStage;
 namespace {
 
 std::vector<TensorType> tensor_types(const Type& type) {
-  if (const auto* tuple = type.as<TupleTypeNode>()) {
-    std::vector<TensorType> types;
-    for (const Type& item : tuple->items) types.push_back(item.cast<TensorTypeNode>());
-    return types;
-  }
-  return {type.cast<TensorTypeNode>()};
+  std::vector<TensorType> types;
+  for (const Type& leaf : leaves_of(type)) types.push_back(leaf.cast<TensorTypeNode>());
+  return types;
 }
 
 class Composer {
@@ -53,7 +50,11 @@ class Composer {
         own.insert(own.end(), more.begin(), more.end());
       }
     } else if (const auto* item = expr.as<TupleGetItemNode>()) {
-      own = {buffers_.at(item->tuple.get()).at(static_cast<size_t>(item->index))};
+      const auto* type = item->tuple->checked_type().as<TupleTypeNode>();
+      HEADRACE_CHECK(type != nullptr, "an item of {}", to_string(item->tuple->checked_type()));
+      const LeafRange range = leaves_of_field(*type, item->index);
+      const auto first = buffers_.at(item->tuple.get()).begin() + static_cast<std::ptrdiff_t>(range.begin);
+      own.assign(first, first + static_cast<std::ptrdiff_t>(range.count));
     } else if (const auto* constant = expr.as<ConstantNode>()) {
       own = {add_scalar(*constant)};
     } else {

@@ -13,7 +13,7 @@ constexpr int64_t kMinScalarWork = 8192;
 constexpr int64_t kMinMapWork = 16384;
 constexpr int64_t kMinReductionWork = 262144;
 // Parts that a parallel loop should have, so that threads end at nearly the same time.
-constexpr int64_t kMinParts = 16;
+constexpr int64_t kMinParts = 64;
 
 }  // namespace
 
@@ -39,6 +39,23 @@ Stmt block_loop(const Piece& piece, const char* name, ForKind kind, const std::f
   return make_for(var, make_int(0), make_int(piece.count), kind, body(make_int(piece.begin) + var * piece.size));
 }
 
+int64_t count_of(const std::vector<Piece>& pieces) {
+  int64_t count = 0;
+  for (const Piece& piece : pieces) count += piece.count;
+  return count;
+}
+
+Stmt by_piece(const std::vector<Piece>& pieces, const Values& values, const PrimVar& block,
+              const std::function<Stmt(const Piece&, const PrimExpr&)>& body) {
+  const Piece& first = pieces.front();
+  const auto at = values.find(block.get());
+  if (at == values.end()) return body(first, make_int(first.begin));
+  const PrimExpr begin = make_int(first.begin) + at->second * first.size;
+  if (pieces.size() == 1) return body(first, begin);
+  const Stmt then = body(first, begin), otherwise = body(pieces[1], make_int(pieces[1].begin));
+  return make_if(make_binary(BinaryOp::lt, at->second, make_int(first.count)), then, otherwise);
+}
+
 int64_t lanes_of(DataType dtype, const ScheduleOptions& options) {
   return std::max(1, options.vector_bits / std::max(8, dtype.bits()));
 }
@@ -51,11 +68,18 @@ bool reads_vectors(const std::vector<Access>& accesses, const PrimVarNode* var) 
 }
 
 bool is_worth_threads(const FlatStage& stage, bool is_vector) {
+  if (stage.is_part) return false;
   int64_t work = 1;
   for (const int64_t extent : stage.extents) work *= extent;
   for (const int64_t extent : stage.reduce_extents) work *= extent;
   const bool is_reduction = stage.combiner != Combiner::none;
   return work >= (!is_vector ? kMinScalarWork : is_reduction ? kMinReductionWork : kMinMapWork);
+}
+
+bool is_few_parts(const std::vector<Loop>& loops) {
+  int64_t parts = 1;
+  for (const Loop& loop : loops) parts *= loop.extent;
+  return parts < kMinParts;
 }
 
 Stmt nest(const std::vector<Loop>& loops, bool parallel, Values values,
@@ -101,7 +125,7 @@ Stmt map_loops(const FlatStage& stage, const ScheduleOptions& options) {
   // The blocks of the last axis are the parts when there are more of them.
   int64_t rows = 1;
   for (const Loop& loop : outer) rows *= loop.extent;
-  const bool by_blocks = parallel && rows < kMinParts && rows < stage.extents.back() / lanes;
+  const bool by_blocks = parallel && is_few_parts(outer) && rows < stage.extents.back() / lanes;
   return nest(outer, parallel && !by_blocks, {}, [&](const Values& values) {
     std::vector<Stmt> parts;
     for (const Piece& piece : cut(stage.extents.back(), lanes)) {

@@ -1,23 +1,30 @@
 #include "lower/schedule.h"
 
-#include "lower/stage_loops.h"
+#include "lower/stage_group.h"
 
 namespace headrace::lower {
 
 using namespace tir;  // this file writes loop IR and nothing else
 
+Stmt stage_loops(const FlatStage& stage, const ScheduleOptions& options) {
+  if (std::find(stage.extents.begin(), stage.extents.end(), 0) != stage.extents.end()) return make_seq({});
+  return stage.combiner == Combiner::none ? map_loops(stage, options) : reduction_loops(stage, options);
+}
+
 PrimFunc schedule(const Compute& compute, const std::string& symbol, const ScheduleOptions& options) {
   FlatBuffers buffers;
   std::vector<Stmt> stages;
-  for (const ComputeStage& stage : compute.stages) {
-    const FlatStage flat = flatten(stage, buffers);
-    if (std::find(flat.extents.begin(), flat.extents.end(), 0) != flat.extents.end()) continue;
-    stages.push_back(stage.is_check()                  ? check_loops(flat, stage.message)
-                     : flat.combiner == Combiner::none ? map_loops(flat, options)
-                                                       : reduction_loops(flat, options));
+  std::vector<Buffer> made = compute.outputs;
+  for (size_t i = 0; i < compute.stages.size();) {
+    const ComputeStage& stage = compute.stages[i];
+    const StageGroup group = find_group(compute, i);
+    stages.push_back(group.depth > 0    ? group_loops(compute, group, buffers, options)
+                     : stage.is_check() ? check_loops(flatten(stage, buffers), stage.message)
+                                        : stage_loops(flatten(stage, buffers), options));
+    made.insert(made.end(), group.local.begin(), group.local.end());
+    i = group.end;
   }
   Stmt body = make_seq(stages);
-  std::vector<Buffer> made = compute.outputs;
   for (size_t i = compute.stages.size(); i-- > 0;) {
     const Buffer& buffer = compute.stages[i].output;
     if (compute.stages[i].is_check() || std::find(made.begin(), made.end(), buffer) != made.end()) continue;

@@ -13,6 +13,9 @@ tir::Stmt map_loops(const FlatStage& stage, const ScheduleOptions& options);
 // results in registers. Each result is combined in one fixed order.
 tir::Stmt reduction_loops(const FlatStage& stage, const ScheduleOptions& options);
 
+// Either of the two; nothing where an axis is empty.
+tir::Stmt stage_loops(const FlatStage& stage, const ScheduleOptions& options);
+
 // A check: an assertion for every index.
 tir::Stmt check_loops(const FlatStage& stage, const std::string& message);
 
@@ -31,6 +34,13 @@ std::vector<std::pair<int64_t, int64_t>> vectors_of(int64_t width, int64_t lanes
 tir::Stmt block_loop(const Piece& piece, const char* name, tir::ForKind kind,
                      const std::function<tir::Stmt(const PrimExpr&)>& body);
 
+// Blocks of all pieces.
+int64_t count_of(const std::vector<Piece>& pieces);
+// What `body` makes of block number `values[block]` of all pieces, given the piece and the block's first element: a
+// branch where there are two pieces. Without such a value there is one block.
+tir::Stmt by_piece(const std::vector<Piece>& pieces, const Values& values, const PrimVar& block,
+                   const std::function<tir::Stmt(const Piece&, const PrimExpr&)>& body);
+
 // Elements of `dtype` in a vector register.
 int64_t lanes_of(DataType dtype, const ScheduleOptions& options);
 // Whether a vector along `var` reads consecutive elements, or every second one, or one for all lanes, of every buffer.
@@ -44,6 +54,8 @@ struct Loop {
   PrimVar axis;
   int64_t extent;
 };
+// Whether these loops make fewer parts than threads want.
+bool is_few_parts(const std::vector<Loop>& loops);
 tir::Stmt nest(const std::vector<Loop>& loops, bool parallel, Values values,
                const std::function<tir::Stmt(const Values&)>& body);
 

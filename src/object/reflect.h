@@ -1,7 +1,7 @@
 // Reflection: a node's fields, listed once. JSON, structural equality and hash, Python attributes and keyword
 // constructors come from this list.
 //
-//   static void fields(FieldList<CallNode>& f) {
+//   void CallNode::fields(FieldList<CallNode>& f) {  // in the .cc: every file that names the type would compile it again
 //     f.field<&CallNode::op>("op", {.doc = "what is called"});
 //     f.field<&CallNode::args>("args");
 //     f.field<&CallNode::span>("span", {.ignore = true, .optional = true});

@@ -10,6 +10,11 @@
 
 namespace headrace::ops {
 
+void BiasAddAttrs::fields(FieldList<BiasAddAttrs>& f) {
+  f.field<&BiasAddAttrs::axis>("axis",
+                               {.default_value = 1, .has_default = true, .doc = "the axis that the bias is along"});
+}
+
 namespace {
 
 using relay::make_call;

@@ -9,10 +9,7 @@ struct BiasAddAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.BiasAddAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<BiasAddAttrs>& f) {
-    f.field<&BiasAddAttrs::axis>("axis",
-                                 {.default_value = 1, .has_default = true, .doc = "the axis that the bias is along"});
-  }
+  static void fields(FieldList<BiasAddAttrs>& f);
   int64_t axis = 1;
 };
 

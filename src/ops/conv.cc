@@ -9,6 +9,55 @@
 
 namespace headrace::ops {
 
+void Conv2DAttrs::fields(FieldList<Conv2DAttrs>& f) {
+  f.field<&Conv2DAttrs::strides>("strides", {.default_value = Shape{1, 1}, .has_default = true, .doc = "height, width"})
+      .field<&Conv2DAttrs::padding>(
+          "padding",
+          {.default_value = Shape{0, 0}, .has_default = true, .doc = "all; height, width; or top, left, bottom, right"})
+      .field<&Conv2DAttrs::dilation>("dilation",
+                                     {.default_value = Shape{1, 1}, .has_default = true, .doc = "height, width"})
+      .field<&Conv2DAttrs::groups>(
+          "groups", {.default_value = 1, .has_default = true, .doc = "the channels split into so many convolutions"})
+      .field<&Conv2DAttrs::channels>(
+          "channels", {.optional = true, .default_value = Value(), .has_default = true, .doc = "output channels"})
+      .field<&Conv2DAttrs::kernel_size>(
+          "kernel_size", {.optional = true, .default_value = Value(), .has_default = true, .doc = "height, width"})
+      .field<&Conv2DAttrs::data_layout>("data_layout",
+                                        {.default_value = "NCHW", .has_default = true, .doc = "an order of N C H W"})
+      .field<&Conv2DAttrs::kernel_layout>("kernel_layout",
+                                          {.default_value = "OIHW", .has_default = true, .doc = "an order of O I H W"})
+      .field<&Conv2DAttrs::out_layout>("out_layout",
+                                       {.default_value = "", .has_default = true, .doc = "empty: as data_layout"})
+      .field<&Conv2DAttrs::out_dtype>(
+          "out_dtype", {.optional = true, .default_value = Value(), .has_default = true, .doc = "None: as data"});
+}
+
+void Conv2DTransposeAttrs::fields(FieldList<Conv2DTransposeAttrs>& f) {
+  using A = Conv2DTransposeAttrs;
+  f.field<&A::channels>("channels",
+                        {.optional = true, .default_value = Value(), .has_default = true, .doc = "output channels"})
+      .field<&A::kernel_size>("kernel_size",
+                              {.optional = true, .default_value = Value(), .has_default = true, .doc = "height, width"})
+      .field<&A::strides>("strides", {.default_value = Shape{1, 1}, .has_default = true, .doc = "height, width"})
+      .field<&A::output_padding>("output_padding", {.default_value = Shape{0, 0},
+                                                    .has_default = true,
+                                                    .doc = "rows and columns added at the end; below the stride"})
+      .field<&A::padding>("padding", {.default_value = Shape{0, 0},
+                                      .has_default = true,
+                                      .doc = "cut off the result: all; height, width; or top, left, bottom, right"})
+      .field<&A::dilation>("dilation", {.default_value = Shape{1, 1}, .has_default = true, .doc = "height, width"})
+      .field<&A::groups>(
+          "groups", {.default_value = 1, .has_default = true, .doc = "the channels split into so many convolutions"})
+      .field<&A::data_layout>("data_layout",
+                              {.default_value = "NCHW", .has_default = true, .doc = "an order of N C H W"})
+      .field<&A::kernel_layout>(
+          "kernel_layout",
+          {.default_value = "IOHW", .has_default = true, .doc = "an order of I O H W; I is the data's channels"})
+      .field<&A::out_layout>("out_layout", {.default_value = "", .has_default = true, .doc = "empty: as data_layout"})
+      .field<&A::out_dtype>("out_dtype",
+                            {.optional = true, .default_value = Value(), .has_default = true, .doc = "None: as data"});
+}
+
 namespace {
 
 std::string_view out_layout_of(const std::string& out_layout, const std::string& data_layout) {

@@ -9,6 +9,20 @@
 
 namespace headrace::ops {
 
+void InitOpAttrs::fields(FieldList<InitOpAttrs>& f) {
+  f.field<&InitOpAttrs::shape>("shape", {.default_value = Shape(), .has_default = true, .doc = "the result's shape"})
+      .field<&InitOpAttrs::dtype>("dtype",
+                                  {.default_value = "float32", .has_default = true, .doc = "the result's dtype"});
+}
+
+void ArangeAttrs::fields(FieldList<ArangeAttrs>& f) {
+  f.field<&ArangeAttrs::dtype>("dtype", {.doc = "the result's dtype"});
+}
+
+void ShapeOfAttrs::fields(FieldList<ShapeOfAttrs>& f) {
+  f.field<&ShapeOfAttrs::dtype>("dtype", {.default_value = "int64", .has_default = true, .doc = "an integer dtype"});
+}
+
 namespace {
 
 using relay::make_call;

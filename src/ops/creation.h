@@ -10,11 +10,7 @@ struct InitOpAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.InitOpAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<InitOpAttrs>& f) {
-    f.field<&InitOpAttrs::shape>("shape", {.default_value = Shape(), .has_default = true, .doc = "the result's shape"})
-        .field<&InitOpAttrs::dtype>("dtype",
-                                    {.default_value = "float32", .has_default = true, .doc = "the result's dtype"});
-  }
+  static void fields(FieldList<InitOpAttrs>& f);
   Shape shape;
   DataType dtype;
 };
@@ -23,9 +19,7 @@ struct ArangeAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.ArangeAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<ArangeAttrs>& f) {
-    f.field<&ArangeAttrs::dtype>("dtype", {.doc = "the result's dtype"});
-  }
+  static void fields(FieldList<ArangeAttrs>& f);
   DataType dtype;
 };
 
@@ -34,9 +28,7 @@ struct ShapeOfAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.ShapeOfAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<ShapeOfAttrs>& f) {
-    f.field<&ShapeOfAttrs::dtype>("dtype", {.default_value = "int64", .has_default = true, .doc = "an integer dtype"});
-  }
+  static void fields(FieldList<ShapeOfAttrs>& f);
   DataType dtype = DataType::int_(64);
 };
 

@@ -9,6 +9,27 @@
 
 namespace headrace::ops {
 
+void LeakyReluAttrs::fields(FieldList<LeakyReluAttrs>& f) {
+  f.field<&LeakyReluAttrs::alpha>("alpha",
+                                  {.default_value = 0.25, .has_default = true, .doc = "slope of the negative half"});
+}
+
+void PReluAttrs::fields(FieldList<PReluAttrs>& f) {
+  f.field<&PReluAttrs::axis>("axis", {.default_value = 1, .has_default = true, .doc = "the axis that alpha is along"});
+}
+
+void ClipAttrs::fields(FieldList<ClipAttrs>& f) {
+  f.field<&ClipAttrs::a_min>("a_min", {.doc = "the least value"})
+      .field<&ClipAttrs::a_max>("a_max", {.doc = "the greatest value"});
+}
+
+void CastAttrs::fields(FieldList<CastAttrs>& f) { f.field<&CastAttrs::dtype>("dtype", {.doc = "the result's dtype"}); }
+
+void DropoutAttrs::fields(FieldList<DropoutAttrs>& f) {
+  f.field<&DropoutAttrs::rate>(
+      "rate", {.default_value = 0.5, .has_default = true, .doc = "share of elements dropped when training"});
+}
+
 namespace {
 
 using relay::make_call;

@@ -9,10 +9,7 @@ struct LeakyReluAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.LeakyReluAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<LeakyReluAttrs>& f) {
-    f.field<&LeakyReluAttrs::alpha>("alpha",
-                                    {.default_value = 0.25, .has_default = true, .doc = "slope of the negative half"});
-  }
+  static void fields(FieldList<LeakyReluAttrs>& f);
   double alpha = 0.25;
 };
 
@@ -20,10 +17,7 @@ struct PReluAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.PReluAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<PReluAttrs>& f) {
-    f.field<&PReluAttrs::axis>("axis",
-                               {.default_value = 1, .has_default = true, .doc = "the axis that alpha is along"});
-  }
+  static void fields(FieldList<PReluAttrs>& f);
   int64_t axis = 1;
 };
 
@@ -31,10 +25,7 @@ struct ClipAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.ClipAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<ClipAttrs>& f) {
-    f.field<&ClipAttrs::a_min>("a_min", {.doc = "the least value"})
-        .field<&ClipAttrs::a_max>("a_max", {.doc = "the greatest value"});
-  }
+  static void fields(FieldList<ClipAttrs>& f);
   double a_min = 0;
   double a_max = 0;
 };
@@ -43,7 +34,7 @@ struct CastAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.CastAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<CastAttrs>& f) { f.field<&CastAttrs::dtype>("dtype", {.doc = "the result's dtype"}); }
+  static void fields(FieldList<CastAttrs>& f);
   DataType dtype;
 };
 
@@ -51,10 +42,7 @@ struct DropoutAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.DropoutAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<DropoutAttrs>& f) {
-    f.field<&DropoutAttrs::rate>(
-        "rate", {.default_value = 0.5, .has_default = true, .doc = "share of elements dropped when training"});
-  }
+  static void fields(FieldList<DropoutAttrs>& f);
   double rate = 0.5;
 };
 

@@ -7,6 +7,33 @@
 
 namespace headrace::ops {
 
+void DenseAttrs::fields(FieldList<DenseAttrs>& f) {
+  f.field<&DenseAttrs::units>(
+       "units", {.optional = true, .default_value = Value(), .has_default = true, .doc = "output features"})
+      .field<&DenseAttrs::out_dtype>(
+          "out_dtype", {.optional = true, .default_value = Value(), .has_default = true, .doc = "None: as data"});
+}
+
+void MatmulAttrs::fields(FieldList<MatmulAttrs>& f) {
+  f.field<&MatmulAttrs::units>(
+       "units", {.optional = true, .default_value = Value(), .has_default = true, .doc = "columns of the result"})
+      .field<&MatmulAttrs::out_dtype>(
+          "out_dtype", {.optional = true, .default_value = Value(), .has_default = true, .doc = "None: as tensor_a"})
+      .field<&MatmulAttrs::transpose_a>("transpose_a",
+                                        {.default_value = false, .has_default = true, .doc = "tensor_a is [..., K, M]"})
+      .field<&MatmulAttrs::transpose_b>("transpose_b",
+                                        {.default_value = false, .has_default = true, .doc = "tensor_b is [N, K]"});
+}
+
+void BatchMatmulAttrs::fields(FieldList<BatchMatmulAttrs>& f) {
+  f.field<&BatchMatmulAttrs::out_dtype>(
+       "out_dtype", {.optional = true, .default_value = Value(), .has_default = true, .doc = "None: as tensor_a"})
+      .field<&BatchMatmulAttrs::transpose_a>(
+          "transpose_a", {.default_value = false, .has_default = true, .doc = "tensor_a is [B, K, M]"})
+      .field<&BatchMatmulAttrs::transpose_b>(
+          "transpose_b", {.default_value = true, .has_default = true, .doc = "tensor_b is [B, N, K]"});
+}
+
 namespace {
 
 // All three ops: a[batch..., M, K] by b[batch, N, K] or their transposes.

@@ -6,6 +6,18 @@
 
 namespace headrace::ops {
 
+void AllocStorageAttrs::fields(FieldList<AllocStorageAttrs>& f) {
+  f.field<&AllocStorageAttrs::size>("size", {.doc = "bytes"})
+      .field<&AllocStorageAttrs::alignment>("alignment",
+                                            {.default_value = 64, .has_default = true, .doc = "bytes, a power of 2"});
+}
+
+void MemoryViewAttrs::fields(FieldList<MemoryViewAttrs>& f) {
+  f.field<&MemoryViewAttrs::byte_offset>("byte_offset", {.doc = "from the start of the base"})
+      .field<&MemoryViewAttrs::shape>("shape", {.doc = "of the view, which is dense"})
+      .field<&MemoryViewAttrs::dtype>("dtype", {.doc = "of the view"});
+}
+
 namespace {
 
 using relay::make_call;

@@ -16,11 +16,7 @@ struct AllocStorageAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.AllocStorageAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<AllocStorageAttrs>& f) {
-    f.field<&AllocStorageAttrs::size>("size", {.doc = "bytes"})
-        .field<&AllocStorageAttrs::alignment>("alignment",
-                                              {.default_value = 64, .has_default = true, .doc = "bytes, a power of 2"});
-  }
+  static void fields(FieldList<AllocStorageAttrs>& f);
   int64_t size = 0;
   int64_t alignment = 64;
 };
@@ -29,11 +25,7 @@ struct MemoryViewAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.MemoryViewAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<MemoryViewAttrs>& f) {
-    f.field<&MemoryViewAttrs::byte_offset>("byte_offset", {.doc = "from the start of the base"})
-        .field<&MemoryViewAttrs::shape>("shape", {.doc = "of the view, which is dense"})
-        .field<&MemoryViewAttrs::dtype>("dtype", {.doc = "of the view"});
-  }
+  static void fields(FieldList<MemoryViewAttrs>& f);
   int64_t byte_offset = 0;
   Shape shape;
   DataType dtype;

@@ -9,6 +9,36 @@
 
 namespace headrace::ops {
 
+void BatchNormAttrs::fields(FieldList<BatchNormAttrs>& f) {
+  f.field<&BatchNormAttrs::axis>("axis", {.default_value = 1, .has_default = true, .doc = "the channels"})
+      .field<&BatchNormAttrs::epsilon>("epsilon",
+                                       {.default_value = 1e-5, .has_default = true, .doc = "added to the variance"})
+      .field<&BatchNormAttrs::momentum>(
+          "momentum", {.default_value = 0.1, .has_default = true, .doc = "of the moving statistics, when training"})
+      .field<&BatchNormAttrs::center>("center", {.default_value = true, .has_default = true, .doc = "add beta"})
+      .field<&BatchNormAttrs::scale>("scale", {.default_value = true, .has_default = true, .doc = "multiply by gamma"});
+}
+
+void LayerNormAttrs::fields(FieldList<LayerNormAttrs>& f) {
+  f.field<&LayerNormAttrs::axis>("axis", {.default_value = -1, .has_default = true, .doc = "the normalised axis"})
+      .field<&LayerNormAttrs::epsilon>("epsilon",
+                                       {.default_value = 1e-5, .has_default = true, .doc = "added to the variance"})
+      .field<&LayerNormAttrs::center>("center", {.default_value = true, .has_default = true, .doc = "add beta"})
+      .field<&LayerNormAttrs::scale>("scale", {.default_value = true, .has_default = true, .doc = "multiply by gamma"});
+}
+
+void SoftmaxAttrs::fields(FieldList<SoftmaxAttrs>& f) {
+  f.field<&SoftmaxAttrs::axis>("axis", {.default_value = -1, .has_default = true, .doc = "the axis that sums to 1"});
+}
+
+void LRNAttrs::fields(FieldList<LRNAttrs>& f) {
+  f.field<&LRNAttrs::size>("size", {.default_value = 5, .has_default = true, .doc = "channels of the window"})
+      .field<&LRNAttrs::axis>("axis", {.default_value = 1, .has_default = true, .doc = "the channels"})
+      .field<&LRNAttrs::bias>("bias", {.default_value = 2.0, .has_default = true, .doc = "added to the sum"})
+      .field<&LRNAttrs::alpha>("alpha", {.default_value = 1e-5, .has_default = true, .doc = "scale of the sum"})
+      .field<&LRNAttrs::beta>("beta", {.default_value = 0.75, .has_default = true, .doc = "exponent"});
+}
+
 namespace {
 
 // ---- type relations

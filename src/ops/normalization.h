@@ -9,16 +9,7 @@ struct BatchNormAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.BatchNormAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<BatchNormAttrs>& f) {
-    f.field<&BatchNormAttrs::axis>("axis", {.default_value = 1, .has_default = true, .doc = "the channels"})
-        .field<&BatchNormAttrs::epsilon>("epsilon",
-                                         {.default_value = 1e-5, .has_default = true, .doc = "added to the variance"})
-        .field<&BatchNormAttrs::momentum>(
-            "momentum", {.default_value = 0.1, .has_default = true, .doc = "of the moving statistics, when training"})
-        .field<&BatchNormAttrs::center>("center", {.default_value = true, .has_default = true, .doc = "add beta"})
-        .field<&BatchNormAttrs::scale>("scale",
-                                       {.default_value = true, .has_default = true, .doc = "multiply by gamma"});
-  }
+  static void fields(FieldList<BatchNormAttrs>& f);
   int64_t axis = 1;
   double epsilon = 1e-5;
   double momentum = 0.1;
@@ -30,14 +21,7 @@ struct LayerNormAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.LayerNormAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<LayerNormAttrs>& f) {
-    f.field<&LayerNormAttrs::axis>("axis", {.default_value = -1, .has_default = true, .doc = "the normalised axis"})
-        .field<&LayerNormAttrs::epsilon>("epsilon",
-                                         {.default_value = 1e-5, .has_default = true, .doc = "added to the variance"})
-        .field<&LayerNormAttrs::center>("center", {.default_value = true, .has_default = true, .doc = "add beta"})
-        .field<&LayerNormAttrs::scale>("scale",
-                                       {.default_value = true, .has_default = true, .doc = "multiply by gamma"});
-  }
+  static void fields(FieldList<LayerNormAttrs>& f);
   int64_t axis = -1;
   double epsilon = 1e-5;
   bool center = true;
@@ -48,9 +32,7 @@ struct SoftmaxAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.SoftmaxAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<SoftmaxAttrs>& f) {
-    f.field<&SoftmaxAttrs::axis>("axis", {.default_value = -1, .has_default = true, .doc = "the axis that sums to 1"});
-  }
+  static void fields(FieldList<SoftmaxAttrs>& f);
   int64_t axis = -1;
 };
 
@@ -58,13 +40,7 @@ struct LRNAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.LRNAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<LRNAttrs>& f) {
-    f.field<&LRNAttrs::size>("size", {.default_value = 5, .has_default = true, .doc = "channels of the window"})
-        .field<&LRNAttrs::axis>("axis", {.default_value = 1, .has_default = true, .doc = "the channels"})
-        .field<&LRNAttrs::bias>("bias", {.default_value = 2.0, .has_default = true, .doc = "added to the sum"})
-        .field<&LRNAttrs::alpha>("alpha", {.default_value = 1e-5, .has_default = true, .doc = "scale of the sum"})
-        .field<&LRNAttrs::beta>("beta", {.default_value = 0.75, .has_default = true, .doc = "exponent"});
-  }
+  static void fields(FieldList<LRNAttrs>& f);
   int64_t size = 5;
   int64_t axis = 1;
   double bias = 2;

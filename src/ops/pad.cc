@@ -7,6 +7,21 @@
 
 namespace headrace::ops {
 
+void PadAttrs::fields(FieldList<PadAttrs>& f) {
+  f.field<&PadAttrs::pad_width>("pad_width", {.default_value = Array<Shape>(),
+                                              .has_default = true,
+                                              .doc = "(before, after) for each axis; a negative count crops"})
+      .field<&PadAttrs::pad_mode>(
+          "pad_mode", {.default_value = "constant", .has_default = true, .doc = "constant, edge or reflect"});
+}
+
+void MirrorPadAttrs::fields(FieldList<MirrorPadAttrs>& f) {
+  f.field<&MirrorPadAttrs::mode>(
+       "mode",
+       {.default_value = "SYMMETRIC", .has_default = true, .doc = "SYMMETRIC repeats the edge, REFLECT does not"})
+      .field<&MirrorPadAttrs::pad_width>("pad_width", {.doc = "(before, after) for each axis"});
+}
+
 namespace {
 
 using relay::make_call;

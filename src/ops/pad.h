@@ -9,13 +9,7 @@ struct PadAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.PadAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<PadAttrs>& f) {
-    f.field<&PadAttrs::pad_width>("pad_width", {.default_value = Array<Shape>(),
-                                                .has_default = true,
-                                                .doc = "(before, after) for each axis; a negative count crops"})
-        .field<&PadAttrs::pad_mode>(
-            "pad_mode", {.default_value = "constant", .has_default = true, .doc = "constant, edge or reflect"});
-  }
+  static void fields(FieldList<PadAttrs>& f);
   Array<Shape> pad_width;
   std::string pad_mode = "constant";
 };
@@ -24,12 +18,7 @@ struct MirrorPadAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.MirrorPadAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<MirrorPadAttrs>& f) {
-    f.field<&MirrorPadAttrs::mode>(
-         "mode",
-         {.default_value = "SYMMETRIC", .has_default = true, .doc = "SYMMETRIC repeats the edge, REFLECT does not"})
-        .field<&MirrorPadAttrs::pad_width>("pad_width", {.doc = "(before, after) for each axis"});
-  }
+  static void fields(FieldList<MirrorPadAttrs>& f);
   std::string mode = "SYMMETRIC";
   Array<Shape> pad_width;
 };

@@ -8,6 +8,43 @@
 
 namespace headrace::ops {
 
+void ReduceAttrs::fields(FieldList<ReduceAttrs>& f) {
+  f.field<&ReduceAttrs::axis>("axis", {.optional = true,
+                                       .default_value = Value(),
+                                       .has_default = true,
+                                       .doc = "axes to reduce, negative ones from the end; None: all"})
+      .field<&ReduceAttrs::keepdims>(
+          "keepdims", {.default_value = false, .has_default = true, .doc = "keep reduced axes with size 1"})
+      .field<&ReduceAttrs::exclude>(
+          "exclude", {.default_value = false, .has_default = true, .doc = "reduce the axes that are not named"});
+}
+
+void ArgReduceAttrs::fields(FieldList<ArgReduceAttrs>& f) {
+  f.field<&ArgReduceAttrs::axis>("axis", {.optional = true,
+                                          .default_value = Value(),
+                                          .has_default = true,
+                                          .doc = "axes to reduce, negative ones from the end; None: all"})
+      .field<&ArgReduceAttrs::keepdims>(
+          "keepdims", {.default_value = false, .has_default = true, .doc = "keep reduced axes with size 1"})
+      .field<&ArgReduceAttrs::select_last_index>(
+          "select_last_index", {.default_value = false, .has_default = true, .doc = "of equal elements, name the last"})
+      .field<&ArgReduceAttrs::exclude>(
+          "exclude", {.default_value = false, .has_default = true, .doc = "reduce the axes that are not named"});
+}
+
+void VarianceAttrs::fields(FieldList<VarianceAttrs>& f) {
+  f.field<&VarianceAttrs::axis>("axis", {.optional = true,
+                                         .default_value = Value(),
+                                         .has_default = true,
+                                         .doc = "axes to reduce, negative ones from the end; None: all"})
+      .field<&VarianceAttrs::keepdims>(
+          "keepdims", {.default_value = false, .has_default = true, .doc = "keep reduced axes with size 1"})
+      .field<&VarianceAttrs::exclude>(
+          "exclude", {.default_value = false, .has_default = true, .doc = "reduce the axes that are not named"})
+      .field<&VarianceAttrs::unbiased>(
+          "unbiased", {.default_value = false, .has_default = true, .doc = "divide by N - 1 in place of N"});
+}
+
 namespace {
 
 using relay::make_call;

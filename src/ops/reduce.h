@@ -9,16 +9,7 @@ struct ReduceAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.ReduceAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<ReduceAttrs>& f) {
-    f.field<&ReduceAttrs::axis>("axis", {.optional = true,
-                                         .default_value = Value(),
-                                         .has_default = true,
-                                         .doc = "axes to reduce, negative ones from the end; None: all"})
-        .field<&ReduceAttrs::keepdims>(
-            "keepdims", {.default_value = false, .has_default = true, .doc = "keep reduced axes with size 1"})
-        .field<&ReduceAttrs::exclude>(
-            "exclude", {.default_value = false, .has_default = true, .doc = "reduce the axes that are not named"});
-  }
+  static void fields(FieldList<ReduceAttrs>& f);
   std::optional<Shape> axis;
   bool keepdims = false;
   bool exclude = false;
@@ -28,19 +19,7 @@ struct ArgReduceAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.ArgReduceAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<ArgReduceAttrs>& f) {
-    f.field<&ArgReduceAttrs::axis>("axis", {.optional = true,
-                                            .default_value = Value(),
-                                            .has_default = true,
-                                            .doc = "axes to reduce, negative ones from the end; None: all"})
-        .field<&ArgReduceAttrs::keepdims>(
-            "keepdims", {.default_value = false, .has_default = true, .doc = "keep reduced axes with size 1"})
-        .field<&ArgReduceAttrs::select_last_index>(
-            "select_last_index",
-            {.default_value = false, .has_default = true, .doc = "of equal elements, name the last"})
-        .field<&ArgReduceAttrs::exclude>(
-            "exclude", {.default_value = false, .has_default = true, .doc = "reduce the axes that are not named"});
-  }
+  static void fields(FieldList<ArgReduceAttrs>& f);
   std::optional<Shape> axis;
   bool keepdims = false;
   bool select_last_index = false;
@@ -51,18 +30,7 @@ struct VarianceAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.VarianceAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<VarianceAttrs>& f) {
-    f.field<&VarianceAttrs::axis>("axis", {.optional = true,
-                                           .default_value = Value(),
-                                           .has_default = true,
-                                           .doc = "axes to reduce, negative ones from the end; None: all"})
-        .field<&VarianceAttrs::keepdims>(
-            "keepdims", {.default_value = false, .has_default = true, .doc = "keep reduced axes with size 1"})
-        .field<&VarianceAttrs::exclude>(
-            "exclude", {.default_value = false, .has_default = true, .doc = "reduce the axes that are not named"})
-        .field<&VarianceAttrs::unbiased>(
-            "unbiased", {.default_value = false, .has_default = true, .doc = "divide by N - 1 in place of N"});
-  }
+  static void fields(FieldList<VarianceAttrs>& f);
   std::optional<Shape> axis;
   bool keepdims = false;
   bool exclude = false;

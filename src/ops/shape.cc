@@ -9,6 +9,66 @@
 
 namespace headrace::ops {
 
+void ReshapeAttrs::fields(FieldList<ReshapeAttrs>& f) {
+  f.field<&ReshapeAttrs::newshape>("newshape",
+                                   {.default_value = Shape(),
+                                    .has_default = true,
+                                    .doc = "sizes; 0 copies the input's, -1 is inferred, -2 copies the rest, "
+                                           "-3 merges two, -4 splits one by the next two"})
+      .field<&ReshapeAttrs::allowzero>("allowzero",
+                                       {.default_value = false, .has_default = true, .doc = "0 is a size of zero"});
+}
+
+void TransposeAttrs::fields(FieldList<TransposeAttrs>& f) {
+  f.field<&TransposeAttrs::axes>(
+      "axes",
+      {.default_value = Shape(), .has_default = true, .doc = "the input axis of each output axis; empty: reversed"});
+}
+
+void SqueezeAttrs::fields(FieldList<SqueezeAttrs>& f) {
+  f.field<&SqueezeAttrs::axis>(
+      "axis", {.default_value = Shape(), .has_default = true, .doc = "axes of size 1 to drop; empty: all of them"});
+}
+
+void ExpandDimsAttrs::fields(FieldList<ExpandDimsAttrs>& f) {
+  f.field<&ExpandDimsAttrs::axis>("axis", {.doc = "where the new axes go, in -rank-1 .. rank"})
+      .field<&ExpandDimsAttrs::num_newaxis>("num_newaxis",
+                                            {.default_value = 1, .has_default = true, .doc = "how many"});
+}
+
+void ConcatenateAttrs::fields(FieldList<ConcatenateAttrs>& f) {
+  f.field<&ConcatenateAttrs::axis>("axis", {.default_value = 0, .has_default = true, .doc = "the axis to join along"});
+}
+
+void StackAttrs::fields(FieldList<StackAttrs>& f) {
+  f.field<&StackAttrs::axis>("axis", {.default_value = 0, .has_default = true, .doc = "the new axis of the result"});
+}
+
+void SplitAttrs::fields(FieldList<SplitAttrs>& f) {
+  f.field<&SplitAttrs::indices_or_sections>("indices_or_sections",
+                                            {.doc = "the number of equal parts, or where parts begin after the first"})
+      .field<&SplitAttrs::axis>("axis", {.default_value = 0, .has_default = true, .doc = "the axis to cut"});
+}
+
+void BroadcastToAttrs::fields(FieldList<BroadcastToAttrs>& f) {
+  f.field<&BroadcastToAttrs::shape>("shape",
+                                    {.default_value = Shape(), .has_default = true, .doc = "the result's shape"});
+}
+
+void TileAttrs::fields(FieldList<TileAttrs>& f) {
+  f.field<&TileAttrs::reps>(
+      "reps", {.default_value = Shape(), .has_default = true, .doc = "copies along each axis, aligned at the last"});
+}
+
+void RepeatAttrs::fields(FieldList<RepeatAttrs>& f) {
+  f.field<&RepeatAttrs::repeats>("repeats", {.doc = "copies of each element, side by side"})
+      .field<&RepeatAttrs::axis>("axis", {.default_value = 0, .has_default = true, .doc = "the axis to repeat along"});
+}
+
+void ReverseAttrs::fields(FieldList<ReverseAttrs>& f) {
+  f.field<&ReverseAttrs::axis>("axis", {.doc = "the axis to reverse"});
+}
+
 namespace {
 
 using relay::make_call;

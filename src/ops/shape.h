@@ -12,15 +12,7 @@ struct ReshapeAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.ReshapeAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<ReshapeAttrs>& f) {
-    f.field<&ReshapeAttrs::newshape>("newshape",
-                                     {.default_value = Shape(),
-                                      .has_default = true,
-                                      .doc = "sizes; 0 copies the input's, -1 is inferred, -2 copies the rest, "
-                                             "-3 merges two, -4 splits one by the next two"})
-        .field<&ReshapeAttrs::allowzero>("allowzero",
-                                         {.default_value = false, .has_default = true, .doc = "0 is a size of zero"});
-  }
+  static void fields(FieldList<ReshapeAttrs>& f);
   Shape newshape;
   bool allowzero = false;
 };
@@ -29,11 +21,7 @@ struct TransposeAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.TransposeAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<TransposeAttrs>& f) {
-    f.field<&TransposeAttrs::axes>(
-        "axes",
-        {.default_value = Shape(), .has_default = true, .doc = "the input axis of each output axis; empty: reversed"});
-  }
+  static void fields(FieldList<TransposeAttrs>& f);
   Shape axes;
 };
 
@@ -41,10 +29,7 @@ struct SqueezeAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.SqueezeAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<SqueezeAttrs>& f) {
-    f.field<&SqueezeAttrs::axis>(
-        "axis", {.default_value = Shape(), .has_default = true, .doc = "axes of size 1 to drop; empty: all of them"});
-  }
+  static void fields(FieldList<SqueezeAttrs>& f);
   Shape axis;
 };
 
@@ -52,11 +37,7 @@ struct ExpandDimsAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.ExpandDimsAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<ExpandDimsAttrs>& f) {
-    f.field<&ExpandDimsAttrs::axis>("axis", {.doc = "where the new axes go, in -rank-1 .. rank"})
-        .field<&ExpandDimsAttrs::num_newaxis>("num_newaxis",
-                                              {.default_value = 1, .has_default = true, .doc = "how many"});
-  }
+  static void fields(FieldList<ExpandDimsAttrs>& f);
   int64_t axis = 0;
   int64_t num_newaxis = 1;
 };
@@ -65,10 +46,7 @@ struct ConcatenateAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.ConcatenateAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<ConcatenateAttrs>& f) {
-    f.field<&ConcatenateAttrs::axis>("axis",
-                                     {.default_value = 0, .has_default = true, .doc = "the axis to join along"});
-  }
+  static void fields(FieldList<ConcatenateAttrs>& f);
   int64_t axis = 0;
 };
 
@@ -76,9 +54,7 @@ struct StackAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.StackAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<StackAttrs>& f) {
-    f.field<&StackAttrs::axis>("axis", {.default_value = 0, .has_default = true, .doc = "the new axis of the result"});
-  }
+  static void fields(FieldList<StackAttrs>& f);
   int64_t axis = 0;
 };
 
@@ -86,11 +62,7 @@ struct SplitAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.SplitAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<SplitAttrs>& f) {
-    f.field<&SplitAttrs::indices_or_sections>(
-         "indices_or_sections", {.doc = "the number of equal parts, or where parts begin after the first"})
-        .field<&SplitAttrs::axis>("axis", {.default_value = 0, .has_default = true, .doc = "the axis to cut"});
-  }
+  static void fields(FieldList<SplitAttrs>& f);
   Value indices_or_sections;  // int or shape
   int64_t axis = 0;
 };
@@ -99,10 +71,7 @@ struct BroadcastToAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.BroadcastToAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<BroadcastToAttrs>& f) {
-    f.field<&BroadcastToAttrs::shape>("shape",
-                                      {.default_value = Shape(), .has_default = true, .doc = "the result's shape"});
-  }
+  static void fields(FieldList<BroadcastToAttrs>& f);
   Shape shape;
 };
 
@@ -110,10 +79,7 @@ struct TileAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.TileAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<TileAttrs>& f) {
-    f.field<&TileAttrs::reps>(
-        "reps", {.default_value = Shape(), .has_default = true, .doc = "copies along each axis, aligned at the last"});
-  }
+  static void fields(FieldList<TileAttrs>& f);
   Shape reps;
 };
 
@@ -121,11 +87,7 @@ struct RepeatAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.RepeatAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<RepeatAttrs>& f) {
-    f.field<&RepeatAttrs::repeats>("repeats", {.doc = "copies of each element, side by side"})
-        .field<&RepeatAttrs::axis>("axis",
-                                   {.default_value = 0, .has_default = true, .doc = "the axis to repeat along"});
-  }
+  static void fields(FieldList<RepeatAttrs>& f);
   int64_t repeats = 1;
   int64_t axis = 0;
 };
@@ -134,9 +96,7 @@ struct ReverseAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.ReverseAttrs";
   static constexpr bool is_final = true;
-  static void fields(FieldList<ReverseAttrs>& f) {
-    f.field<&ReverseAttrs::axis>("axis", {.doc = "the axis to reverse"});
-  }
+  static void fields(FieldList<ReverseAttrs>& f);
   int64_t axis = 0;
 };
 

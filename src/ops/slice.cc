@@ -7,6 +7,43 @@
 
 namespace headrace::ops {
 
+void StridedSliceAttrs::fields(FieldList<StridedSliceAttrs>& f) {
+  f.field<&StridedSliceAttrs::begin>("begin", {.default_value = Shape(),
+                                               .has_default = true,
+                                               .doc = "first index a sliced axis; negative counts from the end"})
+      .field<&StridedSliceAttrs::end>(
+          "end", {.default_value = Shape(),
+                  .has_default = true,
+                  .doc = "one past the last, or with slice_mode size the number of indices (-1: all)"})
+      .field<&StridedSliceAttrs::strides>(
+          "strides", {.default_value = Shape(), .has_default = true, .doc = "steps, not 0; empty: 1"})
+      .field<&StridedSliceAttrs::slice_mode>("slice_mode",
+                                             {.default_value = "end", .has_default = true, .doc = "end or size"})
+      .field<&StridedSliceAttrs::axes>(
+          "axes", {.default_value = Shape(), .has_default = true, .doc = "the sliced axes; empty: the first ones"});
+}
+
+void TakeAttrs::fields(FieldList<TakeAttrs>& f) {
+  f.field<&TakeAttrs::batch_dims>(
+       "batch_dims", {.default_value = 0, .has_default = true, .doc = "leading axes that data and indices share"})
+      .field<&TakeAttrs::axis>("axis", {.optional = true,
+                                        .default_value = nullptr,
+                                        .has_default = true,
+                                        .doc = "the axis picked along; None: of the flattened data"})
+      .field<&TakeAttrs::mode>("mode", {.default_value = "clip",
+                                        .has_default = true,
+                                        .doc = "clip, wrap, or fast (an index out of range is an error)"});
+}
+
+void GatherAttrs::fields(FieldList<GatherAttrs>& f) {
+  f.field<&GatherAttrs::axis>("axis", {.doc = "the axis picked along"});
+}
+
+void GatherNDAttrs::fields(FieldList<GatherNDAttrs>& f) {
+  f.field<&GatherNDAttrs::batch_dims>(
+      "batch_dims", {.default_value = 0, .has_default = true, .doc = "leading axes that data and indices share"});
+}
+
 namespace {
 
 using relay::make_call;

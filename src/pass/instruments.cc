@@ -1,6 +1,9 @@
 #include "pass/instruments.h"
 
 #include <chrono>
+#include <cstring>
+#include <filesystem>
+#include <fstream>
 
 #include "pass/text_diff.h"
 #include "relay/print.h"
@@ -55,7 +58,54 @@ class DumpInstrument : public PassInstrument {
   std::vector<IRModule> before_;  // of the passes that are running, the innermost last
 };
 
+class DumpFolderInstrument : public PassInstrument {
+ public:
+  explicit DumpFolderInstrument(const std::string& folder) : folder_(folder) {
+    std::error_code error;
+    std::filesystem::create_directories(folder_, error);
+    if (!std::filesystem::is_directory(folder_))
+      throw_user_error("'{}' cannot be made a folder to dump the program into: {}", folder,
+                       error ? error.message() : "it is a file");
+  }
+  std::string name() const override { return "dump folder"; }
+  void enter_pass_ctx() override { before_.clear(); }
+
+  void run_before_pass(const IRModule& module, const PassInfo&) override {
+    if (count_ == 0) write("00_program.relay", text_of(module));
+    ++count_;
+    before_.push_back({module, count_});
+  }
+
+  void run_after_pass(const IRModule& module, const PassInfo& info) override {
+    const Running run = std::move(before_.back());
+    before_.pop_back();
+    const std::string diff = module == run.before ? "" : diff_texts(text_of(run.before), text_of(module));
+    if (!diff.empty()) write(fmt::format("{:02}_{}.diff", run.number, info.name), diff);
+  }
+
+ private:
+  struct Running {
+    IRModule before;
+    int number = 0;
+  };
+
+  void write(const std::string& name, const std::string& text) const {
+    const std::filesystem::path path = folder_ / name;
+    std::ofstream file(path, std::ios::binary);
+    file << text;
+    if (!file.flush()) throw_user_error("cannot write '{}': {}", path.string(), std::strerror(errno));
+  }
+
+  std::filesystem::path folder_;
+  std::vector<Running> before_;  // the passes that are running, the innermost last
+  int count_ = 0;
+};
+
 }  // namespace
+
+std::shared_ptr<PassInstrument> make_dump_folder_instrument(const std::string& folder) {
+  return std::make_shared<DumpFolderInstrument>(folder);
+}
 
 std::shared_ptr<PassInstrument> make_dump_instrument(Dump dump, TextSink sink) {
   return std::make_shared<DumpInstrument>(dump, std::move(sink));

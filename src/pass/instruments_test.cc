@@ -1,8 +1,15 @@
 #include "pass/instruments.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
+
+#include "kit/errors.h"
 #include "kit/property.h"
+#include "object/structural_equal.h"
+#include "pass/round_trip.h"
 #include "pass/text_diff.h"
 #include "relay/expr.h"
 
@@ -110,6 +117,64 @@ TEST(DumpInstrument, ShowsTheModuleAfterEachPass) {
   context.instruments = {make_dump_instrument(Dump::all, [&](std::string_view piece) { text += piece; })};
   run_passes({setting("Set", 2)}, module_of(1), context);
   EXPECT_EQ(text, "// ---- after Set\n#[version = \"0.0.5\"]\ndef @main() {\n  2f\n}\n");
+}
+
+class DumpFolder : public ::testing::Test {
+ protected:
+  DumpFolder() { std::filesystem::remove_all(folder_); }
+  ~DumpFolder() override { std::filesystem::remove_all(folder_); }
+  std::string text(const std::string& name) const {
+    std::ifstream file(folder_ / name);
+    return {std::istreambuf_iterator<char>(file), {}};
+  }
+  const std::filesystem::path folder_ = std::filesystem::path(::testing::TempDir()) / "dump_folder" / "deep";
+};
+
+TEST_F(DumpFolder, HoldsTheProgramAndWhatChanged) {
+  PassContext context;
+  context.instruments = {make_dump_folder_instrument(folder_)};
+  run_passes({keeping("Idle"), setting("Set", 2), keeping("Idle")}, module_of(1), context);
+  EXPECT_EQ(text("00_program.relay"), "#[version = \"0.0.5\"]\ndef @main() {\n  1f\n}\n");
+  EXPECT_EQ(text("02_Set.diff"), " #[version = \"0.0.5\"]\n def @main() {\n-  1f\n+  2f\n }\n");
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder_), {}), 2);
+}
+
+TEST_F(DumpFolder, SaysWhatCannotBeWritten) {
+  EXPECT_THAT(kit::user_error_of([] { make_dump_folder_instrument("/dev/null/x"); }),
+              ::testing::HasSubstr("'/dev/null/x' cannot be made a folder"));
+  EXPECT_THAT(kit::user_error_of([] { make_dump_folder_instrument("/dev/null"); }),
+              ::testing::HasSubstr("'/dev/null' cannot be made a folder"));
+  PassContext context;
+  context.instruments = {make_dump_folder_instrument(folder_)};
+  std::filesystem::create_directories(folder_ / "00_program.relay");
+  EXPECT_THAT(kit::user_error_of([&] { run_passes({keeping("Idle")}, module_of(1), context); }),
+              ::testing::HasSubstr("00_program.relay'"));
+}
+
+TEST(RoundTrip, FindsAProgramWhoseTextDoesNotReadBack) {
+  PassContext context;
+  context.instruments = {make_round_trip_instrument()};
+  const IRModule module = run_passes({keeping("Idle"), setting("Set", 2)}, module_of(1), context);
+  EXPECT_TRUE(structural_equal(Value(module), Value(module_of(2))));
+  const Pass breaking{{"Break", 0, {}}, [](const IRModule&, const PassContext&) {
+                        return make_module(relay::make_function({}, relay::make_var("unbound", {})));
+                      }};
+  try {
+    run_passes({keeping("Idle"), breaking}, module_of(1), context);
+    FAIL() << "an unbound variable was read back";
+  } catch (const InternalError& error) {
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("after pass Break: the text cannot be read back"));
+    EXPECT_THAT(error.what(), ::testing::HasSubstr("unbound"));
+  }
+}
+
+TEST(RoundTrip, CoversConstantsBesideTheText) {
+  PassContext context;
+  context.instruments = {make_round_trip_instrument()};
+  const Expr big = relay::make_constant(NDArray::zeros({40}, DataType::float_(32)));
+  const Expr same = relay::make_constant(NDArray::zeros({40}, DataType::float_(32)));
+  const IRModule module = make_module(relay::make_function({}, relay::make_tuple({big, same, big})));
+  EXPECT_EQ(run_passes({keeping("Idle")}, module, context), module);
 }
 
 TEST(TimingInstrument, CountsRuns) {

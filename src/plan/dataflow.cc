@@ -82,26 +82,9 @@ class Reader {
     const Tensors& all = tensors_.at(item.tuple.get());
     const auto* type = item.tuple->checked_type().as<TupleTypeNode>();
     HEADRACE_CHECK(type != nullptr, "an item of {}", to_string(item.tuple->checked_type()));
-    size_t begin = 0;
-    for (int64_t i = 0; i < item.index; ++i) begin += count_tensors(type->items[static_cast<size_t>(i)]);
-    const size_t count = count_tensors(type->items[static_cast<size_t>(item.index)]);
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(begin);
-    return Tensors(first, first + static_cast<std::ptrdiff_t>(count));
-  }
-
-  static size_t count_tensors(const Type& type) {
-    std::vector<Type> pending{type};
-    size_t count = 0;
-    while (!pending.empty()) {
-      const Type at = pending.back();
-      pending.pop_back();
-      if (const auto* tuple = at.as<TupleTypeNode>()) {
-        pending.insert(pending.end(), tuple->items.begin(), tuple->items.end());
-      } else {
-        ++count;
-      }
-    }
-    return count;
+    const LeafRange range = leaves_of_field(*type, item.index);
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(range.begin);
+    return Tensors(first, first + static_cast<std::ptrdiff_t>(range.count));
   }
 
   void leave_call(const Expr& expr, const CallNode& call) {
@@ -123,7 +106,8 @@ class Reader {
                         flow_.tensors[tensors_.at(call.args[*source].get())[0]].base)};
       return;
     }
-    for (const TensorType& type : tensor_types(expr, call.checked_type())) {
+    for (const Type& leaf : leaves_of(call.checked_type())) {
+      const TensorType type = tensor_type(expr, leaf);
       const size_t base = flow_.bases.size();
       flow_.bases.emplace_back();
       own.push_back(add_tensor(expr, type, base));
@@ -155,14 +139,6 @@ class Reader {
     if (!type.is<TensorTypeNode>())
       throw_at(expr->span, "compile", fmt::format("expected a tensor, got {}", to_string(type)));
     return type.cast<TensorTypeNode>();
-  }
-
-  static std::vector<TensorType> tensor_types(const Expr& expr, const Type& type) {
-    const auto* tuple = type.as<TupleTypeNode>();
-    if (tuple == nullptr) return {tensor_type(expr, type)};
-    std::vector<TensorType> types;
-    for (const Type& item : tuple->items) types.push_back(tensor_type(expr, item));
-    return types;
   }
 
   Dataflow flow_;

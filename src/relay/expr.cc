@@ -2,6 +2,69 @@
 
 namespace headrace::relay {
 
+void ConstantNode::fields(FieldList<ConstantNode>& f) { f.field<&ConstantNode::data>("data"); }
+
+void VarNode::fields(FieldList<VarNode>& f) {
+  f.field<&VarNode::name_hint>("name_hint", {.ignore = true})
+      .field<&VarNode::type_annotation>("type_annotation", {.optional = true});
+}
+
+void FunctionNode::fields(FieldList<FunctionNode>& f) {
+  f.field<&FunctionNode::type_params>("type_params", {.def_once = true})
+      .field<&FunctionNode::params>("params", {.def_recursive = true})
+      .field<&FunctionNode::ret_type>("ret_type", {.optional = true})
+      .field<&FunctionNode::body>("body");
+}
+
+void CallNode::fields(FieldList<CallNode>& f) {
+  f.field<&CallNode::op>("op")
+      .field<&CallNode::args>("args")
+      .field<&CallNode::attrs>("attrs", {.optional = true})
+      .field<&CallNode::type_args>("type_args", {.ignore = true});
+}
+
+void LetNode::fields(FieldList<LetNode>& f) {
+  f.field<&LetNode::var>("var", {.def_once = true}).field<&LetNode::value>("value").field<&LetNode::body>("body");
+}
+
+void IfNode::fields(FieldList<IfNode>& f) {
+  f.field<&IfNode::cond>("cond")
+      .field<&IfNode::true_branch>("true_branch")
+      .field<&IfNode::false_branch>("false_branch");
+}
+
+void TupleNode::fields(FieldList<TupleNode>& f) { f.field<&TupleNode::items>("fields"); }
+
+void TupleGetItemNode::fields(FieldList<TupleGetItemNode>& f) {
+  f.field<&TupleGetItemNode::tuple>("tuple_value").field<&TupleGetItemNode::index>("index");
+}
+
+void RefCreateNode::fields(FieldList<RefCreateNode>& f) { f.field<&RefCreateNode::value>("value"); }
+
+void RefReadNode::fields(FieldList<RefReadNode>& f) { f.field<&RefReadNode::ref>("ref"); }
+
+void RefWriteNode::fields(FieldList<RefWriteNode>& f) {
+  f.field<&RefWriteNode::ref>("ref").field<&RefWriteNode::value>("value");
+}
+
+void PatternNode::fields(FieldList<PatternNode>& f) {
+  f.field<&PatternNode::span>("span", {.ignore = true, .optional = true});
+}
+
+void PatternVarNode::fields(FieldList<PatternVarNode>& f) { f.field<&PatternVarNode::var>("var", {.def_once = true}); }
+
+void PatternConstructorNode::fields(FieldList<PatternConstructorNode>& f) {
+  f.field<&PatternConstructorNode::constructor>("constructor").field<&PatternConstructorNode::patterns>("patterns");
+}
+
+void PatternTupleNode::fields(FieldList<PatternTupleNode>& f) { f.field<&PatternTupleNode::patterns>("patterns"); }
+
+void ClauseNode::fields(FieldList<ClauseNode>& f) { f.field<&ClauseNode::lhs>("lhs").field<&ClauseNode::rhs>("rhs"); }
+
+void MatchNode::fields(FieldList<MatchNode>& f) {
+  f.field<&MatchNode::data>("data").field<&MatchNode::clauses>("clauses").field<&MatchNode::complete>("complete");
+}
+
 TensorType ConstantNode::tensor_type() const { return make_tensor_type(data.shape(), data.dtype()); }
 
 // A new node of type T with its span; the caller fills in the fields.

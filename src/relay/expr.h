@@ -12,7 +12,7 @@ struct ConstantNode : ExprNode {
   static constexpr std::string_view type_key = "relay.Constant";
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::constant;
-  static void fields(FieldList<ConstantNode>& f) { f.field<&ConstantNode::data>("data"); }
+  static void fields(FieldList<ConstantNode>& f);
   NDArray data;
   TensorType tensor_type() const;
 };
@@ -23,10 +23,7 @@ struct VarNode : ExprNode {
   static constexpr std::string_view type_key = "relay.Var";
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::var;
-  static void fields(FieldList<VarNode>& f) {
-    f.field<&VarNode::name_hint>("name_hint", {.ignore = true})
-        .field<&VarNode::type_annotation>("type_annotation", {.optional = true});
-  }
+  static void fields(FieldList<VarNode>& f);
   std::string name_hint;
   Type type_annotation;  // null: to be inferred
 };
@@ -36,12 +33,7 @@ struct FunctionNode : BaseFuncNode {
   using Parent = BaseFuncNode;
   static constexpr std::string_view type_key = "relay.Function";
   static constexpr bool is_final = true;
-  static void fields(FieldList<FunctionNode>& f) {
-    f.field<&FunctionNode::type_params>("type_params", {.def_once = true})
-        .field<&FunctionNode::params>("params", {.def_recursive = true})
-        .field<&FunctionNode::ret_type>("ret_type", {.optional = true})
-        .field<&FunctionNode::body>("body");
-  }
+  static void fields(FieldList<FunctionNode>& f);
   Array<TypeVar> type_params;
   Array<Var> params;
   Type ret_type;  // null: to be inferred
@@ -53,12 +45,7 @@ struct CallNode : ExprNode {
   using Parent = ExprNode;
   static constexpr std::string_view type_key = "relay.Call";
   static constexpr bool is_final = true;
-  static void fields(FieldList<CallNode>& f) {
-    f.field<&CallNode::op>("op")
-        .field<&CallNode::args>("args")
-        .field<&CallNode::attrs>("attrs", {.optional = true})
-        .field<&CallNode::type_args>("type_args", {.ignore = true});
-  }
+  static void fields(FieldList<CallNode>& f);
   Expr op;  // an Op, a GlobalVar, a Constructor, or anything that is a function
   Array<Expr> args;
   Attrs attrs;
@@ -79,9 +66,7 @@ struct LetNode : ExprNode {
   using Parent = ExprNode;
   static constexpr std::string_view type_key = "relay.Let";
   static constexpr bool is_final = true;
-  static void fields(FieldList<LetNode>& f) {
-    f.field<&LetNode::var>("var", {.def_once = true}).field<&LetNode::value>("value").field<&LetNode::body>("body");
-  }
+  static void fields(FieldList<LetNode>& f);
   Var var;  // also bound in `value`, so that a function can call itself
   Expr value, body;
 };
@@ -91,11 +76,7 @@ struct IfNode : ExprNode {
   using Parent = ExprNode;
   static constexpr std::string_view type_key = "relay.If";
   static constexpr bool is_final = true;
-  static void fields(FieldList<IfNode>& f) {
-    f.field<&IfNode::cond>("cond")
-        .field<&IfNode::true_branch>("true_branch")
-        .field<&IfNode::false_branch>("false_branch");
-  }
+  static void fields(FieldList<IfNode>& f);
   Expr cond, true_branch, false_branch;
 };
 using If = Ref<IfNode>;
@@ -104,7 +85,7 @@ struct TupleNode : ExprNode {
   using Parent = ExprNode;
   static constexpr std::string_view type_key = "relay.Tuple";
   static constexpr bool is_final = true;
-  static void fields(FieldList<TupleNode>& f) { f.field<&TupleNode::items>("fields"); }
+  static void fields(FieldList<TupleNode>& f);
   Array<Expr> items;
 };
 using Tuple = Ref<TupleNode>;
@@ -113,9 +94,7 @@ struct TupleGetItemNode : ExprNode {
   using Parent = ExprNode;
   static constexpr std::string_view type_key = "relay.TupleGetItem";
   static constexpr bool is_final = true;
-  static void fields(FieldList<TupleGetItemNode>& f) {
-    f.field<&TupleGetItemNode::tuple>("tuple_value").field<&TupleGetItemNode::index>("index");
-  }
+  static void fields(FieldList<TupleGetItemNode>& f);
   Expr tuple;
   int64_t index = 0;
 };
@@ -125,7 +104,7 @@ struct RefCreateNode : ExprNode {
   using Parent = ExprNode;
   static constexpr std::string_view type_key = "relay.RefCreate";
   static constexpr bool is_final = true;
-  static void fields(FieldList<RefCreateNode>& f) { f.field<&RefCreateNode::value>("value"); }
+  static void fields(FieldList<RefCreateNode>& f);
   Expr value;
 };
 
@@ -133,7 +112,7 @@ struct RefReadNode : ExprNode {
   using Parent = ExprNode;
   static constexpr std::string_view type_key = "relay.RefRead";
   static constexpr bool is_final = true;
-  static void fields(FieldList<RefReadNode>& f) { f.field<&RefReadNode::ref>("ref"); }
+  static void fields(FieldList<RefReadNode>& f);
   Expr ref;
 };
 
@@ -141,9 +120,7 @@ struct RefWriteNode : ExprNode {
   using Parent = ExprNode;
   static constexpr std::string_view type_key = "relay.RefWrite";
   static constexpr bool is_final = true;
-  static void fields(FieldList<RefWriteNode>& f) {
-    f.field<&RefWriteNode::ref>("ref").field<&RefWriteNode::value>("value");
-  }
+  static void fields(FieldList<RefWriteNode>& f);
   Expr ref, value;
 };
 
@@ -152,9 +129,7 @@ struct PatternNode : Object {
   static constexpr std::string_view type_key = "relay.Pattern";
   static constexpr int32_t child_slots = 4;
   static constexpr StructuralKind structural_kind = StructuralKind::tree;
-  static void fields(FieldList<PatternNode>& f) {
-    f.field<&PatternNode::span>("span", {.ignore = true, .optional = true});
-  }
+  static void fields(FieldList<PatternNode>& f);
   Span span;
 };
 using Pattern = Ref<PatternNode>;
@@ -169,7 +144,7 @@ struct PatternVarNode : PatternNode {
   using Parent = PatternNode;
   static constexpr std::string_view type_key = "relay.PatternVar";
   static constexpr bool is_final = true;
-  static void fields(FieldList<PatternVarNode>& f) { f.field<&PatternVarNode::var>("var", {.def_once = true}); }
+  static void fields(FieldList<PatternVarNode>& f);
   Var var;
 };
 
@@ -177,9 +152,7 @@ struct PatternConstructorNode : PatternNode {
   using Parent = PatternNode;
   static constexpr std::string_view type_key = "relay.PatternConstructor";
   static constexpr bool is_final = true;
-  static void fields(FieldList<PatternConstructorNode>& f) {
-    f.field<&PatternConstructorNode::constructor>("constructor").field<&PatternConstructorNode::patterns>("patterns");
-  }
+  static void fields(FieldList<PatternConstructorNode>& f);
   Constructor constructor;
   Array<Pattern> patterns;
 };
@@ -188,7 +161,7 @@ struct PatternTupleNode : PatternNode {
   using Parent = PatternNode;
   static constexpr std::string_view type_key = "relay.PatternTuple";
   static constexpr bool is_final = true;
-  static void fields(FieldList<PatternTupleNode>& f) { f.field<&PatternTupleNode::patterns>("patterns"); }
+  static void fields(FieldList<PatternTupleNode>& f);
   Array<Pattern> patterns;
 };
 
@@ -197,7 +170,7 @@ struct ClauseNode : Object {
   static constexpr std::string_view type_key = "relay.Clause";
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::tree;
-  static void fields(FieldList<ClauseNode>& f) { f.field<&ClauseNode::lhs>("lhs").field<&ClauseNode::rhs>("rhs"); }
+  static void fields(FieldList<ClauseNode>& f);
   Pattern lhs;
   Expr rhs;
 };
@@ -207,9 +180,7 @@ struct MatchNode : ExprNode {
   using Parent = ExprNode;
   static constexpr std::string_view type_key = "relay.Match";
   static constexpr bool is_final = true;
-  static void fields(FieldList<MatchNode>& f) {
-    f.field<&MatchNode::data>("data").field<&MatchNode::clauses>("clauses").field<&MatchNode::complete>("complete");
-  }
+  static void fields(FieldList<MatchNode>& f);
   Expr data;
   Array<Clause> clauses;
   bool complete = true;  // every value must be covered

@@ -62,6 +62,7 @@ constexpr std::array kRows = {
     Row{"crc32", 1, 0, kEcx, 20, kNone},
     Row{"cx16", 1, 0, kEcx, 13, kNone},
     Row{"cx8", 1, 0, kEdx, 8, kNone},
+    Row{"evex512", 7, 0, kEbx, 16, kAvx512},  // 512-bit registers: every processor with AVX-512 has them
     Row{"f16c", 1, 0, kEcx, 29, kAvx},
     Row{"fma", 1, 0, kEcx, 12, kAvx},
     Row{"fxsr", 1, 0, kEdx, 24, kNone},

@@ -4,6 +4,53 @@
 
 namespace headrace::tir {
 
+void StmtNode::fields(FieldList<StmtNode>& f) { f.field<&StmtNode::span>("span", {.ignore = true, .optional = true}); }
+
+void BufferStoreNode::fields(FieldList<BufferStoreNode>& f) {
+  f.field<&BufferStoreNode::buffer>("buffer").field<&BufferStoreNode::value>("value").field<&BufferStoreNode::indices>(
+      "indices");
+}
+
+void ForNode::fields(FieldList<ForNode>& f) {
+  f.field<&ForNode::begin>("begin")
+      .field<&ForNode::extent>("extent")
+      .field<&ForNode::var>("var", {.def_once = true})
+      .field<&ForNode::kind>("kind")
+      .field<&ForNode::body>("body");
+}
+
+void IfThenElseNode::fields(FieldList<IfThenElseNode>& f) {
+  f.field<&IfThenElseNode::condition>("condition")
+      .field<&IfThenElseNode::then_case>("then_case")
+      .field<&IfThenElseNode::else_case>("else_case", {.optional = true});
+}
+
+void LetStmtNode::fields(FieldList<LetStmtNode>& f) {
+  f.field<&LetStmtNode::value>("value")
+      .field<&LetStmtNode::var>("var", {.def_once = true})
+      .field<&LetStmtNode::body>("body");
+}
+
+void SeqNode::fields(FieldList<SeqNode>& f) { f.field<&SeqNode::items>("seq"); }
+
+void AllocateNode::fields(FieldList<AllocateNode>& f) {
+  f.field<&AllocateNode::buffer>("buffer", {.def_once = true})
+      .field<&AllocateNode::scope>("scope")
+      .field<&AllocateNode::body>("body");
+}
+
+void EvaluateNode::fields(FieldList<EvaluateNode>& f) { f.field<&EvaluateNode::value>("value"); }
+
+void AssertNode::fields(FieldList<AssertNode>& f) {
+  f.field<&AssertNode::condition>("condition").field<&AssertNode::message>("message");
+}
+
+void PrimFuncNode::fields(FieldList<PrimFuncNode>& f) {
+  f.field<&PrimFuncNode::params>("params", {.def_recursive = true})
+      .field<&PrimFuncNode::num_outputs>("num_outputs")
+      .field<&PrimFuncNode::body>("body");
+}
+
 std::string_view name_of(ForKind kind) {
   static constexpr std::string_view kNames[] = {"serial", "parallel", "vectorized", "unrolled"};
   return kNames[static_cast<size_t>(kind)];

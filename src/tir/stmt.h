@@ -10,7 +10,7 @@ struct StmtNode : Object {
   static constexpr std::string_view type_key = "tir.Stmt";
   static constexpr int32_t child_slots = 16;
   static constexpr StructuralKind structural_kind = StructuralKind::tree;
-  static void fields(FieldList<StmtNode>& f) { f.field<&StmtNode::span>("span", {.ignore = true, .optional = true}); }
+  static void fields(FieldList<StmtNode>& f);
   Span span;
 };
 using Stmt = Ref<StmtNode>;
@@ -20,11 +20,7 @@ struct BufferStoreNode : StmtNode {
   using Parent = StmtNode;
   static constexpr std::string_view type_key = "tir.BufferStore";
   static constexpr bool is_final = true;
-  static void fields(FieldList<BufferStoreNode>& f) {
-    f.field<&BufferStoreNode::buffer>("buffer")
-        .field<&BufferStoreNode::value>("value")
-        .field<&BufferStoreNode::indices>("indices");
-  }
+  static void fields(FieldList<BufferStoreNode>& f);
   Buffer buffer;
   PrimExpr value;
   Array<PrimExpr> indices;
@@ -43,13 +39,7 @@ struct ForNode : StmtNode {
   using Parent = StmtNode;
   static constexpr std::string_view type_key = "tir.For";
   static constexpr bool is_final = true;
-  static void fields(FieldList<ForNode>& f) {
-    f.field<&ForNode::begin>("begin")
-        .field<&ForNode::extent>("extent")
-        .field<&ForNode::var>("var", {.def_once = true})
-        .field<&ForNode::kind>("kind")
-        .field<&ForNode::body>("body");
-  }
+  static void fields(FieldList<ForNode>& f);
   PrimVar var;
   PrimExpr begin, extent;
   ForKind kind = ForKind::serial;
@@ -60,11 +50,7 @@ struct IfThenElseNode : StmtNode {
   using Parent = StmtNode;
   static constexpr std::string_view type_key = "tir.IfThenElse";
   static constexpr bool is_final = true;
-  static void fields(FieldList<IfThenElseNode>& f) {
-    f.field<&IfThenElseNode::condition>("condition")
-        .field<&IfThenElseNode::then_case>("then_case")
-        .field<&IfThenElseNode::else_case>("else_case", {.optional = true});
-  }
+  static void fields(FieldList<IfThenElseNode>& f);
   PrimExpr condition;
   Stmt then_case, else_case;
 };
@@ -73,11 +59,7 @@ struct LetStmtNode : StmtNode {
   using Parent = StmtNode;
   static constexpr std::string_view type_key = "tir.LetStmt";
   static constexpr bool is_final = true;
-  static void fields(FieldList<LetStmtNode>& f) {
-    f.field<&LetStmtNode::value>("value")
-        .field<&LetStmtNode::var>("var", {.def_once = true})
-        .field<&LetStmtNode::body>("body");
-  }
+  static void fields(FieldList<LetStmtNode>& f);
   PrimVar var;
   PrimExpr value;
   Stmt body;
@@ -87,7 +69,7 @@ struct SeqNode : StmtNode {
   using Parent = StmtNode;
   static constexpr std::string_view type_key = "tir.SeqStmt";
   static constexpr bool is_final = true;
-  static void fields(FieldList<SeqNode>& f) { f.field<&SeqNode::items>("seq"); }
+  static void fields(FieldList<SeqNode>& f);
   Array<Stmt> items;
 };
 
@@ -101,11 +83,7 @@ struct AllocateNode : StmtNode {
   using Parent = StmtNode;
   static constexpr std::string_view type_key = "tir.Allocate";
   static constexpr bool is_final = true;
-  static void fields(FieldList<AllocateNode>& f) {
-    f.field<&AllocateNode::buffer>("buffer", {.def_once = true})
-        .field<&AllocateNode::scope>("scope")
-        .field<&AllocateNode::body>("body");
-  }
+  static void fields(FieldList<AllocateNode>& f);
   Buffer buffer;
   Scope scope = Scope::registers;
   Stmt body;
@@ -116,7 +94,7 @@ struct EvaluateNode : StmtNode {
   using Parent = StmtNode;
   static constexpr std::string_view type_key = "tir.Evaluate";
   static constexpr bool is_final = true;
-  static void fields(FieldList<EvaluateNode>& f) { f.field<&EvaluateNode::value>("value"); }
+  static void fields(FieldList<EvaluateNode>& f);
   PrimExpr value;
 };
 
@@ -125,9 +103,7 @@ struct AssertNode : StmtNode {
   using Parent = StmtNode;
   static constexpr std::string_view type_key = "tir.AssertStmt";
   static constexpr bool is_final = true;
-  static void fields(FieldList<AssertNode>& f) {
-    f.field<&AssertNode::condition>("condition").field<&AssertNode::message>("message");
-  }
+  static void fields(FieldList<AssertNode>& f);
   PrimExpr condition;
   std::string message;
 };
@@ -139,11 +115,7 @@ struct PrimFuncNode : BaseFuncNode {
   static constexpr std::string_view type_key = "tir.PrimFunc";
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::tree;
-  static void fields(FieldList<PrimFuncNode>& f) {
-    f.field<&PrimFuncNode::params>("params", {.def_recursive = true})
-        .field<&PrimFuncNode::num_outputs>("num_outputs")
-        .field<&PrimFuncNode::body>("body");
-  }
+  static void fields(FieldList<PrimFuncNode>& f);
   Array<Buffer> params;
   int64_t num_outputs = 1;
   Stmt body;

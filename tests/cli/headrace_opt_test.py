@@ -34,6 +34,10 @@ prim_func @f(x: Buffer[(n), float32]) -> (y: Buffer[(4), float32]) {
 """
 
 
+BIG = '#[version = "0.0.5"]\ndef @main() { (add(ones(shape=[40]), 1f), add(ones(shape=[40]), 1f)) }\n'
+DIGITS = pathlib.Path(__file__).resolve().parents[2] / "models/digits.onnx"
+
+
 def run(*arguments: str, text: str = "") -> subprocess.CompletedProcess:
     return subprocess.run([PROGRAM, *arguments], input=text, capture_output=True, text=True, timeout=60, check=False)
 
@@ -63,6 +67,7 @@ class HeadraceOpt(unittest.TestCase):
         self.assertEqual(self.ok("-", text=LOOPS).stdout, LOOPS)
         self.assertEqual(self.ok("-", "-p", "vectorize_loop", "--verify-each", text=LOOPS).stdout, VECTORS)
         self.assertEqual(self.ok("-", "-p", "kernel", "--disable", "LowerMath", text=LOOPS).stdout, VECTORS)
+        self.ok("-", "-p", "kernel", "--verify-text", text=LOOPS)
         diff = self.ok("-", "-p", "kernel", "--dump-diff", text=LOOPS).stderr
         self.assertIn("VectorizeLoop: changed", diff)
         self.assertIn("UnrollLoop: no change", diff)
@@ -89,7 +94,7 @@ class HeadraceOpt(unittest.TestCase):
         self.assertEqual(self.ok("-", "-p", "fold_constant", "-O", "0").stdout, FOLDED)
 
     def test_dumps_go_to_the_standard_error(self) -> None:
-        result = self.ok("-", "-p", "fold_constant,fuse_ops", "--dump-diff", "--time")
+        result = self.ok("-", "-p", "fold_constant,fuse_ops", "--dump-diff", "--time-passes")
         self.assertIn("// ---- FoldConstant: changed", result.stderr)
         self.assertIn("+  %0 = add(%x, 3f);", result.stderr)
         self.assertIn("FuseOps", result.stderr)
@@ -100,6 +105,46 @@ class HeadraceOpt(unittest.TestCase):
         text = '#[version = "0.0.5"]\ndef @main() { add(ones(shape=[40]), 1f) }\n'
         self.assertIn("#[metadata]", self.ok("-", "-p", "fold_constant", text=text).stdout)
         self.assertNotIn("#[metadata]", self.ok("-", "-p", "fold_constant", "--hide-data", text=text).stdout)
+
+    def test_weights_go_to_a_file_and_come_back(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            weights = str(folder / "w.safetensors")
+            text = self.ok("-", "-p", "fold_constant", "--weights", weights, text=BIG).stdout
+            self.assertEqual(text.count("meta[relay.Constant][0]"), 2)
+            self.assertNotIn("#[metadata]", text)
+            # Each content once: a header and forty floats.
+            data = (folder / "w.safetensors").read_bytes()
+            self.assertEqual(len(data), 8 + int.from_bytes(data[:8], "little") + 160)
+            # The same file may be read and written.
+            again = self.ok("-", "--input-weights", weights, "--weights", weights, text=text)
+            self.assertEqual(again.stdout, text)
+            self.assertEqual((folder / "w.safetensors").read_bytes(), data)
+            self.assertIn("#[metadata]", self.ok("-", "--input-weights", weights, text=text).stdout)
+            self.fails(3, "there is no data for constant 0", "-", text=text)
+            (folder / "half").write_bytes(data[:-80])
+            self.fails(3, "the file is truncated", "-", "--input-weights", str(folder / "half"), text=text)
+            self.fails(3, "cannot read the weights file '/no/w'", "-", "--input-weights", "/no/w", text=text)
+            self.fails(3, "'/no/w': No such file", "-", "--weights", "/no/w")
+            # A constant of another dtype or shape than the program wants is an error of the op that takes it.
+            calls = text.replace("(meta[relay.Constant][0], meta[relay.Constant][0])", "nn.relu(%0, meta)")
+            wrong = calls.replace("nn.relu(%0, meta)", "reshape(meta[relay.Constant][0], newshape=[7])")
+            self.fails(3, "reshape", "-", "-p", "canonical", "--input-weights", weights, text=wrong)
+            dtype = calls.replace("nn.relu(%0, meta)", "add(meta[relay.Constant][0], 1i64)")
+            self.fails(3, "int64", "-", "-p", "canonical", "--input-weights", weights, text=dtype)
+            others = data.replace(b"relay.Constant.0", b"another.weight.0")
+            (folder / "others").write_bytes(others)
+            self.fails(3, "tensor 'another.weight.0' is not called", "-", "--input-weights", str(folder / "others"))
+
+    def test_reads_onnx(self) -> None:
+        shape = ("--shape", "x=2,1,8,8")
+        text = self.ok(str(DIGITS), *shape, "-p", "canonical,native", "--verify-text", "--hide-data").stdout
+        self.assertIn("%x: Tensor[(2, 1, 8, 8), float32]", text)
+        self.fails(3, "leaves these dimensions open: x[0]", str(DIGITS))
+        self.fails(3, "'y', but the model's inputs are: x", str(DIGITS), "--shape", "y=1")
+        self.fails(2, "--shape: 'x' has not the form", str(DIGITS), "--shape", "x")
+        self.fails(3, "--shape is for ONNX models", "-", *shape)
+        self.fails(3, "is for relay text", str(DIGITS), *shape, "--input-weights", "w.safetensors")
 
     def test_lists_passes(self) -> None:
         listed = self.ok("--list-passes").stdout
@@ -117,6 +162,7 @@ class HeadraceOpt(unittest.TestCase):
         self.fails(2, "--what", "-", "--what")
         self.fails(2, "opt-level", "-", "-O", "nine")
         self.fails(2, "max-depth", "-", "--max-depth", "0")
+        self.fails(2, "--weights excludes --hide-data", "-", "--hide-data", "--weights", "w")
 
     def test_user_errors(self) -> None:
         self.fails(3, "there is no pass 'fold'; there are canonical", "-", "-p", "fold")

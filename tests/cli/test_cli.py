@@ -186,6 +186,14 @@ class JsonTest(CliTest):
             self.assertGreater(result["best_seconds"], 0)
             self.assertLessEqual(result["best_seconds"], result["median_seconds"])
 
+    def test_bench_of_steps(self) -> None:
+        (result,) = self.report("bench", "one.so", "--rounds", "3", "--threads", "1", "--steps")["results"]
+        self.assertEqual(result["steps"][-1]["op"], "softmax")
+        self.assertRegex(result["steps"][0]["shapes"], r"^1x\d+x\d+x\d+ <- 1x1x8x8, ")
+        self.assertTrue(all(step["best_seconds"] > 0 for step in result["steps"]))
+        text = self.call("bench", "one.so", "--rounds", "2", "--threads", "1,2", "--steps").stdout
+        self.assertRegex(text, r"(?m)^0 +\S+ us +\S+ us +")
+
     def test_verify(self) -> None:
         report = self.report("verify", DIGITS, "--shape", "x=4,1,8,8")
         self.assertTrue(report["ok"])
@@ -217,6 +225,34 @@ class RunsTest(CliTest):
         (given,) = json.loads(self.call("run", "one.so", "-i", "x=x.npy", "--json").stdout)["outputs"]
         self.assertAlmostEqual(bound["max"], given["max"], places=6)
 
+    def test_what_the_passes_do_can_be_seen(self) -> None:
+        plain = ("compile", DIGITS, "-o", "seen.so", *ONE)
+        seen = (*plain, "--dump-ir", "ir/digits", "--time-passes", "--verify-each")
+        done = self.call(*seen, check=True)
+        self.assertRegex(done.stdout, r"(?m)^pass +ms +runs\nSimplifyInference +\d")
+        files = sorted(file.name for file in (self.folder / "ir/digits").iterdir())
+        self.assertEqual(files[0], "00_program.relay")
+        self.assertRegex(files[-1], r"\A\d\d_FuseOps\.diff\Z")
+        self.assertIn("+", (self.folder / "ir/digits" / files[-1]).read_text())
+        self.assertEqual((self.folder / "seen.so").read_bytes(), (self.folder / "one.so").read_bytes())
+        report = json.loads(self.call(*seen, "--json").stdout)
+        self.assertGreater(report["pass_seconds"]["FuseOps"], 0)
+        self.fails(USER, "'x.npy' cannot be made a folder", *plain, "--dump-ir", "x.npy")
+
+    def test_relay_text_with_its_weights_aside(self) -> None:
+        text = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(20), float32]) { add(%x, meta[relay.Constant][0]) }\n'
+        header = b'{"relay.Constant.0":{"dtype":"F32","shape":[20],"data_offsets":[0,80]}}'
+        (self.folder / "add.relay").write_text(text)
+        (self.folder / "add.safetensors").write_bytes(
+            struct.pack("<Q", len(header)) + header + struct.pack("<20f", *range(20))
+        )
+        given = ("add.relay", "--input-weights", "add.safetensors")
+        self.assertIn("ok: ", self.call("verify", *given, check=True).stdout)
+        self.fails(USER, "there is no data for constant 0", "verify", "add.relay")
+        self.fails(USER, "cannot read the weights file 'no'", "verify", "add.relay", "--input-weights", "no")
+        self.fails(USER, "'x.npy' is no weights file", "verify", "add.relay", "--input-weights", "x.npy")
+        self.fails(USER, "is for relay text", "verify", DIGITS, *ONE, "--input-weights", "add.safetensors")
+
     def test_no_progress_where_there_is_no_terminal(self) -> None:
         self.assertEqual(self.call("compile", DIGITS, "-o", "quiet.so", *ONE).stderr, "")
 
@@ -237,7 +273,7 @@ class ModelErrorTest(CliTest):
 
     def test_shapes(self) -> None:
         for verb, more in (("compile", ("-o", "never.so")), ("verify", ()), ("bench", ())):
-            self.fails(USER, r"dimensions open: x\[0\] \(n\); .*--shape x=", verb, DIGITS, *more)
+            self.fails(USER, r"dimensions open: x\[0\] \(n\); .*as in --shape x=1,1,8,8", verb, DIGITS, *more)
             for text in ("x", "x=", "=1", "x=a", "x=1,,8,8", "x=-1,1,8,8", "x=1.5,1,8,8", "x=99999999999999999999"):
                 self.fails(USAGE, "--shape: ", verb, DIGITS, *more, "--shape", text)
             self.fails(USER, "'y', but the model's inputs are: x", verb, DIGITS, *more, "--shape", "y=1,1,8,8")
@@ -259,6 +295,8 @@ class ModelErrorTest(CliTest):
         self.fails(USAGE, "--threads", *compile_one, "--threads", "many")
         self.fails(USER, "unknown processor 'z80'", *compile_one, "--target-cpu", "z80")
         self.fails(USER, "unknown processor feature 'frob'", *compile_one, "--target-features=+frob")
+        if os.uname().machine == "x86_64":
+            self.fails(USER, "'sse4a': loading could not tell .* avx2", *compile_one, "--target-features=+sse4a")
         self.fails(USER, r"write \+name", *compile_one, "--target-features", "avx2")
         self.fails(USER, "no pass 'Frob' .* FoldConstant", *compile_one, "--disable-pass", "Frob")
         self.fails(USER, "FuseOps .* cannot be left out", *compile_one, "--disable-pass", "FuseOps")
@@ -308,8 +346,17 @@ class RunErrorTest(CliTest):
             self.fails(USAGE, "--threads", "bench", "one.so", "--threads", threads)
 
     def test_more_memory_than_there_is(self) -> None:
-        self.call("compile", DIGITS, "-o", "huge.so", "--shape", "x=1000000000000,1,8,8")
-        self.fails(USER, "memory|impossible shape|too large", "bench", DIGITS, "--shape", "x=1000000000000,1,8,8")
+        for batch in (10**8, 10**12, 10**17):
+            for verb, more in (("compile", ("-o", "huge.so")), ("bench", ()), ("verify", ())):
+                self.fails(
+                    USER,
+                    "more than any machine; fix a smaller batch",
+                    verb,
+                    DIGITS,
+                    *more,
+                    "--shape",
+                    f"x={batch},1,8,8",
+                )
 
 
 class MissingTest(CliTest):
@@ -329,6 +376,9 @@ class MissingTest(CliTest):
             self.fails(MISSING, "needs the Python package headrace", *against, HEADRACE_PYTHON="/bin/false")
             self.fails(MISSING, "HEADRACE_PYTHON", *against, HEADRACE_PYTHON="/no/python")
             self.fails(USAGE, "frob not in", verb, DIGITS, *ONE, "--against", "frob")
+            # It is told before the work: the model is not even looked at.
+            early = (verb, "no.onnx", "--against", "onnxruntime")
+            self.fails(MISSING, "needs the Python package headrace", *early, HEADRACE_PYTHON="/bin/false")
 
 
 class MismatchTest(CliTest):

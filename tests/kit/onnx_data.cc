@@ -121,7 +121,7 @@ std::vector<OnnxCase> find_onnx_cases(const fs::path& folder) {
 }
 
 OnnxValue read_onnx_value(const fs::path& file, const onnx::ValueType& type) {
-  auto mapped = onnx::MappedFile::open(file.string(), "test data file");
+  auto mapped = MappedFile::open(file.string(), "test data file");
   std::string_view bytes(reinterpret_cast<const char*>(mapped->bytes().data()), mapped->bytes().size());
   OnnxValue value{.kind = type.kind};
   read_value(bytes, file.string(), type, value.tensors);

@@ -1,12 +1,18 @@
 #!/usr/bin/env python3
 """Whole networks: every one is compiled and held against the float64 interpreter, and compiles to the same bytes.
 
-    tests/models/verify_models.py --program headrace --write-zoo write_zoo --folder FOLDER [--only NAMES] [--junit FILE]
+    tests/models/verify_models.py --program headrace --opt headrace-opt --write-zoo write_zoo --folder FOLDER
+        --footprint footprint [--only NAMES] [--jobs N] [--junit FILE]
 
 Models: those of the kit's generator, models/digits.onnx, and those of models/fetch.py where PyPI could be reached.
-HEADRACE_TEST_SIZE=ci (default) takes the small ones at a low resolution, full takes all at their own. Each runs
-unoptimised and optimised, on one thread and on two, beside onnxruntime where HEADRACE_PYTHON (default: .venv) has it.
-Ours may be 1e-5 off, or twice what onnxruntime is, relative to the largest element of the reference.
+HEADRACE_TEST_SIZE=ci (default) takes the small ones at a low resolution, full takes all at their own, and the detector
+on the real page too. Each runs unoptimised and optimised, on one thread and on two, beside onnxruntime where
+HEADRACE_PYTHON (default: .venv) has it. Ours may be 1e-5 off, or twice what onnxruntime is, relative to the largest
+element of the reference.
+
+As text, each is printed, read back and compared around every pass, as is its JSON (headrace-opt --verify-text), and
+goes through files: weights aside and in the metadata, both twice with the same bytes. What each takes of memory when it
+is loaded and run is held against the limits of footprint.cc.
 """
 
 from __future__ import annotations
@@ -16,11 +22,12 @@ import filecmp
 import itertools
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -30,6 +37,7 @@ import junit  # noqa: E402
 
 CLASSIFIER, DETECTOR = "ch_ppocr_mobile_v2.0_cls_infer.onnx", "ch_PP-OCRv4_det_infer.onnx"
 ZOO = ("mlp", "squeezenet1_1", "mobilenet_v2", "vgg16", "resnet18", "resnet50", "inception_v3")
+EVERYTHING = ("digits", *ZOO, "classifier", "detector", "page")
 IN_CI = ("digits", "mlp", "squeezenet1_1", "mobilenet_v2", "classifier")
 LEVELS, THREADS = (0, 3), (1, 2)
 
@@ -42,6 +50,7 @@ class Network:
     path: Path = Path()
     shapes: tuple[str, ...] = ()
     missing: str = ""
+    inputs: tuple[str, ...] = ()  # NAME=FILE.npy; none: random ones
 
     def arguments(self) -> list[str]:
         """What every verb is told of it."""
@@ -84,8 +93,7 @@ def networks(wanted: list[str], is_full: bool, args: argparse.Namespace) -> list
     """The models, written or fetched."""
     zoo = [name for name in ZOO if name in wanted]
     if zoo:
-        args.folder.mkdir(parents=True, exist_ok=True)
-        done = run([str(args.write_zoo), str(args.folder), *zoo, *([] if is_full else ["--small"])])
+        done = run([str(args.write_zoo), str(made(args.folder)), *zoo, *([] if is_full else ["--small"])])
         if done.returncode != 0:
             sys.exit(f"write_zoo failed: {problem_of(done)}")
     found = [Network(name, args.folder / f"{name}.onnx") for name in zoo]
@@ -95,7 +103,24 @@ def networks(wanted: list[str], is_full: bool, args: argparse.Namespace) -> list
         found.append(fetched("classifier", CLASSIFIER, "x=1,3,48,192" if is_full else "x=1,3,48,64"))
     if "detector" in wanted:
         found.append(fetched("detector", DETECTOR, "x=1,3,384,768" if is_full else "x=1,3,64,96"))
+    if "page" in wanted:
+        found.append(real_page(args.folder))
     return found
+
+
+def real_page(folder: Path) -> Network:
+    """The detector on the picture that the demo reads."""
+    network = fetched("page", DETECTOR, "x=1,3,384,768")
+    if network.missing:
+        return network
+    picture = made(folder) / "page.npy"
+    try:
+        done = run([os.environ["HEADRACE_PYTHON"], str(ROOT / "models/page.py"), str(picture)])
+    except OSError as error:
+        return Network("page", missing=f"{os.environ['HEADRACE_PYTHON']}: {error.strerror}")
+    if done.returncode != 0:
+        return Network("page", missing=problem_of(done))
+    return replace(network, inputs=(f"x={picture}",))
 
 
 def find_peer() -> tuple[list[str], str]:
@@ -114,6 +139,7 @@ def verify(network: Network, level: int, threads: int, peer: list[str], program:
     """One run against the interpreter."""
     begin = time.monotonic()
     command = [str(program), "verify", *network.arguments(), "--opt-level", str(level), "--threads", str(threads)]
+    command += itertools.chain.from_iterable(("--input", given) for given in network.inputs)
     done = run([*command, *peer, "--json"])
     cells = [network.name, str(level), str(threads), "-", "-", "-"]
     if done.returncode in (0, 5) and done.stdout:
@@ -131,8 +157,7 @@ def same_bytes(network: Network, folder: Path, program: Path, tally: Tally) -> N
     files, problem = [], ""
     for i, jobs in enumerate((1, 1, 2)):
         # The file's name may be part of it, so it is the same one in another folder.
-        files.append(folder / f"{network.name}-{i}" / "model.so")
-        files[-1].parent.mkdir(parents=True, exist_ok=True)
+        files.append(made(folder / f"{network.name}-{i}") / "model.so")
         done = run([str(program), "compile", *network.arguments(), "--jobs", str(jobs), "-o", str(files[-1])])
         if done.returncode != 0:
             problem = problem_of(done)
@@ -145,10 +170,72 @@ def same_bytes(network: Network, folder: Path, program: Path, tally: Tally) -> N
     tally.add(f"{network.name}_same_bytes", [network.name, "3", "same bytes", "", "", ""], problem, begin)
 
 
+def memory(network: Network, args: argparse.Namespace, tally: Tally) -> None:
+    """Resident memory after loading and after the first run; allocations of later runs."""
+    begin = time.monotonic()
+    artifact = made(args.folder / f"{network.name}-memory") / "model.so"
+    done = run([str(args.program), "compile", *network.arguments(), "-o", str(artifact)])
+    cells, problem = [network.name, "3", "memory", "-", "-", "-"], ""
+    if done.returncode == 0:
+        done = run([str(args.footprint), str(artifact)])
+    if done.returncode in (0, 5) and done.stdout.startswith("{"):
+        found = json.loads(done.stdout)
+        cells[3:] = [f"{found[key] / 1e6:.1f} MB" for key in ("load_growth", "run_growth", "run_limit")]
+        problem = "" if done.returncode == 0 else f"TOO MUCH: {done.stdout.strip()}"
+    else:
+        problem = problem_of(done)
+    artifact.unlink(missing_ok=True)
+    tally.add(f"{network.name}_memory", cells, problem, begin)
+
+
+def made(folder: Path) -> Path:
+    """The folder, made where it is missing."""
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder
+
+
+def around_passes(network: Network, folder: Path, opt: Path, tally: Tally) -> None:
+    """Text and JSON read back as the same program before and after each pass."""
+    begin = time.monotonic()
+    text = made(folder) / f"{network.name}-passes.relay"
+    command = [str(opt), *network.arguments(), "--passes", "canonical,native", "--verify-each", "--verify-text"]
+    done = run([*command, "--hide-data", "-o", str(text)])
+    problem = problem_of(done) if done.returncode != 0 else ""
+    text.unlink(missing_ok=True)
+    tally.add(f"{network.name}_around_passes", [network.name, "3", "text, JSON", "", "", ""], problem, begin)
+
+
+def through_files(network: Network, folder: Path, opt: Path, tally: Tally) -> None:
+    """Printed and read back by files: the second print is the first, with weights aside and in the metadata."""
+    begin = time.monotonic()
+    folder = made(folder / f"{network.name}-text")
+    a, b = folder / "a.relay", folder / "b.relay"
+    weights = [folder / "a.safetensors", folder / "b.safetensors"]
+    steps = [
+        [*network.arguments(), "-o", str(a), "--weights", str(weights[0])],
+        [str(a), "--input-weights", str(weights[0]), "-o", str(b), "--weights", str(weights[1])],
+        [str(a), "--input-weights", str(weights[0]), "-o", str(folder / "c.relay")],
+        [str(folder / "c.relay"), "-o", str(folder / "d.relay")],
+    ]
+    problem = ""
+    for step in steps:
+        done = run([str(opt), *step])
+        if done.returncode != 0:
+            problem = problem_of(done)
+            break
+    if not problem:
+        pairs = ((a, b), weights, (folder / "c.relay", folder / "d.relay"))
+        unlike = [first.name for first, second in pairs if not filecmp.cmp(first, second, shallow=False)]
+        problem = f"ANOTHER TEXT: {', '.join(unlike)} in {folder}" if unlike else ""
+    if not problem:
+        shutil.rmtree(folder)
+    tally.add(f"{network.name}_through_files", [network.name, "-", "files", "", "", ""], problem, begin)
+
+
 def check_all(found: list[Network], peer: list[str], args: argparse.Namespace) -> Tally:
-    """Every check of every network, two at once."""
+    """Every check of every network, args.jobs at once."""
     tally = Tally()
-    with ThreadPoolExecutor(max_workers=min(2, os.cpu_count() or 1)) as pool:
+    with ThreadPoolExecutor(max_workers=args.jobs) as pool:
         jobs = []
         for network in found:
             if network.missing:
@@ -157,7 +244,12 @@ def check_all(found: list[Network], peer: list[str], args: argparse.Namespace) -
                 continue
             for level, threads in itertools.product(LEVELS, THREADS):
                 jobs.append(pool.submit(verify, network, level, threads, peer, args.program, tally))
+            if network.inputs:
+                continue  # the same program again, on another input
             jobs.append(pool.submit(same_bytes, network, args.folder, args.program, tally))
+            jobs.append(pool.submit(memory, network, args, tally))
+            for check in (around_passes, through_files):
+                jobs.append(pool.submit(check, network, args.folder, args.opt, tally))
         for job in jobs:
             job.result()
     return tally
@@ -176,9 +268,12 @@ def parse_arguments() -> argparse.Namespace:
     """The command line."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=Path, required=True)
+    parser.add_argument("--opt", type=Path, required=True, help="the program headrace-opt")
     parser.add_argument("--write-zoo", type=Path, required=True)
+    parser.add_argument("--footprint", type=Path, required=True, help="the program of footprint.cc")
     parser.add_argument("--folder", type=Path, required=True, help="gets the generated models")
-    parser.add_argument("--only", help=f"of {', '.join(('digits', *ZOO, 'classifier', 'detector'))}")
+    parser.add_argument("--only", help=f"of {', '.join(EVERYTHING)}")
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="checks at once")
     parser.add_argument("--junit", type=Path)
     return parser.parse_args()
 
@@ -188,11 +283,10 @@ def main() -> int:
     args = parse_arguments()
     begin = time.monotonic()
     is_full = os.environ.get("HEADRACE_TEST_SIZE", "ci") == "full"
-    everything = ["digits", *ZOO, "classifier", "detector"]
-    wanted = args.only.split(",") if args.only else everything if is_full else list(IN_CI)
-    unknown = [name for name in wanted if name not in everything]
+    wanted = args.only.split(",") if args.only else list(EVERYTHING) if is_full else list(IN_CI)
+    unknown = [name for name in wanted if name not in EVERYTHING]
     if unknown:
-        print(f"no model is called {', '.join(unknown)}; there are {', '.join(everything)}", file=sys.stderr)
+        print(f"no model is called {', '.join(unknown)}; there are {', '.join(EVERYTHING)}", file=sys.stderr)
         return 2
     peer, which = find_peer()
     tally = check_all(networks(wanted, is_full, args), peer, args)

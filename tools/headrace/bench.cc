@@ -4,10 +4,10 @@
 #include <iostream>
 #include <thread>
 
-#include "headrace/output.h"
-#include "headrace/peer.h"
-#include "headrace/session.h"
-#include "headrace/tensors.h"
+#include "tools/headrace/output.h"
+#include "tools/headrace/peer.h"
+#include "tools/headrace/session.h"
+#include "tools/headrace/tensors.h"
 
 namespace headrace::tools {
 
@@ -18,6 +18,7 @@ struct State {
   std::string threads = "1";
   std::string against;
   int rounds = 15;
+  bool steps = false;
   uint64_t seed = 1;
 };
 
@@ -28,9 +29,12 @@ struct Times {
   double median() const { return seconds[seconds.size() / 2]; }
 };
 
-double time_run(executors::GraphRunner& runner) {
+// The best time of each step of a program, in nanoseconds.
+using StepTimes = std::vector<uint64_t>;
+
+double time_run(executors::GraphRunner& runner, std::span<uint64_t> step_nanoseconds = {}) {
   const auto begin = std::chrono::steady_clock::now();
-  const executors::RunStatus status = runner.run();
+  const executors::RunStatus status = runner.run(step_nanoseconds);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
   if (status.code != 0) throw UserError(std::string(status.message), {.op = std::string(status.op), .place = ""});
   return seconds.count();
@@ -38,7 +42,17 @@ double time_run(executors::GraphRunner& runner) {
 
 struct Measured {
   Times ours, peer;
+  StepTimes steps;
 };
+
+StepTimes time_steps(executors::GraphRunner& runner, int rounds) {
+  StepTimes best(runner.program().graph.steps.size(), UINT64_MAX), once(best.size());
+  for (int round = 0; round < rounds; ++round) {
+    time_run(runner, once);
+    for (size_t i = 0; i < best.size(); ++i) best[i] = std::min(best[i], once[i]);
+  }
+  return best;
+}
 
 Measured measure(const State& state, const std::shared_ptr<const load::Artifact>& artifact, int threads,
                  std::string& peer_version) {
@@ -70,33 +84,94 @@ Measured measure(const State& state, const std::shared_ptr<const load::Artifact>
     settle();
     if (peer) measured.peer.add(peer->time());
   }
+  if (state.steps) measured.steps = time_steps(runner, state.rounds);
   return measured;
+}
+
+// The steps of the program that is timed; empty when the artifact has no such program (making its runner says so).
+const artifact::GraphProgram& default_graph(const load::Artifact& artifact) {
+  static const artifact::GraphProgram none;
+  for (const artifact::Program& program : artifact.manifest().programs) {
+    if (program.name == artifact::kDefaultProgram) return program.graph;
+  }
+  return none;
+}
+
+// "1x8x8x8 <- 1x1x8x8, 8x1x3x3": what a step writes and reads.
+std::string shapes_of(const artifact::GraphProgram& graph, const artifact::Step& step) {
+  const size_t num_inputs = step.args.size() - static_cast<size_t>(step.num_outputs);
+  const auto list = [&](size_t begin, size_t end) {
+    std::vector<std::string> shapes;
+    for (size_t i = begin; i < end; ++i) {
+      shapes.push_back(fmt::format("{}", fmt::join(graph.entries[static_cast<size_t>(step.args[i])].shape, "x")));
+    }
+    return fmt::format("{}", fmt::join(shapes, ", "));
+  };
+  return list(num_inputs, step.args.size()) + " <- " + list(0, num_inputs);
+}
+
+Array<Value> report_steps(const artifact::GraphProgram& graph, const StepTimes& best) {
+  Array<Value> list;
+  for (size_t i = 0; i < best.size(); ++i) {
+    const artifact::Step& step = graph.steps[i];
+    list.push_back(Value(Report{{"op", Value(step.op)},
+                                {"callee", Value(step.callee)},
+                                {"shapes", Value(shapes_of(graph, step))},
+                                {"best_seconds", Value(static_cast<double>(best[i]) * 1e-9)}}));
+  }
+  return list;
+}
+
+// The steps, one column of times a number of threads.
+void print_steps(const artifact::GraphProgram& graph, const std::vector<int>& threads,
+                 const std::vector<StepTimes>& best) {
+  std::vector<std::vector<std::string>> rows{{"step"}};
+  for (const int count : threads) rows[0].push_back(fmt::format("{} thread{}", count, count == 1 ? "" : "s"));
+  rows[0].insert(rows[0].end(), {"op", "writes <- reads"});
+  for (size_t i = 0; i < graph.steps.size(); ++i) {
+    rows.push_back({std::to_string(i)});
+    for (const StepTimes& times : best) rows.back().push_back(show_seconds(static_cast<double>(times[i]) * 1e-9));
+    rows.back().insert(rows.back().end(), {graph.steps[i].op, shapes_of(graph, graph.steps[i])});
+  }
+  std::cout << to_table(rows);
+}
+
+// What was measured, in one row of the table and one object of the report.
+void add_result(const State& state, int threads, const Measured& measured, std::vector<std::string>& row, Report& one) {
+  one.set("threads", Value(int64_t{threads}));
+  one.set("best_seconds", Value(measured.ours.best()));
+  one.set("median_seconds", Value(measured.ours.median()));
+  row = {std::to_string(threads), show_seconds(measured.ours.best()), show_seconds(measured.ours.median())};
+  if (state.against.empty()) return;
+  const double ratio = measured.ours.median() / measured.peer.median();
+  one.set("peer_best_seconds", Value(measured.peer.best()));
+  one.set("peer_median_seconds", Value(measured.peer.median()));
+  one.set("ratio", Value(ratio));
+  row.insert(row.end(),
+             {show_seconds(measured.peer.best()), show_seconds(measured.peer.median()), fmt::format("{:.2f}", ratio)});
 }
 
 int bench(const State& state, const Common& common) {
   const std::vector<int> counts = parse_counts("--threads", state.threads);
+  if (!state.against.empty()) {
+    if (is_artifact(state.model.path))
+      throw_user_error("'{}' is an artifact, which {} cannot read: give the model, with the same --shape and --bind",
+                       state.model.path, state.against);
+    Peer::require(state.against);
+  }
   const auto artifact = open_or_compile(state.model, common);
-  if (!state.against.empty() && is_artifact(state.model.path))
-    throw_user_error("'{}' is an artifact, which {} cannot read: give the model, with the same --shape and --bind",
-                     state.model.path, state.against);
   std::vector<std::vector<std::string>> rows{{"threads", "best", "median"}};
   if (!state.against.empty()) rows[0].insert(rows[0].end(), {state.against + " best", "median", "ratio of medians"});
   Array<Value> results;
+  std::vector<StepTimes> steps;
+  const artifact::GraphProgram& graph = default_graph(*artifact);
   std::string version;
   for (const int threads : counts) {
     const Measured measured = measure(state, artifact, threads, version);
-    Report one{{"threads", Value(int64_t{threads})},
-               {"best_seconds", Value(measured.ours.best())},
-               {"median_seconds", Value(measured.ours.median())}};
-    rows.push_back({std::to_string(threads), show_seconds(measured.ours.best()), show_seconds(measured.ours.median())});
-    if (!state.against.empty()) {
-      const double ratio = measured.ours.median() / measured.peer.median();
-      one.set("peer_best_seconds", Value(measured.peer.best()));
-      one.set("peer_median_seconds", Value(measured.peer.median()));
-      one.set("ratio", Value(ratio));
-      rows.back().insert(rows.back().end(), {show_seconds(measured.peer.best()), show_seconds(measured.peer.median()),
-                                             fmt::format("{:.2f}", ratio)});
-    }
+    Report one;
+    add_result(state, threads, measured, rows.emplace_back(), one);
+    if (state.steps) one.set("steps", Value(report_steps(graph, measured.steps)));
+    steps.push_back(measured.steps);
     results.push_back(Value(one));
   }
   if (common.json) {
@@ -106,6 +181,7 @@ int bench(const State& state, const Common& common) {
                           {"results", Value(results)}});
   } else {
     std::cout << to_table(rows);
+    if (state.steps) print_steps(graph, counts, steps);
   }
   return kOk;
 }
@@ -123,6 +199,7 @@ Verb add_bench(CLI::App& app, const Common& common) {
   verb->add_option("--rounds", state->rounds, "Rounds; each runs ours once, then the peer once")
       ->check(CLI::Range(1, 100000))
       ->capture_default_str();
+  verb->add_flag("--steps", state->steps, "Also the best time of each step, in rounds of their own");
   verb->add_option("--seed", state->seed, "Of the random inputs")->capture_default_str();
   verb->footer("Example: headrace bench model.onnx --shape x=1,3,224,224 --threads 1,2 --against onnxruntime");
   return [state, &common] { return bench(*state, common); };

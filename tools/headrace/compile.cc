@@ -1,8 +1,9 @@
 // headrace compile: a model file to an artifact.
 #include <iostream>
 
-#include "headrace/options.h"
-#include "headrace/output.h"
+#include "tools/headrace/options.h"
+#include "tools/headrace/output.h"
+#include "pass/instruments.h"
 
 namespace headrace::tools {
 
@@ -12,8 +13,9 @@ struct State {
   ModelOptions model;
   std::string output;
   std::string dump_tir;
-  bool verify_each = false;
   int threads = 0;
+  std::string dump_folder;
+  bool time_passes = false, verify_each = false;
 };
 
 Report report_of(const driver::CompileReport& compiled, const std::string& path) {
@@ -31,14 +33,24 @@ Report report_of(const driver::CompileReport& compiled, const std::string& path)
           {"seconds", Value(seconds)}};
 }
 
+Map<std::string, double> pass_seconds(const pass::TimingInstrument& timing) {
+  Map<std::string, double> seconds;
+  for (const auto& row : timing.rows()) seconds.set(row.pass, row.seconds);
+  return seconds;
+}
+
 int compile(const State& state, const Common& common) {
   driver::CompileOptions options = state.model.compile_options(common);
   options.threads = state.threads;
-  options.dump_tir = state.dump_tir;
   options.verify_each = state.verify_each;
+  if (!state.dump_folder.empty()) options.instruments.push_back(pass::make_dump_folder_instrument(state.dump_folder));
+  const auto timing = std::make_shared<pass::TimingInstrument>();
+  if (state.time_passes) options.instruments.push_back(timing);
+  options.dump_tir = state.dump_tir;
   const driver::Model model = driver::load_model(state.model.path, state.model.load_options());
   const driver::CompileReport compiled = driver::compile_to_file(model, state.output, options);
-  const Report report = report_of(compiled, state.output);
+  Report report = report_of(compiled, state.output);
+  if (state.time_passes) report.set("pass_seconds", Value(pass_seconds(*timing)));
   if (common.json) {
     std::cout << to_json(report);
     return kOk;
@@ -49,6 +61,7 @@ int compile(const State& state, const Common& common) {
              show_bytes(compiled.artifact_bytes), report.at("steps").as<int64_t>(), report.at("cpu").as<std::string>(),
              show_bytes(report.at("weight_bytes").as<int64_t>()), show_bytes(report.at("arena_bytes").as<int64_t>()),
              show_seconds(total));
+  if (state.time_passes) fmt::print("{}", timing->report());
   return kOk;
 }
 
@@ -64,11 +77,15 @@ Verb add_compile(CLI::App& app, const Common& common) {
   verb->add_option("--threads", state->threads,
                    "Threads that the artifact runs with unless told otherwise (0: one a processor)")
       ->check(CLI::Range(0, 1024));
+  verb->add_option("--dump-ir", state->dump_folder,
+                   "A folder that gets the Relay program and, a pass, the lines that it changed")
+      ->type_name("DIR");
+  verb->add_flag("--time-passes", state->time_passes, "Show how long each pass took");
+  verb->add_flag("--verify-each", state->verify_each,
+                 "Check the rules of the program and of its loops after each pass");
   verb->add_option("--dump-tir", state->dump_tir,
                    "A folder for the loops of each kernel as text, before (NAME.lowered.tir) and after the passes")
       ->type_name("DIR");
-  verb->add_flag("--verify-each", state->verify_each,
-                 "Check the rules of the program and of its loops after each pass");
   verb->footer("Example: headrace compile resnet50.onnx -o resnet50.so --shape data=1,3,224,224");
   return [state, &common] { return compile(*state, common); };
 }

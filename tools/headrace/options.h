@@ -2,7 +2,8 @@
 #pragma once
 
 #include "driver/compile.h"
-#include "headrace/verbs.h"
+#include "tools/headrace/option_text.h"
+#include "tools/headrace/verbs.h"
 
 namespace headrace::tools {
 
@@ -11,6 +12,7 @@ struct ModelOptions {
   std::string path;
   std::vector<std::string> shapes;  // "x=1,3,224,224"
   std::vector<std::string> bound;   // "axes=axes.npy"
+  std::string weights;              // data of the constants of relay text
   std::string cpu, features;
   int opt_level = 3;
   int jobs = 0;
@@ -21,16 +23,5 @@ struct ModelOptions {
   // With a line of progress on stderr when it is a terminal and nobody asked for quiet.
   driver::CompileOptions compile_options(const Common& common) const;
 };
-
-// The command line itself is wrong, whatever the files hold; exit code 2.
-class UsageError : public UserError {
- public:
-  using UserError::UserError;
-};
-
-// What options hold, from text: "name=value" as a pair, "1,3,224,224", "1,2". UsageError that names the option.
-std::pair<std::string, std::string> split_assignment(const std::string& option, const std::string& text);
-std::vector<int64_t> parse_shape(const std::string& option, const std::string& text);
-std::vector<int> parse_counts(const std::string& option, const std::string& text);
 
 }  // namespace headrace::tools

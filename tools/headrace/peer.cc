@@ -1,4 +1,4 @@
-#include "headrace/peer.h"
+#include "tools/headrace/peer.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "headrace/session.h"
-#include "headrace/tensors.h"
+#include "tools/headrace/session.h"
+#include "tools/headrace/tensors.h"
 
 extern char** environ;
 
@@ -42,19 +42,22 @@ Peer::Peer(const std::string& name, const std::string& model, const std::vector<
   names.close();
   start({python(), "-m", "headrace.peer", name, model, "--folder", folder_.string(), "--threads",
          std::to_string(threads)});
+  version_ = read_version();
+}
+
+Peer::Peer(const std::string& name) : name_(name) { start({python(), "-m", "headrace.peer", name, "--check"}); }
+
+void Peer::require(const std::string& name) { Peer(name).read_version(); }
+
+std::string Peer::read_version() {
   const std::string line = read_line();
-  if (line.rfind("ready ", 0) == 0) {
-    version_ = line.substr(6);
-  } else if (line.rfind("error ", 0) == 0) {
-    throw_user_error("{}: {}", name, line.substr(6));
-  } else if (line.rfind("missing ", 0) == 0) {
-    throw MissingError(fmt::format("{}: {}", name, line.substr(8)));
-  } else {
-    throw MissingError(
-        fmt::format("the peer '{}' did not start: '{} -m headrace.peer' needs the Python package headrace; "
-                    "install it, or name its Python in HEADRACE_PYTHON",
-                    name, python()));
-  }
+  if (line.starts_with("ready ")) return line.substr(6);
+  if (line.starts_with("error ")) throw_user_error("{}: {}", name_, line.substr(6));
+  if (line.starts_with("missing ")) throw MissingError(fmt::format("{}: {}", name_, line.substr(8)));
+  throw MissingError(
+      fmt::format("the peer '{}' did not start: '{} -m headrace.peer' needs the Python package headrace; "
+                  "install it, or name its Python in HEADRACE_PYTHON",
+                  name_, python()));
 }
 
 Peer::~Peer() {
@@ -62,7 +65,7 @@ Peer::~Peer() {
   if (from_ != nullptr) std::fclose(from_);
   if (process_ > 0) waitpid(process_, nullptr, 0);
   std::error_code ignored;
-  std::filesystem::remove_all(folder_, ignored);
+  if (!folder_.empty()) std::filesystem::remove_all(folder_, ignored);
 }
 
 void Peer::start(const std::vector<std::string>& command) {

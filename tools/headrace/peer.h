@@ -20,6 +20,8 @@ class Peer {
   Peer(const std::string& name, const std::string& model, const std::vector<std::string>& input_names,
        const std::vector<NDArray>& inputs, int threads);
   ~Peer();
+  // Says early what the constructor would say of a Python, package or peer that is not installed: MissingError.
+  static void require(const std::string& name);
   Peer(const Peer&) = delete;
 
   const std::string& version() const { return version_; }
@@ -29,6 +31,8 @@ class Peer {
   double time();
 
  private:
+  explicit Peer(const std::string& name);
+  std::string read_version();
   void start(const std::vector<std::string>& command);
   std::string read_line();
   std::string ask(const char* request);

@@ -2,10 +2,10 @@
 #include <cmath>
 #include <iostream>
 
-#include "headrace/output.h"
-#include "headrace/peer.h"
-#include "headrace/session.h"
-#include "headrace/tensors.h"
+#include "tools/headrace/output.h"
+#include "tools/headrace/peer.h"
+#include "tools/headrace/session.h"
+#include "tools/headrace/tensors.h"
 #include "interp/interp.h"
 
 namespace headrace::tools {
@@ -51,6 +51,7 @@ std::vector<NDArray> make_inputs(const State& state, const std::vector<artifact:
 }
 
 int verify(const State& state, const Common& common) {
+  if (!state.against.empty()) Peer::require(state.against);  // before the work
   const driver::Model model = driver::load_model(state.model.path, state.model.load_options());
   driver::CompiledModel compiled = driver::compile_to_memory(model, state.model.compile_options(common));
   const auto artifact = load::open_artifact(std::move(compiled.descriptor), state.model.path);

@@ -130,7 +130,10 @@ bool is_instruction_set(const llvm::Triple& triple, llvm::StringRef feature) {
 }
 
 int vector_bits(const llvm::Triple& triple, const NativeTarget& target) {
-  if (triple.isX86()) return target.has("avx512f") ? 512 : target.has("avx") ? 256 : 128;
+  if (triple.isX86()) {
+    // Without evex512 LLVM splits every wide vector in two.
+    return target.has("avx512f") && target.has("evex512") ? 512 : target.has("avx") ? 256 : 128;
+  }
   if (triple.isAArch64()) return 128;
   return target.has("v") ? 128 : 64;
 }

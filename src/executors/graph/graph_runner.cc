@@ -1,6 +1,7 @@
 #include "executors/graph/graph_runner.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstring>
 
 #include "artifact/tensor_extent.h"
@@ -49,6 +50,11 @@ template <typename... Args>
 [[noreturn]] void refuse(const char* what, const TensorSpec& spec, fmt::format_string<Args...> format, Args&&... args) {
   throw UserError(fmt::format("{} '{}' {}", what, spec.name, fmt::format(format, std::forward<Args>(args)...)),
                   {.op = spec.name, .place = ""});
+}
+
+uint64_t now_nanoseconds() {
+  const auto time = std::chrono::steady_clock::now().time_since_epoch();
+  return static_cast<uint64_t>(std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
 }
 
 }  // namespace
@@ -228,7 +234,7 @@ RunStatus GraphRunner::failure(size_t step, int32_t code) noexcept {
           .message = message};
 }
 
-RunStatus GraphRunner::run() noexcept {
+RunStatus GraphRunner::run(std::span<uint64_t> step_nanoseconds) noexcept {
   const runtime::ThreadPool::Hold hold(*pool_);
   message_[0] = '\0';
   for (size_t i = 0; i < inputs_.size(); ++i) {
@@ -238,9 +244,15 @@ RunStatus GraphRunner::run() noexcept {
             .op = program_.inputs[i].name,
             .message = "the input was never set; set every input before the run"};
   }
+  const bool is_timed = step_nanoseconds.size() == calls_.size();
+  uint64_t begin = is_timed ? now_nanoseconds() : 0;
   for (size_t i = 0; i < calls_.size(); ++i) {
     if (const int32_t code = run_call(calls_[i]); code != 0) [[unlikely]]
       return failure(i, code);
+    if (!is_timed) continue;
+    const uint64_t end = now_nanoseconds();
+    step_nanoseconds[i] = end - begin;
+    begin = end;
   }
   return {};
 }

@@ -69,8 +69,9 @@ class GraphRunner {
   static void check_direct(const char* what, const std::vector<artifact::TensorSpec>& specs, size_t index,
                            const DLTensor& tensor);
 
-  // Runs all steps. Fails with INPUT_MISSING when an input was never set, KERNEL_FAILED when a step says so.
-  RunStatus run() noexcept;
+  // Runs all steps. Fails with INPUT_MISSING when an input was never set, KERNEL_FAILED when a step says so. Given a
+  // number for each step, it writes how long the step took there.
+  RunStatus run(std::span<uint64_t> step_nanoseconds = {}) noexcept;
 
  private:
   // An input or output: its tensor, the runner's own memory for it, and the views that follow it.

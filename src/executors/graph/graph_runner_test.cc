@@ -7,9 +7,9 @@
 #include <memory>
 #include <numeric>
 
-#include "executors/graph/count_malloc_test.h"
 #include "executors/graph/graph_module.h"
 #include "kit/artifact_kit.h"
+#include "kit/count_allocations.h"
 #include "runtime/library.h"
 #include "tensor/ndarray.h"
 
@@ -66,16 +66,27 @@ TEST(GraphRunner, RunAllocatesNothing) {
   const TensorView view(x.data(), {6, 8});
   toy.runner->set_input(0, view.tensor);
   ASSERT_EQ(toy.runner->run().code, 0);
-  const int64_t before = headrace::testing::malloc_count;
+  const kit::CountAllocations counter;
   for (int i = 0; i < 100; ++i) {
     toy.runner->set_input(0, view.tensor);
     toy.runner->set_input_zero_copy(0, view.tensor);
     if (toy.runner->run().code != 0) FAIL() << "the run failed";
   }
-  EXPECT_EQ(headrace::testing::malloc_count, before);
+  const int64_t during_runs = counter.count().allocations;
   // The counter counts.
   const auto something = std::make_unique<std::vector<int>>(1000);
-  EXPECT_EQ(headrace::testing::malloc_count > before, headrace::testing::counts_mallocs);
+  EXPECT_GT(counter.count().allocations, during_runs);
+  EXPECT_EQ(during_runs, 0);
+}
+
+TEST(GraphRunner, RunTellsHowLongEachStepTook) {
+  Toy toy(1);
+  std::vector<float> x = toy_input();
+  const TensorView view(x.data(), {6, 8});
+  toy.runner->set_input(0, view.tensor);
+  std::vector<uint64_t> nanoseconds(toy.runner->program().graph.steps.size(), 0);
+  ASSERT_EQ(toy.runner->run(nanoseconds).code, 0);
+  EXPECT_THAT(nanoseconds, ::testing::Each(::testing::Gt(0)));
 }
 
 TEST(GraphRunner, ZeroCopyReadsAndWritesTheCallersMemory) {

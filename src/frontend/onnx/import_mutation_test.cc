@@ -2,7 +2,7 @@
 // crash, a hang or a large allocation.
 #include <chrono>
 
-#include "frontend/onnx/mapped_file.h"
+#include "base/mapped_file.h"
 #include "frontend/onnx/tests/import_testing.h"
 #include "kit/model_zoo.h"
 #include "kit/mutate.h"

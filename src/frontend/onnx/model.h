@@ -11,9 +11,11 @@
 #include <string_view>
 #include <vector>
 
-namespace headrace::onnx {
-
+namespace headrace {
 class MappedFile;
+}
+
+namespace headrace::onnx {
 
 // TensorProto.DataType; the numbers are those of the format. A file may hold a number that is not listed here.
 enum class ElementType : int32_t {

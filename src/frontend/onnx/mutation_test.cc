@@ -3,7 +3,7 @@
 
 #include <chrono>
 
-#include "frontend/onnx/mapped_file.h"
+#include "base/mapped_file.h"
 #include "frontend/onnx/read_model.h"
 #include "frontend/onnx/tensor.h"
 #include "kit/errors.h"

@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "frontend/onnx/field_reader.h"
-#include "frontend/onnx/mapped_file.h"
+#include "base/mapped_file.h"
 #include "frontend/onnx/read_values.h"
 
 namespace headrace::onnx {

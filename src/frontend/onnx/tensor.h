@@ -8,7 +8,7 @@
 #include <string_view>
 #include <vector>
 
-#include "frontend/onnx/mapped_file.h"
+#include "base/mapped_file.h"
 #include "frontend/onnx/model.h"
 
 namespace headrace::onnx {

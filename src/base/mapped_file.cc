@@ -1,4 +1,4 @@
-#include "frontend/onnx/mapped_file.h"
+#include "base/mapped_file.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 
 #include "base/error.h"
 
-namespace headrace::onnx {
+namespace headrace {
 
 namespace {
 
@@ -46,4 +46,4 @@ MappedFile::~MappedFile() {
   if (size_ > 0) ::munmap(const_cast<std::byte*>(data_), size_);
 }
 
-}  // namespace headrace::onnx
+}  // namespace headrace

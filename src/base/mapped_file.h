@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-namespace headrace::onnx {
+namespace headrace {
 
 // Immutable; the bytes live as long as the object. A file that another process truncates while it is mapped is
 // outside what a reader can guard against: replace model files by renaming, not by writing into them.
@@ -28,4 +28,4 @@ class MappedFile {
   size_t size_;
 };
 
-}  // namespace headrace::onnx
+}  // namespace headrace

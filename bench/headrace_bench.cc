@@ -1,0 +1,124 @@
+// headrace-bench: the benchmarks that need one process for the measured and the limit it is held against. ./dev bench
+// calls it.
+#include <iostream>
+
+#include "base/error.h"
+#include "bench/kernels.h"
+#include "bench/probes.h"
+#include "tools/headrace/output.h"
+#include "object/array.h"
+#include "runtime/thread_pool.h"
+
+namespace headrace::bench {
+
+namespace {
+
+using tools::Report;
+
+Report probe_machine(int threads, double seconds) {
+  const Caches caches = read_caches();
+  return {{"threads", Value(int64_t{threads})},
+          {"fma_instructions", Value(fma_instructions())},
+          {"fma_gflops", Value(fma_gflops(threads, seconds))},
+          {"l2_gigabytes", Value(read_gigabytes(threads, caches.l2 / 2, seconds))},
+          {"l3_gigabytes", Value(read_gigabytes(threads, std::min(4 * caches.l2, caches.l3 / 2), seconds))},
+          {"dram_gigabytes", Value(read_gigabytes(threads, 2 * caches.l3, seconds))}};
+}
+
+Value hop(double seconds) {
+  const std::optional<double> nanoseconds = hop_nanoseconds(seconds);
+  return nanoseconds ? Value(*nanoseconds) : Value();
+}
+
+std::string number(const Report& report, const char* key) { return fmt::format("{:.1f}", report.at(key).as<double>()); }
+
+void print_probes(const Array<Value>& probes, const Value& hop_ns) {
+  std::vector<std::vector<std::string>> rows{{"threads", "FMA GFLOP/s", "with", "L2 GB/s", "L3 GB/s", "DRAM GB/s"}};
+  for (const Value& probe : probes) {
+    const auto report = probe.as<Report>();
+    rows.push_back({std::to_string(report.at("threads").as<int64_t>()), number(report, "fma_gflops"),
+                    report.at("fma_instructions").as<std::string>(), number(report, "l2_gigabytes"),
+                    number(report, "l3_gigabytes"), number(report, "dram_gigabytes")});
+  }
+  std::cout << tools::to_table(rows);
+  if (hop_ns.is<double>()) fmt::print("core-to-core hop: {:.0f} ns\n", hop_ns.as<double>());
+}
+
+void print_kernels(const Report& report) {
+  fmt::print("{} thread(s), {} weights; peaks: {} GFLOP/s, L2 {}, L3 {}, DRAM {} GB/s\n",
+             report.at("threads").as<int64_t>(), report.at("weights").as<std::string>(), number(report, "fma_gflops"),
+             number(report, "l2_gigabytes"), number(report, "l3_gigabytes"), number(report, "dram_gigabytes"));
+  std::vector<std::vector<std::string>> rows{{"kernel", "best", "GFLOP/s", "bound by", "share"}};
+  for (const Value& value : report.at("kernels").as<Array<Value>>()) {
+    const auto kernel = value.as<Report>();
+    rows.push_back({kernel.at("name").as<std::string>(), tools::show_seconds(kernel.at("best_seconds").as<double>()),
+                    number(kernel, "gflops"), kernel.at("bound").as<std::string>(),
+                    fmt::format("{:.0f} %", kernel.at("share").as<double>() * 100)});
+  }
+  std::cout << tools::to_table(rows);
+}
+
+void probes_verb(int threads, double seconds, bool only_hop, bool json) {
+  Array<Value> probes;
+  for (const int count : threads > 1 ? std::vector<int>{1, threads} : std::vector<int>{1}) {
+    if (!only_hop) probes.push_back(Value(probe_machine(count, seconds)));
+  }
+  const Value hop_ns = hop(seconds);
+  if (json) {
+    std::cout << tools::to_json({{"hop_nanoseconds", hop_ns}, {"probes", Value(probes)}});
+  } else {
+    print_probes(probes, hop_ns);
+  }
+}
+
+int run(int argc, char** argv) {
+  CLI::App app{"Measures the machine, and kernels against it.", "headrace-bench"};
+  app.require_subcommand(1);
+  app.fallthrough();
+  bool json = false, only_hop = false;
+  double seconds = 0.1;
+  KernelOptions options;
+  app.add_flag("--json", json, "Print one JSON object instead of text");
+  app.add_option("--seconds", seconds, "For each probe")->check(CLI::Range(0.001, 60.0))->capture_default_str();
+  CLI::App* probes = app.add_subcommand("probes", "What the machine can do: FMA peak, bandwidths, core-to-core hop");
+  int threads = runtime::num_processors();
+  probes->add_option("--threads", threads, "Besides one")->check(CLI::Range(1, 512))->capture_default_str();
+  probes->add_flag("--only-hop", only_hop, "The hop alone");
+  CLI::App* kernels = app.add_subcommand("kernels", "Listed shapes as shares of what the machine can do");
+  kernels->add_option("--threads", options.threads)->check(CLI::Range(1, 512))->capture_default_str();
+  kernels->add_option("--rounds", options.rounds)->check(CLI::Range(1, 100000))->capture_default_str();
+  kernels->add_option("--only", options.only, "Kernels whose name contains this");
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? tools::kOk : tools::kUsage;
+  }
+  if (probes->parsed()) {
+    probes_verb(threads, seconds, only_hop, json);
+    return tools::kOk;
+  }
+  options.probe_seconds = seconds;
+  const Report report = measure_kernels(options);
+  if (json) {
+    std::cout << tools::to_json(report);
+  } else {
+    print_kernels(report);
+  }
+  return tools::kOk;
+}
+
+}  // namespace
+
+}  // namespace headrace::bench
+
+int main(int argc, char** argv) {
+  try {
+    return headrace::bench::run(argc, argv);
+  } catch (const headrace::UserError& error) {
+    std::cerr << "headrace-bench: " << error.what() << "\n";
+    return headrace::tools::kUser;
+  } catch (const std::exception& error) {
+    std::cerr << "headrace-bench: a defect: " << error.what() << "\n";
+    return headrace::tools::kInternal;
+  }
+}

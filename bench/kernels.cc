@@ -1,0 +1,115 @@
+#include "bench/kernels.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "bench/probes.h"
+#include "driver/compile.h"
+#include "load/run.h"
+#include "object/array.h"
+#include "ops/all_ops.h"
+#include "relay/parse.h"
+
+namespace headrace::bench {
+
+namespace {
+
+using tools::Report;
+
+// A case that is ready to run, its inputs set.
+struct Kernel {
+  KernelCase what;
+  std::shared_ptr<load::Executor> executor;
+  std::vector<NDArray> inputs;
+  double best_seconds = 0;
+};
+
+NDArray filled(const Shape& shape) {
+  NDArray array = NDArray::empty(shape, DataType::float_(32));
+  for (int64_t i = 0; i < array.num_elements(); ++i) array.data<float>()[i] = static_cast<float>(i % 17) / 17.0f - 0.5f;
+  return array;
+}
+
+Kernel make_kernel(const KernelCase& what, int threads) {
+  driver::CompiledModel compiled = driver::compile_to_memory(driver::make_model(relay::parse_module(what.program)));
+  auto artifact = load::open_artifact(std::move(compiled.descriptor), what.name);
+  if (!artifact) throw UserError(artifact.refusal().message);
+  auto executor = load::Executor::make(artifact.value(), artifact::kDefaultProgram, threads);
+  if (!executor) throw UserError(executor.refusal().message);
+  Kernel kernel{.what = what, .executor = executor.value(), .inputs = {}};
+  executors::GraphRunner& runner = kernel.executor->runner();
+  for (const artifact::TensorSpec& spec : runner.program().inputs) {
+    kernel.inputs.push_back(filled(Shape(spec.shape.begin(), spec.shape.end())));
+    runner.set_input_zero_copy(kernel.inputs.size() - 1, kernel.inputs.back().tensor());
+  }
+  return kernel;
+}
+
+// At least two runs, so that the last one finds its data in the cache, and some 2 ms.
+void run_round(Kernel& kernel) {
+  constexpr double kSeconds = 0.002;
+  double spent = 0;
+  for (int i = 0; i < 2 || spent < kSeconds; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    const executors::RunStatus status = kernel.executor->runner().run();
+    const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    if (status.code != 0) throw UserError(std::string(status.message));
+    if (kernel.best_seconds == 0 || seconds < kernel.best_seconds) kernel.best_seconds = seconds;
+    spent += seconds;
+  }
+}
+
+// A bandwidth and what it bounds: the bytes of a case are read from the smallest place that holds them.
+struct Level {
+  const char* name;
+  int64_t holds_bytes;
+  double gigabytes;
+};
+
+Report report_of(const Kernel& kernel, double gflops, const std::vector<Level>& levels) {
+  const auto level = std::find_if(levels.begin(), levels.end() - 1,
+                                  [&](const Level& it) { return kernel.what.bytes <= it.holds_bytes; });
+  const double by_operations = kernel.what.operations / (gflops * 1e9);
+  const double by_bytes = static_cast<double>(kernel.what.bytes) / (level->gigabytes * 1e9);
+  return {{"name", Value(kernel.what.name)},
+          {"best_seconds", Value(kernel.best_seconds)},
+          {"gflops", Value(kernel.what.operations / kernel.best_seconds * 1e-9)},
+          {"bound", Value(std::string(by_operations >= by_bytes ? "FMA" : level->name))},
+          {"share", Value(std::max(by_operations, by_bytes) / kernel.best_seconds)}};
+}
+
+}  // namespace
+
+Report measure_kernels(const KernelOptions& options) {
+  ops::register_all_ops();
+  std::vector<Kernel> kernels;
+  std::vector<std::string> names;
+  for (const KernelCase& what : kernel_cases()) {
+    names.push_back(what.name);
+    if (what.name.find(options.only) != std::string::npos) kernels.push_back(make_kernel(what, options.threads));
+  }
+  if (kernels.empty())
+    throw_user_error("no kernel is named like '{}'; there are {}", options.only, fmt::join(names, ", "));
+  const Caches caches = read_caches();
+  const double seconds = options.probe_seconds;
+  std::vector<Level> levels{
+      {"L2", caches.l2, read_gigabytes(options.threads, caches.l2 / 2, seconds)},
+      {"L3", caches.l3, read_gigabytes(options.threads, std::min(4 * caches.l2, caches.l3 / 2), seconds)},
+      {"DRAM", INT64_MAX, read_gigabytes(options.threads, 2 * caches.l3, seconds)}};
+  double gflops = fma_gflops(options.threads, seconds);
+  for (int round = 0; round < options.rounds; ++round) {
+    for (Kernel& kernel : kernels) run_round(kernel);
+    gflops = std::max(gflops, fma_gflops(options.threads, seconds / 10));
+  }
+  Array<Value> reports;
+  for (const Kernel& kernel : kernels) reports.push_back(Value(report_of(kernel, gflops, levels)));
+  return {{"threads", Value(int64_t{options.threads})},
+          {"weights", Value(std::string("hot"))},
+          {"fma_gflops", Value(gflops)},
+          {"l2_gigabytes", Value(levels[0].gigabytes)},
+          {"l3_gigabytes", Value(levels[1].gigabytes)},
+          {"dram_gigabytes", Value(levels[2].gigabytes)},
+          {"kernels", Value(reports)}};
+}
+
+}  // namespace headrace::bench

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""Each suite of ./dev bench at its smallest: it runs and says what it promises. No times are judged.
+
+bench/test_bench.py --bin build/release/bin
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+from typing import ClassVar
+
+ROOT = Path(__file__).resolve().parent.parent
+
+
+class BenchTest(unittest.TestCase):
+    """Runs the programs of one build."""
+
+    bin: ClassVar[Path]
+
+    def call(self, *command: str | Path) -> subprocess.CompletedProcess[str]:
+        """Runs a command."""
+        return subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
+
+    def report(self, *command: str | Path) -> dict | list:
+        """The JSON that a command prints."""
+        done = self.call(*command)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return json.loads(done.stdout)
+
+    def bench(self, *options: str | Path) -> subprocess.CompletedProcess[str]:
+        """bench/run.py over the build."""
+        return self.call(sys.executable, ROOT / "bench/run.py", *options, "--bin", self.bin)
+
+    def test_probes(self) -> None:
+        report = self.report(self.bin / "headrace-bench", "probes", "--seconds", "0.001", "--threads", "2", "--json")
+        self.assertEqual([probe["threads"] for probe in report["probes"]], [1, 2])
+        for probe in report["probes"]:
+            for key in ("fma_gflops", "l2_gigabytes", "l3_gigabytes", "dram_gigabytes"):
+                self.assertGreater(probe[key], 0, key)
+        self.assertTrue(report["hop_nanoseconds"] is None or report["hop_nanoseconds"] > 0)
+        text = self.call(self.bin / "headrace-bench", "probes", "--seconds", "0.001", "--threads", "1").stdout
+        self.assertRegex(text, r"(?m)^1 +\d+\.\d +\S+ +\d")
+
+    def test_kernels(self) -> None:
+        command = (self.bin / "headrace-bench", "kernels", "--seconds", "0.001", "--rounds", "1", "--only", "960")
+        report = self.report(*command, "--json")
+        self.assertEqual(report["weights"], "hot")
+        self.assertEqual([kernel["name"] for kernel in report["kernels"]], ["1x1 160-960 @7", "depthwise 3x3 960 @7"])
+        for kernel in report["kernels"]:
+            self.assertGreater(kernel["share"], 0)
+            self.assertIn(kernel["bound"], ("FMA", "L2", "L3", "DRAM"))
+        self.assertRegex(self.call(*command).stdout, r"(?m)^depthwise 3x3 960 @7 +\S+ [um]s +\S+ +\S+ +\d+ %")
+
+    def test_models(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            options = ("models", "--models", "mlp", "--rounds", "1", "--against", "none", "--folder", folder)
+            done = self.bench(*options, "--json", "--threads", "1,2")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            report = json.loads(done.stdout)
+            self.assertEqual(len(report["hop_nanoseconds"]), 2)
+            (model,) = report["models"]
+            self.assertEqual([result["threads"] for result in model["results"]], [1, 2])
+            self.assertRegex(self.bench(*options).stdout, r"(?m)^ *mlp +1 +\d")
+
+    def test_mistakes(self) -> None:
+        for options, message in (
+            (("models", "--models", "resnet51"), "no model resnet51; there are mlp, "),
+            (("speed",), "invalid choice: 'speed'"),
+        ):
+            done = self.bench(*options)
+            self.assertEqual(done.returncode, 2)
+            self.assertIn(message, done.stderr)
+        done = self.call(self.bin / "headrace-bench", "kernels", "--only", "9x9")
+        self.assertEqual(done.returncode, 3)
+        self.assertIn("no kernel is named like '9x9'; there are stem", done.stderr)
+        self.assertEqual(self.call(self.bin / "headrace-bench").returncode, 2)
+
+    def test_help(self) -> None:
+        for word in ("probes", "kernels", "models", "Examples:"):
+            self.assertIn(word, self.bench("--help").stdout)
+
+
+def main() -> None:
+    """Runs the tests on the build that is named."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", type=Path, required=True)
+    args, rest = parser.parse_known_args()
+    BenchTest.bin = args.bin
+    unittest.main(argv=[sys.argv[0], *rest])
+
+
+if __name__ == "__main__":
+    main()

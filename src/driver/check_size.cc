@@ -1,0 +1,42 @@
+#include "driver/check_size.h"
+
+#include "relay/expr.h"
+#include "relay/visit.h"
+
+namespace headrace::driver {
+
+namespace {
+
+constexpr std::string_view kAdvice = "fix a smaller batch or picture with the inputs' shapes";
+
+// Bytes of a tensor whose size is known, as a double: the product may be past any integer.
+double bytes_of(const Type& type) {
+  const auto* tensor = type.as<TensorTypeNode>();
+  const auto shape = tensor == nullptr ? std::nullopt : as_shape(tensor->shape);
+  if (!shape) return 0;
+  auto bytes = static_cast<double>(tensor->dtype.bytes());
+  for (const int64_t dim : *shape) bytes *= static_cast<double>(dim);
+  return bytes;
+}
+
+}  // namespace
+
+void check_tensor_sizes(const IRModule& module) {
+  for (const auto& [name, function] : module->functions) {
+    const auto* body = function.as<relay::FunctionNode>();
+    if (body == nullptr) continue;
+    relay::post_order(function.cast<relay::FunctionNode>(), [](const Expr& expr) {
+      if (!expr->has_checked_type() || bytes_of(expr->checked_type()) <= static_cast<double>(kMaxBytes)) return;
+      throw_at(expr->span, "compile",
+               fmt::format("a tensor {} would have {:.0f} GB, more than any machine; {}",
+                           to_string(expr->checked_type()), bytes_of(expr->checked_type()) / 1e9, kAdvice));
+    });
+  }
+}
+
+void check_run_size(int64_t arena_bytes) {
+  if (arena_bytes <= kMaxBytes) return;
+  throw_user_error("a run would hold {} GB at once, more than any machine; {}", arena_bytes / 1'000'000'000, kAdvice);
+}
+
+}  // namespace headrace::driver

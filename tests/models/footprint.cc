@@ -1,0 +1,94 @@
+// footprint ARTIFACT: how much memory a program takes from its loading to its later runs, and whether that is little.
+//
+//   after loading        resident memory grew by at most 8 MB and the code
+//   after the first run  by at most 8 MB, the code, and 1.3 times weights and arena
+//   later runs           no heap allocation, not one
+//
+// Prints one JSON object. Exit codes: 0 within the limits, 3 the artifact cannot be used, 5 above a limit.
+#include <unistd.h>
+
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+
+#include "kit/count_allocations.h"
+#include "load/artifact.h"
+#include "tensor/ndarray.h"
+
+namespace headrace {
+
+namespace {
+
+constexpr int64_t kSpareBytes = 8'000'000;
+constexpr int kLaterRuns = 3;
+
+int64_t resident_bytes() {
+  std::ifstream file("/proc/self/statm");
+  int64_t total = 0, resident = 0;
+  file >> total >> resident;
+  return resident * sysconf(_SC_PAGESIZE);
+}
+
+template <typename T>
+T value_or_throw(Expected<T> expected) {
+  if (!expected) throw UserError(expected.refusal().message);
+  return std::move(expected.value());
+}
+
+int64_t weight_bytes_of(const artifact::Manifest& manifest) {
+  int64_t end = 0;  // weights that share bytes count once
+  for (const artifact::Weight& weight : manifest.weights) end = std::max(end, weight.offset + weight.nbytes);
+  return end;
+}
+
+std::vector<NDArray> make_inputs(const artifact::Program& program) {
+  std::vector<NDArray> inputs;
+  for (const artifact::TensorSpec& spec : program.inputs)
+    inputs.push_back(NDArray::zeros(Shape(spec.shape.begin(), spec.shape.end()), spec.dtype));
+  return inputs;
+}
+
+void run_once(executors::GraphRunner& runner, const std::vector<NDArray>& inputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) runner.set_input(i, inputs[i].tensor());
+  if (const executors::RunStatus status = runner.run(); status.code != 0) throw UserError(std::string(status.message));
+}
+
+int measure(const std::string& path) {
+  const int64_t before = resident_bytes();
+  const auto artifact = value_or_throw(load::open_artifact(path));
+  const auto executor = value_or_throw(load::Executor::make(artifact, artifact::kDefaultProgram, 1));
+  const int64_t load_growth = resident_bytes() - before;
+  const int64_t before_inputs = resident_bytes();
+  const std::vector<NDArray> inputs = make_inputs(executor->runner().program());
+  const int64_t of_inputs = resident_bytes() - before_inputs;  // the caller's own
+  run_once(executor->runner(), inputs);
+  const int64_t run_growth = resident_bytes() - before - of_inputs;
+  kit::AllocationCount later;
+  {
+    const kit::CountAllocations counter;
+    for (int i = 0; i < kLaterRuns; ++i) run_once(executor->runner(), inputs);
+    later = counter.count();
+  }
+  const int64_t weights = weight_bytes_of(artifact->manifest());
+  const int64_t arena = executor->runner().program().memory.arena_bytes;
+  const int64_t code = static_cast<int64_t>(std::filesystem::file_size(path)) - weights;
+  const int64_t load_limit = kSpareBytes + code;
+  const int64_t run_limit = load_limit + (weights + arena) / 10 * 13;
+  fmt::print(
+      "{{\"code\": {}, \"weights\": {}, \"arena\": {}, \"load_growth\": {}, \"load_limit\": {}, \"run_growth\": {}, "
+      "\"run_limit\": {}, \"later_allocations\": {}}}\n",
+      code, weights, arena, load_growth, load_limit, run_growth, run_limit, later.allocations);
+  return load_growth <= load_limit && run_growth <= run_limit && later.allocations == 0 ? 0 : 5;
+}
+
+}  // namespace
+
+}  // namespace headrace
+
+int main(int argc, char** argv) try {
+  if (argc != 2) throw headrace::UserError("usage: footprint ARTIFACT");
+  return headrace::measure(argv[1]);
+} catch (const headrace::UserError& error) {
+  std::fprintf(stderr, "footprint: %s\n", error.what());
+  return 3;
+}

@@ -1,0 +1,67 @@
+#include "tools/headrace/option_text.h"
+
+#include <charconv>
+
+namespace headrace::tools {
+
+namespace {
+
+int64_t parse_int(const std::string& option, std::string_view text) {
+  int64_t value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw UsageError(fmt::format("{}: '{}' is no whole number", option, text));
+  return value;
+}
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const size_t at = text.find(separator);
+    parts.push_back(text.substr(0, at));
+    if (at == std::string_view::npos) return parts;
+    text.remove_prefix(at + 1);
+  }
+}
+
+}  // namespace
+
+std::pair<std::string, std::string> split_assignment(const std::string& option, const std::string& text) {
+  // The last `=` that leaves a value: names of ONNX tensors may hold one.
+  const size_t at = text.rfind('=');
+  if (at == std::string::npos || at == 0 || at + 1 == text.size())
+    throw UsageError(fmt::format("{}: '{}' has not the form NAME=VALUE", option, text));
+  return {text.substr(0, at), text.substr(at + 1)};
+}
+
+std::vector<int64_t> parse_shape(const std::string& option, const std::string& text) {
+  if (text == "scalar") return {};
+  std::vector<int64_t> shape;
+  for (const std::string_view part : split(text, ',')) {
+    shape.push_back(parse_int(option, part));
+    if (shape.back() < 0) throw UsageError(fmt::format("{}: '{}' has a negative dimension", option, text));
+  }
+  return shape;
+}
+
+std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::string>& texts) {
+  std::map<std::string, std::vector<int64_t>> shapes;
+  for (const std::string& text : texts) {
+    const auto [name, dims] = split_assignment("--shape", text);
+    if (!shapes.emplace(name, parse_shape("--shape", dims)).second)
+      throw_user_error("--shape: input '{}' is given twice", name);
+  }
+  return shapes;
+}
+
+std::vector<int> parse_counts(const std::string& option, const std::string& text) {
+  std::vector<int> counts;
+  for (const std::string_view part : split(text, ',')) {
+    const int64_t count = parse_int(option, part);
+    if (count < 1 || count > 1024) throw UsageError(fmt::format("{}: {} is no number of threads", option, count));
+    counts.push_back(static_cast<int>(count));
+  }
+  return counts;
+}
+
+}  // namespace headrace::tools
