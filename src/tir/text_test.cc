@@ -72,7 +72,7 @@ TEST(TirText, EveryNode) {
       make_store(s, intrinsic(Intrinsic::isnan, DataType::bool_(), {scalar}), {}),
       make_if(make_binary(BinaryOp::logical_and, less, make_binary(BinaryOp::logical_or, less, make_bool(false))),
               set(scalar), make_if(less, set(scalar), set(make_float(0)))),
-      make_evaluate(intrinsic(Intrinsic::prefetch, DataType::void_(), {scalar, make_int(8)})),
+      make_evaluate(intrinsic(Intrinsic::prefetch, kI32, {scalar, make_int(8)})),
       make_let(v, i * 4, make_assert(make_binary(BinaryOp::ge, v, make_int(0)), "say \"when\"")),
       make_for(j, make_int(1, kI32), m, ForKind::unrolled, make_evaluate(make_cast(kIndexType, j))),
       make_allocate(big, Scope::workspace, make_seq({make_store(big, scalar, {make_int(0)}), make_evaluate(i)})),

@@ -67,6 +67,7 @@ class HeadraceOpt(unittest.TestCase):
         self.assertEqual(self.ok("-", text=LOOPS).stdout, LOOPS)
         self.assertEqual(self.ok("-", "-p", "vectorize_loop", "--verify-each", text=LOOPS).stdout, VECTORS)
         self.assertEqual(self.ok("-", "-p", "kernel", "--disable", "LowerMath", text=LOOPS).stdout, VECTORS)
+        self.ok("-", "-p", "kernel", "--verify-text", text=LOOPS)
         diff = self.ok("-", "-p", "kernel", "--dump-diff", text=LOOPS).stderr
         self.assertIn("VectorizeLoop: changed", diff)
         self.assertIn("UnrollLoop: no change", diff)
