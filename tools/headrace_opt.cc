@@ -1,4 +1,4 @@
-// headrace-opt: runs passes on Relay text and prints what they make of it.
+// headrace-opt: runs passes on Relay text or on loop programs and prints what they make of it.
 #include <CLI/App.hpp>
 #include <CLI/Config.hpp>
 #include <CLI/Formatter.hpp>
@@ -9,7 +9,7 @@
 #include "driver/all_passes.h"
 #include "driver/model.h"
 #include "driver/output_file.h"
-#include "headrace/option_text.h"
+#include "tools/headrace/option_text.h"
 #include "ops/all_ops.h"
 #include "pass/instruments.h"
 #include "pass/round_trip.h"
@@ -19,6 +19,9 @@
 #include "relay/print.h"
 #include "relay/verify.h"
 #include "relay/weights_file.h"
+#include "tir/parse.h"
+#include "tir/print.h"
+#include "tir/verify.h"
 
 namespace headrace {
 
@@ -27,10 +30,12 @@ namespace {
 constexpr int kOk = 0, kInternal = 1, kUsage = 2, kUser = 3;
 
 constexpr const char* kDescription =
-    "Runs passes on a Relay program (its text form, or an ONNX model) and prints the result as text.\n\n"
-    "The program is checked, typed, and given to the passes in the order they are named; `canonical` and `native`\n"
-    "stand for the compiler's own lists. A name may be written FoldConstant or fold_constant. Without --passes the\n"
-    "program is only read and printed again.";
+    "Runs passes on a program and prints the result as text: a Relay program (its text form, or an ONNX model), or a "
+    "loop\n"
+    "program (tir), which says so in its first line, #[tir_version = \"1\"].\n\n"
+    "The program is checked, typed, and given to the passes in the order they are named; `canonical` and `native`,\n"
+    "and `kernel` for a loop program, stand for the compiler's own lists. A name may be written FoldConstant or\n"
+    "fold_constant. Without --passes the program is only read and printed again.";
 
 constexpr const char* kExamples =
     "examples:\n"
@@ -39,6 +44,7 @@ constexpr const char* kExamples =
     "  headrace-opt model.relay --passes canonical --disable FoldScaleAxis --time-passes\n"
     "  headrace-opt model.onnx --shape x=1,3,224,224 -o model.relay --weights model.safetensors\n"
     "  headrace-opt model.relay --input-weights model.safetensors -p canonical --hide-data\n"
+    "  headrace-opt kernel.lowered.tir --passes vectorize_loop,unroll_loop --verify-each\n"
     "  headrace-opt --list-passes\n\n"
     "exit codes: 0 ok, 1 a defect of ours, 2 a wrong command line, 3 a wrong input or output file";
 
@@ -98,59 +104,78 @@ std::string read_all(const std::string& path) {
   }
   std::ifstream stream(path, std::ios::binary);
   std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
-  if (!stream) throw_user_error("'{}' cannot be read: is it a file of Relay text?", path);
+  if (!stream) throw_user_error("'{}' cannot be read: is it a text file?", path);
   return text;
 }
 
-IRModule read_input(const Request& r) {
-  const bool is_onnx = r.input.ends_with(".onnx");
-  if (is_onnx)
-    return driver::load_model(r.input,
-                              {.shapes = tools::parse_shapes(r.shapes), .bound = {}, .weights = r.input_weights})
-        .module;
-  if (!r.shapes.empty()) throw_user_error("'{}' is text, which says its shapes; --shape is for ONNX models", r.input);
-  const std::string name = r.input == "-" ? "<stdin>" : r.input;
-  if (r.input_weights.empty()) return relay::parse_module(read_all(r.input), name);
-  const std::vector<NDArray> weights = relay::read_weights(r.input_weights);
-  return relay::parse_module(read_all(r.input), name, {.weights = &weights});
-}
-
-void write_file(driver::OutputFile& file, const std::string& path, std::string_view text) {
-  std::FILE* stream = fdopen(dup(file.descriptor()), "wb");
-  const bool written = stream != nullptr && std::fwrite(text.data(), 1, text.size(), stream) == text.size();
-  if (stream == nullptr || std::fclose(stream) != 0 || !written) throw_user_error("'{}' cannot be written", path);
-  file.commit();
-}
-
-void write_text(const std::string& path, std::string_view text) {
-  if (path != "-") {
-    driver::OutputFile file(path);
-    return write_file(file, path, text);
-  }
+void write_all(const std::string& path, std::string_view text) {
+  if (path != "-") return driver::write_text(path, text);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
     throw_user_error("the standard output cannot be written to");
 }
 
-void write_output(const Request& r, const IRModule& module) {
-  if (r.weights.empty()) return write_text(r.output, relay::print_module(module, {.show_meta_data = !r.hide_data}));
+// How a kind of program is checked and written.
+struct Language {
+  driver::Ir ir;
+  std::function<IRModule(const IRModule&)> infer_type;  // empty: nothing is inferred
+  std::function<void(const IRModule&)> verify;
+};
+
+Language relay_language() {
+  return {driver::Ir::relay, [](const IRModule& module) { return relay::infer_type(module); },
+          [](const IRModule& module) { relay::verify(module); }};
+}
+
+Language tir_language() {
+  return {driver::Ir::tir, {}, [](const IRModule& module) { tir::verify(module); }};
+}
+
+struct Program {
+  Language language;
+  IRModule module;
+};
+
+Program read_text(const Request& r) {
+  if (!r.shapes.empty()) throw_user_error("'{}' is text, which says its shapes; --shape is for ONNX models", r.input);
+  const std::string text = read_all(r.input), source = r.input == "-" ? "<stdin>" : r.input;
   std::vector<NDArray> weights;
-  const std::string text = relay::print_module(module, {.weights = &weights});
+  if (!r.input_weights.empty()) weights = relay::read_weights(r.input_weights);
+  const auto* beside = r.input_weights.empty() ? nullptr : &weights;
+  if (!tir::is_tir_text(text)) return {relay_language(), relay::parse_module(text, source, {.weights = beside})};
+  if (!r.input_weights.empty() || !r.weights.empty())
+    throw_user_error("'{}' is a loop program, which has no weights beside it", r.input);
+  return {tir_language(), tir::parse_module(text, source)};
+}
+
+Program read_input(const Request& r) {
+  if (!r.input.ends_with(".onnx")) return read_text(r);
+  const driver::LoadOptions options{.shapes = tools::parse_shapes(r.shapes), .bound = {}, .weights = r.input_weights};
+  return {relay_language(), driver::load_model(r.input, options).module};
+}
+
+void write_output(const Request& r, const Program& program) {
+  if (program.language.ir == driver::Ir::tir) return write_all(r.output, tir::print_module(program.module));
+  if (r.weights.empty())
+    return write_all(r.output, relay::print_module(program.module, {.show_meta_data = !r.hide_data}));
+  std::vector<NDArray> weights;
+  const std::string text = relay::print_module(program.module, {.weights = &weights});
   driver::OutputFile file(r.weights);
   relay::write_weights(file.descriptor(), r.weights, weights);
   file.commit();
-  write_text(r.output, text);
+  write_all(r.output, text);
 }
 
-pass::PassContext make_context(const Request& r, const driver::PassList& list,
+pass::PassContext make_context(const Request& r, const Language& language, const driver::PassList& list,
                                const std::shared_ptr<pass::TimingInstrument>& timing) {
   pass::PassContext context;
   context.opt_level = r.opt_level;
-  for (const std::string& name : r.disabled) context.disabled_pass.push_back(driver::get_pass(name).info.name);
+  for (const std::string& name : r.disabled)
+    context.disabled_pass.push_back(driver::get_pass(name, language.ir).info.name);
   for (const std::string& name : list.named) {
     if (!context.is_disabled(name)) context.required_pass.push_back(name);
   }
-  context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
-  if (r.verify_each) context.verify = [](const IRModule& module) { relay::verify(module); };
+  context.infer_type = language.infer_type;
+  if (r.verify_each) context.verify = language.verify;
   if (r.max_depth > 0) context.config.set("relay.FuseOps.max_depth", Value(r.max_depth));
   const auto sink = [](std::string_view text) { fmt::print(stderr, "{}", text); };
   if (r.verify_text) context.instruments.push_back(pass::make_round_trip_instrument());
@@ -161,8 +186,10 @@ pass::PassContext make_context(const Request& r, const driver::PassList& list,
 }
 
 void list_passes() {
-  for (const driver::NamedPass& named : driver::all_passes())
-    fmt::print("{:<24} level {}  {}\n", named.pass.info.name, named.pass.info.opt_level, named.summary);
+  for (const driver::Ir ir : {driver::Ir::relay, driver::Ir::tir}) {
+    for (const driver::NamedPass& named : driver::all_passes(ir))
+      fmt::print("{:<24} level {}  {}\n", named.pass.info.name, named.pass.info.opt_level, named.summary);
+  }
 }
 
 int run(const Request& r) {
@@ -173,13 +200,17 @@ int run(const Request& r) {
         "no input: name a file of Relay text or a .onnx model, or - for the standard input (--help shows examples)");
     return kUsage;
   }
-  const driver::PassList list = driver::parse_pass_list(r.passes);
+  Program program = read_input(r);
+  const Language& language = program.language;
+  const driver::PassList list = driver::parse_pass_list(r.passes, language.ir);
   const auto timing = std::make_shared<pass::TimingInstrument>();
-  const pass::PassContext context = make_context(r, list, timing);
-  IRModule module = read_input(r);
-  relay::verify(module);
-  if (!list.passes.empty()) module = pass::run_passes(list.passes, relay::infer_type(module), context);
-  write_output(r, module);
+  const pass::PassContext context = make_context(r, language, list, timing);
+  language.verify(program.module);
+  if (!list.passes.empty()) {
+    if (language.infer_type) program.module = language.infer_type(program.module);
+    program.module = pass::run_passes(list.passes, program.module, context);
+  }
+  write_output(r, program);
   if (r.time) fmt::print(stderr, "{}", timing->report());
   return kOk;
 }

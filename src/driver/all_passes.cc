@@ -2,6 +2,7 @@
 
 #include "passes/pipeline.h"
 #include "relay/infer_type.h"
+#include "tir_passes/pipeline.h"
 
 namespace headrace::driver {
 
@@ -9,21 +10,33 @@ namespace {
 
 using pass::Pass;
 
-std::vector<NamedPass> make_list() {
+constexpr std::pair<std::string_view, std::string_view> kSummaries[] = {
+    {"InferType", "gives every expression its type"},
+    {"SimplifyInference", "batch norm and dropout become arithmetic"},
+    {"DynamicToStatic", "known shape arithmetic becomes constants and attributes"},
+    {"FoldConstant", "what depends on constants alone becomes a constant"},
+    {"FoldScaleAxis", "multiplications after a convolution move into its weights"},
+    {"SimplifyExpr", "algebraic laws: x + 0, pairs of transposes, reshapes, casts ..."},
+    {"EliminateCommonSubexpr", "equal calls become one"},
+    {"DeadCodeElimination", "unused lets and unreachable functions are dropped"},
+    {"FuseOps", "groups of op calls become functions that are compiled as one kernel"},
+    {"VectorizeLoop", "loops marked vectorized become vector operations"},
+    {"UnrollLoop", "loops marked unrolled become copies of their body"},
+    {"LowerMath", "exp, log, tanh and erf of float32 become polynomials"},
+};
+
+// The lists that have a name.
+std::vector<std::pair<std::string_view, std::vector<Pass>>> named_lists(Ir ir) {
+  if (ir == Ir::tir) return {{"kernel", tir_passes::pipeline()}};
+  return {{"canonical", passes::canonical()}, {"native", passes::native()}};
+}
+
+std::vector<NamedPass> make_list(Ir ir) {
+  std::vector<Pass> passes;
   const auto infer = [](const IRModule& module, const pass::PassContext&) { return relay::infer_type(module); };
-  std::vector<NamedPass> list{{{{"InferType", 0, {}}, infer}, "gives every expression its type"}};
-  constexpr std::pair<std::string_view, std::string_view> kSummaries[] = {
-      {"SimplifyInference", "batch norm and dropout become arithmetic"},
-      {"DynamicToStatic", "known shape arithmetic becomes constants and attributes"},
-      {"FoldConstant", "what depends on constants alone becomes a constant"},
-      {"FoldScaleAxis", "multiplications after a convolution move into its weights"},
-      {"SimplifyExpr", "algebraic laws: x + 0, pairs of transposes, reshapes, casts ..."},
-      {"EliminateCommonSubexpr", "equal calls become one"},
-      {"DeadCodeElimination", "unused lets and unreachable functions are dropped"},
-      {"FuseOps", "groups of op calls become functions that are compiled as one kernel"},
-  };
-  std::vector<Pass> passes = passes::canonical();
-  for (Pass& pass : passes::native()) passes.push_back(std::move(pass));
+  if (ir == Ir::relay) passes.push_back({{"InferType", 0, {}}, infer});
+  for (auto& [name, members] : named_lists(ir)) passes.insert(passes.end(), members.begin(), members.end());
+  std::vector<NamedPass> list;
   for (Pass& pass : passes) {
     const auto same = [&](const auto& row) { return row.first == pass.info.name; };
     const auto* summary = std::find_if(std::begin(kSummaries), std::end(kSummaries), same);
@@ -43,31 +56,35 @@ std::string_view trimmed(std::string_view text) {
 
 }  // namespace
 
-const std::vector<NamedPass>& all_passes() {
-  static const std::vector<NamedPass> list = make_list();
-  return list;
+const std::vector<NamedPass>& all_passes(Ir ir) {
+  static const std::vector<NamedPass> relay_list = make_list(Ir::relay), tir_list = make_list(Ir::tir);
+  return ir == Ir::tir ? tir_list : relay_list;
 }
 
-const Pass& get_pass(std::string_view name) {
-  std::vector<std::string_view> names{"canonical", "native"};
-  for (const NamedPass& known : all_passes()) {
+const Pass& get_pass(std::string_view name, Ir ir) {
+  std::vector<std::string_view> names;
+  for (const auto& [list, members] : named_lists(ir)) names.push_back(list);
+  for (const NamedPass& known : all_passes(ir)) {
     if (pass::same_pass_name(known.pass.info.name, name)) return known.pass;
     names.push_back(known.pass.info.name);
   }
-  throw_user_error("there is no pass '{}'; there are {}", name, fmt::join(names, ", "));
+  throw_user_error("there is no pass '{}'{}; there are {}", name, ir == Ir::tir ? " of loop programs" : "",
+                   fmt::join(names, ", "));
 }
 
-PassList parse_pass_list(std::string_view text) {
+PassList parse_pass_list(std::string_view text, Ir ir) {
   PassList list;
+  const auto lists = named_lists(ir);
   while (!text.empty()) {
     const size_t comma = text.find(',');
     const std::string_view name = trimmed(text.substr(0, comma));
     text.remove_prefix(comma == std::string_view::npos ? text.size() : comma + 1);
-    if (name == "canonical" || name == "native") {
-      for (Pass& pass : name == "canonical" ? passes::canonical() : passes::native())
-        list.passes.push_back(std::move(pass));
-    } else if (!name.empty()) {
-      list.passes.push_back(get_pass(name));
+    if (name.empty()) continue;
+    const auto found = std::find_if(lists.begin(), lists.end(), [&](const auto& row) { return row.first == name; });
+    if (found != lists.end()) {
+      list.passes.insert(list.passes.end(), found->second.begin(), found->second.end());
+    } else {
+      list.passes.push_back(get_pass(name, ir));
       list.named.push_back(list.passes.back().info.name);
     }
   }

@@ -46,5 +46,17 @@ TEST(AllPasses, ListsExpand) {
   EXPECT_TRUE(parse_pass_list("").passes.empty());
 }
 
+TEST(AllPasses, LoopProgramsHaveTheirOwn) {
+  EXPECT_EQ(get_pass("unroll_loop", Ir::tir).info.name, "UnrollLoop");
+  EXPECT_EQ(parse_pass_list("kernel,lower_math", Ir::tir).passes.size(), all_passes(Ir::tir).size() + 1);
+  try {
+    get_pass("FuseOps", Ir::tir);
+    FAIL() << "no error";
+  } catch (const UserError& e) {
+    EXPECT_EQ(e.message(),
+              "there is no pass 'FuseOps' of loop programs; there are kernel, VectorizeLoop, UnrollLoop, LowerMath");
+  }
+}
+
 }  // namespace
 }  // namespace headrace::driver

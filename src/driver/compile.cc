@@ -13,6 +13,7 @@
 #include "codegen/workspace.h"
 #include "driver/check_size.h"
 #include "driver/materialize.h"
+#include "driver/dump_loops.h"
 #include "driver/output_file.h"
 #include "driver/target.h"
 #include "lower/compute_rule.h"
@@ -25,6 +26,7 @@
 #include "plan/static_main_tables.h"
 #include "relay/infer_type.h"
 #include "relay/verify.h"
+#include "tir/verify.h"
 #include "tir_passes/pipeline.h"
 
 namespace headrace::driver {
@@ -42,6 +44,13 @@ pass::PassContext make_context(const CompileOptions& options) {
   if (options.verify_each) context.verify = [](const IRModule& module) { relay::verify(module); };
   // The evaluator's own compiles run without FoldConstant, and so without an evaluator.
   if (!context.is_disabled("FoldConstant")) context.evaluator = make_compiling_evaluator(options.jobs);
+  return context;
+}
+
+pass::PassContext make_tir_context(const CompileOptions& options) {
+  pass::PassContext context = make_context(options);
+  context.infer_type = {};
+  if (options.verify_each) context.verify = [](const IRModule& module) { tir::verify(module); };
   return context;
 }
 
@@ -86,10 +95,16 @@ class Compilation {
 
   void lower_kernels() {
     const lower::ScheduleOptions options = schedule_options(target_);
+    IRModule loops = make_module();
     for (const auto& [name, function] : module_->functions) {
       if (name->name_hint == "main") continue;
-      const tir::PrimFunc loops = lower::lower_function(function.cast<relay::FunctionNode>(), name->name_hint, options);
-      kernels_.push_back(tir_passes::run_pipeline(loops));
+      loops->add_function(name, lower::lower_function(function.cast<relay::FunctionNode>(), name->name_hint, options));
+    }
+    if (!options_.dump_tir.empty()) dump_loops(loops, options_.dump_tir, ".lowered.tir");
+    loops = pass::run_passes(tir_passes::pipeline(), loops, make_tir_context(options_));
+    if (!options_.dump_tir.empty()) dump_loops(loops, options_.dump_tir, ".tir");
+    for (const auto& [name, function] : loops->functions) {
+      kernels_.push_back(function.cast<tir::PrimFuncNode>());
       const auto workspace = static_cast<int64_t>(codegen::layout_workspace(*kernels_.back()).size_bytes);
       program_.memory.workspace_bytes = std::max(program_.memory.workspace_bytes, workspace);
     }
@@ -174,7 +189,9 @@ IRModule run_relay_passes(const IRModule& module, const CompileOptions& options)
   const pass::PassContext context = make_context(options);
   std::vector<pass::Pass> list = passes::canonical();
   for (pass::Pass& pass : passes::native()) list.push_back(std::move(pass));
-  check_disabled(options.disabled_passes, list);
+  std::vector<pass::Pass> known = list;
+  for (pass::Pass& pass : tir_passes::pipeline()) known.push_back(std::move(pass));
+  check_disabled(options.disabled_passes, known);
   const IRModule typed = relay::infer_type(module);
   check_tensor_sizes(typed);
   return relay::infer_type(pass::run_passes(list, typed, context));

@@ -19,6 +19,9 @@ struct CompileOptions {
   int32_t jobs = 0;                    // threads that generate code; 0: one a processor. The bytes do not depend on it.
   std::vector<std::string> disabled_passes = {};
   bool verify_each = false;  // check the IR's rules after each pass
+  // A folder that gets the loops of each kernel as text: NAME.lowered.tir as lowering made them, NAME.tir as the passes
+  // left them. Made when it is not there; empty: nothing is written.
+  std::string dump_tir = {};
   std::vector<std::shared_ptr<pass::PassInstrument>> instruments = {};
   // Told at the start of each stage: its name, its number from 0, how many there are. Empty: nobody listens.
   std::function<void(std::string_view stage, int index, int count)> progress = {};

@@ -42,4 +42,14 @@ void OutputFile::commit() {
   throw_user_error("cannot write '{}': {}", path_, std::strerror(reason));
 }
 
+void write_text(const std::string& path, std::string_view text) {
+  OutputFile file(path);
+  while (!text.empty()) {
+    const ssize_t written = write(file.descriptor(), text.data(), text.size());
+    if (written < 0 && errno != EINTR) throw_user_error("'{}' cannot be written: {}", path, std::strerror(errno));
+    if (written > 0) text.remove_prefix(static_cast<size_t>(written));
+  }
+  file.commit();
+}
+
 }  // namespace headrace::driver

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <string>
+#include <string_view>
 
 namespace headrace::driver {
 
@@ -22,5 +23,8 @@ class OutputFile {
   std::string temporary_;
   int descriptor_ = -1;
 };
+
+// Writes `text` as such a file.
+void write_text(const std::string& path, std::string_view text);
 
 }  // namespace headrace::driver

@@ -7,6 +7,7 @@
 
 #include "pass/text_diff.h"
 #include "relay/print.h"
+#include "tir/print.h"
 
 namespace headrace::pass {
 
@@ -14,15 +15,25 @@ namespace {
 
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// The module's relay functions as text.
-std::string text_of(const IRModule& module) {
+// The functions of `module` that are nodes of type F, in a module of their own.
+template <typename F>
+IRModule only(const IRModule& module) {
   const IRModule shown = make_object<IRModuleNode>(*module);
   shown->functions = {};
   shown->globals_by_name.clear();
   for (const auto& [var, function] : module->functions) {
-    if (function.is<relay::FunctionNode>()) shown->add_function(var, function);
+    if (function.template is<F>()) shown->add_function(var, function);
   }
-  return relay::print_module(shown, {.show_meta_data = false});
+  return shown;
+}
+
+// The functions of tir stand behind those of relay, in their own text form.
+std::string text_of(const IRModule& module) {
+  const IRModule loops = only<tir::PrimFuncNode>(module);
+  const bool all_loops = !loops->functions.empty() && loops->functions.size() == module->functions.size();
+  std::string text = all_loops ? "" : relay::print_module(only<relay::FunctionNode>(module), {.show_meta_data = false});
+  if (!loops->functions.empty()) text += tir::print_module(loops);
+  return text;
 }
 
 class DumpInstrument : public PassInstrument {

@@ -13,8 +13,8 @@ enum class Dump : uint8_t {
   all,   // the whole module
 };
 
-// Tells `sink` after each pass what the module is, or what has changed, under a heading with the pass' name. Relay
-// functions only; the data of constants is left out.
+// Tells `sink` after each pass what the module is, or what has changed, under a heading with the pass' name. The
+// functions of relay, then those of tir; the data of constants is left out.
 std::shared_ptr<PassInstrument> make_dump_instrument(Dump dump, TextSink sink);
 
 // Writes into `folder`, which is made where it is missing, what the program is and what each pass changed:

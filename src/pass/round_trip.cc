@@ -6,6 +6,8 @@
 #include "object/structural_equal.h"
 #include "relay/parse.h"
 #include "relay/print.h"
+#include "tir/parse.h"
+#include "tir/print.h"
 
 namespace headrace::pass {
 
@@ -26,14 +28,28 @@ void check_weights(const std::vector<NDArray>& weights, std::string_view when) {
   }
 }
 
+bool is_loops(const IRModule& module) {
+  return std::any_of(module->functions.begin(), module->functions.end(),
+                     [](const auto& entry) { return !entry.second.template is<relay::FunctionNode>(); });
+}
+
+std::string print(const IRModule& module, std::vector<NDArray>& weights) {
+  return is_loops(module) ? tir::print_module(module) : relay::print_module(module, {.weights = &weights});
+}
+
+IRModule parse(const IRModule& like, const std::string& text, const std::vector<NDArray>& weights) {
+  return is_loops(like) ? tir::parse_module(text, "<printed>")
+                        : relay::parse_module(text, "<printed>", {.weights = &weights});
+}
+
 void check_round_trip(const IRModule& module, std::string_view when) {
   std::vector<NDArray> weights, again;
-  const std::string text = relay::print_module(module, {.weights = &weights});
-  HEADRACE_CHECK(text == relay::print_module(module, {.weights = &again}), "{}: printing twice gives two texts", when);
+  const std::string text = print(module, weights);
+  HEADRACE_CHECK(text == print(module, again), "{}: printing twice gives two texts", when);
   check_weights(weights, when);
   IRModule read;
   try {
-    read = relay::parse_module(text, "<printed>", {.weights = &weights});
+    read = parse(module, text, weights);
   } catch (const UserError& error) {
     throw InternalError(fmt::format("{}: the text cannot be read back: {}", when, error.what()));
   }

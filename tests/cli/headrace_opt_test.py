@@ -18,6 +18,20 @@ def @main(%x: Tensor[(2, 3), float32]) {
   nn.relu(%0)
 }
 """
+LOOPS = """#[tir_version = "1"]
+
+prim_func @f(x: Buffer[(n), float32]) -> (y: Buffer[(4), float32]) {
+  for i in vectorized(4) {
+    y[i] = exp(x[i]);
+  }
+}
+"""
+VECTORS = """#[tir_version = "1"]
+
+prim_func @f(x: Buffer[(n), float32]) -> (y: Buffer[(4), float32]) {
+  y[ramp(0, 1, 4)] = exp(x[ramp(0, 1, 4)]);
+}
+"""
 
 
 BIG = '#[version = "0.0.5"]\ndef @main() { (add(ones(shape=[40]), 1f), add(ones(shape=[40]), 1f)) }\n'
@@ -48,6 +62,18 @@ class HeadraceOpt(unittest.TestCase):
         printed = self.ok("-").stdout
         self.assertIn("add(1f, 2f)", printed)
         self.assertEqual(self.ok("-", text=printed).stdout, printed)
+
+    def test_loop_programs(self) -> None:
+        self.assertEqual(self.ok("-", text=LOOPS).stdout, LOOPS)
+        self.assertEqual(self.ok("-", "-p", "vectorize_loop", "--verify-each", text=LOOPS).stdout, VECTORS)
+        self.assertEqual(self.ok("-", "-p", "kernel", "--disable", "LowerMath", text=LOOPS).stdout, VECTORS)
+        self.assertEqual(self.ok("-", "-p", "vectorize_loop,unroll_loop", "--verify-text", text=LOOPS).stdout, VECTORS)
+        diff = self.ok("-", "-p", "kernel", "--dump-diff", text=LOOPS).stderr
+        self.assertIn("VectorizeLoop: changed", diff)
+        self.assertIn("UnrollLoop: no change", diff)
+        self.fails(3, "there is no pass 'FuseOps' of loop programs", "-", "-p", "FuseOps", text=LOOPS)
+        self.fails(3, "<stdin>:5:16: 'z' is neither", "-", text=LOOPS.replace("x[", "z["))
+        self.fails(3, "not well-formed", "-", text=LOOPS.replace("vectorized(4)", "vectorized(n)"))
 
     def test_files(self) -> None:
         with tempfile.TemporaryDirectory() as folder:

@@ -112,7 +112,8 @@ class Generator {
         return make_intrinsic(kTwo[random_.index(std::size(kTwo))], kInteger, {a, integer(depth - 1)});
       }
       case 2:
-        return make_intrinsic(Intrinsic::reinterpret, kInteger, {real(depth - 1)});
+        // Never a NaN, whose bits differ from machine to machine.
+        return make_intrinsic(Intrinsic::reinterpret, kInteger, {make_load(x_, {index()})});
       default: {
         const BinaryOp kOps[] = {BinaryOp::add,       BinaryOp::sub,       BinaryOp::mul, BinaryOp::div, BinaryOp::mod,
                                  BinaryOp::floor_div, BinaryOp::floor_mod, BinaryOp::min, BinaryOp::max};

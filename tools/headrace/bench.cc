@@ -4,10 +4,10 @@
 #include <iostream>
 #include <thread>
 
-#include "headrace/output.h"
-#include "headrace/peer.h"
-#include "headrace/session.h"
-#include "headrace/tensors.h"
+#include "tools/headrace/output.h"
+#include "tools/headrace/peer.h"
+#include "tools/headrace/session.h"
+#include "tools/headrace/tensors.h"
 
 namespace headrace::tools {
 

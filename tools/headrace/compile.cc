@@ -1,8 +1,8 @@
 // headrace compile: a model file to an artifact.
 #include <iostream>
 
-#include "headrace/options.h"
-#include "headrace/output.h"
+#include "tools/headrace/options.h"
+#include "tools/headrace/output.h"
 #include "pass/instruments.h"
 
 namespace headrace::tools {
@@ -12,6 +12,7 @@ namespace {
 struct State {
   ModelOptions model;
   std::string output;
+  std::string dump_tir;
   int threads = 0;
   std::string dump_folder;
   bool time_passes = false, verify_each = false;
@@ -45,6 +46,7 @@ int compile(const State& state, const Common& common) {
   if (!state.dump_folder.empty()) options.instruments.push_back(pass::make_dump_folder_instrument(state.dump_folder));
   const auto timing = std::make_shared<pass::TimingInstrument>();
   if (state.time_passes) options.instruments.push_back(timing);
+  options.dump_tir = state.dump_tir;
   const driver::Model model = driver::load_model(state.model.path, state.model.load_options());
   const driver::CompileReport compiled = driver::compile_to_file(model, state.output, options);
   Report report = report_of(compiled, state.output);
@@ -80,6 +82,9 @@ Verb add_compile(CLI::App& app, const Common& common) {
       ->type_name("DIR");
   verb->add_flag("--time-passes", state->time_passes, "Show how long each pass took");
   verb->add_flag("--verify-each", state->verify_each, "Check the rules of the IR after each pass");
+  verb->add_option("--dump-tir", state->dump_tir,
+                   "A folder for the loops of each kernel as text, before (NAME.lowered.tir) and after the passes")
+      ->type_name("DIR");
   verb->footer("Example: headrace compile resnet50.onnx -o resnet50.so --shape data=1,3,224,224");
   return [state, &common] { return compile(*state, common); };
 }

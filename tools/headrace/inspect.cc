@@ -2,9 +2,9 @@
 #include <iostream>
 
 #include "artifact/artifact_file.h"
-#include "headrace/output.h"
-#include "headrace/session.h"
-#include "headrace/tensors.h"
+#include "tools/headrace/output.h"
+#include "tools/headrace/session.h"
+#include "tools/headrace/tensors.h"
 #include "runtime/cpu_features.h"
 #include "runtime/descriptor.h"
 

@@ -3,9 +3,9 @@
 #include <iostream>
 
 #include "base/error.h"
-#include "headrace/options.h"
-#include "headrace/session.h"
-#include "headrace/verbs.h"
+#include "tools/headrace/options.h"
+#include "tools/headrace/session.h"
+#include "tools/headrace/verbs.h"
 
 namespace {
 

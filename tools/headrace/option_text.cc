@@ -1,4 +1,4 @@
-#include "headrace/option_text.h"
+#include "tools/headrace/option_text.h"
 
 #include <charconv>
 

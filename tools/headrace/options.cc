@@ -1,10 +1,10 @@
-#include "headrace/options.h"
+#include "tools/headrace/options.h"
 
 #include <unistd.h>
 
 #include <cstdio>
 
-#include "headrace/tensors.h"
+#include "tools/headrace/tensors.h"
 
 namespace headrace::tools {
 

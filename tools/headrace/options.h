@@ -2,8 +2,8 @@
 #pragma once
 
 #include "driver/compile.h"
-#include "headrace/option_text.h"
-#include "headrace/verbs.h"
+#include "tools/headrace/option_text.h"
+#include "tools/headrace/verbs.h"
 
 namespace headrace::tools {
 

@@ -1,4 +1,4 @@
-#include "headrace/output.h"
+#include "tools/headrace/output.h"
 
 #include <nlohmann/json.hpp>
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "headrace/verbs.h"
+#include "tools/headrace/verbs.h"
 
 namespace headrace::tools {
 

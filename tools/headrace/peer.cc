@@ -1,4 +1,4 @@
-#include "headrace/peer.h"
+#include "tools/headrace/peer.h"
 
 #include <fcntl.h>
 #include <signal.h>
@@ -9,8 +9,8 @@
 #include <cstdlib>
 #include <fstream>
 
-#include "headrace/session.h"
-#include "headrace/tensors.h"
+#include "tools/headrace/session.h"
+#include "tools/headrace/tensors.h"
 
 extern char** environ;
 

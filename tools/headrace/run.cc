@@ -2,9 +2,9 @@
 #include <filesystem>
 #include <iostream>
 
-#include "headrace/output.h"
-#include "headrace/session.h"
-#include "headrace/tensors.h"
+#include "tools/headrace/output.h"
+#include "tools/headrace/session.h"
+#include "tools/headrace/tensors.h"
 
 namespace headrace::tools {
 

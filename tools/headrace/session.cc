@@ -1,4 +1,4 @@
-#include "headrace/session.h"
+#include "tools/headrace/session.h"
 
 #include <filesystem>
 

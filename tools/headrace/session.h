@@ -1,7 +1,7 @@
 // Opening artifacts and models for the verbs that run them.
 #pragma once
 
-#include "headrace/options.h"
+#include "tools/headrace/options.h"
 #include "load/run.h"
 
 namespace headrace::tools {

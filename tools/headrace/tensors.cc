@@ -1,8 +1,8 @@
-#include "headrace/tensors.h"
+#include "tools/headrace/tensors.h"
 
 #include <cmath>
 
-#include "headrace/options.h"
+#include "tools/headrace/options.h"
 #include "tools/npy.h"
 
 namespace headrace::tools {

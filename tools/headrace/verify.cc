@@ -2,10 +2,10 @@
 #include <cmath>
 #include <iostream>
 
-#include "headrace/output.h"
-#include "headrace/peer.h"
-#include "headrace/session.h"
-#include "headrace/tensors.h"
+#include "tools/headrace/output.h"
+#include "tools/headrace/peer.h"
+#include "tools/headrace/session.h"
+#include "tools/headrace/tensors.h"
 #include "interp/interp.h"
 
 namespace headrace::tools {

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "interp/interp.h"
+#include "interp/tir_interp.h"
 #include "kit/native_kernels.h"
 #include "kit/options.h"
 #include "kit/random.h"
@@ -12,6 +13,7 @@
 #include "object/structural_equal.h"
 #include "relay/infer_type.h"
 #include "tir/parse.h"
+#include "tir/post_order.h"
 #include "tir/print.h"
 #include "tir/verify.h"
 #include "tir_passes/pipeline.h"
@@ -22,6 +24,9 @@ namespace {
 
 // More cases than this share the widths of vectors between them, unless all is asked for.
 constexpr size_t kFewCases = 45;
+// Cases whose loops take longer to interpret (a second, without optimisation) run natively only, unless all is asked
+// for.
+constexpr int64_t kLongWork = 300'000;
 
 uint64_t seed_of(std::string_view name) { return std::hash<std::string_view>{}(name); }
 
@@ -48,6 +53,22 @@ std::string text_or_rule_error(const tir::PrimFunc& function) {
   const std::string text = tir::print_function(function);
   const auto mismatch = first_mismatch(Value(function), Value(tir::parse_function(text)));
   return mismatch ? fmt::format("{}: {}\n{}", mismatch->path, mismatch->reason, text) : "";
+}
+
+// Numbers that running `s` computes, about.
+int64_t work_of(const tir::Stmt& s) {
+  int64_t work = 0;
+  for (const PrimExpr& e : tir::post_order(tir::expressions_of(s))) work += e->dtype.lanes();
+  for (const tir::Stmt& inner : tir::statements_of(s)) work += work_of(inner);
+  const auto* loop = s.as<tir::ForNode>();
+  return loop == nullptr ? work : work * as_int(loop->extent).value_or(1);
+}
+
+// What the loops compute, parallel ones last iteration first.
+std::vector<NDArray> interpret(const tir::PrimFunc& function, const std::vector<NDArray>& inputs) {
+  std::vector<NDArray> lines;
+  for (const NDArray& input : inputs) lines.push_back(input.reshaped({input.num_elements()}));
+  return interp::run_prim_func(function, lines, {.reverse_parallel = true});
 }
 
 // The first element that differs, or an empty string.
@@ -120,9 +141,14 @@ void RuleCases::check_width(int vector_bits, const std::vector<const Case*>& cas
     const std::vector<NDArray> want = interp::run_main(make_module(c.function), c.inputs);
     const std::vector<NDArray> got = kernels.run(i, c.inputs);
     ASSERT_EQ(got.size(), want.size()) << c.name;
+    const bool is_long = kit::options().size == kit::TestSize::kCi && work_of(functions[i]->body) > kLongWork;
+    const std::vector<NDArray> before = is_long ? got : interpret(loops[i], c.inputs),
+                               after = is_long ? got : interpret(functions[i], c.inputs);
     for (size_t k = 0; k < got.size(); ++k) {
       EXPECT_EQ(difference(got[k].reshaped(want[k].shape()), want[k], c.tolerance), "")
           << c.name << ", result " << k << ", vectors of " << vector_bits << " bits";
+      EXPECT_EQ(difference(before[k].reshaped(want[k].shape()), want[k], c.tolerance), "") << c.name << ", as loops";
+      EXPECT_EQ(difference(after[k], got[k], 0), "") << c.name << ", native against interpreted loops";
     }
   }
 }

@@ -1,0 +1,28 @@
+// Numbers of the tir interpreter: one cell a lane. Inner header of interp.
+#pragma once
+
+#include "ir/prim_expr.h"
+
+namespace headrace::interp {
+
+// An integer or bool extended to 64 bits, the bits of a float32 (float16 and bfloat16 are held as that) or a float64.
+using Cell = uint64_t;
+
+// UserError when no cell holds the dtype.
+void check_cell_dtype(DataType dtype);
+// An integer cut to the dtype and extended again.
+Cell wrap(uint64_t value, DataType dtype);
+Cell cell_of_float(double value, DataType dtype);
+Cell cell_of_int(int64_t value, DataType dtype);
+
+Cell binary(BinaryOp op, Cell a, Cell b, DataType dtype);
+Cell cast(Cell value, DataType from, DataType to);
+Cell reinterpret(Cell value, DataType from, DataType to);
+// `args` have the dtype; of intrinsics that compute with numbers.
+Cell intrinsic(Intrinsic intrinsic, const Cell* args, DataType dtype);
+
+// An element in memory.
+Cell read_element(const std::byte* at, DataType dtype);
+void write_element(std::byte* at, Cell value, DataType dtype);
+
+}  // namespace headrace::interp
