@@ -287,7 +287,7 @@ class ReductionLoops {
     for (int64_t r = 0; r < rows; ++r) {
       values[stage_.axes[*tiling.second].get()] = make_binary(BinaryOp::min, row + (rows + r), last_row);
       const PrimExpr place = make_load(operand->load->buffer, {substitute(operand->load->indices[0], values)});
-      requests.push_back(make_evaluate(make_intrinsic(Intrinsic::prefetch, DataType::int_(32), {place, offset})));
+      requests.push_back(make_evaluate(make_intrinsic(Intrinsic::prefetch, DataType::void_(), {place, offset})));
     }
     const int64_t share = (columns * lines + width - 1) / width;
     return make_for(line, make_int(0), make_int(share), ForKind::serial, make_seq(requests));
