@@ -5,7 +5,7 @@
 #include "base/error.h"
 #include "bench/kernels.h"
 #include "bench/probes.h"
-#include "headrace/output.h"
+#include "tools/headrace/output.h"
 #include "object/array.h"
 #include "runtime/thread_pool.h"
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "bench/kernel_cases.h"
-#include "headrace/verbs.h"
+#include "tools/headrace/verbs.h"
 
 namespace headrace::bench {
 
