@@ -220,7 +220,9 @@ class JsonTest(CliTest):
             self.assertLessEqual(result["best_seconds"], result["median_seconds"])
 
     def test_bench_of_steps(self) -> None:
-        (result,) = self.report("bench", "one.so", "--rounds", "3", "--threads", "1", "--steps")["results"]
+        done = self.call("bench", "one.so", "--rounds", "3", "--threads", "1", "--steps", "--json", check=True)
+        (result,) = json.loads(done.stdout)["results"]
+        self.assertEqual(list(result["steps"][0]), ["op", "callee", "shapes", "best_seconds"])
         self.assertEqual(result["steps"][-1]["op"], "softmax")
         self.assertRegex(result["steps"][0]["shapes"], r"^1x\d+x\d+x\d+ <- 1x1x8x8, ")
         self.assertTrue(all(step["best_seconds"] > 0 for step in result["steps"]))
