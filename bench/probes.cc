@@ -1,11 +1,12 @@
 #include "bench/probes.h"
 
+#include <fmt/format.h>
 #include <sched.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <fstream>
 #include <functional>
 #include <memory>
 #include <thread>
@@ -182,10 +183,23 @@ void wait_for(const std::atomic<int64_t>& turn, int64_t value) {
   }
 }
 
+// What the first processor sees of a level; 0 when the kernel does not say. (sysconf adds up all caches of a socket.)
+int64_t cache_bytes(int level) {
+  for (int index = 0; index < 8; ++index) {
+    const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);
+    int its_level = 0;
+    int64_t kilobytes = 0;
+    std::ifstream(folder + "level") >> its_level;
+    std::ifstream(folder + "size") >> kilobytes;
+    if (its_level == level) return kilobytes * 1024;
+  }
+  return 0;
+}
+
 }  // namespace
 
 Caches read_caches() {
-  Caches caches{::sysconf(_SC_LEVEL2_CACHE_SIZE), ::sysconf(_SC_LEVEL3_CACHE_SIZE)};
+  Caches caches{cache_bytes(2), cache_bytes(3)};
   constexpr int64_t kUsualL2 = 1 << 20, kUsualL3 = 32 << 20;
   if (caches.l2 <= 0) caches.l2 = kUsualL2;
   if (caches.l3 <= caches.l2) caches.l3 = kUsualL3;

@@ -126,12 +126,14 @@ Program read_program(const Request& r) {
   const bool is_piped = r.input == "-";
   const std::string text = is_piped ? read_standard_input() : read_text(r.input, "program");
   const std::string source = is_piped ? "<stdin>" : r.input;
-  std::vector<NDArray> weights;
-  if (!r.input_weights.empty()) weights = relay::read_weights(r.input_weights);
-  if (!tir::is_tir_text(text)) return {relay_language(), relay::parse_module(text, source, {.weights = &weights})};
-  if (!r.input_weights.empty() || !r.weights.empty())
-    throw_user_error("'{}' is a loop program, which has no weights beside it", r.input);
-  return {tir_language(), tir::parse_module(text, source)};
+  if (tir::is_tir_text(text)) {
+    if (!r.input_weights.empty() || !r.weights.empty())
+      throw_user_error("'{}' is a loop program, which has no weights beside it", r.input);
+    return {tir_language(), tir::parse_module(text, source)};
+  }
+  if (r.input_weights.empty()) return {relay_language(), relay::parse_module(text, source)};
+  const std::vector<NDArray> weights = relay::read_weights(r.input_weights);
+  return {relay_language(), relay::parse_module(text, source, {.weights = &weights})};
 }
 
 Program read_input(const Request& r) {
@@ -174,8 +176,8 @@ pass::PassContext make_context(const Request& r, const Language& language, const
 
 void list_passes() {
   for (const driver::Ir ir : {driver::Ir::relay, driver::Ir::tir}) {
-    for (const driver::NamedPass& named : driver::all_passes(ir))
-      fmt::print("{:<24} level {}  {}\n", named.pass.info.name, named.pass.info.opt_level, named.summary);
+    for (const pass::Pass& pass : driver::all_passes(ir))
+      fmt::print("{:<24} level {}  {}\n", pass.info.name, pass.info.opt_level, pass.info.summary);
   }
 }
 

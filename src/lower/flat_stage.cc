@@ -102,6 +102,44 @@ void merge_axes(FlatStage& stage, AxisList list) {
   if (!values.empty()) replace_everywhere(stage, values);
 }
 
+// The divisor of a quotient of this axis, in some index: of channels that come in groups. 0 when there is none.
+int64_t divisor_of(const FlatStage& stage, const PrimVar& axis) {
+  int64_t divisor = 0;
+  tir::for_each(stage.value, [&](const PrimExpr& e) {
+    const auto* quotient = e.as<BinaryNode>();
+    if (quotient == nullptr || quotient->op != BinaryOp::floor_div || quotient->a != PrimExpr(axis)) return;
+    divisor = as_int(quotient->b).value_or(0);
+  });
+  return divisor;
+}
+
+// Takes an axis of a reduction apart where something is read once a group of its elements, so that loops see what these
+// share:  x[o / 4]  ->  x[g]  with  o = g * 4 + p.  The last axis stays, for vectors.
+void split_groups(FlatStage& stage) {
+  for (size_t i = 0; i + 1 < stage.axes.size(); ++i) {
+    const PrimVar axis = stage.axes[i];
+    const int64_t size = divisor_of(stage, axis);
+    if (size <= 1 || size >= stage.extents[i] || stage.extents[i] % size != 0) continue;
+    const PrimVar group = make_prim_var(axis->name_hint + "_group"), member = make_prim_var(axis->name_hint);
+    stage.axes[i] = group;
+    stage.axes.insert(stage.axes.begin() + static_cast<std::ptrdiff_t>(i) + 1, member);
+    stage.extents.insert(stage.extents.begin() + static_cast<std::ptrdiff_t>(i) + 1, size);
+    stage.extents[i] /= size;
+    replace_everywhere(stage, {{axis.get(), group * size + member}});
+    const Extents extents = extents_of(stage);
+    const auto simplified = [&](const PrimExpr& root) {
+      return tir::rewrite(root, [&](const PrimExpr& e) {
+        const auto* load = e.as<BufferLoadNode>();
+        return load == nullptr ? e : make_load(load->buffer, {to_affine(load->indices[0], extents).to_expr()});
+      });
+    };
+    stage.value = simplified(stage.value);
+    if (stage.epilogue) stage.epilogue = simplified(stage.epilogue);
+    stage.place = to_affine(stage.place, extents).to_expr();
+    ++i;
+  }
+}
+
 }  // namespace
 
 Buffer FlatBuffers::line(const Buffer& buffer) {
@@ -146,6 +184,7 @@ FlatStage flatten(const tir::ComputeStage& stage, FlatBuffers& buffers, const Ex
   flat.epilogue = flatten_loads(stage.epilogue, buffers, extents);
   drop_single(flat, {flat.axes, flat.extents});
   drop_single(flat, {flat.reduce_axes, flat.reduce_extents});
+  if (stage.combiner != tir::Combiner::none) split_groups(flat);
   merge_axes(flat, {flat.axes, flat.extents});
   if (stage.combiner != tir::Combiner::none) merge_axes(flat, {flat.reduce_axes, flat.reduce_extents});
   return flat;

@@ -1,3 +1,4 @@
+#include "lower/guard_range.h"
 #include "lower/stage_loops.h"
 #include "tir/rewrite.h"
 
@@ -113,6 +114,35 @@ Stmt check_loops(const FlatStage& stage, const std::string& message) {
               [&](const Values& values) { return make_assert(substitute(stage.value, values), message); });
 }
 
+namespace {
+
+// Elements begin .. begin + extent - 1 of the last axis, all of one form.
+struct Stretch {
+  int64_t begin, extent;
+  PrimExpr value;
+};
+
+std::vector<Stretch> stretches_of(const FlatStage& stage, int64_t lanes) {
+  const int64_t extent = stage.extents.back();
+  const auto interior = find_interior(stage, lanes);
+  if (!interior) return {{0, extent, stage.value}};
+  std::vector<Stretch> stretches{{0, interior->begin, stage.value},
+                                 {interior->begin, interior->end - interior->begin, interior->value},
+                                 {interior->end, extent - interior->end, stage.value}};
+  std::erase_if(stretches, [](const Stretch& stretch) { return stretch.extent == 0; });
+  return stretches;
+}
+
+// One vector of the last axis.
+Stmt store_vector(const FlatStage& stage, const PrimExpr& value, Values values, const PrimExpr& at, int64_t width) {
+  const PrimVar lane = make_prim_var("lane");
+  values[stage.axes.back().get()] = at + lane;
+  const Stmt store = make_store(stage.output, substitute(value, values), {substitute(stage.place, values)});
+  return make_for(lane, make_int(0), make_int(width), ForKind::vectorized, store);
+}
+
+}  // namespace
+
 Stmt map_loops(const FlatStage& stage, const ScheduleOptions& options) {
   if (stage.axes.empty()) return make_store(stage.output, stage.value, {stage.place});
   const PrimVar last = stage.axes.back();
@@ -122,21 +152,26 @@ Stmt map_loops(const FlatStage& stage, const ScheduleOptions& options) {
   std::vector<Loop> outer;
   for (size_t i = 0; i + 1 < stage.axes.size(); ++i) outer.push_back({stage.axes[i], stage.extents[i]});
   const bool parallel = is_worth_threads(stage, is_vector);
-  // The blocks of the last axis are the parts when there are more of them.
-  int64_t rows = 1;
-  for (const Loop& loop : outer) rows *= loop.extent;
-  const bool by_blocks = parallel && is_few_parts(outer) && rows < stage.extents.back() / lanes;
-  return nest(outer, parallel && !by_blocks, {}, [&](const Values& values) {
+  // Blocks of the last axis are parts too where rows are too few.
+  const std::vector<Piece> blocks = cut(stage.extents.back(), lanes);
+  if (parallel && is_few_parts(outer) && count_of(blocks) > 1) {
+    const PrimVar block = make_prim_var("block");
+    outer.push_back({block, count_of(blocks)});
+    return nest(outer, true, {}, [&](const Values& values) {
+      return by_piece(blocks, values, block, [&](const Piece& piece, const PrimExpr& at) {
+        return store_vector(stage, stage.value, values, at, piece.size);
+      });
+    });
+  }
+  const std::vector<Stretch> stretches = stretches_of(stage, lanes);
+  return nest(outer, parallel, {}, [&](const Values& values) {
     std::vector<Stmt> parts;
-    for (const Piece& piece : cut(stage.extents.back(), lanes)) {
-      parts.push_back(
-          block_loop(piece, "block", by_blocks ? ForKind::parallel : ForKind::serial, [&](const PrimExpr& at) {
-            PrimVar lane = make_prim_var("lane");
-            Values inner = values;
-            inner[last.get()] = at + lane;
-            Stmt store = make_store(stage.output, substitute(stage.value, inner), {substitute(stage.place, inner)});
-            return make_for(lane, make_int(0), make_int(piece.size), ForKind::vectorized, store);
-          }));
+    for (const Stretch& stretch : stretches) {
+      for (const Piece& piece : cut(stretch.extent, lanes)) {
+        parts.push_back(block_loop(piece, "block", ForKind::serial, [&](const PrimExpr& at) {
+          return store_vector(stage, stretch.value, values, at + stretch.begin, piece.size);
+        }));
+      }
     }
     return make_seq(parts);
   });

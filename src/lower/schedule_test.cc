@@ -85,7 +85,7 @@ void check_matmul(int64_t m, int64_t n, int64_t k, bool transposed, const Schedu
 }
 
 TEST_P(EveryOptions, MatmulOfAnyShape) {
-  for (const Shape& s : {Shape{1, 1, 1}, Shape{5, 7, 3}, Shape{9, 33, 17}, Shape{40, 65, 64}}) {
+  for (const Shape& s : {Shape{1, 1, 1}, Shape{5, 7, 3}, Shape{9, 33, 17}, Shape{40, 65, 64}, Shape{41, 300, 600}}) {
     check_matmul(s[0], s[1], s[2], false, GetParam());
     check_matmul(s[0], s[1], s[2], true, GetParam());
   }

@@ -52,7 +52,7 @@ bool reads_move_with(const ComputeStage& stage, size_t k) {
     if (load == nullptr) return;
     bool moves = false;
     for (const PrimExpr& index : load->indices) {
-      for_each(index, [&](const PrimExpr& inner) { moves = moves || inner == PrimExpr(stage.axes[k]); });
+      moves = moves || to_affine(index, {}).coefficient(stage.axes[k].get()) != 0;
     }
     all = all && moves;
   });

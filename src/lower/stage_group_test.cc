@@ -52,6 +52,20 @@ TEST(StageGroup, NothingIsSharedThatCombinationsShare) {
   EXPECT_TRUE(group.local.empty());
 }
 
+// Channels of a group read the same data, though each reads at an index of its own channel.
+TEST(StageGroup, ChannelsOfAGroupStayTogether) {
+  Compute compute = convolution(32, 14, true);
+  const Buffer windows = compute.stages[0].output, weight = compute.inputs[1];
+  compute.stages[1] =
+      reduce_stage(compute.outputs[0], Combiner::sum, {make_int(8)}, [&](const Index& i, const Index& r) {
+        const PrimExpr channel = floor_div(i[1], make_int(8)) * 8 + r[0];
+        return load(windows, {i[0], channel, i[2], i[3]}) * load(weight, {i[1], make_int(0), make_int(0)});
+      });
+  Buffer last = buffer_of("last", {1, 32, 14, 14});
+  compute.stages.push_back(map_stage(last, [&](const Index& i) { return load(compute.outputs[0], i); }));
+  EXPECT_EQ(find_group(compute, 1).depth, 0u);
+}
+
 TEST(StageGroup, FewChannelsOrSmallPlanesStayApart) {
   EXPECT_EQ(find_group(convolution(8, 14, true), 0).depth, 0u);
   EXPECT_EQ(find_group(convolution(32, 5, true), 0).depth, 0u);

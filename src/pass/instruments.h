@@ -20,7 +20,7 @@ std::shared_ptr<PassInstrument> make_dump_instrument(Dump dump, TextSink sink);
 // Writes into `folder`, which is made where it is missing, what the program is and what each pass changed:
 //   00_program.relay          before the first pass
 //   03_FoldConstant.diff      the lines that the third pass changed; no file where it changed none
-// Relay functions only; the data of constants is left out. UserError naming a file that cannot be written. Files of an
+// Functions as above; the data of constants is left out. UserError naming a file that cannot be written. Files of an
 // earlier run are left alone unless they have the same names.
 std::shared_ptr<PassInstrument> make_dump_folder_instrument(const std::string& folder);
 

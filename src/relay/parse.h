@@ -11,7 +11,7 @@
 namespace headrace::relay {
 
 struct ParseOptions {
-  // The data of meta[relay.Constant][i] when the text has no metadata block.
+  // The data of meta[relay.Constant][i], for a text without a metadata block.
   const std::vector<NDArray>* weights = nullptr;
 };
 

@@ -147,6 +147,8 @@ void Parser::metadata(size_t at) {
   const Token first = take();
   take();
   expect("]", "after metadata");
+  if (options_.weights != nullptr)
+    fail(first, "the text holds the data of its constants itself: read it without a weights file");
   has_metadata_ = true;
   const Value root = value(0);
   if (!root.is<Map<std::string, Value>>()) fail(first, "the metadata is a map");

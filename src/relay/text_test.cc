@@ -6,6 +6,7 @@
 #include <random>
 #include <sstream>
 
+#include "kit/errors.h"
 #include "relay/parse.h"
 #include "relay/print.h"
 #include "relay/visit.h"
@@ -160,6 +161,9 @@ TEST_F(Text, WeightsGoBesideTheText) {
   EXPECT_TRUE(parse_expr(text, "t", {.weights = &weights}).as<ConstantNode>()->data.content_equal(data));
   EXPECT_EQ(print_expr(make_constant(data), {.show_meta_data = false}), text);
   EXPECT_THROW(parse_expr(text), UserError);
+  const std::string whole = print_expr(make_constant(data));
+  EXPECT_THAT(kit::user_error_of([&] { parse_expr(whole, "t", {.weights = &weights}); }),
+              HasSubstr("the text holds the data of its constants itself"));
 }
 
 TEST_F(Text, SymbolsKeepTheirIdentity) {

@@ -8,6 +8,8 @@
 #include <fstream>
 
 #include "kit/errors.h"
+#include "kit/mutate.h"
+#include "kit/options.h"
 #include "object/structural_equal.h"
 #include "relay/parse.h"
 #include "relay/print.h"
@@ -154,6 +156,27 @@ TEST_F(WeightsFile, TruncatedAnywhereIsAnError) {
     write_bytes(whole.substr(0, size));
     EXPECT_THROW(read_weights(path_), UserError) << size;
   }
+}
+
+TEST_F(WeightsFile, MutatedIsAnErrorOrTensors) {
+  write({numbers({5, 9}, DataType::float_(32), 1), numbers({3}, DataType::int_(8), 1),
+         numbers({}, DataType::bool_(), 1)});
+  const std::string whole = bytes();
+  int errors = 0;
+  const int runs = kit::by_size(500, 20000);
+  for (int run = 0; run < runs; ++run) {
+    kit::Random random(kit::options().seed.value_or(static_cast<uint64_t>(run)));
+    SCOPED_TRACE(::testing::Message() << "--seed=" << run);
+    write_bytes(kit::mutate(whole, random));
+    const auto read_all = [&] {
+      uint64_t sum = 0;
+      for (const NDArray& tensor : read_weights(path_)) sum += tensor.content_hash();
+      return sum;
+    };
+    errors += kit::user_error_of(read_all).empty() ? 0 : 1;
+  }
+  EXPECT_GT(errors, runs / 10);
+  EXPECT_LT(errors, runs);
 }
 
 TEST_F(WeightsFile, WhatCannotBeWrittenIsSaid) {

@@ -145,9 +145,8 @@ class ExprRules {
     expect(is_pointer || (place != nullptr && place->dtype.is_scalar()), "the first argument is a place in a buffer");
     expect(is_integer(node.args[1]->dtype) && node.args[1]->dtype.is_scalar(),
            "the second argument is a number of elements");
-    const bool is_load = node.intrinsic == Intrinsic::vector_load;
-    expect(is_load ? is_pointer || e_->dtype.element() == node.args[0]->dtype : e_->dtype.is_void(),
-           fmt::format("{} gives {}", name_of(node.intrinsic), e_->dtype));
+    if (node.intrinsic == Intrinsic::vector_load)
+      expect(is_pointer || e_->dtype.element() == node.args[0]->dtype, fmt::format("vector_load gives {}", e_->dtype));
   }
 
   const PrimExpr& e_;

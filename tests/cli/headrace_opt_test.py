@@ -68,6 +68,7 @@ class HeadraceOpt(unittest.TestCase):
         self.assertEqual(self.ok("-", text=LOOPS).stdout, LOOPS)
         self.assertEqual(self.ok("-", "-p", "vectorize_loop", "--verify-each", text=LOOPS).stdout, VECTORS)
         self.assertEqual(self.ok("-", "-p", "kernel", "--disable", "LowerMath", text=LOOPS).stdout, VECTORS)
+        self.ok("-", "-p", "kernel", "--verify-text", text=LOOPS)
         diff = self.ok("-", "-p", "kernel", "--dump-diff", text=LOOPS).stderr
         self.assertIn("VectorizeLoop: changed", diff)
         self.assertIn("UnrollLoop: no change", diff)
@@ -122,6 +123,10 @@ class HeadraceOpt(unittest.TestCase):
             self.assertEqual((folder / "w.safetensors").read_bytes(), data)
             self.assertIn("#[metadata]", self.ok("-", "--input-weights", weights, text=text).stdout)
             self.fails(3, "there is no data for constant 0", "-", text=text)
+            whole = self.ok("-", "--input-weights", weights, text=text).stdout
+            self.fails(
+                3, "the text holds the data of its constants itself", "-", "--input-weights", weights, text=whole
+            )
             (folder / "half").write_bytes(data[:-80])
             self.fails(3, "the file is truncated", "-", "--input-weights", str(folder / "half"), text=text)
             self.fails(3, "cannot read the weights file '/no/w'", "-", "--input-weights", "/no/w", text=text)

@@ -68,6 +68,7 @@ class Tally:
         """One case; an empty problem is a pass."""
         self.cases.append(junit.Case(name, "failed" if problem else "passed", problem))
         self.rows.append([*cells, f"{time.monotonic() - begin:.1f}", problem or "ok"])
+        print(f"{name}: {self.rows[-1][-2]} s, {self.rows[-1][-1]}", file=sys.stderr, flush=True)
 
 
 def run(command: list[str]) -> subprocess.CompletedProcess:

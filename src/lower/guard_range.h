@@ -1,0 +1,19 @@
+// Where a guard along an axis needs no asking.
+#pragma once
+
+#include "lower/flat_stage.h"
+
+namespace headrace::lower {
+
+// Elements begin .. end - 1 of the last axis, and the stage's value there.
+struct Interior {
+  int64_t begin = 0, end = 0;
+  PrimExpr value;
+};
+
+// Of a stage whose value is if_then_else(a <= x + .. and x + .. < b and .., inside, outside), such as a padded copy,
+// the part of the last axis x where the conditions on x hold whatever the other axes are; the other conditions stay.
+// Nothing where the value has another form or that part has fewer than `least` elements.
+std::optional<Interior> find_interior(const FlatStage& stage, int64_t least);
+
+}  // namespace headrace::lower
