@@ -138,13 +138,14 @@ struct Program {
 Program read_text(const Request& r) {
   if (!r.shapes.empty()) throw_user_error("'{}' is text, which says its shapes; --shape is for ONNX models", r.input);
   const std::string text = read_all(r.input), source = r.input == "-" ? "<stdin>" : r.input;
-  std::vector<NDArray> weights;
-  if (!r.input_weights.empty()) weights = relay::read_weights(r.input_weights);
-  const auto* beside = r.input_weights.empty() ? nullptr : &weights;
-  if (!tir::is_tir_text(text)) return {relay_language(), relay::parse_module(text, source, {.weights = beside})};
-  if (!r.input_weights.empty() || !r.weights.empty())
-    throw_user_error("'{}' is a loop program, which has no weights beside it", r.input);
-  return {tir_language(), tir::parse_module(text, source)};
+  if (tir::is_tir_text(text)) {
+    if (!r.input_weights.empty() || !r.weights.empty())
+      throw_user_error("'{}' is a loop program, which has no weights beside it", r.input);
+    return {tir_language(), tir::parse_module(text, source)};
+  }
+  if (r.input_weights.empty()) return {relay_language(), relay::parse_module(text, source)};
+  const std::vector<NDArray> weights = relay::read_weights(r.input_weights);
+  return {relay_language(), relay::parse_module(text, source, {.weights = &weights})};
 }
 
 Program read_input(const Request& r) {
@@ -187,8 +188,8 @@ pass::PassContext make_context(const Request& r, const Language& language, const
 
 void list_passes() {
   for (const driver::Ir ir : {driver::Ir::relay, driver::Ir::tir}) {
-    for (const driver::NamedPass& named : driver::all_passes(ir))
-      fmt::print("{:<24} level {}  {}\n", named.pass.info.name, named.pass.info.opt_level, named.summary);
+    for (const pass::Pass& pass : driver::all_passes(ir))
+      fmt::print("{:<24} level {}  {}\n", pass.info.name, pass.info.opt_level, pass.info.summary);
   }
 }
 

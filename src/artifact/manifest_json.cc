@@ -332,8 +332,8 @@ Json parse_json(std::string_view text) {
   };
   try {
     return Json::parse(text, on_event);
-  } catch (const Json::parse_error& error) {
-    throw_user_error("the manifest is no JSON text, byte {}: {}", error.byte, error.what());
+  } catch (const Json::exception& error) {  // also numbers that no double holds
+    throw_user_error("the manifest is no JSON text: {}", error.what());
   }
 }
 

@@ -62,7 +62,8 @@ struct TextCase {
 
 TEST(Manifest, MalformedTextIsNamed) {
   const TextCase cases[] = {
-      {"", "{", "[", "the manifest is no JSON text, byte"},
+      {"", "{", "[", "the manifest is no JSON text"},
+      {"", "\"default_threads\": 2", "\"default_threads\": 1e999", "the manifest is no JSON text"},
       {"", "headrace-manifest", "elf", "field 'format'"},
       {"", "\"version\": 1", "\"version\": 2", "has version 2, this runtime reads 1 to 1"},
       {"", "\"version\": 1", "\"version\": 0", "has version 0"},

@@ -5,16 +5,11 @@
 
 namespace headrace::driver {
 
-struct NamedPass {
-  pass::Pass pass;
-  std::string_view summary;  // one line
-};
-
 enum class Ir : uint8_t { relay, tir };
 
 // Of relay: InferType, then those of the canonical and the native list; of tir: those of the kernel list. In the order
 // of the lists.
-const std::vector<NamedPass>& all_passes(Ir ir = Ir::relay);
+const std::vector<pass::Pass>& all_passes(Ir ir = Ir::relay);
 
 // The pass of that name in any spelling; UserError that lists the names when there is none.
 const pass::Pass& get_pass(std::string_view name, Ir ir = Ir::relay);

@@ -17,6 +17,8 @@
 #include "load/run.h"
 #include "ops/all_ops.h"
 #include "relay/parse.h"
+#include "tir/parse.h"
+#include "tir/verify.h"
 
 namespace headrace::driver {
 namespace {
@@ -138,6 +140,45 @@ TEST(Compile, ThreadsChangeNoBits) {
     if (one.empty()) one = actual;
     for (size_t k = 0; k < one.size(); ++k) EXPECT_TRUE(one[k].content_equal(actual[k])) << threads << " threads";
   }
+}
+
+TEST(Compile, PassesOverLoopsMayBeLeftOut) {
+  const Model model = read(kProgram);
+  const std::vector<NDArray> inputs = inputs_of(model);
+  const std::vector<NDArray> expected =
+      interp::run_main(model.module, inputs, {.precision = interp::Precision::float64});
+  for (const char* name : {"VectorizeLoop", "unroll_loop", "LowerMath"}) {
+    SCOPED_TRACE(name);
+    const auto executor = open(compile_to_memory(model, {.disabled_passes = {name}, .verify_each = true}), 2);
+    expect_close(expected, load::run(*executor, inputs));
+  }
+}
+
+TEST(Compile, LoopsAreDumpedAsTextThatReadsBack) {
+  const Model model = read(kProgram);
+  const auto folder = std::filesystem::path(testing::TempDir()) / "headrace_loops" / "new";
+  std::filesystem::remove_all(folder);
+  const std::string plain = bytes_of(compile_to_memory(model).descriptor);
+  EXPECT_EQ(plain, bytes_of(compile_to_memory(model, {.verify_each = true, .dump_tir = folder.string()}).descriptor));
+  size_t before = 0, after = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    std::ifstream stream(entry.path());
+    const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+    const tir::PrimFunc function = tir::parse_function(text, entry.path().string());
+    EXPECT_EQ(tir::find_breaches(function), std::vector<std::string>{}) << entry.path();
+    const bool is_lowered = entry.path().string().ends_with(".lowered.tir");
+    (is_lowered ? before : after) += 1;
+    if (is_lowered) continue;
+    EXPECT_EQ(text.find(" in vectorized("), std::string::npos) << text;
+  }
+  EXPECT_EQ(before, after);
+  EXPECT_GT(after, 3u);
+  const std::string taken = (folder / "file").string();
+  std::ofstream(taken) << "x";
+  EXPECT_NE(
+      kit::user_error_of([&] { compile_to_memory(model, {.dump_tir = taken + "/loops"}); }).find("cannot be made"),
+      std::string::npos);
+  std::filesystem::remove_all(folder.parent_path());
 }
 
 TEST(Compile, SameBytesForAnyNumberOfJobs) {

@@ -130,12 +130,9 @@ class Machine {
         case StepKind::check:
           if (known(step, step.a) == 0) throw_user_error("{}", step.message);
           break;
-        case StepKind::loop_value: {
-          const int64_t done = number(step.b), last = number(step.c) - 1;
-          const int64_t place = step.flag && options_.reverse_parallel ? last - done : done;
-          *at(step.dst) = wrap(*at(step.a) + static_cast<uint64_t>(place), step.dtype);
+        case StepKind::loop_value:
+          *at(step.dst) = loop_value(step);
           break;
-        }
         case StepKind::allocate: {
           Memory& memory = memory_[static_cast<size_t>(step.buffer)];
           memory.is_known.assign(memory.is_known.size(), false);
@@ -191,6 +188,12 @@ class Machine {
       default:
         throw InternalError("a step that is not one of lanes");
     }
+  }
+
+  Cell loop_value(const Step& step) const {
+    const int64_t done = number(step.b), last = number(step.c) - 1;
+    const int64_t place = step.flag && options_.reverse_parallel ? last - done : done;
+    return wrap(static_cast<uint64_t>(number(step.a)) + static_cast<uint64_t>(place), step.dtype);
   }
 
   bool is_unknown(int slot) const { return is_unknown_[static_cast<size_t>(slot)]; }

@@ -134,61 +134,45 @@ Cell real_to_whole(double value, DataType to) {
 }
 
 template <typename T>
+struct Function {
+  Intrinsic which;
+  T (*run)(T);
+};
+template <typename T>
+constexpr Function<T> kFunctions[] = {
+    {Intrinsic::exp, [](T x) -> T { return std::exp(x); }},
+    {Intrinsic::log, [](T x) -> T { return std::log(x); }},
+    {Intrinsic::log2, [](T x) -> T { return std::log2(x); }},
+    {Intrinsic::log10, [](T x) -> T { return std::log10(x); }},
+    {Intrinsic::log1p, [](T x) -> T { return std::log1p(x); }},
+    {Intrinsic::sqrt, [](T x) -> T { return std::sqrt(x); }},
+    {Intrinsic::sin, [](T x) -> T { return std::sin(x); }},
+    {Intrinsic::cos, [](T x) -> T { return std::cos(x); }},
+    {Intrinsic::tan, [](T x) -> T { return std::tan(x); }},
+    {Intrinsic::asin, [](T x) -> T { return std::asin(x); }},
+    {Intrinsic::acos, [](T x) -> T { return std::acos(x); }},
+    {Intrinsic::atan, [](T x) -> T { return std::atan(x); }},
+    {Intrinsic::sinh, [](T x) -> T { return std::sinh(x); }},
+    {Intrinsic::cosh, [](T x) -> T { return std::cosh(x); }},
+    {Intrinsic::tanh, [](T x) -> T { return std::tanh(x); }},
+    {Intrinsic::asinh, [](T x) -> T { return std::asinh(x); }},
+    {Intrinsic::acosh, [](T x) -> T { return std::acosh(x); }},
+    {Intrinsic::atanh, [](T x) -> T { return std::atanh(x); }},
+    {Intrinsic::erf, [](T x) -> T { return std::erf(x); }},
+    {Intrinsic::floor, [](T x) -> T { return std::floor(x); }},
+    {Intrinsic::ceil, [](T x) -> T { return std::ceil(x); }},
+    {Intrinsic::trunc, [](T x) -> T { return std::trunc(x); }},
+    {Intrinsic::rsqrt, [](T x) -> T { return T{1} / std::sqrt(x); }},
+    {Intrinsic::round, [](T x) -> T { return std::nearbyint(x); }},
+    {Intrinsic::abs, [](T x) -> T { return std::abs(x); }},
+};
+
+template <typename T>
 T library(Intrinsic which, T x) {
-  switch (which) {
-    case Intrinsic::exp:
-      return std::exp(x);
-    case Intrinsic::log:
-      return std::log(x);
-    case Intrinsic::log2:
-      return std::log2(x);
-    case Intrinsic::log10:
-      return std::log10(x);
-    case Intrinsic::log1p:
-      return std::log1p(x);
-    case Intrinsic::sqrt:
-      return std::sqrt(x);
-    case Intrinsic::rsqrt:
-      return T{1} / std::sqrt(x);
-    case Intrinsic::sin:
-      return std::sin(x);
-    case Intrinsic::cos:
-      return std::cos(x);
-    case Intrinsic::tan:
-      return std::tan(x);
-    case Intrinsic::asin:
-      return std::asin(x);
-    case Intrinsic::acos:
-      return std::acos(x);
-    case Intrinsic::atan:
-      return std::atan(x);
-    case Intrinsic::sinh:
-      return std::sinh(x);
-    case Intrinsic::cosh:
-      return std::cosh(x);
-    case Intrinsic::tanh:
-      return std::tanh(x);
-    case Intrinsic::asinh:
-      return std::asinh(x);
-    case Intrinsic::acosh:
-      return std::acosh(x);
-    case Intrinsic::atanh:
-      return std::atanh(x);
-    case Intrinsic::erf:
-      return std::erf(x);
-    case Intrinsic::floor:
-      return std::floor(x);
-    case Intrinsic::ceil:
-      return std::ceil(x);
-    case Intrinsic::round:
-      return std::nearbyint(x);
-    case Intrinsic::trunc:
-      return std::trunc(x);
-    case Intrinsic::abs:
-      return std::abs(x);
-    default:
-      throw InternalError(fmt::format("{} is no function of one number", name_of(which)));
+  for (const Function<T>& function : kFunctions<T>) {
+    if (function.which == which) return function.run(x);
   }
+  throw InternalError(fmt::format("{} is no function of one number", name_of(which)));
 }
 
 template <typename T>

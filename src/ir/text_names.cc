@@ -52,7 +52,8 @@ std::string quoted(std::string_view text) {
 
 const std::string& NameTable::name_of(const Object* object, std::string_view hint, std::string_view fallback) {
   if (auto it = names_.find(object); it != names_.end()) return it->second;
-  const std::string base(hint.empty() ? fallback : hint);
+  std::string base(hint.empty() ? fallback : hint);
+  if (base.starts_with('#')) base = "_" + base;  // to the parsers #0 is %0
   std::string name = base;
   int& next = next_[base];
   while (!used_.insert(name).second) name = fmt::format("{}_{}", base, ++next);

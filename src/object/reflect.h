@@ -1,7 +1,7 @@
 // Reflection: a node's fields, listed once. JSON, structural equality and hash, Python attributes and keyword
 // constructors come from this list.
 //
-//   void CallNode::fields(FieldList<CallNode>& f) {  // in the .cc: every file that names the type would compile it again
+//   void CallNode::fields(FieldList<CallNode>& f) {  // in the .cc: else each file that names the type compiles it
 //     f.field<&CallNode::op>("op", {.doc = "what is called"});
 //     f.field<&CallNode::args>("args");
 //     f.field<&CallNode::span>("span", {.ignore = true, .optional = true});

@@ -7,6 +7,7 @@
 #include "object/json.h"
 #include "object/map.h"
 #include "object/shape_tuple.h"
+#include "base/utf8.h"
 #include "object/string.h"
 
 namespace headrace {
@@ -14,20 +15,6 @@ namespace headrace {
 namespace {
 
 std::string base64_of(std::string_view bytes) { return encode_base64(std::as_bytes(std::span(bytes))); }
-
-// The length of the UTF-8 sequence (RFC 3629: shortest form, no surrogates) that `text` begins with; 0 if it is none.
-size_t utf8_length(std::string_view text) {
-  const auto byte = [&](size_t i) { return i < text.size() ? static_cast<uint8_t>(text[i]) : uint8_t{0}; };
-  const uint8_t first = byte(0), second = byte(1);
-  const size_t length = first < 0x80 ? 1 : first >= 0xc2 && first < 0xe0 ? 2 : first >= 0xe0 && first < 0xf0 ? 3 : 4;
-  if ((first >= 0x80 && first < 0xc2) || first > 0xf4) return 0;
-  const bool is_long_form = (first == 0xe0 && second < 0xa0) || (first == 0xf0 && second < 0x90);
-  if (is_long_form || (first == 0xed && second >= 0xa0) || (first == 0xf4 && second >= 0x90)) return 0;
-  for (size_t i = 1; i < length; ++i) {
-    if ((byte(i) & 0xc0) != 0x80) return 0;
-  }
-  return length;
-}
 
 std::string string_json(std::string_view text) {
   std::string json = "\"";

@@ -6,6 +6,7 @@
 #include "ops/element.h"
 #include "ops/families.h"
 #include "ops/move.h"
+#include "ops/window.h"
 
 namespace headrace::ops {
 
@@ -79,7 +80,7 @@ Type relate_resize2d(const RelationInput& input) {
     input.fail(fmt::format("data must have the 4 dimensions of {}, got {}", attrs.layout, show(data)));
   if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}", show(data)));
   const Array<PrimExpr> size = resize_size(input, attrs);
-  const size_t first = attrs.layout == "NCHW" ? 2 : 1;
+  const size_t first = axes_of(attrs.layout, "NCHW")[2];
   Array<PrimExpr> dims = data->shape;
   for (size_t i = 0; i < 2; ++i) {
     const auto from = as_int(dims[first + i]), to = as_int(size[i]);
@@ -143,7 +144,7 @@ std::vector<NDArray> eval_resize2d(const EvalInput& input) {
   const auto& attrs = input.attrs<Resize2DAttrs>();
   const NDArray& data = input.args[0];
   NDArray result = input.make_output();
-  const size_t h = attrs.layout == "NCHW" ? 2 : 1, w = h + 1;
+  const size_t h = axes_of(attrs.layout, "NCHW")[2], w = h + 1;
   const std::vector<Taps> rows = axis_taps(attrs, data.shape()[h], result.shape()[h]);
   const std::vector<Taps> columns = axis_taps(attrs, data.shape()[w], result.shape()[w]);
   const Shape strides = dense_strides(data.shape());

@@ -1,5 +1,6 @@
 #include "ops/window.h"
 
+#include "ir/layout.h"
 #include "ops/dims.h"
 
 namespace headrace::ops {
@@ -56,19 +57,28 @@ PrimExpr window_count(const RelationInput& input, const Window& window, size_t i
 }
 
 std::vector<size_t> axes_of(std::string_view layout, std::string_view letters) {
+  const Layout parsed = Layout::parse(layout);
   std::vector<size_t> axes;
-  for (char letter : letters) axes.push_back(layout.find(letter));
+  for (const char letter : letters) {
+    const auto at = parsed.find(letter);
+    HEADRACE_CHECK(at.has_value(), "layout {} has no axis {}", layout, letter);
+    axes.push_back(*at);
+  }
   return axes;
 }
 
 std::vector<size_t> layout_axes(const RelationInput& input, std::string_view name, std::string_view layout,
                                 std::string_view letters) {
-  std::vector<size_t> axes = axes_of(layout, letters);
-  const bool all_there = std::find(axes.begin(), axes.end(), std::string_view::npos) == axes.end();
-  if (layout.size() != letters.size() || !all_there) {
-    input.fail(fmt::format("{} must be an order of the letters {}, got '{}'", name, letters, layout));
+  std::string why;
+  try {
+    const Layout parsed = Layout::parse(layout);
+    if (parsed.is_packed()) why = "; packed layouts are chosen by the compiler";
+    if (parsed.letters().size() == letters.size() && parsed.same_axes(Layout::parse(letters)) && why.empty())
+      return axes_of(layout, letters);
+  } catch (const UserError& error) {
+    why = ": " + error.message();
   }
-  return axes;
+  input.fail(fmt::format("{} must be an order of the letters {}, got '{}'{}", name, letters, layout, why));
 }
 
 }  // namespace headrace::ops

@@ -1,7 +1,7 @@
 // Pass: a named step from module to module; PassContext: how passes run; run_passes: the one runner.
 //
-// A pass of the project is a plain function behind a small header (passes/fold_constant.h); its row in
-// driver/all_passes.cc gives it a name, a level and its requirements.
+// A pass of the project is a plain function behind a small header (passes/fold_constant.h); its row in the list it
+// belongs to (passes/pipeline.cc, tir_passes/pipeline.cc) gives it a name, a level, a line that says what it does.
 #pragma once
 
 #include "ir/module.h"
@@ -15,6 +15,7 @@ struct PassInfo {
   std::string name;                   // "FoldConstant"
   int32_t opt_level = 0;              // runs when the context's level is at least this
   std::vector<std::string> required;  // passes that must have run before it in the same list
+  std::string summary = {};           // one line: what it does
 };
 
 struct Pass {

@@ -33,6 +33,8 @@ bool has_unknown_dim(const Type& type) {
 FusionKind kind_of(const CallNode& call) {
   const OpNode& op = *call.as_op();
   const FusionKind* kind = op.find(ops::kFusionKind);
+  // Alone these are views of their input, which no kernel copies. The other ops that keep elements (squeeze,
+  // expand_dims) mostly serve a broadcast, and fuse into it.
   const bool is_view = op.name == "reshape" || op.name == "reshape_like" || op.name == "nn.batch_flatten";
   if (kind == nullptr || is_view || has_unknown_dim(call.checked_type())) return FusionKind::opaque;
   return *kind;

@@ -17,28 +17,33 @@ using pass::PassContext;
 namespace {
 
 template <IRModule (*pass)(const IRModule&)>
-Pass plain(std::string name, int32_t opt_level) {
-  return {{std::move(name), opt_level, {}}, [](const IRModule& m, const PassContext&) { return pass(m); }};
+Pass plain(std::string name, int32_t opt_level, std::string summary) {
+  return {{std::move(name), opt_level, {}, std::move(summary)},
+          [](const IRModule& m, const PassContext&) { return pass(m); }};
 }
 
 }  // namespace
 
-// Any of them may be left out, so none requires another; the order is what makes each find what it looks for.
+// Any of them may be left out, so none requires another; the order is what makes each find what it looks for:
+// DynamicToStatic leaves constants to fold, SimplifyExpr joins the additions that folded scales bring together.
 std::vector<Pass> canonical() {
   return {
-      plain<simplify_inference>("SimplifyInference", 0),  // batch norm: arithmetic of constants
-      plain<dynamic_to_static>("DynamicToStatic", 0),     // shape arithmetic: constants and attributes
-      {{"FoldConstant", 2, {}}, [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); }},
-      {{"FoldScaleAxis", 2, {}}, [](const IRModule& m, const PassContext& c) { return fold_scale_axis(m, c); }},
-      plain<simplify_expr>("SimplifyExpr", 1),  // joins the additions that folded scales bring together
-      plain<eliminate_common_subexpr>("EliminateCommonSubexpr", 2),
-      plain<dead_code_elimination>("DeadCodeElimination", 1),
+      plain<simplify_inference>("SimplifyInference", 0, "batch norm and dropout become arithmetic"),
+      plain<dynamic_to_static>("DynamicToStatic", 0, "known shape arithmetic becomes constants and attributes"),
+      {{"FoldConstant", 2, {}, "what depends on constants alone becomes a constant"},
+       [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); }},
+      {{"FoldScaleAxis", 2, {}, "multiplications after a convolution move into its weights"},
+       [](const IRModule& m, const PassContext& c) { return fold_scale_axis(m, c); }},
+      plain<simplify_expr>("SimplifyExpr", 1, "algebraic laws: x + 0, pairs of transposes, reshapes, casts ..."),
+      plain<eliminate_common_subexpr>("EliminateCommonSubexpr", 2, "equal calls become one"),
+      plain<dead_code_elimination>("DeadCodeElimination", 1, "unused lets and unreachable functions are dropped"),
   };
 }
 
 std::vector<Pass> native() {
   return {
-      {{"FuseOps", 0, {}}, [](const IRModule& m, const PassContext& c) { return fuse_ops(m, fuse_options(c)); }},
+      {{"FuseOps", 0, {}, "groups of op calls become functions that are compiled as one kernel"},
+       [](const IRModule& m, const PassContext& c) { return fuse_ops(m, fuse_options(c)); }},
   };
 }
 

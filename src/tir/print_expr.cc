@@ -170,20 +170,11 @@ void ExprPrinter::write_node(std::string& out, const PrimExpr& e, int depth) con
     out += "?";
   } else if (const auto* binary = e.as<BinaryNode>()) {
     write_binary(out, *binary, depth);
-  } else if (e.is<NotNode>()) {
-    out += "logical_not";
+  } else if (e.is<NotNode>() || e.is<SelectNode>() || e.is<CastNode>()) {
+    out += e.is<NotNode>() ? "logical_not" : e.is<SelectNode>() ? "select" : dtype_text(e->dtype);
     write_list(out, "(", operands_of(e), ")", depth);
-  } else if (e.is<SelectNode>()) {
-    out += "select";
-    write_list(out, "(", operands_of(e), ")", depth);
-  } else if (e.is<CastNode>()) {
-    out += dtype_text(e->dtype);
-    write_list(out, "(", operands_of(e), ")", depth);
-  } else if (e.is<RampNode>()) {
-    out += "ramp";
-    write_list(out, "(", operands_of(e), fmt::format(", {})", e->dtype.lanes()), depth);
-  } else if (e.is<BroadcastNode>()) {
-    out += "broadcast";
+  } else if (e.is<RampNode>() || e.is<BroadcastNode>()) {
+    out += e.is<RampNode>() ? "ramp" : "broadcast";
     write_list(out, "(", operands_of(e), fmt::format(", {})", e->dtype.lanes()), depth);
   } else if (const auto* load = e.as<BufferLoadNode>()) {
     out += load->buffer ? name(*load->buffer) : "<null>";

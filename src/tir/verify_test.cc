@@ -89,7 +89,8 @@ TEST_F(Built, Scopes) {
   const PrimExpr let = make_prim_let(i_, make_int(1), i_ + 1);
   EXPECT_EQ(breaches(make_evaluate(let + let)), "");
   EXPECT_THAT(breaches(make_evaluate(let + i_)), HasSubstr("the variable 'i' is not in scope"));
-  EXPECT_THAT(breaches(make_evaluate(make_prim_let(i_, make_int(1), make_prim_let(i_, make_int(2), i_)))), HasSubstr("bound within its own scope"));
+  EXPECT_THAT(breaches(make_evaluate(make_prim_let(i_, make_int(1), make_prim_let(i_, make_int(2), i_)))),
+              HasSubstr("bound within its own scope"));
   EXPECT_THAT(breaches(make_store(y_, make_float(1), {make_int(0)})),
               HasSubstr("'y' is neither a parameter nor allocated"));
   EXPECT_THAT(breaches(make_evaluate(make_load(y_, {make_int(0)}))),

@@ -13,8 +13,13 @@ namespace {
 struct Row {
   const char* name;
   FunctionPass run;
+  const char* summary;
 };
-constexpr Row kRows[] = {{"VectorizeLoop", vectorize_loop}, {"UnrollLoop", unroll_loop}, {"LowerMath", lower_math}};
+constexpr Row kRows[] = {
+    {"VectorizeLoop", vectorize_loop, "loops marked vectorized become vector operations"},
+    {"UnrollLoop", unroll_loop, "loops marked unrolled become copies of their body"},
+    {"LowerMath", lower_math, "exp, log, tanh and erf of float32 become polynomials"},
+};
 
 IRModule run_on_functions(const IRModule& module, FunctionPass run) {
   IRModule result = module;
@@ -33,7 +38,7 @@ IRModule run_on_functions(const IRModule& module, FunctionPass run) {
 std::vector<pass::Pass> pipeline() {
   std::vector<pass::Pass> list;
   for (const Row& row : kRows) {
-    list.push_back({{row.name, 0, {}}, [run = row.run](const IRModule& module, const pass::PassContext&) {
+    list.push_back({{row.name, 0, {}, row.summary}, [run = row.run](const IRModule& module, const pass::PassContext&) {
                       return run_on_functions(module, run);
                     }});
   }

@@ -1,5 +1,5 @@
 // libFuzzer entry: the text form of tir. What is read prints, and the print reads back as an equal program, up to
-// variables that nothing binds.
+// variables that nothing binds; the verifier has an opinion of all of it.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -8,6 +8,7 @@
 #include "object/structural_equal.h"
 #include "tir/parse.h"
 #include "tir/print.h"
+#include "tir/verify.h"
 
 using namespace headrace;
 
@@ -38,6 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string error;
   const IRModule module = read({reinterpret_cast<const char*>(data), size}, error);
   if (!module) return 0;
+  for (const auto& [var, function] : module->functions) tir::find_breaches(function.cast<tir::PrimFuncNode>());
   const std::string text = print(module);
   if (text.empty()) return 0;
   const IRModule again = read(text, error);

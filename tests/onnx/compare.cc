@@ -10,6 +10,7 @@ namespace {
 
 bool is_close(double got, double expected, double relative) {
   if (got == expected || (std::isnan(got) && std::isnan(expected))) return true;
+  if (!std::isfinite(got) || !std::isfinite(expected)) return false;
   return std::abs(got - expected) <= kAbsolute + relative * std::abs(expected);
 }
 

@@ -42,11 +42,11 @@ Map<std::string, double> pass_seconds(const pass::TimingInstrument& timing) {
 int compile(const State& state, const Common& common) {
   driver::CompileOptions options = state.model.compile_options(common);
   options.threads = state.threads;
-  options.verify_each = state.verify_each;
   if (!state.dump_folder.empty()) options.instruments.push_back(pass::make_dump_folder_instrument(state.dump_folder));
   const auto timing = std::make_shared<pass::TimingInstrument>();
   if (state.time_passes) options.instruments.push_back(timing);
   options.dump_tir = state.dump_tir;
+  options.verify_each = state.verify_each;
   const driver::Model model = driver::load_model(state.model.path, state.model.load_options());
   const driver::CompileReport compiled = driver::compile_to_file(model, state.output, options);
   Report report = report_of(compiled, state.output);
@@ -81,10 +81,11 @@ Verb add_compile(CLI::App& app, const Common& common) {
                    "A folder that gets the Relay program and, a pass, the lines that it changed")
       ->type_name("DIR");
   verb->add_flag("--time-passes", state->time_passes, "Show how long each pass took");
-  verb->add_flag("--verify-each", state->verify_each, "Check the rules of the IR after each pass");
   verb->add_option("--dump-tir", state->dump_tir,
                    "A folder for the loops of each kernel as text, before (NAME.lowered.tir) and after the passes")
       ->type_name("DIR");
+  verb->add_flag("--verify-each", state->verify_each,
+                 "Check the rules of the program and of its loops after each pass");
   verb->footer("Example: headrace compile resnet50.onnx -o resnet50.so --shape data=1,3,224,224");
   return [state, &common] { return compile(*state, common); };
 }

@@ -40,7 +40,10 @@ Json json_of(const Value& value) {
 
 }  // namespace
 
-std::string to_json(const Report& report) { return json_of(Value(report)).dump(2) + "\n"; }
+std::string to_json(const Report& report) {
+  // File names need not be UTF-8: what is none is shown as such.
+  return json_of(Value(report)).dump(2, ' ', false, Json::error_handler_t::replace) + "\n";
+}
 
 std::string to_table(const std::vector<std::vector<std::string>>& rows) {
   std::vector<size_t> widths;

@@ -23,41 +23,65 @@ std::filesystem::path make_folder(const std::string& folder) {
   return folder;
 }
 
-// The lowest, highest and mean element.
-Report summary(const NDArray& tensor) {
+// The lowest, highest and mean of the finite elements, and how many others there are.
+struct Summary {
   double low = INFINITY, high = -INFINITY, sum = 0;
+  int64_t finite = 0, non_finite = 0;
+};
+
+Summary summary_of(const NDArray& tensor) {
+  Summary s;
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     const double x = element_as_double(tensor.tensor(), i);
-    low = std::min(low, x), high = std::max(high, x), sum += x;
+    if (!std::isfinite(x)) {
+      ++s.non_finite;
+      continue;
+    }
+    s.low = std::min(s.low, x), s.high = std::max(s.high, x), s.sum += x, ++s.finite;
   }
-  if (tensor.num_elements() == 0) return {};
-  return {{"min", Value(low)}, {"max", Value(high)}, {"mean", Value(sum / static_cast<double>(tensor.num_elements()))}};
+  return s;
+}
+
+// The file of each output; empty without a folder. Told before the run: a file must not replace another's.
+std::vector<std::string> output_files(const State& state, const std::vector<artifact::TensorSpec>& outputs) {
+  std::vector<std::string> files(outputs.size());
+  if (state.folder.empty()) return files;
+  const std::filesystem::path folder = make_folder(state.folder);
+  for (size_t i = 0; i < outputs.size(); ++i) {
+    files[i] = (folder / (file_name_of(outputs[i].name) + ".npy")).string();
+    // Two names may differ only in what file names cannot hold.
+    if (std::find(files.begin(), files.begin() + static_cast<std::ptrdiff_t>(i), files[i]) !=
+        files.begin() + static_cast<std::ptrdiff_t>(i))
+      files[i] = (folder / fmt::format("{}.{}.npy", file_name_of(outputs[i].name), i)).string();
+  }
+  return files;
 }
 
 int run(const State& state, const Common& common) {
   const auto executor = make_executor(open_artifact(state.path), state.program, state.threads);
   const artifact::Program& program = executor->runner().program();
+  const std::vector<std::string> files = output_files(state, program.outputs);
   const std::vector<NDArray> outputs = load::run(*executor, read_inputs(program.inputs, state.inputs));
   Array<Value> described;
-  std::vector<std::vector<std::string>> rows{{"output", "type", "min", "max", "mean", "file"}};
+  std::vector<std::vector<std::string>> rows{{"output", "type", "min", "max", "mean", "nan, inf", "file"}};
   for (size_t i = 0; i < outputs.size(); ++i) {
     const artifact::TensorSpec& spec = program.outputs[i];
-    std::string file;
-    if (!state.folder.empty()) {
-      file = (make_folder(state.folder) / (file_name_of(spec.name) + ".npy")).string();
-      write_tensor(file, outputs[i]);
-    }
+    const std::string& file = files[i];
+    if (!file.empty()) write_tensor(file, outputs[i]);
     Report one{{"name", Value(spec.name)},
                {"dtype", Value(spec.dtype.to_string())},
                {"shape", Value(Shape(spec.shape.begin(), spec.shape.end()))},
                {"file", file.empty() ? Value() : Value(file)}};
     std::vector<std::string> row{spec.name, describe(spec)};
-    const Report numbers = summary(outputs[i]);
-    for (const char* key : {"min", "max", "mean"}) {
-      const auto number = numbers.get(key);
-      one.set(key, number ? *number : Value());
-      row.push_back(number ? fmt::format("{:.6g}", number->as<double>()) : "-");
+    const Summary s = summary_of(outputs[i]);
+    const std::pair<const char*, double> numbers[] = {
+        {"min", s.low}, {"max", s.high}, {"mean", s.sum / static_cast<double>(s.finite)}};
+    for (const auto& [key, number] : numbers) {
+      one.set(key, s.finite > 0 ? Value(number) : Value());
+      row.push_back(s.finite > 0 ? fmt::format("{:.6g}", number) : "-");
     }
+    one.set("non_finite", Value(s.non_finite));
+    row.push_back(fmt::format("{}", s.non_finite));
     row.push_back(file.empty() ? "-" : file);
     described.push_back(Value(one));
     rows.push_back(row);

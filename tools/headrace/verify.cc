@@ -2,6 +2,7 @@
 #include <cmath>
 #include <iostream>
 
+#include "tools/headrace/error_measure.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/peer.h"
 #include "tools/headrace/session.h"
@@ -20,28 +21,6 @@ struct State {
   int threads = 1;
   double limit = 1e-5;
 };
-
-// The largest difference over all outputs, relative to the largest element of the reference's output.
-double relative_error(const std::vector<NDArray>& reference, const std::vector<NDArray>& actual) {
-  if (reference.size() != actual.size())
-    throw_user_error("{} outputs are compared with {}", actual.size(), reference.size());
-  double worst = 0;
-  for (size_t k = 0; k < reference.size(); ++k) {
-    const NDArray want = reference[k].to_dense(), got = actual[k].to_dense();
-    if (want.shape() != got.shape()) throw_user_error("output {} has another shape than the reference's", k);
-    double largest = 0, difference = 0;
-    for (int64_t i = 0; i < want.num_elements(); ++i) {
-      const double x = element_as_double(want.tensor(), i), y = element_as_double(got.tensor(), i);
-      if (std::isnan(x) && std::isnan(y)) continue;
-      if (x == y) continue;
-      largest = std::max(largest, std::abs(x));
-      // A NaN on one side only, or an infinity, is as wrong as can be.
-      difference = std::isfinite(x - y) ? std::max(difference, std::abs(x - y)) : INFINITY;
-    }
-    worst = std::max(worst, difference == 0 ? 0 : difference / std::max(largest, 1e-30));
-  }
-  return worst;
-}
 
 std::vector<NDArray> make_inputs(const State& state, const std::vector<artifact::TensorSpec>& specs) {
   if (!state.inputs.empty()) return read_inputs(specs, state.inputs);
@@ -70,7 +49,8 @@ int verify(const State& state, const Common& common) {
   if (!state.against.empty()) {
     Peer peer(state.against, state.model.path, model.inputs, inputs, state.threads);
     const double peer_error = relative_error(reference, peer.run());
-    limit = std::max(limit, 2 * peer_error);
+    // A peer that is wrong altogether gives no leave to be.
+    if (std::isfinite(peer_error)) limit = std::max(limit, 2 * peer_error);
     report.set("peer", Value(state.against + " " + peer.version()));
     report.set("peer_error", Value(peer_error));
     rows.push_back({state.against + " " + peer.version(), fmt::format("{:.3g}", peer_error)});

@@ -1,6 +1,7 @@
 #include "frontend/onnx/field_reader.h"
 
 #include "base/error.h"
+#include "base/utf8.h"
 
 namespace headrace::onnx {
 
@@ -36,15 +37,18 @@ std::string place_part(const Place& place) {
 std::string printable(std::string_view name) {
   constexpr size_t kLongest = 80;
   std::string text = "'";
-  for (char c : name.substr(0, kLongest)) {
-    auto byte = static_cast<unsigned char>(c);
-    if (byte < 0x20 || byte == 0x7f) {
+  size_t i = 0;
+  for (size_t length = 0; i < std::min(name.size(), kLongest); i += length) {
+    const auto byte = static_cast<unsigned char>(name[i]);
+    length = utf8_length(name.substr(i));
+    if (length == 0 || byte < 0x20 || byte == 0x7f) {
       text += fmt::format("\\x{:02x}", byte);
+      length = 1;
     } else {
-      text += c;
+      text += name.substr(i, length);
     }
   }
-  if (name.size() > kLongest) text += "...";
+  if (i < name.size()) text += "...";
   return text + "'";
 }
 
@@ -106,6 +110,12 @@ std::string_view FieldReader::read_bytes() {
     protozero::data_view view = reader_.get_view();
     return std::string_view(view.data(), view.size());
   });
+}
+
+std::string_view FieldReader::read_text() {
+  const std::string_view text = read_bytes();
+  if (!is_utf8(text)) fail(fmt::format("the text {} is no UTF-8", printable(text)));
+  return text;
 }
 
 void FieldReader::read_ints(std::vector<int64_t>& values) {

@@ -26,7 +26,8 @@ struct Place {
   std::string text() const;
 };
 
-// A name from a file as it may appear in a message: quoted, control characters escaped, cut after 80 bytes.
+// A name from a file as it may appear in a message: quoted, control characters and what is no
+// UTF-8 escaped, cut after 80 bytes.
 std::string printable(std::string_view name);
 
 // Every getter checks the wire type and the bounds and throws UserError; nothing is allocated beyond the bytes
@@ -45,6 +46,8 @@ class FieldReader {
   int32_t read_int32();
   float read_float();
   std::string_view read_bytes();
+  // As read_bytes; the standard's strings are UTF-8.
+  std::string_view read_text();
   // A repeated field, packed or not: appends one or many values.
   void read_ints(std::vector<int64_t>& values);
   void read_floats(std::vector<float>& values);

@@ -115,13 +115,13 @@ void read_attribute(const Source& source, std::string_view message, const Place&
   while (reader.next()) {
     switch (reader.field()) {
       case 1:
-        attribute.name = reader.read_bytes();
+        attribute.name = reader.read_text();
         break;
       case 20:
         attribute.kind = static_cast<AttributeKind>(reader.read_int32());
         break;
       case 21:
-        attribute.ref_name = reader.read_bytes();
+        attribute.ref_name = reader.read_text();
         break;
       default:
         if (kind_of_field(reader.field()) != AttributeKind::kUndefined) inferred = kind_of_field(reader.field());
@@ -146,22 +146,22 @@ void read_node(const Source& source, std::string_view message, const Place& pare
   while (reader.next()) {
     switch (reader.field()) {
       case 1:
-        node.inputs.push_back(reader.read_bytes());
+        node.inputs.push_back(reader.read_text());
         break;
       case 2:
-        node.outputs.push_back(reader.read_bytes());
+        node.outputs.push_back(reader.read_text());
         break;
       case 3:
-        node.name = reader.read_bytes();
+        node.name = reader.read_text();
         break;
       case 4:
-        node.op_type = reader.read_bytes();
+        node.op_type = reader.read_text();
         break;
       case 5:
         read_attribute(source, reader.read_bytes(), place, depth, node.attributes.emplace_back());
         break;
       case 7:
-        node.domain = reader.read_bytes();
+        node.domain = reader.read_text();
         break;
       default:
         reader.skip();
@@ -182,7 +182,7 @@ void read_graph(const Source& source, std::string_view message, const Place* par
         break;
       }
       case 2:
-        graph.name = reader.read_bytes();
+        graph.name = reader.read_text();
         break;
       case 5:
         read_tensor(source, reader.read_bytes(), &place, "initializer", graph.initializers.emplace_back());
@@ -210,7 +210,7 @@ void read_opset_import(const Source& source, std::string_view message, const Pla
   while (reader.next()) {
     switch (reader.field()) {
       case 1:
-        import.domain = reader.read_bytes();
+        import.domain = reader.read_text();
         break;
       case 2:
         import.version = reader.read_int();
@@ -227,16 +227,16 @@ void read_function(const Source& source, std::string_view message, const Place& 
   while (reader.next()) {
     switch (reader.field()) {
       case 1:
-        function.name = reader.read_bytes();
+        function.name = reader.read_text();
         break;
       case 4:
-        function.inputs.push_back(reader.read_bytes());
+        function.inputs.push_back(reader.read_text());
         break;
       case 5:
-        function.outputs.push_back(reader.read_bytes());
+        function.outputs.push_back(reader.read_text());
         break;
       case 6:
-        function.attributes.push_back(reader.read_bytes());
+        function.attributes.push_back(reader.read_text());
         break;
       case 7: {
         auto index = std::ssize(function.nodes);
@@ -247,7 +247,7 @@ void read_function(const Source& source, std::string_view message, const Place& 
         read_opset_import(source, reader.read_bytes(), place, function.opset_imports.emplace_back());
         break;
       case 10:
-        function.domain = reader.read_bytes();
+        function.domain = reader.read_text();
         break;
       case 11:
         read_attribute(source, reader.read_bytes(), place, 0, function.default_attributes.emplace_back());
@@ -269,10 +269,10 @@ bool read_model_fields(const Source& source, std::string_view message, Model& mo
         model.ir_version = reader.read_int();
         break;
       case 2:
-        model.producer_name = reader.read_bytes();
+        model.producer_name = reader.read_text();
         break;
       case 3:
-        model.producer_version = reader.read_bytes();
+        model.producer_version = reader.read_text();
         break;
       case 7:
         if (has_graph) reader.fail("the model has two graphs");

@@ -204,6 +204,12 @@ TEST(ReadModel, MalformedInputSaysWhereAndWhat) {
   EXPECT_THAT(message, HasSubstr("m.onnx: model, graph, node 0 'a\\x0ab' (near byte "));
 }
 
+TEST(ReadModel, NamesAreUtf8) {
+  std::string node;
+  pbf_writer(node).add_string(2, "y\xff");  // an output, which would be a name in the manifest
+  EXPECT_THAT(error_of(model_with_graph(wrap(1, node))), HasSubstr("the text 'y\\xff' is no UTF-8"));
+}
+
 TEST(ReadModel, BadAttributesAreErrors) {
   auto attribute_error = [](const std::function<void(pbf_writer&)>& fill) {
     std::string attribute;

@@ -14,10 +14,10 @@ KeyValue read_key_value(const Source& source, std::string_view message, const Pl
   while (reader.next()) {
     switch (reader.field()) {
       case 1:
-        entry.key = reader.read_bytes();
+        entry.key = reader.read_text();
         break;
       case 2:
-        entry.value = reader.read_bytes();
+        entry.value = reader.read_text();
         break;
       default:
         reader.skip();
@@ -36,7 +36,7 @@ Dim read_dim(const Source& source, std::string_view message, const Place& place)
         dim = {.value = std::max<int64_t>(reader.read_int(), -1), .symbol = {}};
         break;
       case 2:
-        dim = {.value = -1, .symbol = reader.read_bytes()};
+        dim = {.value = -1, .symbol = reader.read_text()};
         break;
       default:
         reader.skip();
@@ -140,7 +140,7 @@ void read_value_info(const Source& source, std::string_view message, const Place
   while (reader.next()) {
     switch (reader.field()) {
       case 1:
-        info.name = reader.read_bytes();
+        info.name = reader.read_text();
         break;
       case 2:
         read_type(source, reader.read_bytes(), place, 0, info.type);
@@ -167,7 +167,7 @@ void read_tensor(const Source& source, std::string_view message, const Place* pa
       case 3:
         reader.fail("tensors in segments are not supported");
       case 8:
-        tensor.name = reader.read_bytes();
+        tensor.name = reader.read_text();
         break;
       case 9:
         tensor.raw_data = reader.read_bytes();

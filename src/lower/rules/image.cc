@@ -2,6 +2,7 @@
 #include "ops/image.h"
 
 #include "lower/rules/rule.h"
+#include "ops/window.h"
 
 namespace headrace::lower {
 
@@ -101,7 +102,7 @@ AxisTables add_tables(Compute& compute, const Resize2DAttrs& attrs, int64_t in, 
 
 Compute resize2d_rule(const RuleInput& input) {
   const auto& attrs = input.attrs<Resize2DAttrs>();
-  const size_t h = attrs.layout == "NCHW" ? 2 : 1, w = h + 1;
+  const size_t h = ops::axes_of(attrs.layout, "NCHW")[2], w = h + 1;
   const Shape in = static_shape(input, input.in_types[0]->shape), out = static_shape(input, input.out_types[0]->shape);
   const DataType from = input.in_types[0]->dtype, to = input.out_types[0]->dtype;
   const DataType dtype = from.is_float() && to.is_float() && from.bits() <= 32 ? DataType::float_(32) : kReal;

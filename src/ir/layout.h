@@ -1,0 +1,55 @@
+// The layout grammar: how the axes of a tensor lie in its dimensions.
+//
+//   layout := item+      item := LETTER | factor letter      NCHW, NCHW16c, OIHW16i64o4i
+//
+// An upper-case letter is an axis; each stands once. A number and a lower-case letter is a part of that axis, split off
+// its inner end: with NCHW16c channel c lies at [n, c / 16, h, w, c % 16]. Of several parts of one axis those further
+// left are the outer ones: with OIHW16i64o4i input channel i lies at I = i / 64, 16i = i / 4 % 16, 4i = i % 4.
+#pragma once
+
+#include "ir/prim_expr.h"
+
+namespace headrace {
+
+class Layout {
+ public:
+  // One dimension: the axis' letter, upper-case, and how many of its elements the dimension counts; 0 for what is left.
+  struct Item {
+    char letter = 0;
+    int64_t factor = 0;
+    bool is_part() const { return factor != 0; }
+    bool operator==(const Item&) const = default;
+  };
+
+  // UserError that says what is wrong where: a sign that is no letter, an axis that stands twice or only in parts, a
+  // factor that is missing, 0 or of more than 2^31.
+  static Layout parse(std::string_view text);
+  // "NCHW16c"; parse gives the same layout back.
+  std::string text() const;
+
+  const std::vector<Item>& items() const { return items_; }
+  size_t rank() const { return items_.size(); }
+  // The axes in their order: "NCHW".
+  std::string letters() const;
+  // Where the axis stands; nothing when there is none. Parts are not meant.
+  std::optional<size_t> find(char letter) const;
+  // The product of the factors of the axis' parts; 1 when it is whole.
+  int64_t factor(char letter) const;
+  bool is_packed() const;
+  // The two have the same axes, in whatever order and parts.
+  bool same_axes(const Layout& other) const;
+  bool operator==(const Layout&) const = default;
+
+ private:
+  std::vector<Item> items_;
+};
+
+// The dimensions in layout `to` of a tensor that has `dims` in layout `from`. Symbolic dimensions stay symbolic: n of
+// NCHW is floordiv(n, 16) of a part of 16. UserError: other axes, a wrong number of dimensions, a dimension of a part
+// that is not its factor, an extent that is known and no multiple of the factors.
+Array<PrimExpr> convert_shape(const Array<PrimExpr>& dims, const Layout& from, const Layout& to);
+
+// The indices in layout `to` of the element that lies at `indices` in layout `from`. UserError: as above.
+Array<PrimExpr> map_index(const Array<PrimExpr>& indices, const Layout& from, const Layout& to);
+
+}  // namespace headrace
