@@ -41,15 +41,17 @@ int64_t weight_bytes_of(const artifact::Manifest& manifest) {
   return end;
 }
 
-std::vector<NDArray> make_inputs(const artifact::Program& program) {
-  std::vector<NDArray> inputs;
-  for (const artifact::TensorSpec& spec : program.inputs)
-    inputs.push_back(NDArray::zeros(Shape(spec.shape.begin(), spec.shape.end()), spec.dtype));
-  return inputs;
+// Inputs and outputs are the caller's memory, which the program reads and writes in place.
+std::vector<NDArray> make_tensors(const std::vector<artifact::TensorSpec>& specs) {
+  std::vector<NDArray> tensors;
+  for (const artifact::TensorSpec& spec : specs)
+    tensors.push_back(NDArray::zeros(Shape(spec.shape.begin(), spec.shape.end()), spec.dtype));
+  return tensors;
 }
 
-void run_once(executors::GraphRunner& runner, const std::vector<NDArray>& inputs) {
-  for (size_t i = 0; i < inputs.size(); ++i) runner.set_input(i, inputs[i].tensor());
+void run_once(executors::GraphRunner& runner, const std::vector<NDArray>& inputs, const std::vector<NDArray>& outputs) {
+  for (size_t i = 0; i < inputs.size(); ++i) runner.set_input_zero_copy(i, inputs[i].tensor());
+  for (size_t i = 0; i < outputs.size(); ++i) runner.set_output_zero_copy(i, outputs[i].tensor());
   if (const executors::RunStatus status = runner.run(); status.code != 0) throw UserError(std::string(status.message));
 }
 
@@ -58,15 +60,16 @@ int measure(const std::string& path) {
   const auto artifact = value_or_throw(load::open_artifact(path));
   const auto executor = value_or_throw(load::Executor::make(artifact, artifact::kDefaultProgram, 1));
   const int64_t load_growth = resident_bytes() - before;
-  const int64_t before_inputs = resident_bytes();
-  const std::vector<NDArray> inputs = make_inputs(executor->runner().program());
-  const int64_t of_inputs = resident_bytes() - before_inputs;  // the caller's own
-  run_once(executor->runner(), inputs);
-  const int64_t run_growth = resident_bytes() - before - of_inputs;
+  const int64_t before_ports = resident_bytes();
+  const std::vector<NDArray> inputs = make_tensors(executor->runner().program().inputs);
+  const std::vector<NDArray> outputs = make_tensors(executor->runner().program().outputs);
+  const int64_t of_ports = resident_bytes() - before_ports;  // the caller's own
+  run_once(executor->runner(), inputs, outputs);
+  const int64_t run_growth = resident_bytes() - before - of_ports;
   kit::AllocationCount later;
   {
     const kit::CountAllocations counter;
-    for (int i = 0; i < kLaterRuns; ++i) run_once(executor->runner(), inputs);
+    for (int i = 0; i < kLaterRuns; ++i) run_once(executor->runner(), inputs, outputs);
     later = counter.count();
   }
   const int64_t weights = weight_bytes_of(artifact->manifest());
