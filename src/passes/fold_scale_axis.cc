@@ -202,7 +202,7 @@ class ScaleFolder {
   // The product of two constants; null when it is past what the dtype holds.
   Expr multiplied(const Expr& a, const Expr& b) const {
     Expr product = fold_constant(relay::infer_type(ops::multiply(a, b, a->span)), context_);
-    return is_good_product(constant_data(a), constant_data(b), constant_data(product)) ? product : Expr();
+    return is_good_weight(constant_data(a), constant_data(b), constant_data(product)) ? product : Expr();
   }
 
   const pass::PassContext& context_;

@@ -40,6 +40,17 @@ bool is_good_sum(const NDArray& result) {
   return true;
 }
 
+bool is_good_weight(const NDArray& a, const NDArray& b, const NDArray& result) {
+  if (!result.dtype().is_float()) return true;
+  double largest = 0;
+  for (int64_t i = 0; i < result.num_elements(); ++i) {
+    const double value = std::abs(element_as_double(result.tensor(), i));
+    if (!std::isfinite(value)) return false;
+    largest = std::max(largest, value);
+  }
+  return largest >= smallest_normal(result.dtype()) * 0x1p48 || is_good_product(a, b, result);
+}
+
 bool is_good_product(const NDArray& a, const NDArray& b, const NDArray& result) {
   if (!result.dtype().is_float()) return true;
   if (!is_good_sum(result)) return false;

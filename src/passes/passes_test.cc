@@ -111,6 +111,14 @@ TEST(FoldConstant, LeavesWhatDependsOnAnInput) {
   EXPECT_EQ(run_pass("FoldConstant", before)->lookup("main"), before->lookup("main"));
 }
 
+TEST(FoldScaleAxis, ADeadChannelMayVanish) {
+  const IRModule folded = run_pass("FoldScaleAxis", read("def @main(%x: Tensor[(1, 2), float32]) {"
+                                                         " multiply(nn.dense(%x, const(Tensor[(2, 2), float32],"
+                                                         " [1, 2, 1e-38, 0])), 0.01f) }"));
+  const Expr body = folded->lookup("main").cast<relay::FunctionNode>()->body;
+  EXPECT_EQ(body.cast<relay::CallNode>()->as_op()->name, "nn.dense");
+}
+
 TEST(EliminateCommonSubexpr, DifferentAttributesStay) {
   const IRModule before = read("def @main(%x: Tensor[(2, 2), float32]) { (sum(%x, axis=[0]), sum(%x, axis=[1])) }");
   EXPECT_EQ(run_pass("EliminateCommonSubexpr", before)->lookup("main"), before->lookup("main"));
