@@ -55,6 +55,16 @@ pass::PassContext make_tir_context(const CompileOptions& options) {
   return context;
 }
 
+// What the passes make of the model: typed relay, in groups.
+IRModule run_relay_passes(const IRModule& module, const CompileOptions& options) {
+  const pass::PassContext context = make_context(options);
+  std::vector<pass::Pass> list = passes::canonical();
+  for (pass::Pass& pass : passes::native()) list.push_back(std::move(pass));
+  const IRModule typed = relay::infer_type(module);
+  check_tensor_sizes(typed);
+  return relay::infer_type(pass::run_passes(list, typed, context));
+}
+
 // One compile: each stage reads what the stages before it left.
 class Compilation {
  public:
@@ -169,17 +179,6 @@ class Compilation {
 };
 
 }  // namespace
-
-IRModule run_relay_passes(const IRModule& module, const CompileOptions& options) {
-  register_all();
-  check_options(options);
-  const pass::PassContext context = make_context(options);
-  std::vector<pass::Pass> list = passes::canonical();
-  for (pass::Pass& pass : passes::native()) list.push_back(std::move(pass));
-  const IRModule typed = relay::infer_type(module);
-  check_tensor_sizes(typed);
-  return relay::infer_type(pass::run_passes(list, typed, context));
-}
 
 CompileReport compile_to_file(const Model& model, const std::string& path, const CompileOptions& options) {
   check_options(options);

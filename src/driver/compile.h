@@ -50,7 +50,4 @@ struct CompiledModel {
 };
 CompiledModel compile_to_memory(const Model& model, const CompileOptions& options = {});
 
-// What the passes, up to `native` ones if asked, make of the model: typed relay.
-IRModule run_relay_passes(const IRModule& module, const CompileOptions& options);
-
 }  // namespace headrace::driver

@@ -18,7 +18,6 @@ struct RuleInput {
   }
   // A buffer of the type and name of result i.
   Buffer make_output(size_t i = 0) const;
-  Array<PrimExpr> in_shape(size_t i) const { return in_types[i]->shape; }
 };
 
 using ComputeRuleFn = std::function<tir::Compute(const RuleInput&)>;

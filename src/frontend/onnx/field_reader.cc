@@ -134,17 +134,6 @@ void FieldReader::read_floats(std::vector<float>& values) {
   });
 }
 
-void FieldReader::read_doubles(std::vector<double>& values) {
-  if (reader_.has_wire_type(pbf_wire_type::fixed64)) {
-    values.push_back(guarded([&] { return reader_.get_double(); }));
-    return;
-  }
-  expect(pbf_wire_type::length_delimited);
-  guarded([&] {
-    for (double value : reader_.get_packed_double()) values.push_back(value);
-  });
-}
-
 void FieldReader::skip() {
   guarded([&] { reader_.skip(); });
 }

@@ -51,7 +51,6 @@ class FieldReader {
   // A repeated field, packed or not: appends one or many values.
   void read_ints(std::vector<int64_t>& values);
   void read_floats(std::vector<float>& values);
-  void read_doubles(std::vector<double>& values);
   void skip();
 
   [[noreturn]] void fail(const std::string& message) const;
