@@ -13,8 +13,8 @@ bool is_good_sum(const NDArray& result);
 // to a good product with zeros among very small factors.
 bool is_good_product(const NDArray& a, const NDArray& b, const NDArray& result);
 
-// The same where `result` are weights, whose terms are summed: trained networks have channels that are all but dead, and
-// a product 2^48 times smaller than the largest may lose its digits.
+// The same where `result` are weights, whose terms are summed: trained networks have channels that are all but dead,
+// and a product 2^48 times smaller than the largest may lose its digits.
 bool is_good_weight(const NDArray& a, const NDArray& b, const NDArray& result);
 
 }  // namespace headrace::passes

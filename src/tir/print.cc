@@ -205,7 +205,7 @@ std::string function_text(const PrimFuncNode& function, const std::string& name)
 std::string header() { return fmt::format("#[tir_version = \"{}\"]\n", kTextVersion); }
 
 std::string shortened(std::string text) {
-  if (text.size() > kSummaryWidth) text = text.substr(0, kSummaryWidth - 3) + "...";
+  if (text.size() > kSummaryWidth) text.replace(kSummaryWidth - 3, std::string::npos, "...");
   return text;
 }
 
