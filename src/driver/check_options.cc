@@ -1,13 +1,14 @@
 #include "driver/check_options.h"
 
 #include "passes/pipeline.h"
+#include "runtime/thread_pool.h"
 #include "tir_passes/pipeline.h"
 
 namespace headrace::driver {
 
 namespace {
 
-constexpr int32_t kMaxOptLevel = 3, kMaxThreads = 1024;
+constexpr int32_t kMaxOptLevel = 3, kMaxThreads = runtime::kMaxWorkers;
 
 void check_range(std::string_view option, int32_t value, int32_t max, std::string_view meaning) {
   if (value < 0 || value > max) throw_user_error("{} is {}; it goes from 0 ({}) to {}", option, value, meaning, max);

@@ -64,10 +64,12 @@ ModelPorts ports_of(const onnx::Graph& graph) {
 std::string shape_example(const onnx::Graph& graph, const LoadOptions& options) {
   std::map<std::string, int64_t> symbols;
   std::string text;
-  for (const ModelPort& port : ports_of(graph).inputs) {
+  for (const onnx::ValueInfo* input : onnx::true_inputs(graph)) {
+    const ModelPort port = port_of(*input);
     if (options.shapes.contains(port.name) || options.bound.contains(port.name)) continue;
+    if (!input->type.shape) text += fmt::format(" --shape {}=DIMS", port.name);  // not even its rank is known
     std::vector<int64_t> shape;
-    bool is_open = port.shape.empty();
+    bool is_open = false;
     for (const ModelDim& dim : port.shape) {
       const size_t i = shape.size();
       const int64_t guess = i == 0 ? 1 : port.shape.size() == 4 && i >= 2 ? 224 : 16;
@@ -98,6 +100,9 @@ Model load_onnx(const std::string& path, const LoadOptions& options) {
 std::string extension_of(const std::string& path) {
   const std::string extension = std::filesystem::path(path).extension();
   if (extension == ".relay" || extension == ".onnx") return extension;
+  if (std::error_code ignored; std::filesystem::is_directory(path, ignored))
+    throw_user_error("'{}' is a folder, not a model", path);
+  if (extension == ".so") throw_user_error("'{}' is a compiled artifact; give the model that it was made from", path);
   throw_user_error("'{}' is no model that can be read: its name ends in neither .onnx nor .relay", path);
 }
 
@@ -111,7 +116,10 @@ ModelPorts read_ports(const std::string& path) {
 
 Model load_model(const std::string& path, const LoadOptions& options) {
   register_all();
-  return extension_of(path) == ".relay" ? load_relay(path, options) : load_onnx(path, options);
+  Model model = extension_of(path) == ".relay" ? load_relay(path, options) : load_onnx(path, options);
+  model.files.push_back(path);
+  if (!options.weights.empty()) model.files.push_back(options.weights);
+  return model;
 }
 
 Model make_model(const IRModule& module) {

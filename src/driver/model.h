@@ -9,6 +9,7 @@ struct Model {
   IRModule module;                   // `main` is the program
   std::vector<std::string> inputs;   // of main's parameters, in order
   std::vector<std::string> outputs;  // of main's results, tuples flattened
+  std::vector<std::string> files = {};  // what it was read from: no artifact is written over them
 };
 
 // Names of a module's own: its parameters' and output0, output1 ... Needs main's type (infers it).

@@ -118,11 +118,13 @@ NDArray Parser::meta_constant(const Token& first) {
   const int64_t index = small_integer(take(), "the number of a constant");
   expect("]", "after the number of a constant");
   const std::vector<NDArray>& data = has_metadata_ || options_.weights == nullptr ? constants_ : *options_.weights;
-  if (index >= static_cast<int64_t>(data.size()))
-    fail(first,
-         fmt::format("there is no data for constant {}: the text has {} (its #[metadata] block, or the weights file "
-                     "it was written with, holds them)",
-                     index, data.size()));
+  if (index >= static_cast<int64_t>(data.size())) {
+    report(first,
+           fmt::format("there is no data for constant {}: the text has {} (its #[metadata] block, or the weights "
+                       "file it was written with, holds them: --input-weights FILE)",
+                       index, data.size()));
+    return NDArray::empty({}, DataType::float_(32));  // a stand-in: what follows is read on
+  }
   return data[static_cast<size_t>(index)];
 }
 

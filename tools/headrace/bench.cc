@@ -156,7 +156,7 @@ int bench(const State& state, const Common& common) {
     if (is_artifact(state.model.path))
       throw_user_error("'{}' is an artifact, which {} cannot read: give the model, with the same --shape and --bind",
                        state.model.path, state.against);
-    Peer::require(state.against);
+    Peer::require(state.against, state.model.path);
   }
   const auto artifact = open_or_compile(state.model, common);
   std::vector<std::vector<std::string>> rows{{"threads", "best", "median"}};

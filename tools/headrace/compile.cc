@@ -4,6 +4,7 @@
 #include "tools/headrace/options.h"
 #include "tools/headrace/output.h"
 #include "pass/instruments.h"
+#include "runtime/thread_pool.h"
 
 namespace headrace::tools {
 
@@ -76,7 +77,7 @@ Verb add_compile(CLI::App& app, const Common& common) {
       ->type_name("FILE");
   verb->add_option("--threads", state->threads,
                    "Threads that the artifact runs with unless told otherwise (0: one a processor)")
-      ->check(CLI::Range(0, 1024));
+      ->check(CLI::Range(0, runtime::kMaxWorkers));
   verb->add_option("--dump-ir", state->dump_folder,
                    "A folder that gets the Relay program and, a pass, the lines that it changed")
       ->type_name("DIR");

@@ -31,6 +31,8 @@ TEST(RelativeError, IsOfTheLargestElementOfTheOutput) {
 }
 
 TEST(RelativeError, WhatIsNotFiniteMustBeTheSame) {
+  EXPECT_THROW(error({kNaN}, {kNaN}), UserError);  // nothing is compared
+  EXPECT_THROW(error({}, {}), UserError);
   EXPECT_EQ(error({kNaN, kInf, -kInf, 1}, {kNaN, kInf, -kInf, 1}), 0);
   EXPECT_EQ(error({kInf, 1}, {1, 1}), kInf);
   EXPECT_EQ(error({1, 1}, {kInf, 1}), kInf);

@@ -2,6 +2,8 @@
 
 #include <charconv>
 
+#include "runtime/thread_pool.h"
+
 namespace headrace::tools {
 
 namespace {
@@ -49,7 +51,7 @@ std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::
   for (const std::string& text : texts) {
     const auto [name, dims] = split_assignment("--shape", text);
     if (!shapes.emplace(name, parse_shape("--shape", dims)).second)
-      throw_user_error("--shape: input '{}' is given twice", name);
+      throw UsageError(fmt::format("--shape: input '{}' is given twice", name));
   }
   return shapes;
 }
@@ -58,7 +60,8 @@ std::vector<int> parse_counts(const std::string& option, const std::string& text
   std::vector<int> counts;
   for (const std::string_view part : split(text, ',')) {
     const int64_t count = parse_int(option, part);
-    if (count < 1 || count > 1024) throw UsageError(fmt::format("{}: {} is no number of threads", option, count));
+    if (count < 1 || count > runtime::kMaxWorkers)
+      throw UsageError(fmt::format("{}: {} is no number of threads from 1 to {}", option, count, runtime::kMaxWorkers));
     counts.push_back(static_cast<int>(count));
   }
   return counts;

@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "tools/headrace/tensors.h"
+#include "runtime/thread_pool.h"
 
 namespace headrace::tools {
 
@@ -27,7 +28,7 @@ void ModelOptions::add_to(CLI::App& verb, const std::string& what_models) {
   add("--target-features", features, "Processor features to add or remove, as +avx2,-avx512f")->type_name("LIST");
   add("--opt-level", opt_level, "0: each op by itself; 3: everything")->check(CLI::Range(0, 3));
   add("--jobs", jobs, "Threads that compile (0: one a processor); the result does not depend on it")
-      ->check(CLI::Range(0, 1024));
+      ->check(CLI::Range(0, runtime::kMaxWorkers));
   add("--disable-pass", disabled_passes, "A pass to leave out, by name; may be repeated")
       ->type_name("PASS")
       ->allow_extra_args(false);
@@ -48,7 +49,7 @@ driver::LoadOptions ModelOptions::load_options() const {
   for (const std::string& text : bound) {
     const auto [name, file] = split_assignment("--bind", text);
     if (!options.bound.emplace(name, read_tensor(file)).second)
-      throw_user_error("--bind: input '{}' is given twice", name);
+      throw UsageError(fmt::format("--bind: input '{}' is given twice", name));
   }
   return options;
 }

@@ -56,7 +56,11 @@ Peer::Peer(const std::string& name, const std::string& model, const std::map<std
 
 Peer::Peer(const std::string& name) : name_(name) { start({python(), "-m", "headrace.peer", name, "--check"}); }
 
-void Peer::require(const std::string& name) { Peer(name).read_version(); }
+void Peer::require(const std::string& name, const std::string& model) {
+  if (!model.ends_with(".onnx"))
+    throw_user_error("'{}' is no ONNX model, which {} needs: give the model without --against", model, name);
+  Peer(name).read_version();
+}
 
 std::string Peer::read_version() {
   const std::string line = read_line();

@@ -21,8 +21,9 @@ class Peer {
   // when Python, the package headrace or the peer is not installed; UserError with the peer's sentence when it rejects
   // the model.
   Peer(const std::string& name, const std::string& model, const std::map<std::string, NDArray>& inputs, int threads);
-  // Says early what the constructor would say of a Python, package or peer that is not installed: MissingError.
-  static void require(const std::string& name);
+  // Says early what the constructor would say of a Python, package or peer that is not installed (MissingError) and of
+  // a file that the peer cannot read.
+  static void require(const std::string& name, const std::string& model);
 
   const std::string& version() const { return version_; }
   // Runs once; the outputs in the model's order.

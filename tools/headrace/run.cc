@@ -5,6 +5,7 @@
 #include "tools/headrace/output.h"
 #include "tools/headrace/session.h"
 #include "tools/headrace/tensors.h"
+#include "runtime/thread_pool.h"
 
 namespace headrace::tools {
 
@@ -107,7 +108,7 @@ Verb add_run(CLI::App& app, const Common& common) {
       ->type_name("FOLDER");
   verb->add_option("--program", state->program, "Which program of the file")->capture_default_str();
   verb->add_option("--threads", state->threads, "Threads (0: what the artifact says); results do not depend on it")
-      ->check(CLI::Range(0, 1024));
+      ->check(CLI::Range(0, runtime::kMaxWorkers));
   verb->footer("Example: headrace run model.so --input x=image.npy --output-dir out/");
   return [state, &common] { return run(*state, common); };
 }

@@ -18,7 +18,14 @@ T value_or_throw(Expected<T> expected) {
 }  // namespace
 
 std::shared_ptr<const load::Artifact> open_artifact(const std::string& path) {
+  const std::string extension = std::filesystem::path(path).extension();
+  if (extension == ".onnx" || extension == ".relay")
+    throw_user_error("'{}' is a model; compile it first: headrace compile {} -o model.so", path, path);
   return value_or_throw(load::open_artifact(path));
+}
+
+std::shared_ptr<const load::Artifact> open_compiled(driver::CompiledModel compiled, const std::string& name) {
+  return value_or_throw(load::open_artifact(std::move(compiled.descriptor), name));
 }
 
 std::shared_ptr<load::Executor> make_executor(std::shared_ptr<const load::Artifact> artifact,
@@ -36,8 +43,7 @@ std::shared_ptr<const load::Artifact> open_or_compile(const ModelOptions& model,
     return open_artifact(model.path);
   }
   const driver::Model source = driver::load_model(model.path, model.load_options());
-  driver::CompiledModel compiled = driver::compile_to_memory(source, model.compile_options(common));
-  return value_or_throw(load::open_artifact(std::move(compiled.descriptor), model.path));
+  return open_compiled(driver::compile_to_memory(source, model.compile_options(common)), model.path);
 }
 
 }  // namespace headrace::tools

@@ -11,6 +11,9 @@ std::shared_ptr<const load::Artifact> open_artifact(const std::string& path);
 std::shared_ptr<load::Executor> make_executor(std::shared_ptr<const load::Artifact> artifact,
                                               const std::string& program, int threads);
 
+// What a compile into memory made; `name` is what messages call it.
+std::shared_ptr<const load::Artifact> open_compiled(driver::CompiledModel compiled, const std::string& name);
+
 // Whether a path names an artifact (.so) and no model.
 bool is_artifact(const std::string& path);
 

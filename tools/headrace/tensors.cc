@@ -91,7 +91,8 @@ std::vector<NDArray> read_inputs(const std::vector<artifact::TensorSpec>& specs,
         known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", spec.name, describe(spec));
       throw_user_error("--input: the program has no input '{}'; it has {}", name, known.empty() ? "none" : known);
     }
-    if (!given.emplace(name, read_tensor(file)).second) throw_user_error("--input: '{}' is given twice", name);
+    if (!given.emplace(name, read_tensor(file)).second)
+      throw UsageError(fmt::format("--input: '{}' is given twice", name));
   }
   std::vector<NDArray> inputs;
   for (const artifact::TensorSpec& spec : specs) {
