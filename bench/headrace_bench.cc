@@ -82,7 +82,9 @@ int run(int argc, char** argv) {
   app.add_option("--seconds", seconds, "For each probe")->check(CLI::Range(0.001, 60.0))->capture_default_str();
   CLI::App* probes = app.add_subcommand("probes", "What the machine can do: FMA peak, bandwidths, core-to-core hop");
   int threads = runtime::num_processors();
-  probes->add_option("--threads", threads, "Besides one")->check(CLI::Range(1, runtime::kMaxWorkers))->capture_default_str();
+  probes->add_option("--threads", threads, "Besides one")
+      ->check(CLI::Range(1, runtime::kMaxWorkers))
+      ->capture_default_str();
   probes->add_flag("--only-hop", only_hop, "The hop alone");
   CLI::App* kernels = app.add_subcommand("kernels", "Listed shapes as shares of what the machine can do");
   kernels->add_option("--threads", options.threads)->check(CLI::Range(1, runtime::kMaxWorkers))->capture_default_str();

@@ -329,8 +329,8 @@ TEST(Compile, OptionsAreChecked) {
   };
   EXPECT_EQ(errors({.opt_level = -7}), "the opt level is -7; it goes from 0 (each op by itself) to 3");
   EXPECT_EQ(errors({.opt_level = 4}), "the opt level is 4; it goes from 0 (each op by itself) to 3");
-  EXPECT_EQ(errors({.threads = -1}), "the number of threads is -1; it goes from 0 (one a processor) to 1024");
-  EXPECT_EQ(errors({.jobs = 1025}), "the number of jobs is 1025; it goes from 0 (one a processor) to 1024");
+  EXPECT_EQ(errors({.threads = -1}), "the number of threads is -1; it goes from 0 (one a processor) to 512");
+  EXPECT_EQ(errors({.jobs = 513}), "the number of jobs is 513; it goes from 0 (one a processor) to 512");
 }
 
 // Rules are added to ops, which other threads read without a lock: the first word to the driver makes all known.

@@ -6,9 +6,9 @@
 namespace headrace::driver {
 
 struct Model {
-  IRModule module;                   // `main` is the program
-  std::vector<std::string> inputs;   // of main's parameters, in order
-  std::vector<std::string> outputs;  // of main's results, tuples flattened
+  IRModule module;                      // `main` is the program
+  std::vector<std::string> inputs;      // of main's parameters, in order
+  std::vector<std::string> outputs;     // of main's results, tuples flattened
   std::vector<std::string> files = {};  // what it was read from: no artifact is written over them
 };
 

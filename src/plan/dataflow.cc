@@ -138,7 +138,8 @@ class Reader {
     const auto shape = as_shape(type->shape);
     if (!shape)
       throw_at(expr->span, "compile",
-               fmt::format("{} has no static shape, which compiled code needs; fix the shapes of the inputs", to_string(Type(type))));
+               fmt::format("{} has no static shape, which compiled code needs; fix the shapes of the inputs",
+                           to_string(Type(type))));
     flow_.tensors.push_back({type, *shape, base});
     return flow_.tensors.size() - 1;
   }

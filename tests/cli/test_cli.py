@@ -303,7 +303,7 @@ class ModelErrorTest(CliTest):
             self.fails(USER, "text.onnx", verb, "text.onnx", *more)
             self.fails(USER, "'empty.onnx' is empty", verb, "empty.onnx", *more)
             self.fails(USER, "is the file truncated", verb, "half.onnx", *more)
-            self.fails(USER, "ends in neither .onnx nor .relay", verb, ".", *more)
+            self.fails(USER, "'.' is a folder", verb, ".", *more)
             self.fails(USER, "ends in neither .onnx nor .relay", verb, "x.npy", *more)
             self.fails(USER, "bad.relay:2", verb, "bad.relay", *more)
             self.fails(USER, "the program 'folder.relay' is a directory", verb, "folder.relay", *more)
@@ -311,6 +311,26 @@ class ModelErrorTest(CliTest):
         self.fails(USER, r"the text '\\xe9t\\xe9' is no UTF-8", "compile", "latin.onnx", *out)
         self.fails(USER, "Softmix.*not supported", "compile", "softmix.onnx", *out, *ONE)
         self.assertFalse((self.folder / "never.so").exists())
+
+    def test_files_that_are_something_else(self) -> None:
+        for verb, more in (("compile", ("-o", "never.so")), ("verify", ())):
+            self.fails(USER, "'one.so' is a compiled artifact; give the model", verb, "one.so", *more)
+        self.fails(USER, "digits.onnx' is a model; compile it first", "run", DIGITS)
+        self.fails(USER, "digits.onnx' is a model; compile it first", "inspect", DIGITS)
+        (self.folder / "binary.relay").write_bytes(b"\x7fELF\x00\x01")
+        self.fails(USER, "the program 'binary.relay' is no text", "verify", "binary.relay")
+        self.fails(USER, "'bad.relay' is no ONNX model", "verify", "bad.relay", "--against", "onnxruntime")
+
+    def test_a_model_is_not_overwritten(self) -> None:
+        own = self.folder / "own.onnx"
+        own.write_bytes(DIGITS.read_bytes())
+        (self.folder / "link.so").symlink_to("own.onnx")
+        for output in ("own.onnx", "link.so"):
+            self.fails(USER, "the model is read from it", "compile", "own.onnx", "-o", output, *ONE)
+        self.assertEqual(own.read_bytes(), DIGITS.read_bytes())
+
+    def test_nothing_to_compare(self) -> None:
+        self.fails(USER, "nothing is compared", "verify", DIGITS, "--shape", "x=0,1,8,8")
 
     def test_shapes(self) -> None:
         for verb, more in (("compile", ("-o", "never.so")), ("verify", ()), ("bench", ())):
@@ -320,7 +340,7 @@ class ModelErrorTest(CliTest):
             self.fails(USER, "'y', but the model's inputs are: x", verb, DIGITS, *more, "--shape", "y=1,1,8,8")
             self.fails(USER, "3 dimensions .* declares 4", verb, DIGITS, *more, "--shape", "x=1,8,8")
             self.fails(USER, "fixes to 8", verb, DIGITS, *more, "--shape", "x=1,1,8,9")
-            self.fails(USER, "'x' is given twice", verb, DIGITS, *more, *ONE, *ONE)
+            self.fails(USAGE, "'x' is given twice", verb, DIGITS, *more, *ONE, *ONE)
         self.assertFalse((self.folder / "never.so").exists())
 
     def test_bound_inputs(self) -> None:
@@ -381,7 +401,7 @@ class RunErrorTest(CliTest):
         self.fails(USER, "a bool of 2, neither 0 nor 1", *given("x=bool.npy"))
         self.fails(USER, "'/dev/zero' is not a regular file", *given("x=/dev/zero"))
         self.fails(USER, "'folder.relay' is a directory", *given("x=folder.relay"))
-        self.fails(USER, "given twice", *given("x=x.npy", "x=x.npy"))
+        self.fails(USAGE, "given twice", *given("x=x.npy", "x=x.npy"))
         self.fails(USAGE, "--input: 'x' has not the form NAME=VALUE", *given("x"))
 
     def test_outputs_and_options(self) -> None:
