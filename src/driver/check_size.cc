@@ -1,5 +1,6 @@
 #include "driver/check_size.h"
 
+#include "artifact/tensor_extent.h"
 #include "relay/expr.h"
 #include "relay/visit.h"
 
@@ -8,6 +9,16 @@ namespace headrace::driver {
 namespace {
 
 constexpr std::string_view kAdvice = "fix a smaller batch or picture with the inputs' shapes";
+
+// What no artifact can hold; empty: nothing.
+std::string shape_fault(const Type& type) {
+  const auto* tensor = type.as<TensorTypeNode>();
+  if (tensor == nullptr) return {};
+  if (tensor->shape.size() > artifact::kMaxRank)
+    return fmt::format("has {} dimensions, more than {}", tensor->shape.size(), artifact::kMaxRank);
+  if (tensor->dtype.lanes() != 1) return fmt::format("has elements of {}, which are vectors", tensor->dtype);
+  return {};
+}
 
 // Bytes of a tensor whose size is known, as a double: the product may be past any integer.
 double bytes_of(const Type& type) {
@@ -26,6 +37,8 @@ void check_tensor_sizes(const IRModule& module) {
     const auto* body = function.as<relay::FunctionNode>();
     if (body == nullptr) continue;
     relay::post_order(function.cast<relay::FunctionNode>(), [](const Expr& expr) {
+      const std::string fault = expr->has_checked_type() ? shape_fault(expr->checked_type()) : "";
+      if (!fault.empty()) throw_at(expr->span, "compile", "a tensor " + fault);
       if (!expr->has_checked_type() || bytes_of(expr->checked_type()) <= static_cast<double>(kMaxBytes)) return;
       throw_at(expr->span, "compile",
                fmt::format("a tensor {} would have {:.0f} GB, more than any machine; {}",

@@ -63,9 +63,20 @@ void write_all(int descriptor, const std::string& path, std::string_view text) {
 OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
   check_name(path_);
   target_ = follow_links(path_);
+  // Without a name while it is written, where the file system can: what is killed leaves nothing behind.
+  const std::string folder = fs::path(target_).parent_path().string();
+  descriptor_ = open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0777);
+  if (descriptor_ < 0) open_named();
+}
+
+std::string OutputFile::next_name() const {
   static std::atomic<int> count{0};
+  return fmt::format("{}.{}-{}.part", target_, getpid(), count++);
+}
+
+void OutputFile::open_named() {
   do {
-    temporary_ = fmt::format("{}.{}-{}.part", target_, getpid(), count++);
+    temporary_ = next_name();
     descriptor_ = open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0777);
   } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0)
@@ -75,10 +86,22 @@ OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
 OutputFile::~OutputFile() {
   if (descriptor_ < 0) return;
   close(descriptor_);
-  unlink(temporary_.c_str());
+  if (!temporary_.empty()) unlink(temporary_.c_str());
+}
+
+bool OutputFile::give_temporary_name() {
+  if (!temporary_.empty()) return true;
+  const std::string source = fmt::format("/proc/self/fd/{}", descriptor_);
+  do {
+    temporary_ = next_name();
+    if (linkat(AT_FDCWD, source.c_str(), AT_FDCWD, temporary_.c_str(), AT_SYMLINK_FOLLOW) == 0) return true;
+  } while (errno == EEXIST);
+  temporary_.clear();
+  return false;
 }
 
 void OutputFile::commit() {
+  if (!give_temporary_name()) fail(path_, std::strerror(errno));
   const bool ok = close(descriptor_) == 0 && rename(temporary_.c_str(), target_.c_str()) == 0;
   descriptor_ = -1;
   if (ok) return;

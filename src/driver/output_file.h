@@ -21,6 +21,11 @@ class OutputFile {
   void commit();
 
  private:
+  std::string next_name() const;
+  void open_named();
+  // A rename needs a name to begin with. False, with errno, when the operating system says no.
+  bool give_temporary_name();
+
   std::string path_;    // as given
   std::string target_;  // what it names
   std::string temporary_;

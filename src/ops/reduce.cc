@@ -285,7 +285,9 @@ std::vector<NDArray> eval_variance(const EvalInput& input) {
 std::optional<std::vector<PrimExpr>> infer_prod(const RelationInput& input) {
   const auto values = input.arg_value(0);
   const auto& attrs = input.call.attrs_as<ReduceAttrs>();
-  if (!values || attrs.exclude || (attrs.axis && attrs.axis->empty())) return std::nullopt;
+  const TensorType data = input.tensor(0);
+  if (!values || !data || data->shape.size() > 1 || attrs.exclude || (attrs.axis && attrs.axis->empty()))
+    return std::nullopt;
   PrimExpr total;
   for (const PrimExpr& value : *values) total = total ? total * value : value;
   if (!total) total = make_int(1);

@@ -5,7 +5,7 @@
 namespace headrace::tir {
 
 std::vector<PrimExpr> ComputeStage::axis_extents() const {
-  return extents.empty() ? output->shape.to_vector() : extents;
+  return extents.empty() && !is_check() ? output->shape.to_vector() : extents;
 }
 
 static PrimExpr lowest_of(DataType dtype) {

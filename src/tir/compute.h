@@ -22,7 +22,7 @@ struct ComputeStage {
   // Of a stage that writes a part of `output` only (several stages may share a buffer, each with its own part), or
   // whose axes are not the dimensions of `output`:
   std::vector<PrimExpr> place;       // the index that is written, in terms of `axes`; empty: `axes`
-  std::vector<PrimExpr> extents;     // of `axes`; empty: the shape of `output`
+  std::vector<PrimExpr> extents;     // of `axes`; empty: the shape of `output`, and none for a check
   std::vector<PrimVar> reduce_axes;  // empty: no reduction
   std::vector<PrimExpr> reduce_extents;
   Combiner combiner = Combiner::none;

@@ -155,6 +155,19 @@ TEST(TirPasses, WhatDoesNotChangeStaysTheSameObject) {
   for (const pass::Pass& pass : pipeline()) EXPECT_EQ(pass.run(plain, {}), plain) << pass.info.name;
 }
 
+TEST(TirPasses, LoopsInLoopsAreUnrolledWithinReason) {
+  std::string loops, ends;
+  for (int i = 0; i < 6; ++i) {
+    loops += fmt::format("for i{} in unrolled(100) {{\n", i);
+    ends += "}";
+  }
+  const std::string text =
+      "#[tir_version = \"1\"]\nprim_func @f(x: Buffer[(100), float32]) -> (y: Buffer[(100), float32]) {\n" + loops +
+      "y[i0] = x[i5];\n" + ends + "\n}\n";
+  const IRModule module = pass::run_passes(pipeline(), tir::parse_module(text, "nest.tir"), {});
+  EXPECT_LT(tir::print_module(module).size(), size_t{10'000'000});
+}
+
 TEST(TirPasses, ABrokenResultNamesThePass) {
   const auto breaks = [](const IRModule&, const pass::PassContext&) {
     return tir::parse_module("#[tir_version = \"1\"]\nprim_func @f() -> () { evaluate exp(1); }");

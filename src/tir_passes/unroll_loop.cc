@@ -1,5 +1,6 @@
 #include "tir_passes/unroll_loop.h"
 
+#include "tir/post_order.h"
 #include "tir/rewrite.h"
 
 namespace headrace::tir_passes {
@@ -7,12 +8,28 @@ namespace headrace::tir_passes {
 using namespace tir;  // the pass is about nothing else
 
 static constexpr int64_t kMaxCopies = 4096;
+// Statements that one loop may become: loops in loops multiply.
+static constexpr int64_t kMaxStatements = 1 << 16;
+
+static int64_t count_statements(const Stmt& root) {
+  int64_t count = 0;
+  std::vector<Stmt> pending{root};
+  while (!pending.empty()) {
+    const Stmt at = pending.back();
+    pending.pop_back();
+    if (!at) continue;
+    ++count;
+    for (const Stmt& inside : statements_of(at)) pending.push_back(inside);
+  }
+  return count;
+}
 
 static Stmt unroll(const ForNode& loop) {
   const auto extent = as_int(loop.extent);
   HEADRACE_CHECK(extent || loop.kind != ForKind::unrolled, "unrolled loop over '{}' has no constant extent",
                  loop.var->name_hint);
-  if (!extent || *extent > kMaxCopies || (loop.kind != ForKind::unrolled && *extent != 1)) {
+  if (!extent || *extent > kMaxCopies || *extent * count_statements(loop.body) > kMaxStatements ||
+      (loop.kind != ForKind::unrolled && *extent != 1)) {
     const ForKind kind = loop.kind == ForKind::unrolled ? ForKind::serial : loop.kind;
     return make_for(loop.var, loop.begin, loop.extent, kind, loop.body);
   }

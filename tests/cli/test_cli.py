@@ -14,6 +14,7 @@ import struct
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 from typing import Any, ClassVar
@@ -329,6 +330,27 @@ class ModelErrorTest(CliTest):
             self.fails(USER, "the model is read from it", "compile", "own.onnx", "-o", output, *ONE)
         self.assertEqual(own.read_bytes(), DIGITS.read_bytes())
 
+    def test_what_tensors_cannot_be(self) -> None:
+        head = '#[version = "0.0.5"]\ndef @main(%x: Tensor[('
+        (self.folder / "lanes.relay").write_text(head + "3), float32x4]) { nn.relu(%x) }\n")
+        (self.folder / "rank.relay").write_text(head + ", ".join("1" * 40) + "), float32]) { nn.relu(%x) }\n")
+        self.fails(USER, "elements of a tensor are scalars, not float32x4", "compile", "lanes.relay", "-o", "never.so")
+        self.fails(USER, "40 dimensions, more than 32", "compile", "rank.relay", "-o", "never.so")
+
+    def test_a_full_disk_is_told(self) -> None:
+        with open("/dev/full", "w") as full:
+            command = [str(self.program), "inspect", "one.so", "--json"]
+            done = subprocess.run(command, cwd=self.folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
+        self.assertEqual(done.returncode, USER)
+        self.assertIn("the standard output cannot be written to", done.stderr)
+
+    def test_what_is_killed_leaves_nothing(self) -> None:
+        command = [str(self.program), "compile", str(DIGITS), "-o", "killed.so", "--shape", "x=300,1,8,8"]
+        with subprocess.Popen(command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
+            time.sleep(0.05)
+            child.kill()
+        self.assertEqual([path.name for path in self.folder.glob("*.part")], [])
+
     def test_nothing_to_compare(self) -> None:
         self.fails(USER, "nothing is compared", "verify", DIGITS, "--shape", "x=0,1,8,8")
 
@@ -355,6 +377,9 @@ class ModelErrorTest(CliTest):
         self.fails(USAGE, "--jobs", *compile_one, "--jobs", "-1")
         self.fails(USAGE, "--threads", *compile_one, "--threads", "many")
         self.fails(USER, "unknown processor 'z80'", *compile_one, "--target-cpu", "z80")
+        self.fails(USER, "cannot make 64-bit code for processor 'pentium'", *compile_one, "--target-cpu", "pentium")
+        for features in ("-64bit", "-64bit-mode", "+soft-float", "-sse2"):
+            self.fails(USER, "cannot make 64-bit code", *compile_one, f"--target-features={features}")
         self.fails(USER, "unknown processor feature 'frob'", *compile_one, "--target-features=+frob")
         if os.uname().machine == "x86_64":
             self.fails(USER, "'sse4a': loading could not tell .* avx2", *compile_one, "--target-features=+sse4a")

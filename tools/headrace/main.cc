@@ -54,7 +54,11 @@ int run(CLI::App& app, const std::vector<std::pair<CLI::App*, Verb>>& verbs, int
   }
   try {
     for (const auto& [sub, verb] : verbs) {
-      if (sub->parsed()) return verb();
+      if (!sub->parsed()) continue;
+      const int code = verb();
+      std::cout.flush();
+      if (std::fflush(stdout) != 0 || !std::cout) throw UserError("the standard output cannot be written to");
+      return code;
     }
     return kUsage;
   } catch (const UsageError& error) {

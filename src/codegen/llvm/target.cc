@@ -138,6 +138,23 @@ int vector_bits(const llvm::Triple& triple, const NativeTarget& target) {
   return target.has("v") ? 128 : 64;
 }
 
+// LLVM ends the process over a processor without what 64-bit code stands on, or makes code that cannot be linked.
+void check_base(const llvm::Triple& triple, const std::string& cpu, const llvm::MCSubtargetInfo& info) {
+  if (!triple.isX86()) return;
+  constexpr std::string_view kNeeded[] = {"64bit", "64bit-mode", "x87", "sse", "sse2", "cx8", "cmov"};
+  constexpr std::string_view kOther[] = {"32bit-mode", "16bit-mode", "soft-float"};
+  for (const auto& row : info.getAllProcessorFeatures()) {
+    const bool on = info.getFeatureBits().test(row.Value);
+    const std::string_view name = row.Key;
+    const bool is_needed = std::find(std::begin(kNeeded), std::end(kNeeded), name) != std::end(kNeeded);
+    const bool is_other = std::find(std::begin(kOther), std::end(kOther), name) != std::end(kOther);
+    const bool is_retpoline = name.starts_with("retpoline") || name.starts_with("lvi-");
+    if ((is_needed && !on) || ((is_other || is_retpoline) && on))
+      throw_user_error("cannot make 64-bit code for processor '{}' {} feature '{}'", cpu, on ? "with" : "without",
+                       name);
+  }
+}
+
 std::string default_cpu(const llvm::Triple& triple) {
   if (triple.isX86()) return "x86-64";
   return triple.isAArch64() ? "generic" : "generic-rv64";
@@ -175,6 +192,7 @@ NativeTarget resolve_target(const TargetRequest& request) {
   for (const std::string& word : words) joined += (joined.empty() ? "" : ",") + word;
 
   const std::unique_ptr<llvm::MCSubtargetInfo> info(target.createMCSubtargetInfo(triple.str(), cpu, joined));
+  check_base(triple, cpu, *info);
   NativeTarget result{.triple = triple.str(), .cpu = cpu, .features = {}, .enabled = {}};
   for (const auto& row : info->getAllProcessorFeatures()) {
     const bool on = info->getFeatureBits().test(row.Value);

@@ -123,6 +123,7 @@ Expr resize_axis(NodeContext& context, const ResizeSpec& spec, const Expr& x, si
   const Axis& axis = spec.axes[a];
   const size_t rank = spec.axes.size();
   const Span& span = context.span();
+  if (axis.out == 0) context.refuse(HR_REASON_SHAPE_UNSUPPORTED, "resizing an axis to nothing is not supported");
   if (axis.out > kMostPositions)
     context.refuse(HR_REASON_SHAPE_UNSUPPORTED, "resizing an axis to {} is not supported", axis.out);
   Taps taps;

@@ -106,7 +106,7 @@ Exprs convert_gemm(NodeContext& context) {
   if (context.flag_attr("transA", false)) a = ops::transpose(a, {1, 0}, span);
   const Expr product = context.flag_attr("transB", false) ? ops::dense(a, b, {}, span) : multiply_by_matrix(a, b, span);
   const Expr result = scaled(context, product, alpha);
-  if (!context.has(2)) return {result};
+  if (!context.has(2) || beta == 0) return {result};  // as in BLAS, C is not even read: it may hold NaN
   const Expr c = scaled(context, context.input(2), beta);
   const Dims c_dims = context.dims(c), out = context.dims(result);
   if (c_dims.size() == 1 && ops::dims_equal(c_dims[0], out[1])) return {ops::bias_add(result, c, 1, span)};

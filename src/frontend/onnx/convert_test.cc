@@ -376,6 +376,8 @@ TEST(ConvertMatmul, GemmScalesTransposesAndAdds) {
   expect_near(one(run_node("Gemm", 9, {a, b, f32({1}, {4})}, all)), {1, 2}, {12, 24}, 0);
   expect_near(one(run_node("Gemm", 6, {b, b, f32({2}, {1, 2})}, {AttributeSpec("broadcast", 1)})), {2, 2},
               {8, 12, 16, 24}, 0);
+  expect_near(one(run_node("Gemm", 9, {b, b, f32({1}, {NAN})}, {AttributeSpec("beta", 0.0F)})), {2, 2}, {7, 10, 15, 22},
+              0);
   EXPECT_THAT(node_error("Gemm", 9, {f32({1}, {1}), b}), HasSubstr("A and B must be matrices"));
   EXPECT_THAT(node_error("Gemm", 9, {i64({1, 1}, {1}), i64({1, 1}, {1})}, {AttributeSpec("alpha", 2.0F)}),
               HasSubstr("alpha and beta must be 1 for int64"));
@@ -444,6 +446,7 @@ TEST(ConvertImage, AnyAxisAndModes) {
   expect_near(
       one(run_node("Resize", 13, {x, Operand(), fixed(f32({3}, {1, 2, 1}))}, {AttributeSpec("mode", "linear")})),
       {1, 4, 1}, {1, 1.5, 2.5, 3}, 1e-6);
+  EXPECT_THAT(node_error("Resize", 13, {x, Operand(), fixed(f32({3}, {1, 0.3F, 1}))}), HasSubstr("to nothing"));
   EXPECT_THAT(node_error("Resize", 13, {x, Operand(), fixed(f32({3}, {1, 2, 1}))}, {AttributeSpec("mode", "area")}),
               HasSubstr("attribute 'mode' is 'area'"));
   EXPECT_THAT(node_error("Resize", 13, {x, Operand(), Operand(), fixed(i64({2}, {1, 2}))}),

@@ -1,5 +1,6 @@
 #include "frontend/onnx/import.h"
 
+#include <set>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -245,7 +246,10 @@ class Importer {
   Expr make_body(ImportedModel& result) {
     Array<Expr> items;
     if (model_.graph.outputs.empty()) refuse_graph("the graph has no outputs");
+    std::set<std::string_view> names;
     for (const ValueInfo& output : model_.graph.outputs) {
+      if (!names.insert(output.name).second)
+        refuse_graph(fmt::format("the output {} is listed twice", printable(output.name)));
       const Expr expr = find(output.name, "the list of graph outputs");
       if (expr) items.push_back(expr);
       result.outputs.emplace_back(output.name);

@@ -88,6 +88,12 @@ TEST(ImportErrors, Names) {
   no_output.node("Relu", {"x"}, {}, "y");
   EXPECT_THAT(import_error(std::move(no_output)), HasSubstr("the graph has no outputs"));
 
+  GraphWriter twice = one_input();
+  twice.node("Relu", {"x"}, {}, "y");
+  twice.output("y", ElementType::kFloat, {});
+  twice.output("y", ElementType::kFloat, {});
+  EXPECT_THAT(import_error(std::move(twice)), HasSubstr("the output 'y' is listed twice"));
+
   GraphWriter unknown_output = one_input();
   unknown_output.output("z", ElementType::kFloat, {});
   EXPECT_THAT(import_error(std::move(unknown_output)), HasSubstr("the list of graph outputs uses 'z'"));

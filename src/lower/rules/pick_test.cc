@@ -57,9 +57,15 @@ TEST(PickRules, Takes) {
   cases.add(
       "take fast", {{{5, 17}}, {{20}, kI64, 0, 16}}, [](const Args& a) { return ops::take(a[0], a[1], 1, "fast"); }, 0);
   cases.add(
+      "take fast scalar", {{{5, 17}}, {Shape{}, kI64, 0, 4}},
+      [](const Args& a) { return ops::take(a[0], a[1], 0, "fast"); }, 0);
+  cases.add(
       "gather", {{{5, 17}}, {{5, 9}, kI64, -17, 16}}, [](const Args& a) { return ops::gather(a[0], 1, a[1]); }, 0);
   cases.add(
       "gather_nd", {{{5, 7, 17}}, {{2, 4}, kI64, -5, 4}}, [](const Args& a) { return ops::gather_nd(a[0], a[1]); }, 0);
+  cases.add(
+      "gather_nd of one index", {{{5, 17}}, {{1}, kI64, 0, 4}},
+      [](const Args& a) { return ops::gather_nd(a[0], a[1]); }, 0);
   cases.add(
       "gather_nd batch", {{{3, 7, 17}}, {{1, 3, 4}, kI32, -7, 6}},
       [](const Args& a) { return ops::gather_nd(a[0], a[1], 1); }, 0);
