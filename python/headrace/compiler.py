@@ -3,20 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any
 
-from headrace import _core
+from headrace import _arguments, _core
 
 
 class CompiledModel:
     """A program that is ready to run: call it with the inputs in order, or by name.
 
     Inputs are numpy arrays or any DLPack tensors, read in place where they are dense. A call gives a new NDArray, or a
-    tuple of them in the model's order. One call at a time; `load` the artifact again for another thread.
+    tuple of them in the model's order. Threads that call one model take turns; to run side by side, `load` the artifact
+    once for each. A model that was compiled for another processor describes itself; a call raises UserError.
     """
 
-    def __init__(self, executor: _core.Executor) -> None:
+    def __init__(self, executor: _core.Executor | _core.Elsewhere) -> None:
         self._executor = executor
         self._names = [spec.name for spec in executor.inputs]
 
@@ -37,9 +38,13 @@ class CompiledModel:
 
     def run(self, inputs: Sequence[Any]) -> list[_core.NDArray]:
         """All outputs as a list."""
-        return self._executor.run(inputs)
+        return self._executor.run(_arguments.tensors(inputs))
 
-    def __call__(self, *args: Any, **kwargs: Any) -> _core.NDArray | tuple[_core.NDArray, ...]:
+    def __repr__(self) -> str:
+        ports = [", ".join(map(repr, specs)) for specs in (self.inputs, self.outputs)]
+        return f"CompiledModel({' -> '.join(ports)})"
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> _core.NDArray | tuple[_core.NDArray, ...]:
         outputs = self._executor.run(self._in_order(args, kwargs))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 
@@ -73,23 +78,26 @@ def compile(
 
     shapes: of inputs whose shape the model leaves open. bound: inputs that become constants. threads: 0 is one a
     processor. cpu, features: another processor, by LLVM's names ("x86-64-v3", "+avx2,-avx512f"). opt_level: 0 to 3.
-    jobs: threads that compile; the result does not depend on it. Raises UserError for a bad model or option.
+    jobs: threads that compile; the result does not depend on it. output: with code for another processor the file is
+    written and what is returned refuses calls. Raises UserError for a bad model or option.
     """
     executor = _core.compile(
-        fspath(model),
-        shapes={name: list(dims) for name, dims in (shapes or {}).items()},
-        bound=dict(bound or {}),
-        cpu=cpu,
-        features=features,
-        opt_level=opt_level,
-        jobs=jobs,
-        threads=threads,
-        disabled_passes=list(disabled_passes),
-        output=None if output is None else fspath(output),
+        _arguments.path(model, "model"),
+        shapes=_arguments.shapes(shapes),
+        bound=_arguments.mapping(bound, "bound", 'bound={"x": array}'),
+        cpu=_arguments.text(cpu, "cpu"),
+        features=_arguments.text(features, "features"),
+        opt_level=_arguments.integer(opt_level, "opt_level"),
+        jobs=_arguments.integer(jobs, "jobs"),
+        threads=_arguments.integer(threads, "threads"),
+        disabled_passes=_arguments.names(disabled_passes, "disabled_passes"),
+        output=None if output is None else _arguments.path(output, "output"),
     )
     return CompiledModel(executor)
 
 
 def load(artifact: str | PathLike[str], *, program: str = "default", threads: int = 0) -> CompiledModel:
     """Opens an artifact that was compiled before. threads: 0 is what the artifact says."""
-    return CompiledModel(_core.open_executor(fspath(artifact), program, threads))
+    name = _arguments.path(artifact, "artifact")
+    program = _arguments.text(program, "program")
+    return CompiledModel(_core.open_executor(name, program, _arguments.integer(threads, "threads")))

@@ -11,21 +11,24 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace._core import Module, NDArray
+from headrace._core import Module, NDArray, array
 
 
 class GraphModule:
-    """A graph executor; `module` is what lib["default"](device) gives."""
+    """A graph executor; `module` is what lib["default"](device) gives.
+
+    set_input, run and get_output belong together: use one executor from one thread at a time. Threads that do not are
+    safe, call by call, but see each other's inputs and outputs.
+    """
 
     def __init__(self, module: Module) -> None:
         self.module = module
 
     def set_input(self, key: str | int | None = None, value: Any = None, **params: Any) -> None:
         """Copies tensors in: one by name or index, and any number by keyword."""
-        if key is not None:
-            self.module["set_input"](key, value)
-        for name, tensor in params.items():
-            self.module["set_input"](name, tensor)
+        given = params if key is None else {key: value, **params}
+        for name, tensor in given.items():
+            self.module["set_input"](name, array(tensor, f"input {name!r}"))
 
     def set_input_zero_copy(self, key: str | int, value: Any) -> None:
         """Makes runs read `value` itself."""

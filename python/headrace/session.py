@@ -1,25 +1,29 @@
-"""InferenceSession: the shape of onnxruntime's, so that a port is a change of import."""
+"""InferenceSession: onnxruntime's interface, with models compiled to native code."""
 
 from __future__ import annotations
 
+import tempfile
 from collections import OrderedDict
-from collections.abc import Mapping, Sequence
-from os import PathLike, fspath
+from collections.abc import Iterable, Mapping, Sequence
+from os import PathLike
+from pathlib import Path
+from threading import Lock
 from typing import Any
 
-from headrace import _core
+from headrace import _arguments, _core
 from headrace.compiler import CompiledModel, compile
 
 _KEPT_COMPILES = 8
 _ORT_TYPES = {"float32": "float", "float64": "double"}
+_PROVIDER = "CPUExecutionProvider"
 
 
 class NodeArg:
-    """An input or output as the model declares it: a dimension is an int, a name, or None."""
+    """An input or output: a dimension is an int, a name, or None."""
 
-    def __init__(self, port: _core.ModelPort) -> None:
+    def __init__(self, port: _core.ModelPort, shape: Sequence[int] | None = None) -> None:
         self.name: str = port.name
-        self.shape: list[int | str | None] = port.shape
+        self.shape: list[int | str | None] = port.shape if shape is None else list(shape)
         self.type: str = f"tensor({_ORT_TYPES.get(port.dtype, port.dtype)})"
 
     def __repr__(self) -> str:
@@ -27,75 +31,126 @@ class NodeArg:
 
 
 class InferenceSession:
-    """Runs a model file. Open dimensions are fixed by the first run's inputs (or by `shapes`).
+    """Runs a model file, or the bytes of an ONNX model.
 
-    Each set of shapes is compiled once and the last eight are kept.
+    Open dimensions are fixed by `shapes`, or else by each run's inputs: each set of shapes is compiled once and the
+    last eight are kept. Threads may share a session. The positional arguments are onnxruntime's; sess_options and
+    provider_options must be None and providers, where given, ["CPUExecutionProvider"]. The others are `compile`'s.
     """
 
     def __init__(
         self,
-        path: str | PathLike[str],
+        path_or_bytes: str | PathLike[str] | bytes,
+        sess_options: None = None,
+        providers: Sequence[str] | None = None,
+        provider_options: None = None,
         *,
         shapes: Mapping[str, Sequence[int]] | None = None,
+        bound: Mapping[str, Any] | None = None,
         threads: int = 0,
-        **options: Any,
+        cpu: str = "",
+        features: str = "",
+        opt_level: int = 3,
+        jobs: int = 0,
+        disabled_passes: Iterable[str] = (),
     ) -> None:
-        self._path = fspath(path)
-        self._shapes = {name: tuple(dims) for name, dims in (shapes or {}).items()}
-        self._options = {"threads": threads, **options}
-        inputs, outputs = _core.read_ports(self._path)
-        self._inputs = [NodeArg(port) for port in inputs]
-        self._outputs = [NodeArg(port) for port in outputs]
+        _check_onnxruntime_options(sess_options, providers, provider_options)
+        self._path = self._path_of(path_or_bytes)
+        self._shapes = _arguments.shapes(shapes)
+        self._bound = _arguments.mapping(bound, "bound", 'bound={"x": array}')
+        numbers = {"threads": threads, "opt_level": opt_level, "jobs": jobs}
+        self._options = {
+            **{name: _arguments.integer(value, name) for name, value in numbers.items()},
+            "cpu": _arguments.text(cpu, "cpu"),
+            "features": _arguments.text(features, "features"),
+            "disabled_passes": _arguments.names(disabled_passes, "disabled_passes"),
+        }
+        _core.check_options(**{name: self._options[name] for name in (*numbers, "disabled_passes")})
+        self._lock = Lock()
         self._compiled: OrderedDict[tuple, CompiledModel] = OrderedDict()
-        unknown = self._shapes.keys() - {arg.name for arg in self._inputs}
-        if unknown:
-            raise _core.UserError(f"shapes: the model has no input {', '.join(sorted(unknown))}")
-        if not self._open_inputs():
-            self._model_for({})
+        self._read_ports()
 
     def get_inputs(self) -> list[NodeArg]:
-        """The inputs, in the model's order."""
+        """The inputs, in the model's order, with the shapes that this session was given; bound ones are none."""
         return self._inputs
 
     def get_outputs(self) -> list[NodeArg]:
         """The outputs, in the model's order."""
         return self._outputs
 
+    def get_providers(self) -> list[str]:
+        """Always ["CPUExecutionProvider"]."""
+        return [_PROVIDER]
+
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: None = None
     ) -> list[Any]:
         """The outputs of those names (None: all) as numpy arrays."""
+        if run_options is not None:
+            raise _core.UserError("run_options: there are none to set; leave it out")
+        known = [arg.name for arg in self._outputs]
+        wanted = known if output_names is None else _arguments.names(output_names, "output_names")
+        for name in wanted:
+            if name not in known:
+                raise _core.UserError(f"the model has no output '{name}'; it has {', '.join(known)}")
+        tensors = self._tensors_of(input_feed)
+        results = self._model_for(tensors).run(list(tensors.values()))
+        return [results[known.index(name)].numpy() for name in wanted]
+
+    def _path_of(self, path_or_bytes: str | PathLike[str] | bytes) -> str:
+        if not isinstance(path_or_bytes, bytes):
+            return _arguments.path(path_or_bytes, "path_or_bytes")
+        # Removed with the session: each set of shapes reads it again.
+        self._folder = tempfile.TemporaryDirectory(prefix="headrace-")
+        path = Path(self._folder.name) / "model.onnx"
+        path.write_bytes(path_or_bytes)
+        return str(path)
+
+    def _read_ports(self) -> None:
+        inputs, outputs = _core.read_ports(self._path)
+        for what, given in (("shapes", self._shapes), ("bound", self._bound)):
+            unknown = given.keys() - {port.name for port in inputs}
+            if unknown:
+                raise _core.UserError(f"{what}: the model has no input {', '.join(sorted(unknown))}")
+        free = [port for port in inputs if port.name not in self._bound]
+        self._inputs = [NodeArg(port, self._shapes.get(port.name)) for port in free]
+        self._outputs = [NodeArg(port) for port in outputs]
+        if not self._open_inputs():
+            specs = self._model_for({}).outputs
+            self._outputs = [NodeArg(port, spec.shape) for port, spec in zip(outputs, specs, strict=True)]
+
+    def _tensors_of(self, input_feed: Mapping[str, Any]) -> dict[str, _core.NDArray]:
+        feed = _arguments.mapping(input_feed, "input_feed", '{"x": array}')
         names = [arg.name for arg in self._inputs]
-        missing = [name for name in names if name not in input_feed]
-        unknown = [name for name in input_feed if name not in names]
+        missing = [name for name in names if name not in feed]
+        unknown = [name for name in feed if name not in names]
         if missing or unknown:
             raise _core.UserError(
                 f"the inputs are {', '.join(names)}; missing: {', '.join(missing) or 'none'}; "
                 f"unknown: {', '.join(unknown) or 'none'}"
             )
-        tensors = {name: _core.array(value) for name, value in input_feed.items()}
-        results = self._model_for(tensors).run([tensors[name] for name in names])
-        known = [arg.name for arg in self._outputs]
-        wanted = known if output_names is None else list(output_names)
-        for name in wanted:
-            if name not in known:
-                raise _core.UserError(f"the model has no output '{name}'; it has {', '.join(known)}")
-        return [results[known.index(name)].numpy() for name in wanted]
+        return {name: _core.array(feed[name], f"input '{name}'") for name in names}
 
     def _open_inputs(self) -> list[str]:
-        return [
-            arg.name
-            for arg in self._inputs
-            if arg.name not in self._shapes and any(not isinstance(dim, int) for dim in arg.shape)
-        ]
+        return [arg.name for arg in self._inputs if any(not isinstance(dim, int) for dim in arg.shape)]
 
     def _model_for(self, tensors: Mapping[str, _core.NDArray]) -> CompiledModel:
         shapes = {name: tensors[name].shape for name in self._open_inputs()} | self._shapes
         key = tuple(sorted(shapes.items()))
-        if key in self._compiled:
-            self._compiled.move_to_end(key)
-        else:
-            self._compiled[key] = compile(self._path, shapes=shapes, **self._options)
-            if len(self._compiled) > _KEPT_COMPILES:
-                self._compiled.popitem(last=False)
-        return self._compiled[key]
+        with self._lock:
+            if key in self._compiled:
+                self._compiled.move_to_end(key)
+            else:
+                self._compiled[key] = compile(self._path, shapes=shapes, bound=self._bound, **self._options)
+                if len(self._compiled) > _KEPT_COMPILES:
+                    self._compiled.popitem(last=False)
+            return self._compiled[key]
+
+
+def _check_onnxruntime_options(sess_options: object, providers: object, provider_options: object) -> None:
+    if sess_options is not None:
+        raise _core.UserError("sess_options: onnxruntime's do not apply here; give threads=, opt_level= instead")
+    if provider_options is not None:
+        raise _core.UserError("provider_options: there are none to set; leave it out")
+    if providers is not None and _arguments.names(providers, "providers") not in ([], [_PROVIDER]):
+        raise _core.UserError(f"providers: got {list(providers)!r}; there is only {_PROVIDER!r}")

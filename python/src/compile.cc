@@ -4,9 +4,12 @@
 #include <nanobind/stl/pair.h>
 #include <nanobind/stl/shared_ptr.h>
 #include <nanobind/stl/string.h>
+#include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include "driver/check_options.h"
 #include "driver/compile.h"
+#include "driver/register_all.h"
 #include "load/run.h"
 #include "values.h"
 
@@ -15,6 +18,7 @@ namespace headrace::python {
 namespace {
 
 using Shapes = std::map<std::string, std::vector<int64_t>>;
+using Compiled = std::variant<std::shared_ptr<load::Executor>, Elsewhere>;
 
 template <typename T>
 T value_or_throw(Expected<T> expected) {
@@ -22,9 +26,20 @@ T value_or_throw(Expected<T> expected) {
   return std::move(expected.value());
 }
 
+// shapes={"x": (1, 3), "y": (2,)}
+std::string shapes_as_argument(const std::vector<driver::NamedShape>& shapes) {
+  std::vector<std::string> items;
+  for (const auto& [name, shape] : shapes)
+    items.push_back(fmt::format("\"{}\": ({}{})", name, fmt::join(shape, ", "), shape.size() == 1 ? "," : ""));
+  return fmt::format("shapes={{{}}}", fmt::join(items, ", "));
+}
+
 driver::LoadOptions load_options(const Shapes& shapes, const nb::dict& bound) {
-  driver::LoadOptions options{shapes, {}};
-  for (const auto& [name, tensor] : bound) options.bound.emplace(nb::cast<std::string>(name), to_ndarray(tensor));
+  driver::LoadOptions options{.shapes = shapes, .show_shapes = &shapes_as_argument};
+  for (const auto& [key, tensor] : bound) {
+    const auto name = nb::cast<std::string>(key);
+    options.bound.emplace(name, to_ndarray(tensor, fmt::format("bound input '{}'", name)));
+  }
   return options;
 }
 
@@ -51,6 +66,15 @@ std::shared_ptr<load::Executor> compile_to_executor(const std::string& path, con
                                              artifact::kDefaultProgram, options.threads));
 }
 
+// Code for another processor is written all the same.
+Compiled compile_and_open(const driver::Model& model, const std::string& path, const driver::CompileOptions& options) {
+  const driver::CompileReport report = driver::compile_to_file(model, path, options);
+  const artifact::Program& program = *artifact::find_program(report.manifest, artifact::kDefaultProgram);
+  if (const std::optional<Refusal> refusal = runtime::cpu_refusal(program, path))
+    return Elsewhere{program, options.threads, refusal->message};
+  return open_executor(path, artifact::kDefaultProgram, options.threads);
+}
+
 }  // namespace
 
 void bind_compile(nb::module_& m) {
@@ -58,19 +82,25 @@ void bind_compile(nb::module_& m) {
       "compile",
       [](const std::string& path, const Shapes& shapes, const nb::dict& bound, const std::string& cpu,
          const std::string& features, int opt_level, int jobs, int threads,
-         const std::vector<std::string>& disabled_passes,
-         const std::optional<std::string>& output) -> std::shared_ptr<load::Executor> {
+         const std::vector<std::string>& disabled_passes, const std::optional<std::string>& output) -> Compiled {
         const driver::LoadOptions load = load_options(shapes, bound);
         const driver::CompileOptions options =
             compile_options(cpu, features, opt_level, jobs, threads, disabled_passes);
         nb::gil_scoped_release released;
         if (!output) return compile_to_executor(path, load, options);
-        driver::compile_to_file(driver::load_model(path, load), *output, options);
-        return open_executor(*output, artifact::kDefaultProgram, threads);
+        return compile_and_open(driver::load_model(path, load), *output, options);
       },
       nb::arg("path"), nb::arg("shapes") = Shapes(), nb::arg("bound") = nb::dict(), nb::arg("cpu") = "",
       nb::arg("features") = "", nb::arg("opt_level") = 3, nb::arg("jobs") = 0, nb::arg("threads") = 0,
       nb::arg("disabled_passes") = std::vector<std::string>(), nb::arg("output") = nb::none());
+  m.def(
+      "check_options",
+      [](int opt_level, int jobs, int threads, const std::vector<std::string>& disabled_passes) {
+        driver::register_all();
+        driver::check_options(compile_options("", "", opt_level, jobs, threads, disabled_passes));
+      },
+      nb::arg("opt_level"), nb::arg("jobs"), nb::arg("threads"), nb::arg("disabled_passes"),
+      "Raises UserError for an option that compile would refuse.");
   m.def("open_executor", &open_executor, nb::arg("path"), nb::arg("program") = artifact::kDefaultProgram,
         nb::arg("threads") = 0, nb::call_guard<nb::gil_scoped_release>());
 

@@ -22,6 +22,9 @@ std::vector<Spec> specs_of(const std::vector<artifact::TensorSpec>& specs) {
   return result;
 }
 
+// What is asked of an executor, of a program that this machine cannot run.
+nb::list refuse_run(const Elsewhere& program, nb::handle) { throw UserError(program.reason); }
+
 nb::object call(const PackedFunc& function, const nb::args& args) {
   std::vector<Value> values;
   for (const nb::handle arg : args) values.push_back(to_value(arg));
@@ -40,8 +43,13 @@ PackedFunc get_function(const runtime::Module& module, const std::string& name, 
 }
 
 nb::list run(load::Executor& executor, const nb::sequence& inputs) {
+  const std::vector<artifact::TensorSpec>& specs = executor.runner().program().inputs;
   std::vector<NDArray> tensors;
-  for (const nb::handle input : inputs) tensors.push_back(to_ndarray(input));
+  for (const nb::handle input : inputs) {
+    const size_t i = tensors.size();
+    tensors.push_back(
+        to_ndarray(input, i < specs.size() ? fmt::format("input '{}'", specs[i].name) : fmt::format("input {}", i)));
+  }
   std::vector<NDArray> outputs;
   {
     nb::gil_scoped_release released;
@@ -75,11 +83,17 @@ void bind_runtime(nb::module_& m) {
       .def("__repr__", [](const Spec& spec) {
         return fmt::format("{}: {} ({})", spec.name, spec.dtype, fmt::join(spec.shape, ", "));
       });
-  nb::class_<load::Executor>(m, "Executor", "One program of an artifact, ready to run; one run at a time.")
+  nb::class_<load::Executor>(m, "Executor",
+                             "One program of an artifact, ready to run; threads that call it take turns.")
       .def_prop_ro("inputs", [](const load::Executor& self) { return specs_of(self.runner().program().inputs); })
       .def_prop_ro("outputs", [](const load::Executor& self) { return specs_of(self.runner().program().outputs); })
       .def_prop_ro("threads", [](const load::Executor& self) { return self.runner().num_threads(); })
       .def("run", &run, nb::arg("inputs"), "Tensors in, new NDArrays out.");
+  nb::class_<Elsewhere>(m, "Elsewhere", "A program in an artifact for another processor: described here, not run.")
+      .def_prop_ro("inputs", [](const Elsewhere& self) { return specs_of(self.program.inputs); })
+      .def_prop_ro("outputs", [](const Elsewhere& self) { return specs_of(self.program.outputs); })
+      .def_ro("threads", &Elsewhere::threads)
+      .def("run", &refuse_run, nb::arg("inputs"), "Raises UserError: why not here.");
 }
 
 }  // namespace headrace::python

@@ -50,13 +50,65 @@ NDArray from_capsule(const nb::object& capsule) {
   throw UserError("__dlpack__ gave no DLPack capsule");
 }
 
-// Exporters refuse what DLPack cannot say: strings, objects, foreign byte orders.
-NDArray share(nb::handle object) {
+std::string text_of(nb::handle object) { return nb::cast<std::string>(nb::str(object)); }
+
+// "ndarray of object", "str"
+std::string kind_of(nb::handle object) {
+  if (object.is_none()) return "None";
+  const std::string type = text_of(object.type().attr("__name__"));
+  const std::string dtype = nb::hasattr(object, "dtype") ? " of " + text_of(object.attr("dtype")) : "";
+  return type + dtype;
+}
+
+// The bits of a numpy array of ml_dtypes' bfloat16, shared as they are; of a strided one, a copy.
+NDArray share_bfloat16(nb::handle array) {
+  const nb::object dense = nb::module_::import_("numpy").attr("ascontiguousarray")(array);
+  // ascontiguousarray makes a scalar a vector.
+  const nb::object bits = dense.attr("view")("uint16").attr("reshape")(array.attr("shape"));
+  const NDArray shared = from_capsule(ask_for_dlpack(bits));
+  const NDArray result = NDArray::view(shared.data<void>(), shared.shape(), DataType::bfloat16(), [shared] {});
+  result.object()->read_only = shared.object()->read_only;
+  return result;
+}
+
+// Exporters refuse what DLPack cannot say: strings, objects, foreign byte orders; numpy's also bfloat16.
+NDArray share(nb::handle object, const std::string& what) {
   try {
     return from_capsule(ask_for_dlpack(object));
   } catch (nb::python_error& error) {
-    throw UserError(std::string("this array cannot be shared by DLPack: ") + nb::str(error.value()).c_str());
+    if (nb::hasattr(object, "__array_interface__") && text_of(object.attr("dtype")) == "bfloat16")
+      return share_bfloat16(object);
+    throw_user_error("{}: {} cannot be shared by DLPack: {}", what, kind_of(object), nb::str(error.value()).c_str());
+  } catch (const UserError& error) {
+    throw_user_error("{}: {}", what, error.message());
   }
+}
+
+nb::object as_numpy(nb::handle object, const std::string& what) {
+  // numpy would take these for arrays of objects and of characters.
+  if (object.is_none() || nb::isinstance<nb::str>(object) || nb::isinstance<nb::dict>(object))
+    throw_user_error("{}: {} is no tensor; give a numpy array, a DLPack tensor, a list or a number", what,
+                     kind_of(object));
+  try {
+    return nb::module_::import_("numpy").attr("asarray")(object);
+  } catch (nb::python_error& error) {
+    throw_user_error("{}: {} does not become an array: {}", what, kind_of(object), nb::str(error.value()).c_str());
+  }
+}
+
+nb::object to_numpy(nb::handle self) {
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  const NDArray array = nb::cast<NDArray>(self);
+  if (!array.dtype().is_bfloat16()) return numpy.attr("from_dlpack")(self);
+  nb::object bfloat16;
+  try {
+    bfloat16 = nb::module_::import_("ml_dtypes").attr("bfloat16");
+  } catch (nb::python_error&) {
+    throw UserError("numpy has no bfloat16 of its own; install ml_dtypes, or take the tensor by DLPack");
+  }
+  const NDArray bits = NDArray::view(array.data<void>(), array.shape(), DataType::uint(16), [array] {});
+  bits.object()->read_only = array.object()->read_only;
+  return numpy.attr("from_dlpack")(nb::cast(bits)).attr("view")(bfloat16);
 }
 
 Value to_map(const nb::dict& dict) {
@@ -76,10 +128,10 @@ Value to_array(nb::handle sequence) {
 
 }  // namespace
 
-NDArray to_ndarray(nb::handle object) {
+NDArray to_ndarray(nb::handle object, const std::string& what) {
   if (nb::isinstance<NDArray>(object)) return nb::cast<NDArray>(object);
-  if (nb::hasattr(object, "__dlpack__")) return share(object);
-  return share(nb::module_::import_("numpy").attr("asarray")(object));
+  if (nb::hasattr(object, "__dlpack__")) return share(object, what);
+  return share(as_numpy(object, what), what);
 }
 
 nb::object to_dlpack(const NDArray& array, bool versioned) {
@@ -104,7 +156,7 @@ Value to_value(nb::handle object) {
   if (nb::isinstance<PackedFunc>(object)) return Value(nb::cast<PackedFunc>(object));
   if (nb::isinstance<nb::dict>(object)) return to_map(nb::cast<nb::dict>(object));
   if (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object)) return to_array(object);
-  if (nb::hasattr(object, "__dlpack__")) return Value(to_ndarray(object));
+  if (nb::hasattr(object, "__dlpack__")) return Value(to_ndarray(object, "the argument"));
   const std::string type = nb::cast<std::string>(object.type().attr("__name__"));
   throw nb::type_error(("a " + type + " cannot be passed to Headrace").c_str());
 }
@@ -153,9 +205,12 @@ void bind_values(nb::module_& m) {
       .def_prop_ro("shape", [](const NDArray& array) { return nb::tuple(nb::cast(array.shape())); })
       .def_prop_ro("dtype", [](const NDArray& array) { return array.dtype().to_string(); })
       .def_prop_ro("device", &NDArray::device)
-      .def(
-          "numpy", [](nb::handle self) { return nb::module_::import_("numpy").attr("from_dlpack")(self); },
-          "The tensor as a numpy array that shares its memory.")
+      .def_prop_ro("ndim", [](const NDArray& array) { return array.shape().size(); })
+      .def("numpy", &to_numpy,
+           "The tensor as a numpy array that shares its memory; of bfloat16, with the dtype of ml_dtypes.")
+      .def("__len__", [](nb::handle self) { return nb::len(to_numpy(self)); })
+      .def("__getitem__", [](nb::handle self, nb::handle index) -> nb::object { return to_numpy(self)[index]; })
+      .def("__iter__", [](nb::handle self) { return nb::iter(to_numpy(self)); })
       .def("__dlpack_device__",
            [](const NDArray& array) { return nb::make_tuple(array.device().type, array.device().id); })
       .def(
@@ -173,7 +228,7 @@ void bind_values(nb::module_& m) {
       .def(
           "__array__",
           [](nb::handle self, nb::object dtype, nb::object copy) {
-            nb::object array = nb::module_::import_("numpy").attr("from_dlpack")(self);
+            nb::object array = to_numpy(self);
             if (!dtype.is_none()) array = array.attr("astype")(dtype);
             return !copy.is_none() && nb::cast<bool>(copy) ? array.attr("copy")() : array;
           },
@@ -182,8 +237,10 @@ void bind_values(nb::module_& m) {
         return fmt::format("NDArray(shape=({}), dtype={})", fmt::join(array.shape(), ", "), array.dtype().to_string());
       });
   m.def(
-      "array", [](nb::handle object) { return to_ndarray(object); }, nb::arg("data"),
-      "An NDArray that shares the memory of a DLPack tensor; of lists and numbers, a new one.");
+      "array", [](nb::handle object, const std::string& name) { return to_ndarray(object, name); },
+      nb::arg("data").none(), nb::arg("name") = "data",
+      "An NDArray that shares the memory of a DLPack tensor; of lists and numbers, a new one. Messages call it "
+      "`name`.");
 }
 
 }  // namespace headrace::python

@@ -3,6 +3,7 @@
 
 #include <nanobind/nanobind.h>
 
+#include "artifact/manifest.h"
 #include "object/function.h"
 #include "tensor/ndarray.h"
 
@@ -16,10 +17,17 @@ Value to_value(nb::handle object);
 nb::object from_value(const Value& value);
 
 // A tensor that shares the object's memory: of an NDArray, of anything with __dlpack__; a copy of what numpy.asarray
-// makes of lists and numbers.
-NDArray to_ndarray(nb::handle object);
+// makes of lists and numbers. `what` names it in UserErrors: "input 'x'".
+NDArray to_ndarray(nb::handle object, const std::string& what);
 // The capsule that __dlpack__ gives.
 nb::object to_dlpack(const NDArray& array, bool versioned);
+
+// A program that was compiled for another processor: `run` says why it does not run here.
+struct Elsewhere {
+  artifact::Program program;
+  int32_t threads = 0;
+  std::string reason;
+};
 
 // Makes UserError and InternalError Python exceptions of module `m`.
 void bind_errors(nb::module_& m);

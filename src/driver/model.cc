@@ -59,17 +59,17 @@ ModelPorts ports_of(const onnx::Graph& graph) {
   return ports;
 }
 
-// "--shape x=1,3,224,224" for every input of `graph` that `options` leave open: what the model fixes stays, the rest is
-// a guess at what people have.
+// For every input of `graph` that `options` leave open: what the model fixes stays, the rest is a guess at what people
+// have.
 std::string shape_example(const onnx::Graph& graph, const LoadOptions& options) {
   std::map<std::string, int64_t> symbols;
-  std::string text;
+  std::vector<NamedShape> shapes;
   for (const onnx::ValueInfo* input : onnx::true_inputs(graph)) {
     const ModelPort port = port_of(*input);
     if (options.shapes.contains(port.name) || options.bound.contains(port.name)) continue;
-    if (!input->type.shape) text += fmt::format(" --shape {}=DIMS", port.name);  // not even its rank is known
     std::vector<int64_t> shape;
-    bool is_open = false;
+    bool is_open = !input->type.shape;  // not even its rank is known
+    if (is_open) shape.push_back(1);
     for (const ModelDim& dim : port.shape) {
       const size_t i = shape.size();
       const int64_t guess = i == 0 ? 1 : port.shape.size() == 4 && i >= 2 ? 224 : 16;
@@ -78,9 +78,9 @@ std::string shape_example(const onnx::Graph& graph, const LoadOptions& options) 
                       : dim.symbol.empty() ? guess
                                            : symbols.try_emplace(dim.symbol, guess).first->second);
     }
-    if (is_open) text += fmt::format(" --shape {}={}", port.name, fmt::join(shape, ","));
+    if (is_open) shapes.emplace_back(port.name, std::move(shape));
   }
-  return text;
+  return options.show_shapes(shapes);
 }
 
 Model load_onnx(const std::string& path, const LoadOptions& options) {
@@ -90,7 +90,7 @@ Model load_onnx(const std::string& path, const LoadOptions& options) {
   const onnx::ImportOptions import{options.shapes, options.bound};
   const std::vector<std::string> open = onnx::symbolic_dimensions(source, import);
   if (!open.empty()) {
-    throw_user_error("'{}' leaves these dimensions open: {}; give the inputs their shapes, as in{}", path,
+    throw_user_error("'{}' leaves these dimensions open: {}; give the inputs their shapes, as in {}", path,
                      fmt::join(open, ", "), shape_example(source.graph, options));
   }
   onnx::ImportedModel imported = onnx::import_model(source, import);
@@ -107,6 +107,12 @@ std::string extension_of(const std::string& path) {
 }
 
 }  // namespace
+
+std::string shapes_as_flags(const std::vector<NamedShape>& shapes) {
+  std::vector<std::string> flags;
+  for (const auto& [name, shape] : shapes) flags.push_back(fmt::format("--shape {}={}", name, fmt::join(shape, ",")));
+  return fmt::format("{}", fmt::join(flags, " "));
+}
 
 ModelPorts read_ports(const std::string& path) {
   register_all();

@@ -15,10 +15,15 @@ struct Model {
 // Names of a module's own: its parameters' and output0, output1 ... Needs main's type (infers it).
 Model make_model(const IRModule& module);
 
+// The shape of an input, for a message, in the words of whoever gives shapes.
+using NamedShape = std::pair<std::string, std::vector<int64_t>>;
+std::string shapes_as_flags(const std::vector<NamedShape>& shapes);  // --shape x=1,3 --shape y=2
+
 struct LoadOptions {
   std::map<std::string, std::vector<int64_t>> shapes = {};  // of inputs, by name; the others keep what the model says
   std::map<std::string, NDArray> bound = {};                // inputs that become constants
   std::string weights = {};  // a file with the data of relay text's constants; empty: none
+  std::string (*show_shapes)(const std::vector<NamedShape>&) = &shapes_as_flags;
 };
 
 // Reads a model file: ONNX, or relay's text form (.relay). UserError: no such file, a format that is not known, a model

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -36,11 +37,14 @@ class Executor {
 
   executors::GraphRunner& runner() { return *runner_; }
   const executors::GraphRunner& runner() const { return *runner_; }
+  // Held by who sets tensors and runs, where several threads may.
+  std::mutex& turn() { return turn_; }
 
  private:
   explicit Executor(std::shared_ptr<const Artifact> artifact) : artifact_(std::move(artifact)) {}
   std::optional<Refusal> resolve(const artifact::Program& program);
 
+  std::mutex turn_;
   std::shared_ptr<const Artifact> artifact_;
   std::vector<PackedFunc> imports_;  // of external steps, in order of steps
   std::unique_ptr<executors::GraphRunner> runner_;

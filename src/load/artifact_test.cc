@@ -10,6 +10,7 @@
 
 #include "kit/artifact_kit.h"
 #include "load/artifact_module.h"
+#include "load/run.h"
 #include "tensor/ndarray.h"
 
 namespace headrace::load {
@@ -89,6 +90,26 @@ TEST(Artifact, TwoThreadsShareOneArtifact) {
     executor->runner().set_input(0, TensorView(x.data(), {6, 8}).tensor);
     for (int i = 0; i < 2000; ++i) {
       if (executor->runner().run().code != 0 || floats(executor->runner().output(0)) != expected) ++wrong;
+    }
+  };
+  std::thread first(job, 0.0f);
+  std::thread second(job, 1.0f);
+  first.join();
+  second.join();
+  EXPECT_EQ(wrong, 0);
+}
+
+TEST(Artifact, ThreadsTakeTurnsAtOneExecutor) {
+  const TempFile file(make_artifact(toy_manifest()));
+  const auto executor = executor_or_die(open_or_die(file.path()), 2);
+  std::atomic<int> wrong = 0;
+  const auto job = [&](float shift) {
+    std::vector<float> x = toy_input();
+    for (float& value : x) value += shift;
+    const std::vector<float> expected = toy_expected(x);
+    const std::vector<NDArray> inputs = {NDArray::from_vector({6, 8}, DataType::float_(32), x)};
+    for (int i = 0; i < 2000; ++i) {
+      if (floats(run(*executor, inputs)[0].tensor()) != expected) ++wrong;
     }
   };
   std::thread first(job, 0.0f);

@@ -10,6 +10,7 @@ std::vector<NDArray> run(Executor& executor, std::span<const NDArray> inputs) {
     for (const artifact::TensorSpec& spec : program.inputs) names.push_back(spec.name);
     throw_user_error("the program takes {} inputs ({}), got {}", names.size(), fmt::join(names, ", "), inputs.size());
   }
+  const std::lock_guard turn(executor.turn());
   for (size_t i = 0; i < inputs.size(); ++i) {
     const NDArray& input = inputs[i];
     const auto address = reinterpret_cast<uintptr_t>(input.data<std::byte>());

@@ -338,7 +338,7 @@ class ModelErrorTest(CliTest):
         self.fails(USER, "40 dimensions, more than 32", "compile", "rank.relay", "-o", "never.so")
 
     def test_a_full_disk_is_told(self) -> None:
-        with open("/dev/full", "w") as full:
+        with Path("/dev/full").open("w") as full:
             command = [str(self.program), "inspect", "one.so", "--json"]
             done = subprocess.run(command, cwd=self.folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
         self.assertEqual(done.returncode, USER)

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstring>
+#include <mutex>
 
 #include "artifact/tensor_extent.h"
 #include "tensor/ndarray.h"
@@ -127,6 +128,7 @@ class GraphModuleBody : public runtime::ModuleBody {
   Value get_input_info(Args) { return info(inputs()); }
   Value get_output_info(Args) { return info(outputs()); }
 
+  std::mutex turn_;  // of the threads that call
   std::shared_ptr<GraphRunner> runner_;
   std::vector<Value> kept_inputs_;
   std::vector<Value> kept_outputs_;
@@ -149,7 +151,10 @@ PackedFunc GraphModuleBody::get_function(const std::string& name, const runtime:
   }};
   for (const auto& [known, method] : kMethods) {
     if (known != name) continue;
-    return PackedFunc([self, this, method = method](Args args) { return (this->*method)(args); });
+    return PackedFunc([self, this, method = method](Args args) {
+      const std::lock_guard turn(turn_);
+      return (this->*method)(args);
+    });
   }
   return {};
 }

@@ -15,7 +15,9 @@ namespace headrace::executors {
 //   get_input(key) -> NDArray, a view of what the program reads
 //   get_num_inputs(), get_num_outputs() -> int; get_input_index(name) -> int, -1 when there is none
 //   get_input_info(), get_output_info() -> {"shape": {name: shape}, "dtype": {name: str}}
-// NDArrays that were set without a copy are kept alive. Errors are UserErrors that name the tensor or the failing op.
+// Threads may call them at once and take turns, call by call: what set_input, run and get_output do together is for one
+// thread at a time. NDArrays that were set without a copy are kept alive. Errors are UserErrors that name the tensor or
+// the failing op.
 runtime::Module make_graph_module(std::shared_ptr<GraphRunner> runner);
 
 }  // namespace headrace::executors

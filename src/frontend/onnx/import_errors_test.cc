@@ -88,11 +88,11 @@ TEST(ImportErrors, Names) {
   no_output.node("Relu", {"x"}, {}, "y");
   EXPECT_THAT(import_error(std::move(no_output)), HasSubstr("the graph has no outputs"));
 
-  GraphWriter twice = one_input();
-  twice.node("Relu", {"x"}, {}, "y");
-  twice.output("y", ElementType::kFloat, {});
-  twice.output("y", ElementType::kFloat, {});
-  EXPECT_THAT(import_error(std::move(twice)), HasSubstr("the output 'y' is listed twice"));
+  GraphWriter listed_twice = one_input();
+  listed_twice.node("Relu", {"x"}, {}, "y");
+  listed_twice.output("y", ElementType::kFloat, {});
+  listed_twice.output("y", ElementType::kFloat, {});
+  EXPECT_THAT(import_error(std::move(listed_twice)), HasSubstr("the output 'y' is listed twice"));
 
   GraphWriter unknown_output = one_input();
   unknown_output.output("z", ElementType::kFloat, {});

@@ -1,0 +1,80 @@
+"""Checks of arguments, each told in one sentence that names the argument."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from operator import index
+from os import PathLike, fspath
+from typing import Any
+
+from headrace._core import NDArray, UserError
+
+
+def kind(value: object) -> str:
+    """What a value is, for a message: "None", "str", "int"."""
+    return "None" if value is None else type(value).__name__
+
+
+def path(value: str | PathLike[str], what: str) -> str:
+    """A file's name."""
+    if isinstance(value, (str, PathLike)):
+        name = fspath(value)
+        if isinstance(name, str):
+            return name
+        value = name
+    raise UserError(f"{what}: expected a path (a str or a pathlib.Path), got {kind(value)}")
+
+
+def text(value: str, what: str) -> str:
+    """A str."""
+    if not isinstance(value, str):
+        raise UserError(f"{what}: expected a str, got {kind(value)}")
+    return value
+
+
+def integer(value: int, what: str, bits: int = 32) -> int:
+    """A signed integer of so many bits; numpy's will do."""
+    try:
+        number = index(value)
+    except TypeError:
+        raise UserError(f"{what}: expected an int, got {value!r}") from None
+    if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):
+        raise UserError(f"{what}: {number} is out of range")
+    return number
+
+
+def names(value: Iterable[str], what: str) -> list[str]:
+    """A list of str; a str alone would be split into letters."""
+    if isinstance(value, str):
+        raise UserError(f"{what}: expected a list of str, got one str; write [{value!r}]")
+    if not isinstance(value, Iterable):
+        raise UserError(f"{what}: expected a list of str, got {kind(value)}")
+    return [text(name, f"{what}[{i}]") for i, name in enumerate(value)]
+
+
+def mapping(value: Mapping[str, Any] | None, what: str, example: str) -> dict[str, Any]:
+    """A dict by names of inputs."""
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise UserError(f"{what}: expected a dict by input, as in {example}, got {kind(value)}")
+    return {text(name, f"{what}: a key"): item for name, item in value.items()}
+
+
+def shapes(value: Mapping[str, Sequence[int]] | None) -> dict[str, tuple[int, ...]]:
+    """Shapes by input."""
+    example = 'shapes={"x": (1, 3, 224, 224)}'
+    return {name: _shape(dims, name) for name, dims in mapping(value, "shapes", example).items()}
+
+
+def _shape(dims: Sequence[int], name: str) -> tuple[int, ...]:
+    if isinstance(dims, (str, bytes)) or not isinstance(dims, Iterable):
+        raise UserError(f"shapes: input '{name}': expected a tuple of ints, got {dims!r}")
+    return tuple(integer(dim, f"shapes: input '{name}': dimension {i}", bits=64) for i, dim in enumerate(dims))
+
+
+def tensors(value: Sequence[Any]) -> Sequence[Any]:
+    """Inputs in order; an array alone would be split into rows."""
+    if isinstance(value, (str, bytes, NDArray)) or not isinstance(value, Sequence):
+        raise UserError(f"inputs: expected a list with one tensor an input, got {kind(value)}; write run([x])")
+    return value

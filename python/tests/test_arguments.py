@@ -1,0 +1,89 @@
+"""Arguments that cannot be meant: one sentence each, which names the argument and the input."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
+
+MODELS = Path(__file__).parents[2] / "models"
+DIGITS = MODELS / "digits.onnx"
+ONE = {"x": (1, 1, 8, 8)}
+X = np.zeros((1, 1, 8, 8), np.float32)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return hr.compile(DIGITS, shapes=ONE, opt_level=0)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({}, r'as in shapes=\{"x": \(1, 1, 8, 8\)\}$'),
+        ({"shapes": {"x": (None, 1, 8, 8)}}, "shapes: input 'x': dimension 0: expected an int, got None"),
+        ({"shapes": {"x": (2.0, 1, 8, 8)}}, "shapes: input 'x': dimension 0: expected an int, got 2.0"),
+        ({"shapes": {"x": (1 << 70, 1, 8, 8)}}, "shapes: input 'x': dimension 0: .* out of range"),
+        ({"shapes": {"x": 2}}, "shapes: input 'x': expected a tuple of ints, got 2"),
+        ({"shapes": {"x": "1,1,8,8"}}, "shapes: input 'x': expected a tuple of ints"),
+        ({"shapes": [(1, 1, 8, 8)]}, "shapes: expected a dict by input, as in .*, got list"),
+        ({"shapes": {0: (1, 1, 8, 8)}}, "shapes: a key: expected a str, got int"),
+        ({"bound": [X]}, "bound: expected a dict by input, as in .*, got list"),
+        ({"bound": {"x": None}}, "bound input 'x': None is no tensor"),
+        ({"shapes": ONE, "opt_level": "3"}, "opt_level: expected an int, got '3'"),
+        ({"shapes": ONE, "threads": 1 << 40}, "threads: .* out of range"),
+        ({"shapes": ONE, "cpu": None}, "cpu: expected a str, got None"),
+        ({"shapes": ONE, "output": b"x.so"}, "output: expected a path .*, got bytes"),
+        ({"shapes": ONE, "disabled_passes": "FoldConstant"}, r"disabled_passes: .* write \['FoldConstant'\]"),
+        ({"shapes": ONE, "disabled_passes": 3}, "disabled_passes: expected a list of str, got int"),
+        ({"shapes": ONE, "disabled_passes": [3]}, r"disabled_passes\[0\]: expected a str, got int"),
+    ],
+)
+def test_compile_names_the_argument(options, says):
+    with pytest.raises(hr.UserError, match=says):
+        hr.compile(DIGITS, **options)
+
+
+@pytest.mark.parametrize("model", [b"model.onnx", None, 3])
+def test_a_model_is_a_path(model):
+    with pytest.raises(hr.UserError, match="model: expected a path"):
+        hr.compile(model)
+    with pytest.raises(hr.UserError, match="artifact: expected a path"):
+        hr.load(model)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda f: f(None), "input 'x': None is no tensor"),
+        (lambda f: f("x"), "input 'x': str is no tensor"),
+        (lambda f: f({"x": X}), "input 'x': dict is no tensor"),
+        (lambda f: f([[1], [2, 3]]), "input 'x': list does not become an array"),
+        (lambda f: f(np.array(["text"])), "input 'x': ndarray of <U4 cannot be shared by DLPack"),
+        (lambda f: f(X, None), "input 1: None is no tensor"),
+        (lambda f: f.run(X), r"inputs: expected a list .*, got ndarray; write run\(\[x\]\)"),
+        (lambda f: f.run(f(X)), "inputs: expected a list .*, got NDArray"),
+        (lambda f: f.run("x"), "inputs: expected a list .*, got str"),
+        (lambda f: hr.nd.array(None), "data: None is no tensor"),
+    ],
+)
+def test_a_call_names_the_input(model, call, says):
+    with pytest.raises(hr.UserError, match=says):
+        call(model)
+
+
+def test_a_graph_executor_names_the_input(tmp_path):
+    path = tmp_path / "digits.so"
+    hr.compile(DIGITS, shapes=ONE, opt_level=0, output=path)
+    m = hr.graph_executor.GraphModule(hr.runtime.load_module(str(path))["default"](hr.cpu()))
+    for call in (lambda: m.set_input("x", None), lambda: m.run(x=None)):
+        with pytest.raises(hr.UserError, match="input 'x': None is no tensor"):
+            call()
+    with pytest.raises(hr.UserError, match="no input 'y'"):
+        m.set_input("y", X)
+
+
+def test_numpy_integers_are_integers():
+    f = hr.compile(DIGITS, shapes={"x": np.array([1, 1, 8, 8])}, opt_level=np.int64(0))
+    assert f.inputs[0].shape == (1, 1, 8, 8)

@@ -1,0 +1,60 @@
+"""What calls give, as Python sees it: NDArrays, descriptions, code for other processors."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
+
+DIGITS = Path(__file__).parents[2] / "models" / "digits.onnx"
+TWO = {"x": (2, 1, 8, 8)}
+
+
+def test_an_ndarray_is_a_sequence_of_rows():
+    x = np.arange(6, dtype=np.float32).reshape(2, 3)
+    a = hr.nd.array(x)
+    assert (a.ndim, len(a)) == (2, 2)
+    assert a[1, 2] == 5
+    np.testing.assert_array_equal(a[0], x[0])
+    np.testing.assert_array_equal(a[:, 1], x[:, 1])
+    assert [row.tolist() for row in a] == x.tolist()
+    assert repr(a) == "NDArray(shape=(2, 3), dtype=float32)"
+    with pytest.raises(IndexError):
+        a[2]
+    with pytest.raises(TypeError):
+        len(hr.nd.array(1.0))
+
+
+def test_a_model_says_what_it_is():
+    f = hr.compile(DIGITS, shapes=TWO, opt_level=0)
+    assert repr(f) == "CompiledModel(x: float32 (2, 1, 8, 8) -> probabilities: float32 (2, 10))"
+
+
+def test_bfloat16_of_ml_dtypes():
+    bfloat16 = pytest.importorskip("ml_dtypes").bfloat16
+    x = np.arange(6).reshape(2, 3).astype(bfloat16)
+    a = hr.nd.array(x)
+    assert (a.dtype, a.shape) == ("bfloat16", (2, 3))
+    assert a.numpy().dtype == bfloat16
+    np.testing.assert_array_equal(a.numpy(), x)
+    np.testing.assert_array_equal(hr.nd.array(x[:, ::2]).numpy(), x[:, ::2])
+    assert hr.nd.array(x[0, 1]).shape == ()
+    x[0, 0] = 7
+    assert a[0, 0] == 7
+    with pytest.raises(hr.UserError, match="dtype bfloat16"):
+        hr.compile(DIGITS, shapes=TWO, opt_level=0)(np.zeros((2, 1, 8, 8), bfloat16))
+
+
+def test_code_for_another_processor_is_written_and_described(tmp_path):
+    if "avx512_fp16" in Path("/proc/cpuinfo").read_text():
+        pytest.skip("this processor is a sapphirerapids")
+    path = tmp_path / "cross.so"
+    f = hr.compile(DIGITS, shapes=TWO, cpu="sapphirerapids", opt_level=0, threads=2, output=path)
+    assert path.stat().st_size > 0
+    assert repr(f) == "CompiledModel(x: float32 (2, 1, 8, 8) -> probabilities: float32 (2, 10))"
+    assert f.threads == 2
+    with pytest.raises(hr.UserError, match=r"cross\.so"):
+        f(np.zeros((2, 1, 8, 8), np.float32))
+    with pytest.raises(hr.UserError, match=r"cross\.so"):
+        hr.load(path)

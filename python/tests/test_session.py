@@ -1,0 +1,110 @@
+"""InferenceSession as users of onnxruntime call it."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
+
+MODELS = Path(__file__).parents[2] / "models"
+DIGITS = MODELS / "digits.onnx"
+CPU = "CPUExecutionProvider"
+
+
+@pytest.fixture(scope="module")
+def images():
+    return np.load(MODELS / "digits_images.npy")
+
+
+@pytest.fixture(scope="module")
+def scaled(tmp_path_factory):
+    """y = x * s, x of ["n", 2]."""
+    onnx = pytest.importorskip("onnx")
+    helper, float32 = onnx.helper, onnx.TensorProto.FLOAT
+    graph = helper.make_graph(
+        [helper.make_node("Mul", ["x", "s"], ["y"])],
+        "scaled",
+        [helper.make_tensor_value_info("x", float32, ["n", 2]), helper.make_tensor_value_info("s", float32, [2])],
+        [helper.make_tensor_value_info("y", float32, ["n", 2])],
+    )
+    path = tmp_path_factory.mktemp("session") / "scaled.onnx"
+    onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    return path
+
+
+def test_bound_inputs_are_no_inputs(scaled):
+    s = np.array([2, 3], np.float32)
+    session = hr.InferenceSession(scaled, bound={"s": s})
+    assert [arg.name for arg in session.get_inputs()] == ["x"]
+    for n in (1, 3):
+        x = np.ones((n, 2), np.float32)
+        np.testing.assert_array_equal(session.run(None, {"x": x})[0], x * s)
+    with pytest.raises(hr.UserError, match="unknown: s"):
+        session.run(None, {"x": s, "s": s})
+
+
+def test_feeds_may_be_in_any_order(scaled):
+    x, s = np.ones((2, 2), np.float32), np.array([2, 3], np.float32)
+    np.testing.assert_array_equal(hr.InferenceSession(scaled).run(None, {"s": s, "x": x})[0], x * s)
+
+
+def test_onnxruntime_arguments(images):
+    positional = hr.InferenceSession(str(DIGITS), None, [CPU])
+    named = hr.InferenceSession(DIGITS, sess_options=None, providers=[CPU])
+    assert positional.get_providers() == named.get_providers() == [CPU]
+    feed = {"x": images[:1]}
+    np.testing.assert_array_equal(positional.run(None, feed, None)[0], named.run(None, feed)[0])
+
+
+def test_model_bytes(images):
+    feed = {"x": images[:2]}
+    session = hr.InferenceSession(DIGITS.read_bytes())
+    np.testing.assert_array_equal(session.run(None, feed)[0], hr.InferenceSession(DIGITS).run(None, feed)[0])
+
+
+def test_shapes_given_are_shapes_told():
+    session = hr.InferenceSession(DIGITS, shapes={"x": (2, 1, 8, 8)}, opt_level=0)
+    assert session.get_inputs()[0].shape == [2, 1, 8, 8]
+    assert session.get_outputs()[0].shape == [2, 10]
+    assert hr.InferenceSession(DIGITS).get_outputs()[0].shape == ["n", 10]
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"sess_options": object()}, "sess_options: .*give threads="),
+        ({"provider_options": [{}]}, "provider_options: "),
+        ({"providers": ["CUDAExecutionProvider", CPU]}, "providers: got .*there is only 'CPUExecutionProvider'"),
+        ({"providers": CPU}, r"providers: expected a list of str, got one str; write \['CPU"),
+        ({"shapes": {"q": (1,)}}, "shapes: the model has no input q"),
+        ({"bound": {"q": [1.0]}}, "bound: the model has no input q"),
+        ({"opt_level": 7}, "opt level is 7"),
+        ({"threads": -1}, "number of threads is -1"),
+        ({"disabled_passes": ["Nonsense"]}, "no pass 'Nonsense'"),
+        ({"disabled_passes": "FoldConstant"}, "disabled_passes: expected a list of str"),
+        ({"cpu": 3}, "cpu: expected a str, got int"),
+    ],
+)
+def test_options_are_checked_at_once(options, says):
+    with pytest.raises(hr.UserError, match=says):
+        hr.InferenceSession(DIGITS, **options)
+
+
+def test_unknown_options_are_refused_at_once():
+    with pytest.raises(TypeError, match="foo"):
+        hr.InferenceSession(DIGITS, foo=1)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ((None, np.zeros((1, 1, 8, 8), np.float32)), "input_feed: expected a dict by input, .*got ndarray"),
+        (("probabilities", {}), r"output_names: .*write \['probabilities'\]"),
+        ((None, {"x": None}), "input 'x': None is no tensor"),
+        ((None, {"x": [1.0]}, object()), "run_options: "),
+    ],
+)
+def test_runs_name_the_argument(arguments, says):
+    with pytest.raises(hr.UserError, match=says):
+        hr.InferenceSession(DIGITS).run(*arguments)

@@ -1,0 +1,88 @@
+"""One model, session or graph executor, used from several threads."""
+
+import threading
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
+
+MODELS = Path(__file__).parents[2] / "models"
+DIGITS = MODELS / "digits.onnx"
+THREADS = 3
+RUNS = 100
+
+
+@pytest.fixture(scope="module")
+def images():
+    return np.load(MODELS / "digits_images.npy")
+
+
+@pytest.fixture(scope="module")
+def one():
+    return hr.compile(DIGITS, shapes={"x": (1, 1, 8, 8)})
+
+
+@pytest.fixture(scope="module")
+def expected(images, one):
+    return np.concatenate([one(images[i : i + 1]).numpy() for i in range(THREADS)])
+
+
+def in_threads(work):
+    """Runs work(0), work(1) ... at once; what one raises is raised here."""
+    errors = []
+    start = threading.Barrier(THREADS)
+
+    def guarded(i):
+        try:
+            start.wait()
+            work(i)
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=guarded, args=(i,)) for i in range(THREADS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if errors:
+        raise errors[0]
+
+
+def test_one_compiled_model(images, one, expected):
+    def work(i):
+        for _ in range(RUNS):
+            np.testing.assert_array_equal(one(images[i : i + 1]).numpy()[0], expected[i])
+
+    in_threads(work)
+
+
+def test_one_session_compiles_each_shape_once(images):
+    session = hr.InferenceSession(DIGITS, opt_level=0)
+    want = session.run(None, {"x": images[:4]})[0]
+
+    def work(i):
+        for n in (1, 2, 3, 2, 1) * 10:
+            (y,) = session.run(None, {"x": images[i : i + n]})
+            np.testing.assert_allclose(y, session.run(None, {"x": images[i : i + n]})[0])
+            np.testing.assert_allclose(y[0], want[i], atol=1e-5)
+
+    in_threads(work)
+    assert len(session._compiled) == 4
+
+
+def test_one_graph_executor_survives(tmp_path, images, expected):
+    path = tmp_path / "digits.so"
+    hr.compile(DIGITS, shapes={"x": (1, 1, 8, 8)}, output=path)
+    m = hr.graph_executor.GraphModule(hr.runtime.load_module(str(path))["default"](hr.cpu()))
+
+    def work(i):
+        for _ in range(RUNS):
+            m.set_input_zero_copy("x", images[i : i + 1].copy())
+            m.run()
+            assert m.get_output(0).shape == (1, 10)
+
+    in_threads(work)
+    m.run(x=images[:1])
+    np.testing.assert_array_equal(m.get_output(0).numpy()[0], expected[0])
