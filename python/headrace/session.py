@@ -65,7 +65,7 @@ class InferenceSession:
             "features": _arguments.text(features, "features"),
             "disabled_passes": _arguments.names(disabled_passes, "disabled_passes"),
         }
-        _core.check_options(**{name: self._options[name] for name in (*numbers, "disabled_passes")})
+        _core.check_options(**self._options)
         self._lock = Lock()
         self._compiled: OrderedDict[tuple, CompiledModel] = OrderedDict()
         self._read_ports()

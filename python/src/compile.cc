@@ -10,6 +10,7 @@
 #include "driver/check_options.h"
 #include "driver/compile.h"
 #include "driver/register_all.h"
+#include "driver/target.h"
 #include "load/run.h"
 #include "values.h"
 
@@ -95,12 +96,16 @@ void bind_compile(nb::module_& m) {
       nb::arg("disabled_passes") = std::vector<std::string>(), nb::arg("output") = nb::none());
   m.def(
       "check_options",
-      [](int opt_level, int jobs, int threads, const std::vector<std::string>& disabled_passes) {
+      [](const std::string& cpu, const std::string& features, int opt_level, int jobs, int threads,
+         const std::vector<std::string>& disabled_passes) {
         driver::register_all();
-        driver::check_options(compile_options("", "", opt_level, jobs, threads, disabled_passes));
+        const driver::CompileOptions options =
+            compile_options(cpu, features, opt_level, jobs, threads, disabled_passes);
+        driver::check_options(options);
+        driver::choose_target(codegen::NativeCompiler::load(), options.target);
       },
-      nb::arg("opt_level"), nb::arg("jobs"), nb::arg("threads"), nb::arg("disabled_passes"),
-      "Raises UserError for an option that compile would refuse.");
+      nb::arg("cpu"), nb::arg("features"), nb::arg("opt_level"), nb::arg("jobs"), nb::arg("threads"),
+      nb::arg("disabled_passes"), "Raises UserError for an option that compile would refuse.");
   m.def("open_executor", &open_executor, nb::arg("path"), nb::arg("program") = artifact::kDefaultProgram,
         nb::arg("threads") = 0, nb::call_guard<nb::gil_scoped_release>());
 

@@ -51,6 +51,8 @@ def test_a_model_is_a_path(model):
         hr.compile(model)
     with pytest.raises(hr.UserError, match="artifact: expected a path"):
         hr.load(model)
+    with pytest.raises(hr.UserError, match="path: expected a path"):
+        hr.runtime.load_module(model)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +78,7 @@ def test_a_call_names_the_input(model, call, says):
 def test_a_graph_executor_names_the_input(tmp_path):
     path = tmp_path / "digits.so"
     hr.compile(DIGITS, shapes=ONE, opt_level=0, output=path)
-    m = hr.graph_executor.GraphModule(hr.runtime.load_module(str(path))["default"](hr.cpu()))
+    m = hr.graph_executor.GraphModule(hr.runtime.load_module(path)["default"](hr.cpu()))
     for call in (lambda: m.set_input("x", None), lambda: m.run(x=None)):
         with pytest.raises(hr.UserError, match="input 'x': None is no tensor"):
             call()

@@ -84,6 +84,7 @@ def test_shapes_given_are_shapes_told():
         ({"disabled_passes": ["Nonsense"]}, "no pass 'Nonsense'"),
         ({"disabled_passes": "FoldConstant"}, "disabled_passes: expected a list of str"),
         ({"cpu": 3}, "cpu: expected a str, got int"),
+        ({"cpu": "nonsense"}, "nonsense"),
     ],
 )
 def test_options_are_checked_at_once(options, says):

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <barrier>
 #include <cstring>
 #include <random>
 #include <thread>
@@ -103,12 +104,14 @@ TEST(Artifact, ThreadsTakeTurnsAtOneExecutor) {
   const TempFile file(make_artifact(toy_manifest()));
   const auto executor = executor_or_die(open_or_die(file.path()), 2);
   std::atomic<int> wrong = 0;
+  std::barrier start(2);
   const auto job = [&](float shift) {
     std::vector<float> x = toy_input();
     for (float& value : x) value += shift;
     const std::vector<float> expected = toy_expected(x);
     const std::vector<NDArray> inputs = {NDArray::from_vector({6, 8}, DataType::float_(32), x)};
-    for (int i = 0; i < 2000; ++i) {
+    start.arrive_and_wait();
+    for (int i = 0; i < 10000; ++i) {
       if (floats(run(*executor, inputs)[0].tensor()) != expected) ++wrong;
     }
   };
