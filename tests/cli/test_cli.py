@@ -403,7 +403,7 @@ class RunErrorTest(CliTest):
             self.fails(USER, "checksum does not match", verb, "flipped.so")
             self.fails(USER, "0 bytes", verb, "empty.so")
         for verb in ("run", "inspect"):
-            self.fails(USER, "no artifact", verb, DIGITS)
+            self.fails(USER, "is a model; compile it first", verb, DIGITS)
             self.fails(USER, "not a regular file", verb, ".")
         self.fails(USER, "is compiled already: --shape is for models", "bench", "one.so", *ONE)
         options = ("--target-cpu", "nonsense", "--opt-level", "0", "--disable-pass", "nope", "--jobs", "1")

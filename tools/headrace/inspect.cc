@@ -74,6 +74,7 @@ void print_program(const Program& program, bool with_steps) {
 }
 
 int inspect(const State& state, const Common& common) {
+  refuse_model(state.path);
   const Expected<runtime::Descriptor> file = runtime::Descriptor::open(state.path);
   if (!file) throw UserError(file.refusal().message);
   const auto opened = artifact::read_artifact_file(file.value().number(), state.path);

@@ -17,10 +17,14 @@ T value_or_throw(Expected<T> expected) {
 
 }  // namespace
 
-std::shared_ptr<const load::Artifact> open_artifact(const std::string& path) {
+void refuse_model(const std::string& path) {
   const std::string extension = std::filesystem::path(path).extension();
   if (extension == ".onnx" || extension == ".relay")
     throw_user_error("'{}' is a model; compile it first: headrace compile {} -o model.so", path, path);
+}
+
+std::shared_ptr<const load::Artifact> open_artifact(const std::string& path) {
+  refuse_model(path);
   return value_or_throw(load::open_artifact(path));
 }
 

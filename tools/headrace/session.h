@@ -6,6 +6,9 @@
 
 namespace headrace::tools {
 
+// UserError when the name is that of a model, where an artifact is wanted.
+void refuse_model(const std::string& path);
+
 // UserError with the refusal's sentence; a missing backend or CPU feature is exit code 4.
 std::shared_ptr<const load::Artifact> open_artifact(const std::string& path);
 std::shared_ptr<load::Executor> make_executor(std::shared_ptr<const load::Artifact> artifact,
