@@ -16,11 +16,6 @@ ONE = {"x": (1, 1, 8, 8)}
 
 
 @pytest.fixture(scope="module")
-def images():
-    return np.load(MODELS / "digits_images.npy")
-
-
-@pytest.fixture(scope="module")
 def labels():
     return np.load(MODELS / "digits_labels.npy")
 

@@ -13,11 +13,6 @@ CPU = "CPUExecutionProvider"
 
 
 @pytest.fixture(scope="module")
-def images():
-    return np.load(MODELS / "digits_images.npy")
-
-
-@pytest.fixture(scope="module")
 def scaled(tmp_path_factory):
     """y = x * s, x of ["n", 2]."""
     onnx = pytest.importorskip("onnx")

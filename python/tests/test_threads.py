@@ -15,11 +15,6 @@ RUNS = 100
 
 
 @pytest.fixture(scope="module")
-def images():
-    return np.load(MODELS / "digits_images.npy")
-
-
-@pytest.fixture(scope="module")
 def one():
     return hr.compile(DIGITS, shapes={"x": (1, 1, 8, 8)})
 

@@ -4,6 +4,8 @@
 #include <cmath>
 #include <limits>
 
+#include "ir/compare.h"
+
 namespace headrace::interp {
 
 namespace {
@@ -33,6 +35,7 @@ uint64_t low_bits(uint64_t value, int bits) { return bits == 64 ? value : value 
 
 template <typename T>
 Cell real_binary(BinaryOp op, T a, T b, DataType dtype) {
+  if (is_comparison(op)) return compare(op, a, b);
   switch (op) {
     case BinaryOp::add:
       return of(a + b, dtype);
@@ -55,20 +58,7 @@ Cell real_binary(BinaryOp op, T a, T b, DataType dtype) {
       return of(std::isnan(b) || b < a ? b : a, dtype);
     case BinaryOp::max:
       return of(std::isnan(b) || b > a ? b : a, dtype);
-    case BinaryOp::eq:
-      return a == b;
-    case BinaryOp::ne:
-      return a != b;
-    case BinaryOp::lt:
-      return a < b;
-    case BinaryOp::le:
-      return a <= b;
-    case BinaryOp::gt:
-      return a > b;
-    case BinaryOp::ge:
-      return a >= b;
-    case BinaryOp::logical_and:
-    case BinaryOp::logical_or:
+    default:
       break;
   }
   throw InternalError("a logical operator of floats");
@@ -87,6 +77,7 @@ Cell divide(BinaryOp op, Cell a, Cell b, DataType dtype) {
 
 template <typename T>
 Cell whole_binary(BinaryOp op, T a, T b, DataType dtype) {
+  if (is_comparison(op)) return compare(op, a, b);
   const auto x = static_cast<uint64_t>(a), y = static_cast<uint64_t>(b);
   switch (op) {
     case BinaryOp::add:
@@ -99,18 +90,6 @@ Cell whole_binary(BinaryOp op, T a, T b, DataType dtype) {
       return static_cast<uint64_t>(std::min(a, b));
     case BinaryOp::max:
       return static_cast<uint64_t>(std::max(a, b));
-    case BinaryOp::eq:
-      return a == b;
-    case BinaryOp::ne:
-      return a != b;
-    case BinaryOp::lt:
-      return a < b;
-    case BinaryOp::le:
-      return a <= b;
-    case BinaryOp::gt:
-      return a > b;
-    case BinaryOp::ge:
-      return a >= b;
     case BinaryOp::logical_and:
       return x & y;
     case BinaryOp::logical_or:

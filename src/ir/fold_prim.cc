@@ -1,7 +1,7 @@
 // The builder of binary expressions: folds constants and the laws that need no analysis.
 #include <cmath>
 
-#include "ir/prim_expr.h"
+#include "ir/compare.h"
 
 namespace headrace {
 
@@ -9,6 +9,7 @@ namespace {
 
 // The integer result, or nothing where it would trap or overflow.
 std::optional<int64_t> fold_int(BinaryOp op, int64_t a, int64_t b) {
+  if (is_comparison(op)) return compare(op, a, b);
   int64_t result = 0;
   switch (op) {
     case BinaryOp::add:
@@ -32,22 +33,12 @@ std::optional<int64_t> fold_int(BinaryOp op, int64_t a, int64_t b) {
       return std::min(a, b);
     case BinaryOp::max:
       return std::max(a, b);
-    case BinaryOp::eq:
-      return a == b;
-    case BinaryOp::ne:
-      return a != b;
-    case BinaryOp::lt:
-      return a < b;
-    case BinaryOp::le:
-      return a <= b;
-    case BinaryOp::gt:
-      return a > b;
-    case BinaryOp::ge:
-      return a >= b;
     case BinaryOp::logical_and:
       return a != 0 && b != 0;
     case BinaryOp::logical_or:
       return a != 0 || b != 0;
+    default:
+      break;
   }
   return std::nullopt;
 }

@@ -7,6 +7,7 @@
 
 #include <fstream>
 
+#include "base/temporary_name.h"
 #include "kit/errors.h"
 #include "kit/mutate.h"
 #include "kit/options.h"
@@ -45,7 +46,7 @@ class WeightsFile : public ::testing::Test {
     EXPECT_THAT(message, HasSubstr(path_));
   }
 
-  std::string path_ = ::testing::TempDir() + "weights-XXXXXX";
+  std::string path_ = temporary_name(::testing::TempDir() + "weights-");
   int descriptor_;
 };
 

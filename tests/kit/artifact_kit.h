@@ -16,6 +16,7 @@
 #include "artifact/manifest.h"
 #include "artifact/manifest_json.h"
 #include "artifact/trailer.h"
+#include "base/temporary_name.h"
 
 namespace headrace::testing {
 
@@ -24,7 +25,7 @@ class TempFile {
  public:
   explicit TempFile(const std::vector<uint8_t>& bytes) {
     const char* folder = std::getenv("TMPDIR");
-    path_ = std::string(folder != nullptr ? folder : "/tmp") + "/headrace_test_XXXXXX";
+    path_ = temporary_name(std::string(folder != nullptr ? folder : "/tmp") + "/headrace_test_");
     const int descriptor = ::mkstemp(path_.data());
     if (descriptor < 0) throw std::runtime_error("cannot make " + path_);
     ::close(descriptor);

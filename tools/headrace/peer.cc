@@ -9,6 +9,7 @@
 #include <cstdlib>
 #include <fstream>
 
+#include "base/temporary_name.h"
 #include "tools/headrace/session.h"
 #include "tools/headrace/tensors.h"
 
@@ -26,7 +27,7 @@ std::string python() {
 }  // namespace
 
 Peer::Folder::Folder() {
-  std::string pattern = (std::filesystem::temp_directory_path() / "headrace-peer-XXXXXX").string();
+  std::string pattern = temporary_name((std::filesystem::temp_directory_path() / "headrace-peer-").string());
   if (mkdtemp(pattern.data()) == nullptr) throw_user_error("cannot make a folder in '{}'", pattern);
   path = pattern;
 }

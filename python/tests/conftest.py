@@ -1,0 +1,13 @@
+"""What several suites of the package read."""
+
+from pathlib import Path
+
+import pytest
+
+np = pytest.importorskip("numpy")
+
+
+@pytest.fixture(scope="session")
+def images() -> np.ndarray:
+    """The held-out digits, float32 (360, 1, 8, 8)."""
+    return np.load(Path(__file__).parents[2] / "models" / "digits_images.npy")
