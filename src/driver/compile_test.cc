@@ -2,6 +2,7 @@
 #include "driver/compile.h"
 
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <headrace/c_api.h>
 #include <sys/stat.h>
@@ -287,6 +288,27 @@ TEST(Compile, FilesAppearWholeOrNotAtAll) {
 std::string text_of(const std::string& path) {
   std::ifstream file(path);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// Who is killed while writing must leave no part of a file behind.
+TEST(OutputFile, HasNoNameUntilItIsWhole) {
+  const auto folder = std::filesystem::path(testing::TempDir()) / "headrace_parts";
+  std::filesystem::remove_all(folder);
+  std::filesystem::create_directories(folder);
+  const int probe = ::open(folder.c_str(), O_TMPFILE | O_WRONLY | O_CLOEXEC, 0600);
+  if (probe < 0) GTEST_SKIP() << "the file system has no files without names";
+  close(probe);
+  {
+    OutputFile dropped((folder / "dropped").string());
+    EXPECT_TRUE(std::filesystem::is_empty(folder));
+  }
+  OutputFile kept((folder / "kept").string());
+  ASSERT_EQ(write(kept.descriptor(), "x", 1), 1);
+  EXPECT_TRUE(std::filesystem::is_empty(folder));
+  kept.commit();
+  EXPECT_EQ(std::filesystem::file_size(folder / "kept"), 1u);
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(folder), {}), 1);
+  std::filesystem::remove_all(folder);
 }
 
 TEST(OutputFile, FollowsLinksAndKeepsWhatIsNoFile) {

@@ -14,7 +14,6 @@ import struct
 import subprocess
 import sys
 import tempfile
-import time
 import unittest
 from pathlib import Path
 from typing import Any, ClassVar
@@ -343,13 +342,6 @@ class ModelErrorTest(CliTest):
             done = subprocess.run(command, cwd=self.folder, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60)
         self.assertEqual(done.returncode, USER)
         self.assertIn("the standard output cannot be written to", done.stderr)
-
-    def test_what_is_killed_leaves_nothing(self) -> None:
-        command = [str(self.program), "compile", str(DIGITS), "-o", "killed.so", "--shape", "x=300,1,8,8"]
-        with subprocess.Popen(command, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as child:
-            time.sleep(0.05)
-            child.kill()
-        self.assertEqual([path.name for path in self.folder.glob("*.part")], [])
 
     def test_nothing_to_compare(self) -> None:
         self.fails(USER, "nothing is compared", "verify", DIGITS, "--shape", "x=0,1,8,8")
