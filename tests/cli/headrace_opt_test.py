@@ -188,7 +188,7 @@ class HeadraceOpt(unittest.TestCase):
         signature = "prim_func @f(x: Buffer[(n), float32]) -> (y: Buffer[(4), float32])"
         tir = ('#[tir_version = "1"]\n' + signature + " {{\n{}\n}}\n").format
         store = "y[0] = x[0];"
-        n, few, many = 4000, 50, 550
+        n, few, many = 4000, 20, 550
         texts = {
             "parentheses": relay("float32", "(" * n + "%x" + ")" * n),
             "calls": relay("float32", "nn.relu(" * n + "%x" + ")" * n),
@@ -214,12 +214,12 @@ class HeadraceOpt(unittest.TestCase):
             ),
         }
         for name, text in texts.items():
-            for passes in ((), ("-p", "canonical,native" if "#[version" in text else "kernel", "--verify-each")):
-                with self.subTest(name=name, passes=passes):
-                    done = run("-", *passes, text=text, stack_bytes=256 * 1024)
-                    self.assertIn(done.returncode, (0, 3), done.stderr[:500])
-                    if "few" in name:
-                        self.assertEqual(done.returncode, 0, done.stderr[:500])
+            passes = "canonical,native" if "#[version" in text else "kernel"
+            with self.subTest(name=name):
+                done = run("-", "-p", passes, "--verify-each", text=text, stack_bytes=256 * 1024)
+                self.assertIn(done.returncode, (0, 3), done.stderr[:500])
+                if "few" in name:
+                    self.assertEqual(done.returncode, 0, done.stderr[:500])
 
     def test_lists_passes(self) -> None:
         listed = self.ok("--list-passes").stdout
