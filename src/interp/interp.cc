@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "base/stack.h"
 #include "object/string.h"
 #include "ops/op_keys.h"
 #include "relay/descent.h"
@@ -123,10 +124,12 @@ class Interpreter {
   class DepthGuard {
    public:
     DepthGuard(Interpreter& owner, const Span& span) : owner_(owner) {
-      if (++owner_.depth_ > owner_.options_.max_depth) {
+      const bool is_low = is_stack_low();
+      if (++owner_.depth_ > owner_.options_.max_depth || is_low) {
         --owner_.depth_;
         throw_at(span, "call",
-                 fmt::format("calls and branches are nested more than {} deep", owner_.options_.max_depth));
+                 is_low ? "calls and branches are nested too deeply for the stack"
+                        : fmt::format("calls and branches are nested more than {} deep", owner_.options_.max_depth));
       }
     }
     ~DepthGuard() { --owner_.depth_; }

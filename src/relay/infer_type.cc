@@ -10,14 +10,22 @@ namespace headrace::relay {
 
 namespace {
 
+// With a stack of its own: what a user wrote may nest deeply, and is refused for that later.
 bool is_complete(const Type& type) {
-  if (!type || type.is<IncompleteTypeNode>()) return false;
-  const auto all = [](const Array<Type>& types) { return std::all_of(types.begin(), types.end(), is_complete); };
-  if (const auto* tuple = type.as<TupleTypeNode>()) return all(tuple->items);
-  if (const auto* function = type.as<FuncTypeNode>())
-    return all(function->arg_types) && is_complete(function->ret_type);
-  if (const auto* cell = type.as<RefTypeNode>()) return is_complete(cell->value);
-  if (const auto* call = type.as<TypeCallNode>()) return all(call->args);
+  std::vector<Type> pending{type};
+  while (!pending.empty()) {
+    const Type at = std::move(pending.back());
+    pending.pop_back();
+    if (!at || at.is<IncompleteTypeNode>()) return false;
+    const auto push_all = [&](const Array<Type>& types) { pending.insert(pending.end(), types.begin(), types.end()); };
+    if (const auto* tuple = at.as<TupleTypeNode>()) push_all(tuple->items);
+    if (const auto* function = at.as<FuncTypeNode>()) {
+      push_all(function->arg_types);
+      pending.push_back(function->ret_type);
+    }
+    if (const auto* cell = at.as<RefTypeNode>()) pending.push_back(cell->value);
+    if (const auto* call = at.as<TypeCallNode>()) push_all(call->args);
+  }
   return true;
 }
 
