@@ -132,6 +132,63 @@ TEST(FoldConstant, LeavesWhatDependsOnAnInput) {
   EXPECT_EQ(run_pass("FoldConstant", before)->lookup("main"), before->lookup("main"));
 }
 
+// Names of the ops that `text` is left with, and bytes of its constants.
+struct Left {
+  std::vector<std::string> ops;
+  size_t constant_bytes = 0;
+};
+Left fold(const std::string& text, const std::vector<NDArray>& args = {}) {
+  const IRModule before = read(text), after = run_pass("FoldConstant", before);
+  expect_same_results(before, after, args, 0);
+  Left left;
+  relay::post_order(after->lookup("main"), [&](const Expr& e) {
+    if (const auto* call = e.as<relay::CallNode>()) left.ops.push_back(call->as_op()->name);
+    if (const auto* constant = e.as<relay::ConstantNode>()) left.constant_bytes += constant->data.size_bytes();
+  });
+  return left;
+}
+
+using Ops = std::vector<std::string>;
+
+TEST(FoldConstant, LargeRepetitionsStayCalls) {
+  const char* row = "broadcast_to(const(Tensor[(4), float32], [1, 2, 3, 4]), shape=[5000, 4])";
+  for (const std::string call :
+       {"zeros(shape=[5000, 4])", "ones(shape=[5000, 4])", "full(2f, shape=[5000, 4], dtype=\"float32\")", row}) {
+    const Left left = fold(fmt::format("def @main() {{ {} }}", call));
+    EXPECT_EQ(left.ops, Ops{call.substr(0, call.find('('))});
+    EXPECT_LE(left.constant_bytes, 16u);
+  }
+  EXPECT_EQ(fold("def @main() { zeros(shape=[50, 4]) }").ops, Ops{}) << "small";
+  EXPECT_EQ(fold("def @main() { tile(zeros(shape=[4000, 4]), reps=[2, 1]) }").ops, Ops{}) << "no longer than its data";
+}
+
+// Whether one is met inside an expression makes no difference.
+TEST(FoldConstant, WhatIsComputedFromThemIsFolded) {
+  const Left left = fold(
+      "def @main() { negative(broadcast_to(const(Tensor[(4), float32], [1, 2, 3, 4]),"
+      " shape=[5000, 4])) }");
+  EXPECT_EQ(left.ops, Ops{});
+  EXPECT_EQ(left.constant_bytes, 80000u);
+  EXPECT_EQ(fold("def @main() { sum(multiply(ones(shape=[5000, 4]), 3f)) }").constant_bytes, 4u);
+  EXPECT_EQ(fold("def @main() { concatenate((zeros(shape=[5000, 4]), ones(shape=[1, 4]))) }").ops, Ops{});
+}
+
+TEST(FoldConstant, UnlessItIsVeryLarge) {
+  const IRModule after = run_pass("FoldConstant", read("def @main() { negative(ones(shape=[5000, 1000])) }"));
+  const Expr body = after->lookup("main").cast<relay::FunctionNode>()->body;
+  EXPECT_EQ(body.cast<relay::CallNode>()->as_op()->name, "negative");
+}
+
+TEST(SimplifyExpr, KnowsLargeZerosAndOnes) {
+  const IRModule after = run_pass("SimplifyExpr", read("def @main(%x: Tensor[(5000, 4), float32]) {"
+                                                       " multiply(add(%x, zeros(shape=[5000, 4])),"
+                                                       " full(1f, shape=[5000, 4], dtype=\"float32\")) }"));
+  EXPECT_TRUE(after->lookup("main").cast<relay::FunctionNode>()->body.is<relay::VarNode>());
+  const IRModule other = run_pass("SimplifyExpr", read("def @main(%x: Tensor[(5000, 4), float32]) {"
+                                                       " add(%x, ones(shape=[5000, 4])) }"));
+  EXPECT_TRUE(other->lookup("main").cast<relay::FunctionNode>()->body.is<relay::CallNode>());
+}
+
 TEST(FoldScaleAxis, ADeadChannelMayVanish) {
   const IRModule folded = run_pass("FoldScaleAxis", read("def @main(%x: Tensor[(1, 2), float32]) {"
                                                          " multiply(nn.dense(%x, const(Tensor[(2, 2), float32],"
