@@ -461,7 +461,7 @@ class RunErrorTest(CliTest):
         self.fails(USER, "'/dev/zero' is not a regular file", *given("x=/dev/zero"))
         self.fails(USER, "'folder.relay' is a directory", *given("x=folder.relay"))
         self.fails(USAGE, "given twice", *given("x=x.npy", "x=x.npy"))
-        self.fails(USAGE, "--input: 'x' has not the form NAME=VALUE", *given("x"))
+        self.fails(USAGE, "--input: 'x' has not the form NAME=VALUE; an example: --input x=image.npy", *given("x"))
 
     def test_outputs_and_options(self) -> None:
         run = ("run", "one.so", "--input", "x=x.npy")
