@@ -1,10 +1,13 @@
 #include "driver/check_size.h"
 
 #include "artifact/tensor_extent.h"
+#include "lower/lower_function.h"
 #include "relay/expr.h"
 #include "relay/visit.h"
 
 namespace headrace::driver {
+
+static_assert(kMaxBytes == lower::kMaxBufferBytes);
 
 namespace {
 
@@ -50,6 +53,13 @@ void check_tensor_sizes(const IRModule& module) {
 void check_run_size(int64_t arena_bytes) {
   if (arena_bytes <= kMaxBytes) return;
   throw_user_error("a run would hold {} GB at once, more than any machine; {}", arena_bytes / 1'000'000'000, kAdvice);
+}
+
+void check_workspace_size(int64_t workspace_bytes, const Span& op) {
+  if (workspace_bytes <= kMaxBytes) return;
+  throw_at(op, "compile",
+           fmt::format("its kernel would work in {} GB, more than any machine has; {}", workspace_bytes / 1'000'000'000,
+                       kAdvice));
 }
 
 }  // namespace headrace::driver

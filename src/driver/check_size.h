@@ -13,5 +13,7 @@ void check_tensor_sizes(const IRModule& module);
 
 // UserError when a run would take more than kMaxBytes.
 void check_run_size(int64_t arena_bytes);
+// UserError at the op when its kernel's workspace would.
+void check_workspace_size(int64_t workspace_bytes, const Span& op);
 
 }  // namespace headrace::driver

@@ -116,9 +116,9 @@ class Compilation {
     for (const auto& [name, function] : loops->functions) {
       kernels_.push_back(function.cast<tir::PrimFuncNode>());
       const auto workspace = static_cast<int64_t>(codegen::layout_workspace(*kernels_.back()).size_bytes);
+      check_workspace_size(workspace, module_->lookup(name->name_hint)->span);
       program_.memory.workspace_bytes = std::max(program_.memory.workspace_bytes, workspace);
     }
-    check_run_size(program_.memory.workspace_bytes);
   }
 
   void generate_code() {

@@ -10,6 +10,7 @@
 
 #include <filesystem>
 #include <fstream>
+#include <set>
 #include <thread>
 
 #include "driver/output_file.h"
@@ -381,6 +382,64 @@ TEST(Compile, PassesToLeaveOutAreChecked) {
   EXPECT_EQ(error_without("fuse_ops"),
             "pass FuseOps makes the kernels and cannot be left out; with opt level 0 it joins no ops");
   EXPECT_EQ(error_without("fold_constant"), "");
+}
+
+void expect_agrees(const Model& model, CompiledModel compiled) {
+  const std::vector<NDArray> inputs = inputs_of(model);
+  expect_close(interp::run_main(model.module, inputs), load::run(*open(std::move(compiled), 2), inputs));
+}
+
+// A thousand parts and more: one kernel cuts, one joins, one is for all that is done to the parts.
+TEST(Compile, WideSplitsAndJoins) {
+  constexpr int kParts = 1200;
+  std::string text = fmt::format(
+      "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[({}, 3), float32]) {{\n"
+      "  %0 = split(%x, indices_or_sections={}, axis=0);\n",
+      kParts, kParts);
+  std::string items;
+  for (int i = 0; i < kParts; ++i) items += fmt::format("{}exp(%0.{})", i == 0 ? "" : ", ", i);
+  text += fmt::format("  concatenate(({}), axis=0)\n}}\n", items);
+  const Model model = read(text);
+  CompiledModel compiled = compile_to_memory(model, {.opt_level = 1});
+  std::set<std::string> kernels;
+  for (const artifact::Step& step : compiled.report.manifest.programs[0].graph.steps) kernels.insert(step.callee);
+  EXPECT_EQ(kernels.size(), 3u);
+  expect_agrees(model, std::move(compiled));
+}
+
+TEST(Compile, WhatOnlyRepeatsIsNoData) {
+  const Model model = read(
+      "#[version = \"0.0.5\"]\n"
+      "def @main(%x: Tensor[(300, 1000), float32]) {\n"
+      "  %0 = broadcast_to(const(Tensor[(1), float32], [3]), shape=[300, 1000]);\n"
+      "  (add(%x, %0), multiply(full(0.5f, shape=[300, 1000], dtype=\"float32\"), %x), ones(shape=[300, 1000]))\n"
+      "}\n");
+  CompiledModel compiled = compile_to_memory(model);
+  EXPECT_LT(compiled.report.artifact_bytes, 200'000);
+  EXPECT_EQ(compiled.report.manifest.programs[0].graph.steps.size(), 3u);
+  expect_agrees(model, std::move(compiled));
+}
+
+TEST(Compile, WindowsFarLargerThanTheirDataNeedNoMemory) {
+  const Model model = read(
+      "#[version = \"0.0.5\"]\n"
+      "def @main(%x: Tensor[(1, 1, 4, 4), float32], %w: Tensor[(1, 1, 2, 2), float32]) {\n"
+      "  (nn.max_pool2d(%x, pool_size=[3, 3], dilation=[10000, 10000], padding=[10000, 10000]),\n"
+      "   nn.conv2d(%x, %w, padding=[100000, 100000], dilation=[200000, 200000]))\n"
+      "}\n");
+  CompiledModel compiled = compile_to_memory(model);
+  EXPECT_LT(compiled.report.manifest.programs[0].memory.workspace_bytes, 100'000);
+  expect_agrees(model, std::move(compiled));
+}
+
+TEST(Compile, ABufferThatNoMachineHoldsNamesItsOp) {
+  const Model model = read(
+      "#[version = \"0.0.5\"]\n"
+      "def @main(%x: Tensor[(1, 1, 1048576, 1048576), int8], %w: Tensor[(1, 1, 3, 3), int8]) {\n"
+      "  nn.conv2d(%x, %w, padding=[1, 1, 1, 1], out_dtype=\"int8\")\n"
+      "}\n");
+  const std::string error = kit::user_error_of([&] { compile_to_memory(model); });
+  EXPECT_NE(error.find("nn.conv2d: its kernel would keep"), std::string::npos) << error;
 }
 
 TEST(LoadModel, SaysWhatIsWrongWithFiles) {

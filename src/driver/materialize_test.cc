@@ -65,11 +65,11 @@ TEST_F(Materialize, LightWorkIsInterpreted) {
 }
 
 TEST_F(Materialize, ACompileUsesIt) {
-  // Five million elements: above what is interpreted.
+  // Half a million elements: above what is interpreted, below what stays a call.
   const IRModule module = relay::parse_module(
       "#[version = \"0.0.5\"]\n"
       "def @main(%x: Tensor[(1, 640), float32]) {\n"
-      "  nn.dense(%x, multiply(ones(shape=[8000, 640]), 0.5f), units=8000)\n"
+      "  nn.dense(%x, multiply(ones(shape=[800, 640]), 0.5f), units=800)\n"
       "}\n");
   const Model model = make_model(module);
   CompiledModel compiled = compile_to_memory(model);

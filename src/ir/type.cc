@@ -125,9 +125,11 @@ std::vector<Type> leaves_of(const Type& type) {
   return leaves;
 }
 
+static size_t count_leaves(const Type& type) { return type.is<TupleTypeNode>() ? leaves_of(type).size() : 1; }
+
 LeafRange leaves_of_field(const TupleTypeNode& tuple, int64_t index) {
-  LeafRange range{0, leaves_of(tuple.items[static_cast<size_t>(index)]).size()};
-  for (size_t i = 0; i < static_cast<size_t>(index); ++i) range.begin += leaves_of(tuple.items[i]).size();
+  LeafRange range{0, count_leaves(tuple.items[static_cast<size_t>(index)])};
+  for (size_t i = 0; i < static_cast<size_t>(index); ++i) range.begin += count_leaves(tuple.items[i]);
   return range;
 }
 

@@ -1,5 +1,8 @@
 #include "lower/fuse_stages.h"
 
+#include <unordered_set>
+
+#include "lower/stage_reads.h"
 #include "tir/rewrite.h"
 
 namespace headrace::lower {
@@ -11,49 +14,52 @@ namespace {
 
 bool is_reduction(const ComputeStage& stage) { return stage.combiner != tir::Combiner::none; }
 
-bool is_output(const Compute& compute, const Buffer& buffer) {
-  return std::find(compute.outputs.begin(), compute.outputs.end(), buffer) != compute.outputs.end();
-}
-
-template <typename F>
-void for_each_load(const ComputeStage& stage, F&& see) {
-  for (const PrimExpr& root : {stage.value, stage.epilogue}) {
-    if (!root) continue;
-    tir::for_each(root, [&](const PrimExpr& e) {
-      if (const auto* load = e.as<BufferLoadNode>()) see(*load);
-    });
+// The stages of a compute while they are joined. A stage that another has taken up is dropped: it keeps its number, so
+// that what is known of the others stays true, and goes at the end.
+class Stages {
+ public:
+  explicit Stages(Compute& compute) : reads(compute), stages_(compute.stages), is_dropped_(compute.stages.size()) {
+    for (const Buffer& output : compute.outputs) outputs_.insert(output.get());
   }
-}
 
-bool same_index(const Array<PrimExpr>& a, const Array<PrimExpr>& b) {
-  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const PrimExpr& x, const PrimExpr& y) {
-    const auto value = as_int(x);
-    return x == y || (value && is_int(y, *value));
-  });
-}
+  StageReads reads;
 
-// The places that a stage reads of a buffer: loads with the same index are one.
-std::vector<Array<PrimExpr>> places_read(const ComputeStage& stage, const Buffer& buffer) {
-  std::vector<Array<PrimExpr>> places;
-  for_each_load(stage, [&](const BufferLoadNode& load) {
-    if (load.buffer != buffer) return;
-    const auto same = [&](const Array<PrimExpr>& other) { return same_index(other, load.indices); };
-    if (std::none_of(places.begin(), places.end(), same)) places.push_back(load.indices);
-  });
-  return places;
-}
+  size_t size() const { return stages_.size(); }
+  const ComputeStage& operator[](size_t index) const { return stages_[index]; }
+  bool is_dropped(size_t index) const { return is_dropped_[index]; }
+  bool is_output(const Buffer& buffer) const { return outputs_.contains(buffer.get()); }
 
-size_t count_loads(const ComputeStage& stage, const Buffer& buffer) { return places_read(stage, buffer).size(); }
+  void replace(size_t index, ComputeStage stage) {
+    stages_[index] = std::move(stage);
+    reads.update(index, stages_[index]);
+  }
+  void drop(size_t index) {
+    is_dropped_[index] = true;
+    reads.drop(index);
+  }
+  void remove_dropped() {
+    size_t kept = 0;
+    for (size_t i = 0; i < stages_.size(); ++i) {
+      if (is_dropped_[i]) continue;
+      if (kept != i) stages_[kept] = std::move(stages_[i]);
+      ++kept;
+    }
+    stages_.resize(kept);
+  }
+
+ private:
+  std::vector<ComputeStage>& stages_;
+  std::vector<bool> is_dropped_;
+  std::unordered_set<const BufferNode*> outputs_;
+};
 
 // Drops stages that no output needs.
-void drop_unread(Compute& compute) {
-  for (size_t i = compute.stages.size(); i-- > 0;) {
-    const Buffer& buffer = compute.stages[i].output;
-    bool is_read = compute.stages[i].is_check() || is_output(compute, buffer);
-    for (size_t j = i + 1; j < compute.stages.size() && !is_read; ++j) {
-      is_read = count_loads(compute.stages[j], buffer) > 0;
-    }
-    if (!is_read) compute.stages.erase(compute.stages.begin() + static_cast<std::ptrdiff_t>(i));
+void drop_unread(Stages& stages) {
+  for (size_t i = stages.size(); i-- > 0;) {
+    const ComputeStage& stage = stages[i];
+    const bool is_read =
+        stage.is_check() || stages.is_output(stage.output) || !stages.reads.readers(stage.output).empty();
+    if (!is_read) stages.drop(i);
   }
 }
 
@@ -82,17 +88,16 @@ Weight weigh(const PrimExpr& value) {
 }
 
 // A map stage is computed where it is read when that repeats no costly work.
-bool may_inline(const Compute& compute, size_t index) {
-  const ComputeStage& stage = compute.stages[index];
+bool may_inline(const Stages& stages, size_t index) {
+  const ComputeStage& stage = stages[index];
   if (stage.is_check() || is_reduction(stage) || stage.is_partial() || stage.is_layout) return false;
-  if (is_output(compute, stage.output)) return false;
+  if (stages.is_output(stage.output)) return false;
   const Weight weight = weigh(stage.value);
   size_t loads = 0;
-  for (size_t i = index + 1; i < compute.stages.size(); ++i) {
-    const size_t here = count_loads(compute.stages[i], stage.output);
-    loads += here;
+  for (const size_t reader : stages.reads.readers(stage.output)) {
+    loads += stages.reads.places(reader, stage.output).size();
     // A reduction reads its operand many times an element.
-    if (here > 0 && is_reduction(compute.stages[i]) && (weight.has_guard || weight.has_arithmetic)) return false;
+    if (is_reduction(stages[reader]) && (weight.has_guard || weight.has_arithmetic)) return false;
   }
   return loads <= 1 || !weight.has_arithmetic;
 }
@@ -114,31 +119,30 @@ PrimExpr replace_loads(const PrimExpr& root, const ComputeStage& producer) {
   });
 }
 
-void inline_maps(Compute& compute) {
-  for (size_t i = 0; i < compute.stages.size();) {
-    if (!may_inline(compute, i)) {
-      ++i;
-      continue;
+void inline_maps(Stages& stages) {
+  for (size_t i = 0; i < stages.size(); ++i) {
+    if (stages.is_dropped(i) || !may_inline(stages, i)) continue;
+    const std::set<size_t> readers = stages.reads.readers(stages[i].output);
+    for (const size_t reader : readers) {
+      ComputeStage joined = stages[reader];
+      joined.value = replace_loads(joined.value, stages[i]);
+      joined.epilogue = replace_loads(joined.epilogue, stages[i]);
+      stages.replace(reader, std::move(joined));
     }
-    const ComputeStage producer = compute.stages[i];
-    for (size_t j = i + 1; j < compute.stages.size(); ++j) {
-      compute.stages[j].value = replace_loads(compute.stages[j].value, producer);
-      compute.stages[j].epilogue = replace_loads(compute.stages[j].epilogue, producer);
-    }
-    compute.stages.erase(compute.stages.begin() + static_cast<std::ptrdiff_t>(i));
+    stages.drop(i);
   }
 }
 
-// All reads of `buffer` in `stage` are of the element being computed.
-bool reads_own_element_only(const ComputeStage& stage, const Buffer& buffer) {
+// All reads of `buffer` by stage `index` are of the element being computed.
+bool reads_own_element_only(const Stages& stages, size_t index, const Buffer& buffer) {
+  const ComputeStage& stage = stages[index];
   bool own = true;
-  for_each_load(stage, [&](const BufferLoadNode& load) {
-    if (load.buffer != buffer) return;
-    for (size_t i = 0; i < load.indices.size(); ++i) {
-      const bool trivial = is_int(load.indices[i], 0) && is_int(buffer->shape[i], 1);
-      own = own && i < stage.axes.size() && (load.indices[i] == PrimExpr(stage.axes[i]) || trivial);
+  for (const Array<PrimExpr>& place : stages.reads.places(index, buffer)) {
+    for (size_t i = 0; i < place.size(); ++i) {
+      const bool trivial = is_int(place[i], 0) && is_int(buffer->shape[i], 1);
+      own = own && i < stage.axes.size() && (place[i] == PrimExpr(stage.axes[i]) || trivial);
     }
-  });
+  }
   return own;
 }
 
@@ -160,54 +164,54 @@ bool is_short(const PrimExpr& value) {
 }
 
 // The stage that reads reduction `index` element by element and alone; its position, or nothing.
-std::optional<size_t> find_epilogue(const Compute& compute, size_t index) {
-  const ComputeStage& stage = compute.stages[index];
-  if (!is_reduction(stage) || stage.is_partial() || is_output(compute, stage.output)) return std::nullopt;
-  std::optional<size_t> reader;
-  for (size_t i = index + 1; i < compute.stages.size(); ++i) {
-    if (count_loads(compute.stages[i], stage.output) == 0) continue;
-    if (reader) return std::nullopt;
-    reader = i;
-  }
-  if (!reader) return std::nullopt;
-  const ComputeStage& next = compute.stages[*reader];
+std::optional<size_t> find_epilogue(const Stages& stages, size_t index) {
+  const ComputeStage& stage = stages[index];
+  if (!is_reduction(stage) || stage.is_partial() || stages.is_output(stage.output)) return std::nullopt;
+  const std::set<size_t>& readers = stages.reads.readers(stage.output);
+  if (readers.size() != 1) return std::nullopt;
+  const size_t reader = *readers.begin();
+  const ComputeStage& next = stages[reader];
   const bool fits = !is_reduction(next) && !next.is_check() && is_short(next.value) && same_extents(next, stage) &&
-                    reads_own_element_only(next, stage.output);
-  return fits ? reader : std::nullopt;
+                    reads_own_element_only(stages, reader, stage.output);
+  return fits ? std::optional(reader) : std::nullopt;
 }
 
-void fuse_epilogues(Compute& compute) {
-  for (size_t i = 0; i < compute.stages.size();) {
-    const auto reader = find_epilogue(compute, i);
-    if (!reader) {
-      ++i;
-      continue;
-    }
-    ComputeStage merged = compute.stages[i];
-    const ComputeStage& next = compute.stages[*reader];
-    const PrimExpr combined = merged.epilogue ? merged.epilogue : PrimExpr(merged.reduced);
-    std::unordered_map<const PrimVarNode*, PrimExpr> axes;
-    for (size_t d = 0; d < next.axes.size(); ++d) axes[next.axes[d].get()] = merged.axes[d];
-    const PrimExpr body = tir::rewrite(next.value, [&](const PrimExpr& e) {
-      const auto* load = e.as<BufferLoadNode>();
-      return load != nullptr && load->buffer == merged.output ? combined : e;
-    });
-    merged.epilogue = substitute(body, axes);
-    merged.output = next.output;
-    for (const PrimExpr& index : next.place) merged.place.push_back(substitute(index, axes));
-    merged.extents = next.extents;
+// `next`, the only reader of reduction `stage`, as its epilogue.
+ComputeStage joined_epilogue(const ComputeStage& stage, const ComputeStage& next) {
+  ComputeStage merged = stage;
+  const PrimExpr combined = merged.epilogue ? merged.epilogue : PrimExpr(merged.reduced);
+  std::unordered_map<const PrimVarNode*, PrimExpr> axes;
+  for (size_t d = 0; d < next.axes.size(); ++d) axes[next.axes[d].get()] = merged.axes[d];
+  const PrimExpr body = tir::rewrite(next.value, [&](const PrimExpr& e) {
+    const auto* load = e.as<BufferLoadNode>();
+    return load != nullptr && load->buffer == merged.output ? combined : e;
+  });
+  merged.epilogue = substitute(body, axes);
+  merged.output = next.output;
+  for (const PrimExpr& index : next.place) merged.place.push_back(substitute(index, axes));
+  merged.extents = next.extents;
+  return merged;
+}
+
+void fuse_epilogues(Stages& stages) {
+  for (size_t i = 0; i < stages.size(); ++i) {
+    if (stages.is_dropped(i)) continue;
+    const auto reader = find_epilogue(stages, i);
+    if (!reader) continue;
     // At the reader's place, since the reader may need stages between the two.
-    compute.stages[*reader] = std::move(merged);
-    compute.stages.erase(compute.stages.begin() + static_cast<std::ptrdiff_t>(i));
+    stages.replace(*reader, joined_epilogue(stages[i], stages[*reader]));
+    stages.drop(i);
   }
 }
 
 }  // namespace
 
 Compute fuse_stages(Compute compute) {
-  drop_unread(compute);
-  inline_maps(compute);
-  fuse_epilogues(compute);
+  Stages stages(compute);
+  drop_unread(stages);
+  inline_maps(stages);
+  fuse_epilogues(stages);
+  stages.remove_dropped();
   return compute;
 }
 

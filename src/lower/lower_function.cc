@@ -1,5 +1,7 @@
 #include "lower/lower_function.h"
 
+#include <unordered_set>
+
 #include "lower/compute_rule.h"
 #include "lower/fuse_stages.h"
 #include "relay/visit.h"
@@ -22,6 +24,24 @@ std::vector<TensorType> tensor_types(const Type& type) {
   return types;
 }
 
+// Of static shape; as a double, since it may be past any integer. Buffers of other shapes count nothing.
+double bytes_of(const Buffer& buffer) {
+  auto bytes = static_cast<double>(buffer->dtype.bytes());
+  for (const PrimExpr& dim : buffer->shape) bytes *= static_cast<double>(as_int(dim).value_or(0));
+  return bytes;
+}
+
+// An op's attributes can ask for buffers between its stages that are far larger than its tensors.
+void check_buffers(const CallNode& call, const OpNode& op, const Compute& part) {
+  for (const ComputeStage& stage : part.stages) {
+    if (stage.is_check() || bytes_of(stage.output) <= static_cast<double>(kMaxBufferBytes)) continue;
+    throw_at(call.span, op.name,
+             fmt::format("its kernel would keep {:.0f} GB in '{}', more than any machine has; its padding, strides, "
+                         "dilation or window are out of proportion to its tensors",
+                         bytes_of(stage.output) / 1e9, stage.output->name));
+  }
+}
+
 class Composer {
  public:
   Compute compose(const relay::Function& group) {
@@ -33,7 +53,7 @@ class Composer {
       }
     }
     relay::post_order(group->body, [&](const Expr& expr) { visit(expr); });
-    for (const Buffer& result : buffers_.at(group->body.get())) add_result(result);
+    add_results(buffers_.at(group->body.get()));
     inline_scalars();
     return std::move(compute_);
   }
@@ -73,6 +93,7 @@ class Composer {
       for (const TensorType& type : tensor_types(arg->checked_type())) input.in_types.push_back(type);
     }
     Compute part = (*rule)(input);
+    check_buffers(call, *op, part);
     for (ComputeStage& stage : part.stages) compute_.stages.push_back(std::move(stage));
     return part.outputs;
   }
@@ -89,17 +110,18 @@ class Composer {
   }
 
   // Every result is a buffer of its own that a stage writes.
-  void add_result(const Buffer& result) {
-    const auto is = [&](const Buffer& other) { return other == result; };
-    const bool is_written = std::any_of(compute_.stages.begin(), compute_.stages.end(),
-                                        [&](const ComputeStage& stage) { return stage.output == result; });
-    if (is_written && std::none_of(compute_.outputs.begin(), compute_.outputs.end(), is)) {
-      compute_.outputs.push_back(result);
-      return;
+  void add_results(const std::vector<Buffer>& results) {
+    std::unordered_set<const BufferNode*> free;  // written, and no result yet
+    for (const ComputeStage& stage : compute_.stages) free.insert(stage.output.get());
+    for (const Buffer& result : results) {
+      if (free.erase(result.get()) > 0) {
+        compute_.outputs.push_back(result);
+        continue;
+      }
+      const Buffer copy = make_buffer(result->name, result->dtype, result->shape);
+      compute_.stages.push_back(map_stage(copy, [&](const Index& index) { return load(result, index); }));
+      compute_.outputs.push_back(copy);
     }
-    const Buffer copy = make_buffer(result->name, result->dtype, result->shape);
-    compute_.stages.push_back(map_stage(copy, [&](const Index& index) { return load(result, index); }));
-    compute_.outputs.push_back(copy);
   }
 
   void inline_scalars() {

@@ -13,22 +13,23 @@ Stmt stage_loops(const FlatStage& stage, const ScheduleOptions& options) {
 
 PrimFunc schedule(const Compute& compute, const std::string& symbol, const ScheduleOptions& options) {
   FlatBuffers buffers;
+  const StageUses uses(compute);
   std::vector<Stmt> stages;
-  std::vector<Buffer> made = compute.outputs;
+  std::unordered_set<const BufferNode*> made;  // allocated, or a parameter
+  for (const Buffer& output : compute.outputs) made.insert(output.get());
   for (size_t i = 0; i < compute.stages.size();) {
     const ComputeStage& stage = compute.stages[i];
-    const StageGroup group = find_group(compute, i);
+    const StageGroup group = find_group(compute, uses, i);
     stages.push_back(group.depth > 0    ? group_loops(compute, group, buffers, options)
                      : stage.is_check() ? check_loops(flatten(stage, buffers), stage.message)
                                         : stage_loops(flatten(stage, buffers), options));
-    made.insert(made.end(), group.local.begin(), group.local.end());
+    for (const Buffer& buffer : group.local) made.insert(buffer.get());
     i = group.end;
   }
   Stmt body = make_seq(stages);
   for (size_t i = compute.stages.size(); i-- > 0;) {
     const Buffer& buffer = compute.stages[i].output;
-    if (compute.stages[i].is_check() || std::find(made.begin(), made.end(), buffer) != made.end()) continue;
-    made.push_back(buffer);
+    if (compute.stages[i].is_check() || !made.insert(buffer.get()).second) continue;
     body = make_allocate(buffers.line(buffer), Scope::workspace, body);
   }
   Array<Buffer> params;

@@ -15,25 +15,6 @@ constexpr int64_t kMinShared = 16;
 // 14x14: 31 and 28).
 constexpr int64_t kMinInside = 128;
 
-using Indices = std::vector<const Array<PrimExpr>*>;
-
-// Where a stage reads `buffer`.
-Indices places_read(const ComputeStage& stage, const Buffer& buffer) {
-  Indices places;
-  for (const PrimExpr& root : {stage.value, stage.epilogue}) {
-    if (!root) continue;
-    for_each(root, [&](const PrimExpr& e) {
-      const auto* load = e.as<BufferLoadNode>();
-      if (load != nullptr && load->buffer == buffer) places.push_back(&load->indices);
-    });
-  }
-  return places;
-}
-
-bool touches(const ComputeStage& stage, const Buffer& buffer) {
-  return stage.output == buffer || !places_read(stage, buffer).empty();
-}
-
 // How many leading entries of an index are the stage's own leading axes.
 size_t own_axes(const ComputeStage& stage, const std::vector<PrimExpr>& extents, const PrimExpr* begin, size_t count) {
   size_t own = 0;
@@ -59,55 +40,71 @@ bool reads_move_with(const ComputeStage& stage, size_t k) {
   return all;
 }
 
-// The most outer axes that stages begin .. end - 1 have in common, each handing on only elements of the same place.
-size_t common_axes(const Compute& compute, size_t begin, size_t end) {
-  const std::vector<PrimExpr> first = compute.stages[begin].axis_extents();
-  size_t depth = first.size();
-  for (size_t i = begin; i < end; ++i) {
-    const ComputeStage& stage = compute.stages[i];
-    const std::vector<PrimExpr> extents = stage.axis_extents();
-    depth = std::min(depth, extents.size());
-    for (size_t k = 0; k < depth; ++k) {
-      const auto a = as_int(first[k]), b = as_int(extents[k]);
-      const bool keeps_axis = stage.combiner != Combiner::none && a != 1 && !reads_move_with(stage, k);
-      if (!a || a != b || keeps_axis) depth = k;
-    }
-    if (stage.is_partial()) depth = std::min(depth, own_axes(stage, extents, stage.place.data(), stage.place.size()));
-    for (size_t j = begin; j < i; ++j) {
-      for (const Array<PrimExpr>* place : places_read(stage, compute.stages[j].output)) {
-        const std::vector<PrimExpr> index = place->to_vector();
-        depth = std::min(depth, own_axes(stage, extents, index.data(), index.size()));
-      }
-    }
-  }
-  return depth;
-}
-
 int64_t product(const std::vector<PrimExpr>& extents, size_t begin, size_t end) {
   int64_t result = 1;
   for (size_t i = begin; i < end; ++i) result *= as_int(extents[i]).value_or(0);
   return result;
 }
 
-// Inner axes stay with the stages until their vectors are full.
-size_t useful_depth(const Compute& compute, size_t begin, size_t end) {
-  size_t depth = common_axes(compute, begin, end);
-  for (size_t i = begin; i < end; ++i) {
-    const ComputeStage& stage = compute.stages[i];
-    const std::vector<PrimExpr> extents = stage.axis_extents();
-    const bool is_map = stage.combiner == Combiner::none;
-    while (is_map && depth > 0 && product(extents, depth, extents.size()) < kMinInside) --depth;
+// A group while stages join it, one after the other.
+class GroupFinder {
+ public:
+  GroupFinder(const Compute& compute, const StageReads& reads, size_t begin)
+      : compute_(compute), reads_(reads), first_(compute.stages[begin].axis_extents()), common_(first_.size()) {
+    add(begin);
   }
-  const int64_t shared = product(compute.stages[begin].axis_extents(), 0, depth);
-  return shared >= kMinShared ? depth : 0;
-}
 
-bool reads_group(const Compute& compute, size_t begin, size_t index) {
-  for (size_t j = begin; j < index; ++j) {
-    if (!places_read(compute.stages[index], compute.stages[j].output).empty()) return true;
+  // Whether stage `index` reads what a stage of the group makes.
+  bool is_read_by(size_t index) const {
+    const std::vector<Buffer>& buffers = reads_.buffers(index);
+    return std::any_of(buffers.begin(), buffers.end(), [&](const Buffer& it) { return made_.contains(it.get()); });
   }
-  return false;
-}
+
+  void add(size_t index) {
+    const ComputeStage& stage = compute_.stages[index];
+    const std::vector<PrimExpr> extents = stage.axis_extents();
+    common_ = std::min(common_, common_axes(stage, extents));
+    for (const Buffer& buffer : reads_.buffers(index)) {
+      if (!made_.contains(buffer.get())) continue;
+      for (const Array<PrimExpr>& place : reads_.places(index, buffer)) {
+        const std::vector<PrimExpr> at = place.to_vector();
+        common_ = std::min(common_, own_axes(stage, extents, at.data(), at.size()));
+      }
+    }
+    // Inner axes stay with a map until its vectors are full.
+    size_t inside = extents.size();
+    while (stage.combiner == Combiner::none && inside > 0 && product(extents, inside, extents.size()) < kMinInside)
+      --inside;
+    inside_ = std::min(inside_, inside);
+    made_.insert(stage.output.get());
+  }
+
+  // How many outer axes the stages may share; 0 where that is of no use.
+  size_t depth() const {
+    const size_t depth = std::min(common_, inside_);
+    return product(first_, 0, depth) >= kMinShared ? depth : 0;
+  }
+
+ private:
+  // The axes that the stage has in common with the first one, as far as loops may share them.
+  size_t common_axes(const ComputeStage& stage, const std::vector<PrimExpr>& extents) const {
+    const size_t most = std::min(first_.size(), extents.size());
+    size_t depth = 0;
+    for (; depth < most; ++depth) {
+      const auto a = as_int(first_[depth]), b = as_int(extents[depth]);
+      const bool keeps_axis = stage.combiner != Combiner::none && a != 1 && !reads_move_with(stage, depth);
+      if (!a || a != b || keeps_axis) break;
+    }
+    return stage.is_partial() ? std::min(depth, own_axes(stage, extents, stage.place.data(), stage.place.size()))
+                              : depth;
+  }
+
+  const Compute& compute_;
+  const StageReads& reads_;
+  std::vector<PrimExpr> first_;  // extents of the first stage
+  std::unordered_set<const BufferNode*> made_;
+  size_t common_, inside_ = SIZE_MAX;
+};
 
 using Parts = std::unordered_map<const BufferNode*, Buffer>;
 
@@ -161,33 +158,46 @@ Buffer part_of(const Buffer& buffer, size_t depth) {
   return make_buffer(buffer->name, buffer->dtype, Array<PrimExpr>(shape));
 }
 
-std::vector<Buffer> local_buffers(const Compute& compute, const StageGroup& group) {
+std::vector<Buffer> local_buffers(const Compute& compute, const StageUses& uses, const StageGroup& group) {
   std::vector<Buffer> local;
+  std::unordered_set<const BufferNode*> seen;
   for (size_t i = group.begin; i < group.end; ++i) {
     const Buffer& buffer = compute.stages[i].output;
-    bool is_local = std::find(compute.outputs.begin(), compute.outputs.end(), buffer) == compute.outputs.end() &&
-                    std::find(local.begin(), local.end(), buffer) == local.end();
-    for (size_t j = 0; j < compute.stages.size() && is_local; ++j) {
-      is_local = (j >= group.begin && j < group.end) || !touches(compute.stages[j], buffer);
-    }
-    if (is_local) local.push_back(buffer);
+    if (seen.insert(buffer.get()).second && uses.stays_within(buffer, group.begin, group.end)) local.push_back(buffer);
   }
   return local;
 }
 
 }  // namespace
 
-StageGroup find_group(const Compute& compute, size_t begin) {
+StageUses::StageUses(const Compute& compute) : reads_(compute) {
+  for (size_t i = 0; i < compute.stages.size(); ++i) {
+    const auto [it, is_new] = writers_.try_emplace(compute.stages[i].output.get(), i, i);
+    it->second.second = i;
+  }
+  for (const Buffer& output : compute.outputs) outputs_.insert(output.get());
+}
+
+bool StageUses::stays_within(const Buffer& buffer, size_t begin, size_t end) const {
+  const auto written = writers_.find(buffer.get());
+  if (written == writers_.end() || outputs_.contains(buffer.get())) return false;
+  const std::set<size_t>& readers = reads_.readers(buffer);
+  const bool is_read_within = readers.empty() || (*readers.begin() >= begin && *readers.rbegin() < end);
+  return is_read_within && written->second.first >= begin && written->second.second < end;
+}
+
+StageGroup find_group(const Compute& compute, const StageUses& uses, size_t begin) {
   StageGroup group{.begin = begin, .end = begin + 1, .depth = 0, .local = {}};
   if (compute.stages[begin].is_check()) return group;
+  GroupFinder finder(compute, uses.reads(), begin);
   for (size_t end = begin + 1; end < compute.stages.size(); ++end) {
-    if (compute.stages[end].is_check() || !reads_group(compute, begin, end)) break;
-    const size_t depth = useful_depth(compute, begin, end + 1);
-    if (depth == 0) break;
+    if (compute.stages[end].is_check() || !finder.is_read_by(end)) break;
+    finder.add(end);
+    if (finder.depth() == 0) break;
     group.end = end + 1;
-    group.depth = depth;
+    group.depth = finder.depth();
   }
-  if (group.depth > 0) group.local = local_buffers(compute, group);
+  if (group.depth > 0) group.local = local_buffers(compute, uses, group);
   return group;
 }
 

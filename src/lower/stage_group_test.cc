@@ -36,9 +36,11 @@ Compute convolution(int64_t channels, int64_t size, bool is_depthwise) {
   return compute;
 }
 
+StageGroup group_at(const Compute& compute, size_t begin) { return find_group(compute, StageUses(compute), begin); }
+
 TEST(StageGroup, ChannelsOfADepthwiseConvolutionAreTheSharedLoop) {
   const Compute compute = convolution(32, 14, true);
-  const StageGroup group = find_group(compute, 0);
+  const StageGroup group = group_at(compute, 0);
   EXPECT_EQ(group.end, 2u);
   EXPECT_EQ(group.depth, 2u) << "batch and channels";
   ASSERT_EQ(group.local.size(), 1u);
@@ -46,7 +48,7 @@ TEST(StageGroup, ChannelsOfADepthwiseConvolutionAreTheSharedLoop) {
 }
 
 TEST(StageGroup, NothingIsSharedThatCombinationsShare) {
-  const StageGroup group = find_group(convolution(32, 14, false), 0);
+  const StageGroup group = group_at(convolution(32, 14, false), 0);
   EXPECT_EQ(group.end, 1u);
   EXPECT_EQ(group.depth, 0u);
   EXPECT_TRUE(group.local.empty());
@@ -63,12 +65,12 @@ TEST(StageGroup, ChannelsOfAGroupStayTogether) {
       });
   Buffer last = buffer_of("last", {1, 32, 14, 14});
   compute.stages.push_back(map_stage(last, [&](const Index& i) { return load(compute.outputs[0], i); }));
-  EXPECT_EQ(find_group(compute, 1).depth, 0u);
+  EXPECT_EQ(group_at(compute, 1).depth, 0u);
 }
 
 TEST(StageGroup, FewChannelsOrSmallPlanesStayApart) {
-  EXPECT_EQ(find_group(convolution(8, 14, true), 0).depth, 0u);
-  EXPECT_EQ(find_group(convolution(32, 5, true), 0).depth, 0u);
+  EXPECT_EQ(group_at(convolution(8, 14, true), 0).depth, 0u);
+  EXPECT_EQ(group_at(convolution(32, 5, true), 0).depth, 0u);
 }
 
 TEST(StageGroup, WhatIsReadElsewhereIsKeptWhole) {
@@ -77,7 +79,7 @@ TEST(StageGroup, WhatIsReadElsewhereIsKeptWhole) {
   compute.stages.push_back(
       map_stage(last, [&](const Index& i) { return load(windows, {i[0], make_int(3), i[1], i[2]}); }));
   compute.outputs.push_back(last);
-  const StageGroup group = find_group(compute, 0);
+  const StageGroup group = group_at(compute, 0);
   EXPECT_EQ(group.end, 2u);
   EXPECT_TRUE(group.local.empty());
 }
@@ -94,7 +96,7 @@ TEST(StageGroup, RowsOfASoftmax) {
   compute.stages.push_back(reduce_stage(sum, Combiner::sum, {make_int(200)},
                                         [&](const Index& i, const Index& r) { return load(e, row(i, r)); }));
   compute.stages.push_back(map_stage(y, [&](const Index& i) { return load(e, i) * load(sum, {i[0]}); }));
-  const StageGroup group = find_group(compute, 0);
+  const StageGroup group = group_at(compute, 0);
   EXPECT_EQ(group.end, 4u);
   EXPECT_EQ(group.depth, 1u);
   EXPECT_EQ(group.local.size(), 3u);

@@ -16,14 +16,15 @@ namespace {
 
 constexpr size_t kMaxInterpretedBytes = size_t{1} << 20;
 
-bool is_constant(const Expr& expr) {
-  if (expr.is<ConstantNode>()) return true;
-  const auto* tuple = expr.as<TupleNode>();
-  if (tuple == nullptr) return false;
-  for (const Expr& item : tuple->items) {
-    if (!item.is<ConstantNode>()) return false;
-  }
-  return true;
+// Results of more bytes stay calls when they have kGrowth times the bytes of what they are made of: those of ops that
+// only repeat elements, those of all others. The latter is what a compile may add to a file without anybody asking.
+constexpr size_t kMaxRepeatedBytes = size_t{64} << 10, kMaxComputedBytes = size_t{16} << 20, kGrowth = 8;
+// Larger results are no part of what is computed at compile time.
+constexpr size_t kMaxOperandBytes = size_t{64} << 20;
+
+bool only_repeats(const OpNode& op) {
+  constexpr std::string_view kOps[] = {"zeros", "ones", "full", "broadcast_to", "tile", "repeat", "arange"};
+  return std::find(std::begin(kOps), std::end(kOps), op.name) != std::end(kOps);
 }
 
 // A constant for a tensor, a tuple of constants for a tuple of tensors.
@@ -35,11 +36,16 @@ Expr to_expr(const Value& value, const Span& span) {
   return relay::make_tuple(items, span);
 }
 
-// Bytes of the result where its type is known and static; 0 otherwise.
+// Bytes of the result, all items of a tuple, where the type is known and static; what is not counts nothing.
 size_t result_bytes(const Expr& expr) {
-  const auto* tensor = expr->has_checked_type() ? expr->checked_type().as<TensorTypeNode>() : nullptr;
-  const auto shape = tensor == nullptr ? std::nullopt : as_shape(tensor->shape);
-  return shape ? static_cast<size_t>(num_elements(*shape)) * tensor->dtype.bytes() : 0;
+  size_t bytes = 0;
+  if (!expr->has_checked_type()) return bytes;
+  for (const Type& leaf : leaves_of(expr->checked_type())) {
+    const auto* tensor = leaf.as<TensorTypeNode>();
+    const auto shape = tensor == nullptr ? std::nullopt : as_shape(tensor->shape);
+    if (shape) bytes += static_cast<size_t>(num_elements(*shape)) * tensor->dtype.bytes();
+  }
+  return bytes;
 }
 
 Expr fold_shape_of(const Expr& before, const CallNode& call) {
@@ -54,32 +60,75 @@ Expr fold_shape_of(const Expr& before, const CallNode& call) {
   return relay::make_constant(value, call.span);
 }
 
-Expr fold_call(const Expr& before, const Expr& after, const CallNode& call, const pass::PassContext& context) {
-  const OpNode* op = call.as_op();
-  if (op == nullptr) return after;
-  if (op->name == "shape_of") {
-    if (Expr folded = fold_shape_of(before, call)) return folded;
-  }
-  const bool* stateful = op->find(ops::kStateful);
-  if ((stateful != nullptr && *stateful) || op->find(ops::kEval) == nullptr) return after;
-  for (const Expr& arg : call.args) {
-    if (!is_constant(arg)) return after;
-  }
-  if (result_bytes(before) > kMaxInterpretedBytes && context.evaluator != nullptr)
-    return relay::make_constant(context.evaluator->evaluate(after), call.span);
-  return to_expr(interp::run_expr(after), call.span);
-}
+class Folder {
+ public:
+  explicit Folder(const pass::PassContext& context) : context_(context) {}
 
-}  // namespace
-
-Expr fold_constant(const Expr& expr, const pass::PassContext& context) {
-  return relay::rewrite_post_order(expr, [&](const Expr& before, const Expr& after) -> Expr {
-    if (const auto* call = after.as<CallNode>()) return fold_call(before, after, *call, context);
+  Expr fold(const Expr& before, const Expr& after) {
+    if (const auto* call = after.as<CallNode>()) return fold_call(before, after, *call);
     const auto* item = after.as<TupleGetItemNode>();
     const auto* tuple = item == nullptr ? nullptr : item->tuple.as<TupleNode>();
     const bool inside = tuple != nullptr && item->index >= 0 && static_cast<size_t>(item->index) < tuple->items.size();
     return inside ? tuple->items[static_cast<size_t>(item->index)] : after;
-  });
+  }
+
+ private:
+  Expr fold_call(const Expr& before, const Expr& after, const CallNode& call) {
+    const OpNode* op = call.as_op();
+    if (op == nullptr) return after;
+    if (op->name == "shape_of") {
+      if (Expr folded = fold_shape_of(before, call)) return folded;
+    }
+    const bool* stateful = op->find(ops::kStateful);
+    if ((stateful != nullptr && *stateful) || op->find(ops::kEval) == nullptr) return after;
+    size_t source_bytes = 0;
+    for (const Expr& arg : call.args) {
+      const auto bytes = source_bytes_of(arg);
+      if (!bytes) return after;
+      source_bytes += *bytes;
+    }
+    const size_t bytes = result_bytes(before);
+    const size_t most = only_repeats(*op) ? kMaxRepeatedBytes : kMaxComputedBytes;
+    if (bytes > most && bytes / kGrowth > source_bytes) {
+      if (bytes <= kMaxOperandBytes) kept_.emplace(after.object(), Kept{after, source_bytes});
+      return after;
+    }
+    const bool is_tensor = !before->has_checked_type() || before->checked_type().is<TensorTypeNode>();
+    if (bytes > kMaxInterpretedBytes && is_tensor && context_.evaluator != nullptr)
+      return relay::make_constant(context_.evaluator->evaluate(after), call.span);
+    return to_expr(interp::run_expr(after), call.span);
+  }
+
+  // Bytes of the constants that an operand is made of; nothing for what depends on more than constants.
+  std::optional<size_t> source_bytes_of(const Expr& expr) const {
+    if (const auto* constant = expr.as<ConstantNode>()) return constant->data.size_bytes();
+    if (const auto kept = kept_.find(expr.object()); kept != kept_.end()) return kept->second.source_bytes;
+    const auto* tuple = expr.as<TupleNode>();
+    if (tuple == nullptr) return std::nullopt;
+    size_t bytes = 0;
+    for (const Expr& item : tuple->items) {
+      const auto more = item.is<TupleNode>() ? std::nullopt : source_bytes_of(item);
+      if (!more) return std::nullopt;
+      bytes += *more;
+    }
+    return bytes;
+  }
+
+  const pass::PassContext& context_;
+  // Calls of constants that stay.
+  struct Kept {
+    Expr call;
+    size_t source_bytes = 0;
+  };
+  std::unordered_map<const Object*, Kept> kept_;
+};
+
+}  // namespace
+
+Expr fold_constant(const Expr& expr, const pass::PassContext& context) {
+  Folder folder(context);
+  return relay::rewrite_post_order(expr,
+                                   [&](const Expr& before, const Expr& after) { return folder.fold(before, after); });
 }
 
 IRModule fold_constant(const IRModule& module, const pass::PassContext& context) {

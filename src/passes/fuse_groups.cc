@@ -60,7 +60,8 @@ FusionKind edge_kind(const CallNode& call, FusionKind kind, const Expr& arg) {
 struct CallGraph {
   std::vector<Expr> calls;
   std::vector<FusionKind> kinds;
-  std::vector<bool> is_exit;  // used by something that is no op call
+  std::vector<bool> is_exit;         // used by something that is no op call
+  std::vector<int64_t> num_tensors;  // operands and results, tuples taken apart
   std::vector<graph::Edge> edges;
 };
 
@@ -88,7 +89,9 @@ class CallGraphBuilder {
     graph_.calls.push_back(node);
     graph_.kinds.push_back(kind_of(call));
     graph_.is_exit.push_back(false);
+    graph_.num_tensors.push_back(static_cast<int64_t>(leaves_of(call.checked_type()).size()));
     const auto add_edge = [&](const Expr& arg) {
+      ++graph_.num_tensors.back();
       const auto it = index_of_.find(producer_of(arg).object());
       if (it == index_of_.end()) return;
       const auto weight = static_cast<int32_t>(edge_kind(call, graph_.kinds.back(), arg));
@@ -135,14 +138,15 @@ class CallGraphBuilder {
 // Joins calls by union-find; the representative of a set is its last call.
 class Fuser {
  public:
-  Fuser(const CallGraph& calls, int64_t max_depth)
+  Fuser(const CallGraph& calls, const FuseOptions& options)
       : calls_(calls),
         graph_(static_cast<int32_t>(calls.calls.size()), calls.edges),
         dominators_(graph::post_dominators(graph_, calls.is_exit)),
-        max_depth_(max_depth),
+        options_(options),
         kinds_(calls.kinds),
         root_(calls.calls.size()),
         size_(calls.calls.size(), 1),
+        num_tensors_(calls.num_tensors),
         seen_(calls.calls.size(), -1),
         counted_(calls.calls.size(), -1) {
     for (size_t i = 0; i < root_.size(); ++i) root_[i] = static_cast<int32_t>(i);
@@ -190,12 +194,15 @@ class Fuser {
   void join(int32_t node, int32_t sink, Rule rule) {
     ++round_;
     between_.clear();
-    int64_t total = 0;
+    int64_t total = 0, tensors = 0;
     const auto count = [&](int32_t n) {
       const int32_t root = find(n);
-      if (counted_[index(root)] != round_) total += size_[index(root)];
+      if (counted_[index(root)] == round_) return true;
       counted_[index(root)] = round_;
-      return total <= max_depth_;
+      total += size_[index(root)];
+      tensors += num_tensors_[index(root)];
+      // Each call but the last hands at least one tensor on inside: a result of its own and an operand of another.
+      return total <= options_.max_depth && tensors - 2 * (total - 1) <= options_.max_args;
     };
     if (!count(node) || !count(sink) || !allows(rule, kinds_[index(find(sink))], true)) return;
     between_.push_back(node);
@@ -215,6 +222,7 @@ class Fuser {
     if (from == into) return;
     root_[index(from)] = into;
     size_[index(into)] += size_[index(from)];
+    num_tensors_[index(into)] += num_tensors_[index(from)];
     // An anchor makes the whole group one; other kinds are told by the last call.
     if (kinds_[index(from)] == FusionKind::anchor) kinds_[index(into)] = FusionKind::anchor;
   }
@@ -242,10 +250,10 @@ class Fuser {
   const CallGraph& calls_;
   graph::IndexGraph graph_;
   graph::AncestorTree dominators_;
-  int64_t max_depth_;
+  FuseOptions options_;
   std::vector<FusionKind> kinds_;  // of a representative: its group's kind
   std::vector<int32_t> root_;
-  std::vector<int64_t> size_;
+  std::vector<int64_t> size_, num_tensors_;
   std::vector<int32_t> seen_, counted_;  // the round in which a call was met, a group counted
   std::vector<int32_t> between_;
   int32_t round_ = 0;
@@ -258,9 +266,9 @@ const Expr& producer_of(const Expr& arg) {
   return item == nullptr ? arg : item->tuple;
 }
 
-std::vector<FuseGroup> find_fuse_groups(const Expr& body, int64_t max_depth) {
+std::vector<FuseGroup> find_fuse_groups(const Expr& body, const FuseOptions& options) {
   const CallGraph calls = CallGraphBuilder().build(body);
-  return Fuser(calls, max_depth).run();
+  return Fuser(calls, options).run();
 }
 
 }  // namespace headrace::passes

@@ -1,7 +1,7 @@
 // Which op calls of a function body FuseOps puts together; the rules are in fuse_ops.h.
 #pragma once
 
-#include "relay/expr.h"
+#include "passes/fuse_ops.h"
 
 namespace headrace::passes {
 
@@ -12,7 +12,7 @@ struct FuseGroup {
 // Every op call of `body` that is not inside a function with Primitive, Compiler or Composite, in exactly one group;
 // the groups in the order of their last members. Only the last member of a group is used outside of it. Needs types.
 // O(n * (log n + max_depth)) for n nodes.
-std::vector<FuseGroup> find_fuse_groups(const Expr& body, int64_t max_depth);
+std::vector<FuseGroup> find_fuse_groups(const Expr& body, const FuseOptions& options);
 
 // The expression whose op call gives `arg`: itself, or the tuple it is an item of.
 const Expr& producer_of(const Expr& arg);

@@ -111,7 +111,7 @@ class GroupBuilder {
 // Rebuilds a body with its groups as calls.
 class BodyFuser {
  public:
-  BodyFuser(const Expr& body, const FuseOptions& options) : groups_(find_fuse_groups(body, options.max_depth)) {
+  BodyFuser(const Expr& body, const FuseOptions& options) : groups_(find_fuse_groups(body, options)) {
     for (const FuseGroup& group : groups_) {
       for (const Expr& member : group.members) group_of_[member.object()] = &group;
     }

@@ -15,6 +15,8 @@
 //   - an injective op (transpose, concatenate, split) joins injective, broadcast and elementwise ops, never a reduction
 //     or an anchor;
 //   - a reduction ends its group.
+// A group has at most max_depth op calls and max_args tensors around it: the cost of compiling a kernel grows faster
+// than their number. An op that alone has more (a split into thousands) is a group by itself.
 // Not as in Relay: `reshape`, `reshape_like` and `nn.batch_flatten` are groups of their own, since alone they cost
 // nothing (a view), and inside a kernel they cost index arithmetic; ops whose result has an unknown dimension too,
 // since their shape is computed while they run. Nothing joins across a function's, branch's, let's or match's border.
@@ -29,6 +31,7 @@ namespace headrace::passes {
 
 struct FuseOptions {
   int64_t max_depth = 256;  // op calls a group; 1: every op call is a group of its own
+  int64_t max_args = 256;   // operands of its op calls and results, less those that are handed on inside
 };
 
 // From "relay.FuseOps.max_depth" of the context's configuration; 1 at opt level 0. UserError when it is no number from

@@ -2,6 +2,7 @@
 
 #include "object/structural_equal.h"
 #include "ops/elementwise.h"
+#include "ops/shape.h"
 #include "passes/tests/pass_testing.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"
@@ -172,6 +173,33 @@ TEST(FuseOps, LongChainsAndManySkipsAreQuick) {
   const IRModule fused = fuse_ops(module);
   relay::verify(fused);
   EXPECT_LT(groups_of(fused).size(), kLength + 1000);
+}
+
+TEST(FuseOps, AGroupHasSoManyTensorsAround) {
+  const IRModule module = read(
+      "def @main(%x: Tensor[(4), float32], %a: Tensor[(4), float32], %b: Tensor[(4), float32],"
+      " %c: Tensor[(4), float32], %d: Tensor[(4), float32], %e: Tensor[(4), float32]) {\n"
+      "  nn.relu(add(add(add(add(add(%x, %a), %b), %c), %d), %e))\n}");
+  EXPECT_EQ(groups_of(fuse_ops(module)).size(), 1u);
+  // Six inputs and the result.
+  EXPECT_EQ(groups_of(fuse_ops(module, {.max_depth = 256, .max_args = 7})).size(), 1u);
+  const auto groups = groups_of(fuse_ops(module, {.max_depth = 256, .max_args = 6}));
+  ASSERT_EQ(groups.size(), 2u);
+  for (const FunctionNode* group : groups) EXPECT_LE(group->params.size() + 1, 6u);
+}
+
+TEST(FuseOps, WhatIsWideByItselfStaysAlone) {
+  ops::register_all_ops();
+  constexpr int64_t kParts = 1000;
+  const auto x = relay::make_var("x", make_tensor_type({kParts, 2}, DataType::float_(32)));
+  const Expr parts = ops::split(x, kParts, 0);
+  std::vector<Expr> items;
+  for (int64_t i = 0; i < kParts; ++i) items.push_back(ops::relu(relay::make_tuple_get_item(parts, i)));
+  const Expr all = ops::relu(ops::concatenate(items, 0));
+  const IRModule fused = fuse_ops(relay::infer_type(make_module(relay::make_function({x}, all))));
+  const auto groups = groups_of(fused);
+  EXPECT_EQ(groups.size(), static_cast<size_t>(kParts) + 3);
+  for (const FunctionNode* group : groups) EXPECT_EQ(num_op_calls(group->body), 1u);
 }
 
 }  // namespace

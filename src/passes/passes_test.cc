@@ -6,6 +6,24 @@
 namespace headrace::passes {
 namespace {
 
+// Shared nodes in and across branches, a function in a let, a loop, effects, a let that is an operand.
+constexpr const char* kForms =
+    "def @main(%x: Tensor[(2), float32]) {\n"
+    "  %0 = exp(%x);\n"
+    "  %1 = negative(%x);\n"
+    "  let %r = ref(%0);\n"
+    "  let %old = ref_read(%r);\n"
+    "  let %_ = ref_write(%r, add(%0, %0));\n"
+    "  %2 = less(sum(%x), 9f);\n"
+    "  let %a = if (%2) { multiply(%1, ref_read(%r)) } else { subtract(%1, exp(%1)) };\n"
+    "  let %loop = fn (%i: int32, %v: Tensor[(2), float32]) -> Tensor[(2), float32] {\n"
+    "    if (less(%i, 3)) { %loop(add(%i, 1), add(%v, %1)) } else { %v }\n"
+    "  };\n"
+    "  let %twice = fn (%v: Tensor[(2), float32]) { add(%v, %v) };\n"
+    "  %3 = add({ let %b = tanh(%a); multiply(%b, %b) }, %old);\n"
+    "  (%loop(0, %twice(%3)), %a, (%3, %old).0)\n"
+    "}";
+
 class GoldenPass : public testing::TestWithParam<PassCase> {};
 
 TEST_P(GoldenPass, TextAndResults) { check_pass(GetParam()); }
@@ -50,6 +68,9 @@ INSTANTIATE_TEST_SUITE_P(
                  " nn.pad(%w, const(Tensor[(2, 2), int64], [0, 1, 2, 0]), 1f))\n}",
                  {{2, 3, 4}, {3, 1}},
                  0},
+        PassCase{"ToANormalForm", "to_a_normal_form", kForms, {{2}}, 0},
+        PassCase{"ToBasicBlockNormalForm", "to_basic_block_normal_form", kForms, {{2}}, 0},
+        PassCase{"ToGraphNormalForm", "to_graph_normal_form", kForms, {{2}}, 0},
         PassCase{"DeadCodeElimination",
                  "dead_code_elimination",
                  "def @unused(%x: float32) -> float32 { @also_unused(%x) }\n"
@@ -109,6 +130,63 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(FoldConstant, LeavesWhatDependsOnAnInput) {
   const IRModule before = read("def @main(%x: Tensor[(2), float32]) { add(%x, negative(%x)) }");
   EXPECT_EQ(run_pass("FoldConstant", before)->lookup("main"), before->lookup("main"));
+}
+
+// Names of the ops that `text` is left with, and bytes of its constants.
+struct Left {
+  std::vector<std::string> ops;
+  size_t constant_bytes = 0;
+};
+Left fold(const std::string& text, const std::vector<NDArray>& args = {}) {
+  const IRModule before = read(text), after = run_pass("FoldConstant", before);
+  expect_same_results(before, after, args, 0);
+  Left left;
+  relay::post_order(after->lookup("main"), [&](const Expr& e) {
+    if (const auto* call = e.as<relay::CallNode>()) left.ops.push_back(call->as_op()->name);
+    if (const auto* constant = e.as<relay::ConstantNode>()) left.constant_bytes += constant->data.size_bytes();
+  });
+  return left;
+}
+
+using Ops = std::vector<std::string>;
+
+TEST(FoldConstant, LargeRepetitionsStayCalls) {
+  const char* row = "broadcast_to(const(Tensor[(4), float32], [1, 2, 3, 4]), shape=[5000, 4])";
+  for (const std::string call :
+       {"zeros(shape=[5000, 4])", "ones(shape=[5000, 4])", "full(2f, shape=[5000, 4], dtype=\"float32\")", row}) {
+    const Left left = fold(fmt::format("def @main() {{ {} }}", call));
+    EXPECT_EQ(left.ops, Ops{call.substr(0, call.find('('))});
+    EXPECT_LE(left.constant_bytes, 16u);
+  }
+  EXPECT_EQ(fold("def @main() { zeros(shape=[50, 4]) }").ops, Ops{}) << "small";
+  EXPECT_EQ(fold("def @main() { tile(zeros(shape=[4000, 4]), reps=[2, 1]) }").ops, Ops{}) << "no longer than its data";
+}
+
+// Whether one is met inside an expression makes no difference.
+TEST(FoldConstant, WhatIsComputedFromThemIsFolded) {
+  const Left left = fold(
+      "def @main() { negative(broadcast_to(const(Tensor[(4), float32], [1, 2, 3, 4]),"
+      " shape=[5000, 4])) }");
+  EXPECT_EQ(left.ops, Ops{});
+  EXPECT_EQ(left.constant_bytes, 80000u);
+  EXPECT_EQ(fold("def @main() { sum(multiply(ones(shape=[5000, 4]), 3f)) }").constant_bytes, 4u);
+  EXPECT_EQ(fold("def @main() { concatenate((zeros(shape=[5000, 4]), ones(shape=[1, 4]))) }").ops, Ops{});
+}
+
+TEST(FoldConstant, UnlessItIsVeryLarge) {
+  const IRModule after = run_pass("FoldConstant", read("def @main() { negative(ones(shape=[5000, 1000])) }"));
+  const Expr body = after->lookup("main").cast<relay::FunctionNode>()->body;
+  EXPECT_EQ(body.cast<relay::CallNode>()->as_op()->name, "negative");
+}
+
+TEST(SimplifyExpr, KnowsLargeZerosAndOnes) {
+  const IRModule after = run_pass("SimplifyExpr", read("def @main(%x: Tensor[(5000, 4), float32]) {"
+                                                       " multiply(add(%x, zeros(shape=[5000, 4])),"
+                                                       " full(1f, shape=[5000, 4], dtype=\"float32\")) }"));
+  EXPECT_TRUE(after->lookup("main").cast<relay::FunctionNode>()->body.is<relay::VarNode>());
+  const IRModule other = run_pass("SimplifyExpr", read("def @main(%x: Tensor[(5000, 4), float32]) {"
+                                                       " add(%x, ones(shape=[5000, 4])) }"));
+  EXPECT_TRUE(other->lookup("main").cast<relay::FunctionNode>()->body.is<relay::CallNode>());
 }
 
 TEST(FoldScaleAxis, ADeadChannelMayVanish) {

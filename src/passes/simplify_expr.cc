@@ -45,8 +45,13 @@ const CallNode* as_call_of(const Expr& expr, std::string_view op) {
 }
 
 bool all_elements_are(const Expr& expr, double value) {
-  const auto* constant = expr.as<ConstantNode>();
+  // Large ones are no constants (FoldConstant).
+  if (as_call_of(expr, "zeros") != nullptr) return value == 0;
+  if (as_call_of(expr, "ones") != nullptr) return value == 1;
+  const auto* full = as_call_of(expr, "full");
+  const auto* constant = full == nullptr ? expr.as<ConstantNode>() : full->args[0].as<ConstantNode>();
   if (constant == nullptr) return false;
+  if (full != nullptr && constant->data.dtype() != expr->checked_type().as<TensorTypeNode>()->dtype) return false;
   const NDArray data = constant->data.to_dense();
   for (int64_t i = 0; i < data.num_elements(); ++i) {
     if (element_as_double(data.tensor(), i) != value) return false;

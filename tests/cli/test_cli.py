@@ -487,6 +487,15 @@ class RunErrorTest(CliTest):
                 )
 
 
+    def test_a_workspace_out_of_proportion(self) -> None:
+        plane = "Tensor[(1, 1, 1048576, 1048576), int8]"
+        conv = f"def @main(%x: {plane}, %w: Tensor[(1, 1, 3, 3), int8])"
+        body = 'nn.conv2d(%x, %w, padding=[1, 1, 1, 1], out_dtype="int8")'
+        (self.folder / "wide.relay").write_text(f'#[version = "0.0.5"]\n{conv} {{\n  {body}\n}}\n')
+        pattern = r"wide\.relay:3:3: nn\.conv2d: its kernel would keep \d+ GB in 'windows', more than any machine has"
+        self.fails(USER, pattern, "compile", "wide.relay", "-o", "wide.so")
+
+
 class MissingTest(CliTest):
     @unittest.skipUnless(os.uname().machine == "x86_64", "names features of x86-64")
     def test_cpu_feature(self) -> None:

@@ -6,7 +6,9 @@
 #include <headrace/kernel_abi.h>
 
 #include <cstddef>
+#include <utility>
 
+#include "codegen/captures.h"
 #include "codegen/llvm/kernel_builder.h"
 
 namespace headrace::codegen::llvm_plugin {
@@ -17,6 +19,11 @@ namespace {
 constexpr uint32_t kAssertFailed = 1;
 // A loop to be unrolled is copied here up to this many times; above, LLVM gets a hint instead.
 constexpr int64_t kMostCopies = 64;
+// Statements that follow one another in one function, outside of loops.
+constexpr size_t kMostInARow = 64;
+// Parameters of a function that LLVM is told not to overlap: it keeps a list of the others for each. A kernel with more
+// has no function of its own for its body.
+constexpr size_t kMostToldApart = 128;
 
 llvm::MDNode* loop_hint(llvm::LLVMContext& context, const char* hint) {
   llvm::MDNode* property = llvm::MDNode::get(context, llvm::MDString::get(context, hint));
@@ -73,12 +80,14 @@ void KernelBuilder::make_part(const std::string& name, const std::vector<llvm::V
 
   const auto outer_values = values_;
   llvm::Value* outer_env = env_;
+  llvm::Value* outer_tensors = std::exchange(tensors_, nullptr);
   llvm::BasicBlock* outer_block = ir_.GetInsertBlock();
   env_ = part->getArg(0);
   for (size_t i = 0; i < scope_.size(); ++i) {
     llvm::Argument* argument = part->getArg(static_cast<unsigned>(1 + leading.size() + i));
     values_[scope_[i]] = argument;
-    if (no_alias_ && scope_[i]->is_instance<BufferNode>()) argument->addAttr(llvm::Attribute::NoAlias);
+    const bool is_told_apart = no_alias_ && scope_.size() <= kMostToldApart;
+    if (is_told_apart && scope_[i]->is_instance<BufferNode>()) argument->addAttr(llvm::Attribute::NoAlias);
   }
   memo_.clear();
   ir_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", part));
@@ -86,6 +95,7 @@ void KernelBuilder::make_part(const std::string& name, const std::vector<llvm::V
   ir_.CreateRet(ir_.getInt32(0));
   values_ = outer_values;
   env_ = outer_env;
+  tensors_ = outer_tensors;
   memo_.clear();
   ir_.SetInsertPoint(outer_block);
   return_unless_zero(ir_.CreateCall(part, arguments));
@@ -124,10 +134,16 @@ void KernelBuilder::bind_arguments(const tir::PrimFuncNode& function, llvm::Valu
   for (size_t i = 0; i < function.params.size(); ++i) {
     const Buffer buffer = function.params[i];
     llvm::Value* tensor = load_field(args, i * sizeof(DLTensor*), ir_.getPtrTy());
+    numbers_[buffer.get()] = i;
     bind(buffer.get(), load_field(tensor, offsetof(DLTensor, data), ir_.getPtrTy()));
     bind_symbols(buffer->shape, tensor, offsetof(DLTensor, shape));
     bind_symbols(buffer->strides, tensor, offsetof(DLTensor, strides));
   }
+}
+
+llvm::Value* KernelBuilder::data_of_argument(llvm::Value* tensors, size_t number) {
+  llvm::Value* tensor = load_field(tensors, number * sizeof(DLTensor*), ir_.getPtrTy());
+  return load_field(tensor, offsetof(DLTensor, data), ir_.getPtrTy());
 }
 
 void KernelBuilder::add(const tir::PrimFuncNode& function) {
@@ -143,7 +159,13 @@ void KernelBuilder::add(const tir::PrimFuncNode& function) {
   ir_.SetInsertPoint(llvm::BasicBlock::Create(context_, "entry", kernel));
   env_ = kernel->getArg(0);
   bind_arguments(function, kernel->getArg(1));
-  make_part(symbol_ + ".body", {}, [&](llvm::Function&) { emit(function.body); });
+  if (function.params.size() <= kMostToldApart) {
+    make_part(symbol_ + ".body", {}, [&](llvm::Function&) { emit(function.body); });
+  } else {
+    tensors_ = kernel->getArg(1);
+    emit(function.body);
+    tensors_ = nullptr;
+  }
   ir_.CreateRet(ir_.getInt32(0));
   unbind(0);
 }
@@ -154,7 +176,7 @@ void KernelBuilder::emit(const tir::Stmt& stmt) {
   if (const auto* store = stmt.as<tir::BufferStoreNode>()) {
     emit_store(*store);
   } else if (const auto* seq = stmt.as<tir::SeqNode>()) {
-    for (const tir::Stmt& item : seq->items) emit(item);
+    emit_seq(*seq);
   } else if (const auto* loop = stmt.as<tir::ForNode>()) {
     emit_for(*loop);
   } else if (const auto* branch = stmt.as<tir::IfThenElseNode>()) {
@@ -179,6 +201,12 @@ void KernelBuilder::emit(const tir::Stmt& stmt) {
 void KernelBuilder::emit_for(const tir::ForNode& loop) {
   const auto count = as_int(loop.extent);
   if (count && *count <= 0) return;
+  const bool was_outermost = std::exchange(is_outermost_, false);
+  emit_loop_kind(loop, count);
+  is_outermost_ = was_outermost;
+}
+
+void KernelBuilder::emit_loop_kind(const tir::ForNode& loop, std::optional<int64_t> count) {
   switch (loop.kind) {
     case tir::ForKind::parallel:
       return emit_parallel(loop);
@@ -223,10 +251,54 @@ void KernelBuilder::emit_loop(llvm::Value* begin, llvm::Value* extent, const tir
   ir_.SetInsertPoint(end);
 }
 
-// env->parallel_for(env, entry, closure, extent), where the closure holds all that is in scope, the loop's begin first.
+// Runs `job` with nothing in scope but what `body` uses: of a kernel of many arguments, parts of it take a few. Where
+// the arguments are at hand they are loaded anew, so that not all of them are held at once.
+void KernelBuilder::in_scope_of(const tir::Stmt& body, const std::function<void()>& job) {
+  const std::vector<const Object*> outer_scope = scope_;
+  auto outer_values = std::move(values_);
+  const std::unordered_set<const Object*> used = objects_in(body);
+  std::erase_if(scope_, [&](const Object* key) { return !used.contains(key); });
+  values_.clear();
+  for (const Object* key : scope_) {
+    const auto number = numbers_.find(key);
+    const bool is_at_hand = tensors_ == nullptr || number == numbers_.end();
+    values_[key] = is_at_hand ? outer_values.at(key) : data_of_argument(tensors_, number->second);
+  }
+  job();
+  scope_ = outer_scope;
+  values_ = std::move(outer_values);
+}
+
+// LLVM's scheduler takes the square of a block's length, and a block is as long as statements follow one another: a row
+// of many becomes functions of some each. Not inside loops, nor around registers, where that would cost a run.
+void KernelBuilder::emit_seq(const tir::SeqNode& seq) {
+  const std::vector<tir::Stmt> items(seq.items.begin(), seq.items.end());
+  if (!is_outermost_ || items.size() <= kMostInARow) {
+    for (const tir::Stmt& item : items) emit(item);
+    return;
+  }
+  for (size_t begin = 0; begin < items.size(); begin += kMostInARow) {
+    const auto first = items.begin() + static_cast<std::ptrdiff_t>(begin);
+    const auto count = static_cast<std::ptrdiff_t>(std::min(kMostInARow, items.size() - begin));
+    const tir::Stmt part = tir::make_seq(std::vector<tir::Stmt>(first, first + count));
+    in_scope_of(part, [&] {
+      make_part(fmt::format("{}.part{}", symbol_, parts_++), {}, [&](llvm::Function& function) {
+        function.addFnAttr(llvm::Attribute::NoInline);
+        emit(part);
+      });
+    });
+  }
+}
+
+// A parallel loop is a function of its own.
 void KernelBuilder::emit_parallel(const tir::ForNode& loop) {
   llvm::Value* begin = emit(loop.begin);
   llvm::Value* extent = ir_.CreateIntCast(emit(loop.extent), ir_.getInt64Ty(), true);
+  in_scope_of(loop.body, [&] { emit_parallel_call(loop, begin, extent); });
+}
+
+// env->parallel_for(env, entry, closure, extent), where the closure holds all that is in scope, the loop's begin first.
+void KernelBuilder::emit_parallel_call(const tir::ForNode& loop, llvm::Value* begin, llvm::Value* extent) {
   std::vector<llvm::Type*> types = {begin->getType()};
   for (const Object* key : scope_) types.push_back(values_.at(key)->getType());
   llvm::StructType* closure_type = llvm::StructType::get(context_, types);
@@ -306,9 +378,12 @@ void KernelBuilder::emit_allocate(const tir::AllocateNode& allocation) {
     memory = ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), block, offset_bytes);
   }
   const size_t outer = scope_.size();
+  const bool was_outermost = is_outermost_;
+  is_outermost_ = was_outermost && allocation.scope != tir::Scope::registers;
   bind(&buffer, memory);
   emit(allocation.body);
   unbind(outer);
+  is_outermost_ = was_outermost;
 }
 
 void KernelBuilder::emit_assert(const tir::AssertNode& check) {

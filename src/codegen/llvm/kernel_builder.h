@@ -33,6 +33,7 @@ class KernelBuilder {
   llvm::Function* make_parallel_entry(const std::string& part_name, llvm::StructType* closure,
                                       const tir::ForNode& loop);
   void add_attributes(llvm::Function& function);
+  llvm::Value* data_of_argument(llvm::Value* tensors, size_t number);
   void bind_arguments(const tir::PrimFuncNode& function, llvm::Value* args);
   llvm::Value* load_field(llvm::Value* base, uint64_t offset_bytes, llvm::Type* type);
   void return_unless_zero(llvm::Value* status);
@@ -43,10 +44,14 @@ class KernelBuilder {
   void unbind(size_t scope_size);
 
   void emit(const tir::Stmt& stmt);
+  void in_scope_of(const tir::Stmt& body, const std::function<void()>& job);
+  void emit_seq(const tir::SeqNode& seq);
   void emit_for(const tir::ForNode& loop);
+  void emit_loop_kind(const tir::ForNode& loop, std::optional<int64_t> count);
   void emit_copies(const tir::ForNode& loop, int64_t count);
   void emit_loop(llvm::Value* begin, llvm::Value* extent, const tir::ForNode& loop, const char* hint);
   void emit_parallel(const tir::ForNode& loop);
+  void emit_parallel_call(const tir::ForNode& loop, llvm::Value* begin, llvm::Value* extent);
   void emit_if(const tir::IfThenElseNode& branch);
   void emit_allocate(const tir::AllocateNode& allocation);
   void emit_assert(const tir::AssertNode& check);
@@ -118,8 +123,11 @@ class KernelBuilder {
   std::string symbol_;
   int parts_ = 0;
   bool no_alias_ = false;
+  bool is_outermost_ = true;  // no loop and no register around the statement at hand
   llvm::Value* env_ = nullptr;
-  // What is in scope, in the order of binding: code outlined for a parallel loop gets all of it.
+  llvm::Value* tensors_ = nullptr;                     // the arguments, in the frame of a kernel that has many
+  std::unordered_map<const Object*, size_t> numbers_;  // of the parameters
+  // What is in scope, in the order of binding: code outlined for a parallel loop gets what it uses of it.
   std::vector<const Object*> scope_;
   std::unordered_map<const Object*, llvm::Value*> values_;
   // While not null: the lanes whose loads may touch memory.

@@ -78,11 +78,12 @@ Compute conv2d_rule(const RuleInput& input) {
                                   .fill = make_const(0, wide_type(input.out_types[0]->dtype)),
                                   .convert = [&](const PrimExpr& element) { return operand(input, element); },
                                   .reads_little = false,
+                                  .ignores_taps = false,
                                   .joins_rows = joins});
   const ConvSum sum{input, axes, attrs.groups, weight, floor_div(out[1], make_int(attrs.groups))};
   Compute compute{input.inputs, {}, {}};
   if (data.stage()) compute.stages.push_back(*data.stage());
-  if (joins) {
+  if (data.joins_rows()) {
     add_joined(compute, sum, data, out);
   } else {
     compute.stages.push_back(sum_products(input, axes, sum.extents(), [&](const Index& i, const Index& r) {

@@ -25,6 +25,7 @@ struct Transposed {
         out(ops::from_layout(input.out_types[0]->shape, axes.out)),
         taps{static_dim(input, weight[2]), static_dim(input, weight[3])} {}
 
+  double elements_around() const { return count_elements(data) + count_elements(out); }
   PrimExpr zero() const { return make_const(0, wide_type(input.out_types[0]->dtype)); }
   PrimExpr group_inputs() const { return floor_div(weight[0], make_int(attrs.groups)); }
   // The input channel that term c of output channel k reads.
@@ -41,44 +42,56 @@ struct Transposed {
 //
 //   spread[n, c, y, x] = data[n, c, (y - before) / stride, ...] where that is whole
 //   out[n, k, p, q] = sum over c, r, s of spread[n, c, p + (R - 1 - r) * dilation, ...] * weight[c, k, r, s]
-ComputeStage spread_data(const Transposed& t) {
-  const ops::Window& w = t.window;
-  const PrimExpr zero = t.zero();
-  std::vector<PrimExpr> dims{t.data[0], t.data[1]};
-  for (size_t i = 0; i < 2; ++i) dims.push_back(t.out[2 + i] + (t.taps[i] - 1) * w.dilation[i]);
-  ComputeStage stage = map_stage(make_stage_buffer("spread", zero->dtype, dims), [&](const Index& at) {
+//
+// The spread data is a stage of its own, unless it would be out of proportion: then its elements are worked out where
+// they are read.
+class SpreadForm {
+ public:
+  explicit SpreadForm(const Transposed& t) : t_(t) {
+    std::vector<PrimExpr> dims{t.data[0], t.data[1]};
+    for (size_t i = 0; i < 2; ++i) dims.push_back(t.out[2 + i] + (t.taps[i] - 1) * t.window.dilation[i]);
+    if (is_wasteful(count_elements(dims), t.elements_around())) return;
+    stage_ =
+        map_stage(make_stage_buffer("spread", t.zero()->dtype, dims), [&](const Index& at) { return element(at); });
+    stage_->is_layout = true;
+  }
+
+  Compute make() const {
+    Compute compute{t_.input.inputs, {}, {}};
+    if (stage_) compute.stages.push_back(*stage_);
+    const std::vector<PrimExpr> extents{t_.group_inputs(), t_.weight[2], t_.weight[3]};
+    compute.stages.push_back(sum_products(t_.input, t_.axes, extents, [&](const Index& i, const Index& r) {
+      const PrimExpr channel = t_.channel(i[1], r[0]);
+      // The taps from the last to the first, so that the data is read upwards.
+      const PrimExpr tap = t_.tap(channel, i[1], make_int(t_.taps[0] - 1) - r[1], make_int(t_.taps[1] - 1) - r[2]);
+      const Index at{i[0], channel, i[2] + r[1] * t_.window.dilation[0], i[3] + r[2] * t_.window.dilation[1]};
+      return (stage_ ? load(stage_->output, at) : element(at)) * tap;
+    }));
+    compute.outputs = {compute.stages.back().output};
+    return compute;
+  }
+
+ private:
+  // Of the spread data.
+  PrimExpr element(const Index& at) const {
+    const ops::Window& w = t_.window;
     Index position{at[0], at[1]};
     std::vector<PrimExpr> conditions;
     for (size_t i = 0; i < 2; ++i) {
-      const PrimExpr y = at[2 + i] + (w.pad_begin[i] - (t.taps[i] - 1) * w.dilation[i]),
+      const PrimExpr y = at[2 + i] + (w.pad_begin[i] - (t_.taps[i] - 1) * w.dilation[i]),
                      stride = make_int(w.strides[i]);
       const PrimExpr row = floor_div(y, stride);
-      conditions.push_back(is_within(row, make_int(0), t.data[2 + i]));
+      conditions.push_back(is_within(row, make_int(0), t_.data[2 + i]));
       if (w.strides[i] > 1) conditions.push_back(make_binary(BinaryOp::eq, floor_mod(y, stride), make_int(0)));
       position.push_back(row);
     }
-    return guarded(all_of(conditions), operand(t.input, load_by_letters(t.input.inputs[0], t.axes.data, position)),
-                   zero);
-  });
-  stage.is_layout = true;
-  return stage;
-}
+    return guarded(all_of(conditions), operand(t_.input, load_by_letters(t_.input.inputs[0], t_.axes.data, position)),
+                   t_.zero());
+  }
 
-Compute spread_form(const Transposed& t) {
-  const ComputeStage spread = spread_data(t);
-  Compute compute{t.input.inputs, {spread}, {}};
-  compute.stages.push_back(
-      sum_products(t.input, t.axes, {t.group_inputs(), t.weight[2], t.weight[3]}, [&](const Index& i, const Index& r) {
-        const PrimExpr channel = t.channel(i[1], r[0]);
-        // The taps from the last to the first, so that the data is read upwards.
-        const PrimExpr tap = t.tap(channel, i[1], make_int(t.taps[0] - 1) - r[1], make_int(t.taps[1] - 1) - r[2]);
-        return load(spread.output,
-                    {i[0], channel, i[2] + r[1] * t.window.dilation[0], i[3] + r[2] * t.window.dilation[1]}) *
-               tap;
-      }));
-  compute.outputs = {compute.stages.back().output};
-  return compute;
-}
+  const Transposed& t_;
+  std::optional<ComputeStage> stage_;
+};
 
 // Without dilation: each phase of the stride is a convolution of its own, and the result takes the phases in turn.
 //
@@ -95,6 +108,14 @@ class PhaseForm {
     }
   }
 
+  // Whether the phases, strides x places each, have far more elements than the result takes from them.
+  bool is_out_of_proportion() const {
+    double elements = count_elements({t_.out[0], t_.out[1]});
+    for (size_t i = 0; i < 2; ++i)
+      elements *= static_cast<double>(t_.window.strides[i]) * static_cast<double>(count_[i]);
+    return is_wasteful(elements, t_.elements_around());
+  }
+
   Compute make() const {
     const RuleInput& input = t_.input;
     const WindowedData data(input,
@@ -106,6 +127,7 @@ class PhaseForm {
                              .fill = t_.zero(),
                              .convert = [&](const PrimExpr& element) { return operand(input, element); },
                              .reads_little = false,
+                             .ignores_taps = false,
                              .joins_rows = false});
     Compute compute{input.inputs, {}, {}};
     if (data.stage()) compute.stages.push_back(*data.stage());
@@ -159,7 +181,8 @@ Compute conv2d_transpose_rule(const RuleInput& input) {
   const Transposed t(input);
   const bool is_empty = num_elements(static_shape(input, input.out_types[0]->shape)) == 0;
   const bool is_dilated = t.window.dilation[0] != 1 || t.window.dilation[1] != 1;
-  return is_dilated || is_empty ? spread_form(t) : PhaseForm(t).make();
+  const bool spreads = is_dilated || is_empty || PhaseForm(t).is_out_of_proportion();
+  return spreads ? SpreadForm(t).make() : PhaseForm(t).make();
 }
 
 }  // namespace

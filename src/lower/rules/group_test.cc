@@ -145,6 +145,23 @@ TEST(Groups, FuseIntoFewStages) {
             1u);
 }
 
+// Stages of a thousand: what each is read by is known, not looked for.
+TEST(Groups, OfThousandsOfParts) {
+  constexpr int64_t kParts = 3000;
+  EXPECT_EQ(count_stages({{{kParts, 2}}}, [&](const Args& a) { return ops::split(a[0], kParts, 0); }), 3000u);
+  const auto join = [&](const Args& a) { return ops::concatenate(Args(kParts, ops::relu(a[0])), 0); };
+  EXPECT_EQ(count_stages({{{1, 2}}}, join), 3001u) << "relu, read by all";
+  const auto halves = [&](const Args& a) {
+    const Expr parts = ops::split(a[0], kParts, 0);
+    Args sums;
+    for (int64_t i = 0; i + 1 < kParts; i += 2) {
+      sums.push_back(ops::add(relay::make_tuple_get_item(parts, i), relay::make_tuple_get_item(parts, i + 1)));
+    }
+    return ops::concatenate(sums, 0);
+  };
+  EXPECT_EQ(count_stages({{{kParts, 2}}}, halves), 1500u) << "parts and sums are computed where they are joined";
+}
+
 std::string error_of(const std::vector<In>& inputs, const RuleCases::Build& build) {
   try {
     count_stages(inputs, build);
@@ -160,6 +177,14 @@ TEST(Groups, RefusalsSayWhatToDo) {
   EXPECT_NE(slice.find("native code needs it to be constant"), std::string::npos) << slice;
   const std::string take = error_of({{{0, 9}}, {{2}, kI64}}, [](const Args& a) { return ops::take(a[0], a[1], 0); });
   EXPECT_NE(take.find("taken of an empty axis"), std::string::npos) << take;
+}
+
+TEST(Groups, ABufferThatNoMachineHoldsIsRefused) {
+  const std::string error = error_of({{{1, 1, 1 << 20, 1 << 20}, kI8}, {{1, 1, 3, 3}, kI8}}, [](const Args& a) {
+    return ops::conv2d(a[0], a[1], {.padding = {1, 1}, .out_dtype = kI32});
+  });
+  EXPECT_NE(error.find("nn.conv2d"), std::string::npos) << error;
+  EXPECT_NE(error.find("would keep 4398 GB in 'windows', more than any machine has"), std::string::npos) << error;
 }
 
 TEST(Groups, IndexOutOfRangeStopsTheKernel) {

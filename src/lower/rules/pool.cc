@@ -38,8 +38,6 @@ PoolShape global_shape(const RuleInput& input) {
   return shape;
 }
 
-std::vector<PrimExpr> tap_extents(const PoolShape& shape) { return to_dims(shape.taps).to_vector(); }
-
 // The windows combined; `finish` gets the combined value and the window's index in spatial axes.
 Compute combine_windows(const RuleInput& input, const PoolShape& shape, Combiner combiner,
                         const std::function<PrimExpr(const PrimExpr&, const Index&)>& finish) {
@@ -52,12 +50,13 @@ Compute combine_windows(const RuleInput& input, const PoolShape& shape, Combiner
                                   .fill = tir::identity_of(combiner, wide_type(input.in_types[0]->dtype)),
                                   .convert = wide,
                                   .reads_little = true,
+                                  .ignores_taps = true,
                                   .joins_rows = false});
   Compute compute{input.inputs, {}, {}};
   if (data.stage()) compute.stages.push_back(*data.stage());
   Index window;
   ComputeStage stage =
-      reduce_stage(input.make_output(), combiner, tap_extents(shape), [&](const Index& i, const Index& tap) {
+      reduce_stage(input.make_output(), combiner, data.tap_extents(), [&](const Index& i, const Index& tap) {
         const auto at = ops::from_layout(i, shape.out_axes);
         window.assign(at.begin() + 2, at.end());
         return data.at(at[0], at[1], window, tap);
@@ -71,18 +70,8 @@ Compute max_rule(const RuleInput& input, const PoolShape& shape) {
   return combine_windows(input, shape, Combiner::max, [](const PrimExpr& value, const Index&) { return value; });
 }
 
-// How many taps of a window lie in [low, high), both positions in the data.
-int64_t taps_within(const PoolShape& shape, size_t i, int64_t window, int64_t low, int64_t high) {
-  const ops::Window& w = shape.window;
-  int64_t count = 0;
-  for (int64_t t = 0; t < shape.taps[i]; ++t) {
-    const int64_t at = window * w.strides[i] - w.pad_begin[i] + t * w.dilation[i];
-    count += at >= low && at < high ? 1 : 0;
-  }
-  return count;
-}
-
-// The same for a window that is an expression: taps that begin before `high` less those before `low`.
+// How many taps of a window lie in [low, high), both positions in the data, -padding where `low` is none: taps that
+// begin before `high` less those before `low`.
 PrimExpr taps_within(const PoolShape& shape, size_t i, const PrimExpr& window, std::optional<int64_t> low,
                      int64_t high) {
   const ops::Window& w = shape.window;
@@ -97,10 +86,11 @@ PrimExpr taps_within(const PoolShape& shape, size_t i, const PrimExpr& window, s
 // By how much the sum of a window is divided along one axis: a constant where all windows agree.
 PrimExpr divisor(const PoolShape& shape, size_t i, const PrimExpr& window, int64_t size, int64_t windows,
                  bool counts_padding) {
-  const int64_t low = counts_padding ? INT64_MIN : 0;
-  const int64_t high = counts_padding ? size + shape.window.pad_end[i] : size;
-  bool all_full = true;
-  for (int64_t p = 0; p < windows; ++p) all_full = all_full && taps_within(shape, i, p, low, high) == shape.taps[i];
+  const ops::Window& w = shape.window;
+  const int64_t high = counts_padding ? size + w.pad_end[i] : size;
+  // The first window begins first, the last one ends last.
+  const int64_t last = (windows - 1) * w.strides[i] - w.pad_begin[i] + (shape.taps[i] - 1) * w.dilation[i];
+  const bool all_full = (counts_padding || w.pad_begin[i] == 0) && last < high;
   if (all_full) return make_int(shape.taps[i]);
   return taps_within(shape, i, window, counts_padding ? std::nullopt : std::optional<int64_t>(0), high);
 }

@@ -2,26 +2,56 @@
 
 namespace headrace::lower {
 
+bool is_wasteful(double elements, double around) { return elements > 0x1p24 && elements > 8 * around; }
+
+double count_elements(const std::vector<PrimExpr>& dims) {
+  double count = 1;
+  for (const PrimExpr& dim : dims) count *= static_cast<double>(as_int(dim).value_or(1));
+  return count;
+}
+
 WindowedData::WindowedData(const RuleInput& input, WindowSource source) : source_(std::move(source)) {
-  Shape sizes;
   for (size_t i = 0; i < source_.taps.size(); ++i) {
-    sizes.push_back(static_dim(input, source_.data->shape[source_.axes[2 + i]]));
+    sizes_.push_back(static_dim(input, source_.data->shape[source_.axes[2 + i]]));
     source_.count[i] = make_int(static_dim(input, source_.count[i]));
   }
   channels_last_ = source_.axes[1] + 1 == source_.axes.size();
-  if (source_.joins_rows || !reads_directly(sizes)) make_copy(sizes);
+  const bool is_direct = reads_directly();
+  if (is_direct && !source_.joins_rows) return;
+  if (copy_is_wasteful()) {
+    is_guarded_ = !is_direct;
+  } else {
+    make_copy();
+  }
 }
 
-bool WindowedData::reads_directly(const Shape& sizes) const {
+bool WindowedData::reads_directly() const {
   const ops::Window& w = source_.window;
   if (source_.fill->dtype != source_.data->dtype) return false;
-  for (size_t i = 0; i < sizes.size(); ++i) {
-    const int64_t count = *as_int(source_.count[i]), reach = (source_.taps[i] - 1) * w.dilation[i] + 1;
-    const bool inside = w.pad_begin[i] == 0 && (count - 1) * w.strides[i] + reach <= sizes[i];
-    const bool steps_over = i + 1 == sizes.size() && w.strides[i] > (source_.reads_little ? 2 : 1);
-    if (!inside || (!channels_last_ && steps_over && count > 1)) return false;
+  for (size_t i = 0; i < sizes_.size(); ++i) {
+    const bool inside = w.pad_begin[i] == 0 && (windows(i) - 1) * w.strides[i] + last_tap(i) < sizes_[i];
+    const bool steps_over = i + 1 == sizes_.size() && w.strides[i] > (source_.reads_little ? 2 : 1);
+    if (!inside || (!channels_last_ && steps_over && windows(i) > 1)) return false;
   }
   return true;
+}
+
+bool WindowedData::copy_is_wasteful() const {
+  const Buffer& data = source_.data;
+  double planes = 1, copied = 1, made = 1;
+  for (const size_t i : {0u, 1u}) planes *= static_cast<double>(as_int(data->shape[source_.axes[i]]).value_or(1));
+  for (size_t i = 0; i < sizes_.size(); ++i) {
+    const int64_t stride = source_.window.strides[i], phases = std::min(stride, last_tap(i) + 1);
+    copied *= static_cast<double>(phases) * static_cast<double>(windows(i) + last_tap(i) / stride);
+    made *= static_cast<double>(windows(i));
+  }
+  return is_wasteful(planes * copied, planes * made + count_elements(data->shape.to_vector()));
+}
+
+std::vector<PrimExpr> WindowedData::tap_extents() const {
+  std::vector<PrimExpr> extents;
+  for (size_t i = 0; i < sizes_.size(); ++i) extents.push_back(make_int(walks_data(i) ? sizes_[i] : source_.taps[i]));
+  return extents;
 }
 
 PrimExpr WindowedData::element(const PrimExpr& n, const PrimExpr& c, const Index& position) const {
@@ -41,15 +71,14 @@ Index WindowedData::arrange(const PrimExpr& n, const PrimExpr& c, const Index& p
   return index;
 }
 
-void WindowedData::make_copy(const Shape& sizes) {
+void WindowedData::make_copy() {
   const ops::Window& w = source_.window;
-  const size_t spatial = sizes.size();
+  const size_t spatial = sizes_.size();
   Index phases, places;
   for (size_t i = 0; i < spatial; ++i) {
-    const int64_t last_tap = (source_.taps[i] - 1) * w.dilation[i];
-    phases_.push_back(std::min(w.strides[i], last_tap + 1));
+    phases_.push_back(std::min(w.strides[i], last_tap(i) + 1));
     phases.push_back(make_int(phases_[i]));
-    places.push_back(source_.count[i] + last_tap / w.strides[i]);
+    places.push_back(source_.count[i] + last_tap(i) / w.strides[i]);
   }
   const Buffer& data = source_.data;
   const Index shape = arrange(data->shape[source_.axes[0]], data->shape[source_.axes[1]], phases, places);
@@ -63,7 +92,7 @@ void WindowedData::make_copy(const Shape& sizes) {
       const PrimExpr phase = phases_[i] == 1 ? make_int(0) : at[first + i];
       position.push_back(at[first + spatial + i] * stride + phase - w.pad_begin[i]);
       if (w.pad_begin[i] > 0) conditions.push_back(make_binary(BinaryOp::ge, position[i], make_int(0)));
-      if (most >= sizes[i]) conditions.push_back(make_binary(BinaryOp::lt, position[i], make_int(sizes[i])));
+      if (most >= sizes_[i]) conditions.push_back(make_binary(BinaryOp::lt, position[i], make_int(sizes_[i])));
     }
     const PrimExpr c = channels_last_ ? at.back() : at[1];
     return guarded(all_of(conditions), element(at[0], c, position), source_.fill);
@@ -78,7 +107,7 @@ void WindowedData::join_rows(const Shape& places) {
   constexpr int64_t kWidestVector = 16;
   const ops::Window& w = source_.window;
   Shape reach;
-  for (size_t i = 0; i < 2; ++i) reach.push_back((source_.taps[i] - 1) * w.dilation[i] / w.strides[i]);
+  for (size_t i = 0; i < 2; ++i) reach.push_back(last_tap(i) / w.strides[i]);
   pitch_ = places[1];
   const int64_t used = *as_int(source_.count[0]) * pitch_;
   joined_windows_ = (used + kWidestVector - 1) / kWidestVector * kWidestVector;
@@ -104,7 +133,28 @@ PrimExpr WindowedData::at_joined(const PrimExpr& n, const PrimExpr& c, const Pri
   return load(stage_->output, index);
 }
 
+PrimExpr WindowedData::at_guarded(const PrimExpr& n, const PrimExpr& c, const Index& window, const Index& tap) const {
+  const ops::Window& w = source_.window;
+  std::vector<PrimExpr> conditions;
+  Index position;
+  for (size_t i = 0; i < tap.size(); ++i) {
+    const PrimExpr start = window[i] * w.strides[i] - w.pad_begin[i];
+    if (walks_data(i)) {
+      const PrimExpr offset = tap[i] - start;
+      position.push_back(tap[i]);
+      conditions.push_back(is_within(offset, make_int(0), make_int(last_tap(i) + 1)));
+      if (w.dilation[i] > 1)
+        conditions.push_back(make_binary(BinaryOp::eq, floor_mod(offset, make_int(w.dilation[i])), make_int(0)));
+    } else {
+      position.push_back(start + tap[i] * w.dilation[i]);
+      conditions.push_back(is_within(position[i], make_int(0), make_int(sizes_[i])));
+    }
+  }
+  return guarded(all_of(conditions), element(n, c, position), source_.fill);
+}
+
 PrimExpr WindowedData::at(const PrimExpr& n, const PrimExpr& c, const Index& window, const Index& tap) const {
+  if (is_guarded_) return at_guarded(n, c, window, tap);
   const ops::Window& w = source_.window;
   Index phase, place;
   for (size_t i = 0; i < tap.size(); ++i) {

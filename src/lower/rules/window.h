@@ -17,6 +17,9 @@ struct WindowSource {
   std::function<PrimExpr(const PrimExpr&)> convert;  // of an element to that dtype
   // An element is read by few windows, so that a copy would cost as much as the windows do.
   bool reads_little = false;
+  // Nothing but the element is asked of a tap (a pool has no weights), so that a window may be walked by the data's
+  // positions where it has more taps than those.
+  bool ignores_taps = false;
   // Two spatial axes, channels first: the rows of the copy follow one another, so that one vector may run over several
   // of them. Windows are then numbered along `joined_windows`, those between two rows being of no use.
   bool joins_rows = false;
@@ -28,31 +31,50 @@ struct WindowSource {
 //
 //   copy[n, c, a, b, y, x] = data[n, c, y * stride_h + a - pad_h, x * stride_w + b - pad_w]   (channels last: as such)
 //
-// so that the taps of neighbouring windows are neighbours in memory, whatever the stride.
+// so that the taps of neighbouring windows are neighbours in memory, whatever the stride. Where that copy would be out
+// of proportion (is_wasteful), elements are read from the data as they are asked for, and `fill` outside of it.
 class WindowedData {
  public:
   WindowedData(const RuleInput& input, WindowSource source);
   const std::optional<ComputeStage>& stage() const { return stage_; }
+  // What to reduce over, per spatial axis: the taps, or the data's positions; each tap in the data is met once, in
+  // order.
+  std::vector<PrimExpr> tap_extents() const;
+  // The element that tap `tap` of a window reads, `tap` being below tap_extents().
   PrimExpr at(const PrimExpr& n, const PrimExpr& c, const Index& window, const Index& tap) const;
 
+  bool joins_rows() const { return stage_ && source_.joins_rows; }
   // With joined rows: how many windows there are, which one is (row, column), and an element of one.
   int64_t joined_windows() const { return joined_windows_; }
   PrimExpr joined_window(const PrimExpr& row, const PrimExpr& column) const { return row * pitch_ + column; }
   PrimExpr at_joined(const PrimExpr& n, const PrimExpr& c, const PrimExpr& window, const Index& tap) const;
 
  private:
-  bool reads_directly(const Shape& sizes) const;
-  void make_copy(const Shape& sizes);
+  bool reads_directly() const;
+  bool copy_is_wasteful() const;
+  void make_copy();
   void join_rows(const Shape& places);
+  PrimExpr at_guarded(const PrimExpr& n, const PrimExpr& c, const Index& window, const Index& tap) const;
+  bool walks_data(size_t i) const { return is_guarded_ && source_.ignores_taps && source_.taps[i] > sizes_[i]; }
+  int64_t last_tap(size_t i) const { return (source_.taps[i] - 1) * source_.window.dilation[i]; }
+  int64_t windows(size_t i) const { return *as_int(source_.count[i]); }
   PrimExpr element(const PrimExpr& n, const PrimExpr& c, const Index& position) const;
   Index arrange(const PrimExpr& n, const PrimExpr& c, const Index& phase, const Index& place) const;
 
   WindowSource source_;
+  Shape sizes_;  // of the data, per spatial axis
   bool channels_last_ = false;
+  bool is_guarded_ = false;
   std::vector<int64_t> phases_;  // of the copy, per spatial axis
   int64_t pitch_ = 0;            // elements from one joined row to the next
   int64_t joined_windows_ = 0;
   std::optional<ComputeStage> stage_;
 };
+
+// Whether a buffer between, of `elements`, is out of proportion to the operands and results it stands between, which
+// have `around`: past 16 Mi elements and 8 times those. Large padding, dilation or strides make such buffers of little.
+bool is_wasteful(double elements, double around);
+// The number of elements of static dimensions, as a double: it may be past any integer.
+double count_elements(const std::vector<PrimExpr>& dims);
 
 }  // namespace headrace::lower

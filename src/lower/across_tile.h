@@ -1,0 +1,19 @@
+// One register tile of a reduction whose vectors run along the last axis of the result. Private to lower/.
+#pragma once
+
+#include "lower/tiling.h"
+
+namespace headrace::lower {
+
+// Where a tile stands: `rows` x `columns` results from (row, column) on, the other axes being `values`.
+struct TilePlace {
+  Values values;
+  PrimExpr row, column;
+  int64_t rows, columns;
+};
+
+// The results of a tile, in registers while they are summed. A long float sum is made of blocks, since one piece would
+// lose accuracy with its length.
+tir::Stmt across_tile(const Reduction& reduction, const Tiling& tiling, const TilePlace& place);
+
+}  // namespace headrace::lower

@@ -1,0 +1,116 @@
+// Windows that reach far beyond their data: no padded copy of it is made, and results are those of the interpreter.
+#include <gtest/gtest.h>
+
+#include "codegen/workspace.h"
+#include "kit/errors.h"
+#include "lower/compute_rule.h"
+#include "lower/lower_function.h"
+#include "lower/rules/rule_cases.h"
+#include "ops/conv.h"
+#include "ops/pool.h"
+#include "relay/infer_type.h"
+
+// Attributes are given by name; the others have their defaults.
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
+namespace headrace::lower {
+namespace {
+
+using Args = std::vector<Expr>;
+
+// 5,001 taps apart: a padded copy of one plane would have 25 million elements.
+const Shape kFar{2500, 2500};
+
+struct Wide {
+  std::string name;
+  std::vector<In> inputs;
+  RuleCases::Build build;
+};
+
+std::vector<Wide> wide_cases() {
+  std::vector<Wide> cases;
+  const auto pools = [&](const std::string& name, const In& in, const Shape& taps, const Shape& dilation,
+                         const Shape& strides) {
+    cases.push_back({"max " + name, {in}, [=](const Args& a) {
+                       return ops::max_pool(
+                           a[0], 2, {.pool_size = taps, .strides = strides, .dilation = dilation, .padding = kFar});
+                     }});
+    for (const bool counts : {false, true}) {
+      cases.push_back({fmt::format("avg {} {}", name, counts), {in}, [=](const Args& a) {
+                         return ops::avg_pool(a[0], 2,
+                                              {.pool_size = taps,
+                                               .strides = strides,
+                                               .dilation = dilation,
+                                               .padding = kFar,
+                                               .count_include_pad = counts});
+                       }});
+    }
+  };
+  pools("few taps", {{1, 2, 4, 5}}, {3, 3}, {2500, 2500}, {1, 1});
+  pools("more taps than data", {{1, 2, 4, 5}}, {6, 11}, {1000, 500}, {1, 1});
+  pools("strided", {{1, 2, 9, 40}}, {3, 3}, {2500, 2500}, {2, 2});
+  pools("half", {{1, 2, 4, 5}, kF16}, {3, 6}, {2500, 1000}, {1, 1});
+  pools("integers", {{1, 2, 4, 5}, kI8, -30, 30}, {3, 6}, {2500, 1000}, {1, 1});
+  for (const int64_t stride : {1, 2}) {
+    cases.push_back({fmt::format("conv {}", stride), {{{1, 3, 6, 21}}, {{4, 3, 3, 3}}}, [=](const Args& a) {
+                       return ops::conv2d(a[0], a[1],
+                                          {.strides = {stride, stride}, .padding = kFar, .dilation = {2500, 2500}});
+                     }});
+  }
+  // One result, or rows too short for vectors.
+  cases.push_back({"conv of a small plane", {{{1, 3, 3, 3}}, {{4, 3, 3, 3}}}, [=](const Args& a) {
+                     return ops::conv2d(a[0], a[1], {.padding = kFar, .dilation = {2500, 2500}});
+                   }});
+  cases.push_back({"conv transpose dilated", {{{1, 3, 2, 2}}, {{3, 4, 2, 2}}}, [=](const Args& a) {
+                     return ops::conv2d_transpose(a[0], a[1], {.padding = kFar, .dilation = {5000, 5000}});
+                   }});
+  cases.push_back({"conv transpose strided", {{{1, 3, 1, 1}}, {{3, 4, 3, 3}}}, [](const Args& a) {
+                     return ops::conv2d_transpose(a[0], a[1], {.strides = {5000, 5000}});
+                   }});
+  return cases;
+}
+
+relay::Function function_of(const Wide& wide) {
+  register_all_rules();
+  Array<relay::Var> params;
+  Args args;
+  for (const In& in : wide.inputs) {
+    params.push_back(relay::make_var("x", make_tensor_type(in.shape, in.dtype)));
+    args.push_back(params.back());
+  }
+  return relay::infer_type(relay::make_function(params, wide.build(args))).cast<relay::FunctionNode>();
+}
+
+TEST(WideWindows, GiveWhatTheInterpreterGives) {
+  RuleCases cases;
+  for (const Wide& wide : wide_cases()) cases.add(wide.name, wide.inputs, wide.build, 1e-5);
+  cases.check();
+}
+
+TEST(WideWindows, NeedLittleWorkspace) {
+  for (const Wide& wide : wide_cases()) {
+    const tir::PrimFunc kernel = lower_function(function_of(wide), "f", {});
+    EXPECT_LT(codegen::layout_workspace(*kernel).size_bytes, size_t{64} << 10) << wide.name;
+  }
+}
+
+// A window of many taps over little data is a walk over the data.
+TEST(WideWindows, AsManyTermsAsThereIsData) {
+  const Wide wide{"max", {{{1, 1, 4, 5}}}, [](const Args& a) {
+                    return ops::max_pool(a[0], 2, {.pool_size = {20000, 20000}, .padding = {10000, 10000}});
+                  }};
+  const tir::Compute compute = compute_of(function_of(wide));
+  ASSERT_EQ(compute.stages.size(), 1u);
+  EXPECT_EQ(as_int(compute.stages[0].reduce_extents[0]), 4);
+  EXPECT_EQ(as_int(compute.stages[0].reduce_extents[1]), 5);
+}
+
+TEST(WideWindows, CopiesInProportionStay) {
+  const Wide wide{"max", {{{1, 1, 40, 50}}}, [](const Args& a) {
+                    return ops::max_pool(a[0], 2, {.pool_size = {3, 3}, .padding = {1, 1}});
+                  }};
+  EXPECT_EQ(compute_of(function_of(wide)).stages.size(), 2u) << "the padded copy, and the pool";
+}
+
+}  // namespace
+}  // namespace headrace::lower
