@@ -1,8 +1,6 @@
 // headrace-opt: runs passes on Relay text or on loop programs and prints what they make of it.
-#include <CLI/App.hpp>
-#include <CLI/Config.hpp>
-#include <CLI/Formatter.hpp>
 #include <cstdio>
+#include <filesystem>
 
 #include "base/read_text.h"
 #include "driver/all_passes.h"
@@ -10,6 +8,7 @@
 #include "driver/output_file.h"
 #include "driver/register_all.h"
 #include "tools/headrace/option_text.h"
+#include "tools/headrace/usage.h"
 #include "pass/instruments.h"
 #include "pass/round_trip.h"
 #include "passes/fuse_ops.h"
@@ -40,7 +39,7 @@ constexpr const char* kExamples =
     "examples:\n"
     "  headrace-opt model.relay --passes canonical,native -o fused.relay\n"
     "  headrace-opt model.relay --passes fold_constant,fuse_ops --dump-diff\n"
-    "  headrace-opt model.relay --passes canonical --disable FoldScaleAxis --time-passes\n"
+    "  headrace-opt model.relay --passes canonical --disable-pass FoldScaleAxis --time-passes\n"
     "  headrace-opt model.onnx --shape x=1,3,224,224 -o model.relay --weights model.safetensors\n"
     "  headrace-opt model.relay --input-weights model.safetensors -p canonical --hide-data\n"
     "  headrace-opt kernel.lowered.tir --passes vectorize_loop,unroll_loop --verify-each\n"
@@ -74,12 +73,10 @@ void add_options(CLI::App& app, Request& r) {
                  "where the data of large constants goes, each content once (safetensors); without it, into the text")
       ->type_name("FILE");
   app.add_option("-p,--passes", r.passes, "names with commas between, in the order they run");
-  app.add_option("--disable", r.disabled, "passes left out of `canonical` and `native`")->delimiter(',');
-  app.add_option("-O,--opt-level", r.opt_level, "passes of a higher level are left out of the lists")
-      ->capture_default_str()
-      ->check(CLI::Range(0, 4));
-  app.add_option("--max-depth", r.max_depth, "op calls a group that FuseOps makes; 1: each op by itself")
-      ->check(CLI::PositiveNumber);
+  tools::takes_passes(app.add_option("--disable-pass,--disable", r.disabled, tools::kDisablePassHelp));
+  tools::takes_opt_level(app.add_option("-O,--opt-level", r.opt_level, tools::kOptLevelHelp))->capture_default_str();
+  tools::takes(app.add_option("--max-depth", r.max_depth, "op calls a group that FuseOps makes; 1: each op by itself"),
+               {1, INT64_MAX, 1});
   app.add_flag("--verify-each", r.verify_each, "check the rules of the IR after each pass");
   app.add_flag("--verify-text", r.verify_text,
                "print the program before and after each pass, read its text and JSON back, and compare");
@@ -93,6 +90,12 @@ void add_options(CLI::App& app, Request& r) {
 }
 
 void print_error(std::string_view text) { fmt::print(stderr, "headrace-opt: {}\n", text); }
+
+int report_usage(std::string_view text) {
+  print_error(text);
+  fmt::print(stderr, "  see: headrace-opt --help\n");
+  return kUsage;
+}
 
 void write_all(const std::string& path, std::string_view text) {
   if (path != "-") return driver::write_text(path, text);
@@ -142,6 +145,26 @@ Program read_input(const Request& r) {
   return {relay_language(), driver::load_model(r.input, options).module};
 }
 
+// The names of one file, which need not exist.
+bool name_one_file(const std::string& a, const std::string& b) {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  return a != "-" && b != "-" &&
+         (fs::equivalent(a, b, error) || fs::weakly_canonical(a, error) == fs::weakly_canonical(b, error));
+}
+
+// Before the work: no output may replace an input, or another output.
+void check_outputs(const Request& r) {
+  if (r.weights == "-") throw tools::UsageError("--weights: weights are no text for the standard output; name a file");
+  if (!r.weights.empty() && name_one_file(r.weights, r.output))
+    throw tools::UsageError(fmt::format("--output and --weights name one file, '{}'", r.output));
+  for (const std::string& output : {r.output, r.weights}) {
+    if (output.empty() || output == "-") continue;
+    driver::check_no_input(output, {r.input}, "the program");
+    driver::check_no_input(output, {r.input_weights}, "the data of constants");
+  }
+}
+
 void write_output(const Request& r, const Program& program) {
   if (program.language.ir == driver::Ir::tir) return write_all(r.output, tir::print_module(program.module));
   if (r.weights.empty())
@@ -185,10 +208,9 @@ int run(const Request& r) {
   driver::register_all();
   if (r.list) return list_passes(), kOk;
   if (r.input.empty()) {
-    print_error(
-        "no input: name a file of Relay text or a .onnx model, or - for the standard input (--help shows examples)");
-    return kUsage;
+    return report_usage("no input: name a file of Relay text or a .onnx model, or - for the standard input");
   }
+  check_outputs(r);
   Program program = read_input(r);
   const Language& language = program.language;
   const driver::PassList list = driver::parse_pass_list(r.passes, language.ir);
@@ -217,11 +239,11 @@ int main(int argc, char** argv) {
     app.parse(argc, argv);
     return run(request);
   } catch (const CLI::ParseError& e) {
-    const int code = app.exit(e);
-    return code == 0 ? kOk : kUsage;
+    // Help and version are "errors" of code 0.
+    if (e.get_exit_code() == 0) return app.exit(e);
+    return report_usage(tools::usage_message(app, e));
   } catch (const tools::UsageError& e) {
-    print_error(e.what());
-    return kUsage;
+    return report_usage(e.what());
   } catch (const UserError& e) {
     print_error(e.what());
     return kUser;

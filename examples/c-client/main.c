@@ -19,6 +19,17 @@ typedef struct Tensor {
   DLTensor dl;
 } Tensor;
 
+static const char kUsage[] =
+    "usage: c-client MODEL.so --in SHAPE ... --out SHAPE ...\n"
+    "Runs an artifact once. SHAPE is that of a float32 input or output, in the program's order, such as 1,3,224,224.\n";
+
+static int asks_for_help(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0) return 1;
+  }
+  return 0;
+}
+
 /* Parses "6,8" and allocates the tensor; 0 when it cannot. */
 static int make_tensor(Tensor* tensor, const char* text) {
   char* end = NULL;
@@ -63,8 +74,12 @@ static void print_outputs(void) {
 }
 
 int main(int argc, char** argv) {
+  if (asks_for_help(argc, argv)) {
+    printf("%s", kUsage);
+    return HR_OK;
+  }
   if (!parse_arguments(argc, argv)) {
-    fprintf(stderr, "usage: c-client MODEL.so --in SHAPE ... --out SHAPE ...\n");
+    fprintf(stderr, "%s", kUsage);
     return HR_USAGE;
   }
   void* library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);

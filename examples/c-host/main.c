@@ -9,6 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
+static const char kUsage[] =
+    "usage: c-host MODEL.so [INPUT.npy ...]\n"
+    "Runs an artifact once, on the .npy files in the order of its inputs, or on zeros where none is given.\n";
+
+static int asks_for_help(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) {
+    if (strcmp(argv[i], "-h") == 0 || strcmp(argv[i], "--help") == 0) return 1;
+  }
+  return 0;
+}
+
 static int report(const char* what) {
   const hr_error* error = hr_last_error();
   fprintf(stderr, "c-host: %s: %s%s%s\n", what, error->message, error->op[0] != '\0' ? "\n  at: " : "", error->op);
@@ -77,6 +88,10 @@ static int run(hr_artifact* artifact, hr_executor* executor, int num_files, char
   hr_tensor_info info;
   if (hr_artifact_num_inputs(artifact, NULL, &num_inputs) != HR_OK) return report("inputs");
   if (hr_artifact_num_outputs(artifact, NULL, &num_outputs) != HR_OK) return report("outputs");
+  if (num_files > num_inputs) {
+    fprintf(stderr, "c-host: %d files are given, the program has %d inputs\n%s", num_files, num_inputs, kUsage);
+    return HR_USAGE;
+  }
   for (int32_t i = 0; i < num_inputs; ++i) {
     if (hr_artifact_input_info(artifact, NULL, i, &info) != HR_OK) return report("input");
     print_info("input", &info);
@@ -94,8 +109,12 @@ static int run(hr_artifact* artifact, hr_executor* executor, int num_files, char
 int main(int argc, char** argv) {
   hr_artifact* artifact = NULL;
   hr_executor* executor = NULL;
+  if (asks_for_help(argc, argv)) {
+    printf("%s", kUsage);
+    return HR_OK;
+  }
   if (argc < 2) {
-    fprintf(stderr, "usage: c-host MODEL.so [INPUT.npy ...]\n");
+    fprintf(stderr, "%s", kUsage);
     return HR_USAGE;
   }
   if (hr_artifact_open(argv[1], &artifact) != HR_OK) return report("open");

@@ -26,6 +26,23 @@ std::string default_plugin_path() {
   return (std::filesystem::path(info.dli_fname).parent_path() / kPluginFile).string();
 }
 
+// The plugin, or a library that it needs, is not there; or it is, and something else is wrong, such as a limit on
+// memory.
+[[noreturn]] void fail_to_open(const std::string& path, std::string_view reason) {
+  std::error_code ignored;
+  if (!std::filesystem::exists(path, ignored) || reason.find("No such file") != std::string_view::npos) {
+    throw_user_error(
+        "the native code generator is missing: {}; install the package that brings {} and LLVM 19.1, or build the "
+        "target headrace_llvm",
+        reason, kPluginFile);
+  }
+  const bool is_memory =
+      reason.find("memory") != std::string_view::npos || reason.find("map ") != std::string_view::npos;
+  throw_user_error(
+      "the native code generator '{}' is there and cannot be loaded: {}; {}", path, reason,
+      is_memory ? "allow the process more memory (ulimit -v, or the limit of the container)" : "install it again");
+}
+
 void check_plugin(const std::string& path, const NativePlugin& plugin) {
   // `build` is read only when the layout of the table is known.
   if (plugin.version == kNativePluginVersion && plugin.size_bytes == sizeof(NativePlugin) &&
@@ -46,11 +63,7 @@ NativeCompiler NativeCompiler::load(const std::string& plugin_path) {
   void* handle = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* reason = dlerror();
-    throw_user_error(
-        "cannot load the native code generator '{}': {}; install the package that brings {} and LLVM 19.1, or build "
-        "the "
-        "target headrace_llvm",
-        path, reason == nullptr ? "unknown reason" : reason, kPluginFile);
+    fail_to_open(path, reason == nullptr ? "unknown reason" : reason);
   }
   auto entry = reinterpret_cast<NativePluginEntry>(dlsym(handle, kNativePluginEntry));
   if (entry == nullptr) {

@@ -19,6 +19,7 @@
 namespace headrace::codegen {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 using testing::Not;
 
@@ -118,6 +119,11 @@ TEST(NativePlugin, MissingPluginSaysWhatToInstall) {
 
 TEST(NativePlugin, OtherLibraryIsRefused) {
   EXPECT_THAT(message_of([] { NativeCompiler::load("libm.so.6"); }), HasSubstr("not a native code generator"));
+  const std::string text = testing::TempDir() + "/no_plugin.so";
+  std::ofstream(text) << "no library";
+  EXPECT_THAT(message_of([&] { NativeCompiler::load(text); }),
+              AllOf(HasSubstr("no_plugin.so' is there and cannot be loaded: "), HasSubstr("install it again"),
+                    Not(HasSubstr("LLVM 19.1"))));
 }
 
 TEST(NativePlugin, KeepsLlvmOutOfTheGlobalScope) {

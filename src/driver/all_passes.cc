@@ -22,12 +22,14 @@ std::vector<Pass> make_list(Ir ir) {
     list.push_back({{"InferType", 0, {}, "gives every expression its type"},
                     [](const IRModule& module, const pass::PassContext&) { return relay::infer_type(module); }});
   }
-  for (const auto& [name, members] : named_lists(ir)) {
+  const auto add = [&list](const std::vector<Pass>& members) {
     for (const Pass& pass : members) {
       const auto same = [&](const Pass& known) { return known.info.name == pass.info.name; };
       if (std::none_of(list.begin(), list.end(), same)) list.push_back(pass);
     }
-  }
+  };
+  for (const auto& [name, members] : named_lists(ir)) add(members);
+  if (ir == Ir::relay) add(passes::by_name());
   return list;
 }
 

@@ -15,7 +15,7 @@ TEST(AllPasses, HoldsEveryPassOfTheListsOnce) {
     EXPECT_TRUE(names.insert(pass.info.name).second) << pass.info.name;
     EXPECT_FALSE(pass.info.summary.empty());
   }
-  for (const auto& list : {passes::canonical(), passes::native()}) {
+  for (const auto& list : {passes::canonical(), passes::native(), passes::by_name()}) {
     for (const pass::Pass& pass : list) EXPECT_TRUE(names.contains(pass.info.name)) << pass.info.name;
   }
   EXPECT_TRUE(names.contains("InferType"));

@@ -1,7 +1,5 @@
 #include "driver/compile.h"
 
-#include <filesystem>
-
 #include <headrace/c_api.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -184,10 +182,7 @@ class Compilation {
 
 CompileReport compile_to_file(const Model& model, const std::string& path, const CompileOptions& options) {
   check_options(options);
-  for (const std::string& file : model.files) {
-    if (std::error_code ignored; std::filesystem::equivalent(path, file, ignored))
-      throw_user_error("cannot write '{}': the model is read from it; name another file, such as model.so", path);
-  }
+  check_no_input(path, model.files, "the model");
   OutputFile file(path);
   CompileReport report = Compilation(model, options).run(file.descriptor(), path);
   file.commit();

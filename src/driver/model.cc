@@ -26,6 +26,7 @@ Model load_relay(const std::string& path, const LoadOptions& options) {
 
 ModelPort port_of(const onnx::ValueInfo& info) {
   ModelPort port{std::string(info.name), onnx::element_type_name(info.type.element_type), {}};
+  port.has_shape = info.type.shape.has_value();
   if (info.type.shape) {
     for (const onnx::Dim& dim : *info.type.shape) port.shape.push_back({dim.value, std::string(dim.symbol)});
   }
@@ -94,7 +95,8 @@ Model load_onnx(const std::string& path, const LoadOptions& options) {
                      fmt::join(open, ", "), shape_example(source.graph, options));
   }
   onnx::ImportedModel imported = onnx::import_model(source, import);
-  return {std::move(imported.module), std::move(imported.inputs), std::move(imported.outputs)};
+  return {std::move(imported.module), std::move(imported.inputs), std::move(imported.outputs),
+          std::move(imported.files)};
 }
 
 std::string extension_of(const std::string& path) {
@@ -107,6 +109,10 @@ std::string extension_of(const std::string& path) {
 }
 
 }  // namespace
+
+bool ModelPort::is_fixed() const {
+  return has_shape && std::all_of(shape.begin(), shape.end(), [](const ModelDim& dim) { return dim.value >= 0; });
+}
 
 std::string shapes_as_flags(const std::vector<NamedShape>& shapes) {
   std::vector<std::string> flags;

@@ -39,6 +39,9 @@ struct ModelPort {
   std::string name;
   std::string dtype;
   std::vector<ModelDim> shape;
+  bool has_shape = true;  // false: not even its rank is known
+  // Whether every dimension is a number.
+  bool is_fixed() const;
 };
 struct ModelPorts {
   std::vector<ModelPort> inputs;  // initialisers are none

@@ -110,6 +110,14 @@ void OutputFile::commit() {
   fail(path_, std::strerror(reason));
 }
 
+void check_no_input(const std::string& path, const std::vector<std::string>& inputs, std::string_view what) {
+  for (const std::string& input : inputs) {
+    std::error_code ignored;
+    if (fs::equivalent(path, input, ignored) && fs::is_regular_file(path, ignored))
+      fail(path, fmt::format("{} is read from it; name another file", what));
+  }
+}
+
 void write_text(const std::string& path, std::string_view text) {
   if (is_stream(path)) {
     const runtime::Descriptor stream(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));

@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace headrace::driver {
 
@@ -31,6 +32,10 @@ class OutputFile {
   std::string temporary_;
   int descriptor_ = -1;
 };
+
+// UserError when `path` names one of the files that `inputs` name, under whatever name: it would be overwritten.
+// `what` says in messages who reads them: "the model".
+void check_no_input(const std::string& path, const std::vector<std::string>& inputs, std::string_view what);
 
 // Writes `text` as such a file; to a pipe or a character device, such as /dev/null, directly.
 void write_text(const std::string& path, std::string_view text);

@@ -2,8 +2,10 @@
 
 #include <unordered_set>
 
+#include "base/stack.h"
 #include "object/string.h"
 #include "ops/op_keys.h"
+#include "relay/descent.h"
 
 namespace headrace::interp {
 
@@ -12,6 +14,9 @@ using relay::ConstantNode;
 using relay::FunctionNode;
 using relay::IfNode;
 using relay::LetNode;
+using relay::MatchNode;
+using relay::Nested;
+using relay::Pattern;
 using relay::RelationInput;
 using relay::TupleGetItemNode;
 using relay::TupleNode;
@@ -19,7 +24,8 @@ using relay::VarNode;
 
 namespace {
 
-// A value and the type the program declares for it: in a float64 run the data is wider than its declaration.
+// A value and the type the program declares for it: in a float64 run the data is wider than its declaration. Of a value
+// of a data type, the tuple of its fields' types; null for functions and references.
 struct Typed {
   Value value;
   Type declared;
@@ -89,35 +95,41 @@ class Interpreter {
     return {Value(working(tensor)), declared};
   }
 
-  Typed call_function(const FunctionNode& function, std::vector<Typed> args, Bindings captured, const Span& span) {
+  Typed call(const FunctionNode& function, std::vector<Typed> args) {
+    return call_function(function, std::move(args), {}, function.span).run();
+  }
+
+  Typed eval_closed(const Expr& expr) {
+    Frame frame;
+    return eval(expr, frame).run();
+  }
+
+ private:
+  Nested<Typed> call_function(const FunctionNode& function, std::vector<Typed> args, Bindings captured, Span span) {
     if (args.size() != function.params.size()) {
       throw_at(span, "call",
                fmt::format("the function takes {} arguments, got {}", function.params.size(), args.size()));
     }
-    DepthGuard guard(*this, span);
     Frame frame;
     frame.vars = std::move(captured);
     for (size_t i = 0; i < args.size(); ++i) {
       check_argument(*function.params[i].get(), args[i], i);
       frame.vars[function.params[i].get()] = std::move(args[i]);
     }
-    return eval(function.body, frame);
+    Typed result = co_await eval(function.body, frame);
+    co_return result;
   }
 
-  Typed eval_closed(const Expr& expr) {
-    Frame frame;
-    return eval(expr, frame);
-  }
-
- private:
-  // Bounds the recursion over calls and branches, which a program's run decides, not the model's size.
+  // Bounds the memory of a run: how deep calls and branches nest, the program decides.
   class DepthGuard {
    public:
     DepthGuard(Interpreter& owner, const Span& span) : owner_(owner) {
-      if (++owner_.depth_ > owner_.options_.max_depth) {
+      const bool is_low = is_stack_low();
+      if (++owner_.depth_ > owner_.options_.max_depth || is_low) {
         --owner_.depth_;
         throw_at(span, "call",
-                 fmt::format("calls and branches are nested more than {} deep", owner_.options_.max_depth));
+                 is_low ? "calls and branches are nested too deeply for the stack"
+                        : fmt::format("calls and branches are nested more than {} deep", owner_.options_.max_depth));
       }
     }
     ~DepthGuard() { --owner_.depth_; }
@@ -158,6 +170,8 @@ class Interpreter {
       out.push_back(item->tuple);
     } else if (const auto* branch = as<IfNode>(expr)) {
       out.push_back(branch->cond);
+    } else if (const auto* match = as<MatchNode>(expr)) {
+      out.push_back(match->data);
     } else if (const auto* create = as<relay::RefCreateNode>(expr)) {
       out.push_back(create->value);
     } else if (const auto* read = as<relay::RefReadNode>(expr)) {
@@ -173,11 +187,17 @@ class Interpreter {
   }
 
   // Evaluates along data edges with an explicit stack; a node is visited twice: before and after its operands.
-  Typed eval(const Expr& root, Frame& frame) {
+  Nested<Typed> eval(Expr root, Frame& frame) {
     Expr at = root;
     // A chain of lets is a loop.
     while (const auto* let = at.as<LetNode>()) {
-      bind_let(*let, frame);
+      if (const auto* function = let->value.as<FunctionNode>()) {
+        // A function may call itself: its closure is looked up when it runs, so it needs no reference to itself.
+        frame.vars[let->var.get()] = make_closure(ref(function), frame);
+      } else {
+        Typed value = co_await eval(let->value, frame);
+        frame.vars[let->var.get()] = std::move(value);
+      }
       at = let->body;
     }
     std::vector<std::pair<Expr, bool>> stack{{at, false}};
@@ -197,18 +217,80 @@ class Interpreter {
         continue;
       }
       stack.pop_back();
-      frame.done.emplace(node.get(), eval_node(node, frame));
+      if (enters_a_body(node)) {
+        Typed value = co_await eval_body(node, frame);
+        frame.done.emplace(node.get(), std::move(value));
+      } else {
+        frame.done.emplace(node.get(), eval_node(node, frame));
+      }
     }
-    return frame.done.at(at.get());
+    co_return frame.done.at(at.get());
   }
 
-  void bind_let(const LetNode& let, Frame& frame) {
-    if (const auto* function = let.value.as<FunctionNode>()) {
-      // A function may call itself: its closure is looked up when it runs, so it needs no reference to itself.
-      frame.vars[let.var.get()] = make_closure(ref(function), frame);
-      return;
+  // Calls of functions, branches, clauses and lets run a body.
+  static bool enters_a_body(const Expr& expr) {
+    if (const auto* call = expr.as<CallNode>()) return call->as_op() == nullptr || call->as_op()->name == "call_dps";
+    return expr.is<IfNode>() || expr.is<LetNode>() || expr.is<MatchNode>();
+  }
+
+  Nested<Typed> eval_body(Expr expr, Frame& frame) {
+    DepthGuard guard(*this, expr->span);
+    const auto* call = expr.as<CallNode>();
+    Typed result;
+    if (call == nullptr) {
+      result = co_await eval(body_of(expr, frame), frame);
+    } else if (call->as_op() != nullptr) {
+      result = co_await eval_call_dps(*call, operands_of(*call, frame));
+    } else {
+      result =
+          co_await call_value(frame.done.at(call->op.get()).value, call->op, operands_of(*call, frame), call->span);
     }
-    frame.vars[let.var.get()] = eval(let.value, frame);
+    co_return result;
+  }
+
+  // What is evaluated instead of a let, an if, a match.
+  Expr body_of(const Expr& expr, Frame& frame) {
+    if (const auto* branch = expr.as<IfNode>()) {
+      const NDArray cond = frame.done.at(branch->cond.get()).value.as<NDArray>();
+      if (!cond || cond.num_elements() != 1) throw_at(branch->span, "if", "the condition is no scalar");
+      return element_as_double(cond.tensor(), 0) != 0 ? branch->true_branch : branch->false_branch;
+    }
+    const auto* match = expr.as<MatchNode>();
+    if (match == nullptr) return expr;
+    const Typed& data = frame.done.at(match->data.get());
+    for (const relay::Clause& clause : match->clauses) {
+      if (bind(clause->lhs, data, frame, match->span)) return clause->rhs;
+    }
+    throw_at(match->span, "match", "no clause covers the value");
+  }
+
+  // Binds the pattern's variables where it fits the value.
+  bool bind(const Pattern& root, const Typed& value, Frame& frame, const Span& span) {
+    std::vector<std::pair<Pattern, Typed>> pending{{root, value}};
+    while (!pending.empty()) {
+      const auto [pattern, at] = pending.back();
+      pending.pop_back();
+      if (const auto* var = pattern.as<relay::PatternVarNode>()) frame.vars[var->var.get()] = at;
+      const auto* constructor = pattern.as<relay::PatternConstructorNode>();
+      const auto* tuple = pattern.as<relay::PatternTupleNode>();
+      if (constructor == nullptr && tuple == nullptr) continue;
+      const auto* data = at.value.as_node<ADTObj>();
+      const auto* types = at.declared.as<TupleTypeNode>();
+      const Array<Pattern>& parts = constructor != nullptr ? constructor->patterns : tuple->patterns;
+      if (data == nullptr || types == nullptr) throw_at(span, "match", "the value has no parts to match");
+      if (constructor != nullptr && data->tag != tag_of(*constructor->constructor)) return false;
+      if (parts.size() != data->items.size())
+        throw_at(span, "match", fmt::format("a pattern of {} parts, a value of {}", parts.size(), data->items.size()));
+      for (size_t i = 0; i < parts.size(); ++i) pending.push_back({parts[i], {data->items[i], types->items[i]}});
+    }
+    return true;
+  }
+
+  // The module gives constructors their tags when it takes their type.
+  static int32_t tag_of(const ConstructorNode& constructor) {
+    if (constructor.tag < 0)
+      throw_at(constructor.span, constructor.name_hint, "the constructor's type is not defined in the module");
+    return constructor.tag;
   }
 
   Typed make_closure(relay::Function function, const Frame& frame) {
@@ -222,15 +304,11 @@ class Interpreter {
     if (const auto* constant = expr.as<ConstantNode>())
       return {Value(working(constant->data)), constant->tensor_type()};
     if (const auto* var = expr.as<VarNode>()) return lookup(*var, frame);
-    if (const auto* call = expr.as<CallNode>()) return eval_call(*call, frame);
+    if (const auto* call = expr.as<CallNode>()) return eval_op(*call->as_op(), *call, operands_of(*call, frame));
     if (const auto* tuple = expr.as<TupleNode>()) return eval_tuple(*tuple, frame);
     if (const auto* item = expr.as<TupleGetItemNode>()) return eval_item(*item, frame);
-    if (const auto* branch = expr.as<IfNode>()) return eval_if(*branch, frame);
     if (const auto* function = expr.as<FunctionNode>()) return make_closure(ref(function), frame);
-    if (expr.is<LetNode>()) {
-      DepthGuard guard(*this, expr->span);
-      return eval(expr, frame);
-    }
+    if (expr.is<ConstructorNode>()) return {Value(expr), Type()};
     if (const auto* global = expr.as<GlobalVarNode>()) return {Value(module_->lookup(global->name_hint)), Type()};
     if (const auto* create = expr.as<relay::RefCreateNode>()) {
       auto cell = make_object<CellObj>();
@@ -280,51 +358,58 @@ class Interpreter {
     return {items->items[index], types->items[index]};
   }
 
-  Typed eval_if(const IfNode& branch, Frame& frame) {
-    const NDArray cond = frame.done.at(branch.cond.get()).value.as<NDArray>();
-    if (!cond || cond.num_elements() != 1) throw_at(branch.span, "if", "the condition is no scalar");
-    DepthGuard guard(*this, branch.span);
-    return eval(element_as_double(cond.tensor(), 0) != 0 ? branch.true_branch : branch.false_branch, frame);
-  }
-
-  Typed eval_call(const CallNode& call, Frame& frame) {
+  static std::vector<Typed> operands_of(const CallNode& call, const Frame& frame) {
     std::vector<Typed> args;
     for (const Expr& arg : call.args) args.push_back(frame.done.at(arg.get()));
-    if (const OpNode* op = call.as_op()) {
-      return op->name == "call_dps" ? eval_call_dps(call, args) : eval_op(*op, call, args);
-    }
-    return call_value(frame.done.at(call.op.get()).value, call.op, std::move(args), call.span);
+    return args;
   }
 
   // Calls the value of `callee`.
-  Typed call_value(const Value& function_value, const Expr& callee, std::vector<Typed> args, const Span& span) {
+  Nested<Typed> call_value(Value function_value, Expr callee, std::vector<Typed> args, Span span) {
+    Typed result;
     if (const auto* closure = function_value.as_node<ClosureObj>()) {
       Bindings captured = closure->captured;
       // A function bound by let sees itself and its later siblings through the caller's scope.
       if (const auto* var = callee.as<VarNode>()) captured.insert_or_assign(var, Typed{function_value, Type()});
-      return call_function(*closure->function, std::move(args), std::move(captured), span);
+      result = co_await call_function(*closure->function, std::move(args), std::move(captured), span);
+    } else if (const auto* function = function_value.as_node<FunctionNode>()) {
+      result = co_await call_function(*function, std::move(args), {}, span);
+    } else if (const auto* constructor = function_value.as_node<ConstructorNode>()) {
+      result = construct(*constructor, args, span);
+    } else {
+      throw_at(span, "call", fmt::format("a {} cannot be called", kind_name(function_value.raw())));
     }
-    if (const auto* function = function_value.as_node<FunctionNode>()) {
-      return call_function(*function, std::move(args), {}, span);
+    co_return result;
+  }
+
+  static Typed construct(const ConstructorNode& constructor, const std::vector<Typed>& args, const Span& span) {
+    if (args.size() != constructor.inputs.size())
+      throw_at(span, constructor.name_hint,
+               fmt::format("it takes {} arguments, got {}", constructor.inputs.size(), args.size()));
+    std::vector<Value> items;
+    Array<Type> types;
+    for (const Typed& arg : args) {
+      items.push_back(arg.value);
+      types.push_back(arg.declared ? arg.declared : make_incomplete_type());
     }
-    throw_at(span, "call", fmt::format("a {} cannot be called", kind_name(function_value.raw())));
+    return {Value(make_adt(tag_of(constructor), std::move(items))), make_tuple_type(types)};
   }
 
   // call_dps(function, inputs, outputs): the results are copied into the tensors that `outputs` has.
-  Typed eval_call_dps(const CallNode& call, const std::vector<Typed>& args) {
+  Nested<Typed> eval_call_dps(const CallNode& call, std::vector<Typed> args) {
     const auto* inputs = args.size() == 3 ? args[1].value.as_node<ADTObj>() : nullptr;
     const auto* input_types = inputs != nullptr ? args[1].declared.as<TupleTypeNode>() : nullptr;
     if (input_types == nullptr) throw_at(call.span, "call_dps", "takes a function, a tuple of inputs, one of outputs");
     std::vector<Typed> operands;
     for (size_t i = 0; i < inputs->items.size(); ++i) operands.push_back({inputs->items[i], input_types->items[i]});
-    const Typed result = call_value(args[0].value, call.args[0], std::move(operands), call.span);
+    const Typed result = co_await call_value(args[0].value, call.args[0], std::move(operands), call.span);
     std::vector<NDArray> results, outputs;
     collect(result.value, results);
     collect(args[2].value, outputs);
     if (results.size() != outputs.size())
       throw_at(call.span, "call_dps", fmt::format("{} results for {} outputs", results.size(), outputs.size()));
     for (size_t i = 0; i < results.size(); ++i) outputs[i].copy_from(results[i]);
-    return {Value(make_adt(0, {})), make_tuple_type({})};
+    co_return Typed{Value(make_adt(0, {})), make_tuple_type({})};
   }
 
   // Value inference and relations see the actual data: the interpreter knows everything.
@@ -405,7 +490,7 @@ Value run(const IRModule& module, std::string_view name, const std::vector<Value
   Interpreter interpreter(module, options);
   std::vector<Typed> typed;
   for (const Value& arg : args) typed.push_back(interpreter.import(arg));
-  return interpreter.call_function(*body, std::move(typed), {}, body->span).value;
+  return interpreter.call(*body, std::move(typed)).value;
 }
 
 std::vector<NDArray> run_main(const IRModule& module, const std::vector<NDArray>& args, const Options& options) {

@@ -13,12 +13,12 @@ enum class Precision : uint8_t {
 
 struct Options {
   Precision precision = Precision::declared;
-  int64_t max_depth = 2000;  // nested function calls and branches; UserError beyond
+  int64_t max_depth = 50'000;  // nested function calls and branches; UserError beyond
 };
 
-// Runs function `name` of `module` on tensors (or ADT tuples of them) and gives its value: an NDArray, or an ADT with
-// tag 0 for a tuple. The module need not be typed. UserError on a wrong number, shape or dtype of arguments, at the op
-// that cannot run.
+// Runs function `name` of `module` on tensors (or ADT tuples of them) and gives its value: an NDArray, an ADT with
+// tag 0 for a tuple, one with the constructor's tag for a value of a data type. The module need not be typed. UserError
+// on a wrong number, shape or dtype of arguments, at the op that cannot run.
 Value run(const IRModule& module, std::string_view name, const std::vector<Value>& args, const Options& options = {});
 // As above, for the function `main`; the tensors of its result in order, tuples flattened.
 std::vector<NDArray> run_main(const IRModule& module, const std::vector<NDArray>& args, const Options& options = {});

@@ -87,6 +87,63 @@ TEST(Interp, EndlessRecursionIsAnError) {
   EXPECT_NE(message.find("nested more than 100 deep"), std::string::npos) << message;
 }
 
+// The int32 scalar that the text's @main gives.
+int32_t run_int(const std::string& body) {
+  const NDArray result = run_text(body, {}).at(0);
+  return result.num_elements() == 1 ? result.data<int32_t>()[0] : -1;
+}
+
+constexpr const char* kLists = R"(
+type List[A] { Cons(A, List[A]), Nil, }
+type Nat { Z, S(Nat), }
+def @upto(%n: int32) -> List[int32] { if (equal(%n, 0)) { Nil } else { Cons(%n, @upto(subtract(%n, 1))) } }
+def @map[A, B](%f: fn (A) -> B, %l: List[A]) -> List[B] {
+  match (%l) { Cons(%h, %t) => { Cons(%f(%h), @map(%f, %t)) }, Nil => { Nil } }
+}
+def @foldl[A, B](%f: fn (A, B) -> A, %a: A, %l: List[B]) -> A {
+  match (%l) { Cons(%h, %t) => { @foldl(%f, %f(%a, %h), %t) }, Nil => { %a } }
+}
+def @sum(%l: List[int32]) -> int32 { @foldl(fn (%a: int32, %b: int32) { add(%a, %b) }, 0, %l) }
+def @to_int(%n: Nat) -> int32 { match (%n) { S(%m) => { add(@to_int(%m), 1) }, Z => { 0 } } }
+def @plus(%a: Nat, %b: Nat) -> Nat { match (%a) { S(%m) => { S(@plus(%m, %b)) }, Z => { %b } } }
+)";
+
+TEST(Interp, DataTypes) {
+  EXPECT_EQ(run_int(std::string(kLists) + "def @main() { @sum(@upto(10)) }"), 55);
+  EXPECT_EQ(run_int(std::string(kLists) + "def @main() { @sum(@map(fn (%x: int32) { multiply(%x, %x) }, @upto(4))) }"),
+            30);
+  EXPECT_EQ(run_int(std::string(kLists) + "def @main() { @to_int(@plus(S(S(Z)), S(S(S(Z))))) }"), 5);
+  EXPECT_EQ(run_int(std::string(kLists) + "def @main() { @sum(@map(@to_int, Cons(S(Z), Cons(S(S(Z)), Nil)))) }"), 3);
+  EXPECT_EQ(run_int(std::string(kLists) +
+                    "def @main() { match ((S(Z), Cons(7, Nil))) { (Z, _) => { 1 }, (S(Z), Cons(%x, Nil)) => { %x }, "
+                    "_ => { 2 } } }"),
+            7);
+  EXPECT_EQ(run_int(std::string(kLists) + "def @main() { let %make = &S; @to_int(%make(%make(Z))) }"), 2);
+  const std::string none = error_of(std::string(kLists) + "def @main() { match? (Z) { S(_) => { 1 } } }", {});
+  EXPECT_NE(none.find("no clause covers the value"), std::string::npos) << none;
+}
+
+TEST(Interp, ClosuresReferencesAndMutualRecursion) {
+  EXPECT_EQ(run_int("def @main() { let %add = fn (%a: int32) { fn (%b: int32) { add(%a, %b) } }; "
+                    "let %three = %add(3); multiply(%three(4), %three(1)) }"),
+            28);
+  EXPECT_EQ(run_int("def @main() { let %r = ref(1); let %bump = fn () { ref_write(%r, multiply(ref_read(%r), 3)) }; "
+                    "let %a = %bump(); let %b = %bump(); ref_read(%r) }"),
+            9);
+  EXPECT_EQ(run_int("def @even(%n: int32) -> bool { if (equal(%n, 0)) { True } else { @odd(subtract(%n, 1)) } }\n"
+                    "def @odd(%n: int32) -> bool { if (equal(%n, 0)) { False } else { @even(subtract(%n, 1)) } }\n"
+                    "def @main() { if (@even(10)) { 1 } else { 0 } }"),
+            1);
+}
+
+// A program may nest far deeper than the machine's stack.
+TEST(Interp, DeepRecursionNeedsNoStack) {
+  EXPECT_EQ(
+      run_int("def @count(%n: int32) -> int32 { if (equal(%n, 0)) { 0 } else { add(@count(subtract(%n, 1)), 1) } }"
+              "\ndef @main() { @count(10000) }"),
+      10000);
+}
+
 TEST(Interp, LongChainNeedsNoStack) {
   ops::register_all_ops();
   const auto x = relay::make_var("x", make_tensor_type(Shape{1}));

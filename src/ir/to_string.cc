@@ -1,6 +1,7 @@
 // Short texts of dimensions and types, for messages and for the text form.
 #include <fmt/ranges.h>
 
+#include "base/stack.h"
 #include "ir/type.h"
 
 namespace headrace {
@@ -50,7 +51,7 @@ void append_call(std::string& out, std::string_view name, const Array<PrimExpr>&
 }
 
 void append(std::string& out, const PrimExpr& e, int depth) {
-  if (depth > kMaxDepth) {
+  if (depth > kMaxDepth || is_stack_low()) {
     out += "...";
   } else if (!e) {
     out += "<null>";
@@ -109,7 +110,7 @@ void append_tensor(std::string& out, const TensorTypeNode& tensor) {
 }
 
 void append(std::string& out, const Type& type, int depth) {
-  if (depth > kMaxDepth) {
+  if (depth > kMaxDepth || is_stack_low()) {
     out += "...";
   } else if (!type) {
     out += "<unknown>";

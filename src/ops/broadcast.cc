@@ -46,10 +46,14 @@ Type relate_where(const RelationInput& input) {
 
 Type relate_bias_add(const RelationInput& input) {
   const TensorType data = input.tensor(0), bias = input.tensor(1);
-  if (!data || !bias) return {};
-  check_same_dtype(input, data, bias, "bias");
+  if (!data) return {};
   if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}", show(data)));
   const size_t axis = normal_axis(input, input.call.attrs_as<BiasAddAttrs>().axis, data->shape.size());
+  if (!bias) {
+    input.assume(1, make_tensor_type(Array<PrimExpr>{data->shape[axis]}, data->dtype));
+    return {};
+  }
+  check_same_dtype(input, data, bias, "bias");
   if (bias->shape.size() != 1 || !unify_dims(bias->shape[0], data->shape[axis])) {
     input.fail(fmt::format("bias must have shape ({}), axis {} of data {}, got {}", to_string(data->shape[axis]), axis,
                            show(data), show(bias)));

@@ -136,10 +136,31 @@ void check_out_channels(const RelationInput& input, std::optional<int64_t> chann
 
 PrimExpr over(const PrimExpr& dim, int64_t groups) { return groups == 1 ? dim : floor_div(dim, make_int(groups)); }
 
+// The weight that nobody wrote, from the attributes: `first` and `second` are the sizes of its first two letters.
+template <typename A>
+void assume_weight(const RelationInput& input, const A& attrs, DataType dtype, std::string_view letters, PrimExpr first,
+                   PrimExpr second) {
+  if (!attrs.kernel_size || attrs.kernel_size->size() != 2) return;
+  std::vector<PrimExpr> dims{std::move(first), std::move(second), make_int((*attrs.kernel_size)[0]),
+                             make_int((*attrs.kernel_size)[1])};
+  const auto axes = layout_axes(input, "kernel_layout", attrs.kernel_layout, letters);
+  input.assume(1, make_tensor_type(Array<PrimExpr>(to_layout(dims, axes)), dtype));
+}
+
+// The channels of data in its layout.
+template <typename A>
+PrimExpr channels_of(const RelationInput& input, const A& attrs, const TensorType& data) {
+  check_rank4(input, data, "data", attrs.data_layout);
+  return from_layout(data->shape, layout_axes(input, "data_layout", attrs.data_layout, "NCHW"))[1];
+}
+
 Type relate_conv2d(const RelationInput& input) {
   const TensorType data = input.tensor(0), weight = input.tensor(1);
-  if (!data || !weight) return {};
   const auto& attrs = input.call.attrs_as<Conv2DAttrs>();
+  if (data && !weight && attrs.channels && attrs.groups > 0)
+    assume_weight(input, attrs, data->dtype, "OIHW", make_int(*attrs.channels),
+                  over(channels_of(input, attrs, data), attrs.groups));
+  if (!data || !weight) return {};
   const ConvShapes shapes = check_conv<Conv2DAttrs>(input, data, weight, "OIHW");
   check_divides(input, shapes.data[1], attrs.groups, "input channels");
   check_divides(input, shapes.weight[0], attrs.groups, "output channels");
@@ -154,8 +175,11 @@ Type relate_conv2d(const RelationInput& input) {
 
 Type relate_conv2d_transpose(const RelationInput& input) {
   const TensorType data = input.tensor(0), weight = input.tensor(1);
-  if (!data || !weight) return {};
   const auto& attrs = input.call.attrs_as<Conv2DTransposeAttrs>();
+  if (data && !weight && attrs.channels && attrs.groups > 0)
+    assume_weight(input, attrs, data->dtype, "IOHW", channels_of(input, attrs, data),
+                  make_int(*attrs.channels / attrs.groups));
+  if (!data || !weight) return {};
   const ConvShapes shapes = check_conv<Conv2DTransposeAttrs>(input, data, weight, "IOHW");
   const Window& window = shapes.window;
   check_divides(input, shapes.data[1], attrs.groups, "input channels");

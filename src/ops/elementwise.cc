@@ -88,8 +88,12 @@ Type relate_dropout(const RelationInput& input) {
 Type relate_prelu(const RelationInput& input) {
   const Type typed = relate_float(input);
   const TensorType data = input.tensor(0), alpha = input.tensor(1);
-  if (!typed || !alpha) return {};
+  if (!typed) return {};
   const size_t axis = normal_axis(input, input.call.attrs_as<PReluAttrs>().axis, data->shape.size());
+  if (!alpha) {
+    input.assume(1, make_tensor_type(Array<PrimExpr>{data->shape[axis]}, data->dtype));
+    return {};
+  }
   check_same_dtype(input, data, alpha, "alpha");
   if (alpha->shape.size() != 1 || !unify_dims(alpha->shape[0], data->shape[axis])) {
     input.fail(fmt::format("alpha must have shape ({}), the data's axis {}, got {}", to_string(data->shape[axis]), axis,

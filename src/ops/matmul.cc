@@ -73,12 +73,20 @@ Type relate_product(const RelationInput& input, const Product& product, const Te
 template <typename A>
 Type relate_matrix(const RelationInput& input) {
   const TensorType a = input.tensor(0), b = input.tensor(1);
-  if (!a || !b) return {};
+  if (!a) return {};
   const Product product = product_of(input.call.attrs_as<A>());
   const size_t rank = a->shape.size();
   const size_t least = product.transpose_a ? 2 : 1;
   if (rank < least)
     input.fail(fmt::format("the first operand must have {} or more dimensions, got {}", least, show(a)));
+  if (!b) {
+    const PrimExpr k = a->shape[rank - least];
+    if (product.units && product.transpose_b)
+      input.assume(1, make_tensor_type(Array<PrimExpr>{make_int(*product.units), k}, a->dtype));
+    if (product.units && !product.transpose_b)
+      input.assume(1, make_tensor_type(Array<PrimExpr>{k, make_int(*product.units)}, a->dtype));
+    return {};
+  }
   if (b->shape.size() != 2) input.fail(fmt::format("the second operand must be a matrix, got {}", show(b)));
   std::vector<PrimExpr> batch;
   for (size_t i = 0; i + 2 < rank; ++i) batch.push_back(a->shape[i]);

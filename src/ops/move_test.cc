@@ -227,6 +227,15 @@ TEST_F(MoveOps, TakeAndGather) {
   EXPECT_THAT(error_of(gather(var(Shape{3}), 0, pick)), HasSubstr("same number of dimensions"));
   const Constant pairs = make_constant(NDArray::from_vector<int64_t>({2, 2}, DataType::int_(64), {0, 1, 1, 2}));
   EXPECT_EQ(values(gather_nd(iota({2, 3}), pairs)), (V{1, 5}));
+  // Indices are checked where nothing is picked, too.
+  const auto one_index = [](int64_t i) {
+    return make_constant(NDArray::from_vector<int64_t>({1, 1}, DataType::int_(64), {i}));
+  };
+  EXPECT_EQ(values(gather_nd(iota({2, 0}), one_index(-2))), V());
+  EXPECT_THROW(values(gather_nd(iota({2, 0}), one_index(2))), UserError);
+  EXPECT_THROW(values(gather_nd(iota({2, 0}), one_index(-3))), UserError);
+  EXPECT_EQ(values(take(iota({2, 0}), ints({1}), 0, "fast")), V());
+  EXPECT_THROW(values(take(iota({2, 0}), ints({2}), 0, "fast")), UserError);
   // take with batch_dims: row i of indices picks in row i of data.
   EXPECT_EQ(values(take(iota({2, 3}), pick, 1, "wrap", 1)), (V{1, 5}));
 }

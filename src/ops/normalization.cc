@@ -55,6 +55,7 @@ bool check_channel_vectors(const RelationInput& input, const TensorType& data, s
   for (size_t i = 1; i < input.arg_types.size(); ++i) {
     const TensorType vector = input.tensor(i);
     if (!vector) {
+      input.assume(i, make_tensor_type(Array<PrimExpr>{data->shape[axis]}, data->dtype));
       all_known = false;
       continue;
     }

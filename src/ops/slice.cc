@@ -241,6 +241,15 @@ int64_t resolve_index(const EvalInput& input, int64_t index, int64_t n, std::str
   return index;
 }
 
+// A result without elements picks nothing; its indices must be right all the same, as native code has it. `check` gets
+// each index and its number in row-major order.
+template <typename Check>
+void check_unused_indices(const EvalInput& input, const NDArray& result, Check&& check) {
+  const NDArray& indices = input.args[1];
+  if (result.num_elements() != 0) return;
+  for (int64_t i = 0; i < indices.num_elements(); ++i) check(element_as_int(indices.tensor(), i), i);
+}
+
 std::vector<NDArray> eval_take(const EvalInput& input) {
   const auto& attrs = input.attrs<TakeAttrs>();
   const NDArray& data = input.args[0];
@@ -252,6 +261,9 @@ std::vector<NDArray> eval_take(const EvalInput& input) {
       static_cast<size_t>(attrs.batch_dims < 0 ? attrs.batch_dims + static_cast<int64_t>(picks) : attrs.batch_dims);
   const Shape data_strides = dense_strides(shape), index_strides = dense_strides(indices.shape());
   NDArray result = input.make_output();
+  check_unused_indices(input, result, [&](int64_t index, int64_t) {
+    if (attrs.mode == "fast") resolve_index(input, index, shape[axis], attrs.mode);
+  });
   move_elements(data, result, [&](const Shape& index) {
     int64_t at = 0, pick = 0;
     for (size_t i = 0; i < axis; ++i) at += index[i] * data_strides[i];
@@ -324,6 +336,9 @@ std::vector<NDArray> eval_gather_nd(const EvalInput& input) {
   const auto depth = static_cast<size_t>(indices.shape()[0]);
   const size_t picks = indices.shape().size() - 1;
   NDArray result = input.make_output();
+  check_unused_indices(input, result, [&](int64_t index, int64_t i) {
+    python_index(input, index, shape[batch + static_cast<size_t>(i / index_strides[0])]);
+  });
   move_elements(input.args[0], result, [&](const Shape& index) {
     int64_t at = 0, pick = 0;
     for (size_t i = 0; i < batch; ++i) at += index[i] * strides[i];

@@ -71,7 +71,7 @@ class DumpFolderInstrument : public PassInstrument {
   void exit_pass_ctx() override { before_.exit_run(); }
 
   void run_before_pass(const IRModule& module, const PassInfo&) override {
-    if (count_ == 0) write("00_program.relay", text_of(module));
+    if (count_ == 0) write(kDumpedProgram, text_of(module));
     ++count_;
     before_.push({module, count_});
   }

@@ -17,6 +17,8 @@ enum class Dump : uint8_t {
 // functions of relay, then those of tir; the data of constants is left out.
 std::shared_ptr<PassInstrument> make_dump_instrument(Dump dump, TextSink sink);
 
+inline constexpr const char* kDumpedProgram = "00_program.relay";
+
 // Writes into `folder`, which is made where it is missing, what the program is and what each pass changed:
 //   00_program.relay          before the first pass
 //   03_FoldConstant.diff      the lines that the third pass changed; no file where it changed none

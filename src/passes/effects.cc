@@ -51,8 +51,8 @@ class Callees {
 // Effects rise from a node to its users, and from a function's body to the calls of the function.
 class EffectFlow {
  public:
-  EffectFlow(const IRModule& module, std::unordered_set<const Object*>& effectful)
-      : nodes_(all_nodes(module)), callees_(module, nodes_), effectful_(effectful) {
+  EffectFlow(const IRModule& module, bool reads, std::unordered_set<const Object*>& effectful)
+      : nodes_(all_nodes(module)), callees_(module, nodes_), reads_(reads), effectful_(effectful) {
     for (const Expr& node : nodes_) connect(node);
     while (!pending_.empty()) {
       const Object* node = pending_.back();
@@ -69,7 +69,8 @@ class EffectFlow {
   void connect(const Expr& node) {
     if (node.is<FunctionNode>()) return;  // made, not called
     for (const Expr& child : relay::children_of(node)) users_[child.object()].push_back(node.object());
-    if (node.is<relay::RefWriteNode>()) mark(node.object());
+    const bool reads = reads_ && (node.is<relay::RefReadNode>() || node.is<relay::RefCreateNode>());
+    if (reads || node.is<relay::RefWriteNode>()) mark(node.object());
     const auto* call = node.as<CallNode>();
     if (call == nullptr || call->op.is<ConstructorNode>()) return;
     if (const OpNode* op = call->as_op()) {
@@ -84,6 +85,7 @@ class EffectFlow {
 
   std::vector<Expr> nodes_;
   Callees callees_;
+  bool reads_;
   std::unordered_set<const Object*>& effectful_;
   std::unordered_map<const Object*, std::vector<const Object*>> users_;
   std::vector<const Object*> pending_;
@@ -91,6 +93,6 @@ class EffectFlow {
 
 }  // namespace
 
-Effects::Effects(const IRModule& module) { EffectFlow(module, effectful_); }
+Effects::Effects(const IRModule& module, bool reads) { EffectFlow(module, reads, effectful_); }
 
 }  // namespace headrace::passes

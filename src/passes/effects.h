@@ -9,7 +9,8 @@ namespace headrace::passes {
 
 class Effects {
  public:
-  explicit Effects(const IRModule& module);
+  // Reading and making a reference count too when `reads`: what depends on when it is evaluated.
+  explicit Effects(const IRModule& module, bool reads = false);
   // Evaluating `expr`, a node of the module's functions, may write a reference, call a stateful op, or call something
   // that is not known. Making a function has no effect, whatever its body does. Linear in the module, once.
   bool of(const Expr& expr) const { return effectful_.contains(expr.object()); }

@@ -7,6 +7,24 @@
 namespace headrace::passes {
 namespace {
 
+// Shared nodes in and across branches, a function in a let, a loop, effects, a let that is an operand.
+constexpr const char* kForms =
+    "def @main(%x: Tensor[(2), float32]) {\n"
+    "  %0 = exp(%x);\n"
+    "  %1 = negative(%x);\n"
+    "  let %r = ref(%0);\n"
+    "  let %old = ref_read(%r);\n"
+    "  let %_ = ref_write(%r, add(%0, %0));\n"
+    "  %2 = less(sum(%x), 9f);\n"
+    "  let %a = if (%2) { multiply(%1, ref_read(%r)) } else { subtract(%1, exp(%1)) };\n"
+    "  let %loop = fn (%i: int32, %v: Tensor[(2), float32]) -> Tensor[(2), float32] {\n"
+    "    if (less(%i, 3)) { %loop(add(%i, 1), add(%v, %1)) } else { %v }\n"
+    "  };\n"
+    "  let %twice = fn (%v: Tensor[(2), float32]) { add(%v, %v) };\n"
+    "  %3 = add({ let %b = tanh(%a); multiply(%b, %b) }, %old);\n"
+    "  (%loop(0, %twice(%3)), %a, (%3, %old).0)\n"
+    "}";
+
 class GoldenPass : public testing::TestWithParam<PassCase> {};
 
 TEST_P(GoldenPass, TextAndResults) { check_pass(GetParam()); }
@@ -51,6 +69,9 @@ INSTANTIATE_TEST_SUITE_P(
                  " nn.pad(%w, const(Tensor[(2, 2), int64], [0, 1, 2, 0]), 1f))\n}",
                  {{2, 3, 4}, {3, 1}},
                  0},
+        PassCase{"ToANormalForm", "to_a_normal_form", kForms, {{2}}, 0},
+        PassCase{"ToBasicBlockNormalForm", "to_basic_block_normal_form", kForms, {{2}}, 0},
+        PassCase{"ToGraphNormalForm", "to_graph_normal_form", kForms, {{2}}, 0},
         PassCase{"DeadCodeElimination",
                  "dead_code_elimination",
                  "def @unused(%x: float32) -> float32 { @also_unused(%x) }\n"

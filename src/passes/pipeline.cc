@@ -8,6 +8,9 @@
 #include "passes/fuse_ops.h"
 #include "passes/simplify_expr.h"
 #include "passes/simplify_inference.h"
+#include "passes/to_a_normal_form.h"
+#include "passes/to_basic_block_normal_form.h"
+#include "passes/to_graph_normal_form.h"
 
 namespace headrace::passes {
 
@@ -44,6 +47,15 @@ std::vector<Pass> native() {
   return {
       {{"FuseOps", 0, {}, "groups of op calls become functions that are compiled as one kernel"},
        [](const IRModule& m, const PassContext& c) { return fuse_ops(m, fuse_options(c)); }},
+  };
+}
+
+std::vector<Pass> by_name() {
+  return {
+      plain<to_a_normal_form>("ToANormalForm", 1,
+                              "every operation is bound by a let, in the scope that holds its uses"),
+      plain<to_basic_block_normal_form>("ToBasicBlockNormalForm", 1, "what several blocks use is bound by a let"),
+      plain<to_graph_normal_form>("ToGraphNormalForm", 1, "lets are dropped where order does not matter"),
   };
 }
 

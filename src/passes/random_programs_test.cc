@@ -98,7 +98,7 @@ std::optional<std::string> check_one(const pass::Pass& pass, const IRModule& bef
 TEST(RandomPrograms, EveryPassKeepsTheResults) {
   EXPECT_TRUE(kit::holds(property_of_programs([](const Program& p) -> std::optional<std::string> {
     IRModule module = p.module();
-    for (const auto& list : {canonical(), native()}) {
+    for (const auto& list : {by_name(), canonical(), native()}) {
       for (const pass::Pass& pass : list) {
         if (auto failure = check_one(pass, module, p.seed)) return failure;
         // Half of the programs meet each pass as the ones before it left them.
@@ -118,6 +118,21 @@ TEST(RandomPrograms, TheListsKeepTheResultsAtEveryLevel) {
       const IRModule after = pass::run_passes(native(), pass::run_passes(canonical(), before, context), context);
       if (auto failure = results_differ(before, after, p.seed, false))
         return fmt::format("level {}: {}\nafter:\n{}", level, *failure, relay::print_module(after));
+    }
+    return std::nullopt;
+  })));
+}
+
+// A program without lets is what it was after it went through administrative normal form.
+TEST(RandomPrograms, FormsAndBackAreEqual) {
+  EXPECT_TRUE(kit::holds(property_of_programs([](const Program& p) -> std::optional<std::string> {
+    const IRModule graph = run_pass("ToGraphNormalForm", p.module());
+    for (const char* form : {"ToANormalForm", "ToBasicBlockNormalForm"}) {
+      const IRModule there = run_pass(form, graph);
+      if (const IRModule again = run_pass(form, there); auto difference = not_equal(there, again))
+        return fmt::format("{} twice: {}\n{}", form, *difference, relay::print_module(there));
+      if (auto difference = not_equal(graph, run_pass("ToGraphNormalForm", there)))
+        return fmt::format("{}: {}\n{}", form, *difference, relay::print_module(there));
     }
     return std::nullopt;
   })));

@@ -8,12 +8,6 @@ namespace {
 
 constexpr size_t kMaxValueElements = 64;
 
-std::string describe(const std::vector<Type>& types) {
-  std::string text;
-  for (const Type& type : types) text += (text.empty() ? "" : ", ") + to_string(type);
-  return text;
-}
-
 std::string callee_name(const Expr& callee) {
   if (const auto* global = callee.as<GlobalVarNode>()) return "@" + global->name_hint;
   if (const auto* var = callee.as<VarNode>()) return "%" + var->name_hint;
@@ -74,34 +68,21 @@ void Inferencer::visit_call(const Call& node, int stage) {
     need_all(node->args);
     return op != nullptr ? void() : need(node->op);
   }
-  bool changed = false;
-  const Array<Expr> args = typed_all(node->args, changed);
-  const Expr callee = op != nullptr ? node->op : typed_child(node->op, changed);
-  const auto change = [&](CallNode& copy) {
-    copy.op = callee;
-    copy.args = args;
-  };
-  const Call call = changed ? Call(copy_with(*node, change)) : node;
-  if (!all_typed(node->args) || (op == nullptr && !typed(node->op).type)) return finish(node, call, {});
   std::vector<Type> arg_types;
-  for (const Expr& arg : node->args) arg_types.push_back(typed(arg).type);
+  for (const Expr& arg : node->args) arg_types.push_back(type_of(arg));
+  const bool all_known = std::all_of(arg_types.begin(), arg_types.end(), [](const Type& t) { return t.defined(); });
+  if (!all_known || (op == nullptr && !type_of(node->op))) return finish(node, {});
   try {
-    Type type;
-    if (op == nullptr) {
-      type = function_call_type(call, typed(node->op).type, arg_types);
-    } else {
-      type = call->has_checked_type() ? call->checked_type() : op_call_type(node, call, arg_types);
-    }
-    finish(node, call, type);
-    if (op != nullptr) infer_call_value(node, call, type, arg_types);
+    op != nullptr ? visit_op_call(node, arg_types) : visit_function_call(node, arg_types);
   } catch (const UserError& error) {
     errors_.add(error);
-    memo_[node.get()] = {call, {}};
+    memo_[node.get()] = {node, {}};
+    waiting_nodes_.erase(node.get());
   }
 }
 
 // Throws at the call when it is no well-formed call of the op.
-bool Inferencer::check_op_call(const Call& call, const OpNode& op) {
+static void check_op_call(const Call& call, const OpNode& op) {
   if (op.num_inputs >= 0 && call->args.size() != static_cast<size_t>(op.num_inputs))
     throw_at(call->span, op.name, fmt::format("it takes {} arguments, got {}", op.num_inputs, call->args.size()));
   if (!op.attrs_type_key.empty() && (!call->attrs || call->attrs->key() != op.attrs_type_key)) {
@@ -109,63 +90,106 @@ bool Inferencer::check_op_call(const Call& call, const OpNode& op) {
              fmt::format("its attributes are {}, got {}", op.attrs_type_key,
                          call->attrs ? std::string(call->attrs->key()) : "none"));
   }
+}
+
+// Typed before, of arguments that still have their types.
+static bool keeps_its_type(const Call& call, const std::vector<Type>& arg_types) {
+  if (!call->has_checked_type()) return false;
+  for (size_t i = 0; i < arg_types.size(); ++i) {
+    const Expr& arg = call->args[i];
+    if (!arg->has_checked_type()) return false;
+    if (arg->checked_type() != arg_types[i] && !same_type(arg->checked_type(), arg_types[i])) return false;
+  }
   return true;
 }
 
-Type Inferencer::op_call_type(const Call& original, const Call& call, const std::vector<Type>& arg_types) {
+void Inferencer::visit_op_call(const Call& node, const std::vector<Type>& arg_types) {
+  Type type = keeps_its_type(node, arg_types) ? node->checked_type() : relate(node, arg_types);
+  if (!type) {
+    // The relation may have said what an argument is, and know the result then.
+    std::vector<Type> again;
+    for (const Type& arg : arg_types) again.push_back(solver_.resolve(arg));
+    if (again != arg_types) return visit_op_call(node, again);
+  }
+  if (!type) return wait(node, arg_types);
+  finish(node, type);
+  infer_call_value(node, type, arg_types);
+}
+
+// Null while the arguments do not say enough. An unknown dimension is no symbol to compute with: it may be any number.
+Type Inferencer::relate(const Call& call, const std::vector<Type>& arg_types) {
   const OpNode& op = *call->as_op();
   check_op_call(call, op);
   const TypeRelationFn* relation = op.find(kTypeRelation);
   if (relation == nullptr) throw_at(call->span, op.name, "the op has no type relation and cannot be inferred");
-  const RelationInput input = relation_input(original, call, arg_types);
+  for (const Type& type : arg_types) {
+    for (const Object* unknown : solver_.unknowns(type)) {
+      if (unknown->is_instance<PrimVarNode>()) return {};
+    }
+  }
+  const RelationInput input = relation_input(call, arg_types);
   const Type type = (*relation)(input);
-  if (!type)
-    throw_at(call->span, op.name,
-             fmt::format("the argument types do not determine the result: {}", describe(arg_types)));
-  return normalise_result(input, type);
+  return type ? normalise_result(input, type) : type;
 }
 
-Type Inferencer::function_call_type(const Call& call, const Type& callee, const std::vector<Type>& arg_types) {
+// The callee's signature at this call; the unknown dimensions that stand for its symbols are appended to `dims`.
+FuncType Inferencer::callee_type(const Call& call, size_t num_args, std::vector<PrimExpr>& dims) {
   const std::string name = callee_name(call->op);
-  const auto* function = callee.as<FuncTypeNode>();
+  const Type type = type_of(call->op);
+  const auto* function = type.as<FuncTypeNode>();
   if (function == nullptr)
-    throw_at(call->span, name, fmt::format("a value of {} is called; it is no function", to_string(callee)));
-  if (function->arg_types.size() != arg_types.size())
-    throw_at(call->span, name,
-             fmt::format("it takes {} arguments, got {}", function->arg_types.size(), arg_types.size()));
+    throw_at(call->span, name, fmt::format("a value of {} is called; it is no function", to_string(type)));
+  if (function->arg_types.size() != num_args)
+    throw_at(call->span, name, fmt::format("it takes {} arguments, got {}", function->arg_types.size(), num_args));
   const size_t num_params = function->type_params.size();
   if (!call->type_args.empty() && call->type_args.size() != num_params)
     throw_at(call->span, name, fmt::format("it takes {} type arguments, got {}", num_params, call->type_args.size()));
-  const bool is_global = call->op.is<GlobalVarNode>();
-  std::unordered_set<const Object*> params;
-  TypeBindings bindings;
-  for (size_t i = 0; i < num_params; ++i) {
-    params.insert(function->type_params[i].get());
-    if (!call->type_args.empty()) bindings.types.emplace(function->type_params[i].get(), call->type_args[i]);
-  }
-  const auto can_bind = [&](const Object* object) {
-    if (!object->is_instance<PrimVarNode>()) return params.contains(object);
-    const auto it = symbols_.find(static_cast<const PrimVarNode*>(object));
-    return is_global || it == symbols_.end() || it->second == 0;
-  };
-  for (size_t i = 0; i < arg_types.size(); ++i) bind_type(function->arg_types[i], arg_types[i], can_bind, bindings);
-  // What no argument tells is left open: Nil() is a List[_].
-  for (const TypeVar& param : function->type_params) bindings.types.try_emplace(param.get(), make_incomplete_type());
-  for (size_t i = 0; i < arg_types.size(); ++i) {
-    const Type expected = instantiate(function->arg_types[i], can_bind, bindings);
-    if (!join_types(expected, arg_types[i], true))
-      throw_at(call->span, name,
-               fmt::format("argument {} is {}, expected {}", i, to_string(arg_types[i]), to_string(expected)));
-  }
-  return instantiate(function->ret_type, can_bind, bindings);
+  if (monomorphic_.contains(memo_.at(call->op.get()).type.object())) return ref(function);
+  return solver_.instantiate(*function, call->type_args, call->op.is<GlobalVarNode>(), &dims);
 }
 
-RelationInput Inferencer::relation_input(const Call& original, const Call& call, const std::vector<Type>& arg_types) {
-  return RelationInput{*call, arg_types, [this, original](size_t i) { return value_of(original->args.at(i)); },
-                       [original](size_t i) {
-                         const Expr arg = original->args.at(i);
+void Inferencer::unify_arguments(const Call& call, const FuncTypeNode& function, const std::vector<Type>& arg_types) {
+  for (size_t i = 0; i < arg_types.size(); ++i) {
+    const Type expected = solver_.resolve(function.arg_types[i]);
+    if (!solver_.unify(expected, arg_types[i]))
+      throw_at(call->span, callee_name(call->op),
+               fmt::format("argument {} is {}, expected {}", i, to_string(solver_.resolve(arg_types[i])),
+                           to_string(solver_.resolve(expected))));
+  }
+}
+
+void Inferencer::visit_function_call(const Call& node, const std::vector<Type>& arg_types) {
+  const Type callee = type_of(node->op);
+  if (callee.is<IncompleteTypeNode>()) {
+    const Type ret = make_incomplete_type();
+    const Type called = make_func_type(Array<Type>(arg_types), ret);
+    if (!solver_.unify(callee, called))
+      throw_at(node->span, callee_name(node->op), "a function cannot be its own argument");
+    return finish(node, solver_.resolve(ret));
+  }
+  std::vector<PrimExpr> dims;
+  const FuncType function = callee_type(node, arg_types.size(), dims);
+  unify_arguments(node, *function, arg_types);
+  unify_arguments(node, *function, arg_types);  // dimensions such as n + m, now that n and m are known
+  const bool is_open =
+      std::any_of(arg_types.begin(), arg_types.end(), [&](const Type& type) { return solver_.is_open(type); });
+  if (is_open) {
+    open_calls_.push_back({node, function, arg_types});
+  } else {
+    for (const PrimExpr& dim : dims) solver_.settle_as_any(dim);
+  }
+  finish(node, solver_.resolve(function->ret_type));
+}
+
+RelationInput Inferencer::relation_input(const Call& call, const std::vector<Type>& arg_types) {
+  return RelationInput{*call, arg_types, [this, call](size_t i) { return value_of(call->args.at(i)); },
+                       [call](size_t i) {
+                         const Expr arg = call->args.at(i);
                          const auto* constant = arg.as<ConstantNode>();
                          return constant != nullptr ? constant->data : NDArray();
+                       },
+                       [this, &arg_types](size_t i, const Type& type) {
+                         if (arg_types.at(i).is<IncompleteTypeNode>()) solver_.unify(arg_types[i], type);
                        }};
 }
 
@@ -180,13 +204,12 @@ std::optional<std::vector<PrimExpr>> Inferencer::value_of(const Expr& original) 
   return values_[original.get()] = std::move(value);
 }
 
-void Inferencer::infer_call_value(const Call& original, const Call& call, const Type& type,
-                                  const std::vector<Type>& arg_types) {
+void Inferencer::infer_call_value(const Call& call, const Type& type, const std::vector<Type>& arg_types) {
   const auto count = value_elements(type);
   const ValueInferenceFn* infer = call->as_op()->find(kValueInference);
   if (!count || infer == nullptr) return;
-  auto value = (*infer)(relation_input(original, call, arg_types));
-  if (value) set_value(original, std::move(*value), *count);
+  auto value = (*infer)(relation_input(call, arg_types));
+  if (value) set_value(call, std::move(*value), *count);
 }
 
 void Inferencer::set_value(const Expr& original, std::vector<PrimExpr> value, size_t expected) {

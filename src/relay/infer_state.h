@@ -1,11 +1,15 @@
 // The state of one type inference; private to relay/infer_*.cc.
+//
+// First every expression gets a type, children first, in which unknowns may stand for what nobody wrote; an op whose
+// relation needs to know more waits for the unknowns of its arguments and is asked again when they are settled. When
+// nothing more can be learnt, the types are set, children first (infer_finish.cc).
 #pragma once
 
-#include <unordered_set>
+#include <set>
 
 #include "relay/infer_type.h"
 #include "relay/op_keys.h"
-#include "relay/type_match.h"
+#include "relay/type_solver.h"
 
 namespace headrace::relay {
 
@@ -26,19 +30,20 @@ class TypeErrors {
 
 class Inferencer {
  public:
-  explicit Inferencer(IRModule module) : module_(std::move(module)) {}
+  explicit Inferencer(IRModule module);
   // The typed expression. Errors are in errors().
   Expr run(const Expr& expr);
-  // The module's variable of that name, as references to it became.
-  GlobalVar typed_global(const GlobalVar& var) const;
+  // Types all of them before it looks for what nothing determines.
+  std::vector<Expr> run_all(const std::vector<Expr>& exprs);
   const TypeErrors& errors() const { return errors_; }
-  ValueMap take_values(const Expr& root);
+  ValueMap take_values();
   // For a program that grows: gives the errors since the last time, to be raised.
   TypeErrors take_errors() { return std::exchange(errors_, {}); }
   std::optional<std::vector<PrimExpr>> value_of(const Expr& original);
 
  private:
-  // What became of a node; a null type is an error that has been reported.
+  // What became of a node; a null type is an error that has been reported. `expr` is the original until the types are
+  // set.
   struct Typed {
     Expr expr;
     Type type;
@@ -53,54 +58,95 @@ class Inferencer {
   void later(const Expr& expr, int stage) { stack_.push_back({expr, stage}); }
   void need(const Expr& expr);
   void need_all(const Array<Expr>& exprs);
-  const Typed& typed(const Expr& expr) const { return memo_.at(expr.get()); }
   bool is_known(const Expr& expr) const { return memo_.contains(expr.get()); }
+  // As it is known by now; null after an error.
+  Type type_of(const Expr& expr) { return resolved(expr, memo_.at(expr.get()).type); }
   bool all_typed(const Array<Expr>& exprs) const;
-  Array<Expr> typed_all(const Array<Expr>& exprs, bool& changed) const;
-  Expr typed_child(const Expr& expr, bool& changed) const;
-  // Records what became of `original`: sets the type, in a copy when another one is there.
-  void finish(const Expr& original, Expr rebuilt, Type type);
+  // Records the type; of a node that waited, the type that its unknown one must be.
+  void finish(const Expr& original, Type type);
   void fail(const Expr& original, Span span, std::string op, std::string message);
+  Type resolved(const Expr& at, const Type& type);
+  // Gives `original` an unknown type for now, and asks again when an unknown of `of` is settled.
+  void wait(const Expr& original, const std::vector<Type>& of);
+  // The types must be one; the error says "<what> ... expected <b>" otherwise.
+  bool agree(const Expr& at, const Type& a, const Type& b, const std::function<std::string()>& message);
   // False, and an error, when a user's type is no type to infer with.
   bool check_annotation(const Type& type, const Span& span);
 
-  void visit_constant(const Constant& node);
   void visit_var(const Var& node);
   void visit_global(const GlobalVar& node, int stage);
   void visit_constructor(const Constructor& node);
   void visit_tuple(const Tuple& node, int stage);
   void visit_get_item(const TupleGetItem& node, int stage);
+  void set_item_value(const TupleGetItem& node, const TupleTypeNode& type);
   void visit_let(const Let& node, int stage);
+  void bind_let(const Let& node);
   void visit_if(const If& node, int stage);
-  void visit_function(const Function& node, int stage);
-  void finish_function(const Function& node);
   void visit_ref(const Expr& node, int stage);
-  void finish_ref(const Expr& node);
-  void visit_match(const Ref<MatchNode>& node, int stage);
-  void finish_match(const Ref<MatchNode>& node);
-  void bind_pattern(const Pattern& pattern, const Type& type, const Span& span);
-  void bind_constructor_pattern(const PatternConstructorNode& pattern, const Type& type, const Span& span,
-                                std::vector<std::pair<Pattern, Type>>& pending);
-  Pattern typed_pattern(const Pattern& pattern) const;
+
+  // infer_function.cc
+  Type open_function(const Function& node);
+  void visit_function(const Function& node, int stage);
   void bind_var(const Var& var, const Type& type);
   void enter_symbols(const Function& function, int change);
+  bool is_fixed(const PrimVarNode* symbol) const;
+
+  // infer_match.cc
+  void visit_match(const Ref<MatchNode>& node, int stage);
+  void finish_match(const Ref<MatchNode>& node);
+  using PatternTypes = std::vector<std::pair<Pattern, Type>>;
+  void bind_pattern(const Pattern& pattern, const Type& type, const Expr& match);
+  void bind_tuple_pattern(const PatternTupleNode& pattern, const Type& type, const Expr& match, PatternTypes& pending);
+  void bind_constructor_pattern(const PatternConstructorNode& pattern, const Type& type, const Expr& match,
+                                PatternTypes& pending);
 
   // infer_call.cc
   void visit_call(const Call& node, int stage);
-  Type op_call_type(const Call& original, const Call& call, const std::vector<Type>& arg_types);
-  bool check_op_call(const Call& call, const OpNode& op);
-  Type function_call_type(const Call& call, const Type& callee, const std::vector<Type>& arg_types);
-  RelationInput relation_input(const Call& original, const Call& call, const std::vector<Type>& arg_types);
-  void infer_call_value(const Call& original, const Call& call, const Type& type, const std::vector<Type>& arg_types);
+  void visit_op_call(const Call& node, const std::vector<Type>& arg_types);
+  void visit_function_call(const Call& node, const std::vector<Type>& arg_types);
+  Type relate(const Call& call, const std::vector<Type>& arg_types);
+  FuncType callee_type(const Call& call, size_t num_args, std::vector<PrimExpr>& dims);
+  void unify_arguments(const Call& call, const FuncTypeNode& function, const std::vector<Type>& arg_types);
+  RelationInput relation_input(const Call& call, const std::vector<Type>& arg_types);
+  void infer_call_value(const Call& call, const Type& type, const std::vector<Type>& arg_types);
   void set_value(const Expr& original, std::vector<PrimExpr> value, size_t expected);
 
+  // infer_finish.cc
+  void solve();
+  void wake();
+  void report_waiting();
+  void check_calls();
+  void check_complete(const Ref<MatchNode>& match);
+  void set_types();
+  void set_type(const Expr& original);
+  Expr rebuilt(const Expr& original, const Type& type);
+  void report_unknown();
+
+  struct OpenCall {
+    Call call;
+    FuncType function;
+    std::vector<Type> arg_types;
+  };
   IRModule module_;
+  TypeSolver solver_;
   std::vector<Frame> stack_;
   std::unordered_map<const ExprNode*, Typed> memo_;
-  ValueMap values_;                     // by original node
-  Symbols symbols_;                     // of the enclosing functions, with the number of binders
-  std::vector<Symbols> outer_symbols_;  // of the functions whose inference waits for a global's
-  std::unordered_set<std::string> in_progress_;
+  std::vector<Expr> order_;  // nodes whose types are not set yet, children first
+  ValueMap values_;          // by original node
+  // Nodes that wait: all of them, by the unknown they wait for, and those that wait for something else.
+  std::unordered_set<const ExprNode*> waiting_nodes_;
+  std::unordered_map<const Object*, std::vector<Expr>> waiting_;
+  std::set<std::pair<const Object*, const ExprNode*>> registered_;
+  std::vector<Expr> asked_last_;
+  size_t asked_before_ = 0;           // how many waited when those were asked
+  std::vector<OpenCall> open_calls_;  // whose arguments were not all known
+  std::vector<Ref<MatchNode>> check_complete_;
+  std::unordered_map<const ExprNode*, Type> signatures_;  // of functions, from when they are entered
+  std::unordered_set<const Object*> monomorphic_;         // signatures that are the same at each use
+  std::unordered_set<const VarNode*> annotate_;           // parameters whose annotation is inferred
+  std::vector<Expr> unknown_;                             // nodes whose types nothing determines
+  Symbols symbols_;                                       // of the enclosing functions, with the number of binders
+  std::vector<Symbols> outer_symbols_;                    // of the functions whose inference waits for a global's
   std::unordered_map<std::string, GlobalVar> globals_;
   TypeErrors errors_;
 };

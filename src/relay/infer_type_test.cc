@@ -103,7 +103,7 @@ TEST_F(InferType, Leaves) {
 }
 
 TEST_F(InferType, LeafErrors) {
-  EXPECT_THAT(error_text(make_var("x")), HasSubstr("'%x' is not bound here and has no type annotation"));
+  EXPECT_THAT(error_text(make_var("x")), HasSubstr("the type of variable '%x' cannot be inferred; annotate it"));
   EXPECT_THAT(error_text(make_var("x", row(-2))), HasSubstr("is -2, which is negative"));
   const auto huge = row(2).cast<TensorTypeNode>();  // as read from JSON, which makes nodes field by field
   huge->shape = {make_int(kMaxDim + 1)};
@@ -198,7 +198,8 @@ TEST_F(InferType, SymbolsOfEnclosingFunctionsStay) {
 
 TEST_F(InferType, FunctionErrors) {
   const Var x = make_var("x");
-  EXPECT_THAT(error_text(make_function({x}, x)), HasSubstr("parameter '%x' needs a type annotation"));
+  EXPECT_THAT(error_text(make_function({x}, x)),
+              HasSubstr("the type of variable '%x' cannot be inferred; annotate it"));
   const Var y = make_var("y", row(2));
   EXPECT_THAT(error_text(make_function({y}, y, row(3))),
               HasSubstr("annotated to give Tensor[(3), float32] and its body gives Tensor[(2), float32]"));
@@ -206,7 +207,7 @@ TEST_F(InferType, FunctionErrors) {
   IRModule module = make_module();
   const Var z = make_var("z", row(2));
   module->add_function(f, make_function({z}, make_call(f, {z})));
-  EXPECT_THAT(error_text(module), HasSubstr("'@f' calls itself"));
+  EXPECT_THAT(error_text(module), HasSubstr("what '@f' gives cannot be inferred: fn (Tensor[(2), float32]) -> _"));
   IRModule annotated = make_module();
   const Var w = make_var("w", row(2));
   annotated->add_function(f, make_function({w}, make_call(f, {w}), row(2)));

@@ -14,6 +14,9 @@ struct RelationInput {
   std::function<std::optional<std::vector<PrimExpr>>(size_t)> arg_value;
   // The argument's constant data, where it is a Constant; null otherwise.
   std::function<NDArray(size_t)> arg_constant;
+  // Says what argument i must be while its type is not known: the weight's of a convolution whose data is. Nothing for
+  // one that is known, which the relation checks.
+  std::function<void(size_t, const Type&)> assume = [](size_t, const Type&) {};
 
   // Argument i as a tensor type; null while it is not known. Throws at the call when it is something else.
   TensorType tensor(size_t i) const;

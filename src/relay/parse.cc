@@ -23,7 +23,7 @@ void Parser::version(bool required) {
 
 void Parser::declare_type(const Token& name) {
   const std::string text(name.text);
-  if (!is_identifier(text) || is_reserved_word(text)) return report(name, fmt::format("'{}' cannot name a type", text));
+  if (!can_name_type(text)) return report(name, fmt::format("'{}' cannot name a type", text));
   GlobalTypeVar& var = global_types_[text];
   if (var) return report(name, fmt::format("the type '{}' is defined twice", text));
   var = make_global_type_var(text);
@@ -62,7 +62,7 @@ void Parser::declare_items() {
 void Parser::constructor(const GlobalTypeVar& type_var, Array<Constructor>& out) {
   const Token name = take();
   const std::string text(name.text);
-  if (name.kind != TokenKind::word || !is_identifier(text) || is_reserved_word(text))
+  if (name.kind != TokenKind::word || !can_name_type(text))
     fail(name, fmt::format("expected a constructor's name, found '{}'", name.text));
   Constructor made = make_object<ConstructorNode>();
   made->name_hint = text;

@@ -1,6 +1,6 @@
 #include "relay/print.h"
 
-#include "relay/print_scopes.h"
+#include "relay/scopes.h"
 #include "relay/print_type.h"
 #include "relay/print_value.h"
 #include "relay/visit.h"
@@ -19,7 +19,7 @@ class ExprPrinter {
 
   // `@name(params) -> T { ... }` of a definition.
   void print_definition(const GlobalVar& var, const Function& function) {
-    scopes_ = find_print_scopes(function);
+    scopes_ = find_scopes(function);
     out_ += "def " + global_text(*var);
     push_function(*function, scopes_.at(function).inner);
     run();
@@ -27,7 +27,7 @@ class ExprPrinter {
   }
 
   void print_root(const Expr& root) {
-    scopes_ = find_print_scopes(root);
+    scopes_ = find_scopes(root);
     for (const Var& var : free_vars(root)) {
       out_ += "free_var " + var_text(*var);
       print_annotation(*var);
@@ -319,7 +319,7 @@ class ExprPrinter {
   std::string& out_;
   PrintNames names_;
   ValuePrinter values_;
-  PrintScopes scopes_;
+  Scopes scopes_;
   std::vector<Task> tasks_;
   size_t depth_ = 0;
 };

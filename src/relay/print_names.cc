@@ -16,4 +16,6 @@ bool is_reserved_word(std::string_view text) {
   return false;
 }
 
+bool can_name_type(std::string_view text) { return is_identifier(text) && (!is_reserved_word(text) || text == "None"); }
+
 }  // namespace headrace::relay

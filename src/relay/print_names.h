@@ -8,6 +8,8 @@ namespace headrace::relay {
 
 // Words that mean something where a dimension or a type is expected.
 bool is_reserved_word(std::string_view text);
+// Whether it may be the name of a type or a constructor: `None` is, though it is a value of attributes, too.
+bool can_name_type(std::string_view text);
 
 // The names of one top-level function.
 struct PrintNames {

@@ -10,7 +10,7 @@ std::string_view name_of(TypeKind kind) {
 }
 
 std::string checked_type_name(const std::string& name) {
-  if (!is_identifier(name) || is_reserved_word(name))
+  if (!can_name_type(name))
     throw_user_error("the name {} of a type or constructor cannot be written as text; rename it", quoted(name));
   return name;
 }

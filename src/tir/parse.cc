@@ -81,6 +81,7 @@ DictAttrs Parser::function_attrs(const std::string& name) {
 
 Value Parser::value(int depth) {
   if (depth > 100) fail(peek(), "attributes nest at most 100 levels deep");
+  check_stack();
   const Token first = peek();
   if (first.kind == TokenKind::string) return take(), Value(unquote(first.text));
   if (first.kind == TokenKind::integer || first.kind == TokenKind::real || first.is("-")) return number_value();

@@ -2,6 +2,7 @@
 // tir.
 #pragma once
 
+#include "base/stack.h"
 #include "ir/text_literal.h"
 #include "ir/token_reader.h"
 #include "tir/parse.h"
@@ -17,14 +18,19 @@ class Parser : private TokenReader {
  private:
   // Thrown after the report that ends reading.
   struct TooDeep {};
-  // Counts the levels of a recursion; past `most` it is an error.
+  [[noreturn]] void too_deep(std::string message) {
+    report(peek(), std::move(message));
+    throw TooDeep();
+  }
+  void check_stack() {
+    if (is_stack_low()) too_deep("the text nests too deeply for the stack, which `ulimit -s` limits");
+  }
+  // Counts the levels of a recursion; past `most`, or where the stack ends before, it is an error.
   class Level {
    public:
     Level(Parser& parser, int& depth, int most, std::string_view what) : depth_(depth) {
-      if (depth_ >= most) {
-        parser.report(parser.peek(), fmt::format("{} nest at most {} levels deep", what, most));
-        throw TooDeep();
-      }
+      if (depth_ >= most) parser.too_deep(fmt::format("{} nest at most {} levels deep", what, most));
+      parser.check_stack();
       ++depth_;
     }
     ~Level() { --depth_; }

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "base/stack.h"
 #include "object/string.h"
 #include "tir/post_order.h"
 #include "tir/print_expr.h"
@@ -94,6 +95,7 @@ class StmtPrinter {
   }
 
   void statement(const Stmt& s, size_t indent) {
+    if (is_stack_low()) throw_user_error("statements nest too deeply to be written as text");
     HEADRACE_CHECK(s.defined(), "a statement is null");
     parts(s, indent);
     if (const auto* loop = s.as<ForNode>()) {
@@ -146,7 +148,7 @@ class StmtPrinter {
 // Values nest as deep as the user wrote them.
 std::string value_text(const Value& value, int depth = 0) {
   const RawValue& raw = value.raw();
-  if (depth > 100) throw_user_error("an attribute nests too deeply to be written as text");
+  if (depth > 100 || is_stack_low()) throw_user_error("an attribute nests too deeply to be written as text");
   if (raw.type_index == type_index::kNone) return "None";
   if (raw.type_index == type_index::kBool) return raw.v.v_int != 0 ? "True" : "False";
   if (raw.type_index == type_index::kInt) return fmt::format("{}", raw.v.v_int);

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <unordered_set>
 
+#include "base/stack.h"
 #include "ir/text_literal.h"
 #include "tir/post_order.h"
 #include "tir/text_words.h"
@@ -149,7 +150,7 @@ void ExprPrinter::write(std::string& out, const PrimExpr& e, int depth) const {
     out += it->second;
   } else if (most_depth_ > 0 && depth > most_depth_) {
     out += "...";
-  } else if (depth > kMostDepth || out.size() > kMostCharacters) {
+  } else if (depth > kMostDepth || out.size() > kMostCharacters || is_stack_low()) {
     throw_user_error("an expression nests or repeats its parts too much to be written as text");
   } else {
     write_node(out, e, depth);

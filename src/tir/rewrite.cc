@@ -1,5 +1,6 @@
 #include "tir/rewrite.h"
 
+#include "base/stack.h"
 #include "tir/post_order.h"
 
 namespace headrace::tir {
@@ -83,7 +84,7 @@ PrimExpr step(const PrimExpr& expr, Walk& state) {
 // own done.
 PrimExpr walk(const PrimExpr& expr, Walk& state) {
   if (auto it = state.done.find(expr.get()); it != state.done.end()) return it->second;
-  if (state.depth < kMostRecursion) return step(expr, state);
+  if (state.depth < kMostRecursion && !is_stack_low()) return step(expr, state);
   for (const PrimExpr& part : post_order({expr})) {
     if (!state.done.contains(part.get())) step(part, state);
   }
@@ -152,6 +153,7 @@ static Stmt rebuild(const Stmt& stmt, const ExprFn& change_expr, const std::func
 }
 
 Stmt rewrite(const Stmt& stmt, const ExprFn& change_expr, const std::function<Stmt(const Stmt&)>& change_stmt) {
+  if (is_stack_low()) throw_user_error("the statements of a loop program nest too deeply for the stack");
   Stmt result = rebuild(stmt, change_expr, change_stmt);
   return change_stmt ? change_stmt(result) : result;
 }

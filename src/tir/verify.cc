@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "base/stack.h"
 #include "object/string.h"
 #include "tir/post_order.h"
 #include "tir/print.h"
@@ -140,6 +141,7 @@ class Verifier {
   // Depth is that of one kernel's nest.
   void visit(const Stmt& s) {
     if (!s) return breach("a statement is null");
+    if (is_stack_low()) throw_user_error("the statements of a loop program nest too deeply for the stack");
     if (!s.is<SeqNode>()) {
       place_ = summary(s);
       if (s->span) place_ = fmt::format("{}: {}", to_string(s->span), place_);

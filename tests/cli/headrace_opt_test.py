@@ -2,6 +2,7 @@
 
 import os
 import pathlib
+import resource
 import subprocess
 import sys
 import tempfile
@@ -39,8 +40,15 @@ BIG = '#[version = "0.0.5"]\ndef @main() { (add(ones(shape=[40]), 1f), add(ones(
 DIGITS = pathlib.Path(__file__).resolve().parents[2] / "models/digits.onnx"
 
 
-def run(*arguments: str, text: str = "") -> subprocess.CompletedProcess:
-    return subprocess.run([PROGRAM, *arguments], input=text, capture_output=True, text=True, timeout=60, check=False)
+def run(*arguments: str, text: str = "", stack_bytes: int = 0) -> subprocess.CompletedProcess:
+    def limit_stack() -> None:
+        if stack_bytes > 0:
+            resource.setrlimit(resource.RLIMIT_STACK, (stack_bytes, resource.getrlimit(resource.RLIMIT_STACK)[1]))
+
+    command = [PROGRAM, *arguments]
+    return subprocess.run(
+        command, input=text, capture_output=True, text=True, timeout=60, check=False, preexec_fn=limit_stack
+    )
 
 
 class HeadraceOpt(unittest.TestCase):
@@ -83,6 +91,26 @@ class HeadraceOpt(unittest.TestCase):
             self.assertEqual(self.ok(str(source), "-p", "fold_constant", "-o", str(target)).stdout, "")
             self.assertEqual(target.read_text(), FOLDED)
 
+    def test_no_input_is_overwritten(self) -> None:
+        with tempfile.TemporaryDirectory() as name:
+            folder = pathlib.Path(name)
+            source, weights, other = folder / "in.relay", folder / "w.safetensors", folder / "other"
+            source.write_text(self.ok("-", "-p", "fold_constant", "--weights", str(weights), text=BIG).stdout)
+            data = weights.read_bytes()
+            os.link(source, other)
+            given = (str(source), "--input-weights", str(weights))
+            for output in (source, other, folder / "." / "in.relay"):
+                self.fails(3, f"cannot write '{output}': the program is read from it", *given, "-o", str(output))
+                self.fails(3, "the program is read from it", *given, "--weights", str(output))
+            for option in ("-o", "--weights"):
+                self.fails(3, "the data of constants is read from it", *given, option, str(weights))
+            both = str(folder / "new")
+            self.fails(2, "--output and --weights name one file", *given, "-o", both, "--weights", both)
+            self.fails(2, "weights are no text for the standard output", *given, "--weights", "-")
+            self.assertEqual(weights.read_bytes(), data)
+            self.assertEqual(sorted(path.name for path in folder.iterdir()), ["in.relay", "other", "w.safetensors"])
+            self.ok(*given, "-o", "-")
+
     def test_fuses(self) -> None:
         fused = self.ok("-", "-p", "canonical,native", "--verify-each").stdout
         self.assertEqual(fused.count("Primitive=1"), 1)
@@ -92,6 +120,10 @@ class HeadraceOpt(unittest.TestCase):
     def test_level_and_disable(self) -> None:
         self.assertIn("add(1f, 2f)", self.ok("-", "-p", "canonical", "-O", "0").stdout)
         self.assertIn("add(1f, 2f)", self.ok("-", "-p", "canonical", "--disable", "fold_constant").stdout)
+        lists = ("--disable-pass", "SimplifyExpr,fold_constant", "--disable-pass", "FoldScaleAxis", "--dump-diff")
+        result = self.ok("-p", "canonical", *lists, "-")
+        self.assertIn("add(1f, 2f)", result.stdout)
+        self.assertNotRegex(result.stderr, "SimplifyExpr|FoldScaleAxis")
         self.assertEqual(self.ok("-", "-p", "fold_constant", "-O", "0").stdout, FOLDED)
 
     def test_dumps_go_to_the_standard_error(self) -> None:
@@ -117,10 +149,10 @@ class HeadraceOpt(unittest.TestCase):
             # Each content once: a header and forty floats.
             data = (folder / "w.safetensors").read_bytes()
             self.assertEqual(len(data), 8 + int.from_bytes(data[:8], "little") + 160)
-            # The same file may be read and written.
-            again = self.ok("-", "--input-weights", weights, "--weights", weights, text=text)
+            copy = folder / "copy.safetensors"
+            again = self.ok("-", "--input-weights", weights, "--weights", str(copy), text=text)
             self.assertEqual(again.stdout, text)
-            self.assertEqual((folder / "w.safetensors").read_bytes(), data)
+            self.assertEqual(copy.read_bytes(), data)
             self.assertIn("#[metadata]", self.ok("-", "--input-weights", weights, text=text).stdout)
             self.fails(3, "there is no data for constant 0", "-", text=text)
             whole = self.ok("-", "--input-weights", weights, text=text).stdout
@@ -151,6 +183,44 @@ class HeadraceOpt(unittest.TestCase):
         self.fails(3, "--shape is for ONNX models", "-", *shape)
         self.fails(3, "is for relay text", str(DIGITS), *shape, "--input-weights", "w.safetensors")
 
+    def test_deep_text_on_a_small_stack(self) -> None:
+        relay = '#[version = "0.0.5"]\ndef @main(%x: {}) {{\n{}\n}}\n'.format
+        signature = "prim_func @f(x: Buffer[(n), float32]) -> (y: Buffer[(4), float32])"
+        tir = ('#[tir_version = "1"]\n' + signature + " {{\n{}\n}}\n").format
+        store = "y[0] = x[0];"
+        n, few, many = 4000, 20, 550
+        texts = {
+            "parentheses": relay("float32", "(" * n + "%x" + ")" * n),
+            "calls": relay("float32", "nn.relu(" * n + "%x" + ")" * n),
+            "minus": relay("float32", "- " * n + "%x"),
+            "blocks": relay("float32", "{" * n + "%x" + "}" * n),
+            "functions": relay("float32", "fn () {" * n + "%x" + "}" * n),
+            "ifs": relay("bool", "if (%x) { " * n + "%x" + " } else { %x }" * n),
+            "tuples": relay("float32", "(" * n + "%x" + ",)" * n),
+            "types": relay("(" * n + "float32" + ",)" * n, "%x"),
+            "few types": relay("(" * few + "float32" + ",)" * few, "%x"),
+            "many types": relay("(" * 190 + "float32" + ",)" * 190, "%x"),
+            "sizes": relay("Tensor[(" + "(n + " * n + "1" + ")" * n + "), float32]", "%x"),
+            "attributes": tir(store).replace("{\n", 'attrs {"a" = ' + "[" * 99 + "]" * 99 + "} {\n", 1),
+            "sums": tir("y[0] = " + "(x[0] + " * 290 + "x[0]" + ")" * 290 + ";"),
+            "few sums": tir("y[0] = " + "(x[0] + " * 20 + "x[0]" + ")" * 20 + ";"),
+            "loads": tir("y[0] = " + "x[" * 1 + "0" + "]" * 1 + ";"),
+            "loops": tir("".join(f"for i{k} in serial(1) {{" for k in range(many)) + store + "}" * many),
+            "few loops": tir("".join(f"for i{k} in serial(1) {{" for k in range(few)) + store + "}" * few),
+            "lets": tir("".join(f"let v{k}: int64 = {k};" for k in range(many)) + store),
+            "branches": tir("if (x[0] < 1f) {" * many + store + "}" * many),
+            "chains": tir(
+                "if (x[0] < 1f) {" + store + "} else " * 1 + ("if (x[0] < 1f) {" + store + "} else ") * many + "{}"
+            ),
+        }
+        for name, text in texts.items():
+            passes = "canonical,native" if "#[version" in text else "kernel"
+            with self.subTest(name=name):
+                done = run("-", "-p", passes, "--verify-each", text=text, stack_bytes=256 * 1024)
+                self.assertIn(done.returncode, (0, 3), done.stderr[:500])
+                if "few" in name:
+                    self.assertEqual(done.returncode, 0, done.stderr[:500])
+
     def test_lists_passes(self) -> None:
         listed = self.ok("--list-passes").stdout
         for name in ("InferType", "FoldConstant", "FuseOps"):
@@ -165,8 +235,16 @@ class HeadraceOpt(unittest.TestCase):
     def test_usage_errors(self) -> None:
         self.fails(2, "no input")
         self.fails(2, "--what", "-", "--what")
-        self.fails(2, "opt-level", "-", "-O", "nine")
-        self.fails(2, "max-depth", "-", "--max-depth", "0")
+        self.fails(2, "see: headrace-opt --help", "-", "--what")
+        self.fails(2, "there is no option '--what' here", "-", "--what")
+        self.fails(2, "'b.relay' is one argument too many", "a.relay", "b.relay")
+        for level in ("nine", "4", "-1"):
+            text = f"--opt-level: '{level}' is no whole number from 0 to 3; an example: --opt-level 3"
+            self.fails(2, text, "-", f"-O{level}")
+        self.fails(
+            2, "--max-depth: '0' is no whole number of 1 or more; an example: --max-depth 1", "-", "--max-depth=0"
+        )
+        self.fails(2, "--max-depth needs a value", "-", "--max-depth")
         self.fails(2, "--weights excludes --hide-data", "-", "--hide-data", "--weights", "w")
 
     def test_user_errors(self) -> None:

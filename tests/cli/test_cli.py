@@ -16,6 +16,7 @@ import sys
 import tempfile
 import unittest
 from pathlib import Path
+from types import ModuleType
 from typing import Any, ClassVar
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -37,19 +38,22 @@ def npy(dtype: str, shape: tuple[int, ...], data: bytes) -> bytes:
 
 
 def field(number: int, value: bytes | int) -> bytes:
-    """A field of a protobuf message, values below 128."""
+    """A field of a protobuf message; its number is below 16, an integer below 128, bytes are below 16384."""
     if isinstance(value, int):
         return bytes((number << 3, value))
-    return bytes((number << 3 | 2, len(value))) + value
+    length = len(value)
+    return bytes((number << 3 | 2, *([length] if length < 128 else [length & 127 | 128, length >> 7]))) + value
 
 
-def onnx_model(*outputs: bytes) -> bytes:
-    """An ONNX model whose outputs are the negative of its input x, a float32 vector of two."""
+def onnx_model(*outputs: bytes, operand: bytes = b"", declared_dtype: int = 1) -> bytes:
+    """An ONNX model whose outputs are the negative of its input x, a float32 vector of two, or the sum of x and the
+    initialiser w that is encoded in `operand`."""
     shape = field(2, field(1, field(1, 2)))
-    kind = field(2, field(1, field(1, 1) + shape))
-    graph = b"".join(field(1, field(1, b"x") + field(2, name) + field(4, b"Neg")) for name in outputs)
-    graph += field(2, b"g") + field(11, field(1, b"x") + kind)
-    graph += b"".join(field(12, field(1, name) + kind) for name in outputs)
+    kind, declared = (field(2, field(1, field(1, dtype) + shape)) for dtype in (1, declared_dtype))
+    what = field(1, b"x") + field(1, b"w") + field(4, b"Add") if operand else field(1, b"x") + field(4, b"Neg")
+    graph = b"".join(field(1, what + field(2, name)) for name in outputs)
+    graph += field(2, b"g") + (field(5, operand) if operand else b"") + field(11, field(1, b"x") + kind)
+    graph += b"".join(field(12, field(1, name) + declared) for name in outputs)
     return field(1, 8) + field(7, graph) + field(8, field(2, 13))
 
 
@@ -139,7 +143,9 @@ class HelpTest(CliTest):
             self.fails(USAGE, rf"no option '--frob'[^$]*headrace {verb} --help", verb, "--frob")
             self.fails(USAGE, "is required", verb)
         self.fails(USAGE, "'more' is one argument too many", "run", "one.so", "more")
-        self.fails(USAGE, "--output", "compile", DIGITS)
+        self.fails(USAGE, "--output is required: The artifact to write", "compile", DIGITS)
+        self.fails(USAGE, "--seed needs a value", "verify", DIGITS, "--seed")
+        self.fails(USAGE, "--seed is given 2 times; give it once", "verify", DIGITS, "--seed", "1", "--seed", "2")
 
 
 class JsonTest(CliTest):
@@ -237,6 +243,22 @@ class JsonTest(CliTest):
         self.assertTrue(report["ok"])
         self.assertLess(report["error"], 1e-6)
         self.assertFalse(self.report("verify", DIGITS, *ONE, "--limit", "0", code=MISMATCH)["ok"])
+
+    def test_verify_takes_shapes_from_files(self) -> None:
+        self.assertTrue(self.report("verify", DIGITS, "--input", "x=x.npy")["ok"])
+        self.assertTrue(self.report("verify", DIGITS, "--input", f"x={IMAGES}")["ok"])
+        self.fails(USER, "9 for dimension 3, which the model fixes to 8", "verify", DIGITS, "--input", "x=wide.npy")
+        self.fails(USER, "must be float32 1x1x8x8, the file has float64", "verify", DIGITS, "--input", "x=f64.npy")
+        self.fails(USER, "no input 'y'; it has x", "verify", DIGITS, *ONE, "--input", "y=x.npy")
+        self.fails(USER, r"dimensions open: x\[0\]", "verify", DIGITS, "--input", "y=x.npy")
+
+    def test_random_indices_fit_their_axis(self) -> None:
+        types = "%t: Tensor[(3, 5), float32], %i: Tensor[(40), int64]"
+        for pick in ('take(%t, %i, axis=0, mode="fast")', 'take(%t, add(%i, 0i64), axis=1, mode="fast")'):
+            text = f'#[version = "0.0.5"]\ndef @main({types}) {{ {pick} }}\n'
+            (self.folder / "pick.relay").write_text(text)
+            self.assertTrue(self.report("verify", "pick.relay")["ok"])
+            self.call("bench", "pick.relay", "--rounds", "1", check=True)
 
 
 class RunsTest(CliTest):
@@ -365,9 +387,12 @@ class ModelErrorTest(CliTest):
 
     def test_options(self) -> None:
         compile_one = ("compile", DIGITS, "-o", "never.so", *ONE)
-        self.fails(USAGE, "--opt-level", *compile_one, "--opt-level", "9")
-        self.fails(USAGE, "--jobs", *compile_one, "--jobs", "-1")
-        self.fails(USAGE, "--threads", *compile_one, "--threads", "many")
+        for level in ("9", "4", "-1", "high", "3.0"):
+            pattern = f"--opt-level: '{level}' is no whole number from 0 to 3; an example: --opt-level 3"
+            self.fails(USAGE, pattern, *compile_one, f"--opt-level={level}")
+        self.fails(USAGE, "--jobs: '-1' is no whole number from 0 to 512", *compile_one, "--jobs", "-1")
+        self.fails(USAGE, "--threads: 'many' is no whole number .*: --threads 2", *compile_one, "--threads", "many")
+        self.fails(USAGE, "--seed: 'x' is no whole number of 0 or more", "verify", DIGITS, *ONE, "--seed", "x")
         self.fails(USER, "unknown processor 'z80'", *compile_one, "--target-cpu", "z80")
         self.fails(USER, "cannot make 64-bit code for processor 'pentium'", *compile_one, "--target-cpu", "pentium")
         for features in ("-64bit", "-64bit-mode", "+soft-float", "-sse2"):
@@ -378,6 +403,12 @@ class ModelErrorTest(CliTest):
         self.fails(USER, r"write \+name", *compile_one, "--target-features", "avx2")
         self.fails(USER, "no pass 'Frob' .* FoldConstant", *compile_one, "--disable-pass", "Frob")
         self.fails(USER, "FuseOps .* cannot be left out", *compile_one, "--disable-pass", "FuseOps")
+        self.fails(USER, "no pass 'Frob'", *compile_one, "--disable-pass", "FoldConstant,Frob")
+        self.fails(USER, "no pass 'Frob'", *compile_one, "--disable-pass", "FoldConstant", "--disable-pass", "Frob")
+        timed = ("--time-passes", "--disable-pass", "fold_scale_axis,SimplifyExpr", "--disable-pass", "FoldConstant")
+        passes = self.call("compile", DIGITS, "-o", "few.so", *ONE, *timed, check=True).stdout
+        self.assertIn("\nFuseOps ", passes)
+        self.assertNotRegex(passes, "FoldScaleAxis|SimplifyExpr|FoldConstant")
 
     def test_outputs(self) -> None:
         self.fails(USER, "cannot write 'no/m.so'", "compile", DIGITS, "-o", "no/m.so", *ONE)
@@ -427,9 +458,9 @@ class RunErrorTest(CliTest):
         self.fails(USER, "--output-dir: cannot make 'x.npy/out'", *run, "--output-dir", "x.npy/out")
         self.fails(USER, "no program 'frob'; it has default", *run, "--program", "frob")
         self.fails(USAGE, "--threads", *run, "--threads", "-1")
-        self.fails(USAGE, "--rounds", "bench", "one.so", "--rounds", "0")
+        self.fails(USAGE, "--rounds: '0' is no whole number from 1 to 100000", "bench", "one.so", "--rounds", "0")
         for threads in ("0", "a", "1,,2", "9999", ""):
-            self.fails(USAGE, "--threads", "bench", "one.so", "--threads", threads)
+            self.fails(USAGE, "--threads: .*; an example: --threads 1,2", "bench", "one.so", "--threads", threads)
 
     def test_more_memory_than_there_is(self) -> None:
         for batch in (10**8, 10**12, 10**17, 2**63 - 1):
@@ -470,7 +501,8 @@ class MissingTest(CliTest):
             against = (verb, DIGITS, *ONE, "--against", "onnxruntime")
             self.fails(MISSING, "needs the Python package headrace", *against, HEADRACE_PYTHON="/bin/false")
             self.fails(MISSING, "HEADRACE_PYTHON", *against, HEADRACE_PYTHON="/no/python")
-            self.fails(USAGE, "frob not in", verb, DIGITS, *ONE, "--against", "frob")
+            pattern = "--against: there is no peer 'frob'; there is onnxruntime"
+            self.fails(USAGE, pattern, verb, DIGITS, *ONE, "--against", "frob")
             # It is told before the work: the model is not even looked at.
             early = (verb, "no.onnx", "--against", "onnxruntime")
             self.fails(MISSING, "needs the Python package headrace", *early, HEADRACE_PYTHON="/bin/false")
@@ -505,22 +537,23 @@ class MismatchTest(CliTest):
         done = self.call("verify", DIGITS, *ONE, "--limit", "0")
         self.assertEqual(done.returncode, MISMATCH)
         self.assertIn("MISMATCH: the error is above the limit 0", done.stdout)
-        self.fails(USAGE, "--limit", "verify", DIGITS, *ONE, "--limit", "-1")
+        for limit in ("-1", "small", "nan", "inf"):
+            pattern = f"--limit: '{limit}' is no number of 0 or more; an example: --limit 1e-4"
+            self.fails(USAGE, pattern, "verify", DIGITS, *ONE, "--limit", limit)
 
 
-def main() -> int:
-    """The command line."""
+def main(module: ModuleType, name: str) -> int:
+    """The command line of a module with such tests."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=Path, required=True)
     parser.add_argument("--junit", type=Path)
     parser.add_argument("tests", nargs="*", metavar="TEST", help="such as RunErrorTest.test_inputs")
     args = parser.parse_args()
     CliTest.program = args.program.resolve()
-    module = sys.modules[__name__]
     loader = unittest.defaultTestLoader
     suite = loader.loadTestsFromNames(args.tests, module) if args.tests else loader.loadTestsFromModule(module)
-    return junit.run_unittests("cli", suite, args.junit)
+    return junit.run_unittests(name, suite, args.junit)
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main(sys.modules[__name__], "cli"))

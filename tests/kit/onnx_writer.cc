@@ -38,13 +38,14 @@ std::string encode_dim(const DimSpec& dim) {
 }
 
 void write_value_info(std::string& graph, uint32_t field, std::string_view name, ElementType type,
-                      const std::vector<DimSpec>& dims) {
+                      const std::vector<DimSpec>& dims, bool has_shape) {
   pbf_writer writer(graph);
   pbf_writer info(writer, field);
   info.add_string(1, name.data(), name.size());
   pbf_writer value_type(info, 2);
   pbf_writer tensor_type(value_type, 1);
   tensor_type.add_int32(1, static_cast<int32_t>(type));
+  if (!has_shape) return;
   // Added whole: a nested writer would leave an empty message out, and a scalar's shape is one.
   std::string shape;
   for (const DimSpec& dim : dims) pbf_writer(shape).add_message(1, encode_dim(dim));
@@ -107,12 +108,12 @@ EncodedTensor encode_tensor(std::string_view name, ElementType type, const std::
 GraphWriter::GraphWriter(std::string_view name) { pbf_writer(bytes_).add_string(kGraphName, name.data(), name.size()); }
 
 std::string GraphWriter::input(std::string_view name, ElementType type, const std::vector<DimSpec>& dims) {
-  write_value_info(bytes_, kInput, name, type, dims);
+  write_value_info(bytes_, kInput, name, type, dims, true);
   return std::string(name);
 }
 
 void GraphWriter::output(std::string_view name, ElementType type, const std::vector<DimSpec>& dims) {
-  write_value_info(bytes_, kOutput, name, type, dims);
+  write_value_info(bytes_, kOutput, name, type, dims, !dims.empty());
 }
 
 std::string GraphWriter::initializer(std::string_view name, ElementType type, const std::vector<int64_t>& dims,

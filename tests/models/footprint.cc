@@ -12,6 +12,7 @@
 #include <fstream>
 
 #include "kit/count_allocations.h"
+#include "kit/usage.h"
 #include "load/artifact.h"
 #include "tensor/ndarray.h"
 
@@ -89,7 +90,11 @@ int measure(const std::string& path) {
 }  // namespace headrace
 
 int main(int argc, char** argv) try {
-  if (argc != 2) throw headrace::UserError("usage: footprint ARTIFACT");
+  constexpr const char* kUsage =
+      "usage: footprint ARTIFACT\n"
+      "Prints as JSON how much memory the program takes from its loading to its later runs, beside what it may take.\n"
+      "Exit codes: 0 within the limits, 3 the artifact cannot be used, 5 above a limit.\n";
+  if (const auto code = headrace::kit::exit_for_usage(argc, argv, kUsage, 1, 1)) return *code;
   return headrace::measure(argv[1]);
 } catch (const headrace::UserError& error) {
   std::fprintf(stderr, "footprint: %s\n", error.what());

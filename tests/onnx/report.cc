@@ -97,6 +97,23 @@ std::string refusals_within(const std::vector<CaseResult>& results) {
   return text;
 }
 
+// What no list of cases tells.
+constexpr std::string_view kChoices =
+    R"(- **Indices out of range** are errors: a constant one of Gather when the model is imported, any other of Gather,
+  GatherElements and GatherND when it runs, also where the result has no elements (as numpy; onnxruntime looks at no index
+  there). Negative ones count from the end. Along an axis of symbolic length the indices of Gather wrap around instead.
+  OneHot gives a row of off-values, as the standard has it.
+- **Integers**: a division by zero gives 0, as does its remainder (onnxruntime stops with an error); sums, products and the
+  negative of the least integer wrap around.
+- **Resize** with align_corners and scales that do not give whole sizes: input coordinates come from the size before it is
+  rounded down, as in the standard's data; onnxruntime takes the rounded one.
+- **NaN**: the first one is the greatest and the least element for ArgMax, ArgMin and Hardmax, as in numpy (onnxruntime
+  passes it over, or gives a row of zeros); ReduceMax, ReduceMin, Max and Min give NaN.
+- **If** is its branch: its condition must be known when the model is imported (a constant, or a bound input).
+- **Declared outputs**: an element type, a rank or a number in the shape of a graph output that is not what the nodes
+  compute is an error, as is data outside of the model file that is missing, too short, or not below the model's folder.
+)";
+
 std::string bound_cases(const std::vector<CaseResult>& results) {
   std::string text;
   for (const CaseResult& result : results) {
@@ -139,14 +156,15 @@ std::string support_page(const std::vector<CaseResult>& results) {
       "when it is out of date.\nOperators of the default domain, opsets {} to {}. Whatever is refused of a model comes "
       "as one error that lists every node.\n\n"
       "```\n{}```\n\n"
-      "## Supported operators\n\n{}\n\n"
+      "## Supported operators\n\n{}, and If where its condition is known\n\n"
+      "## What Headrace chose\n\n{}\n"
       "## Refused within a supported operator\n\n{}\n"
       "## Passed with an input compiled in as a constant\n\n"
       "These models take a shape, an axis or the like as an input, which must be known when the model is "
       "imported.\n\n{}\n"
       "## Operators that are not supported\n\n{}",
       results.size(), onnx::kOldestOpset, onnx::kNewestOpset, table(results), fmt::join(onnx::supported_ops(), ", "),
-      refusals_within(results), bound_cases(results), refused_ops(results));
+      kChoices, refusals_within(results), bound_cases(results), refused_ops(results));
 }
 
 }  // namespace headrace::onnx_test

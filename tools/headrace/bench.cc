@@ -7,6 +7,7 @@
 #include "tools/headrace/output.h"
 #include "tools/headrace/peer.h"
 #include "tools/headrace/session.h"
+#include "tools/headrace/usage.h"
 #include "tools/headrace/tensors.h"
 
 namespace headrace::tools {
@@ -54,14 +55,23 @@ StepTimes time_steps(executors::GraphRunner& runner, int rounds) {
   return best;
 }
 
-Measured measure(const State& state, const std::shared_ptr<const load::Artifact>& artifact, int threads,
-                 std::string& peer_version) {
-  const auto executor = make_executor(artifact, artifact::kDefaultProgram, threads);
+// What is timed; `limits` as open_or_compile gives them.
+struct Subject {
+  std::vector<int64_t> limits;
+  std::shared_ptr<const load::Artifact> artifact;
+};
+
+NDArray random_input(const Subject& subject, size_t i, const artifact::TensorSpec& spec, uint64_t seed) {
+  return random_tensor(spec, seed, i < subject.limits.size() ? subject.limits[i] : kRandomLimit);
+}
+
+Measured measure(const State& state, const Subject& subject, int threads, std::string& peer_version) {
+  const auto executor = make_executor(subject.artifact, artifact::kDefaultProgram, threads);
   executors::GraphRunner& runner = executor->runner();
   std::map<std::string, NDArray> inputs;
   for (size_t i = 0; i < runner.program().inputs.size(); ++i) {
     const artifact::TensorSpec& spec = runner.program().inputs[i];
-    runner.set_input(i, inputs.emplace(spec.name, random_tensor(spec, state.seed)).first->second.tensor());
+    runner.set_input(i, inputs.emplace(spec.name, random_input(subject, i, spec, state.seed)).first->second.tensor());
   }
   std::unique_ptr<Peer> peer;
   if (!state.against.empty()) {
@@ -158,15 +168,16 @@ int bench(const State& state, const Common& common) {
                        state.model.path, state.against);
     Peer::require(state.against, state.model.path);
   }
-  const auto artifact = open_or_compile(state.model, common);
+  Subject subject;
+  subject.artifact = open_or_compile(state.model, common, subject.limits);
   std::vector<std::vector<std::string>> rows{{"threads", "best", "median"}};
   if (!state.against.empty()) rows[0].insert(rows[0].end(), {state.against + " best", "median", "ratio of medians"});
   Array<Value> results;
   std::vector<StepTimes> steps;
-  const artifact::GraphProgram& graph = default_graph(*artifact);
+  const artifact::GraphProgram& graph = default_graph(*subject.artifact);
   std::string version;
   for (const int threads : counts) {
-    const Measured measured = measure(state, artifact, threads, version);
+    const Measured measured = measure(state, subject, threads, version);
     Report one;
     add_result(state, threads, measured, rows.emplace_back(), one);
     if (state.steps) one.set("steps", Value(report_steps(graph, measured.steps)));
@@ -192,14 +203,12 @@ Verb add_bench(CLI::App& app, const Common& common) {
   CLI::App* verb = app.add_subcommand("bench", "Time a model, taking turns with another runtime");
   state->model.add_to(*verb, "A model (.onnx, .relay), or an artifact (.so)");
   verb->add_option("--threads", state->threads, "Numbers of threads to time, as 1,2")->capture_default_str();
-  verb->add_option("--against", state->against, "Another runtime on the same model and inputs")
-      ->type_name("PEER")
-      ->check(CLI::IsMember({"onnxruntime"}));
-  verb->add_option("--rounds", state->rounds, "Rounds; each runs ours once, then the peer once")
-      ->check(CLI::Range(1, 100000))
+  takes_word(verb->add_option("--against", state->against, "Another runtime on the same model and inputs"), "peer",
+             {"onnxruntime"});
+  takes(verb->add_option("--rounds", state->rounds, "Rounds; each runs ours once, then the peer once"), {1, 100000, 15})
       ->capture_default_str();
   verb->add_flag("--steps", state->steps, "Also the best time of each step, in rounds of their own");
-  verb->add_option("--seed", state->seed, "Of the random inputs")->capture_default_str();
+  takes(verb->add_option("--seed", state->seed, "Of the random inputs"), {0, INT64_MAX, 1})->capture_default_str();
   verb->footer("Example: headrace bench model.onnx --shape x=1,3,224,224 --threads 1,2 --against onnxruntime");
   return [state, &common] { return bench(*state, common); };
 }

@@ -1,8 +1,11 @@
 // headrace compile: a model file to an artifact.
 #include <iostream>
 
+#include "driver/output_file.h"
 #include "tools/headrace/options.h"
 #include "tools/headrace/output.h"
+#include "tools/headrace/tensors.h"
+#include "tools/headrace/usage.h"
 #include "pass/instruments.h"
 #include "runtime/thread_pool.h"
 
@@ -40,6 +43,17 @@ Map<std::string, double> pass_seconds(const pass::TimingInstrument& timing) {
   return seconds;
 }
 
+// The model, and files that nothing may be written over.
+driver::Model read_model(const State& state) {
+  if (state.output == "-")
+    throw UsageError("--output: an artifact is no text for the standard output; name a file, such as model.so");
+  driver::Model model = driver::load_model(state.model.path, state.model.load_options());
+  for (std::string& file : files_of("--bind", state.model.bound)) model.files.push_back(std::move(file));
+  if (!state.dump_folder.empty())
+    driver::check_no_input(state.dump_folder + "/" + pass::kDumpedProgram, model.files, "the model");
+  return model;
+}
+
 int compile(const State& state, const Common& common) {
   driver::CompileOptions options = state.model.compile_options(common);
   options.threads = state.threads;
@@ -48,7 +62,7 @@ int compile(const State& state, const Common& common) {
   const auto timing = std::make_shared<pass::TimingInstrument>();
   if (state.time_passes) options.instruments.push_back(timing);
   options.dump_tir = state.dump_tir;
-  const driver::Model model = driver::load_model(state.model.path, state.model.load_options());
+  const driver::Model model = read_model(state);
   const driver::CompileReport compiled = driver::compile_to_file(model, state.output, options);
   Report report = report_of(compiled, state.output);
   if (state.time_passes) report.set("pass_seconds", Value(pass_seconds(*timing)));
@@ -75,9 +89,9 @@ Verb add_compile(CLI::App& app, const Common& common) {
   verb->add_option("-o,--output", state->output, "The artifact to write, such as model.so")
       ->required()
       ->type_name("FILE");
-  verb->add_option("--threads", state->threads,
-                   "Threads that the artifact runs with unless told otherwise (0: one a processor)")
-      ->check(CLI::Range(0, runtime::kMaxWorkers));
+  takes(verb->add_option("--threads", state->threads,
+                         "Threads that the artifact runs with unless told otherwise (0: one a processor)"),
+        {0, runtime::kMaxWorkers, 2});
   verb->add_option("--dump-ir", state->dump_folder,
                    "A folder that gets the Relay program and, a pass, the lines that it changed")
       ->type_name("DIR");

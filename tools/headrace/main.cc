@@ -5,6 +5,7 @@
 #include "base/error.h"
 #include "tools/headrace/options.h"
 #include "tools/headrace/session.h"
+#include "tools/headrace/usage.h"
 #include "tools/headrace/verbs.h"
 
 namespace {
@@ -23,14 +24,10 @@ int report_error(const Error& error, int code) {
   return code;
 }
 
-// CLI11 complains first of what is missing, which hides a mistyped verb or option: that one is named here.
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> unexpected = app.remaining(true);
-  const bool has_verb = !app.get_subcommands().empty();
-  if (has_verb && unexpected.empty()) return error.what();
-  if (!unexpected.empty() && unexpected[0].rfind("-", 0) == 0)
-    return fmt::format("there is no option '{}' here", unexpected[0]);
-  if (has_verb) return fmt::format("'{}' is one argument too many", unexpected[0]);
+  const bool is_option = !unexpected.empty() && unexpected[0].starts_with("-");
+  if (!app.get_subcommands().empty() || is_option) return tools::usage_message(app, error);
   std::vector<std::string> verbs;
   for (const CLI::App* verb : app.get_subcommands({})) verbs.push_back(verb->get_name());
   return unexpected.empty()
@@ -50,7 +47,7 @@ int run(CLI::App& app, const std::vector<std::pair<CLI::App*, Verb>>& verbs, int
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     // Help and version are "errors" of code 0.
-    return error.get_exit_code() == 0 ? app.exit(error) : report_usage(app, usage_message(app, error));
+    return error.get_exit_code() == 0 ? app.exit(error) : report_usage(app, ::usage_message(app, error));
   }
   try {
     for (const auto& [sub, verb] : verbs) {

@@ -8,13 +8,16 @@ namespace headrace::tools {
 
 namespace {
 
-int64_t parse_int(const std::string& option, std::string_view text) {
+// `example`: what the option takes.
+int64_t parse_int(const std::string& option, std::string_view text, std::string_view example) {
   int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size())
-    throw UsageError(fmt::format("{}: '{}' is no whole number", option, text));
+    throw UsageError(fmt::format("{}: '{}' is no whole number; an example: {} {}", option, text, option, example));
   return value;
 }
+
+constexpr const char* kShapeExample = "x=1,3,224,224";
 
 std::vector<std::string_view> split(std::string_view text, char separator) {
   std::vector<std::string_view> parts;
@@ -40,8 +43,10 @@ std::vector<int64_t> parse_shape(const std::string& option, const std::string& t
   if (text == "scalar") return {};
   std::vector<int64_t> shape;
   for (const std::string_view part : split(text, ',')) {
-    shape.push_back(parse_int(option, part));
-    if (shape.back() < 0) throw UsageError(fmt::format("{}: '{}' has a negative dimension", option, text));
+    shape.push_back(parse_int(option, part, kShapeExample));
+    if (shape.back() < 0)
+      throw UsageError(
+          fmt::format("{}: '{}' has a negative dimension; an example: {} {}", option, text, option, kShapeExample));
   }
   return shape;
 }
@@ -59,9 +64,10 @@ std::map<std::string, std::vector<int64_t>> parse_shapes(const std::vector<std::
 std::vector<int> parse_counts(const std::string& option, const std::string& text) {
   std::vector<int> counts;
   for (const std::string_view part : split(text, ',')) {
-    const int64_t count = parse_int(option, part);
+    const int64_t count = parse_int(option, part, "1,2");
     if (count < 1 || count > runtime::kMaxWorkers)
-      throw UsageError(fmt::format("{}: {} is no number of threads from 1 to {}", option, count, runtime::kMaxWorkers));
+      throw UsageError(fmt::format("{}: {} is no number of threads from 1 to {}; an example: {} 1,2", option, count,
+                                   runtime::kMaxWorkers, option));
     counts.push_back(static_cast<int>(count));
   }
   return counts;

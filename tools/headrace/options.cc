@@ -5,6 +5,7 @@
 #include <cstdio>
 
 #include "tools/headrace/tensors.h"
+#include "tools/headrace/usage.h"
 #include "runtime/thread_pool.h"
 
 namespace headrace::tools {
@@ -26,12 +27,10 @@ void ModelOptions::add_to(CLI::App& verb, const std::string& what_models) {
       ->type_name("FILE");
   add("--target-cpu", cpu, "Processor to compile for, by LLVM's name (default: this machine's)")->type_name("CPU");
   add("--target-features", features, "Processor features to add or remove, as +avx2,-avx512f")->type_name("LIST");
-  add("--opt-level", opt_level, "0: each op by itself; 3: everything")->check(CLI::Range(0, 3));
-  add("--jobs", jobs, "Threads that compile (0: one a processor); the result does not depend on it")
-      ->check(CLI::Range(0, runtime::kMaxWorkers));
-  add("--disable-pass", disabled_passes, "A pass to leave out, by name; may be repeated")
-      ->type_name("PASS")
-      ->allow_extra_args(false);
+  takes_opt_level(add("-O,--opt-level", opt_level, kOptLevelHelp))->capture_default_str();
+  takes(add("--jobs", jobs, "Threads that compile (0: one a processor); the result does not depend on it"),
+        {0, runtime::kMaxWorkers, 2});
+  takes_passes(add("--disable-pass", disabled_passes, kDisablePassHelp));
 }
 
 std::vector<std::string> ModelOptions::given() const {

@@ -2,8 +2,10 @@
 #include <filesystem>
 #include <iostream>
 
+#include "driver/output_file.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/session.h"
+#include "tools/headrace/usage.h"
 #include "tools/headrace/tensors.h"
 #include "runtime/thread_pool.h"
 
@@ -54,6 +56,8 @@ std::vector<std::string> output_files(const State& state, const std::vector<arti
     if (std::find(files.begin(), files.begin() + static_cast<std::ptrdiff_t>(i), files[i]) !=
         files.begin() + static_cast<std::ptrdiff_t>(i))
       files[i] = (folder / fmt::format("{}.{}.npy", file_name_of(outputs[i].name), i)).string();
+    driver::check_no_input(files[i], files_of("--input", state.inputs), "an input");
+    driver::check_no_input(files[i], {state.path}, "the program");
   }
   return files;
 }
@@ -62,7 +66,7 @@ int run(const State& state, const Common& common) {
   const auto executor = make_executor(open_artifact(state.path), state.program, state.threads);
   const artifact::Program& program = executor->runner().program();
   const std::vector<std::string> files = output_files(state, program.outputs);
-  const std::vector<NDArray> outputs = load::run(*executor, read_inputs(program.inputs, state.inputs));
+  const std::vector<NDArray> outputs = load::run(*executor, in_order(program.inputs, read_named(state.inputs)));
   Array<Value> described;
   std::vector<std::vector<std::string>> rows{{"output", "type", "min", "max", "mean", "nan, inf", "file"}};
   for (size_t i = 0; i < outputs.size(); ++i) {
@@ -107,8 +111,9 @@ Verb add_run(CLI::App& app, const Common& common) {
   verb->add_option("--output-dir", state->folder, "Folder that gets each output as NAME.npy; made when missing")
       ->type_name("FOLDER");
   verb->add_option("--program", state->program, "Which program of the file")->capture_default_str();
-  verb->add_option("--threads", state->threads, "Threads (0: what the artifact says); results do not depend on it")
-      ->check(CLI::Range(0, runtime::kMaxWorkers));
+  takes(
+      verb->add_option("--threads", state->threads, "Threads (0: what the artifact says); results do not depend on it"),
+      {0, runtime::kMaxWorkers, 2});
   verb->footer("Example: headrace run model.so --input x=image.npy --output-dir out/");
   return [state, &common] { return run(*state, common); };
 }

@@ -2,6 +2,8 @@
 
 #include <filesystem>
 
+#include "tools/headrace/index_limits.h"
+
 namespace headrace::tools {
 
 namespace {
@@ -39,7 +41,8 @@ std::shared_ptr<load::Executor> make_executor(std::shared_ptr<const load::Artifa
 
 bool is_artifact(const std::string& path) { return std::filesystem::path(path).extension() == ".so"; }
 
-std::shared_ptr<const load::Artifact> open_or_compile(const ModelOptions& model, const Common& common) {
+std::shared_ptr<const load::Artifact> open_or_compile(const ModelOptions& model, const Common& common,
+                                                      std::vector<int64_t>& limits) {
   if (is_artifact(model.path)) {
     if (const auto given = model.given(); !given.empty())
       throw_user_error("'{}' is compiled already: {} {} for models", model.path, fmt::join(given, ", "),
@@ -47,6 +50,7 @@ std::shared_ptr<const load::Artifact> open_or_compile(const ModelOptions& model,
     return open_artifact(model.path);
   }
   const driver::Model source = driver::load_model(model.path, model.load_options());
+  limits = index_limits(source.module);
   return open_compiled(driver::compile_to_memory(source, model.compile_options(common)), model.path);
 }
 

@@ -20,8 +20,10 @@ std::shared_ptr<const load::Artifact> open_compiled(driver::CompiledModel compil
 // Whether a path names an artifact (.so) and no model.
 bool is_artifact(const std::string& path);
 
-// The artifact of a model file: an artifact (.so) as it is, anything else compiled into memory.
-std::shared_ptr<const load::Artifact> open_or_compile(const ModelOptions& model, const Common& common);
+// The artifact of a model file: an artifact (.so) as it is, anything else compiled into memory. `limits` gets the
+// index_limits of a model that was compiled.
+std::shared_ptr<const load::Artifact> open_or_compile(const ModelOptions& model, const Common& common,
+                                                      std::vector<int64_t>& limits);
 
 // A dependency that is not there; exit code 4.
 class MissingError : public UserError {

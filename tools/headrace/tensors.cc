@@ -63,9 +63,10 @@ void write_tensor(const std::filesystem::path& npy, const NDArray& tensor) {
                   {bytes.begin(), bytes.end()}});
 }
 
-NDArray random_tensor(const artifact::TensorSpec& spec, uint64_t seed) {
+NDArray random_tensor(const artifact::TensorSpec& spec, uint64_t seed, int64_t limit) {
   NDArray tensor = NDArray::empty(Shape(spec.shape.begin(), spec.shape.end()), spec.dtype);
   uint64_t state = seed;
+  const auto count = static_cast<uint64_t>(spec.dtype.is_bool() ? 2 : limit);
   for (const char c : spec.name) state = state * 131 + static_cast<unsigned char>(c);
   for (int64_t i = 0; i < tensor.num_elements(); ++i) {
     if (spec.dtype.is_float()) {
@@ -73,26 +74,37 @@ NDArray random_tensor(const artifact::TensorSpec& spec, uint64_t seed) {
       const double radius = std::sqrt(-2 * std::log(1 - next_unit(state)));
       set_element(tensor.tensor(), i, radius * std::cos(6.283185307179586 * next_unit(state)));
     } else {
-      set_element_int(tensor.tensor(), i, static_cast<int64_t>(next(state) % (spec.dtype.is_bool() ? 2 : 8)));
+      set_element_int(tensor.tensor(), i, static_cast<int64_t>(next(state) % count));
     }
   }
   return tensor;
 }
 
-std::vector<NDArray> read_inputs(const std::vector<artifact::TensorSpec>& specs,
-                                 const std::vector<std::string>& assignments) {
+std::map<std::string, NDArray> read_named(const std::vector<std::string>& assignments) {
   std::map<std::string, NDArray> given;
   for (const std::string& text : assignments) {
     const auto [name, file] = split_assignment("--input", text);
-    const auto is_it = [&](const artifact::TensorSpec& spec) { return spec.name == name; };
-    if (std::none_of(specs.begin(), specs.end(), is_it)) {
-      std::string known;
-      for (const auto& spec : specs)
-        known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", spec.name, describe(spec));
-      throw_user_error("--input: the program has no input '{}'; it has {}", name, known.empty() ? "none" : known);
-    }
     if (!given.emplace(name, read_tensor(file)).second)
       throw UsageError(fmt::format("--input: '{}' is given twice", name));
+  }
+  return given;
+}
+
+std::vector<std::string> files_of(const std::string& option, const std::vector<std::string>& assignments) {
+  std::vector<std::string> files;
+  for (const std::string& text : assignments) files.push_back(split_assignment(option, text).second);
+  return files;
+}
+
+std::vector<NDArray> in_order(const std::vector<artifact::TensorSpec>& specs,
+                              const std::map<std::string, NDArray>& given) {
+  for (const auto& [name, tensor] : given) {
+    const auto is_it = [&](const artifact::TensorSpec& spec) { return spec.name == name; };
+    if (std::any_of(specs.begin(), specs.end(), is_it)) continue;
+    std::string known;
+    for (const auto& spec : specs)
+      known += fmt::format("{}{} ({})", known.empty() ? "" : ", ", spec.name, describe(spec));
+    throw_user_error("--input: the program has no input '{}'; it has {}", name, known.empty() ? "none" : known);
   }
   std::vector<NDArray> inputs;
   for (const artifact::TensorSpec& spec : specs) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <map>
 
 #include "artifact/manifest.h"
 #include "tensor/ndarray.h"
@@ -11,13 +12,19 @@ namespace headrace::tools {
 NDArray read_tensor(const std::filesystem::path& npy);
 void write_tensor(const std::filesystem::path& npy, const NDArray& tensor);
 
-// Normal numbers for floats, small integers for the others, booleans by halves: the same for a seed on every machine.
-NDArray random_tensor(const artifact::TensorSpec& spec, uint64_t seed);
+// Normal numbers for floats, integers below `limit` for the others, booleans by halves: the same for a seed on every
+// machine.
+inline constexpr int64_t kRandomLimit = 8;
+NDArray random_tensor(const artifact::TensorSpec& spec, uint64_t seed, int64_t limit = kRandomLimit);
 
-// The tensors of `assignments` ("x=image.npy") in the order of `specs`. UserError: an input that is missing, unknown,
-// given twice, or whose file has another dtype or shape.
-std::vector<NDArray> read_inputs(const std::vector<artifact::TensorSpec>& specs,
-                                 const std::vector<std::string>& assignments);
+// What --input names ("x=image.npy"): the tensor of each file, by input. UsageError for an input that is given twice.
+std::map<std::string, NDArray> read_named(const std::vector<std::string>& assignments);
+// The files of such options.
+std::vector<std::string> files_of(const std::string& option, const std::vector<std::string>& assignments);
+
+// Those tensors in the order of `specs`. UserError: an input that is missing, unknown, or of another dtype or shape.
+std::vector<NDArray> in_order(const std::vector<artifact::TensorSpec>& specs,
+                              const std::map<std::string, NDArray>& given);
 
 // A file name for a tensor's name: characters that file names cannot hold become '_'.
 std::string file_name_of(const std::string& tensor_name);

@@ -3,9 +3,11 @@
 #include <iostream>
 
 #include "tools/headrace/error_measure.h"
+#include "tools/headrace/index_limits.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/peer.h"
 #include "tools/headrace/session.h"
+#include "tools/headrace/usage.h"
 #include "tools/headrace/tensors.h"
 #include "interp/interp.h"
 #include "runtime/thread_pool.h"
@@ -33,22 +35,38 @@ double default_limit(const std::vector<NDArray>& outputs) {
   return limit;
 }
 
-std::vector<NDArray> make_inputs(const State& state, const std::vector<artifact::TensorSpec>& specs) {
-  if (!state.inputs.empty()) return read_inputs(specs, state.inputs);
+using Tensors = std::map<std::string, NDArray>;
+
+// What a model leaves open is as in the file of the input.
+void add_shapes(const State& state, const Tensors& given, driver::LoadOptions& load) {
+  if (given.empty() || !state.model.path.ends_with(".onnx")) return;
+  for (const driver::ModelPort& port : driver::read_ports(state.model.path).inputs) {
+    const auto file = given.find(port.name);
+    if (file == given.end() || load.bound.contains(port.name)) continue;
+    if (!port.is_fixed()) load.shapes.emplace(port.name, file->second.shape());
+  }
+}
+
+std::vector<NDArray> make_inputs(const State& state, const IRModule& module,
+                                 const std::vector<artifact::TensorSpec>& specs, const Tensors& given) {
+  if (!given.empty()) return in_order(specs, given);
+  const std::vector<int64_t> limits = index_limits(module);
   std::vector<NDArray> inputs;
-  for (const artifact::TensorSpec& spec : specs) inputs.push_back(random_tensor(spec, state.seed));
+  for (size_t i = 0; i < specs.size(); ++i) inputs.push_back(random_tensor(specs[i], state.seed, limits.at(i)));
   return inputs;
 }
 
 int verify(const State& state, const Common& common) {
   if (!state.against.empty()) Peer::require(state.against, state.model.path);  // before the work
-  const driver::LoadOptions load = state.model.load_options();
+  const Tensors given = read_named(state.inputs);
+  driver::LoadOptions load = state.model.load_options();
+  add_shapes(state, given, load);
   const driver::Model model = driver::load_model(state.model.path, load);
   const auto artifact =
       open_compiled(driver::compile_to_memory(model, state.model.compile_options(common)), state.model.path);
   const auto executor = make_executor(artifact, artifact::kDefaultProgram, state.threads);
   const auto& specs = executor->runner().program().inputs;
-  const std::vector<NDArray> inputs = make_inputs(state, specs);
+  const std::vector<NDArray> inputs = make_inputs(state, model.module, specs, given);
   const std::vector<NDArray> ours = load::run(*executor, inputs);
   const std::vector<NDArray> reference =
       interp::run_main(model.module, inputs, {.precision = interp::Precision::float64});
@@ -86,21 +104,21 @@ Verb add_verify(CLI::App& app, const Common& common) {
   auto state = std::make_shared<State>();
   CLI::App* verb = app.add_subcommand("verify", "Check a compiled model against the reference interpreter");
   state->model.add_to(*verb, "The model: .onnx or relay text (.relay)");
-  verb->add_option("--against", state->against, "Another runtime: its error is shown, and ours may be twice as large")
-      ->type_name("PEER")
-      ->check(CLI::IsMember({"onnxruntime"}));
-  verb->add_option("--input,-i", state->inputs, "An input from a .npy file (default: random ones)")
+  takes_word(verb->add_option("--against", state->against,
+                              "Another runtime: its error is shown, and ours may be twice as large"),
+             "peer", {"onnxruntime"});
+  verb->add_option(
+          "--input,-i", state->inputs,
+          "An input from a .npy file, which also says the shape that the model leaves open (default: random ones)")
       ->type_name("NAME=FILE")
       ->allow_extra_args(false);
-  verb->add_option("--seed", state->seed, "Of the random inputs")->capture_default_str();
-  verb->add_option("--threads", state->threads, "Threads of both")
-      ->check(CLI::Range(1, runtime::kMaxWorkers))
+  takes(verb->add_option("--seed", state->seed, "Of the random inputs"), {0, INT64_MAX, 1})->capture_default_str();
+  takes(verb->add_option("--threads", state->threads, "Threads of both"), {1, runtime::kMaxWorkers, 2})
       ->capture_default_str();
-  verb->add_option("--limit", state->limit,
-                   "Largest error allowed, relative to the largest element of an output (default: 1e-5; 0.002 for "
-                   "float16 outputs, "
-                   "0.016 for bfloat16)")
-      ->check(CLI::NonNegativeNumber);
+  takes_size(verb->add_option("--limit", state->limit,
+                              "Largest error allowed, relative to the largest element of an output (default: 1e-5; "
+                              "0.002 for float16 outputs, 0.016 for bfloat16)"),
+             "1e-4");
   verb->footer(
       "The reference computes in float64. Exit code 5 when the error is above the limit, and above twice the peer's.\n"
       "Example: headrace verify model.onnx --shape x=1,3,224,224 --against onnxruntime");

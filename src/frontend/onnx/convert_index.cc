@@ -25,16 +25,24 @@ Expr checked_indices(NodeContext& context, const NDArray& indices, int64_t size)
   return context.int_constant(indices.shape(), values);
 }
 
-// ONNX Gather (1, 11, 13). Indices that are not known wrap around, which serves the negative ones.
+// ONNX Gather (1, 11, 13). Indices that are not known are checked when the model runs; along an axis of symbolic length
+// they wrap around, which serves the negative ones.
 Exprs convert_gather(NodeContext& context) {
-  const Expr data = context.input(0);
-  context.check_dtype(context.input(1), "an index", is_index, "int32 or int64");
+  const Expr data = context.input(0), indices = context.input(1);
+  const Span& span = context.span();
+  context.check_dtype(indices, "an index", is_index, "int32 or int64");
   const size_t axis = context.axis_of(context.int_attr("axis", 0), context.rank(data));
-  const NDArray known = context.facts().constant(context.input(1));
+  const auto take = [&](const Expr& picked, const char* mode) {
+    return Exprs{ops::take(data, picked, static_cast<int64_t>(axis), mode, 0, span)};
+  };
   const auto size = as_int(context.dims(data)[axis]);
-  const bool checks = known && size;
-  return {ops::take(data, checks ? checked_indices(context, known, *size) : context.input(1),
-                    static_cast<int64_t>(axis), checks ? "clip" : "wrap", 0, context.span())};
+  if (!size) return take(indices, "wrap");
+  if (const NDArray known = context.facts().constant(indices))
+    return take(checked_indices(context, known, *size), "clip");
+  const DataType dtype = context.dtype(indices);
+  const Expr is_negative = ops::binary("less", indices, context.scalar(0, dtype), span);
+  const Expr from_end = ops::add(indices, context.scalar(static_cast<double>(*size), dtype), span);
+  return take(ops::where(is_negative, from_end, indices, span), "fast");
 }
 
 // ONNX GatherElements (11, 13).

@@ -255,6 +255,10 @@ TEST(ConvertIndex, GatherKnowsNegativeAndWrongIndices) {
   const NDArray x = f32({3}, {10, 20, 30});
   expect_near(one(run_node("Gather", 11, {x, fixed(i64({2}, {-1, 0}))})), {2}, {30, 10}, 0);
   expect_near(one(run_node("Gather", 11, {x, i64({2}, {-1, 0})})), {2}, {30, 10}, 0);
+  for (const double wrong : {3.0, -4.0}) {
+    EXPECT_THAT(kit::user_error_of([&] { run_node("Gather", 11, {x, i64({1}, {wrong})}); }),
+                HasSubstr("is out of range for an axis of 3"));
+  }
   EXPECT_THAT(node_error("Gather", 11, {x, fixed(i64({1}, {3}))}),
               HasSubstr("index 3 is out of range for an axis of 3"));
   EXPECT_THAT(node_error("Gather", 11, {x, x}), HasSubstr("an index of dtype float32"));
@@ -390,6 +394,9 @@ TEST(ConvertNormalization, OldSoftmaxFlattens) {
   expect_near(one(run_node("Softmax", 13, {x})), {1, 2, 2}, {0.5, 0.5, 0.5, 0.5}, 1e-6);
   expect_near(one(run_node("Hardmax", 11, {f32({1, 2, 2}, {1, 2, 4, 3})})), {1, 2, 2}, {0, 0, 1, 0}, 0);
   expect_near(one(run_node("Hardmax", 13, {f32({1, 2, 2}, {1, 2, 4, 3})})), {1, 2, 2}, {0, 1, 1, 0}, 0);
+  // The first NaN counts as the greatest, as in onnx.reference.
+  const NDArray with_nan = f32({3, 3}, {1, NAN, 3, NAN, NAN, NAN, 1, 2, NAN});
+  expect_near(one(run_node("Hardmax", 13, {with_nan})), {3, 3}, {0, 1, 0, 1, 0, 0, 0, 0, 1}, 0);
 }
 
 TEST(ConvertNormalization, OldBatchNormalization) {

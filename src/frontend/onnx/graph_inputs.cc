@@ -31,15 +31,6 @@ std::string_view symbol_of(const Dim& dim) {
   return has_letter && dim.symbol != "None" ? dim.symbol : std::string_view();
 }
 
-std::string show_declared(const std::vector<Dim>& dims) {
-  std::string text;
-  for (const Dim& dim : dims) {
-    text += text.empty() ? "" : ", ";
-    text += dim.value >= 0 ? std::to_string(dim.value) : symbol_of(dim).empty() ? "?" : std::string(dim.symbol);
-  }
-  return "(" + text + ")";
-}
-
 // The sizes that the options give to named dimensions, and the shapes they give to inputs.
 class Sizes {
  public:
@@ -106,7 +97,7 @@ class Sizes {
     const std::vector<Dim>& declared = *info.type.shape;
     if (declared.size() != shape.size()) {
       fail("input {} is given {} dimensions ({}), but the model declares {}: {}", printable(info.name), shape.size(),
-           fmt::join(shape, ", "), declared.size(), show_declared(declared));
+           fmt::join(shape, ", "), declared.size(), show_dims(declared));
     }
     for (size_t i = 0; i < shape.size(); ++i) learn(info, i, declared[i], shape[i]);
   }
@@ -189,6 +180,15 @@ GraphInput resolve(const ValueInfo& info, InputTypes& types, const Model& model,
 }
 
 }  // namespace
+
+std::string show_dims(const std::vector<Dim>& dims) {
+  std::string text;
+  for (const Dim& dim : dims) {
+    text += text.empty() ? "" : ", ";
+    text += dim.value >= 0 ? std::to_string(dim.value) : symbol_of(dim).empty() ? "?" : std::string(dim.symbol);
+  }
+  return "(" + text + ")";
+}
 
 std::vector<const ValueInfo*> true_inputs(const Graph& graph) {
   std::unordered_set<std::string_view> initialised;

@@ -10,6 +10,9 @@ namespace headrace::onnx {
 // The inputs that are no initialisers, dense or sparse, in order. Linear in the graph's size.
 std::vector<const ValueInfo*> true_inputs(const Graph& graph);
 
+// A declared shape for messages: "(2, ?, batch)".
+std::string show_dims(const std::vector<Dim>& dims);
+
 struct GraphInput {
   const ValueInfo* info;
   relay::Var var;  // a parameter of main; null for a bound one

@@ -6,6 +6,7 @@
 
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/graph_inputs.h"
+#include "frontend/onnx/graph_outputs.h"
 #include "frontend/onnx/op_table.h"
 #include "frontend/onnx/read_model.h"
 #include "ops/all_ops.h"
@@ -42,6 +43,7 @@ class Importer {
       result.inputs.emplace_back(input.info->name);
     }
     result.module = relay::infer_type(make_module(relay::make_function(params, body)));
+    result.files = tensors_.external_files();
     return result;
   }
 
@@ -49,7 +51,10 @@ class Importer {
   void refuse(std::string node, std::string op, hr_reason reason, std::string message, std::string value = {}) {
     refusals_.push_back({std::move(node), std::move(op), reason, std::move(message), std::move(value)});
   }
-  void refuse_graph(std::string message) { refuse("", "", HR_REASON_BAD_MODEL, std::move(message)); }
+  // What many tensors share, such as a file that is missing, is told once.
+  void refuse_graph(std::string message) {
+    if (told_.insert(message).second) refuse("", "", HR_REASON_BAD_MODEL, std::move(message));
+  }
 
   void define(std::string_view name, Slot slot, std::string_view what) {
     if (name.empty()) return refuse_graph(fmt::format("{} has no name", what));
@@ -250,8 +255,11 @@ class Importer {
     for (const ValueInfo& output : model_.graph.outputs) {
       if (!names.insert(output.name).second)
         refuse_graph(fmt::format("the output {} is listed twice", printable(output.name)));
-      const Expr expr = find(output.name, "the list of graph outputs");
-      if (expr) items.push_back(expr);
+      if (const Expr expr = find(output.name, "the list of graph outputs")) {
+        items.push_back(expr);
+        const std::string wrong = output_contradiction(output, facts_.type(expr));
+        if (!wrong.empty()) refuse_graph(wrong);
+      }
       result.outputs.emplace_back(output.name);
     }
     return items.size() == 1 ? items[0] : Expr(relay::make_tuple(items));
@@ -266,6 +274,7 @@ class Importer {
   std::unordered_map<std::string_view, Slot> slots_;
   std::vector<std::string_view> defined_;          // the keys of slots_, in order
   std::unordered_set<std::string_view> produced_;  // by some node
+  std::unordered_set<std::string> told_;           // what is wrong with the graph
 };
 
 }  // namespace

@@ -25,12 +25,14 @@ struct ImportedModel {
   IRModule module;                   // typed; its only function is `main`
   std::vector<std::string> inputs;   // of main, in order: the graph inputs that are neither initialisers nor bound
   std::vector<std::string> outputs;  // of the graph, in order; main gives a tuple unless there is just one
+  std::vector<std::string> files;    // that hold data of the model beside it
 };
 
 // Dimensions that the model gives a name become one symbol each; unnamed ones a symbol each of their own.
 // Initialisers keep their dtype and share the mapped file's memory where it is aligned; those of a model that was read
 // from the caller's memory are copied.
-// Throws ImportError with all that is wrong with the model's nodes, and UserError when the options do not fit the model
+// Throws ImportError with all that is wrong with the model: its nodes, its data, outputs that are declared as something
+// else than the nodes compute. UserError when the options do not fit the model
 // (an unknown input, a wrong rank, a size that contradicts the model or another input) or it imports no supported
 // opset.
 ImportedModel import_model(const Model& model, const ImportOptions& options = {});

@@ -7,6 +7,7 @@ namespace headrace::onnx {
 namespace {
 
 using namespace testing;
+using ::testing::Not;
 
 GraphWriter one_input() {
   GraphWriter graph;
@@ -165,6 +166,63 @@ TEST(ImportErrors, Inputs) {
   text.input("x", ElementType::kString, {int64_t{2}});
   text.output("x", ElementType::kString, {});
   EXPECT_THAT(import_error(std::move(text)), HasSubstr("input 'x' has element type string, which is not supported"));
+}
+
+// What importing relu_model says when its output is declared so; empty: nothing.
+std::string declared_as(ElementType type, const std::vector<kit::DimSpec>& dims, const ImportOptions& options = {}) {
+  GraphWriter graph = one_input();
+  graph.node("Relu", {"x"}, {}, "y");
+  graph.output("y", type, dims);
+  return import_error(std::move(graph), 13, options);
+}
+
+TEST(ImportErrors, OutputsDeclaredAsSomethingElse) {
+  EXPECT_THAT(
+      declared_as(ElementType::kInt64, {int64_t{2}, std::string("n")}),
+      HasSubstr("output 'y' is declared int64 (2, n), but the model computes float32 (2, n): the declaration is "
+                "wrong, or a node before it"));
+  EXPECT_THAT(declared_as(ElementType::kFloat, {int64_t{3}, std::string("n")}),
+              HasSubstr("is declared float32 (3, n), but the model computes float32 (2, n)"));
+  EXPECT_THAT(declared_as(ElementType::kFloat, {int64_t{2}}), HasSubstr("is declared float32 (2), but"));
+  EXPECT_THAT(declared_as(ElementType::kUndefined, {int64_t{3}, int64_t{4}}), HasSubstr("is declared (3, 4), but"));
+  EXPECT_THAT(declared_as(ElementType::kFloat, {int64_t{2}, int64_t{5}}, {.shapes = {{"x", {2, 4}}}, .bound = {}}),
+              HasSubstr("is declared float32 (2, 5), but the model computes float32 (2, 4)"));
+  EXPECT_THAT(declared_as(ElementType::kString, {}), HasSubstr("is declared string, but"));
+}
+
+TEST(ImportErrors, OutputsMayBeDeclaredVaguely) {
+  EXPECT_EQ(declared_as(ElementType::kUndefined, {}), "");
+  EXPECT_EQ(declared_as(ElementType::kFloat, {std::string(), std::string("other")}), "");
+  EXPECT_EQ(declared_as(ElementType::kFloat, {int64_t{2}, int64_t{7}}), "");  // n may be 7
+  EXPECT_EQ(declared_as(ElementType::kFloat, {std::string("n"), int64_t{4}}, {.shapes = {{"x", {2, 4}}}, .bound = {}}),
+            "");
+}
+
+TEST(ImportErrors, AMissingFileOfManyTensorsIsToldOnce) {
+  GraphWriter graph = one_input();
+  for (const char* name : {"a", "b"}) {
+    std::string tensor;
+    protozero::pbf_writer writer(tensor);
+    writer.add_int64(1, 2);
+    writer.add_int32(2, static_cast<int32_t>(ElementType::kFloat));
+    writer.add_string(8, name);
+    writer.add_int32(14, 1);
+    protozero::pbf_writer entry(writer, 13);
+    entry.add_string(1, "location");
+    entry.add_string(2, "weights.bin");
+    entry.commit();
+    graph.raw_field(5, tensor);
+  }
+  graph.node("Add", {"a", "b"}, {}, "y");
+  graph.output("y", ElementType::kFloat);
+  const std::string bytes = kit::encode_model(std::move(graph).finish(), {{"", 13}});
+  const Model model = read_model(std::as_bytes(std::span(bytes)), "m.onnx", "/nowhere");
+  const std::string text = kit::user_error_of([&] { import_model(model); });
+  EXPECT_THAT(text,
+              HasSubstr("cannot be imported: tensor 'a': its data lies outside of the model file: cannot read the "
+                        "external data file '/nowhere/weights.bin': No such file or directory; put the file "
+                        "there that came with the model"));
+  EXPECT_THAT(text, Not(HasSubstr("tensor 'b'")));
 }
 
 TEST(ImportErrors, IfNeedsAKnownConditionAndItsBranch) {

@@ -223,6 +223,34 @@ int64_t TensorData::element_count() const {
   return count;
 }
 
+std::string TensorSource::path_of(const std::string& location) const {
+  return (std::filesystem::path(directory_) / location).string();
+}
+
+std::vector<std::string> TensorSource::external_files() const {
+  std::vector<std::string> paths;
+  for (const auto& [location, file] : external_files_) paths.push_back(path_of(location));
+  return paths;
+}
+
+// A file that cannot be read has one message, which names the first tensor that needs it.
+const std::shared_ptr<const MappedFile>& TensorSource::open_external(const TensorProto& tensor,
+                                                                     const std::string& location) {
+  if (const auto it = external_files_.find(location); it != external_files_.end()) return it->second;
+  if (!unreadable_.contains(location)) {
+    try {
+      return external_files_.emplace(location, MappedFile::open(path_of(location), "external data file")).first->second;
+    } catch (const UserError& error) {
+      unreadable_[location] = fmt::format(
+          "tensor {}: its data lies outside of the model file: {}; put the file there that came with the model, or "
+          "save "
+          "the model again with its data inside",
+          printable(tensor.name), error.message());
+    }
+  }
+  throw UserError(unreadable_.at(location), {.op = {}, .place = name_});
+}
+
 TensorSource::Stored TensorSource::load_external(const TensorProto& tensor, int64_t size_bytes) {
   std::string location;
   int64_t offset = 0;
@@ -240,16 +268,16 @@ TensorSource::Stored TensorSource::load_external(const TensorProto& tensor, int6
                      printable(location)));
   }
   if (length >= 0 && length != size_bytes) {
-    fail(tensor, name_, fmt::format("its external data has {} bytes, its dims ask for {}", length, size_bytes));
+    fail(tensor, name_,
+         fmt::format("its external data has {} bytes of '{}', its dims ask for {}", length, location, size_bytes));
   }
-  auto& file = external_files_[location];
-  if (!file) file = MappedFile::open((std::filesystem::path(directory_) / location).string(), "external data file");
+  const auto& file = open_external(tensor, location);
   int64_t available = std::ssize(file->bytes());
   if (offset > available || size_bytes > available - offset) {
     fail(tensor, name_,
-         fmt::format("its external data is bytes {} to {} of '{}', which has {}", offset,
-                     fmt::to_string(static_cast<uint64_t>(offset) + static_cast<uint64_t>(size_bytes)), location,
-                     available));
+         fmt::format("its external data is bytes {} to {} of '{}', which has {}: that file is cut, or of another model",
+                     offset, fmt::to_string(static_cast<uint64_t>(offset) + static_cast<uint64_t>(size_bytes)),
+                     location, available));
   }
   const auto* begin = reinterpret_cast<const char*>(file->bytes().data()) + offset;
   return {{begin, static_cast<size_t>(size_bytes)}, file};

@@ -42,17 +42,23 @@ class TensorSource {
   // external file is missing, too short, or named by an absolute path or one with "..".
   TensorData load(const TensorProto& tensor);
 
+  // The files of external data that were read, each by its path.
+  std::vector<std::string> external_files() const;
+
  private:
   struct Stored {
     std::string_view bytes;
     std::shared_ptr<const void> owner;
   };
   Stored load_external(const TensorProto& tensor, int64_t size_bytes);
+  const std::shared_ptr<const MappedFile>& open_external(const TensorProto& tensor, const std::string& location);
+  std::string path_of(const std::string& location) const;
 
   std::string name_;
   std::string directory_;
   std::shared_ptr<const MappedFile> file_;
-  std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>> external_files_;
+  std::map<std::string, std::shared_ptr<const MappedFile>, std::less<>> external_files_;  // by location
+  std::map<std::string, std::string, std::less<>> unreadable_;  // what was said of a file that could not be read
 };
 
 }  // namespace headrace::onnx

@@ -213,16 +213,17 @@ TEST_F(ExternalData, Errors) {
   EXPECT_THAT(error_of_entries({{"location", "/etc/passwd"}}), HasSubstr("only a path below the model's folder"));
   EXPECT_THAT(error_of_entries({{"location", "sub/../../x"}}), HasSubstr("only a path below the model's folder"));
   EXPECT_THAT(error_of_entries({{"location", std::string("a\0b", 3)}}), HasSubstr("'a\\x00b'; only a path below"));
-  EXPECT_THAT(error_of_entries({{"location", "none.bin"}}), HasSubstr("none.bin': No such file or directory"));
+  EXPECT_THAT(error_of_entries({{"location", "none.bin"}}),
+              HasSubstr("none.bin': No such file or directory; put the file there that came with the model"));
   EXPECT_THAT(error_of_entries({{"location", "sub"}}), HasSubstr("is a directory"));
   EXPECT_THAT(error_of_entries({{"location", "sub/w.bin"}, {"offset", "4100"}}),
-              HasSubstr("its external data is bytes 4100 to 4108 of 'sub/w.bin', which has 4104"));
+              HasSubstr("its external data is bytes 4100 to 4108 of 'sub/w.bin', which has 4104: that file is cut"));
   EXPECT_THAT(error_of_entries({{"location", "sub/w.bin"}, {"offset", "9223372036854775807"}}),
               HasSubstr("which has 4104"));
   EXPECT_THAT(error_of_entries({{"location", "sub/w.bin"}, {"offset", "-4"}}),
               HasSubstr("the offset of its external data is '-4', not a number of bytes"));
   EXPECT_THAT(error_of_entries({{"location", "sub/w.bin"}, {"length", "9"}}),
-              HasSubstr("its external data has 9 bytes, its dims ask for 8"));
+              HasSubstr("its external data has 9 bytes of 'sub/w.bin', its dims ask for 8"));
   EXPECT_THAT(error_of(encode_external({{"location", "w.bin"}})), HasSubstr("there is no folder to look for it in"));
 }
 

@@ -208,6 +208,19 @@ TEST(Groups, IndexOutOfRangeStopsTheKernel) {
   EXPECT_EQ(kernels.error_of(1, {x, bad}), "gather_nd: an index is out of range for an axis of 5");
 }
 
+TEST(Groups, IndicesAreCheckedWhereNothingIsPicked) {
+  register_all_rules();
+  const auto data = relay::make_var("x", make_tensor_type(Shape{5, 0}, kF32));
+  const auto indices = relay::make_var("i", make_tensor_type(Shape{1, 2}, kI64));
+  const Expr function = relay::infer_type(relay::make_function({data, indices}, ops::gather_nd(data, indices)));
+  const kit::NativeKernels kernels(
+      {tir_passes::run_pipeline(lower_function(function.cast<relay::FunctionNode>(), "f", {}))});
+  const NDArray x = NDArray::zeros({5, 0}, kF32);
+  EXPECT_EQ(kernels.error_of(0, {x, NDArray::from_vector<int64_t>({1, 2}, kI64, {-5, 4})}), "");
+  EXPECT_EQ(kernels.error_of(0, {x, NDArray::from_vector<int64_t>({1, 2}, kI64, {0, 5})}),
+            "gather_nd: an index is out of range for an axis of 5");
+}
+
 TEST(Groups, SymbolicShapesAreRefused) {
   register_all_rules();
   const PrimVar n = make_prim_var("n");

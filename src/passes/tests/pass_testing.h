@@ -30,7 +30,7 @@ inline pass::PassContext typed_context() {
 // Runs the one pass of the lists named `name`.
 inline IRModule run_pass(const std::string& name, const IRModule& module,
                          const pass::PassContext& context = typed_context()) {
-  for (const auto& list : {canonical(), native()}) {
+  for (const auto& list : {canonical(), native(), by_name()}) {
     for (pass::Pass pass : list) {
       if (pass.info.name != name) continue;
       pass.info.required.clear();

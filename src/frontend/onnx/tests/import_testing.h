@@ -83,7 +83,7 @@ inline GraphWriter node_graph(std::string_view op, const std::vector<Operand>& o
   }
   for (size_t i = 0; i < outputs; ++i) results.push_back(fmt::format("y{}", i));
   graph.node_with_outputs(op, inputs, results, attributes);
-  for (const std::string& name : results) graph.output(name, ElementType::kFloat, {});
+  for (const std::string& name : results) graph.output(name, ElementType::kUndefined);
   return graph;
 }
 

@@ -1,4 +1,4 @@
-#include "relay/print_scopes.h"
+#include "relay/scopes.h"
 
 #include "relay/visit.h"
 
@@ -24,16 +24,16 @@ class ScopeFinder {
     for (size_t i = order.size(); i > 0; --i) place(order[i - 1]);
     int next = 0;
     for (const Expr& node : order) {
-      PrintScopes::Placement& placement = out_.placements[node.object()];
+      Scopes::Placement& placement = out_.placements[node.object()];
       if (placement.number < 0) continue;
       placement.number = next++;
       out_.scopes[static_cast<size_t>(placement.scope)].numbered.push_back(node);
     }
   }
-  PrintScopes take() { return std::move(out_); }
+  Scopes take() { return std::move(out_); }
 
  private:
-  PrintScopes::Scope& scope(int id) { return out_.scopes[static_cast<size_t>(id)]; }
+  Scopes::Scope& scope(int id) { return out_.scopes[static_cast<size_t>(id)]; }
 
   // Jump pointers as in a skew-binary list: an ancestor at any depth is found in O(log n) steps.
   int open(int parent) {
@@ -61,9 +61,9 @@ class ScopeFinder {
     return a;
   }
 
-  PrintScopes::Placement* use(const Expr& expr, int where) {
+  Scopes::Placement* use(const Expr& expr, int where) {
     if (is_atomic(expr)) return nullptr;
-    PrintScopes::Placement& placement = out_.placements[expr.object()];
+    Scopes::Placement& placement = out_.placements[expr.object()];
     placement.scope = placement.uses == 0 ? where : common(placement.scope, where);
     ++placement.uses;
     return &placement;
@@ -78,7 +78,7 @@ class ScopeFinder {
     }
   }
 
-  void place_let(const LetNode& let, PrintScopes::Placement placement, const Object* key) {
+  void place_let(const LetNode& let, Scopes::Placement placement, const Object* key) {
     const bool is_flat = placement.number < 0 && !placement.is_value;
     const int base = is_flat ? placement.scope : open(placement.scope);
     const int body = open(base);
@@ -88,7 +88,7 @@ class ScopeFinder {
   }
 
   void place(const Expr& node) {
-    PrintScopes::Placement& entry = out_.placements[node.object()];
+    Scopes::Placement& entry = out_.placements[node.object()];
     const bool is_inline = entry.uses == 1 && entry.tail_uses == 1;
     entry.number = is_inline ? -1 : 0;
     const int where = entry.scope;
@@ -111,11 +111,11 @@ class ScopeFinder {
     }
   }
 
-  PrintScopes out_;
+  Scopes out_;
 };
 
 }  // namespace
 
-PrintScopes find_print_scopes(const Expr& root) { return ScopeFinder(root).take(); }
+Scopes find_scopes(const Expr& root) { return ScopeFinder(root).take(); }
 
 }  // namespace headrace::relay

@@ -1,4 +1,4 @@
-// Where each node of an expression is defined when it is written as text.
+// Where each node of an expression is defined when it is written as text, and when it is bound by a let.
 #pragma once
 
 #include "relay/expr.h"
@@ -7,7 +7,7 @@ namespace headrace::relay {
 
 // The scopes of one expression form a tree. A function body, a branch, a clause, a let body and the braces around a let
 // that is no tail open one. A node is defined in the innermost scope that holds all its uses.
-struct PrintScopes {
+struct Scopes {
   struct Scope {
     int parent, jump, depth;     // jump: an ancestor farther up, for a search in logarithmic time
     std::vector<Expr> numbered;  // what is defined here as `%k = ...`, operands first
@@ -32,7 +32,7 @@ struct PrintScopes {
 };
 
 // Scope 0 is the one that `root` is the result of.
-PrintScopes find_print_scopes(const Expr& root);
+Scopes find_scopes(const Expr& root);
 
 // Written in place wherever it is used: variables, constants, names.
 bool is_atomic(const Expr& expr);

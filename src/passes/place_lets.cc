@@ -1,0 +1,171 @@
+#include "passes/place_lets.h"
+
+#include <unordered_set>
+
+#include "relay/function_attrs.h"
+#include "relay/scopes.h"
+#include "relay/visit.h"
+
+namespace headrace::passes {
+
+using relay::FunctionNode;
+using relay::IfNode;
+using relay::LetNode;
+using relay::MatchNode;
+using relay::Scopes;
+using relay::Var;
+
+namespace {
+
+class LetPlacer {
+ public:
+  LetPlacer(const Expr& body, Bind bind)
+      : bind_(bind), scopes_(relay::find_scopes(body)), lets_(scopes_.scopes.size()) {
+    if (bind == Bind::across_branches) find_crossing(body);
+    const auto enter = [](const Expr& e) { return !is_left_alone(e); };
+    relay::post_order(body, enter, [&](const Expr& node) { finish(node); });
+    result_ = chain(0, done_.at(body.object()));
+  }
+  Expr result() const { return result_; }
+
+ private:
+  using Lets = std::vector<std::pair<Var, Expr>>;
+
+  static bool is_left_alone(const Expr& expr) {
+    const auto* function = expr.as<FunctionNode>();
+    return function != nullptr && relay::is_left_alone(*function);
+  }
+
+  Lets& lets(int scope) { return lets_[static_cast<size_t>(scope)]; }
+
+  Expr chain(int scope, Expr result) {
+    Lets& list = lets(scope);
+    for (size_t i = list.size(); i-- > 0;) result = relay::make_let(list[i].first, list[i].second, result);
+    return result;
+  }
+
+  // The scopes that are entered by chance or again and again, above those of lets: each starts a block of its own.
+  void find_blocks(const Expr& body) {
+    block_.assign(scopes_.scopes.size(), 0);
+    std::vector<bool> starts(scopes_.scopes.size(), false);
+    relay::post_order(body, [&](const Expr& node) {
+      const bool opens = node.is<FunctionNode>() || node.is<IfNode>() || node.is<MatchNode>();
+      if (!opens) return;
+      const size_t count = node.is<FunctionNode>() ? 1 : node.is<IfNode>() ? 2 : node.as<MatchNode>()->clauses.size();
+      for (size_t i = 0; i < count; ++i) starts[static_cast<size_t>(scopes_.at(node).inner) + i] = true;
+    });
+    for (size_t i = 1; i < block_.size(); ++i)
+      block_[i] = starts[i] ? static_cast<int>(i) : block_[static_cast<size_t>(scopes_.scopes[i].parent)];
+  }
+
+  // A node crosses when a user of it is evaluated in another block than the node is.
+  void find_crossing(const Expr& body) {
+    find_blocks(body);
+    const auto block_of = [&](int scope) { return block_[static_cast<size_t>(scope)]; };
+    const auto use = [&](const Expr& node, int scope) {
+      if (!relay::is_atomic(node) && block_of(scopes_.at(node).scope) != block_of(scope))
+        crossing_.insert(node.object());
+    };
+    relay::post_order(body, [&](const Expr& node) {
+      if (relay::is_atomic(node)) return;
+      const Scopes::Placement& place = scopes_.at(node);
+      if (const auto* function = node.as<FunctionNode>()) return use(function->body, place.inner);
+      if (const auto* branch = node.as<IfNode>()) {
+        use(branch->cond, place.scope);
+        use(branch->true_branch, place.inner);
+        return use(branch->false_branch, place.inner + 1);
+      }
+      if (const auto* match = node.as<MatchNode>()) {
+        use(match->data, place.scope);
+        for (size_t i = 0; i < match->clauses.size(); ++i)
+          use(match->clauses[i]->rhs, place.inner + static_cast<int>(i));
+        return;
+      }
+      for (const Expr& child : relay::children_of(node)) use(child, place.scope);
+    });
+  }
+
+  bool binds(const Expr& node) const {
+    if (bind_ == Bind::across_branches) return crossing_.contains(node.object());
+    const Scopes::Placement& place = scopes_.at(node);
+    return !(place.is_value && place.uses == 1);  // its let binds it
+  }
+
+  void finish(const Expr& node) {
+    if (relay::is_atomic(node)) {
+      done_.emplace(node.object(), node);
+      return;
+    }
+    if (const auto* let = node.as<LetNode>()) return finish_let(node, *let);
+    const Expr rebuilt = is_left_alone(node) ? node : relay::with_children(node, children(node));
+    bind(node, rebuilt);
+  }
+
+  void bind(const Expr& node, const Expr& value) {
+    if (!binds(node)) {
+      done_.emplace(node.object(), value);
+      return;
+    }
+    const Var var = relay::make_var("x", {}, node->span);
+    lets(scopes_.at(node).scope).emplace_back(var, value);
+    done_.emplace(node.object(), var);
+  }
+
+  void finish_let(const Expr& node, const LetNode& let) {
+    const Scopes::Placement& place = scopes_.at(node);
+    const Expr value = done_.at(let.value.object()), body = done_.at(let.body.object());
+    const bool is_flat = scopes_.is_flat_let(node);
+    const int base = place.inner, inner = is_flat ? place.inner : place.inner + 1;
+    if (!is_flat && bind_ == Bind::everything) {
+      Lets& outer = lets(place.scope);
+      outer.insert(outer.end(), lets(base).begin(), lets(base).end());
+      outer.emplace_back(let.var, value);
+      outer.insert(outer.end(), lets(inner).begin(), lets(inner).end());
+      done_.emplace(node.object(), body);
+      return;
+    }
+    const Expr rest = chain(inner, body);
+    const bool same = value == let.value && rest == let.body;
+    const Expr rebuilt = same ? node : Expr(relay::make_let(let.var, value, rest, node->span));
+    if (is_flat) {
+      done_.emplace(node.object(), rebuilt);
+    } else {
+      bind(node, chain(base, rebuilt));
+    }
+  }
+
+  // A pattern's variables, a function's parameters stay; bodies get the lets of their scope.
+  std::vector<Expr> children(const Expr& node) {
+    std::vector<Expr> result = relay::children_of(node);
+    for (Expr& child : result) child = done_.at(child.object());
+    const int inner = scopes_.at(node).inner;
+    if (node.is<FunctionNode>()) result.back() = chain(inner, result.back());
+    if (node.is<IfNode>()) {
+      result[1] = chain(inner, result[1]);
+      result[2] = chain(inner + 1, result[2]);
+    }
+    if (const auto* match = node.as<MatchNode>()) {
+      size_t at = 1;
+      for (size_t i = 0; i < match->clauses.size(); ++i) {
+        at += relay::pattern_vars(match->clauses[i]->lhs).size();
+        result[at] = chain(inner + static_cast<int>(i), result[at]);
+        ++at;
+      }
+    }
+    return result;
+  }
+
+  Bind bind_;
+  Scopes scopes_;
+  std::vector<Lets> lets_;  // by scope
+  std::vector<int> block_;  // by scope: the innermost scope around it that starts a block
+  std::unordered_set<const Object*> crossing_;
+  std::unordered_map<const Object*, Expr> done_;
+  Expr result_;
+};
+
+}  // namespace
+
+Expr place_lets(const Expr& body, Bind bind) { return LetPlacer(body, bind).result(); }
+
+}  // namespace headrace::passes

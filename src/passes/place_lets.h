@@ -1,0 +1,19 @@
+// Binding the nodes of a graph by lets, each in the innermost scope that holds all its uses.
+#pragma once
+
+#include "relay/expr.h"
+
+namespace headrace::passes {
+
+enum class Bind : uint8_t {
+  everything,       // every operation: administrative normal form
+  across_branches,  // what is used by an inner function, branch or clause, or by several: basic block normal form
+};
+
+// `body` with those of its nodes bound that `bind` says. Operands are bound before their users, in the order of
+// evaluation; a let that is an operand becomes part of the enclosing chain when everything is bound. The bodies of
+// functions that passes leave alone (relay/function_attrs.h) stay as they are. Keeps what is computed, and the order of
+// effects.
+Expr place_lets(const Expr& body, Bind bind);
+
+}  // namespace headrace::passes

@@ -1,0 +1,17 @@
+// ToBasicBlockNormalForm: what one block computes and another uses is bound by a let.
+//
+//   %0 = exp(%x);                          let %y = exp(%x);
+//   if (%c) { add(%0, 1f) } else { %0 }  ->  if (%c) { add(%y, 1f) } else { %y }
+//
+// A block is the body of a function, a branch or a clause, without those inside it. A node is bound in the innermost
+// scope that holds all its uses; what a single block uses stays in the graph. Needs no types. Preserves results to the
+// last bit, and the order of effects.
+#pragma once
+
+#include "relay/expr.h"
+
+namespace headrace::passes {
+
+IRModule to_basic_block_normal_form(const IRModule& module);
+
+}  // namespace headrace::passes

@@ -1,0 +1,99 @@
+#!/usr/bin/env python3
+"""What the program reads beside the model, and what it must not write over. Standard library only.
+
+tests/cli/test_cli_files.py --program headrace [--junit FILE] [TEST ...]
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+
+from test_cli import DIGITS, OK, ONE, USAGE, USER, CliTest, field, main, onnx_model
+
+
+class FilesTest(CliTest):
+    def test_no_input_is_overwritten(self) -> None:
+        before = (self.folder / "x.npy").read_bytes()
+        os.link(self.folder / "x.npy", self.folder / "hard.npy")
+        for output in ("x.npy", "hard.npy", "./x.npy"):
+            pattern = f"cannot write '{output}': the model is read from it; name another file"
+            self.fails(USER, pattern, "compile", DIGITS, "-o", output, "--bind", "x=x.npy")
+        self.call("run", "one.so", "--input", "x=x.npy", "--output-dir", "same", check=True)
+        (self.folder / "same/probabilities.npy").unlink()
+        os.link(self.folder / "x.npy", self.folder / "same/probabilities.npy")
+        self.fails(USER, "an input is read from it", "run", "one.so", "--input", "x=x.npy", "--output-dir", "same")
+        self.assertEqual((self.folder / "x.npy").read_bytes(), before)
+        program = self.folder / "dump/00_program.relay"
+        program.parent.mkdir()
+        program.write_text('#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) { nn.relu(%x) }\n')
+        again = ("compile", "dump/00_program.relay", "-o", "again.so", "--dump-ir")
+        self.fails(USER, "cannot write 'dump/00_program.relay': the model is read from it", *again, "dump")
+        self.call(*again, "dump2", check=True)
+        self.fails(USAGE, "an artifact is no text for the standard output", "compile", DIGITS, "-o", "-", *ONE)
+
+    def test_external_data(self) -> None:
+        def model(location: bytes, *more: bytes) -> bytes:
+            entries = (field(1, b"location") + field(2, location), *more)
+            tensor = field(1, 2) + field(2, 1) + field(8, b"w") + field(14, 1)
+            return onnx_model(b"y", operand=tensor + b"".join(field(13, entry) for entry in entries))
+
+        def fails(pattern: str, location: bytes, *more: bytes) -> None:
+            (self.folder / "outside.onnx").write_bytes(model(location, *more))
+            self.fails(USER, "tensor 'w': " + pattern, "compile", "outside.onnx", "-o", "outside.so")
+
+        fails("its data lies outside of the model file: .*'./w.bin': No such file .*; put the file there", b"w.bin")
+        fails("its external data is at '/etc/passwd'; only a path below the model's folder", b"/etc/passwd")
+        fails("its external data is at 'a/../../w.bin'; only", b"a/../../w.bin")
+        (self.folder / "w.bin").write_bytes(bytes(12))
+        fails(
+            "its external data is bytes 8 to 16 of 'w.bin', which has 12",
+            b"w.bin",
+            field(1, b"offset") + field(2, b"8"),
+        )
+        fails("its external data has 4 bytes of 'w.bin'", b"w.bin", field(1, b"length") + field(2, b"4"))
+        (self.folder / "w.bin").write_bytes(bytes(8))
+        os.link(self.folder / "w.bin", self.folder / "same.so")
+        (self.folder / "outside.onnx").write_bytes(model(b"w.bin"))
+        for output in ("w.bin", "same.so"):
+            self.fails(USER, "the model is read from it", "compile", "outside.onnx", "-o", output)
+
+    def test_a_declared_output_is_held_to_its_word(self) -> None:
+        (self.folder / "liar.onnx").write_bytes(onnx_model(b"y", declared_dtype=7))
+        pattern = r"output 'y' is declared int64 \(2\), but the model computes float32 \(2\)"
+        self.fails(USER, pattern, "compile", "liar.onnx", "-o", "never.so")
+
+
+class MemoryTest(CliTest):
+    def compile_within(self, address_bytes: int) -> subprocess.CompletedProcess:
+        """A compile in so much address space."""
+        command = [str(self.program), "compile", str(DIGITS), "-o", "small.so", *ONE]
+        limits = (address_bytes, resource.getrlimit(resource.RLIMIT_AS)[1])
+        return subprocess.run(
+            command,
+            cwd=self.folder,
+            capture_output=True,
+            text=True,
+            timeout=60,
+            preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limits),
+        )
+
+    def test_a_plugin_that_memory_does_not_hold_is_not_missing(self) -> None:
+        if self.compile_within(8 << 30).returncode != OK:
+            self.skipTest("sanitizers need more addresses than there are")
+        # From what starts the program to what loads the code generator.
+        for megabytes in range(30, 1000, 10):
+            done = self.compile_within(megabytes << 20)
+            self.assertNotIn("install the package", done.stderr)
+            if "cannot be loaded" in done.stderr:
+                break
+        self.assertEqual(done.returncode, USER)
+        self.assertRegex(
+            done.stderr, "libheadrace_llvm.so' is there and cannot be loaded: .*; allow the process more memory"
+        )
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.modules[__name__], "cli_files"))

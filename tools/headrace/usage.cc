@@ -1,0 +1,100 @@
+#include "tools/headrace/usage.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <functional>
+
+namespace headrace::tools {
+
+namespace {
+
+// "": the text is fine.
+using Check = std::function<std::string(const std::string& text)>;
+
+template <typename T>
+bool parses(const std::string& text, T& value) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value);
+  return error == std::errc() && stop == end;
+}
+
+std::string show(Numbers numbers) {
+  return numbers.most == INT64_MAX ? fmt::format("of {} or more", numbers.least)
+                                   : fmt::format("from {} to {}", numbers.least, numbers.most);
+}
+
+std::string type_name_of(Numbers numbers) {
+  return numbers.most == INT64_MAX ? "N" : fmt::format("{}-{}", numbers.least, numbers.most);
+}
+
+// The option in question: CLI11's messages begin with its name.
+std::string option_of(const CLI::ParseError& error) {
+  const std::string text = error.what();
+  return text.substr(0, text.find_first_of(": "));
+}
+
+std::string missing_message(const CLI::App& app, const std::string& name) {
+  const CLI::Option* option = app.get_option_no_throw(name);
+  return option == nullptr ? fmt::format("{} is required", name)
+                           : fmt::format("{} is required: {}", name, option->get_description());
+}
+
+}  // namespace
+
+CLI::Option* takes(CLI::Option* option, Numbers numbers) {
+  const std::string name = option->get_name();
+  const auto check = [numbers, name](const std::string& text) -> std::string {
+    int64_t value = 0;
+    if (parses(text, value) && value >= numbers.least && value <= numbers.most) return "";
+    return fmt::format("'{}' is no whole number {}; an example: {} {}", text, show(numbers), name, numbers.example);
+  };
+  return option->check(Check(check))->type_name(type_name_of(numbers));
+}
+
+CLI::Option* takes_size(CLI::Option* option, const char* example) {
+  const std::string name = option->get_name();
+  const auto check = [name, example](const std::string& text) -> std::string {
+    double value = 0;
+    if (parses(text, value) && std::isfinite(value) && value >= 0) return "";
+    return fmt::format("'{}' is no number of 0 or more; an example: {} {}", text, name, example);
+  };
+  return option->check(Check(check))->type_name("NUMBER");
+}
+
+CLI::Option* takes_word(CLI::Option* option, const std::string& what, const std::vector<std::string>& words) {
+  const auto check = [what, words](const std::string& text) -> std::string {
+    if (std::find(words.begin(), words.end(), text) != words.end()) return "";
+    return fmt::format("there is no {} '{}'; there is {}", what, text, fmt::join(words, ", "));
+  };
+  return option->check(Check(check))->type_name(fmt::format("{}", fmt::join(words, "|")));
+}
+
+CLI::Option* takes_opt_level(CLI::Option* option) { return takes(option, {0, 3, 3}); }
+
+CLI::Option* takes_passes(CLI::Option* option) {
+  return option->delimiter(',')->allow_extra_args(false)->type_name("PASSES");
+}
+
+std::string usage_message(const CLI::App& program, const CLI::ParseError& error) {
+  const auto verbs = program.get_subcommands();
+  const CLI::App& app = verbs.empty() ? program : *verbs.front();
+  // CLI11 complains first of what is missing, which hides what is mistyped.
+  if (const std::vector<std::string> unexpected = program.remaining(true); !unexpected.empty()) {
+    if (unexpected[0].starts_with("-")) return fmt::format("there is no option '{}' here", unexpected[0]);
+    return fmt::format("'{}' is one argument too many", unexpected[0]);
+  }
+  const std::string name = option_of(error);
+  if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) return missing_message(app, name);
+  if (const CLI::Option* option = app.get_option_no_throw(name);
+      option != nullptr && dynamic_cast<const CLI::ArgumentMismatch*>(&error) != nullptr) {
+    if (option->count() > 1) return fmt::format("{} is given {} times; give it once", name, option->count());
+    if (option->get_items_expected() > 0) return fmt::format("{} needs a value ({})", name, option->get_type_name());
+  }
+  return error.what();
+}
+
+}  // namespace headrace::tools
