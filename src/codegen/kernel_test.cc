@@ -63,7 +63,7 @@ class Kernel {
   }
   Kernel(const Kernel&) = delete;
 
-  int32_t operator()(std::initializer_list<Tensor*> tensors) {
+  int32_t operator()(const std::vector<Tensor*>& tensors) {
     std::vector<DLTensor*> args;
     for (Tensor* it : tensors) args.push_back(&it->view);
     constexpr int32_t kWorkers = 2;
@@ -347,6 +347,66 @@ TEST(Kernel, SharedExpressionsAreComputedOnce) {
     return e;
   });
   EXPECT_EQ(y[0], 0) << "1 << 60 wraps";
+}
+
+size_t count(const std::string& text, std::string_view word) {
+  size_t found = 0;
+  for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++found;
+  return found;
+}
+
+// 300 buffers, each written in a statement of its own: cut into functions of some statements.
+TEST(Kernel, ManyArgumentsAndStatements) {
+  constexpr size_t kCount = 300;
+  const Buffer x = make_buffer("x", DataType::float_(32), dims({kCount}));
+  std::vector<Buffer> params{x};
+  std::vector<Stmt> stores;
+  for (size_t i = 0; i < kCount; ++i) {
+    params.push_back(make_buffer(fmt::format("y{}", i), DataType::float_(32), dims({1})));
+    const PrimExpr value = make_load(x, {make_int(static_cast<int64_t>(i))}) + make_float(1);
+    stores.push_back(tir::make_store(params.back(), value, {make_int(0)}));
+  }
+  const auto function = tir::make_prim_func("cuts", Array<Buffer>(params), kCount, tir::make_seq(stores));
+  const std::string text = compiler().emit_text(function, compiler().host_target(), CodeForm::kInputLlvm, 0);
+  EXPECT_EQ(count(text, "define internal i32 @cuts.part"), (kCount + 63) / 64);
+  Kernel kernel(function);
+  std::vector<float> in(kCount), out(kCount);
+  for (size_t i = 0; i < kCount; ++i) in[i] = static_cast<float>(i);
+  std::vector<std::unique_ptr<Tensor>> tensors;
+  tensors.push_back(std::make_unique<Tensor>(in.data(), DataType::float_(32), std::vector<int64_t>{kCount}));
+  for (float& y : out) {
+    tensors.push_back(std::make_unique<Tensor>(&y, DataType::float_(32), std::vector<int64_t>{1}));
+  }
+  std::vector<Tensor*> arguments;
+  for (const auto& tensor : tensors) arguments.push_back(tensor.get());
+  EXPECT_EQ(kernel(arguments), 0);
+  for (size_t i = 0; i < kCount; ++i) EXPECT_EQ(out[i], in[i] + 1);
+}
+
+// A parallel loop is handed what it uses, not all arguments.
+TEST(Kernel, ParallelLoopsCaptureWhatTheyUse) {
+  std::vector<Buffer> params;
+  for (int i = 0; i < 10; ++i) params.push_back(make_buffer("x", DataType::float_(32), dims({8})));
+  const PrimVar i = make_prim_var("i");
+  const Stmt loop = tir::make_for(i, make_int(0), make_int(8), ForKind::parallel,
+                                  tir::make_store(params[3], make_load(params[7], {i}), {i}));
+  const auto function = tir::make_prim_func("copies", Array<Buffer>(params), 1, loop);
+  const std::string text = compiler().emit_text(function, compiler().host_target(), CodeForm::kInputLlvm, 0);
+  EXPECT_EQ(count(text, "alloca { i64, ptr, ptr }"), 1u) << "the loop's begin, two buffers";
+}
+
+// Without instructions for halves a comparison of them goes lane by lane.
+TEST(Kernel, HalvesAreComparedAsFloats) {
+  const DataType half = DataType::float_(16), real = DataType::float_(32);
+  const Buffer x = make_buffer("x", half, dims({32})), y = make_buffer("y", half, dims({16}));
+  const auto at = [](int64_t begin) -> Array<PrimExpr> { return {make_ramp(make_int(begin), make_int(1), 16)}; };
+  const auto wide = [&](int64_t begin) { return make_cast(real.with_lanes(16), make_load(x, at(begin))); };
+  const PrimExpr greater = make_cast(half.with_lanes(16), make_binary(BinaryOp::max, wide(0), wide(16)));
+  const auto function = tir::make_prim_func("greater", {x, y}, 1, tir::make_store(y, greater, at(0)));
+  const NativeTarget target = compiler().resolve_target({.cpu = "x86-64-v3", .features = "", .triple = ""});
+  const std::string text = compiler().emit_text(function, target, CodeForm::kLlvm, 3);
+  EXPECT_EQ(count(text, "fcmp ogt <16 x half>"), 0u) << text;
+  EXPECT_EQ(count(text, "fcmp ogt <16 x float>"), 1u) << text;
 }
 
 TEST(Kernel, UnsupportedTypeIsAnError) {

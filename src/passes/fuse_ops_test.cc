@@ -195,7 +195,7 @@ TEST(FuseOps, WhatIsWideByItselfStaysAlone) {
   const Expr parts = ops::split(x, kParts, 0);
   std::vector<Expr> items;
   for (int64_t i = 0; i < kParts; ++i) items.push_back(ops::relu(relay::make_tuple_get_item(parts, i)));
-  const Expr all = ops::relu(ops::concatenate(items, 0));
+  const Expr all = ops::relu(ops::concatenate(Array<Expr>(items), 0));
   const IRModule fused = fuse_ops(relay::infer_type(make_module(relay::make_function({x}, all))));
   const auto groups = groups_of(fused);
   EXPECT_EQ(groups.size(), static_cast<size_t>(kParts) + 3);

@@ -2,6 +2,7 @@
 #include "ops/broadcast.h"
 #include "ops/elementwise.h"
 #include "passes/tests/pass_testing.h"
+#include "relay/visit.h"
 
 namespace headrace::passes {
 namespace {

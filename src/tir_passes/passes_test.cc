@@ -11,6 +11,7 @@
 #include "tir/print.h"
 #include "tir/verify.h"
 #include "tir_passes/pipeline.h"
+#include "tir_passes/unroll_loop.h"
 
 namespace headrace::tir_passes {
 namespace {
@@ -166,6 +167,21 @@ TEST(TirPasses, LoopsInLoopsAreUnrolledWithinReason) {
       "y[i0] = x[i5];\n" + ends + "\n}\n";
   const IRModule module = pass::run_passes(pipeline(), tir::parse_module(text, "nest.tir"), {});
   EXPECT_LT(tir::print_module(module).size(), size_t{10'000'000});
+}
+
+// The body of a loop is one statement of many operations.
+TEST(TirPasses, LongBodiesAreCopiedWithinReason) {
+  const Buffer x = make_buffer("x", kF32, to_dims({64})), y = make_buffer("y", kF32, to_dims({64}));
+  const auto loops_left = [&](int links) {
+    const PrimVar i = make_prim_var("i");
+    PrimExpr e = make_load(x, {i});
+    for (int k = 0; k < links; ++k) e = make_intrinsic(Intrinsic::exp, kF32, {e});
+    const tir::Stmt loop =
+        tir::make_for(i, make_int(0), make_int(64), tir::ForKind::unrolled, tir::make_store(y, e, {i}));
+    return unroll_loop(tir::make_prim_func("f", {x, y}, 1, loop))->body.is<tir::ForNode>();
+  };
+  EXPECT_FALSE(loops_left(10));
+  EXPECT_TRUE(loops_left(100)) << "6,400 exponentials";
 }
 
 TEST(TirPasses, ABrokenResultNamesThePass) {

@@ -8,10 +8,20 @@ namespace headrace::tir_passes {
 using namespace tir;  // the pass is about nothing else
 
 static constexpr int64_t kMaxCopies = 4096;
-// Statements that one loop may become: loops in loops multiply.
-static constexpr int64_t kMaxStatements = 1 << 16;
+// Statements and operations that one loop may become: loops in loops multiply, and a statement may be long.
+static constexpr int64_t kMaxSize = 1 << 16;
 
-static int64_t count_statements(const Stmt& root) {
+// What LowerMath makes of a function is some forty operations.
+static int64_t size_of_expr(const PrimExpr& e) {
+  const auto* call = e.as<IntrinsicCallNode>();
+  if (call == nullptr) return 1;
+  const Intrinsic it = call->intrinsic;
+  const bool is_long = it == Intrinsic::exp || it == Intrinsic::log || it == Intrinsic::tanh || it == Intrinsic::erf;
+  return is_long ? 40 : 1;
+}
+
+// Statements, and operations in them: what is shared within a statement is one.
+static int64_t size_of(const Stmt& root) {
   int64_t count = 0;
   std::vector<Stmt> pending{root};
   while (!pending.empty()) {
@@ -19,6 +29,7 @@ static int64_t count_statements(const Stmt& root) {
     pending.pop_back();
     if (!at) continue;
     ++count;
+    for (const PrimExpr& e : post_order(expressions_of(at))) count += size_of_expr(e);
     for (const Stmt& inside : statements_of(at)) pending.push_back(inside);
   }
   return count;
@@ -28,8 +39,8 @@ static Stmt unroll(const ForNode& loop) {
   const auto extent = as_int(loop.extent);
   HEADRACE_CHECK(extent || loop.kind != ForKind::unrolled, "unrolled loop over '{}' has no constant extent",
                  loop.var->name_hint);
-  if (!extent || *extent > kMaxCopies || *extent * count_statements(loop.body) > kMaxStatements ||
-      (loop.kind != ForKind::unrolled && *extent != 1)) {
+  const auto fits = [&] { return *extent <= kMaxCopies && *extent * size_of(loop.body) <= kMaxSize; };
+  if (!extent || (*extent != 1 && (loop.kind != ForKind::unrolled || !fits()))) {
     const ForKind kind = loop.kind == ForKind::unrolled ? ForKind::serial : loop.kind;
     return make_for(loop.var, loop.begin, loop.extent, kind, loop.body);
   }

@@ -2,8 +2,9 @@
 //
 //   for i in [0, 2) unrolled: a[i] = i   ->   a[0] = 0; a[1] = 1
 //
-// Runs after VectorizeLoop, which turns what it cannot vectorise into unrolled loops. Past 4,096 copies of a body a
-// loop stays a loop. Preserves results to the last bit.
+// Runs after VectorizeLoop, which turns what it cannot vectorise into unrolled loops, and before LowerMath. Past 4,096
+// copies of a body, or 65,536 statements and operations in all copies (a function that LowerMath takes apart counts
+// 40), a loop of more than one iteration stays a loop. Preserves results to the last bit.
 #pragma once
 
 #include "tir/stmt.h"

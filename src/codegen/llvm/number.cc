@@ -94,7 +94,10 @@ llvm::Value* KernelBuilder::half_bits(llvm::Value* value) {
 llvm::Value* KernelBuilder::half_value(llvm::Value* bits) {
   llvm::Type* floats = floats_like(bits->getType(), ir_.getFloatTy());
   if (target_.has("f16c") || !target_.triple.starts_with("x86")) {
-    return ir_.CreateFPExt(ir_.CreateBitCast(bits, floats_like(bits->getType(), ir_.getHalfTy())), floats);
+    llvm::Value* value =
+        ir_.CreateFPExt(ir_.CreateBitCast(bits, floats_like(bits->getType(), ir_.getHalfTy())), floats);
+    // Else LLVM compares the halves themselves, which without instructions for it is done lane by lane.
+    return target_.has("f16c") && !target_.has("avx512fp16") ? ir_.CreateArithmeticFence(value, floats) : value;
   }
   llvm::Type* bits32 = integers_like(bits->getType(), 32);
   llvm::Value* wide = ir_.CreateZExt(bits, bits32);

@@ -27,46 +27,52 @@ struct Wide {
   RuleCases::Build build;
 };
 
-std::vector<Wide> wide_cases() {
-  std::vector<Wide> cases;
-  const auto pools = [&](const std::string& name, const In& in, const Shape& taps, const Shape& dilation,
-                         const Shape& strides) {
-    cases.push_back({"max " + name, {in}, [=](const Args& a) {
-                       return ops::max_pool(
-                           a[0], 2, {.pool_size = taps, .strides = strides, .dilation = dilation, .padding = kFar});
+// A max pool and both average pools.
+void add_pools(std::vector<Wide>& cases, const std::string& name, const In& in, const Shape& taps,
+               const Shape& dilation, const Shape& strides = {1, 1}) {
+  cases.push_back({"max " + name, {in}, [=](const Args& a) {
+                     return ops::max_pool(
+                         a[0], 2, {.pool_size = taps, .strides = strides, .dilation = dilation, .padding = kFar});
+                   }});
+  for (const bool counts : {false, true}) {
+    cases.push_back({fmt::format("avg {} {}", name, counts), {in}, [=](const Args& a) {
+                       return ops::avg_pool(a[0], 2,
+                                            {.pool_size = taps,
+                                             .strides = strides,
+                                             .dilation = dilation,
+                                             .padding = kFar,
+                                             .count_include_pad = counts});
                      }});
-    for (const bool counts : {false, true}) {
-      cases.push_back({fmt::format("avg {} {}", name, counts), {in}, [=](const Args& a) {
-                         return ops::avg_pool(a[0], 2,
-                                              {.pool_size = taps,
-                                               .strides = strides,
-                                               .dilation = dilation,
-                                               .padding = kFar,
-                                               .count_include_pad = counts});
-                       }});
-    }
-  };
-  pools("few taps", {{1, 2, 4, 5}}, {3, 3}, {2500, 2500}, {1, 1});
-  pools("more taps than data", {{1, 2, 4, 5}}, {6, 11}, {1000, 500}, {1, 1});
-  pools("strided", {{1, 2, 9, 40}}, {3, 3}, {2500, 2500}, {2, 2});
-  pools("half", {{1, 2, 4, 5}, kF16}, {3, 6}, {2500, 1000}, {1, 1});
-  pools("integers", {{1, 2, 4, 5}, kI8, -30, 30}, {3, 6}, {2500, 1000}, {1, 1});
+  }
+}
+
+void add_convs(std::vector<Wide>& cases) {
   for (const int64_t stride : {1, 2}) {
     cases.push_back({fmt::format("conv {}", stride), {{{1, 3, 6, 21}}, {{4, 3, 3, 3}}}, [=](const Args& a) {
                        return ops::conv2d(a[0], a[1],
                                           {.strides = {stride, stride}, .padding = kFar, .dilation = {2500, 2500}});
                      }});
   }
-  // One result, or rows too short for vectors.
-  cases.push_back({"conv of a small plane", {{{1, 3, 3, 3}}, {{4, 3, 3, 3}}}, [=](const Args& a) {
+  // Rows too short for vectors.
+  cases.push_back({"conv of a small plane", {{{1, 3, 3, 3}}, {{4, 3, 3, 3}}}, [](const Args& a) {
                      return ops::conv2d(a[0], a[1], {.padding = kFar, .dilation = {2500, 2500}});
                    }});
-  cases.push_back({"conv transpose dilated", {{{1, 3, 2, 2}}, {{3, 4, 2, 2}}}, [=](const Args& a) {
+  cases.push_back({"conv transpose dilated", {{{1, 3, 2, 2}}, {{3, 4, 2, 2}}}, [](const Args& a) {
                      return ops::conv2d_transpose(a[0], a[1], {.padding = kFar, .dilation = {5000, 5000}});
                    }});
   cases.push_back({"conv transpose strided", {{{1, 3, 1, 1}}, {{3, 4, 3, 3}}}, [](const Args& a) {
                      return ops::conv2d_transpose(a[0], a[1], {.strides = {5000, 5000}});
                    }});
+}
+
+std::vector<Wide> wide_cases() {
+  std::vector<Wide> cases;
+  add_pools(cases, "few taps", {{1, 2, 4, 5}}, {3, 3}, {2500, 2500});
+  add_pools(cases, "more taps than data", {{1, 2, 4, 5}}, {6, 11}, {1000, 500});
+  add_pools(cases, "strided", {{1, 2, 9, 40}}, {3, 3}, {2500, 2500}, {2, 2});
+  add_pools(cases, "half", {{1, 2, 4, 5}, kF16}, {3, 6}, {2500, 1000});
+  add_pools(cases, "integers", {{1, 2, 4, 5}, kI8, -30, 30}, {3, 6}, {2500, 1000});
+  add_convs(cases);
   return cases;
 }
 
