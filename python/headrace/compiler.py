@@ -14,7 +14,7 @@ class CompiledModel:
 
     Inputs are numpy arrays or any DLPack tensors, read in place where they are dense. A call gives a new NDArray, or a
     tuple of them in the model's order. Threads that call one model take turns; to run side by side, `load` the artifact
-    once for each. A model that was compiled for another processor describes itself; a call raises UserError.
+    once for each. A model that was compiled for another processor describes itself; a call raises MissingError.
     """
 
     def __init__(self, executor: _core.Executor | _core.Elsewhere) -> None:
@@ -79,7 +79,8 @@ def compile(
     shapes: of inputs whose shape the model leaves open. bound: inputs that become constants. threads: 0 is one a
     processor. cpu, features: another processor, by LLVM's names ("x86-64-v3", "+avx2,-avx512f"). opt_level: 0 to 3.
     jobs: threads that compile; the result does not depend on it. output: with code for another processor the file is
-    written and what is returned refuses calls. Raises UserError for a bad model or option.
+    written and what is returned refuses calls. Raises UserError for a bad model or option,
+    MissingError (a UserError) where LLVM's part of Headrace is not installed.
     """
     executor = _core.compile(
         _arguments.path(model, "model"),

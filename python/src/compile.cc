@@ -21,12 +21,6 @@ namespace {
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 using Compiled = std::variant<std::shared_ptr<load::Executor>, Elsewhere>;
 
-template <typename T>
-T value_or_throw(Expected<T> expected) {
-  if (!expected) throw UserError(expected.refusal().message);
-  return std::move(expected.value());
-}
-
 // shapes={"x": (1, 3), "y": (2,)}
 std::string shapes_as_argument(const std::vector<driver::NamedShape>& shapes) {
   std::vector<std::string> items;
@@ -57,14 +51,7 @@ driver::CompileOptions compile_options(const std::string& cpu, const std::string
 }
 
 std::shared_ptr<load::Executor> open_executor(const std::string& path, const std::string& program, int threads) {
-  return value_or_throw(load::Executor::make(value_or_throw(load::open_artifact(path)), program, threads));
-}
-
-std::shared_ptr<load::Executor> compile_to_executor(const std::string& path, const driver::LoadOptions& load,
-                                                    const driver::CompileOptions& options) {
-  driver::CompiledModel compiled = driver::compile_to_memory(driver::load_model(path, load), options);
-  return value_or_throw(load::Executor::make(value_or_throw(load::open_artifact(std::move(compiled.descriptor), path)),
-                                             artifact::kDefaultProgram, options.threads));
+  return load::Executor::make(load::open_artifact(path).value_or_throw(), program, threads).value_or_throw();
 }
 
 // Code for another processor is written all the same.
@@ -88,8 +75,9 @@ void bind_compile(nb::module_& m) {
         const driver::CompileOptions options =
             compile_options(cpu, features, opt_level, jobs, threads, disabled_passes);
         nb::gil_scoped_release released;
-        if (!output) return compile_to_executor(path, load, options);
-        return compile_and_open(driver::load_model(path, load), *output, options);
+        const driver::Model model = driver::load_model(path, load);
+        if (output) return compile_and_open(model, *output, options);
+        return driver::make_executor(driver::compile_to_memory(model, options), path, options.threads);
       },
       nb::arg("path"), nb::arg("shapes") = Shapes(), nb::arg("bound") = nb::dict(), nb::arg("cpu") = "",
       nb::arg("features") = "", nb::arg("opt_level") = 3, nb::arg("jobs") = 0, nb::arg("threads") = 0,

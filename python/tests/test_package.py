@@ -1,5 +1,7 @@
 """The Python package on models/digits.onnx: numpy and DLPack in and out, errors, sessions, the graph executor."""
 
+import os
+import re
 import subprocess
 import sys
 import threading
@@ -134,6 +136,28 @@ def test_errors_say_what_is_wrong(images, call, says):
     with pytest.raises(hr.UserError, match=says) as caught:
         call(images)
     assert isinstance(caught.value, ValueError)
+
+
+def test_a_missing_code_generator_is_an_error_of_its_own(tmp_path):
+    maps = Path("/proc/self/maps").read_text()
+    for library in set(re.findall(r"/\S+/libheadrace(?:_rt)?\.so$", maps, re.MULTILINE)):
+        (tmp_path / Path(library).name).symlink_to(library)
+    script = f"""
+import headrace as hr
+try:
+    hr.compile({str(DIGITS)!r}, shapes={ONE!r})
+except hr.MissingError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | {"LD_LIBRARY_PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"the native code generator is missing: {tmp_path}/libheadrace_llvm.so" in done.stdout
+    assert issubclass(hr.MissingError, hr.UserError)
 
 
 def test_read_only_inputs_are_read_in_place(images):

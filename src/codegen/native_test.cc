@@ -113,11 +113,13 @@ std::vector<std::byte> some_bytes(size_t count) {
 }
 
 TEST(NativePlugin, MissingPluginSaysWhatToInstall) {
+  EXPECT_THROW(NativeCompiler::load("/nowhere/libheadrace_llvm.so"), MissingError);
   EXPECT_THAT(message_of([] { NativeCompiler::load("/nowhere/libheadrace_llvm.so"); }),
               testing::AllOf(HasSubstr("/nowhere/libheadrace_llvm.so"), HasSubstr("LLVM 19.1")));
 }
 
 TEST(NativePlugin, OtherLibraryIsRefused) {
+  EXPECT_THROW(NativeCompiler::load("libm.so.6"), MissingError);
   EXPECT_THAT(message_of([] { NativeCompiler::load("libm.so.6"); }), HasSubstr("not a native code generator"));
   const std::string text = testing::TempDir() + "/no_plugin.so";
   std::ofstream(text) << "no library";

@@ -197,4 +197,10 @@ CompiledModel compile_to_memory(const Model& model, const CompileOptions& option
   return {std::move(descriptor), std::move(report)};
 }
 
+std::shared_ptr<load::Executor> make_executor(CompiledModel compiled, const std::string& name, int32_t threads) {
+  return load::Executor::make(load::open_artifact(std::move(compiled.descriptor), name).value_or_throw(),
+                              artifact::kDefaultProgram, threads)
+      .value_or_throw();
+}
+
 }  // namespace headrace::driver

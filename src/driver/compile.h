@@ -7,6 +7,7 @@
 #include "artifact/manifest.h"
 #include "codegen/native.h"
 #include "driver/model.h"
+#include "load/artifact.h"
 #include "pass/pass.h"
 #include "runtime/descriptor.h"
 
@@ -49,5 +50,8 @@ struct CompiledModel {
   CompileReport report;
 };
 CompiledModel compile_to_memory(const Model& model, const CompileOptions& options = {});
+
+// Its default program, ready to run. `name` is what messages call the model; threads as load::Executor::make.
+std::shared_ptr<load::Executor> make_executor(CompiledModel compiled, const std::string& name, int32_t threads);
 
 }  // namespace headrace::driver

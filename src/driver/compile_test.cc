@@ -70,11 +70,7 @@ std::vector<NDArray> inputs_of(const Model& model) {
 }
 
 std::shared_ptr<load::Executor> open(CompiledModel compiled, int threads) {
-  auto artifact = load::open_artifact(std::move(compiled.descriptor), "test");
-  if (!artifact) throw UserError(artifact.refusal().message);
-  auto executor = load::Executor::make(artifact.value(), artifact::kDefaultProgram, threads);
-  if (!executor) throw UserError(executor.refusal().message);
-  return executor.value();
+  return make_executor(std::move(compiled), "test", threads);
 }
 
 void expect_close(const std::vector<NDArray>& expected, const std::vector<NDArray>& actual) {

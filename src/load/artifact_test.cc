@@ -26,17 +26,11 @@ using headrace::testing::toy_manifest;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-std::shared_ptr<const Artifact> open_or_die(const std::string& path) {
-  Expected<std::shared_ptr<const Artifact>> artifact = open_artifact(path);
-  if (!artifact) throw std::runtime_error(artifact.refusal().message);
-  return artifact.value();
-}
+std::shared_ptr<const Artifact> open_or_die(const std::string& path) { return open_artifact(path).value_or_throw(); }
 
 std::shared_ptr<Executor> executor_or_die(std::shared_ptr<const Artifact> artifact, int32_t threads,
                                           const std::string& program = "default") {
-  Expected<std::shared_ptr<Executor>> executor = Executor::make(std::move(artifact), program, threads);
-  if (!executor) throw std::runtime_error(executor.refusal().message);
-  return executor.value();
+  return Executor::make(std::move(artifact), program, threads).value_or_throw();
 }
 
 Refusal refusal_of(const std::vector<uint8_t>& bytes) {

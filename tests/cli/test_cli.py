@@ -507,6 +507,15 @@ class MissingTest(CliTest):
             early = (verb, "no.onnx", "--against", "onnxruntime")
             self.fails(MISSING, "needs the Python package headrace", *early, HEADRACE_PYTHON="/bin/false")
 
+    def test_an_installation_without_the_code_generator(self) -> None:
+        with tempfile.TemporaryDirectory() as bare:
+            for name in ("libheadrace.so", "libheadrace_rt.so"):
+                (Path(bare) / name).symlink_to(self.program.parent.parent / "lib" / name)
+            pattern = f"the native code generator is missing: {bare}/libheadrace_llvm.so: .*; install the package"
+            self.fails(MISSING, pattern, "compile", DIGITS, "-o", "none.so", *ONE, LD_LIBRARY_PATH=bare)
+            self.fails(MISSING, pattern, "verify", DIGITS, *ONE, LD_LIBRARY_PATH=bare)
+        self.assertFalse((self.folder / "none.so").exists())
+
 
 class PeerTest(CliTest):
     """Stand-ins for the peer's Python: what they are given, and what is left when they fail."""

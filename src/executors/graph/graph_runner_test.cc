@@ -30,9 +30,7 @@ struct Toy {
           return manifest;
         }()) {}
   Toy(int32_t threads, const artifact::Manifest& manifest) : file(headrace::testing::make_artifact(manifest)) {
-    auto opened = runtime::Library::open(file.path());
-    if (!opened) throw std::runtime_error(opened.refusal().message);
-    library = opened.value();
+    library = runtime::Library::open(file.path()).value_or_throw();
     const artifact::Program& program = library->manifest().programs[0];
     for (const artifact::Step& step : program.graph.steps)
       callees.push_back({.kernel = reinterpret_cast<hr_kernel>(library->symbol(step.callee)), .external = {}});
