@@ -179,9 +179,6 @@ TEST(TensorExtent, SizesAndOverflow) {
   EXPECT_EQ(tensor_nbytes(DataType::float_(32), std::vector<int64_t>(33, 1)), std::nullopt);
   EXPECT_EQ(tensor_nbytes(DataType::float_(32), std::vector<int64_t>{int64_t{1} << 45}), std::nullopt);
   EXPECT_EQ(view_nbytes(DataType::float_(32), shape, std::vector<int64_t>{0, 8, 1}), (2 * 8 + 3 + 1) * 4);
-  EXPECT_EQ(contiguous_strides(shape), (std::vector<int64_t>{12, 4, 1}));
-  EXPECT_TRUE(is_contiguous(std::vector<int64_t>{1, 4}, std::vector<int64_t>{99, 1}));
-  EXPECT_FALSE(is_contiguous(shape, std::vector<int64_t>{12, 1, 4}));
 }
 
 }  // namespace

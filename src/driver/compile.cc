@@ -191,7 +191,7 @@ CompileReport compile_to_file(const Model& model, const std::string& path, const
 
 CompiledModel compile_to_memory(const Model& model, const CompileOptions& options) {
   check_options(options);
-  runtime::Descriptor descriptor(memfd_create("headrace-model", MFD_CLOEXEC));
+  Descriptor descriptor(memfd_create("headrace-model", MFD_CLOEXEC));
   if (descriptor.number() < 0) throw_user_error("no memory for the compiled model: {}", std::strerror(errno));
   CompileReport report = Compilation(model, options).run(descriptor.number(), "the compiled model");
   return {std::move(descriptor), std::move(report)};

@@ -9,7 +9,7 @@
 #include "driver/model.h"
 #include "load/artifact.h"
 #include "pass/pass.h"
-#include "runtime/descriptor.h"
+#include "base/descriptor.h"
 
 namespace headrace::driver {
 
@@ -46,7 +46,7 @@ CompileReport compile_to_file(const Model& model, const std::string& path, const
 
 // The same into memory; the descriptor is ready for load::open_artifact.
 struct CompiledModel {
-  runtime::Descriptor descriptor;
+  Descriptor descriptor;
   CompileReport report;
 };
 CompiledModel compile_to_memory(const Model& model, const CompileOptions& options = {});

@@ -89,7 +89,7 @@ void expect_close(const std::vector<NDArray>& expected, const std::vector<NDArra
   }
 }
 
-std::string bytes_of(const runtime::Descriptor& descriptor) {
+std::string bytes_of(const Descriptor& descriptor) {
   std::string bytes(static_cast<size_t>(lseek(descriptor.number(), 0, SEEK_END)), '\0');
   EXPECT_EQ(pread(descriptor.number(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
   return bytes;

@@ -62,7 +62,7 @@ TEST(Artifact, RunsWithAnyThreadCount) {
 
 TEST(Artifact, RunsFromAMemoryFile) {
   const std::vector<uint8_t> bytes = make_artifact(toy_manifest());
-  runtime::Descriptor descriptor(::memfd_create("model", MFD_CLOEXEC));
+  Descriptor descriptor(::memfd_create("model", MFD_CLOEXEC));
   ASSERT_EQ(::write(descriptor.number(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
   const auto artifact = open_artifact(std::move(descriptor), "model");
   ASSERT_TRUE(artifact) << artifact.refusal().message;
@@ -211,7 +211,7 @@ TEST(ArtifactRefuses, HostileSectionTables) {
     for (int j = 0; j < 3; ++j) bytes[table + random() % (bytes.size() - table)] = static_cast<uint8_t>(random());
     artifact::append_trailer(bytes);
     const TempFile file(bytes);
-    const auto descriptor = runtime::Descriptor::open(file.path());
+    const auto descriptor = Descriptor::open(file.path());
     ASSERT_TRUE(descriptor);
     const auto read = artifact::read_artifact_file(descriptor.value().number(), file.path());
     if (read) continue;

@@ -6,7 +6,7 @@
 #include "tools/headrace/session.h"
 #include "tools/headrace/tensors.h"
 #include "runtime/cpu_features.h"
-#include "runtime/descriptor.h"
+#include "base/descriptor.h"
 
 namespace headrace::tools {
 
@@ -75,7 +75,7 @@ void print_program(const Program& program, bool with_steps) {
 
 int inspect(const State& state, const Common& common) {
   refuse_model(state.path);
-  const runtime::Descriptor file = runtime::Descriptor::open(state.path).value_or_throw();
+  const Descriptor file = Descriptor::open(state.path).value_or_throw();
   const artifact::ArtifactFile opened = artifact::read_artifact_file(file.number(), state.path).value_or_throw();
   const artifact::Manifest& manifest = opened.manifest;
   int64_t weight_bytes = 0;
