@@ -99,7 +99,7 @@ class Compilation {
     module_ = plan::plan_memory(plan::to_destination_passing(module_));
     program_ = plan::emit_graph_program(module_, {model_.inputs, model_.outputs}, weights_);
     check_run_size(program_.memory.arena_bytes);
-    program_.target = {target_.triple, target_.cpu, target_.enabled, ""};
+    program_.target = {target_.triple, target_.cpu, target_.enabled};
     program_.compiler = HEADRACE_VERSION;
   }
 
