@@ -189,6 +189,7 @@ TEST(NativeTarget, UnknownNamesAreErrorsWithNeighbours) {
               testing::AllOf(HasSubstr("'avx512ff'"), HasSubstr("avx512f,")));
   EXPECT_THAT(resolve({.cpu = "x86-64-v3", .features = "fma", .triple = triple}), HasSubstr("write +name"));
   EXPECT_THAT(resolve({.cpu = "", .features = "", .triple = "mips-linux-gnu"}), HasSubstr("mips"));
+  EXPECT_THAT(resolve({.cpu = "", .features = "", .triple = "x86_64-linux-gnux32"}), HasSubstr("gnux32"));
   EXPECT_THAT(resolve({.cpu = "", .features = "", .triple = "x86_64-apple-darwin"}), HasSubstr("on Linux"));
   EXPECT_THAT(resolve({.cpu = "native", .features = "", .triple = "riscv64-linux-gnu"}), HasSubstr("this machine is"));
 }

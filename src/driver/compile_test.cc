@@ -265,6 +265,18 @@ TEST(Compile, NewProcessorsGetTheirWidestRegisters) {
   EXPECT_EQ(schedule_options(target).vector_registers, 32);
 }
 
+// The static main is of one architecture.
+TEST(Compile, OtherArchitecturesAreRefused) {
+  const Model model = read(kProgram);
+  const std::string host = codegen::NativeCompiler::load().host_target().triple;
+  const bool is_x86 = host.starts_with("x86_64");
+  const std::string other = is_x86 ? "aarch64-unknown-linux-gnu" : "x86_64-unknown-linux-gnu";
+  const std::string error =
+      kit::user_error_of([&] { compile_to_memory(model, {.target = {.cpu = "", .features = "", .triple = other}}); });
+  EXPECT_NE(error.find("the triple '" + other + "'"), std::string::npos) << error;
+  EXPECT_NE(error.find("such as " + host), std::string::npos) << error;
+}
+
 TEST(Compile, FilesAppearWholeOrNotAtAll) {
   const Model model = read("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) { nn.relu(%x) }");
   const std::string folder = testing::TempDir() + "headrace_compile_test";
