@@ -47,6 +47,14 @@ class OpBuilder {
   bool counts_args_ = true;
 };
 
+// A call of `op` with a T that `fill` has set.
+template <typename T, typename F>
+Expr call_with(std::string_view op, Array<Expr> args, Span span, F&& fill) {
+  auto attrs = make_object<T>();
+  fill(*attrs);
+  return relay::make_call(op, std::move(args), Attrs(attrs), std::move(span));
+}
+
 // "Tensor[(1, n), float32]", for messages.
 inline std::string show(const TensorType& type) { return to_string(Type(type)); }
 // Fails unless argument `i`'s dtype is `expected`'s; `what` names the argument.
