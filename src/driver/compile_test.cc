@@ -17,6 +17,7 @@
 #include "driver/target.h"
 #include "interp/interp.h"
 #include "kit/errors.h"
+#include "kit/random_array.h"
 #include "load/run.h"
 #include "lower/compute_rule.h"
 #include "ops/all_ops.h"
@@ -50,21 +51,11 @@ Model read(const std::string& text) {
   return make_model(relay::parse_module(text));
 }
 
-NDArray random_array(const Shape& shape, uint32_t seed) {
-  NDArray array = NDArray::empty(shape, DataType::float_(32));
-  uint32_t state = seed * 2654435761u + 1;
-  for (int64_t i = 0; i < array.num_elements(); ++i) {
-    state = state * 1664525u + 1013904223u;
-    array.data<float>()[i] = static_cast<float>(state >> 8) / 8388608.0f - 1.0f;
-  }
-  return array;
-}
-
 std::vector<NDArray> inputs_of(const Model& model) {
   std::vector<NDArray> inputs;
   for (const relay::Var& param : model.module->lookup("main").cast<relay::FunctionNode>()->params) {
-    inputs.push_back(random_array(param->type_annotation.as<TensorTypeNode>()->concrete_shape(),
-                                  static_cast<uint32_t>(inputs.size())));
+    inputs.push_back(kit::random_array(param->type_annotation.as<TensorTypeNode>()->concrete_shape(),
+                                       static_cast<uint32_t>(inputs.size())));
   }
   return inputs;
 }
@@ -468,7 +459,7 @@ TEST(LoadModel, SaysWhatIsWrongWithFiles) {
 TEST(LoadModel, DigitsAgreeWithTheInterpreter) {
   const Model model = load_model(kModels + "digits.onnx", {.shapes = {{"x", {3, 1, 8, 8}}}, .bound = {}});
   EXPECT_EQ(model.inputs, std::vector<std::string>{"x"});
-  const NDArray x = random_array({3, 1, 8, 8}, 5);
+  const NDArray x = kit::random_array({3, 1, 8, 8}, 5);
   const std::vector<NDArray> expected = interp::run_main(model.module, {x});
   expect_close(expected, load::run(*open(compile_to_memory(model), 1), std::vector{x}));
 }
