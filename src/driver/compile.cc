@@ -135,7 +135,8 @@ class Compilation {
     artifact::Manifest& manifest = report_.manifest;
     manifest.programs = {program_};
     manifest.weights = weights_.weights();
-    manifest.default_threads = options_.threads;
+    manifest.default_threads =
+        options_.threads > 0 ? options_.threads : static_cast<int32_t>(options_.target->count("num-cores"));
     artifact::check_manifest(manifest);  // before anything is written: nobody could open the file
     const std::string text = artifact::write_manifest(manifest);
     std::vector<codegen::DataSection> sections;

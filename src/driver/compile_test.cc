@@ -241,7 +241,7 @@ TEST(Compile, BareClientsRunTheStaticMain) {
 
 TEST(Compile, OldProcessorsGetNoNewInstructions) {
   const Model model = read(kProgram);
-  const CompiledModel compiled = compile_to_memory(model, {.target = {.cpu = "x86-64", .features = "", .triple = ""}});
+  const CompiledModel compiled = compile_to_memory(model, {.target = parse_target("llvm -mcpu=x86-64")});
   const auto& features = compiled.report.manifest.programs[0].target.features;
   EXPECT_EQ(std::count(features.begin(), features.end(), "avx"), 0);
   EXPECT_EQ(std::count(features.begin(), features.end(), "sse2"), 1);
@@ -251,7 +251,7 @@ TEST(Compile, OldProcessorsGetNoNewInstructions) {
 TEST(Compile, NewProcessorsGetTheirWidestRegisters) {
   const codegen::NativeCompiler compiler = codegen::NativeCompiler::load();
   const codegen::NativeTarget target =
-      choose_target(compiler, {.cpu = "x86-64-v4", .features = "", .triple = "x86_64-linux-gnu"});
+      choose_target(compiler, parse_target("llvm -mcpu=x86-64-v4 -mtriple=x86_64-linux-gnu"));
   EXPECT_EQ(schedule_options(target).vector_bits, 512);
   EXPECT_EQ(schedule_options(target).vector_registers, 32);
 }
@@ -263,7 +263,7 @@ TEST(Compile, OtherArchitecturesAreRefused) {
   const bool is_x86 = host.starts_with("x86_64");
   const std::string other = is_x86 ? "aarch64-unknown-linux-gnu" : "x86_64-unknown-linux-gnu";
   const std::string error =
-      kit::user_error_of([&] { compile_to_memory(model, {.target = {.cpu = "", .features = "", .triple = other}}); });
+      kit::user_error_of([&] { compile_to_memory(model, {.target = parse_target("llvm -mtriple=" + other)}); });
   EXPECT_NE(error.find("the triple '" + other + "'"), std::string::npos) << error;
   EXPECT_NE(error.find("such as " + host), std::string::npos) << error;
 }

@@ -26,7 +26,17 @@ void check_architecture(std::string_view wanted, std::string_view host) {
 
 }  // namespace
 
-codegen::NativeTarget choose_target(const codegen::NativeCompiler& compiler, const codegen::TargetRequest& request) {
+Target llvm_target(const std::string& cpu, const std::string& features) {
+  Map<std::string, Value> attrs;
+  if (!cpu.empty()) attrs.set("mcpu", Value(cpu));
+  if (!features.empty()) attrs.set("mattr", Value(features));
+  return make_target("llvm", attrs);
+}
+
+codegen::NativeTarget choose_target(const codegen::NativeCompiler& compiler, const Target& target) {
+  const codegen::TargetRequest request{.cpu = target->text("mcpu"),
+                                       .features = fmt::format("{}", fmt::join(target->list("mattr"), ",")),
+                                       .triple = target->text("mtriple")};
   const codegen::NativeTarget wanted = compiler.resolve_target(request);
   check_architecture(wanted.triple, compiler.host_target().triple);
   const std::vector<std::string_view> known = runtime::known_cpu_features();

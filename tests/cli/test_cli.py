@@ -279,6 +279,14 @@ class RunsTest(CliTest):
         a, b = (struct.unpack("<10f", file.read_bytes()[-40:]) for file in (first, plain))
         self.assertLess(max(abs(x - y) for x, y in zip(a, b, strict=True)), 1e-6)
 
+    def test_a_target_as_relay_users_write_it(self) -> None:
+        target = "llvm -num-cores=2" + (" -mcpu=x86-64-v2" if os.uname().machine == "x86_64" else "")
+        self.call("compile", DIGITS, "-o", "target.so", *ONE, "--target", target, check=True)
+        found = json.loads(self.call("inspect", "target.so", "--json").stdout)
+        self.assertEqual(found["default_threads"], 2)
+        if "-mcpu" in target:
+            self.assertEqual(found["programs"][0]["cpu"], "x86-64-v2")
+
     def test_an_input_can_be_compiled_in(self) -> None:
         self.call("compile", DIGITS, "-o", "bound.so", "--bind", "x=x.npy", check=True)
         (bound,) = json.loads(self.call("run", "bound.so", "--json").stdout)["outputs"]
@@ -394,6 +402,14 @@ class ModelErrorTest(CliTest):
         self.fails(USAGE, "--threads: 'many' is no whole number .*: --threads 2", *compile_one, "--threads", "many")
         self.fails(USAGE, "--seed: 'x' is no whole number of 0 or more", "verify", DIGITS, *ONE, "--seed", "x")
         self.fails(USER, "unknown processor 'z80'", *compile_one, "--target-cpu", "z80")
+        self.fails(USER, "unknown processor 'z80'", *compile_one, "--target", "llvm -mcpu=z80")
+        self.fails(USER, "there is no kind of target 'lvm'", *compile_one, "--target", "lvm")
+        self.fails(USER, "no option 'cpu'; its options are -mtriple=", *compile_one, "--target", "llvm -cpu=z80")
+        self.fails(USER, "num-cores is 4000; it goes", *compile_one, "--target", "llvm -num-cores=4000")
+        self.fails(USAGE, "excludes", *compile_one, "--target", "llvm", "--target-cpu", "z80")
+        other = "aarch64" if os.uname().machine == "x86_64" else "x86_64"
+        triple = f"llvm -mtriple={other}-linux-gnu"
+        self.fails(USER, f"cannot be made for the triple '{other}", *compile_one, "--target", triple)
         self.fails(USER, "cannot make 64-bit code for processor 'pentium'", *compile_one, "--target-cpu", "pentium")
         for features in ("-64bit", "-64bit-mode", "+soft-float", "-sse2"):
             self.fails(USER, "cannot make 64-bit code", *compile_one, f"--target-features={features}")
