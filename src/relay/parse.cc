@@ -98,11 +98,7 @@ void Parser::constructor(const GlobalTypeVar& type_var, Array<Constructor>& out)
   made->name_hint = text;
   made->belong_to = type_var;
   if (accept("(")) {
-    while (!at(")")) {
-      made->inputs.push_back(type().run());
-      if (!accept(",")) break;
-    }
-    expect(")", "after a constructor's fields");
+    comma_separated(")", "after a constructor's fields", [&] { made->inputs.push_back(type().run()); });
   }
   made->span = span_from(name);
   if (!constructors_.emplace(text, made).second)
@@ -121,11 +117,7 @@ void Parser::type_definition() {
   symbols_.clear();
   data->type_vars = type_params();
   expect("{", "before constructors");
-  while (!at("}")) {
-    constructor(data->header, data->constructors);
-    if (!accept(",")) break;
-  }
-  expect("}", "after constructors");
+  comma_separated("}", "after constructors", [&] { constructor(data->header, data->constructors); });
   type_vars_.leave(mark);
   data->span = span_from(first);
   if (!module_->find_global_type_var(data->header->name_hint)) module_->add_type_def(data);

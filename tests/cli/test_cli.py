@@ -286,6 +286,14 @@ class RunsTest(CliTest):
         a, b = (struct.unpack("<10f", file.read_bytes()[-40:]) for file in (first, plain))
         self.assertLess(max(abs(x - y) for x, y in zip(a, b, strict=True)), 1e-6)
 
+    def test_a_target_as_relay_users_write_it(self) -> None:
+        target = "llvm -num-cores=2" + (" -mcpu=x86-64-v2" if os.uname().machine == "x86_64" else "")
+        self.call("compile", DIGITS, "-o", "target.so", *ONE, "--target", target, check=True)
+        found = json.loads(self.call("inspect", "target.so", "--json").stdout)
+        self.assertEqual(found["default_threads"], 2)
+        if "-mcpu" in target:
+            self.assertEqual(found["programs"][0]["cpu"], "x86-64-v2")
+
     def test_an_input_can_be_compiled_in(self) -> None:
         self.call("compile", DIGITS, "-o", "bound.so", "--bind", "x=x.npy", check=True)
         (bound,) = json.loads(self.call("run", "bound.so", "--json").stdout)["outputs"]
@@ -401,6 +409,14 @@ class ModelErrorTest(CliTest):
         self.fails(USAGE, "--threads: 'many' is no whole number .*: --threads 2", *compile_one, "--threads", "many")
         self.fails(USAGE, "--seed: 'x' is no whole number of 0 or more", "verify", DIGITS, *ONE, "--seed", "x")
         self.fails(USER, "unknown processor 'z80'", *compile_one, "--target-cpu", "z80")
+        self.fails(USER, "unknown processor 'z80'", *compile_one, "--target", "llvm -mcpu=z80")
+        self.fails(USER, "there is no kind of target 'lvm'", *compile_one, "--target", "lvm")
+        self.fails(USER, "no option 'cpu'; its options are -mtriple=", *compile_one, "--target", "llvm -cpu=z80")
+        self.fails(USER, "num-cores is 4000; it goes", *compile_one, "--target", "llvm -num-cores=4000")
+        self.fails(USAGE, "excludes", *compile_one, "--target", "llvm", "--target-cpu", "z80")
+        other = "aarch64" if os.uname().machine == "x86_64" else "x86_64"
+        triple = f"llvm -mtriple={other}-linux-gnu"
+        self.fails(USER, f"cannot be made for the triple '{other}", *compile_one, "--target", triple)
         self.fails(USER, "cannot make 64-bit code for processor 'pentium'", *compile_one, "--target-cpu", "pentium")
         for features in ("-64bit", "-64bit-mode", "+soft-float", "-sse2"):
             self.fails(USER, "cannot make 64-bit code", *compile_one, f"--target-features={features}")
@@ -517,6 +533,15 @@ class MissingTest(CliTest):
             # It is told before the work: the model is not even looked at.
             early = (verb, "no.onnx", "--against", "onnxruntime")
             self.fails(MISSING, "needs the Python package headrace", *early, HEADRACE_PYTHON="/bin/false")
+
+    def test_an_installation_without_the_code_generator(self) -> None:
+        with tempfile.TemporaryDirectory() as bare:
+            for name in ("libheadrace.so", "libheadrace_rt.so"):
+                (Path(bare) / name).symlink_to(self.program.parent.parent / "lib" / name)
+            pattern = f"the native code generator is missing: {bare}/libheadrace_llvm.so: .*; install the package"
+            self.fails(MISSING, pattern, "compile", DIGITS, "-o", "none.so", *ONE, LD_LIBRARY_PATH=bare)
+            self.fails(MISSING, pattern, "verify", DIGITS, *ONE, LD_LIBRARY_PATH=bare)
+        self.assertFalse((self.folder / "none.so").exists())
 
 
 class PeerTest(CliTest):
