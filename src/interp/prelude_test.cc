@@ -22,6 +22,8 @@ IRModule read(const std::string& text) {
       relay::parse_module("#[version = \"0.0.5\"]\nimport \"prelude.rly\";\nimport \"nat.rly\"\n" + text, "test"));
 }
 
+void PrintTo(const Case& c, std::ostream* out) { *out << c.body; }
+
 class Prelude : public testing::TestWithParam<Case> {};
 
 TEST_P(Prelude, Runs) {
