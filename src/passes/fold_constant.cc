@@ -1,5 +1,7 @@
 #include "passes/fold_constant.h"
 
+#include <unordered_set>
+
 #include "interp/interp.h"
 #include "ops/op_keys.h"
 #include "passes/for_each_function.h"
@@ -60,9 +62,31 @@ Expr fold_shape_of(const Expr& before, const CallNode& call) {
   return relay::make_constant(value, call.span);
 }
 
+bool fuses_with_operands(const Expr& callee) {
+  const auto* op = callee.as<OpNode>();
+  const ops::FusionKind* kind = op == nullptr ? nullptr : op->find(ops::kFusionKind);
+  return kind != nullptr && *kind <= ops::FusionKind::injective;
+}
+
+// What is an operand, by itself or in a tuple, of a call that computes no operands where it reads them: a convolution.
+std::unordered_set<const Object*> operands_that_stay_apart(const Expr& root) {
+  std::unordered_set<const Object*> apart;
+  relay::post_order(root, [&](const Expr& expr) {
+    const auto* call = expr.as<CallNode>();
+    if (call == nullptr || fuses_with_operands(call->op)) return;
+    for (const Expr& arg : call->args) {
+      apart.insert(arg.object());
+      const auto* tuple = arg.as<TupleNode>();
+      for (size_t i = 0; tuple != nullptr && i < tuple->items.size(); ++i) apart.insert(tuple->items[i].object());
+    }
+  });
+  return apart;
+}
+
 class Folder {
  public:
-  explicit Folder(const pass::PassContext& context) : context_(context) {}
+  Folder(const Expr& root, const pass::PassContext& context)
+      : context_(context), apart_(operands_that_stay_apart(root)) {}
 
   Expr fold(const Expr& before, const Expr& after) {
     if (const auto* call = after.as<CallNode>()) return fold_call(before, after, *call);
@@ -89,7 +113,7 @@ class Folder {
     }
     const size_t bytes = result_bytes(before);
     const size_t most = only_repeats(*op) ? kMaxRepeatedBytes : kMaxComputedBytes;
-    if (bytes > most && bytes / kGrowth > source_bytes) {
+    if (bytes > most && bytes / kGrowth > source_bytes && !apart_.contains(before.object())) {
       if (bytes <= kMaxOperandBytes) kept_.emplace(after.object(), Kept{after, source_bytes});
       return after;
     }
@@ -115,6 +139,7 @@ class Folder {
   }
 
   const pass::PassContext& context_;
+  std::unordered_set<const Object*> apart_;
   // Calls of constants that stay.
   struct Kept {
     Expr call;
@@ -126,7 +151,7 @@ class Folder {
 }  // namespace
 
 Expr fold_constant(const Expr& expr, const pass::PassContext& context) {
-  Folder folder(context);
+  Folder folder(expr, context);
   return relay::rewrite_post_order(expr,
                                    [&](const Expr& before, const Expr& after) { return folder.fold(before, after); });
 }

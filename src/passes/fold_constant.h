@@ -4,16 +4,18 @@
 //   (a, b).1                 ->  b
 //   shape_of(x), x (2, 3)    ->  meta constant [2, 3]     where the type says the whole shape
 //
-// A result that is large, and many times larger than all it is made of, stays a call: as data it would fill the
-// artifact and be read from memory, as a call it is computed where it is read. Large means 64 kB for what only repeats
-// elements (zeros, ones, full, broadcast_to, tile, repeat, arange), 16 MB for anything else; many times, 8. Calls of
-// such a result are folded by the same rule.
+// A result that is large, and many times larger than all it is made of, stays a call where its readers compute their
+// operands as they read them: as data it would fill the artifact and be read from memory, as a call it costs neither.
+// Large means 64 kB for what only repeats elements (zeros, ones, full, broadcast_to, tile, repeat, arange), 16 MB for
+// anything else; many times, 8; readers are elementwise and injective ops, and main's result. Calls of such a result
+// are folded by the same rule.
 //
-//   add(%x, broadcast_to(c, shape=[256, 1000]))   stays, c having 1000 elements
-//   negative(broadcast_to(c, shape=[256, 1000]))  ->  meta constant (256, 1000)      computed once, 1 MB
+//   add(%x, broadcast_to(c, shape=[256, 1000]))       stays, c having 1000 elements
+//   negative(broadcast_to(c, shape=[256, 1000]))      ->  meta constant (256, 1000)      computed once, 1 MB
+//   nn.dense(%x, broadcast_to(c, shape=[256, 1000]))  ->  a meta constant as the weight, read as it is
 //
-// So not every constant expression becomes a Constant: what needs one (a shape, an axis, a weight that another pass
-// looks at) is small, or as large as what it was made of.
+// So not every constant expression becomes a Constant. What needs one finds one: shapes, axes and the like are small,
+// weights are read by ops that take no operands into their kernels.
 //
 // Needs types for sizes and shape_of only. Results of at most 1 MB are computed by the reference interpreter; above, by
 // the context's evaluator when it has one. Ops with effects are left. Preserves results: the interpreter defines the

@@ -174,6 +174,21 @@ TEST(FoldConstant, WhatIsComputedFromThemIsFolded) {
   EXPECT_EQ(fold("def @main() { concatenate((zeros(shape=[5000, 4]), ones(shape=[1, 4]))) }").ops, Ops{});
 }
 
+// A weight is read as it lies in memory: computing it would take a kernel of its own, each run.
+TEST(FoldConstant, WeightsAreData) {
+  const Left left = fold(
+      "def @main() { nn.dense(full(1f, shape=[1, 40], dtype=\"float32\"),"
+      " ones(shape=[500, 40])) }");
+  EXPECT_EQ(left.ops, Ops{});
+  const IRModule after = run_pass("FoldConstant", read("def @main(%x: Tensor[(1, 40), float32]) {"
+                                                       " %0 = ones(shape=[500, 40]);"
+                                                       " (nn.dense(%x, %0), sum(%0)) }"));
+  relay::post_order(after->lookup("main"), [](const Expr& e) {
+    const auto* call = e.as<relay::CallNode>();
+    EXPECT_TRUE(call == nullptr || call->as_op()->name != "ones");
+  });
+}
+
 TEST(FoldConstant, UnlessItIsVeryLarge) {
   const IRModule after = run_pass("FoldConstant", read("def @main() { negative(ones(shape=[5000, 1000])) }"));
   const Expr body = after->lookup("main").cast<relay::FunctionNode>()->body;
