@@ -4,6 +4,7 @@
 
 #include "passes/effects.h"
 #include "passes/for_each_function.h"
+#include "passes/remove_unused_functions.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -66,47 +67,12 @@ Expr drop_dead_lets(const Expr& body, const Effects& effects) {
   });
 }
 
-// The names of the functions that must stay, and of those they refer to.
-std::unordered_set<std::string> reachable(const IRModule& module) {
-  std::unordered_set<std::string> names;
-  std::vector<BaseFunc> pending;
-  const auto reach = [&](const std::string& name) {
-    const GlobalVar var = module->find_global_var(name);
-    if (var && names.insert(name).second) pending.push_back(module->functions.at(var));
-  };
-  for (const auto& [var, function] : module->functions) {
-    const bool is_root = var->name_hint == "main" || function->attrs.contains("global_symbol");
-    if (is_root || !function.is<FunctionNode>()) reach(var->name_hint);
-  }
-  while (!pending.empty()) {
-    const BaseFunc function = pending.back();
-    pending.pop_back();
-    if (!function.is<FunctionNode>()) continue;
-    relay::post_order(function, [&](const Expr& e) {
-      if (const auto* global = e.as<GlobalVarNode>()) reach(global->name_hint);
-    });
-  }
-  return names;
-}
-
-IRModule drop_unreachable(const IRModule& module) {
-  if (!module->find_global_var("main")) return module;
-  const std::unordered_set<std::string> kept = reachable(module);
-  if (kept.size() == module->functions.size()) return module;
-  const IRModule result = make_object<IRModuleNode>(*module);
-  result->functions = {};
-  result->globals_by_name.clear();
-  for (const auto& [var, function] : module->functions) {
-    if (kept.contains(var->name_hint)) result->add_function(var, function);
-  }
-  return result;
-}
-
 }  // namespace
 
 IRModule dead_code_elimination(const IRModule& module) {
   const Effects effects(module);
-  return drop_unreachable(rewrite_bodies(module, [&](const Expr& body) { return drop_dead_lets(body, effects); }));
+  return remove_unused_functions(
+      rewrite_bodies(module, [&](const Expr& body) { return drop_dead_lets(body, effects); }));
 }
 
 }  // namespace headrace::passes

@@ -72,6 +72,34 @@ INSTANTIATE_TEST_SUITE_P(
         PassCase{"ToANormalForm", "to_a_normal_form", kForms, {{2}}, 0},
         PassCase{"ToBasicBlockNormalForm", "to_basic_block_normal_form", kForms, {{2}}, 0},
         PassCase{"ToGraphNormalForm", "to_graph_normal_form", kForms, {{2}}, 0},
+        PassCase{"RemoveUnusedFunctions",
+                 "remove_unused_functions",
+                 "def @loop(%x: float32) -> float32 { @loop(%x) }\n"
+                 "def @used(%x: Tensor[(2), float32]) { @inner(exp(%x)) }\n"
+                 "def @inner(%x: Tensor[(2), float32]) { negative(%x) }\n"
+                 "def @main(%x: Tensor[(2), float32]) { @used(%x) }",
+                 {{2}},
+                 0},
+        PassCase{"CanonicalizeOps",
+                 "canonicalize_ops",
+                 "def @main(%x: Tensor[(1, 2, 3, 3), float32], %b: Tensor[(2), float32], %c: Tensor[(3), float32]) {\n"
+                 "  nn.bias_add(nn.bias_add(nn.bias_add(%x, %b), %c, axis=-1), %c, axis=2)\n}",
+                 {{1, 2, 3, 3}, {2}, {3}},
+                 0},
+        PassCase{"DivToMul",
+                 "div_to_mul",
+                 "def @main(%x: Tensor[(2), float32]) {\n"
+                 "  %0 = divide(divide(%x, 3f), const(Tensor[(2), float32], [2, -0.5]));\n"
+                 "  (%0, divide(%x, 0f), divide(%x, 1e38f), divide(2f, %x), divide(%x, %0))\n}",
+                 {{2}}},
+        PassCase{"DefuseOps",
+                 "defuse_ops",
+                 "def @main(%x: Tensor[(2), float32]) {\n"
+                 "  %0 = fn (%p: Tensor[(2), float32], %q: Tensor[(2), float32], Primitive=1) {\n"
+                 "    multiply(add(%p, 1f), %q)\n  };\n"
+                 "  %0(%0(%x, %x), exp(%x))\n}",
+                 {{2}},
+                 0},
         PassCase{"DeadCodeElimination",
                  "dead_code_elimination",
                  "def @unused(%x: float32) -> float32 { @also_unused(%x) }\n"

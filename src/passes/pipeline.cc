@@ -1,11 +1,15 @@
 #include "passes/pipeline.h"
 
+#include "passes/canonicalize_ops.h"
 #include "passes/dead_code_elimination.h"
+#include "passes/defuse_ops.h"
+#include "passes/div_to_mul.h"
 #include "passes/dynamic_to_static.h"
 #include "passes/eliminate_common_subexpr.h"
 #include "passes/fold_constant.h"
 #include "passes/fold_scale_axis.h"
 #include "passes/fuse_ops.h"
+#include "passes/remove_unused_functions.h"
 #include "passes/simplify_expr.h"
 #include "passes/simplify_inference.h"
 #include "passes/to_a_normal_form.h"
@@ -55,6 +59,10 @@ std::vector<Pass> by_name() {
       plain<to_a_normal_form>("ToANormalForm", 1,
                               "every operation is bound by a let, in the scope that holds its uses"),
       plain<to_basic_block_normal_form>("ToBasicBlockNormalForm", 1, "what several blocks use is bound by a let"),
+      plain<remove_unused_functions>("RemoveUnusedFunctions", 1, "functions that no entry reaches are dropped"),
+      plain<canonicalize_ops>("CanonicalizeOps", 3, "ops that are others in disguise: bias_add becomes add"),
+      plain<div_to_mul>("DivToMul", 0, "a division by a constant becomes a multiplication"),
+      plain<defuse_ops>("DefuseOps", 3, "what FuseOps put into functions comes out of them"),
       plain<to_graph_normal_form>("ToGraphNormalForm", 1, "lets are dropped where order does not matter"),
   };
 }
