@@ -1,11 +1,13 @@
 // headrace-bench: the benchmarks that need one process for the measured and the limit it is held against. ./dev bench
 // calls it.
+#include <headrace/status.h>
+
 #include <iostream>
 
-#include "base/error.h"
 #include "bench/kernels.h"
 #include "bench/probes.h"
 #include "tools/headrace/output.h"
+#include "tools/headrace/report_failure.h"
 #include "object/array.h"
 #include "runtime/thread_pool.h"
 
@@ -93,11 +95,11 @@ int run(int argc, char** argv) {
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? tools::kOk : tools::kUsage;
+    return app.exit(error) == 0 ? HR_OK : HR_USAGE;
   }
   if (probes->parsed()) {
     probes_verb(threads, seconds, only_hop, json);
-    return tools::kOk;
+    return HR_OK;
   }
   options.probe_seconds = seconds;
   const Report report = measure_kernels(options);
@@ -106,7 +108,7 @@ int run(int argc, char** argv) {
   } else {
     print_kernels(report);
   }
-  return tools::kOk;
+  return HR_OK;
 }
 
 }  // namespace
@@ -116,11 +118,7 @@ int run(int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     return headrace::bench::run(argc, argv);
-  } catch (const headrace::UserError& error) {
-    std::cerr << "headrace-bench: " << error.what() << "\n";
-    return headrace::tools::kUser;
   } catch (const std::exception& error) {
-    std::cerr << "headrace-bench: a defect: " << error.what() << "\n";
-    return headrace::tools::kInternal;
+    return headrace::tools::report_failure("headrace-bench", error);
   }
 }

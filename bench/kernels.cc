@@ -32,11 +32,7 @@ NDArray filled(const Shape& shape) {
 
 Kernel make_kernel(const KernelCase& what, int threads) {
   driver::CompiledModel compiled = driver::compile_to_memory(driver::make_model(relay::parse_module(what.program)));
-  auto artifact = load::open_artifact(std::move(compiled.descriptor), what.name);
-  if (!artifact) throw UserError(artifact.refusal().message);
-  auto executor = load::Executor::make(artifact.value(), artifact::kDefaultProgram, threads);
-  if (!executor) throw UserError(executor.refusal().message);
-  Kernel kernel{.what = what, .executor = executor.value(), .inputs = {}};
+  Kernel kernel{.what = what, .executor = driver::make_executor(std::move(compiled), what.name, threads), .inputs = {}};
   executors::GraphRunner& runner = kernel.executor->runner();
   for (const artifact::TensorSpec& spec : runner.program().inputs) {
     kernel.inputs.push_back(filled(Shape(spec.shape.begin(), spec.shape.end())));

@@ -1,4 +1,6 @@
 // headrace-opt: runs passes on Relay text or on loop programs and prints what they make of it.
+#include <headrace/status.h>
+
 #include <cstdio>
 #include <filesystem>
 
@@ -8,6 +10,7 @@
 #include "driver/output_file.h"
 #include "driver/register_all.h"
 #include "tools/headrace/option_text.h"
+#include "tools/headrace/report_failure.h"
 #include "tools/headrace/usage.h"
 #include "pass/instruments.h"
 #include "pass/round_trip.h"
@@ -24,8 +27,6 @@
 namespace headrace {
 
 namespace {
-
-constexpr int kOk = 0, kInternal = 1, kUsage = 2, kUser = 3;
 
 constexpr const char* kDescription =
     "Runs passes on a program and prints the result as text: a Relay program (its text form, or an ONNX model), or a "
@@ -89,14 +90,6 @@ void add_options(CLI::App& app, Request& r) {
   app.set_version_flag("--version", HEADRACE_VERSION);
 }
 
-void print_error(std::string_view text) { fmt::print(stderr, "headrace-opt: {}\n", text); }
-
-int report_usage(std::string_view text) {
-  print_error(text);
-  fmt::print(stderr, "  see: headrace-opt --help\n");
-  return kUsage;
-}
-
 void write_all(const std::string& path, std::string_view text) {
   if (path != "-") return driver::write_text(path, text);
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0)
@@ -155,9 +148,9 @@ bool name_one_file(const std::string& a, const std::string& b) {
 
 // Before the work: no output may replace an input, or another output.
 void check_outputs(const Request& r) {
-  if (r.weights == "-") throw tools::UsageError("--weights: weights are no text for the standard output; name a file");
+  if (r.weights == "-") throw UsageError("--weights: weights are no text for the standard output; name a file");
   if (!r.weights.empty() && name_one_file(r.weights, r.output))
-    throw tools::UsageError(fmt::format("--output and --weights name one file, '{}'", r.output));
+    throw UsageError(fmt::format("--output and --weights name one file, '{}'", r.output));
   for (const std::string& output : {r.output, r.weights}) {
     if (output.empty() || output == "-") continue;
     driver::check_no_input(output, {r.input}, "the program");
@@ -206,9 +199,9 @@ void list_passes() {
 
 int run(const Request& r) {
   driver::register_all();
-  if (r.list) return list_passes(), kOk;
+  if (r.list) return list_passes(), HR_OK;
   if (r.input.empty()) {
-    return report_usage("no input: name a file of Relay text or a .onnx model, or - for the standard input");
+    throw UsageError("no input: name a file of Relay text or a .onnx model, or - for the standard input");
   }
   check_outputs(r);
   Program program = read_input(r);
@@ -223,7 +216,7 @@ int run(const Request& r) {
   }
   write_output(r, program);
   if (r.time) fmt::print(stderr, "{}", timing->report());
-  return kOk;
+  return HR_OK;
 }
 
 }  // namespace
@@ -241,15 +234,10 @@ int main(int argc, char** argv) {
   } catch (const CLI::ParseError& e) {
     // Help and version are "errors" of code 0.
     if (e.get_exit_code() == 0) return app.exit(e);
-    return report_usage(tools::usage_message(app, e));
-  } catch (const tools::UsageError& e) {
-    return report_usage(e.what());
-  } catch (const UserError& e) {
-    print_error(e.what());
-    return kUser;
+    return tools::report_usage("headrace-opt", "headrace-opt --help", tools::usage_message(app, e));
+  } catch (const UsageError& e) {
+    return tools::report_usage("headrace-opt", "headrace-opt --help", e.what());
   } catch (const std::exception& e) {
-    print_error(
-        fmt::format("internal error: {}\nThis is a defect of headrace; please report it with the input.", e.what()));
-    return kInternal;
+    return tools::report_failure("headrace-opt", e);
   }
 }

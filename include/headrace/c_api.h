@@ -19,6 +19,7 @@
 #include <dlpack/dlpack.h>
 #include <headrace/kernel_abi.h>
 #include <headrace/reason.h>
+#include <headrace/status.h>
 #include <stdint.h>
 
 #ifdef __cplusplus
@@ -30,16 +31,6 @@ extern "C" {
 
 #define HR_C_API_VERSION 1u
 #define HR_EXPORT __attribute__((visibility("default")))
-
-/* The numbers are also the exit codes of the programs. */
-typedef enum hr_status {
-  HR_OK = 0,
-  HR_INTERNAL = 1,           /* a defect of Headrace */
-  HR_USAGE = 2,              /* a NULL or an index that is out of range */
-  HR_USER = 3,               /* a bad file, shape, dtype, thread count ... */
-  HR_MISSING_DEPENDENCY = 4, /* the file needs a backend or a CPU feature that is not here */
-  HR_MISMATCH = 5
-} hr_status;
 
 /* Fields that are not known are empty strings, never NULL. */
 typedef struct hr_error {

@@ -8,7 +8,7 @@ One call compiles a model; what it gives is called with tensors:
 """
 
 from headrace import graph_executor, nd, runtime
-from headrace._core import Device, InternalError, NDArray, UserError, __version__, cpu
+from headrace._core import Device, InternalError, MissingError, NDArray, UserError, __version__, cpu
 from headrace.compiler import CompiledModel, compile, load
 from headrace.session import InferenceSession
 
@@ -17,6 +17,7 @@ __all__ = [
     "Device",
     "InferenceSession",
     "InternalError",
+    "MissingError",
     "NDArray",
     "UserError",
     "__version__",

@@ -14,7 +14,7 @@ class CompiledModel:
 
     Inputs are numpy arrays or any DLPack tensors, read in place where they are dense. A call gives a new NDArray, or a
     tuple of them in the model's order. Threads that call one model take turns; to run side by side, `load` the artifact
-    once for each. A model that was compiled for another processor describes itself; a call raises UserError.
+    once for each. A model that was compiled for another processor describes itself; a call raises MissingError.
     """
 
     def __init__(self, executor: _core.Executor | _core.Elsewhere) -> None:
@@ -67,6 +67,7 @@ def compile(
     shapes: Mapping[str, Sequence[int]] | None = None,
     bound: Mapping[str, Any] | None = None,
     threads: int = 0,
+    target: str = "",
     cpu: str = "",
     features: str = "",
     opt_level: int = 3,
@@ -77,14 +78,17 @@ def compile(
     """Compiles a model file (.onnx, .relay) for this machine, in memory or to the file `output`.
 
     shapes: of inputs whose shape the model leaves open. bound: inputs that become constants. threads: 0 is one a
-    processor. cpu, features: another processor, by LLVM's names ("x86-64-v3", "+avx2,-avx512f"). opt_level: 0 to 3.
+    processor. target: what to compile for, as Relay users write it ("llvm -mcpu=x86-64-v3"), or its parts, cpu and
+    features, by LLVM's names ("x86-64-v3", "+avx2,-avx512f"). opt_level: 0 to 3.
     jobs: threads that compile; the result does not depend on it. output: with code for another processor the file is
-    written and what is returned refuses calls. Raises UserError for a bad model or option.
+    written and what is returned refuses calls. Raises UserError for a bad model or option,
+    MissingError (a UserError) where LLVM's part of Headrace is not installed.
     """
     executor = _core.compile(
         _arguments.path(model, "model"),
         shapes=_arguments.shapes(shapes),
         bound=_arguments.mapping(bound, "bound", 'bound={"x": array}'),
+        target=_arguments.text(target, "target"),
         cpu=_arguments.text(cpu, "cpu"),
         features=_arguments.text(features, "features"),
         opt_level=_arguments.integer(opt_level, "opt_level"),

@@ -48,6 +48,7 @@ class InferenceSession:
         shapes: Mapping[str, Sequence[int]] | None = None,
         bound: Mapping[str, Any] | None = None,
         threads: int = 0,
+        target: str = "",
         cpu: str = "",
         features: str = "",
         opt_level: int = 3,
@@ -61,6 +62,7 @@ class InferenceSession:
         numbers = {"threads": threads, "opt_level": opt_level, "jobs": jobs}
         self._options = {
             **{name: _arguments.integer(value, name) for name, value in numbers.items()},
+            "target": _arguments.text(target, "target"),
             "cpu": _arguments.text(cpu, "cpu"),
             "features": _arguments.text(features, "features"),
             "disabled_passes": _arguments.names(disabled_passes, "disabled_passes"),

@@ -21,12 +21,6 @@ namespace {
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 using Compiled = std::variant<std::shared_ptr<load::Executor>, Elsewhere>;
 
-template <typename T>
-T value_or_throw(Expected<T> expected) {
-  if (!expected) throw UserError(expected.refusal().message);
-  return std::move(expected.value());
-}
-
 // shapes={"x": (1, 3), "y": (2,)}
 std::string shapes_as_argument(const std::vector<driver::NamedShape>& shapes) {
   std::vector<std::string> items;
@@ -44,11 +38,13 @@ driver::LoadOptions load_options(const Shapes& shapes, const nb::dict& bound) {
   return options;
 }
 
-driver::CompileOptions compile_options(const std::string& cpu, const std::string& features, int opt_level, int jobs,
-                                       int threads, const std::vector<std::string>& disabled_passes) {
+driver::CompileOptions compile_options(const std::string& target, const std::string& cpu, const std::string& features,
+                                       int opt_level, int jobs, int threads,
+                                       const std::vector<std::string>& disabled_passes) {
   driver::CompileOptions options;
-  options.target.cpu = cpu;
-  options.target.features = features;
+  if (!target.empty() && !(cpu.empty() && features.empty()))
+    throw UserError("target and its parts, cpu and features, are given: give one of the two");
+  options.target = target.empty() ? driver::llvm_target(cpu, features) : parse_target(target);
   options.opt_level = opt_level;
   options.jobs = jobs;
   options.threads = threads;
@@ -57,14 +53,7 @@ driver::CompileOptions compile_options(const std::string& cpu, const std::string
 }
 
 std::shared_ptr<load::Executor> open_executor(const std::string& path, const std::string& program, int threads) {
-  return value_or_throw(load::Executor::make(value_or_throw(load::open_artifact(path)), program, threads));
-}
-
-std::shared_ptr<load::Executor> compile_to_executor(const std::string& path, const driver::LoadOptions& load,
-                                                    const driver::CompileOptions& options) {
-  driver::CompiledModel compiled = driver::compile_to_memory(driver::load_model(path, load), options);
-  return value_or_throw(load::Executor::make(value_or_throw(load::open_artifact(std::move(compiled.descriptor), path)),
-                                             artifact::kDefaultProgram, options.threads));
+  return load::Executor::make(load::open_artifact(path).value_or_throw(), program, threads).value_or_throw();
 }
 
 // Code for another processor is written all the same.
@@ -81,30 +70,31 @@ Compiled compile_and_open(const driver::Model& model, const std::string& path, c
 void bind_compile(nb::module_& m) {
   m.def(
       "compile",
-      [](const std::string& path, const Shapes& shapes, const nb::dict& bound, const std::string& cpu,
-         const std::string& features, int opt_level, int jobs, int threads,
+      [](const std::string& path, const Shapes& shapes, const nb::dict& bound, const std::string& target,
+         const std::string& cpu, const std::string& features, int opt_level, int jobs, int threads,
          const std::vector<std::string>& disabled_passes, const std::optional<std::string>& output) -> Compiled {
         const driver::LoadOptions load = load_options(shapes, bound);
         const driver::CompileOptions options =
-            compile_options(cpu, features, opt_level, jobs, threads, disabled_passes);
+            compile_options(target, cpu, features, opt_level, jobs, threads, disabled_passes);
         nb::gil_scoped_release released;
-        if (!output) return compile_to_executor(path, load, options);
-        return compile_and_open(driver::load_model(path, load), *output, options);
+        const driver::Model model = driver::load_model(path, load);
+        if (output) return compile_and_open(model, *output, options);
+        return driver::make_executor(driver::compile_to_memory(model, options), path, options.threads);
       },
-      nb::arg("path"), nb::arg("shapes") = Shapes(), nb::arg("bound") = nb::dict(), nb::arg("cpu") = "",
-      nb::arg("features") = "", nb::arg("opt_level") = 3, nb::arg("jobs") = 0, nb::arg("threads") = 0,
-      nb::arg("disabled_passes") = std::vector<std::string>(), nb::arg("output") = nb::none());
+      nb::arg("path"), nb::arg("shapes") = Shapes(), nb::arg("bound") = nb::dict(), nb::arg("target") = "",
+      nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("opt_level") = 3, nb::arg("jobs") = 0,
+      nb::arg("threads") = 0, nb::arg("disabled_passes") = std::vector<std::string>(), nb::arg("output") = nb::none());
   m.def(
       "check_options",
-      [](const std::string& cpu, const std::string& features, int opt_level, int jobs, int threads,
-         const std::vector<std::string>& disabled_passes) {
+      [](const std::string& target, const std::string& cpu, const std::string& features, int opt_level, int jobs,
+         int threads, const std::vector<std::string>& disabled_passes) {
         driver::register_all();
         const driver::CompileOptions options =
-            compile_options(cpu, features, opt_level, jobs, threads, disabled_passes);
+            compile_options(target, cpu, features, opt_level, jobs, threads, disabled_passes);
         driver::check_options(options);
         driver::choose_target(codegen::NativeCompiler::load(), options.target);
       },
-      nb::arg("cpu"), nb::arg("features"), nb::arg("opt_level"), nb::arg("jobs"), nb::arg("threads"),
+      nb::arg("target"), nb::arg("cpu"), nb::arg("features"), nb::arg("opt_level"), nb::arg("jobs"), nb::arg("threads"),
       nb::arg("disabled_passes"), "Raises UserError for an option that compile would refuse.");
   m.def("open_executor", &open_executor, nb::arg("path"), nb::arg("program") = artifact::kDefaultProgram,
         nb::arg("threads") = 0, nb::call_guard<nb::gil_scoped_release>());

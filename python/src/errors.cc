@@ -9,6 +9,7 @@ namespace headrace::python {
 namespace {
 
 nb::object* user_error = nullptr;
+nb::object* missing_error = nullptr;
 nb::object* internal_error = nullptr;
 
 void raise(const nb::object& type, const Error& error) {
@@ -32,10 +33,15 @@ void bind_errors(nb::module_& m) {
   user_error = new nb::object(make_type(m, "UserError", PyExc_ValueError,
                                         "A bad model, shape, option or file: the message says what is wrong and what "
                                         "to do. `op` and `place` say where, where that is known."));
+  missing_error = new nb::object(make_type(m, "MissingError", user_error->ptr(),
+                                           "Something that is needed is not here: a code generator, a backend, a "
+                                           "feature of the processor."));
   internal_error = new nb::object(make_type(m, "InternalError", PyExc_RuntimeError, "A defect of Headrace."));
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);
+    } catch (const MissingError& error) {
+      raise(*missing_error, error);
     } catch (const UserError& error) {
       raise(*user_error, error);
     } catch (const Error& error) {

@@ -23,7 +23,7 @@ std::vector<Spec> specs_of(const std::vector<artifact::TensorSpec>& specs) {
 }
 
 // What is asked of an executor, of a program that this machine cannot run.
-nb::list refuse_run(const Elsewhere& program, nb::handle) { throw UserError(program.reason); }
+nb::list refuse_run(const Elsewhere& program, nb::handle) { throw MissingError(program.reason); }
 
 nb::object call(const PackedFunc& function, const nb::args& args) {
   std::vector<Value> values;
@@ -93,7 +93,7 @@ void bind_runtime(nb::module_& m) {
       .def_prop_ro("inputs", [](const Elsewhere& self) { return specs_of(self.program.inputs); })
       .def_prop_ro("outputs", [](const Elsewhere& self) { return specs_of(self.program.outputs); })
       .def_ro("threads", &Elsewhere::threads)
-      .def("run", &refuse_run, nb::arg("inputs"), "Raises UserError: why not here.");
+      .def("run", &refuse_run, nb::arg("inputs"), "Raises MissingError: why not here.");
 }
 
 }  // namespace headrace::python

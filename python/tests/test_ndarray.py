@@ -54,7 +54,7 @@ def test_code_for_another_processor_is_written_and_described(tmp_path):
     assert path.stat().st_size > 0
     assert repr(f) == "CompiledModel(x: float32 (2, 1, 8, 8) -> probabilities: float32 (2, 10))"
     assert f.threads == 2
-    with pytest.raises(hr.UserError, match=r"cross\.so"):
+    with pytest.raises(hr.MissingError, match=r"cross\.so"):
         f(np.zeros((2, 1, 8, 8), np.float32))
-    with pytest.raises(hr.UserError, match=r"cross\.so"):
+    with pytest.raises(hr.MissingError, match=r"cross\.so"):
         hr.load(path)

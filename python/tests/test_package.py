@@ -1,5 +1,7 @@
 """The Python package on models/digits.onnx: numpy and DLPack in and out, errors, sessions, the graph executor."""
 
+import os
+import re
 import subprocess
 import sys
 import threading
@@ -117,6 +119,9 @@ def test_session_keeps_eight_compiles(images):
         (lambda x: hr.compile(DIGITS), r"x\[0\] \(n\)"),
         (lambda x: hr.compile(DIGITS, shapes={"z": (1,)}), "'z'"),
         (lambda x: hr.compile(DIGITS, shapes=ONE, cpu="nonsense"), "nonsense"),
+        (lambda x: hr.compile(DIGITS, shapes=ONE, target="lvm"), "no kind of target 'lvm'"),
+        (lambda x: hr.compile(DIGITS, shapes=ONE, target="llvm", cpu="x86-64"), "give one of the two"),
+        (lambda x: hr.InferenceSession(DIGITS, target="llvm -mtriple=riscv64-linux-gnu"), "for the triple"),
         (lambda x: hr.compile(DIGITS, shapes=ONE, opt_level=-7), "opt level is -7"),
         (lambda x: hr.compile(DIGITS, shapes=ONE, threads=-1), "number of threads is -1"),
         (lambda x: hr.compile(DIGITS, shapes=ONE)(), "takes 1 inputs"),
@@ -134,6 +139,28 @@ def test_errors_say_what_is_wrong(images, call, says):
     with pytest.raises(hr.UserError, match=says) as caught:
         call(images)
     assert isinstance(caught.value, ValueError)
+
+
+def test_a_missing_code_generator_is_an_error_of_its_own(tmp_path):
+    maps = Path("/proc/self/maps").read_text()
+    for library in set(re.findall(r"/\S+/libheadrace(?:_rt)?\.so$", maps, re.MULTILINE)):
+        (tmp_path / Path(library).name).symlink_to(library)
+    script = f"""
+import headrace as hr
+try:
+    hr.compile({str(DIGITS)!r}, shapes={ONE!r})
+except hr.MissingError as error:
+    print(error)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script],
+        env=os.environ | {"LD_LIBRARY_PATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert f"the native code generator is missing: {tmp_path}/libheadrace_llvm.so" in done.stdout
+    assert issubclass(hr.MissingError, hr.UserError)
 
 
 def test_read_only_inputs_are_read_in_place(images):

@@ -5,6 +5,7 @@
 
 #include "artifact/tensor_extent.h"
 #include "base/error.h"
+#include "tensor/strides.h"
 
 namespace headrace::artifact {
 namespace {
@@ -104,7 +105,7 @@ void check_copy(const std::string& path, const GraphProgram& graph, const Step& 
   if (src.dtype != dst.dtype || src.shape != dst.shape)
     broken(path, "copies between entries of different dtype or shape");
   for (const Entry* entry : {&src, &dst}) {
-    if (!entry->strides.empty() && !is_contiguous(entry->shape, entry->strides))
+    if (!entry->strides.empty() && !is_dense(entry->shape, entry->strides))
       broken(path, "copies an entry that is not contiguous");
   }
 }

@@ -16,8 +16,8 @@
 namespace headrace::artifact {
 
 // Version of the manifest that this build writes, and the oldest that it reads.
-inline constexpr int64_t kManifestVersion = 1;
-inline constexpr int64_t kManifestOldest = 1;
+inline constexpr int64_t kManifestVersion = 2;
+inline constexpr int64_t kManifestOldest = 2;
 
 // Names of the ELF sections.
 inline constexpr const char* kManifestSection = ".headrace.manifest";
@@ -37,7 +37,6 @@ struct Target {
   std::string triple;                 // "x86_64-unknown-linux-gnu"
   std::string cpu;                    // LLVM's name; information only
   std::vector<std::string> features;  // LLVM's names; the code needs each of them
-  std::string cost_table;             // content hash of the cost table that placed the ops; empty: none
 };
 
 // A piece of the arena. Storages whose values are never alive together overlap.

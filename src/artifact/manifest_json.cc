@@ -52,8 +52,7 @@ Json write_tensor_spec(const TensorSpec& spec) {
 }
 
 Json write_target(const Target& target) {
-  return {
-      {"triple", target.triple}, {"cpu", target.cpu}, {"features", target.features}, {"cost_table", target.cost_table}};
+  return {{"triple", target.triple}, {"cpu", target.cpu}, {"features", target.features}};
 }
 
 Json write_storage(const Storage& storage) { return {{"offset", storage.offset}, {"nbytes", storage.nbytes}}; }
@@ -214,11 +213,8 @@ TensorSpec read_tensor_spec(const Cursor& cursor) {
 }
 
 Target read_target(const Cursor& cursor) {
-  const auto [triple, cpu, features, cost_table] = fields(cursor, "triple", "cpu", "features", "cost_table");
-  return {.triple = triple.string(),
-          .cpu = cpu.string(),
-          .features = features.list(read_string),
-          .cost_table = cost_table.string()};
+  const auto [triple, cpu, features] = fields(cursor, "triple", "cpu", "features");
+  return {.triple = triple.string(), .cpu = cpu.string(), .features = features.list(read_string)};
 }
 
 Storage read_storage(const Cursor& cursor) {

@@ -9,20 +9,12 @@
 #include "artifact/check_manifest.h"
 #include "artifact/tensor_extent.h"
 #include "kit/artifact_kit.h"
+#include "kit/errors.h"
 
 namespace headrace::artifact {
 namespace {
 
 using ::testing::HasSubstr;
-
-std::string message_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const UserError& error) {
-    return error.message();
-  }
-  return "no error";
-}
 
 Manifest full_manifest() {
   Manifest manifest = headrace::testing::toy_manifest();
@@ -65,10 +57,10 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"", "{", "[", "the manifest is no JSON text"},
       {"", "\"default_threads\": 2", "\"default_threads\": 1e999", "the manifest is no JSON text"},
       {"", "headrace-manifest", "elf", "field 'format'"},
-      {"", "\"version\": 1", "\"version\": 2", "has version 2, this runtime reads 1 to 1"},
-      {"", "\"version\": 1", "\"version\": 0", "has version 0"},
-      {"", "\"version\": 1", "\"version\": \"1\"", "version is not an integer"},
-      {"", "\"version\": 1", "\"other\": 1", "no field 'version'"},
+      {"", "\"version\": 2", "\"version\": 3", "has version 3, this runtime reads 2 to 2"},
+      {"", "\"version\": 2", "\"version\": 1", "has version 1, this runtime reads 2 to 2; use the runtime"},
+      {"", "\"version\": 2", "\"version\": \"2\"", "version is not an integer"},
+      {"", "\"version\": 2", "\"other\": 2", "no field 'version'"},
       {"", "\"modules\"", "\"more\": 1, \"modules\"", "the top has an unknown field 'more'"},
       {"", "\"modules\"", "\"mod\"", "the top has an unknown field 'mod'"},
       {"", "\"default_threads\": 2", "\"default_threads\": 2, \"default_threads\": 3",
@@ -124,7 +116,8 @@ TEST(Manifest, MalformedTextIsNamed) {
     const size_t at = text.find(test.from, text.find(test.after));
     ASSERT_NE(at, std::string::npos) << test.from;
     text.replace(at, std::string_view(test.from).size(), test.to);
-    EXPECT_THAT(message_of([&] { (void)read_manifest(text); }), HasSubstr(test.message)) << test.from << " " << test.to;
+    EXPECT_THAT(kit::user_error_of([&] { (void)read_manifest(text); }), HasSubstr(test.message))
+        << test.from << " " << test.to;
   }
 }
 
@@ -132,23 +125,26 @@ TEST(Manifest, MalformedTextIsNamed) {
 TEST(Manifest, BrokenRulesAreNamed) {
   Manifest manifest = full_manifest();
   manifest.programs.clear();
-  EXPECT_THAT(message_of([&] { check_manifest(manifest); }), HasSubstr("programs is empty"));
+  EXPECT_THAT(kit::user_error_of([&] { check_manifest(manifest); }), HasSubstr("programs is empty"));
   manifest = full_manifest();
   manifest.programs[0].graph.steps.pop_back();
-  EXPECT_THAT(message_of([&] { check_manifest(manifest); }), HasSubstr("programs[0].outputs[1] is written by no step"));
+  EXPECT_THAT(kit::user_error_of([&] { check_manifest(manifest); }),
+              HasSubstr("programs[0].outputs[1] is written by no step"));
   manifest = full_manifest();
   manifest.programs[0].graph.steps[2].args = {1, 6};
-  EXPECT_THAT(message_of([&] { check_manifest(manifest); }), HasSubstr("steps[2] copies between entries of different"));
+  EXPECT_THAT(kit::user_error_of([&] { check_manifest(manifest); }),
+              HasSubstr("steps[2] copies between entries of different"));
   manifest = full_manifest();
   manifest.programs[0].graph.entries[0].shape = {6, 4};
   manifest.programs[0].graph.entries[0].strides = {8, 2};
   manifest.programs[0].graph.entries[6].shape = {6, 4};
-  EXPECT_THAT(message_of([&] { check_manifest(manifest); }),
+  EXPECT_THAT(kit::user_error_of([&] { check_manifest(manifest); }),
               HasSubstr("steps[2] copies an entry that is not contiguous"));
   manifest = full_manifest();
   manifest.programs[0].graph.entries[3].shape = {1};
   manifest.programs[0].graph.entries[3].byte_offset = 2;
-  EXPECT_THAT(message_of([&] { check_manifest(manifest); }), HasSubstr("byte_offset is 2, not aligned to its element"));
+  EXPECT_THAT(kit::user_error_of([&] { check_manifest(manifest); }),
+              HasSubstr("byte_offset is 2, not aligned to its element"));
 }
 
 TEST(Manifest, NoTextCrashes) {
@@ -167,7 +163,7 @@ TEST(Manifest, NoTextCrashes) {
   }
   EXPECT_GT(refused, 500);
   const std::string deep(1000000, '[');
-  EXPECT_THAT(message_of([&] { (void)read_manifest(deep); }), HasSubstr("no JSON text"));
+  EXPECT_THAT(kit::user_error_of([&] { (void)read_manifest(deep); }), HasSubstr("no JSON text"));
 }
 
 TEST(TensorExtent, SizesAndOverflow) {
@@ -179,9 +175,6 @@ TEST(TensorExtent, SizesAndOverflow) {
   EXPECT_EQ(tensor_nbytes(DataType::float_(32), std::vector<int64_t>(33, 1)), std::nullopt);
   EXPECT_EQ(tensor_nbytes(DataType::float_(32), std::vector<int64_t>{int64_t{1} << 45}), std::nullopt);
   EXPECT_EQ(view_nbytes(DataType::float_(32), shape, std::vector<int64_t>{0, 8, 1}), (2 * 8 + 3 + 1) * 4);
-  EXPECT_EQ(contiguous_strides(shape), (std::vector<int64_t>{12, 4, 1}));
-  EXPECT_TRUE(is_contiguous(std::vector<int64_t>{1, 4}, std::vector<int64_t>{99, 1}));
-  EXPECT_FALSE(is_contiguous(shape, std::vector<int64_t>{12, 1, 4}));
 }
 
 }  // namespace

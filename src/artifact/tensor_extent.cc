@@ -49,25 +49,4 @@ std::optional<int64_t> view_nbytes(DataType dtype, std::span<const int64_t> shap
   return elements_nbytes(dtype, last);
 }
 
-std::vector<int64_t> contiguous_strides(std::span<const int64_t> shape) {
-  std::vector<int64_t> strides(shape.size());
-  int64_t stride = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    strides[i] = stride;
-    // An extent of 0 has no elements to reach; treating it as 1 keeps the other strides meaningful.
-    stride *= shape[i] > 0 ? shape[i] : 1;
-  }
-  return strides;
-}
-
-bool is_contiguous(std::span<const int64_t> shape, std::span<const int64_t> strides) {
-  if (has_no_elements(shape)) return true;
-  int64_t expected = 1;
-  for (size_t i = shape.size(); i-- > 0;) {
-    if (shape[i] != 1 && strides[i] != expected) return false;
-    expected *= shape[i];
-  }
-  return true;
-}
-
 }  // namespace headrace::artifact

@@ -22,10 +22,4 @@ std::optional<int64_t> tensor_nbytes(DataType dtype, std::span<const int64_t> sh
 // cases above, when a stride is negative, or when strides and shape differ in rank. Empty strides: contiguous.
 std::optional<int64_t> view_nbytes(DataType dtype, std::span<const int64_t> shape, std::span<const int64_t> strides);
 
-// Row-major strides in elements.
-std::vector<int64_t> contiguous_strides(std::span<const int64_t> shape);
-
-// Whether strides walk `shape` row by row without gaps; dimensions of extent 1 and empty tensors don't matter.
-bool is_contiguous(std::span<const int64_t> shape, std::span<const int64_t> strides);
-
 }  // namespace headrace::artifact

@@ -134,16 +134,14 @@ void append_trailer(int descriptor, const std::string& name) {
   const auto check = [&](bool ok) {
     if (!ok) throw_user_error("writing '{}' failed: {}", name, std::strerror(errno));
   };
-  const Expected<int64_t> size = file_size(descriptor, name);
-  if (!size) throw UserError(size.refusal().message);
-  const auto length = static_cast<int64_t>(padded_length(static_cast<size_t>(size.value())));
+  const int64_t size = file_size(descriptor, name).value_or_throw();
+  const auto length = static_cast<int64_t>(padded_length(static_cast<size_t>(size)));
   Trailer trailer = unsealed_trailer(static_cast<size_t>(length));
   check(::ftruncate(descriptor, length) == 0);
   check(write_exactly(descriptor, length, {reinterpret_cast<const uint8_t*>(&trailer), kTrailerSize}));
-  const Expected<XXH128_hash_t> hash = hash_range(descriptor, length + kTrailerSize - kHashSize, name);
-  if (!hash) throw UserError(hash.refusal().message);
-  trailer.hash_low = hash.value().low64;
-  trailer.hash_high = hash.value().high64;
+  const XXH128_hash_t hash = hash_range(descriptor, length + kTrailerSize - kHashSize, name).value_or_throw();
+  trailer.hash_low = hash.low64;
+  trailer.hash_high = hash.high64;
   check(write_exactly(descriptor, length, {reinterpret_cast<const uint8_t*>(&trailer), kTrailerSize}));
 }
 

@@ -36,6 +36,18 @@ class UserError : public Error {
   explicit UserError(std::string message, ErrorPlace where = {});
 };
 
+// Something that the work needs is not here: a package, a backend, a feature of the processor.
+class MissingError : public UserError {
+ public:
+  using UserError::UserError;
+};
+
+// The command line itself is wrong, whatever the files hold.
+class UsageError : public UserError {
+ public:
+  using UserError::UserError;
+};
+
 // Our fault: a broken invariant. Never thrown for bad input.
 class InternalError : public Error {
  public:

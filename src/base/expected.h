@@ -17,6 +17,9 @@ struct Refusal {
   std::string message;
 };
 
+// The refusal as an error: a MissingError where something is missing, else a UserError.
+[[noreturn]] void throw_refusal(const Refusal& refusal);
+
 template <typename T>
 class Expected {
  public:
@@ -28,8 +31,14 @@ class Expected {
   T& value() { return check(), std::get<0>(state_); }
   const T& value() const { return check(), std::get<0>(state_); }
   const Refusal& refusal() const { return std::get<1>(state_); }
+  // For callers to whom a no is an error.
+  T value_or_throw() && { return throw_if_refused(), std::move(std::get<0>(state_)); }
+  const T& value_or_throw() const& { return throw_if_refused(), std::get<0>(state_); }
 
  private:
+  void throw_if_refused() const {
+    if (!has_value()) throw_refusal(refusal());
+  }
   void check() const {
     if (!has_value()) throw InternalError("value() of an Expected that holds a refusal: " + refusal().message);
   }

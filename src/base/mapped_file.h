@@ -7,6 +7,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/descriptor.h"
+
 namespace headrace {
 
 // Immutable; the bytes live as long as the object. A file that another process truncates while it is mapped is
@@ -16,6 +18,8 @@ class MappedFile {
   // Throws UserError when `path` does not exist, cannot be read, or is not a regular file. `what` names the file's
   // role in the message ("ONNX model", "external data file").
   static std::shared_ptr<const MappedFile> open(const std::string& path, std::string_view what);
+  // The first `size` bytes of an open file, nullptr where the system says no (errno).
+  static std::shared_ptr<const MappedFile> map(const Descriptor& descriptor, size_t size);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;
   MappedFile& operator=(const MappedFile&) = delete;

@@ -8,22 +8,30 @@ namespace headrace {
 
 namespace {
 
-// The lowest address that leaves the reserve; 0 where the system does not tell.
-uintptr_t lowest_address() {
+// Where the reserve lies; empty where the system does not tell.
+struct Reserve {
+  uintptr_t begin = 0, end = 0;
+};
+
+Reserve reserve_of_this_thread() {
   pthread_attr_t attributes;
-  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return 0;
+  if (pthread_getattr_np(pthread_self(), &attributes) != 0) return {};
   void* base = nullptr;
   size_t size = 0;
   const bool is_known = pthread_attr_getstack(&attributes, &base, &size) == 0;
   pthread_attr_destroy(&attributes);
-  return is_known ? reinterpret_cast<uintptr_t>(base) + static_cast<uintptr_t>(kStackReserveBytes) : 0;
+  if (!is_known) return {};
+  const auto begin = reinterpret_cast<uintptr_t>(base);
+  return {begin, begin + static_cast<uintptr_t>(kStackReserveBytes)};
 }
 
 }  // namespace
 
+// A caller with a stack of its own, such as a fiber's, stands outside of the thread's: nothing is known of it.
 bool is_stack_low() {
-  thread_local const uintptr_t lowest = lowest_address();
-  return reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) < lowest;
+  thread_local const Reserve reserve = reserve_of_this_thread();
+  const auto at = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));
+  return at >= reserve.begin && at < reserve.end;
 }
 
 }  // namespace headrace

@@ -31,10 +31,10 @@ std::string default_plugin_path() {
 [[noreturn]] void fail_to_open(const std::string& path, std::string_view reason) {
   std::error_code ignored;
   if (!std::filesystem::exists(path, ignored) || reason.find("No such file") != std::string_view::npos) {
-    throw_user_error(
+    throw MissingError(fmt::format(
         "the native code generator is missing: {}; install the package that brings {} and LLVM 19.1, or build the "
         "target headrace_llvm",
-        reason, kPluginFile);
+        reason, kPluginFile));
   }
   const bool is_memory =
       reason.find("memory") != std::string_view::npos || reason.find("map ") != std::string_view::npos;
@@ -49,10 +49,10 @@ void check_plugin(const std::string& path, const NativePlugin& plugin) {
       std::string_view(plugin.build) == HEADRACE_VERSION) {
     return;
   }
-  throw_user_error(
+  throw MissingError(fmt::format(
       "the native code generator '{}' belongs to another build of Headrace (interface {}, this is {} of Headrace {}); "
       "install the two from the same release",
-      path, plugin.version, kNativePluginVersion, HEADRACE_VERSION);
+      path, plugin.version, kNativePluginVersion, HEADRACE_VERSION));
 }
 
 }  // namespace
@@ -67,8 +67,8 @@ NativeCompiler NativeCompiler::load(const std::string& plugin_path) {
   }
   auto entry = reinterpret_cast<NativePluginEntry>(dlsym(handle, kNativePluginEntry));
   if (entry == nullptr) {
-    throw_user_error("'{}' is not a native code generator of Headrace: it lacks the function {}", path,
-                     kNativePluginEntry);
+    throw MissingError(fmt::format("'{}' is not a native code generator of Headrace: it lacks the function {}", path,
+                                   kNativePluginEntry));
   }
   const NativePlugin* plugin = entry();
   check_plugin(path, *plugin);

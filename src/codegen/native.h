@@ -75,7 +75,7 @@ struct LinkRequest {
 class NativeCompiler {
  public:
   // Loads the plugin from `plugin_path`, or, when that is empty, from the folder of Headrace's core library. Loaded
-  // once, never unloaded. UserError: the plugin is missing, is not one, or belongs to another version of Headrace.
+  // once, never unloaded. MissingError: the plugin is missing, is not one, or belongs to another version of Headrace.
   static NativeCompiler load(const std::string& plugin_path = {});
 
   NativeTarget host_target() const { return resolve_target({}); }

@@ -15,6 +15,7 @@
 #include <thread>
 
 #include "base/error.h"
+#include "kit/errors.h"
 
 namespace headrace::codegen {
 namespace {
@@ -96,16 +97,6 @@ const NativeCompiler& compiler() {
   return instance;
 }
 
-template <typename F>
-std::string message_of(F&& action) {
-  try {
-    action();
-  } catch (const UserError& error) {
-    return error.what();
-  }
-  return "(no UserError)";
-}
-
 std::vector<std::byte> some_bytes(size_t count) {
   std::vector<std::byte> bytes(count);
   for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 251);
@@ -113,15 +104,17 @@ std::vector<std::byte> some_bytes(size_t count) {
 }
 
 TEST(NativePlugin, MissingPluginSaysWhatToInstall) {
-  EXPECT_THAT(message_of([] { NativeCompiler::load("/nowhere/libheadrace_llvm.so"); }),
+  EXPECT_THROW(NativeCompiler::load("/nowhere/libheadrace_llvm.so"), MissingError);
+  EXPECT_THAT(kit::user_error_of([] { NativeCompiler::load("/nowhere/libheadrace_llvm.so"); }),
               testing::AllOf(HasSubstr("/nowhere/libheadrace_llvm.so"), HasSubstr("LLVM 19.1")));
 }
 
 TEST(NativePlugin, OtherLibraryIsRefused) {
-  EXPECT_THAT(message_of([] { NativeCompiler::load("libm.so.6"); }), HasSubstr("not a native code generator"));
+  EXPECT_THROW(NativeCompiler::load("libm.so.6"), MissingError);
+  EXPECT_THAT(kit::user_error_of([] { NativeCompiler::load("libm.so.6"); }), HasSubstr("not a native code generator"));
   const std::string text = testing::TempDir() + "/no_plugin.so";
   std::ofstream(text) << "no library";
-  EXPECT_THAT(message_of([&] { NativeCompiler::load(text); }),
+  EXPECT_THAT(kit::user_error_of([&] { NativeCompiler::load(text); }),
               AllOf(HasSubstr("no_plugin.so' is there and cannot be loaded: "), HasSubstr("install it again"),
                     Not(HasSubstr("LLVM 19.1"))));
 }
@@ -179,7 +172,7 @@ TEST(NativeTarget, OtherArchitectures) {
 }
 
 TEST(NativeTarget, UnknownNamesAreErrorsWithNeighbours) {
-  auto resolve = [](TargetRequest request) { return message_of([&] { compiler().resolve_target(request); }); };
+  auto resolve = [](TargetRequest request) { return kit::user_error_of([&] { compiler().resolve_target(request); }); };
   const std::string triple = "x86_64-unknown-linux-gnu";
   EXPECT_THAT(resolve({.cpu = "znver44", .features = "", .triple = triple}),
               testing::AllOf(HasSubstr("unknown processor 'znver44'"), HasSubstr("znver4")));
@@ -187,6 +180,7 @@ TEST(NativeTarget, UnknownNamesAreErrorsWithNeighbours) {
               testing::AllOf(HasSubstr("'avx512ff'"), HasSubstr("avx512f,")));
   EXPECT_THAT(resolve({.cpu = "x86-64-v3", .features = "fma", .triple = triple}), HasSubstr("write +name"));
   EXPECT_THAT(resolve({.cpu = "", .features = "", .triple = "mips-linux-gnu"}), HasSubstr("mips"));
+  EXPECT_THAT(resolve({.cpu = "", .features = "", .triple = "x86_64-linux-gnux32"}), HasSubstr("gnux32"));
   EXPECT_THAT(resolve({.cpu = "", .features = "", .triple = "x86_64-apple-darwin"}), HasSubstr("on Linux"));
   EXPECT_THAT(resolve({.cpu = "native", .features = "", .triple = "riscv64-linux-gnu"}), HasSubstr("this machine is"));
 }
@@ -208,10 +202,11 @@ TEST(NativeCompiler, SameBytesTwiceAndForAnyNumberOfJobs) {
 
 TEST(NativeCompiler, BadTextIsAnErrorWithItsPlace) {
   const NativeTarget target = compiler().host_target();
-  EXPECT_THAT(message_of([&] { compiler().emit_llvm("\ndefine i32 @f() { ret i33 0 }", target, CodeForm::kLlvm, 2); }),
-              HasSubstr("line 2, column"));
+  EXPECT_THAT(
+      kit::user_error_of([&] { compiler().emit_llvm("\ndefine i32 @f() { ret i33 0 }", target, CodeForm::kLlvm, 2); }),
+      HasSubstr("line 2, column"));
   const std::string assembly = "define void @f() { call void asm sideeffect \"no_such_instruction\", \"\"() ret void }";
-  EXPECT_THAT(message_of([&] { compiler().emit_llvm(assembly, target, CodeForm::kObject, 2); }),
+  EXPECT_THAT(kit::user_error_of([&] { compiler().emit_llvm(assembly, target, CodeForm::kObject, 2); }),
               HasSubstr("no_such_instruction"));
 }
 
@@ -219,7 +214,7 @@ TEST(NativeCompiler, FirstFailureIsReportedForAnyNumberOfJobs) {
   const NativeTarget target = compiler().host_target();
   const std::vector<std::string> texts = {kScale, "bad_one", "bad_two", kWeights};
   for (int jobs : {1, 4}) {
-    EXPECT_THAT(message_of([&] { compiler().compile_llvm(texts, target, {.opt_level = 1, .jobs = jobs}); }),
+    EXPECT_THAT(kit::user_error_of([&] { compiler().compile_llvm(texts, target, {.opt_level = 1, .jobs = jobs}); }),
                 HasSubstr("line 1"));
   }
 }
@@ -343,7 +338,7 @@ TEST(NativeLink, BadObjectsAreErrorsAndTheNextLinkWorks) {
   const auto good = compiler().compile_llvm(texts, target, {});
   auto link = [&](std::vector<ObjectCode> objects, std::vector<std::string> names) {
     MemoryLibrary library;
-    return message_of([&] {
+    return kit::user_error_of([&] {
       compiler().link({.target = target, .objects = objects, .sections = {}, .exports = names}, library.fd());
     });
   };
@@ -355,7 +350,7 @@ TEST(NativeLink, BadObjectsAreErrorsAndTheNextLinkWorks) {
   EXPECT_THAT(link({good[0], good[0]}, exports), HasSubstr("duplicate symbol: exponential"));
   const NativeTarget arm = compiler().resolve_target({.cpu = "", .features = "", .triple = "aarch64-linux-gnu"});
   EXPECT_THAT(link({good[0], compiler().compile_llvm(texts, arm, {})[0]}, exports), HasSubstr("another machine"));
-  EXPECT_EQ(link(good, exports), "(no UserError)");
+  EXPECT_EQ(link(good, exports), "");
 }
 
 // Damaged objects end in an error or a library, never in an exit.
@@ -370,7 +365,7 @@ TEST(NativeLink, DamagedObjects) {
     objects[0].bytes[at] = static_cast<char>(objects[0].bytes[at] ^ (at % 3 == 0 ? 0xff : 1 << (at % 8)));
     MemoryLibrary library;
     const LinkRequest request{.target = target, .objects = objects, .sections = {}, .exports = exports};
-    refused += message_of([&] { compiler().link(request, library.fd()); }) != "(no UserError)";
+    refused += kit::user_error_of([&] { compiler().link(request, library.fd()); }) != "";
   }
   EXPECT_GT(refused, 10);
   MemoryLibrary library;
@@ -384,7 +379,7 @@ TEST(NativeLink, UnwritableOutput) {
   const auto objects = compiler().compile_llvm(texts, target, {});
   const std::vector<std::string> exports = {"scale"};
   const int fd = open("/dev/null", O_RDONLY);
-  EXPECT_THAT(message_of([&] {
+  EXPECT_THAT(kit::user_error_of([&] {
                 compiler().link({.target = target, .objects = objects, .sections = {}, .exports = exports}, fd);
               }),
               HasSubstr("cannot write the linked library"));

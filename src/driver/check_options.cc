@@ -10,7 +10,7 @@ namespace {
 
 constexpr int32_t kMaxOptLevel = 3, kMaxThreads = runtime::kMaxWorkers;
 
-void check_range(std::string_view option, int32_t value, int32_t max, std::string_view meaning) {
+void check_range(std::string_view option, int64_t value, int64_t max, std::string_view meaning) {
   if (value < 0 || value > max) throw_user_error("{} is {}; it goes from 0 ({}) to {}", option, value, meaning, max);
 }
 
@@ -34,6 +34,7 @@ void check_disabled(const std::vector<std::string>& disabled) {
 void check_options(const CompileOptions& options) {
   check_range("the opt level", options.opt_level, kMaxOptLevel, "each op by itself");
   check_range("the number of threads", options.threads, kMaxThreads, "one a processor");
+  check_range("the target's num-cores", options.target->count("num-cores"), kMaxThreads, "one a processor");
   check_range("the number of jobs", options.jobs, kMaxThreads, "one a processor");
   check_disabled(options.disabled_passes);
 }

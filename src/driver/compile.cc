@@ -99,7 +99,7 @@ class Compilation {
     module_ = plan::plan_memory(plan::to_destination_passing(module_));
     program_ = plan::emit_graph_program(module_, {model_.inputs, model_.outputs}, weights_);
     check_run_size(program_.memory.arena_bytes);
-    program_.target = {target_.triple, target_.cpu, target_.enabled, ""};
+    program_.target = {target_.triple, target_.cpu, target_.enabled};
     program_.compiler = HEADRACE_VERSION;
   }
 
@@ -135,7 +135,8 @@ class Compilation {
     artifact::Manifest& manifest = report_.manifest;
     manifest.programs = {program_};
     manifest.weights = weights_.weights();
-    manifest.default_threads = options_.threads;
+    manifest.default_threads =
+        options_.threads > 0 ? options_.threads : static_cast<int32_t>(options_.target->count("num-cores"));
     artifact::check_manifest(manifest);  // before anything is written: nobody could open the file
     const std::string text = artifact::write_manifest(manifest);
     std::vector<codegen::DataSection> sections;
@@ -191,10 +192,16 @@ CompileReport compile_to_file(const Model& model, const std::string& path, const
 
 CompiledModel compile_to_memory(const Model& model, const CompileOptions& options) {
   check_options(options);
-  runtime::Descriptor descriptor(memfd_create("headrace-model", MFD_CLOEXEC));
+  Descriptor descriptor(memfd_create("headrace-model", MFD_CLOEXEC));
   if (descriptor.number() < 0) throw_user_error("no memory for the compiled model: {}", std::strerror(errno));
   CompileReport report = Compilation(model, options).run(descriptor.number(), "the compiled model");
   return {std::move(descriptor), std::move(report)};
+}
+
+std::shared_ptr<load::Executor> make_executor(CompiledModel compiled, const std::string& name, int32_t threads) {
+  return load::Executor::make(load::open_artifact(std::move(compiled.descriptor), name).value_or_throw(),
+                              artifact::kDefaultProgram, threads)
+      .value_or_throw();
 }
 
 }  // namespace headrace::driver

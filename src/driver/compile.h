@@ -5,18 +5,20 @@
 #pragma once
 
 #include "artifact/manifest.h"
-#include "codegen/native.h"
 #include "driver/model.h"
+#include "ir/target.h"
+#include "load/artifact.h"
 #include "pass/pass.h"
-#include "runtime/descriptor.h"
+#include "base/descriptor.h"
 
 namespace headrace::driver {
 
 struct CompileOptions {
-  codegen::TargetRequest target = {};  // empty: this machine
-  int32_t opt_level = 3;               // 0 (each op by itself) to 3
-  int32_t threads = 0;                 // what the artifact runs with unless told otherwise; 0: one a processor; to 1024
-  int32_t jobs = 0;                    // threads that generate code; 0: one a processor. The bytes do not depend on it.
+  Target target = make_target("llvm");  // without options: this machine
+  int32_t opt_level = 3;                // 0 (each op by itself) to 3
+  // What the artifact runs with unless told otherwise, to 1024; 0: the target's num-cores, else one a processor.
+  int32_t threads = 0;
+  int32_t jobs = 0;  // threads that generate code; 0: one a processor. The bytes do not depend on it.
   std::vector<std::string> disabled_passes = {};
   bool verify_each = false;  // check the IR's rules after each pass
   // A folder that gets the loops of each kernel as text: NAME.lowered.tir as lowering made them, NAME.tir as the passes
@@ -45,9 +47,12 @@ CompileReport compile_to_file(const Model& model, const std::string& path, const
 
 // The same into memory; the descriptor is ready for load::open_artifact.
 struct CompiledModel {
-  runtime::Descriptor descriptor;
+  Descriptor descriptor;
   CompileReport report;
 };
 CompiledModel compile_to_memory(const Model& model, const CompileOptions& options = {});
+
+// Its default program, ready to run. `name` is what messages call the model; threads as load::Executor::make.
+std::shared_ptr<load::Executor> make_executor(CompiledModel compiled, const std::string& name, int32_t threads);
 
 }  // namespace headrace::driver

@@ -17,6 +17,7 @@
 #include "driver/target.h"
 #include "interp/interp.h"
 #include "kit/errors.h"
+#include "kit/random_array.h"
 #include "load/run.h"
 #include "lower/compute_rule.h"
 #include "ops/all_ops.h"
@@ -50,31 +51,17 @@ Model read(const std::string& text) {
   return make_model(relay::parse_module(text));
 }
 
-NDArray random_array(const Shape& shape, uint32_t seed) {
-  NDArray array = NDArray::empty(shape, DataType::float_(32));
-  uint32_t state = seed * 2654435761u + 1;
-  for (int64_t i = 0; i < array.num_elements(); ++i) {
-    state = state * 1664525u + 1013904223u;
-    array.data<float>()[i] = static_cast<float>(state >> 8) / 8388608.0f - 1.0f;
-  }
-  return array;
-}
-
 std::vector<NDArray> inputs_of(const Model& model) {
   std::vector<NDArray> inputs;
   for (const relay::Var& param : model.module->lookup("main").cast<relay::FunctionNode>()->params) {
-    inputs.push_back(random_array(param->type_annotation.as<TensorTypeNode>()->concrete_shape(),
-                                  static_cast<uint32_t>(inputs.size())));
+    inputs.push_back(kit::random_array(param->type_annotation.as<TensorTypeNode>()->concrete_shape(),
+                                       static_cast<uint32_t>(inputs.size())));
   }
   return inputs;
 }
 
 std::shared_ptr<load::Executor> open(CompiledModel compiled, int threads) {
-  auto artifact = load::open_artifact(std::move(compiled.descriptor), "test");
-  if (!artifact) throw UserError(artifact.refusal().message);
-  auto executor = load::Executor::make(artifact.value(), artifact::kDefaultProgram, threads);
-  if (!executor) throw UserError(executor.refusal().message);
-  return executor.value();
+  return make_executor(std::move(compiled), "test", threads);
 }
 
 void expect_close(const std::vector<NDArray>& expected, const std::vector<NDArray>& actual) {
@@ -93,7 +80,7 @@ void expect_close(const std::vector<NDArray>& expected, const std::vector<NDArra
   }
 }
 
-std::string bytes_of(const runtime::Descriptor& descriptor) {
+std::string bytes_of(const Descriptor& descriptor) {
   std::string bytes(static_cast<size_t>(lseek(descriptor.number(), 0, SEEK_END)), '\0');
   EXPECT_EQ(pread(descriptor.number(), bytes.data(), bytes.size(), 0), static_cast<ssize_t>(bytes.size()));
   return bytes;
@@ -254,7 +241,7 @@ TEST(Compile, BareClientsRunTheStaticMain) {
 
 TEST(Compile, OldProcessorsGetNoNewInstructions) {
   const Model model = read(kProgram);
-  const CompiledModel compiled = compile_to_memory(model, {.target = {.cpu = "x86-64", .features = "", .triple = ""}});
+  const CompiledModel compiled = compile_to_memory(model, {.target = parse_target("llvm -mcpu=x86-64")});
   const auto& features = compiled.report.manifest.programs[0].target.features;
   EXPECT_EQ(std::count(features.begin(), features.end(), "avx"), 0);
   EXPECT_EQ(std::count(features.begin(), features.end(), "sse2"), 1);
@@ -264,9 +251,21 @@ TEST(Compile, OldProcessorsGetNoNewInstructions) {
 TEST(Compile, NewProcessorsGetTheirWidestRegisters) {
   const codegen::NativeCompiler compiler = codegen::NativeCompiler::load();
   const codegen::NativeTarget target =
-      choose_target(compiler, {.cpu = "x86-64-v4", .features = "", .triple = "x86_64-linux-gnu"});
+      choose_target(compiler, parse_target("llvm -mcpu=x86-64-v4 -mtriple=x86_64-linux-gnu"));
   EXPECT_EQ(schedule_options(target).vector_bits, 512);
   EXPECT_EQ(schedule_options(target).vector_registers, 32);
+}
+
+// The static main is of one architecture.
+TEST(Compile, OtherArchitecturesAreRefused) {
+  const Model model = read(kProgram);
+  const std::string host = codegen::NativeCompiler::load().host_target().triple;
+  const bool is_x86 = host.starts_with("x86_64");
+  const std::string other = is_x86 ? "aarch64-unknown-linux-gnu" : "x86_64-unknown-linux-gnu";
+  const std::string error =
+      kit::user_error_of([&] { compile_to_memory(model, {.target = parse_target("llvm -mtriple=" + other)}); });
+  EXPECT_NE(error.find("the triple '" + other + "'"), std::string::npos) << error;
+  EXPECT_NE(error.find("such as " + host), std::string::npos) << error;
 }
 
 TEST(Compile, FilesAppearWholeOrNotAtAll) {
@@ -461,7 +460,7 @@ TEST(LoadModel, SaysWhatIsWrongWithFiles) {
 TEST(LoadModel, DigitsAgreeWithTheInterpreter) {
   const Model model = load_model(kModels + "digits.onnx", {.shapes = {{"x", {3, 1, 8, 8}}}, .bound = {}});
   EXPECT_EQ(model.inputs, std::vector<std::string>{"x"});
-  const NDArray x = random_array({3, 1, 8, 8}, 5);
+  const NDArray x = kit::random_array({3, 1, 8, 8}, 5);
   const std::vector<NDArray> expected = interp::run_main(model.module, {x});
   expect_close(expected, load::run(*open(compile_to_memory(model), 1), std::vector{x}));
 }

@@ -63,11 +63,7 @@ class CompilingEvaluator : public pass::ConstantEvaluator {
   std::shared_ptr<load::Executor> compile(const IRModule& module) const {
     CompiledModel compiled =
         compile_to_memory(make_model(module), {.opt_level = 0, .jobs = jobs_, .disabled_passes = {"FoldConstant"}});
-    const auto artifact = load::open_artifact(std::move(compiled.descriptor), "a constant's program");
-    if (!artifact) throw UserError(artifact.refusal().message);
-    const auto executor = load::Executor::make(artifact.value(), artifact::kDefaultProgram, 1);
-    if (!executor) throw UserError(executor.refusal().message);
-    return executor.value();
+    return make_executor(std::move(compiled), "a constant's program", 1);
   }
 
   int32_t jobs_;

@@ -76,12 +76,9 @@ TEST_F(Materialize, ACompileUsesIt) {
   ASSERT_EQ(compiled.report.manifest.weights.size(), 1u);
   EXPECT_EQ(compiled.report.manifest.programs[0].graph.steps.size(), 1u);
   const NDArray x = counting({1, 640}, DataType::float_(32), 0);
-  const auto artifact = load::open_artifact(std::move(compiled.descriptor), "test");
-  ASSERT_TRUE(artifact);
-  const auto executor = load::Executor::make(artifact.value(), artifact::kDefaultProgram, 1);
-  ASSERT_TRUE(executor);
+  const auto executor = make_executor(std::move(compiled), "test", 1);
   const NDArray expected = interp::run_main(model.module, {x}).at(0);
-  EXPECT_TRUE(load::run(*executor.value(), std::vector{x}).at(0).content_equal(expected));
+  EXPECT_TRUE(load::run(*executor, std::vector{x}).at(0).content_equal(expected));
 }
 
 }  // namespace

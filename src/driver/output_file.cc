@@ -9,7 +9,7 @@
 #include <filesystem>
 
 #include "base/error.h"
-#include "runtime/descriptor.h"
+#include "base/descriptor.h"
 
 namespace headrace::driver {
 
@@ -120,7 +120,7 @@ void check_no_input(const std::string& path, const std::vector<std::string>& inp
 
 void write_text(const std::string& path, std::string_view text) {
   if (is_stream(path)) {
-    const runtime::Descriptor stream(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
+    const Descriptor stream(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
     if (stream.number() < 0) fail(path, std::strerror(errno));
     return write_all(stream.number(), path, text);
   }

@@ -11,10 +11,34 @@ bool is_asked_for(const codegen::TargetRequest& request, const std::string& feat
   return ("," + request.features + ",").find(",+" + feature + ",") != std::string::npos;
 }
 
+std::string_view architecture_of(std::string_view triple) { return triple.substr(0, triple.find('-')); }
+
+// The static main in every artifact is compiled with Headrace, for the machine it runs on.
+void check_architecture(std::string_view wanted, std::string_view host) {
+  const std::string_view ours = architecture_of(host);
+  if (architecture_of(wanted) == ours) return;
+  throw_user_error(
+      "an artifact cannot be made for the triple '{}': this Headrace makes them for {} on Linux, such as {}; compile "
+      "on "
+      "a machine of that architecture",
+      wanted, ours, host);
+}
+
 }  // namespace
 
-codegen::NativeTarget choose_target(const codegen::NativeCompiler& compiler, const codegen::TargetRequest& request) {
+Target llvm_target(const std::string& cpu, const std::string& features) {
+  Map<std::string, Value> attrs;
+  if (!cpu.empty()) attrs.set("mcpu", Value(cpu));
+  if (!features.empty()) attrs.set("mattr", Value(features));
+  return make_target("llvm", attrs);
+}
+
+codegen::NativeTarget choose_target(const codegen::NativeCompiler& compiler, const Target& target) {
+  const codegen::TargetRequest request{.cpu = target->text("mcpu"),
+                                       .features = fmt::format("{}", fmt::join(target->list("mattr"), ",")),
+                                       .triple = target->text("mtriple")};
   const codegen::NativeTarget wanted = compiler.resolve_target(request);
+  check_architecture(wanted.triple, compiler.host_target().triple);
   const std::vector<std::string_view> known = runtime::known_cpu_features();
   codegen::TargetRequest reduced = request;
   for (const std::string& feature : wanted.enabled) {

@@ -39,6 +39,7 @@ struct ClosureObj : Object {
   static constexpr std::string_view type_key = "interp.Closure";
   static constexpr bool is_final = true;
   relay::Function function;
+  relay::Var self;  // the let variable it is bound to, which its body may call; null otherwise
   Bindings captured;
 };
 
@@ -192,8 +193,7 @@ class Interpreter {
     // A chain of lets is a loop.
     while (const auto* let = at.as<LetNode>()) {
       if (const auto* function = let->value.as<FunctionNode>()) {
-        // A function may call itself: its closure is looked up when it runs, so it needs no reference to itself.
-        frame.vars[let->var.get()] = make_closure(ref(function), frame);
+        frame.vars[let->var.get()] = make_closure(ref(function), frame, let->var);
       } else {
         Typed value = co_await eval(let->value, frame);
         frame.vars[let->var.get()] = std::move(value);
@@ -242,8 +242,7 @@ class Interpreter {
     } else if (call->as_op() != nullptr) {
       result = co_await eval_call_dps(*call, operands_of(*call, frame));
     } else {
-      result =
-          co_await call_value(frame.done.at(call->op.get()).value, call->op, operands_of(*call, frame), call->span);
+      result = co_await call_value(frame.done.at(call->op.get()).value, operands_of(*call, frame), call->span);
     }
     co_return result;
   }
@@ -293,10 +292,11 @@ class Interpreter {
     return constructor.tag;
   }
 
-  Typed make_closure(relay::Function function, const Frame& frame) {
+  Typed make_closure(relay::Function function, const Frame& frame, relay::Var self = {}) {
     auto closure = make_object<ClosureObj>();
     closure->captured = frame.vars;
     closure->function = std::move(function);
+    closure->self = std::move(self);
     return {Value(closure), Type()};
   }
 
@@ -364,13 +364,11 @@ class Interpreter {
     return args;
   }
 
-  // Calls the value of `callee`.
-  Nested<Typed> call_value(Value function_value, Expr callee, std::vector<Typed> args, Span span) {
+  Nested<Typed> call_value(Value function_value, std::vector<Typed> args, Span span) {
     Typed result;
     if (const auto* closure = function_value.as_node<ClosureObj>()) {
       Bindings captured = closure->captured;
-      // A function bound by let sees itself and its later siblings through the caller's scope.
-      if (const auto* var = callee.as<VarNode>()) captured.insert_or_assign(var, Typed{function_value, Type()});
+      if (closure->self) captured.insert_or_assign(closure->self.get(), Typed{function_value, Type()});
       result = co_await call_function(*closure->function, std::move(args), std::move(captured), span);
     } else if (const auto* function = function_value.as_node<FunctionNode>()) {
       result = co_await call_function(*function, std::move(args), {}, span);
@@ -402,7 +400,7 @@ class Interpreter {
     if (input_types == nullptr) throw_at(call.span, "call_dps", "takes a function, a tuple of inputs, one of outputs");
     std::vector<Typed> operands;
     for (size_t i = 0; i < inputs->items.size(); ++i) operands.push_back({inputs->items[i], input_types->items[i]});
-    const Typed result = co_await call_value(args[0].value, call.args[0], std::move(operands), call.span);
+    const Typed result = co_await call_value(args[0].value, std::move(operands), call.span);
     std::vector<NDArray> results, outputs;
     collect(result.value, results);
     collect(args[2].value, outputs);

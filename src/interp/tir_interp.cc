@@ -3,6 +3,7 @@
 #include <unordered_set>
 
 #include "interp/tir_program.h"
+#include "tensor/strides.h"
 #include "tir/print.h"
 #include "tir/verify.h"
 
@@ -62,11 +63,7 @@ class Machine {
   // --- arguments
 
   static Shape strides_of(const NDArray& array) {
-    if (!array.object()->strides.empty()) return array.object()->strides;
-    Shape strides(array.shape().size());
-    int64_t step = 1;
-    for (size_t i = strides.size(); i-- > 0; step *= array.shape()[i]) strides[i] = step;
-    return strides;
+    return array.object()->strides.empty() ? dense_strides(array.shape()) : array.object()->strides;
   }
 
   void bind_symbols(const Buffer& param, const NDArray& input) {

@@ -1,5 +1,6 @@
 #include "ir/text_literal.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 
@@ -64,6 +65,17 @@ static uint64_t nan_bits(DataType dtype) {
 static uint64_t infinity_bits(DataType dtype) {
   if (dtype.is_bfloat16()) return 0x7f80;
   return dtype.bits() == 64 ? 0x7ff0000000000000u : dtype.bits() == 32 ? 0x7f800000u : 0x7c00u;
+}
+
+std::optional<uint64_t> integer_bits(std::string_view digits, bool negative, DataType dtype) {
+  uint64_t magnitude = 0;
+  const char* end = digits.data() + digits.size();
+  const auto [stop, error] = std::from_chars(digits.data(), end, magnitude);
+  const int bits = std::clamp(dtype.bits(), 8, 64);
+  uint64_t limit = (uint64_t{1} << (bits - 1)) - (negative ? 0 : 1);
+  if (dtype.is_uint()) limit = negative ? 0 : bits == 64 ? UINT64_MAX : (uint64_t{1} << bits) - 1;
+  if (error != std::errc() || stop != end || magnitude > limit) return std::nullopt;
+  return negative ? ~magnitude + 1 : magnitude;
 }
 
 std::optional<uint64_t> real_bits(std::string_view text, DataType dtype) {

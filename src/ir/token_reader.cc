@@ -1,5 +1,9 @@
 #include "ir/token_reader.h"
 
+#include "object/array.h"
+#include "object/map.h"
+#include "object/string.h"
+
 namespace headrace {
 
 TokenReader::TokenReader(std::string_view text, const std::string& source_name)
@@ -37,6 +41,22 @@ void TokenReader::fail(const Token& token, std::string message) {
 
 void TokenReader::fail_expected(std::string_view what) {
   fail(peek(), fmt::format("expected {}, found {}", what, found(peek())));
+}
+
+Value TokenReader::list_of(const std::function<Value()>& read) {
+  Array<Value> list;
+  comma_separated("]", "after a list", [&] { list.push_back(read()); });
+  return Value(list);
+}
+
+Value TokenReader::map_of(const std::function<Value()>& read) {
+  Map<Value, Value> map;
+  comma_separated("}", "after a map", [&] {
+    const Value key = peek().kind == TokenKind::string ? Value(unquote(take().text)) : read();
+    expect(":", "after a key");
+    map.set(key, read());
+  });
+  return Value(map);
 }
 
 Span TokenReader::span_from(const Token& first) const {

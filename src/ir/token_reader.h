@@ -1,7 +1,10 @@
 // What the parsers of relay and tir share: walking over tokens, with errors that say what was expected.
 #pragma once
 
+#include <functional>
+
 #include "ir/lex.h"
+#include "object/value.h"
 
 namespace headrace {
 
@@ -47,6 +50,19 @@ class TokenReader {
     errors_.report(token.offset, token.end - token.offset, std::move(message));
   }
   Span span_from(const Token& first) const;
+  // Items with commas between, and one more where the writer likes, up to the sign `close`, which is taken; `where` as
+  // in expect().
+  template <typename Item>
+  void comma_separated(std::string_view close, std::string_view where, Item&& item) {
+    while (!at(close)) {
+      item();
+      if (!accept(",")) break;
+    }
+    expect(close, where);
+  }
+  // Values of attributes, after their [ and {; `read` reads what is inside. A key in quotes is a string.
+  Value list_of(const std::function<Value()>& read);
+  Value map_of(const std::function<Value()>& read);
   // What follows % or @ of a name, unquoted; "#0" for %0.
   static std::string local_name(const Token& token);
 

@@ -91,7 +91,7 @@ Expected<std::shared_ptr<const Artifact>> open_artifact(const std::string& path)
   return make_artifact(Library::open(path));
 }
 
-Expected<std::shared_ptr<const Artifact>> open_artifact(runtime::Descriptor descriptor, const std::string& name) {
+Expected<std::shared_ptr<const Artifact>> open_artifact(Descriptor descriptor, const std::string& name) {
   return make_artifact(Library::open(std::move(descriptor), name));
 }
 

@@ -25,7 +25,7 @@ struct Artifact {
 // Refuses as runtime::Library::open does, and with BACKEND_MISSING when an external module has no loader here; the
 // message says which fallback the manifest offers. Throws UserError when a loader rejects its blob.
 Expected<std::shared_ptr<const Artifact>> open_artifact(const std::string& path);
-Expected<std::shared_ptr<const Artifact>> open_artifact(runtime::Descriptor descriptor, const std::string& name);
+Expected<std::shared_ptr<const Artifact>> open_artifact(Descriptor descriptor, const std::string& name);
 
 // One program, ready to run: the runner and all that it borrows.
 class Executor {

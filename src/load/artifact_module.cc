@@ -9,10 +9,9 @@ namespace {
 runtime::Module make_executor_module(const std::shared_ptr<const Artifact>& artifact, const std::string& program,
                                      Device device, int32_t threads) {
   if (device.type != kDLCPU) throw_user_error("program '{}' runs on the CPU, not on {}", program, device.to_string());
-  const Expected<std::shared_ptr<Executor>> executor = Executor::make(artifact, program, threads);
-  if (!executor) throw UserError(executor.refusal().message);
+  const std::shared_ptr<Executor> executor = Executor::make(artifact, program, threads).value_or_throw();
   // Shares ownership of the executor, points to its runner.
-  return executors::make_graph_module({executor.value(), &executor.value()->runner()});
+  return executors::make_graph_module({executor, &executor->runner()});
 }
 
 class ArtifactBody : public runtime::ModuleBody {
@@ -41,9 +40,7 @@ runtime::Module make_artifact_module(std::shared_ptr<const Artifact> artifact) {
 }
 
 runtime::Module load_artifact_module(const std::string& path) {
-  Expected<std::shared_ptr<const Artifact>> artifact = open_artifact(path);
-  if (!artifact) throw UserError(artifact.refusal().message);
-  return make_artifact_module(std::move(artifact.value()));
+  return make_artifact_module(open_artifact(path).value_or_throw());
 }
 
 }  // namespace headrace::load

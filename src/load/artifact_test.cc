@@ -26,17 +26,11 @@ using headrace::testing::toy_manifest;
 using ::testing::AnyOf;
 using ::testing::HasSubstr;
 
-std::shared_ptr<const Artifact> open_or_die(const std::string& path) {
-  Expected<std::shared_ptr<const Artifact>> artifact = open_artifact(path);
-  if (!artifact) throw std::runtime_error(artifact.refusal().message);
-  return artifact.value();
-}
+std::shared_ptr<const Artifact> open_or_die(const std::string& path) { return open_artifact(path).value_or_throw(); }
 
 std::shared_ptr<Executor> executor_or_die(std::shared_ptr<const Artifact> artifact, int32_t threads,
                                           const std::string& program = "default") {
-  Expected<std::shared_ptr<Executor>> executor = Executor::make(std::move(artifact), program, threads);
-  if (!executor) throw std::runtime_error(executor.refusal().message);
-  return executor.value();
+  return Executor::make(std::move(artifact), program, threads).value_or_throw();
 }
 
 Refusal refusal_of(const std::vector<uint8_t>& bytes) {
@@ -68,7 +62,7 @@ TEST(Artifact, RunsWithAnyThreadCount) {
 
 TEST(Artifact, RunsFromAMemoryFile) {
   const std::vector<uint8_t> bytes = make_artifact(toy_manifest());
-  runtime::Descriptor descriptor(::memfd_create("model", MFD_CLOEXEC));
+  Descriptor descriptor(::memfd_create("model", MFD_CLOEXEC));
   ASSERT_EQ(::write(descriptor.number(), bytes.data(), bytes.size()), static_cast<ssize_t>(bytes.size()));
   const auto artifact = open_artifact(std::move(descriptor), "model");
   ASSERT_TRUE(artifact) << artifact.refusal().message;
@@ -217,7 +211,7 @@ TEST(ArtifactRefuses, HostileSectionTables) {
     for (int j = 0; j < 3; ++j) bytes[table + random() % (bytes.size() - table)] = static_cast<uint8_t>(random());
     artifact::append_trailer(bytes);
     const TempFile file(bytes);
-    const auto descriptor = runtime::Descriptor::open(file.path());
+    const auto descriptor = Descriptor::open(file.path());
     ASSERT_TRUE(descriptor);
     const auto read = artifact::read_artifact_file(descriptor.value().number(), file.path());
     if (read) continue;

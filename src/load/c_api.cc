@@ -2,10 +2,11 @@
 
 #include <new>
 
+#include "base/exit_code.h"
 #include "load/artifact.h"
 
+using headrace::exit_code_of;
 using headrace::Expected;
-using headrace::InternalError;
 using headrace::Refusal;
 using headrace::UserError;
 using headrace::artifact::Program;
@@ -53,8 +54,7 @@ hr_status fail(hr_status code, hr_reason reason, std::string_view message, std::
 }
 
 hr_status fail(const Refusal& refusal) noexcept {
-  const bool is_missing = refusal.code == HR_REASON_BACKEND_MISSING || refusal.code == HR_REASON_CPU_FEATURE_MISSING;
-  return fail(is_missing ? HR_MISSING_DEPENDENCY : HR_USER, refusal.code, refusal.message);
+  return fail(exit_code_of(refusal.code), refusal.code, refusal.message);
 }
 
 // The one guard: runs `body`, which gives an hr_status, and turns what it throws into a code.
@@ -62,14 +62,12 @@ template <typename Body>
 hr_status guard(Body body) noexcept {
   try {
     return body();
-  } catch (const UserError& error) {
-    return fail(HR_USER, HR_REASON_NONE, error.message(), error.where().op, error.where().place);
   } catch (const headrace::Error& error) {
-    return fail(HR_INTERNAL, HR_REASON_NONE, error.message(), error.where().op, error.where().place);
-  } catch (const std::bad_alloc&) {
-    return fail(HR_USER, HR_REASON_SYSTEM, "out of memory");
+    return fail(exit_code_of(error), HR_REASON_NONE, error.message(), error.where().op, error.where().place);
+  } catch (const std::bad_alloc& error) {
+    return fail(exit_code_of(error), HR_REASON_SYSTEM, "out of memory");
   } catch (const std::exception& error) {
-    return fail(HR_INTERNAL, HR_REASON_NONE, error.what());
+    return fail(exit_code_of(error), HR_REASON_NONE, error.what());
   } catch (...) {
     return fail(HR_INTERNAL, HR_REASON_NONE, "an exception of unknown type");
   }

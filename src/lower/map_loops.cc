@@ -1,4 +1,5 @@
 #include "lower/guard_range.h"
+#include "lower/machine_numbers.h"
 #include "lower/stage_loops.h"
 #include "tir/rewrite.h"
 
@@ -8,11 +9,6 @@ using namespace tir;  // this file writes loop IR and nothing else
 
 namespace {
 
-// Below these many operations, some 5 us of them, a loop stays on one thread: starting the others costs as much.
-// A vector loop of a map is bound by memory (20 GB/s), one of a reduction by arithmetic (50 Gop/s).
-constexpr int64_t kMinScalarWork = 8192;
-constexpr int64_t kMinMapWork = 16384;
-constexpr int64_t kMinReductionWork = 262144;
 // Parts that a parallel loop should have, so that threads end at nearly the same time.
 constexpr int64_t kMinParts = 64;
 

@@ -1,5 +1,6 @@
 #include "lower/prefetch_rows.h"
 
+#include "lower/machine_numbers.h"
 #include "tir/rewrite.h"
 
 namespace headrace::lower {
@@ -8,7 +9,6 @@ using namespace tir;  // this file writes loop IR and nothing else
 
 namespace {
 
-constexpr int64_t kCacheLineBytes = 64;
 // With many tiles side by side the rows are soon at hand.
 constexpr int64_t kMostTiles = 16;
 

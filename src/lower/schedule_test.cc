@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "kit/native_kernels.h"
+#include "kit/random_array.h"
 #include "lower/compute_rule.h"
 #include "lower/fuse_stages.h"
 #include "tir_passes/pipeline.h"
@@ -20,17 +21,6 @@ using tir::Compute;
 NDArray run_native(const Compute& compute, const std::vector<NDArray>& inputs, const ScheduleOptions& options) {
   const kit::NativeKernels kernels({tir_passes::run_pipeline(schedule(compute, "kernel", options))});
   return kernels.run(0, inputs).at(0);
-}
-
-// Values in [-1, 1) from a fixed sequence.
-NDArray make_input(const Shape& shape, uint32_t seed) {
-  NDArray array = NDArray::empty(shape, DataType::float_(32));
-  uint32_t state = seed * 2654435761u + 1;
-  for (int64_t i = 0; i < array.num_elements(); ++i) {
-    state = state * 1664525u + 1013904223u;
-    array.data<float>()[i] = static_cast<float>(state >> 8) / 8388608.0f - 1.0f;
-  }
-  return array;
 }
 
 Buffer buffer_of(const char* name, const Shape& shape) {
@@ -48,7 +38,7 @@ TEST_P(EveryOptions, MapOfAnyWidth) {
     const Shape shape{3, width};
     Buffer x = buffer_of("x", shape), y = buffer_of("y", shape);
     Compute compute{{x}, {map_stage(y, [&](const Index& i) { return load(x, i) * load(x, i) + make_float(1); })}, {y}};
-    const NDArray input = make_input(shape, 1);
+    const NDArray input = kit::random_array(shape, 1);
     const NDArray output = run_native(compute, {input}, GetParam());
     for (int64_t i = 0; i < output.num_elements(); ++i) {
       const float v = input.data<float>()[i];
@@ -71,7 +61,7 @@ Compute matmul(Buffer a, Buffer b, Buffer c, bool b_is_transposed) {
 void check_matmul(int64_t m, int64_t n, int64_t k, bool transposed, const ScheduleOptions& options) {
   Buffer a = buffer_of("a", {m, k}), b = buffer_of("b", transposed ? Shape{n, k} : Shape{k, n}),
          c = buffer_of("c", {m, n});
-  const NDArray x = make_input({m, k}, 2), y = make_input(*as_shape(b->shape), 3);
+  const NDArray x = kit::random_array({m, k}, 2), y = kit::random_array(*as_shape(b->shape), 3);
   const NDArray z = run_native(matmul(a, b, c, transposed), {x, y}, options);
   for (int64_t i = 0; i < m; ++i) {
     for (int64_t j = 0; j < n; ++j) {
@@ -121,8 +111,8 @@ TEST_P(EveryOptions, ConvolutionWithFusedEpilogue) {
   compute = fuse_stages(compute);
   ASSERT_EQ(compute.stages.size(), 2u) << "bias and relu belong to the convolution, the padding does not";
 
-  const NDArray data = make_input({kIn, kSize, kSize}, 4), weight = make_input({kOut, kIn, 3, 3}, 5);
-  const NDArray shift = make_input({kOut}, 6);
+  const NDArray data = kit::random_array({kIn, kSize, kSize}, 4), weight = kit::random_array({kOut, kIn, 3, 3}, 5);
+  const NDArray shift = kit::random_array({kOut}, 6);
   const NDArray out = run_native(compute, {data, weight, shift}, GetParam());
   for (int64_t o = 0; o < kOut; ++o) {
     for (int64_t p = 0; p < kSize; ++p) {
@@ -161,7 +151,7 @@ TEST_P(EveryOptions, SoftmaxInStages) {
       reduce_stage(sum, Combiner::sum, {width}, [&](const Index& i, const Index& r) { return load(e, {i[0], r[0]}); }));
   compute.stages.push_back(
       map_stage(y, [&](const Index& i) { return make_binary(BinaryOp::div, load(e, i), load(sum, {i[0]})); }));
-  const NDArray input = make_input(shape, 7);
+  const NDArray input = kit::random_array(shape, 7);
   const NDArray output = run_native(fuse_stages(compute), {input}, GetParam());
   for (int64_t row = 0; row < 4; ++row) {
     double total = 0;
@@ -176,7 +166,7 @@ TEST_P(EveryOptions, SoftmaxInStages) {
 TEST(Schedule, EmptyOutputIsNoLoop) {
   Buffer x = buffer_of("x", {0, 4}), y = buffer_of("y", {0, 4});
   Compute compute{{x}, {map_stage(y, [&](const Index& i) { return load(x, i); })}, {y}};
-  EXPECT_EQ(run_native(compute, {make_input({0, 4}, 1)}, kOptions[1]).num_elements(), 0);
+  EXPECT_EQ(run_native(compute, {kit::random_array({0, 4}, 1)}, kOptions[1]).num_elements(), 0);
 }
 
 TEST(Schedule, SymbolicShapeIsRefused) {

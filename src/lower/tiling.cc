@@ -1,5 +1,7 @@
 #include "lower/tiling.h"
 
+#include "lower/machine_numbers.h"
+
 namespace headrace::lower {
 
 namespace {
@@ -15,7 +17,6 @@ constexpr int64_t kFewTerms = 64;
 // read anew for each block of rows: when it does not fit into the cache as a whole, and rows bring less again.
 // (Matrix of 768 x 3072 times 128 x 768: 21 ms with rows outside, 5.9 with columns.)
 bool puts_columns_first(const Reduction& reduction, const Tiling& tiling) {
-  constexpr int64_t kCacheBytes = 512 * 1024;
   // Few terms a result: stores decide, and columns first means a stream of them for each row (1x1 convolution, 16 to
   // 96 channels of 112x112: 0.40 ms with rows outside, 0.53 with columns).
   constexpr int64_t kLeastTerms = 128;

@@ -1,22 +1,13 @@
 // Counts, weak references, type checks; what bad input to values, constructors and functions gives.
 #include <gtest/gtest.h>
 
+#include "kit/errors.h"
 #include "object/function.h"
 #include "object/structural_equal.h"
 #include "object/tests/test_nodes.h"
 
 namespace headrace::testing {
 namespace {
-
-template <typename F>
-std::string message_of(F&& act) {
-  try {
-    act();
-  } catch (const UserError& e) {
-    return e.message();
-  }
-  return "no error";
-}
 
 TEST(Object, LayoutOfTheCAbi) {
   const Ref<StrObj> text = make_object<StrObj>("abc");
@@ -80,13 +71,13 @@ TEST(Container, CopyOnWriteAndOrder) {
   EXPECT_EQ(m.size(), 3u);
   EXPECT_EQ((*n.begin()).first, "z");
   EXPECT_EQ(n.at("k"), 3);
-  EXPECT_EQ(message_of([&] { n.at("q"); }), "the Map has no key \"q\"");
+  EXPECT_EQ(kit::user_error_of([&] { n.at("q"); }), "the Map has no key \"q\"");
 }
 
 TEST(Value, ConversionsSayBothKinds) {
   EXPECT_EQ(Value(3).as<double>(), 3.0);
-  EXPECT_EQ(message_of([] { Value("a").as<int64_t>(); }), "expected int, got str");
-  EXPECT_EQ(message_of([] { Value(300).as<int8_t>(); }), "expected int of 8 bits, got int 300");
+  EXPECT_EQ(kit::user_error_of([] { Value("a").as<int64_t>(); }), "expected int, got str");
+  EXPECT_EQ(kit::user_error_of([] { Value(300).as<int8_t>(); }), "expected int of 8 bits, got int 300");
   EXPECT_FALSE((Value(Array<Value>{Value()}).is<Array<Expr>>())) << "an item is never null";
   EXPECT_TRUE((Value(Array<Value>{Value()}).is<Array<std::optional<int64_t>>>()));
 }
@@ -94,7 +85,7 @@ TEST(Value, ConversionsSayBothKinds) {
 TEST(MakeNode, EveryWrongFieldIsNamed) {
   using Fields = std::vector<std::pair<std::string, Value>>;
   const auto error = [](std::string_view key, const Fields& fields) {
-    return message_of([&] { make_node(key, fields); });
+    return kit::user_error_of([&] { make_node(key, fields); });
   };
   type_of<IntNode>(), type_of<LetNode>(), type_of<FunctionObj>();
   EXPECT_EQ(error("test.Nothing", {}), "there is no type 'test.Nothing'");
@@ -132,10 +123,10 @@ TEST(PackedFunc, ErrorsKeepTheirPlace) {
 TEST(PackedFunc, ArgumentsAreChecked) {
   const PackedFunc add = make_packed([](int64_t a, int64_t b) { return a + b; });
   EXPECT_EQ(add(1, 2).as<int64_t>(), 3);
-  EXPECT_EQ(message_of([&] { add(1); }), "expected 2 arguments, got 1");
-  EXPECT_EQ(message_of([&] { add(1, "b"); }), "argument 1: expected int, got str");
+  EXPECT_EQ(kit::user_error_of([&] { add(1); }), "expected 2 arguments, got 1");
+  EXPECT_EQ(kit::user_error_of([&] { add(1, "b"); }), "argument 1: expected int, got str");
   const PackedFunc take = make_packed([](Expr e) { return e; });
-  EXPECT_EQ(message_of([&] { take(nullptr); }), "argument 0: expected test.Expr, got None");
+  EXPECT_EQ(kit::user_error_of([&] { take(nullptr); }), "argument 0: expected test.Expr, got None");
 }
 
 TEST(Registry, NamesAreTakenOnce) {

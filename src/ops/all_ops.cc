@@ -21,6 +21,8 @@ void register_all_ops() {
     register_pad_ops();
     register_image_ops();
     register_shape_ops();
+    register_join_ops();
+    register_repeat_ops();
     register_slice_ops();
     register_creation_ops();
     register_memory_ops();

@@ -87,4 +87,19 @@ std::string show_dims(const Array<PrimExpr>& dims) {
   return text + ")";
 }
 
+std::optional<Dims> requested_shape(const RelationInput& input, const Shape& attribute, std::string_view name) {
+  if (input.arg_types.size() == 1) return to_dims(attribute).to_vector();
+  if (input.arg_types.size() != 2)
+    input.fail(fmt::format("takes data and {}, got {} arguments", name, input.arg_types.size()));
+  if (!attribute.empty()) input.fail(fmt::format("{} is given twice, as attribute and as argument", name));
+  const TensorType type = input.tensor(1);
+  if (!type) return std::nullopt;
+  if (type->shape.size() != 1 || !(type->dtype.is_int() || type->dtype.is_uint()))
+    input.fail(fmt::format("{} must be an integer tensor of one dimension, got {}", name, show(type)));
+  if (auto value = input.arg_value(1)) return value;
+  const auto length = as_int(type->shape[0]);
+  if (!length) input.fail(fmt::format("the number of dimensions must be known: {} is {}", name, show(type)));
+  return Dims(static_cast<size_t>(*length), make_any());
+}
+
 }  // namespace headrace::ops

@@ -18,6 +18,10 @@ Array<PrimExpr> broadcast_shapes(const RelationInput& input, const TensorType& a
 PrimExpr add_const(const PrimExpr& e, int64_t c);
 // The product; 1 for none.
 PrimExpr product(const Array<PrimExpr>& dims);
+// The shape that an op is asked for, by an attribute or instead by argument 1, an integer tensor of one dimension: its
+// dimensions, with `?` where a value is not known. Nothing while the argument's type is not known.
+using Dims = std::vector<PrimExpr>;
+std::optional<Dims> requested_shape(const RelationInput& input, const Shape& attribute, std::string_view name);
 // "(1, n, ?)"
 std::string show_dims(const Array<PrimExpr>& dims);
 

@@ -12,10 +12,11 @@ void register_matmul_ops();         // matmul.cc: dense, matmul, batch_matmul
 void register_pool_ops();           // pool.cc: max, avg, global pools
 void register_pad_ops();            // pad.cc: pad, mirror_pad
 void register_image_ops();          // image.cc: resize2d
-void register_shape_ops();     // shape.cc: reshape, transpose, squeeze, expand_dims, batch_flatten, concatenate, split,
-                               // ...
-void register_slice_ops();     // slice.cc: strided_slice, take
-void register_creation_ops();  // creation.cc: full, arange, shape_of, tile, broadcast_to, ...
-void register_memory_ops();    // memory.cc: storages, views, calls that write into them
+void register_shape_ops();          // shape.cc: reshape, transpose, squeeze, expand_dims, batch_flatten
+void register_join_ops();           // join.cc: concatenate, stack, split
+void register_repeat_ops();         // repeat.cc: broadcast_to, tile, repeat, reverse
+void register_slice_ops();          // slice.cc: strided_slice, take
+void register_creation_ops();       // creation.cc: full, arange, shape_of, ...
+void register_memory_ops();         // memory.cc: storages, views, calls that write into them
 
 }  // namespace headrace::ops

@@ -3,12 +3,10 @@
 
 #include <array>
 
-#include "object/shape_tuple.h"
+#include "tensor/strides.h"
 
 namespace headrace::ops {
 
-// Row-major strides in elements.
-Shape dense_strides(const Shape& shape);
 // Strides of a dense tensor of shape `from` read at the indices of `to`, which it broadcasts to (stride 0 where it
 // does).
 Shape broadcast_strides(const Shape& from, const Shape& to);

@@ -51,4 +51,7 @@ std::optional<std::vector<int64_t>> known_ints(const RelationInput& input, size_
 // and its attributes say: its own relation and `eval`, applied to the elements' positions.
 ValueInferenceFn value_by_moving(TypeRelationFn relation, EvalFn eval);
 
+// What such ops have in common, after their arguments and attributes.
+void moving(OpBuilder& op, const TypeRelationFn& relation, const EvalFn& eval, FusionKind kind = FusionKind::injective);
+
 }  // namespace headrace::ops

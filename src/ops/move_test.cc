@@ -7,6 +7,8 @@
 #include "ops/image.h"
 #include "ops/move.h"
 #include "ops/pad.h"
+#include "ops/join.h"
+#include "ops/repeat.h"
 #include "ops/shape.h"
 #include "ops/slice.h"
 #include "object/structural_equal.h"

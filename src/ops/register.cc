@@ -86,7 +86,7 @@ size_t normal_axis(const RelationInput& input, int64_t axis, size_t rank, std::s
   if (axis < -n || axis >= n) {
     input.fail(fmt::format("{} {} is out of range for a tensor of {} dimensions", what, axis, rank));
   }
-  return static_cast<size_t>(axis < 0 ? axis + n : axis);
+  return normal_axis(axis, rank);
 }
 
 }  // namespace headrace::ops

@@ -6,6 +6,7 @@
 // (strides and iteration).
 #pragma once
 
+#include "ops/axis.h"
 #include "ops/op_keys.h"
 
 namespace headrace::ops {
@@ -46,6 +47,14 @@ class OpBuilder {
   bool counts_args_ = true;
 };
 
+// A call of `op` with a T that `fill` has set.
+template <typename T, typename F>
+Expr call_with(std::string_view op, Array<Expr> args, Span span, F&& fill) {
+  auto attrs = make_object<T>();
+  fill(*attrs);
+  return relay::make_call(op, std::move(args), Attrs(attrs), std::move(span));
+}
+
 // "Tensor[(1, n), float32]", for messages.
 inline std::string show(const TensorType& type) { return to_string(Type(type)); }
 // Fails unless argument `i`'s dtype is `expected`'s; `what` names the argument.
@@ -53,12 +62,7 @@ void check_same_dtype(const RelationInput& input, const TensorType& expected, co
                       std::string_view what);
 // Fails unless products of `data` can be summed up in `out`: both are floats, or both integers.
 void check_out_dtype(const RelationInput& input, DataType out, DataType data);
-// `axis` counted from 0 for a tensor of `rank` dimensions (a negative one counts from the end); fails when it is
-// outside.
+// The same as normal_axis of ops/axis.h; fails when `axis` is outside.
 size_t normal_axis(const RelationInput& input, int64_t axis, size_t rank, std::string_view what = "axis");
-// The same for eval, where the relation has checked already.
-inline size_t normal_axis(int64_t axis, size_t rank) {
-  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
-}
 
 }  // namespace headrace::ops

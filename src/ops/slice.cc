@@ -353,14 +353,10 @@ std::vector<NDArray> eval_gather_nd(const EvalInput& input) {
   return {result};
 }
 
-void picking(OpBuilder& op, const TypeRelationFn& relation, const EvalFn& eval) {
-  op.relation(relation).fusion(FusionKind::injective).eval(eval).value(value_by_moving(relation, eval));
-}
-
 }  // namespace
 
 void register_slice_ops() {
-  picking(
+  moving(
       OpBuilder("strided_slice",
                 "Every stride-th element from begin to end on some axes, as Python's slices (numpy indexing). begin, "
                 "end and strides are attributes or int tensors.")
@@ -371,22 +367,22 @@ void register_slice_ops() {
           .any_args()
           .attrs<StridedSliceAttrs>(),
       relate_strided_slice, eval_strided_slice);
-  picking(OpBuilder("take", "Slices of data along an axis at indices: [.., n, ..] and indices[Y] -> [.., Y, ..].")
-              .arg("data")
-              .arg("indices")
-              .attrs<TakeAttrs>(),
-          relate_take, eval_take);
-  picking(OpBuilder("gather",
-                    "out[i][j][k] = data[i][indices[i][j][k]][k] for axis 1; a negative index counts from the end.")
-              .arg("data")
-              .arg("indices")
-              .attrs<GatherAttrs>(),
-          relate_gather, eval_gather);
-  picking(OpBuilder("gather_nd", "Slices of data at index tuples indices[:, y]: indices[M, Y] -> [Y, rest of data].")
-              .arg("data")
-              .arg("indices")
-              .attrs<GatherNDAttrs>(),
-          relate_gather_nd, eval_gather_nd);
+  moving(OpBuilder("take", "Slices of data along an axis at indices: [.., n, ..] and indices[Y] -> [.., Y, ..].")
+             .arg("data")
+             .arg("indices")
+             .attrs<TakeAttrs>(),
+         relate_take, eval_take);
+  moving(OpBuilder("gather",
+                   "out[i][j][k] = data[i][indices[i][j][k]][k] for axis 1; a negative index counts from the end.")
+             .arg("data")
+             .arg("indices")
+             .attrs<GatherAttrs>(),
+         relate_gather, eval_gather);
+  moving(OpBuilder("gather_nd", "Slices of data at index tuples indices[:, y]: indices[M, Y] -> [Y, rest of data].")
+             .arg("data")
+             .arg("indices")
+             .attrs<GatherNDAttrs>(),
+         relate_gather_nd, eval_gather_nd);
 }
 
 Expr strided_slice(Expr data, Shape begin, Shape end, Shape strides, Shape axes, std::string slice_mode, Span span) {

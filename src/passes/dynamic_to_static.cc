@@ -3,6 +3,7 @@
 #include "ops/creation.h"
 #include "ops/image.h"
 #include "ops/pad.h"
+#include "ops/repeat.h"
 #include "ops/shape.h"
 #include "ops/slice.h"
 #include "passes/for_each_function.h"

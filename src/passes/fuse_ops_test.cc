@@ -2,6 +2,7 @@
 
 #include "object/structural_equal.h"
 #include "ops/elementwise.h"
+#include "ops/join.h"
 #include "ops/shape.h"
 #include "passes/tests/pass_testing.h"
 #include "relay/function_attrs.h"

@@ -6,6 +6,7 @@
 #include "artifact/tensor_extent.h"
 #include "base/error.h"
 #include "plan/static_main.h"
+#include "tensor/strides.h"
 
 extern "C" {
 extern const char headrace_static_main_begin[] __attribute__((visibility("hidden")));
@@ -95,8 +96,7 @@ class Tables {
     if (entry.place == Place::kWeight) offset += weights_[static_cast<size_t>(entry.index)].offset;
     const bool is_port = entry.place == Place::kInput || entry.place == Place::kOutput;
     const DLDataType dtype = entry.dtype.raw();
-    const std::vector<int64_t> strides =
-        entry.strides.empty() ? artifact::contiguous_strides(entry.shape) : entry.strides;
+    const std::vector<int64_t> strides = entry.strides.empty() ? dense_strides(entry.shape) : entry.strides;
     return fmt::format("{} {{ ptr {}, ptr {}, i64 {}, i32 {}, i32 {}, i32 {}, i8 {}, i8 {}, i16 {} }}", kEntryType,
                        array("i64", entry.shape), array("i64", strides), offset, static_cast<int>(entry.place),
                        is_port ? entry.index : 0, entry.shape.size(), dtype.code, dtype.bits, dtype.lanes);

@@ -3,6 +3,7 @@
 
 #include "relay/parser.h"
 #include "relay/print_names.h"
+#include "relay/std_texts.h"
 
 namespace headrace::relay {
 
@@ -29,8 +30,37 @@ void Parser::declare_type(const Token& name) {
   var = make_global_type_var(text);
 }
 
+// import "prelude.rly"
+void Parser::import_text(const Token& name) {
+  const std::string file = unquote(name.text);
+  if (!imported_.insert(file).second) return;
+  const auto text = std_texts().find(file);
+  if (text == std_texts().end()) {
+    std::string known;
+    for (const auto& [other, content] : std_texts()) known += (known.empty() ? "" : ", ") + other;
+    return report(name, fmt::format("there is no text '{}' to import; there are {}", file, known));
+  }
+  const IRModule module = Parser(text->second, file, {}).module();
+  for (const auto& [var, data] : module->type_definitions) {
+    global_types_[var->name_hint] = var;
+    for (const Constructor& constructor : data->constructors) constructors_[constructor->name_hint] = constructor;
+    module_->add_type_def(data);
+  }
+  for (const auto& [var, function] : module->functions) {
+    globals_[var->name_hint] = var;
+    module_->add_function(var, function);
+  }
+}
+
+void Parser::import_texts() {
+  for (size_t i = 0; i + 1 < tokens_.size(); ++i) {
+    if (tokens_[i].is("import") && tokens_[i + 1].kind == TokenKind::string) import_text(tokens_[i + 1]);
+  }
+}
+
 // Names that may be used before their definition: types, functions, constants.
 void Parser::declare_items() {
+  import_texts();
   size_t metadata_at = 0;
   for (size_t i = 0; i + 1 < tokens_.size(); ++i) {
     const Token& token = tokens_[i];
@@ -68,11 +98,7 @@ void Parser::constructor(const GlobalTypeVar& type_var, Array<Constructor>& out)
   made->name_hint = text;
   made->belong_to = type_var;
   if (accept("(")) {
-    while (!at(")")) {
-      made->inputs.push_back(type().run());
-      if (!accept(",")) break;
-    }
-    expect(")", "after a constructor's fields");
+    comma_separated(")", "after a constructor's fields", [&] { made->inputs.push_back(type().run()); });
   }
   made->span = span_from(name);
   if (!constructors_.emplace(text, made).second)
@@ -91,11 +117,7 @@ void Parser::type_definition() {
   symbols_.clear();
   data->type_vars = type_params();
   expect("{", "before constructors");
-  while (!at("}")) {
-    constructor(data->header, data->constructors);
-    if (!accept(",")) break;
-  }
-  expect("}", "after constructors");
+  comma_separated("}", "after constructors", [&] { constructor(data->header, data->constructors); });
   type_vars_.leave(mark);
   data->span = span_from(first);
   if (!module_->find_global_type_var(data->header->name_hint)) module_->add_type_def(data);
@@ -130,6 +152,12 @@ void Parser::module_attributes() {
 void Parser::item() {
   if (at("def")) return definition();
   if (at("attributes")) return module_attributes();
+  if (at("import") && peek(1).kind == TokenKind::string) {
+    take();  // read by declare_items
+    take();
+    accept(";");
+    return;
+  }
   if (at("type")) {
     // It was read by declare_items.
     while (peek().kind != TokenKind::end && !at("}") && !at("def")) take();
@@ -140,7 +168,7 @@ void Parser::item() {
     at_ = tokens_.size() - 1;
     return;
   }
-  fail_expected("def, type, attributes or #[metadata]");
+  fail_expected("def, type, import, attributes or #[metadata]");
 }
 
 IRModule Parser::module() {

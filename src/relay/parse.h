@@ -4,6 +4,10 @@
 // variable is bound in its value too, so that a function can call itself; where an outer variable has the name, only in
 // a value that is a `fn`. A symbol names one dimension throughout a top-level function; so does `n` in an inner
 // function. Ops must be registered before (ops/all_ops.h).
+//
+//   import "prelude.rly"
+//
+// takes the types and functions of another text, once; texts that come with Headrace are known by name (std_texts.h).
 #pragma once
 
 #include "relay/expr.h"

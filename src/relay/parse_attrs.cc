@@ -28,26 +28,9 @@ Value Parser::value(size_t depth) {
   if (accept("None")) return {};
   if (ends && (first.is("True") || first.is("False"))) return take(), Value(first.is("True"));
   if (first.kind == TokenKind::word && peek(1).is("(")) return value_call(depth);
-  if (accept("[")) {
-    Array<Value> items;
-    while (!at("]")) {
-      items.push_back(value(depth + 1));
-      if (!accept(",")) break;
-    }
-    expect("]", "after a list");
-    return Value(items);
-  }
-  if (accept("{")) {
-    Map<Value, Value> map;
-    while (!at("}")) {
-      const Value key = peek().kind == TokenKind::string ? Value(unquote(take().text)) : value(depth + 1);
-      expect(":", "after a key");
-      map.set(key, value(depth + 1));
-      if (!accept(",")) break;
-    }
-    expect("}", "after a map");
-    return Value(map);
-  }
+  const auto inside = [&] { return value(depth + 1); };
+  if (accept("[")) return list_of(inside);
+  if (accept("{")) return map_of(inside);
   return value_dim();
 }
 

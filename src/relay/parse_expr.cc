@@ -354,11 +354,7 @@ Nested<Expr> Parser::match_expr(Token first) {
 Array<Pattern> Parser::patterns(size_t depth) {
   Array<Pattern> items;
   expect("(", "before patterns");
-  while (!at(")")) {
-    items.push_back(pattern(depth + 1));
-    if (!accept(",")) break;
-  }
-  expect(")", "after patterns");
+  comma_separated(")", "after patterns", [&] { items.push_back(pattern(depth + 1)); });
   return items;
 }
 

@@ -1,5 +1,4 @@
 // Constants: scalars, small tensors, the metadata block.
-#include <charconv>
 #include <cmath>
 
 #include "object/base64.h"
@@ -14,19 +13,9 @@ static void put_bits(const NDArray& data, int64_t index, uint64_t bits) {
 }
 
 void Parser::set_integer(const NDArray& data, int64_t index, const Token& number, bool negative) {
-  uint64_t magnitude = 0;
-  const char* end = number.text.data() + number.text.size();
-  const auto [stop, error] = std::from_chars(number.text.data(), end, magnitude);
-  const DataType dtype = data.dtype();
-  // Elements below a byte keep a byte's range: that is what their memory holds.
-  const int bits = std::max(dtype.bits(), 8);
-  const uint64_t limit = dtype.is_uint() ? (negative     ? 0
-                                            : bits == 64 ? UINT64_MAX
-                                                         : (uint64_t{1} << bits) - 1)
-                                         : (uint64_t{1} << (bits - 1)) - (negative ? 0 : 1);
-  if (error != std::errc() || stop != end || magnitude > limit)
-    fail(number, fmt::format("{}{} does not fit {}", negative ? "-" : "", number.text, dtype));
-  put_bits(data, index, negative ? ~magnitude + 1 : magnitude);
+  const auto bits = integer_bits(number.text, negative, data.dtype());
+  if (!bits) fail(number, fmt::format("{}{} does not fit {}", negative ? "-" : "", number.text, data.dtype()));
+  put_bits(data, index, *bits);
 }
 
 void Parser::set_real(const NDArray& data, int64_t index, const Token& number, bool negative) {
@@ -55,12 +44,10 @@ NDArray Parser::scalar(const Token& number, bool negative) {
 }
 
 int64_t Parser::small_integer(const Token& number, std::string_view what) {
-  int64_t value = 0;
-  const char* end = number.text.data() + number.text.size();
-  const auto [stop, error] = std::from_chars(number.text.data(), end, value);
-  if (number.kind != TokenKind::integer || !number.suffix.empty() || error != std::errc() || stop != end)
-    fail(number, fmt::format("expected {}, found '{}'", what, number.text));
-  return value;
+  const bool is_plain = number.kind == TokenKind::integer && number.suffix.empty();
+  const auto bits = is_plain ? integer_bits(number.text, false, DataType::int_(64)) : std::nullopt;
+  if (!bits) fail(number, fmt::format("expected {}, found '{}'", what, number.text));
+  return static_cast<int64_t>(*bits);
 }
 
 // const(Tensor[(2, 2), float32], [1, 2, 3, 4])
@@ -77,12 +64,10 @@ NDArray Parser::small_tensor(const Token& first) {
   expect(",", "after a constant's type");
   expect("[", "before a constant's elements");
   std::vector<std::pair<Token, bool>> elements;
-  while (!at("]")) {
+  comma_separated("]", "after a constant's elements", [&] {
     const bool negative = accept("-");
     elements.emplace_back(take(), negative);
-    if (!accept(",")) break;
-  }
-  expect("]", "after a constant's elements");
+  });
   expect(")", "after a constant");
   // Before any memory is taken: a hostile shape is larger than its elements.
   const int64_t count = static_cast<int64_t>(elements.size());

@@ -156,7 +156,7 @@ Nested<Type> Parser::named_type(Token first) {
 Array<TypeVar> Parser::type_params() {
   Array<TypeVar> params;
   if (!accept("[")) return params;
-  while (!at("]")) {
+  comma_separated("]", "after type variables", [&] {
     const Token token = peek();
     if (token.kind != TokenKind::word) fail_expected("a type variable");
     take();
@@ -174,9 +174,7 @@ Array<TypeVar> Parser::type_params() {
     var->span = span_from(token);
     type_vars_.bind(var->name_hint, var);
     params.push_back(var);
-    if (!accept(",")) break;
-  }
-  expect("]", "after type variables");
+  });
   return params;
 }
 

@@ -2,6 +2,8 @@
 // parse_literal.cc (constants and metadata), parse.cc (modules). Inner header of relay.
 #pragma once
 
+#include <set>
+
 #include "ir/text_literal.h"
 #include "ir/token_reader.h"
 #include "relay/descent.h"
@@ -93,11 +95,14 @@ class Parser : private TokenReader {
   void constructor(const GlobalTypeVar& type, Array<Constructor>& out);
   void definition();
   void module_attributes();
+  void import_texts();
+  void import_text(const Token& name);
   void item();
 
   const ParseOptions& options_;
   bool open_globals_ = false;  // unknown globals are made
   IRModule module_ = make_module();
+  std::set<std::string> imported_;
   std::unordered_map<std::string, GlobalVar> globals_;
   std::unordered_map<std::string, GlobalTypeVar> global_types_;
   std::unordered_map<std::string, Constructor> constructors_;

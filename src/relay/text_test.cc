@@ -316,7 +316,7 @@ TEST_F(Text, MalformedModulesSayWhatIsWrong) {
       {head + "type A { X, X }", "the constructor 'X' is defined twice"},
       {head + "type Tensor { X }", "'Tensor' cannot name a type"},
       {head + "type A { 3 }", "expected a constructor's name"},
-      {head + "nonsense", "expected def, type, attributes or #[metadata]"},
+      {head + "nonsense", "expected def, type, import, attributes or #[metadata]"},
       {head + "attributes { 1 }", "expected an attribute such as"},
       {head + "#[metadata]\n[]", "the metadata is a map"},
       {head + "#[metadata]\n{\"version\": 2}", "the metadata has no \"version\": 1"},

@@ -1,6 +1,7 @@
 #include "runtime/library.h"
 
 #include "runtime/cpu_features.h"
+#include "runtime/side_file.h"
 
 namespace headrace::runtime {
 namespace {
@@ -42,9 +43,9 @@ Expected<std::shared_ptr<const Library>> Library::open(Descriptor descriptor, co
   if (!file) return file.refusal();
   const artifact::Manifest& manifest = file.value().manifest;
   if (std::optional<Refusal> refusal = no_program_runs(manifest, name)) return *std::move(refusal);
-  MappedFile side_file;
+  std::shared_ptr<const MappedFile> side_file;
   if (manifest.side_file) {
-    Expected<MappedFile> mapped = MappedFile::open_side_file(folder_of(name), *manifest.side_file);
+    auto mapped = map_side_file(folder_of(name), *manifest.side_file);
     if (!mapped) return mapped.refusal();
     side_file = std::move(mapped.value());
   }
@@ -54,10 +55,11 @@ Expected<std::shared_ptr<const Library>> Library::open(Descriptor descriptor, co
       new Library(name, std::move(file.value()), std::move(code.value()), std::move(side_file)));
 }
 
-Library::Library(std::string name, artifact::ArtifactFile file, SharedCode code, MappedFile side_file)
+Library::Library(std::string name, artifact::ArtifactFile file, SharedCode code,
+                 std::shared_ptr<const MappedFile> side_file)
     : name_(std::move(name)), file_(std::move(file)), code_(std::move(code)), side_file_(std::move(side_file)) {
-  if (file_.manifest.side_file) {
-    weights_ = side_file_.data();
+  if (side_file_ != nullptr) {
+    weights_ = side_file_->bytes().data();
   } else if (const artifact::ElfSection* section = file_.elf.find(artifact::kWeightsSection); section != nullptr) {
     weights_ = code_.load_address() + section->address;
   }

@@ -6,8 +6,7 @@
 #include <string>
 
 #include "artifact/artifact_file.h"
-#include "base/expected.h"
-#include "runtime/mapped_file.h"
+#include "base/mapped_file.h"
 #include "runtime/shared_code.h"
 
 namespace headrace::runtime {
@@ -35,12 +34,12 @@ class Library {
   Expected<std::string> blob(size_t index) const;
 
  private:
-  Library(std::string name, artifact::ArtifactFile file, SharedCode code, MappedFile side_file);
+  Library(std::string name, artifact::ArtifactFile file, SharedCode code, std::shared_ptr<const MappedFile> side_file);
 
   std::string name_;
   artifact::ArtifactFile file_;
   SharedCode code_;
-  MappedFile side_file_;
+  std::shared_ptr<const MappedFile> side_file_;  // nullptr: the weights lie in the artifact
   const std::byte* weights_ = nullptr;
 };
 

@@ -7,6 +7,7 @@
 #include "artifact/trailer.h"
 #include "base/error.h"
 #include "kit/artifact_kit.h"
+#include "kit/errors.h"
 #include "runtime/aligned_buffer.h"
 #include "runtime/cpu_features.h"
 #include "runtime/library.h"
@@ -116,15 +117,6 @@ class NamedBody : public ModuleBody {
 
 Module named(const std::string& name) { return Module(std::make_unique<NamedBody>(name)); }
 
-std::string message_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const UserError& error) {
-    return error.message();
-  }
-  return "no error";
-}
-
 TEST(Module, FunctionsComeFromTheImportTree) {
   const Module a = named("a");
   const Module b = named("b");
@@ -145,12 +137,12 @@ TEST(Module, Errors) {
   const Module a = named("a");
   const Module b = named("b");
   a.Import(b);
-  EXPECT_THAT(message_of([&] { b.Import(a); }), HasSubstr("would make a cycle"));
-  EXPECT_THAT(message_of([&] { a.Import(a); }), HasSubstr("would make a cycle"));
-  EXPECT_THAT(message_of([&] { a.Import(Module()); }), HasSubstr("null module"));
-  EXPECT_THAT(message_of([&] { (void)a.GetFuncFromEnv("nobody.has.this"); }), HasSubstr("needs the function"));
-  EXPECT_THAT(message_of([&] { (void)a.SaveToBinary(); }), HasSubstr("cannot be saved in an artifact"));
-  EXPECT_THAT(message_of([&] { a.SaveToFile("a.txt", "txt"); }), HasSubstr("cannot be saved to 'a.txt'"));
+  EXPECT_THAT(kit::user_error_of([&] { b.Import(a); }), HasSubstr("would make a cycle"));
+  EXPECT_THAT(kit::user_error_of([&] { a.Import(a); }), HasSubstr("would make a cycle"));
+  EXPECT_THAT(kit::user_error_of([&] { a.Import(Module()); }), HasSubstr("null module"));
+  EXPECT_THAT(kit::user_error_of([&] { (void)a.GetFuncFromEnv("nobody.has.this"); }), HasSubstr("needs the function"));
+  EXPECT_THAT(kit::user_error_of([&] { (void)a.SaveToBinary(); }), HasSubstr("cannot be saved in an artifact"));
+  EXPECT_THAT(kit::user_error_of([&] { a.SaveToFile("a.txt", "txt"); }), HasSubstr("cannot be saved to 'a.txt'"));
   EXPECT_EQ(a.GetSource(), "");
   EXPECT_FALSE(load_module("nobody", ""));
 }

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "base/expected.h"
-#include "runtime/descriptor.h"
+#include "base/descriptor.h"
 
 namespace headrace::runtime {
 

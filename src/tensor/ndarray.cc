@@ -6,6 +6,8 @@
 #include <cstring>
 
 #include "object/string.h"
+#include "tensor/strided_copy.h"
+#include "tensor/strides.h"
 
 namespace headrace {
 
@@ -83,7 +85,7 @@ NDArray NDArray::view(void* data, Shape shape, DataType dtype, std::function<voi
 
 // What of a foreign tensor can be checked without touching its memory.
 static void check_foreign(const DLTensor& tensor) {
-  if (tensor.ndim < 0 || tensor.ndim > 64) throw_user_error("DLPack tensor: {} dimensions", tensor.ndim);
+  if (tensor.ndim < 0 || tensor.ndim > kMaxStridedRank) throw_user_error("DLPack tensor: {} dimensions", tensor.ndim);
   if (tensor.ndim > 0 && tensor.shape == nullptr) throw_user_error("DLPack tensor: its shape is missing");
   const DataType dtype(tensor.dtype);
   if (dtype.bits() == 0 || dtype.lanes() == 0) throw_user_error("DLPack tensor: an element of no size");
@@ -150,14 +152,6 @@ struct Export {
   Shape strides;
 };
 
-Shape dense_strides(const Shape& shape) {
-  Shape strides(shape.size(), 1);
-  // Unsigned: the strides of an empty tensor may wrap, and mean nothing.
-  for (size_t i = shape.size(); i-- > 1;)
-    strides[i - 1] = static_cast<int64_t>(static_cast<uint64_t>(strides[i]) * static_cast<uint64_t>(shape[i]));
-  return strides;
-}
-
 template <typename Managed>
 Managed* export_tensor(const NDArray& array) {
   auto* owner = new Export<Managed>{{}, array, array.object()->strides};
@@ -186,34 +180,7 @@ DLManagedTensorVersioned* NDArray::to_dlpack_versioned() const {
 
 int64_t NDArray::num_elements() const { return headrace::num_elements(object_->shape); }
 
-bool NDArray::is_dense() const {
-  if (object_->strides.empty()) return true;
-  const Shape dense = dense_strides(shape());
-  for (size_t i = 0; i < dense.size(); ++i) {
-    if (shape()[i] != 1 && object_->strides[i] != dense[i]) return num_elements() == 0;
-  }
-  return true;
-}
-
-static NDArray gather_strided(const NDArray& src) {
-  NDArray dst = NDArray::empty(src.shape(), src.dtype());
-  const size_t item = src.dtype().bytes();
-  const Shape& shape = src.shape();
-  const Shape& strides = src.object()->strides;
-  Shape index(shape.size(), 0);
-  const int64_t count = dst.num_elements();
-  for (int64_t at = 0; at < count; ++at) {
-    int64_t offset = 0;
-    for (size_t d = 0; d < shape.size(); ++d) offset += index[d] * strides[d];
-    std::memcpy(dst.data<char>() + static_cast<size_t>(at) * item,
-                src.data<char>() + offset * static_cast<int64_t>(item), item);
-    for (size_t d = shape.size(); d-- > 0;) {
-      if (++index[d] < shape[d]) break;
-      index[d] = 0;
-    }
-  }
-  return dst;
-}
+bool NDArray::is_dense() const { return object_->strides.empty() || headrace::is_dense(shape(), object_->strides); }
 
 NDArray NDArray::to_dense() const {
   if (device().type != kDLCPU) {
@@ -222,7 +189,10 @@ NDArray NDArray::to_dense() const {
     host.copy_from(*this);
     return host;
   }
-  return is_dense() ? *this : gather_strided(*this);
+  if (is_dense()) return *this;
+  NDArray dense = empty(shape(), dtype());
+  copy_strided(tensor(), dtype().bytes(), dense.data<std::byte>());
+  return dense;
 }
 
 NDArray NDArray::copy() const {

@@ -21,11 +21,7 @@ void Parser::version() {
 
 void Parser::params(Array<Buffer>& out) {
   expect("(", "before parameters");
-  while (!at(")")) {
-    out.push_back(declared_buffer(true));
-    if (!accept(",")) break;
-  }
-  expect(")", "after parameters");
+  comma_separated(")", "after parameters", [&] { out.push_back(declared_buffer(true)); });
 }
 
 // prim_func @name(inputs) -> (outputs) attrs {...} { body }
@@ -60,7 +56,7 @@ DictAttrs Parser::function_attrs(const std::string& name) {
   if (!accept("attrs")) return attrs;
   expect("{", "after attrs");
   std::unordered_map<std::string, bool> given;
-  while (!at("}")) {
+  comma_separated("}", "after attributes", [&] {
     const Token key = take();
     if (key.kind != TokenKind::string)
       fail(key, fmt::format("expected an attribute's name in quotes, found '{}'", key.text));
@@ -73,9 +69,7 @@ DictAttrs Parser::function_attrs(const std::string& name) {
     } else {
       attrs.set(text, read);
     }
-    if (!accept(",")) break;
-  }
-  expect("}", "after attributes");
+  });
   return attrs;
 }
 
@@ -88,7 +82,8 @@ Value Parser::value(int depth) {
   if (accept("None")) return {};
   if (accept("True")) return Value(true);
   if (accept("False")) return Value(false);
-  if (at("{")) return map_value(depth);
+  const auto inside = [&] { return value(depth + 1); };
+  if (accept("{")) return map_of(inside);
   if (accept("dtype")) {
     expect("(", "after dtype");
     const DataType read = dtype();
@@ -96,13 +91,7 @@ Value Parser::value(int depth) {
     return Value(read);
   }
   if (!accept("[")) fail_expected("an attribute's value");
-  Array<Value> items;
-  while (!at("]")) {
-    items.push_back(value(depth + 1));
-    if (!accept(",")) break;
-  }
-  expect("]", "after a list");
-  return Value(items);
+  return list_of(inside);
 }
 
 Value Parser::number_value() {
@@ -110,19 +99,6 @@ Value Parser::number_value() {
   const Token token = take();
   if (token.kind == TokenKind::real) return Value(real_of(token, negative));
   return Value(integer_of(token, negative, kIndexType));
-}
-
-Value Parser::map_value(int depth) {
-  expect("{", "before a map");
-  Map<Value, Value> map;
-  while (!at("}")) {
-    const Value key = value(depth + 1);
-    expect(":", "after a map's key");
-    map.set(key, value(depth + 1));
-    if (!accept(",")) break;
-  }
-  expect("}", "after a map");
-  return Value(map);
 }
 
 void Parser::skip_to_function() {
@@ -139,7 +115,8 @@ IRModule Parser::module() {
     const size_t before = at_;
     try {
       if (accept("attributes")) {
-        const Value attrs = map_value(0);
+        expect("{", "before a map");
+        const Value attrs = map_of([this] { return value(1); });
         if (!ValueTraits<DictAttrs>::matches(attrs.raw())) fail(peek(), "the module's attributes have names in quotes");
         module_->attrs = attrs.as<DictAttrs>();
       } else {

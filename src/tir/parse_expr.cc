@@ -1,6 +1,5 @@
 // Expressions. Nodes are made as they are written: the builders of ir/prim_expr.h fold.
 #include <bit>
-#include <charconv>
 
 #include "tir/parser.h"
 
@@ -241,16 +240,10 @@ int64_t Parser::integer(std::string_view what) {
 
 int64_t Parser::integer_of(const Token& token, bool negative, std::optional<DataType> in_range_of) {
   if (token.kind != TokenKind::integer) fail(token, fmt::format("expected a number, found '{}'", token.text));
-  uint64_t magnitude = 0;
-  const char* end = token.text.data() + token.text.size();
-  const auto [stop, error] = std::from_chars(token.text.data(), end, magnitude);
   const DataType dtype = in_range_of.value_or(kIndexType);
-  const int bits = std::clamp(dtype.bits(), 8, 64);
-  uint64_t limit = (uint64_t{1} << (bits - 1)) - (negative ? 0 : 1);
-  if (dtype.is_uint()) limit = negative ? 0 : bits == 64 ? UINT64_MAX : (uint64_t{1} << bits) - 1;
-  if (error != std::errc() || stop != end || magnitude > limit)
-    fail(token, fmt::format("{}{} does not fit {}", negative ? "-" : "", token.text, dtype));
-  return static_cast<int64_t>(negative ? ~magnitude + 1 : magnitude);
+  const auto bits = integer_bits(token.text, negative, dtype);
+  if (!bits) fail(token, fmt::format("{}{} does not fit {}", negative ? "-" : "", token.text, dtype));
+  return static_cast<int64_t>(*bits);
 }
 
 double Parser::real_of(const Token& token, bool negative) {

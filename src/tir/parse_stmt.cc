@@ -65,11 +65,7 @@ Array<PrimExpr> Parser::dims() {
 
 Array<PrimExpr> Parser::expressions(std::string_view close) {
   Array<PrimExpr> list;
-  while (!at(close)) {
-    list.push_back(expr());
-    if (!accept(",")) break;
-  }
-  expect(close, "or ',' after an expression");
+  comma_separated(close, "or ',' after an expression", [&] { list.push_back(expr()); });
   return list;
 }
 

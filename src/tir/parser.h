@@ -47,7 +47,6 @@ class Parser : private TokenReader {
   DictAttrs function_attrs(const std::string& name);
   Value value(int depth);
   Value number_value();
-  Value map_value(int depth);
   void skip_to_function();
 
   // Statements.

@@ -142,7 +142,8 @@ class HelpTest(CliTest):
         for verb in VERBS:
             self.fails(USAGE, rf"no option '--frob'[^$]*headrace {verb} --help", verb, "--frob")
             self.fails(USAGE, "is required", verb)
-        self.fails(USAGE, "'more' is one argument too many", "run", "one.so", "more")
+        self.fails(USAGE, "'more' is one argument too many\n", "run", "one.so", "more")
+        self.fails(USAGE, "'m.so' is one argument too many; the output is named by -o", "compile", DIGITS, "m.so")
         self.fails(USAGE, "--output is required: The artifact to write", "compile", DIGITS)
         self.fails(USAGE, "--seed needs a value", "verify", DIGITS, "--seed")
         self.fails(USAGE, "--seed is given 2 times; give it once", "verify", DIGITS, "--seed", "1", "--seed", "2")
@@ -253,12 +254,18 @@ class JsonTest(CliTest):
         self.fails(USER, r"dimensions open: x\[0\]", "verify", DIGITS, "--input", "y=x.npy")
 
     def test_random_indices_fit_their_axis(self) -> None:
-        types = "%t: Tensor[(3, 5), float32], %i: Tensor[(40), int64]"
-        for pick in ('take(%t, %i, axis=0, mode="fast")', 'take(%t, add(%i, 0i64), axis=1, mode="fast")'):
-            text = f'#[version = "0.0.5"]\ndef @main({types}) {{ {pick} }}\n'
-            (self.folder / "pick.relay").write_text(text)
+        picks = {
+            'take(%t, %i, axis=0, mode="fast")': "(40), int64",
+            'take(%t, add(%i, 0i64), axis=1, mode="fast")': "(40), int64",
+            'take(%t, cast(%i, dtype="int64"), mode="fast")': "(400), int8",
+            "gather(%t, %i, axis=0)": "(40, 5), int32",
+            "gather_nd(%t, %i)": "(2, 40), int64",
+        }
+        for pick, indices in picks.items():
+            text = f"def @main(%t: Tensor[(3, 5), float32], %i: Tensor[{indices}]) {{ {pick} }}\n"
+            (self.folder / "pick.relay").write_text('#[version = "0.0.5"]\n' + text)
             self.assertTrue(self.report("verify", "pick.relay")["ok"])
-            self.call("bench", "pick.relay", "--rounds", "1", check=True)
+        self.call("bench", "pick.relay", "--rounds", "1", check=True)
 
 
 class RunsTest(CliTest):
@@ -278,6 +285,14 @@ class RunsTest(CliTest):
         self.assertEqual(first.read_bytes(), second.read_bytes())
         a, b = (struct.unpack("<10f", file.read_bytes()[-40:]) for file in (first, plain))
         self.assertLess(max(abs(x - y) for x, y in zip(a, b, strict=True)), 1e-6)
+
+    def test_a_target_as_relay_users_write_it(self) -> None:
+        target = "llvm -num-cores=2" + (" -mcpu=x86-64-v2" if os.uname().machine == "x86_64" else "")
+        self.call("compile", DIGITS, "-o", "target.so", *ONE, "--target", target, check=True)
+        found = json.loads(self.call("inspect", "target.so", "--json").stdout)
+        self.assertEqual(found["default_threads"], 2)
+        if "-mcpu" in target:
+            self.assertEqual(found["programs"][0]["cpu"], "x86-64-v2")
 
     def test_an_input_can_be_compiled_in(self) -> None:
         self.call("compile", DIGITS, "-o", "bound.so", "--bind", "x=x.npy", check=True)
@@ -394,6 +409,14 @@ class ModelErrorTest(CliTest):
         self.fails(USAGE, "--threads: 'many' is no whole number .*: --threads 2", *compile_one, "--threads", "many")
         self.fails(USAGE, "--seed: 'x' is no whole number of 0 or more", "verify", DIGITS, *ONE, "--seed", "x")
         self.fails(USER, "unknown processor 'z80'", *compile_one, "--target-cpu", "z80")
+        self.fails(USER, "unknown processor 'z80'", *compile_one, "--target", "llvm -mcpu=z80")
+        self.fails(USER, "there is no kind of target 'lvm'", *compile_one, "--target", "lvm")
+        self.fails(USER, "no option 'cpu'; its options are -mtriple=", *compile_one, "--target", "llvm -cpu=z80")
+        self.fails(USER, "num-cores is 4000; it goes", *compile_one, "--target", "llvm -num-cores=4000")
+        self.fails(USAGE, "excludes", *compile_one, "--target", "llvm", "--target-cpu", "z80")
+        other = "aarch64" if os.uname().machine == "x86_64" else "x86_64"
+        triple = f"llvm -mtriple={other}-linux-gnu"
+        self.fails(USER, f"cannot be made for the triple '{other}", *compile_one, "--target", triple)
         self.fails(USER, "cannot make 64-bit code for processor 'pentium'", *compile_one, "--target-cpu", "pentium")
         for features in ("-64bit", "-64bit-mode", "+soft-float", "-sse2"):
             self.fails(USER, "cannot make 64-bit code", *compile_one, f"--target-features={features}")
@@ -442,7 +465,11 @@ class RunErrorTest(CliTest):
         self.fails(USER, "no input 'y'; it has x", *given("y=x.npy"))
         self.fails(USER, "cannot read .*'no.npy': No such file", *given("x=no.npy"))
         self.fails(USER, "must be float32 1x1x8x8, the file has float64", *given("x=f64.npy"))
-        self.fails(USER, "must be float32 1x1x8x8, the file has float32 1x1x8x9", *given("x=wide.npy"))
+        self.fails(
+            USER,
+            "must be float32 1x1x8x8, the file has float32 1x1x8x9: .*compile the model for this shape",
+            *given("x=wide.npy"),
+        )
         self.fails(USER, "100 bytes of data where its shape asks for 256", *given("x=short.npy"))
         self.fails(USER, "dtype is '<U4'", *given("x=words.npy"))
         self.fails(USER, "not begin as a .npy", *given("x=text.npy"))
@@ -450,7 +477,7 @@ class RunErrorTest(CliTest):
         self.fails(USER, "'/dev/zero' is not a regular file", *given("x=/dev/zero"))
         self.fails(USER, "'folder.relay' is a directory", *given("x=folder.relay"))
         self.fails(USAGE, "given twice", *given("x=x.npy", "x=x.npy"))
-        self.fails(USAGE, "--input: 'x' has not the form NAME=VALUE", *given("x"))
+        self.fails(USAGE, "--input: 'x' has not the form NAME=VALUE; an example: --input x=image.npy", *given("x"))
 
     def test_outputs_and_options(self) -> None:
         run = ("run", "one.so", "--input", "x=x.npy")
@@ -505,6 +532,15 @@ class MissingTest(CliTest):
             # It is told before the work: the model is not even looked at.
             early = (verb, "no.onnx", "--against", "onnxruntime")
             self.fails(MISSING, "needs the Python package headrace", *early, HEADRACE_PYTHON="/bin/false")
+
+    def test_an_installation_without_the_code_generator(self) -> None:
+        with tempfile.TemporaryDirectory() as bare:
+            for name in ("libheadrace.so", "libheadrace_rt.so"):
+                (Path(bare) / name).symlink_to(self.program.parent.parent / "lib" / name)
+            pattern = f"the native code generator is missing: {bare}/libheadrace_llvm.so: .*; install the package"
+            self.fails(MISSING, pattern, "compile", DIGITS, "-o", "none.so", *ONE, LD_LIBRARY_PATH=bare)
+            self.fails(MISSING, pattern, "verify", DIGITS, *ONE, LD_LIBRARY_PATH=bare)
+        self.assertFalse((self.folder / "none.so").exists())
 
 
 class PeerTest(CliTest):

@@ -11,6 +11,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "base/exit_code.h"
 #include "kit/count_allocations.h"
 #include "kit/usage.h"
 #include "load/artifact.h"
@@ -28,12 +29,6 @@ int64_t resident_bytes() {
   int64_t total = 0, resident = 0;
   file >> total >> resident;
   return resident * sysconf(_SC_PAGESIZE);
-}
-
-template <typename T>
-T value_or_throw(Expected<T> expected) {
-  if (!expected) throw UserError(expected.refusal().message);
-  return std::move(expected.value());
 }
 
 int64_t weight_bytes_of(const artifact::Manifest& manifest) {
@@ -58,8 +53,8 @@ void run_once(executors::GraphRunner& runner, const std::vector<NDArray>& inputs
 
 int measure(const std::string& path) {
   const int64_t before = resident_bytes();
-  const auto artifact = value_or_throw(load::open_artifact(path));
-  const auto executor = value_or_throw(load::Executor::make(artifact, artifact::kDefaultProgram, 1));
+  const auto artifact = load::open_artifact(path).value_or_throw();
+  const auto executor = load::Executor::make(artifact, artifact::kDefaultProgram, 1).value_or_throw();
   const int64_t load_growth = resident_bytes() - before;
   const int64_t before_ports = resident_bytes();
   const std::vector<NDArray> inputs = make_tensors(executor->runner().program().inputs);
@@ -82,7 +77,7 @@ int measure(const std::string& path) {
       "{{\"code\": {}, \"weights\": {}, \"arena\": {}, \"load_growth\": {}, \"load_limit\": {}, \"run_growth\": {}, "
       "\"run_limit\": {}, \"later_allocations\": {}}}\n",
       code, weights, arena, load_growth, load_limit, run_growth, run_limit, later.allocations);
-  return load_growth <= load_limit && run_growth <= run_limit && later.allocations == 0 ? 0 : 5;
+  return load_growth <= load_limit && run_growth <= run_limit && later.allocations == 0 ? HR_OK : HR_MISMATCH;
 }
 
 }  // namespace
@@ -96,7 +91,7 @@ int main(int argc, char** argv) try {
       "Exit codes: 0 within the limits, 3 the artifact cannot be used, 5 above a limit.\n";
   if (const auto code = headrace::kit::exit_for_usage(argc, argv, kUsage, 1, 1)) return *code;
   return headrace::measure(argv[1]);
-} catch (const headrace::UserError& error) {
+} catch (const std::exception& error) {
   std::fprintf(stderr, "footprint: %s\n", error.what());
-  return 3;
+  return headrace::exit_code_of(error);
 }

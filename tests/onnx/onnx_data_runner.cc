@@ -38,11 +38,7 @@ std::vector<NDArray> interpret_text(const IRModule& module, const std::vector<ND
 // Compiled for this machine; the artifact runs on two threads.
 std::vector<NDArray> run_native(const IRModule& module, const std::vector<NDArray>& args) {
   driver::CompiledModel compiled = driver::compile_to_memory(driver::make_model(module));
-  const auto artifact = load::open_artifact(std::move(compiled.descriptor), "the compiled case");
-  if (!artifact) throw UserError(artifact.refusal().message);
-  const auto executor = load::Executor::make(artifact.value(), artifact::kDefaultProgram, 2);
-  if (!executor) throw UserError(executor.refusal().message);
-  return load::run(*executor.value(), args);
+  return load::run(*driver::make_executor(std::move(compiled), "the compiled case", 2), args);
 }
 
 // What every case runs with.

@@ -193,7 +193,7 @@ int bench(const State& state, const Common& common) {
     std::cout << to_table(rows);
     if (state.steps) print_steps(graph, counts, steps);
   }
-  return kOk;
+  return HR_OK;
 }
 
 }  // namespace

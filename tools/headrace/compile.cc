@@ -68,7 +68,7 @@ int compile(const State& state, const Common& common) {
   if (state.time_passes) report.set("pass_seconds", Value(pass_seconds(*timing)));
   if (common.json) {
     std::cout << to_json(report);
-    return kOk;
+    return HR_OK;
   }
   double total = 0;
   for (const driver::StageTime& stage : compiled.stages) total += stage.seconds;
@@ -77,7 +77,7 @@ int compile(const State& state, const Common& common) {
              show_bytes(report.at("weight_bytes").as<int64_t>()), show_bytes(report.at("arena_bytes").as<int64_t>()),
              show_seconds(total));
   if (state.time_passes) fmt::print("{}", timing->report());
-  return kOk;
+  return HR_OK;
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include "tools/headrace/session.h"
 #include "tools/headrace/tensors.h"
 #include "runtime/cpu_features.h"
-#include "runtime/descriptor.h"
+#include "base/descriptor.h"
 
 namespace headrace::tools {
 
@@ -75,11 +75,9 @@ void print_program(const Program& program, bool with_steps) {
 
 int inspect(const State& state, const Common& common) {
   refuse_model(state.path);
-  const Expected<runtime::Descriptor> file = runtime::Descriptor::open(state.path);
-  if (!file) throw UserError(file.refusal().message);
-  const auto opened = artifact::read_artifact_file(file.value().number(), state.path);
-  if (!opened) throw UserError(opened.refusal().message);
-  const artifact::Manifest& manifest = opened.value().manifest;
+  const Descriptor file = Descriptor::open(state.path).value_or_throw();
+  const artifact::ArtifactFile opened = artifact::read_artifact_file(file.number(), state.path).value_or_throw();
+  const artifact::Manifest& manifest = opened.manifest;
   int64_t weight_bytes = 0;
   for (const artifact::Weight& weight : manifest.weights) weight_bytes += weight.nbytes;
   if (common.json) {
@@ -87,18 +85,18 @@ int inspect(const State& state, const Common& common) {
     for (const Program& program : manifest.programs) programs.push_back(Value(report_of(program)));
     for (const auto& module : manifest.modules) modules.push_back(Value(module.loader));
     std::cout << to_json({{"file", Value(state.path)},
-                          {"bytes", Value(opened.value().nbytes)},
+                          {"bytes", Value(opened.nbytes)},
                           {"weights", Value(static_cast<int64_t>(manifest.weights.size()))},
                           {"weight_bytes", Value(weight_bytes)},
                           {"external_modules", Value(modules)},
                           {"default_threads", Value(int64_t{manifest.default_threads})},
                           {"programs", Value(programs)}});
-    return kOk;
+    return HR_OK;
   }
-  fmt::print("{}: {}, {} weights of {}, {} external modules\n", state.path, show_bytes(opened.value().nbytes),
+  fmt::print("{}: {}, {} weights of {}, {} external modules\n", state.path, show_bytes(opened.nbytes),
              manifest.weights.size(), show_bytes(weight_bytes), manifest.modules.size());
   for (const Program& program : manifest.programs) print_program(program, state.steps);
-  return kOk;
+  return HR_OK;
 }
 
 }  // namespace

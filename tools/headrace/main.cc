@@ -4,7 +4,7 @@
 
 #include "base/error.h"
 #include "tools/headrace/options.h"
-#include "tools/headrace/session.h"
+#include "tools/headrace/report_failure.h"
 #include "tools/headrace/usage.h"
 #include "tools/headrace/verbs.h"
 
@@ -19,11 +19,6 @@ constexpr const char* kFooter =
     "Start with:  headrace compile model.onnx -o model.so --shape x=1,3,224,224\n"
     "             headrace run model.so --input x=image.npy --output-dir out/";
 
-int report_error(const Error& error, int code) {
-  std::cerr << "headrace: " << error.what() << "\n";
-  return code;
-}
-
 std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
   const std::vector<std::string> unexpected = app.remaining(true);
   const bool is_option = !unexpected.empty() && unexpected[0].starts_with("-");
@@ -37,9 +32,8 @@ std::string usage_message(const CLI::App& app, const CLI::ParseError& error) {
 
 int report_usage(const CLI::App& app, const std::string& message) {
   const auto verbs = app.get_subcommands();
-  std::cerr << fmt::format("headrace: {}\n  see: headrace {}--help\n", message,
-                           verbs.empty() ? "" : verbs.front()->get_name() + " ");
-  return kUsage;
+  const std::string verb = verbs.empty() ? "" : verbs.front()->get_name() + " ";
+  return tools::report_usage("headrace", fmt::format("headrace {}--help", verb), message);
 }
 
 int run(CLI::App& app, const std::vector<std::pair<CLI::App*, Verb>>& verbs, int argc, char** argv) {
@@ -47,7 +41,7 @@ int run(CLI::App& app, const std::vector<std::pair<CLI::App*, Verb>>& verbs, int
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
     // Help and version are "errors" of code 0.
-    return error.get_exit_code() == 0 ? app.exit(error) : report_usage(app, ::usage_message(app, error));
+    return error.get_exit_code() == 0 ? app.exit(error) : ::report_usage(app, ::usage_message(app, error));
   }
   try {
     for (const auto& [sub, verb] : verbs) {
@@ -57,18 +51,11 @@ int run(CLI::App& app, const std::vector<std::pair<CLI::App*, Verb>>& verbs, int
       if (std::fflush(stdout) != 0 || !std::cout) throw UserError("the standard output cannot be written to");
       return code;
     }
-    return kUsage;
+    return HR_USAGE;
   } catch (const UsageError& error) {
-    return report_usage(app, error.what());
-  } catch (const MissingError& error) {
-    return report_error(error, kMissing);
-  } catch (const UserError& error) {
-    return report_error(error, kUser);
-  } catch (const Error& error) {
-    return report_error(error, kInternal);
+    return ::report_usage(app, error.what());
   } catch (const std::exception& error) {
-    std::cerr << "headrace: a defect: " << error.what() << "\n";
-    return kInternal;
+    return report_failure("headrace", error);
   }
 }
 

@@ -35,7 +35,8 @@ std::pair<std::string, std::string> split_assignment(const std::string& option, 
   // The last `=` that leaves a value: names of ONNX tensors may hold one.
   const size_t at = text.rfind('=');
   if (at == std::string::npos || at == 0 || at + 1 == text.size())
-    throw UsageError(fmt::format("{}: '{}' has not the form NAME=VALUE", option, text));
+    throw UsageError(fmt::format("{}: '{}' has not the form NAME=VALUE; an example: {} {}", option, text, option,
+                                 option == "--shape" ? kShapeExample : "x=image.npy"));
   return {text.substr(0, at), text.substr(at + 1)};
 }
 

@@ -11,12 +11,6 @@
 
 namespace headrace::tools {
 
-// The command line itself is wrong, whatever the files hold; exit code 2.
-class UsageError : public UserError {
- public:
-  using UserError::UserError;
-};
-
 // What options hold, from text: "name=value" as a pair, "1,3,224,224", "1,2". UsageError that names the option.
 std::pair<std::string, std::string> split_assignment(const std::string& option, const std::string& text);
 std::vector<int64_t> parse_shape(const std::string& option, const std::string& text);

@@ -4,6 +4,7 @@
 
 #include <cstdio>
 
+#include "driver/target.h"
 #include "tools/headrace/tensors.h"
 #include "tools/headrace/usage.h"
 #include "runtime/thread_pool.h"
@@ -25,8 +26,15 @@ void ModelOptions::add_to(CLI::App& verb, const std::string& what_models) {
       ->allow_extra_args(false);
   add("--input-weights", weights, "Data of a relay text's constants (safetensors, headrace-opt --weights)")
       ->type_name("FILE");
-  add("--target-cpu", cpu, "Processor to compile for, by LLVM's name (default: this machine's)")->type_name("CPU");
-  add("--target-features", features, "Processor features to add or remove, as +avx2,-avx512f")->type_name("LIST");
+  CLI::Option* whole = add("--target", target,
+                           "What to compile for, as \"llvm -mcpu=x86-64-v3 -mattr=+fma\" (default: llvm, this machine)")
+                           ->type_name("TARGET");
+  add("--target-cpu", cpu, "Processor to compile for, by LLVM's name (default: this machine's)")
+      ->type_name("CPU")
+      ->excludes(whole);
+  add("--target-features", features, "Processor features to add or remove, as +avx2,-avx512f")
+      ->type_name("LIST")
+      ->excludes(whole);
   takes_opt_level(add("-O,--opt-level", opt_level, kOptLevelHelp))->capture_default_str();
   takes(add("--jobs", jobs, "Threads that compile (0: one a processor); the result does not depend on it"),
         {0, runtime::kMaxWorkers, 2});
@@ -55,8 +63,7 @@ driver::LoadOptions ModelOptions::load_options() const {
 
 driver::CompileOptions ModelOptions::compile_options(const Common& common) const {
   driver::CompileOptions options;
-  options.target.cpu = cpu;
-  options.target.features = features;
+  options.target = target.empty() ? driver::llvm_target(cpu, features) : parse_target(target);
   options.opt_level = opt_level;
   options.jobs = jobs;
   options.disabled_passes = disabled_passes;

@@ -13,6 +13,7 @@ struct ModelOptions {
   std::vector<std::string> shapes;  // "x=1,3,224,224"
   std::vector<std::string> bound;   // "axes=axes.npy"
   std::string weights;              // data of the constants of relay text
+  std::string target;               // "llvm -mcpu=x86-64-v3", or its parts:
   std::string cpu, features;
   int opt_level = 3;
   int jobs = 0;

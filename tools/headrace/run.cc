@@ -96,7 +96,7 @@ int run(const State& state, const Common& common) {
   } else {
     std::cout << to_table(rows);
   }
-  return kOk;
+  return HR_OK;
 }
 
 }  // namespace

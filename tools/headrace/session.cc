@@ -6,19 +6,6 @@
 
 namespace headrace::tools {
 
-namespace {
-
-template <typename T>
-T value_or_throw(Expected<T> expected) {
-  if (expected) return std::move(expected.value());
-  const Refusal& refusal = expected.refusal();
-  if (refusal.code == HR_REASON_BACKEND_MISSING || refusal.code == HR_REASON_CPU_FEATURE_MISSING)
-    throw MissingError(refusal.message);
-  throw UserError(refusal.message);
-}
-
-}  // namespace
-
 void refuse_model(const std::string& path) {
   const std::string extension = std::filesystem::path(path).extension();
   if (extension == ".onnx" || extension == ".relay")
@@ -27,16 +14,12 @@ void refuse_model(const std::string& path) {
 
 std::shared_ptr<const load::Artifact> open_artifact(const std::string& path) {
   refuse_model(path);
-  return value_or_throw(load::open_artifact(path));
-}
-
-std::shared_ptr<const load::Artifact> open_compiled(driver::CompiledModel compiled, const std::string& name) {
-  return value_or_throw(load::open_artifact(std::move(compiled.descriptor), name));
+  return load::open_artifact(path).value_or_throw();
 }
 
 std::shared_ptr<load::Executor> make_executor(std::shared_ptr<const load::Artifact> artifact,
                                               const std::string& program, int threads) {
-  return value_or_throw(load::Executor::make(std::move(artifact), program, threads));
+  return load::Executor::make(std::move(artifact), program, threads).value_or_throw();
 }
 
 bool is_artifact(const std::string& path) { return std::filesystem::path(path).extension() == ".so"; }
@@ -51,7 +34,8 @@ std::shared_ptr<const load::Artifact> open_or_compile(const ModelOptions& model,
   }
   const driver::Model source = driver::load_model(model.path, model.load_options());
   limits = index_limits(source.module);
-  return open_compiled(driver::compile_to_memory(source, model.compile_options(common)), model.path);
+  driver::CompiledModel compiled = driver::compile_to_memory(source, model.compile_options(common));
+  return load::open_artifact(std::move(compiled.descriptor), model.path).value_or_throw();
 }
 
 }  // namespace headrace::tools

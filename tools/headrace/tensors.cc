@@ -112,9 +112,12 @@ std::vector<NDArray> in_order(const std::vector<artifact::TensorSpec>& specs,
     if (it == given.end())
       throw_user_error("input '{}' ({}) is missing: give it as --input {}=FILE.npy", spec.name, describe(spec),
                        spec.name);
-    if (it->second.dtype() != spec.dtype || it->second.shape() != Shape(spec.shape.begin(), spec.shape.end())) {
-      throw_user_error("input '{}' must be {}, the file has {} {}", spec.name, describe(spec),
-                       it->second.dtype().to_string(), fmt::join(it->second.shape(), "x"));
+    artifact::TensorSpec found = spec;
+    found.dtype = it->second.dtype();
+    found.shape.assign(it->second.shape().begin(), it->second.shape().end());
+    if (found.dtype != spec.dtype || found.shape != spec.shape) {
+      throw_user_error("input '{}' must be {}, the file has {}: {}", spec.name, describe(spec), describe(found),
+                       found.dtype != spec.dtype ? "convert it" : "give another, or compile the model for this shape");
     }
     inputs.push_back(it->second);
   }

@@ -85,7 +85,8 @@ std::string usage_message(const CLI::App& program, const CLI::ParseError& error)
   // CLI11 complains first of what is missing, which hides what is mistyped.
   if (const std::vector<std::string> unexpected = program.remaining(true); !unexpected.empty()) {
     if (unexpected[0].starts_with("-")) return fmt::format("there is no option '{}' here", unexpected[0]);
-    return fmt::format("'{}' is one argument too many", unexpected[0]);
+    const bool writes = app.get_option_no_throw("--output") != nullptr;
+    return fmt::format("'{}' is one argument too many{}", unexpected[0], writes ? "; the output is named by -o" : "");
   }
   const std::string name = option_of(error);
   if (dynamic_cast<const CLI::RequiredError*>(&error) != nullptr) return missing_message(app, name);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <headrace/status.h>
 
 #include <functional>
 
@@ -16,13 +17,10 @@ struct Common {
   bool quiet = false;  // no progress
 };
 
-// The exit codes of design decision 11.
-enum ExitCode : int { kOk = 0, kInternal = 1, kUsage = 2, kUser = 3, kMissing = 4, kMismatch = 5 };
-
 // What a verb found: printed as JSON, or as text by the verb itself.
 using Report = Map<std::string, Value>;
 
-// Adds the verb's sub-command and options; the function runs it and gives the exit code.
+// Adds the verb's sub-command and options; the function runs it and gives the exit code, a number of hr_status.
 using Verb = std::function<int()>;
 Verb add_compile(CLI::App& app, const Common& common);
 Verb add_run(CLI::App& app, const Common& common);

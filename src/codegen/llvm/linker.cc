@@ -15,7 +15,7 @@
 #include <mutex>
 #include <thread>
 
-#include "base/error.h"
+#include "base/descriptor.h"
 
 LLD_HAS_DRIVER(elf)
 
@@ -23,39 +23,24 @@ namespace headrace::codegen::llvm_plugin {
 
 namespace {
 
-class Descriptor {
- public:
-  explicit Descriptor(int fd) : fd_(fd) {
-    if (fd < 0) throw_user_error("cannot make a file in memory for the linker: {}", std::strerror(errno));
-  }
-  Descriptor(Descriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-  Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor() { close(); }
-  int get() const { return fd_; }
-  void close() {
-    if (fd_ >= 0) ::close(fd_);
-    fd_ = -1;
-  }
-  // lld takes its files by name.
-  std::string path() const { return fmt::format("/proc/self/fd/{}", fd_); }
-
- private:
-  int fd_;
-};
+// lld takes its files by name.
+std::string path_of(const Descriptor& descriptor) { return fmt::format("/proc/self/fd/{}", descriptor.number()); }
 
 // A file that exists in memory only.
 class MemoryFile {
  public:
   MemoryFile(std::string name, std::string_view bytes)
       : name_(std::move(name)), descriptor_(memfd_create("headrace-link", MFD_CLOEXEC)) {
+    if (descriptor_.number() < 0)
+      throw_user_error("cannot make a file in memory for the linker: {}", std::strerror(errno));
     while (!bytes.empty()) {
-      const ssize_t written = write(descriptor_.get(), bytes.data(), bytes.size());
+      const ssize_t written = write(descriptor_.number(), bytes.data(), bytes.size());
       if (written < 0 && errno == EINTR) continue;
       if (written <= 0) throw_user_error("cannot write a file in memory for the linker: {}", std::strerror(errno));
       bytes.remove_prefix(static_cast<size_t>(written));
     }
   }
-  std::string path() const { return descriptor_.path(); }
+  std::string path() const { return path_of(descriptor_); }
   const std::string& name() const { return name_; }
 
  private:
@@ -69,7 +54,7 @@ class OutputPipe {
  public:
   OutputPipe() : OutputPipe(make_pipe()) {}
   ~OutputPipe() { finish(false); }
-  std::string path() const { return write_end_.path(); }
+  std::string path() const { return path_of(write_end_); }
 
   // The bytes, when the writer has closed its end. Without `complete` the writer failed, and may have left its own
   // descriptor of the pipe open: then nobody waits for its end.
@@ -94,12 +79,12 @@ class OutputPipe {
     constexpr int kPatienceMs = 20;
     std::string block(1 << 16, '\0');
     while (true) {
-      pollfd waiting{.fd = read_end_.get(), .events = POLLIN, .revents = 0};
+      pollfd waiting{.fd = read_end_.number(), .events = POLLIN, .revents = 0};
       if (poll(&waiting, 1, kPatienceMs) == 0) {
         if (abandoned_) return;
         continue;
       }
-      const ssize_t count = read(read_end_.get(), block.data(), block.size());
+      const ssize_t count = read(read_end_.number(), block.data(), block.size());
       if (count < 0 && errno == EINTR) continue;
       if (count <= 0) return;
       bytes_.append(block.data(), static_cast<size_t>(count));

@@ -65,7 +65,7 @@ const llvm::Target& find_target(const std::string& triple) {
   const llvm::Triple parsed(triple);
   std::string message;
   const llvm::Target* target = llvm::TargetRegistry::lookupTarget(triple, message);
-  if (target == nullptr || !parsed.isOSLinux() || !parsed.isArch64Bit() || !parsed.isLittleEndian()) {
+  if (target == nullptr || !parsed.isOSLinux() || !parsed.isArch64Bit() || parsed.isX32() || !parsed.isLittleEndian()) {
     throw_user_error(
         "cannot make code for the triple '{}'; known are x86_64, aarch64 and riscv64 on Linux, such as "
         "x86_64-unknown-linux-gnu",

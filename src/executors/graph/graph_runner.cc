@@ -6,7 +6,8 @@
 
 #include "artifact/tensor_extent.h"
 #include "base/error.h"
-#include "executors/graph/strided_copy.h"
+#include "tensor/strided_copy.h"
+#include "tensor/strides.h"
 
 namespace headrace::executors {
 namespace {
@@ -77,7 +78,7 @@ void GraphRunner::make_ports(std::vector<Port>& ports, const std::vector<TensorS
   ports.resize(specs.size());
   for (size_t i = 0; i < specs.size(); ++i) {
     Port& port = ports[i];
-    port.strides = artifact::contiguous_strides(specs[i].shape);
+    port.strides = dense_strides(specs[i].shape);
     port.own_memory = memory;
     port.nbytes = static_cast<size_t>(artifact::tensor_nbytes(specs[i].dtype, specs[i].shape).value());
     port.tensor = make_tensor(memory, specs[i].dtype, specs[i].shape, port.strides);
@@ -109,7 +110,7 @@ void GraphRunner::make_views(std::span<const std::byte* const> weights) {
         outputs_[index].views.push_back(i);
         break;
     }
-    view_strides_[i] = entry.strides.empty() ? artifact::contiguous_strides(entry.shape) : entry.strides;
+    view_strides_[i] = entry.strides.empty() ? dense_strides(entry.shape) : entry.strides;
     views_[i] = make_tensor(base + entry.byte_offset, entry.dtype, entry.shape, view_strides_[i]);
   }
 }
@@ -171,7 +172,7 @@ void GraphRunner::check_direct(const char* what, const std::vector<TensorSpec>& 
                                const DLTensor& tensor) {
   check_tensor(what, specs, index, tensor);
   const TensorSpec& spec = specs[index];
-  if (tensor.strides != nullptr && !artifact::is_contiguous(spec.shape, strides_of(tensor)))
+  if (tensor.strides != nullptr && !is_dense(spec.shape, strides_of(tensor)))
     refuse(what, spec, "is not contiguous; pass a contiguous copy");
   const size_t alignment = spec.dtype.element().bytes();
   if (reinterpret_cast<uintptr_t>(first_element(tensor)) % alignment != 0)
@@ -191,11 +192,14 @@ void GraphRunner::set_input(size_t index, const DLTensor& tensor) {
   Port& port = inputs_[index];
   const TensorSpec& spec = program_.inputs[index];
   const auto nbytes = static_cast<size_t>(artifact::tensor_nbytes(spec.dtype, spec.shape).value());
-  if (tensor.strides == nullptr || artifact::is_contiguous(shape_of(tensor), strides_of(tensor))) {
+  if (tensor.strides == nullptr || is_dense(shape_of(tensor), strides_of(tensor))) {
     if (nbytes > 0) std::memcpy(port.own_memory, first_element(tensor), nbytes);
-  } else if (!copy_strided(tensor, static_cast<std::byte*>(port.own_memory))) {
-    refuse("input", spec, "has elements of {}, smaller than a byte, and is not contiguous; pass a contiguous copy",
-           spec.dtype);
+  } else {
+    if (spec.dtype.bits() * spec.dtype.lanes() % 8 != 0) {
+      refuse("input", spec, "has elements of {}, smaller than a byte, and is not contiguous; pass a contiguous copy",
+             spec.dtype);
+    }
+    copy_strided(tensor, spec.dtype.bytes(), static_cast<std::byte*>(port.own_memory));
   }
   bind(port, port.own_memory);
 }

@@ -10,6 +10,7 @@
 #include "executors/graph/graph_module.h"
 #include "kit/artifact_kit.h"
 #include "kit/count_allocations.h"
+#include "kit/errors.h"
 #include "runtime/library.h"
 #include "tensor/ndarray.h"
 
@@ -30,9 +31,7 @@ struct Toy {
           return manifest;
         }()) {}
   Toy(int32_t threads, const artifact::Manifest& manifest) : file(headrace::testing::make_artifact(manifest)) {
-    auto opened = runtime::Library::open(file.path());
-    if (!opened) throw std::runtime_error(opened.refusal().message);
-    library = opened.value();
+    library = runtime::Library::open(file.path()).value_or_throw();
     const artifact::Program& program = library->manifest().programs[0];
     for (const artifact::Step& step : program.graph.steps)
       callees.push_back({.kernel = reinterpret_cast<hr_kernel>(library->symbol(step.callee)), .external = {}});
@@ -49,15 +48,6 @@ struct Toy {
 std::vector<float> floats(const DLTensor& tensor, size_t count) {
   const auto* data = static_cast<const float*>(tensor.data);
   return {data, data + count};
-}
-
-std::string message_of(const std::function<void()>& act) {
-  try {
-    act();
-  } catch (const UserError& error) {
-    return error.message();
-  }
-  return "no error";
 }
 
 TEST(GraphRunner, RunAllocatesNothing) {
@@ -146,7 +136,7 @@ TEST(GraphRunner, StridedInputsAreCopied) {
   toy.runner->set_input(0, view.tensor);
   ASSERT_EQ(toy.runner->run().code, 0);
   EXPECT_EQ(floats(toy.runner->output(0), 30), toy_expected(x));
-  EXPECT_THAT(message_of([&] { toy.runner->set_input_zero_copy(0, view.tensor); }),
+  EXPECT_THAT(kit::user_error_of([&] { toy.runner->set_input_zero_copy(0, view.tensor); }),
               HasSubstr("input 'x' is not contiguous"));
   // Backwards, from the last element.
   std::vector<float> reversed(x.rbegin(), x.rend());
@@ -162,22 +152,25 @@ TEST(GraphRunner, StridedInputsAreCopied) {
 TEST(GraphRunner, WrongTensorsAreNamed) {
   Toy toy(1);
   std::vector<float> x(100);
-  const auto set = [&](const DLTensor& tensor) { return message_of([&] { toy.runner->set_input(0, tensor); }); };
-  EXPECT_EQ(set(TensorView(x.data(), {8, 6}).tensor), "input 'x' has shape (8, 6), the program takes (6, 8)");
-  EXPECT_EQ(set(TensorView(x.data(), {48}).tensor), "input 'x' has 1 dimensions, the program takes (6, 8)");
-  EXPECT_EQ(set(TensorView(nullptr, {6, 8}).tensor), "input 'x' has no memory (data is NULL)");
+  const auto set = [&](const DLTensor& tensor) {
+    return kit::user_error_of([&] { toy.runner->set_input(0, tensor); });
+  };
+  EXPECT_EQ(set(TensorView(x.data(), {8, 6}).tensor), "input 'x' has shape (8, 6), the program takes (6, 8)\n  at: x");
+  EXPECT_EQ(set(TensorView(x.data(), {48}).tensor), "input 'x' has 1 dimensions, the program takes (6, 8)\n  at: x");
+  EXPECT_EQ(set(TensorView(nullptr, {6, 8}).tensor), "input 'x' has no memory (data is NULL)\n  at: x");
   TensorView wrong(x.data(), {6, 8});
   wrong.tensor.dtype = {kDLFloat, 64, 1};
-  EXPECT_EQ(set(wrong.tensor), "input 'x' has dtype float64, the program takes float32");
+  EXPECT_EQ(set(wrong.tensor), "input 'x' has dtype float64, the program takes float32\n  at: x");
   TensorView device(x.data(), {6, 8});
   device.tensor.device = {kDLCUDA, 0};
   EXPECT_THAT(set(device.tensor), HasSubstr("input 'x' is on a device of type 2"));
   TensorView unaligned(x.data(), {6, 8});
   unaligned.tensor.byte_offset = 2;
-  EXPECT_THAT(message_of([&] { toy.runner->set_input_zero_copy(0, unaligned.tensor); }),
+  EXPECT_THAT(kit::user_error_of([&] { toy.runner->set_input_zero_copy(0, unaligned.tensor); }),
               HasSubstr("not aligned to its element of 4 bytes"));
-  EXPECT_THAT(message_of([&] { toy.runner->set_input(1, unaligned.tensor); }), HasSubstr("there is no input 1"));
-  EXPECT_THAT(message_of([&] { toy.runner->set_output_zero_copy(2, unaligned.tensor); }),
+  EXPECT_THAT(kit::user_error_of([&] { toy.runner->set_input(1, unaligned.tensor); }),
+              HasSubstr("there is no input 1"));
+  EXPECT_THAT(kit::user_error_of([&] { toy.runner->set_output_zero_copy(2, unaligned.tensor); }),
               HasSubstr("there is no output 2: the program has 2"));
 }
 
@@ -250,15 +243,16 @@ TEST(GraphModule, Errors) {
   Toy toy(1);
   const runtime::Module module = make_graph_module(toy.runner);
   const NDArray wrong = NDArray::zeros({2}, DataType::float_(32));
-  EXPECT_THAT(message_of([&] { module.GetFunction("set_input")("z", wrong); }),
+  EXPECT_THAT(kit::user_error_of([&] { module.GetFunction("set_input")("z", wrong); }),
               HasSubstr("there is no input 'z'; the inputs are x"));
-  EXPECT_THAT(message_of([&] { module.GetFunction("set_input")(5, wrong); }), HasSubstr("there is no input 5"));
-  EXPECT_THAT(message_of([&] { module.GetFunction("set_input")("x"); }), HasSubstr("argument 1 is missing"));
-  EXPECT_THAT(message_of([&] { module.GetFunction("set_input")("x", Value()); }), HasSubstr("argument 1"));
-  EXPECT_THAT(message_of([&] { module.GetFunction("set_input")("x", wrong); }), HasSubstr("dimensions"));
-  EXPECT_THAT(message_of([&] { module.GetFunction("get_output")(2); }), HasSubstr("there is no output 2"));
-  EXPECT_THAT(message_of([&] { module.GetFunction("get_output")(0, wrong); }), HasSubstr("output 'y' has shape (2)"));
-  EXPECT_THAT(message_of([&] { module.GetFunction("run")(); }), HasSubstr("the input was never set"));
+  EXPECT_THAT(kit::user_error_of([&] { module.GetFunction("set_input")(5, wrong); }), HasSubstr("there is no input 5"));
+  EXPECT_THAT(kit::user_error_of([&] { module.GetFunction("set_input")("x"); }), HasSubstr("argument 1 is missing"));
+  EXPECT_THAT(kit::user_error_of([&] { module.GetFunction("set_input")("x", Value()); }), HasSubstr("argument 1"));
+  EXPECT_THAT(kit::user_error_of([&] { module.GetFunction("set_input")("x", wrong); }), HasSubstr("dimensions"));
+  EXPECT_THAT(kit::user_error_of([&] { module.GetFunction("get_output")(2); }), HasSubstr("there is no output 2"));
+  EXPECT_THAT(kit::user_error_of([&] { module.GetFunction("get_output")(0, wrong); }),
+              HasSubstr("output 'y' has shape (2)"));
+  EXPECT_THAT(kit::user_error_of([&] { module.GetFunction("run")(); }), HasSubstr("the input was never set"));
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "ops/broadcast.h"
 #include "ops/conv.h"
 #include "ops/pad.h"
+#include "ops/join.h"
 #include "ops/shape.h"
 #include "ops/slice.h"
 

@@ -5,6 +5,7 @@
 #include "frontend/onnx/op_table.h"
 #include "ops/broadcast.h"
 #include "ops/elementwise.h"
+#include "ops/repeat.h"
 #include "ops/shape.h"
 #include "ops/slice.h"
 

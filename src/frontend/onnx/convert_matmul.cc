@@ -4,6 +4,7 @@
 #include "ops/dims.h"
 #include "ops/elementwise.h"
 #include "ops/matmul.h"
+#include "ops/repeat.h"
 #include "ops/shape.h"
 
 namespace headrace::onnx {

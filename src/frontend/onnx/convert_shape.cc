@@ -8,6 +8,8 @@
 #include "ops/creation.h"
 #include "ops/dims.h"
 #include "ops/pad.h"
+#include "ops/join.h"
+#include "ops/repeat.h"
 #include "ops/shape.h"
 
 namespace headrace::onnx {

@@ -3,6 +3,7 @@
 
 #include <bit>
 
+#include "lower/machine_numbers.h"
 #include "lower/rules/conv_parts.h"
 
 namespace headrace::lower {
@@ -12,9 +13,8 @@ namespace {
 // The share of a widest vector register that vectors along a row of `width` fill on average: full ones, then powers of
 // two.
 double row_use(int64_t width) {
-  constexpr int64_t kLanes = 16;
-  const int64_t vectors = width / kLanes + std::popcount(static_cast<uint64_t>(width % kLanes));
-  return static_cast<double>(width) / static_cast<double>(vectors * kLanes);
+  const int64_t vectors = width / kWidestLanes + std::popcount(static_cast<uint64_t>(width % kWidestLanes));
+  return static_cast<double>(width) / static_cast<double>(vectors * kWidestLanes);
 }
 
 // Whether vectors should run over several rows of the result: when rows fill vectors badly, and windows overlap (else

@@ -13,6 +13,7 @@
 #include "ops/normalization.h"
 #include "ops/pool.h"
 #include "ops/reduce.h"
+#include "ops/join.h"
 #include "ops/shape.h"
 #include "ops/slice.h"
 #include "relay/infer_type.h"

@@ -3,6 +3,7 @@
 
 #include "lower/compute_rule.h"
 #include "lower/rule_families.h"
+#include "ops/axis.h"
 
 namespace headrace::lower {
 
@@ -38,8 +39,6 @@ Shape static_shape(const RuleInput& input, const Array<PrimExpr>& dims);
 // Argument `i` of the call when it is a constant list of integers.
 std::optional<std::vector<int64_t>> constant_ints(const RuleInput& input, size_t i);
 
-inline size_t normal_axis(int64_t axis, size_t rank) {
-  return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
-}
+using ops::normal_axis;
 
 }  // namespace headrace::lower

@@ -13,6 +13,8 @@
 #include "ops/pad.h"
 #include "ops/pool.h"
 #include "ops/reduce.h"
+#include "ops/join.h"
+#include "ops/repeat.h"
 #include "ops/shape.h"
 #include "ops/slice.h"
 

@@ -1,5 +1,7 @@
 #include "lower/rules/window.h"
 
+#include "lower/machine_numbers.h"
+
 namespace headrace::lower {
 
 bool is_wasteful(double elements, double around) { return elements > 0x1p24 && elements > 8 * around; }
@@ -104,13 +106,12 @@ void WindowedData::make_copy() {
 // Makes one line of the copy's rows and columns. Windows come in full vectors, and their taps may reach past the last
 // row: the line is so much longer.
 void WindowedData::join_rows(const Shape& places) {
-  constexpr int64_t kWidestVector = 16;
   const ops::Window& w = source_.window;
   Shape reach;
   for (size_t i = 0; i < 2; ++i) reach.push_back(last_tap(i) / w.strides[i]);
   pitch_ = places[1];
   const int64_t used = *as_int(source_.count[0]) * pitch_;
-  joined_windows_ = (used + kWidestVector - 1) / kWidestVector * kWidestVector;
+  joined_windows_ = (used + kWidestLanes - 1) / kWidestLanes * kWidestLanes;
   const int64_t length = std::max(places[0] * pitch_, joined_windows_ + reach[0] * pitch_ + reach[1]);
   ComputeStage& stage = *stage_;
   stage.extents = stage.output->shape.to_vector();

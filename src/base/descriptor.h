@@ -6,23 +6,27 @@
 
 #include "base/expected.h"
 
-namespace headrace::runtime {
+namespace headrace {
 
 class Descriptor {
  public:
+  // Takes over what a system call gave; a negative number is none.
   explicit Descriptor(int number) : number_(number) {}
   Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
   Descriptor& operator=(Descriptor&&) = delete;
-  ~Descriptor();
+  ~Descriptor() { close(); }
 
   // Opens a file for reading. Refuses with NOT_FOUND, or SYSTEM when it is there and cannot be read.
   static Expected<Descriptor> open(const std::string& path);
+  // The same, where a negative number, with errno, says that it cannot be opened.
+  static Descriptor try_open(const std::string& path);
 
   int number() const { return number_; }
   int release() { return std::exchange(number_, -1); }
+  void close();
 
  private:
   int number_;
 };
 
-}  // namespace headrace::runtime
+}  // namespace headrace

@@ -1,32 +1,14 @@
-#include "runtime/mapped_file.h"
-
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <unistd.h>
+#include "runtime/side_file.h"
 
 #include <cerrno>
 #include <cstring>
-#include <utility>
 
 #include "artifact/trailer.h"
-#include "runtime/descriptor.h"
 
 namespace headrace::runtime {
 
-MappedFile::MappedFile(MappedFile&& other) noexcept
-    : data_(std::exchange(other.data_, nullptr)), nbytes_(std::exchange(other.nbytes_, 0)) {}
-
-MappedFile& MappedFile::operator=(MappedFile&& other) noexcept {
-  std::swap(data_, other.data_);
-  std::swap(nbytes_, other.nbytes_);
-  return *this;
-}
-
-MappedFile::~MappedFile() {
-  if (data_ != nullptr) ::munmap(const_cast<std::byte*>(data_), nbytes_);
-}
-
-Expected<MappedFile> MappedFile::open_side_file(const std::string& folder, const artifact::SideFile& side_file) {
+Expected<std::shared_ptr<const MappedFile>> map_side_file(const std::string& folder,
+                                                          const artifact::SideFile& side_file) {
   const std::string path = folder + side_file.name;
   const Expected<Descriptor> descriptor = Descriptor::open(path);
   if (!descriptor) {
@@ -50,13 +32,9 @@ Expected<MappedFile> MappedFile::open_side_file(const std::string& folder, const
                                                        "the one in the artifact; copy both files again",
                                                        path)};
   }
-  MappedFile file;
-  if (nbytes.value() == 0) return file;
-  file.nbytes_ = static_cast<size_t>(nbytes.value());
-  void* mapped = ::mmap(nullptr, file.nbytes_, PROT_READ, MAP_PRIVATE, number, 0);
-  if (mapped == MAP_FAILED)
+  auto file = MappedFile::map(descriptor.value(), static_cast<size_t>(nbytes.value()));
+  if (file == nullptr)
     return Refusal{HR_REASON_SYSTEM, fmt::format("mapping '{}' failed: {}", path, std::strerror(errno))};
-  file.data_ = static_cast<const std::byte*>(mapped);
   return file;
 }
 

@@ -1,0 +1,31 @@
+#include "base/exit_code.h"
+
+#include <new>
+
+#include "base/error.h"
+
+namespace headrace {
+
+namespace {
+
+template <typename Kind>
+bool is_a(const std::exception& error) {
+  return dynamic_cast<const Kind*>(&error) != nullptr;
+}
+
+}  // namespace
+
+hr_status exit_code_of(const std::exception& error) {
+  if (is_a<UsageError>(error)) return HR_USAGE;
+  if (is_a<MissingError>(error)) return HR_MISSING_DEPENDENCY;
+  // Memory that ran out: a smaller model or a larger machine mends it.
+  if (is_a<UserError>(error) || is_a<std::bad_alloc>(error)) return HR_USER;
+  return HR_INTERNAL;
+}
+
+hr_status exit_code_of(hr_reason reason) {
+  return reason == HR_REASON_BACKEND_MISSING || reason == HR_REASON_CPU_FEATURE_MISSING ? HR_MISSING_DEPENDENCY
+                                                                                        : HR_USER;
+}
+
+}  // namespace headrace

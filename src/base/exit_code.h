@@ -1,0 +1,16 @@
+// From what went wrong to the number that says so: the one mapping of the programs, of the C API and of Python.
+#pragma once
+
+#include <headrace/reason.h>
+#include <headrace/status.h>
+
+#include <exception>
+
+namespace headrace {
+
+hr_status exit_code_of(const std::exception& error);
+
+// Of a refusal, which is the user's to mend or a dependency that is missing.
+hr_status exit_code_of(hr_reason reason);
+
+}  // namespace headrace

@@ -1,0 +1,14 @@
+// How the programs end when something went wrong.
+#pragma once
+
+#include <exception>
+#include <string_view>
+
+namespace headrace::tools {
+
+// Says on the standard error what stopped `program`, and gives its exit code.
+int report_failure(std::string_view program, const std::exception& error);
+// The same for a wrong command line; `help` is the command that says more.
+int report_usage(std::string_view program, std::string_view help, std::string_view message);
+
+}  // namespace headrace::tools
