@@ -1,6 +1,7 @@
 #include "base/exit_code.h"
 
 #include <new>
+#include <system_error>
 
 #include "base/error.h"
 
@@ -15,11 +16,18 @@ bool is_a(const std::exception& error) {
 
 }  // namespace
 
+bool is_out_of_resources(const std::exception& error) {
+  if (is_a<std::bad_alloc>(error)) return true;
+  const auto* system = dynamic_cast<const std::system_error*>(&error);
+  return system != nullptr && (system->code() == std::errc::resource_unavailable_try_again ||
+                               system->code() == std::errc::not_enough_memory);
+}
+
 hr_status exit_code_of(const std::exception& error) {
   if (is_a<UsageError>(error)) return HR_USAGE;
   if (is_a<MissingError>(error)) return HR_MISSING_DEPENDENCY;
-  // Memory that ran out: a smaller model or a larger machine mends it.
-  if (is_a<UserError>(error) || is_a<std::bad_alloc>(error)) return HR_USER;
+  // What the machine lacks: a smaller model or a larger machine mends it.
+  if (is_a<UserError>(error) || is_out_of_resources(error)) return HR_USER;
   return HR_INTERNAL;
 }
 

@@ -10,6 +10,9 @@ namespace headrace {
 
 hr_status exit_code_of(const std::exception& error);
 
+// Memory ran out, or the system gives no more threads.
+bool is_out_of_resources(const std::exception& error);
+
 // Of a refusal, which is the user's to mend or a dependency that is missing.
 hr_status exit_code_of(hr_reason reason);
 

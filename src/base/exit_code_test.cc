@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include <new>
+#include <system_error>
 
 #include "base/expected.h"
 
@@ -15,6 +16,8 @@ TEST(ExitCode, SaysWhoseFaultItIs) {
   EXPECT_EQ(exit_code_of(MissingError("no backend")), HR_MISSING_DEPENDENCY);
   EXPECT_EQ(exit_code_of(InternalError("a defect")), HR_INTERNAL);
   EXPECT_EQ(exit_code_of(std::bad_alloc()), HR_USER);
+  EXPECT_EQ(exit_code_of(std::system_error(std::make_error_code(std::errc::resource_unavailable_try_again))), HR_USER);
+  EXPECT_EQ(exit_code_of(std::system_error(std::make_error_code(std::errc::io_error))), HR_INTERNAL);
   EXPECT_EQ(exit_code_of(std::runtime_error("not ours")), HR_INTERNAL);
 }
 

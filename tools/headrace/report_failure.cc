@@ -1,7 +1,6 @@
 #include "tools/headrace/report_failure.h"
 
 #include <cstdio>
-#include <new>
 
 #include "base/error.h"
 #include "base/exit_code.h"
@@ -13,7 +12,7 @@ namespace {
 std::string describe(const std::exception& error) {
   // Our own say whose fault they are.
   if (dynamic_cast<const Error*>(&error) != nullptr) return error.what();
-  if (dynamic_cast<const std::bad_alloc*>(&error) != nullptr) return "out of memory";
+  if (is_out_of_resources(error)) return "out of memory or threads: allow the process more (ulimit -v, ulimit -u)";
   return fmt::format("a defect: {}", error.what());
 }
 

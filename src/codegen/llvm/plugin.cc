@@ -1,4 +1,8 @@
 // The one symbol that the plugin exports.
+#include <llvm/Support/ErrorHandling.h>
+
+#include <new>
+
 #include "codegen/llvm/emit.h"
 #include "codegen/llvm/linker.h"
 #include "codegen/llvm/target.h"
@@ -16,8 +20,16 @@ static constexpr NativePlugin kPlugin = {
     .link = link,
 };
 
+// LLVM, which is built without exceptions, would end the process where memory runs out.
+[[noreturn]] static void throw_out_of_memory(void*, const char*, bool) { throw std::bad_alloc(); }
+
 }  // namespace headrace::codegen::llvm_plugin
 
 extern "C" const headrace::codegen::NativePlugin* headrace_llvm_plugin() {
+  static const bool once = [] {
+    llvm::install_bad_alloc_error_handler(headrace::codegen::llvm_plugin::throw_out_of_memory);
+    return true;
+  }();
+  static_cast<void>(once);
   return &headrace::codegen::llvm_plugin::kPlugin;
 }

@@ -150,7 +150,7 @@ TEST(Groups, FuseIntoFewStages) {
 TEST(Groups, OfThousandsOfParts) {
   constexpr int64_t kParts = 3000;
   EXPECT_EQ(count_stages({{{kParts, 2}}}, [&](const Args& a) { return ops::split(a[0], kParts, 0); }), 3000u);
-  const auto join = [&](const Args& a) { return ops::concatenate(Args(kParts, ops::relu(a[0])), 0); };
+  const auto join = [&](const Args& a) { return ops::concatenate(Array<Expr>(Args(kParts, ops::relu(a[0]))), 0); };
   EXPECT_EQ(count_stages({{{1, 2}}}, join), 3001u) << "relu, read by all";
   const auto halves = [&](const Args& a) {
     const Expr parts = ops::split(a[0], kParts, 0);
@@ -158,7 +158,7 @@ TEST(Groups, OfThousandsOfParts) {
     for (int64_t i = 0; i + 1 < kParts; i += 2) {
       sums.push_back(ops::add(relay::make_tuple_get_item(parts, i), relay::make_tuple_get_item(parts, i + 1)));
     }
-    return ops::concatenate(sums, 0);
+    return ops::concatenate(Array<Expr>(sums), 0);
   };
   EXPECT_EQ(count_stages({{{kParts, 2}}}, halves), 1500u) << "parts and sums are computed where they are joined";
 }
