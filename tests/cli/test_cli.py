@@ -502,7 +502,6 @@ class RunErrorTest(CliTest):
                     f"x={batch},1,8,8",
                 )
 
-
     def test_a_workspace_out_of_proportion(self) -> None:
         plane = "Tensor[(1, 1, 1048576, 1048576), int8]"
         conv = f"def @main(%x: {plane}, %w: Tensor[(1, 1, 3, 3), int8])"
