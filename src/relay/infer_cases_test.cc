@@ -278,6 +278,13 @@ TEST(InferCases, Typed) {
   }
 }
 
+// One who wrote no type at all is told of the one that would do.
+TEST(InferCases, TheVariablesThatCouldSayIt) {
+  const std::string found = type_of_main("def @main(%x) { let %y = nn.relu(%x); let %z = nn.relu(%y); %z }");
+  EXPECT_TRUE(found.starts_with("error: the type of variable '%x' cannot be inferred")) << found;
+  EXPECT_EQ(found.find("%y"), std::string::npos) << found;
+}
+
 TEST(InferCases, Refused) {
   for (const Case& c : kRefused) {
     const std::string found = type_of_main(c.program);

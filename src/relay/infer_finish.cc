@@ -164,18 +164,26 @@ Expr Inferencer::rebuilt(const Expr& original, const Type& type) {
   return copy_with(*function, [&](FunctionNode& copy) { copy.ret_type = ret; });
 }
 
-// What nothing determines, by the variables that could say it, or else by the first expression.
+// What nothing determines: by the parameters and free variables that could say it, or else by the variables that are
+// bound to a value, or else by the first expression.
 void Inferencer::report_unknown() {
+  report_variables(false);
+  if (errors_.empty()) report_variables(true);
+  if (errors_.empty() && !unknown_.empty()) report_expression(unknown_.front());
+}
+
+void Inferencer::report_variables(bool with_values) {
   for (const Expr& node : unknown_) {
     const auto* var = node.as<VarNode>();
-    if (var == nullptr) continue;
+    if (var == nullptr || has_value_.contains(var) != with_values) continue;
     const Type type = type_of(node);
     const std::string known = type.is<IncompleteTypeNode>() ? "" : fmt::format(" (so far {})", to_string(type));
     errors_.add(node->span, "",
                 fmt::format("the type of variable '%{}' cannot be inferred{}; annotate it", var->name_hint, known));
   }
-  if (!errors_.empty() || unknown_.empty()) return;
-  const Expr& first = unknown_.front();
+}
+
+void Inferencer::report_expression(const Expr& first) {
   const auto* call = first.as<CallNode>();
   const auto* global = call != nullptr ? call->op.as<GlobalVarNode>() : first.as<GlobalVarNode>();
   const std::string what = global != nullptr ? fmt::format("what '@{}' gives", global->name_hint) : "this expression";

@@ -22,6 +22,7 @@ void Inferencer::bind_pattern(const Pattern& root, const Type& root_type, const 
     const auto [pattern, type] = pending.back();
     pending.pop_back();
     if (const auto* var = pattern.as<PatternVarNode>()) {
+      has_value_.insert(var->var.get());
       bind_var(var->var, type);
     } else if (const auto* tuple = pattern.as<PatternTupleNode>()) {
       bind_tuple_pattern(*tuple, resolved(match, type), match, pending);

@@ -61,6 +61,7 @@ void Inferencer::set_item_value(const TupleGetItem& node, const TupleTypeNode& t
 
 void Inferencer::visit_let(const Let& node, int stage) {
   if (stage == 0) {
+    has_value_.insert(node->var.get());
     const Type& annotation = node->var->type_annotation;
     if (annotation) {
       bind_var(node->var, check_annotation(annotation, node->var->span) ? annotation : Type());

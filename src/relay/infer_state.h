@@ -121,6 +121,8 @@ class Inferencer {
   void set_type(const Expr& original);
   Expr rebuilt(const Expr& original, const Type& type);
   void report_unknown();
+  void report_variables(bool with_values);
+  void report_expression(const Expr& first);
 
   struct OpenCall {
     Call call;
@@ -144,6 +146,7 @@ class Inferencer {
   std::unordered_map<const ExprNode*, Type> signatures_;  // of functions, from when they are entered
   std::unordered_set<const Object*> monomorphic_;         // signatures that are the same at each use
   std::unordered_set<const VarNode*> annotate_;           // parameters whose annotation is inferred
+  std::unordered_set<const VarNode*> has_value_;          // bound by a let or a pattern
   std::vector<Expr> unknown_;                             // nodes whose types nothing determines
   Symbols symbols_;                                       // of the enclosing functions, with the number of binders
   std::vector<Symbols> outer_symbols_;                    // of the functions whose inference waits for a global's
