@@ -142,8 +142,8 @@ Program read_input(const Request& r) {
 bool name_one_file(const std::string& a, const std::string& b) {
   namespace fs = std::filesystem;
   std::error_code error;
-  return a != "-" && b != "-" &&
-         (fs::equivalent(a, b, error) || fs::weakly_canonical(a, error) == fs::weakly_canonical(b, error));
+  const auto whole = [&](const std::string& path) { return fs::weakly_canonical(fs::absolute(path, error), error); };
+  return a != "-" && b != "-" && (fs::equivalent(a, b, error) || whole(a) == whole(b));
 }
 
 // Before the work: no output may replace an input, or another output.

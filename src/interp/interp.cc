@@ -2,7 +2,6 @@
 
 #include <unordered_set>
 
-#include "base/stack.h"
 #include "object/string.h"
 #include "ops/op_keys.h"
 #include "relay/descent.h"
@@ -66,13 +65,18 @@ NDArray cast_tensor(const NDArray& src, DataType dtype) {
   return dst;
 }
 
-// The tensors of a value, tuples flattened.
-void collect(const Value& value, std::vector<NDArray>& out) {
-  if (const auto* tuple = value.as_node<ADTObj>()) {
-    for (const Value& item : tuple->items) collect(item, out);
-    return;
+// The tensors of a value, left to right, tuples and data types taken apart.
+void collect(const Value& root, std::vector<NDArray>& out) {
+  std::vector<Value> pending{root};
+  while (!pending.empty()) {
+    const Value value = std::move(pending.back());
+    pending.pop_back();
+    if (const auto* data = value.as_node<ADTObj>()) {
+      pending.insert(pending.end(), data->items.rbegin(), data->items.rend());
+    } else {
+      out.push_back(value.as<NDArray>());
+    }
   }
-  out.push_back(value.as<NDArray>());
 }
 
 class Interpreter {
@@ -125,12 +129,10 @@ class Interpreter {
   class DepthGuard {
    public:
     DepthGuard(Interpreter& owner, const Span& span) : owner_(owner) {
-      const bool is_low = is_stack_low();
-      if (++owner_.depth_ > owner_.options_.max_depth || is_low) {
+      if (++owner_.depth_ > owner_.options_.max_depth) {
         --owner_.depth_;
         throw_at(span, "call",
-                 is_low ? "calls and branches are nested too deeply for the stack"
-                        : fmt::format("calls and branches are nested more than {} deep", owner_.options_.max_depth));
+                 fmt::format("calls and branches are nested more than {} deep", owner_.options_.max_depth));
       }
     }
     ~DepthGuard() { --owner_.depth_; }

@@ -142,6 +142,7 @@ TEST(Interp, DeepRecursionNeedsNoStack) {
       run_int("def @count(%n: int32) -> int32 { if (equal(%n, 0)) { 0 } else { add(@count(subtract(%n, 1)), 1) } }"
               "\ndef @main() { @count(10000) }"),
       10000);
+  EXPECT_EQ(run_text(std::string(kLists) + "def @main() { @upto(10000) }", {}).size(), 10000u);
 }
 
 TEST(Interp, LongChainNeedsNoStack) {

@@ -27,8 +27,8 @@ IRModule defuse_ops(const IRModule& module) {
     return relay::rewrite_post_order(body, [](const Expr&, const Expr& after) {
       const auto* call = after.as<CallNode>();
       const auto* function = call == nullptr ? nullptr : call->op.as<FunctionNode>();
-      const bool is_group =
-          function != nullptr && relay::is_primitive(*function) && function->params.size() == call->args.size();
+      const bool is_group = function != nullptr && relay::is_primitive(*function) &&
+                            !function->attrs.contains(relay::kCompiler) && function->params.size() == call->args.size();
       return is_group ? body_of(*function, call->args) : after;
     });
   });

@@ -2,8 +2,8 @@
 //
 //   (fn (%p0, Primitive=1) { nn.relu(add(%p0, 1f)) })(%x)   ->   nn.relu(add(%x, 1f))
 //
-// Of calls of primitive function literals alone; a primitive function that is bound or global is left. Exact inverse of
-// FuseOps. Needs no types. Preserves results to the last bit.
+// Of calls of primitive function literals alone; one that is bound, global or another compiler's is left. Exact inverse
+// of FuseOps. Needs no types. Preserves results to the last bit.
 #pragma once
 
 #include "relay/expr.h"

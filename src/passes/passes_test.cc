@@ -21,7 +21,7 @@ constexpr const char* kForms =
     "    if (less(%i, 3)) { %loop(add(%i, 1), add(%v, %1)) } else { %v }\n"
     "  };\n"
     "  let %twice = fn (%v: Tensor[(2), float32]) { add(%v, %v) };\n"
-    "  %3 = add({ let %b = tanh(%a); multiply(%b, %b) }, %old);\n"
+    "  %3 = add({ let %b = tanh(%a); let %_ = ref_write(%r, %b); multiply(%b, %b) }, multiply(%old, ref_read(%r)));\n"
     "  (%loop(0, %twice(%3)), %a, (%3, %old).0)\n"
     "}";
 

@@ -1,5 +1,6 @@
 #include "passes/place_lets.h"
 
+#include <list>
 #include <unordered_set>
 
 #include "relay/function_attrs.h"
@@ -29,7 +30,12 @@ class LetPlacer {
   Expr result() const { return result_; }
 
  private:
-  using Lets = std::vector<std::pair<Var, Expr>>;
+  struct Bound {
+    Var var;
+    Expr value;
+    Span span;
+  };
+  using Lets = std::list<Bound>;
 
   static bool is_left_alone(const Expr& expr) {
     const auto* function = expr.as<FunctionNode>();
@@ -39,8 +45,9 @@ class LetPlacer {
   Lets& lets(int scope) { return lets_[static_cast<size_t>(scope)]; }
 
   Expr chain(int scope, Expr result) {
-    Lets& list = lets(scope);
-    for (size_t i = list.size(); i-- > 0;) result = relay::make_let(list[i].first, list[i].second, result);
+    const Lets& list = lets(scope);
+    for (auto let = list.rbegin(); let != list.rend(); ++let)
+      result = relay::make_let(let->var, let->value, result, let->span);
     return result;
   }
 
@@ -107,7 +114,7 @@ class LetPlacer {
       return;
     }
     const Var var = relay::make_var("x", {}, node->span);
-    lets(scopes_.at(node).scope).emplace_back(var, value);
+    lets(scopes_.at(node).scope).push_back({var, value, node->span});
     done_.emplace(node.object(), var);
   }
 
@@ -116,11 +123,11 @@ class LetPlacer {
     const Expr value = done_.at(let.value.object()), body = done_.at(let.body.object());
     const bool is_flat = scopes_.is_flat_let(node);
     const int base = place.inner, inner = is_flat ? place.inner : place.inner + 1;
-    if (!is_flat && bind_ == Bind::everything) {
+    if (bind_ == Bind::everything) {
       Lets& outer = lets(place.scope);
-      outer.insert(outer.end(), lets(base).begin(), lets(base).end());
-      outer.emplace_back(let.var, value);
-      outer.insert(outer.end(), lets(inner).begin(), lets(inner).end());
+      if (!is_flat) outer.splice(outer.end(), lets(base));
+      outer.push_back({let.var, value, node->span});
+      outer.splice(outer.end(), lets(inner));
       done_.emplace(node.object(), body);
       return;
     }

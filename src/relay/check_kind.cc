@@ -66,7 +66,15 @@ class Kinds {
 
 }  // namespace
 
-TypeKind check_kind(const Type& type, const IRModule& module) { return Kinds(module).kind_of(type); }
+static void check_size(const Type& type) {
+  if (type && type_size(type, kMaxTypeSize) == kMaxTypeSize)
+    throw_user_error("the type nests deeper than {} or has more than {} parts", kMaxTypeDepth, kMaxTypeSize);
+}
+
+TypeKind check_kind(const Type& type, const IRModule& module) {
+  check_size(type);
+  return Kinds(module).kind_of(type);
+}
 
 void check_kinds(const IRModule& module) {
   const Kinds kinds(module);
@@ -74,6 +82,7 @@ void check_kinds(const IRModule& module) {
     for (const Constructor& constructor : data->constructors) {
       for (size_t i = 0; i < constructor->inputs.size(); ++i) {
         try {
+          check_size(constructor->inputs[i]);
           kinds.need(constructor->inputs[i], TypeKind::type, fmt::format("field {}", i));
         } catch (const UserError& error) {
           throw_at(constructor->span, constructor->name_hint, error.message());

@@ -8,7 +8,7 @@ namespace headrace::relay {
 // The kind of a type: `type` for what values have; the kind it was made with for a type variable; `adt_handle` for the
 // name of a data type with parameters, which is no type without its arguments. UserError when a part is of the wrong
 // kind: an item of a tuple that is no type, a data type that `module` does not define, or too few arguments of one.
-// Recursion is as deep as the type.
+// UserError past kMaxTypeDepth.
 TypeKind check_kind(const Type& type, const IRModule& module);
 
 // The same for each constructor's fields of every data type of the module.

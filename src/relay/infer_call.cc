@@ -104,13 +104,7 @@ static bool keeps_its_type(const Call& call, const std::vector<Type>& arg_types)
 }
 
 void Inferencer::visit_op_call(const Call& node, const std::vector<Type>& arg_types) {
-  Type type = keeps_its_type(node, arg_types) ? node->checked_type() : relate(node, arg_types);
-  if (!type) {
-    // The relation may have said what an argument is, and know the result then.
-    std::vector<Type> again;
-    for (const Type& arg : arg_types) again.push_back(solver_.resolve(arg));
-    if (again != arg_types) return visit_op_call(node, again);
-  }
+  const Type type = keeps_its_type(node, arg_types) ? node->checked_type() : relate(node, arg_types);
   if (!type) return wait(node, arg_types);
   finish(node, type);
   infer_call_value(node, type, arg_types);
@@ -144,6 +138,9 @@ FuncType Inferencer::callee_type(const Call& call, size_t num_args, std::vector<
   const size_t num_params = function->type_params.size();
   if (!call->type_args.empty() && call->type_args.size() != num_params)
     throw_at(call->span, name, fmt::format("it takes {} type arguments, got {}", num_params, call->type_args.size()));
+  for (const Type& arg : call->type_args) {
+    if (const std::string fault = annotation_fault(arg); !fault.empty()) throw_at(call->span, name, fault);
+  }
   if (monomorphic_.contains(memo_.at(call->op.get()).type.object())) return ref(function);
   return solver_.instantiate(*function, call->type_args, call->op.is<GlobalVarNode>(), &dims);
 }
@@ -188,13 +185,19 @@ RelationInput Inferencer::relation_input(const Call& call, const std::vector<Typ
                          const auto* constant = arg.as<ConstantNode>();
                          return constant != nullptr ? constant->data : NDArray();
                        },
-                       [this, &arg_types](size_t i, const Type& type) {
-                         if (arg_types.at(i).is<IncompleteTypeNode>()) solver_.unify(arg_types[i], type);
+                       [this, call, &arg_types](size_t i, const Type& type) {
+                         if (arg_types.at(i).is<IncompleteTypeNode>()) assumed_.push_back({arg_types[i], type, call});
                        }};
 }
 
-std::optional<std::vector<PrimExpr>> Inferencer::value_of(const Expr& original) {
-  const auto it = values_.find(original.get());
+std::optional<std::vector<PrimExpr>> Inferencer::value_of(const Expr& expr) {
+  Expr original = expr;
+  auto it = values_.find(original.get());
+  for (auto to = bound_value_.find(original.get()); it == values_.end() && to != bound_value_.end();
+       to = bound_value_.find(original.get())) {
+    original = to->second;
+    it = values_.find(original.get());
+  }
   if (it != values_.end()) return it->second;
   const auto* constant = original.as<ConstantNode>();
   if (constant == nullptr || !value_elements(constant->tensor_type())) return std::nullopt;

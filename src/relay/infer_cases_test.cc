@@ -89,6 +89,16 @@ constexpr Case kTyped[] = {
      "fn (Tensor[(2, 3), float16], Tensor[(3), float16], Tensor[(3), float16]) -> Tensor[(2, 3), float16]"},
     {"def @main(%x: Tensor[(2, c, 4, 4), float32], %a) { nn.prelu(%x, %a) }",
      "fn (Tensor[(2, c, 4, 4), float32], Tensor[(c), float32]) -> Tensor[(2, c, 4, 4), float32]"},
+    {"def @main(%x: Tensor[(1, ?, 8, 8), float32], %w) {\n"
+     "  let %y = nn.conv2d(%x, %w, channels=16, kernel_size=[3, 3]); let %z: Tensor[(16, 3, 3, 3), float32] = %w; %y }",
+     "fn (Tensor[(1, ?, 8, 8), float32], Tensor[(16, 3, 3, 3), float32]) -> Tensor[(1, 16, 6, 6), float32]"},
+    {"def @main(%x, %z: Tensor[(6), float32]) { let %y = nn.relu(%x); let %s = shape_of(%y); @take(%x, reshape(%z, "
+     "%s)) }\n"
+     "def @take(%a: Tensor[(2, 3), float32], %b) { %b }",
+     "fn (Tensor[(2, 3), float32], Tensor[(6), float32]) -> Tensor[(2, 3), float32]"},
+    {"def @main(%x: Tensor[(5), float32]) { @make(%x) }\n"
+     "def @make(%x: Tensor[(n), float32]) { fn (%y: Tensor[(k), float32]) { (%x, %y) } }",
+     "fn (Tensor[(5), float32]) -> fn (Tensor[(k), float32]) -> (Tensor[(5), float32], Tensor[(k), float32])"},
     // let, if
     {"def @main(%x: int32) { let %y = %x; let %z = (%y, %y); %z }", "fn (int32) -> (int32, int32)"},
     {"def @main(%c: bool, %x: Tensor[(?), float32], %y: Tensor[(4), float32]) { if (%c) { %x } else { %y } }",
@@ -156,6 +166,10 @@ constexpr Case kTyped[] = {
     {"def @main(%l: List[int32]) { match? (%l) { Cons(%a, _) => { %a } } }", "fn (List[int32]) -> int32"},
     {"def @main(%p: (Nat, Nat)) { match (%p) { (Z, _) => { 0 }, (_, Z) => { 1 }, (S(_), S(_)) => { 2 } } }",
      "fn ((Nat, Nat)) -> int32"},
+    {"type Many { M0, M1, M2, M3, M4, M5, M6, M7, M8, M9, }\n"
+     "def @main(%a: Many, %b: (Many, (Many, Many))) { match ((%a, %b)) { (M0, (M1, (M2, M3))) => { 1 }, "
+     "(M4, (M5, (M6, M7))) => { 2 }, (M8, (M9, (M0, M1))) => { 3 }, _ => { 4 } } }",
+     "fn (Many, (Many, (Many, Many))) -> int32"},
     {"def @main(%n: Nat) { match (%n) { %m => { %m } } }", "fn (Nat) -> Nat"},
     // references
     {"def @main() { let %r = ref(0); let %u = ref_write(%r, 1); ref_read(%r) }", "fn () -> int32"},
@@ -252,6 +266,9 @@ constexpr Case kRefused[] = {
     {"def @main(%o: Option[int32]) { match (%o) { Some(%a) => { %a }, None => { 0f } } }",
      "the clauses have different types: int32 and float32"},
     // symbols
+    {"def @main(%c: bool, %x, %y: Tensor[(4), float32]) { let %d = if (%c) { @double(%x) } else { %y }; @three(%x) }\n"
+     "def @double(%x: Tensor[(n), float32]) { concatenate((%x, %x)) }\ndef @three(%x: Tensor[(3), float32]) { %x }",
+     "the dimension"},
     {"def @main(%x: Tensor[(3), float32], %y: Tensor[(4), float32]) { @f(%x, %y) }\n"
      "def @f(%x: Tensor[(n), float32], %y: Tensor[(n), float32]) { %x }",
      "argument 1 is Tensor[(4), float32], expected Tensor[(3), float32]"},
@@ -283,6 +300,27 @@ TEST(InferCases, TheVariablesThatCouldSayIt) {
   const std::string found = type_of_main("def @main(%x) { let %y = nn.relu(%x); let %z = nn.relu(%y); %z }");
   EXPECT_TRUE(found.starts_with("error: the type of variable '%x' cannot be inferred")) << found;
   EXPECT_EQ(found.find("%y"), std::string::npos) << found;
+}
+
+TEST(InferCases, DeepTypesAreRefused) {
+  std::string deep = "int32";
+  for (int i = 0; i < 450; ++i) deep = "(" + deep + ",)";
+  for (const std::string& program :
+       {"type Bad { Put(" + deep + "), }\ndef @main() { 1 }", "def @main(%x: " + deep + ") { 1 }"}) {
+    const std::string found = type_of_main(program);
+    EXPECT_TRUE(found.starts_with("error: ") && found.find("deep") != std::string::npos) << found.substr(0, 300);
+  }
+}
+
+// Pairs of pairs: each let doubles the type, unless something stops it.
+TEST(InferCases, TypesThatExplodeAreRefused) {
+  std::string program = "def @main(%c: bool, %a0: int32";
+  for (int i = 1; i <= 18; ++i) program += fmt::format(", %a{}", i);
+  program += ") {\n";
+  for (int i = 18; i >= 1; --i)
+    program += fmt::format("  let %x{} = if (%c) {{ %a{} }} else {{ (%a{}, %a{}) }};\n", i, i, i - 1, i - 1);
+  const std::string found = type_of_main(program + "  %x1\n}");
+  EXPECT_NE(found.find("nests deeper than 200 or has more than"), std::string::npos) << found.substr(0, 300);
 }
 
 TEST(InferCases, Refused) {

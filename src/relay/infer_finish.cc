@@ -67,8 +67,8 @@ void Inferencer::wake() {
   }
 }
 
-// To the end of what can be learnt. An unknown dimension that nothing more can settle is `?`; then those are asked
-// again whose relation depends on more than types.
+// To the end of what can be learnt. When nothing else moves, what ops assume of their arguments is taken; then an
+// unknown dimension is `?`; then those are asked again whose relation depends on more than types.
 void Inferencer::solve() {
   for (;;) {
     while (!stack_.empty()) {
@@ -77,14 +77,33 @@ void Inferencer::solve() {
       if (frame.stage > 0 || !is_known(frame.expr)) step(frame);
     }
     wake();
-    if (!stack_.empty() || solver_.settle_all_dims()) continue;
+    if (!stack_.empty() || take_assumptions() || solver_.settle_all_dims()) continue;
     if (asked_last_.empty() || waiting_nodes_.size() == asked_before_) break;
     asked_before_ = waiting_nodes_.size();
     for (const Expr& node : std::exchange(asked_last_, {})) later(node, 1);
   }
   report_waiting();
   check_calls();
+  report_equations();
   for (const Ref<MatchNode>& match : std::exchange(check_complete_, {})) check_complete(match);
+}
+
+// True when one of them told something.
+bool Inferencer::take_assumptions() {
+  bool any = false;
+  for (const Assumption& assumption : std::exchange(assumed_, {})) {
+    if (!solver_.root_of(assumption.unknown).is<IncompleteTypeNode>()) continue;
+    solver_.set_place(assumption.place);
+    solver_.unify(assumption.unknown, assumption.type);
+    any = true;
+  }
+  return any;
+}
+
+void Inferencer::report_equations() {
+  for (const TypeSolver::Equation& broken : solver_.take_broken())
+    errors_.add(broken.place->span, "",
+                fmt::format("the dimension {} must be {}", to_string(broken.a), to_string(broken.b)));
 }
 
 void Inferencer::report_waiting() {

@@ -1,6 +1,5 @@
 // Type inference of matches and their patterns.
 #include "relay/infer_state.h"
-#include "relay/unmatched_cases.h"
 
 namespace headrace::relay {
 

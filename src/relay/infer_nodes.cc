@@ -6,7 +6,10 @@ namespace headrace::relay {
 // Bound variables are known before they are met; this one is free.
 void Inferencer::visit_var(const Var& node) {
   if (!node->type_annotation) return finish(node, make_incomplete_type());
-  finish(node, check_annotation(node->type_annotation, node->span) ? node->type_annotation : Type());
+  const bool is_type = check_annotation(node->type_annotation, node->span);
+  // Its symbols stand for themselves everywhere.
+  if (is_type) visit_symbols(node->type_annotation, [&](const PrimVarNode* symbol) { ++symbols_[symbol]; });
+  finish(node, is_type ? node->type_annotation : Type());
 }
 
 void Inferencer::visit_tuple(const Tuple& node, int stage) {
@@ -33,8 +36,8 @@ void Inferencer::visit_get_item(const TupleGetItem& node, int stage) {
     later(node, 1);
     return need(node->tuple);
   }
-  const Type type = type_of(node->tuple);
-  if (!type) return finish(node, {});
+  if (!memo_.at(node->tuple.get()).type) return finish(node, {});
+  const Type type = solver_.root_of(memo_.at(node->tuple.get()).type);  // resolving all items for each would be slow
   if (type.is<IncompleteTypeNode>()) return wait(node, {type});
   const auto* tuple_type = type.as<TupleTypeNode>();
   if (tuple_type == nullptr)
@@ -42,9 +45,10 @@ void Inferencer::visit_get_item(const TupleGetItem& node, int stage) {
                 fmt::format("item {} is taken of a value that is no tuple: {}", node->index, to_string(type)));
   const size_t size = tuple_type->items.size();
   if (node->index < 0 || static_cast<size_t>(node->index) >= size)
-    return fail(node, node->span, "",
-                fmt::format("item {} is taken of a tuple of {}: {}", node->index, size, to_string(type)));
-  finish(node, tuple_type->items[static_cast<size_t>(node->index)]);
+    return fail(
+        node, node->span, "",
+        fmt::format("item {} is taken of a tuple of {}: {}", node->index, size, to_string(resolved(node, type))));
+  finish(node, resolved(node, tuple_type->items[static_cast<size_t>(node->index)]));
   set_item_value(node, *tuple_type);
 }
 
@@ -91,7 +95,11 @@ void Inferencer::bind_let(const Let& node) {
                          to_string(type));
     });
   }
-  if (const auto value = value_of(node->value)) values_[node->var.get()] = *value;
+  if (const auto value = value_of(node->value)) {
+    values_[node->var.get()] = *value;
+  } else if (type && solver_.is_open(type)) {
+    bound_value_[node->var.get()] = node->value;  // its value may be known when its type is
+  }
 }
 
 void Inferencer::visit_if(const If& node, int stage) {

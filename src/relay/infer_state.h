@@ -55,12 +55,13 @@ class Inferencer {
   using Symbols = std::unordered_map<const PrimVarNode*, int>;
 
   void step(const Frame& frame);
+  void visit(const Frame& frame);
   void later(const Expr& expr, int stage) { stack_.push_back({expr, stage}); }
   void need(const Expr& expr);
   void need_all(const Array<Expr>& exprs);
   bool is_known(const Expr& expr) const { return memo_.contains(expr.get()); }
   // As it is known by now; null after an error.
-  Type type_of(const Expr& expr) { return resolved(expr, memo_.at(expr.get()).type); }
+  Type type_of(const Expr& expr);
   bool all_typed(const Array<Expr>& exprs) const;
   // Records the type; of a node that waited, the type that its unknown one must be.
   void finish(const Expr& original, Type type);
@@ -68,9 +69,11 @@ class Inferencer {
   Type resolved(const Expr& at, const Type& type);
   // Gives `original` an unknown type for now, and asks again when an unknown of `of` is settled.
   void wait(const Expr& original, const std::vector<Type>& of);
-  // The types must be one; the error says "<what> ... expected <b>" otherwise.
+  // The types must be one, else an error at `at` with the message; nothing where one is null.
   bool agree(const Expr& at, const Type& a, const Type& b, const std::function<std::string()>& message);
-  // False, and an error, when a user's type is no type to infer with.
+  // Why a user's type is no type to infer with; empty when it is one.
+  std::string annotation_fault(const Type& type) const;
+  // False, and an error, when it is none.
   bool check_annotation(const Type& type, const Span& span);
 
   void visit_var(const Var& node);
@@ -114,6 +117,8 @@ class Inferencer {
   // infer_finish.cc
   void solve();
   void wake();
+  bool take_assumptions();
+  void report_equations();
   void report_waiting();
   void check_calls();
   void check_complete(const Ref<MatchNode>& match);
@@ -124,6 +129,12 @@ class Inferencer {
   void report_variables(bool with_values);
   void report_expression(const Expr& first);
 
+  // What an op says of an argument that nobody typed: taken when nothing else says it.
+  struct Assumption {
+    Type unknown, type;
+    Expr place;
+  };
+  std::vector<Assumption> assumed_;
   struct OpenCall {
     Call call;
     FuncType function;
@@ -133,8 +144,9 @@ class Inferencer {
   TypeSolver solver_;
   std::vector<Frame> stack_;
   std::unordered_map<const ExprNode*, Typed> memo_;
-  std::vector<Expr> order_;  // nodes whose types are not set yet, children first
-  ValueMap values_;          // by original node
+  std::vector<Expr> order_;                                // nodes whose types are not set yet, children first
+  ValueMap values_;                                        // by original node
+  std::unordered_map<const ExprNode*, Expr> bound_value_;  // by let variables whose value waits
   // Nodes that wait: all of them, by the unknown they wait for, and those that wait for something else.
   std::unordered_set<const ExprNode*> waiting_nodes_;
   std::unordered_map<const Object*, std::vector<Expr>> waiting_;

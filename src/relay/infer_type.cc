@@ -77,8 +77,6 @@ std::string kind_fault(const Type& type, const IRModule& module) {
   }
 }
 
-constexpr int64_t kMaxTypeSize = int64_t{1} << 20;
-
 }  // namespace
 
 Type annotated_type(const Function& function) {
@@ -138,6 +136,15 @@ std::vector<Expr> Inferencer::run_all(const std::vector<Expr>& exprs) {
 }
 
 void Inferencer::step(const Frame& frame) {
+  solver_.set_place(frame.expr);
+  try {
+    visit(frame);
+  } catch (const UserError& error) {  // a type that became too deep
+    fail(frame.expr, frame.expr->span, "", error.message());
+  }
+}
+
+void Inferencer::visit(const Frame& frame) {
   const Expr& e = frame.expr;
   if (e.is<CallNode>()) return visit_call(e.cast<CallNode>(), frame.stage);
   if (const auto* constant = e.as<ConstantNode>()) return finish(e, constant->tensor_type());
@@ -167,6 +174,13 @@ void Inferencer::need_all(const Array<Expr>& exprs) {
 
 bool Inferencer::all_typed(const Array<Expr>& exprs) const {
   return std::all_of(exprs.begin(), exprs.end(), [&](const Expr& e) { return memo_.at(e.get()).type.defined(); });
+}
+
+Type Inferencer::type_of(const Expr& expr) {
+  Type& type = memo_.at(expr.get()).type;
+  const Type known = resolved(expr, type);
+  if (!known) type = {};  // told once
+  return known;
 }
 
 Type Inferencer::resolved(const Expr& at, const Type& type) {
@@ -204,10 +218,14 @@ bool Inferencer::agree(const Expr& at, const Type& a, const Type& b, const std::
   return false;
 }
 
+std::string Inferencer::annotation_fault(const Type& type) const {
+  if (type && type_size(type, kMaxTypeSize) == kMaxTypeSize) return "a type is too large or nests too deep";
+  const std::string fault = type_fault(type);
+  return fault.empty() ? kind_fault(type, module_) : fault;
+}
+
 bool Inferencer::check_annotation(const Type& type, const Span& span) {
-  std::string fault =
-      type_size(type, kMaxTypeSize) == kMaxTypeSize ? "a type is too large or nests too deep" : type_fault(type);
-  if (fault.empty()) fault = kind_fault(type, module_);
+  const std::string fault = annotation_fault(type);
   if (!fault.empty()) errors_.add(span, "", fault);
   return fault.empty();
 }

@@ -1,13 +1,19 @@
 // InferType: gives every expression its type.
 //
-// Types flow from arguments to results over the DAG; lets, functions, matches and globals are entered in order. A
-// global function without a full signature is inferred at its first use; a recursive one needs its return type
-// annotated. A call instantiates the symbols (and type parameters) of the callee's parameters; symbols of enclosing
-// functions stay. Dimensions of results are canonical (arith/canonical.h). Types are set in place (checked_type is
-// write-once); a node whose type would change, or whose operand was rebuilt, is rebuilt. Nodes that are typed already
-// keep their type without asking their relation again. Small integer tensors (at most 64 elements) are followed as
-// values, so that shape arithmetic gives static or symbolic shapes. Raises one UserError that lists every type error
-// found, each with its place. Linear in the size of the program; stack use does not depend on it.
+// What nobody wrote is unknown at first and solved for: parameters, results, let variables, the arguments of
+// polymorphic functions. Types are unified as expressions meet; an op whose relation needs to know more is asked again
+// when it is known, and may say what an argument that nobody typed must be (the weight of a convolution). Inside itself
+// a function that is not fully annotated has one type (recursion over several needs annotations); elsewhere, and where
+// it is annotated, each use has its own type parameters and symbols; symbols of enclosing functions stay. `?` agrees
+// with every dimension. Dimensions of results are canonical (arith/canonical.h).
+//
+// Types are set in place (checked_type is write-once); a node whose type would change, or whose operand was rebuilt, is
+// rebuilt, and a parameter without annotation gets its type as one. Ops' calls that are typed already keep their type
+// without asking their relation again. Small integer tensors (at most 64 elements) are followed as values, so that
+// shape arithmetic gives static or symbolic shapes. Raises one UserError that lists the type errors found, each with
+// its place; what nothing determines is told when there is no other. Kinds are checked (check_kind.h), and that matches
+// cover every value (unmatched_cases.h). Time is linear in the size of the program where types are small; stack use
+// does not depend on it.
 #pragma once
 
 #include "ir/module.h"
@@ -16,7 +22,8 @@ namespace headrace::relay {
 
 // The module itself when nothing had to be rebuilt. Functions that are not relay's are left alone.
 IRModule infer_type(const IRModule& module);
-// As above for one expression, which may use the module's functions and types; free variables need annotations.
+// As above for one expression, which may use the module's functions and types. A free variable without annotation gets
+// the type that its uses determine.
 Expr infer_type(const Expr& expr, const IRModule& module = {});
 
 // The known elements of integer expressions, by node of `expr`: `?` where one is unknown. A tuple's are its items'

@@ -6,12 +6,6 @@ namespace headrace::relay {
 
 namespace {
 
-// A type function applied to nothing is the type itself.
-Type strip_empty_call(const Type& type) {
-  const auto* call = type.as<TypeCallNode>();
-  return call != nullptr && call->args.empty() ? call->func : type;
-}
-
 bool same_dim(const PrimExpr& a, const PrimExpr& b) {
   if (is_any(a) || is_any(b)) return is_any(a) && is_any(b);
   return a == b || arith::is_equal(a, b);
@@ -33,35 +27,12 @@ bool same_tensor(const TensorTypeNode& a, const TensorTypeNode& b) {
   return true;
 }
 
-// Null when some pair differs.
-std::optional<Array<Type>> join_all(const Array<Type>& a, const Array<Type>& b, bool precise) {
-  if (a.size() != b.size()) return std::nullopt;
-  Array<Type> joined;
-  for (size_t i = 0; i < a.size(); ++i) {
-    Type item = join_types(a[i], b[i], precise);
-    if (!item) return std::nullopt;
-    joined.push_back(item);
-  }
-  return joined;
-}
-
-Type join_tensors(const TensorType& a, const TensorType& b, bool precise) {
-  if (a->dtype != b->dtype || a->shape.size() != b->shape.size()) return {};
-  Array<PrimExpr> dims;
-  for (size_t i = 0; i < a->shape.size(); ++i) {
-    const PrimExpr x = a->shape[i], y = b->shape[i];
-    if (is_any(x) || is_any(y)) {
-      dims.push_back(is_any(x) == precise ? y : x);
-    } else if (same_dim(x, y)) {
-      dims.push_back(x);
-    } else {
-      return {};
-    }
-  }
-  return make_tensor_type(dims, a->dtype);
-}
-
 }  // namespace
+
+Type strip_empty_call(const Type& type) {
+  const auto* call = type.as<TypeCallNode>();
+  return call != nullptr && call->args.empty() ? call->func : type;
+}
 
 bool same_type(const Type& a_in, const Type& b_in) {
   const Type a = strip_empty_call(a_in), b = strip_empty_call(b_in);
@@ -82,67 +53,6 @@ bool same_type(const Type& a_in, const Type& b_in) {
   if (const auto* x = a.as<PrimTypeNode>()) return x->dtype == b.as<PrimTypeNode>()->dtype;
   if (const auto* x = a.as<GlobalTypeVarNode>()) return x->name_hint == b.as<GlobalTypeVarNode>()->name_hint;
   return false;
-}
-
-Type join_types(const Type& a_in, const Type& b_in, bool precise) {
-  const Type a = strip_empty_call(a_in), b = strip_empty_call(b_in);
-  if (a == b) return a_in;
-  if (a.is<IncompleteTypeNode>()) return b_in;
-  if (b.is<IncompleteTypeNode>()) return a_in;
-  if (a->type_index() != b->type_index()) return {};
-  if (a.is<TensorTypeNode>()) return join_tensors(a.cast<TensorTypeNode>(), b.cast<TensorTypeNode>(), precise);
-  if (const auto* x = a.as<TupleTypeNode>()) {
-    const auto items = join_all(x->items, b.as<TupleTypeNode>()->items, precise);
-    return items ? make_tuple_type(*items) : Type();
-  }
-  if (const auto* x = a.as<FuncTypeNode>()) {
-    const auto* y = b.as<FuncTypeNode>();
-    if (x->type_params.size() != y->type_params.size()) return {};
-    const auto args = join_all(x->arg_types, y->arg_types, precise);
-    const Type ret = join_types(x->ret_type, y->ret_type, precise);
-    return args && ret ? make_func_type(*args, ret, x->type_params, x->type_constraints) : Type();
-  }
-  if (const auto* x = a.as<RefTypeNode>()) {
-    const Type value = join_types(x->value, b.as<RefTypeNode>()->value, precise);
-    return value ? make_ref_type(value) : Type();
-  }
-  if (const auto* x = a.as<TypeCallNode>()) {
-    const auto* y = b.as<TypeCallNode>();
-    const auto args = join_all(x->args, y->args, precise);
-    return args && same_type(x->func, y->func) ? make_type_call(x->func, *args) : Type();
-  }
-  return same_type(a, b) ? a_in : Type();
-}
-
-void bind_type(const Type& param, const Type& arg, const std::function<bool(const Object*)>& can_bind,
-               TypeBindings& bindings) {
-  const auto bind_all = [&](const Array<Type>& params, const Array<Type>& args) {
-    for (size_t i = 0; i < std::min(params.size(), args.size()); ++i) bind_type(params[i], args[i], can_bind, bindings);
-  };
-  if (const auto* var = param.as<TypeVarNode>()) {
-    if (can_bind(var) && !arg.is<IncompleteTypeNode>()) bindings.types.try_emplace(var, arg);
-    return;
-  }
-  if (param->type_index() != arg->type_index()) return;
-  if (const auto* x = param.as<TensorTypeNode>()) {
-    const auto* y = arg.as<TensorTypeNode>();
-    for (size_t i = 0; i < std::min(x->shape.size(), y->shape.size()); ++i) {
-      const PrimExpr dim = x->shape[i];
-      if (const auto* symbol = dim.as<PrimVarNode>(); symbol != nullptr && can_bind(symbol)) {
-        const auto at = bindings.symbols.try_emplace(symbol, y->shape[i]).first;
-        if (is_any(at->second)) at->second = y->shape[i];
-      }
-    }
-  } else if (const auto* x = param.as<TupleTypeNode>()) {
-    bind_all(x->items, arg.as<TupleTypeNode>()->items);
-  } else if (const auto* x = param.as<FuncTypeNode>()) {
-    bind_all(x->arg_types, arg.as<FuncTypeNode>()->arg_types);
-    bind_type(x->ret_type, arg.as<FuncTypeNode>()->ret_type, can_bind, bindings);
-  } else if (const auto* x = param.as<RefTypeNode>()) {
-    bind_type(x->value, arg.as<RefTypeNode>()->value, can_bind, bindings);
-  } else if (const auto* x = param.as<TypeCallNode>()) {
-    bind_all(x->args, arg.as<TypeCallNode>()->args);
-  }
 }
 
 void visit_symbols(const PrimExpr& dim, const std::function<void(const PrimVarNode*)>& visit) {

@@ -4,16 +4,6 @@
 
 namespace headrace::relay {
 
-namespace {
-
-// A type function applied to nothing is the type itself.
-Type strip_empty_call(const Type& type) {
-  const auto* call = type.as<TypeCallNode>();
-  return call != nullptr && call->args.empty() ? call->func : type;
-}
-
-}  // namespace
-
 PrimExpr TypeSolver::unknown_dim() {
   const PrimVar symbol = make_prim_var(fmt::format("_{}", kept_dims_.size()));
   kept_dims_.push_back(symbol);
@@ -33,9 +23,15 @@ bool TypeSolver::has_unknown_dim(const PrimExpr& dim) const {
   return found;
 }
 
-Type TypeSolver::root_of(Type type) const {
-  for (auto it = types_.find(type.object()); it != types_.end(); it = types_.find(type.object())) type = it->second;
-  return strip_empty_call(type);
+// A chain of unknowns that were settled as each other is made short as it is followed.
+Type TypeSolver::root_of(const Type& start) {
+  Type root = start;
+  int steps = 0;
+  for (auto it = types_.find(root.object()); it != types_.end(); it = types_.find(root.object()), ++steps)
+    root = it->second;
+  Type at = start;
+  for (; steps > 1; --steps) at = std::exchange(types_.at(at.object()), root);
+  return strip_empty_call(root);
 }
 
 PrimExpr TypeSolver::resolve_dim(const PrimExpr& dim) {
@@ -62,7 +58,8 @@ Array<Type> TypeSolver::resolve_all(const Array<Type>& types, int depth, bool& c
 }
 
 Type TypeSolver::resolve_at(const Type& type, int depth) {
-  if (depth > kMaxTypeDepth) throw_user_error("the type nests deeper than {}", kMaxTypeDepth);
+  if (depth > kMaxTypeDepth || --budget_ < 0)
+    throw_user_error("the type nests deeper than {} or has more than {} parts", kMaxTypeDepth, kMaxTypeSize);
   if (type.is<IncompleteTypeNode>()) {
     const Type root = root_of(type);
     if (root == type || root.is<IncompleteTypeNode>()) return root;
@@ -99,7 +96,11 @@ Type TypeSolver::resolve_at(const Type& type, int depth) {
   return type;
 }
 
-Type TypeSolver::resolve(const Type& type) { return types_.empty() && dims_.empty() ? type : resolve_at(type, 1); }
+Type TypeSolver::resolve(const Type& type) {
+  if (types_.empty() && dims_.empty()) return type;
+  budget_ = kMaxTypeSize;
+  return resolve_at(type, 1);
+}
 
 void TypeSolver::collect(const Type& type, std::vector<const Object*>& out, std::unordered_set<const Object*>& seen) {
   const auto add = [&](const Object* unknown) {
@@ -180,8 +181,22 @@ PrimExpr TypeSolver::unify_dim(const PrimExpr& a_in, const PrimExpr& b_in) {
   if (is_any(a) || is_any(b)) return make_any();
   if (is_unknown_dim(a)) return bind_dim(a, b);
   if (is_unknown_dim(b)) return bind_dim(b, a);
-  if (arith::is_equal(a, b) || has_unknown_dim(a)) return a;
-  return has_unknown_dim(b) ? b : PrimExpr();
+  if (arith::is_equal(a, b)) return a;
+  if (!has_unknown_dim(a) && !has_unknown_dim(b)) return {};
+  equations_.push_back({a, b, place_});
+  return has_unknown_dim(a) ? b : a;
+}
+
+std::vector<TypeSolver::Equation> TypeSolver::take_broken() {
+  std::vector<Equation> broken;
+  for (Equation& equation : std::exchange(equations_, {})) {
+    equation.a = resolve_dim(equation.a);
+    equation.b = resolve_dim(equation.b);
+    const bool may_hold = is_any(equation.a) || is_any(equation.b) || has_unknown_dim(equation.a) ||
+                          has_unknown_dim(equation.b) || arith::is_equal(equation.a, equation.b);
+    if (!may_hold) broken.push_back(std::move(equation));
+  }
+  return broken;
 }
 
 Type TypeSolver::unify_tensors(const TensorType& a, const TensorType& b) {
@@ -258,6 +273,20 @@ Type TypeSolver::unify(const Type& a_in, const Type& b_in) {
   return joined;
 }
 
+// The symbols that the functions inside a type bind.
+static void inner_symbols(const Type& type, std::unordered_set<const PrimVarNode*>& out) {
+  const auto inside = [&](const Array<Type>& types) {
+    for (const Type& item : types) inner_symbols(item, out);
+  };
+  if (const auto* tuple = type.as<TupleTypeNode>()) inside(tuple->items);
+  if (const auto* cell = type.as<RefTypeNode>()) inner_symbols(cell->value, out);
+  if (const auto* call = type.as<TypeCallNode>()) inside(call->args);
+  if (const auto* function = type.as<FuncTypeNode>()) {
+    for (const Type& arg : function->arg_types) visit_symbols(arg, [&](const PrimVarNode* s) { out.insert(s); });
+    inner_symbols(function->ret_type, out);
+  }
+}
+
 FuncType TypeSolver::instantiate(const FuncTypeNode& function, const Array<Type>& type_args, bool is_global,
                                  std::vector<PrimExpr>* dims) {
   TypeBindings bindings;
@@ -274,8 +303,12 @@ FuncType TypeSolver::instantiate(const FuncTypeNode& function, const Array<Type>
     });
   }
   if (bindings.types.empty() && bindings.symbols.empty()) return ref(&function);
+  std::unordered_set<const PrimVarNode*> inner;
+  inner_symbols(function.ret_type, inner);
   const auto can_bind = [&](const Object* object) {
-    return object->is_instance<PrimVarNode>() && is_own(static_cast<const PrimVarNode*>(object));
+    if (!object->is_instance<PrimVarNode>()) return false;
+    const auto* symbol = static_cast<const PrimVarNode*>(object);
+    return is_own(symbol) && !inner.contains(symbol);
   };
   Array<Type> args;
   for (const Type& arg : function.arg_types) args.push_back(relay::instantiate(arg, can_bind, bindings));

@@ -41,11 +41,22 @@ class TypeSolver {
   // The same for all; false when there was none.
   bool settle_all_dims();
 
+  // Where what is unified from here on stands.
+  void set_place(const Expr& place) { place_ = place; }
+  // Dimensions that had to be equal when unknowns were in them, and are not.
+  struct Equation {
+    PrimExpr a, b;
+    Expr place;
+  };
+  std::vector<Equation> take_broken();
+
+  // What the type is known to be at its top; parts may be unknown.
+  Type root_of(const Type& type);
+
   // The unknowns settled since this was asked last.
   std::vector<const Object*> take_settled() { return std::exchange(settled_, {}); }
 
  private:
-  Type root_of(Type type) const;
   Type bind(const Type& unknown, const Type& type);
   PrimExpr bind_dim(const PrimExpr& unknown, const PrimExpr& dim);
   PrimExpr resolve_dim(const PrimExpr& dim);
@@ -66,6 +77,9 @@ class TypeSolver {
   std::vector<Type> kept_;                                    // keeps the keys of types_ alive
   std::vector<PrimExpr> kept_dims_;
   std::vector<const Object*> settled_;
+  std::vector<Equation> equations_;
+  int64_t budget_ = 0;  // parts of the type that is being resolved
+  Expr place_;
 };
 
 }  // namespace headrace::relay

@@ -18,6 +18,9 @@ class Cases {
   std::vector<Row> missing(const std::vector<Row>& rows, size_t width) {
     if (++steps_ > kMaxSteps || width > kMaxWidth)
       throw UserError("the match has too many patterns to tell whether they cover every value");
+    for (const Row& row : rows) {
+      if (std::all_of(row.begin(), row.end(), takes_all)) return {};
+    }
     if (width == 0) return rows.empty() ? std::vector<Row>{{}} : std::vector<Row>();
     for (const Row& row : rows) {
       if (const auto* constructor = row.front().as<PatternConstructorNode>())
@@ -32,6 +35,10 @@ class Cases {
  private:
   static constexpr int kMaxSteps = 20'000;
   static constexpr size_t kMaxWidth = 400;
+
+  static bool takes_all(const Pattern& pattern) {
+    return !pattern.is<PatternConstructorNode>() && !pattern.is<PatternTupleNode>();
+  }
 
   static Row joined(const Array<Pattern>& parts, const Row& row) {
     Row result(parts.begin(), parts.end());
