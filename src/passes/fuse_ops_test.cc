@@ -184,7 +184,8 @@ TEST(FuseOps, AGroupHasSoManyTensorsAround) {
   EXPECT_EQ(groups_of(fuse_ops(module)).size(), 1u);
   // Six inputs and the result.
   EXPECT_EQ(groups_of(fuse_ops(module, {.max_depth = 256, .max_args = 7})).size(), 1u);
-  const auto groups = groups_of(fuse_ops(module, {.max_depth = 256, .max_args = 6}));
+  const IRModule fused = fuse_ops(module, {.max_depth = 256, .max_args = 6});
+  const auto groups = groups_of(fused);
   ASSERT_EQ(groups.size(), 2u);
   for (const FunctionNode* group : groups) EXPECT_LE(group->params.size() + 1, 6u);
 }

@@ -1,6 +1,7 @@
 #include "relay/type_solver.h"
 
 #include "arith/canonical.h"
+#include "base/stack.h"
 
 namespace headrace::relay {
 
@@ -58,6 +59,7 @@ Array<Type> TypeSolver::resolve_all(const Array<Type>& types, int depth, bool& c
 }
 
 Type TypeSolver::resolve_at(const Type& type, int depth) {
+  if (is_stack_low()) throw UserError("the type nests too deeply for the stack");
   if (depth > kMaxTypeDepth || --budget_ < 0)
     throw_user_error("the type nests deeper than {} or has more than {} parts", kMaxTypeDepth, kMaxTypeSize);
   if (type.is<IncompleteTypeNode>()) {
@@ -103,6 +105,7 @@ Type TypeSolver::resolve(const Type& type) {
 }
 
 void TypeSolver::collect(const Type& type, std::vector<const Object*>& out, std::unordered_set<const Object*>& seen) {
+  if (is_stack_low()) throw UserError("the type nests too deeply for the stack");
   const auto add = [&](const Object* unknown) {
     if (seen.insert(unknown).second) out.push_back(unknown);
   };
@@ -261,6 +264,7 @@ Type TypeSolver::unify_known(const Type& a, const Type& b) {
 }
 
 Type TypeSolver::unify(const Type& a_in, const Type& b_in) {
+  if (is_stack_low()) throw UserError("the type nests too deeply for the stack");
   const Type a = root_of(a_in), b = root_of(b_in);
   if (a == b) return a;
   if (a.is<IncompleteTypeNode>()) return bind(a, b);
