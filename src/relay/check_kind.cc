@@ -1,5 +1,6 @@
 #include "relay/check_kind.h"
 
+#include "base/stack.h"
 #include "relay/infer_state.h"
 #include "relay/print_type.h"
 
@@ -13,6 +14,7 @@ class Kinds {
 
   TypeKind kind_of(const Type& type) const {
     if (!type) throw UserError("a part of a type is missing");
+    if (is_stack_low()) throw UserError("the type nests too deeply for the stack");
     if (const auto* var = type.as<TypeVarNode>()) return var->kind;
     if (const auto* unknown = type.as<IncompleteTypeNode>()) return unknown->kind;
     if (type.is<TypeRelationNode>()) return TypeKind::constraint;
