@@ -20,7 +20,7 @@ class Kinds {
     if (type.is<TypeRelationNode>()) return TypeKind::constraint;
     if (type.is<TypeDataNode>()) return TypeKind::type_data;
     if (const auto* name = type.as<GlobalTypeVarNode>())
-      return definition_of(*name, 0)->type_vars.empty() ? TypeKind::type : TypeKind::adt_handle;
+      return definition_of(*name)->type_vars.empty() ? TypeKind::type : TypeKind::adt_handle;
     if (const auto* tuple = type.as<TupleTypeNode>()) need_types(tuple->items, "an item of a tuple");
     if (const auto* cell = type.as<RefTypeNode>()) need(cell->value, TypeKind::type, "the content of a reference");
     if (const auto* function = type.as<FuncTypeNode>()) {
@@ -44,18 +44,16 @@ class Kinds {
     for (const Type& type : types) need(type, TypeKind::type, what);
   }
 
-  TypeData definition_of(const GlobalTypeVarNode& name, size_t args) const {
+  TypeData definition_of(const GlobalTypeVarNode& name) const {
     const TypeData data = find_type_data(module_, ref(&name));
     if (!data) throw_user_error("the type '{}' is not defined in the module", name.name_hint);
-    if (args > data->type_vars.size() || (args != 0 && args < data->type_vars.size()))
-      throw_user_error("the type '{}' takes {} arguments, got {}", name.name_hint, data->type_vars.size(), args);
     return data;
   }
 
   void check_call(const TypeCallNode& call) const {
     const auto* name = call.func.as<GlobalTypeVarNode>();
     if (name == nullptr) throw_user_error("{} takes no type arguments", to_string(call.func));
-    const TypeData data = definition_of(*name, call.args.size());
+    const TypeData data = definition_of(*name);
     if (call.args.size() != data->type_vars.size())
       throw_user_error("the type '{}' takes {} arguments, got {}", name->name_hint, data->type_vars.size(),
                        call.args.size());

@@ -23,6 +23,7 @@ void Inferencer::visit_tuple(const Tuple& node, int stage) {
   bool known = true;
   for (const Expr& item : node->items) {
     types.push_back(type_of(item));
+    if (!types.back()) return finish(node, {});
     const auto value = known && value_elements(types.back()) ? value_of(item) : std::nullopt;
     known = known && value.has_value();
     if (known) values.insert(values.end(), value->begin(), value->end());
@@ -108,12 +109,12 @@ void Inferencer::visit_if(const If& node, int stage) {
     return need_all({node->cond, node->true_branch, node->false_branch});
   }
   if (!all_typed({node->cond, node->true_branch, node->false_branch})) return finish(node, {});
-  const Type condition = type_of(node->cond);
-  if (!condition || !solver_.unify(condition, make_scalar_type(DataType::bool_())))
+  const Type condition = type_of(node->cond), a = type_of(node->true_branch), b = type_of(node->false_branch);
+  if (!condition || !a || !b) return finish(node, {});
+  if (!solver_.unify(condition, make_scalar_type(DataType::bool_())))
     return fail(node, node->span, "if",
                 fmt::format("the condition is {}, expected a bool scalar", to_string(condition)));
-  const Type a = type_of(node->true_branch), b = type_of(node->false_branch);
-  const Type type = a && b ? solver_.unify(a, b) : Type();
+  const Type type = solver_.unify(a, b);
   if (!type)
     return fail(node, node->span, "if",
                 fmt::format("the branches have different types: {} and {}", to_string(a), to_string(b)));
