@@ -8,7 +8,7 @@
 #include "load/run.h"
 #include "object/array.h"
 #include "ops/all_ops.h"
-#include "relay/parse.h"
+#include "relay/text/parse.h"
 
 namespace headrace::bench {
 

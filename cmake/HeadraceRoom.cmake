@@ -144,17 +144,17 @@ exec env PYTHONPATH=${PROJECT_BINARY_DIR}/python HEADRACE_PYTHON=${python} ${pyt
   set_tests_properties(${name} PROPERTIES TIMEOUT 600 SKIP_RETURN_CODE 77 LABELS python)
 endfunction()
 
-# The programs of src/relay/std, as text in the library.
+# The programs of src/relay/text/std, as text in the library.
 function(headrace_std_texts)
   if(NOT HEADRACE_BUILD_COMPILER)
     return()
   endif()
   foreach(name nat prelude)
-    set(file ${PROJECT_SOURCE_DIR}/src/relay/std/${name}.rly)
+    set(file ${PROJECT_SOURCE_DIR}/src/relay/text/std/${name}.rly)
     set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${file})
     string(TOUPPER ${name} upper)
     file(READ ${file} HEADRACE_STD_${upper})
   endforeach()
-  configure_file(${PROJECT_SOURCE_DIR}/src/relay/std/std_texts.cc.in ${PROJECT_BINARY_DIR}/generated/std_texts.cc @ONLY)
-  target_sources(hr_relay PRIVATE ${PROJECT_BINARY_DIR}/generated/std_texts.cc)
+  configure_file(${PROJECT_SOURCE_DIR}/src/relay/text/std/std_texts.cc.in ${PROJECT_BINARY_DIR}/generated/std_texts.cc @ONLY)
+  target_sources(hr_relay_text PRIVATE ${PROJECT_BINARY_DIR}/generated/std_texts.cc)
 endfunction()

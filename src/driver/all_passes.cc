@@ -1,7 +1,7 @@
 #include "driver/all_passes.h"
 
 #include "passes/pipeline.h"
-#include "relay/infer_type.h"
+#include "relay/infer/infer_type.h"
 #include "tir_passes/pipeline.h"
 
 namespace headrace::driver {

@@ -25,7 +25,7 @@
 #include "plan/graph_program.h"
 #include "plan/plan_memory.h"
 #include "plan/static_main_tables.h"
-#include "relay/infer_type.h"
+#include "relay/infer/infer_type.h"
 #include "relay/verify.h"
 #include "tir/verify.h"
 #include "tir_passes/pipeline.h"

@@ -21,7 +21,7 @@
 #include "load/run.h"
 #include "lower/compute_rule.h"
 #include "ops/all_ops.h"
-#include "relay/parse.h"
+#include "relay/text/parse.h"
 #include "tir/parse.h"
 #include "tir/verify.h"
 

@@ -3,8 +3,8 @@
 #include "interp/interp.h"
 #include "load/run.h"
 #include "ops/op_keys.h"
-#include "relay/infer_type.h"
-#include "relay/print.h"
+#include "relay/infer/infer_type.h"
+#include "relay/text/print.h"
 #include "relay/visit.h"
 
 namespace headrace::driver {

@@ -6,7 +6,7 @@
 #include "kit/errors.h"
 #include "load/run.h"
 #include "ops/all_ops.h"
-#include "relay/parse.h"
+#include "relay/text/parse.h"
 
 namespace headrace::driver {
 namespace {

@@ -7,9 +7,9 @@
 #include "frontend/onnx/graph_inputs.h"
 #include "frontend/onnx/import.h"
 #include "frontend/onnx/read_model.h"
-#include "relay/infer_type.h"
-#include "relay/parse.h"
-#include "relay/weights_file.h"
+#include "relay/infer/infer_type.h"
+#include "relay/text/parse.h"
+#include "relay/text/weights_file.h"
 
 namespace headrace::driver {
 

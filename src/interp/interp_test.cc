@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/all_ops.h"
-#include "relay/parse.h"
+#include "relay/text/parse.h"
 
 namespace headrace::interp {
 namespace {

@@ -1,12 +1,12 @@
-// The programs of relay/std run and give what they say.
+// The programs of relay/text/std run and give what they say.
 #include <gtest/gtest.h>
 
 #include "interp/interp.h"
 #include "ops/all_ops.h"
-#include "relay/infer_type.h"
-#include "relay/parse.h"
-#include "relay/print.h"
-#include "relay/std_texts.h"
+#include "relay/infer/infer_type.h"
+#include "relay/text/parse.h"
+#include "relay/text/print.h"
+#include "relay/text/std_texts.h"
 
 namespace headrace::interp {
 namespace {

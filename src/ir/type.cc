@@ -80,6 +80,12 @@ TupleType make_tuple_type(Array<Type> items) {
   return node;
 }
 
+std::string_view name_of(TypeKind kind) {
+  static constexpr std::string_view kNames[] = {"type",       "shape_var",  "base_type", "shape",
+                                                "constraint", "adt_handle", "type_data"};
+  return kNames[static_cast<size_t>(kind)];
+}
+
 TypeVar make_type_var(std::string name, TypeKind kind) {
   auto node = make_object<TypeVarNode>();
   node->name_hint = std::move(name);

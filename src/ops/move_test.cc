@@ -12,9 +12,9 @@
 #include "ops/shape.h"
 #include "ops/slice.h"
 #include "object/structural_equal.h"
-#include "relay/infer_type.h"
-#include "relay/parse.h"
-#include "relay/print.h"
+#include "relay/infer/infer_type.h"
+#include "relay/text/parse.h"
+#include "relay/text/print.h"
 
 namespace headrace::ops {
 namespace {

@@ -6,7 +6,7 @@
 #include <fstream>
 
 #include "pass/text_diff.h"
-#include "relay/print.h"
+#include "relay/text/print.h"
 #include "tir/print.h"
 
 namespace headrace::pass {

@@ -4,8 +4,8 @@
 
 #include "object/json.h"
 #include "object/structural_equal.h"
-#include "relay/parse.h"
-#include "relay/print.h"
+#include "relay/text/parse.h"
+#include "relay/text/print.h"
 #include "tir/parse.h"
 #include "tir/print.h"
 

@@ -7,7 +7,7 @@
 #include "ops/shape.h"
 #include "ops/slice.h"
 #include "passes/for_each_function.h"
-#include "relay/infer_type.h"
+#include "relay/infer/infer_type.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {

@@ -9,8 +9,8 @@
 #include "passes/fold_constant.h"
 #include "passes/for_each_function.h"
 #include "passes/joined_constants.h"
-#include "relay/infer_type.h"
-#include "relay/type_match.h"
+#include "relay/infer/infer_type.h"
+#include "relay/infer/type_match.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {

@@ -11,7 +11,7 @@
 #include "ops/slice.h"
 #include "passes/for_each_function.h"
 #include "passes/joined_constants.h"
-#include "relay/type_match.h"
+#include "relay/infer/type_match.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {

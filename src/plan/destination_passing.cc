@@ -4,7 +4,7 @@
 #include "plan/check_fused.h"
 #include "plan/dataflow.h"
 #include "plan/group_names.h"
-#include "relay/infer_type.h"
+#include "relay/infer/infer_type.h"
 
 namespace headrace::plan {
 

@@ -4,7 +4,7 @@
 
 #include "object/structural_equal.h"
 #include "object/structural_hash.h"
-#include "relay/print.h"
+#include "relay/text/print.h"
 #include "relay/visit.h"
 
 namespace headrace::plan {

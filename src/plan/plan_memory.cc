@@ -2,7 +2,7 @@
 
 #include "ops/memory.h"
 #include "plan/arena.h"
-#include "relay/infer_type.h"
+#include "relay/infer/infer_type.h"
 
 namespace headrace::plan {
 

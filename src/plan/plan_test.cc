@@ -14,9 +14,9 @@
 #include "plan/destination_passing.h"
 #include "plan/graph_program.h"
 #include "plan/plan_memory.h"
-#include "relay/infer_type.h"
-#include "relay/parse.h"
-#include "relay/print.h"
+#include "relay/infer/infer_type.h"
+#include "relay/text/parse.h"
+#include "relay/text/print.h"
 #include "relay/verify.h"
 
 namespace headrace::plan {

@@ -7,8 +7,8 @@
 #include "base/error.h"
 #include "object/json.h"
 #include "ops/all_ops.h"
-#include "relay/infer_type.h"
-#include "relay/print.h"
+#include "relay/infer/infer_type.h"
+#include "relay/text/print.h"
 #include "relay/verify.h"
 
 using namespace headrace;

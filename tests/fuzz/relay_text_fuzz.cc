@@ -7,9 +7,9 @@
 
 #include "object/structural_equal.h"
 #include "ops/all_ops.h"
-#include "relay/infer_type.h"
-#include "relay/parse.h"
-#include "relay/print.h"
+#include "relay/infer/infer_type.h"
+#include "relay/text/parse.h"
+#include "relay/text/print.h"
 #include "relay/verify.h"
 
 using namespace headrace;

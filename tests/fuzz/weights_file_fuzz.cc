@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/error.h"
-#include "relay/weights_file.h"
+#include "relay/text/weights_file.h"
 
 using namespace headrace;
 

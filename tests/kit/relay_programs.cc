@@ -14,7 +14,7 @@
 #include "ops/repeat.h"
 #include "ops/shape.h"
 #include "ops/slice.h"
-#include "relay/infer_type.h"
+#include "relay/infer/infer_type.h"
 
 namespace headrace::kit {
 

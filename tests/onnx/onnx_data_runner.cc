@@ -11,8 +11,8 @@
 #include "load/run.h"
 #include "object/structural_equal.h"
 #include "ops/all_ops.h"
-#include "relay/parse.h"
-#include "relay/print.h"
+#include "relay/text/parse.h"
+#include "relay/text/print.h"
 #include "report.h"
 
 using namespace headrace;

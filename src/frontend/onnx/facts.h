@@ -4,7 +4,7 @@
 #include <unordered_set>
 
 #include "relay/expr.h"
-#include "relay/growing_inference.h"
+#include "relay/infer/growing_inference.h"
 
 namespace headrace::onnx {
 

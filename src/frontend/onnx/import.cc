@@ -10,7 +10,7 @@
 #include "frontend/onnx/op_table.h"
 #include "frontend/onnx/read_model.h"
 #include "ops/all_ops.h"
-#include "relay/infer_type.h"
+#include "relay/infer/infer_type.h"
 
 namespace headrace::onnx {
 

@@ -8,7 +8,7 @@
 #include "kit/mutate.h"
 #include "kit/onnx_data.h"
 #include "kit/options.h"
-#include "relay/infer_type.h"
+#include "relay/infer/infer_type.h"
 
 namespace headrace::onnx {
 namespace {

@@ -5,8 +5,8 @@
 
 #include "frontend/onnx/tests/import_testing.h"
 #include "object/structural_equal.h"
-#include "relay/parse.h"
-#include "relay/print.h"
+#include "relay/text/parse.h"
+#include "relay/text/print.h"
 #include "relay/visit.h"
 
 namespace headrace::onnx {

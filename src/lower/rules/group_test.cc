@@ -16,7 +16,7 @@
 #include "ops/join.h"
 #include "ops/shape.h"
 #include "ops/slice.h"
-#include "relay/infer_type.h"
+#include "relay/infer/infer_type.h"
 #include "tir_passes/pipeline.h"
 
 // Attributes are given by name; the others have their defaults.

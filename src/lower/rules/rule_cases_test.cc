@@ -11,7 +11,7 @@
 #include "lower/lower_function.h"
 #include "lower/rules/rule_cases.h"
 #include "object/structural_equal.h"
-#include "relay/infer_type.h"
+#include "relay/infer/infer_type.h"
 #include "tir/parse.h"
 #include "tir/post_order.h"
 #include "tir/print.h"

@@ -8,7 +8,7 @@
 #include "lower/rules/rule_cases.h"
 #include "ops/conv.h"
 #include "ops/pool.h"
-#include "relay/infer_type.h"
+#include "relay/infer/infer_type.h"
 
 // Attributes are given by name; the others have their defaults.
 #pragma GCC diagnostic ignored "-Wmissing-field-initializers"

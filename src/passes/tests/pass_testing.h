@@ -7,9 +7,9 @@
 #include "kit/golden.h"
 #include "ops/all_ops.h"
 #include "passes/pipeline.h"
-#include "relay/infer_type.h"
-#include "relay/parse.h"
-#include "relay/print.h"
+#include "relay/infer/infer_type.h"
+#include "relay/text/parse.h"
+#include "relay/text/print.h"
 #include "relay/verify.h"
 
 namespace headrace::passes {

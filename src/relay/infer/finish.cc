@@ -1,0 +1,222 @@
+// The end of a type inference: waking what waits, setting the types, and what nothing determines.
+#include "relay/infer/inferencer.h"
+#include "relay/infer/unmatched_cases.h"
+#include "relay/visit.h"
+
+namespace headrace::relay {
+
+namespace {
+
+template <typename T>
+bool try_copy(const Expr& expr, Expr& copy) {
+  if (const T* node = expr.as<T>()) copy = copy_with(*node, [](T&) {});
+  return copy.defined();
+}
+
+template <typename... T>
+Expr copy_as_one_of(const Expr& expr) {
+  Expr copy;
+  static_cast<void>((try_copy<T>(expr, copy) || ...));
+  HEADRACE_CHECK(copy.defined(), "a {} cannot be rebuilt", expr->key());
+  return copy;
+}
+
+Expr copy_untyped(const Expr& expr) {
+  return copy_as_one_of<ConstantNode, VarNode, GlobalVarNode, ConstructorNode, FunctionNode, CallNode, LetNode, IfNode,
+                        TupleNode, TupleGetItemNode, RefCreateNode, RefReadNode, RefWriteNode, MatchNode>(expr);
+}
+
+Expr with_type(const Expr& expr, const Type& type) {
+  Expr result = expr;
+  if (result->has_checked_type() && !same_type(result->checked_type(), type)) result = copy_untyped(result);
+  if (!result->has_checked_type()) result->set_checked_type(type);
+  return result;
+}
+
+std::string describe(const std::vector<Type>& types) {
+  std::string text;
+  for (const Type& type : types) text += (text.empty() ? "" : ", ") + to_string(type);
+  return text;
+}
+
+}  // namespace
+
+void Inferencer::wait(const Expr& original, const std::vector<Type>& of) {
+  if (!is_known(original)) finish(original, make_incomplete_type());
+  waiting_nodes_.insert(original.get());
+  bool waits = false;
+  for (const Type& type : of) {
+    for (const Object* unknown : solver_.unknowns(type)) {
+      waits = true;
+      if (registered_.emplace(unknown, original.get()).second) waiting_[unknown].push_back(original);
+    }
+  }
+  if (!waits) asked_last_.push_back(original);
+}
+
+// Asks again those that wait for what is settled now.
+void Inferencer::wake() {
+  for (const Object* unknown : solver_.take_settled()) {
+    const auto it = waiting_.find(unknown);
+    if (it == waiting_.end()) continue;
+    for (const Expr& node : it->second) {
+      registered_.erase({unknown, node.get()});
+      if (waiting_nodes_.contains(node.get())) later(node, 1);
+    }
+    waiting_.erase(it);
+  }
+}
+
+// To the end of what can be learnt. When nothing else moves, what ops assume of their arguments is taken; then an
+// unknown dimension is `?`; then those are asked again whose relation depends on more than types.
+void Inferencer::solve() {
+  for (;;) {
+    while (!stack_.empty()) {
+      const Frame frame = std::move(stack_.back());
+      stack_.pop_back();
+      if (frame.stage > 0 || !is_known(frame.expr)) step(frame);
+    }
+    wake();
+    if (!stack_.empty() || take_assumptions() || solver_.settle_all_dims()) continue;
+    if (asked_last_.empty() || waiting_nodes_.size() == asked_before_) break;
+    asked_before_ = waiting_nodes_.size();
+    for (const Expr& node : std::exchange(asked_last_, {})) later(node, 1);
+  }
+  report_waiting();
+  check_calls();
+  report_equations();
+  for (const Ref<MatchNode>& match : std::exchange(check_complete_, {})) check_complete(match);
+}
+
+// True when one of them told something.
+bool Inferencer::take_assumptions() {
+  bool any = false;
+  for (const Assumption& assumption : std::exchange(assumed_, {})) {
+    if (!solver_.root_of(assumption.unknown).is<IncompleteTypeNode>()) continue;
+    solver_.set_place(assumption.place);
+    solver_.unify(assumption.unknown, assumption.type);
+    any = true;
+  }
+  return any;
+}
+
+void Inferencer::report_equations() {
+  for (const TypeSolver::Equation& broken : solver_.take_broken())
+    errors_.add(broken.place->span, "",
+                fmt::format("the dimension {} must be {}", to_string(broken.a), to_string(broken.b)));
+}
+
+void Inferencer::report_waiting() {
+  asked_before_ = 0;
+  for (const Expr& node : std::exchange(asked_last_, {})) {
+    const auto* call = node.as<CallNode>();
+    std::vector<Type> types;
+    for (const Expr& arg : call->args) types.push_back(type_of(arg));
+    fail(node, node->span, call->as_op()->name,
+         fmt::format("the argument types do not determine the result: {}", describe(types)));
+  }
+}
+
+// Arguments that were unknown at the call are held against the parameters again.
+void Inferencer::check_calls() {
+  for (const OpenCall& open : std::exchange(open_calls_, {})) {
+    try {
+      unify_arguments(open.call, *open.function, open.arg_types);
+    } catch (const UserError& error) {
+      errors_.add(error);
+    }
+  }
+}
+
+void Inferencer::check_complete(const Ref<MatchNode>& match) {
+  try {
+    std::string missing;
+    for (const Pattern& pattern : unmatched_cases(*match, module_))
+      missing += (missing.empty() ? "" : ", ") + case_text(pattern);
+    if (!missing.empty()) errors_.add(match->span, "match", fmt::format("no clause covers {}", missing));
+  } catch (const UserError& error) {
+    errors_.add(match->span, "match", error.message());
+  }
+}
+
+void Inferencer::set_types() {
+  for (const Expr& node : std::exchange(order_, {})) set_type(node);
+  if (errors_.empty()) report_unknown();
+  unknown_.clear();
+}
+
+void Inferencer::set_type(const Expr& original) {
+  const Type type = type_of(original);
+  if (!type) return;
+  if (solver_.is_open(type)) {
+    unknown_.push_back(original);
+    return;
+  }
+  const Expr typed = with_type(rebuilt(original, type), type);
+  if (const auto* global = original.as<GlobalVarNode>()) globals_[global->name_hint] = typed.cast<GlobalVarNode>();
+  memo_[original.get()] = {typed, typed->checked_type()};
+}
+
+// The node with its children as they became; of parameters and functions, with the types that were left to inference.
+Expr Inferencer::rebuilt(const Expr& original, const Type& type) {
+  if (const auto* global = original.as<GlobalVarNode>()) {
+    const auto present = globals_.find(global->name_hint);
+    return present != globals_.end() ? present->second : module_->find_global_var(global->name_hint);
+  }
+  if (const auto* var = original.as<VarNode>()) {
+    if (!annotate_.contains(var)) return original;
+    return copy_with(*var, [&](VarNode& copy) { copy.type_annotation = type; });
+  }
+  std::vector<Expr> children = children_of(original);
+  bool changed = false;
+  for (Expr& child : children) {
+    const auto it = memo_.find(child.get());
+    if (it == memo_.end() || it->second.expr == child) continue;
+    child = it->second.expr;
+    changed = true;
+  }
+  Expr result = changed ? with_children(original, children) : original;
+  const auto* function = result.as<FunctionNode>();
+  if (function == nullptr || !function->ret_type) return result;
+  const Type ret = solver_.resolve(function->ret_type);
+  if (ret == function->ret_type) return result;
+  return copy_with(*function, [&](FunctionNode& copy) { copy.ret_type = ret; });
+}
+
+// What nothing determines: by the parameters and free variables that could say it, or else by the variables that are
+// bound to a value, or else by the first expression.
+void Inferencer::report_unknown() {
+  report_variables(false);
+  if (errors_.empty()) report_variables(true);
+  if (errors_.empty() && !unknown_.empty()) report_expression(unknown_.front());
+}
+
+void Inferencer::report_variables(bool with_values) {
+  for (const Expr& node : unknown_) {
+    const auto* var = node.as<VarNode>();
+    if (var == nullptr || has_value_.contains(var) != with_values) continue;
+    const Type type = type_of(node);
+    const std::string known = type.is<IncompleteTypeNode>() ? "" : fmt::format(" (so far {})", to_string(type));
+    errors_.add(node->span, "",
+                fmt::format("the type of variable '%{}' cannot be inferred{}; annotate it", var->name_hint, known));
+  }
+}
+
+void Inferencer::report_expression(const Expr& first) {
+  const auto* call = first.as<CallNode>();
+  const auto* global = call != nullptr ? call->op.as<GlobalVarNode>() : first.as<GlobalVarNode>();
+  const std::string what = global != nullptr ? fmt::format("what '@{}' gives", global->name_hint) : "this expression";
+  errors_.add(first->span, call != nullptr && call->as_op() != nullptr ? call->as_op()->name : "",
+              fmt::format("the type of {} cannot be inferred: {}", what, to_string(type_of(first))));
+}
+
+ValueMap Inferencer::take_values() {
+  ValueMap result;
+  for (auto& [original, value] : values_) {
+    const auto it = memo_.find(original);
+    if (it != memo_.end()) result.emplace(it->second.expr.get(), std::move(value));
+  }
+  return result;
+}
+
+}  // namespace headrace::relay

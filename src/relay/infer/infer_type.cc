@@ -1,0 +1,274 @@
+#include "relay/infer/infer_type.h"
+
+#include "arith/canonical.h"
+#include "ir/max_dim.h"
+#include "relay/infer/check_kind.h"
+#include "relay/infer/inferencer.h"
+
+namespace headrace::relay {
+
+namespace {
+
+// With a stack of its own: what a user wrote may nest deeply, and is refused for that later.
+bool is_complete(const Type& type) {
+  std::vector<Type> pending{type};
+  while (!pending.empty()) {
+    const Type at = std::move(pending.back());
+    pending.pop_back();
+    if (!at || at.is<IncompleteTypeNode>()) return false;
+    const auto push_all = [&](const Array<Type>& types) { pending.insert(pending.end(), types.begin(), types.end()); };
+    if (const auto* tuple = at.as<TupleTypeNode>()) push_all(tuple->items);
+    if (const auto* function = at.as<FuncTypeNode>()) {
+      push_all(function->arg_types);
+      pending.push_back(function->ret_type);
+    }
+    if (const auto* cell = at.as<RefTypeNode>()) pending.push_back(cell->value);
+    if (const auto* call = at.as<TypeCallNode>()) push_all(call->args);
+  }
+  return true;
+}
+
+// What is wrong with a dimension that a user wrote; empty when nothing is.
+std::string dimension_fault(const PrimExpr& dim) {
+  if (!dim) return "is missing";
+  if (is_any(dim)) return "";
+  if (dim->dtype != kIndexType) return fmt::format("has dtype {}, expected int64", dim->dtype);
+  const auto value = as_int(dim);
+  if (value && *value < 0) return fmt::format("is {}, which is negative", *value);
+  if (value && *value > kMaxDim) return fmt::format("is {}, more than any machine holds", *value);
+  return "";
+}
+
+std::string tensor_fault(const TensorTypeNode& tensor) {
+  for (size_t i = 0; i < tensor.shape.size(); ++i) {
+    const std::string fault = dimension_fault(tensor.shape[i]);
+    if (!fault.empty()) return fmt::format("dimension {} of a type {}", i, fault);
+  }
+  return tensor.dtype.is_void() || tensor.dtype.bits() == 0 ? "a tensor type has no dtype" : "";
+}
+
+// The types within a type of bounded depth; the first fault, or empty.
+std::string type_fault(const Type& type) {
+  if (!type) return "a part of a type is missing";
+  if (const auto* tensor = type.as<TensorTypeNode>()) return tensor_fault(*tensor);
+  Array<Type> parts;
+  if (const auto* tuple = type.as<TupleTypeNode>()) parts = tuple->items;
+  if (const auto* call = type.as<TypeCallNode>()) parts = call->args;
+  if (const auto* cell = type.as<RefTypeNode>()) parts = {cell->value};
+  if (const auto* function = type.as<FuncTypeNode>()) {
+    parts = function->arg_types;
+    parts.push_back(function->ret_type);
+  }
+  for (const Type& part : parts) {
+    if (std::string fault = type_fault(part); !fault.empty()) return fault;
+  }
+  return "";
+}
+
+// An annotation must be the type of a value.
+std::string kind_fault(const Type& type, const IRModule& module) {
+  try {
+    const TypeKind kind = check_kind(type, module);
+    if (kind == TypeKind::type) return "";
+    return fmt::format("{} is a {}, expected a type", to_string(type), name_of(kind));
+  } catch (const UserError& error) {
+    return error.message();
+  }
+}
+
+}  // namespace
+
+Type annotated_type(const Function& function) {
+  Array<Type> args;
+  for (const Var& param : function->params) {
+    if (!is_complete(param->type_annotation)) return {};
+    args.push_back(param->type_annotation);
+  }
+  if (!is_complete(function->ret_type)) return {};
+  return make_func_type(args, function->ret_type, function->type_params);
+}
+
+TypeData find_type_data(const IRModule& module, const GlobalTypeVar& var) {
+  if (!module || !var) return {};
+  const GlobalTypeVar present = module->find_global_type_var(var->name_hint);
+  return present ? module->type_definitions.at(present) : TypeData();
+}
+
+Type constructor_type(const Constructor& constructor, const TypeData& data) {
+  return make_func_type(constructor->inputs, make_type_call(data->header, Array<Type>(data->type_vars)),
+                        data->type_vars);
+}
+
+void TypeErrors::add(const UserError& error) {
+  if (messages_.size() == kMaxShown) {
+    ++not_shown_;
+  } else {
+    messages_.push_back(error);
+  }
+}
+
+void TypeErrors::add(const Span& span, std::string op, std::string message) {
+  add(UserError(std::move(message), ErrorPlace{std::move(op), to_string(span)}));
+}
+
+void TypeErrors::raise() const {
+  if (messages_.empty()) return;
+  if (messages_.size() == 1) throw messages_.front();
+  std::string text = fmt::format("{} type errors:", messages_.size() + not_shown_);
+  for (const UserError& error : messages_) text += fmt::format("\n  {}", error.what());
+  if (not_shown_ != 0) text += fmt::format("\n  ... and {} more", not_shown_);
+  throw UserError(std::move(text), messages_.front().where());
+}
+
+Inferencer::Inferencer(IRModule module)
+    : module_(std::move(module)), solver_([this](const PrimVarNode* symbol) { return is_fixed(symbol); }) {}
+
+Expr Inferencer::run(const Expr& expr) { return run_all({expr}).front(); }
+
+std::vector<Expr> Inferencer::run_all(const std::vector<Expr>& exprs) {
+  for (size_t i = exprs.size(); i-- > 0;) need(exprs[i]);
+  solve();
+  set_types();
+  std::vector<Expr> result;
+  for (const Expr& expr : exprs) result.push_back(memo_.at(expr.get()).expr);
+  return result;
+}
+
+void Inferencer::step(const Frame& frame) {
+  solver_.set_place(frame.expr);
+  try {
+    visit(frame);
+  } catch (const UserError& error) {  // a type that became too deep
+    fail(frame.expr, frame.expr->span, "", error.message());
+  }
+}
+
+void Inferencer::visit(const Frame& frame) {
+  const Expr& e = frame.expr;
+  if (e.is<CallNode>()) return visit_call(e.cast<CallNode>(), frame.stage);
+  if (const auto* constant = e.as<ConstantNode>()) return finish(e, constant->tensor_type());
+  if (e.is<VarNode>()) return visit_var(e.cast<VarNode>());
+  if (e.is<TupleNode>()) return visit_tuple(e.cast<TupleNode>(), frame.stage);
+  if (e.is<TupleGetItemNode>()) return visit_get_item(e.cast<TupleGetItemNode>(), frame.stage);
+  if (e.is<LetNode>()) return visit_let(e.cast<LetNode>(), frame.stage);
+  if (e.is<IfNode>()) return visit_if(e.cast<IfNode>(), frame.stage);
+  if (e.is<FunctionNode>()) return visit_function(e.cast<FunctionNode>(), frame.stage);
+  if (e.is<GlobalVarNode>()) return visit_global(e.cast<GlobalVarNode>(), frame.stage);
+  if (e.is<ConstructorNode>()) return visit_constructor(e.cast<ConstructorNode>());
+  if (e.is<MatchNode>()) return visit_match(e.cast<MatchNode>(), frame.stage);
+  if (e.is<RefCreateNode>() || e.is<RefReadNode>() || e.is<RefWriteNode>()) return visit_ref(e, frame.stage);
+  if (const auto* op = e.as<OpNode>())
+    return fail(e, e->span, op->name, "an op is no value; wrap it: fn (%x) { op(%x) }");
+  fail(e, e->span, "", fmt::format("a {} is no relay expression", e->key()));
+}
+
+void Inferencer::need(const Expr& expr) {
+  HEADRACE_CHECK(expr.defined(), "an expression has a null child");
+  if (!is_known(expr)) later(expr, 0);
+}
+
+void Inferencer::need_all(const Array<Expr>& exprs) {
+  for (size_t i = exprs.size(); i-- > 0;) need(exprs[i]);
+}
+
+bool Inferencer::all_typed(const Array<Expr>& exprs) const {
+  return std::all_of(exprs.begin(), exprs.end(), [&](const Expr& e) { return memo_.at(e.get()).type.defined(); });
+}
+
+Type Inferencer::type_of(const Expr& expr) {
+  Type& type = memo_.at(expr.get()).type;
+  const Type known = resolved(expr, type);
+  if (!known) type = {};  // told once
+  return known;
+}
+
+Type Inferencer::resolved(const Expr& at, const Type& type) {
+  if (!type) return {};
+  try {
+    return solver_.resolve(type);
+  } catch (const UserError& error) {
+    errors_.add(at->span, "", error.message());
+    return {};
+  }
+}
+
+void Inferencer::finish(const Expr& original, Type type) {
+  if (type && !type.is<TensorTypeNode>() && type_size(type, kMaxTypeSize) == kMaxTypeSize)
+    return fail(original, original->span, "",
+                fmt::format("the type nests deeper than {} or has more than {} parts", kMaxTypeDepth, kMaxTypeSize));
+  const auto [it, is_new] = memo_.try_emplace(original.get(), Typed{original, type});
+  if (is_new) return order_.push_back(original);
+  waiting_nodes_.erase(original.get());
+  const Type before = it->second.type;
+  if (before && type && !solver_.unify(before, type))
+    fail(original, original->span, "",
+         fmt::format("it is {} and must be {}", to_string(type), to_string(resolved(original, before))));
+}
+
+void Inferencer::fail(const Expr& original, Span span, std::string op, std::string message) {
+  errors_.add(span, std::move(op), std::move(message));
+  memo_[original.get()] = {original, {}};
+  waiting_nodes_.erase(original.get());
+}
+
+bool Inferencer::agree(const Expr& at, const Type& a, const Type& b, const std::function<std::string()>& message) {
+  if (!a || !b || solver_.unify(a, b)) return true;
+  errors_.add(at->span, "", message());
+  return false;
+}
+
+std::string Inferencer::annotation_fault(const Type& type) const {
+  if (type && type_size(type, kMaxTypeSize) == kMaxTypeSize) return "a type is too large or nests too deep";
+  const std::string fault = type_fault(type);
+  return fault.empty() ? kind_fault(type, module_) : fault;
+}
+
+bool Inferencer::check_annotation(const Type& type, const Span& span) {
+  const std::string fault = annotation_fault(type);
+  if (!fault.empty()) errors_.add(span, "", fault);
+  return fault.empty();
+}
+
+IRModule infer_type(const IRModule& module) {
+  check_kinds(module);
+  Inferencer inferencer(module);
+  std::vector<Expr> exprs;
+  for (const auto& [var, function] : module->functions) {
+    if (function.is<FunctionNode>()) exprs.push_back(function);
+  }
+  const size_t count = exprs.size();
+  // The variables are typed as the functions are; a variable nobody refers to also gets its type.
+  for (const auto& [var, function] : module->functions) {
+    if (function.is<FunctionNode>()) exprs.push_back(var);
+  }
+  const std::vector<Expr> results = inferencer.run_all(exprs);
+  inferencer.errors().raise();
+  bool changed = false;
+  Map<GlobalVar, BaseFunc> typed;
+  size_t next = 0;
+  for (const auto& [var, function] : module->functions) {
+    const bool is_relay = function.is<FunctionNode>();
+    const GlobalVar new_var = is_relay ? results[count + next].cast<GlobalVarNode>() : var;
+    const BaseFunc new_function = is_relay ? results[next++].cast<BaseFuncNode>() : function;
+    changed = changed || new_var != var || new_function != function;
+    typed.set(new_var, new_function);
+  }
+  if (!changed) return module;
+  return copy_with(*module, [&](IRModuleNode& copy) {
+    copy.functions = typed;
+    copy.globals_by_name.clear();
+    for (const auto& [var, function] : typed) copy.globals_by_name[var->name_hint] = var;
+  });
+}
+
+TypedExpr infer_type_and_values(const Expr& expr, const IRModule& module) {
+  Inferencer inferencer(module);
+  Expr typed = inferencer.run(expr);
+  inferencer.errors().raise();
+  ValueMap values = inferencer.take_values();
+  return {std::move(typed), std::move(values)};
+}
+
+Expr infer_type(const Expr& expr, const IRModule& module) { return infer_type_and_values(expr, module).expr; }
+
+}  // namespace headrace::relay

@@ -1,0 +1,178 @@
+// The state of one type inference; private to relay/infer.
+//
+// First every expression gets a type, children first, in which unknowns may stand for what nobody wrote; an op whose
+// relation needs to know more waits for the unknowns of its arguments and is asked again when they are settled. When
+// nothing more can be learnt, the types are set, children first (finish.cc).
+#pragma once
+
+#include <set>
+
+#include "relay/infer/infer_type.h"
+#include "relay/op_keys.h"
+#include "relay/infer/type_solver.h"
+
+namespace headrace::relay {
+
+// Collects the errors of one inference.
+class TypeErrors {
+ public:
+  void add(const UserError& error);
+  void add(const Span& span, std::string op, std::string message);
+  bool empty() const { return messages_.empty(); }
+  // Throws when there is any: one as it is, several as a list.
+  void raise() const;
+
+ private:
+  static constexpr size_t kMaxShown = 50;
+  std::vector<UserError> messages_;
+  size_t not_shown_ = 0;
+};
+
+class Inferencer {
+ public:
+  explicit Inferencer(IRModule module);
+  // The typed expression. Errors are in errors().
+  Expr run(const Expr& expr);
+  // Types all of them before it looks for what nothing determines.
+  std::vector<Expr> run_all(const std::vector<Expr>& exprs);
+  const TypeErrors& errors() const { return errors_; }
+  ValueMap take_values();
+  // For a program that grows: gives the errors since the last time, to be raised.
+  TypeErrors take_errors() { return std::exchange(errors_, {}); }
+  std::optional<std::vector<PrimExpr>> value_of(const Expr& original);
+
+ private:
+  // What became of a node; a null type is an error that has been reported. `expr` is the original until the types are
+  // set.
+  struct Typed {
+    Expr expr;
+    Type type;
+  };
+  struct Frame {
+    Expr expr;
+    int stage;
+  };
+  using Symbols = std::unordered_map<const PrimVarNode*, int>;
+
+  void step(const Frame& frame);
+  void visit(const Frame& frame);
+  void later(const Expr& expr, int stage) { stack_.push_back({expr, stage}); }
+  void need(const Expr& expr);
+  void need_all(const Array<Expr>& exprs);
+  bool is_known(const Expr& expr) const { return memo_.contains(expr.get()); }
+  // As it is known by now; null after an error.
+  Type type_of(const Expr& expr);
+  bool all_typed(const Array<Expr>& exprs) const;
+  // Records the type; of a node that waited, the type that its unknown one must be.
+  void finish(const Expr& original, Type type);
+  void fail(const Expr& original, Span span, std::string op, std::string message);
+  Type resolved(const Expr& at, const Type& type);
+  // Gives `original` an unknown type for now, and asks again when an unknown of `of` is settled.
+  void wait(const Expr& original, const std::vector<Type>& of);
+  // The types must be one, else an error at `at` with the message; nothing where one is null.
+  bool agree(const Expr& at, const Type& a, const Type& b, const std::function<std::string()>& message);
+  // Why a user's type is no type to infer with; empty when it is one.
+  std::string annotation_fault(const Type& type) const;
+  // False, and an error, when it is none.
+  bool check_annotation(const Type& type, const Span& span);
+
+  void visit_var(const Var& node);
+  void visit_global(const GlobalVar& node, int stage);
+  void visit_constructor(const Constructor& node);
+  void visit_tuple(const Tuple& node, int stage);
+  void visit_get_item(const TupleGetItem& node, int stage);
+  void set_item_value(const TupleGetItem& node, const TupleTypeNode& type);
+  void visit_let(const Let& node, int stage);
+  void bind_let(const Let& node);
+  void visit_if(const If& node, int stage);
+  void visit_ref(const Expr& node, int stage);
+
+  // function.cc
+  Type open_function(const Function& node);
+  void visit_function(const Function& node, int stage);
+  void bind_var(const Var& var, const Type& type);
+  void enter_symbols(const Function& function, int change);
+  bool is_fixed(const PrimVarNode* symbol) const;
+
+  // match.cc
+  void visit_match(const Ref<MatchNode>& node, int stage);
+  void finish_match(const Ref<MatchNode>& node);
+  using PatternTypes = std::vector<std::pair<Pattern, Type>>;
+  void bind_pattern(const Pattern& pattern, const Type& type, const Expr& match);
+  void bind_tuple_pattern(const PatternTupleNode& pattern, const Type& type, const Expr& match, PatternTypes& pending);
+  void bind_constructor_pattern(const PatternConstructorNode& pattern, const Type& type, const Expr& match,
+                                PatternTypes& pending);
+
+  // call.cc
+  void visit_call(const Call& node, int stage);
+  void visit_op_call(const Call& node, const std::vector<Type>& arg_types);
+  void visit_function_call(const Call& node, const std::vector<Type>& arg_types);
+  Type relate(const Call& call, const std::vector<Type>& arg_types);
+  FuncType callee_type(const Call& call, size_t num_args, std::vector<PrimExpr>& dims);
+  void unify_arguments(const Call& call, const FuncTypeNode& function, const std::vector<Type>& arg_types);
+  RelationInput relation_input(const Call& call, const std::vector<Type>& arg_types);
+  void infer_call_value(const Call& call, const Type& type, const std::vector<Type>& arg_types);
+  void set_value(const Expr& original, std::vector<PrimExpr> value, size_t expected);
+
+  // finish.cc
+  void solve();
+  void wake();
+  bool take_assumptions();
+  void report_equations();
+  void report_waiting();
+  void check_calls();
+  void check_complete(const Ref<MatchNode>& match);
+  void set_types();
+  void set_type(const Expr& original);
+  Expr rebuilt(const Expr& original, const Type& type);
+  void report_unknown();
+  void report_variables(bool with_values);
+  void report_expression(const Expr& first);
+
+  // What an op says of an argument that nobody typed: taken when nothing else says it.
+  struct Assumption {
+    Type unknown, type;
+    Expr place;
+  };
+  std::vector<Assumption> assumed_;
+  struct OpenCall {
+    Call call;
+    FuncType function;
+    std::vector<Type> arg_types;
+  };
+  IRModule module_;
+  TypeSolver solver_;
+  std::vector<Frame> stack_;
+  std::unordered_map<const ExprNode*, Typed> memo_;
+  std::vector<Expr> order_;                                // nodes whose types are not set yet, children first
+  ValueMap values_;                                        // by original node
+  std::unordered_map<const ExprNode*, Expr> bound_value_;  // by let variables whose value waits
+  // Nodes that wait: all of them, by the unknown they wait for, and those that wait for something else.
+  std::unordered_set<const ExprNode*> waiting_nodes_;
+  std::unordered_map<const Object*, std::vector<Expr>> waiting_;
+  std::set<std::pair<const Object*, const ExprNode*>> registered_;
+  std::vector<Expr> asked_last_;
+  size_t asked_before_ = 0;           // how many waited when those were asked
+  std::vector<OpenCall> open_calls_;  // whose arguments were not all known
+  std::vector<Ref<MatchNode>> check_complete_;
+  std::unordered_map<const ExprNode*, Type> signatures_;  // of functions, from when they are entered
+  std::unordered_set<const Object*> monomorphic_;         // signatures that are the same at each use
+  std::unordered_set<const VarNode*> annotate_;           // parameters whose annotation is inferred
+  std::unordered_set<const VarNode*> has_value_;          // bound by a let or a pattern
+  std::vector<Expr> unknown_;                             // nodes whose types nothing determines
+  Symbols symbols_;                                       // of the enclosing functions, with the number of binders
+  std::vector<Symbols> outer_symbols_;                    // of the functions whose inference waits for a global's
+  std::unordered_map<std::string, GlobalVar> globals_;
+  TypeErrors errors_;
+};
+
+// Elements of an integer or bool tensor that are followed as values, or of a tuple of such; nothing for other types.
+std::optional<size_t> value_elements(const Type& type);
+// The function's type as its annotations say it; null when one is missing.
+Type annotated_type(const Function& function);
+// The data type of that name in the module; null when there is none.
+TypeData find_type_data(const IRModule& module, const GlobalTypeVar& var);
+// fn <T...>(inputs) -> Type[T...]
+Type constructor_type(const Constructor& constructor, const TypeData& data);
+
+}  // namespace headrace::relay

@@ -1,0 +1,322 @@
+#include "relay/infer/type_solver.h"
+
+#include "arith/canonical.h"
+#include "base/stack.h"
+
+namespace headrace::relay {
+
+PrimExpr TypeSolver::unknown_dim() {
+  const PrimVar symbol = make_prim_var(fmt::format("_{}", kept_dims_.size()));
+  kept_dims_.push_back(symbol);
+  unknown_.emplace(symbol.get(), symbol);
+  return symbol;
+}
+
+bool TypeSolver::is_unknown_dim(const PrimExpr& dim) const {
+  const auto* symbol = dim.as<PrimVarNode>();
+  return symbol != nullptr && unknown_.contains(symbol);
+}
+
+bool TypeSolver::has_unknown_dim(const PrimExpr& dim) const {
+  if (unknown_.empty() || as_int(dim) || is_any(dim)) return false;
+  bool found = false;
+  visit_symbols(dim, [&](const PrimVarNode* symbol) { found = found || unknown_.contains(symbol); });
+  return found;
+}
+
+// A chain of unknowns that were settled as each other is made short as it is followed.
+Type TypeSolver::root_of(const Type& start) {
+  Type root = start;
+  int steps = 0;
+  for (auto it = types_.find(root.object()); it != types_.end(); it = types_.find(root.object()), ++steps)
+    root = it->second;
+  Type at = start;
+  for (; steps > 1; --steps) at = std::exchange(types_.at(at.object()), root);
+  return strip_empty_call(root);
+}
+
+PrimExpr TypeSolver::resolve_dim(const PrimExpr& dim) {
+  if (dims_.empty() || as_int(dim) || is_any(dim)) return dim;
+  PrimExpr at = dim;
+  // A settled dimension may have been settled as one that was unknown then.
+  for (bool found = true; found;) {
+    found = false;
+    visit_symbols(at, [&](const PrimVarNode* symbol) { found = found || dims_.contains(symbol); });
+    if (found) at = arith::simplify_dim(substitute(at, dims_));
+  }
+  return at;
+}
+
+Array<Type> TypeSolver::resolve_all(const Array<Type>& types, int depth, bool& changed) {
+  Array<Type> result;
+  bool any = false;
+  for (const Type& type : types) {
+    result.push_back(resolve_at(type, depth));
+    any = any || result.back() != type;
+  }
+  changed = changed || any;
+  return any ? result : types;
+}
+
+Type TypeSolver::resolve_at(const Type& type, int depth) {
+  if (is_stack_low()) throw UserError("the type nests too deeply for the stack");
+  if (depth > kMaxTypeDepth || --budget_ < 0)
+    throw_user_error("the type nests deeper than {} or has more than {} parts", kMaxTypeDepth, kMaxTypeSize);
+  if (type.is<IncompleteTypeNode>()) {
+    const Type root = root_of(type);
+    if (root == type || root.is<IncompleteTypeNode>()) return root;
+    return types_[type.object()] = resolve_at(root, depth + 1);
+  }
+  bool changed = false;
+  if (const auto* tensor = type.as<TensorTypeNode>()) {
+    if (dims_.empty()) return type;
+    Array<PrimExpr> dims;
+    for (const PrimExpr& dim : tensor->shape) {
+      dims.push_back(resolve_dim(dim));
+      changed = changed || dims.back() != dim;
+    }
+    return changed ? Type(make_tensor_type(dims, tensor->dtype)) : type;
+  }
+  if (const auto* tuple = type.as<TupleTypeNode>()) {
+    const Array<Type> items = resolve_all(tuple->items, depth + 1, changed);
+    return changed ? Type(make_tuple_type(items)) : type;
+  }
+  if (const auto* function = type.as<FuncTypeNode>()) {
+    const Array<Type> args = resolve_all(function->arg_types, depth + 1, changed);
+    const Type ret = resolve_at(function->ret_type, depth + 1);
+    if (!changed && ret == function->ret_type) return type;
+    return make_func_type(args, ret, function->type_params, function->type_constraints);
+  }
+  if (const auto* cell = type.as<RefTypeNode>()) {
+    const Type value = resolve_at(cell->value, depth + 1);
+    return value == cell->value ? type : make_ref_type(value);
+  }
+  if (const auto* call = type.as<TypeCallNode>()) {
+    const Array<Type> args = resolve_all(call->args, depth + 1, changed);
+    return changed ? make_type_call(call->func, args) : type;
+  }
+  return type;
+}
+
+Type TypeSolver::resolve(const Type& type) {
+  if (types_.empty() && dims_.empty()) return type;
+  budget_ = kMaxTypeSize;
+  return resolve_at(type, 1);
+}
+
+void TypeSolver::collect(const Type& type, std::vector<const Object*>& out, std::unordered_set<const Object*>& seen) {
+  if (is_stack_low()) throw UserError("the type nests too deeply for the stack");
+  const auto add = [&](const Object* unknown) {
+    if (seen.insert(unknown).second) out.push_back(unknown);
+  };
+  const auto collect_all = [&](const Array<Type>& types) {
+    for (const Type& item : types) collect(item, out, seen);
+  };
+  if (type.is<IncompleteTypeNode>()) return add(type.object());
+  if (const auto* tensor = type.as<TensorTypeNode>()) {
+    if (unknown_.empty()) return;
+    for (const PrimExpr& dim : tensor->shape) {
+      if (as_int(dim) || is_any(dim)) continue;
+      visit_symbols(dim, [&](const PrimVarNode* symbol) {
+        if (unknown_.contains(symbol)) add(symbol);
+      });
+    }
+  } else if (const auto* tuple = type.as<TupleTypeNode>()) {
+    collect_all(tuple->items);
+  } else if (const auto* function = type.as<FuncTypeNode>()) {
+    collect_all(function->arg_types);
+    collect(function->ret_type, out, seen);
+  } else if (const auto* cell = type.as<RefTypeNode>()) {
+    collect(cell->value, out, seen);
+  } else if (const auto* call = type.as<TypeCallNode>()) {
+    collect_all(call->args);
+  }
+}
+
+std::vector<const Object*> TypeSolver::unknowns(const Type& type) {
+  std::vector<const Object*> out;
+  std::unordered_set<const Object*> seen;
+  collect(resolve(type), out, seen);
+  return out;
+}
+
+Type TypeSolver::bind(const Type& unknown, const Type& type) {
+  const Type resolved = resolve(type);
+  const std::vector<const Object*> inside = unknowns(resolved);
+  if (resolved != unknown && std::find(inside.begin(), inside.end(), unknown.object()) != inside.end() &&
+      !resolved.is<IncompleteTypeNode>())
+    return {};  // it would contain itself
+  if (resolved == unknown) return unknown;
+  kept_.push_back(unknown);
+  types_[unknown.object()] = resolved;
+  settled_.push_back(unknown.object());
+  return resolved;
+}
+
+PrimExpr TypeSolver::bind_dim(const PrimExpr& unknown, const PrimExpr& dim) {
+  const auto* symbol = unknown.as<PrimVarNode>();
+  bool contains_itself = false;
+  visit_symbols(dim, [&](const PrimVarNode* other) { contains_itself = contains_itself || other == symbol; });
+  if (contains_itself) return {};
+  dims_[symbol] = dim;
+  unknown_.erase(symbol);
+  settled_.push_back(symbol);
+  return dim;
+}
+
+void TypeSolver::settle_as_any(const PrimExpr& dim) {
+  if (is_unknown_dim(dim)) bind_dim(dim, make_any());
+}
+
+bool TypeSolver::settle_all_dims() {
+  std::vector<PrimExpr> left;
+  for (const PrimExpr& dim : kept_dims_) {
+    if (is_unknown_dim(dim)) left.push_back(dim);
+  }
+  for (const PrimExpr& dim : left) settle_as_any(dim);
+  return !left.empty();
+}
+
+// `?` says nothing of an unknown dimension: a later place may say more.
+PrimExpr TypeSolver::unify_dim(const PrimExpr& a_in, const PrimExpr& b_in) {
+  const PrimExpr a = resolve_dim(a_in), b = resolve_dim(b_in);
+  if (a == b) return a;
+  if (is_any(a) || is_any(b)) return make_any();
+  if (is_unknown_dim(a)) return bind_dim(a, b);
+  if (is_unknown_dim(b)) return bind_dim(b, a);
+  if (arith::is_equal(a, b)) return a;
+  if (!has_unknown_dim(a) && !has_unknown_dim(b)) return {};
+  equations_.push_back({a, b, place_});
+  return has_unknown_dim(a) ? b : a;
+}
+
+std::vector<TypeSolver::Equation> TypeSolver::take_broken() {
+  std::vector<Equation> broken;
+  for (Equation& equation : std::exchange(equations_, {})) {
+    equation.a = resolve_dim(equation.a);
+    equation.b = resolve_dim(equation.b);
+    const bool may_hold = is_any(equation.a) || is_any(equation.b) || has_unknown_dim(equation.a) ||
+                          has_unknown_dim(equation.b) || arith::is_equal(equation.a, equation.b);
+    if (!may_hold) broken.push_back(std::move(equation));
+  }
+  return broken;
+}
+
+Type TypeSolver::unify_tensors(const TensorType& a, const TensorType& b) {
+  if (a->dtype != b->dtype || a->shape.size() != b->shape.size()) return {};
+  Array<PrimExpr> dims;
+  bool is_a = true;
+  for (size_t i = 0; i < a->shape.size(); ++i) {
+    const PrimExpr dim = unify_dim(a->shape[i], b->shape[i]);
+    if (!dim) return {};
+    is_a = is_a && (dim == a->shape[i] || (is_any(dim) && is_any(a->shape[i])));
+    dims.push_back(dim);
+  }
+  return is_a ? a : make_tensor_type(dims, a->dtype);
+}
+
+std::optional<Array<Type>> TypeSolver::unify_all(const Array<Type>& a, const Array<Type>& b) {
+  if (a.size() != b.size()) return std::nullopt;
+  Array<Type> result;
+  for (size_t i = 0; i < a.size(); ++i) {
+    Type item = unify(a[i], b[i]);
+    if (!item) return std::nullopt;
+    result.push_back(std::move(item));
+  }
+  return result;
+}
+
+// Polymorphic functions of as many type parameters are one when they are after renaming; else each is taken at the
+// types of this use.
+Type TypeSolver::unify_functions(const FuncTypeNode& a, const FuncTypeNode& b) {
+  const bool renamed = !a.type_params.empty() && a.type_params.size() == b.type_params.size();
+  Array<Type> names;
+  for (const TypeVar& param : a.type_params) names.push_back(param);
+  const FuncType x = renamed ? instantiate(a, names, false) : instantiate(a, {}, false);
+  const FuncType y = renamed ? instantiate(b, names, false) : instantiate(b, {}, false);
+  const auto args = unify_all(x->arg_types, y->arg_types);
+  const Type ret = args ? unify(x->ret_type, y->ret_type) : Type();
+  if (!ret) return {};
+  return make_func_type(*args, ret, renamed ? a.type_params : Array<TypeVar>(), a.type_constraints);
+}
+
+Type TypeSolver::unify_known(const Type& a, const Type& b) {
+  if (a->type_index() != b->type_index()) return {};
+  if (a.is<TensorTypeNode>()) return unify_tensors(a.cast<TensorTypeNode>(), b.cast<TensorTypeNode>());
+  if (const auto* x = a.as<TupleTypeNode>()) {
+    const auto items = unify_all(x->items, b.as<TupleTypeNode>()->items);
+    return items ? make_tuple_type(*items) : Type();
+  }
+  if (const auto* x = a.as<FuncTypeNode>()) {
+    if (same_type(a, b)) return a;
+    return unify_functions(*x, *b.as<FuncTypeNode>());
+  }
+  if (const auto* x = a.as<RefTypeNode>()) {
+    const Type value = unify(x->value, b.as<RefTypeNode>()->value);
+    return value ? make_ref_type(value) : Type();
+  }
+  if (const auto* x = a.as<TypeCallNode>()) {
+    const auto* y = b.as<TypeCallNode>();
+    const auto args = same_type(x->func, y->func) ? unify_all(x->args, y->args) : std::nullopt;
+    return args ? make_type_call(x->func, *args) : Type();
+  }
+  return same_type(a, b) ? a : Type();
+}
+
+Type TypeSolver::unify(const Type& a_in, const Type& b_in) {
+  if (is_stack_low()) throw UserError("the type nests too deeply for the stack");
+  const Type a = root_of(a_in), b = root_of(b_in);
+  if (a == b) return a;
+  if (a.is<IncompleteTypeNode>()) return bind(a, b);
+  if (b.is<IncompleteTypeNode>()) return bind(b, a);
+  const Type joined = unify_known(a, b);
+  // An unknown that was settled as (3) and must be (?) too is (?).
+  for (const Type& side : {a_in, b_in}) {
+    if (joined && types_.contains(side.object())) types_[side.object()] = joined;
+  }
+  return joined;
+}
+
+// The symbols that the functions inside a type bind.
+static void inner_symbols(const Type& type, std::unordered_set<const PrimVarNode*>& out) {
+  const auto inside = [&](const Array<Type>& types) {
+    for (const Type& item : types) inner_symbols(item, out);
+  };
+  if (const auto* tuple = type.as<TupleTypeNode>()) inside(tuple->items);
+  if (const auto* cell = type.as<RefTypeNode>()) inner_symbols(cell->value, out);
+  if (const auto* call = type.as<TypeCallNode>()) inside(call->args);
+  if (const auto* function = type.as<FuncTypeNode>()) {
+    for (const Type& arg : function->arg_types) visit_symbols(arg, [&](const PrimVarNode* s) { out.insert(s); });
+    inner_symbols(function->ret_type, out);
+  }
+}
+
+FuncType TypeSolver::instantiate(const FuncTypeNode& function, const Array<Type>& type_args, bool is_global,
+                                 std::vector<PrimExpr>* dims) {
+  TypeBindings bindings;
+  for (size_t i = 0; i < function.type_params.size(); ++i)
+    bindings.types.emplace(function.type_params[i].get(), type_args.empty() ? make_incomplete_type() : type_args[i]);
+  const auto is_own = [&](const PrimVarNode* symbol) {
+    return !unknown_.contains(symbol) && !dims_.contains(symbol) && (is_global || !is_fixed_(symbol));
+  };
+  for (const Type& arg : function.arg_types) {
+    visit_symbols(arg, [&](const PrimVarNode* symbol) {
+      if (!is_own(symbol) || bindings.symbols.contains(symbol)) return;
+      bindings.symbols.emplace(symbol, unknown_dim());
+      if (dims != nullptr) dims->push_back(bindings.symbols.at(symbol));
+    });
+  }
+  if (bindings.types.empty() && bindings.symbols.empty()) return ref(&function);
+  std::unordered_set<const PrimVarNode*> inner;
+  inner_symbols(function.ret_type, inner);
+  const auto can_bind = [&](const Object* object) {
+    if (!object->is_instance<PrimVarNode>()) return false;
+    const auto* symbol = static_cast<const PrimVarNode*>(object);
+    return is_own(symbol) && !inner.contains(symbol);
+  };
+  Array<Type> args;
+  for (const Type& arg : function.arg_types) args.push_back(relay::instantiate(arg, can_bind, bindings));
+  return make_func_type(args, relay::instantiate(function.ret_type, can_bind, bindings));
+}
+
+}  // namespace headrace::relay

@@ -1,0 +1,85 @@
+// What one inference knows of the types and dimensions that nobody wrote.
+//
+// An unknown type is an IncompleteType node; an unknown dimension is a symbol that the solver made. unify() makes two
+// types one, which may settle unknowns; resolve() puts into a type what is settled by now. `?` agrees with every
+// dimension, and what must be both `?` and 3 is `?`. Recursion is as deep as a type, which kMaxTypeDepth bounds.
+#pragma once
+
+#include <unordered_set>
+
+#include "relay/infer/type_match.h"
+
+namespace headrace::relay {
+
+class TypeSolver {
+ public:
+  // Says which symbols stand for themselves, being bound by a function around this place. Others in a function's type
+  // are that function's own.
+  using IsFixed = std::function<bool(const PrimVarNode*)>;
+  explicit TypeSolver(IsFixed is_fixed) : is_fixed_(std::move(is_fixed)) {}
+
+  PrimExpr unknown_dim();
+  bool is_unknown_dim(const PrimExpr& dim) const;
+
+  // `type` with what is settled in place of the unknowns; the type itself when there is nothing to put in. Throws a
+  // UserError when it would nest deeper than kMaxTypeDepth.
+  Type resolve(const Type& type);
+  // The unknowns that are left in it, each once, as they come.
+  std::vector<const Object*> unknowns(const Type& type);
+  bool is_open(const Type& type) { return !unknowns(type).empty(); }
+
+  // The type that both are from here on; null when they differ, and then some unknowns may be settled.
+  Type unify(const Type& a, const Type& b);
+
+  // The signature at one of its uses: its type parameters are `type_args`, or unknown when there are none given; its
+  // own symbols are unknown dimensions, appended to `dims`. All symbols are its own when `is_global`.
+  FuncType instantiate(const FuncTypeNode& function, const Array<Type>& type_args, bool is_global,
+                       std::vector<PrimExpr>* dims = nullptr);
+
+  // An unknown dimension that nothing settled so far becomes `?`.
+  void settle_as_any(const PrimExpr& dim);
+  // The same for all; false when there was none.
+  bool settle_all_dims();
+
+  // Where what is unified from here on stands.
+  void set_place(const Expr& place) { place_ = place; }
+  // Dimensions that had to be equal when unknowns were in them, and are not.
+  struct Equation {
+    PrimExpr a, b;
+    Expr place;
+  };
+  std::vector<Equation> take_broken();
+
+  // What the type is known to be at its top; parts may be unknown.
+  Type root_of(const Type& type);
+
+  // The unknowns settled since this was asked last.
+  std::vector<const Object*> take_settled() { return std::exchange(settled_, {}); }
+
+ private:
+  Type bind(const Type& unknown, const Type& type);
+  PrimExpr bind_dim(const PrimExpr& unknown, const PrimExpr& dim);
+  PrimExpr resolve_dim(const PrimExpr& dim);
+  Type resolve_at(const Type& type, int depth);
+  Array<Type> resolve_all(const Array<Type>& types, int depth, bool& changed);
+  void collect(const Type& type, std::vector<const Object*>& out, std::unordered_set<const Object*>& seen);
+  bool has_unknown_dim(const PrimExpr& dim) const;
+  Type unify_known(const Type& a, const Type& b);
+  PrimExpr unify_dim(const PrimExpr& a, const PrimExpr& b);
+  Type unify_tensors(const TensorType& a, const TensorType& b);
+  Type unify_functions(const FuncTypeNode& a, const FuncTypeNode& b);
+  std::optional<Array<Type>> unify_all(const Array<Type>& a, const Array<Type>& b);
+
+  IsFixed is_fixed_;
+  std::unordered_map<const Object*, Type> types_;             // settled unknown types
+  std::unordered_map<const PrimVarNode*, PrimExpr> dims_;     // settled unknown dimensions
+  std::unordered_map<const PrimVarNode*, PrimExpr> unknown_;  // unknown dimensions that are not settled
+  std::vector<Type> kept_;                                    // keeps the keys of types_ alive
+  std::vector<PrimExpr> kept_dims_;
+  std::vector<const Object*> settled_;
+  std::vector<Equation> equations_;
+  int64_t budget_ = 0;  // parts of the type that is being resolved
+  Expr place_;
+};
+
+}  // namespace headrace::relay

@@ -1,0 +1,225 @@
+// Modules, and the two entries.
+#include "relay/text/parse.h"
+
+#include "relay/text/parser.h"
+#include "relay/text/print_names.h"
+#include "relay/text/std_texts.h"
+
+namespace headrace::relay {
+
+void Parser::version(bool required) {
+  const bool present = at("#[") && peek(1).is("version");
+  if (!present) {
+    if (required) fail(peek(), "the text starts with #[version = \"0.0.5\"]");
+    return;
+  }
+  take();
+  take();
+  expect("=", "after version");
+  const Token number = take();
+  if (number.kind != TokenKind::string || unquote(number.text) != "0.0.5")
+    report(number, fmt::format("version {} is not known; this reads \"0.0.5\"", number.text));
+  expect("]", "after the version");
+}
+
+void Parser::declare_type(const Token& name) {
+  const std::string text(name.text);
+  if (!can_name_type(text)) return report(name, fmt::format("'{}' cannot name a type", text));
+  GlobalTypeVar& var = global_types_[text];
+  if (var) return report(name, fmt::format("the type '{}' is defined twice", text));
+  var = make_global_type_var(text);
+}
+
+// import "prelude.rly"
+void Parser::import_text(const Token& name) {
+  const std::string file = unquote(name.text);
+  if (!imported_.insert(file).second) return;
+  const auto text = std_texts().find(file);
+  if (text == std_texts().end()) {
+    std::string known;
+    for (const auto& [other, content] : std_texts()) known += (known.empty() ? "" : ", ") + other;
+    return report(name, fmt::format("there is no text '{}' to import; there are {}", file, known));
+  }
+  const IRModule module = Parser(text->second, file, {}).module();
+  for (const auto& [var, data] : module->type_definitions) {
+    global_types_[var->name_hint] = var;
+    for (const Constructor& constructor : data->constructors) constructors_[constructor->name_hint] = constructor;
+    module_->add_type_def(data);
+  }
+  for (const auto& [var, function] : module->functions) {
+    globals_[var->name_hint] = var;
+    module_->add_function(var, function);
+  }
+}
+
+void Parser::import_texts() {
+  for (size_t i = 0; i + 1 < tokens_.size(); ++i) {
+    if (tokens_[i].is("import") && tokens_[i + 1].kind == TokenKind::string) import_text(tokens_[i + 1]);
+  }
+}
+
+// Names that may be used before their definition: types, functions, constants.
+void Parser::declare_items() {
+  import_texts();
+  size_t metadata_at = 0;
+  for (size_t i = 0; i + 1 < tokens_.size(); ++i) {
+    const Token& token = tokens_[i];
+    const Token& next = tokens_[i + 1];
+    if (token.is("def") && next.kind == TokenKind::global) {
+      GlobalVar& var = globals_[local_name(next)];
+      if (var) report(next, fmt::format("the function '@{}' is defined twice", next.text));
+      if (!var) var = make_global_var(local_name(next));
+    } else if (token.is("type") && next.kind == TokenKind::word) {
+      declare_type(next);
+    } else if (token.is("#[") && next.is("metadata")) {
+      if (metadata_at != 0) report(token, "there are two metadata blocks");
+      metadata_at = i;
+    }
+  }
+  const size_t back = at_;
+  try {
+    if (metadata_at != 0) metadata(metadata_at);
+    for (size_t i = 0; i + 1 < tokens_.size(); ++i) {
+      if (!tokens_[i].is("type") || tokens_[i + 1].kind != TokenKind::word) continue;
+      at_ = i;
+      type_definition();
+    }
+  } catch (const SyntaxError&) {  // reported
+  }
+  at_ = back;
+}
+
+void Parser::constructor(const GlobalTypeVar& type_var, Array<Constructor>& out) {
+  const Token name = take();
+  const std::string text(name.text);
+  if (name.kind != TokenKind::word || !can_name_type(text))
+    fail(name, fmt::format("expected a constructor's name, found '{}'", name.text));
+  Constructor made = make_object<ConstructorNode>();
+  made->name_hint = text;
+  made->belong_to = type_var;
+  if (accept("(")) {
+    comma_separated(")", "after a constructor's fields", [&] { made->inputs.push_back(type().run()); });
+  }
+  made->span = span_from(name);
+  if (!constructors_.emplace(text, made).second)
+    report(name, fmt::format("the constructor '{}' is defined twice", text));
+  out.push_back(made);
+}
+
+// type List[A] { Cons(A, List[A]), Nil, }
+void Parser::type_definition() {
+  const Token first = take();
+  const Token name = take();
+  TypeData data = make_object<TypeDataNode>();
+  data->header = global_types_[std::string(name.text)];
+  if (!data->header) data->header = make_global_type_var(std::string(name.text));  // reported as a bad name
+  const size_t mark = type_vars_.mark();
+  symbols_.clear();
+  data->type_vars = type_params();
+  expect("{", "before constructors");
+  comma_separated("}", "after constructors", [&] { constructor(data->header, data->constructors); });
+  type_vars_.leave(mark);
+  data->span = span_from(first);
+  if (!module_->find_global_type_var(data->header->name_hint)) module_->add_type_def(data);
+}
+
+void Parser::definition() {
+  const Token first = take();
+  const Token name = take();
+  if (name.kind != TokenKind::global) fail(name, "expected a function's name such as @main after def");
+  symbols_.clear();
+  const Function made = function(first).run();
+  const GlobalVar& var = globals_[local_name(name)];
+  if (!module_->find_global_var(var->name_hint)) module_->add_function(var, made);
+}
+
+// attributes { "key" = value; }
+void Parser::module_attributes() {
+  take();
+  expect("{", "after attributes");
+  while (!at("}")) {
+    const Token token = peek();
+    if (!at_attribute()) fail_expected("an attribute such as \"key\" = 1");
+    const NamedValue field = attribute();
+    if (module_->attrs.contains(field.first))
+      report(token, fmt::format("the attribute '{}' is given twice", field.first));
+    module_->attrs.set(field.first, field.second);
+    expect(";", "after an attribute of the module");
+  }
+  expect("}", "after the attributes of the module");
+}
+
+void Parser::item() {
+  if (at("def")) return definition();
+  if (at("attributes")) return module_attributes();
+  if (at("import") && peek(1).kind == TokenKind::string) {
+    take();  // read by declare_items
+    take();
+    accept(";");
+    return;
+  }
+  if (at("type")) {
+    // It was read by declare_items.
+    while (peek().kind != TokenKind::end && !at("}") && !at("def")) take();
+    accept("}");
+    return;
+  }
+  if (at("#[") && peek(1).is("metadata")) {
+    at_ = tokens_.size() - 1;
+    return;
+  }
+  fail_expected("def, type, import, attributes or #[metadata]");
+}
+
+IRModule Parser::module() {
+  try {
+    version(true);
+  } catch (const SyntaxError&) {  // reported
+  }
+  declare_items();
+  while (peek().kind != TokenKind::end) {
+    const size_t before = at_;
+    try {
+      item();
+      continue;
+    } catch (const SyntaxError&) {  // reported
+    } catch (const UserError& error) {
+      report(peek(), error.message());
+    }
+    if (at_ == before) take();
+    skip_to_item();
+  }
+  errors_.throw_if_any();
+  return module_;
+}
+
+Expr Parser::expression() {
+  open_globals_ = true;
+  Expr result;
+  try {
+    version(false);
+    declare_items();
+    while (accept("free_var")) {
+      const Var var = declared_var().run();
+      expect(";", fmt::format("after the free variable %{}", var->name_hint));
+    }
+    result = block().run();
+    const bool at_end = peek().kind == TokenKind::end || (at("#[") && peek(1).is("metadata"));
+    if (!at_end) fail_expected("the end of the text after the expression");
+  } catch (const SyntaxError&) {  // reported
+  } catch (const UserError& error) {
+    report(peek(), error.message());
+  }
+  errors_.throw_if_any();
+  return result;
+}
+
+IRModule parse_module(std::string_view text, const std::string& source_name, const ParseOptions& options) {
+  return Parser(text, source_name, options).module();
+}
+
+Expr parse_expr(std::string_view text, const std::string& source_name, const ParseOptions& options) {
+  return Parser(text, source_name, options).expression();
+}
+
+}  // namespace headrace::relay

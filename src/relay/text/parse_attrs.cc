@@ -1,0 +1,176 @@
+// Attributes and their values.
+#include "object/string.h"
+#include "relay/text/parser.h"
+
+namespace headrace::relay {
+
+bool Parser::at_attribute() const {
+  return (peek().kind == TokenKind::word || peek().kind == TokenKind::string) && peek(1).is("=");
+}
+
+NamedValue Parser::attribute() {
+  const Token name = take();
+  take();
+  Value read = value(0);
+  return {name.kind == TokenKind::string ? unquote(name.text) : std::string(name.text), std::move(read)};
+}
+
+Value Parser::value(size_t depth) {
+  check_depth(depth);
+  const Token first = peek();
+  if (first.kind == TokenKind::string && !peek(1).is(":")) return take(), Value(unquote(first.text));
+  const size_t ahead = first.is("-") ? 1 : 0;
+  const bool is_number = peek(ahead).kind == TokenKind::real || peek(ahead).kind == TokenKind::integer;
+  const Token& after = peek(ahead + 1);
+  const bool ends =
+      after.is(",") || after.is("]") || after.is(")") || after.is("}") || after.is(";") || after.kind == TokenKind::end;
+  if (is_number && (ends || peek(ahead).kind == TokenKind::real)) return value_number(accept("-"));
+  if (accept("None")) return {};
+  if (ends && (first.is("True") || first.is("False"))) return take(), Value(first.is("True"));
+  if (first.kind == TokenKind::word && peek(1).is("(")) return value_call(depth);
+  const auto inside = [&] { return value(depth + 1); };
+  if (accept("[")) return list_of(inside);
+  if (accept("{")) return map_of(inside);
+  return value_dim();
+}
+
+Value Parser::value_dim() { return Value(dim(0).run()); }
+
+// A plain integer is an int, one with a suffix a scalar expression; a real is a float, whatever its suffix says.
+Value Parser::value_number(bool negative) {
+  const Token token = peek();
+  if (token.kind == TokenKind::integer && !token.suffix.empty()) return Value(dim_integer(negative));
+  take();
+  const bool is_int = token.kind == TokenKind::integer;
+  const NDArray data = NDArray::empty({}, is_int ? DataType::int_(64) : DataType::float_(64));
+  if (!is_int && !dtype_of_suffix(token.suffix, true))
+    fail(token, fmt::format("'{}' is no suffix of a number", token.suffix));
+  if (is_int) {
+    set_integer(data, 0, token, negative);
+    return Value(*data.data<int64_t>());
+  }
+  set_real(data, 0, token, negative);
+  return Value(*data.data<double>());
+}
+
+Value Parser::value_call(size_t depth) {
+  const Token name = peek();
+  if (!name.is("dtype") && !name.is("device") && !name.is("shape") && !name.is("tensor")) return value_dim();
+  take();
+  take();
+  Value result;
+  if (name.is("dtype")) {
+    result = Value(dtype_word());
+  } else if (name.is("tensor")) {
+    const Token first = peek();
+    const bool negative = accept("-");
+    if (first.is("const")) {
+      result = Value(small_tensor(first));
+    } else if (first.is("meta")) {
+      result = Value(meta_constant(first));
+    } else if (first.is("True") || first.is("False")) {
+      take();
+      result = Value(NDArray::from_vector<uint8_t>({}, DataType::bool_(), {first.is("True")}));
+    } else {
+      result = Value(scalar(take(), negative));
+    }
+  } else {
+    Shape numbers;
+    while (!at(")")) {
+      const Token token = peek();
+      const Value item = value(depth + 1);
+      if (item.type_index() != type_index::kInt) fail(token, fmt::format("{} takes integers", name.text));
+      numbers.push_back(item.as<int64_t>());
+      if (!accept(",")) break;
+    }
+    if (name.is("shape")) {
+      result = Value(numbers);
+    } else {
+      if (numbers.size() != 2) fail(name, "device takes a type and an index");
+      RawValue raw;
+      raw.type_index = type_index::kDevice;
+      raw.v.v_device = {static_cast<int32_t>(numbers[0]), static_cast<int32_t>(numbers[1])};
+      result = Value::adopt(raw);
+    }
+  }
+  expect(")", fmt::format("after the argument of {}", name.text));
+  return result;
+}
+
+// A list of plain integers is a shape to a field that takes anything: what builders give it and what prints so.
+static Value fit_any(const Value& value) {
+  const auto* array = value.as_node<ArrayObj>();
+  if (array == nullptr) return value;
+  Shape shape;
+  for (const Value& item : array->items) {
+    if (item.type_index() != type_index::kInt) return value;
+    shape.push_back(item.as<int64_t>());
+  }
+  return Value(shape);
+}
+
+// Lists of plain integers where the field holds dimensions, and the other way round.
+static Value fit(const Value& value, const FieldInfo& field) {
+  if (field.accepts(value.raw())) {
+    const bool only_takes_any = field.kind != "any value";
+    if (only_takes_any) return value;
+  }
+  const bool wants_dims = field.kind.find("ir.PrimExpr") != std::string::npos;
+  const auto fit_one = [&](const Value& item) -> Value {
+    if (wants_dims && (item.type_index() == type_index::kInt || item.type_index() == type_index::kBool))
+      return Value(make_int(item.raw().v.v_int));
+    const auto* imm = item.as_node<IntImmNode>();
+    if (!wants_dims && imm != nullptr) return Value(imm->value);
+    return item;
+  };
+  if (field.kind == "any value") return fit_any(value);
+  if (const auto* array = value.as_node<ArrayObj>()) {
+    Array<Value> fitted;
+    for (const Value& item : array->items) fitted.push_back(fit_one(item));
+    return Value(fitted);
+  }
+  return fit_one(value);
+}
+
+Attrs Parser::attrs_of(const TypeInfo& type, std::vector<NamedValue> fields, const Token& first) {
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (const FieldInfo* field = find_field(type, fields[i].first)) fields[i].second = fit(fields[i].second, *field);
+    for (size_t j = 0; j < i; ++j) {
+      if (fields[j].first == fields[i].first)
+        report(first, fmt::format("the attribute '{}' is given twice", fields[i].first));
+    }
+  }
+  try {
+    return make_node(type.key, fields).cast<AttrsNode>();
+  } catch (const UserError& error) {
+    report(first, error.message());
+  }
+  return {};
+}
+
+Attrs Parser::call_attrs(const Expr& callee, std::vector<NamedValue> fields, bool none, const Token& first) {
+  if (!callee) return {};  // an op that was reported as unknown
+  const auto* op = callee.as<OpNode>();
+  std::string key = op == nullptr ? std::string() : op->attrs_type_key;
+  for (size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i].first != "attrs_type_key") continue;
+    if (!fields[i].second.is<std::string>()) fail(first, "attrs_type_key is a string");
+    key = fields[i].second.as<std::string>();
+    fields.erase(fields.begin() + static_cast<std::ptrdiff_t>(i));
+    break;
+  }
+  if (none) return {};
+  if (key.empty()) {
+    if (!fields.empty())
+      report(first, fmt::format("'{}' takes no attributes, but '{}' is given", first.text, fields[0].first));
+    return {};
+  }
+  const TypeInfo* type = find_type(key);
+  const TypeInfo& base = type_of<AttrsNode>();
+  const bool is_attrs =
+      type != nullptr && std::find(type->ancestors.begin(), type->ancestors.end(), base.index) != type->ancestors.end();
+  if (!is_attrs) fail(first, fmt::format("there are no attributes of kind '{}'", key));
+  return attrs_of(*type, std::move(fields), first);
+}
+
+}  // namespace headrace::relay

@@ -1,0 +1,422 @@
+// Expressions, blocks, functions, patterns.
+#include "relay/text/parser.h"
+
+namespace headrace::relay {
+
+Expr Parser::variable(const Token& token) {
+  take();
+  if (Expr bound = vars_.find(local_name(token))) return bound;
+  report(token, fmt::format("%{} is not defined here", token.text));
+  return placeholder(token);
+}
+
+// Statements and the result, up to what closes the block.
+Nested<Expr> Parser::block() {
+  const size_t mark = vars_.mark();
+  std::vector<Let> lets;
+  bool more = true;
+  while (more) {
+    bool failed = false;
+    try {
+      more = co_await statement(lets);
+    } catch (const SyntaxError&) {
+      failed = true;
+    }
+    if (!failed) continue;
+    skip_statement();
+    more = peek().kind != TokenKind::end && !at("}") && !at(")") && !at("]") && !at("def") && !at("type");
+    if (!more) {
+      vars_.leave(mark);
+      co_return placeholder(peek());
+    }
+  }
+  Expr result = co_await expr(0);
+  for (size_t i = lets.size(); i > 0; --i) {
+    lets[i - 1]->body = result;
+    result = lets[i - 1];
+  }
+  vars_.leave(mark);
+  co_return result;
+}
+
+// True when it read a let or a definition; false before the result.
+Nested<bool> Parser::statement(std::vector<Let>& lets) {
+  if (at("let")) {
+    bool read = co_await let_statement(lets);
+    co_return read;
+  }
+  if (peek().kind != TokenKind::graph || !peek(1).is("=")) co_return false;
+  const Token name = take();
+  take();
+  vars_.bind(local_name(name), placeholder(name));
+  Expr value = co_await expr(0);
+  vars_.bind(local_name(name), value);
+  expect(";", "after a definition");
+  co_return true;
+}
+
+Nested<bool> Parser::let_statement(std::vector<Let>& lets) {
+  const Token first = take();
+  if (peek().kind != TokenKind::local) fail_expected("a variable after let");
+  const std::string name = local_name(peek());
+  const Expr outer = vars_.find(name);
+  Var var = co_await declared_var();
+  expect("=", "after a let variable");
+  if (outer && !at("fn")) vars_.bind(name, outer);
+  Expr value = co_await expr(0);
+  vars_.bind(name, var);
+  lets.push_back(make_let(var, value, {}, span_from(first)));
+  expect(";", "after a let");
+  co_return true;
+}
+
+// `%x: T`, bound from here on.
+Nested<Var> Parser::declared_var() {
+  const Token token = peek();
+  if (token.kind != TokenKind::local) fail_expected("a variable such as %x");
+  take();
+  Type annotation;
+  if (accept(":")) annotation = co_await type();
+  Var var = make_var(local_name(token), annotation, span_from(token));
+  vars_.bind(var->name_hint, var);
+  co_return var;
+}
+
+namespace {
+
+struct InfixOperator {
+  std::string_view sign, op;
+  int precedence;
+};
+constexpr InfixOperator kInfix[] = {{"==", "equal", 1},  {"!=", "not_equal", 1},  {"<", "less", 2},
+                                    {">", "greater", 2}, {"<=", "less_equal", 2}, {">=", "greater_equal", 2},
+                                    {"+", "add", 3},     {"-", "subtract", 3},    {"*", "multiply", 4},
+                                    {"/", "divide", 4}};
+
+const InfixOperator* infix_operator(const Token& token) {
+  if (token.kind != TokenKind::sign) return nullptr;
+  for (const InfixOperator& candidate : kInfix) {
+    if (candidate.sign == token.text) return &candidate;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Expr Parser::infix(const Token& sign, std::string_view op, Expr a, Expr b) {
+  const Op found = find_op(op);
+  if (!found) fail(sign, fmt::format("'{}' needs the op {}, which is not registered", sign.text, op));
+  Array<Expr> args{std::move(a), std::move(b)};
+  return relay::make_call(Expr(found), std::move(args), call_attrs(found, {}, false, sign), {}, span_from(sign));
+}
+
+Nested<Expr> Parser::expr(int min_precedence) {
+  const bool is_block = at("let") || (peek().kind == TokenKind::graph && peek(1).is("="));
+  if (is_block) {
+    Expr inner = co_await block();
+    co_return inner;
+  }
+  Expr left = co_await postfix();
+  while (const InfixOperator* op = infix_operator(peek())) {
+    if (op->precedence < min_precedence) break;
+    const Token sign = take();
+    Expr right = co_await expr(op->precedence + 1);
+    left = infix(sign, op->op, left, right);
+  }
+  co_return left;
+}
+
+Nested<Expr> Parser::postfix() {
+  const Token first = peek();
+  Expr result = co_await primary();
+  while (true) {
+    if (at("(")) {
+      Expr called = co_await call(result, first);
+      result = called;
+    } else if (at(".") && peek(1).kind == TokenKind::integer) {
+      take();
+      const int64_t index = small_integer(take(), "a tuple index");
+      result = make_tuple_get_item(result, index, span_from(first));
+    } else {
+      break;
+    }
+  }
+  // A constructor without fields is written without parentheses.
+  const auto* constructor = result.as<ConstructorNode>();
+  if (constructor != nullptr && constructor->inputs.empty() && !first.is("&"))
+    result = relay::make_call(result, {}, {}, {}, span_from(first));
+  co_return result;
+}
+
+Nested<Expr> Parser::call(Expr callee, Token first) {
+  take();
+  Array<Expr> args;
+  std::vector<NamedValue> fields;
+  bool none = false;
+  while (!at(")")) {
+    if (at_attribute()) {
+      const Token name = peek();
+      NamedValue field = attribute();
+      none |= name.is("attrs") && field.second.is_none();
+      if (!name.is("attrs")) fields.push_back(std::move(field));
+    } else {
+      if (!fields.empty()) fail(peek(), "arguments come before attributes");
+      Expr arg = co_await expr(0);
+      args.push_back(arg);
+    }
+    if (!accept(",")) break;
+  }
+  expect(")", "after arguments");
+  Attrs attrs = call_attrs(callee, std::move(fields), none, first);
+  co_return Expr(relay::make_call(callee, args, attrs, {}, span_from(first)));
+}
+
+Nested<Expr> Parser::primary() {
+  const Token first = peek();
+  switch (first.kind) {
+    case TokenKind::local:
+    case TokenKind::graph:
+      co_return variable(first);
+    case TokenKind::global: {
+      take();
+      co_return global(first);
+    }
+    case TokenKind::integer:
+    case TokenKind::real:
+      take();
+      co_return Expr(make_constant(scalar(first, false), span_from(first)));
+    default:
+      break;
+  }
+  if (first.is("(")) {
+    Expr inner = co_await parens(first);
+    co_return inner;
+  }
+  if (first.is("{")) {
+    Expr inner = co_await braces("before a block");
+    co_return inner;
+  }
+  if (first.is("-")) {
+    Expr inner = co_await negated(first);
+    co_return inner;
+  }
+  if (accept("&")) {
+    const Token name = take();
+    auto it = constructors_.find(std::string(name.text));
+    if (it == constructors_.end()) fail(name, fmt::format("there is no constructor '{}'", name.text));
+    co_return Expr(it->second);
+  }
+  if (first.kind != TokenKind::word) fail_expected("an expression");
+  Expr named = co_await keyword(first);
+  co_return named;
+}
+
+Nested<Expr> Parser::negated(Token first) {
+  take();
+  const Token number = peek();
+  if (number.kind == TokenKind::integer || number.kind == TokenKind::real) {
+    take();
+    co_return Expr(make_constant(scalar(number, true), span_from(first)));
+  }
+  Expr value = co_await postfix();
+  const Op op = find_op("negative");
+  if (!op) fail(first, "'-' needs the op negative, which is not registered");
+  co_return Expr(relay::make_call(Expr(op), {value}, {}, {}, span_from(first)));
+}
+
+Nested<Expr> Parser::keyword(Token first) {
+  if (first.is("fn")) {
+    take();
+    Function made = co_await function(first);
+    co_return Expr(made);
+  }
+  if (first.is("if")) {
+    Expr branch = co_await if_expr(first);
+    co_return branch;
+  }
+  if (first.is("match")) {
+    Expr match = co_await match_expr(first);
+    co_return match;
+  }
+  if (first.is("ref") || first.is("ref_read") || first.is("ref_write")) {
+    Expr cell = co_await ref_expr(first);
+    co_return cell;
+  }
+  if (first.is("True") || first.is("False")) {
+    take();
+    co_return Expr(
+        make_constant(NDArray::from_vector<uint8_t>({}, DataType::bool_(), {first.is("True")}), span_from(first)));
+  }
+  if (first.is("const") || first.is("meta")) {
+    NDArray data = first.is("const") ? small_tensor(first) : meta_constant(first);
+    co_return Expr(make_constant(data, span_from(first)));
+  }
+  co_return named_callee(first);
+}
+
+// An op or a constructor.
+Expr Parser::named_callee(const Token& token) {
+  const std::string name(token.text);
+  take();
+  if (auto it = constructors_.find(name); it != constructors_.end()) return it->second;
+  try {
+    return get_op(name);
+  } catch (const UserError& error) {
+    report(token, error.message());
+  }
+  // Its arguments are read all the same, attributes without a check.
+  return Expr();
+}
+
+Expr Parser::global(const Token& token) {
+  const std::string name = local_name(token);
+  GlobalVar& var = globals_[name];
+  if (!var) {
+    if (!open_globals_) report(token, fmt::format("the module has no function '@{}'", name));
+    var = make_global_var(name);
+  }
+  return var;
+}
+
+Nested<Expr> Parser::braces(std::string_view where) {
+  expect("{", where);
+  Expr inner = co_await block();
+  expect("}", "after a block");
+  co_return inner;
+}
+
+Nested<Expr> Parser::parens(Token first) {
+  take();
+  Array<Expr> items;
+  bool is_tuple = at(")");
+  while (!at(")")) {
+    Expr item = co_await expr(0);
+    items.push_back(item);
+    if (!accept(",")) break;
+    is_tuple = true;
+  }
+  expect(")", "after a tuple or an expression in parentheses");
+  if (!is_tuple) co_return items[0];
+  co_return Expr(make_tuple(items, span_from(first)));
+}
+
+Nested<Expr> Parser::if_expr(Token first) {
+  take();
+  expect("(", "before a condition");
+  Expr cond = co_await expr(0);
+  expect(")", "after a condition");
+  Expr true_branch = co_await braces("before the true branch");
+  expect("else", "after the true branch");
+  Expr false_branch;
+  if (at("if")) {
+    false_branch = co_await expr(0);
+  } else {
+    false_branch = co_await braces("before the false branch");
+  }
+  co_return Expr(make_if(cond, true_branch, false_branch, span_from(first)));
+}
+
+Nested<Expr> Parser::ref_expr(Token first) {
+  take();
+  expect("(", fmt::format("after {}", first.text));
+  Expr value = co_await expr(0);
+  if (first.is("ref_write")) {
+    expect(",", "between the cell and the value of ref_write");
+    Expr stored = co_await expr(0);
+    expect(")", "after the value of ref_write");
+    co_return make_ref_write(value, stored, span_from(first));
+  }
+  expect(")", fmt::format("after the argument of {}", first.text));
+  co_return first.is("ref") ? make_ref_create(value, span_from(first)) : make_ref_read(value, span_from(first));
+}
+
+Nested<Expr> Parser::match_expr(Token first) {
+  take();
+  const bool complete = !accept("?");
+  expect("(", "before what is matched");
+  Expr data = co_await expr(0);
+  expect(")", "after what is matched");
+  expect("{", "before the clauses of a match");
+  Array<Clause> clauses;
+  while (!at("}")) {
+    const size_t mark = vars_.mark();
+    Pattern lhs = pattern(0);
+    expect("=>", "after a pattern");
+    Expr rhs = co_await expr(0);
+    clauses.push_back(make_clause(lhs, rhs));
+    vars_.leave(mark);
+    if (!accept(",")) break;
+  }
+  expect("}", "after the clauses of a match");
+  co_return make_match(data, clauses, complete, span_from(first));
+}
+
+Array<Pattern> Parser::patterns(size_t depth) {
+  Array<Pattern> items;
+  expect("(", "before patterns");
+  comma_separated(")", "after patterns", [&] { items.push_back(pattern(depth + 1)); });
+  return items;
+}
+
+Pattern Parser::pattern(size_t depth) {
+  check_depth(depth);
+  const Token first = peek();
+  Pattern made;
+  if (first.is("(")) {
+    made = make_pattern_tuple(patterns(depth));
+  } else if (first.kind == TokenKind::local) {
+    made = make_pattern_var(declared_var().run());
+  } else if (accept("_")) {
+    made = make_pattern_wildcard();
+  } else {
+    if (first.kind != TokenKind::word) fail_expected("a pattern");
+    take();
+    auto it = constructors_.find(std::string(first.text));
+    if (it == constructors_.end()) fail(first, fmt::format("there is no constructor '{}'", first.text));
+    made = make_pattern_constructor(it->second, at("(") ? patterns(depth) : Array<Pattern>());
+  }
+  made->span = span_from(first);
+  return made;
+}
+
+// `[T](params, attrs) -> T { body }`: what follows `fn` or `def @name`.
+Nested<Function> Parser::function(Token first) {
+  const size_t mark = vars_.mark();
+  const size_t type_mark = type_vars_.mark();
+  const Array<TypeVar> type_vars = type_params();
+  Array<Var> vars;
+  DictAttrs attrs;
+  bool read = co_await params(vars, attrs);
+  HEADRACE_CHECK(read, "parameters were not read");
+  Type result;
+  if (accept("->")) result = co_await type();
+  Expr body = co_await braces("before a function's body");
+  vars_.leave(mark);
+  type_vars_.leave(type_mark);
+  co_return make_function(vars, body, result, type_vars, attrs, span_from(first));
+}
+
+Nested<bool> Parser::params(Array<Var>& out, DictAttrs& attrs) {
+  expect("(", "before parameters");
+  while (!at(")")) {
+    const Token token = peek();
+    if (at_attribute()) {
+      NamedValue field = attribute();
+      if (attrs.contains(field.first)) report(token, fmt::format("the attribute '{}' is given twice", field.first));
+      attrs.set(field.first, field.second);
+    } else {
+      if (!attrs.empty()) fail(token, "parameters come before attributes");
+      Var var = co_await declared_var();
+      for (const Var& other : out) {
+        if (other->name_hint == var->name_hint)
+          report(token, fmt::format("the parameter %{} is declared twice", token.text));
+      }
+      out.push_back(var);
+    }
+    if (!accept(",")) break;
+  }
+  expect(")", "after parameters");
+  co_return true;
+}
+
+}  // namespace headrace::relay

@@ -1,0 +1,153 @@
+// Constants: scalars, small tensors, the metadata block.
+#include <cmath>
+
+#include "object/base64.h"
+#include "relay/text/parser.h"
+
+namespace headrace::relay {
+
+// Puts the low bytes of `bits` at element `index`.
+static void put_bits(const NDArray& data, int64_t index, uint64_t bits) {
+  const size_t size = data.dtype().bytes();
+  std::memcpy(data.data<std::byte>() + static_cast<size_t>(index) * size, &bits, size);
+}
+
+void Parser::set_integer(const NDArray& data, int64_t index, const Token& number, bool negative) {
+  const auto bits = integer_bits(number.text, negative, data.dtype());
+  if (!bits) fail(number, fmt::format("{}{} does not fit {}", negative ? "-" : "", number.text, data.dtype()));
+  put_bits(data, index, *bits);
+}
+
+void Parser::set_real(const NDArray& data, int64_t index, const Token& number, bool negative) {
+  const DataType dtype = data.dtype();
+  const auto bits = real_bits(number.text, dtype);
+  if (!bits) fail(number, fmt::format("{} does not fit {}", number.text, dtype));
+  put_bits(data, index, negative ? *bits | uint64_t{1} << (dtype.bits() - 1) : *bits);
+}
+
+void Parser::set_literal(const NDArray& data, int64_t index, const Token& number, bool negative) {
+  const bool is_number = number.kind == TokenKind::integer || number.kind == TokenKind::real;
+  if (!is_number) fail(number, fmt::format("expected a number, found '{}'", number.text));
+  if (data.dtype().is_float()) return set_real(data, index, number, negative);
+  if (number.kind == TokenKind::real) fail(number, fmt::format("{} is no {}", number.text, data.dtype()));
+  set_integer(data, index, number, negative);
+}
+
+NDArray Parser::scalar(const Token& number, bool negative) {
+  const auto dtype = dtype_of_suffix(number.suffix, number.kind == TokenKind::real);
+  if (!dtype)
+    fail(number, fmt::format("'{}' is no suffix of a number; suffixes are f f16 f64 bf16 i8 i16 i32 i64 u8 ...",
+                             number.suffix));
+  const NDArray data = NDArray::empty({}, *dtype);
+  set_literal(data, 0, number, negative);
+  return data;
+}
+
+int64_t Parser::small_integer(const Token& number, std::string_view what) {
+  const bool is_plain = number.kind == TokenKind::integer && number.suffix.empty();
+  const auto bits = is_plain ? integer_bits(number.text, false, DataType::int_(64)) : std::nullopt;
+  if (!bits) fail(number, fmt::format("expected {}, found '{}'", what, number.text));
+  return static_cast<int64_t>(*bits);
+}
+
+// const(Tensor[(2, 2), float32], [1, 2, 3, 4])
+NDArray Parser::small_tensor(const Token& first) {
+  take();
+  expect("(", "after const");
+  const Type read = type().run();
+  const auto* tensor = read.as<TensorTypeNode>();
+  const auto shape = tensor == nullptr ? std::nullopt : as_shape(tensor->shape);
+  const bool has_elements =
+      tensor != nullptr && !tensor->dtype.is_handle() && !tensor->dtype.is_void() && tensor->dtype.lanes() == 1;
+  if (!shape || !has_elements)
+    fail(first, "a constant has a tensor type with integer dimensions and a dtype of numbers");
+  expect(",", "after a constant's type");
+  expect("[", "before a constant's elements");
+  std::vector<std::pair<Token, bool>> elements;
+  comma_separated("]", "after a constant's elements", [&] {
+    const bool negative = accept("-");
+    elements.emplace_back(take(), negative);
+  });
+  expect(")", "after a constant");
+  // Before any memory is taken: a hostile shape is larger than its elements.
+  const int64_t count = static_cast<int64_t>(elements.size());
+  int64_t wanted = 0;
+  try {
+    wanted = num_elements(*shape);
+  } catch (const UserError& error) {
+    fail(first, error.message());
+  }
+  if (wanted != count) fail(first, fmt::format("the type has {} elements, but {} are given", wanted, count));
+  const NDArray data = NDArray::empty(*shape, tensor->dtype);
+  for (int64_t i = 0; i < count; ++i) {
+    const auto& [token, negative] = elements[static_cast<size_t>(i)];
+    if (!tensor->dtype.is_bool()) {
+      set_literal(data, i, token, negative);
+    } else {
+      if (!token.is("True") && !token.is("False"))
+        fail(token, fmt::format("expected True or False, found '{}'", token.text));
+      put_bits(data, i, token.is("True") ? 1 : 0);
+    }
+  }
+  return data;
+}
+
+// meta[relay.Constant][3]
+NDArray Parser::meta_constant(const Token& first) {
+  take();
+  expect("[", "after meta");
+  const Token kind = take();
+  if (!kind.is("relay.Constant")) fail(kind, fmt::format("meta holds relay.Constant only, not '{}'", kind.text));
+  expect("]", "after relay.Constant");
+  expect("[", "before the number of a constant");
+  const int64_t index = small_integer(take(), "the number of a constant");
+  expect("]", "after the number of a constant");
+  const std::vector<NDArray>& data = has_metadata_ || options_.weights == nullptr ? constants_ : *options_.weights;
+  if (index >= static_cast<int64_t>(data.size())) {
+    report(first,
+           fmt::format("there is no data for constant {}: the text has {} (its #[metadata] block, or the weights "
+                       "file it was written with, holds them: --input-weights FILE)",
+                       index, data.size()));
+    return NDArray::empty({}, DataType::float_(32));  // a stand-in: what follows is read on
+  }
+  return data[static_cast<size_t>(index)];
+}
+
+void Parser::metadata_item(const Token& first, const Value& item) {
+  if (!item.is<Map<std::string, Value>>()) fail(first, "a constant of the metadata is a map");
+  const auto fields = item.as<Map<std::string, Value>>();
+  for (const char* name : {"dtype", "shape", "data"}) {
+    if (!fields.contains(name)) fail(first, fmt::format("a constant of the metadata has no '{}'", name));
+  }
+  try {
+    const DataType dtype = fields.at("dtype").as<DataType>();
+    const std::vector<std::byte> bytes = decode_base64(fields.at("data").as<std::string>());
+    constants_.push_back(NDArray::from_bytes(fields.at("shape").as<Shape>(), dtype, bytes));
+  } catch (const UserError& error) {
+    fail(first, fmt::format("constant {} of the metadata: {}", constants_.size(), error.message()));
+  }
+}
+
+// Reads the block whose `#[` is token `at`, then goes back.
+void Parser::metadata(size_t at) {
+  const size_t back = std::exchange(at_, at);
+  const Token first = take();
+  take();
+  expect("]", "after metadata");
+  if (options_.weights != nullptr)
+    fail(first, "the text holds the data of its constants itself: read it without a weights file");
+  has_metadata_ = true;
+  const Value root = value(0);
+  if (!root.is<Map<std::string, Value>>()) fail(first, "the metadata is a map");
+  const auto map = root.as<Map<std::string, Value>>();
+  if (const auto version = map.get("version");
+      !version || version->type_index() != type_index::kInt || version->as<int64_t>() != 1)
+    fail(first, "the metadata has no \"version\": 1, the only version there is");
+  const auto list = map.get("relay.Constant");
+  if (!list || !list->is<Array<Value>>()) fail(first, "the metadata has no list \"relay.Constant\"");
+  for (const Value& item : list->as<Array<Value>>()) metadata_item(first, item);
+  if (peek().kind != TokenKind::end) fail_expected("the end of the text after the metadata");
+  at_ = back;
+}
+
+}  // namespace headrace::relay

@@ -1,0 +1,40 @@
+#include "relay/text/parser.h"
+
+namespace headrace::relay {
+
+Parser::Parser(std::string_view text, const std::string& source_name, const ParseOptions& options)
+    : TokenReader(text, source_name), options_(options) {}
+
+void Parser::check_depth(size_t depth) {
+  if (depth > 500) fail(peek(), "attributes and patterns nest at most 500 levels");
+}
+
+static int nesting_step(const Token& token) {
+  if (token.kind != TokenKind::sign) return 0;
+  if (token.text == "(" || token.text == "[" || token.text == "{" || token.text == "#[") return 1;
+  return token.text == ")" || token.text == "]" || token.text == "}" ? -1 : 0;
+}
+
+// To the statement after the next `;`, or to the bracket that closes the block.
+void Parser::skip_statement() {
+  int depth = 0;
+  for (; peek().kind != TokenKind::end; take()) {
+    if (at("def") || at("type")) return;
+    const int step = nesting_step(peek());
+    if (depth + step < 0) return;
+    depth += step;
+    if (depth == 0 && at(";")) {
+      take();
+      return;
+    }
+  }
+}
+
+void Parser::skip_to_item() {
+  while (peek().kind != TokenKind::end && !at("def") && !at("#[") &&
+         !(at("type") && peek(1).kind == TokenKind::word && !peek(1).is("="))) {
+    take();
+  }
+}
+
+}  // namespace headrace::relay

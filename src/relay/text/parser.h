@@ -1,0 +1,116 @@
+// The parser, one class over five files: parser.cc (tokens and names), parse_type.cc, parse_expr.cc, parse_attrs.cc,
+// parse_literal.cc (constants and metadata), parse.cc (modules). Inner header of relay.
+#pragma once
+
+#include <set>
+
+#include "ir/text_literal.h"
+#include "ir/token_reader.h"
+#include "relay/descent.h"
+#include "relay/text/parse.h"
+
+namespace headrace::relay {
+
+using NamedValue = std::pair<std::string, Value>;
+
+class Parser : private TokenReader {
+ public:
+  Parser(std::string_view text, const std::string& source_name, const ParseOptions& options);
+  IRModule module();
+  Expr expression();
+
+ private:
+  void check_depth(size_t depth);
+  void skip_statement();
+  void skip_to_item();
+
+  // Types and dimensions.
+  Nested<Type> type();
+  Nested<Type> tensor_type(Token first);
+  Nested<Type> function_type(Token first);
+  Nested<Type> tuple_type(Token first);
+  Nested<Type> named_type(Token first);
+  Array<TypeVar> type_params();
+  DataType dtype_word();
+  Nested<PrimExpr> dim(int min_precedence);
+  Nested<PrimExpr> dim_primary();
+  Nested<PrimExpr> dim_function(Token name);
+  PrimExpr dim_binary(const Token& sign, BinaryOp op, PrimExpr a, PrimExpr b);
+  PrimExpr dim_integer(bool negative);
+  PrimExpr symbol(const Token& token);
+
+  // Expressions.
+  Nested<Expr> block();
+  Nested<bool> statement(std::vector<Let>& lets);
+  Nested<bool> let_statement(std::vector<Let>& lets);
+  Nested<Expr> expr(int min_precedence);
+  Nested<Expr> postfix();
+  Nested<Expr> call(Expr callee, Token first);
+  Nested<Expr> primary();
+  Nested<Expr> keyword(Token first);
+  Nested<Expr> braces(std::string_view where);
+  Nested<Expr> parens(Token first);
+  Nested<Expr> if_expr(Token first);
+  Nested<Expr> ref_expr(Token first);
+  Nested<Expr> match_expr(Token first);
+  Nested<Expr> negated(Token first);
+  Nested<Function> function(Token first);
+  Nested<bool> params(Array<Var>& out, DictAttrs& attrs);
+  Nested<Var> declared_var();
+  Pattern pattern(size_t depth);
+  Array<Pattern> patterns(size_t depth);
+  Expr variable(const Token& token);
+  Expr named_callee(const Token& token);
+  Expr global(const Token& token);
+  Expr infix(const Token& sign, std::string_view op, Expr a, Expr b);
+  // Stands for what could not be read, so that reading goes on.
+  Expr placeholder(const Token& token) { return make_tuple({}, span_from(token)); }
+
+  // Attributes and values.
+  bool at_attribute() const;
+  NamedValue attribute();
+  Value value(size_t depth);
+  Value value_number(bool negative);
+  Value value_call(size_t depth);
+  Value value_dim();
+  Attrs call_attrs(const Expr& callee, std::vector<NamedValue> fields, bool none, const Token& first);
+  Attrs attrs_of(const TypeInfo& type, std::vector<NamedValue> fields, const Token& first);
+
+  // Literals.
+  NDArray scalar(const Token& number, bool negative);
+  NDArray small_tensor(const Token& first);
+  NDArray meta_constant(const Token& first);
+  void set_literal(const NDArray& data, int64_t index, const Token& number, bool negative);
+  void set_real(const NDArray& data, int64_t index, const Token& number, bool negative);
+  void set_integer(const NDArray& data, int64_t index, const Token& number, bool negative);
+  int64_t small_integer(const Token& number, std::string_view what);
+  void metadata(size_t at);
+  void metadata_item(const Token& first, const Value& item);
+
+  // Modules.
+  void version(bool required);
+  void declare_items();
+  void declare_type(const Token& name);
+  void type_definition();
+  void constructor(const GlobalTypeVar& type, Array<Constructor>& out);
+  void definition();
+  void module_attributes();
+  void import_texts();
+  void import_text(const Token& name);
+  void item();
+
+  const ParseOptions& options_;
+  bool open_globals_ = false;  // unknown globals are made
+  IRModule module_ = make_module();
+  std::set<std::string> imported_;
+  std::unordered_map<std::string, GlobalVar> globals_;
+  std::unordered_map<std::string, GlobalTypeVar> global_types_;
+  std::unordered_map<std::string, Constructor> constructors_;
+  std::unordered_map<std::string, PrimVar> symbols_;  // of the top-level function being read
+  ScopedNames<TypeVar> type_vars_;
+  ScopedNames<Expr> vars_;  // "x" for %x, "#0" for %0
+  std::vector<NDArray> constants_;
+  bool has_metadata_ = false;
+};
+
+}  // namespace headrace::relay

@@ -1,0 +1,134 @@
+#include "relay/text/print_value.h"
+
+#include "object/string.h"
+#include "relay/text/print_type.h"
+
+namespace headrace::relay {
+
+std::string key_text(const std::string& name) {
+  return is_identifier(name) && name != "nan" && name != "inf" ? name : quoted(name);
+}
+
+void ValuePrinter::print_constant(std::string& out, const NDArray& data) const {
+  const NDArray dense = data.to_dense();
+  if (auto text = inline_constant_text(dense)) {
+    out += *text;
+  } else {
+    out += fmt::format("meta[relay.Constant][{}]", constants.index_of(dense));
+  }
+}
+
+// Values nest as deep as the user wrote them, not as deep as the model; the parser reads 500 levels.
+static void print_array(const ValuePrinter& printer, std::string& out, const ArrayObj& array) {
+  out += "[";
+  for (size_t i = 0; i < array.items.size(); ++i) {
+    if (i != 0) out += ", ";
+    printer.print(out, array.items[i]);
+  }
+  out += "]";
+}
+
+static void print_map(const ValuePrinter& printer, std::string& out, const MapObj& map) {
+  out += "{";
+  for (size_t i = 0; i < map.items.size(); ++i) {
+    if (i != 0) out += ", ";
+    printer.print(out, map.items[i].first);
+    out += ": ";
+    printer.print(out, map.items[i].second);
+  }
+  out += "}";
+}
+
+static void print_object(const ValuePrinter& printer, std::string& out, const Value& value) {
+  if (const auto* array = value.as_node<ArrayObj>()) {
+    print_array(printer, out, *array);
+  } else if (const auto* map = value.as_node<MapObj>()) {
+    print_map(printer, out, *map);
+  } else if (value.type_index() == type_index::kShape) {
+    out += fmt::format("shape({})", fmt::join(value.as<Shape>(), ", "));
+  } else if (value.type_index() == type_index::kTensor) {
+    out += "tensor(";
+    printer.print_constant(out, value.as<NDArray>());
+    out += ")";
+  } else if (const auto* imm = value.as_node<IntImmNode>(); imm != nullptr && imm->dtype == kIndexType) {
+    out += fmt::format("{}i64", imm->value);
+  } else if (value.as_node<PrimExprNode>() != nullptr) {
+    print_dim(out, value.as<PrimExpr>(), printer.names);
+  } else {
+    throw_user_error("an attribute that holds a {} has no text form", kind_name(value.raw()));
+  }
+}
+
+void ValuePrinter::print(std::string& out, const Value& value, bool in_dtype_field) const {
+  const RawValue& raw = value.raw();
+  switch (raw.type_index) {
+    case type_index::kNone:
+      out += "None";
+      return;
+    case type_index::kBool:
+      out += raw.v.v_int != 0 ? "True" : "False";
+      return;
+    case type_index::kInt:
+      out += fmt::format("{}", raw.v.v_int);
+      return;
+    case type_index::kFloat:
+      out += float_text(raw.v.v_float) + "f";
+      return;
+    case type_index::kDataType: {
+      const std::string name = quoted(value.as<DataType>().to_string());
+      out += in_dtype_field ? name : "dtype(" + name + ")";
+      return;
+    }
+    case type_index::kDevice:
+      out += fmt::format("device({}, {})", raw.v.v_device.type, raw.v.v_device.id);
+      return;
+    default:
+      break;
+  }
+  if (is_string(raw)) {
+    out += quoted(string_of(raw));
+  } else if (value.is_object()) {
+    print_object(*this, out, value);
+  } else {
+    throw_user_error("an attribute that holds a {} has no text form", kind_name(raw));
+  }
+}
+
+// In a field whose kind is known, a list of numbers is enough: reading converts it.
+static void print_field(const ValuePrinter& printer, std::string& out, const FieldInfo& field, const Value& value) {
+  const bool is_dtype = field.kind.ends_with("dtype");
+  const bool holds_dims = field.kind.ends_with("ir.PrimExpr]") || field.kind.ends_with("ir.PrimExpr");
+  if (value.type_index() == type_index::kShape) {
+    out += fmt::format("[{}]", fmt::join(value.as<Shape>(), ", "));
+  } else if (const auto* array = value.as_node<ArrayObj>(); array != nullptr && holds_dims) {
+    out += "[";
+    for (size_t i = 0; i < array->items.size(); ++i) {
+      if (i != 0) out += ", ";
+      print_dim(out, array->items[i].as<PrimExpr>(), printer.names);
+    }
+    out += "]";
+  } else if (value.as_node<PrimExprNode>() != nullptr && holds_dims) {
+    print_dim(out, value.as<PrimExpr>(), printer.names);
+  } else {
+    printer.print(out, value, is_dtype);
+  }
+}
+
+void ValuePrinter::print_attrs(std::string& out, const Object& attrs) const {
+  for (const FieldInfo& field : attrs.type_info().fields) {
+    if (field.options.transient) continue;
+    const Value value = field.get(&attrs);
+    std::string text;
+    print_field(*this, text, field, value);
+    if (field.options.has_default) {
+      std::string usual;
+      print_field(*this, usual, field, field.options.default_value);
+      if (usual == text) continue;
+    } else if (field.options.optional && value.is_none()) {
+      continue;
+    }
+    out += fmt::format(", {}={}", key_text(field.name), text);
+  }
+}
+
+}  // namespace headrace::relay

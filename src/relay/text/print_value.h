@@ -1,0 +1,25 @@
+// Attribute values as text.
+#pragma once
+
+#include "relay/text/print_literal.h"
+#include "relay/text/print_names.h"
+
+namespace headrace::relay {
+
+// Where the data of tensors goes, and how symbols are called.
+struct ValuePrinter {
+  ConstantTable& constants;
+  PrintNames& names;
+
+  // The value; `in_dtype_field`: a dtype is written as plain "float32", as 0.0.5 does.
+  void print(std::string& out, const Value& value, bool in_dtype_field = false) const;
+  // "inline constant" or meta[relay.Constant][i].
+  void print_constant(std::string& out, const NDArray& data) const;
+  // `key=value` for the fields of `attrs` that are not at their default, each after ", ".
+  void print_attrs(std::string& out, const Object& attrs) const;
+};
+
+// `name`, or "name" in quotes when it is no identifier.
+std::string key_text(const std::string& name);
+
+}  // namespace headrace::relay
