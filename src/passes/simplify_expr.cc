@@ -12,7 +12,6 @@
 #include "passes/for_each_function.h"
 #include "passes/joined_constants.h"
 #include "relay/infer/type_match.h"
-#include "relay/visit.h"
 
 namespace headrace::passes {
 
@@ -351,8 +350,6 @@ Expr simplify(const Expr& before, Expr after) {
 
 }  // namespace
 
-IRModule simplify_expr(const IRModule& module) {
-  return rewrite_bodies(module, [](const Expr& body) { return relay::rewrite_post_order(body, simplify); });
-}
+IRModule simplify_expr(const IRModule& module) { return rewrite_pure_nodes(module, simplify); }
 
 }  // namespace headrace::passes
