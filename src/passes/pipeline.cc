@@ -6,9 +6,13 @@
 #include "passes/div_to_mul.h"
 #include "passes/dynamic_to_static.h"
 #include "passes/eliminate_common_subexpr.h"
+#include "passes/eta_expand.h"
 #include "passes/fold_constant.h"
 #include "passes/fold_scale_axis.h"
 #include "passes/fuse_ops.h"
+#include "passes/inline.h"
+#include "passes/lambda_lift.h"
+#include "passes/remove_standalone_reshapes.h"
 #include "passes/remove_unused_functions.h"
 #include "passes/simplify_expr.h"
 #include "passes/simplify_inference.h"
@@ -63,6 +67,12 @@ std::vector<Pass> by_name() {
       plain<canonicalize_ops>("CanonicalizeOps", 3, "ops that are others in disguise: bias_add becomes add"),
       plain<div_to_mul>("DivToMul", 0, "a division by a constant becomes a multiplication"),
       plain<defuse_ops>("DefuseOps", 3, "what FuseOps put into functions comes out of them"),
+      plain<inline_functions>("Inline", 1, "calls of functions marked Inline become their bodies"),
+      plain<lambda_lift>("LambdaLift", 1, "functions inside functions become functions of the module"),
+      {{"EtaExpand", 1, {}, "constructors and global functions that are values become functions that call them"},
+       [](const IRModule& m, const PassContext& c) { return eta_expand(m, eta_options(c)); }},
+      plain<remove_standalone_reshapes>("RemoveStandaloneReshapes", 0,
+                                        "groups that only reshape are joined or dropped"),
       plain<to_graph_normal_form>("ToGraphNormalForm", 1, "lets are dropped where order does not matter"),
   };
 }

@@ -30,7 +30,7 @@ Shape shape_of(const Expr& expr) { return *as_shape(expr->checked_type().as<Tens
 
 class Generator {
  public:
-  Generator(uint64_t seed, const ProgramSize& size) : random_(seed), size_(size) {}
+  Generator(uint64_t seed, const ProgramSize& size) : random_(seed), size_(size), inline_helper_(seed % 3 == 0) {}
 
   IRModule run() {
     const int64_t inputs = random_.integer(2, 3);
@@ -55,11 +55,14 @@ class Generator {
     keep(var);
   }
 
-  // @helper(%a) gives tanh(a * 0.5) of a vector of 3.
+  // @helper(%a) gives tanh(a * 0.5) of a vector of 3; in a third of the programs it is marked Inline.
   void make_helper() {
     const Type type = make_tensor_type({3}, kFloat);
     const auto param = relay::make_var("a", type);
-    helper_ = relay::make_function({param}, ops::unary("tanh", ops::multiply(param, relay::make_scalar(0.5))), type);
+    DictAttrs attrs;
+    if (inline_helper_) attrs.set("Inline", Value(1));
+    const Expr body = ops::unary("tanh", ops::multiply(param, relay::make_scalar(0.5)));
+    helper_ = relay::make_function({param}, body, type, {}, attrs);
     helper_name_ = make_global_var("helper");
     module_for_types_ = make_module();
     module_for_types_->add_function(helper_name_, helper_);
@@ -327,6 +330,7 @@ class Generator {
 
   Random random_;
   ProgramSize size_;
+  bool inline_helper_;
   Array<Var> params_;
   std::vector<Expr> pool_;
   std::vector<std::pair<Var, Expr>> lets_;
