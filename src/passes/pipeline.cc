@@ -1,6 +1,8 @@
 #include "passes/pipeline.h"
 
+#include "passes/canonicalize_cast.h"
 #include "passes/canonicalize_ops.h"
+#include "passes/combine_parallel.h"
 #include "passes/dead_code_elimination.h"
 #include "passes/defuse_ops.h"
 #include "passes/div_to_mul.h"
@@ -8,6 +10,7 @@
 #include "passes/eliminate_common_subexpr.h"
 #include "passes/eta_expand.h"
 #include "passes/fold_constant.h"
+#include "passes/fold_explicit_padding.h"
 #include "passes/fold_scale_axis.h"
 #include "passes/fuse_ops.h"
 #include "passes/inline.h"
@@ -16,6 +19,7 @@
 #include "passes/remove_unused_functions.h"
 #include "passes/simplify_expr.h"
 #include "passes/simplify_inference.h"
+#include "passes/split_args.h"
 #include "passes/to_a_normal_form.h"
 #include "passes/to_basic_block_normal_form.h"
 #include "passes/to_graph_normal_form.h"
@@ -31,6 +35,12 @@ template <IRModule (*pass)(const IRModule&)>
 Pass plain(std::string name, int32_t opt_level, std::string summary) {
   return {{std::move(name), opt_level, {}, std::move(summary)},
           [](const IRModule& m, const PassContext&) { return pass(m); }};
+}
+
+template <IRModule (*pass)(const IRModule&, int64_t)>
+Pass combining(const std::string& name, std::string summary) {
+  return {{name, 4, {}, std::move(summary)},
+          [name](const IRModule& m, const PassContext& c) { return pass(m, min_num_branches(c, name)); }};
 }
 
 }  // namespace
@@ -73,6 +83,14 @@ std::vector<Pass> by_name() {
        [](const IRModule& m, const PassContext& c) { return eta_expand(m, eta_options(c)); }},
       plain<remove_standalone_reshapes>("RemoveStandaloneReshapes", 0,
                                         "groups that only reshape are joined or dropped"),
+      combining<combine_parallel_conv2d>("CombineParallelConv2D", "convolutions of the same data become one"),
+      combining<combine_parallel_dense>("CombineParallelDense", "dense products of the same data become one"),
+      combining<combine_parallel_batch_matmul>("CombineParallelBatchMatmul",
+                                               "batched products of the same data become one"),
+      plain<fold_explicit_padding>("FoldExplicitPadding", 0, "nn.pad becomes padding of the convolution or pool"),
+      plain<canonicalize_cast>("CanonicalizeCast", 3, "elementwise readers of a widening cast get one each"),
+      {{"SplitArgs", 1, {}, "concatenations of more tensors than a kernel takes are split"},
+       [](const IRModule& m, const PassContext& c) { return split_args(m, max_function_args(c)); }},
       plain<to_graph_normal_form>("ToGraphNormalForm", 1, "lets are dropped where order does not matter"),
   };
 }

@@ -243,7 +243,24 @@ class Generator {
     return random_.chance(0.7f) ? ops::multiply(data, constant(along, low, 1.5f)) : data;
   }
 
+  // What CombineParallelConv2D and its like join.
+  Expr make_parallel() {
+    const Expr data = pick_of_rank(2);
+    if (!data) return {};
+    Array<Expr> parts;
+    for (int64_t i = random_.integer(3, 4); i > 0; --i) {
+      const int64_t outputs = random_.integer(1, 3);
+      Expr part = ops::dense(data, constant({outputs, shape_of(data)[1]}));
+      if (random_.chance(0.8f)) part = ops::bias_add(part, constant({outputs}), -1);
+      parts.push_back(random_.chance(0.8f) ? ops::unary("tanh", part) : part);
+    }
+    return ops::unary("tanh", ops::concatenate(parts, -1));
+  }
+
   Expr make_anchor() {
+    if (random_.chance(0.2f)) {
+      if (const Expr parallel = make_parallel()) return parallel;
+    }
     if (const Expr data = pick_of_rank(4)) return random_.chance(0.75f) ? make_conv(data) : make_pool(data);
     if (const Expr data = pick_of_rank(2)) {
       const Expr product = ops::dense(data, constant({3, shape_of(data)[1]}));
@@ -258,9 +275,11 @@ class Generator {
     const bool depthwise = random_.chance(0.3f);
     ops::Conv2DAttrs attrs;
     attrs.padding = {1, 1};
+    const bool pads = random_.chance(0.3f);
+    const Expr padded = pads ? ops::pad(data, {{0, 0}, {0, 0}, {1, 0}, {0, 2}}, relay::make_scalar(0)) : data;
     attrs.groups = depthwise ? channels : 1;
     const int64_t outputs = depthwise ? channels : 3;
-    Expr value = ops::conv2d(data, constant({outputs, depthwise ? 1 : channels, 3, 3}, -0.5f, 0.5f), attrs);
+    Expr value = ops::conv2d(padded, constant({outputs, depthwise ? 1 : channels, 3, 3}, -0.5f, 0.5f), attrs);
     if (random_.chance(0.4f)) value = ops::bias_add(value, constant({outputs}));
     if (random_.chance(0.5f)) {
       value = relay::make_tuple_get_item(ops::batch_norm(value, constant({outputs}), constant({outputs}),
