@@ -8,7 +8,7 @@
 #include "ops/matmul.h"
 #include "passes/fold_constant.h"
 #include "passes/for_each_function.h"
-#include "passes/joined_constants.h"
+#include "passes/simplify/joined_constants.h"
 #include "relay/infer/infer_type.h"
 #include "relay/infer/type_match.h"
 #include "relay/visit.h"
@@ -17,6 +17,7 @@ namespace headrace::passes {
 
 using relay::CallNode;
 using relay::ConstantNode;
+using simplify::is_good_weight;
 
 namespace {
 

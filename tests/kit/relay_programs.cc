@@ -145,9 +145,44 @@ class Generator {
     static constexpr const char* kOps[] = {"nn.relu", "tanh", "sigmoid", "negative", "abs", "copy", "erf", "sin"};
     const char* op = kOps[random_.index(std::size(kOps))];
     const Expr data = pick();
+    if (random_.chance(0.4f)) return make_law(data, pick());
     if (random_.chance(0.2f)) return ops::cast(ops::cast(data, DataType::float_(64)), kFloat);
     if (random_.chance(0.2f)) return ops::clip(data, -0.75, 0.5);
     return random_.chance(0.2f) ? ops::unary(op, ops::unary(op, data)) : ops::unary(op, data);
+  }
+
+  // What SimplifyExpr knows more of: negatives, bounds, conditions, powers, shapes twice.
+  Expr make_law(const Expr& a, const Expr& b) {
+    const auto one = [](const char* op, const Expr& x) { return ops::unary(op, x); };
+    const Expr zero = relay::make_scalar(0), half = relay::make_scalar(0.5);
+    switch (random_.integer(0, 11)) {
+      case 0:
+        return one("tanh", ops::add(one("negative", a), b));
+      case 1:
+        return one("tanh", ops::subtract(a, one("negative", b)));
+      case 2:
+        return one("negative", one("tanh", ops::subtract(zero, one("negative", a))));
+      case 3:
+        return one("tanh", ops::multiply(one("negative", a), one("negative", b)));
+      case 4:
+        return ops::binary("minimum", ops::binary("maximum", a, relay::make_scalar(-0.25)), half);
+      case 5:
+        return ops::relu(ops::clip(ops::clip(a, -0.5, 2), -0.25, 1));
+      case 6: {
+        const Expr condition = one("logical_not", ops::binary("less", params_[0], zero));
+        return ops::where(condition, params_[0], one("abs", one("negative", params_[0])));
+      }
+      case 7:
+        return one("tanh", ops::binary("power", a, relay::make_scalar(2)));
+      case 8:
+        return ops::relu(one("sigmoid", ops::subtract(ops::add(a, half), relay::make_scalar(2))));
+      case 9:
+        return one("tanh", ops::add(ops::subtract(a, half), scalar()));
+      case 10:
+        return ops::reverse(ops::reverse(a, -1), -1);
+      default:
+        return one("tanh", ops::reduce("sum", ops::expand_dims(a, 0), Shape{0}, random_.chance(0.5f)));
+    }
   }
 
   Expr make_binary_op() {
