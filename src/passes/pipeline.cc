@@ -3,6 +3,7 @@
 #include "passes/canonicalize_cast.h"
 #include "passes/canonicalize_ops.h"
 #include "passes/combine_parallel.h"
+#include "passes/convert_layout.h"
 #include "passes/dead_code_elimination.h"
 #include "passes/defuse_ops.h"
 #include "passes/div_to_mul.h"
@@ -91,6 +92,8 @@ std::vector<Pass> by_name() {
       plain<canonicalize_cast>("CanonicalizeCast", 3, "elementwise readers of a widening cast get one each"),
       {{"SplitArgs", 1, {}, "concatenations of more tensors than a kernel takes are split"},
        [](const IRModule& m, const PassContext& c) { return split_args(m, max_function_args(c)); }},
+      {{"ConvertLayout", 3, {}, "convolutions and pools run in the layouts that are asked for"},
+       [](const IRModule& m, const PassContext& c) { return convert_layout(m, desired_layouts(c)); }},
       plain<to_graph_normal_form>("ToGraphNormalForm", 1, "lets are dropped where order does not matter"),
   };
 }
