@@ -2,6 +2,7 @@
 #include "passes/combine_parallel.h"
 #include "passes/split_args.h"
 #include "passes/tests/pass_testing.h"
+#include "passes/to_mixed_precision.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -72,6 +73,15 @@ constexpr const char* kManyArgs =
     " concatenate((%x, %y, %x)))\n"
     "}";
 
+constexpr const char* kMixed =
+    "def @main(%x: Tensor[(1, 2, 3, 3), float32], %w: Tensor[(2, 2, 1, 1), float32]) -> (Tensor[(1, 2, 3, 3), float32],"
+    " Tensor[(1, 1, 3, 3), float32], Tensor[(1, 2, 3, 3), float32], Tensor[(1, 4, 3, 3), float32], float32) {\n"
+    "  let %c = nn.relu(nn.conv2d(%x, %w, out_dtype=\"float32\"));\n"
+    "  %0 = add(%c, 0.5f);\n"
+    "  %1 = split(%0, indices_or_sections=2, axis=1);\n"
+    "  (add(%0, %x), %1.0, exp(%c), nn.relu(concatenate((%c, %0), axis=1)), sum(%c))\n"
+    "}";
+
 class OpPass : public testing::TestWithParam<PassCase> {};
 
 TEST_P(OpPass, TextAndResults) {
@@ -90,6 +100,7 @@ INSTANTIATE_TEST_SUITE_P(
             "CombineParallelBatchMatmul", "combine_parallel_batch_matmul", kBatchMatmuls, {{2, 1, 2}, {2, 2, 2}}, 0},
         PassCase{"FoldExplicitPadding", "fold_explicit_padding", kPads, {{1, 1, 4, 4}, {1, 4, 4, 1}}, 0},
         PassCase{"CanonicalizeCast", "canonicalize_cast", kCasts, {{2, 2}}, 0},
+        PassCase{"ToMixedPrecision", "to_mixed_precision", kMixed, {{1, 2, 3, 3}, {2, 2, 1, 1}}, 4e-3},
         PassCase{"SplitArgs", "split_args", kManyArgs, {{2}, {2}}, 0}),
     [](const auto& info) { return std::string(info.param.pass); });
 
@@ -134,6 +145,22 @@ TEST(CombineParallel, TheNumberOfBranchesIsAnOption) {
     FAIL() << "no error";
   } catch (const UserError& e) {
     EXPECT_EQ(e.message(), "relay.CombineParallelDense.min_num_branches must be a number from 2 on, got 1");
+  }
+}
+
+TEST(ToMixedPrecision, TheTypeIsAnOption) {
+  pass::PassContext context = typed_context();
+  context.config.set("relay.ToMixedPrecision.mixed_precision_type", Value("bfloat16"));
+  const IRModule before = read(kMixed), after = run_pass("ToMixedPrecision", before, context);
+  EXPECT_NE(relay::print_module(after).find("bfloat16"), std::string::npos);
+  expect_same_results(before, after, {ramp({1, 2, 3, 3}, 0.5f), ramp({2, 2, 1, 1}, 0.5f)}, 4e-2);
+  context.config.set("relay.ToMixedPrecision.mixed_precision_type", Value("int8"));
+  try {
+    mixed_precision_type(context);
+    FAIL() << "no error";
+  } catch (const UserError& e) {
+    EXPECT_EQ(e.message(),
+              "relay.ToMixedPrecision.mixed_precision_type must be \"float16\" or \"bfloat16\", got \"int8\"");
   }
 }
 

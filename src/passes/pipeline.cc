@@ -24,6 +24,7 @@
 #include "passes/to_a_normal_form.h"
 #include "passes/to_basic_block_normal_form.h"
 #include "passes/to_graph_normal_form.h"
+#include "passes/to_mixed_precision.h"
 
 namespace headrace::passes {
 
@@ -94,6 +95,8 @@ std::vector<Pass> by_name() {
        [](const IRModule& m, const PassContext& c) { return split_args(m, max_function_args(c)); }},
       {{"ConvertLayout", 3, {}, "convolutions and pools run in the layouts that are asked for"},
        [](const IRModule& m, const PassContext& c) { return convert_layout(m, desired_layouts(c)); }},
+      {{"ToMixedPrecision", 0, {}, "products, and what follows them, compute in float16 or bfloat16"},
+       [](const IRModule& m, const PassContext& c) { return to_mixed_precision(m, mixed_precision_type(c)); }},
       plain<to_graph_normal_form>("ToGraphNormalForm", 1, "lets are dropped where order does not matter"),
   };
 }
