@@ -82,6 +82,23 @@ constexpr const char* kMixed =
     "  (add(%0, %x), %1.0, exp(%c), nn.relu(concatenate((%c, %0), axis=1)), sum(%c))\n"
     "}";
 
+// Before, after and between; a depthwise one; what must stay: a negative scale under relu, a shared product.
+constexpr const char* kScales =
+    "def @main(%x: Tensor[(1, 2, 3, 3), float32], %y: Tensor[(2, 3), float32]) {\n"
+    "  %0 = nn.conv2d(multiply(%x, const(Tensor[(2, 1, 1), float32], [2, -3])),"
+    " const(Tensor[(1, 2, 1, 1), float32], [1, 10]));\n"
+    "  %1 = nn.pad(nn.relu(multiply(const(Tensor[(1, 2, 1, 1), float32], [2, 3]), %x)), 0f,"
+    " pad_width=[[0, 0], [0, 0], [1, 1], [0, 0]]);\n"
+    "  %2 = nn.conv2d(%1, const(Tensor[(2, 1, 1, 1), float32], [1, 10]), groups=2);\n"
+    "  %3 = nn.dense(nn.relu(multiply(%y, -1f)), const(Tensor[(1, 3), float32], [1, 2, 3]));\n"
+    "  %4 = nn.dense(multiply(%y, const(Tensor[(3), float32], [1, 2, 4])), const(Tensor[(2, 3), float32],"
+    " [1, 2, 3, 4, 5, 6]));\n"
+    "  %5 = multiply(%y, 2f);\n"
+    "  %6 = nn.conv2d(nn.max_pool2d(multiply(%x, 0.5f), pool_size=[2, 2]), const(Tensor[(1, 2, 1, 1), float32],"
+    " [1, 10]));\n"
+    "  (multiply(%0, 4f), %2, %3, %4, nn.dense(%5, const(Tensor[(1, 3), float32], [1, 2, 3])), %5, %6)\n"
+    "}";
+
 class OpPass : public testing::TestWithParam<PassCase> {};
 
 TEST_P(OpPass, TextAndResults) {
@@ -100,6 +117,8 @@ INSTANTIATE_TEST_SUITE_P(
             "CombineParallelBatchMatmul", "combine_parallel_batch_matmul", kBatchMatmuls, {{2, 1, 2}, {2, 2, 2}}, 0},
         PassCase{"FoldExplicitPadding", "fold_explicit_padding", kPads, {{1, 1, 4, 4}, {1, 4, 4, 1}}, 0},
         PassCase{"CanonicalizeCast", "canonicalize_cast", kCasts, {{2, 2}}, 0},
+        PassCase{"ForwardFoldScaleAxis", "forward_fold_scale_axis", kScales, {{1, 2, 3, 3}, {2, 3}}, 1e-5},
+        PassCase{"BackwardFoldScaleAxis", "backward_fold_scale_axis", kScales, {{1, 2, 3, 3}, {2, 3}}, 1e-5},
         PassCase{"ToMixedPrecision", "to_mixed_precision", kMixed, {{1, 2, 3, 3}, {2, 2, 1, 1}}, 4e-3},
         PassCase{"SplitArgs", "split_args", kManyArgs, {{2}, {2}}, 0}),
     [](const auto& info) { return std::string(info.param.pass); });

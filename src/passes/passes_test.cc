@@ -302,6 +302,14 @@ INSTANTIATE_TEST_SUITE_P(
                   "def @main(%x: Tensor[(1, 3), float32]) {\n"
                   "  %0 = nn.dense(%x, const(Tensor[(1, 3), float32], [1, 2, 3]));\n"
                   "  multiply(%0, const(Tensor[(2), float32], [3, 4]))\n}"},
+        Unchanged{"ForwardFoldScaleAxis", "PoolAlongTheScale",
+                  "def @main(%x: Tensor[(1, 2, 3, 1), float32]) {\n"
+                  "  %0 = multiply(%x, const(Tensor[(2, 1, 1), float32], [2, 3]));\n"
+                  "  %1 = nn.avg_pool2d(%0, pool_size=[3, 1], padding=[1, 0], layout=\"NHWC\");\n"
+                  "  nn.conv2d(%1, const(Tensor[(1, 2, 1, 1), float32], [1, 2]))\n}"},
+        Unchanged{"ForwardFoldScaleAxis", "NegativeScaleUnderRelu",
+                  "def @main(%x: Tensor[(1, 2), float32]) {"
+                  " nn.dense(nn.relu(multiply(%x, -2f)), const(Tensor[(1, 2), float32], [1, 2])) }"},
         Unchanged{"DynamicToStatic", "SymbolicShape",
                   "def @main(%x: Tensor[(n, m, 2), float32]) {\n"
                   "  %0 = shape_of(%x);\n"

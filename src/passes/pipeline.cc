@@ -1,5 +1,6 @@
 #include "passes/pipeline.h"
 
+#include "passes/backward_fold_scale_axis.h"
 #include "passes/canonicalize_cast.h"
 #include "passes/canonicalize_ops.h"
 #include "passes/combine_parallel.h"
@@ -13,6 +14,7 @@
 #include "passes/fold_constant.h"
 #include "passes/fold_explicit_padding.h"
 #include "passes/fold_scale_axis.h"
+#include "passes/forward_fold_scale_axis.h"
 #include "passes/fuse_ops.h"
 #include "passes/inline.h"
 #include "passes/lambda_lift.h"
@@ -55,7 +57,7 @@ std::vector<Pass> canonical() {
       plain<dynamic_to_static>("DynamicToStatic", 0, "known shape arithmetic becomes constants and attributes"),
       {{"FoldConstant", 2, {}, "what depends on constants alone becomes a constant"},
        [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); }},
-      {{"FoldScaleAxis", 2, {}, "multiplications after a convolution move into its weights"},
+      {{"FoldScaleAxis", 2, {}, "multiplications around a convolution move into its weights"},
        [](const IRModule& m, const PassContext& c) { return fold_scale_axis(m, c); }},
       plain<simplify_expr>("SimplifyExpr", 1, "algebraic laws: x + 0, pairs of transposes, reshapes, casts ..."),
       plain<eliminate_common_subexpr>("EliminateCommonSubexpr", 2, "equal calls become one"),
@@ -93,6 +95,10 @@ std::vector<Pass> by_name() {
       plain<canonicalize_cast>("CanonicalizeCast", 3, "elementwise readers of a widening cast get one each"),
       {{"SplitArgs", 1, {}, "concatenations of more tensors than a kernel takes are split"},
        [](const IRModule& m, const PassContext& c) { return split_args(m, max_function_args(c)); }},
+      {{"BackwardFoldScaleAxis", 3, {}, "multiplications after a convolution move into its weights"},
+       [](const IRModule& m, const PassContext& c) { return backward_fold_scale_axis(m, c); }},
+      {{"ForwardFoldScaleAxis", 3, {}, "multiplications before a convolution move into its weights"},
+       [](const IRModule& m, const PassContext& c) { return forward_fold_scale_axis(m, c); }},
       {{"ConvertLayout", 3, {}, "convolutions and pools run in the layouts that are asked for"},
        [](const IRModule& m, const PassContext& c) { return convert_layout(m, desired_layouts(c)); }},
       {{"ToMixedPrecision", 0, {}, "products, and what follows them, compute in float16 or bfloat16"},
