@@ -11,6 +11,7 @@
 #include "passes/dynamic_to_static.h"
 #include "passes/eliminate_common_subexpr.h"
 #include "passes/eta_expand.h"
+#include "passes/first_order_gradient.h"
 #include "passes/fold_constant.h"
 #include "passes/fold_explicit_padding.h"
 #include "passes/fold_scale_axis.h"
@@ -103,6 +104,7 @@ std::vector<Pass> by_name() {
        [](const IRModule& m, const PassContext& c) { return convert_layout(m, desired_layouts(c)); }},
       {{"ToMixedPrecision", 0, {}, "products, and what follows them, compute in float16 or bfloat16"},
        [](const IRModule& m, const PassContext& c) { return to_mixed_precision(m, mixed_precision_type(c)); }},
+      plain<first_order_gradient>("FirstOrderGradient", 0, "functions give the gradients by their parameters too"),
       plain<to_graph_normal_form>("ToGraphNormalForm", 1, "lets are dropped where order does not matter"),
   };
 }

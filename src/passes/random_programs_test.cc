@@ -106,6 +106,7 @@ TEST(RandomPrograms, EveryPassKeepsTheResults) {
     IRModule module = p.module();
     for (const auto& list : {by_name(), canonical(), native()}) {
       for (const pass::Pass& pass : list) {
+        if (pass.info.name == "FirstOrderGradient") continue;  // gives another result: first_order_gradient_test.cc
         if (auto failure = check_one(pass, module, p.seed)) return failure;
         // Half of the programs meet each pass as the ones before it left them, in float32.
         if (p.seed % 2 == 0 && pass.info.name != "ToMixedPrecision") module = run_pass(pass.info.name, module);
