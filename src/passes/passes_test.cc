@@ -318,6 +318,21 @@ INSTANTIATE_TEST_SUITE_P(
         Unchanged{"DeadCodeElimination", "UsedLet", "def @main(%x: float32) { let %a = exp(%x); add(%a, %a) }"}),
     [](const auto& info) { return fmt::format("{}_{}", info.param.pass, info.param.why); });
 
+// What reads and writes, and what calls what may, happens as often as before and in the same order.
+TEST(AllPasses, KeepEffects) {
+  const IRModule program = read(kForms);
+  std::vector<std::string> names{"SimplifyExpr", "FoldScaleAxis", "DeadCodeElimination", "EliminateCommonSubexpr"};
+  for (const pass::Pass& pass : by_name()) {
+    if (pass.info.name != "FirstOrderGradient") names.push_back(pass.info.name);  // refuses references
+  }
+  for (const IRModule& before : {program, run_pass("ToANormalForm", program), run_pass("LambdaLift", program)}) {
+    for (const std::string& name : names) {
+      SCOPED_TRACE(name);
+      expect_same_results(before, run_pass(name, before), {ramp({2}, 0.5f)}, name == "ToMixedPrecision" ? 1e-2 : 0);
+    }
+  }
+}
+
 // A chain of ops, then a chain of lets.
 IRModule long_chains(int length) {
   ops::register_all_ops();
