@@ -32,6 +32,7 @@ void register_all_rules() {
     register_group_norm_rules();
     register_loss_rules();
     register_adaptive_pool_rules();
+    register_vision_rules();
   });
 }
 

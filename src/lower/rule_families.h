@@ -25,5 +25,6 @@ void register_block_rules();          // rules/blocks.cc: depth_to_space, space_
 void register_group_norm_rules();     // rules/group_norm.cc: group_norm, instance_norm, l2_normalize
 void register_loss_rules();           // rules/loss.cc: cross_entropy, cross_entropy_with_logits, nll_loss
 void register_adaptive_pool_rules();  // rules/adaptive_pool.cc: adaptive max and avg pools of 1 to 3 axes
+void register_vision_rules();         // rules/vision.cc: get_valid_counts, non_max_suppression, roi_align
 
 }  // namespace headrace::lower

@@ -441,6 +441,9 @@ void register_copies() {
       .level(3)
       .eval(eval_copy)
       .value(infer_copy);
+}
+
+void register_fills() {
   OpBuilder("nn.dropout",
             "x f[...] -> (x, mask), both of x's type. Defined at inference: nothing is dropped, the mask is 1.")
       .arg("data")
@@ -470,6 +473,7 @@ void register_elementwise_ops() {
   register_predicates();
   register_activations();
   register_copies();
+  register_fills();
 }
 
 Expr unary(std::string_view op, Expr data, Span span) { return make_call(op, {std::move(data)}, {}, std::move(span)); }

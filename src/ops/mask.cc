@@ -230,9 +230,7 @@ std::vector<NDArray> eval_strided_set(const EvalInput& input) {
   return {out};
 }
 
-}  // namespace
-
-void register_mask_ops() {
+void register_masks() {
   OpBuilder("one_hot",
             "on_value where the new axis' index is the one in indices, else off_value: indices int[...] -> dtype[.., "
             "depth, ..]. An index outside [0, depth) gives off_value everywhere.")
@@ -264,6 +262,9 @@ void register_mask_ops() {
       .fusion(FusionKind::injective)
       .level(10)
       .eval(eval_sequence_mask);
+}
+
+void register_setters() {
   OpBuilder(
       "matrix_set_diag",
       "Each matrix with its diagonals k1 .. k2 replaced: data T[..., m, n], diagonal T[..., longest] or T[..., k2 "
@@ -287,6 +288,13 @@ void register_mask_ops() {
       .fusion(FusionKind::injective)
       .level(4)
       .eval(eval_strided_set);
+}
+
+}  // namespace
+
+void register_mask_ops() {
+  register_masks();
+  register_setters();
 }
 
 Expr one_hot(Expr indices, Expr on_value, Expr off_value, int64_t depth, int64_t axis, DataType dtype, Span span) {

@@ -241,12 +241,16 @@ std::vector<NDArray> eval_adv_index(const EvalInput& input) {
 
 // ---- unravel_index
 
+constexpr int64_t kMostAxes = 64;
+
 Type relate_unravel_index(const RelationInput& input) {
   const TensorType indices = input.tensor(0), shape = input.tensor(1);
   if (!indices || !shape) return {};
   if (!is_integer(indices)) input.fail(fmt::format("indices must be integers, got {}", show(indices)));
   if (!is_integer(shape) || shape->shape.size() != 1)
     input.fail(fmt::format("shape must be integers of one dimension, got {}", show(shape)));
+  const auto rank = as_int(shape->shape[0]);
+  if (rank && *rank > kMostAxes) input.fail(fmt::format("shape has {} axes, more than {}", *rank, kMostAxes));
   Array<PrimExpr> dims{shape->shape[0]};
   for (const PrimExpr& dim : indices->shape) dims.push_back(dim);
   return make_tensor_type(dims, indices->dtype);

@@ -371,6 +371,37 @@ void arg_op(const char* name, const char* what, bool greatest) {
       .eval(eval_arg(greatest));
 }
 
+void register_collapses() {
+  OpBuilder("collapse_sum_to",
+            "data summed up along the axes that broadcasting `shape` to data repeats: T[...] -> T[shape].")
+      .arg("data")
+      .arg("shape", "Tensor", "optional: shape as a tensor")
+      .any_args()
+      .attrs<CollapseSumAttrs>()
+      .relation(relate_collapse_sum_to)
+      .fusion(FusionKind::reduction)
+      .level(4)
+      .eval(eval_collapse_sum);
+  OpBuilder("collapse_sum_like", "The same to the shape of collapse_type: T[...], [...] -> T[collapse_type's shape].")
+      .arg("data")
+      .arg("collapse_type")
+      .relation(relate_collapse_sum_like)
+      .fusion(FusionKind::reduction)
+      .level(10)
+      .eval(eval_collapse_sum);
+}
+
+void register_variance() {
+  OpBuilder("variance", "Mean of (data - mean)^2: data f[...], mean f[broadcasts to data] -> f[the axes that stay].")
+      .arg("data")
+      .arg("mean")
+      .attrs<VarianceAttrs>()
+      .relation(relate_variance)
+      .fusion(FusionKind::reduction)
+      .level(4)
+      .eval(eval_variance);
+}
+
 }  // namespace
 
 void register_reduce_ops() {
@@ -400,31 +431,8 @@ void register_reduce_ops() {
   reduce_op("min", "Least element; NaN when one is", relate_extremum, eval_extremum(false));
   arg_op("argmax", "greatest", true);
   arg_op("argmin", "least", false);
-  OpBuilder("collapse_sum_to",
-            "data summed up along the axes that broadcasting `shape` to data repeats: T[...] -> T[shape].")
-      .arg("data")
-      .arg("shape", "Tensor", "optional: shape as a tensor")
-      .any_args()
-      .attrs<CollapseSumAttrs>()
-      .relation(relate_collapse_sum_to)
-      .fusion(FusionKind::reduction)
-      .level(4)
-      .eval(eval_collapse_sum);
-  OpBuilder("collapse_sum_like", "The same to the shape of collapse_type: T[...], [...] -> T[collapse_type's shape].")
-      .arg("data")
-      .arg("collapse_type")
-      .relation(relate_collapse_sum_like)
-      .fusion(FusionKind::reduction)
-      .level(10)
-      .eval(eval_collapse_sum);
-  OpBuilder("variance", "Mean of (data - mean)^2: data f[...], mean f[broadcasts to data] -> f[the axes that stay].")
-      .arg("data")
-      .arg("mean")
-      .attrs<VarianceAttrs>()
-      .relation(relate_variance)
-      .fusion(FusionKind::reduction)
-      .level(4)
-      .eval(eval_variance);
+  register_collapses();
+  register_variance();
 }
 
 Expr reduce(std::string_view op, Expr data, std::optional<Shape> axis, bool keepdims, bool exclude, Span span) {

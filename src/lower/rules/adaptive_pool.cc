@@ -8,13 +8,12 @@ namespace headrace::lower {
 
 namespace {
 
-// One spatial axis: how many elements the longest window has, and where window i begins and ends.
+// One spatial axis: how many elements a window has at most, and where window i begins and ends.
 struct Axis {
   int64_t in, out, longest = 0;
 
   Axis(int64_t in, int64_t out) : in(in), out(out) {
-    for (int64_t i = 0; i < out; ++i)
-      longest = std::max(longest, ops::adaptive_end(i, in, out) - ops::adaptive_begin(i, in, out));
+    if (out != 0) longest = (in + out - 1) / out + (is_even() ? 0 : 1);
   }
   bool is_even() const { return out != 0 && in % out == 0; }
   PrimExpr begin(const PrimExpr& i) const { return is_even() ? i * longest : floor_div(i * in, make_int(out)); }

@@ -24,49 +24,57 @@ ComputeRuleFn cross_entropy_rule(bool takes_logarithm) {
   };
 }
 
-Compute nll_loss_rule(const RuleInput& input) {
-  const auto& attrs = input.attrs<ops::NLLLossAttrs>();
-  const PrimExpr classes = input.in_types[0]->shape[1];
-  const Array<PrimExpr>& places = input.in_types[1]->shape;
-  const auto target = [&](const Index& i) { return make_cast(kIndexType, load(input.inputs[1], i)); };
-  const auto counts = [&](const Index& i) {
-    return make_binary(BinaryOp::ne, target(i), make_int(attrs.ignore_index));
-  };
+// What one target gives.
+struct NllTerms {
+  const RuleInput& input;
+  int64_t ignored;
+  PrimExpr classes;
+
+  PrimExpr target(const Index& i) const { return make_cast(kIndexType, load(input.inputs[1], i)); }
+  PrimExpr counts(const Index& i) const { return make_binary(BinaryOp::ne, target(i), make_int(ignored)); }
   // Within memory, whatever the check says.
-  const auto safe = [&](const Index& i) { return clamp(target(i), make_int(0), classes - 1); };
-  const auto weight = [&](const Index& i) {
+  PrimExpr safe(const Index& i) const { return clamp(target(i), make_int(0), classes - 1); }
+  PrimExpr weight(const Index& i) const {
     const PrimExpr w = wide(load(input.inputs[2], {safe(i)}));
     return make_select(counts(i), w, number_like(0, w));
-  };
-  const auto loss = [&](const Index& i) {
+  }
+  PrimExpr loss(const Index& i) const {
     Index at = i;
     at.insert(at.begin() + 1, safe(i));
     const PrimExpr x = wide(load(input.inputs[0], at));
     return make_select(counts(i), negative(x) * wide(load(input.inputs[2], {safe(i)})), number_like(0, x));
-  };
-  if (is_int(classes, 0)) fail_rule(input, "there are no classes");
-  Compute compute{input.inputs, {}, {input.make_output()}};
-  compute.stages.push_back(check_stage(places, "nn.nll_loss: a class is out of range", [&](const Index& i) {
-    return make_binary(BinaryOp::logical_or, make_not(counts(i)), is_within(target(i), make_int(0), classes));
-  }));
+  }
+  ComputeStage check(const Array<PrimExpr>& places) const {
+    return check_stage(places, "nn.nll_loss: a class is out of range", [&](const Index& i) {
+      return make_binary(BinaryOp::logical_or, make_not(counts(i)), is_within(target(i), make_int(0), classes));
+    });
+  }
+};
+
+Compute nll_loss_rule(const RuleInput& input) {
+  const auto& attrs = input.attrs<ops::NLLLossAttrs>();
+  const Array<PrimExpr>& places = input.in_types[1]->shape;
+  const NllTerms terms{input, attrs.ignore_index, input.in_types[0]->shape[1]};
+  if (is_int(terms.classes, 0)) fail_rule(input, "there are no classes");
+  Compute compute{input.inputs, {terms.check(places)}, {input.make_output()}};
   const Buffer& out = compute.outputs[0];
   if (attrs.reduction == "none") {
-    compute.stages.push_back(map_stage(out, [&](const Index& i) { return make_cast(out->dtype, loss(i)); }));
+    compute.stages.push_back(map_stage(out, [&](const Index& i) { return make_cast(out->dtype, terms.loss(i)); }));
     return compute;
   }
-  const auto total = [&](const Buffer& buffer, const std::function<PrimExpr(const Index&)>& term) {
+  const auto total = [&](const Buffer& buffer, PrimExpr (NllTerms::*term)(const Index&) const) {
     return reduce_stage(buffer, Combiner::sum, places.to_vector(),
-                        [&](const Index&, const Index& r) { return term(r); });
+                        [&](const Index&, const Index& r) { return (terms.*term)(r); });
   };
   if (attrs.reduction == "sum") {
-    compute.stages.push_back(rounded(total(out, loss)));
+    compute.stages.push_back(rounded(total(out, &NllTerms::loss)));
     return compute;
   }
-  const DataType dtype = wide_type(out->dtype);
-  const Buffer weights = make_stage_buffer("weights", dtype, {});
-  compute.stages.push_back(total(weights, weight));
-  compute.stages.push_back(
-      finished(total(out, loss), [&](const PrimExpr& sum) { return divide(sum, load(weights, {})); }));
+  const Buffer weights = make_stage_buffer("weights", wide_type(out->dtype), {});
+  compute.stages.push_back(total(weights, &NllTerms::weight));
+  compute.stages.push_back(finished(total(out, &NllTerms::loss), [&](const PrimExpr& sum) {
+    return make_binary(BinaryOp::div, sum, load(weights, {}));
+  }));
   return compute;
 }
 

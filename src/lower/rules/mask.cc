@@ -46,12 +46,13 @@ Compute matrix_set_diag_rule(const RuleInput& input) {
   const int64_t m = shape[shape.size() - 2], n = shape.back();
   return map_rule(input, [&](const Index& i) {
     const PrimExpr row = i[i.size() - 2], column = i.back(), d = column - row;
-    // How far a diagonal is pushed to the right is a piecewise linear function of d; a band is narrow, so by cases.
-    PrimExpr offset = make_int(0);
-    for (int64_t k = attrs.k1; k <= attrs.k2; ++k) {
-      const int64_t pushed = ops::diagonal_offset(attrs, m, n, k);
-      if (pushed != 0) offset = make_select(equal(d, make_int(k)), make_int(pushed), offset);
-    }
+    const PrimExpr zero = make_int(0), is_above = make_binary(BinaryOp::ge, d, zero);
+    // As ops::diagonal_offset has it.
+    const PrimExpr length = make_binary(BinaryOp::min, make_binary(BinaryOp::min, d, zero) + m,
+                                        make_int(n) - make_binary(BinaryOp::max, d, zero));
+    const PrimExpr pushed = make_int(ops::longest_diagonal(attrs, m, n)) - length;
+    const PrimExpr offset =
+        make_select(is_above, attrs.super_diag_right_align ? pushed : zero, attrs.sub_diag_right_align ? pushed : zero);
     Index place(i.begin(), i.end() - 2);
     if (attrs.k1 != attrs.k2) place.push_back(make_int(attrs.k2) - d);
     place.push_back(make_binary(BinaryOp::min, row, column) + offset);

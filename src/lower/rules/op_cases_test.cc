@@ -77,5 +77,29 @@ TEST(OpCases, LargerTensors) {
   cases.check();
 }
 
+TEST(OpCases, LargerTensorsOfNetworks) {
+  RuleCases cases;
+  add_call(cases, "nn.conv1d(%x0, %x1, strides=[2], padding=[3])", {{{1, 5, 61}}, {{7, 5, 7}}}, 5e-6);
+  add_call(cases, "nn.conv3d(%x0, %x1, padding=[1])", {{{1, 3, 6, 9, 17}}, {{5, 3, 3, 3, 3}}}, 5e-6);
+  add_call(cases, "nn.conv3d(%x0, %x1, strides=[1, 2, 2], groups=2)",
+           {{{1, 4, 4, 9, 17}, kF16}, {{6, 2, 2, 3, 3}, kF16}}, 2e-3);
+  add_call(cases, "nn.conv1d_transpose(%x0, %x1, strides=[2])", {{{1, 3, 37}}, {{3, 4, 4}}}, 5e-6);
+  add_call(cases, "nn.conv3d_transpose(%x0, %x1, strides=[2])", {{{1, 2, 3, 5, 9}}, {{2, 3, 2, 3, 3}}}, 5e-6);
+  add_call(cases, "nn.adaptive_avg_pool2d(%x0, output_size=[5, 7])", {{{1, 9, 17, 33}}}, 2e-6);
+  add_call(cases, "nn.adaptive_max_pool1d(%x0, output_size=[40])", {{{2, 9, 17}, kI8, -9, 9}});
+  add_call(cases, "nn.group_norm(%x0, %x1, %x2, num_groups=4)", {{{2, 12, 9, 17}}, {{12}}, {{12}}}, 5e-6);
+  add_call(cases, "nn.instance_norm(%x0, %x1, %x2)", {{{2, 5, 333}, kF16}, {{5}, kF16}, {{5}, kF16}}, 4e-3);
+  add_call(cases, "nn.l2_normalize(%x0, eps=1e-6f, axis=[-1])", {{{9, 133}}}, 2e-6);
+  add_call(cases, "image.resize3d(%x0, size=[5, 9, 33])", {{{1, 2, 3, 5, 17}}}, 3e-6);
+  add_call(cases, "vision.get_valid_counts(%x0, score_threshold=0.5f, id_index=-1)", {{{3, 150, 5}}});
+  add_call(cases, "vision.non_max_suppression(%x0, %x1, %x2, %x3, %x4, id_index=-1)",
+           {{{2, 150, 6}, kF32, 0, 9},
+            {{2}, kI32, 99, 150},
+            {{2, 150}, kI32, 0, 149},
+            {Shape{}, kI32, 40, 40},
+            {Shape{}, kF32, 0.4, 0.4}});
+  cases.check();
+}
+
 }  // namespace
 }  // namespace headrace::lower

@@ -10,7 +10,7 @@ part of the sentence that refuses it.
 
 import numpy as np
 from op_case_format import case, error, finish, run_onnx
-from scipy import special
+from scipy import ndimage, special
 
 rng = np.random.default_rng(7)
 
@@ -375,5 +375,115 @@ x = data(1, 2, 6, 4)
 call = 'nn.adaptive_avg_pool2d(%0, output_size=[3], layout="NHWC")'
 case("adaptive even", call, [last(x)], [last(adaptive(x, (3, 3), np.mean))], 1e-6)
 case("adaptive whole", "nn.adaptive_max_pool2d(%0)", [x], [x])
+
+# ---- resampling: onnxruntime knows lines, planes and volumes, opencv's names mean the same
+for size, shape in (((9,), (2, 3, 5)), ((6, 7), (1, 2, 4, 3)), ((5, 4, 6), (1, 2, 3, 2, 4))):
+    x = data(*shape)
+    rank = len(size)
+    text = ", ".join(str(d) for d in size)
+    for mode in ("linear", "nearest_neighbor"):
+        scales = [1.0, 1.0, *(n / d for n, d in zip(size, shape[2:], strict=True))]
+        y = run_onnx(
+            "Resize",
+            [x, np.zeros(0, "float32"), np.array(scales, "float32")],
+            mode=mode.split("_")[0],
+            coordinate_transformation_mode="half_pixel",
+        )
+        case(f"resize{rank}d {mode}", f'image.resize{rank}d(%0, size=[{text}], method="{mode}")', [x], [y], 2e-6)
+    error(f"resize{rank}d size", f"image.resize{rank}d(%0, size=[{text}, 2])", [x], f"size needs {rank} numbers")
+x = data(1, 2, 3, 4)
+case("upsampling", "nn.upsampling(%0, scale_h=2f, scale_w=3f)", [x], [x.repeat(2, 2).repeat(3, 3)])
+y = run_onnx(
+    "Resize",
+    [x, np.zeros(0, "float32"), np.array([1, 1, 2, 3], "float32")],
+    mode="linear",
+    coordinate_transformation_mode="align_corners",
+)
+args = 'nn.upsampling(%0, scale_h=2f, scale_w=3f, method="bilinear", align_corners=True)'
+case("upsampling bilinear", args, [x], [y], 2e-6)
+args = 'nn.upsampling(%0, scale_h=2f, scale_w=3f, layout="NHWC")'
+case("upsampling NHWC", args, [last(x)], [last(x.repeat(2, 2).repeat(3, 3))])
+error("upsampling", "nn.upsampling(%0, scale_h=-1f)", [x], "a scale of -1 gives")
+x = data(1, 2, 2, 3, 2)
+y = x.repeat(2, 2).repeat(2, 3).repeat(3, 4)
+case("upsampling3d", "nn.upsampling3d(%0, scale_d=2f, scale_h=2f, scale_w=3f)", [x], [y])
+error("upsampling3d", 'nn.upsampling3d(%0, method="bicubic")', [x], "expected one of nearest_neighbor, trilinear")
+
+# ---- boxes
+corners = np.round(rng.uniform(0, 8, (2, 12, 4)) * 2) / 2
+scores = rng.permutation(24).reshape(2, 12, 1) / 24
+boxes = np.concatenate([rng.integers(-1, 2, (2, 12, 1)), scores, corners], 2).astype("float32")
+counts, front, where = np.zeros(2, "int32"), np.full_like(boxes, -1), np.full((2, 12), -1, "int32")
+for b in range(2):
+    valid = [j for j in range(12) if boxes[b, j, 1] > 0.2 and boxes[b, j, 0] >= 0]
+    counts[b], front[b, : len(valid)], where[b, : len(valid)] = len(valid), boxes[b, valid], valid
+args = "vision.get_valid_counts(%0, score_threshold=0.2f)"
+case("get_valid_counts", args, [boxes], [counts, front, where])
+error("get_valid_counts", "vision.get_valid_counts(%0, score_index=6)", [boxes], "score_index is 6")
+
+
+def overlap(p: np.ndarray, q: np.ndarray) -> float:
+    low = np.maximum(np.minimum(p[:2], p[2:]), np.minimum(q[:2], q[2:]))
+    high = np.minimum(np.maximum(p[:2], p[2:]), np.maximum(q[:2], q[2:]))
+    inner = float(np.prod(np.maximum(high - low, 0)))
+    outer = float(np.prod(np.abs(p[2:] - p[:2])) + np.prod(np.abs(q[2:] - q[:2]))) - inner
+    return inner / outer if outer > 0 else 0.0
+
+
+def suppress(b: int, most: int, limit: float, force: bool, top: int) -> tuple[list[int], list[int]]:
+    order = sorted(range(counts[b]), key=lambda j: -front[b, j, 1])[: top if top > 0 else None]
+    kept: list[int] = []
+    for j in order:
+        rivals = [i for i in kept if force or front[b, i, 0] == front[b, j, 0]]
+        if (most <= 0 or len(kept) < most) and all(overlap(front[b, i, 2:], front[b, j, 2:]) < limit for i in rivals):
+            kept.append(j)
+    return order, kept
+
+
+for name, most, limit, force, top in (
+    ("plain", -1, 0.3, False, -1),
+    ("force", -1, 0.1, True, -1),
+    ("few", 2, 0.4, False, 6),
+):
+    flags = f"force_suppress={force}, top_k={top}"
+    inputs = [front, counts, where, scalar(most, "int32"), scalar(limit)]
+    picked, total = np.full((2, 12), -1, "int32"), np.zeros((2, 1), "int32")
+    rows, packed = np.full_like(front, -1), np.full_like(front, -1)
+    for b in range(2):
+        order, kept = suppress(b, most, np.float32(limit), force, top)
+        picked[b, : len(kept)], total[b] = where[b, kept], len(kept)
+        packed[b, : len(kept)] = front[b, kept]
+        for place, j in enumerate(order):
+            rows[b, place] = front[b, j] if j in kept else -1
+    call = "vision.non_max_suppression(%0, %1, %2, %3, %4, "
+    case(f"non_max_suppression {name}", f"{call}{flags})", inputs, [picked, total])
+    case(f"non_max_suppression boxes {name}", f"{call}{flags}, return_indices=False)", inputs, [rows])
+    flags += ", return_indices=False, invalid_to_bottom=True"
+    case(f"non_max_suppression packed {name}", f"{call}{flags})", inputs, [packed])
+error("non_max_suppression", f"{call}coord_start=3)", inputs, "coord_start is 3")
+error("non_max_suppression counts", call[:-2] + ")", [front, counts[:1], *inputs[2:]], "valid_count must be int32")
+
+# ---- regions
+x = data(2, 3, 6, 7)
+regions = np.array([[0, 0, 0, 6, 5], [1, 1.5, 2, 4, 5.5], [0, 3, 1, 3.25, 1.5], [1, -2, -3, 9, 8]], "float32")
+inputs = [x, regions[:, 1:].copy(), regions[:, 0].astype("int64")]
+for ratio in (2, 0):
+    y = run_onnx("RoiAlign", inputs, opset=10, output_height=2, output_width=3, sampling_ratio=ratio, spatial_scale=0.5)
+    args = f"vision.roi_align(%0, %1, pooled_size=[2, 3], spatial_scale=0.5f, sample_ratio={ratio})"
+    case(f"roi_align {ratio}", args, [x, regions], [y], 3e-6)
+y = np.empty((2, 3, 2, 2), "float32")
+for r, region in enumerate(regions[:2]):
+    for c, p, q in np.ndindex(3, 2, 2):
+        bin_h, bin_w = (region[4] - region[2]) / 2, (region[3] - region[1]) / 2
+        points = [
+            (region[2] + (p + (i + 0.5) / 2) * bin_h, region[1] + (q + (j + 0.5) / 2) * bin_w)
+            for i, j in np.ndindex(2, 2)
+        ]
+        plane = x[int(region[0]), c].astype("float64")
+        y[r, c, p, q] = ndimage.map_coordinates(plane, np.array(points).T, order=1, mode="nearest").max()
+args = 'vision.roi_align(%0, %1, pooled_size=[2, 2], spatial_scale=1f, sample_ratio=2, mode="max")'
+case("roi_align max", args, [x, regions[:2]], [y], 3e-6)
+error("roi_align rois", "vision.roi_align(%0, %1, pooled_size=[2, 2], spatial_scale=1f)", [x, x[0, 0]], "rois must be")
+error("roi_align batch", args, [x, regions + 1], "is of ", run=True)
 
 finish()
