@@ -26,6 +26,44 @@ TEST(AllPasses, SpellingsResolve) {
   EXPECT_EQ(get_pass("FuseOps").info.name, "FuseOps");
 }
 
+// The names that Relay's users know these by.
+TEST(AllPasses, RelaysNamesResolve) {
+  for (const char* name : {"InferType",
+                           "ToANormalForm",
+                           "ToBasicBlockNormalForm",
+                           "ToGraphNormalForm",
+                           "RemoveUnusedFunctions",
+                           "RemoveStandaloneReshapes",
+                           "FuseOps",
+                           "DefuseOps",
+                           "DeFuseOps",
+                           "DynamicToStatic",
+                           "ConvertLayout",
+                           "DeadCodeElimination",
+                           "FoldConstant",
+                           "Inline",
+                           "EliminateCommonSubexpr",
+                           "SimplifyExpr",
+                           "SimplifyInference",
+                           "FoldScaleAxis",
+                           "ForwardFoldScaleAxis",
+                           "BackwardFoldScaleAxis",
+                           "LambdaLift",
+                           "EtaExpand",
+                           "CanonicalizeOps",
+                           "CanonicalizeCast",
+                           "CombineParallelConv2D",
+                           "CombineParallelDense",
+                           "CombineParallelBatchMatmul",
+                           "FoldExplicitPadding",
+                           "DivToMul",
+                           "SplitArgs",
+                           "FirstOrderGradient",
+                           "ToMixedPrecision"}) {
+    EXPECT_TRUE(pass::same_pass_name(get_pass(name).info.name, name)) << name;
+  }
+}
+
 TEST(AllPasses, AnUnknownNameListsTheKnown) {
   try {
     get_pass("canonical");  // a list, where one pass is wanted

@@ -1,6 +1,7 @@
 #include <gtest/gtest.h>
 
 #include "base/error.h"
+#include "graph/components.h"
 #include "graph/post_dominators.h"
 #include "kit/property.h"
 
@@ -23,6 +24,21 @@ TEST(IndexGraph, KeepsTheOrderOfEdges) {
 TEST(IndexGraph, EdgesMustBeWithin) {
   EXPECT_THROW(IndexGraph(2, std::vector<Edge>{{0, 2}}), InternalError);
   EXPECT_THROW(post_dominators(IndexGraph(2, std::vector<Edge>{{1, 0}}), {false, false}), InternalError);
+}
+
+TEST(StrongComponents, CalleesComeFirst) {
+  // 0 -> 1 <-> 2 -> 3 -> 3, 4 alone
+  const IndexGraph graph(5, std::vector<Edge>{{0, 1}, {1, 2}, {2, 1}, {2, 3}, {3, 3}});
+  EXPECT_EQ(strong_components(graph), (std::vector<std::vector<int32_t>>{{3}, {1, 2}, {0}, {4}}));
+}
+
+TEST(StrongComponents, LongCyclesNeedNoStack) {
+  constexpr int32_t kNodes = 200'000;
+  std::vector<Edge> edges;
+  for (int32_t i = 0; i < kNodes; ++i) edges.push_back({i, (i + 1) % kNodes});
+  const auto components = strong_components(IndexGraph(kNodes, edges));
+  ASSERT_EQ(components.size(), 1u);
+  EXPECT_EQ(components[0].size(), static_cast<size_t>(kNodes));
 }
 
 TEST(PostDominators, Diamond) {

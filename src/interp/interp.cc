@@ -1,10 +1,10 @@
 #include "interp/interp.h"
 
-#include <unordered_set>
-
 #include "object/string.h"
 #include "ops/op_keys.h"
 #include "relay/descent.h"
+#include "relay/place_lets.h"
+#include "relay/visit.h"
 
 namespace headrace::interp {
 
@@ -101,15 +101,26 @@ class Interpreter {
   }
 
   Typed call(const FunctionNode& function, std::vector<Typed> args) {
-    return call_function(function, std::move(args), {}, function.span).run();
+    return call_function(prepared(function), std::move(args), {}, function.span).run();
   }
 
   Typed eval_closed(const Expr& expr) {
     Frame frame;
-    return eval(expr, frame).run();
+    return eval(relay::place_lets(expr, relay::Bind::across_branches), frame).run();
   }
 
  private:
+  // A function of the module with what crosses its branches bound: evaluated where that says, not where a branch or a
+  // closure happens to ask for it first.
+  const FunctionNode& prepared(const FunctionNode& function) {
+    relay::Function& known = prepared_[&function];
+    if (!known) {
+      const Expr body = relay::place_lets(function.body, relay::Bind::across_branches);
+      known = copy_with(function, [&](FunctionNode& copy) { copy.body = body; });
+    }
+    return *known;
+  }
+
   Nested<Typed> call_function(const FunctionNode& function, std::vector<Typed> args, Bindings captured, Span span) {
     if (args.size() != function.params.size()) {
       throw_at(span, "call",
@@ -294,9 +305,18 @@ class Interpreter {
     return constructor.tag;
   }
 
+  const std::vector<relay::Var>& captures_of(const relay::Function& function) {
+    const auto [known, is_new] = captures_.try_emplace(function.get());
+    if (is_new) known->second = relay::free_vars(function);
+    return known->second;
+  }
+
   Typed make_closure(relay::Function function, const Frame& frame, relay::Var self = {}) {
     auto closure = make_object<ClosureObj>();
-    closure->captured = frame.vars;
+    for (const relay::Var& var : captures_of(function)) {
+      const auto bound = frame.vars.find(var.get());
+      if (bound != frame.vars.end()) closure->captured.insert(*bound);
+    }
     closure->function = std::move(function);
     closure->self = std::move(self);
     return {Value(closure), Type()};
@@ -373,7 +393,7 @@ class Interpreter {
       if (closure->self) captured.insert_or_assign(closure->self.get(), Typed{function_value, Type()});
       result = co_await call_function(*closure->function, std::move(args), std::move(captured), span);
     } else if (const auto* function = function_value.as_node<FunctionNode>()) {
-      result = co_await call_function(*function, std::move(args), {}, span);
+      result = co_await call_function(prepared(*function), std::move(args), {}, span);
     } else if (const auto* constructor = function_value.as_node<ConstructorNode>()) {
       result = construct(*constructor, args, span);
     } else {
@@ -477,6 +497,8 @@ class Interpreter {
 
   IRModule module_;
   Options options_;
+  std::unordered_map<const FunctionNode*, relay::Function> prepared_;
+  std::unordered_map<const FunctionNode*, std::vector<relay::Var>> captures_;  // of the functions inside them
   int64_t depth_ = 0;
 };
 

@@ -121,7 +121,10 @@ void append(std::string& out, const Type& type, int depth) {
     append_types(out, tuple->items, depth + 1);
     out += tuple->items.size() == 1 ? ",)" : ")";
   } else if (const auto* function = type.as<FuncTypeNode>()) {
-    out += "fn (";
+    out += "fn ";
+    for (size_t i = 0; i < function->type_params.size(); ++i)
+      out += (i == 0 ? "[" : ", ") + function->type_params[i]->name_hint;
+    out += function->type_params.empty() ? "(" : "](";
     append_types(out, function->arg_types, depth + 1);
     out += ") -> ";
     append(out, function->ret_type, depth + 1);

@@ -53,18 +53,26 @@ class InstrumentScope {
       ++entered_;
     }
   }
+  // After an error, which is the one to report, not the instruments'.
   ~InstrumentScope() { leave(); }
   InstrumentScope(const InstrumentScope&) = delete;
 
+  // After a run that succeeded: the first error of an instrument is the run's.
+  void finish() {
+    if (const std::exception_ptr error = leave()) std::rethrow_exception(error);
+  }
+
  private:
-  void leave() noexcept {
+  std::exception_ptr leave() noexcept {
+    std::exception_ptr first;
     while (entered_ > 0) {
       try {
         context_.instruments[--entered_]->exit_pass_ctx();
       } catch (...) {
-        // The run's own error, if any, is the one to report.
+        if (!first) first = std::current_exception();
       }
     }
+    return first;
   }
   const PassContext& context_;
   size_t entered_ = 0;
@@ -89,7 +97,9 @@ IRModule run_passes(const std::vector<Pass>& passes, IRModule module, const Pass
     for (const auto& instrument : context.instruments) instrument->run_after_pass(module, pass.info);
     done.push_back(pass.info.name);
   }
-  return context.infer_type ? context.infer_type(module) : module;
+  if (context.infer_type) module = context.infer_type(module);
+  scope.finish();
+  return module;
 }
 
 }  // namespace headrace::pass

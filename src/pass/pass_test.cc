@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "kit/errors.h"
+
 namespace headrace::pass {
 namespace {
 
@@ -58,11 +60,14 @@ TEST(RunPasses, VerifyNamesThePassThatBrokeTheModule) {
 
 struct Recorder : PassInstrument {
   std::vector<std::string>& log;
-  bool fail_in_before = false;
+  bool fail_in_before = false, fail_in_exit = false;
   explicit Recorder(std::vector<std::string>& l) : log(l) {}
   std::string name() const override { return "recorder"; }
   void enter_pass_ctx() override { log.push_back("enter"); }
-  void exit_pass_ctx() override { log.push_back("exit"); }
+  void exit_pass_ctx() override {
+    log.push_back("exit");
+    if (fail_in_exit) throw UserError("late");
+  }
   bool should_run(const IRModule&, const PassInfo& info) override { return info.name != "Skipped"; }
   void run_before_pass(const IRModule&, const PassInfo& info) override {
     log.push_back("before " + info.name);
@@ -89,6 +94,19 @@ TEST(RunPasses, InstrumentThatThrowsLeavesTheContext) {
   EXPECT_THROW(run_passes({logging_pass(ran, "A")}, make_module(), context), UserError);
   EXPECT_EQ(log, (std::vector<std::string>{"enter", "before A", "exit"}));
   EXPECT_TRUE(ran.empty());
+}
+
+TEST(RunPasses, WhatAnInstrumentFindsAtTheEndIsAnErrorOfTheRun) {
+  std::vector<std::string> log, ran;
+  auto first = std::make_shared<Recorder>(log), second = std::make_shared<Recorder>(log);
+  second->fail_in_exit = true;
+  PassContext context;
+  context.instruments = {first, second};
+  const auto run = [&] { run_passes({logging_pass(ran, "A")}, make_module(), context); };
+  EXPECT_EQ(kit::user_error_of(run), "late");
+  EXPECT_EQ(std::count(log.begin(), log.end(), "exit"), 2);
+  first->fail_in_before = true;
+  EXPECT_EQ(kit::user_error_of(run), "stop");  // the run's own error comes first
 }
 
 TEST(PassNames, SpellingsResolve) {

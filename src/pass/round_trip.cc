@@ -49,7 +49,7 @@ Form form_of(const IRModule& module) {
   return {.weights = {}, .is_tir = is_tir && !functions.empty()};
 }
 
-void check_round_trip(const IRModule& module, std::string_view when) {
+void check_text(const IRModule& module, std::string_view when) {
   Form form = form_of(module), again = form;
   const std::string text = form.print(module);
   HEADRACE_CHECK(text == again.print(module), "{}: printing twice gives two texts", when);
@@ -61,26 +61,37 @@ void check_round_trip(const IRModule& module, std::string_view when) {
     throw InternalError(fmt::format("{}: the text cannot be read back: {}", when, error.what()));
   }
   require_equal(module, Value(read), "the text", when);
+}
+
+void check_json(const IRModule& module, std::string_view when) {
   require_equal(module, load_json(save_json(Value(module))), "the JSON", when);
 }
 
 class RoundTrip : public PassInstrument {
  public:
   std::string name() const override { return "round trip"; }
-  void enter_pass_ctx() override { checked_ = {}; }
+  void enter_pass_ctx() override { checked_ = first_ = {}; }
   void run_before_pass(const IRModule& module, const PassInfo& info) override {
-    if (!checked_) check(module, "before pass", info);
+    if (checked_) return;
+    first_ = module;
+    check(module, "before pass", info);
+    check_json(module, when_);
   }
   void run_after_pass(const IRModule& module, const PassInfo& info) override {
     if (module != checked_) check(module, "after pass", info);
   }
+  void exit_pass_ctx() override {
+    if (checked_ != first_) check_json(checked_, when_);
+  }
 
  private:
   void check(const IRModule& module, std::string_view side, const PassInfo& info) {
-    check_round_trip(module, fmt::format("{} {}", side, info.name));
+    when_ = fmt::format("{} {}", side, info.name);
+    check_text(module, when_);
     checked_ = module;
   }
-  IRModule checked_;  // the last program that was found right
+  IRModule checked_, first_;  // the last program that was found right, and the first
+  std::string when_;          // it was checked
 };
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include "ops/repeat.h"
 #include "ops/shape.h"
 #include "ops/slice.h"
+#include "passes/effects.h"
 #include "passes/for_each_function.h"
 #include "relay/infer/infer_type.h"
 #include "relay/visit.h"
@@ -181,10 +182,14 @@ Expr fix_call(const Expr& before, const Expr& after, const relay::ValueMap& valu
 }  // namespace
 
 IRModule dynamic_to_static(const IRModule& module) {
+  const Effects effects_of_module(module);
   return rewrite_bodies(module, [&](const Expr& body) {
     const relay::TypedExpr typed = relay::infer_type_and_values(body, module);
-    return relay::rewrite_post_order(
-        typed.expr, [&](const Expr& before, const Expr& after) { return fix_call(before, after, typed.values); });
+    const bool is_new = typed.expr != body;
+    const Effects effects = is_new ? Effects(module, false, typed.expr) : effects_of_module;
+    return relay::rewrite_post_order(typed.expr, [&](const Expr& before, const Expr& after) {
+      return effects.of(before) ? after : fix_call(before, after, typed.values);
+    });
   });
 }
 

@@ -12,15 +12,18 @@ using relay::LetNode;
 namespace {
 
 // Every node of the module, operands first, functions' bodies included.
-std::vector<Expr> all_nodes(const IRModule& module) {
+std::vector<Expr> all_nodes(const IRModule& module, const Expr& body) {
   std::vector<Expr> nodes;
   std::unordered_set<const Object*> seen;
-  for (const auto& [var, function] : module->functions) {
-    if (!function.is<FunctionNode>()) continue;
-    relay::post_order(function, [&](const Expr& e) {
+  const auto add = [&](const Expr& root) {
+    relay::post_order(root, [&](const Expr& e) {
       if (seen.insert(e.object()).second) nodes.push_back(e);
     });
+  };
+  for (const auto& [var, function] : module->functions) {
+    if (function.is<FunctionNode>()) add(function);
   }
+  if (body) add(body);
   return nodes;
 }
 
@@ -51,8 +54,12 @@ class Callees {
 // Effects rise from a node to its users, and from a function's body to the calls of the function.
 class EffectFlow {
  public:
-  EffectFlow(const IRModule& module, bool reads, std::unordered_set<const Object*>& effectful)
-      : nodes_(all_nodes(module)), callees_(module, nodes_), reads_(reads), effectful_(effectful) {
+  EffectFlow(const IRModule& module, bool reads, const Expr& body, std::unordered_set<const Object*>& effectful)
+      : nodes_(all_nodes(module, body)), callees_(module, nodes_), reads_(reads), effectful_(effectful) {
+    for (const Expr& node : nodes_) {
+      if (starts_one(node)) mark(node.object());
+    }
+    if (pending_.empty()) return;  // as in most models
     for (const Expr& node : nodes_) connect(node);
     while (!pending_.empty()) {
       const Object* node = pending_.back();
@@ -66,21 +73,25 @@ class EffectFlow {
     if (effectful_.insert(node).second) pending_.push_back(node);
   }
 
+  // An effect of its own: not one of its children's, nor of a function it calls.
+  bool starts_one(const Expr& node) const {
+    const bool reads = reads_ && (node.is<relay::RefReadNode>() || node.is<relay::RefCreateNode>());
+    if (reads || node.is<relay::RefWriteNode>()) return true;
+    const auto* call = node.as<CallNode>();
+    if (call == nullptr || call->op.is<ConstructorNode>()) return false;
+    const OpNode* op = call->as_op();
+    if (op == nullptr) return callees_.function_of(call->op) == nullptr;
+    const bool* stateful = op->find(ops::kStateful);
+    return stateful != nullptr && *stateful;
+  }
+
   void connect(const Expr& node) {
     if (node.is<FunctionNode>()) return;  // made, not called
     for (const Expr& child : relay::children_of(node)) users_[child.object()].push_back(node.object());
-    const bool reads = reads_ && (node.is<relay::RefReadNode>() || node.is<relay::RefCreateNode>());
-    if (reads || node.is<relay::RefWriteNode>()) mark(node.object());
     const auto* call = node.as<CallNode>();
-    if (call == nullptr || call->op.is<ConstructorNode>()) return;
-    if (const OpNode* op = call->as_op()) {
-      const bool* stateful = op->find(ops::kStateful);
-      if (stateful != nullptr && *stateful) mark(node.object());
-    } else if (const FunctionNode* function = callees_.function_of(call->op)) {
-      users_[function->body.object()].push_back(node.object());
-    } else {
-      mark(node.object());
-    }
+    if (call == nullptr || call->op.is<ConstructorNode>() || call->as_op() != nullptr) return;
+    const FunctionNode* function = callees_.function_of(call->op);
+    if (function != nullptr) users_[function->body.object()].push_back(node.object());
   }
 
   std::vector<Expr> nodes_;
@@ -93,6 +104,6 @@ class EffectFlow {
 
 }  // namespace
 
-Effects::Effects(const IRModule& module, bool reads) { EffectFlow(module, reads, effectful_); }
+Effects::Effects(const IRModule& module, bool reads, const Expr& body) { EffectFlow(module, reads, body, effectful_); }
 
 }  // namespace headrace::passes

@@ -4,6 +4,7 @@
 
 #include "interp/interp.h"
 #include "ops/op_keys.h"
+#include "passes/effects.h"
 #include "passes/for_each_function.h"
 #include "relay/visit.h"
 
@@ -157,7 +158,13 @@ Expr fold_constant(const Expr& expr, const pass::PassContext& context) {
 }
 
 IRModule fold_constant(const IRModule& module, const pass::PassContext& context) {
-  return rewrite_bodies(module, [&](const Expr& body) { return fold_constant(body, context); });
+  const Effects effects(module);
+  return rewrite_bodies(module, [&](const Expr& body) {
+    Folder folder(body, context);
+    return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
+      return effects.of(before) ? after : folder.fold(before, after);
+    });
+  });
 }
 
 }  // namespace headrace::passes

@@ -1,5 +1,7 @@
 #include "passes/fuse_ops.h"
 
+#include <unordered_set>
+
 #include "ops/op_keys.h"
 #include "passes/for_each_function.h"
 #include "passes/fuse_groups.h"
@@ -49,8 +51,10 @@ class GroupBuilder {
   explicit GroupBuilder(std::function<Expr(const Expr&)> outside) : outside_(std::move(outside)) {}
 
   Expr build(const FuseGroup& group) {
-    for (const Expr& member : group.members) inside_[member.object()] = rebuild(*member.as<CallNode>());
     const Expr& root = group.members.back();
+    for (const Expr& member : group.members) members_.insert(member.object());
+    add_params(root);
+    for (const Expr& member : group.members) inside_[member.object()] = rebuild(*member.as<CallNode>());
     const Type& type = root->checked_type();
     const Span& span = span_of(group);
     const auto function =
@@ -60,6 +64,35 @@ class GroupBuilder {
   }
 
  private:
+  // What a call reads, tuples taken apart.
+  static std::vector<Expr> items_of(const CallNode& call) {
+    std::vector<Expr> items;
+    for (const Expr& arg : call.args) {
+      const auto* tuple = arg.as<TupleNode>();
+      if (tuple == nullptr) items.push_back(arg);
+      for (size_t i = 0; tuple != nullptr && i < tuple->items.size(); ++i) items.push_back(tuple->items[i]);
+    }
+    return items;
+  }
+
+  // A parameter for each operand from outside, in the order in which the group's calls would evaluate them: calls among
+  // them may have effects.
+  void add_params(const Expr& root) {
+    std::vector<Expr> pending{root};
+    std::unordered_set<const Object*> entered;
+    while (!pending.empty()) {
+      const Expr item = pending.back();
+      pending.pop_back();
+      const Expr& producer = producer_of(item);
+      if (!members_.contains(producer.object())) {
+        inner_item(item);
+      } else if (entered.insert(producer.object()).second) {
+        const std::vector<Expr> items = items_of(*producer.as<CallNode>());
+        pending.insert(pending.end(), items.rbegin(), items.rend());
+      }
+    }
+  }
+
   Expr rebuild(const CallNode& call) {
     Array<Expr> args;
     for (const Expr& arg : call.args) args.push_back(inner_arg(arg));
@@ -102,6 +135,7 @@ class GroupBuilder {
   }
 
   std::function<Expr(const Expr&)> outside_;
+  std::unordered_set<const Object*> members_;
   std::unordered_map<const Object*, Expr> inside_;
   Array<Var> params_;
   Array<Type> param_types_;

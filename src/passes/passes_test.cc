@@ -302,6 +302,14 @@ INSTANTIATE_TEST_SUITE_P(
                   "def @main(%x: Tensor[(1, 3), float32]) {\n"
                   "  %0 = nn.dense(%x, const(Tensor[(1, 3), float32], [1, 2, 3]));\n"
                   "  multiply(%0, const(Tensor[(2), float32], [3, 4]))\n}"},
+        Unchanged{"ForwardFoldScaleAxis", "PoolAlongTheScale",
+                  "def @main(%x: Tensor[(1, 2, 3, 1), float32]) {\n"
+                  "  %0 = multiply(%x, const(Tensor[(2, 1, 1), float32], [2, 3]));\n"
+                  "  %1 = nn.avg_pool2d(%0, pool_size=[3, 1], padding=[1, 0], layout=\"NHWC\");\n"
+                  "  nn.conv2d(%1, const(Tensor[(1, 2, 1, 1), float32], [1, 2]))\n}"},
+        Unchanged{"ForwardFoldScaleAxis", "NegativeScaleUnderRelu",
+                  "def @main(%x: Tensor[(1, 2), float32]) {"
+                  " nn.dense(nn.relu(multiply(%x, -2f)), const(Tensor[(1, 2), float32], [1, 2])) }"},
         Unchanged{"DynamicToStatic", "SymbolicShape",
                   "def @main(%x: Tensor[(n, m, 2), float32]) {\n"
                   "  %0 = shape_of(%x);\n"
@@ -310,24 +318,48 @@ INSTANTIATE_TEST_SUITE_P(
         Unchanged{"DeadCodeElimination", "UsedLet", "def @main(%x: float32) { let %a = exp(%x); add(%a, %a) }"}),
     [](const auto& info) { return fmt::format("{}_{}", info.param.pass, info.param.why); });
 
-// A chain of ops, then a chain of lets: neither the stack nor the square of the length is there to spend.
-TEST(AllPasses, LongChainsNeedNoStack) {
+// What reads and writes, and what calls what may, happens as often as before and in the same order.
+TEST(AllPasses, KeepEffects) {
+  const IRModule program = read(kForms);
+  std::vector<std::string> names{"SimplifyExpr", "FoldScaleAxis", "DeadCodeElimination", "EliminateCommonSubexpr"};
+  for (const pass::Pass& pass : by_name()) {
+    if (pass.info.name != "FirstOrderGradient") names.push_back(pass.info.name);  // refuses references
+  }
+  for (const IRModule& before : {program, run_pass("ToANormalForm", program), run_pass("LambdaLift", program)}) {
+    for (const std::string& name : names) {
+      SCOPED_TRACE(name);
+      expect_same_results(before, run_pass(name, before), {ramp({2}, 0.5f)}, name == "ToMixedPrecision" ? 1e-2 : 0);
+    }
+  }
+}
+
+// A chain of ops, then a chain of lets.
+IRModule long_chains(int length) {
   ops::register_all_ops();
-  constexpr int kLength = 5'000;
   const auto x = relay::make_var("x", make_tensor_type({2}, DataType::float_(32)));
   Expr value = x;
-  for (int i = 0; i < kLength; ++i) value = ops::unary(i % 2 == 0 ? "tanh" : "sin", ops::add(value, value));
+  for (int i = 0; i < length; ++i) value = ops::unary(i % 2 == 0 ? "tanh" : "sin", ops::add(value, value));
   std::vector<relay::Var> vars;
   std::vector<Expr> values;
-  for (int i = 0; i < kLength; ++i) {
+  for (int i = 0; i < length; ++i) {
     vars.push_back(relay::make_var("v", make_tensor_type({2}, DataType::float_(32))));
     values.push_back(ops::unary("tanh", i == 0 ? value : Expr(vars[static_cast<size_t>(i) - 1])));
   }
   Expr body = vars.back();
   for (size_t i = vars.size(); i > 0; --i) body = relay::make_let(vars[i - 1], values[i - 1], body);
-  IRModule module = relay::infer_type(make_module(relay::make_function({x}, body)));
+  return relay::infer_type(make_module(relay::make_function({x}, body)));
+}
+
+// Neither the stack nor the square of the length is there to spend.
+TEST(AllPasses, LongChainsNeedNoStack) {
+  IRModule module = long_chains(5'000);
   for (const auto& list : {canonical(), native()}) module = pass::run_passes(list, module, typed_context());
   relay::verify(module);
+}
+
+TEST(AllPasses, LongChainsNeedNoStackByName) {
+  const IRModule module = long_chains(1'500);
+  for (const pass::Pass& pass : by_name()) relay::verify(run_pass(pass.info.name, module));
 }
 
 }  // namespace

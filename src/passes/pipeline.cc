@@ -1,20 +1,33 @@
 #include "passes/pipeline.h"
 
+#include "passes/backward_fold_scale_axis.h"
+#include "passes/canonicalize_cast.h"
 #include "passes/canonicalize_ops.h"
+#include "passes/combine_parallel.h"
+#include "passes/convert_layout.h"
 #include "passes/dead_code_elimination.h"
 #include "passes/defuse_ops.h"
 #include "passes/div_to_mul.h"
 #include "passes/dynamic_to_static.h"
 #include "passes/eliminate_common_subexpr.h"
+#include "passes/eta_expand.h"
+#include "passes/first_order_gradient.h"
 #include "passes/fold_constant.h"
+#include "passes/fold_explicit_padding.h"
 #include "passes/fold_scale_axis.h"
+#include "passes/forward_fold_scale_axis.h"
 #include "passes/fuse_ops.h"
+#include "passes/inline.h"
+#include "passes/lambda_lift.h"
+#include "passes/remove_standalone_reshapes.h"
 #include "passes/remove_unused_functions.h"
 #include "passes/simplify_expr.h"
 #include "passes/simplify_inference.h"
+#include "passes/split_args.h"
 #include "passes/to_a_normal_form.h"
 #include "passes/to_basic_block_normal_form.h"
 #include "passes/to_graph_normal_form.h"
+#include "passes/to_mixed_precision.h"
 
 namespace headrace::passes {
 
@@ -29,6 +42,12 @@ Pass plain(std::string name, int32_t opt_level, std::string summary) {
           [](const IRModule& m, const PassContext&) { return pass(m); }};
 }
 
+template <IRModule (*pass)(const IRModule&, int64_t)>
+Pass combining(const std::string& name, std::string summary) {
+  return {{name, 4, {}, std::move(summary)},
+          [name](const IRModule& m, const PassContext& c) { return pass(m, min_num_branches(c, name)); }};
+}
+
 }  // namespace
 
 // Any of them may be left out, so none requires another; the order is what makes each find what it looks for:
@@ -39,7 +58,7 @@ std::vector<Pass> canonical() {
       plain<dynamic_to_static>("DynamicToStatic", 0, "known shape arithmetic becomes constants and attributes"),
       {{"FoldConstant", 2, {}, "what depends on constants alone becomes a constant"},
        [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); }},
-      {{"FoldScaleAxis", 2, {}, "multiplications after a convolution move into its weights"},
+      {{"FoldScaleAxis", 2, {}, "multiplications around a convolution move into its weights"},
        [](const IRModule& m, const PassContext& c) { return fold_scale_axis(m, c); }},
       plain<simplify_expr>("SimplifyExpr", 1, "algebraic laws: x + 0, pairs of transposes, reshapes, casts ..."),
       plain<eliminate_common_subexpr>("EliminateCommonSubexpr", 2, "equal calls become one"),
@@ -63,6 +82,29 @@ std::vector<Pass> by_name() {
       plain<canonicalize_ops>("CanonicalizeOps", 3, "ops that are others in disguise: bias_add becomes add"),
       plain<div_to_mul>("DivToMul", 0, "a division by a constant becomes a multiplication"),
       plain<defuse_ops>("DefuseOps", 3, "what FuseOps put into functions comes out of them"),
+      plain<inline_functions>("Inline", 1, "calls of functions marked Inline become their bodies"),
+      plain<lambda_lift>("LambdaLift", 1, "functions inside functions become functions of the module"),
+      {{"EtaExpand", 1, {}, "constructors and global functions that are values become functions that call them"},
+       [](const IRModule& m, const PassContext& c) { return eta_expand(m, eta_options(c)); }},
+      plain<remove_standalone_reshapes>("RemoveStandaloneReshapes", 0,
+                                        "groups that only reshape are joined or dropped"),
+      combining<combine_parallel_conv2d>("CombineParallelConv2D", "convolutions of the same data become one"),
+      combining<combine_parallel_dense>("CombineParallelDense", "dense products of the same data become one"),
+      combining<combine_parallel_batch_matmul>("CombineParallelBatchMatmul",
+                                               "batched products of the same data become one"),
+      plain<fold_explicit_padding>("FoldExplicitPadding", 0, "nn.pad becomes padding of the convolution or pool"),
+      plain<canonicalize_cast>("CanonicalizeCast", 3, "elementwise readers of a widening cast get one each"),
+      {{"SplitArgs", 1, {}, "concatenations of more tensors than a kernel takes are split"},
+       [](const IRModule& m, const PassContext& c) { return split_args(m, max_function_args(c)); }},
+      {{"BackwardFoldScaleAxis", 3, {}, "multiplications after a convolution move into its weights"},
+       [](const IRModule& m, const PassContext& c) { return backward_fold_scale_axis(m, c); }},
+      {{"ForwardFoldScaleAxis", 3, {}, "multiplications before a convolution move into its weights"},
+       [](const IRModule& m, const PassContext& c) { return forward_fold_scale_axis(m, c); }},
+      {{"ConvertLayout", 3, {}, "convolutions and pools run in the layouts that are asked for"},
+       [](const IRModule& m, const PassContext& c) { return convert_layout(m, desired_layouts(c)); }},
+      {{"ToMixedPrecision", 0, {}, "products, and what follows them, compute in float16 or bfloat16"},
+       [](const IRModule& m, const PassContext& c) { return to_mixed_precision(m, mixed_precision_type(c)); }},
+      plain<first_order_gradient>("FirstOrderGradient", 0, "functions give the gradients by their parameters too"),
       plain<to_graph_normal_form>("ToGraphNormalForm", 1, "lets are dropped where order does not matter"),
   };
 }

@@ -66,8 +66,11 @@ TEST(RandomPrograms, JsonReadsBack) {
   })));
 }
 
-// Nothing when both give the same; `exact`: to the last bit.
-std::optional<std::string> results_differ(const IRModule& a, const IRModule& b, uint64_t seed, bool exact) {
+// Values are at most about 10; motifs magnify rounding by less than 100.
+constexpr double kRounding = 1e-4;
+
+// Nothing when both give the same, up to `tolerance`; 0: to the last bit.
+std::optional<std::string> results_differ(const IRModule& a, const IRModule& b, uint64_t seed, double tolerance) {
   kit::Random random(seed);
   const auto inputs = kit::random_inputs(a, random);
   const auto want = interp::run_main(a, inputs), got = interp::run_main(b, inputs);
@@ -76,20 +79,23 @@ std::optional<std::string> results_differ(const IRModule& a, const IRModule& b, 
     if (want[r].shape() != got[r].shape() || want[r].dtype() != got[r].dtype()) return "another type of result";
     for (int64_t i = 0; i < want[r].num_elements(); ++i) {
       const double x = element_as_double(want[r].tensor(), i), y = element_as_double(got[r].tensor(), i);
-      // Values are at most about 10; motifs magnify rounding by less than 100.
-      if (!(std::abs(x - y) <= (exact ? 0.0 : 1e-4))) return fmt::format("result {}[{}]: {} became {}", r, i, x, y);
+      if (!(std::abs(x - y) <= tolerance)) return fmt::format("result {}[{}]: {} became {}", r, i, x, y);
     }
   }
   return std::nullopt;
 }
 
-bool is_exact(const std::string& pass) {
-  return pass != "SimplifyInference" && pass != "FoldScaleAxis" && pass != "SimplifyExpr" && pass != "DivToMul";
+double tolerance_of(const std::string& pass) {
+  if (pass == "ToMixedPrecision") return 0.2;  // float16 rounds 8000 times as much as float32
+  static constexpr std::string_view kRounds[] = {"SimplifyInference",    "FoldScaleAxis", "BackwardFoldScaleAxis",
+                                                 "ForwardFoldScaleAxis", "SimplifyExpr",  "DivToMul"};
+  const bool rounds = std::find(std::begin(kRounds), std::end(kRounds), pass) != std::end(kRounds);
+  return rounds ? kRounding : 0;
 }
 
 std::optional<std::string> check_one(const pass::Pass& pass, const IRModule& before, uint64_t seed) {
   const IRModule after = run_pass(pass.info.name, before);
-  std::optional<std::string> failure = results_differ(before, after, seed, is_exact(pass.info.name));
+  std::optional<std::string> failure = results_differ(before, after, seed, tolerance_of(pass.info.name));
   if (!failure) failure = text_differs(after);
   if (failure) return fmt::format("{}: {}\nafter:\n{}", pass.info.name, *failure, relay::print_module(after));
   return std::nullopt;
@@ -100,9 +106,10 @@ TEST(RandomPrograms, EveryPassKeepsTheResults) {
     IRModule module = p.module();
     for (const auto& list : {by_name(), canonical(), native()}) {
       for (const pass::Pass& pass : list) {
+        if (pass.info.name == "FirstOrderGradient") continue;  // gives another result: first_order_gradient_test.cc
         if (auto failure = check_one(pass, module, p.seed)) return failure;
-        // Half of the programs meet each pass as the ones before it left them.
-        if (p.seed % 2 == 0) module = run_pass(pass.info.name, module);
+        // Half of the programs meet each pass as the ones before it left them, in float32.
+        if (p.seed % 2 == 0 && pass.info.name != "ToMixedPrecision") module = run_pass(pass.info.name, module);
       }
     }
     return std::nullopt;
@@ -116,7 +123,7 @@ TEST(RandomPrograms, TheListsKeepTheResultsAtEveryLevel) {
       pass::PassContext context = typed_context();
       context.opt_level = level;
       const IRModule after = pass::run_passes(native(), pass::run_passes(canonical(), before, context), context);
-      if (auto failure = results_differ(before, after, p.seed, false))
+      if (auto failure = results_differ(before, after, p.seed, kRounding))
         return fmt::format("level {}: {}\nafter:\n{}", level, *failure, relay::print_module(after));
     }
     return std::nullopt;

@@ -1,13 +1,15 @@
-// SimplifyExpr: algebra on the graph. Each law is a function in simplify_expr.cc's table, with its statement above it.
+// SimplifyExpr: algebra on the graph. Each law is a function in a table of passes/simplify/, with its statement above
+// it.
 //
 //   add(x, 0)  ->  x                              transpose(transpose(x))  ->  transpose(x), or x
 //   add(add(x, 1f), 2f)  ->  add(x, 3f)           reshape(squeeze(x))      ->  reshape(x)
 //   cast(x, its own dtype)  ->  x                 concatenate((x,))        ->  x
 //
 // Needs types, and keeps every expression's type. Runs after FoldConstant, which makes the constants it looks at, and
-// after FoldScaleAxis, which leaves consecutive additions behind. Exact, but for two things: x + 0 keeps the sign of a
-// zero, and consecutive constants are added (multiplied) with each other first, which rounds differently; they are not
-// where that would overflow or lose precision to underflow.
+// after FoldScaleAxis, which leaves consecutive additions behind. Expressions with effects, and those that read
+// references, are left as they are. Exact, but for the sign of a zero (x + 0, 0 - x, -(x - y)), and for the laws whose
+// statement says "up to rounding": consecutive constants are added (multiplied) with each other first, which rounds
+// differently (they are not where that would overflow or lose precision to underflow), and small powers are products.
 #pragma once
 
 #include "relay/expr.h"

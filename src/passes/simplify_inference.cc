@@ -5,7 +5,6 @@
 #include "ops/normalization.h"
 #include "ops/shape.h"
 #include "passes/for_each_function.h"
-#include "relay/visit.h"
 
 namespace headrace::passes {
 
@@ -53,8 +52,6 @@ Expr simplify(const Expr& before, const Expr& after) {
 
 }  // namespace
 
-IRModule simplify_inference(const IRModule& module) {
-  return rewrite_bodies(module, [](const Expr& body) { return relay::rewrite_post_order(body, simplify); });
-}
+IRModule simplify_inference(const IRModule& module) { return rewrite_pure_nodes(module, simplify); }
 
 }  // namespace headrace::passes

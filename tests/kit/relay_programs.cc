@@ -30,7 +30,7 @@ Shape shape_of(const Expr& expr) { return *as_shape(expr->checked_type().as<Tens
 
 class Generator {
  public:
-  Generator(uint64_t seed, const ProgramSize& size) : random_(seed), size_(size) {}
+  Generator(uint64_t seed, const ProgramSize& size) : random_(seed), size_(size), inline_helper_(seed % 3 == 0) {}
 
   IRModule run() {
     const int64_t inputs = random_.integer(2, 3);
@@ -55,11 +55,14 @@ class Generator {
     keep(var);
   }
 
-  // @helper(%a) gives tanh(a * 0.5) of a vector of 3.
+  // @helper(%a) gives tanh(a * 0.5) of a vector of 3; in a third of the programs it is marked Inline.
   void make_helper() {
     const Type type = make_tensor_type({3}, kFloat);
     const auto param = relay::make_var("a", type);
-    helper_ = relay::make_function({param}, ops::unary("tanh", ops::multiply(param, relay::make_scalar(0.5))), type);
+    DictAttrs attrs;
+    if (inline_helper_) attrs.set("Inline", Value(1));
+    const Expr body = ops::unary("tanh", ops::multiply(param, relay::make_scalar(0.5)));
+    helper_ = relay::make_function({param}, body, type, {}, attrs);
     helper_name_ = make_global_var("helper");
     module_for_types_ = make_module();
     module_for_types_->add_function(helper_name_, helper_);
@@ -142,9 +145,44 @@ class Generator {
     static constexpr const char* kOps[] = {"nn.relu", "tanh", "sigmoid", "negative", "abs", "copy", "erf", "sin"};
     const char* op = kOps[random_.index(std::size(kOps))];
     const Expr data = pick();
+    if (random_.chance(0.4f)) return make_law(data, pick());
     if (random_.chance(0.2f)) return ops::cast(ops::cast(data, DataType::float_(64)), kFloat);
     if (random_.chance(0.2f)) return ops::clip(data, -0.75, 0.5);
     return random_.chance(0.2f) ? ops::unary(op, ops::unary(op, data)) : ops::unary(op, data);
+  }
+
+  // What SimplifyExpr knows more of: negatives, bounds, conditions, powers, shapes twice.
+  Expr make_law(const Expr& a, const Expr& b) {
+    const auto one = [](const char* op, const Expr& x) { return ops::unary(op, x); };
+    const Expr zero = relay::make_scalar(0), half = relay::make_scalar(0.5);
+    switch (random_.integer(0, 11)) {
+      case 0:
+        return one("tanh", ops::add(one("negative", a), b));
+      case 1:
+        return one("tanh", ops::subtract(a, one("negative", b)));
+      case 2:
+        return one("negative", one("tanh", ops::subtract(zero, one("negative", a))));
+      case 3:
+        return one("tanh", ops::multiply(one("negative", a), one("negative", b)));
+      case 4:
+        return ops::binary("minimum", ops::binary("maximum", a, relay::make_scalar(-0.25)), half);
+      case 5:
+        return ops::relu(ops::clip(ops::clip(a, -0.5, 2), -0.25, 1));
+      case 6: {
+        const Expr condition = one("logical_not", ops::binary("less", params_[0], zero));
+        return ops::where(condition, params_[0], one("abs", one("negative", params_[0])));
+      }
+      case 7:
+        return one("tanh", ops::binary("power", a, relay::make_scalar(2)));
+      case 8:
+        return ops::relu(one("sigmoid", ops::subtract(ops::add(a, half), relay::make_scalar(2))));
+      case 9:
+        return one("tanh", ops::add(ops::subtract(a, half), scalar()));
+      case 10:
+        return ops::reverse(ops::reverse(a, -1), -1);
+      default:
+        return one("tanh", ops::reduce("sum", ops::expand_dims(a, 0), Shape{0}, random_.chance(0.5f)));
+    }
   }
 
   Expr make_binary_op() {
@@ -240,7 +278,24 @@ class Generator {
     return random_.chance(0.7f) ? ops::multiply(data, constant(along, low, 1.5f)) : data;
   }
 
+  // What CombineParallelConv2D and its like join.
+  Expr make_parallel() {
+    const Expr data = pick_of_rank(2);
+    if (!data) return {};
+    Array<Expr> parts;
+    for (int64_t i = random_.integer(3, 4); i > 0; --i) {
+      const int64_t outputs = random_.integer(1, 3);
+      Expr part = ops::dense(data, constant({outputs, shape_of(data)[1]}));
+      if (random_.chance(0.8f)) part = ops::bias_add(part, constant({outputs}), -1);
+      parts.push_back(random_.chance(0.8f) ? ops::unary("tanh", part) : part);
+    }
+    return ops::unary("tanh", ops::concatenate(parts, -1));
+  }
+
   Expr make_anchor() {
+    if (random_.chance(0.2f)) {
+      if (const Expr parallel = make_parallel()) return parallel;
+    }
     if (const Expr data = pick_of_rank(4)) return random_.chance(0.75f) ? make_conv(data) : make_pool(data);
     if (const Expr data = pick_of_rank(2)) {
       const Expr product = ops::dense(data, constant({3, shape_of(data)[1]}));
@@ -255,9 +310,11 @@ class Generator {
     const bool depthwise = random_.chance(0.3f);
     ops::Conv2DAttrs attrs;
     attrs.padding = {1, 1};
+    const bool pads = random_.chance(0.3f);
+    const Expr padded = pads ? ops::pad(data, {{0, 0}, {0, 0}, {1, 0}, {0, 2}}, relay::make_scalar(0)) : data;
     attrs.groups = depthwise ? channels : 1;
     const int64_t outputs = depthwise ? channels : 3;
-    Expr value = ops::conv2d(data, constant({outputs, depthwise ? 1 : channels, 3, 3}, -0.5f, 0.5f), attrs);
+    Expr value = ops::conv2d(padded, constant({outputs, depthwise ? 1 : channels, 3, 3}, -0.5f, 0.5f), attrs);
     if (random_.chance(0.4f)) value = ops::bias_add(value, constant({outputs}));
     if (random_.chance(0.5f)) {
       value = relay::make_tuple_get_item(ops::batch_norm(value, constant({outputs}), constant({outputs}),
@@ -327,6 +384,7 @@ class Generator {
 
   Random random_;
   ProgramSize size_;
+  bool inline_helper_;
   Array<Var> params_;
   std::vector<Expr> pool_;
   std::vector<std::pair<Var, Expr>> lets_;

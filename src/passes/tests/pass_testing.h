@@ -21,7 +21,7 @@ inline IRModule read(const std::string& body) {
 
 inline pass::PassContext typed_context() {
   pass::PassContext context;
-  context.opt_level = 3;
+  context.opt_level = 4;
   context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
   context.verify = [](const IRModule& module) { relay::verify(module); };
   return context;

@@ -147,7 +147,7 @@ FuncType Inferencer::callee_type(const Call& call, size_t num_args, std::vector<
 
 void Inferencer::unify_arguments(const Call& call, const FuncTypeNode& function, const std::vector<Type>& arg_types) {
   for (size_t i = 0; i < arg_types.size(); ++i) {
-    const Type expected = solver_.resolve(function.arg_types[i]);
+    const Type& expected = function.arg_types[i];
     if (!solver_.unify(expected, arg_types[i]))
       throw_at(call->span, callee_name(call->op),
                fmt::format("argument {} is {}, expected {}", i, to_string(solver_.resolve(arg_types[i])),

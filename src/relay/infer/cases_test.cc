@@ -1,38 +1,11 @@
-// Programs and what inference says of them. Expectations are written by hand.
-#include <gtest/gtest.h>
-
-#include "ops/all_ops.h"
-#include "relay/infer/infer_type.h"
-#include "relay/text/parse.h"
+// Types of programs: functions, data types, matches, references, symbols. Those of ops are in op_cases_test.cc, those
+// of polymorphic functions and of names that get out of them in scope_cases_test.cc.
+#include "relay/infer/tests/cases.h"
 
 namespace headrace::relay {
 namespace {
 
-struct Case {
-  std::string_view program;   // after the version line and kPrelude; its @main is asked for
-  std::string_view expected;  // the type of @main, or a part of the error
-};
-
-constexpr std::string_view kPrelude = R"(
-type List[A] { Cons(A, List[A]), Nil, }
-type Option[A] { Some(A), None, }
-type Nat { Z, S(Nat), }
-type Tree[A] { Rose(A, List[Tree[A]]), }
-type Either[A, B] { Left(A), Right(B), }
-)";
-
-std::string type_of_main(std::string_view program) {
-  ops::register_all_ops();
-  const std::string text = fmt::format("#[version = \"0.0.5\"]{}{}", kPrelude, program);
-  try {
-    const IRModule module = infer_type(parse_module(text, "case"));
-    return to_string(module->lookup("main")->checked_type());
-  } catch (const UserError& error) {
-    return fmt::format("error: {}", error.what());
-  }
-}
-
-constexpr Case kTyped[] = {
+constexpr InferCase kTyped[] = {
     // leaves
     {"def @main() { 1f }", "fn () -> float32"},
     {"def @main() { 1 }", "fn () -> int32"},
@@ -202,7 +175,7 @@ constexpr Case kTyped[] = {
      "fn (Tensor[(2), float32]) -> Tensor[(?), float32]"},
 };
 
-constexpr Case kRefused[] = {
+constexpr InferCase kRefused[] = {
     {"def @main(%x) { %x }", "variable '%x' cannot be inferred"},
     {"def @main(%x, %y: int32) { %y }", "variable '%x' cannot be inferred"},
     {"def @main(%x) { nn.relu(%x) }", "variable '%x' cannot be inferred"},
@@ -289,10 +262,7 @@ constexpr Case kRefused[] = {
 };
 
 TEST(InferCases, Typed) {
-  for (const Case& c : kTyped) {
-    const std::string found = type_of_main(c.program);
-    EXPECT_EQ(found, c.expected) << c.program;
-  }
+  for (const InferCase& c : kTyped) expect_typed(c);
 }
 
 // One who wrote no type at all is told of the one that would do.
@@ -324,11 +294,7 @@ TEST(InferCases, TypesThatExplodeAreRefused) {
 }
 
 TEST(InferCases, Refused) {
-  for (const Case& c : kRefused) {
-    const std::string found = type_of_main(c.program);
-    EXPECT_TRUE(found.starts_with("error: ") && found.find(c.expected) != std::string::npos)
-        << c.program << "\nexpected " << c.expected << "\nfound    " << found;
-  }
+  for (const InferCase& c : kRefused) expect_refused(c);
 }
 
 // What inference fills in is written into the program: it reads back, and infers again to the same.

@@ -1,4 +1,5 @@
 // The end of a type inference: waking what waits, setting the types, and what nothing determines.
+#include "relay/infer/escapes.h"
 #include "relay/infer/inferencer.h"
 #include "relay/infer/unmatched_cases.h"
 #include "relay/visit.h"
@@ -152,9 +153,38 @@ void Inferencer::set_type(const Expr& original) {
     unknown_.push_back(original);
     return;
   }
+  if (const auto* call = original.as<CallNode>(); call != nullptr && call->as_op() == nullptr)
+    check_result(original, type);
   const Expr typed = with_type(rebuilt(original, type), type);
   if (const auto* global = original.as<GlobalVarNode>()) globals_[global->name_hint] = typed.cast<GlobalVarNode>();
   memo_[original.get()] = {typed, typed->checked_type()};
+}
+
+void Inferencer::check_result(const Expr& call, const Type& type) {
+  for (const Type& leaf : leaves_of(type)) {
+    const auto* tensor = leaf.as<TensorTypeNode>();
+    for (size_t i = 0; tensor != nullptr && i < tensor->shape.size(); ++i) {
+      const PrimExpr& dim = tensor->shape[i];
+      if (is_any(dim)) continue;
+      bool has_symbol = false;
+      visit_symbols(dim, [&](const PrimVarNode*) { has_symbol = true; });
+      const auto value = as_int(dim);
+      if (has_symbol || (value && *value >= 0)) continue;
+      return errors_.add(call->span, "",
+                         fmt::format("the result would be {}, whose dimension {} is no size", to_string(type), i));
+    }
+  }
+}
+
+void Inferencer::report_escapes(const std::vector<Expr>& exprs) {
+  if (!errors_.empty()) return;
+  const auto type_of_node = [&](const Expr& node) {
+    const auto it = memo_.find(node.get());
+    return it == memo_.end() ? Type() : it->second.type;
+  };
+  for (const Escape& escape : find_escapes(exprs, type_of_node))
+    errors_.add(escape.at->span, "",
+                fmt::format("{} in {} is bound by no function around it", escape.what, to_string(escape.type)));
 }
 
 // The node with its children as they became; of parameters and functions, with the types that were left to inference.

@@ -51,6 +51,19 @@ void Inferencer::enter_symbols(const Function& function, int change) {
   }
 }
 
+// Its own symbols stand for themselves here.
+bool Inferencer::gives(const Function& node, const Type& declared, const Type& ret) {
+  try {
+    return agree(node, declared, ret, [&] {
+      return fmt::format("the function is annotated to give {} and its body gives {}",
+                         to_string(resolved(node, declared)), to_string(ret));
+    });
+  } catch (const UserError& error) {  // a type that became too deep
+    errors_.add(node->span, "", error.message());
+    return false;
+  }
+}
+
 void Inferencer::visit_function(const Function& node, int stage) {
   const Type signature = open_function(node);
   if (stage == 0) {
@@ -58,15 +71,11 @@ void Inferencer::visit_function(const Function& node, int stage) {
     later(node, 1);
     return need(node->body);
   }
+  const Type declared = signature.as<FuncTypeNode>()->ret_type, ret = type_of(node->body);
+  const bool agrees = ret && gives(node, declared, ret);
   enter_symbols(node, -1);
   monomorphic_.erase(signature.object());
-  const Type declared = signature.as<FuncTypeNode>()->ret_type, ret = type_of(node->body);
-  if (!ret) return finish(node, {});
-  if (!solver_.unify(declared, ret))
-    return fail(node, node->span, "",
-                fmt::format("the function is annotated to give {} and its body gives {}",
-                            to_string(resolved(node, declared)), to_string(ret)));
-  finish(node, resolved(node, signature));
+  finish(node, agrees ? resolved(node, signature) : Type());
 }
 
 // Stage 1 comes after the function's own inference.

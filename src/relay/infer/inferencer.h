@@ -8,8 +8,8 @@
 #include <set>
 
 #include "relay/infer/infer_type.h"
-#include "relay/op_keys.h"
 #include "relay/infer/type_solver.h"
+#include "relay/op_keys.h"
 
 namespace headrace::relay {
 
@@ -36,6 +36,8 @@ class Inferencer {
   // Types all of them before it looks for what nothing determines.
   std::vector<Expr> run_all(const std::vector<Expr>& exprs);
   const TypeErrors& errors() const { return errors_; }
+  // After run_all: names of types that get out of their function are errors.
+  void report_escapes(const std::vector<Expr>& exprs);
   ValueMap take_values();
   // For a program that grows: gives the errors since the last time, to be raised.
   TypeErrors take_errors() { return std::exchange(errors_, {}); }
@@ -90,6 +92,7 @@ class Inferencer {
   // function.cc
   Type open_function(const Function& node);
   void visit_function(const Function& node, int stage);
+  bool gives(const Function& node, const Type& declared, const Type& ret);
   void bind_var(const Var& var, const Type& type);
   void enter_symbols(const Function& function, int change);
   bool is_fixed(const PrimVarNode* symbol) const;
@@ -128,6 +131,8 @@ class Inferencer {
   void report_unknown();
   void report_variables(bool with_values);
   void report_expression(const Expr& first);
+  // The parts of a call's type that the signature computes: a dimension such as n - 5 may be none at this call.
+  void check_result(const Expr& call, const Type& type);
 
   // What an op says of an argument that nobody typed: taken when nothing else says it.
   struct Assumption {

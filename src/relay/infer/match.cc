@@ -79,7 +79,7 @@ void Inferencer::finish_match(const Ref<MatchNode>& node) {
     const Type rhs = type_of(clause->rhs);
     failed = failed || !rhs;
     if (failed) continue;
-    const Type joined = type ? solver_.unify(type, rhs) : rhs;
+    const Type joined = type ? solver_.join(type, rhs) : rhs;
     if (!joined)
       return fail(
           node, node->span, "match",

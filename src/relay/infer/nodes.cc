@@ -114,7 +114,7 @@ void Inferencer::visit_if(const If& node, int stage) {
   if (!solver_.unify(condition, make_scalar_type(DataType::bool_())))
     return fail(node, node->span, "if",
                 fmt::format("the condition is {}, expected a bool scalar", to_string(condition)));
-  const Type type = solver_.unify(a, b);
+  const Type type = solver_.join(a, b);
   if (!type)
     return fail(node, node->span, "if",
                 fmt::format("the branches have different types: {} and {}", to_string(a), to_string(b)));

@@ -24,15 +24,23 @@ bool TypeSolver::has_unknown_dim(const PrimExpr& dim) const {
   return found;
 }
 
-// A chain of unknowns that were settled as each other is made short as it is followed.
-Type TypeSolver::root_of(const Type& start) {
-  Type root = start;
+// Unknowns that were settled as each other form chains; each is made short as it is followed.
+Type TypeSolver::last_unknown(const Type& start) {
+  Type last = start;
   int steps = 0;
-  for (auto it = types_.find(root.object()); it != types_.end(); it = types_.find(root.object()), ++steps)
-    root = it->second;
+  for (auto it = types_.find(last.object()); it != types_.end() && it->second.is<IncompleteTypeNode>();
+       it = types_.find(last.object()), ++steps)
+    last = it->second;
   Type at = start;
-  for (; steps > 1; --steps) at = std::exchange(types_.at(at.object()), root);
-  return strip_empty_call(root);
+  for (; steps > 1; --steps) at = std::exchange(types_.at(at.object()), last);
+  return last;
+}
+
+Type TypeSolver::root_of(const Type& type) {
+  if (!type.is<IncompleteTypeNode>()) return strip_empty_call(type);
+  const Type last = last_unknown(type);
+  const auto settled = types_.find(last.object());
+  return settled == types_.end() ? last : strip_empty_call(settled->second);
 }
 
 PrimExpr TypeSolver::resolve_dim(const PrimExpr& dim) {
@@ -65,7 +73,7 @@ Type TypeSolver::resolve_at(const Type& type, int depth) {
   if (type.is<IncompleteTypeNode>()) {
     const Type root = root_of(type);
     if (root == type || root.is<IncompleteTypeNode>()) return root;
-    return types_[type.object()] = resolve_at(root, depth + 1);
+    return types_[last_unknown(type).object()] = resolve_at(root, depth + 1);
   }
   bool changed = false;
   if (const auto* tensor = type.as<TensorTypeNode>()) {
@@ -226,18 +234,17 @@ std::optional<Array<Type>> TypeSolver::unify_all(const Array<Type>& a, const Arr
   return result;
 }
 
-// Polymorphic functions of as many type parameters are one when they are after renaming; else each is taken at the
-// types of this use.
+// The type parameters and symbols of `a` stand for anything, those of `b` for what `a` says. What `b` takes, `a` gives.
 Type TypeSolver::unify_functions(const FuncTypeNode& a, const FuncTypeNode& b) {
-  const bool renamed = !a.type_params.empty() && a.type_params.size() == b.type_params.size();
-  Array<Type> names;
-  for (const TypeVar& param : a.type_params) names.push_back(param);
-  const FuncType x = renamed ? instantiate(a, names, false) : instantiate(a, {}, false);
-  const FuncType y = renamed ? instantiate(b, names, false) : instantiate(b, {}, false);
-  const auto args = unify_all(x->arg_types, y->arg_types);
-  const Type ret = args ? unify(x->ret_type, y->ret_type) : Type();
-  if (!ret) return {};
-  return make_func_type(*args, ret, renamed ? a.type_params : Array<TypeVar>(), a.type_constraints);
+  const FuncType given = instantiate(b, {}, false);
+  const auto args = unify_all(given->arg_types, a.arg_types);
+  const Type ret = args ? unify(a.ret_type, given->ret_type) : Type();
+  return ret ? make_func_type(*args, ret, a.type_params, a.type_constraints) : Type();
+}
+
+Type TypeSolver::join(const Type& a, const Type& b) {
+  const Type joined = unify(a, b);
+  return joined ? joined : unify(b, a);
 }
 
 Type TypeSolver::unify_known(const Type& a, const Type& b) {
@@ -270,9 +277,9 @@ Type TypeSolver::unify(const Type& a_in, const Type& b_in) {
   if (a.is<IncompleteTypeNode>()) return bind(a, b);
   if (b.is<IncompleteTypeNode>()) return bind(b, a);
   const Type joined = unify_known(a, b);
-  // An unknown that was settled as (3) and must be (?) too is (?).
+  // An unknown that was settled as (3) and must be (?) too is (?), and so are those settled as it.
   for (const Type& side : {a_in, b_in}) {
-    if (joined && types_.contains(side.object())) types_[side.object()] = joined;
+    if (joined && side.is<IncompleteTypeNode>()) types_[last_unknown(side).object()] = joined;
   }
   return joined;
 }

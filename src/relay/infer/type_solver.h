@@ -29,7 +29,10 @@ class TypeSolver {
   bool is_open(const Type& type) { return !unknowns(type).empty(); }
 
   // The type that both are from here on; null when they differ, and then some unknowns may be settled.
+  // Functions in `a` are what is expected, those in `b` what is given: where `a` takes anything, so must `b`.
   Type unify(const Type& a, const Type& b);
+  // The type of what is one or the other.
+  Type join(const Type& a, const Type& b);
 
   // The signature at one of its uses: its type parameters are `type_args`, or unknown when there are none given; its
   // own symbols are unknown dimensions, appended to `dims`. All symbols are its own when `is_global`.
@@ -57,6 +60,7 @@ class TypeSolver {
   std::vector<const Object*> take_settled() { return std::exchange(settled_, {}); }
 
  private:
+  Type last_unknown(const Type& type);
   Type bind(const Type& unknown, const Type& type);
   PrimExpr bind_dim(const PrimExpr& unknown, const PrimExpr& dim);
   PrimExpr resolve_dim(const PrimExpr& dim);

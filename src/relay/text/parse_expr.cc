@@ -130,8 +130,10 @@ Nested<Expr> Parser::postfix() {
   const Token first = peek();
   Expr result = co_await primary();
   while (true) {
-    if (at("(")) {
-      Expr called = co_await call(result, first);
+    if (at("(") || at("[")) {
+      Array<Type> types;
+      if (at("[")) types = co_await type_args();
+      Expr called = co_await call(result, types, first);
       result = called;
     } else if (at(".") && peek(1).kind == TokenKind::integer) {
       take();
@@ -148,8 +150,21 @@ Nested<Expr> Parser::postfix() {
   co_return result;
 }
 
-Nested<Expr> Parser::call(Expr callee, Token first) {
+// @id[int32](1): what a call takes for the callee's type parameters.
+Nested<Array<Type>> Parser::type_args() {
   take();
+  Array<Type> types;
+  while (!at("]")) {
+    Type item = co_await type();
+    types.push_back(item);
+    if (!accept(",")) break;
+  }
+  expect("]", "after type arguments");
+  co_return types;
+}
+
+Nested<Expr> Parser::call(Expr callee, Array<Type> types, Token first) {
+  expect("(", "after type arguments");
   Array<Expr> args;
   std::vector<NamedValue> fields;
   bool none = false;
@@ -168,7 +183,7 @@ Nested<Expr> Parser::call(Expr callee, Token first) {
   }
   expect(")", "after arguments");
   Attrs attrs = call_attrs(callee, std::move(fields), none, first);
-  co_return Expr(relay::make_call(callee, args, attrs, {}, span_from(first)));
+  co_return Expr(relay::make_call(callee, args, attrs, types, span_from(first)));
 }
 
 Nested<Expr> Parser::primary() {

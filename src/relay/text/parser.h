@@ -45,7 +45,8 @@ class Parser : private TokenReader {
   Nested<bool> let_statement(std::vector<Let>& lets);
   Nested<Expr> expr(int min_precedence);
   Nested<Expr> postfix();
-  Nested<Expr> call(Expr callee, Token first);
+  Nested<Expr> call(Expr callee, Array<Type> types, Token first);
+  Nested<Array<Type>> type_args();
   Nested<Expr> primary();
   Nested<Expr> keyword(Token first);
   Nested<Expr> braces(std::string_view where);

@@ -263,6 +263,15 @@ class ExprPrinter {
     return operand(call.op);
   }
 
+  std::string type_args_text(const Array<Type>& types) {
+    std::string out;
+    for (const Type& type : types) {
+      out += out.empty() ? "[" : ", ";
+      print_type(out, type, names_);
+    }
+    return out.empty() ? out : out + "]";
+  }
+
   std::string call_text(const CallNode& call) {
     const auto* op = call.as_op();
     const std::string expected = op == nullptr ? std::string() : op->attrs_type_key;
@@ -276,8 +285,9 @@ class ExprPrinter {
     std::string args = operands(call.args) + attrs;
     if (call.args.empty() && !attrs.empty()) args = attrs.substr(2);
     const auto* constructor = call.op.as<ConstructorNode>();
-    if (constructor != nullptr && constructor->inputs.empty() && args.empty()) return callee_text(call);
-    return callee_text(call) + "(" + args + ")";
+    const std::string callee = callee_text(call) + type_args_text(call.type_args);
+    if (constructor != nullptr && constructor->inputs.empty() && call.type_args.empty() && args.empty()) return callee;
+    return callee + "(" + args + ")";
   }
 
   std::string pattern_list(const Array<Pattern>& patterns) {

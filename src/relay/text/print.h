@@ -18,6 +18,7 @@
 // - Tensors of at most 16 elements: const(Tensor[(2, 2), float32], [1, 2.5, nan, -inf]). Others:
 // meta[relay.Constant][i],
 //   with the bytes (little-endian, base64) in the #[metadata] block, or in PrintOptions::weights.
+// - `@id[int32](%x)` is a call with type arguments.
 // - `&Nil` is the constructor Nil as a value; `Nil` is its call. `attrs=None` is a call without the attributes that its
 // op
 //   has; `attrs_type_key="..."` names attributes of another kind than the op's. Attributes at their default are left

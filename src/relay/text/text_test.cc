@@ -102,6 +102,19 @@ TEST_F(Text, SugarReadsAsCalls) {
             "%2 = negative(%a);\n%3 = subtract(%b, 1f);\n%4 = divide(%2, %3);\nequal(%1, %4)\n");
 }
 
+TEST_F(Text, TypeArguments) {
+  const std::string text =
+      "#[version = \"0.0.5\"]\ndef @id[A](%x: A) -> A {\n  %x\n}\n\n"
+      "def @main() {\n  @id[(int32, Tensor[(2, ?), float32])](1)\n}\n";
+  EXPECT_EQ(reprinted(text), text);
+  const Expr expr = parse_expr("free_var %f; %f[int32, bool](1)");
+  const auto* call = expr.as<CallNode>();
+  ASSERT_NE(call, nullptr);
+  EXPECT_EQ(to_string(call->type_args[1]), "bool");
+  EXPECT_THAT(body_error("%x[int32"), HasSubstr("after type arguments"));
+  EXPECT_THAT(body_error("%x[int32] + 1"), HasSubstr("expected '('"));
+}
+
 TEST_F(Text, EveryNodeHasASpan) {
   const IRModule module = parse_module(
       "#[version = \"0.0.5\"]\ndef @main(%x: float32) {\n  let %y = (%x,);\n  if (%x) { %y } else { (1f,) }\n}\n",

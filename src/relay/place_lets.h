@@ -1,13 +1,18 @@
 // Binding the nodes of a graph by lets, each in the innermost scope that holds all its uses.
+//
+// This is also when a node is evaluated, which shows where it has effects: what two branches or two closures share is
+// evaluated once, before the `if` or the functions; what one of them uses, inside it. So the interpreter runs a program
+// with what crosses a branch bound, and the normal forms compute what it does.
 #pragma once
 
 #include "relay/expr.h"
 
-namespace headrace::passes {
+namespace headrace::relay {
 
 enum class Bind : uint8_t {
   everything,       // every operation: administrative normal form
-  across_branches,  // what is used by an inner function, branch or clause, or by several: basic block normal form
+  across_branches,  // what is used by an inner function, branch or clause, or by several: basic block normal form;
+                    // and what must be evaluated before it, having effects or seeing them
 };
 
 // `body` with those of its nodes bound that `bind` says. Operands are bound before their users, in the order of
@@ -16,4 +21,4 @@ enum class Bind : uint8_t {
 // effects.
 Expr place_lets(const Expr& body, Bind bind);
 
-}  // namespace headrace::passes
+}  // namespace headrace::relay

@@ -1,8 +1,8 @@
-#include "passes/joined_constants.h"
+#include "passes/simplify/joined_constants.h"
 
 #include <cmath>
 
-namespace headrace::passes {
+namespace headrace::passes::simplify {
 
 namespace {
 
@@ -57,4 +57,4 @@ bool is_good_product(const NDArray& a, const NDArray& b, const NDArray& result) 
   return !has_zero(result) || smallest_magnitude(a) * smallest_magnitude(b) >= smallest_normal(result.dtype());
 }
 
-}  // namespace headrace::passes
+}  // namespace headrace::passes::simplify

@@ -3,7 +3,7 @@
 
 #include "tensor/ndarray.h"
 
-namespace headrace::passes {
+namespace headrace::passes::simplify {
 
 // `result` is a sum of constants in which nothing has overflowed, and no element has lost digits to underflow. Always
 // true of integers, which wrap the same in any order.
@@ -17,4 +17,4 @@ bool is_good_product(const NDArray& a, const NDArray& b, const NDArray& result);
 // and a product 2^48 times smaller than the largest may lose its digits.
 bool is_good_weight(const NDArray& a, const NDArray& b, const NDArray& result);
 
-}  // namespace headrace::passes
+}  // namespace headrace::passes::simplify

@@ -1,4 +1,4 @@
-#include "passes/place_lets.h"
+#include "relay/place_lets.h"
 
 #include <list>
 #include <unordered_set>
@@ -7,24 +7,16 @@
 #include "relay/scopes.h"
 #include "relay/visit.h"
 
-namespace headrace::passes {
-
-using relay::FunctionNode;
-using relay::IfNode;
-using relay::LetNode;
-using relay::MatchNode;
-using relay::Scopes;
-using relay::Var;
+namespace headrace::relay {
 
 namespace {
 
 class LetPlacer {
  public:
-  LetPlacer(const Expr& body, Bind bind)
-      : bind_(bind), scopes_(relay::find_scopes(body)), lets_(scopes_.scopes.size()) {
+  LetPlacer(const Expr& body, Bind bind) : bind_(bind), scopes_(find_scopes(body)), lets_(scopes_.scopes.size()) {
     if (bind == Bind::across_branches) find_crossing(body);
-    const auto enter = [](const Expr& e) { return !is_left_alone(e); };
-    relay::post_order(body, enter, [&](const Expr& node) { finish(node); });
+    const auto enter = [](const Expr& e) { return !is_kept(e); };
+    post_order(body, enter, [&](const Expr& node) { finish(node); });
     result_ = chain(0, done_.at(body.object()));
   }
   Expr result() const { return result_; }
@@ -37,9 +29,9 @@ class LetPlacer {
   };
   using Lets = std::list<Bound>;
 
-  static bool is_left_alone(const Expr& expr) {
+  static bool is_kept(const Expr& expr) {
     const auto* function = expr.as<FunctionNode>();
-    return function != nullptr && relay::is_left_alone(*function);
+    return function != nullptr && is_left_alone(*function);
   }
 
   Lets& lets(int scope) { return lets_[static_cast<size_t>(scope)]; }
@@ -47,7 +39,7 @@ class LetPlacer {
   Expr chain(int scope, Expr result) {
     const Lets& list = lets(scope);
     for (auto let = list.rbegin(); let != list.rend(); ++let)
-      result = relay::make_let(let->var, let->value, result, let->span);
+      result = make_let(let->var, let->value, result, let->span);
     return result;
   }
 
@@ -55,7 +47,7 @@ class LetPlacer {
   void find_blocks(const Expr& body) {
     block_.assign(scopes_.scopes.size(), 0);
     std::vector<bool> starts(scopes_.scopes.size(), false);
-    relay::post_order(body, [&](const Expr& node) {
+    post_order(body, [&](const Expr& node) {
       const bool opens = node.is<FunctionNode>() || node.is<IfNode>() || node.is<MatchNode>();
       if (!opens) return;
       const size_t count = node.is<FunctionNode>() ? 1 : node.is<IfNode>() ? 2 : node.as<MatchNode>()->clauses.size();
@@ -70,11 +62,10 @@ class LetPlacer {
     find_blocks(body);
     const auto block_of = [&](int scope) { return block_[static_cast<size_t>(scope)]; };
     const auto use = [&](const Expr& node, int scope) {
-      if (!relay::is_atomic(node) && block_of(scopes_.at(node).scope) != block_of(scope))
-        crossing_.insert(node.object());
+      if (!is_atomic(node) && block_of(scopes_.at(node).scope) != block_of(scope)) crossing_.insert(node.object());
     };
-    relay::post_order(body, [&](const Expr& node) {
-      if (relay::is_atomic(node)) return;
+    post_order(body, [&](const Expr& node) {
+      if (is_atomic(node)) return;
       const Scopes::Placement& place = scopes_.at(node);
       if (const auto* function = node.as<FunctionNode>()) return use(function->body, place.inner);
       if (const auto* branch = node.as<IfNode>()) {
@@ -88,8 +79,30 @@ class LetPlacer {
           use(match->clauses[i]->rhs, place.inner + static_cast<int>(i));
         return;
       }
-      for (const Expr& child : relay::children_of(node)) use(child, place.scope);
+      for (const Expr& child : children_of(node)) use(child, place.scope);
     });
+    keep_order(body);
+  }
+
+  // What may have effects, or see those of others.
+  static bool is_ordered(const Expr& node) {
+    if (const auto* call = node.as<CallNode>()) return call->as_op() == nullptr && !call->op.is<ConstructorNode>();
+    return node.is<RefCreateNode>() || node.is<RefReadNode>() || node.is<RefWriteNode>() || node.is<IfNode>() ||
+           node.is<MatchNode>() || node.is<LetNode>();
+  }
+
+  // Binding a node evaluates it before the whole expression of its scope: those that came before it are bound, too.
+  void keep_order(const Expr& body) {
+    std::vector<Expr> ordered;
+    post_order(body, [&](const Expr& node) {
+      if (is_ordered(node)) ordered.push_back(node);
+    });
+    std::vector<bool> is_before_one(scopes_.scopes.size(), false);
+    for (size_t i = ordered.size(); i-- > 0;) {
+      const auto scope = static_cast<size_t>(scopes_.at(ordered[i]).scope);
+      if (is_before_one[scope]) crossing_.insert(ordered[i].object());
+      is_before_one[scope] = is_before_one[scope] || crossing_.contains(ordered[i].object());
+    }
   }
 
   bool binds(const Expr& node) const {
@@ -99,12 +112,12 @@ class LetPlacer {
   }
 
   void finish(const Expr& node) {
-    if (relay::is_atomic(node)) {
+    if (is_atomic(node)) {
       done_.emplace(node.object(), node);
       return;
     }
     if (const auto* let = node.as<LetNode>()) return finish_let(node, *let);
-    const Expr rebuilt = is_left_alone(node) ? node : relay::with_children(node, children(node));
+    const Expr rebuilt = is_kept(node) ? node : with_children(node, children(node));
     bind(node, rebuilt);
   }
 
@@ -113,7 +126,7 @@ class LetPlacer {
       done_.emplace(node.object(), value);
       return;
     }
-    const Var var = relay::make_var("x", {}, node->span);
+    const Var var = make_var("x", {}, node->span);
     lets(scopes_.at(node).scope).push_back({var, value, node->span});
     done_.emplace(node.object(), var);
   }
@@ -133,7 +146,7 @@ class LetPlacer {
     }
     const Expr rest = chain(inner, body);
     const bool same = value == let.value && rest == let.body;
-    const Expr rebuilt = same ? node : Expr(relay::make_let(let.var, value, rest, node->span));
+    const Expr rebuilt = same ? node : Expr(make_let(let.var, value, rest, node->span));
     if (is_flat) {
       done_.emplace(node.object(), rebuilt);
     } else {
@@ -143,7 +156,7 @@ class LetPlacer {
 
   // A pattern's variables, a function's parameters stay; bodies get the lets of their scope.
   std::vector<Expr> children(const Expr& node) {
-    std::vector<Expr> result = relay::children_of(node);
+    std::vector<Expr> result = children_of(node);
     for (Expr& child : result) child = done_.at(child.object());
     const int inner = scopes_.at(node).inner;
     if (node.is<FunctionNode>()) result.back() = chain(inner, result.back());
@@ -154,7 +167,7 @@ class LetPlacer {
     if (const auto* match = node.as<MatchNode>()) {
       size_t at = 1;
       for (size_t i = 0; i < match->clauses.size(); ++i) {
-        at += relay::pattern_vars(match->clauses[i]->lhs).size();
+        at += pattern_vars(match->clauses[i]->lhs).size();
         result[at] = chain(inner + static_cast<int>(i), result[at]);
         ++at;
       }
@@ -175,4 +188,4 @@ class LetPlacer {
 
 Expr place_lets(const Expr& body, Bind bind) { return LetPlacer(body, bind).result(); }
 
-}  // namespace headrace::passes
+}  // namespace headrace::relay

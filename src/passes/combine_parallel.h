@@ -1,0 +1,30 @@
+// CombineParallelConv2D, CombineParallelDense, CombineParallelBatchMatmul: products that share their data become one.
+//
+//   %0 = nn.conv2d(%x, %w1);             %0 = nn.conv2d(%x, concatenate((%w1, %w2, %w3), axis=0));
+//   %1 = nn.conv2d(%x, %w2);       ->    (strided_slice(%0, ...), strided_slice(%0, ...), strided_slice(%0, ...))
+//   %2 = nn.conv2d(%x, %w3);
+//
+// Combined are at least min_num_branches calls in one scope with the same data, the same attributes and weights that
+// differ in their number of outputs at most; convolutions without groups. The ops behind them follow while they are the
+// same in every branch, element by element, with one reader each: activations of the same attributes, bias_add over the
+// outputs, and binary ops whose other operand varies along the outputs alone or is the same constant in all. Weights
+// and operands that have effects, or are computed from another such product, are not moved.
+//
+// Needs types; shapes of weights and results must be static. FoldConstant afterwards joins the weights. Preserves
+// results to the last bit, since every output is computed from its own weights as before.
+#pragma once
+
+#include "pass/pass.h"
+#include "relay/expr.h"
+
+namespace headrace::passes {
+
+IRModule combine_parallel_conv2d(const IRModule& module, int64_t min_num_branches = 3);
+IRModule combine_parallel_dense(const IRModule& module, int64_t min_num_branches = 3);
+IRModule combine_parallel_batch_matmul(const IRModule& module, int64_t min_num_branches = 3);
+
+// "relay.<pass>.min_num_branches" of the context's configuration; 3 without it. UserError when it is no number from 2
+// on.
+int64_t min_num_branches(const pass::PassContext& context, std::string_view pass);
+
+}  // namespace headrace::passes

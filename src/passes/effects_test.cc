@@ -1,0 +1,102 @@
+// No pass loses, repeats or reorders an effect: programs with references, each with its result worked out by hand.
+#include "passes/tests/pass_testing.h"
+
+namespace headrace::passes {
+namespace {
+
+struct EffectCase {
+  const char* name;
+  const char* text;
+  std::vector<double> expected;  // of each scalar that main gives
+};
+
+void PrintTo(const EffectCase& c, std::ostream* out) { *out << c.name; }
+
+const std::vector<EffectCase> kCases = {
+    {"dropped_item_of_a_tuple",
+     "def @main() { let %r = ref(1f); let %x = (ref_write(%r, 2f), 7f).1; (%x, ref_read(%r)) }",
+     {7, 2}},
+    {"dropped_shape_operand",
+     "def @main() { let %r = ref(1f); let %x = reshape(full(3f, shape=[4]), (ref_write(%r, 5f), "
+     "const(Tensor[(2), int64], [2, 2])).1); (max(%x), ref_read(%r)) }",
+     {3, 5}},
+    {"dropped_shape_of",
+     "def @write(%r: ref(float32)) -> Tensor[(2), float32] { let %u = ref_write(%r, 6f); full(1f, shape=[2]) }\n"
+     "def @main() { let %r = ref(1f); let %s = sum(shape_of(@write(%r))); (%s, ref_read(%r)) }",
+     {2, 6}},
+    {"dropped_gamma",
+     "def @write(%r: ref(float32)) -> Tensor[(2), float32] { let %u = ref_write(%r, 8f); full(1f, shape=[2]) }\n"
+     "def @main() { let %r = ref(1f); let %c = full(1f, shape=[2]); let %y = nn.batch_norm(full(0f, shape=[1, 2]), "
+     "@write(%r), %c, %c, %c, scale=False, epsilon=0f).0; (max(%y), ref_read(%r)) }",
+     {0, 8}},
+    {"folded_condition",
+     "def @main() { let %r = ref(1f); let %y = if ((ref_write(%r, 2f), True).1) { 3f } else { 4f }; (%y, ref_read(%r)) "
+     "}",
+     {3, 2}},
+    {"operands_of_a_group_in_order",
+     "def @next(%r: ref(float32)) -> float32 { let %v = ref_read(%r); let %u = ref_write(%r, add(%v, 1f)); %v }\n"
+     "def @main() { let %r = ref(10f); let %y = subtract(@next(%r), negative(multiply(@next(%r), 100f))); "
+     "(%y, ref_read(%r)) }",
+     {10 + 1100, 12}},
+    {"equal_calls_that_write",
+     "def @next(%r: ref(float32)) -> float32 { let %v = ref_read(%r); let %u = ref_write(%r, add(%v, 1f)); %v }\n"
+     "def @main() { let %r = ref(1f); (add(exp(0f), @next(%r)), add(exp(0f), @next(%r)), ref_read(%r)) }",
+     {2, 3, 3}},
+    {"shared_by_both_branches",
+     "def @next(%r: ref(float32)) -> float32 { let %v = ref_read(%r); let %u = ref_write(%r, add(%v, 1f)); %v }\n"
+     "def @main() { let %r = ref(1f); %0 = @next(%r); let %y = if (less(ref_read(%r), 2f)) { multiply(%0, 10f) } else "
+     "{ "
+     "multiply(%0, 20f) }; (%y, ref_read(%r)) }",
+     {10, 2}},
+    {"before_what_branches_share",
+     "def @next(%r: ref(float32)) -> float32 { let %v = ref_read(%r); let %u = ref_write(%r, add(%v, 1f)); %v }\n"
+     "def @main() { let %r = ref(1f); %0 = @next(%r); (add(multiply(@next(%r), 100f), if (less(ref_read(%r), 3f)) { %0 "
+     "} else { negative(%0) }), ref_read(%r)) }",
+     {102, 3}},
+    {"shared_by_two_closures",
+     "def @main() { %0 = ref(1f); let %put = fn () { ref_write(%0, 5f) }; let %get = fn () { ref_read(%0) }; "
+     "let %u = %put(); (%get(), 0f) }",
+     {5, 0}},
+    {"in_one_closure_only",
+     "def @next(%r: ref(float32)) -> float32 { let %v = ref_read(%r); let %u = ref_write(%r, add(%v, 1f)); %v }\n"
+     "def @main() { let %r = ref(1f); let %f = fn () { @next(%r) }; let %a = %f(); let %b = %f(); "
+     "(%a, %b, ref_read(%r)) }",
+     {1, 2, 3}},
+    {"a_branch_that_is_not_taken",
+     "def @main() { let %r = ref(1f); let %u = if (False) { ref_write(%r, 2f) } else { () }; (ref_read(%r), 0f) }",
+     {1, 0}},
+};
+
+std::vector<double> results_of(const IRModule& module) {
+  std::vector<double> results;
+  for (const NDArray& result : interp::run_main(module, {})) results.push_back(element_as_double(result.tensor(), 0));
+  return results;
+}
+
+class Effects : public testing::TestWithParam<EffectCase> {
+ protected:
+  static IRModule program() { return read(GetParam().text); }
+};
+
+TEST_P(Effects, AreWhatTheProgramSays) { EXPECT_EQ(results_of(program()), GetParam().expected); }
+
+TEST_P(Effects, SurviveEveryPass) {
+  for (const auto& list : {canonical(), native(), by_name()}) {
+    for (const pass::Pass& pass : list) {
+      EXPECT_EQ(results_of(run_pass(pass.info.name, program())), GetParam().expected) << "after " << pass.info.name;
+    }
+  }
+}
+
+TEST_P(Effects, SurviveTheLists) {
+  std::vector<pass::Pass> passes = canonical();
+  for (const pass::Pass& pass : native()) passes.push_back(pass);
+  const IRModule after = pass::run_passes(passes, program(), typed_context());
+  EXPECT_EQ(results_of(after), GetParam().expected) << relay::print_module(after);
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, Effects, testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
+
+}  // namespace
+}  // namespace headrace::passes

@@ -1,0 +1,25 @@
+// Inline: a call of a function that is marked `Inline` (or `inline`) becomes the function's body.
+//
+//   def @scale(%x: float32, Inline=1) { multiply(%x, 2f) }
+//   def @main(%y: float32) { @scale(exp(%y)) }                ->   def @main(%y: float32) { multiply(exp(%y), 2f) }
+//
+// An argument takes the place of its parameter; it is bound by a let instead where that would evaluate it at another
+// time or another number of times: it has effects or reads a reference, or an inner function uses the parameter. A
+// marked function that calls itself, alone or through other marked ones, stays; so does what passes leave alone
+// (relay/function_attrs.h), and a use that is no call. A marked function that nothing refers to any more is dropped,
+// unless it is `main` or has a global_symbol. Functions that call each other twice, again and again, double in size
+// with each: past kMostInlinedNodes new nodes the calls that are left stay.
+//
+// Needs types, for what type variables and symbols of the function are at a call. Preserves results to the last bit,
+// and the order and number of effects.
+#pragma once
+
+#include "relay/expr.h"
+
+namespace headrace::passes {
+
+inline constexpr int64_t kMostInlinedNodes = 200'000;
+
+IRModule inline_functions(const IRModule& module);
+
+}  // namespace headrace::passes

@@ -1,0 +1,199 @@
+// Passes that rewrite calls of ops: products joined, padding folded, casts copied, long concatenations split.
+#include "passes/combine_parallel.h"
+#include "passes/split_args.h"
+#include "passes/tests/pass_testing.h"
+#include "passes/to_mixed_precision.h"
+#include "relay/visit.h"
+
+namespace headrace::passes {
+namespace {
+
+// Four branches with followers that agree, one of another kernel size, one with a stride, weights that are computed.
+constexpr const char* kConvs =
+    "def @main(%x: Tensor[(1, 2, 3, 3), float32], %w: Tensor[(2, 2, 1, 1), float32]) {\n"
+    "  %0 = nn.bias_add(nn.conv2d(%x, %w), const(Tensor[(2), float32], [1, 2]));\n"
+    "  %1 = nn.bias_add(nn.conv2d(%x, const(Tensor[(1, 2, 1, 1), float32], [3, 4]), channels=1),"
+    " const(Tensor[(1), float32], [3]));\n"
+    "  %2 = nn.bias_add(nn.conv2d(%x, exp(%w)), const(Tensor[(2), float32], [-1, 5]));\n"
+    "  %3 = multiply(nn.relu(%0), const(Tensor[(2, 1, 1), float32], [2, 3]));\n"
+    "  %4 = multiply(nn.relu(%1), const(Tensor[(1, 1, 1), float32], [4]));\n"
+    "  %5 = multiply(nn.relu(%2), const(Tensor[(2, 1, 1), float32], [5, 6]));\n"
+    "  %6 = nn.conv2d(%x, const(Tensor[(1, 2, 3, 1), float32], [1, 2, 3, 4, 5, 6]));\n"
+    "  %7 = nn.conv2d(%x, %w, strides=[2, 2]);\n"
+    "  (add(%3, 1f), %4, tanh(%5), %6, %7)\n"
+    "}";
+
+// Two groups of different data, the second made of results of the first; a product that another weight is made of.
+constexpr const char* kDenses =
+    "def @main(%x: Tensor[(2, 2), float32], %w: Tensor[(2, 2), float32]) {\n"
+    "  %0 = nn.dense(%x, %w);\n"
+    "  %1 = nn.dense(%x, negative(%w), units=2);\n"
+    "  %2 = nn.dense(%x, const(Tensor[(3, 2), float32], [1, 2, 3, 4, 5, 6]));\n"
+    "  %3 = nn.dense(%x, %0);\n"
+    "  %4 = tanh(%1);\n"
+    "  %5 = multiply(nn.dense(%4, %w), 2f);\n"
+    "  %6 = multiply(nn.dense(%4, exp(%w)), 2f);\n"
+    "  %7 = multiply(nn.dense(%4, abs(%w)), 2f);\n"
+    "  (%0, %2, %3, %5, %6, %7)\n"
+    "}";
+
+constexpr const char* kBatchMatmuls =
+    "def @main(%x: Tensor[(2, 1, 2), float32], %w: Tensor[(2, 2, 2), float32]) {\n"
+    "  %0 = nn.batch_matmul(%x, %w);\n"
+    "  %1 = nn.batch_matmul(%x, exp(%w));\n"
+    "  %2 = nn.batch_matmul(%x, strided_slice(%w, begin=[0, 0, 0], end=[2, 1, 2]));\n"
+    "  %3 = nn.batch_matmul(%x, %w, transpose_b=False);\n"
+    "  (%0, nn.relu(%1), %2, %3)\n"
+    "}";
+
+constexpr const char* kPads =
+    "def @main(%x: Tensor[(1, 1, 4, 4), float32], %y: Tensor[(1, 4, 4, 1), float32]) {\n"
+    "  %0 = nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [1, 0], [2, 1]]);\n"
+    "  %1 = nn.pad(%y, 0f, pad_width=[[0, 0], [1, 1], [0, 1], [0, 0]]);\n"
+    "  %2 = nn.pad(%x, -inff, pad_width=[[0, 0], [0, 0], [1, 1], [0, 1]]);\n"
+    "  (nn.conv2d(%0, const(Tensor[(1, 1, 3, 3), float32], [1, 2, 3, 4, 5, 6, 7, 8, 9]), padding=[0, 1]),\n"
+    "   nn.conv2d(%1, const(Tensor[(2, 2, 1, 1), float32], [1, 2, 3, 4]), data_layout=\"NHWC\","
+    " kernel_layout=\"HWIO\"),\n"
+    "   nn.avg_pool2d(%0, pool_size=[3, 3]), nn.avg_pool2d(%0, pool_size=[3, 3], padding=[1, 1]),\n"
+    "   nn.avg_pool2d(%0, pool_size=[3, 3], padding=[0, 0, 1, 1], count_include_pad=True),\n"
+    "   nn.max_pool2d(%2, pool_size=[2, 2]), nn.max_pool2d(%0, pool_size=[2, 2]),\n"
+    "   nn.max_pool2d(%2, pool_size=[1, 1]), nn.max_pool2d(%2, pool_size=[2, 2], strides=[2, 2], ceil_mode=True))\n"
+    "}";
+
+constexpr const char* kCasts =
+    "def @main(%x: Tensor[(2, 2), float32]) {\n"
+    "  %0 = cast(%x, dtype=\"float64\");\n"
+    "  %1 = cast(%0, dtype=\"float32\");\n"
+    "  (add(%0, %0), exp(%0), sum(%0), multiply(%0, 2f64), negative(%1), abs(%1))\n"
+    "}";
+
+constexpr const char* kManyArgs =
+    "def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {\n"
+    "  (concatenate((%x, %y, %x, %y, exp(%x), %y, %x, %y, %x, %y)), stack((%x, %y, %x, %y, %x), axis=-1),"
+    " concatenate((%x, %y, %x)))\n"
+    "}";
+
+constexpr const char* kMixed =
+    "def @main(%x: Tensor[(1, 2, 3, 3), float32], %w: Tensor[(2, 2, 1, 1), float32]) -> (Tensor[(1, 2, 3, 3), float32],"
+    " Tensor[(1, 1, 3, 3), float32], Tensor[(1, 2, 3, 3), float32], Tensor[(1, 4, 3, 3), float32], float32) {\n"
+    "  let %c = nn.relu(nn.conv2d(%x, %w, out_dtype=\"float32\"));\n"
+    "  %0 = add(%c, 0.5f);\n"
+    "  %1 = split(%0, indices_or_sections=2, axis=1);\n"
+    "  (add(%0, %x), %1.0, exp(%c), nn.relu(concatenate((%c, %0), axis=1)), sum(%c))\n"
+    "}";
+
+// Before, after and between; a depthwise one; what must stay: a negative scale under relu, a shared product.
+constexpr const char* kScales =
+    "def @main(%x: Tensor[(1, 2, 3, 3), float32], %y: Tensor[(2, 3), float32]) {\n"
+    "  %0 = nn.conv2d(multiply(%x, const(Tensor[(2, 1, 1), float32], [2, -3])),"
+    " const(Tensor[(1, 2, 1, 1), float32], [1, 10]));\n"
+    "  %1 = nn.pad(nn.relu(multiply(const(Tensor[(1, 2, 1, 1), float32], [2, 3]), %x)), 0f,"
+    " pad_width=[[0, 0], [0, 0], [1, 1], [0, 0]]);\n"
+    "  %2 = nn.conv2d(%1, const(Tensor[(2, 1, 1, 1), float32], [1, 10]), groups=2);\n"
+    "  %3 = nn.dense(nn.relu(multiply(%y, -1f)), const(Tensor[(1, 3), float32], [1, 2, 3]));\n"
+    "  %4 = nn.dense(multiply(%y, const(Tensor[(3), float32], [1, 2, 4])), const(Tensor[(2, 3), float32],"
+    " [1, 2, 3, 4, 5, 6]));\n"
+    "  %5 = multiply(%y, 2f);\n"
+    "  %6 = nn.conv2d(nn.max_pool2d(multiply(%x, 0.5f), pool_size=[2, 2]), const(Tensor[(1, 2, 1, 1), float32],"
+    " [1, 10]));\n"
+    "  (multiply(%0, 4f), %2, %3, %4, nn.dense(%5, const(Tensor[(1, 3), float32], [1, 2, 3])), %5, %6)\n"
+    "}";
+
+class OpPass : public testing::TestWithParam<PassCase> {};
+
+TEST_P(OpPass, TextAndResults) {
+  pass::PassContext context = typed_context();
+  context.opt_level = 4;
+  context.config.set("relay.SplitArgs.max_function_args", Value(4));
+  check_pass(GetParam(), context);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Passes, OpPass,
+    testing::Values(
+        PassCase{"CombineParallelConv2D", "combine_parallel_conv2d", kConvs, {{1, 2, 3, 3}, {2, 2, 1, 1}}, 0},
+        PassCase{"CombineParallelDense", "combine_parallel_dense", kDenses, {{2, 2}, {2, 2}}, 0},
+        PassCase{
+            "CombineParallelBatchMatmul", "combine_parallel_batch_matmul", kBatchMatmuls, {{2, 1, 2}, {2, 2, 2}}, 0},
+        PassCase{"FoldExplicitPadding", "fold_explicit_padding", kPads, {{1, 1, 4, 4}, {1, 4, 4, 1}}, 0},
+        PassCase{"CanonicalizeCast", "canonicalize_cast", kCasts, {{2, 2}}, 0},
+        PassCase{"ForwardFoldScaleAxis", "forward_fold_scale_axis", kScales, {{1, 2, 3, 3}, {2, 3}}, 1e-5},
+        PassCase{"BackwardFoldScaleAxis", "backward_fold_scale_axis", kScales, {{1, 2, 3, 3}, {2, 3}}, 1e-5},
+        PassCase{"ToMixedPrecision", "to_mixed_precision", kMixed, {{1, 2, 3, 3}, {2, 2, 1, 1}}, 4e-3},
+        PassCase{"SplitArgs", "split_args", kManyArgs, {{2}, {2}}, 0}),
+    [](const auto& info) { return std::string(info.param.pass); });
+
+int count_ops(const IRModule& module, std::string_view op) {
+  int count = 0;
+  relay::post_order(module->lookup("main"), [&](const Expr& e) {
+    const auto* call = e.as<relay::CallNode>();
+    count += call != nullptr && call->as_op() != nullptr && call->as_op()->name == op ? 1 : 0;
+  });
+  return count;
+}
+
+TEST(CombineParallel, BranchesOfIfsStayApart) {
+  const IRModule before = read(
+      "def @main(%x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32]) {\n"
+      "  let %a = nn.dense(%x, %w);\n"
+      "  let %b = if (less(sum(%x), 1f)) { nn.dense(%x, exp(%w)) } else { nn.dense(%x, abs(%w)) };\n"
+      "  (%a, %b)\n}");
+  EXPECT_EQ(combine_parallel_dense(before, 2), before);
+}
+
+TEST(CombineParallel, EffectsStayWhereTheyAre) {
+  const IRModule before = read(
+      "def @main(%x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32]) {\n"
+      "  let %r = ref(%w);\n"
+      "  (nn.dense(%x, ref_read(%r)), ref_write(%r, exp(%w)), nn.dense(%x, ref_read(%r)))\n}");
+  EXPECT_EQ(combine_parallel_dense(before, 2), before);
+}
+
+TEST(CombineParallel, TheNumberOfBranchesIsAnOption) {
+  const IRModule before = read(
+      "def @main(%x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32]) {"
+      " (nn.dense(%x, %w), nn.dense(%x, exp(%w))) }");
+  pass::PassContext context = typed_context();
+  context.opt_level = 4;
+  EXPECT_EQ(count_ops(run_pass("CombineParallelDense", before, context), "nn.dense"), 2);
+  context.config.set("relay.CombineParallelDense.min_num_branches", Value(2));
+  EXPECT_EQ(count_ops(run_pass("CombineParallelDense", before, context), "nn.dense"), 1);
+  context.config.set("relay.CombineParallelDense.min_num_branches", Value(1));
+  try {
+    run_pass("CombineParallelDense", before, context);
+    FAIL() << "no error";
+  } catch (const UserError& e) {
+    EXPECT_EQ(e.message(), "relay.CombineParallelDense.min_num_branches must be a number from 2 on, got 1");
+  }
+}
+
+TEST(ToMixedPrecision, TheTypeIsAnOption) {
+  pass::PassContext context = typed_context();
+  context.config.set("relay.ToMixedPrecision.mixed_precision_type", Value("bfloat16"));
+  const IRModule before = read(kMixed), after = run_pass("ToMixedPrecision", before, context);
+  EXPECT_NE(relay::print_module(after).find("bfloat16"), std::string::npos);
+  expect_same_results(before, after, {ramp({1, 2, 3, 3}, 0.5f), ramp({2, 2, 1, 1}, 0.5f)}, 4e-2);
+  context.config.set("relay.ToMixedPrecision.mixed_precision_type", Value("int8"));
+  try {
+    mixed_precision_type(context);
+    FAIL() << "no error";
+  } catch (const UserError& e) {
+    EXPECT_EQ(e.message(),
+              "relay.ToMixedPrecision.mixed_precision_type must be \"float16\" or \"bfloat16\", got \"int8\"");
+  }
+}
+
+TEST(SplitArgs, TheLimitIsChecked) {
+  pass::PassContext context;
+  EXPECT_EQ(max_function_args(context), 0);
+  context.config.set("relay.SplitArgs.max_function_args", Value(2));
+  try {
+    max_function_args(context);
+    FAIL() << "no error";
+  } catch (const UserError& e) {
+    EXPECT_EQ(e.message(), "relay.SplitArgs.max_function_args must be 0 (no limit) or a number from 3 on, got 2");
+  }
+}
+
+}  // namespace
+}  // namespace headrace::passes

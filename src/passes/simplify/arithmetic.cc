@@ -1,0 +1,222 @@
+#include "interp/interp.h"
+#include "ops/broadcast.h"
+#include "ops/elementwise.h"
+#include "passes/simplify/joined_constants.h"
+#include "passes/simplify/law.h"
+
+namespace headrace::passes::simplify {
+
+using relay::CallNode;
+using relay::ConstantNode;
+
+namespace {
+
+// x + 0 == 0 + x == x - 0 == x
+Expr drop_zero(const Site& s) {
+  if (all_elements_are(s.arg(1), 0)) return s.operand(0);
+  return s.op() == "add" && all_elements_are(s.arg(0), 0) ? s.operand(1) : Expr();
+}
+
+// x * 1 == 1 * x == x / 1 == pow(x, 1) == x
+Expr drop_one(const Site& s) {
+  if (all_elements_are(s.arg(1), 1)) return s.operand(0);
+  return s.op() == "multiply" && all_elements_are(s.arg(0), 1) ? s.operand(1) : Expr();
+}
+
+NDArray constant_data(const Expr& constant) { return constant.as<ConstantNode>()->data; }
+
+// The value of a binary call of constants; nothing when it is no good, or larger than both.
+std::optional<NDArray> joined(const Expr& call) {
+  const CallNode& binary = *call.as<CallNode>();
+  const NDArray a = constant_data(binary.args[0]), b = constant_data(binary.args[1]);
+  const NDArray data = interp::run_expr(call).as<NDArray>();
+  const bool is_good =
+      binary.as_op()->name == "multiply" ? is_good_product(a.to_dense(), b.to_dense(), data) : is_good_sum(data);
+  if (!is_good || data.num_elements() > std::max(a.num_elements(), b.num_elements())) return {};
+  return data;
+}
+
+// The constant and the other operand of a commutative call.
+struct WithConstant {
+  Expr other, constant;
+};
+std::optional<WithConstant> split_constant(const CallNode& call) {
+  const Expr a = call.args[0], b = call.args[1];
+  if (b.is<ConstantNode>() && !a.is<ConstantNode>()) return WithConstant{a, b};
+  if (a.is<ConstantNode>() && !b.is<ConstantNode>()) return WithConstant{b, a};
+  return std::nullopt;
+}
+
+// (x + c) + d == x + (c + d), and the same for *; up to rounding
+Expr join_constants(const Site& s) {
+  const auto outer = split_constant(s.call);
+  const auto* inner_call = outer ? as_call_of(outer->other, s.op()) : nullptr;
+  const auto inner = inner_call == nullptr ? std::nullopt : split_constant(*inner_call);
+  if (!inner) return {};
+  const auto data = joined(ops::binary(s.op(), inner->constant, outer->constant));
+  if (!data) return {};
+  return ops::binary(s.op(), inner->other, relay::make_constant(*data, s.call.span), s.call.span);
+}
+
+// bias_add(x, b) + c == x + (b' + c), where b' is b along its axis; up to rounding
+Expr join_bias(const Site& s) {
+  const auto outer = split_constant(s.call);
+  const auto* inner = outer ? as_call_of(outer->other, "nn.bias_add") : nullptr;
+  if (inner == nullptr || !inner->args[1].is<ConstantNode>() || !s.has_type_of(outer->other)) return {};
+  const auto rank = s.type.as<TensorTypeNode>()->shape.size();
+  const size_t axis = ops::normal_axis(inner->attrs_as<ops::BiasAddAttrs>().axis, rank);
+  const NDArray bias = constant_data(inner->args[1]);
+  Shape along(rank - axis, 1);
+  along[0] = bias.num_elements();
+  const auto data = joined(ops::add(relay::make_constant(bias.reshaped(along)), outer->constant));
+  return data ? ops::add(inner->args[0], relay::make_constant(*data, s.call.span), s.call.span) : Expr();
+}
+
+// (x - c) - d == x - (c + d); up to rounding
+Expr join_subtractions(const Site& s) {
+  const auto* inner = as_call_of(s.arg(0), "subtract");
+  if (inner == nullptr || !s.arg(1).is<ConstantNode>() || !inner->args[1].is<ConstantNode>()) return {};
+  const auto data = joined(ops::add(inner->args[1], s.arg(1)));
+  return data ? ops::subtract(inner->args[0], relay::make_constant(*data, s.span()), s.span()) : Expr();
+}
+
+// (x - c) + d == x + (d - c); up to rounding
+Expr add_after_subtract(const Site& s) {
+  const auto outer = split_constant(s.call);
+  const auto* inner = outer ? as_call_of(outer->other, "subtract") : nullptr;
+  if (inner == nullptr || !inner->args[1].is<ConstantNode>()) return {};
+  const auto data = joined(ops::subtract(outer->constant, inner->args[1]));
+  return data ? ops::add(inner->args[0], relay::make_constant(*data, s.span()), s.span()) : Expr();
+}
+
+// (x + c) - d == x + (c - d); up to rounding
+Expr subtract_after_add(const Site& s) {
+  const auto* call = as_call_of(s.arg(0), "add");
+  const auto inner = call == nullptr ? std::nullopt : split_constant(*call);
+  if (!inner || !s.arg(1).is<ConstantNode>()) return {};
+  const auto data = joined(ops::subtract(inner->constant, s.arg(1)));
+  return data ? ops::add(inner->other, relay::make_constant(*data, s.span()), s.span()) : Expr();
+}
+
+// x - x == 0, of integers
+Expr subtract_itself(const Site& s) { return s.arg(0) == s.arg(1) && is_exact(s.dtype()) ? filled(s, 0) : Expr(); }
+
+// x * 0 == 0 * x == 0, of integers
+Expr multiply_by_zero(const Site& s) {
+  const bool is_zero = all_elements_are(s.arg(0), 0) || all_elements_are(s.arg(1), 0);
+  return is_zero && is_exact(s.dtype()) ? filled(s, 0) : Expr();
+}
+
+const CallNode* as_negative(const Expr& expr) { return as_call_of(expr, "negative"); }
+
+// 0 - x == -x
+Expr subtract_from_zero(const Site& s) {
+  return all_elements_are(s.arg(0), 0) && s.operand(1) ? ops::unary("negative", s.arg(1), s.span()) : Expr();
+}
+
+// x * -1 == -1 * x == -x
+Expr multiply_by_minus_one(const Site& s) {
+  for (const size_t side : {size_t{0}, size_t{1}}) {
+    if (all_elements_are(s.arg(1 - side), -1) && s.operand(side)) return ops::unary("negative", s.arg(side), s.span());
+  }
+  return {};
+}
+
+// x + -y == x - y; -x + y == y - x
+Expr add_negative(const Site& s) {
+  if (const auto* y = as_negative(s.arg(1))) return ops::subtract(s.arg(0), y->args[0], s.span());
+  const auto* x = as_negative(s.arg(0));
+  return x == nullptr ? Expr() : ops::subtract(s.arg(1), x->args[0], s.span());
+}
+
+// x - -y == x + y
+Expr subtract_negative(const Site& s) {
+  const auto* y = as_negative(s.arg(1));
+  return y == nullptr ? Expr() : ops::add(s.arg(0), y->args[0], s.span());
+}
+
+// -x * -y == x * y; -x / -y == x / y
+Expr drop_two_negatives(const Site& s) {
+  const auto *x = as_negative(s.arg(0)), *y = as_negative(s.arg(1));
+  return x == nullptr || y == nullptr ? Expr() : ops::binary(s.op(), x->args[0], y->args[0], s.span());
+}
+
+// -(x - y) == y - x
+Expr negate_difference(const Site& s) {
+  const auto* inner = as_call_of(s.arg(0), "subtract");
+  return inner == nullptr ? Expr() : ops::subtract(inner->args[1], inner->args[0], s.span());
+}
+
+// pow(x, 2) == x * x; up to rounding
+Expr square(const Site& s) {
+  return all_elements_are(s.arg(1), 2) && s.operand(0) ? ops::multiply(s.arg(0), s.arg(0), s.span()) : Expr();
+}
+
+// pow(x, -1) == 1 / x, of floats; up to rounding
+Expr invert(const Site& s) {
+  if (!s.dtype().is_float() || !all_elements_are(s.arg(1), -1) || !s.operand(0)) return {};
+  return ops::divide(relay::make_scalar(1, s.dtype()), s.arg(0), s.span());
+}
+
+// 1 / sqrt(x) == rsqrt(x)
+Expr invert_root(const Site& s) {
+  const auto* root = as_call_of(s.arg(1), "sqrt");
+  const bool is_inverse = root != nullptr && all_elements_are(s.arg(0), 1) && s.operand(1);
+  return is_inverse ? ops::unary("rsqrt", root->args[0], s.span()) : Expr();
+}
+
+// floor_divide(x, 1) == trunc_divide(x, 1) == x, of integers
+Expr divide_by_one(const Site& s) {
+  return all_elements_are(s.arg(1), 1) && is_exact(s.dtype()) ? s.operand(0) : Expr();
+}
+
+// mod(x, 1) == floor_mod(x, 1) == 0, of integers
+Expr rest_of_one(const Site& s) { return all_elements_are(s.arg(1), 1) && is_exact(s.dtype()) ? filled(s, 0) : Expr(); }
+
+// bias_add(x, 0) == x
+Expr drop_zero_bias(const Site& s) { return all_elements_are(s.arg(1), 0) ? s.operand(0) : Expr(); }
+
+// -(-x) == x
+Expr drop_double_negative(const Site& s) {
+  const auto* inner = as_negative(s.arg(0));
+  return inner == nullptr ? Expr() : inner->args[0];
+}
+
+constexpr Law kLaws[] = {
+    {"add", drop_zero},
+    {"add", join_constants},
+    {"add", join_bias},
+    {"add", add_after_subtract},
+    {"add", add_negative},
+    {"subtract", drop_zero},
+    {"subtract", subtract_itself},
+    {"subtract", subtract_from_zero},
+    {"subtract", join_subtractions},
+    {"subtract", subtract_after_add},
+    {"subtract", subtract_negative},
+    {"multiply", drop_one},
+    {"multiply", multiply_by_zero},
+    {"multiply", multiply_by_minus_one},
+    {"multiply", join_constants},
+    {"multiply", drop_two_negatives},
+    {"divide", drop_one},
+    {"divide", drop_two_negatives},
+    {"divide", invert_root},
+    {"floor_divide", divide_by_one},
+    {"trunc_divide", divide_by_one},
+    {"mod", rest_of_one},
+    {"trunc_mod", rest_of_one},
+    {"floor_mod", rest_of_one},
+    {"power", drop_one},
+    {"power", square},
+    {"power", invert},
+    {"negative", drop_double_negative},
+    {"negative", negate_difference},
+    {"nn.bias_add", drop_zero_bias},
+};
+
+}  // namespace
+
+std::span<const Law> arithmetic_laws() { return kLaws; }
+
+}  // namespace headrace::passes::simplify

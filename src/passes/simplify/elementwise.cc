@@ -1,0 +1,158 @@
+#include <cmath>
+
+#include "ops/elementwise.h"
+#include "passes/simplify/law.h"
+
+namespace headrace::passes::simplify {
+
+using relay::CallNode;
+
+namespace {
+
+// Every value of `from` is a value of `to`.
+bool is_exact_cast(DataType from, DataType to) {
+  if (from == to) return true;
+  if (from.is_bool()) return !to.is_bool();
+  const bool same_kind = (from.is_int() && to.is_int()) || (from.is_uint() && to.is_uint() && !to.is_bool());
+  if (same_kind) return from.bits() <= to.bits();
+  const bool from_float = from.is_float() || from.is_bfloat16();
+  return from_float && to.is_float() && to.bits() >= 32 && from.bits() < to.bits();
+}
+
+// cast(x, x's dtype) == copy(x) == x; cast(cast(x, t), u) == cast(x, u) where t holds every value of x's dtype
+Expr join_casts(const Site& s) {
+  if (s.has_type_of(s.arg(0))) return s.arg(0);
+  const auto* inner = as_call_of(s.arg(0), "cast");
+  if (inner == nullptr || !is_exact_cast(dtype_of(inner->args[0]), dtype_of(s.arg(0)))) return {};
+  const Expr data = inner->args[0];
+  return s.has_type_of(data) ? data : ops::cast(data, dtype_of(ref(&s.call)), s.call.span);
+}
+
+bool is_call_of_any(const Expr& expr, std::span<const std::string_view> ops) {
+  return std::any_of(ops.begin(), ops.end(), [&](std::string_view op) { return as_call_of(expr, op) != nullptr; });
+}
+
+// f(f(x)) == f(x): abs, sign
+Expr drop_repeated(const Site& s) { return as_call_of(s.arg(0), s.op()) != nullptr ? s.arg(0) : Expr(); }
+
+// f(y) == y where y is ceil(x), floor(x), round(x) or trunc(x), and f one of them
+Expr drop_rounding(const Site& s) {
+  static constexpr std::string_view kWhole[] = {"ceil", "floor", "round", "trunc"};
+  return is_call_of_any(s.arg(0), kWhole) ? s.arg(0) : Expr();
+}
+
+// relu(y) == abs(y) == y where y is never negative: relu, abs, exp, sigmoid, sqrt
+Expr drop_of_nonnegative(const Site& s) {
+  static constexpr std::string_view kNonNegative[] = {"nn.relu", "abs", "exp", "sigmoid", "sqrt"};
+  return is_call_of_any(s.arg(0), kNonNegative) && dtype_of(s.arg(0)).is_float() ? s.arg(0) : Expr();
+}
+
+// relu(relu(x)) == relu(x)
+Expr drop_second_relu(const Site& s) { return as_call_of(s.arg(0), "nn.relu") != nullptr ? s.arg(0) : Expr(); }
+
+// abs(-x) == abs(x)
+Expr drop_negative_in_abs(const Site& s) {
+  const auto* inner = as_call_of(s.arg(0), "negative");
+  return inner == nullptr ? Expr() : ops::unary("abs", inner->args[0], s.span());
+}
+
+const ops::ClipAttrs* as_clip(const Expr& expr) {
+  const auto* call = as_call_of(expr, "clip");
+  const auto* attrs = call == nullptr ? nullptr : call->attrs.as<ops::ClipAttrs>();
+  return attrs != nullptr && attrs->a_min <= attrs->a_max ? attrs : nullptr;
+}
+
+// clip(clip(x, a, b), c, d) == clip(x, max(a, c), min(b, d)) where the two ranges meet
+Expr join_clips(const Site& s) {
+  const auto *inner = as_clip(s.arg(0)), *outer = as_clip(ref(&s.call));
+  if (inner == nullptr || outer == nullptr) return {};
+  const double low = std::max(inner->a_min, outer->a_min), high = std::min(inner->a_max, outer->a_max);
+  return low <= high ? ops::clip(s.arg(0).as<CallNode>()->args[0], low, high, s.span()) : Expr();
+}
+
+// relu(clip(x, a, b)) == clip(x, max(a, 0), b) where b is not negative
+Expr relu_of_clip(const Site& s) {
+  const auto* inner = as_clip(s.arg(0));
+  if (inner == nullptr || inner->a_max < 0) return {};
+  return ops::clip(s.arg(0).as<CallNode>()->args[0], std::max(inner->a_min, 0.0), inner->a_max, s.span());
+}
+
+// clip(relu(x), a, b) == clip(x, max(a, 0), b) where b is not negative
+Expr clip_of_relu(const Site& s) {
+  const auto* outer = as_clip(ref(&s.call));
+  const auto* inner = as_call_of(s.arg(0), "nn.relu");
+  if (inner == nullptr || outer == nullptr || outer->a_max < 0) return {};
+  return ops::clip(inner->args[0], std::max(outer->a_min, 0.0), outer->a_max, s.span());
+}
+
+// maximum(x, x) == minimum(x, x) == x
+Expr extremum_of_one(const Site& s) { return s.arg(0) == s.arg(1) ? s.operand(0) : Expr(); }
+
+// maximum(x, 0) == maximum(0, x) == relu(x), of floats
+Expr maximum_with_zero(const Site& s) {
+  if (!s.dtype().is_float()) return {};
+  for (const size_t side : {size_t{0}, size_t{1}}) {
+    if (all_elements_are(s.arg(1 - side), 0) && s.operand(side)) return ops::relu(s.arg(side), s.span());
+  }
+  return {};
+}
+
+// The scalar constant among the operands of an extremum, and the other operand, of the call's type.
+struct Bound {
+  Expr data;
+  double value;
+};
+std::optional<Bound> read_bound(const CallNode& call) {
+  for (const size_t side : {size_t{1}, size_t{0}}) {
+    const auto value = scalar_value(call.args[side]);
+    if (value && !std::isnan(*value)) return Bound{call.args[1 - side], *value};
+  }
+  return std::nullopt;
+}
+
+// minimum(maximum(x, a), b) == maximum(minimum(x, b), a) == clip(x, a, b) where a is not above b
+Expr bounds_as_clip(const Site& s) {
+  const std::string_view other = s.op() == "minimum" ? "maximum" : "minimum";
+  const auto outer = read_bound(s.call);
+  const auto* inner_call = outer ? as_call_of(outer->data, other) : nullptr;
+  const auto inner = inner_call == nullptr ? std::nullopt : read_bound(*inner_call);
+  if (!inner || !s.dtype().is_float() || !s.has_type_of(inner->data)) return {};
+  const double low = s.op() == "minimum" ? inner->value : outer->value;
+  const double high = s.op() == "minimum" ? outer->value : inner->value;
+  return low <= high ? ops::clip(inner->data, low, high, s.span()) : Expr();
+}
+
+// leaky_relu(x, alpha=1) == x
+Expr drop_straight_leaky_relu(const Site& s) {
+  return s.call.attrs_as<ops::LeakyReluAttrs>().alpha == 1 ? s.operand(0) : Expr();
+}
+
+constexpr Law kLaws[] = {
+    {"cast", join_casts},
+    {"copy", join_casts},
+    {"nn.relu", drop_second_relu},
+    {"nn.relu", drop_of_nonnegative},
+    {"nn.relu", relu_of_clip},
+    {"abs", drop_repeated},
+    {"abs", drop_of_nonnegative},
+    {"abs", drop_negative_in_abs},
+    {"sign", drop_repeated},
+    {"ceil", drop_rounding},
+    {"floor", drop_rounding},
+    {"round", drop_rounding},
+    {"trunc", drop_rounding},
+    {"clip", join_clips},
+    {"clip", clip_of_relu},
+    {"maximum", extremum_of_one},
+    {"maximum", maximum_with_zero},
+    {"maximum", bounds_as_clip},
+    {"minimum", extremum_of_one},
+    {"minimum", bounds_as_clip},
+    {"nn.leaky_relu", drop_straight_leaky_relu},
+};
+
+}  // namespace
+
+std::span<const Law> elementwise_laws() { return kLaws; }
+
+}  // namespace headrace::passes::simplify

@@ -1,0 +1,277 @@
+#include "ops/elementwise.h"
+#include "ops/join.h"
+#include "ops/pad.h"
+#include "ops/pool.h"
+#include "ops/reduce.h"
+#include "ops/repeat.h"
+#include "ops/shape.h"
+#include "ops/slice.h"
+#include "passes/simplify/law.h"
+
+namespace headrace::passes::simplify {
+
+using relay::CallNode;
+using relay::ConstantNode;
+
+namespace {
+
+bool all_are(const Shape& shape, int64_t value) {
+  return std::all_of(shape.begin(), shape.end(), [&](int64_t v) { return v == value; });
+}
+
+// The axes of a transpose of `rank` dimensions, counted from 0.
+Shape axes_of(const CallNode& call, size_t rank) {
+  Shape axes = call.attrs_as<ops::TransposeAttrs>().axes;
+  if (axes.empty()) {
+    for (size_t i = rank; i > 0; --i) axes.push_back(static_cast<int64_t>(i) - 1);
+  }
+  for (int64_t& axis : axes) axis = static_cast<int64_t>(ops::normal_axis(axis, rank));
+  return axes;
+}
+
+// transpose(x, 0 1 2 ...) == x; transpose(transpose(x, a), b) == transpose(x, a[b])
+Expr join_transposes(const Site& s) {
+  const auto* tensor = s.type.as<TensorTypeNode>();
+  Shape axes = axes_of(s.call, tensor->shape.size());
+  Expr data = s.arg(0);
+  const auto* inner = as_call_of(data, "transpose");
+  if (inner != nullptr) {
+    const Shape first = axes_of(*inner, axes.size());
+    for (int64_t& axis : axes) axis = first[static_cast<size_t>(axis)];
+    data = inner->args[0];
+  }
+  if (std::is_sorted(axes.begin(), axes.end())) return data;
+  return inner == nullptr ? Expr() : Expr(ops::transpose(data, axes, s.call.span));
+}
+
+constexpr std::string_view kViews[] = {"reshape", "nn.batch_flatten", "squeeze", "expand_dims"};
+
+// The data of a call that only names the same elements differently; null for others.
+Expr viewed(const Expr& expr) {
+  for (const std::string_view op : kViews) {
+    if (const auto* call = as_call_of(expr, op); call != nullptr && call->args.size() == 1) return call->args[0];
+  }
+  return {};
+}
+
+// view(x) == x where the shape is x's; view(view(x)) == x likewise; reshape(view(x), s) == reshape(x, s)
+Expr join_views(const Site& s) {
+  const auto shape = s.shape();
+  if (s.call.args.size() != 1 || !shape) return {};
+  if (s.has_type_of(s.arg(0))) return s.arg(0);
+  const Expr data = viewed(s.arg(0));
+  if (!data || s.has_type_of(data)) return data;
+  if (s.op() != "reshape" && s.op() != "nn.batch_flatten") return {};
+  const bool has_zero = std::find(shape->begin(), shape->end(), 0) != shape->end();
+  return ops::reshape(data, *shape, has_zero, s.call.span);
+}
+
+// The axes of x that squeeze drops.
+std::optional<std::vector<bool>> dropped_axes(const CallNode& call, const Type& data_type) {
+  const auto shape = static_shape(data_type);
+  if (!shape) return std::nullopt;
+  const Shape& axes = call.attrs_as<ops::SqueezeAttrs>().axis;
+  std::vector<bool> dropped(shape->size(), false);
+  for (size_t i = 0; i < dropped.size(); ++i) dropped[i] = axes.empty() && (*shape)[i] == 1;
+  for (const int64_t axis : axes) dropped[ops::normal_axis(axis, dropped.size())] = true;
+  return dropped;
+}
+
+// squeeze(squeeze(x, a), b) == squeeze(x, a and b)
+Expr join_squeezes(const Site& s) {
+  const Expr middle = s.arg(0);
+  const auto* inner = as_call_of(middle, "squeeze");
+  if (inner == nullptr) return {};
+  const auto first = dropped_axes(*inner, inner->args[0]->checked_type());
+  const auto second = dropped_axes(s.call, middle->checked_type());
+  if (!first || !second) return {};
+  Shape axes;
+  size_t kept = 0;
+  for (size_t i = 0; i < first->size(); ++i) {
+    if ((*first)[i] || (*second)[kept++]) axes.push_back(static_cast<int64_t>(i));
+  }
+  return ops::squeeze(inner->args[0], axes, s.call.span);
+}
+
+// expand_dims(expand_dims(x, i, n), j, m) == expand_dims(x, i, n + m) where j lies within the n axes, or at their end
+Expr join_expand_dims(const Site& s) {
+  const auto* inner = as_call_of(s.arg(0), "expand_dims");
+  if (inner == nullptr) return {};
+  const auto &outer_attrs = s.call.attrs_as<ops::ExpandDimsAttrs>(), &attrs = inner->attrs_as<ops::ExpandDimsAttrs>();
+  const auto rank = static_cast<int64_t>(s.type.as<TensorTypeNode>()->shape.size());
+  // A negative axis counts from the end of the operand's rank, plus one.
+  const int64_t middle_rank = rank - outer_attrs.num_newaxis, first_rank = middle_rank - attrs.num_newaxis;
+  const int64_t j = outer_attrs.axis < 0 ? outer_attrs.axis + middle_rank + 1 : outer_attrs.axis;
+  const int64_t i = attrs.axis < 0 ? attrs.axis + first_rank + 1 : attrs.axis;
+  if (j < i || j > i + attrs.num_newaxis) return {};
+  return ops::expand_dims(inner->args[0], i, attrs.num_newaxis + outer_attrs.num_newaxis, s.call.span);
+}
+
+// concatenate((x,)) == x
+Expr drop_concatenate(const Site& s) {
+  const auto* tuple = s.arg(0).as<relay::TupleNode>();
+  return tuple != nullptr && tuple->items.size() == 1 ? tuple->items[0] : Expr();
+}
+
+// pad(x) by nothing == x
+Expr drop_pad(const Site& s) {
+  const Array<Shape> widths = s.op() == "nn.pad" ? s.call.attrs_as<ops::PadAttrs>().pad_width
+                                                 : s.call.attrs_as<ops::MirrorPadAttrs>().pad_width;
+  const bool is_given = !widths.empty();
+  return is_given && std::all_of(widths.begin(), widths.end(), [](const Shape& w) { return all_are(w, 0); })
+             ? s.operand(0)
+             : Expr();
+}
+
+// strided_slice(x) forwards over all of x == x
+Expr drop_slice(const Site& s) {
+  const auto& attrs = s.call.attrs_as<ops::StridedSliceAttrs>();
+  const bool forwards = s.call.args.size() == 1 && std::all_of(attrs.strides.begin(), attrs.strides.end(),
+                                                               [](int64_t stride) { return stride > 0; });
+  return forwards && s.shape() ? s.operand(0) : Expr();
+}
+
+// broadcast_to(x, x's shape) == x; tile(x) once == x
+Expr drop_broadcast(const Site& s) { return s.shape() ? s.operand(0) : Expr(); }
+
+// transpose(x, a) == reshape(x) where a keeps the order of the axes that are longer than 1
+Expr transpose_as_reshape(const Site& s) {
+  const auto from = static_shape(s.arg(0)->checked_type()), to = s.shape();
+  if (!from || !to || num_elements(*from) == 0) return {};
+  int64_t last = -1;
+  for (const int64_t axis : axes_of(s.call, from->size())) {
+    if ((*from)[static_cast<size_t>(axis)] == 1) continue;
+    if (axis < last) return {};
+    last = axis;
+  }
+  return ops::reshape(s.arg(0), *to, false, s.span());
+}
+
+// reverse(reverse(x, a), a) == x; reverse(x, a) == x where the axis has one element
+Expr drop_reverse(const Site& s) {
+  const auto shape = s.shape();
+  const auto* tensor = s.type.as<TensorTypeNode>();
+  const auto axis_of = [&](const CallNode& call) {
+    return ops::normal_axis(call.attrs_as<ops::ReverseAttrs>().axis, tensor->shape.size());
+  };
+  const size_t axis = axis_of(s.call);
+  if (shape && (*shape)[axis] == 1) return s.arg(0);
+  const auto* inner = as_call_of(s.arg(0), "reverse");
+  return inner != nullptr && axis_of(*inner) == axis ? inner->args[0] : Expr();
+}
+
+// repeat(x, 1) == x
+Expr drop_repeat(const Site& s) { return s.shape() ? s.operand(0) : Expr(); }
+
+// broadcast_to(broadcast_to(x, s), t) == broadcast_to(x, t)
+Expr join_broadcasts(const Site& s) {
+  const auto shape = s.shape();
+  const auto* inner = as_call_of(s.arg(0), "broadcast_to");
+  if (inner == nullptr || !shape) return {};
+  return ops::broadcast_to(inner->args[0], *shape, s.span());
+}
+
+// stack((x,)) == expand_dims(x)
+Expr stack_of_one(const Site& s) {
+  const auto* tuple = s.arg(0).as<relay::TupleNode>();
+  if (tuple == nullptr || tuple->items.size() != 1) return {};
+  return ops::expand_dims(tuple->items[0], s.call.attrs_as<ops::StackAttrs>().axis, 1, s.span());
+}
+
+// The split that the tuple has all parts of, in order; null when it is not that.
+const CallNode* whole_split(const relay::TupleNode& tuple) {
+  const CallNode* split = nullptr;
+  for (size_t i = 0; i < tuple.items.size(); ++i) {
+    const auto* item = tuple.items[i].as<relay::TupleGetItemNode>();
+    const auto* of = item == nullptr ? nullptr : as_call_of(item->tuple, "split");
+    if (of == nullptr || static_cast<size_t>(item->index) != i || (split != nullptr && of != split)) return nullptr;
+    split = of;
+  }
+  if (split == nullptr) return nullptr;
+  const auto* parts = ref(split)->checked_type().as<TupleTypeNode>();
+  return parts != nullptr && parts->items.size() == tuple.items.size() ? split : nullptr;
+}
+
+// concatenate(split(x, a), a) == x
+Expr join_split(const Site& s) {
+  const auto* tuple = s.arg(0).as<relay::TupleNode>();
+  const CallNode* split = tuple == nullptr ? nullptr : whole_split(*tuple);
+  if (split == nullptr || !s.has_type_of(split->args[0])) return {};
+  const size_t rank = s.type.as<TensorTypeNode>()->shape.size();
+  const size_t a = ops::normal_axis(split->attrs_as<ops::SplitAttrs>().axis, rank);
+  return ops::normal_axis(s.call.attrs_as<ops::ConcatenateAttrs>().axis, rank) == a ? split->args[0] : Expr();
+}
+
+// sum(x) == mean(x) == max(x) == min(x) == prod(x) == reshape(x) over axes of one element
+Expr reduce_nothing(const Site& s) {
+  const auto from = static_shape(s.arg(0)->checked_type()), to = s.shape();
+  const bool is_same = from && to && num_elements(*from) != 0 && num_elements(*from) == num_elements(*to);
+  if (!is_same || dtype_of(s.arg(0)) != s.dtype()) return {};
+  return s.has_type_of(s.arg(0)) ? s.arg(0) : ops::reshape(s.arg(0), *to, false, s.span());
+}
+
+// pad(pad(x, a, v), b, v) == pad(x, a + b, v)
+Expr join_pads(const Site& s) {
+  const auto* inner = as_call_of(s.arg(0), "nn.pad");
+  if (inner == nullptr || s.call.args.size() != 2 || inner->args.size() != 2) return {};
+  const auto &a = inner->attrs_as<ops::PadAttrs>(), &b = s.call.attrs_as<ops::PadAttrs>();
+  const auto *v = inner->args[1].as<ConstantNode>(), *w = s.arg(1).as<ConstantNode>();
+  const bool is_constant = a.pad_mode == "constant" && b.pad_mode == "constant";
+  if (!is_constant || v == nullptr || w == nullptr || !v->data.content_equal(w->data)) return {};
+  Array<Shape> widths;
+  for (size_t i = 0; i < a.pad_width.size(); ++i) {
+    const Shape &x = a.pad_width[i], &y = b.pad_width[i];
+    // A negative width cuts, and what is cut cannot be padded back.
+    if (x[0] < 0 || x[1] < 0 || y[0] < 0 || y[1] < 0) return {};
+    widths.push_back({x[0] + y[0], x[1] + y[1]});
+  }
+  return ops::pad(inner->args[0], widths, s.arg(1), "constant", s.span());
+}
+
+// max_pool(x) == avg_pool(x) == x over windows of one element, one apart
+template <typename T>
+Expr drop_pool(const Site& s) {
+  const auto& attrs = s.call.attrs_as<T>();
+  const bool is_one = all_are(attrs.pool_size, 1) && all_are(attrs.strides, 1) && all_are(attrs.padding, 0);
+  return is_one && (attrs.out_layout.empty() || attrs.out_layout == attrs.layout) ? s.operand(0) : Expr();
+}
+
+constexpr Law kLaws[] = {
+    {"transpose", join_transposes},
+    {"transpose", transpose_as_reshape},
+    {"reshape", join_views},
+    {"nn.batch_flatten", join_views},
+    {"squeeze", join_views},
+    {"squeeze", join_squeezes},
+    {"expand_dims", join_views},
+    {"expand_dims", join_expand_dims},
+    {"concatenate", drop_concatenate},
+    {"concatenate", join_split},
+    {"stack", stack_of_one},
+    {"nn.pad", drop_pad},
+    {"nn.pad", join_pads},
+    {"nn.mirror_pad", drop_pad},
+    {"strided_slice", drop_slice},
+    {"broadcast_to", drop_broadcast},
+    {"broadcast_to", join_broadcasts},
+    {"tile", drop_broadcast},
+    {"repeat", drop_repeat},
+    {"reverse", drop_reverse},
+    {"sum", reduce_nothing},
+    {"mean", reduce_nothing},
+    {"max", reduce_nothing},
+    {"min", reduce_nothing},
+    {"prod", reduce_nothing},
+    {"nn.max_pool1d", drop_pool<ops::MaxPoolAttrs>},
+    {"nn.max_pool2d", drop_pool<ops::MaxPoolAttrs>},
+    {"nn.max_pool3d", drop_pool<ops::MaxPoolAttrs>},
+    {"nn.avg_pool1d", drop_pool<ops::AvgPoolAttrs>},
+    {"nn.avg_pool2d", drop_pool<ops::AvgPoolAttrs>},
+    {"nn.avg_pool3d", drop_pool<ops::AvgPoolAttrs>},
+};
+
+}  // namespace
+
+std::span<const Law> shape_laws() { return kLaws; }
+
+}  // namespace headrace::passes::simplify

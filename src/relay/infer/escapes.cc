@@ -1,0 +1,160 @@
+#include "relay/infer/escapes.h"
+
+#include <unordered_set>
+
+#include "relay/infer/type_match.h"
+#include "relay/visit.h"
+
+namespace headrace::relay {
+
+namespace {
+
+// How many of the scopes around a place bind a name: a symbol or a type parameter.
+class BoundNames {
+ public:
+  bool contains(const Object* name) const {
+    const auto it = counts_.find(name);
+    return it != counts_.end() && it->second > 0;
+  }
+  void change(const Array<TypeVar>& params, int by) {
+    for (const TypeVar& param : params) counts_[param.object()] += by;
+  }
+  void change_symbols(const Type& type, int by) {
+    visit_symbols(type, [&](const PrimVarNode* symbol) { counts_[symbol] += by; });
+  }
+  void change_symbol(const Object* symbol, int by) { counts_[symbol] += by; }
+
+ private:
+  std::unordered_map<const Object*, int> counts_;
+};
+
+class EscapeFinder {
+ public:
+  explicit EscapeFinder(const std::function<Type(const Expr&)>& type_of) : type_of_(type_of) {}
+
+  // Notes what the functions under `root` bind by what was written.
+  void prepare(const Expr& root) {
+    post_order(root, [&](const Expr& node) {
+      const auto* function = node.as<FunctionNode>();
+      for (size_t i = 0; function != nullptr && i < function->params.size(); ++i) {
+        const Type& annotation = function->params[i]->type_annotation;
+        if (annotation) visit_symbols(annotation, [&](const PrimVarNode* symbol) { written_.insert(symbol); });
+      }
+    });
+  }
+
+  void walk(const Expr& root) {
+    std::vector<std::pair<Expr, bool>> stack{{root, false}};
+    while (!stack.empty()) {
+      const auto [node, is_done] = stack.back();
+      stack.pop_back();
+      if (is_done) {
+        leave(node);
+      } else if (seen_.insert(node.object()).second) {
+        enter(node);
+        stack.emplace_back(node, true);
+        const std::vector<Expr> children = children_of(node);
+        for (size_t i = children.size(); i-- > 0;) stack.emplace_back(children[i], false);
+      }
+    }
+  }
+  std::vector<Escape> take() { return std::move(escapes_); }
+
+ private:
+  void enter(const Expr& node) {
+    if (const auto* function = node.as<FunctionNode>()) {
+      change(*function, 1);
+      for (const Var& param : function->params) seen_.insert(param.object());
+    } else if (const auto* let = node.as<LetNode>()) {
+      seen_.insert(let->var.object());
+    } else if (const auto* match = node.as<MatchNode>()) {
+      for (const Clause& clause : match->clauses) {
+        for (const Var& var : pattern_vars(clause->lhs)) seen_.insert(var.object());
+      }
+    } else if (const auto* var = node.as<VarNode>(); var != nullptr && var->type_annotation) {
+      bind_all(var->type_annotation);  // one that no binder came before
+    }
+  }
+
+  void leave(const Expr& node) {
+    if (const auto* function = node.as<FunctionNode>()) change(*function, -1);
+    if (node.is<VarNode>() || node.is<OpNode>() || node.is<ConstructorNode>()) return;
+    const Type type = type_of_(node);
+    if (type)
+      check(type, [&](const Object* name, std::string what) {
+        if (reported_.insert(name).second) escapes_.push_back({node, type, std::move(what)});
+      });
+  }
+
+  void bind_all(const Type& type) {
+    check(type, [&](const Object* name, const std::string&) { free_.insert(name); });
+  }
+
+  // Calls `report` for each name of the type that is bound neither around it nor in it.
+  template <typename F>
+  void check(const Type& type, F&& report) {
+    const auto check_all = [&](const Array<Type>& types) {
+      for (const Type& item : types) check(item, report);
+    };
+    if (const auto* tensor = type.as<TensorTypeNode>()) {
+      for (const PrimExpr& dim : tensor->shape) {
+        if (!as_int(dim) && !is_any(dim)) check_dim(dim, report);
+      }
+    } else if (const auto* var = type.as<TypeVarNode>()) {
+      if (!is_bound(var)) report(var, fmt::format("the type parameter {}", var->name_hint));
+    } else if (const auto* tuple = type.as<TupleTypeNode>()) {
+      check_all(tuple->items);
+    } else if (const auto* cell = type.as<RefTypeNode>()) {
+      check(cell->value, report);
+    } else if (const auto* call = type.as<TypeCallNode>()) {
+      check_all(call->args);
+    } else if (const auto* function = type.as<FuncTypeNode>()) {
+      change(*function, 1);
+      check_all(function->arg_types);
+      check(function->ret_type, report);
+      change(*function, -1);
+    }
+  }
+
+  template <typename F>
+  void check_dim(const PrimExpr& dim, F&& report) {
+    visit_symbols(dim, [&](const PrimVarNode* symbol) {
+      if (!is_bound(symbol)) report(symbol, fmt::format("the dimension {}", symbol->name_hint));
+    });
+  }
+
+  // A function binds the symbols of its annotations, and of the types that its parameters got from outside; not those
+  // that another function has.
+  void change(const FunctionNode& function, int by) {
+    bound_.change(function.type_params, by);
+    for (const Var& param : function.params) {
+      if (param->type_annotation) bound_.change_symbols(param->type_annotation, by);
+      const Type type = type_of_(param);
+      if (!type || type == param->type_annotation) continue;
+      visit_symbols(type, [&](const PrimVarNode* symbol) {
+        if (!written_.contains(symbol)) bound_.change_symbol(symbol, by);
+      });
+    }
+  }
+  void change(const FuncTypeNode& function, int by) {
+    bound_.change(function.type_params, by);
+    for (const Type& arg : function.arg_types) bound_.change_symbols(arg, by);
+  }
+  bool is_bound(const Object* name) const { return bound_.contains(name) || free_.contains(name); }
+
+  const std::function<Type(const Expr&)>& type_of_;
+  BoundNames bound_;
+  std::unordered_set<const Object*> written_, free_, seen_, reported_;
+  std::vector<Escape> escapes_;
+};
+
+}  // namespace
+
+std::vector<Escape> find_escapes(const std::vector<Expr>& roots, const std::function<Type(const Expr&)>& type_of) {
+  EscapeFinder finder(type_of);
+  for (const Expr& root : roots) finder.prepare(root);
+  for (const Expr& root : roots) finder.walk(root);
+  return finder.take();
+}
+
+}  // namespace headrace::relay
