@@ -7,24 +7,49 @@ One call compiles a model; what it gives is called with tensors:
     y = f(x)
 """
 
-from headrace import graph_executor, nd, runtime
-from headrace._core import Device, InternalError, MissingError, NDArray, UserError, __version__, cpu
+from headrace import graph_executor, instrument, ir, nd, relay, runtime, target, tir, transform
+from headrace._container import Array, Map
+from headrace._core import Device, InternalError, MissingError, Module, NDArray, PackedFunc, UserError, __version__, cpu
+from headrace._ffi import convert, get_global_func, list_global_func_names, register_func, register_object
+from headrace._node import Object
 from headrace.compiler import CompiledModel, compile, load
+from headrace.ir import IRModule
+from headrace.nd import device
 from headrace.session import InferenceSession
+from headrace.target import Target
 
 __all__ = [
+    "Array",
     "CompiledModel",
     "Device",
+    "IRModule",
     "InferenceSession",
     "InternalError",
+    "Map",
     "MissingError",
+    "Module",
     "NDArray",
+    "Object",
+    "PackedFunc",
+    "Target",
     "UserError",
     "__version__",
     "compile",
+    "convert",
     "cpu",
+    "device",
+    "get_global_func",
     "graph_executor",
+    "instrument",
+    "ir",
+    "list_global_func_names",
     "load",
     "nd",
+    "register_func",
+    "register_object",
+    "relay",
     "runtime",
+    "target",
+    "tir",
+    "transform",
 ]

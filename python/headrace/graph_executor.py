@@ -69,12 +69,12 @@ class GraphModule:
     def get_input_info(self) -> tuple[dict[str, tuple], dict[str, str]]:
         """Shapes and dtypes of the inputs by name."""
         info = self.module["get_input_info"]()
-        return info["shape"], info["dtype"]
+        return dict(info["shape"].items()), dict(info["dtype"].items())
 
     def get_output_info(self) -> tuple[dict[str, tuple], dict[str, str]]:
         """Shapes and dtypes of the outputs by name."""
         info = self.module["get_output_info"]()
-        return info["shape"], info["dtype"]
+        return dict(info["shape"].items()), dict(info["dtype"].items())
 
     def __getitem__(self, name: str) -> Any:
         return self.module[name]

@@ -1,5 +1,72 @@
 """Tensors."""
 
-from headrace._core import NDArray, array
+from __future__ import annotations
 
-__all__ = ["NDArray", "array"]
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from headrace._core import Device, NDArray, cpu
+from headrace._core import array as _share
+
+__all__ = ["Device", "NDArray", "array", "cpu", "device", "empty", "from_dlpack"]
+
+
+def array(data: Any, device: Device | None = None) -> NDArray:
+    """A tensor that shares the memory of a DLPack tensor; of lists and numbers, a new one.
+
+    Parameters
+    ----------
+    data : numpy.ndarray, DLPack tensor, list or number
+        The elements.
+    device : Device, optional
+        The CPU.
+
+    Returns
+    -------
+    NDArray
+    """
+    _check(device)
+    return _share(data, "data")
+
+
+def empty(shape: Sequence[int], dtype: str = "float32", device: Device | None = None) -> NDArray:
+    """A tensor whose elements are whatever the memory held.
+
+    Parameters
+    ----------
+    shape : sequence of int
+        Its dimensions.
+    dtype : str
+        Of its elements.
+    device : Device, optional
+        The CPU.
+
+    Returns
+    -------
+    NDArray
+    """
+    _check(device)
+    return _share(np.empty(tuple(shape), dtype), "shape")
+
+
+def from_dlpack(tensor: Any) -> NDArray:
+    """A tensor that shares the memory of anything with __dlpack__."""
+    return _share(tensor, "tensor")
+
+
+def device(dev_type: str | int, dev_id: int = 0) -> Device:
+    """A device by name, such as "cpu"."""
+    if dev_type not in ("cpu", "llvm", 1):
+        from headrace._core import UserError
+
+        raise UserError(f"device: there is no device '{dev_type}'; there is cpu")
+    return cpu(dev_id)
+
+
+def _check(dev: Device | None) -> None:
+    if dev is not None and dev != cpu(dev.device_id):
+        from headrace._core import UserError
+
+        raise UserError(f"device: tensors lie on the CPU, not on {dev}")

@@ -2,7 +2,7 @@
 
 #include <nanobind/stl/string.h>
 
-#include "values.h"
+#include "objects.h"
 
 namespace headrace::python {
 
@@ -40,6 +40,8 @@ void bind_errors(nb::module_& m) {
   nb::register_exception_translator([](const std::exception_ptr& pointer, void*) {
     try {
       std::rethrow_exception(pointer);
+    } catch (const ForeignError& error) {
+      if (!restore_python_error(error)) raise(*internal_error, error);
     } catch (const MissingError& error) {
       raise(*missing_error, error);
     } catch (const UserError& error) {

@@ -25,17 +25,6 @@ std::vector<Spec> specs_of(const std::vector<artifact::TensorSpec>& specs) {
 // What is asked of an executor, of a program that this machine cannot run.
 nb::list refuse_run(const Elsewhere& program, nb::handle) { throw MissingError(program.reason); }
 
-nb::object call(const PackedFunc& function, const nb::args& args) {
-  std::vector<Value> values;
-  for (const nb::handle arg : args) values.push_back(to_value(arg));
-  Value result;
-  {
-    nb::gil_scoped_release released;
-    result = function.call(std::span<const Value>(values));
-  }
-  return from_value(result);
-}
-
 PackedFunc get_function(const runtime::Module& module, const std::string& name, bool query_imports) {
   PackedFunc function = module.GetFunction(name, query_imports);
   if (!function) throw nb::attribute_error(("the module has no function '" + name + "'").c_str());
@@ -63,8 +52,8 @@ nb::list run(load::Executor& executor, const nb::sequence& inputs) {
 }  // namespace
 
 void bind_runtime(nb::module_& m) {
-  nb::class_<PackedFunc>(m, "PackedFunc", "A function of any language.").def("__call__", &call);
-  nb::class_<runtime::Module>(m, "Module", "Functions that belong together, from one code generator or loader.")
+  nb::class_<runtime::Module>(m, "Module", nb::is_weak_referenceable(),
+                              "Functions that belong together, from one code generator or loader.")
       .def_prop_ro("type_key", [](const runtime::Module& module) { return std::string(module.type_key()); })
       .def("get_function", &get_function, nb::arg("name"), nb::arg("query_imports") = false)
       .def("implements_function", &runtime::Module::ImplementsFunction, nb::arg("name"),
@@ -72,7 +61,18 @@ void bind_runtime(nb::module_& m) {
       .def("__getitem__",
            [](const runtime::Module& module, const std::string& name) { return get_function(module, name, true); })
       .def_prop_ro("imported_modules", &runtime::Module::imports)
-      .def("get_source", &runtime::Module::GetSource, nb::arg("format") = "");
+      .def("get_source", &runtime::Module::GetSource, nb::arg("format") = "")
+      .def("import_module", &runtime::Module::Import, nb::arg("module"))
+      .def("save", &runtime::Module::SaveToFile, nb::arg("path"), nb::arg("fmt") = "",
+           nb::call_guard<nb::gil_scoped_release>())
+      .def(
+          "__eq__",
+          [](const runtime::Module& a, nb::handle b) {
+            return nb::isinstance<runtime::Module>(b) && a.object() == nb::inst_ptr<runtime::Module>(b)->object();
+          },
+          nb::arg("other").none())
+      .def("__hash__",
+           [](const runtime::Module& self) { return reinterpret_cast<intptr_t>(self.object().object()) >> 4; });
   m.def("load_module", &load::load_artifact_module, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>(),
         "Opens an artifact. lib[\"default\"](headrace.cpu()) makes a graph executor.");
 

@@ -3,7 +3,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "objects.h"
 #include "object/array.h"
+#include "object/json.h"
 #include "object/map.h"
 #include "object/shape_tuple.h"
 #include "object/string.h"
@@ -111,12 +113,9 @@ nb::object to_numpy(nb::handle self) {
   return numpy.attr("from_dlpack")(nb::cast(bits)).attr("view")(bfloat16);
 }
 
-Value to_map(const nb::dict& dict) {
-  Map<std::string, Value> map;
-  for (const auto& [key, item] : dict) {
-    if (!nb::isinstance<nb::str>(key)) throw nb::type_error("the keys of a dict must be str");
-    map.set(nb::cast<std::string>(key), to_value(item));
-  }
+Value to_map(nb::handle dict) {
+  Map<Value, Value> map;
+  for (const auto& [key, item] : nb::borrow<nb::dict>(dict)) map.set(to_value(key), to_value(item));
   return Value(map);
 }
 
@@ -124,6 +123,53 @@ Value to_array(nb::handle sequence) {
   Array<Value> array;
   for (const nb::handle item : sequence) array.push_back(to_value(item));
   return Value(array);
+}
+
+Value to_int(nb::handle number) {
+  int overflow = 0;
+  const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
+  if (overflow != 0) throw_user_error("{} does not fit into 64 bits", nb::str(number).c_str());
+  return Value(static_cast<int64_t>(value));
+}
+
+// Deep nesting is an error, not a crash.
+class Nesting {
+ public:
+  Nesting() {
+    if (++depth > kMaxDepth) {
+      --depth;
+      throw UserError("lists, tuples and dicts nest deeper than 200; does one contain itself?");
+    }
+  }
+  ~Nesting() { --depth; }
+
+ private:
+  static constexpr int kMaxDepth = 200;
+  static thread_local int depth;
+};
+thread_local int Nesting::depth = 0;
+
+// What is no plain number, string or node.
+Value to_other_value(nb::handle object) {
+  if (nb::isinstance<NDArray>(object)) return Value(nb::cast<NDArray>(object));
+  if (nb::isinstance<Device>(object)) return Value(nb::cast<Device>(object));
+  if (nb::isinstance<runtime::Module>(object)) return Value(nb::cast<runtime::Module>(object));
+  if (nb::isinstance<PackedFunc>(object)) return Value(nb::cast<PackedFunc>(object));
+  const Nesting nesting;
+  if (nb::isinstance<nb::dict>(object)) return to_map(object);
+  if (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object)) return to_array(object);
+  if (nb::isinstance<nb::bytes>(object)) {
+    const nb::bytes bytes = nb::borrow<nb::bytes>(object);
+    return Value(Bytes{std::string(bytes.c_str(), bytes.size())});
+  }
+  if (nb::hasattr(object, "asobject")) return to_value(object.attr("asobject")());
+  // Numbers of numpy, which are arrays too.
+  if (nb::hasattr(object, "dtype") && nb::hasattr(object, "item") && !nb::hasattr(object, "__len__"))
+    return to_value(object.attr("item")());
+  if (nb::hasattr(object, "__dlpack__")) return Value(to_ndarray(object, "the argument"));
+  if (PyCallable_Check(object.ptr()) != 0 && !PyType_Check(object.ptr())) return Value(to_function(nb::borrow(object)));
+  const std::string type = nb::cast<std::string>(object.type().attr("__name__"));
+  throw nb::type_error(("a " + type + " cannot be passed to Headrace").c_str());
 }
 
 }  // namespace
@@ -145,20 +191,17 @@ nb::object to_dlpack(const NDArray& array, bool versioned) {
 }
 
 Value to_value(nb::handle object) {
-  if (object.is_none()) return {};
-  if (nb::isinstance<nb::bool_>(object)) return Value(nb::cast<bool>(object));
-  if (nb::isinstance<nb::int_>(object)) return Value(nb::cast<int64_t>(object));
+  // The common ones first, by exact type: this is the cost of a call.
+  PyObject* pointer = object.ptr();
+  if (pointer == Py_None) return {};
+  if (PyBool_Check(pointer)) return Value(pointer == Py_True);
+  if (PyLong_CheckExact(pointer)) return to_int(object);
+  if (PyFloat_CheckExact(pointer)) return Value(PyFloat_AS_DOUBLE(pointer));
+  if (const ObjectRef* node = find_object(object)) return Value(*node);
+  if (nb::isinstance<nb::int_>(object)) return to_int(object);
   if (nb::isinstance<nb::float_>(object)) return Value(nb::cast<double>(object));
   if (nb::isinstance<nb::str>(object)) return Value(nb::cast<std::string>(object));
-  if (nb::isinstance<NDArray>(object)) return Value(nb::cast<NDArray>(object));
-  if (nb::isinstance<Device>(object)) return Value(nb::cast<Device>(object));
-  if (nb::isinstance<runtime::Module>(object)) return Value(nb::cast<runtime::Module>(object));
-  if (nb::isinstance<PackedFunc>(object)) return Value(nb::cast<PackedFunc>(object));
-  if (nb::isinstance<nb::dict>(object)) return to_map(nb::cast<nb::dict>(object));
-  if (nb::isinstance<nb::list>(object) || nb::isinstance<nb::tuple>(object)) return to_array(object);
-  if (nb::hasattr(object, "__dlpack__")) return Value(to_ndarray(object, "the argument"));
-  const std::string type = nb::cast<std::string>(object.type().attr("__name__"));
-  throw nb::type_error(("a " + type + " cannot be passed to Headrace").c_str());
+  return to_other_value(object);
 }
 
 nb::object from_value(const Value& value) {
@@ -179,17 +222,13 @@ nb::object from_value(const Value& value) {
   if (value.is<Device>()) return nb::cast(value.as<Device>());
   if (value.is<runtime::Module>()) return nb::cast(value.as<runtime::Module>());
   if (value.is<PackedFunc>()) return nb::cast(value.as<PackedFunc>());
-  if (value.is<Shape>()) return nb::tuple(nb::cast(value.as<Shape>()));
-  if (const auto* array = value.as_node<ArrayObj>()) {
-    nb::list list;
-    for (const Value& item : array->items) list.append(from_value(item));
-    return list;
+  if (value.type_index() == type_index::kShape) return nb::tuple(nb::cast(value.as<Shape>()));
+  if (value.type_index() == type_index::kDataType) return nb::cast(value.as<DataType>().to_string());
+  if (is_bytes(value.raw())) {
+    const std::string_view bytes = string_of(value.raw());
+    return nb::bytes(bytes.data(), bytes.size());
   }
-  if (const auto* map = value.as_node<MapObj>()) {
-    nb::dict dict;
-    for (const auto& [key, item] : map->items) dict[from_value(key)] = from_value(item);
-    return dict;
-  }
+  if (value.is_object()) return wrap_object(value.as<ObjectRef>());
   throw UserError("a value of this kind does not cross into Python: " + repr(value));
 }
 
@@ -198,10 +237,13 @@ void bind_values(nb::module_& m) {
       .def_prop_ro("device_type", [](const Device& device) { return device.type; })
       .def_prop_ro("device_id", [](const Device& device) { return device.id; })
       .def("__eq__", [](const Device& a, const Device& b) { return a == b; })
+      .def("__hash__", [](const Device& device) { return (device.type << 16) + device.id; })
+      .def_prop_ro("exist", [](const Device& device) { return device.type == kDLCPU; })
       .def("__repr__", &Device::to_string);
   m.def("cpu", [](int id) { return cpu(id); }, nb::arg("id") = 0, "The CPU.");
 
-  nb::class_<NDArray>(m, "NDArray", "A tensor. Shares its memory with numpy and others through DLPack.")
+  nb::class_<NDArray>(m, "NDArray", nb::is_weak_referenceable(),
+                      "A tensor. Shares its memory with numpy and others through DLPack.")
       .def_prop_ro("shape", [](const NDArray& array) { return nb::tuple(nb::cast(array.shape())); })
       .def_prop_ro("dtype", [](const NDArray& array) { return array.dtype().to_string(); })
       .def_prop_ro("device", &NDArray::device)
@@ -233,6 +275,23 @@ void bind_values(nb::module_& m) {
             return !copy.is_none() && nb::cast<bool>(copy) ? array.attr("copy")() : array;
           },
           nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
+      .def("asnumpy", &to_numpy, "As numpy().")
+      .def(
+          "copyto",
+          [](const NDArray& array, const NDArray& target) {
+            target.copy_from(array);
+            return target;
+          },
+          nb::arg("target"), "Copies the elements into another tensor of the shape and dtype.")
+      .def(
+          "copyfrom",
+          [](const NDArray& array, nb::handle source) {
+            array.copy_from(to_ndarray(source, "source"));
+            return array;
+          },
+          nb::arg("source"), "Takes the elements of another tensor.")
+      .def("same_as", [](const NDArray& a, const NDArray& b) { return a.object() == b.object(); })
+      .def("_save", [](const NDArray& array) { return save_json(Value(array)); })
       .def("__repr__", [](const NDArray& array) {
         return fmt::format("NDArray(shape=({}), dtype={})", fmt::join(array.shape(), ", "), array.dtype().to_string());
       });

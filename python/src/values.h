@@ -11,8 +11,8 @@ namespace headrace::python {
 
 namespace nb = nanobind;
 
-// None, bool, int, float, str, bytes, list, tuple, dict (with str keys), NDArray, Device, Module, PackedFunc, or
-// anything with __dlpack__. TypeError for other things.
+// None, bool, int, float, str, bytes, nodes, NDArray, Device, Module, PackedFunc, functions of Python, numbers of
+// numpy, anything with __dlpack__ or asobject(), and lists, tuples and dicts of all these. TypeError for other things.
 Value to_value(nb::handle object);
 nb::object from_value(const Value& value);
 

@@ -1,10 +1,30 @@
 #include "driver/register_all.h"
 
+#include <mutex>
+
+#include "driver/functions.h"
+#include "ir/target.h"
 #include "lower/compute_rule.h"
+#include "tir/stmt.h"
 
 namespace headrace::driver {
 
+void register_functions() {
+  register_ir_functions();
+  register_relay_functions();
+  register_transform_functions();
+  register_build_functions();
+}
+
 // The ops themselves come first there.
-void register_all() { lower::register_all_rules(); }
+void register_all() {
+  lower::register_all_rules();
+  static std::once_flag once;
+  std::call_once(once, [] {
+    tir::register_types();
+    type_of<TargetNode>();
+    register_functions();
+  });
+}
 
 }  // namespace headrace::driver

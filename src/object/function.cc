@@ -1,5 +1,7 @@
 #include "object/function.h"
 
+#include "object/foreign_error.h"
+
 #include <map>
 #include <mutex>
 #include <shared_mutex>
@@ -49,6 +51,10 @@ GlobalTable& globals() {
 static Ref<ErrorObj> error_of_current_exception() {
   try {
     throw;
+  } catch (const ForeignError& e) {
+    Ref<ErrorObj> error = make_error(e.kind(), e.message(), e.where());
+    error->payload = e.payload();
+    return error;
   } catch (const Error& e) {
     return make_error(e.kind(), e.message(), e.where());
   } catch (const std::bad_alloc&) {
@@ -75,6 +81,7 @@ Ref<ErrorObj> take_stored_error() { return std::exchange(stored_error_slot(), Re
 void throw_stored_error() {
   Ref<ErrorObj> error = take_stored_error();
   if (!error) throw InternalError("a function failed without storing an error");
+  if (error->payload) throw ForeignError(error->kind, error->message, error->payload);
   ErrorPlace where{error->op, error->place};
   if (error->kind == "UserError") throw UserError(error->message, std::move(where));
   if (error->kind == "InternalError") throw InternalError(error->message, std::move(where));

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include "kit/errors.h"
+#include "object/foreign_error.h"
 #include "object/function.h"
 #include "object/structural_equal.h"
 #include "object/tests/test_nodes.h"
@@ -117,6 +118,30 @@ TEST(PackedFunc, ErrorsKeepTheirPlace) {
     EXPECT_EQ(e.message(), "no such thing");
     EXPECT_EQ(e.where().op, "nn.conv2d");
     EXPECT_EQ(e.where().place, "model.onnx");
+  }
+}
+
+// What another language would make its own exception from again.
+int failing_elsewhere(void*, const RawValue*, int32_t, RawValue*) {
+  try {
+    throw ForeignError("KeyError", "no such key", make_object<StrObj>("the exception"));
+  } catch (...) {
+    return store_current_exception();
+  }
+}
+
+TEST(PackedFunc, ErrorsOfOtherLanguagesKeepTheirPayload) {
+  auto object = make_object<FunctionObj>();
+  object->safe_call = &failing_elsewhere;
+  try {
+    const PackedFunc function(object);
+    function();
+    FAIL() << "no error";
+  } catch (const ForeignError& e) {
+    EXPECT_EQ(e.kind(), "KeyError");
+    EXPECT_EQ(e.message(), "no such key");
+    ASSERT_NE(e.payload().as<StrObj>(), nullptr);
+    EXPECT_EQ(e.payload().as<StrObj>()->data, "the exception");
   }
 }
 

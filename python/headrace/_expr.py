@@ -1,0 +1,247 @@
+"""What Python adds to the classes of Relay's nodes: operators, texts, the order of constructors' arguments."""
+
+from __future__ import annotations
+
+from numbers import Number
+from typing import Any
+
+from headrace import _core, _node
+from headrace._ffi import api
+
+
+def text_of(node: Any) -> str:
+    """The text form without large data; of what has none, a short text."""
+    try:
+        return api("relay.ir.AsText")(node, False)
+    except _core.UserError:
+        return node._short_text()
+
+
+def dtype_of(expr: Any) -> str | None:
+    """The dtype of a tensor, as far as it is known without inference."""
+    found = expr.checked_type_
+    if found is None and expr.type_key == "relay.Var":
+        found = expr.type_annotation
+    if expr.type_key == "relay.Constant":
+        return expr.data.dtype
+    return found.dtype if found is not None and found.type_key == "relay.TensorType" else None
+
+
+def _operand(value: Any, beside: Any) -> Any:
+    """An operand as an expression; a number gets the dtype of what it stands beside."""
+    if not isinstance(value, Number):
+        return value
+    dtype = dtype_of(beside)
+    if dtype is None:
+        raise _core.UserError(
+            f"the dtype of {value} is not known, nor is the other operand's; write relay.const({value}, dtype)"
+        )
+    from headrace.relay import const
+
+    return const(value, dtype)
+
+
+def _binary(op: str, lhs: Any, rhs: Any) -> Any:
+    known = lhs if isinstance(lhs, _core.Object) else rhs
+    return Call(api("ir.GetOp")(op), [_operand(lhs, known), _operand(rhs, known)])
+
+
+@_node.mixin("relay.Expr")
+class _Expr:
+    """Base of Relay's expressions. Equality is identity; `ir.structural_equal` compares programs."""
+
+    __slots__ = ()
+
+    @property
+    def checked_type(self) -> Any:
+        """The type that InferType gave the expression; UserError when it has not run."""
+        found = self.checked_type_
+        if found is None:
+            raise _core.UserError(
+                f"this {self.type_key} has no type yet; run relay.transform.InferType() on its module"
+            )
+        return found
+
+    def astext(self, show_meta_data: bool = True) -> str:
+        """The text form; without the data of large constants it cannot be read back."""
+        return api("relay.ir.AsText")(self, bool(show_meta_data))
+
+    def __str__(self) -> str:
+        return text_of(self)
+
+    def __repr__(self) -> str:
+        return text_of(self)
+
+    def astype(self, dtype: str) -> Any:
+        """The elements as another dtype."""
+        from headrace.relay import cast
+
+        return cast(self, dtype)
+
+    def __call__(self, *args: Any) -> Any:
+        """A call of this expression, which is a function."""
+        return Call(self, args)
+
+    def __neg__(self) -> Any:
+        return Call(api("ir.GetOp")("negative"), [self])
+
+    def __add__(self, other: Any) -> Any:
+        return _binary("add", self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _binary("add", other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _binary("subtract", self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _binary("subtract", other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _binary("multiply", self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _binary("multiply", other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _binary("divide", self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _binary("divide", other, self)
+
+    def __lt__(self, other: Any) -> Any:
+        return _binary("less", self, other)
+
+    def __le__(self, other: Any) -> Any:
+        return _binary("less_equal", self, other)
+
+    def __gt__(self, other: Any) -> Any:
+        return _binary("greater", self, other)
+
+    def __ge__(self, other: Any) -> Any:
+        return _binary("greater_equal", self, other)
+
+
+@_node.mixin("relay.Tuple")
+class _Tuple:
+    """Several values as one."""
+
+    __slots__ = ()
+
+    def __getitem__(self, index: int) -> Any:
+        return self.fields[index]
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+
+@_node.mixin("ir.BaseFunc")
+class _BaseFunc:
+    """Base of Relay's functions and of loop functions."""
+
+    __slots__ = ()
+
+    def with_attr(self, attr_key_or_dict: Any, attr_value: Any = None) -> Any:
+        """The function with an attribute, or with several given as a dict."""
+        new = attr_key_or_dict if isinstance(attr_key_or_dict, dict) else {attr_key_or_dict: attr_value}
+        return self.copy_with(attrs={**dict(self.attrs.items()), **new})
+
+    def without_attr(self, attr_key: str) -> Any:
+        """The function without that attribute."""
+        return self.copy_with(attrs={key: value for key, value in self.attrs.items() if key != attr_key})
+
+
+_node.converter("relay.Expr", lambda value: value.asobject() if isinstance(value, TupleWrapper) else value)
+
+
+class TupleWrapper:
+    """An expression that gives a tuple of a known number of fields: indexable, iterable.
+
+    Parameters
+    ----------
+    tuple_value : RelayExpr
+        The expression.
+    size : int
+        How many fields its value has.
+    """
+
+    def __init__(self, tuple_value: Any, size: int) -> None:
+        self.tuple_value = tuple_value
+        self.size = size
+
+    def astuple(self) -> Any:
+        """The expression."""
+        return self.tuple_value
+
+    def asobject(self) -> Any:
+        """The expression, as C++ takes it."""
+        return self.tuple_value
+
+    def astext(self) -> str:
+        """The text form of the expression."""
+        return self.tuple_value.astext()
+
+    def __getitem__(self, index: int) -> Any:
+        if not -self.size <= index < self.size:
+            raise IndexError(f"index {index} is out of range for a tuple of {self.size} fields")
+        return _node.class_of("relay.TupleGetItem")(self.tuple_value, index % self.size)
+
+    def __len__(self) -> int:
+        return self.size
+
+    def __iter__(self) -> Any:
+        return iter([self[i] for i in range(self.size)])
+
+    def __repr__(self) -> str:
+        return f"TupleWrapper({self.tuple_value!r}, {self.size})"
+
+
+for _key, _order, _doc in [
+    ("relay.Var", "name_hint type_annotation", "A variable: a parameter, or bound by a let or a pattern."),
+    ("relay.Function", "params body ret_type type_params attrs", "A function; of type parameters, a polymorphic one."),
+    ("relay.Call", "op args attrs type_args", "A call of an op or of a function."),
+    ("relay.Let", "variable value body", "Binds a variable, which a function in `value` may call itself by."),
+    ("relay.If", "cond true_branch false_branch", "A branch on a bool scalar."),
+    ("relay.Tuple", "fields", "Several values as one."),
+    ("relay.TupleGetItem", "tuple_value index", "A field of a tuple."),
+    ("relay.Constant", "data", "A tensor in the program."),
+    ("relay.RefCreate", "value", "A new mutable cell."),
+    ("relay.RefRead", "ref", "What a cell holds."),
+    ("relay.RefWrite", "ref value", "Changes what a cell holds; gives the empty tuple."),
+    ("relay.Match", "data clauses complete", "The first clause whose pattern the data has."),
+    ("relay.Clause", "lhs rhs", "A pattern and what it gives."),
+    ("relay.PatternVar", "var", "Takes any value and binds it."),
+    ("relay.PatternConstructor", "constructor patterns", "A value that the constructor made."),
+    ("relay.PatternTuple", "patterns", "A tuple."),
+    ("relay.Constructor", "name_hint inputs belong_to", "One alternative of a data type."),
+    ("relay.TypeData", "header type_vars constructors", "The definition of a data type."),
+    ("relay.GlobalVar", "name_hint", "The name of a function of a module."),
+    (
+        "relay.TensorType",
+        "shape dtype",
+        "The type of a tensor: a dimension is an int, a symbol, an expression, or Any().",
+    ),
+    ("relay.TupleType", "fields", "The type of a tuple."),
+    ("relay.FuncType", "arg_types ret_type type_params type_constraints", "The type of a function."),
+    ("relay.TypeVar", "name_hint kind", "A type parameter."),
+    ("relay.GlobalTypeVar", "name_hint kind", "The name of a data type."),
+    ("relay.RefType", "value", "The type of a mutable cell."),
+    ("relay.TypeCall", "func args", "A data type applied to its arguments."),
+    ("relay.IncompleteType", "kind", "A type that inference finds."),
+    ("relay.TypeRelation", "name args num_inputs attrs", "A constraint between types, named after an op's relation."),
+]:
+    _node.constructor(_key, _order, _doc)
+_node.alias("relay.Let", "variable", "var")
+_node.default("relay.Match", complete=True)
+_node.default("relay.TensorType", dtype="float32")
+_node.default("relay.TypeVar", kind=0)
+_node.default("relay.GlobalTypeVar", kind=5)
+_node.default("relay.IncompleteType", kind=0)
+_node.default("relay.Constructor", tag=-1)
+_node.default("relay.PatternConstructor", patterns=())
+_node.default("relay.Function", type_params=(), attrs={})
+_node.default("relay.Call", type_args=())
+_node.default("relay.FuncType", type_params=(), type_constraints=())
+
+
+Call = _node.class_of("relay.Call")

@@ -1,0 +1,287 @@
+"""The classes of nodes: one for each type of the C++ registry, made from its list of fields.
+
+A module may add methods to a type (`mixin`), give the order of its constructor's arguments (`constructor`), and say how
+Python values become a field's (`converter`). Fields are C++'s alone.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from headrace import _core
+
+_core.register_all()
+
+_MODULES = {
+    "ir": "headrace.ir",
+    "relay": "headrace.relay",
+    "relay.attrs": "headrace.relay.attrs",
+    "tir": "headrace.tir",
+    "object": "headrace.runtime",
+    "runtime": "headrace.runtime",
+    "transform": "headrace.transform",
+    "instrument": "headrace.instrument",
+    "": "headrace.target",
+}
+
+_lock = threading.RLock()
+_classes: dict[int, type] = {}
+_mixins: dict[str, type] = {}
+_orders: dict[str, list[str]] = {}
+_docs: dict[str, str] = {}
+_converters: dict[str, Callable[[Any], Any]] = {}
+_defaults: dict[str, dict[str, Any]] = {}
+_aliases: dict[str, dict[str, str]] = {}
+_index_of: dict[str, int] = {}
+_converted: dict[str, dict[str, str]] = {}  # by type: the fields that take other values too, with their kinds
+_fields: dict[type, list[dict[str, Any]]] = {}
+
+
+class _Object:
+    """What every node has: its C++ fields as attributes, identity, a hash, a text."""
+
+    __slots__ = ()
+
+    def __getattr__(self, name: str) -> Any:
+        known = ", ".join(field["name"] for field in fields_of(type(self))) or "none"
+        raise AttributeError(f"{self.type_key} has no attribute '{name}'; its fields: {known}")
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if any(field["name"] == name for field in fields_of(type(self))):
+            raise AttributeError(f"{self.type_key} cannot be changed: make another with `copy_with({name}=...)`")
+        object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        return self.same_as(other)
+
+    def __ne__(self, other: object) -> bool:
+        return not self == other
+
+    def __hash__(self) -> int:
+        return _core.Object.__hash__(self)
+
+    def __repr__(self) -> str:
+        return self._short_text()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return load_json, (self._save(),)
+
+    def copy_with(self, **changes: Any) -> Any:
+        """A node of the same type with some fields changed.
+
+        Parameters
+        ----------
+        **changes
+            New values by field.
+
+        Returns
+        -------
+        Object
+            The new node; the old one stays as it is.
+        """
+        old = {f["name"]: getattr(self, f["name"]) for f in fields_of(type(self)) if not f["transient"]}
+        return make(self.type_key, {**{k: v for k, v in old.items() if v is not None}, **changes})
+
+
+def mixin(key: str) -> Callable[[type], type]:
+    """Adds a plain class's methods to the type `key`; before anything asks for its class."""
+
+    def add(methods: type) -> type:
+        if _keys().get(key) in _classes:
+            raise _core.InternalError(f"the class of {key} was made before its methods")
+        _mixins[key] = methods
+        if methods.__doc__:
+            _docs[key] = methods.__doc__
+        return methods
+
+    return add
+
+
+def constructor(key: str, order: str, doc: str = "") -> None:
+    """The order of a type's constructor arguments, as users type them; other fields follow by keyword."""
+    _orders[key] = order.split()
+    if doc:
+        _docs[key] = doc
+
+
+def default(key: str, **values: Any) -> None:
+    """What fields that C++ gives no default are in Python's constructor when they are left out."""
+    _defaults.setdefault(key, {}).update(values)
+
+
+def alias(key: str, name: str, field: str) -> None:
+    """Another name of a field: as the constructor's argument and as an attribute."""
+    _aliases.setdefault(key, {})[name] = field
+
+
+def converter(kind: str, convert: Callable[[Any], Any]) -> None:
+    """How a Python value becomes what a field of that kind holds; also within arrays of them."""
+    _converters[kind] = convert
+
+
+def convert(value: Any, kind: str) -> Any:
+    """`value` as a field of that kind takes it."""
+    if kind in _converters:
+        return _converters[kind](value)
+    if kind.startswith("Array[") and isinstance(value, Iterable) and not isinstance(value, (str, bytes, dict)):
+        inner = kind[6:-1]
+        return [convert(item, inner) for item in value] if _needs_conversion(inner) else value
+    return value
+
+
+def _needs_conversion(kind: str) -> bool:
+    return kind in _converters or (kind.startswith("Array[") and _needs_conversion(kind[6:-1]))
+
+
+def make(key: str, fields: dict[str, Any]) -> Any:
+    """A node of the type `key`; UserError names a field that is unknown, missing or of another kind."""
+    if key not in _converted:
+        rows = fields_of(class_of(key))
+        _converted[key] = {row["name"]: row["kind"] for row in rows if _needs_conversion(row["kind"])}
+    kinds = _converted[key]
+    return _core.make(key, {name: convert(v, kinds[name]) if name in kinds else v for name, v in fields.items()})
+
+
+def fields_of(cls: type) -> list[dict[str, Any]]:
+    """The rows of C++'s field list: name, kind, doc, optional, transient, has_default, default."""
+    for base in cls.__mro__:
+        if base in _fields:
+            return _fields[base]
+    return []
+
+
+def class_of(key: str) -> type:
+    """The Python class of a registered type."""
+    return _class_at(index_of(key))
+
+
+def index_of(key: str) -> int:
+    """The number of a registered type in this process."""
+    if key not in _index_of:
+        _index_of.update(_keys())
+    if key not in _index_of:
+        raise _core.UserError(f"there is no type '{key}'")
+    return _index_of[key]
+
+
+def all_keys(prefix: str = "") -> list[str]:
+    """The keys of the registered types that begin with `prefix` and a dot."""
+    return [key for key in _keys() if not prefix or key.rpartition(".")[0] == prefix]
+
+
+def set_class(key: str, cls: type) -> None:
+    """Makes `cls`, a subclass of the type's class, what nodes of that type are in Python."""
+    index = _keys().get(key)
+    if index is None:
+        raise _core.UserError(f"there is no type '{key}' in the C++ registry; register it there first")
+    if not (isinstance(cls, type) and issubclass(cls, Object)):
+        raise _core.UserError(f"register_object('{key}'): the class must derive from headrace.Object")
+    with _lock:
+        parent = _class_at(index)
+        if not issubclass(cls, parent):
+            _fields[cls] = fields_of(parent)
+        _classes[index] = cls
+        _core.set_class(index, cls)
+
+
+def _keys() -> dict[str, int]:
+    return {row["key"]: row["index"] for row in _core.type_table()}
+
+
+def _class_at(index: int) -> type:
+    with _lock:
+        if index not in _classes:
+            _classes[index] = _make_class(_core.type_row(index))
+            _core.set_class(index, _classes[index])
+        return _classes[index]
+
+
+def _make_class(row: dict[str, Any]) -> type:
+    key = row["key"]
+    parent = _core.Object if row["parent"] is None else _class_at(row["parent"])
+    room, _, name = key.rpartition(".")
+    fields = _core.type_fields(row["index"])
+    inherited = {field["name"] for field in fields_of(parent)}
+    body: dict[str, Any] = {"__slots__": (), "__module__": _MODULES.get(room, "headrace"), "__qualname__": name}
+    for field in fields:
+        if field["name"] not in inherited:
+            getter = _core.field_getter(row["index"], field["name"])
+            body[field["name"]] = property(getter, doc=f"{field['kind']}: {field['doc']}" if field["doc"] else None)
+    for other, field in _aliases.get(key, {}).items():
+        body[other] = body[field]
+    body["__init__"] = _constructor_of(key, fields) if row["makeable"] else _refuse(key)
+    body["__doc__"] = _doc_of(key, fields)
+    extra = [_mixins[key]] if key in _mixins else []
+    if key in _mixins and "__init__" in vars(_mixins[key]):
+        del body["__init__"]
+    if row["parent"] is None:
+        extra.append(_Object)
+    cls = type(name, (*extra, parent), body)
+    if key in _mixins and "__eq__" in vars(_mixins[key]) and vars(_mixins[key])["__hash__"] is None:
+        raise TypeError(f"{key}: a mixin with __eq__ says __hash__ too")
+    _fields[cls] = fields
+    return cls
+
+
+def _order_of(key: str, fields: list[dict[str, Any]]) -> list[str]:
+    """Arguments in the order that users give them, then the other fields that can be set."""
+    first = _orders.get(key, [])
+    aliased = {_aliases.get(key, {}).get(name, name) for name in first}
+    rest = [field["name"] for field in fields if field["name"] not in aliased and not field["transient"]]
+    return [*first, *sorted(rest, key=lambda name: name == "span")]
+
+
+def _constructor_of(key: str, fields: list[dict[str, Any]]) -> Callable[..., None]:
+    order = _order_of(key, fields)
+    names = _aliases.get(key, {})
+    defaults = _defaults.get(key, {})
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        if len(args) > len(order):
+            raise _core.UserError(f"{key} takes {len(order)} arguments ({', '.join(order)}), got {len(args)}")
+        given = dict(zip(order, args, strict=False))
+        twice = given.keys() & kwargs.keys()
+        if twice:
+            raise _core.UserError(f"{key}: argument '{min(twice)}' is given twice")
+        # None stands for an argument that is left out, as Relay users write it.
+        fields_given = {
+            names.get(name, name): value for name, value in {**given, **kwargs}.items() if value is not None
+        }
+        _core.Object.__init__(self, make(key, {**defaults, **fields_given}))
+
+    return __init__
+
+
+def _refuse(key: str) -> Callable[..., None]:
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        raise _core.UserError(f"{key} cannot be made from its fields")
+
+    return __init__
+
+
+def _doc_of(key: str, fields: list[dict[str, Any]]) -> str:
+    lines = [_docs.get(key, f"A node of type {key}."), "", "Parameters", "----------"]
+    by_name = {field["name"]: field for field in fields}
+    for name in _order_of(key, fields):
+        field = by_name[_aliases.get(key, {}).get(name, name)]
+        optional = ", optional" if field["optional"] or field["has_default"] or name in _defaults.get(key, {}) else ""
+        lines.append(f"{name} : {field['kind']}{optional}")
+        if field["doc"]:
+            lines.append(f"    {field['doc']}")
+    return "\n".join(lines)
+
+
+def load_json(text: str) -> Any:
+    """The object graph that was saved as `text`: how pickles are read."""
+    return _core.load_json(text)
+
+
+def _reduce_array(self: _core.NDArray) -> tuple[Any, ...]:
+    return load_json, (self._save(),)
+
+
+_core.NDArray.__reduce__ = _reduce_array
+_core.set_class_maker(_class_at)
+Object = class_of("object.Object")

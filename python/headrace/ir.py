@@ -1,0 +1,442 @@
+"""What Relay and loop programs share: modules, types, scalar expressions, JSON, structural equality."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from numbers import Integral
+from typing import Any
+
+from headrace import _core, _expr, _node
+from headrace._container import Map
+from headrace._ffi import api
+
+_ADD, _SUB, _MUL, _FLOOR_DIV, _FLOOR_MOD = 0, 1, 2, 5, 6
+
+
+def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
+    """Whether two programs are the same but for the names of variables.
+
+    Parameters
+    ----------
+    lhs, rhs : Object or any value
+        What is compared.
+    map_free_vars : bool
+        Whether free variables may correspond one to one; otherwise each is equal to itself only.
+
+    Returns
+    -------
+    bool
+    """
+    return _STRUCTURAL_EQUAL(lhs, rhs, bool(map_free_vars))
+
+
+def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> None:
+    """Raises UserError, which shows the path to the first difference, when two programs are not the same.
+
+    Parameters
+    ----------
+    lhs, rhs : Object or any value
+        What is compared.
+    map_free_vars : bool
+        As for `structural_equal`.
+    """
+    api("ir.AssertStructuralEqual")(lhs, rhs, bool(map_free_vars))
+
+
+def get_first_structural_mismatch(lhs: Any, rhs: Any, map_free_vars: bool = False) -> Map | None:
+    """The first difference: its path, the reason, and short texts of both sides; None when there is none."""
+    return api("ir.FirstMismatch")(lhs, rhs, bool(map_free_vars))
+
+
+def structural_hash(node: Any, map_free_vars: bool = False) -> int:
+    """A hash that agrees with `structural_equal`; of this process only where the program has ops or free variables."""
+    return _STRUCTURAL_HASH(node, bool(map_free_vars))
+
+
+def save_json(node: Any) -> str:
+    """An object graph as JSON, with its sharing; types that were inferred are not saved."""
+    return api("ir.SaveJSON")(node)
+
+
+def load_json(json_str: str) -> Any:
+    """The object graph that `save_json` wrote.
+
+    Raises
+    ------
+    UserError
+        That says where the text is wrong.
+    """
+    return api("ir.LoadJSON")(json_str)
+
+
+_STRUCTURAL_EQUAL = api("ir.StructuralEqual")
+_STRUCTURAL_HASH = api("ir.StructuralHash")
+
+
+@_node.mixin("ir.Type")
+class _Type:
+    """Base of the types of expressions. Types are equal by structure."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Type) and _STRUCTURAL_EQUAL(self, other, False)
+
+    def __hash__(self) -> int:
+        return _STRUCTURAL_HASH(self, False)
+
+    def __repr__(self) -> str:
+        return _expr.text_of(self)
+
+
+@_node.mixin("ir.PrimExpr")
+class _PrimExpr:
+    """A scalar expression: a dimension, an index. Equal by structure, and to the integer that it is."""
+
+    __slots__ = ()
+
+    def __eq__(self, other: object) -> bool:
+        if isinstance(other, Integral):
+            return self.type_key == "ir.IntImm" and self.value == other
+        return isinstance(other, PrimExpr) and _STRUCTURAL_EQUAL(self, other, False)
+
+    def __hash__(self) -> int:
+        return hash(self.value) if self.type_key == "ir.IntImm" else _STRUCTURAL_HASH(self, False)
+
+    def __int__(self) -> int:
+        if self.type_key != "ir.IntImm":
+            raise _core.UserError(f"{self} is no integer: it is not known before the program runs")
+        return self.value
+
+    def __index__(self) -> int:
+        return int(self)
+
+    def __repr__(self) -> str:
+        return _expr.text_of(self)
+
+    def __add__(self, other: Any) -> Any:
+        return _prim_binary(_ADD, self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _prim_binary(_ADD, other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _prim_binary(_SUB, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _prim_binary(_SUB, other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _prim_binary(_MUL, self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _prim_binary(_MUL, other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _prim_binary(_FLOOR_DIV, self, other)
+
+    def __mod__(self, other: Any) -> Any:
+        return _prim_binary(_FLOOR_MOD, self, other)
+
+
+def _prim_binary(op: int, a: Any, b: Any) -> Any:
+    dtype = a.dtype if isinstance(a, PrimExpr) else b.dtype
+    return api("tir.MakeBinary")(op, _to_prim_expr(a, dtype), _to_prim_expr(b, dtype))
+
+
+def _to_prim_expr(value: Any, dtype: str = "int64") -> Any:
+    if isinstance(value, Integral) and not isinstance(value, (bool, _core.Object)):
+        return IntImm(dtype, int(value))
+    return value
+
+
+def _to_dtype(value: Any) -> Any:
+    if value is None or isinstance(value, str):
+        return value
+    import numpy as np
+
+    try:
+        return np.dtype(value).name
+    except TypeError:
+        raise _core.UserError(f"dtype: {value!r} is no dtype") from None
+
+
+_node.converter("ir.PrimExpr", _to_prim_expr)
+_node.converter("dtype", _to_dtype)
+_node.converter("None or dtype", lambda value: _to_dtype(value) or None)
+_node.constructor("ir.IntImm", "dtype value", "An integer constant.")
+_node.constructor("ir.FloatImm", "dtype value", "A floating-point constant.")
+_node.default("ir.Any", dtype="int64")
+_node.constructor("ir.Span", "source_name line column end_line end_column", "Where in a source a node came from.")
+
+
+@_node.mixin("ir.IRModule")
+class _IRModule:
+    """Functions and type definitions by name.
+
+    Parameters
+    ----------
+    functions : dict of GlobalVar or str to function, optional
+        In order of definition.
+    type_definitions : dict of GlobalTypeVar to TypeData, optional
+        Data types.
+    attrs : dict, optional
+        Attributes of the module.
+    """
+
+    __slots__ = ()
+
+    def __init__(
+        self,
+        functions: Mapping[Any, Any] | None = None,
+        type_definitions: Mapping[Any, Any] | None = None,
+        attrs: Mapping[str, Any] | None = None,
+    ) -> None:
+        empty = {"functions": {}, "type_definitions": {}, "attrs": dict(attrs or {})}
+        _core.Object.__init__(self, _core.make("ir.IRModule", empty))
+        for data in (type_definitions or {}).values():
+            api("ir.ModuleAddTypeDef")(self, data, False)
+        for name, function in (functions or {}).items():
+            self._add(name, function, False)
+
+    @staticmethod
+    def from_expr(
+        expr: Any, functions: Mapping[Any, Any] | None = None, type_defs: Mapping[Any, Any] | None = None
+    ) -> Any:
+        """A module whose `main` is `expr`; an expression that is no function becomes the body of one.
+
+        Parameters
+        ----------
+        expr : RelayExpr
+            A function, or an expression whose free variables become the parameters.
+        functions : dict, optional
+            Other functions.
+        type_defs : dict, optional
+            Data types.
+
+        Returns
+        -------
+        IRModule
+        """
+        module = IRModule(functions, type_defs)
+        if expr.type_key not in ("relay.Function", "tir.PrimFunc"):
+            make_function = _node.class_of("relay.Function")
+            expr = make_function(api("relay.analysis.free_vars")(expr), expr)
+        module._add(expr.attrs.get("global_symbol", "main"), expr, False)
+        return module
+
+    def _add(self, var: Any, function: Any, update: bool = True) -> Any:
+        name = GlobalVar(var) if isinstance(var, str) else var
+        return api("ir.ModuleAdd")(self, name, function, bool(update))
+
+    def Add(self, var: Any, func: Any, update: bool = False) -> Any:
+        """Adds a function.
+
+        Parameters
+        ----------
+        var : GlobalVar or str
+            Its name.
+        func : Function
+            The function.
+        update : bool
+            Whether one of that name may be replaced.
+
+        Returns
+        -------
+        GlobalVar
+            The one that the module uses for it.
+
+        Raises
+        ------
+        UserError
+            When the name is taken and `update` is not set.
+        """
+        return self._add(var, func, update)
+
+    def AddTypeDef(self, data: Any, update: bool = False) -> None:
+        """Adds a data type; UserError when its name is taken and `update` is not set."""
+        api("ir.ModuleAddTypeDef")(self, data, bool(update))
+
+    def __setitem__(self, var: Any, value: Any) -> None:
+        if value.type_key == "relay.TypeData":
+            api("ir.ModuleAddTypeDef")(self, value, True)
+        else:
+            self._add(var, value, True)
+
+    def __getitem__(self, var: Any) -> Any:
+        if not isinstance(var, str) and var.type_key == "relay.GlobalTypeVar":
+            return self.type_definitions[var]
+        name = self.get_global_var(var if isinstance(var, str) else var.name_hint)
+        return self.functions[name]
+
+    def __contains__(self, var: Any) -> bool:
+        name = var if isinstance(var, str) else var.name_hint
+        return api("ir.ModuleFindGlobalVar")(self, name) is not None
+
+    def functions_items(self) -> list[tuple[Any, Any]]:
+        """Pairs of GlobalVar and function, in order of definition."""
+        return self.functions.items()
+
+    def update(self, other: Any) -> None:
+        """Takes the functions and types of another module, or of a dict, in place of its own of the same names."""
+        module = other if isinstance(other, IRModule) else IRModule(other)
+        for data in module.type_definitions.values():
+            api("ir.ModuleAddTypeDef")(self, data, True)
+        for var, function in module.functions.items():
+            self._add(var, function, True)
+
+    def update_func(self, var: Any, func: Any) -> None:
+        """Replaces or adds the function of that name."""
+        self._add(var, func, True)
+
+    def get_global_var(self, name: str) -> Any:
+        """The GlobalVar of that name; UserError that lists the functions when there is none."""
+        return api("ir.ModuleGetGlobalVar")(self, name)
+
+    def get_global_vars(self) -> list[Any]:
+        """All GlobalVars, in order of definition."""
+        return self.functions.keys()
+
+    def get_global_type_var(self, name: str) -> Any:
+        """The GlobalTypeVar of that name; UserError when there is none."""
+        found = api("ir.ModuleFindGlobalTypeVar")(self, name)
+        if found is None:
+            raise _core.UserError(f"the module has no type '{name}'")
+        return found
+
+    def get_type(self, name: str) -> list[Any]:
+        """The GlobalTypeVar of that name, then the constructors of its type."""
+        var = self.get_global_type_var(name)
+        return [var, *self.type_definitions[var].constructors]
+
+    def get_constructor(self, type_name: str, name: str) -> Any:
+        """The constructor of that name of a data type; UserError when there is none."""
+        for constructor in self.get_type(type_name)[1:]:
+            if constructor.name_hint == name:
+                return constructor
+        raise _core.UserError(f"the type '{type_name}' has no constructor '{name}'")
+
+    def import_from_std(self, file_to_import: str) -> None:
+        """Takes the types and functions of a text that comes with Headrace, such as "prelude.rly"."""
+        header = f'#[version = "0.0.5"]\nimport "{file_to_import}"\n'
+        self.update(api("relay.parser.ParseModule")("import", header))
+
+    def copy(self) -> Any:
+        """Another module with the same functions: adding to one does not change the other."""
+        return api("ir.ModuleCopy")(self)
+
+    def with_attr(self, attr_key: str, attr_value: Any) -> Any:
+        """The module with an attribute."""
+        return self.copy_with(attrs={**dict(self.attrs.items()), attr_key: attr_value})
+
+    def get_attr(self, attr_key: str) -> Any:
+        """The attribute of that name, or None."""
+        return self.attrs.get(attr_key)
+
+    def astext(self, show_meta_data: bool = True) -> str:
+        """The text form, which `relay.parse` reads; without the data of large constants it cannot be read back."""
+        return api("relay.ir.AsText")(self, bool(show_meta_data))
+
+    def __str__(self) -> str:
+        return _expr.text_of(self)
+
+    def __repr__(self) -> str:
+        return _expr.text_of(self)
+
+
+@_node.mixin("ir.Attrs")
+class _Attrs:
+    """Attributes of a call: fields by name, also as `attrs["name"]`."""
+
+    __slots__ = ()
+
+    def keys(self) -> list[str]:
+        """The names of the attributes."""
+        return [field["name"] for field in _node.fields_of(type(self))]
+
+    def __getitem__(self, name: str) -> Any:
+        return getattr(self, name)
+
+    def get_int(self, key: str) -> int:
+        """An integer attribute."""
+        return int(getattr(self, key))
+
+    def get_str(self, key: str) -> str:
+        """A text attribute."""
+        return str(getattr(self, key))
+
+    def get_int_tuple(self, key: str) -> tuple[int, ...]:
+        """An attribute of several integers."""
+        return tuple(int(item) for item in getattr(self, key))
+
+
+@_node.mixin("ir.Op")
+class _Op:
+    """An operator. There is one object a name."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def get(op_name: str) -> Any:
+        """The op of that name; UserError that names near ones when there is none."""
+        return api("ir.GetOp")(op_name)
+
+    @staticmethod
+    def list_op_names() -> list[str]:
+        """The names of all ops."""
+        return list(api("ir.OpNames")())
+
+    def describe(self) -> Map:
+        """Its doc, arguments (name, kind, doc), number of inputs, support level, type of attributes."""
+        return api("ir.DescribeOp")(self.name)
+
+    @property
+    def num_inputs(self) -> int:
+        """How many arguments it takes; -1: any number."""
+        return self.describe()["num_inputs"]
+
+    @property
+    def support_level(self) -> int:
+        """From 1, the best supported, to 10."""
+        return self.describe()["support_level"]
+
+    @property
+    def description(self) -> str:
+        """What it does."""
+        return self.describe()["doc"]
+
+    def __repr__(self) -> str:
+        return f"Op({self.name})"
+
+
+def make_node(type_key: str, **kwargs: Any) -> Any:
+    """A node of a registered type from its fields.
+
+    Raises
+    ------
+    UserError
+        For a type, field or kind that does not fit, or a field that is missing.
+    """
+    return _node.make(type_key, kwargs)
+
+
+def node_fields(node_or_type: Any) -> list[str]:
+    """The names of a node's fields, as C++ lists them."""
+    cls = node_or_type if isinstance(node_or_type, type) else type(node_or_type)
+    return [field["name"] for field in _node.fields_of(cls)]
+
+
+# The classes, by the names that Relay users know them by here.
+for _key in (*_node.all_keys("ir"), *_node.all_keys("relay")):
+    _class = _node.class_of(_key)
+    if _key.startswith("ir.") or issubclass(_class, _node.class_of("ir.Type")):
+        globals()[_class.__name__] = _class
+GlobalVar = _node.class_of("relay.GlobalVar")
+Constructor = _node.class_of("relay.Constructor")
+RelayExpr = _node.class_of("relay.Expr")
+RelayRefType = _node.class_of("relay.RefType")
+IRModule = _node.class_of("ir.IRModule")
+IntImm = _node.class_of("ir.IntImm")
+PrimExpr = _node.class_of("ir.PrimExpr")
+Type = _node.class_of("ir.Type")
+Op = _node.class_of("ir.Op")

@@ -1,0 +1,222 @@
+"""The functions of ops, such as relay.nn.conv2d: made from the op registry, so that a new op needs no line here."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import sys
+import types
+from collections.abc import Callable
+from numbers import Integral, Number
+from typing import Any
+
+import numpy as np
+
+from headrace import _core, _expr, _node
+from headrace._ffi import api
+from headrace.relay import _op_table as table
+from headrace.relay._build_ir import const
+
+_EMPTY = inspect.Parameter.empty
+
+
+class _Schema:
+    """What the registry says of an op, joined into the parameters of a function."""
+
+    def __init__(self, name: str) -> None:
+        row = api("ir.DescribeOp")(name)
+        self.name = name
+        self.doc = row["doc"]
+        self.op = api("ir.GetOp")(name)
+        self.operands = {str(arg[0]): (str(arg[1]), str(arg[2])) for arg in row["arguments"]}
+        self.attrs_key = row["attrs_type_key"]
+        fields = _node.fields_of(_node.class_of(self.attrs_key)) if self.attrs_key else []
+        self.attrs = {field["name"]: field for field in fields if not field["transient"]}
+        self.takes_any = row["num_inputs"] < 0 and not self.operands
+        self.names = self._order()
+
+    def _order(self) -> list[str]:
+        operands = [name for name in self.operands if name not in self.attrs]
+        names = [*operands, *self.attrs]
+        first = table.ORDER.get(self.name, "").split()
+        return [*[n for n in first if n in names], *[n for n in names if n not in first]]
+
+    def default_of(self, name: str) -> Any:
+        """What a parameter is when it is left out; inspect.Parameter.empty when it must be given."""
+        own = table.DEFAULTS.get(self.name, {})
+        if name in own:
+            return own[name]
+        field = self.attrs.get(name)
+        if field is None:
+            return _EMPTY
+        if field["has_default"]:
+            return _plain(field["default"])
+        return None if field["optional"] or field["kind"].startswith("None or") else _EMPTY
+
+    def signature(self) -> inspect.Signature:
+        """Of the function. A parameter without a default may follow one that has one: those are by keyword too."""
+        if self.takes_any:
+            operands = [inspect.Parameter("args", inspect.Parameter.VAR_POSITIONAL)]
+            kind = inspect.Parameter.KEYWORD_ONLY
+        else:
+            operands, kind = [], inspect.Parameter.POSITIONAL_OR_KEYWORD
+        parameters = []
+        for name in self.names:
+            value = self.default_of(name)
+            if value is _EMPTY and any(p.default is not _EMPTY for p in parameters):
+                value = None
+            parameters.append(inspect.Parameter(name, kind, default=value))
+        return inspect.Signature(
+            [*operands, *parameters, inspect.Parameter("span", inspect.Parameter.KEYWORD_ONLY, default=None)]
+        )
+
+
+def _plain(value: Any) -> Any:
+    """A default as Python shows it."""
+    return [_plain(item) for item in value] if isinstance(value, _core.Object) and hasattr(value, "__len__") else value
+
+
+def _is_expr(value: Any) -> bool:
+    return isinstance(value, (_expr.TupleWrapper, _node.class_of("relay.Expr")))
+
+
+def _operand(schema: _Schema, name: str, value: Any, beside: Any) -> Any:
+    """What is given for an operand, as an expression."""
+    if schema.operands[name][0].startswith("Tuple") and isinstance(value, (list, tuple)):
+        return _node.class_of("relay.Tuple")(list(value))
+    if isinstance(value, (Number, np.ndarray, np.generic, list)) and not _is_expr(value):
+        dtype = _expr.dtype_of(beside) if isinstance(value, Number) and beside is not None else None
+        return const(value, dtype)
+    if not _is_expr(value):
+        raise _core.UserError(f"{schema.name}: {name}: expected an expression, got {type(value).__name__}")
+    return value
+
+
+def _rank_of(name: str) -> int:
+    """The number of spatial dimensions that the op's name says; 1 when it says none."""
+    found = re.search(r"(\d)d", name)
+    return int(found.group(1)) if found else 1
+
+
+def _attribute(schema: _Schema, name: str, value: Any) -> Any:
+    """What is given for an attribute, as its field takes it."""
+    field = schema.attrs[name]
+    kind = field["kind"]
+    if "dtype" in kind and value == "":
+        return None
+    if isinstance(value, Integral) and not isinstance(value, bool) and kind in ("shape", "None or shape"):
+        return (int(value),) * (_rank_of(schema.name) if name != "axis" else 1)
+    if kind in ("shape", "None or shape") and not isinstance(value, (str, type(None))):
+        return [int(item) for item in value]
+    return value
+
+
+def _call(schema: _Schema, given: dict[str, Any], span: Any) -> Any:
+    operands = list(given.pop("args", ()))
+    tensors = [value for name, value in given.items() if name in schema.operands and _is_expr(value)]
+    beside = tensors[0] if tensors and not isinstance(tensors[0], _expr.TupleWrapper) else None
+    attrs = {}
+    for name in schema.operands:
+        if name in schema.attrs and not _is_expr(given[name]):
+            continue
+        if given[name] is None:
+            raise _core.UserError(f"{schema.name} needs its argument '{name}'")
+        operands.append(_operand(schema, name, given[name], beside))
+    for name in schema.attrs:
+        if not (name in schema.operands and _is_expr(given[name])):
+            attrs[name] = _attribute(schema, name, given[name])
+    given_attrs = {key: value for key, value in attrs.items() if value is not None}
+    call = _expr.Call(
+        schema.op, operands, _node.make(schema.attrs_key, given_attrs) if schema.attrs_key else None, span=span
+    )
+    results = table.RESULTS.get(schema.name)
+    if results is None:
+        return call
+    fields = _expr.TupleWrapper(call, results(attrs) if callable(results) else results)
+    return fields[table.FIELD[schema.name]] if schema.name in table.FIELD else fields
+
+
+def _doc(schema: _Schema, signature: inspect.Signature) -> str:
+    lines = [schema.doc, "", "Parameters", "----------"]
+    for name, parameter in signature.parameters.items():
+        if name == "span":
+            continue
+        field = schema.attrs.get(name)
+        kind = field["kind"] if field else "RelayExpr"
+        if field and name in schema.operands:
+            kind += " or RelayExpr"
+        default = "" if parameter.default is _EMPTY else f", default {parameter.default!r}"
+        lines.append(f"{name} : {kind}{default}")
+        about = field["doc"] if field else schema.operands.get(name, ("", ""))[1]
+        if about:
+            lines.append(f"    {about}")
+    result = "TupleWrapper" if schema.name in table.RESULTS and schema.name not in table.FIELD else "RelayExpr"
+    return "\n".join([*lines, "", "Returns", "-------", result])
+
+
+def make_function(name: str) -> Callable[..., Any]:
+    """The function of an op.
+
+    Parameters
+    ----------
+    name : str
+        The op's, such as "nn.conv2d".
+
+    Returns
+    -------
+    function
+    """
+    schema = _Schema(name)
+    signature = schema.signature()
+
+    def function(*args: Any, **kwargs: Any) -> Any:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{name}(): {error}") from None
+        bound.apply_defaults()
+        given = dict(bound.arguments)
+        return _call(schema, given, given.pop("span"))
+
+    function.__name__ = name.rpartition(".")[2]
+    function.__qualname__ = function.__name__
+    function.__signature__ = signature
+    function.__doc__ = _doc(schema, signature)
+    family = name.rpartition(".")[0]
+    function.__module__ = f"headrace.relay.{family}" if family else "headrace.relay"
+    return function
+
+
+def find_function(namespace: str, name: str) -> Callable[..., Any] | None:
+    """The function of the op `namespace`.`name`, or None when there is no such op."""
+    op = f"{namespace}.{name}" if namespace else name
+    return make_function(op) if op in list(api("ir.OpNames")()) else None
+
+
+def _lookup(module: types.ModuleType, namespace: str) -> Callable[[str], Any]:
+    def __getattr__(name: str) -> Any:
+        function = None if name.startswith("__") else find_function(namespace, name)
+        if function is None:
+            raise AttributeError(f"{module.__name__} has no '{name}', and there is no such op")
+        setattr(module, name, function)
+        return function
+
+    return __getattr__
+
+
+def fill(module: types.ModuleType, namespace: str = "") -> None:
+    """Puts the functions of the ops `namespace`.* into a module; families among them become modules of their own.
+
+    Ops that are registered later are found when they are asked for.
+    """
+    for op in api("ir.OpNames")():
+        family, _, name = op.rpartition(".")
+        if family == namespace and name not in vars(module):
+            setattr(module, name, make_function(op))
+        elif not namespace and family and not hasattr(module, family.split(".")[0]):
+            first = family.split(".")[0]
+            inner = types.ModuleType(f"{module.__name__}.{first}", f"The functions of the ops {first}.*")
+            sys.modules[inner.__name__] = inner
+            setattr(module, first, inner)
+            fill(inner, first)
+    module.__getattr__ = _lookup(module, namespace)

@@ -1,0 +1,49 @@
+"""Where the functions of ops differ from what the op registry says: a small table, by hand.
+
+The registry gives each op's arguments and attributes with their docs and defaults; Relay users know some functions with
+their parameters in another order, or with defaults of their own.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+# Parameters in the order that users give them; the registry's remaining ones follow.
+ORDER: dict[str, str] = {
+    "clip": "data a_min a_max",
+    "gather": "data axis indices",
+    "take": "data indices axis batch_dims mode",
+    "argmax": "data axis keepdims exclude select_last_index",
+    "argmin": "data axis keepdims exclude select_last_index",
+    "strided_slice": "data begin end strides axes slice_mode",
+    "nn.conv2d_transpose": "data weight strides padding dilation channels kernel_size groups data_layout kernel_layout "
+    "out_layout output_padding out_dtype",
+    "nn.batch_norm": "data gamma beta moving_mean moving_var axis epsilon center scale momentum",
+    "nn.pad": "data pad_width pad_value pad_mode",
+    "nn.mirror_pad": "data pad_width mode",
+    "full": "fill_value shape dtype",
+    "image.resize2d": "data size roi layout method coordinate_transformation_mode rounding_method cubic_alpha "
+    "cubic_exclude out_dtype",
+    "variance": "data mean axis keepdims exclude unbiased",
+}
+
+# Defaults of parameters that the registry has none for.
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "nn.max_pool2d": {"pool_size": (1, 1)},
+    "nn.avg_pool2d": {"pool_size": (1, 1)},
+    "nn.pad": {"pad_value": 0},
+}
+
+# How many fields the tuple has that an op gives: a number, or a function of the attributes.
+RESULTS: dict[str, Any] = {
+    "nn.batch_norm": 3,
+    "nn.dropout": 2,
+    "split": lambda attrs: _parts(attrs["indices_or_sections"]),
+}
+
+# Functions that give one field of the op's tuple.
+FIELD: dict[str, int] = {"nn.dropout": 0}
+
+
+def _parts(indices_or_sections: Any) -> int:
+    return indices_or_sections if isinstance(indices_or_sections, int) else len(indices_or_sections) + 1

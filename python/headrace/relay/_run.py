@@ -1,0 +1,278 @@
+"""From programs to results: the interpreter and compiled code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from headrace import _core
+from headrace._ffi import api
+from headrace.graph_executor import GraphModule
+from headrace.ir import IRModule
+from headrace.relay import _classes as nodes
+from headrace.target import Target
+from headrace.transform import PassContext
+
+
+class GraphExecutorFactoryModule:
+    """A compiled module: `lib["default"](device)` makes an executor of it.
+
+    Parameters
+    ----------
+    module : runtime.Module
+        The code.
+    ir_mod : IRModule
+        What it was made from.
+    target : Target
+        What it was made for.
+    params : dict of str to NDArray
+        The parameters that were bound.
+    """
+
+    def __init__(self, module: _core.Module, ir_mod: Any, target: Any, params: Mapping[str, _core.NDArray]) -> None:
+        self.module = module
+        self.ir_mod = ir_mod
+        self.target = target
+        self.params = dict(params)
+
+    def __getitem__(self, item: str) -> _core.PackedFunc:
+        return self.module[item]
+
+    def get_lib(self) -> _core.Module:
+        """The code."""
+        return self.module
+
+    def get_params(self) -> dict[str, _core.NDArray]:
+        """The parameters that were bound: they are in the code already."""
+        return self.params
+
+    def export_library(self, file_name: Any, **kwargs: Any) -> str:
+        """Writes the artifact, which `runtime.load_module` opens; no compiler is needed.
+
+        Parameters
+        ----------
+        file_name : path
+            The file.
+
+        Returns
+        -------
+        str
+            Its name.
+        """
+        if kwargs:
+            raise _core.UserError(f"export_library: there is no argument {', '.join(kwargs)}; no compiler is called")
+        self.module.save(str(file_name), "so")
+        return str(file_name)
+
+
+def build(
+    ir_mod: Any,
+    target: Any = "llvm",
+    target_host: Any = None,
+    params: Mapping[str, Any] | None = None,
+    mod_name: str = "default",
+) -> GraphExecutorFactoryModule:
+    """Compiles a module.
+
+    Parameters
+    ----------
+    ir_mod : IRModule or Function
+        The program.
+    target : str, dict or Target
+        What it is for.
+    target_host : optional
+        None, or the same target.
+    params : dict of str to tensor, optional
+        Tensors for parameters of `main`, which become constants; other names are left alone.
+    mod_name : str
+        "default".
+
+    Returns
+    -------
+    GraphExecutorFactoryModule
+
+    Notes
+    -----
+    Within a PassContext its level, disabled passes and instruments hold; without one, the level is 3.
+    """
+    if mod_name != "default":
+        raise _core.UserError(f"build: mod_name is {mod_name!r}; there is only 'default'")
+    chosen = Target(target, host=target_host)
+    module = _as_module(ir_mod)
+    tensors = {name: _core.array(value, f"parameter '{name}'") for name, value in (params or {}).items()}
+    if tensors:
+        module = module.copy()
+        module.update_func("main", api("relay.build_module.BindParamsByName")(module["main"], tensors))
+    level = PassContext.current().opt_level if PassContext.is_active() else 3
+    code = api("relay.build_module.Build")(module, chosen, min(level, 3), 0)
+    return GraphExecutorFactoryModule(code, module, chosen, tensors)
+
+
+def bind_params_by_name(func: Any, params: Mapping[str, Any]) -> Any:
+    """A function whose parameters of those names became constants; other names are left alone.
+
+    Parameters
+    ----------
+    func : Function
+        The function.
+    params : dict of str to tensor
+        Values by parameter.
+
+    Returns
+    -------
+    Function
+    """
+    tensors = {name: _core.array(value, f"parameter '{name}'") for name, value in params.items()}
+    return api("relay.build_module.BindParamsByName")(func, tensors)
+
+
+def _as_module(program: Any) -> Any:
+    if isinstance(program, IRModule):
+        return program
+    if isinstance(program, nodes.RelayExpr):
+        return IRModule.from_expr(program)
+    raise _core.UserError(f"expected an IRModule or a function, got {type(program).__name__}")
+
+
+class Executor:
+    """Runs the functions of a module; `create_executor` makes one."""
+
+    def __init__(self, mod: Any) -> None:
+        self.mod = mod
+
+    def _run(self, module: Any, args: list[Any]) -> Any:
+        raise NotImplementedError
+
+    def evaluate(self, expr: Any = None, binds: Mapping[Any, Any] | None = None) -> Callable[..., Any] | Any:
+        """A function of `expr`'s parameters, or the value of an expression that is no function.
+
+        Parameters
+        ----------
+        expr : RelayExpr, optional
+            What is evaluated, which may use the module's functions; `main` when it is left out.
+        binds : dict of Var to tensor, optional
+            Values of free variables.
+
+        Returns
+        -------
+        function or value
+            Tensors as NDArray, tuples as ADT.
+        """
+        if binds:
+            constants = {var: nodes.Constant(_core.array(value, var.name_hint)) for var, value in binds.items()}
+            expr = api("relay.ir.Bind")(expr, constants)
+        if expr is None or isinstance(expr, nodes.GlobalVar):
+            function = self.mod["main" if expr is None else expr]
+        elif isinstance(expr, nodes.Function):
+            function = expr
+        else:
+            return self._run(self._with_main(nodes.Function([], expr)), [])
+        module = self._with_main(function)
+        names = [param.name_hint for param in function.params]
+
+        def run(*args: Any, **kwargs: Any) -> Any:
+            return self._run(module, _in_order(names, args, kwargs))
+
+        return run
+
+    def _with_main(self, function: Any) -> Any:
+        module = self.mod.copy()
+        if "main" not in module or not module["main"].same_as(function):
+            module.update_func("main", function)
+        return module
+
+
+def _in_order(names: list[str], args: Any, kwargs: Mapping[str, Any]) -> list[Any]:
+    left = names[len(args) :]
+    unknown = [name for name in kwargs if name not in left]
+    missing = [name for name in left if name not in kwargs]
+    if len(args) > len(names) or unknown or missing:
+        raise _core.UserError(
+            f"the parameters are {', '.join(names) or 'none'}; got {len(args)} in order, missing: "
+            f"{', '.join(missing) or 'none'}, unknown or given twice: {', '.join(unknown) or 'none'}"
+        )
+    return [_argument(value, name) for value, name in zip([*args, *(kwargs[n] for n in left)], names, strict=True)]
+
+
+def _argument(value: Any, name: str) -> Any:
+    if isinstance(value, nodes.Constant):
+        return value.data
+    if isinstance(value, (list, tuple)) and any(not isinstance(item, (int, float, list, tuple)) for item in value):
+        from headrace._container import ADT
+
+        return ADT(tag=0, items=[_argument(item, name) for item in value])
+    return value if isinstance(value, _core.Object) else _core.array(value, f"argument '{name}'")
+
+
+class DebugExecutor(Executor):
+    """The reference interpreter: the definition of what a program computes."""
+
+    def _run(self, module: Any, args: list[Any]) -> Any:
+        return api("relay.backend.Interpret")(module, "main", args)
+
+
+class GraphExecutor(Executor):
+    """Compiled code."""
+
+    def __init__(self, mod: Any, device: Any, target: Any) -> None:
+        super().__init__(mod)
+        self.device = device
+        self.target = target
+        self._built: tuple[Any, GraphModule] | None = None
+
+    def _run(self, module: Any, args: list[Any]) -> Any:
+        main = module["main"]
+        if self._built is None or not self._built[0].same_as(main):
+            self._built = (main, GraphModule(build(module, self.target)["default"](self.device)))
+        executor = self._built[1]
+        for i, arg in enumerate(args):
+            executor.set_input(i, arg)
+        executor.run()
+        outputs = [_core.array(executor.get_output(i).numpy().copy()) for i in range(executor.get_num_outputs())]
+        if len(outputs) == 1 and not _gives_tuple(main):
+            return outputs[0]
+        from headrace._container import ADT
+
+        return ADT(tag=0, items=outputs)
+
+
+def _gives_tuple(function: Any) -> bool:
+    typed = api("relay.analysis.infer_type_expr")(function, IRModule())
+    return isinstance(typed.body.checked_type, nodes.TupleType)
+
+
+def create_executor(
+    kind: str = "debug",
+    mod: Any = None,
+    device: Any = None,
+    target: Any = "llvm",
+    params: Mapping[str, Any] | None = None,
+) -> Executor:
+    """What runs programs.
+
+    Parameters
+    ----------
+    kind : str
+        "debug": the reference interpreter; "graph": compiled code.
+    mod : IRModule, optional
+        Functions that what is evaluated may use.
+    device : Device, optional
+        The CPU.
+    target : str, dict or Target
+        What "graph" compiles for.
+    params : dict of str to tensor, optional
+        Values of parameters of `main`.
+
+    Returns
+    -------
+    Executor
+    """
+    module = IRModule() if mod is None else _as_module(mod)
+    if params:
+        module = module.copy()
+        module.update_func("main", bind_params_by_name(module["main"], params))
+    if kind == "debug":
+        return DebugExecutor(module)
+    if kind == "graph":
+        return GraphExecutor(module, device or _core.cpu(), Target(target))
+    raise _core.UserError(f"create_executor: there is no kind '{kind}'; the kinds are debug and graph")

@@ -1,0 +1,68 @@
+"""Relay's text form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace import _core
+from headrace._ffi import api
+
+
+def _check(text: Any, what: str) -> str:
+    if not isinstance(text, str):
+        raise _core.UserError(f"{what}: expected a str, got {type(text).__name__}")
+    return text
+
+
+def parse(source: str, src_name: str = "from_string") -> Any:
+    """A module from its text.
+
+    Parameters
+    ----------
+    source : str
+        Text that begins with #[version = "0.0.5"].
+    src_name : str
+        What errors and spans call it.
+
+    Returns
+    -------
+    IRModule
+
+    Raises
+    ------
+    UserError
+        With all errors of the text, each with its line and a caret.
+    """
+    return api("relay.parser.ParseModule")(_check(src_name, "src_name"), _check(source, "source"))
+
+
+def parse_expr(source: str) -> Any:
+    """An expression from its text; `free_var` lines may declare its free variables. Errors as `parse`."""
+    return api("relay.parser.ParseExpr")("from_string", _check(source, "source"))
+
+
+def fromtext(data: str, source_name: str | None = None) -> Any:
+    """A module from its text, or an expression from a text that defines none.
+
+    Parameters
+    ----------
+    data : str
+        The text, whose version line may be missing.
+    source_name : str, optional
+        What errors and spans call it.
+
+    Returns
+    -------
+    IRModule or RelayExpr
+    """
+    lines = [line for line in _check(data, "data").splitlines() if line.strip() and not line.strip().startswith("//")]
+    body = [line for line in lines if not line.startswith("#[version")]
+    if body and body[0].lstrip().startswith(("def ", "type ", "extern ", "import ")):
+        text = data if len(body) < len(lines) else f'#[version = "0.0.5"]\n{data}'
+        return parse(text, source_name or "from_string")
+    return api("relay.parser.ParseExpr")(source_name or "from_string", data)
+
+
+def astext(expr_or_mod: Any, show_meta_data: bool = True) -> str:
+    """The text form of an expression or a module; without the data of large constants it cannot be read back."""
+    return api("relay.ir.AsText")(expr_or_mod, bool(show_meta_data))

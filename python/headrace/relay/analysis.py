@@ -1,0 +1,183 @@
+"""What can be asked of a program without changing it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from headrace import _core
+from headrace._ffi import api
+from headrace.ir import IRModule
+from headrace.relay import _classes as nodes
+from headrace.relay.type_functor import TypeVisitor
+
+
+def post_order_visit(expr: Any, fvisit: Callable[[Any], Any]) -> None:
+    """Calls `fvisit` once for each expression below `expr`, operands first.
+
+    Parameters
+    ----------
+    expr : RelayExpr
+        Where to begin; it is visited last.
+    fvisit : function
+        Of one expression.
+    """
+    for node in api("relay.analysis.post_order")(expr):
+        fvisit(node)
+
+
+def free_vars(expr: Any) -> list[Any]:
+    """The variables that `expr` uses and does not bind, in order of their first use.
+
+    Parameters
+    ----------
+    expr : RelayExpr
+        Any expression.
+
+    Returns
+    -------
+    list of Var
+    """
+    return list(api("relay.analysis.free_vars")(expr))
+
+
+def all_vars(expr: Any) -> list[Any]:
+    """The variables that `expr` uses or binds, each once."""
+    return list(api("relay.analysis.all_vars")(expr))
+
+
+def bound_vars(expr: Any) -> list[Any]:
+    """The variables that `expr` binds: parameters, let variables, pattern variables."""
+    free = set(free_vars(expr))
+    return [var for var in all_vars(expr) if var not in free]
+
+
+class _TypeVars(TypeVisitor):
+    """Type parameters in order of first use; those that a function type within binds apart."""
+
+    def __init__(self) -> None:
+        self.used: dict[Any, None] = {}
+        self.bound: dict[Any, None] = {}
+
+    def visit_type_var(self, tv: Any) -> None:
+        self.used[tv] = None
+
+    def visit_func_type(self, func: Any) -> None:
+        self.bound.update(dict.fromkeys(func.type_params))
+        super().visit_func_type(func)
+
+    def add_expr(self, root: Any) -> None:
+        def add(expr: Any) -> None:
+            if isinstance(expr, nodes.Function):
+                self.bound.update(dict.fromkeys(expr.type_params))
+                self.used.update(dict.fromkeys(expr.type_params))
+                self.add(expr.ret_type)
+            elif isinstance(expr, nodes.Var):
+                self.add(expr.type_annotation)
+            elif isinstance(expr, nodes.Call):
+                for typ in expr.type_args:
+                    self.add(typ)
+
+        post_order_visit(root, add)
+
+    def add(self, typ: Any) -> None:
+        if typ is not None:
+            self.visit(typ)
+
+
+def _type_vars(node: Any) -> _TypeVars:
+    found = _TypeVars()
+    (found.add_expr if isinstance(node, nodes.RelayExpr) else found.add)(node)
+    return found
+
+
+def all_type_vars(expr: Any, mod: Any = None) -> list[Any]:
+    """The type variables in an expression or type, each once."""
+    return list(_type_vars(expr).used)
+
+
+def bound_type_vars(expr: Any, mod: Any = None) -> list[Any]:
+    """The type variables that an expression or type binds."""
+    return list(_type_vars(expr).bound)
+
+
+def free_type_vars(expr: Any, mod: Any = None) -> list[Any]:
+    """The type variables that an expression or type uses and does not bind."""
+    found = _type_vars(expr)
+    return [var for var in found.used if var not in found.bound]
+
+
+def find_breaches(mod_or_expr: Any) -> list[str]:
+    """The rules of the IR that a program breaks, each as "place: rule"; an empty list when it is well-formed."""
+    return list(api("relay.analysis.breaches")(mod_or_expr))
+
+
+def well_formed(expr: Any) -> bool:
+    """Whether every variable is bound once and used where it is bound; see `find_breaches` for what is wrong."""
+    return not find_breaches(expr)
+
+
+def check_kind(t: Any, mod: Any = None) -> nodes.TypeKind:
+    """The kind of a type; UserError when it is not put together as types are.
+
+    Parameters
+    ----------
+    t : Type
+        The type.
+    mod : IRModule, optional
+        With the data types that it names.
+
+    Returns
+    -------
+    TypeKind
+    """
+    return nodes.TypeKind(api("relay.analysis.check_kind")(t, mod or IRModule()))
+
+
+def unmatched_cases(match: Any, mod: Any = None) -> list[Any]:
+    """Patterns that cover what the clauses of a match do not.
+
+    Parameters
+    ----------
+    match : Match
+        The match.
+    mod : IRModule, optional
+        With the data types of its patterns.
+
+    Returns
+    -------
+    list of Pattern
+        Empty when every value is covered.
+    """
+    if not isinstance(match, nodes.Match):
+        raise _core.UserError(
+            f"unmatched_cases: expected a relay.Match, got {getattr(match, 'type_key', type(match).__name__)}"
+        )
+    return list(api("relay.analysis.unmatched_cases")(match, mod or IRModule()))
+
+
+def list_op_freqs(mod: Any) -> dict[str, int]:
+    """How often each op is called in a module's functions."""
+    counts: Counter[str] = Counter()
+
+    def count(expr: Any) -> None:
+        if isinstance(expr, nodes.Call) and isinstance(expr.op, nodes.Op):
+            counts[expr.op.name] += 1
+
+    for _, function in mod.functions.items():
+        post_order_visit(function, count)
+    return dict(counts)
+
+
+def extract_fused_functions(mod: Any) -> dict[str, Any]:
+    """The primitive functions of a module that was fused, as fused_0, fused_1 ... in their order."""
+    found: list[Any] = []
+
+    def take(expr: Any) -> None:
+        if isinstance(expr, nodes.Function) and expr.attrs.get("Primitive"):
+            found.append(expr)
+
+    for _, function in mod.functions.items():
+        post_order_visit(function, take)
+    return {f"fused_{i}": function for i, function in enumerate(found)}

@@ -1,0 +1,220 @@
+"""Visitors and mutators of expressions, with a method for each kind of node.
+
+A subclass overrides the methods it needs; `super().visit_call(call)` goes on to the children. Each node is visited
+once.
+
+What nests deep in data flow and lets (a chain of 10^5 calls) needs no deep stack: past 100 visits within each other, a
+node's operands are visited before it, whether or not the method that is overridden would have visited them.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace._ffi import api
+from headrace.relay import _classes as nodes
+
+_DEPTH = 100
+
+_METHODS = {
+    "relay.Function": "visit_function",
+    "relay.Call": "visit_call",
+    "relay.Let": "visit_let",
+    "relay.Var": "visit_var",
+    "relay.GlobalVar": "visit_global_var",
+    "relay.If": "visit_if",
+    "relay.Tuple": "visit_tuple",
+    "relay.TupleGetItem": "visit_tuple_getitem",
+    "relay.Constant": "visit_constant",
+    "ir.Op": "visit_op",
+    "relay.RefCreate": "visit_ref_create",
+    "relay.RefRead": "visit_ref_read",
+    "relay.RefWrite": "visit_ref_write",
+    "relay.Constructor": "visit_constructor",
+    "relay.Match": "visit_match",
+}
+# Visited ahead of what uses them, where they nest deep. Functions, branches and matches are not: what happens in them
+# may depend on who visits them.
+_DATA_FLOW = {
+    "relay.Call",
+    "relay.Let",
+    "relay.Tuple",
+    "relay.TupleGetItem",
+    "relay.RefCreate",
+    "relay.RefRead",
+    "relay.RefWrite",
+}
+_CHILDREN = api("relay.ir.Children")
+
+
+class ExprFunctor:
+    """Calls the method of an expression's kind, once for each expression."""
+
+    def __init__(self) -> None:
+        self.memo_map: dict[Any, Any] = {}
+        self._depth = 0
+
+    def visit(self, expr: Any) -> Any:
+        """What the expression's method gives, which is called at most once.
+
+        Parameters
+        ----------
+        expr : RelayExpr
+            Any expression.
+
+        Returns
+        -------
+        object
+        """
+        if expr in self.memo_map:
+            return self.memo_map[expr]
+        self._depth += 1
+        try:
+            if self._depth > _DEPTH:
+                self._visit_ahead(expr)
+            result = getattr(self, _METHODS[expr.type_key])(expr)
+        finally:
+            self._depth -= 1
+        self.memo_map[expr] = result
+        return result
+
+    def _visit_ahead(self, root: Any) -> None:
+        """Visits what `root` depends on by data flow, operands first."""
+        depth, self._depth = self._depth, 0
+        stack = [(root, False)]
+        seen = set()
+        try:
+            while stack:
+                expr, is_expanded = stack.pop()
+                if is_expanded:
+                    if expr is not root:
+                        self.visit(expr)
+                elif expr not in seen and expr not in self.memo_map:
+                    seen.add(expr)
+                    stack.append((expr, True))
+                    if expr.type_key in _DATA_FLOW:
+                        stack.extend((child, False) for child in reversed(_CHILDREN(expr)))
+        finally:
+            self._depth = depth
+
+    def _missing(self, expr: Any) -> Any:
+        raise NotImplementedError(f"{type(self).__name__}.{_METHODS[expr.type_key]}")
+
+    visit_function = visit_call = visit_let = visit_var = visit_global_var = visit_if = visit_tuple = _missing
+    visit_tuple_getitem = visit_constant = visit_op = visit_ref_create = visit_ref_read = visit_ref_write = _missing
+    visit_constructor = visit_match = _missing
+
+
+class ExprVisitor(ExprFunctor):
+    """Visits every expression below the one it is given, each once."""
+
+    def _visit_children(self, expr: Any) -> None:
+        for child in _CHILDREN(expr):
+            self.visit(child)
+
+    def visit_let(self, let: Any) -> None:
+        """Variable, value, body."""
+        self.visit(let.var)
+        self.visit(let.value)
+        self.visit(let.body)
+
+    def visit_match(self, match: Any) -> None:
+        """Data, then the right-hand sides."""
+        self.visit(match.data)
+        for clause in match.clauses:
+            self.visit(clause.rhs)
+
+    def _leaf(self, expr: Any) -> None:
+        pass
+
+    visit_function = visit_call = visit_if = visit_tuple = visit_tuple_getitem = _visit_children
+    visit_ref_create = visit_ref_read = visit_ref_write = _visit_children
+    visit_var = visit_global_var = visit_constant = visit_op = visit_constructor = _leaf
+
+
+def _same(old: Any, new: Any) -> bool:
+    return all(a.same_as(b) for a, b in zip(old, new, strict=True))
+
+
+class ExprMutator(ExprFunctor):
+    """Rebuilds an expression from what its methods give; what does not change stays the same node."""
+
+    def _fields(self, expr: Any, *names: str) -> Any:
+        """`expr` with the expressions in those fields visited."""
+        old = [getattr(expr, name) for name in names]
+        new = [self.visit(field) for field in old]
+        return expr if _same(old, new) else expr.copy_with(**dict(zip(names, new, strict=True)))
+
+    def visit_function(self, fn: Any) -> Any:
+        """Parameters, then the body."""
+        params = [self.visit(param) for param in fn.params]
+        body = self.visit(fn.body)
+        if body.same_as(fn.body) and _same(fn.params, params):
+            return fn
+        return fn.copy_with(params=params, body=body)
+
+    def visit_call(self, call: Any) -> Any:
+        """The callee, then the arguments."""
+        op = self.visit(call.op)
+        args = [self.visit(arg) for arg in call.args]
+        if op.same_as(call.op) and _same(call.args, args):
+            return call
+        return call.copy_with(op=op, args=args)
+
+    def visit_let(self, let: Any) -> Any:
+        """Variable, value, body."""
+        return self._fields(let, "var", "value", "body")
+
+    def visit_if(self, ite: Any) -> Any:
+        """Condition, then the branches."""
+        return self._fields(ite, "cond", "true_branch", "false_branch")
+
+    def visit_tuple(self, tup: Any) -> Any:
+        """The fields."""
+        fields = [self.visit(field) for field in tup.fields]
+        return tup if _same(tup.fields, fields) else tup.copy_with(fields=fields)
+
+    def visit_tuple_getitem(self, op: Any) -> Any:
+        """The tuple; an item of a tuple that is made right here is the field itself."""
+        tup = self.visit(op.tuple_value)
+        if tup.same_as(op.tuple_value):
+            return op
+        return tup.fields[op.index] if isinstance(tup, nodes.Tuple) else op.copy_with(tuple_value=tup)
+
+    def visit_ref_create(self, r: Any) -> Any:
+        """The value."""
+        return self._fields(r, "value")
+
+    def visit_ref_read(self, r: Any) -> Any:
+        """The cell."""
+        return self._fields(r, "ref")
+
+    def visit_ref_write(self, r: Any) -> Any:
+        """The cell and the value."""
+        return self._fields(r, "ref", "value")
+
+    def visit_match(self, match: Any) -> Any:
+        """Data, patterns, right-hand sides."""
+        data = self.visit(match.data)
+        clauses = [nodes.Clause(self.visit_pattern(clause.lhs), self.visit(clause.rhs)) for clause in match.clauses]
+        unchanged = all(
+            a.lhs.same_as(b.lhs) and a.rhs.same_as(b.rhs) for a, b in zip(match.clauses, clauses, strict=True)
+        )
+        if unchanged and data.same_as(match.data):
+            return match
+        return match.copy_with(data=data, clauses=clauses)
+
+    def visit_pattern(self, pattern: Any) -> Any:
+        """The variables of a pattern."""
+        if isinstance(pattern, nodes.PatternVar):
+            new = self.visit(pattern.var)
+            return pattern if new.same_as(pattern.var) else pattern.copy_with(var=new)
+        if isinstance(pattern, (nodes.PatternConstructor, nodes.PatternTuple)):
+            inner = [self.visit_pattern(p) for p in pattern.patterns]
+            return pattern if _same(pattern.patterns, inner) else pattern.copy_with(patterns=inner)
+        return pattern
+
+    def _leaf(self, expr: Any) -> Any:
+        return expr
+
+    visit_var = visit_global_var = visit_constant = visit_op = visit_constructor = _leaf

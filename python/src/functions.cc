@@ -1,0 +1,146 @@
+// Functions in both directions, and the errors that cross with them.
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include "object/foreign_error.h"
+#include "objects.h"
+
+namespace headrace::python {
+
+namespace {
+
+// A Python object that any thread may drop, with the GIL or without it.
+struct SharedObject {
+  explicit SharedObject(nb::object object) : pointer(object.release().ptr()) {}
+  SharedObject(const SharedObject&) = delete;
+  ~SharedObject() {
+    if (!Py_IsInitialized()) return;
+    nb::gil_scoped_acquire held;
+    Py_DECREF(pointer);
+  }
+  PyObject* pointer;
+};
+
+// The exception of Python that an error carries.
+struct PythonErrorObj : Object {
+  using Parent = Object;
+  static constexpr std::string_view type_key = "python.Error";
+  static constexpr bool is_final = true;
+  std::shared_ptr<SharedObject> exception;
+};
+
+[[noreturn]] void throw_foreign(nb::python_error& error) {
+  const nb::object exception = nb::borrow(error.value());
+  Ref<PythonErrorObj> payload = make_object<PythonErrorObj>();
+  payload->exception = std::make_shared<SharedObject>(exception);
+  const auto kind = nb::cast<std::string>(exception.type().attr("__name__"));
+  throw ForeignError(kind, nb::cast<std::string>(nb::str(exception)), std::move(payload));
+}
+
+// The arguments of one call, as vectorcall takes them: with room before the first that it may write to.
+class PythonArgs {
+ public:
+  PythonArgs() = default;
+  void fill(Args args) {
+    count_ = static_cast<size_t>(args.size());
+    if (count_ > kFew) many_.resize(count_ + 1, nullptr);
+    for (; owned_ < count_; ++owned_) {
+      first()[owned_] = from_value(Value::own(args[static_cast<int32_t>(owned_)])).release().ptr();
+    }
+  }
+  ~PythonArgs() {
+    for (size_t i = 0; i < owned_; ++i) Py_DECREF(first()[i]);
+  }
+  PythonArgs(const PythonArgs&) = delete;
+  PyObject** first() { return (count_ > kFew ? many_.data() : few_) + 1; }
+  size_t count() const { return count_ | PY_VECTORCALL_ARGUMENTS_OFFSET; }
+
+ private:
+  static constexpr size_t kFew = 6;
+  PyObject* few_[kFew + 1] = {};
+  std::vector<PyObject*> many_;
+  size_t count_ = 0, owned_ = 0;
+};
+
+Value call_python(const SharedObject& callable, Args args) {
+  nb::gil_scoped_acquire held;
+  try {
+    PythonArgs python;
+    python.fill(args);
+    const nb::object result = nb::steal(PyObject_Vectorcall(callable.pointer, python.first(), python.count(), nullptr));
+    if (!result.is_valid()) throw nb::python_error();
+    return to_value(result);
+  } catch (nb::python_error& error) {
+    throw_foreign(error);
+  }
+}
+
+}  // namespace
+
+PackedFunc to_function(nb::object callable) {
+  const auto shared = std::make_shared<SharedObject>(std::move(callable));
+  return PackedFunc([shared](Args args) { return call_python(*shared, args); });
+}
+
+nb::object call_function(const PackedFunc& function, PyObject* const* args, size_t count) {
+  constexpr size_t kFew = 8;
+  std::array<Value, kFew> few;
+  std::vector<Value> many(count > kFew ? count : 0);
+  const std::span<Value> values = count > kFew ? std::span<Value>(many) : std::span<Value>(few.data(), count);
+  for (size_t i = 0; i < count; ++i) values[i] = to_value(args[i]);
+  Value result;
+  {
+    nb::gil_scoped_release released;
+    result = function.call(std::span<const Value>(values));
+  }
+  return from_value(result);
+}
+
+bool restore_python_error(const ForeignError& error) {
+  const auto* payload = error.payload().as<PythonErrorObj>();
+  if (payload == nullptr) return false;
+  PyObject* exception = payload->exception->pointer;
+  PyObject* type = reinterpret_cast<PyObject*>(Py_TYPE(exception));
+  Py_INCREF(type);
+  Py_INCREF(exception);
+  // With the frames it came through; those of the caller are added as it goes up.
+  PyErr_Restore(type, exception, PyException_GetTraceback(exception));
+  return true;
+}
+
+void bind_functions(nb::module_& m) {
+  nb::class_<PackedFunc>(m, "PackedFunc", nb::is_weak_referenceable(), "A function of any language.")
+      .def(
+          "__init__", [](PackedFunc* self, nb::callable body) { new (self) PackedFunc(to_function(body)); },
+          nb::arg("body"))
+      .def("__call__",
+           [](const PackedFunc& function, const nb::args& args) {
+             return call_function(function, &PyTuple_GET_ITEM(args.ptr(), 0), args.size());
+           })
+      .def("same_as", [](const PackedFunc& a, const PackedFunc& b) { return a.object() == b.object(); })
+      .def(
+          "__eq__",
+          [](const PackedFunc& a, nb::handle b) {
+            return nb::isinstance<PackedFunc>(b) && a.object() == nb::inst_ptr<PackedFunc>(b)->object();
+          },
+          nb::arg("other").none())
+      .def("__hash__", [](const PackedFunc& self) { return reinterpret_cast<intptr_t>(self.object().object()) >> 4; });
+  m.def(
+      "register_global",
+      [](const std::string& name, nb::callable function, bool override) {
+        const PackedFunc packed =
+            nb::isinstance<PackedFunc>(function) ? nb::cast<PackedFunc>(function) : to_function(std::move(function));
+        register_global(name, packed, override);
+      },
+      nb::arg("name"), nb::arg("function"), nb::arg("override") = false);
+  m.def(
+      "find_global",
+      [](const std::string& name) -> nb::object {
+        const PackedFunc function = find_global(name);
+        return function ? nb::cast(function) : nb::none();
+      },
+      nb::arg("name"));
+  m.def("global_names", &global_names);
+}
+
+}  // namespace headrace::python

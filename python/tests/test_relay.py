@@ -1,0 +1,356 @@
+"""headrace.relay as its users type it: ops, scopes, texts, analyses, visitors, executors, build."""
+
+import inspect
+
+import numpy as np
+import pytest
+
+hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
+from headrace import ir, relay  # noqa: E402
+
+
+def type_of(expr):
+    """The type that inference gives."""
+    return relay.transform.InferTypeLocal(expr.astuple() if isinstance(expr, relay.TupleWrapper) else expr)
+
+
+def evaluate(expr, *args):
+    """What the interpreter gives."""
+    return relay.create_executor("debug").evaluate(relay.Function(relay.analysis.free_vars(expr), expr))(*args)
+
+
+X = np.linspace(-1, 1, 2 * 3 * 8 * 8, dtype="float32").reshape(2, 3, 8, 8)
+
+
+def x4():
+    return relay.var("x", shape=(2, 3, 8, 8))
+
+
+@pytest.mark.parametrize(
+    ("make", "shape"),
+    [
+        (lambda x: relay.nn.conv2d(x, relay.var("w", shape=(4, 3, 3, 3))), (2, 4, 6, 6)),
+        (lambda x: relay.nn.conv2d(x, relay.var("w", shape=(4, 3, 3, 3)), strides=2, padding=1), (2, 4, 4, 4)),
+        (lambda x: relay.nn.conv2d(x, relay.var("w"), (1, 1), (1, 1), channels=5, kernel_size=(3, 3)), (2, 5, 8, 8)),
+        (lambda x: relay.nn.max_pool2d(x, pool_size=2, strides=2), (2, 3, 4, 4)),
+        (lambda x: relay.nn.avg_pool2d(x, (2, 2), (2, 2)), (2, 3, 4, 4)),
+        (lambda x: relay.nn.global_avg_pool2d(x), (2, 3, 1, 1)),
+        (lambda x: relay.nn.batch_flatten(x), (2, 192)),
+        (lambda x: relay.nn.pad(x, ((0, 0), (0, 0), (1, 1), (1, 1))), (2, 3, 10, 10)),
+        (lambda x: relay.nn.pad(x, pad_width=((0, 0), (0, 0), (1, 1), (0, 0)), pad_value=1.5), (2, 3, 10, 8)),
+        (lambda x: relay.reshape(x, (2, -1)), (2, 192)),
+        (lambda x: relay.reshape(x, newshape=-1), (384,)),
+        (lambda x: relay.reshape(x, relay.const(np.array([6, 64], "int64"))), (6, 64)),
+        (lambda x: relay.transpose(x, axes=(0, 2, 3, 1)), (2, 8, 8, 3)),
+        (lambda x: relay.transpose(x), (8, 8, 3, 2)),
+        (lambda x: relay.squeeze(relay.expand_dims(x, axis=0), axis=0), (2, 3, 8, 8)),
+        (lambda x: relay.concatenate([x, x], axis=1), (2, 6, 8, 8)),
+        (lambda x: relay.stack([x, x], axis=0), (2, 2, 3, 8, 8)),
+        (lambda x: relay.split(x, 3, axis=1)[1], (2, 1, 8, 8)),
+        (lambda x: relay.split(x, [1], axis=1)[1], (2, 2, 8, 8)),
+        (lambda x: relay.strided_slice(x, begin=[0, 0, 0, 0], end=[1, 3, 8, 4]), (1, 3, 8, 4)),
+        (lambda x: relay.take(x, relay.const([0, 2]), axis=1), (2, 2, 8, 8)),
+        (lambda x: relay.sum(x, axis=1), (2, 8, 8)),
+        (lambda x: relay.mean(x, axis=(2, 3), keepdims=True), (2, 3, 1, 1)),
+        (lambda x: relay.argmax(x, 1), (2, 8, 8)),
+        (lambda x: relay.variance(x, axis=1), (2, 8, 8)),
+        (lambda x: relay.broadcast_to(relay.const(1.0), (2, 2)), (2, 2)),
+        (lambda x: relay.tile(x, (1, 2, 1, 1)), (2, 6, 8, 8)),
+        (lambda x: relay.image.resize2d(x, (16, 16)), (2, 3, 16, 16)),
+        (lambda x: relay.zeros((2, 2), "int8"), (2, 2)),
+        (lambda x: relay.full(3, (2, 2), "float32"), (2, 2)),
+        (lambda x: relay.arange(10, dtype="int32"), (10,)),
+        (lambda x: relay.nn.softmax(x, axis=1), (2, 3, 8, 8)),
+        (lambda x: relay.where(relay.less(x, relay.const(0.0)), x, relay.negative(x)), (2, 3, 8, 8)),
+        (lambda x: relay.clip(x, 0, 6), (2, 3, 8, 8)),
+        (lambda x: relay.nn.dropout(x), (2, 3, 8, 8)),
+        (lambda x: relay.gather(x, 1, relay.const(np.zeros((2, 1, 8, 8), "int32"))), (2, 1, 8, 8)),
+        (lambda x: relay.nn.dense(relay.nn.batch_flatten(x), relay.var("w"), units=10), (2, 10)),
+    ],
+)
+def test_ops_are_called_as_relay_users_call_them(make, shape):
+    assert type_of(make(x4())).shape == list(shape)
+
+
+def test_ops_compute():
+    x = x4()
+    np.testing.assert_allclose(evaluate(relay.std(x, axis=1), X).numpy(), X.std(axis=1), atol=1e-6)
+    pair = evaluate(relay.mean_variance(x, axis=1).astuple(), X)
+    np.testing.assert_allclose(pair[1].numpy(), X.var(axis=1), atol=1e-6)
+    np.testing.assert_array_equal(evaluate(relay.arange(2, 10, 3, "int32")).numpy(), [2, 5, 8])
+    np.testing.assert_array_equal(evaluate(relay.split(x, 3, axis=1)[2], X).numpy(), X[:, 2:])
+
+
+def test_every_op_has_a_function_with_a_signature_and_docs():
+    for name in ir.Op.list_op_names():
+        function = relay
+        for part in name.split("."):
+            function = getattr(function, part)
+        assert "Parameters" in function.__doc__, name
+        assert "Returns" in function.__doc__, name
+        assert inspect.signature(function), name
+    parameters = inspect.signature(relay.nn.conv2d).parameters
+    assert list(parameters)[:7] == ["data", "weight", "strides", "padding", "dilation", "groups", "channels"]
+    assert parameters["data_layout"].default == "NCHW"
+
+
+def test_ops_that_are_registered_later_are_found():
+    assert relay.op.get("add").name == "add"
+    assert relay.op.nn.relu is relay.nn.relu
+    with pytest.raises(AttributeError, match=r"headrace\.relay\.nn has no 'conv9d', and there is no such op"):
+        relay.nn.conv9d  # noqa: B018
+
+
+@pytest.mark.parametrize(
+    ("call", "error", "says"),
+    [
+        (lambda: relay.nn.conv2d(x4()), TypeError, r"nn.conv2d\(\): missing a required argument: 'weight'"),
+        (
+            lambda: relay.nn.relu(x4(), nonsense=1),
+            TypeError,
+            r"nn.relu\(\): got an unexpected keyword argument 'nonsense'",
+        ),
+        (lambda: relay.nn.relu("x"), hr.UserError, "nn.relu: data: expected an expression, got str"),
+        (
+            lambda: relay.nn.conv2d(x4(), x4(), data_layout=3),
+            hr.UserError,
+            "field 'data_layout' of relay.attrs.Conv2DAttrs",
+        ),
+        (lambda: relay.op.get("nn.conv"), hr.UserError, "there is no op 'nn.conv'"),
+        (lambda: relay.var("x", relay.TensorType((1,)), shape=(1,)), hr.UserError, "give one of them"),
+        (lambda: relay.const("text"), hr.UserError, "const: expected a number"),
+        (lambda: relay.var("x") + 1, hr.UserError, r"write relay.const\(1, dtype\)"),
+        (lambda: relay.add(x4(), x4()).checked_type, hr.UserError, "run relay.transform.InferType"),
+        (lambda: relay.create_executor("vm"), hr.UserError, "there is no kind 'vm'"),
+        (lambda: relay.build(3), hr.UserError, "expected an IRModule or a function, got int"),
+        (lambda: relay.parse("nonsense"), hr.UserError, "version"),
+        (lambda: relay.parse(3), hr.UserError, "source: expected a str, got int"),
+        (lambda: relay.ScopeBuilder().get(), hr.UserError, "call ret"),
+        (lambda: relay.bind(relay.Function([], relay.const(1)), {"x": relay.const(1)}), hr.UserError, "no parameter x"),
+        (lambda: relay.transform.Nonsense, AttributeError, "there is no pass 'Nonsense'; the passes are InferType"),
+    ],
+)
+def test_errors(call, error, says):
+    with pytest.raises(error, match=says):
+        call()
+
+
+def test_operators():
+    x = relay.var("x", shape=(3,))
+    values = np.array([1, 2, 4], "float32")
+    for expr, want in [
+        (x + x, values * 2),
+        (x + 1, values + 1),
+        (2 - x, 2 - values),
+        (x * 3.0, values * 3),
+        (1 / x, 1 / values),
+        (-x, -values),
+        (x > 1.5, values > 1.5),
+        ((x <= 2).astype("int32"), (values <= 2).astype("int32")),
+    ]:
+        np.testing.assert_array_equal(evaluate(expr, values).numpy(), want)
+    assert (x + 1).args[1].data.dtype == "float32"
+
+
+def test_constants():
+    assert relay.const(1).data.dtype == "int32"
+    assert relay.const(1.0).data.dtype == "float32"
+    assert relay.const(True).data.dtype == "bool"
+    assert relay.const([1.5, 2]).data.dtype == "float32"
+    assert relay.const(np.float64(1)).data.dtype == "float64"
+    assert relay.const(1, "int8").data.dtype == "int8"
+    assert relay.const(1.5, "bfloat16").data.dtype == "bfloat16"
+    array = np.zeros(2, "float32")
+    constant = relay.const(array)
+    array[0] = 1
+    assert constant.data.numpy()[0] == 0
+
+
+def test_scope_builder():
+    x = relay.var("x", shape=(), dtype="float32")
+    cond = relay.var("cond", shape=(), dtype="bool")
+    sb = relay.ScopeBuilder()
+    with sb.if_scope(cond):
+        one = sb.let("one", relay.const(1.0))
+        sb.ret(relay.add(x, one))
+    with sb.else_scope():
+        sb.ret(x)
+    f = relay.Function([x, cond], sb.get())
+    run = relay.create_executor("debug").evaluate(f)
+    assert run(np.float32(2), np.bool_(True)).numpy() == 3
+    assert run(np.float32(2), np.bool_(False)).numpy() == 2
+
+
+def test_text_round_trip():
+    x = relay.var("x", shape=(2, 2))
+    mod = hr.IRModule.from_expr(relay.add(x, relay.const(np.arange(2, dtype="float32"))))
+    ir.assert_structural_equal(relay.parse(mod.astext()), mod)
+    ir.assert_structural_equal(relay.fromtext(mod.astext()), mod)
+    assert "meta[relay.Constant]" in relay.const(np.arange(64.0)).astext(show_meta_data=False)
+    assert isinstance(relay.parse_expr("free_var %x: int32; %x + 1"), relay.Call)
+    assert isinstance(relay.fromtext('#[version = "0.0.5"]\nfree_var %x: int32;\n%x'), relay.Var)
+    assert str(mod).startswith('#[version = "0.0.5"]')
+    assert relay.astext(mod) == mod.astext()
+
+
+def test_modules():
+    x = relay.var("x", shape=(2,))
+    mod = hr.IRModule()
+    mod["f"] = relay.Function([x], relay.nn.relu(x))
+    f = mod.get_global_var("f")
+    mod.Add("main", relay.Function([x], f(x)))
+    assert [var.name_hint for var in mod.get_global_vars()] == ["f", "main"]
+    assert "f" in mod
+    assert "g" not in mod
+    with pytest.raises(hr.UserError, match="has a function '@f' already"):
+        mod.Add("f", mod["main"])
+    mod.Add("f", relay.Function([x], x), update=True)
+    assert mod["f"].body.same_as(x)
+    assert mod[f].body.same_as(x)
+    with pytest.raises(hr.UserError, match="no function '@g'; it has: @f, @main"):
+        mod["g"]
+    copy = mod.copy()
+    copy["g"] = mod["f"]
+    assert "g" not in mod
+    assert mod.with_attr("key", 1).get_attr("key") == 1
+
+
+def test_data_types_and_matches():
+    mod = hr.IRModule()
+    mod.import_from_std("prelude.rly")
+    cons, nil = mod.get_constructor("List", "Cons"), mod.get_constructor("List", "Nil")
+    data = relay.var("l", relay.TypeCall(mod.get_global_type_var("List"), [relay.scalar_type("int32")]))
+    head = relay.var("h")
+    clause = relay.Clause(relay.PatternConstructor(cons, [relay.PatternVar(head), relay.PatternWildcard()]), head)
+    match = relay.Match(data, [clause], complete=False)
+    missing = relay.analysis.unmatched_cases(match, mod)
+    assert [pattern.constructor.name_hint for pattern in missing] == ["Nil"]
+    whole = relay.Match(data, [clause, relay.Clause(relay.PatternConstructor(nil), relay.const(0))])
+    assert relay.analysis.unmatched_cases(whole, mod) == []
+    mod["main"] = relay.Function([], relay.Let(data, cons(relay.const(4), nil()), whole))
+    assert relay.create_executor("debug", mod).evaluate()().numpy() == 4
+
+
+def test_analysis():
+    x, y = relay.var("x", shape=(2,)), relay.var("y")
+    f = relay.Function([x], relay.add(x, y))
+    assert relay.analysis.free_vars(f) == [y]
+    assert relay.analysis.all_vars(f) == [x, y]
+    assert relay.analysis.bound_vars(f) == [x]
+    order = []
+    relay.analysis.post_order_visit(f, lambda e: order.append(e.type_key))
+    assert order[-2:] == ["relay.Call", "relay.Function"]
+    assert relay.analysis.well_formed(f)
+    assert not relay.analysis.well_formed(hr.IRModule.from_expr(relay.Function([x], relay.Let(x, x, x))))
+    a, b = relay.TypeVar("a"), relay.TypeVar("b")
+    typ = relay.FuncType([a, b], a, [a])
+    assert relay.analysis.free_type_vars(typ) == [b]
+    assert relay.analysis.bound_type_vars(typ) == [a]
+    assert relay.analysis.check_kind(typ) == relay.TypeKind.Type
+    mod = hr.IRModule.from_expr(relay.nn.relu(relay.nn.relu(x)))
+    assert relay.analysis.list_op_freqs(mod) == {"nn.relu": 2}
+
+
+class Counter(relay.ExprVisitor):
+    def __init__(self):
+        super().__init__()
+        self.calls = 0
+
+    def visit_call(self, call):
+        self.calls += 1
+        super().visit_call(call)
+
+
+class AddToSubtract(relay.ExprMutator):
+    def visit_call(self, call):
+        call = super().visit_call(call)
+        if call.op == relay.op.get("add"):
+            return relay.subtract(*call.args)
+        return call
+
+
+def test_visitors_and_mutators():
+    x = relay.var("x", shape=(2,))
+    shared = relay.add(x, x)
+    f = relay.Function([x], relay.multiply(shared, shared))
+    counter = Counter()
+    counter.visit(f)
+    assert counter.calls == 2
+    changed = AddToSubtract().visit(f)
+    assert changed.body.args[0].op.name == "subtract"
+    assert changed.body.args[0].same_as(changed.body.args[1])
+    assert relay.ExprMutator().visit(f).same_as(f)
+
+
+@pytest.mark.parametrize("depth", [10_000])
+def test_visitors_of_deep_programs(depth):
+    x = relay.var("x", shape=(2,))
+    chain = x
+    for _ in range(depth):
+        chain = relay.add(chain, x)
+    counter = Counter()
+    counter.visit(chain)
+    assert counter.calls == depth
+    assert AddToSubtract().visit(chain).args[0].op.name == "subtract"
+    body = x
+    for i in range(1000):
+        body = relay.Let(relay.var(f"v{i}", shape=(2,)), x, body)
+    assert relay.ExprMutator().visit(body).same_as(body)
+
+
+def test_type_functors():
+    class Widen(relay.TypeMutator):
+        def visit_tensor_type(self, tt):
+            return tt.copy_with(dtype="float64")
+
+    t = relay.TensorType((2,))
+    typ = relay.FuncType([relay.TupleType([t, t])], t)
+    wide = Widen().visit(typ)
+    assert wide.ret_type.dtype == "float64"
+    assert wide.arg_types[0].fields[1].dtype == "float64"
+    assert relay.TypeMutator().visit(typ).same_as(typ)
+
+
+def test_bind():
+    x, y = relay.var("x", shape=()), relay.var("y", shape=())
+    f = relay.Function([x, y], relay.subtract(x, y))
+    bound = relay.bind(f, {"y": relay.const(2.0)})
+    assert len(bound.params) == 1
+    assert relay.create_executor().evaluate(bound)(5.0 * np.ones((), "float32")).numpy() == 3
+    assert relay.bind_params_by_name(f, {"x": np.float32(1) * np.ones((), "float32"), "z": np.zeros(1)}).params == [y]
+    with pytest.raises(hr.UserError, match=r"parameter 'x' is .*float32.*int32"):
+        relay.bind_params_by_name(f, {"x": np.ones((), "int32")})
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph"])
+def test_executors_agree_with_numpy(kind):
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
+    mod = hr.IRModule.from_expr(relay.Function([x, w], relay.nn.relu(relay.nn.dense(x, w))))
+    a, b = np.random.default_rng(1).normal(size=(2, 3)).astype("float32"), np.ones((4, 3), "float32")
+    run = relay.create_executor(kind, mod, hr.cpu(), "llvm").evaluate()
+    np.testing.assert_allclose(run(a, b).numpy(), np.maximum(a @ b.T, 0), atol=1e-6)
+    np.testing.assert_allclose(run(a, w=b).numpy(), np.maximum(a @ b.T, 0), atol=1e-6)
+    with pytest.raises(hr.UserError, match="missing: w"):
+        run(a)
+    with_params = relay.create_executor(kind, mod, params={"w": b}).evaluate()
+    np.testing.assert_allclose(with_params(a).numpy(), np.maximum(a @ b.T, 0), atol=1e-6)
+
+
+def test_build_and_export(tmp_path):
+    x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
+    mod = hr.IRModule.from_expr(relay.Function([x, w], relay.nn.dense(x, w)))
+    weight = np.ones((4, 3), "float32")
+    with hr.transform.PassContext(opt_level=3):
+        lib = relay.build(mod, target=hr.Target("llvm"), params={"w": weight})
+    m = hr.graph_executor.GraphModule(lib["default"](hr.cpu(0)))
+    data = np.arange(6, dtype="float32").reshape(2, 3)
+    m.set_input("x", data)
+    m.run()
+    np.testing.assert_allclose(m.get_output(0).numpy(), data @ weight.T)
+    path = tmp_path / "lib.so"
+    lib.export_library(path)
+    again = hr.graph_executor.GraphModule(hr.runtime.load_module(path)["default"](hr.cpu()))
+    again.run(x=data)
+    np.testing.assert_allclose(again.get_output(0).numpy(), data @ weight.T)
+    with pytest.raises(hr.UserError, match="saved as so, not as c"):
+        lib.module.save(str(path), "c")

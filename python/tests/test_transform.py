@@ -1,0 +1,311 @@
+"""Passes by name, sequences, contexts, instruments, passes of users."""
+
+import threading
+
+import numpy as np
+import pytest
+
+hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
+from headrace import instrument, ir, relay, transform  # noqa: E402
+
+
+def sample():
+    """(x + 0) * (1 + 2), which each of several passes changes."""
+    x = relay.var("x", shape=(2,))
+    three = relay.add(relay.const(1.0), relay.const(2.0))
+    return hr.IRModule.from_expr(relay.Function([x], relay.multiply(relay.add(x, relay.const(0.0)), three)))
+
+
+def ops(mod):
+    return relay.analysis.list_op_freqs(mod)
+
+
+def test_every_named_pass_is_a_factory():
+    for name in transform.pass_registry():
+        made = getattr(relay.transform, name)()
+        assert made.info.name == name
+        assert isinstance(made, transform.Pass)
+        assert hr.get_global_func(f"relay._transform.{name}")({}).info.name == name
+        assert getattr(relay.transform, name).__doc__
+    assert "FoldConstant" in transform.pass_registry()
+    assert transform.pass_registry()["FoldConstant"].opt_level == 2
+
+
+@pytest.mark.parametrize("name", sorted(transform.pass_registry()))
+def test_passes_keep_what_programs_compute(name):
+    mod = sample()
+    after = getattr(relay.transform, name)()(mod)
+    data = np.array([1, -2], "float32")
+    got = relay.create_executor("debug", after).evaluate()(data)
+    np.testing.assert_allclose(got.numpy(), data * 3)
+
+
+def test_a_pass_that_is_called_runs_whatever_the_level():
+    folded = relay.transform.FoldConstant()(sample())
+    assert ops(folded) == {"multiply": 1, "add": 1}
+    with transform.PassContext(opt_level=0):
+        assert ops(relay.transform.FoldConstant()(sample())) == {"multiply": 1, "add": 1}
+    assert ops(sample()) == {"multiply": 1, "add": 2}
+
+
+def test_sequences_ask_the_context():
+    passes = transform.Sequential([relay.transform.SimplifyExpr(), relay.transform.FoldConstant()])
+    assert ops(passes(sample())) == {"multiply": 1}
+    with transform.PassContext(opt_level=1):
+        assert ops(passes(sample())) == {"multiply": 1, "add": 1}
+    with transform.PassContext(opt_level=0):
+        assert ops(passes(sample())) == {"multiply": 1, "add": 2}
+    with transform.PassContext(opt_level=0, required_pass=["FoldConstant"]):
+        assert ops(passes(sample())) == {"multiply": 1, "add": 1}
+    with transform.PassContext(opt_level=3, disabled_pass=["simplify_expr"]):
+        assert ops(passes(sample())) == {"multiply": 1, "add": 1}
+    assert isinstance(passes, transform.Pass)
+    assert [one.info.name for one in passes.passes] == ["SimplifyExpr", "FoldConstant"]
+
+
+def test_contexts_nest_and_are_of_the_thread():
+    assert transform.PassContext.current().opt_level == 2
+    with transform.PassContext(opt_level=3, config={"relay.FuseOps.max_depth": 4}) as outer:
+        assert transform.PassContext.current().same_as(outer)
+        with transform.PassContext(opt_level=1):
+            assert transform.PassContext.current().opt_level == 1
+        assert transform.PassContext.current().config["relay.FuseOps.max_depth"] == 4
+        seen = []
+        thread = threading.Thread(target=lambda: seen.append(transform.PassContext.current().opt_level))
+        thread.start()
+        thread.join()
+        assert seen == [2]
+    assert not transform.PassContext.is_active()
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (
+            lambda: transform.PassContext(config={"relay.Nonsense": 1}),
+            "no configuration 'relay.Nonsense'; there are: relay.FuseOps",
+        ),
+        (
+            lambda: transform.PassContext(config={"relay.FuseOps.max_depth": "x"}),
+            "'relay.FuseOps.max_depth': expected int, got str",
+        ),
+        (lambda: transform.PassContext(disabled_pass="FoldConstant"), "disabled_pass: expected a list of str"),
+        (lambda: transform.PassContext(opt_level="3"), "field 'opt_level' of transform.PassContext: expected int"),
+        (lambda: relay.transform.FoldConstant(depth=1), "pass FoldConstant takes no argument 'depth'"),
+        (lambda: relay.transform.FuseOps(max_depth="deep"), "expected int, got str"),
+        (lambda: transform.Sequential([3]), "passes: expected passes, got int"),
+        (lambda: transform.module_pass(lambda m, c: m), "opt_level"),
+        (lambda: relay.transform.FoldConstant()(3), "argument 1: expected ir.IRModule, got int 3"),
+        (
+            lambda: transform.module_pass(lambda m, c: 3, opt_level=0, name="p")(hr.IRModule()),
+            "module pass 'p' must give an IRModule",
+        ),
+        (
+            lambda: transform.function_pass(lambda f, m, c: 3, opt_level=0, name="p")(sample()),
+            "function pass 'p' must give",
+        ),
+        (
+            lambda: transform.Sequential(
+                [transform.module_pass(lambda m, c: m, opt_level=0, name="p", required=["Nope"])]
+            )(hr.IRModule()),
+            "pass 'p' requires 'Nope', which is no pass",
+        ),
+    ],
+)
+def test_errors(call, says):
+    with pytest.raises(hr.UserError, match=says):
+        call()
+
+
+def test_options_of_a_pass():
+    x = relay.var("x", shape=(2,))
+    mod = hr.IRModule.from_expr(relay.nn.relu(relay.exp(relay.tanh(x))))
+
+    def groups(fused):
+        found = []
+        relay.analysis.post_order_visit(
+            fused["main"], lambda e: found.append(e) if isinstance(e, relay.Function) else None
+        )
+        return len(found) - 1
+
+    assert groups(relay.transform.FuseOps()(mod)) == 1
+    assert groups(relay.transform.FuseOps(max_depth=1)(mod)) == 3
+
+
+def test_module_and_function_passes():
+    seen = []
+
+    @transform.module_pass(opt_level=1, name="Count")
+    def count(mod, ctx):
+        seen.append((len(mod.functions), ctx.opt_level))
+        return mod
+
+    mod = sample()
+    assert count(mod).same_as(mod)
+    assert count.info.name == "Count"
+    assert seen == [(1, 2)]
+
+    @transform.function_pass(opt_level=1)
+    def rename(func, mod, ctx):
+        return func.with_attr("seen", 1)
+
+    assert rename(mod)["main"].attrs["seen"] == 1
+    assert "seen" not in mod["main"].attrs
+    marked = hr.IRModule.from_expr(mod["main"].with_attr("SkipOptimization", 1))
+    assert rename(marked).same_as(marked)
+
+    @relay.transform.function_pass(opt_level=1)
+    class Replace:
+        def __init__(self, function):
+            self.function = function
+
+        def transform_function(self, func, mod, ctx):
+            return self.function
+
+    other = relay.Function([], relay.const(1.0))
+    assert isinstance(Replace(other)(mod)["main"].body, relay.Constant)
+    prim = transform.prim_func_pass(lambda f, m, c: f, opt_level=0, name="prim")
+    assert prim(mod).same_as(mod)
+
+
+def test_what_a_pass_requires_runs_before_it():
+    seen = []
+
+    @transform.module_pass(opt_level=0, required=["fold_constant"])
+    def look(mod, ctx):
+        seen.append(ops(mod))
+        return mod
+
+    look(sample())
+    assert seen == [{"multiply": 1, "add": 1}]
+
+
+@instrument.pass_instrument
+class Recorder:
+    def __init__(self, log):
+        self.log = log
+
+    def enter_pass_ctx(self):
+        self.log.append("enter")
+
+    def exit_pass_ctx(self):
+        self.log.append("exit")
+
+    def should_run(self, mod, info):
+        return info.name != "SimplifyExpr"
+
+    def run_before_pass(self, mod, info):
+        self.log.append(f"before {info.name}")
+
+    def run_after_pass(self, mod, info):
+        self.log.append(f"after {info.name}")
+
+
+def test_instruments_see_every_pass():
+    log = []
+    passes = transform.Sequential([relay.transform.SimplifyExpr(), relay.transform.FoldConstant()])
+    with transform.PassContext(instruments=[Recorder(log)]):
+        passes(sample())
+    assert log == [
+        "enter",
+        "before sequential",
+        "before FoldConstant",
+        "after FoldConstant",
+        "after sequential",
+        "exit",
+    ]
+
+
+class Thrower(instrument.PassInstrument):
+    def __init__(self, where, log):
+        self_where = where
+        self_log = log
+        hooks = {}
+        for hook in ("enter_pass_ctx", "exit_pass_ctx", "run_before_pass"):
+
+            def call(*args, hook=hook):
+                self_log.append(hook)
+                if hook == self_where:
+                    raise ZeroDivisionError(hook)
+
+            hooks[hook] = call
+        super().__init__("thrower", **hooks)
+
+
+@pytest.mark.parametrize("where", ["enter_pass_ctx", "run_before_pass", "exit_pass_ctx"])
+def test_an_instrument_that_throws_leaves_the_context_around(where):
+    first, second = [], []
+    with transform.PassContext(opt_level=1) as outer:
+        context = transform.PassContext(instruments=[Recorder(first), Thrower(where, second)])
+        with pytest.raises(ZeroDivisionError, match=where), context:
+            relay.transform.FoldConstant()(sample())
+        assert transform.PassContext.current().same_as(outer)
+    assert first[0] == "enter"
+    assert first[-1] == "exit"
+    assert not transform.PassContext.is_active()
+
+
+def test_a_subclass_of_pass_instrument():
+    class Names(instrument.PassInstrument):
+        names = []
+
+        def run_after_pass(self, mod, info):
+            Names.names.append(info.name)
+
+    with transform.PassContext(instruments=[Names()]):
+        relay.transform.FoldConstant()(sample())
+    assert Names.names == ["FoldConstant"]
+
+
+def test_native_instruments(tmp_path, capsys):
+    timing = instrument.PassTimingInstrument()
+    printed = []
+    both = [
+        timing,
+        instrument.PrintChanges(printed.append),
+        instrument.DumpIR(tmp_path),
+        instrument.VerifyEach(),
+        instrument.VerifyText(),
+    ]
+    with transform.PassContext(instruments=both):
+        relay.transform.FoldConstant()(sample())
+        assert "FoldConstant" in timing.render()
+    text = "".join(printed)
+    assert "FoldConstant" in text
+    assert "- " in text
+    assert (tmp_path / "00_program.relay").read_text().startswith("#[version")
+    with transform.PassContext(instruments=[instrument.PrintAfterAll()]):
+        relay.transform.FoldConstant()(sample())
+    assert "multiply" in capsys.readouterr().out
+    transform.PrintIR("here")(sample())
+    assert capsys.readouterr().out.startswith("here\n#[version")
+
+
+def test_a_broken_pass_is_named_by_verify_each():
+    x = relay.var("x", shape=(2,))
+
+    @transform.module_pass(opt_level=0)
+    def breaks(mod, ctx):
+        return hr.IRModule.from_expr(relay.Function([x], relay.Let(x, x, x)))
+
+    context = transform.PassContext(instruments=[instrument.VerifyEach()])
+    with context, pytest.raises(hr.InternalError, match="after pass breaks"):
+        breaks(sample())
+
+
+def test_builds_run_under_the_context():
+    log = []
+    with transform.PassContext(opt_level=3, instruments=[Recorder(log)]):
+        relay.build(sample(), "llvm")
+    assert "before FuseOps" in log
+    assert "before SimplifyExpr" not in log
+
+
+def test_infer_type():
+    mod = relay.transform.InferType()(sample())
+    assert mod["main"].checked_type.ret_type == relay.TensorType((2,))
+    ir.assert_structural_equal(mod, sample())
+    with pytest.raises(hr.UserError, match="add"):
+        relay.transform.InferType()(
+            hr.IRModule.from_expr(relay.add(relay.var("a", shape=(2,)), relay.var("b", shape=(3,))))
+        )

@@ -1,0 +1,61 @@
+#include "driver/built_module.h"
+
+#include <fcntl.h>
+#include <sys/sendfile.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "driver/output_file.h"
+#include "load/artifact_module.h"
+
+namespace headrace::driver {
+
+namespace {
+
+Descriptor duplicate(const Descriptor& descriptor) {
+  Descriptor copy(fcntl(descriptor.number(), F_DUPFD_CLOEXEC, 0));
+  if (copy.number() < 0) throw_user_error("the compiled model cannot be opened again: {}", std::strerror(errno));
+  return copy;
+}
+
+class BuiltBody : public runtime::ModuleBody {
+ public:
+  BuiltBody(runtime::Module programs, Descriptor file, int64_t size_bytes)
+      : programs_(std::move(programs)), file_(std::move(file)), size_bytes_(size_bytes) {}
+  std::string_view type_key() const override { return programs_.type_key(); }
+  PackedFunc get_function(const std::string& name, const runtime::Module&) override {
+    return programs_.GetFunction(name);
+  }
+  void save_to_file(const std::string& path, const std::string& format) const override {
+    if (!format.empty() && format != "so")
+      throw_user_error("'{}': an artifact is saved as so, not as {}", path, format);
+    OutputFile output(path);
+    off_t offset = 0;
+    while (offset < size_bytes_) {
+      const auto left = static_cast<size_t>(size_bytes_ - offset);
+      const ssize_t sent = sendfile(output.descriptor(), file_.number(), &offset, left);
+      if (sent < 0 && errno == EINTR) continue;
+      if (sent <= 0) throw_user_error("'{}' cannot be written: {}", path, std::strerror(errno));
+    }
+    output.commit();
+  }
+
+ private:
+  runtime::Module programs_;
+  Descriptor file_;
+  int64_t size_bytes_;
+};
+
+}  // namespace
+
+runtime::Module build_module(const Model& model, const CompileOptions& options) {
+  CompiledModel compiled = compile_to_memory(model, options);
+  Descriptor file = duplicate(compiled.descriptor);
+  const int64_t size_bytes = compiled.report.artifact_bytes;
+  runtime::Module programs = load::make_artifact_module(
+      load::open_artifact(std::move(compiled.descriptor), "the compiled model").value_or_throw());
+  return runtime::Module(std::make_unique<BuiltBody>(std::move(programs), std::move(file), size_bytes));
+}
+
+}  // namespace headrace::driver

@@ -1,0 +1,36 @@
+#include "driver/built_module.h"
+#include "driver/functions.h"
+#include "pass/pass_objects.h"
+
+namespace headrace::driver {
+
+namespace {
+
+// The instruments of the scope around the call see the passes of the build too.
+CompileOptions options_of(const Target& target, int64_t opt_level, int64_t threads) {
+  CompileOptions options;
+  options.target = target;
+  options.opt_level = static_cast<int32_t>(opt_level);
+  options.threads = static_cast<int32_t>(threads);
+  const pass::PassContext context = pass::to_context(pass::current_context());
+  options.disabled_passes = context.disabled_pass;
+  options.instruments = context.instruments;
+  return options;
+}
+
+}  // namespace
+
+void register_build_functions() {
+  register_global("relay.build_module.Build",
+                  make_packed([](const IRModule& module, const Target& target, int64_t opt_level, int64_t threads) {
+                    return build_module(make_model(module), options_of(target, opt_level, threads));
+                  }));
+  register_global("relay.frontend.LoadONNX",
+                  make_packed([](const std::string& path, const Map<std::string, Shape>& shapes) {
+                    LoadOptions options;
+                    for (const auto& [name, shape] : shapes) options.shapes.emplace(name, shape);
+                    return load_model(path, options).module;
+                  }));
+}
+
+}  // namespace headrace::driver

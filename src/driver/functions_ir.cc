@@ -1,0 +1,102 @@
+#include "driver/functions.h"
+#include "ir/module.h"
+#include "ir/target.h"
+#include "object/function.h"
+#include "object/json.h"
+#include "object/repr.h"
+#include "object/structural_equal.h"
+
+namespace headrace::driver {
+
+namespace {
+
+Array<Value> describe_arguments(const OpNode& op) {
+  Array<Value> arguments;
+  for (const OpArgument& argument : op.arguments)
+    arguments.push_back(Value(Array<std::string>{argument.name, argument.kind, argument.doc}));
+  return arguments;
+}
+
+// What an op's Python function is made from.
+Map<std::string, Value> describe_op(const std::string& name) {
+  const Op op = get_op(name);
+  return {{"name", op->name},
+          {"doc", op->doc},
+          {"arguments", Value(describe_arguments(*op))},
+          {"num_inputs", op->num_inputs},
+          {"support_level", op->support_level},
+          {"attrs_type_key", op->attrs_type_key}};
+}
+
+Value describe_mismatch(const Value& a, const Value& b, bool map_free_vars) {
+  const std::optional<Mismatch> found = first_mismatch(a, b, {.map_free_vars = map_free_vars});
+  if (!found) return {};
+  return Map<std::string, Value>{
+      {"path", found->path}, {"reason", found->reason}, {"left", found->left}, {"right", found->right}};
+}
+
+void register_object_functions() {
+  register_global("ir.SaveJSON", make_packed([](const Value& root) { return save_json(root); }));
+  register_global("ir.LoadJSON", make_packed([](const std::string& text) { return load_json(text); }));
+  register_global("ir.StructuralEqual", make_packed([](const Value& a, const Value& b, bool map_free_vars) {
+                    return structural_equal(a, b, {.map_free_vars = map_free_vars});
+                  }));
+  register_global("ir.AssertStructuralEqual", make_packed([](const Value& a, const Value& b, bool map_free_vars) {
+                    assert_structural_equal(a, b, {.map_free_vars = map_free_vars});
+                  }));
+  register_global("ir.FirstMismatch", make_packed(&describe_mismatch));
+  // As a signed number: values have no unsigned ones.
+  register_global("ir.StructuralHash", make_packed([](const Value& value, bool map_free_vars) {
+                    return static_cast<int64_t>(structural_hash(value, {.map_free_vars = map_free_vars}));
+                  }));
+  register_global("ir.Repr", make_packed([](const Value& value) { return repr(value); }));
+}
+
+// The operators of Python on dimensions and indices.
+PrimExpr binary_of(int64_t op, const PrimExpr& a, const PrimExpr& b) {
+  if (op < 0 || op > static_cast<int64_t>(BinaryOp::logical_or)) throw_user_error("there is no operator {}", op);
+  if (a->dtype != b->dtype) {
+    throw_user_error("{} of {} and {}: the dtypes {} and {} differ", name_of(static_cast<BinaryOp>(op)), to_string(a),
+                     to_string(b), a->dtype, b->dtype);
+  }
+  return make_binary(static_cast<BinaryOp>(op), a, b);
+}
+
+void register_module_functions() {
+  register_global("ir.ModuleAdd", make_packed([](const IRModule& module, const GlobalVar& var, const BaseFunc& function,
+                                                 bool update) { return module->add_function(var, function, update); }));
+  register_global("ir.ModuleAddTypeDef", make_packed([](const IRModule& module, const TypeData& data, bool update) {
+                    module->add_type_def(data, update);
+                  }));
+  register_global("ir.ModuleGetGlobalVar", make_packed([](const IRModule& module, const std::string& name) {
+                    return module->get_global_var(name);
+                  }));
+  register_global("ir.ModuleFindGlobalVar", make_packed([](const IRModule& module, const std::string& name) {
+                    return Value(module->find_global_var(name));
+                  }));
+  register_global("ir.ModuleFindGlobalTypeVar", make_packed([](const IRModule& module, const std::string& name) {
+                    return Value(module->find_global_type_var(name));
+                  }));
+  register_global("ir.ModuleCopy",
+                  make_packed([](const IRModule& module) { return make_object<IRModuleNode>(*module); }));
+}
+
+}  // namespace
+
+void register_ir_functions() {
+  register_object_functions();
+  register_module_functions();
+  // Takes anything and does nothing: what a call costs is measured with it.
+  register_global("testing.Nop", PackedFunc([](Args) { return Value(); }));
+  register_global("tir.MakeBinary", make_packed(&binary_of));
+  register_global("ir.OpNames", make_packed([] { return Array<std::string>(op_names()); }));
+  register_global("ir.GetOp", make_packed([](const std::string& name) { return get_op(name); }));
+  register_global("ir.DescribeOp", make_packed(&describe_op));
+  register_global("target.Parse", make_packed([](const std::string& text) { return parse_target(text); }));
+  register_global("target.Make", make_packed([](const std::string& kind, const Map<std::string, Value>& attrs) {
+                    return make_target(kind, attrs);
+                  }));
+  register_global("target.ToString", make_packed([](const Target& target) { return to_string(target); }));
+}
+
+}  // namespace headrace::driver

@@ -1,0 +1,157 @@
+#include "driver/functions.h"
+#include "interp/interp.h"
+#include "object/function.h"
+#include "relay/infer/check_kind.h"
+#include "relay/infer/infer_type.h"
+#include "relay/infer/unmatched_cases.h"
+#include "relay/text/parse.h"
+#include "relay/text/print.h"
+#include "relay/verify.h"
+#include "relay/visit.h"
+#include "tir/print.h"
+#include "tir/stmt.h"
+
+namespace headrace::driver {
+
+namespace {
+
+using relay::Function;
+using relay::Var;
+
+bool is_tir(const IRModule& module) {
+  return !module->functions.empty() && (*module->functions.begin()).second.is<tir::PrimFuncNode>();
+}
+
+std::string as_text(const ObjectRef& object, bool show_meta_data) {
+  const relay::PrintOptions options{.show_meta_data = show_meta_data};
+  if (const IRModule module = object.cast<IRModuleNode>())
+    return is_tir(module) ? tir::print_module(module) : relay::print_module(module, options);
+  if (const Expr expr = object.cast<ExprNode>()) return relay::print_expr(expr, options);
+  if (const Type type = object.cast<TypeNode>()) return to_string(type);
+  if (const PrimExpr dim = object.cast<PrimExprNode>()) return to_string(dim);
+  throw_user_error("a {} has no text form", object->key());
+}
+
+Array<Expr> post_order_of(const Expr& root) {
+  std::vector<Expr> order;
+  relay::post_order(root, [&](const Expr& expr) { order.push_back(expr); });
+  return Array<Expr>(order);
+}
+
+Array<Var> all_vars(const Expr& root) {
+  Array<Var> vars;
+  relay::post_order(root, [&](const Expr& expr) {
+    if (const Var var = expr.cast<relay::VarNode>()) vars.push_back(var);
+  });
+  return vars;
+}
+
+// What `root` refers to is replaced; binders stay.
+Expr bind(const Expr& root, const Map<Var, Expr>& values) {
+  return relay::rewrite_post_order(root, [&](const Expr& before, const Expr& after) {
+    const Var var = before.cast<relay::VarNode>();
+    return var && values.contains(var) ? values.at(var) : after;
+  });
+}
+
+Function bind_arguments(const Function& function, const Map<Var, Expr>& values) {
+  Array<Var> params;
+  for (const Var& param : function->params) {
+    if (!values.contains(param)) params.push_back(param);
+  }
+  const Expr body = bind(function->body, values);
+  return copy_with(*function, [&](relay::FunctionNode& f) {
+    f.params = params;
+    f.body = body;
+  });
+}
+
+Expr bind_expr(const Expr& expr, const Map<Var, Expr>& values) {
+  if (const Function function = expr.cast<relay::FunctionNode>()) return bind_arguments(function, values);
+  return bind(expr, values);
+}
+
+// A parameter that says its type gets a tensor of that type.
+void check_param(const Var& param, const NDArray& data) {
+  const auto* type = param->type_annotation.as<TensorTypeNode>();
+  if (type == nullptr) return;
+  const TensorType given = make_tensor_type(data.shape(), data.dtype());
+  bool fits = type->dtype == data.dtype() && type->shape.size() == data.shape().size();
+  for (size_t i = 0; fits && i < data.shape().size(); ++i)
+    fits = as_int(type->shape[i]).value_or(data.shape()[i]) == data.shape()[i];
+  if (!fits) {
+    throw_user_error("parameter '{}' is {}; the tensor given for it is {}", param->name_hint,
+                     to_string(param->type_annotation), to_string(Type(given)));
+  }
+}
+
+// Names that are no parameter's are left alone, as importers give more than a function takes.
+Function bind_params_by_name(const Function& function, const Map<std::string, NDArray>& params) {
+  Map<Var, Expr> values;
+  std::map<std::string, int> count;
+  for (const Var& param : function->params) {
+    ++count[param->name_hint];
+    const std::optional<NDArray> data = params.get(param->name_hint);
+    if (!data) continue;
+    if (count[param->name_hint] > 1)
+      throw_user_error("two parameters are named '{}': which one the tensor is for cannot be told", param->name_hint);
+    check_param(param, *data);
+    values.set(param, relay::make_constant(*data));
+  }
+  return values.empty() ? function : bind_arguments(function, values);
+}
+
+Array<std::string> breaches(const ObjectRef& object) {
+  if (const IRModule module = object.cast<IRModuleNode>()) return Array<std::string>(relay::find_breaches(module));
+  if (const Expr expr = object.cast<ExprNode>()) return Array<std::string>(relay::find_breaches(expr));
+  throw_user_error("expected an IRModule or an expression, got {}", object->key());
+}
+
+void register_text_functions() {
+  register_global("relay.parser.ParseModule", make_packed([](const std::string& source, const std::string& text) {
+                    return relay::parse_module(text, source);
+                  }));
+  register_global("relay.parser.ParseExpr", make_packed([](const std::string& source, const std::string& text) {
+                    return relay::parse_expr(text, source);
+                  }));
+  register_global("relay.ir.AsText", make_packed(&as_text));
+}
+
+void register_walks() {
+  register_global("relay.analysis.post_order", make_packed(&post_order_of));
+  register_global("relay.analysis.free_vars",
+                  make_packed([](const Expr& expr) { return Array<Var>(relay::free_vars(expr)); }));
+  register_global("relay.analysis.all_vars", make_packed(&all_vars));
+  register_global("relay.ir.Children",
+                  make_packed([](const Expr& expr) { return Array<Expr>(relay::children_of(expr)); }));
+  register_global("relay.ir.Bind", make_packed(&bind_expr));
+  register_global("relay.build_module.BindParamsByName", make_packed(&bind_params_by_name));
+}
+
+void register_analyses() {
+  register_global("relay.analysis.breaches", make_packed(&breaches));
+  register_global("relay.analysis.check_kind", make_packed([](const Type& type, const IRModule& module) {
+                    return relay::check_kind(type, module);
+                  }));
+  register_global("relay.analysis.unmatched_cases",
+                  make_packed([](const Ref<relay::MatchNode>& match, const IRModule& module) {
+                    return Array<relay::Pattern>(relay::unmatched_cases(*match, module));
+                  }));
+  register_global("relay.analysis.infer_type_expr", make_packed([](const Expr& expr, const IRModule& module) {
+                    return relay::infer_type(expr, module);
+                  }));
+}
+
+}  // namespace
+
+void register_relay_functions() {
+  register_text_functions();
+  register_walks();
+  register_analyses();
+  register_global("relay.backend.Interpret",
+                  make_packed([](const IRModule& module, const std::string& name, const Array<Value>& args) {
+                    return interp::run(module, name, args.to_vector());
+                  }));
+}
+
+}  // namespace headrace::driver

@@ -1,0 +1,131 @@
+#include "driver/all_passes.h"
+#include "driver/functions.h"
+#include "pass/config.h"
+#include "pass/instruments.h"
+#include "pass/pass_objects.h"
+#include "pass/round_trip.h"
+#include "relay/verify.h"
+
+namespace headrace::driver {
+
+namespace {
+
+using namespace pass;
+using Options = Map<std::string, Value>;
+
+// The pass with its own options, each the configuration "relay.NAME.OPTION" of its runs alone.
+PassRef make_with_options(const Pass& pass, const Options& options) {
+  if (options.empty()) return make_pass(pass);
+  Options config;
+  for (const auto& [option, value] : options) {
+    const std::string key = fmt::format("relay.{}.{}", pass.info.name, option);
+    if (find_config_key(key) == nullptr) throw_user_error("pass {} takes no argument '{}'", pass.info.name, option);
+    config.set(key, value);
+  }
+  check_config(config);
+  Pass with = pass;
+  with.run = [run = pass.run, config](const IRModule& module, const PassContext& context) {
+    PassContext inner = context;
+    for (const auto& [key, value] : config) inner.config.set(key, value);
+    return run(module, inner);
+  };
+  return make_pass(with);
+}
+
+Array<Value> describe_passes() {
+  Array<Value> passes;
+  for (const Pass& pass : all_passes()) passes.push_back(Value(make_pass_info(pass.info)));
+  return passes;
+}
+
+Array<Value> describe_config() {
+  Array<Value> keys;
+  for (const ConfigKey& key : config_keys()) keys.push_back(Value(Array<std::string>{key.name, key.kind, key.doc}));
+  return keys;
+}
+
+// The options of the project's passes.
+void declare_config() {
+  declare_config_key<int64_t>("relay.FuseOps.max_depth", "op calls a group; 1: each op by itself");
+}
+
+void register_passes() {
+  for (const Pass& pass : all_passes()) {
+    register_global("relay._transform." + pass.info.name,
+                    make_packed([&pass](const Options& options) { return make_with_options(pass, options); }));
+  }
+  register_global("relay._transform.GetPass", make_packed([](const std::string& name, const Options& options) {
+                    return make_with_options(get_pass(name), options);
+                  }));
+  register_global("transform.PassRegistry", make_packed(&describe_passes));
+  register_global("transform.ConfigKeys", make_packed(&describe_config));
+  register_global("transform.Sequential", make_packed(&make_sequential));
+  register_global("transform.MakeModulePass", make_packed(&make_module_pass));
+  register_global(
+      "relay._transform.MakeFunctionPass",
+      make_packed([](const PackedFunc& body, const Ref<PassInfoObj>& info) { return make_function_pass(body, info); }));
+  register_global("tir.transform.MakePrimFuncPass",
+                  make_packed([](const PackedFunc& body, const Ref<PassInfoObj>& info) {
+                    return make_function_pass(body, info, true);
+                  }));
+  register_global("transform.RunPass",
+                  make_packed([](const PassRef& pass, const IRModule& module, const PassContextRef& context) {
+                    return run_pass(pass, module, context);
+                  }));
+}
+
+void register_contexts() {
+  register_global("transform.EnterPassContext", make_packed(&enter_context));
+  register_global("transform.ExitPassContext", make_packed(&exit_context));
+  register_global("transform.GetCurrentPassContext", make_packed(&current_context));
+  register_global("transform.IsInPassContext", make_packed(&is_in_context));
+  register_global("transform.CheckConfig", make_packed(&check_config));
+}
+
+// Checks the rules of the IR after each pass.
+struct VerifyInstrument : PassInstrument {
+  std::string name() const override { return "verify"; }
+  void run_after_pass(const IRModule& module, const PassInfo& info) override {
+    try {
+      relay::verify(module);
+    } catch (const UserError& error) {
+      throw InternalError(fmt::format("after pass {}: {}", info.name, error.message()), error.where());
+    }
+  }
+};
+
+void register_instruments() {
+  register_global("instrument.MakePassTimingInstrument",
+                  make_packed([] { return make_instrument(std::make_shared<TimingInstrument>()); }));
+  register_global("instrument.RenderTimePassProfiles", make_packed([](const PassInstrumentRef& instrument) {
+                    const auto timing = std::dynamic_pointer_cast<TimingInstrument>(instrument->native);
+                    if (!timing) throw_user_error("'{}' is no timing instrument", instrument->name);
+                    return timing->report();
+                  }));
+  register_global("instrument.MakeDumpInstrument", make_packed([](bool only_changes, const PackedFunc& sink) {
+                    const auto write = [sink](std::string_view text) { sink(std::string(text)); };
+                    return make_instrument(make_dump_instrument(only_changes ? Dump::diff : Dump::all, write));
+                  }));
+  register_global("instrument.MakeDumpFolderInstrument", make_packed([](const std::string& folder) {
+                    return make_instrument(make_dump_folder_instrument(folder));
+                  }));
+  register_global("instrument.MakeVerifyInstrument",
+                  make_packed([] { return make_instrument(std::make_shared<VerifyInstrument>()); }));
+  register_global("instrument.MakeRoundTripInstrument",
+                  make_packed([] { return make_instrument(make_round_trip_instrument()); }));
+}
+
+}  // namespace
+
+void register_transform_functions() {
+  declare_config();
+  type_of<PassObj>();
+  type_of<PassContextObj>();
+  type_of<PassInstrumentObj>();
+  type_of<PassInfoObj>();
+  register_passes();
+  register_contexts();
+  register_instruments();
+}
+
+}  // namespace headrace::driver

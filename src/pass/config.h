@@ -1,0 +1,31 @@
+// The keys of a context's configuration: each is declared once, with the kind of its value.
+#pragma once
+
+#include "object/array.h"
+#include "object/map.h"
+#include "object/string.h"
+
+namespace headrace::pass {
+
+struct ConfigKey {
+  std::string name;  // "relay.FuseOps.max_depth": of pass FuseOps
+  std::string kind;  // "int"
+  std::string doc;
+  bool (*accepts)(const RawValue& value);
+};
+
+// Makes a key known; a key that is known already stays as it is.
+void declare_config_key(ConfigKey key);
+template <typename T>
+void declare_config_key(std::string name, std::string doc) {
+  declare_config_key({std::move(name), ValueTraits<T>::name(), std::move(doc), &ValueTraits<T>::matches});
+}
+
+// By name. Null when there is none.
+const ConfigKey* find_config_key(std::string_view name);
+std::vector<ConfigKey> config_keys();
+
+// UserError that names an unknown key and lists those there are, or a value of the wrong kind.
+void check_config(const Map<std::string, Value>& config);
+
+}  // namespace headrace::pass

@@ -1,0 +1,145 @@
+#include "pass/config.h"
+#include "pass/pass_objects.h"
+#include "relay/infer/infer_type.h"
+
+namespace headrace::pass {
+
+void PassInstrumentObj::fields(FieldList<PassInstrumentObj>& f) {
+  f.field<&PassInstrumentObj::name>("name")
+      .field<&PassInstrumentObj::enter_pass_ctx>("enter_pass_ctx", {.optional = true, .doc = "() at a scope's start"})
+      .field<&PassInstrumentObj::exit_pass_ctx>("exit_pass_ctx", {.optional = true, .doc = "() at a scope's end"})
+      .field<&PassInstrumentObj::should_run>("should_run", {.optional = true, .doc = "(module, info) -> bool"})
+      .field<&PassInstrumentObj::run_before_pass>("run_before_pass", {.optional = true, .doc = "(module, info)"})
+      .field<&PassInstrumentObj::run_after_pass>("run_after_pass", {.optional = true, .doc = "(module, info)"});
+}
+
+void PassContextObj::fields(FieldList<PassContextObj>& f) {
+  const Value none = Array<Value>();
+  f.field<&PassContextObj::opt_level>("opt_level", {.default_value = 2, .has_default = true, .doc = "0 to 4"})
+      .field<&PassContextObj::required_pass>(
+          "required_pass", {.default_value = none, .has_default = true, .doc = "run whatever the level is"})
+      .field<&PassContextObj::disabled_pass>("disabled_pass",
+                                             {.default_value = none, .has_default = true, .doc = "never run"})
+      .field<&PassContextObj::config>(
+          "config", {.default_value = Map<std::string, Value>(), .has_default = true, .doc = "options of passes"})
+      .field<&PassContextObj::instruments>("instruments", {.default_value = none, .has_default = true});
+}
+
+PassInstrumentRef make_instrument(std::shared_ptr<PassInstrument> native) {
+  PassInstrumentRef object = make_object<PassInstrumentObj>();
+  object->name = native->name();
+  object->native = std::move(native);
+  return object;
+}
+
+namespace {
+
+// An instrument whose scope enters and leaves it.
+class ScopedInstrument : public PassInstrument {
+ public:
+  explicit ScopedInstrument(PassInstrumentRef object) : object_(std::move(object)) {}
+  std::string name() const override { return object_->name; }
+  bool should_run(const IRModule& module, const PassInfo& info) override {
+    if (object_->native) return object_->native->should_run(module, info);
+    return !object_->should_run || object_->should_run(module, make_pass_info(info)).as<bool>();
+  }
+  void run_before_pass(const IRModule& module, const PassInfo& info) override {
+    if (object_->native) return object_->native->run_before_pass(module, info);
+    if (object_->run_before_pass) object_->run_before_pass(module, make_pass_info(info));
+  }
+  void run_after_pass(const IRModule& module, const PassInfo& info) override {
+    if (object_->native) return object_->native->run_after_pass(module, info);
+    if (object_->run_after_pass) object_->run_after_pass(module, make_pass_info(info));
+  }
+
+ private:
+  PassInstrumentRef object_;
+};
+
+void enter(const PassInstrumentObj& instrument) {
+  if (instrument.native) return instrument.native->enter_pass_ctx();
+  if (instrument.enter_pass_ctx) instrument.enter_pass_ctx();
+}
+
+void leave(const PassInstrumentObj& instrument) {
+  if (instrument.native) return instrument.native->exit_pass_ctx();
+  if (instrument.exit_pass_ctx) instrument.exit_pass_ctx();
+}
+
+// Leaves the first `count` instruments, the last first, whatever they throw; gives the first error.
+std::exception_ptr leave_first(const Array<PassInstrumentRef>& instruments, size_t count) {
+  std::exception_ptr error;
+  while (count > 0) {
+    try {
+      leave(*instruments[--count]);
+    } catch (...) {
+      if (!error) error = std::current_exception();
+    }
+  }
+  return error;
+}
+
+// A scope: its context, and the instruments that were entered, which are those to leave.
+struct Scope {
+  PassContextRef context;
+  Array<PassInstrumentRef> instruments;
+};
+
+std::vector<Scope>& scopes() {
+  thread_local std::vector<Scope> stack;
+  return stack;
+}
+
+}  // namespace
+
+PassContextRef current_context() { return is_in_context() ? scopes().back().context : make_object<PassContextObj>(); }
+
+bool is_in_context() { return !scopes().empty(); }
+
+void enter_context(const PassContextRef& context) {
+  check_config(context->config);
+  const Array<PassInstrumentRef> instruments = context->instruments;
+  size_t entered = 0;
+  try {
+    for (const PassInstrumentRef& instrument : instruments) {
+      enter(*instrument);
+      ++entered;
+    }
+    scopes().push_back({context, instruments});
+  } catch (...) {
+    leave_first(instruments, entered);
+    throw;
+  }
+}
+
+void exit_context() {
+  if (!is_in_context()) throw_user_error("there is no scope of a PassContext to leave");
+  const Scope scope = std::move(scopes().back());
+  scopes().pop_back();
+  if (const std::exception_ptr error = leave_first(scope.instruments, scope.instruments.size()))
+    std::rethrow_exception(error);
+}
+
+With::~With() noexcept(false) {
+  try {
+    exit_context();
+  } catch (...) {
+    // An error that is under way is the one to report.
+    if (std::uncaught_exceptions() <= exceptions_) throw;
+  }
+}
+
+PassContext to_context(const PassContextRef& context) {
+  check_config(context->config);
+  PassContext result;
+  result.opt_level = static_cast<int32_t>(context->opt_level);
+  result.required_pass = context->required_pass.to_vector();
+  result.disabled_pass = context->disabled_pass.to_vector();
+  result.config = context->config;
+  for (const PassInstrumentRef& instrument : context->instruments)
+    result.instruments.push_back(std::make_shared<ScopedInstrument>(instrument));
+  result.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
+  return result;
+}
+
+}  // namespace headrace::pass

@@ -1,0 +1,152 @@
+#include "pass/pass_objects.h"
+
+#include "relay/function_attrs.h"
+#include "relay/infer/infer_type.h"
+#include "tir/stmt.h"
+
+namespace headrace::pass {
+
+void PassInfoObj::fields(FieldList<PassInfoObj>& f) {
+  f.field<&PassInfoObj::opt_level>("opt_level", {.doc = "it runs in contexts of at least this level"})
+      .field<&PassInfoObj::name>("name")
+      .field<&PassInfoObj::required>("required", {.doc = "passes that run before it"})
+      .field<&PassInfoObj::traceable>("traceable", {.default_value = false, .has_default = true})
+      .field<&PassInfoObj::summary>("summary", {.default_value = "", .has_default = true, .doc = "what it does"});
+}
+
+void PassObj::fields(FieldList<PassObj>& f) {
+  f.field<&PassObj::info>("info").field<&PassObj::passes>("passes", {.doc = "of a sequence; else empty"});
+}
+
+Ref<PassInfoObj> make_pass_info(const PassInfo& info) {
+  Ref<PassInfoObj> object = make_object<PassInfoObj>();
+  object->opt_level = info.opt_level;
+  object->name = info.name;
+  object->required = Array<std::string>(info.required);
+  object->summary = info.summary;
+  return object;
+}
+
+namespace {
+
+PassInfo to_info(const PassInfoObj& info) {
+  return {info.name, static_cast<int32_t>(info.opt_level), info.required.to_vector(), info.summary};
+}
+
+Pass to_pass(const PassObj& pass) {
+  if (!pass.run) throw_user_error("pass '{}' was made from its fields and has no code", pass.info->name);
+  Pass result{to_info(*pass.info), pass.run};
+  result.info.required.clear();  // add_required has put them before it
+  return result;
+}
+
+PassRef make_named(Ref<PassInfoObj> info, std::function<IRModule(const IRModule&, const PassContext&)> run) {
+  PassRef pass = make_object<PassObj>();
+  pass->info = std::move(info);
+  pass->run = std::move(run);
+  return pass;
+}
+
+// A pass of the registry, in any spelling.
+PassRef find_registered(const std::string& name) {
+  constexpr std::string_view kPrefix = "relay._transform.";
+  for (const std::string& known : global_names()) {
+    if (known.starts_with(kPrefix) && same_pass_name(known.substr(kPrefix.size()), name))
+      return get_global(known)(Map<std::string, Value>()).as<PassRef>();
+  }
+  return {};
+}
+
+// Puts what `pass` requires and `list` does not have before it. `asked`: the passes whose requirements are looked at.
+void add_with_required(const PassRef& pass, std::vector<PassRef>& list, std::vector<std::string>& asked) {
+  for (const std::string& name : pass->info->required) {
+    const auto is_it = [&](const PassRef& known) { return same_pass_name(known->info->name, name); };
+    if (std::any_of(list.begin(), list.end(), is_it)) continue;
+    if (std::any_of(asked.begin(), asked.end(), [&](const auto& open) { return same_pass_name(open, name); }))
+      throw_user_error("pass '{}' requires '{}', which requires it", pass->info->name, name);
+    const PassRef required = find_registered(name);
+    if (!required) throw_user_error("pass '{}' requires '{}', which is no pass", pass->info->name, name);
+    asked.push_back(name);
+    add_with_required(required, list, asked);
+    asked.pop_back();
+  }
+  list.push_back(pass);
+}
+
+std::vector<Pass> to_list(const Array<PassRef>& passes) {
+  std::vector<PassRef> list;
+  for (const PassRef& pass : passes) {
+    std::vector<std::string> asked{pass->info->name};
+    add_with_required(pass, list, asked);
+  }
+  std::vector<Pass> result;
+  for (const PassRef& pass : list) result.push_back(to_pass(*pass));
+  return result;
+}
+
+// The context as an object, for code of other languages.
+PassContextRef to_object(const PassContext& context) {
+  PassContextRef object = make_object<PassContextObj>();
+  object->opt_level = context.opt_level;
+  object->required_pass = Array<std::string>(context.required_pass);
+  object->disabled_pass = Array<std::string>(context.disabled_pass);
+  object->config = context.config;
+  return object;
+}
+
+bool takes(const BaseFunc& function, bool is_prim) {
+  if (is_prim) return function.is<tir::PrimFuncNode>();
+  const auto* relay_function = function.as<relay::FunctionNode>();
+  return relay_function != nullptr && !relay::is_left_alone(*relay_function);
+}
+
+}  // namespace
+
+PassRef make_pass(const Pass& pass) { return make_named(make_pass_info(pass.info), pass.run); }
+
+PassRef make_sequential(Array<PassRef> passes, Ref<PassInfoObj> info) {
+  PassRef pass = make_named(std::move(info), [passes](const IRModule& module, const PassContext& context) {
+    return run_passes(to_list(passes), module, context);
+  });
+  pass->passes = std::move(passes);
+  return pass;
+}
+
+PassRef make_module_pass(PackedFunc body, Ref<PassInfoObj> info) {
+  const std::string name = info->name;
+  return make_named(std::move(info), [body, name](const IRModule& module, const PassContext& context) {
+    const Value result = body(module, to_object(context));
+    if (!result.is<IRModule>() || result.is_none())
+      throw_user_error("module pass '{}' must give an IRModule, got {}", name, kind_name(result.raw()));
+    return result.as<IRModule>();
+  });
+}
+
+PassRef make_function_pass(PackedFunc body, Ref<PassInfoObj> info, bool is_prim) {
+  const std::string name = info->name;
+  return make_named(std::move(info), [body, name, is_prim](const IRModule& module, const PassContext& context) {
+    IRModule result;
+    for (const auto& [var, function] : module->functions) {
+      if (!takes(function, is_prim)) continue;
+      const Value changed = body(function, module, to_object(context));
+      if (!changed.is<BaseFunc>() || changed.is_none() || !takes(changed.as<BaseFunc>(), is_prim))
+        throw_user_error("function pass '{}' must give a function of its kind, got {}", name, kind_name(changed.raw()));
+      if (changed.object() == function.object()) continue;
+      if (!result) result = make_object<IRModuleNode>(*module);
+      result->add_function(var, changed.as<BaseFunc>(), true);
+    }
+    return result ? result : module;
+  });
+}
+
+IRModule run_pass(const PassRef& pass, const IRModule& module, const PassContextRef& context) {
+  PassContext inner = to_context(context);
+  const PassInfo info = to_info(*pass->info);
+  for (const auto& instrument : inner.instruments) {
+    if (!instrument->should_run(module, info)) return module;
+  }
+  inner.required_pass.push_back(info.name);
+  return run_passes(to_list({pass}), module, inner);
+}
+
+}  // namespace headrace::pass

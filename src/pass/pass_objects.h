@@ -1,0 +1,98 @@
+// Passes, instruments and contexts as objects: what other languages hold and scopes keep. pass.h has the runner.
+#pragma once
+
+#include "object/function.h"
+#include "pass/pass.h"
+
+namespace headrace::pass {
+
+struct PassInfoObj : Object {
+  using Parent = Object;
+  static constexpr std::string_view type_key = "transform.PassInfo";
+  static constexpr bool is_final = true;
+  static constexpr StructuralKind structural_kind = StructuralKind::tree;
+  static void fields(FieldList<PassInfoObj>& f);
+  int64_t opt_level = 0;
+  std::string name;
+  Array<std::string> required;
+  bool traceable = false;
+  std::string summary;
+};
+Ref<PassInfoObj> make_pass_info(const PassInfo& info);
+
+// A pass, or a sequence of them. Its code is no field: one that was loaded from JSON refuses to run.
+struct PassObj : Object {
+  using Parent = Object;
+  static constexpr std::string_view type_key = "transform.Pass";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<PassObj>& f);
+  Ref<PassInfoObj> info;
+  Array<Ref<PassObj>> passes;  // of a sequence; else empty
+  std::function<IRModule(const IRModule&, const PassContext&)> run;
+};
+using PassRef = Ref<PassObj>;
+PassRef make_pass(const Pass& pass);
+
+// Runs the passes in order by the one runner. What a pass requires and the sequence does not name before it runs just
+// before it; UserError when there is no such pass.
+PassRef make_sequential(Array<PassRef> passes, Ref<PassInfoObj> info);
+// `body(module, context)` gives the new module.
+PassRef make_module_pass(PackedFunc body, Ref<PassInfoObj> info);
+// `body(function, module, context)` gives the new function, for each function of relay but those marked
+// SkipOptimization, Primitive or Compiler; or, for `is_prim`, for each loop function.
+PassRef make_function_pass(PackedFunc body, Ref<PassInfoObj> info, bool is_prim = false);
+
+// Observes passes through functions, any of which may be null; or wraps an instrument of C++.
+struct PassInstrumentObj : Object {
+  using Parent = Object;
+  static constexpr std::string_view type_key = "instrument.PassInstrument";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<PassInstrumentObj>& f);
+  std::string name;
+  PackedFunc enter_pass_ctx, exit_pass_ctx;    // ()
+  PackedFunc should_run;                       // (module, info) -> bool
+  PackedFunc run_before_pass, run_after_pass;  // (module, info)
+  std::shared_ptr<PassInstrument> native;
+};
+using PassInstrumentRef = Ref<PassInstrumentObj>;
+PassInstrumentRef make_instrument(std::shared_ptr<PassInstrument> native);
+
+struct PassContextObj : Object {
+  using Parent = Object;
+  static constexpr std::string_view type_key = "transform.PassContext";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<PassContextObj>& f);
+  int64_t opt_level = 2;
+  Array<std::string> required_pass, disabled_pass;
+  Map<std::string, Value> config;  // keys as config.h declares them
+  Array<PassInstrumentRef> instruments;
+};
+using PassContextRef = Ref<PassContextObj>;
+
+// The context of the innermost scope of this thread; a fresh one with the defaults outside of any.
+PassContextRef current_context();
+bool is_in_context();
+// Checks the keys of its configuration, enters its instruments, makes it the current one. When an instrument throws,
+// those entered before it leave, and the current context stays what it was.
+void enter_context(const PassContextRef& context);
+// Makes the one around it current, then leaves the instruments; the first error of one is thrown when all have left.
+void exit_context();
+
+// The scope in C++:  { With scope(context); ... }
+class With {
+ public:
+  explicit With(const PassContextRef& context) { enter_context(context); }
+  ~With() noexcept(false);
+  With(const With&) = delete;
+
+ private:
+  int exceptions_ = std::uncaught_exceptions();
+};
+
+// The context as the runner takes it. Its instruments are not entered again by each run: their scope did that.
+PassContext to_context(const PassContextRef& context);
+
+// Runs a pass that was called by itself in `context`: whatever its level is and whatever is disabled.
+IRModule run_pass(const PassRef& pass, const IRModule& module, const PassContextRef& context);
+
+}  // namespace headrace::pass

@@ -1,0 +1,126 @@
+#include "pass/pass_objects.h"
+
+#include <gtest/gtest.h>
+
+#include <thread>
+
+#include "pass/config.h"
+
+namespace headrace::pass {
+namespace {
+
+using Log = std::vector<std::string>;
+
+PassRef logging_pass(Log& log, std::string name, int32_t level = 0, std::vector<std::string> required = {}) {
+  return make_pass({{name, level, std::move(required)}, [&log, name](const IRModule& module, const PassContext&) {
+                      log.push_back(name);
+                      return module;
+                    }});
+}
+
+// Writes down what it is told, under its name; throws at `fails_at`.
+PassInstrumentRef logging_instrument(Log& log, const std::string& name, const std::string& fails_at = "") {
+  const auto hook = [&log, name, fails_at](const std::string& event) {
+    log.push_back(name + " " + event);
+    if (event == fails_at) throw UserError("hook " + event);
+  };
+  PassInstrumentRef instrument = make_object<PassInstrumentObj>();
+  instrument->name = name;
+  instrument->enter_pass_ctx = make_packed([hook] { hook("enter"); });
+  instrument->exit_pass_ctx = make_packed([hook] { hook("exit"); });
+  instrument->run_before_pass = PackedFunc([hook](Args) { return hook("before"), Value(); });
+  return instrument;
+}
+
+PassContextRef context_with(std::vector<PassInstrumentRef> instruments, int64_t level = 2) {
+  PassContextRef context = make_object<PassContextObj>();
+  context->opt_level = level;
+  context->instruments = Array<PassInstrumentRef>(instruments);
+  return context;
+}
+
+TEST(PassScope, IsOfItsThreadAndNests) {
+  EXPECT_FALSE(is_in_context());
+  EXPECT_EQ(current_context()->opt_level, 2);
+  {
+    const With outer(context_with({}, 3));
+    {
+      const With inner(context_with({}, 1));
+      EXPECT_EQ(current_context()->opt_level, 1);
+    }
+    EXPECT_EQ(current_context()->opt_level, 3);
+    std::thread([] { EXPECT_FALSE(is_in_context()); }).join();
+  }
+  EXPECT_FALSE(is_in_context());
+  EXPECT_THROW(exit_context(), UserError);
+}
+
+TEST(PassScope, AnInstrumentThatCannotEnterLeavesTheOthers) {
+  Log log;
+  const auto context = context_with({logging_instrument(log, "a"), logging_instrument(log, "b", "enter")});
+  EXPECT_THROW(enter_context(context), UserError);
+  EXPECT_EQ(log, (Log{"a enter", "b enter", "a exit"}));
+  EXPECT_FALSE(is_in_context());
+}
+
+TEST(PassScope, AllInstrumentsLeaveThoughOneThrows) {
+  Log log;
+  enter_context(context_with({logging_instrument(log, "a"), logging_instrument(log, "b", "exit")}));
+  EXPECT_THROW(exit_context(), UserError);
+  EXPECT_EQ(log, (Log{"a enter", "b enter", "b exit", "a exit"}));
+  EXPECT_FALSE(is_in_context());
+}
+
+TEST(PassScope, AnErrorInsideIsTheOneThatIsReported) {
+  Log log;
+  try {
+    const With scope(context_with({logging_instrument(log, "a", "exit")}));
+    throw UserError("mine");
+  } catch (const UserError& error) {
+    EXPECT_EQ(error.message(), "mine");
+  }
+  EXPECT_FALSE(is_in_context());
+}
+
+TEST(PassObjects, APassThatIsCalledRunsAtEveryLevelAndASequenceAsksTheContext) {
+  Log log;
+  const PassContextRef low = context_with({}, 0);
+  run_pass(logging_pass(log, "High", 4), make_module(), low);
+  EXPECT_EQ(log, Log{"High"});
+  const PassRef both =
+      make_sequential({logging_pass(log, "Low"), logging_pass(log, "High", 4)}, make_pass_info({"both", 0, {}}));
+  run_pass(both, make_module(), low);
+  EXPECT_EQ(log, (Log{"High", "Low"}));
+}
+
+TEST(PassObjects, WhatIsRequiredRunsOnceBefore) {
+  Log log;
+  register_global("relay._transform.TestNeeded",
+                  PackedFunc([&log](Args) -> Value { return Value(logging_pass(log, "TestNeeded")); }), true);
+  const PassRef list =
+      make_sequential({logging_pass(log, "A", 0, {"test_needed"}), logging_pass(log, "B", 0, {"TestNeeded"})},
+                      make_pass_info({"list", 0, {}}));
+  run_pass(list, make_module(), context_with({}));
+  EXPECT_EQ(log, (Log{"TestNeeded", "A", "B"}));
+  EXPECT_THROW(run_pass(logging_pass(log, "C", 0, {"Nothing"}), make_module(), context_with({})), UserError);
+}
+
+TEST(PassObjects, APassOfFieldsAloneRefusesToRun) {
+  PassRef empty = make_object<PassObj>();
+  empty->info = make_pass_info({"empty", 0, {}});
+  EXPECT_THROW(run_pass(empty, make_module(), context_with({})), UserError);
+}
+
+TEST(PassConfig, KeysAreDeclaredAndChecked) {
+  declare_config_key<int64_t>("test.depth", "how deep");
+  EXPECT_NO_THROW(check_config({{"test.depth", 3}}));
+  EXPECT_THROW(check_config({{"test.depth", "three"}}), UserError);
+  EXPECT_THROW(check_config({{"test.width", 3}}), UserError);
+  PassContextRef context = context_with({});
+  context->config = {{"test.width", 3}};
+  EXPECT_THROW(enter_context(context), UserError);
+  EXPECT_FALSE(is_in_context());
+}
+
+}  // namespace
+}  // namespace headrace::pass
