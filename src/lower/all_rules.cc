@@ -33,6 +33,7 @@ void register_all_rules() {
     register_loss_rules();
     register_adaptive_pool_rules();
     register_vision_rules();
+    register_random_rules();
   });
 }
 

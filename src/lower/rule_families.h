@@ -26,5 +26,6 @@ void register_group_norm_rules();     // rules/group_norm.cc: group_norm, instan
 void register_loss_rules();           // rules/loss.cc: cross_entropy, cross_entropy_with_logits, nll_loss
 void register_adaptive_pool_rules();  // rules/adaptive_pool.cc: adaptive max and avg pools of 1 to 3 axes
 void register_vision_rules();         // rules/vision.cc: get_valid_counts, non_max_suppression, roi_align
+void register_random_rules();         // rules/random.cc: threefry_generate, threefry_split, uniform, normal
 
 }  // namespace headrace::lower

@@ -35,6 +35,7 @@ void register_all_ops() {
     register_loss_ops();
     register_adaptive_pool_ops();
     register_vision_ops();
+    register_random_ops();
     register_memory_ops();
   });
 }

@@ -27,6 +27,9 @@ TEST_F(OpCasesTest, EvaluationAgreesWithTheOracle) {
       ASSERT_EQ(got.size(), c.outputs.size());
       for (size_t k = 0; k < got.size(); ++k) {
         EXPECT_EQ(got[k].dtype(), c.outputs[k].dtype());
+        ASSERT_EQ(got[k].shape(), c.outputs[k].shape());
+        for (int64_t i = 0; !got[k].dtype().is_float() && i < got[k].num_elements(); ++i)
+          ASSERT_EQ(element_as_int(got[k].tensor(), i), element_as_int(c.outputs[k].tensor(), i));
         expect_near(got[k], c.outputs[k].shape(), to_doubles(c.outputs[k]), c.tolerance);
       }
     } catch (const UserError& error) {

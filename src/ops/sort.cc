@@ -127,8 +127,10 @@ void sort_lines(const NDArray& data, size_t axis, bool ascending, F&& take) {
     std::vector<int64_t> order(static_cast<size_t>(size));
     for_each_line(data.shape(), axis, [&](int64_t at, int64_t step) {
       std::iota(order.begin(), order.end(), 0);
-      std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
-        return ascending ? is_less(x[at + i * step], x[at + j * step]) : is_less(x[at + j * step], x[at + i * step]);
+      std::sort(order.begin(), order.end(), [&](int64_t i, int64_t j) {
+        const auto a = x[at + i * step], b = x[at + j * step];
+        if (is_less(a, b) || is_less(b, a)) return is_less(a, b) == ascending;
+        return i < j;
       });
       take(at, step, order);
     });

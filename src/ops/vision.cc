@@ -166,8 +166,13 @@ Kept suppress(const EvalInput& input, const Elements<T>& x, int64_t first, int64
   Kept kept;
   kept.order.resize(static_cast<size_t>(count));
   std::iota(kept.order.begin(), kept.order.end(), 0);
-  std::stable_sort(kept.order.begin(), kept.order.end(),
-                   [&](int64_t i, int64_t j) { return x[at(i, attrs.score_index)] > x[at(j, attrs.score_index)]; });
+  // A score that is NaN is the lowest.
+  const auto score = [&](int64_t box) {
+    const Compute<T> own = x[at(box, attrs.score_index)];
+    return own != own ? -std::numeric_limits<Compute<T>>::infinity() : own;
+  };
+  std::sort(kept.order.begin(), kept.order.end(),
+            [&](int64_t i, int64_t j) { return score(i) != score(j) ? score(i) > score(j) : i < j; });
   if (attrs.top_k > 0 && attrs.top_k < count) kept.order.resize(static_cast<size_t>(attrs.top_k));
   int64_t total = 0;
   for (size_t i = 0; i < kept.order.size(); ++i) {

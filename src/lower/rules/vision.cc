@@ -128,8 +128,14 @@ Stmt write_box(const Batch& batch, const Line& order, const PrimExpr& is_kept, c
 }
 
 Stmt suppress_batch(const Batch& batch, const PrimExpr& count) {
+  // A score that is NaN is the lowest.
+  const auto ranked = [&](const PrimExpr& box) {
+    const PrimExpr score = batch.score(box);
+    return make_select(make_intrinsic(Intrinsic::isnan, DataType::bool_(), {score}),
+                       tir::identity_of(Combiner::max, score->dtype), score);
+  };
   const auto is_before = [&](const PrimExpr& i, const PrimExpr& j) {
-    return binary(BinaryOp::gt, batch.score(i), batch.score(j));
+    return binary(BinaryOp::gt, ranked(i), ranked(j));
   };
   return with_order(batch.boxes, count, is_before, [&](const Line& order) {
     const PrimExpr looked = batch.attrs.top_k > 0 ? least(count, make_int(batch.attrs.top_k)) : count;

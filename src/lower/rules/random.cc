@@ -1,0 +1,163 @@
+// Threefry, block by block.
+#include "ops/random.h"
+
+#include <limits>
+#include <numbers>
+
+#include "lower/rules/rule.h"
+
+namespace headrace::lower {
+
+namespace {
+
+using tir::make_seq;
+using tir::Stmt;
+
+constexpr DataType kWord = DataType::uint(64);
+
+PrimExpr word(uint64_t value) { return make_int(static_cast<int64_t>(value), kWord); }
+PrimExpr bits(Intrinsic op, const PrimExpr& a, const PrimExpr& b) { return make_intrinsic(op, kWord, {a, b}); }
+PrimExpr exclusive_or(const PrimExpr& a, const PrimExpr& b) { return bits(Intrinsic::bitwise_xor, a, b); }
+PrimExpr rotated(const PrimExpr& x, int by) {
+  return bits(Intrinsic::bitwise_or, bits(Intrinsic::shift_left, x, word(static_cast<uint64_t>(by))),
+              bits(Intrinsic::shift_right, x, word(static_cast<uint64_t>(64 - by))));
+}
+
+// Word i of the cipher's key; the fifth is the parity.
+PrimExpr schedule(const Line& key, size_t i) {
+  if (i < 4) return key.item(make_int(static_cast<int64_t>(i)));
+  PrimExpr parity = word(ops::kThreefryParity);
+  for (int64_t k = 0; k < 4; ++k) parity = exclusive_or(parity, key.item(make_int(k)));
+  return parity;
+}
+
+// Word i of the number of the block `block` blocks on.
+PrimExpr number(const Line& key, const PrimExpr& block, int64_t i) {
+  const PrimExpr first = key.item(make_int(4)) + make_cast(kWord, block);
+  if (i == 0) return first;
+  const PrimExpr own = key.item(make_int(4 + i));
+  if (i != 1) return own;
+  return own + make_cast(kWord, make_binary(BinaryOp::lt, first, make_cast(kWord, block)));
+}
+
+// x[0 .. 3] of the block's number become its random words.
+Stmt encrypt(const Line& key, const Line& x, const PrimExpr& block, bool splits) {
+  const auto at = [](size_t i) { return make_int(static_cast<int64_t>(i)); };
+  std::vector<Stmt> stmts;
+  const auto set = [&](size_t i, const PrimExpr& value) { stmts.push_back(x.set_item(at(i), value)); };
+  for (size_t i = 0; i < 4; ++i) {
+    const PrimExpr own = number(key, block, static_cast<int64_t>(i));
+    set(i, (i == 3 && splits ? exclusive_or(own, word(ops::kSplitBit)) : own) + schedule(key, i));
+  }
+  for (size_t round = 0; round < ops::kThreefryRounds; ++round) {
+    const size_t first = round % 2 == 0 ? 1 : 3, second = 4 - first;
+    for (const auto& [sum, other, k] : {std::tuple(size_t{0}, first, 0), std::tuple(size_t{2}, second, 1)}) {
+      set(sum, x.item(at(sum)) + x.item(at(other)));
+      set(other, exclusive_or(rotated(x.item(at(other)), ops::kThreefryRotations[round % 8][k]), x.item(at(sum))));
+    }
+    if (round % 4 != 3) continue;
+    const size_t s = round / 4 + 1;
+    for (size_t i = 0; i < 4; ++i)
+      set(i, x.item(at(i)) + schedule(key, (s + i) % 5) + word(i == 3 ? static_cast<uint64_t>(s) : 0));
+  }
+  return make_seq(stmts);
+}
+
+// The key after `words` words.
+Stmt write_next(const Line& key, const Line& out, int64_t words) {
+  std::vector<Stmt> stmts;
+  for (int64_t i = 0; i < ops::kKeyWords; ++i) {
+    const PrimExpr value = i < 4   ? key.item(make_int(i))
+                           : i < 8 ? number(key, make_int((words + 3) / 4), i - 4)
+                                   : word(0);
+    stmts.push_back(out.set_item(make_int(i), value));
+  }
+  return make_seq(stmts);
+}
+
+// write(block, its words) for as many blocks.
+Stmt each_block(const Line& key, int64_t blocks, const std::function<Stmt(const PrimExpr&, const Line&)>& write) {
+  return each_parallel(blocks, blocks * 64, [&](const PrimExpr& block) {
+    return with_scratch("words", kWord, {4},
+                        [&](const Line& x) { return make_seq({encrypt(key, x, block, false), write(block, x)}); });
+  });
+}
+
+// body(k) for the numbers k below 4 / `each_takes` of a block, where the result has element block * per + k.
+Stmt each_number(const PrimExpr& block, int64_t per, int64_t size,
+                 const std::function<Stmt(const PrimExpr& place, int64_t k)>& body) {
+  std::vector<Stmt> stmts;
+  for (int64_t k = 0; k < per; ++k) {
+    const PrimExpr place = block * per + k;
+    stmts.push_back(tir::make_if(make_binary(BinaryOp::lt, place, make_int(size)), body(place, k)));
+  }
+  return make_seq(stmts);
+}
+
+Stmt generate_rule(const KernelInput& input) {
+  const Line &key = input.inputs[0], &out = input.outputs[1];
+  const Stmt blocks = each_block(key, (out.size() + 3) / 4, [&](const PrimExpr& block, const Line& x) {
+    return each_number(block, 4, out.size(),
+                       [&](const PrimExpr& place, int64_t k) { return out.set_item(place, x.item(make_int(k))); });
+  });
+  return make_seq({blocks, write_next(key, input.outputs[0], out.size())});
+}
+
+Stmt split_rule(const KernelInput& input) {
+  std::vector<Stmt> stmts;
+  for (int64_t side = 0; side < 2; ++side) {
+    const Line& out = input.outputs[static_cast<size_t>(side)];
+    stmts.push_back(with_scratch("words", kWord, {4}, [&](const Line& x) {
+      const Stmt write = each(ops::kKeyWords, [&](const PrimExpr& i) {
+        return out.set_item(i, guarded(make_binary(BinaryOp::lt, i, make_int(4)), x.item(i), word(0)));
+      });
+      return make_seq({encrypt(input.inputs[0], x, make_int(side), true), write});
+    }));
+  }
+  return make_seq(stmts);
+}
+
+// In [0, 1): the word's first bits, as many as the dtype has digits.
+PrimExpr unit(const PrimExpr& x, DataType dtype) {
+  const int digits = dtype.bits() == 32 ? std::numeric_limits<float>::digits : std::numeric_limits<double>::digits;
+  const PrimExpr high = bits(Intrinsic::shift_right, x, word(static_cast<uint64_t>(64 - digits)));
+  // Below 2^53, so that it is the same as a signed number.
+  return make_binary(BinaryOp::div, make_cast(dtype, make_cast(kIndexType, high)),
+                     make_float(static_cast<double>(uint64_t{1} << digits), dtype));
+}
+
+PrimExpr normal(const PrimExpr& first, const PrimExpr& second) {
+  const DataType dtype = first->dtype;
+  const auto call = [&](Intrinsic f, const PrimExpr& x) { return make_intrinsic(f, dtype, {x}); };
+  const PrimExpr rest = make_float(1, dtype) - first;
+  const PrimExpr radius = call(Intrinsic::sqrt, make_float(-2, dtype) * call(Intrinsic::log, rest));
+  return radius * call(Intrinsic::cos, make_float(2 * std::numbers::pi, dtype) * second);
+}
+
+KernelRuleFn numbers_rule(bool is_normal) {
+  return [is_normal](const KernelInput& input) {
+    const Line &key = input.inputs[0], &out = input.outputs[1];
+    const DataType dtype = out.buffer->dtype;
+    const PrimExpr a = input.inputs[1].item(make_int(0)), b = input.inputs[2].item(make_int(0));
+    const int64_t takes = is_normal ? 2 : 1, per = 4 / takes;
+    const Stmt blocks = each_block(key, (out.size() + per - 1) / per, [&](const PrimExpr& block, const Line& x) {
+      return each_number(block, per, out.size(), [&](const PrimExpr& place, int64_t k) {
+        const auto uniform = [&](int64_t i) { return unit(x.item(make_int(i)), dtype); };
+        if (!is_normal) return out.set_item(place, a + (b - a) * uniform(k));
+        return out.set_item(place, a + b * normal(uniform(2 * k), uniform(2 * k + 1)));
+      });
+    });
+    return make_seq({blocks, write_next(key, input.outputs[0], out.size() * takes)});
+  };
+}
+
+}  // namespace
+
+void register_random_rules() {
+  set_kernel_rule("random.threefry_generate", generate_rule);
+  set_kernel_rule("random.threefry_split", split_rule);
+  set_kernel_rule("random.uniform", numbers_rule(false));
+  set_kernel_rule("random.normal", numbers_rule(true));
+}
+
+}  // namespace headrace::lower
