@@ -1,6 +1,6 @@
 #include <mutex>
 
-#include "lower/compute_rule.h"
+#include "lower/kernel_rule.h"
 #include "lower/rule_families.h"
 #include "ops/all_ops.h"
 
@@ -23,13 +23,24 @@ void register_all_rules() {
     register_creation_rules();
     register_pad_rules();
     register_image_rules();
+    register_scan_rules();
+    register_sort_rules();
+    register_scatter_rules();
+    register_mask_rules();
+    register_rearrange_rules();
+    register_block_rules();
+    register_group_norm_rules();
+    register_loss_rules();
+    register_adaptive_pool_rules();
+    register_vision_rules();
   });
 }
 
 std::vector<std::string> ops_without_rule() {
   std::vector<std::string> names;
   for (const std::string& name : op_names()) {
-    if (get_op(name)->find(kComputeRule) == nullptr) names.push_back(name);
+    const Op op = get_op(name);
+    if (op->find(kComputeRule) == nullptr && op->find(kKernelRule) == nullptr) names.push_back(name);
   }
   std::sort(names.begin(), names.end());
   return names;

@@ -25,7 +25,7 @@ inline constexpr OpKey<ComputeRuleFn> kComputeRule{"ComputeRule"};
 
 // Gives every op its rule, once a process; registers the ops too.
 void register_all_rules();
-// The ops that no rule computes, sorted; register_all_rules() has run.
+// The ops that no rule computes, neither a compute rule nor a kernel rule, sorted; register_all_rules() has run.
 std::vector<std::string> ops_without_rule();
 
 // --- what rules are written with ---

@@ -4,6 +4,7 @@
 
 #include "lower/compute_rule.h"
 #include "lower/fuse_stages.h"
+#include "lower/kernel_rule.h"
 #include "relay/visit.h"
 #include "tir/rewrite.h"
 
@@ -150,6 +151,7 @@ class Composer {
 Compute compute_of(const relay::Function& group) { return Composer().compose(group); }
 
 tir::PrimFunc lower_function(const relay::Function& group, const std::string& symbol, const ScheduleOptions& options) {
+  if (auto kernel = lower_kernel(group, symbol)) return *std::move(kernel);
   return schedule(fuse_stages(compute_of(group)), symbol, options);
 }
 

@@ -16,5 +16,15 @@ void register_slice_rules();          // rules/slice.cc: strided_slice, take, ga
 void register_creation_rules();       // rules/creation.cc: full, zeros, ones, arange, shape_of, ...
 void register_pad_rules();            // rules/pad.cc: pad, mirror_pad
 void register_image_rules();          // rules/image.cc: resize2d
+void register_scan_rules();           // rules/scan.cc: cumsum, cumprod
+void register_sort_rules();           // rules/sort.cc: sort, argsort, topk, searchsorted
+void register_scatter_rules();        // rules/scatter.cc: scatter_elements, scatter_nd, invert_permutation
+void register_mask_rules();           // rules/mask.cc: one_hot, trilu, sequence_mask, matrix_set_diag, strided_set
+void register_rearrange_rules();      // rules/rearrange.cc: layout_transform, sliding_window, meshgrid, adv_index, ...
+void register_block_rules();          // rules/blocks.cc: depth_to_space, space_to_depth, ..._batch_nd, dilate
+void register_group_norm_rules();     // rules/group_norm.cc: group_norm, instance_norm, l2_normalize
+void register_loss_rules();           // rules/loss.cc: cross_entropy, cross_entropy_with_logits, nll_loss
+void register_adaptive_pool_rules();  // rules/adaptive_pool.cc: adaptive max and avg pools of 1 to 3 axes
+void register_vision_rules();         // rules/vision.cc: get_valid_counts, non_max_suppression, roi_align
 
 }  // namespace headrace::lower

@@ -25,6 +25,16 @@ void register_all_ops() {
     register_repeat_ops();
     register_slice_ops();
     register_creation_ops();
+    register_scan_ops();
+    register_sort_ops();
+    register_scatter_ops();
+    register_mask_ops();
+    register_rearrange_ops();
+    register_block_ops();
+    register_group_norm_ops();
+    register_loss_ops();
+    register_adaptive_pool_ops();
+    register_vision_ops();
     register_memory_ops();
   });
 }

@@ -80,6 +80,11 @@ Type relate_cast(const RelationInput& input) {
   return data ? Type(make_tensor_type(data->shape, dtype)) : Type();
 }
 
+Type relate_cast_like(const RelationInput& input) {
+  const TensorType data = input.tensor(0), like = input.tensor(1);
+  return data && like ? Type(make_tensor_type(data->shape, like->dtype)) : Type();
+}
+
 Type relate_dropout(const RelationInput& input) {
   const Type data = relate_float(input);
   return data ? Type(make_tuple_type({data, data})) : Type();
@@ -296,6 +301,10 @@ void register_exponentials() {
   // For x below -88 exp(-x) is infinite in float32 and the quotient 0, which is right to the last bit.
   unary_float("sigmoid", "1 / (1 + e^-x)", [](auto x) { return decltype(x){1} / (decltype(x){1} + std::exp(-x)); });
   unary_float("erf", "Error function", [](auto x) { return std::erf(x); });
+  // In native code exp, tanh and erf of float32 are polynomials as they are (tir_passes/lower_math.h).
+  unary_float("fast_exp", "e^x; as exp, which is fast", [](auto x) { return std::exp(x); });
+  unary_float("fast_tanh", "Hyperbolic tangent; as tanh, which is fast", [](auto x) { return std::tanh(x); });
+  unary_float("fast_erf", "Error function; as erf, which is fast", [](auto x) { return std::erf(x); });
 }
 
 void register_trigonometric() {
@@ -418,6 +427,13 @@ void register_copies() {
       .level(3)
       .eval(eval_cast)
       .value(infer_cast);
+  OpBuilder("cast_like", "x in the dtype of dtype_like: x[...], dtype_like T[...] -> T[x's shape]; see cast.")
+      .arg("data")
+      .arg("dtype_like")
+      .relation(relate_cast_like)
+      .fusion(FusionKind::elementwise)
+      .level(10)
+      .eval(eval_cast);
   OpBuilder("copy", "x itself: x[...] -> the same type.")
       .arg("data")
       .relation(relate_same_type)
@@ -425,6 +441,9 @@ void register_copies() {
       .level(3)
       .eval(eval_copy)
       .value(infer_copy);
+}
+
+void register_fills() {
   OpBuilder("nn.dropout",
             "x f[...] -> (x, mask), both of x's type. Defined at inference: nothing is dropped, the mask is 1.")
       .arg("data")
@@ -454,6 +473,7 @@ void register_elementwise_ops() {
   register_predicates();
   register_activations();
   register_copies();
+  register_fills();
 }
 
 Expr unary(std::string_view op, Expr data, Span span) { return make_call(op, {std::move(data)}, {}, std::move(span)); }

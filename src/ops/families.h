@@ -17,6 +17,16 @@ void register_join_ops();           // join.cc: concatenate, stack, split
 void register_repeat_ops();         // repeat.cc: broadcast_to, tile, repeat, reverse
 void register_slice_ops();          // slice.cc: strided_slice, take
 void register_creation_ops();       // creation.cc: full, arange, shape_of, ...
+void register_scan_ops();           // scan.cc: cumsum, cumprod
+void register_sort_ops();           // sort.cc: sort, argsort, topk, searchsorted
+void register_scatter_ops();        // scatter.cc: scatter_elements, scatter_nd, invert_permutation
+void register_mask_ops();           // mask.cc: one_hot, trilu, sequence_mask, matrix_set_diag, strided_set
+void register_rearrange_ops();      // rearrange.cc: layout_transform, sliding_window, meshgrid, adv_index, ...
+void register_block_ops();          // blocks.cc: depth_to_space, space_to_depth, ..._batch_nd, dilate
+void register_group_norm_ops();     // group_norm.cc: group_norm, instance_norm, l2_normalize
+void register_loss_ops();           // loss.cc: cross_entropy, cross_entropy_with_logits, nll_loss
+void register_adaptive_pool_ops();  // adaptive_pool.cc: adaptive max and avg pools of 1 to 3 axes
+void register_vision_ops();         // vision.cc: get_valid_counts, non_max_suppression, roi_align
 void register_memory_ops();         // memory.cc: storages, views, calls that write into them
 
 }  // namespace headrace::ops

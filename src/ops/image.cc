@@ -12,10 +12,11 @@ namespace headrace::ops {
 
 void Resize2DAttrs::fields(FieldList<Resize2DAttrs>& f) {
   f.field<&Resize2DAttrs::size>("size",
-                                {.default_value = Shape(), .has_default = true, .doc = "the result's height and width"})
+                                {.default_value = Shape(), .has_default = true, .doc = "the result's spatial axes"})
       .field<&Resize2DAttrs::roi>(
           "roi", {.default_value = Array<double>(), .has_default = true, .doc = "not used: kept for old programs"})
-      .field<&Resize2DAttrs::layout>("layout", {.default_value = "NCHW", .has_default = true, .doc = "NCHW or NHWC"})
+      .field<&Resize2DAttrs::layout>("layout",
+                                     {.default_value = "", .has_default = true, .doc = "empty: NCW, NCHW or NCDHW"})
       .field<&Resize2DAttrs::method>(
           "method", {.default_value = "linear", .has_default = true, .doc = "nearest_neighbor, linear or cubic"})
       .field<&Resize2DAttrs::coordinate_transformation_mode>(
@@ -37,6 +38,58 @@ void Resize2DAttrs::fields(FieldList<Resize2DAttrs>& f) {
                                         {.default_value = "", .has_default = true, .doc = "empty: the input's"});
 }
 
+void UpSamplingAttrs::fields(FieldList<UpSamplingAttrs>& f) {
+  using A = UpSamplingAttrs;
+  f.field<&A::scale_h>("scale_h", {.default_value = 1.0, .has_default = true, .doc = "times the height"})
+      .field<&A::scale_w>("scale_w", {.default_value = 1.0, .has_default = true, .doc = "times the width"})
+      .field<&A::layout>("layout", {.default_value = "NCHW", .has_default = true, .doc = "an order of N C H W"})
+      .field<&A::method>(
+          "method",
+          {.default_value = "nearest_neighbor", .has_default = true, .doc = "nearest_neighbor, bilinear or bicubic"})
+      .field<&A::align_corners>("align_corners",
+                                {.default_value = false, .has_default = true, .doc = "corners stay where they are"});
+}
+
+void UpSampling3DAttrs::fields(FieldList<UpSampling3DAttrs>& f) {
+  using A = UpSampling3DAttrs;
+  f.field<&A::scale_d>("scale_d", {.default_value = 1.0, .has_default = true, .doc = "times the depth"})
+      .field<&A::scale_h>("scale_h", {.default_value = 1.0, .has_default = true, .doc = "times the height"})
+      .field<&A::scale_w>("scale_w", {.default_value = 1.0, .has_default = true, .doc = "times the width"})
+      .field<&A::layout>("layout", {.default_value = "NCDHW", .has_default = true, .doc = "an order of N C D H W"})
+      .field<&A::method>(
+          "method", {.default_value = "nearest_neighbor", .has_default = true, .doc = "nearest_neighbor or trilinear"})
+      .field<&A::coordinate_transformation_mode>(
+          "coordinate_transformation_mode",
+          {.default_value = "asymmetric", .has_default = true, .doc = "half_pixel, align_corners or asymmetric"});
+}
+
+static Resize2DAttrs make_resize_attrs(std::string layout, const std::string& method, std::string coordinates) {
+  Resize2DAttrs attrs;
+  attrs.layout = std::move(layout);
+  attrs.method = method.ends_with("linear") ? "linear" : method == "bicubic" ? "cubic" : method;
+  attrs.coordinate_transformation_mode = std::move(coordinates);
+  return attrs;
+}
+
+Resize2DAttrs resize_attrs(const UpSamplingAttrs& attrs) {
+  return make_resize_attrs(attrs.layout, attrs.method, attrs.align_corners ? "align_corners" : "asymmetric");
+}
+Resize2DAttrs resize_attrs(const UpSampling3DAttrs& attrs) {
+  return make_resize_attrs(attrs.layout, attrs.method, attrs.coordinate_transformation_mode);
+}
+
+static std::string_view letters_of(size_t rank) {
+  static constexpr std::string_view kLetters[] = {"NCW", "NCHW", "NCDHW"};
+  return kLetters[rank - 3];
+}
+
+std::vector<size_t> resized_axes(const Resize2DAttrs& attrs, size_t rank) {
+  const std::string_view letters = letters_of(rank);
+  std::vector<size_t> axes = axes_of(attrs.layout.empty() ? letters : std::string_view(attrs.layout), letters);
+  axes.erase(axes.begin(), axes.begin() + 2);
+  return axes;
+}
+
 namespace {
 
 using relay::make_call;
@@ -48,47 +101,88 @@ void check_one_of(const RelationInput& input, std::string_view what, const std::
 }
 
 void check_resize_attrs(const RelationInput& input, const Resize2DAttrs& attrs) {
-  check_one_of(input, "layout", attrs.layout, {"NCHW", "NHWC"});
   check_one_of(input, "method", attrs.method, {"nearest_neighbor", "linear", "cubic"});
   check_one_of(input, "coordinate_transformation_mode", attrs.coordinate_transformation_mode,
                {"half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn"});
   check_one_of(input, "rounding_method", attrs.rounding_method, {"", "round", "floor", "ceil", "round_prefer_ceil"});
 }
 
-Array<PrimExpr> resize_size(const RelationInput& input, const Resize2DAttrs& attrs) {
+// The axes of data that are resampled, after checking data and layout.
+std::vector<size_t> checked_axes(const RelationInput& input, const TensorType& data, const Resize2DAttrs& attrs,
+                                 size_t spatial) {
+  const std::string_view letters = letters_of(spatial + 2);
+  const std::string layout = attrs.layout.empty() ? std::string(letters) : attrs.layout;
+  layout_axes(input, "layout", layout, letters);
+  if (data->shape.size() != spatial + 2)
+    input.fail(fmt::format("data must have the {} dimensions of {}, got {}", spatial + 2, layout, show(data)));
+  if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}", show(data)));
+  return resized_axes(attrs, spatial + 2);
+}
+
+Array<PrimExpr> resize_size(const RelationInput& input, const Resize2DAttrs& attrs, size_t spatial) {
   if (input.arg_types.size() == 1) {
-    if (attrs.size.size() != 2)
-      input.fail(fmt::format("size needs height and width, got {} numbers", attrs.size.size()));
+    if (attrs.size.size() != spatial)
+      input.fail(fmt::format("size needs {} numbers, one a spatial axis, got {}", spatial, attrs.size.size()));
     return to_dims(attrs.size);
   }
   if (input.arg_types.size() != 2)
     input.fail(fmt::format("takes data and size, got {} arguments", input.arg_types.size()));
   if (!attrs.size.empty()) input.fail("size is given twice, as attribute and as argument");
   const TensorType type = input.tensor(1);
-  if (!type || !type->dtype.is_int() || as_shape(type->shape) != Shape{2})
-    input.fail(fmt::format("size must be an integer tensor of two elements, got {}", to_string(input.arg_types[1])));
+  if (!type || !type->dtype.is_int() || as_shape(type->shape) != Shape{static_cast<int64_t>(spatial)})
+    input.fail(
+        fmt::format("size must be an integer tensor of {} elements, got {}", spatial, to_string(input.arg_types[1])));
   const auto value = input.arg_value(1);
-  return value ? Array<PrimExpr>(*value) : Array<PrimExpr>{make_any(), make_any()};
+  return value ? Array<PrimExpr>(*value) : Array<PrimExpr>(std::vector<PrimExpr>(spatial, make_any()));
 }
 
-Type relate_resize2d(const RelationInput& input) {
+Type relate_resize(const RelationInput& input, size_t spatial) {
   const auto& attrs = input.call.attrs_as<Resize2DAttrs>();
   check_resize_attrs(input, attrs);
   const TensorType data = input.tensor(0);
   if (!data) return {};
-  if (data->shape.size() != 4)
-    input.fail(fmt::format("data must have the 4 dimensions of {}, got {}", attrs.layout, show(data)));
-  if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}", show(data)));
-  const Array<PrimExpr> size = resize_size(input, attrs);
-  const size_t first = axes_of(attrs.layout, "NCHW")[2];
+  const std::vector<size_t> axes = checked_axes(input, data, attrs, spatial);
+  const Array<PrimExpr> size = resize_size(input, attrs, spatial);
   Array<PrimExpr> dims = data->shape;
-  for (size_t i = 0; i < 2; ++i) {
-    const auto from = as_int(dims[first + i]), to = as_int(size[i]);
+  for (size_t i = 0; i < spatial; ++i) {
+    const auto from = as_int(dims[axes[i]]), to = as_int(size[i]);
     if (to && (*to < 0 || (*to > 0 && from == 0)))
       input.fail(fmt::format("{} cannot be resized to {}", show(data), show_dims(size)));
-    dims.set(first + i, size[i]);
+    dims.set(axes[i], size[i]);
   }
   return make_tensor_type(dims, attrs.out_dtype.empty() ? data->dtype : DataType::parse(attrs.out_dtype));
+}
+
+Type scaled_type(const RelationInput& input, const Resize2DAttrs& attrs, const std::vector<double>& scales) {
+  check_one_of(input, "coordinate_transformation_mode", attrs.coordinate_transformation_mode,
+               {"half_pixel", "align_corners", "asymmetric"});
+  const TensorType data = input.tensor(0);
+  if (!data) return {};
+  const std::vector<size_t> axes = checked_axes(input, data, attrs, scales.size());
+  Array<PrimExpr> dims = data->shape;
+  for (size_t i = 0; i < scales.size(); ++i) {
+    const auto size = as_int(dims[axes[i]]);
+    const double scaled = std::round(static_cast<double>(size.value_or(1)) * scales[i]);
+    if (!(scales[i] > 0) || !(scaled < 0x1p31) || (scaled < 1 && size != 0))
+      input.fail(fmt::format("a scale of {} gives {} no size", scales[i], show(data)));
+    const bool is_whole = scales[i] == std::floor(scales[i]);
+    dims.set(axes[i], size       ? make_int(static_cast<int64_t>(scaled))
+                      : is_whole ? dims[axes[i]] * static_cast<int64_t>(scales[i])
+                                 : make_any());
+  }
+  return make_tensor_type(dims, data->dtype);
+}
+
+Type relate_upsampling(const RelationInput& input) {
+  const auto& attrs = input.call.attrs_as<UpSamplingAttrs>();
+  check_one_of(input, "method", attrs.method, {"nearest_neighbor", "bilinear", "bicubic"});
+  return scaled_type(input, resize_attrs(attrs), {attrs.scale_h, attrs.scale_w});
+}
+
+Type relate_upsampling3d(const RelationInput& input) {
+  const auto& attrs = input.call.attrs_as<UpSampling3DAttrs>();
+  check_one_of(input, "method", attrs.method, {"nearest_neighbor", "trilinear"});
+  return scaled_type(input, resize_attrs(attrs), {attrs.scale_d, attrs.scale_h, attrs.scale_w});
 }
 
 int64_t round_coordinate(const Resize2DAttrs& attrs, double x) {
@@ -140,25 +234,40 @@ std::vector<Taps> axis_taps(const Resize2DAttrs& attrs, int64_t in, int64_t out)
   return result;
 }
 
-std::vector<NDArray> eval_resize2d(const EvalInput& input) {
-  const auto& attrs = input.attrs<Resize2DAttrs>();
+// Adds to `sum` the weighted elements that the taps of the axes from `k` on name, from offset `at` on.
+void add_weighted(const NDArray& data, const std::vector<const Taps*>& taps, const Shape& strides, size_t k, int64_t at,
+                  double weight, double& sum) {
+  if (k == taps.size()) {
+    sum += weight * element_as_double(data.tensor(), at);
+    return;
+  }
+  for (const auto& [place, own] : *taps[k]) {
+    // A neighbour that counts nothing must not bring its infinity in.
+    if (own * weight != 0) add_weighted(data, taps, strides, k + 1, at + place * strides[k], weight * own, sum);
+  }
+}
+
+std::vector<NDArray> resample(const EvalInput& input, const Resize2DAttrs& attrs) {
   const NDArray& data = input.args[0];
-  NDArray result = input.make_output();
-  const size_t h = axes_of(attrs.layout, "NCHW")[2], w = h + 1;
-  const std::vector<Taps> rows = axis_taps(attrs, data.shape()[h], result.shape()[h]);
-  const std::vector<Taps> columns = axis_taps(attrs, data.shape()[w], result.shape()[w]);
+  const NDArray result = input.make_output();
+  const std::vector<size_t> axes = resized_axes(attrs, data.shape().size());
+  std::vector<std::vector<Taps>> tables;
   const Shape strides = dense_strides(data.shape());
+  Shape own_strides;
+  for (const size_t axis : axes) {
+    tables.push_back(axis_taps(attrs, data.shape()[axis], result.shape()[axis]));
+    own_strides.push_back(strides[axis]);
+  }
   int64_t next = 0;
+  std::vector<const Taps*> taps(axes.size());
   for_each_index(result.shape(), [&](const Shape& index) {
-    const int64_t base = dot(index, strides) - index[h] * strides[h] - index[w] * strides[w];
-    double sum = 0;
-    for (const auto& [y, row_weight] : rows[static_cast<size_t>(index[h])]) {
-      for (const auto& [x, column_weight] : columns[static_cast<size_t>(index[w])]) {
-        const double weight = row_weight * column_weight;
-        // A neighbour that counts nothing must not bring its infinity in.
-        if (weight != 0) sum += weight * element_as_double(data.tensor(), base + y * strides[h] + x * strides[w]);
-      }
+    int64_t base = dot(index, strides);
+    for (size_t k = 0; k < axes.size(); ++k) {
+      base -= index[axes[k]] * own_strides[k];
+      taps[k] = &tables[k][static_cast<size_t>(index[axes[k]])];
     }
+    double sum = 0;
+    add_weighted(data, taps, own_strides, 0, base, 1, sum);
     set_element(result.tensor(), next++, result.dtype().is_float() ? sum : std::trunc(sum));
   });
   return {result};
@@ -188,16 +297,38 @@ double resize_coordinate(std::string_view mode, int64_t i, int64_t in, int64_t o
 }
 
 void register_image_ops() {
-  OpBuilder("image.resize2d",
-            "An image resampled: x[N,C,H,W] -> [N,C,size] (or NHWC). Coordinates and rounding as ONNX Resize-13 "
-            "names them; the scale is the ratio of the sizes.")
+  for (const size_t spatial : {1u, 2u, 3u}) {
+    static constexpr std::string_view kShapes[] = {"N,C,W", "N,C,H,W", "N,C,D,H,W"};
+    OpBuilder(fmt::format("image.resize{}d", spatial),
+              fmt::format("An image resampled: x[{}] -> [N,C,size], or in another layout. Coordinates and rounding as "
+                          "ONNX Resize-13 names them; the scale is the ratio of the sizes.",
+                          kShapes[spatial - 1]))
+        .arg("data")
+        .arg("size", "Tensor", "optional: size as a tensor")
+        .any_args()
+        .attrs<Resize2DAttrs>()
+        .relation([spatial](const RelationInput& input) { return relate_resize(input, spatial); })
+        .fusion(FusionKind::injective)
+        .level(5)
+        .eval([](const EvalInput& input) { return resample(input, input.attrs<Resize2DAttrs>()); });
+  }
+  OpBuilder("nn.upsampling",
+            "An image resampled by factors: x[N,C,H,W] -> [N,C,round(H * scale_h),round(W * scale_w)]; as "
+            "image.resize2d with asymmetric coordinates, or with aligned corners.")
       .arg("data")
-      .arg("size", "Tensor", "optional: size as a tensor")
-      .any_args()
-      .attrs<Resize2DAttrs>()
-      .relation(relate_resize2d)
+      .attrs<UpSamplingAttrs>()
+      .relation(relate_upsampling)
       .fusion(FusionKind::injective)
-      .eval(eval_resize2d);
+      .level(2)
+      .eval([](const EvalInput& input) { return resample(input, resize_attrs(input.attrs<UpSamplingAttrs>())); });
+  OpBuilder("nn.upsampling3d",
+            "A volume resampled by factors: x[N,C,D,H,W] -> [N,C,round(D * scale_d),...]; as image.resize3d.")
+      .arg("data")
+      .attrs<UpSampling3DAttrs>()
+      .relation(relate_upsampling3d)
+      .fusion(FusionKind::injective)
+      .level(2)
+      .eval([](const EvalInput& input) { return resample(input, resize_attrs(input.attrs<UpSampling3DAttrs>())); });
 }
 
 Expr resize2d(Expr data, Shape size, const Resize2DOptions& options, Span span) {

@@ -302,7 +302,7 @@ TEST_F(MoveOps, Resize) {
   EXPECT_THAT(resized({1, 2}, {.method = "nearest_neighbor"}), ElementsAre(1, 2));
   EXPECT_THAT(resized({2, 2}, {.method = "cubic"}), ElementsAre(1, 2, 3, 4));
   EXPECT_EQ(type_of_expr(resize2d(var({n, make_int(3), m, m}), Shape{8, 8})), "Tensor[(n, 3, 8, 8), float32]");
-  EXPECT_THAT(error_of(resize2d(var(Shape{1, 1, 2, 2}), Shape{8})), HasSubstr("height and width"));
+  EXPECT_THAT(error_of(resize2d(var(Shape{1, 1, 2, 2}), Shape{8})), HasSubstr("size needs 2 numbers"));
   EXPECT_THAT(error_of(resize2d(var(Shape{1, 2, 2}), Shape{8, 8})), HasSubstr("4 dimensions of NCHW"));
   EXPECT_THAT(error_of(resize2d(var(Shape{1, 1, 2, 2}), Shape{8, 8}, {.method = "area"})),
               HasSubstr("method is 'area'"));

@@ -241,6 +241,14 @@ void register_normalization_ops() {
       .relation(relate_softmax)
       .fusion(FusionKind::opaque)
       .eval(eval_softmax<false>);
+  OpBuilder(
+      "nn.fast_softmax",
+      "As softmax, whose exp is fast: e^(x - max) / sum of e^(x - max) over `axis`: data f[...] -> the same type.")
+      .arg("data")
+      .attrs<SoftmaxAttrs>()
+      .relation(relate_softmax)
+      .fusion(FusionKind::opaque)
+      .eval(eval_softmax<false>);
   OpBuilder("nn.log_softmax", "x - max - log(sum of e^(x - max)) over `axis`: data f[...] -> the same type.")
       .arg("data")
       .attrs<SoftmaxAttrs>()

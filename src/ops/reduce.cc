@@ -45,6 +45,11 @@ void VarianceAttrs::fields(FieldList<VarianceAttrs>& f) {
           "unbiased", {.default_value = false, .has_default = true, .doc = "divide by N - 1 in place of N"});
 }
 
+void CollapseSumAttrs::fields(FieldList<CollapseSumAttrs>& f) {
+  f.field<&CollapseSumAttrs::shape>("shape",
+                                    {.default_value = Shape(), .has_default = true, .doc = "the result's shape"});
+}
+
 namespace {
 
 using relay::make_call;
@@ -146,6 +151,31 @@ Type relate_variance(const RelationInput& input) {
     }
   }
   return result;
+}
+
+// The type of data summed up to `target`, which must broadcast to data's shape.
+Type collapsed_type(const RelationInput& input, const TensorType& data, const std::vector<PrimExpr>& target) {
+  if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}; cast it", show(data)));
+  const TensorType result = make_tensor_type(Array<PrimExpr>(target), data->dtype);
+  bool fits = target.size() <= data->shape.size();
+  for (size_t i = 0; fits && i < target.size(); ++i) {
+    const auto size = as_int(target[i]), n = as_int(data->shape[data->shape.size() - target.size() + i]);
+    fits = !size || *size == 1 || !n || *n == *size;
+  }
+  if (!fits)
+    input.fail(fmt::format("{} cannot be summed up to {}: it does not broadcast to it", show(data), show(result)));
+  return result;
+}
+
+Type relate_collapse_sum_to(const RelationInput& input) {
+  const TensorType data = input.tensor(0);
+  const auto target = requested_shape(input, input.call.attrs_as<CollapseSumAttrs>().shape, "shape");
+  return data && target ? collapsed_type(input, data, *target) : Type();
+}
+
+Type relate_collapse_sum_like(const RelationInput& input) {
+  const TensorType data = input.tensor(0), like = input.tensor(1);
+  return data && like ? collapsed_type(input, data, like->shape.to_vector()) : Type();
 }
 
 // ---- eval
@@ -279,6 +309,27 @@ std::vector<NDArray> eval_variance(const EvalInput& input) {
   return {out};
 }
 
+std::vector<NDArray> eval_collapse_sum(const EvalInput& input) {
+  const NDArray out = input.make_output();
+  const Shape &from = input.args[0].shape(), &to = out.shape();
+  std::vector<bool> reduced(from.size(), true);
+  for (size_t i = 0; i < to.size(); ++i) {
+    const size_t axis = from.size() - to.size() + i;
+    // Of an axis of 1 there is nothing to sum up; of an empty one the result has one element, 0.
+    reduced[axis] = to[i] == 1 && from[axis] != 1;
+  }
+  const Groups groups(from, reduced);
+  dispatch_number(out.dtype(), [&]<typename T>() {
+    const Elements<T> x(input.args[0]), y(out);
+    groups.for_each_output([&](int64_t i, int64_t at) {
+      Compute<T> total = 0;
+      groups.for_each_element(at, [&](int64_t j) { total = wrapping_add(total, x[j]); });
+      y.set(i, total);
+    });
+  });
+  return {out};
+}
+
 // ---- value inference
 
 // The product of a list is what Size and Reshape ask for; a list has one axis, so any axis attribute names it.
@@ -320,6 +371,37 @@ void arg_op(const char* name, const char* what, bool greatest) {
       .eval(eval_arg(greatest));
 }
 
+void register_collapses() {
+  OpBuilder("collapse_sum_to",
+            "data summed up along the axes that broadcasting `shape` to data repeats: T[...] -> T[shape].")
+      .arg("data")
+      .arg("shape", "Tensor", "optional: shape as a tensor")
+      .any_args()
+      .attrs<CollapseSumAttrs>()
+      .relation(relate_collapse_sum_to)
+      .fusion(FusionKind::reduction)
+      .level(4)
+      .eval(eval_collapse_sum);
+  OpBuilder("collapse_sum_like", "The same to the shape of collapse_type: T[...], [...] -> T[collapse_type's shape].")
+      .arg("data")
+      .arg("collapse_type")
+      .relation(relate_collapse_sum_like)
+      .fusion(FusionKind::reduction)
+      .level(10)
+      .eval(eval_collapse_sum);
+}
+
+void register_variance() {
+  OpBuilder("variance", "Mean of (data - mean)^2: data f[...], mean f[broadcasts to data] -> f[the axes that stay].")
+      .arg("data")
+      .arg("mean")
+      .attrs<VarianceAttrs>()
+      .relation(relate_variance)
+      .fusion(FusionKind::reduction)
+      .level(4)
+      .eval(eval_variance);
+}
+
 }  // namespace
 
 void register_reduce_ops() {
@@ -349,14 +431,8 @@ void register_reduce_ops() {
   reduce_op("min", "Least element; NaN when one is", relate_extremum, eval_extremum(false));
   arg_op("argmax", "greatest", true);
   arg_op("argmin", "least", false);
-  OpBuilder("variance", "Mean of (data - mean)^2: data f[...], mean f[broadcasts to data] -> f[the axes that stay].")
-      .arg("data")
-      .arg("mean")
-      .attrs<VarianceAttrs>()
-      .relation(relate_variance)
-      .fusion(FusionKind::reduction)
-      .level(4)
-      .eval(eval_variance);
+  register_collapses();
+  register_variance();
 }
 
 Expr reduce(std::string_view op, Expr data, std::optional<Shape> axis, bool keepdims, bool exclude, Span span) {

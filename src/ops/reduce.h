@@ -26,6 +26,15 @@ struct ArgReduceAttrs : AttrsNode {
   bool exclude = false;
 };
 
+// Of collapse_sum_to, where the shape may instead be an argument, an int tensor of one dimension.
+struct CollapseSumAttrs : AttrsNode {
+  using Parent = AttrsNode;
+  static constexpr std::string_view type_key = "relay.attrs.CollapseSumAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<CollapseSumAttrs>& f);
+  Shape shape;
+};
+
 struct VarianceAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.VarianceAttrs";

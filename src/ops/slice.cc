@@ -44,18 +44,7 @@ void GatherNDAttrs::fields(FieldList<GatherNDAttrs>& f) {
       "batch_dims", {.default_value = 0, .has_default = true, .doc = "leading axes that data and indices share"});
 }
 
-namespace {
-
-using relay::make_call;
-
-// ---- strided_slice
-
-// The indices begin, begin + step, ... (count of them) that Python's slice gives on an axis of n.
-struct Range {
-  int64_t begin, step, count;
-};
-
-Range range_of(int64_t n, int64_t begin, int64_t end, int64_t step) {
+SliceRange slice_range(int64_t n, int64_t begin, int64_t end, int64_t step) {
   const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
   const auto clamp = [&](int64_t at) { return std::clamp(at < 0 ? at + n : at, low, high); };
   const int64_t from = clamp(begin), to = clamp(end);
@@ -65,9 +54,17 @@ Range range_of(int64_t n, int64_t begin, int64_t end, int64_t step) {
   return {from, step, span <= 0 ? 0 : static_cast<int64_t>((static_cast<uint64_t>(span) - 1) / stride + 1)};
 }
 
+namespace {
+
+using relay::make_call;
+
+// ---- strided_slice
+
+using Range = SliceRange;
+
 Range range_of(int64_t n, int64_t begin, int64_t end, int64_t step, bool by_size) {
-  if (!by_size) return range_of(n, begin, end, step);
-  const Range tail = range_of(n, begin, INT64_MAX, 1);
+  if (!by_size) return slice_range(n, begin, end, step);
+  const Range tail = slice_range(n, begin, INT64_MAX, 1);
   return {tail.begin, 1, end < 0 ? tail.count : std::min(end, tail.count)};
 }
 

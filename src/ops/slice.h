@@ -51,4 +51,10 @@ Expr take(Expr data, Expr indices, std::optional<int64_t> axis, std::string mode
 Expr gather(Expr data, int64_t axis, Expr indices, Span span = {});
 Expr gather_nd(Expr data, Expr indices, int64_t batch_dims = 0, Span span = {});
 
+// The indices begin, begin + step, ... (count of them) that Python's slice gives on an axis of n; step is not 0.
+struct SliceRange {
+  int64_t begin, step, count;
+};
+SliceRange slice_range(int64_t n, int64_t begin, int64_t end, int64_t step);
+
 }  // namespace headrace::ops

@@ -2,7 +2,7 @@
 
 #include <unordered_set>
 
-#include "passes/place_lets.h"
+#include "relay/place_lets.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
 #include "relay/visit.h"
@@ -268,7 +268,7 @@ IRModule without_shared_values(const IRModule& module) {
   for (const auto& [var, function] : module->functions) {
     const auto* node = function.as<FunctionNode>();
     if (node == nullptr || stays(*node)) continue;
-    const Expr body = place_lets(node->body, Bind::across_branches);
+    const Expr body = relay::place_lets(node->body, relay::Bind::across_branches);
     if (body == node->body) continue;
     is_changed = true;
     result->add_function(var, copy_with(*node, [&](FunctionNode& copy) { copy.body = body; }), true);

@@ -23,6 +23,7 @@ double row_use(int64_t width) {
 // 0.061 joined; 7 columns 0.037 and 0.028).
 bool joins_rows(const ConvAxes& axes, const Shape& taps, const Shape& out, int64_t terms) {
   constexpr double kPassCost = 0.15;
+  if (taps.size() != 2) return false;
   if (axes.data[1] != 1 || axes.data[3] != 3 || taps[1] == 1 || out[0] <= 1) return false;
   if (terms <= 32) return out[1] < 8;
   const double joined_use = static_cast<double>(out[1]) / static_cast<double>(out[1] + taps[1] - 1);
@@ -42,9 +43,11 @@ struct ConvSum {
     return is_int(weight[1], 1) ? first : first + c;
   }
   PrimExpr tap(const PrimExpr& k, const Index& r) const {
-    return operand(input, load_by_letters(input.inputs[1], axes.weight, {k, r[0], r[1], r[2]}));
+    Index at = r;
+    at.insert(at.begin(), k);
+    return operand(input, load_by_letters(input.inputs[1], axes.weight, at));
   }
-  std::vector<PrimExpr> extents() const { return {weight[1], weight[2], weight[3]}; }
+  std::vector<PrimExpr> extents() const { return {weight.begin() + 1, weight.end()}; }
 };
 
 // The result taken out of the sums of all joined windows.
@@ -62,32 +65,36 @@ void add_joined(Compute& compute, const ConvSum& sum, const WindowedData& data, 
   }));
 }
 
-Compute conv2d_rule(const RuleInput& input) {
-  const auto& attrs = input.attrs<ops::Conv2DAttrs>();
-  const ConvAxes axes = axes_of(attrs, "OIHW");
+Compute conv_rule(const RuleInput& input, const ops::ConvForm& form) {
+  const ConvAxes axes = axes_of(form);
   const auto weight = ops::from_layout(input.in_types[1]->shape, axes.weight);
   const auto out = ops::from_layout(input.out_types[0]->shape, axes.out);
-  const Shape taps{static_dim(input, weight[2]), static_dim(input, weight[3])};
-  const bool joins = joins_rows(axes, taps, {static_dim(input, out[2]), static_dim(input, out[3])},
-                                static_dim(input, weight[1]) * taps[0] * taps[1]);
+  Shape taps, sizes;
+  int64_t terms = static_dim(input, weight[1]);
+  for (size_t i = 0; i < form.spatial(); ++i) {
+    taps.push_back(static_dim(input, weight[2 + i]));
+    sizes.push_back(static_dim(input, out[2 + i]));
+    terms *= taps[i];
+  }
   const WindowedData data(input, {.data = input.inputs[0],
                                   .axes = axes.data,
-                                  .window = ops::window_of(2, attrs.strides, attrs.padding, attrs.dilation),
+                                  .window = ops::window_of(form.spatial(), form.strides, form.padding, form.dilation),
                                   .taps = taps,
-                                  .count = {out[2], out[3]},
+                                  .count = {out.begin() + 2, out.end()},
                                   .fill = make_const(0, wide_type(input.out_types[0]->dtype)),
                                   .convert = [&](const PrimExpr& element) { return operand(input, element); },
                                   .reads_little = false,
                                   .ignores_taps = false,
-                                  .joins_rows = joins});
-  const ConvSum sum{input, axes, attrs.groups, weight, floor_div(out[1], make_int(attrs.groups))};
+                                  .joins_rows = joins_rows(axes, taps, sizes, terms)});
+  const ConvSum sum{input, axes, form.groups, weight, floor_div(out[1], make_int(form.groups))};
   Compute compute{input.inputs, {}, {}};
   if (data.stage()) compute.stages.push_back(*data.stage());
   if (data.joins_rows()) {
     add_joined(compute, sum, data, out);
   } else {
     compute.stages.push_back(sum_products(input, axes, sum.extents(), [&](const Index& i, const Index& r) {
-      return data.at(i[0], sum.channel(i[1], r[0]), {i[2], i[3]}, {r[1], r[2]}) * sum.tap(i[1], r);
+      const Index window(i.begin() + 2, i.end()), tap(r.begin() + 1, r.end());
+      return data.at(i[0], sum.channel(i[1], r[0]), window, tap) * sum.tap(i[1], r);
     }));
   }
   compute.outputs = {compute.stages.back().output};
@@ -97,7 +104,13 @@ Compute conv2d_rule(const RuleInput& input) {
 }  // namespace
 
 void register_conv_rules() {
-  set_rule("nn.conv2d", conv2d_rule);
+  set_rule("nn.conv2d",
+           [](const RuleInput& input) { return conv_rule(input, ops::conv_form(input.attrs<ops::Conv2DAttrs>())); });
+  for (const size_t spatial : {1u, 3u}) {
+    set_rule(fmt::format("nn.conv{}d", spatial), [spatial](const RuleInput& input) {
+      return conv_rule(input, ops::conv_form(input.attrs<ops::ConvNDAttrs>(), spatial, false));
+    });
+  }
   register_conv_transpose_rule();
 }
 

@@ -2,6 +2,11 @@
 
 namespace headrace::lower {
 
+ConvAxes axes_of(const ops::ConvForm& form) {
+  return {ops::axes_of(form.data_layout, form.letters), ops::axes_of(form.kernel_layout, form.kernel_letters),
+          ops::axes_of(form.out_layout, form.letters)};
+}
+
 PrimExpr load_by_letters(const Buffer& buffer, const std::vector<size_t>& axes, const Index& by_letter) {
   return load(buffer, ops::to_layout(by_letter, axes));
 }

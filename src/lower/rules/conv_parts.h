@@ -2,6 +2,7 @@
 #pragma once
 
 #include "lower/rules/window.h"
+#include "ops/conv.h"
 
 namespace headrace::lower {
 
@@ -10,11 +11,7 @@ struct ConvAxes {
   std::vector<size_t> data, weight, out;  // N C H W; O I H W (I O H W); N C H W
 };
 
-template <typename A>
-ConvAxes axes_of(const A& attrs, std::string_view kernel_letters) {
-  return {ops::axes_of(attrs.data_layout, "NCHW"), ops::axes_of(attrs.kernel_layout, kernel_letters),
-          ops::axes_of(attrs.out_layout.empty() ? attrs.data_layout : attrs.out_layout, "NCHW")};
-}
+ConvAxes axes_of(const ops::ConvForm& form);
 
 PrimExpr load_by_letters(const Buffer& buffer, const std::vector<size_t>& axes, const Index& by_letter);
 

@@ -9,32 +9,36 @@ namespace {
 // What both forms below are made from.
 struct Transposed {
   const RuleInput& input;
-  const ops::Conv2DTransposeAttrs& attrs;
+  const ops::ConvForm& form;
   ConvAxes axes;
   ops::Window window;
   std::vector<PrimExpr> data, weight, out;  // N C H W; I O H W; N C H W
   Shape taps;
 
-  explicit Transposed(const RuleInput& input)
+  Transposed(const RuleInput& input, const ops::ConvForm& form)
       : input(input),
-        attrs(input.attrs<ops::Conv2DTransposeAttrs>()),
-        axes(axes_of(attrs, "IOHW")),
-        window(ops::window_of(2, attrs.strides, attrs.padding, attrs.dilation)),
+        form(form),
+        axes(axes_of(form)),
+        window(ops::window_of(form.spatial(), form.strides, form.padding, form.dilation)),
         data(ops::from_layout(input.in_types[0]->shape, axes.data)),
         weight(ops::from_layout(input.in_types[1]->shape, axes.weight)),
-        out(ops::from_layout(input.out_types[0]->shape, axes.out)),
-        taps{static_dim(input, weight[2]), static_dim(input, weight[3])} {}
+        out(ops::from_layout(input.out_types[0]->shape, axes.out)) {
+    for (size_t i = 0; i < form.spatial(); ++i) taps.push_back(static_dim(input, weight[2 + i]));
+  }
 
   double elements_around() const { return count_elements(data) + count_elements(out); }
   PrimExpr zero() const { return make_const(0, wide_type(input.out_types[0]->dtype)); }
-  PrimExpr group_inputs() const { return floor_div(weight[0], make_int(attrs.groups)); }
+  PrimExpr group_inputs() const { return floor_div(weight[0], make_int(form.groups)); }
   // The input channel that term c of output channel k reads.
   PrimExpr channel(const PrimExpr& k, const PrimExpr& c) const {
-    return attrs.groups > 1 ? floor_div(k, weight[1]) * group_inputs() + c : c;
+    return form.groups > 1 ? floor_div(k, weight[1]) * group_inputs() + c : c;
   }
-  PrimExpr tap(const PrimExpr& channel, const PrimExpr& k, const PrimExpr& r, const PrimExpr& s) const {
-    const PrimExpr own = attrs.groups > 1 ? floor_mod(k, weight[1]) : k;
-    return operand(input, load_by_letters(input.inputs[1], axes.weight, {channel, own, r, s}));
+  size_t spatial() const { return form.spatial(); }
+  PrimExpr tap(const PrimExpr& channel, const PrimExpr& k, const Index& taps_at) const {
+    const PrimExpr own = form.groups > 1 ? floor_mod(k, weight[1]) : k;
+    Index at{channel, own};
+    at.insert(at.end(), taps_at.begin(), taps_at.end());
+    return operand(input, load_by_letters(input.inputs[1], axes.weight, at));
   }
 };
 
@@ -49,7 +53,7 @@ class SpreadForm {
  public:
   explicit SpreadForm(const Transposed& t) : t_(t) {
     std::vector<PrimExpr> dims{t.data[0], t.data[1]};
-    for (size_t i = 0; i < 2; ++i) dims.push_back(t.out[2 + i] + (t.taps[i] - 1) * t.window.dilation[i]);
+    for (size_t i = 0; i < t.spatial(); ++i) dims.push_back(t.out[2 + i] + (t.taps[i] - 1) * t.window.dilation[i]);
     if (is_wasteful(count_elements(dims), t.elements_around())) return;
     stage_ =
         map_stage(make_stage_buffer("spread", t.zero()->dtype, dims), [&](const Index& at) { return element(at); });
@@ -59,13 +63,17 @@ class SpreadForm {
   Compute make() const {
     Compute compute{t_.input.inputs, {}, {}};
     if (stage_) compute.stages.push_back(*stage_);
-    const std::vector<PrimExpr> extents{t_.group_inputs(), t_.weight[2], t_.weight[3]};
+    std::vector<PrimExpr> extents(t_.weight.begin() + 1, t_.weight.end());
+    extents[0] = t_.group_inputs();
     compute.stages.push_back(sum_products(t_.input, t_.axes, extents, [&](const Index& i, const Index& r) {
       const PrimExpr channel = t_.channel(i[1], r[0]);
-      // The taps from the last to the first, so that the data is read upwards.
-      const PrimExpr tap = t_.tap(channel, i[1], make_int(t_.taps[0] - 1) - r[1], make_int(t_.taps[1] - 1) - r[2]);
-      const Index at{i[0], channel, i[2] + r[1] * t_.window.dilation[0], i[3] + r[2] * t_.window.dilation[1]};
-      return (stage_ ? load(stage_->output, at) : element(at)) * tap;
+      Index taps, at{i[0], channel};
+      for (size_t k = 0; k < t_.spatial(); ++k) {
+        // The taps from the last to the first, so that the data is read upwards.
+        taps.push_back(make_int(t_.taps[k] - 1) - r[1 + k]);
+        at.push_back(i[2 + k] + r[1 + k] * t_.window.dilation[k]);
+      }
+      return (stage_ ? load(stage_->output, at) : element(at)) * t_.tap(channel, i[1], taps);
     }));
     compute.outputs = {compute.stages.back().output};
     return compute;
@@ -77,7 +85,7 @@ class SpreadForm {
     const ops::Window& w = t_.window;
     Index position{at[0], at[1]};
     std::vector<PrimExpr> conditions;
-    for (size_t i = 0; i < 2; ++i) {
+    for (size_t i = 0; i < t_.spatial(); ++i) {
       const PrimExpr y = at[2 + i] + (w.pad_begin[i] - (t_.taps[i] - 1) * w.dilation[i]),
                      stride = make_int(w.strides[i]);
       const PrimExpr row = floor_div(y, stride);
@@ -168,7 +176,7 @@ class PhaseForm {
         conditions.push_back(make_binary(BinaryOp::lt, at[k], make_int(t_.taps[k])));
       }
     }
-    return guarded(all_of(conditions), t_.tap(channel, i[1], at[0], at[1]), t_.zero());
+    return guarded(all_of(conditions), t_.tap(channel, i[1], at), t_.zero());
   }
 
   const Transposed& t_;
@@ -177,16 +185,27 @@ class PhaseForm {
   int64_t steps_[2];  // taps of a phase
 };
 
-Compute conv2d_transpose_rule(const RuleInput& input) {
-  const Transposed t(input);
+Compute conv_transpose_rule(const RuleInput& input, const ops::ConvForm& form) {
+  const Transposed t(input, form);
   const bool is_empty = num_elements(static_shape(input, input.out_types[0]->shape)) == 0;
-  const bool is_dilated = t.window.dilation[0] != 1 || t.window.dilation[1] != 1;
-  const bool spreads = is_dilated || is_empty || PhaseForm(t).is_out_of_proportion();
+  const bool is_dilated =
+      std::any_of(t.window.dilation.begin(), t.window.dilation.end(), [](int64_t d) { return d != 1; });
+  // The phases are worked out for planes; lines and volumes are rare enough to be spread.
+  const bool spreads = form.spatial() != 2 || is_dilated || is_empty || PhaseForm(t).is_out_of_proportion();
   return spreads ? SpreadForm(t).make() : PhaseForm(t).make();
 }
 
 }  // namespace
 
-void register_conv_transpose_rule() { set_rule("nn.conv2d_transpose", conv2d_transpose_rule); }
+void register_conv_transpose_rule() {
+  set_rule("nn.conv2d_transpose", [](const RuleInput& input) {
+    return conv_transpose_rule(input, ops::conv_form(input.attrs<ops::Conv2DTransposeAttrs>()));
+  });
+  for (const size_t spatial : {1u, 3u}) {
+    set_rule(fmt::format("nn.conv{}d_transpose", spatial), [spatial](const RuleInput& input) {
+      return conv_transpose_rule(input, ops::conv_form(input.attrs<ops::ConvNDAttrs>(), spatial, true));
+    });
+  }
+}
 
 }  // namespace headrace::lower

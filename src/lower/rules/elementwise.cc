@@ -99,13 +99,14 @@ Compute dropout_rule(const RuleInput& input) {
 
 void set_functions() {
   static constexpr std::pair<std::string_view, Intrinsic> kFunctions[] = {
-      {"exp", Intrinsic::exp},     {"log", Intrinsic::log},     {"log2", Intrinsic::log2},
-      {"log10", Intrinsic::log10}, {"sqrt", Intrinsic::sqrt},   {"rsqrt", Intrinsic::rsqrt},
-      {"erf", Intrinsic::erf},     {"sin", Intrinsic::sin},     {"cos", Intrinsic::cos},
-      {"tan", Intrinsic::tan},     {"asin", Intrinsic::asin},   {"acos", Intrinsic::acos},
-      {"atan", Intrinsic::atan},   {"sinh", Intrinsic::sinh},   {"cosh", Intrinsic::cosh},
-      {"tanh", Intrinsic::tanh},   {"asinh", Intrinsic::asinh}, {"acosh", Intrinsic::acosh},
-      {"atanh", Intrinsic::atanh}, {"abs", Intrinsic::abs}};
+      {"exp", Intrinsic::exp},        {"log", Intrinsic::log},     {"log2", Intrinsic::log2},
+      {"log10", Intrinsic::log10},    {"sqrt", Intrinsic::sqrt},   {"rsqrt", Intrinsic::rsqrt},
+      {"erf", Intrinsic::erf},        {"sin", Intrinsic::sin},     {"cos", Intrinsic::cos},
+      {"tan", Intrinsic::tan},        {"asin", Intrinsic::asin},   {"acos", Intrinsic::acos},
+      {"atan", Intrinsic::atan},      {"sinh", Intrinsic::sinh},   {"cosh", Intrinsic::cosh},
+      {"tanh", Intrinsic::tanh},      {"asinh", Intrinsic::asinh}, {"acosh", Intrinsic::acosh},
+      {"atanh", Intrinsic::atanh},    {"abs", Intrinsic::abs},     {"fast_exp", Intrinsic::exp},
+      {"fast_tanh", Intrinsic::tanh}, {"fast_erf", Intrinsic::erf}};
   for (const auto& [op, intrinsic] : kFunctions) {
     unary_rule(op, [intrinsic](const PrimExpr& x) { return call(intrinsic, x); });
   }
@@ -136,6 +137,7 @@ void register_elementwise_rules() {
   set_rule("nn.prelu", prelu_rule);
   set_rule("clip", clip_rule);
   set_rule("cast", copy_rule);
+  set_rule("cast_like", copy_rule);
   set_rule("copy", copy_rule);
   set_rule("zeros_like", fill_rule(0));
   set_rule("ones_like", fill_rule(1));

@@ -2,7 +2,6 @@
 #include "ops/image.h"
 
 #include "lower/rules/rule.h"
-#include "ops/window.h"
 
 namespace headrace::lower {
 
@@ -100,10 +99,9 @@ AxisTables add_tables(Compute& compute, const Resize2DAttrs& attrs, int64_t in, 
   return tables;
 }
 
-Compute resize2d_rule(const RuleInput& input) {
-  const auto& attrs = input.attrs<Resize2DAttrs>();
-  const size_t h = ops::axes_of(attrs.layout, "NCHW")[2], w = h + 1;
+Compute resize_rule(const RuleInput& input, const Resize2DAttrs& attrs) {
   const Shape in = static_shape(input, input.in_types[0]->shape), out = static_shape(input, input.out_types[0]->shape);
+  const std::vector<size_t> axes = ops::resized_axes(attrs, in.size());
   const DataType from = input.in_types[0]->dtype, to = input.out_types[0]->dtype;
   const DataType dtype = from.is_float() && to.is_float() && from.bits() <= 32 ? DataType::float_(32) : kReal;
   Compute compute{input.inputs, {}, {input.make_output()}};
@@ -111,32 +109,46 @@ Compute resize2d_rule(const RuleInput& input) {
     compute.stages.push_back(map_stage(compute.outputs[0], [&](const Index&) { return make_const(0, to); }));
     return compute;
   }
-  const AxisTables rows = add_tables(compute, attrs, in[h], out[h], dtype);
-  const AxisTables columns = add_tables(compute, attrs, in[w], out[w], dtype);
-  const auto element = [&](Index i, const PrimExpr& row_tap, const PrimExpr& column_tap) {
-    i[h] = load(rows.at, {row_tap, i[h]});
-    i[w] = load(columns.at, {column_tap, i[w]});
+  std::vector<AxisTables> tables;
+  std::vector<PrimExpr> extents;
+  for (const size_t axis : axes) {
+    tables.push_back(add_tables(compute, attrs, in[axis], out[axis], dtype));
+    extents.push_back(make_int(tables.back().taps));
+  }
+  const auto element = [&](Index i, const Index& taps) {
+    for (size_t k = 0; k < axes.size(); ++k) i[axes[k]] = load(tables[k].at, {taps[k], i[axes[k]]});
     return make_cast(dtype, load(input.inputs[0], i));
   };
-  if (rows.taps == 1) {
-    compute.stages.push_back(map_stage(
-        compute.outputs[0], [&](const Index& i) { return make_cast(to, element(i, make_int(0), make_int(0))); }));
+  if (tables[0].taps == 1) {
+    compute.stages.push_back(map_stage(compute.outputs[0], [&](const Index& i) {
+      return make_cast(to, element(i, Index(axes.size(), make_int(0))));
+    }));
     return compute;
   }
-  ComputeStage stage = reduce_stage(compute.outputs[0], Combiner::sum, {make_int(rows.taps), make_int(columns.taps)},
-                                    [&](const Index& i, const Index& r) {
-                                      const PrimExpr weight =
-                                          load(rows.weight, {r[0], i[h]}) * load(columns.weight, {r[1], i[w]});
-                                      // A neighbour that counts nothing must not bring its infinity in.
-                                      return make_select(make_binary(BinaryOp::ne, weight, number_like(0, weight)),
-                                                         weight * element(i, r[0], r[1]), number_like(0, weight));
-                                    });
+  ComputeStage stage = reduce_stage(compute.outputs[0], Combiner::sum, extents, [&](const Index& i, const Index& r) {
+    PrimExpr weight = load(tables[0].weight, {r[0], i[axes[0]]});
+    for (size_t k = 1; k < axes.size(); ++k) weight = weight * load(tables[k].weight, {r[k], i[axes[k]]});
+    // A neighbour that counts nothing must not bring its infinity in.
+    return make_select(make_binary(BinaryOp::ne, weight, number_like(0, weight)), weight * element(i, r),
+                       number_like(0, weight));
+  });
   compute.stages.push_back(rounded(std::move(stage)));
   return compute;
 }
 
 }  // namespace
 
-void register_image_rules() { set_rule("image.resize2d", resize2d_rule); }
+void register_image_rules() {
+  for (const int spatial : {1, 2, 3}) {
+    set_rule(fmt::format("image.resize{}d", spatial),
+             [](const RuleInput& input) { return resize_rule(input, input.attrs<Resize2DAttrs>()); });
+  }
+  set_rule("nn.upsampling", [](const RuleInput& input) {
+    return resize_rule(input, ops::resize_attrs(input.attrs<ops::UpSamplingAttrs>()));
+  });
+  set_rule("nn.upsampling3d", [](const RuleInput& input) {
+    return resize_rule(input, ops::resize_attrs(input.attrs<ops::UpSampling3DAttrs>()));
+  });
+}
 
 }  // namespace headrace::lower

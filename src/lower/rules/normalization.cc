@@ -155,6 +155,7 @@ void register_normalization_rules() {
   set_rule("nn.batch_norm", batch_norm_rule);
   set_rule("nn.layer_norm", layer_norm_rule);
   set_rule("nn.softmax", softmax_rule);
+  set_rule("nn.fast_softmax", softmax_rule);
   set_rule("nn.log_softmax", log_softmax_rule);
   set_rule("nn.lrn", lrn_rule);
 }

@@ -121,6 +121,26 @@ Compute variance_rule(const RuleInput& input) {
                       }));
 }
 
+Compute collapse_sum_rule(const RuleInput& input) {
+  const Array<PrimExpr>&from = input.in_types[0]->shape, &to = input.out_types[0]->shape;
+  const size_t missing = from.size() - to.size();
+  const auto is_reduced = [&](size_t axis) {
+    return axis < missing || (is_int(to[axis - missing], 1) && !is_int(from[axis], 1));
+  };
+  std::vector<PrimExpr> extents;
+  for (size_t i = 0; i < from.size(); ++i) {
+    if (is_reduced(i)) extents.push_back(from[i]);
+  }
+  if (extents.empty()) return map_rule(input, [&](const Index& i) { return load(input.inputs[0], i); });
+  return single_stage(
+      input, rounded(reduce_stage(input.make_output(), Combiner::sum, extents, [&](const Index& i, const Index& r) {
+        Index at;
+        size_t next = 0;
+        for (size_t k = 0; k < from.size(); ++k) at.push_back(is_reduced(k) ? r[next++] : i[k - missing]);
+        return wide(load(input.inputs[0], at));
+      })));
+}
+
 }  // namespace
 
 void register_reduce_rules() {
@@ -134,6 +154,8 @@ void register_reduce_rules() {
   set_rule("argmax", arg_rule(Combiner::max));
   set_rule("argmin", arg_rule(Combiner::min));
   set_rule("variance", variance_rule);
+  set_rule("collapse_sum_to", collapse_sum_rule);
+  set_rule("collapse_sum_like", collapse_sum_rule);
 }
 
 }  // namespace headrace::lower

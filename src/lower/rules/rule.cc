@@ -3,6 +3,7 @@
 namespace headrace::lower {
 
 void set_rule(std::string_view op, ComputeRuleFn rule) { get_op(op)->set(kComputeRule, std::move(rule)); }
+void set_kernel_rule(std::string_view op, KernelRuleFn rule) { get_op(op)->set(kKernelRule, std::move(rule)); }
 
 Compute map_rule(const RuleInput& input, const std::function<PrimExpr(const Index&)>& element) {
   const DataType dtype = input.out_types[0]->dtype;

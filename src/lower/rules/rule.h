@@ -1,7 +1,7 @@
 // What the rule files share.
 #pragma once
 
-#include "lower/compute_rule.h"
+#include "lower/kernel_rule.h"
 #include "lower/rule_families.h"
 #include "ops/axis.h"
 
@@ -12,6 +12,7 @@ using tir::Compute;
 using tir::ComputeStage;
 
 void set_rule(std::string_view op, ComputeRuleFn rule);
+void set_kernel_rule(std::string_view op, KernelRuleFn rule);
 
 // The result's element `index` as `element` gives it in the wide dtype, rounded to the result's own.
 Compute map_rule(const RuleInput& input, const std::function<PrimExpr(const Index&)>& element);

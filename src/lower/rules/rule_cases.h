@@ -26,6 +26,9 @@ class RuleCases {
   // `tolerance` is relative to the largest magnitude of the wanted result and absolute below 1; 0: equal to the bit,
   // but for the sign of zero and the bits of NaN. Integers are always compared exactly.
   void add(std::string name, const std::vector<In>& inputs, const Build& build, double tolerance = 2e-6);
+  // The same of a function's text, with these inputs, or with made ones.
+  void add_text(std::string name, std::string_view program, const std::vector<NDArray>& inputs, double tolerance);
+  void add_text(std::string name, std::string_view program, const std::vector<In>& inputs, double tolerance);
   // Lowers, compiles and runs all cases with vectors of 128, 256 and 512 bits, as far as the machine has them. Of a
   // long list each case is run with one width, at test size ci.
   void check() const;

@@ -12,6 +12,7 @@
 #include "lower/rules/rule_cases.h"
 #include "object/structural_equal.h"
 #include "relay/infer/infer_type.h"
+#include "relay/text/parse.h"
 #include "tir/parse.h"
 #include "tir/post_order.h"
 #include "tir/print.h"
@@ -108,6 +109,20 @@ void RuleCases::add(std::string name, const std::vector<In>& inputs, const Build
   }
   const Expr function = relay::infer_type(relay::make_function(params, build(args)));
   cases_.push_back({std::move(name), function.cast<relay::FunctionNode>(), arrays, tolerance});
+}
+
+void RuleCases::add_text(std::string name, std::string_view program, const std::vector<NDArray>& inputs,
+                         double tolerance) {
+  register_all_rules();
+  const Expr function = relay::infer_type(relay::parse_expr(program));
+  cases_.push_back({std::move(name), function.cast<relay::FunctionNode>(), inputs, tolerance});
+}
+
+void RuleCases::add_text(std::string name, std::string_view program, const std::vector<In>& inputs, double tolerance) {
+  kit::Random random(seed_of(name));
+  std::vector<NDArray> arrays;
+  for (const In& in : inputs) arrays.push_back(fill(in, random));
+  add_text(std::move(name), program, arrays, tolerance);
 }
 
 void RuleCases::check() const {

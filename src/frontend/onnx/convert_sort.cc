@@ -1,0 +1,88 @@
+// Operators that run along an axis or write by index: CumSum, TopK, Scatter*.
+#include "frontend/onnx/op_table.h"
+#include "ops/repeat.h"
+#include "ops/scan.h"
+#include "ops/scatter.h"
+#include "ops/shape.h"
+#include "ops/sort.h"
+
+namespace headrace::onnx {
+
+namespace {
+
+bool is_number(DataType dtype) { return !dtype.is_bool(); }
+bool is_index(DataType dtype) { return dtype.is_int(); }
+
+// ONNX CumSum (11, 14), along an axis that is known.
+Exprs convert_cumsum(NodeContext& context) {
+  const Expr x = context.input(0);
+  const Span& span = context.span();
+  context.check_dtype(x, "data", is_number, "numbers");
+  const Shape axes = context.ints(1, "axis");
+  if (axes.size() != 1) context.invalid("its axis has {} elements, expected 1", axes.size());
+  const auto axis = static_cast<int64_t>(context.axis_of(axes[0], context.rank(x)));
+  const bool exclusive = context.flag_attr("exclusive", false), backwards = context.flag_attr("reverse", false);
+  const Expr data = backwards ? ops::reverse(x, axis, span) : x;
+  const Expr sums = ops::scan("cumsum", data, axis, exclusive, span);
+  return {backwards ? ops::reverse(sums, axis, span) : sums};
+}
+
+// ONNX TopK (1, 10, 11): the k greatest (least) elements, in order whether that is asked for or not.
+Exprs convert_topk(NodeContext& context) {
+  const Expr x = context.input(0);
+  const bool is_old = context.opset() < 10;
+  const Shape k = is_old ? Shape{context.int_attr("k")} : context.ints(1, "K");
+  const bool largest = context.flag_attr("largest", true);
+  context.ignore_attrs({"sorted"});
+  const size_t axis = context.axis_of(context.int_attr("axis", -1), context.rank(x));
+  if (k.size() != 1 || k[0] < 0) context.invalid("its k must be one number that is not negative");
+  if (k[0] == 0) context.refuse(HR_REASON_SHAPE_UNSUPPORTED, "a k of 0 is not supported");
+  if (k[0] > context.known_dim(x, axis))
+    context.invalid("its k is {}, and axis {} has {} elements", k[0], axis, context.known_dim(x, axis));
+  const Expr both =
+      ops::topk(x, k[0], static_cast<int64_t>(axis), "both", !largest, DataType::int_(64), context.span());
+  return {relay::make_tuple_get_item(both, 0, context.span()), relay::make_tuple_get_item(both, 1, context.span())};
+}
+
+// ONNX's names of how an update joins an element.
+std::string reduction_of(NodeContext& context) {
+  const std::string name = context.string_attr("reduction", "none");
+  if (name == "none") return "update";
+  if (name != "add" && name != "mul" && name != "min" && name != "max")
+    context.invalid("attribute 'reduction' is '{}'", name);
+  return name;
+}
+
+// ONNX Scatter (9), ScatterElements (11, 13, 16, 18).
+Exprs convert_scatter_elements(NodeContext& context) {
+  context.check_dtype(context.input(1), "an index", is_index, "int32 or int64");
+  return {ops::scatter_elements(context.input(0), context.input(1), context.input(2), context.int_attr("axis", 0),
+                                reduction_of(context), context.span())};
+}
+
+// ONNX ScatterND (11, 13, 16, 18): the index tuples lie along the last axis of the indices, relay's along the first.
+Exprs convert_scatter_nd(NodeContext& context) {
+  const Expr indices = context.input(1);
+  context.check_dtype(indices, "an index", is_index, "int64");
+  const auto rank = static_cast<int64_t>(context.rank(indices));
+  if (rank == 0) context.invalid("its indices are a scalar");
+  Shape axes{rank - 1};
+  for (int64_t i = 0; i + 1 < rank; ++i) axes.push_back(i);
+  return {ops::scatter_nd(context.input(0), ops::transpose(indices, axes, context.span()), context.input(2),
+                          reduction_of(context), context.span())};
+}
+
+}  // namespace
+
+std::span<const OpRow> sort_rows() {
+  static constexpr OpRow kRows[] = {
+      {"CumSum", convert_cumsum, 2, 2},
+      {"TopK", convert_topk, 1, 2},
+      {"Scatter", convert_scatter_elements, 3, 3},
+      {"ScatterElements", convert_scatter_elements, 3, 3},
+      {"ScatterND", convert_scatter_nd, 3, 3},
+  };
+  return kRows;
+}
+
+}  // namespace headrace::onnx

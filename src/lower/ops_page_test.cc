@@ -1,0 +1,185 @@
+// docs/ops.md: every op with its arguments, attributes, fusion kind and rule, and the ops of Relay that are left.
+#include <gtest/gtest.h>
+
+#include <fstream>
+#include <set>
+#include <sstream>
+
+#include "base/error.h"
+#include "kit/golden.h"
+#include "lower/kernel_rule.h"
+#include "object/reflect.h"
+#include "object/repr.h"
+
+namespace headrace::lower {
+namespace {
+
+struct Family {
+  std::string name;
+  std::vector<std::string> ops;
+};
+
+struct RelayOps {
+  std::vector<Family> families;
+  std::vector<std::pair<std::vector<std::string>, std::string>> left;  // ops, reason
+
+  std::set<std::string> left_names() const {
+    std::set<std::string> names;
+    for (const auto& [ops, reason] : left) names.insert(ops.begin(), ops.end());
+    return names;
+  }
+};
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  std::vector<std::string> words;
+  for (std::string word; stream >> word;) words.push_back(word);
+  return words;
+}
+
+RelayOps read_relay_ops() {
+  std::ifstream file(HEADRACE_SOURCE_DIR "/src/ops/tests/relay_ops.txt");
+  HEADRACE_CHECK(file.good(), "relay_ops.txt cannot be read");
+  RelayOps result;
+  for (std::string line; std::getline(file, line);) {
+    const size_t colon = line.rfind(": ");
+    if (line.starts_with("family ")) {
+      const std::string name = line.substr(7, colon - 7);
+      if (result.families.empty() || result.families.back().name != name) result.families.push_back({name, {}});
+      for (std::string& op : words_of(line.substr(colon + 2))) result.families.back().ops.push_back(std::move(op));
+    } else if (line.starts_with("left ")) {
+      const size_t reason = line.find(": ");
+      result.left.emplace_back(words_of(line.substr(5, reason - 5)), line.substr(reason + 2));
+    }
+  }
+  return result;
+}
+
+std::string_view name_of_kind(const OpNode& op) {
+  const ops::FusionKind* kind = op.find(ops::kFusionKind);
+  if (kind == nullptr) return "-";
+  switch (*kind) {
+    case ops::FusionKind::elementwise:
+      return "elementwise";
+    case ops::FusionKind::broadcast:
+      return "broadcast";
+    case ops::FusionKind::injective:
+      return "injective";
+    case ops::FusionKind::reduction:
+      return "reduction";
+    case ops::FusionKind::anchor:
+      return "anchor";
+    case ops::FusionKind::tuple:
+      return "tuple";
+    case ops::FusionKind::opaque:
+      return "opaque";
+  }
+  return "-";
+}
+
+std::string_view name_of_rule(const OpNode& op) {
+  if (op.find(kComputeRule) != nullptr) return "compute";
+  return op.find(kKernelRule) != nullptr ? "kernel" : "-";
+}
+
+std::string arguments_of(const OpNode& op) {
+  std::vector<std::string> names;
+  for (const OpArgument& argument : op.arguments) names.push_back(argument.name);
+  return fmt::format("{}: {}", op.num_inputs < 0 ? std::string("any") : std::to_string(op.num_inputs),
+                     fmt::join(names, ", "));
+}
+
+std::string attributes_of(const OpNode& op) {
+  const TypeInfo* type = op.attrs_type_key.empty() ? nullptr : find_type(op.attrs_type_key);
+  if (type == nullptr) return "";
+  std::vector<std::string> lines;
+  for (const FieldInfo& field : type->fields) {
+    const std::string value = field.options.has_default ? " = " + repr(field.options.default_value) : "";
+    lines.push_back(fmt::format("`{}: {}{}`", field.name, field.kind, value));
+  }
+  return fmt::format("{}", fmt::join(lines, "; "));
+}
+
+std::string row_of(const std::string& name) {
+  const Op op = get_op(name);
+  return fmt::format("| `{}` | {} | {} | {} | {} |\n", name, arguments_of(*op), attributes_of(*op), name_of_kind(*op),
+                     name_of_rule(*op));
+}
+
+std::string family_part(const std::string& title, const std::vector<std::string>& ops) {
+  std::string text = fmt::format("\n## {}\n\n| op | arguments | attributes | fusion | rule |\n", title);
+  text += "| --- | --- | --- | --- | --- |\n";
+  for (const std::string& name : ops) text += row_of(name);
+  return text;
+}
+
+std::string page() {
+  const RelayOps relay = read_relay_ops();
+  const std::vector<std::string> all = op_names();
+  std::set<std::string> own(all.begin(), all.end());
+  size_t total = 0, here = 0;
+  std::string parts;
+  for (const Family& family : relay.families) {
+    std::vector<std::string> ops;
+    for (const std::string& name : family.ops) {
+      if (own.erase(name) > 0) ops.push_back(name);
+    }
+    std::sort(ops.begin(), ops.end());
+    total += family.ops.size();
+    here += ops.size();
+    if (!ops.empty())
+      parts += family_part(fmt::format("{} ({} of {})", family.name, ops.size(), family.ops.size()), ops);
+  }
+  parts += family_part("of Headrace alone", {own.begin(), own.end()});
+  parts += "\n## Left\n\n| ops of Relay | reason |\n| --- | --- |\n";
+  for (const auto& [ops, reason] : relay.left)
+    parts += fmt::format("| {} | {} |\n", fmt::format("`{}`", fmt::join(ops, "` `")), reason);
+  return fmt::format(
+      "# Ops\n\nWritten by `lower_test --bless`; the test OpsPage fails when it is out of date. {} of the {} ops of "
+      "Relay "
+      "v0.18\nare here. Each has a type relation and an evaluation that defines it. A rule says how it is compiled: by "
+      "a "
+      "compute rule,\nelement by element, which fuses, or by a kernel rule, which writes its loops by hand. The op's "
+      "doc "
+      "says what it computes.\n{}",
+      here, total, parts);
+}
+
+TEST(OpsPage, IsUpToDate) {
+  register_all_rules();
+  EXPECT_TRUE(kit::matches_golden(HEADRACE_SOURCE_DIR "/docs/ops.md", page()));
+}
+
+TEST(OpsPage, EveryOpOfRelayIsHereOrLeftWithAReason) {
+  register_all_rules();
+  const RelayOps relay = read_relay_ops();
+  const std::vector<std::string> all = op_names();
+  const std::set<std::string> here(all.begin(), all.end()), left = relay.left_names();
+  std::set<std::string> known;
+  for (const Family& family : relay.families) {
+    for (const std::string& name : family.ops) {
+      EXPECT_TRUE(known.insert(name).second) << name << " is listed twice";
+      const bool is_internal = family.name == "internal";  // memory.* are here, with a meaning of their own
+      EXPECT_TRUE(here.contains(name) != left.contains(name) || is_internal)
+          << name << (here.contains(name) ? " is here and left" : " is neither here nor left with a reason");
+    }
+  }
+  for (const std::string& name : left) EXPECT_TRUE(known.contains(name)) << name << " is no op of Relay";
+}
+
+TEST(OpsPage, EveryOpHasADocAndEveryAttributeToo) {
+  register_all_rules();
+  for (const std::string& name : op_names()) {
+    const Op op = get_op(name);
+    EXPECT_FALSE(op->doc.empty()) << name;
+    const TypeInfo* type = op->attrs_type_key.empty() ? nullptr : find_type(op->attrs_type_key);
+    EXPECT_TRUE(type != nullptr || op->attrs_type_key.empty()) << name << ": " << op->attrs_type_key;
+    if (type == nullptr) continue;
+    for (const FieldInfo& field : type->fields) {
+      EXPECT_FALSE(std::string_view(field.options.doc).empty()) << name << ", attribute " << field.name;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace headrace::lower

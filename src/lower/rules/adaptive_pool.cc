@@ -1,0 +1,73 @@
+// Pools whose windows follow from the size of the result.
+#include "ops/adaptive_pool.h"
+
+#include "lower/rules/rule.h"
+#include "ops/window.h"
+
+namespace headrace::lower {
+
+namespace {
+
+// One spatial axis: how many elements a window has at most, and where window i begins and ends.
+struct Axis {
+  int64_t in, out, longest = 0;
+
+  Axis(int64_t in, int64_t out) : in(in), out(out) {
+    if (out != 0) longest = (in + out - 1) / out + (is_even() ? 0 : 1);
+  }
+  bool is_even() const { return out != 0 && in % out == 0; }
+  PrimExpr begin(const PrimExpr& i) const { return is_even() ? i * longest : floor_div(i * in, make_int(out)); }
+  PrimExpr end(const PrimExpr& i) const { return floor_div((i + 1) * in + (out - 1), make_int(out)); }
+  PrimExpr count(const PrimExpr& i) const { return is_even() ? make_int(longest) : end(i) - begin(i); }
+};
+
+Compute adaptive_pool_rule(const RuleInput& input, size_t spatial, bool takes_max) {
+  const auto& attrs = input.attrs<ops::AdaptivePoolAttrs>();
+  const std::string letters(ops::adaptive_letters(spatial)), layout = attrs.layout.empty() ? letters : attrs.layout;
+  const auto data_axes = ops::axes_of(layout, letters),
+             out_axes = ops::axes_of(attrs.out_layout.empty() ? layout : attrs.out_layout, letters);
+  const Shape in = ops::from_layout(static_shape(input, input.in_types[0]->shape), data_axes),
+              out = ops::from_layout(static_shape(input, input.out_types[0]->shape), out_axes);
+  std::vector<Axis> axes;
+  std::vector<PrimExpr> extents;
+  for (size_t i = 0; i < spatial; ++i) {
+    axes.emplace_back(in[2 + i], out[2 + i]);
+    extents.push_back(make_int(axes[i].longest));
+  }
+  const Combiner combiner = takes_max ? Combiner::max : Combiner::sum;
+  Index at;
+  ComputeStage stage = reduce_stage(input.make_output(), combiner, extents, [&](const Index& index, const Index& tap) {
+    at = ops::from_layout(index, out_axes);
+    Index source{at[0], at[1]};
+    std::vector<PrimExpr> conditions;
+    for (size_t i = 0; i < spatial; ++i) {
+      source.push_back(axes[i].begin(at[2 + i]) + tap[i]);
+      if (!axes[i].is_even()) conditions.push_back(make_binary(BinaryOp::lt, tap[i], axes[i].count(at[2 + i])));
+    }
+    const PrimExpr x = wide(load(input.inputs[0], ops::to_layout(source, data_axes)));
+    return guarded(all_of(conditions), x, tir::identity_of(combiner, x->dtype));
+  });
+  if (takes_max) return single_stage(input, rounded(std::move(stage)));
+  return single_stage(input, finished(std::move(stage), [&](const PrimExpr& total) {
+                        PrimExpr count = make_int(1);
+                        for (size_t i = 0; i < spatial; ++i) count = count * axes[i].count(at[2 + i]);
+                        // An integer total is divided in 64 bits.
+                        const DataType dtype = total->dtype.is_float()  ? total->dtype
+                                               : total->dtype.is_uint() ? DataType::uint(64)
+                                                                        : kIndexType;
+                        return make_binary(BinaryOp::div, make_cast(dtype, total), make_cast(dtype, count));
+                      }));
+}
+
+}  // namespace
+
+void register_adaptive_pool_rules() {
+  for (const size_t spatial : {1u, 2u, 3u}) {
+    for (const bool takes_max : {true, false}) {
+      set_rule(fmt::format("nn.adaptive_{}_pool{}d", takes_max ? "max" : "avg", spatial),
+               [=](const RuleInput& input) { return adaptive_pool_rule(input, spatial, takes_max); });
+    }
+  }
+}
+
+}  // namespace headrace::lower

@@ -1,0 +1,105 @@
+// The ops' cases (ops/tests/op_cases.txt), compiled: against the interpreter, which the oracle has checked; and larger
+// shapes, for what vectors leave over.
+#include "ops/tests/op_cases.h"
+
+#include <gtest/gtest.h>
+
+#include "kit/native_kernels.h"
+#include "lower/compute_rule.h"
+#include "lower/lower_function.h"
+#include "lower/rules/rule_cases.h"
+#include "relay/infer/infer_type.h"
+#include "relay/text/parse.h"
+#include "tir_passes/pipeline.h"
+
+namespace headrace::lower {
+namespace {
+
+using ops::testing::OpCase;
+using ops::testing::read_op_cases;
+
+TEST(OpCases, CompiledAgreesWithTheInterpreter) {
+  RuleCases cases;
+  for (const OpCase& c : read_op_cases()) {
+    if (!c.fails()) cases.add_text(c.name, c.program, c.inputs, c.tolerance);
+  }
+  cases.check();
+}
+
+TEST(OpCases, CompiledStopsWhereTheInterpreterDoes) {
+  register_all_rules();
+  std::vector<tir::PrimFunc> functions;
+  std::vector<OpCase> late;
+  for (const OpCase& c : read_op_cases()) {
+    if (!c.fails_late()) continue;
+    const auto function = relay::infer_type(relay::parse_expr(c.program)).cast<relay::FunctionNode>();
+    functions.push_back(
+        tir_passes::run_pipeline(lower_function(function, fmt::format("case{}", functions.size()), {})));
+    late.push_back(c);
+  }
+  const kit::NativeKernels kernels(functions);
+  for (size_t i = 0; i < late.size(); ++i) EXPECT_NE(kernels.error_of(i, late[i].inputs), "") << late[i].program;
+  EXPECT_GE(late.size(), 5u);
+}
+
+// A call of %x0, %x1, ... on larger tensors.
+void add_call(RuleCases& cases, const std::string& call, const std::vector<In>& inputs, double tolerance = 0) {
+  std::string params;
+  for (size_t i = 0; i < inputs.size(); ++i) {
+    params += fmt::format("{}%x{}: Tensor[({}), {}]", i == 0 ? "" : ", ", i, fmt::join(inputs[i].shape, ", "),
+                          inputs[i].dtype);
+  }
+  cases.add_text(call, fmt::format("fn ({}) {{ {} }}", params, call), inputs, tolerance);
+}
+
+TEST(OpCases, LargerTensors) {
+  RuleCases cases;
+  add_call(cases, "cumsum(%x0, axis=1)", {{{7, 300, 13}}}, 2e-6);
+  add_call(cases, "cumprod(%x0, axis=0)", {{{33, 17}, kF16, 0.5, 1.5}}, 2e-3);
+  add_call(cases, "cumsum(%x0, exclusive=True)", {{{5, 41}, kI8, -9, 9}});
+  add_call(cases, "sort(%x0, axis=0)", {{{129, 9}, kF32, -2, 2, true}});
+  add_call(cases, "argsort(%x0, is_ascend=False)", {{{40, 1000}, kI32, -99, 99}});
+  add_call(cases, "topk(%x0, k=17, axis=1)", {{{3, 100, 5}, kF64, -2, 2, true}});
+  add_call(cases, "searchsorted(%x0, %x1)", {{{1}}, {{3, 70}}});
+  add_call(cases, "scatter_elements(%x0, %x1, %x2, axis=1, reduction=\"add\")",
+           {{{9, 33}}, {{9, 70}, kI64, -33, 32}, {{9, 70}}}, 2e-6);
+  add_call(cases, "scatter_nd(%x0, %x1, %x2, mode=\"max\")", {{{9, 11, 33}}, {{2, 50}, kI32, -9, 8}, {{50, 33}}});
+  add_call(cases, "one_hot(%x0, %x1, %x2, depth=37)", {{{19, 3}, kI64, -3, 40}, {Shape{}}, {Shape{}}});
+  add_call(cases, "trilu(%x0, %x1)", {{{3, 33, 41}, kF16}, {Shape{}, kI64, -9, 9}});
+  add_call(cases, "layout_transform(%x0, src_layout=\"NCHW\", dst_layout=\"NCHW8c\")", {{{2, 32, 7, 9}}});
+  add_call(cases, "sliding_window(%x0, axis=1, window_shape=[3, 5], strides=[2, 1])", {{{3, 17, 40}, kI8, -9, 9}});
+  add_call(cases, "reverse_sequence(%x0, %x1)", {{{9, 33, 5}}, {{9}, kI32, 0, 33}});
+  add_call(cases, "nn.depth_to_space(%x0, block_size=3)", {{{1, 18, 11, 13}}});
+  add_call(cases, "nn.space_to_depth(%x0, block_size=3)", {{{1, 2, 33, 39}}});
+  add_call(cases, "nn.dilate(%x0, strides=[1, 2, 3])", {{{3, 17, 19}, kI32, -9, 9}});
+  add_call(cases, "collapse_sum_to(%x0, shape=[1, 33])", {{{5, 9, 33}}}, 2e-6);
+  add_call(cases, "adv_index((%x0, %x1, %x2))", {{{9, 11, 33}}, {{40, 1}, kI64, -9, 8}, {{7}, kI32, -11, 10}});
+  cases.check();
+}
+
+TEST(OpCases, LargerTensorsOfNetworks) {
+  RuleCases cases;
+  add_call(cases, "nn.conv1d(%x0, %x1, strides=[2], padding=[3])", {{{1, 5, 61}}, {{7, 5, 7}}}, 5e-6);
+  add_call(cases, "nn.conv3d(%x0, %x1, padding=[1])", {{{1, 3, 6, 9, 17}}, {{5, 3, 3, 3, 3}}}, 5e-6);
+  add_call(cases, "nn.conv3d(%x0, %x1, strides=[1, 2, 2], groups=2)",
+           {{{1, 4, 4, 9, 17}, kF16}, {{6, 2, 2, 3, 3}, kF16}}, 2e-3);
+  add_call(cases, "nn.conv1d_transpose(%x0, %x1, strides=[2])", {{{1, 3, 37}}, {{3, 4, 4}}}, 5e-6);
+  add_call(cases, "nn.conv3d_transpose(%x0, %x1, strides=[2])", {{{1, 2, 3, 5, 9}}, {{2, 3, 2, 3, 3}}}, 5e-6);
+  add_call(cases, "nn.adaptive_avg_pool2d(%x0, output_size=[5, 7])", {{{1, 9, 17, 33}}}, 2e-6);
+  add_call(cases, "nn.adaptive_max_pool1d(%x0, output_size=[40])", {{{2, 9, 17}, kI8, -9, 9}});
+  add_call(cases, "nn.group_norm(%x0, %x1, %x2, num_groups=4)", {{{2, 12, 9, 17}}, {{12}}, {{12}}}, 5e-6);
+  add_call(cases, "nn.instance_norm(%x0, %x1, %x2)", {{{2, 5, 333}, kF16}, {{5}, kF16}, {{5}, kF16}}, 4e-3);
+  add_call(cases, "nn.l2_normalize(%x0, eps=1e-6f, axis=[-1])", {{{9, 133}}}, 2e-6);
+  add_call(cases, "image.resize3d(%x0, size=[5, 9, 33])", {{{1, 2, 3, 5, 17}}}, 3e-6);
+  add_call(cases, "vision.get_valid_counts(%x0, score_threshold=0.5f, id_index=-1)", {{{3, 150, 5}}});
+  add_call(cases, "vision.non_max_suppression(%x0, %x1, %x2, %x3, %x4, id_index=-1)",
+           {{{2, 150, 6}, kF32, 0, 9},
+            {{2}, kI32, 99, 150},
+            {{2, 150}, kI32, 0, 149},
+            {Shape{}, kI32, 40, 40},
+            {Shape{}, kF32, 0.4, 0.4}});
+  cases.check();
+}
+
+}  // namespace
+}  // namespace headrace::lower

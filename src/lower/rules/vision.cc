@@ -1,0 +1,270 @@
+// Boxes and regions.
+#include "ops/vision.h"
+
+#include "lower/rules/rule.h"
+#include "lower/rules/sort_loops.h"
+
+namespace headrace::lower {
+
+namespace {
+
+using tir::make_if;
+using tir::make_seq;
+using tir::Stmt;
+
+PrimExpr real(double value, DataType dtype) { return make_float(value, dtype); }
+PrimExpr binary(BinaryOp op, const PrimExpr& a, const PrimExpr& b) { return make_binary(op, a, b); }
+PrimExpr both(const PrimExpr& a, const PrimExpr& b) { return binary(BinaryOp::logical_and, a, b); }
+PrimExpr least(const PrimExpr& a, const PrimExpr& b) { return binary(BinaryOp::min, a, b); }
+PrimExpr most(const PrimExpr& a, const PrimExpr& b) { return binary(BinaryOp::max, a, b); }
+
+Stmt filled(const Line& line, const PrimExpr& value) {
+  return each(line.size(), [&](const PrimExpr& i) { return line.set_item(i, value); });
+}
+
+// ---- get_valid_counts
+
+Stmt get_valid_counts_rule(const KernelInput& input) {
+  const auto& attrs = input.attrs<ops::GetValidCountsAttrs>();
+  const Line &data = input.inputs[0], &counts = input.outputs[0], &out = input.outputs[1], &indices = input.outputs[2];
+  const int64_t boxes = data.shape[1], size = data.shape[2];
+  const DataType dtype = wide_type(data.buffer->dtype);
+  const auto batch = [&](const PrimExpr& b, const Cell& count) {
+    const Stmt scan = each(boxes, [&](const PrimExpr& j) {
+      const PrimExpr from = (b * boxes + j) * size;
+      const auto element = [&](int64_t k) { return wide(data.item(from + k)); };
+      PrimExpr is_valid = binary(BinaryOp::gt, element(attrs.score_index), real(attrs.score_threshold, dtype));
+      if (attrs.id_index >= 0) is_valid = both(is_valid, binary(BinaryOp::ge, element(attrs.id_index), real(0, dtype)));
+      return make_if(is_valid, bind(count.get(), [&](const PrimExpr& at) {
+                       const Stmt copy = each(size, [&](const PrimExpr& k) {
+                         return out.set_item((b * boxes + at) * size + k, data.item(from + k));
+                       });
+                       return make_seq({copy, indices.set_item(b * boxes + at, j), count.set(at + 1)});
+                     }));
+    });
+    return make_seq({count.set(make_int(0)), scan, counts.set_item(b, count.get())});
+  };
+  return make_seq({filled(out, real(-1, out.buffer->dtype)), filled(indices, make_int(-1)),
+                   each(data.shape[0], [&](const PrimExpr& b) {
+                     return with_cell(kIndexType, [&](const Cell& count) { return batch(b, count); });
+                   })});
+}
+
+// ---- non_max_suppression
+
+// One batch: the boxes from `first` on, of which `count` are looked at.
+struct Batch {
+  const KernelInput& input;
+  const ops::NonMaximumSuppressionAttrs& attrs;
+  PrimExpr number;
+  int64_t boxes, size;
+
+  const Line& data() const { return input.inputs[0]; }
+  PrimExpr element(const PrimExpr& box, int64_t k) const {
+    return wide(data().item((number * boxes + box) * size + k));
+  }
+  PrimExpr score(const PrimExpr& box) const { return element(box, attrs.score_index); }
+  // The lower and the higher side of a box along axis 0 or 1.
+  PrimExpr low(const PrimExpr& box, int64_t axis) const {
+    return least(element(box, attrs.coord_start + axis), element(box, attrs.coord_start + axis + 2));
+  }
+  PrimExpr high(const PrimExpr& box, int64_t axis) const {
+    return most(element(box, attrs.coord_start + axis), element(box, attrs.coord_start + axis + 2));
+  }
+  PrimExpr area(const PrimExpr& box) const { return (high(box, 0) - low(box, 0)) * (high(box, 1) - low(box, 1)); }
+  PrimExpr overlap(const PrimExpr& a, const PrimExpr& b) const {
+    const PrimExpr zero = number_like(0, score(a));
+    const auto shared = [&](int64_t axis) {
+      return most(zero, least(high(a, axis), high(b, axis)) - most(low(a, axis), low(b, axis)));
+    };
+    const PrimExpr inner = shared(0) * shared(1), outer = area(a) + area(b) - inner;
+    return make_select(binary(BinaryOp::le, outer, zero), zero, binary(BinaryOp::div, inner, outer));
+  }
+  PrimExpr suppresses(const PrimExpr& a, const PrimExpr& b) const {
+    const PrimExpr threshold = make_cast(score(a)->dtype, input.inputs[4].item(make_int(0)));
+    const PrimExpr overlaps = binary(BinaryOp::ge, overlap(a, b), threshold);
+    if (attrs.force_suppress || attrs.id_index < 0) return overlaps;
+    return both(binary(BinaryOp::eq, element(a, attrs.id_index), element(b, attrs.id_index)), overlaps);
+  }
+};
+
+// Writes whether each of the first `looked` boxes of `order` is kept.
+Stmt suppress(const Batch& batch, const Line& order, const Line& is_kept, const PrimExpr& looked, const Cell& total) {
+  const PrimExpr limit = make_cast(kIndexType, batch.input.inputs[3].item(make_int(0)));
+  const Stmt loop = each(looked, [&](const PrimExpr& i) {
+    return with_cell(kIndexType, [&](const Cell& keeps) {
+      const PrimExpr has_room = binary(BinaryOp::logical_or, binary(BinaryOp::le, limit, make_int(0)),
+                                       binary(BinaryOp::lt, total.get(), limit));
+      const Stmt look = each(i, [&](const PrimExpr& j) {
+        const PrimExpr asks =
+            both(binary(BinaryOp::eq, keeps.get(), make_int(1)), binary(BinaryOp::eq, is_kept.item(j), make_int(1)));
+        return make_if(asks, bind(order.item(j), [&](const PrimExpr& a) {
+                         return bind(order.item(i), [&](const PrimExpr& b) {
+                           return make_if(batch.suppresses(a, b), keeps.set(make_int(0)));
+                         });
+                       }));
+      });
+      return make_seq({keeps.set(make_cast(kIndexType, has_room)), look, is_kept.set_item(i, keeps.get()),
+                       total.set(total.get() + keeps.get())});
+    });
+  });
+  return make_seq({total.set(make_int(0)), loop});
+}
+
+// Box i of the order into the results, of which `next` are written.
+Stmt write_box(const Batch& batch, const Line& order, const PrimExpr& is_kept, const PrimExpr& i, const Cell& next) {
+  const Line& out = batch.input.outputs[0];
+  return bind(order.item(i), [&](const PrimExpr& box) {
+    const PrimExpr from = batch.number * batch.boxes + box, to = batch.number * batch.boxes + next.get();
+    const Stmt step = next.set(next.get() + 1);
+    if (batch.attrs.return_indices)
+      return make_if(is_kept, make_seq({out.set_item(to, batch.input.inputs[2].item(from)), step}));
+    const Stmt copy = each(batch.size, [&](const PrimExpr& k) {
+      return out.set_item(to * batch.size + k, batch.data().item(from * batch.size + k));
+    });
+    return batch.attrs.invalid_to_bottom ? make_if(is_kept, make_seq({copy, step}))
+                                         : make_seq({make_if(is_kept, copy), step});
+  });
+}
+
+Stmt suppress_batch(const Batch& batch, const PrimExpr& count) {
+  const auto is_before = [&](const PrimExpr& i, const PrimExpr& j) {
+    return binary(BinaryOp::gt, batch.score(i), batch.score(j));
+  };
+  return with_order(batch.boxes, count, is_before, [&](const Line& order) {
+    const PrimExpr looked = batch.attrs.top_k > 0 ? least(count, make_int(batch.attrs.top_k)) : count;
+    return with_scratch("kept", kIndexType, {batch.boxes}, [&](const Line& is_kept) {
+      return with_cell(kIndexType, [&](const Cell& cell) {
+        std::vector<Stmt> stmts{suppress(batch, order, is_kept, looked, cell), cell.set(make_int(0))};
+        stmts.push_back(each(looked, [&](const PrimExpr& i) {
+          return write_box(batch, order, binary(BinaryOp::eq, is_kept.item(i), make_int(1)), i, cell);
+        }));
+        if (batch.attrs.return_indices) stmts.push_back(batch.input.outputs[1].set_item(batch.number, cell.get()));
+        return make_seq(stmts);
+      });
+    });
+  });
+}
+
+Stmt non_max_suppression_rule(const KernelInput& input) {
+  const auto& attrs = input.attrs<ops::NonMaximumSuppressionAttrs>();
+  const Line &data = input.inputs[0], &out = input.outputs[0];
+  const int64_t boxes = data.shape[1];
+  return make_seq({filled(out, make_const(-1, out.buffer->dtype)), each(data.shape[0], [&](const PrimExpr& b) {
+                     const PrimExpr given = make_cast(kIndexType, input.inputs[1].item(b));
+                     return bind(clamp(given, make_int(0), make_int(boxes)), [&](const PrimExpr& count) {
+                       return suppress_batch({input, attrs, b, boxes, data.shape[2]}, count);
+                     });
+                   })});
+}
+
+// ---- roi_align
+
+// The element at (y, x) between four of the plane that begins at `plane`; the caller knows that it is not far outside.
+PrimExpr sample(const Line& data, const PrimExpr& plane, const PrimExpr& y, const PrimExpr& x) {
+  const int64_t height = data.shape[2], width = data.shape[3];
+  const DataType dtype = y->dtype;
+  const auto place = [&](const PrimExpr& at, int64_t size) {
+    return clamp(at, real(0, dtype), real(static_cast<double>(size - 1), dtype));
+  };
+  const PrimExpr row = place(y, height), column = place(x, width), one = real(1, dtype);
+  const PrimExpr top = make_cast(kIndexType, row), left = make_cast(kIndexType, column);
+  const PrimExpr bottom = least(top + 1, make_int(height - 1)), right = least(left + 1, make_int(width - 1));
+  const PrimExpr v = row - make_cast(dtype, top), u = column - make_cast(dtype, left);
+  const auto at = [&](const PrimExpr& r, const PrimExpr& c) { return wide(data.item(plane + r * width + c)); };
+  return at(top, left) * ((one - v) * (one - u)) + at(top, right) * ((one - v) * u) +
+         at(bottom, left) * (v * (one - u)) + at(bottom, right) * (v * u);
+}
+
+// Of one axis of one region: where it begins, how long a bin is and how many samples it has.
+struct Span1D {
+  PrimExpr begin, bin, samples;
+};
+
+Stmt with_span(const KernelInput& input, const PrimExpr& low, const PrimExpr& high, int64_t bins,
+               const std::function<Stmt(const Span1D&)>& body) {
+  const auto& attrs = input.attrs<ops::ROIAlignAttrs>();
+  const PrimExpr scale = number_like(attrs.spatial_scale, low);
+  return bind(low * scale, [&](const PrimExpr& begin) {
+    const PrimExpr length = most(high * scale - begin, number_like(1, low));
+    return bind(binary(BinaryOp::div, length, number_like(static_cast<double>(bins), low)), [&](const PrimExpr& bin) {
+      const PrimExpr wanted = attrs.sample_ratio > 0
+                                  ? make_int(attrs.sample_ratio)
+                                  : make_cast(kIndexType, make_intrinsic(Intrinsic::ceil, bin->dtype, {bin}));
+      return bind(wanted, [&](const PrimExpr& samples) {
+        return make_seq({tir::make_assert(is_within(samples, make_int(1), make_int(ops::kMostSamples + 1)),
+                                          "vision.roi_align: a region is out of proportion"),
+                         body({begin, bin, samples})});
+      });
+    });
+  });
+}
+
+PrimExpr sample_place(const Span1D& span, const PrimExpr& bin, const PrimExpr& sample) {
+  const DataType dtype = span.bin->dtype;
+  const PrimExpr part =
+      binary(BinaryOp::div, make_cast(dtype, sample) + real(0.5, dtype), make_cast(dtype, span.samples));
+  return span.begin + (make_cast(dtype, bin) + part) * span.bin;
+}
+
+// One result: the samples of bin (p, q) in a plane.
+Stmt pool_bin(const KernelInput& input, const PrimExpr& plane, const Index& bin, const Span1D& rows,
+              const Span1D& columns, const PrimExpr& place) {
+  const Line &data = input.inputs[0], &out = input.outputs[0];
+  const bool takes_max = input.attrs<ops::ROIAlignAttrs>().mode == "max";
+  const DataType dtype = wide_type(data.buffer->dtype);
+  const auto inside = [&](const PrimExpr& at, int64_t size) {
+    return both(binary(BinaryOp::ge, at, real(-1, dtype)),
+                binary(BinaryOp::le, at, real(static_cast<double>(size), dtype)));
+  };
+  return with_cell(dtype, [&](const Cell& total) {
+    const Stmt loops = each(rows.samples, [&](const PrimExpr& i) {
+      return each(columns.samples, [&](const PrimExpr& j) {
+        return bind(sample_place(rows, bin[0], i), [&](const PrimExpr& y) {
+          return bind(sample_place(columns, bin[1], j), [&](const PrimExpr& x) {
+            const PrimExpr value = guarded(both(inside(y, data.shape[2]), inside(x, data.shape[3])),
+                                           sample(data, plane, y, x), real(0, dtype));
+            return total.set(takes_max ? most(total.get(), value) : total.get() + value);
+          });
+        });
+      });
+    });
+    const PrimExpr count = make_cast(dtype, rows.samples * columns.samples);
+    return make_seq({total.set(takes_max ? tir::identity_of(Combiner::max, dtype) : real(0, dtype)), loops,
+                     out.set_item(place, takes_max ? total.get() : binary(BinaryOp::div, total.get(), count))});
+  });
+}
+
+Stmt roi_align_rule(const KernelInput& input) {
+  const Line &data = input.inputs[0], &rois = input.inputs[1], &out = input.outputs[0];
+  const int64_t channels = out.shape[1], height = out.shape[2], width = out.shape[3];
+  const auto region = [&](const PrimExpr& r, const PrimExpr& batch) {
+    const auto side = [&](int64_t k) { return wide(rois.item(r * 5 + k)); };
+    return with_span(input, side(2), side(4), height, [&](const Span1D& rows) {
+      return with_span(input, side(1), side(3), width, [&](const Span1D& columns) {
+        return each_index({channels, height, width}, [&](const Index& i) {
+          const PrimExpr plane = (batch * channels + i[0]) * (data.shape[2] * data.shape[3]);
+          const PrimExpr place = ((r * channels + i[0]) * height + i[1]) * width + i[2];
+          return pool_bin(input, plane, {i[1], i[2]}, rows, columns, place);
+        });
+      });
+    });
+  };
+  return each_parallel(out.shape[0], out.size() * 16, [&](const PrimExpr& r) {
+    return bind(make_cast(kIndexType, wide(rois.item(r * 5))), [&](const PrimExpr& batch) {
+      return make_seq({tir::make_assert(is_within(batch, make_int(0), make_int(data.shape[0])),
+                                        "vision.roi_align: a region is of a batch that data has not"),
+                       region(r, batch)});
+    });
+  });
+}
+
+}  // namespace
+
+void register_vision_rules() {
+  set_kernel_rule("vision.get_valid_counts", get_valid_counts_rule);
+  set_kernel_rule("vision.non_max_suppression", non_max_suppression_rule);
+  set_kernel_rule("vision.roi_align", roi_align_rule);
+}
+
+}  // namespace headrace::lower
