@@ -135,6 +135,19 @@ class _Tuple:
         return len(self.fields)
 
 
+@_node.mixin("relay.Call")
+class _Call:
+    """A call of an op or of a function. `call[i]` is field `i` of the tuple that it gives."""
+
+    __slots__ = ()
+
+    # How many fields there are is not known, so that a call is no sequence.
+    __iter__ = None
+
+    def __getitem__(self, index: int) -> Any:
+        return _node.class_of("relay.TupleGetItem")(self, index)
+
+
 @_node.mixin("ir.BaseFunc")
 class _BaseFunc:
     """Base of Relay's functions and of loop functions."""
@@ -199,7 +212,7 @@ class TupleWrapper:
 for _key, _order, _doc in [
     ("relay.Var", "name_hint type_annotation", "A variable: a parameter, or bound by a let or a pattern."),
     ("relay.Function", "params body ret_type type_params attrs", "A function; of type parameters, a polymorphic one."),
-    ("relay.Call", "op args attrs type_args", "A call of an op or of a function."),
+    ("relay.Call", "op args attrs type_args", ""),
     ("relay.Let", "variable value body", "Binds a variable, which a function in `value` may call itself by."),
     ("relay.If", "cond true_branch false_branch", "A branch on a bool scalar."),
     ("relay.Tuple", "fields", "Several values as one."),

@@ -77,12 +77,37 @@ def compile(
 ) -> CompiledModel:
     """Compiles a model file (.onnx, .relay) for this machine, in memory or to the file `output`.
 
-    shapes: of inputs whose shape the model leaves open. bound: inputs that become constants. threads: 0 is one a
-    processor. target: what to compile for, as Relay users write it ("llvm -mcpu=x86-64-v3"), or its parts, cpu and
-    features, by LLVM's names ("x86-64-v3", "+avx2,-avx512f"). opt_level: 0 to 3.
-    jobs: threads that compile; the result does not depend on it. output: with code for another processor the file is
-    written and what is returned refuses calls. Raises UserError for a bad model or option,
-    MissingError (a UserError) where LLVM's part of Headrace is not installed.
+    Parameters
+    ----------
+    model : path
+        The file.
+    shapes : dict of str to tuple of int, optional
+        Of inputs whose shape the model leaves open.
+    bound : dict of str to tensor, optional
+        Inputs that become constants.
+    threads : int
+        0 is one a processor.
+    target : str
+        What to compile for, as Relay users write it: "llvm -mcpu=x86-64-v3".
+    cpu, features : str
+        Instead: its parts, by LLVM's names ("x86-64-v3", "+avx2,-avx512f").
+    opt_level : int
+        0 to 3.
+    jobs : int
+        Threads that compile; the result does not depend on it.
+    disabled_passes : list of str
+        Passes that do not run.
+    output : path, optional
+        The file to write; with code for another processor what is returned refuses calls.
+
+    Returns
+    -------
+    CompiledModel
+
+    Raises
+    ------
+    UserError
+        For a bad model or option; MissingError, which is one, where LLVM's part of Headrace is not installed.
     """
     executor = _core.compile(
         _arguments.path(model, "model"),
@@ -101,7 +126,21 @@ def compile(
 
 
 def load(artifact: str | PathLike[str], *, program: str = "default", threads: int = 0) -> CompiledModel:
-    """Opens an artifact that was compiled before. threads: 0 is what the artifact says."""
+    """Opens an artifact that was compiled before.
+
+    Parameters
+    ----------
+    artifact : path
+        The file.
+    program : str
+        Which of its programs.
+    threads : int
+        0 is what the artifact says.
+
+    Returns
+    -------
+    CompiledModel
+    """
     name = _arguments.path(artifact, "artifact")
     program = _arguments.text(program, "program")
     return CompiledModel(_core.open_executor(name, program, _arguments.integer(threads, "threads")))

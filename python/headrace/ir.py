@@ -44,12 +44,38 @@ def assert_structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> 
 
 
 def get_first_structural_mismatch(lhs: Any, rhs: Any, map_free_vars: bool = False) -> Map | None:
-    """The first difference: its path, the reason, and short texts of both sides; None when there is none."""
+    """The first place where two programs differ.
+
+    Parameters
+    ----------
+    lhs, rhs : Object or any value
+        What is compared.
+    map_free_vars : bool
+        As for `structural_equal`.
+
+    Returns
+    -------
+    Map or None
+        Path, reason, left and right (short texts); None when they are equal.
+    """
     return api("ir.FirstMismatch")(lhs, rhs, bool(map_free_vars))
 
 
 def structural_hash(node: Any, map_free_vars: bool = False) -> int:
-    """A hash that agrees with `structural_equal`; of this process only where the program has ops or free variables."""
+    """A hash that agrees with `structural_equal`.
+
+    Parameters
+    ----------
+    node : Object or any value
+        What is hashed.
+    map_free_vars : bool
+        As for `structural_equal`.
+
+    Returns
+    -------
+    int
+        Of this process only, where the program has ops or free variables.
+    """
     return _STRUCTURAL_HASH(node, bool(map_free_vars))
 
 
@@ -411,6 +437,17 @@ class _Op:
 
 def make_node(type_key: str, **kwargs: Any) -> Any:
     """A node of a registered type from its fields.
+
+    Parameters
+    ----------
+    type_key : str
+        The type, such as "relay.Var".
+    **kwargs
+        Its fields.
+
+    Returns
+    -------
+    Object
 
     Raises
     ------

@@ -57,7 +57,19 @@ def from_dlpack(tensor: Any) -> NDArray:
 
 
 def device(dev_type: str | int, dev_id: int = 0) -> Device:
-    """A device by name, such as "cpu"."""
+    """A device by name.
+
+    Parameters
+    ----------
+    dev_type : str or int
+        "cpu", or DLPack's number of it.
+    dev_id : int
+        Which one.
+
+    Returns
+    -------
+    Device
+    """
     if dev_type not in ("cpu", "llvm", 1):
         from headrace._core import UserError
 

@@ -35,5 +35,17 @@ def var(name: str, dtype: str = "int64") -> Any:
 
 
 def const(value: Any, dtype: str = "int64") -> Any:
-    """An integer or floating-point constant."""
+    """A constant.
+
+    Parameters
+    ----------
+    value : int or float
+        The number.
+    dtype : str
+        An integer's or a float's.
+
+    Returns
+    -------
+    IntImm or FloatImm
+    """
     return (ir.FloatImm if "float" in dtype else ir.IntImm)(dtype, value)

@@ -1,8 +1,11 @@
 """Functions in both directions: the registry, callbacks, errors, threads."""
 
+import subprocess
+import sys
 import threading
 import time
 import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -151,3 +154,11 @@ def test_functions_of_other_threads():
     for thread in threads:
         thread.join()
     assert results == [1] * 4
+
+
+def test_the_benchmark_of_calls_runs():
+    script = Path(__file__).parents[2] / "bench" / "calls.py"
+    command = [sys.executable, str(script), "--rounds", "1", "--calls", "100"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert "Python -> C++ " in done.stdout
+    assert "headrace" in done.stdout

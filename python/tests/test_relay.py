@@ -135,6 +135,15 @@ def test_errors(call, error, says):
         call()
 
 
+def test_fields_of_a_call():
+    x = relay.var("x", shape=(4, 6))
+    call = relay.split(x, 2, axis=1).astuple()
+    assert isinstance(call[1], relay.TupleGetItem)
+    np.testing.assert_array_equal(evaluate(call[1], np.ones((4, 6), "float32")).numpy(), np.ones((4, 3)))
+    with pytest.raises(TypeError, match="not iterable"):
+        list(call)
+
+
 def test_operators():
     x = relay.var("x", shape=(3,))
     values = np.array([1, 2, 4], "float32")

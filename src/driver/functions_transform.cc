@@ -44,9 +44,17 @@ Array<Value> describe_config() {
   return keys;
 }
 
-// The options of the project's passes.
+// The options of the project's passes: "relay.PASS.OPTION". A pass reads its own from the context's configuration.
 void declare_config() {
   declare_config_key<int64_t>("relay.FuseOps.max_depth", "op calls a group; 1: each op by itself");
+  for (const char* pass : {"CombineParallelConv2D", "CombineParallelDense", "CombineParallelBatchMatmul"})
+    declare_config_key<int64_t>(fmt::format("relay.{}.min_num_branches", pass), "how many siblings are worth it; 3");
+  declare_config_key<Map<std::string, Array<std::string>>>("relay.ConvertLayout.desired_layouts",
+                                                           "by op: layouts of data and, if it has one, of the kernel");
+  declare_config_key<bool>("relay.EtaExpand.expand_constructor", "whether constructors become function literals");
+  declare_config_key<bool>("relay.EtaExpand.expand_global_var", "whether global functions become function literals");
+  declare_config_key<int64_t>("relay.SplitArgs.max_function_args", "the most inputs of a call; 0: any number");
+  declare_config_key<std::string>("relay.ToMixedPrecision.mixed_precision_type", "float16 or bfloat16");
 }
 
 void register_passes() {

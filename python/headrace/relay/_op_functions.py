@@ -85,7 +85,9 @@ def _operand(schema: _Schema, name: str, value: Any, beside: Any) -> Any:
     if schema.operands[name][0].startswith("Tuple") and isinstance(value, (list, tuple)):
         return _node.class_of("relay.Tuple")(list(value))
     if isinstance(value, (Number, np.ndarray, np.generic, list)) and not _is_expr(value):
-        dtype = _expr.dtype_of(beside) if isinstance(value, Number) and beside is not None else None
+        dtype = table.NUMBERS.get(schema.name, {}).get(name)
+        if dtype is None and isinstance(value, Number) and beside is not None:
+            dtype = _expr.dtype_of(beside)
         return const(value, dtype)
     if not _is_expr(value):
         raise _core.UserError(f"{schema.name}: {name}: expected an expression, got {type(value).__name__}")
@@ -132,7 +134,10 @@ def _call(schema: _Schema, given: dict[str, Any], span: Any) -> Any:
     results = table.RESULTS.get(schema.name)
     if results is None:
         return call
-    fields = _expr.TupleWrapper(call, results(attrs) if callable(results) else results)
+    size = results(attrs) if callable(results) else results
+    if size == 1:
+        return call
+    fields = _expr.TupleWrapper(call, size)
     return fields[table.FIELD[schema.name]] if schema.name in table.FIELD else fields
 
 

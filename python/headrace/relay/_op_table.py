@@ -34,11 +34,18 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "nn.pad": {"pad_value": 0},
 }
 
-# How many fields the tuple has that an op gives: a number, or a function of the attributes.
+# How many fields the tuple has that an op gives: a number, or a function of the attributes; 1: no tuple.
 RESULTS: dict[str, Any] = {
     "nn.batch_norm": 3,
     "nn.dropout": 2,
+    "topk": lambda attrs: 2 if attrs.get("ret_type", "both") == "both" else 1,
     "split": lambda attrs: _parts(attrs["indices_or_sections"]),
+}
+
+# Dtypes of numbers that are given for operands, where it is not that of the other operands.
+NUMBERS: dict[str, dict[str, str]] = {
+    "trilu": {"k": "int64"},
+    "one_hot": {"on_value": "float32", "off_value": "float32"},
 }
 
 # Functions that give one field of the op's tuple.

@@ -64,5 +64,17 @@ def fromtext(data: str, source_name: str | None = None) -> Any:
 
 
 def astext(expr_or_mod: Any, show_meta_data: bool = True) -> str:
-    """The text form of an expression or a module; without the data of large constants it cannot be read back."""
+    """The text form of an expression or a module.
+
+    Parameters
+    ----------
+    expr_or_mod : RelayExpr or IRModule
+        The program.
+    show_meta_data : bool
+        Whether large constants have their data; without it the text cannot be read back.
+
+    Returns
+    -------
+    str
+    """
     return api("relay.ir.AsText")(expr_or_mod, bool(show_meta_data))

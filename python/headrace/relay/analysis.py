@@ -93,17 +93,53 @@ def _type_vars(node: Any) -> _TypeVars:
 
 
 def all_type_vars(expr: Any, mod: Any = None) -> list[Any]:
-    """The type variables in an expression or type, each once."""
+    """The type variables in an expression or type, each once.
+
+    Parameters
+    ----------
+    expr : RelayExpr or Type
+        What is looked through.
+    mod : IRModule, optional
+        Not needed: variables of types do not cross functions.
+
+    Returns
+    -------
+    list of TypeVar
+    """
     return list(_type_vars(expr).used)
 
 
 def bound_type_vars(expr: Any, mod: Any = None) -> list[Any]:
-    """The type variables that an expression or type binds."""
+    """The type variables that an expression or type binds.
+
+    Parameters
+    ----------
+    expr : RelayExpr or Type
+        What is looked through.
+    mod : IRModule, optional
+        Not needed: variables of types do not cross functions.
+
+    Returns
+    -------
+    list of TypeVar
+    """
     return list(_type_vars(expr).bound)
 
 
 def free_type_vars(expr: Any, mod: Any = None) -> list[Any]:
-    """The type variables that an expression or type uses and does not bind."""
+    """The type variables that an expression or type uses and does not bind.
+
+    Parameters
+    ----------
+    expr : RelayExpr or Type
+        What is looked through.
+    mod : IRModule, optional
+        Not needed: variables of types do not cross functions.
+
+    Returns
+    -------
+    list of TypeVar
+    """
     found = _type_vars(expr)
     return [var for var in found.used if var not in found.bound]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from headrace._core import UserError
 from headrace._ffi import api
 from headrace.transform import (
     Pass,
@@ -37,13 +38,15 @@ __all__ = [
 def _factory(info: Any) -> Callable[..., Any]:
     name = info.name
 
-    def make(**options: Any) -> Any:
-        return api("relay._transform.GetPass")(
-            name, {key: value for key, value in options.items() if value is not None}
-        )
-
     prefix = f"relay.{name}."
     keys = {key[len(prefix) :]: row for key, row in PassContext.list_configs().items() if key.startswith(prefix)}
+
+    def make(*args: Any, **options: Any) -> Any:
+        if len(args) > len(keys):
+            raise UserError(f"pass {name} takes {len(keys)} arguments ({', '.join(keys)}), got {len(args)}")
+        given = {**dict(zip(keys, args, strict=False)), **options}
+        return api("relay._transform.GetPass")(name, {key: value for key, value in given.items() if value is not None})
+
     lines = [f"{info.summary[:1].upper()}{info.summary[1:]} (level {info.opt_level}).", ""]
     if keys:
         lines += ["Parameters", "----------"]
