@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "bench/kernels.h"
+#include "bench/passes.h"
 #include "bench/probes.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/report_failure.h"
@@ -60,6 +61,29 @@ void print_kernels(const Report& report) {
   std::cout << tools::to_table(rows);
 }
 
+void print_passes(const Report& report) {
+  std::vector<std::vector<std::string>> rows{{"program", "infer best", "median", "passes best", "median"}};
+  for (const Value& value : report.at("programs").as<Array<Value>>()) {
+    const auto program = value.as<Report>();
+    std::vector<std::string> row{program.at("name").as<std::string>()};
+    for (const char* part : {"infer", "passes"}) {
+      const auto times = program.at(part).as<Report>();
+      for (const char* key : {"best_seconds", "median_seconds"})
+        row.push_back(tools::show_seconds(times.at(key).as<double>()));
+    }
+    rows.push_back(std::move(row));
+  }
+  std::cout << tools::to_table(rows);
+}
+
+void print(const Report& report, bool json, void (*as_text)(const Report&)) {
+  if (json) {
+    std::cout << tools::to_json(report);
+  } else {
+    as_text(report);
+  }
+}
+
 void probes_verb(int threads, double seconds, bool only_hop, bool json) {
   Array<Value> probes;
   for (const int count : threads > 1 ? std::vector<int>{1, threads} : std::vector<int>{1}) {
@@ -71,6 +95,21 @@ void probes_verb(int threads, double seconds, bool only_hop, bool json) {
   } else {
     print_probes(probes, hop_ns);
   }
+}
+
+void add_kernels_verb(CLI::App& app, KernelOptions& options) {
+  CLI::App* verb = app.add_subcommand("kernels", "Listed shapes as shares of what the machine can do");
+  verb->add_option("--threads", options.threads)->check(CLI::Range(1, runtime::kMaxWorkers))->capture_default_str();
+  verb->add_option("--rounds", options.rounds)->check(CLI::Range(1, 100000))->capture_default_str();
+  verb->add_option("--only", options.only, "Kernels whose name contains this");
+}
+
+CLI::App* add_passes_verb(CLI::App& app, PassBenchOptions& options) {
+  CLI::App* verb = app.add_subcommand("passes", "Inference and the optimising passes, without code generation");
+  verb->add_option("--rounds", options.rounds)->check(CLI::Range(1, 100000))->capture_default_str();
+  verb->add_option("--ops", options.ops, "Of the chain")->check(CLI::Range(1, 1000000))->capture_default_str();
+  verb->add_option("models", options.models, "ONNX files, besides the chain");
+  return verb;
 }
 
 int run(int argc, char** argv) {
@@ -88,10 +127,9 @@ int run(int argc, char** argv) {
       ->check(CLI::Range(1, runtime::kMaxWorkers))
       ->capture_default_str();
   probes->add_flag("--only-hop", only_hop, "The hop alone");
-  CLI::App* kernels = app.add_subcommand("kernels", "Listed shapes as shares of what the machine can do");
-  kernels->add_option("--threads", options.threads)->check(CLI::Range(1, runtime::kMaxWorkers))->capture_default_str();
-  kernels->add_option("--rounds", options.rounds)->check(CLI::Range(1, 100000))->capture_default_str();
-  kernels->add_option("--only", options.only, "Kernels whose name contains this");
+  add_kernels_verb(app, options);
+  PassBenchOptions pass_options;
+  CLI::App* passes = add_passes_verb(app, pass_options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -102,11 +140,10 @@ int run(int argc, char** argv) {
     return HR_OK;
   }
   options.probe_seconds = seconds;
-  const Report report = measure_kernels(options);
-  if (json) {
-    std::cout << tools::to_json(report);
+  if (passes->parsed()) {
+    print(measure_passes(pass_options), json, print_passes);
   } else {
-    print_kernels(report);
+    print(measure_kernels(options), json, print_kernels);
   }
   return HR_OK;
 }

@@ -7,6 +7,8 @@ models   networks of the test kit's generator (seeded random weights) at full re
          model and of onnxruntime in the same rounds, taking turns; seconds to compile. `ratio` is ours by theirs, of
          medians, `best ratio` of the best rounds: below 1 is faster. The hop from core to core is probed before and
          after: where the two differ much, runs of several threads cannot be compared.
+passes   a chain of 10,000 ops and the models: seconds to infer all types and for the optimising passes, without
+         lowering and code generation.
 
 Numbers depend on the machine and on what else runs on it: read ratios, and the best beside the median.
 Examples: ./dev bench probes
@@ -118,12 +120,19 @@ def bench_kernels(args: argparse.Namespace) -> None:
         print(json.dumps(reports, indent=2))
 
 
+def bench_passes(args: argparse.Namespace) -> None:
+    """Passes on to headrace-bench."""
+    models = [make_model(name, args) for name in args.models.split(",")]
+    options = ["--rounds", str(args.rounds), *(["--json"] if args.json else [])]
+    print(run(args.bin / "headrace-bench", "passes", *options, *models), end="")
+
+
 def bench_probes(args: argparse.Namespace) -> None:
     """Passes on to headrace-bench."""
     print(run(args.bin / "headrace-bench", "probes", *(["--json"] if args.json else [])), end="")
 
 
-SUITES = {"probes": bench_probes, "kernels": bench_kernels, "models": bench_models}
+SUITES = {"probes": bench_probes, "kernels": bench_kernels, "models": bench_models, "passes": bench_passes}
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -133,7 +142,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("suite", choices=list(SUITES))
     parser.add_argument(
-        "--models", default=",".join(SHORT), help=f"models: of {','.join(MODELS)} (default: %(default)s)"
+        "--models", default=",".join(SHORT), help=f"models, passes: of {','.join(MODELS)} (default: %(default)s)"
     )
     parser.add_argument("--only", default="", help="kernels: those whose name contains this")
     parser.add_argument("--threads", default="1", help="numbers of threads, as 1,2 (default: %(default)s)")

@@ -68,6 +68,18 @@ class BenchTest(unittest.TestCase):
             self.assertEqual([result["threads"] for result in model["results"]], [1, 2])
             self.assertRegex(self.bench(*options).stdout, r"(?m)^ *mlp +1 +\d")
 
+    def test_passes(self) -> None:
+        with tempfile.TemporaryDirectory() as folder:
+            options = ("passes", "--models", "mlp", "--rounds", "1", "--folder", folder)
+            done = self.bench(*options, "--json")
+            self.assertEqual(done.returncode, 0, done.stderr)
+            programs = json.loads(done.stdout)["programs"]
+            self.assertEqual([program["name"] for program in programs], ["chain of 10000", "mlp"])
+            for program in programs:
+                self.assertGreater(program["passes"]["best_seconds"], 0)
+        command = (self.bin / "headrace-bench", "passes", "--ops", "10", "--rounds", "1")
+        self.assertRegex(self.call(*command).stdout, r"(?m)^chain of 10 +\S+ [mu]s")
+
     def test_mistakes(self) -> None:
         for options, message in (
             (("models", "--models", "resnet51"), "no model resnet51; there are mlp, "),
@@ -82,7 +94,7 @@ class BenchTest(unittest.TestCase):
         self.assertEqual(self.call(self.bin / "headrace-bench").returncode, 2)
 
     def test_help(self) -> None:
-        for word in ("probes", "kernels", "models", "Examples:"):
+        for word in ("probes", "kernels", "models", "passes", "Examples:"):
             self.assertIn(word, self.bench("--help").stdout)
 
 

@@ -29,12 +29,22 @@ struct PythonErrorObj : Object {
   std::shared_ptr<SharedObject> exception;
 };
 
+// What an exception says; its own code may fail, or say what is no text.
+std::string text_of(const nb::object& exception) {
+  try {
+    const nb::str text(exception);
+    return nb::cast<std::string>(text.attr("encode")("utf-8", "replace").attr("decode")("utf-8"));
+  } catch (nb::python_error&) {
+    return "an exception that cannot say what it is";
+  }
+}
+
 [[noreturn]] void throw_foreign(nb::python_error& error) {
   const nb::object exception = nb::borrow(error.value());
   Ref<PythonErrorObj> payload = make_object<PythonErrorObj>();
   payload->exception = std::make_shared<SharedObject>(exception);
   const auto kind = nb::cast<std::string>(exception.type().attr("__name__"));
-  throw ForeignError(kind, nb::cast<std::string>(nb::str(exception)), std::move(payload));
+  throw ForeignError(kind, text_of(exception), std::move(payload));
 }
 
 // The arguments of one call, as vectorcall takes them: with room before the first that it may write to.

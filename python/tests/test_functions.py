@@ -85,6 +85,21 @@ def test_exceptions_pass_through_two_languages():
     assert any(frame.name == "fails_deep_down" for frame in traceback.extract_tb(caught.value.__traceback__))
 
 
+class SilentError(Exception):
+    def __str__(self):
+        raise RuntimeError("no text")
+
+
+@pytest.mark.parametrize("error", [SilentError(), ValueError("\udc80")])
+def test_exceptions_that_cannot_say_what_they_are(error):
+    def fails():
+        raise error
+
+    with pytest.raises(type(error)) as caught:
+        hr.convert(lambda: hr.convert(fails)())()
+    assert caught.value is error
+
+
 def test_an_error_in_a_pass_is_the_users_own():
     @hr.transform.module_pass(opt_level=0)
     def breaks(mod, ctx):

@@ -182,32 +182,37 @@ Type relate_collapse_sum_like(const RelationInput& input) {
 
 // The input seen as (output element, position in the group of elements reduced into it).
 struct Groups {
-  Shape out_shape, out_strides;      // of the axes that stay
-  Shape group_shape, group_strides;  // of the axes that go
+  OffsetWalk<1> outputs, elements;  // over the axes that stay, over those that go
   int64_t group_size = 1;
 
   // UserError when the groups are empty, for what has no value then.
   void check_not_empty() const {
     if (group_size == 0) throw_user_error("a reduction over an empty axis has no result");
   }
-  Groups(const Shape& shape, const std::vector<bool>& reduced) {
+  Groups(const Shape& shape, const std::vector<bool>& reduced)
+      : outputs(walk_over(shape, reduced, false)), elements(walk_over(shape, reduced, true)) {
+    for (size_t i = 0; i < shape.size(); ++i) group_size *= reduced[i] ? shape[i] : 1;
+  }
+  static OffsetWalk<1> walk_over(const Shape& shape, const std::vector<bool>& reduced, bool which) {
     const Shape strides = dense_strides(shape);
+    Shape sizes, steps;
     for (size_t i = 0; i < shape.size(); ++i) {
-      (reduced[i] ? group_shape : out_shape).push_back(shape[i]);
-      (reduced[i] ? group_strides : out_strides).push_back(strides[i]);
-      if (reduced[i]) group_size *= shape[i];
+      if (reduced[i] != which) continue;
+      sizes.push_back(shape[i]);
+      steps.push_back(strides[i]);
     }
+    return {std::move(sizes), {std::move(steps)}};
   }
   // Calls body(output index, offset of its group) in order.
   template <typename F>
   void for_each_output(F&& body) const {
     int64_t i = 0;
-    for_each_offset<1>(out_shape, {out_strides}, [&](const auto& at) { body(i++, at[0]); });
+    outputs.run([&](const auto& at) { body(i++, at[0]); });
   }
   // Calls body(offset) for the elements of the group that starts at `start`, in row-major order.
   template <typename F>
   void for_each_element(int64_t start, F&& body) const {
-    for_each_offset<1>(group_shape, {group_strides}, [&](const auto& at) { body(start + at[0]); });
+    elements.run([&](const auto& at) { body(start + at[0]); });
   }
 };
 

@@ -4,6 +4,7 @@
 #include "object/structural_hash.h"
 #include "ops/op_keys.h"
 #include "passes/for_each_function.h"
+#include "relay/scopes.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -41,12 +42,10 @@ bool same_call(const CallNode& a, const CallNode& b) {
 // The first of each class of equal nodes. Order of evaluation decides which is first, never an address.
 class Table {
  public:
-  Expr first_equal(const Expr& expr) {
-    if (const auto* call = expr.as<CallNode>()) {
-      if (!is_pure_call(*call)) return expr;
-      return lookup(calls_[hash_of(*call)], expr,
-                    [&](const Expr& other) { return same_call(*call, *other.as<CallNode>()); });
-    }
+  explicit Table(const Expr& body) : scopes_(relay::find_scopes(body)), blocks_(relay::find_blocks(body, scopes_)) {}
+
+  Expr first_equal(const Expr& before, const Expr& expr) {
+    if (const auto* call = expr.as<CallNode>()) return is_pure_call(*call) ? first_call(before, expr, *call) : expr;
     if (const auto* item = expr.as<TupleGetItemNode>()) {
       return lookup(items_[mix(std::hash<Expr>()(item->tuple), static_cast<uint64_t>(item->index))], expr,
                     [&](const Expr& other) {
@@ -62,6 +61,26 @@ class Table {
   }
 
  private:
+  struct Known {
+    Expr call;
+    int block;  // that holds all its uses
+  };
+
+  // Calls of two branches stay two: as one they would be evaluated before both, even if neither is taken.
+  Expr first_call(const Expr& before, const Expr& expr, const CallNode& call) {
+    const int block = blocks_[static_cast<size_t>(scopes_.at(before).scope)];
+    std::vector<Known>& bucket = calls_[hash_of(call)];
+    for (Known& known : bucket) {
+      const bool is_around = scopes_.encloses(known.block, block);
+      if (!(is_around || scopes_.encloses(block, known.block)) || !same_call(call, *known.call.as<CallNode>()))
+        continue;
+      if (!is_around) known.block = block;
+      return known.call;
+    }
+    bucket.push_back({expr, block});
+    return expr;
+  }
+
   template <typename F>
   static Expr lookup(std::vector<Expr>& bucket, const Expr& expr, F&& same) {
     for (const Expr& known : bucket) {
@@ -70,15 +89,19 @@ class Table {
     bucket.push_back(expr);
     return expr;
   }
-  std::unordered_map<uint64_t, std::vector<Expr>> calls_, items_, constants_;
+  relay::Scopes scopes_;
+  std::vector<int> blocks_;
+  std::unordered_map<uint64_t, std::vector<Known>> calls_;
+  std::unordered_map<uint64_t, std::vector<Expr>> items_, constants_;
 };
 
 }  // namespace
 
 IRModule eliminate_common_subexpr(const IRModule& module) {
   return rewrite_bodies(module, [](const Expr& body) {
-    Table table;
-    return relay::rewrite_post_order(body, [&](const Expr&, const Expr& after) { return table.first_equal(after); });
+    Table table(body);
+    return relay::rewrite_post_order(
+        body, [&](const Expr& before, const Expr& after) { return table.first_equal(before, after); });
   });
 }
 

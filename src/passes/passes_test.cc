@@ -310,6 +310,9 @@ INSTANTIATE_TEST_SUITE_P(
         Unchanged{"ForwardFoldScaleAxis", "NegativeScaleUnderRelu",
                   "def @main(%x: Tensor[(1, 2), float32]) {"
                   " nn.dense(nn.relu(multiply(%x, -2f)), const(Tensor[(1, 2), float32], [1, 2])) }"},
+        Unchanged{"EliminateCommonSubexpr", "CallsOfTwoBranches",
+                  "def @main(%c: bool, %x: Tensor[(3), float32]) {"
+                  " if (%c) { exp(%x) } else { negative(exp(%x)) } }"},
         Unchanged{"DynamicToStatic", "SymbolicShape",
                   "def @main(%x: Tensor[(n, m, 2), float32]) {\n"
                   "  %0 = shape_of(%x);\n"

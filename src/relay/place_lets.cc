@@ -43,24 +43,10 @@ class LetPlacer {
     return result;
   }
 
-  // The scopes that are entered by chance or again and again, above those of lets: each starts a block of its own.
-  void find_blocks(const Expr& body) {
-    block_.assign(scopes_.scopes.size(), 0);
-    std::vector<bool> starts(scopes_.scopes.size(), false);
-    post_order(body, [&](const Expr& node) {
-      const bool opens = node.is<FunctionNode>() || node.is<IfNode>() || node.is<MatchNode>();
-      if (!opens) return;
-      const size_t count = node.is<FunctionNode>() ? 1 : node.is<IfNode>() ? 2 : node.as<MatchNode>()->clauses.size();
-      for (size_t i = 0; i < count; ++i) starts[static_cast<size_t>(scopes_.at(node).inner) + i] = true;
-    });
-    for (size_t i = 1; i < block_.size(); ++i)
-      block_[i] = starts[i] ? static_cast<int>(i) : block_[static_cast<size_t>(scopes_.scopes[i].parent)];
-  }
-
   // A node crosses when a user of it is evaluated in another block than the node is.
   void find_crossing(const Expr& body) {
-    find_blocks(body);
-    const auto block_of = [&](int scope) { return block_[static_cast<size_t>(scope)]; };
+    const std::vector<int> blocks = find_blocks(body, scopes_);
+    const auto block_of = [&](int scope) { return blocks[static_cast<size_t>(scope)]; };
     const auto use = [&](const Expr& node, int scope) {
       if (!is_atomic(node) && block_of(scopes_.at(node).scope) != block_of(scope)) crossing_.insert(node.object());
     };
@@ -178,7 +164,6 @@ class LetPlacer {
   Bind bind_;
   Scopes scopes_;
   std::vector<Lets> lets_;  // by scope
-  std::vector<int> block_;  // by scope: the innermost scope around it that starts a block
   std::unordered_set<const Object*> crossing_;
   std::unordered_map<const Object*, Expr> done_;
   Expr result_;

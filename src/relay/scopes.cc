@@ -118,4 +118,27 @@ class ScopeFinder {
 
 Scopes find_scopes(const Expr& root) { return ScopeFinder(root).take(); }
 
+bool Scopes::encloses(int outer, int inner) const {
+  const auto at = [&](int id) -> const Scope& { return scopes[static_cast<size_t>(id)]; };
+  const int depth = at(outer).depth;
+  while (at(inner).depth > depth) inner = at(at(inner).jump).depth >= depth ? at(inner).jump : at(inner).parent;
+  return inner == outer;
+}
+
+std::vector<int> find_blocks(const Expr& root, const Scopes& scopes) {
+  std::vector<bool> starts(scopes.scopes.size(), false);
+  post_order(root, [&](const Expr& node) {
+    const auto* match = node.as<MatchNode>();
+    const size_t count = node.is<FunctionNode>() ? 1
+                         : node.is<IfNode>()     ? 2
+                         : match != nullptr      ? match->clauses.size()
+                                                 : 0;
+    for (size_t i = 0; i < count; ++i) starts[static_cast<size_t>(scopes.at(node).inner) + i] = true;
+  });
+  std::vector<int> blocks(scopes.scopes.size(), 0);
+  for (size_t i = 1; i < blocks.size(); ++i)
+    blocks[i] = starts[i] ? static_cast<int>(i) : blocks[static_cast<size_t>(scopes.scopes[i].parent)];
+  return blocks;
+}
+
 }  // namespace headrace::relay

@@ -24,6 +24,8 @@ struct Scopes {
   std::unordered_map<const Object*, Placement> placements;
 
   const Placement& at(const Expr& expr) const { return placements.at(expr.object()); }
+  // Whether `inner` is `outer` or lies in it.
+  bool encloses(int outer, int inner) const;
   // A let written as a statement of the block whose tail it is, without braces of its own.
   bool is_flat_let(const Expr& expr) const {
     const Placement& place = at(expr);
@@ -33,6 +35,10 @@ struct Scopes {
 
 // Scope 0 is the one that `root` is the result of.
 Scopes find_scopes(const Expr& root);
+
+// For each scope the innermost around it, or itself, that is entered by chance or again and again: the body of a
+// function, a branch, a clause. 0 outside of all.
+std::vector<int> find_blocks(const Expr& root, const Scopes& scopes);
 
 // Written in place wherever it is used: variables, constants, names.
 bool is_atomic(const Expr& expr);

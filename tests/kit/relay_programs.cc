@@ -1,5 +1,6 @@
 #include "kit/relay_programs.h"
 
+#include "kit/functional_motifs.h"
 #include "ops/all_ops.h"
 #include "ops/broadcast.h"
 #include "ops/conv.h"
@@ -40,8 +41,7 @@ class Generator {
     for (int i = 0; i < size_.steps; ++i) step();
     Expr body = result();
     for (size_t i = lets_.size(); i > 0; --i) body = relay::make_let(lets_[i - 1].first, lets_[i - 1].second, body);
-    const IRModule module = make_module();
-    module->add_function(helper_name_, helper_);
+    const IRModule module = make_object<IRModuleNode>(*module_for_types_);
     module->add_function(make_global_var("main"), relay::make_function(params_, body));
     return relay::infer_type(module);
   }
@@ -64,7 +64,7 @@ class Generator {
     const Expr body = ops::unary("tanh", ops::multiply(param, relay::make_scalar(0.5)));
     helper_ = relay::make_function({param}, body, type, {}, attrs);
     helper_name_ = make_global_var("helper");
-    module_for_types_ = make_module();
+    module_for_types_ = size_.functional ? functional_prelude() : make_module();
     module_for_types_->add_function(helper_name_, helper_);
   }
 
@@ -116,7 +116,10 @@ class Generator {
   }
 
   Expr make() {
-    switch (random_.integer(0, 11)) {
+    switch (random_.integer(0, size_.functional ? 13 : 11)) {
+      case 12:
+      case 13:
+        return make_functional();
       case 0:
         return make_unary();
       case 1:
@@ -346,12 +349,8 @@ class Generator {
         lets_.emplace_back(var, ops::unary("tanh", value));
         return random_.chance(0.8f) ? ops::unary("sin", var) : Expr(ops::relu(value));  // sometimes not used
       }
-      case 1: {
-        // A branch on an input alone: no rounding decides it.
-        const Expr total = make_call("sum", {params_[0]}, make_object<ops::ReduceAttrs>());
-        return relay::make_if(ops::binary("less", total, scalar()), ops::unary("tanh", value),
-                              ops::unary("negative", ops::relu(value)));
-      }
+      case 1:
+        return relay::make_if(condition(), ops::unary("tanh", value), ops::unary("negative", ops::relu(value)));
       case 2: {
         const auto var = relay::make_var("p", type);
         const auto function = relay::make_function({var}, ops::unary("tanh", ops::add(var, value)), type);
@@ -360,6 +359,19 @@ class Generator {
       default:
         return relay::make_call(Expr(helper_name_), {value});
     }
+  }
+
+  // A condition on an input alone: no rounding decides it.
+  Expr condition() {
+    const Expr total = make_call("sum", {params_[0]}, make_object<ops::ReduceAttrs>());
+    return ops::binary("less", total, scalar());
+  }
+
+  Expr make_functional() {
+    const Expr a = pick();
+    FunctionalMotif motif = make_functional_motif(random_, module_for_types_, a, condition(), lets_.size());
+    lets_.insert(lets_.end(), motif.lets.begin(), motif.lets.end());
+    return motif.value;
   }
 
   // Shapes as values.

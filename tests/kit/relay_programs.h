@@ -10,6 +10,7 @@ struct ProgramSize {
   int steps = 25;            // an op or a motif of a few each
   bool control_flow = true;  // lets, functions, branches, calls of a global function
   bool shape_arithmetic = true;
+  bool functional = false;  // data types, closures, recursion, references
 };
 
 // A module with `main` over two or three float32 tensors, typed. Its values stay of moderate size and depend smoothly

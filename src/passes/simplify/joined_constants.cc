@@ -2,6 +2,8 @@
 
 #include <cmath>
 
+#include "ops/element.h"
+
 namespace headrace::passes::simplify {
 
 namespace {
@@ -12,49 +14,49 @@ double smallest_normal(DataType dtype) {
   return dtype == DataType::float_(64) ? 0x1p-1022 : 0x1p-126;
 }
 
-// Of the elements that are not 0; infinite when there are none.
-double smallest_magnitude(const NDArray& data) {
-  double smallest = INFINITY;
-  for (int64_t i = 0; i < data.num_elements(); ++i) {
-    const double value = std::abs(element_as_double(data.tensor(), i));
-    if (value != 0) smallest = std::min(smallest, value);
-  }
-  return smallest;
-}
+// The magnitudes of a tensor of floats.
+struct Magnitudes {
+  double largest = 0, smallest = INFINITY;  // the smallest of those that are not 0
+  bool has_zero = false, all_finite = true;
+};
 
-bool has_zero(const NDArray& data) {
-  for (int64_t i = 0; i < data.num_elements(); ++i) {
-    if (element_as_double(data.tensor(), i) == 0) return true;
-  }
-  return false;
+Magnitudes magnitudes_of(const NDArray& data) {
+  Magnitudes m;
+  const NDArray dense = data.to_dense();
+  ops::dispatch_float(dense.dtype(), [&]<typename T>() {
+    const ops::Elements<T> elements(dense);
+    for (int64_t i = 0; i < dense.num_elements(); ++i) {
+      const auto value = static_cast<double>(std::abs(elements[i]));
+      m.all_finite = m.all_finite && std::isfinite(value);
+      m.has_zero = m.has_zero || value == 0;
+      m.largest = std::max(m.largest, value);
+      if (value != 0) m.smallest = std::min(m.smallest, value);
+    }
+  });
+  return m;
 }
 
 }  // namespace
 
 bool is_good_sum(const NDArray& result) {
-  const double smallest = smallest_normal(result.dtype());
-  for (int64_t i = 0; result.dtype().is_float() && i < result.num_elements(); ++i) {
-    const double value = element_as_double(result.tensor(), i);
-    if (!std::isfinite(value) || (value != 0 && std::abs(value) < smallest)) return false;
-  }
-  return true;
+  if (!result.dtype().is_float()) return true;
+  const Magnitudes m = magnitudes_of(result);
+  return m.all_finite && m.smallest >= smallest_normal(result.dtype());
 }
 
 bool is_good_weight(const NDArray& a, const NDArray& b, const NDArray& result) {
   if (!result.dtype().is_float()) return true;
-  double largest = 0;
-  for (int64_t i = 0; i < result.num_elements(); ++i) {
-    const double value = std::abs(element_as_double(result.tensor(), i));
-    if (!std::isfinite(value)) return false;
-    largest = std::max(largest, value);
-  }
-  return largest >= smallest_normal(result.dtype()) * 0x1p48 || is_good_product(a, b, result);
+  const Magnitudes m = magnitudes_of(result);
+  if (!m.all_finite) return false;
+  return m.largest >= smallest_normal(result.dtype()) * 0x1p48 || is_good_product(a, b, result);
 }
 
 bool is_good_product(const NDArray& a, const NDArray& b, const NDArray& result) {
   if (!result.dtype().is_float()) return true;
-  if (!is_good_sum(result)) return false;
-  return !has_zero(result) || smallest_magnitude(a) * smallest_magnitude(b) >= smallest_normal(result.dtype());
+  const double smallest = smallest_normal(result.dtype());
+  const Magnitudes m = magnitudes_of(result);
+  if (!m.all_finite || m.smallest < smallest) return false;
+  return !m.has_zero || magnitudes_of(a).smallest * magnitudes_of(b).smallest >= smallest;
 }
 
 }  // namespace headrace::passes::simplify

@@ -1,5 +1,8 @@
 // Expressions, blocks, functions, patterns.
+#include <set>
+
 #include "relay/text/parser.h"
+#include "relay/visit.h"
 
 namespace headrace::relay {
 
@@ -345,6 +348,14 @@ Nested<Expr> Parser::ref_expr(Token first) {
   co_return first.is("ref") ? make_ref_create(value, span_from(first)) : make_ref_read(value, span_from(first));
 }
 
+void Parser::check_names(const Token& begin, const Pattern& pattern) {
+  std::set<std::string> names;
+  for (const Var& var : pattern_vars(pattern)) {
+    if (!names.insert(var->name_hint).second)
+      report(begin, fmt::format("the pattern binds %{} twice", var->name_hint));
+  }
+}
+
 Nested<Expr> Parser::match_expr(Token first) {
   take();
   const bool complete = !accept("?");
@@ -355,7 +366,9 @@ Nested<Expr> Parser::match_expr(Token first) {
   Array<Clause> clauses;
   while (!at("}")) {
     const size_t mark = vars_.mark();
+    const Token begin = peek();
     Pattern lhs = pattern(0);
+    check_names(begin, lhs);
     expect("=>", "after a pattern");
     Expr rhs = co_await expr(0);
     clauses.push_back(make_clause(lhs, rhs));

@@ -171,6 +171,8 @@ Array<TypeVar> Parser::type_params() {
       kind = static_cast<TypeKind>(found);
     }
     const TypeVar var = make_type_var(std::string(token.text), kind);
+    if (std::any_of(params.begin(), params.end(), [&](const TypeVar& p) { return p->name_hint == var->name_hint; }))
+      report(token, fmt::format("the type variable {} is declared twice", token.text));
     var->span = span_from(token);
     type_vars_.bind(var->name_hint, var);
     params.push_back(var);

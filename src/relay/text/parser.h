@@ -59,6 +59,7 @@ class Parser : private TokenReader {
   Nested<bool> params(Array<Var>& out, DictAttrs& attrs);
   Nested<Var> declared_var();
   Pattern pattern(size_t depth);
+  void check_names(const Token& begin, const Pattern& pattern);
   Array<Pattern> patterns(size_t depth);
   Expr variable(const Token& token);
   Expr named_callee(const Token& token);
