@@ -351,8 +351,7 @@ Nested<Expr> Parser::ref_expr(Token first) {
 void Parser::check_names(const Token& begin, const Pattern& pattern) {
   std::set<std::string> names;
   for (const Var& var : pattern_vars(pattern)) {
-    if (!names.insert(var->name_hint).second)
-      report(begin, fmt::format("the pattern binds %{} twice", var->name_hint));
+    if (!names.insert(var->name_hint).second) report(begin, fmt::format("the pattern binds %{} twice", var->name_hint));
   }
 }
 
