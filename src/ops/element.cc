@@ -11,7 +11,7 @@ NDArray as_dtype(const NDArray& array, DataType dtype) {
     dispatch_number(dtype, [&]<typename To>() {
       const Elements<From> from(array);
       const Elements<To> to(result);
-      for (int64_t i = 0; i < result.num_elements(); ++i) to.set(i, convert_number<Compute<To>>(from[i]));
+      for (int64_t i = 0, n = result.num_elements(); i < n; ++i) to.set(i, convert_number<Compute<To>>(from[i]));
     });
   });
   return result;

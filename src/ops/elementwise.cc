@@ -116,7 +116,7 @@ EvalFn eval_float(F f) {
     const NDArray out = input.make_output();
     dispatch_float(out.dtype(), [&]<typename T>() {
       const Elements<T> x(input.args[0]), y(out);
-      for (int64_t i = 0; i < out.num_elements(); ++i) y.set(i, static_cast<Compute<T>>(f(x[i])));
+      for (int64_t i = 0, n = out.num_elements(); i < n; ++i) y.set(i, static_cast<Compute<T>>(f(x[i])));
     });
     return std::vector<NDArray>{out};
   };
@@ -129,7 +129,7 @@ EvalFn eval_number(F f) {
     const NDArray out = input.make_output();
     dispatch_number(out.dtype(), [&]<typename T>() {
       const Elements<T> x(input.args[0]), y(out);
-      for (int64_t i = 0; i < out.num_elements(); ++i) y.set(i, static_cast<Compute<T>>(f(x[i])));
+      for (int64_t i = 0, n = out.num_elements(); i < n; ++i) y.set(i, static_cast<Compute<T>>(f(x[i])));
     });
     return std::vector<NDArray>{out};
   };
@@ -154,7 +154,7 @@ EvalFn eval_predicate(F f) {
     dispatch_float(input.args[0].dtype(), [&]<typename T>() {
       const Elements<T> x(input.args[0]);
       const Elements<Bool8> y(out);
-      for (int64_t i = 0; i < out.num_elements(); ++i) y.set(i, f(x[i]) ? 1 : 0);
+      for (int64_t i = 0, n = out.num_elements(); i < n; ++i) y.set(i, f(x[i]) ? 1 : 0);
     });
     return std::vector<NDArray>{out};
   };
@@ -182,7 +182,7 @@ std::vector<NDArray> eval_bitwise_not(const EvalInput& input) {
   const NDArray out = input.make_output();
   dispatch_int(out.dtype(), [&]<typename T>() {
     const Elements<T> x(input.args[0]), y(out);
-    for (int64_t i = 0; i < out.num_elements(); ++i) y.set(i, static_cast<T>(~x[i]));
+    for (int64_t i = 0, n = out.num_elements(); i < n; ++i) y.set(i, static_cast<T>(~x[i]));
   });
   return {out};
 }

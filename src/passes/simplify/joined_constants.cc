@@ -25,7 +25,7 @@ Magnitudes magnitudes_of(const NDArray& data) {
   const NDArray dense = data.to_dense();
   ops::dispatch_float(dense.dtype(), [&]<typename T>() {
     const ops::Elements<T> elements(dense);
-    for (int64_t i = 0; i < dense.num_elements(); ++i) {
+    for (int64_t i = 0, n = dense.num_elements(); i < n; ++i) {
       const auto value = static_cast<double>(std::abs(elements[i]));
       m.all_finite = m.all_finite && std::isfinite(value);
       m.has_zero = m.has_zero || value == 0;
