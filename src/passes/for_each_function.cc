@@ -1,8 +1,6 @@
 #include "passes/for_each_function.h"
 
-#include "passes/effects.h"
 #include "relay/function_attrs.h"
-#include "relay/visit.h"
 
 namespace headrace::passes {
 
@@ -17,15 +15,6 @@ IRModule rewrite_bodies(const IRModule& module, const std::function<Expr(const E
     result->add_function(var, copy_with(*relay_function, [&](relay::FunctionNode& copy) { copy.body = body; }), true);
   }
   return result ? result : module;
-}
-
-IRModule rewrite_pure_nodes(const IRModule& module,
-                            const std::function<Expr(const Expr& before, const Expr& after)>& rewrite) {
-  const Effects effects(module);
-  const auto rewrite_node = [&](const Expr& before, const Expr& after) {
-    return effects.of(before) ? after : rewrite(before, after);
-  };
-  return rewrite_bodies(module, [&](const Expr& body) { return relay::rewrite_post_order(body, rewrite_node); });
 }
 
 }  // namespace headrace::passes

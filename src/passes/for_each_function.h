@@ -10,9 +10,4 @@ namespace headrace::passes {
 // (relay/function_attrs.h) are left alone.
 IRModule rewrite_bodies(const IRModule& module, const std::function<Expr(const Expr&)>& rewrite);
 
-// As above, each body by relay::rewrite_post_order. Nodes whose evaluation has effects (passes/effects.h) only get
-// their rewritten children: a rewrite that drops operands loses no effect.
-IRModule rewrite_pure_nodes(const IRModule& module,
-                            const std::function<Expr(const Expr& before, const Expr& after)>& rewrite);
-
 }  // namespace headrace::passes

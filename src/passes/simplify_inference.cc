@@ -4,7 +4,9 @@
 #include "ops/elementwise.h"
 #include "ops/normalization.h"
 #include "ops/shape.h"
+#include "passes/effects.h"
 #include "passes/for_each_function.h"
+#include "relay/visit.h"
 
 namespace headrace::passes {
 
@@ -52,6 +54,13 @@ Expr simplify(const Expr& before, const Expr& after) {
 
 }  // namespace
 
-IRModule simplify_inference(const IRModule& module) { return rewrite_pure_nodes(module, simplify); }
+IRModule simplify_inference(const IRModule& module) {
+  const Effects effects(module);
+  return rewrite_bodies(module, [&](const Expr& body) {
+    return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
+      return effects.of(before) ? after : simplify(before, after);
+    });
+  });
+}
 
 }  // namespace headrace::passes
