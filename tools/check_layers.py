@@ -6,7 +6,8 @@
 The truth is the list of headrace_room(NAME LEVEL n SIDE S|R|C) lines in ROOT/CMakeLists.txt (headrace_plugin for a room
 that is a library of its own). Rules:
 
-  level     a room includes only rooms on lower levels; on its own level only its own parent or sub-rooms
+  level     a room includes only rooms on lower levels; on its own level only its own parent, sub-rooms,
+            and the other sub-rooms of its parent, if that is a room
   side      S sees S; R sees S and R; C sees all
   cycle     no cycle between rooms, none between files
   plugin    src/codegen/llvm is included by no other room; LLVM and lld headers are included only there
@@ -115,8 +116,11 @@ def resolve(house: House, path: str, name: str, quoted: bool) -> tuple[str | Non
     return None, False
 
 
-def is_related(a: str, b: str) -> bool:
-    return a.startswith(b + "/") or b.startswith(a + "/")
+def is_related(house: House, a: str, b: str) -> bool:
+    """Room and sub-room, or two sub-rooms of one room."""
+    parent = a.rpartition("/")[0]
+    siblings = parent in house.rooms and parent == b.rpartition("/")[0]
+    return siblings or a.startswith(b + "/") or b.startswith(a + "/")
 
 
 def check_rooms(house: House, place: str, user: Room, used: Room) -> None:
@@ -126,7 +130,7 @@ def check_rooms(house: House, place: str, user: Room, used: Room) -> None:
     says = f"{user.name} (level {user.level}, {user.side}) includes {used.name} (level {used.level}, {used.side})"
     if used.level > user.level:
         house.report(place, "level", f"{says}: only lower levels")
-    elif used.level == user.level and not is_related(user.name, used.name):
+    elif used.level == user.level and not is_related(house, user.name, used.name):
         house.report(place, "level", f"{says}: other rooms of the same level are not visible")
     if used.side not in SEES[user.side]:
         house.report(place, "side", f"{says}: {user.side} sees {' and '.join(SEES[user.side])}")

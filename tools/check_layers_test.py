@@ -21,6 +21,9 @@ headrace_room(codegen      LEVEL 8 SIDE C)
 headrace_plugin(codegen/llvm LEVEL 9 SIDE C)
 headrace_room(lower        LEVEL 9 SIDE C LINK m)
 headrace_room(lower/tiles  LEVEL 9 SIDE C)
+headrace_room(lower/rules  LEVEL 9 SIDE C)
+headrace_room(frontend/one LEVEL 9 SIDE C)
+headrace_room(frontend/two LEVEL 9 SIDE C)
 """,
     "include/headrace/reason.h": "#include <stdint.h>\n",
     "src/base/error.h": "#include <string>\n\n#include <headrace/reason.h>\n",
@@ -34,6 +37,8 @@ headrace_room(lower/tiles  LEVEL 9 SIDE C)
     "src/codegen/llvm/emit.cc": '#include <llvm/IR/IRBuilder.h>\n#include "codegen/c.h"\n',
     "src/lower/lower.h": '#include "lower/tiles/tile.h"\n',
     "src/lower/tiles/tile.h": '/* a room and its sub-room share a level\n#include "no/such.h" */\n',
+    "src/lower/rules/rule.h": '#include "lower/tiles/tile.h"\n',
+    "src/frontend/one/read.h": '#include "base/error.h"\n',
     "tests/kit/kit.h": '#include "lower/lower.h"\n#include <nlohmann/json.hpp>\n',
     "tools/main.cc": '#include "lower/lower.h"\n#include "program/verbs.h"\n',
     "tools/program/verbs.h": '#include "base/error.h"\n',
@@ -69,6 +74,10 @@ class CheckLayersTest(unittest.TestCase):
 
     def test_same_level(self) -> None:
         self.expect({"src/ir/bad.cc": '#include "artifact/manifest.h"\n'}, "src/ir/bad.cc:1: level: ")
+
+    def test_same_level_in_a_folder_that_is_no_room(self) -> None:
+        planted = {"src/frontend/two/bad.cc": '#include "frontend/one/read.h"\n'}
+        self.expect(planted, "src/frontend/two/bad.cc:1: level: ")
 
     def test_shared_side_sees_no_run_side(self) -> None:
         rooms = SOUND_HOUSE["CMakeLists.txt"] + "headrace_room(wire LEVEL 6 SIDE S)\n"
@@ -126,8 +135,8 @@ class CheckLayersTest(unittest.TestCase):
 
     def test_room_lines(self) -> None:
         rooms = SOUND_HOUSE["CMakeLists.txt"]
-        self.expect({"CMakeLists.txt": rooms + "headrace_room(odd SIDE S)\n"}, "CMakeLists.txt:10: folder: cannot read")
-        self.expect({"CMakeLists.txt": rooms + "headrace_room(ir LEVEL 3 SIDE C)\n"}, "CMakeLists.txt:10: folder: room")
+        self.expect({"CMakeLists.txt": rooms + "headrace_room(odd SIDE S)\n"}, "CMakeLists.txt:13: folder: cannot read")
+        self.expect({"CMakeLists.txt": rooms + "headrace_room(ir LEVEL 3 SIDE C)\n"}, "CMakeLists.txt:13: folder: room")
 
     def test_long_file(self) -> None:
         lines = "int x;\n" * 1001

@@ -14,7 +14,7 @@
 #include "tools/headrace/usage.h"
 #include "pass/instruments.h"
 #include "pass/round_trip.h"
-#include "passes/fuse_ops.h"
+#include "passes/fuse/fuse_ops.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
 #include "relay/text/print.h"

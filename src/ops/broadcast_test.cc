@@ -1,4 +1,4 @@
-#include "ops/broadcast.h"
+#include "ops/tensor/broadcast.h"
 
 #include "ops/tests/op_testing.h"
 #include "ops/tests/expected.h"

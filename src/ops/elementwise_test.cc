@@ -1,4 +1,4 @@
-#include "ops/elementwise.h"
+#include "ops/tensor/elementwise.h"
 
 #include "ops/tests/op_testing.h"
 #include "ops/tests/expected.h"

@@ -1,4 +1,4 @@
-#include "ops/index.h"
+#include "ops/common/index.h"
 
 #include <gtest/gtest.h>
 

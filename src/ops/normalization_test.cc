@@ -1,4 +1,4 @@
-#include "ops/normalization.h"
+#include "ops/nn/normalization.h"
 
 #include "ops/tests/op_testing.h"
 #include "ops/tests/expected.h"

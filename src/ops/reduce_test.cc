@@ -1,4 +1,4 @@
-#include "ops/reduce.h"
+#include "ops/tensor/reduce.h"
 
 #include "ops/tests/op_testing.h"
 #include "ops/tests/expected.h"

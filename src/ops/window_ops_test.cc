@@ -1,8 +1,8 @@
 // Convolutions, pools and matrix products.
-#include "ops/conv.h"
-#include "ops/matmul.h"
+#include "ops/nn/conv.h"
+#include "ops/nn/matmul.h"
 #include "ops/tests/op_testing.h"
-#include "ops/pool.h"
+#include "ops/nn/pool.h"
 #include "ops/tests/expected.h"
 
 namespace headrace::ops::testing {

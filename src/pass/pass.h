@@ -1,6 +1,6 @@
 // Pass: a named step from module to module; PassContext: how passes run; run_passes: the one runner.
 //
-// A pass of the project is a plain function behind a small header (passes/fold_constant.h); its row in the list it
+// A pass of the project is a plain function behind a small header (passes/fold/fold_constant.h); its row in the list it
 // belongs to (passes/pipeline.cc, tir_passes/pipeline.cc) gives it a name, a level, a line that says what it does.
 #pragma once
 

@@ -1,4 +1,4 @@
-#include "passes/convert_layout.h"
+#include "passes/nn/convert_layout.h"
 
 #include "kit/property.h"
 #include "kit/relay_programs.h"

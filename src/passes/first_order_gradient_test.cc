@@ -1,5 +1,5 @@
 // FirstOrderGradient against differences of the function itself, computed in float64.
-#include "passes/first_order_gradient.h"
+#include "passes/gradient/first_order_gradient.h"
 
 #include "kit/property.h"
 #include "kit/relay_programs.h"

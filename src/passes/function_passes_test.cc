@@ -1,6 +1,6 @@
 // Passes over functions: Inline, LambdaLift, EtaExpand, and reshapes between groups.
-#include "passes/eta_expand.h"
-#include "passes/inline.h"
+#include "passes/functions/eta_expand.h"
+#include "passes/functions/inline.h"
 #include "passes/tests/pass_testing.h"
 #include "relay/visit.h"
 

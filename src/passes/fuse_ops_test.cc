@@ -1,9 +1,9 @@
-#include "passes/fuse_ops.h"
+#include "passes/fuse/fuse_ops.h"
 
 #include "object/structural_equal.h"
-#include "ops/elementwise.h"
-#include "ops/join.h"
-#include "ops/shape.h"
+#include "ops/tensor/elementwise.h"
+#include "ops/tensor/join.h"
+#include "ops/tensor/shape.h"
 #include "passes/tests/pass_testing.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"

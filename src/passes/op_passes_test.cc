@@ -1,8 +1,8 @@
 // Passes that rewrite calls of ops: products joined, padding folded, casts copied, long concatenations split.
-#include "passes/combine_parallel.h"
-#include "passes/split_args.h"
+#include "passes/nn/combine_parallel.h"
+#include "passes/nn/split_args.h"
 #include "passes/tests/pass_testing.h"
-#include "passes/to_mixed_precision.h"
+#include "passes/nn/to_mixed_precision.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {

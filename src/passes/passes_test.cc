@@ -1,6 +1,6 @@
 // Each pass: a golden text in tests/, and the interpreter before and after.
-#include "ops/broadcast.h"
-#include "ops/elementwise.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/elementwise.h"
 #include "passes/tests/pass_testing.h"
 #include "relay/visit.h"
 

@@ -1,6 +1,6 @@
 #include "plan/destination_passing.h"
 
-#include "ops/memory.h"
+#include "ops/tensor/memory.h"
 #include "plan/check_fused.h"
 #include "plan/dataflow.h"
 #include "plan/group_names.h"

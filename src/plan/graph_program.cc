@@ -1,6 +1,6 @@
 #include "plan/graph_program.h"
 
-#include "ops/memory.h"
+#include "ops/tensor/memory.h"
 #include "plan/destination_passing.h"
 
 namespace headrace::plan {

@@ -1,6 +1,6 @@
 #include "plan/plan_memory.h"
 
-#include "ops/memory.h"
+#include "ops/tensor/memory.h"
 #include "plan/arena.h"
 #include "relay/infer/infer_type.h"
 

@@ -1,7 +1,7 @@
 #include "kit/functional_motifs.h"
 
-#include "ops/broadcast.h"
-#include "ops/elementwise.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/elementwise.h"
 #include "relay/text/parse.h"
 
 namespace headrace::kit {

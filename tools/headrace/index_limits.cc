@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <unordered_map>
 
-#include "ops/slice.h"
+#include "ops/tensor/slice.h"
 #include "relay/visit.h"
 #include "tools/headrace/tensors.h"
 

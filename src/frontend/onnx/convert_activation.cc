@@ -2,10 +2,10 @@
 #include <limits>
 
 #include "frontend/onnx/op_table.h"
-#include "ops/broadcast.h"
-#include "ops/dims.h"
-#include "ops/elementwise.h"
-#include "ops/shape.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/common/dims.h"
+#include "ops/tensor/elementwise.h"
+#include "ops/tensor/shape.h"
 
 namespace headrace::onnx {
 

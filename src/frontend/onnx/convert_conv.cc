@@ -1,11 +1,11 @@
 #include "frontend/onnx/op_table.h"
 #include "frontend/onnx/windows.h"
-#include "ops/broadcast.h"
-#include "ops/conv.h"
-#include "ops/pad.h"
-#include "ops/join.h"
-#include "ops/shape.h"
-#include "ops/slice.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/nn/conv.h"
+#include "ops/nn/pad.h"
+#include "ops/tensor/join.h"
+#include "ops/tensor/shape.h"
+#include "ops/tensor/slice.h"
 
 namespace headrace::onnx {
 

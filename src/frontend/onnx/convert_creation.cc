@@ -3,9 +3,9 @@
 #include <numbers>
 
 #include "frontend/onnx/op_table.h"
-#include "ops/creation.h"
-#include "ops/elementwise.h"
-#include "ops/shape.h"
+#include "ops/tensor/creation.h"
+#include "ops/tensor/elementwise.h"
+#include "ops/tensor/shape.h"
 
 namespace headrace::onnx {
 

@@ -5,10 +5,10 @@
 
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/op_table.h"
-#include "ops/broadcast.h"
-#include "ops/dims.h"
-#include "ops/image.h"
-#include "ops/slice.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/common/dims.h"
+#include "ops/image/image.h"
+#include "ops/tensor/slice.h"
 
 namespace headrace::onnx {
 

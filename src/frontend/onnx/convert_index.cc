@@ -3,11 +3,11 @@
 #include <numeric>
 
 #include "frontend/onnx/op_table.h"
-#include "ops/broadcast.h"
-#include "ops/elementwise.h"
-#include "ops/repeat.h"
-#include "ops/shape.h"
-#include "ops/slice.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/elementwise.h"
+#include "ops/tensor/repeat.h"
+#include "ops/tensor/shape.h"
+#include "ops/tensor/slice.h"
 
 namespace headrace::onnx {
 

@@ -1,13 +1,13 @@
 // Losses, as composites by the formulas of the ONNX specification.
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/op_table.h"
-#include "ops/broadcast.h"
-#include "ops/creation.h"
-#include "ops/elementwise.h"
-#include "ops/normalization.h"
-#include "ops/reduce.h"
-#include "ops/shape.h"
-#include "ops/slice.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/creation.h"
+#include "ops/tensor/elementwise.h"
+#include "ops/nn/normalization.h"
+#include "ops/tensor/reduce.h"
+#include "ops/tensor/shape.h"
+#include "ops/tensor/slice.h"
 
 namespace headrace::onnx {
 

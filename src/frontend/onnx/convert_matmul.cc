@@ -1,11 +1,11 @@
 #include "arith/canonical.h"
 #include "frontend/onnx/op_table.h"
-#include "ops/broadcast.h"
-#include "ops/dims.h"
-#include "ops/elementwise.h"
-#include "ops/matmul.h"
-#include "ops/repeat.h"
-#include "ops/shape.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/common/dims.h"
+#include "ops/tensor/elementwise.h"
+#include "ops/nn/matmul.h"
+#include "ops/tensor/repeat.h"
+#include "ops/tensor/shape.h"
 
 namespace headrace::onnx {
 

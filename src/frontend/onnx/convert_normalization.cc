@@ -2,12 +2,12 @@
 
 #include "arith/canonical.h"
 #include "frontend/onnx/op_table.h"
-#include "ops/broadcast.h"
-#include "ops/creation.h"
-#include "ops/elementwise.h"
-#include "ops/normalization.h"
-#include "ops/reduce.h"
-#include "ops/shape.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/creation.h"
+#include "ops/tensor/elementwise.h"
+#include "ops/nn/normalization.h"
+#include "ops/tensor/reduce.h"
+#include "ops/tensor/shape.h"
 
 namespace headrace::onnx {
 

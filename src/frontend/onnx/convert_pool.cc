@@ -2,10 +2,10 @@
 
 #include "frontend/onnx/op_table.h"
 #include "frontend/onnx/windows.h"
-#include "ops/broadcast.h"
-#include "ops/elementwise.h"
-#include "ops/pool.h"
-#include "ops/reduce.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/elementwise.h"
+#include "ops/nn/pool.h"
+#include "ops/tensor/reduce.h"
 
 namespace headrace::onnx {
 

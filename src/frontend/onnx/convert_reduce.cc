@@ -1,9 +1,9 @@
 #include <limits>
 
 #include "frontend/onnx/op_table.h"
-#include "ops/broadcast.h"
-#include "ops/elementwise.h"
-#include "ops/reduce.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/elementwise.h"
+#include "ops/tensor/reduce.h"
 
 namespace headrace::onnx {
 

@@ -5,12 +5,12 @@
 #include "arith/canonical.h"
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/op_table.h"
-#include "ops/creation.h"
-#include "ops/dims.h"
-#include "ops/pad.h"
-#include "ops/join.h"
-#include "ops/repeat.h"
-#include "ops/shape.h"
+#include "ops/tensor/creation.h"
+#include "ops/common/dims.h"
+#include "ops/nn/pad.h"
+#include "ops/tensor/join.h"
+#include "ops/tensor/repeat.h"
+#include "ops/tensor/shape.h"
 
 namespace headrace::onnx {
 

@@ -1,8 +1,8 @@
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/op_table.h"
-#include "ops/broadcast.h"
-#include "ops/creation.h"
-#include "ops/elementwise.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/creation.h"
+#include "ops/tensor/elementwise.h"
 
 namespace headrace::onnx {
 

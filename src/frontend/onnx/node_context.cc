@@ -3,8 +3,8 @@
 #include <algorithm>
 
 #include "frontend/onnx/field_reader.h"
-#include "ops/dims.h"
-#include "ops/shape.h"
+#include "ops/common/dims.h"
+#include "ops/tensor/shape.h"
 
 namespace headrace::onnx {
 

@@ -1,8 +1,8 @@
 // Pools whose windows follow from the size of the result.
-#include "ops/adaptive_pool.h"
+#include "ops/nn/adaptive_pool.h"
 
 #include "lower/rules/rule.h"
-#include "ops/window.h"
+#include "ops/common/window.h"
 
 namespace headrace::lower {
 

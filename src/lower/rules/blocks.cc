@@ -1,8 +1,8 @@
 // Ops that cut space into blocks or spread it.
-#include "ops/blocks.h"
+#include "ops/tensor/blocks.h"
 
 #include "lower/rules/rule.h"
-#include "ops/window.h"
+#include "ops/common/window.h"
 
 namespace headrace::lower {
 

@@ -1,5 +1,5 @@
 // Binary ops with numpy's broadcasting, where, bias_add.
-#include "ops/broadcast.h"
+#include "ops/tensor/broadcast.h"
 
 #include "lower/rules/rule.h"
 

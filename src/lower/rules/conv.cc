@@ -1,5 +1,5 @@
 // Convolutions.
-#include "ops/conv.h"
+#include "ops/nn/conv.h"
 
 #include <bit>
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lower/rules/window.h"
-#include "ops/conv.h"
+#include "ops/nn/conv.h"
 
 namespace headrace::lower {
 

@@ -1,6 +1,6 @@
 // Transposed convolutions, as gathers.
 #include "lower/rules/conv_parts.h"
-#include "ops/conv.h"
+#include "ops/nn/conv.h"
 
 namespace headrace::lower {
 

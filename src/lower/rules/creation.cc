@@ -1,5 +1,5 @@
 // Ops that make tensors.
-#include "ops/creation.h"
+#include "ops/tensor/creation.h"
 
 #include "lower/rules/rule.h"
 

@@ -1,5 +1,5 @@
 // Unary functions and activations.
-#include "ops/elementwise.h"
+#include "ops/tensor/elementwise.h"
 
 #include <cmath>
 

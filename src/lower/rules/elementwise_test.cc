@@ -1,11 +1,11 @@
 // Elementwise ops, broadcasting and reductions against the interpreter.
-#include "ops/elementwise.h"
+#include "ops/tensor/elementwise.h"
 
 #include <gtest/gtest.h>
 
 #include "lower/rules/rule_cases.h"
-#include "ops/broadcast.h"
-#include "ops/reduce.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/reduce.h"
 
 namespace headrace::lower {
 namespace {

@@ -1,5 +1,5 @@
 // Normalisations over groups of axes.
-#include "ops/group_norm.h"
+#include "ops/nn/group_norm.h"
 
 #include "lower/rules/rule.h"
 

@@ -1,5 +1,5 @@
 // Resampling of images.
-#include "ops/image.h"
+#include "ops/image/image.h"
 
 #include "lower/rules/rule.h"
 

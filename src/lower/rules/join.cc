@@ -1,6 +1,6 @@
 // Ops that join tensors and cut them: a stage a part, each writing its own box or reading one.
 #include "lower/rules/rule.h"
-#include "ops/join.h"
+#include "ops/tensor/join.h"
 
 namespace headrace::lower {
 

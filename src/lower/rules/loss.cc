@@ -1,5 +1,5 @@
 // Losses.
-#include "ops/loss.h"
+#include "ops/nn/loss.h"
 
 #include "lower/rules/rule.h"
 

@@ -1,5 +1,5 @@
 // Ops that choose an element by its position.
-#include "ops/mask.h"
+#include "ops/tensor/mask.h"
 
 #include "lower/rules/rule.h"
 

@@ -1,5 +1,5 @@
 // Products of matrices.
-#include "ops/matmul.h"
+#include "ops/nn/matmul.h"
 
 #include "lower/rules/rule.h"
 

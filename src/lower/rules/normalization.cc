@@ -1,5 +1,5 @@
 // Normalizations: batch_norm, layer_norm, softmax, log_softmax, lrn.
-#include "ops/normalization.h"
+#include "ops/nn/normalization.h"
 
 #include "lower/rules/rule.h"
 

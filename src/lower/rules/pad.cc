@@ -1,5 +1,5 @@
 // Padding.
-#include "ops/pad.h"
+#include "ops/nn/pad.h"
 
 #include "lower/rules/rule.h"
 

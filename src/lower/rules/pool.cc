@@ -1,5 +1,5 @@
 // Max, average and global pools.
-#include "ops/pool.h"
+#include "ops/nn/pool.h"
 
 #include "lower/rules/window.h"
 

@@ -1,5 +1,5 @@
 // Threefry, block by block.
-#include "ops/random.h"
+#include "ops/algorithm/random.h"
 
 #include <limits>
 #include <numbers>

@@ -1,5 +1,5 @@
 // Ops that put elements in other places.
-#include "ops/rearrange.h"
+#include "ops/tensor/rearrange.h"
 
 #include "ir/layout.h"
 #include "lower/rules/rule.h"

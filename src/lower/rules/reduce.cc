@@ -1,5 +1,5 @@
 // Reductions over axes.
-#include "ops/reduce.h"
+#include "ops/tensor/reduce.h"
 
 #include "lower/rules/rule.h"
 

@@ -1,5 +1,5 @@
 // Running sums and products: one pass a line.
-#include "ops/scan.h"
+#include "ops/algorithm/scan.h"
 
 #include "lower/kernel_rule.h"
 #include "lower/rules/rule.h"

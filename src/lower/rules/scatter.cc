@@ -1,5 +1,5 @@
 // Ops that write where indices say: one update after another, since two may meet.
-#include "ops/scatter.h"
+#include "ops/algorithm/scatter.h"
 
 #include "lower/rules/rule.h"
 

@@ -1,6 +1,6 @@
 // Ops that change a tensor's shape: each element is one element of the data, found by arithmetic on the index.
-#include "ops/repeat.h"
-#include "ops/shape.h"
+#include "ops/tensor/repeat.h"
+#include "ops/tensor/shape.h"
 
 #include "lower/rules/rule.h"
 

@@ -1,5 +1,5 @@
 // Ops that pick elements: strided_slice, take, gather, gather_nd.
-#include "ops/slice.h"
+#include "ops/tensor/slice.h"
 
 #include "lower/rules/rule.h"
 

@@ -1,5 +1,5 @@
 // Sorts: a stable merge sort of indices, line by line; searches by halving.
-#include "ops/sort.h"
+#include "ops/algorithm/sort.h"
 
 #include "lower/rules/rule.h"
 #include "lower/rules/sort_loops.h"

@@ -1,5 +1,5 @@
 // Boxes and regions.
-#include "ops/vision.h"
+#include "ops/image/vision.h"
 
 #include "lower/rules/rule.h"
 #include "lower/rules/sort_loops.h"

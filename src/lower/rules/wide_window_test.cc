@@ -6,8 +6,8 @@
 #include "lower/compute_rule.h"
 #include "lower/lower_function.h"
 #include "lower/rules/rule_cases.h"
-#include "ops/conv.h"
-#include "ops/pool.h"
+#include "ops/nn/conv.h"
+#include "ops/nn/pool.h"
 #include "relay/infer/infer_type.h"
 
 // Attributes are given by name; the others have their defaults.

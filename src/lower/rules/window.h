@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lower/rules/rule.h"
-#include "ops/window.h"
+#include "ops/common/window.h"
 
 namespace headrace::lower {
 

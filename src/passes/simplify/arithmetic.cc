@@ -1,6 +1,6 @@
 #include "interp/interp.h"
-#include "ops/broadcast.h"
-#include "ops/elementwise.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/elementwise.h"
 #include "passes/simplify/joined_constants.h"
 #include "passes/simplify/law.h"
 

@@ -1,6 +1,6 @@
 #include <cmath>
 
-#include "ops/elementwise.h"
+#include "ops/tensor/elementwise.h"
 #include "passes/simplify/law.h"
 
 namespace headrace::passes::simplify {

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "ops/element.h"
+#include "ops/common/element.h"
 
 namespace headrace::passes::simplify {
 

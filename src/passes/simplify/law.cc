@@ -1,6 +1,6 @@
 #include "passes/simplify/law.h"
 
-#include "ops/creation.h"
+#include "ops/tensor/creation.h"
 #include "relay/infer/type_match.h"
 
 namespace headrace::passes::simplify {

@@ -1,5 +1,5 @@
-#include "ops/broadcast.h"
-#include "ops/elementwise.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/elementwise.h"
 #include "passes/simplify/law.h"
 
 namespace headrace::passes::simplify {

@@ -1,0 +1,22 @@
+// Running sums and products: cumsum, cumprod.
+#pragma once
+
+#include "ops/common/register.h"
+
+namespace headrace::ops {
+
+struct ScanopAttrs : AttrsNode {
+  using Parent = AttrsNode;
+  static constexpr std::string_view type_key = "relay.attrs.ScanopAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<ScanopAttrs>& f);
+  std::optional<int64_t> axis;
+  std::optional<DataType> dtype;
+  bool exclusive = false;
+};
+
+// cumsum, cumprod: scan("cumsum", x, 1).
+Expr scan(std::string_view op, Expr data, std::optional<int64_t> axis = std::nullopt, bool exclusive = false,
+          Span span = {});
+
+}  // namespace headrace::ops

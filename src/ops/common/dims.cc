@@ -1,0 +1,105 @@
+#include "ops/common/dims.h"
+
+namespace headrace::ops {
+
+bool dims_equal(const PrimExpr& a, const PrimExpr& b) {
+  // A pair too large to compare in so many steps counts as not known: nothing here may grow with the model.
+  constexpr int kMaxSteps = 1000;
+  std::vector<std::pair<PrimExpr, PrimExpr>> pending{{a, b}};
+  for (int step = 0; !pending.empty(); ++step) {
+    if (step == kMaxSteps) return false;
+    const auto [x, y] = std::move(pending.back());
+    pending.pop_back();
+    if (is_any(x) || is_any(y)) return false;
+    if (x == y) continue;
+    if (const auto value = as_int(x)) {
+      if (as_int(y) != value) return false;
+      continue;
+    }
+    const auto* p = x.as<BinaryNode>();
+    const auto* q = y.as<BinaryNode>();
+    if (p == nullptr || q == nullptr || p->op != q->op) return false;
+    pending.emplace_back(p->a, q->a);
+    pending.emplace_back(p->b, q->b);
+  }
+  return true;
+}
+
+std::optional<PrimExpr> unify_dims(const PrimExpr& a, const PrimExpr& b) {
+  const auto x = as_int(a), y = as_int(b);
+  if (x && y && *x != *y) return std::nullopt;
+  if (x) return a;
+  return y || is_any(a) ? b : a;
+}
+
+std::optional<PrimExpr> broadcast_dims(const PrimExpr& a, const PrimExpr& b) {
+  const auto x = as_int(a), y = as_int(b);
+  if (x == 1) return b;
+  if (y == 1) return a;
+  if (x && y) return *x == *y ? std::optional(a) : std::nullopt;
+  // The symbol can only be 1 or that size.
+  if (x) return a;
+  if (y) return b;
+  return dims_equal(a, b) ? a : make_any();
+}
+
+Array<PrimExpr> broadcast_shapes(const RelationInput& input, const TensorType& a, const TensorType& b) {
+  const size_t rank = std::max(a->shape.size(), b->shape.size());
+  const PrimExpr one = make_int(1);
+  auto dim_of = [&](const TensorType& type, size_t axis) {
+    const size_t missing = rank - type->shape.size();
+    return axis < missing ? one : type->shape[axis - missing];
+  };
+  Array<PrimExpr> result;
+  for (size_t axis = 0; axis < rank; ++axis) {
+    const PrimExpr x = dim_of(a, axis), y = dim_of(b, axis);
+    const auto dim = broadcast_dims(x, y);
+    if (!dim) {
+      input.fail(fmt::format("shapes {} and {} cannot be broadcast: axis {} is {} and {}", show_dims(a->shape),
+                             show_dims(b->shape), axis, to_string(x), to_string(y)));
+    }
+    result.push_back(*dim);
+  }
+  return result;
+}
+
+PrimExpr add_const(const PrimExpr& e, int64_t c) {
+  const auto* sum = e.as<BinaryNode>();
+  if (sum != nullptr && (sum->op == BinaryOp::add || sum->op == BinaryOp::sub)) {
+    const auto right = as_int(sum->b);
+    int64_t total = 0;
+    const bool fits = right && !(sum->op == BinaryOp::add ? __builtin_add_overflow(c, *right, &total)
+                                                          : __builtin_sub_overflow(c, *right, &total));
+    if (fits) return sum->a + make_int(total, e->dtype);
+  }
+  return e + make_int(c, e->dtype);
+}
+
+PrimExpr product(const Array<PrimExpr>& dims) {
+  PrimExpr result = make_int(1);
+  for (const PrimExpr& dim : dims) result = result * dim;
+  return result;
+}
+
+std::string show_dims(const Array<PrimExpr>& dims) {
+  std::string text = "(";
+  for (size_t i = 0; i < dims.size(); ++i) text += (i == 0 ? "" : ", ") + to_string(dims[i]);
+  return text + ")";
+}
+
+std::optional<Dims> requested_shape(const RelationInput& input, const Shape& attribute, std::string_view name) {
+  if (input.arg_types.size() == 1) return to_dims(attribute).to_vector();
+  if (input.arg_types.size() != 2)
+    input.fail(fmt::format("takes data and {}, got {} arguments", name, input.arg_types.size()));
+  if (!attribute.empty()) input.fail(fmt::format("{} is given twice, as attribute and as argument", name));
+  const TensorType type = input.tensor(1);
+  if (!type) return std::nullopt;
+  if (type->shape.size() != 1 || !(type->dtype.is_int() || type->dtype.is_uint()))
+    input.fail(fmt::format("{} must be an integer tensor of one dimension, got {}", name, show(type)));
+  if (auto value = input.arg_value(1)) return value;
+  const auto length = as_int(type->shape[0]);
+  if (!length) input.fail(fmt::format("the number of dimensions must be known: {} is {}", name, show(type)));
+  return Dims(static_cast<size_t>(*length), make_any());
+}
+
+}  // namespace headrace::ops

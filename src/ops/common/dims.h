@@ -1,0 +1,28 @@
+// Symbolic dimensions, as the type relations of ops compute with them.
+#pragma once
+
+#include "ops/common/register.h"
+
+namespace headrace::ops {
+
+// The two are equal whatever the symbols stand for. `?` equals nothing. False also means "not known".
+bool dims_equal(const PrimExpr& a, const PrimExpr& b);
+// The dimension that must be both a and b: the one that says more. Nothing when both are integers and differ.
+std::optional<PrimExpr> unify_dims(const PrimExpr& a, const PrimExpr& b);
+// Equal dimensions stay, 1 gives way to the other, a known size above 1 wins over a symbol, unknown ones give `?`.
+// Nothing when both are integers that neither agree nor are 1.
+std::optional<PrimExpr> broadcast_dims(const PrimExpr& a, const PrimExpr& b);
+// The shape that both broadcast to, aligned at the last axis; fails with the axis and both shapes.
+Array<PrimExpr> broadcast_shapes(const RelationInput& input, const TensorType& a, const TensorType& b);
+// e + c, with constants gathered: (n + 2) + -2 is n.
+PrimExpr add_const(const PrimExpr& e, int64_t c);
+// The product; 1 for none.
+PrimExpr product(const Array<PrimExpr>& dims);
+// The shape that an op is asked for, by an attribute or instead by argument 1, an integer tensor of one dimension: its
+// dimensions, with `?` where a value is not known. Nothing while the argument's type is not known.
+using Dims = std::vector<PrimExpr>;
+std::optional<Dims> requested_shape(const RelationInput& input, const Shape& attribute, std::string_view name);
+// "(1, n, ?)"
+std::string show_dims(const Array<PrimExpr>& dims);
+
+}  // namespace headrace::ops

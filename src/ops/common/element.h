@@ -1,0 +1,137 @@
+// The element types that `eval` computes with: dispatch from a DataType to a C++ type.
+#pragma once
+
+#include <limits>
+
+#include "ops/common/op_keys.h"
+
+namespace headrace::ops {
+
+// Storage of the dtypes that C++ has no type for. They convert from and to the type that computing is done in.
+struct Float16 {
+  uint16_t bits;
+  Float16() = default;
+  explicit Float16(float value) : bits(float_to_half(value)) {}
+  explicit operator float() const { return half_to_float(bits); }
+};
+struct BFloat16 {
+  uint16_t bits;
+  BFloat16() = default;
+  explicit BFloat16(float value) : bits(float_to_bfloat16(value)) {}
+  explicit operator float() const { return bfloat16_to_float(bits); }
+};
+struct Bool8 {
+  uint8_t bits;
+  Bool8() = default;
+  explicit Bool8(uint8_t value) : bits(value != 0) {}
+  explicit operator uint8_t() const { return bits != 0; }
+};
+
+namespace detail {
+template <typename T>
+struct ComputeOf {
+  using type = T;
+};
+template <>
+struct ComputeOf<Float16> {
+  using type = float;
+};
+template <>
+struct ComputeOf<BFloat16> {
+  using type = float;
+};
+template <>
+struct ComputeOf<Bool8> {
+  using type = uint8_t;
+};
+}  // namespace detail
+
+// The type that elements stored as T are computed with.
+template <typename T>
+using Compute = typename detail::ComputeOf<T>::type;
+
+// Elements of a dense tensor; reads and writes as Compute<T>.
+template <typename T>
+struct Elements {
+  T* data;
+  explicit Elements(const NDArray& array) : data(array.data<T>()) {}
+  Compute<T> operator[](int64_t i) const { return static_cast<Compute<T>>(data[i]); }
+  void set(int64_t i, Compute<T> value) const { data[i] = static_cast<T>(value); }
+};
+
+template <typename C>
+inline constexpr bool is_floating = std::is_floating_point_v<C>;
+
+// A number as a C++ type: to an integer it truncates toward zero and saturates, NaN becomes 0.
+template <typename To, typename From>
+To convert_number(From value) {
+  if constexpr (is_floating<From> && !is_floating<To>) {
+    if (value != value) return 0;
+    // The limits as floats may round up, hence >=.
+    if (value >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
+    if (value <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
+  }
+  return static_cast<To>(value);
+}
+
+// Arithmetic that wraps for integers: done on unsigned numbers, where C++ defines it.
+template <typename C>
+C wrapping_add(C a, C b) {
+  if constexpr (is_floating<C>) {
+    return a + b;
+  } else {
+    return static_cast<C>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b));
+  }
+}
+template <typename C>
+C wrapping_mul(C a, C b) {
+  if constexpr (is_floating<C>) {
+    return a * b;
+  } else {
+    return static_cast<C>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+  }
+}
+
+// `array` itself, or its elements converted to `dtype` (both floats or integers).
+NDArray as_dtype(const NDArray& array, DataType dtype);
+
+[[noreturn]] void fail_no_eval(DataType dtype);
+
+// Calls body.template operator()<T>() with the storage type of a floating dtype; UserError for another.
+template <typename F>
+auto dispatch_float(DataType dtype, F&& body) {
+  if (dtype == DataType::float_(32)) return body.template operator()<float>();
+  if (dtype == DataType::float_(64)) return body.template operator()<double>();
+  if (dtype == DataType::float_(16)) return body.template operator()<Float16>();
+  if (dtype == DataType::bfloat16()) return body.template operator()<BFloat16>();
+  fail_no_eval(dtype);
+}
+
+// The same for integer dtypes of 8 to 64 bits.
+template <typename F>
+auto dispatch_int(DataType dtype, F&& body) {
+  if (dtype == DataType::int_(64)) return body.template operator()<int64_t>();
+  if (dtype == DataType::int_(32)) return body.template operator()<int32_t>();
+  if (dtype == DataType::int_(16)) return body.template operator()<int16_t>();
+  if (dtype == DataType::int_(8)) return body.template operator()<int8_t>();
+  if (dtype == DataType::uint(64)) return body.template operator()<uint64_t>();
+  if (dtype == DataType::uint(32)) return body.template operator()<uint32_t>();
+  if (dtype == DataType::uint(16)) return body.template operator()<uint16_t>();
+  if (dtype == DataType::uint(8)) return body.template operator()<uint8_t>();
+  fail_no_eval(dtype);
+}
+
+// Floats and integers.
+template <typename F>
+auto dispatch_number(DataType dtype, F&& body) {
+  return dtype.is_float() ? dispatch_float(dtype, body) : dispatch_int(dtype, body);
+}
+
+// Floats, integers and bool.
+template <typename F>
+auto dispatch_any(DataType dtype, F&& body) {
+  if (dtype == DataType::bool_()) return body.template operator()<Bool8>();
+  return dispatch_number(dtype, body);
+}
+
+}  // namespace headrace::ops

@@ -1,0 +1,57 @@
+// What the ops that only move elements share: every dtype moves byte-wise.
+#pragma once
+
+#include <cstring>
+
+#include "ops/common/index.h"
+#include "ops/common/register.h"
+
+namespace headrace::ops {
+
+// Calls visit(index) for each index of `shape`, in row-major order.
+template <typename F>
+void for_each_index(const Shape& shape, F&& visit) {
+  for (const int64_t dim : shape) {
+    if (dim == 0) return;
+  }
+  Shape index(shape.size(), 0);
+  while (true) {
+    visit(static_cast<const Shape&>(index));
+    size_t axis = shape.size();
+    while (axis > 0 && ++index[axis - 1] == shape[axis - 1]) index[--axis] = 0;
+    if (axis == 0) return;
+  }
+}
+
+// dst[index] = src at the element offset source_of(index); a negative offset leaves the element as it is.
+template <typename F>
+void move_elements(const NDArray& src, const NDArray& dst, F&& source_of) {
+  const size_t bytes = dst.dtype().bytes();
+  const char* from = src.data<char>();
+  char* to = dst.data<char>();
+  for_each_index(dst.shape(), [&](const Shape& index) {
+    const int64_t offset = source_of(index);
+    if (offset >= 0) std::memcpy(to, from + static_cast<size_t>(offset) * bytes, bytes);
+    to += bytes;
+  });
+}
+
+inline int64_t dot(const Shape& index, const Shape& strides) {
+  int64_t offset = 0;
+  for (size_t i = 0; i < index.size(); ++i) offset += index[i] * strides[i];
+  return offset;
+}
+
+// The elements of a tensor of integers.
+std::vector<int64_t> to_ints(const NDArray& array);
+// Argument `i` as integers, where all of it is known.
+std::optional<std::vector<int64_t>> known_ints(const RelationInput& input, size_t i);
+
+// Value inference of an op that moves the elements of argument 0 (a tensor or a tuple of them) as its other arguments
+// and its attributes say: its own relation and `eval`, applied to the elements' positions.
+ValueInferenceFn value_by_moving(TypeRelationFn relation, EvalFn eval);
+
+// What such ops have in common, after their arguments and attributes.
+void moving(OpBuilder& op, const TypeRelationFn& relation, const EvalFn& eval, FusionKind kind = FusionKind::injective);
+
+}  // namespace headrace::ops

@@ -1,0 +1,68 @@
+// What an op family registers its ops with.
+//
+//   OpBuilder("nn.relu", "max(x, 0)").arg("data").relation(same_type).fusion(FusionKind::elementwise).eval(eval_relu);
+//
+// The parts that families share: ops/common/dims.h (symbolic dimensions), ops/common/element.h (element types of eval),
+// ops/common/index.h (strides and iteration).
+#pragma once
+
+#include "ops/common/axis.h"
+#include "ops/common/op_keys.h"
+
+namespace headrace::ops {
+
+using relay::RelationInput;
+using relay::TypeRelationFn;
+using relay::ValueInferenceFn;
+
+class OpBuilder {
+ public:
+  // Makes the op known; `doc` says purpose, shapes, dtypes and source.
+  OpBuilder(std::string name, std::string doc);
+  // The next argument. An op with arguments checks their number before its relation is asked; see any_args().
+  OpBuilder& arg(std::string name, std::string kind = "Tensor", std::string doc = "");
+  // The op takes any number of arguments.
+  OpBuilder& any_args();
+  // The struct of the op's attributes. A call without it, or with another, is a UserError.
+  template <typename T>
+  OpBuilder& attrs() {
+    op_->attrs_type_key = type_of<T>().key;
+    check_attrs_ = [](const ObjectRef& attrs) { return attrs.is<T>(); };
+    return *this;
+  }
+  // After arg() and attrs(): what they say is checked first.
+  OpBuilder& relation(TypeRelationFn relation);
+  OpBuilder& fusion(FusionKind kind);
+  OpBuilder& eval(EvalFn eval);
+  OpBuilder& value(ValueInferenceFn infer);
+  OpBuilder& level(int32_t support_level);
+  // See kKeepsElements.
+  OpBuilder& keeps_elements();
+  // The op has effects; see kStateful.
+  OpBuilder& stateful();
+
+ private:
+  Op op_;
+  bool (*check_attrs_)(const ObjectRef&) = nullptr;
+  bool counts_args_ = true;
+};
+
+// A call of `op` with a T that `fill` has set.
+template <typename T, typename F>
+Expr call_with(std::string_view op, Array<Expr> args, Span span, F&& fill) {
+  auto attrs = make_object<T>();
+  fill(*attrs);
+  return relay::make_call(op, std::move(args), Attrs(attrs), std::move(span));
+}
+
+// "Tensor[(1, n), float32]", for messages.
+inline std::string show(const TensorType& type) { return to_string(Type(type)); }
+// Fails unless argument `i`'s dtype is `expected`'s; `what` names the argument.
+void check_same_dtype(const RelationInput& input, const TensorType& expected, const TensorType& got,
+                      std::string_view what);
+// Fails unless products of `data` can be summed up in `out`: both are floats, or both integers.
+void check_out_dtype(const RelationInput& input, DataType out, DataType data);
+// The same as normal_axis of ops/common/axis.h; fails when `axis` is outside.
+size_t normal_axis(const RelationInput& input, int64_t axis, size_t rank, std::string_view what = "axis");
+
+}  // namespace headrace::ops

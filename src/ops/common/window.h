@@ -1,0 +1,47 @@
+// What convolutions and pools share: the attributes of sliding windows and the letters of layouts.
+#pragma once
+
+#include "ops/common/register.h"
+
+namespace headrace::ops {
+
+// Per spatial axis.
+struct Window {
+  Shape strides, dilation, pad_begin, pad_end;
+};
+
+// From attributes whose form make_window has checked; `padding` has 1, n or 2n values (all begins, then all ends).
+Window window_of(size_t rank, const Shape& strides, const Shape& padding, const Shape& dilation);
+// The same after checking counts and signs; fails with the attribute's name.
+Window make_window(const RelationInput& input, size_t rank, const Shape& strides, const Shape& padding,
+                   const Shape& dilation);
+// Fails unless `values` has `count` items, each in [least, 2^31).
+void check_sizes(const RelationInput& input, std::string_view name, const Shape& values, size_t count, int64_t least);
+
+// How many windows of `kernel` taps fit along spatial axis i of size `size`: floor((size + pads - reach) / stride) + 1,
+// with `beyond` more elements at the end that windows may reach over.
+// Fails when the reach of the kernel is greater than all that.
+PrimExpr window_count(const RelationInput& input, const Window& window, size_t i, const PrimExpr& size, int64_t kernel,
+                      int64_t beyond = 0);
+
+// Where each of `letters` stands in `layout`, which has exactly those letters: axes_of("NHWC", "NCHW") is {0, 3, 1, 2}.
+std::vector<size_t> axes_of(std::string_view layout, std::string_view letters);
+// The same after checking; fails naming the attribute.
+std::vector<size_t> layout_axes(const RelationInput& input, std::string_view name, std::string_view layout,
+                                std::string_view letters);
+// Items of `values`, given in the order of the letters, put in the order of the layout.
+template <typename T>
+std::vector<T> to_layout(const std::vector<T>& values, const std::vector<size_t>& axes) {
+  std::vector<T> result(values.size());
+  for (size_t i = 0; i < axes.size(); ++i) result[axes[i]] = values[i];
+  return result;
+}
+// The reverse: dims or strides of a tensor in the order of the letters.
+template <typename List>
+auto from_layout(const List& dims, const std::vector<size_t>& axes) {
+  std::vector<typename List::value_type> result;
+  for (size_t axis : axes) result.push_back(dims[axis]);
+  return result;
+}
+
+}  // namespace headrace::ops

@@ -1,0 +1,66 @@
+// Resampling: image.resize1d, resize2d and resize3d, nn.upsampling and upsampling3d.
+#pragma once
+
+#include "ops/common/register.h"
+
+namespace headrace::ops {
+
+// Of all three; an empty layout is NCW, NCHW or NCDHW.
+struct Resize2DAttrs : AttrsNode {
+  using Parent = AttrsNode;
+  static constexpr std::string_view type_key = "relay.attrs.Resize2DAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<Resize2DAttrs>& f);
+  Shape size;
+  Array<double> roi;
+  std::string layout;
+  std::string method = "linear";
+  std::string coordinate_transformation_mode = "half_pixel";
+  std::string rounding_method;
+  double cubic_alpha = -0.5;
+  int64_t cubic_exclude = 0;
+  std::string out_dtype;
+};
+
+struct UpSamplingAttrs : AttrsNode {
+  using Parent = AttrsNode;
+  static constexpr std::string_view type_key = "relay.attrs.UpSamplingAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<UpSamplingAttrs>& f);
+  double scale_h = 1, scale_w = 1;
+  std::string layout = "NCHW";
+  std::string method = "nearest_neighbor";
+  bool align_corners = false;
+};
+
+struct UpSampling3DAttrs : AttrsNode {
+  using Parent = AttrsNode;
+  static constexpr std::string_view type_key = "relay.attrs.UpSampling3DAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<UpSampling3DAttrs>& f);
+  double scale_d = 1, scale_h = 1, scale_w = 1;
+  std::string layout = "NCDHW";
+  std::string method = "nearest_neighbor";
+  std::string coordinate_transformation_mode = "asymmetric";
+};
+
+struct Resize2DOptions {
+  std::string layout = "NCHW";
+  std::string method = "linear";
+  std::string coordinate_transformation_mode = "half_pixel";
+  std::string rounding_method = "";
+  double cubic_alpha = -0.5;
+  bool cubic_exclude = false;
+};
+Expr resize2d(Expr data, Shape size, const Resize2DOptions& options = {}, Span span = {});
+// The size as an int tensor of two elements.
+Expr resize2d(Expr data, Expr size, const Resize2DOptions& options = {}, Span span = {});
+
+// What lowering needs too: the resampling that an upsampling is, the axes that a layout resamples, and where output
+// index i of `out` reads an axis of `in`.
+Resize2DAttrs resize_attrs(const UpSamplingAttrs& attrs);
+Resize2DAttrs resize_attrs(const UpSampling3DAttrs& attrs);
+std::vector<size_t> resized_axes(const Resize2DAttrs& attrs, size_t rank);
+double resize_coordinate(std::string_view mode, int64_t i, int64_t in, int64_t out);
+
+}  // namespace headrace::ops

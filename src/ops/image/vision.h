@@ -1,0 +1,47 @@
+// Boxes: vision.get_valid_counts, vision.non_max_suppression; regions: vision.roi_align.
+#pragma once
+
+#include "ops/common/register.h"
+
+namespace headrace::ops {
+
+struct GetValidCountsAttrs : AttrsNode {
+  using Parent = AttrsNode;
+  static constexpr std::string_view type_key = "relay.attrs.GetValidCountsAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<GetValidCountsAttrs>& f);
+  double score_threshold = 0;
+  int64_t id_index = 0;
+  int64_t score_index = 1;
+};
+
+struct NonMaximumSuppressionAttrs : AttrsNode {
+  using Parent = AttrsNode;
+  static constexpr std::string_view type_key = "relay.attrs.NonMaximumSuppressionAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<NonMaximumSuppressionAttrs>& f);
+  bool force_suppress = false;
+  int64_t top_k = -1;
+  int64_t coord_start = 2;
+  int64_t score_index = 1;
+  int64_t id_index = 0;
+  bool return_indices = true;
+  bool invalid_to_bottom = false;
+};
+
+struct ROIAlignAttrs : AttrsNode {
+  using Parent = AttrsNode;
+  static constexpr std::string_view type_key = "relay.attrs.ROIAlignAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<ROIAlignAttrs>& f);
+  Shape pooled_size;
+  double spatial_scale = 1;
+  int64_t sample_ratio = -1;
+  std::string layout = "NCHW";
+  std::string mode = "avg";
+};
+
+// Of roi_align: a region that would need more samples along an axis of a bin is an error.
+inline constexpr int64_t kMostSamples = 4096;
+
+}  // namespace headrace::ops

@@ -1,0 +1,17 @@
+// Losses: cross_entropy, cross_entropy_with_logits, nll_loss.
+#pragma once
+
+#include "ops/common/register.h"
+
+namespace headrace::ops {
+
+struct NLLLossAttrs : AttrsNode {
+  using Parent = AttrsNode;
+  static constexpr std::string_view type_key = "relay.attrs.NLLLossAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<NLLLossAttrs>& f);
+  std::string reduction = "mean";
+  int64_t ignore_index = -100;
+};
+
+}  // namespace headrace::ops

@@ -1,0 +1,31 @@
+// nn.pad and nn.mirror_pad.
+#pragma once
+
+#include "ops/common/register.h"
+
+namespace headrace::ops {
+
+struct PadAttrs : AttrsNode {
+  using Parent = AttrsNode;
+  static constexpr std::string_view type_key = "relay.attrs.PadAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<PadAttrs>& f);
+  Array<Shape> pad_width;
+  std::string pad_mode = "constant";
+};
+
+struct MirrorPadAttrs : AttrsNode {
+  using Parent = AttrsNode;
+  static constexpr std::string_view type_key = "relay.attrs.MirrorPadAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<MirrorPadAttrs>& f);
+  std::string mode = "SYMMETRIC";
+  Array<Shape> pad_width;
+};
+
+Expr pad(Expr data, Array<Shape> pad_width, Expr pad_value, std::string pad_mode = "constant", Span span = {});
+// pad_width as an int tensor [rank, 2].
+Expr pad(Expr data, Expr pad_width, Expr pad_value, std::string pad_mode = "constant", Span span = {});
+Expr mirror_pad(Expr data, Array<Shape> pad_width, std::string mode = "SYMMETRIC", Span span = {});
+
+}  // namespace headrace::ops

@@ -1,0 +1,473 @@
+#include "ops/tensor/broadcast.h"
+
+#include <cmath>
+
+#include "ops/common/dims.h"
+#include "ops/common/element.h"
+#include "ops/families.h"
+#include "ops/common/index.h"
+#include "relay/expr.h"
+
+namespace headrace::ops {
+
+void BiasAddAttrs::fields(FieldList<BiasAddAttrs>& f) {
+  f.field<&BiasAddAttrs::axis>("axis",
+                               {.default_value = 1, .has_default = true, .doc = "the axis that the bias is along"});
+}
+
+namespace {
+
+using relay::make_call;
+using Values = std::optional<std::vector<PrimExpr>>;
+
+// ---- type relations
+
+bool is_integer(DataType dtype) { return dtype.is_int() || dtype.is_uint(); }
+
+// Operands that satisfy `allowed`, of one dtype; the result has that dtype, or bool.
+TypeRelationFn relate_broadcast(bool (*allowed)(DataType), const char* wanted, bool gives_bool) {
+  return [=](const RelationInput& input) -> Type {
+    const TensorType a = input.tensor(0), b = input.tensor(1);
+    if (!a || !b) return {};
+    check_same_dtype(input, a, b, "rhs");
+    if (!allowed(a->dtype)) input.fail(fmt::format("operands must be {}, got {} and {}", wanted, show(a), show(b)));
+    return make_tensor_type(broadcast_shapes(input, a, b), gives_bool ? DataType::bool_() : a->dtype);
+  };
+}
+
+Type relate_where(const RelationInput& input) {
+  const TensorType condition = input.tensor(0), x = input.tensor(1), y = input.tensor(2);
+  if (!condition || !x || !y) return {};
+  if (!condition->dtype.is_bool()) input.fail(fmt::format("condition must be bool, got {}; cast it", show(condition)));
+  check_same_dtype(input, x, y, "y");
+  const TensorType both = make_tensor_type(broadcast_shapes(input, x, y), x->dtype);
+  return make_tensor_type(broadcast_shapes(input, condition, both), x->dtype);
+}
+
+Type relate_bias_add(const RelationInput& input) {
+  const TensorType data = input.tensor(0), bias = input.tensor(1);
+  if (!data) return {};
+  if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}", show(data)));
+  const size_t axis = normal_axis(input, input.call.attrs_as<BiasAddAttrs>().axis, data->shape.size());
+  if (!bias) {
+    input.assume(1, make_tensor_type(Array<PrimExpr>{data->shape[axis]}, data->dtype));
+    return {};
+  }
+  check_same_dtype(input, data, bias, "bias");
+  if (bias->shape.size() != 1 || !unify_dims(bias->shape[0], data->shape[axis])) {
+    input.fail(fmt::format("bias must have shape ({}), axis {} of data {}, got {}", to_string(data->shape[axis]), axis,
+                           show(data), show(bias)));
+  }
+  return data;
+}
+
+// ---- the functions
+
+// Integer arithmetic wraps: it is done on unsigned numbers, where C++ defines it.
+template <typename C, typename F>
+C wrap(C a, C b, F f) {
+  if constexpr (is_floating<C>) {
+    return f(a, b);
+  } else {
+    return static_cast<C>(f(static_cast<uint64_t>(a), static_cast<uint64_t>(b)));
+  }
+}
+
+// Whether an integer quotient traps: x / 0 is defined as 0, and the least integer / -1 wraps to itself.
+template <typename C>
+bool quotient_traps(C a, C b, C* quotient) {
+  if (b == 0) {
+    *quotient = 0;
+    return true;
+  }
+  if constexpr (std::is_signed_v<C>) {
+    if (b == -1 && a == std::numeric_limits<C>::min()) {
+      *quotient = a;
+      return true;
+    }
+  }
+  return false;
+}
+
+template <typename C>
+C trunc_quotient(C a, C b) {
+  if constexpr (is_floating<C>) {
+    return std::trunc(a / b);
+  } else {
+    C quotient = 0;
+    return quotient_traps(a, b, &quotient) ? quotient : static_cast<C>(a / b);
+  }
+}
+
+template <typename C>
+C trunc_remainder(C a, C b) {
+  if constexpr (is_floating<C>) {
+    return std::fmod(a, b);
+  } else {
+    C quotient = 0;
+    return quotient_traps(a, b, &quotient) ? C{0} : static_cast<C>(a % b);
+  }
+}
+
+template <typename C>
+C floor_quotient(C a, C b) {
+  if constexpr (is_floating<C>) {
+    return std::floor(a / b);
+  } else {
+    const C quotient = trunc_quotient(a, b), remainder = trunc_remainder(a, b);
+    return static_cast<C>(remainder != 0 && (remainder < 0) != (b < 0) ? quotient - 1 : quotient);
+  }
+}
+
+template <typename C>
+C floor_remainder(C a, C b) {
+  const C remainder = trunc_remainder(a, b);
+  return static_cast<C>(remainder != 0 && (remainder < 0) != (b < 0) ? remainder + b : remainder);
+}
+
+template <typename C>
+C power_of(C a, C b) {
+  if constexpr (is_floating<C>) {
+    return std::pow(a, b);
+  } else {
+    // A negative exponent truncates the quotient 1 / a^-b.
+    if constexpr (std::is_signed_v<C>) {
+      if (b < 0) return static_cast<C>(a == 1 ? 1 : a == -1 ? (b % 2 == 0 ? 1 : -1) : 0);
+    }
+    uint64_t result = 1, base = static_cast<uint64_t>(a);
+    for (auto exponent = static_cast<uint64_t>(b); exponent != 0; exponent >>= 1) {
+      if ((exponent & 1) != 0) result *= base;
+      base *= base;
+    }
+    return static_cast<C>(result);
+  }
+}
+
+// A count at or past the width shifts everything out; a negative count is one past the width.
+template <typename C>
+C shift_left(C a, C b) {
+  return static_cast<uint64_t>(b) < sizeof(C) * 8 ? static_cast<C>(static_cast<uint64_t>(a) << static_cast<uint64_t>(b))
+                                                  : C{0};
+}
+
+template <typename C>
+C shift_right(C a, C b) {
+  const uint64_t width = sizeof(C) * 8;
+  if (static_cast<uint64_t>(b) < width) return static_cast<C>(a >> b);
+  return a < 0 ? static_cast<C>(-1) : C{0};
+}
+
+template <typename C>
+C greater_of(C a, C b) {
+  if (a != a) return a;
+  return b != b || b > a ? b : a;
+}
+
+template <typename C>
+C lesser_of(C a, C b) {
+  if (a != a) return a;
+  return b != b || b < a ? b : a;
+}
+
+// ---- eval
+
+template <typename In, typename Out, typename F>
+void walk_binary(const EvalInput& input, const NDArray& out, F f) {
+  const Elements<In> a(input.args[0]), b(input.args[1]);
+  const Elements<Out> y(out);
+  const std::array<Shape, 2> strides{broadcast_strides(input.args[0].shape(), out.shape()),
+                                     broadcast_strides(input.args[1].shape(), out.shape())};
+  int64_t i = 0;
+  for_each_offset<2>(out.shape(), strides,
+                     [&](const auto& at) { y.set(i++, static_cast<Compute<Out>>(f(a[at[0]], b[at[1]]))); });
+}
+
+template <typename F>
+EvalFn eval_arithmetic(F f) {
+  return [f](const EvalInput& input) {
+    const NDArray out = input.make_output();
+    dispatch_any(out.dtype(), [&]<typename T>() { walk_binary<T, T>(input, out, f); });
+    return std::vector<NDArray>{out};
+  };
+}
+
+template <typename F>
+EvalFn eval_integer(F f) {
+  return [f](const EvalInput& input) {
+    const NDArray out = input.make_output();
+    dispatch_int(out.dtype(), [&]<typename T>() { walk_binary<T, T>(input, out, f); });
+    return std::vector<NDArray>{out};
+  };
+}
+
+template <typename F>
+EvalFn eval_comparison(F f) {
+  return [f](const EvalInput& input) {
+    const NDArray out = input.make_output();
+    dispatch_any(input.args[0].dtype(), [&]<typename T>() { walk_binary<T, Bool8>(input, out, f); });
+    return std::vector<NDArray>{out};
+  };
+}
+
+// Bits of integers; of bools their truth.
+template <typename F>
+EvalFn eval_bits(F f) {
+  return [f](const EvalInput& input) {
+    const NDArray out = input.make_output();
+    if (out.dtype().is_bool()) {
+      walk_binary<Bool8, Bool8>(input, out, f);
+    } else {
+      dispatch_int(out.dtype(), [&]<typename T>() { walk_binary<T, T>(input, out, f); });
+    }
+    return std::vector<NDArray>{out};
+  };
+}
+
+std::vector<NDArray> eval_where(const EvalInput& input) {
+  const NDArray out = input.make_output();
+  std::array<Shape, 3> strides;
+  for (size_t k = 0; k < 3; ++k) strides[k] = broadcast_strides(input.args[k].shape(), out.shape());
+  dispatch_any(out.dtype(), [&]<typename T>() {
+    const Elements<Bool8> condition(input.args[0]);
+    const Elements<T> x(input.args[1]), y(input.args[2]), z(out);
+    int64_t i = 0;
+    for_each_offset<3>(out.shape(), strides,
+                       [&](const auto& at) { z.set(i++, condition[at[0]] != 0 ? x[at[1]] : y[at[2]]); });
+  });
+  return {out};
+}
+
+std::vector<NDArray> eval_bias_add(const EvalInput& input) {
+  const NDArray out = input.make_output();
+  const Shape& shape = out.shape();
+  const size_t axis = normal_axis(input.attrs<BiasAddAttrs>().axis, shape.size());
+  int64_t inner = 1;
+  for (size_t i = axis + 1; i < shape.size(); ++i) inner *= shape[i];
+  dispatch_number(out.dtype(), [&]<typename T>() {
+    const Elements<T> x(input.args[0]), bias(input.args[1]), y(out);
+    for (int64_t i = 0; i < out.num_elements(); ++i) {
+      y.set(i, wrap(x[i], bias[i / inner % shape[axis]], [](auto a, auto b) { return a + b; }));
+    }
+  });
+  return {out};
+}
+
+// ---- value inference, for lists of at most one dimension and their scalars
+
+Values infer_pairwise(const RelationInput& input, size_t first, PrimExpr (*f)(const PrimExpr&, const PrimExpr&)) {
+  const auto a = input.arg_value(first), b = input.arg_value(first + 1);
+  if (!a || !b) return std::nullopt;
+  if (a->size() != b->size() && a->size() != 1 && b->size() != 1) return std::nullopt;
+  // One item against none broadcasts to none.
+  const size_t count = a->size() == 1 ? b->size() : a->size();
+  std::vector<PrimExpr> result;
+  for (size_t i = 0; i < count; ++i) {
+    const PrimExpr &x = (*a)[a->size() == 1 ? 0 : i], &y = (*b)[b->size() == 1 ? 0 : i];
+    if (x->dtype != y->dtype) return std::nullopt;
+    result.push_back(f(x, y));
+  }
+  return result;
+}
+
+template <BinaryOp op>
+Values infer_binary(const RelationInput& input) {
+  return infer_pairwise(input, 0, [](const PrimExpr& a, const PrimExpr& b) { return make_binary(op, a, b); });
+}
+
+// A divisor that is not known to be other than zero leaves the value unknown.
+template <BinaryOp op>
+Values infer_quotient(const RelationInput& input) {
+  const auto divisors = input.arg_value(1);
+  if (!divisors) return std::nullopt;
+  for (const PrimExpr& divisor : *divisors) {
+    const auto value = as_int(divisor);
+    if (!value || *value == 0) return std::nullopt;
+  }
+  return infer_binary<op>(input);
+}
+
+// Dimensions that are provably equal compare equal; of symbols nothing else is folded.
+template <BinaryOp op>
+Values infer_comparison(const RelationInput& input) {
+  return infer_pairwise(input, 0, [](const PrimExpr& a, const PrimExpr& b) {
+    if (dims_equal(a, b)) return make_bool(op == BinaryOp::eq || op == BinaryOp::le || op == BinaryOp::ge);
+    return make_binary(op, a, b);
+  });
+}
+
+Values infer_where(const RelationInput& input) {
+  const auto condition = input.arg_value(0), x = input.arg_value(1), y = input.arg_value(2);
+  if (!condition || !x || !y) return std::nullopt;
+  const size_t count =
+      condition->empty() || x->empty() || y->empty() ? 0 : std::max({condition->size(), x->size(), y->size()});
+  std::vector<PrimExpr> result;
+  for (const auto* list : {&*condition, &*x, &*y}) {
+    if (list->size() != 1 && list->size() != count) return std::nullopt;
+  }
+  for (size_t i = 0; i < count; ++i) {
+    auto item = [i](const std::vector<PrimExpr>& list) { return list[list.size() == 1 ? 0 : i]; };
+    const auto chosen = as_int(item(*condition));
+    const PrimExpr a = item(*x), b = item(*y);
+    if (chosen) {
+      result.push_back(*chosen != 0 ? a : b);
+    } else if (dims_equal(a, b)) {
+      result.push_back(a);
+    } else {
+      result.push_back(item(*condition)->dtype.is_bool() && a->dtype == b->dtype ? make_select(item(*condition), a, b)
+                                                                                 : make_any());
+    }
+  }
+  return result;
+}
+
+// ---- registration
+
+bool allow_numbers(DataType dtype) { return !dtype.is_bool(); }
+bool allow_any(DataType) { return true; }
+bool allow_bool(DataType dtype) { return dtype.is_bool(); }
+bool allow_bits(DataType dtype) { return is_integer(dtype) || dtype.is_bool(); }
+
+struct Kind {
+  bool (*allowed)(DataType);
+  const char* wanted;
+  bool gives_bool;
+};
+constexpr Kind kArithmetic{allow_numbers, "numbers", false};
+constexpr Kind kExtremum{allow_any, "numbers or bool", false};
+constexpr Kind kComparison{allow_any, "numbers or bool", true};
+constexpr Kind kLogical{allow_bool, "bool", false};
+constexpr Kind kBits{allow_bits, "integers or bool", false};
+constexpr Kind kShift{is_integer, "integers", false};
+
+OpBuilder binary_op(const char* name, const char* what, const Kind& kind, EvalFn eval) {
+  OpBuilder op(name, fmt::format("{}: lhs T[...], rhs T[...] ({}) -> {}[...], shapes broadcast as numpy's do.", what,
+                                 kind.wanted, kind.gives_bool ? "bool" : "T"));
+  op.arg("lhs")
+      .arg("rhs")
+      .relation(relate_broadcast(kind.allowed, kind.wanted, kind.gives_bool))
+      .fusion(FusionKind::broadcast)
+      .eval(std::move(eval));
+  return op;
+}
+
+void register_arithmetic() {
+  auto wrapping = [](auto f) { return eval_arithmetic([f](auto a, auto b) { return wrap(a, b, f); }); };
+  binary_op("add", "lhs + rhs, integers wrap", kArithmetic, wrapping([](auto a, auto b) { return a + b; }))
+      .value(infer_binary<BinaryOp::add>);
+  binary_op("subtract", "lhs - rhs, integers wrap", kArithmetic, wrapping([](auto a, auto b) { return a - b; }))
+      .value(infer_binary<BinaryOp::sub>);
+  binary_op("multiply", "lhs * rhs, integers wrap", kArithmetic, wrapping([](auto a, auto b) { return a * b; }))
+      .value(infer_binary<BinaryOp::mul>);
+  binary_op("divide", "lhs / rhs, integers truncate, x / 0 of integers is 0", kArithmetic,
+            eval_arithmetic([](auto a, auto b) {
+              if constexpr (is_floating<decltype(a)>) {
+                return a / b;
+              } else {
+                return trunc_quotient(a, b);
+              }
+            }))
+      .value(infer_quotient<BinaryOp::div>);
+  binary_op("power", "lhs to the power rhs, integers wrap", kArithmetic,
+            eval_arithmetic([](auto a, auto b) { return power_of(a, b); }));
+  binary_op("maximum", "The greater, NaN where either is", kExtremum,
+            eval_arithmetic([](auto a, auto b) { return greater_of(a, b); }))
+      .value(infer_binary<BinaryOp::max>);
+  binary_op("minimum", "The lesser, NaN where either is", kExtremum,
+            eval_arithmetic([](auto a, auto b) { return lesser_of(a, b); }))
+      .value(infer_binary<BinaryOp::min>);
+}
+
+void register_divisions() {
+  binary_op("trunc_divide", "The quotient rounded toward zero, x / 0 of integers is 0", kArithmetic,
+            eval_arithmetic([](auto a, auto b) { return trunc_quotient(a, b); }))
+      .value(infer_quotient<BinaryOp::div>);
+  binary_op("floor_divide", "The quotient rounded down, x / 0 of integers is 0", kArithmetic,
+            eval_arithmetic([](auto a, auto b) { return floor_quotient(a, b); }))
+      .value(infer_quotient<BinaryOp::floor_div>);
+  for (const char* name : {"mod", "trunc_mod"}) {
+    binary_op(name, "The remainder with lhs's sign, x mod 0 of integers is 0", kArithmetic,
+              eval_arithmetic([](auto a, auto b) { return trunc_remainder(a, b); }))
+        .value(infer_quotient<BinaryOp::mod>);
+  }
+  binary_op("floor_mod", "The remainder with rhs's sign, x mod 0 of integers is 0", kArithmetic,
+            eval_arithmetic([](auto a, auto b) { return floor_remainder(a, b); }))
+      .value(infer_quotient<BinaryOp::floor_mod>);
+}
+
+void register_comparisons() {
+  binary_op("equal", "lhs == rhs", kComparison, eval_comparison([](auto a, auto b) { return a == b; }))
+      .value(infer_comparison<BinaryOp::eq>);
+  binary_op("not_equal", "lhs != rhs", kComparison, eval_comparison([](auto a, auto b) { return a != b; }))
+      .value(infer_comparison<BinaryOp::ne>);
+  binary_op("less", "lhs < rhs", kComparison, eval_comparison([](auto a, auto b) { return a < b; }))
+      .value(infer_comparison<BinaryOp::lt>);
+  binary_op("less_equal", "lhs <= rhs", kComparison, eval_comparison([](auto a, auto b) { return a <= b; }))
+      .value(infer_comparison<BinaryOp::le>);
+  binary_op("greater", "lhs > rhs", kComparison, eval_comparison([](auto a, auto b) { return a > b; }))
+      .value(infer_comparison<BinaryOp::gt>);
+  binary_op("greater_equal", "lhs >= rhs", kComparison, eval_comparison([](auto a, auto b) { return a >= b; }))
+      .value(infer_comparison<BinaryOp::ge>);
+}
+
+void register_logicals() {
+  binary_op("logical_and", "lhs and rhs", kLogical, eval_bits([](auto a, auto b) { return a & b; }));
+  binary_op("logical_or", "lhs or rhs", kLogical, eval_bits([](auto a, auto b) { return a | b; }));
+  binary_op("logical_xor", "lhs or rhs, not both", kLogical, eval_bits([](auto a, auto b) { return a ^ b; }));
+  binary_op("bitwise_and", "lhs & rhs", kBits, eval_bits([](auto a, auto b) { return a & b; }));
+  binary_op("bitwise_or", "lhs | rhs", kBits, eval_bits([](auto a, auto b) { return a | b; }));
+  binary_op("bitwise_xor", "lhs ^ rhs", kBits, eval_bits([](auto a, auto b) { return a ^ b; }));
+  binary_op("left_shift", "lhs << rhs; 0 when rhs is outside [0, bits)", kShift,
+            eval_integer([](auto a, auto b) { return shift_left(a, b); }));
+  binary_op("right_shift", "lhs >> rhs, signed ones keep their sign; all sign bits when rhs is outside [0, bits)",
+            kShift, eval_integer([](auto a, auto b) { return shift_right(a, b); }));
+}
+
+}  // namespace
+
+void register_broadcast_ops() {
+  register_arithmetic();
+  register_divisions();
+  register_comparisons();
+  register_logicals();
+  OpBuilder("where",
+            "x where condition, else y: condition bool[...], x T[...], y T[...] -> T[...], all three broadcast.")
+      .arg("condition")
+      .arg("x")
+      .arg("y")
+      .relation(relate_where)
+      .fusion(FusionKind::broadcast)
+      .level(4)
+      .eval(eval_where)
+      .value(infer_where);
+  OpBuilder("nn.bias_add", "data + bias along `axis`: data T[..., C, ...], bias T[C] -> data's type.")
+      .arg("data")
+      .arg("bias")
+      .attrs<BiasAddAttrs>()
+      .relation(relate_bias_add)
+      .fusion(FusionKind::broadcast)
+      .eval(eval_bias_add);
+}
+
+Expr binary(std::string_view op, Expr lhs, Expr rhs, Span span) {
+  return make_call(op, {std::move(lhs), std::move(rhs)}, {}, std::move(span));
+}
+Expr add(Expr lhs, Expr rhs, Span span) { return binary("add", std::move(lhs), std::move(rhs), std::move(span)); }
+Expr subtract(Expr lhs, Expr rhs, Span span) {
+  return binary("subtract", std::move(lhs), std::move(rhs), std::move(span));
+}
+Expr multiply(Expr lhs, Expr rhs, Span span) {
+  return binary("multiply", std::move(lhs), std::move(rhs), std::move(span));
+}
+Expr divide(Expr lhs, Expr rhs, Span span) { return binary("divide", std::move(lhs), std::move(rhs), std::move(span)); }
+
+Expr where(Expr condition, Expr x, Expr y, Span span) {
+  return make_call("where", {std::move(condition), std::move(x), std::move(y)}, {}, std::move(span));
+}
+
+Expr bias_add(Expr data, Expr bias, int64_t axis, Span span) {
+  auto attrs = make_object<BiasAddAttrs>();
+  attrs->axis = axis;
+  return make_call("nn.bias_add", {std::move(data), std::move(bias)}, attrs, std::move(span));
+}
+
+}  // namespace headrace::ops

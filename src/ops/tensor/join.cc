@@ -1,0 +1,203 @@
+#include "ops/tensor/join.h"
+
+#include <numeric>
+
+#include "arith/canonical.h"
+#include "ops/common/dims.h"
+#include "ops/families.h"
+#include "ops/common/move.h"
+
+namespace headrace::ops {
+
+void ConcatenateAttrs::fields(FieldList<ConcatenateAttrs>& f) {
+  f.field<&ConcatenateAttrs::axis>("axis", {.default_value = 0, .has_default = true, .doc = "the axis to join along"});
+}
+
+void StackAttrs::fields(FieldList<StackAttrs>& f) {
+  f.field<&StackAttrs::axis>("axis", {.default_value = 0, .has_default = true, .doc = "the new axis of the result"});
+}
+
+void SplitAttrs::fields(FieldList<SplitAttrs>& f) {
+  f.field<&SplitAttrs::indices_or_sections>("indices_or_sections",
+                                            {.doc = "the number of equal parts, or where parts begin after the first"})
+      .field<&SplitAttrs::axis>("axis", {.default_value = 0, .has_default = true, .doc = "the axis to cut"});
+}
+
+namespace {
+
+using relay::make_tuple;
+
+// Fails unless the items have one dtype and rank; the dimension of axis i that all agree on (but for `free_axis`).
+Array<PrimExpr> common_shape(const RelationInput& input, const std::vector<TensorType>& items,
+                             std::optional<size_t> free_axis) {
+  Array<PrimExpr> dims = items[0]->shape;
+  for (size_t k = 1; k < items.size(); ++k) {
+    check_same_dtype(input, items[0], items[k], fmt::format("item {}", k));
+    if (items[k]->shape.size() != dims.size())
+      input.fail(fmt::format("item {} has {} dimensions and item 0 has {}: {} and {}", k, items[k]->shape.size(),
+                             dims.size(), show(items[k]), show(items[0])));
+    for (size_t i = 0; i < dims.size(); ++i) {
+      if (free_axis == i) continue;
+      const PrimExpr mine = items[k]->shape[i];
+      if (arith::is_unequal(dims[i], mine))
+        input.fail(fmt::format("axis {} of item {} is {} and of item 0 is {}: {} and {}", i, k, to_string(mine),
+                               to_string(dims[i]), show(items[k]), show(items[0])));
+      if (const auto joined = unify_dims(dims[i], mine)) dims.set(i, *joined);
+    }
+  }
+  return dims;
+}
+
+bool all_known(const std::vector<TensorType>& items) {
+  return std::all_of(items.begin(), items.end(), [](const TensorType& item) { return item.defined(); });
+}
+
+Type relate_concatenate(const RelationInput& input) {
+  const std::vector<TensorType> items = input.tensors(0);
+  if (items.empty()) input.fail("needs at least one tensor");
+  if (!all_known(items)) return {};
+  if (items[0]->shape.empty()) input.fail("scalars cannot be concatenated; use stack");
+  const size_t axis = normal_axis(input, input.call.attrs_as<ConcatenateAttrs>().axis, items[0]->shape.size());
+  Array<PrimExpr> dims = common_shape(input, items, axis);
+  PrimExpr total = make_int(0);
+  for (const TensorType& item : items) total = arith::simplify_dim(total + item->shape[axis]);
+  dims.set(axis, total);
+  return make_tensor_type(dims, items[0]->dtype);
+}
+
+// Copies parts of `outer` blocks between a whole and its pieces along an axis; piece k has bytes[k] in each block.
+template <typename F>
+void for_each_block(int64_t outer, const std::vector<size_t>& bytes, F&& copy) {
+  size_t at = 0;
+  for (int64_t block = 0; block < outer; ++block) {
+    for (size_t k = 0; k < bytes.size(); ++k) {
+      copy(k, at, static_cast<size_t>(block) * bytes[k], bytes[k]);
+      at += bytes[k];
+    }
+  }
+}
+
+int64_t count(const Shape& shape, size_t begin, size_t end) {
+  return std::accumulate(shape.begin() + static_cast<std::ptrdiff_t>(begin),
+                         shape.begin() + static_cast<std::ptrdiff_t>(end), int64_t{1}, std::multiplies<>());
+}
+
+std::vector<size_t> block_bytes(const std::vector<NDArray>& pieces, size_t axis) {
+  std::vector<size_t> bytes;
+  for (const NDArray& piece : pieces)
+    bytes.push_back(static_cast<size_t>(count(piece.shape(), axis, piece.shape().size())) * piece.dtype().bytes());
+  return bytes;
+}
+
+std::vector<NDArray> join_along(const EvalInput& input, size_t axis) {
+  NDArray result = input.make_output();
+  for_each_block(count(result.shape(), 0, axis), block_bytes(input.args, axis),
+                 [&](size_t k, size_t whole, size_t piece, size_t n) {
+                   std::memcpy(result.data<char>() + whole, input.args[k].data<char>() + piece, n);
+                 });
+  return {result};
+}
+
+std::vector<NDArray> eval_concatenate(const EvalInput& input) {
+  return join_along(input, normal_axis(input.attrs<ConcatenateAttrs>().axis, input.args[0].shape().size()));
+}
+
+std::vector<NDArray> eval_stack(const EvalInput& input) {
+  return join_along(input, normal_axis(input.attrs<StackAttrs>().axis, input.args[0].shape().size() + 1));
+}
+
+Type relate_stack(const RelationInput& input) {
+  const std::vector<TensorType> items = input.tensors(0);
+  if (items.empty()) input.fail("needs at least one tensor");
+  if (!all_known(items)) return {};
+  const Array<PrimExpr> common = common_shape(input, items, std::nullopt);
+  const size_t axis = normal_axis(input, input.call.attrs_as<StackAttrs>().axis, common.size() + 1);
+  Array<PrimExpr> dims(common.begin(), common.begin() + static_cast<std::ptrdiff_t>(axis));
+  dims.push_back(make_int(static_cast<int64_t>(items.size())));
+  for (size_t i = axis; i < common.size(); ++i) dims.push_back(common[i]);
+  return make_tensor_type(dims, items[0]->dtype);
+}
+
+Type parts_type(const TensorType& data, size_t axis, const Dims& sizes) {
+  Array<Type> parts;
+  for (const PrimExpr& size : sizes) {
+    Array<PrimExpr> dims = data->shape;
+    dims.set(axis, size);
+    parts.push_back(make_tensor_type(dims, data->dtype));
+  }
+  return make_tuple_type(parts);
+}
+
+Type relate_split(const RelationInput& input) {
+  const TensorType data = input.tensor(0);
+  if (!data) return {};
+  const auto& attrs = input.call.attrs_as<SplitAttrs>();
+  const size_t axis = normal_axis(input, attrs.axis, data->shape.size());
+  const PrimExpr whole = data->shape[axis];
+  if (attrs.indices_or_sections.is<int64_t>()) {
+    const auto sections = attrs.indices_or_sections.as<int64_t>();
+    if (sections < 1 || sections > 100000)
+      input.fail(fmt::format("the number of parts is {}, expected at least 1", sections));
+    const auto size = arith::divide_exactly(whole, make_int(sections));
+    if (!size && as_int(whole))
+      input.fail(fmt::format("axis {} of {} cannot be split into {} equal parts", axis, show(data), sections));
+    const PrimExpr part = size ? *size : is_any(whole) ? make_any() : floor_div(whole, make_int(sections));
+    return parts_type(data, axis, Dims(static_cast<size_t>(sections), part));
+  }
+  if (!attrs.indices_or_sections.is<Shape>())
+    input.fail("indices_or_sections must be a number of parts or a list of positions");
+  Dims sizes;
+  int64_t begin = 0;
+  for (const int64_t end : attrs.indices_or_sections.as<Shape>()) {
+    if (end < begin || (as_int(whole) && end > *as_int(whole)))
+      input.fail(
+          fmt::format("the positions must not decrease and must lie within axis {} of {}: {}", axis, show(data), end));
+    sizes.push_back(make_int(end - begin));
+    begin = end;
+  }
+  sizes.push_back(arith::simplify_dim(whole - begin));
+  return parts_type(data, axis, sizes);
+}
+
+std::vector<NDArray> eval_split(const EvalInput& input) {
+  const size_t axis = normal_axis(input.attrs<SplitAttrs>().axis, input.args[0].shape().size());
+  std::vector<NDArray> parts;
+  for (size_t i = 0; i < input.out_types.size(); ++i) parts.push_back(input.make_output(i));
+  for_each_block(count(input.args[0].shape(), 0, axis), block_bytes(parts, axis),
+                 [&](size_t k, size_t whole, size_t piece, size_t n) {
+                   std::memcpy(parts[k].data<char>() + piece, input.args[0].data<char>() + whole, n);
+                 });
+  return parts;
+}
+
+}  // namespace
+
+void register_join_ops() {
+  moving(OpBuilder("concatenate",
+                   "A tuple of tensors joined along an axis: [.., n, ..] and [.., m, ..] -> [.., n + m, ..].")
+             .arg("data", "Tuple of tensors")
+             .attrs<ConcatenateAttrs>(),
+         relate_concatenate, eval_concatenate);
+  moving(OpBuilder("stack", "A tuple of k tensors of one shape joined along a new axis of size k.")
+             .arg("data", "Tuple of tensors")
+             .attrs<StackAttrs>(),
+         relate_stack, eval_stack);
+  moving(OpBuilder("split", "A tensor cut along an axis: a tuple of its parts.").arg("data").attrs<SplitAttrs>(),
+         relate_split, eval_split);
+}
+
+Expr concatenate(Array<Expr> items, int64_t axis, Span span) {
+  return call_with<ConcatenateAttrs>("concatenate", {make_tuple(items)}, span, [&](auto& a) { a.axis = axis; });
+}
+Expr stack(Array<Expr> items, int64_t axis, Span span) {
+  return call_with<StackAttrs>("stack", {make_tuple(items)}, span, [&](auto& a) { a.axis = axis; });
+}
+Expr split(Expr data, int64_t sections, int64_t axis, Span span) {
+  return call_with<SplitAttrs>("split", {data}, span,
+                               [&](auto& a) { a.indices_or_sections = sections, a.axis = axis; });
+}
+Expr split(Expr data, Shape begins, int64_t axis, Span span) {
+  return call_with<SplitAttrs>("split", {data}, span, [&](auto& a) { a.indices_or_sections = begins, a.axis = axis; });
+}
+
+}  // namespace headrace::ops

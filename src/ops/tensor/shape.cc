@@ -1,0 +1,269 @@
+#include "ops/tensor/shape.h"
+
+#include "arith/canonical.h"
+#include "ops/common/dims.h"
+#include "ops/families.h"
+#include "ops/common/move.h"
+
+namespace headrace::ops {
+
+void ReshapeAttrs::fields(FieldList<ReshapeAttrs>& f) {
+  f.field<&ReshapeAttrs::newshape>("newshape",
+                                   {.default_value = Shape(),
+                                    .has_default = true,
+                                    .doc = "sizes; 0 copies the input's, -1 is inferred, -2 copies the rest, "
+                                           "-3 merges two, -4 splits one by the next two"})
+      .field<&ReshapeAttrs::allowzero>("allowzero",
+                                       {.default_value = false, .has_default = true, .doc = "0 is a size of zero"});
+}
+
+void TransposeAttrs::fields(FieldList<TransposeAttrs>& f) {
+  f.field<&TransposeAttrs::axes>(
+      "axes",
+      {.default_value = Shape(), .has_default = true, .doc = "the input axis of each output axis; empty: reversed"});
+}
+
+void SqueezeAttrs::fields(FieldList<SqueezeAttrs>& f) {
+  f.field<&SqueezeAttrs::axis>(
+      "axis", {.default_value = Shape(), .has_default = true, .doc = "axes of size 1 to drop; empty: all of them"});
+}
+
+void ExpandDimsAttrs::fields(FieldList<ExpandDimsAttrs>& f) {
+  f.field<&ExpandDimsAttrs::axis>("axis", {.doc = "where the new axes go, in -rank-1 .. rank"})
+      .field<&ExpandDimsAttrs::num_newaxis>("num_newaxis",
+                                            {.default_value = 1, .has_default = true, .doc = "how many"});
+}
+
+namespace {
+
+using relay::make_call;
+
+struct ReshapeState {
+  const RelationInput& input;
+  const Array<PrimExpr> source;
+  size_t at = 0;  // the next dimension of the source
+  std::optional<size_t> inferred;
+  Dims result;
+
+  PrimExpr next(std::string_view what) {
+    if (at >= source.size())
+      input.fail(fmt::format("newshape: {} has no input dimension left to copy from {}", what, show_dims(source)));
+    return source[at++];
+  }
+};
+
+// -4, a, b: the next input dimension as a times b, one of which may be -1.
+void split_dimension(ReshapeState& state, const Dims& newshape, size_t i) {
+  if (i + 2 >= newshape.size()) state.input.fail("newshape: -4 needs two sizes after it");
+  const PrimExpr whole = state.next("-4");
+  PrimExpr a = newshape[i + 1], b = newshape[i + 2];
+  if (is_int(a, -1) && is_int(b, -1)) state.input.fail("newshape: only one of the two sizes after -4 may be -1");
+  for (PrimExpr* side : {&a, &b}) {
+    if (!is_int(*side, -1)) continue;
+    const PrimExpr& other = side == &a ? b : a;
+    const auto quotient = arith::divide_exactly(whole, other);
+    if (!quotient && as_int(whole) && as_int(other))
+      state.input.fail(fmt::format("newshape: {} cannot be split by {}", to_string(whole), to_string(other)));
+    *side = quotient ? *quotient : make_any();
+  }
+  if (arith::is_unequal(a * b, whole))
+    state.input.fail(
+        fmt::format("newshape: {} cannot be split into {} and {}", to_string(whole), to_string(a), to_string(b)));
+  state.result.insert(state.result.end(), {a, b});
+}
+
+// One entry of newshape; gives how many entries it used.
+size_t reshape_entry(ReshapeState& state, const Dims& newshape, size_t i, bool allowzero) {
+  const auto value = as_int(newshape[i]);
+  if (value == 0 && !allowzero) {
+    state.result.push_back(state.next("0"));
+  } else if (value == -1) {
+    if (state.inferred) state.input.fail("newshape: only one size may be -1");
+    state.inferred = state.result.size();
+    state.result.push_back(make_int(1));
+    ++state.at;
+  } else if (value == -2) {
+    while (state.at < state.source.size()) state.result.push_back(state.source[state.at++]);
+  } else if (value == -3) {
+    const PrimExpr first = state.next("-3");
+    state.result.push_back(arith::simplify_dim(first * state.next("-3")));
+  } else if (value == -4) {
+    split_dimension(state, newshape, i);
+    return 3;
+  } else if (value && *value < 0) {
+    state.input.fail(fmt::format("newshape: {} is no size; the special values are 0, -1, -2, -3 and -4", *value));
+  } else {
+    state.result.push_back(newshape[i]);
+    ++state.at;
+  }
+  return 1;
+}
+
+Type relate_reshape(const RelationInput& input) {
+  const auto& attrs = input.call.attrs_as<ReshapeAttrs>();
+  const TensorType data = input.tensor(0);
+  const auto newshape = requested_shape(input, attrs.newshape, "newshape");
+  if (!data || !newshape) return {};
+  ReshapeState state{input, data->shape, 0, std::nullopt, {}};
+  for (size_t i = 0; i < newshape->size();) i += reshape_entry(state, *newshape, i, attrs.allowzero);
+  const PrimExpr total = arith::product(data->shape), rest = arith::product(Array<PrimExpr>(state.result));
+  const auto fail_count = [&] {
+    input.fail(fmt::format("{} has {} elements and cannot be reshaped to {}", show(data), to_string(total),
+                           show_dims(Array<PrimExpr>(*newshape))));
+  };
+  if (state.inferred) {
+    const auto quotient = is_int(rest, 0) ? std::nullopt : arith::divide_exactly(total, rest);
+    if (!quotient && as_int(total) && as_int(rest)) fail_count();
+    state.result[*state.inferred] = quotient                        ? *quotient
+                                    : is_any(rest) || is_any(total) ? make_any()
+                                                                    : floor_div(total, rest);
+  } else if (arith::is_unequal(total, rest)) {
+    fail_count();
+  }
+  return make_tensor_type(Array<PrimExpr>(state.result), data->dtype);
+}
+
+Type relate_reshape_like(const RelationInput& input) {
+  const TensorType data = input.tensor(0), like = input.tensor(1);
+  if (!data || !like) return {};
+  if (arith::is_unequal(arith::product(data->shape), arith::product(like->shape)))
+    input.fail(fmt::format("{} cannot be reshaped like {}: the numbers of elements differ", show(data), show(like)));
+  return make_tensor_type(like->shape, data->dtype);
+}
+
+Type relate_batch_flatten(const RelationInput& input) {
+  const TensorType data = input.tensor(0);
+  if (!data) return {};
+  if (data->shape.empty()) input.fail("a scalar has no batch axis");
+  const Array<PrimExpr> rest(data->shape.begin() + 1, data->shape.end());
+  return make_tensor_type({data->shape[0], arith::product(rest)}, data->dtype);
+}
+
+// The data as it is, in the result's shape.
+std::vector<NDArray> eval_same_elements(const EvalInput& input) {
+  NDArray result = input.make_output();
+  std::memcpy(result.data<char>(), input.args[0].data<char>(), result.size_bytes());
+  return {result};
+}
+
+std::vector<size_t> transpose_axes(const RelationInput& input, size_t rank) {
+  const Shape& axes = input.call.attrs_as<TransposeAttrs>().axes;
+  std::vector<size_t> result;
+  if (axes.empty()) {
+    for (size_t i = rank; i-- > 0;) result.push_back(i);
+    return result;
+  }
+  if (axes.size() != rank)
+    input.fail(fmt::format("axes has {} entries for a tensor of {} dimensions", axes.size(), rank));
+  for (const int64_t axis : axes) {
+    result.push_back(normal_axis(input, axis, rank, "axes: axis"));
+    if (std::count(result.begin(), result.end(), result.back()) > 1)
+      input.fail(fmt::format("axes names axis {} twice", axis));
+  }
+  return result;
+}
+
+Type relate_transpose(const RelationInput& input) {
+  const TensorType data = input.tensor(0);
+  if (!data) return {};
+  Array<PrimExpr> dims;
+  for (const size_t axis : transpose_axes(input, data->shape.size())) dims.push_back(data->shape[axis]);
+  return make_tensor_type(dims, data->dtype);
+}
+
+std::vector<NDArray> eval_transpose(const EvalInput& input) {
+  const Shape& axes = input.attrs<TransposeAttrs>().axes;
+  const size_t rank = input.args[0].shape().size();
+  const Shape source = dense_strides(input.args[0].shape());
+  Shape strides;
+  for (size_t i = 0; i < rank; ++i) strides.push_back(source[axes.empty() ? rank - 1 - i : normal_axis(axes[i], rank)]);
+  NDArray result = input.make_output();
+  move_elements(input.args[0], result, [&](const Shape& index) { return dot(index, strides); });
+  return {result};
+}
+
+Type relate_squeeze(const RelationInput& input) {
+  const TensorType data = input.tensor(0);
+  if (!data) return {};
+  const Shape& axes = input.call.attrs_as<SqueezeAttrs>().axis;
+  std::vector<bool> dropped(data->shape.size());
+  for (const int64_t axis : axes) {
+    const size_t at = normal_axis(input, axis, data->shape.size());
+    const auto size = as_int(data->shape[at]);
+    if (size && *size != 1) input.fail(fmt::format("axis {} of {} has size {}, expected 1", axis, show(data), *size));
+    dropped[at] = true;
+  }
+  Array<PrimExpr> dims;
+  for (size_t i = 0; i < data->shape.size(); ++i) {
+    if (axes.empty() && is_any(data->shape[i]))
+      input.fail(fmt::format("name the axes: whether axis {} of {} is 1 is not known", i, show(data)));
+    if (axes.empty() ? !is_int(data->shape[i], 1) : !dropped[i]) dims.push_back(data->shape[i]);
+  }
+  return make_tensor_type(dims, data->dtype);
+}
+
+Type relate_expand_dims(const RelationInput& input) {
+  const TensorType data = input.tensor(0);
+  if (!data) return {};
+  const auto& attrs = input.call.attrs_as<ExpandDimsAttrs>();
+  if (attrs.num_newaxis < 0 || attrs.num_newaxis > 64)
+    input.fail(fmt::format("num_newaxis is {}, expected 0 to 64", attrs.num_newaxis));
+  const size_t at = normal_axis(input, attrs.axis, data->shape.size() + 1);
+  Array<PrimExpr> dims(data->shape.begin(), data->shape.begin() + static_cast<std::ptrdiff_t>(at));
+  for (int64_t i = 0; i < attrs.num_newaxis; ++i) dims.push_back(make_int(1));
+  for (size_t i = at; i < data->shape.size(); ++i) dims.push_back(data->shape[i]);
+  return make_tensor_type(dims, data->dtype);
+}
+
+// An op whose result is its argument's elements in another shape.
+void reshaping(OpBuilder& op, const TypeRelationFn& relation, FusionKind kind = FusionKind::injective) {
+  op.keeps_elements();
+  moving(op, relation, eval_same_elements, kind);
+}
+
+}  // namespace
+
+void register_shape_ops() {
+  reshaping(OpBuilder("reshape",
+                      "The same elements in row-major order in another shape: x[...] -> [newshape]. With the special "
+                      "values of newshape; symbolic sizes divide exactly or stay an expression.")
+                .arg("data")
+                .arg("newshape", "Tensor", "optional: newshape as a tensor")
+                .any_args()
+                .attrs<ReshapeAttrs>(),
+            relate_reshape);
+  reshaping(OpBuilder("reshape_like", "The elements of data in the shape of shape_like.").arg("data").arg("shape_like"),
+            relate_reshape_like);
+  reshaping(OpBuilder("nn.batch_flatten", "All but the first axis as one: x[N, ...] -> [N, rest].").arg("data"),
+            relate_batch_flatten);
+  moving(
+      OpBuilder("transpose", "The axes in another order; without axes, reversed.").arg("data").attrs<TransposeAttrs>(),
+      relate_transpose, eval_transpose);
+  reshaping(OpBuilder("squeeze", "Without its axes of size 1, or those named.").arg("data").attrs<SqueezeAttrs>(),
+            relate_squeeze);
+  reshaping(
+      OpBuilder("expand_dims", "With num_newaxis axes of size 1 put in at axis.").arg("data").attrs<ExpandDimsAttrs>(),
+      relate_expand_dims, FusionKind::broadcast);
+}
+
+Expr reshape(Expr data, Shape newshape, bool allowzero, Span span) {
+  return call_with<ReshapeAttrs>("reshape", {data}, span,
+                                 [&](auto& a) { a.newshape = newshape, a.allowzero = allowzero; });
+}
+Expr reshape(Expr data, Expr newshape, bool allowzero, Span span) {
+  return call_with<ReshapeAttrs>("reshape", {data, newshape}, span, [&](auto& a) { a.allowzero = allowzero; });
+}
+Expr reshape_like(Expr data, Expr like, Span span) { return make_call("reshape_like", {data, like}, {}, span); }
+Expr batch_flatten(Expr data, Span span) { return make_call("nn.batch_flatten", {data}, {}, span); }
+Expr transpose(Expr data, Shape axes, Span span) {
+  return call_with<TransposeAttrs>("transpose", {data}, span, [&](auto& a) { a.axes = axes; });
+}
+Expr squeeze(Expr data, Shape axis, Span span) {
+  return call_with<SqueezeAttrs>("squeeze", {data}, span, [&](auto& a) { a.axis = axis; });
+}
+Expr expand_dims(Expr data, int64_t axis, int64_t num_newaxis, Span span) {
+  return call_with<ExpandDimsAttrs>("expand_dims", {data}, span,
+                                    [&](auto& a) { a.axis = axis, a.num_newaxis = num_newaxis; });
+}
+
+}  // namespace headrace::ops

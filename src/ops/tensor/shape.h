@@ -1,0 +1,53 @@
+// Ops that give the elements of a tensor another shape, or its axes another order.
+//
+// Any dtype. Where a shape is an attribute it may instead be a second argument, an int tensor of one dimension; the
+// attribute is then left empty.
+#pragma once
+
+#include "ops/common/register.h"
+
+namespace headrace::ops {
+
+struct ReshapeAttrs : AttrsNode {
+  using Parent = AttrsNode;
+  static constexpr std::string_view type_key = "relay.attrs.ReshapeAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<ReshapeAttrs>& f);
+  Shape newshape;
+  bool allowzero = false;
+};
+
+struct TransposeAttrs : AttrsNode {
+  using Parent = AttrsNode;
+  static constexpr std::string_view type_key = "relay.attrs.TransposeAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<TransposeAttrs>& f);
+  Shape axes;
+};
+
+struct SqueezeAttrs : AttrsNode {
+  using Parent = AttrsNode;
+  static constexpr std::string_view type_key = "relay.attrs.SqueezeAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<SqueezeAttrs>& f);
+  Shape axis;
+};
+
+struct ExpandDimsAttrs : AttrsNode {
+  using Parent = AttrsNode;
+  static constexpr std::string_view type_key = "relay.attrs.ExpandDimsAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<ExpandDimsAttrs>& f);
+  int64_t axis = 0;
+  int64_t num_newaxis = 1;
+};
+
+Expr reshape(Expr data, Shape newshape, bool allowzero = false, Span span = {});
+Expr reshape(Expr data, Expr newshape, bool allowzero = false, Span span = {});
+Expr reshape_like(Expr data, Expr like, Span span = {});
+Expr batch_flatten(Expr data, Span span = {});
+Expr transpose(Expr data, Shape axes = {}, Span span = {});
+Expr squeeze(Expr data, Shape axis = {}, Span span = {});
+Expr expand_dims(Expr data, int64_t axis, int64_t num_newaxis = 1, Span span = {});
+
+}  // namespace headrace::ops

@@ -1,0 +1,422 @@
+#include "ops/tensor/slice.h"
+
+#include "arith/canonical.h"
+#include "ops/common/dims.h"
+#include "ops/families.h"
+#include "ops/common/move.h"
+
+namespace headrace::ops {
+
+void StridedSliceAttrs::fields(FieldList<StridedSliceAttrs>& f) {
+  f.field<&StridedSliceAttrs::begin>("begin", {.default_value = Shape(),
+                                               .has_default = true,
+                                               .doc = "first index a sliced axis; negative counts from the end"})
+      .field<&StridedSliceAttrs::end>(
+          "end", {.default_value = Shape(),
+                  .has_default = true,
+                  .doc = "one past the last, or with slice_mode size the number of indices (-1: all)"})
+      .field<&StridedSliceAttrs::strides>(
+          "strides", {.default_value = Shape(), .has_default = true, .doc = "steps, not 0; empty: 1"})
+      .field<&StridedSliceAttrs::slice_mode>("slice_mode",
+                                             {.default_value = "end", .has_default = true, .doc = "end or size"})
+      .field<&StridedSliceAttrs::axes>(
+          "axes", {.default_value = Shape(), .has_default = true, .doc = "the sliced axes; empty: the first ones"});
+}
+
+void TakeAttrs::fields(FieldList<TakeAttrs>& f) {
+  f.field<&TakeAttrs::batch_dims>(
+       "batch_dims", {.default_value = 0, .has_default = true, .doc = "leading axes that data and indices share"})
+      .field<&TakeAttrs::axis>("axis", {.optional = true,
+                                        .default_value = nullptr,
+                                        .has_default = true,
+                                        .doc = "the axis picked along; None: of the flattened data"})
+      .field<&TakeAttrs::mode>("mode", {.default_value = "clip",
+                                        .has_default = true,
+                                        .doc = "clip, wrap, or fast (an index out of range is an error)"});
+}
+
+void GatherAttrs::fields(FieldList<GatherAttrs>& f) {
+  f.field<&GatherAttrs::axis>("axis", {.doc = "the axis picked along"});
+}
+
+void GatherNDAttrs::fields(FieldList<GatherNDAttrs>& f) {
+  f.field<&GatherNDAttrs::batch_dims>(
+      "batch_dims", {.default_value = 0, .has_default = true, .doc = "leading axes that data and indices share"});
+}
+
+SliceRange slice_range(int64_t n, int64_t begin, int64_t end, int64_t step) {
+  const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
+  const auto clamp = [&](int64_t at) { return std::clamp(at < 0 ? at + n : at, low, high); };
+  const int64_t from = clamp(begin), to = clamp(end);
+  const int64_t span = step > 0 ? to - from : from - to;
+  // As unsigned numbers, since the negative of the least int64 is none.
+  const uint64_t stride = step > 0 ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
+  return {from, step, span <= 0 ? 0 : static_cast<int64_t>((static_cast<uint64_t>(span) - 1) / stride + 1)};
+}
+
+namespace {
+
+using relay::make_call;
+
+// ---- strided_slice
+
+using Range = SliceRange;
+
+Range range_of(int64_t n, int64_t begin, int64_t end, int64_t step, bool by_size) {
+  if (!by_size) return slice_range(n, begin, end, step);
+  const Range tail = slice_range(n, begin, INT64_MAX, 1);
+  return {tail.begin, 1, end < 0 ? tail.count : std::min(end, tail.count)};
+}
+
+// The parts of a slice, each known or not, by sliced axis.
+using Parts = std::vector<std::optional<int64_t>>;
+
+PrimExpr symbolic_bound(const PrimExpr& n, int64_t at) {
+  if (at >= INT32_MAX) return n;
+  const PrimExpr zero = make_int(0);
+  if (at < 0) return at <= INT32_MIN ? zero : make_binary(BinaryOp::max, n + at, zero);
+  return at == 0 ? zero : make_binary(BinaryOp::min, make_int(at), n);
+}
+
+PrimExpr sliced_dim(const PrimExpr& n, std::optional<int64_t> begin, std::optional<int64_t> end,
+                    std::optional<int64_t> step, bool by_size) {
+  if (!begin || !end || !step) return make_any();
+  if (const auto size = as_int(n)) return make_int(range_of(*size, *begin, *end, *step, by_size).count);
+  if (is_any(n) || (by_size && *end >= 0)) return make_any();
+  if (*step < 0) return *step == -1 && (*begin == -1 || *begin >= INT32_MAX) && *end <= INT32_MIN ? n : make_any();
+  const PrimExpr from = symbolic_bound(n, *begin), to = symbolic_bound(n, by_size ? INT64_MAX : *end);
+  const PrimExpr length = is_int(from, 0) ? to : make_binary(BinaryOp::max, to - from, make_int(0));
+  return arith::simplify_dim(*step == 1 ? length : floor_div(length + (*step - 1), make_int(*step)));
+}
+
+// The attribute, or the argument; unknown elements are empty.
+Parts slice_part(const RelationInput& input, const Shape& attribute, size_t argument, std::string_view name) {
+  if (input.arg_types.size() == 1) return Parts(attribute.begin(), attribute.end());
+  const TensorType type = input.tensor(argument);
+  if (!type || type->shape.size() != 1 || !(type->dtype.is_int() || type->dtype.is_uint()))
+    input.fail(fmt::format("{} must be an integer tensor of one dimension, got {}", name,
+                           to_string(input.arg_types[argument])));
+  Parts parts;
+  if (const auto value = input.arg_value(argument)) {
+    for (const PrimExpr& element : *value) parts.push_back(as_int(element));
+    return parts;
+  }
+  const auto length = as_int(type->shape[0]);
+  if (!length) input.fail(fmt::format("the number of sliced axes must be known: {} is {}", name, show(type)));
+  return Parts(static_cast<size_t>(*length));
+}
+
+struct SliceParts {
+  Parts begin, end, strides;
+};
+
+SliceParts slice_parts(const RelationInput& input, const StridedSliceAttrs& attrs) {
+  const size_t args = input.arg_types.size();
+  if (args != 1 && args != 3 && args != 4)
+    input.fail(fmt::format("takes data, or data, begin, end and optionally strides; got {} arguments", args));
+  if (args > 1 && !(attrs.begin.empty() && attrs.end.empty() && attrs.strides.empty()))
+    input.fail("begin, end and strides are given twice, as attributes and as arguments");
+  SliceParts parts{slice_part(input, attrs.begin, 1, "begin"), slice_part(input, attrs.end, 2, "end"), {}};
+  if (args != 3) parts.strides = slice_part(input, attrs.strides, 3, "strides");
+  if (parts.strides.size() == 1 && parts.begin.size() > 1) parts.strides.resize(parts.begin.size(), parts.strides[0]);
+  if (parts.strides.empty()) parts.strides.assign(parts.begin.size(), 1);
+  if (parts.end.size() != parts.begin.size() || parts.strides.size() != parts.begin.size())
+    input.fail(fmt::format("begin, end and strides have {}, {} and {} entries", parts.begin.size(), parts.end.size(),
+                           parts.strides.size()));
+  return parts;
+}
+
+std::vector<size_t> sliced_axes(const RelationInput& input, const Shape& axes, size_t count, size_t rank) {
+  std::vector<size_t> result;
+  if (!axes.empty() && axes.size() != count)
+    input.fail(fmt::format("axes has {} entries and begin {}", axes.size(), count));
+  if (count > rank) input.fail(fmt::format("{} axes are sliced of a tensor of {} dimensions", count, rank));
+  for (size_t i = 0; i < count; ++i) {
+    result.push_back(axes.empty() ? i : normal_axis(input, axes[i], rank, "axes: axis"));
+    if (std::count(result.begin(), result.end(), result.back()) > 1)
+      input.fail(fmt::format("axes names axis {} twice", axes[i]));
+  }
+  return result;
+}
+
+Type relate_strided_slice(const RelationInput& input) {
+  const auto& attrs = input.call.attrs_as<StridedSliceAttrs>();
+  const TensorType data = input.tensor(0);
+  if (!data) return {};
+  if (attrs.slice_mode != "end" && attrs.slice_mode != "size")
+    input.fail(fmt::format("slice_mode is '{}', expected end or size", attrs.slice_mode));
+  const bool by_size = attrs.slice_mode == "size";
+  const SliceParts parts = slice_parts(input, attrs);
+  Array<PrimExpr> dims = data->shape;
+  const std::vector<size_t> axes = sliced_axes(input, attrs.axes, parts.begin.size(), dims.size());
+  for (size_t i = 0; i < axes.size(); ++i) {
+    if (parts.strides[i] == 0) input.fail(fmt::format("the stride of axis {} is 0", axes[i]));
+    dims.set(axes[i], sliced_dim(dims[axes[i]], parts.begin[i], parts.end[i], parts.strides[i], by_size));
+  }
+  return make_tensor_type(dims, data->dtype);
+}
+
+std::vector<NDArray> eval_strided_slice(const EvalInput& input) {
+  const auto& attrs = input.attrs<StridedSliceAttrs>();
+  const Shape& shape = input.args[0].shape();
+  const bool tensors = input.args.size() > 1;
+  const Shape begin = tensors ? to_ints(input.args[1]) : attrs.begin,
+              end = tensors ? to_ints(input.args[2]) : attrs.end;
+  Shape steps = input.args.size() > 3 ? to_ints(input.args[3]) : tensors ? Shape() : attrs.strides;
+  if (steps.size() == 1) steps.resize(begin.size(), steps[0]);
+  Shape strides = dense_strides(shape);
+  int64_t start = 0;
+  for (size_t i = 0; i < begin.size(); ++i) {
+    const size_t axis = attrs.axes.empty() ? i : normal_axis(attrs.axes[i], shape.size());
+    const Range range =
+        range_of(shape[axis], begin[i], end[i], steps.empty() ? 1 : steps[i], attrs.slice_mode == "size");
+    start += range.begin * strides[axis];
+    // A step past the axis is never taken; it must not overflow either.
+    strides[axis] *= range.count > 1 ? range.step : 0;
+  }
+  NDArray result = input.make_output();
+  move_elements(input.args[0], result, [&](const Shape& index) { return start + dot(index, strides); });
+  return {result};
+}
+
+// ---- take
+
+Array<PrimExpr> dims_between(const Array<PrimExpr>& dims, size_t begin, size_t end) {
+  return Array<PrimExpr>(dims.begin() + static_cast<std::ptrdiff_t>(begin),
+                         dims.begin() + static_cast<std::ptrdiff_t>(end));
+}
+
+void append(Array<PrimExpr>& dims, const Array<PrimExpr>& more) {
+  for (const PrimExpr& dim : more) dims.push_back(dim);
+}
+
+void check_indices(const RelationInput& input, const TensorType& indices) {
+  if (!indices->dtype.is_int() && !indices->dtype.is_uint())
+    input.fail(fmt::format("indices must be integers, got {}", show(indices)));
+}
+
+// Leading axes of data and indices that must agree.
+size_t check_batch(const RelationInput& input, const TensorType& data, const TensorType& indices, int64_t batch_dims) {
+  const int64_t batch = batch_dims < 0 ? batch_dims + static_cast<int64_t>(indices->shape.size()) : batch_dims;
+  if (batch < 0 || batch > static_cast<int64_t>(std::min(data->shape.size(), indices->shape.size())))
+    input.fail(fmt::format("batch_dims {} does not fit {} and {}", batch_dims, show(data), show(indices)));
+  for (size_t i = 0; i < static_cast<size_t>(batch); ++i) {
+    if (arith::is_unequal(data->shape[i], indices->shape[i]))
+      input.fail(fmt::format("batch axis {} differs: {} and {}", i, show(data), show(indices)));
+  }
+  return static_cast<size_t>(batch);
+}
+
+Type relate_take(const RelationInput& input) {
+  const auto& attrs = input.call.attrs_as<TakeAttrs>();
+  const TensorType data = input.tensor(0), indices = input.tensor(1);
+  if (!data || !indices) return {};
+  check_indices(input, indices);
+  if (attrs.mode != "clip" && attrs.mode != "wrap" && attrs.mode != "fast")
+    input.fail(fmt::format("mode is '{}', expected clip, wrap or fast", attrs.mode));
+  if (!attrs.axis) {
+    if (attrs.batch_dims != 0) input.fail("batch_dims needs an axis");
+    return make_tensor_type(indices->shape, data->dtype);
+  }
+  const size_t axis = normal_axis(input, *attrs.axis, data->shape.size());
+  const size_t batch = check_batch(input, data, indices, attrs.batch_dims);
+  if (batch > axis) input.fail(fmt::format("batch_dims {} is past axis {}", attrs.batch_dims, axis));
+  Array<PrimExpr> dims = dims_between(data->shape, 0, axis);
+  append(dims, dims_between(indices->shape, batch, indices->shape.size()));
+  append(dims, dims_between(data->shape, axis + 1, data->shape.size()));
+  return make_tensor_type(dims, data->dtype);
+}
+
+// The index within n as the mode says; UserError where it has none.
+int64_t resolve_index(const EvalInput& input, int64_t index, int64_t n, std::string_view mode) {
+  if (n == 0) throw_at(input.call.span, "take", "an element is taken of an empty axis");
+  if (mode == "clip") return std::clamp<int64_t>(index, 0, n - 1);
+  if (mode == "wrap") return (index % n + n) % n;
+  if (index < 0 || index >= n)
+    throw_at(input.call.span, input.call.as_op()->name,
+             fmt::format("index {} is out of range for an axis of {}", index, n));
+  return index;
+}
+
+// A result without elements picks nothing; its indices must be right all the same, as native code has it. `check` gets
+// each index and its number in row-major order.
+template <typename Check>
+void check_unused_indices(const EvalInput& input, const NDArray& result, Check&& check) {
+  const NDArray& indices = input.args[1];
+  if (result.num_elements() != 0) return;
+  for (int64_t i = 0; i < indices.num_elements(); ++i) check(element_as_int(indices.tensor(), i), i);
+}
+
+std::vector<NDArray> eval_take(const EvalInput& input) {
+  const auto& attrs = input.attrs<TakeAttrs>();
+  const NDArray& data = input.args[0];
+  const NDArray& indices = input.args[1];
+  const Shape shape = attrs.axis ? data.shape() : Shape{data.num_elements()};
+  const size_t axis = attrs.axis ? normal_axis(*attrs.axis, shape.size()) : 0;
+  const size_t picks = indices.shape().size();
+  const size_t batch =
+      static_cast<size_t>(attrs.batch_dims < 0 ? attrs.batch_dims + static_cast<int64_t>(picks) : attrs.batch_dims);
+  const Shape data_strides = dense_strides(shape), index_strides = dense_strides(indices.shape());
+  NDArray result = input.make_output();
+  check_unused_indices(input, result, [&](int64_t index, int64_t) {
+    if (attrs.mode == "fast") resolve_index(input, index, shape[axis], attrs.mode);
+  });
+  move_elements(data, result, [&](const Shape& index) {
+    int64_t at = 0, pick = 0;
+    for (size_t i = 0; i < axis; ++i) at += index[i] * data_strides[i];
+    for (size_t i = 0; i < picks; ++i) pick += (i < batch ? index[i] : index[axis + i - batch]) * index_strides[i];
+    for (size_t i = axis + 1; i < shape.size(); ++i) at += index[i + picks - batch - 1] * data_strides[i];
+    const int64_t chosen = resolve_index(input, element_as_int(indices.tensor(), pick), shape[axis], attrs.mode);
+    return at + chosen * data_strides[axis];
+  });
+  return {result};
+}
+
+// ---- gather, gather_nd
+
+Type relate_gather(const RelationInput& input) {
+  const TensorType data = input.tensor(0), indices = input.tensor(1);
+  if (!data || !indices) return {};
+  check_indices(input, indices);
+  const size_t axis = normal_axis(input, input.call.attrs_as<GatherAttrs>().axis, data->shape.size());
+  if (indices->shape.size() != data->shape.size())
+    input.fail(
+        fmt::format("data and indices need the same number of dimensions: {} and {}", show(data), show(indices)));
+  for (size_t i = 0; i < data->shape.size(); ++i) {
+    const auto n = as_int(data->shape[i]), k = as_int(indices->shape[i]);
+    if (i != axis && n && k && *k > *n)
+      input.fail(fmt::format("axis {} of indices is longer than of data: {} and {}", i, show(indices), show(data)));
+  }
+  return make_tensor_type(indices->shape, data->dtype);
+}
+
+// A negative index counts from the end.
+int64_t python_index(const EvalInput& input, int64_t index, int64_t n) {
+  return resolve_index(input, index < 0 ? index + n : index, n, "fast");
+}
+
+std::vector<NDArray> eval_gather(const EvalInput& input) {
+  const Shape& shape = input.args[0].shape();
+  const size_t axis = normal_axis(input.attrs<GatherAttrs>().axis, shape.size());
+  const Shape strides = dense_strides(shape);
+  NDArray result = input.make_output();
+  int64_t next = 0;
+  move_elements(input.args[0], result, [&](const Shape& index) {
+    const int64_t chosen = python_index(input, element_as_int(input.args[1].tensor(), next++), shape[axis]);
+    return dot(index, strides) + (chosen - index[axis]) * strides[axis];
+  });
+  return {result};
+}
+
+// indices[M, Y...] -> [Y..., data's axes after batch_dims + M].
+Type relate_gather_nd(const RelationInput& input) {
+  const TensorType data = input.tensor(0), indices = input.tensor(1);
+  if (!data || !indices) return {};
+  check_indices(input, indices);
+  if (indices->shape.empty()) input.fail("indices must have at least one dimension");
+  const auto depth = as_int(indices->shape[0]);
+  if (!depth) input.fail(fmt::format("the first dimension of indices must be known: {}", show(indices)));
+  const int64_t batch = input.call.attrs_as<GatherNDAttrs>().batch_dims;
+  const auto rank = static_cast<int64_t>(data->shape.size());
+  if (batch < 0 || *depth + batch > rank || batch >= static_cast<int64_t>(indices->shape.size()))
+    input.fail(fmt::format("indices name {} axes after {} batch axes; data is {}", *depth, batch, show(data)));
+  Array<PrimExpr> dims = dims_between(indices->shape, 1, indices->shape.size());
+  append(dims, dims_between(data->shape, static_cast<size_t>(batch + *depth), data->shape.size()));
+  return make_tensor_type(dims, data->dtype);
+}
+
+std::vector<NDArray> eval_gather_nd(const EvalInput& input) {
+  const NDArray& indices = input.args[1];
+  const Shape& shape = input.args[0].shape();
+  const Shape strides = dense_strides(shape), index_strides = dense_strides(indices.shape());
+  const auto batch = static_cast<size_t>(input.attrs<GatherNDAttrs>().batch_dims);
+  const auto depth = static_cast<size_t>(indices.shape()[0]);
+  const size_t picks = indices.shape().size() - 1;
+  NDArray result = input.make_output();
+  check_unused_indices(input, result, [&](int64_t index, int64_t i) {
+    python_index(input, index, shape[batch + static_cast<size_t>(i / index_strides[0])]);
+  });
+  move_elements(input.args[0], result, [&](const Shape& index) {
+    int64_t at = 0, pick = 0;
+    for (size_t i = 0; i < batch; ++i) at += index[i] * strides[i];
+    for (size_t i = 0; i < picks; ++i) pick += index[i] * index_strides[i + 1];
+    for (size_t m = 0; m < depth; ++m) {
+      const int64_t chosen = element_as_int(indices.tensor(), pick + static_cast<int64_t>(m) * index_strides[0]);
+      at += python_index(input, chosen, shape[batch + m]) * strides[batch + m];
+    }
+    for (size_t i = batch + depth; i < shape.size(); ++i) at += index[picks + i - batch - depth] * strides[i];
+    return at;
+  });
+  return {result};
+}
+
+}  // namespace
+
+void register_slice_ops() {
+  moving(
+      OpBuilder("strided_slice",
+                "Every stride-th element from begin to end on some axes, as Python's slices (numpy indexing). begin, "
+                "end and strides are attributes or int tensors.")
+          .arg("data")
+          .arg("begin", "Tensor", "optional")
+          .arg("end", "Tensor", "optional")
+          .arg("strides", "Tensor", "optional")
+          .any_args()
+          .attrs<StridedSliceAttrs>(),
+      relate_strided_slice, eval_strided_slice);
+  moving(OpBuilder("take", "Slices of data along an axis at indices: [.., n, ..] and indices[Y] -> [.., Y, ..].")
+             .arg("data")
+             .arg("indices")
+             .attrs<TakeAttrs>(),
+         relate_take, eval_take);
+  moving(OpBuilder("gather",
+                   "out[i][j][k] = data[i][indices[i][j][k]][k] for axis 1; a negative index counts from the end.")
+             .arg("data")
+             .arg("indices")
+             .attrs<GatherAttrs>(),
+         relate_gather, eval_gather);
+  moving(OpBuilder("gather_nd", "Slices of data at index tuples indices[:, y]: indices[M, Y] -> [Y, rest of data].")
+             .arg("data")
+             .arg("indices")
+             .attrs<GatherNDAttrs>(),
+         relate_gather_nd, eval_gather_nd);
+}
+
+Expr strided_slice(Expr data, Shape begin, Shape end, Shape strides, Shape axes, std::string slice_mode, Span span) {
+  auto attrs = make_object<StridedSliceAttrs>();
+  attrs->begin = std::move(begin);
+  attrs->end = std::move(end);
+  attrs->strides = std::move(strides);
+  attrs->axes = std::move(axes);
+  attrs->slice_mode = std::move(slice_mode);
+  return make_call("strided_slice", {data}, attrs, span);
+}
+
+Expr strided_slice(Expr data, Expr begin, Expr end, Expr strides, Shape axes, std::string slice_mode, Span span) {
+  auto attrs = make_object<StridedSliceAttrs>();
+  attrs->axes = std::move(axes);
+  attrs->slice_mode = std::move(slice_mode);
+  return make_call("strided_slice", {data, begin, end, strides}, attrs, span);
+}
+
+Expr take(Expr data, Expr indices, std::optional<int64_t> axis, std::string mode, int64_t batch_dims, Span span) {
+  auto attrs = make_object<TakeAttrs>();
+  attrs->axis = axis;
+  attrs->mode = std::move(mode);
+  attrs->batch_dims = batch_dims;
+  return make_call("take", {data, indices}, attrs, span);
+}
+
+Expr gather(Expr data, int64_t axis, Expr indices, Span span) {
+  auto attrs = make_object<GatherAttrs>();
+  attrs->axis = axis;
+  return make_call("gather", {data, indices}, attrs, span);
+}
+
+Expr gather_nd(Expr data, Expr indices, int64_t batch_dims, Span span) {
+  auto attrs = make_object<GatherNDAttrs>();
+  attrs->batch_dims = batch_dims;
+  return make_call("gather_nd", {data, indices}, attrs, span);
+}
+
+}  // namespace headrace::ops

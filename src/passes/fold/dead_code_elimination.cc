@@ -1,0 +1,78 @@
+#include "passes/fold/dead_code_elimination.h"
+
+#include <unordered_set>
+
+#include "passes/rewrite/effects.h"
+#include "passes/rewrite/for_each_function.h"
+#include "passes/functions/remove_unused_functions.h"
+#include "relay/visit.h"
+
+namespace headrace::passes {
+
+using relay::FunctionNode;
+using relay::LetNode;
+
+namespace {
+
+// Walks from what must be computed; the value of a let is met when it has an effect, or through its variable.
+class LiveLets {
+ public:
+  LiveLets(const Expr& body, const Effects& effects) : effects_(effects) {
+    relay::post_order(body, [&](const Expr& e) {
+      if (const auto* let = e.as<LetNode>()) lets_[let->var.object()] = let;
+    });
+    push(body);
+    while (!pending_.empty()) {
+      const Expr node = pending_.back();
+      pending_.pop_back();
+      visit(node);
+    }
+  }
+  bool is_live(const LetNode& let) const { return live_.contains(&let); }
+
+ private:
+  void push(const Expr& expr) {
+    if (seen_.insert(expr.object()).second) pending_.push_back(expr);
+  }
+
+  void keep(const LetNode& let) {
+    if (live_.insert(&let).second) push(let.value);
+  }
+
+  void visit(const Expr& node) {
+    if (const auto* let = node.as<LetNode>()) {
+      if (effects_.of(let->value)) keep(*let);
+      return push(let->body);
+    }
+    if (node.is<relay::VarNode>()) {
+      const auto let = lets_.find(node.object());
+      if (let != lets_.end()) keep(*let->second);
+      return;
+    }
+    for (const Expr& child : relay::children_of(node)) push(child);
+  }
+
+  const Effects& effects_;
+  std::unordered_map<const Object*, const LetNode*> lets_;
+  std::unordered_set<const Object*> seen_;
+  std::unordered_set<const LetNode*> live_;
+  std::vector<Expr> pending_;
+};
+
+Expr drop_dead_lets(const Expr& body, const Effects& effects) {
+  const LiveLets lets(body, effects);
+  return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
+    const auto* let = before.as<LetNode>();
+    return let == nullptr || lets.is_live(*let) ? after : after.as<LetNode>()->body;
+  });
+}
+
+}  // namespace
+
+IRModule dead_code_elimination(const IRModule& module) {
+  const Effects effects(module);
+  return remove_unused_functions(
+      rewrite_bodies(module, [&](const Expr& body) { return drop_dead_lets(body, effects); }));
+}
+
+}  // namespace headrace::passes

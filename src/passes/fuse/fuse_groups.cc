@@ -1,0 +1,274 @@
+#include "passes/fuse/fuse_groups.h"
+
+#include <unordered_set>
+
+#include "arith/canonical.h"
+#include "graph/post_dominators.h"
+#include "ops/common/op_keys.h"
+#include "relay/function_attrs.h"
+#include "relay/visit.h"
+
+namespace headrace::passes {
+
+using ops::FusionKind;
+using relay::CallNode;
+using relay::FunctionNode;
+using relay::TupleGetItemNode;
+using relay::TupleNode;
+
+namespace {
+
+bool is_op_call(const Expr& expr) {
+  const auto* call = expr.as<CallNode>();
+  return call != nullptr && call->as_op() != nullptr;
+}
+
+bool has_unknown_dim(const Type& type) {
+  if (const auto* tuple = type.as<TupleTypeNode>())
+    return std::any_of(tuple->items.begin(), tuple->items.end(), has_unknown_dim);
+  const auto* tensor = type.as<TensorTypeNode>();
+  return tensor != nullptr && std::any_of(tensor->shape.begin(), tensor->shape.end(), is_any);
+}
+
+FusionKind kind_of(const CallNode& call) {
+  const OpNode& op = *call.as_op();
+  const FusionKind* kind = op.find(ops::kFusionKind);
+  // Alone these are views of their input, which no kernel copies. The other ops that keep elements (squeeze,
+  // expand_dims) mostly serve a broadcast, and fuse into it.
+  const bool is_view = op.name == "reshape" || op.name == "reshape_like" || op.name == "nn.batch_flatten";
+  if (kind == nullptr || is_view || has_unknown_dim(call.checked_type())) return FusionKind::opaque;
+  return *kind;
+}
+
+bool same_shape(const Type& a, const Type& b) {
+  const auto *x = a.as<TensorTypeNode>(), *y = b.as<TensorTypeNode>();
+  if (x == nullptr || y == nullptr || x->shape.size() != y->shape.size()) return false;
+  for (size_t i = 0; i < x->shape.size(); ++i) {
+    if (!arith::is_equal(x->shape[i], y->shape[i])) return false;
+  }
+  return true;
+}
+
+// How `call` reads `arg`: as its kind says, but a broadcast of a full-sized operand is elementwise.
+FusionKind edge_kind(const CallNode& call, FusionKind kind, const Expr& arg) {
+  if (kind == FusionKind::broadcast && same_shape(arg->checked_type(), call.checked_type()))
+    return FusionKind::elementwise;
+  return kind;
+}
+
+// The op calls of a body, numbered operands first, and who uses whom.
+struct CallGraph {
+  std::vector<Expr> calls;
+  std::vector<FusionKind> kinds;
+  std::vector<bool> is_exit;         // used by something that is no op call
+  std::vector<int64_t> num_tensors;  // operands and results, tuples taken apart
+  std::vector<graph::Edge> edges;
+};
+
+class CallGraphBuilder {
+ public:
+  CallGraph build(const Expr& body) {
+    std::vector<Expr> order;
+    const auto enter = [](const Expr& e) {
+      const auto* function = e.as<FunctionNode>();
+      return function == nullptr || !relay::is_sealed(*function);
+    };
+    relay::post_order(body, enter, [&](const Expr& node) { order.push_back(node); });
+    for (const Expr& node : order) {
+      if (is_op_call(node)) add_call(node);
+    }
+    mark_exits(body, order);
+    return std::move(graph_);
+  }
+
+ private:
+  void add_call(const Expr& node) {
+    const auto& call = *node.as<CallNode>();
+    const auto index = static_cast<int32_t>(graph_.calls.size());
+    index_of_[node.object()] = index;
+    graph_.calls.push_back(node);
+    graph_.kinds.push_back(kind_of(call));
+    graph_.is_exit.push_back(false);
+    graph_.num_tensors.push_back(static_cast<int64_t>(leaves_of(call.checked_type()).size()));
+    const auto add_edge = [&](const Expr& arg) {
+      ++graph_.num_tensors.back();
+      const auto it = index_of_.find(producer_of(arg).object());
+      if (it == index_of_.end()) return;
+      const auto weight = static_cast<int32_t>(edge_kind(call, graph_.kinds.back(), arg));
+      graph_.edges.push_back({it->second, index, weight});
+    };
+    for (const Expr& arg : call.args) {
+      const auto* tuple = arg.as<TupleNode>();
+      if (tuple == nullptr) add_edge(arg);
+      for (size_t i = 0; tuple != nullptr && i < tuple->items.size(); ++i) add_edge(tuple->items[i]);
+    }
+  }
+
+  // From the users down: what is used by anything but an op call, directly or as part of a tuple.
+  void mark_exits(const Expr& body, const std::vector<Expr>& order) {
+    std::unordered_set<const Object*> outside{body.object()};
+    for (size_t i = order.size(); i-- > 0;) {
+      const Expr& node = order[i];
+      const bool is_outside = outside.contains(node.object());
+      if (is_op_call(node)) {
+        if (is_outside) graph_.is_exit[static_cast<size_t>(index_of_.at(node.object()))] = true;
+        mark_odd_args(*node.as<CallNode>(), outside);
+      } else if (is_outside || !(node.is<TupleNode>() || node.is<TupleGetItemNode>())) {
+        for (const Expr& child : relay::children_of(node)) outside.insert(child.object());
+      }
+    }
+  }
+
+  // Arguments that are neither an op call's result, nor an item of one, nor a tuple of such.
+  static void mark_odd_args(const CallNode& call, std::unordered_set<const Object*>& outside) {
+    const auto mark = [&](const Expr& arg) {
+      if (!is_op_call(producer_of(arg))) outside.insert(arg.object());
+    };
+    for (const Expr& arg : call.args) {
+      const auto* tuple = arg.as<TupleNode>();
+      if (tuple == nullptr) mark(arg);
+      for (size_t i = 0; tuple != nullptr && i < tuple->items.size(); ++i) mark(tuple->items[i]);
+    }
+  }
+
+  CallGraph graph_;
+  std::unordered_map<const Object*, int32_t> index_of_;
+};
+
+// Joins calls by union-find; the representative of a set is its last call.
+class Fuser {
+ public:
+  Fuser(const CallGraph& calls, const FuseOptions& options)
+      : calls_(calls),
+        graph_(static_cast<int32_t>(calls.calls.size()), calls.edges),
+        dominators_(graph::post_dominators(graph_, calls.is_exit)),
+        options_(options),
+        kinds_(calls.kinds),
+        root_(calls.calls.size()),
+        size_(calls.calls.size(), 1),
+        num_tensors_(calls.num_tensors),
+        seen_(calls.calls.size(), -1),
+        counted_(calls.calls.size(), -1) {
+    for (size_t i = 0; i < root_.size(); ++i) root_[i] = static_cast<int32_t>(i);
+  }
+
+  // Anchors, elementwise and broadcast ops choose first, so that injective ones do not separate them.
+  std::vector<FuseGroup> run() {
+    for (const bool injective_too : {false, true}) {
+      for (int32_t node = 0; node < graph_.num_nodes(); ++node) try_fuse(node, injective_too);
+    }
+    return groups();
+  }
+
+ private:
+  enum class Rule : uint8_t { anchor, broadcast, injective };
+
+  static bool allows(Rule rule, FusionKind kind, bool is_sink) {
+    switch (rule) {
+      case Rule::anchor:
+        return kind <= FusionKind::broadcast;
+      case Rule::broadcast:
+        return kind <= FusionKind::injective ||
+               (is_sink && (kind == FusionKind::reduction || kind == FusionKind::anchor));
+      case Rule::injective:
+        return kind <= FusionKind::injective;
+    }
+    return false;
+  }
+
+  void try_fuse(int32_t node, bool injective_too) {
+    const int32_t sink = dominators_.parent(node);
+    if (sink < 0 || find(node) == find(sink)) return;
+    const FusionKind kind = kinds_[index(node)];
+    const auto way = static_cast<FusionKind>(dominators_.weight(node));
+    if (kind == FusionKind::anchor) {
+      if (way == FusionKind::elementwise) join(node, sink, Rule::anchor);
+    } else if (kind <= FusionKind::broadcast) {
+      if (way <= FusionKind::reduction) join(node, sink, Rule::broadcast);
+    } else if (kind == FusionKind::injective && injective_too) {
+      join(node, sink, Rule::injective);
+    }
+  }
+
+  // Joins `node`, `sink` and all between when the rule allows each of their groups and the result is not too large.
+  void join(int32_t node, int32_t sink, Rule rule) {
+    ++round_;
+    between_.clear();
+    int64_t total = 0, tensors = 0;
+    const auto count = [&](int32_t n) {
+      const int32_t root = find(n);
+      if (counted_[index(root)] == round_) return true;
+      counted_[index(root)] = round_;
+      total += size_[index(root)];
+      tensors += num_tensors_[index(root)];
+      // Each call but the last hands at least one tensor on inside: a result of its own and an operand of another.
+      return total <= options_.max_depth && tensors - 2 * (total - 1) <= options_.max_args;
+    };
+    if (!count(node) || !count(sink) || !allows(rule, kinds_[index(find(sink))], true)) return;
+    between_.push_back(node);
+    seen_[index(node)] = round_;
+    for (size_t next = 0; next < between_.size(); ++next) {
+      for (const graph::Edge& edge : graph_.out(between_[next])) {
+        if (edge.to == sink || seen_[index(edge.to)] == round_) continue;
+        if (!allows(rule, kinds_[index(find(edge.to))], false) || !count(edge.to)) return;
+        seen_[index(edge.to)] = round_;
+        between_.push_back(edge.to);
+      }
+    }
+    for (const int32_t n : between_) merge(find(n), find(sink));
+  }
+
+  void merge(int32_t from, int32_t into) {
+    if (from == into) return;
+    root_[index(from)] = into;
+    size_[index(into)] += size_[index(from)];
+    num_tensors_[index(into)] += num_tensors_[index(from)];
+    // An anchor makes the whole group one; other kinds are told by the last call.
+    if (kinds_[index(from)] == FusionKind::anchor) kinds_[index(into)] = FusionKind::anchor;
+  }
+
+  int32_t find(int32_t node) {
+    while (root_[index(node)] != node) {
+      root_[index(node)] = root_[index(root_[index(node)])];
+      node = root_[index(node)];
+    }
+    return node;
+  }
+
+  std::vector<FuseGroup> groups() {
+    std::vector<std::vector<Expr>> members(root_.size());
+    for (int32_t i = 0; i < graph_.num_nodes(); ++i) members[index(find(i))].push_back(calls_.calls[index(i)]);
+    std::vector<FuseGroup> result;
+    for (auto& group : members) {
+      if (!group.empty()) result.push_back({std::move(group)});
+    }
+    return result;
+  }
+
+  static size_t index(int32_t node) { return static_cast<size_t>(node); }
+
+  const CallGraph& calls_;
+  graph::IndexGraph graph_;
+  graph::AncestorTree dominators_;
+  FuseOptions options_;
+  std::vector<FusionKind> kinds_;  // of a representative: its group's kind
+  std::vector<int32_t> root_;
+  std::vector<int64_t> size_, num_tensors_;
+  std::vector<int32_t> seen_, counted_;  // the round in which a call was met, a group counted
+  std::vector<int32_t> between_;
+  int32_t round_ = 0;
+};
+
+}  // namespace
+
+const Expr& producer_of(const Expr& arg) {
+  const auto* item = arg.as<TupleGetItemNode>();
+  return item == nullptr ? arg : item->tuple;
+}
+
+std::vector<FuseGroup> find_fuse_groups(const Expr& body, const FuseOptions& options) {
+  const CallGraph calls = CallGraphBuilder().build(body);
+  return Fuser(calls, options).run();
+}
+
+}  // namespace headrace::passes

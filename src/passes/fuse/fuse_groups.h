@@ -1,0 +1,20 @@
+// Which op calls of a function body FuseOps puts together; the rules are in fuse_ops.h.
+#pragma once
+
+#include "passes/fuse/fuse_ops.h"
+
+namespace headrace::passes {
+
+struct FuseGroup {
+  std::vector<Expr> members;  // op calls, operands first; the last one gives the group's result
+};
+
+// Every op call of `body` that is not inside a function with Primitive, Compiler or Composite, in exactly one group;
+// the groups in the order of their last members. Only the last member of a group is used outside of it. Needs types.
+// O(n * (log n + max_depth)) for n nodes.
+std::vector<FuseGroup> find_fuse_groups(const Expr& body, const FuseOptions& options);
+
+// The expression whose op call gives `arg`: itself, or the tuple it is an item of.
+const Expr& producer_of(const Expr& arg);
+
+}  // namespace headrace::passes

@@ -1,0 +1,282 @@
+#include "passes/nn/combine_parallel.h"
+
+#include <fmt/ranges.h>
+
+#include <unordered_set>
+
+#include "object/structural_equal.h"
+#include "object/structural_hash.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/nn/conv.h"
+#include "ops/tensor/join.h"
+#include "ops/nn/matmul.h"
+#include "ops/tensor/slice.h"
+#include "passes/rewrite/effects.h"
+#include "passes/rewrite/for_each_function.h"
+#include "passes/rewrite/replace_nodes.h"
+#include "relay/function_attrs.h"
+#include "relay/scopes.h"
+#include "relay/visit.h"
+
+namespace headrace::passes {
+
+using relay::CallNode;
+using relay::ConstantNode;
+
+namespace {
+
+std::optional<Shape> shape_of(const Expr& expr) {
+  const auto* tensor = expr->has_checked_type() ? expr->checked_type().as<TensorTypeNode>() : nullptr;
+  return tensor == nullptr ? std::nullopt : as_shape(tensor->shape);
+}
+
+// Where the outputs lie, and the attributes without their number.
+struct Product {
+  size_t weight_axis = 0;
+  size_t out_axis = 0;
+  Attrs attrs;
+};
+
+struct Kind {
+  std::string_view op;
+  std::optional<Product> (*read)(const CallNode& call);  // nothing: it is not combined
+};
+
+std::optional<Product> read_conv2d(const CallNode& call) {
+  const auto& attrs = call.attrs_as<ops::Conv2DAttrs>();
+  const std::string& out_layout = attrs.out_layout.empty() ? attrs.data_layout : attrs.out_layout;
+  const size_t outputs = attrs.kernel_layout.find('O'), channels = out_layout.find('C');
+  const bool is_plain = attrs.kernel_layout.size() == 4 && out_layout.size() == 4;
+  if (attrs.groups != 1 || !is_plain || outputs >= 4 || channels >= 4) return std::nullopt;
+  return Product{outputs, channels, copy_with(attrs, [](ops::Conv2DAttrs& a) { a.channels.reset(); })};
+}
+
+std::optional<Product> read_dense(const CallNode& call) {
+  const auto shape = shape_of(ref(&call));
+  const Attrs attrs = copy_with(call.attrs_as<ops::DenseAttrs>(), [](ops::DenseAttrs& a) { a.units.reset(); });
+  return shape ? std::optional(Product{0, shape->size() - 1, attrs}) : std::nullopt;
+}
+
+std::optional<Product> read_batch_matmul(const CallNode& call) {
+  return Product{call.attrs_as<ops::BatchMatmulAttrs>().transpose_b ? size_t{1} : size_t{2}, 2, call.attrs};
+}
+
+// One product and what follows it.
+struct Branch {
+  const CallNode* product = nullptr;
+  Expr end;  // the last of its ops that is combined
+  int64_t outputs = 0;
+};
+struct Group {
+  Product how;
+  std::vector<Branch> branches;
+  Expr combined;
+};
+
+class Combiner {
+ public:
+  Combiner(const Expr& body, const Kind& kind, const Effects& effects, int64_t min_branches)
+      : kind_(kind), effects_(effects), min_branches_(min_branches), scopes_(relay::find_scopes(body)) {
+    collect(body);
+    for (Group& group : groups_) {
+      if (static_cast<int64_t>(group.branches.size()) >= min_branches_) combine(group);
+    }
+    result_ = replacements_.empty() ? body : replace_nodes(body, replacements_);
+  }
+  Expr result() const { return result_; }
+
+ private:
+  static bool is_entered(const Expr& e) {
+    const auto* function = e.as<relay::FunctionNode>();
+    return function == nullptr || !(relay::is_sealed(*function) || relay::is_left_alone(*function));
+  }
+
+  void collect(const Expr& body) {
+    ++num_uses_[body.object()];
+    relay::post_order(body, is_entered, [&](const Expr& e) {
+      const bool is_product = is_call_of_kind(e);
+      bool has_product = is_product;
+      for (const Expr& child : relay::children_of(e)) {
+        ++num_uses_[child.object()];
+        user_[child.object()] = e;
+        has_product |= has_product_.contains(child.object());
+      }
+      if (has_product) has_product_.insert(e.object());
+      if (is_product) add(*e.as<CallNode>());
+    });
+  }
+
+  bool is_call_of_kind(const Expr& e) const {
+    const auto* call = e.as<CallNode>();
+    return call != nullptr && call->as_op() != nullptr && call->as_op()->name == kind_.op;
+  }
+
+  // Can be evaluated beside the other branches' operands.
+  bool can_move(const Expr& operand) const { return !effects_.of(operand) && !has_product_.contains(operand.object()); }
+
+  int scope_of(const Expr& e) const { return scopes_.at(e).scope; }
+
+  void add(const CallNode& call) {
+    const auto how = kind_.read(call);
+    auto weights = shape_of(call.args[1]);
+    if (!how || !weights || !shape_of(ref(&call)) || !can_move(call.args[1]) || effects_.of(ref(&call))) return;
+    const int64_t outputs = weights->at(how->weight_axis);
+    weights->erase(weights->begin() + static_cast<std::ptrdiff_t>(how->weight_axis));
+    const auto dtype = call.args[1]->checked_type().as<TensorTypeNode>()->dtype;
+    const std::string key =
+        fmt::format("{} {} {:x} {} {}", static_cast<const void*>(call.args[0].object()), scope_of(ref(&call)),
+                    structural_hash(Value(how->attrs)), fmt::join(*weights, ","), dtype);
+    const auto [it, is_new] = group_of_.emplace(key, groups_.size());
+    if (is_new) groups_.push_back({*how, {}, {}});
+    Group& group = groups_[it->second];
+    if (structural_equal(Value(group.how.attrs), Value(how->attrs)))
+      group.branches.push_back({&call, ref(&call), outputs});
+  }
+
+  static Expr joined(const std::vector<Expr>& parts, size_t axis, const Span& span) {
+    return ops::concatenate(Array<Expr>(parts), static_cast<int64_t>(axis), span);
+  }
+
+  void combine(Group& group) {
+    const CallNode& first = *group.branches[0].product;
+    std::vector<Expr> weights;
+    for (const Branch& branch : group.branches) weights.push_back(branch.product->args[1]);
+    group.combined = copy_with(first, [&](CallNode& call) {
+      call.args = {first.args[0], joined(weights, group.how.weight_axis, first.args[1]->span)};
+      call.attrs = group.how.attrs;
+      call.type_args = {};
+    });
+    while (extend(group)) {
+    }
+    int64_t begin = 0;
+    for (const Branch& branch : group.branches) {
+      const int64_t end = begin + branch.outputs;
+      const Shape axes{static_cast<int64_t>(group.how.out_axis)};
+      replacements_.emplace(branch.end.object(), ops::strided_slice(group.combined, Shape{begin}, Shape{end}, Shape{1},
+                                                                    axes, "end", branch.end->span));
+      begin = end;
+    }
+  }
+
+  // The op that alone reads the branch's end, element by element; null when there is none.
+  const CallNode* follower(const Branch& branch) const {
+    if (num_uses_.at(branch.end.object()) != 1) return nullptr;
+    const auto user = user_.find(branch.end.object());
+    const auto* call = user == user_.end() ? nullptr : user->second.as<CallNode>();
+    if (call == nullptr || call->as_op() == nullptr || scope_of(user->second) != scope_of(branch.end)) return nullptr;
+    const auto* fusion = call->as_op()->find(ops::kFusionKind);
+    if (fusion == nullptr || (*fusion != ops::FusionKind::elementwise && *fusion != ops::FusionKind::broadcast))
+      return nullptr;
+    return call->args.size() <= 2 && shape_of(user->second) == shape_of(branch.end) ? call : nullptr;
+  }
+
+  // Adds the ops behind all branches, if they are the same.
+  bool extend(Group& group) {
+    std::vector<const CallNode*> calls;
+    for (const Branch& branch : group.branches) {
+      const CallNode* call = follower(branch);
+      if (call == nullptr || (!calls.empty() && !is_same_op(*calls[0], *call))) return false;
+      calls.push_back(call);
+    }
+    const size_t side = calls[0]->args[0] == group.branches[0].end ? 0 : 1;
+    Array<Expr> args = calls[0]->args;
+    args.set(side, group.combined);
+    if (args.size() == 2) {
+      std::vector<Expr> others;
+      for (size_t i = 0; i < calls.size(); ++i) {
+        if (calls[i]->args[side] != group.branches[i].end || calls[i]->args[1 - side] == group.branches[i].end)
+          return false;
+        others.push_back(calls[i]->args[1 - side]);
+      }
+      const Expr other = joined_operands(group, *calls[0], others);
+      if (!other) return false;
+      args.set(1 - side, other);
+    }
+    group.combined = copy_with(*calls[0], [&](CallNode& call) { call.args = args; });
+    for (size_t i = 0; i < calls.size(); ++i) group.branches[i].end = ref(calls[i]);
+    return true;
+  }
+
+  static bool is_same_op(const CallNode& a, const CallNode& b) {
+    return a.op == b.op && a.args.size() == b.args.size() && a.attrs.defined() == b.attrs.defined() &&
+           (!a.attrs || structural_equal(Value(a.attrs), Value(b.attrs)));
+  }
+
+  // The other operands of a binary op as one; null when that cannot be.
+  Expr joined_operands(const Group& group, const CallNode& call, const std::vector<Expr>& others) const {
+    if (std::all_of(others.begin(), others.end(), [&](const Expr& e) { return is_same_value(e, others[0]); }) &&
+        shape_of(others[0]) == Shape{})
+      return others[0];
+    const auto axis = varying_axis(group, call, others[0]);
+    const auto first = shape_of(others[0]);
+    if (!axis) return {};
+    for (size_t i = 0; i < others.size(); ++i) {
+      const auto shape = shape_of(others[i]);
+      if (!shape || !can_move(others[i]) || shape->size() != first->size()) return {};
+      for (size_t d = 0; d < shape->size(); ++d) {
+        if ((*shape)[d] != (d == *axis ? group.branches[i].outputs : 1)) return {};
+      }
+    }
+    return joined(others, *axis, others[0]->span);
+  }
+
+  static bool is_same_value(const Expr& a, const Expr& b) {
+    const auto *x = a.as<ConstantNode>(), *y = b.as<ConstantNode>();
+    return a == b || (x != nullptr && y != nullptr && x->data.content_equal(y->data));
+  }
+
+  // The axis of the operand that lies along the outputs.
+  static std::optional<size_t> varying_axis(const Group& group, const CallNode& call, const Expr& operand) {
+    const auto shape = shape_of(operand), out = shape_of(ref(&call));
+    if (!shape || shape->empty()) return std::nullopt;
+    if (const auto* bias = call.attrs.as<ops::BiasAddAttrs>()) {
+      const bool is_along = ops::normal_axis(bias->axis, out->size()) == group.how.out_axis;
+      return is_along && call.args[1] == operand ? std::optional<size_t>(0) : std::nullopt;
+    }
+    if (call.attrs.defined() || shape->size() > out->size()) return std::nullopt;
+    const size_t added = out->size() - shape->size();
+    return group.how.out_axis < added ? std::nullopt : std::optional(group.how.out_axis - added);
+  }
+
+  const Kind& kind_;
+  const Effects& effects_;
+  int64_t min_branches_;
+  relay::Scopes scopes_;
+  std::unordered_map<const Object*, int> num_uses_;
+  std::unordered_map<const Object*, Expr> user_;
+  std::unordered_set<const Object*> has_product_;
+  std::unordered_map<std::string, size_t> group_of_;
+  std::vector<Group> groups_;
+  std::unordered_map<const Object*, Expr> replacements_;
+  Expr result_;
+};
+
+IRModule combine(const IRModule& module, const Kind& kind, int64_t min_branches) {
+  const Effects effects(module, true);
+  return rewrite_bodies(module, [&](const Expr& body) { return Combiner(body, kind, effects, min_branches).result(); });
+}
+
+}  // namespace
+
+IRModule combine_parallel_conv2d(const IRModule& module, int64_t min_num_branches) {
+  return combine(module, {"nn.conv2d", read_conv2d}, min_num_branches);
+}
+
+IRModule combine_parallel_dense(const IRModule& module, int64_t min_num_branches) {
+  return combine(module, {"nn.dense", read_dense}, min_num_branches);
+}
+
+IRModule combine_parallel_batch_matmul(const IRModule& module, int64_t min_num_branches) {
+  return combine(module, {"nn.batch_matmul", read_batch_matmul}, min_num_branches);
+}
+
+int64_t min_num_branches(const pass::PassContext& context, std::string_view pass) {
+  const std::string key = fmt::format("relay.{}.min_num_branches", pass);
+  const auto value = context.config.get(key);
+  if (!value) return 3;
+  if (!value->is<int64_t>() || value->as<int64_t>() < 2)
+    throw_user_error("{} must be a number from 2 on, got {}", key, repr(*value));
+  return value->as<int64_t>();
+}
+
+}  // namespace headrace::passes

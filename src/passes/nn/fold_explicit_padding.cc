@@ -1,0 +1,143 @@
+#include "passes/nn/fold_explicit_padding.h"
+
+#include <cmath>
+
+#include "ops/nn/conv.h"
+#include "ops/nn/pad.h"
+#include "ops/nn/pool.h"
+#include "ops/common/window.h"
+#include "passes/rewrite/for_each_function.h"
+#include "relay/visit.h"
+
+namespace headrace::passes {
+
+using relay::CallNode;
+using relay::ConstantNode;
+
+namespace {
+
+// Constant padding of the spatial axes: all begins, then all ends, in the order of the layout's letters.
+struct Padding {
+  Expr data;
+  double value = 0;
+  Shape widths;
+};
+
+// The axes that are no batch and no channel.
+std::vector<size_t> spatial_axes(std::string_view layout) {
+  std::vector<size_t> axes;
+  for (size_t i = 0; i < layout.size(); ++i) {
+    if (layout[i] != 'N' && layout[i] != 'C') axes.push_back(i);
+  }
+  return axes;
+}
+
+std::optional<Padding> read_padding(const Expr& expr, std::string_view layout) {
+  const auto* call = expr.as<CallNode>();
+  if (call == nullptr || call->as_op() == nullptr || call->as_op()->name != "nn.pad") return std::nullopt;
+  const auto& attrs = call->attrs_as<ops::PadAttrs>();
+  const auto* value = call->args.back().as<ConstantNode>();
+  const bool is_plain = std::all_of(layout.begin(), layout.end(), [](char c) { return c >= 'A' && c <= 'Z'; });
+  if (call->args.size() != 2 || value == nullptr || value->data.num_elements() != 1 || !is_plain ||
+      attrs.pad_mode != "constant" || attrs.pad_width.size() != layout.size())
+    return std::nullopt;
+  const std::vector<size_t> axes = spatial_axes(layout);
+  for (size_t i = 0; i < layout.size(); ++i) {
+    const Shape& width = attrs.pad_width[i];
+    const bool is_spatial = std::find(axes.begin(), axes.end(), i) != axes.end();
+    if (width.size() != 2 || width[0] < 0 || width[1] < 0) return std::nullopt;
+    if (!is_spatial && (width[0] != 0 || width[1] != 0)) return std::nullopt;
+  }
+  Padding padding{call->args[0], element_as_double(value->data.to_dense().tensor(), 0), {}};
+  for (const size_t side : {size_t{0}, size_t{1}}) {
+    for (const size_t axis : axes) padding.widths.push_back(attrs.pad_width[axis][side]);
+  }
+  return padding;
+}
+
+// Both paddings, the inner one first.
+Shape sum_of(const Shape& widths, const Shape& own) {
+  const size_t rank = widths.size() / 2;
+  const ops::Window window = ops::window_of(rank, {1}, own, {1});
+  Shape sum = widths;
+  for (size_t i = 0; i < rank; ++i) {
+    sum[i] += window.pad_begin[i];
+    sum[rank + i] += window.pad_end[i];
+  }
+  return sum;
+}
+
+Expr with_padding(const CallNode& call, const Padding& padding, Attrs attrs) {
+  return copy_with(call, [&](CallNode& copy) {
+    copy.args.set(0, padding.data);
+    copy.attrs = std::move(attrs);
+  });
+}
+
+Expr fold_into_conv(const CallNode& call) {
+  const auto& attrs = call.attrs_as<ops::Conv2DAttrs>();
+  const auto padding = read_padding(call.args[0], attrs.data_layout);
+  if (!padding || padding->value != 0 || padding->widths.size() != 4) return {};
+  return with_padding(call, *padding, copy_with(attrs, [&](ops::Conv2DAttrs& a) {
+                        a.padding = sum_of(padding->widths, attrs.padding);
+                      }));
+}
+
+// No window lies in the padding alone.
+template <typename T>
+bool windows_meet_data(const T& attrs, const Shape& padding) {
+  const size_t rank = padding.size() / 2;
+  for (size_t i = 0; i < padding.size(); ++i) {
+    const size_t axis = i % rank;
+    const int64_t dilation = attrs.dilation.size() == 1 ? attrs.dilation[0] : attrs.dilation[axis];
+    if (padding[i] > (attrs.pool_size[axis] - 1) * dilation) return false;
+  }
+  return true;
+}
+
+// `op` ends in the number of spatial axes, as "nn.max_pool2d" does.
+std::string layout_of(const CallNode& call, const std::string& given) {
+  static constexpr const char* kDefaults[] = {"NCW", "NCHW", "NCDHW"};
+  const std::string& op = call.as_op()->name;
+  return given.empty() ? kDefaults[op[op.size() - 2] - '1'] : given;
+}
+
+template <typename T>
+Expr fold_into_pool(const CallNode& call, bool is_max) {
+  const auto& attrs = call.attrs_as<T>();
+  const auto padding = read_padding(call.args[0], layout_of(call, attrs.layout));
+  if (!padding || attrs.ceil_mode || attrs.pool_size.size() * 2 != padding->widths.size()) return {};
+  const bool is_neutral = is_max ? std::isinf(padding->value) && padding->value < 0 : padding->value == 0;
+  const Shape sum = sum_of(padding->widths, attrs.padding);
+  if (!is_neutral || !windows_meet_data(attrs, sum)) return {};
+  auto folded = make_object<T>(attrs);
+  folded->padding = sum;
+  if constexpr (requires { folded->count_include_pad; }) {
+    const bool pads = std::any_of(attrs.padding.begin(), attrs.padding.end(), [](int64_t p) { return p != 0; });
+    if (pads && !attrs.count_include_pad) return {};
+    folded->count_include_pad = true;
+  }
+  return with_padding(call, *padding, Attrs(folded));
+}
+
+Expr fold(const CallNode& call) {
+  const std::string_view op = call.as_op()->name;
+  if (op == "nn.conv2d") return fold_into_conv(call);
+  if (op.starts_with("nn.max_pool")) return fold_into_pool<ops::MaxPoolAttrs>(call, true);
+  if (op.starts_with("nn.avg_pool")) return fold_into_pool<ops::AvgPoolAttrs>(call, false);
+  return {};
+}
+
+}  // namespace
+
+IRModule fold_explicit_padding(const IRModule& module) {
+  return rewrite_bodies(module, [](const Expr& body) {
+    return relay::rewrite_post_order(body, [](const Expr&, const Expr& after) {
+      const auto* call = after.as<CallNode>();
+      const Expr folded = call == nullptr || call->as_op() == nullptr ? Expr() : fold(*call);
+      return folded ? folded : after;
+    });
+  });
+}
+
+}  // namespace headrace::passes

@@ -1,0 +1,97 @@
+#include "passes/simplify/simplify_expr.h"
+
+#include "ops/tensor/join.h"
+#include "passes/rewrite/effects.h"
+#include "passes/rewrite/for_each_function.h"
+#include "passes/simplify/law.h"
+#include "relay/infer/type_match.h"
+#include "relay/visit.h"
+
+namespace headrace::passes {
+
+using relay::CallNode;
+using relay::ConstantNode;
+using simplify::Law;
+
+namespace {
+
+// The laws of each op, in the order of the tables.
+using LawIndex = std::unordered_map<std::string_view, std::vector<Law>>;
+
+LawIndex make_index() {
+  LawIndex index;
+  for (const auto& table :
+       {simplify::arithmetic_laws(), simplify::elementwise_laws(), simplify::logic_laws(), simplify::shape_laws()}) {
+    for (const Law& law : table) index[law.op].push_back(law);
+  }
+  return index;
+}
+
+// if (True) a else b == a
+Expr choose_branch(const relay::IfNode& branch) {
+  if (!branch.cond.is<ConstantNode>()) return {};
+  return simplify::all_elements_are(branch.cond, 0) ? branch.false_branch : branch.true_branch;
+}
+
+// split(x, 1).0 == x
+Expr item_of_whole(const relay::TupleGetItemNode& item) {
+  const auto* split = simplify::as_call_of(item.tuple, "split");
+  return split == nullptr ? Expr() : split->args[0];
+}
+
+// The first law that applies to the expression; null when none does.
+Expr apply_law(const Expr& expr) {
+  static const LawIndex index = make_index();
+  const Type& type = expr->checked_type();
+  Expr same;
+  if (const auto* branch = expr.as<relay::IfNode>()) same = choose_branch(*branch);
+  if (const auto* item = expr.as<relay::TupleGetItemNode>()) same = item_of_whole(*item);
+  if (same) return relay::same_type(type, same->checked_type()) ? same : Expr();
+  const auto* call = expr.as<CallNode>();
+  const auto laws = call == nullptr || call->as_op() == nullptr ? index.end() : index.find(call->as_op()->name);
+  if (laws == index.end()) return {};
+  for (const Law& law : laws->second) {
+    if (Expr result = law.apply({*call, type})) return result;
+  }
+  return {};
+}
+
+// A rewritten expression has the type of the one it stands for; a constant that a law made has its own.
+void take_type(const Expr& expr, const Expr& from) {
+  if (!expr->has_checked_type() && from->has_checked_type() && !expr.is<relay::FunctionNode>())
+    expr->set_checked_type(from->checked_type());
+  const auto* call = expr.as<CallNode>();
+  if (call == nullptr) return;
+  for (const Expr& arg : call->args) {
+    const auto* constant = arg.as<ConstantNode>();
+    if (constant != nullptr && !arg->has_checked_type()) arg->set_checked_type(constant->tensor_type());
+  }
+}
+
+Expr simplified(const Expr& before, Expr after) {
+  take_type(after, before);
+  if (!after->has_checked_type()) return after;
+  while (Expr simpler = apply_law(after)) {
+    take_type(simpler, after);
+    after = std::move(simpler);
+  }
+  return after;
+}
+
+}  // namespace
+
+IRModule simplify_expr(const IRModule& module) {
+  const Effects effects(module, true);
+  return rewrite_bodies(module, [&](const Expr& body) {
+    return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
+      if (!effects.of(before)) return simplified(before, after);
+      take_type(after, before);
+      // The branch that is not taken has no effect.
+      const auto* branch = after.as<relay::IfNode>();
+      const Expr chosen = branch == nullptr ? Expr() : choose_branch(*branch);
+      return chosen && relay::same_type(after->checked_type(), chosen->checked_type()) ? chosen : after;
+    });
+  });
+}
+
+}  // namespace headrace::passes
