@@ -2,16 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "object/structural_equal.h"
 #include "ops/all_ops.h"
-#include "ops/tensor/creation.h"
-#include "ops/image/image.h"
 #include "ops/common/move.h"
+#include "ops/image/image.h"
 #include "ops/nn/pad.h"
+#include "ops/tensor/creation.h"
 #include "ops/tensor/join.h"
 #include "ops/tensor/repeat.h"
 #include "ops/tensor/shape.h"
 #include "ops/tensor/slice.h"
-#include "object/structural_equal.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
 #include "relay/text/print.h"

@@ -1,9 +1,9 @@
 // Convolutions, pools and matrix products.
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
-#include "ops/tests/op_testing.h"
 #include "ops/nn/pool.h"
 #include "ops/tests/expected.h"
+#include "ops/tests/op_testing.h"
 
 namespace headrace::ops::testing {
 namespace {

@@ -5,9 +5,9 @@
 
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/op_table.h"
-#include "ops/tensor/broadcast.h"
 #include "ops/common/dims.h"
 #include "ops/image/image.h"
+#include "ops/tensor/broadcast.h"
 #include "ops/tensor/slice.h"
 
 namespace headrace::onnx {

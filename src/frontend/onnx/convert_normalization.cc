@@ -2,10 +2,10 @@
 
 #include "arith/canonical.h"
 #include "frontend/onnx/op_table.h"
+#include "ops/nn/normalization.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/creation.h"
 #include "ops/tensor/elementwise.h"
-#include "ops/nn/normalization.h"
 #include "ops/tensor/reduce.h"
 #include "ops/tensor/shape.h"
 

@@ -4,10 +4,10 @@
 #include "interp/interp.h"
 #include "kit/native_kernels.h"
 #include "lower/rules/rule_cases.h"
-#include "ops/nn/conv.h"
-#include "ops/tensor/creation.h"
 #include "ops/image/image.h"
+#include "ops/nn/conv.h"
 #include "ops/nn/pad.h"
+#include "ops/tensor/creation.h"
 #include "ops/tensor/slice.h"
 
 // Attributes are given by name; the others have their defaults.

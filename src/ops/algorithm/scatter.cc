@@ -3,8 +3,8 @@
 #include "arith/canonical.h"
 #include "ops/common/dims.h"
 #include "ops/common/element.h"
-#include "ops/families.h"
 #include "ops/common/move.h"
+#include "ops/families.h"
 
 namespace headrace::ops {
 

@@ -4,9 +4,9 @@
 
 #include "ops/common/dims.h"
 #include "ops/common/element.h"
-#include "ops/families.h"
 #include "ops/common/move.h"
 #include "ops/common/window.h"
+#include "ops/families.h"
 
 namespace headrace::ops {
 

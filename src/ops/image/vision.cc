@@ -6,8 +6,8 @@
 #include "arith/canonical.h"
 #include "ops/common/dims.h"
 #include "ops/common/element.h"
-#include "ops/families.h"
 #include "ops/common/window.h"
+#include "ops/families.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {

@@ -2,9 +2,9 @@
 
 #include "ops/common/dims.h"
 #include "ops/common/element.h"
-#include "ops/families.h"
 #include "ops/common/index.h"
 #include "ops/common/window.h"
+#include "ops/families.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {

@@ -3,9 +3,9 @@
 #include "arith/canonical.h"
 #include "ops/common/dims.h"
 #include "ops/common/element.h"
-#include "ops/families.h"
 #include "ops/common/move.h"
 #include "ops/common/window.h"
+#include "ops/families.h"
 
 namespace headrace::ops {
 

@@ -2,8 +2,8 @@
 
 #include "arith/canonical.h"
 #include "ops/common/dims.h"
-#include "ops/families.h"
 #include "ops/common/move.h"
+#include "ops/families.h"
 #include "ops/tensor/slice.h"
 
 namespace headrace::ops {

@@ -3,10 +3,10 @@
 #include "arith/canonical.h"
 #include "ir/layout.h"
 #include "ops/common/dims.h"
-#include "ops/tensor/elementwise.h"
-#include "ops/families.h"
 #include "ops/common/move.h"
 #include "ops/common/window.h"
+#include "ops/families.h"
+#include "ops/tensor/elementwise.h"
 
 namespace headrace::ops {
 

@@ -3,8 +3,8 @@
 #include <unordered_set>
 
 #include "ops/common/op_keys.h"
-#include "passes/rewrite/for_each_function.h"
 #include "passes/fuse/fuse_groups.h"
+#include "passes/rewrite/for_each_function.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"
 

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
+#include "ops/common/window.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/pad.h"
 #include "ops/nn/pool.h"
-#include "ops/common/window.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/visit.h"
 

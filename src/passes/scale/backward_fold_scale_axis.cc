@@ -1,11 +1,11 @@
 #include "passes/scale/backward_fold_scale_axis.h"
 
-#include "ops/tensor/broadcast.h"
 #include "ops/nn/conv.h"
-#include "ops/tensor/elementwise.h"
 #include "ops/nn/matmul.h"
-#include "passes/scale/channel_scale.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/elementwise.h"
 #include "passes/rewrite/for_each_function.h"
+#include "passes/scale/channel_scale.h"
 #include "relay/infer/type_match.h"
 #include "relay/visit.h"
 

@@ -4,8 +4,8 @@
 #include "ops/nn/matmul.h"
 #include "ops/nn/pad.h"
 #include "ops/nn/pool.h"
-#include "passes/scale/channel_scale.h"
 #include "passes/rewrite/for_each_function.h"
+#include "passes/scale/channel_scale.h"
 #include "relay/infer/type_match.h"
 #include "relay/visit.h"
 
@@ -45,7 +45,7 @@ std::optional<Reader> reader_of(const CallNode& call, size_t data_rank) {
   if (op->name == "nn.dense") return Reader{data_rank - 1, 1, 2};
   if (op->name != "nn.matmul") return std::nullopt;
   const auto& attrs = call.attrs_as<ops::MatmulAttrs>();
-  return Reader{attrs.transpose_a ? size_t{0} : size_t{1}, attrs.transpose_b ? size_t{1} : size_t{0}, 2};
+  return Reader{data_rank - (attrs.transpose_a ? 2 : 1), attrs.transpose_b ? size_t{1} : size_t{0}, 2};
 }
 
 bool is_zero_padding(const CallNode& call) {
