@@ -306,12 +306,24 @@ def test_a_broken_pass_is_named_by_verify_each():
         breaks(sample())
 
 
-def test_builds_run_under_the_context():
+def test_builds_run_under_the_context(tmp_path):
     log = []
     with transform.PassContext(opt_level=3, instruments=[Recorder(log)]):
         relay.build(sample(), "llvm")
     assert "before FuseOps" in log
     assert "before SimplifyExpr" not in log
+    chain = hr.IRModule.from_expr(relay.Function([x], relay.exp(relay.tanh(x))))
+
+    def kernels_of(**context):
+        log.clear()
+        with transform.PassContext(opt_level=3, instruments=[Recorder(log)], **context):
+            lib = relay.build(chain, "llvm")
+        lib.export_library(tmp_path / "chain.so")
+        return (tmp_path / "chain.so").read_bytes().count(b'"kind":')
+
+    assert kernels_of(config={"relay.FuseOps.max_depth": 1}) == 2 * kernels_of()
+    with pytest.raises(hr.UserError, match="no pass 'Nonsense' to require"):
+        kernels_of(required_pass=["Nonsense"])
 
 
 def test_infer_type():
