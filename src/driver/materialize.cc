@@ -2,7 +2,7 @@
 
 #include "interp/interp.h"
 #include "load/run.h"
-#include "ops/common/op_keys.h"
+#include "ops/op_keys.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/print.h"
 #include "relay/visit.h"
