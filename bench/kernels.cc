@@ -49,7 +49,7 @@ void run_round(Kernel& kernel) {
     const auto begin = std::chrono::steady_clock::now();
     const executors::RunStatus status = kernel.executor->runner().run();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (status.code != 0) throw UserError(std::string(status.message));
+    executors::throw_if_failed(status);
     if (kernel.best_seconds == 0 || seconds < kernel.best_seconds) kernel.best_seconds = seconds;
     spent += seconds;
   }

@@ -48,7 +48,7 @@ std::vector<NDArray> make_tensors(const std::vector<artifact::TensorSpec>& specs
 void run_once(executors::GraphRunner& runner, const std::vector<NDArray>& inputs, const std::vector<NDArray>& outputs) {
   for (size_t i = 0; i < inputs.size(); ++i) runner.set_input_zero_copy(i, inputs[i].tensor());
   for (size_t i = 0; i < outputs.size(); ++i) runner.set_output_zero_copy(i, outputs[i].tensor());
-  if (const executors::RunStatus status = runner.run(); status.code != 0) throw UserError(std::string(status.message));
+  executors::throw_if_failed(runner.run());
 }
 
 int measure(const std::string& path) {

@@ -37,7 +37,7 @@ double time_run(executors::GraphRunner& runner, std::span<uint64_t> step_nanosec
   const auto begin = std::chrono::steady_clock::now();
   const executors::RunStatus status = runner.run(step_nanoseconds);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  if (status.code != 0) throw UserError(std::string(status.message), {.op = std::string(status.op), .place = ""});
+  executors::throw_if_failed(status);
   return seconds.count();
 }
 
