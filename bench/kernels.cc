@@ -32,7 +32,9 @@ NDArray filled(const Shape& shape) {
 
 Kernel make_kernel(const KernelCase& what, int threads) {
   driver::CompiledModel compiled = driver::compile_to_memory(driver::make_model(relay::parse_module(what.program)));
-  Kernel kernel{.what = what, .executor = driver::make_executor(std::move(compiled), what.name, threads), .inputs = {}};
+  const auto opened = driver::open_compiled(std::move(compiled), what.name);
+  Kernel kernel{
+      .what = what, .executor = load::make_executor(opened, artifact::kDefaultProgram, threads), .inputs = {}};
   executors::GraphRunner& runner = kernel.executor->runner();
   for (const artifact::TensorSpec& spec : runner.program().inputs) {
     kernel.inputs.push_back(filled(Shape(spec.shape.begin(), spec.shape.end())));

@@ -54,7 +54,7 @@ void run_once(executors::GraphRunner& runner, const std::vector<NDArray>& inputs
 int measure(const std::string& path) {
   const int64_t before = resident_bytes();
   const auto artifact = load::open_artifact(path).value_or_throw();
-  const auto executor = load::Executor::make(artifact, artifact::kDefaultProgram, 1).value_or_throw();
+  const auto executor = load::make_executor(artifact, artifact::kDefaultProgram, 1);
   const int64_t load_growth = resident_bytes() - before;
   const int64_t before_ports = resident_bytes();
   const std::vector<NDArray> inputs = make_tensors(executor->runner().program().inputs);

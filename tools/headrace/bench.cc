@@ -66,7 +66,7 @@ NDArray random_input(const Subject& subject, size_t i, const artifact::TensorSpe
 }
 
 Measured measure(const State& state, const Subject& subject, int threads, std::string& peer_version) {
-  const auto executor = make_executor(subject.artifact, artifact::kDefaultProgram, threads);
+  const auto executor = load::make_executor(subject.artifact, artifact::kDefaultProgram, threads);
   executors::GraphRunner& runner = executor->runner();
   std::map<std::string, NDArray> inputs;
   for (size_t i = 0; i < runner.program().inputs.size(); ++i) {
