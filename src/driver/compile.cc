@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 #include "artifact/check_manifest.h"
 #include "artifact/manifest_json.h"
@@ -27,14 +26,13 @@
 #include "plan/static_main_tables.h"
 #include "relay/infer/infer_type.h"
 #include "relay/verify.h"
+#include "runtime/thread_pool.h"
 #include "tir/verify.h"
 #include "tir_passes/pipeline.h"
 
 namespace headrace::driver {
 
 namespace {
-
-int processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
 
 pass::PassContext make_context(const CompileOptions& options) {
   pass::PassContext context;
@@ -127,7 +125,7 @@ class Compilation {
   }
 
   void generate_code() {
-    const int jobs = options_.jobs > 0 ? options_.jobs : processors();
+    const int jobs = options_.jobs > 0 ? options_.jobs : runtime::num_processors();
     const std::vector<std::string> main_tables{
         plan::static_main_tables(program_, weights_.weights(), target_.triple, false)};
     objects_ = compiler_.compile(kernels_, target_, {.opt_level = options_.opt_level == 0 ? 1 : 3, .jobs = jobs});
@@ -203,10 +201,8 @@ CompiledModel compile_to_memory(const Model& model, const CompileOptions& option
   return {std::move(descriptor), std::move(report)};
 }
 
-std::shared_ptr<load::Executor> make_executor(CompiledModel compiled, const std::string& name, int32_t threads) {
-  return load::Executor::make(load::open_artifact(std::move(compiled.descriptor), name).value_or_throw(),
-                              artifact::kDefaultProgram, threads)
-      .value_or_throw();
+std::shared_ptr<const load::Artifact> open_compiled(CompiledModel compiled, const std::string& name) {
+  return load::open_artifact(std::move(compiled.descriptor), name).value_or_throw();
 }
 
 }  // namespace headrace::driver

@@ -61,7 +61,7 @@ std::vector<NDArray> inputs_of(const Model& model) {
 }
 
 std::shared_ptr<load::Executor> open(CompiledModel compiled, int threads) {
-  return make_executor(std::move(compiled), "test", threads);
+  return load::make_executor(open_compiled(std::move(compiled), "test"), artifact::kDefaultProgram, threads);
 }
 
 void expect_close(const std::vector<NDArray>& expected, const std::vector<NDArray>& actual) {

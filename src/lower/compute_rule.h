@@ -1,7 +1,7 @@
 // A compute rule says what an op computes, element by element (tir/compute.h). One rule an op; a row in all_rules.cc.
 #pragma once
 
-#include "ops/common/op_keys.h"
+#include "ops/op_keys.h"
 #include "tir/compute.h"
 
 namespace headrace::lower {

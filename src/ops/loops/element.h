@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "ops/common/op_keys.h"
+#include "ops/op_keys.h"
 
 namespace headrace::ops {
 
