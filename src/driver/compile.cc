@@ -102,7 +102,8 @@ class Compilation {
     program_.target = {target_.triple, target_.cpu, target_.enabled};
     program_.compiler = HEADRACE_VERSION;
     for (const artifact::Step& step : program_.graph.steps) {
-      if (step.kind == artifact::StepKind::kKernel) program_.placement.push_back({step.op, "native"});
+      if (step.kind != artifact::StepKind::kKernel) continue;
+      program_.placement.push_back({.op = step.op, .backend = "native", .reason = HR_REASON_NONE, .message = ""});
     }
   }
 

@@ -419,6 +419,15 @@ void expect_agrees(const Model& model, CompiledModel compiled) {
   expect_close(interp::run_main(model.module, inputs), load::run(*open(std::move(compiled), 2), inputs));
 }
 
+// Whose functions are polymorphic, recursive and unused here.
+TEST(Compile, ModulesThatImportThePrelude) {
+  for (const char* name : {"prelude.rly", "nat.rly"}) {
+    const Model model = read(fmt::format(
+        "#[version = \"0.0.5\"]\nimport \"{}\"\ndef @main(%x: Tensor[(3), float32]) {{ exp(%x) }}", name));
+    expect_agrees(model, compile_to_memory(model));
+  }
+}
+
 // Hundreds of parts: one kernel cuts, one joins, one is for all that is done to the parts.
 TEST(Compile, WideSplitsAndJoins) {
   constexpr int kParts = 400;
