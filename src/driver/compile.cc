@@ -26,6 +26,7 @@
 #include "plan/static_main_tables.h"
 #include "relay/infer/infer_type.h"
 #include "relay/verify.h"
+#include "relay/visit.h"
 #include "runtime/thread_pool.h"
 #include "tir/verify.h"
 #include "tir_passes/pipeline.h"
@@ -55,12 +56,25 @@ pass::PassContext make_tir_context(const CompileOptions& options) {
   return context;
 }
 
+// Every variable that a function uses is its own.
+void check_closed(const IRModule& module) {
+  for (const auto& [name, function] : module->functions) {
+    if (!function.is<relay::FunctionNode>()) continue;
+    for (const relay::Var& var : relay::free_vars(function)) {
+      throw_at(var->span, "compile",
+               fmt::format("@{} uses %{}, which is no parameter of it and bound by no let", name->name_hint,
+                           var->name_hint));
+    }
+  }
+}
+
 // What the passes make of the model: typed relay, in groups.
 IRModule run_relay_passes(const IRModule& module, const CompileOptions& options) {
   const pass::PassContext context = make_context(options);
   std::vector<pass::Pass> list = passes::canonical();
   for (pass::Pass& pass : passes::native()) list.push_back(std::move(pass));
   const IRModule typed = relay::infer_type(module);
+  check_closed(typed);
   check_tensor_sizes(typed);
   return relay::infer_type(pass::run_passes(list, typed, context));
 }
