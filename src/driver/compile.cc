@@ -38,6 +38,8 @@ pass::PassContext make_context(const CompileOptions& options) {
   pass::PassContext context;
   context.opt_level = options.opt_level;
   context.disabled_pass = options.disabled_passes;
+  context.required_pass = options.required_passes;
+  context.config = options.config;
   context.instruments = options.instruments;
   context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
   if (options.verify_each) context.verify = [](const IRModule& module) { relay::verify(module); };
@@ -99,6 +101,9 @@ class Compilation {
     check_run_size(program_.memory.arena_bytes);
     program_.target = {target_.triple, target_.cpu, target_.enabled};
     program_.compiler = HEADRACE_VERSION;
+    for (const artifact::Step& step : program_.graph.steps) {
+      if (step.kind == artifact::StepKind::kKernel) program_.placement.push_back({step.op, "native"});
+    }
   }
 
   void lower_kernels() {

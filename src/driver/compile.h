@@ -21,6 +21,8 @@ struct CompileOptions {
   int32_t threads = 0;
   int32_t jobs = 0;  // threads that generate code; 0: one a processor. The bytes do not depend on it.
   std::vector<std::string> disabled_passes = {};
+  std::vector<std::string> required_passes = {};  // run whatever opt_level is
+  Map<std::string, Value> config = {};            // of passes: declared keys (pass/config.h)
   bool verify_each = false;  // check the IR's rules after each pass
   // A folder that gets the loops of each kernel as text: NAME.lowered.tir as lowering made them, NAME.tir as the passes
   // left them. Made when it is not there; empty: nothing is written.
