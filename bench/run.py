@@ -9,7 +9,7 @@ models   networks of the test kit's generator (seeded random weights) at full re
          after: where the two differ much, runs of several threads cannot be compared.
 passes   a chain of 10,000 ops and the models: seconds to infer all types and for the optimising passes, without
          lowering and code generation.
-scaling  chains of 100,000 ops; lets, tuples, functions and branches 10,000 deep: seconds to visit, print, parse, compare
+scaling  chains of 100,000 ops; lets, tuples, functions and branches 10,000 deep: seconds to visit, print, parse
          and so on, and how many times those of a program of a quarter of that size. 4 is linear, 16 quadratic.
 
 Numbers depend on the machine and on what else runs on it: read ratios, and the best beside the median.

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
 #include "codegen/workspace.h"
 #include "driver/check_options.h"
@@ -22,6 +21,7 @@
 #include "plan/plan_memory.h"
 #include "relay/infer/infer_type.h"
 #include "relay/verify.h"
+#include "runtime/thread_pool.h"
 #include "tir/verify.h"
 #include "tir_passes/pipeline.h"
 
@@ -29,12 +29,12 @@ namespace headrace::driver {
 
 namespace {
 
-int processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
-
 pass::PassContext make_context(const CompileOptions& options) {
   pass::PassContext context;
   context.opt_level = options.opt_level;
   context.disabled_pass = options.disabled_passes;
+  context.required_pass = options.required_passes;
+  context.config = options.config;
   context.instruments = options.instruments;
   context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
   if (options.verify_each) context.verify = [](const IRModule& module) { relay::verify(module); };
@@ -103,6 +103,9 @@ class Compilation {
     check_run_size(program.memory.arena_bytes);
     program.target = {code_.target.triple, code_.target.cpu, code_.target.enabled};
     program.compiler = HEADRACE_VERSION;
+    for (const artifact::Step& step : program.graph.steps) {
+      if (step.kind == artifact::StepKind::kKernel) program.placement.push_back({step.op, "native"});
+    }
   }
 
   void lower_kernels() {
@@ -125,7 +128,7 @@ class Compilation {
   }
 
   void generate_code() {
-    const int jobs = options_.jobs > 0 ? options_.jobs : processors();
+    const int jobs = options_.jobs > 0 ? options_.jobs : runtime::num_processors();
     code_.objects =
         compiler_.compile(kernels_, code_.target, {.opt_level = options_.opt_level == 0 ? 1 : 3, .jobs = jobs});
     for (const tir::PrimFunc& kernel : kernels_) code_.kernels.push_back(tir::symbol_of(*kernel));
@@ -166,10 +169,8 @@ CompiledModel compile_to_memory(const Model& model, const CompileOptions& option
   return {std::move(descriptor), std::move(report), std::move(kept)};
 }
 
-std::shared_ptr<load::Executor> make_executor(CompiledModel compiled, const std::string& name, int32_t threads) {
-  return load::Executor::make(load::open_artifact(std::move(compiled.descriptor), name).value_or_throw(),
-                              artifact::kDefaultProgram, threads)
-      .value_or_throw();
+std::shared_ptr<const load::Artifact> open_compiled(CompiledModel compiled, const std::string& name) {
+  return load::open_artifact(std::move(compiled.descriptor), name).value_or_throw();
 }
 
 }  // namespace headrace::driver

@@ -17,10 +17,13 @@ namespace headrace::driver {
 struct CompileOptions {
   Target target = make_target("llvm");  // without options: this machine
   int32_t opt_level = 3;                // 0 (each op by itself) to 3
-  // What the artifact runs with unless told otherwise, to 1024; 0: the target's num-cores, else one a processor.
+  // What the artifact runs with unless told otherwise, to runtime::kMaxWorkers; 0: the target's num-cores, else one a
+  // processor.
   int32_t threads = 0;
   int32_t jobs = 0;  // threads that generate code; 0: one a processor. The bytes do not depend on it.
   std::vector<std::string> disabled_passes = {};
+  std::vector<std::string> required_passes = {};  // run whatever opt_level is
+  Map<std::string, Value> config = {};            // of passes: declared keys (pass/config.h)
   // More weights than this go into a file beside the artifact (driver/link_artifact.h).
   int64_t weights_limit_bytes = kWeightsLimitBytes;
   bool verify_each = false;  // check the IR's rules after each pass
@@ -59,7 +62,7 @@ struct CompiledModel {
 };
 CompiledModel compile_to_memory(const Model& model, const CompileOptions& options = {});
 
-// Its default program, ready to run. `name` is what messages call the model; threads as load::Executor::make.
-std::shared_ptr<load::Executor> make_executor(CompiledModel compiled, const std::string& name, int32_t threads);
+// The artifact that was compiled; `name` is what messages call it.
+std::shared_ptr<const load::Artifact> open_compiled(CompiledModel compiled, const std::string& name);
 
 }  // namespace headrace::driver

@@ -152,4 +152,9 @@ Expected<std::shared_ptr<Executor>> Executor::make(std::shared_ptr<const Artifac
   return executor;
 }
 
+std::shared_ptr<Executor> make_executor(std::shared_ptr<const Artifact> artifact, const std::string& program,
+                                        int32_t threads) {
+  return Executor::make(std::move(artifact), program, threads).value_or_throw();
+}
+
 }  // namespace headrace::load

@@ -30,7 +30,7 @@ std::shared_ptr<const Artifact> open_or_die(const std::string& path) { return op
 
 std::shared_ptr<Executor> executor_or_die(std::shared_ptr<const Artifact> artifact, int32_t threads,
                                           const std::string& program = "default") {
-  return Executor::make(std::move(artifact), program, threads).value_or_throw();
+  return make_executor(std::move(artifact), program, threads);
 }
 
 Refusal refusal_of(const std::vector<uint8_t>& bytes) {

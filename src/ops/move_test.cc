@@ -4,8 +4,8 @@
 
 #include "object/structural_equal.h"
 #include "ops/all_ops.h"
-#include "ops/common/move.h"
 #include "ops/image/image.h"
+#include "ops/loops/move.h"
 #include "ops/nn/pad.h"
 #include "ops/tensor/creation.h"
 #include "ops/tensor/join.h"

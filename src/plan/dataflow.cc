@@ -2,7 +2,7 @@
 
 #include <headrace/reason.h>
 
-#include "ops/common/op_keys.h"
+#include "ops/op_keys.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"
 

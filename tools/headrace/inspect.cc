@@ -1,4 +1,5 @@
 // headrace inspect: what is in an artifact, without running or mapping anything of it.
+#include <algorithm>
 #include <iostream>
 
 #include "artifact/artifact_file.h"
@@ -34,7 +35,25 @@ std::string kind_of(const artifact::Step& step) {
   return step.kind == artifact::StepKind::kKernel ? "kernel" : "external";
 }
 
+// How many ops each backend has, in the order of their first.
+std::vector<std::pair<std::string, int>> backends_of(const Program& program) {
+  std::vector<std::pair<std::string, int>> counts;
+  for (const artifact::Placement& placement : program.placement) {
+    auto at = std::find_if(counts.begin(), counts.end(), [&](const auto& one) { return one.first == placement.backend; });
+    if (at == counts.end()) at = counts.insert(at, {placement.backend, 0});
+    ++at->second;
+  }
+  return counts;
+}
+
 Report report_of(const Program& program) {
+  Array<Value> placement;
+  for (const artifact::Placement& one : program.placement) {
+    placement.push_back(Value(Report{{"op", Value(one.op)},
+                                     {"backend", Value(one.backend)},
+                                     {"reason", Value(static_cast<int64_t>(one.reason))},
+                                     {"message", Value(one.message)}}));
+  }
   Array<Value> steps;
   for (const artifact::Step& step : program.graph.steps) {
     steps.push_back(
@@ -53,6 +72,7 @@ Report report_of(const Program& program) {
           {"kernel_abi", Value(program.kernel_abi)},
           {"arena_bytes", Value(program.memory.arena_bytes)},
           {"workspace_bytes", Value(program.memory.workspace_bytes)},
+          {"placement", Value(placement)},
           {"steps", Value(steps)}};
 }
 
@@ -75,6 +95,7 @@ void print_program(const Program& program, bool with_steps) {
   fmt::print("program {}: {} steps, arena {}, workspace {} a thread\n", program.name, program.graph.steps.size(),
              show_bytes(program.memory.arena_bytes), show_bytes(program.memory.workspace_bytes));
   fmt::print("  made by Headrace {} for {} ({})\n", program.compiler, program.target.cpu, program.target.triple);
+  for (const auto& [backend, count] : backends_of(program)) fmt::print("  {} kernels by {}\n", count, backend);
   const auto missing = runtime::missing_features(program.target.features, runtime::host_cpu_features());
   if (!missing.empty()) fmt::print("  cannot run here: this processor lacks {}\n", fmt::join(missing, ", "));
   for (const auto& spec : program.inputs) fmt::print("  input  {}: {}\n", spec.name, describe(spec));

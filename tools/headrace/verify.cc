@@ -62,8 +62,9 @@ int verify(const State& state, const Common& common) {
   driver::LoadOptions load = state.model.load_options();
   add_shapes(state, given, load);
   const driver::Model model = driver::load_model(state.model.path, load);
-  const auto executor = driver::make_executor(driver::compile_to_memory(model, state.model.compile_options(common)),
-                                              state.model.path, state.threads);
+  const auto artifact =
+      driver::open_compiled(driver::compile_to_memory(model, state.model.compile_options(common)), state.model.path);
+  const auto executor = load::make_executor(artifact, artifact::kDefaultProgram, state.threads);
   const auto& specs = executor->runner().program().inputs;
   const std::vector<NDArray> inputs = make_inputs(state, model.module, specs, given);
   const std::vector<NDArray> ours = load::run(*executor, inputs);

@@ -1,6 +1,6 @@
 #include "arith/canonical.h"
 #include "frontend/onnx/op_table.h"
-#include "ops/common/dims.h"
+#include "ops/loops/dims.h"
 #include "ops/nn/matmul.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"

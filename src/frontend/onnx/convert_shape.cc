@@ -5,7 +5,7 @@
 #include "arith/canonical.h"
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/op_table.h"
-#include "ops/common/dims.h"
+#include "ops/loops/dims.h"
 #include "ops/nn/pad.h"
 #include "ops/tensor/creation.h"
 #include "ops/tensor/join.h"

@@ -38,8 +38,8 @@ PoolShape global_shape(const RuleInput& input) {
   return shape;
 }
 
-// The windows combined; `finish` gets the combined value and the window's index in spatial axes.
-Compute combine_windows(const RuleInput& input, const PoolShape& shape, Combiner combiner,
+// The windows combined in `dtype`; `finish` gets the combined value and the window's index in spatial axes.
+Compute combine_windows(const RuleInput& input, const PoolShape& shape, Combiner combiner, DataType dtype,
                         const std::function<PrimExpr(const PrimExpr&, const Index&)>& finish) {
   const auto out = ops::from_layout(input.out_types[0]->shape, shape.out_axes);
   const WindowedData data(input, {.data = input.inputs[0],
@@ -47,8 +47,8 @@ Compute combine_windows(const RuleInput& input, const PoolShape& shape, Combiner
                                   .window = shape.window,
                                   .taps = shape.taps,
                                   .count = {out.begin() + 2, out.end()},
-                                  .fill = tir::identity_of(combiner, wide_type(input.in_types[0]->dtype)),
-                                  .convert = wide,
+                                  .fill = tir::identity_of(combiner, dtype),
+                                  .convert = [dtype](const PrimExpr& value) { return make_cast(dtype, value); },
                                   .reads_little = true,
                                   .ignores_taps = true,
                                   .joins_rows = false});
@@ -67,7 +67,8 @@ Compute combine_windows(const RuleInput& input, const PoolShape& shape, Combiner
 }
 
 Compute max_rule(const RuleInput& input, const PoolShape& shape) {
-  return combine_windows(input, shape, Combiner::max, [](const PrimExpr& value, const Index&) { return value; });
+  return combine_windows(input, shape, Combiner::max, wide_type(input.in_types[0]->dtype),
+                         [](const PrimExpr& value, const Index&) { return value; });
 }
 
 // How many taps of a window lie in [low, high), both positions in the data, -padding where `low` is none: taps that
@@ -98,17 +99,15 @@ PrimExpr divisor(const PoolShape& shape, size_t i, const PrimExpr& window, int64
 Compute avg_rule(const RuleInput& input, const PoolShape& shape, bool counts_padding) {
   const auto out = ops::from_layout(input.out_types[0]->shape, shape.out_axes);
   const auto dims = ops::from_layout(input.in_types[0]->shape, shape.axes);
-  return combine_windows(input, shape, Combiner::sum, [&](const PrimExpr& total, const Index& window) {
+  const DataType dtype = total_type(input.in_types[0]->dtype);
+  return combine_windows(input, shape, Combiner::sum, dtype, [&](const PrimExpr& total, const Index& window) {
     PrimExpr count = make_int(1);
     for (size_t i = 0; i < window.size(); ++i) {
       count = count * divisor(shape, i, window[i], static_dim(input, dims[2 + i]), static_dim(input, out[2 + i]),
                               counts_padding);
     }
     count = make_binary(BinaryOp::max, count, make_int(1));
-    const DataType dtype = total->dtype.is_float()  ? total->dtype
-                           : total->dtype.is_uint() ? DataType::uint(64)
-                                                    : DataType::int_(64);
-    return make_binary(BinaryOp::div, make_cast(dtype, total), make_cast(dtype, count));
+    return make_binary(BinaryOp::div, total, make_cast(dtype, count));
   });
 }
 

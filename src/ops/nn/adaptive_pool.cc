@@ -1,10 +1,10 @@
 #include "ops/nn/adaptive_pool.h"
 
-#include "ops/common/dims.h"
-#include "ops/common/element.h"
-#include "ops/common/move.h"
-#include "ops/common/window.h"
 #include "ops/families.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/element.h"
+#include "ops/loops/move.h"
+#include "ops/loops/window.h"
 
 namespace headrace::ops {
 
@@ -80,18 +80,6 @@ C least_value() {
   }
 }
 
-// Integers truncate.
-template <typename C>
-C mean_of(C total, int64_t count) {
-  if constexpr (is_floating<C>) {
-    return total / static_cast<C>(count);
-  } else if constexpr (std::is_signed_v<C>) {
-    return static_cast<C>(static_cast<int64_t>(total) / count);
-  } else {
-    return static_cast<C>(static_cast<uint64_t>(total) / static_cast<uint64_t>(count));
-  }
-}
-
 std::vector<NDArray> eval_adaptive_pool(const EvalInput& input, size_t spatial, bool takes_max) {
   const NDArray out = input.make_output();
   const Axes axes = axes_of_attrs(input.attrs<AdaptivePoolAttrs>(), spatial);
@@ -102,15 +90,16 @@ std::vector<NDArray> eval_adaptive_pool(const EvalInput& input, size_t spatial, 
     const Elements<T> x(input.args[0]), y(out);
     int64_t next = 0;
     for_each_index(out.shape(), [&](const Shape& place) {
-      C result = takes_max ? least_value<C>() : C{0};
+      C greatest = least_value<C>();
+      Total<T> total = 0;
       int64_t count = 0;
       for_each_element(data, to, strides, from_layout(place, axes.out), [&](int64_t at) {
         // NaN is the greatest and stays.
-        const bool wins = result == result && (x[at] > result || x[at] != x[at]);
-        result = !takes_max ? wrapping_add(result, x[at]) : wins ? x[at] : result;
+        if (greatest == greatest && (x[at] > greatest || x[at] != x[at])) greatest = x[at];
+        total = wrapping_add(total, static_cast<Total<T>>(x[at]));
         ++count;
       });
-      y.set(next++, takes_max ? result : mean_of(result, count));
+      y.set(next++, takes_max ? greatest : static_cast<C>(total / static_cast<Total<T>>(count)));
     });
   });
   return {out};

@@ -1,7 +1,7 @@
 // Pools whose windows follow from the size of the result: adaptive_max_pool and adaptive_avg_pool of 1 to 3 axes.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

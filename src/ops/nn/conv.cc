@@ -1,10 +1,10 @@
 #include "ops/nn/conv.h"
 
-#include "ops/common/dims.h"
-#include "ops/common/element.h"
-#include "ops/common/index.h"
-#include "ops/common/window.h"
 #include "ops/families.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/element.h"
+#include "ops/loops/index.h"
+#include "ops/loops/window.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {

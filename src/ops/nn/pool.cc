@@ -1,10 +1,10 @@
 #include "ops/nn/pool.h"
 
-#include "ops/common/dims.h"
-#include "ops/common/element.h"
-#include "ops/common/index.h"
-#include "ops/common/window.h"
 #include "ops/families.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/element.h"
+#include "ops/loops/index.h"
+#include "ops/loops/window.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {
@@ -226,20 +226,14 @@ std::vector<NDArray> eval_avg(const EvalInput& input, const NDArray& out, const 
   dispatch_number(out.dtype(), [&]<typename T>() {
     const Elements<T> x(input.args[0]), y(out);
     for_each_window(view, [&](int64_t at, int64_t plane, std::span<const int64_t> window) {
-      Compute<T> total = 0;
+      Total<T> total = 0;
       int64_t in_data = 0;
       const int64_t counted = for_each_tap(view, window, [&](int64_t offset) {
-        total = wrapping_add(total, x[plane + offset]);
+        total = wrapping_add(total, static_cast<Total<T>>(x[plane + offset]));
         ++in_data;
       });
       const int64_t count = std::max<int64_t>(counts_padding ? counted : in_data, 1);
-      if constexpr (is_floating<Compute<T>>) {
-        y.set(at, total / static_cast<Compute<T>>(count));
-      } else if constexpr (std::is_signed_v<T>) {
-        y.set(at, static_cast<T>(static_cast<int64_t>(total) / count));
-      } else {
-        y.set(at, static_cast<T>(static_cast<uint64_t>(total) / static_cast<uint64_t>(count)));
-      }
+      y.set(at, static_cast<Compute<T>>(total / static_cast<Total<T>>(count)));
     });
   });
   return {out};

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "ops/common/dims.h"
-#include "ops/common/element.h"
-#include "ops/common/index.h"
 #include "ops/families.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/element.h"
+#include "ops/loops/index.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {

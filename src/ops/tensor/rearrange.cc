@@ -2,10 +2,10 @@
 
 #include "arith/canonical.h"
 #include "ir/layout.h"
-#include "ops/common/dims.h"
-#include "ops/common/move.h"
-#include "ops/common/window.h"
 #include "ops/families.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/move.h"
+#include "ops/loops/window.h"
 #include "ops/tensor/elementwise.h"
 
 namespace headrace::ops {

@@ -3,7 +3,7 @@
 #include <cmath>
 #include <numbers>
 
-#include "ops/common/window.h"
+#include "ops/loops/window.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
 #include "ops/nn/normalization.h"

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "ops/common/window.h"
+#include "ops/loops/window.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/pad.h"
 #include "ops/nn/pool.h"

@@ -77,12 +77,7 @@ bool lets_through(const CallNode& call, const Scale& scale) {
 
 class ForwardFolder {
  public:
-  ForwardFolder(const Expr& body, const pass::PassContext& context) : context_(context) {
-    uses_[body.object()] = 1;
-    relay::post_order(body, [&](const Expr& e) {
-      for (const Expr& child : relay::children_of(e)) ++uses_[child.object()];
-    });
-  }
+  ForwardFolder(const Expr& body, const pass::PassContext& context) : context_(context), uses_(body) {}
 
   Expr rewrite(const Expr& before, const Expr& after) {
     const auto* call = before.as<CallNode>();
@@ -95,7 +90,7 @@ class ForwardFolder {
       const Expr folded = reader ? fold(*after.as<CallNode>(), *reader) : Expr();
       if (folded) result = folded;
     }
-    if (result != before) uses_[result.object()] = uses_.at(before.object());
+    uses_.take_over(before, result);
     if (before->has_checked_type()) types_.emplace(result.object(), before->checked_type());
     return result;
   }
@@ -107,8 +102,7 @@ class ForwardFolder {
     Expr bottom = reader.args[0];
     while (true) {
       const auto* call = bottom.as<CallNode>();
-      const auto uses = uses_.find(bottom.object());
-      if (call == nullptr || call->as_op() == nullptr || uses == uses_.end() || uses->second != 1) return {};
+      if (call == nullptr || call->as_op() == nullptr || !uses_.is_single(bottom)) return {};
       if (call->as_op()->name == "multiply") break;
       if (!may_let_through(*call)) return {};
       way.push_back(call);
@@ -153,7 +147,7 @@ class ForwardFolder {
   }
 
   const pass::PassContext& context_;
-  std::unordered_map<const Object*, int> uses_;
+  UseCounts uses_;
   std::unordered_map<const Object*, Type> types_;
 };
 

@@ -1,4 +1,4 @@
-#include "ops/common/dims.h"
+#include "ops/loops/dims.h"
 
 namespace headrace::ops {
 

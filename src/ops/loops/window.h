@@ -1,7 +1,7 @@
 // What convolutions and pools share: the attributes of sliding windows and the letters of layouts.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

@@ -1,7 +1,7 @@
-#include "ops/common/window.h"
+#include "ops/loops/window.h"
 
 #include "ir/layout.h"
-#include "ops/common/dims.h"
+#include "ops/loops/dims.h"
 
 namespace headrace::ops {
 

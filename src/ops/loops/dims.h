@@ -1,7 +1,7 @@
 // Symbolic dimensions, as the type relations of ops compute with them.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 
