@@ -10,6 +10,7 @@
 #include "artifact/check_manifest.h"
 #include "artifact/manifest_json.h"
 #include "artifact/trailer.h"
+#include "base/interrupt.h"
 #include "codegen/workspace.h"
 #include "driver/check_options.h"
 #include "driver/check_size.h"
@@ -89,6 +90,7 @@ class Compilation {
   template <typename F>
   void stage(std::string_view name, F&& body) {
     if (options_.progress) options_.progress(name, static_cast<int>(report_.stages.size()), kStages);
+    poll_interrupt();
     const auto begin = std::chrono::steady_clock::now();
     body();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
@@ -102,7 +104,8 @@ class Compilation {
     program_.target = {target_.triple, target_.cpu, target_.enabled};
     program_.compiler = HEADRACE_VERSION;
     for (const artifact::Step& step : program_.graph.steps) {
-      if (step.kind == artifact::StepKind::kKernel) program_.placement.push_back({step.op, "native"});
+      if (step.kind != artifact::StepKind::kKernel) continue;
+      program_.placement.push_back({.op = step.op, .backend = "native", .reason = HR_REASON_NONE, .message = ""});
     }
   }
 
@@ -111,6 +114,7 @@ class Compilation {
     IRModule loops = make_module();
     for (const auto& [name, function] : module_->functions) {
       if (name->name_hint == "main") continue;
+      poll_interrupt();
       loops->add_function(name, lower::lower_function(function.cast<relay::FunctionNode>(), name->name_hint, options));
     }
     if (!options_.dump_tir.empty()) dump_loops(loops, options_.dump_tir, ".lowered.tir");
@@ -150,7 +154,12 @@ class Compilation {
                         .symbol = ""});
     std::vector<std::string> exports{HR_RUN_SYMBOL};
     for (const tir::PrimFunc& kernel : kernels_) exports.push_back(tir::symbol_of(*kernel));
-    compiler_.link({.target = target_, .objects = objects_, .sections = sections, .exports = exports}, descriptor);
+    compiler_.link({.target = target_,
+                    .objects = objects_,
+                    .sections = sections,
+                    .exports = exports,
+                    .output = fmt::format("'{}'", name)},
+                   descriptor);
     artifact::append_trailer(descriptor, name);
     report_.artifact_bytes = lseek(descriptor, 0, SEEK_END);
   }
