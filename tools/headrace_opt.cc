@@ -46,7 +46,7 @@ constexpr const char* kExamples =
     "  headrace-opt model.relay --input-weights model.safetensors -p canonical --hide-data\n"
     "  headrace-opt kernel.lowered.tir --passes vectorize_loop,unroll_loop --verify-each\n"
     "  headrace-opt --list-passes\n\n"
-    "exit codes: 0 ok, 1 a defect of ours, 2 a wrong command line, 3 a wrong input or output file";
+    "exit codes: 0 ok, 1 a defect of ours, 2 a wrong command line, 3 a wrong input, output or name of a pass";
 
 struct Request {
   std::string input;

@@ -115,8 +115,9 @@ DataLayout place_data(std::string& image, std::span<const DataSection> sections)
     const int index = headers.find_section(it.name);
     Elf64_Shdr section = headers.section(index);
     HEADRACE_CHECK(
-        section.sh_size == it.size_bytes && section.sh_type == SHT_NOBITS && section.sh_addr >= segment.p_vaddr,
-        "section '{}' came out of the linker with {} bytes, expected {}", it.name, section.sh_size, it.size_bytes);
+        section.sh_size == linked_bytes(it) && section.sh_type == SHT_NOBITS && section.sh_addr >= segment.p_vaddr,
+        "section '{}' came out of the linker with {} bytes, expected {}", it.name, section.sh_size, linked_bytes(it));
+    section.sh_size = it.size_bytes;
     section.sh_type = SHT_PROGBITS;
     section.sh_offset = segment.p_offset + (section.sh_addr - segment.p_vaddr);
     headers.set_section(index, section);

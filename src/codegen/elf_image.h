@@ -10,6 +10,9 @@
 
 namespace headrace::codegen {
 
+// What the linker sees of a section: an empty one has a byte there, and none in the file's section table.
+inline uint64_t linked_bytes(const DataSection& section) { return section.size_bytes > 0 ? section.size_bytes : 1; }
+
 // Where the data sections of a linked image come to lie.
 struct DataLayout {
   uint64_t file_size = 0;

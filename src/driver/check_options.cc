@@ -44,6 +44,9 @@ void check_options(const CompileOptions& options) {
   check_range("the number of threads", options.threads, kMaxThreads, "one a processor");
   check_range("the target's num-cores", options.target->count("num-cores"), kMaxThreads, "one a processor");
   check_range("the number of jobs", options.jobs, kMaxThreads, "one a processor");
+  if (options.weights_limit_bytes < 0)
+    throw_user_error("the limit of the weights in the artifact is {} bytes; give 0 (all beside it) or more",
+                     options.weights_limit_bytes);
   check_disabled(options.disabled_passes);
   check_names(options.required_passes, "require: a build runs its own lists");
   pass::check_config(options.config);

@@ -383,14 +383,14 @@ TEST(Compile, PassesToLeaveOutAreChecked) {
   EXPECT_EQ(error_without("fold_constant"), "");
   CompileOptions options;
   options.required_passes = {"FoldConstnt"};
-  EXPECT_EQ(kit::user_error_of([&] { compile_to_memory(model, options); })
-                .find("there is no pass 'FoldConstnt' to require: a build runs its own lists; the passes are Simplify"),
+  EXPECT_EQ(kit::user_error_of([&] {
+              compile_to_memory(model, options);
+            }).find("there is no pass 'FoldConstnt' to require: a build runs its own lists; the passes are Simplify"),
             0U);
 }
 
 TEST(Compile, ConfigurationOfPassesHolds) {
-  const Model model = read(
-      "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(4), float32]) { sqrt(exp(abs(%x))) }");
+  const Model model = read("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(4), float32]) { sqrt(exp(abs(%x))) }");
   const auto num_kernels = [&](const CompileOptions& options) {
     return compile_to_memory(model, options).report.manifest.programs[0].graph.steps.size();
   };
@@ -399,8 +399,16 @@ TEST(Compile, ConfigurationOfPassesHolds) {
   options.config.set("relay.FuseOps.max_depth", Value(int64_t{1}));
   EXPECT_EQ(num_kernels(options), 3U);
   options.config.set("relay.FuseOps.max_dpth", Value(int64_t{1}));
-  EXPECT_EQ(kit::user_error_of([&] { num_kernels(options); }).find("there is no configuration 'relay.FuseOps.max_dpth'"),
-            0U);
+  EXPECT_EQ(
+      kit::user_error_of([&] { num_kernels(options); }).find("there is no configuration 'relay.FuseOps.max_dpth'"), 0U);
+}
+
+TEST(Compile, AVariableThatNobodyBinds) {
+  const relay::Var x = relay::make_var("x", make_tensor_type(Shape{2})),
+                   w = relay::make_var("w", make_tensor_type(Shape{2}));
+  const IRModule module = make_module(relay::make_function({x}, relay::make_call("add", {x, w})));
+  const std::string error = kit::user_error_of([&] { compile_to_memory(make_model(module)); });
+  EXPECT_EQ(error.find("@main uses %w, which is no parameter of it and bound by no let"), 0U) << error;
 }
 
 TEST(Compile, EveryKernelIsPlaced) {
@@ -417,6 +425,15 @@ TEST(Compile, EveryKernelIsPlaced) {
 void expect_agrees(const Model& model, CompiledModel compiled) {
   const std::vector<NDArray> inputs = inputs_of(model);
   expect_close(interp::run_main(model.module, inputs), load::run(*open(std::move(compiled), 2), inputs));
+}
+
+// Whose functions are polymorphic, recursive and unused here.
+TEST(Compile, ModulesThatImportThePrelude) {
+  for (const char* name : {"prelude.rly", "nat.rly"}) {
+    const Model model = read(
+        fmt::format("#[version = \"0.0.5\"]\nimport \"{}\"\ndef @main(%x: Tensor[(3), float32]) {{ exp(%x) }}", name));
+    expect_agrees(model, compile_to_memory(model));
+  }
 }
 
 // Hundreds of parts: one kernel cuts, one joins, one is for all that is done to the parts.

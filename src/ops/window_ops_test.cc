@@ -66,6 +66,14 @@ TEST_F(WindowOpsTest, TransposedConvolutionsAgreeWithOnnxruntime) {
   expect_case(conv2d_transpose(x(), x(), groups), kConvTransposeGroups);
 }
 
+// Results between the places that an infinite element is put at stay finite.
+TEST_F(WindowOpsTest, TransposedConvolutionOfInfinity) {
+  Conv2DTransposeAttrs attrs;
+  attrs.strides = {1, 2};
+  const NDArray data = make_array({1, 1, 1, 3}, {INFINITY, 1, 1}), weight = make_array({1, 1, 1, 1}, {1});
+  expect_near(evaluate(conv2d_transpose(x(), x(), attrs), {data, weight})[0], {1, 1, 1, 5}, {INFINITY, 0, 1, 0, 1}, 0);
+}
+
 // dst[perm-th axes] of a 4-d array, by definition of a transpose.
 NDArray transposed(const NDArray& src, const std::array<size_t, 4>& perm) {
   Shape shape(4);

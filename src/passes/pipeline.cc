@@ -58,7 +58,7 @@ std::vector<Pass> canonical() {
       plain<dynamic_to_static>("DynamicToStatic", 0, "known shape arithmetic becomes constants and attributes"),
       {{"FoldConstant", 2, {}, "what depends on constants alone becomes a constant"},
        [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); }},
-      {{"FoldScaleAxis", 2, {}, "multiplications around a convolution move into its weights"},
+      {{"FoldScaleAxis", 3, {}, "multiplications around a convolution move into its weights"},
        [](const IRModule& m, const PassContext& c) { return fold_scale_axis(m, c); }},
       plain<simplify_expr>("SimplifyExpr", 1, "algebraic laws: x + 0, pairs of transposes, reshapes, casts ..."),
       plain<eliminate_common_subexpr>("EliminateCommonSubexpr", 2, "equal calls become one"),

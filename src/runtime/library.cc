@@ -1,5 +1,7 @@
 #include "runtime/library.h"
 
+#include <cstdlib>
+
 #include "runtime/cpu_features.h"
 #include "runtime/side_file.h"
 
@@ -24,6 +26,20 @@ std::optional<Refusal> no_program_runs(const artifact::Manifest& manifest, const
     if (!first) first = std::move(refusal);
   }
   return first;
+}
+
+// Where `name` leads, symbolic links followed; `name` itself when it leads to no file.
+std::string real_path(const std::string& name) {
+  const std::unique_ptr<char, decltype(&std::free)> path(::realpath(name.c_str(), nullptr), &std::free);
+  return path == nullptr ? name : path.get();
+}
+
+// The side file beside `name`; where that is a link to an artifact elsewhere, beside that one.
+Expected<std::shared_ptr<const MappedFile>> find_side_file(const std::string& name, const artifact::SideFile& file) {
+  auto beside = map_side_file(folder_of(name), file);
+  if (beside || beside.refusal().code != HR_REASON_NOT_FOUND) return beside;
+  auto behind = map_side_file(folder_of(real_path(name)), file);
+  return behind || behind.refusal().code != HR_REASON_NOT_FOUND ? behind : beside;
 }
 
 }  // namespace
@@ -51,7 +67,7 @@ Expected<std::shared_ptr<const Library>> Library::open(Descriptor descriptor, co
   if (std::optional<Refusal> refusal = no_program_runs(manifest, name)) return *std::move(refusal);
   std::shared_ptr<const MappedFile> side_file;
   if (manifest.side_file) {
-    auto mapped = map_side_file(folder_of(name), *manifest.side_file);
+    auto mapped = find_side_file(name, *manifest.side_file);
     if (!mapped) return mapped.refusal();
     side_file = std::move(mapped.value());
   }

@@ -6,12 +6,14 @@ tests/cli/test_cli_files.py --program headrace [--junit FILE] [TEST ...]
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import signal
 import struct
 import subprocess
 import sys
+import unittest
 from pathlib import Path
 
 from test_cli import DIGITS, OK, ONE, USAGE, USER, CliTest, field, main, onnx_model
@@ -108,6 +110,57 @@ class FilesTest(CliTest):
         (self.folder / "liar.onnx").write_bytes(onnx_model(b"y", declared_dtype=7))
         pattern = r"output 'y' is declared int64 \(2\), but the model computes float32 \(2\)"
         self.fails(USER, pattern, "compile", "liar.onnx", "-o", "never.so")
+
+
+class SideFileTest(CliTest):
+    """Weights beside the artifact."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        writer = os.environ.get("HEADRACE_WRITE_SPLIT_ARTIFACT")
+        if not writer:
+            raise unittest.SkipTest("HEADRACE_WRITE_SPLIT_ARTIFACT names no program")
+        subprocess.run([writer, str(DIGITS), "split.so"], cwd=cls.folder, check=True, timeout=60)
+
+    def test_inspect_shows_it(self) -> None:
+        data = (self.folder / "split.so.safetensors").read_bytes()
+        side_file = json.loads(self.call("inspect", "split.so", "--json", check=True).stdout)["side_file"]
+        self.assertEqual(side_file["name"], "split.so.safetensors")
+        self.assertEqual(side_file["bytes"], len(data))
+        self.assertRegex(side_file["xxh3_128"], r"\A[0-9a-f]{32}\Z")
+        text = self.call("inspect", "split.so", check=True).stdout
+        self.assertIn("weights in split.so.safetensors, ", text)
+        self.assertNotIn("external module of", text)
+
+    def test_it_is_safetensors(self) -> None:
+        data = (self.folder / "split.so.safetensors").read_bytes()
+        (length,) = struct.unpack_from("<Q", data)
+        header = json.loads(data[8 : 8 + length])
+        self.assertEqual(header.pop("__metadata__"), {"format": "headrace.weights", "version": "1"})
+        places = sorted(row["data_offsets"] for row in header.values())
+        self.assertEqual([begin for begin, _ in places], [0, *(end for _, end in places[:-1])])
+        self.assertEqual(places[-1][1], len(data) - 8 - length)
+
+    def test_it_runs_as_one_file_does(self) -> None:
+        for name in ("split", "one"):
+            self.call("run", f"{name}.so", "--input", "x=x.npy", "--output-dir", name, check=True)
+        one, split = ((self.folder / name / "probabilities.npy").read_bytes() for name in ("one", "split"))
+        self.assertEqual(one, split)
+
+    def test_it_must_be_there_and_whole(self) -> None:
+        side = self.folder / "split.so.safetensors"
+        data = side.read_bytes()
+        run = ("run", "split.so", "--input", "x=x.npy")
+        side.unlink()
+        self.fails(USER, "no file 'split.so.safetensors'; it holds the artifact's weights and must lie beside", *run)
+        self.call("inspect", "split.so", check=True)
+        side.write_bytes(data[:-1])
+        self.fails(USER, f"has {len(data) - 1} bytes, the artifact that it belongs to says {len(data)}", *run)
+        side.write_bytes(data[:-1] + bytes((data[-1] ^ 1,)))
+        self.fails(USER, "'split.so.safetensors' is damaged or of another compilation", *run)
+        side.write_bytes(data)
+        self.call(*run, check=True)
 
 
 class MemoryTest(CliTest):

@@ -76,6 +76,21 @@ Report report_of(const Program& program) {
           {"steps", Value(steps)}};
 }
 
+Value side_file_of(const artifact::Manifest& manifest) {
+  if (!manifest.side_file) return {};
+  return Value(Report{{"name", Value(manifest.side_file->name)},
+                      {"bytes", Value(manifest.side_file->nbytes)},
+                      {"xxh3_128", Value(manifest.side_file->hash)}});
+}
+
+void print_parts(const artifact::Manifest& manifest) {
+  if (manifest.side_file)
+    fmt::print("weights in {}, {}, which must lie beside this file; it needs the runtime\n", manifest.side_file->name,
+               show_bytes(manifest.side_file->nbytes));
+  for (const artifact::ExternalModule& module : manifest.modules)
+    fmt::print("external module of kind {}, in {}\n", module.loader, module.section);
+}
+
 void print_program(const Program& program, bool with_steps) {
   fmt::print("program {}: {} steps, arena {}, workspace {} a thread\n", program.name, program.graph.steps.size(),
              show_bytes(program.memory.arena_bytes), show_bytes(program.memory.workspace_bytes));
@@ -109,6 +124,7 @@ int inspect(const State& state, const Common& common) {
                           {"bytes", Value(opened.nbytes)},
                           {"weights", Value(static_cast<int64_t>(manifest.weights.size()))},
                           {"weight_bytes", Value(weight_bytes)},
+                          {"side_file", side_file_of(manifest)},
                           {"external_modules", Value(modules)},
                           {"default_threads", Value(int64_t{manifest.default_threads})},
                           {"programs", Value(programs)}});
@@ -116,6 +132,7 @@ int inspect(const State& state, const Common& common) {
   }
   fmt::print("{}: {}, {} weights of {}, {} external modules\n", state.path, show_bytes(opened.nbytes),
              manifest.weights.size(), show_bytes(weight_bytes), manifest.modules.size());
+  print_parts(manifest);
   for (const Program& program : manifest.programs) print_program(program, state.steps);
   return HR_OK;
 }

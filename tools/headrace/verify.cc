@@ -56,6 +56,11 @@ std::vector<NDArray> make_inputs(const State& state, const IRModule& module,
   return inputs;
 }
 
+void print_verdict(const std::vector<std::vector<std::string>>& rows, bool ok, double limit) {
+  std::cout << to_table(rows);
+  fmt::print("{}: the error is {} the limit {:.3g}\n", ok ? "ok" : "MISMATCH", ok ? "within" : "above", limit);
+}
+
 int verify(const State& state, const Common& common) {
   if (!state.against.empty()) Peer::require(state.against, state.model.path);  // before the work
   const Tensors given = read_named(state.inputs);
@@ -92,8 +97,7 @@ int verify(const State& state, const Common& common) {
   if (common.json) {
     std::cout << to_json(report);
   } else {
-    std::cout << to_table(rows);
-    fmt::print("{}: the error is {} the limit {:.3g}\n", ok ? "ok" : "MISMATCH", ok ? "within" : "above", limit);
+    print_verdict(rows, ok, limit);
   }
   return ok ? HR_OK : HR_MISMATCH;
 }

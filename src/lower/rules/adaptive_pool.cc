@@ -23,9 +23,9 @@ struct Axis {
 
 Compute adaptive_pool_rule(const RuleInput& input, size_t spatial, bool takes_max) {
   const auto& attrs = input.attrs<ops::AdaptivePoolAttrs>();
-  const std::string letters(ops::adaptive_letters(spatial)), layout = attrs.layout.empty() ? letters : attrs.layout;
+  const std::string_view letters = ops::letters_of(spatial), layout = ops::layout_or(attrs.layout, letters);
   const auto data_axes = ops::axes_of(layout, letters),
-             out_axes = ops::axes_of(attrs.out_layout.empty() ? layout : attrs.out_layout, letters);
+             out_axes = ops::axes_of(ops::layout_or(attrs.out_layout, layout), letters);
   const Shape in = ops::from_layout(static_shape(input, input.in_types[0]->shape), data_axes),
               out = ops::from_layout(static_shape(input, input.out_types[0]->shape), out_axes);
   std::vector<Axis> axes;

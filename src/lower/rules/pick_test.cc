@@ -163,6 +163,21 @@ TEST(ConvRules, Transposed) {
   cases.check();
 }
 
+// An infinite element reaches the results that its taps lead to, and no others.
+TEST(ConvRules, TransposedOfInfinities) {
+  RuleCases cases;
+  auto conv = [&](const char* name, Shape taps, ops::Conv2DTransposeAttrs attrs) {
+    cases.add(
+        name, {{{1, 2, 6, 7}, kF32, -2, 2, true}, {{2, 3, taps[0], taps[1]}}},
+        [=](const Args& a) { return ops::conv2d_transpose(a[0], a[1], attrs); }, 5e-6);
+  };
+  conv("1x1 stride 2", {1, 1}, {.strides = {2, 2}});
+  conv("3x3 stride 2", {3, 3}, {.strides = {2, 2}, .padding = {1, 1}});
+  conv("3x5 stride 2 and 4", {3, 5}, {.strides = {2, 4}});
+  conv("dilated", {2, 2}, {.strides = {2, 2}, .dilation = {2, 3}});
+  cases.check();
+}
+
 TEST(CreationRules, All) {
   RuleCases cases;
   for (const DataType dtype : {kF32, kF16, kI8, kI64, kBool}) {

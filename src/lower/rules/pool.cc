@@ -7,11 +7,6 @@ namespace headrace::lower {
 
 namespace {
 
-constexpr std::string_view kLetters[] = {"NCW", "NCHW", "NCDHW"};
-
-// One value stands for all axes.
-Shape spread(const Shape& values, size_t count) { return values.size() == 1 ? Shape(count, values[0]) : values; }
-
 struct PoolShape {
   std::vector<size_t> axes, out_axes;
   ops::Window window;
@@ -21,16 +16,17 @@ struct PoolShape {
 template <typename A>
 PoolShape shape_of(const RuleInput& input, size_t spatial) {
   const A& attrs = input.attrs<A>();
-  const std::string letters(kLetters[spatial - 1]), layout = attrs.layout.empty() ? letters : attrs.layout;
-  return {ops::axes_of(layout, letters), ops::axes_of(attrs.out_layout.empty() ? layout : attrs.out_layout, letters),
-          ops::window_of(spatial, spread(attrs.strides, spatial), attrs.padding, spread(attrs.dilation, spatial)),
-          spread(attrs.pool_size, spatial)};
+  const std::string_view letters = ops::letters_of(spatial), layout = ops::layout_or(attrs.layout, letters);
+  return {
+      ops::axes_of(layout, letters), ops::axes_of(ops::layout_or(attrs.out_layout, layout), letters),
+      ops::window_of(spatial, ops::spread(attrs.strides, spatial), attrs.padding, ops::spread(attrs.dilation, spatial)),
+      ops::spread(attrs.pool_size, spatial)};
 }
 
 PoolShape global_shape(const RuleInput& input) {
   const auto& attrs = input.attrs<ops::GlobalPool2DAttrs>();
   PoolShape shape{ops::axes_of(attrs.layout, "NCHW"),
-                  ops::axes_of(attrs.out_layout.empty() ? attrs.layout : attrs.out_layout, "NCHW"),
+                  ops::axes_of(ops::layout_or(attrs.out_layout, attrs.layout), "NCHW"),
                   ops::window_of(2, {1, 1}, {0}, {1, 1}),
                   {}};
   const auto dims = ops::from_layout(input.in_types[0]->shape, shape.axes);

@@ -56,6 +56,11 @@ PrimExpr window_count(const RelationInput& input, const Window& window, size_t i
   return floor_div(last, make_int(window.strides[i])) + 1;
 }
 
+std::string_view letters_of(size_t spatial) {
+  static constexpr std::string_view kLetters[] = {"NCW", "NCHW", "NCDHW"};
+  return kLetters[spatial - 1];
+}
+
 std::vector<size_t> axes_of(std::string_view layout, std::string_view letters) {
   const Layout parsed = Layout::parse(layout);
   std::vector<size_t> axes;

@@ -18,7 +18,4 @@ struct AdaptivePoolAttrs : AttrsNode {
 inline int64_t adaptive_begin(int64_t i, int64_t in, int64_t out) { return i * in / out; }
 inline int64_t adaptive_end(int64_t i, int64_t in, int64_t out) { return ((i + 1) * in + out - 1) / out; }
 
-// "NCW", "NCHW" or "NCDHW".
-std::string_view adaptive_letters(size_t spatial);
-
 }  // namespace headrace::ops

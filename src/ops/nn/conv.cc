@@ -85,14 +85,9 @@ void ConvNDAttrs::fields(FieldList<ConvNDAttrs>& f) {
 
 namespace {
 
-constexpr std::string_view kSpatial[] = {"W", "HW", "DHW"};
-
-// One value stands for all axes.
-Shape spread(const Shape& values, size_t count) { return values.size() == 1 ? Shape(count, values[0]) : values; }
-
 template <typename A>
 ConvForm make_form(const A& attrs, size_t spatial, bool transposed) {
-  const std::string axes(kSpatial[spatial - 1]), letters = "NC" + axes, kernel = (transposed ? "IO" : "OI") + axes;
+  const std::string letters(letters_of(spatial)), kernel = (transposed ? "IO" : "OI") + letters.substr(2);
   const std::string data_layout = attrs.data_layout.empty() ? letters : attrs.data_layout;
   return {.letters = letters,
           .kernel_letters = kernel,

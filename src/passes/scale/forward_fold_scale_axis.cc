@@ -1,5 +1,6 @@
 #include "passes/scale/forward_fold_scale_axis.h"
 
+#include "ops/loops/window.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
 #include "ops/nn/pad.h"
@@ -58,8 +59,8 @@ bool is_zero_padding(const CallNode& call) {
 template <typename T>
 bool pools_beside(const CallNode& call, const Scale& scale) {
   const T& attrs = call.attrs_as<T>();
-  const std::string layout = attrs.layout.empty() ? "NCHW" : attrs.layout;
-  const bool keeps_layout = attrs.out_layout.empty() || attrs.out_layout == layout;
+  const std::string_view layout = ops::layout_or(attrs.layout, ops::letters_of(2));
+  const bool keeps_layout = ops::layout_or(attrs.out_layout, layout) == layout;
   return scale.is_uniform() || (keeps_layout && layout.find('C') == scale.axis);
 }
 
