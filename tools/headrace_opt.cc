@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <iostream>
 
 #include "base/read_text.h"
 #include "driver/all_passes.h"
@@ -229,11 +230,18 @@ int main(int argc, char** argv) {
   Request request;
   add_options(app, request);
   try {
-    app.parse(argc, argv);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+      // Help and version are "errors" of code 0.
+      if (e.get_exit_code() != 0) throw;
+      const int code = app.exit(e);
+      std::cout.flush();
+      if (!std::cout) throw UserError("the standard output cannot be written to");
+      return code;
+    }
     return run(request);
   } catch (const CLI::ParseError& e) {
-    // Help and version are "errors" of code 0.
-    if (e.get_exit_code() == 0) return app.exit(e);
     return tools::report_usage("headrace-opt", "headrace-opt --help", tools::usage_message(app, e));
   } catch (const UsageError& e) {
     return tools::report_usage("headrace-opt", "headrace-opt --help", e.what());

@@ -7,6 +7,7 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include "base/interrupt.h"
 #include "driver/check_options.h"
 #include "driver/compile.h"
 #include "driver/register_all.h"
@@ -91,6 +92,8 @@ void bind_ports(nb::module_& m) {
         return std::pair(ports.inputs, ports.outputs);
       },
       nb::arg("path"), "The inputs and the outputs that a model file declares.");
+  m.def("model_files", &driver::model_files, nb::arg("path"),
+        "The file of a model, and those with its data beside it.");
 }
 
 }  // namespace
@@ -105,6 +108,7 @@ void bind_compile(nb::module_& m) {
         const driver::CompileOptions options =
             compile_options(target, cpu, features, opt_level, jobs, threads, disabled_passes);
         nb::gil_scoped_release released;
+        const InterruptScope interruptible(&check_signals);
         const driver::Model model = driver::load_model(path, load);
         if (output) return compile_and_open(model, *output, options);
         return load::make_executor(driver::open_compiled(driver::compile_to_memory(model, options), path),

@@ -24,8 +24,9 @@ struct DataLayout {
 // well: the loader protects only those.
 DataLayout place_data(std::string& image, std::span<const DataSection> sections);
 
-// Writes the image, and the chunks at their places, to `fd`, which is cut to exactly that size. UserError when a write
-// fails.
-void write_image(const std::string& image, std::span<const DataSection> sections, const DataLayout& layout, int fd);
+// Writes the image, and the chunks at their places, to `fd`, which is cut to exactly that size. UserError, which
+// calls the output `name`, when a write fails.
+void write_image(const std::string& image, std::span<const DataSection> sections, const DataLayout& layout, int fd,
+                 const std::string& name);
 
 }  // namespace headrace::codegen

@@ -165,7 +165,7 @@ void NativeCompiler::link(const LinkRequest& request, int output_fd) const {
                                      .script = make_script(request.sections),
                                      .version_script = make_version_script(request.exports)});
   const DataLayout layout = place_data(image, request.sections);
-  write_image(image, request.sections, layout, output_fd);
+  write_image(image, request.sections, layout, output_fd, request.output);
 }
 
 }  // namespace headrace::codegen

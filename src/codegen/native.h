@@ -70,6 +70,7 @@ struct LinkRequest {
   std::span<const DataSection> sections;
   std::span<const std::string> exports;  // the dynamic symbols; everything else becomes local
   std::string soname = "headrace-model.so";
+  std::string output = "the linked library";  // what messages call it
 };
 
 class NativeCompiler {

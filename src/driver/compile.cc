@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/interrupt.h"
 #include "codegen/workspace.h"
 #include "driver/check_options.h"
 #include "driver/check_size.h"
@@ -104,6 +105,7 @@ class Compilation {
   template <typename F>
   void stage(std::string_view name, F&& body) {
     if (options_.progress) options_.progress(name, static_cast<int>(report_.stages.size()), kStages);
+    poll_interrupt();
     const auto begin = std::chrono::steady_clock::now();
     body();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
@@ -128,6 +130,7 @@ class Compilation {
     IRModule loops = make_module();
     for (const auto& [name, function] : module_->functions) {
       if (name->name_hint == "main") continue;
+      poll_interrupt();
       loops->add_function(name, lower::lower_function(function.cast<relay::FunctionNode>(), name->name_hint, options));
     }
     if (!options_.dump_tir.empty()) dump_loops(loops, options_.dump_tir, ".lowered.tir");

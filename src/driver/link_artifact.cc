@@ -81,7 +81,12 @@ LinkedArtifact link(const CompiledCode& code, int descriptor, const std::string&
   exports.insert(exports.end(), code.kernels.begin(), code.kernels.end());
   const std::vector<codegen::ObjectCode> objects =
       all_objects(compiler, code, side != nullptr || calls_external(code.program));
-  compiler.link({.target = code.target, .objects = objects, .sections = sections, .exports = exports}, descriptor);
+  compiler.link({.target = code.target,
+                 .objects = objects,
+                 .sections = sections,
+                 .exports = exports,
+                 .output = fmt::format("'{}'", name)},
+                descriptor);
   artifact::append_trailer(descriptor, name);
   linked.nbytes = lseek(descriptor, 0, SEEK_END);
   return linked;

@@ -54,4 +54,7 @@ struct ModelPorts {
 // UserError as load_model, for what is wrong with the file itself.
 ModelPorts read_ports(const std::string& path);
 
+// The files that hold a model: `path`, and those with data of an ONNX model beside it, which need not be there.
+std::vector<std::string> model_files(const std::string& path);
+
 }  // namespace headrace::driver

@@ -6,6 +6,7 @@
 
 #include <barrier>
 #include <cstring>
+#include <fstream>
 #include <random>
 #include <thread>
 
@@ -71,6 +72,24 @@ TEST(Artifact, RunsFromAMemoryFile) {
   executor->runner().set_input(0, TensorView(x.data(), {6, 8}).tensor);
   ASSERT_EQ(executor->runner().run().code, 0);
   EXPECT_EQ(floats(executor->runner().output(0)), toy_expected(x));
+}
+
+// As a plain copy of files does: the old pages are gone, and the system still knows the file as the one that is loaded.
+TEST(Artifact, AFileWrittenIntoALoadedOneIsLoadedBesideIt) {
+  const std::vector<uint8_t> bytes = make_artifact(toy_manifest());
+  const TempFile file(bytes);
+  const auto old = open_or_die(file.path());
+  std::ofstream(file.path(), std::ios::binary | std::ios::trunc) << std::string(bytes.begin(), bytes.end());
+  const auto fresh = open_or_die(file.path());
+  std::ofstream(file.path(), std::ios::trunc) << "no artifact";
+  EXPECT_EQ(open_artifact(file.path()).refusal().code, HR_REASON_TRUNCATED);
+  for (const auto& artifact : {fresh, old}) {
+    const auto executor = executor_or_die(artifact, 2);
+    std::vector<float> x = toy_input();
+    executor->runner().set_input(0, TensorView(x.data(), {6, 8}).tensor);
+    ASSERT_EQ(executor->runner().run().code, 0);
+    EXPECT_EQ(floats(executor->runner().output(0)), toy_expected(x));
+  }
 }
 
 TEST(Artifact, TwoThreadsShareOneArtifact) {

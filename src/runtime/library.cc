@@ -11,6 +11,12 @@ namespace {
 // The folder of a path with its final slash, or nothing for a plain name.
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
 
+ConstantBytes weights_of(const artifact::ArtifactFile& file) {
+  const artifact::ElfSection* section = file.elf.find(artifact::kWeightsSection);
+  if (section == nullptr || !section->is_mapped) return {};
+  return {section->offset, section->address, section->nbytes};
+}
+
 // A file is of use when at least one of its programs can run here.
 std::optional<Refusal> no_program_runs(const artifact::Manifest& manifest, const std::string& name) {
   std::optional<Refusal> first;
@@ -65,7 +71,7 @@ Expected<std::shared_ptr<const Library>> Library::open(Descriptor descriptor, co
     if (!mapped) return mapped.refusal();
     side_file = std::move(mapped.value());
   }
-  Expected<SharedCode> code = SharedCode::map(std::move(descriptor), name);
+  Expected<SharedCode> code = SharedCode::map(std::move(descriptor), weights_of(file.value()), name);
   if (!code) return code.refusal();
   return std::shared_ptr<const Library>(
       new Library(name, std::move(file.value()), std::move(code.value()), std::move(side_file)));

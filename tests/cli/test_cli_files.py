@@ -9,10 +9,12 @@ from __future__ import annotations
 import json
 import os
 import resource
+import signal
 import struct
 import subprocess
 import sys
 import unittest
+from pathlib import Path
 
 from test_cli import DIGITS, OK, ONE, USAGE, USER, CliTest, field, main, onnx_model
 
@@ -62,6 +64,47 @@ class FilesTest(CliTest):
         (self.folder / "outside.onnx").write_bytes(model(b"w.bin"))
         for output in ("w.bin", "same.so"):
             self.fails(USER, "the model is read from it", "compile", "outside.onnx", "-o", output)
+
+    def test_a_model_that_is_cut_while_it_is_compiled(self) -> None:
+        entry = field(1, b"location") + field(2, b"cut.bin")
+        operand = field(1, 2) + field(2, 1) + field(8, b"w") + field(14, 1) + field(13, entry)
+        (self.folder / "cut.onnx").write_bytes(onnx_model(b"y", operand=operand))
+        (self.folder / "cut.bin").write_bytes(struct.pack("<2f", 3, 5))
+        self.call("compile", "cut.onnx", "-o", "whole.so", check=True)
+        pipe = self.folder / "stages/00_program.relay"
+        pipe.parent.mkdir()
+        os.mkfifo(pipe)
+        command = [str(self.program), "compile", "cut.onnx", "-o", "cut.so", "--dump-ir", "stages"]
+        with subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE, text=True) as running:
+            # The model has been read when the program opens the pipe.
+            with pipe.open() as text:
+                for file in ("cut.onnx", "cut.bin"):
+                    (self.folder / file).write_bytes(b"")
+                self.assertIn("add", text.read())
+            self.assertEqual(running.wait(timeout=60), OK, running.stderr.read())
+        self.assertEqual((self.folder / "cut.so").read_bytes(), (self.folder / "whole.so").read_bytes())
+
+    def test_what_is_not_written_has_its_reason(self) -> None:
+        (self.folder / "taken/probabilities.npy").mkdir(parents=True)
+        pattern = "cannot write the array file 'taken/probabilities.npy': it is a folder"
+        self.fails(USER, pattern, "run", "one.so", "--input", "x=x.npy", "--output-dir", "taken")
+        with Path("/dev/full").open("w") as full:
+            for option in ("--help", "--version"):
+                done = subprocess.run([str(self.program), option], stdout=full, stderr=subprocess.PIPE, timeout=60)
+                self.assertEqual(done.returncode, USER, option)
+                self.assertIn(b"the standard output cannot be written to", done.stderr)
+
+        def little_room() -> None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+
+        command = [str(self.program), "compile", str(DIGITS), "-o", "limited.so", *ONE]
+        done = subprocess.run(
+            command, cwd=self.folder, stderr=subprocess.PIPE, text=True, timeout=60, preexec_fn=little_room
+        )
+        self.assertEqual(done.returncode, USER, done.stderr)
+        self.assertRegex(done.stderr, "'limited.so'.*: File too large")
+        self.assertEqual(list(self.folder.glob("limited.so*")), [])
 
     def test_a_declared_output_is_held_to_its_word(self) -> None:
         (self.folder / "liar.onnx").write_bytes(onnx_model(b"y", declared_dtype=7))
