@@ -187,6 +187,15 @@ TEST_F(MoveOps, Copies) {
   EXPECT_THAT(error_of(repeat(var({n}), -2)), HasSubstr("at least 0"));
 }
 
+TEST_F(MoveOps, DimensionsPastAnySizeAreRefused) {
+  const auto past = HasSubstr("the result would have a dimension past any size: 5 * 9223372036854775807");
+  EXPECT_THAT(error_of(tile(var(Shape{5}), Shape{INT64_MAX})), past);
+  EXPECT_THAT(error_of(repeat(var(Shape{5}), INT64_MAX, 0)), past);
+  // Of a symbol nothing is known, so nothing is refused.
+  EXPECT_EQ(type_of_expr(tile(var({make_prim_var("n")}), Shape{INT64_MAX})),
+            "Tensor[(n * 9223372036854775807), float32]");
+}
+
 // Expected values: Python's own slices of range().
 TEST_F(MoveOps, StridedSliceFollowsPython) {
   EXPECT_EQ(values(strided_slice(iota({10}), {2}, {8}, {3})), (V{2, 5}));

@@ -66,6 +66,14 @@ TEST_F(WindowOpsTest, TransposedConvolutionsAgreeWithOnnxruntime) {
   expect_case(conv2d_transpose(x(), x(), groups), kConvTransposeGroups);
 }
 
+// Padding is zeros, and an infinite weight times zero is NaN: IEEE 754, and what native code computes.
+TEST_F(WindowOpsTest, ConvolutionWithAnInfiniteWeight) {
+  Conv2DAttrs attrs;
+  attrs.padding = {0, 1};
+  const NDArray data = make_array({1, 1, 1, 3}, {1, 2, 3}), weight = make_array({1, 1, 1, 3}, {INFINITY, 1, 1});
+  expect_near(evaluate(conv2d(x(), x(), attrs), {data, weight})[0], {1, 1, 1, 3}, {NAN, INFINITY, INFINITY}, 0);
+}
+
 // Results between the places that an infinite element is put at stay finite.
 TEST_F(WindowOpsTest, TransposedConvolutionOfInfinity) {
   Conv2DTransposeAttrs attrs;
