@@ -104,7 +104,8 @@ class Compilation {
     program.target = {code_.target.triple, code_.target.cpu, code_.target.enabled};
     program.compiler = HEADRACE_VERSION;
     for (const artifact::Step& step : program.graph.steps) {
-      if (step.kind == artifact::StepKind::kKernel) program.placement.push_back({step.op, "native"});
+      if (step.kind == artifact::StepKind::kKernel)
+        program.placement.push_back({.op = step.op, .backend = "native", .reason = HR_REASON_NONE, .message = ""});
     }
   }
 
