@@ -23,7 +23,6 @@ namespace {
 constexpr std::string_view kNotYet =
     "is control flow, which artifacts do not have yet; in Python relay.create_executor(\"debug\") runs it";
 
-
 bool is_group(const Expr& callee) {
   const auto* function = callee.as<FunctionNode>();
   return function != nullptr && relay::is_primitive(*function);
@@ -86,8 +85,7 @@ class Reader {
     } else if (const auto* item = expr.as<TupleGetItemNode>()) {
       own = items_of(*item);
     } else {
-      throw_at(expr->span, std::string(expr->key()),
-               fmt::format("{} {}", expr->key(), kNotYet));
+      throw_at(expr->span, std::string(expr->key()), fmt::format("{} {}", expr->key(), kNotYet));
     }
   }
 

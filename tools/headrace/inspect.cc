@@ -39,7 +39,8 @@ std::string kind_of(const artifact::Step& step) {
 std::vector<std::pair<std::string, int>> backends_of(const Program& program) {
   std::vector<std::pair<std::string, int>> counts;
   for (const artifact::Placement& placement : program.placement) {
-    auto at = std::find_if(counts.begin(), counts.end(), [&](const auto& one) { return one.first == placement.backend; });
+    auto at =
+        std::find_if(counts.begin(), counts.end(), [&](const auto& one) { return one.first == placement.backend; });
     if (at == counts.end()) at = counts.insert(at, {placement.backend, 0});
     ++at->second;
   }
