@@ -120,13 +120,8 @@ class Compilation {
     program.target = {code_.target.triple, code_.target.cpu, code_.target.enabled};
     program.compiler = HEADRACE_VERSION;
     for (const artifact::Step& step : program.graph.steps) {
-<<<<<<< HEAD
       if (step.kind != artifact::StepKind::kKernel) continue;
       program.placement.push_back({.op = step.op, .backend = "native", .reason = HR_REASON_NONE, .message = ""});
-=======
-      if (step.kind == artifact::StepKind::kKernel)
-        program.placement.push_back({.op = step.op, .backend = "native", .reason = HR_REASON_NONE, .message = ""});
->>>>>>> s6_artifact
     }
   }
 

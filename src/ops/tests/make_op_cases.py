@@ -553,5 +553,8 @@ for dtype in ("int8", "uint8", "int32"):
     case(f"avg_pool2d {dtype}", "nn.avg_pool2d(%0, pool_size=[8, 8])", [i], [mean])
     case(f"global_avg_pool2d {dtype}", "nn.global_avg_pool2d(%0)", [i], [mean])
     case(f"adaptive_avg_pool2d {dtype}", "nn.adaptive_avg_pool2d(%0, output_size=[1])", [i], [mean])
+error("mean", "mean(%0, axis=[4])", [i], "axis 4 is out of range")
+error("avg_pool2d", "nn.avg_pool2d(%0, pool_size=[0, 1])", [i], "pool_size")
+error("global_avg_pool2d", "nn.global_avg_pool2d(%0)", [i[0]], "data must have 4 dimensions")
 
 finish()
