@@ -1,6 +1,10 @@
 // The constants of an artifact: each content once, each with its place in the weights section.
 #pragma once
 
+#include <map>
+#include <string>
+#include <vector>
+
 #include "artifact/manifest.h"
 #include "tensor/ndarray.h"
 
