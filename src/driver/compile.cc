@@ -87,7 +87,7 @@ class Compilation {
   // `link` gets what the other stages made.
   template <typename F>
   CompileReport run(F&& link) {
-    code_.modules = runtime::save_modules(model_.modules);
+    code_.modules = save_modules(model_.modules);
     stage("relay passes", [&] { module_ = run_relay_passes(model_.module, options_); });
     stage("plan", [&] { plan(); });
     stage("lower", [&] { lower_kernels(); });

@@ -109,7 +109,7 @@ CompiledCode external_code(const std::string& function, const std::vector<runtim
   register_kinds();
   CompiledCode code;
   code.target = choose_target(codegen::NativeCompiler::load(), make_target("llvm"));
-  code.modules = runtime::save_modules(modules);
+  code.modules = save_modules(modules);
   artifact::Program& program = code.program;
   program.name = "default";
   program.inputs = {{"x", DataType::float_(32), {4}}};

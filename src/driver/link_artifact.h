@@ -4,8 +4,8 @@
 #include "artifact/manifest.h"
 #include "codegen/native.h"
 #include "driver/output_file.h"
+#include "driver/save_modules.h"
 #include "plan/weight_table.h"
-#include "runtime/save_modules.h"
 
 namespace headrace::driver {
 
@@ -23,7 +23,7 @@ struct CompiledCode {
   plan::WeightTable weights;
   std::vector<codegen::ObjectCode> objects;  // of the kernels
   std::vector<std::string> kernels;          // their symbols
-  runtime::SavedModules modules;
+  SavedModules modules;
   int32_t default_threads = 0;
 };
 

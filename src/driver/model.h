@@ -11,7 +11,7 @@ struct Model {
   std::vector<std::string> inputs;      // of main's parameters, in order
   std::vector<std::string> outputs;     // of main's results, tuples flattened
   std::vector<std::string> files = {};  // what it was read from: no artifact is written over them
-  // External modules that the artifact takes with it (runtime/save_modules.h), in the order of their look-up.
+  // External modules that the artifact takes with it (driver/save_modules.h), in the order of their look-up.
   std::vector<runtime::Module> modules = {};
 };
 

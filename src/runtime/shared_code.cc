@@ -16,6 +16,7 @@
 
 #include "artifact/trailer.h"
 #include "base/file_stamp.h"
+#include "base/write_all.h"
 
 namespace headrace::runtime {
 
@@ -27,16 +28,12 @@ Refusal system_refusal(const std::string& name) {
 
 // Copies bytes begin .. end-1 of a file to the same place of another; false with errno.
 bool copy_range(int source, int target, int64_t begin, int64_t end) {
+  if (::lseek(target, begin, SEEK_SET) < 0) return false;
   std::vector<uint8_t> buffer(static_cast<size_t>(std::min<int64_t>(end - begin, 1 << 18)));
   for (int64_t at = begin; at < end;) {
     const std::span<uint8_t> bytes =
         std::span(buffer).first(static_cast<size_t>(std::min<int64_t>(end - at, std::ssize(buffer))));
-    if (!artifact::read_exactly(source, at, bytes)) return false;
-    for (size_t done = 0; done < bytes.size();) {
-      const ssize_t count = ::pwrite(target, &bytes[done], bytes.size() - done, at + static_cast<int64_t>(done));
-      if (count < 0 && errno != EINTR) return false;
-      if (count > 0) done += static_cast<size_t>(count);
-    }
+    if (!artifact::read_exactly(source, at, bytes) || !write_all(target, std::as_bytes(bytes))) return false;
     at += std::ssize(bytes);
   }
   return true;

@@ -1,12 +1,14 @@
-#include "runtime/save_modules.h"
+#include "driver/save_modules.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "kit/errors.h"
 
-namespace headrace::runtime {
+namespace headrace::driver {
 namespace {
+
+using namespace runtime;
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
@@ -103,4 +105,4 @@ TEST(SaveModules, Errors) {
 }
 
 }  // namespace
-}  // namespace headrace::runtime
+}  // namespace headrace::driver

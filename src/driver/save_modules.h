@@ -8,7 +8,7 @@
 #include "artifact/manifest.h"
 #include "runtime/module.h"
 
-namespace headrace::runtime {
+namespace headrace::driver {
 
 struct SavedModules {
   std::vector<artifact::ExternalModule> rows;
@@ -20,6 +20,6 @@ struct SavedModules {
 // function is found in the same module as here. UserError: a null module, a kind without a name, a module that cannot
 // be saved (the message names its kind), and a root that a later module imports too: loaded, it would be asked after
 // it.
-SavedModules save_modules(std::span<const Module> roots);
+SavedModules save_modules(std::span<const runtime::Module> roots);
 
-}  // namespace headrace::runtime
+}  // namespace headrace::driver

@@ -1,4 +1,4 @@
-#include "runtime/save_modules.h"
+#include "driver/save_modules.h"
 
 #include <algorithm>
 #include <new>
@@ -7,7 +7,11 @@
 
 #include "base/utf8.h"
 
-namespace headrace::runtime {
+namespace headrace::driver {
+
+using runtime::Module;
+using runtime::ModuleObj;
+
 namespace {
 
 // All modules, importers before what they import, otherwise in the order in which they are first named: the reverse of
@@ -99,4 +103,4 @@ SavedModules save_modules(std::span<const Module> roots) {
   return saved;
 }
 
-}  // namespace headrace::runtime
+}  // namespace headrace::driver
