@@ -174,7 +174,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(InferType, TextAndResults) {
   const char* text =
       "def @helper(%a, %b) { multiply(%a, %b) }\n"
-      "def @main(%x: Tensor[(n, 3), float32]) {\n"
+      "def @main(%x: Tensor[(2, 3), float32]) {\n"
       "  let %f = fn (%y) { @helper(%y, %x) };\n  %f(exp(%x))\n}";
   ops::register_all_ops();
   const IRModule before = relay::parse_module(std::string("#[version = \"0.0.5\"]\n") + text, "test.relay");

@@ -61,8 +61,8 @@ const std::vector<DeviceCase> kCases = {
      "[cuda:0, cuda:1] (cuda:0, cuda:1, cpu:0)", "  %0 = add(%x, 1f);\n  %1 = add(%y, 1f);\n  (%0, %1, 1f)\n"},
     {"a_field_of_a_tuple", "let %t = (" ON("exp(%x)", "cuda:0") ", tanh(%y));\n  " ON("negative(%t.0)", "cuda:1"),
      "[cuda:0, cpu:0] cuda:1",
-     "  %0 = exp(%x);\n  %1 = tanh(%y);\n  let %t = (%0, %1);\n  %2 = %t.0;\n  %3 = " COPY(
-         "%2", "cuda:0", "cuda:1") ";\n  negative(%3)\n"},
+     "  %0 = exp(%x);\n  %1 = " COPY("%0", "cuda:0", "cuda:1") ";\n  %2 = tanh(%y);\n  let %t = (%1, %2);\n"
+                                                               "  %3 = %t.0;\n  negative(%3)\n"},
     {"conditions_are_decided_by_the_host", "if (less(sum(" ON("exp(%x)", "cuda:0") "), 1f)) { %x } else { %y }",
      "[cuda:0, cuda:0] cuda:0",
      "  %0 = exp(%x);\n  %1 = sum(%0);\n  %2 = less(%1, 1f);\n  %3 = " COPY(
@@ -169,12 +169,15 @@ TEST(PlanDevices, WhatCannotBeIsTold) {
   const auto main = [](const std::string& body) { return "def @main(%x: Tensor[(2), float32]) { " + body + " }"; };
   EXPECT_EQ(message_of(main("let %a = exp(%x); (" ON("%a", "cuda:0") ", " ON("%a", "cuda:1") ")")),
             "the value is asked to be on cuda:0 and on cuda:1");
-  EXPECT_EQ(message_of(main(ON("exp(%x)", "gpu:0"))).substr(0, 40), "'gpu' in 'gpu:0' is no kind of device; t");
-  EXPECT_EQ(
-      message_of(main("let %r = ref(" ON("exp(%x)", "cuda:0") "); let %s = ref(" ON(
-          "tanh(%x)", "cuda:1") "); let %u = ref_write(%s, ref_read(%r)); ref_read(if (True) { %r } else { %s })")),
-      "a value of type ref(Tensor[(2), float32]) is on cuda:1 and is needed on cuda:0; only tensors are copied "
-      "between devices");
+  EXPECT_EQ(message_of(main(ON("exp(%x)", "gpu:0"))).substr(0, 51),
+            "on_device: 'gpu' in 'gpu:0' is no kind of device; t");
+  const auto held = [](const char* op, const char* device) {
+    return fmt::format("ref(on_device({}(%x), virtual_device=\"{}\", constrain_result=True))", op, device);
+  };
+  EXPECT_EQ(message_of(main("let %r = " + held("exp", "cuda:0") + "; let %s = " + held("tanh", "cuda:1") +
+                            "; let %t = if (True) { %r } else { %s }; ref_read(%t)")),
+            "a value of type ref(Tensor[(2), float32]) is on cuda:1 and is needed on cuda:0; only tensors are copied "
+            "between devices");
   EXPECT_EQ(message_of(main("on_device((%x, %x), virtual_device=\"cuda:0\")")).find("no error"), std::string::npos);
   pass::PassContext context = typed_context();
   context.config.set("relay.PlanDevices.default_device", Value("cuda"));

@@ -40,6 +40,8 @@ Type relate_device_copy(const RelationInput& input) {
   return input.tensor(0);
 }
 
+std::optional<std::vector<PrimExpr>> same_value(const RelationInput& input) { return input.arg_value(0); }
+
 std::vector<NDArray> eval_same(const EvalInput& input) { return {input.args[0]}; }
 
 }  // namespace
@@ -51,12 +53,14 @@ void register_device_ops() {
       .arg("data")
       .attrs<OnDeviceAttrs>()
       .relation(relate_on_device)
+      .value(same_value)
       .fusion(FusionKind::opaque)
       .eval(eval_same);
   OpBuilder("device_copy", "x on another device: x[...] -> the same type.")
       .arg("data")
       .attrs<DeviceCopyAttrs>()
       .relation(relate_device_copy)
+      .value(same_value)
       .fusion(FusionKind::opaque)
       .eval(eval_same);
 }

@@ -101,6 +101,7 @@ class Planner {
     for (size_t i = 0; i < function.params.size(); ++i) known_[function.params[i].object()] = own->parts[i];
     pin_attributes(function, own);
     relay::post_order(function.body, is_entered, [&](const Expr& e) {
+      if (const auto* let = e.as<LetNode>()) let_values_.emplace(let->var.object(), let->value);
       const auto* inner = e.as<FunctionNode>();
       if (inner == nullptr || !is_entered(e)) return;
       const Domain domain = at(e);
@@ -148,8 +149,9 @@ class Planner {
   void collect(const Expr& e) {
     if (const auto* call = e.as<CallNode>()) return collect_call(e, *call);
     if (const auto* let = e.as<LetNode>()) {
-      use(let->value, at(let->var), e->span);
       known_[e.object()] = at(let->body);
+    } else if (const auto value = let_values_.find(e.object()); value != let_values_.end()) {
+      use(value->second, at(e), e->span);  // a let's variable is met between its value and its body
     } else if (const auto* branch = e.as<IfNode>()) {
       use(branch->true_branch, at(e), e->span);
       use(branch->false_branch, at(e), e->span);
@@ -405,6 +407,7 @@ class Planner {
   Domain host_;
   std::unordered_map<std::string, Domain> functions_;
   std::unordered_map<const Object*, Domain> known_, runs_on_;
+  std::unordered_map<const Object*, Expr> let_values_;  // by variable
   std::vector<Pin> pins_;
   std::vector<Use> uses_, borders_, conditions_;
   std::unordered_map<const Object*, Expr> done_;

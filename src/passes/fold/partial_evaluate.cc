@@ -39,11 +39,13 @@ bool is_opaque(const FunctionNode& function) {
 
 class Evaluator {
  public:
-  explicit Evaluator(const IRModule& module) : module_(module) {}
+  Evaluator(const IRModule& module, int64_t most_unfolded) : module_(module), most_unfolded_(most_unfolded) {}
 
   // The body of a function of the module, of whose parameters nothing is known.
   Expr run(const FunctionNode& function) {
     residual_.open();
+    activations_[&function].push_back(0);
+    active_.push_back(&function);
     Frame frame;
     for (const Var& param : function.params) frame.vars[param.object()] = unknown(param);
     store_.clear();
@@ -167,7 +169,7 @@ class Evaluator {
   Nested<Known*> evaluate(Expr body, Frame& frame) {
     Expr at = body;
     while (const auto* let = at.as<LetNode>()) {
-      if (!active_.empty()) ++num_unfolded_;
+      if (active_.size() > 1) ++num_unfolded_;
       Known* value = nullptr;
       if (let->value.is<FunctionNode>()) {
         value = co_await literal(let->value, frame, let->var);
@@ -365,7 +367,7 @@ class Evaluator {
   }
 
   bool may_follow(const Object* function, const std::vector<Known*>& args) const {
-    if (num_unfolded_ > kMostUnfolded) return false;
+    if (num_unfolded_ > most_unfolded_) return false;
     const auto known = activations_.find(function);
     if (known == activations_.end() || known->second.empty()) return true;
     const bool by_chance = !boundaries_.empty() && boundaries_.back() > known->second.back();
@@ -468,7 +470,7 @@ class Evaluator {
   std::unordered_map<const Object*, std::vector<Var>> captures_;
   std::unordered_map<const Object*, std::vector<size_t>> activations_;  // where each is in `active_`
   std::unordered_set<const Object*> reified_;
-  int64_t num_unfolded_ = 0, num_copies_ = 0;
+  int64_t most_unfolded_, num_unfolded_ = 0, num_copies_ = 0;
 };
 
 }  // namespace
@@ -487,7 +489,8 @@ IRModule partial_evaluate(const IRModule& module) {
   for (const auto& [var, function] : normal->functions) {
     const auto* node = function.as<FunctionNode>();
     if (node == nullptr || relay::is_left_alone(*node)) continue;
-    const Expr body = Evaluator(normal).run(*node);
+    const auto share = kMostUnfolded / static_cast<int64_t>(normal->functions.size());
+    const Expr body = Evaluator(normal, var->name_hint == "main" ? kMostUnfolded : share).run(*node);
     result->add_function(var, copy_with(*node, [&](FunctionNode& copy) { copy.body = body; }), true);
   }
   result = drop_unused_lets(result);

@@ -18,8 +18,9 @@
 //
 // The work is bounded. A function that calls itself is followed further only where something it is given is known, only
 // as long as known conditions alone lead to the call (a loop whose end is not known stays a loop), at most
-// kMostUnrolled deep; past kMostUnfolded evaluated bindings no call is followed any more. What is not followed stays a
-// call. Functions that passes leave alone, and function literals with type parameters, stay as they are.
+// kMostUnrolled deep; past kMostUnfolded evaluated bindings (of `main`; all others share as many) no call is followed
+// any more. What is not followed stays a call. Functions that passes leave alone, and function literals with type
+// parameters, stay as they are.
 //
 // Lets that nothing uses are dropped. Every read and write of a reference that is left, and every call with an effect,
 // happens as often as before and in the same order; a read whose value is known is no longer one. Needs types.

@@ -155,6 +155,8 @@ class Specializer {
         throw_at(span, "@" + name, fmt::format("what its type parameter {} is here is not known", param->name_hint));
       if (has_type_var(bound->second))
         throw_at(span, "@" + name, "it is used in a function literal that has type parameters");
+      if (relay::type_size(bound->second, kMostTypeNodes) >= kMostTypeNodes)
+        throw_at(span, "@" + name, "it is used with ever larger types; does it call itself so?");
       key += ", " + to_string(bound->second);
     }
     GlobalVar& known = instances_[key];
@@ -165,10 +167,9 @@ class Specializer {
   GlobalVar make_instance(const std::string& name, const FunctionNode& function, const relay::TypeBindings& bindings,
                           const Span& span) {
     if (instances_.size() > kMostSpecializations)
-      throw_at(span, "@" + name,
-               fmt::format("the program needs more than {} copies of its functions with type parameters; does one call "
-                           "itself with ever larger types?",
-                           kMostSpecializations));
+      throw_at(
+          span, "@" + name,
+          fmt::format("more than {} copies of functions with type parameters are needed here", kMostSpecializations));
     std::string fresh;
     for (int i = 1; fresh.empty() || module_->find_global_var(fresh); ++i) fresh = fmt::format("{}_{}", name, i);
     const Expr copy = renewed(ref(&function), Renewal{{}, {{}, bindings.types}});

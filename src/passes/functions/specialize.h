@@ -16,6 +16,8 @@ namespace headrace::passes {
 
 // Copies that a program may need; one that calls itself with ever larger types would need infinitely many.
 inline constexpr size_t kMostSpecializations = 2'000;
+// Nodes of a type that a function may be used with.
+inline constexpr int64_t kMostTypeNodes = 4'096;
 
 // UserError where the types of a use are not known, for a function literal that has type parameters where it uses such
 // a function, and past kMostSpecializations.
