@@ -1,7 +1,7 @@
 // Random numbers that depend on their key alone: random.threefry_generate, threefry_split, uniform, normal.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 
