@@ -7,7 +7,7 @@
 #pragma once
 
 #include "ir/virtual_device.h"
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

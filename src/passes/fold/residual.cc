@@ -1,7 +1,7 @@
 #include "passes/fold/residual.h"
 
 #include "interp/interp.h"
-#include "ops/common/op_keys.h"
+#include "ops/op_keys.h"
 #include "relay/infer/infer_type.h"
 
 namespace headrace::passes {
