@@ -10,6 +10,7 @@
 #include "driver/model.h"
 #include "driver/output_file.h"
 #include "driver/register_all.h"
+#include "pass/config.h"
 #include "pass/instruments.h"
 #include "pass/round_trip.h"
 #include "passes/fuse/fuse_ops.h"
@@ -42,6 +43,8 @@ constexpr const char* kExamples =
     "  headrace-opt model.relay --passes canonical,native -o fused.relay\n"
     "  headrace-opt model.relay --passes fold_constant,fuse_ops --dump-diff\n"
     "  headrace-opt model.relay --passes canonical --disable-pass FoldScaleAxis --time-passes\n"
+    "  headrace-opt model.relay --passes fuse_ops --config relay.FuseOps.max_depth=4\n"
+    "  headrace-opt model.relay -p ConvertLayout --config \"relay.ConvertLayout.desired_layouts=nn.conv2d=NHWC,OHWI\"\n"
     "  headrace-opt model.onnx --shape x=1,3,224,224 -o model.relay --weights model.safetensors\n"
     "  headrace-opt model.relay --input-weights model.safetensors -p canonical --hide-data\n"
     "  headrace-opt kernel.lowered.tir --passes vectorize_loop,unroll_loop --verify-each\n"
@@ -54,7 +57,7 @@ struct Request {
   std::string output = "-";
   std::string weights, input_weights;  // files of the constants' data
   std::string passes;
-  std::vector<std::string> disabled;
+  std::vector<std::string> disabled, required, config;
   int opt_level = 3;
   int64_t max_depth = 0;
   bool verify_each = false, verify_text = false, dump_diff = false, print_after_all = false, time = false, list = false,
@@ -76,6 +79,11 @@ void add_options(CLI::App& app, Request& r) {
       ->type_name("FILE");
   app.add_option("-p,--passes", r.passes, "names with commas between, in the order they run");
   tools::takes_passes(app.add_option("--disable-pass,--disable", r.disabled, tools::kDisablePassHelp));
+  tools::takes_passes(app.add_option("--require-pass,--require", r.required,
+                                     "Passes of the lists that run at every level, by name, with commas between"));
+  app.add_option("--config", r.config, "an option of a pass, as relay.FuseOps.max_depth=4; may be repeated")
+      ->type_name("KEY=VALUE")
+      ->allow_extra_args(false);
   tools::takes_opt_level(app.add_option("-O,--opt-level", r.opt_level, tools::kOptLevelHelp))->capture_default_str();
   tools::takes(app.add_option("--max-depth", r.max_depth, "op calls a group that FuseOps makes; 1: each op by itself"),
                {1, INT64_MAX, 1});
@@ -171,6 +179,28 @@ void write_output(const Request& r, const Program& program) {
   write_all(r.output, text);
 }
 
+void require(const std::string& given, const Language& language, const driver::PassList& list,
+             pass::PassContext& context) {
+  const std::string& name = driver::get_pass(given, language.ir).info.name;
+  const auto is_it = [&](const pass::Pass& pass) { return pass.info.name == name; };
+  if (std::none_of(list.passes.begin(), list.passes.end(), is_it))
+    throw_user_error("pass {} is required and not among those that --passes names", name);
+  if (context.is_disabled(name)) throw_user_error("pass {} is both required and disabled", name);
+  context.required_pass.push_back(name);
+}
+
+// Keys hold no `=`; values may.
+void configure(const std::string& setting, pass::PassContext& context) {
+  const size_t at = setting.find('=');
+  if (at == std::string::npos || at == 0)
+    throw UsageError(
+        fmt::format("--config: '{}' has not the form KEY=VALUE; an example: --config "
+                    "relay.FuseOps.max_depth=4",
+                    setting));
+  const std::string key = setting.substr(0, at);
+  context.config.set(key, pass::parse_config_value(key, std::string_view(setting).substr(at + 1)));
+}
+
 pass::PassContext make_context(const Request& r, const Language& language, const driver::PassList& list,
                                const std::shared_ptr<pass::TimingInstrument>& timing) {
   pass::PassContext context;
@@ -180,6 +210,8 @@ pass::PassContext make_context(const Request& r, const Language& language, const
   for (const std::string& name : list.named) {
     if (!context.is_disabled(name)) context.required_pass.push_back(name);
   }
+  for (const std::string& name : r.required) require(name, language, list, context);
+  for (const std::string& setting : r.config) configure(setting, context);
   context.infer_type = language.infer_type;
   if (r.verify_each) context.verify = language.verify;
   if (r.max_depth > 0) context.config.set("relay.FuseOps.max_depth", Value(r.max_depth));

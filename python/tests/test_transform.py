@@ -33,6 +33,40 @@ def test_every_named_pass_is_a_factory():
     assert transform.pass_registry()["FoldConstant"].opt_level == 2
 
 
+def test_every_pass_of_relay_is_here_by_every_spelling():
+    table = Path(__file__).resolve().parents[2] / "src/passes/tests/relay_passes.txt"
+    rows = [row.split("|") for row in table.read_text().splitlines() if not row.startswith("#")]
+    assert len(rows) == 37
+    for row in rows:
+        (name,), _, spellings = (part.split() for part in row)
+        assert name in transform.pass_registry()
+        for spelling in [name, *spellings]:
+            assert getattr(relay.transform, spelling)().info.name == name
+            assert hr.get_global_func(f"relay._transform.{spelling}")({}).info.name == name
+        for spelling in spellings:
+            only = transform.Sequential([getattr(relay.transform, name)()])
+            with transform.PassContext(opt_level=4, disabled_pass=[spelling]):
+                mod = sample()
+                assert only(mod).same_as(relay.transform.InferType()(mod)) or ops(only(mod)) == ops(mod)
+
+
+def test_legalize_calls_what_was_registered():
+    @relay.op.register_legalize("nn.relu")
+    def as_maximum(attrs, inputs, types):
+        assert [str(t) for t in types] == ["Tensor[(2), float32]"] * 2
+        return relay.maximum(inputs[0], relay.const(0.0)) if attrs is None else None
+
+    try:
+        x = relay.var("x", shape=(2,))
+        mod = relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([x], relay.nn.relu(x))))
+        after = relay.transform.Legalize()(mod)
+        assert ops(after) == {"maximum": 1}
+        assert relay.transform.Legalize(legalize_map_attr_name="FOther")(mod).same_as(mod)
+    finally:
+        relay.op.reset_legalize("nn.relu")
+    assert relay.transform.Legalize()(mod).same_as(mod)
+
+
 @pytest.mark.parametrize("name", sorted(transform.pass_registry()))
 def test_passes_keep_what_programs_compute(name):
     mod = sample()

@@ -2,8 +2,13 @@
 
 #include <gtest/gtest.h>
 
+#include <fstream>
+#include <iterator>
 #include <set>
+#include <sstream>
 
+#include "driver/register_all.h"
+#include "object/function.h"
 #include "passes/pipeline.h"
 
 namespace headrace::driver {
@@ -26,41 +31,49 @@ TEST(AllPasses, SpellingsResolve) {
   EXPECT_EQ(get_pass("FuseOps").info.name, "FuseOps");
 }
 
-// The names that Relay's users know these by.
-TEST(AllPasses, RelaysNamesResolve) {
-  for (const char* name : {"InferType",
-                           "ToANormalForm",
-                           "ToBasicBlockNormalForm",
-                           "ToGraphNormalForm",
-                           "RemoveUnusedFunctions",
-                           "RemoveStandaloneReshapes",
-                           "FuseOps",
-                           "DefuseOps",
-                           "DeFuseOps",
-                           "DynamicToStatic",
-                           "ConvertLayout",
-                           "DeadCodeElimination",
-                           "FoldConstant",
-                           "Inline",
-                           "EliminateCommonSubexpr",
-                           "SimplifyExpr",
-                           "SimplifyInference",
-                           "FoldScaleAxis",
-                           "ForwardFoldScaleAxis",
-                           "BackwardFoldScaleAxis",
-                           "LambdaLift",
-                           "EtaExpand",
-                           "CanonicalizeOps",
-                           "CanonicalizeCast",
-                           "CombineParallelConv2D",
-                           "CombineParallelDense",
-                           "CombineParallelBatchMatmul",
-                           "FoldExplicitPadding",
-                           "DivToMul",
-                           "SplitArgs",
-                           "FirstOrderGradient",
-                           "ToMixedPrecision"}) {
-    EXPECT_TRUE(pass::same_pass_name(get_pass(name).info.name, name)) << name;
+// A row of src/passes/tests/relay_passes.txt.
+struct NamedPass {
+  std::string name;
+  std::vector<std::string> goldens, spellings;
+};
+
+std::vector<std::string> words_of(const std::string& text) {
+  std::istringstream stream(text);
+  return {std::istream_iterator<std::string>(stream), {}};
+}
+
+std::vector<NamedPass> named_passes() {
+  std::ifstream file(HEADRACE_SOURCE_DIR "/src/passes/tests/relay_passes.txt");
+  std::vector<NamedPass> rows;
+  for (std::string line; std::getline(file, line);) {
+    const size_t first = line.find('|'), second = line.find('|', first + 1);
+    if (line.starts_with('#') || second == std::string::npos) continue;
+    rows.push_back({words_of(line.substr(0, first)).at(0), words_of(line.substr(first + 1, second - first - 1)),
+                    words_of(line.substr(second + 1))});
+  }
+  return rows;
+}
+
+// By its own name in the list and in the registry, by every spelling wherever a pass is named, with a golden text.
+TEST(AllPasses, EveryPassOfRelayIsHere) {
+  register_all();
+  const std::vector<NamedPass> rows = named_passes();
+  ASSERT_EQ(rows.size(), 37u);
+  for (const NamedPass& row : rows) {
+    EXPECT_EQ(get_pass(row.name).info.name, row.name);
+    EXPECT_TRUE(find_global("relay._transform." + row.name)) << row.name;
+    for (const std::string& spelling : row.spellings) {
+      EXPECT_EQ(get_pass(spelling).info.name, row.name) << spelling;
+      EXPECT_TRUE(find_global("relay._transform." + spelling)) << spelling;
+      pass::PassContext context;
+      context.disabled_pass = {spelling};
+      EXPECT_TRUE(context.is_disabled(row.name)) << spelling;
+    }
+    EXPECT_FALSE(row.goldens.empty()) << row.name;
+    for (const std::string& golden : row.goldens) {
+      std::ifstream text(fmt::format("{}/src/passes/tests/{}.relay", HEADRACE_SOURCE_DIR, golden));
+      EXPECT_TRUE(text.good()) << golden;
+    }
   }
 }
 

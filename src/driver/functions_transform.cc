@@ -4,6 +4,7 @@
 #include "pass/instruments.h"
 #include "pass/pass_objects.h"
 #include "pass/round_trip.h"
+#include "passes/simplify/legalize.h"
 #include "relay/verify.h"
 
 namespace headrace::driver {
@@ -54,16 +55,27 @@ void declare_config() {
   declare_config_key<bool>("relay.EtaExpand.expand_constructor", "whether constructors become function literals");
   declare_config_key<bool>("relay.EtaExpand.expand_global_var", "whether global functions become function literals");
   declare_config_key<int64_t>("relay.SplitArgs.max_function_args", "the most inputs of a call; 0: any number");
+  declare_config_key<std::string>("relay.Legalize.legalize_map_attr_name", "the op attribute; FTVMLegalize");
+  declare_config_key<std::string>("relay.PlanDevices.default_device", "of what no annotation determines; cpu:0");
+  declare_config_key<std::string>("relay.PlanDevices.host_device", "where conditions are decided; cpu:0");
   declare_config_key<std::string>("relay.ToMixedPrecision.mixed_precision_type", "float16 or bfloat16");
 }
 
 void register_passes() {
-  for (const Pass& pass : all_passes()) {
-    register_global("relay._transform." + pass.info.name,
+  const auto add = [](const std::string& name, const Pass& pass) {
+    register_global("relay._transform." + name,
                     make_packed([&pass](const Options& options) { return make_with_options(pass, options); }));
-  }
+  };
+  for (const Pass& pass : all_passes()) add(pass.info.name, pass);
+  for (const char* spelling : {"PartialEval", "DeFuseOps"}) add(spelling, get_pass(spelling));
   register_global("relay._transform.GetPass", make_packed([](const std::string& name, const Options& options) {
                     return make_with_options(get_pass(name), options);
+                  }));
+  // Of a legalisation that is None the op has none.
+  register_global("relay.op.RegisterLegalize",
+                  make_packed([](const std::string& op, const PackedFunc& legalize, const std::string& attr) {
+                    legalize ? passes::set_legalize(get_op(op), legalize, attr)
+                             : passes::clear_legalize(get_op(op), attr);
                   }));
   register_global("transform.PassRegistry", make_packed(&describe_passes));
   register_global("transform.ConfigKeys", make_packed(&describe_config));

@@ -36,6 +36,7 @@ void register_all_ops() {
     register_adaptive_pool_ops();
     register_vision_ops();
     register_random_ops();
+    register_device_ops();
     register_memory_ops();
   });
 }

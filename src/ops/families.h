@@ -28,6 +28,7 @@ void register_loss_ops();           // loss.cc: cross_entropy, cross_entropy_wit
 void register_adaptive_pool_ops();  // adaptive_pool.cc: adaptive max and avg pools of 1 to 3 axes
 void register_vision_ops();         // vision.cc: get_valid_counts, non_max_suppression, roi_align
 void register_random_ops();         // random.cc: threefry_generate, threefry_split, uniform, normal
+void register_device_ops();         // device.cc: on_device, device_copy
 void register_memory_ops();         // memory.cc: storages, views, calls that write into them
 
 }  // namespace headrace::ops

@@ -1,5 +1,6 @@
 #include "pass/config.h"
 
+#include <charconv>
 #include <map>
 #include <mutex>
 
@@ -38,16 +39,67 @@ std::vector<ConfigKey> config_keys() {
   return keys;
 }
 
+namespace {
+
+const ConfigKey& get_config_key(std::string_view name) {
+  const ConfigKey* key = find_config_key(name);
+  if (key != nullptr) return *key;
+  std::vector<std::string> names;
+  for (const ConfigKey& known : config_keys()) names.push_back(known.name);
+  throw_user_error("there is no configuration '{}'; there are: {}", name, fmt::join(names, ", "));
+}
+
+template <typename T>
+std::optional<T> parse_number(std::string_view text) {
+  T value{};
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  return error == std::errc() && end == text.data() + text.size() ? std::optional(value) : std::nullopt;
+}
+
+std::vector<std::string> split(std::string_view text, char at) {
+  std::vector<std::string> parts;
+  for (size_t begin = 0; begin <= text.size();) {
+    const size_t end = std::min(text.find(at, begin), text.size());
+    parts.emplace_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
+// Nothing where a row has no name.
+std::optional<Map<std::string, Array<std::string>>> parse_lists(std::string_view text) {
+  Map<std::string, Array<std::string>> lists;
+  for (const std::string& row : split(text, ';')) {
+    const size_t equals = row.find('=');
+    if (equals == std::string::npos || equals == 0) return std::nullopt;
+    lists.set(row.substr(0, equals), Array<std::string>(split(std::string_view(row).substr(equals + 1), ',')));
+  }
+  return lists;
+}
+
+}  // namespace
+
+Value parse_config_value(std::string_view name, std::string_view text) {
+  const ConfigKey& key = get_config_key(name);
+  std::vector<Value> readings;
+  for (const bool truth : {true, false}) {
+    if (text == (truth ? "true" : "false") || text == (truth ? "True" : "False")) readings.emplace_back(truth);
+  }
+  if (const auto number = parse_number<int64_t>(text)) readings.emplace_back(*number);
+  if (const auto number = parse_number<double>(text)) readings.emplace_back(*number);
+  if (const auto lists = parse_lists(text)) readings.emplace_back(*lists);
+  readings.emplace_back(std::string(text));
+  for (const Value& value : readings) {
+    if (key.accepts(value.raw())) return value;
+  }
+  throw_user_error("configuration '{}': '{}' is no {} ({})", name, text, key.kind, key.doc);
+}
+
 void check_config(const Map<std::string, Value>& config) {
   for (const auto& [name, value] : config) {
-    const ConfigKey* key = find_config_key(name);
-    if (key == nullptr) {
-      std::vector<std::string> names;
-      for (const ConfigKey& known : config_keys()) names.push_back(known.name);
-      throw_user_error("there is no configuration '{}'; there are: {}", name, fmt::join(names, ", "));
-    }
-    if (!key->accepts(value.raw()))
-      throw_user_error("configuration '{}': {}", name, kind_mismatch(key->kind, value.raw()));
+    const ConfigKey& key = get_config_key(name);
+    if (!key.accepts(value.raw()))
+      throw_user_error("configuration '{}': {}", name, kind_mismatch(key.kind, value.raw()));
   }
 }
 

@@ -25,6 +25,10 @@ void declare_config_key(std::string name, std::string doc) {
 const ConfigKey* find_config_key(std::string_view name);
 std::vector<ConfigKey> config_keys();
 
+// The value of a key as a command line gives it, of the kind that the key declares: true, 3, 0.5, or a text; of a map
+// to lists, NAME=A,B;NAME=A. UserError for an unknown key, as check_config, and a text that is no such value.
+Value parse_config_value(std::string_view key, std::string_view text);
+
 // UserError that names an unknown key and lists those there are, or a value of the wrong kind.
 void check_config(const Map<std::string, Value>& config);
 

@@ -6,13 +6,13 @@ namespace headrace::pass {
 
 namespace {
 
-// Letters and digits in lower case: what pass names are compared by.
+// Letters and digits in lower case: what pass names are compared by. Relay's users know one by two words.
 std::string folded(std::string_view name) {
   std::string result;
   for (const char c : name) {
     if (c != '_') result.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
   }
-  return result;
+  return result == "partialeval" ? "partialevaluate" : result;
 }
 
 bool contains(const std::vector<std::string>& names, std::string_view name) {

@@ -57,7 +57,7 @@ struct PassContext {
   bool is_required(std::string_view name) const;
 };
 
-// "fold_constant", "FoldConstant" and "foldconstant" are one name.
+// "fold_constant", "FoldConstant" and "foldconstant" are one name; PartialEval is PartialEvaluate.
 bool same_pass_name(std::string_view a, std::string_view b);
 
 // Runs `passes` in order. A pass is skipped when it is disabled, above the level (unless required), or refused by an

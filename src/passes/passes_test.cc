@@ -100,6 +100,20 @@ INSTANTIATE_TEST_SUITE_P(
                  "  %0(%0(%x, %x), exp(%x))\n}",
                  {{2}},
                  0},
+        PassCase{"FastMath",
+                 "fast_math",
+                 "def @main(%x: Tensor[(2, 3), float32]) {\n"
+                 "  %0 = exp(tanh(erf(%x)));\n"
+                 "  (nn.softmax(%0, axis=0), nn.log_softmax(%0), sigmoid(%0))\n}",
+                 {{2, 3}},
+                 0},
+        PassCase{"AnnotateSpans",
+                 "annotate_spans",
+                 "def @main(%x: Tensor[(2), float32]) {\n"
+                 "  let %a = exp(%x); let %f = fn (%a: Tensor[(2), float32]) { negative(%a) };\n"
+                 "  %f(%a)\n}",
+                 {{2}},
+                 0},
         PassCase{"DeadCodeElimination",
                  "dead_code_elimination",
                  "def @unused(%x: float32) -> float32 { @also_unused(%x) }\n"
@@ -155,6 +169,21 @@ INSTANTIATE_TEST_SUITE_P(
                  " const(Tensor[(3, 1), float32], [1, 3, 5]))), 2f))\n}",
                  {{1, 2, 3, 3}, {1, 3}}}),
     [](const auto& info) { return std::string(info.param.pass); });
+
+// What nobody wrote is written where the text has a place for it.
+TEST(InferType, TextAndResults) {
+  const char* text =
+      "def @helper(%a, %b) { multiply(%a, %b) }\n"
+      "def @main(%x: Tensor[(2, 3), float32]) {\n"
+      "  let %f = fn (%y) { @helper(%y, %x) };\n  %f(exp(%x))\n}";
+  ops::register_all_ops();
+  const IRModule before = relay::parse_module(std::string("#[version = \"0.0.5\"]\n") + text, "test.relay");
+  const IRModule after = relay::infer_type(before);
+  EXPECT_TRUE(
+      kit::matches_golden(HEADRACE_SOURCE_DIR "/src/passes/tests/infer_type.relay", relay::print_module(after)));
+  expect_same_results(before, after, {ramp({2, 3}, 0.5f)}, 0);
+  EXPECT_EQ(relay::infer_type(after), after) << "it is typed";
+}
 
 TEST(FoldConstant, LeavesWhatDependsOnAnInput) {
   const IRModule before = read("def @main(%x: Tensor[(2), float32]) { add(%x, negative(%x)) }");
@@ -318,6 +347,15 @@ INSTANTIATE_TEST_SUITE_P(
                   "  %0 = shape_of(%x);\n"
                   "  reshape(%x, concatenate((strided_slice(%0, begin=[1], end=[3]),"
                   " strided_slice(%0, begin=[0], end=[1]))))\n}"},
+        Unchanged{"PlanDevices", "NoAnnotation",
+                  "def @main(%x: Tensor[(3), float32]) { if (less(sum(%x), 1f)) { exp(%x) } else { %x } }"},
+        Unchanged{"FastMath", "FastAlready", "def @main(%x: Tensor[(3), float32]) { nn.fast_softmax(fast_exp(%x)) }"},
+        Unchanged{"Legalize", "NoLegalisation", "def @main(%x: Tensor[(3), float32]) { nn.relu(%x) }"},
+        Unchanged{"PartialEvaluate", "NothingKnown",
+                  "def @main(%x: Tensor[(3), float32]) { let %a = exp(%x); let %b = add(%a, %x); %b }"},
+        Unchanged{"Defunctionalization", "FirstOrder",
+                  "def @step(%x: float32) -> float32 { add(%x, 1f) }\n"
+                  "def @main(%x: float32) { @step(@step(%x)) }"},
         Unchanged{"DeadCodeElimination", "UsedLet", "def @main(%x: float32) { let %a = exp(%x); add(%a, %a) }"}),
     [](const auto& info) { return fmt::format("{}_{}", info.param.pass, info.param.why); });
 

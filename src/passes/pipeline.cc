@@ -1,12 +1,16 @@
 #include "passes/pipeline.h"
 
+#include "passes/devices/plan_devices.h"
 #include "passes/fold/dead_code_elimination.h"
 #include "passes/fold/dynamic_to_static.h"
 #include "passes/fold/eliminate_common_subexpr.h"
 #include "passes/fold/fold_constant.h"
+#include "passes/fold/partial_evaluate.h"
+#include "passes/forms/annotate_spans.h"
 #include "passes/forms/to_a_normal_form.h"
 #include "passes/forms/to_basic_block_normal_form.h"
 #include "passes/forms/to_graph_normal_form.h"
+#include "passes/functions/defunctionalization.h"
 #include "passes/functions/eta_expand.h"
 #include "passes/functions/inline.h"
 #include "passes/functions/lambda_lift.h"
@@ -25,6 +29,8 @@
 #include "passes/simplify/canonicalize_cast.h"
 #include "passes/simplify/canonicalize_ops.h"
 #include "passes/simplify/div_to_mul.h"
+#include "passes/simplify/fast_math.h"
+#include "passes/simplify/legalize.h"
 #include "passes/simplify/remove_standalone_reshapes.h"
 #include "passes/simplify/simplify_expr.h"
 #include "passes/simplify/simplify_inference.h"
@@ -105,6 +111,14 @@ std::vector<Pass> by_name() {
       {{"ToMixedPrecision", 0, {}, "products, and what follows them, compute in float16 or bfloat16"},
        [](const IRModule& m, const PassContext& c) { return to_mixed_precision(m, mixed_precision_type(c)); }},
       plain<first_order_gradient>("FirstOrderGradient", 0, "functions give the gradients by their parameters too"),
+      {{"Legalize", 1, {}, "calls become what the legalisations of their ops make of them"},
+       [](const IRModule& m, const PassContext& c) { return legalize(m, legalize_attr(c)); }},
+      plain<fast_math>("FastMath", 4, "exp, tanh, erf and softmax become their fast forms"),
+      plain<annotate_spans>("AnnotateSpans", 0, "spans become places in the program's own text"),
+      plain<partial_evaluate>("PartialEvaluate", 1, "what is known is computed, the rest left in administrative form"),
+      plain<defunctionalization>("Defunctionalization", 1, "functions that are values become data that is called"),
+      {{"PlanDevices", 0, {}, "every value gets a device, and what is needed on another is copied"},
+       [](const IRModule& m, const PassContext& c) { return plan_devices(m, device_options(c)); }},
       plain<to_graph_normal_form>("ToGraphNormalForm", 1, "lets are dropped where order does not matter"),
   };
 }

@@ -226,6 +226,47 @@ class HeadraceOpt(unittest.TestCase):
         for name in ("InferType", "FoldConstant", "FuseOps"):
             self.assertRegex(listed, rf"(?m)^{name} +level \d")
 
+    def test_every_pass_of_relay_is_named(self) -> None:
+        rows = (DIGITS.parents[1] / "src/passes/tests/relay_passes.txt").read_text().splitlines()
+        listed = self.ok("--list-passes").stdout
+        names = []
+        for row in rows:
+            if row.startswith("#"):
+                continue
+            name, _, spellings = (part.split() for part in row.split("|"))
+            self.assertRegex(listed, rf"(?m)^{name[0]} +level \d")
+            names += name + spellings
+        self.assertEqual(len(names), 39)
+        text = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2, 3), float32]) {\n  add(%x, 3f)\n}\n'
+        for name in names:
+            self.ok("-", "-p", name, text=text)
+        self.ok("-", "-p", "canonical", "--disable", "PartialEval,DeFuseOps", text=text)
+
+    def test_config(self) -> None:
+        two = '#[version = "0.0.5"]\ndef @main(%x: Tensor[(2), float32]) {\n  exp(tanh(%x))\n}\n'
+        fused = self.ok("-", "-p", "fuse_ops", text=two).stdout
+        self.assertEqual(fused.count("Primitive=1"), 1)
+        apart = self.ok("-", "-p", "fuse_ops", "--config", "relay.FuseOps.max_depth=1", text=two).stdout
+        self.assertEqual(apart.count("Primitive=1"), 2)
+        conv = (
+            '#[version = "0.0.5"]\ndef @main(%x: Tensor[(1, 2, 4, 4), float32], %w: Tensor[(2, 2, 1, 1), float32]) {\n'
+            "  nn.conv2d(%x, %w)\n}\n"
+        )
+        layouts = "relay.ConvertLayout.desired_layouts=nn.conv2d=NHWC,OHWI;nn.max_pool2d=NHWC"
+        self.assertIn('kernel_layout="OHWI"', self.ok("-", "-p", "ConvertLayout", "--config", layouts, text=conv).stdout)
+        self.ok("-", "-p", "EtaExpand", "--config", "relay.EtaExpand.expand_global_var=true")
+        self.fails(3, "'relay.FuseOps.max_depth': 'four' is no int (", "-", "--config", "relay.FuseOps.max_depth=four")
+        self.fails(3, "there is no configuration 'depth'; there are: relay.CombineParallel", "-", "--config", "depth=4")
+        self.fails(2, "--config: 'depth' has not the form KEY=VALUE; an example: --config", "-", "--config", "depth")
+
+    def test_required_passes(self) -> None:
+        self.assertNotEqual(self.ok("-", "-O0", "-p", "canonical").stdout, FOLDED)
+        self.assertEqual(self.ok("-", "-O0", "-p", "canonical", "--require", "fold_constant").stdout, FOLDED)
+        self.fails(3, "pass FuseOps is required and not among", "-", "-p", "canonical", "--require", "FuseOps")
+        both = ("--require", "FoldConstant", "--disable", "FoldConstant")
+        self.fails(3, "both required and disabled", "-", "-p", "canonical", *both)
+        self.fails(3, "there is no pass 'fold'", "-", "-p", "canonical", "--require", "fold")
+
     def test_help(self) -> None:
         shown = self.ok("--help").stdout
         for word in ("--passes", "examples:", "exit codes:"):

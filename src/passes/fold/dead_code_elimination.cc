@@ -69,10 +69,11 @@ Expr drop_dead_lets(const Expr& body, const Effects& effects) {
 
 }  // namespace
 
-IRModule dead_code_elimination(const IRModule& module) {
+IRModule drop_unused_lets(const IRModule& module) {
   const Effects effects(module);
-  return remove_unused_functions(
-      rewrite_bodies(module, [&](const Expr& body) { return drop_dead_lets(body, effects); }));
+  return rewrite_bodies(module, [&](const Expr& body) { return drop_dead_lets(body, effects); });
 }
+
+IRModule dead_code_elimination(const IRModule& module) { return remove_unused_functions(drop_unused_lets(module)); }
 
 }  // namespace headrace::passes

@@ -15,5 +15,7 @@
 namespace headrace::passes {
 
 IRModule dead_code_elimination(const IRModule& module);
+// The lets alone; every function stays.
+IRModule drop_unused_lets(const IRModule& module);
 
 }  // namespace headrace::passes

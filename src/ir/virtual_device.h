@@ -1,0 +1,34 @@
+// VirtualDevice: where a value is to live, as a program says it: a device that need not exist on this machine, the
+// target its code is made for, the kind of memory.
+//
+//   cpu:0    cuda:1    cuda:1/global.texture    opencl:0@llvm -mcpu=znver4
+#pragma once
+
+#include "ir/target.h"
+#include "tensor/device.h"
+
+namespace headrace {
+
+struct VirtualDeviceNode : Object {
+  using Parent = Object;
+  static constexpr std::string_view type_key = "VirtualDevice";
+  static constexpr bool is_final = true;
+  static constexpr StructuralKind structural_kind = StructuralKind::tree;
+  static void fields(FieldList<VirtualDeviceNode>& f);
+  int64_t device_type = kDLCPU;  // a DLDeviceType
+  int64_t virtual_device_id = 0;
+  Target target;             // null: the device's usual one
+  std::string memory_scope;  // empty: the device's usual memory
+};
+using VirtualDevice = Ref<VirtualDeviceNode>;
+
+VirtualDevice make_virtual_device(Device device, Target target = {}, std::string memory_scope = {});
+
+// KIND[:ID][/SCOPE][@TARGET]; cuda(1) is as good as cuda:1. UserError that shows the form: a kind that is none (it
+// lists them), an id that is no number, an empty scope or target.
+VirtualDevice parse_virtual_device(std::string_view text);
+
+// The text form, with the id; parse_virtual_device gives an equal device.
+std::string to_string(const VirtualDevice& device);
+
+}  // namespace headrace

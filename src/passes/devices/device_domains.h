@@ -1,0 +1,48 @@
+// Sets of values that are to be on one device.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "ir/type.h"
+
+namespace headrace::passes {
+
+// Where a value is, in the shape of its type: a tuple's fields may differ, a function has its parameters' and its
+// result's. What holds other values in a way that no type says (data, references, polymorphic values) is one leaf.
+struct DomainNode;
+using Domain = std::shared_ptr<const DomainNode>;
+struct DomainNode {
+  enum Kind : uint8_t { leaf, tuple, function } kind = leaf;
+  size_t set = 0;             // of a leaf
+  std::vector<Domain> parts;  // a function's result is the last
+};
+
+class DeviceDomains {
+ public:
+  // New sets, one for each leaf of the type.
+  Domain make(const Type& type);
+  Domain make_leaf();
+  // A value whose parts are all in one set.
+  static Domain all_of(const Domain& leaf, const Type& type);
+  static Domain make_tuple(std::vector<Domain> parts);
+  // A tuple's field; of a leaf the leaf.
+  static Domain field(const Domain& domain, size_t index);
+  static std::vector<Domain> leaves(const Domain& domain);
+
+  // The device that the set is on; empty while nothing says.
+  const std::string& device(const Domain& leaf);
+  // False when the set is on another one.
+  bool set_device(const Domain& leaf, const std::string& device);
+  // Makes the two sets one; false when they are on two devices.
+  bool join(const Domain& a, const Domain& b);
+  // Every set that nothing says anything of.
+  void set_rest(const std::string& device);
+
+ private:
+  size_t root(size_t set);
+  std::vector<size_t> parent_;
+  std::vector<std::string> device_;
+};
+
+}  // namespace headrace::passes

@@ -1,0 +1,93 @@
+#include "passes/fold/residual.h"
+
+#include "interp/interp.h"
+#include "ops/op_keys.h"
+#include "relay/infer/infer_type.h"
+
+namespace headrace::passes {
+
+int Residual::open() {
+  blocks_.push_back({next_++, {}});
+  open_.insert(blocks_.back().id);
+  return blocks_.back().id;
+}
+
+Expr Residual::close(const Expr& result) {
+  const Block block = std::move(blocks_.back());
+  blocks_.pop_back();
+  open_.erase(block.id);
+  Expr body = result;
+  for (size_t i = block.lets.size(); i-- > 0;)
+    body = relay::make_let(block.lets[i].first, block.lets[i].second, body, block.lets[i].second->span);
+  return body;
+}
+
+Expr Residual::bind(const Expr& value, const std::string& name, const Type& annotation) {
+  const relay::Var var = relay::make_var(name, annotation, value->span);
+  bind(var, value);
+  return var;
+}
+
+// Patterns are as deep as the user wrote them; a known value is matched as deep as its pattern is.
+Match match_known(const relay::Pattern& pattern, Known* value, Known::Vars& vars) {
+  if (const auto* var = pattern.as<relay::PatternVarNode>()) {
+    vars[var->var.object()] = value;
+    return Match::yes;
+  }
+  const auto* constructor = pattern.as<relay::PatternConstructorNode>();
+  const auto* tuple = pattern.as<relay::PatternTupleNode>();
+  if (constructor == nullptr && tuple == nullptr) return Match::yes;
+  const bool is_known = value->kind == (constructor != nullptr ? Known::data : Known::tuple);
+  if (!is_known) return Match::unknown;
+  if (constructor != nullptr && value->node.as<ConstructorNode>()->tag != constructor->constructor->tag)
+    return Match::no;
+  const auto& parts = constructor != nullptr ? constructor->patterns : tuple->patterns;
+  if (parts.size() != value->items.size()) return Match::unknown;
+  Match result = Match::yes;
+  for (size_t i = 0; i < parts.size() && result != Match::no; ++i) {
+    const Match part = match_known(parts[i], value->items[i], vars);
+    if (part != Match::yes) result = part;
+  }
+  return result;
+}
+
+namespace {
+
+bool fits(const Type& type, size_t most_bytes) {
+  size_t bytes = 0;
+  for (const Type& leaf : leaves_of(type)) {
+    const auto* tensor = leaf.as<TensorTypeNode>();
+    const auto shape = tensor == nullptr ? std::nullopt : as_shape(tensor->shape);
+    if (!shape) return false;
+    for (const int64_t dim : *shape) {
+      if (static_cast<size_t>(dim) > most_bytes) return false;
+    }
+    bytes += static_cast<size_t>(num_elements(*shape)) * tensor->dtype.bytes();
+  }
+  return bytes <= most_bytes;
+}
+
+// Tuples of ops' results are as deep as the ops' types.
+Expr as_constants(const Value& value, const Span& span) {
+  const auto* tuple = value.as_node<ADTObj>();
+  if (tuple == nullptr) return relay::make_constant(value.as<NDArray>(), span);
+  Array<Expr> items;
+  for (const Value& item : tuple->items) items.push_back(as_constants(item, span));
+  return relay::make_tuple(items, span);
+}
+
+}  // namespace
+
+Expr evaluate_call(const relay::CallNode& call, size_t most_bytes) {
+  const OpNode& op = *call.as_op();
+  const bool* stateful = op.find(ops::kStateful);
+  if ((stateful != nullptr && *stateful) || op.find(ops::kEval) == nullptr) return {};
+  try {
+    const Expr typed = relay::infer_type(ref(&call));
+    return fits(typed->checked_type(), most_bytes) ? as_constants(interp::run_expr(typed), call.span) : Expr();
+  } catch (const UserError&) {
+    return {};  // what is wrong with it is told where it runs, if it does
+  }
+}
+
+}  // namespace headrace::passes

@@ -1,0 +1,213 @@
+// Passes that take functions apart: Defunctionalization, PartialEvaluate.
+#include "passes/fold/partial_evaluate.h"
+#include "passes/functions/defunctionalization.h"
+#include "passes/functions/specialize.h"
+#include "passes/tests/pass_testing.h"
+#include "relay/visit.h"
+
+namespace headrace::passes {
+namespace {
+
+// A function that captures, one of the module, a constructor; in lists, references, tuples, data, as results;
+// recursion.
+constexpr const char* kHigherOrder =
+    "type List[A] { Cons(A, List[A]), Nil }\n"
+    "type Box { Box(fn (float32) -> float32) }\n"
+    "type Wrap { Wrap(float32) }\n"
+    "def @map[A, B](%f: fn (A) -> B, %l: List[A]) -> List[B] {\n"
+    "  match (%l) { Cons(%h, %t) => Cons(%f(%h), @map(%f, %t)), Nil => Nil }\n"
+    "}\n"
+    "def @fold[A](%f: fn (A, A) -> A, %z: A, %l: List[A]) -> A {\n"
+    "  match (%l) { Cons(%h, %t) => %f(%h, @fold(%f, %z, %t)), Nil => %z }\n"
+    "}\n"
+    "def @step(%x: float32) -> float32 { add(%x, 1f) }\n"
+    "def @compose(%f: fn (float32) -> float32, %g: fn (float32) -> float32) -> fn (float32) -> float32 {\n"
+    "  fn (%x: float32) -> float32 { %f(%g(%x)) }\n"
+    "}\n"
+    "def @main(%x: float32) -> (float32, float32, float32, float32, float32) {\n"
+    "  let %scale = fn (%y: float32) -> float32 { multiply(%x, %y) };\n"
+    "  let %numbers = Cons(1f, Cons(2f, Nil));\n"
+    "  let %functions = Cons(@step, Cons(%scale, Nil));\n"
+    "  let %sum = fn (%a: float32, %b: float32) -> float32 { add(%a, %b) };\n"
+    "  let %applied = @map(fn (%f: fn (float32) -> float32) -> float32 { %f(10f) }, %functions);\n"
+    "  let %r = ref(@step);\n"
+    "  let %u = ref_write(%r, @compose(%scale, @step));\n"
+    "  let %loop = fn (%i: float32, %f: fn (float32) -> float32) -> float32 {\n"
+    "    if (less(%i, 0f)) { %f(%i) } else { %loop(subtract(%i, 1f), @compose(%f, @step)) }\n"
+    "  };\n"
+    "  (@fold(%sum, 0f, @map(%scale, %numbers)), @fold(%sum, 0f, %applied), ref_read(%r)(3f),\n"
+    "   match (Box(%scale)) { Box(%f) => %f(4f) },\n"
+    "   @fold(%sum, 0f, @map(fn (%w: Wrap) -> float32 { match (%w) { Wrap(%v) => %loop(%v, @step) } },"
+    " @map(Wrap, %numbers))))\n"
+    "}";
+
+TEST(Defunctionalization, TextAndResults) {
+  check_pass({"Defunctionalization", "defunctionalization", kHigherOrder, {{}}, 0});
+}
+
+// x = 0.5: 0.5 + 1; 11 + 5; 0.5 * 4; 0.5 * 4; the loop from 1 adds the step 3 times to -1, from 2 it adds 4 to -1.
+TEST(Defunctionalization, ResultsByHand) {
+  const IRModule after = run_pass("Defunctionalization", read(kHigherOrder));
+  std::vector<double> results;
+  for (const NDArray& result : interp::run_main(after, {ramp({}, 0.5f)}))
+    results.push_back(element_as_double(result.tensor(), 0));
+  EXPECT_EQ(results, (std::vector<double>{1.5, 16, 2, 2, 5}));
+}
+
+TEST(Defunctionalization, LeavesNoFunctionAsAValue) {
+  const IRModule after = run_pass("Defunctionalization", read(kHigherOrder));
+  for (const auto& [var, function] : after->functions) {
+    EXPECT_EQ(to_string(function->checked_type()).find("fn", 2), std::string::npos) << var->name_hint;
+    relay::post_order(function.as<relay::FunctionNode>()->body, [&](const Expr& e) {
+      EXPECT_FALSE(e.is<relay::FunctionNode>()) << relay::print_expr(e);
+      const bool holds_function = e.is<relay::VarNode>() && e->checked_type().is<FuncTypeNode>();
+      EXPECT_FALSE(holds_function) << relay::print_expr(e);
+    });
+  }
+  EXPECT_EQ(run_pass("Defunctionalization", after), after) << "it finds nothing more";
+}
+
+TEST(Defunctionalization, WhatHasNoFirstOrderFormIsTold) {
+  const auto message = [](const std::string& text) {
+    try {
+      defunctionalization(read(text));
+    } catch (const UserError& e) {
+      return e.message();
+    }
+    return std::string("no error");
+  };
+  EXPECT_EQ(message("def @main(%f: fn (float32) -> float32) -> float32 { %f(1f) }"),
+            "its type is fn (fn (float32) -> float32) -> float32; what is called from outside cannot take or give "
+            "functions");
+  EXPECT_EQ(message("def @main(%x: Tensor[(n), float32]) -> Tensor[(n), float32] {\n"
+                    "  let %f = if (True) { fn (%y: Tensor[(n), float32]) -> Tensor[(n), float32] { add(%x, %y) } } "
+                    "else { fn (%y: Tensor[(n), float32]) -> Tensor[(n), float32] { %y } };\n  %f(%x)\n}"),
+            "a function that is a value captures a Tensor[(n), float32]; no data type holds one whose dimension 'n' is "
+            "a symbol");
+  EXPECT_EQ(message("type List[A] { Cons(A, List[A]), Nil }\n"
+                    "def @deep[A](%x: A, %n: int32) -> int32 {\n"
+                    "  if (less(%n, 0)) { %n } else { @deep((%x, %x), subtract(%n, 1)) }\n}\n"
+                    "def @main() -> int32 { let %g = fn (%x: int32) -> int32 { @deep(%x, 3) };"
+                    " if (True) { %g } else { %g }(1) }")
+                .substr(0, 50),
+            "it is used with ever larger types; does it call it");
+  EXPECT_EQ(message("type Holder[A] { Holder(fn (A) -> A) }\n"
+                    "def @main(%x: float32) -> float32 {\n"
+                    "  match (Holder(fn (%y: float32) -> float32 { %y })) { Holder(%f) => %f(%x) }\n}"),
+            "the data type Holder has type parameters and holds functions; give it none");
+}
+
+TEST(Specialize, OneCopyForEachSetOfTypes) {
+  const IRModule before = read(
+      "def @first[A, B](%a: A, %b: B) -> A { %a }\n"
+      "def @both[A](%a: A) -> A { @first(%a, %a) }\n"
+      "def @main(%x: float32) { (@both(%x), @both(1), @first(%x, %x), @both(2f)) }");
+  const IRModule after = specialize(before);
+  std::vector<std::string> names;
+  for (const auto& [var, function] : after->functions) names.push_back(var->name_hint);
+  EXPECT_EQ(names, (std::vector<std::string>{"main", "both_1", "both_2", "first_1", "first_2"}));
+  expect_same_results(before, after, {ramp({}, 3)}, 0);
+}
+
+// A power, a map over a known list, references, a branch, a loop whose end is not known, a function that is left.
+constexpr const char* kPartly =
+    "type List[A] { Cons(A, List[A]), Nil }\n"
+    "def @power(%x: float32, %n: int32) -> float32 {\n"
+    "  if (equal(%n, 0)) { 1f } else { multiply(%x, @power(%x, subtract(%n, 1))) }\n"
+    "}\n"
+    "def @map[A](%f: fn (A) -> A, %l: List[A]) -> List[A] {\n"
+    "  match (%l) { Cons(%h, %t) => Cons(%f(%h), @map(%f, %t)), Nil => Nil }\n"
+    "}\n"
+    "def @sum(%l: List[float32]) -> float32 { match (%l) { Cons(%h, %t) => add(%h, @sum(%t)), Nil => 0f } }\n"
+    "def @collatz(%x: float32, %n: int32) -> int32 {\n"
+    "  if (less(%x, 1f)) { %n } else { @collatz(divide(%x, 2f), add(%n, 1)) }\n"
+    "}\n"
+    "def @bump(%r: ref(float32), %by: float32) -> () { ref_write(%r, add(ref_read(%r), %by)) }\n"
+    "def @main(%x: float32, %y: Tensor[(n), float32]) {\n"
+    "  let %r = ref(2f);\n"
+    "  let %u = @bump(%r, 3f);\n"
+    "  let %known = ref_read(%r);\n"
+    "  let %v = if (less(%x, 1f)) { @bump(%r, 1f) } else { () };\n"
+    "  let %left = fn (%a: float32) -> float32 { add(%a, multiply(%known, 2f)) };\n"
+    "  let %held = ref(%left);\n"
+    "  let %w = if (less(%x, 2f)) { ref_write(%held, fn (%a: float32) -> float32 { %a }) } else { () };\n"
+    "  let %items = @map(%left, Cons(%x, Cons(1f, Nil)));\n"
+    "  let %unused = exp(%x);\n"
+    "  (@power(%x, 3), %known, ref_read(%r), @sum(%items), @collatz(%x, 0), ref_read(%held)(%x),\n"
+    "   (%y, if (True) { negative(%y) } else { %y }).1, match (%items) { Cons(%h, Cons(%i, Nil)) => %i, _ => 0f })\n"
+    "}";
+
+TEST(PartialEvaluate, TextAndResults) { check_pass({"PartialEvaluate", "partial_evaluate", kPartly, {{}, {3}}, 0}); }
+
+int count_nodes(const IRModule& module, const char* name = "main") {
+  int count = 0;
+  relay::post_order(module->lookup(name), [&](const Expr&) { ++count; });
+  return count;
+}
+
+TEST(PartialEvaluate, TheOtherNameResolves) { EXPECT_TRUE(pass::same_pass_name("PartialEval", "partial_evaluate")); }
+
+TEST(PartialEvaluate, AClosedProgramIsItsResult) {
+  const IRModule after = run_pass("PartialEvaluate", read("def @fact(%n: int32) -> int32 {\n"
+                                                          "  if (less(%n, 2)) { 1 } else { multiply(%n, @fact("
+                                                          "subtract(%n, 1))) }\n}\n"
+                                                          "def @main() -> int32 { @fact(6) }"));
+  const auto body = after->lookup("main").as<relay::FunctionNode>()->body;
+  ASSERT_TRUE(body.is<relay::ConstantNode>()) << relay::print_module(after);
+  EXPECT_EQ(element_as_int(body.as<relay::ConstantNode>()->data.tensor(), 0), 720);
+}
+
+// Programs that never end, or that double with each function, or whose loops are long: the work is bounded.
+TEST(PartialEvaluate, TheWorkIsBounded) {
+  std::string doubling;
+  for (int i = 0; i < 40; ++i)
+    doubling += fmt::format("def @f{}(%x: float32) -> float32 {{ add(@f{}(%x), @f{}(exp(%x))) }}\n", i, i + 1, i + 1);
+  std::string nested = "%a";
+  for (int i = 0; i < 16; ++i) {
+    nested = fmt::format(
+        "let %f{0} = fn (%b{0}: float32) -> float32 {{ add(%b{0}, {1}) }};\n"
+        "if (less(%a, {0}f)) {{ %f{0}(1f)\n }} else {{ %apply(%f{0}, 2f) }}",
+        i, "{" + nested + "}");
+  }
+  const std::vector<std::string> programs{
+      "def @f(%x: float32) -> float32 { @f(%x) }\ndef @main() -> float32 { @f(1f) }",
+      "def @f(%x: float32) -> float32 { @f(add(%x, 1f)) }\ndef @main() -> float32 { @f(1f) }",
+      "def @f(%x: float32) -> float32 { @g(%x) }\ndef @g(%x: float32) -> float32 { @f(add(%x, 1f)) }\n"
+      "def @main(%y: float32) -> float32 { add(@f(1f), @g(%y)) }",
+      "def @main(%x: float32) -> float32 {\n"
+      "  let %r = ref(fn (%a: float32) -> float32 { %a });\n"
+      "  let %u = ref_write(%r, fn (%a: float32) -> float32 { ref_read(%r)(%a) });\n  ref_read(%r)(1f)\n}",
+      doubling + "def @f40(%x: float32) -> float32 { %x }\ndef @main(%x: float32) -> float32 { @f0(%x) }",
+      "def @main(%a: float32, %apply: fn (fn (float32) -> float32, float32) -> float32) -> float32 {\n" + nested + "}"};
+  for (const std::string& text : programs) {
+    const IRModule after = run_pass("PartialEvaluate", read(text));
+    EXPECT_LE(count_nodes(after), 300'000) << text;
+    relay::verify(after);
+  }
+}
+
+TEST(PartialEvaluate, ALongLoopIsUnrolledSoFar) {
+  const IRModule before = read(
+      "def @loop(%n: int32, %x: float32) -> float32 {\n"
+      "  if (equal(%n, 0)) { %x } else { @loop(subtract(%n, 1), add(%x, 1f)) }\n}\n"
+      "def @main(%x: float32) -> (float32, float32) { (@loop(900, %x), @loop(3000, %x)) }");
+  const IRModule after = run_pass("PartialEvaluate", before);
+  expect_same_results(before, after, {ramp({}, 2)}, 0);
+  int calls = 0;
+  relay::post_order(after->lookup("main"), [&](const Expr& e) {
+    const auto* call = e.as<relay::CallNode>();
+    calls += call != nullptr && call->op.is<GlobalVarNode>() ? 1 : 0;
+  });
+  EXPECT_EQ(calls, 1) << "of the longer loop one call is left";
+}
+
+TEST(PartialEvaluate, ListsOfAnyLengthNeedNoStack) {
+  std::string text =
+      "type List[A] { Cons(A, List[A]), Nil }\ndef @main(%x: float32) -> List[float32] {\nlet %l0 = Nil;\n";
+  for (int i = 0; i < 2'000; ++i) text += fmt::format("let %l{} = Cons(%x, %l{});\n", i + 1, i);
+  const IRModule after = run_pass("PartialEvaluate", read(text + "%l2000\n}"));
+  EXPECT_GE(count_nodes(after), 4'000);
+}
+
+}  // namespace
+}  // namespace headrace::passes

@@ -1,0 +1,61 @@
+// Functions as data: for each function type of a program a data type, whose constructors are the functions that become
+// values of that type, and a function that calls what such a value stands for.
+//
+//   fn (float32) -> float32        type Fn0 { Fn0_main_f(float32), Fn0_step }
+//                                  def @apply_Fn0(%f: Fn0, %x0: float32) -> float32 {
+//                                    match (%f) { Fn0_main_f(%c0) => @main_f(%c0, %x0), Fn0_step => @step(%x0) }
+//                                  }
+#pragma once
+
+#include <memory>
+#include <unordered_set>
+
+#include "relay/expr.h"
+
+namespace headrace::passes {
+
+bool contains_function(const Type& type);
+
+class FunctionValues {
+ public:
+  explicit FunctionValues(IRModule module) : module_(std::move(module)) {}
+
+  // The type with each function type in it as its data type. UserError at `span` for one that has type parameters or
+  // dimensions that are symbols.
+  Type encoded(const Type& type, const Span& span);
+
+  // The value that stands for calling `callee`, a GlobalVar, a Constructor or a closed function literal, with
+  // `captured` before the other arguments; the captured values have these types (not encoded).
+  Expr value(const FuncTypeNode& type, const Expr& callee, const Array<Expr>& captured,
+             const std::vector<Type>& captured_types, const Span& span);
+  // A call of such a value.
+  Expr apply(const FuncTypeNode& type, const Expr& function, const Array<Expr>& args, const Span& span);
+
+  // Adds the data types and the functions that call their values.
+  void define(const IRModule& result);
+
+ private:
+  struct Case {
+    Constructor constructor;
+    Expr callee;
+  };
+  struct Encoding {
+    FuncType type;
+    GlobalTypeVar name;
+    GlobalVar apply;
+    std::vector<Case> cases;
+  };
+
+  Encoding& encoding_of(const FuncTypeNode& type, const Span& span);
+  Constructor constructor_of(Encoding& encoding, const Expr& callee, const std::vector<Type>& captured,
+                             const Span& span);
+  relay::Function apply_function(const Encoding& encoding);
+  std::string fresh_type_name(const std::string& wanted);
+
+  IRModule module_;
+  std::vector<std::unique_ptr<Encoding>> encodings_;  // an encoding may make others
+  std::unordered_map<std::string, Encoding*> by_type_;
+  std::unordered_set<std::string> names_;
+};
+
+}  // namespace headrace::passes

@@ -1,0 +1,180 @@
+// Legalize, FastMath, AnnotateSpans: rewriting what ops are called, and where nodes stand.
+#include "passes/simplify/legalize.h"
+
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/elementwise.h"
+#include "passes/forms/annotate_spans.h"
+#include "passes/tests/pass_testing.h"
+#include "relay/visit.h"
+
+namespace headrace::passes {
+namespace {
+
+// A legalisation for as long as a test runs.
+class Legalisation {
+ public:
+  Legalisation(const char* op, LegalizeFn legalize, std::string attr = kLegalizeAttr) : op_(find(op)), attr_(attr) {
+    set_legalize(op_, std::move(legalize), attr);
+  }
+  Legalisation(const char* op, const PackedFunc& legalize) : op_(find(op)), attr_(kLegalizeAttr) {
+    set_legalize(op_, legalize);
+  }
+  ~Legalisation() { clear_legalize(op_, attr_); }
+  Legalisation(const Legalisation&) = delete;
+
+ private:
+  static Op find(const char* op) {
+    ops::register_all_ops();
+    return get_op(op);
+  }
+  Op op_;
+  std::string attr_;
+};
+
+Expr relu_by_maximum(const relay::CallNode& call, const Array<Type>&) {
+  return ops::binary("maximum", call.args[0], relay::make_scalar(0));
+}
+
+// Uses its argument twice, and holds a call of its own op.
+Expr tanh_halved(const relay::CallNode& call, const Array<Type>& types) {
+  if (types[0].as<TensorTypeNode>()->shape.empty()) return {};  // scalars stay
+  const Expr half = ops::multiply(call.args[0], relay::make_scalar(0.5));
+  const Expr again = ops::unary("tanh", half);
+  return ops::add(again, ops::multiply(relay::make_scalar(0), call.args[0]));
+}
+
+constexpr const char* kProgram =
+    "def @main(%x: Tensor[(2), float32]) {\n"
+    "  let %r = ref(%x);\n"
+    "  %0 = nn.relu(add(exp(%x), nn.relu(negative(%x))));\n"
+    "  (%0, nn.relu(ref_read(%r)), nn.relu((ref_write(%r, %0), %x).1), ref_read(%r))\n"
+    "}";
+
+TEST(Legalize, TextAndResults) {
+  const Legalisation relu("nn.relu", relu_by_maximum);
+  check_pass({"Legalize", "legalize", kProgram, {{2}}, 0});
+}
+
+TEST(Legalize, WithoutALegalisationNothingChanges) {
+  const IRModule before = read(kProgram);
+  EXPECT_EQ(run_pass("Legalize", before), before);
+}
+
+TEST(Legalize, OneMayLeaveACallAloneAndHoldItsOwnOp) {
+  const Legalisation tanh("tanh", tanh_halved);
+  const IRModule before =
+      read("def @main(%x: Tensor[(2), float32], %y: float32) { (tanh(multiply(2f, %x)), tanh(%y)) }");
+  const IRModule after = run_pass("Legalize", before);
+  EXPECT_EQ(relay::print_module(after),
+            "#[version = \"0.0.5\"]\n"
+            "def @main(%x: Tensor[(2), float32], %y: float32) {\n"
+            "  %0 = multiply(2f, %x);\n"
+            "  %1 = multiply(%0, 0.5f);\n"
+            "  %2 = tanh(%1);\n"
+            "  %3 = multiply(0f, %0);\n"
+            "  %4 = add(%2, %3);\n"
+            "  %5 = tanh(%y);\n"
+            "  (%4, %5)\n"
+            "}\n");
+  for (const Expr& item : after->lookup("main").as<relay::FunctionNode>()->body.as<relay::TupleNode>()->items)
+    EXPECT_TRUE(item->span.defined());
+}
+
+TEST(Legalize, AFunctionOfTheRegistryGetsAttributesArgumentsAndTypes) {
+  Array<Type> seen;
+  std::string attrs_key;
+  const PackedFunc packed = make_packed([&](const Attrs& attrs, const Array<Expr>& args, const Array<Type>& types) {
+    seen = types;
+    attrs_key = std::string(attrs->key());
+    return args[0];
+  });
+  const Legalisation clip("clip", packed);
+  const IRModule after = run_pass("Legalize", read("def @main(%x: Tensor[(2), float32]) {"
+                                                   " clip(exp(%x), a_min=0f, a_max=9f) }"));
+  EXPECT_EQ(after->lookup("main").as<relay::FunctionNode>()->body.as<relay::CallNode>()->as_op()->name, "exp");
+  ASSERT_EQ(seen.size(), 2u);
+  EXPECT_EQ(to_string(seen[0]), "Tensor[(2), float32]");
+  EXPECT_EQ(attrs_key, get_op("clip")->attrs_type_key);
+}
+
+TEST(Legalize, TheAttributeIsAnOption) {
+  const Legalisation relu("nn.relu", relu_by_maximum, "FMyLegalize");
+  const IRModule before = read(kProgram);
+  EXPECT_EQ(run_pass("Legalize", before), before);
+  pass::PassContext context = typed_context();
+  context.config.set("relay.Legalize.legalize_map_attr_name", Value("FMyLegalize"));
+  EXPECT_NE(run_pass("Legalize", before, context), before);
+}
+
+std::string message_of(const std::function<void()>& run) {
+  try {
+    run();
+  } catch (const UserError& e) {
+    return e.message();
+  }
+  return "no error";
+}
+
+TEST(Legalize, WhatDoesNotFitIsTold) {
+  const IRModule before = read("def @main(%x: Tensor[(2), float32]) { nn.relu(%x) }");
+  {
+    const Legalisation relu("nn.relu", [](const relay::CallNode& call, const Array<Type>&) {
+      return ops::unary("sum_of_nothing_known", call.args[0]);
+    });
+    EXPECT_NE(message_of([&] { run_pass("Legalize", before); }).find("sum_of_nothing_known"), std::string::npos);
+  }
+  {
+    const Legalisation relu("nn.relu", [](const relay::CallNode& call, const Array<Type>&) {
+      return Expr(relay::make_tuple({call.args[0]}));
+    });
+    EXPECT_EQ(message_of([&] { run_pass("Legalize", before); }),
+              "the legalisation of nn.relu changes the type of @main from fn (Tensor[(2), float32]) -> "
+              "Tensor[(2), float32] to fn (Tensor[(2), float32]) -> (Tensor[(2), float32],)");
+  }
+  {
+    const Legalisation relu("nn.relu", [](const relay::CallNode& call, const Array<Type>&) {
+      return ops::add(call.args[0], relay::make_constant(ramp({3}, 0)));
+    });
+    EXPECT_TRUE(message_of([&] {
+                  run_pass("Legalize", before);
+                }).starts_with("what the legalisation of nn.relu gives does not fit the program: "));
+  }
+  {
+    const Legalisation relu("nn.relu", make_packed([](const Value&, const Value&, const Value&) { return 3; }));
+    EXPECT_NE(message_of([&] { run_pass("Legalize", before); }).find("its legalisation gave no expression but 3"),
+              std::string::npos);
+  }
+  pass::PassContext context;
+  context.config.set("relay.Legalize.legalize_map_attr_name", Value(3));
+  EXPECT_EQ(message_of([&] { legalize_attr(context); }), "relay.Legalize.legalize_map_attr_name must be a text, got 3");
+}
+
+TEST(AnnotateSpans, PointIntoTheProgramsText) {
+  ops::register_all_ops();
+  const auto x = relay::make_var("x", make_tensor_type({2}, DataType::float_(32)));
+  const Expr body = ops::add(ops::unary("exp", x), relay::make_constant(ramp({2}, 1)));
+  const IRModule before = relay::infer_type(make_module(relay::make_function({x}, body)));
+  const IRModule after = run_pass("AnnotateSpans", before);
+  EXPECT_EQ(relay::print_module(after),
+            "#[version = \"0.0.5\"]\n"
+            "def @main(%x: Tensor[(2), float32]) {\n"
+            "  %0 = exp(%x);\n"
+            "  add(%0, const(Tensor[(2), float32], [1, 1.25]))\n"
+            "}\n");
+  const auto& sum = *after->lookup("main").as<relay::FunctionNode>()->body.as<relay::CallNode>();
+  EXPECT_EQ(to_string(sum.span), "GeneratedSource:4:3");
+  EXPECT_EQ(to_string(sum.args[0]->span), "GeneratedSource:3:8");
+  EXPECT_EQ(run_pass("AnnotateSpans", after), after) << "it has these spans already";
+}
+
+TEST(AnnotateSpans, LargeConstantsStayAsTheyAre) {
+  ops::register_all_ops();
+  const NDArray data = ramp({100}, 1);
+  const IRModule before = relay::infer_type(make_module(relay::make_function({}, relay::make_constant(data))));
+  const IRModule after = annotate_spans(before);
+  const auto body = after->lookup("main").as<relay::FunctionNode>()->body;
+  EXPECT_EQ(body.as<relay::ConstantNode>()->data.tensor().data, data.tensor().data);
+}
+
+}  // namespace
+}  // namespace headrace::passes

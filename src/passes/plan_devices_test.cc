@@ -1,0 +1,211 @@
+// PlanDevices: golden texts, and small programs with what they must become.
+#include "passes/devices/plan_devices.h"
+
+#include "ir/virtual_device.h"
+#include "kit/relay_programs.h"
+#include "object/structural_equal.h"
+#include "ops/tensor/device.h"
+#include "passes/tests/pass_testing.h"
+#include "relay/visit.h"
+
+namespace headrace::passes {
+namespace {
+
+// Two regions, a tuple on two devices, a shared value, a function of its own, a branch, a reference, a closure.
+constexpr const char* kHeterogeneous =
+    "def @norm(%a: Tensor[(2), float32]) -> Tensor[(2), float32] {\n"
+    "  on_device(exp(%a), virtual_device=\"cuda:1\")\n"
+    "}\n"
+    "def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {\n"
+    "  %0 = add(%x, %y);\n"
+    "  %1 = on_device(%0, virtual_device=\"cuda:0\");\n"
+    "  %2 = on_device(negative(multiply(%1, 2f)), virtual_device=\"cpu:0\");\n"
+    "  let %pair = (%2, on_device(abs(%0), virtual_device=\"cuda:0\", constrain_result=True));\n"
+    "  let %r = ref(%1);\n"
+    "  let %f = fn (%a: Tensor[(2), float32]) -> Tensor[(2), float32] { subtract(%a, %pair.1) };\n"
+    "  %3 = if (less(sum(%0), 1f)) { %f(%pair.0) } else { tanh(%0) };\n"
+    "  (%pair, add(%3, ref_read(%r)), @norm(%2), device_copy(%3, src_virtual_device=\"cuda:0\", "
+    "dst_virtual_device=\"cpu:0\"))\n"
+    "}";
+
+TEST(PlanDevices, TextAndResults) { check_pass({"PlanDevices", "plan_devices", kHeterogeneous, {{2}, {2}}, 0}); }
+
+struct DeviceCase {
+  const char* name;
+  const char* body;  // of main over %x, %y: Tensor[(2), float32]
+  const char* attrs;
+  const char* expected;
+};
+void PrintTo(const DeviceCase& c, std::ostream* out) { *out << c.name; }
+
+#define ON(x, device) "on_device(" x ", virtual_device=\"" device "\")"
+#define COPY(x, from, to) "device_copy(" x ", src_virtual_device=\"" from "\", dst_virtual_device=\"" to "\")"
+
+const std::vector<DeviceCase> kCases = {
+    {"neighbours_before_and_after", "exp(" ON("tanh(negative(%x))", "cuda:0") ")", "[cuda:0, cpu:0] cuda:0",
+     "  %0 = negative(%x);\n  %1 = tanh(%0);\n  exp(%1)\n"},
+    {"two_devices_in_a_row", ON("exp(" ON("tanh(%x)", "cuda:0") ")", "cpu:0"), "[cuda:0, cpu:0] cpu:0",
+     "  %0 = tanh(%x);\n  %1 = " COPY("%0", "cuda:0", "cpu:0") ";\n  exp(%1)\n"},
+    {"the_first_operand_with_a_device_wins", "add(" ON("exp(%x)", "cuda:1") ", " ON("tanh(%y)", "cuda:0") ")",
+     "[cuda:1, cuda:0] cuda:1",
+     "  %0 = exp(%x);\n  %1 = tanh(%y);\n  %2 = " COPY("%1", "cuda:0", "cuda:1") ";\n  add(%0, %2)\n"},
+    {"an_argument_needed_twice",
+     "(" ON("exp(%x)", "cuda:0") ", " ON("tanh(%x)", "cuda:1") ", " ON("abs(%x)", "cuda:1") ")",
+     "[cuda:0, cpu:0] (cuda:0, cuda:1, cuda:1)",
+     "  %0 = exp(%x);\n  %1 = " COPY("%x", "cuda:0", "cuda:1") ";\n  %2 = tanh(%1);\n  %3 = abs(%1);\n"
+                                                               "  (%0, %2, %3)\n"},
+    {"only_the_result_is_asked_for",
+     "on_device(exp(%x), virtual_device=\"cuda:0\", constrain_result=True, constrain_body=False)",
+     "[cuda:0, cpu:0] cuda:0", "  exp(%x)\n"},
+    {"constants_are_everywhere", "(" ON("add(%x, 1f)", "cuda:0") ", " ON("add(%y, 1f)", "cuda:1") ", 1f)",
+     "[cuda:0, cuda:1] (cuda:0, cuda:1, cpu:0)", "  %0 = add(%x, 1f);\n  %1 = add(%y, 1f);\n  (%0, %1, 1f)\n"},
+    {"a_field_of_a_tuple", "let %t = (" ON("exp(%x)", "cuda:0") ", tanh(%y));\n  " ON("negative(%t.0)", "cuda:1"),
+     "[cuda:0, cpu:0] cuda:1",
+     "  %0 = exp(%x);\n  %1 = " COPY("%0", "cuda:0", "cuda:1") ";\n  %2 = tanh(%y);\n  let %t = (%1, %2);\n"
+                                                               "  %3 = %t.0;\n  negative(%3)\n"},
+    {"conditions_are_decided_by_the_host", "if (less(sum(" ON("exp(%x)", "cuda:0") "), 1f)) { %x } else { %y }",
+     "[cuda:0, cuda:0] cuda:0",
+     "  %0 = exp(%x);\n  %1 = sum(%0);\n  %2 = less(%1, 1f);\n  %3 = " COPY(
+         "%2", "cuda:0", "cpu:0") ";\n  if (%3) {\n    %x\n  } else {\n    %y\n  }\n"},
+    {"branches_on_two_devices", "if (True) { " ON("exp(%x)", "cuda:0") " } else { " ON("tanh(%y)", "cuda:1") " }",
+     "[cuda:0, cuda:1] cuda:0",
+     "  if (True) {\n    exp(%x)\n  } else {\n    %0 = tanh(%y);\n    " COPY("%0", "cuda:1", "cuda:0") "\n  }\n"},
+    {"a_reference_is_on_one_device",
+     "let %r = ref(" ON("exp(%x)", "cuda:0") ");\n  let %u = ref_write(%r, " ON("tanh(%y)",
+                                                                                "cuda:1") ");\n  ref_read(%r)",
+     "[cuda:0, cuda:1] cuda:0",
+     "  %0 = exp(%x);\n  let %r = ref(%0);\n  %1 = tanh(%y);\n  %2 = " COPY(
+         "%1", "cuda:1", "cuda:0") ";\n  let %u = ref_write(%r, %2);\n  ref_read(%r)\n"},
+    {"a_closure_has_one_device_for_each_parameter",
+     "let %f = fn (%a: Tensor[(2), float32]) -> Tensor[(2), float32] { " ON("exp(%a)", "cuda:0") " };\n  %f(" ON(
+         "tanh(%x)", "cuda:1") ")",
+     "[cuda:1, cpu:0] cuda:0",
+     "  let %f = fn (%a: Tensor[(2), float32]) -> Tensor[(2), float32] {\n    exp(%a)\n  };\n  %0 = tanh(%x);\n  %1 "
+     "= " COPY("%0", "cuda:1", "cuda:0") ";\n  %f(%1)\n"},
+    {"a_copy_that_copies_nothing", COPY("exp(%x)", "cuda:0", "cuda(0)"), "[cuda:0, cpu:0] cuda:0", "  exp(%x)\n"},
+    {"the_memory_is_part_of_the_device", ON("exp(" ON("tanh(%x)", "cuda:0") ")", "cuda:0/texture"),
+     "[cuda:0, cpu:0] cuda:0/texture",
+     "  %0 = tanh(%x);\n  %1 = " COPY("%0", "cuda:0", "cuda:0/texture") ";\n  exp(%1)\n"},
+};
+
+class Devices : public testing::TestWithParam<DeviceCase> {
+ protected:
+  static IRModule program() {
+    return read(
+        fmt::format("def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {{\n  {}\n}}", GetParam().body));
+  }
+};
+
+TEST_P(Devices, AsWorkedOutByHand) {
+  const IRModule after = run_pass("PlanDevices", program());
+  const auto main = after->lookup("main").cast<relay::FunctionNode>();
+  const auto params = main->attrs.get(kParamVirtualDevices)->as<Array<std::string>>();
+  EXPECT_EQ(fmt::format("[{}] {}", fmt::join(params, ", "), main->attrs.get(kResultVirtualDevice)->as<std::string>()),
+            GetParam().attrs);
+  const std::string text = relay::print_module(after);
+  const size_t begin = text.find("{\n") + 2;
+  EXPECT_EQ(text.substr(begin, text.rfind('}') - begin), GetParam().expected);
+}
+
+TEST_P(Devices, ResultsAreTheSameAndSoIsASecondPlan) {
+  const IRModule before = program(), after = run_pass("PlanDevices", before);
+  expect_same_results(before, after, {ramp({2}, 0.5f), ramp({2}, -1)}, 0);
+  const auto mismatch = first_mismatch(Value(after), Value(run_pass("PlanDevices", after)));
+  EXPECT_FALSE(mismatch) << mismatch->path << "\n" << relay::print_module(after);
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, Devices, testing::ValuesIn(kCases),
+                         [](const auto& info) { return info.param.name; });
+
+// `program` with a third of its op calls on devices.
+IRModule annotated(const IRModule& program, uint64_t seed) {
+  kit::Random random(seed);
+  const IRModule result = make_object<IRModuleNode>(*program);
+  for (const auto& [var, function] : program->functions) {
+    const auto* node = function.as<relay::FunctionNode>();
+    const Expr body = relay::rewrite_post_order(node->body, [&](const Expr& before, const Expr& after) {
+      const auto* call = after.as<relay::CallNode>();
+      const bool is_annotated = call != nullptr && call->as_op() != nullptr &&
+                                before->checked_type().is<TensorTypeNode>() && random.integer(0, 2) == 0;
+      const char* devices[] = {"cpu:0", "cuda:0", "cuda:1"};
+      const bool both = random.integer(0, 3) == 0;
+      return is_annotated ? ops::on_device(after, devices[random.integer(0, 2)], both) : after;
+    });
+    result->add_function(var, copy_with(*node, [&](relay::FunctionNode& copy) { copy.body = body; }), true);
+  }
+  return relay::infer_type(result);
+}
+
+TEST(PlanDevices, RandomProgramsKeepTheirResults) {
+  int refused = 0;
+  for (uint64_t seed = 0; seed < 60; ++seed) {
+    const IRModule before = annotated(kit::random_program(seed, {.steps = 25, .functional = seed % 2 == 0}), seed);
+    try {
+      const IRModule after = run_pass("PlanDevices", before);
+      kit::Random random(seed);
+      expect_same_results(before, after, kit::random_inputs(before, random), 0);
+      const auto mismatch = first_mismatch(Value(after), Value(run_pass("PlanDevices", after)));
+      EXPECT_FALSE(mismatch) << "seed " << seed << " at " << mismatch->path << "\n" << relay::print_module(after);
+    } catch (const UserError& error) {
+      EXPECT_TRUE(error.message().find("only tensors are copied") != std::string::npos ||
+                  error.message().find("a variable of the pattern") != std::string::npos)
+          << error.message();
+      ++refused;
+    }
+  }
+  EXPECT_LE(refused, 15) << "data and functions that would have to move";
+}
+
+std::string message_of(const std::string& text, const pass::PassContext& context = typed_context()) {
+  try {
+    run_pass("PlanDevices", read(text), context);
+  } catch (const UserError& e) {
+    return e.message();
+  }
+  return "no error";
+}
+
+TEST(PlanDevices, WhatCannotBeIsTold) {
+  const auto main = [](const std::string& body) { return "def @main(%x: Tensor[(2), float32]) { " + body + " }"; };
+  EXPECT_EQ(message_of(main("let %a = exp(%x); (" ON("%a", "cuda:0") ", " ON("%a", "cuda:1") ")")),
+            "the value is asked to be on cuda:0 and on cuda:1");
+  EXPECT_EQ(message_of(main(ON("exp(%x)", "gpu:0"))).substr(0, 51),
+            "on_device: 'gpu' in 'gpu:0' is no kind of device; t");
+  const auto held = [](const char* op, const char* device) {
+    return fmt::format("ref(on_device({}(%x), virtual_device=\"{}\", constrain_result=True))", op, device);
+  };
+  EXPECT_EQ(message_of(main("let %r = " + held("exp", "cuda:0") + "; let %s = " + held("tanh", "cuda:1") +
+                            "; let %t = if (True) { %r } else { %s }; ref_read(%t)")),
+            "a value of type ref(Tensor[(2), float32]) is on cuda:1 and is needed on cuda:0; only tensors are copied "
+            "between devices");
+  EXPECT_EQ(message_of(main("on_device((%x, %x), virtual_device=\"cuda:0\")")).find("no error"), std::string::npos);
+  pass::PassContext context = typed_context();
+  context.config.set("relay.PlanDevices.default_device", Value("cuda"));
+  EXPECT_EQ(message_of(main(ON("exp(%x)", "cuda:0")), context), "no error");
+  context.config.set("relay.PlanDevices.default_device", Value(3));
+  EXPECT_EQ(message_of(main("%x"), context), "relay.PlanDevices.default_device must be a text such as cuda:0, got 3");
+}
+
+TEST(PlanDevices, TheDefaultDeviceIsAnOption) {
+  pass::PassContext context = typed_context();
+  context.config.set("relay.PlanDevices.default_device", Value("cuda:3"));
+  const IRModule after = run_pass("PlanDevices",
+                                  read("def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {"
+                                       " (" ON("exp(%x)", "cpu:0") ", exp(%y)) }"),
+                                  context);
+  const auto main = after->lookup("main").cast<relay::FunctionNode>();
+  EXPECT_EQ(main->attrs.get(kResultVirtualDevice)->as<std::string>(), "(cpu:0, cuda:3)");
+}
+
+TEST(VirtualDevice, TextReadsBack) {
+  for (const char* text : {"cpu:0", "cuda:12", "opencl:1/global.texture", "cpu:0@llvm -mcpu=znver4"})
+    EXPECT_EQ(to_string(parse_virtual_device(text)), text);
+  EXPECT_EQ(to_string(parse_virtual_device("cuda")), "cuda:0");
+  EXPECT_EQ(to_string(parse_virtual_device("cuda(3)")), "cuda:3");
+  for (const char* text : {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1/", "cuda:99999999999", "cpu@"}) {
+    EXPECT_THROW(parse_virtual_device(text), UserError) << text;
+  }
+}
+
+}  // namespace
+}  // namespace headrace::passes

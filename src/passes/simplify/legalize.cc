@@ -1,0 +1,149 @@
+#include "passes/simplify/legalize.h"
+
+#include <set>
+
+#include "object/repr.h"
+#include "passes/rewrite/effects.h"
+#include "passes/rewrite/for_each_function.h"
+#include "relay/infer/infer_type.h"
+#include "relay/infer/type_match.h"
+#include "relay/scopes.h"
+#include "relay/visit.h"
+
+namespace headrace::passes {
+
+using relay::CallNode;
+
+namespace {
+
+constexpr const char* kKey = "relay.Legalize.legalize_map_attr_name";
+
+// A registry that takes any value keeps functions as they are.
+LegalizeFn from_packed(const PackedFunc& function) {
+  return [function](const CallNode& call, const Array<Type>& types) {
+    const Value attrs = call.attrs ? Value(call.attrs) : Value();
+    const Value result = function(attrs, call.args, types);
+    if (result.is_none()) return Expr();
+    const Expr expr = result.is<ObjectRef>() ? result.as<ObjectRef>().cast<ExprNode>() : Expr();
+    if (!expr)
+      throw_at(call.span, call.as_op()->name, fmt::format("its legalisation gave no expression but {}", repr(result)));
+    return expr;
+  };
+}
+
+LegalizeFn find_legalize(const OpNode& op, const std::string& attr) {
+  const auto found = op.keyed.find(attr);
+  if (found == op.keyed.end()) return {};
+  if (const auto* function = std::any_cast<LegalizeFn>(&found->second)) return *function;
+  if (const auto* packed = std::any_cast<PackedFunc>(&found->second)) return from_packed(*packed);
+  if (const auto* value = std::any_cast<Value>(&found->second); value != nullptr && value->is<PackedFunc>())
+    return from_packed(value->as<PackedFunc>());
+  throw_user_error("the attribute '{}' of op '{}' is no function that legalises calls", attr, op.name);
+}
+
+class Legalizer {
+ public:
+  Legalizer(const IRModule& module, const std::string& attr) : effects_(module, true), attr_(attr) {}
+
+  Expr run(const Expr& body) {
+    return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
+      const auto* call = before.as<CallNode>();
+      if (call == nullptr || call->as_op() == nullptr) return after;
+      const LegalizeFn& rule = rule_of(*call->as_op());
+      return rule ? legalized(*call, *after.as<CallNode>(), rule) : after;
+    });
+  }
+
+  const std::set<std::string>& changed() const { return changed_; }
+
+ private:
+  const LegalizeFn& rule_of(const OpNode& op) {
+    const auto [known, is_new] = rules_.try_emplace(&op);
+    if (is_new) known->second = find_legalize(op, attr_);
+    return known->second;
+  }
+
+  Expr legalized(const CallNode& before, const CallNode& after, const LegalizeFn& rule) {
+    Array<Type> types;
+    for (const Expr& arg : before.args) types.push_back(arg->checked_type());
+    types.push_back(before.checked_type());
+    std::vector<std::pair<relay::Var, Expr>> lets;
+    Array<Expr> args;
+    for (size_t i = 0; i < before.args.size(); ++i) {
+      const bool is_bound = effects_.of(before.args[i]) && !relay::is_atomic(after.args[i]);
+      if (is_bound) lets.emplace_back(relay::make_var("x", {}, before.args[i]->span), after.args[i]);
+      args.push_back(is_bound ? Expr(lets.back().first) : after.args[i]);
+    }
+    const relay::Call call = lets.empty() ? ref(&after) : copy_with(after, [&](CallNode& copy) { copy.args = args; });
+    Expr result = rule(*call, types);
+    if (!result || result == call) return ref(&after);
+    changed_.insert(before.as_op()->name);
+    result = with_span(result, args, before.span);
+    for (size_t i = lets.size(); i-- > 0;) result = relay::make_let(lets[i].first, lets[i].second, result, before.span);
+    return result;
+  }
+
+  // What is new in `expr`, with the span of the call where it has none.
+  static Expr with_span(const Expr& expr, const Array<Expr>& args, const Span& span) {
+    if (!span) return expr;
+    std::unordered_set<const Object*> given;
+    for (const Expr& arg : args) given.insert(arg.object());
+    relay::post_order(
+        expr, [&](const Expr& e) { return !given.contains(e.object()); },
+        [&](const Expr& e) {
+          const bool is_new = !given.contains(e.object()) && !e->span && !relay::is_atomic(e) && !e.is<OpNode>();
+          if (is_new) e->span = span;
+        });
+    return expr;
+  }
+
+  Effects effects_;
+  const std::string& attr_;
+  std::unordered_map<const Object*, LegalizeFn> rules_;
+  std::set<std::string> changed_;
+};
+
+// The program with its types; an error says whose legalisation it may come from.
+IRModule typed(const IRModule& before, const IRModule& after, const std::set<std::string>& ops) {
+  IRModule result;
+  try {
+    result = relay::infer_type(after);
+  } catch (const UserError& error) {
+    throw_user_error("what the legalisation of {} gives does not fit the program: {}", fmt::join(ops, ", "),
+                     error.message());
+  }
+  for (const auto& [var, function] : before->functions) {
+    if (!function->has_checked_type()) continue;
+    const BaseFunc changed = result->lookup(var->name_hint);
+    if (changed == function || relay::same_type(changed->checked_type(), function->checked_type())) continue;
+    if (to_string(changed->checked_type()) == to_string(function->checked_type())) continue;
+    throw_user_error("the legalisation of {} changes the type of @{} from {} to {}", fmt::join(ops, ", "),
+                     var->name_hint, to_string(function->checked_type()), to_string(changed->checked_type()));
+  }
+  return result;
+}
+
+}  // namespace
+
+void set_legalize(const Op& op, LegalizeFn legalize, std::string attr) {
+  op->keyed.insert_or_assign(std::move(attr), std::any(std::move(legalize)));
+}
+void set_legalize(const Op& op, const PackedFunc& legalize, std::string attr) {
+  set_legalize(op, from_packed(legalize), std::move(attr));
+}
+void clear_legalize(const Op& op, const std::string& attr) { op->keyed.erase(attr); }
+
+std::string legalize_attr(const pass::PassContext& context) {
+  const auto value = context.config.get(kKey);
+  if (!value) return kLegalizeAttr;
+  if (!value->is<std::string>()) throw_user_error("{} must be a text, got {}", kKey, repr(*value));
+  return value->as<std::string>();
+}
+
+IRModule legalize(const IRModule& module, const std::string& attr) {
+  Legalizer legalizer(module, attr);
+  const IRModule result = rewrite_bodies(module, [&](const Expr& body) { return legalizer.run(body); });
+  return result == module ? module : typed(module, result, legalizer.changed());
+}
+
+}  // namespace headrace::passes

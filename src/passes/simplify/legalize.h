@@ -1,0 +1,43 @@
+// Legalize: calls of an op become what the op's legalisation makes of them, for a target that has no such op.
+//
+//   set_legalize(get_op("nn.relu"), ...)
+//   nn.relu(%x)   ->   maximum(%x, 0f)
+//
+// A legalisation is an attribute of the op, "FTVMLegalize" or the name that the option "legalize_map_attr_name" gives.
+// It is set from C++ (set_legalize) or as a function of (attributes, arguments, types) through the registry
+// ("relay.op.RegisterLegalize"); no op has one by default, since the compiler's own kernels take every op. It gives an
+// expression over the arguments, or nothing to leave the call alone. What it gives is not legalised again, so that it
+// may hold a call of the same op.
+//
+// An argument with an effect, or that depends on when it is evaluated, is bound by a let before: the legalisation may
+// use it any number of times. Needs types. What a legalisation gives has the span of the call where it has none, and
+// must fit the program: UserError that names the ops where it does not, or where a function's type changes. Whether
+// results are the same is the legalisation's to say.
+#pragma once
+
+#include "object/function.h"
+#include "pass/pass.h"
+#include "relay/expr.h"
+
+namespace headrace::passes {
+
+inline constexpr const char* kLegalizeAttr = "FTVMLegalize";
+
+// `call` with its arguments as they are now; `types` are those of its arguments, then that of its result. Null: the
+// call stays.
+using LegalizeFn = std::function<Expr(const relay::CallNode& call, const Array<Type>& types)>;
+
+// Replaces the op's legalisation, if it has one.
+void set_legalize(const Op& op, LegalizeFn legalize, std::string attr = kLegalizeAttr);
+// The same from a function of (attrs, args, types) that gives an expression or None.
+void set_legalize(const Op& op, const PackedFunc& legalize, std::string attr = kLegalizeAttr);
+// Takes the op's legalisation away.
+void clear_legalize(const Op& op, const std::string& attr = kLegalizeAttr);
+
+// "relay.Legalize.legalize_map_attr_name" of the context's configuration, else kLegalizeAttr. UserError when it is no
+// text.
+std::string legalize_attr(const pass::PassContext& context);
+
+IRModule legalize(const IRModule& module, const std::string& attr = kLegalizeAttr);
+
+}  // namespace headrace::passes
