@@ -153,6 +153,9 @@ TEST_F(BroadcastTest, ValuesOfShapeArithmetic) {
   EXPECT_EQ(infer("divide", {n, n}, {make_int(0)}), "unknown");
   EXPECT_EQ(infer("maximum", {make_int(4), make_int(1)}, {make_int(2)}), "4 2");
   EXPECT_EQ(as_int((*infer_values(binary("equal", any_arg(), any_arg()), types, {Values{n}, Values{n}}))[0]), 1);
+  // A column and a row meet in more places than either has items.
+  const std::vector<Type> crossed{tensor(Shape{2, 1}, DataType::int_(64)), tensor(Shape{1, 2}, DataType::int_(64))};
+  EXPECT_FALSE(infer_values(binary("add", any_arg(), any_arg()), crossed, {Values{n, n}, Values{n, n}}));
   const auto chosen = infer_values(where(any_arg(), any_arg(), any_arg()), types,
                                    {Values{make_bool(true), make_bool(false)}, Values{n}, Values{make_int(5)}});
   ASSERT_TRUE(chosen.has_value());

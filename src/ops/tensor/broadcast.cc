@@ -254,9 +254,25 @@ std::vector<NDArray> eval_bias_add(const EvalInput& input) {
 
 // ---- value inference, for lists of at most one dimension and their scalars
 
+// Whether the items of `count` arguments from `first` on meet by their numbers alone: a column and a row do not.
+bool pair_up(const RelationInput& input, size_t first, size_t count) {
+  std::optional<Shape> common;
+  bool is_flat = true;
+  for (size_t i = first; i < first + count; ++i) {
+    const TensorType type = input.tensor(i);
+    const auto shape = type ? as_shape(type->shape) : std::nullopt;
+    if (!shape) return false;
+    is_flat = is_flat && shape->size() <= 1;
+    if (num_elements(*shape) == 1) continue;
+    if (common && *common != *shape && !(is_flat && common->size() <= 1)) return false;
+    common = shape;
+  }
+  return true;
+}
+
 Values infer_pairwise(const RelationInput& input, size_t first, PrimExpr (*f)(const PrimExpr&, const PrimExpr&)) {
   const auto a = input.arg_value(first), b = input.arg_value(first + 1);
-  if (!a || !b) return std::nullopt;
+  if (!a || !b || !pair_up(input, first, 2)) return std::nullopt;
   if (a->size() != b->size() && a->size() != 1 && b->size() != 1) return std::nullopt;
   // One item against none broadcasts to none.
   const size_t count = a->size() == 1 ? b->size() : a->size();
@@ -297,7 +313,7 @@ Values infer_comparison(const RelationInput& input) {
 
 Values infer_where(const RelationInput& input) {
   const auto condition = input.arg_value(0), x = input.arg_value(1), y = input.arg_value(2);
-  if (!condition || !x || !y) return std::nullopt;
+  if (!condition || !x || !y || !pair_up(input, 0, 3)) return std::nullopt;
   const size_t count =
       condition->empty() || x->empty() || y->empty() ? 0 : std::max({condition->size(), x->size(), y->size()});
   std::vector<PrimExpr> result;
