@@ -7,6 +7,7 @@
 #include "bench/kernels.h"
 #include "bench/passes.h"
 #include "bench/probes.h"
+#include "bench/scaling.h"
 #include "tools/headrace/output.h"
 #include "tools/headrace/report_failure.h"
 #include "object/array.h"
@@ -76,6 +77,20 @@ void print_passes(const Report& report) {
   std::cout << tools::to_table(rows);
 }
 
+// A form a row, a kind of work a column: seconds of the larger program, and its time by the smaller's.
+void print_scaling(const Report& report) {
+  std::vector<std::vector<std::string>> rows{{"form"}};
+  for (const Value& value : report.at("rows").as<Array<Value>>()) {
+    const auto one = value.as<Report>();
+    const std::string name = fmt::format("{} {}", one.at("size").as<int64_t>(), one.at("form").as<std::string>());
+    if (rows.back()[0] != name) rows.push_back({name});
+    if (rows.size() == 2) rows[0].push_back(one.at("work").as<std::string>());
+    rows.back().push_back(
+        fmt::format("{} {:.1f}x", tools::show_seconds(one.at("seconds").as<double>()), one.at("ratio").as<double>()));
+  }
+  std::cout << tools::to_table(rows);
+}
+
 void print(const Report& report, bool json, void (*as_text)(const Report&)) {
   if (json) {
     std::cout << tools::to_json(report);
@@ -112,6 +127,16 @@ CLI::App* add_passes_verb(CLI::App& app, PassBenchOptions& options) {
   return verb;
 }
 
+CLI::App* add_scaling_verb(CLI::App& app, ScalingOptions& options) {
+  CLI::App* verb = app.add_subcommand("scaling", "How time grows with the length and the depth of a program");
+  verb->add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
+  verb->add_option("--chain", options.chain, "Ops in a row")->check(CLI::Range(4, 10'000'000))->capture_default_str();
+  verb->add_option("--nesting", options.nesting, "Lets, tuples, functions, branches in each other")
+      ->check(CLI::Range(4, 10'000'000))
+      ->capture_default_str();
+  return verb;
+}
+
 int run(int argc, char** argv) {
   CLI::App app{"Measures the machine, and kernels against it.", "headrace-bench"};
   app.require_subcommand(1);
@@ -130,6 +155,8 @@ int run(int argc, char** argv) {
   add_kernels_verb(app, options);
   PassBenchOptions pass_options;
   CLI::App* passes = add_passes_verb(app, pass_options);
+  ScalingOptions scaling_options;
+  CLI::App* scaling = add_scaling_verb(app, scaling_options);
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -142,6 +169,8 @@ int run(int argc, char** argv) {
   options.probe_seconds = seconds;
   if (passes->parsed()) {
     print(measure_passes(pass_options), json, print_passes);
+  } else if (scaling->parsed()) {
+    print(measure_scaling(scaling_options), json, print_scaling);
   } else {
     print(measure_kernels(options), json, print_kernels);
   }

@@ -32,7 +32,9 @@ NDArray filled(const Shape& shape) {
 
 Kernel make_kernel(const KernelCase& what, int threads) {
   driver::CompiledModel compiled = driver::compile_to_memory(driver::make_model(relay::parse_module(what.program)));
-  Kernel kernel{.what = what, .executor = driver::make_executor(std::move(compiled), what.name, threads), .inputs = {}};
+  const auto opened = driver::open_compiled(std::move(compiled), what.name);
+  Kernel kernel{
+      .what = what, .executor = load::make_executor(opened, artifact::kDefaultProgram, threads), .inputs = {}};
   executors::GraphRunner& runner = kernel.executor->runner();
   for (const artifact::TensorSpec& spec : runner.program().inputs) {
     kernel.inputs.push_back(filled(Shape(spec.shape.begin(), spec.shape.end())));
@@ -49,7 +51,7 @@ void run_round(Kernel& kernel) {
     const auto begin = std::chrono::steady_clock::now();
     const executors::RunStatus status = kernel.executor->runner().run();
     const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    if (status.code != 0) throw UserError(std::string(status.message));
+    executors::throw_if_failed(status);
     if (kernel.best_seconds == 0 || seconds < kernel.best_seconds) kernel.best_seconds = seconds;
     spent += seconds;
   }

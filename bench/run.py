@@ -9,6 +9,8 @@ models   networks of the test kit's generator (seeded random weights) at full re
          after: where the two differ much, runs of several threads cannot be compared.
 passes   a chain of 10,000 ops and the models: seconds to infer all types and for the optimising passes, without
          lowering and code generation.
+scaling  chains of 100,000 ops; lets, tuples, functions and branches 10,000 deep: seconds to visit, print, parse
+         and so on, and how many times those of a program of a quarter of that size. 4 is linear, 16 quadratic.
 
 Numbers depend on the machine and on what else runs on it: read ratios, and the best beside the median.
 Examples: ./dev bench probes
@@ -127,12 +129,24 @@ def bench_passes(args: argparse.Namespace) -> None:
     print(run(args.bin / "headrace-bench", "passes", *options, *models), end="")
 
 
+def bench_scaling(args: argparse.Namespace) -> None:
+    """Passes on to headrace-bench."""
+    options = ["--rounds", str(min(args.rounds, 5)), *(["--json"] if args.json else [])]
+    print(run(args.bin / "headrace-bench", "scaling", *options), end="")
+
+
 def bench_probes(args: argparse.Namespace) -> None:
     """Passes on to headrace-bench."""
     print(run(args.bin / "headrace-bench", "probes", *(["--json"] if args.json else [])), end="")
 
 
-SUITES = {"probes": bench_probes, "kernels": bench_kernels, "models": bench_models, "passes": bench_passes}
+SUITES = {
+    "probes": bench_probes,
+    "kernels": bench_kernels,
+    "models": bench_models,
+    "passes": bench_passes,
+    "scaling": bench_scaling,
+}
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -146,7 +160,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--only", default="", help="kernels: those whose name contains this")
     parser.add_argument("--threads", default="1", help="numbers of threads, as 1,2 (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=15, help="(default: %(default)s)")
+    parser.add_argument("--rounds", type=int, default=15, help="(default: %(default)s; scaling: at most 5)")
     parser.add_argument(
         "--against", default="onnxruntime", choices=["onnxruntime", "none"], help="models: the peer (%(default)s)"
     )

@@ -57,6 +57,16 @@ class BenchTest(unittest.TestCase):
             self.assertIn(kernel["bound"], ("FMA", "L2", "L3", "DRAM"))
         self.assertRegex(self.call(*command).stdout, r"(?m)^depthwise 3x3 960 @7 +\S+ [um]s +\S+ +\S+ +\d+ %")
 
+    def test_scaling(self) -> None:
+        command = (self.bin / "headrace-bench", "scaling", "--rounds", "1", "--chain", "400", "--nesting", "40")
+        rows = self.report(*command, "--json")["rows"]
+        self.assertEqual({row["form"] for row in rows}, {"calls", "lets", "tuples", "functions", "branches"})
+        self.assertEqual({row["size"] for row in rows}, {400, 40})
+        self.assertEqual(len({row["work"] for row in rows}) * 5 - 2, len(rows))  # types of two forms nest too deep
+        for row in rows:
+            self.assertGreater(row["ratio"], 0)
+        self.assertRegex(self.call(*command).stdout, r"(?m)^40 branches +\d[^ ]* [um]?s \d")
+
     def test_models(self) -> None:
         with tempfile.TemporaryDirectory() as folder:
             options = ("models", "--models", "mlp", "--rounds", "1", "--against", "none", "--folder", folder)

@@ -3,26 +3,27 @@
 
 #include <cstdio>
 #include <filesystem>
+#include <iostream>
 
 #include "base/read_text.h"
 #include "driver/all_passes.h"
 #include "driver/model.h"
 #include "driver/output_file.h"
 #include "driver/register_all.h"
-#include "tools/headrace/option_text.h"
-#include "tools/headrace/report_failure.h"
-#include "tools/headrace/usage.h"
 #include "pass/instruments.h"
 #include "pass/round_trip.h"
 #include "passes/fuse/fuse_ops.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
 #include "relay/text/print.h"
-#include "relay/verify.h"
 #include "relay/text/weights_file.h"
+#include "relay/verify.h"
 #include "tir/parse.h"
 #include "tir/print.h"
 #include "tir/verify.h"
+#include "tools/headrace/option_text.h"
+#include "tools/headrace/report_failure.h"
+#include "tools/headrace/usage.h"
 
 namespace headrace {
 
@@ -45,7 +46,7 @@ constexpr const char* kExamples =
     "  headrace-opt model.relay --input-weights model.safetensors -p canonical --hide-data\n"
     "  headrace-opt kernel.lowered.tir --passes vectorize_loop,unroll_loop --verify-each\n"
     "  headrace-opt --list-passes\n\n"
-    "exit codes: 0 ok, 1 a defect of ours, 2 a wrong command line, 3 a wrong input or output file";
+    "exit codes: 0 ok, 1 a defect of ours, 2 a wrong command line, 3 a wrong input, output or name of a pass";
 
 struct Request {
   std::string input;
@@ -229,11 +230,18 @@ int main(int argc, char** argv) {
   Request request;
   add_options(app, request);
   try {
-    app.parse(argc, argv);
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& e) {
+      // Help and version are "errors" of code 0.
+      if (e.get_exit_code() != 0) throw;
+      const int code = app.exit(e);
+      std::cout.flush();
+      if (!std::cout) throw UserError("the standard output cannot be written to");
+      return code;
+    }
     return run(request);
   } catch (const CLI::ParseError& e) {
-    // Help and version are "errors" of code 0.
-    if (e.get_exit_code() == 0) return app.exit(e);
     return tools::report_usage("headrace-opt", "headrace-opt --help", tools::usage_message(app, e));
   } catch (const UsageError& e) {
     return tools::report_usage("headrace-opt", "headrace-opt --help", e.what());

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cerrno>
 #include <cstring>
 #include <fstream>
 #include <iterator>
@@ -242,7 +243,10 @@ void write_npy(const std::filesystem::path& path, const NpyArray& array) {
   std::vector<std::byte> bytes = encode_npy(array);
   std::ofstream stream(path, std::ios::binary);
   stream.write(reinterpret_cast<const char*>(bytes.data()), std::ssize(bytes));
-  if (!stream.flush()) throw_user_error("cannot write the array file '{}'", path.string());
+  if (!stream.flush()) {
+    throw_user_error("cannot write the array file '{}': {}", path.string(),
+                     std::filesystem::is_directory(path) ? "it is a folder" : std::strerror(errno));
+  }
 }
 
 }  // namespace headrace::tools

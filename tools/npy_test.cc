@@ -118,7 +118,9 @@ TEST(Npy, Errors) {
   EXPECT_EQ(kit::user_error_of([] { read_npy("/no/such.npy"); }),
             "cannot read the array file '/no/such.npy': No such file or directory");
   EXPECT_EQ(kit::user_error_of([] { read_npy("/"); }), "the array file '/' is a directory; give the path of a file");
-  EXPECT_EQ(kit::user_error_of([] { write_npy("/no/such.npy", {}); }), "cannot write the array file '/no/such.npy'");
+  EXPECT_EQ(kit::user_error_of([] { write_npy("/no/such.npy", {}); }),
+            "cannot write the array file '/no/such.npy': No such file or directory");
+  EXPECT_EQ(kit::user_error_of([] { write_npy("/", {}); }), "cannot write the array file '/': it is a folder");
 }
 
 TEST(Npy, MutationsNeverCrash) {

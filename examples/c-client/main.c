@@ -82,7 +82,10 @@ int main(int argc, char** argv) {
     fprintf(stderr, "%s", kUsage);
     return HR_USAGE;
   }
-  void* library = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
+  /* A name without a slash is a file here, not one of the system's libraries. */
+  char path[4096];
+  snprintf(path, sizeof path, "%s%s", strchr(argv[1], '/') == NULL ? "./" : "", argv[1]);
+  void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);
   if (library == NULL) {
     fprintf(stderr, "c-client: %s\n", dlerror());
     return HR_USER;
@@ -102,7 +105,7 @@ int main(int argc, char** argv) {
   const int code = run.function(pointers[0], counts[0], pointers[1], counts[1], NULL);
   if (code == 0) print_outputs();
   if (code == HR_REASON_NEEDS_RUNTIME) fprintf(stderr, "c-client: this model needs libheadrace_rt\n");
-  if (code != 0) fprintf(stderr, "c-client: the run failed with reason %d\n", code);
+  if (code != 0) fprintf(stderr, "c-client: the run failed with reason %d; headrace/reason.h names it\n", code);
   for (int side = 0; side < 2; ++side) {
     for (int32_t i = 0; i < counts[side]; ++i) free(tensors[side][i].dl.data);
   }

@@ -20,7 +20,9 @@ def path(value: str | PathLike[str], what: str) -> str:
     if isinstance(value, (str, PathLike)):
         name = fspath(value)
         if isinstance(name, str):
-            return name
+            if "\0" in name:
+                raise UserError(f"{what}: {name!r} has a NUL character, which no file's name has")
+            return text(name, what)
         value = name
     raise UserError(f"{what}: expected a path (a str or a pathlib.Path), got {kind(value)}")
 
@@ -29,13 +31,18 @@ def text(value: str, what: str) -> str:
     """A str."""
     if not isinstance(value, str):
         raise UserError(f"{what}: expected a str, got {kind(value)}")
+    if not value.isascii():
+        try:
+            value.encode()
+        except UnicodeEncodeError:
+            raise UserError(f"{what}: {value!r} is no text in UTF-8; rename what it names") from None
     return value
 
 
 def integer(value: int, what: str, bits: int = 32) -> int:
-    """A signed integer of so many bits; numpy's will do."""
+    """A signed integer of so many bits; numpy's will do, a bool is none."""
     try:
-        number = index(value)
+        number = index(value if not isinstance(value, bool) else None)
     except TypeError:
         raise UserError(f"{what}: expected an int, got {value!r}") from None
     if not -(1 << (bits - 1)) <= number < 1 << (bits - 1):

@@ -74,6 +74,8 @@ def get_global_func(name: str, allow_missing: bool = False) -> _core.PackedFunc 
     UserError
         That names the function, when there is none.
     """
+    if not isinstance(name, str):
+        raise _core.UserError(f"name: expected a str, got {type(name).__name__}")
     found = _core.find_global(name)
     if found is None and not allow_missing:
         raise _core.UserError(f"there is no global function '{name}'")

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace._core import Module, NDArray, array
+from headrace._arguments import kind
+from headrace._core import Module, NDArray, UserError, array
 
 
 class GraphModule:
@@ -22,6 +23,9 @@ class GraphModule:
     """
 
     def __init__(self, module: Module) -> None:
+        if not isinstance(module, Module) or not module.implements_function("set_input"):
+            got = "a module that is none" if isinstance(module, Module) else kind(module)
+            raise UserError(f'module: expected a graph executor, lib["default"](headrace.cpu()), got {got}')
         self.module = module
 
     def set_input(self, key: str | int | None = None, value: Any = None, **params: Any) -> None:

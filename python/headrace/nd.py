@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from headrace import _arguments
 from headrace._core import Device, NDArray, cpu
 from headrace._core import array as _share
 
@@ -74,7 +75,7 @@ def device(dev_type: str | int, dev_id: int = 0) -> Device:
         from headrace._core import UserError
 
         raise UserError(f"device: there is no device '{dev_type}'; there is cpu")
-    return cpu(dev_id)
+    return cpu(_arguments.integer(dev_id, "dev_id"))
 
 
 def _check(dev: Device | None) -> None:

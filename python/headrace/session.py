@@ -70,6 +70,7 @@ class InferenceSession:
         _core.check_options(**self._options)
         self._lock = Lock()
         self._compiled: OrderedDict[tuple, CompiledModel] = OrderedDict()
+        self._files = {file: _stamp(file) for file in _core.model_files(self._path)}
         self._read_ports()
 
     def get_inputs(self) -> list[NodeArg]:
@@ -133,6 +134,14 @@ class InferenceSession:
             )
         return {name: _core.array(feed[name], f"input '{name}'") for name in names}
 
+    def _check_files(self) -> None:
+        for file, stamp in self._files.items():
+            if _stamp(file) != stamp:
+                raise _core.UserError(
+                    f"'{file}' was written to after this session was made, which compiles it for each set of shapes; "
+                    "make a new session"
+                )
+
     def _open_inputs(self) -> list[str]:
         return [arg.name for arg in self._inputs if any(not isinstance(dim, int) for dim in arg.shape)]
 
@@ -143,10 +152,22 @@ class InferenceSession:
             if key in self._compiled:
                 self._compiled.move_to_end(key)
             else:
-                self._compiled[key] = compile(self._path, shapes=shapes, bound=self._bound, **self._options)
+                self._check_files()
+                model = compile(self._path, shapes=shapes, bound=self._bound, **self._options)
+                self._check_files()
+                self._compiled[key] = model
                 if len(self._compiled) > _KEPT_COMPILES:
                     self._compiled.popitem(last=False)
             return self._compiled[key]
+
+
+def _stamp(file: str) -> tuple[int, ...] | None:
+    """Which file it is and when it was written to; None where there is none."""
+    try:
+        status = Path(file).stat()
+    except (OSError, ValueError):
+        return None
+    return status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns
 
 
 def _check_onnxruntime_options(sess_options: object, providers: object, provider_options: object) -> None:

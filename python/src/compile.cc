@@ -7,6 +7,7 @@
 #include <nanobind/stl/variant.h>
 #include <nanobind/stl/vector.h>
 
+#include "base/interrupt.h"
 #include "driver/check_options.h"
 #include "driver/compile.h"
 #include "driver/register_all.h"
@@ -53,7 +54,7 @@ driver::CompileOptions compile_options(const std::string& target, const std::str
 }
 
 std::shared_ptr<load::Executor> open_executor(const std::string& path, const std::string& program, int threads) {
-  return load::Executor::make(load::open_artifact(path).value_or_throw(), program, threads).value_or_throw();
+  return load::make_executor(load::open_artifact(path).value_or_throw(), program, threads);
 }
 
 // Code for another processor is written all the same.
@@ -63,6 +64,36 @@ Compiled compile_and_open(const driver::Model& model, const std::string& path, c
   if (const std::optional<Refusal> refusal = runtime::cpu_refusal(program, path))
     return Elsewhere{program, options.threads, refusal->message};
   return open_executor(path, artifact::kDefaultProgram, options.threads);
+}
+
+nb::list shape_of(const driver::ModelPort& port) {
+  nb::list dims;
+  for (const driver::ModelDim& dim : port.shape) {
+    if (dim.value >= 0) {
+      dims.append(dim.value);
+    } else if (dim.symbol.empty()) {
+      dims.append(nb::none());
+    } else {
+      dims.append(dim.symbol);
+    }
+  }
+  return dims;
+}
+
+void bind_ports(nb::module_& m) {
+  nb::class_<driver::ModelPort>(m, "ModelPort", "An input or output as a model file declares it.")
+      .def_ro("name", &driver::ModelPort::name)
+      .def_ro("dtype", &driver::ModelPort::dtype)
+      .def_prop_ro("shape", &shape_of);
+  m.def(
+      "read_ports",
+      [](const std::string& path) {
+        const driver::ModelPorts ports = driver::read_ports(path);
+        return std::pair(ports.inputs, ports.outputs);
+      },
+      nb::arg("path"), "The inputs and the outputs that a model file declares.");
+  m.def("model_files", &driver::model_files, nb::arg("path"),
+        "The file of a model, and those with its data beside it.");
 }
 
 }  // namespace
@@ -77,9 +108,11 @@ void bind_compile(nb::module_& m) {
         const driver::CompileOptions options =
             compile_options(target, cpu, features, opt_level, jobs, threads, disabled_passes);
         nb::gil_scoped_release released;
+        const InterruptScope interruptible(&check_signals);
         const driver::Model model = driver::load_model(path, load);
         if (output) return compile_and_open(model, *output, options);
-        return driver::make_executor(driver::compile_to_memory(model, options), path, options.threads);
+        return load::make_executor(driver::open_compiled(driver::compile_to_memory(model, options), path),
+                                   artifact::kDefaultProgram, options.threads);
       },
       nb::arg("path"), nb::arg("shapes") = Shapes(), nb::arg("bound") = nb::dict(), nb::arg("target") = "",
       nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("opt_level") = 3, nb::arg("jobs") = 0,
@@ -98,30 +131,7 @@ void bind_compile(nb::module_& m) {
       nb::arg("disabled_passes"), "Raises UserError for an option that compile would refuse.");
   m.def("open_executor", &open_executor, nb::arg("path"), nb::arg("program") = artifact::kDefaultProgram,
         nb::arg("threads") = 0, nb::call_guard<nb::gil_scoped_release>());
-
-  nb::class_<driver::ModelPort>(m, "ModelPort", "An input or output as a model file declares it.")
-      .def_ro("name", &driver::ModelPort::name)
-      .def_ro("dtype", &driver::ModelPort::dtype)
-      .def_prop_ro("shape", [](const driver::ModelPort& port) {
-        nb::list dims;
-        for (const driver::ModelDim& dim : port.shape) {
-          if (dim.value >= 0) {
-            dims.append(dim.value);
-          } else if (dim.symbol.empty()) {
-            dims.append(nb::none());
-          } else {
-            dims.append(dim.symbol);
-          }
-        }
-        return dims;
-      });
-  m.def(
-      "read_ports",
-      [](const std::string& path) {
-        const driver::ModelPorts ports = driver::read_ports(path);
-        return std::pair(ports.inputs, ports.outputs);
-      },
-      nb::arg("path"), "The inputs and the outputs that a model file declares.");
+  bind_ports(m);
 }
 
 }  // namespace headrace::python

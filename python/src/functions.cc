@@ -2,6 +2,7 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include "base/interrupt.h"
 #include "object/foreign_error.h"
 #include "objects.h"
 
@@ -87,6 +88,13 @@ Value call_python(const SharedObject& callable, Args args) {
 
 }  // namespace
 
+void check_signals() {
+  nb::gil_scoped_acquire held;
+  if (PyErr_CheckSignals() == 0) return;
+  nb::python_error error;
+  throw_foreign(error);
+}
+
 PackedFunc to_function(nb::object callable) {
   const auto shared = std::make_shared<SharedObject>(std::move(callable));
   return PackedFunc([shared](Args args) { return call_python(*shared, args); });
@@ -101,6 +109,7 @@ nb::object call_function(const PackedFunc& function, PyObject* const* args, size
   Value result;
   {
     nb::gil_scoped_release released;
+    const InterruptScope interruptible(&check_signals);
     result = function.call(std::span<const Value>(values));
   }
   return from_value(result);

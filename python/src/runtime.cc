@@ -49,6 +49,27 @@ nb::list run(load::Executor& executor, const nb::sequence& inputs) {
   return result;
 }
 
+void bind_executors(nb::module_& m) {
+  nb::class_<Spec>(m, "TensorSpec", "Name, dtype and shape of an input or output.")
+      .def_ro("name", &Spec::name)
+      .def_ro("dtype", &Spec::dtype)
+      .def_prop_ro("shape", [](const Spec& spec) { return nb::tuple(nb::cast(spec.shape)); })
+      .def("__repr__", [](const Spec& spec) {
+        return fmt::format("{}: {} ({})", spec.name, spec.dtype, fmt::join(spec.shape, ", "));
+      });
+  nb::class_<load::Executor>(m, "Executor",
+                             "One program of an artifact, ready to run; threads that call it take turns.")
+      .def_prop_ro("inputs", [](const load::Executor& self) { return specs_of(self.runner().program().inputs); })
+      .def_prop_ro("outputs", [](const load::Executor& self) { return specs_of(self.runner().program().outputs); })
+      .def_prop_ro("threads", [](const load::Executor& self) { return self.runner().num_threads(); })
+      .def("run", &run, nb::arg("inputs"), "Tensors in, new NDArrays out.");
+  nb::class_<Elsewhere>(m, "Elsewhere", "A program in an artifact for another processor: described here, not run.")
+      .def_prop_ro("inputs", [](const Elsewhere& self) { return specs_of(self.program.inputs); })
+      .def_prop_ro("outputs", [](const Elsewhere& self) { return specs_of(self.program.outputs); })
+      .def_ro("threads", &Elsewhere::threads)
+      .def("run", &refuse_run, nb::arg("inputs"), "Raises MissingError: why not here.");
+}
+
 }  // namespace
 
 void bind_runtime(nb::module_& m) {
@@ -75,25 +96,7 @@ void bind_runtime(nb::module_& m) {
            [](const runtime::Module& self) { return reinterpret_cast<intptr_t>(self.object().object()) >> 4; });
   m.def("load_module", &load::load_artifact_module, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>(),
         "Opens an artifact. lib[\"default\"](headrace.cpu()) makes a graph executor.");
-
-  nb::class_<Spec>(m, "TensorSpec", "Name, dtype and shape of an input or output.")
-      .def_ro("name", &Spec::name)
-      .def_ro("dtype", &Spec::dtype)
-      .def_prop_ro("shape", [](const Spec& spec) { return nb::tuple(nb::cast(spec.shape)); })
-      .def("__repr__", [](const Spec& spec) {
-        return fmt::format("{}: {} ({})", spec.name, spec.dtype, fmt::join(spec.shape, ", "));
-      });
-  nb::class_<load::Executor>(m, "Executor",
-                             "One program of an artifact, ready to run; threads that call it take turns.")
-      .def_prop_ro("inputs", [](const load::Executor& self) { return specs_of(self.runner().program().inputs); })
-      .def_prop_ro("outputs", [](const load::Executor& self) { return specs_of(self.runner().program().outputs); })
-      .def_prop_ro("threads", [](const load::Executor& self) { return self.runner().num_threads(); })
-      .def("run", &run, nb::arg("inputs"), "Tensors in, new NDArrays out.");
-  nb::class_<Elsewhere>(m, "Elsewhere", "A program in an artifact for another processor: described here, not run.")
-      .def_prop_ro("inputs", [](const Elsewhere& self) { return specs_of(self.program.inputs); })
-      .def_prop_ro("outputs", [](const Elsewhere& self) { return specs_of(self.program.outputs); })
-      .def_ro("threads", &Elsewhere::threads)
-      .def("run", &refuse_run, nb::arg("inputs"), "Raises MissingError: why not here.");
+  bind_executors(m);
 }
 
 }  // namespace headrace::python

@@ -113,6 +113,13 @@ nb::object to_numpy(nb::handle self) {
   return numpy.attr("from_dlpack")(nb::cast(bits)).attr("view")(bfloat16);
 }
 
+// The first of a pair of ints, an argument of __dlpack__.
+int64_t first_int(nb::handle pair, const char* what) {
+  int64_t first = 0;
+  if (nb::isinstance<nb::tuple>(pair) && nb::len(pair) == 2 && nb::try_cast(pair[0], first)) return first;
+  throw_user_error("{}: expected a tuple of two ints, got {}", what, nb::repr(pair).c_str());
+}
+
 Value to_map(nb::handle dict) {
   Map<Value, Value> map;
   for (const auto& [key, item] : nb::borrow<nb::dict>(dict)) map.set(to_value(key), to_value(item));
@@ -130,6 +137,12 @@ Value to_int(nb::handle number) {
   const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
   if (overflow != 0) throw_user_error("{} does not fit into 64 bits", nb::str(number).c_str());
   return Value(static_cast<int64_t>(value));
+}
+
+Value to_text(nb::handle text) {
+  std::string value;
+  if (nb::try_cast(text, value)) return Value(value);
+  throw_user_error("{} is no text in UTF-8", nb::repr(text).c_str());
 }
 
 // Deep nesting is an error, not a crash.
@@ -176,6 +189,9 @@ Value to_other_value(nb::handle object) {
 
 NDArray to_ndarray(nb::handle object, const std::string& what) {
   if (nb::isinstance<NDArray>(object)) return nb::cast<NDArray>(object);
+  // It would be shared without its mask.
+  if (nb::hasattr(object, "mask") && nb::hasattr(object, "filled"))
+    throw_user_error("{}: a masked array has elements without a value; give x.filled(value)", what);
   if (nb::hasattr(object, "__dlpack__")) return share(object, what);
   return share(as_numpy(object, what), what);
 }
@@ -200,7 +216,7 @@ Value to_value(nb::handle object) {
   if (const ObjectRef* node = find_object(object)) return Value(*node);
   if (nb::isinstance<nb::int_>(object)) return to_int(object);
   if (nb::isinstance<nb::float_>(object)) return Value(nb::cast<double>(object));
-  if (nb::isinstance<nb::str>(object)) return Value(nb::cast<std::string>(object));
+  if (nb::isinstance<nb::str>(object)) return to_text(object);
   return to_other_value(object);
 }
 
@@ -240,7 +256,13 @@ void bind_values(nb::module_& m) {
       .def("__hash__", [](const Device& device) { return (device.type << 16) + device.id; })
       .def_prop_ro("exist", [](const Device& device) { return device.type == kDLCPU; })
       .def("__repr__", &Device::to_string);
-  m.def("cpu", [](int id) { return cpu(id); }, nb::arg("id") = 0, "The CPU.");
+  m.def(
+      "cpu",
+      [](int id) {
+        if (id < 0) throw_user_error("device id: got {}; it is 0 or more", id);
+        return cpu(id);
+      },
+      nb::arg("id") = 0, "The CPU.");
 
   nb::class_<NDArray>(m, "NDArray", nb::is_weak_referenceable(),
                       "A tensor. Shares its memory with numpy and others through DLPack.")
@@ -259,9 +281,9 @@ void bind_values(nb::module_& m) {
           "__dlpack__",
           [](const NDArray& array, nb::object stream, nb::object max_version, nb::object dl_device, nb::object copy) {
             if (!stream.is_none()) throw UserError("a CPU tensor has no stream");
-            if (!dl_device.is_none() && nb::cast<int>(dl_device[0]) != array.device().type)
+            if (!dl_device.is_none() && first_int(dl_device, "dl_device") != array.device().type)
               throw UserError("the tensor is exported to its own device only");
-            const bool versioned = !max_version.is_none() && nb::cast<int>(max_version[0]) >= 1;
+            const bool versioned = !max_version.is_none() && first_int(max_version, "max_version") >= 1;
             const bool copies = !copy.is_none() && nb::cast<bool>(copy);
             return to_dlpack(copies ? array.copy() : array, versioned);
           },

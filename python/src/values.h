@@ -22,6 +22,10 @@ NDArray to_ndarray(nb::handle object, const std::string& what);
 // The capsule that __dlpack__ gives.
 nb::object to_dlpack(const NDArray& array, bool versioned);
 
+// Runs Python's signal handlers, on the main thread; what they raise, KeyboardInterrupt, becomes a ForeignError. For an
+// InterruptScope: called without the GIL.
+void check_signals();
+
 // A program that was compiled for another processor: `run` says why it does not run here.
 struct Elsewhere {
   artifact::Program program;

@@ -26,6 +26,10 @@ def model():
         ({"shapes": {"x": (2.0, 1, 8, 8)}}, "shapes: input 'x': dimension 0: expected an int, got 2.0"),
         ({"shapes": {"x": (1 << 70, 1, 8, 8)}}, "shapes: input 'x': dimension 0: .* out of range"),
         ({"shapes": {"x": 2}}, "shapes: input 'x': expected a tuple of ints, got 2"),
+        ({"shapes": {"x": (True, 1, 8, 8)}}, "shapes: input 'x': dimension 0: expected an int, got True"),
+        ({"shapes": ONE, "output": "a\0b"}, r"output: 'a\\x00b' has a NUL character"),
+        ({"shapes": ONE, "output": "\udcff"}, r"output: '\\udcff' is no text in UTF-8"),
+        ({"shapes": ONE, "cpu": "\udcff"}, r"cpu: '\\udcff' is no text in UTF-8"),
         ({"shapes": {"x": "1,1,8,8"}}, "shapes: input 'x': expected a tuple of ints"),
         ({"shapes": [(1, 1, 8, 8)]}, "shapes: expected a dict by input, as in .*, got list"),
         ({"shapes": {0: (1, 1, 8, 8)}}, "shapes: a key: expected a str, got int"),
@@ -89,3 +93,47 @@ def test_a_graph_executor_names_the_input(tmp_path):
 def test_numpy_integers_are_integers():
     f = hr.compile(DIGITS, shapes={"x": np.array([1, 1, 8, 8])}, opt_level=np.int64(0))
     assert f.inputs[0].shape == (1, 1, 8, 8)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: hr.load("a\0b"), r"artifact: 'a\\x00b' has a NUL character"),
+        (lambda: hr.compile("\udcff"), r"model: '\\udcff' is no text in UTF-8"),
+        (lambda: hr.relay.var("\udcff"), "is no text in UTF-8"),
+        (lambda: hr.device("cpu", 1 << 40), "dev_id: 1099511627776 is out of range"),
+        (lambda: hr.device("cpu", -1), "device id: got -1; it is 0 or more"),
+        (lambda: hr.get_global_func(5), "name: expected a str, got int"),
+        (lambda: hr.graph_executor.GraphModule(5), r'expected a graph executor, lib\["default"\].*, got int'),
+        (lambda: hr.graph_executor.GraphModule(None), "got None"),
+        (lambda: hr.relay.var("x", shape=(1, -5)), "var: dimension 1 of shape is -5"),
+        (lambda: hr.relay.Function([1], 2), r"expected Array\[relay.Var\], got object.Array whose item 0 is int"),
+        (lambda: hr.nd.array(X).__dlpack__(max_version="a"), "max_version: expected a tuple of two ints, got 'a'"),
+        (lambda: hr.nd.array(X).__dlpack__(dl_device=5), "dl_device: expected a tuple of two ints, got 5"),
+        (lambda: hr.nd.array(np.ma.masked_array(X, X == 0)), r"data: a masked array .*; give x.filled\(value\)"),
+    ],
+)
+def test_nonsense_is_told(call, says):
+    with pytest.raises(hr.UserError, match=says):
+        call()
+
+
+def test_what_a_name_holds_is_told_whole():
+    x = hr.relay.var("x", shape=(1, 3, 8, 8))
+    with pytest.raises(hr.UserError, match=r"NC\\x00HW"):
+        hr.relay.transform.InferType()(hr.IRModule.from_expr(hr.relay.nn.max_pool2d(x, layout="NC\0HW")))
+
+
+def test_an_executor_is_none_but_of_the_cpu(tmp_path):
+    path = tmp_path / "one.so"
+    hr.compile(DIGITS, shapes=ONE, opt_level=0, output=path)
+    lib = hr.runtime.load_module(path)
+    with pytest.raises(hr.UserError, match="there is one CPU"):
+        lib["default"](hr.cpu(5))
+    with pytest.raises(hr.UserError, match="got a module that is none"):
+        hr.graph_executor.GraphModule(lib)
+
+
+def test_dtypes_have_their_names(model):
+    with pytest.raises(hr.UserError, match="complex64"):
+        model(X.astype(np.complex64))

@@ -202,3 +202,19 @@ def test_peer_process(tmp_path, images):
     assert saved == "saved 1"
     assert float(seconds) > 0
     assert np.load(tmp_path / "output_0.npy").shape == (1, 10)
+
+
+def test_weights_beside_the_artifact(images, tmp_path):
+    writer = os.environ.get("HEADRACE_WRITE_SPLIT_ARTIFACT")
+    if not writer:
+        pytest.skip("HEADRACE_WRITE_SPLIT_ARTIFACT names no program")
+    path = tmp_path / "split.so"
+    subprocess.run([writer, DIGITS, path], check=True, timeout=60)
+    expected = hr.compile(DIGITS, shapes=ONE)(images[:1]).numpy()
+    np.testing.assert_array_equal(hr.load(path)(images[:1]).numpy(), expected)
+    m = hr.graph_executor.GraphModule(hr.runtime.load_module(path)["default"](hr.cpu(0)))
+    m.run(x=images[:1])
+    np.testing.assert_array_equal(m.get_output(0).numpy(), expected)
+    (tmp_path / "split.so.safetensors").rename(tmp_path / "moved")
+    with pytest.raises(hr.UserError, match="holds the artifact's weights and must lie beside it"):
+        hr.load(path)

@@ -104,3 +104,36 @@ def test_unknown_options_are_refused_at_once():
 def test_runs_name_the_argument(arguments, says):
     with pytest.raises(hr.UserError, match=says):
         hr.InferenceSession(DIGITS).run(*arguments)
+
+
+def test_a_model_file_that_changes(scaled, tmp_path):
+    feed = {"x": np.ones((2, 2), np.float32), "s": np.array([2, 3], np.float32)}
+    path = tmp_path / "model.onnx"
+    path.write_bytes(scaled.read_bytes())
+    session = hr.InferenceSession(path)
+    first = session.run(None, feed)[0]
+    path.write_bytes(DIGITS.read_bytes())
+    np.testing.assert_array_equal(session.run(None, feed)[0], first)
+    with pytest.raises(hr.UserError, match=r"model\.onnx' was written to after this session was made"):
+        session.run(None, feed | {"x": np.ones((3, 2), np.float32)})
+
+
+def test_external_data_that_changes(tmp_path):
+    onnx = pytest.importorskip("onnx")
+    helper, float32 = onnx.helper, onnx.TensorProto.FLOAT
+    weights = onnx.numpy_helper.from_array(np.array([2, 3], np.float32), "s")
+    graph = helper.make_graph(
+        [helper.make_node("Mul", ["x", "s"], ["y"])],
+        "scaled",
+        [helper.make_tensor_value_info("x", float32, ["n", 2])],
+        [helper.make_tensor_value_info("y", float32, ["n", 2])],
+        [weights],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    path = tmp_path / "model.onnx"
+    onnx.save_model(model, path, save_as_external_data=True, location="w.bin", size_threshold=0)
+    session = hr.InferenceSession(path)
+    session.run(None, {"x": np.ones((1, 2), np.float32)})
+    (tmp_path / "w.bin").write_bytes(np.array([5, 7], np.float32).tobytes())
+    with pytest.raises(hr.UserError, match=r"w\.bin' was written to after this session was made"):
+        session.run(None, {"x": np.ones((2, 2), np.float32)})

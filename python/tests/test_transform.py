@@ -314,6 +314,35 @@ def test_builds_run_under_the_context():
     assert "before SimplifyExpr" not in log
 
 
+@instrument.pass_instrument
+class FusedFunctions:
+    """Counts the functions that FuseOps leaves."""
+
+    def run_after_pass(self, mod, info):
+        if info.name == "FuseOps":
+            found = []
+            relay.analysis.post_order_visit(
+                mod["main"], lambda e: found.append(e) if isinstance(e, relay.Function) else None
+            )
+            self.count = len(found) - 1
+
+
+def test_builds_keep_the_configuration():
+    x = relay.var("x", shape=(2,))
+    chain = hr.IRModule.from_expr(relay.Function([x], relay.exp(relay.tanh(x))))
+
+    def kernels(**context):
+        counter = FusedFunctions()
+        with transform.PassContext(opt_level=3, instruments=[counter], **context):
+            relay.build(chain, "llvm")
+        return counter.count
+
+    assert kernels() == 1
+    assert kernels(config={"relay.FuseOps.max_depth": 1}) == 2
+    with pytest.raises(hr.UserError, match="no pass 'Nonsense' to require"):
+        kernels(required_pass=["Nonsense"])
+
+
 def test_infer_type():
     mod = relay.transform.InferType()(sample())
     assert mod["main"].checked_type.ret_type == relay.TensorType((2,))

@@ -13,6 +13,10 @@ void Descriptor::close() {
 }
 
 Descriptor Descriptor::try_open(const std::string& path) {
+  if (path.find('\0') != std::string::npos) {  // the system would open what stands before it
+    errno = ENOENT;
+    return Descriptor(-1);
+  }
   // Not blocking: a named pipe would otherwise wait for a writer for ever. Regular files don't care.
   return Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
 }

@@ -2,6 +2,12 @@
 
 namespace headrace {
 
+// Who takes a message as a C string would lose what follows a NUL, which names from files and from Python may hold.
+static std::string without_nul(std::string text) {
+  for (size_t at = 0; (at = text.find('\0', at)) != std::string::npos;) text.replace(at, 1, "\\x00");
+  return text;
+}
+
 static std::string with_place(const std::string& message, const ErrorPlace& where) {
   std::string text = message;
   if (!where.op.empty()) text += fmt::format("\n  at: {}", where.op);
@@ -10,9 +16,9 @@ static std::string with_place(const std::string& message, const ErrorPlace& wher
 }
 
 Error::Error(std::string kind, std::string message, ErrorPlace where)
-    : std::runtime_error(with_place(message, where)),
+    : std::runtime_error(without_nul(with_place(message, where))),
       kind_(std::move(kind)),
-      message_(std::move(message)),
+      message_(without_nul(std::move(message))),
       where_(std::move(where)) {}
 
 UserError::UserError(std::string message, ErrorPlace where)

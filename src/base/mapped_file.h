@@ -1,4 +1,4 @@
-// A file mapped into memory, read-only.
+// A file's bytes in memory, read-only.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,16 @@
 
 namespace headrace {
 
-// Immutable; the bytes live as long as the object. A file that another process truncates while it is mapped is
-// outside what a reader can guard against: replace model files by renaming, not by writing into them.
+// Immutable; the bytes live as long as the object.
 class MappedFile {
  public:
-  // Throws UserError when `path` does not exist, cannot be read, or is not a regular file. `what` names the file's
-  // role in the message ("ONNX model", "external data file").
+  // Files up to this size are read into memory of their own: whoever writes to such a file later changes nothing here.
+  // Larger ones (external data of large language models) are mapped, since a copy could cost more memory than there is:
+  // to shrink one of them while it is read ends the process, so replace such files by renaming.
+  static constexpr size_t kCopiedBytes = size_t{1} << 31;  // what one ONNX file can have
+
+  // Throws UserError when `path` does not exist, cannot be read, is not a regular file, or changes while it is read.
+  // `what` names the file's role in the message ("ONNX model", "external data file").
   static std::shared_ptr<const MappedFile> open(const std::string& path, std::string_view what);
   // The first `size` bytes of an open file, nullptr where the system says no (errno).
   static std::shared_ptr<const MappedFile> map(const Descriptor& descriptor, size_t size);

@@ -86,13 +86,12 @@ void round_relro(ElfHeaders& headers) {
   }
 }
 
-void write_at(int fd, const void* data, uint64_t size_bytes, uint64_t offset) {
+void write_at(int fd, const std::string& name, const void* data, uint64_t size_bytes, uint64_t offset) {
   const char* at = static_cast<const char*>(data);
   while (size_bytes > 0) {
     const ssize_t written = pwrite(fd, at, size_bytes, static_cast<off_t>(offset));
     if (written < 0 && errno == EINTR) continue;
-    if (written <= 0)
-      throw_user_error("cannot write the linked library: {}", std::strerror(written < 0 ? errno : ENOSPC));
+    if (written <= 0) throw_user_error("cannot write {}: {}", name, std::strerror(written < 0 ? errno : ENOSPC));
     at += written;
     offset += static_cast<uint64_t>(written);
     size_bytes -= static_cast<uint64_t>(written);
@@ -116,8 +115,9 @@ DataLayout place_data(std::string& image, std::span<const DataSection> sections)
     const int index = headers.find_section(it.name);
     Elf64_Shdr section = headers.section(index);
     HEADRACE_CHECK(
-        section.sh_size == it.size_bytes && section.sh_type == SHT_NOBITS && section.sh_addr >= segment.p_vaddr,
-        "section '{}' came out of the linker with {} bytes, expected {}", it.name, section.sh_size, it.size_bytes);
+        section.sh_size == linked_bytes(it) && section.sh_type == SHT_NOBITS && section.sh_addr >= segment.p_vaddr,
+        "section '{}' came out of the linker with {} bytes, expected {}", it.name, section.sh_size, linked_bytes(it));
+    section.sh_size = it.size_bytes;
     section.sh_type = SHT_PROGBITS;
     section.sh_offset = segment.p_offset + (section.sh_addr - segment.p_vaddr);
     headers.set_section(index, section);
@@ -127,15 +127,16 @@ DataLayout place_data(std::string& image, std::span<const DataSection> sections)
   return layout;
 }
 
-void write_image(const std::string& image, std::span<const DataSection> sections, const DataLayout& layout, int fd) {
+void write_image(const std::string& image, std::span<const DataSection> sections, const DataLayout& layout, int fd,
+                 const std::string& name) {
   // Cut to nothing first: whatever lies between the chunks must read as zero.
   if (ftruncate(fd, 0) != 0 || ftruncate(fd, static_cast<off_t>(layout.file_size)) != 0) {
-    throw_user_error("cannot write the linked library: {}", std::strerror(errno));
+    throw_user_error("cannot write {}: {}", name, std::strerror(errno));
   }
-  write_at(fd, image.data(), image.size(), 0);
+  write_at(fd, name, image.data(), image.size(), 0);
   for (size_t i = 0; i < sections.size(); ++i) {
     for (const DataSection::Chunk& chunk : sections[i].chunks) {
-      write_at(fd, chunk.bytes.data(), chunk.bytes.size(), layout.offsets[i] + chunk.offset);
+      write_at(fd, name, chunk.bytes.data(), chunk.bytes.size(), layout.offsets[i] + chunk.offset);
     }
   }
 }

@@ -10,6 +10,9 @@
 
 namespace headrace::codegen {
 
+// What the linker sees of a section: an empty one has a byte there, and none in the file's section table.
+inline uint64_t linked_bytes(const DataSection& section) { return section.size_bytes > 0 ? section.size_bytes : 1; }
+
 // Where the data sections of a linked image come to lie.
 struct DataLayout {
   uint64_t file_size = 0;
@@ -21,8 +24,9 @@ struct DataLayout {
 // well: the loader protects only those.
 DataLayout place_data(std::string& image, std::span<const DataSection> sections);
 
-// Writes the image, and the chunks at their places, to `fd`, which is cut to exactly that size. UserError when a write
-// fails.
-void write_image(const std::string& image, std::span<const DataSection> sections, const DataLayout& layout, int fd);
+// Writes the image, and the chunks at their places, to `fd`, which is cut to exactly that size. UserError, which
+// calls the output `name`, when a write fails.
+void write_image(const std::string& image, std::span<const DataSection> sections, const DataLayout& layout, int fd,
+                 const std::string& name);
 
 }  // namespace headrace::codegen

@@ -40,7 +40,6 @@ void check_sections(std::span<const DataSection> sections) {
     HEADRACE_CHECK(it.symbol.empty() || is_name(it.symbol), "bad symbol of data section '{}'", it.name);
     HEADRACE_CHECK(std::has_single_bit(it.alignment) && it.alignment <= 4096, "data section '{}' is aligned to {}",
                    it.name, it.alignment);
-    HEADRACE_CHECK(it.size_bytes > 0, "data section '{}' is empty", it.name);
     const auto same_name = [&](const DataSection& other) { return other.name == it.name; };
     HEADRACE_CHECK(std::count_if(sections.begin(), sections.end(), same_name) == 1, "two data sections are named '{}'",
                    it.name);
@@ -60,7 +59,7 @@ std::string module_of_assembly(const NativeTarget& target, const std::vector<std
   return text;
 }
 
-// An object with the data sections' sizes and symbols, and no bytes.
+// An object with the data sections' sizes and symbols, and no bytes. The linker would drop an empty one.
 std::string make_data_object(const NativePlugin& plugin, const NativeTarget& target,
                              std::span<const DataSection> sections) {
   std::vector<std::string> lines;
@@ -73,7 +72,7 @@ std::string make_data_object(const NativePlugin& plugin, const NativeTarget& tar
       lines.push_back(fmt::format(".size {0},{1}", it.symbol, it.size_bytes));
       lines.push_back(fmt::format("{0}:", it.symbol));
     }
-    lines.push_back(fmt::format(".zero {}", it.size_bytes));
+    lines.push_back(fmt::format(".zero {}", linked_bytes(it)));
   }
   return plugin.compile_llvm(module_of_assembly(target, lines), target, CodeForm::kObject, 0);
 }
@@ -166,7 +165,7 @@ void NativeCompiler::link(const LinkRequest& request, int output_fd) const {
                                      .script = make_script(request.sections),
                                      .version_script = make_version_script(request.exports)});
   const DataLayout layout = place_data(image, request.sections);
-  write_image(image, request.sections, layout, output_fd);
+  write_image(image, request.sections, layout, output_fd, request.output);
 }
 
 }  // namespace headrace::codegen

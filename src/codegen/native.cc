@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/error.h"
+#include "base/interrupt.h"
 #include "codegen/for_each_index.h"
 #include "codegen/native_plugin.h"
 
@@ -83,6 +84,7 @@ std::vector<ObjectCode> NativeCompiler::compile(std::span<const tir::PrimFunc> f
                                                 const CompileOptions& options) const {
   std::vector<ObjectCode> objects(functions.size());
   for_each_index(functions.size(), options.jobs, [&](size_t i) {
+    poll_interrupt();
     objects[i] = {tir::symbol_of(*functions[i]),
                   plugin_->compile(functions[i], target, CodeForm::kObject, options.opt_level)};
   });
@@ -98,6 +100,7 @@ std::vector<ObjectCode> NativeCompiler::compile_llvm(std::span<const std::string
                                                      const CompileOptions& options) const {
   std::vector<ObjectCode> objects(texts.size());
   for_each_index(texts.size(), options.jobs, [&](size_t i) {
+    poll_interrupt();
     objects[i] = {fmt::format("module {}", i),
                   plugin_->compile_llvm(texts[i], target, CodeForm::kObject, options.opt_level)};
   });

@@ -50,7 +50,7 @@ struct CompileOptions {
   int jobs = 1;       // threads; the bytes do not depend on it
 };
 
-// A read-only section of the shared object: the chunks, each at its offset, in a range of `size_bytes` zero bytes.
+// A read-only section of the shared object: the chunks, each at its offset, in a range of 0 or more bytes of zero.
 // Chunks are borrowed: they must live until link() returns, and are copied once, into the output.
 struct DataSection {
   struct Chunk {
@@ -70,6 +70,7 @@ struct LinkRequest {
   std::span<const DataSection> sections;
   std::span<const std::string> exports;  // the dynamic symbols; everything else becomes local
   std::string soname = "headrace-model.so";
+  std::string output = "the linked library";  // what messages call it
 };
 
 class NativeCompiler {

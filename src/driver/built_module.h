@@ -6,7 +6,7 @@
 
 namespace headrace::driver {
 
-// Functions as load::make_artifact_module; SaveToFile(path, "so") writes the artifact, whole or not at all.
+// Functions and imports as load::make_artifact_module; SaveToFile(path, "so") writes what compile_to_file would.
 runtime::Module build_module(const Model& model, const CompileOptions& options = {});
 
 }  // namespace headrace::driver

@@ -1,20 +1,16 @@
 #include "driver/compile.h"
 
-#include <headrace/c_api.h>
 #include <sys/mman.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
-#include <thread>
 
-#include "artifact/check_manifest.h"
-#include "artifact/manifest_json.h"
-#include "artifact/trailer.h"
+#include "base/interrupt.h"
 #include "codegen/workspace.h"
 #include "driver/check_options.h"
 #include "driver/check_size.h"
 #include "driver/dump_loops.h"
+#include "driver/link_artifact.h"
 #include "driver/materialize.h"
 #include "driver/output_file.h"
 #include "driver/register_all.h"
@@ -24,9 +20,10 @@
 #include "plan/destination_passing.h"
 #include "plan/graph_program.h"
 #include "plan/plan_memory.h"
-#include "plan/static_main_tables.h"
 #include "relay/infer/infer_type.h"
 #include "relay/verify.h"
+#include "relay/visit.h"
+#include "runtime/thread_pool.h"
 #include "tir/verify.h"
 #include "tir_passes/pipeline.h"
 
@@ -34,12 +31,12 @@ namespace headrace::driver {
 
 namespace {
 
-int processors() { return std::max(1, static_cast<int>(std::thread::hardware_concurrency())); }
-
 pass::PassContext make_context(const CompileOptions& options) {
   pass::PassContext context;
   context.opt_level = options.opt_level;
   context.disabled_pass = options.disabled_passes;
+  context.required_pass = options.required_passes;
+  context.config = options.config;
   context.instruments = options.instruments;
   context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
   if (options.verify_each) context.verify = [](const IRModule& module) { relay::verify(module); };
@@ -55,12 +52,25 @@ pass::PassContext make_tir_context(const CompileOptions& options) {
   return context;
 }
 
+// Every variable that a function uses is its own.
+void check_closed(const IRModule& module) {
+  for (const auto& [name, function] : module->functions) {
+    if (!function.is<relay::FunctionNode>()) continue;
+    for (const relay::Var& var : relay::free_vars(function)) {
+      throw_at(var->span, "compile",
+               fmt::format("@{} uses %{}, which is no parameter of it and bound by no let", name->name_hint,
+                           var->name_hint));
+    }
+  }
+}
+
 // What the passes make of the model: typed relay, in groups.
 IRModule run_relay_passes(const IRModule& module, const CompileOptions& options) {
   const pass::PassContext context = make_context(options);
   std::vector<pass::Pass> list = passes::canonical();
   for (pass::Pass& pass : passes::native()) list.push_back(std::move(pass));
   const IRModule typed = relay::infer_type(module);
+  check_closed(typed);
   check_tensor_sizes(typed);
   return relay::infer_type(pass::run_passes(list, typed, context));
 }
@@ -71,15 +81,21 @@ class Compilation {
   Compilation(const Model& model, const CompileOptions& options)
       : model_(model), options_(options), compiler_(codegen::NativeCompiler::load()) {
     register_all();
-    target_ = choose_target(compiler_, options.target);
+    code_.target = choose_target(compiler_, options.target);
   }
 
-  CompileReport run(int descriptor, const std::string& name) {
+  // `link` gets what the other stages made.
+  template <typename F>
+  CompileReport run(F&& link) {
+    code_.modules = runtime::save_modules(model_.modules);
     stage("relay passes", [&] { module_ = run_relay_passes(model_.module, options_); });
     stage("plan", [&] { plan(); });
     stage("lower", [&] { lower_kernels(); });
     stage("native code", [&] { generate_code(); });
-    stage("link", [&] { link(descriptor, name); });
+    LinkedArtifact linked;
+    stage("link", [&] { linked = link(code_); });
+    report_.manifest = std::move(linked.manifest);
+    report_.artifact_bytes = linked.nbytes;
     return std::move(report_);
   }
 
@@ -89,6 +105,7 @@ class Compilation {
   template <typename F>
   void stage(std::string_view name, F&& body) {
     if (options_.progress) options_.progress(name, static_cast<int>(report_.stages.size()), kStages);
+    poll_interrupt();
     const auto begin = std::chrono::steady_clock::now();
     body();
     const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
@@ -97,17 +114,23 @@ class Compilation {
 
   void plan() {
     module_ = plan::plan_memory(plan::to_destination_passing(module_));
-    program_ = plan::emit_graph_program(module_, {model_.inputs, model_.outputs}, weights_);
-    check_run_size(program_.memory.arena_bytes);
-    program_.target = {target_.triple, target_.cpu, target_.enabled};
-    program_.compiler = HEADRACE_VERSION;
+    artifact::Program& program = code_.program;
+    program = plan::emit_graph_program(module_, {model_.inputs, model_.outputs}, code_.weights);
+    check_run_size(program.memory.arena_bytes);
+    program.target = {code_.target.triple, code_.target.cpu, code_.target.enabled};
+    program.compiler = HEADRACE_VERSION;
+    for (const artifact::Step& step : program.graph.steps) {
+      if (step.kind != artifact::StepKind::kKernel) continue;
+      program.placement.push_back({.op = step.op, .backend = "native", .reason = HR_REASON_NONE, .message = ""});
+    }
   }
 
   void lower_kernels() {
-    const lower::ScheduleOptions options = schedule_options(target_);
+    const lower::ScheduleOptions options = schedule_options(code_.target);
     IRModule loops = make_module();
     for (const auto& [name, function] : module_->functions) {
       if (name->name_hint == "main") continue;
+      poll_interrupt();
       loops->add_function(name, lower::lower_function(function.cast<relay::FunctionNode>(), name->name_hint, options));
     }
     if (!options_.dump_tir.empty()) dump_loops(loops, options_.dump_tir, ".lowered.tir");
@@ -117,65 +140,26 @@ class Compilation {
       kernels_.push_back(function.cast<tir::PrimFuncNode>());
       const auto workspace = static_cast<int64_t>(codegen::layout_workspace(*kernels_.back()).size_bytes);
       check_workspace_size(workspace, module_->lookup(name->name_hint)->span);
-      program_.memory.workspace_bytes = std::max(program_.memory.workspace_bytes, workspace);
+      int64_t& largest = code_.program.memory.workspace_bytes;
+      largest = std::max(largest, workspace);
     }
   }
 
   void generate_code() {
-    const int jobs = options_.jobs > 0 ? options_.jobs : processors();
-    const std::vector<std::string> main_tables{
-        plan::static_main_tables(program_, weights_.weights(), target_.triple, false)};
-    objects_ = compiler_.compile(kernels_, target_, {.opt_level = options_.opt_level == 0 ? 1 : 3, .jobs = jobs});
-    for (auto& tables : compiler_.compile_llvm(main_tables, target_, {.opt_level = 0, .jobs = 1}))
-      objects_.push_back(std::move(tables));
-    objects_.push_back({"static main", std::string(plan::static_main_object())});
-  }
-
-  void link(int descriptor, const std::string& name) {
-    artifact::Manifest& manifest = report_.manifest;
-    manifest.programs = {program_};
-    manifest.weights = weights_.weights();
-    manifest.default_threads =
+    const int jobs = options_.jobs > 0 ? options_.jobs : runtime::num_processors();
+    code_.objects =
+        compiler_.compile(kernels_, code_.target, {.opt_level = options_.opt_level == 0 ? 1 : 3, .jobs = jobs});
+    for (const tir::PrimFunc& kernel : kernels_) code_.kernels.push_back(tir::symbol_of(*kernel));
+    code_.default_threads =
         options_.threads > 0 ? options_.threads : static_cast<int32_t>(options_.target->count("num-cores"));
-    artifact::check_manifest(manifest);  // before anything is written: nobody could open the file
-    const std::string text = artifact::write_manifest(manifest);
-    std::vector<codegen::DataSection> sections;
-    if (!weights_.weights().empty()) sections.push_back(weights_section());
-    sections.push_back({.name = artifact::kManifestSection,
-                        .size_bytes = text.size(),
-                        .chunks = {{0, std::as_bytes(std::span(text))}},
-                        .symbol = ""});
-    std::vector<std::string> exports{HR_RUN_SYMBOL};
-    for (const tir::PrimFunc& kernel : kernels_) exports.push_back(tir::symbol_of(*kernel));
-    compiler_.link({.target = target_, .objects = objects_, .sections = sections, .exports = exports}, descriptor);
-    artifact::append_trailer(descriptor, name);
-    report_.artifact_bytes = lseek(descriptor, 0, SEEK_END);
-  }
-
-  codegen::DataSection weights_section() const {
-    codegen::DataSection section{.name = artifact::kWeightsSection,
-                                 .size_bytes = static_cast<uint64_t>(std::max<int64_t>(weights_.nbytes(), 1)),
-                                 .chunks = {},
-                                 .symbol = plan::kWeightsSymbol};
-    uint64_t end = 0;
-    for (size_t i = 0; i < weights_.weights().size(); ++i) {
-      const auto offset = static_cast<uint64_t>(weights_.weights()[i].offset);
-      if (offset < end || weights_.weights()[i].nbytes == 0) continue;  // shares another's bytes
-      section.chunks.push_back({offset, weights_.tensors()[i].bytes()});
-      end = offset + static_cast<uint64_t>(weights_.weights()[i].nbytes);
-    }
-    return section;
   }
 
   const Model& model_;
   const CompileOptions& options_;
   codegen::NativeCompiler compiler_;
-  codegen::NativeTarget target_;
   IRModule module_;
-  artifact::Program program_;
-  plan::WeightTable weights_;
   std::vector<tir::PrimFunc> kernels_;
-  std::vector<codegen::ObjectCode> objects_;
+  CompiledCode code_;
   CompileReport report_;
 };
 
@@ -185,23 +169,26 @@ CompileReport compile_to_file(const Model& model, const std::string& path, const
   check_options(options);
   check_no_input(path, model.files, "the model");
   OutputFile file(path);
-  CompileReport report = Compilation(model, options).run(file.descriptor(), path);
-  file.commit();
-  return report;
+  return Compilation(model, options).run([&](const CompiledCode& code) {
+    return link_artifact(code, file, options.weights_limit_bytes, model.files);
+  });
 }
 
 CompiledModel compile_to_memory(const Model& model, const CompileOptions& options) {
   check_options(options);
   Descriptor descriptor(memfd_create("headrace-model", MFD_CLOEXEC));
   if (descriptor.number() < 0) throw_user_error("no memory for the compiled model: {}", std::strerror(errno));
-  CompileReport report = Compilation(model, options).run(descriptor.number(), "the compiled model");
-  return {std::move(descriptor), std::move(report)};
+  std::shared_ptr<const CompiledCode> kept;
+  CompileReport report = Compilation(model, options).run([&](CompiledCode& code) {
+    LinkedArtifact linked = link_artifact(code, descriptor.number(), "the compiled model");
+    if (code.weights.nbytes() > options.weights_limit_bytes) kept = std::make_shared<CompiledCode>(std::move(code));
+    return linked;
+  });
+  return {std::move(descriptor), std::move(report), std::move(kept)};
 }
 
-std::shared_ptr<load::Executor> make_executor(CompiledModel compiled, const std::string& name, int32_t threads) {
-  return load::Executor::make(load::open_artifact(std::move(compiled.descriptor), name).value_or_throw(),
-                              artifact::kDefaultProgram, threads)
-      .value_or_throw();
+std::shared_ptr<const load::Artifact> open_compiled(CompiledModel compiled, const std::string& name) {
+  return load::open_artifact(std::move(compiled.descriptor), name).value_or_throw();
 }
 
 }  // namespace headrace::driver

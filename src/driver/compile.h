@@ -5,6 +5,7 @@
 #pragma once
 
 #include "artifact/manifest.h"
+#include "driver/link_artifact.h"
 #include "driver/model.h"
 #include "ir/target.h"
 #include "load/artifact.h"
@@ -16,10 +17,15 @@ namespace headrace::driver {
 struct CompileOptions {
   Target target = make_target("llvm");  // without options: this machine
   int32_t opt_level = 3;                // 0 (each op by itself) to 3
-  // What the artifact runs with unless told otherwise, to 1024; 0: the target's num-cores, else one a processor.
+  // What the artifact runs with unless told otherwise, to runtime::kMaxWorkers; 0: the target's num-cores, else one a
+  // processor.
   int32_t threads = 0;
   int32_t jobs = 0;  // threads that generate code; 0: one a processor. The bytes do not depend on it.
   std::vector<std::string> disabled_passes = {};
+  std::vector<std::string> required_passes = {};  // run whatever opt_level is
+  Map<std::string, Value> config = {};            // of passes: declared keys (pass/config.h)
+  // More weights than this go into a file beside the artifact (driver/link_artifact.h).
+  int64_t weights_limit_bytes = kWeightsLimitBytes;
   bool verify_each = false;  // check the IR's rules after each pass
   // A folder that gets the loops of each kernel as text: NAME.lowered.tir as lowering made them, NAME.tir as the passes
   // left them. Made when it is not there; empty: nothing is written.
@@ -37,22 +43,26 @@ struct StageTime {
 struct CompileReport {
   artifact::Manifest manifest;
   std::vector<StageTime> stages;
-  int64_t artifact_bytes = 0;
+  int64_t artifact_bytes = 0;  // without a side file
 };
 
-// Compiles `model` to the file `path`, which appears whole or not at all. UserError: a model that cannot be compiled
-// (what, where, what to do), an option that means nothing (check_options.h), a target that is not known, a file that
-// cannot be written.
+// Compiles `model` to the file `path`, which appears whole or not at all, as does the file of its weights, if it has
+// one. UserError: a model that cannot be compiled (what, where, what to do), an option that means nothing
+// (check_options.h), a target that is not known, an external module that cannot be saved, a file that cannot be
+// written.
 CompileReport compile_to_file(const Model& model, const std::string& path, const CompileOptions& options = {});
 
-// The same into memory; the descriptor is ready for load::open_artifact.
+// The same into memory; the descriptor is ready for load::open_artifact. Weights of any size lie in it: nobody moves or
+// copies it, and no bare client opens it.
 struct CompiledModel {
   Descriptor descriptor;
   CompileReport report;
+  // Where the weights are past the limit: what to link again, with link_artifact, to write the two files. Else null.
+  std::shared_ptr<const CompiledCode> code = nullptr;
 };
 CompiledModel compile_to_memory(const Model& model, const CompileOptions& options = {});
 
-// Its default program, ready to run. `name` is what messages call the model; threads as load::Executor::make.
-std::shared_ptr<load::Executor> make_executor(CompiledModel compiled, const std::string& name, int32_t threads);
+// The artifact that was compiled; `name` is what messages call it.
+std::shared_ptr<const load::Artifact> open_compiled(CompiledModel compiled, const std::string& name);
 
 }  // namespace headrace::driver

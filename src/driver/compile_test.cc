@@ -61,7 +61,7 @@ std::vector<NDArray> inputs_of(const Model& model) {
 }
 
 std::shared_ptr<load::Executor> open(CompiledModel compiled, int threads) {
-  return make_executor(std::move(compiled), "test", threads);
+  return load::make_executor(open_compiled(std::move(compiled), "test"), artifact::kDefaultProgram, threads);
 }
 
 void expect_close(const std::vector<NDArray>& expected, const std::vector<NDArray>& actual) {
@@ -381,11 +381,59 @@ TEST(Compile, PassesToLeaveOutAreChecked) {
   EXPECT_EQ(error_without("fuse_ops"),
             "pass FuseOps makes the kernels and cannot be left out; with opt level 0 it joins no ops");
   EXPECT_EQ(error_without("fold_constant"), "");
+  CompileOptions options;
+  options.required_passes = {"FoldConstnt"};
+  EXPECT_EQ(kit::user_error_of([&] {
+              compile_to_memory(model, options);
+            }).find("there is no pass 'FoldConstnt' to require: a build runs its own lists; the passes are Simplify"),
+            0U);
+}
+
+TEST(Compile, ConfigurationOfPassesHolds) {
+  const Model model = read("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(4), float32]) { sqrt(exp(abs(%x))) }");
+  const auto num_kernels = [&](const CompileOptions& options) {
+    return compile_to_memory(model, options).report.manifest.programs[0].graph.steps.size();
+  };
+  CompileOptions options;
+  EXPECT_EQ(num_kernels(options), 1U);
+  options.config.set("relay.FuseOps.max_depth", Value(int64_t{1}));
+  EXPECT_EQ(num_kernels(options), 3U);
+  options.config.set("relay.FuseOps.max_dpth", Value(int64_t{1}));
+  EXPECT_EQ(
+      kit::user_error_of([&] { num_kernels(options); }).find("there is no configuration 'relay.FuseOps.max_dpth'"), 0U);
+}
+
+TEST(Compile, AVariableThatNobodyBinds) {
+  const relay::Var x = relay::make_var("x", make_tensor_type(Shape{2})),
+                   w = relay::make_var("w", make_tensor_type(Shape{2}));
+  const IRModule module = make_module(relay::make_function({x}, relay::make_call("add", {x, w})));
+  const std::string error = kit::user_error_of([&] { compile_to_memory(make_model(module)); });
+  EXPECT_EQ(error.find("@main uses %w, which is no parameter of it and bound by no let"), 0U) << error;
+}
+
+TEST(Compile, EveryKernelIsPlaced) {
+  const artifact::Program program = compile_to_memory(read(kProgram)).report.manifest.programs[0];
+  ASSERT_FALSE(program.placement.empty());
+  EXPECT_LE(program.placement.size(), program.graph.steps.size());
+  for (const artifact::Placement& placement : program.placement) {
+    EXPECT_EQ(placement.backend, "native");
+    EXPECT_EQ(placement.reason, HR_REASON_NONE);
+    EXPECT_FALSE(placement.op.empty());
+  }
 }
 
 void expect_agrees(const Model& model, CompiledModel compiled) {
   const std::vector<NDArray> inputs = inputs_of(model);
   expect_close(interp::run_main(model.module, inputs), load::run(*open(std::move(compiled), 2), inputs));
+}
+
+// Whose functions are polymorphic, recursive and unused here.
+TEST(Compile, ModulesThatImportThePrelude) {
+  for (const char* name : {"prelude.rly", "nat.rly"}) {
+    const Model model = read(
+        fmt::format("#[version = \"0.0.5\"]\nimport \"{}\"\ndef @main(%x: Tensor[(3), float32]) {{ exp(%x) }}", name));
+    expect_agrees(model, compile_to_memory(model));
+  }
 }
 
 // Hundreds of parts: one kernel cuts, one joins, one is for all that is done to the parts.

@@ -6,7 +6,7 @@ namespace headrace::driver {
 
 namespace {
 
-// The instruments of the scope around the call see the passes of the build too.
+// What the scope around the call says of passes holds for those of the build too; the level is the call's.
 CompileOptions options_of(const Target& target, int64_t opt_level, int64_t threads) {
   CompileOptions options;
   options.target = target;
@@ -14,6 +14,8 @@ CompileOptions options_of(const Target& target, int64_t opt_level, int64_t threa
   options.threads = static_cast<int32_t>(threads);
   const pass::PassContext context = pass::to_context(pass::current_context());
   options.disabled_passes = context.disabled_pass;
+  options.required_passes = context.required_pass;
+  options.config = context.config;
   options.instruments = context.instruments;
   return options;
 }

@@ -2,7 +2,7 @@
 
 #include "interp/interp.h"
 #include "load/run.h"
-#include "ops/common/op_keys.h"
+#include "ops/op_keys.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/print.h"
 #include "relay/visit.h"
@@ -63,7 +63,8 @@ class CompilingEvaluator : public pass::ConstantEvaluator {
   std::shared_ptr<load::Executor> compile(const IRModule& module) const {
     CompiledModel compiled =
         compile_to_memory(make_model(module), {.opt_level = 0, .jobs = jobs_, .disabled_passes = {"FoldConstant"}});
-    return make_executor(std::move(compiled), "a constant's program", 1);
+    return load::make_executor(open_compiled(std::move(compiled), "a constant's program"), artifact::kDefaultProgram,
+                               1);
   }
 
   int32_t jobs_;

@@ -76,7 +76,7 @@ TEST_F(Materialize, ACompileUsesIt) {
   ASSERT_EQ(compiled.report.manifest.weights.size(), 1u);
   EXPECT_EQ(compiled.report.manifest.programs[0].graph.steps.size(), 1u);
   const NDArray x = counting({1, 640}, DataType::float_(32), 0);
-  const auto executor = make_executor(std::move(compiled), "test", 1);
+  const auto executor = load::make_executor(open_compiled(std::move(compiled), "test"), artifact::kDefaultProgram, 1);
   const NDArray expected = interp::run_main(model.module, {x}).at(0);
   EXPECT_TRUE(load::run(*executor, std::vector{x}).at(0).content_equal(expected));
 }

@@ -126,6 +126,15 @@ ModelPorts read_ports(const std::string& path) {
   return ports_of(onnx::read_model(path).graph);
 }
 
+std::vector<std::string> model_files(const std::string& path) {
+  std::vector<std::string> files{path};
+  if (extension_of(path) == ".relay") return files;
+  const onnx::Model model = onnx::read_model(path);
+  for (const std::string& location : onnx::external_locations(model))
+    files.push_back((std::filesystem::path(model.directory) / location).string());
+  return files;
+}
+
 Model load_model(const std::string& path, const LoadOptions& options) {
   register_all();
   Model model = extension_of(path) == ".relay" ? load_relay(path, options) : load_onnx(path, options);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "relay/expr.h"
+#include "runtime/module.h"
 
 namespace headrace::driver {
 
@@ -10,6 +11,8 @@ struct Model {
   std::vector<std::string> inputs;      // of main's parameters, in order
   std::vector<std::string> outputs;     // of main's results, tuples flattened
   std::vector<std::string> files = {};  // what it was read from: no artifact is written over them
+  // External modules that the artifact takes with it (runtime/save_modules.h), in the order of their look-up.
+  std::vector<runtime::Module> modules = {};
 };
 
 // Names of a module's own: its parameters' and output0, output1 ... Needs main's type (infers it).
@@ -50,5 +53,8 @@ struct ModelPorts {
 
 // UserError as load_model, for what is wrong with the file itself.
 ModelPorts read_ports(const std::string& path);
+
+// The files that hold a model: `path`, and those with data of an ONNX model beside it, which need not be there.
+std::vector<std::string> model_files(const std::string& path);
 
 }  // namespace headrace::driver

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/descriptor.h"
+#include "base/write_all.h"
 
 namespace headrace::driver {
 
@@ -24,6 +25,7 @@ constexpr int kMaxLinks = 40;  // as Linux
 }
 
 bool is_stream(const std::string& path) {
+  if (path.find('\0') != std::string::npos) return false;
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
   return fs::is_fifo(status) || fs::is_character_file(status);
@@ -42,6 +44,7 @@ std::string follow_links(const std::string& path) {
 }
 
 void check_name(const std::string& path) {
+  if (path.find('\0') != std::string::npos) fail(path, "the name has a NUL character, which no file's name has");
   std::error_code ignored;
   const fs::file_status status = fs::status(path, ignored);
   if (path.empty()) fail(path, "the name is empty; name a file, such as model.so");
@@ -50,12 +53,8 @@ void check_name(const std::string& path) {
     fail(path, "it is a device, pipe or socket, which would be lost; name a file, such as model.so");
 }
 
-void write_all(int descriptor, const std::string& path, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = write(descriptor, text.data(), text.size());
-    if (written < 0 && errno != EINTR) fail(path, std::strerror(errno));
-    if (written > 0) text.remove_prefix(static_cast<size_t>(written));
-  }
+void write_chars(int descriptor, const std::string& path, std::string_view text) {
+  if (!write_all(descriptor, std::as_bytes(std::span(text)))) fail(path, std::strerror(errno));
 }
 
 }  // namespace
@@ -110,7 +109,31 @@ void OutputFile::commit() {
   fail(path_, std::strerror(reason));
 }
 
+std::string OutputFile::set_aside() const {
+  const std::string name = next_name();
+  if (rename(target_.c_str(), name.c_str()) == 0) return name;
+  if (errno != ENOENT) fail(path_, std::strerror(errno));
+  return {};
+}
+
+void commit_both(OutputFile& first, OutputFile& last) {
+  if (!last.give_temporary_name()) fail(last.path_, std::strerror(errno));
+  const std::string replaced = first.set_aside();
+  bool is_there = false;
+  try {
+    first.commit();
+    is_there = true;
+    last.commit();
+  } catch (const UserError&) {
+    if (is_there) unlink(first.target_.c_str());
+    if (!replaced.empty()) rename(replaced.c_str(), first.target_.c_str());
+    throw;
+  }
+  if (!replaced.empty()) unlink(replaced.c_str());
+}
+
 void check_no_input(const std::string& path, const std::vector<std::string>& inputs, std::string_view what) {
+  if (path.find('\0') != std::string::npos) return;  // no file at all: OutputFile says so
   for (const std::string& input : inputs) {
     std::error_code ignored;
     if (fs::equivalent(path, input, ignored) && fs::is_regular_file(path, ignored))
@@ -122,10 +145,10 @@ void write_text(const std::string& path, std::string_view text) {
   if (is_stream(path)) {
     const Descriptor stream(open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NOCTTY));
     if (stream.number() < 0) fail(path, std::strerror(errno));
-    return write_all(stream.number(), path, text);
+    return write_chars(stream.number(), path, text);
   }
   OutputFile file(path);
-  write_all(file.descriptor(), path, text);
+  write_chars(file.descriptor(), path, text);
   file.commit();
 }
 

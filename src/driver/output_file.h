@@ -18,20 +18,30 @@ class OutputFile {
   OutputFile(const OutputFile&) = delete;
 
   int descriptor() const { return descriptor_; }
+  // The file that `path` names, behind all symbolic links.
+  const std::string& target() const { return target_; }
   // Gives the file its name. UserError when the operating system says no.
   void commit();
 
  private:
+  friend void commit_both(OutputFile& first, OutputFile& last);
+
   std::string next_name() const;
   void open_named();
   // A rename needs a name to begin with. False, with errno, when the operating system says no.
   bool give_temporary_name();
+  // Renames the file that commit() will replace. Its name then; empty: there is none.
+  std::string set_aside() const;
 
   std::string path_;    // as given
   std::string target_;  // what it names
   std::string temporary_;
   int descriptor_ = -1;
 };
+
+// Gives both files their names, `first` before `last`. When the operating system says no: a UserError, and what they
+// would have replaced is there as before. Who reads between the two sees the new `first` and the old `last`.
+void commit_both(OutputFile& first, OutputFile& last);
 
 // UserError when `path` names one of the files that `inputs` name, under whatever name: it would be overwritten.
 // `what` says in messages who reads them: "the model".

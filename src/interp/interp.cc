@@ -1,7 +1,7 @@
 #include "interp/interp.h"
 
 #include "object/string.h"
-#include "ops/common/op_keys.h"
+#include "ops/op_keys.h"
 #include "relay/descent.h"
 #include "relay/place_lets.h"
 #include "relay/visit.h"

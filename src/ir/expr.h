@@ -61,7 +61,7 @@ struct BaseFuncNode : ExprNode {
 };
 using BaseFunc = Ref<BaseFuncNode>;
 
-// The key of a typed op attribute. Keys live in the room that reads them: relay/op_keys.h, ops/common/op_keys.h.
+// The key of a typed op attribute. Keys live in the room that reads them: relay/op_keys.h, ops/op_keys.h.
 template <typename T>
 struct OpKey {
   std::string_view name;

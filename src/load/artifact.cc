@@ -31,11 +31,26 @@ std::string fallback_hint(const Manifest& manifest, const std::string& backend) 
   return "; install that backend, or compile the model without it";
 }
 
+// A loader's word on its blob says nothing of the file.
+Module make_module(const Library& library, const std::string& kind, const std::string& blob) {
+  const auto explain = [&](const Error& error) {
+    return fmt::format("'{}': its external module of kind '{}' cannot be loaded: {}", library.name(), kind,
+                       error.message());
+  };
+  try {
+    return runtime::load_module(kind, blob);
+  } catch (const MissingError& error) {
+    throw MissingError(explain(error), error.where());
+  } catch (const UserError& error) {
+    throw UserError(explain(error), error.where());
+  }
+}
+
 Expected<Module> load_external(const Library& library, size_t index) {
   const artifact::ExternalModule& external = library.manifest().modules[index];
   const Expected<std::string> blob = library.blob(index);
   if (!blob) return blob.refusal();
-  Module module = runtime::load_module(external.loader, blob.value());
+  Module module = make_module(library, external.loader, blob.value());
   if (!module) {
     return Refusal{HR_REASON_BACKEND_MISSING,
                    fmt::format("'{}' needs the backend '{}', which this runtime does not have{}", library.name(),
@@ -135,6 +150,11 @@ Expected<std::shared_ptr<Executor>> Executor::make(std::shared_ptr<const Artifac
   executor->runner_ =
       std::make_unique<executors::GraphRunner>(*program, executor->callees_, weights, runtime::shared_pool(workers));
   return executor;
+}
+
+std::shared_ptr<Executor> make_executor(std::shared_ptr<const Artifact> artifact, const std::string& program,
+                                        int32_t threads) {
+  return Executor::make(std::move(artifact), program, threads).value_or_throw();
 }
 
 }  // namespace headrace::load

@@ -9,7 +9,9 @@ namespace {
 runtime::Module make_executor_module(const std::shared_ptr<const Artifact>& artifact, const std::string& program,
                                      Device device, int32_t threads) {
   if (device.type != kDLCPU) throw_user_error("program '{}' runs on the CPU, not on {}", program, device.to_string());
-  const std::shared_ptr<Executor> executor = Executor::make(artifact, program, threads).value_or_throw();
+  if (device.id != 0)
+    throw_user_error("program '{}': there is one CPU, cpu(0), and no {}", program, device.to_string());
+  const std::shared_ptr<Executor> executor = make_executor(artifact, program, threads);
   // Shares ownership of the executor, points to its runner.
   return executors::make_graph_module({executor, &executor->runner()});
 }

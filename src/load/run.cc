@@ -26,9 +26,7 @@ std::vector<NDArray> run(Executor& executor, std::span<const NDArray> inputs) {
     outputs.push_back(NDArray::empty(Shape(spec.shape.begin(), spec.shape.end()), spec.dtype));
     runner.set_output_zero_copy(i, outputs.back().tensor());
   }
-  const executors::RunStatus status = runner.run();
-  if (status.code != 0 || status.reason != HR_REASON_NONE)
-    throw UserError(std::string(status.message), {.op = std::string(status.op), .place = ""});
+  executors::throw_if_failed(runner.run());
   return outputs;
 }
 

@@ -86,6 +86,11 @@ DataType wide_type(DataType dtype) {
   return dtype.is_float() && dtype.bits() == 16 ? DataType::float_(32, dtype.lanes()) : dtype;
 }
 
+DataType total_type(DataType dtype) {
+  if (dtype.is_float()) return wide_type(dtype);
+  return dtype.is_uint() ? DataType::uint(64) : DataType::int_(64);
+}
+
 PrimExpr wide(const PrimExpr& value) { return make_cast(wide_type(value->dtype), value); }
 
 PrimExpr all_of(const std::vector<PrimExpr>& conditions) {

@@ -1,7 +1,7 @@
 // A compute rule says what an op computes, element by element (tir/compute.h). One rule an op; a row in all_rules.cc.
 #pragma once
 
-#include "ops/common/op_keys.h"
+#include "ops/op_keys.h"
 #include "tir/compute.h"
 
 namespace headrace::lower {
@@ -55,6 +55,8 @@ tir::Compute single_stage(const RuleInput& input, tir::ComputeStage stage);
 
 // The dtype that elements are computed in: float32 for float16 and bfloat16, else their own.
 DataType wide_type(DataType dtype);
+// What the mean of such elements is summed in: integers in 64 bits, others in wide_type.
+DataType total_type(DataType dtype);
 // A load, or any value, in that dtype.
 PrimExpr wide(const PrimExpr& value);
 // Joins conditions; true for none.

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "object/array.h"
+
 namespace headrace {
 
 const FieldInfo* find_field(const TypeInfo& type, std::string_view name) {
@@ -24,9 +26,25 @@ Value get_field(const Object& node, std::string_view name) {
   return field->get(&node);
 }
 
+// " whose item 2 is int" for an Array that a field of kind "Array[T]" refuses.
+static std::string wrong_item(const std::string& kind, const Value& value) {
+  const auto* array = value.as_node<ArrayObj>();
+  if (array == nullptr || !kind.starts_with("Array[")) return "";
+  const std::string wanted = kind.substr(6, kind.size() - 7);
+  for (size_t i = 0; i < array->items.size(); ++i) {
+    const Value& item = array->items[i];
+    const TypeInfo* type = item.is_object() ? &type_info_of(item.type_index()) : nullptr;
+    while (type != nullptr && type->key != wanted) type = type->parent;
+    if (type == nullptr && kind_name(item.raw()) != wanted)
+      return fmt::format(" whose item {} is {}", i, kind_name(item.raw()));
+  }
+  return "";
+}
+
 static void set_field(Object* node, const TypeInfo& type, const FieldInfo& field, const Value& value) {
   if (!field.accepts(value.raw()) && !(value.is_none() && field.options.optional))
-    throw_user_error("field '{}' of {}: expected {}, got {}", field.name, type.key, field.kind, kind_name(value.raw()));
+    throw_user_error("field '{}' of {}: expected {}, got {}{}", field.name, type.key, field.kind,
+                     kind_name(value.raw()), wrong_item(field.kind, value));
   // None for an optional field that cannot hold it leaves the field as it is in an empty node.
   if (field.accepts(value.raw())) field.set(node, value.raw());
 }

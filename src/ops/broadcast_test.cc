@@ -141,8 +141,9 @@ TEST_F(BroadcastTest, WrongArgumentsAreNamed) {
 
 TEST_F(BroadcastTest, ValuesOfShapeArithmetic) {
   const PrimExpr n = make_prim_var("n");
-  const std::vector<Type> types(3, tensor(Shape{2}, DataType::int_(64)));
+  const auto list = [](int64_t size, DataType dtype = DataType::int_(64)) { return tensor(Shape{size}, dtype); };
   auto infer = [&](const char* op, Values a, Values b) {
+    const std::vector<Type> types{list(static_cast<int64_t>(a.size())), list(static_cast<int64_t>(b.size()))};
     const auto values = infer_values(binary(op, any_arg(), any_arg()), types, {a, b});
     return values ? fmt::format("{} {}", to_string((*values)[0]), to_string((*values)[1])) : "unknown";
   };
@@ -152,15 +153,34 @@ TEST_F(BroadcastTest, ValuesOfShapeArithmetic) {
   EXPECT_EQ(infer("floor_divide", {make_int(-7), make_int(7)}, {make_int(2)}), "-4 3");
   EXPECT_EQ(infer("divide", {n, n}, {make_int(0)}), "unknown");
   EXPECT_EQ(infer("maximum", {make_int(4), make_int(1)}, {make_int(2)}), "4 2");
-  EXPECT_EQ(as_int((*infer_values(binary("equal", any_arg(), any_arg()), types, {Values{n}, Values{n}}))[0]), 1);
-  // A column and a row meet in more places than either has items.
-  const std::vector<Type> crossed{tensor(Shape{2, 1}, DataType::int_(64)), tensor(Shape{1, 2}, DataType::int_(64))};
-  EXPECT_FALSE(infer_values(binary("add", any_arg(), any_arg()), crossed, {Values{n, n}, Values{n, n}}));
-  const auto chosen = infer_values(where(any_arg(), any_arg(), any_arg()), types,
-                                   {Values{make_bool(true), make_bool(false)}, Values{n}, Values{make_int(5)}});
+  const auto equal = infer_values(binary("equal", any_arg(), any_arg()), {list(1), list(1)}, {Values{n}, Values{n}});
+  EXPECT_EQ(as_int((*equal)[0]), 1);
+  const auto chosen =
+      infer_values(where(any_arg(), any_arg(), any_arg()), {list(2, DataType::bool_()), list(1), list(1)},
+                   {Values{make_bool(true), make_bool(false)}, Values{n}, Values{make_int(5)}});
   ASSERT_TRUE(chosen.has_value());
   EXPECT_EQ(to_string((*chosen)[0]), "n");
   EXPECT_EQ(as_int((*chosen)[1]), 5);
+}
+
+// A column and a row of as many elements make a table, as NumPy has it.
+TEST_F(BroadcastTest, ValuesBroadcastByTheirShapes) {
+  const Type column = tensor(Shape{2, 1}, DataType::int_(64)), row = tensor(Shape{2}, DataType::int_(64));
+  const auto ints = [](const std::optional<Values>& values) {
+    std::vector<int64_t> result;
+    for (const PrimExpr& value : values.value_or(Values{})) result.push_back(as_int(value).value_or(-1));
+    return result;
+  };
+  const Values ten{make_int(10), make_int(20)}, one{make_int(1), make_int(2)};
+  EXPECT_EQ(ints(infer_values(add(any_arg(), any_arg()), {column, row}, {ten, one})),
+            (std::vector<int64_t>{11, 12, 21, 22}));
+  EXPECT_EQ(
+      ints(infer_values(binary("less", any_arg(), any_arg()), {row, column}, {one, Values{make_int(1), make_int(2)}})),
+      (std::vector<int64_t>{0, 0, 1, 0}));
+  const Values test{make_bool(true), make_bool(false)};
+  EXPECT_EQ(ints(infer_values(where(any_arg(), any_arg(), any_arg()),
+                              {tensor(Shape{2, 1}, DataType::bool_()), row, column}, {test, one, ten})),
+            (std::vector<int64_t>{1, 2, 20, 20}));
 }
 
 }  // namespace

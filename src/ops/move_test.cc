@@ -2,16 +2,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "object/structural_equal.h"
 #include "ops/all_ops.h"
-#include "ops/tensor/creation.h"
 #include "ops/image/image.h"
-#include "ops/common/move.h"
+#include "ops/loops/move.h"
 #include "ops/nn/pad.h"
+#include "ops/tensor/creation.h"
 #include "ops/tensor/join.h"
 #include "ops/tensor/repeat.h"
 #include "ops/tensor/shape.h"
 #include "ops/tensor/slice.h"
-#include "object/structural_equal.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
 #include "relay/text/print.h"
@@ -185,6 +185,15 @@ TEST_F(MoveOps, Copies) {
   EXPECT_THAT(error_of(tile(var({n}), Shape{-1})), HasSubstr("negative count"));
   EXPECT_EQ(values(repeat(iota({2, 2}), 2, 1)), (V{0, 0, 1, 1, 2, 2, 3, 3}));
   EXPECT_THAT(error_of(repeat(var({n}), -2)), HasSubstr("at least 0"));
+}
+
+TEST_F(MoveOps, DimensionsPastAnySizeAreRefused) {
+  const auto past = HasSubstr("the result would have a dimension past any size: 5 * 9223372036854775807");
+  EXPECT_THAT(error_of(tile(var(Shape{5}), Shape{INT64_MAX})), past);
+  EXPECT_THAT(error_of(repeat(var(Shape{5}), INT64_MAX, 0)), past);
+  // Of a symbol nothing is known, so nothing is refused.
+  EXPECT_EQ(type_of_expr(tile(var({make_prim_var("n")}), Shape{INT64_MAX})),
+            "Tensor[(n * 9223372036854775807), float32]");
 }
 
 // Expected values: Python's own slices of range().

@@ -1,9 +1,9 @@
 // Convolutions, pools and matrix products.
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
-#include "ops/tests/op_testing.h"
 #include "ops/nn/pool.h"
 #include "ops/tests/expected.h"
+#include "ops/tests/op_testing.h"
 
 namespace headrace::ops::testing {
 namespace {
@@ -64,6 +64,22 @@ TEST_F(WindowOpsTest, TransposedConvolutionsAgreeWithOnnxruntime) {
   groups.padding = {1, 0, 0, 1};
   groups.dilation = {1, 2};
   expect_case(conv2d_transpose(x(), x(), groups), kConvTransposeGroups);
+}
+
+// Padding is zeros, and an infinite weight times zero is NaN: IEEE 754, and what native code computes.
+TEST_F(WindowOpsTest, ConvolutionWithAnInfiniteWeight) {
+  Conv2DAttrs attrs;
+  attrs.padding = {0, 1};
+  const NDArray data = make_array({1, 1, 1, 3}, {1, 2, 3}), weight = make_array({1, 1, 1, 3}, {INFINITY, 1, 1});
+  expect_near(evaluate(conv2d(x(), x(), attrs), {data, weight})[0], {1, 1, 1, 3}, {NAN, INFINITY, INFINITY}, 0);
+}
+
+// Results between the places that an infinite element is put at stay finite.
+TEST_F(WindowOpsTest, TransposedConvolutionOfInfinity) {
+  Conv2DTransposeAttrs attrs;
+  attrs.strides = {1, 2};
+  const NDArray data = make_array({1, 1, 1, 3}, {INFINITY, 1, 1}), weight = make_array({1, 1, 1, 1}, {1});
+  expect_near(evaluate(conv2d_transpose(x(), x(), attrs), {data, weight})[0], {1, 1, 1, 5}, {INFINITY, 0, 1, 0, 1}, 0);
 }
 
 // dst[perm-th axes] of a 4-d array, by definition of a transpose.

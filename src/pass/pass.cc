@@ -1,5 +1,7 @@
 #include "pass/pass.h"
 
+#include "base/interrupt.h"
+
 namespace headrace::pass {
 
 namespace {
@@ -90,6 +92,7 @@ IRModule run_passes(const std::vector<Pass>& passes, IRModule module, const Pass
   for (const Pass& pass : passes) {
     if (!should_run(pass.info, module, context)) continue;
     check_requirements(pass.info, done);
+    poll_interrupt();
     if (context.infer_type) module = context.infer_type(module);
     for (const auto& instrument : context.instruments) instrument->run_before_pass(module, pass.info);
     module = pass.run(module, context);

@@ -1,33 +1,33 @@
 #include "passes/pipeline.h"
 
-#include "passes/scale/backward_fold_scale_axis.h"
-#include "passes/simplify/canonicalize_cast.h"
-#include "passes/simplify/canonicalize_ops.h"
-#include "passes/nn/combine_parallel.h"
-#include "passes/nn/convert_layout.h"
 #include "passes/fold/dead_code_elimination.h"
-#include "passes/fuse/defuse_ops.h"
-#include "passes/simplify/div_to_mul.h"
 #include "passes/fold/dynamic_to_static.h"
 #include "passes/fold/eliminate_common_subexpr.h"
-#include "passes/functions/eta_expand.h"
-#include "passes/gradient/first_order_gradient.h"
 #include "passes/fold/fold_constant.h"
-#include "passes/nn/fold_explicit_padding.h"
-#include "passes/scale/fold_scale_axis.h"
-#include "passes/scale/forward_fold_scale_axis.h"
-#include "passes/fuse/fuse_ops.h"
-#include "passes/functions/inline.h"
-#include "passes/functions/lambda_lift.h"
-#include "passes/simplify/remove_standalone_reshapes.h"
-#include "passes/functions/remove_unused_functions.h"
-#include "passes/simplify/simplify_expr.h"
-#include "passes/simplify/simplify_inference.h"
-#include "passes/nn/split_args.h"
 #include "passes/forms/to_a_normal_form.h"
 #include "passes/forms/to_basic_block_normal_form.h"
 #include "passes/forms/to_graph_normal_form.h"
+#include "passes/functions/eta_expand.h"
+#include "passes/functions/inline.h"
+#include "passes/functions/lambda_lift.h"
+#include "passes/functions/remove_unused_functions.h"
+#include "passes/fuse/defuse_ops.h"
+#include "passes/fuse/fuse_ops.h"
+#include "passes/gradient/first_order_gradient.h"
+#include "passes/nn/combine_parallel.h"
+#include "passes/nn/convert_layout.h"
+#include "passes/nn/fold_explicit_padding.h"
+#include "passes/nn/split_args.h"
 #include "passes/nn/to_mixed_precision.h"
+#include "passes/scale/backward_fold_scale_axis.h"
+#include "passes/scale/fold_scale_axis.h"
+#include "passes/scale/forward_fold_scale_axis.h"
+#include "passes/simplify/canonicalize_cast.h"
+#include "passes/simplify/canonicalize_ops.h"
+#include "passes/simplify/div_to_mul.h"
+#include "passes/simplify/remove_standalone_reshapes.h"
+#include "passes/simplify/simplify_expr.h"
+#include "passes/simplify/simplify_inference.h"
 
 namespace headrace::passes {
 
@@ -58,7 +58,7 @@ std::vector<Pass> canonical() {
       plain<dynamic_to_static>("DynamicToStatic", 0, "known shape arithmetic becomes constants and attributes"),
       {{"FoldConstant", 2, {}, "what depends on constants alone becomes a constant"},
        [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); }},
-      {{"FoldScaleAxis", 2, {}, "multiplications around a convolution move into its weights"},
+      {{"FoldScaleAxis", 3, {}, "multiplications around a convolution move into its weights"},
        [](const IRModule& m, const PassContext& c) { return fold_scale_axis(m, c); }},
       plain<simplify_expr>("SimplifyExpr", 1, "algebraic laws: x + 0, pairs of transposes, reshapes, casts ..."),
       plain<eliminate_common_subexpr>("EliminateCommonSubexpr", 2, "equal calls become one"),

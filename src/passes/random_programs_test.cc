@@ -3,7 +3,7 @@
 #include "kit/relay_programs.h"
 #include "object/json.h"
 #include "object/structural_equal.h"
-#include "ops/common/op_keys.h"
+#include "ops/op_keys.h"
 #include "passes/tests/pass_testing.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"

@@ -2,8 +2,8 @@
 
 #include <headrace/reason.h>
 
-#include "ops/common/dims.h"
-#include "ops/common/op_keys.h"
+#include "ops/loops/dims.h"
+#include "ops/op_keys.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"
 
@@ -19,6 +19,10 @@ using relay::TupleNode;
 using relay::VarNode;
 
 namespace {
+
+// What a fixed list of steps cannot do.
+constexpr std::string_view kNotYet =
+    "is control flow, which artifacts do not have yet; in Python relay.create_executor(\"debug\") runs it";
 
 bool is_group(const Expr& callee) {
   const auto* function = callee.as<FunctionNode>();
@@ -60,7 +64,7 @@ class Reader {
   // UserError for a value that is no tensor, such as a function.
   const Tensors& tensors_of(const Expr& expr) const {
     const auto it = tensors_.find(expr.get());
-    if (it == tensors_.end()) throw_at(expr->span, "compile", fmt::format("a {} as a value needs the VM", expr->key()));
+    if (it == tensors_.end()) throw_at(expr->span, "compile", fmt::format("a {} as a value {}", expr->key(), kNotYet));
     return it->second;
   }
 
@@ -82,8 +86,7 @@ class Reader {
     } else if (const auto* item = expr.as<TupleGetItemNode>()) {
       own = items_of(*item);
     } else {
-      throw_at(expr->span, std::string(expr->key()),
-               fmt::format("{} needs the VM; a graph program is a fixed list of steps", expr->key()));
+      throw_at(expr->span, std::string(expr->key()), fmt::format("{} {}", expr->key(), kNotYet));
     }
   }
 
@@ -100,7 +103,7 @@ class Reader {
     if (!is_group(call.op)) {
       const OpNode* op = call.as_op();
       HEADRACE_CHECK(op == nullptr, "'{}' is in no group: FuseOps has not run", op->name);
-      throw_at(call.span, "call", "a call of a function that is no value needs the VM");
+      throw_at(call.span, "call", fmt::format("a call of a function that is no value {}", kNotYet));
     }
     const Function group = call.op.cast<FunctionNode>();
     Tensors inputs;

@@ -91,15 +91,15 @@ TEST(DestinationPassing, RefusesWhatIsNoFixedListOfSteps) {
   const auto error = [](const std::string& text) {
     return kit::user_error_of([&] { to_destination_passing(read_fused(text)); });
   };
-  EXPECT_NE(
-      error("def @main(%c: bool, %x: Tensor[(2), float32]) { if (%c) { exp(%x) } else { %x } }").find("needs the VM"),
-      std::string::npos);
+  EXPECT_NE(error("def @main(%c: bool, %x: Tensor[(2), float32]) { if (%c) { exp(%x) } else { %x } }")
+                .find("artifacts do not have yet"),
+            std::string::npos);
   EXPECT_NE(error("def @main(%x: Tensor[(n, 2), float32]) { exp(%x) }").find("no static shape"), std::string::npos);
   EXPECT_NE(error("def @main(%x: Tensor[(5, 2), float32]) { argwhere(%x) }").find("a size that only the data tells"),
             std::string::npos);
   EXPECT_NE(error("def @f(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { exp(%x) }\n"
                   "def @main(%x: Tensor[(2), float32]) { @f(%x) }")
-                .find("needs the VM"),
+                .find("artifacts do not have yet"),
             std::string::npos);
 }
 
@@ -119,9 +119,10 @@ TEST(DestinationPassing, RefusesGroupsThatFuseOpsDidNotMake) {
           "holds the variable %x, which is no parameter of it", ":");
   refused(f + ", Primitive=1) { fn (%b: Tensor[(4), float32]) { exp(%b) }(%a)" + end, "holds a call of what is no op",
           ":3:");
-  refused(f + ", Primitive=0) { exp(%a)" + end, "needs the VM", ":3:");
-  refused(f + ", Compiler=\"x\") { exp(%a)" + end, "needs the VM", ":3:");
-  refused("def @main() {\n  let %f = fn (%a: float32, Primitive=1) { exp(%a) };\n  %f(1f)\n}", "needs the VM", ":");
+  refused(f + ", Primitive=0) { exp(%a)" + end, "artifacts do not have yet", ":3:");
+  refused(f + ", Compiler=\"x\") { exp(%a)" + end, "artifacts do not have yet", ":3:");
+  refused("def @main() {\n  let %f = fn (%a: float32, Primitive=1) { exp(%a) };\n  %f(1f)\n}",
+          "artifacts do not have yet", ":");
   for (const char* mark : {"Primitive=1", "Compiler=\"x\"", "SkipOptimization=1"}) {
     refused(fmt::format("def @main(%x: Tensor[(4), float32], {}) {{ exp(%x) }}", mark),
             "main is marked Primitive, Comp", ":2:");

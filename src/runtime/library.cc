@@ -1,5 +1,7 @@
 #include "runtime/library.h"
 
+#include <cstdlib>
+
 #include "runtime/cpu_features.h"
 #include "runtime/side_file.h"
 
@@ -8,6 +10,12 @@ namespace {
 
 // The folder of a path with its final slash, or nothing for a plain name.
 std::string folder_of(const std::string& path) { return path.substr(0, path.rfind('/') + 1); }
+
+ConstantBytes weights_of(const artifact::ArtifactFile& file) {
+  const artifact::ElfSection* section = file.elf.find(artifact::kWeightsSection);
+  if (section == nullptr || !section->is_mapped) return {};
+  return {section->offset, section->address, section->nbytes};
+}
 
 // A file is of use when at least one of its programs can run here.
 std::optional<Refusal> no_program_runs(const artifact::Manifest& manifest, const std::string& name) {
@@ -18,6 +26,20 @@ std::optional<Refusal> no_program_runs(const artifact::Manifest& manifest, const
     if (!first) first = std::move(refusal);
   }
   return first;
+}
+
+// Where `name` leads, symbolic links followed; `name` itself when it leads to no file.
+std::string real_path(const std::string& name) {
+  const std::unique_ptr<char, decltype(&std::free)> path(::realpath(name.c_str(), nullptr), &std::free);
+  return path == nullptr ? name : path.get();
+}
+
+// The side file beside `name`; where that is a link to an artifact elsewhere, beside that one.
+Expected<std::shared_ptr<const MappedFile>> find_side_file(const std::string& name, const artifact::SideFile& file) {
+  auto beside = map_side_file(folder_of(name), file);
+  if (beside || beside.refusal().code != HR_REASON_NOT_FOUND) return beside;
+  auto behind = map_side_file(folder_of(real_path(name)), file);
+  return behind || behind.refusal().code != HR_REASON_NOT_FOUND ? behind : beside;
 }
 
 }  // namespace
@@ -45,11 +67,11 @@ Expected<std::shared_ptr<const Library>> Library::open(Descriptor descriptor, co
   if (std::optional<Refusal> refusal = no_program_runs(manifest, name)) return *std::move(refusal);
   std::shared_ptr<const MappedFile> side_file;
   if (manifest.side_file) {
-    auto mapped = map_side_file(folder_of(name), *manifest.side_file);
+    auto mapped = find_side_file(name, *manifest.side_file);
     if (!mapped) return mapped.refusal();
     side_file = std::move(mapped.value());
   }
-  Expected<SharedCode> code = SharedCode::map(std::move(descriptor), name);
+  Expected<SharedCode> code = SharedCode::map(std::move(descriptor), weights_of(file.value()), name);
   if (!code) return code.refusal();
   return std::shared_ptr<const Library>(
       new Library(name, std::move(file.value()), std::move(code.value()), std::move(side_file)));

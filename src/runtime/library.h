@@ -19,8 +19,8 @@ class Library {
   // NOT_AN_ARTIFACT, TRUNCATED, BAD_MAGIC, BAD_VERSION, BAD_CHECKSUM, BAD_MANIFEST, SYSTEM; and CPU_FEATURE_MISSING
   // when this machine can run none of its programs.
   static Expected<std::shared_ptr<const Library>> open(const std::string& path);
-  // The same for an open file, such as a memfd. `name` is for messages, and a side file of weights is looked for in the
-  // folder that it names.
+  // The same for an open file, such as a memfd. `name` is for messages, and a side file of weights is looked for in its
+  // folder, then in that of the file that it leads to.
   static Expected<std::shared_ptr<const Library>> open(Descriptor descriptor, const std::string& name);
 
   const std::string& name() const { return name_; }

@@ -2,20 +2,76 @@
 
 #include <dlfcn.h>
 #include <link.h>
-#include <sys/stat.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <optional>
 #include <utility>
+#include <vector>
+
+#include "artifact/trailer.h"
+#include "base/file_stamp.h"
 
 namespace headrace::runtime {
 
-using FileId = std::pair<dev_t, ino_t>;
+namespace {
+
+Refusal system_refusal(const std::string& name) {
+  return {HR_REASON_SYSTEM, fmt::format("reading '{}' failed: {}", name, std::strerror(errno))};
+}
+
+// Copies bytes begin .. end-1 of a file to the same place of another; false with errno.
+bool copy_range(int source, int target, int64_t begin, int64_t end) {
+  std::vector<uint8_t> buffer(static_cast<size_t>(std::min<int64_t>(end - begin, 1 << 18)));
+  for (int64_t at = begin; at < end;) {
+    const std::span<uint8_t> bytes =
+        std::span(buffer).first(static_cast<size_t>(std::min<int64_t>(end - at, std::ssize(buffer))));
+    if (!artifact::read_exactly(source, at, bytes)) return false;
+    for (size_t done = 0; done < bytes.size();) {
+      const ssize_t count = ::pwrite(target, &bytes[done], bytes.size() - done, at + static_cast<int64_t>(done));
+      if (count < 0 && errno != EINTR) return false;
+      if (count > 0) done += static_cast<size_t>(count);
+    }
+    at += std::ssize(bytes);
+  }
+  return true;
+}
+
+// The whole pages among the constants; none where they are few, or lie otherwise in the file than in memory.
+ConstantBytes mapped_pages(const ConstantBytes& constants) {
+  const int64_t page = ::sysconf(_SC_PAGESIZE);
+  if (constants.nbytes <= SharedCode::kCopiedBytes) return {};
+  if (constants.offset % page != static_cast<int64_t>(constants.address % static_cast<uint64_t>(page))) return {};
+  const int64_t begin = (constants.offset + page - 1) / page * page;
+  const int64_t end = (constants.offset + constants.nbytes) / page * page;
+  return {begin, constants.address + static_cast<uint64_t>(begin - constants.offset), end - begin};
+}
+
+std::byte* load_address_of(void* handle) {
+  link_map* map = nullptr;
+  if (::dlinfo(handle, RTLD_DI_LINKMAP, &map) != 0) return nullptr;
+  return reinterpret_cast<std::byte*>(map->l_addr);
+}
+
+// A file in memory: the other one without its `left_out`.
+Expected<Descriptor> copy_file(int source, int64_t size_bytes, const ConstantBytes& left_out, const std::string& name) {
+  Descriptor copy(::memfd_create("headrace-model", MFD_CLOEXEC));
+  if (copy.number() < 0 || ::ftruncate(copy.number(), size_bytes) != 0 ||
+      !copy_range(source, copy.number(), 0, left_out.offset) ||
+      !copy_range(source, copy.number(), left_out.offset + left_out.nbytes, size_bytes))
+    return system_refusal(name);
+  return copy;
+}
+
+}  // namespace
 
 struct SharedCode::Mapping {
-  FileId file;
+  FileStamp file;
   Descriptor descriptor;
   std::string path;
   void* handle = nullptr;
@@ -28,7 +84,7 @@ struct SharedCode::Mapping {
 // descriptor included, or wholly gone.
 struct SharedCode::Table {
   std::mutex mutex;
-  std::map<FileId, Mapping> mappings;
+  std::map<FileStamp, Mapping> mappings;
 };
 
 SharedCode::Table& SharedCode::table() {
@@ -44,21 +100,35 @@ SharedCode& SharedCode::operator=(SharedCode&& other) noexcept {
   return *this;
 }
 
-Expected<SharedCode> SharedCode::map(Descriptor descriptor, const std::string& name) {
-  struct stat status{};
-  if (::fstat(descriptor.number(), &status) != 0)
-    return Refusal{HR_REASON_SYSTEM, fmt::format("reading '{}' failed: {}", name, std::strerror(errno))};
-  const FileId file{status.st_dev, status.st_ino};
+Expected<SharedCode::Mapping> SharedCode::load(const FileStamp& file, const Descriptor& source,
+                                               const ConstantBytes& constants, const std::string& name) {
+  const ConstantBytes pages = mapped_pages(constants);
+  Expected<Descriptor> copy = copy_file(source.number(), file.size_bytes, pages, name);
+  if (!copy) return copy.refusal();
+  std::string path = fmt::format("/proc/self/fd/{}", copy.value().number());
+  void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr)
+    return Refusal{HR_REASON_NOT_AN_ARTIFACT, fmt::format("the system cannot load '{}': {}", name, ::dlerror())};
+  if (pages.nbytes > 0 && ::mmap(load_address_of(handle) + pages.address, static_cast<size_t>(pages.nbytes), PROT_READ,
+                                 MAP_PRIVATE | MAP_FIXED, source.number(), pages.offset) == MAP_FAILED) {
+    const int reason = errno;
+    ::dlclose(handle);
+    errno = reason;
+    return system_refusal(name);
+  }
+  return Mapping{.file = file, .descriptor = std::move(copy.value()), .path = std::move(path), .handle = handle};
+}
+
+Expected<SharedCode> SharedCode::map(Descriptor descriptor, const ConstantBytes& constants, const std::string& name) {
+  const std::optional<FileStamp> file = FileStamp::of(descriptor.number());
+  if (!file) return system_refusal(name);
   Table& known = table();
   const std::lock_guard lock(known.mutex);
-  auto found = known.mappings.find(file);
+  auto found = known.mappings.find(*file);
   if (found == known.mappings.end()) {
-    std::string path = fmt::format("/proc/self/fd/{}", descriptor.number());
-    void* handle = ::dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
-    if (handle == nullptr)
-      return Refusal{HR_REASON_NOT_AN_ARTIFACT, fmt::format("the system cannot load '{}': {}", name, ::dlerror())};
-    Mapping mapping{.file = file, .descriptor = std::move(descriptor), .path = std::move(path), .handle = handle};
-    found = known.mappings.emplace(file, std::move(mapping)).first;
+    Expected<Mapping> mapping = load(*file, descriptor, constants, name);
+    if (!mapping) return mapping.refusal();
+    found = known.mappings.emplace(*file, std::move(mapping.value())).first;
   }
   ++found->second.users;
   SharedCode code;
@@ -77,17 +147,13 @@ SharedCode::~SharedCode() {
     ::dlclose(still_open);
     mapping_->descriptor.release();
   }
-  known.mappings.erase(FileId(mapping_->file));
+  known.mappings.erase(FileStamp(mapping_->file));
 }
 
 void* SharedCode::symbol(const char* name) const { return ::dlsym(mapping_->handle, name); }
 
 int SharedCode::descriptor() const { return mapping_->descriptor.number(); }
 
-std::byte* SharedCode::load_address() const {
-  link_map* map = nullptr;
-  if (::dlinfo(mapping_->handle, RTLD_DI_LINKMAP, &map) != 0) return nullptr;
-  return reinterpret_cast<std::byte*>(map->l_addr);
-}
+std::byte* SharedCode::load_address() const { return load_address_of(mapping_->handle); }
 
 }  // namespace headrace::runtime

@@ -5,13 +5,29 @@
 
 #include "base/expected.h"
 #include "base/descriptor.h"
+#include "base/file_stamp.h"
 
 namespace headrace::runtime {
 
-// The code of one file, mapped by the dynamic linker. Openings of the same file (device and inode) share one mapping
-// and one descriptor; it goes with the last of them.
+// Bytes of a shared library that only readers touch: where they lie in the file and, relative to the load address, in
+// memory.
+struct ConstantBytes {
+  int64_t offset = 0;
+  uint64_t address = 0;
+  int64_t nbytes = 0;
+};
+
+// The code of one file, mapped by the dynamic linker. Openings of one file with one content share a mapping; it goes
+// with the last of them.
+//
+// All but the constant bytes is a copy in memory, of a few hundred kilobytes: the dynamic linker keeps pointers in the
+// pages of a library, and these would be lost when somebody writes a new file into the old one. Constant bytes past
+// kCopiedBytes are mapped from the file itself, shared by all processes; who overwrites the file overwrites them, and
+// who shortens it ends the process that reads them. A file that is replaced by renaming stays as it was.
 class SharedCode {
  public:
+  static constexpr int64_t kCopiedBytes = int64_t{1} << 20;
+
   SharedCode() = default;
   SharedCode(SharedCode&& other) noexcept;
   SharedCode& operator=(SharedCode&& other) noexcept;
@@ -19,11 +35,11 @@ class SharedCode {
 
   // Maps the file behind `descriptor`, whose bytes were verified. Refuses with NOT_AN_ARTIFACT or SYSTEM; `name` is for
   // messages.
-  static Expected<SharedCode> map(Descriptor descriptor, const std::string& name);
+  static Expected<SharedCode> map(Descriptor descriptor, const ConstantBytes& constants, const std::string& name);
 
   // Address of an exported symbol; nullptr when there is none.
   void* symbol(const char* name) const;
-  // The file, for reading.
+  // The file, for reading; its constant bytes may be zeros.
   int descriptor() const;
   // What the addresses in the file are relative to.
   std::byte* load_address() const;
@@ -32,6 +48,8 @@ class SharedCode {
   struct Mapping;
   struct Table;
   static Table& table();
+  static Expected<Mapping> load(const FileStamp& file, const Descriptor& source, const ConstantBytes& constants,
+                                const std::string& name);
 
   Mapping* mapping_ = nullptr;
 };

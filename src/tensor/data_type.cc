@@ -31,7 +31,8 @@ std::string DataType::to_string() const {
       text = "handle";
       break;
     default:
-      text = fmt::format("dtype(code {}, {} bits)", static_cast<int>(raw_.code), bits());
+      text = raw_.code == kDLComplex ? fmt::format("complex{}", bits())
+                                     : fmt::format("dtype(code {}, {} bits)", static_cast<int>(raw_.code), bits());
   }
   if (lanes() != 1) text += fmt::format("x{}", lanes());
   return text;

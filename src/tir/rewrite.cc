@@ -1,6 +1,7 @@
 #include "tir/rewrite.h"
 
 #include "base/stack.h"
+#include "ir/map_operands.h"
 #include "tir/post_order.h"
 
 namespace headrace::tir {
@@ -19,62 +20,9 @@ constexpr int kMostRecursion = 300;
 
 PrimExpr walk(const PrimExpr& expr, Walk& state);
 
-Array<PrimExpr> walk_all(const Array<PrimExpr>& list, Walk& state) {
-  Array<PrimExpr> result;
-  bool changed = false;
-  for (const PrimExpr& item : list) {
-    result.push_back(walk(item, state));
-    changed = changed || result.back() != item;
-  }
-  return changed ? result : list;
-}
-
-// `expr` with its operands rewritten; itself when none changed.
-PrimExpr rebuild(const PrimExpr& expr, Walk& state) {
-  auto sub = [&](const PrimExpr& inner) { return walk(inner, state); };
-  if (const auto* node = expr.as<BinaryNode>()) {
-    PrimExpr a = sub(node->a), b = sub(node->b);
-    return a == node->a && b == node->b ? expr : make_binary(node->op, a, b);
-  }
-  if (const auto* node = expr.as<NotNode>()) {
-    PrimExpr a = sub(node->a);
-    return a == node->a ? expr : make_not(a);
-  }
-  if (const auto* node = expr.as<SelectNode>()) {
-    PrimExpr c = sub(node->condition), t = sub(node->true_value), f = sub(node->false_value);
-    const bool same = c == node->condition && t == node->true_value && f == node->false_value;
-    return same ? expr : make_select(c, t, f);
-  }
-  if (const auto* node = expr.as<CastNode>()) {
-    PrimExpr value = sub(node->value);
-    return value == node->value ? expr : make_cast(expr->dtype.with_lanes(value->dtype.lanes()), value);
-  }
-  if (const auto* node = expr.as<RampNode>()) {
-    PrimExpr base = sub(node->base), stride = sub(node->stride);
-    return base == node->base && stride == node->stride ? expr : make_ramp(base, stride, expr->dtype.lanes());
-  }
-  if (const auto* node = expr.as<BroadcastNode>()) {
-    PrimExpr value = sub(node->value);
-    return value == node->value ? expr : make_broadcast(value, expr->dtype.lanes());
-  }
-  if (const auto* node = expr.as<PrimLetNode>()) {
-    PrimExpr value = sub(node->value), body = sub(node->body);
-    return value == node->value && body == node->body ? expr : make_prim_let(node->var, value, body);
-  }
-  if (const auto* node = expr.as<IntrinsicCallNode>()) {
-    Array<PrimExpr> args = walk_all(node->args, state);
-    return args.same_as(node->args) ? expr : make_intrinsic(node->intrinsic, expr->dtype, args);
-  }
-  if (const auto* node = expr.as<BufferLoadNode>()) {
-    Array<PrimExpr> indices = walk_all(node->indices, state);
-    return indices.same_as(node->indices) ? expr : make_load(node->buffer, indices);
-  }
-  return expr;
-}
-
 PrimExpr step(const PrimExpr& expr, Walk& state) {
   ++state.depth;
-  PrimExpr result = state.change(rebuild(expr, state));
+  PrimExpr result = state.change(map_operands(expr, [&](const PrimExpr& operand) { return walk(operand, state); }));
   --state.depth;
   state.done[expr.get()] = result;
   return result;
@@ -93,7 +41,7 @@ PrimExpr walk(const PrimExpr& expr, Walk& state) {
 
 Array<PrimExpr> rewrite_all(const Array<PrimExpr>& list, const ExprFn& change) {
   Walk state{change, {}, 0};
-  return walk_all(list, state);
+  return map_items(list, [&](const PrimExpr& item) { return walk(item, state); });
 }
 
 }  // namespace
@@ -103,14 +51,27 @@ PrimExpr rewrite(const PrimExpr& expr, const ExprFn& change) {
   return walk(expr, state);
 }
 
-static Stmt rebuild(const Stmt& stmt, const ExprFn& change_expr, const std::function<Stmt(const Stmt&)>& change_stmt) {
-  auto sub = [&](const Stmt& inner) { return inner ? rewrite(inner, change_expr, change_stmt) : inner; };
-  auto expr = [&](const PrimExpr& inner) { return rewrite(inner, change_expr); };
+// Of a statement that holds no others.
+static Stmt rebuild_leaf(const Stmt& stmt, const ExprFn& change_expr) {
   if (const auto* node = stmt.as<BufferStoreNode>()) {
-    PrimExpr value = expr(node->value);
+    PrimExpr value = rewrite(node->value, change_expr);
     Array<PrimExpr> indices = rewrite_all(node->indices, change_expr);
     return value == node->value && indices.same_as(node->indices) ? stmt : make_store(node->buffer, value, indices);
   }
+  if (const auto* node = stmt.as<EvaluateNode>()) {
+    PrimExpr value = rewrite(node->value, change_expr);
+    return value == node->value ? stmt : make_evaluate(value);
+  }
+  if (const auto* node = stmt.as<AssertNode>()) {
+    PrimExpr condition = rewrite(node->condition, change_expr);
+    return condition == node->condition ? stmt : make_assert(condition, node->message);
+  }
+  return stmt;
+}
+
+static Stmt rebuild(const Stmt& stmt, const ExprFn& change_expr, const std::function<Stmt(const Stmt&)>& change_stmt) {
+  auto sub = [&](const Stmt& inner) { return inner ? rewrite(inner, change_expr, change_stmt) : inner; };
+  auto expr = [&](const PrimExpr& inner) { return rewrite(inner, change_expr); };
   if (const auto* node = stmt.as<ForNode>()) {
     PrimExpr begin = expr(node->begin), extent = expr(node->extent);
     Stmt body = sub(node->body);
@@ -141,15 +102,7 @@ static Stmt rebuild(const Stmt& stmt, const ExprFn& change_expr, const std::func
     Stmt body = sub(node->body);
     return body == node->body ? stmt : make_allocate(node->buffer, node->scope, body);
   }
-  if (const auto* node = stmt.as<EvaluateNode>()) {
-    PrimExpr value = expr(node->value);
-    return value == node->value ? stmt : make_evaluate(value);
-  }
-  if (const auto* node = stmt.as<AssertNode>()) {
-    PrimExpr condition = expr(node->condition);
-    return condition == node->condition ? stmt : make_assert(condition, node->message);
-  }
-  return stmt;
+  return rebuild_leaf(stmt, change_expr);
 }
 
 Stmt rewrite(const Stmt& stmt, const ExprFn& change_expr, const std::function<Stmt(const Stmt&)>& change_stmt) {

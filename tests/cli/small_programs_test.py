@@ -31,15 +31,17 @@ class SmallPrograms(unittest.TestCase):
 
     def test_too_many_arguments(self) -> None:
         for program in PROGRAMS:
-            if pathlib.Path(program).name in ("write_toy_artifact", "footprint", "c-client"):
+            if pathlib.Path(program).name in ("write_toy_artifact", "write_split_artifact", "footprint", "c-client"):
                 done = run(program, "/nowhere/a", "b", "c")
                 self.assertEqual((done.returncode, done.stdout), (2, ""), program)
                 self.assertIn("usage: ", done.stderr)
 
     def test_what_cannot_be_written(self) -> None:
+        model = pathlib.Path(__file__).parents[2] / "models/digits.onnx"
+        before = {"write_toy_artifact": [], "write_zoo": [], "write_split_artifact": [str(model)]}
         for program in PROGRAMS:
-            if pathlib.Path(program).name in ("write_toy_artifact", "write_zoo"):
-                done = run(program, "/nowhere/a")
+            if pathlib.Path(program).name in before:
+                done = run(program, *before[pathlib.Path(program).name], "/nowhere/a")
                 self.assertEqual(done.returncode, 3)
                 self.assertIn("cannot write '/nowhere/a", done.stderr)
 

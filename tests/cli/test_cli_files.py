@@ -6,10 +6,15 @@ tests/cli/test_cli_files.py --program headrace [--junit FILE] [TEST ...]
 
 from __future__ import annotations
 
+import json
 import os
 import resource
+import signal
+import struct
 import subprocess
 import sys
+import unittest
+from pathlib import Path
 
 from test_cli import DIGITS, OK, ONE, USAGE, USER, CliTest, field, main, onnx_model
 
@@ -60,10 +65,102 @@ class FilesTest(CliTest):
         for output in ("w.bin", "same.so"):
             self.fails(USER, "the model is read from it", "compile", "outside.onnx", "-o", output)
 
+    def test_a_model_that_is_cut_while_it_is_compiled(self) -> None:
+        entry = field(1, b"location") + field(2, b"cut.bin")
+        operand = field(1, 2) + field(2, 1) + field(8, b"w") + field(14, 1) + field(13, entry)
+        (self.folder / "cut.onnx").write_bytes(onnx_model(b"y", operand=operand))
+        (self.folder / "cut.bin").write_bytes(struct.pack("<2f", 3, 5))
+        self.call("compile", "cut.onnx", "-o", "whole.so", check=True)
+        pipe = self.folder / "stages/00_program.relay"
+        pipe.parent.mkdir()
+        os.mkfifo(pipe)
+        command = [str(self.program), "compile", "cut.onnx", "-o", "cut.so", "--dump-ir", "stages"]
+        with subprocess.Popen(command, cwd=self.folder, stderr=subprocess.PIPE, text=True) as running:
+            # The model has been read when the program opens the pipe.
+            with pipe.open() as text:
+                for file in ("cut.onnx", "cut.bin"):
+                    (self.folder / file).write_bytes(b"")
+                self.assertIn("add", text.read())
+            self.assertEqual(running.wait(timeout=60), OK, running.stderr.read())
+        self.assertEqual((self.folder / "cut.so").read_bytes(), (self.folder / "whole.so").read_bytes())
+
+    def test_what_is_not_written_has_its_reason(self) -> None:
+        (self.folder / "taken/probabilities.npy").mkdir(parents=True)
+        pattern = "cannot write the array file 'taken/probabilities.npy': it is a folder"
+        self.fails(USER, pattern, "run", "one.so", "--input", "x=x.npy", "--output-dir", "taken")
+        with Path("/dev/full").open("w") as full:
+            for option in ("--help", "--version"):
+                done = subprocess.run([str(self.program), option], stdout=full, stderr=subprocess.PIPE, timeout=60)
+                self.assertEqual(done.returncode, USER, option)
+                self.assertIn(b"the standard output cannot be written to", done.stderr)
+
+        def little_room() -> None:
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+
+        command = [str(self.program), "compile", str(DIGITS), "-o", "limited.so", *ONE]
+        done = subprocess.run(
+            command, cwd=self.folder, stderr=subprocess.PIPE, text=True, timeout=60, preexec_fn=little_room
+        )
+        self.assertEqual(done.returncode, USER, done.stderr)
+        self.assertRegex(done.stderr, "'limited.so'.*: File too large")
+        self.assertEqual(list(self.folder.glob("limited.so*")), [])
+
     def test_a_declared_output_is_held_to_its_word(self) -> None:
         (self.folder / "liar.onnx").write_bytes(onnx_model(b"y", declared_dtype=7))
         pattern = r"output 'y' is declared int64 \(2\), but the model computes float32 \(2\)"
         self.fails(USER, pattern, "compile", "liar.onnx", "-o", "never.so")
+
+
+class SideFileTest(CliTest):
+    """Weights beside the artifact."""
+
+    @classmethod
+    def setUpClass(cls) -> None:
+        super().setUpClass()
+        writer = os.environ.get("HEADRACE_WRITE_SPLIT_ARTIFACT")
+        if not writer:
+            raise unittest.SkipTest("HEADRACE_WRITE_SPLIT_ARTIFACT names no program")
+        subprocess.run([writer, str(DIGITS), "split.so"], cwd=cls.folder, check=True, timeout=60)
+
+    def test_inspect_shows_it(self) -> None:
+        data = (self.folder / "split.so.safetensors").read_bytes()
+        side_file = json.loads(self.call("inspect", "split.so", "--json", check=True).stdout)["side_file"]
+        self.assertEqual(side_file["name"], "split.so.safetensors")
+        self.assertEqual(side_file["bytes"], len(data))
+        self.assertRegex(side_file["xxh3_128"], r"\A[0-9a-f]{32}\Z")
+        text = self.call("inspect", "split.so", check=True).stdout
+        self.assertIn("weights in split.so.safetensors, ", text)
+        self.assertNotIn("external module of", text)
+
+    def test_it_is_safetensors(self) -> None:
+        data = (self.folder / "split.so.safetensors").read_bytes()
+        (length,) = struct.unpack_from("<Q", data)
+        header = json.loads(data[8 : 8 + length])
+        self.assertEqual(header.pop("__metadata__"), {"format": "headrace.weights", "version": "1"})
+        places = sorted(row["data_offsets"] for row in header.values())
+        self.assertEqual([begin for begin, _ in places], [0, *(end for _, end in places[:-1])])
+        self.assertEqual(places[-1][1], len(data) - 8 - length)
+
+    def test_it_runs_as_one_file_does(self) -> None:
+        for name in ("split", "one"):
+            self.call("run", f"{name}.so", "--input", "x=x.npy", "--output-dir", name, check=True)
+        one, split = ((self.folder / name / "probabilities.npy").read_bytes() for name in ("one", "split"))
+        self.assertEqual(one, split)
+
+    def test_it_must_be_there_and_whole(self) -> None:
+        side = self.folder / "split.so.safetensors"
+        data = side.read_bytes()
+        run = ("run", "split.so", "--input", "x=x.npy")
+        side.unlink()
+        self.fails(USER, "no file 'split.so.safetensors'; it holds the artifact's weights and must lie beside", *run)
+        self.call("inspect", "split.so", check=True)
+        side.write_bytes(data[:-1])
+        self.fails(USER, f"has {len(data) - 1} bytes, the artifact that it belongs to says {len(data)}", *run)
+        side.write_bytes(data[:-1] + bytes((data[-1] ^ 1,)))
+        self.fails(USER, "'split.so.safetensors' is damaged or of another compilation", *run)
+        side.write_bytes(data)
+        self.call(*run, check=True)
 
 
 class MemoryTest(CliTest):

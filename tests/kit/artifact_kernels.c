@@ -1,5 +1,5 @@
-/* The code of the artifact that tests run: kernels as the compiler would emit them, weights, a blob, and a place for
- * the manifest, which the tests fill in (artifact_kit.h). */
+/* The code of the artifact that tests run: kernels as the compiler would emit them, weights, and a place for the
+ * manifest, which the tests fill in (artifact_kit.h). */
 #include <headrace/c_api.h>
 #include <stddef.h>
 #include <stdlib.h>
@@ -26,9 +26,6 @@ __asm__(
     ".pushsection .headrace.manifest,\"\",@progbits\n"
     ".ascii \"@@HEADRACE-MANIFEST@@\"\n"
     ".fill 65536,1,32\n"
-    ".popsection\n"
-    ".pushsection .headrace.blob.0,\"\",@progbits\n"
-    ".ascii \"scale=3\"\n"
     ".popsection\n");
 
 typedef struct Dense {

@@ -2,16 +2,16 @@
 
 #include "kit/functional_motifs.h"
 #include "ops/all_ops.h"
-#include "ops/tensor/broadcast.h"
 #include "ops/nn/conv.h"
-#include "ops/tensor/creation.h"
-#include "ops/tensor/elementwise.h"
 #include "ops/nn/matmul.h"
 #include "ops/nn/normalization.h"
 #include "ops/nn/pad.h"
 #include "ops/nn/pool.h"
-#include "ops/tensor/reduce.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/creation.h"
+#include "ops/tensor/elementwise.h"
 #include "ops/tensor/join.h"
+#include "ops/tensor/reduce.h"
 #include "ops/tensor/repeat.h"
 #include "ops/tensor/shape.h"
 #include "ops/tensor/slice.h"
@@ -301,11 +301,26 @@ class Generator {
     }
     if (const Expr data = pick_of_rank(4)) return random_.chance(0.75f) ? make_conv(data) : make_pool(data);
     if (const Expr data = pick_of_rank(2)) {
-      const Expr product = ops::dense(data, constant({3, shape_of(data)[1]}));
+      const Expr product =
+          random_.chance(0.4f) ? make_matmul(data) : ops::dense(data, constant({3, shape_of(data)[1]}));
       const Expr biased = random_.chance(0.5f) ? ops::bias_add(product, constant({3}), -1) : product;
       return ops::unary("tanh", scaled(random_.chance(0.5f) ? ops::relu(biased) : biased, {3}));
     }
     return ops::unary("sin", pick());
+  }
+
+  // A product of 3 columns, of two dimensions or over a batch, with its data scaled by rows or columns.
+  Expr make_matmul(const Expr& matrix) {
+    const Shape shape = shape_of(matrix);
+    const bool is_batch = random_.chance(0.5f);
+    Expr data = is_batch ? ops::reshape(matrix, {1, shape[0], shape[1]}) : matrix;
+    data = scaled(data, random_.chance(0.5f) ? Shape{shape[1]} : Shape{shape[0], 1});
+    ops::MatmulAttrs attrs;
+    attrs.transpose_a = random_.chance(0.5f);
+    attrs.transpose_b = random_.chance(0.5f);
+    const int64_t summed = shape[attrs.transpose_a ? 0 : 1];
+    const Expr product = ops::matmul(data, constant(attrs.transpose_b ? Shape{3, summed} : Shape{summed, 3}), attrs);
+    return is_batch ? ops::squeeze(product, {0}) : product;
   }
 
   Expr make_conv(const Expr& data) {

@@ -48,13 +48,13 @@ std::vector<NDArray> make_tensors(const std::vector<artifact::TensorSpec>& specs
 void run_once(executors::GraphRunner& runner, const std::vector<NDArray>& inputs, const std::vector<NDArray>& outputs) {
   for (size_t i = 0; i < inputs.size(); ++i) runner.set_input_zero_copy(i, inputs[i].tensor());
   for (size_t i = 0; i < outputs.size(); ++i) runner.set_output_zero_copy(i, outputs[i].tensor());
-  if (const executors::RunStatus status = runner.run(); status.code != 0) throw UserError(std::string(status.message));
+  executors::throw_if_failed(runner.run());
 }
 
 int measure(const std::string& path) {
   const int64_t before = resident_bytes();
   const auto artifact = load::open_artifact(path).value_or_throw();
-  const auto executor = load::Executor::make(artifact, artifact::kDefaultProgram, 1).value_or_throw();
+  const auto executor = load::make_executor(artifact, artifact::kDefaultProgram, 1);
   const int64_t load_growth = resident_bytes() - before;
   const int64_t before_ports = resident_bytes();
   const std::vector<NDArray> inputs = make_tensors(executor->runner().program().inputs);

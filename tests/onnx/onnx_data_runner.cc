@@ -39,7 +39,8 @@ std::vector<NDArray> interpret_text(const IRModule& module, const std::vector<ND
 // Compiled for this machine; the artifact runs on two threads.
 std::vector<NDArray> run_native(const IRModule& module, const std::vector<NDArray>& args) {
   driver::CompiledModel compiled = driver::compile_to_memory(driver::make_model(module));
-  return load::run(*driver::make_executor(std::move(compiled), "the compiled case", 2), args);
+  const auto artifact = driver::open_compiled(std::move(compiled), "the compiled case");
+  return load::run(*load::make_executor(artifact, artifact::kDefaultProgram, 2), args);
 }
 
 // What every case runs with.

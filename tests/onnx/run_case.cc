@@ -6,7 +6,7 @@
 #include "frontend/onnx/import.h"
 #include "frontend/onnx/node_context.h"
 #include "frontend/onnx/read_model.h"
-#include "ops/common/dims.h"
+#include "ops/loops/dims.h"
 
 namespace headrace::onnx_test {
 

@@ -37,7 +37,7 @@ double time_run(executors::GraphRunner& runner, std::span<uint64_t> step_nanosec
   const auto begin = std::chrono::steady_clock::now();
   const executors::RunStatus status = runner.run(step_nanoseconds);
   const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-  if (status.code != 0) throw UserError(std::string(status.message), {.op = std::string(status.op), .place = ""});
+  executors::throw_if_failed(status);
   return seconds.count();
 }
 
@@ -66,7 +66,7 @@ NDArray random_input(const Subject& subject, size_t i, const artifact::TensorSpe
 }
 
 Measured measure(const State& state, const Subject& subject, int threads, std::string& peer_version) {
-  const auto executor = make_executor(subject.artifact, artifact::kDefaultProgram, threads);
+  const auto executor = load::make_executor(subject.artifact, artifact::kDefaultProgram, threads);
   executors::GraphRunner& runner = executor->runner();
   std::map<std::string, NDArray> inputs;
   for (size_t i = 0; i < runner.program().inputs.size(); ++i) {

@@ -32,6 +32,7 @@ Report report_of(const driver::CompileReport& compiled, const std::string& path)
           {"bytes", Value(compiled.artifact_bytes)},
           {"steps", Value(static_cast<int64_t>(program.graph.steps.size()))},
           {"weight_bytes", Value(weight_bytes)},
+          {"side_file", compiled.manifest.side_file ? Value(compiled.manifest.side_file->name) : Value()},
           {"arena_bytes", Value(program.memory.arena_bytes)},
           {"cpu", Value(program.target.cpu)},
           {"seconds", Value(seconds)}};
@@ -76,6 +77,8 @@ int compile(const State& state, const Common& common) {
              show_bytes(compiled.artifact_bytes), report.at("steps").as<int64_t>(), report.at("cpu").as<std::string>(),
              show_bytes(report.at("weight_bytes").as<int64_t>()), show_bytes(report.at("arena_bytes").as<int64_t>()),
              show_seconds(total));
+  if (compiled.manifest.side_file)
+    fmt::print("its weights are in {}, which must stay beside it\n", compiled.manifest.side_file->name);
   if (state.time_passes) fmt::print("{}", timing->report());
   return HR_OK;
 }

@@ -1,4 +1,5 @@
 // headrace inspect: what is in an artifact, without running or mapping anything of it.
+#include <algorithm>
 #include <iostream>
 
 #include "artifact/artifact_file.h"
@@ -34,7 +35,26 @@ std::string kind_of(const artifact::Step& step) {
   return step.kind == artifact::StepKind::kKernel ? "kernel" : "external";
 }
 
+// How many ops each backend has, in the order of their first.
+std::vector<std::pair<std::string, int>> backends_of(const Program& program) {
+  std::vector<std::pair<std::string, int>> counts;
+  for (const artifact::Placement& placement : program.placement) {
+    auto at =
+        std::find_if(counts.begin(), counts.end(), [&](const auto& one) { return one.first == placement.backend; });
+    if (at == counts.end()) at = counts.insert(at, {placement.backend, 0});
+    ++at->second;
+  }
+  return counts;
+}
+
 Report report_of(const Program& program) {
+  Array<Value> placement;
+  for (const artifact::Placement& one : program.placement) {
+    placement.push_back(Value(Report{{"op", Value(one.op)},
+                                     {"backend", Value(one.backend)},
+                                     {"reason", Value(static_cast<int64_t>(one.reason))},
+                                     {"message", Value(one.message)}}));
+  }
   Array<Value> steps;
   for (const artifact::Step& step : program.graph.steps) {
     steps.push_back(
@@ -53,13 +73,30 @@ Report report_of(const Program& program) {
           {"kernel_abi", Value(program.kernel_abi)},
           {"arena_bytes", Value(program.memory.arena_bytes)},
           {"workspace_bytes", Value(program.memory.workspace_bytes)},
+          {"placement", Value(placement)},
           {"steps", Value(steps)}};
+}
+
+Value side_file_of(const artifact::Manifest& manifest) {
+  if (!manifest.side_file) return {};
+  return Value(Report{{"name", Value(manifest.side_file->name)},
+                      {"bytes", Value(manifest.side_file->nbytes)},
+                      {"xxh3_128", Value(manifest.side_file->hash)}});
+}
+
+void print_parts(const artifact::Manifest& manifest) {
+  if (manifest.side_file)
+    fmt::print("weights in {}, {}, which must lie beside this file; it needs the runtime\n", manifest.side_file->name,
+               show_bytes(manifest.side_file->nbytes));
+  for (const artifact::ExternalModule& module : manifest.modules)
+    fmt::print("external module of kind {}, in {}\n", module.loader, module.section);
 }
 
 void print_program(const Program& program, bool with_steps) {
   fmt::print("program {}: {} steps, arena {}, workspace {} a thread\n", program.name, program.graph.steps.size(),
              show_bytes(program.memory.arena_bytes), show_bytes(program.memory.workspace_bytes));
   fmt::print("  made by Headrace {} for {} ({})\n", program.compiler, program.target.cpu, program.target.triple);
+  for (const auto& [backend, count] : backends_of(program)) fmt::print("  {} kernels by {}\n", count, backend);
   const auto missing = runtime::missing_features(program.target.features, runtime::host_cpu_features());
   if (!missing.empty()) fmt::print("  cannot run here: this processor lacks {}\n", fmt::join(missing, ", "));
   for (const auto& spec : program.inputs) fmt::print("  input  {}: {}\n", spec.name, describe(spec));
@@ -88,6 +125,7 @@ int inspect(const State& state, const Common& common) {
                           {"bytes", Value(opened.nbytes)},
                           {"weights", Value(static_cast<int64_t>(manifest.weights.size()))},
                           {"weight_bytes", Value(weight_bytes)},
+                          {"side_file", side_file_of(manifest)},
                           {"external_modules", Value(modules)},
                           {"default_threads", Value(int64_t{manifest.default_threads})},
                           {"programs", Value(programs)}});
@@ -95,6 +133,7 @@ int inspect(const State& state, const Common& common) {
   }
   fmt::print("{}: {}, {} weights of {}, {} external modules\n", state.path, show_bytes(opened.nbytes),
              manifest.weights.size(), show_bytes(weight_bytes), manifest.modules.size());
+  print_parts(manifest);
   for (const Program& program : manifest.programs) print_program(program, state.steps);
   return HR_OK;
 }

@@ -36,20 +36,24 @@ int report_usage(const CLI::App& app, const std::string& message) {
   return tools::report_usage("headrace", fmt::format("headrace {}--help", verb), message);
 }
 
+int finish_output(int code) {
+  std::cout.flush();
+  if (std::fflush(stdout) != 0 || !std::cout) throw UserError("the standard output cannot be written to");
+  return code;
+}
+
 int run(CLI::App& app, const std::vector<std::pair<CLI::App*, Verb>>& verbs, int argc, char** argv) {
   try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    // Help and version are "errors" of code 0.
-    return error.get_exit_code() == 0 ? app.exit(error) : ::report_usage(app, ::usage_message(app, error));
-  }
-  try {
+    try {
+      app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+      // Help and version are "errors" of code 0.
+      return error.get_exit_code() == 0 ? finish_output(app.exit(error))
+                                        : ::report_usage(app, ::usage_message(app, error));
+    }
     for (const auto& [sub, verb] : verbs) {
       if (!sub->parsed()) continue;
-      const int code = verb();
-      std::cout.flush();
-      if (std::fflush(stdout) != 0 || !std::cout) throw UserError("the standard output cannot be written to");
-      return code;
+      return finish_output(verb());
     }
     return HR_USAGE;
   } catch (const UsageError& error) {

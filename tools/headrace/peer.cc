@@ -69,8 +69,8 @@ std::string Peer::read_version() {
   if (line.starts_with("error ")) throw_user_error("{}: {}", name_, line.substr(6));
   if (line.starts_with("missing ")) throw MissingError(fmt::format("{}: {}", name_, line.substr(8)));
   throw MissingError(
-      fmt::format("the peer '{}' did not start: '{} -m headrace.peer' needs the Python package headrace; "
-                  "install it, or name its Python in HEADRACE_PYTHON",
+      fmt::format("the peer '{}' did not start: '{} -m headrace.peer' needs the Python package headrace and "
+                  "numpy; install them, or name their Python in HEADRACE_PYTHON",
                   name_, python()));
 }
 

@@ -63,7 +63,7 @@ std::vector<std::string> output_files(const State& state, const std::vector<arti
 }
 
 int run(const State& state, const Common& common) {
-  const auto executor = make_executor(open_artifact(state.path), state.program, state.threads);
+  const auto executor = load::make_executor(open_artifact(state.path), state.program, state.threads);
   const artifact::Program& program = executor->runner().program();
   const std::vector<std::string> files = output_files(state, program.outputs);
   const std::vector<NDArray> outputs = load::run(*executor, in_order(program.inputs, read_named(state.inputs)));

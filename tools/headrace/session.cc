@@ -17,11 +17,6 @@ std::shared_ptr<const load::Artifact> open_artifact(const std::string& path) {
   return load::open_artifact(path).value_or_throw();
 }
 
-std::shared_ptr<load::Executor> make_executor(std::shared_ptr<const load::Artifact> artifact,
-                                              const std::string& program, int threads) {
-  return load::Executor::make(std::move(artifact), program, threads).value_or_throw();
-}
-
 bool is_artifact(const std::string& path) { return std::filesystem::path(path).extension() == ".so"; }
 
 std::shared_ptr<const load::Artifact> open_or_compile(const ModelOptions& model, const Common& common,
@@ -34,8 +29,7 @@ std::shared_ptr<const load::Artifact> open_or_compile(const ModelOptions& model,
   }
   const driver::Model source = driver::load_model(model.path, model.load_options());
   limits = index_limits(source.module);
-  driver::CompiledModel compiled = driver::compile_to_memory(source, model.compile_options(common));
-  return load::open_artifact(std::move(compiled.descriptor), model.path).value_or_throw();
+  return driver::open_compiled(driver::compile_to_memory(source, model.compile_options(common)), model.path);
 }
 
 }  // namespace headrace::tools

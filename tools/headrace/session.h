@@ -11,8 +11,6 @@ void refuse_model(const std::string& path);
 
 // A refusal is an error (Expected::value_or_throw).
 std::shared_ptr<const load::Artifact> open_artifact(const std::string& path);
-std::shared_ptr<load::Executor> make_executor(std::shared_ptr<const load::Artifact> artifact,
-                                              const std::string& program, int threads);
 
 // Whether a path names an artifact (.so) and no model.
 bool is_artifact(const std::string& path);

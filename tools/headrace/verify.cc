@@ -56,14 +56,20 @@ std::vector<NDArray> make_inputs(const State& state, const IRModule& module,
   return inputs;
 }
 
+void print_verdict(const std::vector<std::vector<std::string>>& rows, bool ok, double limit) {
+  std::cout << to_table(rows);
+  fmt::print("{}: the error is {} the limit {:.3g}\n", ok ? "ok" : "MISMATCH", ok ? "within" : "above", limit);
+}
+
 int verify(const State& state, const Common& common) {
   if (!state.against.empty()) Peer::require(state.against, state.model.path);  // before the work
   const Tensors given = read_named(state.inputs);
   driver::LoadOptions load = state.model.load_options();
   add_shapes(state, given, load);
   const driver::Model model = driver::load_model(state.model.path, load);
-  const auto executor = driver::make_executor(driver::compile_to_memory(model, state.model.compile_options(common)),
-                                              state.model.path, state.threads);
+  const auto artifact =
+      driver::open_compiled(driver::compile_to_memory(model, state.model.compile_options(common)), state.model.path);
+  const auto executor = load::make_executor(artifact, artifact::kDefaultProgram, state.threads);
   const auto& specs = executor->runner().program().inputs;
   const std::vector<NDArray> inputs = make_inputs(state, model.module, specs, given);
   const std::vector<NDArray> ours = load::run(*executor, inputs);
@@ -91,8 +97,7 @@ int verify(const State& state, const Common& common) {
   if (common.json) {
     std::cout << to_json(report);
   } else {
-    std::cout << to_table(rows);
-    fmt::print("{}: the error is {} the limit {:.3g}\n", ok ? "ok" : "MISMATCH", ok ? "within" : "above", limit);
+    print_verdict(rows, ok, limit);
   }
   return ok ? HR_OK : HR_MISMATCH;
 }

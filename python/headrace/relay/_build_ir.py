@@ -51,6 +51,9 @@ def var(
     if isinstance(type_annotation, str):
         type_annotation = nodes.TensorType((), type_annotation)
     elif shape is not None:
+        for i, dim in enumerate(shape):
+            if isinstance(dim, (int, np.integer)) and dim < 0:
+                raise _core.UserError(f"var: dimension {i} of shape is {dim}; it is 0 or more, or relay.Any()")
         type_annotation = nodes.TensorType(shape, dtype)
     return nodes.Var(name_hint, type_annotation, span=span)
 

@@ -119,26 +119,24 @@ llvm::Value* KernelBuilder::emit_ramp(const RampNode& e) {
   return ir_.CreateAdd(base, ir_.CreateMul(stride, llvm::ConstantVector::get(steps)));
 }
 
+llvm::Value* KernelBuilder::emit_vector_load(const IntrinsicCallNode& e) {
+  const Place place = place_of(e.args[0], e.dtype.element());
+  return load_consecutive(e.dtype,
+                          element_pointer(place.pointer, e.dtype, ir_.CreateAdd(place.offset, index(e.args[1]))));
+}
+
+llvm::Value* KernelBuilder::emit_prefetch(const IntrinsicCallNode& e) {
+  const Place place = place_of(e.args[0], DataType::uint(8));
+  llvm::Value* pointer = element_pointer(place.pointer, place.element, ir_.CreateAdd(place.offset, index(e.args[1])));
+  // To be read, kept in all caches, data.
+  return ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()},
+                             {pointer, ir_.getInt32(0), ir_.getInt32(3), ir_.getInt32(1)});
+}
+
 llvm::Value* KernelBuilder::emit_intrinsic(const IntrinsicCallNode& e) {
-  switch (e.intrinsic) {
-    case Intrinsic::if_then_else:
-      return emit_if_then_else(e);
-    case Intrinsic::vector_load: {
-      const Place place = place_of(e.args[0], e.dtype.element());
-      return load_consecutive(e.dtype,
-                              element_pointer(place.pointer, e.dtype, ir_.CreateAdd(place.offset, index(e.args[1]))));
-    }
-    case Intrinsic::prefetch: {
-      const Place place = place_of(e.args[0], DataType::uint(8));
-      llvm::Value* pointer =
-          element_pointer(place.pointer, place.element, ir_.CreateAdd(place.offset, index(e.args[1])));
-      // To be read, kept in all caches, data.
-      return ir_.CreateIntrinsic(llvm::Intrinsic::prefetch, {pointer->getType()},
-                                 {pointer, ir_.getInt32(0), ir_.getInt32(3), ir_.getInt32(1)});
-    }
-    default:
-      break;
-  }
+  if (e.intrinsic == Intrinsic::if_then_else) return emit_if_then_else(e);
+  if (e.intrinsic == Intrinsic::vector_load) return emit_vector_load(e);
+  if (e.intrinsic == Intrinsic::prefetch) return emit_prefetch(e);
   std::vector<llvm::Value*> args;
   for (const PrimExpr& arg : e.args) args.push_back(emit(arg));
   const DataType operand = e.args[0]->dtype;

@@ -63,6 +63,8 @@ class KernelBuilder {
   llvm::Value* emit_float_division(BinaryOp op, llvm::Value* a, llvm::Value* b, DataType dtype);
   llvm::Value* emit_ramp(const RampNode& e);
   llvm::Value* emit_intrinsic(const IntrinsicCallNode& e);
+  llvm::Value* emit_vector_load(const IntrinsicCallNode& e);
+  llvm::Value* emit_prefetch(const IntrinsicCallNode& e);
   llvm::Value* emit_shift(Intrinsic intrinsic, llvm::Value* a, llvm::Value* by, DataType dtype);
   llvm::Value* emit_reduce_add(llvm::Value* vector, DataType dtype);
   llvm::Value* emit_if_then_else(const IntrinsicCallNode& e);

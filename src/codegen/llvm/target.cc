@@ -160,6 +160,14 @@ std::string default_cpu(const llvm::Triple& triple) {
   return triple.isAArch64() ? "generic" : "generic-rv64";
 }
 
+// "+avx2", "-sse4a", ... of this machine's processor.
+std::vector<std::string> host_features() {
+  std::vector<std::string> words;
+  for (const auto& it : llvm::sys::getHostCPUFeatures()) words.push_back((it.second ? "+" : "-") + it.first().str());
+  std::sort(words.begin(), words.end());
+  return words;
+}
+
 }  // namespace
 
 NativeTarget resolve_target(const TargetRequest& request) {
@@ -176,8 +184,7 @@ NativeTarget resolve_target(const TargetRequest& request) {
   std::vector<std::string> words;
   if (native) {
     cpu = llvm::sys::getHostCPUName().str();
-    for (const auto& it : llvm::sys::getHostCPUFeatures()) words.push_back((it.second ? "+" : "-") + it.first().str());
-    std::sort(words.begin(), words.end());
+    words = host_features();
   }
   // Unknown names make LLVM print a warning and go on, so they are looked up in the tables before they are used.
   const std::unique_ptr<llvm::MCSubtargetInfo> plain(target.createMCSubtargetInfo(triple.str(), "", ""));

@@ -88,8 +88,7 @@ class GraphModuleBody : public runtime::ModuleBody {
   }
 
   Value run(Args) {
-    const RunStatus status = runner_->run();
-    if (status.code != 0) throw UserError(std::string(status.message), {.op = std::string(status.op), .place = ""});
+    throw_if_failed(runner_->run());
     return {};
   }
 

@@ -247,6 +247,10 @@ int32_t GraphRunner::run_call(const Call& call) noexcept {
   return 0;
 }
 
+void throw_if_failed(const RunStatus& status) {
+  if (status.code != 0) throw UserError(std::string(status.message), {.op = std::string(status.op), .place = ""});
+}
+
 RunStatus GraphRunner::failure(size_t step, int32_t code) noexcept {
   // A kernel may have filled the buffer without ending the text.
   message_.back() = '\0';

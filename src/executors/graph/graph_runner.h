@@ -30,11 +30,13 @@ struct Callee {
 
 // How a run ended. The views are valid until the runner's next run.
 struct RunStatus {
-  int32_t code = 0;  // 0: ok; otherwise what the kernel returned
+  int32_t code = 0;  // 0: ok; otherwise what the kernel returned, or the reason
   hr_reason reason = HR_REASON_NONE;
   std::string_view op;       // the step's name in the model, or the input's
   std::string_view message;  // the kernel's sentence, or ours
 };
+// A run that failed is a UserError with the op's name.
+void throw_if_failed(const RunStatus& status);
 
 // One run at a time; different runners of one program run side by side. All memory is taken at creation: run(),
 // set_input() and the zero-copy setters allocate nothing.

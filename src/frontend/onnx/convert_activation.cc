@@ -5,8 +5,8 @@
 
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/op_table.h"
+#include "ops/loops/dims.h"
 #include "ops/tensor/broadcast.h"
-#include "ops/common/dims.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/shape.h"
 

@@ -1,7 +1,8 @@
+#include "arith/canonical.h"
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/op_table.h"
+#include "ops/loops/dims.h"
 #include "ops/tensor/broadcast.h"
-#include "ops/common/dims.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/shape.h"
 
@@ -22,6 +23,16 @@ void check_same_dtype(NodeContext& context) {
   }
 }
 
+void check_same_shape(NodeContext& context) {
+  const auto a = context.dims(context.input(0)), b = context.dims(context.input(1));
+  bool differ = a.size() != b.size();
+  for (size_t i = 0; !differ && i < a.size(); ++i) differ = arith::is_unequal(a[i], b[i]);
+  if (differ) {
+    context.invalid("its inputs have shapes {} and {}; up to opset 6 they broadcast only with attribute broadcast = 1",
+                    ops::show_dims(Array<PrimExpr>(a)), ops::show_dims(Array<PrimExpr>(b)));
+  }
+}
+
 // The second operand. Up to opset 6 it broadcasts only when asked, from attribute `axis` on; its missing trailing axes
 // are put in here.
 Expr second_operand(NodeContext& context) {
@@ -31,6 +42,7 @@ Expr second_operand(NodeContext& context) {
   const bool broadcasts = context.flag_attr("broadcast", false);
   const bool has_axis = context.has_attr("axis");
   const int64_t axis = context.int_attr("axis", -1);
+  if (!broadcasts) check_same_shape(context);
   if (!broadcasts || !has_axis || b_rank == 0) return b;
   const size_t begin = context.axis_of(axis, a_rank, "attribute 'axis'");
   if (begin + b_rank > a_rank) context.invalid("its second input does not fit from axis {} on", axis);

@@ -5,9 +5,9 @@
 
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/op_table.h"
-#include "ops/tensor/broadcast.h"
-#include "ops/common/dims.h"
 #include "ops/image/image.h"
+#include "ops/loops/dims.h"
+#include "ops/tensor/broadcast.h"
 #include "ops/tensor/slice.h"
 
 namespace headrace::onnx {
@@ -28,6 +28,7 @@ constexpr int64_t kSymbolic = -1;
 struct Axis {
   int64_t in, out;
   double scale;
+  bool is_scaled = false;  // the scale is given, not the ratio of the sizes
   double begin = 0, end = 1;
 };
 
@@ -42,6 +43,12 @@ struct ResizeSpec {
   double extrapolation = 0;
 };
 
+// By a given scale in float32, as sizes by scale are: the nearest element to 7 / 0.7 is then the one at 10, though the
+// float32 nearest to 0.7 is below it.
+double divided(double x, const Axis& axis) {
+  return axis.is_scaled ? static_cast<float>(x) / static_cast<float>(axis.scale) : x / axis.scale;
+}
+
 // Resize-13, coordinate_transformation_mode: where output i reads the input.
 double input_coordinate(const std::string& mode, const Axis& axis, int64_t i) {
   const auto x = static_cast<double>(i), in = static_cast<double>(axis.in), out = static_cast<double>(axis.out);
@@ -50,18 +57,18 @@ double input_coordinate(const std::string& mode, const Axis& axis, int64_t i) {
     const double resized = axis.scale * in;
     return axis.out > 1 ? x * (in - 1) / (resized - 1) : 0;
   }
-  if (mode == "asymmetric") return x / axis.scale;
-  if (mode == "tf_half_pixel_for_nn") return (x + 0.5) / axis.scale;
+  if (mode == "asymmetric") return divided(x, axis);
+  if (mode == "tf_half_pixel_for_nn") return divided(x + 0.5, axis);
   if (mode == "half_pixel_symmetric") {
     // What rounding the size down cuts off is cut off at both ends.
     const double kept = out / (axis.scale * in);
-    return in / 2 * (1 - kept) + (x + 0.5) / axis.scale - 0.5;
+    return in / 2 * (1 - kept) + divided(x + 0.5, axis) - 0.5;
   }
   if (mode == "tf_crop_and_resize") {
     if (axis.out <= 1) return 0.5 * (axis.begin + axis.end) * (in - 1);
     return axis.begin * (in - 1) + x * (axis.end - axis.begin) * (in - 1) / (out - 1);
   }
-  return mode == "pytorch_half_pixel" && axis.out <= 1 ? 0 : (x + 0.5) / axis.scale - 0.5;
+  return mode == "pytorch_half_pixel" && axis.out <= 1 ? 0 : divided(x + 0.5, axis) - 0.5;
 }
 
 // Resize-10 reads the element above where it shrinks an axis, the one below where it does not.
@@ -188,8 +195,11 @@ bool is_resize2d(const ResizeSpec& spec) {
   if (is_widened(spec, spec.axes[2]) || is_widened(spec, spec.axes[3])) return false;
   if (spec.nearest == kOldNearest && (spec.axes[2].scale < 1 || spec.axes[3].scale < 1)) return false;
   if (!is_identity(spec, spec.axes[0]) || !is_identity(spec, spec.axes[1])) return false;
-  return std::all_of(spec.axes.begin() + 2, spec.axes.end(), [](const Axis& axis) {
-    return axis.in > 0 && axis.out > 0 && axis.scale == static_cast<double>(axis.out) / static_cast<double>(axis.in);
+  // This mode puts the elements of an axis that keeps its size half an element off in image.resize2d; ONNX keeps them.
+  const bool shifts = spec.coordinates == "tf_half_pixel_for_nn";
+  return std::all_of(spec.axes.begin() + 2, spec.axes.end(), [&](const Axis& axis) {
+    return !(shifts && is_identity(spec, axis)) && axis.in > 0 && axis.out > 0 &&
+           axis.scale == static_cast<double>(axis.out) / static_cast<double>(axis.in);
   });
 }
 
@@ -268,7 +278,7 @@ std::vector<Axis> axes_by_scales(NodeContext& context, const std::vector<double>
     // The size is computed in float32, as exporters and other runtimes do.
     const float out = std::floor(static_cast<float>(in) * static_cast<float>(scales[i]));
     if (out > 0x1p31F) context.invalid("one of its scales is {}", scales[i]);
-    axes.push_back({in, static_cast<int64_t>(out), scales[i]});
+    axes.push_back({in, static_cast<int64_t>(out), scales[i], true});
   }
   return axes;
 }

@@ -5,6 +5,7 @@
 #include "frontend/onnx/op_table.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
+#include "ops/tensor/rearrange.h"
 #include "ops/tensor/repeat.h"
 #include "ops/tensor/shape.h"
 #include "ops/tensor/slice.h"
@@ -96,7 +97,18 @@ Expr slice_by_tensors(NodeContext& context) {
   return ops::strided_slice(context.input(0), context.input(1), context.input(2), steps, axes, "end", context.span());
 }
 
-// ONNX Slice (1, 10, 11, 13): numpy's, with ends past the axis cut off.
+// A slice that goes down and starts before its axis starts at the first element, where numpy's (and relay's) is empty:
+// Slice-13 clamps starts to [0, dims[axis] - 1] for negative steps.
+void keep_starts_on_axis(NodeContext& context, SliceSpec& slice) {
+  const Expr x = context.input(0);
+  for (size_t i = 0; i < slice.steps.size(); ++i) {
+    if (slice.steps[i] >= 0 || slice.begins[i] >= 0) continue;
+    const size_t axis = context.axis_of(slice.axes[i], context.rank(x), "one of its axes");
+    if (const auto size = as_int(context.dims(x)[axis])) slice.begins[i] = std::max(slice.begins[i], -*size);
+  }
+}
+
+// ONNX Slice (1, 10, 11, 13): numpy's but for that, with ends past the axis cut off.
 Exprs convert_slice(NodeContext& context) {
   if (context.opset() >= 10 && context.input_count() >= 3 && (has_symbols(context, 1) || has_symbols(context, 2)))
     return {slice_by_tensors(context)};
@@ -109,6 +121,7 @@ Exprs convert_slice(NodeContext& context) {
   if (slice.ends.size() != count || slice.axes.size() != count || (!slice.steps.empty() && slice.steps.size() != count))
     context.invalid("its starts, ends, axes and steps differ in number");
   if (count == 0) return {context.input(0)};
+  keep_starts_on_axis(context, slice);
   return {
       ops::strided_slice(context.input(0), slice.begins, slice.ends, slice.steps, slice.axes, "end", context.span())};
 }
@@ -182,17 +195,10 @@ Exprs convert_compress(NodeContext& context) {
 // ONNX ReverseSequence (10): the first lens[b] elements of each batch b in the opposite order along the time axis.
 Exprs convert_reverse_sequence(NodeContext& context) {
   const Expr x = context.input(0);
-  const Span& span = context.span();
-  const Shape shape = context.known_shape(x);
   const int64_t batch_axis = context.int_attr("batch_axis", 1), time_axis = context.int_attr("time_axis", 0);
   const bool are_first_two = (batch_axis == 0 && time_axis == 1) || (batch_axis == 1 && time_axis == 0);
-  if (shape.size() < 2 || !are_first_two) context.invalid("batch_axis and time_axis must be 0 and 1");
-  const Expr time = counter(context, shape[static_cast<size_t>(time_axis)], static_cast<size_t>(time_axis), 2);
-  const Expr lengths = ops::expand_dims(ops::cast(context.input(1), DataType::int_(64), span), time_axis, 1, span);
-  const Expr mirrored = ops::subtract(ops::subtract(lengths, context.int_constant({}, {1}), span), time, span);
-  Expr index = ops::where(ops::binary("less", time, lengths, span), mirrored, time, span);
-  if (shape.size() > 2) index = ops::expand_dims(index, 2, static_cast<int64_t>(shape.size()) - 2, span);
-  return {ops::gather(x, time_axis, ops::broadcast_to(index, shape, span), span)};
+  if (context.rank(x) < 2 || !are_first_two) context.invalid("batch_axis and time_axis must be 0 and 1");
+  return {ops::reverse_sequence(x, context.input(1), time_axis, batch_axis, context.span())};
 }
 
 }  // namespace

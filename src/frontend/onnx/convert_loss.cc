@@ -1,10 +1,10 @@
 // Losses, as composites by the formulas of the ONNX specification.
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/op_table.h"
+#include "ops/nn/normalization.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/creation.h"
 #include "ops/tensor/elementwise.h"
-#include "ops/nn/normalization.h"
 #include "ops/tensor/reduce.h"
 #include "ops/tensor/shape.h"
 #include "ops/tensor/slice.h"

@@ -1,9 +1,9 @@
 #include "arith/canonical.h"
 #include "frontend/onnx/op_table.h"
-#include "ops/tensor/broadcast.h"
-#include "ops/common/dims.h"
-#include "ops/tensor/elementwise.h"
+#include "ops/loops/dims.h"
 #include "ops/nn/matmul.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/elementwise.h"
 #include "ops/tensor/repeat.h"
 #include "ops/tensor/shape.h"
 

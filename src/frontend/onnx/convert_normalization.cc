@@ -2,11 +2,12 @@
 
 #include "arith/canonical.h"
 #include "frontend/onnx/op_table.h"
+#include "ops/nn/group_norm.h"
+#include "ops/nn/normalization.h"
+#include "ops/nn/normalization.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/creation.h"
 #include "ops/tensor/elementwise.h"
-#include "ops/nn/group_norm.h"
-#include "ops/nn/normalization.h"
 #include "ops/tensor/reduce.h"
 #include "ops/tensor/repeat.h"
 #include "ops/tensor/shape.h"
@@ -28,8 +29,8 @@ Exprs along_axis(NodeContext& context, F&& along) {
   const size_t rank = context.rank(x);
   const int64_t requested = context.int_attr("axis", flattens ? 1 : -1);
   const auto count = static_cast<int64_t>(rank);
-  // A one-dimensional tensor flattened at 1 has rows of one element.
-  const size_t axis = flattens && requested == count ? rank : context.axis_of(requested, rank);
+  // A one-dimensional tensor flattened at 1 has rows of one element; from opset 11 on no axis is as great as the rank.
+  const size_t axis = context.opset() < 11 && requested == count ? rank : context.axis_of(requested, rank);
   if (!flattens || axis + 1 == rank) return {along(x, static_cast<int64_t>(axis))};
   const Dims dims = context.dims(x);
   const auto middle = dims.begin() + static_cast<std::ptrdiff_t>(axis);
@@ -121,7 +122,8 @@ Exprs convert_instance_norm(NodeContext& context) {
   return {ops::add(ops::multiply(normal, channel_wise(context.input(1)), span), channel_wise(context.input(2)), span)};
 }
 
-// ONNX LayerNormalization (17) over the axes from `axis` on; computed in float32 where stash_type says so.
+// ONNX LayerNormalization (17) over the axes from `axis` on. Where stash_type says so, the mean and the inverse
+// deviation are float32, and the result of a narrower dtype is computed in it.
 Exprs convert_layer_norm(NodeContext& context) {
   const Span& span = context.span();
   const Expr x = context.input(0), scale = context.input(1);
@@ -129,7 +131,7 @@ Exprs convert_layer_norm(NodeContext& context) {
   const size_t rank = context.rank(x), axis = context.axis_of(context.int_attr("axis", -1), rank);
   const double epsilon = context.float_attr("epsilon", 1e-5);
   const DataType dtype = context.dtype(x);
-  const bool widens = context.int_attr("stash_type", 1) == 1 && dtype.bits() == 16;
+  const bool stashes_float32 = context.int_attr("stash_type", 1) == 1, widens = stashes_float32 && dtype.bits() == 16;
   if (axis + 1 == rank && context.rank(scale) == 1 && context.output_count() == 1 && !widens) {
     const Expr bias = context.has(2) ? context.input(2) : ops::unary("zeros_like", scale, span);
     ops::LayerNormAttrs attrs;
@@ -141,7 +143,10 @@ Exprs convert_layer_norm(NodeContext& context) {
   const Expr narrow = widens ? ops::cast(normal.result, dtype, span) : normal.result;
   Expr result = ops::multiply(narrow, scale, span);
   if (context.has(2)) result = ops::add(result, context.input(2), span);
-  return {result, normal.mean, normal.inverse_deviation};
+  const auto stashed = [&](const Expr& value) {
+    return stashes_float32 && dtype.bits() == 64 ? ops::cast(value, DataType::float_(32), span) : value;
+  };
+  return {result, stashed(normal.mean), stashed(normal.inverse_deviation)};
 }
 
 // ONNX GroupNormalization (18, 21): up to opset 20 scale and bias have an element a group, later one a channel.
@@ -196,7 +201,7 @@ Exprs convert_lrn(NodeContext& context) {
   return {ops::lrn(context.input(0), attrs, context.span())};
 }
 
-// ONNX LpNormalization (1, 22): x over its norm along an axis.
+// ONNX LpNormalization (1, 22): x over its norm along an axis; 0 where the norm is 0.
 Exprs convert_lp_normalization(NodeContext& context) {
   const Expr x = context.input(0);
   context.check_dtype(x, "data", is_float, "floating point");
@@ -205,10 +210,8 @@ Exprs convert_lp_normalization(NodeContext& context) {
   if (p != 1 && p != 2) context.invalid("attribute 'p' is {}, expected 1 or 2", p);
   const Expr powers = p == 1 ? ops::unary("abs", x, span) : ops::multiply(x, x, span);
   const Expr sum = ops::reduce("sum", powers, Shape{axis}, true, false, span);
-  // What has no length stays 0.
-  const Expr norm = p == 1 ? sum : ops::unary("sqrt", sum, span);
-  const Expr zero = context.scalar(0, context.dtype(x)), one = context.scalar(1, context.dtype(x));
-  return {ops::divide(x, ops::where(ops::binary("equal", norm, zero, span), one, norm, span), span)};
+  const Expr norm = p == 1 ? sum : ops::unary("sqrt", sum, span), zero = context.scalar(0, context.dtype(x));
+  return {ops::where(ops::binary("equal", norm, zero, span), zero, ops::divide(x, norm, span), span)};
 }
 
 // ONNX MeanVarianceNormalization (9, 13): (x - mean) / (deviation + 1e-9).

@@ -2,9 +2,9 @@
 
 #include "frontend/onnx/op_table.h"
 #include "frontend/onnx/windows.h"
+#include "ops/nn/pool.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
-#include "ops/nn/pool.h"
 #include "ops/tensor/reduce.h"
 
 namespace headrace::onnx {

@@ -1,10 +1,10 @@
 // Operators that run along an axis or write by index: CumSum, TopK, Scatter*.
 #include "frontend/onnx/op_table.h"
-#include "ops/tensor/repeat.h"
 #include "ops/algorithm/scan.h"
 #include "ops/algorithm/scatter.h"
-#include "ops/tensor/shape.h"
 #include "ops/algorithm/sort.h"
+#include "ops/tensor/repeat.h"
+#include "ops/tensor/shape.h"
 
 namespace headrace::onnx {
 

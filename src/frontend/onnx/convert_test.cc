@@ -34,6 +34,8 @@ TEST(ConvertBinary, OldBroadcastStartsAtTheAxis) {
   EXPECT_THAT(node_error("Add", 6, {a, b}, {AttributeSpec("broadcast", 1), AttributeSpec("axis", 3)}),
               HasSubstr("axis"));
   EXPECT_THAT(node_error("Add", 7, {a, b}, {AttributeSpec("broadcast", 1)}), HasSubstr("'broadcast' is not supported"));
+  EXPECT_THAT(node_error("Add", 6, {a, b}),
+              HasSubstr("shapes (1, 2, 2) and (2); up to opset 6 they broadcast only with"));
 }
 
 TEST(ConvertBinary, VariadicOnes) {
@@ -243,6 +245,11 @@ TEST(ConvertIndex, SliceByAttributes) {
       one(run_node("Slice", 11,
                    {x, fixed(i64({1}, {-1})), fixed(i64({1}, {-1000})), fixed(i64({1}, {1})), fixed(i64({1}, {-2}))})),
       {2, 2}, {3, 1, 7, 5}, 0);
+  // Going down from before the axis: Slice-13 clamps the start to the first element.
+  expect_near(
+      one(run_node("Slice", 13,
+                   {x, fixed(i64({1}, {-9})), fixed(i64({1}, {-100})), fixed(i64({1}, {-1})), fixed(i64({1}, {-1}))})),
+      {2, 1}, {0, 4}, 0);
   EXPECT_THAT(node_error("Slice", 9, {x}), HasSubstr("'starts' and 'ends' are needed"));
   EXPECT_THAT(node_error("Slice", 11, {x, fixed(i64({1}, {0})), fixed(i64({2}, {1, 1}))}),
               HasSubstr("differ in number"));
@@ -283,6 +290,13 @@ TEST(ConvertIndex, Triangles) {
 TEST(ConvertIndex, ReverseSequenceTakesTheFirstTwoAxes) {
   const NDArray x = f32({3, 2}, {1, 2, 3, 4, 5, 6}), lengths = i64({2}, {3, 2});
   expect_near(one(run_node("ReverseSequence", 10, {x, lengths})), {3, 2}, {5, 4, 3, 2, 1, 6}, 0);
+  // As many sequences as steps, with lengths that are known before the model runs.
+  expect_near(one(run_node("ReverseSequence", 10, {f32({2, 2}, {1, 2, 3, 4}), fixed(i64({2}, {2, 1}))})), {2, 2},
+              {3, 2, 1, 4}, 0);
+  for (const double wrong : {-1.0, 4.0}) {
+    EXPECT_THAT(kit::user_error_of([&] { run_node("ReverseSequence", 10, {x, i64({2}, {3, wrong})}); }),
+                HasSubstr(fmt::format("length {} is out of range for an axis of 3", wrong)));
+  }
   EXPECT_THAT(node_error("ReverseSequence", 10, {x, lengths}, {AttributeSpec("batch_axis", 2)}),
               HasSubstr("batch_axis and time_axis must be 0 and 1"));
 }
@@ -392,6 +406,10 @@ TEST(ConvertNormalization, OldSoftmaxFlattens) {
   const NDArray x = f32({1, 2, 2}, {1, 1, 1, 1});
   expect_near(one(run_node("Softmax", 11, {x})), {1, 2, 2}, {0.25, 0.25, 0.25, 0.25}, 1e-6);
   expect_near(one(run_node("Softmax", 13, {x})), {1, 2, 2}, {0.5, 0.5, 0.5, 0.5}, 1e-6);
+  // The default axis is 1; a line has no such axis, which opset 11 forbids.
+  expect_near(one(run_node("Softmax", 10, {f32({2}, {1, 2})})), {2}, {1, 1}, 1e-6);
+  for (const char* op : {"Softmax", "LogSoftmax", "Hardmax"})
+    EXPECT_THAT(node_error(op, 11, {f32({2}, {1, 2})}), HasSubstr("axis is 1, but the tensor has 1 dimensions"));
   expect_near(one(run_node("Hardmax", 11, {f32({1, 2, 2}, {1, 2, 4, 3})})), {1, 2, 2}, {0, 0, 1, 0}, 0);
   expect_near(one(run_node("Hardmax", 13, {f32({1, 2, 2}, {1, 2, 4, 3})})), {1, 2, 2}, {0, 1, 1, 0}, 0);
   // The first NaN counts as the greatest, as in onnx.reference.
@@ -413,7 +431,32 @@ TEST(ConvertNormalization, LpNormalization) {
   const NDArray x = f32({1, 2}, {3, -4});
   expect_near(one(run_node("LpNormalization", 6, {x})), {1, 2}, {0.6, -0.8}, 1e-6);
   expect_near(one(run_node("LpNormalization", 6, {x}, {AttributeSpec("p", 1)})), {1, 2}, {3.0 / 7, -4.0 / 7}, 1e-6);
+  for (const int64_t p : {1, 2}) {
+    expect_near(one(run_node("LpNormalization", 6, {f32({2, 2}, {0, 0, 0, 5})}, {AttributeSpec("p", p)})), {2, 2},
+                {0, 0, 0, 1}, 0);
+  }
   EXPECT_THAT(node_error("LpNormalization", 6, {x}, {AttributeSpec("p", 3)}), HasSubstr("'p' is 3"));
+}
+
+// The mean and the inverse deviation are of stash_type, by default float32.
+TEST(ConvertNormalization, LayerNormalizationOfFloat64) {
+  const NDArray x = NDArray::empty({1, 2}, DataType::float_(64)), scale = NDArray::empty({2}, DataType::float_(64));
+  for (const int64_t i : {0, 1}) {
+    set_element(x.tensor(), i, static_cast<double>(4 * i + 1));  // 1 and 5: mean 3, deviation 2
+    set_element(scale.tensor(), i, 1);
+  }
+  const auto run = [&](int64_t stash) {
+    return run_node("LayerNormalization", 17, {x, scale},
+                    {AttributeSpec("stash_type", stash), AttributeSpec("epsilon", 0.0F)}, 3);
+  };
+  const std::vector<NDArray> results = run(1);
+  EXPECT_EQ(results[0].dtype(), DataType::float_(64));
+  EXPECT_EQ(results[1].dtype(), DataType::float_(32));
+  EXPECT_EQ(results[2].dtype(), DataType::float_(32));
+  expect_near(results[0], {1, 2}, {-1, 1}, 0);
+  expect_near(results[1], {1, 1}, {3}, 0);
+  expect_near(results[2], {1, 1}, {0.5}, 0);
+  EXPECT_EQ(run(11)[1].dtype(), DataType::float_(64));
 }
 
 TEST(ConvertReduce, AxesByAttributeAndInput) {
@@ -445,6 +488,18 @@ TEST(ConvertImage, OldUpsample) {
 TEST(ConvertImage, OldNearestRoundsUpWhereItShrinks) {
   const NDArray x = f32({1, 1, 2, 4}, {1, 2, 3, 4, 5, 6, 7, 8});
   expect_near(one(run_node("Resize", 10, {x, fixed(f32({4}, {1, 1, 0.6, 0.6}))})), {1, 1, 1, 2}, {1, 3}, 0);
+  // 7 / 0.7 is 10 in float32, in which onnxruntime divides.
+  expect_near(one(run_node("Resize", 10, {f32({12}, counted(12)), fixed(f32({1}, {0.7}))})), {8},
+              {0, 2, 3, 5, 6, 8, 9, 10}, 0);
+}
+
+// Columns are read at 0.25, 0.75, 1.25 and 1.75, the last two cut to the edge; rows keep their number and stay.
+TEST(ConvertImage, AnAxisThatKeepsItsSizeStays) {
+  const NDArray x = f32({1, 1, 2, 2}, {1, 3, 5, 9});
+  expect_near(one(run_node("Resize", 11, {x, Operand(), Operand(), fixed(i64({4}, {1, 1, 2, 4}))},
+                           {AttributeSpec("mode", "linear"),
+                            AttributeSpec("coordinate_transformation_mode", "tf_half_pixel_for_nn")})),
+              {1, 1, 2, 4}, {1.5, 2.5, 3, 3, 6, 8, 9, 9}, 1e-6);
 }
 
 TEST(ConvertImage, AnyAxisAndModes) {

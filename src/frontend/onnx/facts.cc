@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "interp/interp.h"
-#include "ops/common/op_keys.h"
+#include "ops/op_keys.h"
 #include "relay/visit.h"
 
 namespace headrace::onnx {

@@ -6,7 +6,7 @@
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/node_context.h"
 #include "ir/max_dim.h"
-#include "ops/common/dims.h"
+#include "ops/loops/dims.h"
 
 namespace headrace::onnx {
 

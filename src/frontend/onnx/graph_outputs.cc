@@ -2,7 +2,7 @@
 
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/graph_inputs.h"
-#include "ops/common/dims.h"
+#include "ops/loops/dims.h"
 
 namespace headrace::onnx {
 

@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "base/interrupt.h"
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/graph_inputs.h"
 #include "frontend/onnx/graph_outputs.h"
@@ -149,6 +150,7 @@ class Importer {
   }
 
   void import_node(const Node& node) {
+    poll_interrupt();
     const std::string user = fmt::format("node {} ({})", printable(node_label(node)), op_label(node));
     define_outputs(
         node,

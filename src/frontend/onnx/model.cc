@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <array>
+#include <set>
 
 namespace headrace::onnx {
 
@@ -48,6 +49,28 @@ std::string element_type_name(ElementType type) {
 int64_t element_size_bytes(ElementType type) {
   const TypeRow* row = find_type(type);
   return row ? row->size_bytes : 0;
+}
+
+std::vector<std::string> external_locations(const Model& model) {
+  std::set<std::string> locations;
+  const auto add = [&](const TensorProto& tensor) {
+    for (const KeyValue& entry : tensor.external_data) {
+      if (tensor.is_external && entry.key == "location") locations.emplace(entry.value);
+    }
+  };
+  std::vector<const Graph*> graphs{&model.graph};
+  while (!graphs.empty()) {
+    const Graph& graph = *graphs.back();
+    graphs.pop_back();
+    for (const TensorProto& tensor : graph.initializers) add(tensor);
+    for (const Node& node : graph.nodes) {
+      for (const Attribute& attribute : node.attributes) {
+        for (const TensorProto& tensor : attribute.tensors) add(tensor);
+        for (const Graph& inner : attribute.graphs) graphs.push_back(&inner);
+      }
+    }
+  }
+  return {locations.begin(), locations.end()};
 }
 
 const Attribute* Node::find_attribute(std::string_view attribute_name) const {

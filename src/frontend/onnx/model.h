@@ -178,6 +178,10 @@ struct Model {
   std::shared_ptr<const MappedFile> file;  // null when the model was read from the caller's memory
 };
 
+// Where the model says that tensors lie outside of it, in its graph and the graphs in its nodes: each path once,
+// sorted, as written. Linear in the model's size.
+std::vector<std::string> external_locations(const Model& model);
+
 // True for the names of the domain that the ONNX standard operators live in.
 inline bool is_default_domain(std::string_view domain) { return domain.empty() || domain == "ai.onnx"; }
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "frontend/onnx/field_reader.h"
-#include "ops/common/dims.h"
+#include "ops/loops/dims.h"
 #include "ops/tensor/shape.h"
 
 namespace headrace::onnx {

@@ -233,6 +233,20 @@ std::vector<std::string> TensorSource::external_files() const {
   return paths;
 }
 
+// Symbolic links may lead to other places below the folder of the model, or below the one that the model file really
+// lies in when it is a link itself.
+bool TensorSource::leaves_folder(const std::string& location) const {
+  namespace fs = std::filesystem;
+  std::error_code error;
+  const fs::path target = fs::canonical(path_of(location), error);
+  if (error) return false;  // not there: opening it says so
+  const auto holds_target = [&](const fs::path& folder) {
+    return !error && std::mismatch(folder.begin(), folder.end(), target.begin(), target.end()).first == folder.end();
+  };
+  if (holds_target(fs::canonical(directory_, error))) return false;
+  return file_ == nullptr || !holds_target(fs::canonical(name_, error).parent_path());
+}
+
 // A file that cannot be read has one message, which names the first tensor that needs it.
 const std::shared_ptr<const MappedFile>& TensorSource::open_external(const TensorProto& tensor,
                                                                      const std::string& location) {
@@ -270,6 +284,12 @@ TensorSource::Stored TensorSource::load_external(const TensorProto& tensor, int6
   if (length >= 0 && length != size_bytes) {
     fail(tensor, name_,
          fmt::format("its external data has {} bytes of '{}', its dims ask for {}", length, location, size_bytes));
+  }
+  if (leaves_folder(location)) {
+    fail(tensor, name_,
+         fmt::format("its external data is at {}, a symbolic link that leads out of the model's folder; copy the file "
+                     "to that place",
+                     printable(location)));
   }
   const auto& file = open_external(tensor, location);
   int64_t available = std::ssize(file->bytes());

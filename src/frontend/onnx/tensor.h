@@ -36,10 +36,11 @@ class TensorSource {
   explicit TensorSource(std::string name) : name_(std::move(name)) {}
 
   // x: dtype float*, (u)int8 to 64, bool, complex or string -> its elements, from raw_data, the typed field of the
-  // dtype, or an external file (a relative path below the model's directory; mapped once, kept by the result).
+  // dtype, or an external file (a relative path below the model's directory; opened once, kept by the result).
   // Zero-copy when the bytes are stored whole and aligned to the element size.
   // Throws UserError when the dtype is none of those, the number of elements differs from what dims say, or the
-  // external file is missing, too short, or named by an absolute path or one with "..".
+  // external file is missing, too short, or named by an absolute path or one with "..", or
+  // a symbolic link that leads out of the model's folder.
   TensorData load(const TensorProto& tensor);
 
   // The files of external data that were read, each by its path.
@@ -52,6 +53,7 @@ class TensorSource {
   };
   Stored load_external(const TensorProto& tensor, int64_t size_bytes);
   const std::shared_ptr<const MappedFile>& open_external(const TensorProto& tensor, const std::string& location);
+  bool leaves_folder(const std::string& location) const;
   std::string path_of(const std::string& location) const;
 
   std::string name_;

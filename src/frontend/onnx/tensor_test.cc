@@ -196,7 +196,7 @@ class ExternalData : public testing::Test {
   std::filesystem::path folder_;
 };
 
-TEST_F(ExternalData, IsMappedAndOutlivesTheModel) {
+TEST_F(ExternalData, IsSharedAndOutlivesTheModel) {
   TensorData data = load_initializer(encode_external({{"location", "sub/w.bin"}, {"offset", "4096"}, {"length", "8"}}));
   EXPECT_FALSE(data.is_copied);
   EXPECT_EQ(std::memcmp(data.bytes.data(), "abcdefgh", 8), 0);
@@ -225,6 +225,42 @@ TEST_F(ExternalData, Errors) {
   EXPECT_THAT(error_of_entries({{"location", "sub/w.bin"}, {"length", "9"}}),
               HasSubstr("its external data has 9 bytes of 'sub/w.bin', its dims ask for 8"));
   EXPECT_THAT(error_of(encode_external({{"location", "w.bin"}})), HasSubstr("there is no folder to look for it in"));
+}
+
+TEST_F(ExternalData, LinksStayInTheModelsFolder) {
+  namespace fs = std::filesystem;
+  const fs::path outside = fs::path(testing::TempDir()) / "external_data_outside";
+  fs::create_directories(outside);
+  fs::copy_file(folder_ / "sub" / "w.bin", outside / "w.bin", fs::copy_options::overwrite_existing);
+  fs::create_symlink("sub/w.bin", folder_ / "inside.bin");
+  fs::create_symlink(outside / "w.bin", folder_ / "outside.bin");
+  fs::create_directory_symlink(outside, folder_ / "folder");
+  EXPECT_EQ(load_initializer(encode_external({{"location", "inside.bin"}, {"offset", "4096"}})).bytes.size(), 8u);
+  for (const std::string location : {"outside.bin", "folder/w.bin"}) {
+    EXPECT_THAT(error_of_entries({{"location", location}}),
+                HasSubstr("'" + location + "', a symbolic link that leads out of the model's folder; copy the file"));
+  }
+  fs::remove_all(outside);
+}
+
+// What is read does not change with the file.
+TEST_F(ExternalData, AFileThatIsCutLaterIsWhole) {
+  TensorData data = load_initializer(encode_external({{"location", "sub/w.bin"}, {"offset", "4096"}}));
+  std::ofstream(folder_ / "sub" / "w.bin", std::ios::trunc) << "";
+  EXPECT_EQ(std::memcmp(data.bytes.data(), "abcdefgh", 8), 0);
+}
+
+// A cache of downloads keeps the files elsewhere, side by side, and links to each.
+TEST_F(ExternalData, AModelThatIsALinkHasItsDataWhereItReallyLies) {
+  namespace fs = std::filesystem;
+  load_initializer(encode_external({{"location", "sub/w.bin"}}));
+  const fs::path links = fs::path(testing::TempDir()) / "external_data_links";
+  fs::create_directories(links / "sub");
+  fs::create_symlink(folder_ / "m.onnx", links / "m.onnx");
+  fs::create_symlink(folder_ / "sub" / "w.bin", links / "sub" / "w.bin");
+  const Model model = read_model((links / "m.onnx").string());
+  EXPECT_EQ(TensorSource(model).load(model.graph.initializers.at(0)).bytes.size(), 8u);
+  fs::remove_all(links);
 }
 
 TEST_F(ExternalData, DataOfAFileOutlivesTheModel) {

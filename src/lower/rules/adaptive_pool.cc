@@ -2,7 +2,7 @@
 #include "ops/nn/adaptive_pool.h"
 
 #include "lower/rules/rule.h"
-#include "ops/common/window.h"
+#include "ops/loops/window.h"
 
 namespace headrace::lower {
 
@@ -23,9 +23,9 @@ struct Axis {
 
 Compute adaptive_pool_rule(const RuleInput& input, size_t spatial, bool takes_max) {
   const auto& attrs = input.attrs<ops::AdaptivePoolAttrs>();
-  const std::string letters(ops::adaptive_letters(spatial)), layout = attrs.layout.empty() ? letters : attrs.layout;
+  const std::string_view letters = ops::letters_of(spatial), layout = ops::layout_or(attrs.layout, letters);
   const auto data_axes = ops::axes_of(layout, letters),
-             out_axes = ops::axes_of(attrs.out_layout.empty() ? layout : attrs.out_layout, letters);
+             out_axes = ops::axes_of(ops::layout_or(attrs.out_layout, layout), letters);
   const Shape in = ops::from_layout(static_shape(input, input.in_types[0]->shape), data_axes),
               out = ops::from_layout(static_shape(input, input.out_types[0]->shape), out_axes);
   std::vector<Axis> axes;
@@ -35,6 +35,7 @@ Compute adaptive_pool_rule(const RuleInput& input, size_t spatial, bool takes_ma
     extents.push_back(make_int(axes[i].longest));
   }
   const Combiner combiner = takes_max ? Combiner::max : Combiner::sum;
+  const DataType data = input.in_types[0]->dtype, dtype = takes_max ? wide_type(data) : total_type(data);
   Index at;
   ComputeStage stage = reduce_stage(input.make_output(), combiner, extents, [&](const Index& index, const Index& tap) {
     at = ops::from_layout(index, out_axes);
@@ -44,18 +45,14 @@ Compute adaptive_pool_rule(const RuleInput& input, size_t spatial, bool takes_ma
       source.push_back(axes[i].begin(at[2 + i]) + tap[i]);
       if (!axes[i].is_even()) conditions.push_back(make_binary(BinaryOp::lt, tap[i], axes[i].count(at[2 + i])));
     }
-    const PrimExpr x = wide(load(input.inputs[0], ops::to_layout(source, data_axes)));
-    return guarded(all_of(conditions), x, tir::identity_of(combiner, x->dtype));
+    const PrimExpr x = make_cast(dtype, load(input.inputs[0], ops::to_layout(source, data_axes)));
+    return guarded(all_of(conditions), x, tir::identity_of(combiner, dtype));
   });
   if (takes_max) return single_stage(input, rounded(std::move(stage)));
   return single_stage(input, finished(std::move(stage), [&](const PrimExpr& total) {
                         PrimExpr count = make_int(1);
                         for (size_t i = 0; i < spatial; ++i) count = count * axes[i].count(at[2 + i]);
-                        // An integer total is divided in 64 bits.
-                        const DataType dtype = total->dtype.is_float()  ? total->dtype
-                                               : total->dtype.is_uint() ? DataType::uint(64)
-                                                                        : kIndexType;
-                        return make_binary(BinaryOp::div, make_cast(dtype, total), make_cast(dtype, count));
+                        return make_binary(BinaryOp::div, total, make_cast(dtype, count));
                       }));
 }
 

@@ -147,7 +147,7 @@ class PhaseForm {
         reduce_stage(phases, Combiner::sum, {t_.group_inputs(), make_int(steps_[0]), make_int(steps_[1])},
                      [&](const Index& i, const Index& r) {
                        const PrimExpr channel = t_.channel(i[1], r[0]);
-                       return data.at(i[0], channel, {i[4], i[5]}, {r[1], r[2]}) * tap(channel, i, r);
+                       return product(data.at(i[0], channel, {i[4], i[5]}, {r[1], r[2]}), channel, i, r);
                      }));
     const Buffer result = input.make_output();
     compute.stages.push_back(map_stage(result, [&](const Index& index) {
@@ -165,8 +165,10 @@ class PhaseForm {
   }
 
  private:
-  // Steps go from the last to the first, so that the data is read upwards. A phase may have a tap less than others.
-  PrimExpr tap(const PrimExpr& channel, const Index& i, const Index& r) const {
+  // Of an element of the data with its tap. Steps go from the last to the first, so that the data is read upwards. A
+  // phase may have a tap less than others: the product is left out then, for with a tap of zero an infinite element
+  // would give NaN.
+  PrimExpr product(const PrimExpr& element, const PrimExpr& channel, const Index& i, const Index& r) const {
     Index at;
     std::vector<PrimExpr> conditions;
     for (size_t k = 0; k < 2; ++k) {
@@ -176,7 +178,7 @@ class PhaseForm {
         conditions.push_back(make_binary(BinaryOp::lt, at[k], make_int(t_.taps[k])));
       }
     }
-    return guarded(all_of(conditions), t_.tap(channel, i[1], at), t_.zero());
+    return guarded(all_of(conditions), element * t_.tap(channel, i[1], at), t_.zero());
   }
 
   const Transposed& t_;

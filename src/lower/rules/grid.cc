@@ -2,7 +2,7 @@
 #include "ops/image/grid.h"
 
 #include "lower/rules/rule.h"
-#include "ops/common/window.h"
+#include "ops/loops/window.h"
 #include "tensor/strides.h"
 
 namespace headrace::lower {

@@ -4,10 +4,10 @@
 #include "interp/interp.h"
 #include "kit/native_kernels.h"
 #include "lower/rules/rule_cases.h"
-#include "ops/nn/conv.h"
-#include "ops/tensor/creation.h"
 #include "ops/image/image.h"
+#include "ops/nn/conv.h"
 #include "ops/nn/pad.h"
+#include "ops/tensor/creation.h"
 #include "ops/tensor/slice.h"
 
 // Attributes are given by name; the others have their defaults.
@@ -160,6 +160,21 @@ TEST(ConvRules, Transposed) {
        {.strides = {2, 2}, .data_layout = "NHWC", .kernel_layout = "IOHW", .out_layout = "NCHW"});
   conv("int32", {1, 2, 5, 5}, {2, 2, 3, 3}, {.strides = {2, 2}}, kI32);
   conv("float16", {1, 2, 5, 5}, {2, 2, 3, 3}, {.strides = {2, 2}}, kF16);
+  cases.check();
+}
+
+// An infinite element reaches the results that its taps lead to, and no others.
+TEST(ConvRules, TransposedOfInfinities) {
+  RuleCases cases;
+  auto conv = [&](const char* name, Shape taps, ops::Conv2DTransposeAttrs attrs) {
+    cases.add(
+        name, {{{1, 2, 6, 7}, kF32, -2, 2, true}, {{2, 3, taps[0], taps[1]}}},
+        [=](const Args& a) { return ops::conv2d_transpose(a[0], a[1], attrs); }, 5e-6);
+  };
+  conv("1x1 stride 2", {1, 1}, {.strides = {2, 2}});
+  conv("3x3 stride 2", {3, 3}, {.strides = {2, 2}, .padding = {1, 1}});
+  conv("3x5 stride 2 and 4", {3, 5}, {.strides = {2, 4}});
+  conv("dilated", {2, 2}, {.strides = {2, 2}, .dilation = {2, 3}});
   cases.check();
 }
 

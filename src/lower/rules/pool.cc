@@ -7,11 +7,6 @@ namespace headrace::lower {
 
 namespace {
 
-constexpr std::string_view kLetters[] = {"NCW", "NCHW", "NCDHW"};
-
-// One value stands for all axes.
-Shape spread(const Shape& values, size_t count) { return values.size() == 1 ? Shape(count, values[0]) : values; }
-
 struct PoolShape {
   std::vector<size_t> axes, out_axes;
   ops::Window window;
@@ -21,16 +16,17 @@ struct PoolShape {
 template <typename A>
 PoolShape shape_of(const RuleInput& input, size_t spatial) {
   const A& attrs = input.attrs<A>();
-  const std::string letters(kLetters[spatial - 1]), layout = attrs.layout.empty() ? letters : attrs.layout;
-  return {ops::axes_of(layout, letters), ops::axes_of(attrs.out_layout.empty() ? layout : attrs.out_layout, letters),
-          ops::window_of(spatial, spread(attrs.strides, spatial), attrs.padding, spread(attrs.dilation, spatial)),
-          spread(attrs.pool_size, spatial)};
+  const std::string_view letters = ops::letters_of(spatial), layout = ops::layout_or(attrs.layout, letters);
+  return {
+      ops::axes_of(layout, letters), ops::axes_of(ops::layout_or(attrs.out_layout, layout), letters),
+      ops::window_of(spatial, ops::spread(attrs.strides, spatial), attrs.padding, ops::spread(attrs.dilation, spatial)),
+      ops::spread(attrs.pool_size, spatial)};
 }
 
 PoolShape global_shape(const RuleInput& input) {
   const auto& attrs = input.attrs<ops::GlobalPool2DAttrs>();
   PoolShape shape{ops::axes_of(attrs.layout, "NCHW"),
-                  ops::axes_of(attrs.out_layout.empty() ? attrs.layout : attrs.out_layout, "NCHW"),
+                  ops::axes_of(ops::layout_or(attrs.out_layout, attrs.layout), "NCHW"),
                   ops::window_of(2, {1, 1}, {0}, {1, 1}),
                   {}};
   const auto dims = ops::from_layout(input.in_types[0]->shape, shape.axes);
@@ -38,8 +34,8 @@ PoolShape global_shape(const RuleInput& input) {
   return shape;
 }
 
-// The windows combined; `finish` gets the combined value and the window's index in spatial axes.
-Compute combine_windows(const RuleInput& input, const PoolShape& shape, Combiner combiner,
+// The windows combined in `dtype`; `finish` gets the combined value and the window's index in spatial axes.
+Compute combine_windows(const RuleInput& input, const PoolShape& shape, Combiner combiner, DataType dtype,
                         const std::function<PrimExpr(const PrimExpr&, const Index&)>& finish) {
   const auto out = ops::from_layout(input.out_types[0]->shape, shape.out_axes);
   const WindowedData data(input, {.data = input.inputs[0],
@@ -47,8 +43,8 @@ Compute combine_windows(const RuleInput& input, const PoolShape& shape, Combiner
                                   .window = shape.window,
                                   .taps = shape.taps,
                                   .count = {out.begin() + 2, out.end()},
-                                  .fill = tir::identity_of(combiner, wide_type(input.in_types[0]->dtype)),
-                                  .convert = wide,
+                                  .fill = tir::identity_of(combiner, dtype),
+                                  .convert = [dtype](const PrimExpr& value) { return make_cast(dtype, value); },
                                   .reads_little = true,
                                   .ignores_taps = true,
                                   .joins_rows = false});
@@ -67,7 +63,8 @@ Compute combine_windows(const RuleInput& input, const PoolShape& shape, Combiner
 }
 
 Compute max_rule(const RuleInput& input, const PoolShape& shape) {
-  return combine_windows(input, shape, Combiner::max, [](const PrimExpr& value, const Index&) { return value; });
+  return combine_windows(input, shape, Combiner::max, wide_type(input.in_types[0]->dtype),
+                         [](const PrimExpr& value, const Index&) { return value; });
 }
 
 // How many taps of a window lie in [low, high), both positions in the data, -padding where `low` is none: taps that
@@ -98,17 +95,15 @@ PrimExpr divisor(const PoolShape& shape, size_t i, const PrimExpr& window, int64
 Compute avg_rule(const RuleInput& input, const PoolShape& shape, bool counts_padding) {
   const auto out = ops::from_layout(input.out_types[0]->shape, shape.out_axes);
   const auto dims = ops::from_layout(input.in_types[0]->shape, shape.axes);
-  return combine_windows(input, shape, Combiner::sum, [&](const PrimExpr& total, const Index& window) {
+  const DataType dtype = total_type(input.in_types[0]->dtype);
+  return combine_windows(input, shape, Combiner::sum, dtype, [&](const PrimExpr& total, const Index& window) {
     PrimExpr count = make_int(1);
     for (size_t i = 0; i < window.size(); ++i) {
       count = count * divisor(shape, i, window[i], static_dim(input, dims[2 + i]), static_dim(input, out[2 + i]),
                               counts_padding);
     }
     count = make_binary(BinaryOp::max, count, make_int(1));
-    const DataType dtype = total->dtype.is_float()  ? total->dtype
-                           : total->dtype.is_uint() ? DataType::uint(64)
-                                                    : DataType::int_(64);
-    return make_binary(BinaryOp::div, make_cast(dtype, total), make_cast(dtype, count));
+    return make_binary(BinaryOp::div, total, make_cast(dtype, count));
   });
 }
 

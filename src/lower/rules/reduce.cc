@@ -55,27 +55,24 @@ Reduction reduction_of(const RuleInput& input) {
   return reduction;
 }
 
-ComputeStage combine_data(const RuleInput& input, const Reduction& reduction, Combiner combiner) {
+ComputeStage combine_data(const RuleInput& input, const Reduction& reduction, Combiner combiner, DataType dtype) {
   return reduce_stage(input.make_output(), combiner, reduction.extents, [&](const Index& i, const Index& r) {
-    return wide(load(input.inputs[0], reduction.data_index(i, r)));
+    return make_cast(dtype, load(input.inputs[0], reduction.data_index(i, r)));
   });
 }
 
 ComputeRuleFn fold_rule(Combiner combiner) {
   return [combiner](const RuleInput& input) {
     const Reduction reduction = reduction_of<ops::ReduceAttrs>(input);
-    return single_stage(input, rounded(combine_data(input, reduction, combiner)));
+    return single_stage(input, rounded(combine_data(input, reduction, combiner, wide_type(input.in_types[0]->dtype))));
   };
 }
 
 Compute mean_rule(const RuleInput& input) {
   const Reduction reduction = reduction_of<ops::ReduceAttrs>(input);
-  return single_stage(input, finished(combine_data(input, reduction, Combiner::sum), [&](const PrimExpr& total) {
-                        // An integer total is divided in 64 bits: the count may be past its dtype.
-                        const DataType dtype = total->dtype.is_float()  ? total->dtype
-                                               : total->dtype.is_uint() ? DataType::uint(64)
-                                                                        : DataType::int_(64);
-                        return make_binary(BinaryOp::div, make_cast(dtype, total), make_cast(dtype, reduction.size()));
+  const DataType dtype = total_type(input.in_types[0]->dtype);
+  return single_stage(input, finished(combine_data(input, reduction, Combiner::sum, dtype), [&](const PrimExpr& total) {
+                        return make_binary(BinaryOp::div, total, make_cast(dtype, reduction.size()));
                       }));
 }
 

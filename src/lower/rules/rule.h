@@ -3,7 +3,7 @@
 
 #include "lower/kernel_rule.h"
 #include "lower/rule_families.h"
-#include "ops/common/axis.h"
+#include "ops/axis.h"
 
 namespace headrace::lower {
 

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "lower/rules/rule.h"
-#include "ops/common/window.h"
+#include "ops/loops/window.h"
 
 namespace headrace::lower {
 

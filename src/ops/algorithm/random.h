@@ -2,7 +2,7 @@
 // multinomial.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

@@ -1,9 +1,9 @@
 #include "ops/algorithm/scan.h"
 
 #include "arith/canonical.h"
-#include "ops/common/dims.h"
-#include "ops/common/element.h"
 #include "ops/families.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/element.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {

@@ -1,7 +1,7 @@
 // Running sums and products: cumsum, cumprod.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

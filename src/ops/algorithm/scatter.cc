@@ -1,10 +1,10 @@
 #include "ops/algorithm/scatter.h"
 
 #include "arith/canonical.h"
-#include "ops/common/dims.h"
-#include "ops/common/element.h"
 #include "ops/families.h"
-#include "ops/common/move.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/element.h"
+#include "ops/loops/move.h"
 
 namespace headrace::ops {
 

@@ -1,7 +1,7 @@
 // Ops that write elements where indices say: scatter_elements, scatter_nd, invert_permutation.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "arith/canonical.h"
-#include "ops/common/element.h"
-#include "ops/common/move.h"
+#include "ops/loops/element.h"
+#include "ops/loops/move.h"
 #include "ops/families.h"
 #include "relay/expr.h"
 

@@ -5,7 +5,7 @@
 // it counts: every executor runs them.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

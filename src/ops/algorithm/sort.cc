@@ -3,9 +3,9 @@
 #include <cstring>
 #include <numeric>
 
-#include "ops/common/dims.h"
-#include "ops/common/element.h"
 #include "ops/families.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/element.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {

@@ -1,7 +1,7 @@
 // Sorting and searching along an axis: sort, argsort, topk, searchsorted.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

@@ -4,7 +4,7 @@
 #include <numeric>
 
 #include "arith/canonical.h"
-#include "ops/common/element.h"
+#include "ops/loops/element.h"
 #include "ops/families.h"
 #include "relay/expr.h"
 

@@ -1,7 +1,7 @@
 // Suppression of boxes class by class: vision.all_class_non_max_suppression.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

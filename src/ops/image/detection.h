@@ -1,7 +1,7 @@
 // What detectors make of their feature maps: vision.multibox_prior, multibox_transform_loc, roi_pool, yolo_reorg.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

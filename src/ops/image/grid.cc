@@ -4,10 +4,10 @@
 #include <cmath>
 
 #include "arith/canonical.h"
-#include "ops/common/dims.h"
-#include "ops/common/element.h"
-#include "ops/common/move.h"
-#include "ops/common/window.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/element.h"
+#include "ops/loops/move.h"
+#include "ops/loops/window.h"
 #include "ops/families.h"
 #include "relay/expr.h"
 

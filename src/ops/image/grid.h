@@ -1,7 +1,7 @@
 // Sampling at places that are data: image.affine_grid, image.grid_sample, image.crop_and_resize.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

@@ -2,11 +2,11 @@
 
 #include <cmath>
 
-#include "ops/common/dims.h"
-#include "ops/common/element.h"
 #include "ops/families.h"
-#include "ops/common/move.h"
-#include "ops/common/window.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/element.h"
+#include "ops/loops/move.h"
+#include "ops/loops/window.h"
 
 namespace headrace::ops {
 
@@ -78,14 +78,9 @@ Resize2DAttrs resize_attrs(const UpSampling3DAttrs& attrs) {
   return make_resize_attrs(attrs.layout, attrs.method, attrs.coordinate_transformation_mode);
 }
 
-static std::string_view letters_of(size_t rank) {
-  static constexpr std::string_view kLetters[] = {"NCW", "NCHW", "NCDHW"};
-  return kLetters[rank - 3];
-}
-
 std::vector<size_t> resized_axes(const Resize2DAttrs& attrs, size_t rank) {
-  const std::string_view letters = letters_of(rank);
-  std::vector<size_t> axes = axes_of(attrs.layout.empty() ? letters : std::string_view(attrs.layout), letters);
+  const std::string_view letters = letters_of(rank - 2);
+  std::vector<size_t> axes = axes_of(layout_or(attrs.layout, letters), letters);
   axes.erase(axes.begin(), axes.begin() + 2);
   return axes;
 }
@@ -104,8 +99,7 @@ void check_resize_attrs(const RelationInput& input, const Resize2DAttrs& attrs) 
 // The axes of data that are resampled, after checking data and layout.
 std::vector<size_t> checked_axes(const RelationInput& input, const TensorType& data, const Resize2DAttrs& attrs,
                                  size_t spatial) {
-  const std::string_view letters = letters_of(spatial + 2);
-  const std::string layout = attrs.layout.empty() ? std::string(letters) : attrs.layout;
+  const std::string_view letters = letters_of(spatial), layout = layout_or(attrs.layout, letters);
   layout_axes(input, "layout", layout, letters);
   if (data->shape.size() != spatial + 2)
     input.fail(fmt::format("data must have the {} dimensions of {}, got {}", spatial + 2, layout, show(data)));

@@ -1,7 +1,7 @@
 // Resampling: image.resize1d, resize2d and resize3d, nn.upsampling and upsampling3d.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

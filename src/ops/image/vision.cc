@@ -4,10 +4,10 @@
 #include <numeric>
 
 #include "arith/canonical.h"
-#include "ops/common/dims.h"
-#include "ops/common/element.h"
 #include "ops/families.h"
-#include "ops/common/window.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/element.h"
+#include "ops/loops/window.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {

@@ -1,7 +1,7 @@
 // Boxes: vision.get_valid_counts, vision.non_max_suppression; regions: vision.roi_align.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

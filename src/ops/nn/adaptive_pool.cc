@@ -1,10 +1,10 @@
 #include "ops/nn/adaptive_pool.h"
 
-#include "ops/common/dims.h"
-#include "ops/common/element.h"
 #include "ops/families.h"
-#include "ops/common/move.h"
-#include "ops/common/window.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/element.h"
+#include "ops/loops/move.h"
+#include "ops/loops/window.h"
 
 namespace headrace::ops {
 
@@ -19,11 +19,6 @@ void AdaptivePoolAttrs::fields(FieldList<AdaptivePoolAttrs>& f) {
                                              {.default_value = "", .has_default = true, .doc = "empty: as layout"});
 }
 
-std::string_view adaptive_letters(size_t spatial) {
-  static constexpr std::string_view kLetters[] = {"NCW", "NCHW", "NCDHW"};
-  return kLetters[spatial - 1];
-}
-
 namespace {
 
 struct Axes {
@@ -31,24 +26,23 @@ struct Axes {
 };
 
 Axes axes_of_attrs(const AdaptivePoolAttrs& attrs, size_t spatial) {
-  const std::string letters(adaptive_letters(spatial)), layout = attrs.layout.empty() ? letters : attrs.layout;
-  return {axes_of(layout, letters), axes_of(attrs.out_layout.empty() ? layout : attrs.out_layout, letters)};
+  const std::string_view letters = letters_of(spatial), layout = layout_or(attrs.layout, letters);
+  return {axes_of(layout, letters), axes_of(layout_or(attrs.out_layout, layout), letters)};
 }
 
 Type relate_adaptive_pool(const RelationInput& input, size_t spatial) {
   const TensorType data = input.tensor(0);
   if (!data) return {};
   const auto& attrs = input.call.attrs_as<AdaptivePoolAttrs>();
-  const std::string letters(adaptive_letters(spatial)), layout = attrs.layout.empty() ? letters : attrs.layout;
+  const std::string_view letters = letters_of(spatial), layout = layout_or(attrs.layout, letters);
   layout_axes(input, "layout", layout, letters);
-  layout_axes(input, "out_layout", attrs.out_layout.empty() ? layout : attrs.out_layout, letters);
+  layout_axes(input, "out_layout", layout_or(attrs.out_layout, layout), letters);
   const Axes axes = axes_of_attrs(attrs, spatial);
   if (data->shape.size() != letters.size())
     input.fail(fmt::format("data must have {} dimensions ({}), got {}", letters.size(), layout, show(data)));
   if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}", show(data)));
   std::vector<PrimExpr> dims = from_layout(data->shape, axes.data);
-  Shape size = attrs.output_size;
-  if (size.size() == 1) size.resize(spatial, size[0]);
+  const Shape size = spread(attrs.output_size, spatial);
   if (!size.empty()) check_sizes(input, "output_size", size, spatial, 1);
   for (size_t i = 0; i < size.size(); ++i) {
     if (is_int(dims[2 + i], 0)) input.fail(fmt::format("a spatial axis of {} is empty", show(data)));
@@ -80,18 +74,6 @@ C least_value() {
   }
 }
 
-// Integers truncate.
-template <typename C>
-C mean_of(C total, int64_t count) {
-  if constexpr (is_floating<C>) {
-    return total / static_cast<C>(count);
-  } else if constexpr (std::is_signed_v<C>) {
-    return static_cast<C>(static_cast<int64_t>(total) / count);
-  } else {
-    return static_cast<C>(static_cast<uint64_t>(total) / static_cast<uint64_t>(count));
-  }
-}
-
 std::vector<NDArray> eval_adaptive_pool(const EvalInput& input, size_t spatial, bool takes_max) {
   const NDArray out = input.make_output();
   const Axes axes = axes_of_attrs(input.attrs<AdaptivePoolAttrs>(), spatial);
@@ -102,15 +84,16 @@ std::vector<NDArray> eval_adaptive_pool(const EvalInput& input, size_t spatial, 
     const Elements<T> x(input.args[0]), y(out);
     int64_t next = 0;
     for_each_index(out.shape(), [&](const Shape& place) {
-      C result = takes_max ? least_value<C>() : C{0};
+      C greatest = least_value<C>();
+      Total<T> total = 0;
       int64_t count = 0;
       for_each_element(data, to, strides, from_layout(place, axes.out), [&](int64_t at) {
         // NaN is the greatest and stays.
-        const bool wins = result == result && (x[at] > result || x[at] != x[at]);
-        result = !takes_max ? wrapping_add(result, x[at]) : wins ? x[at] : result;
+        if (greatest == greatest && (x[at] > greatest || x[at] != x[at])) greatest = x[at];
+        total = wrapping_add(total, static_cast<Total<T>>(x[at]));
         ++count;
       });
-      y.set(next++, takes_max ? result : mean_of(result, count));
+      y.set(next++, takes_max ? greatest : static_cast<C>(total / static_cast<Total<T>>(count)));
     });
   });
   return {out};
@@ -124,7 +107,7 @@ void register_adaptive_pool_ops() {
       OpBuilder(fmt::format("nn.adaptive_{}_pool{}d", takes_max ? "max" : "avg", spatial),
                 fmt::format("{} of each window, window i of n being [floor(i * size / n), ceil((i + 1) * size / n)): "
                             "data T[{}] -> T[N,C,output_size].{}",
-                            takes_max ? "Greatest element" : "Mean", fmt::join(adaptive_letters(spatial), ","),
+                            takes_max ? "Greatest element" : "Mean", fmt::join(letters_of(spatial), ","),
                             takes_max ? "" : " Integers truncate."))
           .arg("data")
           .attrs<AdaptivePoolAttrs>()

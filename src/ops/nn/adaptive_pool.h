@@ -1,7 +1,7 @@
 // Pools whose windows follow from the size of the result: adaptive_max_pool and adaptive_avg_pool of 1 to 3 axes.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 
@@ -17,8 +17,5 @@ struct AdaptivePoolAttrs : AttrsNode {
 // Window i of `out` over an axis of `in` elements: [begin, end), never empty where `in` is not 0.
 inline int64_t adaptive_begin(int64_t i, int64_t in, int64_t out) { return i * in / out; }
 inline int64_t adaptive_end(int64_t i, int64_t in, int64_t out) { return ((i + 1) * in + out - 1) / out; }
-
-// "NCW", "NCHW" or "NCDHW".
-std::string_view adaptive_letters(size_t spatial);
 
 }  // namespace headrace::ops

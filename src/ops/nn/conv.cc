@@ -1,10 +1,10 @@
 #include "ops/nn/conv.h"
 
-#include "ops/common/dims.h"
-#include "ops/common/element.h"
 #include "ops/families.h"
-#include "ops/common/index.h"
-#include "ops/common/window.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/element.h"
+#include "ops/loops/index.h"
+#include "ops/loops/window.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {
@@ -85,14 +85,9 @@ void ConvNDAttrs::fields(FieldList<ConvNDAttrs>& f) {
 
 namespace {
 
-constexpr std::string_view kSpatial[] = {"W", "HW", "DHW"};
-
-// One value stands for all axes.
-Shape spread(const Shape& values, size_t count) { return values.size() == 1 ? Shape(count, values[0]) : values; }
-
 template <typename A>
 ConvForm make_form(const A& attrs, size_t spatial, bool transposed) {
-  const std::string axes(kSpatial[spatial - 1]), letters = "NC" + axes, kernel = (transposed ? "IO" : "OI") + axes;
+  const std::string letters(letters_of(spatial)), kernel = (transposed ? "IO" : "OI") + letters.substr(2);
   const std::string data_layout = attrs.data_layout.empty() ? letters : attrs.data_layout;
   return {.letters = letters,
           .kernel_letters = kernel,
@@ -336,19 +331,24 @@ std::optional<int64_t> backward_place(const ConvView& v, size_t axis, int64_t p,
   return at / w.strides[axis];
 }
 
-// Calls body(offset in a plane of data, offset in a plane of weight) for the taps that count, in order.
-template <typename Place, typename F>
+// Where a tap outside the data lies.
+constexpr int64_t kOutside = -1;
+
+// Calls body(offset in a plane of data, offset in a plane of weight) for the taps in order: those in the data, and with
+// `outside` the others too.
+template <bool outside, typename Place, typename F>
 void for_each_tap(const ConvView& v, const std::array<int64_t, 3>& at, Place place, F&& body) {
   for (int64_t d = 0; d < v.weight[2]; ++d) {
     const auto z = place(v, 0, at[0], d);
-    if (!z) continue;
+    if (!outside && !z) continue;
     for (int64_t r = 0; r < v.weight[3]; ++r) {
       const auto y = place(v, 1, at[1], r);
-      if (!y) continue;
+      if (!outside && !y) continue;
       for (int64_t s = 0; s < v.weight[4]; ++s) {
         const auto x = place(v, 2, at[2], s);
-        if (!x) continue;
-        body(*z * v.data_strides[2] + *y * v.data_strides[3] + *x * v.data_strides[4],
+        if (!outside && !x) continue;
+        const bool is_inside = z && y && x;
+        body(is_inside ? *z * v.data_strides[2] + *y * v.data_strides[3] + *x * v.data_strides[4] : kOutside,
              d * v.weight_strides[2] + r * v.weight_strides[3] + s * v.weight_strides[4]);
       }
     }
@@ -356,6 +356,7 @@ void for_each_tap(const ConvView& v, const std::array<int64_t, 3>& at, Place pla
 }
 
 // out[n, k, at] = sum over c and taps of data[n, group(k) + c, at * stride + tap * dilation - pad] * weight[k, c, tap]
+// The padding is made of zeros, which are multiplied like any element: an infinite weight gives NaN there.
 template <typename T>
 Compute<T> conv_at(const ConvView& v, const Elements<T>& x, const Elements<T>& w, int64_t n, int64_t k,
                    const std::array<int64_t, 3>& at) {
@@ -364,8 +365,9 @@ Compute<T> conv_at(const ConvView& v, const Elements<T>& x, const Elements<T>& w
   for (int64_t c = 0; c < v.weight[1]; ++c) {
     const int64_t plane = n * v.data_strides[0] + (first_channel + c) * v.data_strides[1];
     const int64_t taps = k * v.weight_strides[0] + c * v.weight_strides[1];
-    for_each_tap(v, at, forward_place, [&](int64_t data, int64_t tap) {
-      total = wrapping_add(total, wrapping_mul(x[plane + data], w[taps + tap]));
+    for_each_tap<true>(v, at, forward_place, [&](int64_t data, int64_t tap) {
+      const Compute<T> element = data == kOutside ? Compute<T>(0) : x[plane + data];
+      total = wrapping_add(total, wrapping_mul(element, w[taps + tap]));
     });
   }
   return total;
@@ -380,7 +382,7 @@ Compute<T> conv_transpose_at(const ConvView& v, const Elements<T>& x, const Elem
   for (int64_t c = group * group_channels; c < (group + 1) * group_channels; ++c) {
     const int64_t plane = n * v.data_strides[0] + c * v.data_strides[1];
     const int64_t taps = c * v.weight_strides[0] + k % v.weight[1] * v.weight_strides[1];
-    for_each_tap(v, at, backward_place, [&](int64_t data, int64_t tap) {
+    for_each_tap<false>(v, at, backward_place, [&](int64_t data, int64_t tap) {
       total = wrapping_add(total, wrapping_mul(x[plane + data], w[taps + tap]));
     });
   }

@@ -1,7 +1,7 @@
 // Normalisations over groups of axes: group_norm, instance_norm, l2_normalize.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

@@ -1,7 +1,7 @@
 // Losses: cross_entropy, cross_entropy_with_logits, nll_loss.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

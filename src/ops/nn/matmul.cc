@@ -1,8 +1,8 @@
 #include "ops/nn/matmul.h"
 
-#include "ops/common/dims.h"
-#include "ops/common/element.h"
 #include "ops/families.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/element.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {

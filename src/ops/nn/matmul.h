@@ -1,7 +1,7 @@
 // Matrix products.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

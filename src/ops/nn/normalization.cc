@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "ops/common/dims.h"
-#include "ops/common/element.h"
 #include "ops/families.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/element.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {
@@ -208,9 +208,34 @@ std::vector<NDArray> eval_lrn(const EvalInput& input) {
   return {out};
 }
 
+void register_softmaxes() {
+  struct Row {
+    const char *name, *doc;
+    EvalFn eval;
+  };
+  const Row rows[] = {
+      {"nn.softmax", "e^(x - max) / sum of e^(x - max) over `axis`: data f[...] -> the same type.",
+       eval_softmax<false>},
+      {"nn.fast_softmax",
+       "As softmax, whose exp is fast: e^(x - max) / sum of e^(x - max) over `axis`: data f[...] -> the same type.",
+       eval_softmax<false>},
+      {"nn.log_softmax", "x - max - log(sum of e^(x - max)) over `axis`: data f[...] -> the same type.",
+       eval_softmax<true>},
+  };
+  for (const Row& row : rows) {
+    OpBuilder(row.name, row.doc)
+        .arg("data")
+        .attrs<SoftmaxAttrs>()
+        .relation(relate_softmax)
+        .fusion(FusionKind::opaque)
+        .eval(row.eval);
+  }
+}
+
 }  // namespace
 
 void register_normalization_ops() {
+  register_softmaxes();
   OpBuilder(
       "nn.batch_norm",
       "(data - moving_mean) / sqrt(moving_var + epsilon) * gamma + beta: data f[..., C, ...], four vectors f[C] -> "
@@ -235,26 +260,6 @@ void register_normalization_ops() {
       .relation(relate_layer_norm)
       .fusion(FusionKind::opaque)
       .eval(eval_layer_norm);
-  OpBuilder("nn.softmax", "e^(x - max) / sum of e^(x - max) over `axis`: data f[...] -> the same type.")
-      .arg("data")
-      .attrs<SoftmaxAttrs>()
-      .relation(relate_softmax)
-      .fusion(FusionKind::opaque)
-      .eval(eval_softmax<false>);
-  OpBuilder(
-      "nn.fast_softmax",
-      "As softmax, whose exp is fast: e^(x - max) / sum of e^(x - max) over `axis`: data f[...] -> the same type.")
-      .arg("data")
-      .attrs<SoftmaxAttrs>()
-      .relation(relate_softmax)
-      .fusion(FusionKind::opaque)
-      .eval(eval_softmax<false>);
-  OpBuilder("nn.log_softmax", "x - max - log(sum of e^(x - max)) over `axis`: data f[...] -> the same type.")
-      .arg("data")
-      .attrs<SoftmaxAttrs>()
-      .relation(relate_softmax)
-      .fusion(FusionKind::opaque)
-      .eval(eval_softmax<true>);
   OpBuilder(
       "nn.lrn",
       "x / (bias + alpha / size * s)^beta, s the sum of squares over `size` channels around x: data f[..., C, ...] -> "

@@ -1,9 +1,9 @@
 #include "ops/nn/pad.h"
 
 #include "arith/canonical.h"
-#include "ops/common/dims.h"
 #include "ops/families.h"
-#include "ops/common/move.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/move.h"
 
 namespace headrace::ops {
 
@@ -90,7 +90,7 @@ Type padded_type(const RelationInput& input, const TensorType& data, const Width
         input.fail(fmt::format("pad_width has {}; only constant padding crops", *side));
     }
     check_border(input, border, i, data->shape[i], widths[i]);
-    dims.push_back(arith::simplify_dim(data->shape[i] + before + after));
+    dims.push_back(result_dim(input, data->shape[i] + before + after));
     if (as_int(dims.back()) && *as_int(dims.back()) < 0)
       input.fail(fmt::format("pad_width crops more than axis {} of {} has", i, show(data)));
   }

@@ -1,7 +1,7 @@
 // nn.pad and nn.mirror_pad.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

@@ -1,44 +1,36 @@
 #include "ops/nn/pool.h"
 
-#include "ops/common/dims.h"
-#include "ops/common/element.h"
 #include "ops/families.h"
-#include "ops/common/index.h"
-#include "ops/common/window.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/element.h"
+#include "ops/loops/index.h"
+#include "ops/loops/window.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {
 
-void MaxPoolAttrs::fields(FieldList<MaxPoolAttrs>& f) {
-  f.field<&MaxPoolAttrs::pool_size>("pool_size", {.doc = "taps per spatial axis"})
-      .field<&MaxPoolAttrs::strides>("strides", {.default_value = Shape{1}, .has_default = true, .doc = "steps"})
-      .field<&MaxPoolAttrs::dilation>("dilation",
-                                      {.default_value = Shape{1}, .has_default = true, .doc = "distance of taps"})
-      .field<&MaxPoolAttrs::padding>(
+// The fields that both pools over windows have.
+template <typename A>
+static FieldList<A>& window_fields(FieldList<A>& f) {
+  return f.template field<&A::pool_size>("pool_size", {.doc = "taps per spatial axis"})
+      .template field<&A::strides>("strides", {.default_value = Shape{1}, .has_default = true, .doc = "steps"})
+      .template field<&A::dilation>("dilation",
+                                    {.default_value = Shape{1}, .has_default = true, .doc = "distance of taps"})
+      .template field<&A::padding>(
           "padding", {.default_value = Shape{0}, .has_default = true, .doc = "all; per axis; or begins, then ends"})
-      .field<&MaxPoolAttrs::layout>("layout",
-                                    {.default_value = "", .has_default = true, .doc = "empty: NCW, NCHW or NCDHW"})
-      .field<&MaxPoolAttrs::out_layout>("out_layout",
-                                        {.default_value = "", .has_default = true, .doc = "empty: as layout"})
-      .field<&MaxPoolAttrs::ceil_mode>(
+      .template field<&A::layout>("layout",
+                                  {.default_value = "", .has_default = true, .doc = "empty: NCW, NCHW or NCDHW"})
+      .template field<&A::out_layout>("out_layout",
+                                      {.default_value = "", .has_default = true, .doc = "empty: as layout"})
+      .template field<&A::ceil_mode>(
           "ceil_mode", {.default_value = false, .has_default = true, .doc = "also windows that reach past the end"});
 }
 
+void MaxPoolAttrs::fields(FieldList<MaxPoolAttrs>& f) { window_fields(f); }
+
 void AvgPoolAttrs::fields(FieldList<AvgPoolAttrs>& f) {
-  f.field<&AvgPoolAttrs::pool_size>("pool_size", {.doc = "taps per spatial axis"})
-      .field<&AvgPoolAttrs::strides>("strides", {.default_value = Shape{1}, .has_default = true, .doc = "steps"})
-      .field<&AvgPoolAttrs::dilation>("dilation",
-                                      {.default_value = Shape{1}, .has_default = true, .doc = "distance of taps"})
-      .field<&AvgPoolAttrs::padding>(
-          "padding", {.default_value = Shape{0}, .has_default = true, .doc = "all; per axis; or begins, then ends"})
-      .field<&AvgPoolAttrs::layout>("layout",
-                                    {.default_value = "", .has_default = true, .doc = "empty: NCW, NCHW or NCDHW"})
-      .field<&AvgPoolAttrs::out_layout>("out_layout",
-                                        {.default_value = "", .has_default = true, .doc = "empty: as layout"})
-      .field<&AvgPoolAttrs::ceil_mode>(
-          "ceil_mode", {.default_value = false, .has_default = true, .doc = "also windows that reach past the end"})
-      .field<&AvgPoolAttrs::count_include_pad>(
-          "count_include_pad", {.default_value = false, .has_default = true, .doc = "padding counts as zeros"});
+  window_fields(f).field<&AvgPoolAttrs::count_include_pad>(
+      "count_include_pad", {.default_value = false, .has_default = true, .doc = "padding counts as zeros"});
 }
 
 void GlobalPool2DAttrs::fields(FieldList<GlobalPool2DAttrs>& f) {
@@ -49,15 +41,6 @@ void GlobalPool2DAttrs::fields(FieldList<GlobalPool2DAttrs>& f) {
 }
 
 namespace {
-
-constexpr std::string_view kLetters[] = {"NCW", "NCHW", "NCDHW"};
-
-std::string_view letters_of(size_t spatial) { return kLetters[spatial - 1]; }
-std::string_view or_default(const std::string& layout, std::string_view fallback) {
-  return layout.empty() ? fallback : std::string_view(layout);
-}
-// One value stands for all axes.
-Shape spread(const Shape& values, size_t count) { return values.size() == 1 ? Shape(count, values[0]) : values; }
 
 // ---- type relations
 
@@ -88,9 +71,9 @@ TypeRelationFn relate_pool(size_t spatial) {
     const A& attrs = input.call.attrs_as<A>();
     const std::string_view letters = letters_of(spatial);
     check_data(input, data, letters);
-    const std::string_view layout = or_default(attrs.layout, letters);
+    const std::string_view layout = layout_or(attrs.layout, letters);
     const auto axes = layout_axes(input, "layout", layout, letters);
-    const auto out_axes = layout_axes(input, "out_layout", or_default(attrs.out_layout, layout), letters);
+    const auto out_axes = layout_axes(input, "out_layout", layout_or(attrs.out_layout, layout), letters);
     const Shape taps = spread(attrs.pool_size, spatial);
     check_sizes(input, "pool_size", taps, spatial, 1);
     const Window window =
@@ -109,7 +92,7 @@ Type relate_global(const RelationInput& input) {
   const auto& attrs = input.call.attrs_as<GlobalPool2DAttrs>();
   check_data(input, data, "NCHW");
   const auto axes = layout_axes(input, "layout", attrs.layout, "NCHW");
-  const auto out_axes = layout_axes(input, "out_layout", or_default(attrs.out_layout, attrs.layout), "NCHW");
+  const auto out_axes = layout_axes(input, "out_layout", layout_or(attrs.out_layout, attrs.layout), "NCHW");
   std::vector<PrimExpr> dims = from_layout(data->shape, axes);
   for (size_t i = 2; i < 4; ++i) {
     if (is_int(dims[i], 0)) input.fail(fmt::format("the plane of {} is empty", show(data)));
@@ -140,8 +123,8 @@ PoolView view_pool(const NDArray& data, const NDArray& out, std::string_view lay
 template <typename A>
 PoolView view_of(const EvalInput& input, const NDArray& out, size_t spatial) {
   const A& attrs = input.attrs<A>();
-  const std::string_view layout = or_default(attrs.layout, letters_of(spatial));
-  PoolView view = view_pool(input.args[0], out, layout, or_default(attrs.out_layout, layout), letters_of(spatial));
+  const std::string_view layout = layout_or(attrs.layout, letters_of(spatial));
+  PoolView view = view_pool(input.args[0], out, layout, layout_or(attrs.out_layout, layout), letters_of(spatial));
   view.taps = spread(attrs.pool_size, spatial);
   view.window = window_of(spatial, spread(attrs.strides, spatial), attrs.padding, spread(attrs.dilation, spatial));
   return view;
@@ -149,7 +132,7 @@ PoolView view_of(const EvalInput& input, const NDArray& out, size_t spatial) {
 
 PoolView view_global(const EvalInput& input, const NDArray& out) {
   const auto& attrs = input.attrs<GlobalPool2DAttrs>();
-  PoolView view = view_pool(input.args[0], out, attrs.layout, or_default(attrs.out_layout, attrs.layout), "NCHW");
+  PoolView view = view_pool(input.args[0], out, attrs.layout, layout_or(attrs.out_layout, attrs.layout), "NCHW");
   view.taps = {view.data[2], view.data[3]};
   view.window = window_of(2, {1, 1}, {0}, {1, 1});
   return view;
@@ -226,20 +209,14 @@ std::vector<NDArray> eval_avg(const EvalInput& input, const NDArray& out, const 
   dispatch_number(out.dtype(), [&]<typename T>() {
     const Elements<T> x(input.args[0]), y(out);
     for_each_window(view, [&](int64_t at, int64_t plane, std::span<const int64_t> window) {
-      Compute<T> total = 0;
+      Total<T> total = 0;
       int64_t in_data = 0;
       const int64_t counted = for_each_tap(view, window, [&](int64_t offset) {
-        total = wrapping_add(total, x[plane + offset]);
+        total = wrapping_add(total, static_cast<Total<T>>(x[plane + offset]));
         ++in_data;
       });
       const int64_t count = std::max<int64_t>(counts_padding ? counted : in_data, 1);
-      if constexpr (is_floating<Compute<T>>) {
-        y.set(at, total / static_cast<Compute<T>>(count));
-      } else if constexpr (std::is_signed_v<T>) {
-        y.set(at, static_cast<T>(static_cast<int64_t>(total) / count));
-      } else {
-        y.set(at, static_cast<T>(static_cast<uint64_t>(total) / static_cast<uint64_t>(count)));
-      }
+      y.set(at, static_cast<Compute<T>>(total / static_cast<Total<T>>(count)));
     });
   });
   return {out};

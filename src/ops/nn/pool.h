@@ -1,7 +1,7 @@
 // Pooling over sliding windows and over whole planes.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

@@ -1,11 +1,11 @@
 #include "ops/tensor/blocks.h"
 
 #include "arith/canonical.h"
-#include "ops/common/dims.h"
-#include "ops/common/element.h"
 #include "ops/families.h"
-#include "ops/common/move.h"
-#include "ops/common/window.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/element.h"
+#include "ops/loops/move.h"
+#include "ops/loops/window.h"
 
 namespace headrace::ops {
 
@@ -66,9 +66,9 @@ Type relate_sub_pixel(const RelationInput& input, bool to_space) {
   std::vector<PrimExpr> dims = image_dims(input, data, attrs).to_vector();
   const int64_t block = attrs.block_size;
   dims[1] = to_space ? divided(input, dims[1], block * block, "the number of channels")
-                     : arith::simplify_dim(dims[1] * (block * block));
+                     : result_dim(input, dims[1] * block * block);
   for (size_t i = 2; i < 4; ++i)
-    dims[i] = to_space ? arith::simplify_dim(dims[i] * block)
+    dims[i] = to_space ? result_dim(input, dims[i] * block)
                        : divided(input, dims[i], block, i == 2 ? "the height" : "the width");
   return make_tensor_type(Array<PrimExpr>(to_layout(dims, axes_of(attrs.layout, "NCHW"))), data->dtype);
 }
@@ -120,7 +120,7 @@ Type relate_space_to_batch(const RelationInput& input) {
   check_blocks(input, data, attrs.block_shape, attrs.paddings, "paddings");
   if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}", show(data)));
   Array<PrimExpr> dims = data->shape;
-  dims.set(0, arith::simplify_dim(dims[0] * block_elements(attrs.block_shape)));
+  dims.set(0, result_dim(input, dims[0] * block_elements(attrs.block_shape)));
   for (size_t i = 0; i < attrs.block_shape.size(); ++i) {
     const Shape& pair = attrs.paddings[i];
     dims.set(i + 1, divided(input, add_const(dims[i + 1], pair[0] + pair[1]), attrs.block_shape[i],
@@ -204,7 +204,7 @@ Type relate_dilate(const RelationInput& input) {
   Array<PrimExpr> dims = data->shape;
   for (size_t i = 0; i < dims.size(); ++i) {
     if (attrs.strides[i] == 1 || is_int(dims[i], 0)) continue;
-    dims.set(i, arith::simplify_dim(add_const(dims[i], -1) * attrs.strides[i] + 1));
+    dims.set(i, result_dim(input, add_const(dims[i], -1) * attrs.strides[i] + 1));
   }
   return make_tensor_type(dims, data->dtype);
 }

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
-#include "ops/common/dims.h"
-#include "ops/common/element.h"
 #include "ops/families.h"
-#include "ops/common/index.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/element.h"
+#include "ops/loops/index.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {
@@ -252,33 +252,42 @@ std::vector<NDArray> eval_bias_add(const EvalInput& input) {
   return {out};
 }
 
-// ---- value inference, for lists of at most one dimension and their scalars
+// ---- value inference
 
-// Whether the items of `count` arguments from `first` on meet by their numbers alone: a column and a row do not.
-bool pair_up(const RelationInput& input, size_t first, size_t count) {
-  std::optional<Shape> common;
-  bool is_flat = true;
-  for (size_t i = first; i < first + count; ++i) {
-    const TensorType type = input.tensor(i);
+// For each element of the result, where the elements of the operands that it is made of stand; nothing where a shape is
+// not known. An operand whose values are known has a known shape.
+template <size_t N>
+std::optional<std::vector<std::array<int64_t, N>>> broadcast_places(const RelationInput& input) {
+  Array<PrimExpr> dims;
+  std::array<Shape, N> shapes, strides;
+  for (size_t k = 0; k < N; ++k) {
+    const TensorType type = input.tensor(k);
     const auto shape = type ? as_shape(type->shape) : std::nullopt;
-    if (!shape) return false;
-    is_flat = is_flat && shape->size() <= 1;
-    if (num_elements(*shape) == 1) continue;
-    if (common && *common != *shape && !(is_flat && common->size() <= 1)) return false;
-    common = shape;
+    if (!shape) return std::nullopt;
+    shapes[k] = *shape;
+    dims = k == 0 ? type->shape
+                  : broadcast_shapes(input, make_tensor_type(dims, type->dtype), make_tensor_type(*shape, type->dtype));
   }
-  return true;
+  const auto out = as_shape(dims);
+  if (!out) return std::nullopt;
+  for (size_t k = 0; k < N; ++k) strides[k] = broadcast_strides(shapes[k], *out);
+  std::vector<std::array<int64_t, N>> places;
+  for_each_offset<N>(*out, strides, [&](const auto& at) {
+    std::array<int64_t, N> place;
+    for (size_t k = 0; k < N; ++k) place[k] = at[k];
+    places.push_back(place);
+  });
+  return places;
 }
 
-Values infer_pairwise(const RelationInput& input, size_t first, PrimExpr (*f)(const PrimExpr&, const PrimExpr&)) {
-  const auto a = input.arg_value(first), b = input.arg_value(first + 1);
-  if (!a || !b || !pair_up(input, first, 2)) return std::nullopt;
-  if (a->size() != b->size() && a->size() != 1 && b->size() != 1) return std::nullopt;
-  // One item against none broadcasts to none.
-  const size_t count = a->size() == 1 ? b->size() : a->size();
+Values infer_pairwise(const RelationInput& input, PrimExpr (*f)(const PrimExpr&, const PrimExpr&)) {
+  const auto a = input.arg_value(0), b = input.arg_value(1);
+  if (!a || !b) return std::nullopt;
+  const auto places = broadcast_places<2>(input);
+  if (!places) return std::nullopt;
   std::vector<PrimExpr> result;
-  for (size_t i = 0; i < count; ++i) {
-    const PrimExpr &x = (*a)[a->size() == 1 ? 0 : i], &y = (*b)[b->size() == 1 ? 0 : i];
+  for (const auto& [i, j] : *places) {
+    const PrimExpr &x = a->at(static_cast<size_t>(i)), &y = b->at(static_cast<size_t>(j));
     if (x->dtype != y->dtype) return std::nullopt;
     result.push_back(f(x, y));
   }
@@ -287,7 +296,7 @@ Values infer_pairwise(const RelationInput& input, size_t first, PrimExpr (*f)(co
 
 template <BinaryOp op>
 Values infer_binary(const RelationInput& input) {
-  return infer_pairwise(input, 0, [](const PrimExpr& a, const PrimExpr& b) { return make_binary(op, a, b); });
+  return infer_pairwise(input, [](const PrimExpr& a, const PrimExpr& b) { return make_binary(op, a, b); });
 }
 
 // A divisor that is not known to be other than zero leaves the value unknown.
@@ -305,7 +314,7 @@ Values infer_quotient(const RelationInput& input) {
 // Dimensions that are provably equal compare equal; of symbols nothing else is folded.
 template <BinaryOp op>
 Values infer_comparison(const RelationInput& input) {
-  return infer_pairwise(input, 0, [](const PrimExpr& a, const PrimExpr& b) {
+  return infer_pairwise(input, [](const PrimExpr& a, const PrimExpr& b) {
     if (dims_equal(a, b)) return make_bool(op == BinaryOp::eq || op == BinaryOp::le || op == BinaryOp::ge);
     return make_binary(op, a, b);
   });
@@ -313,24 +322,20 @@ Values infer_comparison(const RelationInput& input) {
 
 Values infer_where(const RelationInput& input) {
   const auto condition = input.arg_value(0), x = input.arg_value(1), y = input.arg_value(2);
-  if (!condition || !x || !y || !pair_up(input, 0, 3)) return std::nullopt;
-  const size_t count =
-      condition->empty() || x->empty() || y->empty() ? 0 : std::max({condition->size(), x->size(), y->size()});
+  if (!condition || !x || !y) return std::nullopt;
+  const auto places = broadcast_places<3>(input);
+  if (!places) return std::nullopt;
   std::vector<PrimExpr> result;
-  for (const auto* list : {&*condition, &*x, &*y}) {
-    if (list->size() != 1 && list->size() != count) return std::nullopt;
-  }
-  for (size_t i = 0; i < count; ++i) {
-    auto item = [i](const std::vector<PrimExpr>& list) { return list[list.size() == 1 ? 0 : i]; };
-    const auto chosen = as_int(item(*condition));
-    const PrimExpr a = item(*x), b = item(*y);
+  for (const auto& place : *places) {
+    const PrimExpr test = condition->at(static_cast<size_t>(place[0])), a = x->at(static_cast<size_t>(place[1])),
+                   b = y->at(static_cast<size_t>(place[2]));
+    const auto chosen = as_int(test);
     if (chosen) {
       result.push_back(*chosen != 0 ? a : b);
     } else if (dims_equal(a, b)) {
       result.push_back(a);
     } else {
-      result.push_back(item(*condition)->dtype.is_bool() && a->dtype == b->dtype ? make_select(item(*condition), a, b)
-                                                                                 : make_any());
+      result.push_back(test->dtype.is_bool() && a->dtype == b->dtype ? make_select(test, a, b) : make_any());
     }
   }
   return result;

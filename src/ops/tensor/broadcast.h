@@ -1,7 +1,7 @@
 // Binary ops with numpy's broadcasting, where, bias_add.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

@@ -3,9 +3,9 @@
 #include <cmath>
 
 #include "arith/canonical.h"
-#include "ops/common/dims.h"
 #include "ops/families.h"
-#include "ops/common/move.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/move.h"
 
 namespace headrace::ops {
 

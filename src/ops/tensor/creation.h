@@ -1,7 +1,7 @@
 // Ops that make tensors: full, zeros, ones, full_like, arange; and the shape of one.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

@@ -2,9 +2,9 @@
 
 #include <cmath>
 
-#include "ops/common/dims.h"
-#include "ops/common/element.h"
 #include "ops/families.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/element.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {

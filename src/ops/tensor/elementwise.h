@@ -1,7 +1,7 @@
 // Unary functions and activations: output element i reads input element i.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

@@ -3,9 +3,9 @@
 #include <numeric>
 
 #include "arith/canonical.h"
-#include "ops/common/dims.h"
 #include "ops/families.h"
-#include "ops/common/move.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/move.h"
 
 namespace headrace::ops {
 
@@ -60,7 +60,7 @@ Type relate_concatenate(const RelationInput& input) {
   const size_t axis = normal_axis(input, input.call.attrs_as<ConcatenateAttrs>().axis, items[0]->shape.size());
   Array<PrimExpr> dims = common_shape(input, items, axis);
   PrimExpr total = make_int(0);
-  for (const TensorType& item : items) total = arith::simplify_dim(total + item->shape[axis]);
+  for (const TensorType& item : items) total = result_dim(input, total + item->shape[axis]);
   dims.set(axis, total);
   return make_tensor_type(dims, items[0]->dtype);
 }

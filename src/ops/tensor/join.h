@@ -1,7 +1,7 @@
 // Ops that join tensors and cut them, of any dtype.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

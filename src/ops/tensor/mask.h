@@ -1,7 +1,7 @@
 // Ops that choose an element by its position: one_hot, trilu, sequence_mask, matrix_set_diag, strided_set.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

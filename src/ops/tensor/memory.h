@@ -8,7 +8,7 @@
 // They have effects, so they stand in lets and keep their order.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

@@ -2,11 +2,11 @@
 
 #include "arith/canonical.h"
 #include "ir/layout.h"
-#include "ops/common/dims.h"
-#include "ops/tensor/elementwise.h"
 #include "ops/families.h"
-#include "ops/common/move.h"
-#include "ops/common/window.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/move.h"
+#include "ops/loops/window.h"
+#include "ops/tensor/elementwise.h"
 
 namespace headrace::ops {
 
@@ -149,8 +149,13 @@ std::vector<NDArray> eval_reverse_sequence(const EvalInput& input) {
   const Shape strides = dense_strides(out.shape());
   const size_t steps = normal_axis(attrs.seq_axis, strides.size()),
                batch = normal_axis(attrs.batch_axis, strides.size());
+  for (const int64_t length : to_ints(input.args[1])) {
+    if (length < 0 || length > out.shape()[steps])
+      throw_at(input.call.span, "reverse_sequence",
+               fmt::format("length {} is out of range for an axis of {}", length, out.shape()[steps]));
+  }
   move_elements(input.args[0], out, [&](const Shape& index) {
-    const int64_t length = std::min(element_as_int(input.args[1].tensor(), index[batch]), out.shape()[steps]);
+    const int64_t length = element_as_int(input.args[1].tensor(), index[batch]);
     const int64_t from = index[steps] < length ? length - 1 - index[steps] : index[steps];
     return dot(index, strides) + (from - index[steps]) * strides[steps];
   });
@@ -363,7 +368,7 @@ void register_rearrange_ops() {
          relate_sliding_window, eval_sliding_window);
   moving(OpBuilder("reverse_sequence",
                    "The first seq_lengths[b] steps of sequence b in the opposite order: data T[...], seq_lengths "
-                   "int[batch] -> data's type.")
+                   "int[batch] -> data's type. A length below 0 or past the axis is an error.")
              .arg("data")
              .arg("seq_lengths")
              .attrs<ReverseSequenceAttrs>()

@@ -2,7 +2,7 @@
 // unravel_index, slice_like, reinterpret.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

@@ -1,9 +1,9 @@
 #include "ops/tensor/reduce.h"
 
-#include "ops/common/dims.h"
-#include "ops/common/element.h"
 #include "ops/families.h"
-#include "ops/common/index.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/element.h"
+#include "ops/loops/index.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {
@@ -223,9 +223,9 @@ Groups groups_of(const EvalInput& input) {
   return Groups(shape, reduced_axes(attrs.axis, attrs.exclude, shape.size()));
 }
 
-// Folds each group with step(accumulator, element) from `start`, then finish(accumulator, group size).
-template <typename Step, typename Finish>
-EvalFn eval_fold(int start, Step step, Finish finish) {
+// Folds each group with step(accumulator, element) from `start`.
+template <typename Step>
+EvalFn eval_fold(int start, Step step) {
   return [=](const EvalInput& input) {
     const NDArray out = input.make_output();
     const Groups groups = groups_of<ReduceAttrs>(input);
@@ -234,14 +234,27 @@ EvalFn eval_fold(int start, Step step, Finish finish) {
       groups.for_each_output([&](int64_t i, int64_t at) {
         auto total = static_cast<Compute<T>>(start);
         groups.for_each_element(at, [&](int64_t j) { total = static_cast<Compute<T>>(step(total, x[j])); });
-        y.set(i, static_cast<Compute<T>>(finish(total, groups.group_size)));
+        y.set(i, total);
       });
     });
     return std::vector<NDArray>{out};
   };
 }
 
-constexpr auto kKeep = [](auto total, int64_t) { return total; };
+std::vector<NDArray> eval_mean(const EvalInput& input) {
+  const NDArray out = input.make_output();
+  const Groups groups = groups_of<ReduceAttrs>(input);
+  if (groups.group_size == 0 && out.num_elements() > 0) throw_user_error("a mean over an empty axis has no result");
+  dispatch_number(out.dtype(), [&]<typename T>() {
+    const Elements<T> x(input.args[0]), y(out);
+    groups.for_each_output([&](int64_t i, int64_t at) {
+      Total<T> total = 0;
+      groups.for_each_element(at, [&](int64_t j) { total = wrapping_add(total, static_cast<Total<T>>(x[j])); });
+      y.set(i, static_cast<Compute<T>>(total / static_cast<Total<T>>(groups.group_size)));
+    });
+  });
+  return {out};
+}
 
 // The element of each group that no other beats; NaN beats all. Equal ones: the first, or the last.
 template <typename C>
@@ -411,27 +424,14 @@ void register_variance() {
 
 void register_reduce_ops() {
   reduce_op("sum", "Sum; 0 of nothing", relate_numbers,
-            eval_fold(0, [](auto a, auto x) { return wrapping_add(a, x); }, kKeep));
+            eval_fold(0, [](auto a, auto x) { return wrapping_add(a, x); }));
   reduce_op("prod", "Product; 1 of nothing", relate_numbers,
-            eval_fold(1, [](auto a, auto x) { return wrapping_mul(a, x); }, kKeep), infer_prod);
-  reduce_op("mean", "Sum divided by the number of elements; integers truncate", relate_mean,
-            eval_fold(
-                0, [](auto a, auto x) { return wrapping_add(a, x); },
-                [](auto total, int64_t count) {
-                  using C = decltype(total);
-                  if (count == 0) throw_user_error("a mean over an empty axis has no result");
-                  if constexpr (is_floating<C>) {
-                    return total / static_cast<C>(count);
-                  } else if constexpr (std::is_signed_v<C>) {
-                    return static_cast<int64_t>(total) / count;
-                  } else {
-                    return static_cast<uint64_t>(total) / static_cast<uint64_t>(count);
-                  }
-                }));
+            eval_fold(1, [](auto a, auto x) { return wrapping_mul(a, x); }), infer_prod);
+  reduce_op("mean", "Sum divided by the number of elements; integers truncate", relate_mean, eval_mean);
   reduce_op("all", "Whether every element is true; data is bool", relate_logical,
-            eval_fold(1, [](auto a, auto x) { return a != 0 && x != 0; }, kKeep));
+            eval_fold(1, [](auto a, auto x) { return a != 0 && x != 0; }));
   reduce_op("any", "Whether an element is true; data is bool", relate_logical,
-            eval_fold(0, [](auto a, auto x) { return a != 0 || x != 0; }, kKeep));
+            eval_fold(0, [](auto a, auto x) { return a != 0 || x != 0; }));
   reduce_op("max", "Greatest element; NaN when one is", relate_extremum, eval_extremum(true));
   reduce_op("min", "Least element; NaN when one is", relate_extremum, eval_extremum(false));
   arg_op("argmax", "greatest", true);

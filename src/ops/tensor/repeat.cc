@@ -1,9 +1,9 @@
 #include "ops/tensor/repeat.h"
 
 #include "arith/canonical.h"
-#include "ops/common/dims.h"
 #include "ops/families.h"
-#include "ops/common/move.h"
+#include "ops/loops/dims.h"
+#include "ops/loops/move.h"
 
 namespace headrace::ops {
 
@@ -77,7 +77,7 @@ Type relate_tile(const RelationInput& input) {
   for (size_t i = 0; i < rank; ++i) {
     const auto times = as_int((*reps)[i]);
     if (times && *times < 0) input.fail(fmt::format("reps has the negative count {}", *times));
-    dims[i] = arith::simplify_dim(dims[i] * (*reps)[i]);
+    dims[i] = result_dim(input, dims[i] * (*reps)[i]);
   }
   return make_tensor_type(Array<PrimExpr>(dims), data->dtype);
 }
@@ -102,7 +102,7 @@ Type relate_repeat(const RelationInput& input) {
   if (attrs.repeats < 0) input.fail(fmt::format("repeats is {}, expected at least 0", attrs.repeats));
   const size_t axis = normal_axis(input, attrs.axis, data->shape.size());
   Array<PrimExpr> dims = data->shape;
-  dims.set(axis, arith::simplify_dim(dims[axis] * make_int(attrs.repeats)));
+  dims.set(axis, result_dim(input, dims[axis] * make_int(attrs.repeats)));
   return make_tensor_type(dims, data->dtype);
 }
 

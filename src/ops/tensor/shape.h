@@ -4,7 +4,7 @@
 // attribute is then left empty.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

@@ -1,7 +1,7 @@
 // Ops that pick elements: strided_slice, take, gather, gather_nd.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

@@ -566,4 +566,17 @@ add_image_cases(data)
 # ---- as many as the data says
 add_select_cases(data)
 
+# ---- means of integers whose sums are past their dtype
+for dtype in ("int8", "uint8", "int32"):
+    low, high = (2**30, 2**31 - 1) if dtype == "int32" else (60, 127)
+    i = ints(1, 2, 8, 8, low=low, high=high, dtype=dtype)
+    mean = np.trunc(i.mean((2, 3), keepdims=True)).astype(dtype)
+    case(f"mean {dtype}", "mean(%0, axis=[2, 3], keepdims=True)", [i], [mean])
+    case(f"avg_pool2d {dtype}", "nn.avg_pool2d(%0, pool_size=[8, 8])", [i], [mean])
+    case(f"global_avg_pool2d {dtype}", "nn.global_avg_pool2d(%0)", [i], [mean])
+    case(f"adaptive_avg_pool2d {dtype}", "nn.adaptive_avg_pool2d(%0, output_size=[1])", [i], [mean])
+error("mean", "mean(%0, axis=[4])", [i], "axis 4 is out of range")
+error("avg_pool2d", "nn.avg_pool2d(%0, pool_size=[0, 1])", [i], "pool_size")
+error("global_avg_pool2d", "nn.global_avg_pool2d(%0)", [i[0]], "data must have 4 dimensions")
+
 finish()

@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/all_ops.h"
-#include "ops/common/op_keys.h"
+#include "ops/op_keys.h"
 
 namespace headrace::ops::testing {
 

@@ -2,9 +2,9 @@
 
 #include <unordered_set>
 
+#include "passes/functions/remove_unused_functions.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
-#include "passes/functions/remove_unused_functions.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {

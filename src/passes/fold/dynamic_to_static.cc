@@ -1,8 +1,8 @@
 #include "passes/fold/dynamic_to_static.h"
 
-#include "ops/tensor/creation.h"
 #include "ops/image/image.h"
 #include "ops/nn/pad.h"
+#include "ops/tensor/creation.h"
 #include "ops/tensor/repeat.h"
 #include "ops/tensor/shape.h"
 #include "ops/tensor/slice.h"

@@ -2,7 +2,7 @@
 
 #include "object/structural_equal.h"
 #include "object/structural_hash.h"
-#include "ops/common/op_keys.h"
+#include "ops/op_keys.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/scopes.h"
 #include "relay/visit.h"

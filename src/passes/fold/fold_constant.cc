@@ -3,7 +3,7 @@
 #include <unordered_set>
 
 #include "interp/interp.h"
-#include "ops/common/op_keys.h"
+#include "ops/op_keys.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/visit.h"

@@ -5,8 +5,8 @@
 #include "graph/components.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
-#include "relay/function_attrs.h"
 #include "passes/rewrite/renewed.h"
+#include "relay/function_attrs.h"
 #include "relay/scopes.h"
 
 namespace headrace::passes {

@@ -4,7 +4,7 @@
 
 #include "arith/canonical.h"
 #include "graph/post_dominators.h"
-#include "ops/common/op_keys.h"
+#include "ops/op_keys.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"
 

@@ -2,9 +2,9 @@
 
 #include <unordered_set>
 
-#include "ops/common/op_keys.h"
-#include "passes/rewrite/for_each_function.h"
+#include "ops/op_keys.h"
 #include "passes/fuse/fuse_groups.h"
+#include "passes/rewrite/for_each_function.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"
 

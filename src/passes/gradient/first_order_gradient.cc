@@ -2,8 +2,8 @@
 
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/creation.h"
-#include "passes/gradient/gradient_rules.h"
 #include "passes/forms/to_graph_normal_form.h"
+#include "passes/gradient/gradient_rules.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
 #include "relay/visit.h"

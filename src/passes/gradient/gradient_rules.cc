@@ -3,19 +3,19 @@
 #include <cmath>
 #include <numbers>
 
-#include "ops/tensor/broadcast.h"
+#include "ops/loops/window.h"
 #include "ops/nn/conv.h"
-#include "ops/tensor/creation.h"
-#include "ops/tensor/elementwise.h"
-#include "ops/tensor/join.h"
 #include "ops/nn/matmul.h"
 #include "ops/nn/normalization.h"
 #include "ops/nn/pad.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/creation.h"
+#include "ops/tensor/elementwise.h"
+#include "ops/tensor/join.h"
 #include "ops/tensor/reduce.h"
 #include "ops/tensor/repeat.h"
 #include "ops/tensor/shape.h"
 #include "ops/tensor/slice.h"
-#include "ops/common/window.h"
 
 namespace headrace::passes {
 
@@ -254,11 +254,26 @@ Gradients grad_dense(const GradientSite& s) {
   const Expr g = ops::reshape(s.gradient, {rows, weight[0]}), x = ops::reshape(s.arg(0), {rows, weight[1]});
   return {ops::reshape(ops::matmul(g, s.arg(1)), data), ops::matmul(turned(g), x)};
 }
+// The last two dimensions change places.
+Expr with_turned_rows(const Expr& tensor, size_t rank) {
+  Shape axes;
+  for (size_t i = 0; i < rank; ++i) axes.push_back(static_cast<int64_t>(i));
+  std::swap(axes[rank - 2], axes[rank - 1]);
+  return ops::transpose(tensor, axes);
+}
+// `a` has any batch dimensions, b is a matrix: the rows of all batches are those of one matrix.
 Gradients grad_matmul(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::MatmulAttrs>();
-  const Expr a = attrs.transpose_a ? turned(s.arg(0)) : s.arg(0), b = attrs.transpose_b ? turned(s.arg(1)) : s.arg(1);
-  const Expr by_a = ops::matmul(s.gradient, turned(b)), by_b = ops::matmul(turned(a), s.gradient);
-  return {attrs.transpose_a ? turned(by_a) : by_a, attrs.transpose_b ? turned(by_b) : by_b};
+  Shape data = s.arg_shape(0);
+  const size_t rank = data.size();
+  if (attrs.transpose_a) std::swap(data[rank - 2], data[rank - 1]);
+  const Expr rows_of_a = attrs.transpose_a ? with_turned_rows(s.arg(0), rank) : s.arg(0);
+  const Expr b = attrs.transpose_b ? turned(s.arg(1)) : s.arg(1);
+  const int64_t rows = num_elements(Shape(data.begin(), data.end() - 1));
+  const Expr a = ops::reshape(rows_of_a, {rows, data.back()}, true);
+  const Expr g = ops::reshape(s.gradient, {rows, s.shape().back()}, true);
+  const Expr by_rows = ops::reshape(ops::matmul(g, turned(b)), data, true), by_b = ops::matmul(turned(a), g);
+  return {attrs.transpose_a ? with_turned_rows(by_rows, rank) : by_rows, attrs.transpose_b ? turned(by_b) : by_b};
 }
 Gradients grad_batch_matmul(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::BatchMatmulAttrs>();

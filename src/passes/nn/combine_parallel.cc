@@ -6,10 +6,10 @@
 
 #include "object/structural_equal.h"
 #include "object/structural_hash.h"
-#include "ops/tensor/broadcast.h"
 #include "ops/nn/conv.h"
-#include "ops/tensor/join.h"
 #include "ops/nn/matmul.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/join.h"
 #include "ops/tensor/slice.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"

@@ -4,14 +4,14 @@
 
 #include <numeric>
 
-#include "ops/tensor/broadcast.h"
-#include "ops/nn/conv.h"
-#include "ops/tensor/elementwise.h"
 #include "ops/image/image.h"
-#include "ops/tensor/join.h"
+#include "ops/nn/conv.h"
 #include "ops/nn/normalization.h"
 #include "ops/nn/pad.h"
 #include "ops/nn/pool.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/elementwise.h"
+#include "ops/tensor/join.h"
 #include "ops/tensor/reduce.h"
 #include "ops/tensor/shape.h"
 #include "passes/rewrite/for_each_function.h"

@@ -2,10 +2,10 @@
 
 #include <cmath>
 
+#include "ops/loops/window.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/pad.h"
 #include "ops/nn/pool.h"
-#include "ops/common/window.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/visit.h"
 
@@ -96,10 +96,9 @@ bool windows_meet_data(const T& attrs, const Shape& padding) {
 }
 
 // `op` ends in the number of spatial axes, as "nn.max_pool2d" does.
-std::string layout_of(const CallNode& call, const std::string& given) {
-  static constexpr const char* kDefaults[] = {"NCW", "NCHW", "NCDHW"};
+std::string_view layout_of(const CallNode& call, const std::string& given) {
   const std::string& op = call.as_op()->name;
-  return given.empty() ? kDefaults[op[op.size() - 2] - '1'] : given;
+  return ops::layout_or(given, ops::letters_of(static_cast<size_t>(op[op.size() - 2] - '0')));
 }
 
 template <typename T>

@@ -3,8 +3,8 @@
 #include <unordered_set>
 
 #include "ops/nn/conv.h"
-#include "ops/tensor/elementwise.h"
 #include "ops/nn/matmul.h"
+#include "ops/tensor/elementwise.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"

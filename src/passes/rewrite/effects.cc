@@ -1,6 +1,6 @@
 #include "passes/rewrite/effects.h"
 
-#include "ops/common/op_keys.h"
+#include "ops/op_keys.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {

@@ -1,11 +1,11 @@
 #include "passes/scale/backward_fold_scale_axis.h"
 
-#include "ops/tensor/broadcast.h"
 #include "ops/nn/conv.h"
-#include "ops/tensor/elementwise.h"
 #include "ops/nn/matmul.h"
-#include "passes/scale/channel_scale.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/elementwise.h"
 #include "passes/rewrite/for_each_function.h"
+#include "passes/scale/channel_scale.h"
 #include "relay/infer/type_match.h"
 #include "relay/visit.h"
 
@@ -18,16 +18,11 @@ namespace {
 
 class ScaleFolder {
  public:
-  ScaleFolder(const Expr& body, const pass::PassContext& context) : context_(context) {
-    uses_[body.object()] = 1;
-    relay::post_order(body, [&](const Expr& e) {
-      for (const Expr& child : relay::children_of(e)) ++uses_[child.object()];
-    });
-  }
+  ScaleFolder(const Expr& body, const pass::PassContext& context) : context_(context), uses_(body) {}
 
   Expr rewrite(const Expr& before, const Expr& after) {
     const Expr result = fold(before, after);
-    if (result != before) uses_[result.object()] = uses_.at(before.object());
+    uses_.take_over(before, result);
     return result;
   }
 
@@ -56,19 +51,18 @@ class ScaleFolder {
     Expr scaled;
     while (!scaled) {
       const auto* call = bottom.as<CallNode>();
-      const auto uses = uses_.find(bottom.object());
-      if (call == nullptr || call->as_op() == nullptr || uses == uses_.end() || uses->second != 1) return {};
+      if (call == nullptr || call->as_op() == nullptr || !uses_.is_single(bottom)) return {};
       scaled = scale_weights(*call, scale);
       if (scaled) break;
       if (!lets_through(*call, scale)) return {};
       way.push_back(call);
       bottom = call->args[data_side(*call)];
     }
-    uses_[scaled.object()] = 1;
+    uses_.add_single(scaled);
     for (size_t i = way.size(); i-- > 0;) {
       scaled = pass_through(*way[i], scaled, scale);
       if (!scaled) return {};
-      uses_[scaled.object()] = 1;
+      uses_.add_single(scaled);
     }
     return scaled;
   }
@@ -149,7 +143,7 @@ class ScaleFolder {
   }
 
   const pass::PassContext& context_;
-  std::unordered_map<const Object*, int> uses_;
+  UseCounts uses_;
 };
 
 }  // namespace

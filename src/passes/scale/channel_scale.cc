@@ -6,6 +6,7 @@
 #include "passes/fold/fold_constant.h"
 #include "passes/simplify/joined_constants.h"
 #include "relay/infer/infer_type.h"
+#include "relay/visit.h"
 
 namespace headrace::passes {
 
@@ -22,6 +23,22 @@ Expr Scale::along(size_t at, size_t of_rank) const {
   Shape shape(of_rank - at, 1);
   shape[0] = factors.num_elements();
   return relay::make_constant(factors.reshaped(shape));
+}
+
+UseCounts::UseCounts(const Expr& body) {
+  counts_[body.object()] = 1;
+  relay::post_order(body, [&](const Expr& e) {
+    for (const Expr& child : relay::children_of(e)) ++counts_[child.object()];
+  });
+}
+
+bool UseCounts::is_single(const Expr& expr) const {
+  const auto count = counts_.find(expr.object());
+  return count != counts_.end() && count->second == 1;
+}
+
+void UseCounts::take_over(const Expr& before, const Expr& after) {
+  if (after != before) counts_[after.object()] = counts_.at(before.object());
 }
 
 NDArray constant_data(const Expr& expr) {

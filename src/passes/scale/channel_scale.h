@@ -1,6 +1,8 @@
 // Multiplications by constants along one axis: what the FoldScaleAxis passes move into weights.
 #pragma once
 
+#include <unordered_map>
+
 #include "pass/pass.h"
 #include "relay/expr.h"
 
@@ -17,6 +19,20 @@ struct Scale {
   bool is_positive() const;
   // The constant that multiplies a tensor of `of_rank` dimensions along `at`.
   Expr along(size_t at, size_t of_rank) const;
+};
+
+// How often each node is read, kept while nodes are rebuilt: where one read is all, its operand may change for it.
+class UseCounts {
+ public:
+  explicit UseCounts(const Expr& body);
+  bool is_single(const Expr& expr) const;
+  // `after` stands where `before` stood.
+  void take_over(const Expr& before, const Expr& after);
+  // `expr` is new, and read once.
+  void add_single(const Expr& expr) { counts_[expr.object()] = 1; }
+
+ private:
+  std::unordered_map<const Object*, int> counts_;
 };
 
 // The dense data of a constant; null for any other expression.

@@ -1,11 +1,12 @@
 #include "passes/scale/forward_fold_scale_axis.h"
 
+#include "ops/loops/window.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
 #include "ops/nn/pad.h"
 #include "ops/nn/pool.h"
-#include "passes/scale/channel_scale.h"
 #include "passes/rewrite/for_each_function.h"
+#include "passes/scale/channel_scale.h"
 #include "relay/infer/type_match.h"
 #include "relay/visit.h"
 
@@ -45,7 +46,7 @@ std::optional<Reader> reader_of(const CallNode& call, size_t data_rank) {
   if (op->name == "nn.dense") return Reader{data_rank - 1, 1, 2};
   if (op->name != "nn.matmul") return std::nullopt;
   const auto& attrs = call.attrs_as<ops::MatmulAttrs>();
-  return Reader{attrs.transpose_a ? size_t{0} : size_t{1}, attrs.transpose_b ? size_t{1} : size_t{0}, 2};
+  return Reader{data_rank - (attrs.transpose_a ? 2 : 1), attrs.transpose_b ? size_t{1} : size_t{0}, 2};
 }
 
 bool is_zero_padding(const CallNode& call) {
@@ -58,8 +59,8 @@ bool is_zero_padding(const CallNode& call) {
 template <typename T>
 bool pools_beside(const CallNode& call, const Scale& scale) {
   const T& attrs = call.attrs_as<T>();
-  const std::string layout = attrs.layout.empty() ? "NCHW" : attrs.layout;
-  const bool keeps_layout = attrs.out_layout.empty() || attrs.out_layout == layout;
+  const std::string_view layout = ops::layout_or(attrs.layout, ops::letters_of(2));
+  const bool keeps_layout = ops::layout_or(attrs.out_layout, layout) == layout;
   return scale.is_uniform() || (keeps_layout && layout.find('C') == scale.axis);
 }
 
@@ -77,12 +78,7 @@ bool lets_through(const CallNode& call, const Scale& scale) {
 
 class ForwardFolder {
  public:
-  ForwardFolder(const Expr& body, const pass::PassContext& context) : context_(context) {
-    uses_[body.object()] = 1;
-    relay::post_order(body, [&](const Expr& e) {
-      for (const Expr& child : relay::children_of(e)) ++uses_[child.object()];
-    });
-  }
+  ForwardFolder(const Expr& body, const pass::PassContext& context) : context_(context), uses_(body) {}
 
   Expr rewrite(const Expr& before, const Expr& after) {
     const auto* call = before.as<CallNode>();
@@ -95,7 +91,7 @@ class ForwardFolder {
       const Expr folded = reader ? fold(*after.as<CallNode>(), *reader) : Expr();
       if (folded) result = folded;
     }
-    if (result != before) uses_[result.object()] = uses_.at(before.object());
+    uses_.take_over(before, result);
     if (before->has_checked_type()) types_.emplace(result.object(), before->checked_type());
     return result;
   }
@@ -107,8 +103,7 @@ class ForwardFolder {
     Expr bottom = reader.args[0];
     while (true) {
       const auto* call = bottom.as<CallNode>();
-      const auto uses = uses_.find(bottom.object());
-      if (call == nullptr || call->as_op() == nullptr || uses == uses_.end() || uses->second != 1) return {};
+      if (call == nullptr || call->as_op() == nullptr || !uses_.is_single(bottom)) return {};
       if (call->as_op()->name == "multiply") break;
       if (!may_let_through(*call)) return {};
       way.push_back(call);
@@ -153,7 +148,7 @@ class ForwardFolder {
   }
 
   const pass::PassContext& context_;
-  std::unordered_map<const Object*, int> uses_;
+  UseCounts uses_;
   std::unordered_map<const Object*, Type> types_;
 };
 

@@ -2,7 +2,7 @@
 
 #include <cmath>
 
-#include "ops/common/element.h"
+#include "ops/loops/element.h"
 
 namespace headrace::passes::simplify {
 

@@ -1,6 +1,6 @@
 #include "passes/simplify/remove_standalone_reshapes.h"
 
-#include "ops/common/op_keys.h"
+#include "ops/op_keys.h"
 #include "ops/tensor/shape.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/function_attrs.h"

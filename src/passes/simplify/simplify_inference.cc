@@ -1,8 +1,8 @@
 #include "passes/simplify/simplify_inference.h"
 
+#include "ops/nn/normalization.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
-#include "ops/nn/normalization.h"
 #include "ops/tensor/shape.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"

@@ -30,14 +30,16 @@ class BoundNames {
 
 class EscapeFinder {
  public:
-  explicit EscapeFinder(const std::function<Type(const Expr&)>& type_of) : type_of_(type_of) {}
+  EscapeFinder(bool is_part, const std::function<Type(const Expr&)>& type_of) : is_part_(is_part), type_of_(type_of) {}
 
   // Notes what the functions under `root` bind by what was written.
   void prepare(const Expr& root) {
     post_order(root, [&](const Expr& node) {
       const auto* function = node.as<FunctionNode>();
-      for (size_t i = 0; function != nullptr && i < function->params.size(); ++i) {
-        const Type& annotation = function->params[i]->type_annotation;
+      if (function == nullptr) return;
+      for (const TypeVar& param : function->type_params) declared_.insert(param.object());
+      for (const Var& param : function->params) {
+        const Type& annotation = param->type_annotation;
         if (annotation) visit_symbols(annotation, [&](const PrimVarNode* symbol) { written_.insert(symbol); });
       }
     });
@@ -101,7 +103,8 @@ class EscapeFinder {
         if (!as_int(dim) && !is_any(dim)) check_dim(dim, report);
       }
     } else if (const auto* var = type.as<TypeVarNode>()) {
-      if (!is_bound(var)) report(var, fmt::format("the type parameter {}", var->name_hint));
+      if (!is_bound(var) && (!is_part_ || declared_.contains(var)))
+        report(var, fmt::format("the type parameter {}", var->name_hint));
     } else if (const auto* tuple = type.as<TupleTypeNode>()) {
       check_all(tuple->items);
     } else if (const auto* cell = type.as<RefTypeNode>()) {
@@ -142,16 +145,18 @@ class EscapeFinder {
   }
   bool is_bound(const Object* name) const { return bound_.contains(name) || free_.contains(name); }
 
+  bool is_part_;
   const std::function<Type(const Expr&)>& type_of_;
   BoundNames bound_;
-  std::unordered_set<const Object*> written_, free_, seen_, reported_;
+  std::unordered_set<const Object*> declared_, written_, free_, seen_, reported_;
   std::vector<Escape> escapes_;
 };
 
 }  // namespace
 
-std::vector<Escape> find_escapes(const std::vector<Expr>& roots, const std::function<Type(const Expr&)>& type_of) {
-  EscapeFinder finder(type_of);
+std::vector<Escape> find_escapes(const std::vector<Expr>& roots, bool is_part,
+                                 const std::function<Type(const Expr&)>& type_of) {
+  EscapeFinder finder(is_part, type_of);
   for (const Expr& root : roots) finder.prepare(root);
   for (const Expr& root : roots) finder.walk(root);
   return finder.take();

@@ -13,8 +13,10 @@ struct Escape {
 
 // Type parameters and symbols in the types of the nodes under `roots` that no function around the node binds: by its
 // type parameters, by the types of its parameters (not by a name that another function's annotations have). A function
-// type binds its own. What the annotations of free variables mention is bound everywhere. Each name once, at the first
-// node that has it. `type_of` gives null where there is nothing to check.
-std::vector<Escape> find_escapes(const std::vector<Expr>& roots, const std::function<Type(const Expr&)>& type_of);
+// type binds its own. What the annotations of free variables mention is bound everywhere; where the roots are
+// parts of a function (`is_part`), also the type parameters that nothing under them declares. Each name once, at the
+// first node that has it. `type_of` gives null where there is nothing to check.
+std::vector<Escape> find_escapes(const std::vector<Expr>& roots, bool is_part,
+                                 const std::function<Type(const Expr&)>& type_of);
 
 }  // namespace headrace::relay

@@ -176,13 +176,13 @@ void Inferencer::check_result(const Expr& call, const Type& type) {
   }
 }
 
-void Inferencer::report_escapes(const std::vector<Expr>& exprs) {
+void Inferencer::report_escapes(const std::vector<Expr>& exprs, bool is_part) {
   if (!errors_.empty()) return;
   const auto type_of_node = [&](const Expr& node) {
     const auto it = memo_.find(node.get());
     return it == memo_.end() ? Type() : it->second.type;
   };
-  for (const Escape& escape : find_escapes(exprs, type_of_node))
+  for (const Escape& escape : find_escapes(exprs, is_part, type_of_node))
     errors_.add(escape.at->span, "",
                 fmt::format("{} in {} is bound by no function around it", escape.what, to_string(escape.type)));
 }

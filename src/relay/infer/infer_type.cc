@@ -242,7 +242,7 @@ IRModule infer_type(const IRModule& module) {
     if (function.is<FunctionNode>()) exprs.push_back(var);
   }
   const std::vector<Expr> results = inferencer.run_all(exprs);
-  inferencer.report_escapes(exprs);
+  inferencer.report_escapes(exprs, false);
   inferencer.errors().raise();
   bool changed = false;
   Map<GlobalVar, BaseFunc> typed;
@@ -265,7 +265,7 @@ IRModule infer_type(const IRModule& module) {
 TypedExpr infer_type_and_values(const Expr& expr, const IRModule& module) {
   Inferencer inferencer(module);
   Expr typed = inferencer.run(expr);
-  inferencer.report_escapes({expr});
+  inferencer.report_escapes({expr}, true);
   inferencer.errors().raise();
   ValueMap values = inferencer.take_values();
   return {std::move(typed), std::move(values)};

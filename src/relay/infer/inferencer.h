@@ -37,7 +37,7 @@ class Inferencer {
   std::vector<Expr> run_all(const std::vector<Expr>& exprs);
   const TypeErrors& errors() const { return errors_; }
   // After run_all: names of types that get out of their function are errors.
-  void report_escapes(const std::vector<Expr>& exprs);
+  void report_escapes(const std::vector<Expr>& exprs, bool is_part);
   ValueMap take_values();
   // For a program that grows: gives the errors since the last time, to be raised.
   TypeErrors take_errors() { return std::exchange(errors_, {}); }

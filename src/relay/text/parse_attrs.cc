@@ -53,46 +53,43 @@ Value Parser::value_number(bool negative) {
   return Value(*data.data<double>());
 }
 
+// The one argument of tensor(...).
+Value Parser::tensor_argument() {
+  const Token first = peek();
+  const bool negative = accept("-");
+  if (first.is("const")) return Value(small_tensor(first));
+  if (first.is("meta")) return Value(meta_constant(first));
+  if (!first.is("True") && !first.is("False")) return Value(scalar(take(), negative));
+  take();
+  return Value(NDArray::from_vector<uint8_t>({}, DataType::bool_(), {first.is("True")}));
+}
+
+// The arguments of shape(...) and device(...), which `name` is one of.
+Value Parser::integer_arguments(const Token& name, size_t depth) {
+  Shape numbers;
+  while (!at(")")) {
+    const Token token = peek();
+    const Value item = value(depth + 1);
+    if (item.type_index() != type_index::kInt) fail(token, fmt::format("{} takes integers", name.text));
+    numbers.push_back(item.as<int64_t>());
+    if (!accept(",")) break;
+  }
+  if (name.is("shape")) return Value(numbers);
+  if (numbers.size() != 2) fail(name, "device takes a type and an index");
+  RawValue raw;
+  raw.type_index = type_index::kDevice;
+  raw.v.v_device = {static_cast<int32_t>(numbers[0]), static_cast<int32_t>(numbers[1])};
+  return Value::adopt(raw);
+}
+
 Value Parser::value_call(size_t depth) {
   const Token name = peek();
   if (!name.is("dtype") && !name.is("device") && !name.is("shape") && !name.is("tensor")) return value_dim();
   take();
   take();
-  Value result;
-  if (name.is("dtype")) {
-    result = Value(dtype_word());
-  } else if (name.is("tensor")) {
-    const Token first = peek();
-    const bool negative = accept("-");
-    if (first.is("const")) {
-      result = Value(small_tensor(first));
-    } else if (first.is("meta")) {
-      result = Value(meta_constant(first));
-    } else if (first.is("True") || first.is("False")) {
-      take();
-      result = Value(NDArray::from_vector<uint8_t>({}, DataType::bool_(), {first.is("True")}));
-    } else {
-      result = Value(scalar(take(), negative));
-    }
-  } else {
-    Shape numbers;
-    while (!at(")")) {
-      const Token token = peek();
-      const Value item = value(depth + 1);
-      if (item.type_index() != type_index::kInt) fail(token, fmt::format("{} takes integers", name.text));
-      numbers.push_back(item.as<int64_t>());
-      if (!accept(",")) break;
-    }
-    if (name.is("shape")) {
-      result = Value(numbers);
-    } else {
-      if (numbers.size() != 2) fail(name, "device takes a type and an index");
-      RawValue raw;
-      raw.type_index = type_index::kDevice;
-      raw.v.v_device = {static_cast<int32_t>(numbers[0]), static_cast<int32_t>(numbers[1])};
-      result = Value::adopt(raw);
-    }
-  }
+  const Value result = name.is("dtype")    ? Value(dtype_word())
+                       : name.is("tensor") ? tensor_argument()
+                                           : integer_arguments(name, depth);
   expect(")", fmt::format("after the argument of {}", name.text));
   return result;
 }

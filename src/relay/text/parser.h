@@ -74,6 +74,8 @@ class Parser : private TokenReader {
   Value value(size_t depth);
   Value value_number(bool negative);
   Value value_call(size_t depth);
+  Value tensor_argument();
+  Value integer_arguments(const Token& name, size_t depth);
   Value value_dim();
   Attrs call_attrs(const Expr& callee, std::vector<NamedValue> fields, bool none, const Token& first);
   Attrs attrs_of(const TypeInfo& type, std::vector<NamedValue> fields, const Token& first);

@@ -1,7 +1,6 @@
 #include "relay/text/weights_file.h"
 
 #include <fmt/ranges.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -10,8 +9,10 @@
 #include <nlohmann/json.hpp>
 #include <numeric>
 
+#include "artifact/safetensors.h"
 #include "base/error.h"
 #include "base/mapped_file.h"
+#include "base/write_all.h"
 
 namespace headrace::relay {
 
@@ -20,37 +21,20 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr std::string_view kPrefix = "relay.Constant.";
-constexpr size_t kLengthBytes = 8, kAlignment = 64;
+constexpr size_t kLengthBytes = artifact::kSafetensorsLengthBytes;
 constexpr uint64_t kMaxHeaderBytes = 100'000'000;  // the format's own limit
 constexpr int kMaxDepth = 3;                       // header > tensor > shape
 
-struct NamedType {
-  std::string_view name;
-  DataType dtype;
-};
-constexpr NamedType kTypes[] = {
-    {"F64", DataType::float_(64)},  {"F32", DataType::float_(32)}, {"F16", DataType::float_(16)},
-    {"BF16", DataType::bfloat16()}, {"I64", DataType::int_(64)},   {"I32", DataType::int_(32)},
-    {"I16", DataType::int_(16)},    {"I8", DataType::int_(8)},     {"U64", DataType::uint(64)},
-    {"U32", DataType::uint(32)},    {"U16", DataType::uint(16)},   {"U8", DataType::uint(8)},
-    {"BOOL", DataType::bool_()},
-};
-
 std::string_view type_name(DataType dtype, const std::string& path) {
-  const auto* row = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& t) { return t.dtype == dtype; });
-  if (row == std::end(kTypes))
+  const std::string_view name = artifact::safetensors_name(dtype);
+  if (name.empty())
     throw_user_error("'{}' cannot hold {}: safetensors has no such dtype; print the program without a weights file",
                      path, dtype);
-  return row->name;
+  return name;
 }
 
-void write_all(int descriptor, const std::string& path, std::span<const std::byte> bytes) {
-  while (!bytes.empty()) {
-    const ssize_t done = ::write(descriptor, bytes.data(), bytes.size());
-    if (done < 0 && errno == EINTR) continue;
-    if (done <= 0) throw_user_error("cannot write '{}': {}", path, std::strerror(done < 0 ? errno : EIO));
-    bytes = bytes.subspan(static_cast<size_t>(done));
-  }
+void write_bytes(int descriptor, const std::string& path, std::span<const std::byte> bytes) {
+  if (!write_all(descriptor, bytes)) throw_user_error("cannot write '{}': {}", path, std::strerror(errno));
 }
 
 // ---- reading
@@ -135,16 +119,16 @@ class Reader {
     for (const uint64_t dim : numbers(name, entry, "shape"))
       shape.push_back(static_cast<int64_t>(std::min<uint64_t>(dim, INT64_MAX)));
     const std::string type = entry.contains("dtype") && entry.at("dtype").is_string() ? entry.at("dtype") : "none";
-    const auto* row = std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& t) { return t.name == type; });
-    if (row == std::end(kTypes)) fail("'{}' has the dtype {}, which is not known here", name, type);
+    const std::optional<DataType> dtype = artifact::safetensors_dtype(type);
+    if (!dtype) fail("'{}' has the dtype {}, which is not known here", name, type);
     const std::vector<uint64_t> offsets = numbers(name, entry, "data_offsets");
     if (offsets.size() != 2 || offsets[0] > offsets[1]) fail("the data_offsets of '{}' are no begin and end", name);
     if (offsets[1] > data_.size())
       fail("'{}' would end at byte {} of the data, which has {}; the file is truncated", name, offsets[1],
            data_.size());
     const Place place = places_.emplace_back(Place{offsets[0], offsets[1]});
-    check_size(name, shape, row->dtype, place.end - place.begin);
-    return view(shape, row->dtype, place);
+    check_size(name, shape, *dtype, place.end - place.begin);
+    return view(shape, *dtype, place);
   }
 
   void check_size(const std::string& name, const Shape& shape, DataType dtype, uint64_t nbytes) const {
@@ -192,19 +176,17 @@ void write_weights(int descriptor, const std::string& path, const std::vector<ND
   std::iota(order.begin(), order.end(), size_t{0});
   std::stable_sort(order.begin(), order.end(),
                    [&](size_t a, size_t b) { return weights[a].dtype().bytes() > weights[b].dtype().bytes(); });
-  std::string header = R"({"__metadata__":{"format":"headrace.relay","version":"1"})";
-  uint64_t end = 0;
+  std::vector<artifact::SafetensorsRow> rows;
   for (const size_t i : order) {
-    const uint64_t begin = std::exchange(end, end + weights[i].size_bytes());
-    header += fmt::format(R"(,"{}{}":{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})", kPrefix, i,
-                          type_name(weights[i].dtype(), path), fmt::join(weights[i].shape(), ","), begin, end);
+    const Shape& shape = weights[i].shape();
+    rows.push_back({.name = fmt::format("{}{}", kPrefix, i),
+                    .dtype = type_name(weights[i].dtype(), path),
+                    .shape = {shape.begin(), shape.end()},
+                    .nbytes = weights[i].size_bytes()});
   }
-  header += "}";
-  header.append((kAlignment - (kLengthBytes + header.size()) % kAlignment) % kAlignment, ' ');
-  const uint64_t length = header.size();
-  write_all(descriptor, path, std::as_bytes(std::span(&length, 1)));
-  write_all(descriptor, path, std::as_bytes(std::span(header)));
-  for (const size_t i : order) write_all(descriptor, path, weights[i].to_dense().bytes());
+  const std::string head = artifact::safetensors_head(rows, "headrace.relay");
+  write_bytes(descriptor, path, std::as_bytes(std::span(head)));
+  for (const size_t i : order) write_bytes(descriptor, path, weights[i].to_dense().bytes());
 }
 
 std::vector<NDArray> read_weights(const std::string& path) { return Reader(path).read(); }

@@ -1,7 +1,7 @@
 // What convolutions and pools share: the attributes of sliding windows and the letters of layouts.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 
@@ -23,6 +23,15 @@ void check_sizes(const RelationInput& input, std::string_view name, const Shape&
 // Fails when the reach of the kernel is greater than all that.
 PrimExpr window_count(const RelationInput& input, const Window& window, size_t i, const PrimExpr& size, int64_t kernel,
                       int64_t beyond = 0);
+
+// The dense layout of data with so many spatial axes: NCW, NCHW or NCDHW.
+std::string_view letters_of(size_t spatial);
+// `layout`, or where it is empty `fallback`.
+inline std::string_view layout_or(const std::string& layout, std::string_view fallback) {
+  return layout.empty() ? fallback : std::string_view(layout);
+}
+// One value stands for all axes.
+inline Shape spread(const Shape& values, size_t count) { return values.size() == 1 ? Shape(count, values[0]) : values; }
 
 // Where each of `letters` stands in `layout`, which has exactly those letters: axes_of("NHWC", "NCHW") is {0, 3, 1, 2}.
 std::vector<size_t> axes_of(std::string_view layout, std::string_view letters);

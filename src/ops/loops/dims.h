@@ -1,7 +1,7 @@
 // Symbolic dimensions, as the type relations of ops compute with them.
 #pragma once
 
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 
@@ -16,6 +16,9 @@ std::optional<PrimExpr> broadcast_dims(const PrimExpr& a, const PrimExpr& b);
 Array<PrimExpr> broadcast_shapes(const RelationInput& input, const TensorType& a, const TensorType& b);
 // e + c, with constants gathered: (n + 2) + -2 is n.
 PrimExpr add_const(const PrimExpr& e, int64_t c);
+// `dim` in canonical form, a dimension of the result; an error of the op where its numbers come to more than an integer
+// holds.
+PrimExpr result_dim(const RelationInput& input, const PrimExpr& dim);
 // The product; 1 for none.
 PrimExpr product(const Array<PrimExpr>& dims);
 // The shape that an op is asked for, by an attribute or instead by argument 1, an integer tensor of one dimension: its

@@ -2,12 +2,12 @@
 //
 //   OpBuilder("nn.relu", "max(x, 0)").arg("data").relation(same_type).fusion(FusionKind::elementwise).eval(eval_relu);
 //
-// The parts that families share: ops/common/dims.h (symbolic dimensions), ops/common/element.h (element types of eval),
-// ops/common/index.h (strides and iteration).
+// The parts that families share: ops/loops/dims.h (symbolic dimensions), ops/loops/element.h (element types of eval),
+// ops/loops/index.h (strides and iteration).
 #pragma once
 
-#include "ops/common/axis.h"
-#include "ops/common/op_keys.h"
+#include "ops/axis.h"
+#include "ops/op_keys.h"
 
 namespace headrace::ops {
 
@@ -65,7 +65,7 @@ void check_one_of(const RelationInput& input, std::string_view what, const std::
                   std::initializer_list<std::string_view> known);
 // Fails unless products of `data` can be summed up in `out`: both are floats, or both integers.
 void check_out_dtype(const RelationInput& input, DataType out, DataType data);
-// The same as normal_axis of ops/common/axis.h; fails when `axis` is outside.
+// The same as normal_axis of ops/axis.h; fails when `axis` is outside.
 size_t normal_axis(const RelationInput& input, int64_t axis, size_t rank, std::string_view what = "axis");
 
 }  // namespace headrace::ops

@@ -1,4 +1,4 @@
-#include "ops/common/element.h"
+#include "ops/loops/element.h"
 
 namespace headrace::ops {
 

@@ -1,7 +1,7 @@
-#include "ops/common/window.h"
+#include "ops/loops/window.h"
 
 #include "ir/layout.h"
-#include "ops/common/dims.h"
+#include "ops/loops/dims.h"
 
 namespace headrace::ops {
 
@@ -54,6 +54,11 @@ PrimExpr window_count(const RelationInput& input, const Window& window, size_t i
   const PrimExpr last = add_const(size, pads + beyond - reach);
   if (window.strides[i] == 1) return add_const(last, 1);
   return floor_div(last, make_int(window.strides[i])) + 1;
+}
+
+std::string_view letters_of(size_t spatial) {
+  static constexpr std::string_view kLetters[] = {"NCW", "NCHW", "NCDHW"};
+  return kLetters[spatial - 1];
 }
 
 std::vector<size_t> axes_of(std::string_view layout, std::string_view letters) {

@@ -3,8 +3,8 @@
 
 #include <cstring>
 
-#include "ops/common/index.h"
-#include "ops/common/register.h"
+#include "ops/loops/index.h"
+#include "ops/register.h"
 
 namespace headrace::ops {
 

@@ -1,4 +1,4 @@
-#include "ops/common/move.h"
+#include "ops/loops/move.h"
 
 namespace headrace::ops {
 

@@ -1,4 +1,6 @@
-#include "ops/common/dims.h"
+#include "ops/loops/dims.h"
+
+#include "arith/canonical.h"
 
 #include <algorithm>
 
@@ -63,6 +65,23 @@ Array<PrimExpr> broadcast_shapes(const RelationInput& input, const TensorType& a
     result.push_back(*dim);
   }
   return result;
+}
+
+PrimExpr result_dim(const RelationInput& input, const PrimExpr& dim) {
+  const PrimExpr result = arith::simplify_dim(dim);
+  if (!is_any(result)) return result;
+  // A product or a sum of integers has no canonical form only because it overflows.
+  std::vector<PrimExpr> pending{dim};
+  while (!pending.empty()) {
+    const PrimExpr e = std::move(pending.back());
+    pending.pop_back();
+    if (as_int(e)) continue;
+    const auto* both = e.as<BinaryNode>();
+    if (both == nullptr) return result;
+    pending.push_back(both->a);
+    pending.push_back(both->b);
+  }
+  input.fail(fmt::format("the result would have a dimension past any size: {}", to_string(dim)));
 }
 
 PrimExpr add_const(const PrimExpr& e, int64_t c) {

@@ -1,4 +1,4 @@
-#include "ops/common/op_keys.h"
+#include "ops/op_keys.h"
 
 namespace headrace::ops {
 

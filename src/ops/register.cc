@@ -1,4 +1,4 @@
-#include "ops/common/register.h"
+#include "ops/register.h"
 
 #include <algorithm>
 

@@ -1,4 +1,4 @@
-#include "ops/common/index.h"
+#include "ops/loops/index.h"
 
 namespace headrace::ops {
 

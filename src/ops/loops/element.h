@@ -3,7 +3,7 @@
 
 #include <limits>
 
-#include "ops/common/op_keys.h"
+#include "ops/op_keys.h"
 
 namespace headrace::ops {
 
@@ -61,6 +61,12 @@ struct Elements {
 
 template <typename C>
 inline constexpr bool is_floating = std::is_floating_point_v<C>;
+
+// What the mean of elements stored as T is summed in: integers in 64 bits, since a mean has room where the sum has
+// none.
+template <typename T>
+using Total =
+    std::conditional_t<is_floating<Compute<T>>, Compute<T>, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
 
 // A number as a C++ type: to an integer it truncates toward zero and saturates, NaN becomes 0.
 template <typename To, typename From>

@@ -1,0 +1,25 @@
+// Long work that its caller may call off.
+#pragma once
+
+namespace headrace {
+
+// Looks whether the work shall end, and throws when it shall.
+using InterruptCheck = void (*)();
+
+// While it lives, poll_interrupt on this thread calls `check`; null: nobody is asked.
+class InterruptScope {
+ public:
+  explicit InterruptScope(InterruptCheck check);
+  ~InterruptScope();
+  InterruptScope(const InterruptScope&) = delete;
+  InterruptScope& operator=(const InterruptScope&) = delete;
+
+ private:
+  InterruptCheck outer_;
+};
+
+// Called between the steps of work that may take seconds. Asks at most every 20 ms, so that it may be called often;
+// nothing may be half done at the call but what unwinding undoes.
+void poll_interrupt();
+
+}  // namespace headrace

@@ -1,0 +1,45 @@
+// The last step of a compile: code, weights and external modules become an artifact.
+#pragma once
+
+#include "artifact/manifest.h"
+#include "codegen/native.h"
+#include "driver/output_file.h"
+#include "plan/weight_table.h"
+#include "runtime/save_modules.h"
+
+namespace headrace::driver {
+
+// What more weights than this would make of one file: near 2 GB, distances within it stop fitting into 32 bits, which
+// other people's tools for ELF files may count on.
+inline constexpr int64_t kWeightsLimitBytes = 1'500'000'000;
+
+// What a side file is called: the artifact's name and this.
+inline constexpr const char* kSideFileSuffix = ".safetensors";
+
+// All that linking needs.
+struct CompiledCode {
+  codegen::NativeTarget target;
+  artifact::Program program;
+  plan::WeightTable weights;
+  std::vector<codegen::ObjectCode> objects;  // of the kernels
+  std::vector<std::string> kernels;          // their symbols
+  runtime::SavedModules modules;
+  int32_t default_threads = 0;
+};
+
+struct LinkedArtifact {
+  artifact::Manifest manifest;
+  int64_t nbytes = 0;  // of the artifact, without a side file
+};
+
+// Links to one open file, weights of any size in it. `name` is for messages. UserError: what it cannot be written.
+LinkedArtifact link_artifact(const CompiledCode& code, int descriptor, const std::string& name);
+
+// The same to `file`, and commits it. More than `weights_limit_bytes` of weights go into a side file beside it
+// (plan/side_file.h); both appear, or neither. The manifest holds the side file's name, so it is part of what the bytes
+// depend on. UserError: a file that cannot be written, a side file that would replace one of `inputs`, the files that
+// the model was read from, or whose name is no UTF-8.
+LinkedArtifact link_artifact(const CompiledCode& code, OutputFile& file, int64_t weights_limit_bytes,
+                             const std::vector<std::string>& inputs);
+
+}  // namespace headrace::driver

@@ -1,0 +1,102 @@
+#include "runtime/save_modules.h"
+
+#include <algorithm>
+#include <new>
+#include <set>
+#include <unordered_map>
+
+#include "base/utf8.h"
+
+namespace headrace::runtime {
+namespace {
+
+// All modules, importers before what they import, otherwise in the order in which they are first named: the reverse of
+// the order in which a walk that takes the last first leaves them. With a stack of our own.
+std::vector<ModuleObj*> in_order(std::span<const Module> roots) {
+  struct Visit {
+    ModuleObj* module;
+    size_t left;  // imports that are not yet visited: the first so many
+  };
+  std::vector<ModuleObj*> order;
+  std::vector<Visit> path;
+  std::set<const ModuleObj*> seen;
+  const auto enter = [&](ModuleObj* module) {
+    if (seen.insert(module).second) path.push_back({module, module->imports.size()});
+  };
+  for (size_t i = roots.size(); i-- > 0;) {
+    enter(roots[i].object().get());
+    while (!path.empty()) {
+      Visit& top = path.back();
+      if (top.left > 0) {
+        enter(top.module->imports[--top.left].get());
+      } else {
+        order.push_back(top.module);
+        path.pop_back();
+      }
+    }
+  }
+  std::reverse(order.begin(), order.end());
+  return order;
+}
+
+void check_roots(std::span<const Module> roots) {
+  for (size_t i = 0; i < roots.size(); ++i) {
+    if (!roots[i]) throw_user_error("external module {} of the model is null", i);
+  }
+}
+
+// What a root imports is asked with it. The manifest keeps no second, earlier place.
+void check_places(std::span<const Module> roots, const std::vector<ModuleObj*>& order) {
+  std::set<const ModuleObj*> imported, seen;
+  for (const ModuleObj* module : order) {
+    for (const Ref<ModuleObj>& import : module->imports) imported.insert(import.get());
+  }
+  for (const Module& root : roots) {
+    if (!seen.contains(root.object().get()) && imported.contains(root.object().get()))
+      throw_user_error(
+          "the model has the external module of kind '{}' before a module that imports it too, and an artifact cannot "
+          "say so; give it after that one, or not at all",
+          root.type_key());
+    for (const ModuleObj* module : in_order({&root, 1})) seen.insert(module);
+  }
+}
+
+std::string save(const ModuleObj& module) {
+  const std::string_view kind = module.body->type_key();
+  if (kind.empty() || !is_utf8(kind))
+    throw_user_error("an external module's kind, '{}', is no name; it is what its loader is found by", kind);
+  try {
+    return module.body->save_to_binary();
+  } catch (const InternalError&) {
+    throw;
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const Error& error) {
+    throw UserError(fmt::format("the external module of kind '{}' is not saved: {}", kind, error.message()),
+                    error.where());
+  } catch (const std::exception& error) {
+    throw_user_error("the external module of kind '{}' is not saved: {}", kind, error.what());
+  }
+}
+
+}  // namespace
+
+SavedModules save_modules(std::span<const Module> roots) {
+  check_roots(roots);
+  const std::vector<ModuleObj*> order = in_order(roots);
+  check_places(roots, order);
+  std::unordered_map<const ModuleObj*, int32_t> rows;
+  for (const ModuleObj* module : order) rows.emplace(module, static_cast<int32_t>(rows.size()));
+  SavedModules saved;
+  for (const ModuleObj* module : order) {
+    artifact::ExternalModule row{.loader = std::string(module->body->type_key()),
+                                 .section = fmt::format("{}{}", artifact::kBlobSectionPrefix, saved.rows.size()),
+                                 .imports = {}};
+    for (const Ref<ModuleObj>& import : module->imports) row.imports.push_back(rows.at(import.get()));
+    saved.blobs.push_back(save(*module));
+    saved.rows.push_back(std::move(row));
+  }
+  return saved;
+}
+
+}  // namespace headrace::runtime
