@@ -457,6 +457,13 @@ class Interpreter {
     return wide ? make_tensor_type(tensor->shape, DataType::float_(64)) : ref(tensor);
   }
 
+  // The declared type with the sizes that only the data could tell.
+  static Type actual_type(const Type& declared, const NDArray& result) {
+    const auto* tensor = declared.as<TensorTypeNode>();
+    if (std::none_of(tensor->shape.begin(), tensor->shape.end(), is_any)) return declared;
+    return make_tensor_type(result.shape(), tensor->dtype);
+  }
+
   Typed eval_op(const OpNode& op, const CallNode& call, const std::vector<Typed>& args) {
     const auto* relation = op.find(relay::kTypeRelation);
     const auto* eval = op.find(ops::kEval);
@@ -488,7 +495,7 @@ class Interpreter {
       for (const Type& item : tuple->items) out_types.push_back(working_type(item, call));
     }
     std::vector<NDArray> results = eval({call, std::move(data), std::move(data_types), std::move(out_types)});
-    if (tuple == nullptr) return {Value(results.at(0)), declared};
+    if (tuple == nullptr) return {Value(results.at(0)), actual_type(declared, results[0])};
     HEADRACE_CHECK(results.size() == tuple->items.size(), "'{}' gave {} results for {}", call.as_op()->name,
                    results.size(), to_string(declared));
     std::vector<Value> items(results.begin(), results.end());

@@ -25,6 +25,7 @@ void register_all_rules() {
     register_image_rules();
     register_scan_rules();
     register_sort_rules();
+    register_select_rules();
     register_scatter_rules();
     register_mask_rules();
     register_rearrange_rules();
@@ -33,6 +34,9 @@ void register_all_rules() {
     register_loss_rules();
     register_adaptive_pool_rules();
     register_vision_rules();
+    register_class_suppression_rules();
+    register_grid_rules();
+    register_detection_rules();
     register_random_rules();
   });
 }

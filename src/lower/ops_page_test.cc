@@ -141,7 +141,10 @@ std::string page() {
       "a "
       "compute rule,\nelement by element, which fuses, or by a kernel rule, which writes its loops by hand. The op's "
       "doc "
-      "says what it computes.\n{}",
+      "says what it computes.\n\n"
+      "Results as many as the data says come in a buffer of the most there can be, with how much of it counts "
+      "(`unique`,\n`argwhere_bounded`, `vision.all_class_non_max_suppression`), which every executor runs. `argwhere` "
+      "gives just its rows, of a\nsize `?`: the interpreter runs it and what reads it, compiling is refused.\n{}",
       here, total, parts);
 }
 

@@ -18,6 +18,7 @@ void register_pad_rules();            // rules/pad.cc: pad, mirror_pad
 void register_image_rules();          // rules/image.cc: resize2d
 void register_scan_rules();           // rules/scan.cc: cumsum, cumprod
 void register_sort_rules();           // rules/sort.cc: sort, argsort, topk, searchsorted
+void register_select_rules();         // rules/select.cc: argwhere_bounded, unique
 void register_scatter_rules();        // rules/scatter.cc: scatter_elements, scatter_nd, invert_permutation
 void register_mask_rules();           // rules/mask.cc: one_hot, trilu, sequence_mask, matrix_set_diag, strided_set
 void register_rearrange_rules();      // rules/rearrange.cc: layout_transform, sliding_window, meshgrid, adv_index, ...
@@ -26,6 +27,9 @@ void register_group_norm_rules();     // rules/group_norm.cc: group_norm, instan
 void register_loss_rules();           // rules/loss.cc: cross_entropy, cross_entropy_with_logits, nll_loss
 void register_adaptive_pool_rules();  // rules/adaptive_pool.cc: adaptive max and avg pools of 1 to 3 axes
 void register_vision_rules();         // rules/vision.cc: get_valid_counts, non_max_suppression, roi_align
-void register_random_rules();         // rules/random.cc: threefry_generate, threefry_split, uniform, normal
+void register_class_suppression_rules();  // rules/class_suppression.cc: all_class_non_max_suppression
+void register_grid_rules();               // rules/grid.cc: affine_grid, grid_sample, crop_and_resize
+void register_detection_rules();          // rules/detection.cc: multibox_prior, multibox_transform_loc, roi_pool, ...
+void register_random_rules();  // rules/random.cc: threefry_generate, threefry_split, uniform, normal, multinomial
 
 }  // namespace headrace::lower

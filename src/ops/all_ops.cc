@@ -27,6 +27,7 @@ void register_all_ops() {
     register_creation_ops();
     register_scan_ops();
     register_sort_ops();
+    register_select_ops();
     register_scatter_ops();
     register_mask_ops();
     register_rearrange_ops();
@@ -35,6 +36,9 @@ void register_all_ops() {
     register_loss_ops();
     register_adaptive_pool_ops();
     register_vision_ops();
+    register_class_suppression_ops();
+    register_grid_ops();
+    register_detection_ops();
     register_random_ops();
     register_device_ops();
     register_memory_ops();

@@ -1,5 +1,7 @@
 #include "ops/register.h"
 
+#include <algorithm>
+
 namespace headrace::ops {
 
 OpBuilder::OpBuilder(std::string name, std::string doc) : op_(register_op(std::move(name))) {
@@ -66,6 +68,12 @@ OpBuilder& OpBuilder::stateful() {
 OpBuilder& OpBuilder::level(int32_t support_level) {
   op_->support_level = support_level;
   return *this;
+}
+
+void check_one_of(const RelationInput& input, std::string_view what, const std::string& got,
+                  std::initializer_list<std::string_view> known) {
+  if (std::find(known.begin(), known.end(), got) == known.end())
+    input.fail(fmt::format("{} is '{}', expected one of {}", what, got, fmt::join(known, ", ")));
 }
 
 void check_out_dtype(const RelationInput& input, DataType out, DataType data) {

@@ -60,6 +60,9 @@ inline std::string show(const TensorType& type) { return to_string(Type(type)); 
 // Fails unless argument `i`'s dtype is `expected`'s; `what` names the argument.
 void check_same_dtype(const RelationInput& input, const TensorType& expected, const TensorType& got,
                       std::string_view what);
+// Fails unless the attribute `what` is one of the words.
+void check_one_of(const RelationInput& input, std::string_view what, const std::string& got,
+                  std::initializer_list<std::string_view> known);
 // Fails unless products of `data` can be summed up in `out`: both are floats, or both integers.
 void check_out_dtype(const RelationInput& input, DataType out, DataType data);
 // The same as normal_axis of ops/axis.h; fails when `axis` is outside.

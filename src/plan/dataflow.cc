@@ -2,6 +2,7 @@
 
 #include <headrace/reason.h>
 
+#include "ops/loops/dims.h"
 #include "ops/op_keys.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"
@@ -139,10 +140,14 @@ class Reader {
 
   size_t add_tensor(const Expr& expr, const TensorType& type, size_t base) {
     const auto shape = as_shape(type->shape);
-    if (!shape)
+    if (!shape) {
+      const std::string fault = ops::unknown_size_fault(type);
       throw_at(expr->span, "compile",
-               fmt::format("{} has no static shape, which compiled code needs; fix the shapes of the inputs",
-                           to_string(Type(type))));
+               fault.empty() ? fmt::format("{} has no static shape, which compiled code needs; fix the shapes of the "
+                                           "inputs",
+                                           to_string(Type(type)))
+                             : fault);
+    }
     flow_.tensors.push_back({type, *shape, base});
     return flow_.tensors.size() - 1;
   }

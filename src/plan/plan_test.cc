@@ -95,6 +95,8 @@ TEST(DestinationPassing, RefusesWhatIsNoFixedListOfSteps) {
                 .find("artifacts do not have yet"),
             std::string::npos);
   EXPECT_NE(error("def @main(%x: Tensor[(n, 2), float32]) { exp(%x) }").find("no static shape"), std::string::npos);
+  EXPECT_NE(error("def @main(%x: Tensor[(5, 2), float32]) { argwhere(%x) }").find("a size that only the data tells"),
+            std::string::npos);
   EXPECT_NE(error("def @f(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { exp(%x) }\n"
                   "def @main(%x: Tensor[(2), float32]) { @f(%x) }")
                 .find("artifacts do not have yet"),

@@ -99,6 +99,14 @@ fs::path onnx_data_folder() {
   return folder ? folder : "/usr/share/libonnx-testdata/data";
 }
 
+std::vector<OnnxCase> find_suite_cases(std::string_view suite, const fs::path& folder) {
+  std::vector<OnnxCase> cases;
+  for (const fs::path& entry : sorted_entries(folder)) {
+    if (fs::exists(entry / "model.onnx")) cases.push_back(read_case(suite, entry));
+  }
+  return cases;
+}
+
 std::vector<OnnxCase> find_onnx_cases(const fs::path& folder) {
   std::vector<OnnxCase> cases;
   for (const OnnxSuite& suite : kOnnxSuites) {
@@ -107,11 +115,9 @@ std::vector<OnnxCase> find_onnx_cases(const fs::path& folder) {
       throw_user_error("no ONNX test data at '{}': install the package libonnx-testdata, or set HEADRACE_ONNX_TESTDATA",
                        suite_folder.string());
     }
-    size_t before = cases.size();
-    for (const fs::path& entry : sorted_entries(suite_folder)) {
-      if (fs::exists(entry / "model.onnx")) cases.push_back(read_case(suite.name, entry));
-    }
-    size_t found = cases.size() - before;
+    std::vector<OnnxCase> own = find_suite_cases(suite.name, suite_folder);
+    const size_t found = own.size();
+    std::move(own.begin(), own.end(), std::back_inserter(cases));
     if (found < suite.fewest_cases) {
       throw_user_error("'{}' has {} cases where at least {} are expected", suite_folder.string(), found,
                        suite.fewest_cases);

@@ -52,21 +52,20 @@ std::map<std::string, size_t> count_reasons(const std::vector<CaseResult>& resul
 }
 
 std::string line(std::string_view name, const Totals& totals) {
-  return fmt::format("{:<18} {:>5} {:>7} {:>13} {:>12} {:>8} {:>7}\n", name, totals.cases, totals.passed(),
-                     totals.passed_static, totals.passed_bound, totals.refused, totals.failed);
+  return fmt::format("{:<18} {:>5} {:>7} {:>13} {:>12} {:>12} {:>8} {:>7}\n", name, totals.cases, totals.passed(),
+                     totals.passed_static, totals.passed_bound, totals.interpreted, totals.refused, totals.failed);
 }
 
 std::string table(const std::vector<CaseResult>& results) {
-  std::string text = fmt::format("{:<18} {:>5} {:>7} {:>13} {:>12} {:>8} {:>7}\n", "suite", "cases", "passed",
-                                 "as it is", "input bound", "refused", "failed");
-  for (const kit::OnnxSuite& suite : kit::kOnnxSuites) {
-    std::vector<CaseResult> mine;
-    for (const CaseResult& result : results) {
-      if (result.one->suite == suite.name) mine.push_back(result);
-    }
-    text += line(suite.name, count(mine));
+  std::string text = fmt::format("{:<18} {:>5} {:>7} {:>13} {:>12} {:>12} {:>8} {:>7}\n", "suite", "cases", "passed",
+                                 "as it is", "input bound", "interpreted", "refused", "failed");
+  std::vector<std::pair<std::string, std::vector<CaseResult>>> suites;
+  for (const CaseResult& result : results) {
+    if (suites.empty() || suites.back().first != result.one->suite) suites.push_back({result.one->suite, {}});
+    suites.back().second.push_back(result);
   }
-  return text + line("all", count(results));
+  for (const auto& [name, mine] : suites) text += line(name, count(mine));
+  return suites.size() == 1 ? text : text + line("all", count(results));
 }
 
 std::string refused_ops(const std::vector<CaseResult>& results) {
@@ -114,11 +113,10 @@ constexpr std::string_view kChoices =
   compute is an error, as is data outside of the model file that is missing, too short, or not below the model's folder.
 )";
 
-std::string bound_cases(const std::vector<CaseResult>& results) {
+std::string cases_of(const std::vector<CaseResult>& results, Outcome outcome) {
   std::string text;
   for (const CaseResult& result : results) {
-    if (result.outcome == Outcome::passed_bound)
-      text += fmt::format("{}{}", text.empty() ? "" : ", ", result.one->name);
+    if (result.outcome == outcome) text += fmt::format("{}{}", text.empty() ? "" : ", ", result.one->name);
   }
   return text + "\n";
 }
@@ -130,6 +128,7 @@ Totals count(const std::vector<CaseResult>& results) {
   for (const CaseResult& result : results) {
     totals.passed_static += result.outcome == Outcome::passed_static;
     totals.passed_bound += result.outcome == Outcome::passed_bound;
+    totals.interpreted += result.outcome == Outcome::interpreted;
     totals.refused += result.outcome == Outcome::refused;
     totals.failed += result.outcome == Outcome::failed;
   }
@@ -148,23 +147,43 @@ std::string summary(const std::vector<CaseResult>& results) {
   return text;
 }
 
-std::string support_page(const std::vector<CaseResult>& results) {
+// The parts that every page has.
+static std::string case_parts(const std::vector<CaseResult>& results) {
   return fmt::format(
-      "# What of ONNX is supported\n\n"
-      "Written by `onnx_data_runner --bless` from the {} cases of Debian's libonnx-testdata; the test `onnx_data` "
-      "fails "
-      "when it is out of date.\nOperators of the default domain, opsets {} to {}. Whatever is refused of a model comes "
-      "as one error that lists every node.\n\n"
-      "```\n{}```\n\n"
-      "## Supported operators\n\n{}, and If where its condition is known\n\n"
-      "## What Headrace chose\n\n{}\n"
       "## Refused within a supported operator\n\n{}\n"
       "## Passed with an input compiled in as a constant\n\n"
       "These models take a shape, an axis or the like as an input, which must be known when the model is "
       "imported.\n\n{}\n"
+      "## Interpreted only\n\n"
+      "A tensor of these models has a size that only the data tells. The interpreter runs them; compiling refuses "
+      "them.\n\n{}\n"
       "## Operators that are not supported\n\n{}",
+      refusals_within(results), cases_of(results, Outcome::passed_bound), cases_of(results, Outcome::interpreted),
+      refused_ops(results));
+}
+
+std::string support_page(const std::vector<CaseResult>& results) {
+  return fmt::format(
+      "# What of ONNX is supported\n\n"
+      "Written by `onnx_data_runner --bless` from the {} cases of Debian's libonnx-testdata; the test `onnx_data` "
+      "fails when it is out of date.\nOperators of the default domain, opsets {} to {}; what came after opset 17 is "
+      "shown by [onnx-new-opsets.md](onnx-new-opsets.md).\nWhatever is refused of a model comes as one error that "
+      "lists every node.\n\n"
+      "```\n{}```\n\n"
+      "## Supported operators\n\n{}, and If where its condition is known\n\n"
+      "## What Headrace chose\n\n{}\n{}",
       results.size(), onnx::kOldestOpset, onnx::kNewestOpset, table(results), fmt::join(onnx::supported_ops(), ", "),
-      kChoices, refusals_within(results), bound_cases(results), refused_ops(results));
+      kChoices, case_parts(results));
+}
+
+std::string new_opsets_page(const std::vector<CaseResult>& results) {
+  return fmt::format(
+      "# What of ONNX's opsets 18 to {} is supported\n\n"
+      "Written by the test `onnx_new_opsets` with HEADRACE_BLESS=1 from the {} cases that the `onnx` package of "
+      "deps/py.txt makes for operators changed since opset 17\n(tests/onnx/make_node_cases.py); it fails when this "
+      "is out of date. [onnx-support.md](onnx-support.md) lists the operators.\n\n"
+      "```\n{}```\n\n{}",
+      onnx::kNewestOpset, results.size(), table(results), case_parts(results));
 }
 
 }  // namespace headrace::onnx_test

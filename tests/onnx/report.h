@@ -6,7 +6,7 @@
 namespace headrace::onnx_test {
 
 struct Totals {
-  size_t cases = 0, passed_static = 0, passed_bound = 0, refused = 0, failed = 0;
+  size_t cases = 0, passed_static = 0, passed_bound = 0, interpreted = 0, refused = 0, failed = 0;
   size_t passed() const { return passed_static + passed_bound; }
 };
 
@@ -15,5 +15,7 @@ Totals count(const std::vector<CaseResult>& results);
 std::string summary(const std::vector<CaseResult>& results);
 // The page docs/onnx-support.md.
 std::string support_page(const std::vector<CaseResult>& results);
+// The page docs/onnx-new-opsets.md, of the cases that make_node_cases.py writes.
+std::string new_opsets_page(const std::vector<CaseResult>& results);
 
 }  // namespace headrace::onnx_test

@@ -1,6 +1,9 @@
 // Activations. Those that relay has no op for are composites of its ops, by the formula of the ONNX specification.
+#include <cmath>
 #include <limits>
+#include <numbers>
 
+#include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/op_table.h"
 #include "ops/loops/dims.h"
 #include "ops/tensor/broadcast.h"
@@ -100,6 +103,25 @@ Exprs convert_softplus(NodeContext& context) {
   return {f.add(f.relu(f.x()), f.unary("log", f.add(small, 1)))};
 }
 
+// ONNX Mish (18, 22): x * tanh(log(1 + e^x)).
+Exprs convert_mish(NodeContext& context) {
+  const Formula f(context);
+  return {f.multiply(f.x(), f.unary("tanh", convert_softplus(context)[0]))};
+}
+
+// ONNX Gelu (20): x times the normal distribution's part below x, or its approximation by tanh.
+Exprs convert_gelu(NodeContext& context) {
+  const Formula f(context);
+  const std::string approximate = context.string_attr("approximate", "none");
+  if (approximate != "none" && approximate != "tanh")
+    context.invalid("attribute 'approximate' is {}, expected none or tanh", printable(approximate));
+  const Expr half = f.multiply(f.x(), 0.5);
+  if (approximate == "none") return {f.multiply(half, f.add(f.unary("erf", f.multiply(f.x(), std::sqrt(0.5))), 1))};
+  const Expr cube = f.multiply(f.multiply(f.x(), f.x()), f.multiply(f.x(), 0.044715));
+  const Expr bent = f.unary("tanh", f.multiply(f.add(f.x(), cube), std::sqrt(2 / std::numbers::pi)));
+  return {f.multiply(half, f.add(bent, 1))};
+}
+
 Exprs convert_softsign(NodeContext& context) {
   const Formula f(context);
   return {f.divide(f.x(), f.add(f.unary("abs", f.x()), 1))};
@@ -197,6 +219,8 @@ std::span<const OpRow> activation_rows() {
       {"HardSwish", convert_hard_swish, 1, 1},
       {"Softplus", convert_softplus, 1, 1},
       {"Softsign", convert_softsign, 1, 1},
+      {"Mish", convert_mish, 1, 1},
+      {"Gelu", convert_gelu, 1, 1},
       {"Shrink", convert_shrink, 1, 1},
       {"PRelu", convert_prelu, 2, 2},
       {"Clip", convert_clip, 1, 3},

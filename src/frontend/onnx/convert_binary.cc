@@ -13,6 +13,7 @@ namespace {
 bool is_number(DataType dtype) { return !dtype.is_bool(); }
 bool is_bool(DataType dtype) { return dtype.is_bool(); }
 bool is_unsigned(DataType dtype) { return dtype.is_uint(); }
+bool is_whole(DataType dtype) { return !dtype.is_float() && !dtype.is_bool(); }
 
 void check_same_dtype(NodeContext& context) {
   const DataType first = context.dtype(context.input(0));
@@ -103,6 +104,11 @@ Exprs convert_bit_shift(NodeContext& context) {
   return convert_pair(context, direction == "LEFT" ? "left_shift" : "right_shift", is_unsigned, "unsigned integers");
 }
 
+// ONNX BitwiseAnd, BitwiseOr, BitwiseXor (18).
+Exprs convert_bitwise_and(NodeContext& context) { return convert_pair(context, "bitwise_and", is_whole, "integers"); }
+Exprs convert_bitwise_or(NodeContext& context) { return convert_pair(context, "bitwise_or", is_whole, "integers"); }
+Exprs convert_bitwise_xor(NodeContext& context) { return convert_pair(context, "bitwise_xor", is_whole, "integers"); }
+
 // Sum, Max, Min (6, 8, 12, 13): of any number of tensors, from the left.
 Expr fold(NodeContext& context, std::string_view op) {
   check_same_dtype(context);
@@ -146,6 +152,9 @@ std::span<const OpRow> binary_rows() {
       {"GreaterOrEqual", convert_greater_equal, 2, 2},
       {"LessOrEqual", convert_less_equal, 2, 2},
       {"BitShift", convert_bit_shift, 2, 2},
+      {"BitwiseAnd", convert_bitwise_and, 2, 2},
+      {"BitwiseOr", convert_bitwise_or, 2, 2},
+      {"BitwiseXor", convert_bitwise_xor, 2, 2},
       {"Max", convert_max, 1, kAny},
       {"Min", convert_min, 1, kAny},
       {"Sum", convert_sum, 1, kAny},

@@ -125,7 +125,7 @@ Shape same_sizes(NodeContext& context, const Windows& windows) {
 
 // ONNX ConvTranspose (1, 11): x[N,C,spatial], w[C,M/group,kernel], optional b[M].
 Exprs convert_conv_transpose(NodeContext& context) {
-  const size_t spatial = spatial_rank(context, 2);
+  const size_t spatial = spatial_rank(context, 3);
   context.check_dtype(context.input(0), "data", is_number, "numbers");
   Windows windows = read_windows(context, kernel_of(context, spatial));
   const std::string auto_pad = context.string_attr("auto_pad", "NOTSET");
@@ -153,6 +153,18 @@ Exprs convert_conv_transpose(NodeContext& context) {
   attrs.padding = windows.padding();
   attrs.dilation = windows.dilations;
   attrs.groups = context.int_attr("group", 1);
+  if (spatial == 3) {
+    const Expr volume =
+        ops::call_with<ops::ConvNDAttrs>("nn.conv3d_transpose", {data, weight}, span, [&](ops::ConvNDAttrs& own) {
+          own.kernel_size = attrs.kernel_size;
+          own.strides = attrs.strides;
+          own.output_padding = attrs.output_padding;
+          own.padding = attrs.padding;
+          own.dilation = attrs.dilation;
+          own.groups = attrs.groups;
+        });
+    return {with_bias(context, volume)};
+  }
   Expr result = ops::conv2d_transpose(data, weight, attrs, span);
   if (spatial == 1) result = ops::squeeze(result, {2}, span);
   return {with_bias(context, result)};

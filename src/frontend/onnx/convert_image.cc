@@ -39,6 +39,7 @@ struct ResizeSpec {
   std::string nearest;      // nearest_mode
   double cubic_a = -0.75;
   bool exclude_outside = false;
+  bool antialias = false;
   double extrapolation = 0;
 };
 
@@ -58,6 +59,11 @@ double input_coordinate(const std::string& mode, const Axis& axis, int64_t i) {
   }
   if (mode == "asymmetric") return divided(x, axis);
   if (mode == "tf_half_pixel_for_nn") return divided(x + 0.5, axis);
+  if (mode == "half_pixel_symmetric") {
+    // What rounding the size down cuts off is cut off at both ends.
+    const double kept = out / (axis.scale * in);
+    return in / 2 * (1 - kept) + divided(x + 0.5, axis) - 0.5;
+  }
   if (mode == "tf_crop_and_resize") {
     if (axis.out <= 1) return 0.5 * (axis.begin + axis.end) * (in - 1);
     return axis.begin * (in - 1) + x * (axis.end - axis.begin) * (in - 1) / (out - 1);
@@ -89,15 +95,37 @@ std::vector<double> cubic_weights(double a, double t) {
   return {far(1 + t), near(t), near(1 - t), far(2 - t)};
 }
 
+// Resize-18, antialias: where an axis shrinks, the filter is as many times wider.
+bool is_widened(const ResizeSpec& spec, const Axis& axis) {
+  return spec.antialias && spec.mode != "nearest" && axis.scale < 1;
+}
+
+// The weights of a widened filter, of the elements from the floor minus their number / 2 - 1 on; their sum is 1.
+std::vector<double> widened_weights(const ResizeSpec& spec, double scale, double t) {
+  const double a = spec.cubic_a, reach = std::ceil((spec.mode == "linear" ? 1 : 2) / scale);
+  const auto weight = [&](double d) {
+    if (spec.mode == "linear") return std::max(1 - d, 0.0);
+    if (d <= 1) return ((a + 2) * d - (a + 3)) * d * d + 1;
+    return d < 2 ? ((a * d - 5 * a) * d + 8 * a) * d - 4 * a : 0;
+  };
+  std::vector<double> weights;
+  double total = 0;
+  for (double k = 1 - reach; k <= reach; ++k) total += weights.emplace_back(weight(std::abs(k - t) * scale));
+  for (double& own : weights) own /= total;
+  return weights;
+}
+
 void add_output(const ResizeSpec& spec, const Axis& axis, double x, Taps& taps) {
   const double floor = spec.mode == "nearest" ? nearest_of(spec.nearest, axis.scale, x) : std::floor(x);
   const double t = x - floor;
-  const std::vector<double> weights = spec.mode == "nearest"  ? std::vector<double>{1}
-                                      : spec.mode == "linear" ? std::vector<double>{1 - t, t}
-                                                              : cubic_weights(spec.cubic_a, t);
+  const std::vector<double> weights = spec.mode == "nearest"   ? std::vector<double>{1}
+                                      : is_widened(spec, axis) ? widened_weights(spec, axis.scale, t)
+                                      : spec.mode == "linear"  ? std::vector<double>{1 - t, t}
+                                                               : cubic_weights(spec.cubic_a, t);
   taps.positions.resize(weights.size());
   taps.weights.resize(weights.size());
-  const double first = spec.mode == "cubic" ? floor - 1 : floor, last = static_cast<double>(axis.in - 1);
+  const double before = spec.mode == "nearest" ? 0 : static_cast<double>(weights.size()) / 2 - 1;
+  const double first = floor - before, last = static_cast<double>(axis.in - 1);
   double total = 0;
   std::vector<double> kept;
   for (size_t k = 0; k < weights.size(); ++k) {
@@ -126,6 +154,9 @@ Expr weight_constant(NodeContext& context, const std::vector<double>& weights, c
   return relay::make_constant(array, context.span());
 }
 
+// A scale this small would make a filter of too many elements.
+constexpr double kLeastScale = 1.0 / 256;
+
 Expr resize_axis(NodeContext& context, const ResizeSpec& spec, const Expr& x, size_t a, DataType dtype) {
   const Axis& axis = spec.axes[a];
   const size_t rank = spec.axes.size();
@@ -133,6 +164,8 @@ Expr resize_axis(NodeContext& context, const ResizeSpec& spec, const Expr& x, si
   if (axis.out == 0) context.refuse(HR_REASON_SHAPE_UNSUPPORTED, "resizing an axis to nothing is not supported");
   if (axis.out > kMostPositions)
     context.refuse(HR_REASON_SHAPE_UNSUPPORTED, "resizing an axis to {} is not supported", axis.out);
+  if (is_widened(spec, axis) && axis.scale < kLeastScale)
+    context.refuse(HR_REASON_SHAPE_UNSUPPORTED, "antialias with a scale of {} is not supported", axis.scale);
   Taps taps;
   for (int64_t i = 0; i < axis.out; ++i) add_output(spec, axis, input_coordinate(spec.coordinates, axis, i), taps);
   Expr sum;
@@ -157,7 +190,9 @@ bool is_identity(const ResizeSpec& spec, const Axis& axis) {
 
 // Whether image.resize2d computes the same: it takes the ratio of the sizes for the scale.
 bool is_resize2d(const ResizeSpec& spec) {
-  if (spec.axes.size() != 4 || spec.coordinates == "tf_crop_and_resize") return false;
+  if (spec.axes.size() != 4 || spec.coordinates == "tf_crop_and_resize" || spec.coordinates == "half_pixel_symmetric")
+    return false;
+  if (is_widened(spec, spec.axes[2]) || is_widened(spec, spec.axes[3])) return false;
   if (spec.nearest == kOldNearest && (spec.axes[2].scale < 1 || spec.axes[3].scale < 1)) return false;
   if (!is_identity(spec, spec.axes[0]) || !is_identity(spec, spec.axes[1])) return false;
   // This mode puts the elements of an axis that keeps its size half an element off in image.resize2d; ONNX keeps them.
@@ -206,10 +241,32 @@ std::vector<double> numbers(NodeContext& context, size_t i, std::string_view nam
   return result;
 }
 
-std::vector<Axis> axes_by_scales(NodeContext& context, const std::vector<double>& scales) {
+// The axes that opset 18 may name, which scales, sizes and the region are of; else all.
+std::vector<size_t> named_axes(NodeContext& context) {
+  const size_t rank = context.rank(context.input(0));
+  std::vector<size_t> axes;
+  if (const auto named = context.opset() >= 18 ? context.ints_attr("axes") : std::nullopt) {
+    for (const int64_t axis : *named) axes.push_back(context.axis_of(axis, rank, "axes: axis"));
+  } else {
+    for (size_t i = 0; i < rank; ++i) axes.push_back(i);
+  }
+  return axes;
+}
+
+// One value an axis named, spread over all axes.
+template <typename T>
+std::vector<T> spread(NodeContext& context, const std::vector<T>& values, std::string_view what,
+                      std::vector<T> otherwise) {
+  const std::vector<size_t> axes = named_axes(context);
+  if (values.size() != axes.size()) context.invalid("it has {} {} for {} dimensions", values.size(), what, axes.size());
+  for (size_t i = 0; i < axes.size(); ++i) otherwise[axes[i]] = values[i];
+  return otherwise;
+}
+
+std::vector<Axis> axes_by_scales(NodeContext& context, const std::vector<double>& given) {
   const Expr x = context.input(0);
   const size_t rank = context.rank(x);
-  if (scales.size() != rank) context.invalid("it has {} scales for {} dimensions", scales.size(), rank);
+  const std::vector<double> scales = spread(context, given, "scales", std::vector<double>(rank, 1));
   std::vector<Axis> axes;
   for (size_t i = 0; i < rank; ++i) {
     if (scales[i] == 1 && !as_int(context.dims(x)[i])) {
@@ -233,10 +290,30 @@ std::vector<PrimExpr> known_sizes(NodeContext& context) {
   return to_dims(context.ints(3, "sizes")).to_vector();
 }
 
+// Resize-18: the least or the greatest of the scales that the sizes ask for becomes that of all axes named.
+void keep_aspect_ratio(NodeContext& context, std::vector<Axis>& axes) {
+  const std::string policy =
+      context.opset() < 18 ? "stretch" : context.string_attr("keep_aspect_ratio_policy", "stretch");
+  if (policy == "stretch") return;
+  if (policy != "not_larger" && policy != "not_smaller")
+    context.invalid("attribute 'keep_aspect_ratio_policy' is {}", printable(policy));
+  const std::vector<size_t> named = named_axes(context);
+  if (named.empty()) return;
+  double scale = axes[named[0]].scale;
+  for (const size_t i : named) {
+    if (axes[i].in == kSymbolic) context.refuse(HR_REASON_DYNAMIC_UNSUPPORTED, "axis {} is symbolic", i);
+    scale = policy == "not_larger" ? std::min(scale, axes[i].scale) : std::max(scale, axes[i].scale);
+  }
+  for (const size_t i : named) {
+    const double size = std::floor(scale * static_cast<double>(axes[i].in) + 0.5);
+    if (!(size >= 0 && size < 0x1p31)) context.invalid("its sizes ask for a scale of {}", scale);
+    axes[i] = {axes[i].in, static_cast<int64_t>(size), scale};
+  }
+}
+
 std::vector<Axis> axes_by_sizes(NodeContext& context) {
   const Expr x = context.input(0);
-  const std::vector<PrimExpr> in = context.dims(x), sizes = known_sizes(context);
-  if (sizes.size() != in.size()) context.invalid("it has {} sizes for {} dimensions", sizes.size(), in.size());
+  const std::vector<PrimExpr> in = context.dims(x), sizes = spread(context, known_sizes(context), "sizes", in);
   std::vector<Axis> axes;
   for (size_t i = 0; i < in.size(); ++i) {
     if (!as_int(in[i]) && ops::dims_equal(in[i], sizes[i])) {
@@ -249,6 +326,7 @@ std::vector<Axis> axes_by_sizes(NodeContext& context) {
     if (*to < 0 || *to > INT32_MAX) context.invalid("one of its sizes is {}", *to);
     axes.push_back({from, *to, from == 0 ? 1 : static_cast<double>(*to) / static_cast<double>(from)});
   }
+  keep_aspect_ratio(context, axes);
   return axes;
 }
 
@@ -284,18 +362,19 @@ Exprs convert_upsample(NodeContext& context) {
 
 void read_region(NodeContext& context, ResizeSpec& spec) {
   const std::vector<double> roi = numbers(context, 1, "roi");
-  const size_t rank = spec.axes.size();
-  if (roi.size() != 2 * rank) context.invalid("its roi has {} numbers for {} dimensions", roi.size(), rank);
+  const std::vector<size_t> named = named_axes(context);
+  if (roi.size() != 2 * named.size())
+    context.invalid("its roi has {} numbers for {} dimensions", roi.size(), named.size());
   for (const double edge : roi) {
     if (!std::isfinite(edge)) context.invalid("its roi has {}", edge);
   }
-  for (size_t i = 0; i < rank; ++i) {
-    spec.axes[i].begin = roi[i];
-    spec.axes[i].end = roi[i + rank];
+  for (size_t i = 0; i < named.size(); ++i) {
+    spec.axes[named[i]].begin = roi[i];
+    spec.axes[named[i]].end = roi[i + named.size()];
   }
 }
 
-// ONNX Resize (10, 11, 13).
+// ONNX Resize (10, 11, 13, 18, 19).
 Exprs convert_resize(NodeContext& context) {
   if (context.opset() == 10) return resize_by_scales_input(context);
   const std::vector<double> scales = numbers(context, 2, "scales");
@@ -307,10 +386,14 @@ Exprs convert_resize(NodeContext& context) {
   spec.cubic_a = context.float_attr("cubic_coeff_a", -0.75);
   spec.exclude_outside = context.flag_attr("exclude_outside", false);
   spec.extrapolation = context.float_attr("extrapolation_value", 0);
+  if (context.opset() >= 18) {
+    spec.antialias = context.flag_attr("antialias", false);
+    context.ignore_attrs({"keep_aspect_ratio_policy"});  // of sizes alone
+  }
   check_one_of(context, "mode", spec.mode, {"nearest", "linear", "cubic"});
   check_one_of(context, "coordinate_transformation_mode", spec.coordinates,
                {"half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn",
-                "tf_crop_and_resize"});
+                "tf_crop_and_resize", "half_pixel_symmetric"});
   check_one_of(context, "nearest_mode", spec.nearest, {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"});
   // The region is asked for by this mode alone, though others carry it along.
   if (spec.coordinates == "tf_crop_and_resize") read_region(context, spec);

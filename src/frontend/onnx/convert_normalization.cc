@@ -2,11 +2,14 @@
 
 #include "arith/canonical.h"
 #include "frontend/onnx/op_table.h"
+#include "ops/nn/group_norm.h"
+#include "ops/nn/normalization.h"
 #include "ops/nn/normalization.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/creation.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/reduce.h"
+#include "ops/tensor/repeat.h"
 #include "ops/tensor/shape.h"
 
 namespace headrace::onnx {
@@ -146,6 +149,47 @@ Exprs convert_layer_norm(NodeContext& context) {
   return {result, stashed(normal.mean), stashed(normal.inverse_deviation)};
 }
 
+// ONNX GroupNormalization (18, 21): up to opset 20 scale and bias have an element a group, later one a channel.
+Exprs convert_group_norm(NodeContext& context) {
+  const Span& span = context.span();
+  const Expr x = context.input(0);
+  context.check_dtype(x, "data", is_float, "floating point");
+  if (context.rank(x) < 3) context.invalid("its input has {} dimensions; it needs 3 or more", context.rank(x));
+  const int64_t groups = context.int_attr("num_groups"), channels = context.known_dim(x, 1);
+  if (groups < 1 || channels % groups != 0) context.invalid("{} channels do not make {} groups", channels, groups);
+  const bool widens = context.opset() >= 21 && context.int_attr("stash_type", 1) == 1 && context.dtype(x).bits() == 16;
+  const double epsilon = context.float_attr("epsilon", 1e-5);
+  const auto vector = [&](size_t i) {
+    const Expr own = context.input(i);
+    const Expr each = context.opset() < 21 ? ops::repeat(own, channels / groups, 0, span) : own;
+    return widens ? ops::cast(each, DataType::float_(32), span) : each;
+  };
+  const Expr wide = widens ? ops::cast(x, DataType::float_(32), span) : x;
+  const Expr result = ops::call_with<ops::GroupNormAttrs>("nn.group_norm", {wide, vector(1), vector(2)}, span,
+                                                          [&](ops::GroupNormAttrs& attrs) {
+                                                            attrs.num_groups = groups;
+                                                            attrs.epsilon = epsilon;
+                                                          });
+  return {widens ? ops::cast(result, context.dtype(x), span) : result};
+}
+
+// ONNX RMSNormalization (23): x over the root of its mean square, over the axes from `axis` on.
+Exprs convert_rms_norm(NodeContext& context) {
+  const Span& span = context.span();
+  const Expr x = context.input(0);
+  context.check_dtype(x, "data", is_float, "floating point");
+  const size_t rank = context.rank(x), axis = context.axis_of(context.int_attr("axis", -1), rank);
+  const bool widens = context.int_attr("stash_type", 1) == 1 && context.dtype(x).bits() == 16;
+  const Expr wide = widens ? ops::cast(x, DataType::float_(32), span) : x;
+  const Expr mean = ops::reduce("mean", ops::multiply(wide, wide, span), axes_from(axis, rank), true, false, span);
+  const Expr steady = ops::add(mean, context.scalar(context.float_attr("epsilon", 1e-5), context.dtype(wide)), span);
+  const Expr normal = ops::multiply(wide, ops::unary("rsqrt", steady, span), span);
+  const Expr scale = context.input(1);
+  const Expr fitting =
+      context.dtype(scale) == context.dtype(x) && widens ? ops::cast(normal, context.dtype(x), span) : normal;
+  return {ops::multiply(fitting, scale, span)};
+}
+
 // ONNX LRN (1, 13).
 Exprs convert_lrn(NodeContext& context) {
   context.check_dtype(context.input(0), "data", is_float, "floating point");
@@ -157,7 +201,7 @@ Exprs convert_lrn(NodeContext& context) {
   return {ops::lrn(context.input(0), attrs, context.span())};
 }
 
-// ONNX LpNormalization (1): x over its norm along an axis; 0 where the norm is 0.
+// ONNX LpNormalization (1, 22): x over its norm along an axis; 0 where the norm is 0.
 Exprs convert_lp_normalization(NodeContext& context) {
   const Expr x = context.input(0);
   context.check_dtype(x, "data", is_float, "floating point");
@@ -192,6 +236,8 @@ std::span<const OpRow> normalization_rows() {
       {"BatchNormalization", convert_batch_norm, 5, 5},
       {"InstanceNormalization", convert_instance_norm, 3, 3},
       {"LayerNormalization", convert_layer_norm, 2, 3},
+      {"GroupNormalization", convert_group_norm, 3, 3},
+      {"RMSNormalization", convert_rms_norm, 2, 2},
       {"LRN", convert_lrn, 1, 1},
       {"LpNormalization", convert_lp_normalization, 1, 1},
       {"MeanVarianceNormalization", convert_mean_variance_normalization, 1, 1},

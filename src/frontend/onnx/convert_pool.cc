@@ -79,7 +79,7 @@ Exprs convert_lp_pool(NodeContext& context) {
   context.check_dtype(context.input(0), "data", is_float, "floating point");
   const Windows windows = read_windows(context, read_kernel_shape(context));
   const double p = read_power(context);
-  auto attrs = pool_attrs<ops::AvgPoolAttrs>(windows, false);
+  auto attrs = pool_attrs<ops::AvgPoolAttrs>(windows, context.opset() >= 18 && context.flag_attr("ceil_mode", false));
   attrs.count_include_pad = true;
   const int64_t taps = std::accumulate(windows.kernel.begin(), windows.kernel.end(), int64_t{1}, std::multiplies<>());
   const Expr powers = raised(context, ops::unary("abs", context.input(0), context.span()), p);

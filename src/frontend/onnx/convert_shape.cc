@@ -11,6 +11,7 @@
 #include "ops/tensor/join.h"
 #include "ops/tensor/repeat.h"
 #include "ops/tensor/shape.h"
+#include "ops/tensor/slice.h"
 
 namespace headrace::onnx {
 
@@ -110,7 +111,20 @@ Exprs items_of(NodeContext& context, const Expr& tuple, size_t count) {
   return items;
 }
 
-// ONNX Split (2, 11, 13): the sizes are an attribute, later an input; without them all parts are equal.
+// Split-18: num_outputs parts of one size, of which the last may be smaller; nothing where the axis is a multiple.
+std::optional<Shape> equal_sizes(NodeContext& context, size_t axis, size_t count) {
+  const auto parts = static_cast<int64_t>(count);
+  const int64_t wanted = context.int_attr("num_outputs", parts);
+  if (wanted != parts) context.invalid("attribute 'num_outputs' is {} for {} outputs", wanted, parts);
+  const auto whole = as_int(context.dims(context.input(0))[axis]);
+  if (!whole || *whole % parts == 0) return std::nullopt;
+  const int64_t size = (*whole + parts - 1) / parts;
+  Shape sizes(count, size);
+  sizes.back() = *whole - size * (parts - 1);
+  return sizes;
+}
+
+// ONNX Split (2, 11, 13, 18): the sizes are an attribute, later an input; without them all parts are equal.
 Exprs convert_split(NodeContext& context) {
   const Expr data = context.input(0);
   const size_t axis = context.axis_of(context.int_attr("axis", 0), context.rank(data));
@@ -123,6 +137,7 @@ Exprs convert_split(NodeContext& context) {
     sizes = context.ints(1, "split");
   }
   const auto where = static_cast<int64_t>(axis);
+  if (!sizes && context.opset() >= 18) sizes = equal_sizes(context, axis, count);
   if (!sizes) return items_of(context, ops::split(data, static_cast<int64_t>(count), where, context.span()), count);
   if (sizes->size() != count) context.invalid("it has {} sizes for {} outputs", sizes->size(), count);
   for (const int64_t size : *sizes) {
@@ -166,7 +181,36 @@ Exprs convert_tile(NodeContext& context) {
   return {ops::tile(data, context.input(1), context.span())};
 }
 
-// ONNX Pad (2, 11, 13): pads are all begins, then all ends; an attribute, later an input.
+// Pads of the axes that an input names (opset 18), as pads of all.
+Shape spread_pads(NodeContext& context, const Shape& pads, size_t rank) {
+  if (!context.has(3)) return pads;
+  const Shape axes = context.ints(3, "axes");
+  if (pads.size() != 2 * axes.size()) context.invalid("it has {} pads for {} axes", pads.size(), axes.size());
+  Shape all(2 * rank, 0);
+  for (size_t i = 0; i < axes.size(); ++i) {
+    const size_t axis = context.axis_of(axes[i], rank, "axes: axis");
+    all[axis] = pads[i];
+    all[axis + rank] = pads[i + axes.size()];
+  }
+  return all;
+}
+
+// Each axis goes on with its own begin (opset 19).
+Expr pad_wrapped(NodeContext& context, Expr data, const Shape& pads) {
+  const size_t rank = context.rank(data);
+  for (size_t i = 0; i < rank; ++i) {
+    if (pads[i] == 0 && pads[i + rank] == 0) continue;
+    const int64_t size = context.known_dim(data, i), wanted = size + pads[i] + pads[i + rank];
+    if (size == 0 || wanted < 0) context.invalid("its pads {} and {} do not fit axis {}", pads[i], pads[i + rank], i);
+    context.check_table_size(wanted);
+    std::vector<int64_t> places;
+    for (int64_t k = 0; k < wanted; ++k) places.push_back(((k - pads[i]) % size + size) % size);
+    data = ops::take(data, context.int_constant({wanted}, places), static_cast<int64_t>(i), "clip", 0, context.span());
+  }
+  return data;
+}
+
+// ONNX Pad (2, 11, 13, 18, 19, 21, 23): pads are all begins, then all ends; an attribute, later an input.
 Exprs convert_pad(NodeContext& context) {
   const Expr data = context.input(0);
   const std::string mode = context.string_attr("mode", "constant");
@@ -183,7 +227,12 @@ Exprs convert_pad(NodeContext& context) {
     if (context.has(2)) value = context.input(2);
   }
   const size_t rank = context.rank(data);
+  pads = spread_pads(context, pads, rank);
   if (pads.size() != 2 * rank) context.invalid("it has {} pads for {} dimensions", pads.size(), rank);
+  for (const int64_t pad : pads) {
+    if (pad < -INT32_MAX || pad > INT32_MAX) context.invalid("one of its pads is {}", pad);
+  }
+  if (mode == "wrap" && context.opset() >= 19) return {pad_wrapped(context, data, pads)};
   if (mode != "constant" && mode != "edge" && mode != "reflect")
     context.invalid("attribute 'mode' is {}, expected constant, edge or reflect", printable(mode));
   if (context.rank(value) != 0) value = ops::reshape(value, Shape{}, true, context.span());
@@ -257,7 +306,7 @@ std::span<const OpRow> shape_rows() {
       {"Split", convert_split, 1, 2},
       {"Expand", convert_expand, 2, 2},
       {"Tile", convert_tile, 2, 2},
-      {"Pad", convert_pad, 1, 3},
+      {"Pad", convert_pad, 1, 4},
       {"Shape", convert_shape, 1, 1},
       {"Size", convert_size, 1, 1},
       {"DepthToSpace", convert_depth_to_space, 1, 1},

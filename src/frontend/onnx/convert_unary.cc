@@ -49,6 +49,13 @@ Exprs convert_not(NodeContext& context) {
   return {ops::unary("logical_not", context.input(0), context.span())};
 }
 
+// ONNX BitwiseNot (18).
+Exprs convert_bitwise_not(NodeContext& context) {
+  const auto is_whole = [](DataType dtype) { return !dtype.is_float() && !dtype.is_bool(); };
+  context.check_dtype(context.input(0), "data", is_whole, "integers");
+  return {ops::unary("bitwise_not", context.input(0), context.span())};
+}
+
 // ONNX Reciprocal (6, 13).
 Exprs convert_reciprocal(NodeContext& context) {
   const Expr x = context.input(0);
@@ -76,16 +83,18 @@ Expr cast_to(NodeContext& context, const Expr& x, DataType dtype) {
   return context.dtype(x) == dtype ? x : ops::cast(x, dtype, context.span());
 }
 
-// ONNX Cast (6, 9, 13).
+// ONNX Cast (6, 9, 13, 19, 21, 23). What `saturate` says is of 8-bit floats, which no tensor here has.
 Exprs convert_cast(NodeContext& context) {
+  if (context.opset() >= 19) context.ignore_attrs({"saturate"});
   const auto to = static_cast<ElementType>(context.int_attr("to"));
   const auto dtype = find_dtype(to);
   if (!dtype) context.refuse(HR_REASON_DTYPE_UNSUPPORTED, "a cast to {} is not supported", element_type_name(to));
   return {cast_to(context, context.input(0), *dtype)};
 }
 
-// ONNX CastLike (15).
+// ONNX CastLike (15, 19, 21, 23).
 Exprs convert_cast_like(NodeContext& context) {
+  if (context.opset() >= 19) context.ignore_attrs({"saturate"});
   return {cast_to(context, context.input(0), context.dtype(context.input(1)))};
 }
 
@@ -132,6 +141,7 @@ std::span<const OpRow> unary_rows() {
       {"Round", convert_number_function, 1, 1},
       {"Sign", convert_number_function, 1, 1},
       {"Not", convert_not, 1, 1},
+      {"BitwiseNot", convert_bitwise_not, 1, 1},
       {"Reciprocal", convert_reciprocal, 1, 1},
       {"IsInf", convert_is_inf, 1, 1},
       {"Identity", convert_identity, 1, 1},

@@ -20,7 +20,7 @@ inline constexpr int kMaxGraphDepth = 32;
 inline constexpr int kMaxTypeDepth = 8;
 
 inline constexpr int64_t kOldestOpset = 6;
-inline constexpr int64_t kNewestOpset = 17;
+inline constexpr int64_t kNewestOpset = 23;
 
 // Maps the file and decodes it; weights stay where they are. Throws UserError when the file cannot be read or is not
 // an ONNX model.

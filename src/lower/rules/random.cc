@@ -151,6 +151,60 @@ KernelRuleFn numbers_rule(bool is_normal) {
   };
 }
 
+// The class whose part of [0, total) `number` lies in: the first of which the sum of the parts up to it is greater.
+Stmt find_class(const Line& probs, const PrimExpr& first, int64_t classes, const PrimExpr& number, const Line& out,
+                const PrimExpr& place) {
+  const DataType dtype = probs.buffer->dtype;
+  const PrimExpr zero = make_float(0, dtype);
+  return with_cell(dtype, [&](const Cell& sum) {
+    return with_cell(kIndexType, [&](const Cell& found) {
+      const Stmt look = each(classes, [&](const PrimExpr& k) {
+        return bind(probs.item(first + k), [&](const PrimExpr& own) {
+          // `found` stays where the sum before it was greater already.
+          const PrimExpr is_open = make_binary(BinaryOp::logical_and, make_binary(BinaryOp::gt, own, zero),
+                                               make_binary(BinaryOp::le, sum.get(), number));
+          return tir::make_if(is_open, make_seq({found.set(k), sum.set(sum.get() + own)}));
+        });
+      });
+      return make_seq({sum.set(zero), found.set(make_int(0)), look, out.set_item(place, found.get())});
+    });
+  });
+}
+
+Stmt multinomial_rule(const KernelInput& input) {
+  const Line &key = input.inputs[0], &probs = input.inputs[1], &out = input.outputs[1];
+  const DataType dtype = probs.buffer->dtype;
+  const PrimExpr zero = make_float(0, dtype);
+  const int64_t classes = probs.shape.back(), samples = out.shape.back(), rows = probs.size() / classes;
+  const auto sum_up = [&](const Line& totals, const PrimExpr& row) {
+    const Stmt steps = each(classes, [&](const PrimExpr& k) {
+      return bind(probs.item(row * classes + k), [&](const PrimExpr& own) {
+        return totals.set_item(row, totals.item(row) + make_select(make_binary(BinaryOp::gt, own, zero), own, zero));
+      });
+    });
+    const PrimExpr total = totals.item(row);
+    const PrimExpr is_finite = make_binary(BinaryOp::logical_and, make_binary(BinaryOp::gt, total, zero),
+                                           make_binary(BinaryOp::lt, total, tir::identity_of(Combiner::min, dtype)));
+    return make_seq({totals.set_item(row, zero), steps,
+                     tir::make_assert(is_finite,
+                                      "random.multinomial: the probabilities of a row have no finite sum "
+                                      "above 0")});
+  };
+  return with_scratch("totals", dtype, {rows}, [&](const Line& totals) {
+    const Stmt blocks = each_block(key, (out.size() + 3) / 4, [&](const PrimExpr& block, const Line& x) {
+      return each_number(block, 4, out.size(), [&](const PrimExpr& place, int64_t k) {
+        return bind(floor_div(place, make_int(std::max<int64_t>(samples, 1))), [&](const PrimExpr& row) {
+          return bind(unit(x.item(make_int(k)), dtype) * totals.item(row), [&](const PrimExpr& number) {
+            return find_class(probs, row * classes, classes, number, out, place);
+          });
+        });
+      });
+    });
+    return make_seq({each(rows, [&](const PrimExpr& row) { return sum_up(totals, row); }), blocks,
+                     write_next(key, input.outputs[0], out.size())});
+  });
+}
+
 }  // namespace
 
 void register_random_rules() {
@@ -158,6 +212,7 @@ void register_random_rules() {
   set_kernel_rule("random.threefry_split", split_rule);
   set_kernel_rule("random.uniform", numbers_rule(false));
   set_kernel_rule("random.normal", numbers_rule(true));
+  set_kernel_rule("random.multinomial", multinomial_rule);
 }
 
 }  // namespace headrace::lower

@@ -216,8 +216,9 @@ TEST(ShapeRules, Moves) {
 TEST(Rules, WhichOpsHaveNone) {
   register_all_rules();
   for (const std::string& name : ops_without_rule()) {
-    // The ops of destination passing come after lowering: nothing is computed of them.
-    EXPECT_TRUE(name == "call_dps" || name.starts_with("memory.")) << name;
+    // The ops of destination passing come after lowering: nothing is computed of them. argwhere has a size that only
+    // the data tells.
+    EXPECT_TRUE(name == "call_dps" || name.starts_with("memory.") || name == "argwhere") << name;
   }
 }
 

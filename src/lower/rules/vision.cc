@@ -190,15 +190,16 @@ struct Span1D {
 Stmt with_span(const KernelInput& input, const PrimExpr& low, const PrimExpr& high, int64_t bins,
                const std::function<Stmt(const Span1D&)>& body) {
   const auto& attrs = input.attrs<ops::ROIAlignAttrs>();
-  const PrimExpr scale = number_like(attrs.spatial_scale, low);
-  return bind(low * scale, [&](const PrimExpr& begin) {
-    const PrimExpr length = most(high * scale - begin, number_like(1, low));
+  const PrimExpr scale = number_like(attrs.spatial_scale, low), shift = number_like(attrs.aligned ? 0.5 : 0, low);
+  return bind(low * scale - shift, [&](const PrimExpr& begin) {
+    const PrimExpr size = high * scale - shift - begin, length = attrs.aligned ? size : most(size, number_like(1, low));
     return bind(binary(BinaryOp::div, length, number_like(static_cast<double>(bins), low)), [&](const PrimExpr& bin) {
       const PrimExpr wanted = attrs.sample_ratio > 0
                                   ? make_int(attrs.sample_ratio)
                                   : make_cast(kIndexType, make_intrinsic(Intrinsic::ceil, bin->dtype, {bin}));
-      return bind(wanted, [&](const PrimExpr& samples) {
-        return make_seq({tir::make_assert(is_within(samples, make_int(1), make_int(ops::kMostSamples + 1)),
+      return bind(attrs.aligned ? most(wanted, make_int(0)) : wanted, [&](const PrimExpr& samples) {
+        const PrimExpr fewest = make_int(attrs.aligned ? 0 : 1);
+        return make_seq({tir::make_assert(is_within(samples, fewest, make_int(ops::kMostSamples + 1)),
                                           "vision.roi_align: a region is out of proportion"),
                          body({begin, bin, samples})});
       });
@@ -235,8 +236,12 @@ Stmt pool_bin(const KernelInput& input, const PrimExpr& plane, const Index& bin,
         });
       });
     });
-    const PrimExpr count = make_cast(dtype, rows.samples * columns.samples);
-    return make_seq({total.set(takes_max ? tir::identity_of(Combiner::max, dtype) : real(0, dtype)), loops,
+    const PrimExpr samples = rows.samples * columns.samples, zero = real(0, dtype);
+    const PrimExpr count = make_cast(dtype, most(samples, make_int(1)));
+    const PrimExpr first = takes_max ? make_select(binary(BinaryOp::eq, samples, make_int(0)), zero,
+                                                   tir::identity_of(Combiner::max, dtype))
+                                     : zero;
+    return make_seq({total.set(first), loops,
                      out.set_item(place, takes_max ? total.get() : binary(BinaryOp::div, total.get(), count))});
   });
 }

@@ -22,6 +22,11 @@ void UniformAttrs::fields(FieldList<UniformAttrs>& f) {
                                        {.default_value = "float32", .has_default = true, .doc = "float32 or float64"});
 }
 
+void MultinomialAttrs::fields(FieldList<MultinomialAttrs>& f) {
+  f.field<&MultinomialAttrs::num_samples>("num_samples",
+                                          {.default_value = 1, .has_default = true, .doc = "indices a row"});
+}
+
 namespace {
 
 constexpr DataType kWord = DataType::uint(64);
@@ -65,6 +70,20 @@ Type relate_numbers(const RelationInput& input) {
                              attrs.out_dtype, show(number)));
   }
   return make_tuple_type({key_type(), make_tensor_type(attrs.out_shape, attrs.out_dtype)});
+}
+
+Type relate_multinomial(const RelationInput& input) {
+  check_key(input);
+  const int64_t samples = input.call.attrs_as<MultinomialAttrs>().num_samples;
+  if (samples < 0 || samples > INT32_MAX) input.fail(fmt::format("num_samples is {}", samples));
+  const TensorType probs = input.tensor(1);
+  if (!probs) return {};
+  if (probs->shape.empty() || (probs->dtype != DataType::float_(32) && probs->dtype != DataType::float_(64)))
+    input.fail(fmt::format("probs must be float32 or float64 [..., classes], got {}", show(probs)));
+  if (is_int(probs->shape.back(), 0)) input.fail(fmt::format("probs {} has no classes", show(probs)));
+  Array<PrimExpr> dims = probs->shape;
+  dims.set(dims.size() - 1, make_int(samples));
+  return make_tuple_type({key_type(), make_tensor_type(dims, DataType::int_(32))});
 }
 
 using Words = std::array<uint64_t, 4>;
@@ -169,6 +188,47 @@ std::vector<NDArray> eval_numbers(const EvalInput& input) {
   return outs;
 }
 
+// The class whose part of [0, total) a number lies in; the last one with a part, where rounding leads past it.
+template <typename C>
+int64_t class_of(const Elements<C>& probs, int64_t first, int64_t classes, C number) {
+  C sum = 0;
+  int64_t last = 0;
+  for (int64_t k = 0; k < classes; ++k) {
+    if (!(probs[first + k] > 0)) continue;
+    sum += probs[first + k];
+    if (sum > number) return k;
+    last = k;
+  }
+  return last;
+}
+
+std::vector<NDArray> eval_multinomial(const EvalInput& input) {
+  const std::vector<NDArray> outs{input.make_output(0), input.make_output(1)};
+  const Generator generator(input.args[0]);
+  const NDArray& weights = input.args[1];
+  const int64_t classes = weights.shape().back(), samples = input.attrs<MultinomialAttrs>().num_samples;
+  const auto fill = [&]<typename C>() {
+    const Elements<C> probs(weights);
+    const Elements<int32_t> y(outs[1]);
+    for (int64_t row = 0; row < weights.num_elements() / classes; ++row) {
+      C total = 0;
+      for (int64_t k = 0; k < classes; ++k) total += probs[row * classes + k] > 0 ? probs[row * classes + k] : C{0};
+      if (!(total > 0 && total <= std::numeric_limits<C>::max()))
+        throw_at(input.call.span, "random.multinomial",
+                 fmt::format("the probabilities of row {} sum up to {}", row, total));
+      for (int64_t i = row * samples; i < (row + 1) * samples; ++i)
+        y.set(i, static_cast<int32_t>(class_of<C>(probs, row * classes, classes, unit<C>(generator.word(i)) * total)));
+    }
+  };
+  if (weights.dtype() == DataType::float_(32)) {
+    fill.template operator()<float>();
+  } else {
+    fill.template operator()<double>();
+  }
+  generator.write_next(outs[0], outs[1].num_elements());
+  return outs;
+}
+
 }  // namespace
 
 void register_random_ops() {
@@ -206,6 +266,16 @@ void register_random_ops() {
       .relation(relate_numbers)
       .fusion(FusionKind::opaque)
       .eval(eval_numbers<true>);
+  OpBuilder(
+      "random.multinomial",
+      "Indices of classes, each as often as its part of a row's sum says: key uint64[10], probs f[..., K] -> (the "
+      "next key, int32[..., num_samples]). What is not above 0 counts nothing. One word each.")
+      .arg("key")
+      .arg("probs")
+      .attrs<MultinomialAttrs>()
+      .relation(relate_multinomial)
+      .fusion(FusionKind::opaque)
+      .eval(eval_multinomial);
 }
 
 }  // namespace headrace::ops

@@ -1,4 +1,5 @@
-// Random numbers that depend on their key alone: random.threefry_generate, threefry_split, uniform, normal.
+// Random numbers that depend on their key alone: random.threefry_generate, threefry_split, uniform, normal,
+// multinomial.
 #pragma once
 
 #include "ops/register.h"
@@ -21,6 +22,14 @@ struct UniformAttrs : AttrsNode {
   static void fields(FieldList<UniformAttrs>& f);
   Shape out_shape;
   DataType out_dtype = DataType::float_(32);
+};
+
+struct MultinomialAttrs : AttrsNode {
+  using Parent = AttrsNode;
+  static constexpr std::string_view type_key = "relay.attrs.MultinomialAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<MultinomialAttrs>& f);
+  int64_t num_samples = 1;
 };
 
 // Threefry-4x64 with 20 rounds (Salmon et al. 2011): by how much words are rotated in round r, and the parity word.

@@ -89,12 +89,6 @@ namespace {
 
 using relay::make_call;
 
-void check_one_of(const RelationInput& input, std::string_view what, const std::string& got,
-                  std::initializer_list<std::string_view> known) {
-  if (std::find(known.begin(), known.end(), got) == known.end())
-    input.fail(fmt::format("{} is '{}', expected one of {}", what, got, fmt::join(known, ", ")));
-}
-
 void check_resize_attrs(const RelationInput& input, const Resize2DAttrs& attrs) {
   check_one_of(input, "method", attrs.method, {"nearest_neighbor", "linear", "cubic"});
   check_one_of(input, "coordinate_transformation_mode", attrs.coordinate_transformation_mode,

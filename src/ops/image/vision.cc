@@ -45,7 +45,12 @@ void ROIAlignAttrs::fields(FieldList<ROIAlignAttrs>& f) {
           "sample_ratio",
           {.default_value = -1, .has_default = true, .doc = "samples along an axis of a bin; below 1: as it covers"})
       .field<&A::layout>("layout", {.default_value = "NCHW", .has_default = true, .doc = "NCHW"})
-      .field<&A::mode>("mode", {.default_value = "avg", .has_default = true, .doc = "avg or max of the samples"});
+      .field<&A::mode>("mode", {.default_value = "avg", .has_default = true, .doc = "avg or max of the samples"})
+      .field<&A::aligned>(
+          "aligned", {.default_value = false,
+                      .has_default = true,
+                      .doc = "coordinates are of elements' corners, half a step before their middles, and a region "
+                             "may be smaller than an element"});
 }
 
 namespace {
@@ -272,13 +277,19 @@ std::vector<NDArray> eval_roi_align(const EvalInput& input) {
         throw_at(input.call.span, "vision.roi_align",
                  fmt::format("region {} is of batch {}, and data has {}", r, batch, shape[0]));
       const C scale = static_cast<C>(attrs.spatial_scale);
-      const C left = rois[r * 5 + 1] * scale, top = rois[r * 5 + 2] * scale;
-      const C height = std::max(rois[r * 5 + 4] * scale - top, C{1}) / static_cast<C>(to[2]),
-              width = std::max(rois[r * 5 + 3] * scale - left, C{1}) / static_cast<C>(to[3]);
+      const C shift = attrs.aligned ? C(0.5) : C{0};
+      const C left = rois[r * 5 + 1] * scale - shift, top = rois[r * 5 + 2] * scale - shift;
+      const auto length = [&](C size) { return attrs.aligned ? size : std::max(size, C{1}); };
+      const C height = length(rois[r * 5 + 4] * scale - shift - top) / static_cast<C>(to[2]),
+              width = length(rois[r * 5 + 3] * scale - shift - left) / static_cast<C>(to[3]);
       const auto samples = [&](C size) {
         return attrs.sample_ratio > 0 ? attrs.sample_ratio : convert_number<int64_t>(std::ceil(size));
       };
       const int64_t rows = samples(height), columns = samples(width);
+      if (attrs.aligned && (rows < 1 || columns < 1)) {
+        result.set(i, 0);
+        continue;
+      }
       if (rows < 1 || columns < 1 || rows > kMostSamples || columns > kMostSamples)
         throw_at(input.call.span, "vision.roi_align", fmt::format("region {} is out of proportion", r));
       C total = attrs.mode == "max" ? -std::numeric_limits<C>::infinity() : C{0};
@@ -298,6 +309,11 @@ std::vector<NDArray> eval_roi_align(const EvalInput& input) {
 }
 
 }  // namespace
+
+Expr roi_align(Expr data, Expr rois, ROIAlignAttrs attrs, Span span) {
+  return call_with<ROIAlignAttrs>("vision.roi_align", {std::move(data), std::move(rois)}, std::move(span),
+                                  [&](ROIAlignAttrs& own) { own = std::move(attrs); });
+}
 
 void register_vision_ops() {
   OpBuilder("vision.get_valid_counts",
@@ -327,7 +343,7 @@ void register_vision_ops() {
       .eval(eval_non_max_suppression);
   OpBuilder("vision.roi_align",
             "Regions resampled to one size: data f[N,C,H,W], rois f[R,5] (batch, left, top, right, bottom) -> "
-            "f[R,C,pooled_size]. He et al. 2017, without the half pixel.")
+            "f[R,C,pooled_size]. He et al. 2017; with `aligned`, a region without an extent gives 0.")
       .arg("data")
       .arg("rois")
       .attrs<ROIAlignAttrs>()

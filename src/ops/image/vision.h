@@ -39,7 +39,10 @@ struct ROIAlignAttrs : AttrsNode {
   int64_t sample_ratio = -1;
   std::string layout = "NCHW";
   std::string mode = "avg";
+  bool aligned = false;
 };
+
+Expr roi_align(Expr data, Expr rois, ROIAlignAttrs attrs, Span span = {});
 
 // Of roi_align: a region that would need more samples along an axis of a bin is an error.
 inline constexpr int64_t kMostSamples = 4096;

@@ -2,6 +2,8 @@
 
 #include "arith/canonical.h"
 
+#include <algorithm>
+
 namespace headrace::ops {
 
 bool dims_equal(const PrimExpr& a, const PrimExpr& b) {
@@ -119,6 +121,14 @@ std::optional<Dims> requested_shape(const RelationInput& input, const Shape& att
   const auto length = as_int(type->shape[0]);
   if (!length) input.fail(fmt::format("the number of dimensions must be known: {} is {}", name, show(type)));
   return Dims(static_cast<size_t>(*length), make_any());
+}
+
+std::string unknown_size_fault(const TensorType& type) {
+  if (std::none_of(type->shape.begin(), type->shape.end(), is_any)) return {};
+  return fmt::format(
+      "{} has {}, and compiled code plans its memory: run it in the interpreter, use an op with an upper bound "
+      "(argwhere_bounded, unique), or fix the shapes of the inputs if they are what is not known",
+      show(type), kUnknownSize);
 }
 
 }  // namespace headrace::ops

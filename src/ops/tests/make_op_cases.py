@@ -9,8 +9,10 @@ part of the sentence that refuses it.
 """
 
 import numpy as np
+from image_cases import add_image_cases
 from op_case_format import case, error, finish, run_onnx
 from scipy import ndimage, special
+from select_cases import add_select_cases
 
 rng = np.random.default_rng(7)
 
@@ -543,6 +545,26 @@ for name, shift in (("float32", 40), ("float64", 11)):
 wrong = [key, scalar(1), scalar(2, "float64")]
 error("uniform", "random.uniform(%0, %1, %2, out_shape=[9])", wrong, "high must be a scalar of float32")
 error("normal", 'random.normal(%0, %1, %2, out_shape=[9], out_dtype="int32")', wrong, "must be float32 or float64")
+key = np.array([9, 2, 7, 4, 1, 0, 0, 0, 0, 0], "uint64")
+words, after = next_key(key, 6)
+for name, shift in (("float32", 40), ("float64", 11)):
+    weights = np.array([[0, 2, -3, 1.5, 0.5], [1, 0, 0, 0, 0], [0.125, 0.25, 0.5, 8, np.nan]], name)
+    parts = np.where(weights > 0, weights, 0).astype(name)
+    units = np.array([(w >> shift) / 2 ** (64 - shift) for w in words[:21]], name).reshape(3, 7)
+    found = [
+        np.searchsorted(np.cumsum(p, dtype=name), u * p.sum(dtype=name), "right")
+        for p, u in zip(parts, units, strict=True)
+    ]
+    call = "random.multinomial(%0, %1, num_samples=7)"
+    case(f"multinomial {name}", call, [key, weights], [after, np.stack(found).astype("int32")])
+error("multinomial sum", "random.multinomial(%0, %1)", [key, np.array([[1, 2], [0, -1]], "float32")], "sum", run=True)
+error("multinomial probs", "random.multinomial(%0, %1)", [key, ints(3)], "probs must be float32 or float64")
+
+# ---- images and detectors
+add_image_cases(data)
+
+# ---- as many as the data says
+add_select_cases(data)
 
 # ---- means of integers whose sums are past their dtype
 for dtype in ("int8", "uint8", "int32"):

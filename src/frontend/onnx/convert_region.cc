@@ -1,0 +1,188 @@
+// Sampling at given places, regions and boxes: GridSample, AffineGrid, RoiAlign, MaxRoiPool, NonMaxSuppression.
+#include <limits>
+
+#include "frontend/onnx/field_reader.h"
+#include "frontend/onnx/op_table.h"
+#include "ops/image/class_suppression.h"
+#include "ops/image/detection.h"
+#include "ops/image/grid.h"
+#include "ops/image/vision.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/elementwise.h"
+#include "ops/tensor/join.h"
+#include "ops/tensor/reduce.h"
+#include "ops/tensor/shape.h"
+#include "ops/tensor/slice.h"
+
+namespace headrace::onnx {
+
+namespace {
+
+bool is_float(DataType dtype) { return dtype.is_float(); }
+
+// What the words of GridSample's modes are in relay; those of opset 16, then those of 20.
+std::string grid_method(NodeContext& context) {
+  const std::string mode = context.string_attr("mode", context.opset() < 20 ? "bilinear" : "linear");
+  if (mode == "bilinear" || mode == "linear") return "bilinear";
+  if (mode == "bicubic" || mode == "cubic") return "bicubic";
+  if (mode != "nearest") context.invalid("attribute 'mode' is {}", printable(mode));
+  return mode;
+}
+
+// ONNX GridSample (16, 20, 22): the coordinates lie along the last axis of the grid, relay's along the second.
+Exprs convert_grid_sample(NodeContext& context) {
+  const Expr x = context.input(0), grid = context.input(1);
+  const Span& span = context.span();
+  context.check_dtype(x, "data", is_float, "floating point");
+  context.check_dtype(grid, "a grid", is_float, "floating point");
+  const auto rank = static_cast<int64_t>(context.rank(x));
+  if (rank < 4 || rank > 5)
+    context.refuse(HR_REASON_SHAPE_UNSUPPORTED, "{} spatial axes are not supported, only 2 and 3", rank - 2);
+  if (context.rank(grid) != static_cast<size_t>(rank))
+    context.invalid("its grid has {} dimensions, expected {}", context.rank(grid), rank);
+  const std::string method = grid_method(context);
+  const std::string padding = context.string_attr("padding_mode", "zeros");
+  if (padding != "zeros" && padding != "border" && padding != "reflection")
+    context.invalid("attribute 'padding_mode' is {}", printable(padding));
+  if (method == "bicubic" && rank == 5)
+    context.refuse(HR_REASON_ATTRIBUTE_UNSUPPORTED, "mode cubic of volumes is not supported");
+  const bool align_corners = context.flag_attr("align_corners", false);
+  const Expr places = ops::transpose(grid, rank == 4 ? Shape{0, 3, 1, 2} : Shape{0, 4, 1, 2, 3}, span);
+  return {
+      ops::call_with<ops::GridSampleAttrs>("image.grid_sample", {x, places}, span, [&](ops::GridSampleAttrs& attrs) {
+        attrs.method = method;
+        attrs.layout = rank == 4 ? "NCHW" : "NCDHW";
+        attrs.padding_mode = padding;
+        attrs.align_corners = align_corners;
+      })};
+}
+
+// The coordinates (x, y, 1) or (x, y, z, 1) of each place of a grid of those sizes.
+NDArray base_grid(const Shape& sizes, bool align_corners, DataType dtype) {
+  const auto spatial = static_cast<int64_t>(sizes.size()), places = num_elements(sizes);
+  const NDArray base = NDArray::empty({1, places, 1, spatial + 1}, dtype);
+  for (int64_t p = 0; p < places; ++p) {
+    int64_t rest = p;
+    for (int64_t k = spatial - 1; k >= 0; --k) {
+      const int64_t size = sizes[static_cast<size_t>(k)], i = rest % size;
+      rest /= size;
+      const auto n = static_cast<double>(size);
+      const double at = align_corners ? ops::grid_coordinate(i, size) : (2 * static_cast<double>(i) + 1) / n - 1;
+      set_element(base.tensor(), p * (spatial + 1) + (spatial - 1 - k), at);
+    }
+    set_element(base.tensor(), p * (spatial + 1) + spatial, 1);
+  }
+  return base;
+}
+
+// ONNX AffineGrid (20): theta [N, 2, 3] or [N, 3, 4], for a size that is known.
+Exprs convert_affine_grid(NodeContext& context) {
+  const Expr theta = context.input(0);
+  const Span& span = context.span();
+  context.check_dtype(theta, "theta", is_float, "floating point");
+  const Shape size = context.ints(1, "size");
+  if (size.size() != 4 && size.size() != 5) context.invalid("its size has {} values, expected 4 or 5", size.size());
+  const Shape sizes(size.begin() + 2, size.end());
+  const auto spatial = static_cast<int64_t>(sizes.size());
+  int64_t places = 1;
+  for (const int64_t dim : sizes) {
+    if (dim < 1 || dim > kMostTableEntries) context.invalid("its size has {}", dim);
+    context.check_table_size(places *= dim);
+  }
+  const Shape given = context.known_shape(theta);
+  if (given != Shape{size[0], spatial, spatial + 1})
+    context.invalid("its theta has the shape ({}) for a size of ({})", fmt::join(given, ", "), fmt::join(size, ", "));
+  const bool align_corners = context.flag_attr("align_corners", false);
+  const Expr base = relay::make_constant(base_grid(sizes, align_corners, context.dtype(theta)), span);
+  const Expr products = ops::multiply(ops::expand_dims(theta, 1, 1, span), base, span);
+  const Expr moved = ops::reduce("sum", products, Shape{3}, false, false, span);
+  Shape shape{size[0]};
+  shape.insert(shape.end(), sizes.begin(), sizes.end());
+  shape.push_back(spatial);
+  return {context.reshape(moved, shape)};
+}
+
+int64_t positive_attr(NodeContext& context, std::string_view name, int64_t otherwise) {
+  const int64_t value = context.int_attr(name, otherwise);
+  if (value < 1 || value > INT32_MAX) context.invalid("attribute '{}' is {}", name, value);
+  return value;
+}
+
+// ONNX RoiAlign (10, 16, 22): relay's regions have their batch in front.
+Exprs convert_roi_align(NodeContext& context) {
+  const Expr x = context.input(0), rois = context.input(1);
+  const Span& span = context.span();
+  context.check_dtype(x, "data", is_float, "floating point");
+  ops::ROIAlignAttrs attrs;
+  attrs.pooled_size = {positive_attr(context, "output_height", 1), positive_attr(context, "output_width", 1)};
+  attrs.spatial_scale = context.float_attr("spatial_scale", 1);
+  attrs.sample_ratio = context.int_attr("sampling_ratio", 0);
+  if (context.string_attr("mode", "avg") != "avg")
+    context.refuse(HR_REASON_ATTRIBUTE_UNSUPPORTED,
+                   "mode max, the greatest of weighted corners and not of samples, is not supported");
+  const std::string coordinates =
+      context.opset() < 16 ? "output_half_pixel" : context.string_attr("coordinate_transformation_mode", "half_pixel");
+  if (coordinates != "half_pixel" && coordinates != "output_half_pixel")
+    context.invalid("attribute 'coordinate_transformation_mode' is {}", printable(coordinates));
+  attrs.aligned = coordinates == "half_pixel";
+  const Expr batch = ops::expand_dims(ops::cast(context.input(2), context.dtype(x), span), 1, 1, span);
+  const bool fits = context.dtype(rois) == context.dtype(x);
+  const Expr regions = fits ? rois : ops::cast(rois, context.dtype(x), span);
+  return {ops::roi_align(x, ops::concatenate({batch, regions}, 1, span), attrs, span)};
+}
+
+// ONNX MaxRoiPool (1, 22).
+Exprs convert_max_roi_pool(NodeContext& context) {
+  context.check_dtype(context.input(0), "data", is_float, "floating point");
+  const auto size = context.ints_attr("pooled_shape");
+  if (!size || size->size() != 2) context.invalid("attribute 'pooled_shape' must have 2 values");
+  const double scale = context.float_attr("spatial_scale", 1);
+  return {ops::roi_pool(context.input(0), context.input(1), *size, scale, context.span())};
+}
+
+// Boxes given by center and size, as corners.
+Expr corners_of(NodeContext& context, const Expr& boxes) {
+  const Span& span = context.span();
+  const Expr parts = ops::split(boxes, 2, 2, span);
+  const Expr center = relay::make_tuple_get_item(parts, 0, span), size = relay::make_tuple_get_item(parts, 1, span);
+  const Expr half = ops::multiply(size, context.scalar(0.5, context.dtype(boxes)), span);
+  return ops::concatenate({ops::subtract(center, half, span), ops::add(center, half, span)}, 2, span);
+}
+
+// An optional limit of NonMaxSuppression, a tensor of one element, as a scalar.
+Expr limit(NodeContext& context, size_t i, double otherwise, DataType dtype) {
+  if (!context.has(i)) return context.scalar(otherwise, dtype);
+  return ops::reshape(context.input(i), Shape{}, false, context.span());
+}
+
+// ONNX NonMaxSuppression (10, 11): the rows in front, as many as there are. The interpreter knows how many; native
+// code does not.
+Exprs convert_non_max_suppression(NodeContext& context) {
+  const Span& span = context.span();
+  const int64_t form = context.int_attr("center_point_box", 0);
+  if (form != 0 && form != 1) context.invalid("attribute 'center_point_box' is {}", form);
+  const Expr given = context.input(0), boxes = form == 1 ? corners_of(context, given) : given;
+  context.check_dtype(given, "a box", is_float, "floating point");
+  const DataType dtype = context.dtype(given);
+  const Expr found = ops::all_class_non_max_suppression(
+      boxes, context.input(1), limit(context, 2, 0, DataType::int_(64)), limit(context, 3, 0, dtype),
+      limit(context, 4, -std::numeric_limits<double>::infinity(), dtype), span);
+  const Expr rows = relay::make_tuple_get_item(found, 0, span), count = relay::make_tuple_get_item(found, 1, span);
+  return {ops::strided_slice(rows, context.int_constant({1}, {0}), count, context.int_constant({1}, {1}), Shape{0},
+                             "end", span)};
+}
+
+}  // namespace
+
+std::span<const OpRow> region_rows() {
+  static constexpr OpRow kRows[] = {
+      {"GridSample", convert_grid_sample, 2, 2},
+      {"AffineGrid", convert_affine_grid, 2, 2},
+      {"RoiAlign", convert_roi_align, 3, 3},
+      {"MaxRoiPool", convert_max_roi_pool, 2, 2},
+      {"NonMaxSuppression", convert_non_max_suppression, 2, 5},
+  };
+  return kRows;
+}
+
+}  // namespace headrace::onnx
