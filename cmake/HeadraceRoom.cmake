@@ -28,6 +28,11 @@ if(HEADRACE_SANITIZE)
   target_compile_definitions(headrace_options INTERFACE XXH_NO_INLINE_HINTS=1)
 endif()
 
+# What the sources of all rooms share; made once for the rooms and, with GoogleTest, once for their tests.
+set(HEADRACE_PRECOMPILED
+  <algorithm> <array> <atomic> <cstdint> <cstring> <functional> <map> <memory> <optional> <span> <string>
+  <string_view> <type_traits> <unordered_map> <utility> <variant> <vector> <fmt/core.h> <fmt/format.h> <fmt/ranges.h>)
+
 set_property(GLOBAL PROPERTY HEADRACE_ROOMS_RT "")
 set_property(GLOBAL PROPERTY HEADRACE_ROOMS_C "")
 
@@ -47,9 +52,7 @@ function(headrace_room folder)
   add_library(hr_${name} OBJECT ${sources})
   target_link_libraries(hr_${name} PRIVATE headrace_options ${ROOM_LINK})
   if(folder STREQUAL "base")
-    target_precompile_headers(hr_${name} PRIVATE
-      <algorithm> <array> <atomic> <cstdint> <cstring> <functional> <map> <memory> <optional> <span> <string>
-      <string_view> <type_traits> <unordered_map> <utility> <variant> <vector> <fmt/core.h> <fmt/format.h> <fmt/ranges.h>)
+    target_precompile_headers(hr_${name} PRIVATE ${HEADRACE_PRECOMPILED})
   else()
     target_precompile_headers(hr_${name} REUSE_FROM hr_base)
   endif()
@@ -111,6 +114,11 @@ function(headrace_tests)
     endif()
     target_link_libraries(${name}_test PRIVATE headrace_kit)
     target_compile_definitions(${name}_test PRIVATE HEADRACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
+    if(name STREQUAL "base")
+      target_precompile_headers(base_test PRIVATE ${HEADRACE_PRECOMPILED} <gmock/gmock.h> <gtest/gtest.h>)
+    else()
+      target_precompile_headers(${name}_test REUSE_FROM base_test)
+    endif()
     add_test(NAME ${name} COMMAND ${name}_test)
     set_tests_properties(${name} PROPERTIES
       TIMEOUT 600 ENVIRONMENT "GTEST_OUTPUT=xml:${PROJECT_BINARY_DIR}/results/${name}.xml")

@@ -72,11 +72,11 @@ void register_passes() {
                     return make_with_options(get_pass(name), options);
                   }));
   // Of a legalisation that is None the op has none.
-  register_global("relay.op.RegisterLegalize",
-                  make_packed([](const std::string& op, const PackedFunc& legalize, const std::string& attr) {
-                    legalize ? passes::set_legalize(get_op(op), legalize, attr)
-                             : passes::clear_legalize(get_op(op), attr);
-                  }));
+  register_global(
+      "relay.op.RegisterLegalize",
+      make_packed([](const std::string& op, const std::optional<PackedFunc>& legalize, const std::string& attr) {
+        legalize ? passes::set_legalize(get_op(op), *legalize, attr) : passes::clear_legalize(get_op(op), attr);
+      }));
   register_global("transform.PassRegistry", make_packed(&describe_passes));
   register_global("transform.ConfigKeys", make_packed(&describe_config));
   register_global("transform.Sequential", make_packed(&make_sequential));

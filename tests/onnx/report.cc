@@ -180,8 +180,9 @@ std::string new_opsets_page(const std::vector<CaseResult>& results) {
   return fmt::format(
       "# What of ONNX's opsets 18 to {} is supported\n\n"
       "Written by the test `onnx_new_opsets` with HEADRACE_BLESS=1 from the {} cases that the `onnx` package of "
-      "deps/py.txt makes for operators changed since opset 17\n(tests/onnx/make_node_cases.py); it fails when this "
-      "is out of date. [onnx-support.md](onnx-support.md) lists the operators.\n\n"
+      "deps/py.txt makes for operators changed since opset 17\n(tests/onnx/make_node_cases.py, which says what it "
+      "leaves out); it fails "
+      "when this is out of date. [onnx-support.md](onnx-support.md) lists the operators.\n\n"
       "```\n{}```\n\n{}",
       onnx::kNewestOpset, results.size(), table(results), case_parts(results));
 }
