@@ -253,7 +253,9 @@ class HeadraceOpt(unittest.TestCase):
             "  nn.conv2d(%x, %w)\n}\n"
         )
         layouts = "relay.ConvertLayout.desired_layouts=nn.conv2d=NHWC,OHWI;nn.max_pool2d=NHWC"
-        self.assertIn('kernel_layout="OHWI"', self.ok("-", "-p", "ConvertLayout", "--config", layouts, text=conv).stdout)
+        self.assertIn(
+            'kernel_layout="OHWI"', self.ok("-", "-p", "ConvertLayout", "--config", layouts, text=conv).stdout
+        )
         self.ok("-", "-p", "EtaExpand", "--config", "relay.EtaExpand.expand_global_var=true")
         self.fails(3, "'relay.FuseOps.max_depth': 'four' is no int (", "-", "--config", "relay.FuseOps.max_depth=four")
         self.fails(3, "there is no configuration 'depth'; there are: relay.CombineParallel", "-", "--config", "depth=4")

@@ -4,7 +4,8 @@
 
 Each case comes at the version its operator was last changed at. One that a later opset changed (new element types, for
 the most part) comes at 23 where it is valid there too. Cases of operators that were not changed since opset 17 are left
-to libonnx-testdata, and those of SKIPPED_OPS and SKIPPED_CASES are left out. Does nothing when FOLDER has been written by this script and this package already.
+to libonnx-testdata, and those of SKIPPED_OPS and SKIPPED_CASES are left out. Does nothing when FOLDER has been written
+by this script and this package already.
 """
 
 import argparse
@@ -25,8 +26,8 @@ OLDEST, NEWEST = 18, 23
 SKIPPED_OPS = {"ImageDecoder", "StringConcat", "StringSplit", "RegexFullMatch", "StringNormalizer"}
 
 
-# Attention in 16 bits spelled out as a chain of operators (the expected results round once, not at each step), and Mod of
-# floats without fmod, which no opset up to 23 allows.
+# Attention in 16 bits spelled out as a chain of operators (the expected results round once, not at each step), and Mod
+# of floats without fmod, which no opset up to 23 allows.
 SKIPPED_CASES = re.compile(r"test_attention_.*(bf16|fp16)_expanded|test_mod_float.*fmod_0")
 
 
