@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal, overload
 
 from headrace import _core, _node
 
@@ -55,6 +55,10 @@ def register_func(
     return register if f is None else register(f)
 
 
+@overload
+def get_global_func(name: str, allow_missing: Literal[False] = False) -> _core.PackedFunc: ...
+@overload
+def get_global_func(name: str, allow_missing: bool) -> _core.PackedFunc | None: ...
 def get_global_func(name: str, allow_missing: bool = False) -> _core.PackedFunc | None:
     """The global function of that name.
 

@@ -6,6 +6,7 @@ Python values become a field's (`converter`). Fields are C++'s alone.
 
 from __future__ import annotations
 
+import inspect
 import threading
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -251,7 +252,25 @@ def _constructor_of(key: str, fields: list[dict[str, Any]]) -> Callable[..., Non
         }
         _core.Object.__init__(self, make(key, {**defaults, **fields_given}))
 
+    __init__.__signature__ = _signature_of(key, order, fields)
     return __init__
+
+
+def _signature_of(key: str, order: list[str], fields: list[dict[str, Any]]) -> inspect.Signature:
+    """Of a constructor; what follows an argument that may be left out may be left out too, for Python's sake."""
+    by_name = {field["name"]: field for field in fields}
+    parameters = [inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)]
+    is_free = False
+    for name in order:
+        field = by_name[_aliases.get(key, {}).get(name, name)]
+        is_free = is_free or _may_be_left_out(key, name, field)
+        default = None if is_free else inspect.Parameter.empty
+        parameters.append(inspect.Parameter(name, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=default))
+    return inspect.Signature(parameters, return_annotation="None")
+
+
+def _may_be_left_out(key: str, name: str, field: dict[str, Any]) -> bool:
+    return field["optional"] or field["has_default"] or name in _defaults.get(key, {})
 
 
 def _refuse(key: str) -> Callable[..., None]:
@@ -266,7 +285,7 @@ def _doc_of(key: str, fields: list[dict[str, Any]]) -> str:
     by_name = {field["name"]: field for field in fields}
     for name in _order_of(key, fields):
         field = by_name[_aliases.get(key, {}).get(name, name)]
-        optional = ", optional" if field["optional"] or field["has_default"] or name in _defaults.get(key, {}) else ""
+        optional = ", optional" if _may_be_left_out(key, name, field) else ""
         lines.append(f"{name} : {field['kind']}{optional}")
         if field["doc"]:
             lines.append(f"    {field['doc']}")

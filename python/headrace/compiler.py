@@ -44,7 +44,7 @@ class CompiledModel:
         ports = [", ".join(map(repr, specs)) for specs in (self.inputs, self.outputs)]
         return f"CompiledModel({' -> '.join(ports)})"
 
-    def __call__(self, /, *args: Any, **kwargs: Any) -> _core.NDArray | tuple[_core.NDArray, ...]:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         outputs = self._executor.run(self._in_order(args, kwargs))
         return outputs[0] if len(outputs) == 1 else tuple(outputs)
 

@@ -252,7 +252,10 @@ void bind_values(nb::module_& m) {
   nb::class_<Device>(m, "Device", "Where memory and work live.")
       .def_prop_ro("device_type", [](const Device& device) { return device.type; })
       .def_prop_ro("device_id", [](const Device& device) { return device.id; })
-      .def("__eq__", [](const Device& a, const Device& b) { return a == b; })
+      .def(
+          "__eq__",
+          [](const Device& a, nb::handle b) { return nb::isinstance<Device>(b) && a == nb::cast<Device>(b); },
+          nb::arg("other").none())
       .def("__hash__", [](const Device& device) { return (device.type << 16) + device.id; })
       .def_prop_ro("exist", [](const Device& device) { return device.type == kDLCPU; })
       .def("__repr__", &Device::to_string);

@@ -58,3 +58,10 @@ def test_code_for_another_processor_is_written_and_described(tmp_path):
         f(np.zeros((2, 1, 8, 8), np.float32))
     with pytest.raises(hr.MissingError, match=r"cross\.so"):
         hr.load(path)
+
+
+def test_devices_compare_with_anything():
+    assert hr.cpu() == hr.device("cpu", 0)
+    assert hr.cpu() != hr.cpu(1)
+    assert hr.cpu() != 3
+    assert hr.cpu() != None  # noqa: E711

@@ -35,6 +35,16 @@ class _Schema:
         self.takes_any = row["num_inputs"] < 0 and not self.operands
         self.names = self._order()
 
+    @property
+    def result(self) -> str:
+        """The class of what calls give, where that is no TupleWrapper."""
+        return "TupleGetItem" if self.name in table.FIELD else "Call"
+
+    @property
+    def gives_tuple(self) -> bool:
+        """Whether calls give a TupleWrapper rather than an expression."""
+        return self.name in table.RESULTS and self.name not in table.FIELD
+
     def _order(self) -> list[str]:
         operands = [name for name in self.operands if name not in self.attrs]
         names = [*operands, *self.attrs]
@@ -155,7 +165,7 @@ def _doc(schema: _Schema, signature: inspect.Signature) -> str:
         about = field["doc"] if field else schema.operands.get(name, ("", ""))[1]
         if about:
             lines.append(f"    {about}")
-    result = "TupleWrapper" if schema.name in table.RESULTS and schema.name not in table.FIELD else "RelayExpr"
+    result = "TupleWrapper" if schema.gives_tuple else "RelayExpr"
     return "\n".join([*lines, "", "Returns", "-------", result])
 
 
@@ -183,6 +193,7 @@ def make_function(name: str) -> Callable[..., Any]:
         given = dict(bound.arguments)
         return _call(schema, given, given.pop("span"))
 
+    function.schema = schema
     function.__name__ = name.rpartition(".")[2]
     function.__qualname__ = function.__name__
     function.__signature__ = signature

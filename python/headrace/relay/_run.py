@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from headrace import _core
@@ -143,7 +143,7 @@ class Executor:
     def _run(self, module: Any, args: list[Any]) -> Any:
         raise NotImplementedError
 
-    def evaluate(self, expr: Any = None, binds: Mapping[Any, Any] | None = None) -> Callable[..., Any] | Any:
+    def evaluate(self, expr: Any = None, binds: Mapping[Any, Any] | None = None) -> Any:
         """A function of `expr`'s parameters, or the value of an expression that is no function.
 
         Parameters

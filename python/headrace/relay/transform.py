@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -41,7 +42,7 @@ def _factory(info: Any) -> Callable[..., Any]:
     prefix = f"relay.{name}."
     keys = {key[len(prefix) :]: row for key, row in PassContext.list_configs().items() if key.startswith(prefix)}
 
-    def make(*args: Any, **options: Any) -> Any:
+    def make(*args: Any, **options: Any) -> Pass:
         if len(args) > len(keys):
             raise UserError(f"pass {name} takes {len(keys)} arguments ({', '.join(keys)}), got {len(args)}")
         given = {**dict(zip(keys, args, strict=False)), **options}
@@ -55,6 +56,10 @@ def _factory(info: Any) -> Callable[..., Any]:
         lines.append("")
     make.__doc__ = "\n".join([*lines, "Returns", "-------", "Pass"])
     make.__name__ = make.__qualname__ = name
+    make.__signature__ = inspect.Signature(
+        [inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None) for key in keys],
+        return_annotation="Pass",
+    )
     make.__module__ = __name__
     return make
 

@@ -1,0 +1,276 @@
+"""Writes the .pyi files of the modules whose names are made when they are imported: nodes, functions of ops, passes.
+
+    python3 python/write_stubs.py FOLDER
+
+FOLDER is the package `headrace` with its extension. Nodes' fields and ops' signatures come from the C++ registry; what
+is written in Python's own text keeps its annotations. Modules without such names need no stub: type checkers read them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import builtins
+import enum
+import functools
+import importlib
+import inspect
+import keyword
+import pkgutil
+import re
+import sys
+import types
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+_TYPING = {"Any", "Callable", "Iterable", "Iterator", "Mapping", "Sequence"}
+_KINDS = {
+    "int": "int",
+    "int of 32 bits": "int",
+    "enum": "int",
+    "bool": "bool",
+    "float": "float",
+    "str": "str",
+    "dtype": "str",
+    "NDArray": "headrace._core.NDArray",
+    "function": "headrace._core.PackedFunc",
+}
+_SAME_NAMES = {"headrace.relay.op": "headrace.relay"}  # by `__getattr__`
+_ARGUMENTS = {"int": "int", "bool": "bool", "float": "float", "str": "str"}
+
+
+def kind_text(kind: str) -> str:
+    """What a field of that kind is in Python."""
+    from headrace import _node
+
+    if kind.startswith("None or "):
+        return f"{kind_text(kind[8:])} | None"
+    if kind in _KINDS:
+        return _KINDS[kind]
+    if kind in _node.all_keys():
+        cls = _node.class_of(kind)
+        # What is one of several kinds of node is asked for the fields of that kind.
+        return (
+            "_t.Any" if any(issubclass(other, cls) for other in _all_nodes() if other is not cls) else class_text(cls)
+        )
+    for container in ("Array", "Map"):
+        if kind.startswith(container):
+            return f"headrace.runtime.{container}"
+    return "_t.Any"
+
+
+@functools.cache
+def _all_nodes() -> list[type]:
+    from headrace import _node
+
+    return [_node.class_of(key) for key in _node.all_keys()]
+
+
+def class_text(cls: type) -> str:
+    """A class by its full name, in the module where a stub says it."""
+    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+
+
+def annotation_text(annotation: Any, names: dict[str, Any]) -> str:
+    """An annotation, as its text stands in the source, with full names; `names` are those of the source's module."""
+    if annotation is inspect.Parameter.empty:
+        return "_t.Any"
+    if not isinstance(annotation, str):
+        return class_text(annotation) if isinstance(annotation, type) else str(annotation)
+
+    def full(match: re.Match[str]) -> str:
+        name = match.group(0)
+        value = names.get(name)
+        if name in _TYPING:
+            return f"_t.{name}"
+        if keyword.iskeyword(name) or hasattr(builtins, name):
+            return name
+        if isinstance(value, type):
+            return class_text(value)
+        return value.__name__ if isinstance(value, types.ModuleType) else name
+
+    return re.sub(r"(?<![\w.])[A-Za-z_]\w*", full, annotation)
+
+
+def signature_text(function: Any, is_static: bool = False) -> str:
+    """Parameters and result, as a stub has them."""
+    names = getattr(function, "__globals__", {})
+    signature = inspect.signature(function)
+    written = []
+    for parameter in signature.parameters.values():
+        star = {parameter.VAR_POSITIONAL: "*", parameter.VAR_KEYWORD: "**"}.get(parameter.kind, "")
+        if parameter.kind is parameter.KEYWORD_ONLY and not any(text.startswith("*") for text in written):
+            written.append("*")
+        text = star + parameter.name
+        if not (parameter.name == "self" and not is_static):
+            text += f": {annotation_text(parameter.annotation, names)}"
+        written.append(text if parameter.default is parameter.empty else f"{text} = ...")
+    return f"({', '.join(written)}) -> {annotation_text(signature.return_annotation, names)}"
+
+
+def op_signature_text(function: Any) -> str:
+    """The same of an op's function, whose parameters and result the registry tells."""
+    schema = function.schema
+    written = []
+    for parameter in inspect.signature(function).parameters.values():
+        field = schema.attrs.get(parameter.name)
+        kind = "_t.Any"
+        if field and parameter.name not in schema.operands:
+            kind = _ARGUMENTS.get(field["kind"].removeprefix("None or "), "_t.Any")
+            kind += " | None" if parameter.default is None and kind != "_t.Any" else ""
+        if parameter.kind is parameter.KEYWORD_ONLY and not any(text.startswith("*") for text in written):
+            written.append("*")
+        star = "*" if parameter.kind is parameter.VAR_POSITIONAL else ""
+        default = "" if parameter.default is parameter.empty else " = ..."
+        written.append(f"{star}{parameter.name}: {kind}{default}")
+    return f"({', '.join(written)}) -> {'_t.Any' if schema.gives_tuple else 'headrace.relay.' + schema.result}"
+
+
+def documented(head: str, doc: str | None) -> Iterator[str]:
+    """A definition whose body is its docstring, which editors show."""
+    lines = inspect.cleandoc(doc or "").replace("\\", "\\\\").replace('"', "'").splitlines()
+    yield f"{head}:" if lines else f"{head}: ..."
+    yield from docstring(lines)
+
+
+def docstring(lines: list[str]) -> Iterator[str]:
+    if len(lines) == 1:
+        yield f'    """{lines[0]}"""'
+    elif lines:
+        yield from (f'    """{lines[0]}', *(f"    {line}" if line else "" for line in lines[1:]), '    """')
+
+
+def is_node(value: Any) -> bool:
+    from headrace import _core
+
+    return isinstance(value, type) and issubclass(value, _core.Object) and value is not _core.Object
+
+
+def class_lines(cls: type) -> Iterator[str]:
+    """A node's class: its constructor, its fields, what Python adds."""
+    from headrace import _core, _node
+
+    bases = [base for base in cls.__mro__[1:] if is_node(base)]
+    base = class_text(bases[0]) if bases else "headrace._core.Object"
+    yield from documented(f"class {cls.__name__}({base})", cls.__doc__)
+    inherited = {row["name"] for row in _node.fields_of(bases[0])} if bases else set()
+    rows = [row for row in _node.fields_of(cls) if row["name"] not in inherited]
+    methods = {}
+    for part in reversed(cls.__mro__[: cls.__mro__.index(bases[0] if bases else _core.Object)]):
+        methods.update(vars(part))
+    yield from indented(member_lines(methods, {row["name"]: row for row in rows}))
+
+
+def member_lines(members: dict[str, Any], fields: dict[str, dict[str, Any]]) -> Iterator[str]:
+    count = 0
+    for name, member in members.items():
+        lines = []
+        if name in fields:
+            optional = " | None" if fields[name]["optional"] and not fields[name]["kind"].startswith("None") else ""
+            head = f"def {name}(self) -> {kind_text(fields[name]['kind'])}{optional}"
+            lines = ["@property", *documented(head, fields[name]["doc"])]
+        elif isinstance(member, property) and member.fget is not None:
+            known = inspect.isfunction(member.fget)
+            head = f"def {name}{signature_text(member.fget) if known else '(self) -> _t.Any'}"
+            lines = ["@property", *documented(head, member.__doc__ if known else "")]
+        elif isinstance(member, staticmethod):
+            head = f"def {name}{signature_text(member.__func__, is_static=True)}"
+            lines = ["@staticmethod", *documented(head, member.__doc__)]
+        elif inspect.isfunction(member) and name not in _HIDDEN:
+            lines = list(documented(f"def {name}{signature_text(member)}", member.__doc__))
+        count += len(lines)
+        yield from lines
+    if count == 0:
+        yield "..."
+
+
+def indented(lines: Iterator[str]) -> Iterator[str]:
+    return (f"    {line}" if line else "" for line in lines)
+
+
+def name_lines(module: types.ModuleType, name: str, value: Any) -> Iterator[str]:
+    """What the stub of a module says of one of its names."""
+    own = module.__name__
+    if isinstance(value, types.ModuleType):
+        if value.__name__.startswith("headrace"):
+            parent, _, last = value.__name__.rpartition(".")
+            yield f"from {parent} import {last} as {name}"
+    elif is_node(value) and value.__module__ == own:
+        yield from class_lines(value) if value.__name__ == name else [f"{name} = {value.__name__}"]
+    elif hasattr(value, "schema") and value.__module__ == own:
+        yield from documented(f"def {name}{op_signature_text(value)}", value.__doc__)
+    elif inspect.isfunction(value) and value.__module__ == own:
+        yield from documented(f"def {name}{signature_text(value)}", value.__doc__)
+    elif isinstance(value, type) or callable(value):
+        home = str(getattr(value, "__module__", ""))
+        if home == own:
+            yield from plain_class_lines(value)
+        elif home.startswith("headrace"):
+            if vars(sys.modules[home]).get(value.__name__) is value:
+                yield f"from {home} import {value.__name__} as {name}"
+            else:
+                yield from documented(f"def {name}{signature_text(value)}", value.__doc__)
+
+
+def plain_class_lines(cls: type) -> Iterator[str]:
+    """A class of Python's own text in a module that needs a stub."""
+    bases = [class_text(base) for base in cls.__bases__ if base is not object]
+    yield f"class {cls.__name__}({', '.join(bases)}):" if bases else f"class {cls.__name__}:"
+    if issubclass(cls, enum.Enum):
+        yield from indented(f"{name} = {member.value!r}" for name, member in cls.__members__.items())
+        return
+    members = {name: member for name, member in vars(cls).items() if not name.startswith("__") or name in _SPECIAL}
+    yield from indented(member_lines(members, {}))
+
+
+_HIDDEN = {"__reduce__", "__getattr__", "__setattr__"}
+_SPECIAL = {"__init__", "__call__", "__enter__", "__exit__", "__getitem__", "__len__", "__iter__"}
+
+
+def stub_text(module: types.ModuleType) -> str:
+    names = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    body = [line for name, value in names.items() for line in name_lines(module, name, value)]
+    if module.__name__ in _SAME_NAMES:
+        body.append(f"from {_SAME_NAMES[module.__name__]} import *")
+    code = "\n".join(line for line in body if line.lstrip().startswith(("def ", "class ")))
+    used = sorted(set(re.findall(r"(?<![\w.])[a-z]\w*(?:\.\w+)*(?=\.[A-Z])", code)) - {module.__name__})
+    imports = ["import typing as _t", *(f"import {name}" for name in used)]
+    return own_names("\n".join([*imports, *body]) + "\n", module.__name__)
+
+
+def own_names(text: str, module: str) -> str:
+    """Full names of the module's own classes made bare: a stub does not import itself."""
+    return re.sub(rf"\b{re.escape(module)}\.([A-Z]\w*)", r"\1", text)
+
+
+def needs_stub(module: types.ModuleType) -> bool:
+    return any(is_node(value) or hasattr(value, "schema") for value in vars(module).values())
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    folder = parser.parse_args().folder
+    sys.path.insert(0, str(folder.parent))
+    package = importlib.import_module("headrace")
+    for found in pkgutil.walk_packages(package.__path__, "headrace."):
+        importlib.import_module(found.name)
+    for name, module in sorted(sys.modules.items()):
+        if not (name == "headrace" or name.startswith("headrace.")) or not needs_stub(module):
+            continue
+        parts = name.split(".")[1:]
+        is_package = "__path__" in vars(module)
+        path = folder.joinpath(*parts, "__init__.pyi") if is_package else folder.joinpath(*parts).with_suffix(".pyi")
+        path.write_text(stub_text(module))
+    name_any_values(folder / "_core.pyi")
+    return 0
+
+
+def name_any_values(path: Path) -> None:
+    """nanobind says `object` of what a function gives when it may be any value; type checkers let nobody use that."""
+    text = re.sub(r"\) -> object:", ") -> typing.Any:", path.read_text())
+    path.write_text(text if "\nimport typing\n" in text else f"import typing\n{text}")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
