@@ -385,3 +385,16 @@ def test_infer_type():
         relay.transform.InferType()(
             hr.IRModule.from_expr(relay.add(relay.var("a", shape=(2,)), relay.var("b", shape=(3,))))
         )
+
+
+def test_annotations_of_devices():
+    x = relay.var("x", shape=(2,))
+    for device in ("cpu:0", "cpu(0)", hr.cpu()):
+        call = relay.annotation.on_device(relay.exp(x), device, constrain_result=True)
+        mod = relay.transform.PlanDevices()(
+            relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([x], call)))
+        )
+        assert mod["main"].attrs["result_virtual_device"] == "cpu:0"
+    away = hr.IRModule.from_expr(relay.Function([x], relay.annotation.on_device(relay.exp(x), "cuda:0")))
+    with pytest.raises(hr.UserError, match="asks for cuda:0, and artifacts run on the CPU alone"):
+        relay.build(away, target="llvm")

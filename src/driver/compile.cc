@@ -7,6 +7,7 @@
 
 #include "base/interrupt.h"
 #include "codegen/workspace.h"
+#include "driver/check_devices.h"
 #include "driver/check_options.h"
 #include "driver/check_size.h"
 #include "driver/dump_loops.h"
@@ -71,6 +72,7 @@ IRModule run_relay_passes(const IRModule& module, const CompileOptions& options)
   for (pass::Pass& pass : passes::native()) list.push_back(std::move(pass));
   const IRModule typed = relay::infer_type(module);
   check_closed(typed);
+  check_devices(typed);
   check_tensor_sizes(typed);
   return relay::infer_type(pass::run_passes(list, typed, context));
 }

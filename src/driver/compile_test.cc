@@ -411,6 +411,29 @@ TEST(Compile, AVariableThatNobodyBinds) {
   EXPECT_EQ(error.find("@main uses %w, which is no parameter of it and bound by no let"), 0U) << error;
 }
 
+TEST(Compile, DevicesThatNoArtifactRunsOnAreTold) {
+  const auto refusal = [](const std::string& text) {
+    const IRModule module = relay::parse_module("#[version = \"0.0.5\"]\n" + text, "test");
+    try {
+      compile_to_memory(make_model(module));
+    } catch (const UserError& error) {
+      return error.message();
+    }
+    return std::string("no error");
+  };
+  const auto told = [](const char* device) {
+    return fmt::format(
+        "the program asks for {}, and artifacts run on the CPU alone; take the annotation out, or name a cpu", device);
+  };
+  const auto main = [](const std::string& body) { return "def @main(%x: Tensor[(2), float32]) { " + body + " }"; };
+  EXPECT_EQ(refusal(main("on_device(exp(%x), virtual_device=\"cuda:0\")")), told("cuda:0"));
+  EXPECT_EQ(refusal(main("device_copy(%x, src_virtual_device=\"cpu:0\", dst_virtual_device=\"opencl:1\")")),
+            told("opencl:1"));
+  EXPECT_EQ(refusal("def @main(%x: Tensor[(2), float32], result_virtual_device=\"(cpu:0; cuda:2)\") { (%x, exp(%x)) }"),
+            told("cuda:2"));
+  EXPECT_EQ(refusal(main("on_device(exp(%x), virtual_device=\"cpu:0\")")), "no error");
+}
+
 TEST(Compile, EveryKernelIsPlaced) {
   const artifact::Program program = compile_to_memory(read(kProgram)).report.manifest.programs[0];
   ASSERT_FALSE(program.placement.empty());

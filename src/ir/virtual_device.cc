@@ -52,6 +52,7 @@ VirtualDevice make_virtual_device(Device device, Target target, std::string memo
 }
 
 VirtualDevice parse_virtual_device(std::string_view text) {
+  if (text.find(';') != std::string_view::npos) throw_user_error("'{}' names more than one device; {}", text, kForm);
   const VirtualDevice device = make_object<VirtualDeviceNode>();
   std::string_view rest = text;
   if (const size_t at = rest.find('@'); at != std::string_view::npos) {
@@ -61,18 +62,35 @@ VirtualDevice parse_virtual_device(std::string_view text) {
   if (const size_t slash = rest.find('/'); slash != std::string_view::npos) {
     device->memory_scope = rest.substr(slash + 1);
     rest = rest.substr(0, slash);
-    if (device->memory_scope.empty()) throw_user_error("'{}' names no memory after the '/'; {}", text, kForm);
+    if (device->memory_scope.empty() || device->memory_scope.find_first_of(" ,()") != std::string::npos)
+      throw_user_error("'{}' names no memory after the '/'; {}", text, kForm);
   }
   std::string_view id = "0";
   if (const size_t colon = rest.find_first_of(":("); colon != std::string_view::npos) {
     const bool is_bracket = rest[colon] == '(';
     id = rest.substr(colon + 1);
-    if (is_bracket && id.ends_with(')')) id.remove_suffix(1);
+    if (is_bracket && !id.ends_with(')')) throw_user_error("'{}' has no ')'; {}", text, kForm);
+    if (is_bracket) id.remove_suffix(1);
     rest = rest.substr(0, colon);
   }
   device->device_type = parse_kind(rest, text);
   device->virtual_device_id = parse_id(id, text);
   return device;
+}
+
+std::vector<VirtualDevice> parse_virtual_devices(std::string_view text) {
+  if (!text.starts_with('(')) return {parse_virtual_device(text)};
+  if (!text.ends_with(')')) throw_user_error("'{}' has no ')' at its end; devices are written (cpu:0; cuda:0)", text);
+  std::vector<VirtualDevice> devices;
+  std::string_view rest = text.substr(1, text.size() - 2);
+  for (size_t end = 0; end != std::string_view::npos;) {
+    end = rest.find(';');
+    std::string_view one = rest.substr(0, end);
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    while (one.starts_with(' ')) one.remove_prefix(1);
+    devices.push_back(parse_virtual_device(one));
+  }
+  return devices;
 }
 
 std::string to_string(const VirtualDevice& device) {

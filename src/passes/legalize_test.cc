@@ -176,5 +176,19 @@ TEST(AnnotateSpans, LargeConstantsStayAsTheyAre) {
   EXPECT_EQ(body.as<relay::ConstantNode>()->data.tensor().data, data.tensor().data);
 }
 
+TEST(Legalize, VariablesThatNobodyBindsAreTold) {
+  const Legalisation rule("nn.relu", [](const relay::CallNode&, const Array<Type>& types) -> Expr {
+    return relay::make_var("q", types[0]);
+  });
+  const IRModule module = relay::infer_type(read("def @main(%x: Tensor[(2), float32]) { nn.relu(%x) }"));
+  try {
+    legalize(module);
+    ADD_FAILURE() << "no error";
+  } catch (const UserError& e) {
+    EXPECT_EQ(e.message(),
+              "the legalisation of nn.relu uses %q, which is bound nowhere; it may use the call's arguments");
+  }
+}
+
 }  // namespace
 }  // namespace headrace::passes

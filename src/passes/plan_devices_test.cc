@@ -51,14 +51,14 @@ const std::vector<DeviceCase> kCases = {
      "  %0 = exp(%x);\n  %1 = tanh(%y);\n  %2 = " COPY("%1", "cuda:0", "cuda:1") ";\n  add(%0, %2)\n"},
     {"an_argument_needed_twice",
      "(" ON("exp(%x)", "cuda:0") ", " ON("tanh(%x)", "cuda:1") ", " ON("abs(%x)", "cuda:1") ")",
-     "[cuda:0, cpu:0] (cuda:0, cuda:1, cuda:1)",
+     "[cuda:0, cpu:0] (cuda:0; cuda:1; cuda:1)",
      "  %0 = exp(%x);\n  %1 = " COPY("%x", "cuda:0", "cuda:1") ";\n  %2 = tanh(%1);\n  %3 = abs(%1);\n"
                                                                "  (%0, %2, %3)\n"},
     {"only_the_result_is_asked_for",
      "on_device(exp(%x), virtual_device=\"cuda:0\", constrain_result=True, constrain_body=False)",
      "[cuda:0, cpu:0] cuda:0", "  exp(%x)\n"},
     {"constants_are_everywhere", "(" ON("add(%x, 1f)", "cuda:0") ", " ON("add(%y, 1f)", "cuda:1") ", 1f)",
-     "[cuda:0, cuda:1] (cuda:0, cuda:1, cpu:0)", "  %0 = add(%x, 1f);\n  %1 = add(%y, 1f);\n  (%0, %1, 1f)\n"},
+     "[cuda:0, cuda:1] (cuda:0; cuda:1; cpu:0)", "  %0 = add(%x, 1f);\n  %1 = add(%y, 1f);\n  (%0, %1, 1f)\n"},
     {"a_field_of_a_tuple", "let %t = (" ON("exp(%x)", "cuda:0") ", tanh(%y));\n  " ON("negative(%t.0)", "cuda:1"),
      "[cuda:0, cpu:0] cuda:1",
      "  %0 = exp(%x);\n  %1 = " COPY("%0", "cuda:0", "cuda:1") ";\n  %2 = tanh(%y);\n  let %t = (%1, %2);\n"
@@ -168,7 +168,7 @@ std::string message_of(const std::string& text, const pass::PassContext& context
 TEST(PlanDevices, WhatCannotBeIsTold) {
   const auto main = [](const std::string& body) { return "def @main(%x: Tensor[(2), float32]) { " + body + " }"; };
   EXPECT_EQ(message_of(main("let %a = exp(%x); (" ON("%a", "cuda:0") ", " ON("%a", "cuda:1") ")")),
-            "the value is asked to be on cuda:0 and on cuda:1");
+            "the value is asked to be on cuda:0 and on cuda:1; copy it by device_copy for one of them");
   EXPECT_EQ(message_of(main(ON("exp(%x)", "gpu:0"))).substr(0, 51),
             "on_device: 'gpu' in 'gpu:0' is no kind of device; t");
   const auto held = [](const char* op, const char* device) {
@@ -177,8 +177,16 @@ TEST(PlanDevices, WhatCannotBeIsTold) {
   EXPECT_EQ(message_of(main("let %r = " + held("exp", "cuda:0") + "; let %s = " + held("tanh", "cuda:1") +
                             "; let %t = if (True) { %r } else { %s }; ref_read(%t)")),
             "a value of type ref(Tensor[(2), float32]) is on cuda:1 and is needed on cuda:0; only tensors are copied "
-            "between devices");
-  EXPECT_EQ(message_of(main("on_device((%x, %x), virtual_device=\"cuda:0\")")).find("no error"), std::string::npos);
+            "between devices: copy those in it, or keep it on one device");
+  EXPECT_NE(message_of(main(ON("(%x, %x)", "cuda:0"))).find("expected a tensor"), std::string::npos)
+      << message_of(main(ON("(%x, %x)", "cuda:0")));
+  const auto planned = [&](const std::string& result) {
+    return message_of("def @main(%x: Tensor[(2), float32], result_virtual_device=\"" + result + "\") { (%x, %x) }");
+  };
+  EXPECT_EQ(planned("(cuda:0; cpu:0"),
+            "result_virtual_device: '(cuda:0; cpu:0' has no ')' at its end; devices are written (cpu:0; cuda:0)");
+  EXPECT_EQ(planned("(cuda:0; cpu:0; cpu:0)"),
+            "result_virtual_device: '(cuda:0; cpu:0; cpu:0)' names 3 devices, the value has 2 parts");
   pass::PassContext context = typed_context();
   context.config.set("relay.PlanDevices.default_device", Value("cuda"));
   EXPECT_EQ(message_of(main(ON("exp(%x)", "cuda:0")), context), "no error");
@@ -194,7 +202,55 @@ TEST(PlanDevices, TheDefaultDeviceIsAnOption) {
                                        " (" ON("exp(%x)", "cpu:0") ", exp(%y)) }"),
                                   context);
   const auto main = after->lookup("main").cast<relay::FunctionNode>();
-  EXPECT_EQ(main->attrs.get(kResultVirtualDevice)->as<std::string>(), "(cpu:0, cuda:3)");
+  EXPECT_EQ(main->attrs.get(kResultVirtualDevice)->as<std::string>(), "(cpu:0; cuda:3)");
+}
+
+// What FuseOps made a unit of runs on one device: an annotation in it would be lost.
+TEST(PlanDevices, RunsBeforeFuseOps) {
+  const std::string text = "def @main(%x: Tensor[(2), float32]) { " ON("exp(%x)", "cuda:0") " }";
+  const IRModule fused = run_pass("FuseOps", read(text));
+  try {
+    run_pass("PlanDevices", fused);
+    ADD_FAILURE() << "no error";
+  } catch (const UserError& e) {
+    EXPECT_EQ(e.message(), "on_device is within a unit, which runs on one device; run PlanDevices before FuseOps");
+  }
+}
+
+TEST(PlanDevices, TargetsWithCommasAreReadBack) {
+  const IRModule once =
+      run_pass("PlanDevices", read("def @main(%x: Tensor[(2), float32]) { (" ON("exp(%x)", "cuda:0") ", " ON(
+                                  "tanh(%x)", "cpu:0@llvm -mattr=+avx,+fma") ") }"));
+  const auto main = once->lookup("main").cast<relay::FunctionNode>();
+  EXPECT_EQ(main->attrs.get(kResultVirtualDevice)->as<std::string>(), "(cuda:0; cpu:0@llvm -mattr=+avx,+fma)");
+  EXPECT_TRUE(structural_equal(run_pass("PlanDevices", once), once));
+}
+
+TEST(PlanDevices, ATupleIsCopiedOnceForEachDevice) {
+  const IRModule after =
+      run_pass("PlanDevices",
+               read("def @main(%x: Tensor[(2), float32]) { let %t = (" ON("exp(%x)", "cuda:0") ", " ON(
+                   "tanh(%x)", "cuda:0") "); (" ON("concatenate(%t)", "cuda:1") ", " ON("concatenate(%t, axis=-1)",
+                                                                                        "cuda:1") ") }"));
+  const std::string text = relay::print_module(after);
+  size_t copies = 0;
+  for (size_t at = text.find("device_copy("); at != std::string::npos; at = text.find("device_copy(", at + 1)) ++copies;
+  EXPECT_EQ(copies, 2) << text;
+}
+
+TEST(PlanDevices, ManyClauses) {
+  std::string types, clauses;
+  for (int i = 0; i < 400; ++i) {
+    types += fmt::format("{}C{}(Tensor[(2), float32])", i == 0 ? "" : ", ", i);
+    clauses += fmt::format("C{}(%h{}) => negative(%h{}), ", i, i, i);
+  }
+  const IRModule after =
+      run_pass("PlanDevices", read("type T { " + types +
+                                   " }\n"
+                                   "def @main(%x: Tensor[(2), float32]) { match (C1(" ON("exp(%x)", "cuda:0") ")) { " +
+                                   clauses + "} }"));
+  const auto main = after->lookup("main").cast<relay::FunctionNode>();
+  EXPECT_EQ(main->attrs.get(kResultVirtualDevice)->as<std::string>(), "cuda:0");
 }
 
 TEST(VirtualDevice, TextReadsBack) {
@@ -202,7 +258,8 @@ TEST(VirtualDevice, TextReadsBack) {
     EXPECT_EQ(to_string(parse_virtual_device(text)), text);
   EXPECT_EQ(to_string(parse_virtual_device("cuda")), "cuda:0");
   EXPECT_EQ(to_string(parse_virtual_device("cuda(3)")), "cuda:3");
-  for (const char* text : {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1/", "cuda:99999999999", "cpu@"}) {
+  for (const char* text : {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1/", "cuda:99999999999", "cpu@", "cuda(1",
+                           "cuda:1/a,b", "cuda:1/(a)", "cpu:0; cuda:0"}) {
     EXPECT_THROW(parse_virtual_device(text), UserError) << text;
   }
 }

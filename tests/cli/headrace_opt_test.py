@@ -257,6 +257,7 @@ class HeadraceOpt(unittest.TestCase):
             'kernel_layout="OHWI"', self.ok("-", "-p", "ConvertLayout", "--config", layouts, text=conv).stdout
         )
         self.ok("-", "-p", "EtaExpand", "--config", "relay.EtaExpand.expand_global_var=true")
+        self.fails(3, "'relay.FuseOps.max_depth': 'true' is no int (", "-", "--config", "relay.FuseOps.max_depth=true")
         self.fails(3, "'relay.FuseOps.max_depth': 'four' is no int (", "-", "--config", "relay.FuseOps.max_depth=four")
         self.fails(3, "there is no configuration 'depth'; there are: relay.CombineParallel", "-", "--config", "depth=4")
         self.fails(2, "--config: 'depth' has not the form KEY=VALUE; an example: --config", "-", "--config", "depth")

@@ -108,6 +108,10 @@ constexpr std::string_view kChoices =
   rounded down, as in the standard's data; onnxruntime takes the rounded one.
 - **NaN**: the first one is the greatest and the least element for ArgMax, ArgMin and Hardmax, as in numpy (onnxruntime
   passes it over, or gives a row of zeros); ReduceMax, ReduceMin, Max and Min give NaN.
+- **Pads** below 0 take elements off before the others are added, in every mode (as onnxruntime).
+- **MaxUnpool** with an output shape: an index counts in the map that the pads and strides alone give, as in the standard's
+  data; onnxruntime takes it in the map of that shape. **LpPool** with ceil_mode takes the mean of a window that sticks out
+  over what of it lies within the pads, times the whole window's size, as the standard's reference.
 - **If** is its branch: its condition must be known when the model is imported (a constant, or a bound input).
 - **Declared outputs**: an element type, a rank or a number in the shape of a graph output that is not what the nodes
   compute is an error, as is data outside of the model file that is missing, too short, or not below the model's folder.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys as _sys
 
 from headrace import _expr
-from headrace.relay import _classes, analysis, op, transform
+from headrace.relay import _classes, analysis, annotation, op, transform
 from headrace.relay import _op_adapters as _adapters
 from headrace.relay import _op_functions as _ops
 from headrace.relay._build_ir import ScopeBuilder, bind, const, var
@@ -38,6 +38,7 @@ __all__ = [
     "TypeMutator",
     "TypeVisitor",
     "analysis",
+    "annotation",
     "astext",
     "bind",
     "bind_params_by_name",

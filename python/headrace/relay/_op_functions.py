@@ -116,6 +116,8 @@ def _attribute(schema: _Schema, name: str, value: Any) -> Any:
     kind = field["kind"]
     if "dtype" in kind and value == "":
         return None
+    if isinstance(value, _core.Device):
+        return str(value)
     if isinstance(value, Integral) and not isinstance(value, bool) and kind in ("shape", "None or shape"):
         return (int(value),) * (_rank_of(schema.name) if name != "axis" else 1)
     if kind in ("shape", "None or shape") and not isinstance(value, (str, type(None))):

@@ -122,6 +122,19 @@ Exprs convert_instance_norm(NodeContext& context) {
   return {ops::add(ops::multiply(normal, channel_wise(context.input(1)), span), channel_wise(context.input(2)), span)};
 }
 
+// Input `i` may be smaller than x, not larger.
+void check_broadcasts_to(NodeContext& context, size_t i, std::string_view name, const Expr& x) {
+  const std::vector<PrimExpr> own = context.dims(context.input(i)), whole = context.dims(x);
+  bool fits = own.size() <= whole.size();
+  for (size_t k = 0; fits && k < own.size(); ++k) {
+    const auto size = as_int(own[k]), wanted = as_int(whole[k + whole.size() - own.size()]);
+    fits = !size || *size == 1 || !wanted || *size == *wanted;
+  }
+  if (!fits)
+    context.invalid("its {} {} does not broadcast to {}", name, to_string(context.type(context.input(i))),
+                    to_string(context.type(x)));
+}
+
 // ONNX LayerNormalization (17) over the axes from `axis` on. Where stash_type says so, the mean and the inverse
 // deviation are float32, and the result of a narrower dtype is computed in it.
 Exprs convert_layer_norm(NodeContext& context) {
@@ -138,6 +151,8 @@ Exprs convert_layer_norm(NodeContext& context) {
     attrs.epsilon = epsilon;
     return {ops::layer_norm(x, scale, bias, attrs, span)};
   }
+  check_broadcasts_to(context, 1, "scale", x);
+  if (context.has(2)) check_broadcasts_to(context, 2, "bias", x);
   const Expr wide = widens ? ops::cast(x, DataType::float_(32), span) : x;
   const Normalized normal = normalize(context, wide, axes_from(axis, rank), epsilon);
   const Expr narrow = widens ? ops::cast(normal.result, dtype, span) : normal.result;
@@ -161,6 +176,10 @@ Exprs convert_group_norm(NodeContext& context) {
   const double epsilon = context.float_attr("epsilon", 1e-5);
   const auto vector = [&](size_t i) {
     const Expr own = context.input(i);
+    const int64_t size = context.known_dim(own, 0), wanted = context.opset() < 21 ? groups : channels;
+    if (size != wanted)
+      context.invalid("its {} has {} elements, expected {}: one a {} {} opset 21", i == 1 ? "scale" : "bias", size,
+                      wanted, context.opset() < 21 ? "group" : "channel", context.opset() < 21 ? "before" : "from");
     const Expr each = context.opset() < 21 ? ops::repeat(own, channels / groups, 0, span) : own;
     return widens ? ops::cast(each, DataType::float_(32), span) : each;
   };
@@ -184,6 +203,7 @@ Exprs convert_rms_norm(NodeContext& context) {
   const Expr mean = ops::reduce("mean", ops::multiply(wide, wide, span), axes_from(axis, rank), true, false, span);
   const Expr steady = ops::add(mean, context.scalar(context.float_attr("epsilon", 1e-5), context.dtype(wide)), span);
   const Expr normal = ops::multiply(wide, ops::unary("rsqrt", steady, span), span);
+  check_broadcasts_to(context, 1, "scale", x);
   const Expr scale = context.input(1);
   const Expr fitting =
       context.dtype(scale) == context.dtype(x) && widens ? ops::cast(normal, context.dtype(x), span) : normal;

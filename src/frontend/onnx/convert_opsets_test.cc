@@ -29,6 +29,9 @@ TEST(ConvertOpsets, SplitsOfWhatIsNoMultiple) {
   expect_near(parts.at(1), {2}, {4, 5}, 0);
   EXPECT_THAT(node_error("Split", 18, {x}, {AttributeSpec("num_outputs", 3)}, 2),
               HasSubstr("'num_outputs' is 3 for 2 outputs"));
+  EXPECT_THAT(node_error("Split", 18, {f32({2}, {1, 2})}, {AttributeSpec("num_outputs", 5)}, 5),
+              HasSubstr("axis 0 of 2 does not make 5 parts of 1"));
+  EXPECT_THAT(node_error("Split", 18, {x}, {}, 0), HasSubstr("it has no outputs"));
 }
 
 TEST(ConvertOpsets, PadsOfSomeAxes) {
@@ -36,13 +39,21 @@ TEST(ConvertOpsets, PadsOfSomeAxes) {
   expect_near(run_node("Pad", 19, {x, fixed(i64({2}, {2, -1})), Operand(), fixed(i64({1}, {1}))},
                        {AttributeSpec("mode", "wrap")})
                   .at(0),
-              {1, 4}, {2, 3, 1, 2}, 0);
+              {1, 4}, {1, 2, 1, 2}, 0);
+  for (const auto& [mode, expected] : {std::pair("edge", std::vector<double>{2, 3, 3, 3}), {"reflect", {2, 3, 2}}}) {
+    const auto wanted = static_cast<int64_t>(expected.size());
+    expect_near(run_node("Pad", 18,
+                         {x, fixed(i64({2}, {-1, static_cast<double>(wanted - 2)})), Operand(), fixed(i64({1}, {1}))},
+                         {AttributeSpec("mode", mode)})
+                    .at(0),
+                {1, wanted}, expected, 0);
+  }
   EXPECT_THAT(node_error("Pad", 18, {x, fixed(i64({4}, {0, 0, 1, 1})), Operand(), fixed(i64({1}, {1}))}),
               HasSubstr("it has 4 pads for 1 axes"));
   EXPECT_THAT(node_error("Pad", 18, {x, fixed(i64({4}, {0, 0, 1, 1}))}, {AttributeSpec("mode", "wrap")}),
               HasSubstr("attribute 'mode' is 'wrap'"));
   EXPECT_THAT(node_error("Pad", 19, {x, fixed(i64({4}, {0, -9, 0, 0}))}, {AttributeSpec("mode", "wrap")}),
-              HasSubstr("its pads -9 and 0 do not fit axis 1"));
+              HasSubstr("its pads -9 and 0 do not fit axis 1 of 3"));
 }
 
 TEST(ConvertOpsets, ResizeOfSomeAxes) {
@@ -129,6 +140,18 @@ TEST(ConvertOpsets, Places) {
               HasSubstr("a block is larger than the image"));
   EXPECT_THAT(node_error("Col2Im", 18, {columns, fixed(i64({1}, {2})), fixed(i64({2}, {2, 2}))}),
               HasSubstr("image_shape and block_shape do not agree"));
+}
+
+TEST(ConvertOpsets, ScalesThatWouldEnlarge) {
+  const NDArray x = f32({2, 3}, {1, 2, 3, 4, 5, 6}), scale = f32({2, 2, 3}, std::vector<double>(12, 1));
+  EXPECT_THAT(node_error("LayerNormalization", 17, {x, scale}),
+              HasSubstr("its scale Tensor[(2, 2, 3), float32] does not broadcast to Tensor[(2, 3), float32]"));
+  EXPECT_THAT(node_error("RMSNormalization", 23, {x, scale}), HasSubstr("its scale Tensor[(2, 2, 3), float32]"));
+  const NDArray image = f32({1, 4, 1}, {1, 2, 3, 4}), each = f32({4}, {1, 1, 1, 1});
+  EXPECT_THAT(node_error("GroupNormalization", 18, {image, each, each}, {AttributeSpec("num_groups", 2)}),
+              HasSubstr("its scale has 4 elements, expected 2: one a group before opset 21"));
+  EXPECT_THAT(node_error("Cast", 18, {x}, {AttributeSpec("to", int64_t{4294967297})}),
+              HasSubstr("attribute 'to' is 4294967297, which is no element type"));
 }
 
 }  // namespace

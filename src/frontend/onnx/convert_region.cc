@@ -166,7 +166,7 @@ Exprs convert_non_max_suppression(NodeContext& context) {
   const DataType dtype = context.dtype(given);
   const Expr found = ops::all_class_non_max_suppression(
       boxes, context.input(1), limit(context, 2, 0, DataType::int_(64)), limit(context, 3, 0, dtype),
-      limit(context, 4, -std::numeric_limits<double>::infinity(), dtype), span);
+      limit(context, 4, std::numeric_limits<double>::quiet_NaN(), dtype), span);
   const Expr rows = relay::make_tuple_get_item(found, 0, span), count = relay::make_tuple_get_item(found, 1, span);
   return {ops::strided_slice(rows, context.int_constant({1}, {0}), count, context.int_constant({1}, {1}), Shape{0},
                              "end", span)};

@@ -121,6 +121,7 @@ std::optional<Shape> equal_sizes(NodeContext& context, size_t axis, size_t count
   const int64_t size = (*whole + parts - 1) / parts;
   Shape sizes(count, size);
   sizes.back() = *whole - size * (parts - 1);
+  if (sizes.back() < 0) context.invalid("axis {} of {} does not make {} parts of {}", axis, *whole, parts, size);
   return sizes;
 }
 
@@ -129,6 +130,7 @@ Exprs convert_split(NodeContext& context) {
   const Expr data = context.input(0);
   const size_t axis = context.axis_of(context.int_attr("axis", 0), context.rank(data));
   const size_t count = context.node().outputs.size();
+  if (count == 0) context.invalid("it has no outputs");
   std::optional<Shape> sizes;
   if (context.opset() < 13) {
     if (context.has(1)) context.invalid("it has 2 inputs; up to opset 12 the sizes are an attribute");
@@ -195,13 +197,30 @@ Shape spread_pads(NodeContext& context, const Shape& pads, size_t rank) {
   return all;
 }
 
+// The data without what negative pads take off; they become 0.
+Expr cropped(NodeContext& context, Expr data, Shape& pads) {
+  const size_t rank = context.rank(data);
+  for (size_t i = 0; i < rank; ++i) {
+    int64_t &before = pads[i], &after = pads[i + rank];
+    if (before >= 0 && after >= 0) continue;
+    const int64_t size = context.known_dim(data, i), begin = std::max<int64_t>(-before, 0),
+                  end = size + std::min<int64_t>(after, 0);
+    if (begin > end) context.invalid("its pads {} and {} do not fit axis {} of {}", before, after, i, size);
+    data = ops::strided_slice(data, Shape{begin}, Shape{end}, Shape{1}, Shape{static_cast<int64_t>(i)}, "end",
+                              context.span());
+    before = std::max<int64_t>(before, 0);
+    after = std::max<int64_t>(after, 0);
+  }
+  return data;
+}
+
 // Each axis goes on with its own begin (opset 19).
 Expr pad_wrapped(NodeContext& context, Expr data, const Shape& pads) {
   const size_t rank = context.rank(data);
   for (size_t i = 0; i < rank; ++i) {
     if (pads[i] == 0 && pads[i + rank] == 0) continue;
     const int64_t size = context.known_dim(data, i), wanted = size + pads[i] + pads[i + rank];
-    if (size == 0 || wanted < 0) context.invalid("its pads {} and {} do not fit axis {}", pads[i], pads[i + rank], i);
+    if (size == 0) context.invalid("its pads {} and {} do not fit axis {}, which is empty", pads[i], pads[i + rank], i);
     context.check_table_size(wanted);
     std::vector<int64_t> places;
     for (int64_t k = 0; k < wanted; ++k) places.push_back(((k - pads[i]) % size + size) % size);
@@ -212,7 +231,7 @@ Expr pad_wrapped(NodeContext& context, Expr data, const Shape& pads) {
 
 // ONNX Pad (2, 11, 13, 18, 19, 21, 23): pads are all begins, then all ends; an attribute, later an input.
 Exprs convert_pad(NodeContext& context) {
-  const Expr data = context.input(0);
+  Expr data = context.input(0);
   const std::string mode = context.string_attr("mode", "constant");
   const DataType dtype = context.dtype(data);
   Shape pads;
@@ -232,6 +251,7 @@ Exprs convert_pad(NodeContext& context) {
   for (const int64_t pad : pads) {
     if (pad < -INT32_MAX || pad > INT32_MAX) context.invalid("one of its pads is {}", pad);
   }
+  if (mode != "constant") data = cropped(context, data, pads);
   if (mode == "wrap" && context.opset() >= 19) return {pad_wrapped(context, data, pads)};
   if (mode != "constant" && mode != "edge" && mode != "reflect")
     context.invalid("attribute 'mode' is {}, expected constant, edge or reflect", printable(mode));

@@ -58,8 +58,10 @@ Stmt look_at(const ClassBoxes& own, const PrimExpr& box, const Line& kept, const
                 [&](const PrimExpr& other) { return make_if(own.hides(box, other), keeps.set(make_int(0))); });
   });
   const PrimExpr most = make_cast(kIndexType, own.input.inputs[2].item(make_int(0)));
-  const PrimExpr counts =
-      both(binary(BinaryOp::gt, own.score(box), own.number(4)), binary(BinaryOp::lt, total.get(), most));
+  const PrimExpr has_no_threshold = make_intrinsic(Intrinsic::isnan, DataType::bool_(), {own.number(4)});
+  const PrimExpr is_enough =
+      make_binary(BinaryOp::logical_or, has_no_threshold, binary(BinaryOp::gt, own.score(box), own.number(4)));
+  const PrimExpr counts = both(is_enough, binary(BinaryOp::lt, total.get(), most));
   const Stmt keep = make_seq({rows.set_item(count.get() * 3, own.batch),
                               rows.set_item(count.get() * 3 + 1, floor_mod(own.line, make_int(own.classes))),
                               rows.set_item(count.get() * 3 + 2, box), kept.set_item(total.get(), box),
@@ -70,7 +72,7 @@ Stmt look_at(const ClassBoxes& own, const PrimExpr& box, const Line& kept, const
 }
 
 Stmt suppress_class(const ClassBoxes& own, const Cell& count) {
-  // What scores NaN never counts, and comes last.
+  // What scores NaN counts only without a threshold, and comes last.
   const auto ranked = [&](const PrimExpr& box) {
     const PrimExpr score = own.score(box);
     return make_select(make_intrinsic(Intrinsic::isnan, DataType::bool_(), {score}),

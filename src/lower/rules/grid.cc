@@ -190,7 +190,6 @@ Stmt crop_and_resize_rule(const KernelInput& input) {
   const Line &data = input.inputs[0], &boxes = input.inputs[1], &indices = input.inputs[2], &out = input.outputs[0];
   const std::vector<size_t> axes = ops::axes_of(attrs.layout, "NCHW");
   const Shape strides = dense_strides(data.shape), to = dense_strides(out.shape);
-  if (out.size() == 0) return make_seq({});
   const auto pixel = [&](const PrimExpr& box, const PrimExpr& image, const Index& i) {
     const auto place = [&](size_t k) {
       const auto edge = [&](size_t side) { return make_cast(kReal, boxes.item(box * 4 + static_cast<int64_t>(side))); };

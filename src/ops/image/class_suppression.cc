@@ -78,10 +78,13 @@ std::vector<int64_t> kept_boxes(const EvalInput& input, int64_t first_box, int64
           least = static_cast<C>(element_as_double(input.args[4].tensor(), 0));
   std::vector<int64_t> order;
   for (int64_t i = 0; i < boxes; ++i) {
-    if (scores[first_score + i] > least) order.push_back(i);
+    if (std::isnan(least) || scores[first_score + i] > least) order.push_back(i);
   }
-  std::stable_sort(order.begin(), order.end(),
-                   [&](int64_t i, int64_t j) { return scores[first_score + i] > scores[first_score + j]; });
+  const auto rank = [&](int64_t i) {
+    const C score = scores[first_score + i];
+    return std::isnan(score) ? -std::numeric_limits<C>::infinity() : score;
+  };
+  std::stable_sort(order.begin(), order.end(), [&](int64_t i, int64_t j) { return rank(i) > rank(j); });
   std::vector<int64_t> kept;
   for (const int64_t i : order) {
     if (std::ssize(kept) >= most) break;
@@ -126,8 +129,10 @@ Expr all_class_non_max_suppression(Expr boxes, Expr scores, Expr max_output_boxe
 void register_class_suppression_ops() {
   OpBuilder(
       "vision.all_class_non_max_suppression",
-      "Of each class, the highest score first, the boxes that score above score_threshold and overlap no kept one by "
-      "more than iou_threshold, at most max_output_boxes_per_class: boxes f[B,N,4] (two corners), scores f[B,K,N] -> "
+      "Of each class, the highest score first, the boxes that score above score_threshold (NaN: all of them, NaN "
+      "scores "
+      "with the least) and overlap no kept one by more than iou_threshold, at most max_output_boxes_per_class: boxes "
+      "f[B,N,4] (two corners), scores f[B,K,N] -> "
       "(int64[B * K * N, 3] batch, class and box, -1 behind them; int64[1] how many). As ONNX NonMaxSuppression-11.")
       .arg("boxes")
       .arg("scores")

@@ -9,6 +9,7 @@
 #include "ops/loops/move.h"
 #include "ops/loops/window.h"
 #include "ops/families.h"
+#include "ops/image/vision.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {
@@ -233,13 +234,11 @@ std::vector<NDArray> eval_roi_pool(const EvalInput& input) {
   const auto& attrs = input.attrs<ROIPoolAttrs>();
   const NDArray &data = input.args[0], &rois = input.args[1], out = input.make_output();
   const Shape &from = data.shape(), &to = out.shape();
+  check_region_batches(input, "vision.roi_pool");
   int64_t next = 0;
   for_each_index(to, [&](const Shape& i) {
     const auto region = [&](int64_t k) { return element_as_double(rois.tensor(), i[0] * 5 + k); };
     const auto batch = convert_number<int64_t>(region(0));
-    if (batch < 0 || batch >= from[0])
-      throw_at(input.call.span, "vision.roi_pool",
-               fmt::format("region {} is of batch {}, and data has {}", i[0], batch, from[0]));
     const auto edge = [&](int64_t k) { return rounded_edge(region(k) * attrs.spatial_scale); };
     const Bin rows = pool_bin(edge(2), edge(4), i[2], to[2], from[2]),
               columns = pool_bin(edge(1), edge(3), i[3], to[3], from[3]);

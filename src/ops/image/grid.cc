@@ -229,12 +229,15 @@ std::vector<NDArray> eval_crop_and_resize(const EvalInput& input) {
   const std::vector<size_t> axes = axes_of(attrs.layout, "NCHW");
   const Shape strides = dense_strides(data.shape());
   const int64_t channels_stride = strides[axes[1]], row = strides[axes[2]], column = strides[axes[3]];
+  for (int64_t box = 0; box < indices.num_elements(); ++box) {
+    const int64_t image = element_as_int(indices.tensor(), box);
+    if (image < 0 || image >= data.shape()[0])
+      throw_at(input.call.span, "image.crop_and_resize",
+               fmt::format("box {} is of image {}, and data has {}", box, image, data.shape()[0]));
+  }
   int64_t next = 0;
   for_each_index(out.shape(), [&](const Shape& i) {
     const int64_t image = element_as_int(indices.tensor(), i[0]);
-    if (image < 0 || image >= data.shape()[0])
-      throw_at(input.call.span, "image.crop_and_resize",
-               fmt::format("box {} is of image {}, and data has {}", i[0], image, data.shape()[0]));
     double at[2];
     bool is_inside = true;
     for (size_t k = 0; k < 2; ++k) {

@@ -265,6 +265,7 @@ Compute<T> sample(const Elements<T>& data, int64_t plane, int64_t height, int64_
 std::vector<NDArray> eval_roi_align(const EvalInput& input) {
   const auto& attrs = input.attrs<ROIAlignAttrs>();
   const NDArray out = input.make_output();
+  check_region_batches(input, "vision.roi_align");
   const Shape &shape = input.args[0].shape(), &to = out.shape();
   dispatch_float(out.dtype(), [&]<typename T>() {
     using C = Compute<T>;
@@ -273,9 +274,6 @@ std::vector<NDArray> eval_roi_align(const EvalInput& input) {
       const int64_t q = i % to[3], p = i / to[3] % to[2], c = i / (to[3] * to[2]) % to[1],
                     r = i / (to[3] * to[2] * to[1]);
       const auto batch = convert_number<int64_t>(rois[r * 5]);
-      if (batch < 0 || batch >= shape[0])
-        throw_at(input.call.span, "vision.roi_align",
-                 fmt::format("region {} is of batch {}, and data has {}", r, batch, shape[0]));
       const C scale = static_cast<C>(attrs.spatial_scale);
       const C shift = attrs.aligned ? C(0.5) : C{0};
       const C left = rois[r * 5 + 1] * scale - shift, top = rois[r * 5 + 2] * scale - shift;
@@ -299,7 +297,7 @@ std::vector<NDArray> eval_roi_align(const EvalInput& input) {
               sample<T>(data, (batch * shape[1] + c) * shape[2] * shape[3], shape[2], shape[3],
                         top + (static_cast<C>(p) + (static_cast<C>(y) + C(0.5)) / static_cast<C>(rows)) * height,
                         left + (static_cast<C>(q) + (static_cast<C>(x) + C(0.5)) / static_cast<C>(columns)) * width);
-          total = attrs.mode == "max" ? std::max(total, value) : total + value;
+          total = attrs.mode != "max" ? total + value : value > total || value != value ? value : total;
         }
       }
       result.set(i, attrs.mode == "max" ? total : total / static_cast<C>(rows * columns));
@@ -309,6 +307,16 @@ std::vector<NDArray> eval_roi_align(const EvalInput& input) {
 }
 
 }  // namespace
+
+void check_region_batches(const EvalInput& input, const std::string& op) {
+  const NDArray &data = input.args[0], &rois = input.args[1];
+  for (int64_t r = 0; r < rois.shape()[0]; ++r) {
+    const auto batch = convert_number<int64_t>(element_as_double(rois.tensor(), r * 5));
+    if (batch < 0 || batch >= data.shape()[0])
+      throw_at(input.call.span, op,
+               fmt::format("region {} is of batch {}, and data has {}", r, batch, data.shape()[0]));
+  }
+}
 
 Expr roi_align(Expr data, Expr rois, ROIAlignAttrs attrs, Span span) {
   return call_with<ROIAlignAttrs>("vision.roi_align", {std::move(data), std::move(rois)}, std::move(span),

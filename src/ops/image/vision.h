@@ -42,6 +42,10 @@ struct ROIAlignAttrs : AttrsNode {
   bool aligned = false;
 };
 
+// Of ops over regions, rois f[R, 5]: UserError for a region of a batch that data has not, also where the result is
+// empty.
+void check_region_batches(const EvalInput& input, const std::string& op);
+
 Expr roi_align(Expr data, Expr rois, ROIAlignAttrs attrs, Span span = {});
 
 // Of roi_align: a region that would need more samples along an axis of a bin is an error.

@@ -158,3 +158,21 @@ def add_region_cases(data: Data) -> None:
     y = x.reshape(2, 2, 4, 2, 6, 2).transpose(0, 3, 5, 1, 2, 4).reshape(2, 32, 2, 3)
     case("yolo_reorg", "vision.yolo_reorg(%0, stride=2)", [x], [y])
     error("yolo_reorg", "vision.yolo_reorg(%0, stride=3)", [x], "must be a multiple of 9")
+    empty = np.zeros((1, 4, 0, 2), "float32")
+    case("yolo_reorg empty", "vision.yolo_reorg(%0, stride=2)", [empty], [np.zeros((1, 16, 0, 1), "float32")])
+    # A NaN among the samples of a bin is its greatest.
+    line, whole = np.array([[[[1, np.nan]]]], "float32"), np.array([[0, 0, 0, 1, 0]], "float32")
+    call = 'vision.roi_align(%0, %1, pooled_size=[1, 1], spatial_scale=1f, sample_ratio=2, mode="max")'
+    case("roi_align max nan", call, [line, whole], [np.full((1, 1, 1, 1), np.nan, "float32")])
+    # Regions are checked where there is nothing to read of them, too.
+    nothing = np.zeros((0, 0, 6, 1), "float32")
+    error("roi_align empty", call, [nothing, whole], "is of ", run=True)
+    error(
+        "roi_pool empty",
+        "vision.roi_pool(%0, %1, pooled_size=[1, 1], spatial_scale=1f)",
+        [nothing, whole],
+        "is of ",
+        run=True,
+    )
+    inputs = [np.zeros((1, 0, 2, 2), "float32"), whole[:, 1:].copy(), np.array([3], "int32")]
+    error("crop_and_resize empty", "image.crop_and_resize(%0, %1, %2, crop_size=[2, 2])", inputs, "is of ", run=True)

@@ -61,5 +61,11 @@ def add_all_class_cases(data: Callable[..., np.ndarray]) -> None:
         rows = run_onnx("NonMaxSuppression", [boxes, scores, *limits], opset=11).reshape(-1, 3)
         outputs = [with_rest(rows, 36, -1), np.array([len(rows)], "int64")]
         case(f"all_class_non_max_suppression {most}", call, inputs, outputs)
+    # Without a threshold what scores NaN or the least counts, too, and comes last.
+    apart = np.array([[[0, 0, 1, 1], [2, 2, 3, 3], [4, 4, 5, 5]]], "float32")
+    own = np.array([[[np.nan, 0.5, -np.inf]]], "float32")
+    limits = [np.array(5, "int64"), np.array(0.5, "float32"), np.array(np.nan, "float32")]
+    rows = np.array([[0, 0, 1], [0, 0, 0], [0, 0, 2]], "int64")
+    case("all_class_non_max_suppression all", call, [apart, own, *limits], [rows, np.array([3], "int64")])
     inputs[1] = scores[:, :, :5]
     error("all_class_non_max_suppression", call, inputs, "scores must be [batch, classes, boxes]")

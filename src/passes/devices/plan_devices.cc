@@ -47,7 +47,8 @@ class Planner {
     for (const auto& [leaf, device, place] : pins_) {
       if (!domains_.set_device(leaf, device))
         throw_at(place, "on_device",
-                 fmt::format("the value is asked to be on {} and on {}", domains_.device(leaf), device));
+                 fmt::format("the value is asked to be on {} and on {}; copy it by device_copy for one of them",
+                             domains_.device(leaf), device));
     }
     for (const std::vector<Use>* uses : {&uses_, &borders_, &conditions_}) {
       for (const Use& use : *uses) join(use, use.from, use.to);
@@ -111,7 +112,7 @@ class Planner {
     use(function.body, own->parts.back(), function.span);
   }
 
-  // "cpu:0" for all of a value, "(cpu:0, cuda:0)" for a tuple's leaves.
+  // "cpu:0" for all of a value, "(cpu:0; cuda:0)" for a tuple's leaves.
   void pin_attributes(const FunctionNode& function, const Domain& own) {
     const auto params = function.attrs.get(kParamVirtualDevices);
     const auto result = function.attrs.get(kResultVirtualDevice);
@@ -123,27 +124,25 @@ class Planner {
       if (devices.size() != function.params.size())
         throw_at(function.span, kParamVirtualDevices,
                  fmt::format("{} devices for {} parameters", devices.size(), function.params.size()));
-      for (size_t i = 0; i < devices.size(); ++i) pin_leaves(own->parts[i], devices[i], function.span);
+      for (size_t i = 0; i < devices.size(); ++i)
+        pin_leaves(own->parts[i], devices[i], kParamVirtualDevices, function.span);
     }
-    if (result) pin_leaves(own->parts.back(), result->as<std::string>(), function.span);
+    if (result) pin_leaves(own->parts.back(), result->as<std::string>(), kResultVirtualDevice, function.span);
   }
 
-  void pin_leaves(const Domain& domain, const std::string& text, const Span& place) {
-    if (!text.starts_with('(')) return pin(domain, normal(text), place);
-    const std::vector<Domain> leaves = DeviceDomains::leaves(domain);
-    std::vector<std::string> devices;
-    std::string_view rest = std::string_view(text).substr(1, text.size() - (text.ends_with(')') ? 2 : 1));
-    while (!rest.empty()) {
-      const size_t comma = rest.find(',');
-      std::string_view one = rest.substr(0, comma);
-      rest.remove_prefix(comma == std::string_view::npos ? rest.size() : comma + 1);
-      while (one.starts_with(' ')) one.remove_prefix(1);
-      devices.push_back(normal(std::string(one)));
+  void pin_leaves(const Domain& domain, const std::string& text, const char* attribute, const Span& place) {
+    std::vector<VirtualDevice> devices;
+    try {
+      devices = parse_virtual_devices(text);
+    } catch (const UserError& error) {
+      throw_at(place, attribute, error.message());
     }
+    if (!text.starts_with('(')) return pin(domain, to_string(devices[0]), place);
+    const std::vector<Domain> leaves = DeviceDomains::leaves(domain);
     if (devices.size() != leaves.size())
-      throw_at(place, "",
+      throw_at(place, attribute,
                fmt::format("'{}' names {} devices, the value has {} parts", text, devices.size(), leaves.size()));
-    for (size_t i = 0; i < leaves.size(); ++i) pins_.push_back({leaves[i], devices[i], place});
+    for (size_t i = 0; i < leaves.size(); ++i) pins_.push_back({leaves[i], to_string(devices[i]), place});
   }
 
   void collect(const Expr& e) {
@@ -178,6 +177,7 @@ class Planner {
 
   void collect_function(const Expr& e, const FunctionNode& function) {
     if (!is_entered(e)) {
+      refuse_annotated(function);
       const Domain leaf = domains_.make_leaf();
       auto unit = std::make_shared<DomainNode>();
       unit->kind = DomainNode::function;
@@ -188,6 +188,15 @@ class Planner {
       return;
     }
     use(function.body, at(e)->parts.back(), e->span);
+  }
+
+  static void refuse_annotated(const FunctionNode& unit) {
+    relay::post_order(unit.body, [&](const Expr& e) {
+      if (call_of(e, "on_device") != nullptr || call_of(e, "device_copy") != nullptr)
+        throw_at(e->span, "PlanDevices",
+                 fmt::format("{} is within a unit, which runs on one device; run PlanDevices before FuseOps",
+                             e.as<CallNode>()->as_op()->name));
+    });
   }
 
   void collect_reference(const Expr& e) {
@@ -302,12 +311,13 @@ class Planner {
     for (const Domain& leaf : DeviceDomains::leaves(domain)) devices.push_back(domains_.device(leaf));
     if (devices.empty()) return normal(options_.default_device);
     const bool is_one = std::all_of(devices.begin(), devices.end(), [&](const auto& d) { return d == devices[0]; });
-    return is_one ? devices[0] : fmt::format("({})", fmt::join(devices, ", "));
+    return is_one ? devices[0] : fmt::format("({})", fmt::join(devices, "; "));
   }
 
   Expr rewritten(const Expr& e) {
     if (!is_entered(e)) return e;
     if (const auto* call = call_of(e, "on_device")) return needed(call->args[0], at(e), e->span);
+    if (const auto* match = e.as<MatchNode>()) return rewritten_match(e, *match);
     std::vector<Expr> children = relay::children_of(e);
     for (size_t i = 0; i < children.size(); ++i) {
       const Domain to = needed_at(e, i);
@@ -331,12 +341,20 @@ class Planner {
       return DeviceDomains::all_of(at(e), create->value->checked_type());
     if (const auto* write = e.as<relay::RefWriteNode>())
       return i == 1 ? DeviceDomains::all_of(at(write->ref), write->value->checked_type()) : nullptr;
-    const auto* match = e.as<MatchNode>();
-    if (match == nullptr || i == 0) return nullptr;
-    const bool is_body = std::any_of(match->clauses.begin(), match->clauses.end(), [&](const relay::Clause& clause) {
-      return clause->rhs == relay::children_of(e)[i];
-    });
-    return is_body ? at(e) : nullptr;
+    return nullptr;
+  }
+
+  // Its children are the data, then each clause's variables and body.
+  Expr rewritten_match(const Expr& e, const MatchNode& match) {
+    std::vector<Expr> children = relay::children_of(e);
+    size_t i = 0;
+    children[i++] = done_.at(match.data.object());
+    for (const relay::Clause& clause : match.clauses) {
+      for (const size_t body = i + relay::pattern_vars(clause->lhs).size(); i < body; ++i)
+        children[i] = done_.at(children[i].object());
+      children[i++] = needed(clause->rhs, at(e), e->span);
+    }
+    return relay::with_children(e, children);
   }
 
   Domain needed_arg(const Expr& e, const CallNode& call, size_t i) {
@@ -377,6 +395,9 @@ class Planner {
 
   Expr copied(const Expr& expr, const Type& type, const Domain& from, const Domain& to, const Span& place) {
     if (is_there(from, to)) return expr;
+    const std::string source = show(from), target = show(to);
+    Expr& copy = copies_[{expr.object(), target}];
+    if (copy) return copy;
     if (const auto* tuple = type.as<TupleTypeNode>()) {
       const auto* literal = expr.as<relay::TupleNode>();
       Array<Expr> items;
@@ -389,16 +410,14 @@ class Planner {
                                     : copied(item, tuple->items[i], DeviceDomains::field(from, i),
                                              DeviceDomains::field(to, i), place));
       }
-      return relay::make_tuple(items, expr->span);
+      return copy = relay::make_tuple(items, expr->span);
     }
-    const std::string source = show(from), target = show(to);
     if (!type.is<TensorTypeNode>())
       throw_at(place, "PlanDevices",
-               fmt::format("a value of type {} is on {} and is needed on {}; only tensors are copied between devices",
+               fmt::format("a value of type {} is on {} and is needed on {}; only tensors are copied between devices: "
+                           "copy those in it, or keep it on one device",
                            to_string(type), source, target));
-    Expr& copy = copies_[{expr.object(), target}];
-    if (!copy) copy = ops::device_copy(expr, source, target, place);
-    return copy;
+    return copy = ops::device_copy(expr, source, target, place);
   }
 
   const IRModule& module_;

@@ -19,20 +19,19 @@
 //      and references are wholly on one. A function is called with its arguments where its parameters are and gives its
 //      result where its body's is, which is the function's device; that is the same at each call.
 //   2. A value and each use of it are joined in the order of evaluation: both are on one device, as soon as it is known
-//   of
-//      either. So what nobody annotated takes the device of its neighbours, the first that has one. When the two are on
-//      different devices the value is copied for that use (device_copy), once for each device.
+//      of either. So what nobody annotated takes the device of its neighbours, the first that has one. When the two are
+//      on different devices the value is copied for that use (device_copy), once for each device.
 //   3. An on_device that leaves a side free is joined after that, then conditions of `if` with the host, which decides
 //      them; they are copied there otherwise.
 //   4. What is left is on the default device. Constants are on every device: they are data of the program.
 //
 // The result has no on_device. Its function attributes param_virtual_devices and result_virtual_device, and its
-// device_copies, say what the plan was: this pass, run again, finds the same. A program that says nothing of devices is
-// left alone, and so are functions that passes leave alone (relay/function_attrs.h).
+// device_copies, say what the plan was: this pass, run again, finds the same; "(cpu:0; cuda:0)" is a tuple's. A program
+// that says nothing of devices is left alone, and so are functions that passes leave alone (relay/function_attrs.h).
 //
-// UserError for a device that is none, for one value that is annotated with two devices, and where a reference, a value
-// of a data type or a function would have to be copied. Needs types. Preserves results to the last bit, and the number
-// and order of effects.
+// UserError for a device that is none, for one value that is annotated with two devices, for an annotation within a
+// unit (FuseOps runs after this pass), and where a reference, a value of a data type or a function would have to be
+// copied. Needs types. Preserves results to the last bit, and the number and order of effects.
 #pragma once
 
 #include "pass/pass.h"

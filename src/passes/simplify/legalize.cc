@@ -103,6 +103,16 @@ class Legalizer {
   std::set<std::string> changed_;
 };
 
+// A legalisation uses the call's arguments, and variables that it binds.
+void check_free_vars(const BaseFunc& before, const BaseFunc& after, const std::set<std::string>& ops) {
+  const std::vector<relay::Var> known = relay::free_vars(before);
+  for (const relay::Var& var : relay::free_vars(after)) {
+    if (std::find(known.begin(), known.end(), var) == known.end())
+      throw_user_error("the legalisation of {} uses %{}, which is bound nowhere; it may use the call's arguments",
+                       fmt::join(ops, ", "), var->name_hint);
+  }
+}
+
 // The program with its types; an error says whose legalisation it may come from.
 IRModule typed(const IRModule& before, const IRModule& after, const std::set<std::string>& ops) {
   IRModule result;
@@ -113,9 +123,10 @@ IRModule typed(const IRModule& before, const IRModule& after, const std::set<std
                      error.message());
   }
   for (const auto& [var, function] : before->functions) {
-    if (!function->has_checked_type()) continue;
     const BaseFunc changed = result->lookup(var->name_hint);
-    if (changed == function || relay::same_type(changed->checked_type(), function->checked_type())) continue;
+    if (changed == function) continue;
+    check_free_vars(function, changed, ops);
+    if (!function->has_checked_type() || relay::same_type(changed->checked_type(), function->checked_type())) continue;
     if (to_string(changed->checked_type()) == to_string(function->checked_type())) continue;
     throw_user_error("the legalisation of {} changes the type of @{} from {} to {}", fmt::join(ops, ", "),
                      var->name_hint, to_string(function->checked_type()), to_string(changed->checked_type()));
@@ -137,6 +148,8 @@ std::string legalize_attr(const pass::PassContext& context) {
   const auto value = context.config.get(kKey);
   if (!value) return kLegalizeAttr;
   if (!value->is<std::string>()) throw_user_error("{} must be a text, got {}", kKey, repr(*value));
+  if (value->as<std::string>().empty())
+    throw_user_error("{} is empty; leave it out for {}, or name an attribute of ops", kKey, kLegalizeAttr);
   return value->as<std::string>();
 }
 

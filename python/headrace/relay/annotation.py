@@ -1,0 +1,30 @@
+"""Annotations of programs, under Relay's name."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace.relay import _op_functions as _ops
+
+_ON_DEVICE = _ops.make_function("on_device")
+
+
+def on_device(body: Any, virtual_device: Any, constrain_result: bool = False, constrain_body: bool = True) -> Any:
+    """Says where a value is computed and where it is needed; `relay.transform.PlanDevices` reads it.
+
+    Parameters
+    ----------
+    body : RelayExpr
+        The value.
+    virtual_device : str or Device
+        Such as "cuda:0" or `hr.cpu()`.
+    constrain_result : bool
+        Whether what this gives is there.
+    constrain_body : bool
+        Whether `body` is computed there.
+
+    Returns
+    -------
+    Call
+    """
+    return _ON_DEVICE(body, virtual_device, constrain_result, constrain_body)
