@@ -135,13 +135,14 @@ class Planner {
     try {
       devices = parse_virtual_devices(text);
     } catch (const UserError& error) {
-      throw_at(place, attribute, error.message());
+      throw_at(place, "PlanDevices", fmt::format("{}: {}", attribute, error.message()));
     }
     if (!text.starts_with('(')) return pin(domain, to_string(devices[0]), place);
     const std::vector<Domain> leaves = DeviceDomains::leaves(domain);
     if (devices.size() != leaves.size())
-      throw_at(place, attribute,
-               fmt::format("'{}' names {} devices, the value has {} parts", text, devices.size(), leaves.size()));
+      throw_at(place, "PlanDevices",
+               fmt::format("{}: '{}' names {} devices, the value has {} parts", attribute, text, devices.size(),
+                           leaves.size()));
     for (size_t i = 0; i < leaves.size(); ++i) pins_.push_back({leaves[i], to_string(devices[i]), place});
   }
 
