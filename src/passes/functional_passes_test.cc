@@ -329,5 +329,43 @@ TEST(PartialEvaluate, ListsOfAnyLengthNeedNoStack) {
   EXPECT_GE(count_nodes(after), 4'000);
 }
 
+// What a branch writes, and what it makes unknown, is not so in the other one: 1 + 2 = 3.
+TEST(PartialEvaluate, ABranchDoesNotSeeWhatTheOtherOneWrote) {
+  const std::string sum = "add(ref_read(%r), ref_read(%s))";
+  const IRModule before = read(
+      "def @main(%x: float32) {\n  let %r = ref(1f);\n  let %s = ref(2f);\n"
+      "  let %u = if (less(%x, 1f)) {\n    let %v = ref_write(%r, 5f);\n"
+      "    let %w = if (less(%x, 0f)) { ref_write(%s, 9f) } else { () };\n    let %t = " +
+      sum + ";\n    let %z = ref_write(%s, %t);\n    " + sum + "\n  } else { " + sum + " };\n  (%u, " + sum + ")\n}");
+  const IRModule after = run_pass("PartialEvaluate", before);
+  const relay::IfNode* outer = nullptr;
+  relay::post_order(after->lookup("main"), [&](const Expr& e) {
+    if (const auto* branch = e.as<relay::IfNode>()) outer = branch;  // the inner one comes first
+  });
+  ASSERT_NE(outer, nullptr);
+  const auto* known = outer->false_branch.as<relay::ConstantNode>();
+  ASSERT_NE(known, nullptr) << relay::print_module(after);
+  EXPECT_EQ(element_as_double(known->data.tensor(), 0), 3);
+  for (const float x : {-1.0f, 0.5f, 2.0f}) expect_same_results(before, after, {ramp({}, x)}, 0);
+}
+
+// Branches in branches under references, function literals in function literals: a copy of what is known at each level
+// would take time with the square of the depth.
+TEST(PartialEvaluate, NestsAsDeepAsTheProgram) {
+  constexpr int kDepth = 1'000;
+  std::string references, branches = "ref_read(%r0)", literals = "%x";
+  for (int i = 0; i < kDepth; ++i) {
+    references += fmt::format("let %r{} = ref(add(%x, {}f));\n", i, i);
+    branches = fmt::format("if (less(%x, {}f)) {{ {} }} else {{ %x }}", i, branches);
+  }
+  for (int i = kDepth; i-- > 0;)
+    literals = fmt::format("let %f{0} = fn (%y{0}: float32) -> float32 {{ {1} }};\n%f{0}({2})", i, literals,
+                           i == 0 ? "%x" : fmt::format("%y{}", i - 1));
+  const IRModule nested = read("def @main(%x: float32) -> float32 {\n" + references + branches + "}");
+  expect_same_results(nested, run_pass("PartialEvaluate", nested), {ramp({}, -2)}, 0);
+  const IRModule after = run_pass("PartialEvaluate", read("def @main(%x: float32) -> float32 {\n" + literals + "}"));
+  EXPECT_EQ(count_nodes(after), 2) << "the function and its parameter";
+}
+
 }  // namespace
 }  // namespace headrace::passes
