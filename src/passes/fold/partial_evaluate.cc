@@ -48,7 +48,6 @@ class Evaluator {
     active_.push_back(&function);
     Frame frame;
     for (const Var& param : function.params) frame.vars[param.object()] = unknown(param);
-    store_.clear();
     return residual_.close(result_of(function.body, frame).run());
   }
 
@@ -130,7 +129,8 @@ class Evaluator {
     const Var name = relay::make_var(value->self ? value->self->name_hint : "f", {}, function.span);
     Frame frame{value->captured, value->types};
     if (value->self) frame.vars[value->self.object()] = unknown(name);
-    const auto outer = std::exchange(store_, {});
+    const size_t outer = store_.mark();
+    store_.forget();
     residual_.open();
     boundaries_.push_back(active_.size());
     Array<Var> params;
@@ -141,7 +141,7 @@ class Evaluator {
     const Expr result = co_await result_of(function.body, frame);
     const Expr body = residual_.close(result);
     boundaries_.pop_back();
-    store_ = outer;
+    store_.go_back(outer);
     residual_.bind(name, copy_with(function, [&](FunctionNode& copy) {
                      copy.params = params;
                      copy.ret_type = retyped(function.ret_type, frame);
@@ -153,9 +153,8 @@ class Evaluator {
   }
 
   const std::vector<Var>& captures_of(const Expr& function) {
-    const auto [known, is_new] = captures_.try_emplace(function.object());
-    if (is_new) known->second = relay::free_vars(function);
-    return known->second;
+    if (!captures_.contains(function.object())) find_captures(function, captures_);
+    return captures_.at(function.object());
   }
 
   // ---- evaluation
@@ -249,20 +248,19 @@ class Evaluator {
     const std::vector<Known*> operands = co_await operands_of(e, frame);
     const int id = operands[0]->cell_id;
     if (e.is<relay::RefReadNode>()) {
-      const auto held = store_.find(id);
-      if (held != store_.end()) co_return held->second;
+      if (Known* held = store_.find(id)) co_return held;
     }
     Known* left = co_await leave(e, operands, frame, name);
     if (e.is<relay::RefCreateNode>()) {
       left->kind = Known::cell;
       left->cell_id = next_cell_++;
-      store_[left->cell_id] = operands[0];
+      store_.set(left->cell_id, operands[0]);
     } else if (e.is<relay::RefReadNode>()) {
-      if (id >= 0) store_[id] = left;
+      if (id >= 0) store_.set(id, left);
     } else if (id >= 0) {
-      store_[id] = operands[1];
+      store_.set(id, operands[1]);
     } else {
-      store_.clear();  // it may be any of them
+      store_.forget();  // it may be any of them
     }
     co_return left;
   }
@@ -318,7 +316,7 @@ class Evaluator {
     }
     const bool is_op = callee->node.is<OpNode>();
     Known* left = co_await leave(e, operands, frame, name);
-    if (!is_op || std::any_of(args.begin(), args.end(), may_be_called)) store_.clear();
+    if (!is_op || std::any_of(args.begin(), args.end(), may_be_called)) store_.forget();
     co_return left;
   }
 
@@ -403,14 +401,14 @@ class Evaluator {
 
   // A body that runs by chance: what is bound in it stays in it.
   Nested<Expr> block(Expr body, Frame& frame, const std::vector<std::pair<Var, Var>>& vars) {
-    const auto outer = store_;
+    const size_t outer = store_.mark();
     residual_.open();
     boundaries_.push_back(active_.size());
     for (const auto& [before, after] : vars) frame.vars[before.object()] = unknown(after);
     const Expr result = co_await result_of(body, frame);
     const Expr made = residual_.close(result);
     boundaries_.pop_back();
-    store_ = outer;
+    store_.go_back(outer);
     co_return made;
   }
 
@@ -428,7 +426,7 @@ class Evaluator {
     const Expr cond = co_await reify(condition);
     const Expr first = co_await block(node.true_branch, frame, {});
     const Expr second = co_await block(node.false_branch, frame, {});
-    store_.clear();
+    store_.forget();
     co_return unknown(residual_.bind(relay::make_if(cond, first, second, e->span), name));
   }
 
@@ -455,7 +453,7 @@ class Evaluator {
       const Expr rhs = co_await block(clause->rhs, frame, vars);
       children.push_back(rhs);
     }
-    store_.clear();
+    store_.forget();
     const Expr left = relay::with_children(e, children);
     co_return unknown(residual_.bind(left == e ? renewed(e) : left, name));
   }
@@ -463,11 +461,11 @@ class Evaluator {
   const IRModule& module_;
   Residual residual_;
   std::deque<Known> values_;
-  std::map<int, Known*> store_;  // what the references hold that were made here, where it is known
+  Store store_;
   int next_cell_ = 0;
   std::vector<const Object*> active_;  // the functions whose bodies are being evaluated in place of calls
   std::vector<size_t> boundaries_;     // how many were, at each body that runs by chance
-  std::unordered_map<const Object*, std::vector<Var>> captures_;
+  Captures captures_;
   std::unordered_map<const Object*, std::vector<size_t>> activations_;  // where each is in `active_`
   std::unordered_set<const Object*> reified_;
   int64_t most_unfolded_, num_unfolded_ = 0, num_copies_ = 0;

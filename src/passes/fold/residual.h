@@ -63,6 +63,40 @@ class Residual {
   int next_ = 0;
 };
 
+// What the references hold that were made here, where it is known; what a block changed can be taken back. Each change
+// takes constant time, and is taken back in as much.
+class Store {
+ public:
+  // Null where it is not known.
+  Known* find(int cell_id) const;
+  void set(int cell_id, Known* value);
+  // Nothing is known of any.
+  void forget();
+  size_t mark() const { return changes_.size(); }
+  // As it was at the mark.
+  void go_back(size_t mark);
+
+ private:
+  // Known while it is newer than what was forgotten.
+  struct Cell {
+    Known* value = nullptr;
+    int64_t time = 0;
+  };
+  struct Change {
+    int cell_id;  // -1: all were forgotten
+    Cell cell;    // as it was
+    int64_t forgotten;
+  };
+  std::vector<Cell> cells_;
+  std::vector<Change> changes_;
+  int64_t now_ = 0, forgotten_ = 0;
+};
+
+// For each function literal the variables that it uses and does not bind, in order of first occurrence.
+using Captures = std::unordered_map<const Object*, std::vector<relay::Var>>;
+// Adds those of `function` and of all literals in it: linear in its size and in what is added.
+void find_captures(const Expr& function, Captures& captures);
+
 enum class Match : uint8_t { yes, no, unknown };
 // Whether the pattern fits; what its variables are then is added to `vars`.
 Match match_known(const relay::Pattern& pattern, Known* value, Known::Vars& vars);

@@ -15,7 +15,6 @@ using relay::Clause;
 using relay::FunctionNode;
 using relay::MatchNode;
 using relay::Pattern;
-using relay::Var;
 
 namespace {
 
@@ -53,25 +52,10 @@ bool uses_function_values(const IRModule& module) {
   return found;
 }
 
-// `fn (%a) { @g(%c, %a) }`, which hands what it captured and its parameters on: the call. Null for another.
-const CallNode* handed_on(const FunctionNode& function) {
-  const auto* call = function.body.as<CallNode>();
-  const bool is_known = call != nullptr && (call->op.is<GlobalVarNode>() || call->op.is<ConstructorNode>());
-  if (!is_known || !function.attrs.empty() || call->args.size() < function.params.size()) return nullptr;
-  const size_t captured = call->args.size() - function.params.size();
-  for (size_t i = 0; i < call->args.size(); ++i) {
-    if (!call->args[i].is<relay::VarNode>()) return nullptr;
-    const bool is_param = std::any_of(function.params.begin(), function.params.end(),
-                                      [&](const Var& param) { return Expr(param) == call->args[i]; });
-    if (is_param != (i >= captured) || (is_param && call->args[i] != function.params[i - captured])) return nullptr;
-  }
-  return call;
-}
-
 class Converter {
  public:
   explicit Converter(const IRModule& module)
-      : module_(module), result_(make_object<IRModuleNode>(*module)), values_(module) {}
+      : module_(module), result_(make_object<IRModuleNode>(*module)), values_(module), holders_(module) {}
 
   IRModule run() {
     convert_types();
@@ -86,16 +70,22 @@ class Converter {
   }
 
  private:
-  static void check_entry(const GlobalVarNode& var, const FunctionNode& function) {
+  void check_entry(const GlobalVarNode& var, const FunctionNode& function) const {
     const bool is_entry = var.name_hint == "main" || function.attrs.contains("global_symbol");
     if (!is_entry && !relay::is_left_alone(function)) return;
     const auto* type = function.checked_type().as<FuncTypeNode>();
-    const bool has_any = contains_function(type->ret_type) ||
-                         std::any_of(type->arg_types.begin(), type->arg_types.end(), contains_function);
-    if (has_any)
-      throw_at(function.span, "@" + var.name_hint,
-               fmt::format("its type is {}; what is called from outside cannot take or give functions",
-                           to_string(function.checked_type())));
+    Array<Type> parts = type->arg_types;
+    parts.push_back(type->ret_type);
+    const bool has_any = std::any_of(parts.begin(), parts.end(), contains_function);
+    std::string holder;
+    for (const Type& part : parts) {
+      if (holder.empty()) holder = holders_.find_in(part);
+    }
+    if (!has_any && holder.empty()) return;
+    const std::string where = has_any ? "" : fmt::format(", and the data type {} holds some", holder);
+    throw_at(function.span, "@" + var.name_hint,
+             fmt::format("its type is {}; what is called from outside cannot take or give functions{}",
+                         to_string(function.checked_type()), where));
   }
 
   // Data types with fields that are functions.
@@ -245,7 +235,9 @@ class Converter {
   // A literal that no function of the module was made of, as it stands.
   static void check_unit(const FunctionNode& literal) {
     if (!literal.type_params.empty())
-      throw_at(literal.span, "fn", "a function with type parameters is used as a value; give it types");
+      throw_at(literal.span, "fn",
+               "a function with type parameters is used as a value; make it a function of the module, or write one for "
+               "each of its types");
     if (!relay::free_vars(ref(&literal)).empty())
       throw_at(literal.span, "fn", "a unit that captures variables is used as a value");
   }
@@ -263,6 +255,7 @@ class Converter {
   const IRModule& module_;
   IRModule result_;
   FunctionValues values_;
+  FunctionHolders holders_;
   std::unordered_map<const Object*, Constructor> constructors_;
   std::unordered_map<const Object*, Expr> done_;
 };

@@ -17,9 +17,9 @@
 // entry reaches are dropped, too. For executors that have no closures. Units that are called where they stand (what
 // FuseOps makes, relay/function_attrs.h) stay.
 //
-// UserError for what has no such form: `main` or another entry that takes or gives functions; a function value that has
-// type parameters, whose type or captured values have dimensions that are symbols; one of a unit; data types that hold
-// functions of their own type parameters; a program that needs infinitely many types.
+// UserError for what has no such form: `main` or another entry that takes or gives functions, or data that holds some;
+// a function value that has type parameters, whose type or captured values have dimensions that are symbols; one of a
+// unit; data types that hold functions of their own type parameters; a program that needs infinitely many types.
 //
 // Needs types, gives types. Preserves results to the last bit, and the number and order of effects.
 #pragma once

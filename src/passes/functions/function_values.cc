@@ -30,7 +30,48 @@ std::string as_word(const std::string& name) {
   return word;
 }
 
+// Calls `visit` with the name of each data type that is written in the type.
+void visit_data_types(const Type& type, const std::function<void(const std::string&)>& visit) {
+  const auto all = [&](const Array<Type>& types) {
+    for (const Type& one : types) visit_data_types(one, visit);
+  };
+  if (const auto* data = type.as<GlobalTypeVarNode>()) visit(data->name_hint);
+  if (const auto* tuple = type.as<TupleTypeNode>()) all(tuple->items);
+  if (const auto* cell = type.as<RefTypeNode>()) visit_data_types(cell->value, visit);
+  if (const auto* call = type.as<TypeCallNode>()) {
+    visit_data_types(call->func, visit);
+    all(call->args);
+  }
+}
+
 }  // namespace
+
+FunctionHolders::FunctionHolders(const IRModule& module) {
+  std::unordered_map<std::string, std::vector<std::string>> users;  // the data types with a field of the type
+  std::vector<std::string> pending;
+  for (const auto& [var, data] : module->type_definitions) {
+    for (const Constructor& constructor : data->constructors) {
+      for (const Type& field : constructor->inputs) {
+        if (contains_function(field)) pending.push_back(var->name_hint);
+        visit_data_types(field, [&](const std::string& held) { users[held].push_back(var->name_hint); });
+      }
+    }
+  }
+  while (!pending.empty()) {
+    const std::string name = pending.back();
+    pending.pop_back();
+    if (!names_.insert(name).second) continue;
+    pending.insert(pending.end(), users[name].begin(), users[name].end());
+  }
+}
+
+std::string FunctionHolders::find_in(const Type& type) const {
+  std::string found;
+  visit_data_types(type, [&](const std::string& name) {
+    if (found.empty() && names_.contains(name)) found = name;
+  });
+  return found;
+}
 
 bool contains_function(const Type& type) {
   if (!type) return false;
@@ -57,7 +98,10 @@ FunctionValues::Encoding& FunctionValues::encoding_of(const FuncTypeNode& type, 
   if (known != nullptr) return *known;
   if (!type.type_params.empty())
     throw_at(span, "",
-             fmt::format("a function with type parameters, {}, is used as a value; no data type holds it", key));
+             fmt::format(
+                 "a function with type parameters, {}, is used as a value; no data type holds it; make it a function "
+                 "of the module, or write one for each of its types",
+                 key));
   relay::visit_symbols(ref(&type).cast<TypeNode>(), [&](const PrimVarNode* symbol) {
     throw_at(span, "",
              fmt::format("a function of type {} is used as a value; no data type holds one whose dimension "

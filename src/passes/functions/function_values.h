@@ -14,7 +14,20 @@
 
 namespace headrace::passes {
 
+// Whether a function type is written in the type.
 bool contains_function(const Type& type);
+
+// The data types of a module that hold functions: in a field, or in a data type of a field, and so on.
+class FunctionHolders {
+ public:
+  // Linear in the size of the definitions.
+  explicit FunctionHolders(const IRModule& module);
+  // The name of one that is written in the type; empty where none is.
+  std::string find_in(const Type& type) const;
+
+ private:
+  std::unordered_set<std::string> names_;
+};
 
 class FunctionValues {
  public:

@@ -23,27 +23,36 @@ bool stays(const FunctionNode& function) {
   return relay::is_left_alone(function) || relay::is_sealed(function) || !function.type_params.empty();
 }
 
-// What this pass leaves: it hands captured variables and its parameters on to a function of the module.
-bool only_calls_global(const FunctionNode& function) {
-  const auto* call = function.body.as<CallNode>();
-  if (call == nullptr || !call->op.is<GlobalVarNode>() || call->args.size() < function.params.size()) return false;
-  const size_t num_captured = call->args.size() - function.params.size();
-  for (size_t i = 0; i < call->args.size(); ++i) {
-    if (!call->args[i].is<VarNode>()) return false;
-    if (i >= num_captured && call->args[i] != function.params[i - num_captured]) return false;
-  }
-  return true;
+// The functions that lets of `body` bind, by their variable.
+std::unordered_map<const Object*, const FunctionNode*> bound_functions(const Expr& body) {
+  std::unordered_map<const Object*, const FunctionNode*> bound;
+  relay::post_order(body, [&](const Expr& e) {
+    const auto* let = e.as<LetNode>();
+    const auto* function = let == nullptr ? nullptr : let->value.as<FunctionNode>();
+    if (function != nullptr) bound.emplace(let->var.object(), function);
+  });
+  return bound;
 }
 
 // The functions in `body` that are not lifted.
 std::unordered_set<const Object*> kept_functions(const Expr& body) {
   std::unordered_set<const Object*> kept;
   std::vector<Expr> outer;
+  const auto bound = bound_functions(body);
+  // What takes the place of a lifted function is no variable, and cannot be handed on as one.
+  const auto stays_variable = [&](const Expr& arg) {
+    const auto function = bound.find(arg.object());
+    return function == bound.end() || stays(*function->second) || kept.contains(function->second);
+  };
   relay::post_order(body, [&](const Expr& e) {
     const auto* function = e.as<FunctionNode>();
     if (function == nullptr) return;
     if (stays(*function)) outer.push_back(e);
-    if (only_calls_global(*function)) kept.insert(function);
+    // What this pass leaves.
+    const CallNode* call = handed_on(*function);
+    const bool is_left = call != nullptr && call->op.is<GlobalVarNode>() &&
+                         std::all_of(call->args.begin(), call->args.end(), stays_variable);
+    if (is_left) kept.insert(function);
   });
   // One walk over all: what they share is met once.
   relay::post_order(relay::make_tuple(Array<Expr>(outer)), [&](const Expr& e) {
@@ -289,6 +298,21 @@ bool has_literals(const IRModule& module) {
 }
 
 }  // namespace
+
+const CallNode* handed_on(const FunctionNode& function) {
+  const auto* call = function.body.as<CallNode>();
+  const bool is_known = call != nullptr && (call->op.is<GlobalVarNode>() || call->op.is<ConstructorNode>());
+  if (!is_known || !function.attrs.empty() || call->args.size() < function.params.size()) return nullptr;
+  const size_t num_captured = call->args.size() - function.params.size();
+  for (size_t i = 0; i < call->args.size(); ++i) {
+    if (!call->args[i].is<VarNode>()) return nullptr;
+    const bool is_param = std::any_of(function.params.begin(), function.params.end(),
+                                      [&](const Var& param) { return Expr(param) == call->args[i]; });
+    if (is_param != (i >= num_captured) || (is_param && call->args[i] != function.params[i - num_captured]))
+      return nullptr;
+  }
+  return call;
+}
 
 IRModule lambda_lift(const IRModule& module) {
   if (!has_literals(module)) return module;

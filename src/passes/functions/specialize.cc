@@ -1,13 +1,18 @@
 #include "passes/functions/specialize.h"
 
+#include <deque>
+
+#include "object/structural_equal.h"
 #include "passes/rewrite/renewed.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
+#include "relay/visit.h"
 
 namespace headrace::passes {
 
 using relay::CallNode;
 using relay::FunctionNode;
+using relay::LetNode;
 
 namespace {
 
@@ -25,25 +30,53 @@ Type with_bindings(const Type& type, const relay::TypeBindings& bindings) {
   return relay::instantiate(type, [](const Object*) { return false; }, bindings);
 }
 
+// The module with every relay function's result declared: what a body is checked against is a signature then, never
+// another body.
+IRModule with_signatures(const IRModule& module) {
+  const IRModule result = make_object<IRModuleNode>(*module);
+  for (const auto& [var, function] : module->functions) {
+    const auto* node = function.as<FunctionNode>();
+    if (node == nullptr || node->ret_type) continue;
+    const Type ret = node->checked_type().as<FuncTypeNode>()->ret_type;
+    result->add_function(var, copy_with(*node, [&](FunctionNode& copy) { copy.ret_type = ret; }), true);
+  }
+  return result;
+}
+
+// What a child of the node is, where a function may stand that is no argument; null elsewhere.
+Type expected_at(const Expr& parent, size_t child, size_t num_children) {
+  const Type type = parent->checked_type();
+  if (const auto* tuple = type.as<TupleTypeNode>(); parent.is<relay::TupleNode>()) return tuple->items[child];
+  if (parent.is<relay::RefCreateNode>()) return type.as<RefTypeNode>()->value;
+  if (const auto* write = parent.as<relay::RefWriteNode>())
+    return child == 1 ? write->ref->checked_type().as<RefTypeNode>()->value : Type();
+  if (parent.is<FunctionNode>()) return child + 1 == num_children ? type.as<FuncTypeNode>()->ret_type : Type();
+  if (const auto* let = parent.as<LetNode>(); let != nullptr && child == 0) return let->var->checked_type();
+  const bool gives_child = parent.is<relay::IfNode>() || parent.is<relay::MatchNode>() || parent.is<LetNode>();
+  return gives_child && child > 0 ? type : Type();
+}
+
 class Specializer {
  public:
-  explicit Specializer(const IRModule& module) : module_(make_object<IRModuleNode>(*module)) {}
+  explicit Specializer(const IRModule& module)
+      : module_(make_object<IRModuleNode>(*module)), signatures_(with_signatures(module)) {}
 
   IRModule run() {
-    std::vector<GlobalVar> pending;
     for (const auto& [var, function] : module_->functions) {
       const auto* node = function.as<FunctionNode>();
-      if (node != nullptr && node->type_params.empty() && !relay::is_left_alone(*node)) pending.push_back(var);
+      if (node != nullptr && node->type_params.empty() && !relay::is_left_alone(*node)) pending_.push_back(var);
     }
-    while (!pending.empty()) {
-      for (const GlobalVar& var : pending) rewrite(var);
-      pending = std::exchange(made_, {});
-      module_ = relay::infer_type(module_);
-    }
+    for (; !pending_.empty(); pending_.pop_front()) rewrite(pending_.front());
     return without_type_params();
   }
 
  private:
+  // A copy of a function: the tuple of what its type parameters are.
+  struct Instance {
+    TupleType types;
+    GlobalVar var;
+  };
+
   const FunctionNode* polymorphic(const Expr& callee) const {
     const auto* global = callee.as<GlobalVarNode>();
     const auto* function = global == nullptr ? nullptr : module_->lookup(global->name_hint).as<FunctionNode>();
@@ -51,29 +84,72 @@ class Specializer {
   }
 
   void rewrite(const GlobalVar& var) {
-    const relay::Function function = module_->functions.at(var).cast<FunctionNode>();
-    const Expr body = relay::rewrite_post_order(function->body, [&](const Expr& before, const Expr& after) {
-      const auto* call = before.as<CallNode>();
-      return call == nullptr || call->as_op() != nullptr ? after : rewrite_call(*call, *after.as<CallNode>());
-    });
+    relay::Function function = module_->functions.at(var).cast<FunctionNode>();
+    // A copy has no types yet.
+    if (!function->has_checked_type()) function = relay::infer_type(Expr(function), signatures_).cast<FunctionNode>();
+    find_names(function->body);
+    const Expr rebuilt = relay::rewrite_post_order(
+        function->body, [&](const Expr& before, const Expr& after) { return rewritten(before, after); });
+    const Type result = function->checked_type().as<FuncTypeNode>()->ret_type;
+    const Expr body = value(rebuilt, result, function->body->span);
     if (body == function->body) return;
     module_->add_function(var, copy_with(*function, [&](FunctionNode& copy) { copy.body = body; }), true);
   }
 
+  // Variables of `body` that are but other names of something with type parameters. What they stand for takes their
+  // place: each use has types of its own.
+  void find_names(const Expr& body) {
+    names_.clear();
+    relay::post_order(body, [&](const Expr& e) {
+      const auto* let = e.as<LetNode>();
+      if (let == nullptr) return;
+      const auto* type = let->var->checked_type().as<FuncTypeNode>();
+      const bool is_name =
+          let->value.is<GlobalVarNode>() || let->value.is<ConstructorNode>() || let->value.is<relay::VarNode>();
+      if (is_name && type != nullptr && !type->type_params.empty()) names_.emplace(let->var.object(), let->value);
+    });
+  }
+
+  Expr named(const Expr& var) {
+    Expr at = var;
+    for (auto it = names_.find(at.object()); it != names_.end(); it = names_.find(at.object())) at = it->second;
+    if (at != var) names_[var.object()] = at;
+    return at;
+  }
+
+  Expr rewritten(const Expr& before, const Expr& after) {
+    if (before.is<relay::VarNode>()) return named(before);
+    const auto* let = after.as<LetNode>();
+    if (let != nullptr && names_.contains(before.as<LetNode>()->var.object()))
+      return value(let->body, before->checked_type(), before->span);
+    const auto* call = before.as<CallNode>();
+    if (call == nullptr) return with_values(before, after);
+    return call->as_op() != nullptr ? after : rewrite_call(*call, *after.as<CallNode>());
+  }
+
+  Expr with_values(const Expr& before, const Expr& after) {
+    std::vector<Expr> children = relay::children_of(after);
+    for (size_t i = 0; i < children.size(); ++i) {
+      const bool may_be_open = children[i].is<GlobalVarNode>() || children[i].is<ConstructorNode>();
+      if (may_be_open) children[i] = value(children[i], expected_at(before, i, children.size()), before->span);
+    }
+    return relay::with_children(after, children);
+  }
+
   Expr rewrite_call(const CallNode& before, const CallNode& after) {
-    const FunctionNode* callee = polymorphic(before.op);
+    const FunctionNode* callee = polymorphic(after.op);
     relay::TypeBindings bindings;
     if (callee != nullptr) bindings = bindings_at(before, *callee);
-    const Array<Type> expected = parameter_types(before, callee, bindings);
+    const Array<Type> expected = parameter_types(before, after.op, callee, bindings);
     Array<Expr> args;
     for (size_t i = 0; i < after.args.size(); ++i)
-      args.push_back(i < expected.size() ? value(before.args[i], after.args[i], expected[i]) : after.args[i]);
+      args.push_back(value(after.args[i], i < expected.size() ? expected[i] : Type(), before.args[i]->span));
     const bool is_same = std::equal(args.begin(), args.end(), after.args.begin());
     if (callee == nullptr && is_same) return ref(&after);
     return copy_with(after, [&](CallNode& copy) {
       copy.args = args;
       if (callee == nullptr) return;
-      copy.op = instance(before.op, *callee, bindings, before.span);
+      copy.op = instance(after.op, *callee, bindings, before.span);
       copy.type_args = {};
     });
   }
@@ -95,7 +171,7 @@ class Specializer {
   }
 
   // What the callee takes at this call; nothing where that is not known.
-  Array<Type> parameter_types(const CallNode& call, const FunctionNode* callee,
+  Array<Type> parameter_types(const CallNode& call, const Expr& op, const FunctionNode* callee,
                               const relay::TypeBindings& bindings) const {
     if (callee != nullptr) {
       Array<Type> types;
@@ -103,7 +179,7 @@ class Specializer {
         types.push_back(with_bindings(type, bindings));
       return types;
     }
-    if (const auto* constructor = call.op.as<ConstructorNode>()) return field_types(*constructor, call.checked_type());
+    if (const auto* constructor = op.as<ConstructorNode>()) return field_types(*constructor, call.checked_type());
     const auto* type = call.op->checked_type().as<FuncTypeNode>();
     return type == nullptr ? Array<Type>() : type->arg_types;
   }
@@ -119,36 +195,50 @@ class Specializer {
     return types;
   }
 
-  // An argument; a function literal in place of what has no single type of its own.
-  Expr value(const Expr& before, const Expr& after, const Type& expected) {
-    const FunctionNode* function = polymorphic(before);
-    const auto* constructor = before.as<ConstructorNode>();
-    const auto* type = expected.as<FuncTypeNode>();
+  // A value that is to be of a type; a function literal in place of what has no single type of its own.
+  Expr value(const Expr& e, const Type& expected, const Span& span) {
+    const FunctionNode* function = polymorphic(e);
+    const auto* constructor = e.as<ConstructorNode>();
     const bool is_open = function != nullptr || (constructor != nullptr && !constructor->inputs.empty());
-    if (!is_open || type == nullptr || has_type_var(expected)) return after;
-    Expr callee = before;
+    if (!is_open) return e;
+    const auto* type = expected.as<FuncTypeNode>();
+    const bool is_known = type != nullptr && type->type_params.empty() && !has_type_var(expected);
+    if (!is_known && function != nullptr) throw_unknown(e.as<GlobalVarNode>()->name_hint, *function, span);
+    if (!is_known) return e;
+    Expr callee = e;
     if (function != nullptr) {
       relay::TypeBindings bindings;
-      const auto* own = function->checked_type().as<FuncTypeNode>();
-      for (size_t i = 0; i < std::min(own->arg_types.size(), type->arg_types.size()); ++i)
-        match_types(own->arg_types[i], type->arg_types[i], bindings);
-      match_types(own->ret_type, type->ret_type, bindings);
-      callee = instance(before, *function, bindings, before->span);
+      match_types(function->checked_type(), expected, bindings);
+      callee = instance(e, *function, bindings, span);
     }
     Array<relay::Var> params;
     Array<Expr> args;
     for (const Type& arg : type->arg_types) {
-      params.push_back(relay::make_var(fmt::format("x{}", params.size()), arg, before->span));
+      params.push_back(relay::make_var(fmt::format("x{}", params.size()), arg, span));
       args.push_back(params.back());
     }
-    const Expr call = relay::make_call(callee, args, Attrs(), {}, before->span);
-    return relay::make_function(params, call, type->ret_type, {}, {}, before->span);
+    const Expr call = relay::make_call(callee, args, Attrs(), {}, span);
+    return relay::make_function(params, call, type->ret_type, {}, {}, span);
+  }
+
+  [[noreturn]] static void throw_unknown(const std::string& name, const FunctionNode& function, const Span& span) {
+    std::string params, args;
+    for (size_t i = 0; i < function.params.size(); ++i) {
+      const char* comma = i == 0 ? "" : ", ";
+      params += fmt::format("{}%x{}: T{}", comma, i, i);
+      args += fmt::format("{}%x{}", comma, i);
+    }
+    throw_at(span, "@" + name,
+             fmt::format("a function with type parameters is a value here, and not of one type; write "
+                         "fn ({}) {{ @{}({}) }} with its types",
+                         params, name, args));
   }
 
   GlobalVar instance(const Expr& callee, const FunctionNode& function, const relay::TypeBindings& bindings,
                      const Span& span) {
     const std::string& name = callee.as<GlobalVarNode>()->name_hint;
-    std::string key = name;
+    std::string text = name;
+    Array<Type> types;
     for (const TypeVar& param : function.type_params) {
       const auto bound = bindings.types.find(param.get());
       if (bound == bindings.types.end())
@@ -157,25 +247,33 @@ class Specializer {
         throw_at(span, "@" + name, "it is used in a function literal that has type parameters");
       if (relay::type_size(bound->second, kMostTypeNodes) >= kMostTypeNodes)
         throw_at(span, "@" + name, "it is used with ever larger types; does it call itself so?");
-      key += ", " + to_string(bound->second);
+      text += ", " + to_string(bound->second);
+      types.push_back(bound->second);
     }
-    GlobalVar& known = instances_[key];
-    if (!known) known = make_instance(name, function, bindings, span);
-    return known;
+    // Different symbols may have one name, so the text does not tell all types apart. Those of different functions are
+    // the same up to which symbol is which: a function's symbols are its own at each use.
+    std::vector<Instance>& alike = instances_[text];
+    const TupleType all = make_tuple_type(types);
+    for (const Instance& known : alike) {
+      if (structural_equal(Value(known.types), Value(all), {.map_free_vars = true})) return known.var;
+    }
+    alike.push_back({all, make_instance(name, function, bindings, span)});
+    return alike.back().var;
   }
 
   GlobalVar make_instance(const std::string& name, const FunctionNode& function, const relay::TypeBindings& bindings,
                           const Span& span) {
-    if (instances_.size() > kMostSpecializations)
+    if (++num_instances_ > kMostSpecializations)
       throw_at(
           span, "@" + name,
           fmt::format("more than {} copies of functions with type parameters are needed here", kMostSpecializations));
     std::string fresh;
-    for (int i = 1; fresh.empty() || module_->find_global_var(fresh); ++i) fresh = fmt::format("{}_{}", name, i);
+    int& number = numbers_[name];
+    while (fresh.empty() || module_->find_global_var(fresh)) fresh = fmt::format("{}_{}", name, ++number);
     const Expr copy = renewed(ref(&function), Renewal{{}, {{}, bindings.types}});
     const auto made = copy_with(*copy.as<FunctionNode>(), [](FunctionNode& f) { f.type_params = {}; });
     const GlobalVar var = module_->add_function(make_global_var(fresh), made);
-    made_.push_back(var);
+    pending_.push_back(var);
     return var;
   }
 
@@ -191,8 +289,12 @@ class Specializer {
   }
 
   IRModule module_;
-  std::unordered_map<std::string, GlobalVar> instances_;
-  std::vector<GlobalVar> made_;
+  IRModule signatures_;  // as it was at first; copies use nothing else
+  std::deque<GlobalVar> pending_;
+  std::unordered_map<const Object*, Expr> names_;
+  std::unordered_map<std::string, std::vector<Instance>> instances_;  // by name and text of the types
+  std::unordered_map<std::string, int> numbers_;
+  size_t num_instances_ = 0;
 };
 
 bool has_type_params(const IRModule& module) {
