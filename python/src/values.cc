@@ -253,8 +253,7 @@ void bind_values(nb::module_& m) {
       .def_prop_ro("device_type", [](const Device& device) { return device.type; })
       .def_prop_ro("device_id", [](const Device& device) { return device.id; })
       .def(
-          "__eq__",
-          [](const Device& a, nb::handle b) { return nb::isinstance<Device>(b) && a == nb::cast<Device>(b); },
+          "__eq__", [](const Device& a, nb::handle b) { return nb::isinstance<Device>(b) && a == nb::cast<Device>(b); },
           nb::arg("other").none())
       .def("__hash__", [](const Device& device) { return (device.type << 16) + device.id; })
       .def_prop_ro("exist", [](const Device& device) { return device.type == kDLCPU; })
