@@ -201,6 +201,8 @@ def name_lines(module: types.ModuleType, name: str, value: Any) -> Iterator[str]
         yield from documented(f"def {name}{op_signature_text(value)}", value.__doc__)
     elif inspect.isfunction(value) and value.__module__ == own:
         yield from documented(f"def {name}{signature_text(value)}", value.__doc__)
+    elif isinstance(value, str | int | float):
+        yield f"{name}: {type(value).__name__}"
     elif isinstance(value, type) or callable(value):
         home = str(getattr(value, "__module__", ""))
         if home == own:
@@ -228,7 +230,8 @@ _SPECIAL = {"__init__", "__call__", "__enter__", "__exit__", "__getitem__", "__l
 
 
 def stub_text(module: types.ModuleType) -> str:
-    names = {name: value for name, value in vars(module).items() if not name.startswith("_")}
+    public = getattr(module, "__all__", ())
+    names = {name: value for name, value in vars(module).items() if not name.startswith("_") or name in public}
     body = [line for name, value in names.items() for line in name_lines(module, name, value)]
     if module.__name__ in _SAME_NAMES:
         body.append(f"from {_SAME_NAMES[module.__name__]} import *")

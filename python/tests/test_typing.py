@@ -55,7 +55,7 @@ def test_mypy_finds_mistakes(tmp_path: Path, cache: Path) -> None:
 import headrace as hr
 from headrace import relay
 
-x = relay.var("x", shape=(2,))
+x = relay.var(hr.__version__, shape=(2,))
 relay.nn.conv2x(x)
 relay.nn.dense(x, x, unit=4)
 relay.nn.softmax(x, axis="last")
