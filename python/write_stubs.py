@@ -59,6 +59,12 @@ def kind_text(kind: str) -> str:
     return "_t.Any"
 
 
+def field_text(field: dict[str, Any]) -> str:
+    """What a node's field is in Python."""
+    text = kind_text(field["kind"])
+    return f"{text} | None" if field["optional"] and text != "_t.Any" and not text.endswith("None") else text
+
+
 @functools.cache
 def _all_nodes() -> list[type]:
     from headrace import _node
@@ -166,8 +172,7 @@ def member_lines(members: dict[str, Any], fields: dict[str, dict[str, Any]]) -> 
     for name, member in members.items():
         lines = []
         if name in fields:
-            optional = " | None" if fields[name]["optional"] and not fields[name]["kind"].startswith("None") else ""
-            head = f"def {name}(self) -> {kind_text(fields[name]['kind'])}{optional}"
+            head = f"def {name}(self) -> {field_text(fields[name])}"
             lines = ["@property", *documented(head, fields[name]["doc"])]
         elif isinstance(member, property) and member.fget is not None:
             known = inspect.isfunction(member.fget)
