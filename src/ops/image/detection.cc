@@ -199,19 +199,8 @@ std::vector<NDArray> eval_multibox_transform_loc(const EvalInput& input) {
 // ---- roi_pool
 
 Type relate_roi_pool(const RelationInput& input) {
-  const TensorType data = input.tensor(0), rois = input.tensor(1);
   const auto& attrs = input.call.attrs_as<ROIPoolAttrs>();
-  check_sizes(input, "pooled_size", attrs.pooled_size, 2, 1);
-  if (attrs.layout != "NCHW") input.fail(fmt::format("layout is '{}', expected NCHW", attrs.layout));
-  if (!data || !rois) return {};
-  if (data->shape.size() != 4 || !data->dtype.is_float())
-    input.fail(fmt::format("data must be floats [N, C, H, W], got {}", show(data)));
-  check_same_dtype(input, data, rois, "rois");
-  if (rois->shape.size() != 2 || arith::is_unequal(rois->shape[1], make_int(5)))
-    input.fail(fmt::format("rois must be [regions, 5]: batch, left, top, right, bottom; got {}", show(rois)));
-  return make_tensor_type(
-      Array<PrimExpr>{rois->shape[0], data->shape[1], make_int(attrs.pooled_size[0]), make_int(attrs.pooled_size[1])},
-      data->dtype);
+  return relate_regions(input, attrs.pooled_size, attrs.layout);
 }
 
 // Regions reach over elements: both edges are rounded, halves away from zero, and kept near the plane.

@@ -227,24 +227,16 @@ std::vector<NDArray> eval_non_max_suppression(const EvalInput& input) {
 // ---- roi_align
 
 Type relate_roi_align(const RelationInput& input) {
-  const TensorType data = input.tensor(0), rois = input.tensor(1);
   const auto& attrs = input.call.attrs_as<ROIAlignAttrs>();
-  check_sizes(input, "pooled_size", attrs.pooled_size, 2, 1);
-  if (attrs.layout != "NCHW") input.fail(fmt::format("layout is '{}', expected NCHW", attrs.layout));
   if (attrs.mode != "avg" && attrs.mode != "max")
     input.fail(fmt::format("mode is '{}', expected avg or max", attrs.mode));
-  if (!data || !rois) return {};
-  if (data->shape.size() != 4 || !data->dtype.is_float())
-    input.fail(fmt::format("data must be floats [N, C, H, W], got {}", show(data)));
-  check_same_dtype(input, data, rois, "rois");
-  if (rois->shape.size() != 2 || arith::is_unequal(rois->shape[1], make_int(5)))
-    input.fail(fmt::format("rois must be [regions, 5]: batch, left, top, right, bottom; got {}", show(rois)));
+  const TensorType type = relate_regions(input, attrs.pooled_size, attrs.layout);
+  if (!type) return {};
+  const TensorType data = input.tensor(0);
   for (size_t i = 2; i < 4; ++i) {
     if (is_int(data->shape[i], 0)) input.fail(fmt::format("the plane of {} is empty", show(data)));
   }
-  return make_tensor_type(
-      Array<PrimExpr>{rois->shape[0], data->shape[1], make_int(attrs.pooled_size[0]), make_int(attrs.pooled_size[1])},
-      data->dtype);
+  return type;
 }
 
 // The element at (y, x) between four of a plane; 0 where that lies more than one outside.
@@ -307,6 +299,20 @@ std::vector<NDArray> eval_roi_align(const EvalInput& input) {
 }
 
 }  // namespace
+
+TensorType relate_regions(const RelationInput& input, const Shape& pooled_size, const std::string& layout) {
+  const TensorType data = input.tensor(0), rois = input.tensor(1);
+  check_sizes(input, "pooled_size", pooled_size, 2, 1);
+  if (layout != "NCHW") input.fail(fmt::format("layout is '{}', expected NCHW", layout));
+  if (!data || !rois) return {};
+  if (data->shape.size() != 4 || !data->dtype.is_float())
+    input.fail(fmt::format("data must be floats [N, C, H, W], got {}", show(data)));
+  check_same_dtype(input, data, rois, "rois");
+  if (rois->shape.size() != 2 || arith::is_unequal(rois->shape[1], make_int(5)))
+    input.fail(fmt::format("rois must be [regions, 5]: batch, left, top, right, bottom; got {}", show(rois)));
+  return make_tensor_type(
+      Array<PrimExpr>{rois->shape[0], data->shape[1], make_int(pooled_size[0]), make_int(pooled_size[1])}, data->dtype);
+}
 
 void check_region_batches(const EvalInput& input, const std::string& op) {
   const NDArray &data = input.args[0], &rois = input.args[1];

@@ -42,6 +42,8 @@ struct ROIAlignAttrs : AttrsNode {
   bool aligned = false;
 };
 
+// Of ops over regions: data f[N, C, H, W], rois f[R, 5] -> f[R, C, pooled_size]; null while a type is not known.
+TensorType relate_regions(const RelationInput& input, const Shape& pooled_size, const std::string& layout);
 // Of ops over regions, rois f[R, 5]: UserError for a region of a batch that data has not, also where the result is
 // empty.
 void check_region_batches(const EvalInput& input, const std::string& op);
