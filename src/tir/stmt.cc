@@ -1,6 +1,7 @@
 #include "tir/stmt.h"
 
 #include "object/string.h"
+#include "tir/compute_form.h"
 
 namespace headrace::tir {
 
@@ -158,6 +159,8 @@ void register_types() {
   type_of<EvaluateNode>();
   type_of<AssertNode>();
   type_of<PrimFuncNode>();
+  type_of<ComputeStageNode>();
+  type_of<ComputeNode>();
 }
 
 }  // namespace headrace::tir
