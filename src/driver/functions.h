@@ -11,5 +11,6 @@ void register_ir_functions();         // object graphs, modules, ops, targets
 void register_relay_functions();      // text, types, walks, analyses, the interpreter
 void register_transform_functions();  // passes, contexts, instruments
 void register_build_functions();      // from a module to code
+void register_op_functions();         // ops of users, attributes of ops
 
 }  // namespace headrace::driver

@@ -1,6 +1,9 @@
 #include "driver/user_eval.h"
 
+#include <algorithm>
+
 #include "interp/tir_interp.h"
+#include "lower/user_compute.h"
 #include "object/function.h"
 #include "tir/plain_loops.h"
 
@@ -84,14 +87,14 @@ std::vector<NDArray> call_function(const PackedFunc& function, const std::vector
   std::vector<NDArray> outputs;
   for (const TensorType& type : out_types) outputs.push_back(NDArray::zeros(type->concrete_shape(), type->dtype));
   std::vector<RawValue> values;
-  for (const std::vector<NDArray>* tensors : {&args, const_cast<const std::vector<NDArray>*>(&outputs)}) {
-    for (const NDArray& tensor : *tensors) {
-      RawValue value;
-      value.type_index = type_index::kDLTensorPtr;
-      value.v.v_ptr = const_cast<DLTensor*>(&tensor.tensor());
-      values.push_back(value);
-    }
-  }
+  const auto pass = [&](const NDArray& tensor) {
+    RawValue value;
+    value.type_index = type_index::kDLTensorPtr;
+    value.v.v_ptr = const_cast<DLTensor*>(&tensor.tensor());
+    values.push_back(value);
+  };
+  std::for_each(args.begin(), args.end(), pass);
+  std::for_each(outputs.begin(), outputs.end(), pass);
   function.call(Args(values.data(), static_cast<int32_t>(values.size())));
   return outputs;
 }
@@ -108,7 +111,9 @@ ops::EvalFn eval_by_form(lower::ComputeRuleFn rule) {
 ops::EvalFn eval_by_loops(PrimFuncFn loops) {
   return [loops = std::move(loops)](const EvalInput& input) {
     const RuleInput tensors = rule_input(input);
-    return run_loops(input, tensors, loops(tensors));
+    const tir::PrimFunc function = loops(tensors);
+    lower::check_params(function, tensors);
+    return run_loops(input, tensors, function);
   };
 }
 

@@ -4,7 +4,7 @@
 #include "driver/user_eval.h"
 #include "ir/op_table.h"
 #include "lower/user_compute.h"
-#include "relay/infer/infer_type.h"
+#include "tir/raise.h"
 #include "tir/verify.h"
 
 namespace headrace::driver {
@@ -185,6 +185,11 @@ void set_user_num_inputs(const Op& op, int64_t num_inputs) {
   if (num_inputs < -1 || num_inputs > INT32_MAX)
     throw_user_error("{}: {} inputs; give the number of arguments, or -1 for any", op->name, num_inputs);
   changeable(op).num_inputs = static_cast<int32_t>(num_inputs);
+}
+
+void set_user_support_level(const Op& op, int64_t level) {
+  if (level < 1 || level > 10) throw_user_error("{}: support level {}; it is 1 to 10", op->name, level);
+  changeable(op).support_level = static_cast<int32_t>(level);
 }
 
 void set_user_relation(const Op& op, relay::TypeRelationFn relation) {

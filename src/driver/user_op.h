@@ -55,6 +55,7 @@ Op declare_user_op(const std::string& name, const std::string& doc, bool overrid
 void add_user_argument(const Op& op, OpArgument argument);
 void add_user_attr(const Op& op, relay::AttrSpec spec);
 void set_user_num_inputs(const Op& op, int64_t num_inputs);  // -1: any number
+void set_user_support_level(const Op& op, int64_t level);    // 1 to 10
 void set_user_relation(const Op& op, relay::TypeRelationFn relation);
 void set_user_compute(const Op& op, UserCompute compute);
 void set_user_eval(const Op& op, ops::EvalFn eval);

@@ -244,6 +244,8 @@ std::pair<FusionKind, std::string> fusion_of(const Compute& form) {
   return {kind_of_stage(stage), ""};
 }
 
+void check_params(const PrimFunc& function, const RuleInput& input) { match_params(function, input); }
+
 Expected<Compute> raise_for(const PrimFunc& function, const RuleInput& input) {
   Values values = match_params(function, input);
   Expected<Compute> form = tir::raise(function);

@@ -1,6 +1,7 @@
 // What a user gives for an op, as the rules of the op: a compute form or a PrimFunc, fitted to one call.
 #pragma once
 
+#include "base/expected.h"
 #include "lower/kernel_rule.h"
 
 namespace headrace::lower {
@@ -16,8 +17,11 @@ tir::Compute fit_compute(const tir::Compute& form, const RuleInput& input);
 //   read an input at several indices.
 std::pair<ops::FusionKind, std::string> fusion_of(const tir::Compute& form);
 
-// The compute form of `function` for this call, or the reason why its loops are none. UserError at the call when the
-// parameters (inputs, then outputs) do not have the tensors' dtypes and shapes; symbols in them take the call's sizes.
+// UserError at the call when the parameters of `function` (inputs, then outputs) do not have the tensors' dtypes and
+// shapes; symbols in them take the call's sizes.
+void check_params(const tir::PrimFunc& function, const RuleInput& input);
+
+// The compute form of `function` for this call, or the reason why its loops are none. Parameters as above.
 Expected<tir::Compute> raise_for(const tir::PrimFunc& function, const RuleInput& input);
 
 // The loops of `function` as they are, on the tensors of the call. Parameters as above.
