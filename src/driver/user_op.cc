@@ -177,7 +177,13 @@ Op register_user_op(UserOp given) {
   return op;
 }
 
-void add_user_argument(const Op& op, OpArgument argument) { changeable(op).arguments.push_back(std::move(argument)); }
+// As many arguments as are named, unless somebody said how many there are.
+void add_user_argument(const Op& op, OpArgument argument) {
+  OpNode& node = changeable(op);
+  const auto named = static_cast<int32_t>(node.arguments.size());
+  if (node.num_inputs == (named == 0 ? -1 : named)) node.num_inputs = named + 1;
+  node.arguments.push_back(std::move(argument));
+}
 
 void add_user_attr(const Op& op, relay::AttrSpec spec) { relay::add_attr(changeable(op), std::move(spec)); }
 
