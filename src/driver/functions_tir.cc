@@ -66,12 +66,13 @@ PrimExpr make_checked_cast(DataType dtype, const PrimExpr& value) {
 }
 
 PrimExpr make_checked_select(const PrimExpr& condition, const PrimExpr& a, const PrimExpr& b) {
-  check(make_raw<SelectNode>(a->dtype, [&](SelectNode& node) {
+  const PrimExpr made = make_raw<SelectNode>(a->dtype, [&](SelectNode& node) {
     node.condition = condition;
     node.true_value = a;
     node.false_value = b;
-  }));
-  return make_select(condition, a, b);
+  });
+  check(made);
+  return made;
 }
 
 PrimExpr make_checked_call(const std::string& name, const Array<PrimExpr>& args, const std::optional<DataType>& given) {
