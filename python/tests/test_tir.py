@@ -76,7 +76,28 @@ def test_numbers_of_numpy_are_operands():
 
 @pytest.mark.parametrize(
     "name",
-    "exp log log2 log10 log1p sqrt sin cos tan asin acos atan sinh cosh tanh asinh atanh floor ceil trunc".split(),
+    [
+        "exp",
+        "log",
+        "log2",
+        "log10",
+        "log1p",
+        "sqrt",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "sinh",
+        "cosh",
+        "tanh",
+        "asinh",
+        "atanh",
+        "floor",
+        "ceil",
+        "trunc",
+    ],
 )
 def test_functions_of_floats(name):
     x = np.array([0.1, 0.25, 0.5, 0.75, 0.9], "float32")
@@ -103,7 +124,7 @@ def test_more_functions_of_floats():
 def test_choices_and_comparisons():
     y = F32[::-1].copy()
     np.testing.assert_array_equal(mapped(lambda a, b: tir.if_then_else(a < b, a, b), F32, y), np.minimum(F32, y))
-    np.testing.assert_array_equal(mapped(lambda a, b: tir.Select(a > b, a, 0), F32, y), np.where(F32 > y, F32, 0))
+    np.testing.assert_array_equal(mapped(lambda a, b: tir.Select(a > b, a, 0), F32, y), np.where(y < F32, F32, 0))
     np.testing.assert_array_equal(mapped(tir.max, F32, y), np.maximum(F32, y))
     np.testing.assert_array_equal(mapped(lambda a: tir.min(a, 1), F32), np.minimum(F32, 1))
     np.testing.assert_array_equal(mapped(lambda a: tir.EQ(a, 1), I64), I64 == 1)
@@ -140,7 +161,7 @@ def test_constants_fold_and_dimensions_stay_comparable():
 def test_what_is_not_known_yet_has_no_truth_value():
     n = tir.Var("n")
     for use in (lambda: bool(n < 3), lambda: max(n, 3), lambda: 0 <= n < 3, lambda: not n):
-        with pytest.raises(hr.UserError, match="is not known before the program runs: write & | ~"):
+        with pytest.raises(hr.UserError, match=r"is not known before the program runs: write & \| ~"):
             use()
 
 
@@ -225,7 +246,7 @@ def test_indices_of_any_number_and_dtype():
     out = tir.compute(index.shape, lambda *i: data[index[i]], "y")
     x, at = np.arange(5, dtype="float32") * 10, np.array([[4, 0, 1], [2, 2, 3]], "int32")
     np.testing.assert_array_equal(tir.interpret(tir.create_prim_func([data, index, out]), x, at).numpy(), x[at])
-    with pytest.raises(hr.UserError, match="out of bounds|outside"):
+    with pytest.raises(hr.UserError, match="out of bounds"):
         tir.interpret(tir.create_prim_func([data, index, out]), x, at + 1)
 
 
@@ -296,7 +317,7 @@ def test_mistakes_in_tensors_say_what_to_write():
         (lambda: tir.compute_form([x], [total, total]), "the buffer 't' is two outputs"),
         (lambda: tir.compute_form([x], [3]), "outputs: expected Tensors, got 3"),
         (
-            lambda: tir.compute_form([z], [tir.compute((2,), lambda i: z[i] + 0 * k.asobject().astype("float32"))]),
+            lambda: tir.compute_form([z], [tir.compute((2,), lambda i: z[i] + k.astype("float32"))]),
             "the variable 'k' is not in scope",
         ),
     ]:
@@ -353,14 +374,10 @@ def test_loops_are_raised_to_what_they_compute():
 
 
 def test_mistakes_in_texts_and_inputs_are_told():
-    with pytest.raises(hr.UserError, match=r"rows\.tir:6:5: .*'z'"):
+    with pytest.raises(hr.UserError, match=r"rows\.tir:5:5: .*'z'"):
         tir.parse(TEXT.replace("y[i] = 0f", "z[i] = 0f"), "rows.tir")
-    with pytest.raises(hr.UserError, match="not well-formed"):
-        tir.parse(
-            TEXT.replace("for i in serial(2)", "for i in parallel(2) { } for i in parallel(2)").replace(
-                "for k in serial(3)", "for k in vectorized(x)"
-            )
-        )
+    with pytest.raises(hr.UserError, match="a parallel loop stands inside another"):
+        tir.parse(TEXT.replace("serial", "parallel"))
     with pytest.raises(hr.UserError, match="expected one function, found 0"):
         tir.parse('#[tir_version = "1"]\n')
     f = tir.parse(TEXT)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import weakref
 from collections.abc import Callable, Iterable, Sequence
+from numbers import Integral
 from typing import Any
 
 from headrace import _core, _node
@@ -158,9 +159,9 @@ def placeholder(shape: Any, dtype: str = "float32", name: str = "placeholder") -
 
 
 def _dims(shape: Any) -> list[Any]:
-    if isinstance(shape, (str, bytes)) or not (is_expr(shape) or isinstance(shape, (int, Iterable))):
+    if isinstance(shape, (str, bytes)) or not (is_expr(shape) or isinstance(shape, (Integral, Iterable))):
         raise _core.UserError(f"shape: expected dimensions, got {shape!r}")
-    dims = [to_expr(dim) for dim in ([shape] if is_expr(shape) or isinstance(shape, int) else shape)]
+    dims = [to_expr(dim) for dim in ([shape] if is_expr(shape) or isinstance(shape, Integral) else shape)]
     for dim in dims:
         if dim.dtype != "int64":
             raise _core.UserError(f"shape: the dimension {dim} is {dim.dtype}; dimensions are int64")
@@ -227,7 +228,7 @@ def compute(shape: Any, fcompute: Callable[..., Any], name: str = "compute") -> 
         fields["init"] = api("tir.IdentityOf")(reduction.combiner, value.dtype)
         fields["reduce_axes"] = [axis.var for axis in reduction.axes]
         fields["reduce_extents"] = [axis.extent for axis in reduction.axes]
-    reads = [_tensors[read] for read in api("tir.BuffersReadBy")(value) if read in _tensors]
+    reads = [tensor for read in api("tir.BuffersReadBy")(value) if (tensor := _tensors.get(read)) is not None]
     return Tensor(buffer, _node.make("tir.ComputeStage", fields), reads)
 
 
