@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from numbers import Integral
 from typing import Any
 
-from headrace import _core, _expr, _node
+from headrace import _core, _expr, _node, _prim_expr  # noqa: F401
 from headrace._container import Map
 from headrace._ffi import api
-
-_ADD, _SUB, _MUL, _FLOOR_DIV, _FLOOR_MOD = 0, 1, 2, 5, 6
 
 
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
@@ -115,84 +112,6 @@ class _Type:
         return _expr.text_of(self)
 
 
-@_node.mixin("ir.PrimExpr")
-class _PrimExpr:
-    """A scalar expression: a dimension, an index. Equal by structure, and to the integer that it is."""
-
-    __slots__ = ()
-
-    def __eq__(self, other: object) -> bool:
-        if isinstance(other, Integral):
-            return self.type_key == "ir.IntImm" and self.value == other
-        return isinstance(other, PrimExpr) and _STRUCTURAL_EQUAL(self, other, False)
-
-    def __hash__(self) -> int:
-        return hash(self.value) if self.type_key == "ir.IntImm" else _STRUCTURAL_HASH(self, False)
-
-    def __int__(self) -> int:
-        if self.type_key != "ir.IntImm":
-            raise _core.UserError(f"{self} is no integer: it is not known before the program runs")
-        return self.value
-
-    def __index__(self) -> int:
-        return int(self)
-
-    def __repr__(self) -> str:
-        return _expr.text_of(self)
-
-    def __add__(self, other: Any) -> Any:
-        return _prim_binary(_ADD, self, other)
-
-    def __radd__(self, other: Any) -> Any:
-        return _prim_binary(_ADD, other, self)
-
-    def __sub__(self, other: Any) -> Any:
-        return _prim_binary(_SUB, self, other)
-
-    def __rsub__(self, other: Any) -> Any:
-        return _prim_binary(_SUB, other, self)
-
-    def __mul__(self, other: Any) -> Any:
-        return _prim_binary(_MUL, self, other)
-
-    def __rmul__(self, other: Any) -> Any:
-        return _prim_binary(_MUL, other, self)
-
-    def __floordiv__(self, other: Any) -> Any:
-        return _prim_binary(_FLOOR_DIV, self, other)
-
-    def __mod__(self, other: Any) -> Any:
-        return _prim_binary(_FLOOR_MOD, self, other)
-
-
-def _prim_binary(op: int, a: Any, b: Any) -> Any:
-    dtype = a.dtype if isinstance(a, PrimExpr) else b.dtype
-    return api("tir.MakeBinary")(op, _to_prim_expr(a, dtype), _to_prim_expr(b, dtype))
-
-
-def _to_prim_expr(value: Any, dtype: str = "int64") -> Any:
-    if isinstance(value, Integral) and not isinstance(value, (bool, _core.Object)):
-        return IntImm(dtype, int(value))
-    return value
-
-
-def _to_dtype(value: Any) -> Any:
-    if value is None or isinstance(value, str):
-        return value
-    import numpy as np
-
-    try:
-        return np.dtype(value).name
-    except TypeError:
-        raise _core.UserError(f"dtype: {value!r} is no dtype") from None
-
-
-_node.converter("ir.PrimExpr", _to_prim_expr)
-_node.converter("dtype", _to_dtype)
-_node.converter("None or dtype", lambda value: _to_dtype(value) or None)
-_node.constructor("ir.IntImm", "dtype value", "An integer constant.")
-_node.constructor("ir.FloatImm", "dtype value", "A floating-point constant.")
-_node.default("ir.Any", dtype="int64")
 _node.constructor("ir.Span", "source_name line column end_line end_column", "Where in a source a node came from.")
 
 

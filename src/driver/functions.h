@@ -8,6 +8,7 @@ namespace headrace::driver {
 void register_functions();
 
 void register_ir_functions();         // object graphs, modules, ops, targets
+void register_tir_functions();        // scalar expressions, compute forms, loop programs
 void register_relay_functions();      // text, types, walks, analyses, the interpreter
 void register_transform_functions();  // passes, contexts, instruments
 void register_build_functions();      // from a module to code

@@ -52,16 +52,6 @@ void register_object_functions() {
   register_global("ir.Repr", make_packed([](const Value& value) { return repr(value); }));
 }
 
-// The operators of Python on dimensions and indices.
-PrimExpr binary_of(int64_t op, const PrimExpr& a, const PrimExpr& b) {
-  if (op < 0 || op > static_cast<int64_t>(BinaryOp::logical_or)) throw_user_error("there is no operator {}", op);
-  if (a->dtype != b->dtype) {
-    throw_user_error("{} of {} and {}: the dtypes {} and {} differ", name_of(static_cast<BinaryOp>(op)), to_string(a),
-                     to_string(b), a->dtype, b->dtype);
-  }
-  return make_binary(static_cast<BinaryOp>(op), a, b);
-}
-
 void register_module_functions() {
   register_global("ir.ModuleAdd", make_packed([](const IRModule& module, const GlobalVar& var, const BaseFunc& function,
                                                  bool update) { return module->add_function(var, function, update); }));
@@ -88,7 +78,6 @@ void register_ir_functions() {
   register_module_functions();
   // Takes anything and does nothing: what a call costs is measured with it.
   register_global("testing.Nop", PackedFunc([](Args) { return Value(); }));
-  register_global("tir.MakeBinary", make_packed(&binary_of));
   register_global("ir.OpNames", make_packed([] { return Array<std::string>(op_names()); }));
   register_global("ir.GetOp", make_packed([](const std::string& name) { return get_op(name); }));
   register_global("ir.DescribeOp", make_packed(&describe_op));

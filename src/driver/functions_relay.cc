@@ -26,6 +26,7 @@ std::string as_text(const ObjectRef& object, bool show_meta_data) {
   const relay::PrintOptions options{.show_meta_data = show_meta_data};
   if (const IRModule module = object.cast<IRModuleNode>())
     return is_tir(module) ? tir::print_module(module) : relay::print_module(module, options);
+  if (const auto function = object.cast<tir::PrimFuncNode>()) return tir::print_function(function);
   if (const Expr expr = object.cast<ExprNode>()) return relay::print_expr(expr, options);
   if (const Type type = object.cast<TypeNode>()) return to_string(type);
   if (const PrimExpr dim = object.cast<PrimExprNode>()) return to_string(dim);

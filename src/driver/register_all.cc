@@ -12,6 +12,7 @@ namespace headrace::driver {
 
 void register_functions() {
   register_ir_functions();
+  register_tir_functions();
   register_relay_functions();
   register_transform_functions();
   register_build_functions();
