@@ -128,24 +128,20 @@ std::vector<std::pair<std::string, Value>> to_pairs(const Map<std::string, Value
 }
 
 void register_declarations() {
-  register_global("relay.op.Register",
-                  make_packed([](const std::string& name, const std::string& doc, bool override) {
+  register_global("relay.op.Register", make_packed([](const std::string& name, const std::string& doc, bool override) {
                     return declare_user_op(name, doc, override);
                   }));
-  register_global("relay.op.AddArgument", make_packed([](const Op& op, const std::string& name, const std::string& kind,
-                                                         const std::string& doc) {
-                    add_user_argument(op, {name, kind, doc});
-                  }));
-  register_global("relay.op.AddAttr",
+  register_global("relay.op.AddArgument",
                   make_packed([](const Op& op, const std::string& name, const std::string& kind,
-                                 const Value& default_value, const std::string& doc) {
+                                 const std::string& doc) { add_user_argument(op, {name, kind, doc}); }));
+  register_global("relay.op.AddAttr", make_packed([](const Op& op, const std::string& name, const std::string& kind,
+                                                     const Value& default_value, const std::string& doc) {
                     add_user_attr(op, {name, relay::parse_attr_kind(kind), default_value, doc});
                   }));
   register_global("relay.op.SetNumInputs",
                   make_packed([](const Op& op, int64_t count) { set_user_num_inputs(op, count); }));
-  register_global("relay.op.SetSupportLevel", make_packed([](const Op& op, int64_t level) {
-                    set_user_support_level(op, level);
-                  }));
+  register_global("relay.op.SetSupportLevel",
+                  make_packed([](const Op& op, int64_t level) { set_user_support_level(op, level); }));
   register_global("relay.op.SetRelation", make_packed([](const Op& op, const PackedFunc& relation) {
                     set_user_relation(op, relation_of(relation));
                   }));
@@ -154,9 +150,8 @@ void register_declarations() {
 void register_computes() {
   register_global("relay.op.SetForm",
                   make_packed([](const Op& op, const PackedFunc& form) { set_user_compute(op, form_of(form)); }));
-  register_global("relay.op.SetLoops", make_packed([](const Op& op, const tir::PrimFunc& loops) {
-                    set_user_compute(op, loops);
-                  }));
+  register_global("relay.op.SetLoops",
+                  make_packed([](const Op& op, const tir::PrimFunc& loops) { set_user_compute(op, loops); }));
   register_global("relay.op.SetLoopsOfCall",
                   make_packed([](const Op& op, const PackedFunc& loops) { set_user_compute(op, loops_of(loops)); }));
   register_global("relay.op.SetFunction", make_packed([](const Op& op, const std::string& function) {

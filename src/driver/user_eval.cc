@@ -43,7 +43,9 @@ RuleInput rule_input(const EvalInput& input) {
   for (const Expr& arg : input.call.args) {
     for (const DataType dtype : declared_dtypes(arg)) dtypes.push_back(dtype);
   }
-  RuleInput rule{input.call, {}, with_dtypes(input.arg_types, dtypes),
+  RuleInput rule{input.call,
+                 {},
+                 with_dtypes(input.arg_types, dtypes),
                  with_dtypes(input.out_types, declared_dtypes(ref(&input.call)))};
   for (size_t i = 0; i < rule.in_types.size(); ++i)
     rule.inputs.push_back(make_buffer(fmt::format("input{}", i), rule.in_types[i]->dtype, rule.in_types[i]->shape));

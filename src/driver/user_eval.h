@@ -1,7 +1,7 @@
 // The reference evaluation of ops whose users gave none: what computes them, run plainly. Private to driver/user_op.cc.
 //
-// An op of a user is evaluated in its own dtypes, also by an interpreter that computes the rest in float64: its code may
-// be of one dtype.
+// An op of a user is evaluated in its own dtypes, also by an interpreter that computes the rest in float64: its code
+// may be of one dtype.
 #pragma once
 
 #include "driver/user_op.h"

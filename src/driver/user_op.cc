@@ -3,6 +3,7 @@
 #include "driver/register_all.h"
 #include "driver/user_eval.h"
 #include "ir/op_table.h"
+#include "ir/text_names.h"
 #include "lower/user_compute.h"
 #include "tir/raise.h"
 #include "tir/verify.h"
@@ -94,9 +95,8 @@ CallFusion fusion_of_form(const CallNode& call, const Expected<tir::Compute>& fo
 void set_form(OpNode& op, const ComputeRuleFn& rule) {
   const ComputeRuleFn fitted = [rule](const RuleInput& input) { return lower::fit_compute(rule(input), input); };
   op.set(lower::kComputeRule, fitted);
-  op.set(ops::kCallFusion, ops::CallFusionFn([fitted](const CallNode& call) {
-           return fusion_of_form(call, fitted(rule_input(call)));
-         }));
+  op.set(ops::kCallFusion,
+         ops::CallFusionFn([fitted](const CallNode& call) { return fusion_of_form(call, fitted(rule_input(call))); }));
   op.set(ops::kEval, eval_by_form(fitted));
 }
 
@@ -119,8 +119,7 @@ void set_external(OpNode& op, const std::string& function) {
   if (function.empty()) throw_user_error("{}: the function that computes it needs a name", op.name);
   std::string why = fmt::format("the function '{}' computes it, whose loops are not known", function);
   op.set(ops::kExternal, function);
-  op.set(ops::kCallFusion,
-         ops::CallFusionFn([why](const CallNode&) { return CallFusion{FusionKind::opaque, why}; }));
+  op.set(ops::kCallFusion, ops::CallFusionFn([why](const CallNode&) { return CallFusion{FusionKind::opaque, why}; }));
   op.set(kWhyOpaque, std::move(why));
   op.set(ops::kEval, eval_by_function(function));
 }
@@ -135,9 +134,12 @@ PrimFunc well_formed(const OpNode& op, PrimFunc function) {
   return function;
 }
 
-// The op is a new one when `previous` is null.
 void check_name(const std::string& name, bool override) {
-  if (name.empty()) throw_user_error("an op needs a name, such as \"my.scale\"");
+  if (!is_identifier(name, true))
+    throw_user_error(
+        "'{}' cannot name an op: choose words of letters, digits and _ with dots between them, such as "
+        "\"my.scale\"",
+        name);
   const Op previous = find_op(name);
   if (!previous) return;
   if (!is_user_op(previous)) throw_user_error("'{}' is an op of Headrace; register yours under another name", name);
@@ -216,8 +218,7 @@ void set_user_compute(const Op& op, UserCompute compute) {
   } else if (const auto* function = std::get_if<PrimFunc>(&compute)) {
     const PrimFunc loops = well_formed(node, *function);
     set_loops(node, [loops](const RuleInput&) { return loops; });
-    if (const auto form_of_all = tir::raise(loops); !form_of_all)
-      node.set(kWhyOpaque, form_of_all.refusal().message);
+    if (const auto form_of_all = tir::raise(loops); !form_of_all) node.set(kWhyOpaque, form_of_all.refusal().message);
   } else if (const auto* make = std::get_if<PrimFuncFn>(&compute)) {
     set_loops(node, [make = *make, name = node.name](const RuleInput& input) {
       return well_formed(*input.call.as_op(), make(input));

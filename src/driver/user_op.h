@@ -39,20 +39,21 @@ struct UserOp {
   relay::AttrSchema attrs = {};
   relay::TypeRelationFn relation = {};  // asked when arguments and attributes are as the op says; tensors or a tuple
   UserCompute compute = {};
-  ops::EvalFn eval = {};                             // empty: what `compute` says, run plainly
-  std::optional<ops::FusionKind> fusion = {};        // nothing: as the compute form tells
-  bool is_stateful = false;                          // see ops::kStateful
+  ops::EvalFn eval = {};                       // empty: what `compute` says, run plainly
+  std::optional<ops::FusionKind> fusion = {};  // nothing: as the compute form tells
+  bool is_stateful = false;                    // see ops::kStateful
   bool override = false;  // an op that a user registered under the name is replaced; those of Headrace cannot be
 };
 
-// Makes the op known, whole. UserError: a name that is taken (unless `override`), no name, an attribute that add_attr
-// refuses, loops that are not well-formed.
+// Makes the op known, whole. UserError: a name that is taken (unless `override`) or that no text could have, an
+// attribute that add_attr refuses, loops that are not well-formed.
 Op register_user_op(UserOp op);
 // The same, to be filled in by the functions below.
 Op declare_user_op(const std::string& name, const std::string& doc, bool override = false);
 
 // These change an op that a user registered; UserError for one of Headrace's own.
-void add_user_argument(const Op& op, OpArgument argument);  // one argument more, unless set_user_num_inputs said how many
+void add_user_argument(const Op& op,
+                       OpArgument argument);  // one argument more, unless set_user_num_inputs said how many
 void add_user_attr(const Op& op, relay::AttrSpec spec);
 void set_user_num_inputs(const Op& op, int64_t num_inputs);  // -1: any number
 void set_user_support_level(const Op& op, int64_t level);    // 1 to 10

@@ -46,8 +46,8 @@ tir::Compute scale_form(const RuleInput& input) {
 tir::Compute row_sum_form(const RuleInput& input) {
   const Buffer& data = input.inputs[0];
   const auto value = [&](const Index& i, const Index& r) { return lower::load(data, {i[0], r[0]}); };
-  return lower::single_stage(
-      input, lower::reduce_stage(input.make_output(), tir::Combiner::sum, {data->shape[1]}, value));
+  return lower::single_stage(input,
+                             lower::reduce_stage(input.make_output(), tir::Combiner::sum, {data->shape[1]}, value));
 }
 
 Type row_type(const RelationInput& input) {
@@ -68,8 +68,7 @@ void halve(Args args) {
   const auto* x = static_cast<const DLTensor*>(args[0].v.v_ptr);
   const auto* y = static_cast<const DLTensor*>(args[1].v.v_ptr);
   if (static_cast<const float*>(x->data)[0] < 0) throw_user_error("x[0] is negative");
-  for (int64_t i = 0; i < x->shape[0]; ++i)
-    static_cast<float*>(y->data)[i] = static_cast<const float*>(x->data)[i] / 2;
+  for (int64_t i = 0; i < x->shape[0]; ++i) static_cast<float*>(y->data)[i] = static_cast<const float*>(x->data)[i] / 2;
 }
 
 // a - b * c, where two operands may be one and another a constant
@@ -106,12 +105,13 @@ void register_test_ops() {
                       .arguments = {{"data", "Tensor", ""}},
                       .relation = same_type,
                       .compute = loops(kRunningSum)});
-    register_user_op({.name = "test.square",
-                      .arguments = {{"data", "Tensor", ""}},
-                      .relation = same_type,
-                      .compute = loops("prim_func @square(x: Buffer[(n, 3), float32]) -> (y: Buffer[(n, 3), float32]) {\n"
-                                       "  for i in serial(n) { for j in serial(3) { y[i, j] = x[i, j] * x[i, j]; } }\n"
-                                       "}\n")});
+    register_user_op(
+        {.name = "test.square",
+         .arguments = {{"data", "Tensor", ""}},
+         .relation = same_type,
+         .compute = loops("prim_func @square(x: Buffer[(n, 3), float32]) -> (y: Buffer[(n, 3), float32]) {\n"
+                          "  for i in serial(n) { for j in serial(3) { y[i, j] = x[i, j] * x[i, j]; } }\n"
+                          "}\n")});
     register_global("test.halve.impl", packed(&halve));
     register_user_op({.name = "test.halve",
                       .arguments = {{"data", "Tensor", ""}},
@@ -192,8 +192,7 @@ TEST(UserOp, LoopsWithSymbolsTakeTheSizesOfTheCall) {
 }
 
 TEST(UserOp, OpaqueLoopsAreAKernelOfTheirOwn) {
-  const IRModule module = read(
-      "def @main(%x: Tensor[(5), float32]) { nn.relu(test.running_sum(multiply(%x, 2f))) }");
+  const IRModule module = read("def @main(%x: Tensor[(5), float32]) { nn.relu(test.running_sum(multiply(%x, 2f))) }");
   EXPECT_THAT(result(module, {tensor({5}, {1, -3, 1, 2, 4})}), ElementsAre(2, 0, 0, 2, 10));
   EXPECT_THAT(groups_of(module),
               ElementsAre(ElementsAre("multiply"), ElementsAre("test.running_sum"), ElementsAre("nn.relu")));
@@ -210,8 +209,7 @@ TEST(UserOp, FormsFuseWithWhatIsAround) {
       "def @main(%x: Tensor[(2, 4), float32], %w: Tensor[(3, 4), float32], %b: Tensor[(3), float32]) {\n"
       "  nn.relu(test.scale(nn.bias_add(nn.dense(%x, %w, units=3), %b), factor=0.5f))\n"
       "}\n");
-  EXPECT_THAT(groups_of(module),
-              ElementsAre(ElementsAre("nn.dense", "nn.bias_add", "test.scale", "nn.relu")));
+  EXPECT_THAT(groups_of(module), ElementsAre(ElementsAre("nn.dense", "nn.bias_add", "test.scale", "nn.relu")));
   const std::vector<NDArray> inputs = {tensor({2, 4}, {1, 2, 3, 4, 0, 1, 0, -1}),
                                        tensor({3, 4}, {1, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, -1}), tensor({3}, {1, 0, 6})};
   EXPECT_THAT(result(module, inputs), ElementsAre(1, 5, 1, 0.5, 0, 3.5));
@@ -236,11 +234,11 @@ TEST(UserOp, StagesAndSeveralResults) {
     const Buffer& data = input.inputs[0];
     const PrimExpr count = make_const(static_cast<double>(*as_int(data->shape[1])), data->dtype);
     tir::ComputeStage mean = lower::reduce_stage(
-        input.make_output(1), tir::Combiner::sum, {data->shape[1]},
-        [&](const Index& i, const Index& r) { return make_binary(BinaryOp::div, lower::load(data, {i[0], r[0]}), count); });
-    tir::ComputeStage centred = lower::map_stage(input.make_output(0), [&](const Index& i) {
-      return lower::load(data, i) - lower::load(mean.output, {i[0]});
-    });
+        input.make_output(1), tir::Combiner::sum, {data->shape[1]}, [&](const Index& i, const Index& r) {
+          return make_binary(BinaryOp::div, lower::load(data, {i[0], r[0]}), count);
+        });
+    tir::ComputeStage centred = lower::map_stage(
+        input.make_output(0), [&](const Index& i) { return lower::load(data, i) - lower::load(mean.output, {i[0]}); });
     return tir::Compute{input.inputs, {mean, centred}, {centred.output, mean.output}};
   };
   const auto relation = [](const RelationInput& input) -> Type {
@@ -250,8 +248,8 @@ TEST(UserOp, StagesAndSeveralResults) {
                     .arguments = {{"data", "Tensor", ""}},
                     .relation = relation,
                     .compute = lower::ComputeRuleFn(form)});
-  const IRModule module = read(
-      "def @main(%x: Tensor[(2, 2), float32]) { %0 = test.centre(%x); add(%0.0, expand_dims(%0.1, axis=1)) }");
+  const IRModule module =
+      read("def @main(%x: Tensor[(2, 2), float32]) { %0 = test.centre(%x); add(%0.0, expand_dims(%0.1, axis=1)) }");
   EXPECT_THAT(result(module, {tensor({2, 2}, {1, 3, -8, 4})}), ElementsAre(1, 3, -8, 4));
   const IRModule means = read("def @main(%x: Tensor[(2, 2), float32]) { %0 = test.centre(%x); %0.1 }");
   EXPECT_THAT(result(means, {tensor({2, 2}, {1, 3, -8, 4})}), ElementsAre(2, -2));
@@ -264,10 +262,11 @@ TEST(UserOp, LoopsThatAreMadeForEachCall) {
   register_test_ops();
   const auto make = [](const RuleInput& input) {
     const int64_t n = *as_int(input.in_types[0]->shape[0]);
-    return loops(fmt::format("prim_func @reversed(x: Buffer[({0}), float32]) -> (y: Buffer[({0}), float32]) {{\n"
-                             "  for i in serial({0}) {{ y[i] = x[{1} - i]; }}\n"
-                             "}}\n",
-                             n, n - 1));
+    return loops(
+        fmt::format("prim_func @reversed(x: Buffer[({0}), float32]) -> (y: Buffer[({0}), float32]) {{\n"
+                    "  for i in serial({0}) {{ y[i] = x[{1} - i]; }}\n"
+                    "}}\n",
+                    n, n - 1));
   };
   register_user_op({.name = "test.reversed",
                     .arguments = {{"data", "Tensor", ""}},
@@ -302,8 +301,8 @@ TEST(UserOp, AFunctionsErrorReachesTheCaller) {
 TEST(UserOp, AFunctionGetsItsOperandsAsTheCallSays) {
   const IRModule same = read("def @main(%x: Tensor[(3), float32]) { test.combine(%x, %x, %x) }");
   EXPECT_THAT(result(same, {tensor({3}, {1, 2, 3})}), ElementsAre(0, -2, -6));
-  const IRModule constant = read(
-      "def @main(%x: Tensor[(3), float32], %y: Tensor[(3), float32]) { test.combine(%y, 10f, %x) }");
+  const IRModule constant =
+      read("def @main(%x: Tensor[(3), float32], %y: Tensor[(3), float32]) { test.combine(%y, 10f, %x) }");
   EXPECT_THAT(result(constant, {tensor({3}, {1, 2, 3}), tensor({3}, {5, 5, 5})}), ElementsAre(-5, -15, -25));
 }
 
@@ -331,7 +330,8 @@ TEST(UserOp, BareClientsNeedTheRuntimeForFunctions) {
     void* library = dlopen(fmt::format("/proc/self/fd/{}", model.descriptor.number()).c_str(), RTLD_NOW | RTLD_LOCAL);
     EXPECT_NE(library, nullptr) << dlerror();
     if (library == nullptr) return -1;
-    const int result = reinterpret_cast<headrace_run_function>(dlsym(library, HR_RUN_SYMBOL))(nullptr, 0, nullptr, 0, nullptr);
+    const int result =
+        reinterpret_cast<headrace_run_function>(dlsym(library, HR_RUN_SYMBOL))(nullptr, 0, nullptr, 0, nullptr);
     dlclose(library);
     return result;
   };

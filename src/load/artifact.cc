@@ -92,11 +92,12 @@ PackedFunc find_import(const Module& root, const std::string& name) {
 }
 
 Refusal import_missing(const Library& library, const Program& program, const Step& step) {
-  return {HR_REASON_SYMBOL_MISSING,
-          fmt::format("'{}' needs the function '{}', which its program '{}' calls{}: no module of the file and no global "
-                      "function of this process provides it; register it (register_func in Python, register_global in "
-                      "C++) or load the library that does, first",
-                      library.name(), step.callee, program.name, step.op.empty() ? "" : fmt::format(" for {}", step.op))};
+  return {
+      HR_REASON_SYMBOL_MISSING,
+      fmt::format("'{}' needs the function '{}', which its program '{}' calls{}: no module of the file and no global "
+                  "function of this process provides it; register it (register_func in Python, register_global in "
+                  "C++) or load the library that does, first",
+                  library.name(), step.callee, program.name, step.op.empty() ? "" : fmt::format(" for {}", step.op))};
 }
 
 int32_t num_threads(int32_t asked, const Manifest& manifest) {

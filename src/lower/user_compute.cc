@@ -24,9 +24,7 @@ using Values = std::unordered_map<const PrimVarNode*, PrimExpr>;
   throw_at(input.call.span, name, fmt::format("{}: {}", name, message));
 }
 
-std::string show(const Buffer& buffer) {
-  return to_string(Type(make_tensor_type(buffer->shape, buffer->dtype)));
-}
+std::string show(const Buffer& buffer) { return to_string(Type(make_tensor_type(buffer->shape, buffer->dtype))); }
 
 bool same_shape(const Array<PrimExpr>& a, const Array<PrimExpr>& b) {
   if (a.size() != b.size()) return false;
@@ -167,9 +165,10 @@ void check_param(const PrimFunc& function, const RuleInput& input, size_t i, con
     fail(input, fmt::format("parameter '{}' of its loops has strides, and tensors of a call are dense: leave them out",
                             param->name));
   if (param->dtype == type->dtype && same_shape(shape, type->shape)) return;
-  fail(input, fmt::format("parameter '{}' of its loops is {}, and the call has {} there; give loops for this type, or a "
-                          "function that makes them for each call",
-                          param->name, show(param), to_string(Type(type))));
+  fail(input,
+       fmt::format("parameter '{}' of its loops is {}, and the call has {} there; give loops for this type, or a "
+                   "function that makes them for each call",
+                   param->name, show(param), to_string(Type(type))));
 }
 
 // What the symbols in the parameters' shapes are in this call.

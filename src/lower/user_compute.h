@@ -12,9 +12,9 @@ namespace headrace::lower {
 tir::Compute fit_compute(const tir::Compute& form, const RuleInput& input);
 
 // How a compute form may fuse, as its loads tell; the sentence says why, where it is opaque.
-//   elementwise: one stage whose loads are at the stage's own axes; broadcast: as numpy broadcasts; injective: each input
-//   is read at one index; reduction: every element that is read is read once; anchor: other reductions, and stages that
-//   read an input at several indices.
+//   elementwise: one stage whose loads are at the stage's own axes; broadcast: as numpy broadcasts; injective: each
+//   input is read at one index; reduction: every element that is read is read once; anchor: other reductions, and
+//   stages that read an input at several indices.
 std::pair<ops::FusionKind, std::string> fusion_of(const tir::Compute& form);
 
 // UserError at the call when the parameters of `function` (inputs, then outputs) do not have the tensors' dtypes and

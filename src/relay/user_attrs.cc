@@ -145,8 +145,9 @@ AttrKind parse_attr_kind(std::string_view name) {
 
 void add_attr(OpNode& op, AttrSpec spec) {
   if (!is_identifier(spec.name) || spec.name == "attrs" || spec.name == "attrs_type_key")
-    throw_user_error("{}: '{}' cannot name an attribute: choose letters, digits and _, and none of attrs, attrs_type_key",
-                     op.name, spec.name);
+    throw_user_error(
+        "{}: '{}' cannot name an attribute: choose letters, digits and _, and none of attrs, attrs_type_key", op.name,
+        spec.name);
   AttrSchema schema = schema_of(op);
   if (find_spec(schema, spec.name) != nullptr)
     throw_user_error("{}: there is an attribute '{}' already", op.name, spec.name);
@@ -175,9 +176,10 @@ std::string user_attrs_fault(const OpNode& op, const Attrs& attrs) {
   const auto* node = attrs.as<UserAttrsNode>();
   if (schema.empty()) return attrs ? fmt::format("it takes no attributes, got {}", attrs->key()) : "";
   if (node == nullptr) {
-    return fmt::format("it needs its attributes ({}), got {}; make them with make_user_attrs, in Python with the op's "
-                       "make_attrs",
-                       names_of(schema), attrs ? std::string(attrs->key()) : "none");
+    return fmt::format(
+        "it needs its attributes ({}), got {}; make them with make_user_attrs, in Python with the op's "
+        "make_attrs",
+        names_of(schema), attrs ? std::string(attrs->key()) : "none");
   }
   std::vector<std::pair<std::string, Value>> given;
   for (const auto& [name, value] : node->values) given.emplace_back(name, value);

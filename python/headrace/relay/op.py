@@ -58,9 +58,9 @@ def register_compute(op_name: str, compute: Any = None, level: int = 10) -> Any:
     op_name : str
         An op that was registered at run time.
     compute : function or PrimFunc, optional
-        Of (attrs, inputs, out_type): the attributes, the arguments as `tir.Tensor` (tuples taken apart), the type of the
-        result. It gives a `tir.Tensor`, a list of them, or a `tir.Compute`. A PrimFunc computes all calls; it fuses when
-        its loops are plain enough (`Op.why_opaque` says why not). Without it, a decorator is returned.
+        Of (attrs, inputs, out_type): the attributes, the arguments as `tir.Tensor` (tuples taken apart), the type of
+        the result. It gives a `tir.Tensor`, a list of them, or a `tir.Compute`. A PrimFunc computes all calls; it fuses
+        when its loops are plain enough (`Op.why_opaque` says why not). Without it, a decorator is returned.
     level : int
         Taken for the sake of old programs; the last one that is set counts.
 
@@ -161,8 +161,8 @@ def register_pattern(op_name: str, pattern: OpPattern, level: int = 10) -> None:
     op_name : str
         An op that was registered at run time.
     pattern : OpPattern
-        ELEMWISE and BROADCAST promise that the op reads its inputs so; a compute form that does otherwise is an error at
-        the call.
+        ELEMWISE and BROADCAST promise that the op reads its inputs so; a compute form that does otherwise is an error
+        at the call.
     level : int
         Taken for the sake of old programs.
     """

@@ -280,7 +280,8 @@ class ExprPrinter {
     if (schema != nullptr && user_attrs_fault(*op, call.attrs).empty()) {
       values_.print_user_attrs(attrs, *schema, *call.attrs.as<UserAttrsNode>());
     } else if (call.attrs) {
-      if (call.attrs->key() != expected || schema != nullptr) attrs += fmt::format(", attrs_type_key={}", quoted(call.attrs->key()));
+      if (call.attrs->key() != expected || schema != nullptr)
+        attrs += fmt::format(", attrs_type_key={}", quoted(call.attrs->key()));
       values_.print_attrs(attrs, *call.attrs);
     } else if (!expected.empty()) {
       attrs = ", attrs=None";
