@@ -8,6 +8,7 @@
 #include "interp/tir_interp.h"
 #include "kit/errors.h"
 #include "kit/random_array.h"
+#include "lower/compute_rule.h"
 #include "lower/lower_function.h"
 #include "object/structural_equal.h"
 #include "relay/infer/infer_type.h"
@@ -113,6 +114,7 @@ TEST(Raise, SeveralStagesAndStores) {
 
 // What ops compute, as plain loops, is raised to what they compute.
 TEST(Raise, IsTheInverseOfPlainLoops) {
+  lower::register_all_rules();
   for (const std::string body : {
            "nn.relu(add(%x, %x))",
            "nn.softmax(%x)",
@@ -156,7 +158,7 @@ TEST(Raise, RefusalsSayWhy) {
       {"for i in parallel(2) { y[i] = 0f; }",
        "the loop over 'i' is parallel: the order of its iterations is the function's own"},
       {"for i in serial(begin=1, extent=2) { y[i - 1] = 0f; }", "the loop over 'i' begins at 1, not at 0"},
-      {"for i: int32 in serial(2) { y[i] = 0f; }", "the loop variable 'i' is int32, not int64"},
+      {"for i: int32 in serial(2i32) { y[i] = 0f; }", "the loop variable 'i' is int32, not int64"},
       {"for i in serial(1) { y[i] = 0f; }", "the loop over 'i' ends at 1, dimension 0 of 'y' at 2"},
       {loops + "y[1 - i] = 0f; }", "the index 1 - i of 'y' is not a loop variable, each in one place"},
       {loops + "if (i < 1) { y[i] = 0f; } else { y[i] = 1f; } }", "is no store"},
