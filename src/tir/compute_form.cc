@@ -1,5 +1,6 @@
 #include "tir/compute_form.h"
 
+#include "tir/own_variables.h"
 #include "tir/verify_compute.h"
 
 namespace headrace::tir {
@@ -80,7 +81,7 @@ Compute to_compute(const ComputeForm& form) {
     compute.stages.push_back(to_stage(*stage));
   }
   verify(compute);
-  return compute;
+  return with_own_variables(std::move(compute));
 }
 
 }  // namespace headrace::tir

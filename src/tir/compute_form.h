@@ -39,7 +39,8 @@ struct ComputeNode : Object {
 using ComputeForm = Ref<ComputeNode>;
 
 ComputeForm from_compute(const Compute& compute);
-// UserError where the form breaks a rule of verify_compute.h.
+// With variables of its own at each call, as own_variables.h says why. UserError where the form breaks a rule of
+// verify_compute.h.
 Compute to_compute(const ComputeForm& form);
 
 }  // namespace headrace::tir

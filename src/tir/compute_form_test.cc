@@ -110,6 +110,19 @@ TEST(ComputeForm, NodesKeepTheForm) {
   EXPECT_FALSE(structural_equal(Value(form), Value(from_compute(other))));
 }
 
+TEST(ComputeForm, StagesAndCallsShareNoVariables) {
+  Example e;
+  e.compute.stages[1].reduce_axes = {e.i};
+  e.compute.stages[1].value = make_load(e.t, {e.i});
+  const ComputeForm form = from_compute(e.compute);
+  const Compute a = to_compute(form), b = to_compute(form);
+  EXPECT_NE(a.stages[0].axes[0], a.stages[1].reduce_axes[0]);
+  EXPECT_NE(a.stages[0].axes[0], b.stages[0].axes[0]);
+  EXPECT_NE(a.stages[1].reduced, b.stages[1].reduced);
+  EXPECT_EQ(a.stages[0].axes[0]->name_hint, "i");
+  EXPECT_EQ(print_function(plain_loops(a, "f")), print_function(plain_loops(e.compute, "f")));
+}
+
 // The rule that `change` breaks.
 std::string breach_of(const std::function<void(Example&)>& change) {
   Example e;

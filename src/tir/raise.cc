@@ -4,6 +4,7 @@
 
 #include "arith/canonical.h"
 #include "object/structural_equal.h"
+#include "tir/own_variables.h"
 #include "tir/post_order.h"
 #include "tir/print.h"
 #include "tir/rewrite.h"
@@ -75,28 +76,18 @@ Stmt strip_loops(Stmt stmt, Loops& loops) {
 
 using Values = std::unordered_map<const PrimVarNode*, PrimExpr>;
 
-// Of an expression of any depth.
-PrimExpr replace(const PrimExpr& e, const Values& values) {
-  if (values.empty()) return e;
-  return rewrite(e, [&](const PrimExpr& inner) {
-    const auto* var = inner.as<PrimVarNode>();
-    const auto found = var == nullptr ? values.end() : values.find(var);
-    return found == values.end() ? inner : found->second;
-  });
-}
-
 // A store, and the lets around it put into what it stores.
 std::optional<Store> as_store(Stmt stmt) {
   Values values;
   while (const auto* let = stmt.as<LetStmtNode>()) {
-    values[let->var.get()] = replace(let->value, values);
+    values[let->var.get()] = replace_variables(let->value, values);
     stmt = let->body;
   }
   const auto* store = stmt.as<BufferStoreNode>();
   if (store == nullptr) return std::nullopt;
   Index index;
-  for (const PrimExpr& e : store->indices) index.push_back(replace(e, values));
-  return Store{store->buffer, index, replace(store->value, values)};
+  for (const PrimExpr& e : store->indices) index.push_back(replace_variables(e, values));
+  return Store{store->buffer, index, replace_variables(store->value, values)};
 }
 
 Store expect_store(const Stmt& stmt) {
@@ -153,7 +144,7 @@ class Raiser {
       if (stage_of(output) == made_.stages.size()) refuse("nothing is stored to '{}'", output->name);
     }
     if (const auto breach = find_breach(made_)) refuse("{}", *breach);
-    return std::move(made_);
+    return with_own_variables(std::move(made_));
   }
 
  private:
@@ -261,7 +252,7 @@ class Raiser {
     const bool is_new = !stage.reduced;
     if (is_new) stage.reduced = make_prim_var("reduced", stage.value->dtype);
     const PrimExpr total = combine(stage.combiner, start, stage.reduced);
-    stage.epilogue = is_new ? total : replace(stage.epilogue, {{stage.reduced.get(), total}});
+    stage.epilogue = is_new ? total : replace_variables(stage.epilogue, {{stage.reduced.get(), total}});
   }
 
   // A nest of its own, after one that stores the first values.
@@ -279,7 +270,7 @@ class Raiser {
     set_reduction(stage, loops, accumulation);
     Values axes;
     for (size_t d = 0; d < start.axes.size(); ++d) axes[start.axes[d].get()] = stage.axes[d];
-    set_start(stage, replace(start.value, axes));
+    set_start(stage, replace_variables(start.value, axes));
     made_.stages.erase(made_.stages.begin() + static_cast<std::ptrdiff_t>(first));
     made_.stages.push_back(std::move(stage));
   }
