@@ -64,7 +64,7 @@ def result(mod, *inputs):
 
 
 def groups(mod):
-    """The ops of each fused group."""
+    """The ops of each fused group, the groups sorted."""
     fused = relay.transform.FuseOps()(mod)
     found = []
 
@@ -73,7 +73,7 @@ def groups(mod):
             found.append(sorted(relay.analysis.list_op_freqs(hr.IRModule.from_expr(expr.without_attr("Primitive")))))
 
     relay.analysis.post_order_visit(fused["main"], visit)
-    return found
+    return sorted(found)
 
 
 # --- what computes an op
@@ -188,9 +188,9 @@ def test_a_python_function(tmp_path):
     def largest(a, b, out):
         out.numpy()[...] = np.maximum(a.numpy(), b.numpy())
 
-    mod = program(lambda x, y: relay.negative(op(relay.exp(x), y)), (2, 3), (2, 3))
+    mod = program(lambda x, y: relay.negative(op(relay.abs(x), y)), (2, 3), (2, 3))
     y = np.full_like(X, 2)
-    np.testing.assert_allclose(result(mod, X, y), -np.maximum(np.exp(X), 2), rtol=1e-6)
+    np.testing.assert_array_equal(result(mod, X, y), -np.maximum(np.abs(X), 2))
     assert f"the function '{op.name}' computes it" in op.why_opaque
     # The artifact says what it needs, and who does not have it is told so.
     path = str(tmp_path / "net.so")
@@ -199,7 +199,7 @@ def test_a_python_function(tmp_path):
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode != 0
     assert f"needs the function '{op.name}'" in done.stderr
-    np.testing.assert_allclose(run(hr.runtime.load_module(path), X, y), -np.maximum(np.exp(X), 2), rtol=1e-6)
+    np.testing.assert_array_equal(run(hr.runtime.load_module(path), X, y), -np.maximum(np.abs(X), 2))
 
 
 def test_a_function_of_another_name():
@@ -322,7 +322,6 @@ def test_errors_of_attributes():
     with pytest.raises(hr.UserError, match="there is an attribute 'factor' already"):
         op.add_attr("factor")
     with pytest.raises(hr.UserError, match="needs its attributes"):
-        hr.IRModule.from_expr(relay.Function([x], relay.Call(op, [x])))
         relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([x], relay.Call(op, [x]))))
     with pytest.raises(hr.UserError, match="takes no attributes"):
         new_op()(x, axis=1)
@@ -369,7 +368,7 @@ def test_patterns():
     op = scale()
     relay.op.register_pattern(op.name, OpPattern.OPAQUE)
     mod = program(lambda x: relay.nn.relu(op(x)), (2, 3))
-    assert groups(mod) == [[op.name], ["nn.relu"]]
+    assert groups(mod) == [["nn.relu"], [op.name]]
     assert op.get_attr("TOpPattern") == OpPattern.OPAQUE
     with pytest.raises(hr.UserError, match="there is no op pattern 5"):
         relay.op.register_pattern(op.name, 5)
@@ -445,6 +444,17 @@ def test_errors_of_computes():
     relay.op.register_compute(op.name, fails)
     with pytest.raises(IndexError, match="in the compute"):
         built(mod)
+
+
+@pytest.mark.parametrize("name", sorted({*transform.pass_registry()} - {"FirstOrderGradient"}))
+def test_passes_keep_what_programs_compute(name):
+    double, halve = scale(), new_op()
+    relay.op.register_packed_func(halve.name, lambda x, out: out.copyfrom(x.numpy() / 2))
+    mod = program(lambda x, w: halve(double(relay.nn.dense(x, w, units=2), factor=3.0)), (2, 3), (2, 3))
+    x, w = np.array([[1, -2, 3], [0, 4, -1]], "float32"), np.array([[1, 2, 0], [0, 0, -1]], "float32")
+    after = getattr(relay.transform, name)()(mod)
+    got = relay.create_executor("debug", after).evaluate()(x, w).numpy()
+    np.testing.assert_array_equal(got, x @ w.T * 1.5)
 
 
 def test_constants_are_folded_by_evaluation():

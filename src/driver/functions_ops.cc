@@ -62,7 +62,12 @@ Ref<T> given(const CallNode& call, const Value& value, std::string_view what) {
 lower::ComputeRuleFn form_of(const PackedFunc& function) {
   return [function](const RuleInput& input) {
     const Value result = call_with_tensors(function, input);
-    return to_compute(given<tir::ComputeNode>(input.call, result, "a compute form"));
+    const auto form = given<tir::ComputeNode>(input.call, result, "a compute form");
+    try {
+      return to_compute(form);
+    } catch (const UserError& error) {
+      fail(input.call, error.message());
+    }
   };
 }
 

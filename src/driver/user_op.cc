@@ -70,14 +70,17 @@ RuleInput rule_input(const CallNode& call) {
   return input;
 }
 
+[[noreturn]] void fail(const CallNode& call, const std::string& message) {
+  const std::string& name = call.as_op()->name;
+  throw_at(call.span, name, fmt::format("{}: {}", name, message));
+}
+
 // Ops that say they are elementwise or broadcast are moved about by passes that rely on it.
 void check_fusion(const CallNode& call, FusionKind said, FusionKind found) {
   if (said > FusionKind::broadcast || found <= said) return;
-  const std::string& name = call.as_op()->name;
-  throw_at(call.span, name,
-           fmt::format("{}: it is registered as {}, and its compute form reads its inputs otherwise; register another "
-                       "pattern, or none",
-                       name, said == FusionKind::elementwise ? "elementwise" : "broadcast"));
+  fail(call, fmt::format("it is registered as {}, and its compute form does not read its inputs so; register another "
+                         "pattern, or none",
+                         said == FusionKind::elementwise ? "elementwise" : "broadcast"));
 }
 
 // `form` and its own word on how it fuses, or the reason why there is none.
@@ -101,8 +104,11 @@ void set_form(OpNode& op, const ComputeRuleFn& rule) {
 }
 
 void set_loops(OpNode& op, const PrimFuncFn& loops) {
+  // Asked of calls that fuse, and of those in groups that a user wrote.
   op.set(lower::kComputeRule, ComputeRuleFn([loops](const RuleInput& input) {
-           return lower::raise_for(loops(input), input).value_or_throw();
+           Expected<tir::Compute> form = lower::raise_for(loops(input), input);
+           if (!form) fail(input.call, fmt::format("it cannot be fused with other ops: {}", form.refusal().message));
+           return std::move(form.value());
          }));
   op.set(lower::kKernelRule, lower::KernelRuleFn([loops](const lower::KernelInput& input) {
            RuleInput tensors = rule_input(input.op.call);

@@ -14,6 +14,7 @@
 #include "passes/fold/dead_code_elimination.h"
 #include "passes/fold/eliminate_common_subexpr.h"
 #include "passes/fold/fold_constant.h"
+#include "passes/fold/partial_evaluate.h"
 #include "passes/fuse/fuse_ops.h"
 #include "passes/gradient/first_order_gradient.h"
 #include "passes/simplify/legalize.h"
@@ -231,12 +232,27 @@ TEST(UserOps, RegisteringWhileOthersReadTheTable) {
   EXPECT_EQ(get_op("prog.many49")->arguments.size(), 1u);
 }
 
+// What C++ sets, other languages read, and the other way round.
+TEST(UserOps, OpenAttributes) {
+  register_test_ops();
+  const Op op = get_op("prog.plain");
+  const OpKey<Value> key{"target.mychip"};
+  op->set(key, Value(3));
+  EXPECT_EQ(get_global("ir.OpGetAttr")(op, "target.mychip").as<int64_t>(), 3);
+  get_global("ir.OpSetAttr")(op, "target.mychip", Value("four"));
+  EXPECT_EQ(op->find(key)->as<std::string>(), "four");
+  get_global("ir.OpResetAttr")(op, "target.mychip");
+  EXPECT_EQ(op->find(key), nullptr);
+  EXPECT_THAT(kit::user_error_of([&] { get_global("ir.OpSetAttr")(op, "Eval", Value(1)); }),
+              HasSubstr("the attribute 'Eval' of op 'prog.plain' is set in C++ and of another kind"));
+}
+
 // ---- types
 
 TEST(UserOps, RelationsSeeSymbols) {
   const auto main =
-      relay::infer_type(read("def @main(%x: Tensor[(%n, 4), float32]) { prog.plain(%x) }"))->lookup("main");
-  EXPECT_EQ(to_string(main.cast<relay::FunctionNode>()->body->checked_type()), "Tensor[(%n, 4), float32]");
+      relay::infer_type(read("def @main(%x: Tensor[(n, 4), float32]) { prog.plain(%x) }"))->lookup("main");
+  EXPECT_EQ(to_string(main.cast<relay::FunctionNode>()->body->checked_type()), "Tensor[(n, 4), float32]");
 }
 
 TEST(UserOps, ErrorsOfTypes) {
@@ -300,7 +316,7 @@ TEST(UserOps, ErrorsOfForms) {
     return lower::single_stage(input, lower::map_stage(input.make_output(), element));
   };
   EXPECT_THAT(compute_error("prog.form_unbound", lower::ComputeRuleFn(unbound)),
-              HasSubstr("its compute form is wrong"));
+              HasSubstr("prog.form_unbound: the compute form is not well-formed"));
 }
 
 TEST(UserOps, PatternsThatTheFormBreaks) {
@@ -309,7 +325,7 @@ TEST(UserOps, PatternsThatTheFormBreaks) {
     return lower::single_stage(input, lower::map_stage(input.make_output(), element));
   };
   EXPECT_THAT(compute_error("prog.lies", lower::ComputeRuleFn(transposed), FusionKind::elementwise),
-              HasSubstr("it is registered as elementwise, and its compute form reads its inputs otherwise"));
+              HasSubstr("it is registered as elementwise, and its compute form does not read its inputs so"));
   EXPECT_EQ(compute_error("prog.honest", lower::ComputeRuleFn(transposed), FusionKind::injective), "");
   EXPECT_EQ(compute_error("prog.shy", lower::ComputeRuleFn(transposed), FusionKind::opaque), "");
   EXPECT_EQ(why_opaque(*get_op("prog.shy")), "it is registered as opaque");
@@ -328,6 +344,23 @@ TEST(UserOps, ErrorsOfLoops) {
   EXPECT_THAT(compute_error("prog.loops_empty", tir::PrimFunc(stray)), HasSubstr("its loops are not well-formed"));
   EXPECT_THAT(compute_error("prog.external_name", ExternalFunction{""}),
               HasSubstr("the function that computes it needs a name"));
+}
+
+// Loops that are no compute form, in a group that was written by hand.
+TEST(UserOps, OpaqueLoopsInAGroupAreRefused) {
+  const std::string running =
+      "#[tir_version = \"1\"]\nprim_func @f(x: Buffer[(4), float32]) -> (y: Buffer[(4), float32]) {\n"
+      "  y[0] = x[0];\n  for i in serial(3) { y[i + 1] = y[i] + x[i + 1]; }\n}\n";
+  UserOp op = unary("prog.running");
+  op.compute = tir::parse_function(running);
+  register_user_op(op);
+  const IRModule module = read(
+      "def @main(%x: Tensor[(4), float32]) {\n"
+      "  %0 = fn (%p: Tensor[(4), float32], Primitive=1) { nn.relu(prog.running(%p)) };\n"
+      "  %0(%x)\n"
+      "}\n");
+  EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(make_model(module)); }),
+              HasSubstr("prog.running: it cannot be fused with other ops: "));
 }
 
 // ---- passes
@@ -355,9 +388,11 @@ TEST(UserOps, EffectsAreKept) {
 TEST(UserOps, ConstantsAreFolded) {
   const IRModule module =
       relay::infer_type(read("def @main(%x: Tensor[(), float32]) { (prog.plain(2f), prog.effect(3f), %x) }"));
-  const std::string text = relay::print_module(passes::fold_constant(module, {}));
-  EXPECT_THAT(text, Not(HasSubstr("prog.plain")));
-  EXPECT_THAT(text, HasSubstr("prog.effect"));
+  for (const IRModule& after : {passes::fold_constant(module, {}), passes::partial_evaluate(module)}) {
+    const std::string text = relay::print_module(after);
+    EXPECT_THAT(text, Not(HasSubstr("prog.plain")));
+    EXPECT_THAT(text, HasSubstr("prog.effect"));
+  }
 }
 
 TEST(UserOps, GradientsAreRefusedByName) {

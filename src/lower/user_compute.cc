@@ -214,7 +214,7 @@ Compute fit_compute(const Compute& form, const RuleInput& input) {
   try {
     tir::verify(form);
   } catch (const UserError& error) {
-    fail(input, fmt::format("its compute form is wrong: {}", error.message()));
+    fail(input, error.message());
   }
   Buffers same;
   for (const Buffer& buffer : input.inputs) same.emplace(buffer.get(), buffer);

@@ -56,8 +56,12 @@ std::optional<Array<double>> reals_of(const Value& value) {
 // A dtype, or its name.
 std::optional<Value> dtype_of(const Value& value) {
   if (value.type_index() == type_index::kDataType) return value;
-  if (!value.is<std::string>() || !ValueTraits<DataType>::matches(value.raw())) return std::nullopt;
-  return Value(value.as<DataType>());
+  if (!value.is<std::string>()) return std::nullopt;
+  try {
+    return Value(value.as<DataType>());
+  } catch (const UserError&) {
+    return std::nullopt;
+  }
 }
 
 // `value` as an attribute of that kind stores it, so that equal attributes are equal; nothing for another kind.
