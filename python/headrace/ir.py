@@ -326,7 +326,7 @@ class _UserAttrs:
         return _USER_ATTR_VALUES(self).keys()
 
     def __getitem__(self, name: str) -> Any:
-        return getattr(self, name)
+        return self.__getattr__(name)
 
     def __getattr__(self, name: str) -> Any:
         values = _USER_ATTR_VALUES(self)

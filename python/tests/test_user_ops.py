@@ -139,6 +139,111 @@ def test_operands_in_a_tuple():
     np.testing.assert_array_equal(result(mod, X, X[::-1].copy()), X - X[::-1])
 
 
+KINDS = ["form", "loops", "function"]
+
+
+def difference(kind):
+    """a - b * c, where c is a scalar."""
+    op = new_op("a", "b", "c")
+    if kind == "form":
+        relay.op.register_compute(
+            op.name, lambda attrs, t, out_type: tir.compute(out_type.shape, lambda *i: t[0][i] - t[1][i] * t[2][()])
+        )
+    elif kind == "loops":
+        text = """#[tir_version = "1"]
+prim_func @f(a: Buffer[(n), float32], b: Buffer[(n), float32], c: Buffer[(), float32]) -> (y: Buffer[(n), float32]) {
+  for i in serial(n) { y[i] = a[i]; y[i] = y[i] - b[i] * c[]; }
+}
+"""
+        relay.op.register_compute(op.name, tir.parse(text))
+        assert op.why_opaque
+    else:
+        relay.op.register_packed_func(op.name, lambda a, b, c, y: y.copyfrom(a.numpy() - b.numpy() * c.numpy()))
+    return op
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_operands_may_be_one_tensor_or_a_constant(kind):
+    op = difference(kind)
+    x, y = np.array([1, 2, 4], "float32"), np.array([10, 20, 30], "float32")
+    np.testing.assert_array_equal(result(program(lambda v: op(v, v, relay.const(3.0)), (3,)), x), x - x * 3)
+    mod = program(lambda v, w: op(w, relay.nn.relu(v), relay.const(2.0)), (3,), (3,))
+    np.testing.assert_array_equal(result(mod, x, y), y - x * 2)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_operands_may_be_a_tuple_of_another_op(kind):
+    op = new_op(relation=lambda arg_types, attrs: arg_types[0].fields[0])
+    if kind == "form":
+        relay.op.register_compute(
+            op.name, lambda attrs, t, out_type: tir.compute(out_type.shape, lambda i: t[0][i] - t[1][i])
+        )
+    elif kind == "loops":
+        text = """#[tir_version = "1"]
+prim_func @f(a: Buffer[(n), float32], b: Buffer[(n), float32]) -> (y: Buffer[(n), float32]) {
+  for i in serial(n) { y[i] = a[i]; y[i] = y[i] - b[i]; }
+}
+"""
+        relay.op.register_compute(op.name, tir.parse(text))
+    else:
+        relay.op.register_packed_func(op.name, lambda a, b, y: y.copyfrom(a.numpy() - b.numpy()))
+    mod = program(lambda x: op(relay.split(x, 2).astuple()), (4,))
+    np.testing.assert_array_equal(result(mod, np.array([5, 6, 1, 3], "float32")), [4, 3])
+
+
+@pytest.mark.parametrize("kind", ["form", "loops"])
+def test_a_product_takes_what_follows(kind):
+    op = new_op("a", "b", relation=lambda t, attrs: relay.TensorType((t[0].shape[0], t[1].shape[1])))
+
+    def product(attrs, inputs, out_type):
+        a, b = inputs
+        k = tir.reduce_axis((0, a.shape[1]))
+        return tir.compute(out_type.shape, lambda i, j: tir.sum(a[i, k] * b[k, j], axis=k))
+
+    if kind == "form":
+        relay.op.register_compute(op.name, product)
+    else:
+        relay.op.register_prim_func(
+            op.name, lambda attrs, inputs, out: tir.create_prim_func([*inputs, product(attrs, inputs, out)])
+        )
+    mod = program(lambda x, w: relay.nn.relu(op(relay.nn.relu(x), w) + relay.const(1.0)), (5, 7), (7, 9))
+    assert groups(mod) == sorted([["nn.relu"], sorted([op.name, "add", "nn.relu"])])
+    random = np.random.default_rng(5)
+    x, w = (random.integers(-4, 5, shape).astype("float32") for shape in ((5, 7), (7, 9)))
+    np.testing.assert_array_equal(result(mod, x, w), np.maximum(np.maximum(x, 0) @ w + 1, 0))
+
+
+def test_scalars_empty_tensors_and_no_operands():
+    op = scale()
+    assert result(program(lambda x: op(x), ()), np.float32(3)) == 6
+    empty = np.zeros((0, 3), "float32")
+    assert result(program(lambda x: op(x), (0, 3)), empty).shape == (0, 3)
+    same = new_op()
+    relay.op.register_packed_func(same.name, lambda x, y: y.copyfrom(x.numpy()))
+    assert result(program(lambda x: same(x), (0, 3)), empty).shape == (0, 3)
+    count = relay.op.register(f"usertest.op{next(_numbers)}").set_num_inputs(0).add_attr("size", "int")
+    count.add_type_rel("Count", lambda arg_types, attrs: relay.TensorType((attrs.size,)))
+    relay.op.register_compute(
+        count.name, lambda attrs, inputs, out_type: tir.compute(out_type.shape, lambda i: i.astype("float32"))
+    )
+    np.testing.assert_array_equal(result(program(lambda x: x + count(size=3), (3,)), np.ones(3, "float32")), [1, 2, 3])
+
+
+def test_assertions_of_loops_are_told():
+    op = new_op()
+    text = """#[tir_version = "1"]
+prim_func @f(x: Buffer[(n), float32]) -> (y: Buffer[(n), float32]) {
+  for i in serial(n) { assert x[i] < 2f, "an element is too large"; y[i] = x[i]; }
+}
+"""
+    relay.op.register_compute(op.name, tir.parse(text))
+    mod = program(lambda x: op(x), (3,))
+    np.testing.assert_array_equal(result(mod, np.array([0, 1, -5], "float32")), [0, 1, -5])
+    for call in (relay.create_executor("debug", mod).evaluate(), lambda x: run(built(mod), x)):
+        with pytest.raises(hr.UserError, match="an element is too large"):
+            call(np.array([0, 1, 2], "float32"))
+
+
 def test_loops():
     op = new_op()
     text = """#[tir_version = "1"]

@@ -96,7 +96,7 @@ CallFusion fusion_of_form(const CallNode& call, const Expected<tir::Compute>& fo
 }
 
 void set_form(OpNode& op, const ComputeRuleFn& rule) {
-  const ComputeRuleFn fitted = [rule](const RuleInput& input) { return lower::fit_compute(rule(input), input); };
+  const ComputeRuleFn fitted = [rule](const RuleInput& input) { return lower::fit_compute(rule, input); };
   op.set(lower::kComputeRule, fitted);
   op.set(ops::kCallFusion,
          ops::CallFusionFn([fitted](const CallNode& call) { return fusion_of_form(call, fitted(rule_input(call))); }));

@@ -53,7 +53,9 @@ class Copier {
     for (std::vector<PrimVar>* axes : {&result.axes, &result.reduce_axes}) {
       for (PrimVar& axis : *axes) axis = fresh(axis);
     }
-    if (result.reduced) result.reduced = fresh(result.reduced);
+    // What fuses behind a reduction is computed with it.
+    if (result.combiner != tir::Combiner::none)
+      result.reduced = result.reduced ? fresh(result.reduced) : make_prim_var("reduced", result.value->dtype);
     for (std::vector<PrimExpr>* list : {&result.place, &result.extents, &result.reduce_extents}) {
       for (PrimExpr& item : *list) item = expr(item);
     }
@@ -210,16 +212,23 @@ PrimExpr place_in(const Line& line, const Array<PrimExpr>& indices) {
 
 }  // namespace
 
-Compute fit_compute(const Compute& form, const RuleInput& input) {
+Compute fit_compute(const ComputeRuleFn& rule, const RuleInput& input) {
+  // In a group two inputs may be one tensor.
+  RuleInput own = input;
+  Buffers given;
+  for (Buffer& buffer : own.inputs) {
+    const Buffer made = make_buffer(buffer->name, buffer->dtype, buffer->shape);
+    given.emplace(made.get(), buffer);
+    buffer = made;
+  }
+  const Compute form = rule(own);
   try {
     tir::verify(form);
   } catch (const UserError& error) {
     fail(input, error.message());
   }
-  Buffers same;
-  for (const Buffer& buffer : input.inputs) same.emplace(buffer.get(), buffer);
   for (const Buffer& buffer : form.inputs) {
-    if (!same.contains(buffer.get()))
+    if (!given.contains(buffer.get()))
       fail(input, fmt::format("its compute form reads '{}', which is no input of the op", buffer->name));
   }
   if (form.outputs.size() != input.out_types.size())
@@ -231,7 +240,7 @@ Compute fit_compute(const Compute& form, const RuleInput& input) {
       fail(input, fmt::format("its compute form gives {} as result {}, and its type says {}", show(form.outputs[i]), i,
                               to_string(Type(type))));
   }
-  return Copier(std::move(same), {}).copy(form);
+  return Copier(std::move(given), {}).copy(form);
 }
 
 std::pair<FusionKind, std::string> fusion_of(const Compute& form) {

@@ -6,10 +6,10 @@
 
 namespace headrace::lower {
 
-// `form`, which reads `input.inputs`, for this call: with axes and buffers of its own, so that two calls never share
-// one. UserError at the call: the form breaks a rule (tir/verify_compute.h), reads other tensors than the inputs, or
-// gives other results than the op's types say.
-tir::Compute fit_compute(const tir::Compute& form, const RuleInput& input);
+// What `rule` gives for this call, with axes and buffers of its own, so that two calls never share one. The rule gets
+// buffers that are all different. UserError at the call: the form breaks a rule (tir/verify_compute.h), reads other
+// tensors than the inputs, or gives other results than the op's types say.
+tir::Compute fit_compute(const ComputeRuleFn& rule, const RuleInput& input);
 
 // How a compute form may fuse, as its loads tell; the sentence says why, where it is opaque.
 //   elementwise: one stage whose loads are at the stage's own axes; broadcast: as numpy broadcasts; injective: each
