@@ -105,8 +105,7 @@ class Verifier {
       breach("the reduction of {} does not start from a constant of {}", name, stage.value->dtype);
     if ((stage.combiner == Combiner::sum && *start != 0) || (stage.combiner == Combiner::prod && *start != 1))
       breach("the reduction of {} starts from {}; a sum starts from 0 and a product from 1", name, *start);
-    if (stage.epilogue.defined() != stage.reduced.defined() ||
-        (stage.reduced && stage.reduced->dtype != stage.value->dtype))
+    if ((stage.epilogue && !stage.reduced) || (stage.reduced && stage.reduced->dtype != stage.value->dtype))
       breach("the epilogue of {} has no variable of {} for what is combined", name, stage.value->dtype);
   }
 
