@@ -132,7 +132,8 @@ TEST(Raise, IsTheInverseOfPlainLoops) {
            "mean(%x, axis=[0], keepdims=True)",
            "max(exp(%x), axis=[1])",
            "nn.dense(%x, %x)",
-           "nn.pad(%x, pad_width=[[1, 0], [0, 2]])",
+           "nn.pad(%x, 0f, pad_width=[[1, 0], [0, 2]])",
+           "concatenate((%x, %x), axis=0)",
            "reverse(strided_slice(%x, begin=[0, 1], end=[2, 3]), axis=1)",
        }) {
     const IRModule module = relay::infer_type(
