@@ -163,6 +163,19 @@ TEST(ComputeForm, KeepsItsRules) {
       {[&](Example& e) { second(e).init = {}; }, "the reduction of 'y' does not start from a constant of float32"},
       {[&](Example& e) { second(e).init = make_float(1); },
        "the reduction of 'y' starts from 1; a sum starts from 0 and a product from 1"},
+      {[&](Example& e) { second(e).value = make_prim_var("p", DataType::handle()); }, "'y' combines no numbers"},
+      {[&](Example& e) {
+         second(e).output = {};
+         second(e).message = "m";
+         second(e).value = make_bool(true);
+       },
+       "the check \"m\" is reduced"},
+      {[&](Example& e) {
+         auto load = make_object<BufferLoadNode>();
+         load->dtype = kF32;
+         first(e).value = load;
+       },
+       "'t' reads a null buffer"},
       {[&](Example& e) { second(e).reduced = {}; },
        "the epilogue of 'y' has no variable of float32 for what is combined"},
       {[&](Example& e) { first(e).value = make_load(e.t, {e.i}); }, "'t' reads itself"},
