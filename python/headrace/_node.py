@@ -216,7 +216,9 @@ def _make_class(row: dict[str, Any]) -> type:
     body["__doc__"] = _doc_of(key, fields)
     extra = [_mixins[key]] if key in _mixins else []
     if key in _mixins and "__init__" in vars(_mixins[key]):
+        # Its parameters are not the fields, and its own text tells them.
         del body["__init__"]
+        body["__doc__"] = inspect.cleandoc(_docs[key])
     if row["parent"] is None:
         extra.append(_Object)
     cls = type(name, (*extra, parent), body)

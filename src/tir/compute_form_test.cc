@@ -120,7 +120,9 @@ TEST(ComputeForm, StagesAndCallsShareNoVariables) {
   EXPECT_NE(a.stages[0].axes[0], b.stages[0].axes[0]);
   EXPECT_NE(a.stages[1].reduced, b.stages[1].reduced);
   EXPECT_EQ(a.stages[0].axes[0]->name_hint, "i");
-  EXPECT_EQ(print_function(plain_loops(a, "f")), print_function(plain_loops(e.compute, "f")));
+  const auto y =
+      interp::run_prim_func(plain_loops(a, "f"), {NDArray::from_vector({3}, kF32, std::vector<float>{1, 2, 4})});
+  EXPECT_THAT(elements_of(y[0]), ElementsAre(20));
 }
 
 // The rule that `change` breaks.
@@ -161,6 +163,19 @@ TEST(ComputeForm, KeepsItsRules) {
       {[&](Example& e) { second(e).init = {}; }, "the reduction of 'y' does not start from a constant of float32"},
       {[&](Example& e) { second(e).init = make_float(1); },
        "the reduction of 'y' starts from 1; a sum starts from 0 and a product from 1"},
+      {[&](Example& e) { second(e).value = make_prim_var("p", DataType::handle()); }, "'y' combines no numbers"},
+      {[&](Example& e) {
+         second(e).output = {};
+         second(e).message = "m";
+         second(e).value = make_bool(true);
+       },
+       "the check \"m\" is reduced"},
+      {[&](Example& e) {
+         auto load = make_object<BufferLoadNode>();
+         load->dtype = kF32;
+         first(e).value = load;
+       },
+       "'t' reads a null buffer"},
       {[&](Example& e) { second(e).reduced = {}; },
        "the epilogue of 'y' has no variable of float32 for what is combined"},
       {[&](Example& e) { first(e).value = make_load(e.t, {e.i}); }, "'t' reads itself"},

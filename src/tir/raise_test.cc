@@ -7,7 +7,7 @@
 #include "interp/interp.h"
 #include "interp/tir_interp.h"
 #include "kit/errors.h"
-#include "kit/random_array.h"
+#include "kit/native_kernels.h"
 #include "lower/compute_rule.h"
 #include "lower/lower_function.h"
 #include "object/structural_equal.h"
@@ -16,6 +16,7 @@
 #include "tir/compute_form.h"
 #include "tir/parse.h"
 #include "tir/plain_loops.h"
+#include "tir_passes/pipeline.h"
 
 namespace headrace::tir {
 namespace {
@@ -31,6 +32,13 @@ PrimFunc function_of(const std::string& body, const std::string& signature) {
 
 constexpr const char* kMatrix = "(x: Buffer[(2, 3), float32]) -> (y: Buffer[(2), float32])";
 
+// What native code by the schedules of lower/ makes of it.
+std::vector<float> run_native(const Compute& compute, const NDArray& x) {
+  const PrimFunc loops = lower::schedule(compute, "kernel", {.vector_bits = 128});
+  const NDArray y = kit::NativeKernels({tir_passes::run_pipeline(loops)}).run(0, {x})[0];
+  return {y.data<float>(), y.data<float>() + y.num_elements()};
+}
+
 // What the form raised from `body` computes of x = {{1, 2, 3}, {4, 5, 6}}; the loops themselves must give the same.
 std::vector<float> raised(const std::string& body, const std::string& signature = kMatrix) {
   const PrimFunc function = function_of(body, signature);
@@ -44,6 +52,7 @@ std::vector<float> raised(const std::string& body, const std::string& signature 
   const NDArray wanted = interp::run_prim_func(function, {x})[0];
   const std::vector<float> result(y.data<float>(), y.data<float>() + y.num_elements());
   EXPECT_EQ(result, std::vector<float>(wanted.data<float>(), wanted.data<float>() + wanted.num_elements()));
+  EXPECT_EQ(result, run_native(form.value(), x));
   return result;
 }
 
@@ -123,7 +132,8 @@ TEST(Raise, IsTheInverseOfPlainLoops) {
            "mean(%x, axis=[0], keepdims=True)",
            "max(exp(%x), axis=[1])",
            "nn.dense(%x, %x)",
-           "nn.pad(%x, pad_width=[[1, 0], [0, 2]])",
+           "nn.pad(%x, 0f, pad_width=[[1, 0], [0, 2]])",
+           "concatenate((%x, %x), axis=0)",
            "reverse(strided_slice(%x, begin=[0, 1], end=[2, 3]), axis=1)",
        }) {
     const IRModule module = relay::infer_type(

@@ -239,9 +239,14 @@ def if_then_else(cond: Any, t: Any, f: Any) -> Any:
 
 @_node.mixin("tir.Select")
 class _Select:
-    """`true_value` where the condition, a bool, holds, else `false_value`; both are evaluated.
+    """`true_value` where the condition holds, else `false_value`; both are evaluated, so neither may be out of bounds.
 
-    A load that only one side may do is guarded by `if_then_else`.
+    Parameters
+    ----------
+    condition : PrimExpr
+        A bool.
+    true_value, false_value : PrimExpr or number
+        Values of one dtype.
     """
 
     __slots__ = ()
