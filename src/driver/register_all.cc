@@ -11,6 +11,7 @@ namespace headrace::driver {
 
 void register_functions() {
   register_ir_functions();
+  register_target_functions();
   register_relay_functions();
   register_transform_functions();
   register_build_functions();
@@ -22,6 +23,7 @@ void register_all() {
   static std::once_flag once;
   std::call_once(once, [] {
     tir::register_types();
+    type_of<TargetKindNode>();
     type_of<TargetNode>();
     register_functions();
   });
