@@ -10,17 +10,6 @@ namespace {
 
 using Config = Map<std::string, Value>;
 
-Array<Value> describe_options(const TargetKind& kind) {
-  Array<Value> rows;
-  for (const TargetOption& option : kind->options) {
-    rows.push_back(Value(Config{{"name", Value(option.name)},
-                                {"type", Value(std::string(name_of(option.type)))},
-                                {"default", option.default_value},
-                                {"doc", Value(option.doc)}}));
-  }
-  return rows;
-}
-
 TargetOption option_from(const Config& row) {
   TargetOption option{.name = row.at("name").as<std::string>(),
                       .type = parse_target_option_type(row.at("type").as<std::string>()),

@@ -202,6 +202,17 @@ std::vector<std::string> target_kind_names() {
   return names;
 }
 
+Array<Value> describe_options(const TargetKind& kind) {
+  Array<Value> rows;
+  for (const TargetOption& option : kind->options) {
+    rows.push_back(Value(Map<std::string, Value>{{"name", Value(option.name)},
+                                                 {"type", Value(std::string(name_of(option.type)))},
+                                                 {"default", option.default_value},
+                                                 {"doc", Value(option.doc)}}));
+  }
+  return rows;
+}
+
 Value check_option_value(const TargetOption& option, const Value& value) {
   switch (option.type) {
     case Type::text:

@@ -68,6 +68,9 @@ TargetKind find_target_kind(std::string_view name);
 TargetKind get_target_kind(std::string_view name);
 std::vector<std::string> target_kind_names();
 
+// The kind's options for other languages and reports: a map each of "name", "type", "default" and "doc".
+Array<Value> describe_options(const TargetKind& kind);
+
 // A value as the option keeps it: a list may be given as one text with commas. UserError: a value of another type, out
 // of its bounds, a text that is empty or has quotes, an item of a list that is no single word.
 Value check_option_value(const TargetOption& option, const Value& value);
