@@ -45,7 +45,7 @@ int print_tables() {
 
 Verb add_targets(CLI::App& app, const Common& common) {
   CLI::App* verb = app.add_subcommand("targets", "List what --target takes: kinds with their options, and tags");
-  verb->footer("Example: headrace targets");
+  verb->footer("Example: headrace targets --json");
   return [&common] {
     driver::register_all();
     return common.json ? print_json() : print_tables();
