@@ -103,8 +103,9 @@ void bind_compile(nb::module_& m) {
   m.def(
       "compile",
       [](const std::string& path, const Shapes& shapes, const nb::dict& bound, const std::string& weights,
-         const nb::object& target, const std::string& cpu, const std::string& features, int opt_level, int jobs, int threads,
-         const std::vector<std::string>& disabled_passes, const std::optional<std::string>& output) -> Compiled {
+         const nb::object& target, const std::string& cpu, const std::string& features, int opt_level, int jobs,
+         int threads, const std::vector<std::string>& disabled_passes,
+         const std::optional<std::string>& output) -> Compiled {
         const driver::LoadOptions load = load_options(shapes, bound, weights);
         const driver::CompileOptions options =
             compile_options(target, cpu, features, opt_level, jobs, threads, disabled_passes);
@@ -116,9 +117,9 @@ void bind_compile(nb::module_& m) {
                                    artifact::kDefaultProgram, options.threads);
       },
       nb::arg("path"), nb::arg("shapes") = Shapes(), nb::arg("bound") = nb::dict(), nb::arg("weights") = "",
-      nb::arg("target") = nb::none(),
-      nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("opt_level") = 3, nb::arg("jobs") = 0,
-      nb::arg("threads") = 0, nb::arg("disabled_passes") = std::vector<std::string>(), nb::arg("output") = nb::none());
+      nb::arg("target") = nb::none(), nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("opt_level") = 3,
+      nb::arg("jobs") = 0, nb::arg("threads") = 0, nb::arg("disabled_passes") = std::vector<std::string>(),
+      nb::arg("output") = nb::none());
   m.def(
       "check_options",
       [](const nb::object& target, const std::string& cpu, const std::string& features, int opt_level, int jobs,
@@ -129,8 +130,8 @@ void bind_compile(nb::module_& m) {
         driver::check_options(options);
         driver::choose_target(codegen::NativeCompiler::load(), options.target);
       },
-      nb::arg("target").none(), nb::arg("cpu"), nb::arg("features"), nb::arg("opt_level"), nb::arg("jobs"), nb::arg("threads"),
-      nb::arg("disabled_passes"), "Raises UserError for an option that compile would refuse.");
+      nb::arg("target").none(), nb::arg("cpu"), nb::arg("features"), nb::arg("opt_level"), nb::arg("jobs"),
+      nb::arg("threads"), nb::arg("disabled_passes"), "Raises UserError for an option that compile would refuse.");
   m.def("open_executor", &open_executor, nb::arg("path"), nb::arg("program") = artifact::kDefaultProgram,
         nb::arg("threads") = 0, nb::call_guard<nb::gil_scoped_release>());
   bind_ports(m);

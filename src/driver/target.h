@@ -20,8 +20,8 @@ void check_target(const Target& target);
 std::vector<std::string> target_features(const codegen::NativeCompiler& compiler, const Target& target);
 
 // What the user asked for, without the features of the processor that the runtime has no test for: an artifact needs
-// only what loading can check. UserError as check_target and NativeCompiler::resolve_target, for a triple of another architecture than
-// this machine's, and when such a feature is asked for by name.
+// only what loading can check. UserError as check_target and NativeCompiler::resolve_target, for a triple of another
+// architecture than this machine's, and when such a feature is asked for by name.
 codegen::NativeTarget choose_target(const codegen::NativeCompiler& compiler, const Target& target);
 
 lower::ScheduleOptions schedule_options(const codegen::NativeTarget& target);

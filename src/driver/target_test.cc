@@ -15,8 +15,8 @@ namespace {
 constexpr const char* kX86 = " -mtriple=x86_64-linux-gnu";
 
 std::string compile_error(const Target& target) {
-  const Model model = make_model(
-      relay::parse_module("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) { nn.relu(%x) }"));
+  const Model model =
+      make_model(relay::parse_module("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) { nn.relu(%x) }"));
   return kit::user_error_of([&] { compile_to_memory(model, {.target = target}); });
 }
 
@@ -32,9 +32,10 @@ TEST(Target, OnlyKindLlvmHasACodeGenerator) {
 
 TEST(Target, TheHostIsTheTargetItself) {
   EXPECT_EQ(compile_error(parse_target("llvm -num-cores=2 -host='llvm -num-cores=2'")), "");
-  EXPECT_EQ(compile_error(parse_target("llvm -host='llvm -mcpu=znver4'")),
-            "the target's host is 'llvm -keys=cpu -mcpu=znver4': an artifact's host code is made for the target itself; "
-            "leave it out");
+  EXPECT_EQ(
+      compile_error(parse_target("llvm -host='llvm -mcpu=znver4'")),
+      "the target's host is 'llvm -keys=cpu -mcpu=znver4': an artifact's host code is made for the target itself; "
+      "leave it out");
 }
 
 TEST(Target, WhatIsNoTargetIsRefusedBeforeTheWork) {

@@ -39,8 +39,8 @@ Target make_target(const std::string& kind, const Map<std::string, Value>& optio
 Target make_target_from_config(const Map<std::string, Value>& config);
 
 // Reads the text form, its JSON form or a tag. In a text two dashes are as good as one, and a value with blanks stands
-// in quotes: -host='llvm -mcpu=znver4'. UserError as make_target, and for an option that is given twice, has no value or
-// is no option, a quote without its partner, text that is no JSON.
+// in quotes: -host='llvm -mcpu=znver4'. UserError as make_target, and for an option that is given twice, has no value
+// or is no option, a quote without its partner, text that is no JSON.
 Target parse_target(std::string_view text);
 
 // A target, a text of one, or a map as make_target_from_config takes it. UserError as they, and for any other value.

@@ -152,7 +152,8 @@ void TargetKindNode::fields(FieldList<TargetKindNode>& f) {
   f.field<&TargetKindNode::name>("name")
       .field<&TargetKindNode::default_device_type>("default_device_type",
                                                    {.doc = "as DLPack numbers them: 1 is the CPU, 2 CUDA"})
-      .field<&TargetKindNode::default_keys>("default_keys", {.doc = "what code for it may use, the most special first"});
+      .field<&TargetKindNode::default_keys>("default_keys",
+                                            {.doc = "what code for it may use, the most special first"});
 }
 
 NamedValues TargetKindNode::save_content(const TargetKindNode& kind) { return {{"name", Value(kind.name)}}; }
@@ -234,7 +235,8 @@ Value check_option_value(const TargetOption& option, const Value& value) {
 
 void check_target_name(std::string_view name, std::string_view what) {
   if (!is_name(name))
-    throw_user_error("'{}' is no name of {}: letters, digits and -_.+ make one, and it begins with no dash", name, what);
+    throw_user_error("'{}' is no name of {}: letters, digits and -_.+ make one, and it begins with no dash", name,
+                     what);
 }
 
 }  // namespace headrace

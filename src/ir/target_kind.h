@@ -44,8 +44,8 @@ struct TargetKindNode : Object {
   static Ref<TargetKindNode> load_content(const NamedValues& saved);
 
   std::string name;
-  int64_t default_device_type = 0;   // a DLDeviceType
-  Array<std::string> default_keys;   // what code for it may use, the most special first
+  int64_t default_device_type = 0;    // a DLDeviceType
+  Array<std::string> default_keys;    // what code for it may use, the most special first
   std::vector<TargetOption> options;  // in the order of the text form; `keys`, `host` and `tag` every kind has
   std::vector<RefusedTargetOption> refused;
   // Sees "keys" and the checked options of each target that is made, gives them as they are to be; may throw. It must

@@ -86,8 +86,8 @@ TEST(Target, HostIsATargetToo) {
   EXPECT_EQ(to_string(target), "llvm -keys=cpu -mcpu=znver2 -host='llvm -keys=cpu -mcpu=znver4'");
   EXPECT_TRUE(equal(parse_target(to_string(target)), target));
   EXPECT_TRUE(equal(make_target_from_config(export_target(target)), target));
-  EXPECT_TRUE(equal(parse_target(R"({"kind": "llvm", "mcpu": "znver2", "host": {"kind": "llvm", "mcpu": "znver4"}})"),
-                    target));
+  EXPECT_TRUE(
+      equal(parse_target(R"({"kind": "llvm", "mcpu": "znver2", "host": {"kind": "llvm", "mcpu": "znver4"}})"), target));
   const Target bare = parse_target("llvm -mcpu=znver2");
   EXPECT_TRUE(equal(with_host(bare, target->host), target));
   EXPECT_TRUE(equal(with_host(target, {}), bare));
@@ -192,7 +192,8 @@ TEST(Target, ErrorsSayWhatThereIs) {
       {"llvm -", "'-' is no option of a target"},
       {"llvm --=x", "'--=x' is no option of a target"},
       {"llvm ''", "'' is no option of a target"},
-      {"llvm -cpu=x", "no option 'cpu'; its options are -mtriple=, -mcpu=, -mattr=, -num-cores=, -keys=, -host=, -tag="},
+      {"llvm -cpu=x",
+       "no option 'cpu'; its options are -mtriple=, -mcpu=, -mattr=, -num-cores=, -keys=, -host=, -tag="},
       {"llvm -kind=x", "no option 'kind'"},
       {"llvm -mcpu=", "the target's option -mcpu= has no value"},
       {"llvm -mcpu=a -mcpu=b", "-mcpu= is given twice"},
@@ -272,8 +273,9 @@ TEST(Target, ErrorsOfRegistration) {
               kind.options = {{"n", TargetOptionType::whole, ""}, {"n", TargetOptionType::text, ""}};
             }).find("there twice"),
             std::string::npos);
-  EXPECT_NE(message([](Kind& kind) { kind.options = {{"n", TargetOptionType::whole, "", Value("x")}}; })
-                .find("n is of type int, got"),
+  EXPECT_NE(message([](Kind& kind) {
+              kind.options = {{"n", TargetOptionType::whole, "", Value("x")}};
+            }).find("n is of type int, got"),
             std::string::npos);
   EXPECT_EQ(find_target_kind("test-bad"), TargetKind());
   EXPECT_NE(kit::user_error_of([] { parse_target_option_type("float"); }).find("types are str, int, bool, Array[str]"),
@@ -285,8 +287,9 @@ TEST(Target, ErrorsOfRegistration) {
             std::string::npos);
   EXPECT_NE(kit::user_error_of([] { register_target_tag("lab/x", {{"kind", Value("lvm")}}); }).find("'lvm'"),
             std::string::npos);
-  EXPECT_NE(kit::user_error_of([] { register_target_tag("cpu/znver4", {{"kind", Value("llvm")}}); })
-                .find("registered already; give override"),
+  EXPECT_NE(kit::user_error_of([] {
+              register_target_tag("cpu/znver4", {{"kind", Value("llvm")}});
+            }).find("registered already; give override"),
             std::string::npos);
 }
 
