@@ -270,8 +270,10 @@ def register_kind(
     UserError
         For a name that is taken or none, a type that there is not, a default of another type.
     """
+    if isinstance(default_keys, str):
+        raise _core.UserError(f"default_keys: expected a list of str, got one str; write [{default_keys!r}]")
     rows = [_option_row(option, given) for option, given in (options or {}).items()]
-    parse = None if parser is None else lambda config: dict(parser(_plain(config)))
+    parse = None if parser is None else lambda config: parser(_plain(config))
     return api("target.RegisterKind")(name, device_type, list(default_keys), rows, parse)
 
 

@@ -160,9 +160,10 @@ def test_a_parser_of_ones_own():
     assert hr.Target("test-parsed -lanes=2").attrs["fast"] is False
     with pytest.raises(ValueError, match="at most 16 lanes"):
         hr.Target("test-parsed -lanes=17")
-    target.register_kind("test-lost", parser=lambda config: {1: 2})
-    with pytest.raises(hr.UserError, match="the parser of the target kind 'test-lost' gave no dict by str"):
-        hr.Target("test-lost")
+    for name, gives in (("test-none", None), ("test-numbers", {1: 2})):
+        target.register_kind(name, parser=lambda config, gives=gives: gives)
+        with pytest.raises(hr.UserError, match=f"the parser of the target kind '{name}' gave no dict by str but"):
+            hr.Target(name)
 
 
 def test_the_current_target():
@@ -242,6 +243,7 @@ def test_every_form_is_compiled_for(tmp_path, form):
         (lambda: target.TargetKind("lvm"), "no kind of target 'lvm'"),
         (lambda: target.TargetKind.options_from_name("lvm"), "no kind of target 'lvm'"),
         (lambda: target.register_kind("llvm"), "the target kind 'llvm' is registered already"),
+        (lambda: target.register_kind("test-k", 12, "npu"), r"default_keys: expected a list of str, .* \['npu'\]"),
         (lambda: target.register_kind("a b"), "'a b' is no name of a kind of target"),
         (lambda: target.register_kind("test-k", 0), "device type 0; DLPack's start at 1"),
         (lambda: target.register_kind("test-k", options={"x": "float"}), "no type 'float' of a target's options"),

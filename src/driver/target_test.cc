@@ -71,7 +71,8 @@ TEST(Target, LlvmKnowsTheProcessorOfEachTag) {
     ++processors;
     const std::string cpu = parse_target(tag)->text("mcpu");
     EXPECT_EQ(tag, "cpu/" + cpu);
-    const codegen::NativeTarget target = compiler.resolve_target({.cpu = cpu, .triple = "x86_64-linux-gnu"});
+    const codegen::NativeTarget target =
+        compiler.resolve_target({.cpu = cpu, .features = {}, .triple = "x86_64-linux-gnu"});
     EXPECT_EQ(target.cpu, cpu);
     EXPECT_TRUE(target.has("sse4.2")) << cpu;
   }

@@ -76,7 +76,13 @@ void run_parser(TargetNode& target) {
   if (!target.kind->parse) return;
   Config config{{"keys", Value(target.keys)}};
   for (const auto& [name, value] : target.attrs) config.set(name, value);
-  set_options(target, target.kind->parse(config));
+  const Config parsed = target.kind->parse(config);
+  for (const char* name : {"host", "tag"}) {
+    if (parsed.contains(name))
+      throw_user_error("the parser of the target kind '{}' gave '{}', which is not its to say", target.kind->name,
+                       name);
+  }
+  set_options(target, parsed);
 }
 
 Target make_from_config(const Config& config, Role role);

@@ -152,6 +152,8 @@ TEST(Target, KindsOfUsers) {
   EXPECT_TRUE(equal(parse_target(to_string(target)), target));
   EXPECT_TRUE(equal(load_json(save_json(Value(target))).as<Target>(), target));
   EXPECT_EQ(to_string(parse_target("test-npu -fast=0 -lanes=-1")), "test-npu -keys=npu -lanes=-1 -fast=false");
+  EXPECT_EQ(kit::user_error_of([] { parse_target("test-npu -fast=maybe"); }),
+            "the target's option -fast=maybe is neither true nor false");
   const Target outer = parse_target("llvm -host=\"test-npu -part='rev b'\"");
   EXPECT_EQ(to_string(outer), "llvm -keys=cpu -host=\"test-npu -keys=npu -part='rev b' -lanes=8\"");
   EXPECT_TRUE(equal(parse_target(to_string(outer)), outer));
@@ -174,6 +176,9 @@ TEST(Target, AKindsParserHasTheLastWord) {
   EXPECT_EQ(kit::user_error_of([] { parse_target("test-parsed -lanes=17"); }), "at most 16 lanes");
   register_kind("test-lost", [](const Config&) { return Config{{"nonsense", Value(1)}}; });
   EXPECT_NE(kit::user_error_of([] { parse_target("test-lost"); }).find("no option 'nonsense'"), std::string::npos);
+  register_kind("test-bold", [](const Config&) { return Config{{"host", Value("llvm")}}; });
+  EXPECT_EQ(kit::user_error_of([] { parse_target("test-bold"); }),
+            "the parser of the target kind 'test-bold' gave 'host', which is not its to say");
 }
 
 TEST(Target, ErrorsSayWhatThereIs) {
