@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from headrace import _core, _node
+from headrace._container import Array
 from headrace._ffi import api
 
 _scopes = threading.local()
@@ -301,9 +302,8 @@ def _plain(value: Any) -> Any:
     """A value of C++ as Python's own containers hold it."""
     if isinstance(value, Mapping):
         return {str(key): _plain(item) for key, item in value.items()}
-    return [_plain(item) for item in value] if isinstance(value, _CONTAINER) else value
+    return [_plain(item) for item in value] if isinstance(value, Array) else value
 
 
-_CONTAINER = _node.class_of("object.Array")
 TargetKind = _node.class_of("TargetKind")
 Target = _node.class_of("Target")

@@ -2,6 +2,7 @@
 
 import json
 import struct
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -9,6 +10,7 @@ import pytest
 hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
 from headrace import relay  # noqa: E402
 
+DIGITS = Path(__file__).resolve().parents[2] / "models/digits.onnx"
 VERSION = '#[version = "0.0.5"]\n'
 EXPR = "add(%x, meta[relay.Constant][0])"
 TEXT = VERSION + "def @main(%x: Tensor[(4, 5), float32]) { " + EXPR + " }\n"
@@ -58,8 +60,6 @@ def test_errors(tmp_path, weights):
     model = tmp_path / "add.relay"
     model.write_text(TEXT)
     missing = r"no data for constant 0: .*--input-weights FILE; in Python weights="
-    onnx = tmp_path / "model.onnx"
-    onnx.write_bytes(b"")
     for call, says in (
         (lambda: relay.parse(TEXT), missing),
         (lambda: hr.compile(model), missing),
@@ -69,8 +69,8 @@ def test_errors(tmp_path, weights):
         (lambda: relay.parse(TEXT, weights=3), "weights: expected a path"),
         (lambda: hr.compile(model, weights=3), "weights: expected a path"),
         (lambda: hr.InferenceSession(model, weights=3), "weights: expected a path"),
-        (lambda: hr.compile(onnx, weights=weights), "brings its weights itself"),
-        (lambda: hr.InferenceSession(onnx, weights=weights), "brings its weights itself"),
+        (lambda: hr.compile(DIGITS, weights=weights), "brings its weights itself"),
+        (lambda: hr.InferenceSession(DIGITS, weights=weights), "brings its weights itself"),
         (lambda: hr.compile(model, weights=weights, output=weights), "the model"),
         (lambda: relay.parse(relay.parse(TEXT, weights=weights).astext(), weights=weights), "without a weights file"),
     ):
