@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include <random>
+
 #include "ir/target_tag.h"
 #include "kit/errors.h"
 #include "object/json.h"
@@ -240,6 +242,28 @@ TEST(Target, ErrorsSayWhatThereIs) {
   EXPECT_NE(kit::user_error_of([] { to_target(Value(Map<int64_t, Value>{{1, Value(2)}})); }).find("not all str"),
             std::string::npos);
   EXPECT_EQ(kit::user_error_of([] { to_target(Value()); }), "target: expected a str, a dict or a Target, got None");
+}
+
+// Texts put together from pieces: each is read, and what it gives is written and read back, or it is a UserError.
+TEST(Target, AnyTextIsATargetOrAUserError) {
+  const std::vector<std::string> pieces{
+      "llvm",       " ",    "-",       "=",   "'",        "\"",         ",",
+      "{",          "}",    ":",       "[",   "]",        "/",          "\"kind\"",
+      "\"llvm\"",   "null", "-mcpu=a", "1e9", " -keys=k", "-host=llvm", " -num-cores=7",
+      "cpu/znver4", "\xff"};
+  std::mt19937 random(7);
+  int read = 0;
+  for (int i = 0; i < 20'000; ++i) {
+    std::string text = i % 3 == 0 ? "" : i % 3 == 1 ? "llvm" : "{\"kind\": \"llvm\"";
+    for (size_t n = random() % 6; n > 0; --n) text += pieces[random() % pieces.size()];
+    if (i % 3 == 2 && random() % 2 == 0) text += "}";
+    Target target;
+    if (!kit::user_error_of([&] { target = parse_target(text); }).empty()) continue;
+    ++read;
+    EXPECT_TRUE(equal(parse_target(to_string(target)), target)) << text;
+    EXPECT_TRUE(equal(make_target_from_config(export_target(target)), target)) << text;
+  }
+  EXPECT_GT(read, 500);
 }
 
 TEST(Target, OptionsThatWouldMeanNothingAreRefusedWithAReason) {
