@@ -36,7 +36,8 @@ constexpr const char* kDescription =
     "program (tir), which says so in its first line, #[tir_version = \"1\"].\n\n"
     "The program is checked, typed, and given to the passes in the order they are named; `canonical` and `native`,\n"
     "and `kernel` for a loop program, stand for the compiler's own lists. A name may be written FoldConstant or\n"
-    "fold_constant. Without --passes the program is only read and printed again.";
+    "fold_constant. A pass that is named by itself runs at every --opt-level, one of a list up to its level. Without\n"
+    "--passes the program is only read and printed again.";
 
 constexpr const char* kExamples =
     "examples:\n"
@@ -198,6 +199,7 @@ void configure(const std::string& setting, pass::PassContext& context) {
                     "relay.FuseOps.max_depth=4",
                     setting));
   const std::string key = setting.substr(0, at);
+  if (context.config.contains(key)) throw UsageError(fmt::format("--config: '{}' is given twice", key));
   context.config.set(key, pass::parse_config_value(key, std::string_view(setting).substr(at + 1)));
 }
 

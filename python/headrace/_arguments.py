@@ -8,6 +8,7 @@ from os import PathLike, fspath
 from typing import Any
 
 from headrace._core import NDArray, UserError
+from headrace.target import Target
 
 
 def kind(value: object) -> str:
@@ -85,3 +86,10 @@ def tensors(value: Sequence[Any]) -> Sequence[Any]:
     if isinstance(value, (str, bytes, NDArray)) or not isinstance(value, Sequence):
         raise UserError(f"inputs: expected a list with one tensor an input, got {kind(value)}; write run([x])")
     return value
+
+
+def target(value: Any, *parts: str) -> Any:
+    """What to compile for: a Target, or None where neither `value` nor the innermost `with` says, or `parts` do."""
+    if value is not None:
+        return Target(value)
+    return None if any(parts) else Target.current()

@@ -66,8 +66,9 @@ def compile(
     *,
     shapes: Mapping[str, Sequence[int]] | None = None,
     bound: Mapping[str, Any] | None = None,
+    weights: str | PathLike[str] | None = None,
     threads: int = 0,
-    target: str = "",
+    target: Any = None,
     cpu: str = "",
     features: str = "",
     opt_level: int = 3,
@@ -85,10 +86,13 @@ def compile(
         Of inputs whose shape the model leaves open.
     bound : dict of str to tensor, optional
         Inputs that become constants.
+    weights : path, optional
+        The data of a Relay text's constants, where it is not in the text (safetensors, `headrace-opt --weights`).
     threads : int
         0 is one a processor.
-    target : str
-        What to compile for, as Relay users write it: "llvm -mcpu=x86-64-v3".
+    target : str, dict or Target, optional
+        What to compile for, as Relay users write it: "llvm -mcpu=x86-64-v3". Without it and its parts, the target of
+        the innermost `with`, or else this machine.
     cpu, features : str
         Instead: its parts, by LLVM's names ("x86-64-v3", "+avx2,-avx512f").
     opt_level : int
@@ -113,7 +117,8 @@ def compile(
         _arguments.path(model, "model"),
         shapes=_arguments.shapes(shapes),
         bound=_arguments.mapping(bound, "bound", 'bound={"x": array}'),
-        target=_arguments.text(target, "target"),
+        weights="" if weights is None else _arguments.path(weights, "weights"),
+        target=_arguments.target(target, cpu, features),
         cpu=_arguments.text(cpu, "cpu"),
         features=_arguments.text(features, "features"),
         opt_level=_arguments.integer(opt_level, "opt_level"),

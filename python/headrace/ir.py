@@ -264,7 +264,7 @@ class _IRModule:
     def import_from_std(self, file_to_import: str) -> None:
         """Takes the types and functions of a text that comes with Headrace, such as "prelude.rly"."""
         header = f'#[version = "0.0.5"]\nimport "{file_to_import}"\n'
-        self.update(api("relay.parser.ParseModule")("import", header))
+        self.update(api("relay.parser.ParseModule")("import", header, None))
 
     def copy(self) -> Any:
         """Another module with the same functions: adding to one does not change the other."""

@@ -47,8 +47,9 @@ class InferenceSession:
         *,
         shapes: Mapping[str, Sequence[int]] | None = None,
         bound: Mapping[str, Any] | None = None,
+        weights: str | PathLike[str] | None = None,
         threads: int = 0,
-        target: str = "",
+        target: Any = None,
         cpu: str = "",
         features: str = "",
         opt_level: int = 3,
@@ -59,10 +60,11 @@ class InferenceSession:
         self._path = self._path_of(path_or_bytes)
         self._shapes = _arguments.shapes(shapes)
         self._bound = _arguments.mapping(bound, "bound", 'bound={"x": array}')
+        self._weights = None if weights is None else _arguments.path(weights, "weights")
         numbers = {"threads": threads, "opt_level": opt_level, "jobs": jobs}
         self._options = {
             **{name: _arguments.integer(value, name) for name, value in numbers.items()},
-            "target": _arguments.text(target, "target"),
+            "target": _arguments.target(target, cpu, features),
             "cpu": _arguments.text(cpu, "cpu"),
             "features": _arguments.text(features, "features"),
             "disabled_passes": _arguments.names(disabled_passes, "disabled_passes"),
@@ -70,7 +72,8 @@ class InferenceSession:
         _core.check_options(**self._options)
         self._lock = Lock()
         self._compiled: OrderedDict[tuple, CompiledModel] = OrderedDict()
-        self._files = {file: _stamp(file) for file in _core.model_files(self._path)}
+        files = [*_core.model_files(self._path), *([self._weights] if self._weights else [])]
+        self._files = {file: _stamp(file) for file in files}
         self._read_ports()
 
     def get_inputs(self) -> list[NodeArg]:
@@ -88,11 +91,12 @@ class InferenceSession:
     def run(
         self, output_names: Sequence[str] | None, input_feed: Mapping[str, Any], run_options: None = None
     ) -> list[Any]:
-        """The outputs of those names (None: all) as numpy arrays."""
+        """The outputs of those names (None, or no names: all) as numpy arrays."""
         if run_options is not None:
             raise _core.UserError("run_options: there are none to set; leave it out")
         known = [arg.name for arg in self._outputs]
-        wanted = known if output_names is None else _arguments.names(output_names, "output_names")
+        # onnxruntime gives all for an empty list, too.
+        wanted = (_arguments.names(output_names, "output_names") if output_names is not None else []) or known
         for name in wanted:
             if name not in known:
                 raise _core.UserError(f"the model has no output '{name}'; it has {', '.join(known)}")
@@ -110,7 +114,7 @@ class InferenceSession:
         return str(path)
 
     def _read_ports(self) -> None:
-        inputs, outputs = _core.read_ports(self._path)
+        inputs, outputs = _core.read_ports(self._path, self._weights or "")
         for what, given in (("shapes", self._shapes), ("bound", self._bound)):
             unknown = given.keys() - {port.name for port in inputs}
             if unknown:
@@ -153,7 +157,7 @@ class InferenceSession:
                 self._compiled.move_to_end(key)
             else:
                 self._check_files()
-                model = compile(self._path, shapes=shapes, bound=self._bound, **self._options)
+                model = compile(self._path, shapes=shapes, bound=self._bound, weights=self._weights, **self._options)
                 self._check_files()
                 self._compiled[key] = model
                 if len(self._compiled) > _KEPT_COMPILES:

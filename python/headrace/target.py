@@ -1,41 +1,126 @@
-"""What code is made for."""
+"""What code is made for: targets, their kinds and tags."""
 
 from __future__ import annotations
 
-import json
+import threading
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from headrace import _core, _node
+from headrace._container import Array
 from headrace._ffi import api
 
-_DEVICE_TYPES = {"llvm": 1}
-_KEYS = {"llvm": ["cpu"]}
+_scopes = threading.local()
+
+
+class TargetFeatures(list):
+    """Features of the processor that a target asks for, as "+avx2"; `has_NAME` tells of any whether code may use it.
+
+    NAME is LLVM's name with underscores for its dashes and dots: `has_avx512f`, `has_sse4_2`. It is False for a name
+    that the target's machine does not know, and for all features of a target that is not of kind llvm.
+    """
+
+    def __init__(self, target: Any) -> None:
+        super().__init__(target.mattr)
+        self._target = target
+
+    def __getattr__(self, name: str) -> bool:
+        if not name.startswith("has_"):
+            raise AttributeError(f"the features of a target have no '{name}'; ask for has_NAME, such as has_avx2")
+        known = {feature.replace("-", "_").replace(".", "_") for feature in api("target.Features")(self._target)}
+        return name[4:] in known
+
+
+@_node.mixin("TargetKind")
+class _TargetKind:
+    """A kind of target, by its name. It equals its name, too.
+
+    Parameters
+    ----------
+    name : str
+        Such as "llvm".
+
+    Raises
+    ------
+    UserError
+        That lists the kinds, when there is none of that name.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, name: str) -> None:
+        _core.Object.__init__(self, api("target.GetKind")(name))
+
+    def __eq__(self, other: object) -> bool:
+        return other == self.name if isinstance(other, str) else self.same_as(other)
+
+    def __hash__(self) -> int:
+        return hash(self.name)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"TargetKind({self.name!r})"
+
+    @property
+    def options(self) -> list[str]:
+        """The names of its options."""
+        return list(self.describe_options())
+
+    def describe_options(self) -> dict[str, dict[str, Any]]:
+        """By option: "type" (str, int, bool or Array[str]), "default" (None: there is none), "doc"."""
+        rows = api("target.KindOptions")(self)
+        return {row["name"]: {key: _plain(row[key]) for key in ("type", "default", "doc")} for row in rows}
+
+    @staticmethod
+    def options_from_name(kind_name: str) -> dict[str, str]:
+        """The type of each option of a kind.
+
+        Parameters
+        ----------
+        kind_name : str
+            The kind; UserError that lists the kinds when there is none.
+
+        Returns
+        -------
+        dict of str to str
+            Such as {"mcpu": "str", "mattr": "Array[str]"}.
+        """
+        return {name: row["type"] for name, row in TargetKind(kind_name).describe_options().items()}
 
 
 @_node.mixin("Target")
 class _Target:
-    """A target: a kind and its options.
+    """A target: a kind, its options, keys that code may ask for, a host. Equal by all of these.
+
+    In `with target:` it is the one that `relay.build` and its like take where they are given none.
 
     Parameters
     ----------
     target : str, dict or Target
-        "llvm -mcpu=x86-64-v3", its JSON form, or {"kind": "llvm", "mcpu": "x86-64-v3"}.
-    host : Target, optional
-        The host's; there are only targets that are their own host.
+        "llvm -mcpu=x86-64-v3", a tag such as "cpu/x86-64-v3", the JSON form, or {"kind": "llvm", "mcpu": "x86-64-v3"}.
+        Beside the kind's options there are keys, host and tag.
+    host : str, dict or Target, optional
+        The host's, in place of the one that `target` names.
+
+    Raises
+    ------
+    UserError
+        For an unknown kind, tag or option, an option that would mean nothing, a value that is none of the option's.
     """
 
     __slots__ = ()
 
     def __init__(self, target: Any, host: Any = None) -> None:
-        if host is not None and Target(host) != Target(target):
-            raise _core.UserError("host: code for a host other than the target is not made")
-        _core.Object.__init__(self, _parse(target))
+        made = _to_target(target)
+        _core.Object.__init__(self, made if host is None else api("target.WithHost")(made, _to_target(host)))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Target) and self.export() == other.export()
+        return isinstance(other, Target) and api("ir.StructuralEqual")(self, other, False)
 
     def __hash__(self) -> int:
-        return hash(str(self))
+        return api("ir.StructuralHash")(self, False)
 
     def __str__(self) -> str:
         return api("target.ToString")(self)
@@ -43,22 +128,30 @@ class _Target:
     def __repr__(self) -> str:
         return f"Target({str(self)!r})"
 
-    def export(self) -> dict[str, Any]:
-        """Kind and options as a dict, which Target() takes."""
-        options = {
-            key: list(value) if not isinstance(value, (str, int)) else value for key, value in self.attrs.items()
-        }
-        return {"kind": self.kind, "keys": self.keys, **options}
-
-    @property
-    def keys(self) -> list[str]:
-        """Names of what code for the target may use, the most special first."""
-        return list(_KEYS.get(self.kind, []))
-
-    @property
-    def host(self) -> Any:
-        """The host's target: this one."""
+    def __enter__(self) -> Any:
+        _stack().append(self)
         return self
+
+    def __exit__(self, *error: object) -> None:
+        _stack().pop()
+
+    def export(self) -> dict[str, Any]:
+        """Kind, tag, keys, host and options as a dict, which Target() takes."""
+        return _plain(api("target.Export")(self))
+
+    def with_host(self, host: Any) -> Any:
+        """The target with another host.
+
+        Parameters
+        ----------
+        host : str, dict or Target, optional
+            None takes it away.
+
+        Returns
+        -------
+        Target
+        """
+        return api("target.WithHost")(self, None if host is None else _to_target(host))
 
     @property
     def mcpu(self) -> str:
@@ -66,47 +159,151 @@ class _Target:
         return self.attrs.get("mcpu", "")
 
     @property
-    def features(self) -> list[str]:
+    def mattr(self) -> list[str]:
         """Features of the processor that were asked for, as "+avx2"."""
         return list(self.attrs.get("mattr", []))
 
     @property
+    def features(self) -> TargetFeatures:
+        """`mattr`, which also tells what code may use: `features.has_avx512f`."""
+        return TargetFeatures(self)
+
+    @property
     def device_type(self) -> int:
         """The DLPack number of the devices that the code runs on."""
-        return _DEVICE_TYPES[self.kind]
+        return self.kind.default_device_type
+
+    def get_target_device_type(self) -> int:
+        """As `device_type`."""
+        return self.device_type
+
+    @staticmethod
+    def current(allow_none: bool = True) -> Any:
+        """The target of the innermost `with` of this thread.
+
+        Parameters
+        ----------
+        allow_none : bool
+            Give None, instead of an error, outside of any.
+
+        Returns
+        -------
+        Target or None
+        """
+        if _stack():
+            return _stack()[-1]
+        if not allow_none:
+            raise _core.UserError("there is no current target: write `with hr.Target(...):` around the call")
+        return None
 
     @staticmethod
     def list_kinds() -> list[str]:
-        """The kinds of targets."""
-        return sorted(_DEVICE_TYPES)
+        """The names of the kinds of targets, sorted."""
+        return list_kinds()
 
 
-def _parse(target: Any) -> Any:
-    if isinstance(target, _core.Object):
-        if target.type_key != "Target":
-            raise _core.UserError(f"target: expected a str, a dict or a Target, got {target.type_key}")
-        return target
-    if isinstance(target, str) and target.lstrip().startswith("{"):
-        try:
-            target = json.loads(target)
-        except ValueError as error:
-            raise _core.UserError(f"target: {error}") from None
-    if isinstance(target, dict):
-        return _from_dict(target)
-    if not isinstance(target, str):
-        raise _core.UserError(f"target: expected a str, a dict or a Target, got {type(target).__name__}")
-    return api("target.Parse")(target)
+def list_kinds() -> list[str]:
+    """The names of the kinds of targets, sorted."""
+    return list(api("target.KindNames")())
 
 
-def _from_dict(options: dict[str, Any]) -> Any:
-    kind = options.get("kind")
-    if not isinstance(kind, str):
-        raise _core.UserError('target: the dict needs a "kind", as in {"kind": "llvm"}')
-    keys = options.get("keys", _KEYS.get(kind))
-    if list(keys or []) != _KEYS.get(kind, keys):
-        raise _core.UserError(f"target: the keys of {kind} are {_KEYS[kind]}, got {keys}")
-    attrs = {key: value for key, value in options.items() if key not in ("kind", "keys") and value is not None}
-    return api("target.Make")(kind, attrs)
+def list_tags() -> dict[str, Any]:
+    """The targets that have a tag, by tag; those of processors are cpu/NAME with LLVM's names."""
+    return {tag: Target(tag) for tag in api("target.Tags")()}
 
 
+def register_tag(name: str, config: Mapping[str, Any], override: bool = False) -> Any:
+    """Gives a target a short name.
+
+    Parameters
+    ----------
+    name : str
+        GROUP/NAME.
+    config : dict
+        What Target() takes.
+    override : bool
+        Whether a tag of that name may be replaced.
+
+    Returns
+    -------
+    Target
+        The target of that tag.
+
+    Raises
+    ------
+    UserError
+        For a name that is taken or has not this form, a config that makes no target.
+    """
+    return api("target.RegisterTag")(name, dict(config), bool(override))
+
+
+def register_kind(
+    name: str,
+    device_type: int = 1,
+    default_keys: Iterable[str] = (),
+    options: Mapping[str, Any] | None = None,
+    parser: Callable[[dict[str, Any]], Mapping[str, Any]] | None = None,
+) -> Any:
+    """Makes a kind of target known, for a backend of one's own.
+
+    Targets of that kind can be made, compared, saved; code for them is the backend's to make.
+
+    Parameters
+    ----------
+    name : str
+        The kind.
+    device_type : int
+        The DLPack number of its devices: 1 is the CPU, 2 CUDA, 12 a device of one's own.
+    default_keys : list of str
+        Keys of each target of that kind.
+    options : dict of str to str or dict, optional
+        By name: the type, "str", "int", "bool" or "Array[str]"; or {"type": ..., "default": ..., "doc": ...}.
+    parser : function, optional
+        Sees "keys" and the options of each target that is made, as a dict, and gives the dict as it is to be. It must
+        leave a dict that it gave alone.
+
+    Returns
+    -------
+    TargetKind
+
+    Raises
+    ------
+    UserError
+        For a name that is taken or none, a type that there is not, a default of another type.
+    """
+    if isinstance(default_keys, str):
+        raise _core.UserError(f"default_keys: expected a list of str, got one str; write [{default_keys!r}]")
+    rows = [_option_row(option, given) for option, given in (options or {}).items()]
+    parse = None if parser is None else lambda config: parser(_plain(config))
+    return api("target.RegisterKind")(name, device_type, list(default_keys), rows, parse)
+
+
+def _option_row(name: str, given: Any) -> dict[str, Any]:
+    row = {"type": given} if isinstance(given, str) else dict(given)
+    unknown = row.keys() - {"type", "default", "doc"}
+    if unknown or "type" not in row:
+        raise _core.UserError(f'option \'{name}\': write {{"type": "int", "default": 1, "doc": "..."}}, got {given!r}')
+    return {"default": None, "doc": "", **row, "name": name}
+
+
+def _stack() -> list[Any]:
+    if not hasattr(_scopes, "targets"):
+        _scopes.targets = []
+    return _scopes.targets
+
+
+def _to_target(target: Any) -> Any:
+    if target is None:
+        raise _core.UserError("target: expected a str, a dict or a Target, got None")
+    return api("target.Target")(target)
+
+
+def _plain(value: Any) -> Any:
+    """A value of C++ as Python's own containers hold it."""
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if isinstance(value, Array) else value
+
+
+TargetKind = _node.class_of("TargetKind")
 Target = _node.class_of("Target")

@@ -30,8 +30,8 @@ std::string shapes_as_argument(const std::vector<driver::NamedShape>& shapes) {
   return fmt::format("shapes={{{}}}", fmt::join(items, ", "));
 }
 
-driver::LoadOptions load_options(const Shapes& shapes, const nb::dict& bound) {
-  driver::LoadOptions options{.shapes = shapes, .show_shapes = &shapes_as_argument};
+driver::LoadOptions load_options(const Shapes& shapes, const nb::dict& bound, const std::string& weights) {
+  driver::LoadOptions options{.shapes = shapes, .weights = weights, .show_shapes = &shapes_as_argument};
   for (const auto& [key, tensor] : bound) {
     const auto name = nb::cast<std::string>(key);
     options.bound.emplace(name, to_ndarray(tensor, fmt::format("bound input '{}'", name)));
@@ -39,13 +39,14 @@ driver::LoadOptions load_options(const Shapes& shapes, const nb::dict& bound) {
   return options;
 }
 
-driver::CompileOptions compile_options(const std::string& target, const std::string& cpu, const std::string& features,
+// `target` may be None.
+driver::CompileOptions compile_options(nb::handle target, const std::string& cpu, const std::string& features,
                                        int opt_level, int jobs, int threads,
                                        const std::vector<std::string>& disabled_passes) {
   driver::CompileOptions options;
-  if (!target.empty() && !(cpu.empty() && features.empty()))
+  if (!target.is_none() && !(cpu.empty() && features.empty()))
     throw UserError("target and its parts, cpu and features, are given: give one of the two");
-  options.target = target.empty() ? driver::llvm_target(cpu, features) : parse_target(target);
+  options.target = target.is_none() ? driver::llvm_target(cpu, features) : to_target(to_value(target));
   options.opt_level = opt_level;
   options.jobs = jobs;
   options.threads = threads;
@@ -87,11 +88,11 @@ void bind_ports(nb::module_& m) {
       .def_prop_ro("shape", &shape_of);
   m.def(
       "read_ports",
-      [](const std::string& path) {
-        const driver::ModelPorts ports = driver::read_ports(path);
+      [](const std::string& path, const std::string& weights) {
+        const driver::ModelPorts ports = driver::read_ports(path, weights);
         return std::pair(ports.inputs, ports.outputs);
       },
-      nb::arg("path"), "The inputs and the outputs that a model file declares.");
+      nb::arg("path"), nb::arg("weights") = "", "The inputs and the outputs that a model file declares.");
   m.def("model_files", &driver::model_files, nb::arg("path"),
         "The file of a model, and those with its data beside it.");
 }
@@ -101,10 +102,11 @@ void bind_ports(nb::module_& m) {
 void bind_compile(nb::module_& m) {
   m.def(
       "compile",
-      [](const std::string& path, const Shapes& shapes, const nb::dict& bound, const std::string& target,
-         const std::string& cpu, const std::string& features, int opt_level, int jobs, int threads,
-         const std::vector<std::string>& disabled_passes, const std::optional<std::string>& output) -> Compiled {
-        const driver::LoadOptions load = load_options(shapes, bound);
+      [](const std::string& path, const Shapes& shapes, const nb::dict& bound, const std::string& weights,
+         const nb::object& target, const std::string& cpu, const std::string& features, int opt_level, int jobs,
+         int threads, const std::vector<std::string>& disabled_passes,
+         const std::optional<std::string>& output) -> Compiled {
+        const driver::LoadOptions load = load_options(shapes, bound, weights);
         const driver::CompileOptions options =
             compile_options(target, cpu, features, opt_level, jobs, threads, disabled_passes);
         nb::gil_scoped_release released;
@@ -114,12 +116,13 @@ void bind_compile(nb::module_& m) {
         return load::make_executor(driver::open_compiled(driver::compile_to_memory(model, options), path),
                                    artifact::kDefaultProgram, options.threads);
       },
-      nb::arg("path"), nb::arg("shapes") = Shapes(), nb::arg("bound") = nb::dict(), nb::arg("target") = "",
-      nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("opt_level") = 3, nb::arg("jobs") = 0,
-      nb::arg("threads") = 0, nb::arg("disabled_passes") = std::vector<std::string>(), nb::arg("output") = nb::none());
+      nb::arg("path"), nb::arg("shapes") = Shapes(), nb::arg("bound") = nb::dict(), nb::arg("weights") = "",
+      nb::arg("target") = nb::none(), nb::arg("cpu") = "", nb::arg("features") = "", nb::arg("opt_level") = 3,
+      nb::arg("jobs") = 0, nb::arg("threads") = 0, nb::arg("disabled_passes") = std::vector<std::string>(),
+      nb::arg("output") = nb::none());
   m.def(
       "check_options",
-      [](const std::string& target, const std::string& cpu, const std::string& features, int opt_level, int jobs,
+      [](const nb::object& target, const std::string& cpu, const std::string& features, int opt_level, int jobs,
          int threads, const std::vector<std::string>& disabled_passes) {
         driver::register_all();
         const driver::CompileOptions options =
@@ -127,8 +130,8 @@ void bind_compile(nb::module_& m) {
         driver::check_options(options);
         driver::choose_target(codegen::NativeCompiler::load(), options.target);
       },
-      nb::arg("target"), nb::arg("cpu"), nb::arg("features"), nb::arg("opt_level"), nb::arg("jobs"), nb::arg("threads"),
-      nb::arg("disabled_passes"), "Raises UserError for an option that compile would refuse.");
+      nb::arg("target").none(), nb::arg("cpu"), nb::arg("features"), nb::arg("opt_level"), nb::arg("jobs"),
+      nb::arg("threads"), nb::arg("disabled_passes"), "Raises UserError for an option that compile would refuse.");
   m.def("open_executor", &open_executor, nb::arg("path"), nb::arg("program") = artifact::kDefaultProgram,
         nb::arg("threads") = 0, nb::call_guard<nb::gil_scoped_release>());
   bind_ports(m);

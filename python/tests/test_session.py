@@ -52,6 +52,23 @@ def test_onnxruntime_arguments(images):
     np.testing.assert_array_equal(positional.run(None, feed, None)[0], named.run(None, feed)[0])
 
 
+def test_no_names_are_all_outputs(tmp_path):
+    ort = pytest.importorskip("onnxruntime")
+    onnx = pytest.importorskip("onnx")
+    helper, float32 = onnx.helper, onnx.TensorProto.FLOAT
+    names = ["y", "z"]
+    nodes = [helper.make_node(op, ["x"], [name]) for op, name in zip(("Neg", "Abs"), names, strict=True)]
+    ports = [helper.make_tensor_value_info(name, float32, [2]) for name in ("x", *names)]
+    graph = helper.make_graph(nodes, "two", ports[:1], ports[1:])
+    path = tmp_path / "two.onnx"
+    onnx.save_model(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8), path)
+    session, peer = hr.InferenceSession(path), ort.InferenceSession(path)
+    feed = {"x": np.array([-1, 2], np.float32)}
+    for wanted in (None, [], ["z"], ["z", "y"]):
+        for ours, theirs in zip(session.run(wanted, feed), peer.run(wanted, feed), strict=True):
+            np.testing.assert_array_equal(ours, theirs)
+
+
 def test_model_bytes(images):
     feed = {"x": images[:2]}
     session = hr.InferenceSession(DIGITS.read_bytes())

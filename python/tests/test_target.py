@@ -1,40 +1,260 @@
-"""Targets: text, dict and JSON forms, options, errors; devices and tensors."""
+"""Targets: forms, kinds, tags, hosts, scopes, saving, compiling, errors; devices and tensors."""
 
 import json
+import pickle
+import threading
 
 import numpy as np
 import pytest
 
 hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
+from headrace import relay, target  # noqa: E402
+
+MTRIPLE = "-mtriple=x86_64-linux-gnu"
+
+
+@pytest.fixture(scope="module")
+def npu():
+    """A kind of a user's own; one a process."""
+    options = {
+        "part": "str",
+        "lanes": {"type": "int", "default": 8, "doc": "multipliers"},
+        "fast": "bool",
+        "units": "Array[str]",
+    }
+    return target.register_kind("test-npu", 12, ["npu"], options)
+
+
+def relu():
+    x = relay.var("x", shape=(2,))
+    return hr.IRModule.from_expr(relay.Function([x], relay.nn.relu(x)))
 
 
 def test_forms_of_one_target():
-    text = "llvm -mcpu=x86-64-v3 -mattr=+avx2,-avx512f -num-cores=4"
-    target = hr.Target(text)
-    assert str(target) == text
-    assert target.kind == "llvm"
-    assert target.mcpu == "x86-64-v3"
-    assert target.features == ["+avx2", "-avx512f"]
-    assert target.attrs["num-cores"] == 4
-    assert target.keys == ["cpu"]
-    assert hr.Target(target.export()) == target
-    assert hr.Target(json.dumps(target.export())) == target
-    assert hr.Target(target, host=target).host == target
-    assert hash(hr.Target(text)) == hash(target)
-    assert target.device_type == hr.cpu().device_type
+    text = "llvm -keys=cpu -mcpu=x86-64-v3 -mattr=+avx2,-avx512f -num-cores=4"
+    one = hr.Target("llvm -mcpu=x86-64-v3 -num-cores=4 -mattr=+avx2,-avx512f")
+    assert str(one) == text
+    assert repr(one) == f"Target('{text}')"
+    assert one.kind == "llvm"
+    assert str(one.kind) == "llvm"
+    assert one.mcpu == "x86-64-v3"
+    assert one.mattr == one.features == ["+avx2", "-avx512f"]
+    assert one.attrs["num-cores"] == 4
+    assert one.keys == ["cpu"]
+    assert one.host is None
+    assert one.tag == ""
+    assert one.device_type == one.get_target_device_type() == hr.cpu().device_type
+    assert one.export() == {
+        "kind": "llvm",
+        "tag": "",
+        "keys": ["cpu"],
+        "mcpu": "x86-64-v3",
+        "mattr": ["+avx2", "-avx512f"],
+        "num-cores": 4,
+    }
+    for form in (text, one, one.export(), json.dumps(one.export()), hr.ir.load_json(hr.ir.save_json(one))):
+        other = hr.Target(form)
+        assert other == one
+        assert hash(other) == hash(one)
+        assert hr.ir.structural_equal(other, one)
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert one != hr.Target("llvm")
+    assert one != text
+    assert {one: 1}[hr.Target(text)] == 1
+
+
+def test_host():
+    one = hr.Target("llvm -mcpu=znver2", host="llvm -mcpu=znver4")
+    assert one.host == hr.Target("llvm -mcpu=znver4")
+    assert one.host.host is None
+    assert str(one) == "llvm -keys=cpu -mcpu=znver2 -host='llvm -keys=cpu -mcpu=znver4'"
+    assert one.export()["host"] == {"kind": "llvm", "tag": "", "keys": ["cpu"], "mcpu": "znver4"}
+    bare = hr.Target("llvm -mcpu=znver2")
+    assert bare.host is None
+    assert bare.with_host("llvm -mcpu=znver4") == one
+    assert one.with_host(None) == bare
+    assert hr.Target(one, host=bare).host == bare
+    for form in (str(one), one.export(), json.dumps(one.export())):
+        assert hr.Target(form) == one
+    assert pickle.loads(pickle.dumps(one)) == one
+
+
+def test_kinds():
+    llvm = hr.Target("llvm").kind
+    assert llvm.name == "llvm"
+    assert llvm.default_keys == ["cpu"]
+    assert llvm.default_device_type == 1
+    assert llvm.options == ["mtriple", "mcpu", "mattr", "num-cores"]
+    assert target.TargetKind.options_from_name("llvm") == {
+        "mtriple": "str",
+        "mcpu": "str",
+        "mattr": "Array[str]",
+        "num-cores": "int",
+    }
+    assert llvm.describe_options()["mcpu"]["doc"].startswith("the processor")
+    assert llvm == target.TargetKind("llvm") == "llvm"
+    assert llvm != "c"
+    assert {"llvm": 1}[llvm] == 1
+    assert repr(llvm) == "TargetKind('llvm')"
+    assert "llvm" in target.list_kinds()
+    assert target.list_kinds() == hr.Target.list_kinds() == sorted(target.list_kinds())
+    assert pickle.loads(pickle.dumps(llvm)).same_as(llvm)
+
+
+def test_features():
+    v3 = hr.Target(f"llvm -mcpu=x86-64-v3 {MTRIPLE}")
+    assert v3.features.has_avx2 is True
+    assert v3.features.has_sse4_2 is True
+    assert v3.features.has_avx512f is False
+    assert hr.Target(f"llvm -mcpu=x86-64-v3 -mattr=+avx512f {MTRIPLE}").features.has_avx512f is True
+    assert v3.features.has_asimd is False
+    with pytest.raises(AttributeError, match="no 'avx_2'; ask for has_NAME"):
+        _ = v3.features.avx_2
+    with pytest.raises(hr.UserError, match="unknown processor 'z80'"):
+        _ = hr.Target("llvm -mcpu=z80").features.has_avx2
+
+
+def test_tags():
+    v3 = hr.Target("cpu/x86-64-v3")
+    assert v3 == hr.Target("llvm -mcpu=x86-64-v3")
+    assert v3.tag == "cpu/x86-64-v3"
+    assert target.list_tags()["cpu/x86-64-v3"] == v3
+    assert hr.Target(v3.export()).tag == "cpu/x86-64-v3"
+    made = target.register_tag("lab/box", {"kind": "llvm", "num-cores": 3})
+    assert made == hr.Target("lab/box") == hr.Target("llvm -num-cores=3")
+    with pytest.raises(hr.UserError, match="'lab/box' is registered already; give override"):
+        target.register_tag("lab/box", {"kind": "llvm"})
+    assert target.register_tag("lab/box", {"kind": "llvm"}, override=True) == hr.Target("llvm")
+
+
+def test_a_kind_of_ones_own(npu):
+    assert npu == "test-npu"
+    assert npu.describe_options()["lanes"] == {"type": "int", "default": 8, "doc": "multipliers"}
+    assert "test-npu" in target.list_kinds()
+    one = hr.Target("test-npu -part='rev b' -fast=true -units=a,b")
+    assert str(one) == "test-npu -keys=npu -part='rev b' -lanes=8 -fast=true -units=a,b"
+    assert one.device_type == 12
+    assert one.attrs["fast"] is True
+    assert one == hr.Target({"kind": "test-npu", "part": "rev b", "fast": True, "units": ["a", "b"]})
+    for form in (str(one), one.export(), json.dumps(one.export())):
+        assert hr.Target(form) == one
+    assert pickle.loads(pickle.dumps(one)) == one
+    assert one.features == []
+    assert one.features.has_avx2 is False
+    refusal = "no code generator for targets of kind 'test-npu' here; code is made for kind llvm"
+    with pytest.raises(hr.UserError, match=refusal):
+        relay.build(relu(), one)
+
+
+def test_a_parser_of_ones_own():
+    def parse(config):
+        assert isinstance(config, dict)
+        assert config["keys"] == ["wide"]
+        if config["lanes"] > 16:
+            raise ValueError("at most 16 lanes")
+        return {**config, "fast": config["lanes"] > 4}
+
+    options = {"lanes": {"type": "int", "default": 8}, "fast": "bool"}
+    target.register_kind("test-parsed", 12, ["wide"], options, parser=parse)
+    assert hr.Target("test-parsed").attrs["fast"] is True
+    assert hr.Target("test-parsed -lanes=2").attrs["fast"] is False
+    with pytest.raises(ValueError, match="at most 16 lanes"):
+        hr.Target("test-parsed -lanes=17")
+    for name, gives in (("test-none", None), ("test-numbers", {1: 2})):
+        target.register_kind(name, parser=lambda config, gives=gives: gives)
+        with pytest.raises(hr.UserError, match=f"the parser of the target kind '{name}' gave no dict by str but"):
+            hr.Target(name)
+
+
+def test_the_current_target():
+    assert hr.Target.current() is None
+    with pytest.raises(hr.UserError, match="there is no current target"):
+        hr.Target.current(allow_none=False)
+    seen = []
+    with hr.Target("llvm -num-cores=1") as outer:
+        assert hr.Target.current() == outer
+        with pytest.raises(KeyError), hr.Target("llvm -num-cores=2") as inner:
+            assert hr.Target.current(allow_none=False) == inner
+            raise KeyError
+        assert hr.Target.current() == outer
+        thread = threading.Thread(target=lambda: seen.append(hr.Target.current()))
+        thread.start()
+        thread.join()
+        with outer:
+            assert hr.Target.current() == outer
+    assert seen == [None]
+    assert hr.Target.current() is None
+
+
+def test_the_current_target_is_what_is_compiled_for(tmp_path):
+    model = tmp_path / "relu.relay"
+    model.write_text(relu().astext())
+    data = np.array([-1, 2], "float32")
+    with hr.Target("llvm -num-cores=1") as one:
+        lib = relay.build(relu())
+        assert lib.target == one
+        executor = relay.create_executor("graph", relu())
+        assert executor.target == one
+        np.testing.assert_array_equal(executor.evaluate()(data).numpy(), [0, 2])
+        assert hr.compile(model).threads == 1
+        assert relay.build(relu(), "llvm -num-cores=2").target == hr.Target("llvm -num-cores=2")
+    assert relay.build(relu()).target == hr.Target("llvm")
+
+
+@pytest.mark.parametrize("form", ["text", "dict", "json", "tag", "target"])
+def test_every_form_is_compiled_for(tmp_path, form):
+    target.register_tag("lab/three", {"kind": "llvm", "num-cores": 3}, override=True)
+    text = "llvm -num-cores=3"
+    given = {
+        "text": text,
+        "dict": {"kind": "llvm", "num-cores": 3},
+        "json": '{"kind": "llvm", "num-cores": 3}',
+        "tag": "lab/three",
+        "target": hr.Target(text),
+    }[form]
+    model = tmp_path / "relu.relay"
+    model.write_text(relu().astext())
+    assert hr.compile(model, target=given).threads == 3
+    assert hr.InferenceSession(str(model), target=given).run(None, {"x": np.ones(2, "float32")})[0].sum() == 2
+    assert relay.build(relu(), target=given).target == hr.Target(text)
+    assert relay.build(relu(), target=given, target_host=text).target.host == hr.Target(text)
 
 
 @pytest.mark.parametrize(
     ("call", "says"),
     [
         (lambda: hr.Target("lvm"), "no kind of target 'lvm'"),
+        (lambda: hr.Target(""), "the target is empty; write its kind first"),
+        (lambda: hr.Target("c"), "no kind of target 'c'; the kinds are .*llvm"),
         (lambda: hr.Target("llvm -nonsense=1"), "no option 'nonsense'"),
+        (lambda: hr.Target("llvm -libs=cblas"), "takes no option 'libs': .*kernels call none"),
         (lambda: hr.Target({"kind": "llvm", "nonsense": 1}), "no option 'nonsense'"),
+        (lambda: hr.Target({"kind": "llvm", "keys": 3}), "keys is of type Array.str., got 3"),
         (lambda: hr.Target({"mcpu": "x"}), 'needs a "kind"'),
-        (lambda: hr.Target('{"kind": '), "target: "),
+        (lambda: hr.Target('{"kind": '), "is no JSON"),
         (lambda: hr.Target(3), "expected a str, a dict or a Target, got int"),
-        (lambda: hr.Target("llvm", host="llvm -mcpu=znver4"), "host: "),
-        (lambda: hr.Target({"kind": "llvm", "keys": ["gpu"]}), "the keys of llvm are"),
+        (lambda: hr.Target(None), "expected a str, a dict or a Target, got None"),
+        (lambda: hr.Target(hr.ir.IntImm("int64", 3)), "expected a str, a dict or a Target, got ir.IntImm"),
+        (lambda: hr.Target({1: 2}), "a dict whose keys are not all str"),
+        (lambda: hr.Target("cpu/znver9"), "no tag 'cpu/znver9' of a target; near are .*cpu/znver4"),
+        (lambda: hr.Target("llvm", host=3), "expected a str, a dict or a Target, got int"),
+        (lambda: hr.Target("llvm", host=hr.Target("llvm", host="llvm")), "a target's host has no host of its own"),
+        (lambda: hr.Target("llvm").with_host("llvm -host=llvm"), "a target's host has no host of its own"),
+        (lambda: target.TargetKind("lvm"), "no kind of target 'lvm'"),
+        (lambda: target.TargetKind.options_from_name("lvm"), "no kind of target 'lvm'"),
+        (lambda: target.register_kind("llvm"), "the target kind 'llvm' is registered already"),
+        (lambda: target.register_kind("test-k", 12, "npu"), r"default_keys: expected a list of str, .* \['npu'\]"),
+        (lambda: target.register_kind("a b"), "'a b' is no name of a kind of target"),
+        (lambda: target.register_kind("test-k", 0), "device type 0; DLPack's start at 1"),
+        (lambda: target.register_kind("test-k", options={"x": "float"}), "no type 'float' of a target's options"),
+        (lambda: target.register_kind("test-k", options={"x": {"default": 1}}), "option 'x': write {"),
+        (lambda: target.register_kind("test-k", options={"x": {"type": "int", "max": 1}}), "option 'x': write {"),
+        (lambda: target.register_kind("test-k", options={"x": {"type": "int", "default": "a"}}), "x is of type int"),
+        (lambda: target.register_tag("box", {"kind": "llvm"}), "'box' is no tag: one is written GROUP/NAME"),
+        (lambda: target.register_tag("lab/bad", {"kind": "lvm"}), "no kind of target 'lvm'"),
+        (lambda: relay.build(relu(), hr.Target("llvm", host="llvm -mcpu=znver4")), "the target's host is"),
+        (lambda: relay.build(relu(), hr.Target("llvm").copy_with(attrs={"frob": 1})), "no option 'frob'"),
+        (lambda: relay.build(relu(), "llvm -num-cores=513"), "num-cores is 513; it goes from 1 to 512"),
         (lambda: hr.device("cuda"), "there is no device 'cuda'"),
     ],
 )

@@ -61,7 +61,8 @@ def test_legalize_calls_what_was_registered():
         mod = relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([x], relay.nn.relu(x))))
         after = relay.transform.Legalize()(mod)
         assert ops(after) == {"maximum": 1}
-        assert relay.transform.Legalize(legalize_map_attr_name="FOther")(mod).same_as(mod)
+        with pytest.raises(hr.UserError, match="no op has an attribute 'FOther'; the usual one is FTVMLegalize"):
+            relay.transform.Legalize(legalize_map_attr_name="FOther")(mod)
     finally:
         relay.op.reset_legalize("nn.relu")
     assert relay.transform.Legalize()(mod).same_as(mod)

@@ -1,5 +1,6 @@
 #include "driver/check_options.h"
 
+#include "driver/target.h"
 #include "pass/config.h"
 #include "passes/pipeline.h"
 #include "runtime/thread_pool.h"
@@ -10,6 +11,7 @@ namespace headrace::driver {
 namespace {
 
 constexpr int32_t kMaxOptLevel = 3, kMaxThreads = runtime::kMaxWorkers;
+static_assert(kMaxTargetCores == kMaxThreads, "a target's cores are threads of an artifact");
 
 void check_range(std::string_view option, int64_t value, int64_t max, std::string_view meaning) {
   if (value < 0 || value > max) throw_user_error("{} is {}; it goes from 0 ({}) to {}", option, value, meaning, max);
@@ -40,9 +42,9 @@ void check_disabled(const std::vector<std::string>& disabled) {
 }  // namespace
 
 void check_options(const CompileOptions& options) {
+  check_target(options.target);
   check_range("the opt level", options.opt_level, kMaxOptLevel, "each op by itself");
   check_range("the number of threads", options.threads, kMaxThreads, "one a processor");
-  check_range("the target's num-cores", options.target->count("num-cores"), kMaxThreads, "one a processor");
   check_range("the number of jobs", options.jobs, kMaxThreads, "one a processor");
   if (options.weights_limit_bytes < 0)
     throw_user_error("the limit of the weights in the artifact is {} bytes; give 0 (all beside it) or more",

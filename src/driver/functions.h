@@ -9,6 +9,8 @@ void register_functions();
 
 void register_ir_functions();         // object graphs, modules, ops, targets
 void register_tir_functions();        // scalar expressions, compute forms, loop programs
+void register_ir_functions();         // object graphs, modules, ops
+void register_target_functions();     // targets, their kinds and tags
 void register_relay_functions();      // text, types, walks, analyses, the interpreter
 void register_transform_functions();  // passes, contexts, instruments
 void register_build_functions();      // from a module to code

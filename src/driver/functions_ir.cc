@@ -1,6 +1,5 @@
 #include "driver/functions.h"
 #include "ir/module.h"
-#include "ir/target.h"
 #include "object/function.h"
 #include "object/json.h"
 #include "object/repr.h"
@@ -81,11 +80,6 @@ void register_ir_functions() {
   register_global("ir.OpNames", make_packed([] { return Array<std::string>(op_names()); }));
   register_global("ir.GetOp", make_packed([](const std::string& name) { return get_op(name); }));
   register_global("ir.DescribeOp", make_packed(&describe_op));
-  register_global("target.Parse", make_packed([](const std::string& text) { return parse_target(text); }));
-  register_global("target.Make", make_packed([](const std::string& kind, const Map<std::string, Value>& attrs) {
-                    return make_target(kind, attrs);
-                  }));
-  register_global("target.ToString", make_packed([](const Target& target) { return to_string(target); }));
 }
 
 }  // namespace headrace::driver

@@ -6,6 +6,7 @@
 #include "relay/infer/unmatched_cases.h"
 #include "relay/text/parse.h"
 #include "relay/text/print.h"
+#include "relay/text/weights_file.h"
 #include "relay/verify.h"
 #include "relay/visit.h"
 #include "tir/print.h"
@@ -108,13 +109,25 @@ Array<std::string> breaches(const ObjectRef& object) {
   throw_user_error("expected an IRModule or an expression, got {}", object->key());
 }
 
+// What `parse(options)` gives, with the data of the text's constants from a file, if one is named.
+template <typename Parse>
+auto with_weights(const std::optional<std::string>& file, Parse&& parse) {
+  if (!file) return parse(relay::ParseOptions());
+  const std::vector<NDArray> weights = relay::read_weights(*file);
+  return parse(relay::ParseOptions{.weights = &weights});
+}
+
+IRModule parse_module(const std::string& source, const std::string& text, const std::optional<std::string>& weights) {
+  return with_weights(weights, [&](const auto& options) { return relay::parse_module(text, source, options); });
+}
+
+Expr parse_expr(const std::string& source, const std::string& text, const std::optional<std::string>& weights) {
+  return with_weights(weights, [&](const auto& options) { return relay::parse_expr(text, source, options); });
+}
+
 void register_text_functions() {
-  register_global("relay.parser.ParseModule", make_packed([](const std::string& source, const std::string& text) {
-                    return relay::parse_module(text, source);
-                  }));
-  register_global("relay.parser.ParseExpr", make_packed([](const std::string& source, const std::string& text) {
-                    return relay::parse_expr(text, source);
-                  }));
+  register_global("relay.parser.ParseModule", make_packed(&parse_module));
+  register_global("relay.parser.ParseExpr", make_packed(&parse_expr));
   register_global("relay.ir.AsText", make_packed(&as_text));
 }
 

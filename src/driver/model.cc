@@ -84,9 +84,13 @@ std::string shape_example(const onnx::Graph& graph, const LoadOptions& options) 
   return options.show_shapes(shapes);
 }
 
+void check_no_weights(const std::string& path, const std::string& weights) {
+  if (!weights.empty())
+    throw_user_error("'{}' brings its weights itself; the weights file '{}' is for relay text", path, weights);
+}
+
 Model load_onnx(const std::string& path, const LoadOptions& options) {
-  if (!options.weights.empty())
-    throw_user_error("'{}' brings its weights itself; the weights file '{}' is for relay text", path, options.weights);
+  check_no_weights(path, options.weights);
   const onnx::Model source = onnx::read_model(path);
   const onnx::ImportOptions import{options.shapes, options.bound};
   const std::vector<std::string> open = onnx::symbolic_dimensions(source, import);
@@ -120,9 +124,10 @@ std::string shapes_as_flags(const std::vector<NamedShape>& shapes) {
   return fmt::format("{}", fmt::join(flags, " "));
 }
 
-ModelPorts read_ports(const std::string& path) {
+ModelPorts read_ports(const std::string& path, const std::string& weights) {
   register_all();
-  if (extension_of(path) == ".relay") return ports_of(load_relay(path, {}));
+  if (extension_of(path) == ".relay") return ports_of(load_relay(path, {.weights = weights}));
+  check_no_weights(path, weights);
   return ports_of(onnx::read_model(path).graph);
 }
 

@@ -51,8 +51,8 @@ struct ModelPorts {
   std::vector<ModelPort> outputs;
 };
 
-// UserError as load_model, for what is wrong with the file itself.
-ModelPorts read_ports(const std::string& path);
+// `weights` as in LoadOptions. UserError as load_model, for what is wrong with the files themselves.
+ModelPorts read_ports(const std::string& path, const std::string& weights = {});
 
 // The files that hold a model: `path`, and those with data of an ONNX model beside it, which need not be there.
 std::vector<std::string> model_files(const std::string& path);

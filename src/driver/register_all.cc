@@ -13,6 +13,7 @@ namespace headrace::driver {
 void register_functions() {
   register_ir_functions();
   register_tir_functions();
+  register_target_functions();
   register_relay_functions();
   register_transform_functions();
   register_build_functions();
@@ -25,6 +26,7 @@ void register_all() {
   static std::once_flag once;
   std::call_once(once, [] {
     tir::register_types();
+    type_of<TargetKindNode>();
     type_of<TargetNode>();
     type_of<relay::UserAttrsNode>();
     register_functions();

@@ -1,5 +1,6 @@
 #include "driver/target.h"
 
+#include "object/structural_equal.h"
 #include "runtime/cpu_features.h"
 
 namespace headrace::driver {
@@ -24,6 +25,15 @@ void check_architecture(std::string_view wanted, std::string_view host) {
       wanted, ours, host);
 }
 
+codegen::TargetRequest request_of(const Target& target) {
+  return {.cpu = target->text("mcpu"),
+          .features = fmt::format("{}", fmt::join(target->list("mattr"), ",")),
+          .triple = target->text("mtriple")};
+}
+
+// The kind that the native code generator is for.
+constexpr std::string_view kNativeKind = "llvm";
+
 }  // namespace
 
 Target llvm_target(const std::string& cpu, const std::string& features) {
@@ -33,10 +43,24 @@ Target llvm_target(const std::string& cpu, const std::string& features) {
   return make_target("llvm", attrs);
 }
 
+void check_target(const Target& target) {
+  const Target checked = checked_target(target);
+  if (checked->kind->name != kNativeKind)
+    throw_user_error("there is no code generator for targets of kind '{}' here; code is made for kind {}",
+                     checked->kind->name, kNativeKind);
+  if (checked->host && !structural_equal(Value(checked->host), Value(with_host(checked, {}))))
+    throw_user_error("the target's host is '{}': an artifact's host code is made for the target itself; leave it out",
+                     to_string(checked->host));
+}
+
+std::vector<std::string> target_features(const codegen::NativeCompiler& compiler, const Target& target) {
+  if (target->kind->name != kNativeKind) return {};
+  return compiler.resolve_target(request_of(target)).enabled;
+}
+
 codegen::NativeTarget choose_target(const codegen::NativeCompiler& compiler, const Target& target) {
-  const codegen::TargetRequest request{.cpu = target->text("mcpu"),
-                                       .features = fmt::format("{}", fmt::join(target->list("mattr"), ",")),
-                                       .triple = target->text("mtriple")};
+  check_target(target);
+  const codegen::TargetRequest request = request_of(target);
   const codegen::NativeTarget wanted = compiler.resolve_target(request);
   check_architecture(wanted.triple, compiler.host_target().triple);
   const std::vector<std::string_view> known = runtime::known_cpu_features();

@@ -5,6 +5,7 @@
 #include <shared_mutex>
 
 #include "ir/op_table.h"
+#include "ir/near_names.h"
 
 namespace headrace {
 
@@ -43,21 +44,6 @@ OpTable& op_table() {
   static OpTable& table = *new OpTable;
   return table;
 }
-
-size_t edit_distance(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
-    }
-  }
-  return row[b.size()];
-}
 }  // namespace
 
 Op find_op(std::string_view name) {
@@ -68,14 +54,7 @@ Op find_op(std::string_view name) {
 
 Op get_op(std::string_view name) {
   if (Op op = find_op(name)) return op;
-  std::vector<std::string> near;
-  // A name of hostile length has no near ones.
-  if (name.size() < 100) {
-    for (const std::string& known : op_names()) {
-      const bool same_tail = known.ends_with(fmt::format(".{}", name));
-      if (same_tail || edit_distance(known, name) <= 2) near.push_back(known);
-    }
-  }
+  const std::vector<std::string> near = near_names(name, op_names(), '.');
   if (near.empty()) throw_user_error("there is no op '{}'", name);
   throw_user_error("there is no op '{}'; did you mean {}?", name, fmt::join(near, " or "));
 }

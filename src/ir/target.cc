@@ -1,106 +1,220 @@
 #include "ir/target.h"
 
+#include <algorithm>
 #include <charconv>
+
+#include "ir/target_json.h"
+#include "ir/target_tag.h"
 
 namespace headrace {
 
 namespace {
 
-enum class OptionType : uint8_t { text, list, count };
+using Config = Map<std::string, Value>;
+using Type = TargetOptionType;
 
-struct TargetOption {
-  std::string_view name;
-  OptionType type;
-};
+constexpr const char* kExample = "as in: llvm -mcpu=x86-64-v3";
+constexpr std::string_view kBlanks = " \t\r\n";
 
-constexpr TargetOption kLlvmOptions[] = {
-    {"mtriple", OptionType::text},    // the machine; without it this one's
-    {"mcpu", OptionType::text},       // the processor, by LLVM's name; without it, or "native", this machine's
-    {"mattr", OptionType::list},      // its features, +NAME or -NAME
-    {"num-cores", OptionType::count}  // threads that an artifact runs with unless told otherwise
-};
+// What every kind has beside its options.
+const TargetOption& keys_option() {
+  static const TargetOption& option = *new TargetOption{.name = "keys", .type = Type::texts, .doc = {}};
+  return option;
+}
+const TargetOption& tag_option() {
+  static const TargetOption& option = *new TargetOption{.name = "tag", .type = Type::text, .doc = {}};
+  return option;
+}
+bool is_common(std::string_view option) { return option == "keys" || option == "host" || option == "tag"; }
 
-struct TargetKind {
-  std::string_view name;
-  std::span<const TargetOption> options;
-};
+// Whether something is the host of another target: it has none of its own.
+enum class Role : uint8_t { target, host };
 
-constexpr TargetKind kKinds[] = {{"llvm", kLlvmOptions}};
-
-const TargetKind& find_kind(std::string_view name) {
-  std::vector<std::string_view> known;
-  for (const TargetKind& kind : kKinds) {
-    if (kind.name == name) return kind;
-    known.push_back(kind.name);
-  }
-  throw_user_error("there is no kind of target '{}'; the kinds are {}, as in: llvm -mcpu=x86-64-v3", name,
-                   fmt::join(known, ", "));
+[[noreturn]] void throw_host_of_host() {
+  throw_user_error("a target's host has no host of its own; leave the inner one out");
 }
 
-const TargetOption& find_option(const TargetKind& kind, std::string_view name) {
-  std::vector<std::string> known;
-  for (const TargetOption& option : kind.options) {
-    if (option.name == name) return option;
-    known.push_back(fmt::format("-{}=", option.name));
+void check_option_name(const TargetKindNode& kind, std::string_view name) {
+  if (is_common(name) || kind.find_option(name) != nullptr) return;
+  for (const RefusedTargetOption& refused : kind.refused) {
+    if (refused.name == name)
+      throw_user_error("a target of kind {} takes no option '{}': {}", kind.name, name, refused.reason);
   }
+  std::vector<std::string> known;
+  for (const TargetOption& option : kind.options) known.push_back(fmt::format("-{}=", option.name));
+  for (const char* common : {"-keys=", "-host=", "-tag="}) known.emplace_back(common);
   throw_user_error("a target of kind {} has no option '{}'; its options are {}", kind.name, name,
                    fmt::join(known, ", "));
 }
 
-Array<std::string> split_list(std::string_view text) {
-  Array<std::string> words;
-  while (true) {
-    const size_t comma = text.find(',');
-    words.push_back(std::string(text.substr(0, comma)));
-    if (comma == std::string_view::npos) return words;
-    text.remove_prefix(comma + 1);
+std::optional<Value> find_given(const Config& options, const std::string& name) {
+  const std::optional<Value> value = options.get(name);
+  return value && !value->is_none() ? value : std::nullopt;
+}
+
+// Keys and options of a target, checked, in their order.
+void set_options(TargetNode& target, const Config& options) {
+  const TargetKindNode& kind = *target.kind;
+  for (const auto& [name, value] : options) check_option_name(kind, name);
+  std::vector<std::string> keys;
+  if (const auto given = find_given(options, "keys"))
+    keys = check_option_value(keys_option(), *given).as<Array<std::string>>().to_vector();
+  keys.insert(keys.end(), kind.default_keys.begin(), kind.default_keys.end());
+  target.keys = {};
+  for (auto key = keys.begin(); key != keys.end(); ++key) {
+    if (std::find(keys.begin(), key, *key) == key) target.keys.push_back(*key);
+  }
+  target.attrs = {};
+  for (const TargetOption& option : kind.options) {
+    const Value value = find_given(options, option.name).value_or(option.default_value);
+    if (!value.is_none()) target.attrs.set(option.name, check_option_value(option, value));
   }
 }
 
-Value parse_value(const TargetOption& option, std::string_view text) {
-  if (text.empty()) throw_user_error("the target's option -{}= has no value", option.name);
-  if (option.type != OptionType::count) return Value(std::string(text));
-  int64_t count = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), count);
+// The kind's own say.
+void run_parser(TargetNode& target) {
+  if (!target.kind->parse) return;
+  Config config{{"keys", Value(target.keys)}};
+  for (const auto& [name, value] : target.attrs) config.set(name, value);
+  const Config parsed = target.kind->parse(config);
+  for (const char* name : {"host", "tag"}) {
+    if (parsed.contains(name))
+      throw_user_error("the parser of the target kind '{}' gave '{}', which is not its to say", target.kind->name,
+                       name);
+  }
+  set_options(target, parsed);
+}
+
+Target make_from_config(const Config& config, Role role);
+Target parse(std::string_view text, Role role);
+
+Target to_target(const Value& value, Role role) {
+  if (value.as_node<TargetNode>() != nullptr) {
+    const auto target = value.as<Target>();
+    if (role == Role::host && target->host) throw_host_of_host();
+    return target;
+  }
+  if (value.is<std::string>()) return parse(value.as<std::string>(), role);
+  if (!value.is_none() && value.is<Config>()) return make_from_config(value.as<Config>(), role);
+  throw_user_error("{}: expected a str, a dict or a Target, got {}", role == Role::host ? "host" : "target",
+                   value.as_node<MapObj>() != nullptr ? "a dict whose keys are not all str" : kind_name(value.raw()));
+}
+
+Target make(const std::string& kind, const Config& options, Role role) {
+  Target target = make_object<TargetNode>();
+  target->kind = get_target_kind(kind);
+  set_options(*target, options);
+  run_parser(*target);
+  const auto tag = find_given(options, "tag");
+  if (tag && !(tag->is<std::string>() && tag->as<std::string>().empty()))
+    target->tag = check_option_value(tag_option(), *tag).as<std::string>();
+  if (const auto host = find_given(options, "host")) {
+    if (role == Role::host) throw_host_of_host();
+    target->host = to_target(*host, Role::host);
+  }
+  return target;
+}
+
+Target make_from_config(const Config& config, Role role) {
+  const auto kind = find_given(config, "kind");
+  if (!kind || !kind->is<std::string>())
+    throw_user_error("the target's dict needs a \"kind\", as in {{\"kind\": \"llvm\", \"mcpu\": \"x86-64-v3\"}}");
+  Config options = config;
+  options.erase("kind");
+  return make(kind->as<std::string>(), options, role);
+}
+
+// Words with blanks between; what stands in quotes belongs to one word.
+std::vector<std::string> words_of(std::string_view text) {
+  std::vector<std::string> words;
+  bool is_inside = false;  // of a word
+  char quote = 0;
+  for (const char c : text) {
+    if (quote == 0 && kBlanks.find(c) != std::string_view::npos) {
+      is_inside = false;
+      continue;
+    }
+    if (!is_inside) words.emplace_back();
+    is_inside = true;
+    if (c == quote) {
+      quote = 0;
+    } else if (quote == 0 && (c == '\'' || c == '"')) {
+      quote = c;
+    } else {
+      words.back() += c;
+    }
+  }
+  if (quote != 0) throw_user_error("the target has a quote ({}) without its partner: {}", quote, text);
+  return words;
+}
+
+Value parse_whole(const TargetOption& option, const std::string& text) {
+  int64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   if (error != std::errc() || end != text.data() + text.size())
     throw_user_error("the target's option -{}={} is no whole number", option.name, text);
-  return Value(count);
+  return Value(number);
 }
 
-void check_word(const TargetOption& option, const std::string& word) {
-  const bool is_list = option.type == OptionType::list;
-  if (word.empty() || word.find_first_of(is_list ? " \t," : " \t") != std::string::npos)
-    throw_user_error("the target's option {} has '{}', which is no single word", option.name, word);
+Value parse_truth(const TargetOption& option, const std::string& text) {
+  if (text == "true" || text == "1") return Value(true);
+  if (text == "false" || text == "0") return Value(false);
+  throw_user_error("the target's option -{}={} is neither true nor false", option.name, text);
 }
 
-// The value as the option keeps it.
-Value checked_value(const TargetOption& option, const Value& value) {
-  if (option.type == OptionType::text && value.is<std::string>()) {
-    check_word(option, value.as<std::string>());
-    return value;
-  }
-  if (option.type == OptionType::list && (value.is<std::string>() || value.is<Array<std::string>>())) {
-    const auto words = value.is<std::string>() ? split_list(value.as<std::string>()) : value.as<Array<std::string>>();
-    for (const std::string& word : words) check_word(option, word);
-    return Value(words);
-  }
-  if (option.type == OptionType::count && value.type_index() == type_index::kInt) {
-    if (value.as<int64_t>() >= 1) return value;
-    throw_user_error("the target's option {} is {}; it is at least 1", option.name, value.as<int64_t>());
-  }
-  constexpr std::string_view kTypes[] = {"a text", "a list of texts", "a whole number"};
-  throw_user_error("the target's option {} is {}, got {}", option.name, kTypes[static_cast<size_t>(option.type)],
-                   repr(value));
+// Of the option as it stands in a text, "-mcpu=znver4".
+std::pair<std::string, Value> parse_option(const TargetKindNode& kind, const std::string& word) {
+  const size_t name_at = word.starts_with("--") ? 2 : 1, equals = word.find('=');
+  if (word[0] != '-' || equals == std::string::npos || equals <= name_at)
+    throw_user_error("'{}' is no option of a target; write -NAME=VALUE, {}", word, kExample);
+  const std::string name = word.substr(name_at, equals - name_at), text = word.substr(equals + 1);
+  check_option_name(kind, name);
+  if (text.empty()) throw_user_error("the target's option -{}= has no value", name);
+  const TargetOption* option = kind.find_option(name);
+  if (option != nullptr && option->type == Type::whole) return {name, parse_whole(*option, text)};
+  if (option != nullptr && option->type == Type::truth) return {name, parse_truth(*option, text)};
+  return {name, Value(text)};
 }
 
-std::vector<std::string_view> words_of(std::string_view text) {
-  std::vector<std::string_view> words;
-  for (size_t begin = text.find_first_not_of(" \t"); begin != std::string_view::npos;) {
-    const size_t end = std::min(text.find_first_of(" \t", begin), text.size());
-    words.push_back(text.substr(begin, end - begin));
-    begin = text.find_first_not_of(" \t", end);
+Target parse(std::string_view text, Role role) {
+  const size_t begin = std::min(text.find_first_not_of(kBlanks), text.size());
+  if (text.substr(begin).starts_with('{')) return make_from_config(parse_target_json(text), role);
+  const std::vector<std::string> words = words_of(text);
+  if (words.empty() || words[0].empty())
+    throw_user_error("the target is empty; write its kind first, {}; or a tag, as in: cpu/x86-64-v3", kExample);
+  if (words[0].find('/') != std::string::npos) {
+    if (words.size() > 1) throw_user_error("the tag {} stands alone, without {}", words[0], words[1]);
+    return to_target(Value(get_tagged_target(words[0])), role);
   }
-  return words;
+  const TargetKind kind = get_target_kind(words[0]);
+  Config options;
+  for (size_t i = 1; i < words.size(); ++i) {
+    auto [name, value] = parse_option(*kind, words[i]);
+    if (options.contains(name)) throw_user_error("the target's option -{}= is given twice", name);
+    options.set(std::move(name), std::move(value));
+  }
+  return make(kind->name, options, role);
+}
+
+std::string text_of(const Value& value) {
+  if (value.type_index() == type_index::kBool) return value.as<bool>() ? "true" : "false";
+  if (value.is<int64_t>()) return std::to_string(value.as<int64_t>());
+  if (value.is<std::string>()) return value.as<std::string>();
+  // A node that was changed field by field may hold anything: checked_target says so.
+  if (!value.is<Array<std::string>>()) return repr(value);
+  return fmt::format("{}", fmt::join(value.as<Array<std::string>>(), ","));
+}
+
+// A host's text has the one kind of quotes at most.
+std::string quoted(const std::string& text) {
+  if (text.find_first_of(kBlanks) == std::string::npos) return text;
+  const char quote = text.find('\'') == std::string::npos ? '\'' : '"';
+  return quote + text + quote;
+}
+
+// Of a node that was put together field by field: hosts of hosts may go on for ever.
+void check_host(const TargetNode& target) {
+  if (target.host && target.host->host) throw_host_of_host();
 }
 
 template <typename T>
@@ -112,7 +226,11 @@ T given(const TargetNode& target, const std::string& option) {
 }  // namespace
 
 void TargetNode::fields(FieldList<TargetNode>& f) {
-  f.field<&TargetNode::kind>("kind").field<&TargetNode::attrs>("attrs");
+  f.field<&TargetNode::kind>("kind")
+      .field<&TargetNode::host>("host", {.optional = true, .doc = "of the code that calls it; none: the target itself"})
+      .field<&TargetNode::tag>("tag", {.ignore = true, .doc = "the name it was made by"})
+      .field<&TargetNode::keys>("keys", {.doc = "what code for it may use, the most special first"})
+      .field<&TargetNode::attrs>("attrs", {.doc = "values by option"});
 }
 
 std::string TargetNode::text(const std::string& option) const { return given<std::string>(*this, option); }
@@ -121,43 +239,35 @@ Array<std::string> TargetNode::list(const std::string& option) const {
 }
 int64_t TargetNode::count(const std::string& option) const { return given<int64_t>(*this, option); }
 
-Target make_target(const std::string& kind, const Map<std::string, Value>& attrs) {
-  const TargetKind& known = find_kind(kind);
-  for (const auto& [name, value] : attrs) find_option(known, name);
-  Target target = make_object<TargetNode>();
-  target->kind = kind;
-  for (const TargetOption& option : known.options) {
-    const std::string name(option.name);
-    const std::optional<Value> value = attrs.get(name);
-    if (value && !value->is_none()) target->attrs.set(name, checked_value(option, *value));
-  }
-  return target;
+Target make_target(const std::string& kind, const Config& options) { return make(kind, options, Role::target); }
+
+Target make_target_from_config(const Config& config) { return make_from_config(config, Role::target); }
+
+Target parse_target(std::string_view text) { return parse(text, Role::target); }
+
+Target to_target(const Value& value) { return to_target(value, Role::target); }
+
+Target with_host(const Target& target, const Target& host) {
+  if (host && host->host) throw_host_of_host();
+  return copy_with(*target, [&](TargetNode& copy) { copy.host = host; });
 }
 
-Target parse_target(std::string_view text) {
-  const std::vector<std::string_view> words = words_of(text);
-  if (words.empty()) throw_user_error("the target is empty; write its kind first, as in: llvm -mcpu=x86-64-v3");
-  const TargetKind& kind = find_kind(words[0]);
-  Map<std::string, Value> attrs;
-  for (size_t i = 1; i < words.size(); ++i) {
-    const size_t name_at = words[i].starts_with("--") ? 2 : 1, equals = words[i].find('=');
-    if (words[i][0] != '-' || equals == std::string_view::npos || equals <= name_at)
-      throw_user_error("'{}' is no option of a target; write -NAME=VALUE, as in: llvm -mcpu=x86-64-v3", words[i]);
-    const std::string name(words[i].substr(name_at, equals - name_at));
-    if (attrs.contains(name)) throw_user_error("the target's option -{}= is given twice", name);
-    attrs.set(name, parse_value(find_option(kind, name), words[i].substr(equals + 1)));
-  }
-  return make_target(std::string(kind.name), attrs);
+Map<std::string, Value> export_target(const Target& target) {
+  check_host(*target);
+  Config config{{"kind", Value(target->kind->name)}, {"tag", Value(target->tag)}, {"keys", Value(target->keys)}};
+  if (target->host) config.set("host", Value(export_target(target->host)));
+  for (const auto& [name, value] : target->attrs) config.set(name, value);
+  return config;
 }
+
+Target checked_target(const Target& target) { return make_target_from_config(export_target(target)); }
 
 std::string to_string(const Target& target) {
-  std::string text = target->kind;
-  for (const auto& [name, value] : target->attrs) {
-    const std::string shown = value.is<std::string>() ? value.as<std::string>()
-                              : value.is<int64_t>()   ? std::to_string(value.as<int64_t>())
-                                                    : fmt::format("{}", fmt::join(value.as<Array<std::string>>(), ","));
-    text += fmt::format(" -{}={}", name, shown);
-  }
+  check_host(*target);
+  std::string text = target->kind->name;
+  if (!target->keys.empty()) text += fmt::format(" -keys={}", fmt::join(target->keys, ","));
+  for (const auto& [name, value] : target->attrs) text += fmt::format(" -{}={}", name, quoted(text_of(value)));
+  if (target->host) text += fmt::format(" -host={}", quoted(to_string(target->host)));
   return text;
 }
 

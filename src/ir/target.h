@@ -1,14 +1,13 @@
-// Target: what code is made for, as users write it: a kind and its options.
+// Target: what code is made for, as users write it: a kind, its options, keys that code may ask for, a host.
 //
-//   llvm -mtriple=x86_64-unknown-linux-gnu -mcpu=znver4 -mattr=+avx2,-avx512f -num-cores=4
+//   llvm -keys=cpu -mtriple=x86_64-unknown-linux-gnu -mcpu=znver4 -mattr=+avx2,-avx512f -num-cores=4
+//   {"kind": "llvm", "mcpu": "znver4"}
+//   cpu/znver4                                                              a tag (ir/target_tag.h)
 //
-// The kinds and their options are one table in target.cc. Whether LLVM knows a processor is the code generator's to
-// say.
+// ir/target_kind.h has the kinds and their options. Whether LLVM knows a processor is the code generator's to say.
 #pragma once
 
-#include "object/array.h"
-#include "object/map.h"
-#include "object/string.h"
+#include "ir/target_kind.h"
 
 namespace headrace {
 
@@ -18,25 +17,47 @@ struct TargetNode : Object {
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::tree;
   static void fields(FieldList<TargetNode>& f);
-  std::string kind;
-  Map<std::string, Value> attrs;  // by option, in the table's order: str, Array of str, or int; only those given
+  TargetKind kind;
+  Ref<TargetNode> host;           // null: its own host
+  std::string tag;                // the name it was made by; empty: none. Says nothing of the code: no part of equality
+  Array<std::string> keys;        // the given ones, then the kind's
+  Map<std::string, Value> attrs;  // by option, in the kind's order: those given, and those with a default
 
-  // What was given; empty, or 0, when nothing was.
+  // What an option is; empty, or 0, when there is nothing.
   std::string text(const std::string& option) const;
   Array<std::string> list(const std::string& option) const;
   int64_t count(const std::string& option) const;
 };
 using Target = Ref<TargetNode>;
 
-// A list may be given as one text with commas; None is not given. UserError that says what there is: an unknown kind or
-// option, a value of another type, a text that is no single word, a count below 1.
-Target make_target(const std::string& kind, const Map<std::string, Value>& attrs = {});
+// `options` are the kind's, "keys" (Array[str]), "host" (as to_target takes it) and "tag" (str); None is not given.
+// UserError that says what there is: an unknown kind or option, an option that the kind refuses (with its reason), a
+// value that is none of the option's, a host that has a host.
+Target make_target(const std::string& kind, const Map<std::string, Value>& options = {});
 
-// Reads the text form; two dashes are as good as one. UserError as above, and for an option that is given twice, has no
-// value or is no option.
+// The same from one map, where "kind" is the kind.
+Target make_target_from_config(const Map<std::string, Value>& config);
+
+// Reads the text form, its JSON form or a tag. In a text two dashes are as good as one, and a value with blanks stands
+// in quotes: -host='llvm -mcpu=znver4'. UserError as make_target, and for an option that is given twice, has no value
+// or is no option, a quote without its partner, text that is no JSON.
 Target parse_target(std::string_view text);
 
-// The text form, options in the table's order: parse_target gives an equal target.
+// A target, a text of one, or a map as make_target_from_config takes it. UserError as they, and for any other value.
+Target to_target(const Value& value);
+
+// The target with another host; null takes it away.
+Target with_host(const Target& target, const Target& host);
+
+// "kind", "tag", "keys", "host" where there is one (as a map), the options: make_target_from_config gives an equal
+// target.
+Map<std::string, Value> export_target(const Target& target);
+
+// The same target, made again from its parts: a node that was read from JSON or changed field by field may have parts
+// that its kind does not know. UserError as make_target.
+Target checked_target(const Target& target);
+
+// The text form, options in the kind's order, without the tag: parse_target gives an equal target.
 std::string to_string(const Target& target);
 
 }  // namespace headrace

@@ -1,6 +1,7 @@
 // Legalize, FastMath, AnnotateSpans: rewriting what ops are called, and where nodes stand.
 #include "passes/simplify/legalize.h"
 
+#include "kit/errors.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "passes/forms/annotate_spans.h"
@@ -104,6 +105,9 @@ TEST(Legalize, TheAttributeIsAnOption) {
   pass::PassContext context = typed_context();
   context.config.set("relay.Legalize.legalize_map_attr_name", Value("FMyLegalize"));
   EXPECT_NE(run_pass("Legalize", before, context), before);
+  context.config.set("relay.Legalize.legalize_map_attr_name", Value("FOther"));
+  EXPECT_EQ(kit::user_error_of([&] { run_pass("Legalize", before, context); }),
+            "relay.Legalize.legalize_map_attr_name: no op has an attribute 'FOther'; the usual one is FTVMLegalize");
 }
 
 std::string message_of(const std::function<void()>& run) {

@@ -222,7 +222,8 @@ TEST(PlanDevices, TargetsWithCommasAreReadBack) {
       run_pass("PlanDevices", read("def @main(%x: Tensor[(2), float32]) { (" ON("exp(%x)", "cuda:0") ", " ON(
                                   "tanh(%x)", "cpu:0@llvm -mattr=+avx,+fma") ") }"));
   const auto main = once->lookup("main").cast<relay::FunctionNode>();
-  EXPECT_EQ(main->attrs.get(kResultVirtualDevice)->as<std::string>(), "(cuda:0; cpu:0@llvm -mattr=+avx,+fma)");
+  EXPECT_EQ(main->attrs.get(kResultVirtualDevice)->as<std::string>(),
+            "(cuda:0; cpu:0@llvm -keys=cpu -mattr=+avx,+fma)");
   EXPECT_TRUE(structural_equal(run_pass("PlanDevices", once), once));
 }
 
@@ -254,7 +255,7 @@ TEST(PlanDevices, ManyClauses) {
 }
 
 TEST(VirtualDevice, TextReadsBack) {
-  for (const char* text : {"cpu:0", "cuda:12", "opencl:1/global.texture", "cpu:0@llvm -mcpu=znver4"})
+  for (const char* text : {"cpu:0", "cuda:12", "opencl:1/global.texture", "cpu:0@llvm -keys=cpu -mcpu=znver4"})
     EXPECT_EQ(to_string(parse_virtual_device(text)), text);
   EXPECT_EQ(to_string(parse_virtual_device("cuda")), "cuda:0");
   EXPECT_EQ(to_string(parse_virtual_device("cuda(3)")), "cuda:3");

@@ -261,6 +261,8 @@ class HeadraceOpt(unittest.TestCase):
         self.fails(3, "'relay.FuseOps.max_depth': 'four' is no int (", "-", "--config", "relay.FuseOps.max_depth=four")
         self.fails(3, "there is no configuration 'depth'; there are: relay.CombineParallel", "-", "--config", "depth=4")
         self.fails(2, "--config: 'depth' has not the form KEY=VALUE; an example: --config", "-", "--config", "depth")
+        twice = ("--config", "relay.FuseOps.max_depth=1", "--config", "relay.FuseOps.max_depth=4")
+        self.fails(2, "--config: 'relay.FuseOps.max_depth' is given twice", "-", *twice)
 
     def test_required_passes(self) -> None:
         self.assertNotEqual(self.ok("-", "-O0", "-p", "canonical").stdout, FOLDED)

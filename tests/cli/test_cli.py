@@ -26,7 +26,7 @@ import junit  # noqa: E402
 DIGITS = ROOT / "models/digits.onnx"
 IMAGES = ROOT / "models/digits_images.npy"
 ONE = ("--shape", "x=1,1,8,8")
-VERBS = ("compile", "run", "inspect", "bench", "verify")
+VERBS = ("compile", "run", "inspect", "bench", "verify", "targets")
 OK, USAGE, USER, MISSING, MISMATCH = 0, 2, 3, 4, 5
 
 
@@ -141,7 +141,8 @@ class HelpTest(CliTest):
         self.fails(USAGE, "headrace --help", "frob")
         for verb in VERBS:
             self.fails(USAGE, rf"no option '--frob'[^$]*headrace {verb} --help", verb, "--frob")
-            self.fails(USAGE, "is required", verb)
+            if verb != "targets":  # it takes nothing
+                self.fails(USAGE, "is required", verb)
         self.fails(USAGE, "'more' is one argument too many\n", "run", "one.so", "more")
         self.fails(USAGE, "'m.so' is one argument too many; the output is named by -o", "compile", DIGITS, "m.so")
         self.fails(USAGE, "--output is required: The artifact to write", "compile", DIGITS)
@@ -191,6 +192,13 @@ class JsonTest(CliTest):
         for path in lowered + final:
             self.assertTrue(path.read_text().startswith('#[tir_version = "1"]'), path)
         self.fails(USER, "cannot be made", "compile", DIGITS, "-o", "n.so", "--dump-tir", "one.so/loops", *ONE)
+
+    def test_targets(self) -> None:
+        report = self.report("targets")
+        (llvm,) = report["kinds"]
+        self.assertEqual([llvm["name"], llvm["device_type"], llvm["keys"]], ["llvm", 1, ["cpu"]])
+        self.assertEqual([row["name"] for row in llvm["options"]], ["mtriple", "mcpu", "mattr", "num-cores"])
+        self.assertIn({"name": "cpu/x86-64-v3", "target": "llvm -keys=cpu -mcpu=x86-64-v3"}, report["tags"])
 
     def test_run(self) -> None:
         (output,) = self.report("run", "one.so", "--input", "x=x.npy", "--output-dir", "out")["outputs"]
@@ -289,11 +297,20 @@ class RunsTest(CliTest):
 
     def test_a_target_as_relay_users_write_it(self) -> None:
         target = "llvm -num-cores=2" + (" -mcpu=x86-64-v2" if os.uname().machine == "x86_64" else "")
-        self.call("compile", DIGITS, "-o", "target.so", *ONE, "--target", target, check=True)
-        found = json.loads(self.call("inspect", "target.so", "--json").stdout)
-        self.assertEqual(found["default_threads"], 2)
+        forms = [target]
         if "-mcpu" in target:
-            self.assertEqual(found["programs"][0]["cpu"], "x86-64-v2")
+            forms += [json.dumps({"kind": "llvm", "num-cores": 2, "mcpu": "x86-64-v2"}), "cpu/x86-64-v2"]
+        for form in forms:
+            self.call("compile", DIGITS, "-o", "target.so", *ONE, "--target", form, check=True)
+            found = json.loads(self.call("inspect", "target.so", "--json").stdout)
+            self.assertEqual(found["default_threads"], 0 if form.startswith("cpu/") else 2)
+            if "-mcpu" in target:
+                self.assertEqual(found["programs"][0]["cpu"], "x86-64-v2")
+
+    def test_what_a_target_may_be_is_listed(self) -> None:
+        text = self.call("targets", check=True).stdout
+        self.assertRegex(text, r"(?m)^kind llvm +type +what\n  -mtriple= +str +the machine")
+        self.assertRegex(text, r"(?m)^cpu/x86-64-v3 +llvm -keys=cpu -mcpu=x86-64-v3$")
 
     def test_an_input_can_be_compiled_in(self) -> None:
         self.call("compile", DIGITS, "-o", "bound.so", "--bind", "x=x.npy", check=True)
@@ -413,7 +430,13 @@ class ModelErrorTest(CliTest):
         self.fails(USER, "unknown processor 'z80'", *compile_one, "--target", "llvm -mcpu=z80")
         self.fails(USER, "there is no kind of target 'lvm'", *compile_one, "--target", "lvm")
         self.fails(USER, "no option 'cpu'; its options are -mtriple=", *compile_one, "--target", "llvm -cpu=z80")
-        self.fails(USER, "num-cores is 4000; it goes", *compile_one, "--target", "llvm -num-cores=4000")
+        for cores in (0, 4000):
+            pattern = f"num-cores is {cores}; it goes from 1 to 512"
+            self.fails(USER, pattern, *compile_one, "--target", f"llvm -num-cores={cores}")
+        self.fails(USER, "the target is empty; write its kind first, as in: llvm -mcpu", *compile_one, "--target", "")
+        self.fails(USER, "no tag 'cpu/znver9' .* near are .*cpu/znver4", *compile_one, "--target", "cpu/znver9")
+        self.fails(USER, "takes no option 'libs': ", *compile_one, "--target", "llvm -libs=cblas")
+        self.fails(USER, "the target's host is", *compile_one, "--target", "llvm -host='llvm -mcpu=nocona'")
         self.fails(USAGE, "excludes", *compile_one, "--target", "llvm", "--target-cpu", "z80")
         other = "aarch64" if os.uname().machine == "x86_64" else "x86_64"
         triple = f"llvm -mtriple={other}-linux-gnu"

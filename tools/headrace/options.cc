@@ -27,8 +27,10 @@ void ModelOptions::add_to(CLI::App& verb, const std::string& what_models) {
   add("--input-weights", weights, "Data of a relay text's constants (safetensors, headrace-opt --weights)")
       ->type_name("FILE");
   CLI::Option* whole = add("--target", target,
-                           "What to compile for, as \"llvm -mcpu=x86-64-v3 -mattr=+fma\" (default: llvm, this machine)")
+                           "What to compile for, as \"llvm -mcpu=x86-64-v3 -mattr=+fma\", its JSON form or a tag "
+                           "(headrace targets lists them; default: llvm, this machine)")
                            ->type_name("TARGET");
+  target_option_ = whole;
   add("--target-cpu", cpu, "Processor to compile for, by LLVM's name (default: this machine's)")
       ->type_name("CPU")
       ->excludes(whole);
@@ -63,7 +65,7 @@ driver::LoadOptions ModelOptions::load_options() const {
 
 driver::CompileOptions ModelOptions::compile_options(const Common& common) const {
   driver::CompileOptions options;
-  options.target = target.empty() ? driver::llvm_target(cpu, features) : parse_target(target);
+  options.target = target_option_->count() == 0 ? driver::llvm_target(cpu, features) : parse_target(target);
   options.opt_level = opt_level;
   options.jobs = jobs;
   options.disabled_passes = disabled_passes;

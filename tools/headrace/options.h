@@ -28,6 +28,7 @@ struct ModelOptions {
 
  private:
   std::vector<const CLI::Option*> options_;
+  const CLI::Option* target_option_ = nullptr;  // an empty target is one that is given, and wrong
 };
 
 }  // namespace headrace::tools

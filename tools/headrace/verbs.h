@@ -27,5 +27,6 @@ Verb add_run(CLI::App& app, const Common& common);
 Verb add_inspect(CLI::App& app, const Common& common);
 Verb add_bench(CLI::App& app, const Common& common);
 Verb add_verify(CLI::App& app, const Common& common);
+Verb add_targets(CLI::App& app, const Common& common);
 
 }  // namespace headrace::tools

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headrace import _core
+from headrace import _arguments, _core
 from headrace._ffi import api
 from headrace.graph_executor import GraphModule
 from headrace.ir import IRModule
@@ -67,7 +67,7 @@ class GraphExecutorFactoryModule:
 
 def build(
     ir_mod: Any,
-    target: Any = "llvm",
+    target: Any = None,
     target_host: Any = None,
     params: Mapping[str, Any] | None = None,
     mod_name: str = "default",
@@ -78,9 +78,9 @@ def build(
     ----------
     ir_mod : IRModule or Function
         The program.
-    target : str, dict or Target
-        What it is for.
-    target_host : optional
+    target : str, dict or Target, optional
+        What it is for; without it the target of the innermost `with`, or else this machine.
+    target_host : str, dict or Target, optional
         None, or the same target.
     params : dict of str to tensor, optional
         Tensors for parameters of `main`, which become constants; other names are left alone.
@@ -97,7 +97,9 @@ def build(
     """
     if mod_name != "default":
         raise _core.UserError(f"build: mod_name is {mod_name!r}; there is only 'default'")
-    chosen = Target(target, host=target_host)
+    chosen = _arguments.target(target) or Target("llvm")
+    if target_host is not None:
+        chosen = chosen.with_host(target_host)
     module = _as_module(ir_mod)
     tensors = {name: _core.array(value, f"parameter '{name}'") for name, value in (params or {}).items()}
     if tensors:
@@ -245,7 +247,7 @@ def create_executor(
     kind: str = "debug",
     mod: Any = None,
     device: Any = None,
-    target: Any = "llvm",
+    target: Any = None,
     params: Mapping[str, Any] | None = None,
 ) -> Executor:
     """What runs programs.
@@ -258,8 +260,8 @@ def create_executor(
         Functions that what is evaluated may use.
     device : Device, optional
         The CPU.
-    target : str, dict or Target
-        What "graph" compiles for.
+    target : str, dict or Target, optional
+        What "graph" compiles for; without it as `build`.
     params : dict of str to tensor, optional
         Values of parameters of `main`.
 
@@ -274,5 +276,5 @@ def create_executor(
     if kind == "debug":
         return DebugExecutor(module)
     if kind == "graph":
-        return GraphExecutor(module, device or _core.cpu(), Target(target))
+        return GraphExecutor(module, device or _core.cpu(), _arguments.target(target) or Target("llvm"))
     raise _core.UserError(f"create_executor: there is no kind '{kind}'; the kinds are debug and graph")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from os import PathLike
 from typing import Any
 
-from headrace import _core
+from headrace import _arguments, _core
 from headrace._ffi import api
 
 
@@ -14,7 +15,11 @@ def _check(text: Any, what: str) -> str:
     return text
 
 
-def parse(source: str, src_name: str = "from_string") -> Any:
+def _path(weights: str | PathLike[str] | None) -> str | None:
+    return None if weights is None else _arguments.path(weights, "weights")
+
+
+def parse(source: str, src_name: str = "from_string", *, weights: str | PathLike[str] | None = None) -> Any:
     """A module from its text.
 
     Parameters
@@ -23,6 +28,9 @@ def parse(source: str, src_name: str = "from_string") -> Any:
         Text that begins with #[version = "0.0.5"].
     src_name : str
         What errors and spans call it.
+    weights : path, optional
+        The file with the data of the text's constants, where it is not in the text (safetensors, `headrace-opt
+        --weights`). Constants share the mapped file: it must not change while they live.
 
     Returns
     -------
@@ -31,17 +39,17 @@ def parse(source: str, src_name: str = "from_string") -> Any:
     Raises
     ------
     UserError
-        With all errors of the text, each with its line and a caret.
+        With all errors of the text, each with its line and a caret; or for a file of weights that is missing or none.
     """
-    return api("relay.parser.ParseModule")(_check(src_name, "src_name"), _check(source, "source"))
+    return api("relay.parser.ParseModule")(_check(src_name, "src_name"), _check(source, "source"), _path(weights))
 
 
-def parse_expr(source: str) -> Any:
-    """An expression from its text; `free_var` lines may declare its free variables. Errors as `parse`."""
-    return api("relay.parser.ParseExpr")("from_string", _check(source, "source"))
+def parse_expr(source: str, *, weights: str | PathLike[str] | None = None) -> Any:
+    """An expression from its text; `free_var` lines may declare its free variables. `weights` and errors as `parse`."""
+    return api("relay.parser.ParseExpr")("from_string", _check(source, "source"), _path(weights))
 
 
-def fromtext(data: str, source_name: str | None = None) -> Any:
+def fromtext(data: str, source_name: str | None = None, *, weights: str | PathLike[str] | None = None) -> Any:
     """A module from its text, or an expression from a text that defines none.
 
     Parameters
@@ -50,6 +58,8 @@ def fromtext(data: str, source_name: str | None = None) -> Any:
         The text, whose version line may be missing.
     source_name : str, optional
         What errors and spans call it.
+    weights : path, optional
+        As of `parse`.
 
     Returns
     -------
@@ -59,8 +69,8 @@ def fromtext(data: str, source_name: str | None = None) -> Any:
     body = [line for line in lines if not line.startswith("#[version")]
     if body and body[0].lstrip().startswith(("def ", "type ", "extern ", "import ")):
         text = data if len(body) < len(lines) else f'#[version = "0.0.5"]\n{data}'
-        return parse(text, source_name or "from_string")
-    return api("relay.parser.ParseExpr")(source_name or "from_string", data)
+        return parse(text, source_name or "from_string", weights=weights)
+    return api("relay.parser.ParseExpr")(source_name or "from_string", data, _path(weights))
 
 
 def astext(expr_or_mod: Any, show_meta_data: bool = True) -> str:

@@ -3,14 +3,22 @@
 A subclass overrides the methods it needs; `super().visit_call(call)` goes on to the children. Each node is visited
 once.
 
-What nests deep in data flow and lets (a chain of 10^5 calls) needs no deep stack: past 100 visits within each other, a
-node's operands are visited before it, whether or not the method that is overridden would have visited them.
+How deep a program may nest:
+
+- In data flow and lets (a chain of 10^5 calls), and in functions, branches and matches whose method is not overridden
+  (10^4 functions within each other): as deep as it likes. Past 100 visits within each other, what a node depends on is
+  visited before it, operands first, whether or not a method that is overridden would have visited it.
+- In functions, branches and matches whose method is overridden: what happens in them may depend on who visits them, so
+  the method itself visits what is inside, within its own call. Some 200 of them may stand within each other under
+  Python's usual recursion limit of 1,000 calls; `sys.setrecursionlimit` allows more. Past it, `visit` raises UserError.
 """
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
+from headrace import _core
 from headrace._ffi import api
 from headrace.relay import _classes as nodes
 
@@ -33,8 +41,7 @@ _METHODS = {
     "relay.Constructor": "visit_constructor",
     "relay.Match": "visit_match",
 }
-# Visited ahead of what uses them, where they nest deep. Functions, branches and matches are not: what happens in them
-# may depend on who visits them.
+# Visited ahead of what uses them, where they nest deep, whatever their methods do.
 _DATA_FLOW = {
     "relay.Call",
     "relay.Let",
@@ -65,22 +72,36 @@ class ExprFunctor:
         Returns
         -------
         object
+
+        Raises
+        ------
+        UserError
+            When methods that are overridden nest past Python's recursion limit.
         """
         if expr in self.memo_map:
             return self.memo_map[expr]
+        is_outermost = self._depth == 0
         self._depth += 1
         try:
             if self._depth > _DEPTH:
                 self._visit_ahead(expr)
             result = getattr(self, _METHODS[expr.type_key])(expr)
+        except RecursionError as error:
+            if not is_outermost:
+                raise
+            raise _core.UserError(
+                f"{type(self).__name__}: the program nests past Python's recursion limit of {sys.getrecursionlimit()} "
+                "calls in functions, branches or matches whose method is overridden; raise it with "
+                "sys.setrecursionlimit, or leave these methods as they are"
+            ) from error
         finally:
             self._depth -= 1
         self.memo_map[expr] = result
         return result
 
     def _visit_ahead(self, root: Any) -> None:
-        """Visits what `root` depends on by data flow, operands first."""
-        depth, self._depth = self._depth, 0
+        """Visits what `root` depends on, operands first."""
+        depth, self._depth = self._depth, 1
         stack = [(root, False)]
         seen = set()
         try:
@@ -92,10 +113,19 @@ class ExprFunctor:
                 elif expr not in seen and expr not in self.memo_map:
                     seen.add(expr)
                     stack.append((expr, True))
-                    if expr.type_key in _DATA_FLOW:
-                        stack.extend((child, False) for child in reversed(_CHILDREN(expr)))
+                    stack.extend((child, False) for child in reversed(self._operands(expr)))
         finally:
             self._depth = depth
+
+    def _operands(self, expr: Any) -> list[Any]:
+        """What may be visited before `expr`, in the order in which the default method visits it."""
+        if expr.type_key not in _DATA_FLOW and getattr(type(self), _METHODS[expr.type_key]) not in _DEFAULTS:
+            return []
+        if expr.type_key == "relay.Let":
+            return [expr.var, expr.value, expr.body]
+        if expr.type_key == "relay.Match" and not isinstance(self, ExprMutator):
+            return [expr.data, *(clause.rhs for clause in expr.clauses)]
+        return list(_CHILDREN(expr))
 
     def _missing(self, expr: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__}.{_METHODS[expr.type_key]}")
@@ -218,3 +248,6 @@ class ExprMutator(ExprFunctor):
         return expr
 
     visit_var = visit_global_var = visit_constant = visit_op = visit_constructor = _leaf
+
+
+_DEFAULTS = {getattr(cls, name) for cls in (ExprVisitor, ExprMutator) for name in _METHODS.values()}

@@ -106,7 +106,7 @@ NDArray Parser::meta_constant(const Token& first) {
   if (index >= static_cast<int64_t>(data.size())) {
     report(first,
            fmt::format("there is no data for constant {}: the text has {} (its #[metadata] block, or the weights "
-                       "file it was written with, holds them: --input-weights FILE)",
+                       "file it was written with, holds them: --input-weights FILE; in Python weights=)",
                        index, data.size()));
     return NDArray::empty({}, DataType::float_(32));  // a stand-in: what follows is read on
   }

@@ -1,0 +1,63 @@
+#include "driver/functions.h"
+#include "driver/target.h"
+#include "ir/target_tag.h"
+#include "object/function.h"
+#include "object/repr.h"
+
+namespace headrace::driver {
+
+namespace {
+
+using Config = Map<std::string, Value>;
+
+TargetOption option_from(const Config& row) {
+  TargetOption option{.name = row.at("name").as<std::string>(),
+                      .type = parse_target_option_type(row.at("type").as<std::string>()),
+                      .doc = row.at("doc").as<std::string>()};
+  option.default_value = row.at("default");
+  return option;
+}
+
+TargetKind register_kind(const std::string& name, int64_t device_type, const Array<std::string>& keys,
+                         const Array<Config>& options, const Value& parser) {
+  TargetKind kind = make_object<TargetKindNode>();
+  kind->name = name;
+  kind->default_device_type = device_type;
+  kind->default_keys = keys;
+  for (const Config& row : options) kind->options.push_back(option_from(row));
+  if (!parser.is_none()) {
+    kind->parse = [name, parse = parser.as<PackedFunc>()](const Config& config) {
+      const Value parsed = parse(config);
+      if (parsed.is_none() || !parsed.is<Config>())
+        throw_user_error("the parser of the target kind '{}' gave no dict by str but {}", name, repr(parsed));
+      return parsed.as<Config>();
+    };
+  }
+  register_target_kind(kind);
+  return kind;
+}
+
+}  // namespace
+
+void register_target_functions() {
+  register_global("target.Target", make_packed([](const Value& value) { return to_target(value); }));
+  register_global("target.WithHost", make_packed([](const Target& target, const Value& host) {
+                    return with_host(target, host.is_none() ? Target() : host.as<Target>());
+                  }));
+  register_global("target.ToString", make_packed([](const Target& target) { return to_string(target); }));
+  register_global("target.Export", make_packed([](const Target& target) { return export_target(target); }));
+  register_global("target.Features", make_packed([](const Target& target) {
+                    return Array<std::string>(target_features(codegen::NativeCompiler::load(), target));
+                  }));
+  register_global("target.RegisterKind", make_packed(&register_kind));
+  register_global("target.KindNames", make_packed([] { return Array<std::string>(target_kind_names()); }));
+  register_global("target.GetKind", make_packed([](const std::string& name) { return get_target_kind(name); }));
+  register_global("target.KindOptions", make_packed([](const TargetKind& kind) { return describe_options(kind); }));
+  register_global("target.RegisterTag", make_packed([](const std::string& name, const Config& config, bool override) {
+                    register_target_tag(name, config, override);
+                    return get_tagged_target(name);
+                  }));
+  register_global("target.Tags", make_packed([] { return Array<std::string>(target_tags()); }));
+}
+
+}  // namespace headrace::driver

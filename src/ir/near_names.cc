@@ -1,0 +1,36 @@
+#include "ir/near_names.h"
+
+#include <algorithm>
+
+namespace headrace {
+
+namespace {
+
+size_t edit_distance(std::string_view a, std::string_view b) {
+  std::vector<size_t> row(b.size() + 1);
+  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (size_t i = 1; i <= a.size(); ++i) {
+    size_t diagonal = row[0];
+    row[0] = i;
+    for (size_t j = 1; j <= b.size(); ++j) {
+      const size_t change = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
+      diagonal = row[j];
+      row[j] = std::min({row[j] + 1, row[j - 1] + 1, change});
+    }
+  }
+  return row[b.size()];
+}
+
+}  // namespace
+
+std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& known, char separator) {
+  std::vector<std::string> near;
+  if (name.size() >= 100) return near;
+  const std::string tail = separator + std::string(name);
+  for (const std::string& one : known) {
+    if (one.ends_with(tail) || edit_distance(one, name) <= 2) near.push_back(one);
+  }
+  return near;
+}
+
+}  // namespace headrace

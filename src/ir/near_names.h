@@ -1,0 +1,14 @@
+// Names that a user may have meant, for messages.
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace headrace {
+
+// Those of `known` that are at most two changes of a letter away from `name`, or that end in it after `separator`:
+// "nn.conv2d" for "conv2d" and '.'. In their order; none for a name of 100 letters or more.
+std::vector<std::string> near_names(std::string_view name, const std::vector<std::string>& known, char separator);
+
+}  // namespace headrace

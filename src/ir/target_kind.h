@@ -1,0 +1,82 @@
+// TargetKind: a kind of thing that code is made for, as data: its devices, keys and options.
+//
+// Built in are those of built_in_kinds() in target_kind.cc. A backend adds its own with register_target_kind; code for
+// it is its own to make.
+#pragma once
+
+#include <functional>
+#include <limits>
+
+#include "object/array.h"
+#include "object/map.h"
+#include "object/string.h"
+
+namespace headrace {
+
+enum class TargetOptionType : uint8_t { text, whole, truth, texts };  // str, int, bool, Array[str]
+
+// "int", "Array[str]"; and back: UserError that lists them.
+std::string_view name_of(TargetOptionType type);
+TargetOptionType parse_target_option_type(std::string_view name);
+
+struct TargetOption {
+  std::string name;
+  TargetOptionType type;
+  std::string doc;
+  Value default_value = {};  // None: a target that does not say the option has none of it
+  int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();  // of an int
+};
+
+// One that users may know from elsewhere, and that would mean nothing here.
+struct RefusedTargetOption {
+  std::string name;
+  std::string reason;
+};
+
+// There is one object a kind; saved by name. It does not change once it is registered.
+struct TargetKindNode : Object {
+  using Parent = Object;
+  static constexpr std::string_view type_key = "TargetKind";
+  static constexpr bool is_final = true;
+  static constexpr StructuralKind structural_kind = StructuralKind::unique;
+  static void fields(FieldList<TargetKindNode>& f);
+  static NamedValues save_content(const TargetKindNode& kind);
+  static Ref<TargetKindNode> load_content(const NamedValues& saved);
+
+  std::string name;
+  int64_t default_device_type = 0;    // a DLDeviceType
+  Array<std::string> default_keys;    // what code for it may use, the most special first
+  std::vector<TargetOption> options;  // in the order of the text form; `keys`, `host` and `tag` every kind has
+  std::vector<RefusedTargetOption> refused;
+  // Sees "keys" and the checked options of each target that is made, gives them as they are to be; may throw. It must
+  // leave what it gave alone, since a target is made again from its parts. Empty: they stay.
+  std::function<Map<std::string, Value>(const Map<std::string, Value>&)> parse;
+
+  const TargetOption* find_option(std::string_view option) const;  // null when there is none
+};
+using TargetKind = Ref<TargetKindNode>;
+
+// The most that the option num-cores of a kind of processor says: threads that an artifact runs with.
+inline constexpr int64_t kMaxTargetCores = 512;
+
+// Makes a kind known. UserError: the name is taken or no name, a device type that is none, an option's name that is
+// none, is there twice, or is every kind's, a default that is no value of the option.
+void register_target_kind(TargetKind kind);
+
+// Null when there is none; UserError that lists the kinds, and says what tags a name without its group may mean.
+TargetKind find_target_kind(std::string_view name);
+TargetKind get_target_kind(std::string_view name);
+std::vector<std::string> target_kind_names();
+
+// The kind's options for other languages and reports: a map each of "name", "type", "default" and "doc".
+Array<Value> describe_options(const TargetKind& kind);
+
+// A value as the option keeps it: a list may be given as one text with commas. UserError: a value of another type, out
+// of its bounds, a text that is empty or has quotes, an item of a list that is no single word.
+Value check_option_value(const TargetOption& option, const Value& value);
+
+// A name of a kind, an option or a part of a tag: letters, digits, '-', '_', '.', '+'. UserError that says `what` it is
+// to be.
+void check_target_name(std::string_view name, std::string_view what);
+
+}  // namespace headrace

@@ -1,0 +1,16 @@
+// Tags: short names of targets, as cpu/znver4 for llvm -mcpu=znver4.
+#pragma once
+
+#include "ir/target.h"
+
+namespace headrace {
+
+// Names a target: GROUP/NAME. UserError: a name that has not this form or is taken (unless `override` is set), a config
+// that makes no target.
+void register_target_tag(const std::string& name, const Map<std::string, Value>& config, bool override = false);
+
+// The target of that tag, which says so in `tag`; UserError that names near ones when there is none.
+Target get_tagged_target(std::string_view name);
+std::vector<std::string> target_tags();
+
+}  // namespace headrace

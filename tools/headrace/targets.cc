@@ -1,0 +1,55 @@
+// headrace targets: what --target takes.
+#include <iostream>
+
+#include "driver/register_all.h"
+#include "ir/target_tag.h"
+#include "tools/headrace/output.h"
+
+namespace headrace::tools {
+
+namespace {
+
+Report report_of(const TargetKind& kind) {
+  return {{"name", Value(kind->name)},
+          {"device_type", Value(kind->default_device_type)},
+          {"keys", Value(kind->default_keys)},
+          {"options", Value(describe_options(kind))}};
+}
+
+int print_json() {
+  Array<Value> kinds, tags;
+  for (const std::string& name : target_kind_names()) kinds.push_back(Value(report_of(get_target_kind(name))));
+  for (const std::string& tag : target_tags()) {
+    tags.push_back(Value(Report{{"name", Value(tag)}, {"target", Value(to_string(get_tagged_target(tag)))}}));
+  }
+  std::cout << to_json({{"kinds", Value(kinds)}, {"tags", Value(tags)}});
+  return HR_OK;
+}
+
+int print_tables() {
+  for (const std::string& name : target_kind_names()) {
+    std::vector<std::vector<std::string>> rows{{"kind " + name, "type", "what"}};
+    for (const TargetOption& option : get_target_kind(name)->options)
+      rows.push_back({fmt::format("  -{}=", option.name), std::string(name_of(option.type)), option.doc});
+    rows.push_back({"  -keys=", "Array[str]", "what code may ask for, before the kind's own"});
+    rows.push_back({"  -host=", "target", "of the code that calls it; only the target itself"});
+    std::cout << to_table(rows) << '\n';
+  }
+  std::vector<std::vector<std::string>> rows{{"tag", "target"}};
+  for (const std::string& tag : target_tags()) rows.push_back({tag, to_string(get_tagged_target(tag))});
+  std::cout << to_table(rows);
+  return HR_OK;
+}
+
+}  // namespace
+
+Verb add_targets(CLI::App& app, const Common& common) {
+  CLI::App* verb = app.add_subcommand("targets", "List what --target takes: kinds with their options, and tags");
+  verb->footer("Example: headrace targets --json");
+  return [&common] {
+    driver::register_all();
+    return common.json ? print_json() : print_tables();
+  };
+}
+
+}  // namespace headrace::tools
