@@ -5,6 +5,7 @@
 #include "ops/nn/pool.h"
 #include "ops/tests/expected.h"
 #include "ops/tests/op_testing.h"
+#include "relay/infer/infer_type.h"
 
 namespace headrace::ops::testing {
 namespace {
