@@ -104,8 +104,8 @@ void expect_two_borders(const std::string& type, const std::string& body, const 
 // zeros, ones and the like would hide channels that are mixed up: weights count from -1 in small steps.
 std::string weight(const Shape& shape) {
   const int64_t count = num_elements(shape);
-  return fmt::format("reshape(subtract(multiply(arange(0f, {}f, 1f), {}f), 1f), newshape=[{}])", count,
-                     2.0 / static_cast<double>(count), fmt::join(shape, ", "));
+  return fmt::format("reshape(subtract(multiply(arange(0f, {}f, 1f, dtype=\"float32\"), {}f), 1f), newshape=[{}])",
+                     count, 2.0 / static_cast<double>(count), fmt::join(shape, ", "));
 }
 
 std::string batch_norm(const std::string& data, int64_t channels) {

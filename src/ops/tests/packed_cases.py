@@ -86,8 +86,8 @@ def add_refusals(data: Callable[..., np.ndarray]) -> None:
         error(f"conv2d packed, {name}", conv(layouts), [x, w], message)
     message = "weight must have 8 input channels, got 12"
     error("conv2d packed, inputs", conv("NCHW4c OIHW4i4o"), [x, data(3, 3, 3, 3, 4, 4)], message)
-    call = conv("NCHW4c IOHW", op="nn.conv2d_transpose")
-    error("conv2d_transpose packed", call, [x, data(8, 3, 3, 3)], "its axis C cannot lie in parts")
+    call = conv("NCW4c IOW", op="nn.conv1d_transpose")
+    error("conv1d_transpose packed", call, [data(1, 2, 5, 4), data(8, 3, 3)], "its axis C cannot lie in parts")
     call = 'image.resize2d(%0, size=[3, 3], layout="NCHW4c")'
     error("resize2d packed", call, [x], "its axis C cannot lie in parts")
 
@@ -121,8 +121,9 @@ def add_pools(data: Callable[..., np.ndarray]) -> None:
     for op in ("max_pool2d", "avg_pool2d"):
         call = f'nn.{op}(%0, pool_size=[2], layout="NCHW8c")'
         error(f"{op} packed", call, [packed], "dimension 4 of layout NCHW8c is 4, but its part 8c says 8")
-    call = 'nn.global_avg_pool2d(%0, layout="NCHW4c", out_layout="NCHW3c")'
-    error("global_avg_pool2d packed", call, [packed], "the axis C of 8 elements does not split into parts of 3")
+    for op in ("global_max_pool2d", "global_avg_pool2d"):
+        call = f'nn.{op}(%0, layout="NCHW4c", out_layout="NCHW3c")'
+        error(f"{op} packed", call, [packed], "the axis C of 8 elements does not split into parts of 3")
     call = 'nn.adaptive_avg_pool2d(%0, layout="NCHW4h")'
     error("adaptive_avg_pool2d packed", call, [packed], "its axis H cannot lie in parts")
 

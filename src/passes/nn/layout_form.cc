@@ -26,7 +26,7 @@ LayoutForm LayoutForm::with_letters_of(const Layout& layout) const {
 }
 
 bool LayoutForm::operator==(const LayoutForm& other) const {
-  return rank() == other.rank() && other.with_letters_of(written).stored == stored;
+  return rank() == other.rank() && (rank() == 0 || other.with_letters_of(written).stored == stored);
 }
 
 int64_t LayoutForm::outermost(int64_t axis) const {
