@@ -7,9 +7,8 @@ namespace headrace::driver {
 // "relay._transform.NAME" from their list, ops are read from their registry.
 void register_functions();
 
-void register_ir_functions();         // object graphs, modules, ops, targets
-void register_tir_functions();        // scalar expressions, compute forms, loop programs
 void register_ir_functions();         // object graphs, modules, ops
+void register_tir_functions();        // scalar expressions, compute forms, loop programs
 void register_target_functions();     // targets, their kinds and tags
 void register_relay_functions();      // text, types, walks, analyses, the interpreter
 void register_transform_functions();  // passes, contexts, instruments

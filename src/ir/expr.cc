@@ -4,8 +4,8 @@
 #include <mutex>
 #include <shared_mutex>
 
-#include "ir/op_table.h"
 #include "ir/near_names.h"
+#include "ir/op_table.h"
 
 namespace headrace {
 
