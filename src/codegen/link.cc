@@ -140,8 +140,9 @@ std::vector<ObjectCode> stub_libraries(const NativePlugin& plugin, const NativeT
 }
 
 std::vector<std::string> shared_arguments(const std::string& soname) {
-  return {"-shared", "-soname", soname, "--hash-style=gnu", "--build-id=none", "-z", "now",
-          "-z",      "relro",   "-z",   "defs",             "-z",              "noexecstack", "-O1"};
+  return {
+      "-shared", "-soname",     soname, "--hash-style=gnu", "--build-id=none", "-z", "now", "-z", "relro", "-z", "defs",
+      "-z",      "noexecstack", "-O1"};
 }
 
 std::string make_version_script(std::span<const std::string> exports) {
@@ -175,11 +176,8 @@ std::string NativeCompiler::link_object(const ObjectCode& object, const NativeTa
   check_object(object, target);
   const std::vector<ObjectCode> libraries = stub_libraries(*plugin_, target);
   const std::vector<std::string> arguments = shared_arguments(LinkRequest{}.soname);
-  return plugin_->link({.objects = {&object, 1},
-                        .libraries = libraries,
-                        .arguments = arguments,
-                        .script = {},
-                        .version_script = {}});
+  return plugin_->link(
+      {.objects = {&object, 1}, .libraries = libraries, .arguments = arguments, .script = {}, .version_script = {}});
 }
 
 void NativeCompiler::link(const LinkRequest& request, int output_fd) const {
@@ -189,9 +187,8 @@ void NativeCompiler::link(const LinkRequest& request, int output_fd) const {
   if (!request.sections.empty()) {
     objects.push_back({"data sections", make_data_object(*plugin_, request.target, request.sections)});
   }
-  std::string image = request.form == LinkForm::kRelocatable
-                          ? link_relocatable(*plugin_, objects)
-                          : link_shared(*plugin_, request, objects);
+  std::string image = request.form == LinkForm::kRelocatable ? link_relocatable(*plugin_, objects)
+                                                             : link_shared(*plugin_, request, objects);
   const DataLayout layout = place_data(image, request.sections);
   write_image(image, request.sections, layout, output_fd, request.output);
 }

@@ -150,8 +150,7 @@ class Compilation {
   void generate_code() {
     const int jobs = options_.jobs > 0 ? options_.jobs : runtime::num_processors();
     code_.opt_level = options_.opt_level == 0 ? 1 : 3;
-    code_.objects =
-        compiler_.compile(code_.kernels, code_.target, {.opt_level = code_.opt_level, .jobs = jobs});
+    code_.objects = compiler_.compile(code_.kernels, code_.target, {.opt_level = code_.opt_level, .jobs = jobs});
     code_.default_threads =
         options_.threads > 0 ? options_.threads : static_cast<int32_t>(options_.target->count("num-cores"));
   }

@@ -39,9 +39,10 @@ class ArtifactBody : public runtime::ModuleBody {
     const runtime::Library& library = *artifact_->library;
     if (!std::ranges::equal(self.imports(), artifact_->root.imports(), {}, &runtime::Module::object,
                             &runtime::Module::object))
-      throw_user_error("'{}' was loaded, and its file does not have the modules that it imports now; import them "
-                       "before the model is saved",
-                       library.name());
+      throw_user_error(
+          "'{}' was loaded, and its file does not have the modules that it imports now; import them "
+          "before the model is saved",
+          library.name());
     if (library.manifest().side_file)
       throw_user_error("'{}' is not one piece: its weights lie in '{}'; copy the two files", library.name(),
                        library.manifest().side_file->name);

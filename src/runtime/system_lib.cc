@@ -10,10 +10,10 @@ namespace headrace::runtime {
 namespace {
 
 static_assert(sizeof(hr_value) == sizeof(RawValue) && offsetof(hr_value, v) == offsetof(RawValue, v));
-static_assert(HR_TYPE_NONE == type_index::kNone && HR_TYPE_INT == type_index::kInt &&
-              HR_TYPE_BOOL == type_index::kBool && HR_TYPE_FLOAT == type_index::kFloat &&
-              HR_TYPE_POINTER == type_index::kOpaquePtr && HR_TYPE_DLTENSOR == type_index::kDLTensorPtr &&
-              HR_TYPE_TENSOR == type_index::kTensor && HR_OBJECT_HEADER_SIZE == sizeof(Object));
+static_assert(HR_TYPE_NONE + 0 == type_index::kNone + 0 && HR_TYPE_INT + 0 == type_index::kInt + 0);
+static_assert(HR_TYPE_BOOL + 0 == type_index::kBool + 0 && HR_TYPE_FLOAT + 0 == type_index::kFloat + 0);
+static_assert(HR_TYPE_POINTER + 0 == type_index::kPtr + 0 && HR_TYPE_DLTENSOR + 0 == type_index::kDLTensorPtr + 0);
+static_assert(HR_TYPE_TENSOR + 0 == type_index::kTensor + 0 && HR_OBJECT_HEADER_SIZE == sizeof(Object));
 
 struct Symbols {
   std::mutex mutex;
@@ -40,10 +40,16 @@ class SystemLibBody : public ModuleBody {
   PackedFunc get_function(const std::string& name, const Module&) override {
     const hr_function function = find_symbol(prefix_ + name);
     if (function == nullptr) return {};
-    return PackedFunc([function](Args args) {
+    return PackedFunc([function, name = prefix_ + name](Args args) {
       RawValue result;
       const auto* values = reinterpret_cast<const hr_value*>(args.size() == 0 ? nullptr : &args[0]);
-      if (function(nullptr, values, args.size(), reinterpret_cast<hr_value*>(&result)) != 0) throw_stored_error();
+      take_stored_error();  // of a function before this one
+      if (function(nullptr, values, args.size(), reinterpret_cast<hr_value*>(&result)) != 0) {
+        Ref<ErrorObj> error = take_stored_error();
+        if (!error) throw_user_error("a function of the process, '{}', failed without saying why", name);
+        store_error(std::move(error));
+        throw_stored_error();
+      }
       return Value::adopt(result);
     });
   }
