@@ -138,7 +138,7 @@ class Registry {
   static constexpr bool is_final = true;            \
   TVM_DECLARE_BASE_OBJECT_INFO(TYPE, PARENT)
 
-// A node type that is made by name, from Python and JSON. One whose fields are not listed is there all the same.
+// Makes a node type known by its key; one that lists its fields is made by name, from Python and JSON.
 #define TVM_REGISTER_OBJECT_TYPE(TYPE)                                \
   [[maybe_unused]] static const bool TVM_PORTING_NAME_(__COUNTER__) = \
       ::headrace::porting::at_load([] { ::headrace::type_of<TYPE>(); })

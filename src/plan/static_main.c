@@ -169,9 +169,16 @@ HR_EXPORT int headrace_run(DLTensor* const* in, int32_t n_in, DLTensor* const* o
 extern void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* message) __attribute__((weak));
 #pragma weak hr_set_function_error
 
+/* Their addresses lie in data (volatile: read from there), for code that took them would have to name the global offset
+ * table, which check_object (codegen/object_file.h) refuses. */
+static void (*volatile const set_error_of_tvm_ffi)(const char*, const char*) = TVMFFIErrorSetRaisedFromCStr;
+static void (*volatile const set_error_of_headrace)(const char*) = hr_set_function_error;
+
 static int32_t raise(const char* kind, const char* message) {
-  if (TVMFFIErrorSetRaisedFromCStr != NULL) TVMFFIErrorSetRaisedFromCStr(kind, message);
-  if (hr_set_function_error != NULL) hr_set_function_error(message);
+  void (*const tvm_ffi)(const char*, const char*) = set_error_of_tvm_ffi;
+  void (*const headrace)(const char*) = set_error_of_headrace;
+  if (tvm_ffi != NULL) tvm_ffi(kind, message);
+  if (headrace != NULL) headrace(message);
   return -1;
 }
 
