@@ -109,7 +109,7 @@ TEST_F(ModuleFormats, SourceIsTextOfAllKernels) {
   const Module built = build_module(small_model(), {.opt_level = 0});
   const std::string llvm = built.GetSource();
   EXPECT_EQ(built.GetSource("ll"), llvm);
-  EXPECT_THAT(llvm, AllOf(HasSubstr("define i32 @nn_dense"), HasSubstr("define i32 @nn_relu")));
+  EXPECT_THAT(llvm, AllOf(HasSubstr(" i32 @nn_dense_"), HasSubstr(" i32 @nn_relu_")));
   EXPECT_THAT(built.GetSource("s"), AllOf(HasSubstr(".globl\tnn_dense"), HasSubstr(".globl\tnn_relu")));
   EXPECT_EQ(built.GetSource("asm"), built.GetSource("s"));
   EXPECT_EQ(kit::user_error_of([&] { built.GetSource("c"); }), "there is no source in format 'c'; there are ll and s");
