@@ -78,7 +78,7 @@ function(headrace_embed_object room name macro)
   set(source ${PROJECT_SOURCE_DIR}/src/${room}/${name}.c)
   set(object ${PROJECT_BINARY_DIR}/${name}.o)
   add_custom_command(OUTPUT ${object} DEPENDS ${source} ${PROJECT_SOURCE_DIR}/src/${room}/${name}.h VERBATIM COMMAND
-    ${CMAKE_C_COMPILER} -std=c11 -D_DEFAULT_SOURCE -O2 -fPIC -fno-stack-protector -fno-asynchronous-unwind-tables
+    ${CMAKE_C_COMPILER} -std=c11 -D_DEFAULT_SOURCE -O2 -fPIC -U_FORTIFY_SOURCE -fno-stack-protector -fno-asynchronous-unwind-tables
     -Wall -Wextra -Werror -I ${PROJECT_SOURCE_DIR}/src -I ${PROJECT_SOURCE_DIR}/include
     -I ${PROJECT_SOURCE_DIR}/third_party -c ${source} -o ${object})
   set_source_files_properties(${PROJECT_SOURCE_DIR}/src/${room}/${name}_tables.cc PROPERTIES

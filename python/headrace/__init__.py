@@ -7,7 +7,7 @@ One call compiles a model; what it gives is called with tensors:
     y = f(x)
 """
 
-from headrace import graph_executor, instrument, ir, nd, relay, runtime, target, te, tir, transform
+from headrace import cc, graph_executor, instrument, ir, nd, relay, runtime, target, te, tir, transform
 from headrace._container import Array, Map
 from headrace._core import Device, InternalError, MissingError, Module, NDArray, PackedFunc, UserError, __version__, cpu
 from headrace._ffi import convert, get_global_func, list_global_func_names, register_func, register_object
@@ -34,6 +34,7 @@ __all__ = [
     "Target",
     "UserError",
     "__version__",
+    "cc",
     "compile",
     "convert",
     "cpu",

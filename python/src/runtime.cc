@@ -1,10 +1,14 @@
 // The runtime: functions, modules, artifacts and their executors.
+#include <nanobind/stl/map.h>
+#include <nanobind/stl/optional.h>
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
-#include "load/artifact_module.h"
+#include "load/load_module.h"
 #include "load/run.h"
+#include "runtime/function_module.h"
 #include "runtime/module.h"
+#include "runtime/system_lib.h"
 #include "values.h"
 
 namespace headrace::python {
@@ -70,6 +74,69 @@ void bind_executors(nb::module_& m) {
       .def("run", &refuse_run, nb::arg("inputs"), "Raises MissingError: why not here.");
 }
 
+nb::bytes to_bytes(const std::string& bytes) { return nb::bytes(bytes.data(), bytes.size()); }
+
+std::string to_chars(const nb::bytes& bytes) { return {bytes.c_str(), bytes.size()}; }
+
+nb::bytes save_to_binary(const runtime::Module& module) {
+  std::string bytes;
+  {
+    nb::gil_scoped_release released;
+    bytes = module.SaveToBinary();
+  }
+  return to_bytes(bytes);
+}
+
+void bind_loaders(nb::module_& m) {
+  m.def("load_module", &load::load_module, nb::arg("path"), nb::arg("format"), nb::call_guard<nb::gil_scoped_release>(),
+        "The module in a file.");
+  m.def(
+      "load_binary",
+      [](const std::string& type_key, const nb::bytes& data) {
+        const std::string bytes = to_chars(data);
+        nb::gil_scoped_release released;
+        return load::load_binary(type_key, bytes);
+      },
+      nb::arg("type_key"), nb::arg("data"), "The module of a kind in bytes.");
+  m.def(
+      "create_module",
+      [](const std::string& type_key, const std::map<std::string, PackedFunc>& functions,
+         const std::optional<nb::bytes>& binary) {
+        return runtime::make_function_module(type_key, functions,
+                                             binary ? std::optional(to_chars(*binary)) : std::nullopt);
+      },
+      nb::arg("type_key"), nb::arg("functions"), nb::arg("binary") = nb::none(), "A module of functions.");
+  m.def("system_lib", &runtime::system_lib, nb::arg("prefix"), "The functions that the process has registered.");
+}
+
+constexpr const char* kExportDoc = R"(Writes the module, with all that it imports, for `runtime.load_module`.
+
+Without a compiler, the format is that of `save`, by the ending of the file's name. With one, it links an object of the
+module to the shared object `file_name`. Either appears whole or not at all.
+
+Parameters
+----------
+file_name : path
+    The file.
+fcompile : str or function, optional
+    A C compiler, such as "gcc"; or fcompile(output, objects, **kwargs), such as `headrace.cc.create_shared`.
+addons : list of path, optional
+    Objects and libraries that the compiler links too.
+workspace_dir : path, optional
+    Where the object lies meanwhile.
+**kwargs
+    For fcompile; without one, `cc` and `options` are those of `headrace.cc.create_shared`.
+
+Returns
+-------
+str
+    The file's name.
+
+Raises
+------
+UserError
+    When the module cannot be saved, or the compiler fails: with what it said.)";
+
 }  // namespace
 
 void bind_runtime(nb::module_& m) {
@@ -82,10 +149,20 @@ void bind_runtime(nb::module_& m) {
       .def("__getitem__",
            [](const runtime::Module& module, const std::string& name) { return get_function(module, name, true); })
       .def_prop_ro("imported_modules", &runtime::Module::imports)
-      .def("get_source", &runtime::Module::GetSource, nb::arg("format") = "")
+      .def("get_source", &runtime::Module::GetSource, nb::arg("format") = "", nb::call_guard<nb::gil_scoped_release>())
       .def("import_module", &runtime::Module::Import, nb::arg("module"))
       .def("save", &runtime::Module::SaveToFile, nb::arg("path"), nb::arg("fmt") = "",
            nb::call_guard<nb::gil_scoped_release>())
+      .def("save_to_binary", &save_to_binary, "The bytes that `runtime.load_binary` makes the module of again.")
+      .def(
+          "export_library",
+          [](nb::handle self, const nb::args& args, const nb::kwargs& kwargs) {
+            return nb::module_::import_("headrace._export").attr("export_library")(self, *args, **kwargs);
+          },
+          nb::sig("def export_library(self, file_name: str | os.PathLike[str], fcompile: str | Callable[..., object] | "
+                  "None = None, addons: Sequence[str | os.PathLike[str]] | None = None, workspace_dir: str | "
+                  "os.PathLike[str] | None = None, **kwargs: object) -> str"),
+          kExportDoc)
       .def(
           "__eq__",
           [](const runtime::Module& a, nb::handle b) {
@@ -94,8 +171,7 @@ void bind_runtime(nb::module_& m) {
           nb::arg("other").none())
       .def("__hash__",
            [](const runtime::Module& self) { return reinterpret_cast<intptr_t>(self.object().object()) >> 4; });
-  m.def("load_module", &load::load_artifact_module, nb::arg("path"), nb::call_guard<nb::gil_scoped_release>(),
-        "Opens an artifact. lib[\"default\"](headrace.cpu()) makes a graph executor.");
+  bind_loaders(m);
   bind_executors(m);
 }
 

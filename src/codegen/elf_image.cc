@@ -29,6 +29,7 @@ class ElfHeaders {
     names_offset_ = section(header_.e_shstrndx).sh_offset;
   }
 
+  bool is_relocatable() const { return header_.e_type == ET_REL; }
   int segment_count() const { return header_.e_phnum; }
   Elf64_Phdr segment(int i) const { return get<Elf64_Phdr>(segment_offset(i)); }
   void set_segment(int i, const Elf64_Phdr& value) { set(segment_offset(i), value); }
@@ -98,10 +99,36 @@ void write_at(int fd, const std::string& name, const void* data, uint64_t size_b
   }
 }
 
+// Gives section `it`, of which the linker wrote no bytes, those at `offset` of the file.
+void give_bytes(ElfHeaders& headers, const DataSection& it, uint64_t offset) {
+  const int index = headers.find_section(it.name);
+  Elf64_Shdr section = headers.section(index);
+  HEADRACE_CHECK(section.sh_size == linked_bytes(it) && section.sh_type == SHT_NOBITS,
+                 "section '{}' came out of the linker with {} bytes, expected {}", it.name, section.sh_size,
+                 linked_bytes(it));
+  section.sh_size = it.size_bytes;
+  section.sh_type = SHT_PROGBITS;
+  section.sh_offset = offset;
+  headers.set_section(index, section);
+}
+
+// Nothing of a relocatable object is mapped: one section after the other.
+DataLayout place_in_object(ElfHeaders& headers, std::span<const DataSection> sections, uint64_t image_size) {
+  DataLayout layout{.file_size = image_size, .offsets = {}};
+  for (const DataSection& it : sections) {
+    const uint64_t offset = align_up(layout.file_size, it.alignment);
+    give_bytes(headers, it, offset);
+    layout.offsets.push_back(offset);
+    layout.file_size = offset + it.size_bytes;
+  }
+  return layout;
+}
+
 }  // namespace
 
 DataLayout place_data(std::string& image, std::span<const DataSection> sections) {
   ElfHeaders headers(image);
+  if (headers.is_relocatable()) return place_in_object(headers, sections, image.size());
   round_relro(headers);
   DataLayout layout{.file_size = image.size(), .offsets = {}};
   if (sections.empty()) return layout;
@@ -112,16 +139,10 @@ DataLayout place_data(std::string& image, std::span<const DataSection> sections)
   segment.p_filesz = segment.p_memsz;
   headers.set_segment(segment_index, segment);
   for (const DataSection& it : sections) {
-    const int index = headers.find_section(it.name);
-    Elf64_Shdr section = headers.section(index);
-    HEADRACE_CHECK(
-        section.sh_size == linked_bytes(it) && section.sh_type == SHT_NOBITS && section.sh_addr >= segment.p_vaddr,
-        "section '{}' came out of the linker with {} bytes, expected {}", it.name, section.sh_size, linked_bytes(it));
-    section.sh_size = it.size_bytes;
-    section.sh_type = SHT_PROGBITS;
-    section.sh_offset = segment.p_offset + (section.sh_addr - segment.p_vaddr);
-    headers.set_section(index, section);
-    layout.offsets.push_back(section.sh_offset);
+    const uint64_t address = headers.section(headers.find_section(it.name)).sh_addr;
+    HEADRACE_CHECK(address >= segment.p_vaddr, "section '{}' came out of the linker before its segment", it.name);
+    layout.offsets.push_back(segment.p_offset + (address - segment.p_vaddr));
+    give_bytes(headers, it, layout.offsets.back());
   }
   layout.file_size = segment.p_offset + segment.p_filesz;
   return layout;

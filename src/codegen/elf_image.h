@@ -19,9 +19,9 @@ struct DataLayout {
   std::vector<uint64_t> offsets;  // by section: its offset in the file
 };
 
-// Changes the headers of `image`, a linked 64-bit little-endian ELF file, so that its `sections` (which lie in a
-// segment of their own, empty in the file) are read from behind the image. Rounds the relro range up to whole pages as
-// well: the loader protects only those.
+// Changes the headers of `image`, a linked 64-bit little-endian ELF file, so that its `sections` (which have no bytes
+// in the file; in a shared object they lie in a segment of their own) are read from behind the image. Rounds the relro
+// range of a shared object up to whole pages as well: the loader protects only those.
 DataLayout place_data(std::string& image, std::span<const DataSection> sections);
 
 // Writes the image, and the chunks at their places, to `fd`, which is cut to exactly that size. UserError, which

@@ -367,7 +367,7 @@ TEST(Kernel, ManyArgumentsAndStatements) {
     stores.push_back(tir::make_store(params.back(), value, {make_int(0)}));
   }
   const auto function = tir::make_prim_func("cuts", Array<Buffer>(params), kCount, tir::make_seq(stores));
-  const std::string text = compiler().emit_text(function, compiler().host_target(), CodeForm::kInputLlvm, 0);
+  const std::string text = compiler().emit_text({&function, 1}, compiler().host_target(), CodeForm::kInputLlvm, 0);
   EXPECT_EQ(count(text, "define internal i32 @cuts.part"), (kCount + 63) / 64);
   Kernel kernel(function);
   std::vector<float> in(kCount), out(kCount);
@@ -391,7 +391,7 @@ TEST(Kernel, ParallelLoopsCaptureWhatTheyUse) {
   const Stmt loop = tir::make_for(i, make_int(0), make_int(8), ForKind::parallel,
                                   tir::make_store(params[3], make_load(params[7], {i}), {i}));
   const auto function = tir::make_prim_func("copies", Array<Buffer>(params), 1, loop);
-  const std::string text = compiler().emit_text(function, compiler().host_target(), CodeForm::kInputLlvm, 0);
+  const std::string text = compiler().emit_text({&function, 1}, compiler().host_target(), CodeForm::kInputLlvm, 0);
   EXPECT_EQ(count(text, "alloca { i64, ptr, ptr }"), 1u) << "the loop's begin, two buffers";
 }
 
@@ -404,7 +404,7 @@ TEST(Kernel, HalvesAreComparedAsFloats) {
   const PrimExpr greater = make_cast(half.with_lanes(16), make_binary(BinaryOp::max, wide(0), wide(16)));
   const auto function = tir::make_prim_func("greater", {x, y}, 1, tir::make_store(y, greater, at(0)));
   const NativeTarget target = compiler().resolve_target({.cpu = "x86-64-v3", .features = "", .triple = ""});
-  const std::string text = compiler().emit_text(function, target, CodeForm::kLlvm, 3);
+  const std::string text = compiler().emit_text({&function, 1}, target, CodeForm::kLlvm, 3);
   EXPECT_EQ(count(text, "fcmp ogt <16 x half>"), 0u) << text;
   EXPECT_EQ(count(text, "fcmp ogt <16 x float>"), 1u) << text;
 }

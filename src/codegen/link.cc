@@ -24,8 +24,8 @@ constexpr std::string_view kMathFunctions[] = {
     "log2f",  "logf",   "nearbyint", "nearbyintf", "pow",   "powf",  "remainder", "remainderf", "rint",   "rintf",
     "round",  "roundf", "sin",       "sinf",       "sinh",  "sinhf", "sqrt",      "sqrtf",      "tan",    "tanf",
     "tanh",   "tanhf",  "trunc",     "truncf"};
-constexpr std::string_view kCFunctions[] = {"aligned_alloc", "free",    "malloc", "memcmp",
-                                            "memcpy",        "memmove", "memset", "strlen"};
+constexpr std::string_view kCFunctions[] = {"aligned_alloc", "free",   "malloc",   "memcmp", "memcpy",
+                                            "memmove",       "memset", "snprintf", "strlen"};
 
 bool is_name(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
@@ -134,6 +134,17 @@ SECTIONS {{
       sections.empty() ? "" : "  data PT_LOAD FLAGS(4);\n", data);
 }
 
+std::vector<ObjectCode> stub_libraries(const NativePlugin& plugin, const NativeTarget& target) {
+  return {make_stub_library(plugin, target, "libm.so.6", kMathFunctions),
+          make_stub_library(plugin, target, "libc.so.6", kCFunctions)};
+}
+
+std::vector<std::string> shared_arguments(const std::string& soname) {
+  return {
+      "-shared", "-soname",     soname, "--hash-style=gnu", "--build-id=none", "-z", "now", "-z", "relro", "-z", "defs",
+      "-z",      "noexecstack", "-O1"};
+}
+
 std::string make_version_script(std::span<const std::string> exports) {
   std::string text = "{\n";
   if (!exports.empty()) text += "  global:\n";
@@ -144,7 +155,30 @@ std::string make_version_script(std::span<const std::string> exports) {
   return text + "  local: *;\n};\n";
 }
 
+std::string link_shared(const NativePlugin& plugin, const LinkRequest& request, std::span<const ObjectCode> objects) {
+  const std::vector<ObjectCode> libraries = stub_libraries(plugin, request.target);
+  const std::vector<std::string> arguments = shared_arguments(request.soname);
+  return plugin.link({.objects = objects,
+                      .libraries = libraries,
+                      .arguments = arguments,
+                      .script = make_script(request.sections),
+                      .version_script = make_version_script(request.exports)});
+}
+
+std::string link_relocatable(const NativePlugin& plugin, std::span<const ObjectCode> objects) {
+  const std::vector<std::string> arguments = {"-r"};
+  return plugin.link({.objects = objects, .libraries = {}, .arguments = arguments, .script = {}, .version_script = {}});
+}
+
 }  // namespace
+
+std::string NativeCompiler::link_object(const ObjectCode& object, const NativeTarget& target) const {
+  check_object(object, target);
+  const std::vector<ObjectCode> libraries = stub_libraries(*plugin_, target);
+  const std::vector<std::string> arguments = shared_arguments(LinkRequest{}.soname);
+  return plugin_->link(
+      {.objects = {&object, 1}, .libraries = libraries, .arguments = arguments, .script = {}, .version_script = {}});
+}
 
 void NativeCompiler::link(const LinkRequest& request, int output_fd) const {
   check_sections(request.sections);
@@ -153,17 +187,8 @@ void NativeCompiler::link(const LinkRequest& request, int output_fd) const {
   if (!request.sections.empty()) {
     objects.push_back({"data sections", make_data_object(*plugin_, request.target, request.sections)});
   }
-  const std::vector<ObjectCode> libraries = {make_stub_library(*plugin_, request.target, "libm.so.6", kMathFunctions),
-                                             make_stub_library(*plugin_, request.target, "libc.so.6", kCFunctions)};
-  const std::vector<std::string> arguments = {"-shared",         "-soname", request.soname, "--hash-style=gnu",
-                                              "--build-id=none", "-z",      "now",          "-z",
-                                              "relro",           "-z",      "defs",         "-z",
-                                              "noexecstack",     "-O1"};
-  std::string image = plugin_->link({.objects = objects,
-                                     .libraries = libraries,
-                                     .arguments = arguments,
-                                     .script = make_script(request.sections),
-                                     .version_script = make_version_script(request.exports)});
+  std::string image = request.form == LinkForm::kRelocatable ? link_relocatable(*plugin_, objects)
+                                                             : link_shared(*plugin_, request, objects);
   const DataLayout layout = place_data(image, request.sections);
   write_image(image, request.sections, layout, output_fd, request.output);
 }

@@ -86,14 +86,14 @@ std::vector<ObjectCode> NativeCompiler::compile(std::span<const tir::PrimFunc> f
   for_each_index(functions.size(), options.jobs, [&](size_t i) {
     poll_interrupt();
     objects[i] = {tir::symbol_of(*functions[i]),
-                  plugin_->compile(functions[i], target, CodeForm::kObject, options.opt_level)};
+                  plugin_->compile(functions.subspan(i, 1), target, CodeForm::kObject, options.opt_level)};
   });
   return objects;
 }
 
-std::string NativeCompiler::emit_text(const tir::PrimFunc& function, const NativeTarget& target, CodeForm form,
-                                      int opt_level) const {
-  return plugin_->compile(function, target, form, opt_level);
+std::string NativeCompiler::emit_text(std::span<const tir::PrimFunc> functions, const NativeTarget& target,
+                                      CodeForm form, int opt_level) const {
+  return plugin_->compile(functions, target, form, opt_level);
 }
 
 std::vector<ObjectCode> NativeCompiler::compile_llvm(std::span<const std::string> texts, const NativeTarget& target,

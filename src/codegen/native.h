@@ -64,11 +64,16 @@ struct DataSection {
   std::string symbol;         // when not empty: the name of the section's first byte, for code and for `exports`
 };
 
+// A shared object that the loader opens; or a relocatable object, with the same symbols and sections, that another
+// linker makes one of.
+enum class LinkForm : uint8_t { kShared, kRelocatable };
+
 struct LinkRequest {
   NativeTarget target;
+  LinkForm form = LinkForm::kShared;
   std::span<const ObjectCode> objects;
   std::span<const DataSection> sections;
-  std::span<const std::string> exports;  // the dynamic symbols; everything else becomes local
+  std::span<const std::string> exports;  // the dynamic symbols; everything else becomes local. Not of a relocatable one
   std::string soname = "headrace-model.so";
   std::string output = "the linked library";  // what messages call it
 };
@@ -90,8 +95,9 @@ class NativeCompiler {
   std::vector<ObjectCode> compile(std::span<const tir::PrimFunc> functions, const NativeTarget& target,
                                   const CompileOptions& options) const;
 
-  // LLVM text or assembly of a function.
-  std::string emit_text(const tir::PrimFunc& function, const NativeTarget& target, CodeForm form, int opt_level) const;
+  // LLVM text or assembly of functions, in one module.
+  std::string emit_text(std::span<const tir::PrimFunc> functions, const NativeTarget& target, CodeForm form,
+                        int opt_level) const;
 
   // Compiles modules in LLVM's text form, one object each, joined by index. UserError: the text does not parse, or is
   // not valid LLVM.
@@ -101,13 +107,17 @@ class NativeCompiler {
   // LLVM text or assembly of one such module.
   std::string emit_llvm(const std::string& text, const NativeTarget& target, CodeForm form, int opt_level) const;
 
-  // Links objects and data sections into one ELF shared object, written to `output_fd` from offset 0 (a memfd, or a
+  // Links objects and data sections into one ELF file, written to `output_fd` from offset 0 (a memfd, or a
   // temporary file that the caller renames). Same request, same bytes. Sections lie after the code, in one segment that
   // is mapped read-only. No library is needed but libm.so.6 and libc.so.6, and those only when used.
   // Safe to call from several threads; lld itself runs one link at a time in a process.
   // UserError: an object that is not one or is of another machine, an undefined symbol, an export that no object
   // defines, a write that failed.
   void link(const LinkRequest& request, int output_fd) const;
+
+  // The bytes of a shared object made of one relocatable one, which brings its data with it; all that is visible in it
+  // is exported. UserError as link.
+  std::string link_object(const ObjectCode& object, const NativeTarget& target) const;
 
  private:
   explicit NativeCompiler(const NativePlugin* plugin) : plugin_(plugin) {}

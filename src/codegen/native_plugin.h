@@ -10,7 +10,7 @@
 
 namespace headrace::codegen {
 
-inline constexpr uint32_t kNativePluginVersion = 2;
+inline constexpr uint32_t kNativePluginVersion = 3;
 
 struct LinkJob {
   std::span<const ObjectCode> objects;
@@ -26,7 +26,8 @@ struct NativePlugin {
   uint32_t size_bytes;
   const char* build;  // Headrace's version
   NativeTarget (*resolve_target)(const TargetRequest& request);
-  std::string (*compile)(const tir::PrimFunc& function, const NativeTarget& target, CodeForm form, int opt_level);
+  std::string (*compile)(std::span<const tir::PrimFunc> functions, const NativeTarget& target, CodeForm form,
+                         int opt_level);
   std::string (*compile_llvm)(const std::string& text, const NativeTarget& target, CodeForm form, int opt_level);
   std::string (*link)(const LinkJob& job);
 };

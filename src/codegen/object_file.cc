@@ -123,6 +123,11 @@ class ObjectCheck {
 
   char last_byte(const Elf64_Shdr& it) const { return object_.bytes[it.sh_offset + it.sh_size - 1]; }
 
+  // A string table ends in a zero byte.
+  std::string_view name_of(const Elf64_Shdr& strings, const Elf64_Sym& symbol) const {
+    return object_.bytes.data() + strings.sh_offset + symbol.st_name;
+  }
+
   void check_symbols(const Elf64_Shdr& table) {
     require(symbol_count_ == 0, "two symbol tables");
     symbol_count_ = table.sh_size / sizeof(Elf64_Sym);
@@ -133,6 +138,8 @@ class ObjectCheck {
       const auto it = get<Elf64_Sym>(table.sh_offset + i * sizeof(Elf64_Sym));
       const unsigned binding = ELF64_ST_BIND(it.st_info), type = ELF64_ST_TYPE(it.st_info);
       require(it.st_name < strings.sh_size, "a symbol's name lies outside");
+      // lld 19 keeps a pointer to this symbol for its next link in the process, and writes through it.
+      require(name_of(strings, it) != "_GLOBAL_OFFSET_TABLE_", "it names the global offset table");
       require(i < table.sh_info ? binding == STB_LOCAL : binding == STB_GLOBAL || binding == STB_WEAK,
               "bad binding of a symbol");
       require(type <= STT_FILE, "unknown type of a symbol");

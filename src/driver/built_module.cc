@@ -1,77 +1,135 @@
 #include "driver/built_module.h"
 
-#include <fcntl.h>
-#include <sys/sendfile.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "artifact/trailer.h"
+#include "base/mapped_file.h"
+#include "base/write_all.h"
 #include "driver/output_file.h"
+#include "driver/save_modules.h"
+#include "load/all_loaders.h"
 #include "load/artifact_module.h"
+#include "load/load_module.h"
 
 namespace headrace::driver {
 
 namespace {
 
-Descriptor duplicate(const Descriptor& descriptor) {
-  Descriptor copy(fcntl(descriptor.number(), F_DUPFD_CLOEXEC, 0));
-  if (copy.number() < 0) throw_user_error("the compiled model cannot be opened again: {}", std::strerror(errno));
-  return copy;
+constexpr std::string_view kFormats = "so, o, ll, s";
+
+Descriptor memory_file() {
+  Descriptor descriptor(memfd_create("headrace-model", MFD_CLOEXEC));
+  if (descriptor.number() < 0) throw_user_error("no memory for the model: {}", std::strerror(errno));
+  return descriptor;
 }
 
 class BuiltBody : public runtime::ModuleBody {
  public:
-  // `code` null: the file holds the weights, and is what is saved.
-  BuiltBody(runtime::Module programs, Descriptor file, int64_t size_bytes, std::shared_ptr<const CompiledCode> code,
-            int64_t weights_limit_bytes)
-      : programs_(std::move(programs)),
-        file_(std::move(file)),
-        size_bytes_(size_bytes),
-        code_(std::move(code)),
-        weights_limit_bytes_(weights_limit_bytes) {}
+  BuiltBody(runtime::Module programs, std::shared_ptr<const CompiledCode> code, int64_t weights_limit_bytes)
+      : programs_(std::move(programs)), code_(std::move(code)), weights_limit_bytes_(weights_limit_bytes) {}
+
   std::string_view type_key() const override { return programs_.type_key(); }
   PackedFunc get_function(const std::string& name, const runtime::Module&) override {
     return programs_.GetFunction(name);
   }
-  void save_to_file(const std::string& path, const std::string& format) const override {
-    if (!format.empty() && format != "so")
-      throw_user_error("'{}': an artifact is saved as so, not as {}", path, format);
+  bool saves_imports() const override { return true; }
+
+  std::string save_to_binary(const runtime::Module& self) const override {
+    const Descriptor file = memory_file();
+    const LinkedArtifact linked = link_artifact(code_with_imports(self), file.number(), "the compiled model");
+    std::string bytes(static_cast<size_t>(linked.nbytes), '\0');
+    if (!artifact::read_exactly(file.number(), 0, {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()}))
+      throw_user_error("the compiled model cannot be read back: {}", std::strerror(errno));
+    return bytes;
+  }
+
+  void save_to_file(const std::string& path, const std::string& format, const runtime::Module& self) const override {
+    const std::string chosen = load::format_of(path, format);
+    if (const std::optional<codegen::CodeForm> form = text_form(chosen)) return write_text(path, text(*form));
+    if (chosen != "so" && chosen != "o")
+      throw_user_error("cannot write '{}': there is no format '{}'; a compiled module is saved as one of {}", path,
+                       chosen, kFormats);
+    const CompiledCode code = code_with_imports(self);
     OutputFile output(path);
-    if (code_ != nullptr) {
-      link_artifact(*code_, output, weights_limit_bytes_, {});
-      return;
+    if (chosen == "o") {
+      link_object(code, output, weights_limit_bytes_);
+    } else {
+      link_artifact(code, output, weights_limit_bytes_, {});
     }
-    off_t offset = 0;
-    while (offset < size_bytes_) {
-      const auto left = static_cast<size_t>(size_bytes_ - offset);
-      const ssize_t sent = sendfile(output.descriptor(), file_.number(), &offset, left);
-      if (sent < 0 && errno == EINTR) continue;
-      if (sent <= 0) throw_user_error("'{}' cannot be written: {}", path, std::strerror(errno));
-    }
-    output.commit();
+  }
+
+  std::string get_source(const std::string& format) const override {
+    const std::optional<codegen::CodeForm> form = text_form(format.empty() ? "ll" : format);
+    if (!form) throw_user_error("there is no source in format '{}'; there are ll and s", format);
+    return text(*form);
   }
 
  private:
+  static std::optional<codegen::CodeForm> text_form(const std::string& format) {
+    if (format == "ll") return codegen::CodeForm::kLlvm;
+    if (format == "s" || format == "asm") return codegen::CodeForm::kAssembly;
+    return std::nullopt;
+  }
+
+  std::string text(codegen::CodeForm form) const {
+    return codegen::NativeCompiler::load().emit_text(code_->kernels, code_->target, form, code_->opt_level);
+  }
+
+  // The module may import more now than when it was compiled.
+  CompiledCode code_with_imports(const runtime::Module& self) const {
+    CompiledCode code = *code_;
+    code.modules = save_modules(self.imports());
+    return code;
+  }
+
   runtime::Module programs_;
-  Descriptor file_;
-  int64_t size_bytes_;
   std::shared_ptr<const CompiledCode> code_;
   int64_t weights_limit_bytes_;
 };
+
+// The weights as they lie in the open artifact, so that memory holds them once.
+std::vector<NDArray> weights_in(const std::shared_ptr<const load::Artifact>& artifact) {
+  std::vector<NDArray> tensors;
+  for (size_t i = 0; i < artifact->manifest().weights.size(); ++i) {
+    const artifact::Weight& weight = artifact->manifest().weights[i];
+    // Nobody writes to them: a tensor that is saved is read.
+    auto* data = const_cast<std::byte*>(artifact->library->weight(i));
+    tensors.push_back(NDArray::view(data, Shape(weight.shape.begin(), weight.shape.end()), weight.dtype,
+                                    [artifact] { static_cast<void>(artifact); }));
+  }
+  return tensors;
+}
 
 }  // namespace
 
 runtime::Module build_module(const Model& model, const CompileOptions& options) {
   CompiledModel compiled = compile_to_memory(model, options);
-  Descriptor file = duplicate(compiled.descriptor);
-  const int64_t size_bytes = compiled.report.artifact_bytes;
-  runtime::Module programs = load::make_artifact_module(
-      load::open_artifact(std::move(compiled.descriptor), "the compiled model").value_or_throw());
+  const std::shared_ptr<const load::Artifact> artifact =
+      load::open_artifact(std::move(compiled.descriptor), "the compiled model").value_or_throw();
+  compiled.code->weights.replace_tensors(weights_in(artifact));
+  runtime::Module programs = load::make_artifact_module(artifact);
   const std::vector<runtime::Module> imports = programs.imports();
-  const runtime::Module built(std::make_unique<BuiltBody>(std::move(programs), std::move(file), size_bytes,
-                                                          std::move(compiled.code), options.weights_limit_bytes));
+  const runtime::Module built(
+      std::make_unique<BuiltBody>(std::move(programs), std::move(compiled.code), options.weights_limit_bytes));
   for (const runtime::Module& import : imports) built.Import(import);
   return built;
+}
+
+runtime::Module load_object(const std::string& path) {
+  const auto file = MappedFile::open(path, "object file");
+  const codegen::ObjectCode object{
+      path, std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size())};
+  const codegen::NativeCompiler compiler = codegen::NativeCompiler::load();
+  const std::string linked = compiler.link_object(object, compiler.host_target());
+  Descriptor descriptor = memory_file();
+  if (!write_all(descriptor.number(), std::as_bytes(std::span(linked))))
+    throw_user_error("no memory for '{}': {}", path, std::strerror(errno));
+  artifact::append_trailer(descriptor.number(), path);
+  return load::make_artifact_module(load::open_artifact(std::move(descriptor), path).value_or_throw());
 }
 
 }  // namespace headrace::driver

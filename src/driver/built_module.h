@@ -1,4 +1,4 @@
-// A module that was compiled into memory: its programs, and its file for who wants to keep it.
+// A module that was compiled into memory: its programs, and its code for who wants to keep it.
 #pragma once
 
 #include "driver/compile.h"
@@ -6,7 +6,16 @@
 
 namespace headrace::driver {
 
-// Functions and imports as load::make_artifact_module; SaveToFile(path, "so") writes what compile_to_file would.
+// Functions and imports as load::make_artifact_module. Saved with all that it imports by then:
+//   SaveToFile(path, format)  "so": what compile_to_file would write; "o": link_object (driver/link_artifact.h); "ll":
+//                             LLVM text of the kernels, "s" or "asm": their assembly. Empty: as the path ends, and so
+//                             for a name without an ending.
+//   GetSource(format)         "ll" (or empty), "s", "asm"
+//   SaveToBinary()            the bytes of the artifact, for the loader "graph_executor_factory"
+// UserError: another format (the message lists these), an import that cannot be saved, a file that cannot be written.
 runtime::Module build_module(const Model& model, const CompileOptions& options = {});
+
+// A relocatable object of link_object, linked here and opened. UserError when it is none, or none of ours.
+runtime::Module load_object(const std::string& path);
 
 }  // namespace headrace::driver

@@ -156,8 +156,8 @@ class Compilation {
     loops = pass::run_passes(tir_passes::pipeline(), loops, make_tir_context(options_));
     if (!options_.dump_tir.empty()) dump_loops(loops, options_.dump_tir, ".tir");
     for (const auto& [name, function] : loops->functions) {
-      kernels_.push_back(function.cast<tir::PrimFuncNode>());
-      const auto workspace = static_cast<int64_t>(codegen::layout_workspace(*kernels_.back()).size_bytes);
+      code_.kernels.push_back(function.cast<tir::PrimFuncNode>());
+      const auto workspace = static_cast<int64_t>(codegen::layout_workspace(*code_.kernels.back()).size_bytes);
       check_workspace_size(workspace, module_->lookup(name->name_hint)->span);
       int64_t& largest = code_.program.memory.workspace_bytes;
       largest = std::max(largest, workspace);
@@ -166,9 +166,8 @@ class Compilation {
 
   void generate_code() {
     const int jobs = options_.jobs > 0 ? options_.jobs : runtime::num_processors();
-    code_.objects =
-        compiler_.compile(kernels_, code_.target, {.opt_level = options_.opt_level == 0 ? 1 : 3, .jobs = jobs});
-    for (const tir::PrimFunc& kernel : kernels_) code_.kernels.push_back(tir::symbol_of(*kernel));
+    code_.opt_level = options_.opt_level == 0 ? 1 : 3;
+    code_.objects = compiler_.compile(code_.kernels, code_.target, {.opt_level = code_.opt_level, .jobs = jobs});
     code_.default_threads =
         options_.threads > 0 ? options_.threads : static_cast<int32_t>(options_.target->count("num-cores"));
   }
@@ -177,7 +176,6 @@ class Compilation {
   const CompileOptions& options_;
   codegen::NativeCompiler compiler_;
   IRModule module_;
-  std::vector<tir::PrimFunc> kernels_;
   CompiledCode code_;
   CompileReport report_;
 };
@@ -197,10 +195,10 @@ CompiledModel compile_to_memory(const Model& model, const CompileOptions& option
   check_options(options);
   Descriptor descriptor(memfd_create("headrace-model", MFD_CLOEXEC));
   if (descriptor.number() < 0) throw_user_error("no memory for the compiled model: {}", std::strerror(errno));
-  std::shared_ptr<const CompiledCode> kept;
+  std::shared_ptr<CompiledCode> kept;
   CompileReport report = Compilation(model, options).run([&](CompiledCode& code) {
     LinkedArtifact linked = link_artifact(code, descriptor.number(), "the compiled model");
-    if (code.weights.nbytes() > options.weights_limit_bytes) kept = std::make_shared<CompiledCode>(std::move(code));
+    kept = std::make_shared<CompiledCode>(std::move(code));
     return linked;
   });
   return {std::move(descriptor), std::move(report), std::move(kept)};

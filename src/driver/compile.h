@@ -57,8 +57,8 @@ CompileReport compile_to_file(const Model& model, const std::string& path, const
 struct CompiledModel {
   Descriptor descriptor;
   CompileReport report;
-  // Where the weights are past the limit: what to link again, with link_artifact, to write the two files. Else null.
-  std::shared_ptr<const CompiledCode> code = nullptr;
+  // What to link again, with link_artifact, to write files.
+  std::shared_ptr<CompiledCode> code;
 };
 CompiledModel compile_to_memory(const Model& model, const CompileOptions& options = {});
 

@@ -30,7 +30,7 @@ class ToyBody : public runtime::ModuleBody {
  public:
   ToyBody(std::string function, float scale) : function_(std::move(function)), scale_(scale) {}
   std::string_view type_key() const override { return "toy"; }
-  std::string save_to_binary() const override {
+  std::string save_to_binary(const runtime::Module&) const override {
     return function_.empty() ? "" : fmt::format("{}={}", function_, scale_);
   }
   std::string get_source(const std::string&) const override { return fmt::format("y = {} x", scale_); }
@@ -71,8 +71,8 @@ class BytesBody : public runtime::ModuleBody {
   BytesBody(std::string kind, std::string bytes) : kind_(std::move(kind)), bytes_(std::move(bytes)) {}
   std::string_view type_key() const override { return kind_; }
   PackedFunc get_function(const std::string&, const runtime::Module&) override { return {}; }
-  std::string save_to_binary() const override {
-    if (kind_ == "toy_unsaved") return ModuleBody::save_to_binary();
+  std::string save_to_binary(const runtime::Module& self) const override {
+    if (kind_ == "toy_unsaved") return ModuleBody::save_to_binary(self);
     return bytes_;
   }
 

@@ -1,5 +1,6 @@
 #include "driver/built_module.h"
 #include "driver/functions.h"
+#include "driver/seal_library.h"
 #include "pass/pass_objects.h"
 
 namespace headrace::driver {
@@ -27,6 +28,9 @@ void register_build_functions() {
                   make_packed([](const IRModule& module, const Target& target, int64_t opt_level, int64_t threads) {
                     return build_module(make_model(module), options_of(target, opt_level, threads));
                   }));
+  register_global("runtime.module.loadfile_o",
+                  make_packed([](const std::string& path, const std::string&) { return load_object(path); }));
+  register_global("runtime.SealLibrary", make_packed(&seal_library));
   register_global("relay.frontend.LoadONNX",
                   make_packed([](const std::string& path, const Map<std::string, Shape>& shapes) {
                     LoadOptions options;

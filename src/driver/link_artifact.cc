@@ -68,25 +68,32 @@ std::vector<codegen::ObjectCode> all_objects(const codegen::NativeCompiler& comp
 }
 
 // `side` null: the weights go into the file.
-LinkedArtifact link(const CompiledCode& code, int descriptor, const std::string& name, const plan::SideWeights* side) {
+artifact::Manifest write_elf(const CompiledCode& code, codegen::LinkForm form, int descriptor, const std::string& name,
+                             const plan::SideWeights* side) {
   const codegen::NativeCompiler compiler = codegen::NativeCompiler::load();
-  LinkedArtifact linked{.manifest = make_manifest(code, side)};
-  const std::string text = artifact::write_manifest(linked.manifest);
+  artifact::Manifest manifest = make_manifest(code, side);
+  const std::string text = artifact::write_manifest(manifest);
   std::vector<codegen::DataSection> sections;
   if (side == nullptr && !code.weights.weights().empty()) sections.push_back(weights_section(code.weights));
   for (size_t i = 0; i < code.modules.rows.size(); ++i)
     sections.push_back(section_of(code.modules.rows[i].section, code.modules.blobs[i]));
   sections.push_back(section_of(artifact::kManifestSection, text));
-  std::vector<std::string> exports{HR_RUN_SYMBOL};
-  exports.insert(exports.end(), code.kernels.begin(), code.kernels.end());
+  std::vector<std::string> exports{HR_RUN_SYMBOL, plan::kTvmFfiSymbol};
+  for (const tir::PrimFunc& kernel : code.kernels) exports.push_back(tir::symbol_of(*kernel));
   const std::vector<codegen::ObjectCode> objects =
       all_objects(compiler, code, side != nullptr || calls_external(code.program));
   compiler.link({.target = code.target,
+                 .form = form,
                  .objects = objects,
                  .sections = sections,
                  .exports = exports,
                  .output = fmt::format("'{}'", name)},
                 descriptor);
+  return manifest;
+}
+
+LinkedArtifact link(const CompiledCode& code, int descriptor, const std::string& name, const plan::SideWeights* side) {
+  LinkedArtifact linked{.manifest = write_elf(code, codegen::LinkForm::kShared, descriptor, name, side)};
   artifact::append_trailer(descriptor, name);
   linked.nbytes = lseek(descriptor, 0, SEEK_END);
   return linked;
@@ -122,6 +129,14 @@ LinkedArtifact link_artifact(const CompiledCode& code, OutputFile& file, int64_t
   LinkedArtifact linked = link(code, file.descriptor(), file.target(), &side);
   commit_both(side_file, file);  // an artifact is never without its weights
   return linked;
+}
+
+void link_object(const CompiledCode& code, OutputFile& file, int64_t weights_limit_bytes) {
+  if (code.weights.nbytes() > weights_limit_bytes)
+    throw_user_error("cannot write '{}': its weights are {} bytes, and an object takes {}; save the artifact as so",
+                     file.target(), code.weights.nbytes(), weights_limit_bytes);
+  write_elf(code, codegen::LinkForm::kRelocatable, file.descriptor(), file.target(), nullptr);
+  file.commit();
 }
 
 }  // namespace headrace::driver

@@ -21,8 +21,9 @@ struct CompiledCode {
   codegen::NativeTarget target;
   artifact::Program program;
   plan::WeightTable weights;
+  std::vector<tir::PrimFunc> kernels;
+  int opt_level = 3;                         // that the code generator ran with
   std::vector<codegen::ObjectCode> objects;  // of the kernels
-  std::vector<std::string> kernels;          // their symbols
   SavedModules modules;
   int32_t default_threads = 0;
 };
@@ -41,5 +42,10 @@ LinkedArtifact link_artifact(const CompiledCode& code, int descriptor, const std
 // the model was read from, or whose name is no UTF-8.
 LinkedArtifact link_artifact(const CompiledCode& code, OutputFile& file, int64_t weights_limit_bytes,
                              const std::vector<std::string>& inputs);
+
+// The same parts as one relocatable object, for another linker: what that makes is an artifact once it is sealed
+// (driver/seal_library.h). It exports the kernels, so one library or program holds one such object. UserError: a file
+// that cannot be written, more than `weights_limit_bytes` of weights.
+void link_object(const CompiledCode& code, OutputFile& file, int64_t weights_limit_bytes);
 
 }  // namespace headrace::driver

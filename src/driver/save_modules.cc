@@ -14,6 +14,12 @@ using runtime::ModuleObj;
 
 namespace {
 
+// What is saved beside a module: its imports, unless its own bytes hold them.
+std::span<const Ref<ModuleObj>> saved_imports(const ModuleObj& module) {
+  if (module.body->saves_imports()) return {};
+  return module.imports;
+}
+
 // All modules, importers before what they import, otherwise in the order in which they are first named: the reverse of
 // the order in which a walk that takes the last first leaves them. With a stack of our own.
 std::vector<ModuleObj*> in_order(std::span<const Module> roots) {
@@ -25,7 +31,7 @@ std::vector<ModuleObj*> in_order(std::span<const Module> roots) {
   std::vector<Visit> path;
   std::set<const ModuleObj*> seen;
   const auto enter = [&](ModuleObj* module) {
-    if (seen.insert(module).second) path.push_back({module, module->imports.size()});
+    if (seen.insert(module).second) path.push_back({module, saved_imports(*module).size()});
   };
   for (size_t i = roots.size(); i-- > 0;) {
     enter(roots[i].object().get());
@@ -53,7 +59,7 @@ void check_roots(std::span<const Module> roots) {
 void check_places(std::span<const Module> roots, const std::vector<ModuleObj*>& order) {
   std::set<const ModuleObj*> imported, seen;
   for (const ModuleObj* module : order) {
-    for (const Ref<ModuleObj>& import : module->imports) imported.insert(import.get());
+    for (const Ref<ModuleObj>& import : saved_imports(*module)) imported.insert(import.get());
   }
   for (const Module& root : roots) {
     if (!seen.contains(root.object().get()) && imported.contains(root.object().get()))
@@ -65,12 +71,12 @@ void check_places(std::span<const Module> roots, const std::vector<ModuleObj*>& 
   }
 }
 
-std::string save(const ModuleObj& module) {
-  const std::string_view kind = module.body->type_key();
+std::string save(const Module& module) {
+  const std::string_view kind = module.type_key();
   if (kind.empty() || !is_utf8(kind))
     throw_user_error("an external module's kind, '{}', is no name; it is what its loader is found by", kind);
   try {
-    return module.body->save_to_binary();
+    return module.SaveToBinary();
   } catch (const InternalError&) {
     throw;
   } catch (const std::bad_alloc&) {
@@ -92,12 +98,12 @@ SavedModules save_modules(std::span<const Module> roots) {
   std::unordered_map<const ModuleObj*, int32_t> rows;
   for (const ModuleObj* module : order) rows.emplace(module, static_cast<int32_t>(rows.size()));
   SavedModules saved;
-  for (const ModuleObj* module : order) {
+  for (ModuleObj* module : order) {
     artifact::ExternalModule row{.loader = std::string(module->body->type_key()),
                                  .section = fmt::format("{}{}", artifact::kBlobSectionPrefix, saved.rows.size()),
                                  .imports = {}};
-    for (const Ref<ModuleObj>& import : module->imports) row.imports.push_back(rows.at(import.get()));
-    saved.blobs.push_back(save(*module));
+    for (const Ref<ModuleObj>& import : saved_imports(*module)) row.imports.push_back(rows.at(import.get()));
+    saved.blobs.push_back(save(Module(Ref<ModuleObj>(module))));
     saved.rows.push_back(std::move(row));
   }
   return saved;

@@ -19,7 +19,7 @@ class FakeBody : public ModuleBody {
   FakeBody(std::string kind, std::string bytes) : kind_(std::move(kind)), bytes_(std::move(bytes)) {}
   std::string_view type_key() const override { return kind_; }
   PackedFunc get_function(const std::string&, const Module&) override { return {}; }
-  std::string save_to_binary() const override {
+  std::string save_to_binary(const Module&) const override {
     if (bytes_ == "user") throw_user_error("the disk is full");
     if (bytes_ == "std") throw std::runtime_error("no device");
     if (bytes_ == "ours") throw InternalError("a defect");

@@ -2,6 +2,7 @@
 
 #include <set>
 
+#include "load/all_loaders.h"
 #include "load/external_call.h"
 
 namespace headrace::load {
@@ -79,6 +80,7 @@ Expected<Module> load_modules(const Library& library) {
 
 Expected<std::shared_ptr<const Artifact>> make_artifact(Expected<std::shared_ptr<const Library>> library) {
   if (!library) return library.refusal();
+  register_all_loaders();
   Expected<Module> root = load_modules(*library.value());
   if (!root) return root.refusal();
   return std::shared_ptr<const Artifact>(

@@ -1,5 +1,11 @@
 #include "load/artifact_module.h"
 
+#include <sys/mman.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "base/write_all.h"
 #include "executors/graph/graph_module.h"
 #include "tensor/device.h"
 
@@ -19,13 +25,28 @@ runtime::Module make_executor_module(const std::shared_ptr<const Artifact>& arti
 class ArtifactBody : public runtime::ModuleBody {
  public:
   explicit ArtifactBody(std::shared_ptr<const Artifact> artifact) : artifact_(std::move(artifact)) {}
-  std::string_view type_key() const override { return "graph_executor_factory"; }
+  std::string_view type_key() const override { return kArtifactModuleKind; }
   PackedFunc get_function(const std::string& name, const runtime::Module&) override {
     if (artifact::find_program(artifact_->manifest(), name) == nullptr) return {};
     return PackedFunc([artifact = artifact_, name](Args args) -> Value {
       const int32_t threads = args.size() > 1 ? args.at<int32_t>(1) : 0;
       return make_executor_module(artifact, name, args.at<Device>(0), threads);
     });
+  }
+
+  bool saves_imports() const override { return true; }
+  std::string save_to_binary(const runtime::Module& self) const override {
+    const runtime::Library& library = *artifact_->library;
+    if (!std::ranges::equal(self.imports(), artifact_->root.imports(), {}, &runtime::Module::object,
+                            &runtime::Module::object))
+      throw_user_error(
+          "'{}' was loaded, and its file does not have the modules that it imports now; import them "
+          "before the model is saved",
+          library.name());
+    if (library.manifest().side_file)
+      throw_user_error("'{}' is not one piece: its weights lie in '{}'; copy the two files", library.name(),
+                       library.manifest().side_file->name);
+    return library.bytes().value_or_throw();
   }
 
  private:
@@ -43,6 +64,13 @@ runtime::Module make_artifact_module(std::shared_ptr<const Artifact> artifact) {
 
 runtime::Module load_artifact_module(const std::string& path) {
   return make_artifact_module(open_artifact(path).value_or_throw());
+}
+
+runtime::Module load_artifact_binary(const std::string& bytes) {
+  Descriptor descriptor(::memfd_create("headrace-model", MFD_CLOEXEC));
+  if (descriptor.number() < 0 || !write_all(descriptor.number(), std::as_bytes(std::span(bytes))))
+    throw_user_error("no memory for a module of {} bytes: {}", bytes.size(), std::strerror(errno));
+  return make_artifact_module(open_artifact(std::move(descriptor), "the module's bytes").value_or_throw());
 }
 
 }  // namespace headrace::load

@@ -1,9 +1,12 @@
 /* headrace_run: runs the program "default" of the artifact that it is linked into, for clients that have nothing but
- * dlopen. Walks the tables; one allocation a run. */
+ * dlopen. Walks the tables; one allocation a run. __tvm_ffi_main: the same for programs that call functions as tvm-ffi
+ * does. */
 #include "plan/static_main.h"
 
 #include <headrace/c_api.h>
+#include <headrace/system_lib.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,13 +18,14 @@ static int32_t run_serially(const hr_kernel_env* env, hr_parallel_body body, voi
 
 static uint64_t round_up(uint64_t size) { return (size + HR_ALIGNMENT - 1) / HR_ALIGNMENT * HR_ALIGNMENT; }
 
-static void say(const HeadraceHost* host, const char* message) {
-  if (host == NULL || host->message == NULL || host->message_size == 0) return;
-  size_t length = strlen(message);
-  if (length >= host->message_size) length = host->message_size - 1;
-  memcpy(host->message, message, length);
-  host->message[length] = 0;
-}
+/* Where the sentence of a failure goes; `text` may be NULL. */
+typedef struct hr_main_message {
+  char* text;
+  uint64_t size;
+} hr_main_message;
+
+#define SAY(message, ...) \
+  ((message).text != NULL ? (void)snprintf((message).text, (size_t)(message).size, __VA_ARGS__) : (void)0)
 
 /* A contiguous CPU tensor of the entry's dtype and shape, with memory aligned to its element. */
 static int fits(const DLTensor* tensor, const hr_main_entry* entry) {
@@ -41,18 +45,32 @@ static int fits(const DLTensor* tensor, const hr_main_entry* entry) {
   return tensor->data != NULL && ((uintptr_t)tensor->data + tensor->byte_offset) % element == 0;
 }
 
+/* "float32[1, 3]", cut where it does not fit. */
+static void describe(const hr_main_entry* entry, char* text, size_t size) {
+  static const char* const kinds[] = {"int", "uint", "float", "handle", "bfloat"};
+  const char* kind = entry->code < sizeof kinds / sizeof *kinds ? kinds[entry->code] : "dtype";
+  size_t used = (size_t)(entry->code == kDLBool ? snprintf(text, size, "bool[")
+                                                : snprintf(text, size, "%s%d[", kind, entry->bits));
+  for (int32_t i = 0; i < entry->ndim && used < size; ++i)
+    used += (size_t)snprintf(text + used, size - used, i == 0 ? "%lld" : ", %lld", (long long)entry->shape[i]);
+  if (used < size) (void)snprintf(text + used, size - used, "]");
+}
+
 static int check_tensors(DLTensor* const* in, int32_t n_in, DLTensor* const* out, int32_t n_out,
-                         const HeadraceHost* host) {
+                         hr_main_message message) {
   const hr_main_program* program = &headrace_program;
   if (n_in != program->num_inputs || n_out != program->num_outputs) {
-    say(host, "wrong number of inputs or outputs");
+    SAY(message, "the program has %d inputs and %d outputs; it got %d and %d", program->num_inputs,
+        program->num_outputs, n_in, n_out);
     return HR_REASON_BAD_TENSOR;
   }
   for (int32_t i = 0; i < n_in + n_out; ++i) {
     const int is_input = i < n_in;
     if (fits(is_input ? in[i] : out[i - n_in], &program->entries[i])) continue;
-    say(host, is_input ? "an input is not a contiguous CPU tensor of the program's dtype and shape"
-                       : "an output is not a contiguous CPU tensor of the program's dtype and shape");
+    char expected[160];
+    describe(&program->entries[i], expected, sizeof expected);
+    SAY(message, "%s %d must be a contiguous CPU tensor %s", is_input ? "input" : "output", is_input ? i : i - n_in,
+        expected);
     return HR_REASON_BAD_TENSOR;
   }
   return HR_REASON_NONE;
@@ -95,14 +113,14 @@ static int run_steps(const hr_kernel_env* env, DLTensor* tensors, DLTensor** arg
   return HR_REASON_NONE;
 }
 
-HR_EXPORT int headrace_run(DLTensor* const* in, int32_t n_in, DLTensor* const* out, int32_t n_out,
-                           const HeadraceHost* host) {
+static int run(DLTensor* const* in, int32_t n_in, DLTensor* const* out, int32_t n_out, const HeadraceHost* host,
+               hr_main_message message) {
   const hr_main_program* program = &headrace_program;
   if (program->needs_runtime) {
-    say(host, "this file needs libheadrace_rt: it has external modules or weights beside it");
+    SAY(message, "this file needs libheadrace_rt: it has external modules or weights beside it");
     return HR_REASON_NEEDS_RUNTIME;
   }
-  const int checked = check_tensors(in, n_in, out, n_out, host);
+  const int checked = check_tensors(in, n_in, out, n_out, message);
   if (checked != HR_REASON_NONE) return checked;
 
   const int32_t workers = host != NULL && host->parallel_for != NULL && host->num_workers > 1 ? host->num_workers : 1;
@@ -113,7 +131,7 @@ HR_EXPORT int headrace_run(DLTensor* const* in, int32_t n_in, DLTensor* const* o
   const uint64_t size = arena_size + workspace_size + tensors_size + args_size;
   char* memory = host != NULL ? host->allocate(host->context, size) : aligned_alloc(HR_ALIGNMENT, size);
   if (memory == NULL) {
-    say(host, "out of memory");
+    SAY(message, "out of memory: a run takes %llu bytes", (unsigned long long)size);
     return HR_REASON_SYSTEM;
   }
   DLTensor* tensors = (DLTensor*)(memory + arena_size + workspace_size);
@@ -126,8 +144,8 @@ HR_EXPORT int headrace_run(DLTensor* const* in, int32_t n_in, DLTensor* const* o
   env.workspace_size = (uint64_t)program->workspace_bytes;
   env.parallel_for = workers > 1 ? host->parallel_for : run_serially;
   env.num_workers = workers;
-  env.message = host != NULL ? host->message : NULL;
-  env.message_size = host != NULL ? host->message_size : 0;
+  env.message = message.text;
+  env.message_size = message.size;
   env.host = host != NULL ? host->context : NULL;
   const int result = run_steps(&env, tensors, (DLTensor**)(memory + arena_size + workspace_size + tensors_size));
   if (host != NULL) {
@@ -136,4 +154,76 @@ HR_EXPORT int headrace_run(DLTensor* const* in, int32_t n_in, DLTensor* const* o
     free(memory);
   }
   return result;
+}
+
+HR_EXPORT int headrace_run(DLTensor* const* in, int32_t n_in, DLTensor* const* out, int32_t n_out,
+                           const HeadraceHost* host) {
+  hr_main_message message = {NULL, 0};
+  if (host != NULL && host->message_size > 0) message = (hr_main_message){host->message, host->message_size};
+  return run(in, n_in, out, n_out, host, message);
+}
+
+/* ---- tvm-ffi ----------------------------------------------------------------------------------------------------
+ * f(handle, args, n, result): inputs, then outputs, tensors of the caller's; no result. 0, or -1 with the error in the
+ * thread's state of whoever is there to keep it: both functions are weak, since neither library is needed to run. */
+extern void TVMFFIErrorSetRaisedFromCStr(const char* kind, const char* message) __attribute__((weak));
+#pragma weak hr_set_function_error
+
+/* Their addresses lie in data (volatile: read from there), for code that took them would have to name the global offset
+ * table, which check_object (codegen/object_file.h) refuses. */
+static void (*volatile const set_error_of_tvm_ffi)(const char*, const char*) = TVMFFIErrorSetRaisedFromCStr;
+static void (*volatile const set_error_of_headrace)(const char*) = hr_set_function_error;
+
+static int32_t raise(const char* kind, const char* message) {
+  void (*const tvm_ffi)(const char*, const char*) = set_error_of_tvm_ffi;
+  void (*const headrace)(const char*) = set_error_of_headrace;
+  if (tvm_ffi != NULL) tvm_ffi(kind, message);
+  if (headrace != NULL) headrace(message);
+  return -1;
+}
+
+/* The tensor in an argument; NULL when it is none. */
+static DLTensor* tensor_of(const hr_value* value) {
+  if (value->type_index == HR_TYPE_DLTENSOR) return value->v.pointer;
+  if (value->type_index == HR_TYPE_TENSOR) return (DLTensor*)((char*)value->v.pointer + HR_OBJECT_HEADER_SIZE);
+  return NULL;
+}
+
+/* The kind of what is wrong with the arguments, which `message` then tells; NULL when they are tensors, now in
+ * `tensors`, as many as the program has. */
+static const char* read_arguments(const hr_value* args, int32_t n, DLTensor** tensors, hr_main_message message) {
+  const hr_main_program* program = &headrace_program;
+  const int32_t expected = program->num_inputs + program->num_outputs;
+  if (n != expected) {
+    SAY(message, "expected %d arguments, %d inputs and then %d outputs, got %d", expected, program->num_inputs,
+        program->num_outputs, n);
+    return "TypeError";
+  }
+  for (int32_t i = 0; i < n; ++i) {
+    tensors[i] = tensor_of(&args[i]);
+    if (tensors[i] != NULL) continue;
+    SAY(message, "argument %d is no tensor", i);
+    return "TypeError";
+  }
+  return NULL;
+}
+
+HR_EXPORT int32_t __tvm_ffi_main(void* handle, const hr_value* args, int32_t n, hr_value* result) {
+  (void)handle;
+  const hr_main_program* program = &headrace_program;
+  char text[512] = "a kernel failed without saying why";
+  const hr_main_message message = {text, sizeof text};
+  const size_t count = (size_t)program->num_inputs + (size_t)program->num_outputs;
+  DLTensor** tensors = malloc((count + 1) * sizeof *tensors);
+  if (tensors == NULL) return raise("RuntimeError", "out of memory");
+  const char* problem = program->needs_runtime ? NULL : read_arguments(args, n, tensors, message);
+  if (problem == NULL) {
+    const int reason =
+        run(tensors, program->num_inputs, tensors + program->num_inputs, program->num_outputs, NULL, message);
+    if (reason != HR_REASON_NONE) problem = reason == HR_REASON_BAD_TENSOR ? "ValueError" : "RuntimeError";
+  }
+  free(tensors);
+  if (problem != NULL) return raise(problem, text);
+  memset(result, 0, sizeof *result);
+  return 0;
 }

@@ -1,4 +1,5 @@
-// Emits the static main: `headrace_run`, the way into an artifact for clients that have only dlopen.
+// Emits the static main: `headrace_run` and `__tvm_ffi_main`, the ways into an artifact for clients that have only
+// dlopen, and for those that have tvm-ffi.
 #pragma once
 
 #include <span>
@@ -9,6 +10,8 @@
 namespace headrace::plan {
 
 inline constexpr const char* kWeightsSymbol = "headrace_weights";
+// The way in for tvm-ffi: its loader looks "main" up under this name.
+inline constexpr const char* kTvmFfiSymbol = "__tvm_ffi_main";
 
 // The program as the constant tables of static_main.h, in LLVM's text form; symbol headrace_program. `program` is that
 // of emit_graph_program with its workspace filled in; `weights` those of the manifest. With `needs_runtime` the tables

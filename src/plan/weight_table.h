@@ -16,6 +16,9 @@ class WeightTable {
   // tensor (and with it a mapped model file) alive.
   int64_t add(const NDArray& tensor);
 
+  // From now on these tensors, of the same contents in the same order, stand for those that were added, which go.
+  void replace_tensors(std::vector<NDArray> tensors) { tensors_ = std::move(tensors); }
+
   const std::vector<artifact::Weight>& weights() const { return weights_; }
   const std::vector<NDArray>& tensors() const { return tensors_; }  // dense, in the same order
   int64_t nbytes() const { return nbytes_; }                        // of the section

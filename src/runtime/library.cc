@@ -95,4 +95,16 @@ Expected<std::string> Library::blob(size_t index) const {
   return artifact::read_section(code_.descriptor(), *section, name_);
 }
 
+Expected<std::string> Library::bytes() const {
+  const artifact::ElfSection whole{.name = "", .offset = 0, .nbytes = file_.nbytes};
+  Expected<std::string> bytes = artifact::read_section(code_.descriptor(), whole, name_);
+  if (!bytes) return bytes;
+  // The descriptor may have zeros for the weights, which lie in memory.
+  if (const artifact::ElfSection* weights = file_.elf.find(artifact::kWeightsSection); weights != nullptr)
+    bytes.value().replace(static_cast<size_t>(weights->offset), static_cast<size_t>(weights->nbytes),
+                          reinterpret_cast<const char*>(code_.load_address() + weights->address),
+                          static_cast<size_t>(weights->nbytes));
+  return bytes;
+}
+
 }  // namespace headrace::runtime

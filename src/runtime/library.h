@@ -32,6 +32,8 @@ class Library {
   const std::byte* weight(size_t index) const;
   // The bytes of the external module `index` of the manifest, read from the file.
   Expected<std::string> blob(size_t index) const;
+  // The bytes of the file, as it was opened.
+  Expected<std::string> bytes() const;
 
  private:
   Library(std::string name, artifact::ArtifactFile file, SharedCode code, std::shared_ptr<const MappedFile> side_file);

@@ -24,11 +24,11 @@ std::vector<ModuleObj*> reachable(ModuleObj* root) {
 
 }  // namespace
 
-std::string ModuleBody::save_to_binary() const {
+std::string ModuleBody::save_to_binary(const Module&) const {
   throw_user_error("a module of kind '{}' cannot be saved in an artifact", type_key());
 }
 
-void ModuleBody::save_to_file(const std::string& path, const std::string& format) const {
+void ModuleBody::save_to_file(const std::string& path, const std::string& format, const Module&) const {
   throw_user_error("a module of kind '{}' cannot be saved to '{}' in format '{}'", type_key(), path, format);
 }
 
@@ -84,7 +84,11 @@ void register_module_loader(const std::string& key, ModuleLoader loader) {
 
 Module load_module(const std::string& key, const std::string& bytes) {
   const PackedFunc loader = find_global(loader_name(key));
-  return loader ? loader(Bytes{bytes}).as<Module>() : Module();
+  if (!loader) return {};
+  const Value module = loader(Bytes{bytes});
+  if (!module.is<Module>() || module.is_none())
+    throw_user_error("the function '{}' gave no module for the {} bytes it was given", loader_name(key), bytes.size());
+  return module.as<Module>();
 }
 
 }  // namespace headrace::runtime

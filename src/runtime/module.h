@@ -21,10 +21,12 @@ class ModuleBody {
   // The function of that name, or a null function. `self` is the module this body belongs to: a function that needs the
   // body later captures it, and so keeps it alive.
   virtual PackedFunc get_function(const std::string& name, const Module& self) = 0;
-  // The bytes that the loader of this kind makes the module from again. Default: UserError, the kind cannot be saved.
-  virtual std::string save_to_binary() const;
-  // Writes the module to a file in a format that the kind knows. Default: UserError.
-  virtual void save_to_file(const std::string& path, const std::string& format) const;
+  // The bytes that the loader of this kind makes `self` from again. Default: UserError, the kind cannot be saved.
+  virtual std::string save_to_binary(const Module& self) const;
+  // Whether those bytes hold the imports too. Else who saves the module saves them beside it.
+  virtual bool saves_imports() const { return false; }
+  // Writes `self`, its imports included, to a file in a format that the kind knows. Default: UserError.
+  virtual void save_to_file(const std::string& path, const std::string& format, const Module& self) const;
   // The program's text in a format that the kind knows; empty when it has none.
   virtual std::string get_source(const std::string& format) const;
 };
@@ -59,8 +61,9 @@ class Module {
   // Adds an import. UserError when that would make a cycle.
   void Import(const Module& other) const;
   std::vector<Module> imports() const;
-  std::string SaveToBinary() const { return body().save_to_binary(); }
-  void SaveToFile(const std::string& path, const std::string& format) const { body().save_to_file(path, format); }
+  std::string SaveToBinary() const { return body().save_to_binary(*this); }
+  // `format` empty: as the path ends.
+  void SaveToFile(const std::string& path, const std::string& format) const { body().save_to_file(path, format, *this); }
   std::string GetSource(const std::string& format = "") const { return body().get_source(format); }
 
  private:
@@ -73,7 +76,7 @@ using ModuleLoader = Module (*)(const std::string& bytes);
 // Makes a loader known, as the global function "runtime.module.loadbinary_<key>"; a later one of the same key replaces
 // it.
 void register_module_loader(const std::string& key, ModuleLoader loader);
-// A null module when there is no loader with that key.
+// A null module when there is no loader with that key. UserError when the loader gives something else than a module.
 Module load_module(const std::string& key, const std::string& bytes);
 
 }  // namespace headrace::runtime

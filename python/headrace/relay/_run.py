@@ -46,23 +46,34 @@ class GraphExecutorFactoryModule:
         """The parameters that were bound: they are in the code already."""
         return self.params
 
-    def export_library(self, file_name: Any, **kwargs: Any) -> str:
-        """Writes the artifact, which `runtime.load_module` opens; no compiler is needed.
+    def export_library(self, file_name: Any, fcompile: Any = None, addons: Any = None, **kwargs: Any) -> str:
+        """As Module.export_library: writes the artifact; no compiler is needed.
 
         Parameters
         ----------
         file_name : path
             The file.
+        fcompile : str or function, optional
+            A compiler that links it.
+        addons : list of path, optional
+            What that links too.
+        **kwargs
+            workspace_dir, and what fcompile takes.
 
         Returns
         -------
         str
-            Its name.
+            The file's name.
         """
-        if kwargs:
-            raise _core.UserError(f"export_library: there is no argument {', '.join(kwargs)}; no compiler is called")
-        self.module.save(str(file_name), "so")
-        return str(file_name)
+        return self.module.export_library(file_name, fcompile, addons, **kwargs)
+
+    def get_source(self, fmt: str = "") -> str:
+        """The kernels as text: LLVM ("ll", the default) or assembly ("s")."""
+        return self.module.get_source(fmt)
+
+    def save(self, file_name: Any, fmt: str = "") -> None:
+        """As Module.save: "so", "o", "ll" or "s"."""
+        self.module.save(_arguments.path(file_name, "file_name"), fmt)
 
 
 def build(

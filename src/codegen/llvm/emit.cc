@@ -96,10 +96,11 @@ std::string emit_module(Context& context, llvm::Module& module, const NativeTarg
   return result;
 }
 
-std::string compile(const tir::PrimFunc& function, const NativeTarget& target, CodeForm form, int opt_level) {
+std::string compile(std::span<const tir::PrimFunc> functions, const NativeTarget& target, CodeForm form,
+                    int opt_level) {
   Context context;
-  llvm::Module module(tir::symbol_of(*function), context.get());
-  KernelBuilder(module, target).add(*function);
+  llvm::Module module(functions.size() == 1 ? tir::symbol_of(*functions[0]) : "kernels", context.get());
+  for (const tir::PrimFunc& function : functions) KernelBuilder(module, target).add(*function);
   return emit_module(context, module, target, form, opt_level);
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 
 #include "codegen/native.h"
@@ -34,8 +35,9 @@ class Context {
 std::string emit_module(Context& context, llvm::Module& module, const NativeTarget& target, CodeForm form,
                         int opt_level);
 
-// A module of one kernel.
-std::string compile(const tir::PrimFunc& function, const NativeTarget& target, CodeForm form, int opt_level);
+// A module of these kernels.
+std::string compile(std::span<const tir::PrimFunc> functions, const NativeTarget& target, CodeForm form,
+                    int opt_level);
 
 // Parses LLVM's text form and emits it.
 std::string compile_llvm(const std::string& text, const NativeTarget& target, CodeForm form, int opt_level);

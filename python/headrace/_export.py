@@ -1,0 +1,62 @@
+"""Writing a compiled module with a compiler of the user's."""
+
+from __future__ import annotations
+
+import functools
+import tempfile
+from collections.abc import Callable, Sequence
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from headrace import _arguments, _core
+from headrace._ffi import api
+from headrace.cc import create_shared
+
+
+def export_library(
+    module: _core.Module,
+    file_name: str | PathLike[str],
+    fcompile: str | Callable[..., Any] | None = None,
+    addons: Sequence[str | PathLike[str]] | None = None,
+    workspace_dir: str | PathLike[str] | None = None,
+    **kwargs: Any,
+) -> str:
+    """Writes `module`; see Module.export_library."""
+    path = _arguments.path(file_name, "file_name")
+    link = _linker(fcompile, addons, kwargs)
+    if link is None:
+        module.save(path)
+        return path
+    if not path.endswith(".so") and "." in Path(path).name:
+        raise _core.UserError(f"file_name: '{path}' is what a compiler links; it ends in .so, or has no ending")
+    folder = None if workspace_dir is None else _arguments.path(workspace_dir, "workspace_dir")
+    try:
+        workspace = tempfile.TemporaryDirectory(prefix="headrace-", dir=folder)
+    except OSError as error:
+        raise _core.UserError(f"workspace_dir: '{folder}' takes no files: {error.strerror}") from error
+    with workspace as name:
+        linked, model = str(Path(name, "lib.so")), str(Path(name, "model.o"))
+        module.save(model, "o")
+        link(linked, [model, *map(str, addons or ())], **kwargs)
+        if not Path(linked).is_file():
+            raise _core.UserError(f"fcompile: it returned and there is no file '{linked}', its first argument")
+        api("runtime.SealLibrary")(linked, path)
+    return path
+
+
+def _linker(fcompile: Any, addons: Any, kwargs: dict[str, Any]) -> Callable[..., Any] | None:
+    """What links; None: nothing has to, beside ourselves."""
+    if fcompile is None:
+        unknown = kwargs.keys() - {"cc", "options"}
+        if unknown:
+            raise _core.UserError(
+                f"export_library: there is no argument {', '.join(sorted(unknown))}; without fcompile there are cc "
+                "and options"
+            )
+        return create_shared if kwargs or addons else None
+    if isinstance(fcompile, str):
+        return functools.partial(create_shared, cc=fcompile)
+    if not callable(fcompile):
+        raise _core.UserError(f"fcompile: expected a compiler's name or a function, got {_arguments.kind(fcompile)}")
+    return fcompile

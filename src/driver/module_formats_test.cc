@@ -1,0 +1,322 @@
+// The formats of a compiled module, each written, read back and run: results are those computed by hand.
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <headrace/system_lib.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/temporary_name.h"
+#include "driver/built_module.h"
+#include "driver/register_all.h"
+#include "driver/seal_library.h"
+#include "kit/errors.h"
+#include "kit/mutate.h"
+#include "load/load_module.h"
+#include "relay/text/parse.h"
+#include "runtime/function_module.h"
+#include "runtime/system_lib.h"
+
+namespace headrace::driver {
+namespace {
+
+namespace fs = std::filesystem;
+using runtime::Module;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+// y = relu(x w^T): a weight, and two kernels at opt_level 0.
+constexpr const char* kProgram =
+    "#[version = \"0.0.5\"]\n"
+    "def @main(%x: Tensor[(1, 2), float32]) {\n"
+    "  nn.relu(nn.dense(%x, const(Tensor[(3, 2), float32], [1, 2, 3, 4, -5, -6]), units=3))\n"
+    "}\n";
+
+Model small_model() {
+  register_all();
+  return make_model(relay::parse_module(kProgram));
+}
+
+NDArray input() { return NDArray::from_vector({1, 2}, DataType::float_(32), std::vector<float>{1, 10}); }
+
+std::vector<float> floats(const NDArray& array) {
+  return {array.data<const float>(), array.data<const float>() + array.num_elements()};
+}
+
+// x w^T = 21, 43, -65.
+void expect_runs(const Module& lib) {
+  const auto executor = lib.GetFunction("default")(cpu(0)).as<Module>();
+  executor.GetFunction("set_input")(0, input());
+  executor.GetFunction("run")();
+  EXPECT_THAT(floats(executor.GetFunction("get_output")(0).as<NDArray>()), ElementsAre(21, 43, 0));
+}
+
+std::string read_file(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write_file(const fs::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
+
+class ModuleFormats : public ::testing::Test {
+ protected:
+  ModuleFormats() {
+    std::string name = temporary_name(::testing::TempDir() + "headrace_formats_");
+    folder_ = mkdtemp(name.data());
+  }
+  ~ModuleFormats() override { fs::remove_all(folder_); }
+  std::string path(const std::string& name) const { return (folder_ / name).string(); }
+  size_t num_files() const {
+    return static_cast<size_t>(std::distance(fs::directory_iterator(folder_), fs::directory_iterator()));
+  }
+
+  fs::path folder_;
+};
+
+TEST_F(ModuleFormats, TheEndingChoosesTheFormat) {
+  EXPECT_EQ(load::format_of("a/b.c/model.so", ""), "so");
+  EXPECT_EQ(load::format_of("a/b.c/model", ""), "so");
+  EXPECT_EQ(load::format_of(".hidden", ""), "so");
+  EXPECT_EQ(load::format_of("model.so", "o"), "o");
+  EXPECT_EQ(load::format_of("lib.so.1", ""), "1");
+}
+
+TEST_F(ModuleFormats, WhatWasBuiltIsSavedAsItWouldBeCompiled) {
+  const Module built = build_module(small_model());
+  expect_runs(built);
+  built.SaveToFile(path("a.so"), "");
+  compile_to_file(small_model(), path("b.so"));
+  EXPECT_EQ(read_file(path("a.so")), read_file(path("b.so")));
+  expect_runs(load::load_module(path("a.so")));
+  built.SaveToFile(path("plain"), "");
+  expect_runs(load::load_module(path("plain")));
+}
+
+TEST_F(ModuleFormats, AnObjectHoldsTheWholeModel) {
+  for (const int opt_level : {0, 3}) {
+    const Module built = build_module(small_model(), {.opt_level = opt_level});
+    built.SaveToFile(path("model.o"), "");
+    EXPECT_EQ(read_file(path("model.o")).substr(1, 3), "ELF");
+    expect_runs(load::load_module(path("model.o")));
+    built.SaveToFile(path("again.o"), "o");
+    EXPECT_EQ(read_file(path("again.o")), read_file(path("model.o")));
+  }
+}
+
+TEST_F(ModuleFormats, SourceIsTextOfAllKernels) {
+  const Module built = build_module(small_model(), {.opt_level = 0});
+  const std::string llvm = built.GetSource();
+  EXPECT_EQ(built.GetSource("ll"), llvm);
+  EXPECT_THAT(llvm, AllOf(HasSubstr(" i32 @nn_dense_"), HasSubstr(" i32 @nn_relu_")));
+  EXPECT_THAT(built.GetSource("s"), AllOf(HasSubstr(".globl\tnn_dense"), HasSubstr(".globl\tnn_relu")));
+  EXPECT_EQ(built.GetSource("asm"), built.GetSource("s"));
+  EXPECT_EQ(kit::user_error_of([&] { built.GetSource("c"); }), "there is no source in format 'c'; there are ll and s");
+  built.SaveToFile(path("kernels.ll"), "");
+  EXPECT_EQ(read_file(path("kernels.ll")), llvm);
+  // It is a module of LLVM's that compiles.
+  const auto compiler = codegen::NativeCompiler::load();
+  EXPECT_EQ(compiler.compile_llvm(std::vector{llvm}, compiler.host_target(), {})[0].bytes.substr(1, 3), "ELF");
+}
+
+TEST_F(ModuleFormats, OtherFormatsAreRefused) {
+  const Module built = build_module(small_model());
+  EXPECT_EQ(
+      kit::user_error_of([&] { built.SaveToFile(path("a"), "c"); }),
+      "cannot write '" + path("a") + "': there is no format 'c'; a compiled module is saved as one of so, o, ll, s");
+  EXPECT_THAT(kit::user_error_of([&] { built.SaveToFile(path("a.tar"), ""); }), HasSubstr("there is no format 'tar'"));
+  EXPECT_THAT(kit::user_error_of([&] { built.SaveToFile(path("no/a.o"), ""); }), HasSubstr("cannot write"));
+  EXPECT_EQ(num_files(), 0u);
+}
+
+TEST_F(ModuleFormats, WeightsPastTheLimitDoNotGoIntoAnObject) {
+  const Module built = build_module(small_model(), {.weights_limit_bytes = 10});
+  EXPECT_THAT(kit::user_error_of([&] { built.SaveToFile(path("model.o"), "o"); }),
+              HasSubstr("its weights are 64 bytes, and an object takes 10; save the artifact as so"));
+  EXPECT_EQ(num_files(), 0u);
+  built.SaveToFile(path("model.so"), "so");
+  EXPECT_EQ(num_files(), 2u);
+  const Module loaded = load::load_module(path("model.so"));
+  EXPECT_THAT(kit::user_error_of([&] { loaded.SaveToBinary(); }),
+              HasSubstr("its weights lie in 'model.so.safetensors'; copy the two files"));
+}
+
+// Whatever is in the file, it is told: an object is no more than its reader checks.
+TEST_F(ModuleFormats, DamagedObjectsAreErrors) {
+  build_module(small_model()).SaveToFile(path("model.o"), "o");
+  const std::string good = read_file(path("model.o"));
+  const auto error = [&](const std::string& bytes) {
+    write_file(path("bad.o"), bytes);
+    return kit::user_error_of([&] { load::load_module(path("bad.o")); });
+  };
+  EXPECT_EQ(error(good), "");
+  EXPECT_THAT(error(""), HasSubstr("it does not begin as one"));
+  EXPECT_THAT(error("hello"), HasSubstr("cannot link '" + path("bad.o") + "'"));
+  for (size_t size = 1; size < good.size(); size += good.size() / 37)
+    EXPECT_NE(error(good.substr(0, size)), "") << size;
+  EXPECT_THAT(kit::user_error_of([&] { load::load_module(path("none.o")); }), HasSubstr("none.o"));
+  compile_to_file(small_model(), path("model.so"));
+  EXPECT_THAT(error(read_file(path("model.so"))), HasSubstr("it is not relocatable"));
+  kit::Random random(11);
+  for (int i = 0; i < 60; ++i) error(kit::mutate(good, random));
+}
+
+TEST_F(ModuleFormats, AnObjectOfOthersIsNoArtifact) {
+  const auto compiler = codegen::NativeCompiler::load();
+  const std::vector<std::string> texts = {"define i32 @f() { ret i32 1 }"};
+  write_file(path("f.o"), compiler.compile_llvm(texts, compiler.host_target(), {})[0].bytes);
+  EXPECT_THAT(kit::user_error_of([&] { load::load_module(path("f.o")); }),
+              HasSubstr("f.o' is not an artifact of Headrace: it has no section '.headrace.manifest'"));
+  // What a C compiler's objects often name, and lld does not survive in one process.
+  const std::vector<std::string> tables = {"module asm \".data\"\nmodule asm \".quad _GLOBAL_OFFSET_TABLE_\""};
+  write_file(path("g.o"), compiler.compile_llvm(tables, compiler.host_target(), {})[0].bytes);
+  EXPECT_THAT(kit::user_error_of([&] { load::load_module(path("g.o")); }),
+              HasSubstr("it names the global offset table"));
+}
+
+TEST_F(ModuleFormats, BytesAreLoadedByTheirKind) {
+  const Module built = build_module(small_model());
+  const std::string bytes = built.SaveToBinary();
+  EXPECT_EQ(built.type_key(), "graph_executor_factory");
+  const Module loaded = load::load_binary("graph_executor_factory", bytes);
+  expect_runs(loaded);
+  EXPECT_EQ(loaded.SaveToBinary(), bytes);
+  EXPECT_THAT(kit::user_error_of([&] { load::load_binary("graph_executor_factory", bytes.substr(0, 5000)); }),
+              HasSubstr("'the module's bytes'"));
+  EXPECT_THAT(kit::user_error_of([&] { load::load_binary("graph_executor_factory", ""); }), HasSubstr("0 bytes"));
+  EXPECT_THAT(kit::user_error_of([&] { load::load_binary("nobody", bytes); }),
+              AllOf(HasSubstr("nothing here loads modules of the kind 'nobody'; there are "),
+                    HasSubstr("graph_executor_factory"), HasSubstr("runtime.module.loadbinary_nobody")));
+}
+
+// ---- import trees
+
+Module constant_module(const std::string& bytes) {
+  return runtime::make_function_module("test_constant", {{"value", make_packed([bytes] { return bytes; })}}, bytes);
+}
+
+TEST_F(ModuleFormats, WhatIsImportedLaterIsSavedToo) {
+  runtime::register_module_loader("test_constant", [](const std::string& bytes) { return constant_module(bytes); });
+  const Module built = build_module(small_model()), outer = constant_module("outer"), inner = constant_module("inner");
+  outer.Import(inner);
+  built.Import(outer);
+  built.SaveToFile(path("model.so"), "");
+  built.SaveToFile(path("model.o"), "");
+  const std::string bytes = built.SaveToBinary();
+  for (const Module& loaded : {load::load_module(path("model.so")), load::load_module(path("model.o")),
+                               load::load_binary("graph_executor_factory", bytes)}) {
+    expect_runs(loaded);
+    ASSERT_EQ(loaded.imports().size(), 1u);
+    EXPECT_EQ(loaded.GetFunction("value", true)().as<std::string>(), "outer");
+    EXPECT_EQ(loaded.imports()[0].imports().at(0).GetFunction("value")().as<std::string>(), "inner");
+  }
+}
+
+// A module that holds its own imports is one module of another's.
+TEST_F(ModuleFormats, ACompiledModuleMayBeImported) {
+  runtime::register_module_loader("test_constant", [](const std::string& bytes) { return constant_module(bytes); });
+  const Module built = build_module(small_model()), other = build_module(small_model());
+  other.Import(constant_module("deep"));
+  built.Import(other);
+  built.SaveToFile(path("model.so"), "");
+  const Module loaded = load::load_module(path("model.so"));
+  ASSERT_EQ(loaded.imports().size(), 1u);
+  expect_runs(loaded.imports()[0]);
+  ASSERT_EQ(loaded.imports()[0].imports().size(), 1u);
+  EXPECT_EQ(loaded.GetFunction("value", true)().as<std::string>(), "deep");
+}
+
+TEST_F(ModuleFormats, ALoadedModuleIsSavedAsItWas) {
+  compile_to_file(small_model(), path("model.so"));
+  const Module loaded = load::load_module(path("model.so"));
+  EXPECT_EQ(loaded.SaveToBinary(), read_file(path("model.so")));
+  loaded.Import(constant_module("late"));
+  EXPECT_THAT(kit::user_error_of([&] { loaded.SaveToBinary(); }),
+              HasSubstr("its file does not have the modules that it imports now"));
+}
+
+// ---- what another linker made
+
+TEST_F(ModuleFormats, SealingMakesAnArtifact) {
+  compile_to_file(small_model(), path("model.so"));
+  const std::string sealed = read_file(path("model.so"));
+  write_file(path("bare.so"), sealed.substr(0, sealed.size() - 64));
+  EXPECT_THAT(kit::user_error_of([&] { load::load_module(path("bare.so")); }), HasSubstr("trailer"));
+  seal_library(path("bare.so"), path("new.so"));
+  EXPECT_EQ(read_file(path("new.so")), sealed);
+  expect_runs(load::load_module(path("new.so")));
+  seal_library(path("bare.so"), path("bare.so"));
+  EXPECT_EQ(read_file(path("bare.so")), sealed);
+  seal_library(path("new.so"), path("new.so"));
+  EXPECT_EQ(read_file(path("new.so")), sealed);
+}
+
+TEST_F(ModuleFormats, OnlyWholeArtifactsAreSealed) {
+  const auto error = [&](const std::string& bytes) {
+    write_file(path("in"), bytes);
+    return kit::user_error_of([&] { seal_library(path("in"), path("out.so")); });
+  };
+  compile_to_file(small_model(), path("model.so"));
+  const std::string good = read_file(path("model.so"));
+  EXPECT_THAT(error(""), HasSubstr("is not an artifact of Headrace: it is no ELF file"));
+  EXPECT_THAT(error("text"), HasSubstr("'" + path("in") + "' is not an artifact of Headrace: it is no ELF file"));
+  EXPECT_THAT(error(good.substr(0, good.size() / 2)), HasSubstr("is not an artifact"));
+  EXPECT_THAT(error(read_file(HEADRACE_SYSTEM_SYMBOLS)), HasSubstr("it has no section '.headrace.manifest'"));
+  build_module(small_model()).SaveToFile(path("model.o"), "o");
+  EXPECT_THAT(error(read_file(path("model.o"))), HasSubstr("it is no shared object"));
+  EXPECT_THAT(kit::user_error_of([&] { seal_library(path("none"), path("out.so")); }), HasSubstr("none"));
+  EXPECT_FALSE(fs::exists(path("out.so")));
+}
+
+// ---- the entry for tvm-ffi, as a function of the process
+
+class TvmFfiMain : public ModuleFormats {
+ protected:
+  // The entry of an artifact, registered: what it says goes where hr_set_function_error puts it.
+  PackedFunc entry(const std::string& file) {
+    library_ = dlopen(file.c_str(), RTLD_NOW | RTLD_LOCAL);
+    EXPECT_NE(library_, nullptr) << dlerror();
+    static int count = 0;
+    const std::string name = fmt::format("model{}", ++count);
+    const auto function = reinterpret_cast<hr_function>(dlsym(library_, "__tvm_ffi_main"));
+    EXPECT_EQ(hr_register_system_symbol(name.c_str(), function), HR_OK);
+    return runtime::system_lib("model").GetFunction(name.substr(5));
+  }
+  void* library_ = nullptr;
+};
+
+TEST_F(TvmFfiMain, RunsOnTheCallersTensors) {
+  compile_to_file(small_model(), path("model.so"));
+  const PackedFunc f = entry(path("model.so"));
+  const NDArray x = input(), y = NDArray::zeros({1, 3}, DataType::float_(32));
+  EXPECT_TRUE(f(x, y).is_none());
+  EXPECT_THAT(floats(y), ElementsAre(21, 43, 0));
+}
+
+TEST_F(TvmFfiMain, MistakesAreTold) {
+  compile_to_file(small_model(), path("model.so"));
+  const PackedFunc f = entry(path("model.so"));
+  const NDArray x = input(), y = NDArray::zeros({1, 3}, DataType::float_(32));
+  const auto error = [&](auto... args) { return kit::user_error_of([&] { f(args...); }); };
+  EXPECT_EQ(error(), "expected 2 arguments, 1 inputs and then 1 outputs, got 0");
+  EXPECT_EQ(error(x), "expected 2 arguments, 1 inputs and then 1 outputs, got 1");
+  EXPECT_EQ(error(x, y, y), "expected 2 arguments, 1 inputs and then 1 outputs, got 3");
+  EXPECT_EQ(error(x, 3), "argument 1 is no tensor");
+  EXPECT_EQ(error(nullptr, y), "argument 0 is no tensor");
+  EXPECT_EQ(error(y, x), "input 0 must be a contiguous CPU tensor float32[1, 2]");
+  EXPECT_EQ(error(x, NDArray::zeros({1, 3}, DataType::float_(64))),
+            "output 0 must be a contiguous CPU tensor float32[1, 3]");
+  EXPECT_EQ(error(NDArray::zeros({1, 2}, DataType::int_(32)), y),
+            "input 0 must be a contiguous CPU tensor float32[1, 2]");
+}
+
+TEST_F(TvmFfiMain, AFileThatNeedsTheRuntimeSaysSo) {
+  compile_to_file(small_model(), path("model.so"), {.weights_limit_bytes = 0});
+  const PackedFunc f = entry(path("model.so"));
+  for (const auto& call : {std::function([&] { f(); }), std::function([&] { f(input(), input()); })})
+    EXPECT_EQ(kit::user_error_of(call), "this file needs libheadrace_rt: it has external modules or weights beside it");
+}
+
+}  // namespace
+}  // namespace headrace::driver

@@ -1,0 +1,59 @@
+#include "load/load_module.h"
+
+#include "load/all_loaders.h"
+#include "load/artifact_module.h"
+
+namespace headrace::load {
+namespace {
+
+constexpr std::string_view kLoadFile = "runtime.module.loadfile_";
+constexpr std::string_view kLoadBinary = "runtime.module.loadbinary_";
+
+// What the names of the global functions with that prefix end in, in order.
+std::vector<std::string> registered(std::string_view prefix) {
+  std::vector<std::string> names;
+  for (const std::string& name : global_names()) {
+    if (name.starts_with(prefix)) names.push_back(name.substr(prefix.size()));
+  }
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace
+
+std::string format_of(const std::string& path, const std::string& format) {
+  if (!format.empty()) return format;
+  const std::string file = path.substr(path.rfind('/') + 1);
+  const size_t dot = file.rfind('.');
+  return dot == std::string::npos || dot == 0 ? "so" : file.substr(dot + 1);
+}
+
+runtime::Module load_module(const std::string& path, const std::string& format) {
+  const std::string chosen = format_of(path, format);
+  if (chosen == "so") return load_artifact_module(path);
+  const std::string name = fmt::format("{}{}", kLoadFile, chosen);
+  const PackedFunc loader = find_global(name);
+  if (!loader) {
+    std::vector<std::string> formats = registered(kLoadFile);
+    formats.insert(formats.begin(), "so");
+    throw_user_error(
+        "cannot load '{}': nothing here loads the format '{}'; there are {}. Say which it is (fmt), or register the "
+        "function {}",
+        path, chosen, fmt::join(formats, ", "), name);
+  }
+  const Value module = loader(path, chosen);
+  if (module.is_none() || !module.is<runtime::Module>())
+    throw_user_error("cannot load '{}': the function '{}' gave no module", path, name);
+  return module.as<runtime::Module>();
+}
+
+runtime::Module load_binary(const std::string& key, const std::string& bytes) {
+  register_all_loaders();
+  runtime::Module module = runtime::load_module(key, bytes);
+  if (!module)
+    throw_user_error("nothing here loads modules of the kind '{}'; there are {}. Register the function {}{}", key,
+                     fmt::join(registered(kLoadBinary), ", "), kLoadBinary, key);
+  return module;
+}
+
+}  // namespace headrace::load

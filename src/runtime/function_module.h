@@ -1,0 +1,17 @@
+// A module of functions that somebody has, of any language.
+#pragma once
+
+#include <map>
+#include <optional>
+#include <string>
+
+#include "runtime/module.h"
+
+namespace headrace::runtime {
+
+// A module of the kind `type_key` with these functions by name. `binary` is what SaveToBinary gives, for the loader
+// "runtime.module.loadbinary_<type_key>"; without it, the module cannot be saved. UserError: an empty kind.
+Module make_function_module(const std::string& type_key, std::map<std::string, PackedFunc> functions,
+                            std::optional<std::string> binary);
+
+}  // namespace headrace::runtime
