@@ -2,6 +2,7 @@
 
 #include "ops/call_fusion.h"
 #include "ops/tensor/memory.h"
+#include "passes/forms/bound_outputs.h"
 #include "plan/destination_passing.h"
 #include "relay/visit.h"
 
@@ -47,10 +48,20 @@ class Emitter {
                                                   {shape.begin(), shape.end()},
                                                   {}});
     }
-    for (Expr at = main.body; at.is<LetNode>(); at = at.as<LetNode>()->body) emit_binding(*at.as<LetNode>());
+    Expr at = main.body;
+    for (; at.is<LetNode>(); at = at.as<LetNode>()->body) emit_binding(*at.as<LetNode>());
+    emit_bounds(main, *at.as<TupleNode>());
   }
 
  private:
+  void emit_bounds(const FunctionNode& main, const TupleNode& extents) {
+    for (const passes::BoundedOutput& row : passes::bounded_outputs_of(main)) {
+      program_.bounded_outputs.push_back({.output = static_cast<int64_t>(row.output),
+                                          .axis = static_cast<int64_t>(row.axis),
+                                          .extent = entry(extents.items[row.extent])});
+    }
+  }
+
   void emit_binding(const LetNode& let) {
     const auto* call = let.value.as<CallNode>();
     const OpNode* op = call != nullptr ? call->as_op() : nullptr;

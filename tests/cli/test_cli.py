@@ -208,6 +208,18 @@ class JsonTest(CliTest):
         bare = json.loads(self.call("run", "one.so", "--input", "x=x.npy", "--json").stdout)
         self.assertIsNone(bare["outputs"][0]["file"])
 
+    def test_an_output_of_a_size_that_the_data_tells(self) -> None:
+        text = "def @main(%x: Tensor[(1, 1, 8, 8), float32]) { argwhere(%x) }\n"
+        (self.folder / "places.relay").write_text('#[version = "0.0.5"]\n' + text)
+        self.call("compile", "places.relay", "-o", "places.so", check=True)
+        (output,) = self.report("run", "places.so", "--input", "x=x.npy")["outputs"]
+        self.assertEqual(output["shape"], [63, 4])  # the first element is 0
+        (program,) = self.report("inspect", "places.so")["programs"]
+        self.assertEqual(program["outputs"][0]["shape"], [64, 4])
+        self.assertEqual(program["bounded_outputs"], [{"output": "output0", "axis": 0}])
+        self.assertIn("64x4, axis 0 as long as the data tells", self.call("inspect", "places.so").stdout)
+        self.assertTrue(self.report("verify", "places.relay", "--input", "x=x.npy")["ok"])
+
     def test_outputs_whose_files_would_be_one(self) -> None:
         self.call("compile", "twins.onnx", "-o", "twins.so", check=True)
         run = ("run", "twins.so", "--input", "x=pair.npy", "--output-dir", "out", "--json")

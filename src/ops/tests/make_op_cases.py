@@ -14,6 +14,7 @@ from op_case_format import case, error, finish, run_onnx
 from packed_cases import add_packed_cases
 from scipy import ndimage, special
 from select_cases import add_select_cases
+from sum_cases import add_sum_cases
 
 rng = np.random.default_rng(7)
 
@@ -583,4 +584,5 @@ error("global_avg_pool2d", "nn.global_avg_pool2d(%0)", [i[0]], "data must have 4
 # ---- layouts whose channels lie in parts
 add_packed_cases(data)
 
+add_sum_cases(data, ints)
 finish()
