@@ -28,7 +28,7 @@ if(HEADRACE_SANITIZE)
   target_compile_definitions(headrace_options INTERFACE XXH_NO_INLINE_HINTS=1)
 endif()
 
-# What the sources of all rooms share; made once for the rooms and, under sanitizers, once for their tests.
+# What the sources of all rooms share; made once for the rooms, and once for their tests.
 set(HEADRACE_PRECOMPILED
   <algorithm> <array> <atomic> <cstdint> <cstring> <functional> <map> <memory> <optional> <span> <string>
   <string_view> <type_traits> <unordered_map> <utility> <variant> <vector> <fmt/core.h> <fmt/format.h> <fmt/ranges.h>)
@@ -114,10 +114,11 @@ function(headrace_tests)
     endif()
     target_link_libraries(${name}_test PRIVATE headrace_kit)
     target_compile_definitions(${name}_test PRIVATE HEADRACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
-    # Not in the release build: GCC 12 warns of strings' bounds in what it inlines from a precompiled header.
-    if(HEADRACE_SANITIZE AND name STREQUAL "base")
+    # The tests' own code is compiled as it stands: optimising it was a third of the time to build them.
+    target_compile_options(${name}_test PRIVATE -O0)
+    if(name STREQUAL "base")
       target_precompile_headers(base_test PRIVATE ${HEADRACE_PRECOMPILED} <gmock/gmock.h> <gtest/gtest.h>)
-    elseif(HEADRACE_SANITIZE)
+    else()
       target_precompile_headers(${name}_test REUSE_FROM base_test)
     endif()
     add_test(NAME ${name} COMMAND ${name}_test)

@@ -36,4 +36,23 @@ void join_axes(Shape& shape, std::span<Shape> strides) {
   std::move(joined_strides.begin(), joined_strides.end(), strides.begin());
 }
 
+void walk_rows(const Shape& shape, std::span<const Shape> strides, RowFn row, void* body) {
+  const size_t last = shape.size() - 1, count = strides.size();
+  std::vector<int64_t> begin(count, 0), step(count);
+  for (size_t k = 0; k < count; ++k) step[k] = strides[k][last];
+  std::vector<int64_t> index(last, 0);
+  // To the next index of the axes before the last; false at the end.
+  const auto advance = [&] {
+    for (size_t a = last; a-- > 0;) {
+      for (size_t k = 0; k < count; ++k) begin[k] += strides[k][a];
+      if (++index[a] < shape[a]) return true;
+      for (size_t k = 0; k < count; ++k) begin[k] -= strides[k][a] * shape[a];
+      index[a] = 0;
+    }
+    return false;
+  };
+  do row(body, begin.data(), step.data(), shape[last]);
+  while (advance());
+}
+
 }  // namespace headrace::ops

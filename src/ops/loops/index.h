@@ -17,6 +17,14 @@ Shape broadcast_strides(const Shape& from, const Shape& to);
 // and longer axes; at least one. No axis may be empty.
 void join_axes(Shape& shape, std::span<Shape> strides);
 
+// One row of a walk: where each operand stands at its first index, how far apart the next ones are, how many there are.
+// `body` is what walk_rows was given.
+using RowFn = void (*)(void* body, const int64_t* begin, const int64_t* step, int64_t size);
+
+// Calls row(body, ...) for each row of `shape` in row-major order. Compiled once: what is compiled for every element
+// type and every op is the row alone.
+void walk_rows(const Shape& shape, std::span<const Shape> strides, RowFn row, void* body);
+
 // A walk over a shape in row-major order, made once and run often: where each of N operands with those strides stands.
 template <size_t N>
 class OffsetWalk {
@@ -30,29 +38,19 @@ class OffsetWalk {
   template <typename F>
   void run(F&& body) const {
     if (is_empty_) return;
-    const size_t last = shape_.size() - 1;
-    std::array<int64_t, N> begin{}, step{};
-    for (size_t k = 0; k < N; ++k) step[k] = strides_[k][last];
-    Shape index(last, 0);
-    do {
-      std::array<int64_t, N> offsets = begin;
-      for (int64_t i = 0; i < shape_[last]; ++i) {
-        body(std::as_const(offsets));
-        for (size_t k = 0; k < N; ++k) offsets[k] += step[k];
-      }
-    } while (advance(index, begin));
+    using Body = std::remove_reference_t<F>;
+    walk_rows(shape_, strides_, run_row<Body>, const_cast<void*>(static_cast<const void*>(&body)));
   }
 
  private:
-  // To the next index of the axes before the last; false at the end.
-  bool advance(Shape& index, std::array<int64_t, N>& at) const {
-    for (size_t a = index.size(); a-- > 0;) {
-      for (size_t k = 0; k < N; ++k) at[k] += strides_[k][a];
-      if (++index[a] < shape_[a]) return true;
-      for (size_t k = 0; k < N; ++k) at[k] -= strides_[k][a] * shape_[a];
-      index[a] = 0;
+  template <typename Body>
+  static void run_row(void* body, const int64_t* begin, const int64_t* step, int64_t size) {
+    std::array<int64_t, N> offsets;
+    std::copy_n(begin, N, offsets.begin());
+    for (int64_t i = 0; i < size; ++i) {
+      (*static_cast<Body*>(body))(std::as_const(offsets));
+      for (size_t k = 0; k < N; ++k) offsets[k] += step[k];
     }
-    return false;
   }
 
   Shape shape_;
