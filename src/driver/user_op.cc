@@ -1,5 +1,7 @@
 #include "driver/user_op.h"
 
+#include <algorithm>
+
 #include "driver/register_all.h"
 #include "driver/user_eval.h"
 #include "ir/op_table.h"
@@ -54,6 +56,11 @@ Type related(const relay::TypeRelationFn& relation, const RelationInput& input) 
 
 // ---- what computes it
 
+[[noreturn]] void fail(const CallNode& call, const std::string& message) {
+  const std::string& name = call.as_op()->name;
+  throw_at(call.span, name, fmt::format("{}: {}", name, message));
+}
+
 // The tensors of a typed call, as buffers; the names are those of the op's arguments.
 RuleInput rule_input(const CallNode& call) {
   RuleInput input{call, {}, {}, {}};
@@ -61,6 +68,7 @@ RuleInput rule_input(const CallNode& call) {
   for (size_t i = 0; i < call.args.size(); ++i) {
     for (const Type& leaf : leaves_of(call.args[i]->checked_type())) {
       const TensorType type = leaf.cast<TensorTypeNode>();
+      if (!type) fail(call, fmt::format("argument {} is {}, and only tensors are computed with", i, to_string(leaf)));
       const std::string name = i < op.arguments.size() ? op.arguments[i].name : fmt::format("input{}", i);
       input.inputs.push_back(make_buffer(name, type->dtype, type->shape));
       input.in_types.push_back(type);
@@ -68,11 +76,6 @@ RuleInput rule_input(const CallNode& call) {
   }
   for (const Type& leaf : leaves_of(call.checked_type())) input.out_types.push_back(leaf.cast<TensorTypeNode>());
   return input;
-}
-
-[[noreturn]] void fail(const CallNode& call, const std::string& message) {
-  const std::string& name = call.as_op()->name;
-  throw_at(call.span, name, fmt::format("{}: {}", name, message));
 }
 
 // Ops that say they are elementwise or broadcast are moved about by passes that rely on it.
@@ -111,7 +114,7 @@ void set_loops(OpNode& op, const PrimFuncFn& loops) {
            return std::move(form.value());
          }));
   op.set(lower::kKernelRule, lower::KernelRuleFn([loops](const lower::KernelInput& input) {
-           RuleInput tensors = rule_input(input.op.call);
+           const RuleInput tensors = rule_input(input.op.call);
            return lower::loops_for(loops(tensors), input);
          }));
   op.set(ops::kCallFusion, ops::CallFusionFn([loops](const CallNode& call) {

@@ -346,6 +346,18 @@ TEST(UserOps, ErrorsOfLoops) {
               HasSubstr("the function that computes it needs a name"));
 }
 
+TEST(UserOps, OnlyTensorsAreComputedWith) {
+  register_test_ops();
+  UserOp op = unary("prog.apply");
+  op.relation = [](const RelationInput&) -> Type { return make_tensor_type(Shape{2}); };
+  op.compute = lower::ComputeRuleFn(copy_form);
+  register_user_op(op);
+  const IRModule module =
+      read("def @main() { prog.apply(fn (%y: Tensor[(2), float32]) -> Tensor[(2), float32] { %y }) }");
+  EXPECT_THAT(kit::user_error_of([&] { passes::fuse_ops(relay::infer_type(module)); }),
+              HasSubstr("prog.apply: argument 0 is fn"));
+}
+
 // Loops that are no compute form, in a group that was written by hand.
 TEST(UserOps, OpaqueLoopsInAGroupAreRefused) {
   const std::string running =
