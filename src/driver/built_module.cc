@@ -11,7 +11,6 @@
 #include "base/write_all.h"
 #include "driver/output_file.h"
 #include "driver/save_modules.h"
-#include "load/all_loaders.h"
 #include "load/artifact_module.h"
 #include "load/load_module.h"
 

@@ -63,7 +63,9 @@ class Module {
   std::vector<Module> imports() const;
   std::string SaveToBinary() const { return body().save_to_binary(*this); }
   // `format` empty: as the path ends.
-  void SaveToFile(const std::string& path, const std::string& format) const { body().save_to_file(path, format, *this); }
+  void SaveToFile(const std::string& path, const std::string& format) const {
+    body().save_to_file(path, format, *this);
+  }
   std::string GetSource(const std::string& format = "") const { return body().get_source(format); }
 
  private:

@@ -36,8 +36,7 @@ std::string emit_module(Context& context, llvm::Module& module, const NativeTarg
                         int opt_level);
 
 // A module of these kernels.
-std::string compile(std::span<const tir::PrimFunc> functions, const NativeTarget& target, CodeForm form,
-                    int opt_level);
+std::string compile(std::span<const tir::PrimFunc> functions, const NativeTarget& target, CodeForm form, int opt_level);
 
 // Parses LLVM's text form and emits it.
 std::string compile_llvm(const std::string& text, const NativeTarget& target, CodeForm form, int opt_level);
