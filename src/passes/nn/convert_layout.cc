@@ -229,6 +229,7 @@ class LayoutConverter {
     if (auto stored = with_axis<ops::BiasAddAttrs>(call, form)) return stored;
     const size_t axis = ops::normal_axis(call.attrs_as<ops::BiasAddAttrs>().axis, form.rank());
     const auto* bias = tensor_type_of(call.args[1]);
+    if (bias == nullptr) return std::nullopt;
     const auto after = static_cast<int64_t>(form.rank() - 1 - axis);
     const Expr column = after == 0 ? as_written(call.args[1])
                                    : ops::expand_dims(as_written(call.args[1]), 1, after, call.args[1]->span);
@@ -251,7 +252,7 @@ class LayoutConverter {
     return Stored{with(call, {at(call.args[0]).expr, as_written(call.args[1])}, changed), form};
   }
 
-  // Over parts of an axis only all at once, which leaves another layout: of those nothing is reduced.
+  // Not over an axis in parts: the one element that is left of it has other parts.
   std::optional<Stored> follow_reduce(const CallNode& call, const LayoutForm& form) {
     const auto& attrs = call.attrs_as<ops::ReduceAttrs>();
     if (!attrs.keepdims || (form.is_packed() && (!attrs.axis || attrs.exclude))) return std::nullopt;
