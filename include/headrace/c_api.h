@@ -99,14 +99,17 @@ HR_EXPORT hr_status hr_executor_set_output_zero_copy(hr_executor* executor, int3
 /* Runs the program on the inputs that were set; inputs stay set. */
 HR_EXPORT hr_status hr_executor_run(hr_executor* executor) HR_NOEXCEPT;
 
-/* A view of output `index`: filled in by the last run, overwritten by the next, gone with the executor. */
+/* A view of output `index`: filled in by the last run, overwritten by the next, gone with the executor. Where only the
+ * data tells how large an output is (the places of NonZero, say), hr_artifact_output_info and the memory given to
+ * hr_executor_set_output_zero_copy have the most there can be, the view has what the last run made, dense. */
 HR_EXPORT hr_status hr_executor_get_output(const hr_executor* executor, int32_t index, DLTensor* view) HR_NOEXCEPT;
 
 /* ---- plain dlopen clients --------------------------------------------------------------------------------------
  * Every artifact exports `headrace_run` (HR_RUN_SYMBOL), which runs the program named "default". The client takes the
  * file on trust: dlopen does not verify it. Tensors are in CPU memory, contiguous, of the dtype and shape the program
  * has; outputs are allocated by the caller. Returns HR_REASON_NONE, HR_REASON_NEEDS_RUNTIME when the program needs
- * libheadrace_rt (external modules, weights in a side file, the VM), or another hr_reason. */
+ * libheadrace_rt (external modules, weights in a side file, outputs of a size that only the data tells, the VM), or
+ * another hr_reason. */
 typedef struct HeadraceHost {
   uint32_t size;    /* sizeof(HeadraceHost) */
   uint32_t version; /* HR_KERNEL_ABI_VERSION */

@@ -140,6 +140,29 @@ void check_outputs_are_written(const std::string& path, const Program& program) 
   }
 }
 
+void check_bounded_outputs(const std::string& path, const Program& program) {
+  std::set<int64_t> outputs;
+  for (size_t i = 0; i < program.bounded_outputs.size(); ++i) {
+    const BoundedOutput& bounded = program.bounded_outputs[i];
+    const std::string at = fmt::format("{}.bounded_outputs[{}]", path, i);
+    if (bounded.output < 0 || bounded.output >= static_cast<int64_t>(program.outputs.size()))
+      broken(at + ".output", "is {}, there are {} outputs", bounded.output, program.outputs.size());
+    if (!outputs.insert(bounded.output).second) broken(at + ".output", "is {}, as is an earlier one's", bounded.output);
+    const TensorSpec& spec = program.outputs[static_cast<size_t>(bounded.output)];
+    if (bounded.axis < 0 || bounded.axis >= static_cast<int64_t>(spec.shape.size()))
+      broken(at + ".axis", "is {}, the output has {} dimensions", bounded.axis, spec.shape.size());
+    if (spec.dtype.bits() * spec.dtype.lanes() % 8 != 0)
+      broken(at, "bounds an output of {}, whose elements are no bytes", spec.dtype);
+    if (bounded.extent < 0 || bounded.extent >= static_cast<int64_t>(program.graph.entries.size()))
+      broken(at + ".extent", "is {}, there are {} entries", bounded.extent, program.graph.entries.size());
+    const Entry& extent = program.graph.entries[static_cast<size_t>(bounded.extent)];
+    const bool is_one = std::all_of(extent.shape.begin(), extent.shape.end(), [](int64_t dim) { return dim == 1; });
+    if (extent.dtype != DataType::int_(64) || !is_one)
+      broken(at + ".extent", "is a {} of shape [{}], not an int64 of one element", extent.dtype,
+             fmt::join(extent.shape, ", "));
+  }
+}
+
 void check_program(const std::string& path, const Manifest& manifest, const Program& program) {
   if (program.kernel_abi < HR_KERNEL_ABI_OLDEST || program.kernel_abi > HR_KERNEL_ABI_VERSION) {
     throw_user_error(
@@ -156,6 +179,7 @@ void check_program(const std::string& path, const Manifest& manifest, const Prog
   for (size_t i = 0; i < graph.steps.size(); ++i)
     check_step(fmt::format("{}.graph.steps[{}]", path, i), graph, graph.steps[i]);
   check_outputs_are_written(path, program);
+  check_bounded_outputs(path, program);
 }
 
 void check_side_file(const SideFile& file) {

@@ -16,7 +16,7 @@
 namespace headrace::artifact {
 
 // Version of the manifest that this build writes, and the oldest that it reads.
-inline constexpr int64_t kManifestVersion = 2;
+inline constexpr int64_t kManifestVersion = 3;
 inline constexpr int64_t kManifestOldest = 2;
 
 // Names of the ELF sections.
@@ -92,10 +92,20 @@ struct Placement {
   std::string message;
 };
 
+// An output whose size only a run tells: its spec has the most there can be, and so has the memory that a run writes.
+// After the run, so many indices of `axis` count as the extent says, an int64 of one element; they lie dense at the
+// start of the output's memory.
+struct BoundedOutput {
+  int64_t output = 0;
+  int64_t axis = 0;
+  int32_t extent = 0;  // an entry
+};
+
 struct Program {
   std::string name;
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
+  std::vector<BoundedOutput> bounded_outputs;  // an output at most once
   Target target;
   std::string compiler;  // version of Headrace that made it
   int64_t kernel_abi = HR_KERNEL_ABI_VERSION;

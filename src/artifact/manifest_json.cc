@@ -83,12 +83,17 @@ Json write_placement(const Placement& placement) {
           {"message", placement.message}};
 }
 
+Json write_bounded_output(const BoundedOutput& bounded) {
+  return {{"output", bounded.output}, {"axis", bounded.axis}, {"extent", bounded.extent}};
+}
+
 Json write_program(const Program& program) {
   const Json graph = {{"entries", list_of(program.graph.entries, write_entry)},
                       {"steps", list_of(program.graph.steps, write_step)}};
   return {{"name", program.name},
           {"inputs", list_of(program.inputs, write_tensor_spec)},
           {"outputs", list_of(program.outputs, write_tensor_spec)},
+          {"bounded_outputs", list_of(program.bounded_outputs, write_bounded_output)},
           {"target", write_target(program.target)},
           {"compiler", program.compiler},
           {"kernel_abi", program.kernel_abi},
@@ -262,12 +267,19 @@ Placement read_placement(const Cursor& cursor) {
           .message = message.string()};
 }
 
+BoundedOutput read_bounded_output(const Cursor& cursor) {
+  const auto [output, axis, extent] = fields(cursor, "output", "axis", "extent");
+  return {.output = read_int64(output), .axis = read_int64(axis), .extent = read_int32(extent)};
+}
+
 Program read_program(const Cursor& cursor) {
-  const auto [name, inputs, outputs, target, compiler, kernel_abi, memory, graph, placement] =
-      fields(cursor, "name", "inputs", "outputs", "target", "compiler", "kernel_abi", "memory", "graph", "placement");
+  const auto [name, inputs, outputs, bounded_outputs, target, compiler, kernel_abi, memory, graph, placement] =
+      fields(cursor, "name", "inputs", "outputs", "bounded_outputs", "target", "compiler", "kernel_abi", "memory",
+             "graph", "placement");
   return {.name = name.string(),
           .inputs = inputs.list(read_tensor_spec),
           .outputs = outputs.list(read_tensor_spec),
+          .bounded_outputs = bounded_outputs.list(read_bounded_output),
           .target = read_target(target),
           .compiler = compiler.string(),
           .kernel_abi = read_int64(kernel_abi),
@@ -297,7 +309,7 @@ std::optional<SideFile> read_side_file(const Cursor& cursor) {
 }
 
 // The version comes before everything else: another version may have other fields.
-void check_version(const Json& json) {
+int64_t read_version(const Json& json) {
   if (!json.is_object() || json.value("format", Json()) != kFormatName)
     throw_user_error("the manifest is malformed: its field 'format' is not '{}'", kFormatName);
   const auto version = json.find("version");
@@ -308,6 +320,16 @@ void check_version(const Json& json) {
         "the manifest has version {}, this runtime reads {} to {}; use the runtime that belongs to the compiler, or "
         "compile the model again",
         number, kManifestOldest, kManifestVersion);
+  }
+  return number;
+}
+
+// Version 2 had no bounded outputs.
+void upgrade_from_2(Json& json) {
+  const auto programs = json.find("programs");
+  if (programs == json.end() || !programs->is_array()) return;
+  for (Json& program : *programs) {
+    if (program.is_object()) program.emplace("bounded_outputs", Json::array());
   }
 }
 
@@ -347,8 +369,8 @@ std::string write_manifest(const Manifest& manifest) {
 }
 
 Manifest read_manifest(std::string_view text) {
-  const Json json = parse_json(text);
-  check_version(json);
+  Json json = parse_json(text);
+  if (read_version(json) == 2) upgrade_from_2(json);
   const auto [format, version, programs, weights, side_file, modules, threads] =
       fields(Cursor(json, ""), "format", "version", "programs", "weights", "side_file", "modules", "default_threads");
   Manifest manifest{.programs = programs.list(read_program),

@@ -21,6 +21,9 @@ Manifest full_manifest() {
   manifest.programs.push_back(headrace::testing::toy_program("small"));
   manifest.programs[1].target.features = {"avx2", "fma"};
   manifest.programs[1].graph.entries[3].strides = {5, 1};
+  manifest.programs[0].graph.entries.push_back(
+      {.place = Place::kStorage, .dtype = DataType::int_(64), .shape = {1}, .strides = {}});
+  manifest.programs[0].bounded_outputs = {{.output = 1, .axis = 0, .extent = 7}};
   manifest.programs[1].placement[0] = {
       .op = "fc1 \"quoted\" \xC3\xA9", .backend = "native", .reason = HR_REASON_OP_UNSUPPORTED, .message = "no"};
   manifest.modules = {{.loader = "toy", .section = ".headrace.blob.0", .imports = {1}},
@@ -37,11 +40,28 @@ TEST(Manifest, RoundTrip) {
   EXPECT_EQ(read.programs[1].name, "small");
   EXPECT_EQ(read.programs[1].graph.entries[3].strides, (std::vector<int64_t>{5, 1}));
   EXPECT_EQ(read.programs[1].graph.steps[2].kind, StepKind::kCopy);
+  EXPECT_EQ(read.programs[0].bounded_outputs.at(0).output, 1);
+  EXPECT_EQ(read.programs[0].bounded_outputs.at(0).extent, 7);
+  EXPECT_TRUE(read.programs[1].bounded_outputs.empty());
   EXPECT_EQ(read.programs[1].placement[0].reason, HR_REASON_OP_UNSUPPORTED);
   EXPECT_EQ(read.modules[0].imports, std::vector<int32_t>{1});
   EXPECT_EQ(read.side_file->nbytes, 4096);
   EXPECT_EQ(find_program(read, "small"), &read.programs[1]);
   EXPECT_EQ(find_program(read, "large"), nullptr);
+}
+
+// Version 2 had no bounded outputs; what it had is read.
+TEST(Manifest, ReadsTheVersionBefore) {
+  Manifest manifest = full_manifest();
+  manifest.programs[0].bounded_outputs.clear();
+  std::string text = write_manifest(manifest);
+  for (size_t at = 0; (at = text.find("   \"bounded_outputs\": [],\n")) != std::string::npos;) text.erase(at, 27);
+  text.replace(text.find("\"version\": 3"), 12, "\"version\": 2");
+  EXPECT_EQ(text.find("bounded"), std::string::npos);
+  EXPECT_EQ(write_manifest(read_manifest(text)), write_manifest(manifest));
+  text.replace(text.find("\"version\": 2"), 12, "\"version\": 3");
+  EXPECT_THAT(kit::user_error_of([&] { (void)read_manifest(text); }),
+              HasSubstr("programs[0] has no field 'bounded_outputs'"));
 }
 
 // Replaces the first `from` after the first `after` in the text of a good manifest, and expects that sentence.
@@ -57,10 +77,10 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"", "{", "[", "the manifest is no JSON text"},
       {"", "\"default_threads\": 2", "\"default_threads\": 1e999", "the manifest is no JSON text"},
       {"", "headrace-manifest", "elf", "field 'format'"},
-      {"", "\"version\": 2", "\"version\": 3", "has version 3, this runtime reads 2 to 2"},
-      {"", "\"version\": 2", "\"version\": 1", "has version 1, this runtime reads 2 to 2; use the runtime"},
-      {"", "\"version\": 2", "\"version\": \"2\"", "version is not an integer"},
-      {"", "\"version\": 2", "\"other\": 2", "no field 'version'"},
+      {"", "\"version\": 3", "\"version\": 4", "has version 4, this runtime reads 2 to 3"},
+      {"", "\"version\": 3", "\"version\": 1", "has version 1, this runtime reads 2 to 3; use the runtime"},
+      {"", "\"version\": 3", "\"version\": \"3\"", "version is not an integer"},
+      {"", "\"version\": 3", "\"other\": 3", "no field 'version'"},
       {"", "\"modules\"", "\"more\": 1, \"modules\"", "the top has an unknown field 'more'"},
       {"", "\"modules\"", "\"mod\"", "the top has an unknown field 'mod'"},
       {"", "\"default_threads\": 2", "\"default_threads\": 2, \"default_threads\": 3",
@@ -76,6 +96,15 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"inputs", "\"shape\": [", "\"shape\": [9000000000000,9000000000000,", "impossible shape"},
       {"inputs", "\"name\": \"x\"", "\"name\": \"\"", "programs[0].inputs[0] has no name"},
       {"outputs", "\"name\": \"same\"", "\"name\": \"y\"", "programs[0].outputs[1] has the name 'y' of an earlier one"},
+      {"bounded_outputs", "\"output\": 1", "\"output\": 2", "bounded_outputs[0].output is 2, there are 2 outputs"},
+      {"bounded_outputs", "\"output\": 1", "\"output\": -1", "programs[0].bounded_outputs[0].output is -1"},
+      {"bounded_outputs", "\"axis\": 0", "\"axis\": 2", "bounded_outputs[0].axis is 2, the output has 2 dimensions"},
+      {"bounded_outputs", "\"axis\": 0", "\"axis\": -1", "bounded_outputs[0].axis is -1"},
+      {"bounded_outputs", "\"axis\": 0", "\"more\": 0", "bounded_outputs[0] has an unknown field 'more'"},
+      {"bounded_outputs", "\"extent\": 7", "\"extent\": 8", "bounded_outputs[0].extent is 8, there are 8 entries"},
+      {"bounded_outputs", "\"extent\": 7", "\"extent\": -1", "bounded_outputs[0].extent is -1"},
+      {"bounded_outputs", "\"extent\": 7", "\"extent\": 2",
+       "bounded_outputs[0].extent is a float32 of shape [5], not an int64 of one element"},
       {"", "\"features\": []", "\"features\": [1]", "programs[0].target.features[0] is not a string"},
       {"", "\"features\": []", "\"features\": {}", "programs[0].target.features is not a list"},
       {"", "\"kernel_abi\": 1", "\"kernel_abi\": 99", "version 99 of the kernel ABI, this runtime has 1 to 1"},
@@ -96,7 +125,7 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"steps", "\"toy_dense_relu\"", "\"\"", "programs[0].graph.steps[0].callee is empty"},
       {"steps", "\"num_outputs\": 1", "\"num_outputs\": 0", "steps[0].num_outputs is 0, outside 1 .. 4"},
       {"steps", "\"num_outputs\": 1", "\"num_outputs\": 2", "steps[0].args[2] writes to a weight or an input"},
-      {"steps", "\"args\": [", "\"args\": [7,", "programs[0].graph.steps[0].args[0] is 7, there are 7 entries"},
+      {"steps", "\"args\": [", "\"args\": [8,", "programs[0].graph.steps[0].args[0] is 8, there are 8 entries"},
       {"steps", "\"kind\": \"kernel\"", "\"kind\": \"copy\"", "steps[0] is a copy without exactly two arguments"},
       {"\"weights\": [", "\"offset\": 0", "\"offset\": 8", "weights[0].offset is 8, which is no multiple of 64"},
       {"\"weights\": [", "\"nbytes\": 160", "\"nbytes\": 161",
@@ -145,6 +174,19 @@ TEST(Manifest, BrokenRulesAreNamed) {
   manifest.programs[0].graph.entries[3].byte_offset = 2;
   EXPECT_THAT(kit::user_error_of([&] { check_manifest(manifest); }),
               HasSubstr("byte_offset is 2, not aligned to its element"));
+  manifest = full_manifest();
+  manifest.programs[0].bounded_outputs.push_back({.output = 1, .axis = 1, .extent = 7});
+  EXPECT_THAT(kit::user_error_of([&] { check_manifest(manifest); }),
+              HasSubstr("bounded_outputs[1].output is 1, as is an earlier one's"));
+  manifest = full_manifest();
+  manifest.programs[0].graph.entries[7].shape = {2};
+  EXPECT_THAT(kit::user_error_of([&] { check_manifest(manifest); }),
+              HasSubstr("extent is a int64 of shape [2], not an int64 of one element"));
+  manifest = full_manifest();
+  manifest.programs[0].outputs[1].dtype = DataType::int_(4);
+  manifest.programs[0].outputs[1].shape = {6, 128};
+  EXPECT_THAT(kit::user_error_of([&] { check_manifest(manifest); }),
+              HasSubstr("bounded_outputs[0] bounds an output of int4, whose elements are no bytes"));
 }
 
 TEST(Manifest, NoTextCrashes) {

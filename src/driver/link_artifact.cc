@@ -50,16 +50,18 @@ codegen::DataSection section_of(const std::string& name, std::string_view bytes)
   return {.name = name, .size_bytes = bytes.size(), .chunks = {{0, std::as_bytes(std::span(bytes))}}, .symbol = ""};
 }
 
-bool calls_external(const artifact::Program& program) {
+// A bare client has no place for what the static main does not do.
+bool needs_runtime(const artifact::Program& program) {
   const std::vector<artifact::Step>& steps = program.graph.steps;
-  return std::any_of(steps.begin(), steps.end(),
-                     [](const auto& step) { return step.kind == artifact::StepKind::kExternal; });
+  return !program.bounded_outputs.empty() || std::any_of(steps.begin(), steps.end(), [](const auto& step) {
+    return step.kind == artifact::StepKind::kExternal;
+  });
 }
 
 std::vector<codegen::ObjectCode> all_objects(const codegen::NativeCompiler& compiler, const CompiledCode& code,
-                                             bool needs_runtime) {
+                                             bool is_for_runtime) {
   const std::vector<std::string> main_tables{
-      plan::static_main_tables(code.program, code.weights.weights(), code.target.triple, needs_runtime)};
+      plan::static_main_tables(code.program, code.weights.weights(), code.target.triple, is_for_runtime)};
   std::vector<codegen::ObjectCode> objects = code.objects;
   for (auto& tables : compiler.compile_llvm(main_tables, code.target, {.opt_level = 0, .jobs = 1}))
     objects.push_back(std::move(tables));
@@ -80,7 +82,7 @@ LinkedArtifact link(const CompiledCode& code, int descriptor, const std::string&
   std::vector<std::string> exports{HR_RUN_SYMBOL};
   exports.insert(exports.end(), code.kernels.begin(), code.kernels.end());
   const std::vector<codegen::ObjectCode> objects =
-      all_objects(compiler, code, side != nullptr || calls_external(code.program));
+      all_objects(compiler, code, side != nullptr || needs_runtime(code.program));
   compiler.link({.target = code.target,
                  .objects = objects,
                  .sections = sections,

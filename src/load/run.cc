@@ -27,6 +27,13 @@ std::vector<NDArray> run(Executor& executor, std::span<const NDArray> inputs) {
     runner.set_output_zero_copy(i, outputs.back().tensor());
   }
   executors::throw_if_failed(runner.run());
+  for (const artifact::BoundedOutput& bounded : program.bounded_outputs) {
+    const auto index = static_cast<size_t>(bounded.output);
+    const DLTensor& made = runner.output(index);
+    const NDArray whole = outputs[index];
+    outputs[index] =
+        NDArray::view(made.data, Shape(made.shape, made.shape + made.ndim), whole.dtype(), [whole] {});
+  }
   return outputs;
 }
 

@@ -7,6 +7,7 @@
 #include "passes/fold/fold_constant.h"
 #include "passes/fold/partial_evaluate.h"
 #include "passes/forms/annotate_spans.h"
+#include "passes/forms/bound_outputs.h"
 #include "passes/forms/to_a_normal_form.h"
 #include "passes/forms/to_basic_block_normal_form.h"
 #include "passes/forms/to_graph_normal_form.h"
@@ -74,6 +75,7 @@ std::vector<Pass> canonical() {
 
 std::vector<Pass> native() {
   return {
+      plain<bound_outputs>("BoundOutputs", 0, "results of a size that the data tells become buffers and extents"),
       {{"FuseOps", 0, {}, "groups of op calls become functions that are compiled as one kernel"},
        [](const IRModule& m, const PassContext& c) { return fuse_ops(m, fuse_options(c)); }},
   };

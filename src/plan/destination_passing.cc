@@ -1,6 +1,9 @@
 #include "plan/destination_passing.h"
 
+#include <algorithm>
+
 #include "ops/tensor/memory.h"
+#include "passes/forms/bound_outputs.h"
 #include "plan/check_fused.h"
 #include "plan/dataflow.h"
 #include "plan/group_names.h"
@@ -19,20 +22,42 @@ class Writer {
   explicit Writer(Dataflow flow) : flow_(std::move(flow)), last_use_(flow_.bases.size()), made_(flow_.tensors.size()) {}
 
   IRModule write(const Function& main) {
+    const Array<Value> bounded = take_extents(*main);
     make_outputs();
     find_last_uses();
     for (size_t i = 0; i < flow_.steps.size(); ++i) write_step(i);
     for (const auto& [tensor, output] : copies_) bind("_", ops::memory_copy(tensor_expr(tensor), outputs_[output]));
     Array<Var> params = main->params;
     for (const Var& output : outputs_) params.push_back(output);
-    const Function result = relay::make_function(params, lets(), make_tuple_type({}), {},
-                                                 {{kNumOutputs, Value(static_cast<int64_t>(outputs_.size()))}});
+    Array<Expr> extents;
+    for (const size_t extent : extents_) extents.push_back(tensor_expr(extent));
+    Map<std::string, Value> attrs{{kNumOutputs, Value(static_cast<int64_t>(outputs_.size()))}};
+    if (!bounded.empty()) attrs.set(passes::kBoundedOutputs, Value(bounded));
+    const Function result = relay::make_function(params, lets(relay::make_tuple(extents)), {}, {}, attrs);
     IRModule module = make_module(result);
     for (const auto& [name, function] : groups_.functions()) module->add_function(name, function);
     return relay::infer_type(module);
   }
 
  private:
+  // The results that are extents leave the outputs; what the attribute bounded_outputs says of them then.
+  Array<Value> take_extents(const FunctionNode& main) {
+    std::vector<TensorType> types;
+    for (const size_t tensor : flow_.results) types.push_back(flow_.tensors[tensor].type);
+    const std::vector<passes::BoundedOutput> rows = passes::bounded_outputs_of(main, types);
+    size_t num_outputs = types.size();
+    for (const passes::BoundedOutput& row : rows) num_outputs = std::min(num_outputs, row.extent);
+    const auto first = flow_.results.begin() + static_cast<std::ptrdiff_t>(num_outputs);
+    extents_.assign(first, flow_.results.end());
+    flow_.results.erase(first, flow_.results.end());
+    Array<Value> numbers;
+    for (const passes::BoundedOutput& row : rows) {
+      for (const size_t number : {row.output, row.axis, row.extent - num_outputs})
+        numbers.push_back(Value(static_cast<int64_t>(number)));
+    }
+    return numbers;
+  }
+
   // Results that are storages become the outputs themselves; the others are copied at the end.
   void make_outputs() {
     for (size_t i = 0; i < flow_.results.size(); ++i) {
@@ -54,6 +79,7 @@ class Writer {
       for (const size_t tensor : flow_.steps[i].outputs) use(tensor, i);
       for (const size_t tensor : flow_.steps[i].inputs) use(tensor, i);
     }
+    for (const size_t extent : extents_) use(extent, flow_.steps.size());  // after the last step
   }
 
   void write_step(size_t index) {
@@ -99,8 +125,7 @@ class Writer {
     return bindings_.back().first;
   }
 
-  Expr lets() const {
-    Expr body = relay::make_tuple({});
+  Expr lets(Expr body) const {
     for (size_t i = bindings_.size(); i-- > 0;) body = relay::make_let(bindings_[i].first, bindings_[i].second, body);
     return body;
   }
@@ -108,6 +133,7 @@ class Writer {
   Dataflow flow_;
   GroupTable groups_;
   std::vector<Var> outputs_;
+  std::vector<size_t> extents_;                    // tensors
   std::vector<std::pair<size_t, size_t>> copies_;  // tensor, output
   std::vector<size_t> last_use_;                   // of bases: a step
   std::vector<Expr> made_;                         // of tensors

@@ -1,6 +1,7 @@
 #include "plan/graph_program.h"
 
 #include "ops/tensor/memory.h"
+#include "passes/forms/bound_outputs.h"
 #include "plan/destination_passing.h"
 
 namespace headrace::plan {
@@ -43,10 +44,23 @@ class Emitter {
                                                   {shape.begin(), shape.end()},
                                                   {}});
     }
-    for (Expr at = main.body; at.is<LetNode>(); at = at.as<LetNode>()->body) emit_binding(*at.as<LetNode>());
+    Expr at = main.body;
+    for (; at.is<LetNode>(); at = at.as<LetNode>()->body) emit_binding(*at.as<LetNode>());
+    emit_bounds(main, *at.as<TupleNode>());
   }
 
  private:
+  void emit_bounds(const FunctionNode& main, const TupleNode& extents) {
+    const auto rows = main.attrs.get(passes::kBoundedOutputs);
+    if (!rows) return;
+    const auto numbers = rows->as<Array<Value>>();
+    for (size_t i = 0; i < numbers.size(); i += 3) {
+      const Expr& extent = extents.items[static_cast<size_t>(numbers[i + 2].as<int64_t>())];
+      program_.bounded_outputs.push_back(
+          {numbers[i].as<int64_t>(), numbers[i + 1].as<int64_t>(), entry(extent)});
+    }
+  }
+
   void emit_binding(const LetNode& let) {
     const auto* call = let.value.as<CallNode>();
     const OpNode* op = call != nullptr ? call->as_op() : nullptr;

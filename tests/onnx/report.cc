@@ -159,8 +159,8 @@ static std::string case_parts(const std::vector<CaseResult>& results) {
       "These models take a shape, an axis or the like as an input, which must be known when the model is "
       "imported.\n\n{}\n"
       "## Interpreted only\n\n"
-      "A tensor of these models has a size that only the data tells. The interpreter runs them; compiling refuses "
-      "them.\n\n{}\n"
+      "A tensor inside these models has a size that only the data tells. The interpreter runs them; compiling "
+      "refuses them.\n\n{}\n"
       "## Operators that are not supported\n\n{}",
       refusals_within(results), cases_of(results, Outcome::passed_bound), cases_of(results, Outcome::interpreted),
       refused_ops(results));

@@ -70,7 +70,8 @@ int run(const State& state, const Common& common) {
   Array<Value> described;
   std::vector<std::vector<std::string>> rows{{"output", "type", "min", "max", "mean", "nan, inf", "file"}};
   for (size_t i = 0; i < outputs.size(); ++i) {
-    const artifact::TensorSpec& spec = program.outputs[i];
+    artifact::TensorSpec spec = program.outputs[i];
+    spec.shape.assign(outputs[i].shape().begin(), outputs[i].shape().end());
     const std::string& file = files[i];
     if (!file.empty()) write_tensor(file, outputs[i]);
     Report one{{"name", Value(spec.name)},

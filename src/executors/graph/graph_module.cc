@@ -93,22 +93,25 @@ class GraphModuleBody : public runtime::ModuleBody {
   }
 
   // A view that keeps the memory's owner alive: the runner, or the NDArray that was set.
-  Value view_of(const DLTensor& tensor, const TensorSpec& spec, const Value& kept) const {
-    return NDArray::view(tensor.data, spec.shape, spec.dtype, [runner = runner_, kept] {});
+  Value view_of(const DLTensor& tensor, const Value& kept) const {
+    const Shape shape(tensor.shape, tensor.shape + tensor.ndim);
+    return NDArray::view(tensor.data, shape, DataType(tensor.dtype), [runner = runner_, kept] {});
   }
 
   Value get_output(Args args) {
     const size_t index = output_at(args);
-    const NDArray view = view_of(runner_->output(index), outputs()[index], kept_outputs_[index]).as<NDArray>();
+    const NDArray view = view_of(runner_->output(index), kept_outputs_[index]).as<NDArray>();
     if (args.size() == 1) return view;
     const DLTensor& dst = tensor_at(args, 1);
-    GraphRunner::check_direct("output", outputs(), index, dst);
+    TensorSpec spec = outputs()[index];
+    spec.shape.assign(view.shape().begin(), view.shape().end());
+    GraphRunner::check_direct("output", {spec}, 0, dst);
     std::memcpy(static_cast<std::byte*>(dst.data) + dst.byte_offset, view.bytes().data(), view.bytes().size());
     return {};
   }
   Value get_input(Args args) {
     const size_t index = input_at(args);
-    return view_of(runner_->input(index), inputs()[index], kept_inputs_[index]);
+    return view_of(runner_->input(index), kept_inputs_[index]);
   }
 
   Value get_num_inputs(Args) { return static_cast<int64_t>(inputs().size()); }

@@ -78,10 +78,11 @@ void GraphRunner::make_ports(std::vector<Port>& ports, const std::vector<TensorS
   ports.resize(specs.size());
   for (size_t i = 0; i < specs.size(); ++i) {
     Port& port = ports[i];
+    port.shape = specs[i].shape;
     port.strides = dense_strides(specs[i].shape);
     port.own_memory = memory;
     port.nbytes = static_cast<size_t>(artifact::tensor_nbytes(specs[i].dtype, specs[i].shape).value());
-    port.tensor = make_tensor(memory, specs[i].dtype, specs[i].shape, port.strides);
+    port.tensor = make_tensor(memory, specs[i].dtype, port.shape, port.strides);
     memory += aligned_nbytes(specs[i]);
   }
 }
@@ -263,6 +264,26 @@ RunStatus GraphRunner::failure(size_t step, int32_t code) noexcept {
           .message = message};
 }
 
+// Gives a bounded output the shape that the run told, with its elements dense at the start; false when the extent is
+// none of its bound's.
+bool GraphRunner::fit(const artifact::BoundedOutput& bounded) noexcept {
+  Port& port = outputs_[static_cast<size_t>(bounded.output)];
+  const TensorSpec& spec = program_.outputs[static_cast<size_t>(bounded.output)];
+  const auto axis = static_cast<size_t>(bounded.axis);
+  int64_t extent = 0;
+  std::memcpy(&extent, views_[static_cast<size_t>(bounded.extent)].data, sizeof extent);
+  if (extent < 0 || extent > spec.shape[axis]) return false;
+  size_t outer = 1, inner = spec.dtype.bytes();
+  for (size_t i = 0; i < axis; ++i) outer *= static_cast<size_t>(spec.shape[i]);
+  for (size_t i = axis + 1; i < spec.shape.size(); ++i) inner *= static_cast<size_t>(spec.shape[i]);
+  const size_t from = static_cast<size_t>(spec.shape[axis]) * inner, to = static_cast<size_t>(extent) * inner;
+  auto* data = static_cast<std::byte*>(port.tensor.data);
+  for (size_t i = 1; i < outer && to > 0; ++i) std::memmove(data + i * to, data + i * from, to);
+  port.shape[axis] = extent;
+  for (size_t i = port.shape.size(); i-- > 1;) port.strides[i - 1] = port.strides[i] * port.shape[i];
+  return true;
+}
+
 RunStatus GraphRunner::run(std::span<uint64_t> step_nanoseconds) noexcept {
   const runtime::ThreadPool::Hold hold(*pool_);
   message_[0] = '\0';
@@ -291,6 +312,13 @@ RunStatus GraphRunner::run(std::span<uint64_t> step_nanoseconds) noexcept {
     const uint64_t end = now_nanoseconds();
     step_nanoseconds[i] = end - begin;
     begin = end;
+  }
+  for (const artifact::BoundedOutput& bounded : program_.bounded_outputs) {
+    if (fit(bounded)) continue;
+    return {.code = HR_REASON_KERNEL_FAILED,
+            .reason = HR_REASON_KERNEL_FAILED,
+            .op = program_.outputs[static_cast<size_t>(bounded.output)].name,
+            .message = "the output's extent is not within its bound"};
   }
   return {};
 }

@@ -61,7 +61,8 @@ class GraphRunner {
   void set_input_zero_copy(size_t index, const DLTensor& tensor);
   void set_output_zero_copy(size_t index, const DLTensor& tensor);
 
-  // The tensor that the program reads or writes now; contiguous. Valid until set again or the runner goes.
+  // The tensor that the program reads or writes now; contiguous. Valid until set again or the runner goes. A bounded
+  // output has the shape that the last run gave it, and its bound before the first.
   const DLTensor& input(size_t index) const { return inputs_[index].tensor; }
   const DLTensor& output(size_t index) const { return outputs_[index].tensor; }
 
@@ -73,14 +74,15 @@ class GraphRunner {
                            const DLTensor& tensor);
 
   // Runs all steps. Fails with INPUT_MISSING when an input was never set, BAD_TENSOR when an output shares memory with
-  // an input or another output, KERNEL_FAILED when a step says so. Given a
-  // number for each step, it writes how long the step took there.
+  // an input or another output, KERNEL_FAILED when a step says so or gives a bounded output an extent past its bound.
+  // Given a number for each step, it writes how long the step took there.
   RunStatus run(std::span<uint64_t> step_nanoseconds = {}) noexcept;
 
  private:
   // An input or output: its tensor, the runner's own memory for it, and the views that follow it.
   struct Port {
     DLTensor tensor{};
+    std::vector<int64_t> shape;
     std::vector<int64_t> strides;
     void* own_memory = nullptr;
     size_t nbytes = 0;
@@ -103,6 +105,7 @@ class GraphRunner {
   const Port* find_overlap() const noexcept;
   int32_t run_call(const Call& call) noexcept;
   RunStatus failure(size_t step, int32_t code) noexcept;
+  bool fit(const artifact::BoundedOutput& bounded) noexcept;
 
   const artifact::Program& program_;
   std::shared_ptr<runtime::ThreadPool> pool_;

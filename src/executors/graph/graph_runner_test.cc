@@ -100,6 +100,56 @@ TEST(GraphRunner, ZeroCopyReadsAndWritesTheCallersMemory) {
   EXPECT_NE(x, zero);
 }
 
+// The output "same" has as many indices of `axis` as the input "n" says.
+std::function<void(artifact::Manifest&)> bounded_by_n(int64_t axis) {
+  return [axis](artifact::Manifest& manifest) {
+    artifact::Program& program = manifest.programs[0];
+    program.inputs.push_back({.name = "n", .dtype = DataType::int_(64), .shape = {1}});
+    program.graph.entries.push_back(
+        {.place = artifact::Place::kInput, .index = 1, .dtype = DataType::int_(64), .shape = {1}, .strides = {}});
+    program.bounded_outputs = {{.output = 1, .axis = axis, .extent = 7}};
+  };
+}
+
+TEST(GraphRunner, ABoundedOutputIsDenseInItsActualShape) {
+  const std::vector<float> x = toy_input();
+  const auto input = NDArray::from_vector({6, 8}, DataType::float_(32), x);
+  for (const int64_t axis : {0, 1}) {
+    Toy toy(1, bounded_by_n(axis));
+    const runtime::Module module = make_graph_module(toy.runner);
+    toy.runner->set_input(0, input.tensor());
+    EXPECT_EQ(module.GetFunction("get_output")(1).as<NDArray>().shape(), (Shape{6, 8}));
+    for (const int64_t n : {3, 0, 6, 1}) {
+      toy.runner->set_input(1, NDArray::from_vector({1}, DataType::int_(64), std::vector<int64_t>{n}).tensor());
+      ASSERT_EQ(toy.runner->run().code, 0);
+      const auto out = module.GetFunction("get_output")(1).as<NDArray>();
+      ASSERT_EQ(out.shape(), axis == 0 ? (Shape{n, 8}) : (Shape{6, n}));
+      const auto width = static_cast<size_t>(out.shape()[1]);
+      for (size_t i = 0; i < static_cast<size_t>(out.num_elements()); ++i)
+        EXPECT_EQ(out.data<float>()[i], x[i / width * 8 + i % width]) << "axis " << axis << " element " << i;
+      EXPECT_EQ(floats(toy.runner->output(0), 30), toy_expected(x));
+      const NDArray copy = NDArray::zeros(out.shape(), DataType::float_(32));
+      module.GetFunction("get_output")(1, copy);
+      EXPECT_TRUE(copy.content_equal(out));
+      const NDArray large = NDArray::zeros({6, 9}, DataType::float_(32));
+      EXPECT_THAT(kit::user_error_of([&] { module.GetFunction("get_output")(1, large); }), HasSubstr("has shape (6, 9)"));
+    }
+  }
+}
+
+TEST(GraphRunner, AnExtentPastItsBoundFailsTheRun) {
+  const auto input = NDArray::from_vector({6, 8}, DataType::float_(32), toy_input());
+  Toy toy(1, bounded_by_n(1));
+  toy.runner->set_input(0, input.tensor());
+  for (const int64_t n : {int64_t{9}, int64_t{-1}, INT64_MAX}) {
+    toy.runner->set_input(1, NDArray::from_vector({1}, DataType::int_(64), std::vector<int64_t>{n}).tensor());
+    const RunStatus status = toy.runner->run();
+    EXPECT_EQ(status.reason, HR_REASON_KERNEL_FAILED);
+    EXPECT_EQ(status.op, "same");
+    EXPECT_EQ(status.message, "the output's extent is not within its bound");
+  }
+}
+
 TEST(GraphRunner, OutputsHaveMemoryOfTheirOwn) {
   Toy toy(1);
   std::vector<float> memory = toy_input(), second(60);

@@ -19,8 +19,8 @@ namespace {
 
 bool is_index(DataType dtype) { return dtype.is_int(); }
 
-// ONNX NonZero (9, 13): the places along the second axis. Where the data is not known, there are as many as the
-// interpreter finds; native code has no such tensors.
+// ONNX NonZero (9, 13): the places along the second axis. Where the data is not known, there are as many as a run
+// finds; native code has such tensors as outputs of the model alone.
 Exprs convert_non_zero(NodeContext& context) {
   const Expr x = context.input(0);
   const auto rank = static_cast<int64_t>(context.rank(x));

@@ -155,8 +155,8 @@ Expr limit(NodeContext& context, size_t i, double otherwise, DataType dtype) {
   return ops::reshape(context.input(i), Shape{}, false, context.span());
 }
 
-// ONNX NonMaxSuppression (10, 11): the rows in front, as many as there are. The interpreter knows how many; native
-// code does not.
+// ONNX NonMaxSuppression (10, 11): the rows in front, as many as a run finds; native code has such tensors as outputs of
+// the model alone.
 Exprs convert_non_max_suppression(NodeContext& context) {
   const Span& span = context.span();
   const int64_t form = context.int_attr("center_point_box", 0);

@@ -146,7 +146,7 @@ Expr argwhere(Expr condition, Span span) {
 void register_select_ops() {
   OpBuilder("argwhere",
             "Where a tensor is not zero: condition T[n...] -> int32[?, rank], as many rows as there are such places. "
-            "The interpreter runs it; native code needs argwhere_bounded.")
+            "Compiled programs have it among their results; where more is done with it, they need argwhere_bounded.")
       .arg("condition")
       .relation(relate_argwhere)
       .fusion(FusionKind::opaque)

@@ -126,8 +126,9 @@ std::optional<Dims> requested_shape(const RelationInput& input, const Shape& att
 std::string unknown_size_fault(const TensorType& type) {
   if (std::none_of(type->shape.begin(), type->shape.end(), is_any)) return {};
   return fmt::format(
-      "{} has {}, and compiled code plans its memory: run it in the interpreter, use an op with an upper bound "
-      "(argwhere_bounded, unique), or fix the shapes of the inputs if they are what is not known",
+      "{} has {}, and compiled code, which plans its memory, has such tensors as results alone, of argwhere or of a "
+      "slice to a computed end: run it in the interpreter, use an op with an upper bound (argwhere_bounded, unique), "
+      "or fix the shapes of the inputs if they are what is not known",
       show(type), kUnknownSize);
 }
 

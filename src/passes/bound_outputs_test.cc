@@ -1,0 +1,170 @@
+// BoundOutputs: a golden text, and what main gave before is what the extents cut from the buffers after.
+#include "passes/forms/bound_outputs.h"
+
+#include <gmock/gmock.h>
+
+#include <cstring>
+
+#include "kit/errors.h"
+#include "passes/tests/pass_testing.h"
+
+namespace headrace::passes {
+namespace {
+
+constexpr const char* kZero = "const(Tensor[(1), int64], [0])";
+constexpr const char* kOne = "const(Tensor[(1), int64], [1])";
+
+const relay::FunctionNode& main_of(const IRModule& module) { return *module->lookup("main").as<relay::FunctionNode>(); }
+
+std::vector<TensorType> results_of(const relay::FunctionNode& main) {
+  std::vector<TensorType> results;
+  for (const Type& leaf : leaves_of(main.body->checked_type())) results.push_back(leaf.cast<TensorTypeNode>());
+  return results;
+}
+
+// `whole` cut to `extent` indices of `axis`.
+NDArray cut(const NDArray& whole, size_t axis, int64_t extent) {
+  Shape shape = whole.shape();
+  shape[axis] = extent;
+  NDArray part = NDArray::empty(shape, whole.dtype());
+  int64_t outer = 1, inner = 1;
+  for (size_t i = 0; i < axis; ++i) outer *= shape[i];
+  for (size_t i = axis + 1; i < shape.size(); ++i) inner *= shape[i];
+  for (int64_t at = 0; at < part.num_elements(); ++at) {
+    const int64_t row = at / inner / std::max<int64_t>(extent, 1);
+    const int64_t from = (row * whole.shape()[axis] + at / inner % std::max<int64_t>(extent, 1)) * inner + at % inner;
+    const auto bytes = static_cast<size_t>(whole.dtype().bytes());
+    std::memcpy(part.data<std::byte>() + static_cast<size_t>(at) * bytes,
+                whole.data<std::byte>() + static_cast<size_t>(from) * bytes, bytes);
+  }
+  return part;
+}
+
+void expect_bounds(const std::string& text, const std::vector<NDArray>& args) {
+  SCOPED_TRACE(text);
+  const IRModule before = read(text);
+  const IRModule after = run_pass("BoundOutputs", before);
+  const std::vector<NDArray> want = interp::run_main(before, args), all = interp::run_main(after, args);
+  const auto rows = bounded_outputs_of(main_of(after), results_of(main_of(after)));
+  ASSERT_FALSE(rows.empty());
+  for (const TensorType& type : results_of(main_of(after))) EXPECT_TRUE(as_shape(type->shape)) << to_string(Type(type));
+  ASSERT_GT(all.size(), want.size());
+  std::vector<NDArray> got(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(want.size()));
+  for (const BoundedOutput& row : rows)
+    got[row.output] = cut(got[row.output], row.axis, element_as_int(all[row.extent].tensor(), 0));
+  for (size_t i = 0; i < want.size(); ++i) EXPECT_TRUE(want[i].content_equal(got[i])) << "output " << i;
+}
+
+NDArray floats(const Shape& shape, const std::vector<float>& values) {
+  return NDArray::from_vector(shape, DataType::float_(32), values);
+}
+
+std::string main_with(const std::string& params, const std::string& body) {
+  return fmt::format("def @main({}) {{ {} }}", params, body);
+}
+
+std::string slice_to(const std::string& data, const std::string& end) {
+  return fmt::format("strided_slice({}, {}, {}, {})", data, kZero, end, kOne);
+}
+
+TEST(BoundOutputs, GoldenText) {
+  const IRModule module = read(
+      "def @main(%x: Tensor[(2, 3), float32], %b: Tensor[(6, 4), float32]) {\n"
+      "  %0 = argwhere(%x);\n"
+      "  let %rows = take(%b, squeeze(strided_slice(%0, begin=[0, 1], end=[2147483647, 2]), axis=[1]), axis=0);\n"
+      "  (cast(transpose(%0, axes=[1, 0]), dtype=\"int64\"), (exp(%x), multiply(%rows, 2f)))\n}");
+  EXPECT_TRUE(kit::matches_golden(HEADRACE_SOURCE_DIR "/src/passes/tests/bound_outputs.relay",
+                                  relay::print_module(run_pass("BoundOutputs", module))));
+}
+
+TEST(BoundOutputs, TheExtentsCutWhatMainGave) {
+  const std::vector<NDArray> masks{floats({2, 3}, {0, 2, -1, 0, 0, 5}), floats({2, 3}, {0, 0, 0, 0, 0, 0}),
+                                   floats({2, 3}, {1, 2, 3, 4, 5, 6})};
+  const std::vector<std::string> bodies{
+      "argwhere(%x)",
+      "transpose(argwhere(%x))",
+      "transpose(expand_dims(argwhere(%x), axis=1), axes=[1, 2, 0])",
+      "(argwhere(%x), add(%x, 1f), argwhere(%x))",
+      "let %places = argwhere(%x); let %twice = multiply(%places, 2); (%twice, negative(%places))",
+      "divide(const(Tensor[(2), float32], [12, 9]), cast(argwhere(%x), dtype=\"float32\"))",
+      "reshape(expand_dims(argwhere(%x), axis=1), newshape=[-1, 2])",
+      "((argwhere(%x), %x), split(%x, indices_or_sections=3, axis=1))",
+      "take(%x, strided_slice(argwhere(%x), begin=[1], end=[2], axes=[1]), axis=1)",
+      slice_to("unique(reshape(%x, newshape=[6])).0", "unique(reshape(%x, newshape=[6])).3"),
+  };
+  for (const std::string& body : bodies) {
+    for (const NDArray& mask : masks) expect_bounds(main_with("%x: Tensor[(2, 3), float32]", body), {mask});
+  }
+}
+
+// As Python's slices: a negative end counts from the back, one outside is the axis's own.
+TEST(BoundOutputs, EndsOfSlicesAreClipped) {
+  const NDArray data = ramp({2, 4}, 1);
+  for (const int64_t end : {-9, -4, -1, 0, 3, 4, 100}) {
+    NDArray number = NDArray::empty({1}, DataType::int_(32));
+    set_element_int(number.tensor(), 0, end);
+    const std::string params = "%x: Tensor[(2, 4), float32], %end: Tensor[(1), int32]";
+    expect_bounds(main_with(params, slice_to("%x", "%end")), {data, number});
+    expect_bounds(main_with(params, fmt::format("strided_slice(%x, {}, %end, axes=[-1])", kZero)), {data, number});
+  }
+}
+
+TEST(BoundOutputs, WhatItCannotBoundStaysAsItIs) {
+  const std::string x = "%x: Tensor[(6), float32], %n: Tensor[(1), int64]";
+  for (const std::string& text : {
+           main_with(x, "exp(%x)"),
+           main_with("%x: Tensor[(?), float32]", "exp(%x)"),
+           main_with("%x: Tensor[(?), float32]", "argwhere(%x)"),
+           main_with(x, "sum(argwhere(%x), axis=[0])"),
+           main_with(x, "(argwhere(%x), concatenate((argwhere(%x), argwhere(%x)), axis=0))"),
+           main_with(x, "reshape(argwhere(%x), newshape=[1, -1])"),
+           main_with(x, "floor_divide(const(Tensor[(1, 1), int32], [3]), argwhere(%x))"),
+           main_with(x, "divide(1, argwhere(%x))"),
+           main_with(x, "take(%x, argwhere(%x), mode=\"fast\")"),
+           main_with(x, "strided_slice(argwhere(%x), begin=[1], end=[2147483647])"),
+           main_with(x, fmt::format("strided_slice(%x, {}, %n, {})", kOne, kOne)),
+           main_with(x, fmt::format("strided_slice(%x, {}, %n, const(Tensor[(1), int64], [2]))", kZero)),
+           main_with(x, fmt::format("strided_slice(%x, {}, %n, {}, slice_mode=\"size\")", kZero, kOne)),
+           main_with(x, "strided_slice(%x, %n, const(Tensor[(1), int64], [4]))"),
+           std::string("def @main(%x: Tensor[(3), float32]) -> Tensor[(?, 1), int32] {\n"
+                       "  if (less(sum(%x), 0f)) { @main(abs(%x)) } else { argwhere(%x) }\n}"),
+       }) {
+    SCOPED_TRACE(text);
+    const IRModule module = read(text);
+    EXPECT_EQ(run_pass("BoundOutputs", module), module);
+  }
+}
+
+TEST(BoundOutputs, TextMayNotSayWhatDoesNotFit) {
+  struct Case {
+    const char *rows, *message;
+  };
+  const Case cases[] = {{"7", "is no list;"},
+                        {"[]", "is no list of output, axis and extent"},
+                        {"[0, 0]", "is no list of output, axis and extent"},
+                        {"[0, 0, \"n\"]", "has an element that is no index"},
+                        {"[0, -1, 2]", "has an element that is no index"},
+                        {"[2, 0, 2]", "names an output, an axis or a result that is not there"},
+                        {"[0, 1, 2]", "names an output, an axis or a result that is not there"},
+                        {"[0, 0, 3]", "names an output, an axis or a result that is not there"},
+                        {"[0, 0, 2, 0, 0, 2]", "names an output twice"},
+                        {"[0, 0, 1]", "names an extent that is no int64[1]"}};
+  const auto bounds = [](const std::string& rows) {
+    const IRModule module = read(fmt::format(
+        "def @main(%x: Tensor[(2), float32], %n: Tensor[(1), int64], bounded_outputs={}) {{ (%x, %x, %n) }}", rows));
+    return bounded_outputs_of(main_of(module), results_of(main_of(module)));
+  };
+  EXPECT_EQ(bounds("[1, 0, 2]").size(), 1u);
+  for (const Case& c : cases) {
+    const std::string message = kit::user_error_of([&] { bounds(c.rows); });
+    EXPECT_THAT(message, testing::HasSubstr(c.message)) << c.rows;
+    EXPECT_THAT(message, testing::HasSubstr("leave it out: the compiler makes it"));
+  }
+  const IRModule odd = read(
+      "def @main(%n: Tensor[(1), int64], %x: Tensor[(2), float32], bounded_outputs=[0, 0, 1]) { (%x, %n, %x) }");
+  EXPECT_THAT(kit::user_error_of([&] { bounded_outputs_of(main_of(odd), results_of(main_of(odd))); }),
+              testing::HasSubstr("leaves a result behind the extents"));
+}
+
+}  // namespace
+}  // namespace headrace::passes

@@ -1,0 +1,37 @@
+// BoundOutputs: results of main whose size only the data tells become buffers with room for the most there can be.
+//
+//   def @main(%x: Tensor[(5), float32]) {         def @main(%x, bounded_outputs=[0, 0, 1]) {
+//     cast(argwhere(%x), dtype="int64")      ->     %0 = argwhere_bounded(%x);
+//   }                                               (cast(%0.0, dtype="int64"), cast(%0.1, dtype="int64"))
+//                                                 }
+//
+// The results become one flat tuple: the outputs in their order, then the extents, int64[1], that say how many indices
+// of an output's axis count. The attribute bounded_outputs has three numbers for each bounded output: which output,
+// which axis of it, which result is its extent. Unknown sizes come from argwhere and from strided_slice of one axis,
+// from 0 in steps of 1, to an end that is computed. They go through ops that read each index of the axis by itself:
+// elementwise functions, arithmetic with a tensor that has no such axis, transpose, squeeze, expand_dims, reshape of
+// whole rows, take by such indices, and strided_slice of other axes. What lies behind the extent in a buffer is not
+// told, and no such op fails on it.
+//
+// A main with another result of unknown size is left as it is, and so is one that is called; plan/ says what is wrong
+// with them. Needs types. Runs after the canonical passes, which may find the size, and before FuseOps.
+#pragma once
+
+#include "relay/expr.h"
+
+namespace headrace::passes {
+
+IRModule bound_outputs(const IRModule& module);
+
+inline constexpr const char* kBoundedOutputs = "bounded_outputs";
+
+// An output of main, and the result that is its extent.
+struct BoundedOutput {
+  size_t output = 0, axis = 0, extent = 0;
+};
+
+// What the attribute says of a main with `results`, tuples flattened; none without it. UserError at main where text
+// gave it what does not fit the results: they are outputs, then extents int64[1].
+std::vector<BoundedOutput> bounded_outputs_of(const relay::FunctionNode& main, const std::vector<TensorType>& results);
+
+}  // namespace headrace::passes
