@@ -22,6 +22,7 @@ void register_all_ops() {
     register_image_ops();
     register_shape_ops();
     register_join_ops();
+    register_einsum_op();
     register_repeat_ops();
     register_slice_ops();
     register_creation_ops();
@@ -40,6 +41,7 @@ void register_all_ops() {
     register_grid_ops();
     register_detection_ops();
     register_random_ops();
+    register_annotation_ops();
     register_device_ops();
     register_memory_ops();
   });

@@ -14,6 +14,7 @@ void register_pad_ops();                // pad.cc: pad, mirror_pad
 void register_image_ops();              // image.cc: resize2d
 void register_shape_ops();              // shape.cc: reshape, transpose, squeeze, expand_dims, batch_flatten
 void register_join_ops();               // join.cc: concatenate, stack, split
+void register_einsum_op();              // einsum.cc
 void register_repeat_ops();             // repeat.cc: broadcast_to, tile, repeat, reverse
 void register_slice_ops();              // slice.cc: strided_slice, take
 void register_creation_ops();           // creation.cc: full, arange, shape_of, ...
@@ -32,6 +33,7 @@ void register_class_suppression_ops();  // class_suppression.cc: all_class_non_m
 void register_grid_ops();               // grid.cc: affine_grid, grid_sample, crop_and_resize
 void register_detection_ops();          // detection.cc: multibox_prior, multibox_transform_loc, roi_pool, yolo_reorg
 void register_random_ops();             // random.cc: threefry_generate, threefry_split, uniform, normal, multinomial
+void register_annotation_ops();         // annotation.cc: stop_fusion
 void register_device_ops();             // device.cc: on_device, device_copy
 void register_memory_ops();             // memory.cc: storages, views, calls that write into them
 

@@ -28,3 +28,21 @@ def on_device(body: Any, virtual_device: Any, constrain_result: bool = False, co
     Call
     """
     return _ON_DEVICE(body, virtual_device, constrain_result, constrain_body)
+
+
+_STOP_FUSION = _ops.make_function("annotation.stop_fusion")
+
+
+def stop_fusion(data: Any) -> Any:
+    """`data`, computed before what reads it: what is before and what is behind are in different kernels.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The value.
+
+    Returns
+    -------
+    Call
+    """
+    return _STOP_FUSION(data)

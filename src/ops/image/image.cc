@@ -113,8 +113,8 @@ Array<PrimExpr> resize_size(const RelationInput& input, const Resize2DAttrs& att
       input.fail(fmt::format("size needs {} numbers, one a spatial axis, got {}", spatial, attrs.size.size()));
     return to_dims(attrs.size);
   }
-  if (input.arg_types.size() != 2)
-    input.fail(fmt::format("takes data and size, got {} arguments", input.arg_types.size()));
+  if (input.arg_types.size() > 3)
+    input.fail(fmt::format("takes data, size and roi, got {} arguments", input.arg_types.size()));
   if (!attrs.size.empty()) input.fail("size is given twice, as attribute and as argument");
   const TensorType type = input.tensor(1);
   if (!type || !type->dtype.is_int() || as_shape(type->shape) != Shape{static_cast<int64_t>(spatial)})
@@ -293,6 +293,7 @@ void register_image_ops() {
                           kShapes[spatial - 1]))
         .arg("data")
         .arg("size", "Tensor", "optional: size as a tensor")
+        .arg("roi", "Tensor", "not used: kept for old programs, with a size before it")
         .any_args()
         .attrs<Resize2DAttrs>()
         .relation([spatial](const RelationInput& input) { return relate_resize(input, spatial); })

@@ -114,7 +114,7 @@ Expr fix_pad(const DynamicCall& c) {
 }
 
 Expr fix_resize2d(const DynamicCall& c) {
-  const auto size = c.num_args() == 2 ? c.ints(1) : std::nullopt;
+  const auto size = c.num_args() >= 2 ? c.ints(1) : std::nullopt;
   if (!size) return {};
   return with_attrs<ops::Resize2DAttrs>(c, {0}, [&](ops::Resize2DAttrs& attrs) { attrs.size = *size; });
 }

@@ -337,6 +337,7 @@ constexpr Row kRules[] = {
     {"clip", grad_clip},
     {"concatenate", grad_concatenate},
     {"copy", grad_copy},
+    {"annotation.stop_fusion", grad_copy},
     {"cos", grad_cos},
     {"divide", grad_divide},
     {"erf", grad_erf},

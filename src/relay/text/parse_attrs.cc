@@ -106,8 +106,18 @@ static Value fit_any(const Value& value) {
   return Value(shape);
 }
 
+// Lists of plain integers where the field holds shapes: builders give it those, and equality tells the two apart.
+static Value fit_shapes(const Value& value) {
+  const auto* array = value.as_node<ArrayObj>();
+  if (array == nullptr) return value;
+  Array<Value> fitted;
+  for (const Value& item : array->items) fitted.push_back(fit_any(item));
+  return Value(fitted);
+}
+
 // Lists of plain integers where the field holds dimensions, and the other way round.
 static Value fit(const Value& value, const FieldInfo& field) {
+  if (field.kind == "Array[shape]") return fit_shapes(value);
   if (field.accepts(value.raw())) {
     const bool only_takes_any = field.kind != "any value";
     if (only_takes_any) return value;

@@ -1,4 +1,5 @@
 // Expressions, blocks, functions, patterns.
+#include <algorithm>
 #include <set>
 
 #include "relay/text/parser.h"
@@ -272,9 +273,19 @@ Nested<Expr> Parser::keyword(Token first) {
   co_return named_callee(first);
 }
 
+// What old text calls the op that takes a shape (or slices, sizes, widths) as an argument: here that is the op itself.
+static std::string_view without_dyn(std::string_view name) {
+  constexpr std::string_view kPrefix = "dyn.";
+  constexpr std::string_view kAliases[] = {"broadcast_to", "full",    "image.resize2d", "nn.pad", "ones",
+                                           "reshape",      "strided_slice", "tile",     "zeros"};
+  if (!name.starts_with(kPrefix)) return name;
+  const std::string_view plain = name.substr(kPrefix.size());
+  return std::find(std::begin(kAliases), std::end(kAliases), plain) == std::end(kAliases) ? name : plain;
+}
+
 // An op or a constructor.
 Expr Parser::named_callee(const Token& token) {
-  const std::string name(token.text);
+  const std::string name(without_dyn(token.text));
   take();
   if (auto it = constructors_.find(name); it != constructors_.end()) return it->second;
   try {

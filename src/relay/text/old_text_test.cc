@@ -1,0 +1,66 @@
+// What old text says in other words, and what text and builders make alike.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "kit/errors.h"
+#include "object/structural_equal.h"
+#include "ops/all_ops.h"
+#include "ops/nn/pad.h"
+#include "relay/infer/infer_type.h"
+#include "relay/text/parse.h"
+#include "relay/text/print.h"
+
+namespace headrace::relay {
+namespace {
+
+using testing::HasSubstr;
+
+IRModule read(const std::string& text) {
+  ops::register_all_ops();
+  return infer_type(parse_module("#[version = \"0.0.5\"]\n" + text));
+}
+
+// The call with and without "dyn.": one program.
+TEST(OldText, DynamicOpsAreTheOpsThemselves) {
+  const std::string params =
+      "def @main(%x: Tensor[(2, 3), float32], %i: Tensor[(1, 1, 4, 4), float32], %s: Tensor[(2), int64]) { ";
+  for (const std::string& call : {
+           "reshape(%x, %s)",
+           "tile(%x, %s)",
+           "broadcast_to(%x, %s)",
+           "full(1f, %s, dtype=\"float32\")",
+           "ones(%s, dtype=\"float32\")",
+           "zeros(%s, dtype=\"float32\")",
+           "strided_slice(%x, %s, %s, %s)",
+           "nn.pad(%x, const(Tensor[(2, 2), int64], [0, 1, 2, 0]), 0f)",
+           "image.resize2d(%i, %s)",
+           "image.resize2d(%i, %s, const(Tensor[(4), float32], [0, 0, 1, 1]))",
+       }) {
+    SCOPED_TRACE(call);
+    const IRModule old = read(params + "dyn." + call + " }"), plain = read(params + call + " }");
+    EXPECT_TRUE(structural_equal(old, plain));
+    EXPECT_EQ(print_module(old).find("dyn."), std::string::npos);
+  }
+}
+
+TEST(OldText, DynamicOpsOfAnotherFormAreUnknown) {
+  for (const char* op : {"dyn.topk", "dyn.one_hot", "dyn.squeeze", "dyn.exp", "dyn."}) {
+    const std::string text = fmt::format("def @main(%x: Tensor[(2), float32]) {{ {}(%x) }}", op);
+    EXPECT_THAT(kit::user_error_of([&] { read(text); }), HasSubstr(op));
+  }
+  EXPECT_THAT(kit::user_error_of([] {
+                read("def @main(%x: Tensor[(1, 1, 2, 2), float32], %s: Tensor[(2), int64]) {\n"
+                     "  dyn.image.resize2d(%x, %s, %s, %s)\n}");
+              }),
+              HasSubstr("takes data, size and roi, got 4 arguments"));
+}
+
+TEST(OldText, PadWidthIsOfShapesHoweverItIsMade) {
+  const IRModule read_back = read("def @main(%x: Tensor[(2, 3), float32]) { nn.pad(%x, 0f, pad_width=[[1, 2], [0, 0]]) }");
+  const Var x = make_var("x", make_tensor_type(Shape{2, 3}, DataType::float_(32)));
+  const Expr call = ops::pad(x, {Shape{1, 2}, Shape{0, 0}}, make_scalar(0));
+  EXPECT_TRUE(structural_equal(read_back, infer_type(make_module(make_function({x}, call)))));
+}
+
+}  // namespace
+}  // namespace headrace::relay
