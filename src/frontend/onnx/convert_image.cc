@@ -246,7 +246,11 @@ std::vector<size_t> named_axes(NodeContext& context) {
   const size_t rank = context.rank(context.input(0));
   std::vector<size_t> axes;
   if (const auto named = context.opset() >= 18 ? context.ints_attr("axes") : std::nullopt) {
-    for (const int64_t axis : *named) axes.push_back(context.axis_of(axis, rank, "axes: axis"));
+    for (const int64_t axis : *named) {
+      axes.push_back(context.axis_of(axis, rank, "axes: axis"));
+      if (std::count(axes.begin(), axes.end(), axes.back()) > 1)
+        context.invalid("attribute 'axes' names axis {} twice", axes.back());
+    }
   } else {
     for (size_t i = 0; i < rank; ++i) axes.push_back(i);
   }
@@ -378,6 +382,9 @@ void read_region(NodeContext& context, ResizeSpec& spec) {
 Exprs convert_resize(NodeContext& context) {
   if (context.opset() == 10) return resize_by_scales_input(context);
   const std::vector<double> scales = numbers(context, 2, "scales");
+  const bool has_sizes = context.has(3) && as_shape(context.type(context.input(3))->shape) != std::optional(Shape{0});
+  if (!scales.empty() && has_sizes)
+    context.invalid("it has scales and sizes; only one of them may be given");
   ResizeSpec spec;
   spec.axes = scales.empty() ? axes_by_sizes(context) : axes_by_scales(context, scales);
   spec.mode = context.string_attr("mode", "nearest");

@@ -2,6 +2,7 @@
 #include "frontend/onnx/op_table.h"
 #include "ops/loops/dims.h"
 #include "ops/nn/matmul.h"
+#include "ops/tensor/einsum.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/repeat.h"
@@ -130,6 +131,20 @@ Exprs convert_matmul_integer(NodeContext& context) {
   return {multiply(context, centred(context, 0, 2, true), centred(context, 1, 3, false))};
 }
 
+// ONNX Einsum (12).
+Exprs convert_einsum(NodeContext& context) {
+  const std::string equation = context.string_attr("equation", "");
+  std::vector<size_t> ranks;
+  for (const Expr& operand : context.inputs()) ranks.push_back(context.rank(operand));
+  context.check_dtype(context.input(0), "data", is_number, "numbers");
+  try {
+    ops::einsum_form(equation, ranks);
+  } catch (const UserError& error) {
+    context.invalid("{}", error.message());
+  }
+  return {ops::einsum(Array<Expr>(context.inputs()), equation, context.span())};
+}
+
 }  // namespace
 
 std::span<const OpRow> matmul_rows() {
@@ -137,6 +152,7 @@ std::span<const OpRow> matmul_rows() {
       {"MatMul", convert_matmul, 2, 2},
       {"Gemm", convert_gemm, 2, 3},
       {"MatMulInteger", convert_matmul_integer, 2, 4},
+      {"Einsum", convert_einsum, 1, kAny},
   };
   return kRows;
 }

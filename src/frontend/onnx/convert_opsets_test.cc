@@ -67,6 +67,49 @@ TEST(ConvertOpsets, ResizeOfSomeAxes) {
   EXPECT_THAT(node_error("Resize", 18, {line, Operand(), fixed(f32({4}, {1, 1, 1, 1.0 / 512}))},
                          {AttributeSpec("antialias", 1), AttributeSpec("mode", "linear")}),
               HasSubstr("antialias with a scale"));
+  EXPECT_THAT(node_error("Resize", 18, {image(), Operand(), fixed(f32({2}, {2, 2}))},
+                         {AttributeSpec("axes", Ints{2, -2})}),
+              HasSubstr("attribute 'axes' names axis 2 twice"));
+  EXPECT_THAT(node_error("Resize", 13, {image(), Operand(), fixed(f32({4}, {1, 1, 2, 2})), fixed(i64({4}, {1, 1, 4, 4}))}),
+              HasSubstr("it has scales and sizes"));
+}
+
+// In the data's dtype again, cut to an integer.
+TEST(ConvertOpsets, ReductionsOfIntegers) {
+  const NDArray x = i64({2, 3}, {1, 2, 5, 3, 4, 0});
+  const auto reduced = [&](const char* op) { return run_node(op, 13, {x}, {AttributeSpec("axes", Ints{1})}).at(0); };
+  for (const char* op : {"ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"})
+    EXPECT_EQ(reduced(op).dtype(), DataType::int_(64)) << op;
+  expect_near(reduced("ReduceMean"), {2, 1}, {2, 2}, 0);     // 8 / 3, 7 / 3
+  expect_near(reduced("ReduceL2"), {2, 1}, {5, 5}, 0);       // sqrt(30), sqrt(25)
+  expect_near(reduced("ReduceLogSum"), {2, 1}, {2, 1}, 0);   // log(8), log(7)
+  expect_near(reduced("ReduceLogSumExp"), {2, 1}, {5, 4}, 0);  // 5.07, 4.33
+}
+
+TEST(ConvertOpsets, Einsum) {
+  const NDArray a = f32({2, 2}, {1, 2, 3, 4}), b = f32({2, 1}, {5, 6});
+  expect_near(run_node("Einsum", 12, {a, b}, {AttributeSpec("equation", "ij, jk -> ki")}).at(0), {1, 2}, {17, 39}, 0);
+  expect_near(run_node("Einsum", 12, {a}, {AttributeSpec("equation", "ii")}).at(0), {}, {5}, 0);
+  EXPECT_THAT(node_error("Einsum", 12, {a, b}, {AttributeSpec("equation", "ij,jk->l")}),
+              HasSubstr("no operand has the axis 'l'"));
+  EXPECT_THAT(node_error("Einsum", 12, {a}), HasSubstr("names 0"));
+}
+
+TEST(ConvertOpsets, Unique) {
+  const auto outputs = run_node("Unique", 11, {f32({2, 2}, {3, 1, 3, 2})}, {AttributeSpec("sorted", 0)});
+  expect_near(outputs.at(0), {3}, {3, 1, 2}, 0);
+  EXPECT_THAT(node_error("Unique", 11, {image()}, {AttributeSpec("axis", 0)}), HasSubstr("slices along an axis"));
+}
+
+TEST(ConvertOpsets, InputsOfOneNumber) {
+  const NDArray x = f32({2}, {1, 2}), two = f32({2}, {0, 0});
+  EXPECT_THAT(node_error("Pad", 13, {x, fixed(i64({2}, {1, 1})), two}),
+              HasSubstr("its constant_value has the shape (2), expected one number"));
+  EXPECT_THAT(node_error("NonMaxSuppression", 11,
+                         {f32({1, 1, 4}, {0, 0, 1, 1}), f32({1, 1, 1}, {1}), fixed(i64({1}, {1})), two}),
+              HasSubstr("its iou_threshold has the shape (2), expected one number"));
+  EXPECT_THAT(node_error("RoiAlign", 16, {image(), f32({1, 4}, {0, 0, 1, 1}), i64({2}, {0, 0})}),
+              HasSubstr("its batch_indices have the shape (2), expected one for each of its rois (1, 4)"));
 }
 
 TEST(ConvertOpsets, GroupNormalization) {

@@ -11,7 +11,6 @@ namespace headrace::onnx {
 namespace {
 
 bool is_number(DataType dtype) { return !dtype.is_bool(); }
-bool is_float(DataType dtype) { return dtype.is_float(); }
 
 struct Reduction {
   Expr data;
@@ -70,9 +69,18 @@ Expr reduced(NodeContext& context, std::string_view op, const Expr& data, const 
   return ops::reduce(op, data, reduction.axes, reduction.keepdims, false, context.span());
 }
 
+// Integers are reduced in float64, as the reference does it.
 Reduction read_float_reduction(NodeContext& context) {
-  context.check_dtype(context.input(0), "data", is_float, "floating point");
-  return read_reduction(context);
+  Reduction reduction = read_reduction(context);
+  if (!context.dtype(reduction.data).is_float())
+    reduction.data = ops::cast(reduction.data, DataType::float_(64), context.span());
+  return reduction;
+}
+
+// In the data's dtype again.
+Expr as_data(NodeContext& context, const Expr& result) {
+  const DataType dtype = context.dtype(context.input(0));
+  return context.dtype(result) == dtype ? result : ops::cast(result, dtype, context.span());
 }
 
 // ONNX ReduceSum (1, 11, 13).
@@ -97,7 +105,7 @@ Exprs convert_reduce_max(NodeContext& context) { return convert_extreme(context,
 Exprs convert_reduce_min(NodeContext& context) { return convert_extreme(context, "min", "all"); }
 
 Exprs convert_reduce_mean(NodeContext& context) {
-  const Reduction reduction = read_float_reduction(context);
+  const Reduction reduction = read_reduction(context);
   return {reduced(context, "mean", reduction.data, reduction)};
 }
 
@@ -113,12 +121,13 @@ Expr squares(NodeContext& context, const Reduction& reduction) {
 Exprs convert_reduce_sum_square(NodeContext& context) { return {squares(context, read_reduction(context))}; }
 
 Exprs convert_reduce_l2(NodeContext& context) {
-  return {ops::unary("sqrt", squares(context, read_float_reduction(context)), context.span())};
+  return {as_data(context, ops::unary("sqrt", squares(context, read_float_reduction(context)), context.span()))};
 }
 
 Exprs convert_reduce_log_sum(NodeContext& context) {
   const Reduction reduction = read_float_reduction(context);
-  return {ops::unary("log", reduced(context, "sum", reduction.data, reduction), context.span())};
+  const Expr result = ops::unary("log", reduced(context, "sum", reduction.data, reduction), context.span());
+  return {as_data(context, result)};
 }
 
 double greatest_finite(DataType dtype) {
@@ -138,8 +147,8 @@ Exprs convert_reduce_log_sum_exp(NodeContext& context) {
     return ops::clip(reduced(context, "max", reduction.data, own), -limit, limit, span);
   };
   const Expr powers = ops::unary("exp", ops::subtract(reduction.data, greatest(true), span), span);
-  return {ops::add(ops::unary("log", reduced(context, "sum", powers, reduction), span), greatest(reduction.keepdims),
-                   span)};
+  const Expr logs = ops::unary("log", reduced(context, "sum", powers, reduction), span);
+  return {as_data(context, ops::add(logs, greatest(reduction.keepdims), span))};
 }
 
 // ONNX ArgMax, ArgMin (1, 11, 12, 13).

@@ -1,12 +1,14 @@
 // Sampling at given places, regions and boxes: GridSample, AffineGrid, RoiAlign, MaxRoiPool, NonMaxSuppression.
 #include <limits>
 
+#include "arith/canonical.h"
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/op_table.h"
 #include "ops/image/class_suppression.h"
 #include "ops/image/detection.h"
 #include "ops/image/grid.h"
 #include "ops/image/vision.h"
+#include "ops/loops/dims.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/join.h"
@@ -125,6 +127,10 @@ Exprs convert_roi_align(NodeContext& context) {
   if (coordinates != "half_pixel" && coordinates != "output_half_pixel")
     context.invalid("attribute 'coordinate_transformation_mode' is {}", printable(coordinates));
   attrs.aligned = coordinates == "half_pixel";
+  const std::vector<PrimExpr> places = context.dims(context.input(2)), boxes = context.dims(rois);
+  if (places.size() != 1 || (!boxes.empty() && arith::is_unequal(places[0], boxes[0])))
+    context.invalid("its batch_indices have the shape {}, expected one for each of its rois {}",
+                    ops::show_dims(Array<PrimExpr>(places)), ops::show_dims(Array<PrimExpr>(boxes)));
   const Expr batch = ops::expand_dims(ops::cast(context.input(2), context.dtype(x), span), 1, 1, span);
   const bool fits = context.dtype(rois) == context.dtype(x);
   const Expr regions = fits ? rois : ops::cast(rois, context.dtype(x), span);
@@ -152,7 +158,8 @@ Expr corners_of(NodeContext& context, const Expr& boxes) {
 // An optional limit of NonMaxSuppression, a tensor of one element, as a scalar.
 Expr limit(NodeContext& context, size_t i, double otherwise, DataType dtype) {
   if (!context.has(i)) return context.scalar(otherwise, dtype);
-  return ops::reshape(context.input(i), Shape{}, false, context.span());
+  static constexpr std::string_view kNames[] = {"max_output_boxes_per_class", "iou_threshold", "score_threshold"};
+  return context.one_number(i, kNames[i - 2]);
 }
 
 // ONNX NonMaxSuppression (10, 11): the rows in front, as many as a run finds; native code has such tensors as outputs of

@@ -243,7 +243,7 @@ Exprs convert_pad(NodeContext& context) {
     value = context.scalar(context.float_attr("value", 0), dtype);
   } else {
     pads = context.ints(1, "pads");
-    if (context.has(2)) value = context.input(2);
+    if (context.has(2)) value = context.one_number(2, "constant_value");
   }
   const size_t rank = context.rank(data);
   pads = spread_pads(context, pads, rank);
@@ -255,7 +255,6 @@ Exprs convert_pad(NodeContext& context) {
   if (mode == "wrap" && context.opset() >= 19) return {pad_wrapped(context, data, pads)};
   if (mode != "constant" && mode != "edge" && mode != "reflect")
     context.invalid("attribute 'mode' is {}, expected constant, edge or reflect", printable(mode));
-  if (context.rank(value) != 0) value = ops::reshape(value, Shape{}, true, context.span());
   Array<Shape> widths;
   for (size_t i = 0; i < rank; ++i) widths.push_back({pads[i], pads[i + rank]});
   return {ops::pad(data, widths, value, mode, context.span())};

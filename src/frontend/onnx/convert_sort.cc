@@ -1,10 +1,13 @@
-// Operators that run along an axis or write by index: CumSum, TopK, Scatter*.
+// Operators that sort, run along an axis or write by index: CumSum, TopK, Unique, Scatter*.
 #include "frontend/onnx/op_table.h"
 #include "ops/algorithm/scan.h"
 #include "ops/algorithm/scatter.h"
+#include "ops/algorithm/select.h"
 #include "ops/algorithm/sort.h"
+#include "ops/tensor/elementwise.h"
 #include "ops/tensor/repeat.h"
 #include "ops/tensor/shape.h"
+#include "ops/tensor/slice.h"
 
 namespace headrace::onnx {
 
@@ -72,12 +75,35 @@ Exprs convert_scatter_nd(NodeContext& context) {
                           reduction_of(context), context.span())};
 }
 
+// ONNX Unique (11), of the elements: as many in front as there are different ones; native code has such tensors as
+// outputs of the model alone.
+Exprs convert_unique(NodeContext& context) {
+  const Span& span = context.span();
+  Expr x = context.input(0);
+  context.check_dtype(x, "data", is_number, "numbers");
+  if (context.has_attr("axis")) {
+    const size_t rank = context.rank(x);
+    context.axis_of(context.int_attr("axis"), rank);
+    if (rank != 1) context.refuse(HR_REASON_ATTRIBUTE_UNSUPPORTED, "the different slices along an axis are not supported");
+  }
+  if (context.rank(x) != 1) x = ops::reshape(x, Shape{-1}, false, span);
+  const Expr found = ops::unique(x, context.flag_attr("sorted", true), true, span);
+  const auto item = [&](int64_t i) { return Expr(relay::make_tuple_get_item(found, i, span)); };
+  const auto in_front = [&](const Expr& data) {
+    return ops::strided_slice(data, context.int_constant({1}, {0}), item(3), context.int_constant({1}, {1}), Shape{0},
+                              "end", span);
+  };
+  const auto index = [&](const Expr& data) { return ops::cast(data, DataType::int_(64), span); };
+  return {in_front(item(0)), in_front(index(item(1))), index(item(2)), in_front(index(item(4)))};
+}
+
 }  // namespace
 
 std::span<const OpRow> sort_rows() {
   static constexpr OpRow kRows[] = {
       {"CumSum", convert_cumsum, 2, 2},
       {"TopK", convert_topk, 1, 2},
+      {"Unique", convert_unique, 1, 1},
       {"Scatter", convert_scatter_elements, 3, 3},
       {"ScatterElements", convert_scatter_elements, 3, 3},
       {"ScatterND", convert_scatter_nd, 3, 3},

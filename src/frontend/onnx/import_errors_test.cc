@@ -34,14 +34,14 @@ std::vector<NodeRefusal> refusals_of(GraphWriter graph, int64_t opset = 13) {
 
 TEST(ImportErrors, AllOfAModelComeAtOnce) {
   GraphWriter graph = one_input();
-  graph.node("Einsum", {"x"}, {}, "a");
+  graph.node("Det", {"x"}, {}, "a");
   graph.node_with_outputs("Foo", {"a"}, {"b"}, {}, "com.example");
   graph.node("Cast", {"x"}, {AttributeSpec("to", 8)}, "c");
   graph.node("Add", {"a", "c"}, {}, "d");  // depends on refused ones only: not listed
   graph.output("d", ElementType::kFloat, {});
   const auto refusals = refusals_of(std::move(graph));
   ASSERT_EQ(refusals.size(), 3U);
-  EXPECT_EQ(refusals[0].op, "Einsum");
+  EXPECT_EQ(refusals[0].op, "Det");
   EXPECT_EQ(refusals[0].reason, HR_REASON_OP_UNSUPPORTED);
   EXPECT_EQ(refusals[1].op, "com.example.Foo");
   EXPECT_EQ(refusals[2].op, "Cast");
@@ -50,19 +50,19 @@ TEST(ImportErrors, AllOfAModelComeAtOnce) {
 
 TEST(ImportErrors, TheTextNamesEveryNodeAndTheModel) {
   GraphWriter graph = one_input();
-  graph.node("Einsum", {"x"}, {}, "a");
+  graph.node("Det", {"x"}, {}, "a");
   graph.node("Cast", {"x"}, {AttributeSpec("to", 8)}, "c");
   graph.output("c", ElementType::kFloat, {});
   const std::string text = import_error(std::move(graph));
   EXPECT_THAT(text, HasSubstr("for 2 reasons"));
-  EXPECT_THAT(text, HasSubstr("(Einsum): the operator is not supported"));
+  EXPECT_THAT(text, HasSubstr("(Det): the operator is not supported"));
   EXPECT_THAT(text, HasSubstr("(Cast): a cast to string is not supported"));
   EXPECT_THAT(text, HasSubstr("in: m.onnx"));
 }
 
 TEST(ImportErrors, ALongListIsCut) {
   GraphWriter graph = one_input();
-  for (int i = 0; i < 60; ++i) graph.node("Einsum", {"x"});
+  for (int i = 0; i < 60; ++i) graph.node("Det", {"x"});
   graph.output("x", ElementType::kFloat, {});
   EXPECT_THAT(import_error(std::move(graph)), HasSubstr("... and 10 more"));
 }

@@ -147,6 +147,15 @@ size_t NodeContext::axis_of(int64_t axis, size_t rank, std::string_view name) co
   return static_cast<size_t>(axis < 0 ? axis + count : axis);
 }
 
+Expr NodeContext::one_number(size_t i, std::string_view name) {
+  const Expr value = input(i);
+  const Array<PrimExpr> shape = type(value)->shape;
+  const auto known = as_shape(shape);
+  if (known && num_elements(*known) != 1)
+    invalid("its {} has the shape {}, expected one number", name, ops::show_dims(shape));
+  return shape.empty() ? value : ops::reshape(value, Shape{}, true, span_);
+}
+
 Expr NodeContext::int_constant(const Shape& shape, const std::vector<int64_t>& values) const {
   return relay::make_constant(make_int_tensor(shape, DataType::int_(64), values), span_);
 }

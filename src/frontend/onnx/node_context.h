@@ -73,6 +73,8 @@ class NodeContext {
 
   // A scalar constant of a dtype.
   Expr scalar(double value, DataType dtype) { return relay::make_scalar(value, dtype); }
+  // Input i, a tensor of one element, as a scalar; `name` is what the operator calls it.
+  Expr one_number(size_t i, std::string_view name);
   // An int64 tensor.
   Expr int_constant(const Shape& shape, const std::vector<int64_t>& values) const;
   // Refuses to build a constant of more elements than any sane model asks for.

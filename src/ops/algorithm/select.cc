@@ -143,6 +143,11 @@ Expr argwhere(Expr condition, Span span) {
   return relay::make_call("argwhere", {std::move(condition)}, {}, std::move(span));
 }
 
+Expr unique(Expr data, bool sorted, bool return_counts, Span span) {
+  return call_with<UniqueAttrs>("unique", {std::move(data)}, std::move(span),
+                                [&](auto& a) { a.sorted = sorted, a.return_counts = return_counts; });
+}
+
 void register_select_ops() {
   OpBuilder("argwhere",
             "Where a tensor is not zero: condition T[n...] -> int32[?, rank], as many rows as there are such places. "

@@ -13,6 +13,7 @@ from image_cases import add_image_cases
 from op_case_format import case, error, finish, run_onnx
 from scipy import ndimage, special
 from select_cases import add_select_cases
+from sum_cases import add_sum_cases
 
 rng = np.random.default_rng(7)
 
@@ -579,4 +580,5 @@ error("mean", "mean(%0, axis=[4])", [i], "axis 4 is out of range")
 error("avg_pool2d", "nn.avg_pool2d(%0, pool_size=[0, 1])", [i], "pool_size")
 error("global_avg_pool2d", "nn.global_avg_pool2d(%0)", [i[0]], "data must have 4 dimensions")
 
+add_sum_cases(data, ints)
 finish()

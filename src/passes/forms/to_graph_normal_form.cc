@@ -14,12 +14,28 @@ namespace {
 
 using Lets = std::unordered_map<const Object*, const LetNode*>;
 
+// The written type may be all that says what a constructor or a generic function is of.
+bool may_decide_types(const Type& written) {
+  std::vector<Type> pending;
+  if (written) pending = leaves_of(written);
+  while (!pending.empty()) {
+    const Type type = std::move(pending.back());
+    pending.pop_back();
+    if (type.is<TypeCallNode>() || type.is<FuncTypeNode>()) return true;
+    if (const auto* ref = type.as<RefTypeNode>()) {
+      for (const Type& leaf : leaves_of(ref->value)) pending.push_back(leaf);
+    }
+  }
+  return false;
+}
+
 // The lets that go, by their variables. One stays that is evaluated where it stands, or that needs its own variable.
 Lets dropped_lets(const Expr& body, const Effects& effects) {
   std::unordered_map<const Object*, std::vector<const LetNode*>> by_value;
   relay::post_order(body, [&](const Expr& node) {
     const auto* let = node.as<LetNode>();
-    if (let != nullptr && !effects.of(let->value)) by_value[let->value.object()].push_back(let);
+    if (let != nullptr && !effects.of(let->value) && !may_decide_types(let->var->type_annotation))
+      by_value[let->value.object()].push_back(let);
   });
   std::unordered_set<const Object*> met;
   Lets dropped;

@@ -24,7 +24,7 @@ IRModule read(const std::string& text) {
 TEST(OldText, DynamicOpsAreTheOpsThemselves) {
   const std::string params =
       "def @main(%x: Tensor[(2, 3), float32], %i: Tensor[(1, 1, 4, 4), float32], %s: Tensor[(2), int64]) { ";
-  for (const std::string& call : {
+  for (const std::string call : {
            "reshape(%x, %s)",
            "tile(%x, %s)",
            "broadcast_to(%x, %s)",
