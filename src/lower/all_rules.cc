@@ -19,7 +19,6 @@ void register_all_rules() {
     register_pool_rules();
     register_shape_rules();
     register_join_rules();
-    register_einsum_rule();
     register_slice_rules();
     register_creation_rules();
     register_pad_rules();

@@ -12,7 +12,6 @@ void register_matmul_rules();         // rules/matmul.cc: dense, matmul, batch_m
 void register_pool_rules();           // rules/pool.cc: max, avg, global pools
 void register_shape_rules();          // rules/shape.cc: reshape, transpose, broadcast_to, tile, ...
 void register_join_rules();           // rules/join.cc: concatenate, stack, split
-void register_einsum_rule();          // rules/einsum.cc
 void register_slice_rules();          // rules/slice.cc: strided_slice, take, gather, gather_nd
 void register_creation_rules();       // rules/creation.cc: full, zeros, ones, arange, shape_of, ...
 void register_pad_rules();            // rules/pad.cc: pad, mirror_pad
