@@ -345,6 +345,27 @@ def test_executors_agree_with_numpy(kind):
     np.testing.assert_allclose(with_params(a).numpy(), np.maximum(a @ b.T, 0), atol=1e-6)
 
 
+def test_an_output_has_the_size_that_the_data_tells():
+    x = relay.var("x", shape=(3, 4))
+    mod = hr.IRModule.from_expr(relay.Function([x], relay.transpose(relay.argwhere(x))))
+    m = hr.graph_executor.GraphModule(relay.build(mod)["default"](hr.cpu()))
+    for data in (np.eye(3, 4, dtype="float32"), np.zeros((3, 4), "float32"), np.ones((3, 4), "float32")):
+        m.run(x=data)
+        np.testing.assert_array_equal(m.get_output(0).numpy(), np.argwhere(data).T)
+        run = relay.create_executor("graph", mod).evaluate()
+        np.testing.assert_array_equal(run(data).numpy(), np.argwhere(data).T)
+    assert m.get_output_info()[0]["output0"] == (2, 12)  # the most there can be
+
+
+def test_stop_fusion_is_an_annotation():
+    x = relay.var("x", shape=(2,))
+    call = relay.annotation.stop_fusion(relay.exp(x))
+    assert call.op.name == "annotation.stop_fusion"
+    data = np.array([0, 1], "float32")
+    run = relay.create_executor("graph", hr.IRModule.from_expr(relay.Function([x], relay.negative(call)))).evaluate()
+    np.testing.assert_allclose(run(data).numpy(), -np.exp(data), rtol=1e-6)
+
+
 def test_build_and_export(tmp_path):
     x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
     mod = hr.IRModule.from_expr(relay.Function([x, w], relay.nn.dense(x, w)))

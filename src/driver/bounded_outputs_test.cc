@@ -105,6 +105,17 @@ TEST(BoundedOutputs, BareClientsNeedTheRuntime) {
   unlink(path.c_str());
 }
 
+TEST(BoundedOutputs, TextDoesNotSayWhatTheyAre) {
+  for (const char* rows : {"[0, 0, 1]", "7", "[9, -1]"}) {
+    const Model model = read(fmt::format(
+        "#[version = \"0.0.5\"]\n"
+        "def @main(%x: Tensor[(2), float32], %n: Tensor[(1), int64], bounded_outputs={}) {{ (%x, %n) }}\n",
+        rows));
+    EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(model); }),
+                testing::HasSubstr("@main has the attribute bounded_outputs, which the compiler makes"));
+  }
+}
+
 TEST(BoundedOutputs, OnlyResultsMayBe) {
   const auto error = [](const std::string& body) {
     return kit::user_error_of([&] {

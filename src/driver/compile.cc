@@ -17,6 +17,7 @@
 #include "driver/register_all.h"
 #include "driver/target.h"
 #include "lower/lower_function.h"
+#include "passes/forms/bound_outputs.h"
 #include "passes/pipeline.h"
 #include "plan/destination_passing.h"
 #include "plan/graph_program.h"
@@ -65,6 +66,15 @@ void check_closed(const IRModule& module) {
   }
 }
 
+// What the compiler says to itself in main's attributes is not the model's to say.
+void check_attributes(const IRModule& module) {
+  const auto* main = module->lookup("main").as<relay::FunctionNode>();
+  if (main != nullptr && main->attrs.contains(passes::kBoundedOutputs))
+    throw_at(main->span, "compile",
+             fmt::format("@main has the attribute {}, which the compiler makes; compile the program without it",
+                         passes::kBoundedOutputs));
+}
+
 // What the passes make of the model: typed relay, in groups.
 IRModule run_relay_passes(const IRModule& module, const CompileOptions& options) {
   const pass::PassContext context = make_context(options);
@@ -72,6 +82,7 @@ IRModule run_relay_passes(const IRModule& module, const CompileOptions& options)
   for (pass::Pass& pass : passes::native()) list.push_back(std::move(pass));
   const IRModule typed = relay::infer_type(module);
   check_closed(typed);
+  check_attributes(typed);
   check_devices(typed);
   check_tensor_sizes(typed);
   return relay::infer_type(pass::run_passes(list, typed, context));

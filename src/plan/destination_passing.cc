@@ -22,7 +22,7 @@ class Writer {
   explicit Writer(Dataflow flow) : flow_(std::move(flow)), last_use_(flow_.bases.size()), made_(flow_.tensors.size()) {}
 
   IRModule write(const Function& main) {
-    const Array<Value> bounded = take_extents(*main);
+    const Array<int64_t> bounded = take_extents(*main);
     make_outputs();
     find_last_uses();
     for (size_t i = 0; i < flow_.steps.size(); ++i) write_step(i);
@@ -41,19 +41,17 @@ class Writer {
 
  private:
   // The results that are extents leave the outputs; what the attribute bounded_outputs says of them then.
-  Array<Value> take_extents(const FunctionNode& main) {
-    std::vector<TensorType> types;
-    for (const size_t tensor : flow_.results) types.push_back(flow_.tensors[tensor].type);
-    const std::vector<passes::BoundedOutput> rows = passes::bounded_outputs_of(main, types);
-    size_t num_outputs = types.size();
+  Array<int64_t> take_extents(const FunctionNode& main) {
+    const std::vector<passes::BoundedOutput> rows = passes::bounded_outputs_of(main);
+    size_t num_outputs = flow_.results.size();
     for (const passes::BoundedOutput& row : rows) num_outputs = std::min(num_outputs, row.extent);
     const auto first = flow_.results.begin() + static_cast<std::ptrdiff_t>(num_outputs);
     extents_.assign(first, flow_.results.end());
     flow_.results.erase(first, flow_.results.end());
-    Array<Value> numbers;
+    Array<int64_t> numbers;
     for (const passes::BoundedOutput& row : rows) {
       for (const size_t number : {row.output, row.axis, row.extent - num_outputs})
-        numbers.push_back(Value(static_cast<int64_t>(number)));
+        numbers.push_back(static_cast<int64_t>(number));
     }
     return numbers;
   }

@@ -19,7 +19,7 @@
 //
 // Runs after FuseOps, which made the groups, and before plan_memory. Needs types. Linear in the program's size.
 // UserError: control flow or closures in main (they need the VM), shapes that are not static, functions marked
-// Primitive that FuseOps would not make (check_fused.h), an attribute bounded_outputs that does not fit the results.
+// Primitive that FuseOps would not make (check_fused.h).
 #pragma once
 
 #include "relay/expr.h"

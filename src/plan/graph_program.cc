@@ -51,13 +51,10 @@ class Emitter {
 
  private:
   void emit_bounds(const FunctionNode& main, const TupleNode& extents) {
-    const auto rows = main.attrs.get(passes::kBoundedOutputs);
-    if (!rows) return;
-    const auto numbers = rows->as<Array<Value>>();
-    for (size_t i = 0; i < numbers.size(); i += 3) {
-      const Expr& extent = extents.items[static_cast<size_t>(numbers[i + 2].as<int64_t>())];
-      program_.bounded_outputs.push_back(
-          {numbers[i].as<int64_t>(), numbers[i + 1].as<int64_t>(), entry(extent)});
+    for (const passes::BoundedOutput& row : passes::bounded_outputs_of(main)) {
+      program_.bounded_outputs.push_back({.output = static_cast<int64_t>(row.output),
+                                          .axis = static_cast<int64_t>(row.axis),
+                                          .extent = entry(extents.items[row.extent])});
     }
   }
 

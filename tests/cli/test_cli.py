@@ -200,6 +200,14 @@ class JsonTest(CliTest):
         bare = json.loads(self.call("run", "one.so", "--input", "x=x.npy", "--json").stdout)
         self.assertIsNone(bare["outputs"][0]["file"])
 
+    def test_an_output_of_a_size_that_the_data_tells(self) -> None:
+        text = "def @main(%x: Tensor[(1, 1, 8, 8), float32]) { argwhere(%x) }\n"
+        (self.folder / "places.relay").write_text('#[version = "0.0.5"]\n' + text)
+        self.call("compile", "places.relay", "-o", "places.so", check=True)
+        (output,) = self.report("run", "places.so", "--input", "x=x.npy")["outputs"]
+        self.assertEqual(output["shape"], [63, 4])  # the first element is 0
+        self.assertTrue(self.report("verify", "places.relay", "--input", "x=x.npy")["ok"])
+
     def test_outputs_whose_files_would_be_one(self) -> None:
         self.call("compile", "twins.onnx", "-o", "twins.so", check=True)
         run = ("run", "twins.so", "--input", "x=pair.npy", "--output-dir", "out", "--json")

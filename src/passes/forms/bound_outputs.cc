@@ -249,7 +249,7 @@ bool calls_main(const IRModule& module) {
 }
 
 // The result of main with its open items bounded; null when one cannot be.
-Expr bound_result(const Expr& result, const Bounds& bounds, Array<Value>& rows) {
+Expr bound_result(const Expr& result, const Bounds& bounds, Array<int64_t>& rows) {
   const std::vector<Expr> items = flat_items(result);
   Array<Expr> outputs, extents;
   std::unordered_map<const Object*, size_t> places;  // of extents
@@ -263,7 +263,7 @@ Expr bound_result(const Expr& result, const Bounds& bounds, Array<Value>& rows) 
     outputs.push_back(bounded->buffer);
     const auto [place, is_new] = places.emplace(bounded->extent.object(), items.size() + extents.size());
     if (is_new) extents.push_back(bounded->extent);
-    for (const size_t number : {i, bounded->axis, place->second}) rows.push_back(Value(static_cast<int64_t>(number)));
+    for (const size_t number : {i, bounded->axis, place->second}) rows.push_back(static_cast<int64_t>(number));
   }
   for (const Expr& extent : extents) outputs.push_back(extent);
   return relay::make_tuple(outputs, result->span);
@@ -278,7 +278,7 @@ IRModule bound_outputs(const IRModule& module) {
   std::vector<const LetNode*> lets;
   Expr result = main->body;
   for (; result.is<LetNode>(); result = result.as<LetNode>()->body) lets.push_back(result.as<LetNode>());
-  Array<Value> rows;
+  Array<int64_t> rows;
   Expr body = bound_result(result, Bounds(main->body), rows);
   if (!body) return module;
   for (size_t i = lets.size(); i-- > 0;) body = relay::make_let(lets[i]->var, lets[i]->value, body, lets[i]->span);
@@ -292,37 +292,14 @@ IRModule bound_outputs(const IRModule& module) {
   return bounded;
 }
 
-std::vector<BoundedOutput> bounded_outputs_of(const FunctionNode& main, const std::vector<TensorType>& results) {
-  const auto value = main.attrs.get(kBoundedOutputs);
-  if (!value) return {};
-  const auto fail = [&](const std::string& why) {
-    throw_at(main.span, "main", fmt::format("attribute {} {}; leave it out: the compiler makes it", kBoundedOutputs, why));
-  };
-  if (!value->is<Array<Value>>()) fail("is no list");
-  const auto numbers = value->as<Array<Value>>();
-  if (numbers.empty() || numbers.size() % 3 != 0) fail("is no list of output, axis and extent");
+std::vector<BoundedOutput> bounded_outputs_of(const FunctionNode& main) {
   std::vector<BoundedOutput> rows;
-  size_t num_outputs = results.size();
-  for (size_t i = 0; i < numbers.size(); ++i) {
-    if (!numbers[i].is<int64_t>() || numbers[i].as<int64_t>() < 0) fail("has an element that is no index");
-    const auto number = static_cast<size_t>(numbers[i].as<int64_t>());
-    if (i % 3 == 0) rows.emplace_back();
-    (i % 3 == 0 ? rows.back().output : i % 3 == 1 ? rows.back().axis : rows.back().extent) = number;
-    if (i % 3 == 2) num_outputs = std::min(num_outputs, number);
-  }
-  std::vector<bool> has_extent(num_outputs), is_extent(results.size());
-  for (const BoundedOutput& row : rows) {
-    if (row.output >= num_outputs || row.axis >= results[row.output]->shape.size() || row.extent >= results.size())
-      fail("names an output, an axis or a result that is not there");
-    if (has_extent[row.output]) fail("names an output twice");
-    const TensorType& extent = results[row.extent];
-    if (extent->dtype != kExtentType || as_shape(extent->shape) != std::optional(Shape{1}))
-      fail("names an extent that is no int64[1]");
-    has_extent[row.output] = is_extent[row.extent] = true;
-  }
-  for (size_t i = num_outputs; i < results.size(); ++i) {
-    if (!is_extent[i]) fail("leaves a result behind the extents");
-  }
+  const auto value = main.attrs.get(kBoundedOutputs);
+  if (!value) return rows;
+  const auto numbers = value->as<Array<int64_t>>();
+  for (size_t i = 0; i < numbers.size(); i += 3)
+    rows.push_back({static_cast<size_t>(numbers[i]), static_cast<size_t>(numbers[i + 1]),
+                    static_cast<size_t>(numbers[i + 2])});
   return rows;
 }
 

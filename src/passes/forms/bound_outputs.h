@@ -23,6 +23,7 @@ namespace headrace::passes {
 
 IRModule bound_outputs(const IRModule& module);
 
+// Text may not give it: the driver refuses a main that has it.
 inline constexpr const char* kBoundedOutputs = "bounded_outputs";
 
 // An output of main, and the result that is its extent.
@@ -30,8 +31,7 @@ struct BoundedOutput {
   size_t output = 0, axis = 0, extent = 0;
 };
 
-// What the attribute says of a main with `results`, tuples flattened; none without it. UserError at main where text
-// gave it what does not fit the results: they are outputs, then extents int64[1].
-std::vector<BoundedOutput> bounded_outputs_of(const relay::FunctionNode& main, const std::vector<TensorType>& results);
+// What the attribute of a main says; none without it.
+std::vector<BoundedOutput> bounded_outputs_of(const relay::FunctionNode& main);
 
 }  // namespace headrace::passes
