@@ -18,8 +18,8 @@ namespace {
 constexpr const char* kPlaces =
     "#[version = \"0.0.5\"]\n"
     "def @main(%x: Tensor[(3, 4), float32]) {\n"
-    "  %0 = argwhere(%x);\n"
-    "  (%0, cast(transpose(%0, axes=[1, 0]), dtype=\"int64\"), multiply(%x, 2f), multiply(%0, 3))\n"
+    "  let %places = argwhere(%x);\n"
+    "  (%places, cast(transpose(%places, axes=[1, 0]), dtype=\"int64\"), multiply(%x, 2f), multiply(%places, 3))\n"
     "}\n";
 
 Model read(const std::string& text) {

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 #include <array>
+#include <unordered_map>
+#include <unordered_set>
 
 #include "ops/algorithm/select.h"
 #include "ops/op_keys.h"
@@ -235,6 +237,36 @@ std::vector<Expr> flat_items(const Expr& root) {
   return items;
 }
 
+// The variables that occur in what was added; each node is walked once.
+class Occurring {
+ public:
+  void add(const Expr& root) {
+    std::vector<Expr> pending{root};
+    while (!pending.empty()) {
+      const Expr node = std::move(pending.back());
+      pending.pop_back();
+      if (!seen_.insert(node.object()).second) continue;
+      for (Expr& child : relay::children_of(node)) pending.push_back(std::move(child));
+    }
+  }
+  bool has(const relay::Var& var) const { return seen_.contains(var.object()); }
+
+ private:
+  std::unordered_set<const Object*> seen_;
+};
+
+// The lets around `body`, but those of values that only their bounded forms are used of.
+Expr with_lets(const std::vector<const LetNode*>& lets, Expr body, const Bounds& bounds) {
+  Occurring occurring;
+  occurring.add(body);
+  for (size_t i = lets.size(); i-- > 0;) {
+    if (bounds.find(lets[i]->var) != nullptr && !occurring.has(lets[i]->var)) continue;
+    occurring.add(lets[i]->value);
+    body = relay::make_let(lets[i]->var, lets[i]->value, body, lets[i]->span);
+  }
+  return body;
+}
+
 bool calls_main(const IRModule& module) {
   bool found = false;
   for (const auto& [name, function] : module->functions) {
@@ -278,10 +310,11 @@ IRModule bound_outputs(const IRModule& module) {
   std::vector<const LetNode*> lets;
   Expr result = main->body;
   for (; result.is<LetNode>(); result = result.as<LetNode>()->body) lets.push_back(result.as<LetNode>());
+  const Bounds bounds(main->body);
   Array<int64_t> rows;
-  Expr body = bound_result(result, Bounds(main->body), rows);
-  if (!body) return module;
-  for (size_t i = lets.size(); i-- > 0;) body = relay::make_let(lets[i]->var, lets[i]->value, body, lets[i]->span);
+  const Expr bounded_result = bound_result(result, bounds, rows);
+  if (!bounded_result) return module;
+  const Expr body = with_lets(lets, bounded_result, bounds);
   IRModule bounded = make_object<IRModuleNode>(*module);
   const auto edited = copy_with(*main, [&](FunctionNode& copy) {
     copy.body = body;
