@@ -1,5 +1,7 @@
 #include "ops/tensor/shape.h"
 
+#include <algorithm>
+
 #include "arith/canonical.h"
 #include "ops/families.h"
 #include "ops/loops/dims.h"
@@ -99,17 +101,14 @@ size_t reshape_entry(ReshapeState& state, const Dims& newshape, size_t i, bool a
   return 1;
 }
 
-Type relate_reshape(const RelationInput& input) {
-  const auto& attrs = input.call.attrs_as<ReshapeAttrs>();
-  const TensorType data = input.tensor(0);
-  const auto newshape = requested_shape(input, attrs.newshape, "newshape");
-  if (!data || !newshape) return {};
-  ReshapeState state{input, data->shape, 0, std::nullopt, {}};
-  for (size_t i = 0; i < newshape->size();) i += reshape_entry(state, *newshape, i, attrs.allowzero);
-  const PrimExpr total = arith::product(data->shape), rest = arith::product(Array<PrimExpr>(state.result));
+// What `source` becomes by `newshape`, entry by entry.
+Dims reshaped_dims(const RelationInput& input, const Array<PrimExpr>& source, const Dims& newshape, bool allowzero) {
+  ReshapeState state{input, source, 0, std::nullopt, {}};
+  for (size_t i = 0; i < newshape.size();) i += reshape_entry(state, newshape, i, allowzero);
+  const PrimExpr total = arith::product(source), rest = arith::product(Array<PrimExpr>(state.result));
   const auto fail_count = [&] {
-    input.fail(fmt::format("{} has {} elements and cannot be reshaped to {}", show(data), to_string(total),
-                           show_dims(Array<PrimExpr>(*newshape))));
+    input.fail(fmt::format("{} has {} elements and cannot be reshaped to {}", show(input.tensor(0)), to_string(total),
+                           show_dims(Array<PrimExpr>(newshape))));
   };
   if (state.inferred) {
     const auto quotient = is_int(rest, 0) ? std::nullopt : arith::divide_exactly(total, rest);
@@ -120,7 +119,39 @@ Type relate_reshape(const RelationInput& input) {
   } else if (arith::is_unequal(total, rest)) {
     fail_count();
   }
-  return make_tensor_type(Array<PrimExpr>(state.result), data->dtype);
+  return state.result;
+}
+
+Type relate_reshape(const RelationInput& input) {
+  const auto& attrs = input.call.attrs_as<ReshapeAttrs>();
+  const TensorType data = input.tensor(0);
+  const auto newshape = requested_shape(input, attrs.newshape, "newshape");
+  if (!data || !newshape) return {};
+  return make_tensor_type(Array<PrimExpr>(reshaped_dims(input, data->shape, *newshape, attrs.allowzero)), data->dtype);
+}
+
+// The entries from the last to the first; the two sizes that belong to a -4 stay behind it.
+Dims reversed_entries(const Shape& newshape) {
+  Dims result;
+  for (size_t i = 0; i < newshape.size(); ++i) {
+    const bool splits = newshape[i] == -4 && i + 2 < newshape.size();
+    const Dims entry = splits ? Dims{make_int(-4), make_int(newshape[i + 2]), make_int(newshape[i + 1])}
+                              : Dims{make_int(newshape[i])};
+    result.insert(result.begin(), entry.begin(), entry.end());
+    if (splits) i += 2;
+  }
+  return result;
+}
+
+Type relate_reverse_reshape(const RelationInput& input) {
+  const auto& attrs = input.call.attrs_as<ReshapeAttrs>();
+  const TensorType data = input.tensor(0);
+  if (!data) return {};
+  Dims source = data->shape.to_vector();
+  std::reverse(source.begin(), source.end());
+  Dims dims = reshaped_dims(input, Array<PrimExpr>(source), reversed_entries(attrs.newshape), attrs.allowzero);
+  std::reverse(dims.begin(), dims.end());
+  return make_tensor_type(Array<PrimExpr>(dims), data->dtype);
 }
 
 Type relate_reshape_like(const RelationInput& input) {
@@ -232,6 +263,12 @@ void register_shape_ops() {
                 .any_args()
                 .attrs<ReshapeAttrs>(),
             relate_reshape);
+  reshaping(OpBuilder("contrib_reverse_reshape",
+                      "reshape, with the special values of newshape matched from the last dimension to the first: "
+                      "x[10,5,4] by (-1, 0) -> [50,4].")
+                .arg("data")
+                .attrs<ReshapeAttrs>(),
+            relate_reverse_reshape);
   reshaping(OpBuilder("reshape_like", "The elements of data in the shape of shape_like.").arg("data").arg("shape_like"),
             relate_reshape_like);
   reshaping(OpBuilder("nn.batch_flatten", "All but the first axis as one: x[N, ...] -> [N, rest].").arg("data"),

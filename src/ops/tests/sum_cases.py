@@ -1,4 +1,4 @@
-"""The cases of einsum and of annotations; see make_op_cases.py."""
+"""The cases of einsum, of annotations and of contrib_reverse_reshape; see make_op_cases.py."""
 
 from collections.abc import Callable
 
@@ -48,6 +48,13 @@ def add_sum_cases(data: Callable[..., np.ndarray], ints: Callable[..., np.ndarra
     error("einsum bool", 'einsum((%0,), equation="ij->ji")', [a > 0], "operands must be numbers")
     error("einsum nothing", 'einsum((), equation="")', [], "needs at least one tensor")
 
+    # From the right, as Relay's documentation has it.
+    x = data(10, 5, 4)
+    for newshape, shape in (((-1, 0), (50, 4)), ((-3, 4), (50, 4)), ((0, -4, 2, -1), (5, 2, 2)), ((-2,), (10, 5, 4))):
+        source = x[0] if newshape == (0, -4, 2, -1) else x
+        call = f"contrib_reverse_reshape(%0, newshape=[{', '.join(map(str, newshape))}])"
+        case(f"reverse_reshape {newshape}", call, [source], [source.reshape(shape)])
+    error("reverse_reshape", "contrib_reverse_reshape(%0, newshape=[3, 0])", [x], "cannot be reshaped to")
     case("stop_fusion", "annotation.stop_fusion(%0)", [a], [a])
     case("stop_fusion between", "negative(annotation.stop_fusion(exp(negative(%0))))", [a], [-np.exp(-a)], 1e-5)
     error("stop_fusion", "annotation.stop_fusion(%0, %0)", [a], "takes 1 argument")
