@@ -64,8 +64,7 @@ TEST(BoundedOutputs, TheManifestNamesThem) {
 }
 
 TEST(BoundedOutputs, ModuleAndCApiGiveTheActualShape) {
-  const auto executor =
-      load::make_executor(open_compiled(compile_to_memory(read(kPlaces), {}), "test"), "default", 1);
+  const auto executor = load::make_executor(open_compiled(compile_to_memory(read(kPlaces), {}), "test"), "default", 1);
   executors::GraphRunner& runner = executor->runner();
   EXPECT_EQ(runner.output(1).shape[1], 12);
   const NDArray x = mask(kMasks[0]);
@@ -107,10 +106,10 @@ TEST(BoundedOutputs, BareClientsNeedTheRuntime) {
 
 TEST(BoundedOutputs, TextDoesNotSayWhatTheyAre) {
   for (const char* rows : {"[0, 0, 1]", "7", "[9, -1]"}) {
-    const Model model = read(fmt::format(
-        "#[version = \"0.0.5\"]\n"
-        "def @main(%x: Tensor[(2), float32], %n: Tensor[(1), int64], bounded_outputs={}) {{ (%x, %n) }}\n",
-        rows));
+    const Model model = read(
+        fmt::format("#[version = \"0.0.5\"]\n"
+                    "def @main(%x: Tensor[(2), float32], %n: Tensor[(1), int64], bounded_outputs={}) {{ (%x, %n) }}\n",
+                    rows));
     EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(model); }),
                 testing::HasSubstr("@main has the attribute bounded_outputs, which the compiler makes"));
   }

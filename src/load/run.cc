@@ -31,8 +31,7 @@ std::vector<NDArray> run(Executor& executor, std::span<const NDArray> inputs) {
     const auto index = static_cast<size_t>(bounded.output);
     const DLTensor& made = runner.output(index);
     const NDArray whole = outputs[index];
-    outputs[index] =
-        NDArray::view(made.data, Shape(made.shape, made.shape + made.ndim), whole.dtype(), [whole] {});
+    outputs[index] = NDArray::view(made.data, Shape(made.shape, made.shape + made.ndim), whole.dtype(), [whole] {});
   }
   return outputs;
 }

@@ -10,8 +10,8 @@
 namespace headrace::load {
 
 // Runs the executor's program on `inputs`, which it reads in place where they are dense and aligned. Gives new tensors,
-// written in place; a bounded output has the shape that this run gave it. Threads that share an executor take turns. UserError: a wrong number, dtype, shape or device of
-// inputs; a kernel that failed (with the op).
+// written in place; a bounded output has the shape that this run gave it. Threads that share an executor take turns.
+// UserError: a wrong number, dtype, shape or device of inputs; a kernel that failed (with the op).
 std::vector<NDArray> run(Executor& executor, std::span<const NDArray> inputs);
 
 }  // namespace headrace::load

@@ -145,7 +145,8 @@ std::string page() {
       "Results as many as the data says come in a buffer of the most there can be, with how much of it counts "
       "(`unique`,\n`argwhere_bounded`, `vision.all_class_non_max_suppression`), which every executor runs. `argwhere` "
       "gives just its rows, of a\nsize `?`: the interpreter runs it and what reads it; compiled programs have it, and "
-      "slices to a computed end, as results\nof the program (`passes/forms/bound_outputs.h` says through which ops).\n{}",
+      "slices to a computed end, as results\nof the program (`passes/forms/bound_outputs.h` says through which "
+      "ops).\n{}",
       here, total, parts);
 }
 

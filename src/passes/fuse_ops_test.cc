@@ -209,14 +209,14 @@ TEST(FuseOps, StopFusionParts) {
   const auto ops_of_groups = [](const std::string& body) {
     const IRModule after = run_pass("FuseOps", read("def @main(%x: Tensor[(4), float32]) { " + body + " }"));
     std::vector<size_t> counts;
-    relay::post_order(after->lookup("main").as<FunctionNode>()->body, [](const Expr& e) { return !e.is<FunctionNode>(); },
-                      [&](const Expr& e) {
-                        if (!e.is<FunctionNode>()) return;
-                        counts.push_back(0);
-                        relay::post_order(e.as<FunctionNode>()->body, [&](const Expr& inner) {
-                          counts.back() += inner.is<CallNode>() ? 1 : 0;
-                        });
-                      });
+    relay::post_order(
+        after->lookup("main").as<FunctionNode>()->body, [](const Expr& e) { return !e.is<FunctionNode>(); },
+        [&](const Expr& e) {
+          if (!e.is<FunctionNode>()) return;
+          counts.push_back(0);
+          relay::post_order(e.as<FunctionNode>()->body,
+                            [&](const Expr& inner) { counts.back() += inner.is<CallNode>() ? 1 : 0; });
+        });
     return counts;
   };
   EXPECT_EQ(ops_of_groups("nn.relu(exp(negative(%x)))"), (std::vector<size_t>{3}));

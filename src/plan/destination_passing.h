@@ -13,9 +13,9 @@
 //
 // Equal groups become one global function, named after its ops and its content. A group that only reshapes becomes a
 // view. A value that is an output of the program is written there at once; an output that is an input, a constant or
-// another output is copied. Where main has bounded outputs (passes/forms/bound_outputs.h), their extents are no outputs:
-// the body gives them at its end, as a tuple of int64[1], and the attribute bounded_outputs has three numbers for each
-// such output: which one, which axis, which item of the body. Their memory is never given back.
+// another output is copied. Where main has bounded outputs (passes/forms/bound_outputs.h), their extents are no
+// outputs: the body gives them at its end, as a tuple of int64[1], and the attribute bounded_outputs has three numbers
+// for each such output: which one, which axis, which item of the body. Their memory is never given back.
 //
 // Runs after FuseOps, which made the groups, and before plan_memory. Needs types. Linear in the program's size.
 // UserError: control flow or closures in main (they need the VM), shapes that are not static, functions marked

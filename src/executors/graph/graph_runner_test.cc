@@ -132,7 +132,8 @@ TEST(GraphRunner, ABoundedOutputIsDenseInItsActualShape) {
       module.GetFunction("get_output")(1, copy);
       EXPECT_TRUE(copy.content_equal(out));
       const NDArray large = NDArray::zeros({6, 9}, DataType::float_(32));
-      EXPECT_THAT(kit::user_error_of([&] { module.GetFunction("get_output")(1, large); }), HasSubstr("has shape (6, 9)"));
+      EXPECT_THAT(kit::user_error_of([&] { module.GetFunction("get_output")(1, large); }),
+                  HasSubstr("has shape (6, 9)"));
     }
   }
 }

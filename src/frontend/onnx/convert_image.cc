@@ -383,8 +383,7 @@ Exprs convert_resize(NodeContext& context) {
   if (context.opset() == 10) return resize_by_scales_input(context);
   const std::vector<double> scales = numbers(context, 2, "scales");
   const bool has_sizes = context.has(3) && as_shape(context.type(context.input(3))->shape) != std::optional(Shape{0});
-  if (!scales.empty() && has_sizes)
-    context.invalid("it has scales and sizes; only one of them may be given");
+  if (!scales.empty() && has_sizes) context.invalid("it has scales and sizes; only one of them may be given");
   ResizeSpec spec;
   spec.axes = scales.empty() ? axes_by_sizes(context) : axes_by_scales(context, scales);
   spec.mode = context.string_attr("mode", "nearest");

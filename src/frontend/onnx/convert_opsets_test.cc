@@ -67,11 +67,12 @@ TEST(ConvertOpsets, ResizeOfSomeAxes) {
   EXPECT_THAT(node_error("Resize", 18, {line, Operand(), fixed(f32({4}, {1, 1, 1, 1.0 / 512}))},
                          {AttributeSpec("antialias", 1), AttributeSpec("mode", "linear")}),
               HasSubstr("antialias with a scale"));
-  EXPECT_THAT(node_error("Resize", 18, {image(), Operand(), fixed(f32({2}, {2, 2}))},
-                         {AttributeSpec("axes", Ints{2, -2})}),
-              HasSubstr("attribute 'axes' names axis 2 twice"));
-  EXPECT_THAT(node_error("Resize", 13, {image(), Operand(), fixed(f32({4}, {1, 1, 2, 2})), fixed(i64({4}, {1, 1, 4, 4}))}),
-              HasSubstr("it has scales and sizes"));
+  EXPECT_THAT(
+      node_error("Resize", 18, {image(), Operand(), fixed(f32({2}, {2, 2}))}, {AttributeSpec("axes", Ints{2, -2})}),
+      HasSubstr("attribute 'axes' names axis 2 twice"));
+  EXPECT_THAT(
+      node_error("Resize", 13, {image(), Operand(), fixed(f32({4}, {1, 1, 2, 2})), fixed(i64({4}, {1, 1, 4, 4}))}),
+      HasSubstr("it has scales and sizes"));
 }
 
 // In the data's dtype again, cut to an integer.
@@ -80,9 +81,9 @@ TEST(ConvertOpsets, ReductionsOfIntegers) {
   const auto reduced = [&](const char* op) { return run_node(op, 13, {x}, {AttributeSpec("axes", Ints{1})}).at(0); };
   for (const char* op : {"ReduceMean", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"})
     EXPECT_EQ(reduced(op).dtype(), DataType::int_(64)) << op;
-  expect_near(reduced("ReduceMean"), {2, 1}, {2, 2}, 0);     // 8 / 3, 7 / 3
-  expect_near(reduced("ReduceL2"), {2, 1}, {5, 5}, 0);       // sqrt(30), sqrt(25)
-  expect_near(reduced("ReduceLogSum"), {2, 1}, {2, 1}, 0);   // log(8), log(7)
+  expect_near(reduced("ReduceMean"), {2, 1}, {2, 2}, 0);       // 8 / 3, 7 / 3
+  expect_near(reduced("ReduceL2"), {2, 1}, {5, 5}, 0);         // sqrt(30), sqrt(25)
+  expect_near(reduced("ReduceLogSum"), {2, 1}, {2, 1}, 0);     // log(8), log(7)
   expect_near(reduced("ReduceLogSumExp"), {2, 1}, {5, 4}, 0);  // 5.07, 4.33
 }
 

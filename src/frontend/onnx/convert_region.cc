@@ -162,8 +162,8 @@ Expr limit(NodeContext& context, size_t i, double otherwise, DataType dtype) {
   return context.one_number(i, kNames[i - 2]);
 }
 
-// ONNX NonMaxSuppression (10, 11): the rows in front, as many as a run finds; native code has such tensors as outputs of
-// the model alone.
+// ONNX NonMaxSuppression (10, 11): the rows in front, as many as a run finds; native code has such tensors as outputs
+// of the model alone.
 Exprs convert_non_max_suppression(NodeContext& context) {
   const Span& span = context.span();
   const int64_t form = context.int_attr("center_point_box", 0);

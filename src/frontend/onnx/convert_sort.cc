@@ -84,7 +84,8 @@ Exprs convert_unique(NodeContext& context) {
   if (context.has_attr("axis")) {
     const size_t rank = context.rank(x);
     context.axis_of(context.int_attr("axis"), rank);
-    if (rank != 1) context.refuse(HR_REASON_ATTRIBUTE_UNSUPPORTED, "the different slices along an axis are not supported");
+    if (rank != 1)
+      context.refuse(HR_REASON_ATTRIBUTE_UNSUPPORTED, "the different slices along an axis are not supported");
   }
   if (context.rank(x) != 1) x = ops::reshape(x, Shape{-1}, false, span);
   const Expr found = ops::unique(x, context.flag_attr("sorted", true), true, span);

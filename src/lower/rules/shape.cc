@@ -126,7 +126,8 @@ Compute reverse_rule(const RuleInput& input) {
 }  // namespace
 
 void register_shape_rules() {
-  for (const char* op : {"reshape", "contrib_reverse_reshape", "reshape_like", "nn.batch_flatten", "squeeze", "expand_dims"}) {
+  for (const char* op :
+       {"reshape", "contrib_reverse_reshape", "reshape_like", "nn.batch_flatten", "squeeze", "expand_dims"}) {
     set_rule(op, reshape_rule);
   }
   set_rule("transpose", transpose_rule);

@@ -128,7 +128,7 @@ Type relate_einsum(const RelationInput& input) {
       const PrimExpr& mine = operands[i]->shape[axis];
       const auto [it, is_new] = sizes.emplace(label, mine);
       if (is_new) continue;
-      const auto joined = label < 0                               ? broadcast_dims(it->second, mine)
+      const auto joined = label < 0                             ? broadcast_dims(it->second, mine)
                           : arith::is_unequal(it->second, mine) ? std::nullopt
                                                                 : unify_dims(it->second, mine);
       if (!joined)
@@ -197,8 +197,9 @@ EinsumForm einsum_form(std::string_view equation, const std::vector<size_t>& ran
     form.operands.push_back(labels_of(terms[i], ranks[i]));
     for (const int label : form.operands.back()) ++counts[label];
   }
-  form.output = arrow == std::string::npos ? implicit_output(counts)
-                                           : explicit_output(std::string_view(text).substr(arrow + 2), equation, counts);
+  form.output = arrow == std::string::npos
+                    ? implicit_output(counts)
+                    : explicit_output(std::string_view(text).substr(arrow + 2), equation, counts);
   for (const auto& operand : form.operands) {
     for (const int label : operand) {
       const auto is_label = [label](const std::vector<int>& list) {
@@ -211,11 +212,12 @@ EinsumForm einsum_form(std::string_view equation, const std::vector<size_t>& ran
 }
 
 void register_einsum_op() {
-  OpBuilder("einsum",
-            "The sum of products of a tuple of tensors, as numpy's einsum: T[...], T[...], ... -> T[...] by an equation "
-            "such as ij,jk->ik. Axes of one letter agree, those of ... broadcast, what the result does not name is "
-            "summed; without -> the result has the letters that occur once. float16 and bfloat16 sum in float32; "
-            "integers wrap.")
+  OpBuilder(
+      "einsum",
+      "The sum of products of a tuple of tensors, as numpy's einsum: T[...], T[...], ... -> T[...] by an equation "
+      "such as ij,jk->ik. Axes of one letter agree, those of ... broadcast, what the result does not name is "
+      "summed; without -> the result has the letters that occur once. float16 and bfloat16 sum in float32; "
+      "integers wrap.")
       .arg("data", "Tuple of tensors")
       .attrs<EinsumAttrs>()
       .relation(relate_einsum)

@@ -135,8 +135,8 @@ Dims reversed_entries(const Shape& newshape) {
   Dims result;
   for (size_t i = 0; i < newshape.size(); ++i) {
     const bool splits = newshape[i] == -4 && i + 2 < newshape.size();
-    const Dims entry = splits ? Dims{make_int(-4), make_int(newshape[i + 2]), make_int(newshape[i + 1])}
-                              : Dims{make_int(newshape[i])};
+    const Dims entry =
+        splits ? Dims{make_int(-4), make_int(newshape[i + 2]), make_int(newshape[i + 1])} : Dims{make_int(newshape[i])};
     result.insert(result.begin(), entry.begin(), entry.end());
     if (splits) i += 2;
   }

@@ -95,8 +95,7 @@ std::optional<Bounded> bound_slice_end(const CallNode& call, size_t axis) {
   const Span& span = call.span;
   const Expr size = vector_of((*shape)[axis]), zero = vector_of(0), given = ops::cast(call.args[2], kExtentType, span);
   const Expr counted = ops::where(ops::binary("less", given, zero, span), ops::add(given, size, span), given, span);
-  return Bounded{call.args[0], axis,
-                 ops::binary("minimum", ops::binary("maximum", counted, zero, span), size, span)};
+  return Bounded{call.args[0], axis, ops::binary("minimum", ops::binary("maximum", counted, zero, span), size, span)};
 }
 
 // Argument `at` is bounded along `axis`, the result has its unknown size at `result_axis`: may the call read the whole
@@ -132,8 +131,8 @@ bool is_rows_of_rows(const Reader& r) {
     for (size_t i = 1; i < dims.size(); ++i) size *= *as_int(dims[i]);
     return size;
   };
-  return attrs.newshape[0] == -1 && row_size(tensor_type(r.call.args[0])->shape) ==
-                                        row_size(r.call.checked_type().as<TensorTypeNode>()->shape);
+  return attrs.newshape[0] == -1 &&
+         row_size(tensor_type(r.call.args[0])->shape) == row_size(r.call.checked_type().as<TensorTypeNode>()->shape);
 }
 
 bool slices_other_axes(const Reader& r) {
@@ -208,8 +207,7 @@ class Bounds {
     if (source == nullptr || !reads_each_index({call, at, source->axis, result_axis})) return std::nullopt;
     Array<Expr> args = call.args;
     args.set(at, source->buffer);
-    return Bounded{relay::make_call(call.op, args, call.attrs, call.type_args, call.span), result_axis,
-                   source->extent};
+    return Bounded{relay::make_call(call.op, args, call.attrs, call.type_args, call.span), result_axis, source->extent};
   }
 
   std::unordered_map<const Object*, Expr> let_values_;
@@ -331,8 +329,8 @@ std::vector<BoundedOutput> bounded_outputs_of(const FunctionNode& main) {
   if (!value) return rows;
   const auto numbers = value->as<Array<int64_t>>();
   for (size_t i = 0; i < numbers.size(); i += 3)
-    rows.push_back({static_cast<size_t>(numbers[i]), static_cast<size_t>(numbers[i + 1]),
-                    static_cast<size_t>(numbers[i + 2])});
+    rows.push_back(
+        {static_cast<size_t>(numbers[i]), static_cast<size_t>(numbers[i + 1]), static_cast<size_t>(numbers[i + 2])});
   return rows;
 }
 

@@ -49,14 +49,16 @@ TEST(OldText, DynamicOpsOfAnotherFormAreUnknown) {
     EXPECT_THAT(kit::user_error_of([&] { read(text); }), HasSubstr(op));
   }
   EXPECT_THAT(kit::user_error_of([] {
-                read("def @main(%x: Tensor[(1, 1, 2, 2), float32], %s: Tensor[(2), int64]) {\n"
-                     "  dyn.image.resize2d(%x, %s, %s, %s)\n}");
+                read(
+                    "def @main(%x: Tensor[(1, 1, 2, 2), float32], %s: Tensor[(2), int64]) {\n"
+                    "  dyn.image.resize2d(%x, %s, %s, %s)\n}");
               }),
               HasSubstr("takes data, size and roi, got 4 arguments"));
 }
 
 TEST(OldText, PadWidthIsOfShapesHoweverItIsMade) {
-  const IRModule read_back = read("def @main(%x: Tensor[(2, 3), float32]) { nn.pad(%x, 0f, pad_width=[[1, 2], [0, 0]]) }");
+  const IRModule read_back =
+      read("def @main(%x: Tensor[(2, 3), float32]) { nn.pad(%x, 0f, pad_width=[[1, 2], [0, 0]]) }");
   const Var x = make_var("x", make_tensor_type(Shape{2, 3}, DataType::float_(32)));
   const Expr call = ops::pad(x, {Shape{1, 2}, Shape{0, 0}}, make_scalar(0));
   EXPECT_TRUE(structural_equal(read_back, infer_type(make_module(make_function({x}, call)))));

@@ -276,8 +276,8 @@ Nested<Expr> Parser::keyword(Token first) {
 // What old text calls the op that takes a shape (or slices, sizes, widths) as an argument: here that is the op itself.
 static std::string_view without_dyn(std::string_view name) {
   constexpr std::string_view kPrefix = "dyn.";
-  constexpr std::string_view kAliases[] = {"broadcast_to", "full",    "image.resize2d", "nn.pad", "ones",
-                                           "reshape",      "strided_slice", "tile",     "zeros"};
+  constexpr std::string_view kAliases[] = {"broadcast_to", "full",          "image.resize2d", "nn.pad", "ones",
+                                           "reshape",      "strided_slice", "tile",           "zeros"};
   if (!name.starts_with(kPrefix)) return name;
   const std::string_view plain = name.substr(kPrefix.size());
   return std::find(std::begin(kAliases), std::end(kAliases), plain) == std::end(kAliases) ? name : plain;
