@@ -14,12 +14,14 @@
 namespace headrace::driver {
 namespace {
 
-// An output along its first axis, one along its last, one that is always as large.
+// An output along its first axis, one along its last, one that is always as large, two of another extent.
 constexpr const char* kPlaces =
     "#[version = \"0.0.5\"]\n"
     "def @main(%x: Tensor[(3, 4), float32]) {\n"
     "  let %places = argwhere(%x);\n"
-    "  (%places, cast(transpose(%places, axes=[1, 0]), dtype=\"int64\"), multiply(%x, 2f), multiply(%places, 3))\n"
+    "  let %large = argwhere(greater(%x, 1f));\n"
+    "  (%places, cast(transpose(%places, axes=[1, 0]), dtype=\"int64\"),\n"
+    "   add(annotation.stop_fusion(multiply(%x, 2f)), %x), multiply(%large, 3), %large)\n"
     "}\n";
 
 Model read(const std::string& text) {
@@ -55,10 +57,12 @@ TEST(BoundedOutputs, AreWhatTheInterpreterGives) {
 TEST(BoundedOutputs, TheManifestNamesThem) {
   const CompiledModel compiled = compile_to_memory(read(kPlaces), {});
   const artifact::Program& program = compiled.report.manifest.programs[0];
-  ASSERT_EQ(program.outputs.size(), 4u);
+  ASSERT_EQ(program.outputs.size(), 5u);
   EXPECT_EQ(program.outputs[0].shape, (std::vector<int64_t>{12, 2}));
   EXPECT_EQ(program.outputs[1].shape, (std::vector<int64_t>{2, 12}));
-  ASSERT_EQ(program.bounded_outputs.size(), 3u);
+  ASSERT_EQ(program.bounded_outputs.size(), 4u);
+  EXPECT_EQ(program.bounded_outputs[0].extent, program.bounded_outputs[1].extent);
+  EXPECT_NE(program.bounded_outputs[0].extent, program.bounded_outputs[2].extent);
   EXPECT_EQ(program.bounded_outputs[1].output, 1);
   EXPECT_EQ(program.bounded_outputs[1].axis, 1);
 }
