@@ -1,6 +1,7 @@
 // headrace inspect: what is in an artifact, without running or mapping anything of it.
 #include <algorithm>
 #include <iostream>
+#include <optional>
 
 #include "artifact/artifact_file.h"
 #include "tools/headrace/output.h"
@@ -26,6 +27,26 @@ Array<Value> specs_of(const std::vector<artifact::TensorSpec>& specs) {
     list.push_back(Value(Report{{"name", Value(spec.name)},
                                 {"dtype", Value(spec.dtype.to_string())},
                                 {"shape", Value(Shape(spec.shape.begin(), spec.shape.end()))}}));
+  }
+  return list;
+}
+
+// The axis of output i whose size only a run tells, if it has one.
+std::optional<int64_t> bounded_axis(const Program& program, size_t i) {
+  for (const artifact::BoundedOutput& bounded : program.bounded_outputs) {
+    if (static_cast<size_t>(bounded.output) == i) return bounded.axis;
+  }
+  return std::nullopt;
+}
+
+Array<Value> outputs_of(const Program& program) {
+  Array<Value> list = specs_of(program.outputs);
+  for (size_t i = 0; i < list.size(); ++i) {
+    const auto axis = bounded_axis(program, i);
+    if (!axis) continue;
+    auto row = list[i].as<Report>();
+    row.set("bounded_axis", Value(*axis));
+    list.set(i, Value(row));
   }
   return list;
 }
@@ -64,7 +85,7 @@ Report report_of(const Program& program) {
       runtime::missing_features(program.target.features, runtime::host_cpu_features());
   return {{"name", Value(program.name)},
           {"inputs", Value(specs_of(program.inputs))},
-          {"outputs", Value(specs_of(program.outputs))},
+          {"outputs", Value(outputs_of(program))},
           {"triple", Value(program.target.triple)},
           {"cpu", Value(program.target.cpu)},
           {"features", Value(Array<std::string>(program.target.features.begin(), program.target.features.end()))},
@@ -100,7 +121,11 @@ void print_program(const Program& program, bool with_steps) {
   const auto missing = runtime::missing_features(program.target.features, runtime::host_cpu_features());
   if (!missing.empty()) fmt::print("  cannot run here: this processor lacks {}\n", fmt::join(missing, ", "));
   for (const auto& spec : program.inputs) fmt::print("  input  {}: {}\n", spec.name, describe(spec));
-  for (const auto& spec : program.outputs) fmt::print("  output {}: {}\n", spec.name, describe(spec));
+  for (size_t i = 0; i < program.outputs.size(); ++i) {
+    const auto axis = bounded_axis(program, i);
+    fmt::print("  output {}: {}{}\n", program.outputs[i].name, describe(program.outputs[i]),
+               axis ? fmt::format(", axis {} as long as the data tells", *axis) : "");
+  }
   if (!with_steps) return;
   std::vector<std::vector<std::string>> rows{{"step", "kind", "calls", "op"}};
   for (size_t i = 0; i < program.graph.steps.size(); ++i) {
