@@ -207,7 +207,8 @@ class JsonTest(CliTest):
         (output,) = self.report("run", "places.so", "--input", "x=x.npy")["outputs"]
         self.assertEqual(output["shape"], [63, 4])  # the first element is 0
         (program,) = self.report("inspect", "places.so")["programs"]
-        self.assertEqual((program["outputs"][0]["shape"], program["outputs"][0]["bounded_axis"]), ([64, 4], 0))
+        self.assertEqual(program["outputs"][0]["shape"], [64, 4])
+        self.assertEqual(program["bounded_outputs"], [{"output": "output0", "axis": 0}])
         self.assertIn("64x4, axis 0 as long as the data tells", self.call("inspect", "places.so").stdout)
         self.assertTrue(self.report("verify", "places.relay", "--input", "x=x.npy")["ok"])
 

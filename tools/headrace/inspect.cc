@@ -39,14 +39,11 @@ std::optional<int64_t> bounded_axis(const Program& program, size_t i) {
   return std::nullopt;
 }
 
-Array<Value> outputs_of(const Program& program) {
-  Array<Value> list = specs_of(program.outputs);
-  for (size_t i = 0; i < list.size(); ++i) {
-    const auto axis = bounded_axis(program, i);
-    if (!axis) continue;
-    auto row = list[i].as<Report>();
-    row.set("bounded_axis", Value(*axis));
-    list.set(i, Value(row));
+Array<Value> bounded_outputs_of(const Program& program) {
+  Array<Value> list;
+  for (const artifact::BoundedOutput& bounded : program.bounded_outputs) {
+    const std::string& name = program.outputs[static_cast<size_t>(bounded.output)].name;
+    list.push_back(Value(Report{{"output", Value(name)}, {"axis", Value(bounded.axis)}}));
   }
   return list;
 }
@@ -85,7 +82,8 @@ Report report_of(const Program& program) {
       runtime::missing_features(program.target.features, runtime::host_cpu_features());
   return {{"name", Value(program.name)},
           {"inputs", Value(specs_of(program.inputs))},
-          {"outputs", Value(outputs_of(program))},
+          {"outputs", Value(specs_of(program.outputs))},
+          {"bounded_outputs", Value(bounded_outputs_of(program))},
           {"triple", Value(program.target.triple)},
           {"cpu", Value(program.target.cpu)},
           {"features", Value(Array<std::string>(program.target.features.begin(), program.target.features.end()))},
