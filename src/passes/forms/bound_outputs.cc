@@ -109,7 +109,15 @@ struct Reader {
 
 bool is_elementwise(const Reader& r) {
   const auto* kind = r.call.as_op()->find(ops::kFusionKind);
-  return r.call.args.size() == 1 && kind != nullptr && *kind == ops::FusionKind::elementwise;
+  const size_t result_rank = r.call.checked_type().as<TensorTypeNode>()->shape.size();
+  return r.call.args.size() == 1 && r.result_axis == r.axis && result_rank == r.rank() && kind != nullptr &&
+         *kind == ops::FusionKind::elementwise;
+}
+
+// Indices behind the extent may be any, and mode "fast" stops at one that is out of range.
+bool is_lookup(const Reader& r) {
+  const auto& attrs = r.call.attrs_as<ops::TakeAttrs>();
+  return r.at == 1 && attrs.batch_dims == 0 && attrs.mode != "fast";
 }
 
 // Arithmetic that no element makes fail, with an operand that is broadcast along the axis.
@@ -152,8 +160,7 @@ bool reads_each_index(const Reader& r) {
   if (name == "transpose" || name == "squeeze" || name == "expand_dims") return true;
   if (name == "reshape") return is_rows_of_rows(r);
   if (name == "strided_slice") return slices_other_axes(r);
-  // Indices behind the extent may be any, and mode "fast" stops at one that is out of range.
-  if (name == "take") return r.at == 1 && r.call.attrs_as<ops::TakeAttrs>().mode != "fast";
+  if (name == "take") return is_lookup(r);
   return is_elementwise(r) || is_arithmetic(r);
 }
 
