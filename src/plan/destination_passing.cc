@@ -30,10 +30,15 @@ class Writer {
     Array<Var> params = main->params;
     for (const Var& output : outputs_) params.push_back(output);
     Array<Expr> extents;
-    for (const size_t extent : extents_) extents.push_back(tensor_expr(extent));
+    Array<Type> extent_types;
+    for (const size_t extent : extents_) {
+      extents.push_back(tensor_expr(extent));
+      extent_types.push_back(flow_.tensors[extent].type);
+    }
     Map<std::string, Value> attrs{{kNumOutputs, Value(static_cast<int64_t>(outputs_.size()))}};
     if (!bounded.empty()) attrs.set(passes::kBoundedOutputs, Value(bounded));
-    const Function result = relay::make_function(params, lets(relay::make_tuple(extents)), {}, {}, attrs);
+    const Function result =
+        relay::make_function(params, lets(relay::make_tuple(extents)), make_tuple_type(extent_types), {}, attrs);
     IRModule module = make_module(result);
     for (const auto& [name, function] : groups_.functions()) module->add_function(name, function);
     return relay::infer_type(module);
