@@ -61,7 +61,10 @@ TEST(OldText, PadWidthIsOfShapesHoweverItIsMade) {
       read("def @main(%x: Tensor[(2, 3), float32]) { nn.pad(%x, 0f, pad_width=[[1, 2], [0, 0]]) }");
   const Var x = make_var("x", make_tensor_type(Shape{2, 3}, DataType::float_(32)));
   const Expr call = ops::pad(x, {Shape{1, 2}, Shape{0, 0}}, make_scalar(0));
-  EXPECT_TRUE(structural_equal(read_back, infer_type(make_module(make_function({x}, call)))));
+  const IRModule made = infer_type(make_module(make_function({x}, call)));
+  EXPECT_TRUE(structural_equal(read_back, made));
+  EXPECT_EQ(print_module(read_back), print_module(made));
+  EXPECT_THAT(print_module(made), HasSubstr("pad_width=[[1, 2], [0, 0]]"));
 }
 
 }  // namespace

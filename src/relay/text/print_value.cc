@@ -94,12 +94,22 @@ void ValuePrinter::print(std::string& out, const Value& value, bool in_dtype_fie
   }
 }
 
+// Shapes as lists of numbers: what reads them knows that the field holds shapes.
+static void print_shapes(std::string& out, const ArrayObj& shapes) {
+  out += "[";
+  for (size_t i = 0; i < shapes.items.size(); ++i)
+    out += fmt::format("{}[{}]", i == 0 ? "" : ", ", fmt::join(shapes.items[i].as<Shape>(), ", "));
+  out += "]";
+}
+
 // In a field whose kind is known, a list of numbers is enough: reading converts it.
 static void print_field(const ValuePrinter& printer, std::string& out, const FieldInfo& field, const Value& value) {
   const bool is_dtype = field.kind.ends_with("dtype");
   const bool holds_dims = field.kind.ends_with("ir.PrimExpr]") || field.kind.ends_with("ir.PrimExpr");
   if (value.type_index() == type_index::kShape) {
     out += fmt::format("[{}]", fmt::join(value.as<Shape>(), ", "));
+  } else if (const auto* shapes = value.as_node<ArrayObj>(); shapes != nullptr && field.kind == "Array[shape]") {
+    print_shapes(out, *shapes);
   } else if (const auto* array = value.as_node<ArrayObj>(); array != nullptr && holds_dims) {
     out += "[";
     for (size_t i = 0; i < array->items.size(); ++i) {
