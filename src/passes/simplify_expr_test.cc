@@ -136,7 +136,7 @@ constexpr Row kRows[] = {
     {"SplitIntoOne", kFloat, "%0 = split(%x, indices_or_sections=1); %0.0", "%x"},
     {"PadNothing", kFloat, "nn.pad(%x, 1f, pad_width=[[0, 0], [0, 0]])", "%x"},
     {"JoinPads", kFloat, "nn.pad(nn.pad(%x, 2f, pad_width=[[1, 0], [0, 0]]), 2f, pad_width=[[1, 2], [0, 3]])",
-     "nn.pad(%x, 2f, pad_width=[shape(2, 2), shape(0, 3)])"},
+     "nn.pad(%x, 2f, pad_width=[[2, 2], [0, 3]])"},
     {"MirrorPadNothing", kFloat, "nn.mirror_pad(%x, pad_width=[[0, 0], [0, 0]])", "%x"},
     {"SliceAll", kFloat, "strided_slice(%x, begin=[0, 0], end=[2, 3])", "%x"},
     {"BroadcastToItself", kFloat, "broadcast_to(%x, shape=[2, 3])", "%x"},
