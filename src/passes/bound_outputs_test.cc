@@ -24,8 +24,7 @@ NDArray cut(const NDArray& whole, size_t axis, int64_t extent) {
   Shape shape = whole.shape();
   shape[axis] = extent;
   NDArray part = NDArray::empty(shape, whole.dtype());
-  int64_t outer = 1, inner = 1;
-  for (size_t i = 0; i < axis; ++i) outer *= shape[i];
+  int64_t inner = 1;
   for (size_t i = axis + 1; i < shape.size(); ++i) inner *= shape[i];
   for (int64_t at = 0; at < part.num_elements(); ++at) {
     const int64_t row = at / inner / std::max<int64_t>(extent, 1);

@@ -212,7 +212,7 @@ class JsonTest(CliTest):
         text = "def @main(%x: Tensor[(1, 1, 8, 8), float32]) { argwhere(%x) }\n"
         (self.folder / "places.relay").write_text('#[version = "0.0.5"]\n' + text)
         self.call("compile", "places.relay", "-o", "places.so", check=True)
-        (output,) = self.report("run", "places.so", "--input", "x=x.npy")["outputs"]
+        (output,) = self.report("run", "places.so", "--input", "x=x.npy", "--output-dir", "places")["outputs"]
         self.assertEqual(output["shape"], [63, 4])  # the first element is 0
         (program,) = self.report("inspect", "places.so")["programs"]
         self.assertEqual(program["outputs"][0]["shape"], [64, 4])
