@@ -5,6 +5,7 @@
 #include "plan/dataflow.h"
 #include "plan/group_names.h"
 #include "relay/infer/infer_type.h"
+#include "relay/visit.h"
 
 namespace headrace::plan {
 
@@ -13,6 +14,41 @@ using relay::FunctionNode;
 using relay::Var;
 
 namespace {
+
+// A parameter for each tensor of a type, and the value of that type that they make.
+Expr take_apart(const Type& type, const std::string& name, Array<Var>& params) {
+  const auto* tuple = type.as<TupleTypeNode>();
+  if (tuple == nullptr) {
+    params.push_back(relay::make_var(name, type));
+    return params.back();
+  }
+  Array<Expr> items;
+  for (size_t i = 0; i < tuple->items.size(); ++i)
+    items.push_back(take_apart(tuple->items[i], fmt::format("{}_{}", name, i), params));
+  return relay::make_tuple(items);
+}
+
+// A step is given tensors: the group without parameters that are tuples.
+Function of_tensors(const Function& group) {
+  Array<Var> params;
+  std::unordered_map<const Object*, Expr> tuples;
+  for (const Var& param : group->params) {
+    if (param->checked_type().is<TupleTypeNode>()) {
+      tuples.emplace(param.object(), take_apart(param->checked_type(), param->name_hint, params));
+    } else {
+      params.push_back(param);
+    }
+  }
+  if (tuples.empty()) return group;
+  const Expr body = relay::rewrite_post_order(group->body, [&](const Expr& before, const Expr& after) {
+    const auto tuple = tuples.find(before.object());
+    return tuple == tuples.end() ? after : tuple->second;
+  });
+  return copy_with(*group, [&](FunctionNode& copy) {
+    copy.params = params;
+    copy.body = body;
+  });
+}
 
 class Writer {
  public:
@@ -61,7 +97,7 @@ class Writer {
     Array<Expr> inputs, outputs;
     for (const size_t tensor : step.inputs) inputs.push_back(tensor_expr(tensor));
     for (const size_t tensor : step.outputs) outputs.push_back(tensor_expr(tensor));
-    bind("_", ops::call_dps(groups_.add(step.function), inputs, outputs, step.span));
+    bind("_", ops::call_dps(groups_.add(of_tensors(step.function)), inputs, outputs, step.span));
     for (const auto* tensors : {&step.inputs, &step.outputs}) {
       for (const size_t tensor : *tensors) kill_after(flow_.tensors[tensor].base, index);
     }

@@ -11,7 +11,8 @@
 //     ()
 //   }
 //
-// Equal groups become one global function, named after its ops and its content. A group that only reshapes becomes a
+// Equal groups become one global function, named after its ops and its content, with a parameter for each tensor of a
+// tuple that it takes. A group that only reshapes becomes a
 // view. A value that is an output of the program is written there at once; an output that is an input, a constant or
 // another output is copied.
 //

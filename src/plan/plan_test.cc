@@ -136,6 +136,22 @@ TEST(DestinationPassing, TakesGroupsThatTheTextMarks) {
   EXPECT_EQ(module->functions.size(), 2u);
 }
 
+// A group that takes a tuple of another group; nested, and with an item that it takes twice.
+TEST(DestinationPassing, TuplesAreTakenApart) {
+  const IRModule before = read_fused(
+      "def @main(%x: Tensor[(4), float32]) {\n"
+      "  %0 = fn (%a: Tensor[(4), float32], Primitive=1) { split(%a, indices_or_sections=2) }(%x);\n"
+      "  fn (%t: ((Tensor[(2), float32], Tensor[(2), float32]), Tensor[(4), float32]), Primitive=1) {\n"
+      "    (concatenate(%t.0), add(%t.1, concatenate((%t.0.1, %t.0.1))))\n"
+      "  }((%0, %x))\n"
+      "}");
+  const NDArray x = counting({4}, 1);
+  const std::vector<NDArray> expected = interp::run_main(before, {x});
+  const std::vector<NDArray> actual = run_planned(to_destination_passing(before), {x});
+  ASSERT_EQ(actual.size(), 2u);
+  for (size_t i = 0; i < 2; ++i) EXPECT_TRUE(actual[i].content_equal(expected[i])) << "output " << i;
+}
+
 TEST(DestinationPassing, LongChains) {
   constexpr int kLength = 20'000;
   ops::register_all_ops();
