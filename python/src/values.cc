@@ -185,6 +185,24 @@ Value to_other_value(nb::handle object) {
   throw nb::type_error(("a " + type + " cannot be passed to Headrace").c_str());
 }
 
+// What a step of an artifact passes to a function: a view of memory that is the run's, and valid as long as the call.
+NDArray borrow(const DLTensor& tensor) {
+  struct Borrowed {
+    DLManagedTensor managed{};
+    Shape shape, strides;
+  };
+  const auto ndim = static_cast<size_t>(tensor.ndim);
+  auto* borrowed = new Borrowed;
+  borrowed->shape.assign(tensor.shape, tensor.shape + ndim);
+  if (tensor.strides != nullptr) borrowed->strides.assign(tensor.strides, tensor.strides + ndim);
+  borrowed->managed.dl_tensor = tensor;
+  borrowed->managed.dl_tensor.shape = borrowed->shape.data();
+  borrowed->managed.dl_tensor.strides = tensor.strides == nullptr ? nullptr : borrowed->strides.data();
+  borrowed->managed.manager_ctx = borrowed;
+  borrowed->managed.deleter = [](DLManagedTensor* self) { delete static_cast<Borrowed*>(self->manager_ctx); };
+  return NDArray::from_dlpack(&borrowed->managed);
+}
+
 }  // namespace
 
 NDArray to_ndarray(nb::handle object, const std::string& what) {
@@ -230,6 +248,8 @@ nb::object from_value(const Value& value) {
       return nb::cast(value.as<int64_t>());
     case type_index::kFloat:
       return nb::cast(value.as<double>());
+    case type_index::kDLTensorPtr:
+      return nb::cast(borrow(*static_cast<const DLTensor*>(value.raw().v.v_ptr)));
     default:
       break;
   }

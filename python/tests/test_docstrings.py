@@ -7,7 +7,7 @@ import pytest
 hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
 
 MODULES = [hr, hr.ir, hr.nd, hr.runtime, hr.target, hr.te, hr.tir, hr.transform, hr.instrument]
-MODULES += [hr.relay, hr.relay.analysis, hr.relay.transform, hr.relay.nn, hr.relay.image]
+MODULES += [hr.relay, hr.relay.op, hr.relay.analysis, hr.relay.transform, hr.relay.nn, hr.relay.image]
 
 
 def public_functions():

@@ -16,6 +16,7 @@
 #include "driver/output_file.h"
 #include "driver/register_all.h"
 #include "driver/target.h"
+#include "driver/user_op.h"
 #include "lower/lower_function.h"
 #include "passes/pipeline.h"
 #include "plan/destination_passing.h"
@@ -122,9 +123,23 @@ class Compilation {
     program.target = {code_.target.triple, code_.target.cpu, code_.target.enabled};
     program.compiler = HEADRACE_VERSION;
     for (const artifact::Step& step : program.graph.steps) {
-      if (step.kind != artifact::StepKind::kKernel) continue;
-      program.placement.push_back({.op = step.op, .backend = "native", .reason = HR_REASON_NONE, .message = ""});
+      if (step.kind != artifact::StepKind::kCopy) program.placement.push_back(placement_of(step));
     }
+  }
+
+  // Of an op that a user registered, also why it is a kernel of its own.
+  artifact::Placement placement_of(const artifact::Step& step) const {
+    if (step.kind == artifact::StepKind::kExternal)
+      return {.op = step.op,
+              .backend = "external",
+              .reason = HR_REASON_FUSE_PATTERN,
+              .message = fmt::format("calls the function '{}'", step.callee)};
+    const auto group = module_->lookup(step.callee).cast<relay::FunctionNode>();
+    const auto* call = group->body.as<relay::CallNode>();
+    const bool is_users = call != nullptr && call->as_op() != nullptr && is_user_op(call->op.cast<OpNode>());
+    std::string why = is_users ? why_opaque(*call) : "";
+    const hr_reason reason = why.empty() ? HR_REASON_NONE : HR_REASON_FUSE_PATTERN;
+    return {.op = step.op, .backend = "native", .reason = reason, .message = std::move(why)};
   }
 
   void lower_kernels() {
@@ -133,7 +148,9 @@ class Compilation {
     for (const auto& [name, function] : module_->functions) {
       if (name->name_hint == "main") continue;
       poll_interrupt();
-      loops->add_function(name, lower::lower_function(function.cast<relay::FunctionNode>(), name->name_hint, options));
+      const auto group = function.cast<relay::FunctionNode>();
+      if (ops::external_of(group->body) != nullptr) continue;
+      loops->add_function(name, lower::lower_function(group, name->name_hint, options));
     }
     if (!options_.dump_tir.empty()) dump_loops(loops, options_.dump_tir, ".lowered.tir");
     loops = pass::run_passes(tir_passes::pipeline(), loops, make_tir_context(options_));

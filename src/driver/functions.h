@@ -12,5 +12,6 @@ void register_tir_functions();        // scalar expressions, compute forms, loop
 void register_relay_functions();      // text, types, walks, analyses, the interpreter
 void register_transform_functions();  // passes, contexts, instruments
 void register_build_functions();      // from a module to code
+void register_op_functions();         // ops of users, attributes of ops
 
 }  // namespace headrace::driver

@@ -5,6 +5,7 @@
 #include "driver/functions.h"
 #include "ir/target.h"
 #include "lower/compute_rule.h"
+#include "relay/user_attrs.h"
 #include "tir/stmt.h"
 
 namespace headrace::driver {
@@ -15,6 +16,7 @@ void register_functions() {
   register_relay_functions();
   register_transform_functions();
   register_build_functions();
+  register_op_functions();
 }
 
 // The ops themselves come first there.
@@ -24,6 +26,7 @@ void register_all() {
   std::call_once(once, [] {
     tir::register_types();
     type_of<TargetNode>();
+    type_of<relay::UserAttrsNode>();
     register_functions();
   });
 }

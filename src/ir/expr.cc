@@ -4,6 +4,8 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "ir/op_table.h"
+
 namespace headrace {
 
 void ExprNode::fields(FieldList<ExprNode>& f) {
@@ -92,11 +94,23 @@ std::vector<std::string> op_names() {
   return names;
 }
 
-Op register_op(std::string name) {
-  std::unique_lock lock(op_table().mutex);
+Op make_op(std::string name) {
   Op op = make_object<OpNode>();
-  op->name = name;
-  if (!op_table().ops.emplace(name, op).second) throw_user_error("op '{}' is registered already", name);
+  op->name = std::move(name);
+  return op;
+}
+
+void publish_op(const Op& op, bool replace) {
+  std::unique_lock lock(op_table().mutex);
+  const auto [at, is_new] = op_table().ops.emplace(op->name, op);
+  if (is_new) return;
+  if (!replace) throw_user_error("op '{}' is registered already", op->name);
+  at->second = op;
+}
+
+Op register_op(std::string name) {
+  const Op op = make_op(std::move(name));
+  publish_op(op, false);
   return op;
 }
 

@@ -85,6 +85,21 @@ Expected<std::shared_ptr<const Artifact>> make_artifact(Expected<std::shared_ptr
       std::make_shared<Artifact>(Artifact{std::move(library.value()), std::move(root.value())}));
 }
 
+// A function of the file's external modules, else one of the process; null when neither has it.
+PackedFunc find_import(const Module& root, const std::string& name) {
+  const PackedFunc function = root.GetFunction(name, true);
+  return function ? function : find_global(name);
+}
+
+Refusal import_missing(const Library& library, const Program& program, const Step& step) {
+  return {
+      HR_REASON_SYMBOL_MISSING,
+      fmt::format("'{}' needs the function '{}', which its program '{}' calls{}: no module of the file and no global "
+                  "function of this process provides it; register it (register_func in Python, register_global in "
+                  "C++) or load the library that does, first",
+                  library.name(), step.callee, program.name, step.op.empty() ? "" : fmt::format(" for {}", step.op))};
+}
+
 int32_t num_threads(int32_t asked, const Manifest& manifest) {
   if (asked < 0 || asked > runtime::kMaxWorkers)
     throw_user_error("{} threads were asked for; ask for 1 to {}, or 0 for the artifact's default", asked,
@@ -124,7 +139,9 @@ std::optional<Refusal> Executor::resolve(const Program& program) {
             fmt::format("'{}' does not have the kernel '{}' that its program '{}' calls; compile the model again",
                         library.name(), step.callee, program.name)};
     } else if (step.kind == StepKind::kExternal) {
-      imports_.push_back(artifact_->root.GetFuncFromEnv(step.callee));
+      const PackedFunc function = find_import(artifact_->root, step.callee);
+      if (!function) return import_missing(library, program, step);
+      imports_.push_back(function);
       callee.external = external_call(imports_.back());
     }
     callees_.push_back(callee);

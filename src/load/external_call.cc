@@ -17,6 +17,13 @@ void write_message(const hr_kernel_env* env, const std::string& message) {
   env->message[size] = '\0';
 }
 
+// An exception of another language says little without its name: "KeyError: 'x'".
+std::string message_of(const Ref<ErrorObj>& error) {
+  if (!error) return "an external function failed without saying why";
+  const bool is_ours = error->kind.empty() || error->kind == "UserError" || error->kind == "InternalError";
+  return is_ours ? error->message : fmt::format("{}: {}", error->kind, error->message);
+}
+
 int32_t call(void* self, const hr_kernel_env* env, DLTensor* const* args, int32_t num_args) {
   auto* function = static_cast<FunctionObj*>(static_cast<Object*>(self));
   std::array<RawValue, kFewArgs> few;
@@ -33,8 +40,7 @@ int32_t call(void* self, const hr_kernel_env* env, DLTensor* const* args, int32_
     const Value released = Value::adopt(result);
     return 0;
   }
-  const Ref<ErrorObj> error = take_stored_error();
-  write_message(env, error ? error->message : "an external function failed without saying why");
+  write_message(env, message_of(take_stored_error()));
   return -1;
 }
 

@@ -1,7 +1,9 @@
 #include "plan/graph_program.h"
 
+#include "ops/call_fusion.h"
 #include "ops/tensor/memory.h"
 #include "plan/destination_passing.h"
+#include "relay/visit.h"
 
 namespace headrace::plan {
 
@@ -14,6 +16,7 @@ using relay::CallNode;
 using relay::ConstantNode;
 using relay::FunctionNode;
 using relay::LetNode;
+using relay::TupleGetItemNode;
 using relay::TupleNode;
 using relay::VarNode;
 
@@ -21,7 +24,8 @@ namespace {
 
 class Emitter {
  public:
-  Emitter(Program& program, WeightTable& weights) : program_(program), weights_(weights) {}
+  Emitter(const IRModule& module, Program& program, WeightTable& weights)
+      : module_(module), program_(program), weights_(weights) {}
 
   void emit(const FunctionNode& main, const ProgramNames& names) {
     const auto num_outputs = static_cast<size_t>(main.attrs.at(kNumOutputs).as<int64_t>());
@@ -71,10 +75,51 @@ class Emitter {
     step.callee = call.args[0].as<GlobalVarNode>()->name_hint;
     step.op = to_string(call.span);
     for (const Expr& input : call.args[1].as<TupleNode>()->items) step.args.push_back(entry(input));
+    const auto group = module_->lookup(step.callee).cast<FunctionNode>();
+    if (const std::string* external = ops::external_of(group->body)) {
+      step.kind = StepKind::kExternal;
+      step.callee = *external;
+      step.args = operands_of(*group, step.args);
+    }
     const Array<Expr>& outputs = call.args[2].as<TupleNode>()->items;
     for (const Expr& output : outputs) step.args.push_back(entry(output));
     step.num_outputs = static_cast<int32_t>(outputs.size());
     program_.graph.steps.push_back(std::move(step));
+  }
+
+  // What the one call of a group takes, when the group's parameters, tuples taken apart, are `inputs`: a group has each
+  // operand once, and no parameter for a constant of one element.
+  std::vector<int32_t> operands_of(const FunctionNode& group, const std::vector<int32_t>& inputs) {
+    std::unordered_map<const ExprNode*, std::vector<int32_t>> known;
+    auto next = inputs.begin();
+    for (const relay::Var& param : group.params) {
+      const auto count = static_cast<std::ptrdiff_t>(leaves_of(param->checked_type()).size());
+      known[param.get()].assign(next, next + count);
+      next += count;
+    }
+    relay::post_order(group.body, [&](const Expr& expr) {
+      if (expr.is<OpNode>() || expr.is<VarNode>()) return;
+      std::vector<int32_t>& own = known[expr.get()];
+      if (expr.is<ConstantNode>()) own = {entry(expr)};
+      if (const auto* item = expr.as<TupleGetItemNode>()) own = items_of(*item, known.at(item->tuple.get()));
+      for (const Expr& part : parts_of(expr)) {
+        const std::vector<int32_t>& more = known.at(part.get());
+        own.insert(own.end(), more.begin(), more.end());
+      }
+    });
+    return known.at(group.body.get());
+  }
+
+  static Array<Expr> parts_of(const Expr& expr) {
+    if (const auto* call = expr.as<CallNode>()) return call->args;
+    const auto* tuple = expr.as<TupleNode>();
+    return tuple == nullptr ? Array<Expr>() : tuple->items;
+  }
+
+  static std::vector<int32_t> items_of(const TupleGetItemNode& item, const std::vector<int32_t>& all) {
+    const LeafRange range = leaves_of_field(*item.tuple->checked_type().as<TupleTypeNode>(), item.index);
+    const auto first = all.begin() + static_cast<std::ptrdiff_t>(range.begin);
+    return {first, first + static_cast<std::ptrdiff_t>(range.count)};
   }
 
   int32_t view(const CallNode& call) {
@@ -119,6 +164,7 @@ class Emitter {
     return static_cast<int32_t>(program_.graph.entries.size()) - 1;
   }
 
+  const IRModule& module_;
   Program& program_;
   WeightTable& weights_;
   const VarNode* arena_ = nullptr;
@@ -131,7 +177,7 @@ class Emitter {
 Program emit_graph_program(const IRModule& module, const ProgramNames& names, WeightTable& weights) {
   Program program;
   program.name = artifact::kDefaultProgram;
-  Emitter(program, weights).emit(*module->lookup("main").cast<FunctionNode>().get(), names);
+  Emitter(module, program, weights).emit(*module->lookup("main").cast<FunctionNode>().get(), names);
   return program;
 }
 

@@ -13,7 +13,7 @@ struct ProgramNames {
 
 // The program of `module`'s main, which is in destination passing form with its memory planned. Constants are added to
 // `weights`. Target, compiler, workspace and placement are the caller's to fill in; callees are the names of the global
-// functions.
+// functions, and steps that call a function of the process (ops/call_fusion.h) are external ones with its name.
 artifact::Program emit_graph_program(const IRModule& module, const ProgramNames& names, WeightTable& weights);
 
 }  // namespace headrace::plan

@@ -219,6 +219,7 @@ class JsonTest(CliTest):
         self.assertEqual(report["bytes"], (self.folder / "one.so").stat().st_size)
         self.assertEqual(program["inputs"], [{"name": "x", "dtype": "float32", "shape": [1, 1, 8, 8]}])
         self.assertEqual(program["features_missing_here"], [])
+        self.assertEqual(program["imports"], [])
         self.assertEqual([step["op"] for step in program["steps"]][-1], "softmax")
 
     def test_bench(self) -> None:

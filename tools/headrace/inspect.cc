@@ -1,6 +1,7 @@
 // headrace inspect: what is in an artifact, without running or mapping anything of it.
 #include <algorithm>
 #include <iostream>
+#include <set>
 
 #include "artifact/artifact_file.h"
 #include "tools/headrace/output.h"
@@ -35,6 +36,15 @@ std::string kind_of(const artifact::Step& step) {
   return step.kind == artifact::StepKind::kKernel ? "kernel" : "external";
 }
 
+// The functions that are not in the file's own code, sorted: external modules or the process provide them.
+std::set<std::string> imports_of(const Program& program) {
+  std::set<std::string> names;
+  for (const artifact::Step& step : program.graph.steps) {
+    if (step.kind == artifact::StepKind::kExternal) names.insert(step.callee);
+  }
+  return names;
+}
+
 // How many ops each backend has, in the order of their first.
 std::vector<std::pair<std::string, int>> backends_of(const Program& program) {
   std::vector<std::pair<std::string, int>> counts;
@@ -62,6 +72,7 @@ Report report_of(const Program& program) {
   }
   const std::vector<std::string> missing =
       runtime::missing_features(program.target.features, runtime::host_cpu_features());
+  const std::set<std::string> imports = imports_of(program);
   return {{"name", Value(program.name)},
           {"inputs", Value(specs_of(program.inputs))},
           {"outputs", Value(specs_of(program.outputs))},
@@ -69,6 +80,7 @@ Report report_of(const Program& program) {
           {"cpu", Value(program.target.cpu)},
           {"features", Value(Array<std::string>(program.target.features.begin(), program.target.features.end()))},
           {"features_missing_here", Value(Array<std::string>(missing.begin(), missing.end()))},
+          {"imports", Value(Array<std::string>(imports.begin(), imports.end()))},
           {"compiler", Value(program.compiler)},
           {"kernel_abi", Value(program.kernel_abi)},
           {"arena_bytes", Value(program.memory.arena_bytes)},
@@ -98,6 +110,8 @@ void print_program(const Program& program, bool with_steps) {
   fmt::print("  made by Headrace {} for {} ({})\n", program.compiler, program.target.cpu, program.target.triple);
   for (const auto& [backend, count] : backends_of(program)) fmt::print("  {} kernels by {}\n", count, backend);
   const auto missing = runtime::missing_features(program.target.features, runtime::host_cpu_features());
+  for (const std::string& name : imports_of(program))
+    fmt::print("  needs the function {} of an external module or of the process that runs it\n", name);
   if (!missing.empty()) fmt::print("  cannot run here: this processor lacks {}\n", fmt::join(missing, ", "));
   for (const auto& spec : program.inputs) fmt::print("  input  {}: {}\n", spec.name, describe(spec));
   for (const auto& spec : program.outputs) fmt::print("  output {}: {}\n", spec.name, describe(spec));

@@ -29,11 +29,16 @@ class _Schema:
         self.doc = row["doc"]
         self.op = api("ir.GetOp")(name)
         self.operands = {str(arg[0]): (str(arg[1]), str(arg[2])) for arg in row["arguments"]}
-        self.attrs_key = row["attrs_type_key"]
-        fields = _node.fields_of(_node.class_of(self.attrs_key)) if self.attrs_key else []
-        self.attrs = {field["name"]: field for field in fields if not field["transient"]}
-        self.takes_any = row["num_inputs"] < 0 and not self.operands
+        self.is_users = api("relay.op.IsUserOp")(self.op)
+        self.attrs = {field["name"]: field for field in self._fields(row["attrs_type_key"])}
+        self.takes_any = not self.operands and row["num_inputs"] != 0
         self.names = self._order()
+
+    def _fields(self, attrs_key: str) -> list[Any]:
+        if self.is_users:
+            return [{**dict(row.items()), "optional": False} for row in self.op.attrs_schema]
+        fields = _node.fields_of(_node.class_of(attrs_key)) if attrs_key else []
+        return [field for field in fields if not field["transient"]]
 
     @property
     def result(self) -> str:
@@ -140,9 +145,7 @@ def _call(schema: _Schema, given: dict[str, Any], span: Any) -> Any:
         if not (name in schema.operands and _is_expr(given[name])):
             attrs[name] = _attribute(schema, name, given[name])
     given_attrs = {key: value for key, value in attrs.items() if value is not None}
-    call = _expr.Call(
-        schema.op, operands, _node.make(schema.attrs_key, given_attrs) if schema.attrs_key else None, span=span
-    )
+    call = _expr.Call(schema.op, operands, schema.op.make_attrs(**given_attrs), span=span)
     results = table.RESULTS.get(schema.name)
     if results is None:
         return call
@@ -213,13 +216,25 @@ def find_function(namespace: str, name: str) -> Callable[..., Any] | None:
 
 def _lookup(module: types.ModuleType, namespace: str) -> Callable[[str], Any]:
     def __getattr__(name: str) -> Any:
-        function = None if name.startswith("__") else find_function(namespace, name)
-        if function is None:
+        found = None if name.startswith("__") else find_function(namespace, name) or _family(module, namespace, name)
+        if found is None:
             raise AttributeError(f"{module.__name__} has no '{name}', and there is no such op")
-        setattr(module, name, function)
-        return function
+        # Ops of users may still change.
+        if isinstance(found, types.ModuleType) or not found.schema.is_users:
+            setattr(module, name, found)
+        return found
 
     return __getattr__
+
+
+def _family(module: types.ModuleType, namespace: str, name: str) -> types.ModuleType | None:
+    """The module of the ops `namespace`.`name`.*, or None when there are none."""
+    family = f"{namespace}.{name}" if namespace else name
+    if not any(op.startswith(f"{family}.") for op in api("ir.OpNames")()):
+        return None
+    inner = types.ModuleType(f"{module.__name__}.{name}", f"The functions of the ops {family}.*")
+    inner.__getattr__ = _lookup(inner, family)
+    return inner
 
 
 def fill(module: types.ModuleType, namespace: str = "") -> None:

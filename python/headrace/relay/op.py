@@ -1,14 +1,202 @@
-"""Operators: `op.get(name)`, and the functions of ops as attributes."""
+"""Operators: `op.get(name)`, registering ops, and the functions of ops as attributes."""
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any
 
-from headrace._ffi import api
-from headrace.ir import Op
+from headrace import _core, tir
+from headrace._ffi import api, register_func
+from headrace.ir import Op, TupleType, register_op_attr
 from headrace.relay import _op_functions as _ops
 
 get = Op.get
+
+
+class OpPattern(IntEnum):
+    """How an op may take part in a fused group, from the most to the least willing."""
+
+    ELEMWISE = 0
+    BROADCAST = 1
+    INJECTIVE = 2
+    COMM_REDUCE = 3
+    OUT_ELEMWISE_FUSABLE = 4
+    TUPLE = 7
+    OPAQUE = 8
+
+
+def register(op_name: str, describe: str = "", override: bool = False) -> Op:
+    """Makes an op known. `docs/user-ops.md` shows what more to say of it.
+
+    Parameters
+    ----------
+    op_name : str
+        Such as "my.scale"; `relay.my.scale` is its function then.
+    describe : str
+        What it does.
+    override : bool
+        Whether an op that was registered at run time under that name may be replaced. Programs that were made before
+        keep the op that they were made with.
+
+    Returns
+    -------
+    Op
+
+    Raises
+    ------
+    UserError
+        When the name is taken.
+    """
+    return api("relay.op.Register")(op_name, describe, override)
+
+
+def register_compute(op_name: str, compute: Any = None, level: int = 10) -> Any:
+    """Sets what computes an op, element by element: what fuses and is scheduled as other ops are.
+
+    Parameters
+    ----------
+    op_name : str
+        An op that was registered at run time.
+    compute : function or PrimFunc, optional
+        Of (attrs, inputs, out_type): the attributes, the arguments as `tir.Tensor` (tuples taken apart), the type of
+        the result. It gives a `tir.Tensor`, a list of them, or a `tir.Compute`. A PrimFunc computes all calls; it fuses
+        when its loops are plain enough (`Op.why_opaque` says why not). Without it, a decorator is returned.
+    level : int
+        Taken for the sake of old programs; the last one that is set counts.
+
+    Returns
+    -------
+    What was given, or the decorator
+    """
+
+    def decorate(given: Any) -> Any:
+        if isinstance(given, tir.PrimFunc):
+            api("relay.op.SetLoops")(get(op_name), given)
+        elif callable(given):
+            api("relay.op.SetForm")(get(op_name), lambda *call: _form(given, *call))
+        else:
+            raise _core.UserError(f"{op_name}: compute: expected a function or a PrimFunc, got {type(given).__name__}")
+        return given
+
+    return decorate if compute is None else decorate(compute)
+
+
+def _tensors(function: Any, attrs: Any, inputs: list[Any], out_types: Any) -> tuple[list[Any], Any]:
+    """What a function gives for a call, and the tensors that it was given."""
+    tensors = [tir.Tensor(buffer) for buffer in inputs]
+    out_type = out_types[0] if len(out_types) == 1 else TupleType(list(out_types))
+    return tensors, function(attrs, tensors, out_type)
+
+
+def _form(compute: Any, attrs: Any, inputs: Any, out_types: Any) -> Any:
+    tensors, given = _tensors(compute, attrs, inputs, out_types)
+    if isinstance(given, tir.Tensor):
+        given = [given]
+    if isinstance(given, (list, tuple)):
+        return tir.compute_form(tensors, given)
+    return given
+
+
+def register_prim_func(op_name: str, make: Any = None) -> Any:
+    """Sets what gives the loops of each call of an op.
+
+    Parameters
+    ----------
+    op_name : str
+        An op that was registered at run time.
+    make : function, optional
+        Of (attrs, inputs, out_type), as for `register_compute`. It gives a PrimFunc of the inputs, then the results.
+        Without it, a decorator is returned.
+
+    Returns
+    -------
+    The function, or the decorator
+    """
+
+    def decorate(given: Any) -> Any:
+        api("relay.op.SetLoopsOfCall")(get(op_name), lambda *call: _tensors(given, *call)[1])
+        return given
+
+    return decorate if make is None else decorate(make)
+
+
+def register_packed_func(op_name: str, function: Any = None, func_name: str = "", override: bool = False) -> Any:
+    """Lets a function compute an op: with an NDArray for each input, then for each output, which it writes.
+
+    Programs that were compiled call it by its name: who loads an artifact registers it first. It does not get the op's
+    attributes. The arrays are views that end with the call; inputs are not to be written.
+
+    Parameters
+    ----------
+    op_name : str
+        An op that was registered at run time.
+    function : function, optional
+        The function; or the name of a global function, which may be registered later. Without it, a decorator is
+        returned.
+    func_name : str
+        The name of the global function that `function` becomes; that of the op when it is left out.
+    override : bool
+        Whether a global function of that name may be replaced.
+
+    Returns
+    -------
+    What was given, or the decorator
+    """
+
+    def decorate(given: Any) -> Any:
+        name = given if isinstance(given, str) else func_name or op_name
+        if not isinstance(given, str):
+            register_func(name, given, override)
+        api("relay.op.SetFunction")(get(op_name), name)
+        return given
+
+    return decorate if function is None else decorate(function)
+
+
+def register_pattern(op_name: str, pattern: OpPattern, level: int = 10) -> None:
+    """Says how an op may fuse, where its compute form is not to tell that by itself.
+
+    Parameters
+    ----------
+    op_name : str
+        An op that was registered at run time.
+    pattern : OpPattern
+        ELEMWISE and BROADCAST promise that the op reads its inputs so; a compute form that does otherwise is an error
+        at the call.
+    level : int
+        Taken for the sake of old programs.
+    """
+    register_op_attr(op_name, "TOpPattern", int(pattern), level)
+
+
+def register_stateful(op_name: str, stateful: bool = True, level: int = 10) -> None:
+    """Says that an op has effects, so that no pass drops, doubles or moves its calls.
+
+    Parameters
+    ----------
+    op_name : str
+        An op that was registered at run time.
+    stateful : bool
+        Whether it has.
+    level : int
+        Taken for the sake of old programs.
+    """
+    register_op_attr(op_name, "TOpIsStateful", bool(stateful), level)
+
+
+def why_opaque(call: Any) -> str:
+    """Why a call of an op, which InferType typed, is not fused with others; empty when it may be.
+
+    Parameters
+    ----------
+    call : Call
+        The call.
+
+    Returns
+    -------
+    str
+    """
+    return api("relay.op.WhyOpaque")(call)
 
 
 def register_legalize(op_name: str, legalize_op: Any = None, level: int = 10) -> Any:

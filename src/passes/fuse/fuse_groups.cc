@@ -4,7 +4,7 @@
 
 #include "arith/canonical.h"
 #include "graph/post_dominators.h"
-#include "ops/op_keys.h"
+#include "ops/call_fusion.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"
 
@@ -32,12 +32,11 @@ bool has_unknown_dim(const Type& type) {
 
 FusionKind kind_of(const CallNode& call) {
   const OpNode& op = *call.as_op();
-  const FusionKind* kind = op.find(ops::kFusionKind);
   // Alone these are views of their input, which no kernel copies. The other ops that keep elements (squeeze,
   // expand_dims) mostly serve a broadcast, and fuse into it.
   const bool is_view = op.name == "reshape" || op.name == "reshape_like" || op.name == "nn.batch_flatten";
-  if (kind == nullptr || is_view || has_unknown_dim(call.checked_type())) return FusionKind::opaque;
-  return *kind;
+  if (is_view || has_unknown_dim(call.checked_type())) return FusionKind::opaque;
+  return ops::fusion_kind_of(call);
 }
 
 bool same_shape(const Type& a, const Type& b) {

@@ -1,6 +1,7 @@
 // Type inference of calls, and the values of shape arithmetic.
 #include "arith/canonical.h"
 #include "relay/infer/inferencer.h"
+#include "relay/user_attrs.h"
 
 namespace headrace::relay {
 
@@ -85,7 +86,9 @@ void Inferencer::visit_call(const Call& node, int stage) {
 static void check_op_call(const Call& call, const OpNode& op) {
   if (op.num_inputs >= 0 && call->args.size() != static_cast<size_t>(op.num_inputs))
     throw_at(call->span, op.name, fmt::format("it takes {} arguments, got {}", op.num_inputs, call->args.size()));
-  if (!op.attrs_type_key.empty() && (!call->attrs || call->attrs->key() != op.attrs_type_key)) {
+  // The relation of an op with a schema says which attributes there are.
+  const bool has_struct = !op.attrs_type_key.empty() && op.find(kAttrSchema) == nullptr;
+  if (has_struct && (!call->attrs || call->attrs->key() != op.attrs_type_key)) {
     throw_at(call->span, op.name,
              fmt::format("its attributes are {}, got {}", op.attrs_type_key,
                          call->attrs ? std::string(call->attrs->key()) : "none"));

@@ -1,6 +1,7 @@
 // Attributes and their values.
 #include "object/string.h"
 #include "relay/text/parser.h"
+#include "relay/user_attrs.h"
 
 namespace headrace::relay {
 
@@ -129,6 +130,15 @@ static Value fit(const Value& value, const FieldInfo& field) {
   return fit_one(value);
 }
 
+Attrs Parser::user_attrs_of(const OpNode& op, const std::vector<NamedValue>& fields, const Token& first) {
+  try {
+    return make_user_attrs(op, fields);
+  } catch (const UserError& error) {
+    report(first, error.message());
+  }
+  return {};
+}
+
 Attrs Parser::attrs_of(const TypeInfo& type, std::vector<NamedValue> fields, const Token& first) {
   for (size_t i = 0; i < fields.size(); ++i) {
     if (const FieldInfo* field = find_field(type, fields[i].first)) fields[i].second = fit(fields[i].second, *field);
@@ -149,14 +159,17 @@ Attrs Parser::call_attrs(const Expr& callee, std::vector<NamedValue> fields, boo
   if (!callee) return {};  // an op that was reported as unknown
   const auto* op = callee.as<OpNode>();
   std::string key = op == nullptr ? std::string() : op->attrs_type_key;
+  bool has_schema = op != nullptr && op->find(kAttrSchema) != nullptr;
   for (size_t i = 0; i < fields.size(); ++i) {
     if (fields[i].first != "attrs_type_key") continue;
     if (!fields[i].second.is<std::string>()) fail(first, "attrs_type_key is a string");
     key = fields[i].second.as<std::string>();
+    has_schema = false;
     fields.erase(fields.begin() + static_cast<std::ptrdiff_t>(i));
     break;
   }
   if (none) return {};
+  if (has_schema) return user_attrs_of(*op, fields, first);
   if (key.empty()) {
     if (!fields.empty())
       report(first, fmt::format("'{}' takes no attributes, but '{}' is given", first.text, fields[0].first));

@@ -78,6 +78,7 @@ class Parser : private TokenReader {
   Value integer_arguments(const Token& name, size_t depth);
   Value value_dim();
   Attrs call_attrs(const Expr& callee, std::vector<NamedValue> fields, bool none, const Token& first);
+  Attrs user_attrs_of(const OpNode& op, const std::vector<NamedValue>& fields, const Token& first);
   Attrs attrs_of(const TypeInfo& type, std::vector<NamedValue> fields, const Token& first);
 
   // Literals.

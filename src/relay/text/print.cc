@@ -275,9 +275,13 @@ class ExprPrinter {
   std::string call_text(const CallNode& call) {
     const auto* op = call.as_op();
     const std::string expected = op == nullptr ? std::string() : op->attrs_type_key;
+    const AttrSchema* schema = op == nullptr ? nullptr : op->find(kAttrSchema);
     std::string attrs;
-    if (call.attrs) {
-      if (call.attrs->key() != expected) attrs += fmt::format(", attrs_type_key={}", quoted(call.attrs->key()));
+    if (schema != nullptr && user_attrs_fault(*op, call.attrs).empty()) {
+      values_.print_user_attrs(attrs, *schema, *call.attrs.as<UserAttrsNode>());
+    } else if (call.attrs) {
+      if (call.attrs->key() != expected || schema != nullptr)
+        attrs += fmt::format(", attrs_type_key={}", quoted(call.attrs->key()));
       values_.print_attrs(attrs, *call.attrs);
     } else if (!expected.empty()) {
       attrs = ", attrs=None";

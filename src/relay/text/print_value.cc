@@ -131,4 +131,18 @@ void ValuePrinter::print_attrs(std::string& out, const Object& attrs) const {
   }
 }
 
+void ValuePrinter::print_user_attrs(std::string& out, const AttrSchema& schema, const UserAttrsNode& attrs) const {
+  const auto text_of = [&](const Value& value) {
+    if (value.type_index() == type_index::kShape) return fmt::format("[{}]", fmt::join(value.as<Shape>(), ", "));
+    std::string text;
+    print(text, value, true);
+    return text;
+  };
+  for (const AttrSpec& spec : schema) {
+    const std::string text = text_of(attrs.values.at(spec.name));
+    if (spec.default_value.is_none() || text != text_of(spec.default_value))
+      out += fmt::format(", {}={}", key_text(spec.name), text);
+  }
+}
+
 }  // namespace headrace::relay

@@ -3,6 +3,7 @@
 
 #include "relay/text/print_literal.h"
 #include "relay/text/print_names.h"
+#include "relay/user_attrs.h"
 
 namespace headrace::relay {
 
@@ -17,6 +18,8 @@ struct ValuePrinter {
   void print_constant(std::string& out, const NDArray& data) const;
   // `key=value` for the fields of `attrs` that are not at their default, each after ", ".
   void print_attrs(std::string& out, const Object& attrs) const;
+  // The same for attributes that are as `schema` says.
+  void print_user_attrs(std::string& out, const AttrSchema& schema, const UserAttrsNode& attrs) const;
 };
 
 // `name`, or "name" in quotes when it is no identifier.

@@ -1,0 +1,188 @@
+// Registering ops, and reading and writing what their attributes are, from other languages.
+#include "driver/functions.h"
+#include "driver/user_op.h"
+#include "object/function.h"
+#include "object/repr.h"
+#include "tir/compute_form.h"
+
+namespace headrace::driver {
+
+namespace {
+
+using lower::RuleInput;
+using ops::FusionKind;
+using relay::CallNode;
+
+FusionKind fusion_kind(int64_t number) {
+  if (number < 0 || number > 8 || number == 5 || number == 6)
+    throw_user_error("there is no op pattern {}; the patterns are 0 to 4, 7 and 8 (relay.op.OpPattern)", number);
+  return static_cast<FusionKind>(number);
+}
+
+// ---- from functions of other languages
+
+[[noreturn]] void fail(const CallNode& call, const std::string& message) {
+  const std::string& name = call.as_op()->name;
+  throw_at(call.span, name, fmt::format("{}: {}", name, message));
+}
+
+Value attrs_of(const CallNode& call) { return call.attrs ? Value(call.attrs) : Value(); }
+
+bool is_known(const Type& type) {
+  const std::vector<Type> leaves = leaves_of(type);
+  return std::none_of(leaves.begin(), leaves.end(), [](const Type& leaf) { return leaf.is<IncompleteTypeNode>(); });
+}
+
+// Asked once all arguments have types.
+relay::TypeRelationFn relation_of(const PackedFunc& function) {
+  return [function](const relay::RelationInput& input) -> Type {
+    if (!std::all_of(input.arg_types.begin(), input.arg_types.end(), is_known)) return {};
+    const Value result = function(Array<Type>(input.arg_types), attrs_of(input.call));
+    if (result.is_none()) return {};
+    const Type type = result.is<ObjectRef>() ? result.as<ObjectRef>().cast<TypeNode>() : Type();
+    if (!type) input.fail(fmt::format("its type relation gave {}, which is no type", repr(result)));
+    return type;
+  };
+}
+
+Value call_with_tensors(const PackedFunc& function, const RuleInput& input) {
+  Array<Type> out_types;
+  for (const TensorType& type : input.out_types) out_types.push_back(type);
+  return function(attrs_of(input.call), Array<Buffer>(input.inputs), out_types);
+}
+
+// The node of that kind which a function gave for a call.
+template <typename T>
+Ref<T> given(const CallNode& call, const Value& value, std::string_view what) {
+  const Ref<T> node = value.is<ObjectRef>() ? value.as<ObjectRef>().cast<T>() : Ref<T>();
+  if (!node) fail(call, fmt::format("its compute function gave {}; it must give {}", repr(value), what));
+  return node;
+}
+
+lower::ComputeRuleFn form_of(const PackedFunc& function) {
+  return [function](const RuleInput& input) {
+    const Value result = call_with_tensors(function, input);
+    const auto form = given<tir::ComputeNode>(input.call, result, "a compute form");
+    try {
+      return to_compute(form);
+    } catch (const UserError& error) {
+      fail(input.call, error.message());
+    }
+  };
+}
+
+PrimFuncFn loops_of(const PackedFunc& function) {
+  return [function](const RuleInput& input) {
+    return given<tir::PrimFuncNode>(input.call, call_with_tensors(function, input), "a tir.PrimFunc");
+  };
+}
+
+// ---- open attributes: any key, any value. Two keys are known from Relay.
+
+constexpr std::string_view kPatternKey = "TOpPattern";
+constexpr std::string_view kStatefulKey = "TOpIsStateful";
+
+void set_attr(const Op& op, const std::string& key, const Value& value) {
+  if (key == kPatternKey) return set_user_fusion(op, fusion_kind(value.as<int64_t>()));
+  if (key == kStatefulKey) return set_user_stateful(op, value.as<bool>());
+  const auto known = op->keyed.find(key);
+  if (known != op->keyed.end() && std::any_cast<Value>(&known->second) == nullptr)
+    throw_user_error("the attribute '{}' of op '{}' is set in C++ and of another kind; choose another key", key,
+                     op->name);
+  op->keyed.insert_or_assign(key, std::any(value));
+}
+
+Value get_attr(const Op& op, const std::string& key) {
+  if (key == kPatternKey) {
+    const FusionKind* kind = op->find(ops::kFusionKind);
+    return kind == nullptr ? Value() : Value(static_cast<int64_t>(*kind));
+  }
+  if (key == kStatefulKey) {
+    const bool* stateful = op->find(ops::kStateful);
+    return Value(stateful != nullptr && *stateful);
+  }
+  const Value* value = op->find(OpKey<Value>{key});
+  return value == nullptr ? Value() : *value;
+}
+
+void reset_attr(const Op& op, const std::string& key) {
+  const auto known = op->keyed.find(key);
+  if (known != op->keyed.end() && std::any_cast<Value>(&known->second) != nullptr) op->keyed.erase(known);
+}
+
+// The op's attributes as rows of Python's field list.
+Array<Value> describe_attrs(const Op& op) {
+  Array<Value> rows;
+  const relay::AttrSchema* schema = op->find(relay::kAttrSchema);
+  for (size_t i = 0; schema != nullptr && i < schema->size(); ++i) {
+    const relay::AttrSpec& spec = (*schema)[i];
+    const bool has_default = !spec.default_value.is_none();
+    rows.push_back(Value(Map<std::string, Value>{{"name", Value(spec.name)},
+                                                 {"kind", Value(std::string(relay::name_of(spec.kind)))},
+                                                 {"doc", Value(spec.doc)},
+                                                 {"has_default", Value(has_default)},
+                                                 {"default", spec.default_value}}));
+  }
+  return rows;
+}
+
+std::vector<std::pair<std::string, Value>> to_pairs(const Map<std::string, Value>& map) {
+  std::vector<std::pair<std::string, Value>> pairs;
+  for (const auto& [name, value] : map) pairs.emplace_back(name, value);
+  return pairs;
+}
+
+void register_declarations() {
+  register_global("relay.op.Register", make_packed([](const std::string& name, const std::string& doc, bool override) {
+                    return declare_user_op(name, doc, override);
+                  }));
+  register_global("relay.op.AddArgument",
+                  make_packed([](const Op& op, const std::string& name, const std::string& kind,
+                                 const std::string& doc) { add_user_argument(op, {name, kind, doc}); }));
+  register_global("relay.op.AddAttr", make_packed([](const Op& op, const std::string& name, const std::string& kind,
+                                                     const Value& default_value, const std::string& doc) {
+                    add_user_attr(op, {name, relay::parse_attr_kind(kind), default_value, doc});
+                  }));
+  register_global("relay.op.SetNumInputs",
+                  make_packed([](const Op& op, int64_t count) { set_user_num_inputs(op, count); }));
+  register_global("relay.op.SetSupportLevel",
+                  make_packed([](const Op& op, int64_t level) { set_user_support_level(op, level); }));
+  register_global("relay.op.SetRelation", make_packed([](const Op& op, const PackedFunc& relation) {
+                    set_user_relation(op, relation_of(relation));
+                  }));
+}
+
+void register_computes() {
+  register_global("relay.op.SetForm",
+                  make_packed([](const Op& op, const PackedFunc& form) { set_user_compute(op, form_of(form)); }));
+  register_global("relay.op.SetLoops",
+                  make_packed([](const Op& op, const tir::PrimFunc& loops) { set_user_compute(op, loops); }));
+  register_global("relay.op.SetLoopsOfCall",
+                  make_packed([](const Op& op, const PackedFunc& loops) { set_user_compute(op, loops_of(loops)); }));
+  register_global("relay.op.SetFunction", make_packed([](const Op& op, const std::string& function) {
+                    set_user_compute(op, ExternalFunction{function});
+                  }));
+}
+
+}  // namespace
+
+void register_op_functions() {
+  register_declarations();
+  register_computes();
+  register_global("relay.op.MakeAttrs", make_packed([](const Op& op, const Map<std::string, Value>& given) {
+                    const Attrs attrs = relay::make_user_attrs(*op, to_pairs(given));
+                    return attrs ? Value(attrs) : Value();
+                  }));
+  register_global("relay.op.DescribeAttrs", make_packed(&describe_attrs));
+  register_global("relay.op.IsUserOp", make_packed(&is_user_op));
+  register_global("relay.op.WhyOpaque", make_packed([](const Expr& what) {
+                    if (const auto* op = what.as<OpNode>()) return why_opaque(*op);
+                    if (const auto* call = what.as<CallNode>()) return why_opaque(*call);
+                    throw_user_error("expected an op or a call of one, got {}", what->key());
+                  }));
+  register_global("ir.OpSetAttr", make_packed(&set_attr));
+  register_global("ir.OpGetAttr", make_packed(&get_attr));
+  register_global("ir.OpResetAttr", make_packed(&reset_attr));
+}
+
+}  // namespace headrace::driver

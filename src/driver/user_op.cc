@@ -1,0 +1,272 @@
+#include "driver/user_op.h"
+
+#include <algorithm>
+
+#include "driver/register_all.h"
+#include "driver/user_eval.h"
+#include "ir/op_table.h"
+#include "ir/text_names.h"
+#include "lower/user_compute.h"
+#include "tir/raise.h"
+#include "tir/verify.h"
+
+namespace headrace::driver {
+
+using lower::ComputeRuleFn;
+using lower::RuleInput;
+using ops::CallFusion;
+using ops::FusionKind;
+using relay::CallNode;
+using relay::RelationInput;
+using tir::PrimFunc;
+
+namespace {
+
+// Marks ops that users registered.
+constexpr OpKey<bool> kIsUserOp{"IsUserOp"};
+// Why no call fuses.
+constexpr OpKey<std::string> kWhyOpaque{"WhyOpaque"};
+
+OpNode& changeable(const Op& op) {
+  if (!is_user_op(op))
+    throw_user_error("'{}' is an op of Headrace, which is not changed; register an op under another name", op->name);
+  return *op;
+}
+
+// ---- types
+
+bool is_tensors(const Type& type) {
+  if (type.is<TensorTypeNode>()) return true;
+  const auto* tuple = type.as<TupleTypeNode>();
+  return tuple != nullptr && std::all_of(tuple->items.begin(), tuple->items.end(),
+                                         [](const Type& item) { return item.is<TensorTypeNode>(); });
+}
+
+Type related(const relay::TypeRelationFn& relation, const RelationInput& input) {
+  const OpNode& op = *input.call.as_op();
+  const auto count = static_cast<int64_t>(input.arg_types.size());
+  if (op.num_inputs >= 0 && count != op.num_inputs)
+    input.fail(fmt::format("takes {} argument{}, got {}", op.num_inputs, op.num_inputs == 1 ? "" : "s", count));
+  if (const std::string fault = relay::user_attrs_fault(op, input.call.attrs); !fault.empty()) input.fail(fault);
+  const Type type = relation(input);
+  if (type && !is_tensors(type))
+    input.fail(fmt::format("its type relation gave {}; an op gives a tensor or a tuple of tensors", to_string(type)));
+  return type;
+}
+
+// ---- what computes it
+
+[[noreturn]] void fail(const CallNode& call, const std::string& message) {
+  const std::string& name = call.as_op()->name;
+  throw_at(call.span, name, fmt::format("{}: {}", name, message));
+}
+
+// The tensors of a typed call, as buffers; the names are those of the op's arguments.
+RuleInput rule_input(const CallNode& call) {
+  RuleInput input{call, {}, {}, {}};
+  const OpNode& op = *call.as_op();
+  for (size_t i = 0; i < call.args.size(); ++i) {
+    for (const Type& leaf : leaves_of(call.args[i]->checked_type())) {
+      const TensorType type = leaf.cast<TensorTypeNode>();
+      if (!type) fail(call, fmt::format("argument {} is {}, and only tensors are computed with", i, to_string(leaf)));
+      const std::string name = i < op.arguments.size() ? op.arguments[i].name : fmt::format("input{}", i);
+      input.inputs.push_back(make_buffer(name, type->dtype, type->shape));
+      input.in_types.push_back(type);
+    }
+  }
+  for (const Type& leaf : leaves_of(call.checked_type())) input.out_types.push_back(leaf.cast<TensorTypeNode>());
+  return input;
+}
+
+// Ops that say they are elementwise or broadcast are moved about by passes that rely on it.
+void check_fusion(const CallNode& call, FusionKind said, FusionKind found) {
+  if (said > FusionKind::broadcast || found <= said) return;
+  fail(call, fmt::format("it is registered as {}, and its compute form does not read its inputs so; register another "
+                         "pattern, or none",
+                         said == FusionKind::elementwise ? "elementwise" : "broadcast"));
+}
+
+// `form` and its own word on how it fuses, or the reason why there is none.
+CallFusion fusion_of_form(const CallNode& call, const Expected<tir::Compute>& form) {
+  const FusionKind* said = call.as_op()->find(ops::kFusionKind);
+  if (!form) return {FusionKind::opaque, form.refusal().message};
+  auto [found, why] = lower::fusion_of(form.value());
+  if (said == nullptr) return {found, std::move(why)};
+  if (why.empty()) check_fusion(call, *said, found);
+  if (*said == FusionKind::opaque) return {*said, "it is registered as opaque"};
+  // Results and stages that no group takes stay alone, whatever is said of them.
+  return why.empty() ? CallFusion{*said, ""} : CallFusion{FusionKind::opaque, std::move(why)};
+}
+
+void set_form(OpNode& op, const ComputeRuleFn& rule) {
+  const ComputeRuleFn fitted = [rule](const RuleInput& input) { return lower::fit_compute(rule, input); };
+  op.set(lower::kComputeRule, fitted);
+  op.set(ops::kCallFusion,
+         ops::CallFusionFn([fitted](const CallNode& call) { return fusion_of_form(call, fitted(rule_input(call))); }));
+  op.set(ops::kEval, eval_by_form(fitted));
+}
+
+void set_loops(OpNode& op, const PrimFuncFn& loops) {
+  // Asked of calls that fuse, and of those in groups that a user wrote.
+  op.set(lower::kComputeRule, ComputeRuleFn([loops](const RuleInput& input) {
+           Expected<tir::Compute> form = lower::raise_for(loops(input), input);
+           if (!form) fail(input.call, fmt::format("it cannot be fused with other ops: {}", form.refusal().message));
+           return std::move(form.value());
+         }));
+  op.set(lower::kKernelRule, lower::KernelRuleFn([loops](const lower::KernelInput& input) {
+           const RuleInput tensors = rule_input(input.op.call);
+           return lower::loops_for(loops(tensors), input);
+         }));
+  op.set(ops::kCallFusion, ops::CallFusionFn([loops](const CallNode& call) {
+           const RuleInput input = rule_input(call);
+           return fusion_of_form(call, lower::raise_for(loops(input), input));
+         }));
+  op.set(ops::kEval, eval_by_loops(loops));
+}
+
+void set_external(OpNode& op, const std::string& function) {
+  if (function.empty()) throw_user_error("{}: the function that computes it needs a name", op.name);
+  std::string why = fmt::format("the function '{}' computes it, whose loops are not known", function);
+  op.set(ops::kExternal, function);
+  op.set(ops::kCallFusion, ops::CallFusionFn([why](const CallNode&) { return CallFusion{FusionKind::opaque, why}; }));
+  op.set(kWhyOpaque, std::move(why));
+  op.set(ops::kEval, eval_by_function(function));
+}
+
+PrimFunc well_formed(const OpNode& op, PrimFunc function) {
+  if (!function) throw_user_error("{}: its loops are null", op.name);
+  try {
+    tir::verify(function);
+  } catch (const UserError& error) {
+    throw_user_error("{}: its loops are not well-formed: {}", op.name, error.message());
+  }
+  return function;
+}
+
+void check_name(const std::string& name, bool override) {
+  if (!is_identifier(name, true))
+    throw_user_error(
+        "'{}' cannot name an op: choose words of letters, digits and _ with dots between them, such as "
+        "\"my.scale\"",
+        name);
+  const Op previous = find_op(name);
+  if (!previous) return;
+  if (!is_user_op(previous)) throw_user_error("'{}' is an op of Headrace; register yours under another name", name);
+  if (!override) throw_user_error("op '{}' is registered already; ask for override to replace it", name);
+}
+
+Op new_op(const std::string& name, const std::string& doc, bool override) {
+  register_all();
+  check_name(name, override);
+  const Op op = make_op(name);
+  op->doc = doc;
+  op->set(kIsUserOp, true);
+  return op;
+}
+
+}  // namespace
+
+bool is_user_op(const Op& op) { return op->find(kIsUserOp) != nullptr; }
+
+Op declare_user_op(const std::string& name, const std::string& doc, bool override) {
+  const Op op = new_op(name, doc, override);
+  publish_op(op, override);
+  return op;
+}
+
+Op register_user_op(UserOp given) {
+  const Op op = new_op(given.name, given.doc, given.override);
+  for (OpArgument& argument : given.arguments) add_user_argument(op, std::move(argument));
+  op->num_inputs = given.takes_any_args ? -1 : static_cast<int32_t>(given.arguments.size());
+  for (relay::AttrSpec& spec : given.attrs) add_user_attr(op, std::move(spec));
+  if (given.relation) set_user_relation(op, std::move(given.relation));
+  set_user_compute(op, std::move(given.compute));
+  if (given.eval) set_user_eval(op, std::move(given.eval));
+  if (given.fusion) set_user_fusion(op, *given.fusion);
+  set_user_stateful(op, given.is_stateful);
+  publish_op(op, given.override);
+  return op;
+}
+
+// As many arguments as are named, unless somebody said how many there are.
+void add_user_argument(const Op& op, OpArgument argument) {
+  OpNode& node = changeable(op);
+  const auto named = static_cast<int32_t>(node.arguments.size());
+  if (node.num_inputs == (named == 0 ? -1 : named)) node.num_inputs = named + 1;
+  node.arguments.push_back(std::move(argument));
+}
+
+void add_user_attr(const Op& op, relay::AttrSpec spec) { relay::add_attr(changeable(op), std::move(spec)); }
+
+void set_user_num_inputs(const Op& op, int64_t num_inputs) {
+  if (num_inputs < -1 || num_inputs > INT32_MAX)
+    throw_user_error("{}: {} inputs; give the number of arguments, or -1 for any", op->name, num_inputs);
+  changeable(op).num_inputs = static_cast<int32_t>(num_inputs);
+}
+
+void set_user_support_level(const Op& op, int64_t level) {
+  if (level < 1 || level > 10) throw_user_error("{}: support level {}; it is 1 to 10", op->name, level);
+  changeable(op).support_level = static_cast<int32_t>(level);
+}
+
+void set_user_relation(const Op& op, relay::TypeRelationFn relation) {
+  changeable(op).set(relay::kTypeRelation,
+                     relay::TypeRelationFn([relation = std::move(relation)](const RelationInput& input) {
+                       return related(relation, input);
+                     }));
+}
+
+void set_user_compute(const Op& op, UserCompute compute) {
+  OpNode& node = changeable(op);
+  for (const std::string_view key : {lower::kComputeRule.name, lower::kKernelRule.name, ops::kCallFusion.name,
+                                     ops::kExternal.name, ops::kEval.name, kWhyOpaque.name}) {
+    if (const auto at = node.keyed.find(key); at != node.keyed.end()) node.keyed.erase(at);
+  }
+  if (const auto* form = std::get_if<ComputeRuleFn>(&compute)) {
+    set_form(node, *form);
+  } else if (const auto* function = std::get_if<PrimFunc>(&compute)) {
+    const PrimFunc loops = well_formed(node, *function);
+    set_loops(node, [loops](const RuleInput&) { return loops; });
+    if (const auto form_of_all = tir::raise(loops); !form_of_all) node.set(kWhyOpaque, form_of_all.refusal().message);
+  } else if (const auto* make = std::get_if<PrimFuncFn>(&compute)) {
+    set_loops(node, [make = *make, name = node.name](const RuleInput& input) {
+      return well_formed(*input.call.as_op(), make(input));
+    });
+  } else if (const auto* external = std::get_if<ExternalFunction>(&compute)) {
+    set_external(node, external->name);
+  }
+}
+
+void set_user_eval(const Op& op, ops::EvalFn eval) { changeable(op).set(ops::kEval, std::move(eval)); }
+
+void set_user_fusion(const Op& op, FusionKind fusion) { changeable(op).set(ops::kFusionKind, fusion); }
+
+void set_user_stateful(const Op& op, bool is_stateful) {
+  OpNode& node = changeable(op);
+  if (const auto at = node.keyed.find(ops::kStateful.name); at != node.keyed.end()) node.keyed.erase(at);
+  if (is_stateful) node.set(ops::kStateful, true);
+}
+
+relay::Call make_user_call(std::string_view op, Array<Expr> args,
+                           const std::vector<std::pair<std::string, Value>>& attrs, Span span) {
+  const Op found = get_op(op);
+  return relay::make_call(found, std::move(args), relay::make_user_attrs(*found, attrs), {}, std::move(span));
+}
+
+std::string why_opaque(const OpNode& op) {
+  if (const std::string* why = op.find(kWhyOpaque)) return *why;
+  const FusionKind* said = op.find(ops::kFusionKind);
+  if (said != nullptr && *said == FusionKind::opaque) return "it is registered as opaque";
+  const bool says_nothing = said == nullptr && op.find(ops::kCallFusion) == nullptr;
+  return says_nothing ? "nothing says how it is computed" : "";
+}
+
+std::string why_opaque(const CallNode& call) {
+  const OpNode* op = call.as_op();
+  if (op == nullptr) throw_at(call.span, "why_opaque", "only calls of ops fuse");
+  const ops::CallFusionFn* fusion = op->find(ops::kCallFusion);
+  if (fusion == nullptr) return why_opaque(*op);
+  return (*fusion)(call).why_opaque;
+}
+
+}  // namespace headrace::driver

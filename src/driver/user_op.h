@@ -1,0 +1,76 @@
+// Ops that users register at run time. They are ops like ours: inferred, printed, saved, rewritten, interpreted, fused,
+// compiled.
+//
+//   register_user_op({.name = "my.scale",
+//                     .doc = "data * factor",
+//                     .arguments = {{"data", "Tensor", ""}},
+//                     .attrs = {{"factor", relay::AttrKind::real}},
+//                     .relation = [](const relay::RelationInput& input) -> Type { return input.tensor(0); },
+//                     .compute = lower::ComputeRuleFn(...)});
+//   make_user_call("my.scale", {x}, {{"factor", 2.0}});
+//
+// Registering is safe while other threads compile; changing an op that is known already (the set_ functions) is for who
+// registered it, before programs use it.
+#pragma once
+
+#include <variant>
+
+#include "lower/compute_rule.h"
+#include "ops/call_fusion.h"
+#include "relay/user_attrs.h"
+
+namespace headrace::driver {
+
+// Gives the loops of one call: inputs, then outputs.
+using PrimFuncFn = std::function<tir::PrimFunc(const lower::RuleInput&)>;
+// Takes a DLTensor* for each input, tuples taken apart, then for each output. Attributes do not reach it.
+struct ExternalFunction {
+  std::string name;  // of a global function, or of one that a module of the artifact provides
+};
+// What computes the op: nothing (it is interpreted by its `eval` only, and not compiled), its compute form, its loops
+// (one function for all calls, whose shapes may have symbols, or one a call), or a function of the process.
+using UserCompute = std::variant<std::monostate, lower::ComputeRuleFn, tir::PrimFunc, PrimFuncFn, ExternalFunction>;
+
+struct UserOp {
+  std::string name;
+  std::string doc = {};
+  std::vector<OpArgument> arguments = {};
+  bool takes_any_args = false;  // else as many as `arguments`
+  relay::AttrSchema attrs = {};
+  relay::TypeRelationFn relation = {};  // asked when arguments and attributes are as the op says; tensors or a tuple
+  UserCompute compute = {};
+  ops::EvalFn eval = {};                       // empty: what `compute` says, run plainly
+  std::optional<ops::FusionKind> fusion = {};  // nothing: as the compute form tells
+  bool is_stateful = false;                    // see ops::kStateful
+  bool override = false;  // an op that a user registered under the name is replaced; those of Headrace cannot be
+};
+
+// Makes the op known, whole. UserError: a name that is taken (unless `override`) or that no text could have, an
+// attribute that add_attr refuses, loops that are not well-formed.
+Op register_user_op(UserOp op);
+// The same, to be filled in by the functions below.
+Op declare_user_op(const std::string& name, const std::string& doc, bool override = false);
+
+// These change an op that a user registered; UserError for one of Headrace's own.
+void add_user_argument(const Op& op,
+                       OpArgument argument);  // one argument more, unless set_user_num_inputs said how many
+void add_user_attr(const Op& op, relay::AttrSpec spec);
+void set_user_num_inputs(const Op& op, int64_t num_inputs);  // -1: any number
+void set_user_support_level(const Op& op, int64_t level);    // 1 to 10
+void set_user_relation(const Op& op, relay::TypeRelationFn relation);
+void set_user_compute(const Op& op, UserCompute compute);
+void set_user_eval(const Op& op, ops::EvalFn eval);
+void set_user_fusion(const Op& op, ops::FusionKind fusion);
+void set_user_stateful(const Op& op, bool is_stateful);
+bool is_user_op(const Op& op);
+
+// A call with attributes by name. UserError as relay::make_user_attrs.
+relay::Call make_user_call(std::string_view op, Array<Expr> args,
+                           const std::vector<std::pair<std::string, Value>>& attrs = {}, Span span = {});
+
+// Why no call of the op ever fuses, as far as the op itself tells; empty when calls may.
+std::string why_opaque(const OpNode& op);
+// Why this typed call of an op does not fuse; empty when it does.
+std::string why_opaque(const relay::CallNode& call);
+
+}  // namespace headrace::driver

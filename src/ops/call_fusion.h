@@ -1,0 +1,25 @@
+// What calls of ops that users registered say of themselves, where an op of ours says it once for all calls.
+#pragma once
+
+#include "ops/op_keys.h"
+
+namespace headrace::ops {
+
+struct CallFusion {
+  FusionKind kind = FusionKind::opaque;
+  std::string why_opaque = {};  // empty when it is not
+};
+// Asked of a typed call. UserError at the call when what computes it does not fit it.
+using CallFusionFn = std::function<CallFusion(const relay::CallNode&)>;
+inline constexpr OpKey<CallFusionFn> kCallFusion{"CallFusion"};
+
+// How a typed call of an op fuses: by kCallFusion, else by kFusionKind; opaque when the op says neither.
+FusionKind fusion_kind_of(const relay::CallNode& call);
+
+// Nothing here knows the op's loops: the global function of this name computes it, or the one that a module of the
+// artifact provides. It is called with a DLTensor* for each input, then for each output.
+inline constexpr OpKey<std::string> kExternal{"External"};
+// The name, when `call` is a call of such an op; else null.
+const std::string* external_of(const Expr& call);
+
+}  // namespace headrace::ops
