@@ -7,6 +7,7 @@
 #include <headrace/c_api.h>
 
 #include <algorithm>
+#include <mutex>
 
 #include "driver/compile.h"
 #include "interp/interp.h"
@@ -35,7 +36,7 @@ Type same_type(const RelationInput& input) { return input.tensor(0); }
 
 tir::PrimFunc loops(const std::string& body) { return tir::parse_function("#[tir_version = \"1\"]\n" + body); }
 
-// data * factor + offset
+// data * factor
 tir::Compute scale_form(const RuleInput& input) {
   const DataType dtype = input.in_types[0]->dtype;
   const PrimExpr factor = make_float(relay::user_attr(input.call, "factor").as<double>(), dtype);
@@ -259,6 +260,23 @@ TEST(UserOp, StagesAndSeveralResults) {
   const auto main = relay::infer_type(means)->lookup("main").cast<relay::FunctionNode>();
   const auto* call = main->body.as<relay::TupleGetItemNode>()->tuple.as<relay::CallNode>();
   EXPECT_EQ(why_opaque(*call), "it has 2 results");
+}
+
+TEST(UserOp, AFormNeedNotReadAllInputs) {
+  register_test_ops();
+  const auto second = [](const RuleInput& input) {
+    const auto element = [&](const Index& i) { return lower::load(input.inputs[1], i); };
+    tir::Compute form = lower::single_stage(input, lower::map_stage(input.make_output(), element));
+    form.inputs = {input.inputs[1]};
+    return form;
+  };
+  register_user_op({.name = "test.second",
+                    .arguments = {{"a", "Tensor", ""}, {"b", "Tensor", ""}},
+                    .relation = same_type,
+                    .compute = lower::ComputeRuleFn(second)});
+  const IRModule module =
+      read("def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) { test.second(%x, negative(%y)) }");
+  EXPECT_THAT(result(module, {tensor({2}, {1, 2}), tensor({2}, {3, 4})}), ElementsAre(-3, -4));
 }
 
 TEST(UserOp, LoopsThatAreMadeForEachCall) {

@@ -240,7 +240,9 @@ Compute fit_compute(const ComputeRuleFn& rule, const RuleInput& input) {
       fail(input, fmt::format("its compute form gives {} as result {}, and its type says {}", show(form.outputs[i]), i,
                               to_string(Type(type))));
   }
-  return Copier(std::move(given), {}).copy(form);
+  Compute fitted = Copier(std::move(given), {}).copy(form);
+  fitted.inputs = input.inputs;  // also those that the form does not read
+  return fitted;
 }
 
 std::pair<FusionKind, std::string> fusion_of(const Compute& form) {
