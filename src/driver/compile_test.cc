@@ -13,6 +13,7 @@
 #include <set>
 #include <thread>
 
+#include "driver/all_passes.h"
 #include "driver/output_file.h"
 #include "driver/target.h"
 #include "interp/interp.h"
@@ -21,7 +22,10 @@
 #include "load/run.h"
 #include "lower/compute_rule.h"
 #include "ops/all_ops.h"
+#include "passes/nn/convert_layout.h"
+#include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
+#include "relay/text/print.h"
 #include "tir/parse.h"
 #include "tir/verify.h"
 
@@ -533,6 +537,23 @@ TEST(LoadModel, DigitsAgreeWithTheInterpreter) {
   EXPECT_EQ(model.inputs, std::vector<std::string>{"x"});
   const NDArray x = kit::random_array({3, 1, 8, 8}, 5);
   const std::vector<NDArray> expected = interp::run_main(model.module, {x});
+  expect_close(expected, load::run(*open(compile_to_memory(model), 1), std::vector{x}));
+}
+
+// All of its convolutions but the first, whose picture has one channel.
+TEST(LoadModel, DigitsInPackedLayoutsAgreeWithTheInterpreter) {
+  Model model = load_model(kModels + "digits.onnx", {.shapes = {{"x", {3, 1, 8, 8}}}, .bound = {}});
+  const NDArray x = kit::random_array({3, 1, 8, 8}, 5);
+  const std::vector<NDArray> expected = interp::run_main(model.module, {x});
+  pass::PassContext context;
+  context.opt_level = 3;
+  context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
+  passes::DesiredLayouts desired;
+  for (const char* op : {"nn.conv2d", "nn.max_pool2d"}) desired.set(op, Array<std::string>{"NCHW8c"});
+  context.config.set("relay.ConvertLayout.desired_layouts", Value(desired));
+  model.module = pass::run_passes({get_pass("SimplifyInference"), get_pass("ConvertLayout")}, model.module, context);
+  const std::string text = relay::print_module(model.module);
+  EXPECT_NE(text.find("data_layout=\"NCHW8c\", kernel_layout=\"OIHW8i8o\""), std::string::npos) << text;
   expect_close(expected, load::run(*open(compile_to_memory(model), 1), std::vector{x}));
 }
 

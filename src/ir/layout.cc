@@ -82,6 +82,23 @@ int64_t Layout::factor(char letter) const {
   return product;
 }
 
+std::vector<size_t> Layout::positions(char letter) const {
+  std::vector<size_t> result;
+  for (size_t i = 0; i < items_.size(); ++i) {
+    const Item& item = items_[i];
+    if (item.letter == letter) result.insert(item.is_part() ? result.end() : result.begin(), i);
+  }
+  return result;
+}
+
+Shape Layout::factors(char letter) const {
+  Shape result;
+  for (const Item& item : items_) {
+    if (item.letter == letter && item.is_part()) result.push_back(item.factor);
+  }
+  return result;
+}
+
 bool Layout::is_packed() const { return letters().size() != items_.size(); }
 
 bool Layout::same_axes(const Layout& other) const {
@@ -103,10 +120,10 @@ void check_conversion(size_t count, const Layout& from, const Layout& to) {
 
 // The place within an axis that the indices of its parts make together.
 PrimExpr join(const Array<PrimExpr>& indices, const Layout& layout, char letter) {
-  PrimExpr place = indices[*layout.find(letter)];
-  for (size_t i = 0; i < layout.rank(); ++i) {
-    const Layout::Item& item = layout.items()[i];
-    if (item.letter == letter && item.is_part()) place = place * item.factor + indices[i];
+  PrimExpr place;
+  for (const size_t at : layout.positions(letter)) {
+    const Layout::Item& item = layout.items()[at];
+    place = item.is_part() ? place * item.factor + indices[at] : indices[at];
   }
   return place;
 }
@@ -117,22 +134,24 @@ PrimExpr constant_like(int64_t value, const PrimExpr& e) { return make_int(value
 
 Array<PrimExpr> map_index(const Array<PrimExpr>& indices, const Layout& from, const Layout& to) {
   check_conversion(indices.size(), from, to);
-  Array<PrimExpr> result;
-  for (size_t i = 0; i < to.rank(); ++i) {
-    const Layout::Item& item = to.items()[i];
-    PrimExpr place = join(indices, from, item.letter);
-    int64_t inner = to.factor(item.letter);  // of the parts inside this one
-    if (item.is_part()) {
-      inner = 1;
-      for (size_t k = i + 1; k < to.rank(); ++k) {
-        if (to.items()[k].letter == item.letter && to.items()[k].is_part()) inner *= to.items()[k].factor;
+  std::vector<PrimExpr> result(to.rank());
+  for (const char letter : to.letters()) {
+    const std::vector<size_t> src = from.positions(letter), dst = to.positions(letter);
+    const bool stays = from.factors(letter) == to.factors(letter);
+    const PrimExpr place = stays ? PrimExpr() : join(indices, from, letter);
+    int64_t inner = to.factor(letter);  // of the parts inside this one
+    for (size_t k = 0; k < dst.size(); ++k) {
+      const Layout::Item& item = to.items()[dst[k]];
+      if (stays) {
+        result[dst[k]] = indices[src[k]];
+        continue;
       }
+      if (item.is_part()) inner /= item.factor;
+      const PrimExpr part = inner == 1 ? place : floor_div(place, constant_like(inner, place));
+      result[dst[k]] = item.is_part() ? floor_mod(part, constant_like(item.factor, part)) : part;
     }
-    if (inner != 1) place = floor_div(place, constant_like(inner, place));
-    const bool is_outermost = !item.is_part();
-    result.push_back(is_outermost ? place : floor_mod(place, constant_like(item.factor, place)));
   }
-  return result;
+  return Array<PrimExpr>(result);
 }
 
 Array<PrimExpr> convert_shape(const Array<PrimExpr>& dims, const Layout& from, const Layout& to) {

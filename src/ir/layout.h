@@ -35,6 +35,9 @@ class Layout {
   std::optional<size_t> find(char letter) const;
   // The product of the factors of the axis' parts; 1 when it is whole.
   int64_t factor(char letter) const;
+  // Where the axis and its parts stand, and the factors of its parts; the outermost first.
+  std::vector<size_t> positions(char letter) const;
+  Shape factors(char letter) const;
   bool is_packed() const;
   // The two have the same axes, in whatever order and parts.
   bool same_axes(const Layout& other) const;
@@ -49,7 +52,8 @@ class Layout {
 // that is not its factor, an extent that is known and no multiple of the factors.
 Array<PrimExpr> convert_shape(const Array<PrimExpr>& dims, const Layout& from, const Layout& to);
 
-// The indices in layout `to` of the element that lies at `indices` in layout `from`. UserError: as above.
+// The indices in layout `to` of the element that lies at `indices` in layout `from`; those of an axis that has the same
+// parts in both stay as they are. UserError: as above.
 Array<PrimExpr> map_index(const Array<PrimExpr>& indices, const Layout& from, const Layout& to);
 
 }  // namespace headrace

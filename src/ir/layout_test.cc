@@ -29,6 +29,10 @@ TEST(Layout, ReadsAndPrints) {
   EXPECT_EQ(packed.factor('H'), 1);
   EXPECT_EQ(packed.find('W'), 3u);
   EXPECT_FALSE(packed.find('N').has_value());
+  EXPECT_EQ(packed.positions('I'), (std::vector<size_t>{1, 4, 6}));
+  EXPECT_EQ(packed.factors('I'), (Shape{16, 4}));
+  EXPECT_EQ(Layout::parse("8c4cNC").positions('C'), (std::vector<size_t>{3, 0, 1}));
+  EXPECT_EQ(packed.factors('H'), Shape());
   EXPECT_TRUE(packed.is_packed());
   EXPECT_FALSE(Layout::parse("NHWC").is_packed());
   EXPECT_NE(Layout::parse("NHWC"), Layout::parse("NCHW"));
@@ -106,6 +110,8 @@ TEST(Layout, IndicesGoThereAndBack) {
 TEST(Layout, SymbolicIndices) {
   const Array<PrimExpr> index{make_prim_var("n"), make_prim_var("c"), make_prim_var("h"), make_prim_var("w")};
   EXPECT_EQ(show(map_index(index, Layout::parse("NCHW"), Layout::parse("NCHW16c"))), "n, c // 16, h, w, c %% 16");
+  const Array<PrimExpr> packed{index[0], index[1], index[2], index[3], make_prim_var("b")};
+  EXPECT_EQ(show(map_index(packed, Layout::parse("NCHW16c"), Layout::parse("NHWC16c"))), "n, h, w, c, b");
   EXPECT_EQ(show(map_index(index, Layout::parse("NCHW"), Layout::parse("NHWC"))), "n, h, w, c");
 }
 

@@ -1,9 +1,11 @@
 // Convolutions, pools and matrix products.
+#include "kit/errors.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
 #include "ops/nn/pool.h"
 #include "ops/tests/expected.h"
 #include "ops/tests/op_testing.h"
+#include "relay/infer/infer_type.h"
 
 namespace headrace::ops::testing {
 namespace {
@@ -150,6 +152,43 @@ TEST_F(WindowOpsTest, ConvolutionTypes) {
   EXPECT_EQ(relate_text(conv2d_transpose(x(), x(), twice),
                         {tensor({n, make_int(4), h, make_int(3)}), tensor(Shape{4, 6, 2, 2})}),
             "Tensor[(n, 6, h * 2, 6), float32]");
+}
+
+// Symbols stay what they are: what is whole for the op is taken apart again.
+TEST_F(WindowOpsTest, PackedTypes) {
+  const PrimExpr n = make_prim_var("n"), c = make_prim_var("c"), h = make_prim_var("h"), block = make_int(16);
+  Conv2DAttrs conv;
+  conv.padding = {1, 1};
+  conv.data_layout = "NCHW16c";
+  conv.kernel_layout = "OIHW16i16o";
+  const Type data = tensor({n, make_int(2), h, make_int(9), block}), weight = tensor(Shape{3, 2, 3, 3, 16, 16});
+  EXPECT_EQ(relate_text(conv2d(x(), x(), conv), {data, weight}), "Tensor[(n, 3, h, 9, 16), float32]");
+  conv.out_layout = "NCHW";
+  EXPECT_EQ(relate_text(conv2d(x(), x(), conv), {data, weight}), "Tensor[(n, 48, h, 9), float32]");
+  const Type open = tensor({n, c, make_int(8), make_int(8), block});
+  const MaxPoolAttrs pool = with<MaxPoolAttrs>([](auto& a) {
+    a.pool_size = Shape{2};
+    a.strides = Shape{2};
+    a.layout = "NCHW16c";
+  });
+  EXPECT_EQ(relate_text(max_pool(x(), 2, pool), {open}), "Tensor[(n, c, 4, 4, 16), float32]");
+  EXPECT_EQ(relate_text(global_avg_pool2d(x(), "NCHW16c"), {open}), "Tensor[(n, c, 1, 1, 16), float32]");
+  conv.out_layout = "";
+  conv.channels = 48;
+  conv.kernel_size = Shape{3, 3};
+  const auto assumed = [&](const std::string& layout) {
+    conv.kernel_layout = layout;
+    const relay::Var p = relay::make_var("p", data), w = relay::make_var("w");
+    const Expr f = relay::infer_type(relay::make_function({p, w}, conv2d(p, w, conv)));
+    return to_string(f.as<relay::FunctionNode>()->params[1]->checked_type());
+  };
+  EXPECT_EQ(assumed("OIHW16i16o"), "Tensor[(3, 2, 3, 3, 16, 16), float32]");
+  EXPECT_THAT(kit::user_error_of([&] { assumed("OIHW16i9o"); }),
+              ::testing::HasSubstr("the axis O of 48 elements does not split into parts of 9"));
+  MaxPoolAttrs wide = pool;
+  wide.layout = "NCHW2147483647c";
+  const Type huge = tensor({n, make_int(int64_t{1} << 40), make_int(8), make_int(8), make_int(2147483647)});
+  EXPECT_THAT(relate_error(max_pool(x(), 2, wide), {huge}), ::testing::HasSubstr("past any size"));
 }
 
 TEST_F(WindowOpsTest, WrongConvolutionsAreNamed) {

@@ -8,6 +8,13 @@
 namespace headrace::passes {
 namespace {
 
+// Convolutions and pools in that layout.
+DesiredLayouts packed(const std::string& layout) {
+  DesiredLayouts desired;
+  for (const char* op : {"nn.conv2d", "nn.max_pool2d"}) desired.set(op, Array<std::string>{layout});
+  return desired;
+}
+
 DesiredLayouts nhwc() {
   DesiredLayouts desired;
   desired.set("nn.conv2d", Array<std::string>{"NHWC", "OHWI"});
@@ -40,6 +47,138 @@ TEST(ConvertLayout, TextAndResults) {
   check_pass(row, with_layouts(nhwc()));
 }
 
+// What has a form with channels in parts, and what gets the layout as written: the first convolution, whose input
+// channels the block does not divide; a channel that all broadcast along; softmax and a reduction over channels.
+constexpr const char* kPackedNetwork =
+    "def @main(%x: Tensor[(1, 3, 6, 6), float32], %y: Tensor[(1, 8, 6, 6), float32],"
+    " %w: Tensor[(8, 3, 3, 3), float32], %v: Tensor[(8, 8, 3, 3), float32], %d: Tensor[(8, 1, 3, 3), float32],"
+    " %g: Tensor[(8, 2, 1, 1), float32], %b: Tensor[(8), float32], %m: Tensor[(1, 1, 6, 6), float32]) {\n"
+    "  %0 = nn.relu(nn.conv2d(%x, %w, padding=[1, 1]));\n"
+    "  %1 = nn.bias_add(nn.conv2d(%0, %v, padding=[1, 1]), %b);\n"
+    "  let %a = multiply(nn.conv2d(%1, %d, padding=[1, 1], groups=8), %m);\n"
+    "  %2 = clip(add(add(%a, %y), 0.5f), a_min=0f, a_max=6f);\n"
+    "  %3 = nn.max_pool2d(%2, pool_size=[2, 2], strides=[2, 2]);\n"
+    "  %4 = multiply(%3, mean(%3, axis=[2, 3], keepdims=True));\n"
+    "  %5 = nn.pad(%4, 0f, pad_width=[[0, 0], [0, 0], [1, 0], [0, 2]]);\n"
+    "  %6 = nn.softmax(concatenate((%5, nn.softmax(%5, axis=1)), axis=1), axis=3);\n"
+    "  %7 = nn.adaptive_avg_pool2d(nn.avg_pool2d(%6, pool_size=[2, 2]), output_size=[2]);\n"
+    "  (nn.batch_flatten(nn.global_avg_pool2d(%7)), sum(%6, axis=[1], keepdims=True), nn.conv2d(%a, %g, groups=4))\n"
+    "}";
+
+TEST(ConvertLayout, PackedTextAndResults) {
+  PassCase row{"ConvertLayout",
+               "convert_layout_packed",
+               kPackedNetwork,
+               {{1, 3, 6, 6}, {1, 8, 6, 6}, {8, 3, 3, 3}, {8, 8, 3, 3}, {8, 1, 3, 3}, {8, 2, 1, 1}, {8}, {1, 1, 6, 6}},
+               1e-4};
+  check_pass(row, with_layouts(packed("NCHW4c")));
+}
+
+// How many calls of the op are left when borders are folded and cancelled.
+int count_calls(const IRModule& module, std::string_view op) {
+  int count = 0;
+  relay::post_order(module->lookup("main"), [&](const Expr& e) {
+    const auto* call = e.as<relay::CallNode>();
+    count += call != nullptr && call->as_op() != nullptr && call->as_op()->name == op ? 1 : 0;
+  });
+  return count;
+}
+
+// The block of a network, "%0, %1, ..." of @main(%x), in packed layouts with its weights folded; as it was otherwise.
+void expect_two_borders(const std::string& type, const std::string& body, const std::string& layout, int convolutions) {
+  const IRModule before = run_pass("SimplifyInference", read(fmt::format("def @main(%x: {}) {{\n{}}}", type, body)));
+  IRModule after = run_pass("ConvertLayout", before, with_layouts(packed(layout)));
+  for (const char* pass : {"FoldConstant", "SimplifyExpr"}) after = run_pass(pass, after);
+  EXPECT_EQ(count_calls(after, "layout_transform"), 2) << relay::print_module(after);
+  EXPECT_EQ(count_calls(after, "expand_dims"), 0) << relay::print_module(after);
+  const std::string text = relay::print_module(after);
+  int packed_convolutions = 0;
+  for (size_t at = text.find(fmt::format("data_layout=\"{}\"", layout)); at != std::string::npos;
+       at = text.find(fmt::format("data_layout=\"{}\"", layout), at + 1))
+    ++packed_convolutions;
+  EXPECT_EQ(packed_convolutions, convolutions) << text;
+  kit::Random random(7);
+  expect_same_results(before, after, kit::random_inputs(before, random), 1e-4);
+}
+
+// zeros, ones and the like would hide channels that are mixed up: weights count from -1 in small steps.
+std::string weight(const Shape& shape) {
+  const int64_t count = num_elements(shape);
+  return fmt::format("reshape(subtract(multiply(arange(0f, {}f, 1f, dtype=\"float32\"), {}f), 1f), newshape=[{}])",
+                     count, 2.0 / static_cast<double>(count), fmt::join(shape, ", "));
+}
+
+std::string batch_norm(const std::string& data, int64_t channels) {
+  const std::string gamma = weight({channels}), beta = weight({channels});
+  return fmt::format("nn.batch_norm({}, {}, {}, {}, multiply({}, {})).0", data, gamma, beta, beta, gamma, gamma);
+}
+
+// The block of a residual network that halves the plane: two ways that are added, each from the one input.
+TEST(ConvertLayout, AResNetBlockHasTwoBorders) {
+  const std::string body =
+      fmt::format("  %0 = nn.conv2d(%x, {}, strides=[2, 2], padding=[1, 1]);\n  %1 = nn.relu({});\n",
+                  weight({16, 8, 3, 3}), batch_norm("%0", 16)) +
+      fmt::format("  %2 = nn.conv2d(%1, {}, padding=[1, 1]);\n  %3 = {};\n", weight({16, 16, 3, 3}),
+                  batch_norm("%2", 16)) +
+      fmt::format("  %4 = nn.conv2d(%x, {}, strides=[2, 2]);\n  nn.relu(add(%3, {}))\n", weight({16, 8, 1, 1}),
+                  batch_norm("%4", 16));
+  expect_two_borders("Tensor[(1, 8, 6, 6), float32]", body, "NCHW8c", 3);
+}
+
+// Inverted residual: 1x1 up, depthwise, 1x1 down, the input added.
+TEST(ConvertLayout, AMobileNetBlockHasTwoBorders) {
+  const std::string body =
+      fmt::format("  %0 = nn.conv2d(%x, {});\n  %1 = clip({}, a_min=0f, a_max=6f);\n", weight({16, 8, 1, 1}),
+                  batch_norm("%0", 16)) +
+      fmt::format("  %2 = nn.conv2d(%1, {}, padding=[1, 1], groups=16);\n  %3 = clip({}, a_min=0f, a_max=6f);\n",
+                  weight({16, 1, 3, 3}), batch_norm("%2", 16)) +
+      fmt::format("  %4 = nn.bias_add(nn.conv2d(%3, {}), {});\n  add(%x, %4)\n", weight({8, 16, 1, 1}), weight({8}));
+  for (const char* layout : {"NCHW4c", "NCHW8c"}) expect_two_borders("Tensor[(1, 8, 5, 5), float32]", body, layout, 3);
+}
+
+// The kernel of a depthwise convolution has no input channels to split; what a block does not divide stays.
+TEST(ConvertLayout, BlocksThatDoNotFit) {
+  DesiredLayouts desired;
+  desired.set("nn.conv2d", Array<std::string>{"NCHW8c", "OIHW8i8o"});
+  const auto converted = [&](const char* data, const char* weight, int groups) {
+    const IRModule before =
+        read(fmt::format("def @main(%x: Tensor[{}, float32], %w: Tensor[{}, float32]) {{\n"
+                         "  nn.conv2d(%x, %w, groups={})\n}}",
+                         data, weight, groups));
+    return relay::print_module(run_pass("ConvertLayout", before, with_layouts(desired)));
+  };
+  EXPECT_NE(converted("(1, 16, 3, 3)", "(16, 1, 3, 3)", 16).find("OIHW1i8o"), std::string::npos);
+  EXPECT_NE(converted("(1, 16, 3, 3)", "(8, 16, 3, 3)", 1).find("OIHW8i8o"), std::string::npos);
+  for (const std::string& kept : {converted("(1, 3, 3, 3)", "(8, 3, 3, 3)", 1),       // input channels
+                                  converted("(1, 8, 3, 3)", "(9, 8, 3, 3)", 1),       // output channels
+                                  converted("(1, 16, 3, 3)", "(16, 4, 3, 3)", 4)}) {  // input channels of a group
+    EXPECT_EQ(kept.find("8c"), std::string::npos) << kept;
+  }
+}
+
+// Between two layouts that are both other than written stands one transform.
+TEST(ConvertLayout, FromOneLayoutToTheOther) {
+  const IRModule before = read(
+      "def @main(%x: Tensor[(1, 8, 4, 4), float32], %w: Tensor[(8, 8, 1, 1), float32]) {\n"
+      "  nn.max_pool2d(nn.conv2d(%x, %w), pool_size=[2, 2])\n}");
+  DesiredLayouts desired = packed("NCHW8c");
+  desired.set("nn.max_pool2d", Array<std::string>{"NHWC"});
+  const IRModule after = run_pass("ConvertLayout", before, with_layouts(desired));
+  EXPECT_NE(relay::print_module(after).find("src_layout=\"NCHW8c\", dst_layout=\"NHWC\""), std::string::npos);
+  EXPECT_EQ(count_calls(after, "layout_transform"), 3) << relay::print_module(after);
+  expect_same_results(before, after, {ramp({1, 8, 4, 4}, 0), ramp({8, 8, 1, 1}, 1)});
+}
+
+// What was written in parts stays so.
+TEST(ConvertLayout, PackedAsWrittenStays) {
+  const IRModule before = read(
+      "def @main(%x: Tensor[(1, 2, 4, 4, 4), float32], %w: Tensor[(2, 2, 1, 1, 4, 4), float32]) {\n"
+      "  nn.max_pool2d(nn.conv2d(%x, %w, data_layout=\"NCHW4c\", kernel_layout=\"OIHW4i4o\"), pool_size=[2, 2],"
+      " layout=\"NCHW4c\")\n}");
+  const IRModule after = run_pass("ConvertLayout", before, with_layouts(nhwc()));
+  EXPECT_EQ(relay::print_module(after), relay::print_module(before));
+}
+
 // After the borders are folded and cancelled, no transpose is left inside.
 TEST(ConvertLayout, NothingIsLeftBetween) {
   const IRModule before = read(
@@ -48,12 +187,7 @@ TEST(ConvertLayout, NothingIsLeftBetween) {
       "  nn.conv2d(nn.max_pool2d(%0, pool_size=[2, 2]), const(Tensor[(2, 2, 1, 1), float32], [5, 6, 7, 8]))\n}");
   IRModule after = run_pass("ConvertLayout", before, with_layouts(nhwc()));
   for (const char* pass : {"FoldConstant", "SimplifyExpr"}) after = run_pass(pass, after);
-  int transposes = 0;
-  relay::post_order(after->lookup("main"), [&](const Expr& e) {
-    const auto* call = e.as<relay::CallNode>();
-    transposes += call != nullptr && call->as_op()->name == "transpose" ? 1 : 0;
-  });
-  EXPECT_EQ(transposes, 2) << relay::print_module(after);
+  EXPECT_EQ(count_calls(after, "transpose"), 2) << relay::print_module(after);
   expect_same_results(before, after, {ramp({1, 2, 4, 4}, 0)});
 }
 
@@ -90,22 +224,41 @@ TEST(ConvertLayout, WhatIsAskedForIsChecked) {
   EXPECT_EQ(message(one("nn.relu", {"NHWC"})),
             "relay.ConvertLayout.desired_layouts: 'nn.relu' has no layout to convert; these have: nn.conv2d, "
             "nn.conv2d_transpose, nn.max_pool2d, nn.avg_pool2d, nn.global_max_pool2d, nn.global_avg_pool2d, "
-            "image.resize2d");
-  EXPECT_EQ(message(one("nn.conv2d", {"NCHWC"})),
-            "relay.ConvertLayout.desired_layouts: 'NCHWC' is no order of the letters NCHW of 'nn.conv2d'");
+            "nn.adaptive_max_pool2d, nn.adaptive_avg_pool2d, image.resize2d");
+  EXPECT_EQ(
+      message(one("nn.conv2d", {"NCHWC"})),
+      "relay.ConvertLayout.desired_layouts: 'NCHWC' is no order of the letters NCHW of 'nn.conv2d': 'NCHWC' is no "
+      "layout: the axis C stands twice; a layout is such as NCHW, NHWC or NCHW16c");
+  EXPECT_EQ(message(one("nn.conv2d", {"NCHW16c", "OIXW"})),
+            "relay.ConvertLayout.desired_layouts: 'OIXW' is no order of the letters OIHW of 'nn.conv2d'; its axes are "
+            "OIXW");
+  EXPECT_EQ(message(one("nn.conv2d", {"NCHW4w"})),
+            "relay.ConvertLayout.desired_layouts: 'NCHW4w' is no order of the letters NCHW of 'nn.conv2d'; its axis W "
+            "cannot lie in parts");
+  for (const char* op : {"nn.conv2d_transpose", "image.resize2d"})
+    EXPECT_NE(message(one(op, {"NCHW4c"})).find("its axis C cannot lie in parts"), std::string::npos) << op;
   EXPECT_EQ(message(one("nn.max_pool2d", {"NHWC", "OIHW"})),
             "relay.ConvertLayout.desired_layouts: 'nn.max_pool2d' takes one layout, got 2 layouts");
   EXPECT_EQ(message(one("nn.conv2d", {"NHWC"})), "no error");
 }
 
 TEST(ConvertLayout, RandomProgramsKeepTheirResults) {
-  for (uint64_t seed = 0; seed < 60; ++seed) {
-    const IRModule before = kit::random_program(seed, {.steps = 25});
-    const IRModule after = run_pass("ConvertLayout", before, with_layouts(nhwc()));
-    kit::Random random(seed);
-    expect_same_results(before, after, kit::random_inputs(before, random), 1e-4);
-    if (testing::Test::HasFatalFailure()) FAIL() << "seed " << seed << "\n" << relay::print_module(before);
+  const std::pair<DesiredLayouts, int64_t> kCases[] = {
+      {nhwc(), 3}, {packed("NCHW4c"), 8}, {packed("NCHW8c"), 8}, {packed("NCHW16c"), 16}};
+  std::vector<int> transforms;
+  for (const auto& [desired, channels] : kCases) {
+    transforms.push_back(0);
+    for (uint64_t seed = 0; seed < 60; ++seed) {
+      const IRModule before = kit::random_program(seed, {.steps = 25, .channels = channels});
+      const IRModule after = run_pass("ConvertLayout", before, with_layouts(desired));
+      transforms.back() += count_calls(after, "layout_transform");
+      kit::Random random(seed);
+      expect_same_results(before, after, kit::random_inputs(before, random), 1e-4);
+      if (testing::Test::HasFatalFailure()) FAIL() << "seed " << seed << "\n" << relay::print_module(before);
+    }
   }
+  EXPECT_EQ(transforms[0], 0);
+  for (size_t i = 1; i < transforms.size(); ++i) EXPECT_GT(transforms[i], 30) << "few programs were converted";
 }
 
 }  // namespace

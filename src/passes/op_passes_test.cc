@@ -256,6 +256,18 @@ TEST(CombineParallel, TheNumberOfBranchesIsAnOption) {
   }
 }
 
+// Packed data stays in the small type from convolution to convolution.
+TEST(ToMixedPrecision, LayoutTransformsFollow) {
+  const IRModule after = run_pass(
+      "ToMixedPrecision", read("def @main(%x: Tensor[(1, 2, 2, 2), float32], %w: Tensor[(2, 2, 1, 1), float32]) {\n"
+                               "  layout_transform(nn.conv2d(%x, %w), src_layout=\"NCHW\", dst_layout=\"NCHW2c\")\n}"));
+  const std::string text = relay::print_module(after);
+  const size_t transform = text.find("layout_transform"), back = text.rfind("dtype=\"float32\"");
+  ASSERT_NE(transform, std::string::npos) << text;
+  ASSERT_NE(back, std::string::npos) << text;
+  EXPECT_LT(transform, back) << text;
+}
+
 TEST(ToMixedPrecision, TheTypeIsAnOption) {
   pass::PassContext context = typed_context();
   context.config.set("relay.ToMixedPrecision.mixed_precision_type", Value("bfloat16"));

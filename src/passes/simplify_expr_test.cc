@@ -117,6 +117,20 @@ constexpr Row kRows[] = {
     {"JoinTransposes", kOnes, "transpose(transpose(tile(%x, reps=[1, 2, 1]), axes=[1, 2, 0]), axes=[1, 0, 2])",
      "transpose(tile(%x, reps=[1, 2, 1]), axes=[2, 1, 0])"},
     {"TransposeBack", kFloat, "transpose(transpose(%x))", "%x"},
+    {"LayoutTransformToItself", kImage, "layout_transform(%x, src_layout=\"NCHW\", dst_layout=\"NCHW\")", "%x"},
+    {"LayoutTransformBack", kImage,
+     "layout_transform(layout_transform(%x, src_layout=\"NCHW\", dst_layout=\"NCHW2c\"), src_layout=\"NCHW2c\","
+     " dst_layout=\"NCHW\")",
+     "%x"},
+    {"JoinLayoutTransforms", kImage,
+     "layout_transform(layout_transform(%x, src_layout=\"NCHW\", dst_layout=\"NCHW2c\"), src_layout=\"NCHW2c\","
+     " dst_layout=\"NHWC1c\")",
+     "layout_transform(%x, src_layout=\"NCHW\", dst_layout=\"NHWC1c\")"},
+    {"LayoutTransformOfAnother", kImage,
+     "layout_transform(layout_transform(%x, src_layout=\"NCHW\", dst_layout=\"NHWC\"), src_layout=\"NCHW\","
+     " dst_layout=\"NHWC\")",
+     "layout_transform(layout_transform(%x, src_layout=\"NCHW\", dst_layout=\"NHWC\"), src_layout=\"NCHW\","
+     " dst_layout=\"NHWC\")"},
     {"TransposeAsReshape", kOnes, "transpose(%x, axes=[1, 0, 2])", "reshape(%x, newshape=[1, 2, 3])"},
     {"ReshapeToItself", kFloat, "reshape(%x, newshape=[2, -1])", "%x"},
     {"JoinReshapes", kFloat, "reshape(reshape(%x, newshape=[6]), newshape=[3, 2])", "reshape(%x, newshape=[3, 2])"},

@@ -49,8 +49,9 @@ class Generator {
  private:
   void add_input() {
     static const Shape kShapes[] = {{2, 3}, {3}, {1, 4, 6, 6}, {2, 3, 4}, {1, 2, 5, 5}, {4, 6}};
-    const auto var = relay::make_var(fmt::format("x{}", params_.size()),
-                                     make_tensor_type(kShapes[random_.index(std::size(kShapes))], kFloat));
+    Shape shape = kShapes[random_.index(std::size(kShapes))];
+    if (shape.size() == 4 && size_.channels != ProgramSize().channels) shape[1] = size_.channels;
+    const auto var = relay::make_var(fmt::format("x{}", params_.size()), make_tensor_type(shape, kFloat));
     params_.push_back(var);
     keep(var);
   }
@@ -76,7 +77,7 @@ class Generator {
       const auto shape = tensor == nullptr ? std::nullopt : as_shape(tensor->shape);
       if (!shape || tensor->dtype != kFloat) return false;
       const int64_t count = num_elements(*shape);
-      if (count == 0 || count > kMostElements || shape->size() > 5) return false;
+      if (count == 0 || count > kMostElements * size_.channels / 3 || shape->size() > 5) return false;
       pool_.push_back(typed);
       return true;
     } catch (const UserError&) {
@@ -331,7 +332,7 @@ class Generator {
     const bool pads = random_.chance(0.3f);
     const Expr padded = pads ? ops::pad(data, {{0, 0}, {0, 0}, {1, 0}, {0, 2}}, relay::make_scalar(0)) : data;
     attrs.groups = depthwise ? channels : 1;
-    const int64_t outputs = depthwise ? channels : 3;
+    const int64_t outputs = depthwise ? channels : size_.channels;
     Expr value = ops::conv2d(padded, constant({outputs, depthwise ? 1 : channels, 3, 3}, -0.5f, 0.5f), attrs);
     if (random_.chance(0.4f)) value = ops::bias_add(value, constant({outputs}));
     if (random_.chance(0.5f)) {

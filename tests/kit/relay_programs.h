@@ -11,6 +11,7 @@ struct ProgramSize {
   bool control_flow = true;  // lets, functions, branches, calls of a global function
   bool shape_arithmetic = true;
   bool functional = false;  // data types, closures, recursion, references
+  int64_t channels = 3;     // of convolutions' results; another number: of pictures that come in too
 };
 
 // A module with `main` over two or three float32 tensors, typed. Its values stay of moderate size and depend smoothly

@@ -1,6 +1,7 @@
 // Pools whose windows follow from the size of the result.
 #include "ops/nn/adaptive_pool.h"
 
+#include "lower/rules/layout_index.h"
 #include "lower/rules/rule.h"
 #include "ops/loops/window.h"
 
@@ -24,10 +25,12 @@ struct Axis {
 Compute adaptive_pool_rule(const RuleInput& input, size_t spatial, bool takes_max) {
   const auto& attrs = input.attrs<ops::AdaptivePoolAttrs>();
   const std::string_view letters = ops::letters_of(spatial), layout = ops::layout_or(attrs.layout, letters);
-  const auto data_axes = ops::axes_of(layout, letters),
-             out_axes = ops::axes_of(ops::layout_or(attrs.out_layout, layout), letters);
-  const Shape in = ops::from_layout(static_shape(input, input.in_types[0]->shape), data_axes),
-              out = ops::from_layout(static_shape(input, input.out_types[0]->shape), out_axes);
+  const Layout data_layout = Layout::parse(layout),
+               out_layout = Layout::parse(ops::layout_or(attrs.out_layout, layout));
+  const auto sizes = [&](const TensorType& type, const Layout& own) {
+    return static_shape(input, Array<PrimExpr>(whole_dims(type, own, letters)));
+  };
+  const Shape in = sizes(input.in_types[0], data_layout), out = sizes(input.out_types[0], out_layout);
   std::vector<Axis> axes;
   std::vector<PrimExpr> extents;
   for (size_t i = 0; i < spatial; ++i) {
@@ -38,14 +41,14 @@ Compute adaptive_pool_rule(const RuleInput& input, size_t spatial, bool takes_ma
   const DataType data = input.in_types[0]->dtype, dtype = takes_max ? wide_type(data) : total_type(data);
   Index at;
   ComputeStage stage = reduce_stage(input.make_output(), combiner, extents, [&](const Index& index, const Index& tap) {
-    at = ops::from_layout(index, out_axes);
-    Index source{at[0], at[1]};
+    std::vector<AxisIndex> source = axis_indices(out_layout, letters, index);
+    at = whole(source);
     std::vector<PrimExpr> conditions;
     for (size_t i = 0; i < spatial; ++i) {
-      source.push_back(axes[i].begin(at[2 + i]) + tap[i]);
+      source[2 + i] = axes[i].begin(at[2 + i]) + tap[i];
       if (!axes[i].is_even()) conditions.push_back(make_binary(BinaryOp::lt, tap[i], axes[i].count(at[2 + i])));
     }
-    const PrimExpr x = make_cast(dtype, load(input.inputs[0], ops::to_layout(source, data_axes)));
+    const PrimExpr x = make_cast(dtype, load_by_letters(input.inputs[0], data_layout, letters, source));
     return guarded(all_of(conditions), x, tir::identity_of(combiner, dtype));
   });
   if (takes_max) return single_stage(input, rounded(std::move(stage)));

@@ -21,33 +21,53 @@ double row_use(int64_t width) {
 // rows follow one another as it is). Between two joined rows lie windows of no use, and a pass takes the result out of
 // the sums; with few terms a sum, only very short rows pay for it (depthwise 3x3: 14 columns 0.045 ms as they are,
 // 0.061 joined; 7 columns 0.037 and 0.028).
-bool joins_rows(const ConvAxes& axes, const Shape& taps, const Shape& out, int64_t terms) {
+bool joins_rows(const ops::ConvForm& form, const Shape& taps, const Shape& out, int64_t terms) {
   constexpr double kPassCost = 0.15;
-  if (taps.size() != 2) return false;
-  if (axes.data[1] != 1 || axes.data[3] != 3 || taps[1] == 1 || out[0] <= 1) return false;
+  if (form.data_layout != "NCHW" || taps[1] == 1 || out[0] <= 1) return false;
   if (terms <= 32) return out[1] < 8;
   const double joined_use = static_cast<double>(out[1]) / static_cast<double>(out[1] + taps[1] - 1);
   return row_use(out[1]) + kPassCost < joined_use;
 }
 
-// The products of one window with the weight of output channel k, summed over input channels and taps.
+// The products of one window with the weight of output channel k, summed over input channels and taps: the index of the
+// reduction is input channels (their outermost part), taps, the other parts of input channels.
 struct ConvSum {
   const RuleInput& input;
-  const ConvAxes& axes;
-  int64_t groups;
-  std::vector<PrimExpr> weight;  // O I H W
+  const ops::ConvForm& form;
+  ConvLayouts layouts;
+  std::vector<PrimExpr> weight;  // O I H W, whole
   PrimExpr per_group;            // output channels
 
-  PrimExpr channel(const PrimExpr& k, const PrimExpr& c) const {
-    const PrimExpr first = groups == 1 ? make_int(0) : floor_div(k, per_group) * weight[1];
-    return is_int(weight[1], 1) ? first : first + c;
+  // Of the data.
+  AxisIndex channel(const AxisIndex& k, const Index& r) const {
+    const bool is_one = is_int(weight[1], 1);
+    if (form.groups == 1) return is_one ? AxisIndex(make_int(0)) : input_channel(r);
+    if (is_one && is_int(per_group, 1)) return k;
+    const PrimExpr first = floor_div(k.whole(), per_group) * weight[1];
+    return is_one ? first : first + input_channel(r).whole();
   }
-  PrimExpr tap(const PrimExpr& k, const Index& r) const {
-    Index at = r;
-    at.insert(at.begin(), k);
-    return operand(input, load_by_letters(input.inputs[1], axes.weight, at));
+  Index taps(const Index& r) const {
+    return {r.begin() + 1, r.begin() + 1 + static_cast<std::ptrdiff_t>(form.spatial())};
   }
-  std::vector<PrimExpr> extents() const { return {weight.begin() + 1, weight.end()}; }
+  PrimExpr tap(const AxisIndex& k, const Index& r) const {
+    std::vector<AxisIndex> at{k, input_channel(r)};
+    for (const PrimExpr& place : taps(r)) at.emplace_back(place);
+    return operand(input, load_by_letters(input.inputs[1], layouts.weight, form.kernel_letters, at));
+  }
+  std::vector<PrimExpr> extents() const {
+    std::vector<PrimExpr> extents{input.in_types[1]->shape[*layouts.weight.find('I')]};
+    extents.insert(extents.end(), weight.begin() + 2, weight.end());
+    for (const int64_t factor : layouts.weight.factors('I')) extents.push_back(make_int(factor));
+    return extents;
+  }
+
+ private:
+  // Of the weight.
+  AxisIndex input_channel(const Index& r) const {
+    Index parts{r[0]};
+    parts.insert(parts.end(), r.begin() + 1 + static_cast<std::ptrdiff_t>(form.spatial()), r.end());
+    return {std::move(parts), layouts.weight.factors('I')};
+  }
 };
 
 // The result taken out of the sums of all joined windows.
@@ -56,19 +76,19 @@ void add_joined(Compute& compute, const ConvSum& sum, const WindowedData& data, 
   const Buffer sums = make_stage_buffer("sums", wide_type(input.out_types[0]->dtype),
                                         {out[0], out[1], make_int(data.joined_windows())});
   compute.stages.push_back(reduce_stage(sums, Combiner::sum, sum.extents(), [&](const Index& i, const Index& r) {
-    return data.at_joined(i[0], sum.channel(i[1], r[0]), i[2], {r[1], r[2]}) * sum.tap(i[1], r);
+    return data.at_joined(i[0], sum.channel(i[1], r).whole(), i[2], sum.taps(r)) * sum.tap(i[1], r);
   }));
   const Buffer result = input.make_output();
   compute.stages.push_back(map_stage(result, [&](const Index& index) {
-    const Index i = ops::from_layout(index, sum.axes.out);
+    const Index i = whole(axis_indices(sum.layouts.out, sum.form.letters, index));
     return make_cast(result->dtype, load(sums, {i[0], i[1], data.joined_window(i[2], i[3])}));
   }));
 }
 
 Compute conv_rule(const RuleInput& input, const ops::ConvForm& form) {
-  const ConvAxes axes = axes_of(form);
-  const auto weight = ops::from_layout(input.in_types[1]->shape, axes.weight);
-  const auto out = ops::from_layout(input.out_types[0]->shape, axes.out);
+  const ConvLayouts layouts = layouts_of(form);
+  const auto weight = whole_dims(input.in_types[1], layouts.weight, form.kernel_letters);
+  const auto out = whole_dims(input.out_types[0], layouts.out, form.letters);
   Shape taps, sizes;
   int64_t terms = static_dim(input, weight[1]);
   for (size_t i = 0; i < form.spatial(); ++i) {
@@ -77,7 +97,7 @@ Compute conv_rule(const RuleInput& input, const ops::ConvForm& form) {
     terms *= taps[i];
   }
   const WindowedData data(input, {.data = input.inputs[0],
-                                  .axes = axes.data,
+                                  .layout = layouts.data,
                                   .window = ops::window_of(form.spatial(), form.strides, form.padding, form.dilation),
                                   .taps = taps,
                                   .count = {out.begin() + 2, out.end()},
@@ -85,16 +105,16 @@ Compute conv_rule(const RuleInput& input, const ops::ConvForm& form) {
                                   .convert = [&](const PrimExpr& element) { return operand(input, element); },
                                   .reads_little = false,
                                   .ignores_taps = false,
-                                  .joins_rows = joins_rows(axes, taps, sizes, terms)});
-  const ConvSum sum{input, axes, form.groups, weight, floor_div(out[1], make_int(form.groups))};
+                                  .joins_rows = joins_rows(form, taps, sizes, terms)});
+  const ConvSum sum{input, form, layouts, weight, floor_div(out[1], make_int(form.groups))};
   Compute compute{input.inputs, {}, {}};
   if (data.stage()) compute.stages.push_back(*data.stage());
   if (data.joins_rows()) {
     add_joined(compute, sum, data, out);
   } else {
-    compute.stages.push_back(sum_products(input, axes, sum.extents(), [&](const Index& i, const Index& r) {
-      const Index window(i.begin() + 2, i.end()), tap(r.begin() + 1, r.end());
-      return data.at(i[0], sum.channel(i[1], r[0]), window, tap) * sum.tap(i[1], r);
+    compute.stages.push_back(sum_products(input, form, sum.extents(), [&](const auto& i, const Index& r) {
+      const Index window = whole({i.begin() + 2, i.end()});
+      return data.at(i[0], sum.channel(i[1], r), window, sum.taps(r)) * sum.tap(i[1], r);
     }));
   }
   compute.outputs = {compute.stages.back().output};

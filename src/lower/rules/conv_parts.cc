@@ -2,23 +2,19 @@
 
 namespace headrace::lower {
 
-ConvAxes axes_of(const ops::ConvForm& form) {
-  return {ops::axes_of(form.data_layout, form.letters), ops::axes_of(form.kernel_layout, form.kernel_letters),
-          ops::axes_of(form.out_layout, form.letters)};
-}
-
-PrimExpr load_by_letters(const Buffer& buffer, const std::vector<size_t>& axes, const Index& by_letter) {
-  return load(buffer, ops::to_layout(by_letter, axes));
+ConvLayouts layouts_of(const ops::ConvForm& form) {
+  return {Layout::parse(form.data_layout), Layout::parse(form.kernel_layout), Layout::parse(form.out_layout)};
 }
 
 PrimExpr operand(const RuleInput& input, const PrimExpr& element) {
   return wide(make_cast(input.out_types[0]->dtype, element));
 }
 
-ComputeStage sum_products(const RuleInput& input, const ConvAxes& axes, const std::vector<PrimExpr>& extents,
-                          const std::function<PrimExpr(const Index&, const Index&)>& product) {
+ComputeStage sum_products(const RuleInput& input, const ops::ConvForm& form, const std::vector<PrimExpr>& extents,
+                          const ConvProduct& product) {
+  const Layout layout = Layout::parse(form.out_layout);
   return rounded(reduce_stage(input.make_output(), Combiner::sum, extents, [&](const Index& i, const Index& r) {
-    return product(ops::from_layout(i, axes.out), r);
+    return product(axis_indices(layout, form.letters, i), r);
   }));
 }
 

@@ -10,7 +10,7 @@ namespace {
 struct Transposed {
   const RuleInput& input;
   const ops::ConvForm& form;
-  ConvAxes axes;
+  ConvLayouts layouts;
   ops::Window window;
   std::vector<PrimExpr> data, weight, out;  // N C H W; I O H W; N C H W
   Shape taps;
@@ -18,11 +18,11 @@ struct Transposed {
   Transposed(const RuleInput& input, const ops::ConvForm& form)
       : input(input),
         form(form),
-        axes(axes_of(form)),
+        layouts(layouts_of(form)),
         window(ops::window_of(form.spatial(), form.strides, form.padding, form.dilation)),
-        data(ops::from_layout(input.in_types[0]->shape, axes.data)),
-        weight(ops::from_layout(input.in_types[1]->shape, axes.weight)),
-        out(ops::from_layout(input.out_types[0]->shape, axes.out)) {
+        data(whole_dims(input.in_types[0], layouts.data, form.letters)),
+        weight(whole_dims(input.in_types[1], layouts.weight, form.kernel_letters)),
+        out(whole_dims(input.out_types[0], layouts.out, form.letters)) {
     for (size_t i = 0; i < form.spatial(); ++i) taps.push_back(static_dim(input, weight[2 + i]));
   }
 
@@ -36,9 +36,9 @@ struct Transposed {
   size_t spatial() const { return form.spatial(); }
   PrimExpr tap(const PrimExpr& channel, const PrimExpr& k, const Index& taps_at) const {
     const PrimExpr own = form.groups > 1 ? floor_mod(k, weight[1]) : k;
-    Index at{channel, own};
+    std::vector<AxisIndex> at{channel, own};
     at.insert(at.end(), taps_at.begin(), taps_at.end());
-    return operand(input, load_by_letters(input.inputs[1], axes.weight, at));
+    return operand(input, load_by_letters(input.inputs[1], layouts.weight, form.kernel_letters, at));
   }
 };
 
@@ -65,7 +65,8 @@ class SpreadForm {
     if (stage_) compute.stages.push_back(*stage_);
     std::vector<PrimExpr> extents(t_.weight.begin() + 1, t_.weight.end());
     extents[0] = t_.group_inputs();
-    compute.stages.push_back(sum_products(t_.input, t_.axes, extents, [&](const Index& i, const Index& r) {
+    compute.stages.push_back(sum_products(t_.input, t_.form, extents, [&](const auto& by_letter, const Index& r) {
+      const Index i = whole(by_letter);
       const PrimExpr channel = t_.channel(i[1], r[0]);
       Index taps, at{i[0], channel};
       for (size_t k = 0; k < t_.spatial(); ++k) {
@@ -83,7 +84,7 @@ class SpreadForm {
   // Of the spread data.
   PrimExpr element(const Index& at) const {
     const ops::Window& w = t_.window;
-    Index position{at[0], at[1]};
+    std::vector<AxisIndex> position{at[0], at[1]};
     std::vector<PrimExpr> conditions;
     for (size_t i = 0; i < t_.spatial(); ++i) {
       const PrimExpr y = at[2 + i] + (w.pad_begin[i] - (t_.taps[i] - 1) * w.dilation[i]),
@@ -91,10 +92,10 @@ class SpreadForm {
       const PrimExpr row = floor_div(y, stride);
       conditions.push_back(is_within(row, make_int(0), t_.data[2 + i]));
       if (w.strides[i] > 1) conditions.push_back(make_binary(BinaryOp::eq, floor_mod(y, stride), make_int(0)));
-      position.push_back(row);
+      position.emplace_back(row);
     }
-    return guarded(all_of(conditions), operand(t_.input, load_by_letters(t_.input.inputs[0], t_.axes.data, position)),
-                   t_.zero());
+    const PrimExpr x = load_by_letters(t_.input.inputs[0], t_.layouts.data, t_.form.letters, position);
+    return guarded(all_of(conditions), operand(t_.input, x), t_.zero());
   }
 
   const Transposed& t_;
@@ -128,7 +129,7 @@ class PhaseForm {
     const RuleInput& input = t_.input;
     const WindowedData data(input,
                             {.data = input.inputs[0],
-                             .axes = t_.axes.data,
+                             .layout = t_.layouts.data,
                              .window = {{1, 1}, {1, 1}, {steps_[0] - 1 - first_[0], steps_[1] - 1 - first_[1]}, {0, 0}},
                              .taps = {steps_[0], steps_[1]},
                              .count = {make_int(count_[0]), make_int(count_[1])},
@@ -151,7 +152,7 @@ class PhaseForm {
                      }));
     const Buffer result = input.make_output();
     compute.stages.push_back(map_stage(result, [&](const Index& index) {
-      const Index i = ops::from_layout(index, t_.axes.out);
+      const Index i = whole(axis_indices(t_.layouts.out, t_.form.letters, index));
       Index phase, place;
       for (size_t k = 0; k < 2; ++k) {
         const PrimExpr at = i[2 + k] + t_.window.pad_begin[k], stride = make_int(strides[k]);

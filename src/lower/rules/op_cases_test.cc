@@ -77,6 +77,49 @@ TEST(OpCases, LargerTensors) {
   cases.check();
 }
 
+// Where data, kernel and result split their channels alike, nothing is divided to find an element.
+TEST(OpCases, PackedConvolutionsIndexTheirParts) {
+  register_all_rules();
+  for (const char* call : {"nn.conv2d(%d, %w, data_layout=\"NCHW16c\", kernel_layout=\"OIHW16i16o\")",
+                           "nn.conv2d(%d, %v, data_layout=\"NCHW16c\", kernel_layout=\"OIHW1i16o\", groups=32)",
+                           "nn.max_pool2d(%d, pool_size=[3, 3], layout=\"NCHW16c\")"}) {
+    const auto function =
+        relay::infer_type(relay::parse_expr(fmt::format("fn (%d: Tensor[(1, 2, 9, 9, 16), float32], "
+                                                        "%w: Tensor[(4, 2, 3, 3, 16, 16), float32], "
+                                                        "%v: Tensor[(2, 1, 3, 3, 1, 16), float32]) {{ {} }}",
+                                                        call)))
+            .cast<relay::FunctionNode>();
+    const tir::Compute compute = compute_of(function);
+    ASSERT_EQ(compute.stages.size(), 1u);
+    EXPECT_EQ(to_string(compute.stages[0].value).find("//"), std::string::npos) << to_string(compute.stages[0].value);
+  }
+}
+
+TEST(OpCases, LargerTensorsInParts) {
+  RuleCases cases;
+  for (const auto& [attrs, data, weight] : std::vector<std::tuple<std::string, Shape, Shape>>{
+           {"data_layout=\"NCHW16c\", kernel_layout=\"OIHW16i16o\", padding=[1]",
+            {1, 2, 11, 13, 16},
+            {3, 2, 3, 3, 16, 16}},
+           {"data_layout=\"NCHW8c\", kernel_layout=\"OIHW8i8o\", strides=[2, 2], padding=[0, 1]",
+            {2, 2, 15, 14, 8},
+            {3, 2, 3, 3, 8, 8}},
+           {"data_layout=\"NCHW8c\", kernel_layout=\"OIHW8i8o\"", {1, 4, 7, 9, 8}, {2, 4, 1, 1, 8, 8}},
+           {"data_layout=\"NCHW4c\", kernel_layout=\"OIHW1i4o\", padding=[1], groups=20",
+            {1, 5, 9, 33, 4},
+            {5, 1, 3, 3, 1, 4}},
+           {"data_layout=\"NCHW\", kernel_layout=\"OIHW16o\", out_layout=\"NCHW16c\", strides=[2, 2], padding=[3]",
+            {1, 3, 33, 35},
+            {2, 3, 7, 7, 16}}}) {
+    add_call(cases, fmt::format("nn.conv2d(%x0, %x1, {})", attrs), {{data}, {weight}}, 5e-6);
+  }
+  add_call(cases, "nn.max_pool2d(%x0, pool_size=[3, 3], strides=[2, 2], padding=[1], layout=\"NCHW16c\")",
+           {{{1, 3, 19, 21, 16}}});
+  add_call(cases, "nn.avg_pool2d(%x0, pool_size=[3, 3], padding=[1], layout=\"NCHW8c\")", {{{2, 3, 9, 11, 8}}}, 2e-6);
+  add_call(cases, "nn.global_avg_pool2d(%x0, layout=\"NCHW8c\")", {{{1, 5, 7, 9, 8}}}, 2e-6);
+  cases.check();
+}
+
 TEST(OpCases, LargerTensorsOfNetworks) {
   RuleCases cases;
   add_call(cases, "nn.conv1d(%x0, %x1, strides=[2], padding=[3])", {{{1, 5, 61}}, {{7, 5, 7}}}, 5e-6);

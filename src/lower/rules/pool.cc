@@ -8,7 +8,8 @@ namespace headrace::lower {
 namespace {
 
 struct PoolShape {
-  std::vector<size_t> axes, out_axes;
+  std::string_view letters;
+  Layout layout, out_layout;
   ops::Window window;
   Shape taps;
 };
@@ -18,18 +19,19 @@ PoolShape shape_of(const RuleInput& input, size_t spatial) {
   const A& attrs = input.attrs<A>();
   const std::string_view letters = ops::letters_of(spatial), layout = ops::layout_or(attrs.layout, letters);
   return {
-      ops::axes_of(layout, letters), ops::axes_of(ops::layout_or(attrs.out_layout, layout), letters),
+      letters, Layout::parse(layout), Layout::parse(ops::layout_or(attrs.out_layout, layout)),
       ops::window_of(spatial, ops::spread(attrs.strides, spatial), attrs.padding, ops::spread(attrs.dilation, spatial)),
       ops::spread(attrs.pool_size, spatial)};
 }
 
 PoolShape global_shape(const RuleInput& input) {
   const auto& attrs = input.attrs<ops::GlobalPool2DAttrs>();
-  PoolShape shape{ops::axes_of(attrs.layout, "NCHW"),
-                  ops::axes_of(ops::layout_or(attrs.out_layout, attrs.layout), "NCHW"),
-                  ops::window_of(2, {1, 1}, {0}, {1, 1}),
-                  {}};
-  const auto dims = ops::from_layout(input.in_types[0]->shape, shape.axes);
+  PoolShape shape{.letters = "NCHW",
+                  .layout = Layout::parse(attrs.layout),
+                  .out_layout = Layout::parse(ops::layout_or(attrs.out_layout, attrs.layout)),
+                  .window = ops::window_of(2, {1, 1}, {0}, {1, 1}),
+                  .taps = {}};
+  const auto dims = whole_dims(input.in_types[0], shape.layout, shape.letters);
   shape.taps = {static_dim(input, dims[2]), static_dim(input, dims[3])};
   return shape;
 }
@@ -37,9 +39,9 @@ PoolShape global_shape(const RuleInput& input) {
 // The windows combined in `dtype`; `finish` gets the combined value and the window's index in spatial axes.
 Compute combine_windows(const RuleInput& input, const PoolShape& shape, Combiner combiner, DataType dtype,
                         const std::function<PrimExpr(const PrimExpr&, const Index&)>& finish) {
-  const auto out = ops::from_layout(input.out_types[0]->shape, shape.out_axes);
+  const auto out = whole_dims(input.out_types[0], shape.out_layout, shape.letters);
   const WindowedData data(input, {.data = input.inputs[0],
-                                  .axes = shape.axes,
+                                  .layout = shape.layout,
                                   .window = shape.window,
                                   .taps = shape.taps,
                                   .count = {out.begin() + 2, out.end()},
@@ -53,8 +55,8 @@ Compute combine_windows(const RuleInput& input, const PoolShape& shape, Combiner
   Index window;
   ComputeStage stage =
       reduce_stage(input.make_output(), combiner, data.tap_extents(), [&](const Index& i, const Index& tap) {
-        const auto at = ops::from_layout(i, shape.out_axes);
-        window.assign(at.begin() + 2, at.end());
+        const auto at = axis_indices(shape.out_layout, shape.letters, i);
+        window = whole({at.begin() + 2, at.end()});
         return data.at(at[0], at[1], window, tap);
       });
   compute.stages.push_back(finished(std::move(stage), [&](const PrimExpr& value) { return finish(value, window); }));
@@ -93,8 +95,8 @@ PrimExpr divisor(const PoolShape& shape, size_t i, const PrimExpr& window, int64
 }
 
 Compute avg_rule(const RuleInput& input, const PoolShape& shape, bool counts_padding) {
-  const auto out = ops::from_layout(input.out_types[0]->shape, shape.out_axes);
-  const auto dims = ops::from_layout(input.in_types[0]->shape, shape.axes);
+  const auto out = whole_dims(input.out_types[0], shape.out_layout, shape.letters);
+  const auto dims = whole_dims(input.in_types[0], shape.layout, shape.letters);
   const DataType dtype = total_type(input.in_types[0]->dtype);
   return combine_windows(input, shape, Combiner::sum, dtype, [&](const PrimExpr& total, const Index& window) {
     PrimExpr count = make_int(1);

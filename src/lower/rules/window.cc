@@ -13,11 +13,15 @@ double count_elements(const std::vector<PrimExpr>& dims) {
 }
 
 WindowedData::WindowedData(const RuleInput& input, WindowSource source) : source_(std::move(source)) {
+  const Layout& layout = source_.layout;
+  letters_ = ops::letters_of(source_.taps.size());
+  channels_last_ = layout.items().back().letter == 'C';
   for (size_t i = 0; i < source_.taps.size(); ++i) {
-    sizes_.push_back(static_dim(input, source_.data->shape[source_.axes[2 + i]]));
+    const size_t axis = *layout.find(letters_[2 + i]);
+    sizes_.push_back(static_dim(input, source_.data->shape[axis]));
     source_.count[i] = make_int(static_dim(input, source_.count[i]));
+    channels_last_ = channels_last_ && axis < *layout.find('C');
   }
-  channels_last_ = source_.axes[1] + 1 == source_.axes.size();
   const bool is_direct = reads_directly();
   if (is_direct && !source_.joins_rows) return;
   if (copy_is_wasteful()) {
@@ -30,24 +34,25 @@ WindowedData::WindowedData(const RuleInput& input, WindowSource source) : source
 bool WindowedData::reads_directly() const {
   const ops::Window& w = source_.window;
   if (source_.fill->dtype != source_.data->dtype) return false;
+  const bool rows_are_last = source_.layout.items().back().letter != 'C';
   for (size_t i = 0; i < sizes_.size(); ++i) {
     const bool inside = w.pad_begin[i] == 0 && (windows(i) - 1) * w.strides[i] + last_tap(i) < sizes_[i];
     const bool steps_over = i + 1 == sizes_.size() && w.strides[i] > (source_.reads_little ? 2 : 1);
-    if (!inside || (!channels_last_ && steps_over && windows(i) > 1)) return false;
+    if (!inside || (rows_are_last && steps_over && windows(i) > 1)) return false;
   }
   return true;
 }
 
 bool WindowedData::copy_is_wasteful() const {
-  const Buffer& data = source_.data;
+  const Index dims = source_.data->shape.to_vector();
   double planes = 1, copied = 1, made = 1;
-  for (const size_t i : {0u, 1u}) planes *= static_cast<double>(as_int(data->shape[source_.axes[i]]).value_or(1));
+  for (const char letter : {'N', 'C'}) planes *= count_elements(axis_index(source_.layout, letter, dims).parts);
   for (size_t i = 0; i < sizes_.size(); ++i) {
     const int64_t stride = source_.window.strides[i], phases = std::min(stride, last_tap(i) + 1);
     copied *= static_cast<double>(phases) * static_cast<double>(windows(i) + last_tap(i) / stride);
     made *= static_cast<double>(windows(i));
   }
-  return is_wasteful(planes * copied, planes * made + count_elements(data->shape.to_vector()));
+  return is_wasteful(planes * copied, planes * made + count_elements(dims));
 }
 
 std::vector<PrimExpr> WindowedData::tap_extents() const {
@@ -56,20 +61,20 @@ std::vector<PrimExpr> WindowedData::tap_extents() const {
   return extents;
 }
 
-PrimExpr WindowedData::element(const PrimExpr& n, const PrimExpr& c, const Index& position) const {
-  Index index(source_.axes.size());
-  index[source_.axes[0]] = n;
-  index[source_.axes[1]] = c;
-  for (size_t i = 0; i < position.size(); ++i) index[source_.axes[2 + i]] = position[i];
-  return source_.convert(load(source_.data, index));
+PrimExpr WindowedData::element(const AxisIndex& n, const AxisIndex& c, const Index& position) const {
+  std::vector<AxisIndex> index{n, c};
+  index.insert(index.end(), position.begin(), position.end());
+  return source_.convert(load_by_letters(source_.data, source_.layout, letters_, index));
 }
 
-Index WindowedData::arrange(const PrimExpr& n, const PrimExpr& c, const Index& phase, const Index& place) const {
-  Index index{n};
-  if (!channels_last_) index.push_back(c);
+Index WindowedData::arrange(const AxisIndex& n, const AxisIndex& c, const Index& phase, const Index& place) const {
+  Index index = n.split(source_.layout.factors('N')).parts;
+  const Index channels = c.split(source_.layout.factors('C')).parts;
+  const auto inner = channels.begin() + (channels_last_ ? 0 : 1);
+  index.insert(index.end(), channels.begin(), inner);
   index.insert(index.end(), phase.begin(), phase.end());
   index.insert(index.end(), place.begin(), place.end());
-  if (channels_last_) index.push_back(c);
+  index.insert(index.end(), inner, channels.end());
   return index;
 }
 
@@ -82,10 +87,10 @@ void WindowedData::make_copy() {
     phases.push_back(make_int(phases_[i]));
     places.push_back(source_.count[i] + last_tap(i) / w.strides[i]);
   }
-  const Buffer& data = source_.data;
-  const Index shape = arrange(data->shape[source_.axes[0]], data->shape[source_.axes[1]], phases, places);
-  const Buffer copy = make_stage_buffer("windows", source_.fill->dtype, shape);
-  const size_t first = channels_last_ ? 1 : 2;
+  const Index dims = source_.data->shape.to_vector();
+  const AxisIndex batch = axis_index(source_.layout, 'N', dims), channels = axis_index(source_.layout, 'C', dims);
+  const Buffer copy = make_stage_buffer("windows", source_.fill->dtype, arrange(batch, channels, phases, places));
+  const size_t first = batch.parts.size() + (channels_last_ ? 0 : 1);
   stage_ = map_stage(copy, [&](const Index& at) {
     std::vector<PrimExpr> conditions;
     Index position;
@@ -96,8 +101,14 @@ void WindowedData::make_copy() {
       if (w.pad_begin[i] > 0) conditions.push_back(make_binary(BinaryOp::ge, position[i], make_int(0)));
       if (most >= sizes_[i]) conditions.push_back(make_binary(BinaryOp::lt, position[i], make_int(sizes_[i])));
     }
-    const PrimExpr c = channels_last_ ? at.back() : at[1];
-    return guarded(all_of(conditions), element(at[0], c, position), source_.fill);
+    const auto begin = at.begin(), outer = begin + static_cast<std::ptrdiff_t>(first),
+               inner = outer + static_cast<std::ptrdiff_t>(2 * spatial);
+    const auto batches = begin + static_cast<std::ptrdiff_t>(batch.parts.size());
+    Index c(batches, outer);
+    c.insert(c.end(), inner, at.end());
+    return guarded(all_of(conditions),
+                   element({Index(begin, batches), batch.factors}, {std::move(c), channels.factors}, position),
+                   source_.fill);
   });
   stage_->is_layout = true;
   if (source_.joins_rows) join_rows(*as_shape(Array<PrimExpr>(places)));
@@ -134,7 +145,7 @@ PrimExpr WindowedData::at_joined(const PrimExpr& n, const PrimExpr& c, const Pri
   return load(stage_->output, index);
 }
 
-PrimExpr WindowedData::at_guarded(const PrimExpr& n, const PrimExpr& c, const Index& window, const Index& tap) const {
+PrimExpr WindowedData::at_guarded(const AxisIndex& n, const AxisIndex& c, const Index& window, const Index& tap) const {
   const ops::Window& w = source_.window;
   std::vector<PrimExpr> conditions;
   Index position;
@@ -154,7 +165,7 @@ PrimExpr WindowedData::at_guarded(const PrimExpr& n, const PrimExpr& c, const In
   return guarded(all_of(conditions), element(n, c, position), source_.fill);
 }
 
-PrimExpr WindowedData::at(const PrimExpr& n, const PrimExpr& c, const Index& window, const Index& tap) const {
+PrimExpr WindowedData::at(const AxisIndex& n, const AxisIndex& c, const Index& window, const Index& tap) const {
   if (is_guarded_) return at_guarded(n, c, window, tap);
   const ops::Window& w = source_.window;
   Index phase, place;

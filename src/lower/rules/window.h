@@ -1,6 +1,7 @@
 // The data of convolutions and pools as their sliding windows read it.
 #pragma once
 
+#include "lower/rules/layout_index.h"
 #include "lower/rules/rule.h"
 #include "ops/loops/window.h"
 
@@ -9,7 +10,7 @@ namespace headrace::lower {
 // Sizes are in the order of the layout's letters: batch, channels, spatial axes.
 struct WindowSource {
   Buffer data;
-  std::vector<size_t> axes;  // where batch, channels and spatial axes stand in `data`
+  Layout layout;  // of `data`; batch and channels may lie in parts
   ops::Window window;
   Shape taps;                                        // per spatial axis
   std::vector<PrimExpr> count;                       // windows per spatial axis
@@ -20,7 +21,7 @@ struct WindowSource {
   // Nothing but the element is asked of a tap (a pool has no weights), so that a window may be walked by the data's
   // positions where it has more taps than those.
   bool ignores_taps = false;
-  // Two spatial axes, channels first: the rows of the copy follow one another, so that one vector may run over several
+  // Two spatial axes, NCHW: the rows of the copy follow one another, so that one vector may run over several
   // of them. Windows are then numbered along `joined_windows`, those between two rows being of no use.
   bool joins_rows = false;
 };
@@ -29,8 +30,9 @@ struct WindowSource {
 // twice: over more than one) this reads the data itself. Else it reads a copy, which `stage` makes: padded, and taken
 // apart by the phases of the strides,
 //
-//   copy[n, c, a, b, y, x] = data[n, c, y * stride_h + a - pad_h, x * stride_w + b - pad_w]   (channels last: as such)
+//   copy[n, c, a, b, y, x] = data[n, c, y * stride_h + a - pad_h, x * stride_w + b - pad_w]
 //
+// (channels last: as such; of channels in parts, all but the outermost are last)
 // so that the taps of neighbouring windows are neighbours in memory, whatever the stride. Where that copy would be out
 // of proportion (is_wasteful), elements are read from the data as they are asked for, and `fill` outside of it.
 class WindowedData {
@@ -41,7 +43,7 @@ class WindowedData {
   // order.
   std::vector<PrimExpr> tap_extents() const;
   // The element that tap `tap` of a window reads, `tap` being below tap_extents().
-  PrimExpr at(const PrimExpr& n, const PrimExpr& c, const Index& window, const Index& tap) const;
+  PrimExpr at(const AxisIndex& n, const AxisIndex& c, const Index& window, const Index& tap) const;
 
   bool joins_rows() const { return stage_ && source_.joins_rows; }
   // With joined rows: how many windows there are, which one is (row, column), and an element of one.
@@ -54,16 +56,17 @@ class WindowedData {
   bool copy_is_wasteful() const;
   void make_copy();
   void join_rows(const Shape& places);
-  PrimExpr at_guarded(const PrimExpr& n, const PrimExpr& c, const Index& window, const Index& tap) const;
+  PrimExpr at_guarded(const AxisIndex& n, const AxisIndex& c, const Index& window, const Index& tap) const;
   bool walks_data(size_t i) const { return is_guarded_ && source_.ignores_taps && source_.taps[i] > sizes_[i]; }
   int64_t last_tap(size_t i) const { return (source_.taps[i] - 1) * source_.window.dilation[i]; }
   int64_t windows(size_t i) const { return *as_int(source_.count[i]); }
-  PrimExpr element(const PrimExpr& n, const PrimExpr& c, const Index& position) const;
-  Index arrange(const PrimExpr& n, const PrimExpr& c, const Index& phase, const Index& place) const;
+  PrimExpr element(const AxisIndex& n, const AxisIndex& c, const Index& position) const;
+  Index arrange(const AxisIndex& n, const AxisIndex& c, const Index& phase, const Index& place) const;
 
   WindowSource source_;
-  Shape sizes_;  // of the data, per spatial axis
-  bool channels_last_ = false;
+  std::string_view letters_;    // of the data's axes
+  Shape sizes_;                 // of the data, per spatial axis
+  bool channels_last_ = false;  // all their parts
   bool is_guarded_ = false;
   std::vector<int64_t> phases_;  // of the copy, per spatial axis
   int64_t pitch_ = 0;            // elements from one joined row to the next

@@ -1,6 +1,6 @@
 #include "ops/loops/window.h"
 
-#include "ir/layout.h"
+#include "arith/canonical.h"
 #include "ops/loops/dims.h"
 
 namespace headrace::ops {
@@ -72,18 +72,70 @@ std::vector<size_t> axes_of(std::string_view layout, std::string_view letters) {
   return axes;
 }
 
-std::vector<size_t> layout_axes(const RelationInput& input, std::string_view name, std::string_view layout,
-                                std::string_view letters) {
-  std::string why;
+std::string layout_fault(std::string_view layout, std::string_view letters, std::string_view in_parts) {
   try {
     const Layout parsed = Layout::parse(layout);
-    if (parsed.is_packed()) why = "; packed layouts are chosen by the compiler";
-    if (parsed.letters().size() == letters.size() && parsed.same_axes(Layout::parse(letters)) && why.empty())
-      return axes_of(layout, letters);
+    for (const Layout::Item& item : parsed.items()) {
+      if (item.is_part() && in_parts.find(item.letter) == std::string_view::npos)
+        return fmt::format("; its axis {} cannot lie in parts", item.letter);
+    }
+    return parsed.same_axes(Layout::parse(letters)) ? "" : fmt::format("; its axes are {}", parsed.letters());
   } catch (const UserError& error) {
-    why = ": " + error.message();
+    return ": " + error.message();
   }
-  input.fail(fmt::format("{} must be an order of the letters {}, got '{}'{}", name, letters, layout, why));
+}
+
+Layout check_layout(const RelationInput& input, std::string_view name, std::string_view layout,
+                    std::string_view letters, std::string_view in_parts) {
+  const std::string fault = layout_fault(layout, letters, in_parts);
+  if (!fault.empty())
+    input.fail(fmt::format("{} must be an order of the letters {}, got '{}'{}", name, letters, layout, fault));
+  return Layout::parse(layout);
+}
+
+std::vector<PrimExpr> whole_dims(const RelationInput& input, const Array<PrimExpr>& dims, const Layout& layout,
+                                 std::string_view letters) {
+  try {
+    std::vector<PrimExpr> whole = convert_shape(dims, layout, Layout::parse(letters)).to_vector();
+    for (size_t i = 0; i < whole.size(); ++i) {
+      if (layout.factor(letters[i]) != 1) whole[i] = result_dim(input, whole[i]);
+    }
+    return whole;
+  } catch (const UserError& error) {
+    input.fail(error.message());
+  }
+}
+
+Array<PrimExpr> dims_in_layout(const RelationInput& input, const std::vector<PrimExpr>& dims, std::string_view letters,
+                               const Layout& layout) {
+  try {
+    Array<PrimExpr> result = convert_shape(Array<PrimExpr>(dims), Layout::parse(letters), layout);
+    // What whole_dims has multiplied is divided again, symbols too.
+    for (size_t i = 0; i < dims.size(); ++i) {
+      const int64_t factor = layout.factor(letters[i]);
+      const auto parts = factor == 1 ? std::nullopt : arith::divide_exactly(dims[i], make_int(factor));
+      if (parts) result.set(*layout.find(letters[i]), *parts);
+    }
+    return result;
+  } catch (const UserError& error) {
+    input.fail(error.message());
+  }
+}
+
+PooledData check_pooled(const RelationInput& input, const TensorType& data, std::string_view layout,
+                        const std::string& out_layout, std::string_view letters) {
+  const Layout parsed = check_layout(input, "layout", layout, letters, "NC");
+  if (data->shape.size() != parsed.rank())
+    input.fail(fmt::format("data must have {} dimensions ({}), got {}", parsed.rank(), layout, show(data)));
+  if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}", show(data)));
+  return {whole_dims(input, data->shape, parsed, letters),
+          check_layout(input, "out_layout", layout_or(out_layout, layout), letters, "NC")};
+}
+
+std::vector<size_t> layout_axes(const RelationInput& input, std::string_view name, std::string_view layout,
+                                std::string_view letters) {
+  check_layout(input, name, layout, letters);
+  return axes_of(layout, letters);
 }
 
 }  // namespace headrace::ops

@@ -1,6 +1,7 @@
 // What convolutions and pools share: the attributes of sliding windows and the letters of layouts.
 #pragma once
 
+#include "ir/layout.h"
 #include "ops/register.h"
 
 namespace headrace::ops {
@@ -32,6 +33,29 @@ inline std::string_view layout_or(const std::string& layout, std::string_view fa
 }
 // One value stands for all axes.
 inline Shape spread(const Shape& values, size_t count) { return values.size() == 1 ? Shape(count, values[0]) : values; }
+
+// What is wrong with `layout`, as the end of a sentence, for a tensor whose axes are `letters`, in any order; those of
+// `in_parts` may lie in parts: NCHW16c. Empty when nothing is.
+std::string layout_fault(std::string_view layout, std::string_view letters, std::string_view in_parts);
+// The layout of such a tensor; fails naming the attribute.
+Layout check_layout(const RelationInput& input, std::string_view name, std::string_view layout,
+                    std::string_view letters, std::string_view in_parts = "");
+// The dimensions of a tensor in `layout` as whole axes, in the order of the letters; fails where a dimension is not the
+// factor of its part. As many dimensions as the layout has.
+std::vector<PrimExpr> whole_dims(const RelationInput& input, const Array<PrimExpr>& dims, const Layout& layout,
+                                 std::string_view letters);
+// The reverse: the dimensions in `layout`; fails where the factors of an axis do not divide it.
+Array<PrimExpr> dims_in_layout(const RelationInput& input, const std::vector<PrimExpr>& dims, std::string_view letters,
+                               const Layout& layout);
+
+// What the relations of pools begin with: data that is numbers in `layout`, its axes, and the layout of the result,
+// `layout` where `out_layout` is empty. Batch and channels may lie in parts.
+struct PooledData {
+  std::vector<PrimExpr> dims;  // whole, in the order of the letters
+  Layout out_layout;
+};
+PooledData check_pooled(const RelationInput& input, const TensorType& data, std::string_view layout,
+                        const std::string& out_layout, std::string_view letters);
 
 // Where each of `letters` stands in `layout`, which has exactly those letters: axes_of("NHWC", "NCHW") is {0, 3, 1, 2}.
 std::vector<size_t> axes_of(std::string_view layout, std::string_view letters);

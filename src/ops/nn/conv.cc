@@ -3,7 +3,8 @@
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
-#include "ops/loops/index.h"
+#include "ops/loops/letter_view.h"
+#include "ops/loops/move.h"
 #include "ops/loops/window.h"
 #include "relay/expr.h"
 
@@ -23,9 +24,12 @@ void Conv2DAttrs::fields(FieldList<Conv2DAttrs>& f) {
       .field<&Conv2DAttrs::kernel_size>(
           "kernel_size", {.optional = true, .default_value = Value(), .has_default = true, .doc = "height, width"})
       .field<&Conv2DAttrs::data_layout>("data_layout",
-                                        {.default_value = "NCHW", .has_default = true, .doc = "an order of N C H W"})
-      .field<&Conv2DAttrs::kernel_layout>("kernel_layout",
-                                          {.default_value = "OIHW", .has_default = true, .doc = "an order of O I H W"})
+                                        {.default_value = "NCHW",
+                                         .has_default = true,
+                                         .doc = "an order of N C H W, channels perhaps in parts: NCHW16c"})
+      .field<&Conv2DAttrs::kernel_layout>(
+          "kernel_layout",
+          {.default_value = "OIHW", .has_default = true, .doc = "an order of O I H W, perhaps OIHW16i16o"})
       .field<&Conv2DAttrs::out_layout>("out_layout",
                                        {.default_value = "", .has_default = true, .doc = "empty: as data_layout"})
       .field<&Conv2DAttrs::out_dtype>(
@@ -121,10 +125,13 @@ ConvForm conv_form(const ConvNDAttrs& attrs, size_t spatial, bool transposed) {
 
 namespace {
 
-void check_rank(const RelationInput& input, const TensorType& type, std::string_view what, std::string_view letters,
-                std::string_view layout) {
-  if (type->shape.size() == letters.size()) return;
-  input.fail(fmt::format("{} must have {} dimensions ({}), got {}", what, letters.size(), layout, show(type)));
+// `type` in `layout` as whole dimensions, in the order of the letters.
+std::vector<PrimExpr> check_dims(const RelationInput& input, const TensorType& type, std::string_view what,
+                                 const Layout& layout, std::string_view letters) {
+  if (type->shape.size() != layout.rank()) {
+    input.fail(fmt::format("{} must have {} dimensions ({}), got {}", what, layout.rank(), layout.text(), show(type)));
+  }
+  return whole_dims(input, type->shape, layout, letters);
 }
 
 // Fails unless integer `size` is a multiple of `groups`.
@@ -140,7 +147,7 @@ struct ConvShapes {
   std::vector<PrimExpr> data;    // N C H W
   std::vector<PrimExpr> weight;  // first letters of the kernel's layout, H W
   std::vector<int64_t> kernel;   // H W
-  std::vector<size_t> out_axes;  // of N C H W
+  Layout out_layout;
   Window window;
   DataType dtype;
 };
@@ -169,16 +176,16 @@ template <typename A>
 ConvShapes check_conv(const RelationInput& input, const TensorType& data, const TensorType& weight,
                       const ConvForm& form) {
   const A& attrs = input.call.attrs_as<A>();
-  check_rank(input, data, "data", form.letters, form.data_layout);
-  check_rank(input, weight, "weight", form.letters, form.kernel_layout);
+  const Layout data_layout = check_layout(input, "data_layout", form.data_layout, form.letters, form.in_parts());
+  const Layout kernel_layout =
+      check_layout(input, "kernel_layout", form.kernel_layout, form.kernel_letters, form.in_parts());
+  ConvShapes shapes;
+  shapes.data = check_dims(input, data, "data", data_layout, form.letters);
+  shapes.weight = check_dims(input, weight, "weight", kernel_layout, form.kernel_letters);
+  shapes.out_layout = check_layout(input, "out_layout", form.out_layout, form.letters, form.in_parts());
   check_same_dtype(input, data, weight, "weight");
   if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}", show(data)));
   check_out_dtype(input, attrs.out_dtype.value_or(data->dtype), data->dtype);
-  ConvShapes shapes;
-  shapes.data = from_layout(data->shape, layout_axes(input, "data_layout", form.data_layout, form.letters));
-  shapes.weight =
-      from_layout(weight->shape, layout_axes(input, "kernel_layout", form.kernel_layout, form.kernel_letters));
-  shapes.out_axes = layout_axes(input, "out_layout", form.out_layout, form.letters);
   shapes.window = make_window(input, form.spatial(), form.strides, form.padding, form.dilation);
   shapes.dtype = attrs.out_dtype.value_or(data->dtype);
   check_sizes(input, "groups", {attrs.groups}, 1, 1);
@@ -210,14 +217,14 @@ void assume_weight(const RelationInput& input, const A& attrs, const ConvForm& f
   if (!attrs.kernel_size || attrs.kernel_size->size() != form.spatial()) return;
   std::vector<PrimExpr> dims{std::move(first), std::move(second)};
   for (const int64_t size : *attrs.kernel_size) dims.push_back(make_int(size));
-  const auto axes = layout_axes(input, "kernel_layout", form.kernel_layout, form.kernel_letters);
-  input.assume(1, make_tensor_type(Array<PrimExpr>(to_layout(dims, axes)), dtype));
+  const Layout layout = check_layout(input, "kernel_layout", form.kernel_layout, form.kernel_letters, form.in_parts());
+  input.assume(1, make_tensor_type(dims_in_layout(input, dims, form.kernel_letters, layout), dtype));
 }
 
 // The channels of data in its layout.
 PrimExpr channels_of(const RelationInput& input, const ConvForm& form, const TensorType& data) {
-  check_rank(input, data, "data", form.letters, form.data_layout);
-  return from_layout(data->shape, layout_axes(input, "data_layout", form.data_layout, form.letters))[1];
+  const Layout layout = check_layout(input, "data_layout", form.data_layout, form.letters, form.in_parts());
+  return check_dims(input, data, "data", layout, form.letters)[1];
 }
 
 template <typename A>
@@ -238,7 +245,7 @@ Type relate_conv(const RelationInput& input, size_t spatial) {
   for (size_t i = 0; i < spatial; ++i) {
     out.push_back(window_count(input, shapes.window, i, shapes.data[2 + i], shapes.kernel[i]));
   }
-  return make_tensor_type(Array<PrimExpr>(to_layout(out, shapes.out_axes)), shapes.dtype);
+  return make_tensor_type(dims_in_layout(input, out, form.letters, shapes.out_layout), shapes.dtype);
 }
 
 // The size of spatial axis i of a transpose's result.
@@ -275,44 +282,31 @@ Type relate_conv_transpose(const RelationInput& input, size_t spatial) {
   check_out_channels(input, attrs.channels, channels);
   std::vector<PrimExpr> out{shapes.data[0], channels};
   for (size_t i = 0; i < spatial; ++i) out.push_back(grown_size(input, form, shapes, i));
-  return make_tensor_type(Array<PrimExpr>(to_layout(out, shapes.out_axes)), shapes.dtype);
+  return make_tensor_type(dims_in_layout(input, out, form.letters, shapes.out_layout), shapes.dtype);
 }
 
 // ---- eval
 
-// Sizes and strides of the three tensors, in the order of the letters N C D H W and O I D H W (I O D H W); depth and
-// height are 1 where there are none.
+// The three tensors by the letters N C D H W and O I D H W (I O D H W); depth and height are 1 where there are none.
 struct ConvView {
-  Shape data, weight, out;
-  Shape data_strides, weight_strides, out_strides;
+  LetterView data, weight, out;
   Window window;
   int64_t groups;
 };
 
-// `value` in front of the spatial axes until there are three.
-void fill_axes(Shape& list, size_t first, size_t spatial, int64_t value) {
-  list.insert(list.begin() + static_cast<std::ptrdiff_t>(first), 3 - spatial, value);
-}
-
 ConvView view_conv(const EvalInput& input, const NDArray& out, const ConvForm& form) {
-  const size_t spatial = form.spatial();
-  const auto data_axes = axes_of(form.data_layout, form.letters), out_axes = axes_of(form.out_layout, form.letters),
-             weight_axes = axes_of(form.kernel_layout, form.kernel_letters);
-  auto strides = [](const NDArray& array, const std::vector<size_t>& axes) {
-    return from_layout(dense_strides(array.shape()), axes);
+  const size_t spatial = form.spatial(), missing = 3 - spatial;
+  const auto view_of = [](const NDArray& array, const std::string& layout, std::string_view letters) {
+    return LetterView(array.shape(), Layout::parse(layout), letters);
   };
-  ConvView view{.data = from_layout(input.args[0].shape(), data_axes),
-                .weight = from_layout(input.args[1].shape(), weight_axes),
-                .out = from_layout(out.shape(), out_axes),
-                .data_strides = strides(input.args[0], data_axes),
-                .weight_strides = strides(input.args[1], weight_axes),
-                .out_strides = strides(out, out_axes),
+  ConvView view{.data = view_of(input.args[0], form.data_layout, form.letters),
+                .weight = view_of(input.args[1], form.kernel_layout, form.kernel_letters),
+                .out = view_of(out, form.out_layout, form.letters),
                 .window = window_of(spatial, form.strides, form.padding, form.dilation),
                 .groups = form.groups};
-  for (Shape* sizes : {&view.data, &view.weight, &view.out}) fill_axes(*sizes, 2, spatial, 1);
-  for (Shape* steps : {&view.data_strides, &view.weight_strides, &view.out_strides}) fill_axes(*steps, 2, spatial, 0);
-  for (Shape* ones : {&view.window.strides, &view.window.dilation}) fill_axes(*ones, 0, spatial, 1);
-  for (Shape* pads : {&view.window.pad_begin, &view.window.pad_end}) fill_axes(*pads, 0, spatial, 0);
+  for (LetterView* tensor : {&view.data, &view.weight, &view.out}) tensor->add_axes(2, missing);
+  for (Shape* ones : {&view.window.strides, &view.window.dilation}) ones->insert(ones->begin(), missing, 1);
+  for (Shape* pads : {&view.window.pad_begin, &view.window.pad_end}) pads->insert(pads->begin(), missing, 0);
   return view;
 }
 
@@ -320,14 +314,14 @@ ConvView view_conv(const EvalInput& input, const NDArray& out, const ConvForm& f
 std::optional<int64_t> forward_place(const ConvView& v, size_t axis, int64_t p, int64_t r) {
   const Window& w = v.window;
   const int64_t at = p * w.strides[axis] - w.pad_begin[axis] + r * w.dilation[axis];
-  return at < 0 || at >= v.data[2 + axis] ? std::nullopt : std::optional(at);
+  return at < 0 || at >= v.data.dims[2 + axis] ? std::nullopt : std::optional(at);
 }
 
 // Which element of the data reaches result p through tap r.
 std::optional<int64_t> backward_place(const ConvView& v, size_t axis, int64_t p, int64_t r) {
   const Window& w = v.window;
   const int64_t at = p + w.pad_begin[axis] - r * w.dilation[axis];
-  if (at < 0 || at % w.strides[axis] != 0 || at / w.strides[axis] >= v.data[2 + axis]) return std::nullopt;
+  if (at < 0 || at % w.strides[axis] != 0 || at / w.strides[axis] >= v.data.dims[2 + axis]) return std::nullopt;
   return at / w.strides[axis];
 }
 
@@ -338,18 +332,18 @@ constexpr int64_t kOutside = -1;
 // `outside` the others too.
 template <bool outside, typename Place, typename F>
 void for_each_tap(const ConvView& v, const std::array<int64_t, 3>& at, Place place, F&& body) {
-  for (int64_t d = 0; d < v.weight[2]; ++d) {
+  for (int64_t d = 0; d < v.weight.dims[2]; ++d) {
     const auto z = place(v, 0, at[0], d);
     if (!outside && !z) continue;
-    for (int64_t r = 0; r < v.weight[3]; ++r) {
+    for (int64_t r = 0; r < v.weight.dims[3]; ++r) {
       const auto y = place(v, 1, at[1], r);
       if (!outside && !y) continue;
-      for (int64_t s = 0; s < v.weight[4]; ++s) {
+      for (int64_t s = 0; s < v.weight.dims[4]; ++s) {
         const auto x = place(v, 2, at[2], s);
         if (!outside && !x) continue;
         const bool is_inside = z && y && x;
-        body(is_inside ? *z * v.data_strides[2] + *y * v.data_strides[3] + *x * v.data_strides[4] : kOutside,
-             d * v.weight_strides[2] + r * v.weight_strides[3] + s * v.weight_strides[4]);
+        body(is_inside ? v.data.at(2, *z) + v.data.at(3, *y) + v.data.at(4, *x) : kOutside,
+             v.weight.at(2, d) + v.weight.at(3, r) + v.weight.at(4, s));
       }
     }
   }
@@ -360,11 +354,11 @@ void for_each_tap(const ConvView& v, const std::array<int64_t, 3>& at, Place pla
 template <typename T>
 Compute<T> conv_at(const ConvView& v, const Elements<T>& x, const Elements<T>& w, int64_t n, int64_t k,
                    const std::array<int64_t, 3>& at) {
-  const int64_t first_channel = k / (v.out[1] / v.groups) * v.weight[1];
+  const int64_t channels = v.weight.dims[1], first_channel = k / (v.out.dims[1] / v.groups) * channels;
   Compute<T> total = 0;
-  for (int64_t c = 0; c < v.weight[1]; ++c) {
-    const int64_t plane = n * v.data_strides[0] + (first_channel + c) * v.data_strides[1];
-    const int64_t taps = k * v.weight_strides[0] + c * v.weight_strides[1];
+  for (int64_t c = 0; c < channels; ++c) {
+    const int64_t plane = v.data.at(0, n) + v.data.at(1, first_channel + c);
+    const int64_t taps = v.weight.at(0, k) + v.weight.at(1, c);
     for_each_tap<true>(v, at, forward_place, [&](int64_t data, int64_t tap) {
       const Compute<T> element = data == kOutside ? Compute<T>(0) : x[plane + data];
       total = wrapping_add(total, wrapping_mul(element, w[taps + tap]));
@@ -377,11 +371,11 @@ Compute<T> conv_at(const ConvView& v, const Elements<T>& x, const Elements<T>& w
 template <typename T>
 Compute<T> conv_transpose_at(const ConvView& v, const Elements<T>& x, const Elements<T>& w, int64_t n, int64_t k,
                              const std::array<int64_t, 3>& at) {
-  const int64_t group = k / v.weight[1], group_channels = v.data[1] / v.groups;
+  const int64_t outputs = v.weight.dims[1], group = k / outputs, group_channels = v.data.dims[1] / v.groups;
   Compute<T> total = 0;
   for (int64_t c = group * group_channels; c < (group + 1) * group_channels; ++c) {
-    const int64_t plane = n * v.data_strides[0] + c * v.data_strides[1];
-    const int64_t taps = c * v.weight_strides[0] + k % v.weight[1] * v.weight_strides[1];
+    const int64_t plane = v.data.at(0, n) + v.data.at(1, c);
+    const int64_t taps = v.weight.at(0, c) + v.weight.at(1, k % outputs);
     for_each_tap<false>(v, at, backward_place, [&](int64_t data, int64_t tap) {
       total = wrapping_add(total, wrapping_mul(x[plane + data], w[taps + tap]));
     });
@@ -392,9 +386,8 @@ Compute<T> conv_transpose_at(const ConvView& v, const Elements<T>& x, const Elem
 // Stores what at(n, k, place) gives for every element of the result.
 template <typename T, typename F>
 void fill(const ConvView& v, const Elements<T>& y, F&& at) {
-  for_each_offset<1>(v.out, {v.out_strides}, [&, index = Shape(5, 0)](const auto& offset) mutable {
-    y.set(offset[0], at(index[0], index[1], std::array<int64_t, 3>{index[2], index[3], index[4]}));
-    for (size_t i = 5; i-- > 0 && ++index[i] == v.out[i];) index[i] = 0;
+  for_each_index(v.out.dims, [&](const Shape& index) {
+    y.set(v.out.offset(index), at(index[0], index[1], std::array<int64_t, 3>{index[2], index[3], index[4]}));
   });
 }
 
@@ -434,7 +427,9 @@ void register_conv_ops() {
       OpBuilder(
           "nn.conv2d",
           "2-D cross-correlation: data T[N,C,H,W], weight T[K,C/groups,R,S] -> out_dtype[N,K,P,Q] with P = (H + top + "
-          "bottom - (R - 1) * dilation - 1) / stride + 1; layouts reorder each. Accumulates over c, r, s in out_dtype "
+          "bottom - (R - 1) * dilation - 1) / stride + 1; layouts reorder each, and may split batch and channels "
+          "(NCHW16c "
+          "with OIHW16i16o). Accumulates over c, r, s in out_dtype "
           "(float16 and bfloat16 in float32)."),
       2, false);
   conv_op<Conv2DTransposeAttrs>(

@@ -3,7 +3,8 @@
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
-#include "ops/loops/index.h"
+#include "ops/loops/letter_view.h"
+#include "ops/loops/move.h"
 #include "ops/loops/window.h"
 #include "relay/expr.h"
 
@@ -18,8 +19,8 @@ static FieldList<A>& window_fields(FieldList<A>& f) {
                                     {.default_value = Shape{1}, .has_default = true, .doc = "distance of taps"})
       .template field<&A::padding>(
           "padding", {.default_value = Shape{0}, .has_default = true, .doc = "all; per axis; or begins, then ends"})
-      .template field<&A::layout>("layout",
-                                  {.default_value = "", .has_default = true, .doc = "empty: NCW, NCHW or NCDHW"})
+      .template field<&A::layout>(
+          "layout", {.default_value = "", .has_default = true, .doc = "empty: NCW, NCHW or NCDHW; or NCHW16c"})
       .template field<&A::out_layout>("out_layout",
                                       {.default_value = "", .has_default = true, .doc = "empty: as layout"})
       .template field<&A::ceil_mode>(
@@ -44,13 +45,6 @@ namespace {
 
 // ---- type relations
 
-void check_data(const RelationInput& input, const TensorType& data, std::string_view letters) {
-  if (data->shape.size() != letters.size()) {
-    input.fail(fmt::format("data must have {} dimensions ({}), got {}", letters.size(), letters, show(data)));
-  }
-  if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}", show(data)));
-}
-
 // Every window starts inside the data or its leading padding, also in ceil mode.
 PrimExpr pooled_size(const RelationInput& input, const Window& window, size_t i, const PrimExpr& size, int64_t taps,
                      bool ceil_mode) {
@@ -70,19 +64,15 @@ TypeRelationFn relate_pool(size_t spatial) {
     if (!data) return {};
     const A& attrs = input.call.attrs_as<A>();
     const std::string_view letters = letters_of(spatial);
-    check_data(input, data, letters);
-    const std::string_view layout = layout_or(attrs.layout, letters);
-    const auto axes = layout_axes(input, "layout", layout, letters);
-    const auto out_axes = layout_axes(input, "out_layout", layout_or(attrs.out_layout, layout), letters);
+    auto [dims, out_layout] = check_pooled(input, data, layout_or(attrs.layout, letters), attrs.out_layout, letters);
     const Shape taps = spread(attrs.pool_size, spatial);
     check_sizes(input, "pool_size", taps, spatial, 1);
     const Window window =
         make_window(input, spatial, spread(attrs.strides, spatial), attrs.padding, spread(attrs.dilation, spatial));
-    std::vector<PrimExpr> dims = from_layout(data->shape, axes);
     for (size_t i = 0; i < spatial; ++i) {
       dims[2 + i] = pooled_size(input, window, i, dims[2 + i], taps[i], attrs.ceil_mode);
     }
-    return make_tensor_type(Array<PrimExpr>(to_layout(dims, out_axes)), data->dtype);
+    return make_tensor_type(dims_in_layout(input, dims, letters, out_layout), data->dtype);
   };
 }
 
@@ -90,34 +80,29 @@ Type relate_global(const RelationInput& input) {
   const TensorType data = input.tensor(0);
   if (!data) return {};
   const auto& attrs = input.call.attrs_as<GlobalPool2DAttrs>();
-  check_data(input, data, "NCHW");
-  const auto axes = layout_axes(input, "layout", attrs.layout, "NCHW");
-  const auto out_axes = layout_axes(input, "out_layout", layout_or(attrs.out_layout, attrs.layout), "NCHW");
-  std::vector<PrimExpr> dims = from_layout(data->shape, axes);
+  auto [dims, out_layout] = check_pooled(input, data, attrs.layout, attrs.out_layout, "NCHW");
   for (size_t i = 2; i < 4; ++i) {
     if (is_int(dims[i], 0)) input.fail(fmt::format("the plane of {} is empty", show(data)));
     dims[i] = make_int(1);
   }
-  return make_tensor_type(Array<PrimExpr>(to_layout(dims, out_axes)), data->dtype);
+  return make_tensor_type(dims_in_layout(input, dims, "NCHW", out_layout), data->dtype);
 }
 
 // ---- eval
 
-// A pool with dims and strides in the order of the letters.
+// A pool by the letters of its layouts.
 struct PoolView {
-  Shape data, data_strides, out, out_strides, taps;
+  LetterView data, out;
+  Shape taps;
   Window window;
 };
 
 PoolView view_pool(const NDArray& data, const NDArray& out, std::string_view layout, std::string_view out_layout,
                    std::string_view letters) {
-  const auto axes = axes_of(layout, letters), out_axes = axes_of(out_layout, letters);
-  PoolView view;
-  view.data = from_layout(data.shape(), axes);
-  view.data_strides = from_layout(dense_strides(data.shape()), axes);
-  view.out = from_layout(out.shape(), out_axes);
-  view.out_strides = from_layout(dense_strides(out.shape()), out_axes);
-  return view;
+  return {.data = LetterView(data.shape(), Layout::parse(layout), letters),
+          .out = LetterView(out.shape(), Layout::parse(out_layout), letters),
+          .taps = {},
+          .window = {}};
 }
 
 template <typename A>
@@ -133,7 +118,7 @@ PoolView view_of(const EvalInput& input, const NDArray& out, size_t spatial) {
 PoolView view_global(const EvalInput& input, const NDArray& out) {
   const auto& attrs = input.attrs<GlobalPool2DAttrs>();
   PoolView view = view_pool(input.args[0], out, attrs.layout, layout_or(attrs.out_layout, attrs.layout), "NCHW");
-  view.taps = {view.data[2], view.data[3]};
+  view.taps = {view.data.dims[2], view.data.dims[3]};
   view.window = window_of(2, {1, 1}, {0}, {1, 1});
   return view;
 }
@@ -141,18 +126,9 @@ PoolView view_global(const EvalInput& input, const NDArray& out) {
 // Calls body(output offset, offset of its plane, index of the output in spatial axes).
 template <typename F>
 void for_each_window(const PoolView& v, F&& body) {
-  Shape index(v.out.size(), 0);
-  for (int64_t dim : v.out) {
-    if (dim == 0) return;
-  }
-  while (true) {
-    int64_t at = 0;
-    for (size_t i = 0; i < index.size(); ++i) at += index[i] * v.out_strides[i];
-    body(at, index[0] * v.data_strides[0] + index[1] * v.data_strides[1], std::span(index).subspan(2));
-    size_t axis = index.size();
-    while (axis > 0 && ++index[axis - 1] == v.out[axis - 1]) index[--axis] = 0;
-    if (axis == 0) return;
-  }
+  for_each_index(v.out.dims, [&](const Shape& index) {
+    body(v.out.offset(index), v.data.at(0, index[0]) + v.data.at(1, index[1]), std::span(index).subspan(2));
+  });
 }
 
 // Calls body(offset within the plane) for the taps of a window that lie in the data, in order. Gives how many taps lie
@@ -166,11 +142,11 @@ int64_t for_each_tap(const PoolView& v, std::span<const int64_t> window, F&& bod
     bool is_data = true, is_counted = true;
     int64_t offset = 0;
     for (size_t i = 0; i < tap.size(); ++i) {
-      const int64_t size = v.data[2 + i];
+      const int64_t size = v.data.dims[2 + i];
       const int64_t position = window[i] * w.strides[i] - w.pad_begin[i] + tap[i] * w.dilation[i];
       is_data = is_data && position >= 0 && position < size;
       is_counted = is_counted && position < size + w.pad_end[i];
-      offset += position * v.data_strides[2 + i];
+      offset += v.data.at(2 + i, position);
     }
     counted += is_counted ? 1 : 0;
     if (is_data) body(offset);

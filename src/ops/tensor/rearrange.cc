@@ -4,6 +4,7 @@
 #include "ir/layout.h"
 #include "ops/families.h"
 #include "ops/loops/dims.h"
+#include "ops/loops/letter_view.h"
 #include "ops/loops/move.h"
 #include "ops/loops/window.h"
 #include "ops/tensor/elementwise.h"
@@ -66,34 +67,16 @@ Type relate_layout_transform(const RelationInput& input) {
   });
 }
 
-// How often an item's index counts in its axis: the product of the parts after it.
-std::vector<int64_t> multipliers(const Layout& layout) {
-  std::vector<int64_t> result;
-  for (size_t i = 0; i < layout.rank(); ++i) {
-    int64_t inner = 1;
-    for (size_t k = 0; k < layout.rank(); ++k) {
-      const bool is_inner = layout.items()[k].is_part() && (k > i || !layout.items()[i].is_part());
-      if (k != i && is_inner && layout.items()[k].letter == layout.items()[i].letter) inner *= layout.items()[k].factor;
-    }
-    result.push_back(inner);
-  }
-  return result;
-}
-
 std::vector<NDArray> eval_layout_transform(const EvalInput& input) {
   const auto& attrs = input.attrs<LayoutTransformAttrs>();
   const Layout src = Layout::parse(attrs.src_layout), dst = Layout::parse(attrs.dst_layout);
-  const auto from = multipliers(src), to = multipliers(dst);
   const NDArray out = input.make_output();
-  const Shape& shape = input.args[0].shape();
-  const Shape strides = dense_strides(shape);
-  move_elements(input.args[0], out, [&](const Shape& index) {
-    std::array<int64_t, 128> axis{};
-    for (size_t i = 0; i < index.size(); ++i) axis.at(static_cast<size_t>(dst.items()[i].letter)) += index[i] * to[i];
-    int64_t at = 0;
-    for (size_t i = 0; i < shape.size(); ++i)
-      at += axis.at(static_cast<size_t>(src.items()[i].letter)) / from[i] % shape[i] * strides[i];
-    return at;
+  const LetterView from(input.args[0].shape(), src, src.letters()), to(out.shape(), dst, src.letters());
+  const int64_t bytes = static_cast<int64_t>(out.dtype().bytes());
+  const char* data = input.args[0].data<char>();
+  for_each_index(to.dims, [&](const Shape& index) {
+    std::memcpy(out.data<char>() + to.offset(index) * bytes, data + from.offset(index) * bytes,
+                static_cast<size_t>(bytes));
   });
   return {out};
 }

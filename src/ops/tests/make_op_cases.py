@@ -11,6 +11,7 @@ part of the sentence that refuses it.
 import numpy as np
 from image_cases import add_image_cases
 from op_case_format import case, error, finish, run_onnx
+from packed_cases import add_packed_cases
 from scipy import ndimage, special
 from select_cases import add_select_cases
 
@@ -578,5 +579,8 @@ for dtype in ("int8", "uint8", "int32"):
 error("mean", "mean(%0, axis=[4])", [i], "axis 4 is out of range")
 error("avg_pool2d", "nn.avg_pool2d(%0, pool_size=[0, 1])", [i], "pool_size")
 error("global_avg_pool2d", "nn.global_avg_pool2d(%0)", [i[0]], "data must have 4 dimensions")
+
+# ---- layouts whose channels lie in parts
+add_packed_cases(data)
 
 finish()

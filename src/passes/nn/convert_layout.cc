@@ -2,9 +2,10 @@
 
 #include <fmt/ranges.h>
 
-#include <numeric>
-
+#include "ops/axis.h"
 #include "ops/image/image.h"
+#include "ops/loops/window.h"
+#include "ops/nn/adaptive_pool.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/normalization.h"
 #include "ops/nn/pad.h"
@@ -14,6 +15,7 @@
 #include "ops/tensor/join.h"
 #include "ops/tensor/reduce.h"
 #include "ops/tensor/shape.h"
+#include "passes/nn/layout_form.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"
@@ -26,50 +28,24 @@ using relay::Var;
 
 namespace {
 
-// Axis i of the value as it is stored is axis order[i] of the value as it was written; empty: as it was written.
-using Order = Shape;
-
-bool is_as_written(const Order& order) { return std::is_sorted(order.begin(), order.end()); }
-
-Order inverse(const Order& order) {
-  Order result(order.size());
-  for (size_t i = 0; i < order.size(); ++i) result[static_cast<size_t>(order[i])] = static_cast<int64_t>(i);
-  return result;
+const TensorTypeNode* tensor_type_of(const Expr& expr) {
+  return expr->has_checked_type() ? expr->checked_type().as<TensorTypeNode>() : nullptr;
 }
-
-// The order that makes `from` into `to`; nothing when they are not made of the same letters.
-std::optional<Order> order_between(std::string_view from, std::string_view to) {
-  Order order;
-  for (const char letter : to) {
-    const size_t at = from.find(letter);
-    if (at == std::string_view::npos) return std::nullopt;
-    order.push_back(static_cast<int64_t>(at));
-  }
-  Order sorted = order;
-  std::sort(sorted.begin(), sorted.end());
-  for (size_t i = 0; i < sorted.size(); ++i) {
-    if (sorted[i] != static_cast<int64_t>(i)) return std::nullopt;
-  }
-  return from.size() == to.size() ? std::optional(order) : std::nullopt;
-}
-
-std::string reordered(std::string_view layout, const Order& order) {
-  std::string result;
-  for (const int64_t axis : order) result.push_back(layout[static_cast<size_t>(axis)]);
-  return result;
-}
-
-int64_t new_axis(int64_t axis, const Order& order) { return inverse(order)[ops::normal_axis(axis, order.size())]; }
 
 size_t rank_of(const Expr& expr) {
-  const auto* tensor = expr->has_checked_type() ? expr->checked_type().as<TensorTypeNode>() : nullptr;
+  const auto* tensor = tensor_type_of(expr);
   return tensor == nullptr ? 0 : tensor->shape.size();
+}
+
+bool can_store(const Expr& expr, const LayoutForm& form) {
+  const auto* tensor = tensor_type_of(expr);
+  return tensor != nullptr && can_store(tensor->shape, form);
 }
 
 struct Stored {
   Expr expr;
-  Order order;
-  Expr as_written;  // made when first asked for
+  LayoutForm form = {};
+  std::vector<std::pair<LayoutForm, Expr>> others = {};  // made when first asked for
 };
 
 class LayoutConverter {
@@ -93,30 +69,31 @@ class LayoutConverter {
   Stored& at(const Expr& expr) { return done_.at(expr.object()); }
 
   Expr as_written(const Expr& expr) {
-    Stored& stored = at(expr);
-    if (stored.order.empty()) return stored.expr;
-    if (!stored.as_written) stored.as_written = ops::transpose(stored.expr, inverse(stored.order), expr->span);
-    return stored.as_written;
+    const LayoutForm& form = at(expr).form;
+    return in_form(expr, {form.written, form.written});
   }
 
-  // `expr` in that order.
-  Expr in_order(const Expr& expr, const Order& order) {
-    if (order.empty() || is_as_written(order)) return as_written(expr);
-    return at(expr).order == order ? at(expr).expr : ops::transpose(as_written(expr), order, expr->span);
+  Expr in_form(const Expr& expr, const LayoutForm& form) {
+    Stored& stored = at(expr);
+    if (stored.form == form || (stored.form.is_as_written() && form.is_as_written())) return stored.expr;
+    for (const auto& [other, made] : stored.others) {
+      if (other == form) return made;
+    }
+    const bool is_as_written = stored.form.is_as_written();
+    const Layout from = is_as_written ? form.written : stored.form.with_letters_of(form.written).stored;
+    stored.others.emplace_back(form, change_layout(stored.expr, from, form.stored, expr->span));
+    return stored.others.back().second;
   }
 
   Stored convert(const Expr& e) {
     if (const auto* call = e.as<CallNode>(); call != nullptr && call->as_op() != nullptr) {
-      if (auto stored = convert_call(*call)) {
-        if (is_as_written(stored->order)) stored->order = {};
-        return *stored;
-      }
+      if (auto stored = convert_call(*call)) return *stored;
     }
     if (const auto* let = e.as<LetNode>()) return convert_let(e, *let);
     if (e.is<relay::VarNode>()) return convert_var(e);
     std::vector<Expr> children = relay::children_of(e);
     for (Expr& child : children) child = as_written(child);
-    return {relay::with_children(e, children), {}, {}};
+    return {relay::with_children(e, children)};
   }
 
   // A variable is as its value is.
@@ -124,16 +101,15 @@ class LayoutConverter {
     const auto let = let_values_.find(e.object());
     const auto value = let == let_values_.end() ? done_.end() : done_.find(let->second->value.object());
     const Var& var = ref(e.as<relay::VarNode>());
-    if (value == done_.end() || value->second.order.empty()) return {e, {}, {}};
-    return {relay::make_var(var->name_hint, {}, var->span), value->second.order, {}};
+    if (value == done_.end() || value->second.form.is_as_written()) return {e};
+    return {relay::make_var(var->name_hint, {}, var->span), value->second.form};
   }
 
   Stored convert_let(const Expr& e, const LetNode& let) {
-    const Stored value = at(let.value), body = at(let.body);
-    const Stored& var = at(let.var);
-    const Expr bound = var.order.empty() ? as_written(let.value) : value.expr;
-    if (bound == let.value && body.expr == let.body) return {e, body.order, {}};
-    return {relay::make_let(var.expr.cast<relay::VarNode>(), bound, body.expr, e->span), body.order, {}};
+    const Stored &value = at(let.value), &body = at(let.body), &var = at(let.var);
+    const Expr bound = var.form.is_as_written() ? as_written(let.value) : value.expr;
+    if (bound == let.value && body.expr == let.body) return {e, body.form};
+    return {relay::make_let(var.expr.cast<relay::VarNode>(), bound, body.expr, e->span), body.form};
   }
 
   static Expr with(const CallNode& call, Array<Expr> args, Attrs attrs) {
@@ -151,6 +127,8 @@ class LayoutConverter {
     if (op == "nn.avg_pool2d") return convert_window<ops::AvgPoolAttrs>(call);
     if (op == "nn.global_max_pool2d" || op == "nn.global_avg_pool2d")
       return convert_window<ops::GlobalPool2DAttrs>(call);
+    if (op == "nn.adaptive_max_pool2d" || op == "nn.adaptive_avg_pool2d")
+      return convert_window<ops::AdaptivePoolAttrs>(call);
     if (op == "image.resize2d" && call.args.size() == 1) return convert_window<ops::Resize2DAttrs>(call);
     return follow(call, op);
   }
@@ -160,62 +138,74 @@ class LayoutConverter {
     const auto layouts = desired_.get(call.as_op()->name);
     if (!layouts) return std::nullopt;
     const T& attrs = call.attrs_as<T>();
-    const std::string wanted = (*layouts)[0] == "default" ? attrs.data_layout : (*layouts)[0];
-    const std::string kernel = kernel_layout(*layouts, wanted, attrs.kernel_layout);
-    const std::string& out_layout = attrs.out_layout.empty() ? attrs.data_layout : attrs.out_layout;
-    const auto data = order_between(attrs.data_layout, wanted), weight = order_between(attrs.kernel_layout, kernel);
-    const auto out = order_between(out_layout, wanted);
-    if (!data || !weight || !out) return std::nullopt;
+    const Layout own = Layout::parse(attrs.data_layout), own_kernel = Layout::parse(attrs.kernel_layout),
+                 own_out = attrs.out_layout.empty() ? own : Layout::parse(attrs.out_layout);
+    if (own.is_packed() || own_kernel.is_packed() || own_out.is_packed()) return std::nullopt;
+    const Layout wanted = (*layouts)[0] == "default" ? own : Layout::parse((*layouts)[0]);
+    const LayoutForm data{own, wanted}, out{own_out, wanted};
+    const auto* weight = tensor_type_of(call.args[1]);
+    const auto kernel = weight == nullptr
+                            ? std::nullopt
+                            : broadcast_form(weight->shape, {own_kernel, kernel_layout(*layouts, wanted, own_kernel)});
+    if (!kernel || !can_store(call.args[0], data) || !can_store(ref(&call), out)) return std::nullopt;
     const Attrs changed = copy_with(attrs, [&](T& a) {
-      a.data_layout = wanted;
-      a.kernel_layout = kernel;
+      a.data_layout = wanted.text();
+      a.kernel_layout = kernel->stored.text();
       a.out_layout = "";
     });
-    return Stored{with(call, {in_order(call.args[0], *data), in_order(call.args[1], *weight)}, changed), *out, {}};
+    return Stored{with(call, {in_form(call.args[0], data), in_form(call.args[1], *kernel)}, changed), out};
   }
 
-  static std::string kernel_layout(const Array<std::string>& layouts, const std::string& data, const std::string& own) {
-    const std::string given = layouts.size() < 2 ? "default" : layouts[1];
-    if (given != "default" || own.find('O') == std::string::npos) return given;
-    const bool output_first = own.find('O') < own.find('I');
-    if (data == "NHWC") return output_first ? "HWIO" : "HWOI";
-    return output_first ? "OIHW" : "IOHW";
+  static Layout kernel_layout(const Array<std::string>& layouts, const Layout& data, const Layout& own) {
+    if (layouts.size() > 1 && layouts[1] != "default") return Layout::parse(layouts[1]);
+    const bool output_first = *own.find('O') < *own.find('I');
+    if (data.text() == "NHWC") return Layout::parse(output_first ? "HWIO" : "HWOI");
+    const int64_t block = data.factor('C');
+    if (block != 1) return Layout::parse(fmt::format("OIHW{}i{}o", block, block));
+    return Layout::parse(output_first ? "OIHW" : "IOHW");
   }
 
-  // Pools and the like: in the order that is asked for, else in that of their data.
+  // Pools and the like: in the layout that is asked for, else in that of their data.
   template <typename T>
   std::optional<Stored> convert_window(const CallNode& call) {
     const T& attrs = call.attrs_as<T>();
-    const std::string own = attrs.layout.empty() ? "NCHW" : attrs.layout;
-    const auto layouts = desired_.get(call.as_op()->name);
-    std::optional<Order> order = at(call.args[0]).order;
-    if (layouts && (*layouts)[0] != "default") order = order_between(own, (*layouts)[0]);
-    if (!order || order->empty()) return std::nullopt;
-    const std::string layout = reordered(own, *order);
+    const Layout own = Layout::parse(attrs.layout.empty() ? "NCHW" : attrs.layout);
+    const auto form = window_form(call, own);
+    if (!form || form->is_as_written()) return std::nullopt;
     auto changed = make_object<T>(attrs);
+    changed->layout = form->stored.text();
     if constexpr (requires { changed->out_layout; }) {
-      if (!attrs.out_layout.empty() && attrs.out_layout != own) return std::nullopt;
+      if (!attrs.out_layout.empty() && attrs.out_layout != own.text()) return std::nullopt;
+      if (!form->stored.factors('H').empty() || !form->stored.factors('W').empty()) return std::nullopt;
       changed->out_layout = "";
     } else {
-      if (layout != "NCHW" && layout != "NHWC") return std::nullopt;
+      if (changed->layout != "NCHW" && changed->layout != "NHWC") return std::nullopt;
     }
-    changed->layout = layout;
-    return Stored{with(call, {in_order(call.args[0], *order)}, Attrs(changed)), *order, {}};
+    return Stored{with(call, {in_form(call.args[0], *form)}, Attrs(changed)), *form};
   }
 
-  // Ops that take their data's order; nothing for those that cannot.
+  std::optional<LayoutForm> window_form(const CallNode& call, const Layout& own) {
+    if (own.is_packed()) return std::nullopt;
+    if (const auto layouts = desired_.get(call.as_op()->name); layouts && (*layouts)[0] != "default") {
+      const LayoutForm wanted{own, Layout::parse((*layouts)[0])};
+      if (can_store(call.args[0], wanted)) return wanted;
+    }
+    const LayoutForm& form = at(call.args[0]).form;
+    return form.is_as_written() ? std::nullopt : std::optional(form.with_letters_of(own));
+  }
+
+  // Ops that take their data's form; nothing for those that cannot.
   std::optional<Stored> follow(const CallNode& call, const std::string& op) {
     if (op == "concatenate") return follow_concatenate(call);
     if (call.args.empty() || !call.as_op()->find(ops::kFusionKind)) return std::nullopt;
-    const Order& first = at(call.args[0]).order;
+    const LayoutForm& first = at(call.args[0]).form;
     const auto kind = *call.as_op()->find(ops::kFusionKind);
-    if (kind == ops::FusionKind::elementwise && call.args.size() == 1 && rank_of(ref(&call)) == first.size())
-      return first.empty() ? std::nullopt
-                           : std::optional(Stored{with(call, {at(call.args[0]).expr}, call.attrs), first, {}});
     const bool is_broadcast = kind == ops::FusionKind::broadcast || kind == ops::FusionKind::elementwise;
     if (is_broadcast && !call.attrs && call.args.size() >= 2) return follow_broadcast(call);
-    if (first.empty()) return std::nullopt;
-    if (op == "nn.bias_add") return with_axis<ops::BiasAddAttrs>(call, first);
+    if (first.is_as_written()) return std::nullopt;
+    if (kind == ops::FusionKind::elementwise && call.args.size() == 1 && rank_of(ref(&call)) == first.rank())
+      return Stored{with(call, {at(call.args[0]).expr}, call.attrs), first};
+    if (op == "nn.bias_add") return follow_bias_add(call, first);
     if (op == "nn.prelu") return with_axis<ops::PReluAttrs>(call, first);
     if (op == "nn.softmax" || op == "nn.log_softmax") return with_axis<ops::SoftmaxAttrs>(call, first);
     if (op == "nn.pad" && call.args.size() == 2) return follow_pad(call, first);
@@ -224,69 +214,112 @@ class LayoutConverter {
   }
 
   template <typename T>
-  std::optional<Stored> with_axis(const CallNode& call, const Order& order) {
+  std::optional<Stored> with_axis(const CallNode& call, const LayoutForm& form) {
+    const T& attrs = call.attrs_as<T>();
+    const auto axis = form.whole(attrs.axis);
+    if (!axis) return std::nullopt;
     Array<Expr> args = call.args;
     for (size_t i = 1; i < args.size(); ++i) args.set(i, as_written(call.args[i]));
     args.set(0, at(call.args[0]).expr);
-    const T& attrs = call.attrs_as<T>();
-    return Stored{with(call, args, copy_with(attrs, [&](T& a) { a.axis = new_axis(attrs.axis, order); })), order, {}};
+    return Stored{with(call, args, copy_with(attrs, [&](T& a) { a.axis = *axis; })), form};
   }
 
-  std::optional<Stored> follow_pad(const CallNode& call, const Order& order) {
+  // An axis in parts takes an addition instead: of b[C / 16, 1, 1, 16] to data in NCHW16c.
+  std::optional<Stored> follow_bias_add(const CallNode& call, const LayoutForm& form) {
+    if (auto stored = with_axis<ops::BiasAddAttrs>(call, form)) return stored;
+    const size_t axis = ops::normal_axis(call.attrs_as<ops::BiasAddAttrs>().axis, form.rank());
+    const auto* bias = tensor_type_of(call.args[1]);
+    if (bias == nullptr) return std::nullopt;
+    const auto after = static_cast<int64_t>(form.rank() - 1 - axis);
+    const Expr column = after == 0 ? as_written(call.args[1])
+                                   : ops::expand_dims(as_written(call.args[1]), 1, after, call.args[1]->span);
+    Array<PrimExpr> dims(bias->shape);
+    for (int64_t i = 0; i < after; ++i) dims.push_back(make_int(1));
+    const Expr operand = broadcast_operand(column, std::move(dims), form);
+    return operand ? std::optional(Stored{ops::add(at(call.args[0]).expr, operand, call.span), form}) : std::nullopt;
+  }
+
+  std::optional<Stored> follow_pad(const CallNode& call, const LayoutForm& form) {
     const auto& attrs = call.attrs_as<ops::PadAttrs>();
-    if (attrs.pad_width.size() != order.size()) return std::nullopt;
+    if (attrs.pad_width.size() != form.rank()) return std::nullopt;
     Array<Shape> widths;
-    for (const int64_t axis : order) widths.push_back(attrs.pad_width[static_cast<size_t>(axis)]);
+    for (const Layout::Item& item : form.stored.items()) {
+      const Shape& width = attrs.pad_width[*form.written.find(item.letter)];
+      if (!form.stored.factors(item.letter).empty() && width != Shape{0, 0}) return std::nullopt;
+      widths.push_back(width);
+    }
     const Attrs changed = copy_with(attrs, [&](ops::PadAttrs& a) { a.pad_width = widths; });
-    return Stored{with(call, {at(call.args[0]).expr, as_written(call.args[1])}, changed), order, {}};
+    return Stored{with(call, {at(call.args[0]).expr, as_written(call.args[1])}, changed), form};
   }
 
-  std::optional<Stored> follow_reduce(const CallNode& call, const Order& order) {
+  // Not over an axis in parts: the one element that is left of it has other parts.
+  std::optional<Stored> follow_reduce(const CallNode& call, const LayoutForm& form) {
     const auto& attrs = call.attrs_as<ops::ReduceAttrs>();
-    if (!attrs.keepdims) return std::nullopt;
-    const Attrs changed = copy_with(attrs, [&](ops::ReduceAttrs& a) {
-      if (!attrs.axis) return;
-      Shape axes;
-      for (const int64_t axis : *attrs.axis) axes.push_back(new_axis(axis, order));
-      a.axis = axes;
-    });
-    return Stored{with(call, {at(call.args[0]).expr}, changed), order, {}};
+    if (!attrs.keepdims || (form.is_packed() && (!attrs.axis || attrs.exclude))) return std::nullopt;
+    std::optional<Shape> axes = attrs.axis;
+    for (size_t i = 0; axes && i < axes->size(); ++i) {
+      const auto axis = form.whole((*axes)[i]);
+      if (!axis) return std::nullopt;
+      (*axes)[i] = *axis;
+    }
+    const Attrs changed = copy_with(attrs, [&](ops::ReduceAttrs& a) { a.axis = axes; });
+    return Stored{with(call, {at(call.args[0]).expr}, changed), form};
+  }
+
+  // The last form that one of them has.
+  template <typename Exprs>
+  LayoutForm common_form(const Exprs& list) {
+    LayoutForm form;
+    for (const Expr& expr : list) {
+      if (!at(expr).form.is_as_written()) form = at(expr).form;
+    }
+    return form;
   }
 
   std::optional<Stored> follow_concatenate(const CallNode& call) {
     const auto* tuple = call.args[0].as<relay::TupleNode>();
     if (tuple == nullptr) return std::nullopt;
-    Order order;
-    for (const Expr& item : tuple->items) {
-      if (!at(item).order.empty()) order = at(item).order;
-    }
-    if (order.empty()) return std::nullopt;
+    const LayoutForm form = common_form(tuple->items);
+    if (form.is_as_written()) return std::nullopt;
     Array<Expr> items;
-    for (const Expr& item : tuple->items) items.push_back(in_order(item, order));
+    for (const Expr& item : tuple->items) {
+      if (!can_store(item, form)) return std::nullopt;
+      items.push_back(in_form(item, form));
+    }
     const auto& attrs = call.attrs_as<ops::ConcatenateAttrs>();
-    return Stored{ops::concatenate(items, new_axis(attrs.axis, order), call.span), order, {}};
+    return Stored{ops::concatenate(items, form.outermost(attrs.axis), call.span), form};
   }
 
   std::optional<Stored> follow_broadcast(const CallNode& call) {
-    Order order;
-    for (const Expr& arg : call.args) {
-      if (!at(arg).order.empty()) order = at(arg).order;
-    }
-    const size_t rank = rank_of(ref(&call));
-    if (order.empty() || order.size() != rank) return std::nullopt;
+    const LayoutForm form = common_form(call.args);
+    if (form.is_as_written() || !can_store(ref(&call), form)) return std::nullopt;
     Array<Expr> args;
     for (const Expr& arg : call.args) {
-      const size_t arg_rank = rank_of(arg);
-      if (arg_rank == rank) {
-        args.push_back(in_order(arg, order));
-      } else if (arg_rank == 0) {
-        args.push_back(as_written(arg));
+      const auto* tensor = tensor_type_of(arg);
+      if (tensor == nullptr) return std::nullopt;
+      if (tensor->shape.size() == form.rank()) {
+        const auto own = broadcast_form(tensor->shape, form);
+        if (!own) return std::nullopt;
+        args.push_back(in_form(arg, *own));
+      } else if (const Expr operand = broadcast_operand(as_written(arg), tensor->shape, form)) {
+        args.push_back(operand);
       } else {
-        const auto added = static_cast<int64_t>(rank - arg_rank);
-        args.push_back(ops::transpose(ops::expand_dims(as_written(arg), 0, added, arg->span), order, arg->span));
+        return std::nullopt;
       }
     }
-    return Stored{with(call, args, call.attrs), order, {}};
+    return Stored{with(call, args, call.attrs), form};
+  }
+
+  // An operand of fewer dimensions, as written, for a broadcast with a value of that form; null where it cannot be.
+  static Expr broadcast_operand(const Expr& expr, Array<PrimExpr> dims, const LayoutForm& form) {
+    if (dims.empty()) return expr;
+    const size_t added = form.rank() - dims.size();
+    std::vector<PrimExpr> all(added, make_int(1));
+    all.insert(all.end(), dims.begin(), dims.end());
+    const auto own = broadcast_form(Array<PrimExpr>(all), form);
+    if (!own) return {};
+    const Expr whole = added == 0 ? expr : ops::expand_dims(expr, 0, static_cast<int64_t>(added), expr->span);
+    return change_layout(whole, own->written, own->stored, expr->span);
   }
 
   const DesiredLayouts& desired_;
@@ -297,10 +330,17 @@ class LayoutConverter {
 struct LayoutOp {
   std::string_view name;
   std::string_view data, kernel;  // the letters; no kernel: empty
+  std::string_view in_parts = "";
 };
 constexpr LayoutOp kLayoutOps[] = {
-    {"nn.conv2d", "NCHW", "OIHW"},  {"nn.conv2d_transpose", "NCHW", "IOHW"}, {"nn.max_pool2d", "NCHW", ""},
-    {"nn.avg_pool2d", "NCHW", ""},  {"nn.global_max_pool2d", "NCHW", ""},    {"nn.global_avg_pool2d", "NCHW", ""},
+    {"nn.conv2d", "NCHW", "OIHW", "NCOI"},
+    {"nn.conv2d_transpose", "NCHW", "IOHW"},
+    {"nn.max_pool2d", "NCHW", "", "NC"},
+    {"nn.avg_pool2d", "NCHW", "", "NC"},
+    {"nn.global_max_pool2d", "NCHW", "", "NC"},
+    {"nn.global_avg_pool2d", "NCHW", "", "NC"},
+    {"nn.adaptive_max_pool2d", "NCHW", "", "NC"},
+    {"nn.adaptive_avg_pool2d", "NCHW", "", "NC"},
     {"image.resize2d", "NCHW", ""},
 };
 constexpr const char* kKey = "relay.ConvertLayout.desired_layouts";
@@ -319,8 +359,10 @@ void check_layouts(const std::string& op, const Array<std::string>& layouts) {
                      most == 1 ? "one layout" : "one or two layouts (data, kernel)", layouts.size());
   for (size_t i = 0; i < layouts.size(); ++i) {
     const std::string_view letters = i == 0 ? known->data : known->kernel;
-    if (layouts[i] != "default" && !order_between(letters, layouts[i]))
-      throw_user_error("{}: '{}' is no order of the letters {} of '{}'", kKey, layouts[i], letters, op);
+    const std::string fault =
+        layouts[i] == "default" ? std::string() : ops::layout_fault(layouts[i], letters, known->in_parts);
+    if (!fault.empty())
+      throw_user_error("{}: '{}' is no order of the letters {} of '{}'{}", kKey, layouts[i], letters, op, fault);
   }
 }
 

@@ -11,8 +11,19 @@
 // gets the layout that was written. So transposes stand only at the borders; those of weights fold (FoldConstant), what
 // is left of pairs cancels (SimplifyExpr).
 //
-// A layout is an order of the op's own letters: NCHW, NHWC; OIHW, OHWI, HWIO. "default" for a kernel is OIHW for NCHW
-// and HWIO for NHWC. Needs types. Preserves results to the last bit, up to the order in which a kernel adds.
+// A layout is an order of the op's own letters: NCHW, NHWC; OIHW, OHWI, HWIO; batch and channels perhaps in parts:
+//
+//   {"nn.conv2d": ["NCHW16c", "OIHW16i16o"]}
+//     ->  %0 = layout_transform(%x, src_layout="NCHW", dst_layout="NCHW16c"); ...
+//
+// Of a conv2d whose channels such a block does not divide (the 3 of an image) nothing changes: what follows begins in
+// the new layout. An axis of one element has parts of one, so that the kernel of a depthwise convolution is OIHW1i16o.
+// bias_add along channels in parts becomes add. What works along such channels gets the layout that was written:
+// prelu, softmax and reductions over them, padding of them; so do image.resize2d and nn.conv2d_transpose, and so does a
+// concatenation of which one tensor cannot be stored so. Layouts that are packed as written stay.
+//
+// "default" for a kernel is OIHW for NCHW, HWIO for NHWC, and OIHW16i16o for NCHW16c. Needs types. Preserves results to
+// the last bit, up to the order in which a kernel adds.
 #pragma once
 
 #include "pass/pass.h"

@@ -35,6 +35,7 @@ constexpr std::string_view kFollow[] = {
     "floor",
     "gather",
     "gather_nd",
+    "layout_transform",
     "max",
     "maximum",
     "min",

@@ -2,6 +2,7 @@
 #include "ops/nn/pool.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/join.h"
+#include "ops/tensor/rearrange.h"
 #include "ops/tensor/reduce.h"
 #include "ops/tensor/repeat.h"
 #include "ops/tensor/shape.h"
@@ -42,6 +43,17 @@ Expr join_transposes(const Site& s) {
   }
   if (std::is_sorted(axes.begin(), axes.end())) return data;
   return inner == nullptr ? Expr() : Expr(ops::transpose(data, axes, s.call.span));
+}
+
+// layout_transform(x, a, a) == x; layout_transform(layout_transform(x, a, b), b, c) == layout_transform(x, a, c)
+Expr join_layout_transforms(const Site& s) {
+  const auto& outer = s.call.attrs_as<ops::LayoutTransformAttrs>();
+  if (outer.src_layout == outer.dst_layout) return s.arg(0);
+  const auto* call = as_call_of(s.arg(0), "layout_transform");
+  const auto* inner = call == nullptr ? nullptr : &call->attrs_as<ops::LayoutTransformAttrs>();
+  if (inner == nullptr || inner->dst_layout != outer.src_layout) return {};
+  if (inner->src_layout == outer.dst_layout) return call->args[0];
+  return ops::layout_transform(call->args[0], inner->src_layout, outer.dst_layout, s.span());
 }
 
 constexpr std::string_view kViews[] = {"reshape", "nn.batch_flatten", "squeeze", "expand_dims"};
@@ -239,6 +251,7 @@ Expr drop_pool(const Site& s) {
 constexpr Law kLaws[] = {
     {"transpose", join_transposes},
     {"transpose", transpose_as_reshape},
+    {"layout_transform", join_layout_transforms},
     {"reshape", join_views},
     {"nn.batch_flatten", join_views},
     {"squeeze", join_views},
