@@ -24,17 +24,6 @@ Ref<ErrorObj> make_error(std::string kind, std::string message, const ErrorPlace
   return error;
 }
 
-// Function bodies run behind this: nothing but a code leaves it.
-int call_body(void* self, const RawValue* args, int32_t n, RawValue* result) noexcept {
-  try {
-    const auto* function = static_cast<const FunctionObj*>(static_cast<Object*>(self));
-    *result = function->body(Args(args, n)).release();
-    return 0;
-  } catch (...) {
-    return store_current_exception();
-  }
-}
-
 struct GlobalTable {
   std::shared_mutex mutex;
   std::map<std::string, PackedFunc, std::less<>> functions;
@@ -75,6 +64,16 @@ int store_current_exception() noexcept {
   return -1;
 }
 
+int detail::call_body(void* self, const RawValue* args, int32_t n, RawValue* result) noexcept {
+  try {
+    const auto* function = static_cast<const FunctionObj*>(static_cast<Object*>(self));
+    *result = function->body(Args(args, n)).release();
+    return 0;
+  } catch (...) {
+    return store_current_exception();
+  }
+}
+
 void store_error(Ref<ErrorObj> error) { stored_error_slot() = std::move(error); }
 Ref<ErrorObj> take_stored_error() { return std::exchange(stored_error_slot(), Ref<ErrorObj>()); }
 
@@ -89,19 +88,12 @@ void throw_stored_error() {
 }
 
 PackedFunc::PackedFunc(std::function<Value(Args)> body) : object_(make_object<FunctionObj>()) {
-  object_->safe_call = &call_body;
+  object_->safe_call = &detail::call_body;
   object_->body = std::move(body);
 }
 
-Value PackedFunc::call(std::span<const Value> args) const {
-  static_assert(sizeof(Value) == sizeof(RawValue));
-  return call(Args(reinterpret_cast<const RawValue*>(args.data()), static_cast<int32_t>(args.size())));
-}
-
-Value PackedFunc::call(Args args) const {
+Value PackedFunc::call_by_convention(Args args) const {
   if (!object_) throw UserError("a null function was called");
-  // Our own functions keep their C++ exception and its backtrace; others come through the C convention.
-  if (object_->safe_call == &call_body) return object_->body(args);
   RawValue result;
   if (object_->safe_call(static_cast<Object*>(object_.get()), args.size() == 0 ? nullptr : &args[0], args.size(),
                          &result) != 0) {

@@ -65,6 +65,11 @@ int store_current_exception() noexcept;
 Ref<ErrorObj> take_stored_error();
 void store_error(Ref<ErrorObj> error);
 
+namespace detail {
+// The SafeCall of functions made of a C++ body: nothing but a code leaves it.
+int call_body(void* self, const RawValue* args, int32_t n, RawValue* result) noexcept;
+}  // namespace detail
+
 class PackedFunc {
  public:
   PackedFunc() = default;
@@ -78,10 +83,20 @@ class PackedFunc {
     const std::array<Value, sizeof...(A)> values{Value(std::forward<A>(args))...};
     return call(values);
   }
-  Value call(std::span<const Value> args) const;
-  Value call(Args args) const;
+  Value call(std::span<const Value> args) const {
+    static_assert(sizeof(Value) == sizeof(RawValue));
+    return call(Args(reinterpret_cast<const RawValue*>(args.data()), static_cast<int32_t>(args.size())));
+  }
+  // Our own functions keep their C++ exception and its backtrace; others come through the C convention.
+  Value call(Args args) const {
+    if (object_ && object_->safe_call == &detail::call_body) return object_->body(args);
+    return call_by_convention(args);
+  }
 
  private:
+  // Throws UserError for a null function.
+  Value call_by_convention(Args args) const;
+
   Ref<FunctionObj> object_;
 };
 
