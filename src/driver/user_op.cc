@@ -188,6 +188,8 @@ Op register_user_op(UserOp given) {
   return op;
 }
 
+void set_user_doc(const Op& op, std::string doc) { changeable(op).doc = std::move(doc); }
+
 // As many arguments as are named, unless somebody said how many there are.
 void add_user_argument(const Op& op, OpArgument argument) {
   OpNode& node = changeable(op);

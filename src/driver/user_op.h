@@ -52,8 +52,9 @@ Op register_user_op(UserOp op);
 Op declare_user_op(const std::string& name, const std::string& doc, bool override = false);
 
 // These change an op that a user registered; UserError for one of Headrace's own.
-void add_user_argument(const Op& op,
-                       OpArgument argument);  // one argument more, unless set_user_num_inputs said how many
+void set_user_doc(const Op& op, std::string doc);
+// One argument more, unless set_user_num_inputs said how many.
+void add_user_argument(const Op& op, OpArgument argument);
 void add_user_attr(const Op& op, relay::AttrSpec spec);
 void set_user_num_inputs(const Op& op, int64_t num_inputs);  // -1: any number
 void set_user_support_level(const Op& op, int64_t level);    // 1 to 10

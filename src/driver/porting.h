@@ -1,0 +1,81 @@
+// RELAY_REGISTER_OP, the form of registering ops in C++ that Relay users know, for their own libraries: a thin name for
+// register_user_op. As with object/porting.h, it registers when the library is loaded, tells on stderr what cannot be
+// registered, and the library must stay loaded.
+//
+//   bool ScaleRel(const Array<Type>& types, int num_inputs, const Attrs& attrs, const TypeReporter& reporter) {
+//     if (!types[0].is<TensorTypeNode>()) return false;
+//     reporter->Assign(types[num_inputs], types[0]);
+//     return true;
+//   }
+//   RELAY_REGISTER_OP("mine.scale")
+//       .describe("data * factor")
+//       .add_argument("data", "Tensor", "What is scaled.")
+//       .add_attr({"factor", relay::AttrKind::real, Value(2.0)})  // was set_attrs_type<ScaleAttrs>()
+//       .add_type_rel("Scale", ScaleRel)
+//       .set_compute(lower::ComputeRuleFn(scale))                 // was set_attr<FTVMCompute>("FTVMCompute", ...)
+//       .set_attr<int>("TOpPattern", 0);
+//
+// Of an op that is known already it sets open attributes, as in set_attr<bool>("target.mychip", true); those of
+// Headrace's own ops take nothing else.
+#pragma once
+
+#include "driver/user_op.h"
+#include "object/porting.h"
+
+namespace headrace {
+
+// What a type relation in Relay's form tells; see OpRegEntry::add_type_rel.
+class TypeReporterNode {
+ public:
+  // `types` are those that the relation gets.
+  TypeReporterNode(const relay::RelationInput& input, const Array<Type>& types) : input_(input), types_(types) {}
+  // `dst` is one of the relation's types: the last, the result, becomes `src`; an argument's that is not known yet is
+  // assumed to be `src`. UserError at the call for an argument of another type.
+  void Assign(const Type& dst, const Type& src) const;
+  const Type& result() const { return result_; }
+
+ private:
+  const relay::RelationInput& input_;
+  const Array<Type>& types_;
+  mutable Type result_;
+};
+using TypeReporter = const TypeReporterNode*;
+
+// The types of the arguments, IncompleteType where nothing is known, then one for the result. False while the types do
+// not tell enough.
+using RelayTypeRel = std::function<bool(const Array<Type>& types, int num_inputs, const Attrs&, const TypeReporter&)>;
+
+// An op that is being registered, or added to.
+class OpRegEntry {
+ public:
+  static OpRegEntry RegisterOrGet(const std::string& name);
+
+  OpRegEntry& describe(const std::string& doc);
+  OpRegEntry& add_argument(const std::string& name, const std::string& type, const std::string& description);
+  OpRegEntry& add_attr(relay::AttrSpec spec);
+  OpRegEntry& set_num_inputs(int32_t count);
+  OpRegEntry& set_support_level(int32_t level);
+  OpRegEntry& add_type_rel(const std::string& rel_name, RelayTypeRel relation);
+  OpRegEntry& set_compute(driver::UserCompute compute);
+  // "TOpPattern" (int), "TOpIsStateful" (bool), or any key with any value.
+  template <typename T>
+  OpRegEntry& set_attr(const std::string& key, const T& value) {
+    return set_value(key, Value(value));
+  }
+
+ private:
+  template <typename F>
+  OpRegEntry& change(const F& change_it) {
+    if (op_) porting::at_load([&] { change_it(op_); });
+    return *this;
+  }
+  OpRegEntry& set_value(const std::string& key, const Value& value);
+
+  Op op_;  // null when it could not be registered, which was told
+};
+
+}  // namespace headrace
+
+#define RELAY_REGISTER_OP(NAME)                                                         \
+  [[maybe_unused]] static const ::headrace::OpRegEntry TVM_PORTING_NAME_(__COUNTER__) = \
+      ::headrace::OpRegEntry::RegisterOrGet(NAME)
