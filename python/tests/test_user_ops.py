@@ -479,6 +479,41 @@ def test_patterns():
         relay.op.register_pattern(op.name, 5)
 
 
+def test_what_relay_set_is_reset():
+    op = scale()
+    relay.op.register_pattern(op.name, OpPattern.OPAQUE)
+    relay.op.register_stateful(op.name)
+    assert op.has_attr("TOpPattern")
+    assert op.get_attr("TOpIsStateful") is True
+    op.reset_attr("TOpPattern")
+    op.reset_attr("TOpIsStateful")
+    assert not op.has_attr("TOpPattern")
+    assert op.get_attr("TOpIsStateful") is False
+    assert groups(program(lambda x: relay.nn.relu(op(x)), (2, 3))) == [["nn.relu", op.name]]
+
+
+@pytest.mark.parametrize("by_key", [False, True])
+def test_a_legalisation_is_an_attribute(by_key):
+    def as_relu(attrs, inputs, types):
+        return relay.nn.relu(inputs[0])
+
+    op = scale()
+    if by_key:
+        op.set_attr("FTVMLegalize", as_relu)
+    else:
+        relay.op.register_legalize(op.name, as_relu)
+    mod = program(lambda x: op(x), (2, 3))
+    assert op.has_attr("FTVMLegalize")
+    x = relay.var("x", shape=(1,))
+    assert relay.analysis.list_op_freqs(hr.IRModule.from_expr(op.get_attr("FTVMLegalize")(None, [x], []))) == {
+        "nn.relu": 1
+    }
+    assert relay.analysis.list_op_freqs(relay.transform.Legalize()(mod)) == {"nn.relu": 1}
+    op.reset_attr("FTVMLegalize")
+    assert not op.has_attr("FTVMLegalize")
+    assert relay.transform.Legalize()(mod).same_as(mod)
+
+
 def test_effects_are_kept():
     op = scale()
     relay.op.register_stateful(op.name)

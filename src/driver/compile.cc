@@ -143,7 +143,7 @@ class Compilation {
     if (step.kind == artifact::StepKind::kExternal)
       return {.op = step.op,
               .backend = "external",
-              .reason = HR_REASON_FUSE_PATTERN,
+              .reason = HR_REASON_NONE,
               .message = fmt::format("calls the function '{}'", step.callee)};
     const auto group = module_->lookup(step.callee).cast<relay::FunctionNode>();
     const auto* call = group->body.as<relay::CallNode>();

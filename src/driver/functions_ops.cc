@@ -77,7 +77,7 @@ PrimFuncFn loops_of(const PackedFunc& function) {
   };
 }
 
-// ---- open attributes: any key, any value. Two keys are known from Relay.
+// ---- open attributes: any key, any value. Two keys of Relay are what an op of a user says of itself.
 
 constexpr std::string_view kPatternKey = "TOpPattern";
 constexpr std::string_view kStatefulKey = "TOpIsStateful";
@@ -106,6 +106,8 @@ Value get_attr(const Op& op, const std::string& key) {
 }
 
 void reset_attr(const Op& op, const std::string& key) {
+  if (key == kPatternKey) return set_user_fusion(op, std::nullopt);
+  if (key == kStatefulKey) return set_user_stateful(op, false);
   const auto known = op->keyed.find(key);
   if (known != op->keyed.end() && std::any_cast<Value>(&known->second) != nullptr) op->keyed.erase(known);
 }

@@ -2,7 +2,7 @@
 
 #include "interp/interp.h"
 #include "load/run.h"
-#include "ops/op_keys.h"
+#include "ops/call_fusion.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/print.h"
 #include "relay/visit.h"
@@ -38,10 +38,10 @@ OpenProgram open_program(const Expr& closed) {
 // Elements that a call of an elementwise or injective op computes; the largest number for anything else.
 int64_t light_elements(const Expr& closed) {
   const auto* call = closed.as<relay::CallNode>();
-  const OpNode* op = call == nullptr ? nullptr : call->as_op();
-  const auto* kind = op == nullptr ? nullptr : op->find(ops::kFusionKind);
-  if (kind == nullptr || *kind > ops::FusionKind::injective) return INT64_MAX;
-  const auto* type = relay::infer_type(closed)->checked_type().as<TensorTypeNode>();
+  if (call == nullptr) return INT64_MAX;
+  const Expr typed = relay::infer_type(closed);
+  if (ops::fusion_kind_of(*typed.as<relay::CallNode>()) > ops::FusionKind::injective) return INT64_MAX;
+  const auto* type = typed->checked_type().as<TensorTypeNode>();
   const auto shape = type == nullptr ? std::nullopt : as_shape(type->shape);
   return shape ? num_elements(*shape) : INT64_MAX;
 }

@@ -26,6 +26,12 @@ namespace {
 constexpr OpKey<bool> kIsUserOp{"IsUserOp"};
 // Why no call fuses.
 constexpr OpKey<std::string> kWhyOpaque{"WhyOpaque"};
+// The evaluation that the user gave, which one that follows from what computes the op does not replace.
+constexpr OpKey<ops::EvalFn> kUserEval{"UserEval"};
+
+void erase(OpNode& op, std::string_view key) {
+  if (const auto at = op.keyed.find(key); at != op.keyed.end()) op.keyed.erase(at);
+}
 
 OpNode& changeable(const Op& op) {
   if (!is_user_op(op))
@@ -43,11 +49,8 @@ bool is_tensors(const Type& type) {
 }
 
 Type related(const relay::TypeRelationFn& relation, const RelationInput& input) {
-  const OpNode& op = *input.call.as_op();
-  const auto count = static_cast<int64_t>(input.arg_types.size());
-  if (op.num_inputs >= 0 && count != op.num_inputs)
-    input.fail(fmt::format("takes {} argument{}, got {}", op.num_inputs, op.num_inputs == 1 ? "" : "s", count));
-  if (const std::string fault = relay::user_attrs_fault(op, input.call.attrs); !fault.empty()) input.fail(fault);
+  if (const std::string fault = relay::user_attrs_fault(*input.call.as_op(), input.call.attrs); !fault.empty())
+    input.fail(fault);
   const Type type = relation(input);
   if (type && !is_tensors(type))
     input.fail(fmt::format("its type relation gave {}; an op gives a tensor or a tuple of tensors", to_string(type)));
@@ -79,20 +82,21 @@ RuleInput rule_input(const CallNode& call) {
 }
 
 // Ops that say they are elementwise or broadcast are moved about by passes that rely on it.
-void check_fusion(const CallNode& call, FusionKind said, FusionKind found) {
-  if (said > FusionKind::broadcast || found <= said) return;
-  fail(call, fmt::format("it is registered as {}, and its compute form does not read its inputs so; register another "
-                         "pattern, or none",
-                         said == FusionKind::elementwise ? "elementwise" : "broadcast"));
+void check_fusion(const CallNode& call, FusionKind said, const Expected<tir::Compute>& form) {
+  if (said > FusionKind::broadcast || (form && lower::widest_stage(form.value()) <= said)) return;
+  const std::string found =
+      form ? "its compute form does not read its inputs so" : "its loops do not show it: " + form.refusal().message;
+  fail(call, fmt::format("it is registered as {}, and {}; register another pattern, or none",
+                         said == FusionKind::elementwise ? "elementwise" : "broadcast", found));
 }
 
 // `form` and its own word on how it fuses, or the reason why there is none.
 CallFusion fusion_of_form(const CallNode& call, const Expected<tir::Compute>& form) {
   const FusionKind* said = call.as_op()->find(ops::kFusionKind);
+  if (said != nullptr) check_fusion(call, *said, form);
   if (!form) return {FusionKind::opaque, form.refusal().message};
   auto [found, why] = lower::fusion_of(form.value());
   if (said == nullptr) return {found, std::move(why)};
-  if (why.empty()) check_fusion(call, *said, found);
   if (*said == FusionKind::opaque) return {*said, "it is registered as opaque"};
   // Results and stages that no group takes stay alone, whatever is said of them.
   return why.empty() ? CallFusion{*said, ""} : CallFusion{FusionKind::opaque, std::move(why)};
@@ -221,9 +225,8 @@ void set_user_relation(const Op& op, relay::TypeRelationFn relation) {
 void set_user_compute(const Op& op, UserCompute compute) {
   OpNode& node = changeable(op);
   for (const std::string_view key : {lower::kComputeRule.name, lower::kKernelRule.name, ops::kCallFusion.name,
-                                     ops::kExternal.name, ops::kEval.name, kWhyOpaque.name}) {
-    if (const auto at = node.keyed.find(key); at != node.keyed.end()) node.keyed.erase(at);
-  }
+                                     ops::kExternal.name, ops::kEval.name, kWhyOpaque.name})
+    erase(node, key);
   if (const auto* form = std::get_if<ComputeRuleFn>(&compute)) {
     set_form(node, *form);
   } else if (const auto* function = std::get_if<PrimFunc>(&compute)) {
@@ -231,21 +234,28 @@ void set_user_compute(const Op& op, UserCompute compute) {
     set_loops(node, [loops](const RuleInput&) { return loops; });
     if (const auto form_of_all = tir::raise(loops); !form_of_all) node.set(kWhyOpaque, form_of_all.refusal().message);
   } else if (const auto* make = std::get_if<PrimFuncFn>(&compute)) {
-    set_loops(node, [make = *make, name = node.name](const RuleInput& input) {
-      return well_formed(*input.call.as_op(), make(input));
-    });
+    set_loops(node, [make = *make](const RuleInput& input) { return well_formed(*input.call.as_op(), make(input)); });
   } else if (const auto* external = std::get_if<ExternalFunction>(&compute)) {
     set_external(node, external->name);
   }
+  if (const ops::EvalFn* eval = node.find(kUserEval)) node.set(ops::kEval, *eval);
 }
 
-void set_user_eval(const Op& op, ops::EvalFn eval) { changeable(op).set(ops::kEval, std::move(eval)); }
+void set_user_eval(const Op& op, ops::EvalFn eval) {
+  OpNode& node = changeable(op);
+  node.set(kUserEval, eval);
+  node.set(ops::kEval, std::move(eval));
+}
 
-void set_user_fusion(const Op& op, FusionKind fusion) { changeable(op).set(ops::kFusionKind, fusion); }
+void set_user_fusion(const Op& op, std::optional<FusionKind> fusion) {
+  OpNode& node = changeable(op);
+  erase(node, ops::kFusionKind.name);
+  if (fusion) node.set(ops::kFusionKind, *fusion);
+}
 
 void set_user_stateful(const Op& op, bool is_stateful) {
   OpNode& node = changeable(op);
-  if (const auto at = node.keyed.find(ops::kStateful.name); at != node.keyed.end()) node.keyed.erase(at);
+  erase(node, ops::kStateful.name);
   if (is_stateful) node.set(ops::kStateful, true);
 }
 

@@ -9,8 +9,9 @@
 //                     .compute = lower::ComputeRuleFn(...)});
 //   make_user_call("my.scale", {x}, {{"factor", 2.0}});
 //
-// Registering is safe while other threads compile; changing an op that is known already (the set_ functions) is for who
-// registered it, before programs use it.
+// register_user_op is safe while other threads compile: they see the op whole or not at all. declare_user_op publishes
+// an op that the functions below then change without a lock, and so do the open attributes of any op: no other thread
+// may use the op, look through all ops (Legalize by another attribute does), or change it until it is complete.
 #pragma once
 
 #include <variant>
@@ -60,8 +61,8 @@ void set_user_num_inputs(const Op& op, int64_t num_inputs);  // -1: any number
 void set_user_support_level(const Op& op, int64_t level);    // 1 to 10
 void set_user_relation(const Op& op, relay::TypeRelationFn relation);
 void set_user_compute(const Op& op, UserCompute compute);
-void set_user_eval(const Op& op, ops::EvalFn eval);
-void set_user_fusion(const Op& op, ops::FusionKind fusion);
+void set_user_eval(const Op& op, ops::EvalFn eval);  // counts whatever computes the op, set before or after it
+void set_user_fusion(const Op& op, std::optional<ops::FusionKind> fusion);  // nothing: as what computes it tells
 void set_user_stateful(const Op& op, bool is_stateful);
 bool is_user_op(const Op& op);
 

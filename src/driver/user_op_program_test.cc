@@ -248,6 +248,29 @@ TEST(UserOps, OpenAttributes) {
               HasSubstr("the attribute 'Eval' of op 'prog.plain' is set in C++ and of another kind"));
 }
 
+TEST(UserOps, AttributesOfRelayAreSetAndReset) {
+  UserOp given = unary("prog.relay_attrs");
+  given.compute = lower::ComputeRuleFn(copy_form);
+  const Op op = register_user_op(given);
+  const auto set = get_global("ir.OpSetAttr"), get = get_global("ir.OpGetAttr"), reset = get_global("ir.OpResetAttr");
+  set(op, "TOpPattern", Value(8));
+  EXPECT_EQ(get(op, "TOpPattern").as<int64_t>(), 8);
+  EXPECT_EQ(why_opaque(*op), "it is registered as opaque");
+  reset(op, "TOpPattern");
+  EXPECT_TRUE(get(op, "TOpPattern").is_none());
+  EXPECT_EQ(why_opaque(*op), "");
+  for (const bool is_reset : {false, true}) {
+    set(op, "TOpIsStateful", Value(true));
+    EXPECT_TRUE(get(op, "TOpIsStateful").as<bool>());
+    EXPECT_TRUE(*op->find(ops::kStateful));
+    is_reset ? reset(op, "TOpIsStateful") : set(op, "TOpIsStateful", Value(false));
+    EXPECT_FALSE(get(op, "TOpIsStateful").as<bool>());
+    EXPECT_EQ(op->find(ops::kStateful), nullptr);
+  }
+  EXPECT_THAT(kit::user_error_of([&] { reset(get_op("nn.relu"), "TOpPattern"); }),
+              HasSubstr("'nn.relu' is an op of Headrace, which is not changed"));
+}
+
 // ---- types
 
 TEST(UserOps, RelationsSeeSymbols) {
@@ -330,6 +353,62 @@ TEST(UserOps, PatternsThatTheFormBreaks) {
   EXPECT_EQ(compute_error("prog.honest", lower::ComputeRuleFn(transposed), FusionKind::injective), "");
   EXPECT_EQ(compute_error("prog.shy", lower::ComputeRuleFn(transposed), FusionKind::opaque), "");
   EXPECT_EQ(why_opaque(*get_op("prog.shy")), "it is registered as opaque");
+}
+
+// x / sum(x) is not elementwise, whatever it is registered as: behind argwhere it would read the whole buffer.
+tir::Compute norm_form(const RuleInput& input) {
+  const Buffer& x = input.inputs[0];
+  const Buffer sum = make_buffer("sum", x->dtype, Array<PrimExpr>{});
+  const std::vector<PrimExpr> sizes(x->shape.begin(), x->shape.end());
+  const auto total = lower::reduce_stage(sum, tir::Combiner::sum, sizes,
+                                         [&](const Index&, const Index& r) { return lower::load(x, r); });
+  const auto part =
+      lower::map_stage(input.make_output(), [&](const Index& i) { return lower::load(x, i) / lower::load(sum, {}); });
+  return {input.inputs, {total, part}, {part.output}};
+}
+
+TEST(UserOps, PatternsThatSeveralStagesBreak) {
+  UserOp op = unary("prog.norm");
+  op.compute = lower::ComputeRuleFn(norm_form);
+  op.fusion = FusionKind::elementwise;
+  register_user_op(op);
+  const IRModule module =
+      read("def @main(%x: Tensor[(4), float32]) { prog.norm(cast(argwhere(%x), dtype=\"float32\")) }");
+  EXPECT_THAT(
+      kit::user_error_of([&] { compile_to_memory(make_model(module)); }),
+      HasSubstr("prog.norm: it is registered as elementwise, and its compute form does not read its inputs so"));
+}
+
+TEST(UserOps, StagesThatKeepToThePatternStayAlone) {
+  const auto twice = [](const RuleInput& input) {
+    const Buffer half = make_buffer("half", input.in_types[0]->dtype, input.in_types[0]->shape);
+    const auto first = lower::map_stage(half, [&](const Index& i) { return lower::load(input.inputs[0], i); });
+    const auto second = lower::map_stage(input.make_output(), [&](const Index& i) { return lower::load(half, i); });
+    return tir::Compute{input.inputs, {first, second}, {second.output}};
+  };
+  EXPECT_EQ(compute_error("prog.twice", lower::ComputeRuleFn(twice), FusionKind::elementwise), "");
+}
+
+TEST(UserOps, OpaqueLoopsShowNoPattern) {
+  const std::string running =
+      "#[tir_version = \"1\"]\nprim_func @f(x: Buffer[(2, 3), float32]) -> (y: Buffer[(2, 3), float32]) {\n"
+      "  for i in serial(2) { y[i, 0] = x[i, 0]; for j in serial(2) { y[i, j + 1] = y[i, j] + x[i, j + 1]; } }\n}\n";
+  EXPECT_THAT(compute_error("prog.scan_lies", tir::parse_function(running), FusionKind::broadcast),
+              HasSubstr("it is registered as broadcast, and its loops do not show it: "));
+  EXPECT_EQ(compute_error("prog.scan_opaque", tir::parse_function(running), FusionKind::opaque), "");
+}
+
+// A value of where it is, and of how large the data is, is not moved to other shapes.
+TEST(UserOps, ValuesOfAxesAreNotElementwise) {
+  const auto numbered = [](const RuleInput& input) {
+    const auto element = [&](const Index& i) {
+      return lower::load(input.inputs[0], i) * make_cast(DataType::float_(32), i[1]);
+    };
+    return lower::single_stage(input, lower::map_stage(input.make_output(), element));
+  };
+  EXPECT_THAT(compute_error("prog.numbered", lower::ComputeRuleFn(numbered), FusionKind::elementwise),
+              HasSubstr("its compute form does not read its inputs so"));
+  EXPECT_EQ(compute_error("prog.numbered_free", lower::ComputeRuleFn(numbered)), "");
 }
 
 TEST(UserOps, ErrorsOfLoops) {

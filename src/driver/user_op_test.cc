@@ -311,6 +311,11 @@ TEST(UserOp, AFunctionIsAnExternalStep) {
     if (step.kind == artifact::StepKind::kExternal) externals.push_back(step.callee);
   }
   EXPECT_THAT(externals, ElementsAre("test.halve.impl"));
+  for (const artifact::Placement& placement : program.placement) {
+    if (placement.backend != "external") continue;
+    EXPECT_EQ(placement.reason, HR_REASON_NONE);
+    EXPECT_EQ(placement.message, "calls the function 'test.halve.impl'");
+  }
 }
 
 TEST(UserOp, AFunctionsErrorReachesTheCaller) {
@@ -368,6 +373,33 @@ TEST(UserOp, AFloat64RunComputesItInItsOwnDtype) {
   EXPECT_EQ(y.dtype(), DataType::float_(64));
   EXPECT_EQ(y.data<const double>()[0], 3);
   EXPECT_EQ(y.data<const double>()[1], 5);
+}
+
+// Elementwise as its form tells, so that it reads the whole buffer of what argwhere found; nobody said so.
+TEST(UserOp, AnElementwiseFormFollowsAnUnknownSize) {
+  const IRModule module =
+      read("def @main(%x: Tensor[(4), float32]) { test.scale(cast(argwhere(%x), dtype=\"float32\"), factor=3f) }");
+  EXPECT_THAT(result(module, {tensor({4}, {0, 1, 0, 1})}), ElementsAre(3, 9));
+}
+
+TEST(UserOp, AnEvaluationCountsWhateverIsSetAfterIt) {
+  register_test_ops();
+  const auto seven = [](const ops::EvalInput& input) {
+    const NDArray y = input.make_output();
+    for (int64_t i = 0; i < y.num_elements(); ++i) set_element(y.tensor(), i, 7);
+    return std::vector<NDArray>{y};
+  };
+  for (const bool eval_first : {false, true}) {
+    const Op op = declare_user_op("test.eval_order", "", true);
+    add_user_argument(op, {"data", "Tensor", ""});
+    add_user_attr(op, {"factor", relay::AttrKind::real, Value(2.0), ""});
+    set_user_relation(op, same_type);
+    if (eval_first) set_user_eval(op, seven);
+    set_user_compute(op, lower::ComputeRuleFn(scale_form));
+    if (!eval_first) set_user_eval(op, seven);
+    const IRModule module = read("def @main(%x: Tensor[(2), float32]) { test.eval_order(%x) }");
+    EXPECT_THAT(interpreted(module, {tensor({2}, {1, 2})}), ElementsAre(7, 7)) << eval_first;
+  }
 }
 
 TEST(UserOp, AnEvaluationOfTheUsersOwnIsTheOneThatCounts) {

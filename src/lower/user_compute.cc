@@ -1,5 +1,7 @@
 #include "lower/user_compute.h"
 
+#include <algorithm>
+
 #include "arith/canonical.h"
 #include "ir/map_operands.h"
 #include "tir/raise.h"
@@ -142,11 +144,25 @@ bool reads_elements_once(const std::vector<const BufferLoadNode*>& loads, const 
   return reads_each_at_one_index(loads);
 }
 
+// Besides where it reads: x[i] * i.
+bool names_variables(const PrimExpr& value) {
+  const PrimExpr without_loads = tir::rewrite(value, [](const PrimExpr& e) -> PrimExpr {
+    const auto* at = e.as<BufferLoadNode>();
+    if (at == nullptr) return e;
+    return make_load(at->buffer, Array<PrimExpr>(std::vector<PrimExpr>(at->indices.size(), make_int(0))));
+  });
+  bool found = false;
+  tir::for_each(without_loads, [&](const PrimExpr& e) { found = found || e.is<PrimVarNode>() || is_any(e); });
+  return found;
+}
+
+bool is_in_parts(const ComputeStage& stage) { return stage.is_partial() || stage.is_check() || stage.is_layout; }
+
 FusionKind kind_of_stage(const ComputeStage& stage) {
   const std::vector<const BufferLoadNode*> loads = loads_of(stage.value);
   if (stage.combiner != tir::Combiner::none)
     return reads_elements_once(loads, stage) ? FusionKind::reduction : FusionKind::anchor;
-  bool full = true, like_numpy = !loads.empty();
+  bool full = true, like_numpy = !loads.empty() && !names_variables(stage.value);
   for (const BufferLoadNode* at : loads) like_numpy = like_numpy && reads_like_numpy(*at, stage, full);
   if (like_numpy) return full ? FusionKind::elementwise : FusionKind::broadcast;
   return reads_each_at_one_index(loads) ? FusionKind::injective : FusionKind::anchor;
@@ -249,9 +265,15 @@ std::pair<FusionKind, std::string> fusion_of(const Compute& form) {
   if (form.outputs.size() != 1) return {FusionKind::opaque, fmt::format("it has {} results", form.outputs.size())};
   if (form.stages.size() != 1) return {FusionKind::opaque, fmt::format("it has {} stages", form.stages.size())};
   const ComputeStage& stage = form.stages[0];
-  if (stage.is_partial() || stage.is_check() || stage.is_layout)
-    return {FusionKind::opaque, "it writes its result in parts"};
+  if (is_in_parts(stage)) return {FusionKind::opaque, "it writes its result in parts"};
   return {kind_of_stage(stage), ""};
+}
+
+FusionKind widest_stage(const Compute& form) {
+  FusionKind widest = FusionKind::elementwise;
+  for (const ComputeStage& stage : form.stages)
+    widest = std::max(widest, is_in_parts(stage) ? FusionKind::opaque : kind_of_stage(stage));
+  return widest;
 }
 
 void check_params(const PrimFunc& function, const RuleInput& input) { match_params(function, input); }

@@ -13,9 +13,11 @@ tir::Compute fit_compute(const ComputeRuleFn& rule, const RuleInput& input);
 
 // How a compute form may fuse, as its loads tell; the sentence says why, where it is opaque.
 //   elementwise: one stage whose loads are at the stage's own axes; broadcast: as numpy broadcasts; injective: each
-//   input is read at one index; reduction: every element that is read is read once; anchor: other reductions, and
-//   stages that read an input at several indices.
+//   input is read at one index, or the value tells where or of what size it is; reduction: every element that is read
+//   is read once; anchor: other reductions, and stages that read an input at several indices.
 std::pair<ops::FusionKind, std::string> fusion_of(const tir::Compute& form);
+// The widest kind among the form's stages, also where no group takes it.
+ops::FusionKind widest_stage(const tir::Compute& form);
 
 // UserError at the call when the parameters of `function` (inputs, then outputs) do not have the tensors' dtypes and
 // shapes; symbols in them take the call's sizes.

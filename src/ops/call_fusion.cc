@@ -1,12 +1,31 @@
 #include "ops/call_fusion.h"
 
+#include <algorithm>
+
 namespace headrace::ops {
 
+namespace {
+
+bool is_typed(const relay::CallNode& call) {
+  return call.has_checked_type() &&
+         std::all_of(call.args.begin(), call.args.end(), [](const Expr& arg) { return arg->has_checked_type(); });
+}
+
+}  // namespace
+
 FusionKind fusion_kind_of(const relay::CallNode& call) {
-  const OpNode& op = *call.as_op();
-  if (const CallFusionFn* fusion = op.find(kCallFusion)) return (*fusion)(call).kind;
-  const FusionKind* kind = op.find(kFusionKind);
+  const OpNode* op = call.as_op();
+  if (op == nullptr) return FusionKind::opaque;
+  if (const CallFusionFn* fusion = op->find(kCallFusion))
+    return is_typed(call) ? (*fusion)(call).kind : FusionKind::opaque;
+  const FusionKind* kind = op->find(kFusionKind);
   return kind == nullptr ? FusionKind::opaque : *kind;
+}
+
+std::optional<FusionKind> promised_kind_of(const relay::CallNode& call) {
+  const OpNode* op = call.as_op();
+  if (op == nullptr || op->find(kFusionKind) == nullptr) return std::nullopt;
+  return fusion_kind_of(call);
 }
 
 const std::string* external_of(const Expr& call) {

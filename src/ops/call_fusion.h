@@ -1,6 +1,8 @@
 // What calls of ops that users registered say of themselves, where an op of ours says it once for all calls.
 #pragma once
 
+#include <optional>
+
 #include "ops/op_keys.h"
 
 namespace headrace::ops {
@@ -13,8 +15,12 @@ struct CallFusion {
 using CallFusionFn = std::function<CallFusion(const relay::CallNode&)>;
 inline constexpr OpKey<CallFusionFn> kCallFusion{"CallFusion"};
 
-// How a typed call of an op fuses: by kCallFusion, else by kFusionKind; opaque when the op says neither.
+// How a call fuses: by kCallFusion, else by kFusionKind. Opaque when the op says neither, when it says it of typed
+// calls and this one has no types yet, and for calls of what is no op. UserError as kCallFusion.
 FusionKind fusion_kind_of(const relay::CallNode& call);
+// The same for who moves the call to data of another shape or layout, which what computes this very call cannot tell:
+// nothing unless the op has a kFusionKind.
+std::optional<FusionKind> promised_kind_of(const relay::CallNode& call);
 
 // Nothing here knows the op's loops: the global function of this name computes it, or the one that a module of the
 // artifact provides. It is called with a DLTensor* for each input, then for each output.

@@ -127,7 +127,13 @@ void print_program(const Program& program, bool with_steps) {
   fmt::print("program {}: {} steps, arena {}, workspace {} a thread\n", program.name, program.graph.steps.size(),
              show_bytes(program.memory.arena_bytes), show_bytes(program.memory.workspace_bytes));
   fmt::print("  made by Headrace {} for {} ({})\n", program.compiler, program.target.cpu, program.target.triple);
-  for (const auto& [backend, count] : backends_of(program)) fmt::print("  {} kernels by {}\n", count, backend);
+  for (const auto& [backend, count] : backends_of(program)) {
+    if (backend == "external") {
+      fmt::print("  {}\n", count == 1 ? "1 step by a function" : fmt::format("{} steps by functions", count));
+    } else {
+      fmt::print("  {} kernels by {}\n", count, backend);
+    }
+  }
   const auto missing = runtime::missing_features(program.target.features, runtime::host_cpu_features());
   for (const std::string& name : imports_of(program))
     fmt::print("  needs the function {} of an external module or of the process that runs it\n", name);

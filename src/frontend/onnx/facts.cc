@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "interp/interp.h"
-#include "ops/op_keys.h"
+#include "ops/call_fusion.h"
 #include "relay/visit.h"
 
 namespace headrace::onnx {
@@ -45,8 +45,7 @@ bool is_cheap(const Expr& root) {
     const auto* tensor = expr.is<OpNode>() ? nullptr : expr->checked_type().as<TensorTypeNode>();
     if (tensor != nullptr) cheap = cheap && is_small(ref(tensor), Facts::kFoldedSource);
     const auto* call = expr.as<relay::CallNode>();
-    const ops::FusionKind* kind = call != nullptr ? call->as_op()->find(ops::kFusionKind) : nullptr;
-    cheap = cheap && (kind == nullptr || *kind != ops::FusionKind::anchor);
+    cheap = cheap && (call == nullptr || ops::fusion_kind_of(*call) != ops::FusionKind::anchor);
   });
   return cheap;
 }

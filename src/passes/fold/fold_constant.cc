@@ -3,7 +3,7 @@
 #include <unordered_set>
 
 #include "interp/interp.h"
-#include "ops/op_keys.h"
+#include "ops/call_fusion.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/visit.h"
@@ -63,18 +63,12 @@ Expr fold_shape_of(const Expr& before, const CallNode& call) {
   return relay::make_constant(value, call.span);
 }
 
-bool fuses_with_operands(const Expr& callee) {
-  const auto* op = callee.as<OpNode>();
-  const ops::FusionKind* kind = op == nullptr ? nullptr : op->find(ops::kFusionKind);
-  return kind != nullptr && *kind <= ops::FusionKind::injective;
-}
-
 // What is an operand, by itself or in a tuple, of a call that computes no operands where it reads them: a convolution.
 std::unordered_set<const Object*> operands_that_stay_apart(const Expr& root) {
   std::unordered_set<const Object*> apart;
   relay::post_order(root, [&](const Expr& expr) {
     const auto* call = expr.as<CallNode>();
-    if (call == nullptr || fuses_with_operands(call->op)) return;
+    if (call == nullptr || ops::fusion_kind_of(*call) <= ops::FusionKind::injective) return;
     for (const Expr& arg : call->args) {
       apart.insert(arg.object());
       const auto* tuple = arg.as<TupleNode>();

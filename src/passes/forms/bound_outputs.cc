@@ -6,7 +6,7 @@
 #include <unordered_set>
 
 #include "ops/algorithm/select.h"
-#include "ops/op_keys.h"
+#include "ops/call_fusion.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/shape.h"
@@ -108,10 +108,9 @@ struct Reader {
 };
 
 bool is_elementwise(const Reader& r) {
-  const auto* kind = r.call.as_op()->find(ops::kFusionKind);
   const size_t result_rank = r.call.checked_type().as<TensorTypeNode>()->shape.size();
-  return r.call.args.size() == 1 && r.result_axis == r.axis && result_rank == r.rank() && kind != nullptr &&
-         *kind == ops::FusionKind::elementwise;
+  return r.call.args.size() == 1 && r.result_axis == r.axis && result_rank == r.rank() &&
+         ops::fusion_kind_of(r.call) == ops::FusionKind::elementwise;
 }
 
 // Indices behind the extent may be any, and mode "fast" stops at one that is out of range.

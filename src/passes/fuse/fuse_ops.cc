@@ -2,7 +2,7 @@
 
 #include <unordered_set>
 
-#include "ops/op_keys.h"
+#include "ops/call_fusion.h"
 #include "passes/fuse/fuse_groups.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/function_attrs.h"
@@ -33,9 +33,9 @@ Ref<T> with_type(Ref<T> expr, const Type& type) {
 // The op that the group's time goes into: the place that messages and listings show.
 const Span& span_of(const FuseGroup& group) {
   const auto weight = [](const Expr& member) {
-    const FusionKind* kind = member.as<CallNode>()->as_op()->find(ops::kFusionKind);
-    const bool is_heavy = kind != nullptr && (*kind == FusionKind::anchor || *kind == FusionKind::reduction);
-    return is_heavy ? static_cast<int>(*kind) : 0;
+    const FusionKind kind = ops::fusion_kind_of(*member.as<CallNode>());
+    const bool is_heavy = kind == FusionKind::anchor || kind == FusionKind::reduction;
+    return is_heavy ? static_cast<int>(kind) : 0;
   };
   const Expr* heaviest = &group.members.front();
   for (const Expr& member : group.members) {

@@ -6,6 +6,7 @@
 
 #include "object/structural_equal.h"
 #include "object/structural_hash.h"
+#include "ops/call_fusion.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
 #include "ops/tensor/broadcast.h"
@@ -163,10 +164,9 @@ class Combiner {
     if (num_uses_.at(branch.end.object()) != 1) return nullptr;
     const auto user = user_.find(branch.end.object());
     const auto* call = user == user_.end() ? nullptr : user->second.as<CallNode>();
-    if (call == nullptr || call->as_op() == nullptr || scope_of(user->second) != scope_of(branch.end)) return nullptr;
-    const auto* fusion = call->as_op()->find(ops::kFusionKind);
-    if (fusion == nullptr || (*fusion != ops::FusionKind::elementwise && *fusion != ops::FusionKind::broadcast))
-      return nullptr;
+    if (call == nullptr || scope_of(user->second) != scope_of(branch.end)) return nullptr;
+    const auto kind = ops::promised_kind_of(*call);
+    if (!kind || *kind > ops::FusionKind::broadcast) return nullptr;
     return call->args.size() <= 2 && shape_of(user->second) == shape_of(branch.end) ? call : nullptr;
   }
 

@@ -3,6 +3,7 @@
 #include <fmt/ranges.h>
 
 #include "ops/axis.h"
+#include "ops/call_fusion.h"
 #include "ops/image/image.h"
 #include "ops/loops/window.h"
 #include "ops/nn/adaptive_pool.h"
@@ -197,9 +198,9 @@ class LayoutConverter {
   // Ops that take their data's form; nothing for those that cannot.
   std::optional<Stored> follow(const CallNode& call, const std::string& op) {
     if (op == "concatenate") return follow_concatenate(call);
-    if (call.args.empty() || !call.as_op()->find(ops::kFusionKind)) return std::nullopt;
+    const auto kind = ops::promised_kind_of(call);
+    if (call.args.empty() || !kind) return std::nullopt;
     const LayoutForm& first = at(call.args[0]).form;
-    const auto kind = *call.as_op()->find(ops::kFusionKind);
     const bool is_broadcast = kind == ops::FusionKind::broadcast || kind == ops::FusionKind::elementwise;
     if (is_broadcast && !call.attrs && call.args.size() >= 2) return follow_broadcast(call);
     if (first.is_as_written()) return std::nullopt;

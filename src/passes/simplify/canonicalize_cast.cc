@@ -1,5 +1,6 @@
 #include "passes/simplify/canonicalize_cast.h"
 
+#include "ops/call_fusion.h"
 #include "ops/tensor/elementwise.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/visit.h"
@@ -17,10 +18,7 @@ bool is_widening_cast(const Expr& expr) {
   return from != nullptr && from->dtype.bits() < call->attrs_as<ops::CastAttrs>().dtype.bits();
 }
 
-bool reads_elements(const CallNode& call) {
-  const auto* fusion = call.as_op() == nullptr ? nullptr : call.as_op()->find(ops::kFusionKind);
-  return fusion != nullptr && (*fusion == ops::FusionKind::elementwise || *fusion == ops::FusionKind::broadcast);
-}
+bool reads_elements(const CallNode& call) { return ops::fusion_kind_of(call) <= ops::FusionKind::broadcast; }
 
 class CastCopier {
  public:

@@ -18,7 +18,6 @@ namespace {
 
 constexpr const char* kKey = "relay.Legalize.legalize_map_attr_name";
 
-// A registry that takes any value keeps functions as they are.
 LegalizeFn from_packed(const PackedFunc& function) {
   return [function](const CallNode& call, const Array<Type>& types) {
     const Value attrs = call.attrs ? Value(call.attrs) : Value();
@@ -34,10 +33,9 @@ LegalizeFn from_packed(const PackedFunc& function) {
 LegalizeFn find_legalize(const OpNode& op, const std::string& attr) {
   const auto found = op.keyed.find(attr);
   if (found == op.keyed.end()) return {};
-  if (const auto* function = std::any_cast<LegalizeFn>(&found->second)) return *function;
-  if (const auto* packed = std::any_cast<PackedFunc>(&found->second)) return from_packed(*packed);
-  if (const auto* value = std::any_cast<Value>(&found->second); value != nullptr && value->is<PackedFunc>())
-    return from_packed(value->as<PackedFunc>());
+  const auto* value = std::any_cast<Value>(&found->second);
+  if (value != nullptr && value->is_none()) return {};
+  if (value != nullptr && value->is<PackedFunc>()) return from_packed(value->as<PackedFunc>());
   throw_user_error("the attribute '{}' of op '{}' is no function that legalises calls", attr, op.name);
 }
 
@@ -136,11 +134,20 @@ IRModule typed(const IRModule& before, const IRModule& after, const std::set<std
 
 }  // namespace
 
+// An op's attribute is a function of any language, which gets no call: one is made of what it gets.
 void set_legalize(const Op& op, LegalizeFn legalize, std::string attr) {
-  op->keyed.insert_or_assign(std::move(attr), std::any(std::move(legalize)));
+  // Not by reference count: the op holds the function.
+  OpNode* node = op.get();
+  const auto packed = [node, legalize = std::move(legalize)](const Value& attrs, const Array<Expr>& args,
+                                                             const Array<Type>& types) {
+    const Attrs given = attrs.is_none() ? Attrs() : attrs.as<ObjectRef>().cast<AttrsNode>();
+    const Expr result = legalize(*relay::make_call(ref(node), args, given), types);
+    return result ? Value(result) : Value();
+  };
+  set_legalize(op, make_packed(packed), std::move(attr));
 }
 void set_legalize(const Op& op, const PackedFunc& legalize, std::string attr) {
-  set_legalize(op, from_packed(legalize), std::move(attr));
+  op->set(OpKey<Value>{attr}, Value(legalize));
 }
 void clear_legalize(const Op& op, const std::string& attr) { op->keyed.erase(attr); }
 

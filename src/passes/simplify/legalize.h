@@ -4,10 +4,10 @@
 //   nn.relu(%x)   ->   maximum(%x, 0f)
 //
 // A legalisation is an attribute of the op, "FTVMLegalize" or the name that the option "legalize_map_attr_name" gives.
-// It is set from C++ (set_legalize) or as a function of (attributes, arguments, types) through the registry
-// ("relay.op.RegisterLegalize"); no op has one by default, since the compiler's own kernels take every op. It gives an
-// expression over the arguments, or nothing to leave the call alone. What it gives is not legalised again, so that it
-// may hold a call of the same op.
+// It is a function of (attributes, arguments, types), kept as any attribute that users set (OpKey<Value>):
+// set_legalize, "relay.op.RegisterLegalize" and "ir.OpSetAttr" are the same. No op has one by default, since the
+// compiler's own kernels take every op. It gives an expression over the arguments, or nothing to leave the call alone.
+// What it gives is not legalised again, so that it may hold a call of the same op.
 //
 // An argument with an effect, or that depends on when it is evaluated, is bound by a let before: the legalisation may
 // use it any number of times. Needs types. What a legalisation gives has the span of the call where it has none, and
@@ -23,8 +23,8 @@ namespace headrace::passes {
 
 inline constexpr const char* kLegalizeAttr = "FTVMLegalize";
 
-// `call` with its arguments as they are now; `types` are those of its arguments, then that of its result. Null: the
-// call stays.
+// `call` with its arguments and attributes as they are now, alone; `types` are those of its arguments, then that of its
+// result. Null: the call stays.
 using LegalizeFn = std::function<Expr(const relay::CallNode& call, const Array<Type>& types)>;
 
 // Replaces the op's legalisation, if it has one.
