@@ -528,7 +528,7 @@ class _Op:
         return self.get_attr(attr_name) is not None
 
     def reset_attr(self, attr_name: str) -> None:
-        """Takes away what `set_attr` set: an op without a pattern fuses as its form tells, one without effects has none."""
+        """Takes away what `set_attr` set, also a pattern and having effects."""
         api("ir.OpResetAttr")(self, attr_name)
 
     def __repr__(self) -> str:

@@ -1,5 +1,5 @@
-// The rules that a compute form keeps. They are checked along the form: the inputs, each stage in turn, the outputs, then
-// symbols and loops of the whole.
+// The rules that a compute form keeps. They are checked along the form: the inputs, each stage in turn, the outputs,
+// then symbols and loops of the whole.
 //   1. no part is null; inputs are different dense buffers of scalar numbers, and outputs are different buffers that
 //      stages write;
 //   2. a stage has as many axes as extents, int64 all, and as many places as its output has dimensions; a check has no
