@@ -291,14 +291,15 @@ def complete_core(path: Path) -> None:
         if not own:
             continue
         method_lines = own_names("\n".join(indented(member_lines(own, {}))), "headrace._core")
-        imports.update(f"import {module}" for module in re.findall(r"(?<![\w.])([a-z]\w*)\.[A-Z]", method_lines))
+        heads = "\n".join(line for line in method_lines.splitlines() if line.startswith("    def "))
+        imports.update(f"import {module}" for module in re.findall(r"(?<![\w.])([a-z]\w*)\.[A-Z]", heads))
 
         def extended(match: re.Match[str], lines: str = method_lines) -> str:
             return f"{match[0].split(_ATTACHED)[0].rstrip()}\n\n{_ATTACHED}\n{lines}\n\n"
 
         text = re.sub(rf"^class {name}\b.*?(?=^\S|\Z)", extended, text, count=1, flags=re.MULTILINE | re.DOTALL)
     lines = text.splitlines()
-    path.write_text("\n".join([*(line for line in sorted(imports - {"import _t"}) if line not in lines), *lines]) + "\n")
+    path.write_text("\n".join([*(line for line in sorted(imports) if line not in lines), *lines]) + "\n")
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ def export_library(
 ) -> str:
     """Writes the module, with all that it imports, for `runtime.load_module`.
 
-    Without a compiler, the format is that of `save`, by the ending of the file's name. With one, it links an object of the
-    module to the shared object `file_name`. Either appears whole or not at all.
+    Without a compiler, the format is that of `save`, by the ending of the file's name. With one, it links an object of
+    the module to the shared object `file_name`. Either appears whole or not at all.
 
     Parameters
     ----------
