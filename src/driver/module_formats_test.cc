@@ -326,21 +326,19 @@ TEST_F(TvmFfiMain, EachReasonToNeedTheRuntimeIsTold) {
                     .arguments = {{"data", "Tensor", ""}},
                     .relation = [](const relay::RelationInput& call) -> Type { return call.tensor(0); },
                     .compute = ExternalFunction{"a \"named\" é\\"}});
-  const auto error = [&](const std::string& body, int64_t weights_limit_bytes) {
+  const auto error = [&](const std::string& file, const std::string& body, int64_t weights_limit_bytes) {
     const std::string text = "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) { " + body + " }\n";
-    compile_to_file(make_model(relay::parse_module(text)), path("model.so"),
-                    {.weights_limit_bytes = weights_limit_bytes});
-    const PackedFunc f = entry(path("model.so"));
+    compile_to_file(make_model(relay::parse_module(text)), path(file), {.weights_limit_bytes = weights_limit_bytes});
+    const PackedFunc f = entry(path(file));
     return kit::user_error_of([&] { f(); });
   };
-  EXPECT_EQ(error("argwhere(%x)", 1000),
+  EXPECT_EQ(error("a.so", "argwhere(%x)", 1000),
             "this file needs libheadrace_rt: only a run tells the size of its output 'output0'");
-  EXPECT_EQ(error("test.elsewhere(%x)", 1000),
+  EXPECT_EQ(error("b.so", "test.elsewhere(%x)", 1000),
             "this file needs libheadrace_rt: it calls the function 'a \"named\" é\\' of an external module or of the "
             "process");
-  fs::remove(path("model.so"));
-  EXPECT_EQ(error("argwhere(test.elsewhere(add(%x, const(Tensor[(2), float32], [1, 2]))))", 0),
-            "this file needs libheadrace_rt: its weights lie beside it, in 'model.so.safetensors', and it calls the "
+  EXPECT_EQ(error("c.so", "argwhere(test.elsewhere(add(%x, const(Tensor[(2), float32], [1, 2]))))", 0),
+            "this file needs libheadrace_rt: its weights lie beside it, in 'c.so.safetensors', and it calls the "
             "function 'a \"named\" é\\' of an external module or of the process, and only a run tells the size of its "
             "output 'output0'");
 }
