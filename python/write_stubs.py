@@ -270,14 +270,36 @@ def main() -> int:
         is_package = "__path__" in vars(module)
         path = folder.joinpath(*parts, "__init__.pyi") if is_package else folder.joinpath(*parts).with_suffix(".pyi")
         path.write_text(stub_text(module))
-    name_any_values(folder / "_core.pyi")
+    complete_core(folder / "_core.pyi")
     return 0
 
 
-def name_any_values(path: Path) -> None:
-    """nanobind says `object` of what a function gives when it may be any value; type checkers let nobody use that."""
+_ATTACHED = "    # Methods of Python's text."
+
+
+def complete_core(path: Path) -> None:
+    """What nanobind does not tell: the methods that Python gives to classes of the extension; and it says `object` of
+    what a function gives when it may be any value, which type checkers let nobody use."""
+    from headrace import _core
+
     text = re.sub(r"\) -> object:", ") -> typing.Any:", path.read_text())
-    path.write_text(text if "\nimport typing\n" in text else f"import typing\n{text}")
+    imports = {"import typing", "import typing as _t"}
+    for name, cls in vars(_core).items():
+        if not isinstance(cls, type):
+            continue
+        own = {key: value for key, value in vars(cls).items() if inspect.isfunction(value) and key not in _HIDDEN}
+        if not own:
+            continue
+        method_lines = own_names("\n".join(indented(member_lines(own, {}))), "headrace._core")
+        heads = "\n".join(line for line in method_lines.splitlines() if line.startswith("    def "))
+        imports.update(f"import {module}" for module in re.findall(r"(?<![\w.])([a-z]\w*)\.[A-Z]", heads))
+
+        def extended(match: re.Match[str], lines: str = method_lines) -> str:
+            return f"{match[0].split(_ATTACHED)[0].rstrip()}\n\n{_ATTACHED}\n{lines}\n\n"
+
+        text = re.sub(rf"^class {name}\b.*?(?=^\S|\Z)", extended, text, count=1, flags=re.MULTILINE | re.DOTALL)
+    lines = text.splitlines()
+    path.write_text("\n".join([*(line for line in sorted(imports) if line not in lines), *lines]) + "\n")
 
 
 if __name__ == "__main__":

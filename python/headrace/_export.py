@@ -1,4 +1,4 @@
-"""Writing a compiled module with a compiler of the user's."""
+"""Module.export_library: writing a compiled module, with a compiler of the user's if need be."""
 
 from __future__ import annotations
 
@@ -15,18 +15,45 @@ from headrace.cc import create_shared
 
 
 def export_library(
-    module: _core.Module,
+    self: _core.Module,
     file_name: str | PathLike[str],
     fcompile: str | Callable[..., Any] | None = None,
     addons: Sequence[str | PathLike[str]] | None = None,
     workspace_dir: str | PathLike[str] | None = None,
     **kwargs: Any,
 ) -> str:
-    """Writes `module`; see Module.export_library."""
+    """Writes the module, with all that it imports, for `runtime.load_module`.
+
+    Without a compiler, the format is that of `save`, by the ending of the file's name. With one, it links an object of
+    the module to the shared object `file_name`. Either appears whole or not at all.
+
+    Parameters
+    ----------
+    file_name : path
+        The file.
+    fcompile : str or function, optional
+        A C compiler, such as "gcc"; or fcompile(output, objects, **kwargs), such as `headrace.cc.create_shared`.
+    addons : list of path, optional
+        Objects and libraries that the compiler links too.
+    workspace_dir : path, optional
+        Where the object lies meanwhile.
+    **kwargs
+        For fcompile; without one, `cc` and `options` are those of `headrace.cc.create_shared`.
+
+    Returns
+    -------
+    str
+        The file's name.
+
+    Raises
+    ------
+    UserError
+        When the module cannot be saved, or the compiler fails: with what it said.
+    """
     path = _arguments.path(file_name, "file_name")
     link = _linker(fcompile, addons, kwargs)
     if link is None:
-        module.save(path)
+        self.save(path)
         return path
     if not path.endswith(".so") and "." in Path(path).name:
         raise _core.UserError(f"file_name: '{path}' is what a compiler links; it ends in .so, or has no ending")
@@ -37,7 +64,7 @@ def export_library(
         raise _core.UserError(f"workspace_dir: '{folder}' takes no files: {error.strerror}") from error
     with workspace as name:
         linked, model = str(Path(name, "lib.so")), str(Path(name, "model.o"))
-        module.save(model, "o")
+        self.save(model, "o")
         link(linked, [model, *map(str, addons or ())], **kwargs)
         if not Path(linked).is_file():
             raise _core.UserError(f"fcompile: it returned and there is no file '{linked}', its first argument")

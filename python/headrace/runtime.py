@@ -9,6 +9,7 @@ from typing import Any
 from headrace import _arguments, _core
 from headrace._container import ADT, Array, Map
 from headrace._core import Module, NDArray, PackedFunc, cpu
+from headrace._export import export_library as _export_library
 from headrace._ffi import api, convert
 from headrace._node import Object
 
@@ -28,6 +29,8 @@ __all__ = [
     "seal_library",
     "system_lib",
 ]
+
+Module.export_library = _export_library
 
 
 def load_module(path: str | PathLike[str], fmt: str | None = None) -> Module:

@@ -109,37 +109,10 @@ void bind_loaders(nb::module_& m) {
   m.def("system_lib", &runtime::system_lib, nb::arg("prefix"), "The functions that the process has registered.");
 }
 
-constexpr const char* kExportDoc = R"(Writes the module, with all that it imports, for `runtime.load_module`.
-
-Without a compiler, the format is that of `save`, by the ending of the file's name. With one, it links an object of the
-module to the shared object `file_name`. Either appears whole or not at all.
-
-Parameters
-----------
-file_name : path
-    The file.
-fcompile : str or function, optional
-    A C compiler, such as "gcc"; or fcompile(output, objects, **kwargs), such as `headrace.cc.create_shared`.
-addons : list of path, optional
-    Objects and libraries that the compiler links too.
-workspace_dir : path, optional
-    Where the object lies meanwhile.
-**kwargs
-    For fcompile; without one, `cc` and `options` are those of `headrace.cc.create_shared`.
-
-Returns
--------
-str
-    The file's name.
-
-Raises
-------
-UserError
-    When the module cannot be saved, or the compiler fails: with what it said.)";
-
 }  // namespace
 
 void bind_runtime(nb::module_& m) {
+  // headrace/runtime.py adds export_library.
   nb::class_<runtime::Module>(m, "Module", nb::is_weak_referenceable(),
                               "Functions that belong together, from one code generator or loader.")
       .def_prop_ro("type_key", [](const runtime::Module& module) { return std::string(module.type_key()); })
@@ -154,15 +127,6 @@ void bind_runtime(nb::module_& m) {
       .def("save", &runtime::Module::SaveToFile, nb::arg("path"), nb::arg("fmt") = "",
            nb::call_guard<nb::gil_scoped_release>())
       .def("save_to_binary", &save_to_binary, "The bytes that `runtime.load_binary` makes the module of again.")
-      .def(
-          "export_library",
-          [](nb::handle self, const nb::args& args, const nb::kwargs& kwargs) {
-            return nb::module_::import_("headrace._export").attr("export_library")(self, *args, **kwargs);
-          },
-          nb::sig("def export_library(self, file_name: str | os.PathLike[str], fcompile: str | Callable[..., object] | "
-                  "None = None, addons: Sequence[str | os.PathLike[str]] | None = None, workspace_dir: str | "
-                  "os.PathLike[str] | None = None, **kwargs: object) -> str"),
-          kExportDoc)
       .def(
           "__eq__",
           [](const runtime::Module& a, nb::handle b) {

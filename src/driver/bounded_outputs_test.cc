@@ -87,7 +87,18 @@ TEST(BoundedOutputs, BareClientsNeedTheRuntime) {
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(library, nullptr) << dlerror();
   const auto run = reinterpret_cast<headrace_run_function>(dlsym(library, HR_RUN_SYMBOL));
-  EXPECT_EQ(run(nullptr, 0, nullptr, 0, nullptr), HR_REASON_NEEDS_RUNTIME);
+  char message[200] = "";
+  const HeadraceHost host = {.size = sizeof host,
+                             .version = HR_KERNEL_ABI_VERSION,
+                             .allocate = nullptr,
+                             .release = nullptr,
+                             .parallel_for = nullptr,
+                             .num_workers = 1,
+                             .context = nullptr,
+                             .message = message,
+                             .message_size = sizeof message};
+  EXPECT_EQ(run(nullptr, 0, nullptr, 0, &host), HR_REASON_NEEDS_RUNTIME);
+  EXPECT_STREQ(message, "this file needs libheadrace_rt: only a run tells the size of its output 'output0'");
   dlclose(library);
   hr_artifact* artifact = nullptr;
   hr_executor* executor = nullptr;

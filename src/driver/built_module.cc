@@ -1,14 +1,11 @@
 #include "driver/built_module.h"
 
-#include <sys/mman.h>
-#include <unistd.h>
-
 #include <cerrno>
 #include <cstring>
 
 #include "artifact/trailer.h"
 #include "base/mapped_file.h"
-#include "base/write_all.h"
+#include "base/memory_file.h"
 #include "driver/output_file.h"
 #include "driver/save_modules.h"
 #include "load/artifact_module.h"
@@ -19,12 +16,6 @@ namespace headrace::driver {
 namespace {
 
 constexpr std::string_view kFormats = "so, o, ll, s";
-
-Descriptor memory_file() {
-  Descriptor descriptor(memfd_create("headrace-model", MFD_CLOEXEC));
-  if (descriptor.number() < 0) throw_user_error("no memory for the model: {}", std::strerror(errno));
-  return descriptor;
-}
 
 class BuiltBody : public runtime::ModuleBody {
  public:
@@ -38,7 +29,7 @@ class BuiltBody : public runtime::ModuleBody {
   bool saves_imports() const override { return true; }
 
   std::string save_to_binary(const runtime::Module& self) const override {
-    const Descriptor file = memory_file();
+    const Descriptor file = make_memory_file("the compiled model").value_or_throw();
     const LinkedArtifact linked = link_artifact(code_with_imports(self), file.number(), "the compiled model");
     std::string bytes(static_cast<size_t>(linked.nbytes), '\0');
     if (!artifact::read_exactly(file.number(), 0, {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()}))
@@ -106,14 +97,14 @@ std::vector<NDArray> weights_in(const std::shared_ptr<const load::Artifact>& art
 }  // namespace
 
 runtime::Module build_module(const Model& model, const CompileOptions& options) {
-  CompiledModel compiled = compile_to_memory(model, options);
+  const auto code = std::make_shared<CompiledCode>();
+  CompiledModel compiled = compile_to_memory(model, options, code.get());
   const std::shared_ptr<const load::Artifact> artifact =
       load::open_artifact(std::move(compiled.descriptor), "the compiled model").value_or_throw();
-  compiled.code->weights.replace_tensors(weights_in(artifact));
+  code->weights.replace_tensors(weights_in(artifact));
   runtime::Module programs = load::make_artifact_module(artifact);
   const std::vector<runtime::Module> imports = programs.imports();
-  const runtime::Module built(
-      std::make_unique<BuiltBody>(std::move(programs), std::move(compiled.code), options.weights_limit_bytes));
+  const runtime::Module built(std::make_unique<BuiltBody>(std::move(programs), code, options.weights_limit_bytes));
   for (const runtime::Module& import : imports) built.Import(import);
   return built;
 }
@@ -124,9 +115,8 @@ runtime::Module load_object(const std::string& path) {
       path, std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size())};
   const codegen::NativeCompiler compiler = codegen::NativeCompiler::load();
   const std::string linked = compiler.link_object(object, compiler.host_target());
-  Descriptor descriptor = memory_file();
-  if (!write_all(descriptor.number(), std::as_bytes(std::span(linked))))
-    throw_user_error("no memory for '{}': {}", path, std::strerror(errno));
+  Descriptor descriptor =
+      make_memory_file(fmt::format("'{}'", path), std::as_bytes(std::span(linked))).value_or_throw();
   artifact::append_trailer(descriptor.number(), path);
   return load::make_artifact_module(load::open_artifact(std::move(descriptor), path).value_or_throw());
 }

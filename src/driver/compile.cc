@@ -1,11 +1,10 @@
 #include "driver/compile.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <chrono>
 
 #include "base/interrupt.h"
+#include "base/memory_file.h"
 #include "codegen/workspace.h"
 #include "driver/check_devices.h"
 #include "driver/check_options.h"
@@ -202,17 +201,15 @@ CompileReport compile_to_file(const Model& model, const std::string& path, const
   });
 }
 
-CompiledModel compile_to_memory(const Model& model, const CompileOptions& options) {
+CompiledModel compile_to_memory(const Model& model, const CompileOptions& options, CompiledCode* kept) {
   check_options(options);
-  Descriptor descriptor(memfd_create("headrace-model", MFD_CLOEXEC));
-  if (descriptor.number() < 0) throw_user_error("no memory for the compiled model: {}", std::strerror(errno));
-  std::shared_ptr<CompiledCode> kept;
+  Descriptor descriptor = make_memory_file("the compiled model").value_or_throw();
   CompileReport report = Compilation(model, options).run([&](CompiledCode& code) {
     LinkedArtifact linked = link_artifact(code, descriptor.number(), "the compiled model");
-    kept = std::make_shared<CompiledCode>(std::move(code));
+    if (kept != nullptr) *kept = std::move(code);
     return linked;
   });
-  return {std::move(descriptor), std::move(report), std::move(kept)};
+  return {std::move(descriptor), std::move(report)};
 }
 
 std::shared_ptr<const load::Artifact> open_compiled(CompiledModel compiled, const std::string& name) {

@@ -57,10 +57,9 @@ CompileReport compile_to_file(const Model& model, const std::string& path, const
 struct CompiledModel {
   Descriptor descriptor;
   CompileReport report;
-  // What to link again, with link_artifact, to write files.
-  std::shared_ptr<CompiledCode> code;
 };
-CompiledModel compile_to_memory(const Model& model, const CompileOptions& options = {});
+// `kept`, where there is one, becomes what link_artifact takes, to write files later; it holds the weights again.
+CompiledModel compile_to_memory(const Model& model, const CompileOptions& options = {}, CompiledCode* kept = nullptr);
 
 // The artifact that was compiled; `name` is what messages call it.
 std::shared_ptr<const load::Artifact> open_compiled(CompiledModel compiled, const std::string& name);

@@ -3,7 +3,6 @@
 #include <headrace/c_api.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <filesystem>
 
 #include "artifact/check_manifest.h"
@@ -50,18 +49,25 @@ codegen::DataSection section_of(const std::string& name, std::string_view bytes)
   return {.name = name, .size_bytes = bytes.size(), .chunks = {{0, std::as_bytes(std::span(bytes))}}, .symbol = ""};
 }
 
-// A bare client has no place for what the static main does not do.
-bool needs_runtime(const artifact::Program& program) {
-  const std::vector<artifact::Step>& steps = program.graph.steps;
-  return !program.bounded_outputs.empty() || std::any_of(steps.begin(), steps.end(), [](const auto& step) {
-    return step.kind == artifact::StepKind::kExternal;
-  });
+// The sentence for a bare client, with each thing that the static main does not do; empty: it does all.
+std::string why_runtime(const artifact::Program& program, const plan::SideWeights* side) {
+  std::vector<std::string> reasons;
+  if (side != nullptr) reasons.push_back(fmt::format("its weights lie beside it, in '{}'", side->file.name));
+  for (const artifact::Step& step : program.graph.steps) {
+    if (step.kind != artifact::StepKind::kExternal) continue;
+    reasons.push_back(fmt::format("it calls the function '{}' of an external module or of the process", step.callee));
+    break;  // one will do
+  }
+  if (!program.bounded_outputs.empty())
+    reasons.push_back(fmt::format("only a run tells the size of its output '{}'",
+                                  program.outputs[static_cast<size_t>(program.bounded_outputs[0].output)].name));
+  return reasons.empty() ? "" : fmt::format("this file needs libheadrace_rt: {}", fmt::join(reasons, ", and "));
 }
 
 std::vector<codegen::ObjectCode> all_objects(const codegen::NativeCompiler& compiler, const CompiledCode& code,
-                                             bool is_for_runtime) {
-  const std::vector<std::string> main_tables{
-      plan::static_main_tables(code.program, code.weights.weights(), code.target.triple, is_for_runtime)};
+                                             const plan::SideWeights* side) {
+  const std::vector<std::string> main_tables{plan::static_main_tables(
+      code.program, code.weights.weights(), code.target.triple, why_runtime(code.program, side))};
   std::vector<codegen::ObjectCode> objects = code.objects;
   for (auto& tables : compiler.compile_llvm(main_tables, code.target, {.opt_level = 0, .jobs = 1}))
     objects.push_back(std::move(tables));
@@ -82,8 +88,7 @@ artifact::Manifest write_elf(const CompiledCode& code, codegen::LinkForm form, i
   sections.push_back(section_of(artifact::kManifestSection, text));
   std::vector<std::string> exports{HR_RUN_SYMBOL, plan::kTvmFfiSymbol};
   for (const tir::PrimFunc& kernel : code.kernels) exports.push_back(tir::symbol_of(*kernel));
-  const std::vector<codegen::ObjectCode> objects =
-      all_objects(compiler, code, side != nullptr || needs_runtime(code.program));
+  const std::vector<codegen::ObjectCode> objects = all_objects(compiler, code, side);
   compiler.link({.target = code.target,
                  .form = form,
                  .objects = objects,

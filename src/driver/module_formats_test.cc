@@ -11,6 +11,7 @@
 #include "driver/built_module.h"
 #include "driver/register_all.h"
 #include "driver/seal_library.h"
+#include "driver/user_op.h"
 #include "kit/errors.h"
 #include "kit/mutate.h"
 #include "load/load_module.h"
@@ -315,7 +316,31 @@ TEST_F(TvmFfiMain, AFileThatNeedsTheRuntimeSaysSo) {
   compile_to_file(small_model(), path("model.so"), {.weights_limit_bytes = 0});
   const PackedFunc f = entry(path("model.so"));
   for (const auto& call : {std::function([&] { f(); }), std::function([&] { f(input(), input()); })})
-    EXPECT_EQ(kit::user_error_of(call), "this file needs libheadrace_rt: it has external modules or weights beside it");
+    EXPECT_EQ(kit::user_error_of(call),
+              "this file needs libheadrace_rt: its weights lie beside it, in 'model.so.safetensors'");
+}
+
+TEST_F(TvmFfiMain, EachReasonToNeedTheRuntimeIsTold) {
+  register_all();
+  register_user_op({.name = "test.elsewhere",
+                    .arguments = {{"data", "Tensor", ""}},
+                    .relation = [](const relay::RelationInput& call) -> Type { return call.tensor(0); },
+                    .compute = ExternalFunction{"a \"named\" é\\"}});
+  const auto error = [&](const std::string& file, const std::string& body, int64_t weights_limit_bytes) {
+    const std::string text = "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) { " + body + " }\n";
+    compile_to_file(make_model(relay::parse_module(text)), path(file), {.weights_limit_bytes = weights_limit_bytes});
+    const PackedFunc f = entry(path(file));
+    return kit::user_error_of([&] { f(); });
+  };
+  EXPECT_EQ(error("a.so", "argwhere(%x)", 1000),
+            "this file needs libheadrace_rt: only a run tells the size of its output 'output0'");
+  EXPECT_EQ(error("b.so", "test.elsewhere(%x)", 1000),
+            "this file needs libheadrace_rt: it calls the function 'a \"named\" é\\' of an external module or of the "
+            "process");
+  EXPECT_EQ(error("c.so", "argwhere(test.elsewhere(add(%x, const(Tensor[(2), float32], [1, 2]))))", 0),
+            "this file needs libheadrace_rt: its weights lie beside it, in 'c.so.safetensors', and it calls the "
+            "function 'a \"named\" é\\' of an external module or of the process, and only a run tells the size of its "
+            "output 'output0'");
 }
 
 }  // namespace

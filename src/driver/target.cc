@@ -1,5 +1,7 @@
 #include "driver/target.h"
 
+#include <algorithm>
+
 #include "object/structural_equal.h"
 #include "runtime/cpu_features.h"
 
@@ -8,8 +10,9 @@ namespace headrace::driver {
 namespace {
 
 // Whether the user named the feature, to have it.
-bool is_asked_for(const codegen::TargetRequest& request, const std::string& feature) {
-  return ("," + request.features + ",").find(",+" + feature + ",") != std::string::npos;
+bool is_asked_for(const Target& target, const std::string& feature) {
+  const Array<std::string> named = target->list("mattr");
+  return std::find(named.begin(), named.end(), "+" + feature) != named.end();
 }
 
 std::string_view architecture_of(std::string_view triple) { return triple.substr(0, triple.find('-')); }
@@ -20,8 +23,7 @@ void check_architecture(std::string_view wanted, std::string_view host) {
   if (architecture_of(wanted) == ours) return;
   throw_user_error(
       "an artifact cannot be made for the triple '{}': this Headrace makes them for {} on Linux, such as {}; compile "
-      "on "
-      "a machine of that architecture",
+      "on a machine of that architecture",
       wanted, ours, host);
 }
 
@@ -67,11 +69,10 @@ codegen::NativeTarget choose_target(const codegen::NativeCompiler& compiler, con
   codegen::TargetRequest reduced = request;
   for (const std::string& feature : wanted.enabled) {
     if (std::find(known.begin(), known.end(), feature) != known.end()) continue;
-    if (is_asked_for(request, feature)) {
+    if (is_asked_for(target, feature)) {
       throw_user_error(
           "code cannot be made for the processor feature '{}': loading could not tell a machine that lacks it; leave "
-          "it "
-          "out, or choose among {}",
+          "it out, or choose among {}",
           feature, fmt::join(known, ", "));
     }
     reduced.features += (reduced.features.empty() ? "-" : ",-") + feature;

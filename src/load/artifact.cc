@@ -39,7 +39,7 @@ Module make_module(const Library& library, const std::string& kind, const std::s
                        error.message());
   };
   try {
-    return runtime::load_module(kind, blob);
+    return runtime::load_from_binary(kind, blob);
   } catch (const MissingError& error) {
     throw MissingError(explain(error), error.where());
   } catch (const UserError& error) {

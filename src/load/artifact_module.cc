@@ -1,11 +1,6 @@
 #include "load/artifact_module.h"
 
-#include <sys/mman.h>
-
-#include <cerrno>
-#include <cstring>
-
-#include "base/write_all.h"
+#include "base/memory_file.h"
 #include "executors/graph/graph_module.h"
 #include "tensor/device.h"
 
@@ -67,9 +62,9 @@ runtime::Module load_artifact_module(const std::string& path) {
 }
 
 runtime::Module load_artifact_binary(const std::string& bytes) {
-  Descriptor descriptor(::memfd_create("headrace-model", MFD_CLOEXEC));
-  if (descriptor.number() < 0 || !write_all(descriptor.number(), std::as_bytes(std::span(bytes))))
-    throw_user_error("no memory for a module of {} bytes: {}", bytes.size(), std::strerror(errno));
+  Descriptor descriptor =
+      make_memory_file(fmt::format("a module of {} bytes", bytes.size()), std::as_bytes(std::span(bytes)))
+          .value_or_throw();
   return make_artifact_module(open_artifact(std::move(descriptor), "the module's bytes").value_or_throw());
 }
 

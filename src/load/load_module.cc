@@ -7,7 +7,6 @@ namespace headrace::load {
 namespace {
 
 constexpr std::string_view kLoadFile = "runtime.module.loadfile_";
-constexpr std::string_view kLoadBinary = "runtime.module.loadbinary_";
 
 // What the names of the global functions with that prefix end in, in order.
 std::vector<std::string> registered(std::string_view prefix) {
@@ -49,10 +48,10 @@ runtime::Module load_module(const std::string& path, const std::string& format) 
 
 runtime::Module load_binary(const std::string& key, const std::string& bytes) {
   register_all_loaders();
-  runtime::Module module = runtime::load_module(key, bytes);
+  runtime::Module module = runtime::load_from_binary(key, bytes);
   if (!module)
     throw_user_error("nothing here loads modules of the kind '{}'; there are {}. Register the function {}{}", key,
-                     fmt::join(registered(kLoadBinary), ", "), kLoadBinary, key);
+                     fmt::join(registered(runtime::kLoadBinaryPrefix), ", "), runtime::kLoadBinaryPrefix, key);
   return module;
 }
 

@@ -116,8 +116,8 @@ static int run_steps(const hr_kernel_env* env, DLTensor* tensors, DLTensor** arg
 static int run(DLTensor* const* in, int32_t n_in, DLTensor* const* out, int32_t n_out, const HeadraceHost* host,
                hr_main_message message) {
   const hr_main_program* program = &headrace_program;
-  if (program->needs_runtime) {
-    SAY(message, "this file needs libheadrace_rt: it has external modules or weights beside it");
+  if (program->needs_runtime != NULL) {
+    SAY(message, "%s", program->needs_runtime);
     return HR_REASON_NEEDS_RUNTIME;
   }
   const int checked = check_tensors(in, n_in, out, n_out, message);
@@ -211,12 +211,13 @@ static const char* read_arguments(const hr_value* args, int32_t n, DLTensor** te
 HR_EXPORT int32_t __tvm_ffi_main(void* handle, const hr_value* args, int32_t n, hr_value* result) {
   (void)handle;
   const hr_main_program* program = &headrace_program;
+  if (program->needs_runtime != NULL) return raise("RuntimeError", program->needs_runtime);
   char text[512] = "a kernel failed without saying why";
   const hr_main_message message = {text, sizeof text};
   const size_t count = (size_t)program->num_inputs + (size_t)program->num_outputs;
   DLTensor** tensors = malloc((count + 1) * sizeof *tensors);
   if (tensors == NULL) return raise("RuntimeError", "out of memory");
-  const char* problem = program->needs_runtime ? NULL : read_arguments(args, n, tensors, message);
+  const char* problem = read_arguments(args, n, tensors, message);
   if (problem == NULL) {
     const int reason =
         run(tensors, program->num_inputs, tensors + program->num_inputs, program->num_outputs, NULL, message);

@@ -40,8 +40,9 @@ typedef struct hr_main_program {
   int32_t num_outputs;
   int32_t num_entries;
   int32_t num_steps;
-  int32_t max_args;      /* of a step */
-  int32_t needs_runtime; /* 1: the program is not for bare clients */
+  int32_t max_args; /* of a step */
+  int32_t reserved;
+  const char* needs_runtime; /* a sentence that says why the program is not for bare clients; NULL: it is */
 } hr_main_program;
 
 #endif /* HEADRACE_PLAN_STATIC_MAIN_H_ */

@@ -46,10 +46,12 @@ class Tables {
  public:
   Tables(const Program& program, std::span<const artifact::Weight> weights) : program_(program), weights_(weights) {}
 
-  std::string write(const std::string& triple, bool needs_runtime) {
+  std::string write(const std::string& triple, const std::string& needs_runtime) {
     text_ = fmt::format("target triple = \"{}\"\n", triple);
-    if (needs_runtime) {
-      write_program("null", "null", "null", true);
+    if (!needs_runtime.empty()) {
+      text_ += fmt::format("@needs_runtime = private constant [{} x i8] c\"{}\\00\"\n", needs_runtime.size() + 1,
+                           escaped(needs_runtime));
+      write_program("null", "null", "null", "@needs_runtime");
       return std::move(text_);
     }
     std::string entries, steps;
@@ -60,23 +62,32 @@ class Tables {
     text_ +=
         fmt::format("@entries = private constant [{} x {}] [{}]\n", program_.graph.entries.size(), kEntryType, entries);
     text_ += fmt::format("@steps = private constant [{} x {}] [{}]\n", program_.graph.steps.size(), kStepType, steps);
-    write_program("@entries", "@steps", has_weights ? fmt::format("@{}", kWeightsSymbol) : "null", false);
+    write_program("@entries", "@steps", has_weights ? fmt::format("@{}", kWeightsSymbol) : "null", "null");
     return std::move(text_);
   }
 
  private:
   static void append(std::string& list, const std::string& item) { list += (list.empty() ? "" : ",\n  ") + item; }
 
+  // As LLVM writes a string of bytes.
+  static std::string escaped(const std::string& text) {
+    std::string result;
+    for (const char c : text) {
+      const bool is_plain = c >= ' ' && c <= '~' && c != '"' && c != '\\';
+      result += is_plain ? std::string(1, c) : fmt::format("\\{:02X}", static_cast<unsigned char>(c));
+    }
+    return result;
+  }
+
   void write_program(const std::string& entries, const std::string& steps, const std::string& weights,
-                     bool needs_runtime) {
+                     const std::string& needs_runtime) {
     size_t max_args = 0;
     for (const Step& step : program_.graph.steps) max_args = std::max(max_args, step.args.size());
     text_ += fmt::format(
-        "@headrace_program = hidden constant {{ ptr, ptr, ptr, i64, i64, i32, i32, i32, i32, i32, i32 }} "
-        "{{ ptr {}, ptr {}, ptr {}, i64 {}, i64 {}, i32 {}, i32 {}, i32 {}, i32 {}, i32 {}, i32 {} }}\n",
+        "@headrace_program = hidden constant {{ ptr, ptr, ptr, i64, i64, i32, i32, i32, i32, i32, i32, ptr }} "
+        "{{ ptr {}, ptr {}, ptr {}, i64 {}, i64 {}, i32 {}, i32 {}, i32 {}, i32 {}, i32 {}, i32 0, ptr {} }}\n",
         entries, steps, weights, program_.memory.arena_bytes, program_.memory.workspace_bytes, program_.inputs.size(),
-        program_.outputs.size(), program_.graph.entries.size(), program_.graph.steps.size(), max_args,
-        needs_runtime ? 1 : 0);
+        program_.outputs.size(), program_.graph.entries.size(), program_.graph.steps.size(), max_args, needs_runtime);
   }
 
   // The name of a constant array of integers; equal ones are one.
@@ -127,7 +138,7 @@ class Tables {
 }  // namespace
 
 std::string static_main_tables(const Program& program, std::span<const artifact::Weight> weights,
-                               const std::string& triple, bool needs_runtime) {
+                               const std::string& triple, const std::string& needs_runtime) {
   return Tables(program, weights).write(triple, needs_runtime);
 }
 

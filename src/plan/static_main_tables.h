@@ -14,10 +14,11 @@ inline constexpr const char* kWeightsSymbol = "headrace_weights";
 inline constexpr const char* kTvmFfiSymbol = "__tvm_ffi_main";
 
 // The program as the constant tables of static_main.h, in LLVM's text form; symbol headrace_program. `program` is that
-// of emit_graph_program with its workspace filled in; `weights` those of the manifest. With `needs_runtime` the tables
-// are empty and bare clients are told so.
+// of emit_graph_program with its workspace filled in; `weights` those of the manifest. Where
+// `needs_runtime`, a sentence that says why bare clients cannot run it, is not empty, the tables are, and bare clients
+// are told the reason.
 std::string static_main_tables(const artifact::Program& program, std::span<const artifact::Weight> weights,
-                               const std::string& triple, bool needs_runtime);
+                               const std::string& triple, const std::string& needs_runtime);
 
 // The object file of static_main.c, for x86-64.
 std::string_view static_main_object();

@@ -5,7 +5,7 @@
 namespace headrace::runtime {
 namespace {
 
-std::string loader_name(const std::string& key) { return "runtime.module.loadbinary_" + key; }
+std::string loader_name(const std::string& key) { return fmt::format("{}{}", kLoadBinaryPrefix, key); }
 
 // `root` and all it imports, each once, depth first in the order of imports; with a stack of our own.
 std::vector<ModuleObj*> reachable(ModuleObj* root) {
@@ -82,7 +82,7 @@ void register_module_loader(const std::string& key, ModuleLoader loader) {
   register_global(loader_name(key), make_packed([loader](const Bytes& bytes) { return loader(bytes.data); }), true);
 }
 
-Module load_module(const std::string& key, const std::string& bytes) {
+Module load_from_binary(const std::string& key, const std::string& bytes) {
   const PackedFunc loader = find_global(loader_name(key));
   if (!loader) return {};
   const Value module = loader(Bytes{bytes});

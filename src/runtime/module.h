@@ -75,11 +75,12 @@ class Module {
 // Makes the modules of one kind from what save_to_binary gave; throws UserError when the bytes are none of that kind's.
 using ModuleLoader = Module (*)(const std::string& bytes);
 
-// Makes a loader known, as the global function "runtime.module.loadbinary_<key>"; a later one of the same key replaces
-// it.
+// What the names of loaders begin with; the key follows.
+inline constexpr std::string_view kLoadBinaryPrefix = "runtime.module.loadbinary_";
+// Makes a loader known, as the global function of that name; a later one of the same key replaces it.
 void register_module_loader(const std::string& key, ModuleLoader loader);
 // A null module when there is no loader with that key. UserError when the loader gives something else than a module.
-Module load_module(const std::string& key, const std::string& bytes);
+Module load_from_binary(const std::string& key, const std::string& bytes);
 
 }  // namespace headrace::runtime
 

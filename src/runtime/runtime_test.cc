@@ -144,7 +144,7 @@ TEST(Module, Errors) {
   EXPECT_THAT(kit::user_error_of([&] { (void)a.SaveToBinary(); }), HasSubstr("cannot be saved in an artifact"));
   EXPECT_THAT(kit::user_error_of([&] { a.SaveToFile("a.txt", "txt"); }), HasSubstr("cannot be saved to 'a.txt'"));
   EXPECT_EQ(a.GetSource(), "");
-  EXPECT_FALSE(load_module("nobody", ""));
+  EXPECT_FALSE(load_from_binary("nobody", ""));
 }
 
 }  // namespace

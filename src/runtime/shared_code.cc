@@ -16,6 +16,7 @@
 
 #include "artifact/trailer.h"
 #include "base/file_stamp.h"
+#include "base/memory_file.h"
 #include "base/write_all.h"
 
 namespace headrace::runtime {
@@ -57,12 +58,13 @@ std::byte* load_address_of(void* handle) {
 
 // A file in memory: the other one without its `left_out`.
 Expected<Descriptor> copy_file(int source, int64_t size_bytes, const ConstantBytes& left_out, const std::string& name) {
-  Descriptor copy(::memfd_create("headrace-model", MFD_CLOEXEC));
-  if (copy.number() < 0 || ::ftruncate(copy.number(), size_bytes) != 0 ||
-      !copy_range(source, copy.number(), 0, left_out.offset) ||
+  Expected<Descriptor> memory = make_memory_file(fmt::format("'{}'", name));
+  if (!memory) return memory;
+  const Descriptor& copy = memory.value();
+  if (::ftruncate(copy.number(), size_bytes) != 0 || !copy_range(source, copy.number(), 0, left_out.offset) ||
       !copy_range(source, copy.number(), left_out.offset + left_out.nbytes, size_bytes))
     return system_refusal(name);
-  return copy;
+  return memory;
 }
 
 }  // namespace

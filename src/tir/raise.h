@@ -5,8 +5,7 @@
 //
 // What is raised, for each buffer that is stored to (an output, or one that is allocated around its nests):
 //   - one store in a perfect nest of serial loops from 0, with int64 variables, whose index is the loop variables in
-//   any
-//     order (in a dimension of 1 also 0), and whose loops cover the buffer; several such stores may share a nest;
+//     any order (in a dimension of 1 also 0), and whose loops cover the buffer; several such stores may share a nest;
 //   - a reduction by +, *, max or min: a first store, then loops that store the element combined with a value; in the
 //     same nest or each in its own; a last store may compute with the result, and the result may be kept in a buffer of
 //     one element that is allocated there. What the first store gives may be any value;

@@ -108,7 +108,7 @@ def build(
     """
     if mod_name != "default":
         raise _core.UserError(f"build: mod_name is {mod_name!r}; there is only 'default'")
-    chosen = _arguments.target(target) or Target("llvm")
+    chosen = _target(target)
     if target_host is not None:
         chosen = chosen.with_host(target_host)
     module = _as_module(ir_mod)
@@ -137,6 +137,11 @@ def bind_params_by_name(func: Any, params: Mapping[str, Any]) -> Any:
     """
     tensors = {name: _core.array(value, f"parameter '{name}'") for name, value in params.items()}
     return api("relay.build_module.BindParamsByName")(func, tensors)
+
+
+def _target(target: Any) -> Target:
+    """What is compiled for: the argument, the target of the innermost `with`, or this machine."""
+    return _arguments.target(target) or Target("llvm")
 
 
 def _as_module(program: Any) -> Any:
@@ -287,5 +292,5 @@ def create_executor(
     if kind == "debug":
         return DebugExecutor(module)
     if kind == "graph":
-        return GraphExecutor(module, device or _core.cpu(), _arguments.target(target) or Target("llvm"))
+        return GraphExecutor(module, device or _core.cpu(), _target(target))
     raise _core.UserError(f"create_executor: there is no kind '{kind}'; the kinds are debug and graph")

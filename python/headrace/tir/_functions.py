@@ -9,6 +9,52 @@ from headrace import _core, _node
 from headrace._ffi import api
 from headrace._prim_expr import binary, to_expr, to_exprs
 
+__all__ = [
+    "EQ",
+    "NE",
+    "abs",
+    "acos",
+    "acosh",
+    "all",
+    "any",
+    "asin",
+    "asinh",
+    "atan",
+    "atanh",
+    "cast",
+    "ceil",
+    "const",
+    "cos",
+    "cosh",
+    "erf",
+    "exp",
+    "floor",
+    "floordiv",
+    "floormod",
+    "if_then_else",
+    "isinf",
+    "isnan",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "pow",
+    "power",
+    "reinterpret",
+    "round",
+    "rsqrt",
+    "sigmoid",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+    "trunc",
+    "truncdiv",
+    "truncmod",
+    "var",
+]
+
 
 def var(name: str, dtype: str = "int64") -> Any:
     """A scalar variable, such as a symbolic dimension.

@@ -12,6 +12,21 @@ from headrace import _core, _node
 from headrace._ffi import api
 from headrace._prim_expr import _Operators, binary, is_expr, to_expr, to_exprs
 
+__all__ = [
+    "IterVar",
+    "Reduction",
+    "Tensor",
+    "compute",
+    "compute_form",
+    "create_prim_func",
+    "max",
+    "min",
+    "placeholder",
+    "prod",
+    "reduce_axis",
+    "sum",
+]
+
 _NONE, _SUM, _PROD, _MAX, _MIN = range(5)  # as tir::Combiner
 
 

@@ -428,9 +428,7 @@ void register_conv_ops() {
           "nn.conv2d",
           "2-D cross-correlation: data T[N,C,H,W], weight T[K,C/groups,R,S] -> out_dtype[N,K,P,Q] with P = (H + top + "
           "bottom - (R - 1) * dilation - 1) / stride + 1; layouts reorder each, and may split batch and channels "
-          "(NCHW16c "
-          "with OIHW16i16o). Accumulates over c, r, s in out_dtype "
-          "(float16 and bfloat16 in float32)."),
+          "(NCHW16c with OIHW16i16o). Accumulates over c, r, s in out_dtype (float16 and bfloat16 in float32)."),
       2, false);
   conv_op<Conv2DTransposeAttrs>(
       OpBuilder(
