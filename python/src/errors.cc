@@ -12,10 +12,15 @@ nb::object* user_error = nullptr;
 nb::object* missing_error = nullptr;
 nb::object* internal_error = nullptr;
 
+// Messages may quote bytes of a file that are no text.
+nb::object text_of(std::string_view bytes) {
+  return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "backslashreplace"));
+}
+
 void raise(const nb::object& type, const Error& error) {
-  nb::object instance = type(error.what());
-  instance.attr("op") = error.where().op;
-  instance.attr("place") = error.where().place;
+  nb::object instance = type(text_of(error.what()));
+  instance.attr("op") = text_of(error.where().op);
+  instance.attr("place") = text_of(error.where().place);
   PyErr_SetObject(type.ptr(), instance.ptr());
 }
 

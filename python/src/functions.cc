@@ -55,22 +55,38 @@ class PythonArgs {
   void fill(Args args) {
     count_ = static_cast<size_t>(args.size());
     if (count_ > kFew) many_.resize(count_ + 1, nullptr);
-    for (; owned_ < count_; ++owned_) {
-      first()[owned_] = from_value(Value::own(args[static_cast<int32_t>(owned_)])).release().ptr();
-    }
+    for (; owned_ < count_; ++owned_) first()[owned_] = convert(args[static_cast<int32_t>(owned_)]).release().ptr();
   }
-  ~PythonArgs() {
-    for (size_t i = 0; i < owned_; ++i) Py_DECREF(first()[i]);
-  }
+  ~PythonArgs() { clear(); }
   PythonArgs(const PythonArgs&) = delete;
   PyObject** first() { return (count_ > kFew ? many_.data() : few_) + 1; }
   size_t count() const { return count_ | PY_VECTORCALL_ARGUMENTS_OFFSET; }
+  // Whether tensors were passed whose memory is the caller's and ends with the call.
+  bool has_borrowed() const { return lease_ != nullptr; }
+  // Gives the arguments up; UserError when somebody still holds such a tensor.
+  void end_borrowed() {
+    clear();
+    if (lease_.use_count() > 1)
+      throw_user_error(
+          "a function keeps an array that was passed to it, whose memory ends with the call: keep a copy, "
+          "x.numpy().copy()");
+  }
 
  private:
+  nb::object convert(const RawValue& raw) {
+    if (raw.type_index != type_index::kDLTensorPtr) return from_value(Value::own(raw));
+    if (lease_ == nullptr) lease_ = std::make_shared<int>(0);
+    return nb::cast(borrow(*static_cast<const DLTensor*>(raw.v.v_ptr), lease_));
+  }
+  void clear() {
+    for (; owned_ > 0; --owned_) Py_DECREF(first()[owned_ - 1]);
+  }
+
   static constexpr size_t kFew = 6;
   PyObject* few_[kFew + 1] = {};
   std::vector<PyObject*> many_;
   size_t count_ = 0, owned_ = 0;
+  std::shared_ptr<const void> lease_;  // held by each borrowed tensor, too
 };
 
 Value call_python(const SharedObject& callable, Args args) {
@@ -78,9 +94,13 @@ Value call_python(const SharedObject& callable, Args args) {
   try {
     PythonArgs python;
     python.fill(args);
-    const nb::object result = nb::steal(PyObject_Vectorcall(callable.pointer, python.first(), python.count(), nullptr));
+    nb::object result = nb::steal(PyObject_Vectorcall(callable.pointer, python.first(), python.count(), nullptr));
     if (!result.is_valid()) throw nb::python_error();
-    return to_value(result);
+    if (!python.has_borrowed()) return to_value(result);
+    // Such a function writes its results; what it returns may be one of the tensors.
+    result.reset();
+    python.end_borrowed();
+    return {};
   } catch (nb::python_error& error) {
     throw_foreign(error);
   }

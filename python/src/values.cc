@@ -185,14 +185,17 @@ Value to_other_value(nb::handle object) {
   throw nb::type_error(("a " + type + " cannot be passed to Headrace").c_str());
 }
 
-// What a step of an artifact passes to a function: a view of memory that is the run's, and valid as long as the call.
-NDArray borrow(const DLTensor& tensor) {
+}  // namespace
+
+NDArray borrow(const DLTensor& tensor, std::shared_ptr<const void> lease) {
   struct Borrowed {
     DLManagedTensor managed{};
     Shape shape, strides;
+    std::shared_ptr<const void> lease;
   };
   const auto ndim = static_cast<size_t>(tensor.ndim);
   auto* borrowed = new Borrowed;
+  borrowed->lease = std::move(lease);
   borrowed->shape.assign(tensor.shape, tensor.shape + ndim);
   if (tensor.strides != nullptr) borrowed->strides.assign(tensor.strides, tensor.strides + ndim);
   borrowed->managed.dl_tensor = tensor;
@@ -202,8 +205,6 @@ NDArray borrow(const DLTensor& tensor) {
   borrowed->managed.deleter = [](DLManagedTensor* self) { delete static_cast<Borrowed*>(self->manager_ctx); };
   return NDArray::from_dlpack(&borrowed->managed);
 }
-
-}  // namespace
 
 NDArray to_ndarray(nb::handle object, const std::string& what) {
   if (nb::isinstance<NDArray>(object)) return nb::cast<NDArray>(object);
@@ -249,7 +250,7 @@ nb::object from_value(const Value& value) {
     case type_index::kFloat:
       return nb::cast(value.as<double>());
     case type_index::kDLTensorPtr:
-      return nb::cast(borrow(*static_cast<const DLTensor*>(value.raw().v.v_ptr)));
+      return nb::cast(borrow(*static_cast<const DLTensor*>(value.raw().v.v_ptr), nullptr));
     default:
       break;
   }

@@ -3,6 +3,8 @@
 
 #include <nanobind/nanobind.h>
 
+#include <memory>
+
 #include "artifact/manifest.h"
 #include "object/function.h"
 #include "tensor/ndarray.h"
@@ -19,6 +21,9 @@ nb::object from_value(const Value& value);
 // A tensor that shares the object's memory: of an NDArray, of anything with __dlpack__; a copy of what numpy.asarray
 // makes of lists and numbers. `what` names it in UserErrors: "input 'x'".
 NDArray to_ndarray(nb::handle object, const std::string& what);
+// A view of memory that is the caller's, as a step of an artifact passes it to a function: valid while the call runs.
+// `lease` is held as long as the view and what was made of it.
+NDArray borrow(const DLTensor& tensor, std::shared_ptr<const void> lease);
 // The capsule that __dlpack__ gives.
 nb::object to_dlpack(const NDArray& array, bool versioned);
 

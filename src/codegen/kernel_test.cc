@@ -13,6 +13,7 @@
 #include "base/error.h"
 #include "codegen/native.h"
 #include "codegen/workspace.h"
+#include "kit/errors.h"
 
 namespace headrace::codegen {
 namespace {
@@ -229,6 +230,16 @@ TEST(Kernel, MinAndMaxKeepNan) {
 }
 
 // Every float16 there is, against the tensor room's conversion, with and without instructions for it, as vectors too.
+TEST(Kernel, AnExpressionTooDeepForTheStackIsRefused) {
+  const Buffer x = make_buffer("x", DataType::float_(32), to_dims({1})), y = make_buffer("y", x->dtype, x->shape);
+  PrimExpr e = make_load(x, {make_int(0)});
+  const PrimExpr first = e;
+  for (int i = 0; i < 300'000; ++i) e = e + first;
+  const tir::PrimFunc function = tir::make_prim_func({x, y}, 1, tir::make_store(y, e, {make_int(0)}), "deep");
+  EXPECT_THAT(kit::user_error_of([&] { compiler().compile({&function, 1}, compiler().host_target(), {}); }),
+              testing::HasSubstr("the kernel 'deep' has an expression of too many operations within each other"));
+}
+
 TEST(Kernel, HalfAndBfloatConvert) {
   std::vector<uint16_t> bits(65536);
   for (size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<uint16_t>(i);

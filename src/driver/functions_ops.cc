@@ -26,7 +26,9 @@ FusionKind fusion_kind(int64_t number) {
   throw_at(call.span, name, fmt::format("{}: {}", name, message));
 }
 
-Value attrs_of(const CallNode& call) { return call.attrs ? Value(call.attrs) : Value(); }
+Value attrs_of(const CallNode& call) {
+  return call.attrs ? Value(relay::whole_user_attrs(*call.as_op(), call.attrs)) : Value();
+}
 
 bool is_known(const Type& type) {
   const std::vector<Type> leaves = leaves_of(type);

@@ -153,16 +153,29 @@ TEST(UserAttrs, ErrorsOfCalls) {
   EXPECT_THAT(wrong("scales", Value(Array<std::string>{"a"})), HasSubstr("expected Array[float]"));
 }
 
+// As calls are that were saved before the op got its other attributes.
+TEST(UserAttrs, DefaultsMayBeLeftOutOfANode) {
+  register_test_ops();
+  const relay::Var x = var_x();
+  auto attrs = make_object<relay::UserAttrsNode>();
+  attrs->values.set("required", Value(1));
+  const relay::Call call = relay::make_call(Expr(get_op("prog.all")), {x}, Attrs(attrs));
+  relay::infer_type(make_module(relay::make_function({x}, call)));
+  EXPECT_EQ(relay::user_attr(*call.get(), "number").as<int64_t>(), 3);
+  attrs->values.set("factor", Value(1));
+  EXPECT_THAT(kit::user_error_of([&] { relay::infer_type(make_module(relay::make_function({x}, call))); }),
+              HasSubstr("its attribute 'factor' is 1 (int) and must be 1 (float)"));
+}
+
 // Nodes that were put together by hand, or saved when the op had other attributes.
 TEST(UserAttrs, WhatTheSchemaDoesNotSayIsRefusedAndPrinted) {
   register_test_ops();
   const relay::Var x = var_x();
   auto attrs = make_object<relay::UserAttrsNode>();
-  attrs->values.set("required", Value(1));
+  attrs->values.set("required", Value("one"));
   const IRModule module =
       make_module(relay::make_function({x}, relay::make_call(Expr(get_op("prog.all")), {x}, Attrs(attrs))));
-  EXPECT_THAT(kit::user_error_of([&] { relay::infer_type(module); }),
-              HasSubstr("not in the form that make_user_attrs"));
+  EXPECT_THAT(kit::user_error_of([&] { relay::infer_type(module); }), HasSubstr("attribute 'required': expected int"));
   const std::string text = relay::print_module(module);
   EXPECT_THAT(text, HasSubstr("attrs_type_key=\"relay.attrs.UserAttrs\""));
   assert_structural_equal(Value(relay::parse_module(text)), Value(module));

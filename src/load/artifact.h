@@ -2,7 +2,6 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
@@ -10,6 +9,7 @@
 #include "executors/graph/graph_runner.h"
 #include "runtime/library.h"
 #include "runtime/module.h"
+#include "runtime/turn.h"
 
 namespace headrace::load {
 
@@ -38,13 +38,13 @@ class Executor {
   executors::GraphRunner& runner() { return *runner_; }
   const executors::GraphRunner& runner() const { return *runner_; }
   // Held by who sets tensors and runs, where several threads may.
-  std::mutex& turn() { return turn_; }
+  runtime::Turn& turn() { return turn_; }
 
  private:
   explicit Executor(std::shared_ptr<const Artifact> artifact) : artifact_(std::move(artifact)) {}
   std::optional<Refusal> resolve(const artifact::Program& program);
 
-  std::mutex turn_;
+  runtime::Turn turn_;
   std::shared_ptr<const Artifact> artifact_;
   std::vector<PackedFunc> imports_;  // of external steps, in order of steps
   std::unique_ptr<executors::GraphRunner> runner_;

@@ -40,7 +40,10 @@ int32_t call(void* self, const hr_kernel_env* env, DLTensor* const* args, int32_
     const Value released = Value::adopt(result);
     return 0;
   }
-  write_message(env, message_of(take_stored_error()));
+  Ref<ErrorObj> error = take_stored_error();
+  write_message(env, message_of(error));
+  // An exception of another language stays whole for who can raise it again.
+  if (error && error->payload) store_error(std::move(error));
   return -1;
 }
 

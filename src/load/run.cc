@@ -1,5 +1,7 @@
 #include "load/run.h"
 
+#include <mutex>
+
 namespace headrace::load {
 
 std::vector<NDArray> run(Executor& executor, std::span<const NDArray> inputs) {

@@ -175,6 +175,12 @@ Attrs make_user_attrs(const OpNode& op, const std::vector<std::pair<std::string,
   return attrs;
 }
 
+static Attrs made_again(const OpNode& op, const UserAttrsNode& attrs) {
+  std::vector<std::pair<std::string, Value>> given;
+  for (const auto& [name, value] : attrs.values) given.emplace_back(name, value);
+  return make_user_attrs(op, given);
+}
+
 std::string user_attrs_fault(const OpNode& op, const Attrs& attrs) {
   const AttrSchema& schema = schema_of(op);
   const auto* node = attrs.as<UserAttrsNode>();
@@ -185,25 +191,35 @@ std::string user_attrs_fault(const OpNode& op, const Attrs& attrs) {
         "make_attrs",
         names_of(schema), attrs ? std::string(attrs->key()) : "none");
   }
-  std::vector<std::pair<std::string, Value>> given;
-  for (const auto& [name, value] : node->values) given.emplace_back(name, value);
   try {
-    const Attrs usual = make_user_attrs(op, given);
-    // Numbers of another kind, or attributes that are left out, are of the same meaning and not the same node.
-    if (structural_equal(Value(usual), Value(attrs))) return "";
+    const Map<std::string, Value> usual = made_again(op, *node).as<UserAttrsNode>()->values;
+    for (const auto& [name, value] : node->values) {
+      // A number of another kind is of the same meaning and not the same node.
+      if (!structural_equal(usual.at(name), value))
+        return fmt::format(
+            "its attribute '{}' is {} ({}) and must be {} ({}); make attributes with the op's make_attrs", name,
+            repr(value), kind_name(value.raw()), repr(usual.at(name)), kind_name(usual.at(name).raw()));
+    }
   } catch (const UserError& error) {
     return error.message();
   }
-  return fmt::format("its attributes are not in the form that make_user_attrs gives them: {}", repr(Value(attrs)));
+  return "";
+}
+
+Attrs whole_user_attrs(const OpNode& op, const Attrs& attrs) {
+  const auto* node = attrs.as<UserAttrsNode>();
+  const bool is_whole = node == nullptr || node->values.size() == schema_of(op).size();
+  return is_whole ? attrs : made_again(op, *node);
 }
 
 Value user_attr(const CallNode& call, std::string_view name) {
-  const auto* attrs = call.attrs.as<UserAttrsNode>();
   const std::string key(name);
-  if (attrs == nullptr || !attrs->values.contains(key))
-    throw_at(call.span, call.as_op() != nullptr ? call.as_op()->name : "call",
-             fmt::format("the call has no attribute '{}'", name));
-  return attrs->values.at(key);
+  const OpNode* op = call.as_op();
+  const Attrs attrs = op == nullptr ? call.attrs : whole_user_attrs(*op, call.attrs);
+  const auto* node = attrs.as<UserAttrsNode>();
+  if (node == nullptr || !node->values.contains(key))
+    throw_at(call.span, op != nullptr ? op->name : "call", fmt::format("the call has no attribute '{}'", name));
+  return node->values.at(key);
 }
 
 }  // namespace headrace::relay

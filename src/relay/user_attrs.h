@@ -39,8 +39,11 @@ void add_attr(OpNode& op, AttrSpec spec);
 // op: an attribute that it does not have, that is missing, given twice, or of another kind.
 Attrs make_user_attrs(const OpNode& op, const std::vector<std::pair<std::string, Value>>& given);
 // What is wrong with `attrs` as those of a call of `op`, which has a schema; empty when they are as make_user_attrs
-// makes them. Nodes that were made field by field, or saved when the op had other attributes, may be anything.
+// makes them, also where some with a default are left out: those that the op got after the call was made or saved.
+// Nodes that were made field by field, or saved when the op had other attributes, may be anything.
 std::string user_attrs_fault(const OpNode& op, const Attrs& attrs);
+// The same with those that are left out at their defaults; anything else as it is.
+Attrs whole_user_attrs(const OpNode& op, const Attrs& attrs);
 
 // The attribute of a call that was checked. UserError that names it when the call has none of that name.
 Value user_attr(const CallNode& call, std::string_view name);

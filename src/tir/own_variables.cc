@@ -1,19 +1,8 @@
 #include "tir/own_variables.h"
 
-#include "tir/rewrite.h"
-
 namespace headrace::tir {
 
 using Values = std::unordered_map<const PrimVarNode*, PrimExpr>;
-
-PrimExpr replace_variables(const PrimExpr& e, const Values& values) {
-  if (values.empty()) return e;
-  return rewrite(e, [&](const PrimExpr& inner) {
-    const auto* var = inner.as<PrimVarNode>();
-    const auto found = var == nullptr ? values.end() : values.find(var);
-    return found == values.end() ? inner : found->second;
-  });
-}
 
 static void renew(PrimVar& var, Values& values) {
   PrimVar made = make_prim_var(var->name_hint, var->dtype);
@@ -26,9 +15,9 @@ static void renew(ComputeStage& stage) {
   for (PrimVar& axis : stage.axes) renew(axis, values);
   for (PrimVar& axis : stage.reduce_axes) renew(axis, values);
   if (stage.reduced) renew(stage.reduced, values);
-  for (PrimExpr& index : stage.place) index = replace_variables(index, values);
-  stage.value = replace_variables(stage.value, values);
-  if (stage.epilogue) stage.epilogue = replace_variables(stage.epilogue, values);
+  for (PrimExpr& index : stage.place) index = substitute(index, values);
+  stage.value = substitute(stage.value, values);
+  if (stage.epilogue) stage.epilogue = substitute(stage.epilogue, values);
 }
 
 Compute with_own_variables(Compute compute) {

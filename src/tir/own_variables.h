@@ -10,7 +10,4 @@ namespace headrace::tir {
 // symbols stay.
 Compute with_own_variables(Compute compute);
 
-// `e`, of any depth, with every variable in `values` replaced.
-PrimExpr replace_variables(const PrimExpr& e, const std::unordered_map<const PrimVarNode*, PrimExpr>& values);
-
 }  // namespace headrace::tir

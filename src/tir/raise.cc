@@ -80,14 +80,14 @@ using Values = std::unordered_map<const PrimVarNode*, PrimExpr>;
 std::optional<Store> as_store(Stmt stmt) {
   Values values;
   while (const auto* let = stmt.as<LetStmtNode>()) {
-    values[let->var.get()] = replace_variables(let->value, values);
+    values[let->var.get()] = substitute(let->value, values);
     stmt = let->body;
   }
   const auto* store = stmt.as<BufferStoreNode>();
   if (store == nullptr) return std::nullopt;
   Index index;
-  for (const PrimExpr& e : store->indices) index.push_back(replace_variables(e, values));
-  return Store{store->buffer, index, replace_variables(store->value, values)};
+  for (const PrimExpr& e : store->indices) index.push_back(substitute(e, values));
+  return Store{store->buffer, index, substitute(store->value, values)};
 }
 
 Store expect_store(const Stmt& stmt) {
@@ -252,7 +252,7 @@ class Raiser {
     const bool is_new = !stage.reduced;
     if (is_new) stage.reduced = make_prim_var("reduced", stage.value->dtype);
     const PrimExpr total = combine(stage.combiner, start, stage.reduced);
-    stage.epilogue = is_new ? total : replace_variables(stage.epilogue, {{stage.reduced.get(), total}});
+    stage.epilogue = is_new ? total : substitute(stage.epilogue, {{stage.reduced.get(), total}});
   }
 
   // A nest of its own, after one that stores the first values.
@@ -270,7 +270,7 @@ class Raiser {
     set_reduction(stage, loops, accumulation);
     Values axes;
     for (size_t d = 0; d < start.axes.size(); ++d) axes[start.axes[d].get()] = stage.axes[d];
-    set_start(stage, replace_variables(start.value, axes));
+    set_start(stage, substitute(start.value, axes));
     made_.stages.erase(made_.stages.begin() + static_cast<std::ptrdiff_t>(first));
     made_.stages.push_back(std::move(stage));
   }

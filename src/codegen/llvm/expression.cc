@@ -1,4 +1,5 @@
 // PrimExpr to LLVM values.
+#include "base/stack.h"
 #include "codegen/llvm/kernel_builder.h"
 
 namespace headrace::codegen::llvm_plugin {
@@ -18,6 +19,9 @@ llvm::Value* KernelBuilder::emit(const PrimExpr& e) {
   }
   // Expressions share parts: each is computed once a statement.
   if (auto it = memo_.find(e.get()); it != memo_.end()) return it->second;
+  if (is_stack_low())
+    throw_user_error("the kernel '{}' has an expression of too many operations within each other; compute it in stages",
+                     symbol_);
   llvm::Value* value = emit_inner(e);
   memo_[e.get()] = value;
   return value;

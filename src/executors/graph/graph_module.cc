@@ -5,6 +5,7 @@
 #include <mutex>
 
 #include "artifact/tensor_extent.h"
+#include "runtime/turn.h"
 #include "tensor/ndarray.h"
 
 namespace headrace::executors {
@@ -130,7 +131,7 @@ class GraphModuleBody : public runtime::ModuleBody {
   Value get_input_info(Args) { return info(inputs()); }
   Value get_output_info(Args) { return info(outputs()); }
 
-  std::mutex turn_;  // of the threads that call
+  runtime::Turn turn_;  // of the threads that call
   std::shared_ptr<GraphRunner> runner_;
   std::vector<Value> kept_inputs_;
   std::vector<Value> kept_outputs_;

@@ -6,6 +6,7 @@
 
 #include "artifact/tensor_extent.h"
 #include "base/error.h"
+#include "object/foreign_error.h"
 #include "tensor/strided_copy.h"
 #include "tensor/strides.h"
 
@@ -249,7 +250,10 @@ int32_t GraphRunner::run_call(const Call& call) noexcept {
 }
 
 void throw_if_failed(const RunStatus& status) {
-  if (status.code != 0) throw UserError(std::string(status.message), {.op = std::string(status.op), .place = ""});
+  if (status.code == 0) return;
+  if (Ref<ErrorObj> error = status.is_external ? take_stored_error() : Ref<ErrorObj>(); error && error->payload)
+    throw ForeignError(error->kind, error->message, error->payload);
+  throw UserError(std::string(status.message), {.op = std::string(status.op), .place = ""});
 }
 
 RunStatus GraphRunner::failure(size_t step, int32_t code) noexcept {
@@ -261,7 +265,8 @@ RunStatus GraphRunner::failure(size_t step, int32_t code) noexcept {
   return {.code = code,
           .reason = HR_REASON_KERNEL_FAILED,
           .op = failed.op.empty() ? std::string_view(failed.callee) : std::string_view(failed.op),
-          .message = message};
+          .message = message,
+          .is_external = failed.kind == StepKind::kExternal};
 }
 
 // Gives a bounded output the shape that the run told, with its elements dense at the start; false when the extent is

@@ -34,8 +34,9 @@ struct RunStatus {
   hr_reason reason = HR_REASON_NONE;
   std::string_view op;       // the step's name in the model, or the input's
   std::string_view message;  // the kernel's sentence, or ours
+  bool is_external = false;  // an external call failed; it may have left the thread's error (object/function.h)
 };
-// A run that failed is a UserError with the op's name.
+// A run that failed is a UserError with the op's name, or the exception of another language that ended it.
 void throw_if_failed(const RunStatus& status);
 
 // One run at a time; different runners of one program run side by side. All memory is taken at creation: run(),

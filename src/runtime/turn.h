@@ -1,0 +1,33 @@
+// One at a time, by whose turn it is: a mutex that refuses a thread which has the turn already, where a plain one would
+// wait for ever. A function that a run calls may call the runner again.
+#pragma once
+
+#include <atomic>
+#include <mutex>
+#include <thread>
+
+#include "base/error.h"
+
+namespace headrace::runtime {
+
+// With std::lock_guard.
+class Turn {
+ public:
+  // UserError when the calling thread has the turn.
+  void lock() {
+    if (owner_.load(std::memory_order_relaxed) == std::this_thread::get_id())
+      throw_user_error("the module is running: a function that it calls cannot use it; make another executor for that");
+    mutex_.lock();
+    owner_.store(std::this_thread::get_id(), std::memory_order_relaxed);
+  }
+  void unlock() {
+    owner_.store(std::thread::id(), std::memory_order_relaxed);
+    mutex_.unlock();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::atomic<std::thread::id> owner_;
+};
+
+}  // namespace headrace::runtime
