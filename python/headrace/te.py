@@ -1,67 +1,7 @@
-"""Tensor expressions, by the names that users of te know: what `headrace.tir` has of them."""
+"""Tensor expressions, by the names that users of te know: all that `headrace.tir` has."""
 
-from __future__ import annotations
+from headrace import tir
+from headrace.tir import *  # noqa: F403
 
-from headrace.tir import (
-    abs,
-    ceil,
-    compute,
-    create_prim_func,
-    erf,
-    exp,
-    floor,
-    floordiv,
-    floormod,
-    if_then_else,
-    isinf,
-    isnan,
-    log,
-    max,
-    min,
-    placeholder,
-    power,
-    prod,
-    reduce_axis,
-    round,
-    rsqrt,
-    sigmoid,
-    sqrt,
-    sum,
-    tanh,
-    trunc,
-    truncdiv,
-    truncmod,
-    var,
-)
-
-__all__ = [
-    "abs",
-    "ceil",
-    "compute",
-    "create_prim_func",
-    "erf",
-    "exp",
-    "floor",
-    "floordiv",
-    "floormod",
-    "if_then_else",
-    "isinf",
-    "isnan",
-    "log",
-    "max",
-    "min",
-    "placeholder",
-    "power",
-    "prod",
-    "reduce_axis",
-    "round",
-    "rsqrt",
-    "sigmoid",
-    "sqrt",
-    "sum",
-    "tanh",
-    "trunc",
-    "truncdiv",
-    "truncmod",
-    "var",
-]
+__all__ = []
+__all__ += tir.__all__
