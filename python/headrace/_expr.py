@@ -229,11 +229,7 @@ for _key, _order, _doc in [
     ("relay.Constructor", "name_hint inputs belong_to", "One alternative of a data type."),
     ("relay.TypeData", "header type_vars constructors", "The definition of a data type."),
     ("relay.GlobalVar", "name_hint", "The name of a function of a module."),
-    (
-        "relay.TensorType",
-        "shape dtype",
-        "The type of a tensor: a dimension is an int, a symbol, an expression, or Any().",
-    ),
+    ("relay.TensorType", "shape dtype", ""),
     ("relay.TupleType", "fields", "The type of a tuple."),
     ("relay.FuncType", "arg_types ret_type type_params type_constraints", "The type of a function."),
     ("relay.TypeVar", "name_hint kind", "A type parameter."),
@@ -244,6 +240,23 @@ for _key, _order, _doc in [
     ("relay.TypeRelation", "name args num_inputs attrs", "A constraint between types, named after an op's relation."),
 ]:
     _node.constructor(_key, _order, _doc)
+
+
+@_node.mixin("relay.TensorType")
+class _TensorType:
+    """The type of a tensor: a dimension is an int, a symbol, an expression, or Any()."""
+
+    __slots__ = ()
+
+    @property
+    def concrete_shape(self) -> tuple[int, ...]:
+        """The shape as ints; UserError that names the first dimension that is none."""
+        for i, dim in enumerate(self.shape):
+            if dim.type_key != "ir.IntImm":
+                raise _core.UserError(f"concrete_shape: dimension {i} of {self} is {dim}, which is no number yet")
+        return tuple(int(dim) for dim in self.shape)
+
+
 _node.alias("relay.Let", "variable", "var")
 _node.default("relay.Match", complete=True)
 _node.default("relay.TensorType", dtype="float32")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from numbers import Integral, Number
 from typing import Any
 
@@ -10,6 +11,7 @@ from headrace._ffi import api
 
 _STRUCTURAL_EQUAL = api("ir.StructuralEqual")
 _STRUCTURAL_HASH = api("ir.StructuralHash")
+_LARGEST = {"float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38}
 _COMPARED = "`==` and `!=` compare programs; write tir.EQ(a, b), tir.NE(a, b), or tir.const(True, 'bool')"
 
 
@@ -82,6 +84,25 @@ def _integer(value: int, dtype: str) -> Any:
     return _node.class_of("ir.IntImm")(dtype, value)
 
 
+def number(value: Any, dtype: str) -> Any:
+    """A constant of a dtype; UserError for a number that the dtype does not hold."""
+    if _is_float(dtype):
+        as_float = float(value)
+        if math.isfinite(as_float) and abs(as_float) > _LARGEST.get(dtype, math.inf):
+            raise _core.UserError(f"{value} is no {dtype}, whose largest number is {_LARGEST[dtype]:.4g}")
+        return _node.class_of("ir.FloatImm")(dtype, as_float)
+    if not math.isfinite(value) or int(value) != value:
+        raise _core.UserError(f"{value} is no {dtype}: it is no whole number")
+    if dtype != "bool":
+        try:
+            return _integer(int(value), dtype)
+        except _core.UserError:
+            raise _core.UserError(f"{value} is no number that {dtype} holds") from None
+    if value not in (0, 1):
+        raise _core.UserError(f"{value} is no bool: a bool is True or False, 1 or 0")
+    return _node.class_of("ir.IntImm")("bool", int(value))
+
+
 def _divide(a: Any, b: Any) -> Any:
     a, b = to_exprs(a, b)
     for side in (a, b):
@@ -91,6 +112,14 @@ def _divide(a: Any, b: Any) -> Any:
                 f"or a.astype('float32') / b"
             )
     return api("tir.MakeBinary")("div", a, b)
+
+
+def _power(a: Any, b: Any) -> Any:
+    a, b = to_exprs(a, b)
+    for side in (a, b):
+        if not _is_float(side.dtype):
+            raise _core.UserError(f"{a} ** {b}: `**` of {side.dtype}; it is for floats: a.astype('float32') ** b")
+    return api("tir.MakeCall")("pow", [a, b], None)
 
 
 def _logical(name: str, a: Any, b: Any) -> Any:
@@ -113,7 +142,7 @@ class _Operators:
 
     def astype(self, dtype: str) -> Any:
         """The value in another dtype: a float becomes an integer toward zero, within its range; a bool is `!= 0`."""
-        return api("tir.MakeCast")(_to_dtype(dtype), to_expr(self))
+        return api("tir.MakeCast")(to_dtype(dtype), to_expr(self))
 
     def __bool__(self) -> bool:
         expr = to_expr(self)
@@ -159,6 +188,12 @@ class _Operators:
 
     def __rmod__(self, other: Any) -> Any:
         return binary("floor_mod", other, self)
+
+    def __pow__(self, other: Any) -> Any:
+        return _power(self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return _power(other, self)
 
     def __neg__(self) -> Any:
         return binary("sub", -0.0 if _is_float(to_expr(self).dtype) else 0, self)
@@ -239,7 +274,7 @@ class _PrimExpr(_Operators):
         return _expr.text_of(self)
 
 
-def _to_dtype(value: Any) -> Any:
+def to_dtype(value: Any) -> Any:
     """A dtype as C++ takes it; numpy's will do."""
     if value is None or isinstance(value, str):
         return value
@@ -257,8 +292,8 @@ def _to_field(value: Any) -> Any:
 
 
 _node.converter("ir.PrimExpr", _to_field)
-_node.converter("dtype", _to_dtype)
-_node.converter("None or dtype", lambda value: _to_dtype(value) or None)
+_node.converter("dtype", to_dtype)
+_node.converter("None or dtype", lambda value: to_dtype(value) or None)
 _node.constructor("ir.IntImm", "dtype value", "An integer constant.")
 _node.constructor("ir.FloatImm", "dtype value", "A floating-point constant.")
 _node.default("ir.Any", dtype="int64")

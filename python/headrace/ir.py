@@ -162,7 +162,16 @@ class _IRModule:
         Returns
         -------
         IRModule
+
+        Raises
+        ------
+        UserError
+            For what is no expression.
         """
+        if isinstance(expr, _expr.TupleWrapper):
+            expr = expr.astuple()
+        if not isinstance(expr, (RelayExpr, _node.class_of("tir.PrimFunc"))):
+            raise _core.UserError(f"from_expr: expected an expression or a function, got {_kind(expr)}")
         module = IRModule(functions, type_defs)
         if expr.type_key not in ("relay.Function", "tir.PrimFunc"):
             make_function = _node.class_of("relay.Function")
@@ -370,7 +379,10 @@ class _Op:
         key = self.describe()["attrs_type_key"]
         if key and key != "relay.attrs.UserAttrs":
             return _node.make(key, attrs)
-        return api("relay.op.MakeAttrs")(self, {name: value for name, value in attrs.items() if value is not None})
+        given = {name: value for name, value in attrs.items() if value is not None}
+        kinds = {row["name"]: row["kind"] for row in self.attrs_schema} if given else {}
+        converted = {name: _node.convert(value, kinds.get(name, "")) for name, value in given.items()}
+        return api("relay.op.MakeAttrs")(self, converted)
 
     @staticmethod
     def get(op_name: str) -> Any:
@@ -385,6 +397,12 @@ class _Op:
     def describe(self) -> Map:
         """Its doc, arguments (name, kind, doc), number of inputs, support level, type of attributes."""
         return api("ir.DescribeOp")(self.name)
+
+    @property
+    def arguments(self) -> list[dict[str, str]]:
+        """The arguments in order, each with "name", "type_info" and "description"."""
+        names = ("name", "type_info", "description")
+        return [dict(zip(names, row, strict=True)) for row in self.describe()["arguments"]]
 
     @property
     def num_inputs(self) -> int:
@@ -455,7 +473,9 @@ class _Op:
         UserError
             For a name that is taken or no identifier, an unknown kind, a default of another kind.
         """
-        api("relay.op.AddAttr")(self, name, kind, default, doc)
+        if kind not in _ATTR_KINDS:
+            raise _core.UserError(f"attribute '{name}': there is no kind {kind!r}; the kinds: {', '.join(_ATTR_KINDS)}")
+        api("relay.op.AddAttr")(self, name, kind, _node.convert(default, kind), doc)
         return self
 
     def set_num_inputs(self, n: int) -> Any:
@@ -474,7 +494,8 @@ class _Op:
         Parameters
         ----------
         rel_name : str
-            What it is called; "Identity", without a function, is the type of the first argument.
+            What it is called. Without a function, "Identity" is the type of the first argument, and "Broadcast" what
+            two tensors of one dtype give element by element, as `add` does.
         type_rel_func : function, optional
             Of (arg_types, attrs): the types of the arguments, whose dimensions may be symbolic, and the attributes
             (None for an op without any). It gives the type of the result, or None when it cannot tell yet. Calls have
@@ -486,11 +507,17 @@ class _Op:
             The op itself.
         """
         if type_rel_func is None:
-            if rel_name != "Identity":
+            if rel_name not in _RELATIONS:
                 raise _core.UserError(
-                    f"{self.name}: there is no type relation '{rel_name}'; give a function, or \"Identity\""
+                    f"{self.name}: there is no type relation '{rel_name}'; give a function, or one of "
+                    f"{', '.join(_RELATIONS)}"
                 )
-            type_rel_func = _first_type
+            type_rel_func = _RELATIONS[rel_name]
+        elif not callable(type_rel_func):
+            raise _core.UserError(
+                f"{self.name}: type_rel_func: expected a function of (arg_types, attrs), got {type_rel_func!r}; a "
+                'relation that has a name stands alone, as add_type_rel("Identity")'
+            )
         api("relay.op.SetRelation")(self, type_rel_func)
         return self
 
@@ -535,8 +562,31 @@ class _Op:
         return f"Op({self.name})"
 
 
+def _kind(value: Any) -> str:
+    return "None" if value is None else type(value).__name__
+
+
 def _first_type(arg_types: Any, attrs: Any) -> Any:
     return arg_types[0]
+
+
+def _broadcast_type(arg_types: Any, attrs: Any) -> Any:
+    if len(arg_types) != 2:
+        raise _core.UserError(f"the relation Broadcast is of two arguments, got {len(arg_types)}")
+    operands = [
+        _node.make("relay.Var", {"name_hint": name, "type_annotation": t})
+        for name, t in zip("ab", arg_types, strict=True)
+    ]
+    try:
+        return api("relay.analysis.infer_type_expr")(Op.get("add")(*operands), IRModule()).checked_type
+    except _core.UserError as error:
+        # Not by the name of the op that was asked for its relation.
+        told = str(error).partition("\n")[0].removeprefix("add: ")
+        raise _core.UserError(f"the relation Broadcast: {told}") from None
+
+
+_ATTR_KINDS = ("int", "float", "bool", "str", "dtype", "shape", "Array[int]", "Array[float]")
+_RELATIONS = {"Identity": _first_type, "Broadcast": _broadcast_type}
 
 
 def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:

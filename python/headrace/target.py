@@ -11,6 +11,7 @@ from headrace._container import Array
 from headrace._ffi import api
 
 _scopes = threading.local()
+_DEVICES = ("cpu", "gpu", "cuda", "llvm")  # What Relay's dicts of targets have as keys.
 
 
 class TargetFeatures(list):
@@ -212,14 +213,14 @@ def list_tags() -> dict[str, Any]:
     return {tag: Target(tag) for tag in api("target.Tags")()}
 
 
-def register_tag(name: str, config: Mapping[str, Any], override: bool = False) -> Any:
+def register_tag(name: str, config: Any, override: bool = False) -> Any:
     """Gives a target a short name.
 
     Parameters
     ----------
     name : str
         GROUP/NAME.
-    config : dict
+    config : str, dict or Target
         What Target() takes.
     override : bool
         Whether a tag of that name may be replaced.
@@ -234,6 +235,9 @@ def register_tag(name: str, config: Mapping[str, Any], override: bool = False) -
     UserError
         For a name that is taken or has not this form, a config that makes no target.
     """
+    if not isinstance(config, Mapping):
+        # The new tag stands for the target itself, not for a tag that named it.
+        config = {key: value for key, value in Target(config).export().items() if key != "tag"}
     return api("target.RegisterTag")(name, dict(config), bool(override))
 
 
@@ -295,6 +299,11 @@ def _stack() -> list[Any]:
 def _to_target(target: Any) -> Any:
     if target is None:
         raise _core.UserError("target: expected a str, a dict or a Target, got None")
+    if isinstance(target, Mapping) and any(not isinstance(key, str) or key in _DEVICES for key in target):
+        raise _core.UserError(
+            f'target: {dict(target)!r} is a dict by device; there is one target a build, such as "llvm", or '
+            '{"kind": "llvm", "mcpu": "znver4"}'
+        )
     return api("target.Target")(target)
 
 

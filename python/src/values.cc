@@ -337,8 +337,10 @@ void bind_values(nb::module_& m) {
           nb::arg("source"), "Takes the elements of another tensor.")
       .def("same_as", [](const NDArray& a, const NDArray& b) { return a.object() == b.object(); })
       .def("_save", [](const NDArray& array) { return save_json(Value(array)); })
+      .def("__str__", [](nb::handle self) { return nb::str(to_numpy(self)); })
       .def("__repr__", [](const NDArray& array) {
-        return fmt::format("NDArray(shape=({}), dtype={})", fmt::join(array.shape(), ", "), array.dtype().to_string());
+        const nb::str shape = nb::repr(nb::tuple(nb::cast(array.shape())));
+        return fmt::format("NDArray(shape={}, dtype={})", shape.c_str(), array.dtype().to_string());
       });
   m.def(
       "array", [](nb::handle object, const std::string& name) { return to_ndarray(object, name); },

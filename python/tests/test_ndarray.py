@@ -20,6 +20,8 @@ def test_an_ndarray_is_a_sequence_of_rows():
     np.testing.assert_array_equal(a[:, 1], x[:, 1])
     assert [row.tolist() for row in a] == x.tolist()
     assert repr(a) == "NDArray(shape=(2, 3), dtype=float32)"
+    assert repr(hr.nd.array(np.ones(2, "float32"))) == "NDArray(shape=(2,), dtype=float32)"
+    assert str(hr.nd.array(np.array([[1, 2], [3, 4]]))) == "[[1 2]\n [3 4]]"
     with pytest.raises(IndexError):
         a[2]
     with pytest.raises(TypeError):

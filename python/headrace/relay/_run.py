@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, NoReturn
 
 from headrace import _arguments, _core
+from headrace._container import ADT
 from headrace._ffi import api
 from headrace.graph_executor import GraphModule
 from headrace.ir import IRModule
 from headrace.relay import _classes as nodes
+from headrace.relay.transform import InferType
 from headrace.target import Target
 from headrace.transform import PassContext
 
@@ -36,7 +38,13 @@ class GraphExecutorFactoryModule:
         self.params = dict(params)
 
     def __getitem__(self, item: str) -> _core.PackedFunc:
-        return self.module[item]
+        return self.module[_arguments.text(item, "the name of a function, as in lib['default']")]
+
+    def __iter__(self) -> NoReturn:
+        raise _core.UserError(
+            'relay.build gives one object: there is no tuple of graph, library and parameters to unpack; lib["default"]'
+            "(headrace.cpu()) makes an executor of it"
+        )
 
     def get_lib(self) -> _core.Module:
         """The code."""
@@ -216,8 +224,6 @@ def _argument(value: Any, name: str) -> Any:
     if isinstance(value, nodes.Constant):
         return value.data
     if isinstance(value, (list, tuple)) and any(not isinstance(item, (int, float, list, tuple)) for item in value):
-        from headrace._container import ADT
-
         return ADT(tag=0, items=[_argument(item, name) for item in value])
     return value if isinstance(value, _core.Object) else _core.array(value, f"argument '{name}'")
 
@@ -247,16 +253,14 @@ class GraphExecutor(Executor):
             executor.set_input(i, arg)
         executor.run()
         outputs = [_core.array(executor.get_output(i).numpy().copy()) for i in range(executor.get_num_outputs())]
-        if len(outputs) == 1 and not _gives_tuple(main):
-            return outputs[0]
-        from headrace._container import ADT
-
-        return ADT(tag=0, items=outputs)
+        return _of_type(InferType()(module)["main"].checked_type.ret_type, iter(outputs))
 
 
-def _gives_tuple(function: Any) -> bool:
-    typed = api("relay.analysis.infer_type_expr")(function, IRModule())
-    return isinstance(typed.body.checked_type, nodes.TupleType)
+def _of_type(result_type: Any, tensors: Iterator[Any]) -> Any:
+    """The value of a type, which nests 200 deep at most, of tensors in order."""
+    if isinstance(result_type, nodes.TupleType):
+        return ADT(tag=0, items=[_of_type(field, tensors) for field in result_type.fields])
+    return next(tensors)
 
 
 def create_executor(

@@ -73,7 +73,7 @@ def register_compute(op_name: str, compute: Any = None, level: int = 10) -> Any:
         if isinstance(given, tir.PrimFunc):
             api("relay.op.SetLoops")(get(op_name), given)
         elif callable(given):
-            api("relay.op.SetForm")(get(op_name), lambda *call: _form(given, *call))
+            api("relay.op.SetForm")(get(op_name), lambda *call: _form(op_name, given, *call))
         else:
             raise _core.UserError(f"{op_name}: compute: expected a function or a PrimFunc, got {type(given).__name__}")
         return given
@@ -88,13 +88,21 @@ def _tensors(function: Any, attrs: Any, inputs: list[Any], out_types: Any) -> tu
     return tensors, function(attrs, tensors, out_type)
 
 
-def _form(compute: Any, attrs: Any, inputs: Any, out_types: Any) -> Any:
+def _form(op_name: str, compute: Any, attrs: Any, inputs: Any, out_types: Any) -> Any:
     tensors, given = _tensors(compute, attrs, inputs, out_types)
-    if isinstance(given, tir.Tensor):
-        given = [given]
-    if isinstance(given, (list, tuple)):
-        return tir.compute_form(tensors, given)
-    return given
+    if isinstance(given, tir.Compute):
+        return given
+    outputs = list(given) if isinstance(given, (list, tuple)) else [given]
+    for output in outputs:
+        if not isinstance(output, tir.Tensor):
+            raise _core.UserError(
+                f"{op_name}: the compute gave {given!r}; expected a tir.Tensor, a list of them, or a tir.Compute"
+            )
+    return tir.compute_form(tensors, [_copy(output) if output in tensors else output for output in outputs])
+
+
+def _copy(tensor: tir.Tensor) -> tir.Tensor:
+    return tir.compute(tensor.shape, lambda *i: tensor[i], f"{tensor.name}_copy")
 
 
 def register_prim_func(op_name: str, make: Any = None) -> Any:
@@ -153,19 +161,25 @@ def register_packed_func(op_name: str, function: Any = None, func_name: str = ""
     return decorate if function is None else decorate(function)
 
 
-def register_pattern(op_name: str, pattern: OpPattern, level: int = 10) -> None:
+def register_pattern(op_name: str, pattern: OpPattern | str, level: int = 10) -> None:
     """Says how an op may fuse, where its compute form is not to tell that by itself.
 
     Parameters
     ----------
     op_name : str
         An op that was registered at run time.
-    pattern : OpPattern
-        ELEMWISE and BROADCAST promise that the op reads its inputs so; a compute form that does otherwise is an error
+    pattern : OpPattern or str
+        A pattern, or its name. ELEMWISE and BROADCAST promise that the op reads its inputs so; a compute form that does otherwise is an error
         at the call.
     level : int
         Taken for the sake of old programs.
     """
+    if isinstance(pattern, str):
+        if pattern not in OpPattern.__members__:
+            raise _core.UserError(
+                f"{op_name}: there is no pattern {pattern!r}; the patterns: {', '.join(OpPattern.__members__)}"
+            )
+        pattern = OpPattern[pattern]
     register_op_attr(op_name, "TOpPattern", int(pattern), level)
 
 

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from numbers import Integral, Real
 from typing import Any
 
 from headrace import _core, _node
 from headrace._ffi import api
-from headrace._prim_expr import binary, to_expr, to_exprs
+from headrace._prim_expr import binary, is_expr, number, to_dtype, to_expr, to_exprs
 
 __all__ = [
     "EQ",
@@ -73,22 +74,33 @@ def var(name: str, dtype: str = "int64") -> Any:
     return _node.class_of("tir.Var")(name, dtype)
 
 
-def const(value: Any, dtype: str = "int64") -> Any:
+def const(value: Any, dtype: Any = None) -> Any:
     """A constant.
 
     Parameters
     ----------
     value : int, float or bool
         The number.
-    dtype : str
-        An integer's, a float's, or bool.
+    dtype : str, optional
+        An integer's, a float's, or bool. Without it: numpy's own of a number of numpy, and of Python's bool, int64 (as
+        dimensions are) and float32.
 
     Returns
     -------
     IntImm or FloatImm
+
+    Raises
+    ------
+    UserError
+        For what is no number, or none that the dtype holds.
     """
-    kind = _node.class_of("ir.FloatImm" if "float" in dtype else "ir.IntImm")
-    return kind(dtype, int(value) if isinstance(value, bool) else value)
+    is_bool = isinstance(value, bool) or getattr(value, "dtype", None) == "bool"
+    if not is_bool and (not isinstance(value, Real) or is_expr(value)):
+        raise _core.UserError(f"const: expected a number, got {value!r}")
+    if dtype is None:
+        plain = "bool" if is_bool else "int64" if isinstance(value, Integral) else "float32"
+        dtype = getattr(value, "dtype", plain)
+    return number(bool(value) if is_bool else value, to_dtype(dtype))
 
 
 def cast(value: Any, dtype: str) -> Any:

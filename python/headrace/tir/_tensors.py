@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import weakref
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
@@ -133,6 +133,10 @@ class Tensor:
             raise _core.UserError(f"'{self.name}' has {self.ndim} dimensions, but {len(given)} indices are given")
         return api("tir.MakeLoad")(self.buffer, [self._index(d, index) for d, index in enumerate(given)])
 
+    def __call__(self, *indices: Any) -> Any:
+        """An element, as `x[i, j]`."""
+        return self[indices]
+
     def _index(self, dimension: int, value: Any) -> Any:
         if isinstance(value, slice):
             raise _core.UserError(f"'{self.name}': a slice is no index; x[i, j] is one element")
@@ -209,7 +213,13 @@ def _var(name: str) -> Any:
     return _node.make("tir.Var", {"name_hint": name, "dtype": "int64"})
 
 
-def compute(shape: Any, fcompute: Callable[..., Any], name: str = "compute") -> Tensor:
+def compute(
+    shape: Any,
+    fcompute: Callable[..., Any],
+    name: str = "compute",
+    tag: str = "",
+    attrs: Mapping[str, Any] | None = None,
+) -> Tensor:
     """A tensor from a function of its indices.
 
     Parameters
@@ -221,6 +231,8 @@ def compute(shape: Any, fcompute: Callable[..., Any], name: str = "compute") -> 
         a reduction by `sum`, `prod`, `max` or `min`.
     name : str
         What texts call it.
+    tag, attrs
+        Taken for the sake of old programs: no schedule is chosen by them.
 
     Returns
     -------

@@ -1,0 +1,224 @@
+"""What users of Relay type first: it works, or the error says what to write instead."""
+
+import numpy as np
+import pytest
+
+hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
+from headrace import relay, te, tir  # noqa: E402
+
+X = np.array([1, -2], "float32")
+
+
+def relu_function():
+    x = relay.var("x", shape=(2,))
+    return relay.Function([x], relay.nn.relu(x))
+
+
+def plain(value):
+    """Tuples and lists of a result."""
+    return value.numpy().tolist() if isinstance(value, hr.NDArray) else tuple(plain(field) for field in value)
+
+
+# --- programs
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph"])
+def test_a_result_has_the_structure_of_its_type(kind):
+    x = relay.var("x", shape=(2,))
+    body = relay.Tuple([relay.Tuple([x, relay.Tuple([])]), relay.nn.relu(x), relay.Tuple([relay.negative(x)])])
+    result = relay.create_executor(kind).evaluate(relay.Function([x], body))(X)
+    assert plain(result) == (([1, -2], ()), [1, 0], ([-1, 2],))
+
+
+def test_a_deeply_nested_result():
+    x = relay.var("x", shape=(2,))
+    body = x
+    for _ in range(150):
+        body = relay.Tuple([body])
+    result = relay.create_executor("graph").evaluate(relay.Function([x], body))(X)
+    depth = 0
+    while not isinstance(result, hr.NDArray):
+        (result,) = result
+        depth += 1
+    assert depth == 150
+
+
+@pytest.mark.parametrize("value", [5, None, [], "x", X, hr.IRModule()])
+def test_a_module_of_what_is_no_expression(value):
+    with pytest.raises(hr.UserError, match=r"from_expr: expected an expression or a function, got \w+"):
+        hr.IRModule.from_expr(value)
+
+
+def test_a_module_of_what_split_gives():
+    parts = relay.split(relay.var("x", shape=(2, 4)), 2, axis=1)
+    body = relay.transform.InferType()(hr.IRModule.from_expr(parts))["main"].body
+    assert str(body.checked_type) == "(Tensor[(2, 2), float32], Tensor[(2, 2), float32])"
+
+
+def test_a_build_is_no_tuple():
+    lib = relay.build(hr.IRModule.from_expr(relu_function()), "llvm")
+    with pytest.raises(hr.UserError, match="no tuple of graph, library and parameters"):
+        _graph, _lib, _params = lib
+    with pytest.raises(hr.UserError, match="expected a str, got int"):
+        lib[0]
+
+
+# --- tensor expressions
+
+
+def test_a_tensor_is_called_with_indices():
+    a = te.placeholder((2, 3), name="a")
+    b = te.compute((2, 3), lambda i, j: a(i, j) + a[i, j], tag="elemwise", attrs={"any": 1})
+    values = np.arange(6, dtype="float32").reshape(2, 3)
+    np.testing.assert_array_equal(tir.interpret(te.create_prim_func([a, b]), values).numpy(), values * 2)
+
+
+def test_powers_of_floats():
+    a = te.placeholder((3,), name="a")
+    b = te.compute((3,), lambda i: a[i] ** 2 + 2.0 ** a[i])
+    values = np.array([1, 2, 3], "float32")
+    np.testing.assert_allclose(tir.interpret(te.create_prim_func([a, b]), values).numpy(), values**2 + 2**values)
+    with pytest.raises(hr.UserError, match=r"n \*\* 2: `\*\*` of int64; it is for floats"):
+        te.var("n") ** 2
+
+
+def test_te_has_what_tir_has():
+    assert set(te.__all__) == set(tir.__all__)
+    assert all(getattr(te, name) is getattr(tir, name) for name in tir.__all__)
+    assert te.all is tir.all
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "expected"),
+    [
+        (1.5, None, "float32"),
+        (1, None, "int64"),
+        (True, None, "bool"),
+        (np.float16(2), None, "float16"),
+        (np.int8(3), None, "int8"),
+        (np.bool_(False), None, "bool"),
+        (3, np.uint8, "uint8"),
+        (2.0, "int32", "int32"),
+        (1, "float64", "float64"),
+        (True, "bool", "bool"),
+        (float("inf"), "float16", "float16"),
+    ],
+)
+def test_a_constant_takes_a_dtype(value, dtype, expected):
+    made = tir.const(value, dtype)
+    assert (made.dtype, made.value) == (expected, value)
+
+
+@pytest.mark.parametrize(
+    ("value", "dtype", "message"),
+    [
+        (1.5, "int32", "1.5 is no int32: it is no whole number"),
+        (float("nan"), "int32", "nan is no int32"),
+        (300, "int8", "300 is no number that int8 holds"),
+        (-1, "uint8", "-1 is no number that uint8 holds"),
+        (1e300, "float32", "whose largest number is 3.403e"),
+        (70000, "float16", "whose largest number is 6.55e"),
+        (2, "bool", "2 is no bool"),
+        ("x", None, "expected a number, got 'x'"),
+        (te.var("n"), None, "expected a number, got n"),
+    ],
+)
+def test_a_constant_fits_its_dtype(value, dtype, message):
+    with pytest.raises(hr.UserError, match=message):
+        tir.const(value, dtype)
+
+
+# --- types and ops
+
+
+def test_the_concrete_shape_of_a_type():
+    assert relay.TensorType((2, 3)).concrete_shape == (2, 3)
+    assert relay.TensorType(()).concrete_shape == ()
+    with pytest.raises(hr.UserError, match="dimension 1 of .* is n, which is no number"):
+        _ = relay.TensorType((2, tir.Var("n"))).concrete_shape
+
+
+def test_arguments_of_an_op():
+    first, _ = relay.op.get("add").arguments
+    assert (first["name"], first["type_info"]) == ("lhs", "Tensor")
+
+
+def binary_op(name):
+    op = relay.op.register(name).add_argument("a").add_argument("b")
+    return op.add_type_rel("Broadcast")
+
+
+def test_the_broadcast_relation():
+    op = binary_op("habits.broadcast")
+    n = tir.Var("n")
+    a, b = relay.var("a", shape=(n, 1, 3)), relay.var("b", shape=(4, 1))
+    mod = relay.transform.InferType()(hr.IRModule.from_expr(op(a, b)))
+    assert str(mod["main"].body.checked_type) == "Tensor[(n, 4, 3), float32]"
+    with pytest.raises(hr.UserError, match=r"the relation Broadcast: shapes \(2\) and \(3\) cannot be broadcast"):
+        relay.transform.InferType()(hr.IRModule.from_expr(op(relay.var("a", shape=(2,)), relay.var("b", shape=(3,)))))
+    single = relay.op.register("habits.single").add_argument("a").add_type_rel("Broadcast")
+    with pytest.raises(hr.UserError, match="Broadcast is of two arguments, got 1"):
+        relay.transform.InferType()(hr.IRModule.from_expr(single(a)))
+
+
+def test_a_relation_that_is_no_function():
+    op = relay.op.register("habits.relation")
+    with pytest.raises(hr.UserError, match=r'got \'Identity\'; .* stands alone, as add_type_rel\("Identity"\)'):
+        op.add_type_rel("R", "Identity")
+    with pytest.raises(hr.UserError, match="no type relation 'R'; give a function, or one of Identity, Broadcast"):
+        op.add_type_rel("R")
+
+
+def test_dtypes_of_numpy_as_attributes():
+    op = relay.op.register("habits.dtypes").add_argument("a").add_type_rel("Identity")
+    op.add_attr("first", "dtype", np.float32).add_attr("second", "dtype", "int32")
+    attrs = op(relay.var("a", shape=(2,)), second=np.int8).attrs
+    assert (attrs.first, attrs.second) == ("float32", "int8")
+    with pytest.raises(hr.UserError, match="no kind <class 'int'>; the kinds: int, float, bool, str, dtype"):
+        op.add_attr("third", int)
+
+
+def test_a_pattern_by_its_name():
+    op = relay.op.register("habits.pattern").add_argument("a").add_type_rel("Identity")
+    relay.op.register_pattern(op.name, "ELEMWISE")
+    assert op.get_attr("TOpPattern") == relay.op.OpPattern.ELEMWISE
+    with pytest.raises(hr.UserError, match="no pattern 'elemwise'; the patterns: ELEMWISE, BROADCAST"):
+        relay.op.register_pattern(op.name, "elemwise")
+
+
+@pytest.mark.parametrize(("name", "given"), [("none", None), ("number", 5), ("items", [5])])
+def test_a_compute_that_gives_no_tensor(name, given):
+    op = relay.op.register(f"habits.{name}").add_argument("a").add_type_rel("Identity")
+    relay.op.register_compute(op.name, lambda attrs, inputs, out_type: given)
+    x = relay.var("x", shape=(2,))
+    with pytest.raises(hr.UserError, match=rf"habits.{name}: the compute gave .*; expected a tir.Tensor, a list of"):
+        relay.build(hr.IRModule.from_expr(op(x)), "llvm")
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph"])
+@pytest.mark.parametrize("shape", [(2,), ()])
+def test_a_compute_that_gives_its_input(kind, shape):
+    op = relay.op.register(f"habits.same_{kind}_{len(shape)}").add_argument("a").add_type_rel("Identity")
+    relay.op.register_compute(op.name, lambda attrs, inputs, out_type: inputs[0])
+    x = relay.var("x", shape=shape)
+    given = np.ones(shape, "float32")
+    assert plain(relay.create_executor(kind).evaluate(relay.Function([x], op(x)))(given)) == given.tolist()
+
+
+# --- targets
+
+
+@pytest.mark.parametrize(
+    ("name", "config"),
+    [("text", "llvm -mcpu=znver4"), ("target", hr.Target("cpu/znver4")), ("dict", {"kind": "llvm", "mcpu": "znver4"})],
+)
+def test_a_tag_of_a_target(name, config):
+    tagged = hr.target.register_tag(f"habits/{name}", config)
+    assert (tagged.mcpu, tagged.tag) == ("znver4", f"habits/{name}")
+    assert hr.Target(f"habits/{name}") == tagged
+
+
+@pytest.mark.parametrize("target", [{"cpu": "llvm"}, {hr.cpu(): "llvm"}])
+def test_a_target_by_device(target):
+    with pytest.raises(hr.UserError, match="a dict by device; there is one target a build"):
+        relay.build(hr.IRModule.from_expr(relu_function()), target)
