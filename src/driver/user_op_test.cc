@@ -203,7 +203,8 @@ TEST(UserOp, OpaqueLoopsAreAKernelOfTheirOwn) {
   EXPECT_THAT(why_opaque(*get_op("test.running_sum")), HasSubstr("y"));
   // The manifest tells it too.
   bool is_told = false;
-  for (const artifact::Placement& placement : compiled(module)->manifest().programs[0].placement)
+  const auto artifact = compiled(module);
+  for (const artifact::Placement& placement : artifact->manifest().programs[0].placement)
     is_told |= placement.reason == HR_REASON_FUSE_PATTERN && !placement.message.empty();
   EXPECT_TRUE(is_told);
 }
