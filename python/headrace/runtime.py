@@ -11,6 +11,7 @@ from headrace._container import ADT, Array, Map
 from headrace._core import Module, NDArray, PackedFunc, cpu
 from headrace._ffi import api, convert
 from headrace._node import Object
+from headrace._params import load_param_dict, save_param_dict
 
 __all__ = [
     "ADT",
@@ -25,6 +26,8 @@ __all__ = [
     "create_module",
     "load_binary",
     "load_module",
+    "load_param_dict",
+    "save_param_dict",
     "seal_library",
     "system_lib",
 ]

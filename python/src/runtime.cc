@@ -109,6 +109,30 @@ void bind_loaders(nb::module_& m) {
   m.def("system_lib", &runtime::system_lib, nb::arg("prefix"), "The functions that the process has registered.");
 }
 
+constexpr const char* kTimeDoc = R"(What times a function of the module: it calls the function once, then times it.
+
+Parameters
+----------
+func_name : str
+    The function, such as "run" of a graph executor.
+dev : Device, optional
+    The CPU.
+number : int
+    How many calls a repetition has.
+repeat : int
+    How many repetitions.
+
+Returns
+-------
+function
+    Of the arguments of the timed one. It gives the seconds of a call: `results` by repetition, their `mean`, `median`,
+    `min`, `max` and `std`.
+
+Raises
+------
+UserError
+    For a count below 1.)";
+
 constexpr const char* kExportDoc = R"(Writes the module, with all that it imports, for `runtime.load_module`.
 
 Without a compiler, the format is that of `save`, by the ending of the file's name. With one, it links an object of the
@@ -163,6 +187,14 @@ void bind_runtime(nb::module_& m) {
                   "None = None, addons: Sequence[str | os.PathLike[str]] | None = None, workspace_dir: str | "
                   "os.PathLike[str] | None = None, **kwargs: object) -> str"),
           kExportDoc)
+      .def(
+          "time_evaluator",
+          [](nb::handle self, const nb::args& args, const nb::kwargs& kwargs) {
+            return nb::module_::import_("headrace._timing").attr("time_evaluator")(self, *args, **kwargs);
+          },
+          nb::sig("def time_evaluator(self, func_name: str, dev: Device | None = None, number: int = 10, repeat: int = "
+                  "1) -> Callable[..., headrace._timing.BenchmarkResult]"),
+          kTimeDoc)
       .def(
           "__eq__",
           [](const runtime::Module& a, nb::handle b) {
