@@ -211,7 +211,7 @@ def name_lines(module: types.ModuleType, name: str, value: Any) -> Iterator[str]
     elif isinstance(value, type) or callable(value):
         home = str(getattr(value, "__module__", ""))
         if home == own:
-            yield from plain_class_lines(value)
+            yield from plain_class_lines(value) if value.__name__ == name else [f"{name} = {value.__name__}"]
         elif home.startswith("headrace"):
             if vars(sys.modules[home]).get(value.__name__) is value:
                 yield f"from {home} import {value.__name__} as {name}"

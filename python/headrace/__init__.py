@@ -7,12 +7,13 @@ One call compiles a model; what it gives is called with tensors:
     y = f(x)
 """
 
-from headrace import cc, graph_executor, instrument, ir, nd, relay, runtime, target, te, tir, transform
+from headrace import cc, contrib, error, graph_executor, instrument, ir, nd, relay, runtime, target, te, tir, transform
 from headrace._container import Array, Map
 from headrace._core import Device, InternalError, MissingError, Module, NDArray, PackedFunc, UserError, __version__, cpu
 from headrace._ffi import convert, get_global_func, list_global_func_names, register_func, register_object
 from headrace._node import Object
 from headrace.compiler import CompiledModel, compile, load
+from headrace.error import TVMError
 from headrace.ir import IRModule
 from headrace.nd import device
 from headrace.session import InferenceSession
@@ -31,14 +32,17 @@ __all__ = [
     "NDArray",
     "Object",
     "PackedFunc",
+    "TVMError",
     "Target",
     "UserError",
     "__version__",
     "cc",
     "compile",
+    "contrib",
     "convert",
     "cpu",
     "device",
+    "error",
     "get_global_func",
     "graph_executor",
     "instrument",

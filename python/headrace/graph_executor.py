@@ -12,7 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 from headrace._arguments import kind
-from headrace._core import Module, NDArray, UserError, array
+from headrace._core import Device, Module, NDArray, UserError, array
+from headrace._params import load_param_dict
+from headrace._timing import BenchmarkResult, time_evaluator
 
 
 class GraphModule:
@@ -79,6 +81,35 @@ class GraphModule:
         """Shapes and dtypes of the outputs by name."""
         info = self.module["get_output_info"]()
         return dict(info["shape"].items()), dict(info["dtype"].items())
+
+    def load_params(self, params_bytes: bytes | bytearray) -> None:
+        """Sets the inputs that `relay.save_param_dict` saved; names of no input, as of bound ones, are skipped."""
+        for name, value in load_param_dict(params_bytes).items():
+            if self.get_input_index(name) >= 0:
+                self.set_input(name, value)
+
+    def benchmark(
+        self, device: Device | None = None, func_name: str = "run", repeat: int = 5, number: int = 5
+    ) -> BenchmarkResult:
+        """The seconds that a run takes.
+
+        Parameters
+        ----------
+        device : Device, optional
+            The CPU.
+        func_name : str
+            What is timed.
+        repeat : int
+            How many repetitions.
+        number : int
+            How many runs a repetition has.
+
+        Returns
+        -------
+        BenchmarkResult
+            mean, median, min, max and std of the repetitions, which are `results`.
+        """
+        return time_evaluator(self.module, func_name, device, number, repeat)()
 
     def __getitem__(self, name: str) -> Any:
         return self.module[name]

@@ -12,6 +12,8 @@ from headrace._core import Module, NDArray, PackedFunc, cpu
 from headrace._export import export_library as _export_library
 from headrace._ffi import api, convert
 from headrace._node import Object
+from headrace._params import load_param_dict, save_param_dict
+from headrace._timing import time_evaluator as _time_evaluator
 
 __all__ = [
     "ADT",
@@ -26,11 +28,14 @@ __all__ = [
     "create_module",
     "load_binary",
     "load_module",
+    "load_param_dict",
+    "save_param_dict",
     "seal_library",
     "system_lib",
 ]
 
 Module.export_library = _export_library
+Module.time_evaluator = _time_evaluator
 
 
 def load_module(path: str | PathLike[str], fmt: str | None = None) -> Module:

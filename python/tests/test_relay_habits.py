@@ -1,5 +1,7 @@
 """What users of Relay type first: it works, or the error says what to write instead."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -134,7 +136,7 @@ def test_a_constant_fits_its_dtype(value, dtype, message):
 def test_the_concrete_shape_of_a_type():
     assert relay.TensorType((2, 3)).concrete_shape == (2, 3)
     assert relay.TensorType(()).concrete_shape == ()
-    with pytest.raises(hr.UserError, match="dimension 1 of .* is n, which is no number"):
+    with pytest.raises(hr.UserError, match=r"dimension 1 of .* is n, which is no number"):
         _ = relay.TensorType((2, tir.Var("n"))).concrete_shape
 
 
@@ -222,3 +224,128 @@ def test_a_tag_of_a_target(name, config):
 def test_a_target_by_device(target):
     with pytest.raises(hr.UserError, match="a dict by device; there is one target a build"):
         relay.build(hr.IRModule.from_expr(relu_function()), target)
+
+
+# --- names
+
+
+def test_modules_by_their_old_places():
+    import headrace.contrib.cc as contrib_cc
+    from headrace.contrib import graph_executor
+
+    assert graph_executor.GraphModule is hr.graph_executor.GraphModule
+    assert contrib_cc.create_shared is hr.cc.create_shared
+    assert relay.expr.Call is relay.Call
+    assert relay.ty.TensorType is relay.TensorType
+    assert relay.build_module.build is relay.build
+    assert hr.TVMError is hr.error.TVMError
+    with pytest.raises(hr.TVMError):
+        relay.op.get("habits.unknown")
+
+
+@pytest.mark.parametrize(
+    ("name", "instead"),
+    [
+        ("frontend", "hr.compile"),
+        ("backend", "relay.build"),
+        ("vm", "relay.create_executor"),
+        ("testing", "export one to ONNX"),
+        ("habits", "has no 'habits'$"),
+    ],
+)
+def test_names_that_there_are_not(name, instead):
+    with pytest.raises(AttributeError, match=instead):
+        getattr(relay, name)
+
+
+# --- parameters and times
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16", "int8", "uint64", "bool"])
+def test_parameters_as_bytes(dtype):
+    params = {"weight": np.arange(6).reshape(2, 3).astype(dtype), "scalar": np.array(1, dtype)}
+    saved = relay.save_param_dict(params)
+    assert int.from_bytes(saved[:8], "little") % 8 == 0
+    loaded = hr.runtime.load_param_dict(bytearray(saved))
+    assert list(loaded) == ["weight", "scalar"]
+    for name, value in params.items():
+        assert (loaded[name].dtype, loaded[name].shape) == (dtype, value.shape)
+        np.testing.assert_array_equal(loaded[name].numpy(), value)
+
+
+def with_header(text):
+    return len(text).to_bytes(8, "little") + text
+
+
+def test_the_bytes_are_safetensors():
+    data = np.array([1, 2], "<f4").tobytes()
+    header = {"w": {"dtype": "F32", "shape": [2, 1], "data_offsets": [0, 8]}}
+    written = with_header(json.dumps({"__metadata__": {"by": "hand"}, **header}).encode()) + data
+    assert relay.load_param_dict(written)["w"].numpy().tolist() == [[1], [2]]
+    saved = relay.save_param_dict({"w": np.array([[1], [2]], "float32")})
+    end = 8 + int.from_bytes(saved[:8], "little")
+    assert (json.loads(saved[8:end]), saved[end:]) == (header, data)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        5,
+        b"",
+        b"x" * 20,
+        with_header(b"[]"),
+        with_header(b"{"),
+        with_header(b'{"a": {"dtype": "F33", "shape": [], "data_offsets": [0, 0]}}'),
+        with_header(b'{"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 4]}}') + b"1234",
+        with_header(b'{"a": {"dtype": "F32", "shape": [1], "data_offsets": [0, 4]}}') + b"123",
+        with_header(b'{"a": {"dtype": "F32", "shape": [-1, -1], "data_offsets": [0, 4]}}') + b"1234",
+        with_header(b'{"a": {"dtype": "F32", "shape": ["1"], "data_offsets": [0, 4]}}') + b"1234",
+    ],
+)
+def test_bytes_that_are_no_parameters(data):
+    with pytest.raises(hr.UserError, match="param_bytes: "):
+        relay.load_param_dict(data)
+
+
+def test_parameters_that_cannot_be_saved():
+    with pytest.raises(hr.UserError, match="params: expected a dict"):
+        relay.save_param_dict([1])
+    with pytest.raises(hr.UserError, match="parameter 'w'"):
+        relay.save_param_dict({"w": "text"})
+
+
+def executor():
+    return hr.graph_executor.GraphModule(relay.build(hr.IRModule.from_expr(relu_function()))["default"](hr.cpu()))
+
+
+def test_an_executor_loads_parameters():
+    module = executor()
+    module.load_params(relay.save_param_dict({"x": X, "other": X}))
+    module.run()
+    assert plain(module.get_output(0)) == [1, 0]
+    shapes, dtypes = module.get_input_info()
+    assert (shapes, dtypes) == ({"x": (2,)}, {"x": "float32"})
+
+
+def test_times_of_a_function():
+    calls = []
+    module = hr.runtime.create_module("habits", {"count": lambda x: calls.append(x)})
+    timed = module.time_evaluator("count", hr.cpu(), number=3, repeat=4)(7)
+    assert calls == [7] * 13
+    assert len(timed.results) == 4
+    assert 0 < timed.min <= timed.median <= timed.max
+    assert timed.min <= timed.mean <= timed.max
+    assert timed.std >= 0
+
+
+def test_times_of_an_executor():
+    module = executor()
+    module.set_input("x", X)
+    assert len(module.benchmark(hr.cpu(), repeat=2, number=1).results) == 2
+    assert len(module.module.time_evaluator("run", hr.cpu(), number=1, repeat=3)().results) == 3
+    with pytest.raises(hr.UserError, match="number: 0 is none; it is 1 or more"):
+        module.benchmark(number=0)
+    with pytest.raises(hr.UserError, match="repeat: expected an int"):
+        module.module.time_evaluator("run", repeat=1.5)
+    with pytest.raises(hr.UserError, match="dev: expected a Device"):
+        module.benchmark("cpu")

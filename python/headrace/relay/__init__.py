@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import sys as _sys
+from typing import NoReturn as _NoReturn
 
 from headrace import _expr
-from headrace.relay import _classes, analysis, annotation, op, transform
+from headrace._params import load_param_dict, save_param_dict
+from headrace.relay import _classes, analysis, annotation, build_module, expr, op, transform, ty
 from headrace.relay import _op_adapters as _adapters
 from headrace.relay import _op_functions as _ops
 from headrace.relay._build_ir import ScopeBuilder, bind, const, var
@@ -43,13 +45,30 @@ __all__ = [
     "bind",
     "bind_params_by_name",
     "build",
+    "build_module",
     "const",
     "create_executor",
+    "expr",
     "fromtext",
+    "load_param_dict",
     "op",
     "parse",
     "parse_expr",
+    "save_param_dict",
     "scalar_type",
     "transform",
+    "ty",
     "var",
 ]
+
+_ELSEWHERE = {
+    "frontend": 'hr.compile("model.onnx") compiles an ONNX model, and `headrace-opt model.onnx` prints its program',
+    "backend": "relay.build and relay.create_executor are all there is of it",
+    "vm": 'relay.create_executor("debug") runs programs with control flow, and relay.build compiles those without any',
+    "testing": "there are no networks made by functions; export one to ONNX and read that by hr.compile",
+}
+
+
+def __getattr__(name: str) -> _NoReturn:
+    hint = f": {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
+    raise AttributeError(f"headrace.relay has no '{name}'{hint}")

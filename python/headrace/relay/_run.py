@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, NoReturn
+from typing import Any
 
 from headrace import _arguments, _core
 from headrace._container import ADT
@@ -40,7 +40,7 @@ class GraphExecutorFactoryModule:
     def __getitem__(self, item: str) -> _core.PackedFunc:
         return self.module[_arguments.text(item, "the name of a function, as in lib['default']")]
 
-    def __iter__(self) -> NoReturn:
+    def __iter__(self) -> Any:
         raise _core.UserError(
             'relay.build gives one object: there is no tuple of graph, library and parameters to unpack; lib["default"]'
             "(headrace.cpu()) makes an executor of it"

@@ -169,8 +169,8 @@ def register_pattern(op_name: str, pattern: OpPattern | str, level: int = 10) ->
     op_name : str
         An op that was registered at run time.
     pattern : OpPattern or str
-        A pattern, or its name. ELEMWISE and BROADCAST promise that the op reads its inputs so; a compute form that does
-        otherwise is an error at the call.
+        A pattern, or its name. ELEMWISE and BROADCAST promise that the op reads its inputs so; a compute form that
+        does otherwise is an error at the call.
     level : int
         Taken for the sake of old programs.
     """

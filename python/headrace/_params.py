@@ -1,0 +1,113 @@
+"""Tensors by name as bytes, in the format of safetensors: a header of JSON with its length before it, then the data."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from headrace import _arguments, _core
+
+_NAMES = {
+    "bool": "BOOL",
+    "int8": "I8",
+    "uint8": "U8",
+    "int16": "I16",
+    "uint16": "U16",
+    "int32": "I32",
+    "uint32": "U32",
+    "int64": "I64",
+    "uint64": "U64",
+    "float16": "F16",
+    "bfloat16": "BF16",
+    "float32": "F32",
+    "float64": "F64",
+}
+_DTYPES = {name: dtype for dtype, name in _NAMES.items()}
+
+
+def save_param_dict(params: Mapping[str, Any]) -> bytes:
+    """Tensors by name as bytes, which are a file of safetensors.
+
+    Parameters
+    ----------
+    params : dict of str to tensor
+        The tensors.
+
+    Returns
+    -------
+    bytes
+
+    Raises
+    ------
+    UserError
+        For a name that is no str, a value that is no tensor, a dtype that the format does not have.
+    """
+    header, parts, end = {}, [], 0
+    for name, value in _arguments.mapping(params, "params", 'params={"weight": w}').items():
+        tensor = _core.array(value, f"parameter '{name}'")
+        if tensor.dtype not in _NAMES:
+            raise _core.UserError(f"parameter '{name}': {tensor.dtype} is no dtype of safetensors")
+        data = tensor.numpy().tobytes()
+        header[name] = {
+            "dtype": _NAMES[tensor.dtype],
+            "shape": list(tensor.shape),
+            "data_offsets": [end, end + len(data)],
+        }
+        parts.append(data)
+        end += len(data)
+    text = json.dumps(header).encode()
+    text += b" " * (-len(text) % 8)
+    return b"".join([len(text).to_bytes(8, "little"), text, *parts])
+
+
+def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, _core.NDArray]:
+    """The tensors that `save_param_dict` gave the bytes of.
+
+    Parameters
+    ----------
+    param_bytes : bytes
+        The bytes, or those of any file of safetensors.
+
+    Returns
+    -------
+    dict of str to NDArray
+
+    Raises
+    ------
+    UserError
+        For what is not of that format.
+    """
+    if not isinstance(param_bytes, (bytes, bytearray)):
+        raise _core.UserError(f"param_bytes: expected bytes, got {_arguments.kind(param_bytes)}")
+    begin = 8 + int.from_bytes(param_bytes[:8], "little")
+    if len(param_bytes) < 8 or begin > len(param_bytes):
+        raise _core.UserError("param_bytes: they are not what save_param_dict gives: no header of safetensors")
+    try:
+        header = json.loads(param_bytes[8:begin])
+        data = bytes(param_bytes[begin:])
+        rows = {name: row for name, row in header.items() if name != "__metadata__"}
+        return {name: _core.array(_tensor(row, data), f"parameter '{name}'") for name, row in rows.items()}
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise _core.UserError(f"param_bytes: they are not what save_param_dict gives: {error!r}") from None
+
+
+def _tensor(row: Mapping[str, Any], data: bytes) -> np.ndarray:
+    """One tensor; KeyError, TypeError or ValueError for a row of the header that does not fit the data."""
+    dtype, shape, (begin, end) = _numpy_dtype(_DTYPES[row["dtype"]]), row["shape"], row["data_offsets"]
+    if not 0 <= begin <= end <= len(data) or min(shape, default=0) < 0:
+        raise ValueError(f"data from {begin} to {end} of {len(data)} bytes, for the shape {shape}")
+    if math.prod(shape) * dtype.itemsize != end - begin:
+        raise ValueError(f"{end - begin} bytes for {dtype.name} of the shape {shape}")
+    return np.frombuffer(data[begin:end], dtype).reshape(shape).copy()
+
+
+def _numpy_dtype(name: str) -> np.dtype:
+    if name != "bfloat16":
+        return np.dtype(name)
+    import ml_dtypes
+
+    return np.dtype(ml_dtypes.bfloat16)

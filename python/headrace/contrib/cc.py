@@ -1,0 +1,5 @@
+"""As `headrace.cc`."""
+
+from headrace.cc import create_shared, get_cc
+
+__all__ = ["create_shared", "get_cc"]

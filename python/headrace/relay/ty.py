@@ -1,0 +1,33 @@
+"""Types, by the place where users of Relay look for them."""
+
+from headrace.ir import Type
+from headrace.relay._classes import (
+    Any,
+    FuncType,
+    GlobalTypeVar,
+    IncompleteType,
+    RefType,
+    TensorType,
+    TupleType,
+    TypeCall,
+    TypeKind,
+    TypeRelation,
+    TypeVar,
+    scalar_type,
+)
+
+__all__ = [
+    "Any",
+    "FuncType",
+    "GlobalTypeVar",
+    "IncompleteType",
+    "RefType",
+    "TensorType",
+    "TupleType",
+    "Type",
+    "TypeCall",
+    "TypeKind",
+    "TypeRelation",
+    "TypeVar",
+    "scalar_type",
+]
