@@ -381,8 +381,8 @@ def test_errors_of_relations_keep_their_traceback():
     never = new_op(relation=lambda arg_types, attrs: None)
     with pytest.raises(hr.UserError, match=never.name):
         program(lambda x: never(x), (2,))
-    with pytest.raises(hr.UserError, match="there is no type relation 'Broadcast'"):
-        new_op().add_type_rel("Broadcast")
+    with pytest.raises(hr.UserError, match="there is no type relation 'Concat'"):
+        new_op().add_type_rel("Concat")
 
 
 # --- attributes
