@@ -235,7 +235,7 @@ TEST(Kernel, AnExpressionTooDeepForTheStackIsRefused) {
   PrimExpr e = make_load(x, {make_int(0)});
   const PrimExpr first = e;
   for (int i = 0; i < 300'000; ++i) e = e + first;
-  const tir::PrimFunc function = tir::make_prim_func({x, y}, 1, tir::make_store(y, e, {make_int(0)}), "deep");
+  const tir::PrimFunc function = tir::make_prim_func("deep", {x, y}, 1, tir::make_store(y, e, {make_int(0)}));
   EXPECT_THAT(kit::user_error_of([&] { compiler().compile({&function, 1}, compiler().host_target(), {}); }),
               testing::HasSubstr("the kernel 'deep' has an expression of too many operations within each other"));
 }

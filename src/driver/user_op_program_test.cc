@@ -375,8 +375,9 @@ tir::Compute norm_form(const RuleInput& input) {
   const std::vector<PrimExpr> sizes(x->shape.begin(), x->shape.end());
   const auto total = lower::reduce_stage(sum, tir::Combiner::sum, sizes,
                                          [&](const Index&, const Index& r) { return lower::load(x, r); });
-  const auto part =
-      lower::map_stage(input.make_output(), [&](const Index& i) { return lower::load(x, i) / lower::load(sum, {}); });
+  const auto part = lower::map_stage(input.make_output(), [&](const Index& i) {
+    return make_binary(BinaryOp::div, lower::load(x, i), lower::load(sum, {}));
+  });
   return {input.inputs, {total, part}, {part.output}};
 }
 
