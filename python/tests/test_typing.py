@@ -63,7 +63,8 @@ relay.Call(x, [x]).arguments
 hr.IRModule.from_exp(x)
 relay.transform.FoldConstants()
 hr.get_global_func(1)
+hr.runtime.load_module("model.so").export_library(1)
 """
     (tmp_path / "program.py").write_text(program)
     found = [int(error.split(":")[1]) for error in mypy_errors(tmp_path, cache)]
-    assert found == list(range(5, 12))
+    assert found == list(range(5, 13))
