@@ -450,7 +450,7 @@ def test_errors_of_attributes():
         op(x, speed=1)
     with pytest.raises(hr.UserError, match="attribute 'factor': expected float, got \"fast\""):
         op(x, factor="fast")
-    with pytest.raises(hr.UserError, match="'double' is no kind of attribute"):
+    with pytest.raises(hr.UserError, match="there is no kind 'double'"):
         op.add_attr("other", "double")
     with pytest.raises(hr.UserError, match="there is an attribute 'factor' already"):
         op.add_attr("factor")

@@ -102,11 +102,26 @@ CallFusion fusion_of_form(const CallNode& call, const Expected<tir::Compute>& fo
   return why.empty() ? CallFusion{*said, ""} : CallFusion{FusionKind::opaque, std::move(why)};
 }
 
+// What a form reads cannot be told of a size that only the data tells, and what is registered is not believed then.
+bool has_unknown_size(const CallNode& call) {
+  std::vector<Type> types = leaves_of(call.checked_type());
+  for (const Expr& arg : call.args) {
+    for (const Type& leaf : leaves_of(arg->checked_type())) types.push_back(leaf);
+  }
+  return std::any_of(types.begin(), types.end(), [](const Type& type) {
+    const auto* tensor = type.as<TensorTypeNode>();
+    return tensor != nullptr && std::any_of(tensor->shape.begin(), tensor->shape.end(), is_any);
+  });
+}
+
+CallFusion unknown_size() { return {FusionKind::opaque, "it has a size that only the data tells"}; }
+
 void set_form(OpNode& op, const ComputeRuleFn& rule) {
   const ComputeRuleFn fitted = [rule](const RuleInput& input) { return lower::fit_compute(rule, input); };
   op.set(lower::kComputeRule, fitted);
-  op.set(ops::kCallFusion,
-         ops::CallFusionFn([fitted](const CallNode& call) { return fusion_of_form(call, fitted(rule_input(call))); }));
+  op.set(ops::kCallFusion, ops::CallFusionFn([fitted](const CallNode& call) {
+           return has_unknown_size(call) ? unknown_size() : fusion_of_form(call, fitted(rule_input(call)));
+         }));
   op.set(ops::kEval, eval_by_form(fitted));
 }
 
@@ -122,6 +137,7 @@ void set_loops(OpNode& op, const PrimFuncFn& loops) {
            return lower::loops_for(loops(tensors), input);
          }));
   op.set(ops::kCallFusion, ops::CallFusionFn([loops](const CallNode& call) {
+           if (has_unknown_size(call)) return unknown_size();
            const RuleInput input = rule_input(call);
            return fusion_of_form(call, lower::raise_for(loops(input), input));
          }));

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys as _sys
-from typing import NoReturn as _NoReturn
+from typing import Any as _Any
 
 from headrace import _expr
 from headrace._params import load_param_dict, save_param_dict
@@ -69,6 +69,10 @@ _ELSEWHERE = {
 }
 
 
-def __getattr__(name: str) -> _NoReturn:
-    hint = f": {_ELSEWHERE[name]}" if name in _ELSEWHERE else ""
-    raise AttributeError(f"headrace.relay has no '{name}'{hint}")
+_find_op = globals()["__getattr__"]  # of ops that are registered later: fill() has put it here
+
+
+def __getattr__(name: str) -> _Any:
+    if name in _ELSEWHERE:
+        raise AttributeError(f"headrace.relay has no '{name}': {_ELSEWHERE[name]}")
+    return _find_op(name)
