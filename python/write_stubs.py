@@ -292,7 +292,7 @@ def complete_core(path: Path) -> None:
             continue
         method_lines = own_names("\n".join(indented(member_lines(own, {}))), "headrace._core")
         heads = "\n".join(line for line in method_lines.splitlines() if line.startswith("    def "))
-        imports.update(f"import {module}" for module in re.findall(r"(?<![\w.])([a-z]\w*)\.[A-Z]", heads))
+        imports.update(f"import {module}" for module in re.findall(r"(?<![\w.])([a-z]\w*(?:\.\w+)*)\.[A-Z]", heads))
 
         def extended(match: re.Match[str], lines: str = method_lines) -> str:
             return f"{match[0].split(_ATTACHED)[0].rstrip()}\n\n{_ATTACHED}\n{lines}\n\n"
