@@ -24,14 +24,19 @@ if(HEADRACE_SANITIZE)
   target_compile_options(headrace_options INTERFACE
     -fsanitize=${HEADRACE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(headrace_options INTERFACE -fsanitize=${HEADRACE_SANITIZE})
-  # These builds are -Og, where g++ cannot inline what xxHash says it must.
-  target_compile_definitions(headrace_options INTERFACE XXH_NO_INLINE_HINTS=1)
 endif()
 
 # What the sources of all rooms share; made once for the rooms, and once for their tests.
 set(HEADRACE_PRECOMPILED
   <algorithm> <array> <atomic> <cstdint> <cstring> <functional> <map> <memory> <optional> <span> <string>
   <string_view> <type_traits> <unordered_map> <utility> <variant> <vector> <fmt/core.h> <fmt/format.h> <fmt/ranges.h>)
+
+set(CMAKE_UNITY_BUILD ${HEADRACE_UNITY})
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
+if(HEADRACE_UNITY)
+  # A coroutine's frame holds types of its file's unnamed namespace; g++ minds that in a file that is included.
+  target_compile_options(headrace_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+endif()
 
 set_property(GLOBAL PROPERTY HEADRACE_ROOMS_RT "")
 set_property(GLOBAL PROPERTY HEADRACE_ROOMS_C "")

@@ -2,7 +2,6 @@
 
 #include <elf.h>
 
-#include <cerrno>
 #include <cstring>
 #include <span>
 
@@ -24,10 +23,6 @@ constexpr int64_t kMaxNameTable = int64_t{16} << 20;
 
 Refusal not_an_artifact(const std::string& name, const std::string& why) {
   return {HR_REASON_NOT_AN_ARTIFACT, fmt::format("'{}' is not an artifact of Headrace: {}", name, why)};
-}
-
-Refusal system_refusal(const std::string& name) {
-  return {HR_REASON_SYSTEM, fmt::format("reading '{}' failed: {}", name, std::strerror(errno))};
 }
 
 // Whether `nbytes` bytes at `offset` lie inside a file of `length` bytes.

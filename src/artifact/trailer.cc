@@ -32,10 +32,6 @@ static_assert(sizeof(Trailer) == kTrailerSize);
 
 std::string hex(XXH128_hash_t hash) { return fmt::format("{:016x}{:016x}", hash.high64, hash.low64); }
 
-Refusal system_refusal(const std::string& name) {
-  return {HR_REASON_SYSTEM, fmt::format("reading '{}' failed: {}", name, std::strerror(errno))};
-}
-
 // Hashes bytes 0 .. length-1 of the file.
 Expected<XXH128_hash_t> hash_range(int descriptor, int64_t length, const std::string& name) {
   // 1 MB keeps the number of system calls low; larger buffers read no faster from the page cache.
@@ -95,6 +91,10 @@ bool write_exactly(int descriptor, int64_t offset, std::span<const uint8_t> byte
 }
 
 }  // namespace
+
+Refusal system_refusal(const std::string& name) {
+  return {HR_REASON_SYSTEM, fmt::format("reading '{}' failed: {}", name, std::strerror(errno))};
+}
 
 bool read_exactly(int descriptor, int64_t offset, std::span<uint8_t> bytes) {
   while (!bytes.empty()) {

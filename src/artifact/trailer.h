@@ -24,6 +24,9 @@ inline constexpr size_t kTrailerSize = 64;
 inline constexpr uint32_t kTrailerVersion = 1;
 inline constexpr uint32_t kTrailerOldest = 1;
 
+// That reading a file failed, with what errno says.
+Refusal system_refusal(const std::string& name);
+
 // Appends zero bytes up to a multiple of 64, then the trailer.
 void append_trailer(std::vector<uint8_t>& file);
 // The same for a file that is open for reading and writing: reads it once. Throws UserError that names `name` when the

@@ -2,6 +2,10 @@
 
 #include <gtest/gtest.h>
 #include <pthread.h>
+#include <unistd.h>
+
+#include <cstdint>
+#include <cstdlib>
 
 namespace headrace {
 namespace {
@@ -9,37 +13,42 @@ namespace {
 // The compiler must take it that `frame` is read and written here: without, it makes a loop of the recursion.
 void use(char* frame) { asm volatile("" : : "r"(frame) : "memory"); }
 
-// How deep a recursion over frames of about a kilobyte gets.
-int descend(int depth) {
+// Where the stack stands when a recursion of small frames is told to end.
+uintptr_t descend() {
   char frame[1024];
   use(frame);
-  const int reached = is_stack_low() ? depth : descend(depth + 1);
+  const uintptr_t end = is_stack_low() ? reinterpret_cast<uintptr_t>(__builtin_frame_address(0)) : descend();
   use(frame);
-  return reached;
+  return end;
 }
 
-void* descend_in_thread(void* depth) {
-  *static_cast<int*>(depth) = descend(0);
+void* descend_in_thread(void* end) {
+  *static_cast<uintptr_t*>(end) = descend();
   return nullptr;
 }
 
-int depth_in_thread(size_t stack_bytes) {
+// How many bytes are left of a stack of that size when the recursion ends.
+size_t bytes_left(size_t stack_bytes) {
+  const long page = ::sysconf(_SC_PAGESIZE);
+  void* const stack = std::aligned_alloc(static_cast<size_t>(page), stack_bytes);
   pthread_attr_t attributes;
   pthread_attr_init(&attributes);
-  pthread_attr_setstacksize(&attributes, stack_bytes);
+  EXPECT_EQ(pthread_attr_setstack(&attributes, stack, stack_bytes), 0);
   pthread_t thread{};
-  int depth = -1;
-  EXPECT_EQ(pthread_create(&thread, &attributes, descend_in_thread, &depth), 0);
+  uintptr_t end = 0;
+  EXPECT_EQ(pthread_create(&thread, &attributes, descend_in_thread, &end), 0);
   pthread_join(thread, nullptr);
   pthread_attr_destroy(&attributes);
-  return depth;
+  const auto begin = reinterpret_cast<uintptr_t>(stack);
+  std::free(stack);
+  return end - begin;
 }
 
-TEST(Stack, EndsARecursionInTime) {
-  const int small = depth_in_thread(256 * 1024), large = depth_in_thread(1024 * 1024);
-  EXPECT_GT(small, 20);
-  EXPECT_LT(small, 170) << "the reserve is left";
-  EXPECT_GT(large, 4 * small);
+TEST(Stack, EndsARecursionWhereTheReserveBegins) {
+  for (const size_t size : {size_t{256} * 1024, size_t{1024} * 1024}) {
+    EXPECT_LE(bytes_left(size), size_t{kStackReserveBytes});
+    EXPECT_GT(bytes_left(size), size_t{kStackReserveBytes} - 8192) << "a frame or two into the reserve";
+  }
 }
 
 TEST(Stack, IsNotLowWhereItIsLarge) { EXPECT_FALSE(is_stack_low()); }

@@ -3,6 +3,8 @@
 #include <charconv>
 #include <limits>
 
+#include "ir/text_names.h"
+
 namespace headrace {
 
 namespace {
@@ -11,7 +13,6 @@ char upper(char c) { return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + '
 char lower(char c) { return static_cast<char>(c - 'A' + 'a'); }
 bool is_upper(char c) { return c >= 'A' && c <= 'Z'; }
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
 
 [[noreturn]] void refuse(std::string_view text, std::string_view why) {
   throw_user_error("'{}' is no layout: {}; a layout is such as NCHW, NHWC or NCHW16c", text, why);

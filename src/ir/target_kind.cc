@@ -70,7 +70,7 @@ struct KindTable {
   }
 };
 
-KindTable& table() {
+KindTable& kind_table() {
   static KindTable& instance = *new KindTable;
   return instance;
 }
@@ -177,15 +177,15 @@ void register_target_kind(TargetKind kind) {
                      kind->default_device_type);
   for (const std::string& key : kind->default_keys) check_target_name(key, "a key of a target");
   check_options_of(*kind);
-  std::lock_guard lock(table().mutex);
-  if (!table().kinds.emplace(kind->name, kind).second)
+  std::lock_guard lock(kind_table().mutex);
+  if (!kind_table().kinds.emplace(kind->name, kind).second)
     throw_user_error("the target kind '{}' is registered already", kind->name);
 }
 
 TargetKind find_target_kind(std::string_view name) {
-  std::lock_guard lock(table().mutex);
-  const auto found = table().kinds.find(name);
-  return found == table().kinds.end() ? TargetKind() : found->second;
+  std::lock_guard lock(kind_table().mutex);
+  const auto found = kind_table().kinds.find(name);
+  return found == kind_table().kinds.end() ? TargetKind() : found->second;
 }
 
 TargetKind get_target_kind(std::string_view name) {
@@ -197,9 +197,9 @@ TargetKind get_target_kind(std::string_view name) {
 }
 
 std::vector<std::string> target_kind_names() {
-  std::lock_guard lock(table().mutex);
+  std::lock_guard lock(kind_table().mutex);
   std::vector<std::string> names;
-  for (const auto& [name, kind] : table().kinds) names.push_back(name);
+  for (const auto& [name, kind] : kind_table().kinds) names.push_back(name);
   return names;
 }
 

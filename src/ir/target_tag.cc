@@ -35,7 +35,7 @@ TagTable* make_table() {
   return made;
 }
 
-TagTable& table() {
+TagTable& tag_table() {
   static TagTable& instance = *make_table();
   return instance;
 }
@@ -48,17 +48,17 @@ void register_target_tag(const std::string& name, const Map<std::string, Value>&
   check_target_name(std::string_view(name).substr(0, slash), "a tag's group");
   check_target_name(std::string_view(name).substr(slash + 1), "a tag");
   const Target target = make_tagged(name, config);
-  std::lock_guard lock(table().mutex);
-  if (!table().targets.emplace(name, target).second) {
+  std::lock_guard lock(tag_table().mutex);
+  if (!tag_table().targets.emplace(name, target).second) {
     if (!override) throw_user_error("the tag '{}' is registered already; give override to replace it", name);
-    table().targets.insert_or_assign(name, target);
+    tag_table().targets.insert_or_assign(name, target);
   }
 }
 
 Target get_tagged_target(std::string_view name) {
   {
-    std::lock_guard lock(table().mutex);
-    if (const auto found = table().targets.find(name); found != table().targets.end()) return found->second;
+    std::lock_guard lock(tag_table().mutex);
+    if (const auto found = tag_table().targets.find(name); found != tag_table().targets.end()) return found->second;
   }
   const std::vector<std::string> near = near_names(name, target_tags(), '/');
   throw_user_error("there is no tag '{}' of a target; {} {}", name, near.empty() ? "the tags are" : "near are",
@@ -66,9 +66,9 @@ Target get_tagged_target(std::string_view name) {
 }
 
 std::vector<std::string> target_tags() {
-  std::lock_guard lock(table().mutex);
+  std::lock_guard lock(tag_table().mutex);
   std::vector<std::string> names;
-  for (const auto& [name, target] : table().targets) names.push_back(name);
+  for (const auto& [name, target] : tag_table().targets) names.push_back(name);
   return names;
 }
 

@@ -5,8 +5,6 @@
 namespace headrace {
 
 static bool is_letter(char c) { return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
-static bool is_digit(char c) { return c >= '0' && c <= '9'; }
-
 bool is_identifier(std::string_view text, bool dots) {
   bool at_start = true;
   for (const char c : text) {

@@ -9,6 +9,7 @@
 
 namespace headrace {
 
+inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
 // [A-Za-z_][A-Za-z0-9_]*, with further such words after dots when `dots` is set.
 bool is_identifier(std::string_view text, bool dots = false);
 // "..." with \" \\ \n \t \r and \xNN.

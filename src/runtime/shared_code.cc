@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <cstring>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -22,10 +21,6 @@
 namespace headrace::runtime {
 
 namespace {
-
-Refusal system_refusal(const std::string& name) {
-  return {HR_REASON_SYSTEM, fmt::format("reading '{}' failed: {}", name, std::strerror(errno))};
-}
 
 // Copies bytes begin .. end-1 of a file to the same place of another; false with errno.
 bool copy_range(int source, int target, int64_t begin, int64_t end) {
@@ -63,7 +58,7 @@ Expected<Descriptor> copy_file(int source, int64_t size_bytes, const ConstantByt
   const Descriptor& copy = memory.value();
   if (::ftruncate(copy.number(), size_bytes) != 0 || !copy_range(source, copy.number(), 0, left_out.offset) ||
       !copy_range(source, copy.number(), left_out.offset + left_out.nbytes, size_bytes))
-    return system_refusal(name);
+    return artifact::system_refusal(name);
   return memory;
 }
 
@@ -113,14 +108,14 @@ Expected<SharedCode::Mapping> SharedCode::load(const FileStamp& file, const Desc
     const int reason = errno;
     ::dlclose(handle);
     errno = reason;
-    return system_refusal(name);
+    return artifact::system_refusal(name);
   }
   return Mapping{.file = file, .descriptor = std::move(copy.value()), .path = std::move(path), .handle = handle};
 }
 
 Expected<SharedCode> SharedCode::map(Descriptor descriptor, const ConstantBytes& constants, const std::string& name) {
   const std::optional<FileStamp> file = FileStamp::of(descriptor.number());
-  if (!file) return system_refusal(name);
+  if (!file) return artifact::system_refusal(name);
   Table& known = table();
   const std::lock_guard lock(known.mutex);
   auto found = known.mappings.find(*file);

@@ -20,9 +20,9 @@ template <typename... Args>
   throw Breach{fmt::format(text, std::forward<Args>(args)...)};
 }
 
-class Verifier {
+class FormVerifier {
  public:
-  explicit Verifier(const Compute& compute) : compute_(compute) {}
+  explicit FormVerifier(const Compute& compute) : compute_(compute) {}
 
   void run() {
     for (const Buffer& input : compute_.inputs) {
@@ -177,7 +177,7 @@ class Verifier {
 
 std::optional<std::string> find_breach(const Compute& compute) {
   try {
-    Verifier(compute).run();
+    FormVerifier(compute).run();
   } catch (const Breach& found) {
     return found.rule;
   }

@@ -14,9 +14,6 @@ namespace headrace::onnx {
 
 namespace {
 
-bool is_float(DataType dtype) { return dtype.is_float(); }
-bool is_number(DataType dtype) { return !dtype.is_bool(); }
-
 // Arithmetic of one input with numbers of its dtype.
 class Formula {
  public:

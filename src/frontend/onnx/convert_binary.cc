@@ -10,8 +10,6 @@ namespace headrace::onnx {
 
 namespace {
 
-bool is_number(DataType dtype) { return !dtype.is_bool(); }
-bool is_bool(DataType dtype) { return dtype.is_bool(); }
 bool is_unsigned(DataType dtype) { return dtype.is_uint(); }
 bool is_whole(DataType dtype) { return !dtype.is_float() && !dtype.is_bool(); }
 

@@ -11,8 +11,6 @@ namespace headrace::onnx {
 
 namespace {
 
-bool is_number(DataType dtype) { return !dtype.is_bool(); }
-
 // The sizes of the kernel: the weight's, which kernel_shape may repeat.
 Shape kernel_of(NodeContext& context, size_t spatial) {
   const Expr weight = context.input(1);

@@ -14,8 +14,6 @@ namespace headrace::onnx {
 
 namespace {
 
-bool is_number(DataType dtype) { return !dtype.is_bool(); }
-
 // Of an axis whose positions become constants.
 constexpr int64_t kMostPositions = int64_t{1} << 16;
 

@@ -14,8 +14,6 @@ namespace headrace::onnx {
 
 namespace {
 
-bool is_index(DataType dtype) { return dtype.is_int(); }
-
 // Constant indices made non-negative, for an axis of a known size; refuses one that is out of range.
 Expr checked_indices(NodeContext& context, const NDArray& indices, int64_t size) {
   std::vector<int64_t> values;

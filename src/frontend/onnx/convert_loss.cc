@@ -13,9 +13,6 @@ namespace headrace::onnx {
 
 namespace {
 
-bool is_float(DataType dtype) { return dtype.is_float(); }
-bool is_index(DataType dtype) { return dtype.is_int(); }
-
 // -weight[t] * log_probability[n, t, ...] at each target t, reduced as the attribute says; targets that are
 // ignore_index count nothing. Input 2 is the optional weight a class.
 Expr negative_log_likelihood(NodeContext& context, const Expr& log_probability) {

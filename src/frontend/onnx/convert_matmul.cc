@@ -12,8 +12,6 @@ namespace headrace::onnx {
 
 namespace {
 
-bool is_number(DataType dtype) { return !dtype.is_bool(); }
-
 // a[..., M, K] by b[K, N]. A constant b is given to nn.dense transposed, which constant folding does once.
 Expr multiply_by_matrix(const Expr& a, const Expr& b, const Span& span) {
   if (b.is<relay::ConstantNode>()) return ops::dense(a, ops::transpose(b, {1, 0}, span), {}, span);

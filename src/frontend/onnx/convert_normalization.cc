@@ -16,7 +16,6 @@ namespace headrace::onnx {
 
 namespace {
 
-bool is_float(DataType dtype) { return dtype.is_float(); }
 using Dims = std::vector<PrimExpr>;
 
 // Up to opset 12 the axes from `axis` (1) on count as one; later ones take `axis` (-1) alone. `along` is called with a

@@ -17,8 +17,6 @@ namespace headrace::onnx {
 
 namespace {
 
-bool is_index(DataType dtype) { return dtype.is_int(); }
-
 // ONNX NonZero (9, 13): the places along the second axis. Where the data is not known, there are as many as a run
 // finds; native code has such tensors as outputs of the model alone.
 Exprs convert_non_zero(NodeContext& context) {

@@ -11,9 +11,6 @@ namespace headrace::onnx {
 
 namespace {
 
-bool is_number(DataType dtype) { return !dtype.is_bool(); }
-bool is_float(DataType dtype) { return dtype.is_float(); }
-
 template <typename A>
 A pool_attrs(const Windows& windows, bool ceil_mode) {
   A attrs;

@@ -10,8 +10,6 @@ namespace headrace::onnx {
 
 namespace {
 
-bool is_number(DataType dtype) { return !dtype.is_bool(); }
-
 struct Reduction {
   Expr data;
   std::optional<Shape> axes;  // nothing: all

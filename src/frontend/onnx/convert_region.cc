@@ -20,8 +20,6 @@ namespace headrace::onnx {
 
 namespace {
 
-bool is_float(DataType dtype) { return dtype.is_float(); }
-
 // What the words of GridSample's modes are in relay; those of opset 16, then those of 20.
 std::string grid_method(NodeContext& context) {
   const std::string mode = context.string_attr("mode", context.opset() < 20 ? "bilinear" : "linear");

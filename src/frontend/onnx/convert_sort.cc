@@ -13,9 +13,6 @@ namespace headrace::onnx {
 
 namespace {
 
-bool is_number(DataType dtype) { return !dtype.is_bool(); }
-bool is_index(DataType dtype) { return dtype.is_int(); }
-
 // ONNX CumSum (11, 14), along an axis that is known.
 Exprs convert_cumsum(NodeContext& context) {
   const Expr x = context.input(0);

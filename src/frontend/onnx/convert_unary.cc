@@ -8,10 +8,6 @@ namespace headrace::onnx {
 
 namespace {
 
-bool is_float(DataType dtype) { return dtype.is_float(); }
-bool is_number(DataType dtype) { return !dtype.is_bool(); }
-bool is_bool(DataType dtype) { return dtype.is_bool(); }
-
 struct Names {
   std::string_view onnx, relay;
 };

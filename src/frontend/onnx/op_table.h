@@ -23,6 +23,12 @@ const OpRow* find_op_row(std::string_view name);
 // Their names, sorted.
 std::vector<std::string_view> supported_ops();
 
+// Which dtypes an operator takes, for NodeContext's checks.
+inline bool is_bool(DataType dtype) { return dtype.is_bool(); }
+inline bool is_number(DataType dtype) { return !dtype.is_bool(); }
+inline bool is_float(DataType dtype) { return dtype.is_float(); }
+inline bool is_index(DataType dtype) { return dtype.is_int(); }
+
 // The rows of each family, in the file convert_<family>.cc.
 std::span<const OpRow> activation_rows();     // Relu, Elu, HardSwish, Clip, PRelu, ...
 std::span<const OpRow> binary_rows();         // Add, Pow, Equal, And, Where, Max, Sum, ...

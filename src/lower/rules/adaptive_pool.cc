@@ -55,7 +55,7 @@ Compute adaptive_pool_rule(const RuleInput& input, size_t spatial, bool takes_ma
   return single_stage(input, finished(std::move(stage), [&](const PrimExpr& total) {
                         PrimExpr count = make_int(1);
                         for (size_t i = 0; i < spatial; ++i) count = count * axes[i].count(at[2 + i]);
-                        return make_binary(BinaryOp::div, total, make_cast(dtype, count));
+                        return divide(total, make_cast(dtype, count));
                       }));
 }
 

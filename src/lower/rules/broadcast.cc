@@ -28,7 +28,7 @@ void bits_rule(std::string_view op, Intrinsic intrinsic) {
 }
 
 PrimExpr trunc_divide(const PrimExpr& a, const PrimExpr& b) {
-  const PrimExpr quotient = make_binary(BinaryOp::div, a, b);
+  const PrimExpr quotient = divide(a, b);
   return a->dtype.is_float() ? make_intrinsic(Intrinsic::trunc, a->dtype, {quotient}) : quotient;
 }
 

@@ -25,12 +25,8 @@ struct ClassBoxes {
   PrimExpr corner(const PrimExpr& box, int64_t k) const {
     return wide(input.inputs[0].item((batch * boxes + box) * 4 + k));
   }
-  PrimExpr low(const PrimExpr& box, int64_t axis) const {
-    return binary(BinaryOp::min, corner(box, axis), corner(box, axis + 2));
-  }
-  PrimExpr high(const PrimExpr& box, int64_t axis) const {
-    return binary(BinaryOp::max, corner(box, axis), corner(box, axis + 2));
-  }
+  PrimExpr low(const PrimExpr& box, int64_t axis) const { return least(corner(box, axis), corner(box, axis + 2)); }
+  PrimExpr high(const PrimExpr& box, int64_t axis) const { return most(corner(box, axis), corner(box, axis + 2)); }
   PrimExpr area(const PrimExpr& box) const { return (high(box, 0) - low(box, 0)) * (high(box, 1) - low(box, 1)); }
   PrimExpr number(size_t i) const {
     return make_cast(wide_type(input.inputs[0].buffer->dtype), input.inputs[i].item(make_int(0)));
@@ -39,13 +35,11 @@ struct ClassBoxes {
   PrimExpr hides(const PrimExpr& a, const PrimExpr& b) const {
     const PrimExpr zero = number_like(0, score(a));
     const auto shared = [&](int64_t axis) {
-      const PrimExpr length =
-          binary(BinaryOp::min, high(a, axis), high(b, axis)) - binary(BinaryOp::max, low(a, axis), low(b, axis));
-      return binary(BinaryOp::max, zero, length);
+      const PrimExpr length = least(high(a, axis), high(b, axis)) - most(low(a, axis), low(b, axis));
+      return most(zero, length);
     };
     const PrimExpr inner = shared(0) * shared(1), outer = area(a) + area(b) - inner;
-    return both(binary(BinaryOp::gt, inner, zero),
-                binary(BinaryOp::gt, binary(BinaryOp::div, inner, outer), number(3)));
+    return both(binary(BinaryOp::gt, inner, zero), binary(BinaryOp::gt, divide(inner, outer), number(3)));
   }
 };
 

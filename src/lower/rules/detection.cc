@@ -11,9 +11,6 @@ using tir::make_if;
 using tir::make_seq;
 using tir::Stmt;
 
-constexpr DataType kReal = DataType::float_(64);
-
-PrimExpr real(double value) { return make_float(value, kReal); }
 PrimExpr real_item(const Line& line, const PrimExpr& position) { return make_cast(kReal, line.item(position)); }
 PrimExpr binary(BinaryOp op, const PrimExpr& a, const PrimExpr& b) { return make_binary(op, a, b); }
 PrimExpr cut(bool clips, const PrimExpr& x) { return clips ? clamp(x, real(0), real(1)) : x; }
@@ -62,10 +59,9 @@ Stmt write_box(const KernelInput& input, const PrimExpr& b, const PrimExpr& j, c
     const PrimExpr low = real_item(anchors, j * 4 + axis), high = real_item(anchors, j * 4 + axis + 2);
     const auto place = [&](int64_t k) { return real_item(places, (b * boxes + j) * 4 + k); };
     const PrimExpr two = real(2);
-    const PrimExpr middle =
-        place(axis) * real(attrs.variances[a]) * (high - low) + binary(BinaryOp::div, low + high, two);
+    const PrimExpr middle = place(axis) * real(attrs.variances[a]) * (high - low) + divide(low + high, two);
     const PrimExpr grown = make_intrinsic(Intrinsic::exp, kReal, {place(axis + 2) * real(attrs.variances[a + 2])});
-    const PrimExpr half = binary(BinaryOp::div, grown * (high - low), two);
+    const PrimExpr half = divide(grown * (high - low), two);
     stmts.push_back(out.set_item(to * 6 + 2 + axis, cut(attrs.clip, middle - half)));
     stmts.push_back(out.set_item(to * 6 + 4 + axis, cut(attrs.clip, middle + half)));
   }
@@ -134,7 +130,7 @@ Stmt pool_element(const KernelInput& input, const PrimExpr& plane, const Bin& ro
                   const PrimExpr& place) {
   const Line &data = input.inputs[0], &out = input.outputs[0];
   const DataType dtype = wide_type(data.buffer->dtype);
-  const auto extent = [](const Bin& bin) { return binary(BinaryOp::max, bin.end - bin.begin, make_int(0)); };
+  const auto extent = [](const Bin& bin) { return most(bin.end - bin.begin, make_int(0)); };
   return with_cell(dtype, [&](const Cell& most) {
     return bind(extent(rows), [&](const PrimExpr& height) {
       return bind(extent(columns), [&](const PrimExpr& width) {

@@ -18,13 +18,6 @@ void unary_rule(std::string_view op, Unary f) {
   });
 }
 
-PrimExpr call(Intrinsic intrinsic, const PrimExpr& x) { return make_intrinsic(intrinsic, x->dtype, {x}); }
-
-PrimExpr negative(const PrimExpr& x) {
-  // -0.0 - x is -x for every x, which 0.0 - x is not for 0.0.
-  return x->dtype.is_float() ? make_float(-0.0, x->dtype) - x : make_int(0, x->dtype) - x;
-}
-
 PrimExpr is_positive(const PrimExpr& x) { return make_binary(BinaryOp::gt, x, number_like(0, x)); }
 PrimExpr is_negative(const PrimExpr& x) { return make_binary(BinaryOp::lt, x, number_like(0, x)); }
 
@@ -35,7 +28,7 @@ PrimExpr sign(const PrimExpr& x) {
 
 PrimExpr sigmoid(const PrimExpr& x) {
   const PrimExpr one = number_like(1, x);
-  return make_binary(BinaryOp::div, one, one + call(Intrinsic::exp, negative(x)));
+  return divide(one, one + call(Intrinsic::exp, negative(x)));
 }
 
 PrimExpr is(Intrinsic predicate, const PrimExpr& x) { return make_intrinsic(predicate, DataType::bool_(), {x}); }
@@ -132,7 +125,7 @@ void register_elementwise_rules() {
   unary_rule("logical_not", make_not);
   unary_rule("bitwise_not", inverted);
   // The maximum keeps NaN.
-  unary_rule("nn.relu", [](const PrimExpr& x) { return make_binary(BinaryOp::max, x, number_like(0, x)); });
+  unary_rule("nn.relu", [](const PrimExpr& x) { return most(x, number_like(0, x)); });
   set_rule("nn.leaky_relu", leaky_relu_rule);
   set_rule("nn.prelu", prelu_rule);
   set_rule("clip", clip_rule);

@@ -14,11 +14,6 @@ using tir::make_if;
 using tir::make_seq;
 using tir::Stmt;
 
-constexpr DataType kReal = DataType::float_(64);
-
-PrimExpr real(double value) { return make_float(value, kReal); }
-PrimExpr divide(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::div, a, b); }
-PrimExpr call(Intrinsic intrinsic, const PrimExpr& x) { return make_intrinsic(intrinsic, kReal, {x}); }
 PrimExpr both(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::logical_and, a, b); }
 
 // ---- affine_grid
@@ -58,15 +53,15 @@ PrimExpr padded(const GridSampleAttrs& attrs, const PrimExpr& x, int64_t size) {
   return clamp(inside, real(0), real(static_cast<double>(size - 1)));
 }
 
-struct Tap {
+struct GridTap {
   PrimExpr at, weight;
 };
 
 // The taps of coordinate x of the grid along an axis; one outside has an index of -1.
-std::vector<Tap> taps_of(const GridSampleAttrs& attrs, const PrimExpr& x, int64_t size) {
+std::vector<GridTap> taps_of(const GridSampleAttrs& attrs, const PrimExpr& x, int64_t size) {
   const auto tap = [&](const PrimExpr& at, const PrimExpr& weight) {
     const PrimExpr is_inside = is_within(at, real(0), real(static_cast<double>(size)));
-    return Tap{make_select(is_inside, make_cast(kIndexType, at), make_int(-1)), weight};
+    return GridTap{make_select(is_inside, make_cast(kIndexType, at), make_int(-1)), weight};
   };
   const PrimExpr one = real(1);
   if (attrs.method == "nearest") return {tap(call(Intrinsic::round, padded(attrs, x, size)), one)};
@@ -78,7 +73,7 @@ std::vector<Tap> taps_of(const GridSampleAttrs& attrs, const PrimExpr& x, int64_
   const auto near = [&](const PrimExpr& d) { return ((a + real(2)) * d - (a + real(3))) * d * d + one; };
   const auto far = [&](const PrimExpr& d) { return ((a * d - real(5) * a) * d + real(8) * a) * d - real(4) * a; };
   const PrimExpr weights[4] = {far(one + t), near(t), near(one - t), far(real(2) - t)};
-  std::vector<Tap> taps;
+  std::vector<GridTap> taps;
   for (int k = 0; k < 4; ++k) taps.push_back(tap(padded(attrs, floor + real(k - 1), size), weights[k]));
   return taps;
 }
@@ -105,7 +100,7 @@ Stmt fill_taps(const GridSampleAttrs& attrs, const Taps& taps, const Line& grid,
     stmts.push_back(bind(x, [&](const PrimExpr& bound) {
       std::vector<Stmt> sets;
       int64_t next = k * taps.each;
-      for (const Tap& tap : taps_of(attrs, bound, size)) {
+      for (const GridTap& tap : taps_of(attrs, bound, size)) {
         sets.push_back(taps.at.set_item(make_int(next), tap.at));
         sets.push_back(taps.weight.set_item(make_int(next++), tap.weight));
       }

@@ -7,9 +7,6 @@ namespace headrace::lower {
 
 namespace {
 
-PrimExpr call(Intrinsic intrinsic, const PrimExpr& x) { return make_intrinsic(intrinsic, x->dtype, {x}); }
-PrimExpr divide(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::div, a, b); }
-
 // Stages [N, groups] that combine all elements of a group.
 struct Groups {
   const RuleInput& input;
@@ -87,7 +84,7 @@ Compute l2_normalize_rule(const RuleInput& input) {
   for (size_t i = 0; i < shape.size(); ++i) (summed[i] ? extents : kept).push_back(shape[i]);
   const Buffer lengths = make_stage_buffer("lengths", wide_type(input.in_types[0]->dtype), kept);
   const auto finish = [&](const PrimExpr& sum) {
-    return call(Intrinsic::sqrt, make_binary(BinaryOp::max, sum, number_like(attrs.eps, sum)));
+    return call(Intrinsic::sqrt, most(sum, number_like(attrs.eps, sum)));
   };
   const auto square = [&](const Index& i) {
     const PrimExpr x = wide(load(input.inputs[0], i));

@@ -9,12 +9,6 @@ namespace {
 
 using ops::Resize2DAttrs;
 
-constexpr DataType kReal = DataType::float_(64);
-
-PrimExpr real(double value) { return make_float(value, kReal); }
-PrimExpr divide(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::div, a, b); }
-PrimExpr call(Intrinsic intrinsic, const PrimExpr& x) { return make_intrinsic(intrinsic, x->dtype, {x}); }
-
 // Where output index i reads an axis: ops::resize_coordinate, operation by operation.
 PrimExpr coordinate(const std::string& mode, const PrimExpr& i, int64_t in, int64_t out) {
   const PrimExpr at = make_cast(kReal, i);

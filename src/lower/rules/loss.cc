@@ -7,9 +7,6 @@ namespace headrace::lower {
 
 namespace {
 
-PrimExpr negative(const PrimExpr& x) { return make_float(-0.0, x->dtype) - x; }
-PrimExpr divide(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::div, a, b); }
-
 ComputeRuleFn cross_entropy_rule(bool takes_logarithm) {
   return [takes_logarithm](const RuleInput& input) {
     const Array<PrimExpr>& shape = input.in_types[0]->shape;
@@ -72,9 +69,8 @@ Compute nll_loss_rule(const RuleInput& input) {
   }
   const Buffer weights = make_stage_buffer("weights", wide_type(out->dtype), {});
   compute.stages.push_back(total(weights, &NllTerms::weight));
-  compute.stages.push_back(finished(total(out, &NllTerms::loss), [&](const PrimExpr& sum) {
-    return make_binary(BinaryOp::div, sum, load(weights, {}));
-  }));
+  compute.stages.push_back(
+      finished(total(out, &NllTerms::loss), [&](const PrimExpr& sum) { return divide(sum, load(weights, {})); }));
   return compute;
 }
 

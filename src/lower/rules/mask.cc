@@ -7,7 +7,6 @@ namespace headrace::lower {
 
 namespace {
 
-PrimExpr as_index(const PrimExpr& value) { return make_cast(kIndexType, value); }
 PrimExpr equal(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::eq, a, b); }
 
 Compute one_hot_rule(const RuleInput& input) {
@@ -48,14 +47,13 @@ Compute matrix_set_diag_rule(const RuleInput& input) {
     const PrimExpr row = i[i.size() - 2], column = i.back(), d = column - row;
     const PrimExpr zero = make_int(0), is_above = make_binary(BinaryOp::ge, d, zero);
     // As ops::diagonal_offset has it.
-    const PrimExpr length = make_binary(BinaryOp::min, make_binary(BinaryOp::min, d, zero) + m,
-                                        make_int(n) - make_binary(BinaryOp::max, d, zero));
+    const PrimExpr length = least(least(d, zero) + m, make_int(n) - most(d, zero));
     const PrimExpr pushed = make_int(ops::longest_diagonal(attrs, m, n)) - length;
     const PrimExpr offset =
         make_select(is_above, attrs.super_diag_right_align ? pushed : zero, attrs.sub_diag_right_align ? pushed : zero);
     Index place(i.begin(), i.end() - 2);
     if (attrs.k1 != attrs.k2) place.push_back(make_int(attrs.k2) - d);
-    place.push_back(make_binary(BinaryOp::min, row, column) + offset);
+    place.push_back(least(row, column) + offset);
     return guarded(is_within(d, make_int(attrs.k1), make_int(attrs.k2 + 1)), load(input.inputs[1], place),
                    load(input.inputs[0], i));
   });
@@ -83,7 +81,7 @@ struct SliceAxis {
   PrimExpr count() const {
     const PrimExpr span = make_select(is_forward(), end - begin, begin - end), s = short_step();
     const PrimExpr stride = make_select(is_forward(), s, make_int(0) - s);
-    const PrimExpr steps = floor_div(span + stride - 1, make_binary(BinaryOp::max, stride, make_int(1)));
+    const PrimExpr steps = floor_div(span + stride - 1, most(stride, make_int(1)));
     return make_select(make_binary(BinaryOp::gt, span, make_int(0)), steps, make_int(0));
   }
 };

@@ -52,9 +52,6 @@ struct Lines {
   static Index to_vector(const Array<PrimExpr>& dims) { return dims.to_vector(); }
 };
 
-PrimExpr call(Intrinsic intrinsic, const PrimExpr& x) { return make_intrinsic(intrinsic, x->dtype, {x}); }
-PrimExpr divide(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::div, a, b); }
-
 // normal * gamma + beta, as far as the attributes want it.
 template <typename A>
 PrimExpr scaled(const RuleInput& input, const A& attrs, const PrimExpr& normal, const PrimExpr& channel) {

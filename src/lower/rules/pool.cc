@@ -104,8 +104,8 @@ Compute avg_rule(const RuleInput& input, const PoolShape& shape, bool counts_pad
       count = count * divisor(shape, i, window[i], static_dim(input, dims[2 + i]), static_dim(input, out[2 + i]),
                               counts_padding);
     }
-    count = make_binary(BinaryOp::max, count, make_int(1));
-    return make_binary(BinaryOp::div, total, make_cast(dtype, count));
+    count = most(count, make_int(1));
+    return divide(total, make_cast(dtype, count));
   });
 }
 

@@ -122,8 +122,8 @@ PrimExpr unit(const PrimExpr& x, DataType dtype) {
   const int digits = dtype.bits() == 32 ? std::numeric_limits<float>::digits : std::numeric_limits<double>::digits;
   const PrimExpr high = bits(Intrinsic::shift_right, x, word(static_cast<uint64_t>(64 - digits)));
   // Below 2^53, so that it is the same as a signed number.
-  return make_binary(BinaryOp::div, make_cast(dtype, make_cast(kIndexType, high)),
-                     make_float(static_cast<double>(uint64_t{1} << digits), dtype));
+  return divide(make_cast(dtype, make_cast(kIndexType, high)),
+                make_float(static_cast<double>(uint64_t{1} << digits), dtype));
 }
 
 PrimExpr normal(const PrimExpr& first, const PrimExpr& second) {

@@ -8,7 +8,6 @@ namespace headrace::lower {
 
 namespace {
 
-PrimExpr as_index(const PrimExpr& value) { return make_cast(kIndexType, value); }
 PrimExpr less(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::lt, a, b); }
 
 Compute move_rule(const RuleInput& input, const std::function<Index(const Index&)>& source) {
@@ -39,7 +38,7 @@ Compute reverse_sequence_rule(const RuleInput& input) {
   const std::string message = fmt::format("reverse_sequence: a length is out of range for an axis of {}", to_string(n));
   Compute compute = move_rule(input, [&](Index i) {
     // Within memory, whatever the check says.
-    const PrimExpr length = make_binary(BinaryOp::min, as_index(load(input.inputs[1], {i[batch]})), n);
+    const PrimExpr length = least(as_index(load(input.inputs[1], {i[batch]})), n);
     i[steps] = make_select(less(i[steps], length), length - 1 - i[steps], i[steps]);
     return i;
   });

@@ -72,7 +72,7 @@ Compute mean_rule(const RuleInput& input) {
   const Reduction reduction = reduction_of<ops::ReduceAttrs>(input);
   const DataType dtype = total_type(input.in_types[0]->dtype);
   return single_stage(input, finished(combine_data(input, reduction, Combiner::sum, dtype), [&](const PrimExpr& total) {
-                        return make_binary(BinaryOp::div, total, make_cast(dtype, reduction.size()));
+                        return divide(total, make_cast(dtype, reduction.size()));
                       }));
 }
 
@@ -114,7 +114,7 @@ Compute variance_rule(const RuleInput& input) {
         return distance * distance;
       });
   return single_stage(input, finished(std::move(stage), [&](const PrimExpr& total) {
-                        return make_binary(BinaryOp::div, total, make_cast(total->dtype, count));
+                        return divide(total, make_cast(total->dtype, count));
                       }));
 }
 

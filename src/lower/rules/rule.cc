@@ -25,10 +25,22 @@ ComputeStage rounded(ComputeStage stage) {
   return finished(std::move(stage), [](const PrimExpr& value) { return value; });
 }
 
+PrimExpr real(double value) { return make_float(value, kReal); }
+PrimExpr as_index(const PrimExpr& value) { return make_cast(kIndexType, value); }
+PrimExpr call(Intrinsic intrinsic, const PrimExpr& x) { return make_intrinsic(intrinsic, x->dtype, {x}); }
+PrimExpr divide(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::div, a, b); }
+PrimExpr least(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::min, a, b); }
+PrimExpr most(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::max, a, b); }
+
+PrimExpr negative(const PrimExpr& x) {
+  // -0.0 - x is -x for every x, which 0.0 - x is not for 0.0.
+  return x->dtype.is_float() ? make_float(-0.0, x->dtype) - x : make_int(0, x->dtype) - x;
+}
+
 PrimExpr number_like(double number, const PrimExpr& like) { return make_const(number, like->dtype); }
 
 PrimExpr clamp(const PrimExpr& value, const PrimExpr& low, const PrimExpr& high) {
-  return make_binary(BinaryOp::min, make_binary(BinaryOp::max, value, low), high);
+  return least(most(value, low), high);
 }
 
 PrimExpr is_within(const PrimExpr& value, const PrimExpr& low, const PrimExpr& high) {

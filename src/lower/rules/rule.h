@@ -25,6 +25,16 @@ ComputeStage finished(ComputeStage stage, const std::function<PrimExpr(const Pri
 // The same with the combined value itself.
 ComputeStage rounded(ComputeStage stage);
 
+// Arithmetic as the rules write it.
+inline constexpr DataType kReal = DataType::float_(64);  // of coordinates between elements
+PrimExpr real(double value);
+PrimExpr as_index(const PrimExpr& value);
+PrimExpr call(Intrinsic intrinsic, const PrimExpr& x);
+PrimExpr divide(const PrimExpr& a, const PrimExpr& b);
+PrimExpr negative(const PrimExpr& x);
+PrimExpr least(const PrimExpr& a, const PrimExpr& b);
+PrimExpr most(const PrimExpr& a, const PrimExpr& b);
+
 // `number` in the dtype of `like`.
 PrimExpr number_like(double number, const PrimExpr& like);
 // At least `low`, at most `high`.

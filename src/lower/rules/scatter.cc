@@ -41,8 +41,7 @@ Stmt scatter_means(const KernelInput& input, const ForEachUpdate& updates) {
       const Stmt end = each(out.size(), [&](const PrimExpr& i) {
         // An integer is divided in 64 bits: the count may be past its dtype.
         const DataType inner = dtype.is_float() ? dtype : dtype.is_uint() ? DataType::uint(64) : kIndexType;
-        return out.set_item(
-            i, make_binary(BinaryOp::div, make_cast(inner, sums.item(i)), make_cast(inner, counts.item(i))));
+        return out.set_item(i, divide(make_cast(inner, sums.item(i)), make_cast(inner, counts.item(i))));
       });
       return make_seq({begin, add, end});
     });

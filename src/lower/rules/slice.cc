@@ -50,8 +50,6 @@ Compute strided_slice_rule(const RuleInput& input) {
   });
 }
 
-PrimExpr as_index(const PrimExpr& value) { return make_cast(kIndexType, value); }
-
 // An index as it is kept within memory, whatever a check says of it.
 PrimExpr bounded(const PrimExpr& index, const PrimExpr& n) { return clamp(index, make_int(0), n - 1); }
 

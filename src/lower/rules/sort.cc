@@ -19,8 +19,6 @@ PrimExpr is_less(const PrimExpr& a, const PrimExpr& b) {
 
 namespace {
 
-PrimExpr least(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::min, a, b); }
-
 // Merges the sorted runs [begin, middle) and [middle, end) of `src` into `dst`.
 Stmt merge(const Line& src, const Line& dst, const PrimExpr& begin, const PrimExpr& middle, const PrimExpr& end,
            const IsBefore& is_before) {

@@ -12,11 +12,8 @@ using tir::make_if;
 using tir::make_seq;
 using tir::Stmt;
 
-PrimExpr real(double value, DataType dtype) { return make_float(value, dtype); }
 PrimExpr binary(BinaryOp op, const PrimExpr& a, const PrimExpr& b) { return make_binary(op, a, b); }
 PrimExpr both(const PrimExpr& a, const PrimExpr& b) { return binary(BinaryOp::logical_and, a, b); }
-PrimExpr least(const PrimExpr& a, const PrimExpr& b) { return binary(BinaryOp::min, a, b); }
-PrimExpr most(const PrimExpr& a, const PrimExpr& b) { return binary(BinaryOp::max, a, b); }
 
 Stmt filled(const Line& line, const PrimExpr& value) {
   return each(line.size(), [&](const PrimExpr& i) { return line.set_item(i, value); });
@@ -33,8 +30,9 @@ Stmt get_valid_counts_rule(const KernelInput& input) {
     const Stmt scan = each(boxes, [&](const PrimExpr& j) {
       const PrimExpr from = (b * boxes + j) * size;
       const auto element = [&](int64_t k) { return wide(data.item(from + k)); };
-      PrimExpr is_valid = binary(BinaryOp::gt, element(attrs.score_index), real(attrs.score_threshold, dtype));
-      if (attrs.id_index >= 0) is_valid = both(is_valid, binary(BinaryOp::ge, element(attrs.id_index), real(0, dtype)));
+      PrimExpr is_valid = binary(BinaryOp::gt, element(attrs.score_index), make_float(attrs.score_threshold, dtype));
+      if (attrs.id_index >= 0)
+        is_valid = both(is_valid, binary(BinaryOp::ge, element(attrs.id_index), make_float(0, dtype)));
       return make_if(is_valid, bind(count.get(), [&](const PrimExpr& at) {
                        const Stmt copy = each(size, [&](const PrimExpr& k) {
                          return out.set_item((b * boxes + at) * size + k, data.item(from + k));
@@ -44,7 +42,7 @@ Stmt get_valid_counts_rule(const KernelInput& input) {
     });
     return make_seq({count.set(make_int(0)), scan, counts.set_item(b, count.get())});
   };
-  return make_seq({filled(out, real(-1, out.buffer->dtype)), filled(indices, make_int(-1)),
+  return make_seq({filled(out, make_float(-1, out.buffer->dtype)), filled(indices, make_int(-1)),
                    each(data.shape[0], [&](const PrimExpr& b) {
                      return with_cell(kIndexType, [&](const Cell& count) { return batch(b, count); });
                    })});
@@ -78,7 +76,7 @@ struct Batch {
       return most(zero, least(high(a, axis), high(b, axis)) - most(low(a, axis), low(b, axis)));
     };
     const PrimExpr inner = shared(0) * shared(1), outer = area(a) + area(b) - inner;
-    return make_select(binary(BinaryOp::le, outer, zero), zero, binary(BinaryOp::div, inner, outer));
+    return make_select(binary(BinaryOp::le, outer, zero), zero, divide(inner, outer));
   }
   PrimExpr suppresses(const PrimExpr& a, const PrimExpr& b) const {
     const PrimExpr threshold = make_cast(score(a)->dtype, input.inputs[4].item(make_int(0)));
@@ -171,9 +169,9 @@ PrimExpr sample(const Line& data, const PrimExpr& plane, const PrimExpr& y, cons
   const int64_t height = data.shape[2], width = data.shape[3];
   const DataType dtype = y->dtype;
   const auto place = [&](const PrimExpr& at, int64_t size) {
-    return clamp(at, real(0, dtype), real(static_cast<double>(size - 1), dtype));
+    return clamp(at, make_float(0, dtype), make_float(static_cast<double>(size - 1), dtype));
   };
-  const PrimExpr row = place(y, height), column = place(x, width), one = real(1, dtype);
+  const PrimExpr row = place(y, height), column = place(x, width), one = make_float(1, dtype);
   const PrimExpr top = make_cast(kIndexType, row), left = make_cast(kIndexType, column);
   const PrimExpr bottom = least(top + 1, make_int(height - 1)), right = least(left + 1, make_int(width - 1));
   const PrimExpr v = row - make_cast(dtype, top), u = column - make_cast(dtype, left);
@@ -209,8 +207,7 @@ Stmt with_span(const KernelInput& input, const PrimExpr& low, const PrimExpr& hi
 
 PrimExpr sample_place(const Span1D& span, const PrimExpr& bin, const PrimExpr& sample) {
   const DataType dtype = span.bin->dtype;
-  const PrimExpr part =
-      binary(BinaryOp::div, make_cast(dtype, sample) + real(0.5, dtype), make_cast(dtype, span.samples));
+  const PrimExpr part = divide(make_cast(dtype, sample) + make_float(0.5, dtype), make_cast(dtype, span.samples));
   return span.begin + (make_cast(dtype, bin) + part) * span.bin;
 }
 
@@ -221,8 +218,8 @@ Stmt pool_bin(const KernelInput& input, const PrimExpr& plane, const Index& bin,
   const bool takes_max = input.attrs<ops::ROIAlignAttrs>().mode == "max";
   const DataType dtype = wide_type(data.buffer->dtype);
   const auto inside = [&](const PrimExpr& at, int64_t size) {
-    return both(binary(BinaryOp::ge, at, real(-1, dtype)),
-                binary(BinaryOp::le, at, real(static_cast<double>(size), dtype)));
+    return both(binary(BinaryOp::ge, at, make_float(-1, dtype)),
+                binary(BinaryOp::le, at, make_float(static_cast<double>(size), dtype)));
   };
   return with_cell(dtype, [&](const Cell& total) {
     const Stmt loops = each(rows.samples, [&](const PrimExpr& i) {
@@ -230,19 +227,19 @@ Stmt pool_bin(const KernelInput& input, const PrimExpr& plane, const Index& bin,
         return bind(sample_place(rows, bin[0], i), [&](const PrimExpr& y) {
           return bind(sample_place(columns, bin[1], j), [&](const PrimExpr& x) {
             const PrimExpr value = guarded(both(inside(y, data.shape[2]), inside(x, data.shape[3])),
-                                           sample(data, plane, y, x), real(0, dtype));
+                                           sample(data, plane, y, x), make_float(0, dtype));
             return total.set(takes_max ? most(total.get(), value) : total.get() + value);
           });
         });
       });
     });
-    const PrimExpr samples = rows.samples * columns.samples, zero = real(0, dtype);
+    const PrimExpr samples = rows.samples * columns.samples, zero = make_float(0, dtype);
     const PrimExpr count = make_cast(dtype, most(samples, make_int(1)));
     const PrimExpr first = takes_max ? make_select(binary(BinaryOp::eq, samples, make_int(0)), zero,
                                                    tir::identity_of(Combiner::max, dtype))
                                      : zero;
-    return make_seq({total.set(first), loops,
-                     out.set_item(place, takes_max ? total.get() : binary(BinaryOp::div, total.get(), count))});
+    return make_seq(
+        {total.set(first), loops, out.set_item(place, takes_max ? total.get() : divide(total.get(), count))});
   });
 }
 

@@ -5,6 +5,8 @@
 
 namespace headrace::ops {
 
+inline bool is_integer(const TensorType& type) { return type->dtype.is_int() || type->dtype.is_uint(); }
+
 // The two are equal whatever the symbols stand for. `?` equals nothing. False also means "not known".
 bool dims_equal(const PrimExpr& a, const PrimExpr& b);
 // The dimension that must be both a and b: the one that says more. Nothing when both are integers and differ.

@@ -61,6 +61,15 @@ struct Elements {
 
 template <typename C>
 inline constexpr bool is_floating = std::is_floating_point_v<C>;
+// What every number is at least, where a maximum begins.
+template <typename C>
+C least_value() {
+  if constexpr (is_floating<C>) {
+    return -std::numeric_limits<C>::infinity();
+  } else {
+    return std::numeric_limits<C>::min();
+  }
+}
 
 // What the mean of elements stored as T is summed in: integers in 64 bits, since a mean has room where the sum has
 // none.

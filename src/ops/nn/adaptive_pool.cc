@@ -51,15 +51,6 @@ void for_each_element(const LetterView& data, const Shape& out, const Shape& ind
   for_each_offset<1>(extents, {steps}, [&](const auto& offset) { body(at + offset[0]); });
 }
 
-template <typename C>
-C least_value() {
-  if constexpr (is_floating<C>) {
-    return -std::numeric_limits<C>::infinity();
-  } else {
-    return std::numeric_limits<C>::min();
-  }
-}
-
 std::vector<NDArray> eval_adaptive_pool(const EvalInput& input, size_t spatial, bool takes_max) {
   const NDArray out = input.make_output();
   const auto& attrs = input.attrs<AdaptivePoolAttrs>();

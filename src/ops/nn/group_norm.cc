@@ -7,6 +7,7 @@
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
 #include "ops/loops/move.h"
+#include "ops/nn/normalization.h"
 
 namespace headrace::ops {
 
@@ -41,12 +42,6 @@ GroupNormView view_of(const InstanceNormAttrs& attrs, size_t rank, int64_t) {
 }
 
 namespace {
-
-TensorType float_data(const RelationInput& input) {
-  const TensorType data = input.tensor(0);
-  if (data && !data->dtype.is_float()) input.fail(fmt::format("data must be floating point, got {}", show(data)));
-  return data;
-}
 
 Type relate_norm(const RelationInput& input, int64_t given_axis, int64_t groups) {
   const TensorType data = float_data(input);

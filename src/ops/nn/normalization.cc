@@ -39,15 +39,15 @@ void LRNAttrs::fields(FieldList<LRNAttrs>& f) {
       .field<&LRNAttrs::beta>("beta", {.default_value = 0.75, .has_default = true, .doc = "exponent"});
 }
 
-namespace {
-
-// ---- type relations
-
 TensorType float_data(const RelationInput& input) {
   const TensorType data = input.tensor(0);
   if (data && !data->dtype.is_float()) input.fail(fmt::format("data must be floating point, got {}", show(data)));
   return data;
 }
+
+namespace {
+
+// ---- type relations
 
 // Arguments 1.. are vectors along `axis` of data. False while one is not known.
 bool check_channel_vectors(const RelationInput& input, const TensorType& data, size_t axis) {

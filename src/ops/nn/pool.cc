@@ -156,15 +156,6 @@ int64_t for_each_tap(const PoolView& v, std::span<const int64_t> window, F&& bod
   }
 }
 
-template <typename C>
-C least_value() {
-  if constexpr (is_floating<C>) {
-    return -std::numeric_limits<C>::infinity();
-  } else {
-    return std::numeric_limits<C>::min();
-  }
-}
-
 std::vector<NDArray> eval_max(const EvalInput& input, const NDArray& out, const PoolView& view) {
   dispatch_number(out.dtype(), [&]<typename T>() {
     const Elements<T> x(input.args[0]), y(out);

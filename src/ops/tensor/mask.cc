@@ -57,8 +57,6 @@ void copy_element(const NDArray& src, int64_t from, const NDArray& dst, int64_t 
               bytes);
 }
 
-bool is_integer(const TensorType& type) { return type->dtype.is_int() || type->dtype.is_uint(); }
-
 void check_integers(const RelationInput& input, const TensorType& type, std::string_view what) {
   if (!is_integer(type)) input.fail(fmt::format("{} must be integers, got {}", what, show(type)));
 }

@@ -43,8 +43,6 @@ namespace {
 
 using relay::make_call;
 
-bool is_integer(const TensorType& type) { return type->dtype.is_int() || type->dtype.is_uint(); }
-
 // ---- layout_transform
 
 // Runs what may throw a UserError of its own, and places it at the call.

@@ -182,7 +182,7 @@ Expr drop_double_negative(const Site& s) {
   return inner == nullptr ? Expr() : inner->args[0];
 }
 
-constexpr Law kLaws[] = {
+constexpr Law kArithmeticLaws[] = {
     {"add", drop_zero},
     {"add", join_constants},
     {"add", join_bias},
@@ -217,6 +217,6 @@ constexpr Law kLaws[] = {
 
 }  // namespace
 
-std::span<const Law> arithmetic_laws() { return kLaws; }
+std::span<const Law> arithmetic_laws() { return kArithmeticLaws; }
 
 }  // namespace headrace::passes::simplify

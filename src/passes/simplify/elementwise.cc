@@ -127,7 +127,7 @@ Expr drop_straight_leaky_relu(const Site& s) {
   return s.call.attrs_as<ops::LeakyReluAttrs>().alpha == 1 ? s.operand(0) : Expr();
 }
 
-constexpr Law kLaws[] = {
+constexpr Law kElementwiseLaws[] = {
     {"cast", join_casts},
     {"copy", join_casts},
     {"nn.relu", drop_second_relu},
@@ -153,6 +153,6 @@ constexpr Law kLaws[] = {
 
 }  // namespace
 
-std::span<const Law> elementwise_laws() { return kLaws; }
+std::span<const Law> elementwise_laws() { return kElementwiseLaws; }
 
 }  // namespace headrace::passes::simplify

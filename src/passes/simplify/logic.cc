@@ -93,7 +93,7 @@ Expr where_not(const Site& s) {
   return condition == nullptr ? Expr() : ops::where(condition->args[0], s.arg(2), s.arg(1), s.span());
 }
 
-constexpr Law kLaws[] = {
+constexpr Law kLogicLaws[] = {
     {"logical_not", drop_double_not}, {"logical_not", push_not},
     {"logical_and", drop_repeated},   {"logical_and", drop_true},
     {"logical_and", and_false},       {"logical_or", drop_repeated},
@@ -112,6 +112,6 @@ constexpr Law kLaws[] = {
 
 }  // namespace
 
-std::span<const Law> logic_laws() { return kLaws; }
+std::span<const Law> logic_laws() { return kLogicLaws; }
 
 }  // namespace headrace::passes::simplify

@@ -248,7 +248,7 @@ Expr drop_pool(const Site& s) {
   return is_one && (attrs.out_layout.empty() || attrs.out_layout == attrs.layout) ? s.operand(0) : Expr();
 }
 
-constexpr Law kLaws[] = {
+constexpr Law kShapesLaws[] = {
     {"transpose", join_transposes},
     {"transpose", transpose_as_reshape},
     {"layout_transform", join_layout_transforms},
@@ -285,6 +285,6 @@ constexpr Law kLaws[] = {
 
 }  // namespace
 
-std::span<const Law> shape_laws() { return kLaws; }
+std::span<const Law> shape_laws() { return kShapesLaws; }
 
 }  // namespace headrace::passes::simplify

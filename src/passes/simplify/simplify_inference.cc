@@ -40,7 +40,7 @@ Expr unpack_batch_norm(const CallNode& call, const TensorTypeNode& data_type) {
 }
 
 // `before` carries the types, `after` the operands as rewritten so far.
-Expr simplify(const Expr& before, const Expr& after) {
+Expr simplify_call(const Expr& before, const Expr& after) {
   const auto* item = after.as<relay::TupleGetItemNode>();
   if (item == nullptr || item->index != 0) return after;
   const auto* call = item->tuple.as<CallNode>();
@@ -58,7 +58,7 @@ IRModule simplify_inference(const IRModule& module) {
   const Effects effects(module);
   return rewrite_bodies(module, [&](const Expr& body) {
     return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
-      return effects.of(before) ? after : simplify(before, after);
+      return effects.of(before) ? after : simplify_call(before, after);
     });
   });
 }
