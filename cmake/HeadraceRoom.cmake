@@ -23,7 +23,9 @@ target_link_libraries(headrace_options INTERFACE Threads::Threads)
 if(HEADRACE_SANITIZE)
   target_compile_options(headrace_options INTERFACE
     -fsanitize=${HEADRACE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  target_link_options(headrace_options INTERFACE -fsanitize=${HEADRACE_SANITIZE})
+  # A program in C takes part of UBSan's runtime from the C++ libraries' side.
+  target_link_options(headrace_options INTERFACE -fsanitize=${HEADRACE_SANITIZE}
+    $<$<C_COMPILER_ID:Clang>:-fsanitize-link-c++-runtime>)
 endif()
 
 # What the sources of all rooms share; made once for the rooms, and once for their tests.
