@@ -33,8 +33,6 @@ set(HEADRACE_PRECOMPILED
   <algorithm> <array> <atomic> <cstdint> <cstring> <functional> <map> <memory> <optional> <span> <string>
   <string_view> <type_traits> <unordered_map> <utility> <variant> <vector> <fmt/core.h> <fmt/format.h> <fmt/ranges.h>)
 
-set(CMAKE_UNITY_BUILD ${HEADRACE_UNITY})
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 8)
 if(HEADRACE_UNITY)
   # A coroutine's frame holds types of its file's unnamed namespace; g++ minds that in a file that is included.
   target_compile_options(headrace_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
@@ -58,6 +56,7 @@ function(headrace_room folder)
   endif()
   add_library(hr_${name} OBJECT ${sources})
   target_link_libraries(hr_${name} PRIVATE headrace_options ${ROOM_LINK})
+  set_target_properties(hr_${name} PROPERTIES UNITY_BUILD ${HEADRACE_UNITY} UNITY_BUILD_BATCH_SIZE 8)
   if(folder STREQUAL "base")
     target_precompile_headers(hr_${name} PRIVATE ${HEADRACE_PRECOMPILED})
   else()
