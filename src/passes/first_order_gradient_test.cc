@@ -109,6 +109,7 @@ INSTANTIATE_TEST_SUITE_P(
         GradientCase{"LeakyRelu", "nn.leaky_relu(subtract(%x, 1f), alpha=0.1f)"},
         GradientCase{"Clip", "multiply(clip(%x, a_min=0.5f, a_max=1.5f), %x)"},
         GradientCase{"StopFusion", "annotation.stop_fusion(multiply(%x, %x))"},
+        GradientCase{"Checkpoint", "exp(annotation.checkpoint(multiply(%x, %x)))"},
         GradientCase{"CopyAndCast", "cast(copy(multiply(%x, %x)), dtype=\"float64\")"},
         GradientCase{"Steps", "multiply(add(add(floor(%x), ceil(%x)), add(round(%x), add(trunc(%x), sign(%x)))), %x)"},
         GradientCase{"Softmax", "multiply(nn.softmax(%x, axis=0), %y)"},

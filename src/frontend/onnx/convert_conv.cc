@@ -154,15 +154,15 @@ Exprs convert_conv_transpose(NodeContext& context) {
   attrs.dilation = windows.dilations;
   attrs.groups = context.int_attr("group", 1);
   if (spatial == 3) {
-    const Expr volume =
-        ops::call_with<ops::ConvNDAttrs>("nn.conv3d_transpose", {data, weight}, span, [&](ops::ConvNDAttrs& own) {
-          own.kernel_size = attrs.kernel_size;
-          own.strides = attrs.strides;
-          own.output_padding = attrs.output_padding;
-          own.padding = attrs.padding;
-          own.dilation = attrs.dilation;
-          own.groups = attrs.groups;
-        });
+    const Expr volume = ops::call_with<ops::Conv3DTransposeAttrs>("nn.conv3d_transpose", {data, weight}, span,
+                                                                  [&](ops::ConvAttrs& own) {
+                                                                    own.kernel_size = attrs.kernel_size;
+                                                                    own.strides = attrs.strides;
+                                                                    own.output_padding = attrs.output_padding;
+                                                                    own.padding = attrs.padding;
+                                                                    own.dilation = attrs.dilation;
+                                                                    own.groups = attrs.groups;
+                                                                  });
     return {with_bias(context, volume)};
   }
   Expr result = ops::conv2d_transpose(data, weight, attrs, span);

@@ -142,6 +142,7 @@ void register_elementwise_rules() {
   set_rule("on_device", copy_rule);
   set_rule("device_copy", copy_rule);
   set_rule("annotation.stop_fusion", copy_rule);
+  set_rule("annotation.checkpoint", copy_rule);
   set_rule("zeros_like", fill_rule(0));
   set_rule("ones_like", fill_rule(1));
   set_rule("nn.dropout", dropout_rule);

@@ -15,6 +15,7 @@ from packed_cases import add_packed_cases
 from scipy import ndimage, special
 from select_cases import add_select_cases
 from sum_cases import add_sum_cases
+from window_gradient_cases import add_window_gradient_cases
 
 rng = np.random.default_rng(7)
 
@@ -585,4 +586,5 @@ error("global_avg_pool2d", "nn.global_avg_pool2d(%0)", [i[0]], "data must have 4
 add_packed_cases(data)
 
 add_sum_cases(data, ints)
+add_window_gradient_cases(data)
 finish()

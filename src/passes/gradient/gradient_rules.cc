@@ -299,7 +299,8 @@ Gradients grad_conv2d(const GradientSite& s) {
     throw_at(s.call.span, "nn.conv2d",
              "nn.conv2d: only NCHW with OIHW and without groups has a gradient; see ConvertLayout");
   const Shape data = s.arg_shape(0), weight = s.arg_shape(1), out = s.shape();
-  const ops::Window window = ops::window_of(2, attrs.strides, attrs.padding, attrs.dilation);
+  const ops::Window window =
+      ops::window_of(2, ops::spread(attrs.strides, 2), attrs.padding, ops::spread(attrs.dilation, 2));
   ops::Conv2DTransposeAttrs back;
   back.strides = window.strides;
   back.dilation = window.dilation;
@@ -338,6 +339,7 @@ constexpr Row kRules[] = {
     {"concatenate", grad_concatenate},
     {"copy", grad_copy},
     {"annotation.stop_fusion", grad_copy},
+    {"annotation.checkpoint", grad_copy},
     {"cos", grad_cos},
     {"divide", grad_divide},
     {"erf", grad_erf},
