@@ -1,4 +1,4 @@
-"""Cases of gradients of convolutions and pools, worked out window by window, and of checkpoints; see make_op_cases.py."""
+"""Cases of gradients of convolutions and pools, worked out by hand, and of checkpoints; see make_op_cases.py."""
 
 from collections.abc import Callable, Iterator
 

@@ -318,6 +318,9 @@ Gradients grad_conv2d(const GradientSite& s) {
   const Expr by_weight = swapped(ops::conv2d(swapped(s.arg(0)), swapped(s.gradient), across));
   return {ops::conv2d_transpose(s.gradient, s.arg(1), back), ops::strided_slice(by_weight, Shape{0, 0, 0, 0}, weight)};
 }
+Gradients grad_pool2d(const GradientSite& s) {
+  return {relay::make_call(s.call.as_op()->name + "_grad", {s.gradient, s.arg(0)}, s.call.attrs)};
+}
 Gradients grad_global_avg_pool2d(const GradientSite& s) {
   const Shape shape = s.arg_shape(0);
   const auto count =
@@ -357,9 +360,11 @@ constexpr Row kRules[] = {
     {"nn.batch_flatten", grad_view},
     {"nn.batch_matmul", grad_batch_matmul},
     {"nn.bias_add", grad_bias_add},
+    {"nn.avg_pool2d", grad_pool2d},
     {"nn.conv2d", grad_conv2d},
     {"nn.dense", grad_dense},
     {"nn.global_avg_pool2d", grad_global_avg_pool2d},
+    {"nn.max_pool2d", grad_pool2d},
     {"nn.leaky_relu", grad_leaky_relu},
     {"nn.log_softmax", grad_log_softmax},
     {"nn.matmul", grad_matmul},
