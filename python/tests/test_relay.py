@@ -106,7 +106,7 @@ def test_attributes_have_the_defaults_of_their_rank():
     )
     x = relay.var("x", shape=(1, 2, 5, 5, 5))
     attrs = relay.nn.avg_pool3d(x, pool_size=2, padding=1).attrs
-    assert type(attrs) is hr.relay.attrs.AvgPool3DAttrs
+    assert type(attrs).__name__ == "AvgPool3DAttrs"
     assert (attrs.layout, attrs.strides, attrs.padding) == ("NCDHW", (1, 1, 1), (1, 1, 1))
     assert relay.nn.conv3d(x, relay.var("w")).attrs.kernel_layout == "OIDHW"
     assert relay.nn.adaptive_max_pool1d(relay.var("y")).attrs.layout == "NCW"
