@@ -19,8 +19,8 @@ struct AdaptivePoolAttrs : AttrsNode {
 template <size_t rank>
 struct AdaptivePoolAttrsOf : AdaptivePoolAttrs {
   using Parent = AdaptivePoolAttrs;
-  static constexpr std::string_view keys[] = {"relay.attrs.AdaptivePool1DAttrs", "relay.attrs.AdaptivePool2DAttrs",
-                                              "relay.attrs.AdaptivePool3DAttrs"};
+  static constexpr std::string_view keys[3] = {"relay.attrs.AdaptivePool1DAttrs", "relay.attrs.AdaptivePool2DAttrs",
+                                               "relay.attrs.AdaptivePool3DAttrs"};
   static constexpr std::string_view type_key = keys[rank - 1];
   static constexpr bool is_final = true;
   static void fields(FieldList<AdaptivePoolAttrsOf>& f);

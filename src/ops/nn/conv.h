@@ -27,9 +27,9 @@ struct ConvAttrs : AttrsNode {
 template <size_t rank, bool is_transpose>
 struct ConvAttrsOf : ConvAttrs {
   using Parent = ConvAttrs;
-  static constexpr std::string_view keys[] = {"relay.attrs.Conv1DAttrs",          "relay.attrs.Conv2DAttrs",
-                                              "relay.attrs.Conv3DAttrs",          "relay.attrs.Conv1DTransposeAttrs",
-                                              "relay.attrs.Conv2DTransposeAttrs", "relay.attrs.Conv3DTransposeAttrs"};
+  static constexpr std::string_view keys[6] = {"relay.attrs.Conv1DAttrs",          "relay.attrs.Conv2DAttrs",
+                                               "relay.attrs.Conv3DAttrs",          "relay.attrs.Conv1DTransposeAttrs",
+                                               "relay.attrs.Conv2DTransposeAttrs", "relay.attrs.Conv3DTransposeAttrs"};
   static constexpr std::string_view type_key = keys[rank - 1 + (is_transpose ? 3 : 0)];
   static constexpr bool is_final = true;
   static void fields(FieldList<ConvAttrsOf>& f);

@@ -23,9 +23,9 @@ struct PoolAttrs : AttrsNode {
 template <size_t rank, bool is_max>
 struct PoolAttrsOf : PoolAttrs {
   using Parent = PoolAttrs;
-  static constexpr std::string_view keys[] = {"relay.attrs.AvgPool1DAttrs", "relay.attrs.AvgPool2DAttrs",
-                                              "relay.attrs.AvgPool3DAttrs", "relay.attrs.MaxPool1DAttrs",
-                                              "relay.attrs.MaxPool2DAttrs", "relay.attrs.MaxPool3DAttrs"};
+  static constexpr std::string_view keys[6] = {"relay.attrs.AvgPool1DAttrs", "relay.attrs.AvgPool2DAttrs",
+                                               "relay.attrs.AvgPool3DAttrs", "relay.attrs.MaxPool1DAttrs",
+                                               "relay.attrs.MaxPool2DAttrs", "relay.attrs.MaxPool3DAttrs"};
   static constexpr std::string_view type_key = keys[rank - 1 + (is_max ? 3 : 0)];
   static constexpr bool is_final = true;
   static void fields(FieldList<PoolAttrsOf>& f);
