@@ -95,6 +95,34 @@ def test_every_op_has_a_function_with_a_signature_and_docs():
     assert parameters["data_layout"].default == "NCHW"
 
 
+def test_attributes_have_the_defaults_of_their_rank():
+    assert str(inspect.signature(relay.nn.max_pool2d)) == (
+        "(data, pool_size=(1, 1), strides=(1, 1), dilation=(1, 1), padding=(0, 0), layout='NCHW', out_layout='', "
+        "ceil_mode=False, *, span=None)"
+    )
+    assert str(inspect.signature(relay.nn.conv1d_transpose)) == (
+        "(data, weight, strides=(1,), padding=(0,), dilation=(1,), channels=None, kernel_size=None, groups=1, "
+        "data_layout='NCW', kernel_layout='IOW', out_layout='', output_padding=(0,), out_dtype=None, *, span=None)"
+    )
+    x = relay.var("x", shape=(1, 2, 5, 5, 5))
+    attrs = relay.nn.avg_pool3d(x, pool_size=2, padding=1).attrs
+    assert type(attrs).__name__ == "AvgPool3DAttrs"
+    assert (attrs.layout, attrs.strides, attrs.padding) == ("NCDHW", (1, 1, 1), (1, 1, 1))
+    assert relay.nn.conv3d(x, relay.var("w")).attrs.kernel_layout == "OIDHW"
+    assert relay.nn.adaptive_max_pool1d(relay.var("y")).attrs.layout == "NCW"
+    text = relay.Function([x], relay.nn.max_pool3d(x, 2, layout="NCDHW")).astext()
+    assert "nn.max_pool3d(%x, pool_size=[2, 2, 2])" in text
+
+
+def test_weight_gradient_names_its_layouts_as_relay_does():
+    x, g = relay.var("x", shape=(2, 3, 5, 5)), relay.var("g", shape=(2, 4, 3, 3))
+    call = relay.nn.conv2d_backward_weight(g, x, kernel_size=3, kernel_layout="HWIO")
+    assert (call.attrs.data_layout, call.attrs.kernel_layout, call.attrs.out_layout) == ("NCHW", "NCHW", "HWIO")
+    data, gradient = np.ones((2, 3, 5, 5), "float32"), np.ones((2, 4, 3, 3), "float32")
+    result = relay.create_executor("debug").evaluate(relay.Function([g, x], call))(gradient, data)
+    np.testing.assert_array_equal(result.numpy(), np.full((3, 3, 3, 4), 18, "float32"))
+
+
 def test_ops_that_are_registered_later_are_found():
     assert relay.op.get("add").name == "add"
     assert relay.op.nn.relu is relay.nn.relu

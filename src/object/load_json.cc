@@ -1,4 +1,6 @@
 #include <limits>
+#include <map>
+#include <mutex>
 #include <nlohmann/json.hpp>
 
 #include "object/array.h"
@@ -98,6 +100,23 @@ Value to_special(const Json& json) {
   throw_user_error("expected a value, got {}", shown(json));
 }
 
+using Upgrades = std::map<std::string, void (*)(NamedValues&), std::less<>>;
+
+struct UpgradeTable {
+  std::mutex mutex;
+  Upgrades upgrades;
+};
+
+UpgradeTable& upgrade_table() {
+  static UpgradeTable& table = *new UpgradeTable;
+  return table;
+}
+
+Upgrades known_upgrades() {
+  std::lock_guard lock(upgrade_table().mutex);
+  return upgrade_table().upgrades;
+}
+
 class Loader {
  public:
   Value load(const Json& document) {
@@ -149,6 +168,7 @@ class Loader {
     if (!json[1].is_object()) throw_user_error("the fields of {} are no {{...}}: {}", key, shown(json[1]));
     NamedValues fields;
     for (const auto& [name, value] : json[1].items()) fields.emplace_back(name, to_value(value));
+    if (const auto found = upgrades_.find(key); found != upgrades_.end()) found->second(fields);
     const TypeInfo* type = find_type(key);
     if (type != nullptr && type->content.load != nullptr) return Value(type->content.load(fields));
     return Value(make_node(key, fields));
@@ -174,10 +194,16 @@ class Loader {
     return Value(map);
   }
 
+  const Upgrades upgrades_ = known_upgrades();
   std::vector<Value> nodes_;
 };
 
 }  // namespace
+
+void set_json_upgrade(std::string key, void (*upgrade)(NamedValues& fields)) {
+  std::lock_guard lock(upgrade_table().mutex);
+  upgrade_table().upgrades[std::move(key)] = upgrade;
+}
 
 Value load_json(std::string_view text, const std::string& source_name) {
   try {

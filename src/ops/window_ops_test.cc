@@ -112,13 +112,13 @@ TEST_F(WindowOpsTest, LayoutsReorderOnly) {
   const NDArray out =
       evaluate(conv2d(x(), x(), attrs), {transposed(args[0], {0, 2, 3, 1}), transposed(args[1], {2, 3, 1, 0})})[0];
   expect_near(transposed(out, {0, 3, 1, 2}), kConv.output.shape, kConv.output.data, 0);
-  MaxPoolAttrs pool;
+  MaxPool2DAttrs pool;
   pool.pool_size = {2, 2};
   pool.dilation = {2, 3};
   pool.layout = "NHWC";
   pool.out_layout = "NCHW";
   const NDArray data = arrays(kMaxPoolDilated, DataType::float_(32))[0];
-  expect_near(evaluate(max_pool(x(), 2, pool), {transposed(data, {0, 2, 3, 1})})[0], kMaxPoolDilated.output.shape,
+  expect_near(evaluate(max_pool(x(), pool), {transposed(data, {0, 2, 3, 1})})[0], kMaxPoolDilated.output.shape,
               kMaxPoolDilated.output.data, 0);
 }
 
@@ -166,12 +166,12 @@ TEST_F(WindowOpsTest, PackedTypes) {
   conv.out_layout = "NCHW";
   EXPECT_EQ(relate_text(conv2d(x(), x(), conv), {data, weight}), "Tensor[(n, 48, h, 9), float32]");
   const Type open = tensor({n, c, make_int(8), make_int(8), block});
-  const MaxPoolAttrs pool = with<MaxPoolAttrs>([](auto& a) {
+  const MaxPool2DAttrs pool = with<MaxPool2DAttrs>([](auto& a) {
     a.pool_size = Shape{2};
     a.strides = Shape{2};
     a.layout = "NCHW16c";
   });
-  EXPECT_EQ(relate_text(max_pool(x(), 2, pool), {open}), "Tensor[(n, c, 4, 4, 16), float32]");
+  EXPECT_EQ(relate_text(max_pool(x(), pool), {open}), "Tensor[(n, c, 4, 4, 16), float32]");
   EXPECT_EQ(relate_text(global_avg_pool2d(x(), "NCHW16c"), {open}), "Tensor[(n, c, 1, 1, 16), float32]");
   conv.out_layout = "";
   conv.channels = 48;
@@ -185,10 +185,10 @@ TEST_F(WindowOpsTest, PackedTypes) {
   EXPECT_EQ(assumed("OIHW16i16o"), "Tensor[(3, 2, 3, 3, 16, 16), float32]");
   EXPECT_THAT(kit::user_error_of([&] { assumed("OIHW16i9o"); }),
               ::testing::HasSubstr("the axis O of 48 elements does not split into parts of 9"));
-  MaxPoolAttrs wide = pool;
+  MaxPool2DAttrs wide = pool;
   wide.layout = "NCHW2147483647c";
   const Type huge = tensor({n, make_int(int64_t{1} << 40), make_int(8), make_int(8), make_int(2147483647)});
-  EXPECT_THAT(relate_error(max_pool(x(), 2, wide), {huge}), ::testing::HasSubstr("past any size"));
+  EXPECT_THAT(relate_error(max_pool(x(), wide), {huge}), ::testing::HasSubstr("past any size"));
 }
 
 TEST_F(WindowOpsTest, WrongConvolutionsAreNamed) {
@@ -207,7 +207,7 @@ TEST_F(WindowOpsTest, WrongConvolutionsAreNamed) {
   EXPECT_THAT(error(none, data, tensor(Shape{8, 4, 3, 3}, DataType::float_(16))),
               HasSubstr("weight must have dtype float32"));
   EXPECT_THAT(error([](auto& a) { a.strides = {0, 1}; }, data, weight), HasSubstr("strides must be at least 1"));
-  EXPECT_THAT(error([](auto& a) { a.strides = {1}; }, data, weight), HasSubstr("strides must have 2 values"));
+  EXPECT_THAT(error([](auto& a) { a.strides = {1, 1, 1}; }, data, weight), HasSubstr("strides must have 2 values"));
   EXPECT_THAT(error([](auto& a) { a.padding = {1, 1, 1}; }, data, weight),
               HasSubstr("padding must have 1, 2 or 4 values"));
   EXPECT_THAT(error([](auto& a) { a.padding = {}; }, data, weight), HasSubstr("padding must have 1, 2 or 4 values"));
@@ -270,43 +270,43 @@ TEST_F(WindowOpsTest, ProductTypes) {
 }
 
 TEST_F(WindowOpsTest, PoolsAgreeWithOnnxruntime) {
-  MaxPoolAttrs max = with<MaxPoolAttrs>([](auto& a) {
+  MaxPool2DAttrs max = with<MaxPool2DAttrs>([](auto& a) {
     a.pool_size = Shape{3, 2};
     a.strides = Shape{2, 1};
     a.padding = Shape{1, 0, 0, 1};
   });
-  expect_case(max_pool(x(), 2, max), kMaxPool);
-  expect_case(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) {
+  expect_case(max_pool(x(), max), kMaxPool);
+  expect_case(max_pool(x(), with<MaxPool2DAttrs>([](auto& a) {
                          a.pool_size = Shape{2, 2};
                          a.dilation = Shape{2, 3};
                        })),
               kMaxPoolDilated);
-  expect_case(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) {
+  expect_case(max_pool(x(), with<MaxPool2DAttrs>([](auto& a) {
                          a.pool_size = Shape{3, 3};
                          a.strides = Shape{2, 2};
                          a.ceil_mode = true;
                        })),
               kMaxPoolCeil);
-  expect_case(max_pool(x(), 1, with<MaxPoolAttrs>([](auto& a) {
+  expect_case(max_pool(x(), with<MaxPool1DAttrs>([](auto& a) {
                          a.pool_size = Shape{3};
                          a.strides = Shape{2};
                        })),
               kMaxPool1D);
-  AvgPoolAttrs avg = with<AvgPoolAttrs>([](auto& a) {
+  AvgPool2DAttrs avg = with<AvgPool2DAttrs>([](auto& a) {
     a.pool_size = Shape{3, 3};
     a.strides = Shape{2, 2};
     a.padding = Shape{1, 1};
   });
-  expect_case(avg_pool(x(), 2, avg), kAvgPool, 1e-6);
+  expect_case(avg_pool(x(), avg), kAvgPool, 1e-6);
   avg.count_include_pad = true;
-  expect_case(avg_pool(x(), 2, avg), kAvgPoolCountPad, 1e-6);
-  expect_case(avg_pool(x(), 2, with<AvgPoolAttrs>([](auto& a) {
+  expect_case(avg_pool(x(), avg), kAvgPoolCountPad, 1e-6);
+  expect_case(avg_pool(x(), with<AvgPool2DAttrs>([](auto& a) {
                          a.pool_size = Shape{2, 2};
                          a.strides = Shape{2, 2};
                          a.ceil_mode = true;
                        })),
               kAvgPoolCeil, 1e-6);
-  expect_case(avg_pool(x(), 3, with<AvgPoolAttrs>([](auto& a) {
+  expect_case(avg_pool(x(), with<AvgPool3DAttrs>([](auto& a) {
                          a.pool_size = Shape{2, 2, 2};
                          a.strides = Shape{2, 1, 2};
                        })),
@@ -318,7 +318,7 @@ TEST_F(WindowOpsTest, PoolsAgreeWithOnnxruntime) {
 // As torch.nn.MaxPool2d(3, 2, ceil_mode=True) on 2 elements: one window, which reaches past the end.
 TEST_F(WindowOpsTest, ACeilWindowMayBeLargerThanTheData) {
   const auto pool = [](bool ceil_mode) {
-    return max_pool(x(), 1, with<MaxPoolAttrs>([&](auto& a) {
+    return max_pool(x(), with<MaxPool1DAttrs>([&](auto& a) {
                       a.pool_size = Shape{3};
                       a.strides = Shape{2};
                       a.ceil_mode = ceil_mode;
@@ -333,14 +333,14 @@ TEST_F(WindowOpsTest, PoolTypes) {
   using ::testing::HasSubstr;
   const PrimExpr n = make_prim_var("n");
   const Type data = tensor({n, make_int(3), make_int(8), make_int(8)});
-  EXPECT_EQ(relate_text(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) {
+  EXPECT_EQ(relate_text(max_pool(x(), with<MaxPool2DAttrs>([](auto& a) {
                                    a.pool_size = Shape{2};
                                    a.strides = Shape{2};
                                  })),
                         {data}),
             "Tensor[(n, 3, 4, 4), float32]");
   // In ceil mode the window that would start in the trailing padding is not there: 3 + 1 elements, stride 3.
-  EXPECT_EQ(relate_text(max_pool(x(), 1, with<MaxPoolAttrs>([](auto& a) {
+  EXPECT_EQ(relate_text(max_pool(x(), with<MaxPool1DAttrs>([](auto& a) {
                                    a.pool_size = Shape{1};
                                    a.strides = Shape{3};
                                    a.padding = Shape{0, 1};
@@ -349,15 +349,15 @@ TEST_F(WindowOpsTest, PoolTypes) {
                         {tensor(Shape{1, 1, 3})}),
             "Tensor[(1, 1, 1), float32]");
   EXPECT_EQ(relate_text(global_avg_pool2d(x(), "NHWC"), {data}), "Tensor[(n, 1, 1, 8), float32]");
-  EXPECT_THAT(relate_error(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{9, 9}; })), {data}),
+  EXPECT_THAT(relate_error(max_pool(x(), with<MaxPool2DAttrs>([](auto& a) { a.pool_size = Shape{9, 9}; })), {data}),
               HasSubstr("spatial axis 0 has 8"));
-  EXPECT_THAT(relate_error(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{0, 1}; })), {data}),
+  EXPECT_THAT(relate_error(max_pool(x(), with<MaxPool2DAttrs>([](auto& a) { a.pool_size = Shape{0, 1}; })), {data}),
               HasSubstr("pool_size must be at least 1"));
-  EXPECT_THAT(relate_error(max_pool(x(), 2, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{}; })), {data}),
+  EXPECT_THAT(relate_error(max_pool(x(), with<MaxPool2DAttrs>([](auto& a) { a.pool_size = Shape{}; })), {data}),
               HasSubstr("pool_size must have 2 values"));
-  EXPECT_THAT(relate_error(max_pool(x(), 3, with<MaxPoolAttrs>([](auto& a) { a.pool_size = Shape{1}; })), {data}),
+  EXPECT_THAT(relate_error(max_pool(x(), with<MaxPool3DAttrs>([](auto& a) { a.pool_size = Shape{1}; })), {data}),
               HasSubstr("data must have 5 dimensions (NCDHW)"));
-  EXPECT_THAT(relate_error(avg_pool(x(), 2, with<AvgPoolAttrs>([](auto& a) {
+  EXPECT_THAT(relate_error(avg_pool(x(), with<AvgPool2DAttrs>([](auto& a) {
                                       a.pool_size = Shape{1, 1};
                                       a.layout = "NCH";
                                     })),

@@ -109,6 +109,7 @@ INSTANTIATE_TEST_SUITE_P(
         GradientCase{"LeakyRelu", "nn.leaky_relu(subtract(%x, 1f), alpha=0.1f)"},
         GradientCase{"Clip", "multiply(clip(%x, a_min=0.5f, a_max=1.5f), %x)"},
         GradientCase{"StopFusion", "annotation.stop_fusion(multiply(%x, %x))"},
+        GradientCase{"Checkpoint", "exp(annotation.checkpoint(multiply(%x, %x)))"},
         GradientCase{"CopyAndCast", "cast(copy(multiply(%x, %x)), dtype=\"float64\")"},
         GradientCase{"Steps", "multiply(add(add(floor(%x), ceil(%x)), add(round(%x), add(trunc(%x), sign(%x)))), %x)"},
         GradientCase{"Softmax", "multiply(nn.softmax(%x, axis=0), %y)"},
@@ -144,6 +145,10 @@ INSTANTIATE_TEST_SUITE_P(
         GradientCase{"ConvStrided", "tanh(multiply(nn.conv2d(%i, %k, strides=[2, 3], padding=[1, 0, 2, 1]), 0.01f))"},
         GradientCase{"ConvDilated", "nn.conv2d(%i, %k, dilation=[2, 2], padding=[1, 1])"},
         GradientCase{"GlobalAvgPool", "exp(nn.global_avg_pool2d(%i))"},
+        GradientCase{"MaxPool",  // no two elements of a window are equal
+                     "exp(nn.max_pool2d(add(add(%i, const(Tensor[(5, 1), float32], [0, 0.01, 0.02, 0.03, 0.04])), "
+                     "const(Tensor[(4), float32], [0, 0.03, 0.06, 0.09])), pool_size=[2, 3], padding=[1, 0, 0, 1]))"},
+        GradientCase{"AvgPool", "exp(nn.avg_pool2d(%i, pool_size=[2, 2], strides=[2, 1], padding=[1, 1]))"},
         GradientCase{"TupleResult", "let %t = (exp(%x), %y); (%t.0, (multiply(%t.1, %t.1), %t.0))"}),
     [](const auto& info) { return std::string(info.param.name); });
 

@@ -348,12 +348,9 @@ class Generator {
 
   Expr make_pool(const Expr& data) {
     if (random_.chance(0.4f)) return make_call("nn.global_avg_pool2d", {data}, make_object<ops::GlobalPool2DAttrs>());
-    ops::MaxPoolAttrs attrs;
+    ops::MaxPool2DAttrs attrs;
     attrs.pool_size = {2, 2};
-    attrs.strides = {1, 1};
-    attrs.dilation = {1, 1};
-    attrs.padding = {0, 0};
-    return make_call("nn.max_pool2d", {data}, make_object<ops::MaxPoolAttrs>(attrs));
+    return make_call("nn.max_pool2d", {data}, make_object<ops::MaxPool2DAttrs>(attrs));
   }
 
   Expr make_control() {

@@ -30,7 +30,9 @@ class _Schema:
         self.op = api("ir.GetOp")(name)
         self.operands = {str(arg[0]): (str(arg[1]), str(arg[2])) for arg in row["arguments"]}
         self.is_users = api("relay.op.IsUserOp")(self.op)
-        self.attrs = {field["name"]: field for field in self._fields(row["attrs_type_key"])}
+        names = table.NAMES.get(name, {})
+        fields = self._fields(row["attrs_type_key"])
+        self.attrs = {names.get(field["name"], field["name"]): field for field in fields}  # by parameter
         self.takes_any = not self.operands and row["num_inputs"] != 0
         self.names = self._order()
 
@@ -144,7 +146,7 @@ def _call(schema: _Schema, given: dict[str, Any], span: Any) -> Any:
     for name in schema.attrs:
         if not (name in schema.operands and _is_expr(given[name])):
             attrs[name] = _attribute(schema, name, given[name])
-    given_attrs = {key: value for key, value in attrs.items() if value is not None}
+    given_attrs = {schema.attrs[key]["name"]: value for key, value in attrs.items() if value is not None}
     call = _expr.Call(schema.op, operands, schema.op.make_attrs(**given_attrs), span=span)
     results = table.RESULTS.get(schema.name)
     if results is None:

@@ -16,8 +16,13 @@ ORDER: dict[str, str] = {
     "argmax": "data axis keepdims exclude select_last_index",
     "argmin": "data axis keepdims exclude select_last_index",
     "strided_slice": "data begin end strides axes slice_mode",
-    "nn.conv2d_transpose": "data weight strides padding dilation channels kernel_size groups data_layout kernel_layout "
-    "out_layout output_padding out_dtype",
+    **dict.fromkeys(
+        ["nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"],
+        "data weight strides padding dilation channels kernel_size groups data_layout kernel_layout out_layout "
+        "output_padding out_dtype",
+    ),
+    "nn.max_pool2d_grad": "out_grad data pool_size strides padding layout out_layout ceil_mode",
+    "nn.avg_pool2d_grad": "out_grad data pool_size strides padding layout out_layout ceil_mode count_include_pad",
     "nn.batch_norm": "data gamma beta moving_mean moving_var axis epsilon center scale momentum",
     "nn.pad": "data pad_width pad_value pad_mode",
     "nn.mirror_pad": "data pad_width mode",
@@ -27,11 +32,19 @@ ORDER: dict[str, str] = {
     "variance": "data mean axis keepdims exclude unbiased",
 }
 
-# Defaults of parameters that the registry has none for.
+# Defaults of parameters that the registry has none for, or others.
 DEFAULTS: dict[str, dict[str, Any]] = {
-    "nn.max_pool2d": {"pool_size": (1, 1)},
-    "nn.avg_pool2d": {"pool_size": (1, 1)},
+    "nn.conv2d_backward_weight": {"grad_layout": "NCHW", "data_layout": "NCHW", "kernel_layout": "OIHW"},
     "nn.pad": {"pad_value": 0},
+}
+
+# Parameters that are named otherwise than their attributes: by attribute.
+NAMES: dict[str, dict[str, str]] = {
+    "nn.conv2d_backward_weight": {
+        "data_layout": "grad_layout",
+        "kernel_layout": "data_layout",
+        "out_layout": "kernel_layout",
+    },
 }
 
 # How many fields the tuple has that an op gives: a number, or a function of the attributes; 1: no tuple.

@@ -46,3 +46,21 @@ def stop_fusion(data: Any) -> Any:
     Call
     """
     return _STOP_FUSION(data)
+
+
+_CHECKPOINT = _ops.make_function("annotation.checkpoint")
+
+
+def checkpoint(data: Any) -> Any:
+    """`data`, marked as a value that a gradient may begin to compute again from; nothing here computes it twice.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The value.
+
+    Returns
+    -------
+    Call
+    """
+    return _CHECKPOINT(data)

@@ -144,26 +144,20 @@ Exprs convert_conv_transpose(NodeContext& context) {
     data = ops::expand_dims(data, 2, 1, span);
     weight = ops::expand_dims(weight, 2, 1, span);
   }
-  ops::Conv2DTransposeAttrs attrs;
-  attrs.kernel_size = windows.kernel;
-  attrs.strides = windows.strides;
-  attrs.output_padding = output_padding;
-  attrs.padding = windows.padding();
-  attrs.dilation = windows.dilations;
-  attrs.groups = context.int_attr("group", 1);
+  const auto attrs_of = [&]<typename A>(A attrs) {
+    attrs.kernel_size = windows.kernel;
+    attrs.strides = windows.strides;
+    attrs.output_padding = output_padding;
+    attrs.padding = windows.padding();
+    attrs.dilation = windows.dilations;
+    attrs.groups = context.int_attr("group", 1);
+    return make_object<A>(std::move(attrs));
+  };
   if (spatial == 3) {
-    const Expr volume =
-        ops::call_with<ops::ConvNDAttrs>("nn.conv3d_transpose", {data, weight}, span, [&](ops::ConvNDAttrs& own) {
-          own.kernel_size = attrs.kernel_size;
-          own.strides = attrs.strides;
-          own.output_padding = attrs.output_padding;
-          own.padding = attrs.padding;
-          own.dilation = attrs.dilation;
-          own.groups = attrs.groups;
-        });
-    return {with_bias(context, volume)};
+    const auto attrs = attrs_of(ops::Conv3DTransposeAttrs());
+    return {with_bias(context, relay::make_call("nn.conv3d_transpose", {data, weight}, attrs, span))};
   }
-  Expr result = ops::conv2d_transpose(data, weight, attrs, span);
+  Expr result = ops::conv2d_transpose(data, weight, *attrs_of(ops::Conv2DTransposeAttrs()), span);
   if (spatial == 1) result = ops::squeeze(result, {2}, span);
   return {with_bias(context, result)};
 }

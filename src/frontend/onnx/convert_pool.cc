@@ -11,9 +11,8 @@ namespace headrace::onnx {
 
 namespace {
 
-template <typename A>
-A pool_attrs(const Windows& windows, bool ceil_mode) {
-  A attrs;
+ops::PoolAttrs pool_attrs(const Windows& windows, bool ceil_mode) {
+  ops::PoolAttrs attrs(windows.kernel.size());
   attrs.pool_size = windows.kernel;
   attrs.strides = windows.strides;
   attrs.dilation = windows.dilations;
@@ -24,23 +23,22 @@ A pool_attrs(const Windows& windows, bool ceil_mode) {
 
 // ONNX MaxPool (1, 8, 10, 11, 12). The indices (output 1) are not given.
 Exprs convert_max_pool(NodeContext& context) {
-  const size_t spatial = spatial_rank(context, 3);
+  spatial_rank(context, 3);
   context.check_dtype(context.input(0), "data", is_number, "numbers");
   context.ignore_attrs({"storage_order"});  // orders the indices only
   const Windows windows = read_windows(context, read_kernel_shape(context));
   const bool ceil_mode = context.flag_attr("ceil_mode", false);
-  return {ops::max_pool(context.input(0), static_cast<int>(spatial), pool_attrs<ops::MaxPoolAttrs>(windows, ceil_mode),
-                        context.span())};
+  return {ops::max_pool(context.input(0), pool_attrs(windows, ceil_mode), context.span())};
 }
 
 // ONNX AveragePool (1, 7, 10, 11).
 Exprs convert_average_pool(NodeContext& context) {
-  const size_t spatial = spatial_rank(context, 3);
+  spatial_rank(context, 3);
   context.check_dtype(context.input(0), "data", is_float, "floating point");
   const Windows windows = read_windows(context, read_kernel_shape(context));
-  auto attrs = pool_attrs<ops::AvgPoolAttrs>(windows, context.flag_attr("ceil_mode", false));
+  auto attrs = pool_attrs(windows, context.flag_attr("ceil_mode", false));
   attrs.count_include_pad = context.flag_attr("count_include_pad", false);
-  return {ops::avg_pool(context.input(0), static_cast<int>(spatial), attrs, context.span())};
+  return {ops::avg_pool(context.input(0), attrs, context.span())};
 }
 
 Shape spatial_axes(NodeContext& context) {
@@ -72,15 +70,15 @@ double read_power(NodeContext& context) {
 
 // ONNX LpPool (2, 11): the p-norm of each window, as the mean of |x|^p over all taps times their number.
 Exprs convert_lp_pool(NodeContext& context) {
-  const size_t spatial = spatial_rank(context, 3);
+  spatial_rank(context, 3);
   context.check_dtype(context.input(0), "data", is_float, "floating point");
   const Windows windows = read_windows(context, read_kernel_shape(context));
   const double p = read_power(context);
-  auto attrs = pool_attrs<ops::AvgPoolAttrs>(windows, context.opset() >= 18 && context.flag_attr("ceil_mode", false));
+  auto attrs = pool_attrs(windows, context.opset() >= 18 && context.flag_attr("ceil_mode", false));
   attrs.count_include_pad = true;
   const int64_t taps = std::accumulate(windows.kernel.begin(), windows.kernel.end(), int64_t{1}, std::multiplies<>());
   const Expr powers = raised(context, ops::unary("abs", context.input(0), context.span()), p);
-  const Expr means = ops::avg_pool(powers, static_cast<int>(spatial), attrs, context.span());
+  const Expr means = ops::avg_pool(powers, attrs, context.span());
   const Expr count = context.scalar(static_cast<double>(taps), context.dtype(powers));
   return {raised(context, ops::multiply(means, count, context.span()), 1 / p)};
 }

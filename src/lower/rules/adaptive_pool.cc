@@ -22,11 +22,12 @@ struct Axis {
   PrimExpr count(const PrimExpr& i) const { return is_even() ? make_int(longest) : end(i) - begin(i); }
 };
 
-Compute adaptive_pool_rule(const RuleInput& input, size_t spatial, bool takes_max) {
+Compute adaptive_pool_rule(const RuleInput& input, bool takes_max) {
   const auto& attrs = input.attrs<ops::AdaptivePoolAttrs>();
-  const std::string_view letters = ops::letters_of(spatial), layout = ops::layout_or(attrs.layout, letters);
-  const Layout data_layout = Layout::parse(layout),
-               out_layout = Layout::parse(ops::layout_or(attrs.out_layout, layout));
+  const size_t spatial = attrs.spatial;
+  const std::string_view letters = ops::letters_of(spatial);
+  const Layout data_layout = Layout::parse(attrs.layout),
+               out_layout = Layout::parse(ops::layout_or(attrs.out_layout, attrs.layout));
   const auto sizes = [&](const TensorType& type, const Layout& own) {
     return static_shape(input, Array<PrimExpr>(whole_dims(type, own, letters)));
   };
@@ -65,7 +66,7 @@ void register_adaptive_pool_rules() {
   for (const size_t spatial : {1u, 2u, 3u}) {
     for (const bool takes_max : {true, false}) {
       set_rule(fmt::format("nn.adaptive_{}_pool{}d", takes_max ? "max" : "avg", spatial),
-               [=](const RuleInput& input) { return adaptive_pool_rule(input, spatial, takes_max); });
+               [=](const RuleInput& input) { return adaptive_pool_rule(input, takes_max); });
     }
   }
 }

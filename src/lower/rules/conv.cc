@@ -121,16 +121,42 @@ Compute conv_rule(const RuleInput& input, const ops::ConvForm& form) {
   return compute;
 }
 
+// weight[k, c, r, s] = sum over n, p, q of grad[n, k, p, q] * data[n, group(k) + c, what tap r, s reads at p, q]
+Compute backward_weight_rule(const RuleInput& input) {
+  const ops::ConvForm form = ops::backward_weight_form(input.attrs<ops::Conv2DAttrs>());
+  const ConvLayouts layouts = layouts_of(form);
+  const ops::Window window = ops::window_of(2, form.strides, form.padding, form.dilation);
+  const auto grad = whole_dims(input.in_types[0], layouts.out, form.letters);
+  const auto data = whole_dims(input.in_types[1], layouts.data, form.letters);
+  const PrimExpr per_group = floor_div(grad[1], make_int(form.groups)),
+                 group_inputs = floor_div(data[1], make_int(form.groups));
+  const auto product = [&](const Index& i, const Index& r) {
+    const Index w = whole(axis_indices(layouts.weight, form.kernel_letters, i));
+    const PrimExpr channel = form.groups == 1 ? w[1] : floor_div(w[0], per_group) * group_inputs + w[1];
+    std::vector<AxisIndex> at{r[0], channel};
+    std::vector<PrimExpr> conditions;
+    for (size_t k = 0; k < 2; ++k) {
+      const PrimExpr place = r[1 + k] * window.strides[k] + w[2 + k] * window.dilation[k] + (-window.pad_begin[k]);
+      conditions.push_back(is_within(place, make_int(0), data[2 + k]));
+      at.emplace_back(place);
+    }
+    const PrimExpr x = operand(input, load_by_letters(input.inputs[1], layouts.data, form.letters, at));
+    const PrimExpr g =
+        operand(input, load_by_letters(input.inputs[0], layouts.out, form.letters, {r[0], w[0], r[1], r[2]}));
+    return guarded(all_of(conditions), x * g, make_const(0, wide_type(input.out_types[0]->dtype)));
+  };
+  return single_stage(input,
+                      rounded(reduce_stage(input.make_output(), Combiner::sum, {grad[0], grad[2], grad[3]}, product)));
+}
+
 }  // namespace
 
 void register_conv_rules() {
-  set_rule("nn.conv2d",
-           [](const RuleInput& input) { return conv_rule(input, ops::conv_form(input.attrs<ops::Conv2DAttrs>())); });
-  for (const size_t spatial : {1u, 3u}) {
-    set_rule(fmt::format("nn.conv{}d", spatial), [spatial](const RuleInput& input) {
-      return conv_rule(input, ops::conv_form(input.attrs<ops::ConvNDAttrs>(), spatial, false));
-    });
+  for (const char* op : {"nn.conv1d", "nn.conv2d", "nn.conv3d"}) {
+    set_rule(op,
+             [](const RuleInput& input) { return conv_rule(input, ops::conv_form(input.attrs<ops::ConvAttrs>())); });
   }
+  set_rule("nn.conv2d_backward_weight", backward_weight_rule);
   register_conv_transpose_rule();
 }
 

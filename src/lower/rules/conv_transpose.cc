@@ -201,12 +201,9 @@ Compute conv_transpose_rule(const RuleInput& input, const ops::ConvForm& form) {
 }  // namespace
 
 void register_conv_transpose_rule() {
-  set_rule("nn.conv2d_transpose", [](const RuleInput& input) {
-    return conv_transpose_rule(input, ops::conv_form(input.attrs<ops::Conv2DTransposeAttrs>()));
-  });
-  for (const size_t spatial : {1u, 3u}) {
-    set_rule(fmt::format("nn.conv{}d_transpose", spatial), [spatial](const RuleInput& input) {
-      return conv_transpose_rule(input, ops::conv_form(input.attrs<ops::ConvNDAttrs>(), spatial, true));
+  for (const char* op : {"nn.conv1d_transpose", "nn.conv2d_transpose", "nn.conv3d_transpose"}) {
+    set_rule(op, [](const RuleInput& input) {
+      return conv_transpose_rule(input, ops::conv_form(input.attrs<ops::ConvAttrs>()));
     });
   }
 }

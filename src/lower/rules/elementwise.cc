@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "lower/rules/rule.h"
+#include "ops/tensor/fixed_point.h"
 
 namespace headrace::lower {
 
@@ -110,6 +111,40 @@ void set_functions() {
   }
 }
 
+// floor(x * 2^left * multiplier / 2^(31 + right) + 1/2), all of 64 bits.
+PrimExpr fixed_product(const PrimExpr& x, const PrimExpr& multiplier, const PrimExpr& left, const PrimExpr& right) {
+  const DataType dtype = DataType::int_(64);
+  const auto shifted = [&](Intrinsic shift, const PrimExpr& value, const PrimExpr& by) {
+    return make_intrinsic(shift, dtype, {value, by});
+  };
+  const PrimExpr product = shifted(Intrinsic::shift_left, make_cast(dtype, x), left) * make_cast(dtype, multiplier);
+  const PrimExpr half = shifted(Intrinsic::shift_left, make_int(1), right + (ops::kFixedBits - 1));
+  return make_cast(DataType::int_(32), shifted(Intrinsic::shift_right, product + half, right + ops::kFixedBits));
+}
+
+Compute fixed_point_rule(const RuleInput& input) {
+  const auto& attrs = input.attrs<ops::FixedPointMultiplyAttrs>();
+  const PrimExpr left = make_int(std::max(attrs.shift, 0)), right = make_int(std::max(-attrs.shift, 0));
+  return map_rule(input, [&](const Index& i) {
+    return fixed_product(load(input.inputs[0], i), make_int(attrs.multiplier), left, right);
+  });
+}
+
+Compute fixed_point_per_axis_rule(const RuleInput& input) {
+  const auto& attrs = input.attrs<ops::FixedPointMultiplyPerAxisAttrs>();
+  return map_rule(input, [&](const Index& i) {
+    Index own;
+    for (const int64_t axis : attrs.axes) own.push_back(i[normal_axis(axis, i.size())]);
+    const auto shift = [&](bool is_read, size_t argument) {
+      if (!is_read) return make_int(0);
+      const PrimExpr count = make_cast(DataType::int_(64), load(input.inputs[argument], own));
+      return clamp(count, make_int(0), make_int(ops::kMostFixedShift));
+    };
+    return fixed_product(load(input.inputs[0], i), load(input.inputs[1], own), shift(attrs.is_lshift_required, 2),
+                         shift(attrs.is_rshift_required, 3));
+  });
+}
+
 }  // namespace
 
 void register_elementwise_rules() {
@@ -135,6 +170,9 @@ void register_elementwise_rules() {
   set_rule("on_device", copy_rule);
   set_rule("device_copy", copy_rule);
   set_rule("annotation.stop_fusion", copy_rule);
+  set_rule("annotation.checkpoint", copy_rule);
+  set_rule("fixed_point_multiply", fixed_point_rule);
+  set_rule("fixed_point_multiply_per_axis", fixed_point_per_axis_rule);
   set_rule("zeros_like", fill_rule(0));
   set_rule("ones_like", fill_rule(1));
   set_rule("nn.dropout", dropout_rule);

@@ -6,6 +6,7 @@
 #include "lower/fuse_stages.h"
 #include "lower/lower_function.h"
 #include "lower/rules/rule_cases.h"
+#include "lower/rules/window_choice.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
 #include "ops/nn/normalization.h"
@@ -27,7 +28,9 @@ namespace {
 
 using Args = std::vector<Expr>;
 
-Expr conv_block(const Args& a) { return ops::relu(ops::bias_add(ops::conv2d(a[0], a[1], {.padding = {1, 1}}), a[2])); }
+Expr conv_block(const Args& a) {
+  return ops::relu(ops::bias_add(ops::conv2d(a[0], a[1], ConvChoice{.padding = {1, 1}}), a[2]));
+}
 
 TEST(Groups, GiveWhatTheirOpsGive) {
   RuleCases cases;
@@ -37,13 +40,13 @@ TEST(Groups, GiveWhatTheirOpsGive) {
   cases.add(
       "conv residual", {{{1, 5, 14, 14}}, {{5, 5, 3, 3}}, {{5}}},
       [](const Args& a) {
-        return ops::relu(ops::add(ops::bias_add(ops::conv2d(a[0], a[1], {.padding = {1, 1}}), a[2]), a[0]));
+        return ops::relu(ops::add(ops::bias_add(ops::conv2d(a[0], a[1], ConvChoice{.padding = {1, 1}}), a[2]), a[0]));
       },
       5e-6);
   cases.add(
       "conv hard-swish", conv,
       [](const Args& a) {
-        const Expr y = ops::bias_add(ops::conv2d(a[0], a[1], {.padding = {1, 1}}), a[2]);
+        const Expr y = ops::bias_add(ops::conv2d(a[0], a[1], ConvChoice{.padding = {1, 1}}), a[2]);
         const Expr gate = ops::clip(ops::add(y, relay::make_scalar(3)), 0, 6);
         return ops::multiply(y, ops::divide(gate, relay::make_scalar(6)));
       },
@@ -51,7 +54,7 @@ TEST(Groups, GiveWhatTheirOpsGive) {
   cases.add(
       "conv swish", conv,
       [](const Args& a) {
-        const Expr y = ops::bias_add(ops::conv2d(a[0], a[1], {.padding = {1, 1}}), a[2]);
+        const Expr y = ops::bias_add(ops::conv2d(a[0], a[1], ConvChoice{.padding = {1, 1}}), a[2]);
         return ops::multiply(y, ops::unary("sigmoid", y));
       },
       5e-6);
@@ -64,8 +67,8 @@ TEST(Groups, GiveWhatTheirOpsGive) {
       },
       1e-5);
   cases.add(
-      "relu before conv", conv, [](const Args& a) { return ops::conv2d(ops::relu(a[0]), a[1], {.padding = {1, 1}}); },
-      5e-6);
+      "relu before conv", conv,
+      [](const Args& a) { return ops::conv2d(ops::relu(a[0]), a[1], ConvChoice{.padding = {1, 1}}); }, 5e-6);
   cases.add("global pool flatten", {{{1, 13, 7, 7}}},
             [](const Args& a) { return ops::batch_flatten(ops::global_avg_pool2d(ops::relu(a[0]))); });
   cases.add("concat of relus", {{{1, 3, 9, 5}}, {{1, 4, 9, 5}}},
@@ -182,7 +185,7 @@ TEST(Groups, RefusalsSayWhatToDo) {
 
 TEST(Groups, ABufferThatNoMachineHoldsIsRefused) {
   const std::string error = error_of({{{1, 1, 1 << 20, 1 << 20}, kI8}, {{1, 1, 3, 3}, kI8}}, [](const Args& a) {
-    return ops::conv2d(a[0], a[1], {.padding = {1, 1}, .out_dtype = kI32});
+    return ops::conv2d(a[0], a[1], ConvChoice{.padding = {1, 1}, .out_dtype = kI32});
   });
   EXPECT_NE(error.find("nn.conv2d"), std::string::npos) << error;
   EXPECT_NE(error.find("would keep 4398 GB in 'windows', more than any machine has"), std::string::npos) << error;

@@ -4,6 +4,7 @@
 #include "interp/interp.h"
 #include "kit/native_kernels.h"
 #include "lower/rules/rule_cases.h"
+#include "lower/rules/window_choice.h"
 #include "ops/image/image.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/pad.h"
@@ -142,7 +143,7 @@ TEST(PickRules, Resize) {
 
 TEST(ConvRules, Transposed) {
   RuleCases cases;
-  auto conv = [&](const char* name, Shape data, Shape weight, ops::Conv2DTransposeAttrs attrs, DataType dtype = kF32) {
+  auto conv = [&](const char* name, Shape data, Shape weight, const ConvChoice& attrs, DataType dtype = kF32) {
     cases.add(
         name, {{data, dtype}, {weight, dtype}}, [=](const Args& a) { return ops::conv2d_transpose(a[0], a[1], attrs); },
         dtype == kF16 ? 2e-3 : 5e-6);
@@ -166,7 +167,7 @@ TEST(ConvRules, Transposed) {
 // An infinite element reaches the results that its taps lead to, and no others.
 TEST(ConvRules, TransposedOfInfinities) {
   RuleCases cases;
-  auto conv = [&](const char* name, Shape taps, ops::Conv2DTransposeAttrs attrs) {
+  auto conv = [&](const char* name, Shape taps, const ConvChoice& attrs) {
     cases.add(
         name, {{{1, 2, 6, 7}, kF32, -2, 2, true}, {{2, 3, taps[0], taps[1]}}},
         [=](const Args& a) { return ops::conv2d_transpose(a[0], a[1], attrs); }, 5e-6);

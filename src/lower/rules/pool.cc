@@ -14,12 +14,12 @@ struct PoolShape {
   Shape taps;
 };
 
-template <typename A>
-PoolShape shape_of(const RuleInput& input, size_t spatial) {
-  const A& attrs = input.attrs<A>();
-  const std::string_view letters = ops::letters_of(spatial), layout = ops::layout_or(attrs.layout, letters);
+PoolShape shape_of(const RuleInput& input) {
+  const auto& attrs = input.attrs<ops::PoolAttrs>();
+  const size_t spatial = attrs.spatial;
   return {
-      letters, Layout::parse(layout), Layout::parse(ops::layout_or(attrs.out_layout, layout)),
+      ops::letters_of(spatial), Layout::parse(attrs.layout),
+      Layout::parse(ops::layout_or(attrs.out_layout, attrs.layout)),
       ops::window_of(spatial, ops::spread(attrs.strides, spatial), attrs.padding, ops::spread(attrs.dilation, spatial)),
       ops::spread(attrs.pool_size, spatial)};
 }
@@ -109,18 +109,123 @@ Compute avg_rule(const RuleInput& input, const PoolShape& shape, bool counts_pad
   });
 }
 
+// ---- gradients
+
+// What lies where, for the gradient of a pool: argument 0 is the result's, argument 1 the data; a plane of windows is
+// indexed [n, c, p, q] between the stages.
+struct PoolGrad {
+  const RuleInput& input;
+  PoolShape shape;
+  std::vector<PrimExpr> data, windows;  // dimensions by letters
+  DataType dtype;                       // that is computed in
+
+  explicit PoolGrad(const RuleInput& input)
+      : input(input),
+        shape(shape_of(input)),
+        data(whole_dims(input.in_types[1], shape.layout, shape.letters)),
+        windows(whole_dims(input.in_types[0], shape.out_layout, shape.letters)),
+        dtype(wide_type(input.in_types[1]->dtype)) {}
+
+  PrimExpr zero() const { return make_const(0, dtype); }
+  PrimExpr gradient(const Index& window) const {
+    return wide(load_by_letters(input.inputs[0], shape.out_layout, shape.letters, {window.begin(), window.end()}));
+  }
+  std::vector<PrimExpr> taps() const {
+    std::vector<PrimExpr> extents;
+    for (const int64_t count : shape.taps) extents.push_back(make_int(count));
+    return extents;
+  }
+  // The place of a tap among the window's.
+  PrimExpr number(const Index& tap) const { return tap[0] * shape.taps[1] + tap[1]; }
+  // The element that a tap of a window reads, or `otherwise`.
+  PrimExpr read(const Index& window, const Index& tap, const std::function<PrimExpr(const PrimExpr&)>& of,
+                const PrimExpr& otherwise) const {
+    std::vector<AxisIndex> at{window[0], window[1]};
+    std::vector<PrimExpr> conditions;
+    for (size_t i = 0; i < 2; ++i) {
+      const ops::Window& w = shape.window;
+      const PrimExpr place = window[2 + i] * w.strides[i] + tap[i] * w.dilation[i] + (-w.pad_begin[i]);
+      conditions.push_back(is_within(place, make_int(0), data[2 + i]));
+      at.emplace_back(place);
+    }
+    const PrimExpr x = wide(load_by_letters(input.inputs[1], shape.layout, shape.letters, at));
+    return guarded(all_of(conditions), of(x), otherwise);
+  }
+  // The result: an element's sum over the taps of the windows that read it through them, of(window, tap).
+  ComputeStage sum_over_windows(const std::function<PrimExpr(const Index&, const Index&)>& of) const {
+    return rounded(reduce_stage(input.make_output(), Combiner::sum, taps(), [&](const Index& i, const Index& tap) {
+      const Index at = whole(axis_indices(shape.layout, shape.letters, i));
+      Index window{at[0], at[1]};
+      std::vector<PrimExpr> conditions;
+      for (size_t k = 0; k < 2; ++k) {
+        const ops::Window& w = shape.window;
+        const PrimExpr distance = at[2 + k] + w.pad_begin[k] - tap[k] * w.dilation[k], stride = make_int(w.strides[k]);
+        window.push_back(floor_div(distance, stride));
+        conditions.push_back(is_within(window[2 + k], make_int(0), windows[2 + k]));
+        if (w.strides[k] > 1) conditions.push_back(make_binary(BinaryOp::eq, floor_mod(distance, stride), make_int(0)));
+      }
+      return guarded(all_of(conditions), of(window, tap), zero());
+    }));
+  }
+};
+
+// The greatest element of each window, which tap has it first, and the gradients of the windows that chose an element.
+Compute max_grad_rule(const RuleInput& input) {
+  const PoolGrad p(input);
+  const Buffer best = make_stage_buffer("best", p.dtype, p.windows);
+  const Buffer chosen = make_stage_buffer("chosen", DataType::int_(64), p.windows);
+  const PrimExpr least = tir::identity_of(Combiner::max, p.dtype), none = make_int(p.shape.taps[0] * p.shape.taps[1]);
+  Compute compute{input.inputs, {}, {}};
+  compute.stages.push_back(reduce_stage(best, Combiner::max, p.taps(), [&](const Index& window, const Index& tap) {
+    return p.read(window, tap, [](const PrimExpr& x) { return x; }, least);
+  }));
+  compute.stages.push_back(reduce_stage(chosen, Combiner::min, p.taps(), [&](const Index& window, const Index& tap) {
+    const auto if_greatest = [&](const PrimExpr& x) {
+      const PrimExpr is_best = make_binary(BinaryOp::eq, x, load(best, window));
+      const PrimExpr is_nan = make_binary(BinaryOp::ne, x, x);
+      return guarded(make_binary(BinaryOp::logical_or, is_best, is_nan), p.number(tap), none);
+    };
+    return p.read(window, tap, if_greatest, none);
+  }));
+  compute.stages.push_back(p.sum_over_windows([&](const Index& window, const Index& tap) {
+    const PrimExpr is_chosen = make_binary(BinaryOp::eq, load(chosen, window), p.number(tap));
+    return guarded(is_chosen, p.gradient(window), p.zero());
+  }));
+  compute.outputs = {compute.stages.back().output};
+  return compute;
+}
+
+// What each tap of a window gets, and the sum of what an element gets.
+Compute avg_grad_rule(const RuleInput& input) {
+  const PoolGrad p(input);
+  const bool counts_padding = input.attrs<ops::PoolAttrs>().count_include_pad;
+  const Buffer share = make_stage_buffer("share", p.dtype, p.windows);
+  Compute compute{input.inputs, {}, {}};
+  compute.stages.push_back(map_stage(share, [&](const Index& window) {
+    PrimExpr count = make_int(1);
+    for (size_t i = 0; i < 2; ++i)
+      count = count * divisor(p.shape, i, window[2 + i], static_dim(input, p.data[2 + i]),
+                              static_dim(input, p.windows[2 + i]), counts_padding);
+    count = make_binary(BinaryOp::max, count, make_int(1));
+    return make_binary(BinaryOp::div, p.gradient(window), make_cast(p.dtype, count));
+  }));
+  compute.stages.push_back(p.sum_over_windows([&](const Index& window, const Index&) { return load(share, window); }));
+  compute.outputs = {compute.stages.back().output};
+  return compute;
+}
+
 }  // namespace
 
 void register_pool_rules() {
   for (size_t spatial : {1u, 2u, 3u}) {
-    set_rule(fmt::format("nn.max_pool{}d", spatial), [spatial](const RuleInput& input) {
-      return max_rule(input, shape_of<ops::MaxPoolAttrs>(input, spatial));
-    });
-    set_rule(fmt::format("nn.avg_pool{}d", spatial), [spatial](const RuleInput& input) {
-      return avg_rule(input, shape_of<ops::AvgPoolAttrs>(input, spatial),
-                      input.attrs<ops::AvgPoolAttrs>().count_include_pad);
+    set_rule(fmt::format("nn.max_pool{}d", spatial),
+             [](const RuleInput& input) { return max_rule(input, shape_of(input)); });
+    set_rule(fmt::format("nn.avg_pool{}d", spatial), [](const RuleInput& input) {
+      return avg_rule(input, shape_of(input), input.attrs<ops::PoolAttrs>().count_include_pad);
     });
   }
+  set_rule("nn.max_pool2d_grad", max_grad_rule);
+  set_rule("nn.avg_pool2d_grad", avg_grad_rule);
   set_rule("nn.global_max_pool2d", [](const RuleInput& input) { return max_rule(input, global_shape(input)); });
   set_rule("nn.global_avg_pool2d", [](const RuleInput& input) { return avg_rule(input, global_shape(input), false); });
 }

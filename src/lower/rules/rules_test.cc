@@ -3,6 +3,7 @@
 
 #include "lower/compute_rule.h"
 #include "lower/rules/rule_cases.h"
+#include "lower/rules/window_choice.h"
 #include "ops/image/image.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
@@ -28,7 +29,7 @@ using Args = std::vector<Expr>;
 
 TEST(ConvRules, Conv2D) {
   RuleCases cases;
-  auto conv = [&](const char* name, Shape data, Shape weight, ops::Conv2DAttrs attrs, DataType dtype = kF32,
+  auto conv = [&](const char* name, Shape data, Shape weight, const ConvChoice& attrs, DataType dtype = kF32,
                   double tolerance = 5e-6) {
     cases.add(
         name, {{data, dtype}, {weight, dtype}}, [=](const Args& a) { return ops::conv2d(a[0], a[1], attrs); },
@@ -89,15 +90,16 @@ TEST(MatmulRules, Products) {
 
 TEST(PoolRules, Windows) {
   RuleCases cases;
-  auto max = [&](const char* name, Shape data, int spatial, ops::MaxPoolAttrs attrs, DataType dtype = kF32) {
+  auto max = [&](const char* name, Shape data, size_t spatial, const PoolChoice& attrs, DataType dtype = kF32) {
     cases.add(
         name, {{data, dtype, -3, 3, dtype.is_float()}},
-        [=](const Args& a) { return ops::max_pool(a[0], spatial, attrs); }, 0);
+        [=](const Args& a) { return ops::max_pool(a[0], attrs.over(spatial)); }, 0);
   };
-  auto avg = [&](const char* name, Shape data, int spatial, ops::AvgPoolAttrs attrs, DataType dtype = kF32,
+  auto avg = [&](const char* name, Shape data, size_t spatial, const PoolChoice& attrs, DataType dtype = kF32,
                  double tolerance = 2e-6) {
     cases.add(
-        name, {{data, dtype, -30, 30}}, [=](const Args& a) { return ops::avg_pool(a[0], spatial, attrs); }, tolerance);
+        name, {{data, dtype, -30, 30}}, [=](const Args& a) { return ops::avg_pool(a[0], attrs.over(spatial)); },
+        tolerance);
   };
   max("max 2x2", {1, 3, 8, 10}, 2, {.pool_size = {2, 2}, .strides = {2, 2}});
   max("max 3x3 padded", {1, 3, 13, 15}, 2, {.pool_size = {3, 3}, .strides = {2, 2}, .padding = {1, 1}});

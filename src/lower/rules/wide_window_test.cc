@@ -6,6 +6,7 @@
 #include "lower/compute_rule.h"
 #include "lower/lower_function.h"
 #include "lower/rules/rule_cases.h"
+#include "lower/rules/window_choice.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/pool.h"
 #include "relay/infer/infer_type.h"
@@ -30,18 +31,19 @@ struct Wide {
 // A max pool and both average pools.
 void add_pools(std::vector<Wide>& cases, const std::string& name, const In& in, const Shape& taps,
                const Shape& dilation, const Shape& strides = {1, 1}) {
-  cases.push_back({"max " + name, {in}, [=](const Args& a) {
-                     return ops::max_pool(
-                         a[0], 2, {.pool_size = taps, .strides = strides, .dilation = dilation, .padding = kFar});
-                   }});
+  cases.push_back(
+      {"max " + name, {in}, [=](const Args& a) {
+         return ops::max_pool(
+             a[0], PoolChoice{.pool_size = taps, .strides = strides, .dilation = dilation, .padding = kFar}.over(2));
+       }});
   for (const bool counts : {false, true}) {
     cases.push_back({fmt::format("avg {} {}", name, counts), {in}, [=](const Args& a) {
-                       return ops::avg_pool(a[0], 2,
-                                            {.pool_size = taps,
-                                             .strides = strides,
-                                             .dilation = dilation,
-                                             .padding = kFar,
-                                             .count_include_pad = counts});
+                       return ops::avg_pool(a[0], PoolChoice{.pool_size = taps,
+                                                             .strides = strides,
+                                                             .dilation = dilation,
+                                                             .padding = kFar,
+                                                             .count_include_pad = counts}
+                                                      .over(2));
                      }});
   }
 }
@@ -49,19 +51,20 @@ void add_pools(std::vector<Wide>& cases, const std::string& name, const In& in, 
 void add_convs(std::vector<Wide>& cases) {
   for (const int64_t stride : {1, 2}) {
     cases.push_back({fmt::format("conv {}", stride), {{{1, 3, 6, 21}}, {{4, 3, 3, 3}}}, [=](const Args& a) {
-                       return ops::conv2d(a[0], a[1],
-                                          {.strides = {stride, stride}, .padding = kFar, .dilation = {2500, 2500}});
+                       return ops::conv2d(
+                           a[0], a[1],
+                           ConvChoice{.strides = {stride, stride}, .padding = kFar, .dilation = {2500, 2500}});
                      }});
   }
   // Rows too short for vectors.
   cases.push_back({"conv of a small plane", {{{1, 3, 3, 3}}, {{4, 3, 3, 3}}}, [](const Args& a) {
-                     return ops::conv2d(a[0], a[1], {.padding = kFar, .dilation = {2500, 2500}});
+                     return ops::conv2d(a[0], a[1], ConvChoice{.padding = kFar, .dilation = {2500, 2500}});
                    }});
   cases.push_back({"conv transpose dilated", {{{1, 3, 2, 2}}, {{3, 4, 2, 2}}}, [](const Args& a) {
-                     return ops::conv2d_transpose(a[0], a[1], {.padding = kFar, .dilation = {5000, 5000}});
+                     return ops::conv2d_transpose(a[0], a[1], ConvChoice{.padding = kFar, .dilation = {5000, 5000}});
                    }});
   cases.push_back({"conv transpose strided", {{{1, 3, 1, 1}}, {{3, 4, 3, 3}}}, [](const Args& a) {
-                     return ops::conv2d_transpose(a[0], a[1], {.strides = {5000, 5000}});
+                     return ops::conv2d_transpose(a[0], a[1], ConvChoice{.strides = {5000, 5000}});
                    }});
 }
 
@@ -103,7 +106,8 @@ TEST(WideWindows, NeedLittleWorkspace) {
 // A window of many taps over little data is a walk over the data.
 TEST(WideWindows, AsManyTermsAsThereIsData) {
   const Wide wide{"max", {{{1, 1, 4, 5}}}, [](const Args& a) {
-                    return ops::max_pool(a[0], 2, {.pool_size = {20000, 20000}, .padding = {10000, 10000}});
+                    return ops::max_pool(a[0],
+                                         PoolChoice{.pool_size = {20000, 20000}, .padding = {10000, 10000}}.over(2));
                   }};
   const tir::Compute compute = compute_of(function_of(wide));
   ASSERT_EQ(compute.stages.size(), 1u);
@@ -113,7 +117,7 @@ TEST(WideWindows, AsManyTermsAsThereIsData) {
 
 TEST(WideWindows, CopiesInProportionStay) {
   const Wide wide{"max", {{{1, 1, 40, 50}}}, [](const Args& a) {
-                    return ops::max_pool(a[0], 2, {.pool_size = {3, 3}, .padding = {1, 1}});
+                    return ops::max_pool(a[0], PoolChoice{.pool_size = {3, 3}, .padding = {1, 1}}.over(2));
                   }};
   EXPECT_EQ(compute_of(function_of(wide)).stages.size(), 2u) << "the padded copy, and the pool";
 }

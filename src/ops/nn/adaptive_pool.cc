@@ -9,27 +9,33 @@
 
 namespace headrace::ops {
 
-void AdaptivePoolAttrs::fields(FieldList<AdaptivePoolAttrs>& f) {
-  f.field<&AdaptivePoolAttrs::output_size>("output_size",
-                                           {.default_value = Shape(),
-                                            .has_default = true,
-                                            .doc = "of the spatial axes; one value: of all; empty: as the data"})
-      .field<&AdaptivePoolAttrs::layout>(
-          "layout", {.default_value = "", .has_default = true, .doc = "empty: NCW, NCHW or NCDHW; or NCHW16c"})
-      .field<&AdaptivePoolAttrs::out_layout>("out_layout",
-                                             {.default_value = "", .has_default = true, .doc = "empty: as layout"});
+AdaptivePoolAttrs::AdaptivePoolAttrs(size_t spatial) : spatial(spatial), layout(letters_of(spatial)) {}
+
+template <size_t rank>
+void AdaptivePoolAttrsOf<rank>::fields(FieldList<AdaptivePoolAttrsOf>& f) {
+  const AdaptivePoolAttrs usual(rank);
+  f.template field<&AdaptivePoolAttrs::output_size>(
+       "output_size", {.default_value = usual.output_size,
+                       .has_default = true,
+                       .doc = "of the spatial axes; one value: of all; empty: as the data"})
+      .template field<&AdaptivePoolAttrs::layout>(
+          "layout", {.default_value = usual.layout,
+                     .has_default = true,
+                     .doc = fmt::format("an order of these letters; or {}16c", usual.layout)})
+      .template field<&AdaptivePoolAttrs::out_layout>(
+          "out_layout", {.default_value = "", .has_default = true, .doc = "empty: as layout"});
 }
 
 namespace {
 
-Type relate_adaptive_pool(const RelationInput& input, size_t spatial) {
+Type relate_adaptive_pool(const RelationInput& input) {
   const TensorType data = input.tensor(0);
   if (!data) return {};
   const auto& attrs = input.call.attrs_as<AdaptivePoolAttrs>();
-  const std::string_view letters = letters_of(spatial);
-  auto [dims, out_layout] = check_pooled(input, data, layout_or(attrs.layout, letters), attrs.out_layout, letters);
-  const Shape size = spread(attrs.output_size, spatial);
-  if (!size.empty()) check_sizes(input, "output_size", size, spatial, 1);
+  const std::string_view letters = letters_of(attrs.spatial);
+  auto [dims, out_layout] = check_pooled(input, data, attrs.layout, attrs.out_layout, letters);
+  const Shape size = spread(attrs.output_size, attrs.spatial);
+  if (!size.empty()) check_sizes(input, "output_size", size, attrs.spatial, 1);
   for (size_t i = 0; i < size.size(); ++i) {
     if (is_int(dims[2 + i], 0)) input.fail(fmt::format("a spatial axis of {} is empty", show(data)));
     dims[2 + i] = make_int(size[i]);
@@ -51,12 +57,12 @@ void for_each_element(const LetterView& data, const Shape& out, const Shape& ind
   for_each_offset<1>(extents, {steps}, [&](const auto& offset) { body(at + offset[0]); });
 }
 
-std::vector<NDArray> eval_adaptive_pool(const EvalInput& input, size_t spatial, bool takes_max) {
+std::vector<NDArray> eval_adaptive_pool(const EvalInput& input, bool takes_max) {
   const NDArray out = input.make_output();
   const auto& attrs = input.attrs<AdaptivePoolAttrs>();
-  const std::string_view letters = letters_of(spatial), layout = layout_or(attrs.layout, letters);
-  const LetterView data(input.args[0].shape(), Layout::parse(layout), letters),
-      to(out.shape(), Layout::parse(layout_or(attrs.out_layout, layout)), letters);
+  const std::string_view letters = letters_of(attrs.spatial);
+  const LetterView data(input.args[0].shape(), Layout::parse(attrs.layout), letters),
+      to(out.shape(), Layout::parse(layout_or(attrs.out_layout, attrs.layout)), letters);
   dispatch_number(out.dtype(), [&]<typename T>() {
     using C = Compute<T>;
     const Elements<T> x(input.args[0]), y(out);
@@ -76,24 +82,29 @@ std::vector<NDArray> eval_adaptive_pool(const EvalInput& input, size_t spatial, 
   return {out};
 }
 
+template <size_t spatial>
+void register_rank() {
+  for (const bool takes_max : {true, false}) {
+    OpBuilder(fmt::format("nn.adaptive_{}_pool{}d", takes_max ? "max" : "avg", spatial),
+              fmt::format("{} of each window, window i of n being [floor(i * size / n), ceil((i + 1) * size / n)): "
+                          "data T[{}] -> T[N,C,output_size].{}",
+                          takes_max ? "Greatest element" : "Mean", fmt::join(letters_of(spatial), ","),
+                          takes_max ? "" : " Integers truncate."))
+        .arg("data")
+        .attrs<AdaptivePoolAttrsOf<spatial>>()
+        .relation(relate_adaptive_pool)
+        .fusion(FusionKind::anchor)
+        .level(10)
+        .eval([=](const EvalInput& input) { return eval_adaptive_pool(input, takes_max); });
+  }
+}
+
 }  // namespace
 
 void register_adaptive_pool_ops() {
-  for (const size_t spatial : {1u, 2u, 3u}) {
-    for (const bool takes_max : {true, false}) {
-      OpBuilder(fmt::format("nn.adaptive_{}_pool{}d", takes_max ? "max" : "avg", spatial),
-                fmt::format("{} of each window, window i of n being [floor(i * size / n), ceil((i + 1) * size / n)): "
-                            "data T[{}] -> T[N,C,output_size].{}",
-                            takes_max ? "Greatest element" : "Mean", fmt::join(letters_of(spatial), ","),
-                            takes_max ? "" : " Integers truncate."))
-          .arg("data")
-          .attrs<AdaptivePoolAttrs>()
-          .relation([=](const RelationInput& input) { return relate_adaptive_pool(input, spatial); })
-          .fusion(FusionKind::anchor)
-          .level(10)
-          .eval([=](const EvalInput& input) { return eval_adaptive_pool(input, spatial, takes_max); });
-    }
-  }
+  register_rank<1>();
+  register_rank<2>();
+  register_rank<3>();
 }
 
 }  // namespace headrace::ops

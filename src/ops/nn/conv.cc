@@ -10,116 +10,101 @@
 
 namespace headrace::ops {
 
-void Conv2DAttrs::fields(FieldList<Conv2DAttrs>& f) {
-  f.field<&Conv2DAttrs::strides>("strides", {.default_value = Shape{1, 1}, .has_default = true, .doc = "height, width"})
-      .field<&Conv2DAttrs::padding>(
-          "padding",
-          {.default_value = Shape{0, 0}, .has_default = true, .doc = "all; height, width; or top, left, bottom, right"})
-      .field<&Conv2DAttrs::dilation>("dilation",
-                                     {.default_value = Shape{1, 1}, .has_default = true, .doc = "height, width"})
-      .field<&Conv2DAttrs::groups>(
-          "groups", {.default_value = 1, .has_default = true, .doc = "the channels split into so many convolutions"})
-      .field<&Conv2DAttrs::channels>(
-          "channels", {.optional = true, .default_value = Value(), .has_default = true, .doc = "output channels"})
-      .field<&Conv2DAttrs::kernel_size>(
-          "kernel_size", {.optional = true, .default_value = Value(), .has_default = true, .doc = "height, width"})
-      .field<&Conv2DAttrs::data_layout>("data_layout",
-                                        {.default_value = "NCHW",
-                                         .has_default = true,
-                                         .doc = "an order of N C H W, channels perhaps in parts: NCHW16c"})
-      .field<&Conv2DAttrs::kernel_layout>(
-          "kernel_layout",
-          {.default_value = "OIHW", .has_default = true, .doc = "an order of O I H W, perhaps OIHW16i16o"})
-      .field<&Conv2DAttrs::out_layout>("out_layout",
-                                       {.default_value = "", .has_default = true, .doc = "empty: as data_layout"})
-      .field<&Conv2DAttrs::out_dtype>(
-          "out_dtype", {.optional = true, .default_value = Value(), .has_default = true, .doc = "None: as data"});
-}
-
-void Conv2DTransposeAttrs::fields(FieldList<Conv2DTransposeAttrs>& f) {
-  using A = Conv2DTransposeAttrs;
-  f.field<&A::channels>("channels",
-                        {.optional = true, .default_value = Value(), .has_default = true, .doc = "output channels"})
-      .field<&A::kernel_size>("kernel_size",
-                              {.optional = true, .default_value = Value(), .has_default = true, .doc = "height, width"})
-      .field<&A::strides>("strides", {.default_value = Shape{1, 1}, .has_default = true, .doc = "height, width"})
-      .field<&A::output_padding>("output_padding", {.default_value = Shape{0, 0},
-                                                    .has_default = true,
-                                                    .doc = "rows and columns added at the end; below the stride"})
-      .field<&A::padding>("padding", {.default_value = Shape{0, 0},
-                                      .has_default = true,
-                                      .doc = "cut off the result: all; height, width; or top, left, bottom, right"})
-      .field<&A::dilation>("dilation", {.default_value = Shape{1, 1}, .has_default = true, .doc = "height, width"})
-      .field<&A::groups>(
-          "groups", {.default_value = 1, .has_default = true, .doc = "the channels split into so many convolutions"})
-      .field<&A::data_layout>("data_layout",
-                              {.default_value = "NCHW", .has_default = true, .doc = "an order of N C H W"})
-      .field<&A::kernel_layout>(
-          "kernel_layout",
-          {.default_value = "IOHW", .has_default = true, .doc = "an order of I O H W; I is the data's channels"})
-      .field<&A::out_layout>("out_layout", {.default_value = "", .has_default = true, .doc = "empty: as data_layout"})
-      .field<&A::out_dtype>("out_dtype",
-                            {.optional = true, .default_value = Value(), .has_default = true, .doc = "None: as data"});
-}
-
-void ConvNDAttrs::fields(FieldList<ConvNDAttrs>& f) {
-  using A = ConvNDAttrs;
-  f.field<&A::strides>("strides", {.default_value = Shape{1}, .has_default = true, .doc = "all, or per spatial axis"})
-      .field<&A::padding>(
-          "padding",
-          {.default_value = Shape{0}, .has_default = true, .doc = "all; per spatial axis; or begins, then ends"})
-      .field<&A::dilation>("dilation", {.default_value = Shape{1}, .has_default = true, .doc = "distance of taps"})
-      .field<&A::groups>(
-          "groups", {.default_value = 1, .has_default = true, .doc = "the channels split into so many convolutions"})
-      .field<&A::channels>("channels",
-                           {.optional = true, .default_value = Value(), .has_default = true, .doc = "output channels"})
-      .field<&A::kernel_size>("kernel_size",
-                              {.optional = true, .default_value = Value(), .has_default = true, .doc = "taps"})
-      .field<&A::output_padding>(
-          "output_padding",
-          {.default_value = Shape{0}, .has_default = true, .doc = "of a transpose: elements added at the end"})
-      .field<&A::data_layout>("data_layout", {.default_value = "", .has_default = true, .doc = "empty: NCW or NCDHW"})
-      .field<&A::kernel_layout>(
-          "kernel_layout",
-          {.default_value = "", .has_default = true, .doc = "empty: OIW or OIDHW; IO.. of a transpose"})
-      .field<&A::out_layout>("out_layout", {.default_value = "", .has_default = true, .doc = "empty: as data_layout"})
-      .field<&A::out_dtype>("out_dtype",
-                            {.optional = true, .default_value = Value(), .has_default = true, .doc = "None: as data"});
-}
-
 namespace {
 
-template <typename A>
-ConvForm make_form(const A& attrs, size_t spatial, bool transposed) {
-  const std::string letters(letters_of(spatial)), kernel = (transposed ? "IO" : "OI") + letters.substr(2);
-  const std::string data_layout = attrs.data_layout.empty() ? letters : attrs.data_layout;
-  return {.letters = letters,
-          .kernel_letters = kernel,
-          .data_layout = data_layout,
-          .kernel_layout = attrs.kernel_layout.empty() ? kernel : attrs.kernel_layout,
-          .out_layout = attrs.out_layout.empty() ? data_layout : attrs.out_layout,
-          .strides = attrs.strides,
-          .padding = attrs.padding,
-          .dilation = attrs.dilation,
-          .output_padding = {},
-          .groups = attrs.groups};
+std::string kernel_letters(size_t spatial, bool transposed) {
+  return (transposed ? "IO" : "OI") + std::string(letters_of(spatial).substr(2));
+}
+
+// The fields below are listed in Relay's order, in which a transpose begins with other ones.
+template <typename List>
+void channel_fields(List& f) {
+  f.template field<&ConvAttrs::channels>(
+       "channels", {.optional = true, .default_value = Value(), .has_default = true, .doc = "output channels"})
+      .template field<&ConvAttrs::kernel_size>(
+          "kernel_size",
+          {.optional = true, .default_value = Value(), .has_default = true, .doc = "taps per spatial axis"});
+}
+
+template <typename List>
+void window_fields(List& f, const ConvAttrs& usual) {
+  f.template field<&ConvAttrs::padding>("padding", {.default_value = usual.padding,
+                                                    .has_default = true,
+                                                    .doc = fmt::format("{}all; per spatial axis; or begins, then ends",
+                                                                       usual.transposed ? "cut off the result: " : "")})
+      .template field<&ConvAttrs::dilation>(
+          "dilation", {.default_value = usual.dilation, .has_default = true, .doc = "distance of taps"})
+      .template field<&ConvAttrs::groups>(
+          "groups", {.default_value = 1, .has_default = true, .doc = "the channels split into so many convolutions"});
+}
+
+template <typename List>
+void layout_fields(List& f, const ConvAttrs& usual) {
+  const bool in_parts = !usual.transposed;
+  f.template field<&ConvAttrs::data_layout>(
+       "data_layout",
+       {.default_value = usual.data_layout,
+        .has_default = true,
+        .doc = in_parts ? fmt::format("an order of these letters, channels perhaps in parts: {}16c", usual.data_layout)
+                        : "an order of these letters"})
+      .template field<&ConvAttrs::kernel_layout>(
+          "kernel_layout",
+          {.default_value = usual.kernel_layout,
+           .has_default = true,
+           .doc = in_parts ? fmt::format("an order of these letters, perhaps {}16i16o", usual.kernel_layout)
+                           : "an order of these letters; I is the data's channels"})
+      .template field<&ConvAttrs::out_layout>(
+          "out_layout", {.default_value = "", .has_default = true, .doc = "empty: as data_layout"})
+      .template field<&ConvAttrs::out_dtype>(
+          "out_dtype", {.optional = true, .default_value = Value(), .has_default = true, .doc = "None: as data"});
 }
 
 }  // namespace
 
-ConvForm conv_form(const Conv2DAttrs& attrs, size_t, bool) { return make_form(attrs, 2, false); }
+ConvAttrs::ConvAttrs(size_t spatial, bool transposed)
+    : spatial(spatial),
+      transposed(transposed),
+      strides(spatial, 1),
+      padding(spatial, 0),
+      dilation(spatial, 1),
+      output_padding(spatial, 0),
+      data_layout(letters_of(spatial)),
+      kernel_layout(kernel_letters(spatial, transposed)) {}
 
-ConvForm conv_form(const Conv2DTransposeAttrs& attrs, size_t, bool) {
-  ConvForm form = make_form(attrs, 2, true);
-  form.output_padding = attrs.output_padding;
-  return form;
+template <size_t rank, bool is_transpose>
+void ConvAttrsOf<rank, is_transpose>::fields(FieldList<ConvAttrsOf>& f) {
+  const ConvAttrs usual(rank, is_transpose);
+  if (is_transpose) channel_fields(f);
+  f.template field<&ConvAttrs::strides>(
+      "strides", {.default_value = usual.strides, .has_default = true, .doc = "per spatial axis"});
+  if constexpr (is_transpose)
+    f.template field<&ConvAttrs::output_padding>("output_padding",
+                                                 {.default_value = usual.output_padding,
+                                                  .has_default = true,
+                                                  .doc = "elements added at the end of each axis; below the stride"});
+  window_fields(f, usual);
+  if (!is_transpose) channel_fields(f);
+  layout_fields(f, usual);
 }
 
-ConvForm conv_form(const ConvNDAttrs& attrs, size_t spatial, bool transposed) {
-  ConvForm form = make_form(attrs, spatial, transposed);
-  form.output_padding = spread(attrs.output_padding, spatial);
-  form.strides = spread(attrs.strides, spatial);
-  form.dilation = spread(attrs.dilation, spatial);
+ConvForm conv_form(const ConvAttrs& attrs) {
+  return {.letters = std::string(letters_of(attrs.spatial)),
+          .kernel_letters = kernel_letters(attrs.spatial, attrs.transposed),
+          .data_layout = attrs.data_layout,
+          .kernel_layout = attrs.kernel_layout,
+          .out_layout = attrs.out_layout.empty() ? attrs.data_layout : attrs.out_layout,
+          .strides = spread(attrs.strides, attrs.spatial),
+          .padding = attrs.padding,
+          .dilation = spread(attrs.dilation, attrs.spatial),
+          .output_padding = spread(attrs.output_padding, attrs.spatial),
+          .groups = attrs.groups};
+}
+
+ConvForm backward_weight_form(const Conv2DAttrs& attrs) {
+  ConvForm form = conv_form(attrs);
+  form.data_layout = attrs.kernel_layout;
+  form.kernel_layout = attrs.out_layout.empty() ? form.kernel_letters : attrs.out_layout;
+  form.out_layout = attrs.data_layout;
   return form;
 }
 
@@ -172,10 +157,9 @@ std::vector<int64_t> check_kernel(const RelationInput& input, const TensorType& 
   return kernel;
 }
 
-template <typename A>
 ConvShapes check_conv(const RelationInput& input, const TensorType& data, const TensorType& weight,
                       const ConvForm& form) {
-  const A& attrs = input.call.attrs_as<A>();
+  const auto& attrs = input.call.attrs_as<ConvAttrs>();
   const Layout data_layout = check_layout(input, "data_layout", form.data_layout, form.letters, form.in_parts());
   const Layout kernel_layout =
       check_layout(input, "kernel_layout", form.kernel_layout, form.kernel_letters, form.in_parts());
@@ -211,9 +195,8 @@ void check_out_channels(const RelationInput& input, std::optional<int64_t> chann
 PrimExpr over(const PrimExpr& dim, int64_t groups) { return groups == 1 ? dim : floor_div(dim, make_int(groups)); }
 
 // The weight that nobody wrote, from the attributes: `first` and `second` are the sizes of its first two letters.
-template <typename A>
-void assume_weight(const RelationInput& input, const A& attrs, const ConvForm& form, DataType dtype, PrimExpr first,
-                   PrimExpr second) {
+void assume_weight(const RelationInput& input, const ConvAttrs& attrs, const ConvForm& form, DataType dtype,
+                   PrimExpr first, PrimExpr second) {
   if (!attrs.kernel_size || attrs.kernel_size->size() != form.spatial()) return;
   std::vector<PrimExpr> dims{std::move(first), std::move(second)};
   for (const int64_t size : *attrs.kernel_size) dims.push_back(make_int(size));
@@ -227,22 +210,21 @@ PrimExpr channels_of(const RelationInput& input, const ConvForm& form, const Ten
   return check_dims(input, data, "data", layout, form.letters)[1];
 }
 
-template <typename A>
-Type relate_conv(const RelationInput& input, size_t spatial) {
+Type relate_conv(const RelationInput& input) {
   const TensorType data = input.tensor(0), weight = input.tensor(1);
-  const A& attrs = input.call.attrs_as<A>();
-  const ConvForm form = conv_form(attrs, spatial, false);
+  const auto& attrs = input.call.attrs_as<ConvAttrs>();
+  const ConvForm form = conv_form(attrs);
   if (data && !weight && attrs.channels && attrs.groups > 0)
     assume_weight(input, attrs, form, data->dtype, make_int(*attrs.channels),
                   over(channels_of(input, form, data), attrs.groups));
   if (!data || !weight) return {};
-  const ConvShapes shapes = check_conv<A>(input, data, weight, form);
+  const ConvShapes shapes = check_conv(input, data, weight, form);
   check_divides(input, shapes.data[1], attrs.groups, "input channels");
   check_divides(input, shapes.weight[0], attrs.groups, "output channels");
   check_channels(input, over(shapes.data[1], attrs.groups), shapes.weight[1], data, weight, attrs.groups);
   check_out_channels(input, attrs.channels, shapes.weight[0]);
   std::vector<PrimExpr> out{shapes.data[0], shapes.weight[0]};
-  for (size_t i = 0; i < spatial; ++i) {
+  for (size_t i = 0; i < attrs.spatial; ++i) {
     out.push_back(window_count(input, shapes.window, i, shapes.data[2 + i], shapes.kernel[i]));
   }
   return make_tensor_type(dims_in_layout(input, out, form.letters, shapes.out_layout), shapes.dtype);
@@ -265,24 +247,67 @@ PrimExpr grown_size(const RelationInput& input, const ConvForm& form, const Conv
   return size;
 }
 
-template <typename A>
-Type relate_conv_transpose(const RelationInput& input, size_t spatial) {
+Type relate_conv_transpose(const RelationInput& input) {
   const TensorType data = input.tensor(0), weight = input.tensor(1);
-  const A& attrs = input.call.attrs_as<A>();
-  const ConvForm form = conv_form(attrs, spatial, true);
+  const auto& attrs = input.call.attrs_as<ConvAttrs>();
+  const ConvForm form = conv_form(attrs);
   if (data && !weight && attrs.channels && attrs.groups > 0)
     assume_weight(input, attrs, form, data->dtype, channels_of(input, form, data),
                   make_int(*attrs.channels / attrs.groups));
   if (!data || !weight) return {};
-  const ConvShapes shapes = check_conv<A>(input, data, weight, form);
+  const ConvShapes shapes = check_conv(input, data, weight, form);
   check_divides(input, shapes.data[1], attrs.groups, "input channels");
   check_channels(input, shapes.data[1], shapes.weight[0], data, weight, attrs.groups);
-  check_sizes(input, "output_padding", form.output_padding, spatial, 0);
+  check_sizes(input, "output_padding", form.output_padding, attrs.spatial, 0);
   const PrimExpr channels = shapes.weight[1] * attrs.groups;
   check_out_channels(input, attrs.channels, channels);
   std::vector<PrimExpr> out{shapes.data[0], channels};
-  for (size_t i = 0; i < spatial; ++i) out.push_back(grown_size(input, form, shapes, i));
+  for (size_t i = 0; i < attrs.spatial; ++i) out.push_back(grown_size(input, form, shapes, i));
   return make_tensor_type(dims_in_layout(input, out, form.letters, shapes.out_layout), shapes.dtype);
+}
+
+// Fails unless the gradient `grad` is as large as the result of the convolution of `data`, both by letters.
+void check_gradient(const RelationInput& input, const ConvForm& form, const Shape& kernel,
+                    const std::vector<PrimExpr>& grad, const std::vector<PrimExpr>& data) {
+  const Window window = make_window(input, form.spatial(), form.strides, form.padding, form.dilation);
+  std::vector<PrimExpr> expected{data[0], grad[1]};
+  for (size_t i = 0; i < form.spatial(); ++i)
+    expected.push_back(window_count(input, window, i, data[2 + i], kernel[i]));
+  for (size_t i = 0; i < expected.size(); ++i) {
+    if (!unify_dims(expected[i], grad[i]))
+      input.fail(fmt::format("grad must have {} elements along {}, as the convolution's result has, got {}",
+                             to_string(expected[i]), form.letters[i], to_string(grad[i])));
+  }
+}
+
+Type relate_backward_weight(const RelationInput& input) {
+  const TensorType grad = input.tensor(0), data = input.tensor(1);
+  if (!grad || !data) return {};
+  const auto& attrs = input.call.attrs_as<Conv2DAttrs>();
+  const ConvForm form = backward_weight_form(attrs);
+  if (!attrs.kernel_size) input.fail("kernel_size must be given: the gradient and the data do not tell it");
+  check_sizes(input, "kernel_size", *attrs.kernel_size, form.spatial(), 1);
+  const auto layout_of = [&](const char* name, const std::string& layout, const std::string& letters) {
+    return check_layout(input, name, layout, letters, form.in_parts());
+  };
+  const auto g =
+      check_dims(input, grad, "grad", layout_of("data_layout (grad's)", form.out_layout, form.letters), form.letters);
+  const auto x = check_dims(input, data, "data", layout_of("kernel_layout (data's)", form.data_layout, form.letters),
+                            form.letters);
+  const Layout weight_layout = layout_of("out_layout (the weight's)", form.kernel_layout, form.kernel_letters);
+  check_same_dtype(input, data, grad, "grad");
+  if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}", show(data)));
+  const DataType dtype = attrs.out_dtype.value_or(data->dtype);
+  check_out_dtype(input, dtype, data->dtype);
+  check_sizes(input, "groups", {attrs.groups}, 1, 1);
+  check_divides(input, x[1], attrs.groups, "input channels");
+  check_divides(input, g[1], attrs.groups, "output channels");
+  if (attrs.channels && !unify_dims(make_int(*attrs.channels), g[1]))
+    input.fail(fmt::format("channels is {}, but grad has {}", *attrs.channels, to_string(g[1])));
+  check_gradient(input, form, *attrs.kernel_size, g, x);
+  std::vector<PrimExpr> out{g[1], over(x[1], attrs.groups)};
+  for (const int64_t size : *attrs.kernel_size) out.push_back(make_int(size));
+  return make_tensor_type(dims_in_layout(input, out, form.kernel_letters, weight_layout), dtype);
 }
 
 // ---- eval
@@ -294,13 +319,13 @@ struct ConvView {
   int64_t groups;
 };
 
-ConvView view_conv(const EvalInput& input, const NDArray& out, const ConvForm& form) {
+ConvView view_conv(const ConvForm& form, const NDArray& data, const NDArray& weight, const NDArray& out) {
   const size_t spatial = form.spatial(), missing = 3 - spatial;
   const auto view_of = [](const NDArray& array, const std::string& layout, std::string_view letters) {
     return LetterView(array.shape(), Layout::parse(layout), letters);
   };
-  ConvView view{.data = view_of(input.args[0], form.data_layout, form.letters),
-                .weight = view_of(input.args[1], form.kernel_layout, form.kernel_letters),
+  ConvView view{.data = view_of(data, form.data_layout, form.letters),
+                .weight = view_of(weight, form.kernel_layout, form.kernel_letters),
                 .out = view_of(out, form.out_layout, form.letters),
                 .window = window_of(spatial, form.strides, form.padding, form.dilation),
                 .groups = form.groups};
@@ -391,64 +416,104 @@ void fill(const ConvView& v, const Elements<T>& y, F&& at) {
   });
 }
 
-template <typename A>
-EvalFn eval_conv(size_t spatial, bool transposed) {
-  return [=](const EvalInput& input) {
-    const NDArray out = input.make_output();
-    const ConvView view = view_conv(input, out, conv_form(input.attrs<A>(), spatial, transposed));
-    const NDArray data = as_dtype(input.args[0], out.dtype()), weight = as_dtype(input.args[1], out.dtype());
-    dispatch_number(out.dtype(), [&]<typename T>() {
-      const Elements<T> x(data), w(weight), y(out);
-      fill(view, y, [&](int64_t n, int64_t k, const std::array<int64_t, 3>& at) {
-        return transposed ? conv_transpose_at(view, x, w, n, k, at) : conv_at(view, x, w, n, k, at);
-      });
+std::vector<NDArray> eval_conv(const EvalInput& input) {
+  const auto& attrs = input.attrs<ConvAttrs>();
+  const NDArray out = input.make_output();
+  const ConvView view = view_conv(conv_form(attrs), input.args[0], input.args[1], out);
+  const NDArray data = as_dtype(input.args[0], out.dtype()), weight = as_dtype(input.args[1], out.dtype());
+  dispatch_number(out.dtype(), [&]<typename T>() {
+    const Elements<T> x(data), w(weight), y(out);
+    fill(view, y, [&](int64_t n, int64_t k, const std::array<int64_t, 3>& at) {
+      return attrs.transposed ? conv_transpose_at(view, x, w, n, k, at) : conv_at(view, x, w, n, k, at);
     });
-    return std::vector<NDArray>{out};
-  };
+  });
+  return {out};
+}
+
+// weight[k, c, tap] = sum over n and places of grad[n, k, place] * data[n, group(k) + c, what the tap reads there]
+template <typename T>
+Compute<T> weight_at(const ConvView& v, const Elements<T>& x, const Elements<T>& g, const Shape& weight) {
+  const Shape& out = v.out.dims;
+  const int64_t k = weight[0], channel = k / (out[1] / v.groups) * v.weight.dims[1] + weight[1];
+  Compute<T> total = 0;
+  for_each_index({out[0], out[2], out[3], out[4]}, [&](const Shape& place) {
+    int64_t data = v.data.at(0, place[0]) + v.data.at(1, channel);
+    int64_t grad = v.out.at(0, place[0]) + v.out.at(1, k);
+    for (size_t i = 0; i < 3; ++i) {
+      const auto at = forward_place(v, i, place[1 + i], weight[2 + i]);
+      if (!at) return;
+      data += v.data.at(2 + i, *at);
+      grad += v.out.at(2 + i, place[1 + i]);
+    }
+    total = wrapping_add(total, wrapping_mul(x[data], g[grad]));
+  });
+  return total;
+}
+
+std::vector<NDArray> eval_backward_weight(const EvalInput& input) {
+  const NDArray out = input.make_output();
+  const ConvForm form = backward_weight_form(input.attrs<Conv2DAttrs>());
+  const ConvView view = view_conv(form, input.args[1], out, input.args[0]);
+  const NDArray grad = as_dtype(input.args[0], out.dtype()), data = as_dtype(input.args[1], out.dtype());
+  dispatch_number(out.dtype(), [&]<typename T>() {
+    const Elements<T> x(data), g(grad), y(out);
+    for_each_index(view.weight.dims,
+                   [&](const Shape& index) { y.set(view.weight.offset(index), weight_at(view, x, g, index)); });
+  });
+  return {out};
 }
 
 template <typename A>
-void conv_op(OpBuilder op, size_t spatial, bool transposed) {
+void conv_op(OpBuilder op) {
   op.arg("data")
       .arg("weight")
       .attrs<A>()
-      .relation([=](const RelationInput& input) {
-        return transposed ? relate_conv_transpose<A>(input, spatial) : relate_conv<A>(input, spatial);
-      })
+      .relation(A().transposed ? relate_conv_transpose : relate_conv)
       .fusion(FusionKind::anchor)
       .level(2)
-      .eval(eval_conv<A>(spatial, transposed));
+      .eval(eval_conv);
+}
+
+// nn.conv1d and nn.conv3d, and their transposes.
+template <size_t spatial>
+void conv_ops_like_2d() {
+  const std::string axes = spatial == 1 ? "W" : "D,H,W", taps = spatial == 1 ? "S" : "O,R,S";
+  conv_op<ConvAttrsOf<spatial, false>>(
+      OpBuilder(fmt::format("nn.conv{}d", spatial),
+                fmt::format("nn.conv2d over {} spatial ax{}: data T[N,C,{}], weight T[K,C/groups,{}].", spatial,
+                            spatial == 1 ? "is" : "es", axes, taps)));
+  conv_op<ConvAttrsOf<spatial, true>>(
+      OpBuilder(fmt::format("nn.conv{}d_transpose", spatial),
+                fmt::format("nn.conv2d_transpose over {} spatial ax{}: data T[N,C,{}], weight T[C,K/groups,{}].",
+                            spatial, spatial == 1 ? "is" : "es", axes, taps)));
 }
 
 }  // namespace
 
 void register_conv_ops() {
-  conv_op<Conv2DAttrs>(
-      OpBuilder(
-          "nn.conv2d",
-          "2-D cross-correlation: data T[N,C,H,W], weight T[K,C/groups,R,S] -> out_dtype[N,K,P,Q] with P = (H + top + "
-          "bottom - (R - 1) * dilation - 1) / stride + 1; layouts reorder each, and may split batch and channels "
-          "(NCHW16c with OIHW16i16o). Accumulates over c, r, s in out_dtype (float16 and bfloat16 in float32)."),
-      2, false);
-  conv_op<Conv2DTransposeAttrs>(
-      OpBuilder(
-          "nn.conv2d_transpose",
-          "The gradient of nn.conv2d by its data: data T[N,C,H,W], weight T[C,K/groups,R,S] -> out_dtype[N,K,P,Q] with "
-          "P = (H - 1) * stride - top - bottom + (R - 1) * dilation + 1 + output_padding."),
-      2, true);
-  for (const size_t spatial : {1u, 3u}) {
-    const std::string axes = spatial == 1 ? "W" : "D,H,W", taps = spatial == 1 ? "S" : "O,R,S";
-    conv_op<ConvNDAttrs>(
-        OpBuilder(fmt::format("nn.conv{}d", spatial),
-                  fmt::format("nn.conv2d over {} spatial ax{}: data T[N,C,{}], weight T[K,C/groups,{}].", spatial,
-                              spatial == 1 ? "is" : "es", axes, taps)),
-        spatial, false);
-    conv_op<ConvNDAttrs>(
-        OpBuilder(fmt::format("nn.conv{}d_transpose", spatial),
-                  fmt::format("nn.conv2d_transpose over {} spatial ax{}: data T[N,C,{}], weight T[C,K/groups,{}].",
-                              spatial, spatial == 1 ? "is" : "es", axes, taps)),
-        spatial, true);
-  }
+  conv_op<Conv2DAttrs>(OpBuilder(
+      "nn.conv2d",
+      "2-D cross-correlation: data T[N,C,H,W], weight T[K,C/groups,R,S] -> out_dtype[N,K,P,Q] with P = (H + top + "
+      "bottom - (R - 1) * dilation - 1) / stride + 1; layouts reorder each, and may split batch and channels "
+      "(NCHW16c with OIHW16i16o). Accumulates over c, r, s in out_dtype (float16 and bfloat16 in float32)."));
+  conv_op<Conv2DTransposeAttrs>(OpBuilder(
+      "nn.conv2d_transpose",
+      "The gradient of nn.conv2d by its data: data T[N,C,H,W], weight T[C,K/groups,R,S] -> out_dtype[N,K,P,Q] with "
+      "P = (H - 1) * stride - top - bottom + (R - 1) * dilation + 1 + output_padding."));
+  OpBuilder("nn.conv2d_backward_weight",
+            "The gradient of nn.conv2d by its weight: grad T[N,K,P,Q], data T[N,C,H,W] -> out_dtype[K,C/groups,R,S], R "
+            "and S being kernel_size. The layouts are Relay's: data_layout is grad's, kernel_layout the data's (so it "
+            "must be given: NCHW), out_layout the weight's (empty: OIHW).")
+      .arg("grad")
+      .arg("data")
+      .attrs<Conv2DAttrs>()
+      .relation(relate_backward_weight)
+      .fusion(FusionKind::anchor)
+      .level(2)
+      .eval(eval_backward_weight);
+  conv_ops_like_2d<1>();
+  conv_ops_like_2d<3>();
+  register_old_attrs();
 }
 
 Expr conv2d(Expr data, Expr weight, Conv2DAttrs attrs, Span span) {

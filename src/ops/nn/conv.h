@@ -5,60 +5,44 @@
 
 namespace headrace::ops {
 
-struct Conv2DAttrs : AttrsNode {
+// What convolutions over 1, 2 or 3 spatial axes and their transposes say. Each op has a type of its own, such as
+// Conv2DAttrs, with the defaults of its rank. One value of strides, dilation or output_padding stands for all axes.
+struct ConvAttrs : AttrsNode {
   using Parent = AttrsNode;
-  static constexpr std::string_view type_key = "relay.attrs.Conv2DAttrs";
-  static constexpr bool is_final = true;
-  static void fields(FieldList<Conv2DAttrs>& f);
-  Shape strides{1, 1};
-  Shape padding{0, 0};
-  Shape dilation{1, 1};
-  int64_t groups = 1;
+  static constexpr std::string_view type_key = "relay.attrs.AnyConvAttrs";
+  static constexpr int32_t child_slots = 6;
+  // At the defaults of that rank.
+  ConvAttrs(size_t spatial, bool transposed);
+  size_t spatial;   // no field: the type says it
+  bool transposed;  // nor this
   std::optional<int64_t> channels;
   std::optional<Shape> kernel_size;
-  std::string data_layout = "NCHW";
-  std::string kernel_layout = "OIHW";
-  std::string out_layout;
-  std::optional<DataType> out_dtype;
-};
-
-struct Conv2DTransposeAttrs : AttrsNode {
-  using Parent = AttrsNode;
-  static constexpr std::string_view type_key = "relay.attrs.Conv2DTransposeAttrs";
-  static constexpr bool is_final = true;
-  static void fields(FieldList<Conv2DTransposeAttrs>& f);
-  std::optional<int64_t> channels;
-  std::optional<Shape> kernel_size;
-  Shape strides{1, 1};
-  Shape output_padding{0, 0};
-  Shape padding{0, 0};
-  Shape dilation{1, 1};
+  Shape strides, padding, dilation;
+  Shape output_padding;  // of a transpose
   int64_t groups = 1;
-  std::string data_layout = "NCHW";
-  std::string kernel_layout = "IOHW";
-  std::string out_layout;
-  std::optional<DataType> out_dtype;
-};
-
-// Of conv1d and conv3d, and of their transposes. Empty layouts are NCW and OIW (IOW), or NCDHW and OIDHW (IODHW); one
-// value of strides, dilation or output_padding stands for all spatial axes.
-struct ConvNDAttrs : AttrsNode {
-  using Parent = AttrsNode;
-  static constexpr std::string_view type_key = "relay.attrs.ConvNDAttrs";
-  static constexpr bool is_final = true;
-  static void fields(FieldList<ConvNDAttrs>& f);
-  Shape strides{1};
-  Shape padding{0};
-  Shape dilation{1};
-  int64_t groups = 1;
-  std::optional<int64_t> channels;
-  std::optional<Shape> kernel_size;
-  Shape output_padding{0};
   std::string data_layout, kernel_layout, out_layout;
   std::optional<DataType> out_dtype;
 };
 
-// What a convolution's attributes say, of whatever type they are: layouts and sizes written out.
+template <size_t rank, bool is_transpose>
+struct ConvAttrsOf : ConvAttrs {
+  using Parent = ConvAttrs;
+  static constexpr std::string_view keys[6] = {"relay.attrs.Conv1DAttrs",          "relay.attrs.Conv2DAttrs",
+                                               "relay.attrs.Conv3DAttrs",          "relay.attrs.Conv1DTransposeAttrs",
+                                               "relay.attrs.Conv2DTransposeAttrs", "relay.attrs.Conv3DTransposeAttrs"};
+  static constexpr std::string_view type_key = keys[rank - 1 + (is_transpose ? 3 : 0)];
+  static constexpr bool is_final = true;
+  static void fields(FieldList<ConvAttrsOf>& f);
+  ConvAttrsOf() : ConvAttrs(rank, is_transpose) {}
+};
+using Conv1DAttrs = ConvAttrsOf<1, false>;
+using Conv2DAttrs = ConvAttrsOf<2, false>;
+using Conv3DAttrs = ConvAttrsOf<3, false>;
+using Conv1DTransposeAttrs = ConvAttrsOf<1, true>;
+using Conv2DTransposeAttrs = ConvAttrsOf<2, true>;
+using Conv3DTransposeAttrs = ConvAttrsOf<3, true>;
+
+// The same, layouts and sizes written out.
 struct ConvForm {
   std::string letters, kernel_letters;  // N C H W; O I H W, or I O H W of a transpose
   std::string data_layout, kernel_layout, out_layout;
@@ -68,9 +52,12 @@ struct ConvForm {
   // The axes of data and kernel that may lie in parts: batch and channels, not of a transpose.
   std::string_view in_parts() const { return kernel_letters[0] == 'O' ? "NCOI" : ""; }
 };
-ConvForm conv_form(const Conv2DAttrs& attrs, size_t spatial = 2, bool transposed = false);
-ConvForm conv_form(const Conv2DTransposeAttrs& attrs, size_t spatial = 2, bool transposed = true);
-ConvForm conv_form(const ConvNDAttrs& attrs, size_t spatial, bool transposed);
+ConvForm conv_form(const ConvAttrs& attrs);
+// Of the convolution whose weight's gradient nn.conv2d_backward_weight is. As in Relay, the attributes' data_layout is
+// there the gradient's, kernel_layout the data's, out_layout (empty: OIHW) the weight's.
+ConvForm backward_weight_form(const Conv2DAttrs& attrs);
+
+void register_old_attrs();  // old_attrs.cc: the attributes of pools and convolutions that older programs saved
 
 Expr conv2d(Expr data, Expr weight, Conv2DAttrs attrs, Span span = {});
 Expr conv2d_transpose(Expr data, Expr weight, Conv2DTransposeAttrs attrs, Span span = {});

@@ -10,28 +10,37 @@
 
 namespace headrace::ops {
 
-// The fields that both pools over windows have.
-template <typename A>
-static FieldList<A>& window_fields(FieldList<A>& f) {
-  return f.template field<&A::pool_size>("pool_size", {.doc = "taps per spatial axis"})
-      .template field<&A::strides>("strides", {.default_value = Shape{1}, .has_default = true, .doc = "steps"})
-      .template field<&A::dilation>("dilation",
-                                    {.default_value = Shape{1}, .has_default = true, .doc = "distance of taps"})
-      .template field<&A::padding>(
-          "padding", {.default_value = Shape{0}, .has_default = true, .doc = "all; per axis; or begins, then ends"})
-      .template field<&A::layout>(
-          "layout", {.default_value = "", .has_default = true, .doc = "empty: NCW, NCHW or NCDHW; or NCHW16c"})
-      .template field<&A::out_layout>("out_layout",
-                                      {.default_value = "", .has_default = true, .doc = "empty: as layout"})
-      .template field<&A::ceil_mode>(
+PoolAttrs::PoolAttrs(size_t spatial)
+    : spatial(spatial),
+      pool_size(spatial, 1),
+      strides(spatial, 1),
+      dilation(spatial, 1),
+      padding(spatial, 0),
+      layout(letters_of(spatial)) {}
+
+template <size_t rank, bool is_max>
+void PoolAttrsOf<rank, is_max>::fields(FieldList<PoolAttrsOf>& f) {
+  const PoolAttrs usual(rank);
+  f.template field<&PoolAttrs::pool_size>(
+       "pool_size", {.default_value = usual.pool_size, .has_default = true, .doc = "taps per spatial axis"})
+      .template field<&PoolAttrs::strides>("strides",
+                                           {.default_value = usual.strides, .has_default = true, .doc = "steps"})
+      .template field<&PoolAttrs::dilation>(
+          "dilation", {.default_value = usual.dilation, .has_default = true, .doc = "distance of taps"})
+      .template field<&PoolAttrs::padding>(
+          "padding",
+          {.default_value = usual.padding, .has_default = true, .doc = "all; per axis; or begins, then ends"})
+      .template field<&PoolAttrs::layout>("layout",
+                                          {.default_value = usual.layout,
+                                           .has_default = true,
+                                           .doc = fmt::format("an order of these letters; or {}16c", usual.layout)})
+      .template field<&PoolAttrs::out_layout>("out_layout",
+                                              {.default_value = "", .has_default = true, .doc = "empty: as layout"})
+      .template field<&PoolAttrs::ceil_mode>(
           "ceil_mode", {.default_value = false, .has_default = true, .doc = "also windows that reach past the end"});
-}
-
-void MaxPoolAttrs::fields(FieldList<MaxPoolAttrs>& f) { window_fields(f); }
-
-void AvgPoolAttrs::fields(FieldList<AvgPoolAttrs>& f) {
-  window_fields(f).field<&AvgPoolAttrs::count_include_pad>(
-      "count_include_pad", {.default_value = false, .has_default = true, .doc = "padding counts as zeros"});
+  if constexpr (!is_max)
+    f.template field<&PoolAttrs::count_include_pad>(
+        "count_include_pad", {.default_value = false, .has_default = true, .doc = "padding counts as zeros"});
 }
 
 void GlobalPool2DAttrs::fields(FieldList<GlobalPool2DAttrs>& f) {
@@ -57,23 +66,45 @@ PrimExpr pooled_size(const RelationInput& input, const Window& window, size_t i,
   return window.pad_end[i] + stride <= reach ? rounded_up : make_binary(BinaryOp::min, rounded_up, starts);
 }
 
-template <typename A>
-TypeRelationFn relate_pool(size_t spatial) {
-  return [spatial](const RelationInput& input) -> Type {
-    const TensorType data = input.tensor(0);
-    if (!data) return {};
-    const A& attrs = input.call.attrs_as<A>();
-    const std::string_view letters = letters_of(spatial);
-    auto [dims, out_layout] = check_pooled(input, data, layout_or(attrs.layout, letters), attrs.out_layout, letters);
-    const Shape taps = spread(attrs.pool_size, spatial);
-    check_sizes(input, "pool_size", taps, spatial, 1);
-    const Window window =
-        make_window(input, spatial, spread(attrs.strides, spatial), attrs.padding, spread(attrs.dilation, spatial));
-    for (size_t i = 0; i < spatial; ++i) {
-      dims[2 + i] = pooled_size(input, window, i, dims[2 + i], taps[i], attrs.ceil_mode);
-    }
-    return make_tensor_type(dims_in_layout(input, dims, letters, out_layout), data->dtype);
-  };
+// What a pool with the call's attributes gives of `data`.
+TensorType pooled_type(const RelationInput& input, const TensorType& data) {
+  const auto& attrs = input.call.attrs_as<PoolAttrs>();
+  const size_t spatial = attrs.spatial;
+  const std::string_view letters = letters_of(spatial);
+  auto [dims, out_layout] = check_pooled(input, data, attrs.layout, attrs.out_layout, letters);
+  const Shape taps = spread(attrs.pool_size, spatial);
+  check_sizes(input, "pool_size", taps, spatial, 1);
+  const Window window =
+      make_window(input, spatial, spread(attrs.strides, spatial), attrs.padding, spread(attrs.dilation, spatial));
+  for (size_t i = 0; i < spatial; ++i) {
+    dims[2 + i] = pooled_size(input, window, i, dims[2 + i], taps[i], attrs.ceil_mode);
+  }
+  return make_tensor_type(dims_in_layout(input, dims, letters, out_layout), data->dtype);
+}
+
+Type relate_pool(const RelationInput& input) {
+  const TensorType data = input.tensor(0);
+  return data ? pooled_type(input, data) : Type();
+}
+
+// The data's type, where the other argument is of the type that the pool's result has.
+Type relate_pool_grad(const RelationInput& input) {
+  const TensorType data = input.tensor(1);
+  if (!data) return {};
+  if (!data->dtype.is_float()) input.fail(fmt::format("data must be floating point, got {}", show(data)));
+  const TensorType pooled = pooled_type(input, data), gradient = input.tensor(0);
+  if (!gradient) {
+    input.assume(0, pooled);
+    return {};
+  }
+  check_same_dtype(input, data, gradient, "out_grad");
+  bool fits = gradient->shape.size() == pooled->shape.size();
+  for (size_t i = 0; fits && i < pooled->shape.size(); ++i)
+    fits = unify_dims(pooled->shape[i], gradient->shape[i]).has_value();
+  if (!fits)
+    input.fail(fmt::format("out_grad must be {}, as the pool of data {} is, got {}", show(pooled), show(data),
+                           show(gradient)));
+  return data;
 }
 
 Type relate_global(const RelationInput& input) {
@@ -105,11 +136,10 @@ PoolView view_pool(const NDArray& data, const NDArray& out, std::string_view lay
           .window = {}};
 }
 
-template <typename A>
-PoolView view_of(const EvalInput& input, const NDArray& out, size_t spatial) {
-  const A& attrs = input.attrs<A>();
-  const std::string_view layout = layout_or(attrs.layout, letters_of(spatial));
-  PoolView view = view_pool(input.args[0], out, layout, layout_or(attrs.out_layout, layout), letters_of(spatial));
+// `pooled` is the pool's result, or of its type.
+PoolView view_of(const PoolAttrs& attrs, const NDArray& data, const NDArray& pooled) {
+  const size_t spatial = attrs.spatial;
+  PoolView view = view_pool(data, pooled, attrs.layout, layout_or(attrs.out_layout, attrs.layout), letters_of(spatial));
   view.taps = spread(attrs.pool_size, spatial);
   view.window = window_of(spatial, spread(attrs.strides, spatial), attrs.padding, spread(attrs.dilation, spatial));
   return view;
@@ -189,9 +219,45 @@ std::vector<NDArray> eval_avg(const EvalInput& input, const NDArray& out, const 
   return {out};
 }
 
+// Which tap of a window is the first greatest: its offset; none where no tap lies in the data. NaN is the greatest.
+template <typename T>
+std::optional<int64_t> first_greatest(const PoolView& view, const Elements<T>& x, int64_t plane,
+                                      std::span<const int64_t> window) {
+  std::optional<int64_t> best;
+  for_each_tap(view, window, [&](int64_t offset) {
+    const int64_t at = plane + offset;
+    if (!best || x[at] > x[*best] || (x[at] != x[at] && x[*best] == x[*best])) best = at;
+  });
+  return best;
+}
+
+std::vector<NDArray> eval_pool_grad(const EvalInput& input, bool is_max) {
+  const auto& attrs = input.attrs<PoolAttrs>();
+  const NDArray &gradient = input.args[0], &data = input.args[1], out = input.make_output();
+  const PoolView view = view_of(attrs, data, gradient);
+  dispatch_float(out.dtype(), [&]<typename T>() {
+    const Elements<T> g(gradient), x(data), y(out);
+    std::vector<Compute<T>> sums(static_cast<size_t>(out.num_elements()), Compute<T>(0));
+    for_each_window(view, [&](int64_t at, int64_t plane, std::span<const int64_t> window) {
+      if (is_max) {
+        if (const auto first = first_greatest(view, x, plane, window)) sums[static_cast<size_t>(*first)] += g[at];
+        return;
+      }
+      int64_t in_data = 0;
+      const int64_t counted = for_each_tap(view, window, [&](int64_t) { ++in_data; });
+      const int64_t count = std::max<int64_t>(attrs.count_include_pad ? counted : in_data, 1);
+      const Compute<T> share = g[at] / static_cast<Compute<T>>(count);
+      for_each_tap(view, window, [&](int64_t offset) { sums[static_cast<size_t>(plane + offset)] += share; });
+    });
+    for (size_t i = 0; i < sums.size(); ++i) y.set(static_cast<int64_t>(i), sums[i]);
+  });
+  return {out};
+}
+
 // ---- registration
 
-void register_windows(size_t spatial) {
+template <size_t spatial>
+void register_windows() {
   const char* shapes[] = {"[N,C,W] -> T[N,C,Q]", "[N,C,H,W] -> T[N,C,P,Q]", "[N,C,D,H,W] -> T[N,C,O,P,Q]"};
   const std::string shape = fmt::format("data T{}", shapes[spatial - 1]);
   OpBuilder(
@@ -200,13 +266,13 @@ void register_windows(size_t spatial) {
                   "end, but starts before it.",
                   shape))
       .arg("data")
-      .attrs<MaxPoolAttrs>()
-      .relation(relate_pool<MaxPoolAttrs>(spatial))
+      .attrs<PoolAttrsOf<spatial, true>>()
+      .relation(relate_pool)
       .fusion(FusionKind::anchor)
       .level(2)
-      .eval([spatial](const EvalInput& input) {
+      .eval([](const EvalInput& input) {
         const NDArray out = input.make_output();
-        return eval_max(input, out, view_of<MaxPoolAttrs>(input, out, spatial));
+        return eval_max(input, out, view_of(input.attrs<PoolAttrs>(), input.args[0], out));
       });
   OpBuilder(
       fmt::format("nn.avg_pool{}d", spatial),
@@ -214,15 +280,28 @@ void register_windows(size_t spatial) {
                   "or padding; 0 where a window has none. Integers truncate.",
                   shape))
       .arg("data")
-      .attrs<AvgPoolAttrs>()
-      .relation(relate_pool<AvgPoolAttrs>(spatial))
+      .attrs<PoolAttrsOf<spatial, false>>()
+      .relation(relate_pool)
       .fusion(FusionKind::anchor)
       .level(2)
-      .eval([spatial](const EvalInput& input) {
+      .eval([](const EvalInput& input) {
         const NDArray out = input.make_output();
-        return eval_avg(input, out, view_of<AvgPoolAttrs>(input, out, spatial),
-                        input.attrs<AvgPoolAttrs>().count_include_pad);
+        const auto& attrs = input.attrs<PoolAttrs>();
+        return eval_avg(input, out, view_of(attrs, input.args[0], out), attrs.count_include_pad);
       });
+}
+
+template <typename A>
+void register_grad(const char* name, std::string doc) {
+  const bool is_max = std::is_same_v<A, MaxPool2DAttrs>;
+  OpBuilder(name, std::move(doc))
+      .arg("out_grad")
+      .arg("data")
+      .attrs<A>()
+      .relation(relate_pool_grad)
+      .fusion(FusionKind::anchor)
+      .level(2)
+      .eval([=](const EvalInput& input) { return eval_pool_grad(input, is_max); });
 }
 
 void register_global(const char* name, const char* what, EvalFn eval) {
@@ -244,7 +323,18 @@ Expr global_pool(std::string_view op, Expr data, std::string layout, Span span) 
 }  // namespace
 
 void register_pool_ops() {
-  for (size_t spatial : {1u, 2u, 3u}) register_windows(spatial);
+  register_windows<1>();
+  register_windows<2>();
+  register_windows<3>();
+  register_grad<MaxPool2DAttrs>(
+      "nn.max_pool2d_grad",
+      "The gradient of nn.max_pool2d by its data: out_grad T[N,C,P,Q], in out_layout, and data T[N,C,H,W] -> "
+      "T[N,C,H,W]. "
+      "An element has the gradients of the windows whose first greatest element it is, T being floating point.");
+  register_grad<AvgPool2DAttrs>("nn.avg_pool2d_grad",
+                                "The gradient of nn.avg_pool2d by its data: out_grad T[N,C,P,Q], in out_layout, and "
+                                "data T[N,C,H,W] -> T[N,C,H,W]. "
+                                "An element has its share of the gradients of its windows, T being floating point.");
   register_global("nn.global_max_pool2d", "Greatest element", [](const EvalInput& input) {
     const NDArray out = input.make_output();
     return eval_max(input, out, view_global(input, out));
@@ -255,14 +345,18 @@ void register_pool_ops() {
   });
 }
 
-Expr max_pool(Expr data, int spatial_axes, MaxPoolAttrs attrs, Span span) {
-  return relay::make_call(fmt::format("nn.max_pool{}d", spatial_axes), {std::move(data)},
-                          make_object<MaxPoolAttrs>(std::move(attrs)), std::move(span));
+static Expr pool(const char* kind, Expr data, const PoolAttrs& attrs, Span span) {
+  const std::string op = fmt::format("nn.{}_pool{}d", kind, attrs.spatial);
+  const auto own = default_attrs<PoolAttrs>(op);
+  *own = attrs;
+  return relay::make_call(op, {std::move(data)}, own, std::move(span));
 }
 
-Expr avg_pool(Expr data, int spatial_axes, AvgPoolAttrs attrs, Span span) {
-  return relay::make_call(fmt::format("nn.avg_pool{}d", spatial_axes), {std::move(data)},
-                          make_object<AvgPoolAttrs>(std::move(attrs)), std::move(span));
+Expr max_pool(Expr data, const PoolAttrs& attrs, Span span) {
+  return pool("max", std::move(data), attrs, std::move(span));
+}
+Expr avg_pool(Expr data, const PoolAttrs& attrs, Span span) {
+  return pool("avg", std::move(data), attrs, std::move(span));
 }
 
 Expr global_max_pool2d(Expr data, std::string layout, Span span) {

@@ -5,35 +5,38 @@
 
 namespace headrace::ops {
 
-// Of pools over 1, 2 and 3 spatial axes: their lists have as many items (1 is taken for all axes).
-struct MaxPoolAttrs : AttrsNode {
+// What pools over windows along 1, 2 or 3 spatial axes say. Each op has a type of its own, such as MaxPool2DAttrs, with
+// the defaults of its rank. One value of a list of sizes stands for all axes.
+struct PoolAttrs : AttrsNode {
   using Parent = AttrsNode;
-  static constexpr std::string_view type_key = "relay.attrs.MaxPoolAttrs";
-  static constexpr bool is_final = true;
-  static void fields(FieldList<MaxPoolAttrs>& f);
-  Shape pool_size;
-  Shape strides{1};
-  Shape dilation{1};
-  Shape padding{0};
-  std::string layout;
-  std::string out_layout;
+  static constexpr std::string_view type_key = "relay.attrs.AnyPoolAttrs";
+  static constexpr int32_t child_slots = 6;
+  // At the defaults of that rank.
+  explicit PoolAttrs(size_t spatial);
+  size_t spatial;  // no field: the type says it
+  Shape pool_size, strides, dilation, padding;
+  std::string layout, out_layout;
   bool ceil_mode = false;
+  bool count_include_pad = false;  // of average pools
 };
 
-struct AvgPoolAttrs : AttrsNode {
-  using Parent = AttrsNode;
-  static constexpr std::string_view type_key = "relay.attrs.AvgPoolAttrs";
+template <size_t rank, bool is_max>
+struct PoolAttrsOf : PoolAttrs {
+  using Parent = PoolAttrs;
+  static constexpr std::string_view keys[6] = {"relay.attrs.AvgPool1DAttrs", "relay.attrs.AvgPool2DAttrs",
+                                               "relay.attrs.AvgPool3DAttrs", "relay.attrs.MaxPool1DAttrs",
+                                               "relay.attrs.MaxPool2DAttrs", "relay.attrs.MaxPool3DAttrs"};
+  static constexpr std::string_view type_key = keys[rank - 1 + (is_max ? 3 : 0)];
   static constexpr bool is_final = true;
-  static void fields(FieldList<AvgPoolAttrs>& f);
-  Shape pool_size;
-  Shape strides{1};
-  Shape dilation{1};
-  Shape padding{0};
-  std::string layout;
-  std::string out_layout;
-  bool ceil_mode = false;
-  bool count_include_pad = false;
+  static void fields(FieldList<PoolAttrsOf>& f);
+  PoolAttrsOf() : PoolAttrs(rank) {}
 };
+using MaxPool1DAttrs = PoolAttrsOf<1, true>;
+using MaxPool2DAttrs = PoolAttrsOf<2, true>;
+using MaxPool3DAttrs = PoolAttrsOf<3, true>;
+using AvgPool1DAttrs = PoolAttrsOf<1, false>;
+using AvgPool2DAttrs = PoolAttrsOf<2, false>;
+using AvgPool3DAttrs = PoolAttrsOf<3, false>;
 
 struct GlobalPool2DAttrs : AttrsNode {
   using Parent = AttrsNode;
@@ -44,9 +47,9 @@ struct GlobalPool2DAttrs : AttrsNode {
   std::string out_layout;
 };
 
-// `spatial_axes` is 1, 2 or 3: nn.max_pool1d, 2d, 3d.
-Expr max_pool(Expr data, int spatial_axes, MaxPoolAttrs attrs, Span span = {});
-Expr avg_pool(Expr data, int spatial_axes, AvgPoolAttrs attrs, Span span = {});
+// nn.max_pool1d, 2d or 3d, as the attributes' rank is.
+Expr max_pool(Expr data, const PoolAttrs& attrs, Span span = {});
+Expr avg_pool(Expr data, const PoolAttrs& attrs, Span span = {});
 Expr global_max_pool2d(Expr data, std::string layout = "NCHW", Span span = {});
 Expr global_avg_pool2d(Expr data, std::string layout = "NCHW", Span span = {});
 

@@ -14,6 +14,15 @@ void register_annotation_ops() {
       .fusion(FusionKind::opaque)
       .keeps_elements()
       .eval([](const EvalInput& input) { return std::vector<NDArray>{input.args[0]}; });
+  OpBuilder("annotation.checkpoint",
+            "x, marked as a value that a gradient may begin to compute again from: x[...] -> the same type. "
+            "FirstOrderGradient takes gradients through it and keeps the mark, but computes nothing twice.")
+      .arg("data")
+      .relation([](const RelationInput& input) -> Type { return input.tensor(0); })
+      .value([](const RelationInput& input) { return input.arg_value(0); })
+      .fusion(FusionKind::elementwise)
+      .keeps_elements()
+      .eval([](const EvalInput& input) { return std::vector<NDArray>{input.args[0]}; });
 }
 
 }  // namespace headrace::ops

@@ -5,6 +5,7 @@
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
+#include "ops/tensor/fixed_point.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {
@@ -474,6 +475,7 @@ void register_elementwise_ops() {
   register_activations();
   register_copies();
   register_fills();
+  register_fixed_point_ops();
 }
 
 Expr unary(std::string_view op, Expr data, Span span) { return make_call(op, {std::move(data)}, {}, std::move(span)); }

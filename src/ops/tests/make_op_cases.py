@@ -9,12 +9,14 @@ part of the sentence that refuses it.
 """
 
 import numpy as np
+from fixed_point_cases import add_fixed_point_cases
 from image_cases import add_image_cases
 from op_case_format import case, error, finish, run_onnx
 from packed_cases import add_packed_cases
 from scipy import ndimage, special
 from select_cases import add_select_cases
 from sum_cases import add_sum_cases
+from window_gradient_cases import add_window_gradient_cases
 
 rng = np.random.default_rng(7)
 
@@ -585,4 +587,6 @@ error("global_avg_pool2d", "nn.global_avg_pool2d(%0)", [i[0]], "data must have 4
 add_packed_cases(data)
 
 add_sum_cases(data, ints)
+add_window_gradient_cases(data)
+add_fixed_point_cases(ints)
 finish()

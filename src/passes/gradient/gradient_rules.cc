@@ -299,7 +299,8 @@ Gradients grad_conv2d(const GradientSite& s) {
     throw_at(s.call.span, "nn.conv2d",
              "nn.conv2d: only NCHW with OIHW and without groups has a gradient; see ConvertLayout");
   const Shape data = s.arg_shape(0), weight = s.arg_shape(1), out = s.shape();
-  const ops::Window window = ops::window_of(2, attrs.strides, attrs.padding, attrs.dilation);
+  const ops::Window window =
+      ops::window_of(2, ops::spread(attrs.strides, 2), attrs.padding, ops::spread(attrs.dilation, 2));
   ops::Conv2DTransposeAttrs back;
   back.strides = window.strides;
   back.dilation = window.dilation;
@@ -316,6 +317,9 @@ Gradients grad_conv2d(const GradientSite& s) {
   const auto swapped = [](const Expr& e) { return ops::transpose(e, {1, 0, 2, 3}); };
   const Expr by_weight = swapped(ops::conv2d(swapped(s.arg(0)), swapped(s.gradient), across));
   return {ops::conv2d_transpose(s.gradient, s.arg(1), back), ops::strided_slice(by_weight, Shape{0, 0, 0, 0}, weight)};
+}
+Gradients grad_pool2d(const GradientSite& s) {
+  return {relay::make_call(s.call.as_op()->name + "_grad", {s.gradient, s.arg(0)}, s.call.attrs)};
 }
 Gradients grad_global_avg_pool2d(const GradientSite& s) {
   const Shape shape = s.arg_shape(0);
@@ -338,6 +342,7 @@ constexpr Row kRules[] = {
     {"concatenate", grad_concatenate},
     {"copy", grad_copy},
     {"annotation.stop_fusion", grad_copy},
+    {"annotation.checkpoint", grad_copy},
     {"cos", grad_cos},
     {"divide", grad_divide},
     {"erf", grad_erf},
@@ -355,9 +360,11 @@ constexpr Row kRules[] = {
     {"nn.batch_flatten", grad_view},
     {"nn.batch_matmul", grad_batch_matmul},
     {"nn.bias_add", grad_bias_add},
+    {"nn.avg_pool2d", grad_pool2d},
     {"nn.conv2d", grad_conv2d},
     {"nn.dense", grad_dense},
     {"nn.global_avg_pool2d", grad_global_avg_pool2d},
+    {"nn.max_pool2d", grad_pool2d},
     {"nn.leaky_relu", grad_leaky_relu},
     {"nn.log_softmax", grad_log_softmax},
     {"nn.matmul", grad_matmul},

@@ -122,10 +122,8 @@ class LayoutConverter {
 
   std::optional<Stored> convert_call(const CallNode& call) {
     const std::string& op = call.as_op()->name;
-    if (op == "nn.conv2d") return convert_conv<ops::Conv2DAttrs>(call);
-    if (op == "nn.conv2d_transpose") return convert_conv<ops::Conv2DTransposeAttrs>(call);
-    if (op == "nn.max_pool2d") return convert_window<ops::MaxPoolAttrs>(call);
-    if (op == "nn.avg_pool2d") return convert_window<ops::AvgPoolAttrs>(call);
+    if (op == "nn.conv2d" || op == "nn.conv2d_transpose") return convert_conv(call);
+    if (op == "nn.max_pool2d" || op == "nn.avg_pool2d") return convert_window<ops::PoolAttrs>(call);
     if (op == "nn.global_max_pool2d" || op == "nn.global_avg_pool2d")
       return convert_window<ops::GlobalPool2DAttrs>(call);
     if (op == "nn.adaptive_max_pool2d" || op == "nn.adaptive_avg_pool2d")
@@ -134,11 +132,10 @@ class LayoutConverter {
     return follow(call, op);
   }
 
-  template <typename T>
   std::optional<Stored> convert_conv(const CallNode& call) {
     const auto layouts = desired_.get(call.as_op()->name);
     if (!layouts) return std::nullopt;
-    const T& attrs = call.attrs_as<T>();
+    const auto& attrs = call.attrs_as<ops::ConvAttrs>();
     const Layout own = Layout::parse(attrs.data_layout), own_kernel = Layout::parse(attrs.kernel_layout),
                  own_out = attrs.out_layout.empty() ? own : Layout::parse(attrs.out_layout);
     if (own.is_packed() || own_kernel.is_packed() || own_out.is_packed()) return std::nullopt;
@@ -149,7 +146,7 @@ class LayoutConverter {
                             ? std::nullopt
                             : broadcast_form(weight->shape, {own_kernel, kernel_layout(*layouts, wanted, own_kernel)});
     if (!kernel || !can_store(call.args[0], data) || !can_store(ref(&call), out)) return std::nullopt;
-    const Attrs changed = copy_with(attrs, [&](T& a) {
+    const Attrs changed = ops::copy_of_own_type(attrs, [&](ops::ConvAttrs& a) {
       a.data_layout = wanted.text();
       a.kernel_layout = kernel->stored.text();
       a.out_layout = "";
@@ -170,11 +167,10 @@ class LayoutConverter {
   template <typename T>
   std::optional<Stored> convert_window(const CallNode& call) {
     const T& attrs = call.attrs_as<T>();
-    const Layout own = Layout::parse(attrs.layout.empty() ? "NCHW" : attrs.layout);
+    const Layout own = Layout::parse(attrs.layout);
     const auto form = window_form(call, own);
     if (!form || form->is_as_written()) return std::nullopt;
-    auto changed = make_object<T>(attrs);
-    changed->layout = form->stored.text();
+    const auto changed = ops::copy_of_own_type(attrs, [&](T& a) { a.layout = form->stored.text(); });
     if constexpr (requires { changed->out_layout; }) {
       if (!attrs.out_layout.empty() && attrs.out_layout != own.text()) return std::nullopt;
       if (!form->stored.factors('H').empty() || !form->stored.factors('W').empty()) return std::nullopt;

@@ -84,8 +84,7 @@ Expr fold_into_conv(const CallNode& call) {
 }
 
 // No window lies in the padding alone.
-template <typename T>
-bool windows_meet_data(const T& attrs, const Shape& padding) {
+bool windows_meet_data(const ops::PoolAttrs& attrs, const Shape& padding) {
   const size_t rank = padding.size() / 2;
   for (size_t i = 0; i < padding.size(); ++i) {
     const size_t axis = i % rank;
@@ -95,36 +94,26 @@ bool windows_meet_data(const T& attrs, const Shape& padding) {
   return true;
 }
 
-// `op` ends in the number of spatial axes, as "nn.max_pool2d" does.
-std::string_view layout_of(const CallNode& call, const std::string& given) {
-  const std::string& op = call.as_op()->name;
-  return ops::layout_or(given, ops::letters_of(static_cast<size_t>(op[op.size() - 2] - '0')));
-}
-
-template <typename T>
-Expr fold_into_pool(const CallNode& call, bool is_max) {
-  const auto& attrs = call.attrs_as<T>();
-  const auto padding = read_padding(call.args[0], layout_of(call, attrs.layout));
+Expr fold_into_pool(const CallNode& call, const ops::PoolAttrs& attrs, bool is_max) {
+  const auto padding = read_padding(call.args[0], attrs.layout);
   if (!padding || attrs.ceil_mode || attrs.pool_size.size() * 2 != padding->widths.size()) return {};
   const bool is_neutral = is_max ? std::isinf(padding->value) && padding->value < 0 : padding->value == 0;
   const Shape sum = sum_of(padding->widths, attrs.padding);
   if (!is_neutral || !windows_meet_data(attrs, sum)) return {};
-  auto folded = make_object<T>(attrs);
-  folded->padding = sum;
-  if constexpr (requires { folded->count_include_pad; }) {
-    const bool pads = std::any_of(attrs.padding.begin(), attrs.padding.end(), [](int64_t p) { return p != 0; });
-    if (pads && !attrs.count_include_pad) return {};
-    folded->count_include_pad = true;
-  }
-  return with_padding(call, *padding, Attrs(folded));
+  const bool pads = std::any_of(attrs.padding.begin(), attrs.padding.end(), [](int64_t p) { return p != 0; });
+  if (!is_max && pads && !attrs.count_include_pad) return {};
+  return with_padding(call, *padding, ops::copy_of_own_type(attrs, [&](ops::PoolAttrs& folded) {
+                        folded.padding = sum;
+                        folded.count_include_pad = !is_max;
+                      }));
 }
 
 Expr fold(const CallNode& call) {
   const std::string_view op = call.as_op()->name;
   if (op == "nn.conv2d") return fold_into_conv(call);
-  if (op.starts_with("nn.max_pool")) return fold_into_pool<ops::MaxPoolAttrs>(call, true);
-  if (op.starts_with("nn.avg_pool")) return fold_into_pool<ops::AvgPoolAttrs>(call, false);
-  return {};
+  // A pool's gradient, which has its attributes too, takes two arguments.
+  const auto* pool = call.attrs.as<ops::PoolAttrs>();
+  return pool != nullptr && call.args.size() == 1 ? fold_into_pool(call, *pool, op.starts_with("nn.max")) : Expr();
 }
 
 }  // namespace

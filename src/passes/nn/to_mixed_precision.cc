@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "ops/loops/window.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
 #include "ops/tensor/elementwise.h"
@@ -204,10 +205,9 @@ class Shrinker {
   static Attrs without_out_dtype(const Attrs& attrs) {
     const auto cleared = [](const auto* typed) {
       using T = std::remove_cvref_t<decltype(*typed)>;
-      return Attrs(copy_with(*typed, [](T& copy) { copy.out_dtype.reset(); }));
+      return Attrs(ops::copy_of_own_type(*typed, [](T& copy) { copy.out_dtype.reset(); }));
     };
-    if (const auto* conv = attrs.as<ops::Conv2DAttrs>()) return cleared(conv);
-    if (const auto* conv = attrs.as<ops::Conv2DTransposeAttrs>()) return cleared(conv);
+    if (const auto* conv = attrs.as<ops::ConvAttrs>()) return cleared(conv);
     if (const auto* dense = attrs.as<ops::DenseAttrs>()) return cleared(dense);
     if (const auto* matmul = attrs.as<ops::MatmulAttrs>()) return cleared(matmul);
     if (const auto* matmul = attrs.as<ops::BatchMatmulAttrs>()) return cleared(matmul);

@@ -103,24 +103,17 @@ class ScaleFolder {
   // The call with scaled weights, where it is an op with weights whose output the scale is along; else null.
   Expr scale_weights(const CallNode& call, const Scale& scale) const {
     const std::string_view op = call.as_op()->name;
-    if (op == "nn.conv2d") {
-      const auto& attrs = call.attrs_as<ops::Conv2DAttrs>();
-      return scale_conv(call, scale, attrs.data_layout, attrs.out_layout, attrs.kernel_layout);
-    }
-    if (op == "nn.conv2d_transpose") {
-      const auto& attrs = call.attrs_as<ops::Conv2DTransposeAttrs>();
-      if (attrs.groups != 1) return {};
-      return scale_conv(call, scale, attrs.data_layout, attrs.out_layout, attrs.kernel_layout);
-    }
+    if (op == "nn.conv2d" || op == "nn.conv2d_transpose") return scale_conv(call, scale);
     if (op == "nn.dense") return scale_matrix(call, scale, 0);
     if (op == "nn.matmul") return scale_matrix(call, scale, call.attrs_as<ops::MatmulAttrs>().transpose_b ? 0 : 1);
     return {};
   }
 
-  Expr scale_conv(const CallNode& call, const Scale& scale, const std::string& data_layout,
-                  const std::string& out_layout, const std::string& kernel_layout) const {
-    const size_t channels = (out_layout.empty() ? data_layout : out_layout).find('C');
-    const size_t outputs = kernel_layout.find('O');
+  Expr scale_conv(const CallNode& call, const Scale& scale) const {
+    const auto& attrs = call.attrs_as<ops::ConvAttrs>();
+    if (attrs.transposed && attrs.groups != 1) return {};
+    const size_t channels = (attrs.out_layout.empty() ? attrs.data_layout : attrs.out_layout).find('C');
+    const size_t outputs = attrs.kernel_layout.find('O');
     if (!scale.is_uniform() && (scale.axis != channels || scale.rank != 4)) return {};
     return with_weights(call, scale, outputs, 4);
   }

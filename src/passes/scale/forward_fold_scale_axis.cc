@@ -1,6 +1,5 @@
 #include "passes/scale/forward_fold_scale_axis.h"
 
-#include "ops/loops/window.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
 #include "ops/nn/pad.h"
@@ -24,9 +23,8 @@ struct Reader {
   size_t weight_rank = 0;
 };
 
-template <typename T>
 std::optional<Reader> conv_reader(const CallNode& call) {
-  const T& attrs = call.attrs_as<T>();
+  const auto& attrs = call.attrs_as<ops::ConvAttrs>();
   const NDArray weights = constant_data(call.args[1]);
   if (!weights || attrs.data_layout.size() != 4 || attrs.kernel_layout.size() != 4) return std::nullopt;
   const size_t channels = attrs.data_layout.find('C');
@@ -34,15 +32,13 @@ std::optional<Reader> conv_reader(const CallNode& call) {
   if (attrs.groups == 1) return Reader{channels, inputs, 4};
   // Depthwise: one output of each input.
   const bool is_depthwise = weights.shape()[outputs] == attrs.groups && weights.shape()[inputs] == 1;
-  const bool is_forward = std::is_same_v<T, ops::Conv2DAttrs>;
-  return is_depthwise && is_forward ? std::optional(Reader{channels, outputs, 4}) : std::nullopt;
+  return is_depthwise && !attrs.transposed ? std::optional(Reader{channels, outputs, 4}) : std::nullopt;
 }
 
 std::optional<Reader> reader_of(const CallNode& call, size_t data_rank) {
   const OpNode* op = call.as_op();
   if (op == nullptr) return std::nullopt;
-  if (op->name == "nn.conv2d") return conv_reader<ops::Conv2DAttrs>(call);
-  if (op->name == "nn.conv2d_transpose") return conv_reader<ops::Conv2DTransposeAttrs>(call);
+  if (op->name == "nn.conv2d" || op->name == "nn.conv2d_transpose") return conv_reader(call);
   if (op->name == "nn.dense") return Reader{data_rank - 1, 1, 2};
   if (op->name != "nn.matmul") return std::nullopt;
   const auto& attrs = call.attrs_as<ops::MatmulAttrs>();
@@ -59,17 +55,16 @@ bool is_zero_padding(const CallNode& call) {
 template <typename T>
 bool pools_beside(const CallNode& call, const Scale& scale) {
   const T& attrs = call.attrs_as<T>();
-  const std::string_view layout = ops::layout_or(attrs.layout, ops::letters_of(2));
-  const bool keeps_layout = ops::layout_or(attrs.out_layout, layout) == layout;
-  return scale.is_uniform() || (keeps_layout && layout.find('C') == scale.axis);
+  const bool keeps_layout = attrs.out_layout.empty() || attrs.out_layout == attrs.layout;
+  return scale.is_uniform() || (keeps_layout && attrs.layout.find('C') == scale.axis);
 }
 
 // f(x * s) == f(x) * s
 bool lets_through(const CallNode& call, const Scale& scale) {
   const std::string_view op = call.as_op()->name;
   if (op == "nn.relu" || op == "nn.leaky_relu") return scale.is_positive();
-  if (op == "nn.max_pool2d") return scale.is_positive() && pools_beside<ops::MaxPoolAttrs>(call, scale);
-  if (op == "nn.avg_pool2d") return pools_beside<ops::AvgPoolAttrs>(call, scale);
+  if (op == "nn.max_pool2d") return scale.is_positive() && pools_beside<ops::PoolAttrs>(call, scale);
+  if (op == "nn.avg_pool2d") return pools_beside<ops::PoolAttrs>(call, scale);
   if (op == "nn.global_avg_pool2d") return pools_beside<ops::GlobalPool2DAttrs>(call, scale);
   // Padding of the channels would leave more channels than factors.
   return op == "nn.pad" && is_zero_padding(call) &&

@@ -241,9 +241,8 @@ Expr join_pads(const Site& s) {
 }
 
 // max_pool(x) == avg_pool(x) == x over windows of one element, one apart
-template <typename T>
 Expr drop_pool(const Site& s) {
-  const auto& attrs = s.call.attrs_as<T>();
+  const auto& attrs = s.call.attrs_as<ops::PoolAttrs>();
   const bool is_one = all_are(attrs.pool_size, 1) && all_are(attrs.strides, 1) && all_are(attrs.padding, 0);
   return is_one && (attrs.out_layout.empty() || attrs.out_layout == attrs.layout) ? s.operand(0) : Expr();
 }
@@ -275,12 +274,12 @@ constexpr Law kShapesLaws[] = {
     {"max", reduce_nothing},
     {"min", reduce_nothing},
     {"prod", reduce_nothing},
-    {"nn.max_pool1d", drop_pool<ops::MaxPoolAttrs>},
-    {"nn.max_pool2d", drop_pool<ops::MaxPoolAttrs>},
-    {"nn.max_pool3d", drop_pool<ops::MaxPoolAttrs>},
-    {"nn.avg_pool1d", drop_pool<ops::AvgPoolAttrs>},
-    {"nn.avg_pool2d", drop_pool<ops::AvgPoolAttrs>},
-    {"nn.avg_pool3d", drop_pool<ops::AvgPoolAttrs>},
+    {"nn.max_pool1d", drop_pool},
+    {"nn.max_pool2d", drop_pool},
+    {"nn.max_pool3d", drop_pool},
+    {"nn.avg_pool1d", drop_pool},
+    {"nn.avg_pool2d", drop_pool},
+    {"nn.avg_pool3d", drop_pool},
 };
 
 }  // namespace
