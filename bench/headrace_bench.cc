@@ -77,16 +77,23 @@ void print_passes(const Report& report) {
   std::cout << tools::to_table(rows);
 }
 
-// A form a row, a kind of work a column: seconds of the larger program, and its time by the smaller's.
+std::string ratio_text(const Value& ratio) { return ratio.is_none() ? "-" : fmt::format("{:.1f}", ratio.as<double>()); }
+
+// Each kind of work with its ratios of seconds and of bytes, one line a work; `!` where one is more than linear.
 void print_scaling(const Report& report) {
-  std::vector<std::vector<std::string>> rows{{"form"}};
+  std::vector<std::vector<std::string>> rows{
+      {"shape", "size", "work", "seconds", "bytes", "time", "space", "", "note"}};
+  const double linear = report.at("linear_ratio").as<double>();
   for (const Value& value : report.at("rows").as<Array<Value>>()) {
     const auto one = value.as<Report>();
-    const std::string name = fmt::format("{} {}", one.at("size").as<int64_t>(), one.at("form").as<std::string>());
-    if (rows.back()[0] != name) rows.push_back({name});
-    if (rows.size() == 2) rows[0].push_back(one.at("work").as<std::string>());
-    rows.back().push_back(
-        fmt::format("{} {:.1f}x", tools::show_seconds(one.at("seconds").as<double>()), one.at("ratio").as<double>()));
+    const Value& time = one.at("time_ratio");
+    const Value& space = one.at("bytes_ratio");
+    const bool is_marked =
+        time.is_none() || time.as<double>() > linear || (!space.is_none() && space.as<double>() > linear);
+    rows.push_back({one.at("shape").as<std::string>(), std::to_string(one.at("size").as<int64_t>()),
+                    one.at("work").as<std::string>(), tools::show_seconds(one.at("seconds").as<double>()),
+                    tools::show_bytes(one.at("bytes").as<int64_t>()), ratio_text(time), ratio_text(space),
+                    is_marked ? "!" : "", one.at("note").as<std::string>().substr(0, 100)});
   }
   std::cout << tools::to_table(rows);
 }
@@ -128,11 +135,17 @@ CLI::App* add_passes_verb(CLI::App& app, PassBenchOptions& options) {
 }
 
 CLI::App* add_scaling_verb(CLI::App& app, ScalingOptions& options) {
-  CLI::App* verb = app.add_subcommand("scaling", "How time grows with the length and the depth of a program");
-  verb->add_option("--rounds", options.rounds)->check(CLI::Range(1, 1000))->capture_default_str();
-  verb->add_option("--chain", options.chain, "Ops in a row")->check(CLI::Range(4, 10'000'000))->capture_default_str();
-  verb->add_option("--nesting", options.nesting, "Lets, tuples, functions, branches in each other")
-      ->check(CLI::Range(4, 10'000'000))
+  CLI::App* verb = app.add_subcommand("scaling", "How time grows with a program: ratios of a doubled size");
+  verb->add_option("--shape", options.shape, "Shapes whose name contains this");
+  verb->add_option("--work", options.work, "Kinds of work whose name contains this");
+  verb->add_option("--size", options.size, "Times the size of each shape")
+      ->check(CLI::Range(0.0001, 1000.0))
+      ->capture_default_str();
+  verb->add_option("--rounds", options.rounds, "At most; three where the times are linear")
+      ->check(CLI::Range(1, 1000))
+      ->capture_default_str();
+  verb->add_option("--limit", options.limit_s, "Seconds of processor time for one kind of work over one shape")
+      ->check(CLI::Range(1, 3600))
       ->capture_default_str();
   return verb;
 }

@@ -9,13 +9,15 @@ models   networks of the test kit's generator (seeded random weights) at full re
          after: where the two differ much, runs of several threads cannot be compared.
 passes   a chain of 10,000 ops and the models: seconds to infer all types and for the optimising passes, without
          lowering and code generation.
-scaling  chains of 100,000 ops; lets, tuples, functions and branches 10,000 deep: seconds to visit, print, parse
-         and so on, and how many times those of a program of a quarter of that size. 4 is linear, 16 quadratic.
+scaling  programs of some forty shapes, each at two sizes, one twice the other: seconds and allocated bytes of parsing,
+         printing, comparing, inferring, each pass and so on, and their ratios: 2 is linear, 4 quadratic; over 2.6 is
+         marked with `!`. --size 25 makes chains of 100,000 ops.
 
 Numbers depend on the machine and on what else runs on it: read ratios, and the best beside the median.
 Examples: ./dev bench probes
           ./dev bench kernels --only depthwise --rounds 100
           ./dev bench models --models resnet50,squeezenet1_1 --threads 1,2 --json
+          ./dev bench scaling --only globals --work parse --size 5
 """
 
 from __future__ import annotations
@@ -131,8 +133,8 @@ def bench_passes(args: argparse.Namespace) -> None:
 
 def bench_scaling(args: argparse.Namespace) -> None:
     """Passes on to headrace-bench."""
-    options = ["--rounds", str(min(args.rounds, 5)), *(["--json"] if args.json else [])]
-    print(run(args.bin / "headrace-bench", "scaling", *options), end="")
+    options = ["--shape", args.only, "--work", args.work, "--size", str(args.size)]
+    print(run(args.bin / "headrace-bench", "scaling", *options, *(["--json"] if args.json else [])), end="")
 
 
 def bench_probes(args: argparse.Namespace) -> None:
@@ -158,9 +160,11 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--models", default=",".join(SHORT), help=f"models, passes: of {','.join(MODELS)} (default: %(default)s)"
     )
-    parser.add_argument("--only", default="", help="kernels: those whose name contains this")
+    parser.add_argument("--only", default="", help="kernels, scaling: kernels, shapes whose name contains this")
+    parser.add_argument("--work", default="", help="scaling: kinds of work whose name contains this")
+    parser.add_argument("--size", type=float, default=1, help="scaling: times the size of each shape (default: 1)")
     parser.add_argument("--threads", default="1", help="numbers of threads, as 1,2 (default: %(default)s)")
-    parser.add_argument("--rounds", type=int, default=15, help="(default: %(default)s; scaling: at most 5)")
+    parser.add_argument("--rounds", type=int, default=15, help="(default: %(default)s; not of scaling)")
     parser.add_argument(
         "--against", default="onnxruntime", choices=["onnxruntime", "none"], help="models: the peer (%(default)s)"
     )

@@ -1,18 +1,23 @@
 #include "bench/scaling.h"
 
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <chrono>
+#include <cmath>
+#include <csignal>
+#include <cstdio>
+#include <ctime>
 #include <limits>
 
+#include "bench/count_allocations.h"
+#include "bench/scaling_shapes.h"
+#include "bench/scaling_work.h"
 #include "object/array.h"
-#include "object/json.h"
-#include "object/structural_equal.h"
-#include "object/structural_hash.h"
 #include "ops/all_ops.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
-#include "relay/text/print.h"
-#include "relay/visit.h"
 
 namespace headrace::bench {
 
@@ -20,82 +25,106 @@ namespace {
 
 using tools::Report;
 
-struct Form {
-  const char* name;
-  bool is_chain;
-  bool has_flat_types;  // a type nests 200 deep at most (relay/infer)
-  Expr (*around)(const Expr& inner, const relay::Var& x);
+struct Cost {
+  double seconds = std::numeric_limits<double>::infinity();
+  int64_t bytes = 0;
+  std::string note;  // what the work threw
 };
 
-const Form kForms[] = {
-    {"calls", true, true,
-     [](const Expr& inner, const relay::Var&) -> Expr { return relay::make_call("nn.relu", {inner}); }},
-    {"lets", false, true,
-     [](const Expr& inner, const relay::Var& x) -> Expr {
-       return relay::make_let(relay::make_var("v"), relay::make_call("nn.relu", {x}), inner);
-     }},
-    {"tuples", false, false, [](const Expr& inner, const relay::Var&) -> Expr { return relay::make_tuple({inner}); }},
-    {"functions", false, false,
-     [](const Expr& inner, const relay::Var&) -> Expr { return relay::make_function({}, inner); }},
-    {"branches", false, true,
-     [](const Expr& inner, const relay::Var& x) -> Expr {
-       return relay::make_if(relay::make_call("less", {x, x}), inner, x);
-     }},
-};
-
-IRModule make_program(const Form& form, int64_t size) {
-  const relay::Var x = relay::make_var("x", make_tensor_type(Shape{}, DataType::float_(32)));
-  Expr body = x;
-  for (int64_t i = 0; i < size; ++i) body = form.around(body, x);
-  return make_module(relay::make_function({x}, body));
+double processor_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
 }
 
-// The best seconds of each kind of work, in the order in which they ran first.
-class Stopwatch {
- public:
-  void operator()(const char* work, const std::function<void()>& run) {
-    const auto begin = std::chrono::steady_clock::now();
-    run();
-    const std::chrono::duration<double> seconds = std::chrono::steady_clock::now() - begin;
-    auto at = std::find_if(best_.begin(), best_.end(), [&](const auto& one) { return one.first == work; });
-    if (at == best_.end()) at = best_.insert(at, {work, std::numeric_limits<double>::infinity()});
-    at->second = std::min(at->second, seconds.count());
-  }
-
-  const std::vector<std::pair<std::string, double>>& best() const { return best_; }
-
- private:
-  std::vector<std::pair<std::string, double>> best_;
-};
-
-void measure_once(const Form& form, int64_t size, Stopwatch& timed) {
-  IRModule program, again, from_json;
-  std::string text, json;
-  timed("make", [&] { program = make_program(form, size); });
-  const Expr main = program->lookup("main");
-  int64_t count = 0;
-  timed("visit", [&] { relay::post_order(main, [&](const Expr&) { ++count; }); });
-  HEADRACE_CHECK(count > size, "{} of {} nodes were visited", count, size);
-  const relay::Var other = relay::make_var("x", make_tensor_type(Shape{}, DataType::float_(32)));
-  timed("rewrite", [&] {
-    relay::rewrite_post_order(main, [&](const Expr& before, const Expr& after) {
-      const auto* var = before.as<relay::VarNode>();
-      return var != nullptr && var->name_hint == "x" ? other : after;
-    });
+void run_once(const ScalingWork& work, const ScalingProgram& program, Cost& cost) {
+  work.run(program, [&](const std::function<void()>& timed) {
+    const double begin = processor_seconds();
+    const int64_t bytes = allocated_bytes();
+    try {
+      timed();
+    } catch (const UserError& error) {
+      cost.note = error.message().substr(0, error.message().find('\n'));
+    }
+    cost.seconds = std::min(cost.seconds, processor_seconds() - begin);
+    cost.bytes = allocated_bytes() - bytes;
   });
-  timed("print", [&] { text = relay::print_module(program); });
-  timed("parse", [&] { again = relay::parse_module(text); });
-  bool equal = false;
-  timed("equal", [&] { equal = structural_equal(Value(program), Value(again)); });
-  uint64_t hashes[2];
-  timed("hash", [&] { hashes[0] = structural_hash(Value(program)); });
-  hashes[1] = structural_hash(Value(again));
-  timed("save_json", [&] { json = save_json(Value(program)); });
-  timed("load_json", [&] { from_json = load_json(json).as<IRModule>(); });
-  HEADRACE_CHECK(equal && hashes[0] == hashes[1] && structural_equal(Value(program), Value(from_json)),
-                 "{} of {}: what was read back differs", form.name, size);
-  timed("destroy", [&] { from_json = {}; });
-  if (form.has_flat_types) timed("infer", [&] { relay::infer_type(program); });
+}
+
+// The best of three runs; of more while the times are not linear and short: a busy machine is no finding.
+void measure(const ScalingWork& work, const ScalingProgram (&programs)[2], int rounds, Cost (&costs)[2]) {
+  const double begin = processor_seconds();
+  const auto is_linear = [&] { return costs[1].seconds <= kLinearRatio * costs[0].seconds; };
+  for (int round = 0; round < rounds && (round < 3 || !is_linear()); ++round) {
+    for (int i = 0; i < 2; ++i) run_once(work, programs[i], costs[i]);
+    if (processor_seconds() - begin > 2) break;
+  }
+}
+
+// In a process of its own: its answer goes through a pipe.
+[[noreturn]] void answer(const ScalingWork& work, const ScalingProgram (&programs)[2], int rounds, int pipe_end) {
+  std::string text;
+  try {
+    Cost costs[2];
+    measure(work, programs, rounds, costs);
+    const auto& [small, large] = costs;
+    text = fmt::format("{} {} {} {} {}", small.seconds, large.seconds, small.bytes, large.bytes, large.note);
+  } catch (const std::exception& error) {
+    text = fmt::format("0 0 0 0 {}", error.what());
+  }
+  const ssize_t written = write(pipe_end, text.data(), std::min<size_t>(text.size(), 4000));
+  _exit(written < 0 ? 1 : 0);
+}
+
+std::string run_apart(const ScalingWork& work, const ScalingProgram (&programs)[2], const ScalingOptions& options) {
+  int ends[2];
+  if (pipe(ends) != 0) throw InternalError("no pipe to a process that measures");
+  const pid_t child = fork();
+  if (child < 0) throw InternalError("no process to measure in");
+  if (child == 0) {
+    const auto seconds = static_cast<rlim_t>(options.limit_s);
+    const rlimit limit{seconds, seconds + 1};
+    setrlimit(RLIMIT_CPU, &limit);
+    answer(work, programs, options.rounds, ends[1]);
+  }
+  close(ends[1]);
+  std::string text(4096, '\0');
+  const ssize_t size = read(ends[0], text.data(), text.size());
+  text.resize(size < 0 ? 0 : static_cast<size_t>(size));
+  close(ends[0]);
+  int status = 0;
+  waitpid(child, &status, 0);
+  if (!WIFSIGNALED(status)) return text;
+  if (WTERMSIG(status) == SIGXCPU) return fmt::format("0 0 0 0 more than {} s", options.limit_s);
+  return fmt::format("0 0 0 0 ended by signal {}", WTERMSIG(status));
+}
+
+Report row_of(const ScalingShape& shape, int64_t size, const ScalingWork& work, const std::string& text) {
+  double seconds[2] = {0, 0};
+  long long bytes[2] = {0, 0};
+  int at = 0;
+  std::sscanf(text.c_str(), "%lf %lf %lld %lld %n", &seconds[0], &seconds[1], &bytes[0], &bytes[1], &at);
+  const auto ratio = [](double small, double large) { return small > 0 ? Value(large / small) : Value(); };
+  return {{"shape", Value(shape.name)},
+          {"size", Value(2 * size)},
+          {"work", Value(work.name)},
+          {"seconds", Value(seconds[1])},
+          {"time_ratio", ratio(seconds[0], seconds[1])},
+          {"bytes", Value(int64_t{bytes[1]})},
+          {"bytes_ratio", ratio(static_cast<double>(bytes[0]), static_cast<double>(bytes[1]))},
+          {"note", Value(text.substr(static_cast<size_t>(at)))}};
+}
+
+// What the works read; types where they can be inferred.
+ScalingProgram make_program(const ScalingShape& shape, int64_t size) {
+  ScalingProgram program;
+  program.text = shape.text(size);
+  program.module = relay::parse_module(program.text, shape.name);
+  try {
+    program.typed = relay::infer_type(program.module);
+  } catch (const UserError&) {  // the row of InferType says why
+  }
+  return program;
 }
 
 }  // namespace
@@ -103,23 +132,16 @@ void measure_once(const Form& form, int64_t size, Stopwatch& timed) {
 Report measure_scaling(const ScalingOptions& options) {
   ops::register_all_ops();
   Array<Value> rows;
-  for (const Form& form : kForms) {
-    const int64_t size = form.is_chain ? options.chain : options.nesting;
-    Stopwatch small, large;
-    for (int round = 0; round < options.rounds; ++round) {
-      measure_once(form, size / 4, small);
-      measure_once(form, size, large);
-    }
-    for (size_t i = 0; i < large.best().size(); ++i) {
-      const auto& [work, seconds] = large.best()[i];
-      rows.push_back(Value(Report{{"form", Value(form.name)},
-                                  {"size", Value(size)},
-                                  {"work", Value(work)},
-                                  {"seconds", Value(seconds)},
-                                  {"ratio", Value(seconds / small.best()[i].second)}}));
+  for (const ScalingShape& shape : scaling_shapes()) {
+    if (std::string_view(shape.name).find(options.shape) == std::string_view::npos) continue;
+    const int64_t size = std::max<int64_t>(2, std::llround(static_cast<double>(shape.size) * options.size));
+    const ScalingProgram programs[] = {make_program(shape, size), make_program(shape, 2 * size)};
+    for (const ScalingWork& work : scaling_works()) {
+      if (work.name.find(options.work) == std::string::npos || (work.needs_types && !programs[1].typed)) continue;
+      rows.push_back(Value(row_of(shape, size, work, run_apart(work, programs, options))));
     }
   }
-  return {{"rounds", Value(int64_t{options.rounds})}, {"rows", Value(rows)}};
+  return {{"linear_ratio", Value(kLinearRatio)}, {"rows", Value(rows)}};
 }
 
 }  // namespace headrace::bench

@@ -5,15 +5,22 @@
 
 namespace headrace::bench {
 
+// What takes this many times as long, or allocates this many times as much, for a program twice as large is not linear:
+// 2 is, and the caches add something.
+constexpr double kLinearRatio = 2.6;
+
 struct ScalingOptions {
-  int rounds = 3;
-  int64_t chain = 100'000;   // ops in a row
-  int64_t nesting = 10'000;  // lets, tuples, functions, branches in each other
+  std::string shape, work;  // those whose name contains this
+  double size = 1;          // times the size of each shape
+  int rounds = 20;          // at most; three where the times are linear
+  int limit_s = 60;         // processor time of one kind of work over one shape
 };
 
-// For programs of two sizes, one four times the other: seconds to make, visit, rewrite, print, parse, compare, hash,
-// write and read as JSON, infer and destroy, the best of `rounds`, and what the larger takes by what the smaller takes.
-// Linear work has a ratio of about 4 and what the caches add; quadratic work has 16.
+// For every shape of scaling_shapes.h, at its size and twice that, every kind of work: parse, print, compare, hash,
+// JSON, visit, infer, interpret, each pass. A pair is measured in a process of its own, so that one that hangs or
+// crashes is a row too. Each row: processor seconds of the larger program (the best of some runs) and bytes it
+// allocated, and both by the smaller's: bytes are the same in every run, seconds see work that allocates nothing.
+// `note` says what went wrong.
 tools::Report measure_scaling(const ScalingOptions& options);
 
 }  // namespace headrace::bench

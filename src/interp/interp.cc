@@ -2,6 +2,7 @@
 
 #include "object/string.h"
 #include "ops/op_keys.h"
+#include "relay/captures.h"
 #include "relay/descent.h"
 #include "relay/place_lets.h"
 #include "relay/visit.h"
@@ -41,11 +42,21 @@ struct ClosureObj : Object {
   relay::Var self;  // the let variable it is bound to, which its body may call; null otherwise
   Bindings captured;
 };
+using Closure = Ref<ClosureObj>;
 
 // One activation: the variables in scope, and the value of every node computed so far.
 struct Frame {
   Bindings vars;
+  Closure closure;  // what is called: its captured variables are in scope too; null for a function of the module
   std::unordered_map<const ExprNode*, Typed> done;
+
+  // Null when it is not in scope.
+  const Typed* find(const VarNode* var) const {
+    if (const auto own = vars.find(var); own != vars.end()) return &own->second;
+    if (!closure) return nullptr;
+    const auto outer = closure->captured.find(var);
+    return outer == closure->captured.end() ? nullptr : &outer->second;
+  }
 };
 
 struct CellObj : Object {
@@ -121,13 +132,14 @@ class Interpreter {
     return *known;
   }
 
-  Nested<Typed> call_function(const FunctionNode& function, std::vector<Typed> args, Bindings captured, Span span) {
+  Nested<Typed> call_function(const FunctionNode& function, std::vector<Typed> args, Closure closure, Span span) {
     if (args.size() != function.params.size()) {
       throw_at(span, "call",
                fmt::format("the function takes {} arguments, got {}", function.params.size(), args.size()));
     }
     Frame frame;
-    frame.vars = std::move(captured);
+    if (closure && closure->self) frame.vars[closure->self.get()] = Typed{Value(closure), Type()};
+    frame.closure = std::move(closure);
     for (size_t i = 0; i < args.size(); ++i) {
       check_argument(*function.params[i].get(), args[i], i);
       frame.vars[function.params[i].get()] = std::move(args[i]);
@@ -306,16 +318,14 @@ class Interpreter {
   }
 
   const std::vector<relay::Var>& captures_of(const relay::Function& function) {
-    const auto [known, is_new] = captures_.try_emplace(function.get());
-    if (is_new) known->second = relay::free_vars(function);
-    return known->second;
+    if (!captures_.contains(function.get())) relay::find_captures(function, captures_);
+    return captures_.at(function.get());
   }
 
   Typed make_closure(relay::Function function, const Frame& frame, relay::Var self = {}) {
     auto closure = make_object<ClosureObj>();
     for (const relay::Var& var : captures_of(function)) {
-      const auto bound = frame.vars.find(var.get());
-      if (bound != frame.vars.end()) closure->captured.insert(*bound);
+      if (const Typed* bound = frame.find(var.get())) closure->captured.emplace(var.get(), *bound);
     }
     closure->function = std::move(function);
     closure->self = std::move(self);
@@ -352,9 +362,9 @@ class Interpreter {
   }
 
   static Typed lookup(const VarNode& var, Frame& frame) {
-    auto it = frame.vars.find(&var);
-    if (it == frame.vars.end()) throw_at(var.span, "%" + var.name_hint, "the variable is not bound here");
-    return it->second;
+    const Typed* bound = frame.find(&var);
+    if (bound == nullptr) throw_at(var.span, "%" + var.name_hint, "the variable is not bound here");
+    return *bound;
   }
 
   Typed eval_tuple(const TupleNode& tuple, Frame& frame) {
@@ -388,10 +398,9 @@ class Interpreter {
 
   Nested<Typed> call_value(Value function_value, std::vector<Typed> args, Span span) {
     Typed result;
-    if (const auto* closure = function_value.as_node<ClosureObj>()) {
-      Bindings captured = closure->captured;
-      if (closure->self) captured.insert_or_assign(closure->self.get(), Typed{function_value, Type()});
-      result = co_await call_function(*closure->function, std::move(args), std::move(captured), span);
+    if (const auto* called = function_value.as_node<ClosureObj>()) {
+      const auto closure = function_value.as<Closure>();
+      result = co_await call_function(*called->function, std::move(args), closure, span);
     } else if (const auto* function = function_value.as_node<FunctionNode>()) {
       result = co_await call_function(prepared(*function), std::move(args), {}, span);
     } else if (const auto* constructor = function_value.as_node<ConstructorNode>()) {
@@ -505,7 +514,7 @@ class Interpreter {
   IRModule module_;
   Options options_;
   std::unordered_map<const FunctionNode*, relay::Function> prepared_;
-  std::unordered_map<const FunctionNode*, std::vector<relay::Var>> captures_;  // of the functions inside them
+  relay::Captures captures_;  // of the functions inside them
   int64_t depth_ = 0;
 };
 

@@ -136,6 +136,30 @@ TEST(Interp, ClosuresReferencesAndMutualRecursion) {
             1);
 }
 
+// What a closure captured stays as it was, whoever calls it and however often.
+TEST(Interp, ClosuresKeepWhatTheyCaptured) {
+  EXPECT_EQ(run_int("def @main() { let %k = 3; let %f = fn (%n: int32) -> int32 {"
+                    " if (equal(%n, 0)) { %k } else { let %m = subtract(%n, 1); add(%f(%m), %m) } }; %f(4) }"),
+            9);
+  EXPECT_EQ(run_int("def @main() { let %outer = fn (%a: int32) { fn (%b: int32) { fn (%c: int32) {"
+                    " add(multiply(%a, 100), add(multiply(%b, 10), %c)) } } };"
+                    " let %one = %outer(1); let %two = %outer(2); let %first = %one(3);"
+                    " add(%first(4), add(multiply(%two(5)(6), 1000), %one(7)(8))) }"),
+            134 + 256'000 + 178);
+  EXPECT_EQ(run_int("def @main() { let %x = 1; let %f = fn (%x: int32, %g: fn (int32) -> int32) { add(%g(10), %x) };"
+                    " %f(5, fn (%y: int32) { add(%y, %x) }) }"),
+            16);
+}
+
+// Each function is looked through once for what the functions in it capture.
+TEST(Interp, NestedFunctionsAreLinear) {
+  std::string nest = "add(%a2999, 0)";
+  for (int i = 2999; i >= 0; --i)
+    nest =
+        fmt::format("let %f{0} = fn (%a{0}) {{ {1} }}; %f{0}({2})", i, nest, i == 0 ? "1" : fmt::format("%a{}", i - 1));
+  EXPECT_EQ(run_int("def @main() { " + nest + " }"), 1);
+}
+
 // A program may nest far deeper than the machine's stack.
 TEST(Interp, DeepRecursionNeedsNoStack) {
   EXPECT_EQ(

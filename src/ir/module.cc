@@ -22,14 +22,30 @@ void IRModuleNode::fields(FieldList<IRModuleNode>& f) {
       .field<&IRModuleNode::attrs>("attrs");
 }
 
-GlobalVar IRModuleNode::find_global_var(std::string_view name) const {
-  auto it = globals_by_name.find(std::string(name));
-  if (it != globals_by_name.end()) return it->second;
-  // A module that came from JSON has no index yet.
-  for (const auto& [var, function] : functions) {
-    if (var->name_hint == name) return var;
+namespace {
+
+// The key of that name. An index of as many names as the map has keys knows them all.
+template <typename Key, typename Item>
+Key find_key(const Map<Key, Item>& map, const std::unordered_map<std::string, Key>& index, std::string_view name) {
+  if (const auto it = index.find(std::string(name)); it != index.end()) return it->second;
+  if (index.size() == map.size()) return {};
+  for (const auto& [key, item] : map) {
+    if (key->name_hint == name) return key;
   }
   return {};
+}
+
+// What is added to `map` is looked up first: many additions to a map without an index would take quadratic time.
+template <typename Key, typename Item>
+void complete_index(const Map<Key, Item>& map, std::unordered_map<std::string, Key>& index) {
+  if (index.size() == map.size()) return;
+  for (const auto& [key, item] : map) index.emplace(key->name_hint, key);
+}
+
+}  // namespace
+
+GlobalVar IRModuleNode::find_global_var(std::string_view name) const {
+  return find_key(functions, globals_by_name, name);
 }
 
 GlobalVar IRModuleNode::get_global_var(std::string_view name) const {
@@ -50,6 +66,7 @@ GlobalTypeVar IRModuleNode::find_global_type_var(std::string_view name) const {
 }
 
 GlobalVar IRModuleNode::add_function(GlobalVar var, BaseFunc function, bool update) {
+  complete_index(functions, globals_by_name);
   if (GlobalVar present = find_global_var(var->name_hint)) {
     if (!update) throw_user_error("the module has a function '@{}' already; pass update to replace it", var->name_hint);
     functions.set(present, std::move(function));
@@ -61,7 +78,7 @@ GlobalVar IRModuleNode::add_function(GlobalVar var, BaseFunc function, bool upda
 }
 
 void IRModuleNode::add_type_def(TypeData data, bool update) {
-  GlobalTypeVar present = find_global_type_var(data->header->name_hint);
+  const GlobalTypeVar present = find_global_type_var(data->header->name_hint);
   if (present && !update)
     throw_user_error("the module has a type '{}' already; pass update to replace it", present->name_hint);
   for (size_t i = 0; i < data->constructors.size(); ++i) data->constructors[i]->tag = static_cast<int32_t>(i);

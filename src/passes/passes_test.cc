@@ -275,6 +275,43 @@ TEST(EliminateCommonSubexpr, DifferentAttributesStay) {
   EXPECT_EQ(run_pass("EliminateCommonSubexpr", before)->lookup("main"), before->lookup("main"));
 }
 
+int64_t count_calls(const IRModule& module, std::string_view op) {
+  int64_t count = 0;
+  relay::post_order(module->lookup("main"), [&](const Expr& node) {
+    const auto* call = node.as<relay::CallNode>();
+    count += call != nullptr && call->as_op() != nullptr && call->as_op()->name == op;
+  });
+  return count;
+}
+
+// Of equal calls one is left for each block that others lie in.
+TEST(EliminateCommonSubexpr, CallsInAndAroundBranches) {
+  const auto left = [](const std::string& body) {
+    const IRModule before = read("def @main(%c: bool, %d: bool, %x: Tensor[(3), float32]) {\n" + body + "\n}");
+    const IRModule after = run_pass("EliminateCommonSubexpr", before);
+    for (const bool c : {false, true}) {
+      for (const bool d : {false, true}) {
+        const std::vector<NDArray> args{NDArray::from_vector<uint8_t>({}, DataType::bool_(), {uint8_t{c}}),
+                                        NDArray::from_vector<uint8_t>({}, DataType::bool_(), {uint8_t{d}}),
+                                        ramp({3}, 1)};
+        expect_same_results(before, after, args, 0);
+      }
+    }
+    return count_calls(after, "exp");
+  };
+  const std::string four =
+      "if (%c) { if (%d) { exp(%x) } else { abs(exp(%x)) } }"
+      " else { if (%d) { tanh(exp(%x)) } else { negative(exp(%x)) } }";
+  EXPECT_EQ(left(four), 4);
+  EXPECT_EQ(left("(" + four + ", exp(%x))"), 1);
+  EXPECT_EQ(left("(exp(%x), " + four + ")"), 1);
+  EXPECT_EQ(left("if (%c) { (" + four + ", exp(%x)).0 } else { exp(%x) }"), 2);
+  EXPECT_EQ(left("(" + four + ", if (%d) { exp(%x) } else { exp(%x) })"), 6);
+  EXPECT_EQ(left("if (%c) { add(if (%d) { exp(%x) } else { abs(exp(%x)) }, exp(%x)) }"
+                 " else { if (%d) { exp(%x) } else { abs(%x) } }"),
+            2);
+}
+
 struct Unchanged {
   const char* pass;
   const char* why;

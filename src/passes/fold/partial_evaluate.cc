@@ -4,6 +4,7 @@
 #include "passes/fold/dead_code_elimination.h"
 #include "passes/fold/residual.h"
 #include "passes/rewrite/renewed.h"
+#include "relay/captures.h"
 #include "relay/descent.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
@@ -153,7 +154,7 @@ class Evaluator {
   }
 
   const std::vector<Var>& captures_of(const Expr& function) {
-    if (!captures_.contains(function.object())) find_captures(function, captures_);
+    if (!captures_.contains(function.object())) relay::find_captures(function, captures_);
     return captures_.at(function.object());
   }
 
@@ -465,7 +466,7 @@ class Evaluator {
   int next_cell_ = 0;
   std::vector<const Object*> active_;  // the functions whose bodies are being evaluated in place of calls
   std::vector<size_t> boundaries_;     // how many were, at each body that runs by chance
-  Captures captures_;
+  relay::Captures captures_;
   std::unordered_map<const Object*, std::vector<size_t>> activations_;  // where each is in `active_`
   std::unordered_set<const Object*> reified_;
   int64_t most_unfolded_, num_unfolded_ = 0, num_copies_ = 0;

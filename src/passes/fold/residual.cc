@@ -54,43 +54,6 @@ void Store::go_back(size_t mark) {
   }
 }
 
-namespace {
-
-// What a function with those literals in it, whose captures are known, uses and does not bind.
-std::vector<relay::Var> captures_in(const relay::FunctionNode& function, const Captures& inner) {
-  std::unordered_set<const Object*> bound, seen;
-  std::vector<relay::Var> used;
-  const auto bind = [&](const relay::Var& var) { bound.insert(var.object()); };
-  const auto use = [&](const relay::Var& var) {
-    if (seen.insert(var.object()).second) used.push_back(var);
-  };
-  for (const relay::Var& param : function.params) bind(param);
-  const auto is_entered = [](const Expr& e) { return !e.is<relay::FunctionNode>(); };
-  relay::post_order(function.body, is_entered, [&](const Expr& e) {
-    if (e.is<relay::VarNode>()) use(e.cast<relay::VarNode>());
-    if (const auto* let = e.as<relay::LetNode>()) bind(let->var);
-    if (const auto* match = e.as<relay::MatchNode>()) {
-      for (const relay::Clause& clause : match->clauses) {
-        for (const relay::Var& var : relay::pattern_vars(clause->lhs)) bind(var);
-      }
-    }
-    if (e.is<relay::FunctionNode>()) {
-      for (const relay::Var& var : inner.at(e.object())) use(var);
-    }
-  });
-  std::erase_if(used, [&](const relay::Var& var) { return bound.contains(var.object()); });
-  return used;
-}
-
-}  // namespace
-
-void find_captures(const Expr& function, Captures& captures) {
-  relay::post_order(function, [&](const Expr& e) {  // inner ones come first
-    const auto* literal = e.as<relay::FunctionNode>();
-    if (literal != nullptr && !captures.contains(literal)) captures.emplace(literal, captures_in(*literal, captures));
-  });
-}
-
 // Patterns are as deep as the user wrote them; a known value is matched as deep as its pattern is.
 Match match_known(const relay::Pattern& pattern, Known* value, Known::Vars& vars) {
   if (const auto* var = pattern.as<relay::PatternVarNode>()) {

@@ -92,11 +92,6 @@ class Store {
   int64_t now_ = 0, forgotten_ = 0;
 };
 
-// For each function literal the variables that it uses and does not bind, in order of first occurrence.
-using Captures = std::unordered_map<const Object*, std::vector<relay::Var>>;
-// Adds those of `function` and of all literals in it: linear in its size and in what is added.
-void find_captures(const Expr& function, Captures& captures);
-
 enum class Match : uint8_t { yes, no, unknown };
 // Whether the pattern fits; what its variables are then is added to `vars`.
 Match match_known(const relay::Pattern& pattern, Known* value, Known::Vars& vars);

@@ -127,17 +127,18 @@ std::string FunctionValues::fresh_type_name(const std::string& wanted) {
     }
   }
   std::string name = wanted;
-  for (int i = 1; !names_.insert(name).second; ++i) name = fmt::format("{}_{}", wanted, i);
+  int& last = numbers_[wanted];
+  while (!names_.insert(name).second) name = fmt::format("{}_{}", wanted, ++last);
   return name;
 }
 
 Constructor FunctionValues::constructor_of(Encoding& encoding, const Expr& callee, const std::vector<Type>& captured,
                                            const Span& span) {
-  for (const Case& known : encoding.cases) {
-    const bool is_same = known.callee == callee || (known.callee.is<GlobalVarNode>() && callee.is<GlobalVarNode>() &&
-                                                    name_of(known.callee) == name_of(callee));
-    if (is_same && known.constructor->inputs.size() == captured.size()) return known.constructor;
-  }
+  // Functions of the module are the same by name, all else by identity.
+  const bool is_global = callee.is<GlobalVarNode>();
+  Constructor& known = encoding.constructors[{is_global ? nullptr : callee.object(),
+                                              is_global ? name_of(callee) : std::string(), captured.size()}];
+  if (known) return known;
   const Constructor made = make_object<ConstructorNode>();
   made->name_hint = fresh_type_name(fmt::format("{}_{}", encoding.name->name_hint, as_word(name_of(callee))));
   made->belong_to = encoding.name;
@@ -145,7 +146,7 @@ Constructor FunctionValues::constructor_of(Encoding& encoding, const Expr& calle
   for (const Type& type : captured) inputs.push_back(encoded(type, span));
   made->inputs = inputs;
   encoding.cases.push_back({made, callee});
-  return made;
+  return known = made;
 }
 
 Expr FunctionValues::value(const FuncTypeNode& type, const Expr& callee, const Array<Expr>& captured,

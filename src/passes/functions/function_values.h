@@ -7,7 +7,10 @@
 //                                  }
 #pragma once
 
+#include <map>
 #include <memory>
+#include <tuple>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "relay/expr.h"
@@ -57,6 +60,7 @@ class FunctionValues {
     GlobalTypeVar name;
     GlobalVar apply;
     std::vector<Case> cases;
+    std::map<std::tuple<const Object*, std::string, size_t>, Constructor> constructors;  // of the cases
   };
 
   Encoding& encoding_of(const FuncTypeNode& type, const Span& span);
@@ -69,6 +73,7 @@ class FunctionValues {
   std::vector<std::unique_ptr<Encoding>> encodings_;  // an encoding may make others
   std::unordered_map<std::string, Encoding*> by_type_;
   std::unordered_set<std::string> names_;
+  std::unordered_map<std::string, int> numbers_;  // the last that was put behind a name
 };
 
 }  // namespace headrace::passes

@@ -259,8 +259,8 @@ class Lifter {
 
   GlobalVar new_name(const std::string& wanted) {
     std::string name = wanted;
-    for (int i = 1; result_->find_global_var(name) || taken_.contains(name); ++i)
-      name = fmt::format("{}_{}", wanted, i);
+    int& last = numbers_[wanted];
+    while (result_->find_global_var(name) || taken_.contains(name)) name = fmt::format("{}_{}", wanted, ++last);
     taken_.insert(name);
     return make_global_var(name);
   }
@@ -268,6 +268,7 @@ class Lifter {
   const IRModule& module_;
   IRModule result_;
   std::unordered_set<std::string> taken_;
+  std::unordered_map<std::string, int> numbers_;  // the last that was put behind a name
 };
 
 // Nothing but variables leads into a literal after this.

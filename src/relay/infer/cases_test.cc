@@ -121,6 +121,13 @@ constexpr InferCase kTyped[] = {
     {"def @main(%c: bool) { (if (%c) { @id } else { @id2 })(1) }\n"
      "def @id[A](%x: A) -> A { %x }\ndef @id2[B](%x: B) -> B { %x }",
      "fn (bool) -> int32"},
+    // wide tuples: of what is written, of what is found out later
+    {"def @main(%x: Tensor[(n), int32]) { let %a = %x; let %b = %a; (%x, %x, %x, %x, %x, %x, %x, %b) }",
+     "fn (Tensor[(n), int32]) -> (Tensor[(n), int32], Tensor[(n), int32], Tensor[(n), int32], Tensor[(n), int32], "
+     "Tensor[(n), int32], Tensor[(n), int32], Tensor[(n), int32], Tensor[(n), int32])"},
+    {"def @main(%x: int32) { let %f = fn (%a) { let %b = %a; (%a, %a, %a, %a, %a, %a, %a, %b) };"
+     " let %t = %f(%x); let %u = %t; (%u.7, %u) }",
+     "fn (int32) -> (int32, (int32, int32, int32, int32, int32, int32, int32, int32))"},
     // data types
     {"def @main() { Cons(1, Nil) }", "fn () -> List[int32]"},
     {"def @main() { Some(1f) }", "fn () -> Option[float32]"},

@@ -103,10 +103,11 @@ class EscapeFinder {
         if (!as_int(dim) && !is_any(dim)) check_dim(dim, report);
       }
     } else if (const auto* var = type.as<TypeVarNode>()) {
+      ++num_names_;
       if (!is_bound(var) && (!is_part_ || declared_.contains(var)))
         report(var, fmt::format("the type parameter {}", var->name_hint));
     } else if (const auto* tuple = type.as<TupleTypeNode>()) {
-      check_all(tuple->items);
+      check_tuple(*tuple, report);
     } else if (const auto* cell = type.as<RefTypeNode>()) {
       check(cell->value, report);
     } else if (const auto* call = type.as<TypeCallNode>()) {
@@ -119,9 +120,19 @@ class EscapeFinder {
     }
   }
 
+  // One without names is gone through once, however many nodes have it.
+  template <typename F>
+  void check_tuple(const TupleTypeNode& tuple, F&& report) {
+    if (nameless_.contains(&tuple)) return;
+    const int64_t before = num_names_;
+    for (const Type& item : tuple.items) check(item, report);
+    if (num_names_ == before) nameless_.insert(&tuple);
+  }
+
   template <typename F>
   void check_dim(const PrimExpr& dim, F&& report) {
     visit_symbols(dim, [&](const PrimVarNode* symbol) {
+      ++num_names_;
       if (!is_bound(symbol)) report(symbol, fmt::format("the dimension {}", symbol->name_hint));
     });
   }
@@ -149,6 +160,8 @@ class EscapeFinder {
   const std::function<Type(const Expr&)>& type_of_;
   BoundNames bound_;
   std::unordered_set<const Object*> declared_, written_, free_, seen_, reported_;
+  std::unordered_set<const TupleTypeNode*> nameless_;
+  int64_t num_names_ = 0;  // met so far
   std::vector<Escape> escapes_;
 };
 

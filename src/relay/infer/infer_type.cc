@@ -90,6 +90,7 @@ Type annotated_type(const Function& function) {
 
 TypeData find_type_data(const IRModule& module, const GlobalTypeVar& var) {
   if (!module || !var) return {};
+  if (const auto data = module->type_definitions.get(var)) return *data;
   const GlobalTypeVar present = module->find_global_type_var(var->name_hint);
   return present ? module->type_definitions.at(present) : TypeData();
 }
@@ -193,9 +194,12 @@ Type Inferencer::resolved(const Expr& at, const Type& type) {
 }
 
 void Inferencer::finish(const Expr& original, Type type) {
-  if (type && !type.is<TensorTypeNode>() && type_size(type, kMaxTypeSize) == kMaxTypeSize)
-    return fail(original, original->span, "",
-                fmt::format("the type nests deeper than {} or has more than {} parts", kMaxTypeDepth, kMaxTypeSize));
+  if (type && !type.is<TensorTypeNode>() && !solver_.is_remembered(type)) {
+    if (type_size(type, kMaxTypeSize) == kMaxTypeSize)
+      return fail(original, original->span, "",
+                  fmt::format("the type nests deeper than {} or has more than {} parts", kMaxTypeDepth, kMaxTypeSize));
+    solver_.remember_closed(type);
+  }
   const auto [it, is_new] = memo_.try_emplace(original.get(), Typed{original, type});
   if (is_new) return order_.push_back(original);
   waiting_nodes_.erase(original.get());

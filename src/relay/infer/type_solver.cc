@@ -56,14 +56,14 @@ PrimExpr TypeSolver::resolve_dim(const PrimExpr& dim) {
 }
 
 Array<Type> TypeSolver::resolve_all(const Array<Type>& types, int depth, bool& changed) {
-  Array<Type> result;
-  bool any = false;
-  for (const Type& type : types) {
-    result.push_back(resolve_at(type, depth));
-    any = any || result.back() != type;
+  Array<Type> result = types;
+  for (size_t i = 0; i < types.size(); ++i) {
+    const Type resolved = resolve_at(types[i], depth);
+    if (resolved == types[i]) continue;
+    changed = true;
+    result.set(i, resolved);
   }
-  changed = changed || any;
-  return any ? result : types;
+  return result;
 }
 
 Type TypeSolver::resolve_at(const Type& type, int depth) {
@@ -86,6 +86,7 @@ Type TypeSolver::resolve_at(const Type& type, int depth) {
     return changed ? Type(make_tensor_type(dims, tensor->dtype)) : type;
   }
   if (const auto* tuple = type.as<TupleTypeNode>()) {
+    if (is_remembered(type)) return type;
     const Array<Type> items = resolve_all(tuple->items, depth + 1, changed);
     return changed ? Type(make_tuple_type(items)) : type;
   }
@@ -144,8 +145,21 @@ void TypeSolver::collect(const Type& type, std::vector<const Object*>& out, std:
 std::vector<const Object*> TypeSolver::unknowns(const Type& type) {
   std::vector<const Object*> out;
   std::unordered_set<const Object*> seen;
-  collect(resolve(type), out, seen);
+  const Type resolved = resolve(type);
+  if (!is_remembered(resolved)) collect(resolved, out, seen);
   return out;
+}
+
+void TypeSolver::remember_closed(const Type& type) {
+  constexpr size_t kWide = 8;  // fewer items are gone through as fast
+  const auto* tuple = type.as<TupleTypeNode>();
+  if (tuple == nullptr || tuple->items.size() < kWide || is_remembered(type)) return;
+  std::vector<const Object*> found;  // unknown types that are settled by now, too
+  std::unordered_set<const Object*> seen;
+  collect(type, found, seen);
+  bool is_closed = found.empty();
+  visit_symbols(type, [&](const PrimVarNode* symbol) { is_closed = is_closed && !dims_.contains(symbol); });
+  if (is_closed) closed_.emplace(type.object(), type);
 }
 
 Type TypeSolver::bind(const Type& unknown, const Type& type) {

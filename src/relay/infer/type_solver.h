@@ -27,6 +27,10 @@ class TypeSolver {
   // The unknowns that are left in it, each once, as they come.
   std::vector<const Object*> unknowns(const Type& type);
   bool is_open(const Type& type) { return !unknowns(type).empty(); }
+  // Many nodes may have one wide tuple type (each let before a wide result), whose items are not gone through for each
+  // of them: one without unknowns is remembered, since there never will be any in it.
+  void remember_closed(const Type& type);
+  bool is_remembered(const Type& type) const { return closed_.contains(type.object()); }
 
   // The type that both are from here on; null when they differ, and then some unknowns may be settled.
   // Functions in `a` are what is expected, those in `b` what is given: where `a` takes anything, so must `b`.
@@ -78,6 +82,7 @@ class TypeSolver {
   std::unordered_map<const Object*, Type> types_;             // settled unknown types
   std::unordered_map<const PrimVarNode*, PrimExpr> dims_;     // settled unknown dimensions
   std::unordered_map<const PrimVarNode*, PrimExpr> unknown_;  // unknown dimensions that are not settled
+  std::unordered_map<const Object*, Type> closed_;            // those that are remembered
   std::vector<Type> kept_;                                    // keeps the keys of types_ alive
   std::vector<PrimExpr> kept_dims_;
   std::vector<const Object*> settled_;

@@ -1,5 +1,9 @@
 #include "relay/infer/unmatched_cases.h"
 
+#include <algorithm>
+#include <iterator>
+#include <unordered_map>
+
 #include "relay/infer/inferencer.h"
 
 namespace headrace::relay {
@@ -66,21 +70,44 @@ class Cases {
     return result;
   }
 
+  // Which rows a constructor's values are held against, in their order: those that name it, and those that name none.
+  class Heads {
+   public:
+    explicit Heads(const std::vector<Row>& rows) {
+      for (size_t i = 0; i < rows.size(); ++i) {
+        const Pattern& first = rows[i].front();
+        if (const auto* head = first.as<PatternConstructorNode>()) {
+          named_[head->constructor->name_hint].push_back(i);
+        } else if (!first.is<PatternTupleNode>()) {
+          open_.push_back(i);
+        }
+      }
+    }
+    std::vector<size_t> rows_of(const std::string& constructor) const {
+      const auto it = named_.find(constructor);
+      if (it == named_.end()) return open_;
+      std::vector<size_t> result;
+      std::merge(it->second.begin(), it->second.end(), open_.begin(), open_.end(), std::back_inserter(result));
+      return result;
+    }
+
+   private:
+    std::unordered_map<std::string, std::vector<size_t>> named_;
+    std::vector<size_t> open_;
+  };
+
   std::vector<Row> missing_constructors(const std::vector<Row>& rows, size_t width, const ConstructorNode& any) {
     const TypeData data = find_type_data(module_, any.belong_to);
     if (!data) return {};
+    const Heads heads(rows);
     std::vector<Row> result;
     for (const Constructor& constructor : data->constructors) {
       const size_t count = constructor->inputs.size();
       std::vector<Row> fitting;
-      for (const Row& row : rows) {
-        const auto* head = row.front().as<PatternConstructorNode>();
-        if (head == nullptr && !row.front().is<PatternTupleNode>()) {
-          fitting.push_back(joined(wildcards(count), row));
-        } else if (head != nullptr && head->constructor->name_hint == constructor->name_hint) {
-          if (head->patterns.size() != count) return {};  // an error of its own
-          fitting.push_back(joined(head->patterns, row));
-        }
+      for (const size_t i : heads.rows_of(constructor->name_hint)) {
+        const auto* head = rows[i].front().as<PatternConstructorNode>();
+        if (head != nullptr && head->patterns.size() != count) return {};  // an error of its own
+        fitting.push_back(joined(head != nullptr ? head->patterns : wildcards(count), rows[i]));
       }
       const auto make = [&](const Row& parts) {
         return make_pattern_constructor(constructor, Array<Pattern>(parts.begin(), parts.end()));

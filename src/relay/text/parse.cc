@@ -120,7 +120,10 @@ void Parser::type_definition() {
   comma_separated("}", "after constructors", [&] { constructor(data->header, data->constructors); });
   type_vars_.leave(mark);
   data->span = span_from(first);
-  if (!module_->find_global_type_var(data->header->name_hint)) module_->add_type_def(data);
+  if (module_->type_definitions.contains(data->header)) return;  // reported as defined twice
+  // As add_type_def does, which would look through all types for the name; here each name has one variable.
+  for (size_t i = 0; i < data->constructors.size(); ++i) data->constructors[i]->tag = static_cast<int32_t>(i);
+  module_->type_definitions.set(data->header, data);
 }
 
 void Parser::definition() {

@@ -1,6 +1,7 @@
 // Expressions, blocks, functions, patterns.
 #include <algorithm>
 #include <set>
+#include <unordered_set>
 
 #include "relay/text/parser.h"
 #include "relay/visit.h"
@@ -435,6 +436,7 @@ Nested<Function> Parser::function(Token first) {
 }
 
 Nested<bool> Parser::params(Array<Var>& out, DictAttrs& attrs) {
+  std::unordered_set<std::string> names;
   expect("(", "before parameters");
   while (!at(")")) {
     const Token token = peek();
@@ -445,10 +447,8 @@ Nested<bool> Parser::params(Array<Var>& out, DictAttrs& attrs) {
     } else {
       if (!attrs.empty()) fail(token, "parameters come before attributes");
       Var var = co_await declared_var();
-      for (const Var& other : out) {
-        if (other->name_hint == var->name_hint)
-          report(token, fmt::format("the parameter %{} is declared twice", token.text));
-      }
+      if (!names.insert(var->name_hint).second)
+        report(token, fmt::format("the parameter %{} is declared twice", token.text));
       out.push_back(var);
     }
     if (!accept(",")) break;
