@@ -12,9 +12,10 @@ from headrace import _arguments, _core
 class CompiledModel:
     """A program that is ready to run: call it with the inputs in order, or by name.
 
-    Inputs are numpy arrays or any DLPack tensors, read in place where they are dense. A call gives a new NDArray, or a
-    tuple of them in the model's order. Threads that call one model take turns; to run side by side, `load` the artifact
-    once for each. A model that was compiled for another processor describes itself; a call raises MissingError.
+    Inputs are numpy arrays or any DLPack tensors, read in place where they are dense, or lists and numbers, which get
+    the input's dtype where it holds their values. A call gives a new NDArray, or a tuple of them in the model's order.
+    Threads that call one model take turns; to run side by side, `load` the artifact once for each. A model that was
+    compiled for another processor describes itself; a call raises MissingError.
     """
 
     def __init__(self, executor: _core.Executor | _core.Elsewhere) -> None:
@@ -102,7 +103,8 @@ def compile(
     disabled_passes : list of str
         Passes that do not run.
     output : path, optional
-        The file to write; with code for another processor what is returned refuses calls.
+        The artifact to write, ending in .so or in nothing; with code for another processor what is returned refuses
+        calls. Other formats are written by `relay.build(...).export_library`.
 
     Returns
     -------

@@ -34,7 +34,11 @@ class GraphModule:
         """Copies tensors in: one by name or index, and any number by keyword."""
         given = params if key is None else {key: value, **params}
         for name, tensor in given.items():
-            self.module["set_input"](name, array(tensor, f"input {name!r}"))
+            self.module["set_input"](name, array(tensor, f"input {name!r}", self._dtype_for(name, tensor)))
+
+    def _dtype_for(self, name: str | int, value: Any) -> str:
+        # Lists and numbers have none of their own.
+        return "" if hasattr(value, "dtype") else str(self.get_input(name).dtype)
 
     def set_input_zero_copy(self, key: str | int, value: Any) -> None:
         """Makes runs read `value` itself."""

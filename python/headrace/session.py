@@ -24,6 +24,7 @@ class NodeArg:
     def __init__(self, port: _core.ModelPort, shape: Sequence[int] | None = None) -> None:
         self.name: str = port.name
         self.shape: list[int | str | None] = port.shape if shape is None else list(shape)
+        self.dtype: str = port.dtype
         self.type: str = f"tensor({_ORT_TYPES.get(port.dtype, port.dtype)})"
 
     def __repr__(self) -> str:
@@ -136,7 +137,7 @@ class InferenceSession:
                 f"the inputs are {', '.join(names)}; missing: {', '.join(missing) or 'none'}; "
                 f"unknown: {', '.join(unknown) or 'none'}"
             )
-        return {name: _core.array(feed[name], f"input '{name}'") for name in names}
+        return {arg.name: _core.array(feed[arg.name], f"input '{arg.name}'", arg.dtype) for arg in self._inputs}
 
     def _check_files(self) -> None:
         for file, stamp in self._files.items():

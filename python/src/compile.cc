@@ -10,6 +10,8 @@
 #include "base/interrupt.h"
 #include "driver/check_options.h"
 #include "driver/compile.h"
+#include "driver/module_format.h"
+#include "driver/output_file.h"
 #include "driver/register_all.h"
 #include "driver/target.h"
 #include "load/run.h"
@@ -58,8 +60,15 @@ std::shared_ptr<load::Executor> open_executor(const std::string& path, const std
   return load::make_executor(load::open_artifact(path).value_or_throw(), program, threads);
 }
 
-// Code for another processor is written all the same.
+// Code for another processor is written all the same. What comes back runs from the file.
 Compiled compile_and_open(const driver::Model& model, const std::string& path, const driver::CompileOptions& options) {
+  driver::check_no_input(path, model.files, "the model");
+  if (driver::module_format(path) != driver::ModuleFormat::kShared)
+    throw_user_error(
+        "cannot write '{}': what compile returns runs from the file that it writes, which must be an artifact; name "
+        "one "
+        "that ends in .so, or write that format with relay.build and export_library",
+        path);
   const driver::CompileReport report = driver::compile_to_file(model, path, options);
   const artifact::Program& program = *artifact::find_program(report.manifest, artifact::kDefaultProgram);
   if (const std::optional<Refusal> refusal = runtime::cpu_refusal(program, path))

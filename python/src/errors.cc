@@ -12,15 +12,10 @@ nb::object* user_error = nullptr;
 nb::object* missing_error = nullptr;
 nb::object* internal_error = nullptr;
 
-// Messages may quote bytes of a file that are no text.
-nb::object text_of(std::string_view bytes) {
-  return nb::steal(PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "backslashreplace"));
-}
-
 void raise(const nb::object& type, const Error& error) {
-  nb::object instance = type(text_of(error.what()));
-  instance.attr("op") = text_of(error.where().op);
-  instance.attr("place") = text_of(error.where().place);
+  nb::object instance = type(to_shown(error.what()));
+  instance.attr("op") = to_shown(error.where().op);
+  instance.attr("place") = to_shown(error.where().place);
   PyErr_SetObject(type.ptr(), instance.ptr());
 }
 
@@ -32,6 +27,11 @@ nb::object make_type(nb::module_& m, const char* name, PyObject* base, const cha
 }
 
 }  // namespace
+
+nb::str to_shown(std::string_view bytes) {
+  return nb::steal<nb::str>(
+      PyUnicode_DecodeUTF8(bytes.data(), static_cast<Py_ssize_t>(bytes.size()), "backslashreplace"));
+}
 
 void bind_errors(nb::module_& m) {
   // Live as long as the process: exceptions may be raised until its end.

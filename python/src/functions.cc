@@ -166,16 +166,16 @@ void bind_functions(nb::module_& m) {
       .def("__hash__", [](const PackedFunc& self) { return reinterpret_cast<intptr_t>(self.object().object()) >> 4; });
   m.def(
       "register_global",
-      [](const std::string& name, nb::callable function, bool override) {
+      [](const nb::str& name, nb::callable function, bool override) {
         const PackedFunc packed =
             nb::isinstance<PackedFunc>(function) ? nb::cast<PackedFunc>(function) : to_function(std::move(function));
-        register_global(name, packed, override);
+        register_global(to_value(name).as<std::string>(), packed, override);
       },
       nb::arg("name"), nb::arg("function"), nb::arg("override") = false);
   m.def(
       "find_global",
-      [](const std::string& name) -> nb::object {
-        const PackedFunc function = find_global(name);
+      [](const nb::str& name) -> nb::object {
+        const PackedFunc function = find_global(to_value(name).as<std::string>());
         return function ? nb::cast(function) : nb::none();
       },
       nb::arg("name"));

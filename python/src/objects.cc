@@ -181,7 +181,7 @@ void bind_objects(nb::module_& m) {
           nb::arg("other").none(), "Whether both are one node.")
       .def("__hash__", [](const ObjectRef& self) { return reinterpret_cast<intptr_t>(self.object()) >> 4; })
       .def_prop_ro("type_key", [](const ObjectRef& self) { return std::string(self->key()); })
-      .def("_short_text", [](const ObjectRef& self) { return repr(Value(self)); })
+      .def("_short_text", [](const ObjectRef& self) { return to_shown(repr(Value(self))); })
       .def("_save", [](const ObjectRef& self) { return save_json(Value(self)); });
   m.def("register_all", &driver::register_all);
   m.def("type_table", [] {

@@ -17,6 +17,8 @@ PackedFunc to_function(nb::object callable);
 // Calls a function with Python's arguments, the GIL released.
 nb::object call_function(const PackedFunc& function, PyObject* const* args, size_t count);
 
+// What is for people to read: text, or bytes that are none with an escape for each (\xff).
+nb::str to_shown(std::string_view bytes);
 // Raises the Python exception that a ForeignError carries; false when it carries none of Python's.
 bool restore_python_error(const ForeignError& error);
 

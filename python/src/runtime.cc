@@ -40,8 +40,9 @@ nb::list run(load::Executor& executor, const nb::sequence& inputs) {
   std::vector<NDArray> tensors;
   for (const nb::handle input : inputs) {
     const size_t i = tensors.size();
-    tensors.push_back(
-        to_ndarray(input, i < specs.size() ? fmt::format("input '{}'", specs[i].name) : fmt::format("input {}", i)));
+    tensors.push_back(i < specs.size()
+                          ? to_ndarray(input, fmt::format("input '{}'", specs[i].name), specs[i].dtype.to_string())
+                          : to_ndarray(input, fmt::format("input {}", i)));
   }
   std::vector<NDArray> outputs;
   {

@@ -3,6 +3,9 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
+#include <array>
+
 #include "objects.h"
 #include "object/array.h"
 #include "object/json.h"
@@ -96,6 +99,34 @@ nb::object as_numpy(nb::handle object, const std::string& what) {
   } catch (nb::python_error& error) {
     throw_user_error("{}: {} does not become an array: {}", what, kind_of(object), nb::str(error.value()).c_str());
   }
+}
+
+// Those of numpy that numbers may get.
+bool is_number_dtype(std::string_view name) {
+  constexpr std::array<std::string_view, 11> kNames = {"float16", "float32", "float64", "int8",   "int16", "int32",
+                                                       "int64",   "uint8",   "uint16",  "uint32", "uint64"};
+  return std::find(kNames.begin(), kNames.end(), name) != kNames.end();
+}
+
+// Plain numbers in the dtype `wanted`; as they are where it does not hold them, or one of the two is none of numbers.
+nb::object with_dtype(nb::object numbers, const std::string& wanted) {
+  const nb::module_ numpy = nb::module_::import_("numpy");
+  const auto kind_is = [](const nb::object& dtype, std::string_view kinds) {
+    return kinds.find(text_of(dtype.attr("kind"))) != std::string_view::npos;
+  };
+  if (!is_number_dtype(wanted)) return numbers;
+  const nb::object dtype = numpy.attr("dtype")(wanted);
+  const bool is_whole = kind_is(numbers.attr("dtype"), "iu"), is_real = kind_is(numbers.attr("dtype"), "f"),
+             becomes_real = kind_is(dtype, "f");
+  if (!is_whole && !(is_real && becomes_real)) return numbers;
+  const nb::object quiet = numpy.attr("errstate")(nb::arg("all") = "ignore");
+  quiet.attr("__enter__")();
+  const nb::object cast = numbers.attr("astype")(dtype);
+  quiet.attr("__exit__")(nb::none(), nb::none(), nb::none());
+  const nb::object kept = becomes_real
+                              ? numpy.attr("array_equal")(numpy.attr("isinf")(cast), numpy.attr("isinf")(numbers))
+                              : numpy.attr("array_equal")(cast, numbers);
+  return nb::cast<bool>(kept) ? cast : numbers;
 }
 
 nb::object to_numpy(nb::handle self) {
@@ -206,13 +237,16 @@ NDArray borrow(const DLTensor& tensor, std::shared_ptr<const void> lease) {
   return NDArray::from_dlpack(&borrowed->managed);
 }
 
-NDArray to_ndarray(nb::handle object, const std::string& what) {
+NDArray to_ndarray(nb::handle object, const std::string& what, const std::string& wanted) {
   if (nb::isinstance<NDArray>(object)) return nb::cast<NDArray>(object);
   // It would be shared without its mask.
   if (nb::hasattr(object, "mask") && nb::hasattr(object, "filled"))
     throw_user_error("{}: a masked array has elements without a value; give x.filled(value)", what);
   if (nb::hasattr(object, "__dlpack__")) return share(object, what);
-  return share(as_numpy(object, what), what);
+  const nb::object array = as_numpy(object, what);
+  // A scalar of numpy's has a dtype that somebody chose.
+  const bool is_plain = !wanted.empty() && !nb::hasattr(object, "dtype");
+  return share(is_plain ? with_dtype(array, wanted) : array, what);
 }
 
 nb::object to_dlpack(const NDArray& array, bool versioned) {
@@ -343,10 +377,13 @@ void bind_values(nb::module_& m) {
         return fmt::format("NDArray(shape={}, dtype={})", shape.c_str(), array.dtype().to_string());
       });
   m.def(
-      "array", [](nb::handle object, const std::string& name) { return to_ndarray(object, name); },
-      nb::arg("data").none(), nb::arg("name") = "data",
-      "An NDArray that shares the memory of a DLPack tensor; of lists and numbers, a new one. Messages call it "
-      "`name`.");
+      "array",
+      [](nb::handle object, const std::string& name, const std::string& dtype) {
+        return to_ndarray(object, name, dtype);
+      },
+      nb::arg("data").none(), nb::arg("name") = "data", nb::arg("dtype") = "",
+      "An NDArray that shares the memory of a DLPack tensor; of lists and numbers, a new one, of `dtype` where that "
+      "holds them. Messages call it `name`.");
 }
 
 }  // namespace headrace::python

@@ -19,8 +19,9 @@ Value to_value(nb::handle object);
 nb::object from_value(const Value& value);
 
 // A tensor that shares the object's memory: of an NDArray, of anything with __dlpack__; a copy of what numpy.asarray
-// makes of lists and numbers. `what` names it in UserErrors: "input 'x'".
-NDArray to_ndarray(nb::handle object, const std::string& what);
+// makes of lists and numbers. They have no dtype of their own: they get `wanted`, numpy's name of one, where it holds
+// their values (of integers exactly; an integer dtype takes no others). `what` names it in UserErrors: "input 'x'".
+NDArray to_ndarray(nb::handle object, const std::string& what, const std::string& wanted = "");
 // A view of memory that is the caller's, as a step of an artifact passes it to a function: valid while the call runs.
 // `lease` is held as long as the view and what was made of it.
 NDArray borrow(const DLTensor& tensor, std::shared_ptr<const void> lease);

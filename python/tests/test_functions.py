@@ -1,5 +1,6 @@
 """Functions in both directions: the registry, callbacks, errors, threads."""
 
+import base64
 import subprocess
 import sys
 import threading
@@ -34,6 +35,43 @@ def test_a_missing_function_is_named():
     with pytest.raises(hr.UserError, match=r"there is no global function 'test\.missing'"):
         hr.get_global_func("test.missing")
     assert hr.get_global_func("test.missing", allow_missing=True) is None
+
+
+# A name of these bytes comes from a model file; Python's own text holds no such thing.
+NO_TEXT = b"caf\xe9"
+
+
+def node_of_no_text():
+    name = f'{{"text": "{base64.b64encode(NO_TEXT).decode()}"}}'
+    nodes = f'["relay.GlobalVar", {{"name_hint": {name}}}]'
+    return hr.ir.load_json(f'{{"headrace": "object graph", "version": 1, "root": [0], "nodes": [{nodes}]}}')
+
+
+def test_messages_quote_bytes_that_are_no_text():
+    mod = hr.IRModule()
+    x = relay.var("x", shape=(2,))
+    var = node_of_no_text()
+    assert repr(var).endswith(r"caf\xe9")
+    mod[var] = relay.Function([x], x)
+    with pytest.raises(hr.UserError) as raised:
+        mod.get_global_var("other")
+    assert str(raised.value).endswith(r"it has: @caf\xe9")
+
+
+def test_names_that_are_no_text_are_told():
+    for call in (hr.get_global_func, lambda name: hr.register_func(name, len)):
+        with pytest.raises(hr.UserError, match=r"'caf\\udce9' is no text in UTF-8"):
+            call(NO_TEXT.decode(errors="surrogateescape"))
+
+
+def test_an_exception_keeps_what_it_says_on_its_way():
+    def fail():
+        raise KeyError("caf\udce9")
+
+    hr.register_func("test.fail_in_no_text", fail)
+    with pytest.raises(KeyError) as raised:
+        hr.get_global_func("test.fail_in_no_text")()
+    assert raised.value.args == ("caf\udce9",)
 
 
 def test_passes_are_functions():

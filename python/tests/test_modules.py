@@ -263,7 +263,7 @@ def test_what_cannot_be_saved_or_loaded(tmp_path):
     lib = build()
     lib.module.import_module(hr.runtime.create_module("test_unloaded", {}, b""))
     lib.export_library(tmp_path / "a.so")
-    with pytest.raises(hr.MissingError, match="needs the backend 'test_unloaded'"):
+    with pytest.raises(hr.MissingError, match=r"a module of the kind 'test_unloaded', .*register_func in Python"):
         hr.runtime.load_module(tmp_path / "a.so")
     lib = build()
     lib.module.import_module(hr.runtime.create_module("test_none", {}, b"ab"))
@@ -282,10 +282,20 @@ def test_modules_of_functions():
         (("k", [len]), "functions: expected a dict"),
         (("k", {}, "text"), "binary: expected bytes, got str"),
         (("", {}), "a module's kind is empty"),
+        (("graph_executor", {}), "a module's kind is 'graph_executor', which is that of a module that Headrace makes"),
         ((3, {}), "type_key: expected a str"),
     ):
         with pytest.raises(hr.UserError, match=says):
             hr.runtime.create_module(*arguments)
+
+
+def test_what_headrace_loads_is_loaded_by_nobody_else():
+    for name, says in (
+        ("runtime.module.loadfile_so", "Headrace opens the format so itself"),
+        ("runtime.module.loadbinary_graph_executor_factory", "modules of this kind are Headrace's own"),
+    ):
+        with pytest.raises(hr.UserError, match=f"'{name}' is not for registering: {says}"):
+            hr.register_func(name, lambda *_: None, override=True)
 
 
 # ---- functions of the process

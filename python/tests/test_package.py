@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
+from headrace import relay  # noqa: E402
 
 MODELS = Path(__file__).parents[2] / "models"
 DIGITS = MODELS / "digits.onnx"
@@ -72,6 +73,60 @@ def test_artifact_round_trip(tmp_path, images):
     assert [spec.name for spec in loaded.inputs] == ["x"]
     assert loaded.inputs[0].shape == (1, 1, 8, 8)
     np.testing.assert_array_equal(loaded(images[:1]).numpy(), compiled(images[:1]).numpy())
+
+
+def test_lists_and_numbers_get_the_dtype_of_the_input(tmp_path):
+    text = (
+        '#[version = "0.0.5"]\n'
+        "def @main(%x: Tensor[(2), float32], %i: Tensor[(2), uint8], %s: float16) {\n"
+        '  (%x, %i, %s, cast(%i, dtype="float32") + %x)\n}\n'
+    )
+    (tmp_path / "m.relay").write_text(text)
+    compiled = hr.compile(tmp_path / "m.relay")
+    module = relay.parse(text)
+    lib = relay.build(module, target="llvm")
+    executor = hr.graph_executor.GraphModule(lib["default"](hr.cpu()))
+
+    def run(x, i, s):
+        executor.run(x=x, i=i, s=s)
+        return [executor.get_output(k) for k in range(4)]
+
+    session = hr.InferenceSession(tmp_path / "m.relay")
+    calls = [
+        compiled,
+        run,
+        lambda x, i, s: session.run(None, {"x": x, "i": i, "s": s}),
+        relay.create_executor("debug", mod=module).evaluate(),
+        relay.create_executor("graph", mod=module).evaluate(),
+    ]
+    for call in calls:
+        for x, i, s in (([0.5, 3], [7, 255], 0.25), ((1, 2), (0, 1), 2)):
+            outputs = call(x, i, s)
+            for k, given in enumerate((x, i, s, np.add(x, i))):
+                out = outputs[k]
+                np.testing.assert_array_equal(out.numpy() if hasattr(out, "numpy") else out, given)
+        for wrong, dtype in (
+            (([0.5, 1], [1, 256], 0), "int64"),  # past uint8
+            (([0.5, 1], [1, -1], 0), "int64"),
+            (([0.5, 1], [1.0, 2.0], 0), "float64"),
+            (([1e300, 1], [1, 1], 0), "float64"),  # past float32
+            (([True, False], [1, 1], 0), "bool"),
+            ((np.zeros(2), [1, 1], 0), "float64"),
+            (([1, 1], [1, 1], np.float64(0)), "float64"),
+        ):
+            with pytest.raises(hr.UserError, match=dtype):
+                call(*wrong)
+
+
+def test_what_compile_writes_is_opened(tmp_path):
+    for name in ("digits.o", "digits.ll"):
+        with pytest.raises(
+            hr.UserError, match=rf"cannot write '.*{name}': .* which must be an artifact; .*export_library"
+        ):
+            hr.compile(DIGITS, shapes=ONE, output=tmp_path / name)
+    with pytest.raises(hr.UserError, match="there is no format 'exe'"):
+        hr.compile(DIGITS, shapes=ONE, output=tmp_path / "digits.exe")
+    assert not list(tmp_path.iterdir())
 
 
 def test_graph_executor(tmp_path, images, expected):

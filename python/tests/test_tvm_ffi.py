@@ -48,20 +48,31 @@ def test_the_callers_tensors_are_filled_in(artifact, main, images):
         (
             (np.zeros((1, 1, 8, 8)), np.zeros((1, 10), np.float32)),
             ValueError,
-            r"input 0 must be .*float32\[1, 1, 8, 8\]",
+            r"input 0 must be .*float32\[1, 1, 8, 8\]; it is float64",
         ),
-        ((np.zeros((8, 8), np.float32), np.zeros((1, 10), np.float32)), ValueError, "input 0 must be"),
-        ((np.zeros((1, 1, 8, 8), np.float32), np.zeros((10, 1), np.float32)), ValueError, "output 0 must be"),
+        ((np.zeros((8, 8), np.float32), np.zeros((1, 10), np.float32)), ValueError, "it has 2 dimensions, not 4"),
+        (
+            (np.zeros((1, 1, 8, 8), np.float32), np.zeros((10, 1), np.float32)),
+            ValueError,
+            r"output 0 .*its shape is \[10, 1\]",
+        ),
         (
             (np.zeros((1, 1, 8, 16), np.float32)[:, :, :, ::2], np.zeros((1, 10), np.float32)),
             ValueError,
-            "input 0 must be a contiguous CPU tensor",
+            r"input 0 .*; its strides are \[128, 128, 16, 2\], not \[64, 64, 8, 1\]",
         ),
     ],
 )
 def test_mistakes_are_exceptions(main, arguments, error, says):
     with pytest.raises(error, match=says):
         main(*arguments)
+
+
+def test_an_output_has_memory_of_its_own(main):
+    memory = np.zeros(74, np.float32)
+    main(memory[:64].reshape(1, 1, 8, 8), memory[64:].reshape(1, 10))
+    with pytest.raises(ValueError, match="output 0 shares memory with input 0; give it memory of its own"):
+        main(memory[10:].reshape(1, 1, 8, 8), memory[5:15].reshape(1, 10))
 
 
 def test_without_headrace_in_the_process(artifact):

@@ -68,6 +68,18 @@ std::optional<Refusal> check_fields(const Trailer& trailer, int64_t length, cons
   return std::nullopt;
 }
 
+Refusal too_short(int64_t length, const std::string& name) {
+  return {HR_REASON_TRUNCATED,
+          fmt::format("'{}' has {} bytes, fewer than an artifact's trailer; copy the whole file", name, length)};
+}
+
+std::optional<Refusal> check_hash(const Trailer& trailer, XXH128_hash_t hash, const std::string& name) {
+  if (hash.low64 == trailer.hash_low && hash.high64 == trailer.hash_high) return std::nullopt;
+  return Refusal{
+      HR_REASON_BAD_CHECKSUM,
+      fmt::format("'{}' is damaged: its checksum does not match; copy it again or compile the model again", name)};
+}
+
 size_t padded_length(size_t length) { return (length + kTrailerSize - 1) / kTrailerSize * kTrailerSize; }
 
 // All fields but the hash, of a file whose bytes before the trailer are `length`.
@@ -149,11 +161,7 @@ Expected<int64_t> verify_trailer(int descriptor, const std::string& name) {
   const Expected<int64_t> size = file_size(descriptor, name);
   if (!size) return size;
   const int64_t length = size.value();
-  if (length < static_cast<int64_t>(kTrailerSize)) {
-    return Refusal{
-        HR_REASON_TRUNCATED,
-        fmt::format("'{}' has {} bytes, fewer than an artifact's trailer; copy the whole file", name, length)};
-  }
+  if (length < static_cast<int64_t>(kTrailerSize)) return too_short(length, name);
   Trailer trailer{};
   if (!read_exactly(descriptor, length - static_cast<int64_t>(kTrailerSize),
                     {reinterpret_cast<uint8_t*>(&trailer), kTrailerSize})) {
@@ -162,11 +170,18 @@ Expected<int64_t> verify_trailer(int descriptor, const std::string& name) {
   if (std::optional<Refusal> refusal = check_fields(trailer, length, name)) return *std::move(refusal);
   const Expected<XXH128_hash_t> hash = hash_range(descriptor, length - kHashSize, name);
   if (!hash) return hash.refusal();
-  if (hash.value().low64 != trailer.hash_low || hash.value().high64 != trailer.hash_high) {
-    return Refusal{
-        HR_REASON_BAD_CHECKSUM,
-        fmt::format("'{}' is damaged: its checksum does not match; copy it again or compile the model again", name)};
-  }
+  if (std::optional<Refusal> refusal = check_hash(trailer, hash.value(), name)) return *std::move(refusal);
+  return length;
+}
+
+Expected<int64_t> verify_trailer(std::span<const std::byte> file, const std::string& name) {
+  const auto length = static_cast<int64_t>(file.size());
+  if (file.size() < kTrailerSize) return too_short(length, name);
+  Trailer trailer{};
+  std::memcpy(&trailer, file.last(kTrailerSize).data(), kTrailerSize);
+  if (std::optional<Refusal> refusal = check_fields(trailer, length, name)) return *std::move(refusal);
+  const XXH128_hash_t hash = XXH3_128bits(file.data(), file.size() - static_cast<size_t>(kHashSize));
+  if (std::optional<Refusal> refusal = check_hash(trailer, hash, name)) return *std::move(refusal);
   return length;
 }
 

@@ -1,4 +1,5 @@
-// The last 64 bytes of an artifact: they prove that every byte of the file is as it was written.
+// The last 64 bytes of an artifact, and of a relocatable object with a model in it: they prove that every byte of the
+// file is as it was written.
 //
 //   offset  0  magic[8]   "HEADRACE"
 //   offset  8  u32        version of the trailer
@@ -7,10 +8,11 @@
 //   offset 24  u8[24]     0
 //   offset 48  u8[16]     XXH3-128 of every byte before this field: low half, then high half
 //
-// All numbers are little-endian. The dynamic linker ignores bytes after the last section, so the file stays an ordinary
-// shared object.
+// All numbers are little-endian. Linkers, the dynamic one too, ignore bytes after the last section, so the file stays
+// an ordinary shared object or relocatable object.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <span>
 #include <string>
@@ -40,6 +42,8 @@ Expected<int64_t> file_size(int descriptor, const std::string& name);
 // the trailer. The value is the file's length. Refuses with TRUNCATED, NOT_AN_ARTIFACT, BAD_MAGIC, BAD_VERSION,
 // BAD_CHECKSUM or SYSTEM.
 Expected<int64_t> verify_trailer(int descriptor, const std::string& name);
+// The same of a file's bytes in memory.
+Expected<int64_t> verify_trailer(std::span<const std::byte> file, const std::string& name);
 
 // XXH3-128 of memory, and of a whole file read with pread, as 32 hexadecimal digits.
 std::string content_hash(std::span<const uint8_t> bytes);

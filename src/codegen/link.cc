@@ -25,7 +25,7 @@ constexpr std::string_view kMathFunctions[] = {
     "round",  "roundf", "sin",       "sinf",       "sinh",  "sinhf", "sqrt",      "sqrtf",      "tan",    "tanf",
     "tanh",   "tanhf",  "trunc",     "truncf"};
 constexpr std::string_view kCFunctions[] = {"aligned_alloc", "free",   "malloc",   "memcmp", "memcpy",
-                                            "memmove",       "memset", "snprintf", "strlen"};
+                                            "memmove",       "memset", "snprintf", "strlen", "vsnprintf"};
 
 bool is_name(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {

@@ -42,8 +42,12 @@ const Pass* find_pass(std::string_view name, Ir ir) {
 // `lists`: names of lists that would do as well.
 [[noreturn]] void throw_unknown(std::string_view name, Ir ir, std::vector<std::string_view> lists) {
   for (const Pass& pass : all_passes(ir)) lists.push_back(pass.info.name);
-  throw_user_error("there is no pass '{}'{}; there are {}", name, ir == Ir::tir ? " of loop programs" : "",
-                   fmt::join(lists, ", "));
+  const bool is_tir = ir == Ir::tir;
+  const std::string known = fmt::format("{}", fmt::join(lists, ", "));
+  if (const Pass* other = find_pass(name, is_tir ? Ir::relay : Ir::tir))
+    throw_user_error("{} is a pass of {} programs, and this is a {} program; for it there are {}", other->info.name,
+                     is_tir ? "Relay" : "loop", is_tir ? "loop" : "Relay", known);
+  throw_user_error("there is no pass '{}'{}; there are {}", name, is_tir ? " of loop programs" : "", known);
 }
 
 std::string_view trimmed(std::string_view text) {

@@ -8,6 +8,7 @@
 #include <sstream>
 
 #include "driver/register_all.h"
+#include "kit/errors.h"
 #include "object/function.h"
 #include "passes/pipeline.h"
 
@@ -105,13 +106,19 @@ TEST(AllPasses, ListsExpand) {
 TEST(AllPasses, LoopProgramsHaveTheirOwn) {
   EXPECT_EQ(get_pass("unroll_loop", Ir::tir).info.name, "UnrollLoop");
   EXPECT_EQ(parse_pass_list("kernel,lower_math", Ir::tir).passes.size(), all_passes(Ir::tir).size() + 1);
-  try {
-    get_pass("FuseOps", Ir::tir);
-    FAIL() << "no error";
-  } catch (const UserError& e) {
-    EXPECT_EQ(e.message(),
-              "there is no pass 'FuseOps' of loop programs; there are VectorizeLoop, UnrollLoop, LowerMath");
-  }
+  EXPECT_EQ(kit::user_error_of([] { get_pass("FuseOop", Ir::tir); }),
+            "there is no pass 'FuseOop' of loop programs; there are VectorizeLoop, UnrollLoop, LowerMath");
+}
+
+TEST(AllPasses, APassOfOtherProgramsIsKnownAsThat) {
+  EXPECT_EQ(kit::user_error_of([] { get_pass("fuse_ops", Ir::tir); }),
+            "FuseOps is a pass of Relay programs, and this is a loop program; for it there are VectorizeLoop, "
+            "UnrollLoop, LowerMath");
+  const std::string error = kit::user_error_of([] { parse_pass_list("FoldConstant,UnrollLoop"); });
+  EXPECT_TRUE(
+      error.starts_with("UnrollLoop is a pass of loop programs, and this is a Relay program; for it there are "
+                        "canonical, native, InferType, "))
+      << error;
 }
 
 }  // namespace

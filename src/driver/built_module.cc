@@ -6,16 +6,14 @@
 #include "artifact/trailer.h"
 #include "base/mapped_file.h"
 #include "base/memory_file.h"
+#include "driver/module_format.h"
 #include "driver/output_file.h"
 #include "driver/save_modules.h"
 #include "load/artifact_module.h"
-#include "load/load_module.h"
 
 namespace headrace::driver {
 
 namespace {
-
-constexpr std::string_view kFormats = "so, o, ll, s";
 
 class BuiltBody : public runtime::ModuleBody {
  public:
@@ -38,37 +36,21 @@ class BuiltBody : public runtime::ModuleBody {
   }
 
   void save_to_file(const std::string& path, const std::string& format, const runtime::Module& self) const override {
-    const std::string chosen = load::format_of(path, format);
-    if (const std::optional<codegen::CodeForm> form = text_form(chosen)) return write_text(path, text(*form));
-    if (chosen != "so" && chosen != "o")
-      throw_user_error("cannot write '{}': there is no format '{}'; a compiled module is saved as one of {}", path,
-                       chosen, kFormats);
+    const ModuleFormat chosen = module_format(path, format);
+    if (const std::optional<codegen::CodeForm> form = text_form(chosen))
+      return write_text(path, kernel_text(*code_, *form));
     const CompiledCode code = code_with_imports(self);
-    OutputFile output(path);
-    if (chosen == "o") {
-      link_object(code, output, weights_limit_bytes_);
-    } else {
-      link_artifact(code, output, weights_limit_bytes_, {});
-    }
+    OutputFile output(path, file_kind(chosen));
+    write_module(code, chosen, output, weights_limit_bytes_, {});
   }
 
   std::string get_source(const std::string& format) const override {
     const std::optional<codegen::CodeForm> form = text_form(format.empty() ? "ll" : format);
     if (!form) throw_user_error("there is no source in format '{}'; there are ll and s", format);
-    return text(*form);
+    return kernel_text(*code_, *form);
   }
 
  private:
-  static std::optional<codegen::CodeForm> text_form(const std::string& format) {
-    if (format == "ll") return codegen::CodeForm::kLlvm;
-    if (format == "s" || format == "asm") return codegen::CodeForm::kAssembly;
-    return std::nullopt;
-  }
-
-  std::string text(codegen::CodeForm form) const {
-    return codegen::NativeCompiler::load().emit_text(code_->kernels, code_->target, form, code_->opt_level);
-  }
-
   // The module may import more now than when it was compiled.
   CompiledCode code_with_imports(const runtime::Module& self) const {
     CompiledCode code = *code_;
@@ -113,6 +95,7 @@ runtime::Module load_object(const std::string& path) {
   const auto file = MappedFile::open(path, "object file");
   const codegen::ObjectCode object{
       path, std::string(reinterpret_cast<const char*>(file->bytes().data()), file->bytes().size())};
+  artifact::verify_trailer(std::as_bytes(std::span(object.bytes)), path).value_or_throw();
   const codegen::NativeCompiler compiler = codegen::NativeCompiler::load();
   const std::string linked = compiler.link_object(object, compiler.host_target());
   Descriptor descriptor =

@@ -7,7 +7,7 @@
 namespace headrace::driver {
 
 // Functions and imports as load::make_artifact_module. Saved with all that it imports by then:
-//   SaveToFile(path, format)  "so": what compile_to_file would write; "o": link_object (driver/link_artifact.h); "ll":
+//   SaveToFile(path, format)  "so", "o": what compile_to_file would write; "ll":
 //                             LLVM text of the kernels, "s" or "asm": their assembly. Empty: as the path ends, and so
 //                             for a name without an ending.
 //   GetSource(format)         "ll" (or empty), "s", "asm"
@@ -15,7 +15,8 @@ namespace headrace::driver {
 // UserError: another format (the message lists these), an import that cannot be saved, a file that cannot be written.
 runtime::Module build_module(const Model& model, const CompileOptions& options = {});
 
-// A relocatable object of link_object, linked here and opened. UserError when it is none, or none of ours.
+// A relocatable object of write_module, linked here and opened. UserError when a byte of it is not as it was written,
+// or it is none of ours.
 runtime::Module load_object(const std::string& path);
 
 }  // namespace headrace::driver

@@ -12,6 +12,7 @@
 #include "driver/dump_loops.h"
 #include "driver/link_artifact.h"
 #include "driver/materialize.h"
+#include "driver/module_format.h"
 #include "driver/output_file.h"
 #include "driver/register_all.h"
 #include "driver/target.h"
@@ -73,6 +74,14 @@ void check_attributes(const IRModule& module) {
     throw_at(main->span, "compile",
              fmt::format("@main has the attribute {}, which the compiler makes; compile the program without it",
                          passes::kBoundedOutputs));
+}
+
+// The code generator trusts its input: what breaks a rule of loop programs would be no valid LLVM.
+void check_loops(const IRModule& loops) {
+  for (const auto& [name, function] : loops->functions) {
+    const std::vector<std::string> breaches = tir::find_breaches(function.cast<tir::PrimFuncNode>());
+    HEADRACE_CHECK(breaches.empty(), "the kernel {} is not well-formed: {}", name->name_hint, breaches.front());
+  }
 }
 
 // What the passes make of the model: typed relay, in groups.
@@ -164,6 +173,7 @@ class Compilation {
     }
     if (!options_.dump_tir.empty()) dump_loops(loops, options_.dump_tir, ".lowered.tir");
     loops = pass::run_passes(tir_passes::pipeline(), loops, make_tir_context(options_));
+    check_loops(loops);
     if (!options_.dump_tir.empty()) dump_loops(loops, options_.dump_tir, ".tir");
     for (const auto& [name, function] : loops->functions) {
       code_.kernels.push_back(function.cast<tir::PrimFuncNode>());
@@ -195,9 +205,10 @@ class Compilation {
 CompileReport compile_to_file(const Model& model, const std::string& path, const CompileOptions& options) {
   check_options(options);
   check_no_input(path, model.files, "the model");
-  OutputFile file(path);
+  const ModuleFormat format = module_format(path);
+  OutputFile file(path, file_kind(format));
   return Compilation(model, options).run([&](const CompiledCode& code) {
-    return link_artifact(code, file, options.weights_limit_bytes, model.files);
+    return write_module(code, format, file, options.weights_limit_bytes, model.files);
   });
 }
 

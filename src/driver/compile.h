@@ -43,13 +43,13 @@ struct StageTime {
 struct CompileReport {
   artifact::Manifest manifest;
   std::vector<StageTime> stages;
-  int64_t artifact_bytes = 0;  // without a side file
+  int64_t artifact_bytes = 0;  // of the file, without a side file
 };
 
-// Compiles `model` to the file `path`, which appears whole or not at all, as does the file of its weights, if it has
-// one. UserError: a model that cannot be compiled (what, where, what to do), an option that means nothing
-// (check_options.h), a target that is not known, an external module that cannot be saved, a file that cannot be
-// written.
+// Compiles `model` to the file `path`, in the format that its ending names (module_format.h). The file appears whole or
+// not at all, as does the file of its weights, if it has one. UserError: a model that cannot be compiled (what, where,
+// what to do), an option that means nothing (check_options.h), a target or format that is not known, an external module
+// that cannot be saved, a file that cannot be written.
 CompileReport compile_to_file(const Model& model, const std::string& path, const CompileOptions& options = {});
 
 // The same into memory; the descriptor is ready for load::open_artifact. Weights of any size lie in it: nobody moves or

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -237,7 +238,22 @@ TEST(Compile, BareClientsRunTheStaticMain) {
   EXPECT_EQ(run(in.data(), 4, out.data(), 3, nullptr), HR_REASON_NONE);
   expect_close(expected, outputs);
   EXPECT_EQ(run(in.data(), 3, out.data(), 3, nullptr), HR_REASON_BAD_TENSOR);
-  in[1]->dtype.bits = 64;
+  std::array<char, 30> text{};  // what does not fit is cut
+  HeadraceHost host{.size = sizeof host,
+                    .version = HR_KERNEL_ABI_VERSION,
+                    .allocate = nullptr,
+                    .release = nullptr,
+                    .parallel_for = nullptr,
+                    .num_workers = 1,
+                    .context = nullptr,
+                    .message = text.data(),
+                    .message_size = text.size()};
+  out[0]->data = in[1]->data;
+  EXPECT_EQ(run(in.data(), 4, out.data(), 3, &host), HR_REASON_BAD_TENSOR);
+  EXPECT_STREQ(text.data(), "output 0 shares memory with i");
+  in[1] = nullptr;
+  EXPECT_EQ(run(in.data(), 4, out.data(), 3, &host), HR_REASON_BAD_TENSOR);
+  EXPECT_STREQ(text.data(), "input 1 must be a contiguous ");
   EXPECT_EQ(run(in.data(), 4, out.data(), 3, nullptr), HR_REASON_BAD_TENSOR);
   dlclose(library);
   unlink(path.c_str());

@@ -258,7 +258,24 @@ TEST(ExternalModules, AKindThatNobodyLoadsIsNamed) {
   ASSERT_FALSE(artifact);
   EXPECT_EQ(artifact.refusal().code, HR_REASON_BACKEND_MISSING);
   EXPECT_THAT(artifact.refusal().message,
-              HasSubstr("'net.so' needs the backend 'neverheardof', which this runtime does"));
+              HasSubstr("'net.so' has a module of the kind 'neverheardof', which nothing here loads; register the "
+                        "function runtime.module.loadbinary_neverheardof ("));
+}
+
+// What placed ops somewhere is a backend.
+TEST(ExternalModules, ABackendThatIsMissingIsNamed) {
+  const auto error = [](const std::string& message) {
+    CompiledCode code = external_code("toy_scale", {bytes_module("neverheardof", "x")});
+    code.program.placement = {
+        {.op = "scale1", .backend = "neverheardof", .reason = HR_REASON_NONE, .message = message}};
+    const auto artifact = load::open_artifact(link(code), "net.so");
+    EXPECT_FALSE(artifact);
+    EXPECT_EQ(artifact.refusal().code, HR_REASON_BACKEND_MISSING);
+    return artifact.refusal().message;
+  };
+  const std::string needs = "'net.so' needs the backend 'neverheardof', which this runtime does not have; ";
+  EXPECT_EQ(error(""), needs + "install that backend, or compile the model without it");
+  EXPECT_EQ(error("compile with --no-x"), needs + "compile with --no-x");
 }
 
 TEST(ExternalModules, ALoaderThatRefusesIsHeard) {

@@ -1,6 +1,7 @@
 #include "driver/built_module.h"
 #include "driver/functions.h"
 #include "driver/seal_library.h"
+#include "load/all_loaders.h"
 #include "pass/pass_objects.h"
 
 namespace headrace::driver {
@@ -24,6 +25,7 @@ CompileOptions options_of(const Target& target, int64_t opt_level, int64_t threa
 }  // namespace
 
 void register_build_functions() {
+  load::register_all_loaders();
   register_global("relay.build_module.Build",
                   make_packed([](const IRModule& module, const Target& target, int64_t opt_level, int64_t threads) {
                     return build_module(make_model(module), options_of(target, opt_level, threads));

@@ -3,12 +3,15 @@
 #include <headrace/c_api.h>
 #include <unistd.h>
 
+#include <cerrno>
+#include <cstring>
 #include <filesystem>
 
 #include "artifact/check_manifest.h"
 #include "artifact/manifest_json.h"
 #include "artifact/trailer.h"
 #include "base/utf8.h"
+#include "base/write_all.h"
 #include "plan/side_file.h"
 #include "plan/static_main_tables.h"
 
@@ -99,11 +102,19 @@ artifact::Manifest write_elf(const CompiledCode& code, codegen::LinkForm form, i
   return manifest;
 }
 
-LinkedArtifact link(const CompiledCode& code, int descriptor, const std::string& name, const plan::SideWeights* side) {
-  LinkedArtifact linked{.manifest = write_elf(code, codegen::LinkForm::kShared, descriptor, name, side)};
+LinkedArtifact link(const CompiledCode& code, codegen::LinkForm form, int descriptor, const std::string& name,
+                    const plan::SideWeights* side) {
+  LinkedArtifact linked{.manifest = write_elf(code, form, descriptor, name, side)};
   artifact::append_trailer(descriptor, name);
   linked.nbytes = lseek(descriptor, 0, SEEK_END);
   return linked;
+}
+
+LinkedArtifact write_kernel_text(const CompiledCode& code, codegen::CodeForm form, const OutputFile& file) {
+  const std::string text = kernel_text(code, form);
+  if (!write_all(file.descriptor(), std::as_bytes(std::span(text))))
+    throw_user_error("cannot write '{}': {}", file.target(), std::strerror(errno));
+  return {.manifest = make_manifest(code, nullptr), .nbytes = static_cast<int64_t>(text.size())};
 }
 
 // The side file's name for the manifest, which is text.
@@ -119,13 +130,13 @@ std::string plain_name(const std::string& path) {
 }  // namespace
 
 LinkedArtifact link_artifact(const CompiledCode& code, int descriptor, const std::string& name) {
-  return link(code, descriptor, name, nullptr);
+  return link(code, codegen::LinkForm::kShared, descriptor, name, nullptr);
 }
 
 LinkedArtifact link_artifact(const CompiledCode& code, OutputFile& file, int64_t weights_limit_bytes,
                              const std::vector<std::string>& inputs) {
   if (code.weights.nbytes() <= weights_limit_bytes) {
-    LinkedArtifact linked = link(code, file.descriptor(), file.target(), nullptr);
+    LinkedArtifact linked = link(code, codegen::LinkForm::kShared, file.descriptor(), file.target(), nullptr);
     file.commit();
     return linked;
   }
@@ -133,17 +144,29 @@ LinkedArtifact link_artifact(const CompiledCode& code, OutputFile& file, int64_t
   check_no_input(path, inputs, "the model");
   OutputFile side_file(path);
   const plan::SideWeights side = plan::write_side_file(code.weights, side_file.descriptor(), plain_name(path), path);
-  LinkedArtifact linked = link(code, file.descriptor(), file.target(), &side);
+  LinkedArtifact linked = link(code, codegen::LinkForm::kShared, file.descriptor(), file.target(), &side);
   commit_both(side_file, file);  // an artifact is never without its weights
   return linked;
 }
 
-void link_object(const CompiledCode& code, OutputFile& file, int64_t weights_limit_bytes) {
-  if (code.weights.nbytes() > weights_limit_bytes)
-    throw_user_error("cannot write '{}': its weights are {} bytes, and an object takes {}; save the artifact as so",
-                     file.target(), code.weights.nbytes(), weights_limit_bytes);
-  write_elf(code, codegen::LinkForm::kRelocatable, file.descriptor(), file.target(), nullptr);
+std::string kernel_text(const CompiledCode& code, codegen::CodeForm form) {
+  return codegen::NativeCompiler::load().emit_text(code.kernels, code.target, form, code.opt_level);
+}
+
+LinkedArtifact write_module(const CompiledCode& code, ModuleFormat format, OutputFile& file,
+                            int64_t weights_limit_bytes, const std::vector<std::string>& inputs) {
+  if (format == ModuleFormat::kShared) return link_artifact(code, file, weights_limit_bytes, inputs);
+  LinkedArtifact written;
+  if (const std::optional<codegen::CodeForm> form = text_form(format)) {
+    written = write_kernel_text(code, *form, file);
+  } else {
+    if (code.weights.nbytes() > weights_limit_bytes)
+      throw_user_error("cannot write '{}': its weights are {} bytes, and an object takes {}; save the artifact as so",
+                       file.target(), code.weights.nbytes(), weights_limit_bytes);
+    written = link(code, codegen::LinkForm::kRelocatable, file.descriptor(), file.target(), nullptr);
+  }
   file.commit();
+  return written;
 }
 
 }  // namespace headrace::driver

@@ -3,6 +3,7 @@
 
 #include "artifact/manifest.h"
 #include "codegen/native.h"
+#include "driver/module_format.h"
 #include "driver/output_file.h"
 #include "driver/save_modules.h"
 #include "plan/weight_table.h"
@@ -30,7 +31,7 @@ struct CompiledCode {
 
 struct LinkedArtifact {
   artifact::Manifest manifest;
-  int64_t nbytes = 0;  // of the artifact, without a side file
+  int64_t nbytes = 0;  // of the file, without a side file
 };
 
 // Links to one open file, weights of any size in it. `name` is for messages. UserError: what it cannot be written.
@@ -43,9 +44,18 @@ LinkedArtifact link_artifact(const CompiledCode& code, int descriptor, const std
 LinkedArtifact link_artifact(const CompiledCode& code, OutputFile& file, int64_t weights_limit_bytes,
                              const std::vector<std::string>& inputs);
 
-// The same parts as one relocatable object, for another linker: what that makes is an artifact once it is sealed
-// (driver/seal_library.h). It exports the kernels, so one library or program holds one such object. UserError: a file
-// that cannot be written, more than `weights_limit_bytes` of weights.
-void link_object(const CompiledCode& code, OutputFile& file, int64_t weights_limit_bytes);
+// LLVM text or assembly of the kernels, and nothing of the rest.
+std::string kernel_text(const CompiledCode& code, codegen::CodeForm form);
+
+// The model in any format, as link_artifact of a file:
+//   kShared    what that writes
+//   kObject    the same parts as one relocatable object, for another linker: what that makes is an artifact once it is
+//              sealed (driver/seal_library.h). It exports the kernels, so one library or program holds one such object.
+//              It ends in a trailer (artifact/trailer.h), which linkers do not look at. UserError: more than
+//              `weights_limit_bytes` of weights.
+//   kLlvm, kAssembly    kernel_text
+// The manifest is that of the model, whatever of it the format holds.
+LinkedArtifact write_module(const CompiledCode& code, ModuleFormat format, OutputFile& file,
+                            int64_t weights_limit_bytes, const std::vector<std::string>& inputs);
 
 }  // namespace headrace::driver

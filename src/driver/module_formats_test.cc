@@ -3,17 +3,24 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <headrace/system_lib.h>
+#include <sys/stat.h>
 
+#include <array>
+#include <bit>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 
+#include "artifact/trailer.h"
 #include "base/temporary_name.h"
 #include "driver/built_module.h"
+#include "driver/output_file.h"
 #include "driver/register_all.h"
 #include "driver/seal_library.h"
 #include "driver/user_op.h"
 #include "kit/errors.h"
 #include "kit/mutate.h"
+#include "load/artifact.h"
 #include "load/load_module.h"
 #include "relay/text/parse.h"
 #include "runtime/function_module.h"
@@ -57,6 +64,13 @@ void expect_runs(const Module& lib) {
 std::string read_file(const fs::path& path) {
   std::ifstream file(path, std::ios::binary);
   return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// With a trailer that is right, whatever stands before it.
+std::string with_trailer(const std::string& bytes) {
+  std::vector<uint8_t> file(bytes.begin(), bytes.end());
+  artifact::append_trailer(file);
+  return {file.begin(), file.end()};
 }
 
 void write_file(const fs::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
@@ -106,6 +120,45 @@ TEST_F(ModuleFormats, AnObjectHoldsTheWholeModel) {
   }
 }
 
+TEST_F(ModuleFormats, ACompileWritesWhatTheEndingNames) {
+  const Module built = build_module(small_model());
+  for (const char* name : {"model", "model.so", "model.o", "model.ll", "model.s", "model.asm"}) {
+    const CompileReport report = compile_to_file(small_model(), path(name));
+    built.SaveToFile(path("saved"), load::format_of(name, ""));
+    EXPECT_EQ(read_file(path(name)), read_file(path("saved"))) << name;
+    EXPECT_EQ(report.artifact_bytes, static_cast<int64_t>(fs::file_size(path(name)))) << name;
+    EXPECT_EQ(report.manifest.programs.at(0).inputs.at(0).name, "x") << name;
+  }
+  expect_runs(load::load_module(path("model.o")));
+  EXPECT_THAT(read_file(path("model.ll")), HasSubstr("define i32 @"));
+  const size_t before = num_files();
+  int stages = 0;
+  const auto error = [&](const std::string& name) {
+    return kit::user_error_of([&] {
+      compile_to_file(small_model(), path(name), {.progress = [&](std::string_view, int, int) { ++stages; }});
+    });
+  };
+  EXPECT_EQ(error("model.exe"), "cannot write '" + path("model.exe") +
+                                    "': there is no format 'exe'; a compiled module is saved as one of so, o, ll, s");
+  EXPECT_THAT(error("lib.so.1"), HasSubstr("there is no format '1'"));
+  EXPECT_EQ(stages, 0);
+  EXPECT_EQ(num_files(), before);
+}
+
+// Code that is loaded may be executed, data may not; the rest is the umask's.
+TEST_F(ModuleFormats, OnlyProgramsAreExecutable) {
+  const mode_t mask = umask(027);
+  for (const char* name : {"model.so", "model.o", "model.ll"}) compile_to_file(small_model(), path(name));
+  compile_to_file(small_model(), path("split.so"), {.weights_limit_bytes = 0});
+  seal_library(path("model.so"), path("sealed.so"));
+  write_text(path("text.relay"), kProgram);
+  umask(mask);
+  const auto mode = [&](const std::string& name) { return static_cast<int>(fs::status(path(name)).permissions()); };
+  for (const char* name : {"model.so", "split.so", "sealed.so"}) EXPECT_EQ(mode(name), 0750) << name;
+  for (const char* name : {"model.o", "model.ll", "split.so.safetensors", "text.relay"})
+    EXPECT_EQ(mode(name), 0640) << name;
+}
+
 TEST_F(ModuleFormats, SourceIsTextOfAllKernels) {
   const Module built = build_module(small_model(), {.opt_level = 0});
   const std::string llvm = built.GetSource();
@@ -152,26 +205,38 @@ TEST_F(ModuleFormats, DamagedObjectsAreErrors) {
     return kit::user_error_of([&] { load::load_module(path("bad.o")); });
   };
   EXPECT_EQ(error(good), "");
-  EXPECT_THAT(error(""), HasSubstr("it does not begin as one"));
-  EXPECT_THAT(error("hello"), HasSubstr("cannot link '" + path("bad.o") + "'"));
+  EXPECT_THAT(error(""), HasSubstr("bad.o' has 0 bytes, fewer than an artifact's trailer"));
+  EXPECT_THAT(error(std::string(100, 'x')), HasSubstr("bad.o' does not end in Headrace's trailer"));
+  EXPECT_THAT(error(with_trailer("hello")), HasSubstr("cannot link '" + path("bad.o") + "'"));
   for (size_t size = 1; size < good.size(); size += good.size() / 37)
     EXPECT_NE(error(good.substr(0, size)), "") << size;
   EXPECT_THAT(kit::user_error_of([&] { load::load_module(path("none.o")); }), HasSubstr("none.o"));
   compile_to_file(small_model(), path("model.so"));
   EXPECT_THAT(error(read_file(path("model.so"))), HasSubstr("it is not relocatable"));
   kit::Random random(11);
-  for (int i = 0; i < 60; ++i) error(kit::mutate(good, random));
+  for (int i = 0; i < 60; ++i) {
+    const std::string bad = kit::mutate(good, random);
+    if (bad == good) continue;
+    EXPECT_NE(error(bad), "") << i;
+  }
+  // A weight that lost one bit is no fault that a linker could see.
+  std::string flipped = good;
+  const auto weight = std::bit_cast<std::array<char, 4>>(4.0f);
+  const size_t at = good.find(std::string(weight.begin(), weight.end()));
+  ASSERT_NE(at, std::string::npos);
+  flipped[at + 2] ^= 1;
+  EXPECT_THAT(error(flipped), HasSubstr("bad.o' is damaged: its checksum does not match"));
 }
 
 TEST_F(ModuleFormats, AnObjectOfOthersIsNoArtifact) {
   const auto compiler = codegen::NativeCompiler::load();
   const std::vector<std::string> texts = {"define i32 @f() { ret i32 1 }"};
-  write_file(path("f.o"), compiler.compile_llvm(texts, compiler.host_target(), {})[0].bytes);
+  write_file(path("f.o"), with_trailer(compiler.compile_llvm(texts, compiler.host_target(), {})[0].bytes));
   EXPECT_THAT(kit::user_error_of([&] { load::load_module(path("f.o")); }),
               HasSubstr("f.o' is not an artifact of Headrace: it has no section '.headrace.manifest'"));
   // What a C compiler's objects often name, and lld does not survive in one process.
   const std::vector<std::string> tables = {"module asm \".data\"\nmodule asm \".quad _GLOBAL_OFFSET_TABLE_\""};
-  write_file(path("g.o"), compiler.compile_llvm(tables, compiler.host_target(), {})[0].bytes);
+  write_file(path("g.o"), with_trailer(compiler.compile_llvm(tables, compiler.host_target(), {})[0].bytes));
   EXPECT_THAT(kit::user_error_of([&] { load::load_module(path("g.o")); }),
               HasSubstr("it names the global offset table"));
 }
@@ -189,6 +254,27 @@ TEST_F(ModuleFormats, BytesAreLoadedByTheirKind) {
   EXPECT_THAT(kit::user_error_of([&] { load::load_binary("nobody", bytes); }),
               AllOf(HasSubstr("nothing here loads modules of the kind 'nobody'; there are "),
                     HasSubstr("graph_executor_factory"), HasSubstr("runtime.module.loadbinary_nobody")));
+}
+
+TEST_F(ModuleFormats, OurOwnKindsAndFormatAreNotForUsers) {
+  const Module built = build_module(small_model());
+  built.SaveToFile(path("model.so"), "");
+  const auto executor = built.GetFunction("default")(cpu(0)).as<Module>();
+  const auto root = load::open_artifact(path("model.so")).value()->root;
+  for (const Module& own : {built, executor, root, runtime::system_lib("")}) {
+    const std::string kind(own.type_key());
+    EXPECT_EQ(kit::user_error_of([&] { runtime::make_function_module(kind, {}, ""); }),
+              "a module's kind is '" + kind + "', which is that of a module that Headrace makes; name another kind");
+    EXPECT_EQ(
+        kit::user_error_of([&] { runtime::register_module_loader(kind, [](const std::string&) { return Module(); }); }),
+        "global function 'runtime.module.loadbinary_" + kind +
+            "' is not for registering: modules of this kind are Headrace's own; give yours another kind");
+  }
+  const auto loader = make_packed([](const std::string&, const std::string&) { return Module(); });
+  EXPECT_EQ(kit::user_error_of([&] { register_global("runtime.module.loadfile_so", loader, true); }),
+            "global function 'runtime.module.loadfile_so' is not for registering: Headrace opens the format so itself, "
+            "and would never ask another loader; name your format otherwise");
+  expect_runs(load::load_module(path("model.so")));
 }
 
 // ---- import trees
@@ -287,6 +373,14 @@ class TvmFfiMain : public ModuleFormats {
   void* library_ = nullptr;
 };
 
+// As another language passes a tensor that it keeps.
+Value pointer_to(DLTensor& tensor) {
+  RawValue raw;
+  raw.type_index = type_index::kDLTensorPtr;
+  raw.v.v_ptr = &tensor;
+  return Value::adopt(raw);
+}
+
 TEST_F(TvmFfiMain, RunsOnTheCallersTensors) {
   compile_to_file(small_model(), path("model.so"));
   const PackedFunc f = entry(path("model.so"));
@@ -305,11 +399,72 @@ TEST_F(TvmFfiMain, MistakesAreTold) {
   EXPECT_EQ(error(x, y, y), "expected 2 arguments, 1 inputs and then 1 outputs, got 3");
   EXPECT_EQ(error(x, 3), "argument 1 is no tensor");
   EXPECT_EQ(error(nullptr, y), "argument 0 is no tensor");
-  EXPECT_EQ(error(y, x), "input 0 must be a contiguous CPU tensor float32[1, 2]");
+  const std::string in = "input 0 must be a contiguous CPU tensor float32[1, 2]; ";
+  EXPECT_EQ(error(y, x), in + "its shape is [1, 3]");
   EXPECT_EQ(error(x, NDArray::zeros({1, 3}, DataType::float_(64))),
-            "output 0 must be a contiguous CPU tensor float32[1, 3]");
-  EXPECT_EQ(error(NDArray::zeros({1, 2}, DataType::int_(32)), y),
-            "input 0 must be a contiguous CPU tensor float32[1, 2]");
+            "output 0 must be a contiguous CPU tensor float32[1, 3]; it is float64");
+  EXPECT_EQ(error(NDArray::zeros({1, 2}, DataType::int_(32)), y), in + "it is int32");
+  EXPECT_EQ(error(NDArray::zeros({1, 2}, DataType::bool_()), y), in + "it is bool");
+  EXPECT_EQ(error(NDArray::zeros({2}, DataType::float_(32)), y), in + "it has 1 dimensions, not 2");
+}
+
+TEST_F(TvmFfiMain, WhatIsWrongWithATensorIsTold) {
+  compile_to_file(small_model(), path("model.so"));
+  const PackedFunc f = entry(path("model.so"));
+  const NDArray x = input(), y = NDArray::zeros({1, 3}, DataType::float_(32));
+  const auto error = [&](const std::function<void(DLTensor&)>& change) {
+    DLTensor tensor = x.tensor();
+    change(tensor);
+    return kit::user_error_of([&] { f(pointer_to(tensor), y); });
+  };
+  EXPECT_EQ(error([](DLTensor&) {}), "");
+  const std::string in = "input 0 must be a contiguous CPU tensor float32[1, 2]; ";
+  EXPECT_EQ(error([](DLTensor& it) { it.device.device_type = kDLCUDA; }), in + "it is on a device of type 2");
+  EXPECT_EQ(error([](DLTensor& it) { it.dtype.lanes = 4; }), in + "it is float32x4");
+  EXPECT_EQ(error([](DLTensor& it) { it.dtype.code = 17; }), in + "it is the dtype of code 17 and 32 bits");
+  int64_t strides[] = {2, 2};
+  EXPECT_EQ(error([&](DLTensor& it) { it.strides = strides; }), in + "its strides are [2, 2], not [2, 1]");
+  int64_t of_one[] = {77, 1};  // the stride of a dimension of one means nothing
+  EXPECT_EQ(error([&](DLTensor& it) { it.strides = of_one; }), "");
+  EXPECT_EQ(error([](DLTensor& it) { it.data = nullptr; }), in + "it has no memory (data is NULL)");
+  EXPECT_EQ(error([](DLTensor& it) { it.byte_offset = 2; }), in + "it is not aligned to its element of 4 bytes");
+}
+
+// Two inputs and two outputs, of which the second has no elements.
+TEST_F(TvmFfiMain, TensorsAreApart) {
+  register_all();
+  const std::string text =
+      "#[version = \"0.0.5\"]\n"
+      "def @main(%a: Tensor[(4), float32], %b: Tensor[(4), float32], %c: Tensor[(0), float32]) {\n"
+      "  (add(%a, %b), multiply(%a, %b), nn.relu(%c))\n}\n";
+  compile_to_file(make_model(relay::parse_module(text)), path("model.so"));
+  const PackedFunc f = entry(path("model.so"));
+  std::vector<float> memory(20, 1);
+  int64_t four = 4, none = 0;
+  const auto at = [&](size_t offset, int64_t& count) {
+    DLTensor tensor{};
+    tensor.data = memory.data() + offset;
+    tensor.device = {kDLCPU, 0};
+    tensor.ndim = 1;
+    tensor.dtype = {kDLFloat, 32, 1};
+    tensor.shape = &count;
+    return tensor;
+  };
+  // Offsets of a, b, c and of the three outputs.
+  const auto error = [&](const std::array<size_t, 6>& offsets) {
+    std::vector<DLTensor> t;
+    for (size_t i = 0; i < 6; ++i) t.push_back(at(offsets[i], i % 3 == 2 ? none : four));
+    return kit::user_error_of([&] {
+      f(pointer_to(t[0]), pointer_to(t[1]), pointer_to(t[2]), pointer_to(t[3]), pointer_to(t[4]), pointer_to(t[5]));
+    });
+  };
+  EXPECT_EQ(error({0, 4, 0, 8, 12, 0}), "");
+  EXPECT_THAT(std::vector<float>(memory.begin() + 8, memory.begin() + 16), ElementsAre(2, 2, 2, 2, 1, 1, 1, 1));
+  EXPECT_EQ(error({0, 0, 2, 8, 12, 9}), "");  // inputs may be one, and what has no elements is nowhere
+  EXPECT_EQ(error({0, 4, 0, 7, 12, 0}), "output 0 shares memory with input 1; give it memory of its own");
+  EXPECT_EQ(error({0, 4, 0, 8, 3, 0}), "output 1 shares memory with input 0; give it memory of its own");
+  EXPECT_EQ(error({0, 4, 0, 8, 11, 0}), "output 1 shares memory with output 0; give it memory of its own");
+  EXPECT_EQ(error({0, 4, 0, 8, 8, 0}), "output 1 shares memory with output 0; give it memory of its own");
 }
 
 TEST_F(TvmFfiMain, AFileThatNeedsTheRuntimeSaysSo) {

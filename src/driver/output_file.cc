@@ -59,13 +59,14 @@ void write_chars(int descriptor, const std::string& path, std::string_view text)
 
 }  // namespace
 
-OutputFile::OutputFile(std::string path) : path_(std::move(path)) {
+OutputFile::OutputFile(std::string path, FileKind kind) : path_(std::move(path)) {
   check_name(path_);
   target_ = follow_links(path_);
   // Without a name while it is written, where the file system can: what is killed leaves nothing behind.
   const std::string folder = fs::path(target_).parent_path().string();
-  descriptor_ = open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, 0777);
-  if (descriptor_ < 0) open_named();
+  const mode_t mode = kind == FileKind::kProgram ? 0777 : 0666;
+  descriptor_ = open(folder.empty() ? "." : folder.c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, mode);
+  if (descriptor_ < 0) open_named(mode);
 }
 
 std::string OutputFile::next_name() const {
@@ -73,10 +74,10 @@ std::string OutputFile::next_name() const {
   return fmt::format("{}.{}-{}.part", target_, getpid(), count++);
 }
 
-void OutputFile::open_named() {
+void OutputFile::open_named(mode_t mode) {
   do {
     temporary_ = next_name();
-    descriptor_ = open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, 0777);
+    descriptor_ = open(temporary_.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, mode);
   } while (descriptor_ < 0 && errno == EEXIST);
   if (descriptor_ < 0)
     fail(path_, fmt::format("{}; name a file in a folder that exists and that you may write to", std::strerror(errno)));

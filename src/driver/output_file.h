@@ -2,17 +2,23 @@
 // is followed: what it points to is replaced, not the link.
 #pragma once
 
+#include <sys/types.h>
+
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
 
 namespace headrace::driver {
 
+// A program may be executed, data not; who may do what else is the umask's to say.
+enum class FileKind : uint8_t { kData, kProgram };
+
 class OutputFile {
  public:
   // UserError when the folder is missing or cannot be written to, or `path` is empty, a folder, or something else that
   // is no regular file.
-  explicit OutputFile(std::string path);
+  explicit OutputFile(std::string path, FileKind kind = FileKind::kData);
   // Removes what was not committed.
   ~OutputFile();
   OutputFile(const OutputFile&) = delete;
@@ -27,7 +33,7 @@ class OutputFile {
   friend void commit_both(OutputFile& first, OutputFile& last);
 
   std::string next_name() const;
-  void open_named();
+  void open_named(mode_t mode);
   // A rename needs a name to begin with. False, with errno, when the operating system says no.
   bool give_temporary_name();
   // Renames the file that commit() will replace. Its name then; empty: there is none.

@@ -16,7 +16,7 @@ void seal_library(const std::string& library, const std::string& path) {
   const auto source = MappedFile::open(library, "linked library");
   const Descriptor descriptor = Descriptor::open(library).value_or_throw();
   const bool is_sealed = static_cast<bool>(artifact::verify_trailer(descriptor.number(), library));
-  OutputFile output(path);
+  OutputFile output(path, FileKind::kProgram);
   if (!write_all(output.descriptor(), source->bytes()))
     throw_user_error("cannot write '{}': {}", path, std::strerror(errno));
   if (!is_sealed) artifact::append_trailer(output.descriptor(), path);

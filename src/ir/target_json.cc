@@ -14,7 +14,6 @@ using Event = nlohmann::detail::parse_event_t;
 constexpr int kMaxDepth = 3;
 
 Value value_of(const std::string& key, const Json& json) {
-  if (json.is_null()) return {};
   if (json.is_boolean()) return Value(json.get<bool>());
   if (json.is_number_integer() && !(json.is_number_unsigned() && json.get<uint64_t>() > INT64_MAX))
     return Value(json.get<int64_t>());
@@ -25,8 +24,10 @@ Value value_of(const std::string& key, const Json& json) {
     return Value(items);
   }
   if (!json.is_object())
-    throw_user_error("the target's \"{}\" is {}; values are texts, integers, true, false and lists of texts", key,
-                     json.dump());
+    throw_user_error(
+        "the target's \"{}\" is {}; values are texts, integers, true, false and lists of texts, and what is not "
+        "given is left out",
+        key, json.dump());
   Map<std::string, Value> map;
   for (const auto& [name, item] : json.items()) map.set(name, value_of(name, item));
   return Value(map);

@@ -72,7 +72,7 @@ TEST(Target, JsonMapAndTextAreOneTarget) {
                       {"num-cores", Value(3)},
                       {"mtriple", Value()}};
   EXPECT_TRUE(equal(make_target_from_config(config), target));
-  EXPECT_TRUE(equal(parse_target(R"( {"num-cores": 3, "mattr": ["+avx2", "-fma"], "mtriple": null,
+  EXPECT_TRUE(equal(parse_target(R"( {"num-cores": 3, "mattr": ["+avx2", "-fma"],
                                       "kind": "llvm", "mcpu": "znver4"})"),
                     target));
   EXPECT_TRUE(equal(make_target_from_config(export_target(target)), target));
@@ -216,6 +216,9 @@ TEST(Target, ErrorsSayWhatThereIs) {
       {R"({"mcpu": "x"})", "needs a \"kind\""},
       {R"({"kind": 3})", "needs a \"kind\""},
       {R"({"kind": "llvm", "mcpu": 1.5})", "\"mcpu\" is 1.5; values are"},
+      {R"({"kind": "llvm", "keys": null})", "\"keys\" is null; values are.*what is not given is left out"},
+      {R"({"kind": "llvm", "host": {"kind": "llvm", "mcpu": null}})", "\"mcpu\" is null; values are"},
+      {R"({"kind": "llvm", "mattr": [null]})", "\"mattr\" is null; values are"},
       {R"({"kind": "llvm", "num-cores": 18446744073709551615})", "\"num-cores\" is 18446744073709551615"},
       {R"({"kind": "llvm", "num-cores": true})", "num-cores is of type int, got"},
       {R"({"kind": "llvm", "mcpu": "a", "mcpu": "b"})", "the target's JSON has \"mcpu\" twice"},

@@ -47,7 +47,7 @@ void TypeRelationNode::fields(FieldList<TypeRelationNode>& f) {
 Shape TensorTypeNode::concrete_shape() const {
   auto result = as_shape(shape);
   if (!result) {
-    throw_user_error("{} has a symbolic dimension; give its value (compile: --shape NAME=...)",
+    throw_user_error("{} has a symbolic dimension where a number is needed; fix the shapes of the inputs",
                      to_string(Type(const_cast<TensorTypeNode*>(this))));
   }
   return *result;

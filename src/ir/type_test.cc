@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include "kit/errors.h"
+#include "object/json.h"
+
 namespace headrace {
 namespace {
 
@@ -35,6 +38,20 @@ TEST(Type, DeeplyNestedTuplesHaveLeaves) {
   Type type = kA;
   for (int i = 0; i < 100000; ++i) type = make_tuple_type({type});
   EXPECT_EQ(leaves_of(type).size(), 1U);
+}
+
+TEST(Type, ASymbolHasNoShape) {
+  const Type type = make_tensor_type(Array<PrimExpr>{make_prim_var("n"), make_int(2)});
+  EXPECT_EQ(kit::user_error_of([&] { type.as<TensorTypeNode>()->concrete_shape(); }),
+            "Tensor[(n, 2), float32] has a symbolic dimension where a number is needed; fix the shapes of the inputs");
+}
+
+// In the square of the depth this would take minutes.
+TEST(Type, DeeplyNestedTypesComeBackFromJson) {
+  Type type = kA;
+  for (int i = 0; i < 100000; ++i) type = i % 2 == 0 ? Type(make_tuple_type({type})) : make_func_type({type}, kB);
+  const std::string text = save_json(Value(type));
+  EXPECT_EQ(save_json(load_json(text)), text);
 }
 
 }  // namespace

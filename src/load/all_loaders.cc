@@ -3,13 +3,21 @@
 #include <mutex>
 
 #include "load/artifact_module.h"
+#include "load/load_module.h"
+#include "object/reserved_global.h"
+#include "runtime/own_kinds.h"
 
 namespace headrace::load {
 
 void register_all_loaders() {
   static std::once_flag once;
-  std::call_once(once,
-                 [] { runtime::register_module_loader(std::string(kArtifactModuleKind), &load_artifact_binary); });
+  std::call_once(once, [] {
+    runtime::register_module_loader(std::string(kArtifactModuleKind), &load_artifact_binary);
+    for (const std::string_view kind : runtime::kOwnKinds)
+      reserve_global(fmt::format("{}{}", runtime::kLoadBinaryPrefix, kind),
+                     "modules of this kind are Headrace's own; give yours another kind");
+    reserve_global(fmt::format("{}so", kLoadFilePrefix), kWhyNoLoaderOfSo);
+  });
 }
 
 }  // namespace headrace::load

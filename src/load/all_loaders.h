@@ -3,7 +3,8 @@
 
 namespace headrace::load {
 
-// Registers their loaders, once. Whoever opens an artifact has called it.
+// Registers their loaders, once, and from then on refuses others for the kinds and the format that are Headrace's own.
+// Whoever opens an artifact has called it.
 void register_all_loaders();
 
 }  // namespace headrace::load

@@ -1,6 +1,7 @@
 #include "load/artifact.h"
 
 #include <set>
+#include <utility>
 
 #include "load/all_loaders.h"
 #include "load/external_call.h"
@@ -22,14 +23,23 @@ class RootBody : public runtime::ModuleBody {
   PackedFunc get_function(const std::string&, const Module&) override { return {}; }
 };
 
-// What the placements say about the ops of a backend that is missing.
-std::string fallback_hint(const Manifest& manifest, const std::string& backend) {
-  for (const Program& program : manifest.programs) {
+// A kind that ops were placed on is a backend, and the placements may say what to do without it. Any other is that of a
+// module that a user imported.
+std::string missing_loader(const Library& library, const std::string& kind) {
+  bool is_backend = false;
+  std::string hint = "install that backend, or compile the model without it";
+  for (const Program& program : library.manifest().programs) {
     for (const artifact::Placement& placement : program.placement) {
-      if (placement.backend == backend && !placement.message.empty()) return "; " + placement.message;
+      if (placement.backend != kind) continue;
+      if (!std::exchange(is_backend, true) && !placement.message.empty()) hint = placement.message;
     }
   }
-  return "; install that backend, or compile the model without it";
+  if (is_backend)
+    return fmt::format("'{}' needs the backend '{}', which this runtime does not have; {}", library.name(), kind, hint);
+  return fmt::format(
+      "'{}' has a module of the kind '{}', which nothing here loads; register the function {}{} (register_func in "
+      "Python, register_module_loader in C++), or load the library that does, first",
+      library.name(), kind, runtime::kLoadBinaryPrefix, kind);
 }
 
 // A loader's word on its blob says nothing of the file.
@@ -52,11 +62,7 @@ Expected<Module> load_external(const Library& library, size_t index) {
   const Expected<std::string> blob = library.blob(index);
   if (!blob) return blob.refusal();
   Module module = make_module(library, external.loader, blob.value());
-  if (!module) {
-    return Refusal{HR_REASON_BACKEND_MISSING,
-                   fmt::format("'{}' needs the backend '{}', which this runtime does not have{}", library.name(),
-                               external.loader, fallback_hint(library.manifest(), external.loader))};
-  }
+  if (!module) return Refusal{HR_REASON_BACKEND_MISSING, missing_loader(library, external.loader)};
   return module;
 }
 

@@ -118,6 +118,8 @@ TEST_F(CApi, ErrorsOfAnExecutor) {
 
 TEST_F(CApi, LastErrorIsPerThread) {
   hr_artifact* artifact = nullptr;
+  EXPECT_EQ(hr_artifact_open("/caf\xe9", &artifact), HR_USER);
+  EXPECT_THAT(hr_last_error()->message, HasSubstr("'/caf\xe9'"));  // bytes, as they were given
   EXPECT_EQ(hr_artifact_open("/nonexistent", &artifact), HR_USER);
   EXPECT_EQ(artifact, nullptr);
   EXPECT_EQ(hr_last_error()->reason, HR_REASON_NOT_FOUND);

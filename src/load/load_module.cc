@@ -6,8 +6,6 @@
 namespace headrace::load {
 namespace {
 
-constexpr std::string_view kLoadFile = "runtime.module.loadfile_";
-
 // What the names of the global functions with that prefix end in, in order.
 std::vector<std::string> registered(std::string_view prefix) {
   std::vector<std::string> names;
@@ -29,11 +27,14 @@ std::string format_of(const std::string& path, const std::string& format) {
 
 runtime::Module load_module(const std::string& path, const std::string& format) {
   const std::string chosen = format_of(path, format);
-  if (chosen == "so") return load_artifact_module(path);
-  const std::string name = fmt::format("{}{}", kLoadFile, chosen);
+  const std::string name = fmt::format("{}{}", kLoadFilePrefix, chosen);
   const PackedFunc loader = find_global(name);
+  if (chosen == "so") {
+    if (loader) throw_user_error("cannot load '{}': the function '{}' is registered: {}", path, name, kWhyNoLoaderOfSo);
+    return load_artifact_module(path);
+  }
   if (!loader) {
-    std::vector<std::string> formats = registered(kLoadFile);
+    std::vector<std::string> formats = registered(kLoadFilePrefix);
     formats.insert(formats.begin(), "so");
     throw_user_error(
         "cannot load '{}': nothing here loads the format '{}'; there are {}. Say which it is (fmt), or register the "

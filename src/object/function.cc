@@ -6,6 +6,8 @@
 #include <mutex>
 #include <shared_mutex>
 
+#include "object/reserved_global.h"
+
 namespace headrace {
 
 namespace {
@@ -27,6 +29,7 @@ Ref<ErrorObj> make_error(std::string kind, std::string message, const ErrorPlace
 struct GlobalTable {
   std::shared_mutex mutex;
   std::map<std::string, PackedFunc, std::less<>> functions;
+  std::map<std::string, std::string, std::less<>> reserved;  // the reason by name
 };
 
 // Never destroyed: a function may be called while the process ends.
@@ -106,10 +109,18 @@ void register_global(const std::string& name, PackedFunc function, bool override
   if (!function) throw_user_error("global function '{}': a null function cannot be registered", name);
   GlobalTable& table = globals();
   std::unique_lock lock(table.mutex);
+  if (const auto reserved = table.reserved.find(name); reserved != table.reserved.end())
+    throw_user_error("global function '{}' is not for registering: {}", name, reserved->second);
   auto [it, inserted] = table.functions.try_emplace(name, function);
   if (!inserted && !override)
     throw_user_error("global function '{}' is registered already; pass override to replace it", name);
   it->second = std::move(function);
+}
+
+void reserve_global(const std::string& name, const std::string& reason) {
+  GlobalTable& table = globals();
+  const std::unique_lock lock(table.mutex);
+  table.reserved[name] = reason;
 }
 
 PackedFunc find_global(std::string_view name) {

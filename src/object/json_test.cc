@@ -111,6 +111,19 @@ TEST(Json, LongChainsNeedNoStack) {
   EXPECT_EQ(save_json(again), text);
 }
 
+// In the square of the length this would take minutes.
+TEST(Json, LongListsOfObjectsTakeTimeInProportion) {
+  Array<Value> items;
+  for (int i = 0; i < 500'000; ++i) items.push_back(Value(Map<std::string, Value>()));
+  const Value again = load_json(save_json(Value(items)));
+  EXPECT_EQ(again.as<Array<Value>>().size(), items.size());
+}
+
+TEST(Json, BracketsInTextsNestNothing) {
+  const std::string text = "[[[[[[[[[[{{{{{{{{{{\"[[[[[\\\"[[[[[\\";
+  EXPECT_EQ(round_trip(Value(text)).as<std::string>(), text);
+}
+
 TEST(Json, WhatHasNoFormIsNamed) {
   int x = 0;
   for (const auto& [value, kind] :

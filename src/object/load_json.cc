@@ -19,10 +19,24 @@ using Json = nlohmann::ordered_json;
 // root > nodes > node > parts > pair > value > list
 constexpr int kMaxDepth = 8;
 
-// Throws through the parser where a text nests deeper than any graph does.
-bool check_depth(int depth, nlohmann::detail::parse_event_t, Json&) {
-  if (depth > kMaxDepth) throw_user_error("it nests deeper than {} levels", kMaxDepth);
-  return true;
+// Before the parser, which would take memory for every level of a text that nests deeper than any graph does. As a
+// callback of the parser's it would take time in the square of a list's length: after each object in a list the parser
+// looks through all of the list for what the callback dropped.
+void check_depth(std::string_view text) {
+  int depth = 0;
+  bool is_string = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (is_string && c == '\\') {
+      ++i;  // what is escaped ends no string
+    } else if (c == '"') {
+      is_string = !is_string;
+    } else if (!is_string && (c == '[' || c == '{')) {
+      if (++depth > kMaxDepth) throw_user_error("it nests deeper than {} levels", kMaxDepth);
+    } else if (!is_string && (c == ']' || c == '}')) {
+      --depth;
+    }
+  }
 }
 
 std::string shown(const Json& json) {
@@ -207,7 +221,8 @@ void set_json_upgrade(std::string key, void (*upgrade)(NamedValues& fields)) {
 
 Value load_json(std::string_view text, const std::string& source_name) {
   try {
-    return Loader().load(Json::parse(text, check_depth));
+    check_depth(text);
+    return Loader().load(Json::parse(text));
   } catch (const Json::exception& error) {
     throw_user_error("{}: {}", source_name, error.what());
   } catch (const UserError& error) {

@@ -4,6 +4,7 @@
 #include "kit/errors.h"
 #include "object/foreign_error.h"
 #include "object/function.h"
+#include "object/reserved_global.h"
 #include "object/structural_equal.h"
 #include "object/tests/test_nodes.h"
 
@@ -154,11 +155,28 @@ TEST(PackedFunc, ArgumentsAreChecked) {
   EXPECT_EQ(kit::user_error_of([&] { take(nullptr); }), "argument 0: expected test.Expr, got None");
 }
 
+// A file's names need not be UTF-8, and a message that quotes one crosses the border of a library as it is.
+TEST(Function, MessagesKeepBytesThatAreNoText) {
+  const PackedFunc fail([](Args) -> Value { throw_user_error("there is no '{}'", "caf\xe9"); });
+  RawValue result;
+  ASSERT_EQ(fail.object()->safe_call(static_cast<Object*>(fail.object().get()), nullptr, 0, &result), -1);
+  EXPECT_EQ(kit::user_error_of([] { throw_stored_error(); }), "there is no 'caf\xe9'");
+}
+
 TEST(Registry, NamesAreTakenOnce) {
   register_global("test.one", make_packed([] { return int64_t{1}; }));
   EXPECT_EQ(get_global("test.one")().as<int64_t>(), 1);
   EXPECT_THROW(register_global("test.one", make_packed([] { return int64_t{2}; })), UserError);
   EXPECT_THROW(get_global("test.two"), UserError);
+}
+
+TEST(Registry, ReservedNamesStayAsTheyAre) {
+  register_global("test.reserved", make_packed([] { return int64_t{1}; }));
+  reserve_global("test.reserved", "it is mine");
+  const auto other = make_packed([] { return int64_t{2}; });
+  EXPECT_EQ(kit::user_error_of([&] { register_global("test.reserved", other, true); }),
+            "global function 'test.reserved' is not for registering: it is mine");
+  EXPECT_EQ(get_global("test.reserved")().as<int64_t>(), 1);
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <headrace/c_api.h>
 #include <headrace/system_lib.h>
+#include <stdarg.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -27,33 +28,164 @@ typedef struct hr_main_message {
 #define SAY(message, ...) \
   ((message).text != NULL ? (void)snprintf((message).text, (size_t)(message).size, __VA_ARGS__) : (void)0)
 
-/* A contiguous CPU tensor of the entry's dtype and shape, with memory aligned to its element. */
-static int fits(const DLTensor* tensor, const hr_main_entry* entry) {
-  if (tensor == NULL || tensor->device.device_type != kDLCPU || tensor->ndim != entry->ndim) return 0;
-  if (tensor->dtype.code != entry->code || tensor->dtype.bits != entry->bits || tensor->dtype.lanes != entry->lanes)
-    return 0;
-  int64_t count = 1;
-  for (int32_t i = 0; i < entry->ndim; ++i) {
-    if (tensor->shape[i] != entry->shape[i]) return 0;
-    count *= entry->shape[i];
-  }
-  if (count == 0) return 1;
-  for (int32_t i = 0; tensor->strides != NULL && i < entry->ndim; ++i) {
-    if (entry->shape[i] != 1 && tensor->strides[i] != entry->strides[i]) return 0;
-  }
-  const uintptr_t element = (uintptr_t)(entry->bits / 8 == 0 ? 1 : entry->bits / 8);
-  return tensor->data != NULL && ((uintptr_t)tensor->data + tensor->byte_offset) % element == 0;
+/* Writes behind what is there; what does not fit is cut. */
+__attribute__((format(printf, 2, 3))) static void append(hr_main_message* rest, const char* format, ...) {
+  if (rest->text == NULL || rest->size == 0) return;
+  va_list args;
+  va_start(args, format);
+  const int length = vsnprintf(rest->text, (size_t)rest->size, format, args);
+  va_end(args);
+  uint64_t used = length < 0 ? 0 : (uint64_t)length;
+  if (used >= rest->size) used = rest->size - 1;
+  rest->text += used;
+  rest->size -= used;
 }
 
-/* "float32[1, 3]", cut where it does not fit. */
-static void describe(const hr_main_entry* entry, char* text, size_t size) {
+/* "float32", "bool", "float32x4" */
+static void append_dtype(hr_main_message* rest, DLDataType dtype) {
   static const char* const kinds[] = {"int", "uint", "float", "handle", "bfloat"};
-  const char* kind = entry->code < sizeof kinds / sizeof *kinds ? kinds[entry->code] : "dtype";
-  size_t used = (size_t)(entry->code == kDLBool ? snprintf(text, size, "bool[")
-                                                : snprintf(text, size, "%s%d[", kind, entry->bits));
-  for (int32_t i = 0; i < entry->ndim && used < size; ++i)
-    used += (size_t)snprintf(text + used, size - used, i == 0 ? "%lld" : ", %lld", (long long)entry->shape[i]);
-  if (used < size) (void)snprintf(text + used, size - used, "]");
+  if (dtype.code == kDLBool && dtype.bits == 8) {
+    append(rest, "bool");
+  } else if (dtype.code < sizeof kinds / sizeof *kinds) {
+    append(rest, "%s%d", kinds[dtype.code], dtype.bits);
+  } else {
+    append(rest, "the dtype of code %d and %d bits", dtype.code, dtype.bits);
+  }
+  if (dtype.lanes != 1) append(rest, "x%d", dtype.lanes);
+}
+
+/* "[1, 3]" */
+static void append_numbers(hr_main_message* rest, const int64_t* numbers, int32_t count) {
+  append(rest, "[");
+  for (int32_t i = 0; i < count; ++i) append(rest, i == 0 ? "%lld" : ", %lld", (long long)numbers[i]);
+  append(rest, "]");
+}
+
+static DLDataType dtype_of(const hr_main_entry* entry) {
+  const DLDataType dtype = {entry->code, entry->bits, entry->lanes};
+  return dtype;
+}
+
+static int64_t nbytes_of(const hr_main_entry* entry) {
+  for (int32_t i = 0; i < entry->ndim; ++i) {
+    if (entry->shape[i] == 0) return 0;
+  }
+  int64_t bits = (int64_t)entry->bits * entry->lanes;
+  for (int32_t i = 0; i < entry->ndim; ++i) bits *= entry->shape[i];
+  return (bits + 7) / 8;
+}
+
+static void* start_of(const DLTensor* tensor) { return (char*)tensor->data + tensor->byte_offset; }
+
+/* What keeps a tensor from being an input or output; the order is that in which they are looked at. */
+typedef enum hr_main_fault {
+  HR_MAIN_FITS,
+  HR_MAIN_NULL,
+  HR_MAIN_DEVICE,
+  HR_MAIN_DTYPE,
+  HR_MAIN_RANK,
+  HR_MAIN_SHAPE,
+  HR_MAIN_STRIDES,
+  HR_MAIN_NO_MEMORY,
+  HR_MAIN_UNALIGNED,
+} hr_main_fault;
+
+static int64_t alignment_of(const hr_main_entry* entry) { return entry->bits < 8 ? 1 : entry->bits / 8; }
+
+/* Of a tensor that should be contiguous, of the entry's dtype and shape, with memory aligned to its element. */
+static hr_main_fault fault_of(const DLTensor* tensor, const hr_main_entry* entry) {
+  if (tensor == NULL) return HR_MAIN_NULL;
+  if (tensor->device.device_type != kDLCPU) return HR_MAIN_DEVICE;
+  if (tensor->dtype.code != entry->code || tensor->dtype.bits != entry->bits || tensor->dtype.lanes != entry->lanes)
+    return HR_MAIN_DTYPE;
+  if (tensor->ndim != entry->ndim) return HR_MAIN_RANK;
+  for (int32_t i = 0; i < entry->ndim; ++i) {
+    if (tensor->shape[i] != entry->shape[i]) return HR_MAIN_SHAPE;
+  }
+  if (nbytes_of(entry) == 0) return HR_MAIN_FITS;
+  for (int32_t i = 0; tensor->strides != NULL && i < entry->ndim; ++i) {
+    if (entry->shape[i] != 1 && tensor->strides[i] != entry->strides[i]) return HR_MAIN_STRIDES;
+  }
+  if (tensor->data == NULL) return HR_MAIN_NO_MEMORY;
+  return (uintptr_t)start_of(tensor) % (uintptr_t)alignment_of(entry) == 0 ? HR_MAIN_FITS : HR_MAIN_UNALIGNED;
+}
+
+static void append_fault(hr_main_message* rest, hr_main_fault fault, const DLTensor* tensor,
+                         const hr_main_entry* entry) {
+  switch (fault) {
+    case HR_MAIN_FITS:
+      break;
+    case HR_MAIN_NULL:
+      append(rest, "it is NULL");
+      break;
+    case HR_MAIN_DEVICE:
+      append(rest, "it is on a device of type %d", (int)tensor->device.device_type);
+      break;
+    case HR_MAIN_DTYPE:
+      append(rest, "it is ");
+      append_dtype(rest, tensor->dtype);
+      break;
+    case HR_MAIN_RANK:
+      append(rest, "it has %d dimensions, not %d", (int)tensor->ndim, (int)entry->ndim);
+      break;
+    case HR_MAIN_SHAPE:
+      append(rest, "its shape is ");
+      append_numbers(rest, tensor->shape, tensor->ndim);
+      break;
+    case HR_MAIN_STRIDES:
+      append(rest, "its strides are ");
+      append_numbers(rest, tensor->strides, tensor->ndim);
+      append(rest, ", not ");
+      append_numbers(rest, entry->strides, entry->ndim);
+      break;
+    case HR_MAIN_NO_MEMORY:
+      append(rest, "it has no memory (data is NULL)");
+      break;
+    case HR_MAIN_UNALIGNED:
+      append(rest, "it is not aligned to its element of %d bytes", (int)alignment_of(entry));
+      break;
+  }
+}
+
+/* Inputs and then outputs, as their entries are. */
+typedef struct hr_main_ports {
+  DLTensor* const* in;
+  DLTensor* const* out;
+} hr_main_ports;
+
+static const DLTensor* port(hr_main_ports ports, int32_t i) {
+  const int32_t n_in = headrace_program.num_inputs;
+  return i < n_in ? ports.in[i] : ports.out[i - n_in];
+}
+
+/* "input 0" */
+static void append_name(hr_main_message* rest, int32_t i) {
+  const int32_t n_in = headrace_program.num_inputs;
+  append(rest, i < n_in ? "input %d" : "output %d", (int)(i < n_in ? i : i - n_in));
+}
+
+/* Whether two ports have a byte in common. */
+static int overlap(hr_main_ports ports, int32_t i, int32_t k) {
+  const int64_t nbytes_i = nbytes_of(&headrace_program.entries[i]), nbytes_k = nbytes_of(&headrace_program.entries[k]);
+  if (nbytes_i == 0 || nbytes_k == 0) return 0;
+  const uintptr_t begin_i = (uintptr_t)start_of(port(ports, i)), begin_k = (uintptr_t)start_of(port(ports, k));
+  return begin_i < begin_k + (uintptr_t)nbytes_k && begin_k < begin_i + (uintptr_t)nbytes_i;
+}
+
+/* Kernels are compiled for memory that is apart. */
+static int check_apart(hr_main_ports ports, hr_main_message message) {
+  const int32_t n_in = headrace_program.num_inputs, n = n_in + headrace_program.num_outputs;
+  for (int32_t i = n_in; i < n; ++i) {
+    for (int32_t k = 0; k < i; ++k) {
+      if (!overlap(ports, i, k)) continue;
+      append_name(&message, i);
+      append(&message, " shares memory with ");
+      append_name(&message, k);
+      append(&message, "; give it memory of its own");
+      return HR_REASON_BAD_TENSOR;
+    }
+  }
+  return HR_REASON_NONE;
 }
 
 static int check_tensors(DLTensor* const* in, int32_t n_in, DLTensor* const* out, int32_t n_out,
@@ -64,19 +196,21 @@ static int check_tensors(DLTensor* const* in, int32_t n_in, DLTensor* const* out
         program->num_outputs, n_in, n_out);
     return HR_REASON_BAD_TENSOR;
   }
+  const hr_main_ports ports = {in, out};
   for (int32_t i = 0; i < n_in + n_out; ++i) {
-    const int is_input = i < n_in;
-    if (fits(is_input ? in[i] : out[i - n_in], &program->entries[i])) continue;
-    char expected[160];
-    describe(&program->entries[i], expected, sizeof expected);
-    SAY(message, "%s %d must be a contiguous CPU tensor %s", is_input ? "input" : "output", is_input ? i : i - n_in,
-        expected);
+    const hr_main_entry* entry = &program->entries[i];
+    const hr_main_fault fault = fault_of(port(ports, i), entry);
+    if (fault == HR_MAIN_FITS) continue;
+    append_name(&message, i);
+    append(&message, " must be a contiguous CPU tensor ");
+    append_dtype(&message, dtype_of(entry));
+    append_numbers(&message, entry->shape, entry->ndim);
+    append(&message, "; ");
+    append_fault(&message, fault, port(ports, i), entry);
     return HR_REASON_BAD_TENSOR;
   }
-  return HR_REASON_NONE;
+  return check_apart(ports, message);
 }
-
-static void* start_of(const DLTensor* tensor) { return (char*)tensor->data + tensor->byte_offset; }
 
 static void make_tensors(DLTensor* tensors, DLTensor* const* in, DLTensor* const* out, char* arena) {
   const hr_main_program* program = &headrace_program;

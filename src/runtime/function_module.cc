@@ -1,5 +1,9 @@
 #include "runtime/function_module.h"
 
+#include <algorithm>
+
+#include "runtime/own_kinds.h"
+
 namespace headrace::runtime {
 namespace {
 
@@ -27,6 +31,9 @@ class FunctionsBody : public ModuleBody {
 Module make_function_module(const std::string& type_key, std::map<std::string, PackedFunc> functions,
                             std::optional<std::string> binary) {
   if (type_key.empty()) throw_user_error("a module's kind is empty; it is what its loader is found by");
+  if (std::ranges::find(kOwnKinds, type_key) != kOwnKinds.end())
+    throw_user_error("a module's kind is '{}', which is that of a module that Headrace makes; name another kind",
+                     type_key);
   return Module(std::make_unique<FunctionsBody>(type_key, std::move(functions), std::move(binary)));
 }
 

@@ -69,6 +69,8 @@ TEST(FunctionModule, HasItsFunctionsAndItsBytes) {
   EXPECT_THAT(kit::user_error_of([&] { unsaved.SaveToBinary(); }), HasSubstr("kind 'mine' cannot be saved"));
   EXPECT_THAT(kit::user_error_of([&] { make_function_module("", functions, {}); }),
               HasSubstr("a module's kind is empty"));
+  EXPECT_EQ(kit::user_error_of([&] { make_function_module(std::string(system_lib("").type_key()), functions, {}); }),
+            "a module's kind is 'system_lib', which is that of a module that Headrace makes; name another kind");
 }
 
 }  // namespace

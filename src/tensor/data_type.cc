@@ -1,8 +1,10 @@
 #include "tensor/data_type.h"
 
+#include <algorithm>
 #include <bit>
 #include <charconv>
 #include <cmath>
+#include <iterator>
 
 #include "object/string.h"
 
@@ -28,7 +30,7 @@ std::string DataType::to_string() const {
       text = bits() == 8 ? "bool" : fmt::format("bool{}", bits());
       break;
     case kHandle:
-      text = "handle";
+      text = bits() == 64 ? "handle" : fmt::format("handle{}", bits());
       break;
     default:
       text = raw_.code == kDLComplex ? fmt::format("complex{}", bits())
@@ -38,17 +40,32 @@ std::string DataType::to_string() const {
   return text;
 }
 
+namespace {
+
+struct Name {
+  std::string_view name;
+  DataType dtype;
+};
+// All there are, but for their lanes.
+constexpr Name kNames[] = {
+    {"float32", DataType::float_(32)},  {"float64", DataType::float_(64)}, {"float16", DataType::float_(16)},
+    {"bfloat16", DataType::bfloat16()}, {"int64", DataType::int_(64)},     {"int32", DataType::int_(32)},
+    {"int16", DataType::int_(16)},      {"int8", DataType::int_(8)},       {"int4", DataType::int_(4)},
+    {"int1", DataType::int_(1)},        {"uint64", DataType::uint(64)},    {"uint32", DataType::uint(32)},
+    {"uint16", DataType::uint(16)},     {"uint8", DataType::uint(8)},      {"uint4", DataType::uint(4)},
+    {"uint1", DataType::uint(1)},       {"bool", DataType::bool_()},       {"handle", DataType::handle()},
+    {"void", DataType::void_()}};
+
+[[noreturn]] void refuse(std::string_view text) {
+  std::vector<std::string_view> known;
+  for (const Name& name : kNames) known.push_back(name.name);
+  throw_user_error("'{}' is not a dtype; dtypes are {}, with an optional lane count such as float32x8", text,
+                   fmt::join(known, ", "));
+}
+
+}  // namespace
+
 DataType DataType::parse(std::string_view text) {
-  struct Name {
-    std::string_view name;
-    DataType dtype;
-  };
-  static constexpr Name kNames[] = {
-      {"float32", float_(32)}, {"float64", float_(64)}, {"float16", float_(16)}, {"bfloat16", bfloat16()},
-      {"int64", int_(64)},     {"int32", int_(32)},     {"int16", int_(16)},     {"int8", int_(8)},
-      {"int4", int_(4)},       {"int1", int_(1)},       {"uint64", uint(64)},    {"uint32", uint(32)},
-      {"uint16", uint(16)},    {"uint8", uint(8)},      {"uint4", uint(4)},      {"uint1", uint(1)},
-      {"bool", bool_()},       {"handle", handle()},    {"void", void_()}};
   std::string_view base = text;
   int lanes = 1;
   if (const size_t x = text.find('x'); x != std::string_view::npos) {
@@ -61,10 +78,7 @@ DataType DataType::parse(std::string_view text) {
     if (name.name == base && (lanes == 1 || !name.dtype.is_void()))
       return lanes == 1 ? name.dtype : name.dtype.with_lanes(lanes);
   }
-  std::vector<std::string_view> known;
-  for (const Name& name : kNames) known.push_back(name.name);
-  throw_user_error("'{}' is not a dtype; dtypes are {}, with an optional lane count such as float32x8", text,
-                   fmt::join(known, ", "));
+  refuse(text);
 }
 
 Value ValueTraits<DataType>::to(DataType dtype) {
@@ -81,7 +95,12 @@ bool ValueTraits<DataType>::matches(const RawValue& raw) {
 
 DataType ValueTraits<DataType>::from(const RawValue& raw) {
   if (raw.type_index != type_index::kDataType) return DataType::parse(string_of(raw));
-  return DataType(DLDataType{raw.v.v_dtype.code, raw.v.v_dtype.bits, raw.v.v_dtype.lanes});
+  const DataType dtype(DLDataType{raw.v.v_dtype.code, raw.v.v_dtype.bits, raw.v.v_dtype.lanes});
+  // A text cannot say another, and nothing here computes with one.
+  const auto is_it = [&](const Name& name) { return name.dtype == dtype.element(); };
+  const bool is_known = dtype.lanes() > 0 && std::any_of(std::begin(kNames), std::end(kNames), is_it);
+  if (!is_known && !dtype.is_void()) refuse(dtype.to_string());
+  return dtype;
 }
 
 float half_to_float(uint16_t bits) {

@@ -80,7 +80,7 @@ class HeadraceOpt(unittest.TestCase):
         diff = self.ok("-", "-p", "kernel", "--dump-diff", text=LOOPS).stderr
         self.assertIn("VectorizeLoop: changed", diff)
         self.assertIn("UnrollLoop: no change", diff)
-        self.fails(3, "there is no pass 'FuseOps' of loop programs", "-", "-p", "FuseOps", text=LOOPS)
+        self.fails(3, "FuseOps is a pass of Relay programs, and this is a loop program", "-", "-p", "FuseOps", text=LOOPS)
         self.fails(3, "<stdin>:5:16: 'z' is neither", "-", text=LOOPS.replace("x[", "z["))
         self.fails(3, "not well-formed", "-", text=LOOPS.replace("vectorized(4)", "vectorized(n)"))
 
@@ -97,6 +97,7 @@ class HeadraceOpt(unittest.TestCase):
             source, weights, other = folder / "in.relay", folder / "w.safetensors", folder / "other"
             source.write_text(self.ok("-", "-p", "fold_constant", "--weights", str(weights), text=BIG).stdout)
             data = weights.read_bytes()
+            self.assertEqual(weights.stat().st_mode & 0o111, 0)  # data is not to be executed
             os.link(source, other)
             given = (str(source), "--input-weights", str(weights))
             for output in (source, other, folder / "." / "in.relay"):

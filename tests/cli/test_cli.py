@@ -185,6 +185,20 @@ class JsonTest(CliTest):
         self.assertEqual(report["bytes"], (self.folder / "json.so").stat().st_size)
         self.assertEqual(report["output"], "json.so")
 
+    def test_the_ending_names_the_format(self) -> None:
+        for name, begins in (("f.so", b"\x7fELF"), ("f.o", b"\x7fELF"), ("f.ll", b"; ModuleID"), ("f.s", b"\t.")):
+            report = self.report("compile", DIGITS, "-o", name, *ONE)
+            data = (self.folder / name).read_bytes()
+            self.assertTrue(data.startswith(begins), (name, data[:20]))
+            self.assertEqual(report["bytes"], len(data))
+        (kind,) = struct.unpack_from("<H", (self.folder / "f.o").read_bytes(), 16)
+        self.assertEqual(kind, 1)  # ET_REL
+        said = self.call("compile", DIGITS, "-o", "f.ll", *ONE, check=True).stdout
+        self.assertIn("it holds the kernels alone; what runs a model is a .so or .o", said)
+        pattern = "cannot write 'f.dll': there is no format 'dll'; a compiled module is saved as one of so, o, ll, s"
+        self.fails(USER, pattern, "compile", DIGITS, "-o", "f.dll", *ONE)
+        self.assertFalse((self.folder / "f.dll").exists())
+
     def test_compile_dumps_loops(self) -> None:
         self.report("compile", DIGITS, "-o", "dumped.so", "--dump-tir", "loops", "--verify-each", *ONE)
         lowered, final = (sorted((self.folder / "loops").glob(f"*[!d]{end}")) for end in (".lowered.tir", ".tir"))

@@ -39,6 +39,20 @@ class FilesTest(CliTest):
         self.call(*again, "dump2", check=True)
         self.fails(USAGE, "an artifact is no text for the standard output", "compile", DIGITS, "-o", "-", *ONE)
 
+    def test_names_that_are_no_text(self) -> None:
+        # Messages have the bytes as they are; JSON, which is text, has a sign in their place.
+        name = b"caf\xe9.so"
+        for arguments in (("inspect", name), ("compile", name.replace(b".so", b".relay"), "-o", "x.so")):
+            done = subprocess.run([self.program, *arguments], cwd=self.folder, capture_output=True, timeout=120)
+            self.assertEqual((done.returncode, done.stdout), (USER, b""))
+            self.assertIn(b"caf\xe9", done.stderr)
+            self.assertNotIn(b"defect", done.stderr)
+        (self.folder / os.fsdecode(name)).write_bytes((self.folder / "one.so").read_bytes())
+        done = subprocess.run(
+            [self.program, "inspect", name, "--json"], cwd=self.folder, capture_output=True, timeout=120
+        )
+        self.assertEqual(json.loads(done.stdout)["file"], "caf\ufffd.so")
+
     def test_external_data(self) -> None:
         def model(location: bytes, *more: bytes) -> bytes:
             entries = (field(1, b"location") + field(2, location), *more)

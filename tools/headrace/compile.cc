@@ -1,6 +1,7 @@
 // headrace compile: a model file to an artifact.
 #include <iostream>
 
+#include "driver/module_format.h"
 #include "driver/output_file.h"
 #include "tools/headrace/options.h"
 #include "tools/headrace/output.h"
@@ -77,6 +78,8 @@ int compile(const State& state, const Common& common) {
              show_bytes(compiled.artifact_bytes), report.at("steps").as<int64_t>(), report.at("cpu").as<std::string>(),
              show_bytes(report.at("weight_bytes").as<int64_t>()), show_bytes(report.at("arena_bytes").as<int64_t>()),
              show_seconds(total));
+  if (driver::text_form(driver::module_format(state.output)))
+    fmt::print("it holds the kernels alone; what runs a model is a .so or .o\n");
   if (compiled.manifest.side_file)
     fmt::print("its weights are in {}, which must stay beside it\n", compiled.manifest.side_file->name);
   if (state.time_passes) fmt::print("{}", timing->report());
@@ -89,7 +92,9 @@ Verb add_compile(CLI::App& app, const Common& common) {
   auto state = std::make_shared<State>();
   CLI::App* verb = app.add_subcommand("compile", "Compile a model to one native file");
   state->model.add_to(*verb, "The model: .onnx or relay text (.relay)");
-  verb->add_option("-o,--output", state->output, "The artifact to write, such as model.so")
+  verb->add_option("-o,--output", state->output,
+                   "The artifact to write, such as model.so; model.o is the same as an object for a linker, model.ll "
+                   "and model.s are its kernels as LLVM text and as assembly")
       ->required()
       ->type_name("FILE");
   takes(verb->add_option("--threads", state->threads,

@@ -194,10 +194,9 @@ class Executor:
         else:
             return self._run(self._with_main(nodes.Function([], expr)), [])
         module = self._with_main(function)
-        names = [param.name_hint for param in function.params]
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            return self._run(module, _in_order(names, args, kwargs))
+            return self._run(module, _in_order(function.params, args, kwargs))
 
         return run
 
@@ -208,7 +207,8 @@ class Executor:
         return module
 
 
-def _in_order(names: list[str], args: Any, kwargs: Mapping[str, Any]) -> list[Any]:
+def _in_order(params: Any, args: Any, kwargs: Mapping[str, Any]) -> list[Any]:
+    names = [param.name_hint for param in params]
     left = names[len(args) :]
     unknown = [name for name in kwargs if name not in left]
     missing = [name for name in left if name not in kwargs]
@@ -217,15 +217,19 @@ def _in_order(names: list[str], args: Any, kwargs: Mapping[str, Any]) -> list[An
             f"the parameters are {', '.join(names) or 'none'}; got {len(args)} in order, missing: "
             f"{', '.join(missing) or 'none'}, unknown or given twice: {', '.join(unknown) or 'none'}"
         )
-    return [_argument(value, name) for value, name in zip([*args, *(kwargs[n] for n in left)], names, strict=True)]
+    return [_argument(value, param) for value, param in zip([*args, *(kwargs[n] for n in left)], params, strict=True)]
 
 
-def _argument(value: Any, name: str) -> Any:
+def _argument(value: Any, param: Any) -> Any:
     if isinstance(value, nodes.Constant):
         return value.data
     if isinstance(value, (list, tuple)) and any(not isinstance(item, (int, float, list, tuple)) for item in value):
-        return ADT(tag=0, items=[_argument(item, name) for item in value])
-    return value if isinstance(value, _core.Object) else _core.array(value, f"argument '{name}'")
+        return ADT(tag=0, items=[_argument(item, param) for item in value])
+    if isinstance(value, _core.Object):
+        return value
+    declared = param.type_annotation
+    dtype = str(declared.dtype) if isinstance(declared, nodes.TensorType) else ""
+    return _core.array(value, f"argument '{param.name_hint}'", dtype)
 
 
 class DebugExecutor(Executor):

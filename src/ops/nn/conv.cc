@@ -127,6 +127,16 @@ void check_divides(const RelationInput& input, const PrimExpr& size, int64_t gro
   }
 }
 
+// Before anything asks for the weight's type: a wrong attribute is told as such, not as a weight that nobody knows.
+void check_attrs(const RelationInput& input, const ConvAttrs& attrs, const ConvForm& form) {
+  check_layout(input, "data_layout", form.data_layout, form.letters, form.in_parts());
+  check_layout(input, "kernel_layout", form.kernel_layout, form.kernel_letters, form.in_parts());
+  check_layout(input, "out_layout", form.out_layout, form.letters, form.in_parts());
+  make_window(input, form.spatial(), form.strides, form.padding, form.dilation);
+  check_sizes(input, "groups", {attrs.groups}, 1, 1);
+  if (attrs.kernel_size) check_sizes(input, "kernel_size", *attrs.kernel_size, form.spatial(), 1);
+}
+
 // What all convolutions check, and what their relations compute with.
 struct ConvShapes {
   std::vector<PrimExpr> data;    // N C H W
@@ -142,7 +152,6 @@ std::vector<int64_t> check_kernel(const RelationInput& input, const TensorType& 
                                   const std::vector<PrimExpr>& dims, const std::optional<Shape>& kernel_size,
                                   const ConvForm& form) {
   std::vector<int64_t> kernel;
-  if (kernel_size) check_sizes(input, "kernel_size", *kernel_size, form.spatial(), 1);
   for (size_t i = 0; i < form.spatial(); ++i) {
     const auto known = as_int(dims[2 + i]);
     if (!known && !kernel_size) input.fail(fmt::format("the kernel size must be known, weight is {}", show(weight)));
@@ -172,7 +181,6 @@ ConvShapes check_conv(const RelationInput& input, const TensorType& data, const 
   check_out_dtype(input, attrs.out_dtype.value_or(data->dtype), data->dtype);
   shapes.window = make_window(input, form.spatial(), form.strides, form.padding, form.dilation);
   shapes.dtype = attrs.out_dtype.value_or(data->dtype);
-  check_sizes(input, "groups", {attrs.groups}, 1, 1);
   shapes.kernel = check_kernel(input, weight, shapes.weight, attrs.kernel_size, form);
   return shapes;
 }
@@ -197,7 +205,7 @@ PrimExpr over(const PrimExpr& dim, int64_t groups) { return groups == 1 ? dim : 
 // The weight that nobody wrote, from the attributes: `first` and `second` are the sizes of its first two letters.
 void assume_weight(const RelationInput& input, const ConvAttrs& attrs, const ConvForm& form, DataType dtype,
                    PrimExpr first, PrimExpr second) {
-  if (!attrs.kernel_size || attrs.kernel_size->size() != form.spatial()) return;
+  if (!attrs.kernel_size) return;
   std::vector<PrimExpr> dims{std::move(first), std::move(second)};
   for (const int64_t size : *attrs.kernel_size) dims.push_back(make_int(size));
   const Layout layout = check_layout(input, "kernel_layout", form.kernel_layout, form.kernel_letters, form.in_parts());
@@ -214,7 +222,8 @@ Type relate_conv(const RelationInput& input) {
   const TensorType data = input.tensor(0), weight = input.tensor(1);
   const auto& attrs = input.call.attrs_as<ConvAttrs>();
   const ConvForm form = conv_form(attrs);
-  if (data && !weight && attrs.channels && attrs.groups > 0)
+  check_attrs(input, attrs, form);
+  if (data && !weight && attrs.channels)
     assume_weight(input, attrs, form, data->dtype, make_int(*attrs.channels),
                   over(channels_of(input, form, data), attrs.groups));
   if (!data || !weight) return {};
@@ -251,7 +260,8 @@ Type relate_conv_transpose(const RelationInput& input) {
   const TensorType data = input.tensor(0), weight = input.tensor(1);
   const auto& attrs = input.call.attrs_as<ConvAttrs>();
   const ConvForm form = conv_form(attrs);
-  if (data && !weight && attrs.channels && attrs.groups > 0)
+  check_attrs(input, attrs, form);
+  if (data && !weight && attrs.channels)
     assume_weight(input, attrs, form, data->dtype, channels_of(input, form, data),
                   make_int(*attrs.channels / attrs.groups));
   if (!data || !weight) return {};

@@ -22,11 +22,21 @@ void Parser::version(bool required) {
   expect("]", "after the version");
 }
 
+// Behind "is defined twice": where the first one is; nothing for one that has no place.
+static std::string first_at(const Span& span) {
+  return span ? fmt::format("; the first is at {}", to_string(span)) : "";
+}
+
 void Parser::declare_type(const Token& name) {
   const std::string text(name.text);
   if (!can_name_type(text)) return report(name, fmt::format("'{}' cannot name a type", text));
   GlobalTypeVar& var = global_types_[text];
-  if (var) return report(name, fmt::format("the type '{}' is defined twice", text));
+  if (var) {
+    // Of this text's own definitions there are only the names so far.
+    const auto imported = module_->type_definitions.get(var);
+    return report(name,
+                  fmt::format("the type '{}' is defined twice{}", text, imported ? first_at((*imported)->span) : ""));
+  }
   var = make_global_type_var(text);
 }
 
@@ -67,7 +77,11 @@ void Parser::declare_items() {
     const Token& next = tokens_[i + 1];
     if (token.is("def") && next.kind == TokenKind::global) {
       GlobalVar& var = globals_[local_name(next)];
-      if (var) report(next, fmt::format("the function '@{}' is defined twice", next.text));
+      if (var) {
+        const auto imported = module_->functions.get(var);
+        report(next, fmt::format("the function '@{}' is defined twice{}", next.text,
+                                 imported ? first_at((*imported)->span) : ""));
+      }
       if (!var) var = make_global_var(local_name(next));
     } else if (token.is("type") && next.kind == TokenKind::word) {
       declare_type(next);
@@ -101,8 +115,9 @@ void Parser::constructor(const GlobalTypeVar& type_var, Array<Constructor>& out)
     comma_separated(")", "after a constructor's fields", [&] { made->inputs.push_back(type().run()); });
   }
   made->span = span_from(name);
-  if (!constructors_.emplace(text, made).second)
-    report(name, fmt::format("the constructor '{}' is defined twice", text));
+  const auto [known, is_new] = constructors_.emplace(text, made);
+  if (!is_new)
+    report(name, fmt::format("the constructor '{}' is defined twice{}", text, first_at(known->second->span)));
   out.push_back(made);
 }
 

@@ -1,0 +1,26 @@
+// The formats that a compiled module is written in: docs/modules.md says what each is.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "codegen/native.h"
+#include "driver/output_file.h"
+
+namespace headrace::driver {
+
+enum class ModuleFormat : uint8_t { kShared, kObject, kLlvm, kAssembly };
+
+// `format` when it says one, else the ending of `path`: "so" (a name without an ending, too), "o", "ll", "s" or "asm".
+// UserError for another; it lists them.
+ModuleFormat module_format(const std::string& path, const std::string& format = "");
+
+// The text of the kernels that a format is, or that `format` names; none: it is no text.
+std::optional<codegen::CodeForm> text_form(ModuleFormat format);
+std::optional<codegen::CodeForm> text_form(const std::string& format);
+
+// A shared object may be executed, since it is code as it stands.
+FileKind file_kind(ModuleFormat format);
+
+}  // namespace headrace::driver
