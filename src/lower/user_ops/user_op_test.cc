@@ -1,5 +1,5 @@
 // Ops of users: what computes them, interpreted and compiled, against numbers by hand.
-#include "driver/user_op.h"
+#include "lower/user_ops/user_op.h"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -21,11 +21,11 @@
 #include "relay/visit.h"
 #include "tir/parse.h"
 
-namespace headrace::driver {
+namespace headrace::lower {
 namespace {
 
-using lower::Index;
-using lower::RuleInput;
+using driver::compile_to_memory;
+using driver::make_model;
 using ops::FusionKind;
 using relay::RelationInput;
 using ::testing::ElementsAre;
@@ -40,17 +40,17 @@ tir::PrimFunc loops(const std::string& body) { return tir::parse_function("#[tir
 tir::Compute scale_form(const RuleInput& input) {
   const DataType dtype = input.in_types[0]->dtype;
   const PrimExpr factor = make_float(relay::user_attr(input.call, "factor").as<double>(), dtype);
-  return lower::single_stage(input, lower::map_stage(input.make_output(), [&](const Index& i) {
-                               return lower::load(input.inputs[0], i) * factor;
+  return single_stage(input, map_stage(input.make_output(), [&](const Index& i) {
+                               return load(input.inputs[0], i) * factor;
                              }));
 }
 
 // The sum of each row.
 tir::Compute row_sum_form(const RuleInput& input) {
   const Buffer& data = input.inputs[0];
-  const auto value = [&](const Index& i, const Index& r) { return lower::load(data, {i[0], r[0]}); };
-  return lower::single_stage(input,
-                             lower::reduce_stage(input.make_output(), tir::Combiner::sum, {data->shape[1]}, value));
+  const auto value = [&](const Index& i, const Index& r) { return load(data, {i[0], r[0]}); };
+  return single_stage(input,
+                             reduce_stage(input.make_output(), tir::Combiner::sum, {data->shape[1]}, value));
 }
 
 Type row_type(const RelationInput& input) {
@@ -99,11 +99,11 @@ void register_test_ops() {
                       .arguments = {{"data", "Tensor", ""}},
                       .attrs = {factor},
                       .relation = same_type,
-                      .compute = lower::ComputeRuleFn(scale_form)});
+                      .compute = ComputeRuleFn(scale_form)});
     register_user_op({.name = "test.row_sum",
                       .arguments = {{"data", "Tensor", ""}},
                       .relation = row_type,
-                      .compute = lower::ComputeRuleFn(row_sum_form)});
+                      .compute = ComputeRuleFn(row_sum_form)});
     register_user_op({.name = "test.running_sum",
                       .arguments = {{"data", "Tensor", ""}},
                       .relation = same_type,
@@ -238,12 +238,12 @@ TEST(UserOp, StagesAndSeveralResults) {
   const auto form = [](const RuleInput& input) {
     const Buffer& data = input.inputs[0];
     const PrimExpr count = make_const(static_cast<double>(*as_int(data->shape[1])), data->dtype);
-    tir::ComputeStage mean = lower::reduce_stage(
+    tir::ComputeStage mean = reduce_stage(
         input.make_output(1), tir::Combiner::sum, {data->shape[1]}, [&](const Index& i, const Index& r) {
-          return make_binary(BinaryOp::div, lower::load(data, {i[0], r[0]}), count);
+          return make_binary(BinaryOp::div, load(data, {i[0], r[0]}), count);
         });
-    tir::ComputeStage centred = lower::map_stage(
-        input.make_output(0), [&](const Index& i) { return lower::load(data, i) - lower::load(mean.output, {i[0]}); });
+    tir::ComputeStage centred = map_stage(
+        input.make_output(0), [&](const Index& i) { return load(data, i) - load(mean.output, {i[0]}); });
     return tir::Compute{input.inputs, {mean, centred}, {centred.output, mean.output}};
   };
   const auto relation = [](const RelationInput& input) -> Type {
@@ -252,7 +252,7 @@ TEST(UserOp, StagesAndSeveralResults) {
   register_user_op({.name = "test.centre",
                     .arguments = {{"data", "Tensor", ""}},
                     .relation = relation,
-                    .compute = lower::ComputeRuleFn(form)});
+                    .compute = ComputeRuleFn(form)});
   const IRModule module =
       read("def @main(%x: Tensor[(2, 2), float32]) { %0 = test.centre(%x); add(%0.0, expand_dims(%0.1, axis=1)) }");
   EXPECT_THAT(result(module, {tensor({2, 2}, {1, 3, -8, 4})}), ElementsAre(1, 3, -8, 4));
@@ -266,15 +266,15 @@ TEST(UserOp, StagesAndSeveralResults) {
 TEST(UserOp, AFormNeedNotReadAllInputs) {
   register_test_ops();
   const auto second = [](const RuleInput& input) {
-    const auto element = [&](const Index& i) { return lower::load(input.inputs[1], i); };
-    tir::Compute form = lower::single_stage(input, lower::map_stage(input.make_output(), element));
+    const auto element = [&](const Index& i) { return load(input.inputs[1], i); };
+    tir::Compute form = single_stage(input, map_stage(input.make_output(), element));
     form.inputs = {input.inputs[1]};
     return form;
   };
   register_user_op({.name = "test.second",
                     .arguments = {{"a", "Tensor", ""}, {"b", "Tensor", ""}},
                     .relation = same_type,
-                    .compute = lower::ComputeRuleFn(second)});
+                    .compute = ComputeRuleFn(second)});
   const IRModule module =
       read("def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) { test.second(%x, negative(%y)) }");
   EXPECT_THAT(result(module, {tensor({2}, {1, 2}), tensor({2}, {3, 4})}), ElementsAre(-3, -4));
@@ -396,7 +396,7 @@ TEST(UserOp, AnEvaluationCountsWhateverIsSetAfterIt) {
     add_user_attr(op, {"factor", relay::AttrKind::real, Value(2.0), ""});
     set_user_relation(op, same_type);
     if (eval_first) set_user_eval(op, seven);
-    set_user_compute(op, lower::ComputeRuleFn(scale_form));
+    set_user_compute(op, ComputeRuleFn(scale_form));
     if (!eval_first) set_user_eval(op, seven);
     const IRModule module = read("def @main(%x: Tensor[(2), float32]) { test.eval_order(%x) }");
     EXPECT_THAT(interpreted(module, {tensor({2}, {1, 2})}), ElementsAre(7, 7)) << eval_first;
@@ -418,4 +418,4 @@ TEST(UserOp, AnEvaluationOfTheUsersOwnIsTheOneThatCounts) {
 }
 
 }  // namespace
-}  // namespace headrace::driver
+}  // namespace headrace::lower

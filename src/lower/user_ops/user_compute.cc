@@ -1,9 +1,11 @@
-#include "lower/user_compute.h"
+#include "lower/user_ops/user_compute.h"
 
 #include <algorithm>
 
 #include "arith/canonical.h"
 #include "ir/map_operands.h"
+#include "lower/user_ops/check_indices.h"
+#include "tir/own_variables.h"
 #include "tir/raise.h"
 #include "tir/rewrite.h"
 #include "tir/verify_compute.h"
@@ -36,7 +38,13 @@ bool same_shape(const Array<PrimExpr>& a, const Array<PrimExpr>& b) {
   return true;
 }
 
-// A copy of a form with other buffers, symbols and axes.
+// Compiled loops do not check what they index.
+void check_indices(const Compute& form, const RuleInput& input) {
+  if (const auto outside = find_index_outside(form))
+    fail(input, *outside + "; an element that may not be there is read in a branch of if_then_else");
+}
+
+// A copy of a form with other buffers and symbols, and axes of its own.
 class Copier {
  public:
   Copier(Buffers buffers, Values values) : buffers_(std::move(buffers)), values_(std::move(values)) {}
@@ -46,30 +54,21 @@ class Copier {
     for (const Buffer& buffer : form.inputs) result.inputs.push_back(this->buffer(buffer));
     for (const ComputeStage& stage : form.stages) result.stages.push_back(copy(stage));
     for (const Buffer& buffer : form.outputs) result.outputs.push_back(this->buffer(buffer));
-    return result;
+    return tir::with_own_variables(std::move(result));
   }
 
  private:
   ComputeStage copy(const ComputeStage& stage) {
     ComputeStage result = stage;
-    for (std::vector<PrimVar>* axes : {&result.axes, &result.reduce_axes}) {
-      for (PrimVar& axis : *axes) axis = fresh(axis);
-    }
     // What fuses behind a reduction is computed with it.
-    if (result.combiner != tir::Combiner::none)
-      result.reduced = result.reduced ? fresh(result.reduced) : make_prim_var("reduced", result.value->dtype);
+    if (result.combiner != tir::Combiner::none && !result.reduced)
+      result.reduced = make_prim_var("reduced", result.value->dtype);
     for (std::vector<PrimExpr>* list : {&result.place, &result.extents, &result.reduce_extents}) {
       for (PrimExpr& item : *list) item = expr(item);
     }
     for (PrimExpr* item : {&result.init, &result.value, &result.epilogue}) *item = expr(*item);
     if (result.output) result.output = buffer(result.output);
     return result;
-  }
-
-  PrimVar fresh(const PrimVar& var) {
-    PrimVar made = make_prim_var(var->name_hint, var->dtype);
-    values_[var.get()] = made;
-    return made;
   }
 
   Buffer buffer(const Buffer& old) {
@@ -256,6 +255,7 @@ Compute fit_compute(const ComputeRuleFn& rule, const RuleInput& input) {
       fail(input, fmt::format("its compute form gives {} as result {}, and its type says {}", show(form.outputs[i]), i,
                               to_string(Type(type))));
   }
+  check_indices(form, input);
   Compute fitted = Copier(std::move(given), {}).copy(form);
   fitted.inputs = input.inputs;  // also those that the form does not read
   return fitted;
@@ -286,7 +286,9 @@ Expected<Compute> raise_for(const PrimFunc& function, const RuleInput& input) {
   for (size_t i = 0; i < input.inputs.size(); ++i) buffers.emplace(form.value().inputs[i].get(), input.inputs[i]);
   for (size_t i = 0; i < input.out_types.size(); ++i)
     buffers.emplace(form.value().outputs[i].get(), input.make_output(i));
-  return Copier(std::move(buffers), std::move(values)).copy(form.value());
+  Compute fitted = Copier(std::move(buffers), std::move(values)).copy(form.value());
+  check_indices(fitted, input);
+  return fitted;
 }
 
 Stmt loops_for(const PrimFunc& function, const KernelInput& input) {

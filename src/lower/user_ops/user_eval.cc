@@ -1,15 +1,15 @@
-#include "driver/user_eval.h"
+#include "lower/user_ops/user_eval.h"
 
 #include <algorithm>
 
 #include "interp/tir_interp.h"
-#include "lower/user_compute.h"
+#include "lower/rule_input.h"
+#include "lower/user_ops/user_compute.h"
 #include "object/function.h"
 #include "tir/plain_loops.h"
 
-namespace headrace::driver {
+namespace headrace::lower {
 
-using lower::RuleInput;
 using ops::EvalInput;
 
 namespace {
@@ -47,8 +47,7 @@ RuleInput rule_input(const EvalInput& input) {
                  {},
                  with_dtypes(input.arg_types, dtypes),
                  with_dtypes(input.out_types, declared_dtypes(ref(&input.call)))};
-  for (size_t i = 0; i < rule.in_types.size(); ++i)
-    rule.inputs.push_back(make_buffer(fmt::format("input{}", i), rule.in_types[i]->dtype, rule.in_types[i]->shape));
+  rule.inputs = make_inputs(rule);
   return rule;
 }
 
@@ -103,9 +102,11 @@ std::vector<NDArray> call_function(const PackedFunc& function, const std::vector
 
 }  // namespace
 
-ops::EvalFn eval_by_form(lower::ComputeRuleFn rule) {
+ops::EvalFn eval_by_form(ComputeRuleFn rule) {
   return [rule = std::move(rule)](const EvalInput& input) {
     const RuleInput tensors = rule_input(input);
+    // A form that keeps tensors of an earlier call fits the first time it is asked, and is refused from then on.
+    rule(tensors);
     return run_loops(input, tensors, tir::plain_loops(rule(tensors), input.call.as_op()->name));
   };
 }
@@ -114,7 +115,7 @@ ops::EvalFn eval_by_loops(PrimFuncFn loops) {
   return [loops = std::move(loops)](const EvalInput& input) {
     const RuleInput tensors = rule_input(input);
     const tir::PrimFunc function = loops(tensors);
-    lower::check_params(function, tensors);
+    check_params(function, tensors);
     return run_loops(input, tensors, function);
   };
 }
@@ -134,4 +135,4 @@ ops::EvalFn eval_by_function(std::string name) {
   };
 }
 
-}  // namespace headrace::driver
+}  // namespace headrace::lower
