@@ -184,8 +184,8 @@ TEST(ExternalModules, AFailureIsTheCallsOwn) {
   EXPECT_FALSE(take_stored_error());
   // Outside a run, an error of the thread is no business of who asks how a run ended.
   raise("UserError", "of another call");
-  executors::RunStatus status{.code = -1, .op = "scale1", .message = "toy"};
-  EXPECT_EQ(kit::user_error_of([&] { executors::throw_if_failed(status); }), "toy");
+  const executors::RunStatus status{.code = -1, .op = "scale1", .message = "toy"};
+  EXPECT_EQ(kit::user_error_of([&] { executors::throw_if_failed(status); }), "toy\n  at: scale1");
   EXPECT_TRUE(take_stored_error());
 }
 

@@ -113,12 +113,14 @@ void register_declarations() {
 }
 
 void register_computes() {
-  register_global("relay.op.SetForm",
-                  make_packed([](const Op& op, const PackedFunc& form) { lower::set_user_compute(op, form_of(form)); }));
+  register_global("relay.op.SetForm", make_packed([](const Op& op, const PackedFunc& form) {
+                    lower::set_user_compute(op, form_of(form));
+                  }));
   register_global("relay.op.SetLoops",
                   make_packed([](const Op& op, const tir::PrimFunc& loops) { lower::set_user_compute(op, loops); }));
-  register_global("relay.op.SetLoopsOfCall",
-                  make_packed([](const Op& op, const PackedFunc& loops) { lower::set_user_compute(op, loops_of(loops)); }));
+  register_global("relay.op.SetLoopsOfCall", make_packed([](const Op& op, const PackedFunc& loops) {
+                    lower::set_user_compute(op, loops_of(loops));
+                  }));
   register_global("relay.op.SetFunction", make_packed([](const Op& op, const std::string& function) {
                     lower::set_user_compute(op, lower::ExternalFunction{function});
                   }));

@@ -323,9 +323,9 @@ TEST_F(TvmFfiMain, AFileThatNeedsTheRuntimeSaysSo) {
 TEST_F(TvmFfiMain, EachReasonToNeedTheRuntimeIsTold) {
   register_all();
   lower::register_user_op({.name = "test.elsewhere",
-                    .arguments = {{"data", "Tensor", ""}},
-                    .relation = [](const relay::RelationInput& call) -> Type { return call.tensor(0); },
-                    .compute = lower::ExternalFunction{"a \"named\" é\\"}});
+                           .arguments = {{"data", "Tensor", ""}},
+                           .relation = [](const relay::RelationInput& call) -> Type { return call.tensor(0); },
+                           .compute = lower::ExternalFunction{"a \"named\" é\\"}});
   const auto error = [&](const std::string& file, const std::string& body, int64_t weights_limit_bytes) {
     const std::string text = "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) { " + body + " }\n";
     compile_to_file(make_model(relay::parse_module(text)), path(file), {.weights_limit_bytes = weights_limit_bytes});

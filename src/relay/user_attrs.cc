@@ -126,14 +126,15 @@ const Value* find_given(const OpNode& op, const std::vector<std::pair<std::strin
 
 // Arguments and attributes are parameters of one function in Python, where these words are none.
 constexpr std::string_view kPythonWords[] = {
-    "False", "None",   "True",  "and",    "as",   "assert", "async",  "await",    "break",  "class", "continue", "def",
-    "del",   "elif",   "else",  "except", "for",  "finally", "from",  "global",   "if",     "import", "in",      "is",
-    "lambda", "nonlocal", "not", "or",    "pass", "raise",  "return", "try",      "while",  "with",  "yield"};
+    "False",  "None",     "True", "and",    "as",   "assert",  "async",  "await",  "break", "class",  "continue", "def",
+    "del",    "elif",     "else", "except", "for",  "finally", "from",   "global", "if",    "import", "in",       "is",
+    "lambda", "nonlocal", "not",  "or",     "pass", "raise",   "return", "try",    "while", "with",   "yield"};
 // What calls take besides.
 constexpr std::string_view kOfCalls[] = {"args", "self", "span"};
 // What attributes have as nodes, in text and in Python.
-constexpr std::string_view kOfNodes[] = {"attrs",   "attrs_type_key", "copy_with", "get",  "get_int", "get_int_tuple",
-                                         "get_str", "items",          "keys",      "same_as", "type_key", "values"};
+constexpr std::string_view kOfNodes[] = {"attrs",   "attrs_type_key", "copy_with", "get",
+                                         "get_int", "get_int_tuple",  "get_str",   "items",
+                                         "keys",    "same_as",        "type_key",  "values"};
 
 template <size_t N>
 bool is_among(const std::string_view (&names)[N], std::string_view name) {

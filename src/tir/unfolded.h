@@ -1,5 +1,5 @@
-// Expressions as they are written. The builders of ir/prim_expr.h fold, and take operands of fitting dtypes for granted;
-// what a user gives is made by these, to be checked (verify_expr.h) before it is folded, or never folded.
+// Expressions as they are written. The builders of ir/prim_expr.h fold, and take operands of fitting dtypes for
+// granted; what a user gives is made by these, to be checked (verify_expr.h) before it is folded, or never folded.
 #pragma once
 
 #include "tir/stmt.h"

@@ -81,10 +81,12 @@ std::optional<std::string> find_outside(std::string_view does, const Buffer& buf
     const auto extent = as_int(buffer->shape[i]);
     const auto range = extent ? range_of(indices[i], lasts) : std::nullopt;
     if (!range || (range->first >= 0 && range->second < *extent)) continue;
-    const std::string values = range->first == range->second ? fmt::format("is {}", range->first)
-                                                             : fmt::format("goes from {} to {}", range->first, range->second);
-    return fmt::format("its compute form {} '{}' outside: index {} is `{}`, which {}, and the dimension has {} elements",
-                       does, buffer->name, i, tir::summary(indices[i]), values, *extent);
+    const std::string values = range->first == range->second
+                                   ? fmt::format("is {}", range->first)
+                                   : fmt::format("goes from {} to {}", range->first, range->second);
+    return fmt::format(
+        "its compute form {} '{}' outside: index {} is `{}`, which {}, and the dimension has {} elements", does,
+        buffer->name, i, tir::summary(indices[i]), values, *extent);
   }
   return std::nullopt;
 }

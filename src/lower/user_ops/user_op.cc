@@ -42,8 +42,9 @@ OpNode& changeable(const Op& op) {
 bool is_tensors(const Type& type) {
   if (type.is<TensorTypeNode>()) return true;
   const auto* tuple = type.as<TupleTypeNode>();
-  return tuple != nullptr && !tuple->items.empty() && std::all_of(tuple->items.begin(), tuple->items.end(),
-                                         [](const Type& item) { return item.is<TensorTypeNode>(); });
+  return tuple != nullptr && !tuple->items.empty() &&
+         std::all_of(tuple->items.begin(), tuple->items.end(),
+                     [](const Type& item) { return item.is<TensorTypeNode>(); });
 }
 
 Type related(const relay::TypeRelationFn& relation, const RelationInput& input) {
@@ -51,7 +52,8 @@ Type related(const relay::TypeRelationFn& relation, const RelationInput& input) 
     input.fail(fault);
   const Type type = relation(input);
   if (type && !is_tensors(type))
-    input.fail(fmt::format("its type relation gave {}; an op gives a tensor or a tuple of one tensor or more", to_string(type)));
+    input.fail(fmt::format("its type relation gave {}; an op gives a tensor or a tuple of one tensor or more",
+                           to_string(type)));
   return type;
 }
 
@@ -230,8 +232,8 @@ void set_user_relation(const Op& op, relay::TypeRelationFn relation) {
 
 void set_user_compute(const Op& op, UserCompute compute) {
   OpNode& node = changeable(op);
-  for (const std::string_view key : {kComputeRule.name, kKernelRule.name, ops::kCallFusion.name,
-                                     ops::kExternal.name, ops::kEval.name, kWhyOpaque.name})
+  for (const std::string_view key : {kComputeRule.name, kKernelRule.name, ops::kCallFusion.name, ops::kExternal.name,
+                                     ops::kEval.name, kWhyOpaque.name})
     erase(node, key);
   if (const auto* form = std::get_if<ComputeRuleFn>(&compute)) {
     set_form(node, *form);

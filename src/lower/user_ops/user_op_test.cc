@@ -40,17 +40,15 @@ tir::PrimFunc loops(const std::string& body) { return tir::parse_function("#[tir
 tir::Compute scale_form(const RuleInput& input) {
   const DataType dtype = input.in_types[0]->dtype;
   const PrimExpr factor = make_float(relay::user_attr(input.call, "factor").as<double>(), dtype);
-  return single_stage(input, map_stage(input.make_output(), [&](const Index& i) {
-                               return load(input.inputs[0], i) * factor;
-                             }));
+  return single_stage(
+      input, map_stage(input.make_output(), [&](const Index& i) { return load(input.inputs[0], i) * factor; }));
 }
 
 // The sum of each row.
 tir::Compute row_sum_form(const RuleInput& input) {
   const Buffer& data = input.inputs[0];
   const auto value = [&](const Index& i, const Index& r) { return load(data, {i[0], r[0]}); };
-  return single_stage(input,
-                             reduce_stage(input.make_output(), tir::Combiner::sum, {data->shape[1]}, value));
+  return single_stage(input, reduce_stage(input.make_output(), tir::Combiner::sum, {data->shape[1]}, value));
 }
 
 Type row_type(const RelationInput& input) {
@@ -239,11 +237,10 @@ TEST(UserOp, StagesAndSeveralResults) {
     const Buffer& data = input.inputs[0];
     const PrimExpr count = make_const(static_cast<double>(*as_int(data->shape[1])), data->dtype);
     tir::ComputeStage mean = reduce_stage(
-        input.make_output(1), tir::Combiner::sum, {data->shape[1]}, [&](const Index& i, const Index& r) {
-          return make_binary(BinaryOp::div, load(data, {i[0], r[0]}), count);
-        });
-    tir::ComputeStage centred = map_stage(
-        input.make_output(0), [&](const Index& i) { return load(data, i) - load(mean.output, {i[0]}); });
+        input.make_output(1), tir::Combiner::sum, {data->shape[1]},
+        [&](const Index& i, const Index& r) { return make_binary(BinaryOp::div, load(data, {i[0], r[0]}), count); });
+    tir::ComputeStage centred =
+        map_stage(input.make_output(0), [&](const Index& i) { return load(data, i) - load(mean.output, {i[0]}); });
     return tir::Compute{input.inputs, {mean, centred}, {centred.output, mean.output}};
   };
   const auto relation = [](const RelationInput& input) -> Type {
@@ -353,7 +350,7 @@ TEST(UserOp, AMissingFunctionIsNamed) {
 
 TEST(UserOp, BareClientsNeedTheRuntimeForFunctions) {
   const auto code = [](const IRModule& module) {
-    const CompiledModel model = compile_to_memory(make_model(module));
+    const driver::CompiledModel model = compile_to_memory(make_model(module));
     void* library = dlopen(fmt::format("/proc/self/fd/{}", model.descriptor.number()).c_str(), RTLD_NOW | RTLD_LOCAL);
     EXPECT_NE(library, nullptr) << dlerror();
     if (library == nullptr) return -1;
@@ -376,11 +373,65 @@ TEST(UserOp, AFloat64RunComputesItInItsOwnDtype) {
   EXPECT_EQ(y.data<const double>()[1], 5);
 }
 
-// What it reads is told of sizes that are known.
-TEST(UserOp, DoesNotFollowAnUnknownSize) {
-  const IRModule module =
+// ---- sizes that only the data tells
+
+// data[i, j] + bias[j]
+tir::Compute bias_form(const RuleInput& input) {
+  return single_stage(input, map_stage(input.make_output(), [&](const Index& i) {
+                        return load(input.inputs[0], i) + load(input.inputs[1], {i[1]});
+                      }));
+}
+
+TEST(UserOp, AnElementwiseFormFollowsAnUnknownSize) {
+  register_test_ops();
+  register_user_op({.name = "test.bias",
+                    .arguments = {{"data", "Tensor", ""}, {"bias", "Tensor", ""}},
+                    .relation = same_type,
+                    .compute = ComputeRuleFn(bias_form)});
+  const std::vector<NDArray> inputs = {tensor({4}, {0, 5, 0, 7})};
+  const IRModule scaled =
       read("def @main(%x: Tensor[(4), float32]) { test.scale(cast(argwhere(%x), dtype=\"float32\"), factor=3f) }");
-  EXPECT_THAT(kit::user_error_of([&] { compiled(module); }), HasSubstr("has a size that only the data tells"));
+  EXPECT_THAT(result(scaled, inputs), ElementsAre(3, 9));
+  const IRModule biased = read(
+      "def @main(%x: Tensor[(2, 2), float32]) {\n"
+      "  test.scale(test.bias(cast(argwhere(%x), dtype=\"float32\"), const(Tensor[(2), float32], [10, 20])))\n"
+      "}\n");
+  EXPECT_THAT(result(biased, {tensor({2, 2}, {0, 5, 6, 0})}), ElementsAre(20, 42, 22, 40));
+}
+
+// The whole buffer is longer than what the data tells: nothing may depend on its size, or on what lies behind.
+TEST(UserOp, OtherFormsDoNotFollowAnUnknownSize) {
+  register_test_ops();
+  const auto refused = [](const std::string& name, UserCompute compute, bool is_stateful = false) {
+    register_user_op({.name = name,
+                      .arguments = {{"data", "Tensor", ""}},
+                      .relation = same_type,
+                      .compute = std::move(compute),
+                      .is_stateful = is_stateful});
+    const IRModule module =
+        read(fmt::format("def @main(%x: Tensor[(4), float32]) {{ {}(cast(argwhere(%x), dtype=\"float32\")) }}", name));
+    EXPECT_THAT(kit::user_error_of([&] { compiled(module); }), HasSubstr("has a size that only the data tells"));
+  };
+  const auto element = [](const std::function<PrimExpr(const Buffer&, const Index&)>& value) {
+    return ComputeRuleFn([value](const RuleInput& input) {
+      return single_stage(input,
+                          map_stage(input.make_output(), [&](const Index& i) { return value(input.inputs[0], i); }));
+    });
+  };
+  const DataType f32 = DataType::float_(32);
+  refused("test.open_mean", element([&](const Buffer& x, const Index& i) {
+            return make_binary(BinaryOp::div, load(x, i), make_cast(f32, x->shape[0]));
+          }));
+  refused("test.open_place",
+          element([&](const Buffer& x, const Index& i) { return load(x, i) + make_cast(f32, i[0]); }));
+  refused("test.open_back",
+          element([](const Buffer& x, const Index& i) { return load(x, {x->shape[0] - 1 - i[0], i[1]}); }));
+  refused("test.open_number", element([](const Buffer& x, const Index& i) {
+            if (!as_int(x->shape[0])) throw_user_error("a number is needed");
+            return load(x, i);
+          }));
+  refused("test.open_effect", element([](const Buffer& x, const Index& i) { return load(x, i); }), true);
+  refused("test.open_function", ExternalFunction{"test.halve.impl"});
 }
 
 TEST(UserOp, AnEvaluationCountsWhateverIsSetAfterIt) {
