@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "ir/op_table.h"
+#include "ir/text_names.h"
 #include "lower/rule_input.h"
 #include "lower/user_ops/user_compute.h"
 #include "lower/user_ops/user_eval.h"
