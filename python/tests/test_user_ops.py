@@ -612,7 +612,9 @@ def test_names_and_overrides():
     assert other.description == "Another."
 
 
-@pytest.mark.parametrize("name", ["if", "let", "fn", "match", "def", "type", "import", "free_var", "meta", "True", "nan"])
+@pytest.mark.parametrize(
+    "name", ["if", "let", "fn", "match", "def", "type", "import", "free_var", "meta", "True", "nan"]
+)
 def test_words_of_the_text_form_name_no_op(name):
     with pytest.raises(hr.UserError, match=f"'{name}' cannot name an op: it means something else in text"):
         relay.op.register(name)

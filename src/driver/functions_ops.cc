@@ -1,5 +1,6 @@
 // Registering ops (lower/user_ops), and reading and writing what their attributes are, from other languages.
 #include "driver/functions.h"
+#include "lower/rule_input.h"
 #include "lower/user_ops/open_attrs.h"
 #include "object/function.h"
 #include "object/repr.h"
@@ -11,11 +12,6 @@ namespace {
 
 using lower::RuleInput;
 using relay::CallNode;
-
-[[noreturn]] void fail(const CallNode& call, const std::string& message) {
-  const std::string& name = call.as_op()->name;
-  throw_at(call.span, name, fmt::format("{}: {}", name, message));
-}
 
 Value attrs_of(const CallNode& call) {
   return call.attrs ? Value(relay::whole_user_attrs(*call.as_op(), call.attrs)) : Value();
@@ -48,7 +44,7 @@ Value call_with_tensors(const PackedFunc& function, const RuleInput& input) {
 template <typename T>
 Ref<T> given(const CallNode& call, const Value& value, std::string_view what) {
   const Ref<T> node = value.is<ObjectRef>() ? value.as<ObjectRef>().cast<T>() : Ref<T>();
-  if (!node) fail(call, fmt::format("its compute function gave {}; it must give {}", repr(value), what));
+  if (!node) lower::fail_call(call, fmt::format("its compute function gave {}; it must give {}", repr(value), what));
   return node;
 }
 
@@ -59,7 +55,7 @@ lower::ComputeRuleFn form_of(const PackedFunc& function) {
     try {
       return to_compute(form);
     } catch (const UserError& error) {
-      fail(input.call, error.message());
+      lower::fail_call(input.call, error.message());
     }
   };
 }

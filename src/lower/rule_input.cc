@@ -2,10 +2,10 @@
 
 namespace headrace::lower {
 
-static const std::string& op_name(const relay::CallNode& call) {
+void fail_call(const relay::CallNode& call, const std::string& message) {
   const OpNode* op = call.as_op();
   HEADRACE_CHECK(op != nullptr, "a rule is asked of a call of {}", call.op->key());
-  return op->name;
+  throw_at(call.span, op->name, fmt::format("{}: {}", op->name, message));
 }
 
 RuleInput rule_input_of(const relay::CallNode& call) {
@@ -13,11 +13,8 @@ RuleInput rule_input_of(const relay::CallNode& call) {
   for (size_t i = 0; i < call.args.size(); ++i) {
     for (const Type& leaf : leaves_of(call.args[i]->checked_type())) {
       const TensorType type = leaf.cast<TensorTypeNode>();
-      if (!type) {
-        const std::string& name = op_name(call);
-        throw_at(call.span, name,
-                 fmt::format("{}: argument {} is {}, and only tensors are computed with", name, i, to_string(leaf)));
-      }
+      if (!type)
+        fail_call(call, fmt::format("argument {} is {}, and only tensors are computed with", i, to_string(leaf)));
       input.in_types.push_back(type);
     }
   }

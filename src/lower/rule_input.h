@@ -1,4 +1,4 @@
-// What a rule gets of a typed call: its tensors.
+// What a rule gets of a typed call, its tensors, and how it refuses the call.
 #pragma once
 
 #include "lower/compute_rule.h"
@@ -12,5 +12,8 @@ RuleInput rule_input_of(const relay::CallNode& call);
 // A buffer of its own for each of the input's types. They are named as the op names its arguments, where each argument
 // is one tensor.
 std::vector<Buffer> make_inputs(const RuleInput& input);
+
+// UserError at the call that begins with its op's name.
+[[noreturn]] void fail_call(const relay::CallNode& call, const std::string& message);
 
 }  // namespace headrace::lower

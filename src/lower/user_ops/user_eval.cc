@@ -59,16 +59,13 @@ std::vector<NDArray> converted_args(const EvalInput& input, const RuleInput& rul
 
 // The results in the dtypes that were asked for; UserError when they are not those of the op's type.
 std::vector<NDArray> converted_results(const EvalInput& input, const std::vector<NDArray>& results) {
-  const std::string& name = input.call.as_op()->name;
   if (results.size() != input.out_types.size())
-    throw_at(input.call.span, name,
-             fmt::format("{}: {} results, and its type says {}", name, results.size(), input.out_types.size()));
+    fail_call(input.call, fmt::format("{} results, and its type says {}", results.size(), input.out_types.size()));
   std::vector<NDArray> converted;
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].shape() != input.out_types[i]->concrete_shape())
-      throw_at(input.call.span, name,
-               fmt::format("{}: result {} has shape ({}), and its type says {}", name, i,
-                           fmt::join(results[i].shape(), ", "), to_string(Type(input.out_types[i]))));
+      fail_call(input.call, fmt::format("result {} has shape ({}), and its type says {}", i,
+                                        fmt::join(results[i].shape(), ", "), to_string(Type(input.out_types[i]))));
     converted.push_back(as_dtype(results[i], input.out_types[i]->dtype));
   }
   return converted;
@@ -123,10 +120,8 @@ ops::EvalFn eval_by_loops(PrimFuncFn loops) {
 ops::EvalFn eval_by_function(std::string name) {
   return [name = std::move(name)](const EvalInput& input) {
     const PackedFunc function = find_global(name);
-    const std::string& op = input.call.as_op()->name;
     if (!function)
-      throw_at(input.call.span, op,
-               fmt::format("{}: there is no global function '{}' that computes it; register it first", op, name));
+      fail_call(input.call, fmt::format("there is no global function '{}' that computes it; register it first", name));
     const RuleInput tensors = rule_input(input);
     // Inputs may be shared with the program's constants: a function that writes them changes its own copies.
     std::vector<NDArray> args;

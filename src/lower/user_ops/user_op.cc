@@ -60,11 +60,6 @@ Type related(const relay::TypeRelationFn& relation, const RelationInput& input) 
 
 // ---- what computes it
 
-[[noreturn]] void fail(const CallNode& call, const std::string& message) {
-  const std::string& name = call.as_op()->name;
-  throw_at(call.span, name, fmt::format("{}: {}", name, message));
-}
-
 RuleInput input_with_buffers(const CallNode& call) {
   RuleInput input = rule_input_of(call);
   input.inputs = make_inputs(input);
@@ -76,8 +71,8 @@ void check_fusion(const CallNode& call, FusionKind said, const Expected<tir::Com
   if (said > FusionKind::broadcast || (form && widest_stage(form.value()) <= said)) return;
   const std::string found =
       form ? "its compute form does not read its inputs so" : "its loops do not show it: " + form.refusal().message;
-  fail(call, fmt::format("it is registered as {}, and {}; register another pattern, or none",
-                         said == FusionKind::elementwise ? "elementwise" : "broadcast", found));
+  fail_call(call, fmt::format("it is registered as {}, and {}; register another pattern, or none",
+                              said == FusionKind::elementwise ? "elementwise" : "broadcast", found));
 }
 
 // `form` and its own word on how it fuses, or the reason why there is none.
@@ -119,7 +114,8 @@ void set_loops(OpNode& op, const PrimFuncFn& loops) {
   // Asked of calls that fuse, and of those in groups that a user wrote.
   op.set(kComputeRule, ComputeRuleFn([loops](const RuleInput& input) {
            Expected<tir::Compute> form = raise_for(loops(input), input);
-           if (!form) fail(input.call, fmt::format("it cannot be fused with other ops: {}", form.refusal().message));
+           if (!form)
+             fail_call(input.call, fmt::format("it cannot be fused with other ops: {}", form.refusal().message));
            return std::move(form.value());
          }));
   op.set(kKernelRule, KernelRuleFn([loops](const KernelInput& input) {
