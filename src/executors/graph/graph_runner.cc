@@ -255,7 +255,8 @@ int32_t GraphRunner::run_external(const Call& call) noexcept {
   if (!error_) return 0;
   // An exception of another language says little without its name: "KeyError: 'x'".
   const bool is_ours = error_->kind.empty() || error_->kind == "UserError" || error_->kind == "InternalError";
-  const std::string_view parts[] = {is_ours ? "" : error_->kind, is_ours ? "" : ": ", error_->message};
+  const std::string_view kind = is_ours ? std::string_view() : error_->kind, colon = is_ours ? "" : ": ";
+  const std::string_view parts[] = {kind, colon, error_->message};
   size_t size = 0;
   for (const std::string_view part : parts) size += part.copy(message_.data() + size, message_.size() - 1 - size);
   message_[size] = '\0';

@@ -322,6 +322,28 @@ TEST(UserOp, AFunctionsErrorReachesTheCaller) {
   EXPECT_THAT(run(artifact, {tensor({3}, {1, 0, 4})}), ElementsAre(0.5, 0, 2));
 }
 
+TEST(UserOp, AFunctionsErrorSaysItsKindWhereItIsNotOurs) {
+  register_test_ops();
+  auto fails = make_object<FunctionObj>();
+  fails->safe_call = [](void*, const RawValue*, int32_t, RawValue*) {
+    auto error = make_object<ErrorObj>();
+    error->kind = "KeyError";
+    error->message = "no 'x' " + std::string(600, '.');
+    store_error(std::move(error));
+    return -1;
+  };
+  register_global("test.fails.impl", PackedFunc(fails));
+  register_user_op({.name = "test.fails",
+                    .arguments = {{"data", "Tensor", ""}},
+                    .relation = same_type,
+                    .compute = ExternalFunction{"test.fails.impl"}});
+  const auto artifact = compiled(read("def @main(%x: Tensor[(3), float32]) { test.fails(%x) }"));
+  const std::string message = kit::user_error_of([&] { run(artifact, {tensor({3}, {1, 2, 3})}); });
+  EXPECT_THAT(message, ::testing::StartsWith("KeyError: no 'x' ..."));
+  EXPECT_THAT(message, HasSubstr("at: test.fails"));
+  EXPECT_FALSE(take_stored_error()) << "the error is left with the thread";
+}
+
 TEST(UserOp, AFunctionGetsItsOperandsAsTheCallSays) {
   const IRModule same = read("def @main(%x: Tensor[(3), float32]) { test.combine(%x, %x, %x) }");
   EXPECT_THAT(result(same, {tensor({3}, {1, 2, 3})}), ElementsAre(0, -2, -6));
