@@ -445,6 +445,11 @@ class _Op:
         -------
         Op
             The op itself.
+
+        Raises
+        ------
+        UserError
+            For a name that is taken, or that no call could give.
         """
         api("relay.op.AddArgument")(self, name, type, description)
         return self
@@ -471,7 +476,7 @@ class _Op:
         Raises
         ------
         UserError
-            For a name that is taken or no identifier, an unknown kind, a default of another kind.
+            For a name that is taken or that no call could give or read, an unknown kind, a default of another kind.
         """
         if kind not in _ATTR_KINDS:
             raise _core.UserError(f"attribute '{name}': there is no kind {kind!r}; the kinds: {', '.join(_ATTR_KINDS)}")

@@ -1,6 +1,7 @@
 """Ops that Python registers: in programs, passes, the interpreter and compiled code; numpy says what they give."""
 
 import itertools
+import keyword
 import subprocess
 import sys
 import traceback
@@ -380,6 +381,29 @@ def test_relations_see_symbols_and_attributes():
     assert mod["main"].body.checked_type == relay.TensorType([n, 3])
 
 
+def test_an_op_has_a_result():
+    op = new_op(relation=lambda arg_types, attrs: relay.TupleType([]))
+    with pytest.raises(hr.UserError, match=rf"{op.name}: its type relation gave \(\); an op gives a tensor or a tuple"):
+        program(lambda x: op(x), (2,))
+
+
+def test_elementwise_forms_follow_sizes_that_the_data_tells():
+    op = scale()
+    mod = program(lambda x: op(relay.cast(relay.argwhere(x), "float32"), factor=0.5), (2, 3))
+    x = np.array([[0, 1, 0], [2, 0, 3]], "float32")
+    np.testing.assert_array_equal(result(mod, x), np.argwhere(x) * 0.5)
+    counted = new_op()
+    relay.op.register_compute(
+        counted.name,
+        lambda attrs, inputs, out_type: tir.compute(
+            out_type.shape, lambda i, j: inputs[0][i, j] * inputs[0].shape[0].astype("float32")
+        ),
+    )
+    mod = program(lambda x: counted(relay.cast(relay.argwhere(x), "float32")), (2, 3))
+    with pytest.raises(hr.UserError, match="has a size that only the data tells"):
+        built(mod)
+
+
 def test_a_relation_that_cannot_tell_yet():
     seen = []
 
@@ -458,6 +482,28 @@ def test_errors_of_attributes():
         relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([x], relay.Call(op, [x]))))
     with pytest.raises(hr.UserError, match="takes no attributes"):
         new_op()(x, axis=1)
+
+
+def test_names_that_no_parameter_can_have():
+    op = scale()
+    attrs = type(op.make_attrs())
+    taken = [name for name in dir(attrs) if not name.startswith("__")]
+    assert {"keys", "values", "copy_with"} <= set(taken)
+    for name in [*taken, "attrs", "items", "get", "self", "span", "args", "__dir__", *keyword.kwlist]:
+        with pytest.raises(hr.UserError, match=f"{op.name}: '{name}' cannot name an attribute: "):
+            op.add_attr(name, "int", 1)
+    for name in ["span", "args", "left hand", *keyword.kwlist]:
+        with pytest.raises(hr.UserError, match=f"{op.name}: '{name}' cannot name an argument: "):
+            op.add_argument(name)
+    with pytest.raises(hr.UserError, match="there is an argument 'data' already"):
+        op.add_argument("data")
+    with pytest.raises(hr.UserError, match="there is an attribute 'factor' already"):
+        op.add_argument("factor")
+    # What is not refused is given and read.
+    op.add_attr("match", "int", 1).add_attr("name", "str", "x").add_argument("type")
+    function = getattr(relay.usertest, op.name.partition(".")[2])
+    call = function(relay.var("x"), relay.var("y"), match=5, name="z")
+    assert (call.attrs.match, call.attrs.name, len(call.args)) == (5, "z", 2)
 
 
 # --- the op itself
@@ -566,6 +612,14 @@ def test_names_and_overrides():
     assert other.description == "Another."
 
 
+@pytest.mark.parametrize(
+    "name", ["if", "let", "fn", "match", "def", "type", "import", "free_var", "meta", "True", "nan"]
+)
+def test_words_of_the_text_form_name_no_op(name):
+    with pytest.raises(hr.UserError, match=f"'{name}' cannot name an op: it means something else in text"):
+        relay.op.register(name)
+
+
 def test_numbers_of_arguments():
     op = new_op("a", "b")
     assert op.num_inputs == 2
@@ -603,6 +657,18 @@ def test_errors_of_computes():
         lambda attrs, inputs, out_type: tir.compute((2, 3), lambda i, j: inputs[0][i, j].astype("float64")),
         r"gives Tensor\[\(2, 3\), float64\] as result 0",
     )
+    check(
+        lambda attrs, inputs, out_type: tir.compute((2, 3), lambda i, j: inputs[0][i, j + 1]),
+        f"{op.name}: its compute form reads 'data' outside: index 1 is `.*`, which goes from 1 to 3, and the dimension "
+        "has 3 elements",
+    )
+    kept = []
+
+    def keeps(attrs, inputs, out_type):
+        kept.append(inputs[0])
+        return tir.compute(out_type.shape, lambda i, j: kept[0][i, j])
+
+    check(keeps, "the placeholder 'data' is none of the inputs")
     with pytest.raises(hr.UserError, match="expected a function or a PrimFunc, got int"):
         relay.op.register_compute(op.name, 3)
 

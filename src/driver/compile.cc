@@ -16,7 +16,7 @@
 #include "driver/output_file.h"
 #include "driver/register_all.h"
 #include "driver/target.h"
-#include "driver/user_op.h"
+#include "lower/user_ops/user_op.h"
 #include "lower/lower_function.h"
 #include "passes/forms/bound_outputs.h"
 #include "passes/pipeline.h"
@@ -155,8 +155,8 @@ class Compilation {
               .message = fmt::format("calls the function '{}'", step.callee)};
     const auto group = module_->lookup(step.callee).cast<relay::FunctionNode>();
     const auto* call = group->body.as<relay::CallNode>();
-    const bool is_users = call != nullptr && call->as_op() != nullptr && is_user_op(call->op.cast<OpNode>());
-    std::string why = is_users ? why_opaque(*call) : "";
+    const bool is_users = call != nullptr && call->as_op() != nullptr && lower::is_user_op(call->op.cast<OpNode>());
+    std::string why = is_users ? lower::why_opaque(*call) : "";
     const hr_reason reason = why.empty() ? HR_REASON_NONE : HR_REASON_FUSE_PATTERN;
     return {.op = step.op, .backend = "native", .reason = reason, .message = std::move(why)};
   }

@@ -142,10 +142,9 @@ std::shared_ptr<load::Executor> executor_of(const std::shared_ptr<const load::Ar
 // As a step of a program calls it.
 void call_with_tensors(const PackedFunc& function, const NDArray& x, const NDArray& y) {
   const auto call = load::external_call(function);
-  hr_kernel_env env{};
   DLTensor from = x.tensor(), to = y.tensor();
   DLTensor* const args[] = {&from, &to};
-  ASSERT_EQ(call.function(call.self, &env, args, 2), 0);
+  ASSERT_FALSE(call.function(call.self, args, 2));
 }
 
 TEST(ExternalModules, AStepCallsWhatWasSaved) {
@@ -162,6 +161,32 @@ TEST(ExternalModules, AStepCallsWhatWasSaved) {
   EXPECT_EQ(status.reason, HR_REASON_KERNEL_FAILED);
   EXPECT_EQ(status.op, "scale1");
   EXPECT_EQ(status.message, "toy: x[0] is above 1000");
+  ASSERT_TRUE(status.error);
+  EXPECT_EQ(status.error->message, status.message);
+  EXPECT_FALSE(take_stored_error()) << "the error is left with the thread";
+}
+
+TEST(ExternalModules, AFailureIsTheCallsOwn) {
+  const auto raise = [](std::string kind, std::string message) {
+    auto error = make_object<ErrorObj>();
+    error->kind = std::move(kind);
+    error->message = std::move(message);
+    store_error(std::move(error));
+  };
+  // A C function that says that it failed, and nothing else; the thread still holds what an earlier call left there.
+  auto silent = make_object<FunctionObj>();
+  silent->safe_call = [](void*, const RawValue*, int32_t, RawValue*) { return -1; };
+  raise("UserError", "of another call");
+  const auto call = load::external_call(PackedFunc(silent));
+  const Ref<ErrorObj> error = call.function(call.self, nullptr, 0);
+  ASSERT_TRUE(error);
+  EXPECT_EQ(error->message, "an external function failed without saying why");
+  EXPECT_FALSE(take_stored_error());
+  // Outside a run, an error of the thread is no business of who asks how a run ended.
+  raise("UserError", "of another call");
+  const executors::RunStatus status{.code = -1, .op = "scale1", .message = "toy"};
+  EXPECT_EQ(kit::user_error_of([&] { executors::throw_if_failed(status); }), "toy\n  at: scale1");
+  EXPECT_TRUE(take_stored_error());
 }
 
 TEST(ExternalModules, NestedAndSharedImportsComeBack) {

@@ -11,6 +11,7 @@
 #include "tir/print.h"
 #include "tir/raise.h"
 #include "tir/text_words.h"
+#include "tir/unfolded.h"
 #include "tir/verify.h"
 #include "tir/verify_expr.h"
 
@@ -26,18 +27,9 @@ Enum named(const std::string& name, Enum last, std::string_view what) {
   throw_user_error("there is no {} '{}'", what, name);
 }
 
-// The builders fold, and take operands of fitting dtypes for granted: a node that is not folded is checked before.
 void check(const PrimExpr& unfolded) {
   const std::vector<std::string> breaches = tir::breaches_of(unfolded);
   if (!breaches.empty()) throw_user_error("{}", breaches.front());
-}
-
-template <typename Node>
-Ref<Node> make_raw(DataType dtype, const std::function<void(Node&)>& fill) {
-  auto node = make_object<Node>();
-  node->dtype = dtype;
-  fill(*node);
-  return node;
 }
 
 PrimExpr make_checked_binary(const std::string& name, const PrimExpr& a, const PrimExpr& b) {
@@ -46,31 +38,22 @@ PrimExpr make_checked_binary(const std::string& name, const PrimExpr& a, const P
     throw_user_error("{} of {} and {}: the dtypes {} and {} differ; cast one, as in x.astype(dtype)", name,
                      tir::summary(a), tir::summary(b), a->dtype, b->dtype);
   }
-  const bool gives_bool = is_comparison(op) || is_logical(op);
-  check(make_raw<BinaryNode>(gives_bool ? DataType::bool_(a->dtype.lanes()) : a->dtype, [&](BinaryNode& node) {
-    node.op = op;
-    node.a = a;
-    node.b = b;
-  }));
+  check(tir::unfolded_binary(op, a, b));
   return make_binary(op, a, b);
 }
 
 PrimExpr make_checked_not(const PrimExpr& a) {
-  check(make_raw<NotNode>(a->dtype, [&](NotNode& node) { node.a = a; }));
+  check(tir::unfolded_not(a));
   return make_not(a);
 }
 
 PrimExpr make_checked_cast(DataType dtype, const PrimExpr& value) {
-  check(make_raw<CastNode>(dtype, [&](CastNode& node) { node.value = value; }));
+  check(tir::unfolded_cast(dtype, value));
   return make_cast(dtype, value);
 }
 
 PrimExpr make_checked_select(const PrimExpr& condition, const PrimExpr& a, const PrimExpr& b) {
-  const PrimExpr made = make_raw<SelectNode>(a->dtype, [&](SelectNode& node) {
-    node.condition = condition;
-    node.true_value = a;
-    node.false_value = b;
-  });
+  const PrimExpr made = tir::unfolded_select(condition, a, b);
   check(made);
   return made;
 }

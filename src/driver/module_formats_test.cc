@@ -17,7 +17,7 @@
 #include "driver/output_file.h"
 #include "driver/register_all.h"
 #include "driver/seal_library.h"
-#include "driver/user_op.h"
+#include "lower/user_ops/user_op.h"
 #include "kit/errors.h"
 #include "kit/mutate.h"
 #include "load/artifact.h"
@@ -477,10 +477,10 @@ TEST_F(TvmFfiMain, AFileThatNeedsTheRuntimeSaysSo) {
 
 TEST_F(TvmFfiMain, EachReasonToNeedTheRuntimeIsTold) {
   register_all();
-  register_user_op({.name = "test.elsewhere",
-                    .arguments = {{"data", "Tensor", ""}},
-                    .relation = [](const relay::RelationInput& call) -> Type { return call.tensor(0); },
-                    .compute = ExternalFunction{"a \"named\" é\\"}});
+  lower::register_user_op({.name = "test.elsewhere",
+                           .arguments = {{"data", "Tensor", ""}},
+                           .relation = [](const relay::RelationInput& call) -> Type { return call.tensor(0); },
+                           .compute = lower::ExternalFunction{"a \"named\" é\\"}});
   const auto error = [&](const std::string& file, const std::string& body, int64_t weights_limit_bytes) {
     const std::string text = "#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2), float32]) { " + body + " }\n";
     compile_to_file(make_model(relay::parse_module(text)), path(file), {.weights_limit_bytes = weights_limit_bytes});

@@ -218,7 +218,6 @@ hr_status hr_executor_set_output_zero_copy(hr_executor* executor, int32_t index,
 hr_status hr_executor_run(hr_executor* executor) noexcept {
   if (executor == nullptr) return usage("the executor is NULL");
   const headrace::executors::RunStatus status = executor->executor->runner().run();
-  if (status.is_external) (void)headrace::take_stored_error();  // C has no use for an exception of another language
   return status.code == 0 ? HR_OK : fail(HR_USER, status.reason, status.message, status.op);
 }
 

@@ -1,8 +1,6 @@
 #include "load/external_call.h"
 
-#include <algorithm>
 #include <array>
-#include <cstring>
 
 namespace headrace::load {
 namespace {
@@ -10,21 +8,7 @@ namespace {
 // Arguments beyond this many are put on the heap for the call; no op has so many, a large concat may.
 constexpr int32_t kFewArgs = 32;
 
-void write_message(const hr_kernel_env* env, const std::string& message) {
-  if (env->message == nullptr || env->message_size == 0) return;
-  const size_t size = std::min<size_t>(message.size(), env->message_size - 1);
-  std::memcpy(env->message, message.data(), size);
-  env->message[size] = '\0';
-}
-
-// An exception of another language says little without its name: "KeyError: 'x'".
-std::string message_of(const Ref<ErrorObj>& error) {
-  if (!error) return "an external function failed without saying why";
-  const bool is_ours = error->kind.empty() || error->kind == "UserError" || error->kind == "InternalError";
-  return is_ours ? error->message : fmt::format("{}: {}", error->kind, error->message);
-}
-
-int32_t call(void* self, const hr_kernel_env* env, DLTensor* const* args, int32_t num_args) {
+Ref<ErrorObj> call(void* self, DLTensor* const* args, int32_t num_args) {
   auto* function = static_cast<FunctionObj*>(static_cast<Object*>(self));
   std::array<RawValue, kFewArgs> few;
   std::vector<RawValue> many;
@@ -35,16 +19,17 @@ int32_t call(void* self, const hr_kernel_env* env, DLTensor* const* args, int32_
     values[i].v.v_ptr = args[i];
   }
   RawValue result;
+  take_stored_error();  // of a function before this one
   const int code = function->safe_call(self, values, num_args, &result);
   if (code == 0) {
     const Value released = Value::adopt(result);
-    return 0;
+    return {};
   }
-  Ref<ErrorObj> error = take_stored_error();
-  write_message(env, message_of(error));
-  // An exception of another language stays whole for who can raise it again.
-  if (error && error->payload) store_error(std::move(error));
-  return -1;
+  // A function leaves its error with the thread: here it is taken, and handed on by value.
+  if (Ref<ErrorObj> error = take_stored_error()) return error;
+  auto silent = make_object<ErrorObj>();
+  silent->message = "an external function failed without saying why";
+  return silent;
 }
 
 }  // namespace

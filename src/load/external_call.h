@@ -7,7 +7,7 @@
 namespace headrace::load {
 
 // Calls `function` destination-passing, with one DLTensor* per argument (inputs, then outputs). An error that it raises
-// becomes status -1 and the error's message in the env. `function` outlives the call's users.
+// is what the call gives; the thread keeps none. `function` outlives the call's users.
 executors::ExternalCall external_call(const PackedFunc& function);
 
 }  // namespace headrace::load

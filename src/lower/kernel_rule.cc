@@ -1,5 +1,6 @@
 #include "lower/kernel_rule.h"
 
+#include "lower/rule_input.h"
 #include "ops/call_fusion.h"
 
 namespace headrace::lower {
@@ -112,7 +113,7 @@ namespace {
 
 class KernelBuilder {
  public:
-  KernelBuilder(const relay::Function& group, const CallNode& call) : call_(call), op_{call, {}, {}, {}} {
+  KernelBuilder(const relay::Function& group, const CallNode& call) : call_(call), op_(rule_input_of(call)) {
     for (const relay::Var& param : group->params) {
       for (const Type& type : leaves_of(param->checked_type())) {
         const Line line = make_line(param->name_hint, type.cast<TensorTypeNode>(), nullptr);
@@ -123,7 +124,6 @@ class KernelBuilder {
   }
 
   PrimFunc build(const std::string& symbol, const KernelRuleFn& rule) {
-    for (const Type& type : leaves_of(call_.checked_type())) op_.out_types.push_back(type.cast<TensorTypeNode>());
     KernelInput input{op_, {}, {}};
     for (const Expr& arg : call_.args) {
       const auto* tuple = arg.as<relay::TupleNode>();
@@ -157,7 +157,6 @@ class KernelBuilder {
   }
 
   void add_inputs(KernelInput& input, const Expr& arg) {
-    for (const Type& type : leaves_of(arg->checked_type())) op_.in_types.push_back(type.cast<TensorTypeNode>());
     if (const auto* constant = arg.as<ConstantNode>()) {
       const NDArray data = constant->data.to_dense();
       HEADRACE_CHECK(data.num_elements() == 1, "a group holds a constant of {} elements", data.num_elements());

@@ -5,6 +5,7 @@
 #include "lower/compute_rule.h"
 #include "lower/fuse_stages.h"
 #include "lower/kernel_rule.h"
+#include "lower/rule_input.h"
 #include "relay/visit.h"
 #include "tir/rewrite.h"
 
@@ -18,12 +19,6 @@ using tir::Compute;
 using tir::ComputeStage;
 
 namespace {
-
-std::vector<TensorType> tensor_types(const Type& type) {
-  std::vector<TensorType> types;
-  for (const Type& leaf : leaves_of(type)) types.push_back(leaf.cast<TensorTypeNode>());
-  return types;
-}
 
 // Of static shape; as a double, since it may be past any integer. Buffers of other shapes count nothing.
 double bytes_of(const Buffer& buffer) {
@@ -48,7 +43,8 @@ class Composer {
   Compute compose(const relay::Function& group) {
     for (const relay::Var& param : group->params) {
       std::vector<Buffer>& own = buffers_[param.get()];
-      for (const TensorType& type : tensor_types(param->checked_type())) {
+      for (const Type& leaf : leaves_of(param->checked_type())) {
+        const TensorType type = leaf.cast<TensorTypeNode>();
         own.push_back(make_buffer(param->name_hint, type->dtype, type->shape));
         compute_.inputs.push_back(own.back());
       }
@@ -88,10 +84,9 @@ class Composer {
     HEADRACE_CHECK(op != nullptr, "a group calls a {}", call.op->key());
     const ComputeRuleFn* rule = op->find(kComputeRule);
     if (rule == nullptr) throw_at(call.span, op->name, fmt::format("no compute rule for '{}'", op->name));
-    RuleInput input{call, {}, {}, tensor_types(call.checked_type())};
+    RuleInput input = rule_input_of(call);
     for (const Expr& arg : call.args) {
       for (const Buffer& buffer : buffers_.at(arg.get())) input.inputs.push_back(buffer);
-      for (const TensorType& type : tensor_types(arg->checked_type())) input.in_types.push_back(type);
     }
     Compute part = (*rule)(input);
     check_buffers(call, *op, part);

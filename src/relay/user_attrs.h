@@ -32,8 +32,11 @@ using AttrSchema = std::vector<AttrSpec>;
 // Of ops that users registered; an op of ours has a struct of its own instead.
 inline constexpr OpKey<AttrSchema> kAttrSchema{"AttrSchema"};
 
-// Adds an attribute to `op`. UserError: a name that is no identifier or taken, a default of another kind.
+// Adds an attribute to `op`. UserError: a name that no caller could give or read, one that is taken, also by an
+// argument, a default of another kind.
 void add_attr(OpNode& op, AttrSpec spec);
+// The same for an argument; the number of inputs stays.
+void add_argument(OpNode& op, OpArgument argument);
 
 // The attributes of a call of `op`, the defaults filled in; null for an op without attributes. UserError that names the
 // op: an attribute that it does not have, that is missing, given twice, or of another kind.

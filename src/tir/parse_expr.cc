@@ -2,6 +2,7 @@
 #include <bit>
 
 #include "tir/parser.h"
+#include "tir/unfolded.h"
 
 namespace headrace::tir {
 
@@ -20,10 +21,6 @@ PrimExpr Parser::expr(int least_precedence) {
   return left;
 }
 
-static DataType result_of(BinaryOp op, DataType operand) {
-  return is_comparison(op) || is_logical(op) ? DataType::bool_(operand.lanes()) : operand;
-}
-
 // A plain integer takes the dtype of what it meets.
 static PrimExpr fitted(const PrimExpr& e, DataType wanted) {
   const bool is_plain = e.is<IntImmNode>() && e->dtype == kIndexType;
@@ -40,11 +37,7 @@ PrimExpr Parser::binary(const Token& sign, const OperatorText& op, PrimExpr a, P
   if (is_logical(op.op) && !a->dtype.is_bool())
     fail(sign, fmt::format("'{}' needs conditions, not {}", sign.text, a->dtype));
   if (op.text == "/" && !a->dtype.is_float()) fail(sign, "'/' is the quotient of floats; write floordiv or truncdiv");
-  return make_raw<BinaryNode>(result_of(op.op, a->dtype), [&](BinaryNode& node) {
-    node.op = op.op;
-    node.a = a;
-    node.b = b;
-  });
+  return unfolded_binary(op.op, a, b);
 }
 
 PrimExpr Parser::primary() {
@@ -101,7 +94,7 @@ DataType Parser::access_dtype(const Token& name, const Buffer& buffer, const Arr
 PrimExpr Parser::load(const Token& name, const Buffer& buffer) {
   expect("[", fmt::format("after the buffer '{}'", buffer->name));
   const Array<PrimExpr> indices = expressions("]");
-  return make_raw<BufferLoadNode>(access_dtype(name, buffer, indices), [&](BufferLoadNode& node) {
+  return make_unfolded<BufferLoadNode>(access_dtype(name, buffer, indices), [&](BufferLoadNode& node) {
     node.buffer = buffer;
     node.indices = indices;
   });
@@ -128,23 +121,19 @@ PrimExpr Parser::function_call(const Token& name) {
   if (name.is("logical_not")) {
     want(1);
     if (!args[0]->dtype.is_bool()) fail(name, "logical_not needs a condition");
-    return make_raw<NotNode>(args[0]->dtype, [&](NotNode& node) { node.a = args[0]; });
+    return unfolded_not(args[0]);
   }
   if (name.is("select")) {
     want(3);
     if (!args[0]->dtype.is_bool() || args[1]->dtype != args[2]->dtype)
       fail(name, "select needs a condition and two values of one dtype");
-    return make_raw<SelectNode>(args[1]->dtype, [&](SelectNode& node) {
-      node.condition = args[0];
-      node.true_value = args[1];
-      node.false_value = args[2];
-    });
+    return unfolded_select(args[0], args[1], args[2]);
   }
   const auto to = dtype_of_word(name.text);
   if (!to) fail(name, fmt::format("there is no function '{}'", name.text));
   want(1);
   if (to->lanes() != args[0]->dtype.lanes()) fail(name, fmt::format("a cast of {} to {}", args[0]->dtype, *to));
-  return make_raw<CastNode>(*to, [&](CastNode& node) { node.value = args[0]; });
+  return unfolded_cast(*to, args[0]);
 }
 
 PrimExpr Parser::intrinsic_call(const Token& name, Intrinsic intrinsic) {
@@ -157,7 +146,7 @@ PrimExpr Parser::intrinsic_call(const Token& name, Intrinsic intrinsic) {
   const Array<PrimExpr> args = expressions(")");
   if (!given) given = usual_dtype(intrinsic, args);
   if (!given) fail(name, fmt::format("what dtype does it give? Write {}[float32](...)", name.text));
-  return make_raw<IntrinsicCallNode>(*given, [&](IntrinsicCallNode& node) {
+  return make_unfolded<IntrinsicCallNode>(*given, [&](IntrinsicCallNode& node) {
     node.intrinsic = intrinsic;
     node.args = args;
   });
@@ -177,7 +166,7 @@ PrimExpr Parser::let_expr(const Token& name) {
   const PrimExpr body = expr();
   names_.leave(mark);
   expect(")", "after the body of a let");
-  return make_raw<PrimLetNode>(body->dtype, [&](PrimLetNode& node) {
+  return make_unfolded<PrimLetNode>(body->dtype, [&](PrimLetNode& node) {
     node.var = var;
     node.value = value;
     node.body = body;
@@ -192,7 +181,7 @@ PrimExpr Parser::const_expr() {
   const DataType named = dtype();
   expect(")", "after a dtype");
   if (token.kind == TokenKind::string && !negative) {
-    return make_raw<StringImmNode>(named, [&](StringImmNode& node) { node.value = unquote(token.text); });
+    return make_unfolded<StringImmNode>(named, [&](StringImmNode& node) { node.value = unquote(token.text); });
   }
   if (token.kind == TokenKind::real) return make_float(real_of(token, negative), named);
   return make_int(integer_of(token, negative, std::nullopt), named);
@@ -215,8 +204,8 @@ PrimExpr Parser::vector_expr(const Token& name) {
   if (stride && stride->dtype != base->dtype)
     fail(name, fmt::format("ramp of {} by steps of {}", base->dtype, stride->dtype));
   const DataType vector = base->dtype.with_lanes(static_cast<int>(lanes));
-  if (!stride) return make_raw<BroadcastNode>(vector, [&](BroadcastNode& node) { node.value = base; });
-  return make_raw<RampNode>(vector, [&](RampNode& node) {
+  if (!stride) return make_unfolded<BroadcastNode>(vector, [&](BroadcastNode& node) { node.value = base; });
+  return make_unfolded<RampNode>(vector, [&](RampNode& node) {
     node.base = base;
     node.stride = stride;
   });

@@ -108,12 +108,4 @@ class Parser : private TokenReader {
   IRModule module_ = make_module();
 };
 
-template <typename Node>
-Ref<Node> make_raw(DataType dtype, const std::function<void(Node&)>& fill) {
-  auto node = make_object<Node>();
-  node->dtype = dtype;
-  fill(*node);
-  return node;
-}
-
 }  // namespace headrace::tir

@@ -1,5 +1,5 @@
 // A user's ops, written in the forms of Relay's time.
-#include "driver/porting.h"
+#include "lower/user_ops/porting.h"
 
 namespace mine {
 

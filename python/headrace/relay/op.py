@@ -45,7 +45,7 @@ def register(op_name: str, describe: str = "", override: bool = False) -> Op:
     Raises
     ------
     UserError
-        When the name is taken.
+        When the name is taken, or means something else in text.
     """
     return api("relay.op.Register")(op_name, describe, override)
 

@@ -241,7 +241,7 @@ int32_t GraphRunner::run_call(const Call& call) noexcept {
     case StepKind::kKernel:
       return call.callee.kernel(&env_, args);
     case StepKind::kExternal:
-      return call.callee.external.function(call.callee.external.self, &env_, args, call.num_args);
+      return run_external(call);
     case StepKind::kCopy:
       if (call.copy_nbytes > 0) std::memmove(args[1]->data, args[0]->data, call.copy_nbytes);
       return 0;
@@ -249,10 +249,25 @@ int32_t GraphRunner::run_call(const Call& call) noexcept {
   return 0;
 }
 
+int32_t GraphRunner::run_external(const Call& call) noexcept {
+  const ExternalCall& external = call.callee.external;
+  error_ = external.function(external.self, args_.data() + call.first_arg, call.num_args);
+  if (!error_) return 0;
+  // An exception of another language says little without its name: "KeyError: 'x'".
+  const bool is_ours = error_->kind.empty() || error_->kind == "UserError" || error_->kind == "InternalError";
+  const std::string_view kind = is_ours ? std::string_view() : error_->kind, colon = is_ours ? "" : ": ";
+  const std::string_view parts[] = {kind, colon, error_->message};
+  size_t size = 0;
+  for (const std::string_view part : parts) size += part.copy(message_.data() + size, message_.size() - 1 - size);
+  message_[size] = '\0';
+  return -1;
+}
+
 void throw_if_failed(const RunStatus& status) {
   if (status.code == 0) return;
-  if (Ref<ErrorObj> error = status.is_external ? take_stored_error() : Ref<ErrorObj>(); error && error->payload)
-    throw ForeignError(error->kind, error->message, error->payload);
+  // An exception of another language stays whole for who can raise it again.
+  if (status.error && status.error->payload)
+    throw ForeignError(status.error->kind, status.error->message, status.error->payload);
   throw UserError(std::string(status.message), {.op = std::string(status.op), .place = ""});
 }
 
@@ -266,7 +281,7 @@ RunStatus GraphRunner::failure(size_t step, int32_t code) noexcept {
           .reason = HR_REASON_KERNEL_FAILED,
           .op = failed.op.empty() ? std::string_view(failed.callee) : std::string_view(failed.op),
           .message = message,
-          .is_external = failed.kind == StepKind::kExternal};
+          .error = std::move(error_)};
 }
 
 // Gives a bounded output the shape that the run told, with its elements dense at the start; false when the extent is

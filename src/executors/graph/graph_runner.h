@@ -11,14 +11,16 @@
 #include <vector>
 
 #include "artifact/manifest.h"
+#include "object/function.h"
 #include "runtime/aligned_buffer.h"
 #include "runtime/thread_pool.h"
 
 namespace headrace::executors {
 
-// What an external step calls: a kernel with a context of its own, that knows how many arguments there are.
+// What an external step calls: a function with a context of its own, that knows how many arguments there are. Null, or
+// why it failed.
 struct ExternalCall {
-  int32_t (*function)(void* self, const hr_kernel_env* env, DLTensor* const* args, int32_t num_args) = nullptr;
+  Ref<ErrorObj> (*function)(void* self, DLTensor* const* args, int32_t num_args) = nullptr;
   void* self = nullptr;
 };
 
@@ -34,7 +36,7 @@ struct RunStatus {
   hr_reason reason = HR_REASON_NONE;
   std::string_view op;       // the step's name in the model, or the input's
   std::string_view message;  // the kernel's sentence, or ours
-  bool is_external = false;  // an external call failed; it may have left the thread's error (object/function.h)
+  Ref<ErrorObj> error = {};  // what an external call failed with; null for other failures
 };
 // A run that failed is a UserError with the op's name, or the exception of another language that ended it.
 void throw_if_failed(const RunStatus& status);
@@ -105,6 +107,7 @@ class GraphRunner {
   void bind(Port& port, void* data);
   const Port* find_overlap() const noexcept;
   int32_t run_call(const Call& call) noexcept;
+  int32_t run_external(const Call& call) noexcept;
   RunStatus failure(size_t step, int32_t code) noexcept;
   bool fit(const artifact::BoundedOutput& bounded) noexcept;
 
@@ -121,6 +124,7 @@ class GraphRunner {
   std::vector<DLTensor*> args_;                     // of all calls
   std::vector<Call> calls_;
   std::array<char, 512> message_{};
+  Ref<ErrorObj> error_;  // of the external call that ended the run
   hr_kernel_env env_{};
 };
 

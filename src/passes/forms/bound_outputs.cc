@@ -5,12 +5,15 @@
 #include <unordered_map>
 #include <unordered_set>
 
+#include "arith/canonical.h"
+#include "object/foreign_error.h"
 #include "ops/algorithm/select.h"
 #include "ops/call_fusion.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/shape.h"
 #include "ops/tensor/slice.h"
+#include "relay/infer/infer_type.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -130,6 +133,44 @@ bool is_arithmetic(const Reader& r) {
   return other->shape.size() < from_end || as_int(other->shape[other->shape.size() - from_end]) == 1;
 }
 
+// The call over a size that is a symbol, typed; null when its op does not take one.
+relay::Call over_symbol(const Reader& r, const PrimVar& size) {
+  Array<relay::Var> params;
+  Array<Expr> args;
+  for (size_t i = 0; i < r.call.args.size(); ++i) {
+    const auto* type = tensor_type(r.call.args[i]);
+    if (type == nullptr) return {};
+    Array<PrimExpr> shape = type->shape;
+    if (i == r.at) shape.set(r.axis, size);
+    params.push_back(relay::make_var("x", make_tensor_type(shape, type->dtype)));
+    args.push_back(params[i]);
+  }
+  const auto function = relay::make_function(params, relay::make_call(r.call.op, args, r.call.attrs));
+  return relay::infer_type(Expr(function)).cast<FunctionNode>()->body.cast<CallNode>();
+}
+
+// What computes a user's op tells how it reads tensors of one call: over a symbol what it tells holds for any size, and
+// an elementwise form that names no size gives each element whatever the size is.
+bool is_users_elementwise(const Reader& r) {
+  const OpNode& op = *r.call.as_op();
+  const size_t result_rank = tensor_type(ref(&r.call))->shape.size();
+  if (op.find(ops::kCallFusion) == nullptr || op.find(ops::kStateful) != nullptr) return false;
+  if (r.rank() - r.axis != result_rank - r.result_axis) return false;
+  for (size_t i = 0; i < r.call.args.size(); ++i) {
+    if (i != r.at && is_open(r.call.args[i]->checked_type())) return false;
+  }
+  const PrimVar size = make_prim_var("n");
+  try {
+    const relay::Call call = over_symbol(r, size);
+    const auto* type = call ? tensor_type(call) : nullptr;
+    return type != nullptr && type->shape.size() == result_rank && arith::is_equal(type->shape[r.result_axis], size) &&
+           ops::fusion_kind_of(*call) <= ops::FusionKind::broadcast;
+  } catch (const UserError&) {  // of an op that wants numbers
+  } catch (const ForeignError&) {
+  }
+  return false;
+}
+
 bool is_rows_of_rows(const Reader& r) {
   const auto& attrs = r.call.attrs_as<ops::ReshapeAttrs>();
   if (r.call.args.size() != 1 || r.axis != 0 || r.result_axis != 0 || attrs.newshape.empty()) return false;
@@ -160,7 +201,7 @@ bool reads_each_index(const Reader& r) {
   if (name == "reshape") return is_rows_of_rows(r);
   if (name == "strided_slice") return slices_other_axes(r);
   if (name == "take") return is_lookup(r);
-  return is_elementwise(r) || is_arithmetic(r);
+  return is_elementwise(r) || is_arithmetic(r) || is_users_elementwise(r);
 }
 
 // Finds the bounded form of every value of unknown size that has one.

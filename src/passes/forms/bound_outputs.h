@@ -10,8 +10,9 @@
 // which axis of it, which result is its extent. Unknown sizes come from argwhere and from strided_slice of one axis,
 // from 0 in steps of 1, to an end that is computed. They go through ops that read each index of the axis by itself:
 // elementwise functions, arithmetic with a tensor that has no such axis, transpose, squeeze, expand_dims, reshape of
-// whole rows, take by such indices, and strided_slice of other axes. What lies behind the extent in a buffer is not
-// told, and no such op fails on it.
+// whole rows, take by such indices, strided_slice of other axes, and ops of users whose compute form is elementwise or
+// broadcast over a size that is a symbol. What lies behind the extent in a buffer is not told, and no such op fails on
+// it.
 //
 // A main with another result of unknown size is left as it is, and so is one that is called; plan/ says what is wrong
 // with them. Needs types. Runs after the canonical passes, which may find the size, and before FuseOps.

@@ -4,6 +4,7 @@
 #include <unordered_set>
 
 #include "relay/text/parser.h"
+#include "relay/text/print_names.h"
 #include "relay/visit.h"
 
 namespace headrace::relay {
@@ -272,16 +273,6 @@ Nested<Expr> Parser::keyword(Token first) {
     co_return Expr(make_constant(data, span_from(first)));
   }
   co_return named_callee(first);
-}
-
-// What old text calls the op that takes a shape (or slices, sizes, widths) as an argument: here that is the op itself.
-static std::string_view without_dyn(std::string_view name) {
-  constexpr std::string_view kPrefix = "dyn.";
-  constexpr std::string_view kAliases[] = {"broadcast_to", "full",          "image.resize2d", "nn.pad", "ones",
-                                           "reshape",      "strided_slice", "tile",           "zeros"};
-  if (!name.starts_with(kPrefix)) return name;
-  const std::string_view plain = name.substr(kPrefix.size());
-  return std::find(std::begin(kAliases), std::end(kAliases), plain) == std::end(kAliases) ? name : plain;
 }
 
 // An op or a constructor.

@@ -1,5 +1,7 @@
 #include "relay/text/print_names.h"
 
+#include <algorithm>
+
 namespace headrace::relay {
 
 bool is_reserved_word(std::string_view text) {
@@ -14,6 +16,27 @@ bool is_reserved_word(std::string_view text) {
     if (word == text) return true;
   }
   return false;
+}
+
+bool reads_as_number(std::string_view text) {
+  constexpr std::string_view kSuffixes[] = {"", "f", "f16", "f32", "f64", "bf16"};
+  const std::string_view word = text.substr(0, text.find('.'));
+  return (word.starts_with("nan") || word.starts_with("inf")) &&
+         std::find(std::begin(kSuffixes), std::end(kSuffixes), word.substr(3)) != std::end(kSuffixes);
+}
+
+std::string_view without_dyn(std::string_view op) {
+  constexpr std::string_view kPrefix = "dyn.";
+  constexpr std::string_view kAliases[] = {"broadcast_to", "full",          "image.resize2d", "nn.pad", "ones",
+                                           "reshape",      "strided_slice", "tile",           "zeros"};
+  if (!op.starts_with(kPrefix)) return op;
+  const std::string_view plain = op.substr(kPrefix.size());
+  return std::find(std::begin(kAliases), std::end(kAliases), plain) == std::end(kAliases) ? op : plain;
+}
+
+bool can_name_op(std::string_view text) {
+  return is_identifier(text, true) && !is_reserved_word(text) && text != "import" && !reads_as_number(text) &&
+         without_dyn(text) == text;
 }
 
 bool can_name_type(std::string_view text) { return is_identifier(text) && (!is_reserved_word(text) || text == "None"); }

@@ -11,6 +11,15 @@ bool is_reserved_word(std::string_view text);
 // Whether it may be the name of a type or a constructor: `None` is, though it is a value of attributes, too.
 bool can_name_type(std::string_view text);
 
+// Whether a call of an op of that name reads back as it prints: a word, or words with dots between them, that means
+// nothing else.
+bool can_name_op(std::string_view text);
+// What old text calls the op that takes a shape (or slices, sizes, widths) as an argument: here that is the op itself,
+// without "dyn.".
+std::string_view without_dyn(std::string_view op);
+// Whether it begins with a number that is a word: nan, inf, with a suffix or not.
+bool reads_as_number(std::string_view text);
+
 // The names of one top-level function.
 struct PrintNames {
   NameTable vars, symbols, type_vars;

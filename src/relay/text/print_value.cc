@@ -6,7 +6,7 @@
 namespace headrace::relay {
 
 std::string key_text(const std::string& name) {
-  return is_identifier(name) && name != "nan" && name != "inf" ? name : quoted(name);
+  return is_identifier(name) && !reads_as_number(name) ? name : quoted(name);
 }
 
 void ValuePrinter::print_constant(std::string& out, const NDArray& data) const {

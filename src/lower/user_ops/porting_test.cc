@@ -1,5 +1,5 @@
 // A user's library that registers ops in the form of Relay, loaded and used from here.
-#include "driver/porting.h"
+#include "lower/user_ops/porting.h"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>

@@ -6,7 +6,7 @@
 //                     .arguments = {{"data", "Tensor", ""}},
 //                     .attrs = {{"factor", relay::AttrKind::real}},
 //                     .relation = [](const relay::RelationInput& input) -> Type { return input.tensor(0); },
-//                     .compute = lower::ComputeRuleFn(...)});
+//                     .compute = ComputeRuleFn(...)});
 //   make_user_call("my.scale", {x}, {{"factor", 2.0}});
 //
 // register_user_op is safe while other threads compile: they see the op whole or not at all. declare_user_op publishes
@@ -20,17 +20,17 @@
 #include "ops/call_fusion.h"
 #include "relay/user_attrs.h"
 
-namespace headrace::driver {
+namespace headrace::lower {
 
 // Gives the loops of one call: inputs, then outputs.
-using PrimFuncFn = std::function<tir::PrimFunc(const lower::RuleInput&)>;
+using PrimFuncFn = std::function<tir::PrimFunc(const RuleInput&)>;
 // Takes a DLTensor* for each input, tuples taken apart, then for each output. Attributes do not reach it.
 struct ExternalFunction {
   std::string name;  // of a global function, or of one that a module of the artifact provides
 };
 // What computes the op: nothing (it is interpreted by its `eval` only, and not compiled), its compute form, its loops
 // (one function for all calls, whose shapes may have symbols, or one a call), or a function of the process.
-using UserCompute = std::variant<std::monostate, lower::ComputeRuleFn, tir::PrimFunc, PrimFuncFn, ExternalFunction>;
+using UserCompute = std::variant<std::monostate, ComputeRuleFn, tir::PrimFunc, PrimFuncFn, ExternalFunction>;
 
 struct UserOp {
   std::string name;
@@ -75,4 +75,4 @@ std::string why_opaque(const OpNode& op);
 // Why this typed call of an op does not fuse; empty when it does.
 std::string why_opaque(const relay::CallNode& call);
 
-}  // namespace headrace::driver
+}  // namespace headrace::lower

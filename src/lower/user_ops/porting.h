@@ -19,7 +19,7 @@
 // Headrace's own ops take nothing else.
 #pragma once
 
-#include "driver/user_op.h"
+#include "lower/user_ops/user_op.h"
 #include "object/porting.h"
 
 namespace headrace {
@@ -56,7 +56,7 @@ class OpRegEntry {
   OpRegEntry& set_num_inputs(int32_t count);
   OpRegEntry& set_support_level(int32_t level);
   OpRegEntry& add_type_rel(const std::string& rel_name, RelayTypeRel relation);
-  OpRegEntry& set_compute(driver::UserCompute compute);
+  OpRegEntry& set_compute(lower::UserCompute compute);
   // "TOpPattern" (int), "TOpIsStateful" (bool), or any key with any value.
   template <typename T>
   OpRegEntry& set_attr(const std::string& key, const T& value) {

@@ -1,5 +1,5 @@
 // Ops of users: what computes them, interpreted and compiled, against numbers by hand.
-#include "driver/user_op.h"
+#include "lower/user_ops/user_op.h"
 
 #include <dlfcn.h>
 #include <gmock/gmock.h>
@@ -21,11 +21,11 @@
 #include "relay/visit.h"
 #include "tir/parse.h"
 
-namespace headrace::driver {
+namespace headrace::lower {
 namespace {
 
-using lower::Index;
-using lower::RuleInput;
+using driver::compile_to_memory;
+using driver::make_model;
 using ops::FusionKind;
 using relay::RelationInput;
 using ::testing::ElementsAre;
@@ -40,17 +40,15 @@ tir::PrimFunc loops(const std::string& body) { return tir::parse_function("#[tir
 tir::Compute scale_form(const RuleInput& input) {
   const DataType dtype = input.in_types[0]->dtype;
   const PrimExpr factor = make_float(relay::user_attr(input.call, "factor").as<double>(), dtype);
-  return lower::single_stage(input, lower::map_stage(input.make_output(), [&](const Index& i) {
-                               return lower::load(input.inputs[0], i) * factor;
-                             }));
+  return single_stage(
+      input, map_stage(input.make_output(), [&](const Index& i) { return load(input.inputs[0], i) * factor; }));
 }
 
 // The sum of each row.
 tir::Compute row_sum_form(const RuleInput& input) {
   const Buffer& data = input.inputs[0];
-  const auto value = [&](const Index& i, const Index& r) { return lower::load(data, {i[0], r[0]}); };
-  return lower::single_stage(input,
-                             lower::reduce_stage(input.make_output(), tir::Combiner::sum, {data->shape[1]}, value));
+  const auto value = [&](const Index& i, const Index& r) { return load(data, {i[0], r[0]}); };
+  return single_stage(input, reduce_stage(input.make_output(), tir::Combiner::sum, {data->shape[1]}, value));
 }
 
 Type row_type(const RelationInput& input) {
@@ -99,11 +97,11 @@ void register_test_ops() {
                       .arguments = {{"data", "Tensor", ""}},
                       .attrs = {factor},
                       .relation = same_type,
-                      .compute = lower::ComputeRuleFn(scale_form)});
+                      .compute = ComputeRuleFn(scale_form)});
     register_user_op({.name = "test.row_sum",
                       .arguments = {{"data", "Tensor", ""}},
                       .relation = row_type,
-                      .compute = lower::ComputeRuleFn(row_sum_form)});
+                      .compute = ComputeRuleFn(row_sum_form)});
     register_user_op({.name = "test.running_sum",
                       .arguments = {{"data", "Tensor", ""}},
                       .relation = same_type,
@@ -238,12 +236,11 @@ TEST(UserOp, StagesAndSeveralResults) {
   const auto form = [](const RuleInput& input) {
     const Buffer& data = input.inputs[0];
     const PrimExpr count = make_const(static_cast<double>(*as_int(data->shape[1])), data->dtype);
-    tir::ComputeStage mean = lower::reduce_stage(
-        input.make_output(1), tir::Combiner::sum, {data->shape[1]}, [&](const Index& i, const Index& r) {
-          return make_binary(BinaryOp::div, lower::load(data, {i[0], r[0]}), count);
-        });
-    tir::ComputeStage centred = lower::map_stage(
-        input.make_output(0), [&](const Index& i) { return lower::load(data, i) - lower::load(mean.output, {i[0]}); });
+    tir::ComputeStage mean = reduce_stage(
+        input.make_output(1), tir::Combiner::sum, {data->shape[1]},
+        [&](const Index& i, const Index& r) { return make_binary(BinaryOp::div, load(data, {i[0], r[0]}), count); });
+    tir::ComputeStage centred =
+        map_stage(input.make_output(0), [&](const Index& i) { return load(data, i) - load(mean.output, {i[0]}); });
     return tir::Compute{input.inputs, {mean, centred}, {centred.output, mean.output}};
   };
   const auto relation = [](const RelationInput& input) -> Type {
@@ -252,7 +249,7 @@ TEST(UserOp, StagesAndSeveralResults) {
   register_user_op({.name = "test.centre",
                     .arguments = {{"data", "Tensor", ""}},
                     .relation = relation,
-                    .compute = lower::ComputeRuleFn(form)});
+                    .compute = ComputeRuleFn(form)});
   const IRModule module =
       read("def @main(%x: Tensor[(2, 2), float32]) { %0 = test.centre(%x); add(%0.0, expand_dims(%0.1, axis=1)) }");
   EXPECT_THAT(result(module, {tensor({2, 2}, {1, 3, -8, 4})}), ElementsAre(1, 3, -8, 4));
@@ -266,15 +263,15 @@ TEST(UserOp, StagesAndSeveralResults) {
 TEST(UserOp, AFormNeedNotReadAllInputs) {
   register_test_ops();
   const auto second = [](const RuleInput& input) {
-    const auto element = [&](const Index& i) { return lower::load(input.inputs[1], i); };
-    tir::Compute form = lower::single_stage(input, lower::map_stage(input.make_output(), element));
+    const auto element = [&](const Index& i) { return load(input.inputs[1], i); };
+    tir::Compute form = single_stage(input, map_stage(input.make_output(), element));
     form.inputs = {input.inputs[1]};
     return form;
   };
   register_user_op({.name = "test.second",
                     .arguments = {{"a", "Tensor", ""}, {"b", "Tensor", ""}},
                     .relation = same_type,
-                    .compute = lower::ComputeRuleFn(second)});
+                    .compute = ComputeRuleFn(second)});
   const IRModule module =
       read("def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) { test.second(%x, negative(%y)) }");
   EXPECT_THAT(result(module, {tensor({2}, {1, 2}), tensor({2}, {3, 4})}), ElementsAre(-3, -4));
@@ -325,6 +322,28 @@ TEST(UserOp, AFunctionsErrorReachesTheCaller) {
   EXPECT_THAT(run(artifact, {tensor({3}, {1, 0, 4})}), ElementsAre(0.5, 0, 2));
 }
 
+TEST(UserOp, AFunctionsErrorSaysItsKindWhereItIsNotOurs) {
+  register_test_ops();
+  auto fails = make_object<FunctionObj>();
+  fails->safe_call = [](void*, const RawValue*, int32_t, RawValue*) {
+    auto error = make_object<ErrorObj>();
+    error->kind = "KeyError";
+    error->message = "no 'x' " + std::string(600, '.');
+    store_error(std::move(error));
+    return -1;
+  };
+  register_global("test.fails.impl", PackedFunc(fails));
+  register_user_op({.name = "test.fails",
+                    .arguments = {{"data", "Tensor", ""}},
+                    .relation = same_type,
+                    .compute = ExternalFunction{"test.fails.impl"}});
+  const auto artifact = compiled(read("def @main(%x: Tensor[(3), float32]) { test.fails(%x) }"));
+  const std::string message = kit::user_error_of([&] { run(artifact, {tensor({3}, {1, 2, 3})}); });
+  EXPECT_THAT(message, ::testing::StartsWith("KeyError: no 'x' ..."));
+  EXPECT_THAT(message, HasSubstr("at: <text>:2:39"));
+  EXPECT_FALSE(take_stored_error()) << "the error is left with the thread";
+}
+
 TEST(UserOp, AFunctionGetsItsOperandsAsTheCallSays) {
   const IRModule same = read("def @main(%x: Tensor[(3), float32]) { test.combine(%x, %x, %x) }");
   EXPECT_THAT(result(same, {tensor({3}, {1, 2, 3})}), ElementsAre(0, -2, -6));
@@ -353,7 +372,7 @@ TEST(UserOp, AMissingFunctionIsNamed) {
 
 TEST(UserOp, BareClientsNeedTheRuntimeForFunctions) {
   const auto code = [](const IRModule& module) {
-    const CompiledModel model = compile_to_memory(make_model(module));
+    const driver::CompiledModel model = compile_to_memory(make_model(module));
     void* library = dlopen(fmt::format("/proc/self/fd/{}", model.descriptor.number()).c_str(), RTLD_NOW | RTLD_LOCAL);
     EXPECT_NE(library, nullptr) << dlerror();
     if (library == nullptr) return -1;
@@ -376,11 +395,65 @@ TEST(UserOp, AFloat64RunComputesItInItsOwnDtype) {
   EXPECT_EQ(y.data<const double>()[1], 5);
 }
 
-// What it reads is told of sizes that are known.
-TEST(UserOp, DoesNotFollowAnUnknownSize) {
-  const IRModule module =
+// ---- sizes that only the data tells
+
+// data[i, j] + bias[j]
+tir::Compute bias_form(const RuleInput& input) {
+  return single_stage(input, map_stage(input.make_output(), [&](const Index& i) {
+                        return load(input.inputs[0], i) + load(input.inputs[1], {i[1]});
+                      }));
+}
+
+TEST(UserOp, AnElementwiseFormFollowsAnUnknownSize) {
+  register_test_ops();
+  register_user_op({.name = "test.bias",
+                    .arguments = {{"data", "Tensor", ""}, {"bias", "Tensor", ""}},
+                    .relation = same_type,
+                    .compute = ComputeRuleFn(bias_form)});
+  const std::vector<NDArray> inputs = {tensor({4}, {0, 5, 0, 7})};
+  const IRModule scaled =
       read("def @main(%x: Tensor[(4), float32]) { test.scale(cast(argwhere(%x), dtype=\"float32\"), factor=3f) }");
-  EXPECT_THAT(kit::user_error_of([&] { compiled(module); }), HasSubstr("has a size that only the data tells"));
+  EXPECT_THAT(result(scaled, inputs), ElementsAre(3, 9));
+  const IRModule biased = read(
+      "def @main(%x: Tensor[(2, 2), float32]) {\n"
+      "  test.scale(test.bias(cast(argwhere(%x), dtype=\"float32\"), const(Tensor[(2), float32], [10, 20])))\n"
+      "}\n");
+  EXPECT_THAT(result(biased, {tensor({2, 2}, {0, 5, 6, 0})}), ElementsAre(20, 42, 22, 40));
+}
+
+// The whole buffer is longer than what the data tells: nothing may depend on its size, or on what lies behind.
+TEST(UserOp, OtherFormsDoNotFollowAnUnknownSize) {
+  register_test_ops();
+  const auto refused = [](const std::string& name, UserCompute compute, bool is_stateful = false) {
+    register_user_op({.name = name,
+                      .arguments = {{"data", "Tensor", ""}},
+                      .relation = same_type,
+                      .compute = std::move(compute),
+                      .is_stateful = is_stateful});
+    const IRModule module =
+        read(fmt::format("def @main(%x: Tensor[(4), float32]) {{ {}(cast(argwhere(%x), dtype=\"float32\")) }}", name));
+    EXPECT_THAT(kit::user_error_of([&] { compiled(module); }), HasSubstr("has a size that only the data tells"));
+  };
+  const auto element = [](const std::function<PrimExpr(const Buffer&, const Index&)>& value) {
+    return ComputeRuleFn([value](const RuleInput& input) {
+      return single_stage(input,
+                          map_stage(input.make_output(), [&](const Index& i) { return value(input.inputs[0], i); }));
+    });
+  };
+  const DataType f32 = DataType::float_(32);
+  refused("test.open_mean", element([&](const Buffer& x, const Index& i) {
+            return make_binary(BinaryOp::div, load(x, i), make_cast(f32, x->shape[0]));
+          }));
+  refused("test.open_place",
+          element([&](const Buffer& x, const Index& i) { return load(x, i) + make_cast(f32, i[0]); }));
+  refused("test.open_back",
+          element([](const Buffer& x, const Index& i) { return load(x, {x->shape[0] - 1 - i[0], i[1]}); }));
+  refused("test.open_number", element([](const Buffer& x, const Index& i) {
+            if (!as_int(x->shape[0])) throw_user_error("a number is needed");
+            return load(x, i);
+          }));
+  refused("test.open_effect", element([](const Buffer& x, const Index& i) { return load(x, i); }), true);
+  refused("test.open_function", ExternalFunction{"test.halve.impl"});
 }
 
 TEST(UserOp, AnEvaluationCountsWhateverIsSetAfterIt) {
@@ -396,7 +469,7 @@ TEST(UserOp, AnEvaluationCountsWhateverIsSetAfterIt) {
     add_user_attr(op, {"factor", relay::AttrKind::real, Value(2.0), ""});
     set_user_relation(op, same_type);
     if (eval_first) set_user_eval(op, seven);
-    set_user_compute(op, lower::ComputeRuleFn(scale_form));
+    set_user_compute(op, ComputeRuleFn(scale_form));
     if (!eval_first) set_user_eval(op, seven);
     const IRModule module = read("def @main(%x: Tensor[(2), float32]) { test.eval_order(%x) }");
     EXPECT_THAT(interpreted(module, {tensor({2}, {1, 2})}), ElementsAre(7, 7)) << eval_first;
@@ -418,4 +491,4 @@ TEST(UserOp, AnEvaluationOfTheUsersOwnIsTheOneThatCounts) {
 }
 
 }  // namespace
-}  // namespace headrace::driver
+}  // namespace headrace::lower

@@ -1,19 +1,18 @@
-#include "driver/user_op.h"
+#include "lower/user_ops/user_op.h"
 
 #include <algorithm>
 
-#include "driver/register_all.h"
-#include "driver/user_eval.h"
 #include "ir/op_table.h"
 #include "ir/text_names.h"
-#include "lower/user_compute.h"
+#include "lower/rule_input.h"
+#include "lower/user_ops/user_compute.h"
+#include "lower/user_ops/user_eval.h"
+#include "relay/text/print_names.h"
 #include "tir/raise.h"
 #include "tir/verify.h"
 
-namespace headrace::driver {
+namespace headrace::lower {
 
-using lower::ComputeRuleFn;
-using lower::RuleInput;
 using ops::CallFusion;
 using ops::FusionKind;
 using relay::CallNode;
@@ -44,8 +43,9 @@ OpNode& changeable(const Op& op) {
 bool is_tensors(const Type& type) {
   if (type.is<TensorTypeNode>()) return true;
   const auto* tuple = type.as<TupleTypeNode>();
-  return tuple != nullptr && std::all_of(tuple->items.begin(), tuple->items.end(),
-                                         [](const Type& item) { return item.is<TensorTypeNode>(); });
+  return tuple != nullptr && !tuple->items.empty() &&
+         std::all_of(tuple->items.begin(), tuple->items.end(),
+                     [](const Type& item) { return item.is<TensorTypeNode>(); });
 }
 
 Type related(const relay::TypeRelationFn& relation, const RelationInput& input) {
@@ -53,41 +53,26 @@ Type related(const relay::TypeRelationFn& relation, const RelationInput& input) 
     input.fail(fault);
   const Type type = relation(input);
   if (type && !is_tensors(type))
-    input.fail(fmt::format("its type relation gave {}; an op gives a tensor or a tuple of tensors", to_string(type)));
+    input.fail(fmt::format("its type relation gave {}; an op gives a tensor or a tuple of one tensor or more",
+                           to_string(type)));
   return type;
 }
 
 // ---- what computes it
 
-[[noreturn]] void fail(const CallNode& call, const std::string& message) {
-  const std::string& name = call.as_op()->name;
-  throw_at(call.span, name, fmt::format("{}: {}", name, message));
-}
-
-// The tensors of a typed call, as buffers; the names are those of the op's arguments.
-RuleInput rule_input(const CallNode& call) {
-  RuleInput input{call, {}, {}, {}};
-  const OpNode& op = *call.as_op();
-  for (size_t i = 0; i < call.args.size(); ++i) {
-    for (const Type& leaf : leaves_of(call.args[i]->checked_type())) {
-      const TensorType type = leaf.cast<TensorTypeNode>();
-      if (!type) fail(call, fmt::format("argument {} is {}, and only tensors are computed with", i, to_string(leaf)));
-      const std::string name = i < op.arguments.size() ? op.arguments[i].name : fmt::format("input{}", i);
-      input.inputs.push_back(make_buffer(name, type->dtype, type->shape));
-      input.in_types.push_back(type);
-    }
-  }
-  for (const Type& leaf : leaves_of(call.checked_type())) input.out_types.push_back(leaf.cast<TensorTypeNode>());
+RuleInput input_with_buffers(const CallNode& call) {
+  RuleInput input = rule_input_of(call);
+  input.inputs = make_inputs(input);
   return input;
 }
 
 // Ops that say they are elementwise or broadcast are moved about by passes that rely on it.
 void check_fusion(const CallNode& call, FusionKind said, const Expected<tir::Compute>& form) {
-  if (said > FusionKind::broadcast || (form && lower::widest_stage(form.value()) <= said)) return;
+  if (said > FusionKind::broadcast || (form && widest_stage(form.value()) <= said)) return;
   const std::string found =
       form ? "its compute form does not read its inputs so" : "its loops do not show it: " + form.refusal().message;
-  fail(call, fmt::format("it is registered as {}, and {}; register another pattern, or none",
-                         said == FusionKind::elementwise ? "elementwise" : "broadcast", found));
+  fail_call(call, fmt::format("it is registered as {}, and {}; register another pattern, or none",
+                              said == FusionKind::elementwise ? "elementwise" : "broadcast", found));
 }
 
 // `form` and its own word on how it fuses, or the reason why there is none.
@@ -95,7 +80,7 @@ CallFusion fusion_of_form(const CallNode& call, const Expected<tir::Compute>& fo
   const FusionKind* said = call.as_op()->find(ops::kFusionKind);
   if (said != nullptr) check_fusion(call, *said, form);
   if (!form) return {FusionKind::opaque, form.refusal().message};
-  auto [found, why] = lower::fusion_of(form.value());
+  auto [found, why] = fusion_of(form.value());
   if (said == nullptr) return {found, std::move(why)};
   if (*said == FusionKind::opaque) return {*said, "it is registered as opaque"};
   // Results and stages that no group takes stay alone, whatever is said of them.
@@ -117,29 +102,30 @@ bool has_unknown_size(const CallNode& call) {
 CallFusion unknown_size() { return {FusionKind::opaque, "it has a size that only the data tells"}; }
 
 void set_form(OpNode& op, const ComputeRuleFn& rule) {
-  const ComputeRuleFn fitted = [rule](const RuleInput& input) { return lower::fit_compute(rule, input); };
-  op.set(lower::kComputeRule, fitted);
+  const ComputeRuleFn fitted = [rule](const RuleInput& input) { return fit_compute(rule, input); };
+  op.set(kComputeRule, fitted);
   op.set(ops::kCallFusion, ops::CallFusionFn([fitted](const CallNode& call) {
-           return has_unknown_size(call) ? unknown_size() : fusion_of_form(call, fitted(rule_input(call)));
+           return has_unknown_size(call) ? unknown_size() : fusion_of_form(call, fitted(input_with_buffers(call)));
          }));
   op.set(ops::kEval, eval_by_form(fitted));
 }
 
 void set_loops(OpNode& op, const PrimFuncFn& loops) {
   // Asked of calls that fuse, and of those in groups that a user wrote.
-  op.set(lower::kComputeRule, ComputeRuleFn([loops](const RuleInput& input) {
-           Expected<tir::Compute> form = lower::raise_for(loops(input), input);
-           if (!form) fail(input.call, fmt::format("it cannot be fused with other ops: {}", form.refusal().message));
+  op.set(kComputeRule, ComputeRuleFn([loops](const RuleInput& input) {
+           Expected<tir::Compute> form = raise_for(loops(input), input);
+           if (!form)
+             fail_call(input.call, fmt::format("it cannot be fused with other ops: {}", form.refusal().message));
            return std::move(form.value());
          }));
-  op.set(lower::kKernelRule, lower::KernelRuleFn([loops](const lower::KernelInput& input) {
-           const RuleInput tensors = rule_input(input.op.call);
-           return lower::loops_for(loops(tensors), input);
+  op.set(kKernelRule, KernelRuleFn([loops](const KernelInput& input) {
+           const RuleInput tensors = input_with_buffers(input.op.call);
+           return loops_for(loops(tensors), input);
          }));
   op.set(ops::kCallFusion, ops::CallFusionFn([loops](const CallNode& call) {
            if (has_unknown_size(call)) return unknown_size();
-           const RuleInput input = rule_input(call);
-           return fusion_of_form(call, lower::raise_for(loops(input), input));
+           const RuleInput input = input_with_buffers(call);
+           return fusion_of_form(call, raise_for(loops(input), input));
          }));
   op.set(ops::kEval, eval_by_loops(loops));
 }
@@ -169,6 +155,9 @@ void check_name(const std::string& name, bool override) {
         "'{}' cannot name an op: choose words of letters, digits and _ with dots between them, such as "
         "\"my.scale\"",
         name);
+  if (!relay::can_name_op(name))
+    throw_user_error("'{}' cannot name an op: it means something else in text; choose such as \"my.{}\"", name,
+                     name.substr(name.rfind('.') + 1));
   const Op previous = find_op(name);
   if (!previous) return;
   if (!is_user_op(previous)) throw_user_error("'{}' is an op of Headrace; register yours under another name", name);
@@ -176,7 +165,7 @@ void check_name(const std::string& name, bool override) {
 }
 
 Op new_op(const std::string& name, const std::string& doc, bool override) {
-  register_all();
+  register_all_rules();
   check_name(name, override);
   const Op op = make_op(name);
   op->doc = doc;
@@ -214,8 +203,8 @@ void set_user_doc(const Op& op, std::string doc) { changeable(op).doc = std::mov
 void add_user_argument(const Op& op, OpArgument argument) {
   OpNode& node = changeable(op);
   const auto named = static_cast<int32_t>(node.arguments.size());
+  relay::add_argument(node, std::move(argument));
   if (node.num_inputs == (named == 0 ? -1 : named)) node.num_inputs = named + 1;
-  node.arguments.push_back(std::move(argument));
 }
 
 void add_user_attr(const Op& op, relay::AttrSpec spec) { relay::add_attr(changeable(op), std::move(spec)); }
@@ -240,8 +229,8 @@ void set_user_relation(const Op& op, relay::TypeRelationFn relation) {
 
 void set_user_compute(const Op& op, UserCompute compute) {
   OpNode& node = changeable(op);
-  for (const std::string_view key : {lower::kComputeRule.name, lower::kKernelRule.name, ops::kCallFusion.name,
-                                     ops::kExternal.name, ops::kEval.name, kWhyOpaque.name})
+  for (const std::string_view key : {kComputeRule.name, kKernelRule.name, ops::kCallFusion.name, ops::kExternal.name,
+                                     ops::kEval.name, kWhyOpaque.name})
     erase(node, key);
   if (const auto* form = std::get_if<ComputeRuleFn>(&compute)) {
     set_form(node, *form);
@@ -297,4 +286,4 @@ std::string why_opaque(const CallNode& call) {
   return (*fusion)(call).why_opaque;
 }
 
-}  // namespace headrace::driver
+}  // namespace headrace::lower

@@ -1,9 +1,12 @@
-#include "lower/user_compute.h"
+#include "lower/user_ops/user_compute.h"
 
 #include <algorithm>
 
 #include "arith/canonical.h"
 #include "ir/map_operands.h"
+#include "lower/rule_input.h"
+#include "lower/user_ops/check_indices.h"
+#include "tir/own_variables.h"
 #include "tir/raise.h"
 #include "tir/rewrite.h"
 #include "tir/verify_compute.h"
@@ -21,11 +24,6 @@ namespace {
 using Buffers = std::unordered_map<const BufferNode*, Buffer>;
 using Values = std::unordered_map<const PrimVarNode*, PrimExpr>;
 
-[[noreturn]] void fail(const RuleInput& input, const std::string& message) {
-  const std::string& name = input.call.as_op()->name;
-  throw_at(input.call.span, name, fmt::format("{}: {}", name, message));
-}
-
 std::string show(const Buffer& buffer) { return to_string(Type(make_tensor_type(buffer->shape, buffer->dtype))); }
 
 bool same_shape(const Array<PrimExpr>& a, const Array<PrimExpr>& b) {
@@ -36,7 +34,13 @@ bool same_shape(const Array<PrimExpr>& a, const Array<PrimExpr>& b) {
   return true;
 }
 
-// A copy of a form with other buffers, symbols and axes.
+// Compiled loops do not check what they index.
+void check_indices(const Compute& form, const RuleInput& input) {
+  if (const auto outside = find_index_outside(form))
+    fail_call(input.call, *outside + "; an element that may not be there is read in a branch of if_then_else");
+}
+
+// A copy of a form with other buffers and symbols, and axes of its own.
 class Copier {
  public:
   Copier(Buffers buffers, Values values) : buffers_(std::move(buffers)), values_(std::move(values)) {}
@@ -46,30 +50,21 @@ class Copier {
     for (const Buffer& buffer : form.inputs) result.inputs.push_back(this->buffer(buffer));
     for (const ComputeStage& stage : form.stages) result.stages.push_back(copy(stage));
     for (const Buffer& buffer : form.outputs) result.outputs.push_back(this->buffer(buffer));
-    return result;
+    return tir::with_own_variables(std::move(result));
   }
 
  private:
   ComputeStage copy(const ComputeStage& stage) {
     ComputeStage result = stage;
-    for (std::vector<PrimVar>* axes : {&result.axes, &result.reduce_axes}) {
-      for (PrimVar& axis : *axes) axis = fresh(axis);
-    }
     // What fuses behind a reduction is computed with it.
-    if (result.combiner != tir::Combiner::none)
-      result.reduced = result.reduced ? fresh(result.reduced) : make_prim_var("reduced", result.value->dtype);
+    if (result.combiner != tir::Combiner::none && !result.reduced)
+      result.reduced = make_prim_var("reduced", result.value->dtype);
     for (std::vector<PrimExpr>* list : {&result.place, &result.extents, &result.reduce_extents}) {
       for (PrimExpr& item : *list) item = expr(item);
     }
     for (PrimExpr* item : {&result.init, &result.value, &result.epilogue}) *item = expr(*item);
     if (result.output) result.output = buffer(result.output);
     return result;
-  }
-
-  PrimVar fresh(const PrimVar& var) {
-    PrimVar made = make_prim_var(var->name_hint, var->dtype);
-    values_[var.get()] = made;
-    return made;
   }
 
   Buffer buffer(const Buffer& old) {
@@ -180,13 +175,14 @@ void check_param(const PrimFunc& function, const RuleInput& input, size_t i, con
   Array<PrimExpr> shape;
   for (const PrimExpr& dim : param->shape) shape.push_back(substitute(dim, values));
   if (!param->strides.empty())
-    fail(input, fmt::format("parameter '{}' of its loops has strides, and tensors of a call are dense: leave them out",
-                            param->name));
+    fail_call(input.call,
+              fmt::format("parameter '{}' of its loops has strides, and tensors of a call are dense: leave them out",
+                          param->name));
   if (param->dtype == type->dtype && same_shape(shape, type->shape)) return;
-  fail(input,
-       fmt::format("parameter '{}' of its loops is {}, and the call has {} there; give loops for this type, or a "
-                   "function that makes them for each call",
-                   param->name, show(param), to_string(Type(type))));
+  fail_call(input.call,
+            fmt::format("parameter '{}' of its loops is {}, and the call has {} there; give loops for this type, or a "
+                        "function that makes them for each call",
+                        param->name, show(param), to_string(Type(type))));
 }
 
 // What the symbols in the parameters' shapes are in this call.
@@ -194,9 +190,9 @@ Values match_params(const PrimFunc& function, const RuleInput& input) {
   const size_t num_inputs = input.in_types.size(), num_outputs = input.out_types.size();
   if (function->num_outputs != static_cast<int64_t>(num_outputs) ||
       function->params.size() != num_inputs + num_outputs) {
-    fail(input, fmt::format("its loops have {} inputs and {} outputs, and the call has {} and {}",
-                            static_cast<int64_t>(function->params.size()) - function->num_outputs,
-                            function->num_outputs, num_inputs, num_outputs));
+    fail_call(input.call, fmt::format("its loops have {} inputs and {} outputs, and the call has {} and {}",
+                                      static_cast<int64_t>(function->params.size()) - function->num_outputs,
+                                      function->num_outputs, num_inputs, num_outputs));
   }
   Values values;
   for (size_t i = 0; i < function->params.size(); ++i) {
@@ -241,21 +237,22 @@ Compute fit_compute(const ComputeRuleFn& rule, const RuleInput& input) {
   try {
     tir::verify(form);
   } catch (const UserError& error) {
-    fail(input, error.message());
+    fail_call(input.call, error.message());
   }
   for (const Buffer& buffer : form.inputs) {
     if (!given.contains(buffer.get()))
-      fail(input, fmt::format("its compute form reads '{}', which is no input of the op", buffer->name));
+      fail_call(input.call, fmt::format("its compute form reads '{}', which is no input of the op", buffer->name));
   }
   if (form.outputs.size() != input.out_types.size())
-    fail(input, fmt::format("its compute form gives {} results, and its type says {}", form.outputs.size(),
-                            input.out_types.size()));
+    fail_call(input.call, fmt::format("its compute form gives {} results, and its type says {}", form.outputs.size(),
+                                      input.out_types.size()));
   for (size_t i = 0; i < form.outputs.size(); ++i) {
     const TensorType& type = input.out_types[i];
     if (form.outputs[i]->dtype != type->dtype || !same_shape(form.outputs[i]->shape, type->shape))
-      fail(input, fmt::format("its compute form gives {} as result {}, and its type says {}", show(form.outputs[i]), i,
-                              to_string(Type(type))));
+      fail_call(input.call, fmt::format("its compute form gives {} as result {}, and its type says {}",
+                                        show(form.outputs[i]), i, to_string(Type(type))));
   }
+  check_indices(form, input);
   Compute fitted = Copier(std::move(given), {}).copy(form);
   fitted.inputs = input.inputs;  // also those that the form does not read
   return fitted;
@@ -286,7 +283,9 @@ Expected<Compute> raise_for(const PrimFunc& function, const RuleInput& input) {
   for (size_t i = 0; i < input.inputs.size(); ++i) buffers.emplace(form.value().inputs[i].get(), input.inputs[i]);
   for (size_t i = 0; i < input.out_types.size(); ++i)
     buffers.emplace(form.value().outputs[i].get(), input.make_output(i));
-  return Copier(std::move(buffers), std::move(values)).copy(form.value());
+  Compute fitted = Copier(std::move(buffers), std::move(values)).copy(form.value());
+  check_indices(fitted, input);
+  return fitted;
 }
 
 Stmt loops_for(const PrimFunc& function, const KernelInput& input) {

@@ -1,15 +1,15 @@
-#include "driver/user_eval.h"
+#include "lower/user_ops/user_eval.h"
 
 #include <algorithm>
 
 #include "interp/tir_interp.h"
-#include "lower/user_compute.h"
+#include "lower/rule_input.h"
+#include "lower/user_ops/user_compute.h"
 #include "object/function.h"
 #include "tir/plain_loops.h"
 
-namespace headrace::driver {
+namespace headrace::lower {
 
-using lower::RuleInput;
 using ops::EvalInput;
 
 namespace {
@@ -47,8 +47,7 @@ RuleInput rule_input(const EvalInput& input) {
                  {},
                  with_dtypes(input.arg_types, dtypes),
                  with_dtypes(input.out_types, declared_dtypes(ref(&input.call)))};
-  for (size_t i = 0; i < rule.in_types.size(); ++i)
-    rule.inputs.push_back(make_buffer(fmt::format("input{}", i), rule.in_types[i]->dtype, rule.in_types[i]->shape));
+  rule.inputs = make_inputs(rule);
   return rule;
 }
 
@@ -60,16 +59,13 @@ std::vector<NDArray> converted_args(const EvalInput& input, const RuleInput& rul
 
 // The results in the dtypes that were asked for; UserError when they are not those of the op's type.
 std::vector<NDArray> converted_results(const EvalInput& input, const std::vector<NDArray>& results) {
-  const std::string& name = input.call.as_op()->name;
   if (results.size() != input.out_types.size())
-    throw_at(input.call.span, name,
-             fmt::format("{}: {} results, and its type says {}", name, results.size(), input.out_types.size()));
+    fail_call(input.call, fmt::format("{} results, and its type says {}", results.size(), input.out_types.size()));
   std::vector<NDArray> converted;
   for (size_t i = 0; i < results.size(); ++i) {
     if (results[i].shape() != input.out_types[i]->concrete_shape())
-      throw_at(input.call.span, name,
-               fmt::format("{}: result {} has shape ({}), and its type says {}", name, i,
-                           fmt::join(results[i].shape(), ", "), to_string(Type(input.out_types[i]))));
+      fail_call(input.call, fmt::format("result {} has shape ({}), and its type says {}", i,
+                                        fmt::join(results[i].shape(), ", "), to_string(Type(input.out_types[i]))));
     converted.push_back(as_dtype(results[i], input.out_types[i]->dtype));
   }
   return converted;
@@ -103,9 +99,11 @@ std::vector<NDArray> call_function(const PackedFunc& function, const std::vector
 
 }  // namespace
 
-ops::EvalFn eval_by_form(lower::ComputeRuleFn rule) {
+ops::EvalFn eval_by_form(ComputeRuleFn rule) {
   return [rule = std::move(rule)](const EvalInput& input) {
     const RuleInput tensors = rule_input(input);
+    // A form that keeps tensors of an earlier call fits the first time it is asked, and is refused from then on.
+    rule(tensors);
     return run_loops(input, tensors, tir::plain_loops(rule(tensors), input.call.as_op()->name));
   };
 }
@@ -114,7 +112,7 @@ ops::EvalFn eval_by_loops(PrimFuncFn loops) {
   return [loops = std::move(loops)](const EvalInput& input) {
     const RuleInput tensors = rule_input(input);
     const tir::PrimFunc function = loops(tensors);
-    lower::check_params(function, tensors);
+    check_params(function, tensors);
     return run_loops(input, tensors, function);
   };
 }
@@ -122,10 +120,8 @@ ops::EvalFn eval_by_loops(PrimFuncFn loops) {
 ops::EvalFn eval_by_function(std::string name) {
   return [name = std::move(name)](const EvalInput& input) {
     const PackedFunc function = find_global(name);
-    const std::string& op = input.call.as_op()->name;
     if (!function)
-      throw_at(input.call.span, op,
-               fmt::format("{}: there is no global function '{}' that computes it; register it first", op, name));
+      fail_call(input.call, fmt::format("there is no global function '{}' that computes it; register it first", name));
     const RuleInput tensors = rule_input(input);
     // Inputs may be shared with the program's constants: a function that writes them changes its own copies.
     std::vector<NDArray> args;
@@ -134,4 +130,4 @@ ops::EvalFn eval_by_function(std::string name) {
   };
 }
 
-}  // namespace headrace::driver
+}  // namespace headrace::lower

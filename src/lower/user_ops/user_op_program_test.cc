@@ -6,9 +6,9 @@
 #include <thread>
 
 #include "driver/compile.h"
-#include "driver/user_op.h"
 #include "interp/interp.h"
 #include "kit/errors.h"
+#include "lower/user_ops/open_attrs.h"
 #include "object/json.h"
 #include "object/structural_equal.h"
 #include "object/structural_hash.h"
@@ -24,11 +24,11 @@
 #include "relay/text/print.h"
 #include "tir/parse.h"
 
-namespace headrace::driver {
+namespace headrace::lower {
 namespace {
 
-using lower::Index;
-using lower::RuleInput;
+using driver::compile_to_memory;
+using driver::make_model;
 using ops::FusionKind;
 using relay::AttrKind;
 using relay::RelationInput;
@@ -40,8 +40,7 @@ constexpr const char* kHeader = "#[version = \"0.0.5\"]\n";
 Type same_type(const RelationInput& input) { return input.tensor(0); }
 
 tir::Compute copy_form(const RuleInput& input) {
-  return lower::single_stage(
-      input, lower::map_stage(input.make_output(), [&](const Index& i) { return lower::load(input.inputs[0], i); }));
+  return single_stage(input, map_stage(input.make_output(), [&](const Index& i) { return load(input.inputs[0], i); }));
 }
 
 // An op of one argument and of its type.
@@ -62,13 +61,13 @@ void register_test_ops() {
                  {"size", AttrKind::shape, Value(Shape{1, 2})},
                  {"axes", AttrKind::integers, Value(Array<int64_t>{-1})},
                  {"scales", AttrKind::reals, Value(Array<double>{0.5, 2})}};
-    all.compute = lower::ComputeRuleFn(copy_form);
+    all.compute = ComputeRuleFn(copy_form);
     register_user_op(all);
     UserOp plain = unary("prog.plain");
-    plain.compute = lower::ComputeRuleFn(copy_form);
+    plain.compute = ComputeRuleFn(copy_form);
     register_user_op(plain);
     UserOp effect = unary("prog.effect");
-    effect.compute = lower::ComputeRuleFn(copy_form);
+    effect.compute = ComputeRuleFn(copy_form);
     effect.is_stateful = true;
     register_user_op(effect);
   });
@@ -196,7 +195,6 @@ TEST(UserAttrs, ErrorsOfSchemas) {
   EXPECT_THAT(with({"axis", AttrKind::real}), HasSubstr("there is an attribute 'axis' already"));
   EXPECT_THAT(with({"", AttrKind::real}), HasSubstr("'' cannot name an attribute"));
   EXPECT_THAT(with({"a b", AttrKind::real}), HasSubstr("'a b' cannot name an attribute"));
-  EXPECT_THAT(with({"attrs", AttrKind::real}), HasSubstr("'attrs' cannot name an attribute"));
   EXPECT_THAT(with({"on", AttrKind::boolean, Value("yes")}), HasSubstr("attribute 'on': expected bool, got \"yes\""));
   EXPECT_FALSE(find_op("prog.bad_attr")) << "a failed registration leaves an op behind";
   EXPECT_THAT(kit::user_error_of([] { relay::parse_attr_kind("double"); }),
@@ -253,35 +251,34 @@ TEST(UserOps, OpenAttributes) {
   const Op op = get_op("prog.plain");
   const OpKey<Value> key{"target.mychip"};
   op->set(key, Value(3));
-  EXPECT_EQ(get_global("ir.OpGetAttr")(op, "target.mychip").as<int64_t>(), 3);
-  get_global("ir.OpSetAttr")(op, "target.mychip", Value("four"));
+  EXPECT_EQ(get_open_attr(op, "target.mychip").as<int64_t>(), 3);
+  set_open_attr(op, "target.mychip", Value("four"));
   EXPECT_EQ(op->find(key)->as<std::string>(), "four");
-  get_global("ir.OpResetAttr")(op, "target.mychip");
+  reset_open_attr(op, "target.mychip");
   EXPECT_EQ(op->find(key), nullptr);
-  EXPECT_THAT(kit::user_error_of([&] { get_global("ir.OpSetAttr")(op, "Eval", Value(1)); }),
+  EXPECT_THAT(kit::user_error_of([&] { set_open_attr(op, "Eval", Value(1)); }),
               HasSubstr("the attribute 'Eval' of op 'prog.plain' is set in C++ and of another kind"));
 }
 
 TEST(UserOps, AttributesOfRelayAreSetAndReset) {
   UserOp given = unary("prog.relay_attrs");
-  given.compute = lower::ComputeRuleFn(copy_form);
+  given.compute = ComputeRuleFn(copy_form);
   const Op op = register_user_op(given);
-  const auto set = get_global("ir.OpSetAttr"), get = get_global("ir.OpGetAttr"), reset = get_global("ir.OpResetAttr");
-  set(op, "TOpPattern", Value(8));
-  EXPECT_EQ(get(op, "TOpPattern").as<int64_t>(), 8);
+  set_open_attr(op, "TOpPattern", Value(8));
+  EXPECT_EQ(get_open_attr(op, "TOpPattern").as<int64_t>(), 8);
   EXPECT_EQ(why_opaque(*op), "it is registered as opaque");
-  reset(op, "TOpPattern");
-  EXPECT_TRUE(get(op, "TOpPattern").is_none());
+  reset_open_attr(op, "TOpPattern");
+  EXPECT_TRUE(get_open_attr(op, "TOpPattern").is_none());
   EXPECT_EQ(why_opaque(*op), "");
   for (const bool is_reset : {false, true}) {
-    set(op, "TOpIsStateful", Value(true));
-    EXPECT_TRUE(get(op, "TOpIsStateful").as<bool>());
+    set_open_attr(op, "TOpIsStateful", Value(true));
+    EXPECT_TRUE(get_open_attr(op, "TOpIsStateful").as<bool>());
     EXPECT_TRUE(*op->find(ops::kStateful));
-    is_reset ? reset(op, "TOpIsStateful") : set(op, "TOpIsStateful", Value(false));
-    EXPECT_FALSE(get(op, "TOpIsStateful").as<bool>());
+    is_reset ? reset_open_attr(op, "TOpIsStateful") : set_open_attr(op, "TOpIsStateful", Value(false));
+    EXPECT_FALSE(get_open_attr(op, "TOpIsStateful").as<bool>());
     EXPECT_EQ(op->find(ops::kStateful), nullptr);
   }
-  EXPECT_THAT(kit::user_error_of([&] { reset(get_op("nn.relu"), "TOpPattern"); }),
+  EXPECT_THAT(kit::user_error_of([&] { reset_open_attr(get_op("nn.relu"), "TOpPattern"); }),
               HasSubstr("'nn.relu' is an op of Headrace, which is not changed"));
 }
 
@@ -304,7 +301,12 @@ TEST(UserOps, ErrorsOfTypes) {
   odd.relation = [](const RelationInput&) -> Type { return make_func_type({}, make_tuple_type({})); };
   register_user_op(odd);
   EXPECT_THAT(error_of("def @main(%x: Tensor[(2), float32]) { prog.odd_relation(%x) }"),
-              HasSubstr("an op gives a tensor or a tuple of tensors"));
+              HasSubstr("an op gives a tensor or a tuple of one tensor or more"));
+  UserOp empty = unary("prog.empty_result");
+  empty.relation = [](const RelationInput&) -> Type { return make_tuple_type({}); };
+  register_user_op(empty);
+  EXPECT_THAT(error_of("def @main(%x: Tensor[(2), float32]) { prog.empty_result(%x) }"),
+              HasSubstr("prog.empty_result: its type relation gave (); an op gives a tensor or a tuple of one"));
 }
 
 // ---- what computes it
@@ -331,41 +333,41 @@ tir::PrimFunc zero_loops(const std::string& inputs, const std::string& shape) {
 TEST(UserOps, ErrorsOfForms) {
   const auto other_shape = [](const RuleInput& input) {
     const Buffer y = make_buffer("y", DataType::float_(32), to_dims({3, 2}));
-    const auto element = [&](const Index& i) { return lower::load(input.inputs[0], {i[1], i[0]}); };
-    return lower::single_stage(input, lower::map_stage(y, element));
+    const auto element = [&](const Index& i) { return load(input.inputs[0], {i[1], i[0]}); };
+    return single_stage(input, map_stage(y, element));
   };
   EXPECT_THAT(
-      compute_error("prog.form_shape", lower::ComputeRuleFn(other_shape)),
+      compute_error("prog.form_shape", ComputeRuleFn(other_shape)),
       HasSubstr("its compute form gives Tensor[(3, 2), float32] as result 0, and its type says Tensor[(2, 3), "));
   const auto no_result = [](const RuleInput& input) { return tir::Compute{input.inputs, {}, {}}; };
-  EXPECT_THAT(compute_error("prog.form_none", lower::ComputeRuleFn(no_result)),
+  EXPECT_THAT(compute_error("prog.form_none", ComputeRuleFn(no_result)),
               HasSubstr("its compute form gives 0 results, and its type says 1"));
   const auto stranger = [](const RuleInput& input) {
     const Buffer z = make_buffer("z", DataType::float_(32), to_dims({2, 3}));
-    const auto element = [&](const Index& i) { return lower::load(z, i); };
-    tir::Compute form = lower::single_stage(input, lower::map_stage(input.make_output(), element));
+    const auto element = [&](const Index& i) { return load(z, i); };
+    tir::Compute form = single_stage(input, map_stage(input.make_output(), element));
     form.inputs = {z};
     return form;
   };
-  EXPECT_THAT(compute_error("prog.form_stranger", lower::ComputeRuleFn(stranger)),
+  EXPECT_THAT(compute_error("prog.form_stranger", ComputeRuleFn(stranger)),
               HasSubstr("reads 'z', which is no input of the op"));
   const auto unbound = [](const RuleInput& input) {
-    const auto element = [&](const Index&) { return lower::load(input.inputs[0], {make_prim_var("k"), make_int(0)}); };
-    return lower::single_stage(input, lower::map_stage(input.make_output(), element));
+    const auto element = [&](const Index&) { return load(input.inputs[0], {make_prim_var("k"), make_int(0)}); };
+    return single_stage(input, map_stage(input.make_output(), element));
   };
-  EXPECT_THAT(compute_error("prog.form_unbound", lower::ComputeRuleFn(unbound)),
+  EXPECT_THAT(compute_error("prog.form_unbound", ComputeRuleFn(unbound)),
               HasSubstr("prog.form_unbound: the compute form is not well-formed"));
 }
 
 TEST(UserOps, PatternsThatTheFormBreaks) {
   const auto transposed = [](const RuleInput& input) {
-    const auto element = [&](const Index& i) { return lower::load(input.inputs[0], {i[0], make_int(2) - i[1]}); };
-    return lower::single_stage(input, lower::map_stage(input.make_output(), element));
+    const auto element = [&](const Index& i) { return load(input.inputs[0], {i[0], make_int(2) - i[1]}); };
+    return single_stage(input, map_stage(input.make_output(), element));
   };
-  EXPECT_THAT(compute_error("prog.lies", lower::ComputeRuleFn(transposed), FusionKind::elementwise),
+  EXPECT_THAT(compute_error("prog.lies", ComputeRuleFn(transposed), FusionKind::elementwise),
               HasSubstr("it is registered as elementwise, and its compute form does not read its inputs so"));
-  EXPECT_EQ(compute_error("prog.honest", lower::ComputeRuleFn(transposed), FusionKind::injective), "");
-  EXPECT_EQ(compute_error("prog.shy", lower::ComputeRuleFn(transposed), FusionKind::opaque), "");
+  EXPECT_EQ(compute_error("prog.honest", ComputeRuleFn(transposed), FusionKind::injective), "");
+  EXPECT_EQ(compute_error("prog.shy", ComputeRuleFn(transposed), FusionKind::opaque), "");
   EXPECT_EQ(why_opaque(*get_op("prog.shy")), "it is registered as opaque");
 }
 
@@ -374,35 +376,34 @@ tir::Compute norm_form(const RuleInput& input) {
   const Buffer& x = input.inputs[0];
   const Buffer sum = make_buffer("sum", x->dtype, Array<PrimExpr>{});
   const std::vector<PrimExpr> sizes(x->shape.begin(), x->shape.end());
-  const auto total = lower::reduce_stage(sum, tir::Combiner::sum, sizes,
-                                         [&](const Index&, const Index& r) { return lower::load(x, r); });
-  const auto part = lower::map_stage(input.make_output(), [&](const Index& i) {
-    return make_binary(BinaryOp::div, lower::load(x, i), lower::load(sum, {}));
-  });
+  const auto total =
+      reduce_stage(sum, tir::Combiner::sum, sizes, [&](const Index&, const Index& r) { return load(x, r); });
+  const auto part = map_stage(input.make_output(),
+                              [&](const Index& i) { return make_binary(BinaryOp::div, load(x, i), load(sum, {})); });
   return {input.inputs, {total, part}, {part.output}};
 }
 
 TEST(UserOps, PatternsThatSeveralStagesBreak) {
   UserOp op = unary("prog.norm");
-  op.compute = lower::ComputeRuleFn(norm_form);
+  op.compute = ComputeRuleFn(norm_form);
   op.fusion = FusionKind::elementwise;
   register_user_op(op);
   const IRModule module =
       read("def @main(%x: Tensor[(4), float32]) { prog.norm(cast(argwhere(%x), dtype=\"float32\")) }");
   EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(make_model(module)); }),
               HasSubstr("has a size that only the data tells"));
-  EXPECT_THAT(compute_error("prog.norm_of_known", lower::ComputeRuleFn(norm_form), FusionKind::elementwise),
+  EXPECT_THAT(compute_error("prog.norm_of_known", ComputeRuleFn(norm_form), FusionKind::elementwise),
               HasSubstr("it is registered as elementwise, and its compute form does not read its inputs so"));
 }
 
 TEST(UserOps, StagesThatKeepToThePatternStayAlone) {
   const auto twice = [](const RuleInput& input) {
     const Buffer half = make_buffer("half", input.in_types[0]->dtype, input.in_types[0]->shape);
-    const auto first = lower::map_stage(half, [&](const Index& i) { return lower::load(input.inputs[0], i); });
-    const auto second = lower::map_stage(input.make_output(), [&](const Index& i) { return lower::load(half, i); });
+    const auto first = map_stage(half, [&](const Index& i) { return load(input.inputs[0], i); });
+    const auto second = map_stage(input.make_output(), [&](const Index& i) { return load(half, i); });
     return tir::Compute{input.inputs, {first, second}, {second.output}};
   };
-  EXPECT_EQ(compute_error("prog.twice", lower::ComputeRuleFn(twice), FusionKind::elementwise), "");
+  EXPECT_EQ(compute_error("prog.twice", ComputeRuleFn(twice), FusionKind::elementwise), "");
 }
 
 TEST(UserOps, OpaqueLoopsShowNoPattern) {
@@ -418,13 +419,13 @@ TEST(UserOps, OpaqueLoopsShowNoPattern) {
 TEST(UserOps, ValuesOfAxesAreNotElementwise) {
   const auto numbered = [](const RuleInput& input) {
     const auto element = [&](const Index& i) {
-      return lower::load(input.inputs[0], i) * make_cast(DataType::float_(32), i[1]);
+      return load(input.inputs[0], i) * make_cast(DataType::float_(32), i[1]);
     };
-    return lower::single_stage(input, lower::map_stage(input.make_output(), element));
+    return single_stage(input, map_stage(input.make_output(), element));
   };
-  EXPECT_THAT(compute_error("prog.numbered", lower::ComputeRuleFn(numbered), FusionKind::elementwise),
+  EXPECT_THAT(compute_error("prog.numbered", ComputeRuleFn(numbered), FusionKind::elementwise),
               HasSubstr("its compute form does not read its inputs so"));
-  EXPECT_EQ(compute_error("prog.numbered_free", lower::ComputeRuleFn(numbered)), "");
+  EXPECT_EQ(compute_error("prog.numbered_free", ComputeRuleFn(numbered)), "");
 }
 
 TEST(UserOps, ErrorsOfLoops) {
@@ -446,7 +447,7 @@ TEST(UserOps, OnlyTensorsAreComputedWith) {
   register_test_ops();
   UserOp op = unary("prog.apply");
   op.relation = [](const RelationInput&) -> Type { return make_tensor_type(Shape{2}); };
-  op.compute = lower::ComputeRuleFn(copy_form);
+  op.compute = ComputeRuleFn(copy_form);
   register_user_op(op);
   const IRModule module =
       read("def @main() { prog.apply(fn (%y: Tensor[(2), float32]) -> Tensor[(2), float32] { %y }) }");
@@ -520,7 +521,7 @@ TEST(UserOps, LegalizeReplacesThem) {
 
 TEST(UserOps, SameProgramSameBytes) {
   const auto kernels = [] {
-    const CompiledModel model = compile_to_memory(
+    const driver::CompiledModel model = compile_to_memory(
         make_model(read("def @main(%x: Tensor[(2), float32]) { prog.all(%x, required=1, mode=\"z\") }")));
     return model.report.manifest.programs[0].graph.steps.at(0).callee;
   };
@@ -529,4 +530,4 @@ TEST(UserOps, SameProgramSameBytes) {
 }
 
 }  // namespace
-}  // namespace headrace::driver
+}  // namespace headrace::lower

@@ -8,7 +8,7 @@ namespace headrace::lower {
 
 // What `rule` gives for this call, with axes and buffers of its own, so that two calls never share one. The rule gets
 // buffers that are all different. UserError at the call: the form breaks a rule (tir/verify_compute.h), reads other
-// tensors than the inputs, or gives other results than the op's types say.
+// tensors than the inputs, gives other results than the op's types say, or surely indexes outside a tensor.
 tir::Compute fit_compute(const ComputeRuleFn& rule, const RuleInput& input);
 
 // How a compute form may fuse, as its loads tell; the sentence says why, where it is opaque.
@@ -23,7 +23,7 @@ ops::FusionKind widest_stage(const tir::Compute& form);
 // shapes; symbols in them take the call's sizes.
 void check_params(const tir::PrimFunc& function, const RuleInput& input);
 
-// The compute form of `function` for this call, or the reason why its loops are none. Parameters as above.
+// The compute form of `function` for this call, or the reason why its loops are none. Parameters and indices as above.
 Expected<tir::Compute> raise_for(const tir::PrimFunc& function, const RuleInput& input);
 
 // The loops of `function` as they are, on the tensors of the call. Parameters as above.

@@ -1,0 +1,50 @@
+#include "lower/user_ops/open_attrs.h"
+
+namespace headrace::lower {
+
+using ops::FusionKind;
+
+namespace {
+
+constexpr std::string_view kPatternKey = "TOpPattern";
+constexpr std::string_view kStatefulKey = "TOpIsStateful";
+
+FusionKind fusion_kind(int64_t number) {
+  if (number < 0 || number > 8 || number == 5 || number == 6)
+    throw_user_error("there is no op pattern {}; the patterns are 0 to 4, 7 and 8 (relay.op.OpPattern)", number);
+  return static_cast<FusionKind>(number);
+}
+
+}  // namespace
+
+void set_open_attr(const Op& op, const std::string& key, const Value& value) {
+  if (key == kPatternKey) return set_user_fusion(op, fusion_kind(value.as<int64_t>()));
+  if (key == kStatefulKey) return set_user_stateful(op, value.as<bool>());
+  const auto known = op->keyed.find(key);
+  if (known != op->keyed.end() && std::any_cast<Value>(&known->second) == nullptr)
+    throw_user_error("the attribute '{}' of op '{}' is set in C++ and of another kind; choose another key", key,
+                     op->name);
+  op->keyed.insert_or_assign(key, std::any(value));
+}
+
+Value get_open_attr(const Op& op, const std::string& key) {
+  if (key == kPatternKey) {
+    const FusionKind* kind = op->find(ops::kFusionKind);
+    return kind == nullptr ? Value() : Value(static_cast<int64_t>(*kind));
+  }
+  if (key == kStatefulKey) {
+    const bool* stateful = op->find(ops::kStateful);
+    return Value(stateful != nullptr && *stateful);
+  }
+  const Value* value = op->find(OpKey<Value>{key});
+  return value == nullptr ? Value() : *value;
+}
+
+void reset_open_attr(const Op& op, const std::string& key) {
+  if (key == kPatternKey) return set_user_fusion(op, std::nullopt);
+  if (key == kStatefulKey) return set_user_stateful(op, false);
+  const auto known = op->keyed.find(key);
+  if (known != op->keyed.end() && std::any_cast<Value>(&known->second) != nullptr) op->keyed.erase(known);
+}
+
+}  // namespace headrace::lower

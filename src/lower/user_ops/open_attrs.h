@@ -1,0 +1,17 @@
+// Open attributes of ops: any key, any value, on any op. Two keys of Relay are what an op of a user says of itself:
+// "TOpPattern" (an int, as relay.op.OpPattern) and "TOpIsStateful" (a bool).
+#pragma once
+
+#include "lower/user_ops/user_op.h"
+
+namespace headrace::lower {
+
+// UserError: a key whose value is no Value but of C++, a pattern that there is not, one of Relay's two keys on an op of
+// Headrace.
+void set_open_attr(const Op& op, const std::string& key, const Value& value);
+// None where there is no such attribute.
+Value get_open_attr(const Op& op, const std::string& key);
+// Takes back what was set.
+void reset_open_attr(const Op& op, const std::string& key);
+
+}  // namespace headrace::lower
