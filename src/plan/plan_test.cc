@@ -119,6 +119,8 @@ TEST(DestinationPassing, RefusesGroupsThatFuseOpsDidNotMake) {
           "holds the variable %x, which is no parameter of it", ":");
   refused(f + ", Primitive=1) { fn (%b: Tensor[(4), float32]) { exp(%b) }(%a)" + end, "holds a call of what is no op",
           ":3:");
+  for (const char* body : {"argsort(exp(%a))", "exp(argsort(%a, dtype=\"float32\"))", "(argsort(%a), %a)"})
+    refused(f + ", Primitive=1) { " + body + end, "holds 'argsort', which is opaque, and more than its call", ":3:");
   refused(f + ", Primitive=0) { exp(%a)" + end, "artifacts do not have yet", ":3:");
   refused(f + ", Compiler=\"x\") { exp(%a)" + end, "artifacts do not have yet", ":3:");
   refused("def @main() {\n  let %f = fn (%a: float32, Primitive=1) { exp(%a) };\n  %f(1f)\n}",
@@ -150,6 +152,22 @@ TEST(DestinationPassing, TuplesAreTakenApart) {
   const std::vector<NDArray> actual = run_planned(to_destination_passing(before), {x});
   ASSERT_EQ(actual.size(), 2u);
   for (size_t i = 0; i < 2; ++i) EXPECT_TRUE(actual[i].content_equal(expected[i])) << "output " << i;
+}
+
+// A kernel of one op takes nothing but its parameters, tuples of them and constants.
+TEST(DestinationPassing, ItemsOfTakenTuplesAreParameters) {
+  const IRModule module = to_destination_passing(
+      read_fused("def @main(%x: Tensor[(4), float32]) {\n"
+                 "  fn (%t: (Tensor[(4), float32], Tensor[(2), float32]), %u: Tensor[(4), float32], Primitive=1) {\n"
+                 "    argsort(%t.0)\n"
+                 "  }((%x, ones(shape=[2])), %x)\n}"));
+  const relay::FunctionNode* group = nullptr;
+  for (const auto& [name, function] : module->functions) {
+    const auto* found = function.as<relay::FunctionNode>();
+    if (found->params.size() == 3) group = found;
+  }
+  ASSERT_NE(group, nullptr);
+  EXPECT_EQ(group->body.as<relay::CallNode>()->args[0], group->params[0]);
 }
 
 TEST(DestinationPassing, LongChains) {

@@ -6,6 +6,7 @@
 #include "graph/post_dominators.h"
 #include "ops/call_fusion.h"
 #include "relay/function_attrs.h"
+#include "relay/leaves.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -102,17 +103,12 @@ class CallGraphBuilder {
     graph_.is_exit.push_back(false);
     graph_.exits.emplace_back();
     graph_.num_tensors.push_back(static_cast<int64_t>(leaves_of(call.checked_type()).size()));
-    const auto add_edge = [&](const Expr& arg) {
+    for (const Expr& item : relay::items_of_args(call)) {
       ++graph_.num_tensors.back();
-      const auto it = index_of_.find(producer_of(arg).object());
-      if (it == index_of_.end()) return;
-      const auto weight = static_cast<int32_t>(edge_kind(call, graph_.kinds.back(), arg));
+      const auto it = index_of_.find(producer_of(item).object());
+      if (it == index_of_.end()) continue;
+      const auto weight = static_cast<int32_t>(edge_kind(call, graph_.kinds.back(), item));
       graph_.edges.push_back({it->second, index, weight});
-    };
-    for (const Expr& arg : call.args) {
-      const auto* tuple = arg.as<TupleNode>();
-      if (tuple == nullptr) add_edge(arg);
-      for (size_t i = 0; tuple != nullptr && i < tuple->items.size(); ++i) add_edge(tuple->items[i]);
     }
   }
 
@@ -159,13 +155,8 @@ class CallGraphBuilder {
 
   // Arguments that are neither an op call's result, nor an item of one, nor a tuple of such.
   static void mark_odd_args(const Expr& node, Users& outside) {
-    const auto mark_odd = [&](const Expr& arg) {
-      if (!is_op_call(producer_of(arg))) mark(arg, node, outside);
-    };
-    for (const Expr& arg : node.as<CallNode>()->args) {
-      const auto* tuple = arg.as<TupleNode>();
-      if (tuple == nullptr) mark_odd(arg);
-      for (size_t i = 0; tuple != nullptr && i < tuple->items.size(); ++i) mark_odd(tuple->items[i]);
+    for (const Expr& item : relay::items_of_args(*node.as<CallNode>())) {
+      if (!is_op_call(producer_of(item))) mark(item, node, outside);
     }
   }
 
