@@ -38,7 +38,7 @@ TEST(FuseBorders, OpaqueOps) {
 
 TEST(FuseBorders, AnOpaqueOpOnTheWay) {
   EXPECT_THAT(borders_of("(%x: Tensor[(4), float32]) { %0 = exp(%x); add(%0, cumsum(%0)) }"),
-              ElementsAre("exp | add, cumsum: FUSE_PATTERN: 'cumsum' is opaque",
+              ElementsAre("exp | cumsum, add: FUSE_PATTERN: 'cumsum' is opaque",
                           "cumsum | add: FUSE_PATTERN: 'cumsum' is opaque"));
 }
 
@@ -62,6 +62,10 @@ TEST(FuseBorders, MultipleUsers) {
                           "again"));
   EXPECT_THAT(borders_of("(%x: Tensor[(4), float32]) { %0 = exp(%x); (nn.relu(%0), %0) }"),
               ElementsAre("exp | nn.relu: FUSE_MULTIPLE_USERS: the value of 'exp' is also the result"));
+  EXPECT_THAT(borders_of("(%x: Tensor[(4), float32]) { %0 = exp(%x); (add(nn.relu(%0), %0), %0) }"),
+              ElementsAre("exp | nn.relu, add: FUSE_MULTIPLE_USERS: the value of 'exp' is also the result"));
+  EXPECT_THAT(borders_of("(%x: Tensor[(4), float32]) { %0 = exp(%x); let %a = %0; add(nn.relu(%0), %a) }"),
+              ElementsAre("exp | nn.relu: FUSE_MULTIPLE_USERS: the value of 'exp' is also bound by a let"));
 }
 
 TEST(FuseBorders, KindsThatShareNoKernel) {

@@ -9,6 +9,7 @@
 #include "kit/golden.h"
 #include "ops/all_ops.h"
 #include "ops/tensor/elementwise.h"
+#include "passes/forms/bound_outputs.h"
 #include "passes/fuse/fuse_ops.h"
 #include "plan/arena.h"
 #include "plan/destination_passing.h"
@@ -168,6 +169,24 @@ TEST(DestinationPassing, ItemsOfTakenTuplesAreParameters) {
   }
   ASSERT_NE(group, nullptr);
   EXPECT_EQ(group->body.as<relay::CallNode>()->args[0], group->params[0]);
+}
+
+// The extent is a result of main before, and an item of what the body gives after.
+TEST(DestinationPassing, ExtentsHaveAnAttributeOfTheirOwn) {
+  ops::register_all_ops();
+  const IRModule module = relay::infer_type(
+      relay::parse_module("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(5), float32]) { (exp(%x), argwhere(%x)) }"));
+  const IRModule bounded = relay::infer_type(passes::bound_outputs(module));
+  const auto before = bounded->lookup("main").cast<relay::FunctionNode>();
+  ASSERT_EQ(passes::bounded_outputs_of(*before).size(), 1u);
+  EXPECT_EQ(passes::bounded_outputs_of(*before)[0].extent, 2u);
+  const IRModule planned = to_destination_passing(relay::infer_type(passes::fuse_ops(bounded)));
+  const auto after = planned->lookup("main").cast<relay::FunctionNode>();
+  EXPECT_FALSE(after->attrs.contains(passes::kBoundedOutputs));
+  const auto rows = passes::bounded_outputs_of(*after, kOutputExtents);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].output, 1u);
+  EXPECT_EQ(rows[0].extent, 0u);
 }
 
 TEST(DestinationPassing, LongChains) {
