@@ -165,7 +165,11 @@ class KernelBuilder {
       input.inputs.push_back(line);
     } else {
       const auto line = lines_.find(arg.get());
-      HEADRACE_CHECK(line != lines_.end(), "a kernel of one op reads a {}", arg->key());
+      if (line == lines_.end()) {
+        throw_at(call_.span, call_.as_op()->name,
+                 "a function marked Primitive computes an operand of it, but it has a kernel of its own: remove the "
+                 "attribute, and FuseOps makes such functions");
+      }
       input.inputs.push_back(line->second);
     }
   }

@@ -8,8 +8,7 @@ namespace headrace::plan {
 // UserError at the place of the breach: relay text may hold groups, and marks that keep FuseOps away, of its own.
 //   1. main is none of the functions that passes leave alone (relay/function_attrs.h), so that its ops are in groups;
 //   2. a group's parameters and result are tensors or tuples of them;
-//   3. a group is made of calls of ops, tuples, their items, constants of one element and its own parameters;
-//   4. an opaque op is the only one of its group, which gives what it gives.
+//   3. a group is made of calls of ops, tuples, their items, constants of one element and its own parameters.
 void check_fused(const relay::Function& main);
 
 }  // namespace headrace::plan

@@ -71,7 +71,7 @@ class HeadraceOpt(unittest.TestCase):
         text = TEXT.replace("add(1f, 2f)", "sum(%x)")
         self.assertEqual(
             self.ok("-", "-p", "fuse_ops", "--explain-fusion", text=text).stderr,
-            "<stdin>:3:18: sum | add: FUSE_KINDS: 'sum' is a reduction, which ends its group\n",
+            "<stdin>:3:19: sum | add: FUSE_KINDS: 'sum' is a reduction, which ends its group\n",
         )
         both = self.ok("-", "-p", "fuse_ops", "--explain-fusion", "--max-depth", "1", text=text).stderr
         self.assertIn(

@@ -41,8 +41,7 @@ std::string why_kinds(const Expr& producer, const Expr& other) {
 }
 
 std::string why_multiple_users(const FuseStop& stop) {
-  const bool is_exit = stop.users.size() == 1 || stop.other;
-  if (is_exit) return fmt::format("the value of '{}' is also {}", op_of(stop.producer), use_by(stop.other));
+  if (stop.is_exit) return fmt::format("the value of '{}' is also {}", op_of(stop.producer), use_by(stop.other));
   return fmt::format("the {} calls that read '{}' do not meet in one again", stop.users.size(), op_of(stop.producer));
 }
 

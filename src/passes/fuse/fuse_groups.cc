@@ -201,12 +201,12 @@ class Fuser {
       std::vector<Expr> users = users_of(i);
       const Expr& exit = calls_.exits[index(i)];
       if (dominators_.parent(i) >= 0) {
-        result.push_back({stops_[index(i)].code, call(i), std::move(users), call(stops_[index(i)].other)});
+        result.push_back({stops_[index(i)].code, call(i), std::move(users), false, call(stops_[index(i)].other)});
       } else if (!users.empty()) {
-        result.push_back({HR_REASON_FUSE_MULTIPLE_USERS, call(i), std::move(users), exit});
+        result.push_back({HR_REASON_FUSE_MULTIPLE_USERS, call(i), std::move(users), calls_.is_exit[index(i)], exit});
       } else if (exit) {
         const bool is_item = exit.is<TupleGetItemNode>();
-        result.push_back({is_item ? HR_REASON_FUSE_TUPLE : HR_REASON_FUSE_SCOPE, call(i), {}, exit});
+        result.push_back({is_item ? HR_REASON_FUSE_TUPLE : HR_REASON_FUSE_SCOPE, call(i), {}, true, exit});
       }
     }
     return result;

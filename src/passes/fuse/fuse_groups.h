@@ -21,8 +21,9 @@ struct FuseStop {
   hr_reason code;
   Expr producer;            // the call
   std::vector<Expr> users;  // the op calls that read it, each once
-  // What is in the way: an op call, which may lie between `producer` and where its readers meet; where no op call is,
-  // the expression that uses it, null for the end of the body.
+  bool is_exit;             // something else uses it, too
+  // What is in the way: that something, null for the end of the body; where there is none, an op call, which may lie
+  // between `producer` and where its readers meet. Null where they do not meet.
   Expr other;
 };
 
