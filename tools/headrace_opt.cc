@@ -13,7 +13,8 @@
 #include "pass/config.h"
 #include "pass/instruments.h"
 #include "pass/round_trip.h"
-#include "passes/fuse/fuse_ops.h"
+#include "passes/fuse/fuse_borders.h"
+#include "relay/expr.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
 #include "relay/text/print.h"
@@ -45,6 +46,7 @@ constexpr const char* kExamples =
     "  headrace-opt model.relay --passes fold_constant,fuse_ops --dump-diff\n"
     "  headrace-opt model.relay --passes canonical --disable-pass FoldScaleAxis --time-passes\n"
     "  headrace-opt model.relay --passes fuse_ops --config relay.FuseOps.max_depth=4\n"
+    "  headrace-opt model.relay --passes fuse_ops --explain-fusion -o fused.relay\n"
     "  headrace-opt model.relay -p ConvertLayout --config \"relay.ConvertLayout.desired_layouts=nn.conv2d=NHWC,OHWI\"\n"
     "  headrace-opt model.onnx --shape x=1,3,224,224 -o model.relay --weights model.safetensors\n"
     "  headrace-opt model.relay --input-weights model.safetensors -p canonical --hide-data\n"
@@ -62,7 +64,7 @@ struct Request {
   int opt_level = 3;
   int64_t max_depth = 0;
   bool verify_each = false, verify_text = false, dump_diff = false, print_after_all = false, time = false, list = false,
-       hide_data = false;
+       hide_data = false, explain_fusion = false;
 };
 
 void add_options(CLI::App& app, Request& r) {
@@ -88,6 +90,8 @@ void add_options(CLI::App& app, Request& r) {
   tools::takes_opt_level(app.add_option("-O,--opt-level", r.opt_level, tools::kOptLevelHelp))->capture_default_str();
   tools::takes(app.add_option("--max-depth", r.max_depth, "op calls a group that FuseOps makes; 1: each op by itself"),
                {1, INT64_MAX, 1});
+  app.add_flag("--explain-fusion", r.explain_fusion,
+               "show on the standard error why FuseOps stopped where it did: op | its readers: reason");
   app.add_flag("--verify-each", r.verify_each, "check the rules of the IR after each pass");
   app.add_flag("--verify-text", r.verify_text,
                "print the program before and after each pass, read its text and JSON back, and compare");
@@ -203,6 +207,34 @@ void configure(const std::string& setting, pass::PassContext& context) {
   context.config.set(key, pass::parse_config_value(key, std::string_view(setting).substr(at + 1)));
 }
 
+// Tells on the standard error where FuseOps is about to stop, a line each.
+class FusionExplainer : public pass::PassInstrument {
+ public:
+  explicit FusionExplainer(const passes::FuseOptions& options) : options_(options) {}
+  std::string name() const override { return "explain-fusion"; }
+  void run_before_pass(const IRModule& module, const pass::PassInfo& info) override {
+    if (info.name != "FuseOps") return;
+    for (const passes::FuseBorder& border : passes::find_fuse_borders(module, options_)) {
+      std::vector<std::string_view> users;
+      for (const Expr& user : border.users) users.push_back(name_of_op(user));
+      fmt::print(stderr, "{}: {}{}{}: {}: {}\n", to_string(border.producer->span), name_of_op(border.producer),
+                 users.empty() ? "" : " | ", fmt::join(users, ", "), passes::name_of_fuse_reason(border.code),
+                 border.message);
+    }
+  }
+
+ private:
+  static std::string_view name_of_op(const Expr& call) { return call.as<relay::CallNode>()->as_op()->name; }
+  passes::FuseOptions options_;
+};
+
+void explain_fusion(const driver::PassList& list, pass::PassContext& context) {
+  if (std::none_of(list.passes.begin(), list.passes.end(),
+                   [](const auto& pass) { return pass.info.name == "FuseOps"; }))
+    throw_user_error("--explain-fusion is about FuseOps, which is not among the passes that --passes names");
+  context.instruments.push_back(std::make_shared<FusionExplainer>(passes::fuse_options(context)));
+}
+
 pass::PassContext make_context(const Request& r, const Language& language, const driver::PassList& list,
                                const std::shared_ptr<pass::TimingInstrument>& timing) {
   pass::PassContext context;
@@ -218,6 +250,7 @@ pass::PassContext make_context(const Request& r, const Language& language, const
   if (r.verify_each) context.verify = language.verify;
   if (r.max_depth > 0) context.config.set("relay.FuseOps.max_depth", Value(r.max_depth));
   const auto sink = [](std::string_view text) { fmt::print(stderr, "{}", text); };
+  if (r.explain_fusion) explain_fusion(list, context);
   if (r.verify_text) context.instruments.push_back(pass::make_round_trip_instrument());
   if (r.dump_diff) context.instruments.push_back(pass::make_dump_instrument(pass::Dump::diff, sink));
   if (r.print_after_all) context.instruments.push_back(pass::make_dump_instrument(pass::Dump::all, sink));

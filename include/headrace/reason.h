@@ -30,10 +30,17 @@ typedef enum hr_reason {
   HR_REASON_DYNAMIC_UNSUPPORTED = 25,
   HR_REASON_DATA_DEPENDENT = 26,
   HR_REASON_BAD_MODEL = 27, /* the model contradicts itself or its format's rules */
-  /* fusion */
-  HR_REASON_FUSE_PATTERN = 40,
-  HR_REASON_FUSE_DEPTH = 41,
-  HR_REASON_FUSE_MULTIPLE_USERS = 42
+  /* fusion: why an op call is not computed in one kernel with the calls that read it */
+  HR_REASON_FUSE_PATTERN = 40,        /* one of them is opaque: its loops are its own */
+  HR_REASON_FUSE_DEPTH = 41,          /* the group would have more op calls than max_depth */
+  HR_REASON_FUSE_MULTIPLE_USERS = 42, /* what reads it meets nowhere */
+  HR_REASON_FUSE_KINDS = 43,          /* these kinds of ops share no kernel in this order */
+  HR_REASON_FUSE_ANCHORS = 44,        /* each has an anchor; a kernel has one */
+  HR_REASON_FUSE_VIEW = 45,           /* one of them is a view, which costs nothing alone */
+  HR_REASON_FUSE_DATA_SIZED = 46,     /* a result has a size that is known when it runs */
+  HR_REASON_FUSE_TENSORS = 47,        /* the kernel would have too many tensors around it */
+  HR_REASON_FUSE_TUPLE = 48,          /* it is an item of a tuple that is taken apart again */
+  HR_REASON_FUSE_SCOPE = 49           /* a let, a branch, a match or a function lies between */
 } hr_reason;
 
 #endif /* HEADRACE_REASON_H_ */

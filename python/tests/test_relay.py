@@ -289,6 +289,21 @@ def test_analysis():
     assert relay.analysis.list_op_freqs(mod) == {"nn.relu": 2}
 
 
+def test_fusion_borders():
+    x, w = relay.var("x", shape=(4, 2)), relay.var("w", shape=(3, 2))
+    dense = relay.nn.dense(relay.exp(x), w)
+    mod = hr.IRModule.from_expr(relay.abs(relay.nn.relu(dense)))
+    (border,) = relay.analysis.fusion_borders(mod)
+    assert border.producer.op.name == "exp" and [user.op.name for user in border.users] == ["nn.dense"]
+    assert border.reason == "FUSE_KINDS" and "'nn.dense', whose kind is anchor" in border.message
+    with hr.transform.PassContext(config={"relay.FuseOps.max_depth": 2}):
+        reasons = [border.reason for border in relay.analysis.fusion_borders(mod)]
+        assert reasons == ["FUSE_KINDS", "FUSE_DEPTH"]
+        assert len(relay.analysis.extract_fused_functions(relay.transform.FuseOps()(mod))) == 3
+    with hr.transform.PassContext(opt_level=0):
+        assert {border.reason for border in relay.analysis.fusion_borders(mod)} == {"FUSE_KINDS", "FUSE_DEPTH"}
+
+
 class Counter(relay.ExprVisitor):
     def __init__(self):
         super().__init__()

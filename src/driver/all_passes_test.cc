@@ -59,7 +59,7 @@ std::vector<NamedPass> named_passes() {
 TEST(AllPasses, EveryPassOfRelayIsHere) {
   register_all();
   const std::vector<NamedPass> rows = named_passes();
-  ASSERT_EQ(rows.size(), 37u);
+  ASSERT_GE(rows.size(), 37u);
   for (const NamedPass& row : rows) {
     EXPECT_EQ(get_pass(row.name).info.name, row.name);
     EXPECT_TRUE(find_global("relay._transform." + row.name)) << row.name;

@@ -1,6 +1,8 @@
 #include "driver/functions.h"
 #include "interp/interp.h"
 #include "object/function.h"
+#include "pass/pass_objects.h"
+#include "passes/fuse/fuse_borders.h"
 #include "relay/infer/check_kind.h"
 #include "relay/infer/infer_type.h"
 #include "relay/infer/unmatched_cases.h"
@@ -109,6 +111,23 @@ Array<std::string> breaches(const ObjectRef& object) {
   throw_user_error("expected an IRModule or an expression, got {}", object->key());
 }
 
+// Of the groups that FuseOps makes in the current context.
+Array<Map<std::string, Value>> fusion_borders(const IRModule& module) {
+  const pass::PassContextRef current = pass::current_context();
+  pass::PassContext context;
+  context.opt_level = static_cast<int32_t>(current->opt_level);
+  context.config = current->config;
+  Array<Map<std::string, Value>> borders;
+  for (const auto& [code, producer, users, message] :
+       passes::find_fuse_borders(relay::infer_type(module), passes::fuse_options(context))) {
+    borders.push_back({{"producer", producer},
+                       {"users", Array<Expr>(users)},
+                       {"reason", std::string(passes::name_of_fuse_reason(code))},
+                       {"message", message}});
+  }
+  return borders;
+}
+
 // What `parse(options)` gives, with the data of the text's constants from a file, if one is named.
 template <typename Parse>
 auto with_weights(const std::optional<std::string>& file, Parse&& parse) {
@@ -151,6 +170,7 @@ void register_analyses() {
                   make_packed([](const Ref<relay::MatchNode>& match, const IRModule& module) {
                     return Array<relay::Pattern>(relay::unmatched_cases(*match, module));
                   }));
+  register_global("relay.analysis.fusion_borders", make_packed(&fusion_borders));
   register_global("relay.analysis.infer_type_expr", make_packed([](const Expr& expr, const IRModule& module) {
                     return relay::infer_type(expr, module);
                   }));

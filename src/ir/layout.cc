@@ -119,38 +119,37 @@ void check_conversion(size_t count, const Layout& from, const Layout& to) {
     throw_user_error("layout {} has {} dimensions, but {} are given", from.text(), from.rank(), count);
 }
 
-// The place within an axis that the indices of its parts make together.
-PrimExpr join(const Array<PrimExpr>& indices, const Layout& layout, char letter) {
-  PrimExpr place;
-  for (const size_t at : layout.positions(letter)) {
-    const Layout::Item& item = layout.items()[at];
-    place = item.is_part() ? place * item.factor + indices[at] : indices[at];
-  }
-  return place;
-}
-
 PrimExpr constant_like(int64_t value, const PrimExpr& e) { return make_int(value, e->dtype); }
 
 }  // namespace
+
+PrimExpr join_parts(std::span<const PrimExpr> parts, const Shape& factors) {
+  PrimExpr place = parts[0];
+  for (size_t i = 0; i < factors.size(); ++i) place = place * factors[i] + parts[i + 1];
+  return place;
+}
+
+std::vector<PrimExpr> split_parts(const PrimExpr& place, const Shape& factors) {
+  std::vector<PrimExpr> parts(factors.size() + 1);
+  int64_t inner = 1;  // of the parts inside this one
+  for (size_t i = parts.size(); i-- > 0;) {
+    const PrimExpr outer = inner == 1 ? place : floor_div(place, constant_like(inner, place));
+    parts[i] = i == 0 ? outer : floor_mod(outer, constant_like(factors[i - 1], outer));
+    if (i > 0) inner *= factors[i - 1];
+  }
+  return parts;
+}
 
 Array<PrimExpr> map_index(const Array<PrimExpr>& indices, const Layout& from, const Layout& to) {
   check_conversion(indices.size(), from, to);
   std::vector<PrimExpr> result(to.rank());
   for (const char letter : to.letters()) {
-    const std::vector<size_t> src = from.positions(letter), dst = to.positions(letter);
-    const bool stays = from.factors(letter) == to.factors(letter);
-    const PrimExpr place = stays ? PrimExpr() : join(indices, from, letter);
-    int64_t inner = to.factor(letter);  // of the parts inside this one
-    for (size_t k = 0; k < dst.size(); ++k) {
-      const Layout::Item& item = to.items()[dst[k]];
-      if (stays) {
-        result[dst[k]] = indices[src[k]];
-        continue;
-      }
-      if (item.is_part()) inner /= item.factor;
-      const PrimExpr part = inner == 1 ? place : floor_div(place, constant_like(inner, place));
-      result[dst[k]] = item.is_part() ? floor_mod(part, constant_like(item.factor, part)) : part;
-    }
+    std::vector<PrimExpr> parts;
+    for (const size_t at : from.positions(letter)) parts.push_back(indices[at]);
+    if (from.factors(letter) != to.factors(letter))
+      parts = split_parts(join_parts(parts, from.factors(letter)), to.factors(letter));
+    const std::vector<size_t> positions = to.positions(letter);
+    for (size_t k = 0; k < positions.size(); ++k) result[positions[k]] = parts[k];
   }
   return Array<PrimExpr>(result);
 }

@@ -7,6 +7,8 @@
 // left are the outer ones: with OIHW16i64o4i input channel i lies at I = i / 64, 16i = i / 4 % 16, 4i = i % 4.
 #pragma once
 
+#include <span>
+
 #include "ir/prim_expr.h"
 
 namespace headrace {
@@ -46,6 +48,11 @@ class Layout {
  private:
   std::vector<Item> items_;
 };
+
+// Where along an axis an element lies, from its index in each part, the outermost first, and the factors of all but
+// that one; and back.
+PrimExpr join_parts(std::span<const PrimExpr> parts, const Shape& factors);
+std::vector<PrimExpr> split_parts(const PrimExpr& place, const Shape& factors);
 
 // The dimensions in layout `to` of a tensor that has `dims` in layout `from`. Symbolic dimensions stay symbolic: n of
 // NCHW is floordiv(n, 16) of a part of 16. UserError: other axes, a wrong number of dimensions, a dimension of a part

@@ -2,6 +2,7 @@
 
 #include "lower/rule_input.h"
 #include "ops/call_fusion.h"
+#include "relay/leaves.h"
 
 namespace headrace::lower {
 
@@ -115,21 +116,17 @@ class KernelBuilder {
  public:
   KernelBuilder(const relay::Function& group, const CallNode& call) : call_(call), op_(rule_input_of(call)) {
     for (const relay::Var& param : group->params) {
-      for (const Type& type : leaves_of(param->checked_type())) {
-        const Line line = make_line(param->name_hint, type.cast<TensorTypeNode>(), nullptr);
-        lines_[param.get()].push_back(line);
-        params_.push_back(line.buffer);
-      }
+      const auto line =
+          lines_
+              .emplace(param.get(), make_line(param->name_hint, param->checked_type().cast<TensorTypeNode>(), nullptr))
+              .first;
+      params_.push_back(line->second.buffer);
     }
   }
 
   PrimFunc build(const std::string& symbol, const KernelRuleFn& rule) {
     KernelInput input{op_, {}, {}};
-    for (const Expr& arg : call_.args) {
-      const auto* tuple = arg.as<relay::TupleNode>();
-      if (tuple == nullptr) add_inputs(input, arg);
-      for (size_t i = 0; tuple != nullptr && i < tuple->items.size(); ++i) add_inputs(input, tuple->items[i]);
-    }
+    for (const Expr& item : relay::items_of_args(call_)) add_input(input, item);
     for (const Line& line : input.inputs) op_.inputs.push_back(line.buffer);
     for (const TensorType& type : op_.out_types) {
       input.outputs.push_back(make_line("out", type, &call_));
@@ -156,7 +153,7 @@ class KernelBuilder {
     return {make_buffer(name, type->dtype, {make_int(num_elements(*shape))}), *shape};
   }
 
-  void add_inputs(KernelInput& input, const Expr& arg) {
+  void add_input(KernelInput& input, const Expr& arg) {
     if (const auto* constant = arg.as<ConstantNode>()) {
       const NDArray data = constant->data.to_dense();
       HEADRACE_CHECK(data.num_elements() == 1, "a group holds a constant of {} elements", data.num_elements());
@@ -166,16 +163,20 @@ class KernelBuilder {
                                                             : make_int(element_as_int(data.tensor(), 0), dtype));
       input.inputs.push_back(line);
     } else {
-      const auto lines = lines_.find(arg.get());
-      HEADRACE_CHECK(lines != lines_.end(), "a kernel of one op reads a {}", arg->key());
-      input.inputs.insert(input.inputs.end(), lines->second.begin(), lines->second.end());
+      const auto line = lines_.find(arg.get());
+      if (line == lines_.end()) {
+        throw_at(call_.span, call_.as_op()->name,
+                 "a function marked Primitive computes an operand of it, but it has a kernel of its own: remove the "
+                 "attribute, and FuseOps makes such functions");
+      }
+      input.inputs.push_back(line->second);
     }
   }
 
   const CallNode& call_;
   RuleInput op_;
   Array<Buffer> params_;
-  std::unordered_map<const ExprNode*, std::vector<Line>> lines_;
+  std::unordered_map<const ExprNode*, Line> lines_;
   std::vector<std::pair<Buffer, PrimExpr>> constants_;
 };
 

@@ -6,6 +6,7 @@
 #include "lower/fuse_stages.h"
 #include "lower/kernel_rule.h"
 #include "lower/rule_input.h"
+#include "relay/leaves.h"
 #include "relay/visit.h"
 #include "tir/rewrite.h"
 
@@ -19,6 +20,11 @@ using tir::Compute;
 using tir::ComputeStage;
 
 namespace {
+
+void check_params(const relay::Function& group) {
+  for (const relay::Var& param : group->params)
+    HEADRACE_CHECK(param->checked_type().is<TensorTypeNode>(), "the parameter {} is no tensor", param->name_hint);
+}
 
 // Of static shape; as a double, since it may be past any integer. Buffers of other shapes count nothing.
 double bytes_of(const Buffer& buffer) {
@@ -42,12 +48,9 @@ class Composer {
  public:
   Compute compose(const relay::Function& group) {
     for (const relay::Var& param : group->params) {
-      std::vector<Buffer>& own = buffers_[param.get()];
-      for (const Type& leaf : leaves_of(param->checked_type())) {
-        const TensorType type = leaf.cast<TensorTypeNode>();
-        own.push_back(make_buffer(param->name_hint, type->dtype, type->shape));
-        compute_.inputs.push_back(own.back());
-      }
+      const auto type = param->checked_type().cast<TensorTypeNode>();
+      compute_.inputs.push_back(make_buffer(param->name_hint, type->dtype, type->shape));
+      buffers_[param.get()] = {compute_.inputs.back()};
     }
     relay::post_order(group->body, [&](const Expr& expr) { visit(expr); });
     add_results(buffers_.at(group->body.get()));
@@ -67,11 +70,7 @@ class Composer {
         own.insert(own.end(), more.begin(), more.end());
       }
     } else if (const auto* item = expr.as<TupleGetItemNode>()) {
-      const auto* type = item->tuple->checked_type().as<TupleTypeNode>();
-      HEADRACE_CHECK(type != nullptr, "an item of {}", to_string(item->tuple->checked_type()));
-      const LeafRange range = leaves_of_field(*type, item->index);
-      const auto first = buffers_.at(item->tuple.get()).begin() + static_cast<std::ptrdiff_t>(range.begin);
-      own.assign(first, first + static_cast<std::ptrdiff_t>(range.count));
+      own = relay::leaves_of_item(*item, buffers_.at(item->tuple.get()));
     } else if (const auto* constant = expr.as<ConstantNode>()) {
       own = {add_scalar(*constant)};
     } else {
@@ -143,11 +142,15 @@ class Composer {
 
 }  // namespace
 
-Compute compute_of(const relay::Function& group) { return Composer().compose(group); }
+Compute compute_of(const relay::Function& group) {
+  check_params(group);
+  return Composer().compose(group);
+}
 
 tir::PrimFunc lower_function(const relay::Function& group, const std::string& symbol, const ScheduleOptions& options) {
+  check_params(group);
   if (auto kernel = lower_kernel(group, symbol)) return *std::move(kernel);
-  return schedule(fuse_stages(compute_of(group)), symbol, options);
+  return schedule(fuse_stages(Composer().compose(group)), symbol, options);
 }
 
 }  // namespace headrace::lower

@@ -10,6 +10,7 @@
 #include "lower/kernel_rule.h"
 #include "object/reflect.h"
 #include "object/repr.h"
+#include "ops/call_fusion.h"
 
 namespace headrace::lower {
 namespace {
@@ -57,24 +58,7 @@ RelayOps read_relay_ops() {
 
 std::string_view name_of_kind(const OpNode& op) {
   const ops::FusionKind* kind = op.find(ops::kFusionKind);
-  if (kind == nullptr) return "-";
-  switch (*kind) {
-    case ops::FusionKind::elementwise:
-      return "elementwise";
-    case ops::FusionKind::broadcast:
-      return "broadcast";
-    case ops::FusionKind::injective:
-      return "injective";
-    case ops::FusionKind::reduction:
-      return "reduction";
-    case ops::FusionKind::anchor:
-      return "anchor";
-    case ops::FusionKind::tuple:
-      return "tuple";
-    case ops::FusionKind::opaque:
-      return "opaque";
-  }
-  return "-";
+  return kind == nullptr ? "-" : ops::name_of(*kind);
 }
 
 std::string_view name_of_rule(const OpNode& op) {

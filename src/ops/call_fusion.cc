@@ -13,6 +13,26 @@ bool is_typed(const relay::CallNode& call) {
 
 }  // namespace
 
+std::string_view name_of(FusionKind kind) {
+  switch (kind) {
+    case FusionKind::elementwise:
+      return "elementwise";
+    case FusionKind::broadcast:
+      return "broadcast";
+    case FusionKind::injective:
+      return "injective";
+    case FusionKind::reduction:
+      return "reduction";
+    case FusionKind::anchor:
+      return "anchor";
+    case FusionKind::tuple:
+      return "tuple";
+    case FusionKind::opaque:
+      return "opaque";
+  }
+  return "";
+}
+
 FusionKind fusion_kind_of(const relay::CallNode& call) {
   const OpNode* op = call.as_op();
   if (op == nullptr) return FusionKind::opaque;

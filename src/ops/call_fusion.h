@@ -7,6 +7,9 @@
 
 namespace headrace::ops {
 
+// "elementwise"
+std::string_view name_of(FusionKind kind);
+
 struct CallFusion {
   FusionKind kind = FusionKind::opaque;
   std::string why_opaque = {};  // empty when it is not

@@ -1,9 +1,12 @@
 // Properties of random programs: text and JSON read back, every pass and both lists keep what a program computes.
+#include <set>
+
 #include "kit/property.h"
 #include "kit/relay_programs.h"
 #include "object/json.h"
 #include "object/structural_equal.h"
 #include "ops/op_keys.h"
+#include "passes/fuse/fuse_ops.h"
 #include "passes/tests/pass_testing.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"
@@ -149,15 +152,24 @@ TEST(RandomPrograms, FormsAndBackAreEqual) {
   EXPECT_TRUE(kit::holds(property_of_programs(check, false)));
 }
 
+// 1 to 6, or as many as there are.
+IRModule fuse(const Program& p, int64_t& max_depth) {
+  max_depth = static_cast<int64_t>(p.seed % 7);
+  if (max_depth == 0) max_depth = FuseOptions().max_depth;
+  pass::PassContext context = typed_context();
+  context.config.set("relay.FuseOps.max_depth", Value(max_depth));
+  return run_pass("FuseOps", p.module(), context);
+}
+
 TEST(RandomPrograms, DefuseOpsIsTheInverseOfFuseOps) {
   EXPECT_TRUE(kit::holds(property_of_programs([](const Program& p) {
-    const IRModule module = p.module();
-    return not_equal(module, run_pass("DefuseOps", run_pass("FuseOps", module)));
+    int64_t max_depth = 0;
+    return not_equal(p.module(), run_pass("DefuseOps", fuse(p, max_depth)));
   })));
 }
 
 // The rules of fuse_ops.h for one group; nothing when it keeps them.
-std::optional<std::string> broken_rule(const relay::FunctionNode& group) {
+std::optional<std::string> broken_rule(const relay::FunctionNode& group, int64_t max_depth) {
   std::vector<const relay::CallNode*> calls;
   int anchors = 0;
   bool has_big_constant = false;
@@ -177,6 +189,7 @@ std::optional<std::string> broken_rule(const relay::FunctionNode& group) {
     anchors += kind != nullptr && *kind == ops::FusionKind::anchor ? 1 : 0;
   }
   if (calls.empty()) return "it is empty";
+  if (calls.size() > static_cast<size_t>(max_depth)) return fmt::format("it is deeper than {}", max_depth);
   if (anchors > 1) return "it has two anchors";
   if (has_big_constant) return "it holds a constant that is no scalar";
   for (const relay::Var& param : group.params) {
@@ -187,7 +200,8 @@ std::optional<std::string> broken_rule(const relay::FunctionNode& group) {
 
 TEST(RandomPrograms, FusedGroupsKeepTheRules) {
   EXPECT_TRUE(kit::holds(property_of_programs([](const Program& p) -> std::optional<std::string> {
-    const IRModule fused = run_pass("FuseOps", p.module());
+    int64_t max_depth = 0;
+    const IRModule fused = fuse(p, max_depth);
     std::optional<std::string> failure;
     const auto enter = [](const Expr& e) {
       const auto* function = e.as<relay::FunctionNode>();
@@ -199,11 +213,83 @@ TEST(RandomPrograms, FusedGroupsKeepTheRules) {
         const auto* group = e.as<relay::FunctionNode>();
         if (call != nullptr && call->as_op() != nullptr) failure = "an op call is in no group";
         if (group == nullptr || !relay::is_primitive(*group)) return;
-        if (auto rule = broken_rule(*group)) failure = *rule + ": " + relay::print_expr(e);
+        if (auto rule = broken_rule(*group, max_depth)) failure = *rule + ": " + relay::print_expr(e);
       });
     }
     return failure;
   })));
+}
+
+// The kernels of a program, fused or not: calls of primitive functions, and op calls outside of them.
+std::vector<const relay::CallNode*> kernels_of(const IRModule& module) {
+  std::vector<const relay::CallNode*> kernels;
+  const auto enter = [](const Expr& e) {
+    const auto* function = e.as<relay::FunctionNode>();
+    return function == nullptr || !relay::is_primitive(*function);
+  };
+  for (const auto& [var, function] : module->functions) {
+    relay::post_order(function, enter, [&](const Expr& e) {
+      const auto* call = e.as<relay::CallNode>();
+      if (call == nullptr) return;
+      const auto* callee = call->op.as<relay::FunctionNode>();
+      if (call->as_op() != nullptr || (callee != nullptr && relay::is_primitive(*callee))) kernels.push_back(call);
+    });
+  }
+  return kernels;
+}
+
+// What the kernels of a program move: each reads its operands once, a tensor that is two of them once, too, and writes
+// its results. Dimensions that are not known count as 1.
+int64_t traffic_bytes(const IRModule& module) {
+  const auto bytes_of = [](const Type& type) {
+    int64_t sum = 0;
+    for (const Type& leaf : leaves_of(type)) {
+      const auto& tensor = *leaf.as<TensorTypeNode>();
+      auto bytes = static_cast<int64_t>(tensor.dtype.bytes());
+      for (const PrimExpr& dim : tensor.shape) bytes *= as_int(dim).value_or(1);
+      sum += bytes;
+    }
+    return sum;
+  };
+  int64_t total = 0;
+  for (const relay::CallNode* kernel : kernels_of(module)) {
+    std::set<const Object*> read;
+    std::vector<Expr> pending(kernel->args.begin(), kernel->args.end());
+    while (!pending.empty()) {
+      const Expr arg = pending.back();
+      pending.pop_back();
+      if (const auto* tuple = arg.as<relay::TupleNode>()) {
+        pending.insert(pending.end(), tuple->items.begin(), tuple->items.end());
+      } else if (read.insert(arg.object()).second) {
+        total += bytes_of(arg->checked_type());
+      }
+    }
+    total += bytes_of(kernel->checked_type());
+  }
+  return total;
+}
+
+TEST(FusionTraffic, IsCounted) {
+  const IRModule module = read(
+      "def @main(%x: Tensor[(8), float32], %y: Tensor[(8), float32]) {\n"
+      "  %0 = exp(%x);\n  nn.relu(add(%0, multiply(%0, %y)))\n}");
+  // exp 2 tensors, multiply and add 3, relu 2; then two in and one out.
+  EXPECT_EQ(traffic_bytes(module), 10 * 32);
+  EXPECT_EQ(traffic_bytes(run_pass("FuseOps", module)), 3 * 32);
+}
+
+// Nowhere more than with each op by itself, and less somewhere.
+TEST(FusionTraffic, IsNeverMoreForFusing) {
+  int64_t saved = 0;
+  EXPECT_TRUE(kit::holds(property_of_programs([&](const Program& p) -> std::optional<std::string> {
+    int64_t max_depth = 0;
+    const IRModule fused = fuse(p, max_depth);
+    const int64_t before = traffic_bytes(p.module()), after = traffic_bytes(fused);
+    saved += before - after;
+    if (after <= before) return std::nullopt;
+    return fmt::format("{} bytes became {}\n{}", before, after, relay::print_module(fused));
+  })));
+  EXPECT_GT(saved, 0);
 }
 
 }  // namespace

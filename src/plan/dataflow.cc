@@ -5,6 +5,7 @@
 #include "ops/loops/dims.h"
 #include "ops/op_keys.h"
 #include "relay/function_attrs.h"
+#include "relay/leaves.h"
 #include "relay/visit.h"
 
 namespace headrace::plan {
@@ -84,19 +85,10 @@ class Reader {
         own.insert(own.end(), more.begin(), more.end());
       }
     } else if (const auto* item = expr.as<TupleGetItemNode>()) {
-      own = items_of(*item);
+      own = relay::leaves_of_item(*item, tensors_of(item->tuple));
     } else {
       throw_at(expr->span, std::string(expr->key()), fmt::format("{} {}", expr->key(), kNotYet));
     }
-  }
-
-  Tensors items_of(const TupleGetItemNode& item) {
-    const Tensors& all = tensors_of(item.tuple);
-    const auto* type = item.tuple->checked_type().as<TupleTypeNode>();
-    HEADRACE_CHECK(type != nullptr, "an item of {}", to_string(item.tuple->checked_type()));
-    const LeafRange range = leaves_of_field(*type, item.index);
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(range.begin);
-    return Tensors(first, first + static_cast<std::ptrdiff_t>(range.count));
   }
 
   void leave_call(const Expr& expr, const CallNode& call) {

@@ -1,6 +1,7 @@
 #include "plan/destination_passing.h"
 
 #include <algorithm>
+#include <unordered_set>
 
 #include "ops/tensor/memory.h"
 #include "passes/forms/bound_outputs.h"
@@ -18,40 +19,54 @@ using relay::Var;
 
 namespace {
 
-// A parameter for each tensor of a type, and the value of that type that they make.
-Expr take_apart(const Type& type, const std::string& name, Array<Var>& params) {
-  const auto* tuple = type.as<TupleTypeNode>();
-  if (tuple == nullptr) {
-    params.push_back(relay::make_var(name, type));
-    return params.back();
+// A step is given tensors: a group becomes one whose parameters are the tensors of those it had.
+class TensorGroup {
+ public:
+  static Function of(const Function& group) {
+    const auto is_tuple = [](const Var& param) { return param->checked_type().is<TupleTypeNode>(); };
+    return std::any_of(group->params.begin(), group->params.end(), is_tuple) ? TensorGroup().rewrite(group) : group;
   }
-  Array<Expr> items;
-  for (size_t i = 0; i < tuple->items.size(); ++i)
-    items.push_back(take_apart(tuple->items[i], fmt::format("{}_{}", name, i), params));
-  return relay::make_tuple(items);
-}
 
-// A step is given tensors: the group without parameters that are tuples.
-Function of_tensors(const Function& group) {
-  Array<Var> params;
-  std::unordered_map<const Object*, Expr> tuples;
-  for (const Var& param : group->params) {
-    if (param->checked_type().is<TupleTypeNode>()) {
-      tuples.emplace(param.object(), take_apart(param->checked_type(), param->name_hint, params));
-    } else {
-      params.push_back(param);
-    }
+ private:
+  Function rewrite(const Function& group) {
+    std::unordered_map<const Object*, Expr> values;
+    for (const Var& param : group->params)
+      values.emplace(param.object(), take_apart(param->checked_type(), param->name_hint));
+    const Expr body = relay::rewrite_post_order(group->body, [&](const Expr& before, const Expr& after) {
+      const auto value = values.find(before.object());
+      return value == values.end() ? item_of(after) : value->second;
+    });
+    return copy_with(*group, [&](FunctionNode& copy) {
+      copy.params = params_;
+      copy.body = body;
+    });
   }
-  if (tuples.empty()) return group;
-  const Expr body = relay::rewrite_post_order(group->body, [&](const Expr& before, const Expr& after) {
-    const auto tuple = tuples.find(before.object());
-    return tuple == tuples.end() ? after : tuple->second;
-  });
-  return copy_with(*group, [&](FunctionNode& copy) {
-    copy.params = params;
-    copy.body = body;
-  });
-}
+
+  // A parameter for each tensor of a type, and the value of that type that they make.
+  Expr take_apart(const Type& type, const std::string& name) {
+    const auto* tuple = type.as<TupleTypeNode>();
+    if (tuple == nullptr) {
+      params_.push_back(relay::make_var(name, type));
+      return params_.back();
+    }
+    Array<Expr> items;
+    for (size_t i = 0; i < tuple->items.size(); ++i)
+      items.push_back(take_apart(tuple->items[i], fmt::format("{}_{}", name, i)));
+    const Expr made = relay::make_tuple(items);
+    made_.insert(made.object());
+    return made;
+  }
+
+  // Of an item of a tuple made here, what the item is: a kernel of one op takes nothing else.
+  Expr item_of(const Expr& expr) const {
+    const auto* item = expr.as<relay::TupleGetItemNode>();
+    if (item == nullptr || !made_.contains(item->tuple.object())) return expr;
+    return item->tuple.as<relay::TupleNode>()->items[static_cast<size_t>(item->index)];
+  }
+
+  Array<Var> params_;
+  std::unordered_set<const Object*> made_;
+};
 
 class Writer {
  public:
@@ -72,7 +87,7 @@ class Writer {
       extent_types.push_back(flow_.tensors[extent].type);
     }
     Map<std::string, Value> attrs{{kNumOutputs, Value(static_cast<int64_t>(outputs_.size()))}};
-    if (!bounded.empty()) attrs.set(passes::kBoundedOutputs, Value(bounded));
+    if (!bounded.empty()) attrs.set(kOutputExtents, Value(bounded));
     const Function result =
         relay::make_function(params, lets(relay::make_tuple(extents)), make_tuple_type(extent_types), {}, attrs);
     IRModule module = make_module(result);
@@ -81,7 +96,7 @@ class Writer {
   }
 
  private:
-  // The results that are extents leave the outputs; what the attribute bounded_outputs says of them then.
+  // The results that are extents leave the outputs; what the attribute output_extents says of them.
   Array<int64_t> take_extents(const FunctionNode& main) {
     const std::vector<passes::BoundedOutput> rows = passes::bounded_outputs_of(main);
     size_t num_outputs = flow_.results.size();
@@ -126,7 +141,7 @@ class Writer {
     Array<Expr> inputs, outputs;
     for (const size_t tensor : step.inputs) inputs.push_back(tensor_expr(tensor));
     for (const size_t tensor : step.outputs) outputs.push_back(tensor_expr(tensor));
-    bind("_", ops::call_dps(groups_.add(of_tensors(step.function)), inputs, outputs, step.span));
+    bind("_", ops::call_dps(groups_.add(TensorGroup::of(step.function)), inputs, outputs, step.span));
     for (const auto* tensors : {&step.inputs, &step.outputs}) {
       for (const size_t tensor : *tensors) kill_after(flow_.tensors[tensor].base, index);
     }

@@ -17,7 +17,6 @@ using relay::CallNode;
 using relay::ConstantNode;
 using relay::FunctionNode;
 using relay::LetNode;
-using relay::TupleGetItemNode;
 using relay::TupleNode;
 using relay::VarNode;
 
@@ -55,7 +54,7 @@ class Emitter {
 
  private:
   void emit_bounds(const FunctionNode& main, const TupleNode& extents) {
-    for (const passes::BoundedOutput& row : passes::bounded_outputs_of(main)) {
+    for (const passes::BoundedOutput& row : passes::bounded_outputs_of(main, kOutputExtents)) {
       program_.bounded_outputs.push_back({.output = static_cast<int64_t>(row.output),
                                           .axis = static_cast<int64_t>(row.axis),
                                           .extent = entry(extents.items[row.extent])});
@@ -98,39 +97,37 @@ class Emitter {
     program_.graph.steps.push_back(std::move(step));
   }
 
-  // What the one call of a group takes, when the group's parameters, tuples taken apart, are `inputs`: a group has each
+  // Of a group that FuseOps did not make.
+  [[noreturn]] static void refuse_operand(const CallNode& call) {
+    throw_at(
+        call.span, call.as_op()->name,
+        "a function marked Primitive computes an operand of it, but it is a step of its own: remove the attribute, "
+        "and FuseOps makes such functions");
+  }
+
+  // What the one call of a group takes, tuples taken apart, when the group's parameters are `inputs`: a group has each
   // operand once, and no parameter for a constant of one element.
   std::vector<int32_t> operands_of(const FunctionNode& group, const std::vector<int32_t>& inputs) {
-    std::unordered_map<const ExprNode*, std::vector<int32_t>> known;
-    auto next = inputs.begin();
-    for (const relay::Var& param : group.params) {
-      const auto count = static_cast<std::ptrdiff_t>(leaves_of(param->checked_type()).size());
-      known[param.get()].assign(next, next + count);
-      next += count;
-    }
-    relay::post_order(group.body, [&](const Expr& expr) {
-      if (expr.is<OpNode>() || expr.is<VarNode>()) return;
-      std::vector<int32_t>& own = known[expr.get()];
-      if (expr.is<ConstantNode>()) own = {entry(expr)};
-      if (const auto* item = expr.as<TupleGetItemNode>()) own = items_of(*item, known.at(item->tuple.get()));
-      for (const Expr& part : parts_of(expr)) {
-        const std::vector<int32_t>& more = known.at(part.get());
-        own.insert(own.end(), more.begin(), more.end());
+    std::unordered_map<const ExprNode*, int32_t> params;
+    for (size_t i = 0; i < inputs.size(); ++i) params.emplace(group.params[i].get(), inputs[i]);
+    std::vector<Expr> pending;
+    const auto push = [&](const Array<Expr>& items) {
+      for (size_t i = items.size(); i-- > 0;) pending.push_back(items[i]);
+    };
+    push(group.body.as<CallNode>()->args);
+    std::vector<int32_t> operands;
+    while (!pending.empty()) {
+      const Expr arg = pending.back();
+      pending.pop_back();
+      if (const auto* tuple = arg.as<TupleNode>()) {
+        push(tuple->items);
+      } else {
+        const auto param = params.find(arg.get());
+        if (param == params.end() && !arg.is<ConstantNode>()) refuse_operand(*group.body.as<CallNode>());
+        operands.push_back(param == params.end() ? entry(arg) : param->second);
       }
-    });
-    return known.at(group.body.get());
-  }
-
-  static Array<Expr> parts_of(const Expr& expr) {
-    if (const auto* call = expr.as<CallNode>()) return call->args;
-    const auto* tuple = expr.as<TupleNode>();
-    return tuple == nullptr ? Array<Expr>() : tuple->items;
-  }
-
-  static std::vector<int32_t> items_of(const TupleGetItemNode& item, const std::vector<int32_t>& all) {
-    const LeafRange range = leaves_of_field(*item.tuple->checked_type().as<TupleTypeNode>(), item.index);
-    const auto first = all.begin() + static_cast<std::ptrdiff_t>(range.begin);
-    return {first, first + static_cast<std::ptrdiff_t>(range.count)};
+    }
+    return operands;
   }
 
   int32_t view(const CallNode& call) {

@@ -8,7 +8,10 @@
 #include "kit/errors.h"
 #include "kit/golden.h"
 #include "ops/all_ops.h"
+#include "ops/call_fusion.h"
+#include "ops/register.h"
 #include "ops/tensor/elementwise.h"
+#include "passes/forms/bound_outputs.h"
 #include "passes/fuse/fuse_ops.h"
 #include "plan/arena.h"
 #include "plan/destination_passing.h"
@@ -152,6 +155,40 @@ TEST(DestinationPassing, TuplesAreTakenApart) {
   for (size_t i = 0; i < 2; ++i) EXPECT_TRUE(actual[i].content_equal(expected[i])) << "output " << i;
 }
 
+// A kernel of one op takes nothing but its parameters, tuples of them and constants.
+TEST(DestinationPassing, ItemsOfTakenTuplesAreParameters) {
+  const IRModule module = to_destination_passing(
+      read_fused("def @main(%x: Tensor[(4), float32]) {\n"
+                 "  fn (%t: (Tensor[(4), float32], Tensor[(2), float32]), %u: Tensor[(4), float32], Primitive=1) {\n"
+                 "    argsort(%t.0)\n"
+                 "  }((%x, ones(shape=[2])), %x)\n}"));
+  const relay::FunctionNode* group = nullptr;
+  for (const auto& [name, function] : module->functions) {
+    const auto* found = function.as<relay::FunctionNode>();
+    if (found->params.size() == 3) group = found;
+  }
+  ASSERT_NE(group, nullptr);
+  EXPECT_EQ(group->body.as<relay::CallNode>()->args[0], group->params[0]);
+}
+
+// The extent is a result of main before, and an item of what the body gives after.
+TEST(DestinationPassing, ExtentsHaveAnAttributeOfTheirOwn) {
+  ops::register_all_ops();
+  const IRModule module = relay::infer_type(
+      relay::parse_module("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(5), float32]) { (exp(%x), argwhere(%x)) }"));
+  const IRModule bounded = relay::infer_type(passes::bound_outputs(module));
+  const auto before = bounded->lookup("main").cast<relay::FunctionNode>();
+  ASSERT_EQ(passes::bounded_outputs_of(*before).size(), 1u);
+  EXPECT_EQ(passes::bounded_outputs_of(*before)[0].extent, 2u);
+  const IRModule planned = to_destination_passing(relay::infer_type(passes::fuse_ops(bounded)));
+  const auto after = planned->lookup("main").cast<relay::FunctionNode>();
+  EXPECT_FALSE(after->attrs.contains(passes::kBoundedOutputs));
+  const auto rows = passes::bounded_outputs_of(*after, kOutputExtents);
+  ASSERT_EQ(rows.size(), 1u);
+  EXPECT_EQ(rows[0].output, 1u);
+  EXPECT_EQ(rows[0].extent, 0u);
+}
+
 TEST(DestinationPassing, LongChains) {
   constexpr int kLength = 20'000;
   ops::register_all_ops();
@@ -165,6 +202,27 @@ TEST(DestinationPassing, LongChains) {
   const artifact::Program program = emit_graph_program(module, {{"x"}, {"y"}}, weights);
   EXPECT_EQ(program.graph.steps.size(), static_cast<size_t>(kLength));
   EXPECT_EQ(program.memory.arena_bytes, 2 * Arena::kLine);
+}
+
+// What computes it takes the group's own operands; text may mark another group.
+TEST(GraphProgram, AFunctionOfTheProcessTakesNoOpIn) {
+  ops::register_all_ops();
+  ops::OpBuilder("plan_test.outside", "data f32[...] -> the same type.")
+      .arg("data")
+      .relation([](const relay::RelationInput& input) -> Type { return input.tensor(0); })
+      .fusion(ops::FusionKind::opaque);
+  get_op("plan_test.outside")->set(ops::kExternal, std::string("outside"));
+  const auto emit = [](const std::string& body) {
+    WeightTable weights;
+    return emit_graph_program(planned("def @main(%x: Tensor[(4), float32]) {\n"
+                                      "  fn (%a: Tensor[(4), float32], Primitive=1) { " +
+                                      body + " }(%x)\n}"),
+                              {{"x"}, {"y"}}, weights);
+  };
+  EXPECT_EQ(emit("plan_test.outside(%a)").graph.steps.at(0).callee, "outside");
+  const std::string error = kit::user_error_of([&] { emit("plan_test.outside(exp(%a))"); });
+  EXPECT_NE(error.find("a function marked Primitive computes an operand of it"), std::string::npos) << error;
+  EXPECT_NE(error.find("plan_test.outside"), std::string::npos) << error;
 }
 
 TEST(GraphProgram, KeepsTheManifestsRules) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from headrace import _core
 from headrace._ffi import api
@@ -217,3 +217,44 @@ def extract_fused_functions(mod: Any) -> dict[str, Any]:
     for _, function in mod.functions.items():
         post_order_visit(function, take)
     return {f"fused_{i}": function for i, function in enumerate(found)}
+
+
+class FusionBorder(NamedTuple):
+    """A place where FuseOps stopped.
+
+    Attributes
+    ----------
+    producer : Call
+        The op call whose result is stored, the last one of its kernel.
+    users : list of Call
+        The op calls of other kernels that read it; empty when only a let, a branch, a match or a function's end does.
+    reason : str
+        The code of `headrace/reason.h`, such as "FUSE_DEPTH".
+    message : str
+        A sentence that names the ops.
+    """
+
+    producer: Any
+    users: list[Any]
+    reason: str
+    message: str
+
+
+def fusion_borders(mod: Any) -> list[FusionBorder]:
+    """Why FuseOps stops where it does.
+
+    Parameters
+    ----------
+    mod : IRModule
+        A program before FuseOps; it is typed where it has no types yet.
+
+    Returns
+    -------
+    list of FusionBorder
+        One for each kernel that FuseOps makes in the current PassContext, but for those that only the program's result
+        is made of; operands first.
+    """
+    return [
+        FusionBorder(border["producer"], list(border["users"]), border["reason"], border["message"])
+        for border in api("relay.analysis.fusion_borders")(mod)
+    ]

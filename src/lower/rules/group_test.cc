@@ -1,12 +1,14 @@
 // Fused groups, as FuseOps makes them, against the interpreter; and what the rules refuse.
 #include <gtest/gtest.h>
 
+#include "kit/errors.h"
 #include "kit/native_kernels.h"
 #include "lower/compute_rule.h"
 #include "lower/fuse_stages.h"
 #include "lower/lower_function.h"
 #include "lower/rules/rule_cases.h"
 #include "lower/rules/window_choice.h"
+#include "ops/algorithm/sort.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
 #include "ops/nn/normalization.h"
@@ -223,6 +225,16 @@ TEST(Groups, IndicesAreCheckedWhereNothingIsPicked) {
   EXPECT_EQ(kernels.error_of(0, {x, NDArray::from_vector<int64_t>({1, 2}, kI64, {-5, 4})}), "");
   EXPECT_EQ(kernels.error_of(0, {x, NDArray::from_vector<int64_t>({1, 2}, kI64, {0, 5})}),
             "gather_nd: an index is out of range for an axis of 5");
+}
+
+// Text may mark such a function Primitive; FuseOps makes none.
+TEST(Groups, AnOpWithAKernelOfItsOwnTakesNoOtherIn) {
+  register_all_rules();
+  const auto x = relay::make_var("x", make_tensor_type(Shape{4}, kF32));
+  const Expr function = relay::infer_type(relay::make_function({x}, ops::argsort(ops::relu(x))));
+  const std::string error = kit::user_error_of([&] { lower_function(function.cast<relay::FunctionNode>(), "f", {}); });
+  EXPECT_NE(error.find("argsort"), std::string::npos) << error;
+  EXPECT_NE(error.find("a function marked Primitive computes an operand of it"), std::string::npos) << error;
 }
 
 TEST(Groups, SymbolicShapesAreRefused) {

@@ -2,23 +2,10 @@
 
 namespace headrace::lower {
 
-PrimExpr AxisIndex::whole() const {
-  PrimExpr place = parts[0];
-  for (size_t i = 0; i < factors.size(); ++i) place = place * factors[i] + parts[i + 1];
-  return place;
-}
+PrimExpr AxisIndex::whole() const { return join_parts(parts, factors); }
 
 AxisIndex AxisIndex::split(const Shape& into) const {
-  if (into == factors) return *this;
-  PrimExpr rest = whole();
-  Index result(into.size() + 1);
-  for (size_t i = into.size(); i > 0; --i) {
-    const PrimExpr factor = make_int(into[i - 1]);
-    result[i] = floor_mod(rest, factor);
-    rest = floor_div(rest, factor);
-  }
-  result[0] = rest;
-  return {std::move(result), into};
+  return into == factors ? *this : AxisIndex(split_parts(whole(), into), into);
 }
 
 AxisIndex axis_index(const Layout& layout, char letter, const Index& index) {

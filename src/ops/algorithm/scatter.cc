@@ -4,6 +4,7 @@
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
+#include "ops/loops/indices_beside.h"
 #include "ops/loops/move.h"
 
 namespace headrace::ops {
@@ -57,14 +58,7 @@ Type relate_scatter_elements(const RelationInput& input) {
   check_operands(input, data, indices, updates, attrs.reduction);
   const size_t axis = normal_axis(input, attrs.axis, data->shape.size());
   check_shape(input, indices->shape, updates, "updates");
-  if (indices->shape.size() != data->shape.size())
-    input.fail(
-        fmt::format("data and indices need the same number of dimensions: {} and {}", show(data), show(indices)));
-  for (size_t i = 0; i < data->shape.size(); ++i) {
-    const auto n = as_int(data->shape[i]), k = as_int(indices->shape[i]);
-    if (i != axis && n && k && *k > *n)
-      input.fail(fmt::format("axis {} of indices is longer than of data: {} and {}", i, show(indices), show(data)));
-  }
+  check_indices_beside(input, data, indices, axis);
   return data;
 }
 

@@ -124,12 +124,12 @@ Array<PrimExpr> dims_in_layout(const RelationInput& input, const std::vector<Pri
 
 PooledData check_pooled(const RelationInput& input, const TensorType& data, std::string_view layout,
                         const std::string& out_layout, std::string_view letters) {
-  const Layout parsed = check_layout(input, "layout", layout, letters, "NC");
+  const Layout parsed = check_layout(input, "layout", layout, letters, kPackedAxes);
   if (data->shape.size() != parsed.rank())
     input.fail(fmt::format("data must have {} dimensions ({}), got {}", parsed.rank(), layout, show(data)));
   if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}", show(data)));
   return {whole_dims(input, data->shape, parsed, letters),
-          check_layout(input, "out_layout", layout_or(out_layout, layout), letters, "NC")};
+          check_layout(input, "out_layout", layout_or(out_layout, layout), letters, kPackedAxes)};
 }
 
 std::vector<size_t> layout_axes(const RelationInput& input, std::string_view name, std::string_view layout,

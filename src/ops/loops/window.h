@@ -50,6 +50,8 @@ Ref<Family> copy_of_own_type(const Family& attrs, F&& change) {
   return own;
 }
 
+// The axes that may lie in parts where an op takes packed layouts: batch and channels, of data and of a kernel.
+inline constexpr std::string_view kPackedAxes = "NCOI";
 // What is wrong with `layout`, as the end of a sentence, for a tensor whose axes are `letters`, in any order; those of
 // `in_parts` may lie in parts: NCHW16c. Empty when nothing is.
 std::string layout_fault(std::string_view layout, std::string_view letters, std::string_view in_parts);

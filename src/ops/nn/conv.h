@@ -1,6 +1,7 @@
 // Convolutions.
 #pragma once
 
+#include "ops/loops/window.h"
 #include "ops/register.h"
 
 namespace headrace::ops {
@@ -49,8 +50,8 @@ struct ConvForm {
   Shape strides, padding, dilation, output_padding;
   int64_t groups = 1;
   size_t spatial() const { return letters.size() - 2; }
-  // The axes of data and kernel that may lie in parts: batch and channels, not of a transpose.
-  std::string_view in_parts() const { return kernel_letters[0] == 'O' ? "NCOI" : ""; }
+  // The axes of data and kernel that may lie in parts; none of a transpose.
+  std::string_view in_parts() const { return kernel_letters[0] == 'O' ? kPackedAxes : std::string_view(); }
 };
 ConvForm conv_form(const ConvAttrs& attrs);
 // Of the convolution whose weight's gradient nn.conv2d_backward_weight is. As in Relay, the attributes' data_layout is

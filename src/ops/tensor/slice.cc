@@ -3,6 +3,7 @@
 #include "arith/canonical.h"
 #include "ops/families.h"
 #include "ops/loops/dims.h"
+#include "ops/loops/indices_beside.h"
 #include "ops/loops/move.h"
 
 namespace headrace::ops {
@@ -279,14 +280,7 @@ Type relate_gather(const RelationInput& input) {
   if (!data || !indices) return {};
   check_indices(input, indices);
   const size_t axis = normal_axis(input, input.call.attrs_as<GatherAttrs>().axis, data->shape.size());
-  if (indices->shape.size() != data->shape.size())
-    input.fail(
-        fmt::format("data and indices need the same number of dimensions: {} and {}", show(data), show(indices)));
-  for (size_t i = 0; i < data->shape.size(); ++i) {
-    const auto n = as_int(data->shape[i]), k = as_int(indices->shape[i]);
-    if (i != axis && n && k && *k > *n)
-      input.fail(fmt::format("axis {} of indices is longer than of data: {} and {}", i, show(indices), show(data)));
-  }
+  check_indices_beside(input, data, indices, axis);
   return make_tensor_type(indices->shape, data->dtype);
 }
 

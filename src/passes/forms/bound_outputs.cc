@@ -370,9 +370,9 @@ IRModule bound_outputs(const IRModule& module) {
   return bounded;
 }
 
-std::vector<BoundedOutput> bounded_outputs_of(const FunctionNode& main) {
+std::vector<BoundedOutput> bounded_outputs_of(const FunctionNode& main, std::string_view attribute) {
   std::vector<BoundedOutput> rows;
-  const auto value = main.attrs.get(kBoundedOutputs);
+  const auto value = main.attrs.get(std::string(attribute));
   if (!value) return rows;
   const auto numbers = value->as<Array<int64_t>>();
   for (size_t i = 0; i < numbers.size(); i += 3)

@@ -32,7 +32,8 @@ struct BoundedOutput {
   size_t output = 0, axis = 0, extent = 0;
 };
 
-// What the attribute of a main says; none without it.
-std::vector<BoundedOutput> bounded_outputs_of(const relay::FunctionNode& main);
+// What that attribute of a main says, or another one of such rows; none without it.
+std::vector<BoundedOutput> bounded_outputs_of(const relay::FunctionNode& main,
+                                              std::string_view attribute = kBoundedOutputs);
 
 }  // namespace headrace::passes

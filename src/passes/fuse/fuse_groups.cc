@@ -6,6 +6,7 @@
 #include "graph/post_dominators.h"
 #include "ops/call_fusion.h"
 #include "relay/function_attrs.h"
+#include "relay/leaves.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -13,6 +14,7 @@ namespace headrace::passes {
 using ops::FusionKind;
 using relay::CallNode;
 using relay::FunctionNode;
+using relay::LetNode;
 using relay::TupleGetItemNode;
 using relay::TupleNode;
 
@@ -30,13 +32,20 @@ bool has_unknown_dim(const Type& type) {
   return tensor != nullptr && std::any_of(tensor->shape.begin(), tensor->shape.end(), is_any);
 }
 
-FusionKind kind_of(const CallNode& call) {
+struct CallKind {
+  FusionKind kind;
+  hr_reason why_alone;  // of an opaque one
+};
+
+CallKind kind_of(const CallNode& call) {
   const OpNode& op = *call.as_op();
   // Alone these are views of their input, which no kernel copies. The other ops that keep elements (squeeze,
   // expand_dims) mostly serve a broadcast, and fuse into it.
   const bool is_view = op.name == "reshape" || op.name == "reshape_like" || op.name == "nn.batch_flatten";
-  if (is_view || has_unknown_dim(call.checked_type())) return FusionKind::opaque;
-  return ops::fusion_kind_of(call);
+  if (is_view) return {FusionKind::opaque, HR_REASON_FUSE_VIEW};
+  if (has_unknown_dim(call.checked_type())) return {FusionKind::opaque, HR_REASON_FUSE_DATA_SIZED};
+  const FusionKind kind = ops::fusion_kind_of(call);
+  return {kind, kind > FusionKind::anchor ? HR_REASON_FUSE_PATTERN : HR_REASON_NONE};
 }
 
 bool same_shape(const Type& a, const Type& b) {
@@ -59,7 +68,9 @@ FusionKind edge_kind(const CallNode& call, FusionKind kind, const Expr& arg) {
 struct CallGraph {
   std::vector<Expr> calls;
   std::vector<FusionKind> kinds;
+  std::vector<hr_reason> why_alone;  // of an opaque one
   std::vector<bool> is_exit;         // used by something that is no op call
+  std::vector<Expr> exits;           // by what: null for the end of the body
   std::vector<int64_t> num_tensors;  // operands and results, tuples taken apart
   std::vector<graph::Edge> edges;
 };
@@ -86,47 +97,66 @@ class CallGraphBuilder {
     const auto index = static_cast<int32_t>(graph_.calls.size());
     index_of_[node.object()] = index;
     graph_.calls.push_back(node);
-    graph_.kinds.push_back(kind_of(call));
+    const CallKind kind = kind_of(call);
+    graph_.kinds.push_back(kind.kind);
+    graph_.why_alone.push_back(kind.why_alone);
     graph_.is_exit.push_back(false);
+    graph_.exits.emplace_back();
     graph_.num_tensors.push_back(static_cast<int64_t>(leaves_of(call.checked_type()).size()));
-    const auto add_edge = [&](const Expr& arg) {
+    for (const Expr& item : relay::items_of_args(call)) {
       ++graph_.num_tensors.back();
-      const auto it = index_of_.find(producer_of(arg).object());
-      if (it == index_of_.end()) return;
-      const auto weight = static_cast<int32_t>(edge_kind(call, graph_.kinds.back(), arg));
+      const auto it = index_of_.find(producer_of(item).object());
+      if (it == index_of_.end()) continue;
+      const auto weight = static_cast<int32_t>(edge_kind(call, graph_.kinds.back(), item));
       graph_.edges.push_back({it->second, index, weight});
-    };
-    for (const Expr& arg : call.args) {
-      const auto* tuple = arg.as<TupleNode>();
-      if (tuple == nullptr) add_edge(arg);
-      for (size_t i = 0; tuple != nullptr && i < tuple->items.size(); ++i) add_edge(tuple->items[i]);
     }
   }
 
+  // By each expression that is used by anything but an op call: what uses it, the tuples and ends of lets between
+  // passed over; null for the end of the body, where nothing else does.
+  using Users = std::unordered_map<const Object*, Expr>;
+
   // From the users down: what is used by anything but an op call, directly or as part of a tuple.
   void mark_exits(const Expr& body, const std::vector<Expr>& order) {
-    std::unordered_set<const Object*> outside{body.object()};
+    Users outside{{body.object(), Expr()}};
     for (size_t i = order.size(); i-- > 0;) {
       const Expr& node = order[i];
-      const bool is_outside = outside.contains(node.object());
+      const auto used = outside.find(node.object());
       if (is_op_call(node)) {
-        if (is_outside) graph_.is_exit[static_cast<size_t>(index_of_.at(node.object()))] = true;
-        mark_odd_args(*node.as<CallNode>(), outside);
-      } else if (is_outside || !(node.is<TupleNode>() || node.is<TupleGetItemNode>())) {
-        for (const Expr& child : relay::children_of(node)) outside.insert(child.object());
+        if (used != outside.end()) mark_exit(node, used->second);
+        mark_odd_args(node, outside);
+      } else if (used != outside.end() || !(node.is<TupleNode>() || node.is<TupleGetItemNode>())) {
+        const Expr around = used == outside.end() ? node : used->second;
+        const auto* let = node.as<LetNode>();
+        for (const Expr& child : relay::children_of(node)) {
+          const bool is_end = is_passed_over(node) || (let != nullptr && child == let->body);
+          mark(child, is_end ? around : node, outside);
+        }
       }
     }
   }
 
+  void mark_exit(const Expr& node, const Expr& user) {
+    const auto index = static_cast<size_t>(index_of_.at(node.object()));
+    graph_.is_exit[index] = true;
+    graph_.exits[index] = user;
+  }
+
+  static void mark(const Expr& expr, const Expr& user, Users& outside) {
+    Expr& known = outside[expr.object()];
+    if (!known) known = user;
+  }
+
+  // A tuple, and an item of an op's result.
+  static bool is_passed_over(const Expr& node) {
+    const auto* item = node.as<TupleGetItemNode>();
+    return node.is<TupleNode>() || (item != nullptr && !item->tuple.is<TupleNode>());
+  }
+
   // Arguments that are neither an op call's result, nor an item of one, nor a tuple of such.
-  static void mark_odd_args(const CallNode& call, std::unordered_set<const Object*>& outside) {
-    const auto mark = [&](const Expr& arg) {
-      if (!is_op_call(producer_of(arg))) outside.insert(arg.object());
-    };
-    for (const Expr& arg : call.args) {
-      const auto* tuple = arg.as<TupleNode>();
-      if (tuple == nullptr) mark(arg);
-      for (size_t i = 0; tuple != nullptr && i < tuple->items.size(); ++i) mark(tuple->items[i]);
+  static void mark_odd_args(const Expr& node, Users& outside) {
+    for (const Expr& item : relay::items_of_args(*node.as<CallNode>())) {
+      if (!is_op_call(producer_of(item))) mark(item, node, outside);
     }
   }
 
@@ -143,6 +173,7 @@ class Fuser {
         dominators_(graph::post_dominators(graph_, calls.is_exit)),
         options_(options),
         kinds_(calls.kinds),
+        stops_(calls.calls.size()),
         root_(calls.calls.size()),
         size_(calls.calls.size(), 1),
         num_tensors_(calls.num_tensors),
@@ -151,12 +182,34 @@ class Fuser {
     for (size_t i = 0; i < root_.size(); ++i) root_[i] = static_cast<int32_t>(i);
   }
 
-  // Anchors, elementwise and broadcast ops choose first, so that injective ones do not separate them.
-  std::vector<FuseGroup> run() {
-    for (const bool injective_too : {false, true}) {
-      for (int32_t node = 0; node < graph_.num_nodes(); ++node) try_fuse(node, injective_too);
+  std::vector<FuseGroup> groups() {
+    fuse();
+    std::vector<std::vector<Expr>> members(root_.size());
+    for (int32_t i = 0; i < graph_.num_nodes(); ++i) members[index(find(i))].push_back(call(i));
+    std::vector<FuseGroup> result;
+    for (auto& group : members) {
+      if (!group.empty()) result.push_back({std::move(group)});
     }
-    return groups();
+    return result;
+  }
+
+  std::vector<FuseStop> stops() {
+    fuse();
+    std::vector<FuseStop> result;
+    for (int32_t i = 0; i < graph_.num_nodes(); ++i) {
+      if (find(i) != i) continue;
+      std::vector<Expr> users = users_of(i);
+      const Expr& exit = calls_.exits[index(i)];
+      if (dominators_.parent(i) >= 0) {
+        result.push_back({stops_[index(i)].code, call(i), std::move(users), false, call(stops_[index(i)].other)});
+      } else if (!users.empty()) {
+        result.push_back({HR_REASON_FUSE_MULTIPLE_USERS, call(i), std::move(users), calls_.is_exit[index(i)], exit});
+      } else if (exit) {
+        const bool is_item = exit.is<TupleGetItemNode>();
+        result.push_back({is_item ? HR_REASON_FUSE_TUPLE : HR_REASON_FUSE_SCOPE, call(i), {}, true, exit});
+      }
+    }
+    return result;
   }
 
  private:
@@ -175,46 +228,92 @@ class Fuser {
     return false;
   }
 
-  void try_fuse(int32_t node, bool injective_too) {
-    const int32_t sink = dominators_.parent(node);
-    if (sink < 0 || find(node) == find(sink)) return;
-    const FusionKind kind = kinds_[index(node)];
-    const auto way = static_cast<FusionKind>(dominators_.weight(node));
-    if (kind == FusionKind::anchor) {
-      if (way == FusionKind::elementwise) join(node, sink, Rule::anchor);
-    } else if (kind <= FusionKind::broadcast) {
-      if (way <= FusionKind::reduction) join(node, sink, Rule::broadcast);
-    } else if (kind == FusionKind::injective && injective_too) {
-      join(node, sink, Rule::injective);
+  // Why a call was not joined with its post-dominator, and the call that was in the way.
+  struct Stop {
+    hr_reason code = HR_REASON_NONE;
+    int32_t other = -1;
+  };
+
+  // Anchors, elementwise and broadcast ops choose first, so that injective ones do not separate them.
+  void fuse() {
+    for (const bool injective_too : {false, true}) {
+      for (int32_t node = 0; node < graph_.num_nodes(); ++node) {
+        const int32_t sink = dominators_.parent(node);
+        if (sink >= 0 && find(node) != find(sink)) stops_[index(node)] = try_fuse(node, sink, injective_too);
+      }
     }
   }
 
+  Stop try_fuse(int32_t node, int32_t sink, bool injective_too) {
+    const FusionKind kind = kinds_[index(node)];
+    const auto way = static_cast<FusionKind>(dominators_.weight(node));
+    if (kind == FusionKind::anchor)
+      return way == FusionKind::elementwise ? join(node, sink, Rule::anchor) : stop_on_way(node, sink);
+    if (kind <= FusionKind::broadcast)
+      return way <= FusionKind::reduction ? join(node, sink, Rule::broadcast) : stop_on_way(node, sink);
+    if (kind == FusionKind::injective) return injective_too ? join(node, sink, Rule::injective) : Stop();
+    return {kind == FusionKind::reduction ? HR_REASON_FUSE_KINDS : calls_.why_alone[index(node)], node};
+  }
+
+  // `other` is what `node` cannot share a kernel with.
+  Stop stop_at(int32_t node, int32_t other) {
+    const hr_reason why_alone = calls_.why_alone[index(other)];
+    if (why_alone != HR_REASON_NONE) return {why_alone, other};
+    const bool are_anchors =
+        kinds_[index(find(node))] == FusionKind::anchor && kinds_[index(find(other))] == FusionKind::anchor;
+    return {are_anchors ? HR_REASON_FUSE_ANCHORS : HR_REASON_FUSE_KINDS, other};
+  }
+
+  // A call on the ways from `node` to `sink` that reads its operand as dominators_.weight(node) says. What lies behind
+  // more calls than a group has is not looked for.
+  Stop stop_on_way(int32_t node, int32_t sink) {
+    ++round_;
+    between_.assign(1, node);
+    for (size_t next = 0; next < between_.size(); ++next) {
+      for (const graph::Edge& edge : graph_.out(between_[next])) {
+        if (edge.weight == dominators_.weight(node)) return stop_at(node, edge.to);
+        if (edge.to == sink || seen_[index(edge.to)] == round_) continue;
+        if (between_.size() == static_cast<size_t>(options_.max_depth)) return {HR_REASON_FUSE_DEPTH, sink};
+        seen_[index(edge.to)] = round_;
+        between_.push_back(edge.to);
+      }
+    }
+    return {HR_REASON_FUSE_DEPTH, sink};
+  }
+
   // Joins `node`, `sink` and all between when the rule allows each of their groups and the result is not too large.
-  void join(int32_t node, int32_t sink, Rule rule) {
+  Stop join(int32_t node, int32_t sink, Rule rule) {
     ++round_;
     between_.clear();
     int64_t total = 0, tensors = 0;
     const auto count = [&](int32_t n) {
       const int32_t root = find(n);
-      if (counted_[index(root)] == round_) return true;
+      if (counted_[index(root)] == round_) return Stop();
       counted_[index(root)] = round_;
       total += size_[index(root)];
       tensors += num_tensors_[index(root)];
+      if (total > options_.max_depth) return Stop{HR_REASON_FUSE_DEPTH, n};
       // Each call but the last hands at least one tensor on inside: a result of its own and an operand of another.
-      return total <= options_.max_depth && tensors - 2 * (total - 1) <= options_.max_args;
+      return tensors - 2 * (total - 1) > options_.max_args ? Stop{HR_REASON_FUSE_TENSORS, n} : Stop();
     };
-    if (!count(node) || !count(sink) || !allows(rule, kinds_[index(find(sink))], true)) return;
+    const auto admit = [&](int32_t n) {
+      return allows(rule, kinds_[index(find(n))], n == sink) ? count(n) : stop_at(node, n);
+    };
+    for (const Stop& stop : {count(node), admit(sink)}) {
+      if (stop.code != HR_REASON_NONE) return stop;
+    }
     between_.push_back(node);
     seen_[index(node)] = round_;
     for (size_t next = 0; next < between_.size(); ++next) {
       for (const graph::Edge& edge : graph_.out(between_[next])) {
         if (edge.to == sink || seen_[index(edge.to)] == round_) continue;
-        if (!allows(rule, kinds_[index(find(edge.to))], false) || !count(edge.to)) return;
+        if (const Stop stop = admit(edge.to); stop.code != HR_REASON_NONE) return stop;
         seen_[index(edge.to)] = round_;
         between_.push_back(edge.to);
       }
     }
     for (const int32_t n : between_) merge(find(n), find(sink));
+    return {};
   }
 
   void merge(int32_t from, int32_t into) {
@@ -234,16 +333,15 @@ class Fuser {
     return node;
   }
 
-  std::vector<FuseGroup> groups() {
-    std::vector<std::vector<Expr>> members(root_.size());
-    for (int32_t i = 0; i < graph_.num_nodes(); ++i) members[index(find(i))].push_back(calls_.calls[index(i)]);
-    std::vector<FuseGroup> result;
-    for (auto& group : members) {
-      if (!group.empty()) result.push_back({std::move(group)});
+  std::vector<Expr> users_of(int32_t node) const {
+    std::vector<Expr> users;
+    for (const graph::Edge& edge : graph_.out(node)) {
+      if (users.empty() || users.back() != call(edge.to)) users.push_back(call(edge.to));
     }
-    return result;
+    return users;
   }
 
+  const Expr& call(int32_t node) const { return calls_.calls[index(node)]; }
   static size_t index(int32_t node) { return static_cast<size_t>(node); }
 
   const CallGraph& calls_;
@@ -251,6 +349,7 @@ class Fuser {
   graph::AncestorTree dominators_;
   FuseOptions options_;
   std::vector<FusionKind> kinds_;  // of a representative: its group's kind
+  std::vector<Stop> stops_;        // of the last attempt
   std::vector<int32_t> root_;
   std::vector<int64_t> size_, num_tensors_;
   std::vector<int32_t> seen_, counted_;  // the round in which a call was met, a group counted
@@ -267,7 +366,12 @@ const Expr& producer_of(const Expr& arg) {
 
 std::vector<FuseGroup> find_fuse_groups(const Expr& body, const FuseOptions& options) {
   const CallGraph calls = CallGraphBuilder().build(body);
-  return Fuser(calls, options).run();
+  return Fuser(calls, options).groups();
+}
+
+std::vector<FuseStop> find_fuse_stops(const Expr& body, const FuseOptions& options) {
+  const CallGraph calls = CallGraphBuilder().build(body);
+  return Fuser(calls, options).stops();
 }
 
 }  // namespace headrace::passes

@@ -1,6 +1,8 @@
 // Which op calls of a function body FuseOps puts together; the rules are in fuse_ops.h.
 #pragma once
 
+#include <headrace/reason.h>
+
 #include "passes/fuse/fuse_ops.h"
 
 namespace headrace::passes {
@@ -13,6 +15,20 @@ struct FuseGroup {
 // the groups in the order of their last members. Only the last member of a group is used outside of it. Needs types.
 // O(n * (log n + max_depth)) for n nodes.
 std::vector<FuseGroup> find_fuse_groups(const Expr& body, const FuseOptions& options);
+
+// Why the last call of a group shares no kernel with what reads it.
+struct FuseStop {
+  hr_reason code;
+  Expr producer;            // the call
+  std::vector<Expr> users;  // the op calls that read it, each once
+  bool is_exit;             // something else uses it, too
+  // What is in the way: that something, null for the end of the body; where there is none, an op call, which may lie
+  // between `producer` and where its readers meet. Null where they do not meet.
+  Expr other;
+};
+
+// One for each group that find_fuse_groups gives, in that order, but for those that only the end of the body reads.
+std::vector<FuseStop> find_fuse_stops(const Expr& body, const FuseOptions& options);
 
 // The expression whose op call gives `arg`: itself, or the tuple it is an item of.
 const Expr& producer_of(const Expr& arg);

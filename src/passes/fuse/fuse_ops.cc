@@ -6,6 +6,7 @@
 #include "passes/fuse/fuse_groups.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/function_attrs.h"
+#include "relay/leaves.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -64,17 +65,6 @@ class GroupBuilder {
   }
 
  private:
-  // What a call reads, tuples taken apart.
-  static std::vector<Expr> items_of(const CallNode& call) {
-    std::vector<Expr> items;
-    for (const Expr& arg : call.args) {
-      const auto* tuple = arg.as<TupleNode>();
-      if (tuple == nullptr) items.push_back(arg);
-      for (size_t i = 0; tuple != nullptr && i < tuple->items.size(); ++i) items.push_back(tuple->items[i]);
-    }
-    return items;
-  }
-
   // A parameter for each operand from outside, in the order in which the group's calls would evaluate them: calls among
   // them may have effects.
   void add_params(const Expr& root) {
@@ -87,7 +77,7 @@ class GroupBuilder {
       if (!members_.contains(producer.object())) {
         inner_item(item);
       } else if (entered.insert(producer.object()).second) {
-        const std::vector<Expr> items = items_of(*producer.as<CallNode>());
+        const std::vector<Expr> items = relay::items_of_args(*producer.as<CallNode>());
         pending.insert(pending.end(), items.rbegin(), items.rend());
       }
     }

@@ -22,6 +22,8 @@
 // since their shape is computed while they run. Nothing joins across a function's, branch's, let's or match's border,
 // nor across annotation.stop_fusion, which is a view, too.
 //
+// Where a group ends, and by which of these rules: fuse_borders.h.
+//
 // Needs types. Runs last, after every pass that looks for ops. Preserves results to the last bit.
 #pragma once
 

@@ -330,14 +330,14 @@ struct LayoutOp {
   std::string_view in_parts = "";
 };
 constexpr LayoutOp kLayoutOps[] = {
-    {"nn.conv2d", "NCHW", "OIHW", "NCOI"},
+    {"nn.conv2d", "NCHW", "OIHW", ops::kPackedAxes},
     {"nn.conv2d_transpose", "NCHW", "IOHW"},
-    {"nn.max_pool2d", "NCHW", "", "NC"},
-    {"nn.avg_pool2d", "NCHW", "", "NC"},
-    {"nn.global_max_pool2d", "NCHW", "", "NC"},
-    {"nn.global_avg_pool2d", "NCHW", "", "NC"},
-    {"nn.adaptive_max_pool2d", "NCHW", "", "NC"},
-    {"nn.adaptive_avg_pool2d", "NCHW", "", "NC"},
+    {"nn.max_pool2d", "NCHW", "", ops::kPackedAxes},
+    {"nn.avg_pool2d", "NCHW", "", ops::kPackedAxes},
+    {"nn.global_max_pool2d", "NCHW", "", ops::kPackedAxes},
+    {"nn.global_avg_pool2d", "NCHW", "", ops::kPackedAxes},
+    {"nn.adaptive_max_pool2d", "NCHW", "", ops::kPackedAxes},
+    {"nn.adaptive_avg_pool2d", "NCHW", "", ops::kPackedAxes},
     {"image.resize2d", "NCHW", ""},
 };
 constexpr const char* kKey = "relay.ConvertLayout.desired_layouts";

@@ -1,0 +1,32 @@
+// Values of tuple type as lists: something for each tensor of the value, tuples taken apart in order.
+#pragma once
+
+#include <vector>
+
+#include "relay/expr.h"
+
+namespace headrace::relay {
+
+// Of `all`, which holds something for each leaf of the tuple, what is the item's. InternalError when it has no tuple.
+template <typename T>
+std::vector<T> leaves_of_item(const TupleGetItemNode& item, const std::vector<T>& all) {
+  const Type& type = item.tuple->checked_type();
+  const auto* tuple = type.as<TupleTypeNode>();
+  HEADRACE_CHECK(tuple != nullptr, "an item of {}", to_string(type));
+  const LeafRange range = leaves_of_field(*tuple, item.index);
+  const auto first = all.begin() + static_cast<std::ptrdiff_t>(range.begin);
+  return {first, first + static_cast<std::ptrdiff_t>(range.count)};
+}
+
+// What a call reads: its arguments, and of one that is written as a tuple the items.
+inline std::vector<Expr> items_of_args(const CallNode& call) {
+  std::vector<Expr> items;
+  for (const Expr& arg : call.args) {
+    const auto* tuple = arg.as<TupleNode>();
+    if (tuple == nullptr) items.push_back(arg);
+    for (size_t i = 0; tuple != nullptr && i < tuple->items.size(); ++i) items.push_back(tuple->items[i]);
+  }
+  return items;
+}
+
+}  // namespace headrace::relay
