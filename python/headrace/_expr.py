@@ -10,10 +10,10 @@ from headrace._ffi import api
 
 
 def text_of(node: Any) -> str:
-    """The text form without large data; of what has none, a short text."""
+    """The text form without large data; of what has none, or has names that are no text, a short text."""
     try:
         return api("relay.ir.AsText")(node, False)
-    except _core.UserError:
+    except (_core.UserError, UnicodeDecodeError):
         return node._short_text()
 
 
