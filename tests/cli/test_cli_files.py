@@ -110,7 +110,7 @@ class FilesTest(CliTest):
 
         def little_room() -> None:
             signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-            resource.setrlimit(resource.RLIMIT_FSIZE, (8192, 8192))
+            resource.setrlimit(resource.RLIMIT_FSIZE, (65536, 65536))
 
         command = [str(self.program), "compile", str(DIGITS), "-o", "limited.so", *ONE]
         done = subprocess.run(
