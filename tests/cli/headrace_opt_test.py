@@ -80,7 +80,9 @@ class HeadraceOpt(unittest.TestCase):
         diff = self.ok("-", "-p", "kernel", "--dump-diff", text=LOOPS).stderr
         self.assertIn("VectorizeLoop: changed", diff)
         self.assertIn("UnrollLoop: no change", diff)
-        self.fails(3, "FuseOps is a pass of Relay programs, and this is a loop program", "-", "-p", "FuseOps", text=LOOPS)
+        self.fails(
+            3, "FuseOps is a pass of Relay programs, and this is a loop program", "-", "-p", "FuseOps", text=LOOPS
+        )
         self.fails(3, "<stdin>:5:16: 'z' is neither", "-", text=LOOPS.replace("x[", "z["))
         self.fails(3, "not well-formed", "-", text=LOOPS.replace("vectorized(4)", "vectorized(n)"))
 
