@@ -221,6 +221,12 @@ def name_lines(module: types.ModuleType, name: str, value: Any) -> Iterator[str]
 
 def plain_class_lines(cls: type) -> Iterator[str]:
     """A class of Python's own text in a module that needs a stub."""
+    if hasattr(cls, "_field_defaults"):
+        names = vars(sys.modules[cls.__module__])
+        yield f"class {cls.__name__}(_t.NamedTuple):"
+        for name, kind in cls.__annotations__.items():
+            yield f"    {name}: {annotation_text(getattr(kind, '__forward_arg__', kind), names)}"
+        return
     bases = [class_text(base) for base in cls.__bases__ if base is not object]
     yield f"class {cls.__name__}({', '.join(bases)}):" if bases else f"class {cls.__name__}:"
     if issubclass(cls, enum.Enum):
