@@ -57,15 +57,22 @@ TEST(GraphRunner, RunAllocatesNothing) {
   toy.runner->set_input(0, view.tensor);
   ASSERT_EQ(toy.runner->run().code, 0);
   const kit::CountAllocations counter;
-  for (int i = 0; i < 100; ++i) {
-    toy.runner->set_input(0, view.tensor);
-    toy.runner->set_input_zero_copy(0, view.tensor);
-    if (toy.runner->run().code != 0) FAIL() << "the run failed";
-  }
-  const int64_t during_runs = counter.count().allocations;
+  const auto allocations_of_runs = [&] {
+    const int64_t before = counter.count().allocations;
+    for (int i = 0; i < 100; ++i) {
+      toy.runner->set_input(0, view.tensor);
+      toy.runner->set_input_zero_copy(0, view.tensor);
+      if (toy.runner->run().code != 0) ADD_FAILURE() << "the run failed";
+    }
+    return counter.count().allocations - before;
+  };
+  // A worker that wakes late takes its first part in one of these runs, and makes what belongs to its thread.
+  int64_t during_runs = allocations_of_runs();
+  for (int again = 0; again < 3 && during_runs > 0; ++again) during_runs = allocations_of_runs();
   // The counter counts.
+  const int64_t before = counter.count().allocations;
   const auto something = std::make_unique<std::vector<int>>(1000);
-  EXPECT_GT(counter.count().allocations, during_runs);
+  EXPECT_GT(counter.count().allocations, before);
   EXPECT_EQ(during_runs, 0);
 }
 
