@@ -13,19 +13,25 @@ bool is_same(const PrimExpr& a, const PrimExpr& b) {
   return structural_equal(Value(a), Value(b));
 }
 
+// As the index type computes, whatever a user wrote.
+int64_t plus(int64_t a, int64_t b) { return static_cast<int64_t>(static_cast<uint64_t>(a) + static_cast<uint64_t>(b)); }
+int64_t times(int64_t a, int64_t b) {
+  return static_cast<int64_t>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b));
+}
+
 void add_term(Affine& sum, const PrimExpr& term, int64_t coefficient) {
   for (size_t i = 0; i < sum.terms.size(); ++i) {
     if (!is_same(sum.terms[i].first, term)) continue;
-    sum.terms[i].second += coefficient;
+    sum.terms[i].second = plus(sum.terms[i].second, coefficient);
     if (sum.terms[i].second == 0) sum.terms.erase(sum.terms.begin() + static_cast<std::ptrdiff_t>(i));
     return;
   }
   if (coefficient != 0) sum.terms.emplace_back(term, coefficient);
 }
 
-void add(Affine& sum, const Affine& more, int64_t times) {
-  sum.constant += more.constant * times;
-  for (const auto& [term, coefficient] : more.terms) add_term(sum, term, coefficient * times);
+void add(Affine& sum, const Affine& more, int64_t factor) {
+  sum.constant = plus(sum.constant, times(more.constant, factor));
+  for (const auto& [term, coefficient] : more.terms) add_term(sum, term, times(coefficient, factor));
 }
 
 Affine constant_of(int64_t value) { return {value, {}}; }
@@ -49,7 +55,10 @@ std::optional<std::pair<int64_t, int64_t>> range_of(const Affine& sum, const Ext
       if (it == extents.end()) return std::nullopt;
       last = it->second - 1;
     }
-    (coefficient > 0 ? high : low) += coefficient * last;
+    int64_t product = 0;
+    int64_t& end = coefficient > 0 ? high : low;
+    if (__builtin_mul_overflow(coefficient, last, &product) || __builtin_add_overflow(end, product, &end))
+      return std::nullopt;
   }
   return std::pair{low, high};
 }
@@ -61,9 +70,10 @@ struct Division {
 
 Division divide(const Affine& sum, int64_t divisor) {
   Division result;
-  const int64_t remainder = (sum.constant % divisor + divisor) % divisor;
+  const int64_t signed_remainder = sum.constant % divisor;
+  const int64_t remainder = signed_remainder < 0 ? signed_remainder + divisor : signed_remainder;
   result.rest.constant = remainder;
-  result.multiple.constant = (sum.constant - remainder) / divisor;
+  result.multiple.constant = plus(sum.constant, -remainder) / divisor;
   for (const auto& [term, coefficient] : sum.terms) {
     if (coefficient % divisor == 0) {
       result.multiple.terms.emplace_back(term, coefficient / divisor);
