@@ -20,13 +20,16 @@ target_compile_options(headrace_options INTERFACE
   # It also warns of what libstdc++ 12 calls in its own std::stable_sort.
   "$<$<CXX_COMPILER_ID:Clang>:-Wno-sign-conversion;-Wno-deprecated-declarations>")
 target_link_libraries(headrace_options INTERFACE Threads::Threads)
+add_library(headrace_sanitizers INTERFACE)  # nothing but in a sanitized build; the programs in C take it as the rooms do
 if(HEADRACE_SANITIZE)
-  target_compile_options(headrace_options INTERFACE
+  target_compile_options(headrace_sanitizers INTERFACE
     -fsanitize=${HEADRACE_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
-  # A program in C takes part of UBSan's runtime from the C++ libraries' side.
-  target_link_options(headrace_options INTERFACE -fsanitize=${HEADRACE_SANITIZE}
-    $<$<C_COMPILER_ID:Clang>:-fsanitize-link-c++-runtime>)
+  target_link_options(headrace_sanitizers INTERFACE -fsanitize=${HEADRACE_SANITIZE})
+  # A program in C that loads our libraries has to bring the part of UBSan's runtime that is for C++.
+  target_link_options(headrace_sanitizers INTERFACE $<$<C_COMPILER_ID:Clang>:-fsanitize-link-c++-runtime>)
+  target_link_libraries(headrace_sanitizers INTERFACE $<$<C_COMPILER_ID:Clang>:stdc++>)
 endif()
+target_link_libraries(headrace_options INTERFACE headrace_sanitizers)
 
 # What the sources of all rooms share; made once for the rooms, and once for their tests.
 set(HEADRACE_PRECOMPILED
