@@ -38,11 +38,16 @@ set(HEADRACE_PRECOMPILED
 
 if(HEADRACE_UNITY)
   # A coroutine's frame holds types of its file's unnamed namespace; g++ minds that in a file that is included.
-  target_compile_options(headrace_options INTERFACE $<$<CXX_COMPILER_ID:GNU>:-Wno-subobject-linkage>)
+  target_compile_options(headrace_options INTERFACE $<$<COMPILE_LANG_AND_ID:CXX,GNU>:-Wno-subobject-linkage>)
 endif()
 
 set_property(GLOBAL PROPERTY HEADRACE_ROOMS_RT "")
 set_property(GLOBAL PROPERTY HEADRACE_ROOMS_C "")
+
+# headrace_unity(TARGET n): with HEADRACE_UNITY its sources are compiled n at a time.
+function(headrace_unity target size)
+  set_target_properties(${target} PROPERTIES UNITY_BUILD ${HEADRACE_UNITY} UNITY_BUILD_BATCH_SIZE ${size})
+endfunction()
 
 function(headrace_room folder)
   cmake_parse_arguments(ROOM "" "LEVEL;SIDE" "LINK" ${ARGN})
@@ -59,7 +64,7 @@ function(headrace_room folder)
   endif()
   add_library(hr_${name} OBJECT ${sources})
   target_link_libraries(hr_${name} PRIVATE headrace_options ${ROOM_LINK})
-  set_target_properties(hr_${name} PROPERTIES UNITY_BUILD ${HEADRACE_UNITY} UNITY_BUILD_BATCH_SIZE 8)
+  headrace_unity(hr_${name} 8)
   if(folder STREQUAL "base")
     target_precompile_headers(hr_${name} PRIVATE ${HEADRACE_PRECOMPILED})
   else()

@@ -25,8 +25,13 @@ Options from_environment() {
   if (const char* seed = std::getenv("HEADRACE_SEED")) result.seed = parse_seed(seed);
   if (const char* size = std::getenv("HEADRACE_TEST_SIZE")) {
     std::string_view text(size);
-    if (text != "ci" && text != "full") throw_user_error("HEADRACE_TEST_SIZE is '{}'; it must be ci or full", text);
-    result.size = text == "full" ? TestSize::kFull : TestSize::kCi;
+    if (text == "few") {
+      result.size = TestSize::kFew;
+    } else if (text == "full") {
+      result.size = TestSize::kFull;
+    } else if (text != "ci") {
+      throw_user_error("HEADRACE_TEST_SIZE is '{}'; it must be few, ci or full", text);
+    }
   }
   return result;
 }
@@ -56,5 +61,7 @@ void read_options(int& argc, char** argv) {
 }
 
 int by_size(int ci, int full) { return options().size == TestSize::kFull ? full : ci; }
+
+bool is_chosen(size_t i) { return options().size != TestSize::kFew || i % 3 == 0; }
 
 }  // namespace headrace::kit

@@ -2,14 +2,16 @@
 // HEADRACE_TEST_SIZE.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
 
 namespace headrace::kit {
 
-// ci: what every check runs, at most 25 s a suite. full: the numbers that issues ask for.
-enum class TestSize { kCi, kFull };
+// few: a part of ci, for builds that are slow and seek other mistakes than wrong results (the sanitizers'). ci: what
+// every check runs, at most 25 s a suite. full: the numbers that issues ask for.
+enum class TestSize { kFew, kCi, kFull };
 
 struct Options {
   std::string program;  // the path the program was started by, for messages
@@ -25,7 +27,10 @@ const Options& options();
 // not understood.
 void read_options(int& argc, char** argv);
 
-// One of two numbers, by test size.
+// One of two numbers, by test size; few: ci's.
 int by_size(int ci, int full);
+
+// Whether a long list's case i is run: every one, or every third at test size few.
+bool is_chosen(size_t i);
 
 }  // namespace headrace::kit

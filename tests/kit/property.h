@@ -41,6 +41,13 @@ std::optional<std::string> failure_of(const Property<T>& property, const T& valu
   }
 }
 
+// At test size few a quarter of ci's.
+template <typename T>
+int runs_of(const Property<T>& property) {
+  if (options().seed) return 1;
+  return options().size == TestSize::kFew ? (property.runs_ci + 3) / 4 : by_size(property.runs_ci, property.runs_full);
+}
+
 // Takes the first candidate that still fails, again and again; a bound on steps guards against a shrinker that loops.
 template <typename T>
 int shrink_failure(const Property<T>& property, T& value, std::string& failure) {
@@ -64,11 +71,11 @@ int shrink_failure(const Property<T>& property, T& value, std::string& failure) 
 
 }  // namespace detail
 
-// Runs the property on runs_ci or runs_full values. Each value has a seed of its own, so that a failure is repeated
-// alone with --seed=N, where N is what the failure prints.
+// Runs the property on as many values as the test size says. Each value has a seed of its own, so that a failure is
+// repeated alone with --seed=N, where N is what the failure prints.
 template <typename T>
 testing::AssertionResult holds(const Property<T>& property) {
-  int runs = options().seed ? 1 : by_size(property.runs_ci, property.runs_full);
+  const int runs = detail::runs_of(property);
   Random seeds(property.seed);
   for (int run = 0; run < runs; ++run) {
     uint64_t seed = options().seed.value_or(seeds.next());

@@ -14,7 +14,7 @@ namespace headrace::tools {
 
 namespace {
 
-struct State {
+struct BenchState {
   ModelOptions model;
   std::string threads = "1";
   std::string against;
@@ -65,7 +65,7 @@ NDArray random_input(const Subject& subject, size_t i, const artifact::TensorSpe
   return random_tensor(spec, seed, i < subject.limits.size() ? subject.limits[i] : kRandomLimit);
 }
 
-Measured measure(const State& state, const Subject& subject, int threads, std::string& peer_version) {
+Measured measure(const BenchState& state, const Subject& subject, int threads, std::string& peer_version) {
   const auto executor = load::make_executor(subject.artifact, artifact::kDefaultProgram, threads);
   executors::GraphRunner& runner = executor->runner();
   std::map<std::string, NDArray> inputs;
@@ -146,7 +146,8 @@ void print_steps(const artifact::GraphProgram& graph, const std::vector<int>& th
 }
 
 // What was measured, in one row of the table and one object of the report.
-void add_result(const State& state, int threads, const Measured& measured, std::vector<std::string>& row, Report& one) {
+void add_result(const BenchState& state, int threads, const Measured& measured, std::vector<std::string>& row,
+                Report& one) {
   one.set("threads", Value(int64_t{threads}));
   one.set("best_seconds", Value(measured.ours.best()));
   one.set("median_seconds", Value(measured.ours.median()));
@@ -160,7 +161,7 @@ void add_result(const State& state, int threads, const Measured& measured, std::
              {show_seconds(measured.peer.best()), show_seconds(measured.peer.median()), fmt::format("{:.2f}", ratio)});
 }
 
-int bench(const State& state, const Common& common) {
+int bench(const BenchState& state, const Common& common) {
   const std::vector<int> counts = parse_counts("--threads", state.threads);
   if (!state.against.empty()) {
     if (is_artifact(state.model.path))
@@ -199,7 +200,7 @@ int bench(const State& state, const Common& common) {
 }  // namespace
 
 Verb add_bench(CLI::App& app, const Common& common) {
-  auto state = std::make_shared<State>();
+  auto state = std::make_shared<BenchState>();
   CLI::App* verb = app.add_subcommand("bench", "Time a model, taking turns with another runtime");
   state->model.add_to(*verb, "A model (.onnx, .relay), or an artifact (.so)");
   verb->add_option("--threads", state->threads, "Numbers of threads to time, as 1,2")->capture_default_str();

@@ -14,7 +14,7 @@ namespace headrace::tools {
 
 namespace {
 
-struct State {
+struct CompileState {
   ModelOptions model;
   std::string output;
   std::string dump_tir;
@@ -46,7 +46,7 @@ Map<std::string, double> pass_seconds(const pass::TimingInstrument& timing) {
 }
 
 // The model, and files that nothing may be written over.
-driver::Model read_model(const State& state) {
+driver::Model read_model(const CompileState& state) {
   if (state.output == "-")
     throw UsageError("--output: an artifact is no text for the standard output; name a file, such as model.so");
   driver::Model model = driver::load_model(state.model.path, state.model.load_options());
@@ -56,7 +56,7 @@ driver::Model read_model(const State& state) {
   return model;
 }
 
-int compile(const State& state, const Common& common) {
+int compile(const CompileState& state, const Common& common) {
   driver::CompileOptions options = state.model.compile_options(common);
   options.threads = state.threads;
   options.verify_each = state.verify_each;
@@ -89,7 +89,7 @@ int compile(const State& state, const Common& common) {
 }  // namespace
 
 Verb add_compile(CLI::App& app, const Common& common) {
-  auto state = std::make_shared<State>();
+  auto state = std::make_shared<CompileState>();
   CLI::App* verb = app.add_subcommand("compile", "Compile a model to one native file");
   state->model.add_to(*verb, "The model: .onnx or relay text (.relay)");
   verb->add_option("-o,--output", state->output,

@@ -17,7 +17,7 @@ namespace {
 
 using artifact::Program;
 
-struct State {
+struct InspectState {
   std::string path;
   bool steps = false;
 };
@@ -153,7 +153,7 @@ void print_program(const Program& program, bool with_steps) {
   std::cout << to_table(rows);
 }
 
-int inspect(const State& state, const Common& common) {
+int inspect(const InspectState& state, const Common& common) {
   refuse_model(state.path);
   const Descriptor file = Descriptor::open(state.path).value_or_throw();
   const artifact::ArtifactFile opened = artifact::read_artifact_file(file.number(), state.path).value_or_throw();
@@ -184,7 +184,7 @@ int inspect(const State& state, const Common& common) {
 }  // namespace
 
 Verb add_inspect(CLI::App& app, const Common& common) {
-  auto state = std::make_shared<State>();
+  auto state = std::make_shared<InspectState>();
   CLI::App* verb = app.add_subcommand("inspect", "Show what is in an artifact, without running it");
   verb->add_option("artifact", state->path, "What compile wrote")->required()->type_name("FILE");
   verb->add_flag("--steps", state->steps, "List the steps: which kernel computes which op of the model");

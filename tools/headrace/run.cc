@@ -13,7 +13,7 @@ namespace headrace::tools {
 
 namespace {
 
-struct State {
+struct RunState {
   std::string path, program = artifact::kDefaultProgram, folder;
   std::vector<std::string> inputs;
   int threads = 0;
@@ -46,7 +46,7 @@ Summary summary_of(const NDArray& tensor) {
 }
 
 // The file of each output; empty without a folder. Told before the run: a file must not replace another's.
-std::vector<std::string> output_files(const State& state, const std::vector<artifact::TensorSpec>& outputs) {
+std::vector<std::string> output_files(const RunState& state, const std::vector<artifact::TensorSpec>& outputs) {
   std::vector<std::string> files(outputs.size());
   if (state.folder.empty()) return files;
   const std::filesystem::path folder = make_folder(state.folder);
@@ -62,7 +62,7 @@ std::vector<std::string> output_files(const State& state, const std::vector<arti
   return files;
 }
 
-int run(const State& state, const Common& common) {
+int run(const RunState& state, const Common& common) {
   const auto executor = load::make_executor(open_artifact(state.path), state.program, state.threads);
   const artifact::Program& program = executor->runner().program();
   const std::vector<std::string> files = output_files(state, program.outputs);
@@ -103,7 +103,7 @@ int run(const State& state, const Common& common) {
 }  // namespace
 
 Verb add_run(CLI::App& app, const Common& common) {
-  auto state = std::make_shared<State>();
+  auto state = std::make_shared<RunState>();
   CLI::App* verb = app.add_subcommand("run", "Run an artifact once");
   verb->add_option("artifact", state->path, "What compile wrote")->required()->type_name("FILE");
   verb->add_option("--input,-i", state->inputs, "An input from a .npy file; once an input")

@@ -16,7 +16,7 @@ namespace headrace::tools {
 
 namespace {
 
-struct State {
+struct VerifyState {
   ModelOptions model;
   std::string against;
   std::vector<std::string> inputs;
@@ -38,7 +38,7 @@ double default_limit(const std::vector<NDArray>& outputs) {
 using Tensors = std::map<std::string, NDArray>;
 
 // What a model leaves open is as in the file of the input.
-void add_shapes(const State& state, const Tensors& given, driver::LoadOptions& load) {
+void add_shapes(const VerifyState& state, const Tensors& given, driver::LoadOptions& load) {
   if (given.empty() || !state.model.path.ends_with(".onnx")) return;
   for (const driver::ModelPort& port : driver::read_ports(state.model.path).inputs) {
     const auto file = given.find(port.name);
@@ -47,7 +47,7 @@ void add_shapes(const State& state, const Tensors& given, driver::LoadOptions& l
   }
 }
 
-std::vector<NDArray> make_inputs(const State& state, const IRModule& module,
+std::vector<NDArray> make_inputs(const VerifyState& state, const IRModule& module,
                                  const std::vector<artifact::TensorSpec>& specs, const Tensors& given) {
   if (!given.empty()) return in_order(specs, given);
   const std::vector<int64_t> limits = index_limits(module);
@@ -61,7 +61,7 @@ void print_verdict(const std::vector<std::vector<std::string>>& rows, bool ok, d
   fmt::print("{}: the error is {} the limit {:.3g}\n", ok ? "ok" : "MISMATCH", ok ? "within" : "above", limit);
 }
 
-int verify(const State& state, const Common& common) {
+int verify(const VerifyState& state, const Common& common) {
   if (!state.against.empty()) Peer::require(state.against, state.model.path);  // before the work
   const Tensors given = read_named(state.inputs);
   driver::LoadOptions load = state.model.load_options();
@@ -105,7 +105,7 @@ int verify(const State& state, const Common& common) {
 }  // namespace
 
 Verb add_verify(CLI::App& app, const Common& common) {
-  auto state = std::make_shared<State>();
+  auto state = std::make_shared<VerifyState>();
   CLI::App* verb = app.add_subcommand("verify", "Check a compiled model against the reference interpreter");
   state->model.add_to(*verb, "The model: .onnx or relay text (.relay)");
   takes_word(verb->add_option("--against", state->against,

@@ -30,7 +30,7 @@ class RuleCases {
   void add_text(std::string name, std::string_view program, const std::vector<NDArray>& inputs, double tolerance);
   void add_text(std::string name, std::string_view program, const std::vector<In>& inputs, double tolerance);
   // Lowers, compiles and runs all cases with vectors of 128, 256 and 512 bits, as far as the machine has them. Of a
-  // long list each case is run with one width, at test size ci.
+  // long list each case is run with one width at test size ci, every third case at few.
   void check() const;
 
  private:
