@@ -130,6 +130,7 @@ function(headrace_tests)
     target_compile_definitions(${name}_test PRIVATE HEADRACE_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
     # The tests' own code is compiled as it stands: optimising it was a third of the time to build them.
     target_compile_options(${name}_test PRIVATE -O0)
+    headrace_unity(${name}_test 4)
     if(name STREQUAL "base")
       target_precompile_headers(base_test PRIVATE ${HEADRACE_PRECOMPILED} <gmock/gmock.h> <gtest/gtest.h>)
     else()

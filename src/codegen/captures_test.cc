@@ -1,11 +1,12 @@
 #include "codegen/captures.h"
+#include "kit/dtypes.h"
 
 #include <gtest/gtest.h>
 
 namespace headrace::codegen {
 namespace {
 
-const DataType kF32 = DataType::float_(32);
+using kit::kF32;
 
 TEST(Captures, OnlyWhatTheBodyNames) {
   const PrimVar n = make_prim_var("n"), step = make_prim_var("step"), i = make_prim_var("i"),

@@ -21,11 +21,6 @@ namespace {
 using tir::ForKind;
 using tir::Stmt;
 
-const NativeCompiler& compiler() {
-  static const NativeCompiler instance = NativeCompiler::load();
-  return instance;
-}
-
 // Splits every loop in three uneven parts, and gives worker 1 the middle one.
 int32_t split_in_three(const hr_kernel_env* env, hr_parallel_body body, void* closure, int64_t count) {
   const int64_t cuts[] = {0, count / 4, count - count / 4, count};
@@ -49,11 +44,11 @@ struct Tensor {
 
 class Kernel {
  public:
-  explicit Kernel(const tir::PrimFunc& function, const NativeTarget& target = compiler().host_target())
+  explicit Kernel(const tir::PrimFunc& function, const NativeTarget& target = NativeCompiler::load().host_target())
       : fd_(memfd_create("kernel", MFD_CLOEXEC)), workspace_bytes_(layout_workspace(*function).size_bytes) {
-    const auto objects = compiler().compile({&function, 1}, target, {});
+    const auto objects = NativeCompiler::load().compile({&function, 1}, target, {});
     const std::vector<std::string> exports = {tir::symbol_of(*function)};
-    compiler().link({.target = target, .objects = objects, .sections = {}, .exports = exports}, fd_);
+    NativeCompiler::load().link({.target = target, .objects = objects, .sections = {}, .exports = exports}, fd_);
     handle_ = dlopen(fmt::format("/proc/self/fd/{}", fd_).c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle_ == nullptr) throw std::runtime_error(dlerror());
     entry_ = reinterpret_cast<hr_kernel>(dlsym(handle_, exports[0].c_str()));
@@ -103,7 +98,7 @@ Array<PrimExpr> dims(std::initializer_list<int64_t> extents) {
 // y[i] = value(x[i]) over n elements.
 template <typename In, typename Out, typename F>
 std::vector<Out> map_elements(const std::vector<In>& x, DataType in, DataType out, F value, int lanes = 1,
-                              const NativeTarget& target = compiler().host_target()) {
+                              const NativeTarget& target = NativeCompiler::load().host_target()) {
   const auto n = static_cast<int64_t>(x.size());
   const Buffer source = make_buffer("x", in, dims({n}));
   const Buffer result = make_buffer("y", out, dims({n}));
@@ -121,7 +116,7 @@ std::vector<Out> map_elements(const std::vector<In>& x, DataType in, DataType ou
 }
 
 NativeTarget plain_x86() {
-  return compiler().resolve_target({.cpu = "x86-64", .features = "", .triple = "x86_64-unknown-linux-gnu"});
+  return NativeCompiler::load().resolve_target({.cpu = "x86-64", .features = "", .triple = "x86_64-unknown-linux-gnu"});
 }
 
 TEST(Kernel, MatrixProductInParallelWithSymbolsAndWorkspace) {
@@ -236,7 +231,8 @@ TEST(Kernel, AnExpressionTooDeepForTheStackIsRefused) {
   const PrimExpr first = e;
   for (int i = 0; i < 300'000; ++i) e = e + first;
   const tir::PrimFunc function = tir::make_prim_func("deep", {x, y}, 1, tir::make_store(y, e, {make_int(0)}));
-  EXPECT_THAT(kit::user_error_of([&] { compiler().compile({&function, 1}, compiler().host_target(), {}); }),
+  EXPECT_THAT(kit::user_error_of(
+                  [&] { NativeCompiler::load().compile({&function, 1}, NativeCompiler::load().host_target(), {}); }),
               testing::HasSubstr("the kernel 'deep' has an expression of too many operations within each other"));
 }
 
@@ -244,7 +240,7 @@ TEST(Kernel, HalfAndBfloatConvert) {
   std::vector<uint16_t> bits(65536);
   for (size_t i = 0; i < bits.size(); ++i) bits[i] = static_cast<uint16_t>(i);
   const DataType f32 = DataType::float_(32);
-  for (const NativeTarget& target : {compiler().host_target(), plain_x86()}) {
+  for (const NativeTarget& target : {NativeCompiler::load().host_target(), plain_x86()}) {
     for (int lanes : {1, 8}) {
       auto widen = [&](const PrimExpr& v) { return make_cast(f32.with_lanes(lanes), v); };
       const auto halves = map_elements<uint16_t, float>(bits, DataType::float_(16), f32, widen, lanes, target);
@@ -378,7 +374,8 @@ TEST(Kernel, ManyArgumentsAndStatements) {
     stores.push_back(tir::make_store(params.back(), value, {make_int(0)}));
   }
   const auto function = tir::make_prim_func("cuts", Array<Buffer>(params), kCount, tir::make_seq(stores));
-  const std::string text = compiler().emit_text({&function, 1}, compiler().host_target(), CodeForm::kInputLlvm, 0);
+  const std::string text =
+      NativeCompiler::load().emit_text({&function, 1}, NativeCompiler::load().host_target(), CodeForm::kInputLlvm, 0);
   EXPECT_EQ(count(text, "define internal i32 @cuts.part"), (kCount + 63) / 64);
   Kernel kernel(function);
   std::vector<float> in(kCount), out(kCount);
@@ -402,7 +399,8 @@ TEST(Kernel, ParallelLoopsCaptureWhatTheyUse) {
   const Stmt loop = tir::make_for(i, make_int(0), make_int(8), ForKind::parallel,
                                   tir::make_store(params[3], make_load(params[7], {i}), {i}));
   const auto function = tir::make_prim_func("copies", Array<Buffer>(params), 1, loop);
-  const std::string text = compiler().emit_text({&function, 1}, compiler().host_target(), CodeForm::kInputLlvm, 0);
+  const std::string text =
+      NativeCompiler::load().emit_text({&function, 1}, NativeCompiler::load().host_target(), CodeForm::kInputLlvm, 0);
   EXPECT_EQ(count(text, "alloca { i64, ptr, ptr }"), 1u) << "the loop's begin, two buffers";
 }
 
@@ -414,8 +412,8 @@ TEST(Kernel, HalvesAreComparedAsFloats) {
   const auto wide = [&](int64_t begin) { return make_cast(real.with_lanes(16), make_load(x, at(begin))); };
   const PrimExpr greater = make_cast(half.with_lanes(16), make_binary(BinaryOp::max, wide(0), wide(16)));
   const auto function = tir::make_prim_func("greater", {x, y}, 1, tir::make_store(y, greater, at(0)));
-  const NativeTarget target = compiler().resolve_target({.cpu = "x86-64-v3", .features = "", .triple = ""});
-  const std::string text = compiler().emit_text({&function, 1}, target, CodeForm::kLlvm, 3);
+  const NativeTarget target = NativeCompiler::load().resolve_target({.cpu = "x86-64-v3", .features = "", .triple = ""});
+  const std::string text = NativeCompiler::load().emit_text({&function, 1}, target, CodeForm::kLlvm, 3);
   EXPECT_EQ(count(text, "fcmp ogt <16 x half>"), 0u) << text;
   EXPECT_EQ(count(text, "fcmp ogt <16 x float>"), 1u) << text;
 }
@@ -424,7 +422,7 @@ TEST(Kernel, UnsupportedTypeIsAnError) {
   const Buffer x = make_buffer("x", DataType::int_(4), dims({2}));
   const auto function =
       tir::make_prim_func("narrow", {x}, 1, tir::make_store(x, make_int(1, DataType::int_(4)), {make_int(0)}));
-  EXPECT_THROW(compiler().compile({&function, 1}, compiler().host_target(), {}), UserError);
+  EXPECT_THROW(NativeCompiler::load().compile({&function, 1}, NativeCompiler::load().host_target(), {}), UserError);
 }
 
 TEST(Workspace, SiblingsShareNestedOnesDoNot) {

@@ -92,11 +92,6 @@ define ptr @entry_of(i64 %i) {
 }
 )";
 
-const NativeCompiler& compiler() {
-  static const NativeCompiler instance = NativeCompiler::load();
-  return instance;
-}
-
 std::vector<std::byte> some_bytes(size_t count) {
   std::vector<std::byte> bytes(count);
   for (size_t i = 0; i < count; ++i) bytes[i] = static_cast<std::byte>(i * 7 + i / 251);
@@ -120,29 +115,30 @@ TEST(NativePlugin, OtherLibraryIsRefused) {
 }
 
 TEST(NativePlugin, KeepsLlvmOutOfTheGlobalScope) {
-  compiler();
+  NativeCompiler::load();
   EXPECT_EQ(dlsym(RTLD_DEFAULT, "LLVMContextCreate"), nullptr);
   EXPECT_EQ(dlsym(RTLD_DEFAULT, "headrace_llvm_plugin"), nullptr);
 }
 
 TEST(NativeTarget, NamedProcessors) {
   const std::string triple = "x86_64-unknown-linux-gnu";
-  const NativeTarget v2 = compiler().resolve_target({.cpu = "x86-64-v2", .features = "", .triple = triple});
-  const NativeTarget v3 = compiler().resolve_target({.cpu = "x86-64-v3", .features = "", .triple = triple});
-  const NativeTarget v4 = compiler().resolve_target({.cpu = "x86-64-v4", .features = "", .triple = triple});
+  const NativeTarget v2 = NativeCompiler::load().resolve_target({.cpu = "x86-64-v2", .features = "", .triple = triple});
+  const NativeTarget v3 = NativeCompiler::load().resolve_target({.cpu = "x86-64-v3", .features = "", .triple = triple});
+  const NativeTarget v4 = NativeCompiler::load().resolve_target({.cpu = "x86-64-v4", .features = "", .triple = triple});
   EXPECT_EQ(v2.vector_bits, 128);
   EXPECT_EQ(v3.vector_bits, 256);
   EXPECT_EQ(v4.vector_bits, 512);
   EXPECT_TRUE(v3.has("fma") && v3.has("avx2") && v3.has("f16c") && !v3.has("avx512f"));
   EXPECT_FALSE(v2.has("avx"));
-  EXPECT_TRUE(compiler().resolve_target({.cpu = "znver4", .features = "", .triple = triple}).has("avx512bf16"));
+  EXPECT_TRUE(
+      NativeCompiler::load().resolve_target({.cpu = "znver4", .features = "", .triple = triple}).has("avx512bf16"));
   // Hints for tuning are no instruction sets.
   EXPECT_FALSE(v4.has("prefer-256-bit"));
   EXPECT_THAT(v4.features, HasSubstr("prefer-256-bit"));
 }
 
 TEST(NativeTarget, FeaturesChangeAProcessor) {
-  const NativeTarget target = compiler().resolve_target(
+  const NativeTarget target = NativeCompiler::load().resolve_target(
       {.cpu = "x86-64-v4", .features = "-avx512f,+gfni", .triple = "x86_64-unknown-linux-gnu"});
   EXPECT_FALSE(target.has("avx512f"));
   EXPECT_FALSE(target.has("avx512vl")) << "what needs a removed feature goes as well";
@@ -151,28 +147,34 @@ TEST(NativeTarget, FeaturesChangeAProcessor) {
 }
 
 TEST(NativeTarget, WideRegistersCanBeAvoided) {
-  const NativeTarget target =
-      compiler().resolve_target({.cpu = "x86-64-v4", .features = "-evex512", .triple = "x86_64-unknown-linux-gnu"});
+  const NativeTarget target = NativeCompiler::load().resolve_target(
+      {.cpu = "x86-64-v4", .features = "-evex512", .triple = "x86_64-unknown-linux-gnu"});
   EXPECT_TRUE(target.has("avx512vl"));
   EXPECT_EQ(target.vector_bits, 256);
 }
 
 TEST(NativeTarget, HostIsItsOwnFullDescription) {
-  const NativeTarget host = compiler().host_target();
-  EXPECT_EQ(host, compiler().resolve_target({.cpu = "native", .features = "", .triple = ""}));
-  EXPECT_EQ(host, compiler().resolve_target({.cpu = host.cpu, .features = host.features, .triple = host.triple}));
+  const NativeTarget host = NativeCompiler::load().host_target();
+  EXPECT_EQ(host, NativeCompiler::load().resolve_target({.cpu = "native", .features = "", .triple = ""}));
+  EXPECT_EQ(host,
+            NativeCompiler::load().resolve_target({.cpu = host.cpu, .features = host.features, .triple = host.triple}));
 }
 
 TEST(NativeTarget, OtherArchitectures) {
-  const NativeTarget arm = compiler().resolve_target({.cpu = "", .features = "", .triple = "aarch64-linux-gnu"});
+  const NativeTarget arm =
+      NativeCompiler::load().resolve_target({.cpu = "", .features = "", .triple = "aarch64-linux-gnu"});
   EXPECT_TRUE(arm.has("neon"));
-  const std::string text = compiler().emit_llvm(kScale, arm, CodeForm::kAssembly, 2);
+  const std::string text = NativeCompiler::load().emit_llvm(kScale, arm, CodeForm::kAssembly, 2);
   EXPECT_THAT(text, HasSubstr("fadd\tv"));
-  EXPECT_EQ(compiler().resolve_target({.cpu = "", .features = "+v", .triple = "riscv64-linux-gnu"}).vector_bits, 128);
+  EXPECT_EQ(
+      NativeCompiler::load().resolve_target({.cpu = "", .features = "+v", .triple = "riscv64-linux-gnu"}).vector_bits,
+      128);
 }
 
 TEST(NativeTarget, UnknownNamesAreErrorsWithNeighbours) {
-  auto resolve = [](TargetRequest request) { return kit::user_error_of([&] { compiler().resolve_target(request); }); };
+  auto resolve = [](TargetRequest request) {
+    return kit::user_error_of([&] { NativeCompiler::load().resolve_target(request); });
+  };
   const std::string triple = "x86_64-unknown-linux-gnu";
   EXPECT_THAT(resolve({.cpu = "znver44", .features = "", .triple = triple}),
               testing::AllOf(HasSubstr("unknown processor 'znver44'"), HasSubstr("znver4")));
@@ -186,12 +188,12 @@ TEST(NativeTarget, UnknownNamesAreErrorsWithNeighbours) {
 }
 
 TEST(NativeCompiler, SameBytesTwiceAndForAnyNumberOfJobs) {
-  const NativeTarget target = compiler().host_target();
+  const NativeTarget target = NativeCompiler::load().host_target();
   std::vector<std::string> texts;
   for (int i = 0; i < 6; ++i) texts.push_back(fmt::format("{}\ndefine i32 @number() {{ ret i32 {} }}", kScale, i));
-  const auto one = compiler().compile_llvm(texts, target, {.opt_level = 3, .jobs = 1});
-  const auto two = compiler().compile_llvm(texts, target, {.opt_level = 3, .jobs = 2});
-  const auto nine = compiler().compile_llvm(texts, target, {.opt_level = 3, .jobs = 9});
+  const auto one = NativeCompiler::load().compile_llvm(texts, target, {.opt_level = 3, .jobs = 1});
+  const auto two = NativeCompiler::load().compile_llvm(texts, target, {.opt_level = 3, .jobs = 2});
+  const auto nine = NativeCompiler::load().compile_llvm(texts, target, {.opt_level = 3, .jobs = 9});
   ASSERT_EQ(one.size(), 6U);
   for (size_t i = 0; i < one.size(); ++i) {
     EXPECT_EQ(one[i].bytes, two[i].bytes);
@@ -201,40 +203,42 @@ TEST(NativeCompiler, SameBytesTwiceAndForAnyNumberOfJobs) {
 }
 
 TEST(NativeCompiler, BadTextIsAnErrorWithItsPlace) {
-  const NativeTarget target = compiler().host_target();
-  EXPECT_THAT(
-      kit::user_error_of([&] { compiler().emit_llvm("\ndefine i32 @f() { ret i33 0 }", target, CodeForm::kLlvm, 2); }),
-      HasSubstr("line 2, column"));
+  const NativeTarget target = NativeCompiler::load().host_target();
+  EXPECT_THAT(kit::user_error_of([&] {
+                NativeCompiler::load().emit_llvm("\ndefine i32 @f() { ret i33 0 }", target, CodeForm::kLlvm, 2);
+              }),
+              HasSubstr("line 2, column"));
   const std::string assembly = "define void @f() { call void asm sideeffect \"no_such_instruction\", \"\"() ret void }";
-  EXPECT_THAT(kit::user_error_of([&] { compiler().emit_llvm(assembly, target, CodeForm::kObject, 2); }),
+  EXPECT_THAT(kit::user_error_of([&] { NativeCompiler::load().emit_llvm(assembly, target, CodeForm::kObject, 2); }),
               HasSubstr("no_such_instruction"));
 }
 
 TEST(NativeCompiler, FirstFailureIsReportedForAnyNumberOfJobs) {
-  const NativeTarget target = compiler().host_target();
+  const NativeTarget target = NativeCompiler::load().host_target();
   const std::vector<std::string> texts = {kScale, "bad_one", "bad_two", kWeights};
   for (int jobs : {1, 4}) {
-    EXPECT_THAT(kit::user_error_of([&] { compiler().compile_llvm(texts, target, {.opt_level = 1, .jobs = jobs}); }),
-                HasSubstr("line 1"));
+    EXPECT_THAT(
+        kit::user_error_of([&] { NativeCompiler::load().compile_llvm(texts, target, {.opt_level = 1, .jobs = jobs}); }),
+        HasSubstr("line 1"));
   }
 }
 
 TEST(NativeCompiler, FloatingPointIsNotContracted) {
   const NativeTarget target =
-      compiler().resolve_target({.cpu = "x86-64-v3", .features = "", .triple = "x86_64-unknown-linux-gnu"});
+      NativeCompiler::load().resolve_target({.cpu = "x86-64-v3", .features = "", .triple = "x86_64-unknown-linux-gnu"});
   const std::string text =
       "define float @f(float %a, float %b, float %c) {\n %p = fmul float %a, %b\n"
       " %s = fadd float %p, %c\n ret float %s }";
-  EXPECT_THAT(compiler().emit_llvm(text, target, CodeForm::kAssembly, 3), Not(HasSubstr("vfmadd")));
+  EXPECT_THAT(NativeCompiler::load().emit_llvm(text, target, CodeForm::kAssembly, 3), Not(HasSubstr("vfmadd")));
 }
 
 TEST(NativeLink, CodeRuns) {
-  const NativeTarget target = compiler().host_target();
+  const NativeTarget target = NativeCompiler::load().host_target();
   const std::vector<std::string> texts = {kScale};
-  const auto objects = compiler().compile_llvm(texts, target, {});
+  const auto objects = NativeCompiler::load().compile_llvm(texts, target, {});
   const std::vector<std::string> exports = {"scale", "exponential"};
   MemoryLibrary library;
-  compiler().link({.target = target, .objects = objects, .sections = {}, .exports = exports}, library.fd());
+  NativeCompiler::load().link({.target = target, .objects = objects, .sections = {}, .exports = exports}, library.fd());
   std::vector<float> values = {1, 2, 3, 4, 5, 6, 7, 8, 9};
   library.symbol<void (*)(float*, int64_t)>("scale")(values.data(), 9);
   EXPECT_EQ(values, (std::vector<float>{2, 4, 6, 8, 10, 12, 14, 16, 18}));
@@ -244,9 +248,9 @@ TEST(NativeLink, CodeRuns) {
 }
 
 TEST(NativeLink, SectionsAreFoundAlignedAndReadOnly) {
-  const NativeTarget target = compiler().host_target();
+  const NativeTarget target = NativeCompiler::load().host_target();
   const std::vector<std::string> texts = {kWeights};
-  const auto objects = compiler().compile_llvm(texts, target, {});
+  const auto objects = NativeCompiler::load().compile_llvm(texts, target, {});
   const std::vector<std::byte> weights = some_bytes(100'000);
   const std::vector<std::byte> manifest = some_bytes(33);
   const std::vector<DataSection> sections = {
@@ -259,7 +263,8 @@ TEST(NativeLink, SectionsAreFoundAlignedAndReadOnly) {
       {.name = ".headrace.blob", .alignment = 4096, .size_bytes = 5, .chunks = {}, .symbol = "blob"}};
   const std::vector<std::string> exports = {"weight", "where", "entry_of", "blob"};
   MemoryLibrary library;
-  compiler().link({.target = target, .objects = objects, .sections = sections, .exports = exports}, library.fd());
+  NativeCompiler::load().link({.target = target, .objects = objects, .sections = sections, .exports = exports},
+                              library.fd());
 
   auto* at = library.symbol<const std::byte* (*)()>("where")();
   EXPECT_EQ(reinterpret_cast<uintptr_t>(at) % 64, 0U);
@@ -279,9 +284,9 @@ TEST(NativeLink, SectionsAreFoundAlignedAndReadOnly) {
 }
 
 TEST(NativeLink, ByteForByteTheSame) {
-  const NativeTarget target = compiler().host_target();
+  const NativeTarget target = NativeCompiler::load().host_target();
   const std::vector<std::string> texts = {kScale, kWeights};
-  const auto objects = compiler().compile_llvm(texts, target, {});
+  const auto objects = NativeCompiler::load().compile_llvm(texts, target, {});
   const std::vector<std::byte> weights = some_bytes(10'000);
   const std::vector<DataSection> sections = {{.name = ".headrace.params",
                                               .alignment = 64,
@@ -291,12 +296,12 @@ TEST(NativeLink, ByteForByteTheSame) {
   const std::vector<std::string> exports = {"scale", "weight"};
   const LinkRequest request{.target = target, .objects = objects, .sections = sections, .exports = exports};
   MemoryLibrary first;
-  compiler().link(request, first.fd());
+  NativeCompiler::load().link(request, first.fd());
   // A file with other contents, longer than the result.
   const std::string path = testing::TempDir() + "/headrace_link_test.so";
   std::ofstream(path) << std::string(1'000'000, 'x');
   const int fd = open(path.c_str(), O_RDWR);
-  compiler().link(request, fd);
+  NativeCompiler::load().link(request, fd);
   close(fd);
   std::ifstream file(path, std::ios::binary);
   const std::string second(std::istreambuf_iterator<char>(file), {});
@@ -305,11 +310,11 @@ TEST(NativeLink, ByteForByteTheSame) {
 }
 
 TEST(NativeLink, TwoThreadsAtOnce) {
-  const NativeTarget target = compiler().host_target();
+  const NativeTarget target = NativeCompiler::load().host_target();
   const std::vector<std::string> texts = {kWeights};
   auto work = [&](int32_t first, int32_t* result) {
     for (int round = 0; round < 5; ++round) {
-      const auto objects = compiler().compile_llvm(texts, target, {});
+      const auto objects = NativeCompiler::load().compile_llvm(texts, target, {});
       const std::vector<int32_t> values(1000, first + round);
       const std::vector<DataSection> sections = {{.name = ".headrace.params",
                                                   .alignment = 64,
@@ -318,7 +323,8 @@ TEST(NativeLink, TwoThreadsAtOnce) {
                                                   .symbol = "hr_params"}};
       const std::vector<std::string> exports = {"weight"};
       MemoryLibrary library;
-      compiler().link({.target = target, .objects = objects, .sections = sections, .exports = exports}, library.fd());
+      NativeCompiler::load().link({.target = target, .objects = objects, .sections = sections, .exports = exports},
+                                  library.fd());
       *result += library.symbol<int32_t (*)(int64_t)>("weight")(999) == first + round ? 1 : 0;
     }
   };
@@ -332,55 +338,60 @@ TEST(NativeLink, TwoThreadsAtOnce) {
 }
 
 TEST(NativeLink, BadObjectsAreErrorsAndTheNextLinkWorks) {
-  const NativeTarget target = compiler().host_target();
+  const NativeTarget target = NativeCompiler::load().host_target();
   const std::vector<std::string> texts = {kScale};
   const std::vector<std::string> exports = {"scale"};
-  const auto good = compiler().compile_llvm(texts, target, {});
+  const auto good = NativeCompiler::load().compile_llvm(texts, target, {});
   auto link = [&](std::vector<ObjectCode> objects, std::vector<std::string> names) {
     MemoryLibrary library;
     return kit::user_error_of([&] {
-      compiler().link({.target = target, .objects = objects, .sections = {}, .exports = names}, library.fd());
+      NativeCompiler::load().link({.target = target, .objects = objects, .sections = {}, .exports = names},
+                                  library.fd());
     });
   };
   EXPECT_THAT(link({{"some text", "hello"}}, exports), HasSubstr("cannot link 'some text'"));
   EXPECT_THAT(link({{"cut", good[0].bytes.substr(0, 200)}}, exports), HasSubstr("cut"));
   EXPECT_THAT(link(good, {"scale", "nobody"}), HasSubstr("nobody"));
   const std::vector<std::string> caller = {"declare void @absent()\ndefine void @f() { call void @absent() ret void }"};
-  EXPECT_THAT(link(compiler().compile_llvm(caller, target, {}), {"f"}), HasSubstr("undefined symbol: absent"));
+  EXPECT_THAT(link(NativeCompiler::load().compile_llvm(caller, target, {}), {"f"}),
+              HasSubstr("undefined symbol: absent"));
   EXPECT_THAT(link({good[0], good[0]}, exports), HasSubstr("duplicate symbol: exponential"));
-  const NativeTarget arm = compiler().resolve_target({.cpu = "", .features = "", .triple = "aarch64-linux-gnu"});
-  EXPECT_THAT(link({good[0], compiler().compile_llvm(texts, arm, {})[0]}, exports), HasSubstr("another machine"));
+  const NativeTarget arm =
+      NativeCompiler::load().resolve_target({.cpu = "", .features = "", .triple = "aarch64-linux-gnu"});
+  EXPECT_THAT(link({good[0], NativeCompiler::load().compile_llvm(texts, arm, {})[0]}, exports),
+              HasSubstr("another machine"));
   EXPECT_EQ(link(good, exports), "");
 }
 
 // Damaged objects end in an error or a library, never in an exit.
 TEST(NativeLink, DamagedObjects) {
-  const NativeTarget target = compiler().host_target();
+  const NativeTarget target = NativeCompiler::load().host_target();
   const std::vector<std::string> texts = {kScale};
   const std::vector<std::string> exports = {"scale"};
-  const auto good = compiler().compile_llvm(texts, target, {});
+  const auto good = NativeCompiler::load().compile_llvm(texts, target, {});
   int refused = 0;
   for (size_t at = 0; at < good[0].bytes.size(); ++at) {
     std::vector<ObjectCode> objects = {{"damaged", good[0].bytes}};
     objects[0].bytes[at] = static_cast<char>(objects[0].bytes[at] ^ (at % 3 == 0 ? 0xff : 1 << (at % 8)));
     MemoryLibrary library;
     const LinkRequest request{.target = target, .objects = objects, .sections = {}, .exports = exports};
-    refused += kit::user_error_of([&] { compiler().link(request, library.fd()); }) != "";
+    refused += kit::user_error_of([&] { NativeCompiler::load().link(request, library.fd()); }) != "";
   }
   EXPECT_GT(refused, 10);
   MemoryLibrary library;
-  compiler().link({.target = target, .objects = good, .sections = {}, .exports = exports}, library.fd());
+  NativeCompiler::load().link({.target = target, .objects = good, .sections = {}, .exports = exports}, library.fd());
   EXPECT_NE(library.symbol<void*>("scale"), nullptr);
 }
 
 TEST(NativeLink, UnwritableOutput) {
-  const NativeTarget target = compiler().host_target();
+  const NativeTarget target = NativeCompiler::load().host_target();
   const std::vector<std::string> texts = {kScale};
-  const auto objects = compiler().compile_llvm(texts, target, {});
+  const auto objects = NativeCompiler::load().compile_llvm(texts, target, {});
   const std::vector<std::string> exports = {"scale"};
   const int fd = open("/dev/null", O_RDONLY);
   EXPECT_THAT(kit::user_error_of([&] {
-                compiler().link({.target = target, .objects = objects, .sections = {}, .exports = exports}, fd);
+                NativeCompiler::load().link({.target = target, .objects = objects, .sections = {}, .exports = exports},
+                                            fd);
               }),
               HasSubstr("cannot write the linked library"));
   close(fd);

@@ -24,7 +24,7 @@ constexpr const char* kPlaces =
     "   add(annotation.stop_fusion(multiply(%x, 2f)), %x), multiply(%large, 3), %large)\n"
     "}\n";
 
-Model read(const std::string& text) {
+Model bounded_model(const std::string& text) {
   ops::register_all_ops();
   return make_model(relay::parse_module(text));
 }
@@ -43,7 +43,7 @@ void expect_equal(const std::vector<NDArray>& want, const std::vector<NDArray>& 
 }
 
 TEST(BoundedOutputs, AreWhatTheInterpreterGives) {
-  const Model model = read(kPlaces);
+  const Model model = bounded_model(kPlaces);
   for (const int level : {0, 3}) {
     const auto executor = load::make_executor(
         open_compiled(compile_to_memory(model, {.opt_level = level, .verify_each = true}), "test"), "default", 2);
@@ -55,7 +55,7 @@ TEST(BoundedOutputs, AreWhatTheInterpreterGives) {
 }
 
 TEST(BoundedOutputs, TheManifestNamesThem) {
-  const CompiledModel compiled = compile_to_memory(read(kPlaces), {});
+  const CompiledModel compiled = compile_to_memory(bounded_model(kPlaces), {});
   const artifact::Program& program = compiled.report.manifest.programs[0];
   ASSERT_EQ(program.outputs.size(), 5u);
   EXPECT_EQ(program.outputs[0].shape, (std::vector<int64_t>{12, 2}));
@@ -68,7 +68,8 @@ TEST(BoundedOutputs, TheManifestNamesThem) {
 }
 
 TEST(BoundedOutputs, ModuleAndCApiGiveTheActualShape) {
-  const auto executor = load::make_executor(open_compiled(compile_to_memory(read(kPlaces), {}), "test"), "default", 1);
+  const auto executor =
+      load::make_executor(open_compiled(compile_to_memory(bounded_model(kPlaces), {}), "test"), "default", 1);
   executors::GraphRunner& runner = executor->runner();
   EXPECT_EQ(runner.output(1).shape[1], 12);
   const NDArray x = mask(kMasks[0]);
@@ -83,7 +84,7 @@ TEST(BoundedOutputs, ModuleAndCApiGiveTheActualShape) {
 
 TEST(BoundedOutputs, BareClientsNeedTheRuntime) {
   const std::string path = testing::TempDir() + "headrace_bounded.so";
-  compile_to_file(read(kPlaces), path);
+  compile_to_file(bounded_model(kPlaces), path);
   void* library = dlopen(path.c_str(), RTLD_NOW | RTLD_LOCAL);
   ASSERT_NE(library, nullptr) << dlerror();
   const auto run = reinterpret_cast<headrace_run_function>(dlsym(library, HR_RUN_SYMBOL));
@@ -121,7 +122,7 @@ TEST(BoundedOutputs, BareClientsNeedTheRuntime) {
 
 TEST(BoundedOutputs, TextDoesNotSayWhatTheyAre) {
   for (const char* rows : {"[0, 0, 1]", "7", "[9, -1]"}) {
-    const Model model = read(
+    const Model model = bounded_model(
         fmt::format("#[version = \"0.0.5\"]\n"
                     "def @main(%x: Tensor[(2), float32], %n: Tensor[(1), int64], bounded_outputs={}) {{ (%x, %n) }}\n",
                     rows));
@@ -133,7 +134,8 @@ TEST(BoundedOutputs, TextDoesNotSayWhatTheyAre) {
 TEST(BoundedOutputs, OnlyResultsMayBe) {
   const auto error = [](const std::string& body) {
     return kit::user_error_of([&] {
-      compile_to_memory(read("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(3, 4), float32]) {\n  " + body + "\n}\n"));
+      compile_to_memory(
+          bounded_model("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(3, 4), float32]) {\n  " + body + "\n}\n"));
     });
   };
   EXPECT_THAT(error("sum(argwhere(%x))"), testing::HasSubstr("a size that only the data tells"));

@@ -19,7 +19,7 @@ namespace {
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
-constexpr const char* kProgram =
+constexpr const char* kMutated =
     "#[version = \"0.0.5\"]\n"
     "def @main(%x: Tensor[(2, 3), float32], %m: Tensor[(2, 3), bool]) {\n"
     "  %0 = add(nn.relu(%x), cast(%m, dtype=\"float32\"));\n"
@@ -32,7 +32,7 @@ std::string fused_json() {
   register_all();
   pass::PassContext context;
   context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
-  const IRModule typed = relay::infer_type(relay::parse_module(kProgram));
+  const IRModule typed = relay::infer_type(relay::parse_module(kMutated));
   return save_json(Value(pass::run_passes(parse_pass_list("canonical,native").passes, typed, context)));
 }
 

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 
+#include "kit/dtypes.h"
 #include "kit/errors.h"
 #include "kit/native_kernels.h"
 #include "kit/property.h"
@@ -20,8 +21,9 @@ namespace {
 
 using testing::ElementsAre;
 using testing::HasSubstr;
+using kit::kF32;
+using kit::kI64;
 
-constexpr DataType kF32 = DataType::float_(32), kI64 = DataType::int_(64);
 
 std::vector<NDArray> run_text(const std::string& signature, const std::string& body, const std::vector<NDArray>& inputs,
                               const TirOptions& options = {}) {

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kit/float_buffer.h"
 #include "kit/random.h"
 #include "lower/compute_rule.h"
 #include "lower/flat_stage.h"
@@ -75,19 +76,16 @@ TEST_F(AffineSums, KeepsTheValue) {
   }
 }
 
-Buffer buffer_of(const char* name, const Shape& shape) {
-  return make_buffer(name, DataType::float_(32), to_dims(shape));
-}
-
 TEST(FlatStage, JoinsAxesThatAreWalkedAsOne) {
-  const Buffer x = buffer_of("x", {2, 8, 7, 7}), bias = buffer_of("bias", {8}), y = buffer_of("y", {2, 8, 7, 7});
+  const Buffer x = kit::float_buffer("x", {2, 8, 7, 7}), bias = kit::float_buffer("bias", {8}),
+               y = kit::float_buffer("y", {2, 8, 7, 7});
   FlatBuffers buffers;
   const FlatStage sum = flatten(map_stage(y, [&](const Index& i) { return load(x, i) + load(bias, {i[1]}); }), buffers);
   EXPECT_EQ(sum.extents, (std::vector<int64_t>{2, 8, 49}));
   const FlatStage copy = flatten(map_stage(y, [&](const Index& i) { return load(x, i); }), buffers);
   EXPECT_EQ(copy.extents, std::vector<int64_t>{784});
   const FlatStage pool =
-      flatten(reduce_stage(buffer_of("z", {2, 8}), tir::Combiner::sum, {make_int(7), make_int(7)},
+      flatten(reduce_stage(kit::float_buffer("z", {2, 8}), tir::Combiner::sum, {make_int(7), make_int(7)},
                            [&](const Index& i, const Index& r) { return load(x, {i[0], i[1], r[0], r[1]}); }),
               buffers);
   EXPECT_EQ(pool.extents, std::vector<int64_t>{16});
@@ -95,7 +93,7 @@ TEST(FlatStage, JoinsAxesThatAreWalkedAsOne) {
 }
 
 TEST(FlatStage, KeepsAxesThatAreUsedElsewhere) {
-  const Buffer x = buffer_of("x", {4, 5}), y = buffer_of("y", {4, 5});
+  const Buffer x = kit::float_buffer("x", {4, 5}), y = kit::float_buffer("y", {4, 5});
   FlatBuffers buffers;
   const FlatStage stage =
       flatten(map_stage(y,
@@ -104,8 +102,8 @@ TEST(FlatStage, KeepsAxesThatAreUsedElsewhere) {
                         }),
               buffers);
   EXPECT_EQ(stage.extents, (std::vector<int64_t>{4, 5}));
-  const FlatStage transposed =
-      flatten(map_stage(buffer_of("z", {5, 4}), [&](const Index& i) { return load(x, {i[1], i[0]}); }), buffers);
+  const FlatStage transposed = flatten(
+      map_stage(kit::float_buffer("z", {5, 4}), [&](const Index& i) { return load(x, {i[1], i[0]}); }), buffers);
   EXPECT_EQ(transposed.extents, (std::vector<int64_t>{5, 4}));
 }
 

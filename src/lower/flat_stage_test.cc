@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kit/float_buffer.h"
 #include "lower/compute_rule.h"
 #include "lower/guard_range.h"
 
@@ -10,19 +11,16 @@ namespace {
 
 using tir::Combiner;
 
-Buffer buffer_of(const char* name, const Shape& shape) {
-  return make_buffer(name, DataType::float_(32), to_dims(shape));
-}
-
 // y[o, p] = sum over c of x[o / 4 * 3 + c, p] * w[o, c], 12 o
 tir::ComputeStage grouped_sum(const Buffer& x, const Buffer& w) {
-  return reduce_stage(buffer_of("y", {12, 50}), Combiner::sum, {make_int(3)}, [&](const Index& i, const Index& r) {
-    return load(x, {floor_div(i[0], make_int(4)) * 3 + r[0], i[1]}) * load(w, {i[0], r[0]});
-  });
+  return reduce_stage(kit::float_buffer("y", {12, 50}), Combiner::sum, {make_int(3)},
+                      [&](const Index& i, const Index& r) {
+                        return load(x, {floor_div(i[0], make_int(4)) * 3 + r[0], i[1]}) * load(w, {i[0], r[0]});
+                      });
 }
 
 TEST(Flatten, GroupsBecomeAnAxis) {
-  const Buffer x = buffer_of("x", {9, 50}), w = buffer_of("w", {12, 3});
+  const Buffer x = kit::float_buffer("x", {9, 50}), w = kit::float_buffer("w", {12, 3});
   FlatBuffers buffers;
   const FlatStage flat = flatten(grouped_sum(x, w), buffers);
   EXPECT_EQ(flat.extents, (std::vector<int64_t>{3, 4, 50}));
@@ -41,8 +39,8 @@ TEST(Flatten, GroupsBecomeAnAxis) {
 
 // Rows of `width` read from `size` elements with a border, every `stride`-th, for two phases of it.
 tir::ComputeStage padded(int64_t size, int64_t width, int64_t stride, int64_t border) {
-  const Buffer x = buffer_of("x", {6, size});
-  return map_stage(buffer_of("y", {2, 6, width}), [&](const Index& i) {
+  const Buffer x = kit::float_buffer("x", {6, size});
+  return map_stage(kit::float_buffer("y", {2, 6, width}), [&](const Index& i) {
     const PrimExpr at = i[2] * stride + i[0] - border;
     const std::vector<PrimExpr> inside{make_binary(BinaryOp::ge, at, make_int(0)),
                                        make_binary(BinaryOp::lt, at, make_int(size)),
@@ -68,7 +66,7 @@ TEST(FindInterior, HoldsForEveryPhase) {
 TEST(FindInterior, NoneWhereItIsSmallOrUnknown) {
   FlatBuffers buffers;
   EXPECT_FALSE(find_interior(flatten(padded(40, 22, 2, 3), buffers), 20).has_value());
-  const Buffer x = buffer_of("x", {50}), y = buffer_of("y", {50});
+  const Buffer x = kit::float_buffer("x", {50}), y = kit::float_buffer("y", {50});
   const auto plain = map_stage(y, [&](const Index& i) { return load(x, {i[0]}); });
   EXPECT_FALSE(find_interior(flatten(plain, buffers), 1).has_value());
   const auto odd = map_stage(y, [&](const Index& i) {

@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "kit/float_buffer.h"
 #include "kit/native_kernels.h"
 #include "kit/random_array.h"
 #include "lower/compute_rule.h"
@@ -23,10 +24,6 @@ NDArray run_native(const Compute& compute, const std::vector<NDArray>& inputs, c
   return kernels.run(0, inputs).at(0);
 }
 
-Buffer buffer_of(const char* name, const Shape& shape) {
-  return make_buffer(name, DataType::float_(32), to_dims(shape));
-}
-
 const ScheduleOptions kOptions[] = {{128, 16, false}, {256, 16, true}, {512, 32, true}};
 
 class EveryOptions : public testing::TestWithParam<ScheduleOptions> {};
@@ -36,7 +33,7 @@ INSTANTIATE_TEST_SUITE_P(Schedule, EveryOptions, testing::ValuesIn(kOptions),
 TEST_P(EveryOptions, MapOfAnyWidth) {
   for (const int64_t width : {1, 2, 7, 16, 33, 20000}) {
     const Shape shape{3, width};
-    Buffer x = buffer_of("x", shape), y = buffer_of("y", shape);
+    Buffer x = kit::float_buffer("x", shape), y = kit::float_buffer("y", shape);
     Compute compute{{x}, {map_stage(y, [&](const Index& i) { return load(x, i) * load(x, i) + make_float(1); })}, {y}};
     const NDArray input = kit::random_array(shape, 1);
     const NDArray output = run_native(compute, {input}, GetParam());
@@ -59,8 +56,8 @@ Compute matmul(Buffer a, Buffer b, Buffer c, bool b_is_transposed) {
 }
 
 void check_matmul(int64_t m, int64_t n, int64_t k, bool transposed, const ScheduleOptions& options) {
-  Buffer a = buffer_of("a", {m, k}), b = buffer_of("b", transposed ? Shape{n, k} : Shape{k, n}),
-         c = buffer_of("c", {m, n});
+  Buffer a = kit::float_buffer("a", {m, k}), b = kit::float_buffer("b", transposed ? Shape{n, k} : Shape{k, n}),
+         c = kit::float_buffer("c", {m, n});
   const NDArray x = kit::random_array({m, k}, 2), y = kit::random_array(*as_shape(b->shape), 3);
   const NDArray z = run_native(matmul(a, b, c, transposed), {x, y}, options);
   for (int64_t i = 0; i < m; ++i) {
@@ -84,10 +81,11 @@ TEST_P(EveryOptions, MatmulOfAnyShape) {
 // A padded 3x3 convolution with a bias and relu behind it: three ops, two stages, one of them in the workspace.
 TEST_P(EveryOptions, ConvolutionWithFusedEpilogue) {
   constexpr int64_t kIn = 3, kOut = 10, kSize = 13;
-  Buffer x = buffer_of("x", {kIn, kSize, kSize}), w = buffer_of("w", {kOut, kIn, 3, 3}),
-         bias = buffer_of("bias", {kOut});
-  Buffer padded = buffer_of("padded", {kIn, kSize + 2, kSize + 2}), conv = buffer_of("conv", {kOut, kSize, kSize});
-  Buffer y = buffer_of("y", {kOut, kSize, kSize});
+  Buffer x = kit::float_buffer("x", {kIn, kSize, kSize}), w = kit::float_buffer("w", {kOut, kIn, 3, 3}),
+         bias = kit::float_buffer("bias", {kOut});
+  Buffer padded = kit::float_buffer("padded", {kIn, kSize + 2, kSize + 2}),
+         conv = kit::float_buffer("conv", {kOut, kSize, kSize});
+  Buffer y = kit::float_buffer("y", {kOut, kSize, kSize});
   const PrimExpr size = make_int(kSize);
   auto inside = [&](const PrimExpr& at) {
     return make_binary(BinaryOp::logical_and, make_binary(BinaryOp::ge, at, make_int(1)),
@@ -136,8 +134,9 @@ TEST_P(EveryOptions, ConvolutionWithFusedEpilogue) {
 // max, exp, sum, divide: four stages, none of which may be lost.
 TEST_P(EveryOptions, SoftmaxInStages) {
   const Shape shape{4, 37};
-  Buffer x = buffer_of("x", shape), top = buffer_of("top", {4}), e = buffer_of("e", shape), sum = buffer_of("sum", {4});
-  Buffer y = buffer_of("y", shape);
+  Buffer x = kit::float_buffer("x", shape), top = kit::float_buffer("top", {4}), e = kit::float_buffer("e", shape),
+         sum = kit::float_buffer("sum", {4});
+  Buffer y = kit::float_buffer("y", shape);
   Compute compute;
   compute.inputs = {x};
   compute.outputs = {y};
@@ -164,7 +163,7 @@ TEST_P(EveryOptions, SoftmaxInStages) {
 }
 
 TEST(Schedule, EmptyOutputIsNoLoop) {
-  Buffer x = buffer_of("x", {0, 4}), y = buffer_of("y", {0, 4});
+  Buffer x = kit::float_buffer("x", {0, 4}), y = kit::float_buffer("y", {0, 4});
   Compute compute{{x}, {map_stage(y, [&](const Index& i) { return load(x, i); })}, {y}};
   EXPECT_EQ(run_native(compute, {kit::random_array({0, 4}, 1)}, kOptions[1]).num_elements(), 0);
 }

@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "kit/float_buffer.h"
 #include "lower/compute_rule.h"
 
 namespace headrace::lower {
@@ -14,15 +15,12 @@ PrimExpr clamp_index(const PrimExpr& at, int64_t size) {
   return make_binary(BinaryOp::min, make_binary(BinaryOp::max, at - 1, make_int(0)), make_int(size - 1));
 }
 
-Buffer buffer_of(const char* name, const Shape& shape) {
-  return make_buffer(name, DataType::float_(32), to_dims(shape));
-}
-
 // Windows of `data` padded, then summed with weights: for each channel alone, or over all channels.
 Compute convolution(int64_t channels, int64_t size, bool is_depthwise) {
-  Buffer data = buffer_of("data", {1, channels, size, size}), weight = buffer_of("weight", {channels, 3, 3});
-  Buffer windows = buffer_of("windows", {1, channels, size + 2, size + 2});
-  Buffer out = buffer_of("out", {1, channels, size, size});
+  Buffer data = kit::float_buffer("data", {1, channels, size, size}),
+         weight = kit::float_buffer("weight", {channels, 3, 3});
+  Buffer windows = kit::float_buffer("windows", {1, channels, size + 2, size + 2});
+  Buffer out = kit::float_buffer("out", {1, channels, size, size});
   Compute compute{{data, weight}, {}, {out}};
   compute.stages.push_back(map_stage(windows, [&](const Index& i) {
     return load(data, {i[0], i[1], clamp_index(i[2], size), clamp_index(i[3], size)});
@@ -63,7 +61,7 @@ TEST(StageGroup, ChannelsOfAGroupStayTogether) {
         const PrimExpr channel = floor_div(i[1], make_int(8)) * 8 + r[0];
         return load(windows, {i[0], channel, i[2], i[3]}) * load(weight, {i[1], make_int(0), make_int(0)});
       });
-  Buffer last = buffer_of("last", {1, 32, 14, 14});
+  Buffer last = kit::float_buffer("last", {1, 32, 14, 14});
   compute.stages.push_back(map_stage(last, [&](const Index& i) { return load(compute.outputs[0], i); }));
   EXPECT_EQ(group_at(compute, 1).depth, 0u);
 }
@@ -75,7 +73,7 @@ TEST(StageGroup, FewChannelsOrSmallPlanesStayApart) {
 
 TEST(StageGroup, WhatIsReadElsewhereIsKeptWhole) {
   Compute compute = convolution(32, 14, true);
-  const Buffer windows = compute.stages[0].output, last = buffer_of("last", {1, 16, 16});
+  const Buffer windows = compute.stages[0].output, last = kit::float_buffer("last", {1, 16, 16});
   compute.stages.push_back(
       map_stage(last, [&](const Index& i) { return load(windows, {i[0], make_int(3), i[1], i[2]}); }));
   compute.outputs.push_back(last);
@@ -86,8 +84,9 @@ TEST(StageGroup, WhatIsReadElsewhereIsKeptWhole) {
 
 // max, exp of the difference, sum, quotient: one row after the other.
 TEST(StageGroup, RowsOfASoftmax) {
-  Buffer x = buffer_of("x", {20, 200}), top = buffer_of("top", {20}), e = buffer_of("e", {20, 200});
-  Buffer sum = buffer_of("sum", {20}), y = buffer_of("y", {20, 200});
+  Buffer x = kit::float_buffer("x", {20, 200}), top = kit::float_buffer("top", {20}),
+         e = kit::float_buffer("e", {20, 200});
+  Buffer sum = kit::float_buffer("sum", {20}), y = kit::float_buffer("y", {20, 200});
   Compute compute{{x}, {}, {y}};
   const auto row = [](const Index& i, const Index& r) { return Index{i[0], r[0]}; };
   compute.stages.push_back(reduce_stage(top, Combiner::max, {make_int(200)},

@@ -11,7 +11,7 @@ namespace {
 
 using Log = std::vector<std::string>;
 
-PassRef logging_pass(Log& log, std::string name, int32_t level = 0, std::vector<std::string> required = {}) {
+PassRef logging_object(Log& log, std::string name, int32_t level = 0, std::vector<std::string> required = {}) {
   return make_pass({{name, level, std::move(required)}, [&log, name](const IRModule& module, const PassContext&) {
                       log.push_back(name);
                       return module;
@@ -85,10 +85,10 @@ TEST(PassScope, AnErrorInsideIsTheOneThatIsReported) {
 TEST(PassObjects, APassThatIsCalledRunsAtEveryLevelAndASequenceAsksTheContext) {
   Log log;
   const PassContextRef low = context_with({}, 0);
-  run_pass(logging_pass(log, "High", 4), make_module(), low);
+  run_pass(logging_object(log, "High", 4), make_module(), low);
   EXPECT_EQ(log, Log{"High"});
   const PassRef both =
-      make_sequential({logging_pass(log, "Low"), logging_pass(log, "High", 4)}, make_pass_info({"both", 0, {}}));
+      make_sequential({logging_object(log, "Low"), logging_object(log, "High", 4)}, make_pass_info({"both", 0, {}}));
   run_pass(both, make_module(), low);
   EXPECT_EQ(log, (Log{"High", "Low"}));
 }
@@ -96,13 +96,13 @@ TEST(PassObjects, APassThatIsCalledRunsAtEveryLevelAndASequenceAsksTheContext) {
 TEST(PassObjects, WhatIsRequiredRunsOnceBefore) {
   Log log;
   register_global("relay._transform.TestNeeded",
-                  PackedFunc([&log](Args) -> Value { return Value(logging_pass(log, "TestNeeded")); }), true);
+                  PackedFunc([&log](Args) -> Value { return Value(logging_object(log, "TestNeeded")); }), true);
   const PassRef list =
-      make_sequential({logging_pass(log, "A", 0, {"test_needed"}), logging_pass(log, "B", 0, {"TestNeeded"})},
+      make_sequential({logging_object(log, "A", 0, {"test_needed"}), logging_object(log, "B", 0, {"TestNeeded"})},
                       make_pass_info({"list", 0, {}}));
   run_pass(list, make_module(), context_with({}));
   EXPECT_EQ(log, (Log{"TestNeeded", "A", "B"}));
-  EXPECT_THROW(run_pass(logging_pass(log, "C", 0, {"Nothing"}), make_module(), context_with({})), UserError);
+  EXPECT_THROW(run_pass(logging_object(log, "C", 0, {"Nothing"}), make_module(), context_with({})), UserError);
 }
 
 TEST(PassObjects, APassOfFieldsAloneRefusesToRun) {

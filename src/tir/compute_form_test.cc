@@ -5,7 +5,9 @@
 #include <gtest/gtest.h>
 
 #include "interp/tir_interp.h"
+#include "kit/dtypes.h"
 #include "kit/errors.h"
+#include "kit/float_buffer.h"
 #include "object/json.h"
 #include "object/structural_equal.h"
 #include "tir/plain_loops.h"
@@ -15,12 +17,10 @@
 namespace headrace::tir {
 namespace {
 
+using kit::kF32;
+using kit::kI32;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr DataType kF32 = DataType::float_(32), kI32 = DataType::int_(32);
-
-Buffer floats(const std::string& name, const Shape& shape) { return make_buffer(name, kF32, to_dims(shape)); }
 
 std::vector<float> elements_of(const NDArray& array) {
   return {array.data<float>(), array.data<float>() + array.num_elements()};
@@ -28,7 +28,7 @@ std::vector<float> elements_of(const NDArray& array) {
 
 // t[i] = x[i] + 1;  y[] = 2 * (sum over k of t[k])
 struct Example {
-  Buffer x = floats("x", {3}), t = floats("t", {3}), y = floats("y", {});
+  Buffer x = kit::float_buffer("x", {3}), t = kit::float_buffer("t", {3}), y = kit::float_buffer("y", {});
   PrimVar i = make_prim_var("i"), k = make_prim_var("k"), total = make_prim_var("total", kF32);
   Compute compute;
   Example() {
@@ -73,7 +73,7 @@ prim_func @f(x: Buffer[(3), float32]) -> (y: Buffer[(), float32]) {
 }
 
 TEST(ComputeForm, PartsAndChecksHaveLoopsToo) {
-  const Buffer x = floats("x", {2}), y = floats("y", {4});
+  const Buffer x = kit::float_buffer("x", {2}), y = kit::float_buffer("y", {4});
   const PrimVar i = make_prim_var("i"), j = make_prim_var("j"), c = make_prim_var("c");
   ComputeStage check;
   check.axes = {c};
@@ -179,7 +179,7 @@ TEST(ComputeForm, KeepsItsRules) {
       {[&](Example& e) { second(e).reduced = {}; },
        "the epilogue of 'y' has no variable of float32 for what is combined"},
       {[&](Example& e) { first(e).value = make_load(e.t, {e.i}); }, "'t' reads itself"},
-      {[&](Example& e) { first(e).value = make_load(floats("z", {3}), {e.i}); },
+      {[&](Example& e) { first(e).value = make_load(kit::float_buffer("z", {3}), {e.i}); },
        "'t' reads 'z', which is no input and which no earlier stage computes"},
       {[](Example& e) { std::swap(e.compute.stages[0], e.compute.stages[1]); },
        "'y' reads 't', which is no input and which no earlier stage computes"},

@@ -6,6 +6,7 @@
 
 #include "interp/interp.h"
 #include "interp/tir_interp.h"
+#include "kit/dtypes.h"
 #include "kit/errors.h"
 #include "kit/native_kernels.h"
 #include "lower/compute_rule.h"
@@ -21,10 +22,9 @@
 namespace headrace::tir {
 namespace {
 
+using kit::kF32;
 using testing::ElementsAre;
 using testing::HasSubstr;
-
-constexpr DataType kF32 = DataType::float_(32);
 
 PrimFunc function_of(const std::string& body, const std::string& signature) {
   return parse_function("#[tir_version = \"1\"]\nprim_func @f" + signature + " {\n" + body + "\n}\n", "t.tir");

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "kit/golden.h"
+#include "kit/dtypes.h"
 #include "kit/property.h"
 #include "object/structural_equal.h"
 #include "tir/parse.h"
@@ -16,9 +17,9 @@
 namespace headrace::tir {
 namespace {
 
+using kit::kF32;
+using kit::kI32;
 using testing::HasSubstr;
-
-constexpr DataType kF32 = DataType::float_(32), kI32 = DataType::int_(32);
 
 // Why `function` does not come back from its text as it was; empty when it does.
 std::string round_trip(const PrimFunc& function) {

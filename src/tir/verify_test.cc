@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "kit/dtypes.h"
 #include "kit/errors.h"
 #include "kit/tir_programs.h"
 #include "tir/parse.h"
@@ -12,12 +13,12 @@
 namespace headrace::tir {
 namespace {
 
+using kit::kF32;
+using kit::kI32;
 using testing::HasSubstr;
 
-constexpr DataType kF32 = DataType::float_(32), kI32 = DataType::int_(32);
-
 // What `verify` says of a function with x: (8, 4) float32, y: (8) float32, n symbolic.
-std::string error_in(const std::string& body) {
+std::string fault_in(const std::string& body) {
   const std::string text =
       "#[tir_version = \"1\"]\nprim_func @f(x: Buffer[(8, 4), float32], m: Buffer[(n), int64]) -> "
       "(y: Buffer[(8), float32]) {\n" +
@@ -26,10 +27,10 @@ std::string error_in(const std::string& body) {
 }
 
 TEST(TirVerify, WellFormedFunctionsHaveNoBreach) {
-  EXPECT_EQ(error_in("for i in parallel(8) { let v: float32 = x[i, 0]; y[i] = v * 2f; }"), "");
-  EXPECT_EQ(error_in("for i in serial(n) { y[0] = float32(m[i]); }\nfor i in serial(n) { y[0] = 1f; }"), "");
-  EXPECT_EQ(error_in("y[0] = let(v: float32 = x[0, 0], let(w: float32 = v, v * w));"), "");
-  EXPECT_EQ(error_in("allocate a: Buffer[(4), float32] in registers;\n"
+  EXPECT_EQ(fault_in("for i in parallel(8) { let v: float32 = x[i, 0]; y[i] = v * 2f; }"), "");
+  EXPECT_EQ(fault_in("for i in serial(n) { y[0] = float32(m[i]); }\nfor i in serial(n) { y[0] = 1f; }"), "");
+  EXPECT_EQ(fault_in("y[0] = let(v: float32 = x[0, 0], let(w: float32 = v, v * w));"), "");
+  EXPECT_EQ(fault_in("allocate a: Buffer[(4), float32] in registers;\n"
                      "a[ramp(0, 1, 4)] = vector_load[float32x4](x[0, 0], 8);\ny[0] = reduce_add(a[ramp(0, 1, 4)]);"),
             "");
   kit::Random random(5);
@@ -65,7 +66,7 @@ TEST(TirVerify, BreachesAreNamedWithTheirStatement) {
       {"evaluate vector_load[int8x4](x[0, 0], 0);", "vector_load gives int8x4"},
       {"evaluate ?;", "no statement computes with it"},
       {"evaluate const(\"text\", handle);", "no statement computes with it"}};
-  for (const auto& [body, message] : kCases) EXPECT_THAT(error_in(body), HasSubstr(message)) << body;
+  for (const auto& [body, message] : kCases) EXPECT_THAT(fault_in(body), HasSubstr(message)) << body;
 }
 
 // What the text form cannot say: built by hand.

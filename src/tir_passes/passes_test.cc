@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "interp/tir_interp.h"
+#include "kit/dtypes.h"
 #include "kit/golden.h"
 #include "pass/pass.h"
 #include "tir/parse.h"
@@ -16,7 +17,8 @@
 namespace headrace::tir_passes {
 namespace {
 
-constexpr DataType kF32 = DataType::float_(32);
+using kit::kF32;
+
 
 struct Case {
   const char* golden;  // tests/NAME.tir

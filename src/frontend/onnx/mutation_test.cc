@@ -27,7 +27,7 @@ void read_everything(const std::string& bytes) {
   }
 }
 
-std::vector<std::string> seeds() {
+std::vector<std::string> file_seeds() {
   std::vector<std::string> bytes = {kit::make_zoo_model("squeezenet1_1", {.resolution = 32, .classes = 2}),
                                     kit::make_zoo_model("mlp")};
   std::vector<kit::OnnxCase> cases = kit::find_onnx_cases();
@@ -39,13 +39,13 @@ std::vector<std::string> seeds() {
 }
 
 TEST(Mutation, NeverCrashes) {
-  std::vector<std::string> valid = seeds();
+  std::vector<std::string> valid = file_seeds();
   int errors = 0;
   int runs = kit::by_size(3000, 100000);
   for (int run = 0; run < runs; ++run) {
     kit::Random random(kit::options().seed.value_or(static_cast<uint64_t>(run)));
     std::string bytes = kit::mutate(valid[random.index(valid.size())], random);
-    SCOPED_TRACE(testing::Message() << "--seed=" << run);
+    SCOPED_TRACE(::testing::Message() << "--seed=" << run);
     auto begin = std::chrono::steady_clock::now();
     errors += kit::user_error_of([&] { read_everything(bytes); }).empty() ? 0 : 1;
     EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));

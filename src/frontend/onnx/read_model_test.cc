@@ -17,7 +17,7 @@ namespace {
 using kit::AttributeSpec;
 using kit::GraphWriter;
 using protozero::pbf_writer;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 Model read(const std::string& bytes) { return read_model(std::as_bytes(std::span(bytes)), "m.onnx"); }
 
@@ -93,16 +93,16 @@ TEST(ReadModel, EveryKindOfAttributeArrives) {
   const Node& node = model.graph.nodes.at(0);
   EXPECT_EQ(node.op_type, "Foo");
   EXPECT_EQ(node.name, "Foo_node_0");
-  EXPECT_THAT(node.inputs, testing::ElementsAre("x", "", "w"));
-  EXPECT_THAT(node.outputs, testing::ElementsAre("y"));
+  EXPECT_THAT(node.inputs, ::testing::ElementsAre("x", "", "w"));
+  EXPECT_THAT(node.outputs, ::testing::ElementsAre("y"));
   EXPECT_EQ(node.find_attribute("none"), nullptr);
   EXPECT_EQ(node.find_attribute("i")->i, 7);
   EXPECT_EQ(node.find_attribute("i")->kind, AttributeKind::kInt);
   EXPECT_EQ(node.find_attribute("f")->f, 1.5F);
   EXPECT_EQ(node.find_attribute("s")->s, "text");
-  EXPECT_THAT(node.find_attribute("is")->ints, testing::ElementsAre(1, -2));
-  EXPECT_THAT(node.find_attribute("fs")->floats, testing::ElementsAre(0.5F));
-  EXPECT_THAT(node.find_attribute("ss")->strings, testing::ElementsAre("a", "b"));
+  EXPECT_THAT(node.find_attribute("is")->ints, ::testing::ElementsAre(1, -2));
+  EXPECT_THAT(node.find_attribute("fs")->floats, ::testing::ElementsAre(0.5F));
+  EXPECT_THAT(node.find_attribute("ss")->strings, ::testing::ElementsAre("a", "b"));
   EXPECT_EQ(node.find_attribute("t")->tensors.at(0).type, ElementType::kInt8);
   EXPECT_EQ(node.find_attribute("g")->graphs.at(0).nodes.at(0).op_type, "Identity");
 }
@@ -132,7 +132,7 @@ TEST(ReadModel, PackedIntsAreRead) {
   writer.add_packed_int64(8, std::begin(pads), std::end(pads));
   const std::string bytes = model_with_attribute(attribute);
   Model model = read(bytes);
-  EXPECT_THAT(model.graph.nodes.at(0).find_attribute("pads")->ints, testing::ElementsAre(1, 2, 3));
+  EXPECT_THAT(model.graph.nodes.at(0).find_attribute("pads")->ints, ::testing::ElementsAre(1, 2, 3));
 }
 
 TEST(ReadModel, FunctionsAreRead) {
@@ -171,7 +171,7 @@ TEST(ReadModel, NestedTypesAreRead) {
 }
 
 TEST(ReadModel, FileAndItsErrors) {
-  auto path = std::filesystem::path(testing::TempDir()) / "sample.onnx";
+  auto path = std::filesystem::path(::testing::TempDir()) / "sample.onnx";
   std::ofstream(path, std::ios::binary) << sample_model();
   Model model = read_model(path.string());
   EXPECT_EQ(model.graph.nodes.size(), 1U);

@@ -17,8 +17,8 @@ namespace headrace::onnx {
 namespace {
 
 using protozero::pbf_writer;
-using testing::ElementsAre;
-using testing::HasSubstr;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 
 // An encoded TensorProto of this type and these dims, with what `fill` adds.
 std::string encode(ElementType type, const std::vector<int64_t>& dims, const std::function<void(pbf_writer&)>& fill) {
@@ -162,7 +162,7 @@ TEST(LoadTensor, Errors) {
 class ExternalData : public testing::Test {
  protected:
   void SetUp() override {
-    folder_ = std::filesystem::path(testing::TempDir()) / "external_data";
+    folder_ = std::filesystem::path(::testing::TempDir()) / "external_data";
     std::filesystem::create_directories(folder_ / "sub");
     std::ofstream(folder_ / "sub" / "w.bin", std::ios::binary) << std::string(4096, 'p') + "abcdefgh";
   }
@@ -229,7 +229,7 @@ TEST_F(ExternalData, Errors) {
 
 TEST_F(ExternalData, LinksStayInTheModelsFolder) {
   namespace fs = std::filesystem;
-  const fs::path outside = fs::path(testing::TempDir()) / "external_data_outside";
+  const fs::path outside = fs::path(::testing::TempDir()) / "external_data_outside";
   fs::create_directories(outside);
   fs::copy_file(folder_ / "sub" / "w.bin", outside / "w.bin", fs::copy_options::overwrite_existing);
   fs::create_symlink("sub/w.bin", folder_ / "inside.bin");
@@ -254,7 +254,7 @@ TEST_F(ExternalData, AFileThatIsCutLaterIsWhole) {
 TEST_F(ExternalData, AModelThatIsALinkHasItsDataWhereItReallyLies) {
   namespace fs = std::filesystem;
   load_initializer(encode_external({{"location", "sub/w.bin"}}));
-  const fs::path links = fs::path(testing::TempDir()) / "external_data_links";
+  const fs::path links = fs::path(::testing::TempDir()) / "external_data_links";
   fs::create_directories(links / "sub");
   fs::create_symlink(folder_ / "m.onnx", links / "m.onnx");
   fs::create_symlink(folder_ / "sub" / "w.bin", links / "sub" / "w.bin");

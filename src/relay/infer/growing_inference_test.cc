@@ -9,15 +9,15 @@
 namespace headrace::relay {
 namespace {
 
-int relation_calls = 0;
+int calls_of_relation = 0;
 
 // Ops of this test alone: plus(a, b) of equal types, shape(x).
-void register_test_ops() {
+void register_growing_ops() {
   static const bool done = [] {
     Op plus = register_op("test.growing.plus");
     plus->num_inputs = 2;
     plus->set(kTypeRelation, TypeRelationFn([](const RelationInput& input) -> Type {
-                ++relation_calls;
+                ++calls_of_relation;
                 if (to_string(input.arg_types[0]) != to_string(input.arg_types[1])) input.fail("types differ");
                 return input.tensor(0);
               }));
@@ -37,7 +37,7 @@ void register_test_ops() {
 
 class GrowingInferenceTest : public ::testing::Test {
  protected:
-  GrowingInferenceTest() { register_test_ops(); }
+  GrowingInferenceTest() { register_growing_ops(); }
   GrowingInference inference_;
 };
 
@@ -46,14 +46,14 @@ Expr plus(Expr a, Expr b) { return make_call("test.growing.plus", {std::move(a),
 
 TEST_F(GrowingInferenceTest, AsksOnlyForWhatIsNew) {
   const Expr x = input("x", {make_int(2), make_int(3)});
-  relation_calls = 0;
+  calls_of_relation = 0;
   const Expr sum = inference_.infer(plus(x, x));
   EXPECT_EQ(to_string(sum->checked_type()), "Tensor[(2, 3), float32]");
   const Type first = sum->checked_type();
   const Expr more = inference_.infer(plus(sum, x));
   EXPECT_EQ(to_string(more->checked_type()), "Tensor[(2, 3), float32]");
   EXPECT_EQ(sum->checked_type(), first);
-  EXPECT_EQ(relation_calls, 2);
+  EXPECT_EQ(calls_of_relation, 2);
 }
 
 TEST_F(GrowingInferenceTest, FollowsShapesAsValues) {

@@ -4,7 +4,7 @@
 namespace headrace::relay {
 namespace {
 
-constexpr InferCase kTyped[] = {
+constexpr InferCase kTypedOp[] = {
     // broadcasting
     {"def @main(%x: Tensor[(2, 1, 4), float32], %y: Tensor[(3, 1), float32]) { add(%x, %y) }",
      "fn (Tensor[(2, 1, 4), float32], Tensor[(3, 1), float32]) -> Tensor[(2, 3, 4), float32]"},
@@ -118,7 +118,7 @@ constexpr InferCase kTyped[] = {
      "fn (Tensor[(3), int64]) -> Tensor[(?, ?, ?), float32]"},
 };
 
-constexpr InferCase kRefused[] = {
+constexpr InferCase kRefusedOp[] = {
     {"def @main(%x: Tensor[(2), float32], %y: Tensor[(3), float32]) { add(%x, %y) }", "cannot be broadcast"},
     {"def @main(%x: Tensor[(2), float32], %y: Tensor[(2), int32]) { add(%x, %y) }", "cast one of them"},
     {"def @main(%x: Tensor[(2), float32]) { add(%x) }", "it takes 2 arguments, got 1"},
@@ -157,11 +157,11 @@ constexpr InferCase kRefused[] = {
 };
 
 TEST(OpCases, Typed) {
-  for (const InferCase& c : kTyped) expect_typed(c);
+  for (const InferCase& c : kTypedOp) expect_typed(c);
 }
 
 TEST(OpCases, Refused) {
-  for (const InferCase& c : kRefused) expect_refused(c);
+  for (const InferCase& c : kRefusedOp) expect_refused(c);
 }
 
 }  // namespace

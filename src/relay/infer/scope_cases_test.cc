@@ -4,7 +4,7 @@
 namespace headrace::relay {
 namespace {
 
-constexpr InferCase kTyped[] = {
+constexpr InferCase kTypedScope[] = {
     // a function given where one is expected
     {"def @main(%f: fn [A](A) -> A) { (%f(1), %f(2f)) }", "fn (fn [A](A) -> A) -> (int32, float32)"},
     {"def @main() { @use(@id) }\ndef @use(%f: fn [A](A) -> A) { %f(1) }\ndef @id[B](%x: B) -> B { %x }",
@@ -65,7 +65,7 @@ constexpr InferCase kTyped[] = {
      "fn (Tensor[(5), float32], Tensor[(?), float32]) -> (Tensor[(10), float32], Tensor[(?), float32])"},
 };
 
-constexpr InferCase kRefused[] = {
+constexpr InferCase kRefusedScope[] = {
     // less than what is expected
     {"def @main() { @use(@inc) }\ndef @use(%f: fn [A](A) -> A) { %f(1) }\n"
      "def @inc(%x: int32) -> int32 { add(%x, 1) }",
@@ -125,11 +125,11 @@ constexpr InferCase kRefused[] = {
 };
 
 TEST(ScopeCases, Typed) {
-  for (const InferCase& c : kTyped) expect_typed(c);
+  for (const InferCase& c : kTypedScope) expect_typed(c);
 }
 
 TEST(ScopeCases, Refused) {
-  for (const InferCase& c : kRefused) expect_refused(c);
+  for (const InferCase& c : kRefusedScope) expect_refused(c);
 }
 
 // The symbols of free variables stand for themselves everywhere.
