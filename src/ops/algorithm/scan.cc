@@ -46,21 +46,19 @@ EvalFn eval_scan(int start, F step) {
     int64_t inner = 1;
     for (size_t i = axis + 1; i < shape.size(); ++i) inner *= shape[i];
     const int64_t size = shape[axis], lines = size == 0 ? 0 : out.num_elements() / size;
-    dispatch_any(input.args[0].dtype(), [&]<typename From>() {
-      const Elements<From> x(input.args[0]);
-      dispatch_number(out.dtype(), [&]<typename To>() {
-        using C = Compute<To>;
-        const Elements<To> y(out);
-        for (int64_t line = 0; line < lines; ++line) {
-          const int64_t begin = line / inner * size * inner + line % inner;
-          auto total = static_cast<C>(start);
-          for (int64_t at = begin; at < begin + size * inner; at += inner) {
-            const C next = step(total, convert_number<C>(x[at]));
-            y.set(at, attrs.exclusive ? total : next);
-            total = next;
-          }
+    dispatch_number(out.dtype(), [&]<typename To>() {
+      using C = Compute<To>;
+      const Elements<To> y(out);
+      const auto x = reader_as<C>(input.args[0].dtype());
+      for (int64_t line = 0; line < lines; ++line) {
+        const int64_t begin = line / inner * size * inner + line % inner;
+        auto total = static_cast<C>(start);
+        for (int64_t at = begin; at < begin + size * inner; at += inner) {
+          const C next = step(total, x(input.args[0], at));
+          y.set(at, attrs.exclusive ? total : next);
+          total = next;
         }
-      });
+      }
     });
     return std::vector<NDArray>{out};
   };

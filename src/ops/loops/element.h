@@ -149,4 +149,12 @@ auto dispatch_any(DataType dtype, F&& body) {
   return dispatch_number(dtype, body);
 }
 
+// What reads an element of a tensor of this dtype as a C: a loop over two dtypes need not be compiled for each pair.
+template <typename C>
+auto reader_as(DataType dtype) -> C (*)(const NDArray&, int64_t) {
+  return dispatch_any(dtype, []<typename From>() -> C (*)(const NDArray&, int64_t) {
+    return [](const NDArray& array, int64_t i) { return convert_number<C>(Elements<From>(array)[i]); };
+  });
+}
+
 }  // namespace headrace::ops

@@ -171,15 +171,22 @@ C lesser_of(C a, C b) {
 
 // ---- eval
 
-template <typename In, typename Out, typename F>
-void walk_binary(const EvalInput& input, const NDArray& out, F f) {
+// The loop is compiled once for each dtype and called with a function of each op: as a part of all of them it was most
+// of what it took to compile the room.
+template <typename In, typename Out>
+void walk_pairs(const EvalInput& input, const NDArray& out, Compute<Out> (*f)(Compute<In>, Compute<In>)) {
   const Elements<In> a(input.args[0]), b(input.args[1]);
   const Elements<Out> y(out);
   const std::array<Shape, 2> strides{broadcast_strides(input.args[0].shape(), out.shape()),
                                      broadcast_strides(input.args[1].shape(), out.shape())};
   int64_t i = 0;
-  for_each_offset<2>(out.shape(), strides,
-                     [&](const auto& at) { y.set(i++, static_cast<Compute<Out>>(f(a[at[0]], b[at[1]]))); });
+  for_each_offset<2>(out.shape(), strides, [&](const auto& at) { y.set(i++, f(a[at[0]], b[at[1]])); });
+}
+
+// F: a lambda without captures.
+template <typename In, typename Out, typename F>
+void walk_binary(const EvalInput& input, const NDArray& out, F) {
+  walk_pairs<In, Out>(input, out, [](Compute<In> a, Compute<In> b) { return static_cast<Compute<Out>>(F{}(a, b)); });
 }
 
 template <typename F>
@@ -372,7 +379,7 @@ OpBuilder binary_op(const char* name, const char* what, const Kind& kind, EvalFn
 }
 
 void register_arithmetic() {
-  auto wrapping = [](auto f) { return eval_arithmetic([f](auto a, auto b) { return wrap(a, b, f); }); };
+  auto wrapping = [](auto f) { return eval_arithmetic([](auto a, auto b) { return wrap(a, b, decltype(f){}); }); };
   binary_op("add", "lhs + rhs, integers wrap", kArithmetic, wrapping([](auto a, auto b) { return a + b; }))
       .value(infer_binary<BinaryOp::add>);
   binary_op("subtract", "lhs - rhs, integers wrap", kArithmetic, wrapping([](auto a, auto b) { return a - b; }))

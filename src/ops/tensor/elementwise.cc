@@ -110,15 +110,29 @@ Type relate_prelu(const RelationInput& input) {
 
 // ---- eval
 
+// The loop is compiled once for each dtype and called with a function of each op: as a part of all of them it was most
+// of what it took to compile the room.
+template <typename In, typename Out>
+void walk(const EvalInput& input, const NDArray& out, const void* context,
+          Compute<Out> (*f)(const void* context, Compute<In> x)) {
+  const Elements<In> x(input.args[0]);
+  const Elements<Out> y(out);
+  for (int64_t i = 0, n = out.num_elements(); i < n; ++i) y.set(i, f(context, x[i]));
+}
+
+template <typename In, typename Out, typename F>
+void walk_elements(const EvalInput& input, const NDArray& out, const F& f) {
+  walk<In, Out>(input, out, &f, [](const void* context, Compute<In> x) {
+    return static_cast<Compute<Out>>((*static_cast<const F*>(context))(x));
+  });
+}
+
 // A unary function on floats: `f` is called with float or double.
 template <typename F>
 EvalFn eval_float(F f) {
   return [f](const EvalInput& input) {
     const NDArray out = input.make_output();
-    dispatch_float(out.dtype(), [&]<typename T>() {
-      const Elements<T> x(input.args[0]), y(out);
-      for (int64_t i = 0, n = out.num_elements(); i < n; ++i) y.set(i, static_cast<Compute<T>>(f(x[i])));
-    });
+    dispatch_float(out.dtype(), [&]<typename T>() { walk_elements<T, T>(input, out, f); });
     return std::vector<NDArray>{out};
   };
 }
@@ -128,10 +142,7 @@ template <typename F>
 EvalFn eval_number(F f) {
   return [f](const EvalInput& input) {
     const NDArray out = input.make_output();
-    dispatch_number(out.dtype(), [&]<typename T>() {
-      const Elements<T> x(input.args[0]), y(out);
-      for (int64_t i = 0, n = out.num_elements(); i < n; ++i) y.set(i, static_cast<Compute<T>>(f(x[i])));
-    });
+    dispatch_number(out.dtype(), [&]<typename T>() { walk_elements<T, T>(input, out, f); });
     return std::vector<NDArray>{out};
   };
 }
@@ -152,11 +163,7 @@ template <typename F>
 EvalFn eval_predicate(F f) {
   return [f](const EvalInput& input) {
     const NDArray out = input.make_output();
-    dispatch_float(input.args[0].dtype(), [&]<typename T>() {
-      const Elements<T> x(input.args[0]);
-      const Elements<Bool8> y(out);
-      for (int64_t i = 0, n = out.num_elements(); i < n; ++i) y.set(i, f(x[i]) ? 1 : 0);
-    });
+    dispatch_float(input.args[0].dtype(), [&]<typename T>() { walk_elements<T, Bool8>(input, out, f); });
     return std::vector<NDArray>{out};
   };
 }
@@ -222,18 +229,16 @@ std::vector<NDArray> eval_clip(const EvalInput& input) {
 
 std::vector<NDArray> eval_cast(const EvalInput& input) {
   const NDArray out = input.make_output();
-  dispatch_any(input.args[0].dtype(), [&]<typename From>() {
-    const Elements<From> x(input.args[0]);
-    dispatch_any(out.dtype(), [&]<typename To>() {
-      const Elements<To> y(out);
-      for (int64_t i = 0; i < out.num_elements(); ++i) {
-        if constexpr (std::is_same_v<To, Bool8>) {
-          y.set(i, x[i] != 0 ? 1 : 0);
-        } else {
-          y.set(i, convert_number<Compute<To>>(x[i]));
-        }
-      }
-    });
+  const NDArray& data = input.args[0];
+  dispatch_any(out.dtype(), [&]<typename To>() {
+    const Elements<To> y(out);
+    if constexpr (std::is_same_v<To, Bool8>) {
+      const auto x = reader_as<double>(data.dtype());  // 0 of every dtype and nothing else is 0 of this one
+      for (int64_t i = 0; i < out.num_elements(); ++i) y.set(i, x(data, i) != 0 ? 1 : 0);
+    } else {
+      const auto x = reader_as<Compute<To>>(data.dtype());
+      for (int64_t i = 0; i < out.num_elements(); ++i) y.set(i, x(data, i));
+    }
   });
   return {out};
 }
