@@ -44,6 +44,14 @@ std::optional<size_t> reshaped_parameter(const FunctionNode& group) {
   return std::nullopt;
 }
 
+// The op that gives the value, of a group the last one; for messages.
+std::string name_of(const Expr& expr) {
+  const auto* call = expr.as<CallNode>();
+  const auto* group = call == nullptr ? nullptr : call->op.as<FunctionNode>();
+  const auto* last = group == nullptr ? call : group->body.as<CallNode>();
+  return last != nullptr && last->as_op() != nullptr ? last->as_op()->name : "compile";
+}
+
 class Reader {
  public:
   Dataflow read(const Function& main) {
@@ -134,7 +142,7 @@ class Reader {
     const auto shape = as_shape(type->shape);
     if (!shape) {
       const std::string fault = ops::unknown_size_fault(type);
-      throw_at(expr->span, "compile",
+      throw_at(expr->span, name_of(expr),
                fault.empty() ? fmt::format("{} has no static shape, which compiled code needs; fix the shapes of the "
                                            "inputs",
                                            to_string(Type(type)))

@@ -98,7 +98,10 @@ def _form(op_name: str, compute: Any, attrs: Any, inputs: Any, out_types: Any) -
             raise _core.UserError(
                 f"{op_name}: the compute gave {given!r}; expected a tir.Tensor, a list of them, or a tir.Compute"
             )
-    return tir.compute_form(tensors, [_copy(output) if output in tensors else output for output in outputs])
+    try:
+        return tir.compute_form(tensors, [_copy(output) if output in tensors else output for output in outputs])
+    except _core.UserError as error:
+        raise _core.UserError(f"{op_name}: its compute: {error}") from None
 
 
 def _copy(tensor: tir.Tensor) -> tir.Tensor:

@@ -233,7 +233,7 @@ bool Inferencer::check_annotation(const Type& type, const Span& span) {
   return fault.empty();
 }
 
-IRModule infer_type(const IRModule& module) {
+TypedModule infer_type_and_values(const IRModule& module) {
   check_kinds(module);
   Inferencer inferencer(module);
   std::vector<Expr> exprs;
@@ -258,23 +258,24 @@ IRModule infer_type(const IRModule& module) {
     changed = changed || new_var != var || new_function != function;
     typed.set(new_var, new_function);
   }
-  if (!changed) return module;
-  return copy_with(*module, [&](IRModuleNode& copy) {
+  ValueMap values = inferencer.take_values();
+  if (!changed) return {module, std::move(values)};
+  IRModule result = copy_with(*module, [&](IRModuleNode& copy) {
     copy.functions = typed;
     copy.globals_by_name.clear();
     for (const auto& [var, function] : typed) copy.globals_by_name[var->name_hint] = var;
   });
+  return {std::move(result), std::move(values)};
 }
 
-TypedExpr infer_type_and_values(const Expr& expr, const IRModule& module) {
+IRModule infer_type(const IRModule& module) { return infer_type_and_values(module).module; }
+
+Expr infer_type(const Expr& expr, const IRModule& module) {
   Inferencer inferencer(module);
   Expr typed = inferencer.run(expr);
   inferencer.report_escapes({expr}, true);
   inferencer.errors().raise();
-  ValueMap values = inferencer.take_values();
-  return {std::move(typed), std::move(values)};
+  return typed;
 }
-
-Expr infer_type(const Expr& expr, const IRModule& module) { return infer_type_and_values(expr, module).expr; }
 
 }  // namespace headrace::relay
