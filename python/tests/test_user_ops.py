@@ -620,6 +620,18 @@ def test_words_of_the_text_form_name_no_op(name):
         relay.op.register(name)
 
 
+@pytest.mark.parametrize("name", ["var", "usertest.class", "usertest.lambda.two", "transform"])
+def test_names_that_attributes_cannot_have(name):
+    before = relay.var, relay.transform
+    op = relay.op.register(name).add_argument("data").add_type_rel("Identity")
+    relay.op.register_compute(name, lambda attrs, inputs, out_type: tir.compute(out_type.shape, lambda *i: -inputs[0][i]))
+    assert (relay.var, relay.transform) == before
+    mod = program(lambda x: relay.op.get(name)(x), (2, 3))
+    assert mod["main"].body.op.same_as(op)
+    np.testing.assert_array_equal(result(mod, X), -X)
+    assert ir.structural_equal(relay.fromtext(mod.astext()), mod)
+
+
 def test_numbers_of_arguments():
     op = new_op("a", "b")
     assert op.num_inputs == 2
