@@ -624,7 +624,9 @@ def test_words_of_the_text_form_name_no_op(name):
 def test_names_that_attributes_cannot_have(name):
     before = relay.var, relay.transform
     op = relay.op.register(name).add_argument("data").add_type_rel("Identity")
-    relay.op.register_compute(name, lambda attrs, inputs, out_type: tir.compute(out_type.shape, lambda *i: -inputs[0][i]))
+    relay.op.register_compute(
+        name, lambda attrs, inputs, out_type: tir.compute(out_type.shape, lambda *i: -inputs[0][i])
+    )
     assert (relay.var, relay.transform) == before
     mod = program(lambda x: relay.op.get(name)(x), (2, 3))
     assert mod["main"].body.op.same_as(op)

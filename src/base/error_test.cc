@@ -28,9 +28,9 @@ TEST(Error, LongListsAreCut) {
 TEST(Error, ListsInListsAreCut) {
   std::string pairs;
   for (int i = 0; i < 200; ++i) pairs += fmt::format("{}[{}, ({})]", i == 0 ? "" : ", ", i, numbers(20));
-  EXPECT_EQ(UserError("[" + pairs + "]").message().substr(0, 90),
-            "[[0, (0, 1, 2, 3, 4, 5, 6, 7, ... (20 in all))], [1, (0, 1, 2, 3, 4, 5, 6, 7, ... (20 in al");
-  EXPECT_TRUE(UserError("[" + pairs + "]").message().ends_with(", ... (200 in all)]"));
+  const std::string message = UserError("[" + pairs + "]").message();
+  EXPECT_TRUE(message.starts_with("[[0, (0, 1, 2, 3, 4, 5, 6, 7, ... (20 in all))], [1, (0, ")) << message;
+  EXPECT_TRUE(message.ends_with("... (20 in all))], ... (200 in all)]")) << message;
 }
 
 TEST(Error, LongWordsAreCut) {
@@ -46,7 +46,7 @@ TEST(Error, OtherTextStaysAsItIs) {
   std::string prose;
   for (int i = 0; i < 300; ++i) prose += "word ";
   for (const std::string& text :
-       {"(" + numbers(100) + ")",                              // no more than a screen shows at once
+       {"(" + numbers(100) + ")",                                // no more than a screen shows at once
         prose + " (" + numbers(16) + ")", prose + numbers(100),  // in no brackets
         prose + "(" + numbers(100), prose + numbers(100) + ")", prose + "(" + numbers(100) + "]"})
     EXPECT_EQ(UserError(text).message(), text);

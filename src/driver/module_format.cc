@@ -24,9 +24,8 @@ ModuleFormat module_format(const std::string& path, const std::string& format) {
   const std::string name = load::format_of(path, format);
   const std::optional<ModuleFormat> found = find_format(name);
   if (!found)
-    throw_user_error("cannot write '{}': there is no format '{}'; a compiled module is saved as one of so, o, ll, s, "
-        "and the name ends in that, as model.so does (or model.so.1)",
-                     path, name);
+    throw_user_error("cannot write '{}': there is no format '{}'; a compiled module is saved as one of so, o, ll, s{}",
+                     path, name, format.empty() ? ", and the name ends in that, as model.so does (or model.so.1)" : "");
   return *found;
 }
 

@@ -146,8 +146,8 @@ TEST_F(ModuleFormats, ACompileWritesWhatTheEndingNames) {
                                     "and the name ends in that, as model.so does (or model.so.1)");
   EXPECT_THAT(error("lib.1"), HasSubstr("there is no format '1'"));
   for (const std::string name : {".o", ".so", ".ll"})
-    EXPECT_EQ(error(name), "cannot write '" + path(name) + "': the name is an ending alone; name a file, such as model" +
-                               name);
+    EXPECT_EQ(error(name),
+              "cannot write '" + path(name) + "': the name is an ending alone; name a file, such as model" + name);
   EXPECT_EQ(stages, 0);
   EXPECT_EQ(num_files(), before);
 }

@@ -513,7 +513,8 @@ class Interpreter {
     } else {
       for (const Type& item : tuple->items) out_types.push_back(working_type(item, call));
     }
-    std::vector<NDArray> results = evaluated(eval, {call, std::move(data), std::move(data_types), std::move(out_types)});
+    std::vector<NDArray> results =
+        evaluated(eval, {call, std::move(data), std::move(data_types), std::move(out_types)});
     if (tuple == nullptr) return {Value(results.at(0)), actual_type(declared, results[0])};
     HEADRACE_CHECK(results.size() == tuple->items.size(), "'{}' gave {} results for {}", call.as_op()->name,
                    results.size(), to_string(declared));

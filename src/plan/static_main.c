@@ -76,7 +76,9 @@ static int64_t nbytes_of(const hr_main_entry* entry) {
 }
 
 /* Computed as numbers: the sum may lie behind the end of the address space, which no pointer may say. */
-static void* start_of(const DLTensor* tensor) { return (void*)((uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset); }
+static void* start_of(const DLTensor* tensor) {
+  return (void*)((uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset);
+}
 
 /* Whether the tensor's memory would go past the last address. */
 static int is_past_end(const DLTensor* tensor, int64_t nbytes) {

@@ -398,7 +398,7 @@ TEST(UserOps, PatternsThatSeveralStagesBreak) {
       read("def @main(%x: Tensor[(4), float32]) { prog.norm(cast(argwhere(%x), dtype=\"float32\")) }");
   EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(make_model(module)); }),
               AllOf(HasSubstr("has a size that only the data tells"),
-                    HasSubstr("; they are read by cast, prog.norm\n  at: argwhere")));
+                    HasSubstr("; they are read by prog.norm, cast\n  at: argwhere")));
   EXPECT_THAT(compute_error("prog.norm_of_known", ComputeRuleFn(norm_form), FusionKind::elementwise),
               HasSubstr("it is registered as elementwise, and its compute form does not read its inputs so"));
 }

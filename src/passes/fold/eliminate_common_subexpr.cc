@@ -48,7 +48,8 @@ class Numbers {
 
   int number_of(const Expr& expr) {
     if (const auto* call = expr.as<CallNode>(); call != nullptr && is_pure_call(*call))
-      return lookup(calls_[hash_of(*call)], expr, [&](const Expr& other) { return same_call(*call, *other.as<CallNode>()); });
+      return lookup(calls_[hash_of(*call)], expr,
+                    [&](const Expr& other) { return same_call(*call, *other.as<CallNode>()); });
     if (const auto* item = expr.as<TupleGetItemNode>()) {
       const uint64_t hash = mix(static_cast<uint64_t>(of(item->tuple)), static_cast<uint64_t>(item->index));
       return lookup(items_[hash], expr, [&](const Expr& other) {
@@ -111,7 +112,8 @@ std::vector<Extent> find_extents(const relay::Scopes& scopes) {
   return extents;
 }
 
-// The blocks that equal calls lie in, those around which there is no other, each with the call that stands for all in it.
+// The blocks that equal calls lie in, those around which there is no other, each with the call that stands for all in
+// it.
 class EqualCalls {
  public:
   void add(const Extent& block) {
@@ -120,8 +122,8 @@ class EqualCalls {
     blocks_.erase(blocks_.lower_bound(block.begin), blocks_.lower_bound(block.end));
     blocks_.emplace(block.begin, Outermost{block.end, {}});
   }
-  // The first that was asked for of the block around `block`. Its scope holds the uses of all of them, so it is evaluated
-  // where the outermost was.
+  // The first that was asked for of the block around `block`. Its scope holds the uses of all of them, so it is
+  // evaluated where the outermost was.
   const Expr& first(const Extent& block, const Expr& expr) {
     Expr& known = std::prev(blocks_.upper_bound(block.begin))->second.first;
     if (!known) known = expr;
@@ -178,8 +180,8 @@ class Table {
   std::vector<int> blocks_;
   std::vector<Extent> extents_;
   Numbers numbers_;
-  std::vector<EqualCalls> calls_;  // by number
-  std::vector<Expr> firsts_;       // of constants, by number
+  std::vector<EqualCalls> calls_;                            // by number
+  std::vector<Expr> firsts_;                                 // of constants, by number
   std::map<std::pair<const Object*, int64_t>, Expr> items_;  // by the tuple that they became items of
 };
 

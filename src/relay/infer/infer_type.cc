@@ -206,7 +206,12 @@ void Inferencer::finish(const Expr& original, Type type) {
   const Type before = it->second.type;
   if (before && type && !solver_.unify(before, type))
     fail(original, original->span, "",
-         fmt::format("it is {} and must be {}", to_string(type), to_string(resolved(original, before))));
+         fmt::format("it is {} and must be {}{}", to_string(type), to_string(resolved(original, before)),
+                     why_endless()));
+}
+
+std::string Inferencer::why_endless() const {
+  return solver_.was_endless() ? ": the type would be infinite, since it would contain itself" : "";
 }
 
 void Inferencer::fail(const Expr& original, Span span, std::string op, std::string message) {
@@ -217,7 +222,7 @@ void Inferencer::fail(const Expr& original, Span span, std::string op, std::stri
 
 bool Inferencer::agree(const Expr& at, const Type& a, const Type& b, const std::function<std::string()>& message) {
   if (!a || !b || solver_.unify(a, b)) return true;
-  errors_.add(at->span, "", message());
+  errors_.add(at->span, "", message() + why_endless());
   return false;
 }
 
