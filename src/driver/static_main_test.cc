@@ -7,6 +7,8 @@
 #include <unistd.h>
 
 #include <array>
+#include <functional>
+#include <string>
 
 #include "driver/compile.h"
 #include "kit/errors.h"

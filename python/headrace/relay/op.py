@@ -31,7 +31,8 @@ def register(op_name: str, describe: str = "", override: bool = False) -> Op:
     Parameters
     ----------
     op_name : str
-        Such as "my.scale"; `relay.my.scale` is its function then.
+        Such as "my.scale"; `relay.my.scale` is its function then. Where Python cannot write that ("my.class") or
+        `relay` has something else of the name, call what this gives, or `relay.op.get(op_name)`.
     describe : str
         What it does.
     override : bool

@@ -1,6 +1,6 @@
 #include "passes/fold/eliminate_common_subexpr.h"
 
-#include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "object/structural_equal.h"
