@@ -200,7 +200,7 @@ class JsonTest(CliTest):
         self.assertFalse((self.folder / "f.dll").exists())
         self.report("compile", DIGITS, "-o", "f.so.1", *ONE)
         self.assertEqual((self.folder / "f.so.1").read_bytes(), (self.folder / "f.so").read_bytes())
-        self.report("run", "f.so.1")
+        self.report("inspect", "f.so.1")
         pattern = "cannot write '.o': the name is an ending alone; name a file, such as model.o"
         self.fails(USER, pattern, "compile", DIGITS, "-o", ".o", *ONE)
         self.fails(USER, "it is an object file, no shared object; link it into a shared library", "inspect", "f.o")
