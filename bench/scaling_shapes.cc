@@ -283,6 +283,14 @@ std::string global_chain(int64_t n) {
   return fmt::format("{}{}{}@f{}(%x)\n}}\n", kVersion, lines(n, line), kMain, n - 1);
 }
 
+// Functions that call each other, whose results nobody declared.
+std::string open_global_chain(int64_t n) {
+  const auto line = [](int64_t i) {
+    return fmt::format("def @f{}(%a: " F32 ") {{\n{}(%a)\n}}\n", i, i == 0 ? "nn.relu" : fmt::format("@f{}", i - 1));
+  };
+  return fmt::format("{}{}{}@f{}(%x)\n}}\n", kVersion, lines(n, line), kMain, n - 1);
+}
+
 std::string aliases(int64_t n) {
   const auto line = [](int64_t i) {
     return fmt::format("let %f{} = fn (%a{}: " F32 ") {{\n{}(%a{})\n}};\n", i, i,
@@ -398,6 +406,7 @@ const std::vector<ScalingShape>& scaling_shapes() {
       {"sums of symbols", 100, sums_of_symbols},
       {"globals", 4000, globals},
       {"global chain", 4000, global_chain},
+      {"open global chain", 4000, open_global_chain},
       {"aliases", 2000, aliases},
       {"open aliases", 2000, open_aliases},
       {"open calls", 2000, open_calls},

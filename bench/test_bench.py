@@ -76,7 +76,7 @@ class BenchTest(unittest.TestCase):
     def test_work_is_linear(self) -> None:
         """What is allocated is the same in each run: twice the program, no more than twice the bytes."""
         command = (self.bin / "headrace-bench", "scaling", "--rounds", "1", "--size", "0.1", "--json")
-        for work in ("parse", "InferType", "interpret", "Defunctionalization"):
+        for work in ("parse", "InferType", "interpret", "Defunctionalization", "DynamicToStatic"):
             report = self.report(*command, "--work", work)
             self.assertGreater(len(report["rows"]), 30)
             for row in report["rows"]:

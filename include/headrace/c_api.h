@@ -106,14 +106,14 @@ HR_EXPORT hr_status hr_executor_get_output(const hr_executor* executor, int32_t 
 
 /* ---- plain dlopen clients --------------------------------------------------------------------------------------
  * Every artifact exports `headrace_run` (HR_RUN_SYMBOL), which runs the program named "default". The client takes the
- * file on trust: dlopen does not verify it. Tensors are in CPU memory, contiguous, of the dtype and shape the program
- * has; outputs are allocated by the caller and share no memory with inputs or with each other. Returns HR_REASON_NONE,
- * HR_REASON_NEEDS_RUNTIME when the program needs libheadrace_rt (external modules, weights in a side file, outputs of a
- * size that only the data tells, the VM), or another hr_reason. */
+ * file on trust: dlopen does not verify it. Tensors are on device 0 of type kDLCPU, contiguous, of the dtype and shape
+ * the program has; outputs are allocated by the caller and share no memory with inputs or with each other. Returns
+ * HR_REASON_NONE, HR_REASON_NEEDS_RUNTIME when the program needs libheadrace_rt (external modules, weights in a side
+ * file, outputs of a size that only the data tells, the VM), or another hr_reason. */
 typedef struct HeadraceHost {
   uint32_t size;    /* sizeof(HeadraceHost) */
   uint32_t version; /* HR_KERNEL_ABI_VERSION */
-  /* Returns `bytes` bytes aligned to HR_ALIGNMENT, or NULL. */
+  /* Returns `bytes` bytes aligned to HR_ALIGNMENT, or NULL. Where one of the two is NULL: malloc and free. */
   void* (*allocate)(void* context, uint64_t bytes);
   void (*release)(void* context, void* memory);
   hr_parallel_for parallel_for; /* finds `context` in env->host; NULL: one thread */

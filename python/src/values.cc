@@ -166,7 +166,8 @@ Value to_array(nb::handle sequence) {
 Value to_int(nb::handle number) {
   int overflow = 0;
   const long long value = PyLong_AsLongLongAndOverflow(number.ptr(), &overflow);
-  if (overflow != 0) throw_user_error("{} does not fit into 64 bits", nb::str(number).c_str());
+  if (overflow != 0)
+    throw_user_error("{} does not fit into 64 bits ({} to {})", nb::str(number).c_str(), INT64_MIN, INT64_MAX);
   return Value(static_cast<int64_t>(value));
 }
 

@@ -620,6 +620,31 @@ def test_words_of_the_text_form_name_no_op(name):
         relay.op.register(name)
 
 
+@pytest.mark.parametrize("name", ["usertest.class", "usertest.lambda.two"])
+def test_names_that_python_cannot_write(name):
+    op = relay.op.register(name).add_argument("data").add_type_rel("Identity")
+    relay.op.register_compute(
+        name, lambda attrs, inputs, out_type: tir.compute(out_type.shape, lambda *i: -inputs[0][i])
+    )
+    mod = program(lambda x: relay.op.get(name)(x), (2, 3))
+    assert mod["main"].body.op.same_as(op)
+    np.testing.assert_array_equal(result(mod, X), -X)
+    assert ir.structural_equal(relay.fromtext(mod.astext()), mod)
+
+
+def test_names_that_relay_has_already():
+    # In a process of its own: other tests ask for the function of each op by its name.
+    program = (
+        "from headrace import relay\n"
+        "before = relay.var\n"
+        "op = relay.op.register('var').add_argument('data').add_type_rel('Identity')\n"
+        "assert relay.var is before\n"
+        "print(relay.op.get('var')(relay.var('x', shape=(2,))).op.same_as(op))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=False)
+    assert (done.stdout, done.returncode) == ("True\n", 0), done.stderr
+
+
 def test_numbers_of_arguments():
     op = new_op("a", "b")
     assert op.num_inputs == 2
@@ -668,7 +693,7 @@ def test_errors_of_computes():
         kept.append(inputs[0])
         return tir.compute(out_type.shape, lambda i, j: kept[0][i, j])
 
-    check(keeps, "the placeholder 'data' is none of the inputs")
+    check(keeps, f"{op.name}: its compute: the placeholder 'data' is none of the inputs")
     with pytest.raises(hr.UserError, match="expected a function or a PrimFunc, got int"):
         relay.op.register_compute(op.name, 3)
 

@@ -36,6 +36,8 @@ std::string header_problem(const Elf64_Ehdr& header) {
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return "it is no ELF file";
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
     return "it is no 64-bit little-endian ELF file";
+  if (header.e_type == ET_REL)
+    return "it is an object file, no shared object; link it into a shared library first (cc -shared), and seal that";
   if (header.e_type != ET_DYN) return "it is no shared object";
   if (header.e_machine != kMachine)
     return fmt::format("it is for the ELF machine {}, this one is {}", header.e_machine, kMachine);

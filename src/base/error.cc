@@ -1,6 +1,46 @@
 #include "base/error.h"
 
+#include <algorithm>
+#include <vector>
+
 namespace headrace {
+
+namespace {
+
+// Shorter messages stay as they are.
+constexpr size_t kLongMessage = 1000;
+constexpr size_t kMaxItems = 16, kItemsShown = 8;
+constexpr size_t kMaxWord = 400, kWordShown = 60;
+
+// An open bracket: the items so far, and where the first ones that are shown end.
+struct OpenList {
+  char closes;
+  size_t items = 1;
+  size_t shown_end = 0;
+};
+
+}  // namespace
+
+// "[0, 1, 2, 3, 4, 5, 6, 7, ... (100000 in all)]": shapes and attributes of any length are values that a user gave, and
+// no message needs all of one.
+static std::string with_short_lists(std::string_view text) {
+  std::string result;
+  std::vector<OpenList> open;
+  for (const char c : text) {
+    if (c == ',' && !open.empty() && open.back().items++ == kItemsShown) open.back().shown_end = result.size();
+    if (!open.empty() && c == open.back().closes) {
+      const OpenList list = open.back();
+      open.pop_back();
+      if (list.items > kMaxItems) {
+        result.resize(list.shown_end);
+        result += fmt::format(", ... ({} in all)", list.items);
+      }
+    }
+    if (c == '[' || c == '(' || c == '{') open.push_back({c == '[' ? ']' : c == '(' ? ')' : '}'});
+    result += c;
+  }
+  return result;
+}
 
 // Who takes a message as a C string would lose what follows a NUL, which names from files and from Python may hold.
 static std::string without_nul(std::string text) {
@@ -15,10 +55,31 @@ static std::string with_place(const std::string& message, const ErrorPlace& wher
   return text;
 }
 
+// "aaaa... (100000 bytes)" for a text without blanks.
+static std::string with_short_words(std::string_view text) {
+  std::string result;
+  while (!text.empty()) {
+    const size_t length = std::min(text.find_first_of(" \n"), text.size());
+    size_t shown = length > kMaxWord ? kWordShown : length;
+    while (shown < length && (static_cast<unsigned char>(text[shown]) & 0xc0) == 0x80) --shown;  // whole UTF-8
+    result += text.substr(0, shown);
+    if (shown < length) result += fmt::format("... ({} bytes)", length);
+    const size_t next = std::min(length + 1, text.size());
+    result += text.substr(length, next - length);
+    text.remove_prefix(next);
+  }
+  return result;
+}
+
+static std::string fit_to_show(std::string message) {
+  std::string text = without_nul(std::move(message));
+  return text.size() < kLongMessage ? text : with_short_words(with_short_lists(text));
+}
+
 Error::Error(std::string kind, std::string message, ErrorPlace where)
-    : std::runtime_error(without_nul(with_place(message, where))),
+    : std::runtime_error(without_nul(with_place(fit_to_show(message), where))),
       kind_(std::move(kind)),
-      message_(without_nul(std::move(message))),
+      message_(fit_to_show(std::move(message))),
       where_(std::move(where)) {}
 
 UserError::UserError(std::string message, ErrorPlace where)

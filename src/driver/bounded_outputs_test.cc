@@ -138,9 +138,18 @@ TEST(BoundedOutputs, OnlyResultsMayBe) {
           bounded_model("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(3, 4), float32]) {\n  " + body + "\n}\n"));
     });
   };
-  EXPECT_THAT(error("sum(argwhere(%x))"), testing::HasSubstr("a size that only the data tells"));
+  EXPECT_THAT(error("sum(argwhere(%x))"), testing::AllOf(testing::HasSubstr("a size that only the data tells"),
+                                                         testing::HasSubstr("; they are read by sum\n  at: argwhere")));
   EXPECT_THAT(error("(argwhere(%x), nn.softmax(cast(argwhere(%x), dtype=\"float32\"), axis=0))"),
               testing::HasSubstr("as results alone"));
+}
+
+TEST(BoundedOutputs, AnInputThatSaysASizeIsToBeBound) {
+  const std::string text =
+      "#[version = \"0.0.5\"]\n"
+      "def @main(%x: Tensor[(3, 4), float32], %s: Tensor[(2), int64]) { nn.relu(reshape(%x, %s)) }\n";
+  EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(read(text)); }),
+              testing::HasSubstr("make an input that says a size a constant (--bind, in Python bound)"));
 }
 
 }  // namespace

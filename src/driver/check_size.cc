@@ -12,6 +12,13 @@ static_assert(kMaxBytes == lower::kMaxBufferBytes);
 namespace {
 
 constexpr std::string_view kAdvice = "fix a smaller batch or picture with the inputs' shapes";
+// Of what an op makes.
+constexpr std::string_view kOrPadding = "check the padding and the sizes in its attributes, or ";
+
+std::string name_of(const Expr& expr) {
+  const auto* call = expr.as<relay::CallNode>();
+  return call != nullptr && call->as_op() != nullptr ? call->as_op()->name : "compile";
+}
 
 // What no artifact can hold; empty: nothing.
 std::string shape_fault(const Type& type) {
@@ -42,11 +49,12 @@ void check_tensor_sizes(const IRModule& module) {
     if (body == nullptr) continue;
     relay::post_order(function.cast<relay::FunctionNode>(), [](const Expr& expr) {
       const std::string fault = expr->has_checked_type() ? shape_fault(expr->checked_type()) : "";
-      if (!fault.empty()) throw_at(expr->span, "compile", "a tensor " + fault);
+      if (!fault.empty()) throw_at(expr->span, name_of(expr), "a tensor " + fault);
       if (!expr->has_checked_type() || bytes_of(expr->checked_type()) <= static_cast<double>(kMaxBytes)) return;
-      throw_at(expr->span, "compile",
-               fmt::format("a tensor {} would have {:.0f} GB, more than any machine; {}",
-                           to_string(expr->checked_type()), bytes_of(expr->checked_type()) / 1e9, kAdvice));
+      throw_at(
+          expr->span, name_of(expr),
+          fmt::format("a tensor {} would have {:.0f} GB, more than any machine; {}{}", to_string(expr->checked_type()),
+                      bytes_of(expr->checked_type()) / 1e9, expr.is<relay::CallNode>() ? kOrPadding : "", kAdvice));
     });
   }
 }
@@ -59,8 +67,8 @@ void check_run_size(int64_t arena_bytes) {
 void check_workspace_size(int64_t workspace_bytes, const Span& op) {
   if (workspace_bytes <= kMaxBytes) return;
   throw_at(op, "compile",
-           fmt::format("its kernel would work in {} GB, more than any machine has; {}", workspace_bytes / 1'000'000'000,
-                       kAdvice));
+           fmt::format("its kernel would work in {} GB, more than any machine has; {}{}",
+                       workspace_bytes / 1'000'000'000, kOrPadding, kAdvice));
 }
 
 }  // namespace headrace::driver

@@ -18,11 +18,14 @@ std::optional<ModuleFormat> find_format(const std::string& name) {
 }  // namespace
 
 ModuleFormat module_format(const std::string& path, const std::string& format) {
+  const std::string file = path.substr(path.rfind('/') + 1);
+  if (format.empty() && file.starts_with('.') && find_format(file.substr(1)))
+    throw_user_error("cannot write '{}': the name is an ending alone; name a file, such as model{}", path, file);
   const std::string name = load::format_of(path, format);
   const std::optional<ModuleFormat> found = find_format(name);
   if (!found)
-    throw_user_error("cannot write '{}': there is no format '{}'; a compiled module is saved as one of so, o, ll, s",
-                     path, name);
+    throw_user_error("cannot write '{}': there is no format '{}'; a compiled module is saved as one of so, o, ll, s{}",
+                     path, name, format.empty() ? ", and the name ends in that, as model.so does (or model.so.1)" : "");
   return *found;
 }
 

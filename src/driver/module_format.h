@@ -12,8 +12,9 @@ namespace headrace::driver {
 
 enum class ModuleFormat : uint8_t { kShared, kObject, kLlvm, kAssembly };
 
-// `format` when it says one, else the ending of `path`: "so" (a name without an ending, too), "o", "ll", "s" or "asm".
-// UserError for another; it lists them.
+// `format` when it says one, else the ending of `path`: "so" (a name without an ending and one with a version behind
+// it, lib.so.1, too), "o", "ll", "s" or "asm". UserError for another, which lists them, and for a name that is an
+// ending alone.
 ModuleFormat module_format(const std::string& path, const std::string& format = "");
 
 // The text of the kernels that a format is, or that `format` names; none: it is no text.

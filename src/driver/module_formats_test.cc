@@ -95,7 +95,9 @@ TEST_F(ModuleFormats, TheEndingChoosesTheFormat) {
   EXPECT_EQ(load::format_of("a/b.c/model", ""), "so");
   EXPECT_EQ(load::format_of(".hidden", ""), "so");
   EXPECT_EQ(load::format_of("model.so", "o"), "o");
-  EXPECT_EQ(load::format_of("lib.so.1", ""), "1");
+  for (const char* name : {"lib.so.1", "a.b/lib.so.1.22.3"}) EXPECT_EQ(load::format_of(name, ""), "so") << name;
+  for (const char* name : {"lib.so.1a", "lib.so..1", "lib.1", ".so.1", "lib.so.1/m.1"})
+    EXPECT_NE(load::format_of(name, ""), "so") << name;
 }
 
 TEST_F(ModuleFormats, WhatWasBuiltIsSavedAsItWouldBeCompiled) {
@@ -122,7 +124,7 @@ TEST_F(ModuleFormats, AnObjectHoldsTheWholeModel) {
 
 TEST_F(ModuleFormats, ACompileWritesWhatTheEndingNames) {
   const Module built = build_module(small_model());
-  for (const char* name : {"model", "model.so", "model.o", "model.ll", "model.s", "model.asm"}) {
+  for (const char* name : {"model", "model.so", "model.so.1.2", "model.o", "model.ll", "model.s", "model.asm"}) {
     const CompileReport report = compile_to_file(small_model(), path(name));
     built.SaveToFile(path("saved"), load::format_of(name, ""));
     EXPECT_EQ(read_file(path(name)), read_file(path("saved"))) << name;
@@ -130,6 +132,7 @@ TEST_F(ModuleFormats, ACompileWritesWhatTheEndingNames) {
     EXPECT_EQ(report.manifest.programs.at(0).inputs.at(0).name, "x") << name;
   }
   expect_runs(load::load_module(path("model.o")));
+  expect_runs(load::load_module(path("model.so.1.2")));
   EXPECT_THAT(read_file(path("model.ll")), HasSubstr(" i32 @nn_dense_nn_relu_"));
   const size_t before = num_files();
   int stages = 0;
@@ -139,8 +142,12 @@ TEST_F(ModuleFormats, ACompileWritesWhatTheEndingNames) {
     });
   };
   EXPECT_EQ(error("model.exe"), "cannot write '" + path("model.exe") +
-                                    "': there is no format 'exe'; a compiled module is saved as one of so, o, ll, s");
-  EXPECT_THAT(error("lib.so.1"), HasSubstr("there is no format '1'"));
+                                    "': there is no format 'exe'; a compiled module is saved as one of so, o, ll, s, "
+                                    "and the name ends in that, as model.so does (or model.so.1)");
+  EXPECT_THAT(error("lib.1"), HasSubstr("there is no format '1'"));
+  for (const std::string name : {".o", ".so", ".ll"})
+    EXPECT_EQ(error(name),
+              "cannot write '" + path(name) + "': the name is an ending alone; name a file, such as model" + name);
   EXPECT_EQ(stages, 0);
   EXPECT_EQ(num_files(), before);
 }
@@ -351,7 +358,8 @@ TEST_F(ModuleFormats, OnlyWholeArtifactsAreSealed) {
   EXPECT_THAT(error(good.substr(0, good.size() / 2)), HasSubstr("is not an artifact"));
   EXPECT_THAT(error(read_file(HEADRACE_SYSTEM_SYMBOLS)), HasSubstr("it has no section '.headrace.manifest'"));
   build_module(small_model()).SaveToFile(path("model.o"), "o");
-  EXPECT_THAT(error(read_file(path("model.o"))), HasSubstr("it is no shared object"));
+  EXPECT_THAT(error(read_file(path("model.o"))),
+              HasSubstr("it is an object file, no shared object; link it into a shared library first"));
   EXPECT_THAT(kit::user_error_of([&] { seal_library(path("none"), path("out.so")); }), HasSubstr("none"));
   EXPECT_FALSE(fs::exists(path("out.so")));
 }
@@ -419,7 +427,8 @@ TEST_F(TvmFfiMain, WhatIsWrongWithATensorIsTold) {
   };
   EXPECT_EQ(error([](DLTensor&) {}), "");
   const std::string in = "input 0 must be a contiguous CPU tensor float32[1, 2]; ";
-  EXPECT_EQ(error([](DLTensor& it) { it.device.device_type = kDLCUDA; }), in + "it is on a device of type 2");
+  EXPECT_EQ(error([](DLTensor& it) { it.device.device_type = kDLCUDA; }), in + "it is on device 0 of type 2");
+  EXPECT_EQ(error([](DLTensor& it) { it.device.device_id = 2; }), in + "it is on device 2 of type 1");
   EXPECT_EQ(error([](DLTensor& it) { it.dtype.lanes = 4; }), in + "it is float32x4");
   EXPECT_EQ(error([](DLTensor& it) { it.dtype.code = 17; }), in + "it is the dtype of code 17 and 32 bits");
   int64_t strides[] = {2, 2};

@@ -494,6 +494,16 @@ class Interpreter {
     return run_eval(*eval, call, std::move(data), std::move(data_types), declared);
   }
 
+  // What goes wrong below the op, such as a result that no memory holds, is told at the op.
+  static std::vector<NDArray> evaluated(const ops::EvalFn& eval, const ops::EvalInput& input) {
+    try {
+      return eval(input);
+    } catch (const UserError& error) {
+      if (!error.where().op.empty() || typeid(error) != typeid(UserError)) throw;
+      throw_at(input.call.span, input.call.as_op()->name, error.message());
+    }
+  }
+
   Typed run_eval(const ops::EvalFn& eval, const CallNode& call, std::vector<NDArray> data,
                  std::vector<TensorType> data_types, const Type& declared) const {
     const auto* tuple = declared.as<TupleTypeNode>();
@@ -503,7 +513,8 @@ class Interpreter {
     } else {
       for (const Type& item : tuple->items) out_types.push_back(working_type(item, call));
     }
-    std::vector<NDArray> results = eval({call, std::move(data), std::move(data_types), std::move(out_types)});
+    std::vector<NDArray> results =
+        evaluated(eval, {call, std::move(data), std::move(data_types), std::move(out_types)});
     if (tuple == nullptr) return {Value(results.at(0)), actual_type(declared, results[0])};
     HEADRACE_CHECK(results.size() == tuple->items.size(), "'{}' gave {} results for {}", call.as_op()->name,
                    results.size(), to_string(declared));

@@ -45,6 +45,15 @@ TEST(Interp, TuplesAndItems) {
   EXPECT_EQ(floats(out[1]), (std::vector<float>{1, 2}));
 }
 
+TEST(Interp, WhatNoMemoryHoldsIsToldAtTheOp) {
+  const std::string error = error_of(
+      "def @main(%x: Tensor[(1, 1, 2, 2), float32]) {\n"
+      "  nn.pad(%x, 0f, pad_width=[[0, 0], [0, 0], [0, 2000000000], [0, 2000000000]])\n}",
+      {NDArray::zeros({1, 1, 2, 2}, DataType::float_(32))});
+  EXPECT_NE(error.find("(1, 1, 2000000002, 2000000002)"), std::string::npos) << error;
+  EXPECT_NE(error.find("\n  at: nn.pad\n  in: test.relay:3:3"), std::string::npos) << error;
+}
+
 TEST(Interp, IfTakesOneBranch) {
   const std::string text =
       "def @main(%c: bool, %x: Tensor[(1), float32]) { if (%c) { add(%x, %x) } else { multiply(%x, %x) } }";

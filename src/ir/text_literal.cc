@@ -67,15 +67,24 @@ static uint64_t infinity_bits(DataType dtype) {
   return dtype.bits() == 64 ? 0x7ff0000000000000u : dtype.bits() == 32 ? 0x7f800000u : 0x7c00u;
 }
 
+// The magnitude of the last integer, or of the first one.
+static uint64_t integer_limit(bool negative, DataType dtype) {
+  const int bits = std::clamp(dtype.bits(), 8, 64);
+  if (dtype.is_uint()) return negative ? 0 : bits == 64 ? UINT64_MAX : (uint64_t{1} << bits) - 1;
+  return (uint64_t{1} << (bits - 1)) - (negative ? 0 : 1);
+}
+
 std::optional<uint64_t> integer_bits(std::string_view digits, bool negative, DataType dtype) {
   uint64_t magnitude = 0;
   const char* end = digits.data() + digits.size();
   const auto [stop, error] = std::from_chars(digits.data(), end, magnitude);
-  const int bits = std::clamp(dtype.bits(), 8, 64);
-  uint64_t limit = (uint64_t{1} << (bits - 1)) - (negative ? 0 : 1);
-  if (dtype.is_uint()) limit = negative ? 0 : bits == 64 ? UINT64_MAX : (uint64_t{1} << bits) - 1;
-  if (error != std::errc() || stop != end || magnitude > limit) return std::nullopt;
+  if (error != std::errc() || stop != end || magnitude > integer_limit(negative, dtype)) return std::nullopt;
   return negative ? ~magnitude + 1 : magnitude;
+}
+
+std::string integer_misfit(std::string_view digits, bool negative, DataType dtype) {
+  return fmt::format("{}{} does not fit {} ({}{} to {})", negative ? "-" : "", digits, dtype,
+                     dtype.is_uint() ? "" : "-", integer_limit(true, dtype), integer_limit(false, dtype));
 }
 
 std::optional<uint64_t> real_bits(std::string_view text, DataType dtype) {

@@ -14,6 +14,8 @@ std::optional<DataType> dtype_of_suffix(std::string_view suffix, bool is_real);
 // The bits of an integer, "12" and its sign, in an integer dtype, as 64; nothing when it does not fit. Elements below a
 // byte have a byte's range: that is what their memory holds.
 std::optional<uint64_t> integer_bits(std::string_view digits, bool negative, DataType dtype);
+// Why there are none: "300 does not fit int8 (-128 to 127)".
+std::string integer_misfit(std::string_view digits, bool negative, DataType dtype);
 // The bits of a non-negative number ("1.5", "inf", "nan", "nan(0x7fc00001)") in a floating dtype; nothing when it does
 // not fit.
 std::optional<uint64_t> real_bits(std::string_view text, DataType dtype);

@@ -18,11 +18,20 @@ std::vector<std::string> registered(std::string_view prefix) {
 
 }  // namespace
 
+// "libmodel.so.1.2": a shared object with its version.
+static bool has_version(const std::string& file) {
+  const size_t at = file.rfind(".so.");
+  if (at == std::string::npos || at == 0) return false;
+  const std::string_view version = std::string_view(file).substr(at + 4);
+  return version.find_first_not_of("0123456789.") == std::string_view::npos && version.find("..") == version.npos &&
+         !version.empty() && version.front() != '.' && version.back() != '.';
+}
+
 std::string format_of(const std::string& path, const std::string& format) {
   if (!format.empty()) return format;
   const std::string file = path.substr(path.rfind('/') + 1);
   const size_t dot = file.rfind('.');
-  return dot == std::string::npos || dot == 0 ? "so" : file.substr(dot + 1);
+  return dot == std::string::npos || dot == 0 || has_version(file) ? "so" : file.substr(dot + 1);
 }
 
 runtime::Module load_module(const std::string& path, const std::string& format) {

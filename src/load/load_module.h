@@ -8,7 +8,8 @@
 
 namespace headrace::load {
 
-// `format` when it says one, else the ending of the path; "so" for a name without one.
+// `format` when it says one, else the ending of the path; "so" for a name without one and for one with a version
+// behind it, lib.so.1.2.
 std::string format_of(const std::string& path, const std::string& format);
 
 // What the names of loaders of files begin with; the format follows.

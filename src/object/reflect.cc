@@ -1,6 +1,7 @@
 #include "object/reflect.h"
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "object/array.h"
 
@@ -41,10 +42,29 @@ static std::string wrong_item(const std::string& kind, const Value& value) {
   return "";
 }
 
+// " (-128 to 127)" for a field that holds integers of fewer bits than the value has.
+static std::string range_of(const FieldInfo& field) {
+  constexpr std::string_view kOfBits = "int of ";
+  const size_t at = field.kind.find(kOfBits);
+  if (at == std::string::npos) return "";
+  const int bits = std::atoi(field.kind.c_str() + at + kOfBits.size());
+  const bool is_signed = field.accepts(Value(-1).raw());
+  const int64_t last = (int64_t{1} << (is_signed ? bits - 1 : bits)) - 1;
+  return fmt::format(" ({} to {})", is_signed ? -last - 1 : 0, last);
+}
+
+// "int 3; write a list, such as [3, 3]" for a number where a shape belongs.
+static std::string wrong_value(const FieldInfo& field, const Value& value) {
+  if (value.type_index() != type_index::kInt) return kind_name(value.raw()) + wrong_item(field.kind, value);
+  const auto number = value.as<int64_t>();
+  const bool is_shape = field.kind.ends_with("shape");
+  return fmt::format("int {}{}", number, is_shape ? fmt::format("; write a list, such as [{0}, {0}]", number) : "");
+}
+
 static void set_field(Object* node, const TypeInfo& type, const FieldInfo& field, const Value& value) {
   if (!field.accepts(value.raw()) && !(value.is_none() && field.options.optional))
-    throw_user_error("field '{}' of {}: expected {}, got {}{}", field.name, type.key, field.kind,
-                     kind_name(value.raw()), wrong_item(field.kind, value));
+    throw_user_error("field '{}' of {}: expected {}{}, got {}", field.name, type.key, field.kind, range_of(field),
+                     wrong_value(field, value));
   // None for an optional field that cannot hold it leaves the field as it is in an empty node.
   if (field.accepts(value.raw())) field.set(node, value.raw());
 }

@@ -135,6 +135,15 @@ TEST(RandomPrograms, TheListsKeepTheResultsAtEveryLevel) {
   })));
 }
 
+TEST(RandomPrograms, EliminateCommonSubexprFindsAllAtOnce) {
+  EXPECT_TRUE(kit::holds(property_of_programs([](const Program& p) -> std::optional<std::string> {
+    const IRModule once = run_pass("EliminateCommonSubexpr", p.module());
+    const IRModule twice = run_pass("EliminateCommonSubexpr", once);
+    if (once == twice) return std::nullopt;
+    return fmt::format("{}\nbecame\n{}", relay::print_module(once), relay::print_module(twice));
+  })));
+}
+
 // A program without lets is what it was after it went through administrative normal form. Lets that keep the order of
 // effects stay, so these programs have none.
 TEST(RandomPrograms, FormsAndBackAreEqual) {

@@ -2,6 +2,8 @@
 
 #include <headrace/reason.h>
 
+#include <algorithm>
+
 #include "ops/loops/dims.h"
 #include "ops/op_keys.h"
 #include "relay/function_attrs.h"
@@ -44,9 +46,39 @@ std::optional<size_t> reshaped_parameter(const FunctionNode& group) {
   return std::nullopt;
 }
 
+// The op that gives the value, of a group the last one; for messages.
+std::string name_of(const Expr& expr) {
+  const auto* call = expr.as<CallNode>();
+  const auto* group = call == nullptr ? nullptr : call->op.as<FunctionNode>();
+  const auto* last = group == nullptr ? call : group->body.as<CallNode>();
+  return last != nullptr && last->as_op() != nullptr ? last->as_op()->name : "compile";
+}
+
+bool has_unknown_size(const Expr& expr) {
+  const std::vector<Type> leaves = leaves_of(expr->checked_type());
+  return std::any_of(leaves.begin(), leaves.end(), [](const Type& leaf) {
+    const auto* tensor = leaf.as<TensorTypeNode>();
+    return tensor != nullptr && !ops::unknown_size_fault(ref(tensor)).empty();
+  });
+}
+
+// "; they are read by cast, my.norm": one of these ops is what does not follow such a size. Empty when none reads any.
+std::string readers_of_unknown_sizes(const Expr& body) {
+  std::vector<std::string> names;
+  relay::post_order(body, [&](const Expr& expr) {
+    const auto* call = expr.as<CallNode>();
+    if (call == nullptr || call->as_op() == nullptr) return;
+    const bool reads = std::any_of(call->args.begin(), call->args.end(), has_unknown_size);
+    const std::string& name = call->as_op()->name;
+    if (reads && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  });
+  return names.empty() ? "" : fmt::format("; they are read by {}", fmt::join(names, ", "));
+}
+
 class Reader {
  public:
   Dataflow read(const Function& main) {
+    body_ = main->body;
     for (const relay::Var& param : main->params) add_parameter(param);
     relay::post_order(
         main->body, [&](const Expr& expr) { return enter(expr); }, [&](const Expr& expr) { leave(expr); });
@@ -134,11 +166,11 @@ class Reader {
     const auto shape = as_shape(type->shape);
     if (!shape) {
       const std::string fault = ops::unknown_size_fault(type);
-      throw_at(expr->span, "compile",
+      throw_at(expr->span, name_of(expr),
                fault.empty() ? fmt::format("{} has no static shape, which compiled code needs; fix the shapes of the "
                                            "inputs",
                                            to_string(Type(type)))
-                             : fault);
+                             : fault + readers_of_unknown_sizes(body_));
     }
     flow_.tensors.push_back({type, *shape, base});
     return flow_.tensors.size() - 1;
@@ -150,6 +182,7 @@ class Reader {
     return type.cast<TensorTypeNode>();
   }
 
+  Expr body_;
   Dataflow flow_;
   std::unordered_map<const ExprNode*, Tensors> tensors_;
   std::unordered_map<const VarNode*, Expr> let_values_;

@@ -75,7 +75,16 @@ static int64_t nbytes_of(const hr_main_entry* entry) {
   return (bits + 7) / 8;
 }
 
-static void* start_of(const DLTensor* tensor) { return (char*)tensor->data + tensor->byte_offset; }
+/* Computed as numbers: the sum may lie behind the end of the address space, which no pointer may say. */
+static void* start_of(const DLTensor* tensor) {
+  return (void*)((uintptr_t)tensor->data + (uintptr_t)tensor->byte_offset);
+}
+
+/* Whether the tensor's memory would go past the last address. */
+static int is_past_end(const DLTensor* tensor, int64_t nbytes) {
+  const uintptr_t data = (uintptr_t)tensor->data;
+  return tensor->byte_offset > UINTPTR_MAX - data || (uintptr_t)nbytes > UINTPTR_MAX - data - tensor->byte_offset;
+}
 
 /* What keeps a tensor from being an input or output; the order is that in which they are looked at. */
 typedef enum hr_main_fault {
@@ -84,9 +93,11 @@ typedef enum hr_main_fault {
   HR_MAIN_DEVICE,
   HR_MAIN_DTYPE,
   HR_MAIN_RANK,
+  HR_MAIN_NO_SHAPE,
   HR_MAIN_SHAPE,
   HR_MAIN_STRIDES,
   HR_MAIN_NO_MEMORY,
+  HR_MAIN_PAST_END,
   HR_MAIN_UNALIGNED,
 } hr_main_fault;
 
@@ -95,18 +106,21 @@ static int64_t alignment_of(const hr_main_entry* entry) { return entry->bits < 8
 /* Of a tensor that should be contiguous, of the entry's dtype and shape, with memory aligned to its element. */
 static hr_main_fault fault_of(const DLTensor* tensor, const hr_main_entry* entry) {
   if (tensor == NULL) return HR_MAIN_NULL;
-  if (tensor->device.device_type != kDLCPU) return HR_MAIN_DEVICE;
+  if (tensor->device.device_type != kDLCPU || tensor->device.device_id != 0) return HR_MAIN_DEVICE;
   if (tensor->dtype.code != entry->code || tensor->dtype.bits != entry->bits || tensor->dtype.lanes != entry->lanes)
     return HR_MAIN_DTYPE;
   if (tensor->ndim != entry->ndim) return HR_MAIN_RANK;
+  if (tensor->ndim > 0 && tensor->shape == NULL) return HR_MAIN_NO_SHAPE;
   for (int32_t i = 0; i < entry->ndim; ++i) {
     if (tensor->shape[i] != entry->shape[i]) return HR_MAIN_SHAPE;
   }
-  if (nbytes_of(entry) == 0) return HR_MAIN_FITS;
+  const int64_t nbytes = nbytes_of(entry);
+  if (nbytes == 0) return HR_MAIN_FITS;
   for (int32_t i = 0; tensor->strides != NULL && i < entry->ndim; ++i) {
     if (entry->shape[i] != 1 && tensor->strides[i] != entry->strides[i]) return HR_MAIN_STRIDES;
   }
   if (tensor->data == NULL) return HR_MAIN_NO_MEMORY;
+  if (is_past_end(tensor, nbytes)) return HR_MAIN_PAST_END;
   return (uintptr_t)start_of(tensor) % (uintptr_t)alignment_of(entry) == 0 ? HR_MAIN_FITS : HR_MAIN_UNALIGNED;
 }
 
@@ -119,7 +133,7 @@ static void append_fault(hr_main_message* rest, hr_main_fault fault, const DLTen
       append(rest, "it is NULL");
       break;
     case HR_MAIN_DEVICE:
-      append(rest, "it is on a device of type %d", (int)tensor->device.device_type);
+      append(rest, "it is on device %d of type %d", (int)tensor->device.device_id, (int)tensor->device.device_type);
       break;
     case HR_MAIN_DTYPE:
       append(rest, "it is ");
@@ -127,6 +141,9 @@ static void append_fault(hr_main_message* rest, hr_main_fault fault, const DLTen
       break;
     case HR_MAIN_RANK:
       append(rest, "it has %d dimensions, not %d", (int)tensor->ndim, (int)entry->ndim);
+      break;
+    case HR_MAIN_NO_SHAPE:
+      append(rest, "it has no shape (shape is NULL)");
       break;
     case HR_MAIN_SHAPE:
       append(rest, "its shape is ");
@@ -140,6 +157,9 @@ static void append_fault(hr_main_message* rest, hr_main_fault fault, const DLTen
       break;
     case HR_MAIN_NO_MEMORY:
       append(rest, "it has no memory (data is NULL)");
+      break;
+    case HR_MAIN_PAST_END:
+      append(rest, "its %lld bytes go past the end of the address space", (long long)nbytes_of(entry));
       break;
     case HR_MAIN_UNALIGNED:
       append(rest, "it is not aligned to its element of %d bytes", (int)alignment_of(entry));
@@ -194,6 +214,10 @@ static int check_tensors(DLTensor* const* in, int32_t n_in, DLTensor* const* out
   if (n_in != program->num_inputs || n_out != program->num_outputs) {
     SAY(message, "the program has %d inputs and %d outputs; it got %d and %d", program->num_inputs,
         program->num_outputs, n_in, n_out);
+    return HR_REASON_BAD_TENSOR;
+  }
+  if ((n_in > 0 && in == NULL) || (n_out > 0 && out == NULL)) {
+    SAY(message, "the list of %s is NULL", n_in > 0 && in == NULL ? "inputs" : "outputs");
     return HR_REASON_BAD_TENSOR;
   }
   const hr_main_ports ports = {in, out};
@@ -263,7 +287,8 @@ static int run(DLTensor* const* in, int32_t n_in, DLTensor* const* out, int32_t 
   const uint64_t tensors_size = round_up((uint64_t)program->num_entries * sizeof(DLTensor));
   const uint64_t args_size = round_up(((uint64_t)program->max_args + 1) * sizeof(DLTensor*));
   const uint64_t size = arena_size + workspace_size + tensors_size + args_size;
-  char* memory = host != NULL ? host->allocate(host->context, size) : aligned_alloc(HR_ALIGNMENT, size);
+  const int host_allocates = host != NULL && host->allocate != NULL && host->release != NULL;
+  char* memory = host_allocates ? host->allocate(host->context, size) : aligned_alloc(HR_ALIGNMENT, size);
   if (memory == NULL) {
     SAY(message, "out of memory: a run takes %llu bytes", (unsigned long long)size);
     return HR_REASON_SYSTEM;
@@ -282,7 +307,7 @@ static int run(DLTensor* const* in, int32_t n_in, DLTensor* const* out, int32_t 
   env.message_size = message.size;
   env.host = host != NULL ? host->context : NULL;
   const int result = run_steps(&env, tensors, (DLTensor**)(memory + arena_size + workspace_size + tensors_size));
-  if (host != NULL) {
+  if (host_allocates) {
     host->release(host->context, memory);
   } else {
     free(memory);
@@ -319,8 +344,8 @@ static int32_t raise(const char* kind, const char* message) {
 /* The tensor in an argument; NULL when it is none. */
 static DLTensor* tensor_of(const hr_value* value) {
   if (value->type_index == HR_TYPE_DLTENSOR) return value->v.pointer;
-  if (value->type_index == HR_TYPE_TENSOR) return (DLTensor*)((char*)value->v.pointer + HR_OBJECT_HEADER_SIZE);
-  return NULL;
+  if (value->type_index != HR_TYPE_TENSOR || value->v.pointer == NULL) return NULL;
+  return (DLTensor*)((char*)value->v.pointer + HR_OBJECT_HEADER_SIZE);
 }
 
 /* The kind of what is wrong with the arguments, which `message` then tells; NULL when they are tensors, now in
@@ -331,6 +356,10 @@ static const char* read_arguments(const hr_value* args, int32_t n, DLTensor** te
   if (n != expected) {
     SAY(message, "expected %d arguments, %d inputs and then %d outputs, got %d", expected, program->num_inputs,
         program->num_outputs, n);
+    return "TypeError";
+  }
+  if (n > 0 && args == NULL) {
+    SAY(message, "the list of arguments is NULL");
     return "TypeError";
   }
   for (int32_t i = 0; i < n; ++i) {
@@ -359,6 +388,6 @@ HR_EXPORT int32_t __tvm_ffi_main(void* handle, const hr_value* args, int32_t n, 
   }
   free(tensors);
   if (problem != NULL) return raise(problem, text);
-  memset(result, 0, sizeof *result);
+  if (result != NULL) memset(result, 0, sizeof *result);
   return 0;
 }

@@ -231,7 +231,7 @@ int64_t Parser::integer_of(const Token& token, bool negative, std::optional<Data
   if (token.kind != TokenKind::integer) fail(token, fmt::format("expected a number, found '{}'", token.text));
   const DataType dtype = in_range_of.value_or(kIndexType);
   const auto bits = integer_bits(token.text, negative, dtype);
-  if (!bits) fail(token, fmt::format("{}{} does not fit {}", negative ? "-" : "", token.text, dtype));
+  if (!bits) fail(token, integer_misfit(token.text, negative, dtype));
   return static_cast<int64_t>(*bits);
 }
 

@@ -198,6 +198,12 @@ class JsonTest(CliTest):
         pattern = "cannot write 'f.dll': there is no format 'dll'; a compiled module is saved as one of so, o, ll, s"
         self.fails(USER, pattern, "compile", DIGITS, "-o", "f.dll", *ONE)
         self.assertFalse((self.folder / "f.dll").exists())
+        self.report("compile", DIGITS, "-o", "f.so.1", *ONE)
+        self.assertEqual((self.folder / "f.so.1").read_bytes(), (self.folder / "f.so").read_bytes())
+        self.report("inspect", "f.so.1")
+        pattern = "cannot write '.o': the name is an ending alone; name a file, such as model.o"
+        self.fails(USER, pattern, "compile", DIGITS, "-o", ".o", *ONE)
+        self.fails(USER, "it is an object file, no shared object; link it into a shared library", "inspect", "f.o")
 
     def test_compile_dumps_loops(self) -> None:
         self.report("compile", DIGITS, "-o", "dumped.so", "--dump-tir", "loops", "--verify-each", *ONE)
@@ -544,7 +550,7 @@ class RunErrorTest(CliTest):
             for verb, more in (("compile", ("-o", "huge.so")), ("bench", ()), ("verify", ())):
                 self.fails(
                     USER,
-                    "more than any machine( holds)?; fix a smaller",
+                    "more than any machine( holds)?; .*fix a smaller",
                     verb,
                     DIGITS,
                     *more,

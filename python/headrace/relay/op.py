@@ -31,7 +31,8 @@ def register(op_name: str, describe: str = "", override: bool = False) -> Op:
     Parameters
     ----------
     op_name : str
-        Such as "my.scale"; `relay.my.scale` is its function then.
+        Such as "my.scale"; `relay.my.scale` is its function then. Where Python cannot write that ("my.class") or
+        `relay` has something else of the name, call what this gives, or `relay.op.get(op_name)`.
     describe : str
         What it does.
     override : bool
@@ -98,7 +99,10 @@ def _form(op_name: str, compute: Any, attrs: Any, inputs: Any, out_types: Any) -
             raise _core.UserError(
                 f"{op_name}: the compute gave {given!r}; expected a tir.Tensor, a list of them, or a tir.Compute"
             )
-    return tir.compute_form(tensors, [_copy(output) if output in tensors else output for output in outputs])
+    try:
+        return tir.compute_form(tensors, [_copy(output) if output in tensors else output for output in outputs])
+    except _core.UserError as error:
+        raise _core.UserError(f"{op_name}: its compute: {error}") from None
 
 
 def _copy(tensor: tir.Tensor) -> tir.Tensor:

@@ -66,19 +66,25 @@ RuleInput input_with_buffers(const CallNode& call) {
   return input;
 }
 
-// Ops that say they are elementwise or broadcast are moved about by passes that rely on it.
-void check_fusion(const CallNode& call, FusionKind said, const Expected<tir::Compute>& form) {
-  if (said > FusionKind::broadcast || (form && widest_stage(form.value()) <= said)) return;
+// Whether the op promises how it reads its inputs: passes move such ops about and rely on it.
+const FusionKind* promise_of(const CallNode& call) {
+  const FusionKind* said = call.as_op()->find(ops::kFusionKind);
+  return said != nullptr && *said <= FusionKind::broadcast ? said : nullptr;
+}
+
+void check_promise(const CallNode& call, const Expected<tir::Compute>& form) {
+  const FusionKind* said = promise_of(call);
+  if (said == nullptr || (form && widest_stage(form.value()) <= *said)) return;
   const std::string found =
       form ? "its compute form does not read its inputs so" : "its loops do not show it: " + form.refusal().message;
   fail_call(call, fmt::format("it is registered as {}, and {}; register another pattern, or none",
-                              said == FusionKind::elementwise ? "elementwise" : "broadcast", found));
+                              *said == FusionKind::elementwise ? "elementwise" : "broadcast", found));
 }
 
 // `form` and its own word on how it fuses, or the reason why there is none.
 CallFusion fusion_of_form(const CallNode& call, const Expected<tir::Compute>& form) {
   const FusionKind* said = call.as_op()->find(ops::kFusionKind);
-  if (said != nullptr) check_fusion(call, *said, form);
+  check_promise(call, form);
   if (!form) return {FusionKind::opaque, form.refusal().message};
   auto [found, why] = fusion_of(form.value());
   if (said == nullptr) return {found, std::move(why)};
@@ -107,7 +113,12 @@ void set_form(OpNode& op, const ComputeRuleFn& rule) {
   op.set(ops::kCallFusion, ops::CallFusionFn([fitted](const CallNode& call) {
            return has_unknown_size(call) ? unknown_size() : fusion_of_form(call, fitted(input_with_buffers(call)));
          }));
-  op.set(ops::kEval, eval_by_form(fitted));
+  // The interpreter refuses the call that the compiler refuses.
+  op.set(ops::kEval, eval_by_form([fitted](const RuleInput& input) {
+           tir::Compute form = fitted(input);
+           check_promise(input.call, form);
+           return form;
+         }));
 }
 
 void set_loops(OpNode& op, const PrimFuncFn& loops) {
@@ -127,7 +138,11 @@ void set_loops(OpNode& op, const PrimFuncFn& loops) {
            const RuleInput input = input_with_buffers(call);
            return fusion_of_form(call, raise_for(loops(input), input));
          }));
-  op.set(ops::kEval, eval_by_loops(loops));
+  op.set(ops::kEval, eval_by_loops([loops](const RuleInput& input) {
+           PrimFunc function = loops(input);
+           if (promise_of(input.call) != nullptr) check_promise(input.call, raise_for(function, input));
+           return function;
+         }));
 }
 
 void set_external(OpNode& op, const std::string& function) {

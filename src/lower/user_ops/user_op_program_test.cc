@@ -32,6 +32,7 @@ using driver::make_model;
 using ops::FusionKind;
 using relay::AttrKind;
 using relay::RelationInput;
+using ::testing::AllOf;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
@@ -366,6 +367,11 @@ TEST(UserOps, PatternsThatTheFormBreaks) {
   };
   EXPECT_THAT(compute_error("prog.lies", ComputeRuleFn(transposed), FusionKind::elementwise),
               HasSubstr("it is registered as elementwise, and its compute form does not read its inputs so"));
+  // The interpreter says the same.
+  const IRModule lies = read("def @main(%x: Tensor[(2, 3), float32]) { prog.lies(%x) }");
+  EXPECT_THAT(kit::user_error_of([&] { interp::run_main(lies, {NDArray::zeros({2, 3}, DataType::float_(32))}); }),
+              AllOf(HasSubstr("it is registered as elementwise, and its compute form does not read its inputs so"),
+                    HasSubstr("at: prog.lies")));
   EXPECT_EQ(compute_error("prog.honest", ComputeRuleFn(transposed), FusionKind::injective), "");
   EXPECT_EQ(compute_error("prog.shy", ComputeRuleFn(transposed), FusionKind::opaque), "");
   EXPECT_EQ(why_opaque(*get_op("prog.shy")), "it is registered as opaque");
@@ -391,7 +397,8 @@ TEST(UserOps, PatternsThatSeveralStagesBreak) {
   const IRModule module =
       read("def @main(%x: Tensor[(4), float32]) { prog.norm(cast(argwhere(%x), dtype=\"float32\")) }");
   EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(make_model(module)); }),
-              HasSubstr("has a size that only the data tells"));
+              AllOf(HasSubstr("has a size that only the data tells"),
+                    HasSubstr("; they are read by prog.norm, cast\n  at: argwhere")));
   EXPECT_THAT(compute_error("prog.norm_of_known", ComputeRuleFn(norm_form), FusionKind::elementwise),
               HasSubstr("it is registered as elementwise, and its compute form does not read its inputs so"));
 }
@@ -411,6 +418,9 @@ TEST(UserOps, OpaqueLoopsShowNoPattern) {
       "#[tir_version = \"1\"]\nprim_func @f(x: Buffer[(2, 3), float32]) -> (y: Buffer[(2, 3), float32]) {\n"
       "  for i in serial(2) { y[i, 0] = x[i, 0]; for j in serial(2) { y[i, j + 1] = y[i, j] + x[i, j + 1]; } }\n}\n";
   EXPECT_THAT(compute_error("prog.scan_lies", tir::parse_function(running), FusionKind::broadcast),
+              HasSubstr("it is registered as broadcast, and its loops do not show it: "));
+  const IRModule lies = read("def @main(%x: Tensor[(2, 3), float32]) { prog.scan_lies(%x) }");
+  EXPECT_THAT(kit::user_error_of([&] { interp::run_main(lies, {NDArray::zeros({2, 3}, DataType::float_(32))}); }),
               HasSubstr("it is registered as broadcast, and its loops do not show it: "));
   EXPECT_EQ(compute_error("prog.scan_opaque", tir::parse_function(running), FusionKind::opaque), "");
 }

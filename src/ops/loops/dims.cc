@@ -128,7 +128,8 @@ std::string unknown_size_fault(const TensorType& type) {
   return fmt::format(
       "{} has {}, and compiled code, which plans its memory, has such tensors as results alone, of argwhere or of a "
       "slice to a computed end: run it in the interpreter, use an op with an upper bound (argwhere_bounded, unique), "
-      "or fix the shapes of the inputs if they are what is not known",
+      "fix the shapes of the inputs if they are what is not known, or make an input that says a size a constant "
+      "(--bind, in Python bound)",
       show(type), kUnknownSize);
 }
 

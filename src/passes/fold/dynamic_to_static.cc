@@ -181,13 +181,12 @@ Expr fix_call(const Expr& before, const Expr& after, const relay::ValueMap& valu
 
 }  // namespace
 
+// One inference for the module: what a function without a declared result gives is inferred once, not for each caller.
 IRModule dynamic_to_static(const IRModule& module) {
-  const Effects effects_of_module(module);
-  return rewrite_bodies(module, [&](const Expr& body) {
-    const relay::TypedExpr typed = relay::infer_type_and_values(body, module);
-    const bool is_new = typed.expr != body;
-    const Effects effects = is_new ? Effects(module, false, typed.expr) : effects_of_module;
-    return relay::rewrite_post_order(typed.expr, [&](const Expr& before, const Expr& after) {
+  const relay::TypedModule typed = relay::infer_type_and_values(module);
+  const Effects effects(typed.module);
+  return rewrite_bodies(typed.module, [&](const Expr& body) {
+    return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
       return effects.of(before) ? after : fix_call(before, after, typed.values);
     });
   });

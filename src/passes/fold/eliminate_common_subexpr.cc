@@ -1,6 +1,6 @@
 #include "passes/fold/eliminate_common_subexpr.h"
 
-#include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "object/structural_equal.h"
@@ -27,20 +27,70 @@ bool is_pure_call(const CallNode& call) {
 
 uint64_t mix(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x9e3779b97f4a7c15u + (hash >> 29); }
 
-uint64_t hash_of(const CallNode& call) {
-  uint64_t hash = mix(1, std::hash<Expr>()(call.op));
-  for (const Expr& arg : call.args) hash = mix(hash, std::hash<Expr>()(arg));
-  return call.attrs ? mix(hash, structural_hash(Value(call.attrs))) : hash;
-}
-
-bool same_call(const CallNode& a, const CallNode& b) {
-  if (a.op != b.op || a.args.size() != b.args.size()) return false;
-  for (size_t i = 0; i < a.args.size(); ++i) {
-    if (a.args[i] != b.args[i]) return false;
+// Equal numbers: equal values, wherever they are computed. A node that is neither a pure call, an item nor a constant
+// has a number of its own.
+class Numbers {
+ public:
+  // The numbers of the children are known.
+  int add(const Expr& expr) {
+    const auto [it, is_new] = numbers_.try_emplace(expr.object(), -1);
+    if (is_new) it->second = number_of(expr);
+    return it->second;
   }
-  if (a.attrs == b.attrs) return true;
-  return a.attrs && b.attrs && structural_equal(Value(a.attrs), Value(b.attrs));
-}
+  int of(const Expr& expr) const { return numbers_.at(expr.object()); }
+  size_t count() const { return static_cast<size_t>(count_); }
+
+ private:
+  struct Known {
+    Expr expr;
+    int number;
+  };
+
+  int number_of(const Expr& expr) {
+    if (const auto* call = expr.as<CallNode>(); call != nullptr && is_pure_call(*call))
+      return lookup(calls_[hash_of(*call)], expr,
+                    [&](const Expr& other) { return same_call(*call, *other.as<CallNode>()); });
+    if (const auto* item = expr.as<TupleGetItemNode>()) {
+      const uint64_t hash = mix(static_cast<uint64_t>(of(item->tuple)), static_cast<uint64_t>(item->index));
+      return lookup(items_[hash], expr, [&](const Expr& other) {
+        const auto* known = other.as<TupleGetItemNode>();
+        return of(known->tuple) == of(item->tuple) && known->index == item->index;
+      });
+    }
+    if (const auto* constant = expr.as<ConstantNode>())
+      return lookup(constants_[constant->data.content_hash()], expr,
+                    [&](const Expr& other) { return other.as<ConstantNode>()->data.content_equal(constant->data); });
+    return count_++;
+  }
+
+  template <typename F>
+  int lookup(std::vector<Known>& bucket, const Expr& expr, F&& same) {
+    for (const Known& known : bucket) {
+      if (same(known.expr)) return known.number;
+    }
+    bucket.push_back({expr, count_});
+    return count_++;
+  }
+
+  uint64_t hash_of(const CallNode& call) const {
+    uint64_t hash = mix(1, std::hash<Expr>()(call.op));
+    for (const Expr& arg : call.args) hash = mix(hash, static_cast<uint64_t>(of(arg)));
+    return call.attrs ? mix(hash, structural_hash(Value(call.attrs))) : hash;
+  }
+
+  bool same_call(const CallNode& a, const CallNode& b) const {
+    if (a.op != b.op || a.args.size() != b.args.size()) return false;
+    for (size_t i = 0; i < a.args.size(); ++i) {
+      if (of(a.args[i]) != of(b.args[i])) return false;
+    }
+    if (a.attrs == b.attrs) return true;
+    return a.attrs && b.attrs && structural_equal(Value(a.attrs), Value(b.attrs));
+  }
+
+  std::unordered_map<const Object*, int> numbers_;
+  std::unordered_map<uint64_t, std::vector<Known>> calls_, items_, constants_;
+  int count_ = 0;
+};
 
 // A scope's place in a walk over the tree of scopes: those inside it are in [begin, end) too.
 struct Extent {
@@ -62,89 +112,77 @@ std::vector<Extent> find_extents(const relay::Scopes& scopes) {
   return extents;
 }
 
-// Equal calls, the first of each block that others lie in. No such block is around another, so that the one around a
-// block, or those in it, are found by their place.
+// The blocks that equal calls lie in, those around which there is no other, each with the call that stands for all in
+// it.
 class EqualCalls {
  public:
-  explicit EqualCalls(const CallNode& call) : call_(ref(&call)) {}
-  const CallNode& call() const { return *call_.get(); }
-
-  // The first call that is evaluated around `block` or in it; from now on it stands for all of them. `expr` where there
-  // is none.
-  Expr first(const Extent& block, const Expr& expr) {
-    const auto after = firsts_.upper_bound(block.begin);
-    if (after != firsts_.begin()) {
-      const First& before = std::prev(after)->second;
-      if (before.end >= block.end) return before.call;
-    }
-    First known{block.end, expr, count_++};
-    const auto inner = firsts_.lower_bound(block.begin), end = firsts_.lower_bound(block.end);
-    for (auto it = inner; it != end; ++it) {
-      if (it->second.order < known.order) known = {block.end, it->second.call, it->second.order};
-    }
-    firsts_.erase(inner, end);
-    return firsts_.emplace(block.begin, known).first->second.call;
+  void add(const Extent& block) {
+    const auto after = blocks_.upper_bound(block.begin);
+    if (after != blocks_.begin() && std::prev(after)->second.end >= block.end) return;
+    blocks_.erase(blocks_.lower_bound(block.begin), blocks_.lower_bound(block.end));
+    blocks_.emplace(block.begin, Outermost{block.end, {}});
+  }
+  // The first that was asked for of the block around `block`. Its scope holds the uses of all of them, so it is
+  // evaluated where the outermost was.
+  const Expr& first(const Extent& block, const Expr& expr) {
+    Expr& known = std::prev(blocks_.upper_bound(block.begin))->second.first;
+    if (!known) known = expr;
+    return known;
   }
 
  private:
-  struct First {
-    int end;  // of its block
-    Expr call;
-    int order;
+  struct Outermost {
+    int end;
+    Expr first;
   };
-  relay::Call call_;
-  std::map<int, First> firsts_;  // by the begin of the block
-  int count_ = 0;
+  std::map<int, Outermost> blocks_;  // by begin
 };
 
 // The first of each class of equal nodes. Order of evaluation decides which is first, never an address.
 class Table {
  public:
   explicit Table(const Expr& body)
-      : scopes_(relay::find_scopes(body)),
-        blocks_(relay::find_blocks(body, scopes_)),
-        extents_(find_extents(scopes_)) {}
+      : scopes_(relay::find_scopes(body)), blocks_(relay::find_blocks(body, scopes_)), extents_(find_extents(scopes_)) {
+    relay::post_order(body, [&](const Expr& expr) { numbers_.add(expr); });
+    calls_.resize(numbers_.count());
+    firsts_.resize(numbers_.count());
+    // All calls before the first is rewritten: one in a branch may come before the one around it.
+    relay::post_order(body, [&](const Expr& expr) {
+      if (is_pure(expr)) calls_of(expr).add(block_of(expr));
+    });
+  }
 
-  Expr first_equal(const Expr& before, const Expr& expr) {
-    if (const auto* call = expr.as<CallNode>()) return is_pure_call(*call) ? first_call(before, expr, *call) : expr;
-    if (const auto* item = expr.as<TupleGetItemNode>()) {
-      return lookup(items_[mix(std::hash<Expr>()(item->tuple), static_cast<uint64_t>(item->index))], expr,
-                    [&](const Expr& other) {
-                      const auto* known = other.as<TupleGetItemNode>();
-                      return known->tuple == item->tuple && known->index == item->index;
-                    });
-    }
-    if (const auto* constant = expr.as<ConstantNode>()) {
-      return lookup(constants_[constant->data.content_hash()], expr,
-                    [&](const Expr& other) { return other.as<ConstantNode>()->data.content_equal(constant->data); });
-    }
-    return expr;
+  // Calls of two branches stay two: as one they would be evaluated before both, even if neither is taken. Items and
+  // constants take no time.
+  Expr first_equal(const Expr& before, const Expr& after) {
+    if (is_pure(before)) return calls_of(before).first(block_of(before), after);
+    if (before.is<ConstantNode>()) return first_of(firsts_[number(before)], after);
+    const auto* item = after.as<TupleGetItemNode>();
+    return item == nullptr ? after : first_of(items_[{item->tuple.object(), item->index}], after);
   }
 
  private:
-  // Calls of two branches stay two: as one they would be evaluated before both, even if neither is taken.
-  Expr first_call(const Expr& before, const Expr& expr, const CallNode& call) {
-    const int block = blocks_[static_cast<size_t>(scopes_.at(before).scope)];
-    std::vector<EqualCalls>& bucket = calls_[hash_of(call)];
-    auto known =
-        std::find_if(bucket.begin(), bucket.end(), [&](const auto& one) { return same_call(call, one.call()); });
-    if (known == bucket.end()) known = bucket.emplace(known, call);
-    return known->first(extents_[static_cast<size_t>(block)], expr);
+  static bool is_pure(const Expr& expr) {
+    const auto* call = expr.as<CallNode>();
+    return call != nullptr && is_pure_call(*call);
+  }
+  static const Expr& first_of(Expr& known, const Expr& expr) {
+    if (!known) known = expr;
+    return known;
+  }
+  size_t number(const Expr& expr) const { return static_cast<size_t>(numbers_.of(expr)); }
+  EqualCalls& calls_of(const Expr& expr) { return calls_[number(expr)]; }
+  const Extent& block_of(const Expr& expr) const {
+    return extents_[static_cast<size_t>(blocks_[static_cast<size_t>(scopes_.at(expr).scope)])];
   }
 
-  template <typename F>
-  static Expr lookup(std::vector<Expr>& bucket, const Expr& expr, F&& same) {
-    for (const Expr& known : bucket) {
-      if (same(known)) return known;
-    }
-    bucket.push_back(expr);
-    return expr;
-  }
   relay::Scopes scopes_;
   std::vector<int> blocks_;
   std::vector<Extent> extents_;
-  std::unordered_map<uint64_t, std::vector<EqualCalls>> calls_;
-  std::unordered_map<uint64_t, std::vector<Expr>> items_, constants_;
+  Numbers numbers_;
+  std::vector<EqualCalls> calls_;                            // by number
+  std::vector<Expr> firsts_;                                 // of constants, by number
+  std::map<std::pair<const Object*, int64_t>, Expr> items_;  // by the tuple that they became items of
 };
 
 }  // namespace

@@ -12,7 +12,7 @@ using relay::LetNode;
 namespace {
 
 // Every node of the module, operands first, functions' bodies included.
-std::vector<Expr> all_nodes(const IRModule& module, const Expr& body) {
+std::vector<Expr> all_nodes(const IRModule& module) {
   std::vector<Expr> nodes;
   std::unordered_set<const Object*> seen;
   const auto add = [&](const Expr& root) {
@@ -23,7 +23,6 @@ std::vector<Expr> all_nodes(const IRModule& module, const Expr& body) {
   for (const auto& [var, function] : module->functions) {
     if (function.is<FunctionNode>()) add(function);
   }
-  if (body) add(body);
   return nodes;
 }
 
@@ -54,8 +53,8 @@ class Callees {
 // Effects rise from a node to its users, and from a function's body to the calls of the function.
 class EffectFlow {
  public:
-  EffectFlow(const IRModule& module, bool reads, const Expr& body, std::unordered_set<const Object*>& effectful)
-      : nodes_(all_nodes(module, body)), callees_(module, nodes_), reads_(reads), effectful_(effectful) {
+  EffectFlow(const IRModule& module, bool reads, std::unordered_set<const Object*>& effectful)
+      : nodes_(all_nodes(module)), callees_(module, nodes_), reads_(reads), effectful_(effectful) {
     for (const Expr& node : nodes_) {
       if (starts_one(node)) mark(node.object());
     }
@@ -104,6 +103,6 @@ class EffectFlow {
 
 }  // namespace
 
-Effects::Effects(const IRModule& module, bool reads, const Expr& body) { EffectFlow(module, reads, body, effectful_); }
+Effects::Effects(const IRModule& module, bool reads) { EffectFlow(module, reads, effectful_); }
 
 }  // namespace headrace::passes

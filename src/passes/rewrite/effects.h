@@ -9,12 +9,10 @@ namespace headrace::passes {
 
 class Effects {
  public:
-  // Reading and making a reference count too when `reads`: what depends on when it is evaluated. `body` is an
-  // expression over the module that is not in it, if any.
-  explicit Effects(const IRModule& module, bool reads = false, const Expr& body = {});
-  // Evaluating `expr`, a node of the module's functions or of `body`, may write a reference, call a stateful op, or
-  // call something that is not known. Making a function has no effect, whatever its body does. Linear in the module,
-  // once.
+  // Reading and making a reference count too when `reads`: what depends on when it is evaluated.
+  explicit Effects(const IRModule& module, bool reads = false);
+  // Evaluating `expr`, a node of the module's functions, may write a reference, call a stateful op, or call something
+  // that is not known. Making a function has no effect, whatever its body does. Linear in the module, once.
   bool of(const Expr& expr) const { return effectful_.contains(expr.object()); }
 
  private:

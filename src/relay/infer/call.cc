@@ -153,8 +153,8 @@ void Inferencer::unify_arguments(const Call& call, const FuncTypeNode& function,
     const Type& expected = function.arg_types[i];
     if (!solver_.unify(expected, arg_types[i]))
       throw_at(call->span, callee_name(call->op),
-               fmt::format("argument {} is {}, expected {}", i, to_string(solver_.resolve(arg_types[i])),
-                           to_string(solver_.resolve(expected))));
+               fmt::format("argument {} is {}, expected {}{}", i, to_string(solver_.resolve(arg_types[i])),
+                           to_string(solver_.resolve(expected)), why_endless()));
   }
 }
 
@@ -164,7 +164,7 @@ void Inferencer::visit_function_call(const Call& node, const std::vector<Type>& 
     const Type ret = make_incomplete_type();
     const Type called = make_func_type(Array<Type>(arg_types), ret);
     if (!solver_.unify(callee, called))
-      throw_at(node->span, callee_name(node->op), "a function cannot be its own argument");
+      throw_at(node->span, callee_name(node->op), "a function cannot be its own argument" + why_endless());
     return finish(node, solver_.resolve(ret));
   }
   std::vector<PrimExpr> dims;

@@ -236,6 +236,14 @@ constexpr InferCase kRefused[] = {
     {"def @main(%x: int32) { let %id = fn (%y) { %y }; (%id(%x), %id(1f)) }", "argument 0 is float32, expected int32"},
     {"def @bad[A](%x: A) -> A { 1 }\ndef @main() { @bad(1) }", "annotated to give A and its body gives int32"},
     {"def @bad[A, B](%x: A) -> B { %x }\ndef @main() { 1 }", "annotated to give B and its body gives A"},
+    // types without an end
+    {"def @main(%f) { %f(%f) }", "its own argument: the type would be infinite, since it would contain itself"},
+    {"def @main(%c: bool, %x) { if (%c) { %x } else { (%x, %x) } }",
+     "(_, _): the type would be infinite, since it would contain itself"},
+    {"def @main(%x: int32) { let %f = fn (%y) { (%y, %f(%y)) }; %f(%x) }",
+     ": the type would be infinite, since it would contain itself"},
+    {"def @main() { let %r = ref(Nil); let %u = ref_write(%r, Cons(%r, Nil)); 1 }",
+     ": the type would be infinite, since it would contain itself"},
     // kinds
     {"def @main(%l: List) { %l }", "List is a adt_handle, expected a type"},
     {"def @main(%l: List[int32, int32]) { %l }", "the type 'List' takes 1 arguments, got 2"},

@@ -206,7 +206,12 @@ void Inferencer::finish(const Expr& original, Type type) {
   const Type before = it->second.type;
   if (before && type && !solver_.unify(before, type))
     fail(original, original->span, "",
-         fmt::format("it is {} and must be {}", to_string(type), to_string(resolved(original, before))));
+         fmt::format("it is {} and must be {}{}", to_string(type), to_string(resolved(original, before)),
+                     why_endless()));
+}
+
+std::string Inferencer::why_endless() const {
+  return solver_.was_endless() ? ": the type would be infinite, since it would contain itself" : "";
 }
 
 void Inferencer::fail(const Expr& original, Span span, std::string op, std::string message) {
@@ -217,7 +222,7 @@ void Inferencer::fail(const Expr& original, Span span, std::string op, std::stri
 
 bool Inferencer::agree(const Expr& at, const Type& a, const Type& b, const std::function<std::string()>& message) {
   if (!a || !b || solver_.unify(a, b)) return true;
-  errors_.add(at->span, "", message());
+  errors_.add(at->span, "", message() + why_endless());
   return false;
 }
 
@@ -233,7 +238,7 @@ bool Inferencer::check_annotation(const Type& type, const Span& span) {
   return fault.empty();
 }
 
-IRModule infer_type(const IRModule& module) {
+TypedModule infer_type_and_values(const IRModule& module) {
   check_kinds(module);
   Inferencer inferencer(module);
   std::vector<Expr> exprs;
@@ -258,23 +263,24 @@ IRModule infer_type(const IRModule& module) {
     changed = changed || new_var != var || new_function != function;
     typed.set(new_var, new_function);
   }
-  if (!changed) return module;
-  return copy_with(*module, [&](IRModuleNode& copy) {
+  ValueMap values = inferencer.take_values();
+  if (!changed) return {module, std::move(values)};
+  IRModule result = copy_with(*module, [&](IRModuleNode& copy) {
     copy.functions = typed;
     copy.globals_by_name.clear();
     for (const auto& [var, function] : typed) copy.globals_by_name[var->name_hint] = var;
   });
+  return {std::move(result), std::move(values)};
 }
 
-TypedExpr infer_type_and_values(const Expr& expr, const IRModule& module) {
+IRModule infer_type(const IRModule& module) { return infer_type_and_values(module).module; }
+
+Expr infer_type(const Expr& expr, const IRModule& module) {
   Inferencer inferencer(module);
   Expr typed = inferencer.run(expr);
   inferencer.report_escapes({expr}, true);
   inferencer.errors().raise();
-  ValueMap values = inferencer.take_values();
-  return {std::move(typed), std::move(values)};
+  return typed;
 }
-
-Expr infer_type(const Expr& expr, const IRModule& module) { return infer_type_and_values(expr, module).expr; }
 
 }  // namespace headrace::relay

@@ -26,13 +26,14 @@ IRModule infer_type(const IRModule& module);
 // the type that its uses determine.
 Expr infer_type(const Expr& expr, const IRModule& module = {});
 
-// The known elements of integer expressions, by node of `expr`: `?` where one is unknown. A tuple's are its items'
-// one after another.
+// The known elements of integer expressions, by node of the module's functions: `?` where one is unknown. A tuple's are
+// its items' one after another.
 using ValueMap = std::unordered_map<const ExprNode*, std::vector<PrimExpr>>;
-struct TypedExpr {
-  Expr expr;
+struct TypedModule {
+  IRModule module;
   ValueMap values;
 };
-TypedExpr infer_type_and_values(const Expr& expr, const IRModule& module = {});
+// As infer_type(module), with the values that it followed.
+TypedModule infer_type_and_values(const IRModule& module);
 
 }  // namespace headrace::relay

@@ -71,6 +71,8 @@ class Inferencer {
   Type resolved(const Expr& at, const Type& type);
   // Gives `original` an unknown type for now, and asks again when an unknown of `of` is settled.
   void wait(const Expr& original, const std::vector<Type>& of);
+  // What to add to the message of two types that are not one; empty where the message says it all.
+  std::string why_endless() const;
   // The types must be one, else an error at `at` with the message; nothing where one is null.
   bool agree(const Expr& at, const Type& a, const Type& b, const std::function<std::string()>& message);
   // Why a user's type is no type to infer with; empty when it is one.

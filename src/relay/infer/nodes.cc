@@ -120,8 +120,9 @@ void Inferencer::visit_if(const If& node, int stage) {
                 fmt::format("the condition is {}, expected a bool scalar", to_string(condition)));
   const Type type = solver_.join(a, b);
   if (!type)
-    return fail(node, node->span, "if",
-                fmt::format("the branches have different types: {} and {}", to_string(a), to_string(b)));
+    return fail(
+        node, node->span, "if",
+        fmt::format("the branches have different types: {} and {}{}", to_string(a), to_string(b), why_endless()));
   finish(node, type);
 }
 
@@ -151,9 +152,9 @@ void Inferencer::visit_ref(const Expr& node, int stage) {
   if (read != nullptr) return finish(node, resolved(node, content));
   const Type value = type_of(write->value);
   if (value && !solver_.unify(content, value))
-    return fail(
-        node, node->span, "",
-        fmt::format("a {} is written to a reference of {}", to_string(value), to_string(resolved(node, content))));
+    return fail(node, node->span, "",
+                fmt::format("a {} is written to a reference of {}{}", to_string(value),
+                            to_string(resolved(node, content)), why_endless()));
   finish(node, value ? make_tuple_type({}) : Type());
 }
 

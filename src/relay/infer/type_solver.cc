@@ -166,8 +166,10 @@ Type TypeSolver::bind(const Type& unknown, const Type& type) {
   const Type resolved = resolve(type);
   const std::vector<const Object*> inside = unknowns(resolved);
   if (resolved != unknown && std::find(inside.begin(), inside.end(), unknown.object()) != inside.end() &&
-      !resolved.is<IncompleteTypeNode>())
-    return {};  // it would contain itself
+      !resolved.is<IncompleteTypeNode>()) {
+    was_endless_ = true;
+    return {};
+  }
   if (resolved == unknown) return unknown;
   kept_.push_back(unknown);
   types_[unknown.object()] = resolved;

@@ -35,6 +35,8 @@ class TypeSolver {
   // The type that both are from here on; null when they differ, and then some unknowns may be settled.
   // Functions in `a` are what is expected, those in `b` what is given: where `a` takes anything, so must `b`.
   Type unify(const Type& a, const Type& b);
+  // Whether a unify() since the last place failed because a type would have had to contain itself: to be told.
+  bool was_endless() const { return was_endless_; }
   // The type of what is one or the other.
   Type join(const Type& a, const Type& b);
 
@@ -49,7 +51,10 @@ class TypeSolver {
   bool settle_all_dims();
 
   // Where what is unified from here on stands.
-  void set_place(const Expr& place) { place_ = place; }
+  void set_place(const Expr& place) {
+    place_ = place;
+    was_endless_ = false;
+  }
   // Dimensions that had to be equal when unknowns were in them, and are not.
   struct Equation {
     PrimExpr a, b;
@@ -88,6 +93,7 @@ class TypeSolver {
   std::vector<const Object*> settled_;
   std::vector<Equation> equations_;
   int64_t budget_ = 0;  // parts of the type that is being resolved
+  bool was_endless_ = false;
   Expr place_;
 };
 

@@ -14,7 +14,7 @@ static void put_bits(const NDArray& data, int64_t index, uint64_t bits) {
 
 void Parser::set_integer(const NDArray& data, int64_t index, const Token& number, bool negative) {
   const auto bits = integer_bits(number.text, negative, data.dtype());
-  if (!bits) fail(number, fmt::format("{}{} does not fit {}", negative ? "-" : "", number.text, data.dtype()));
+  if (!bits) fail(number, integer_misfit(number.text, negative, data.dtype()));
   put_bits(data, index, *bits);
 }
 

@@ -1,0 +1,56 @@
+// What an error shows of values that a user gave.
+#include "base/error.h"
+
+#include <gtest/gtest.h>
+
+#include <numeric>
+#include <vector>
+
+namespace headrace {
+namespace {
+
+// "0, 1, 2" for 3.
+std::string numbers(int count) {
+  std::vector<int> list(static_cast<size_t>(count));
+  std::iota(list.begin(), list.end(), 0);
+  return fmt::format("{}", fmt::join(list, ", "));
+}
+
+TEST(Error, LongListsAreCut) {
+  const UserError error(fmt::format("newshape ({}) of Tensor[({}), float32]", numbers(100'000), numbers(3)),
+                        {.op = "reshape", .place = "m.relay:2:3"});
+  const std::string message = "newshape (0, 1, 2, 3, 4, 5, 6, 7, ... (100000 in all)) of Tensor[(0, 1, 2), float32]";
+  EXPECT_EQ(error.message(), message);
+  EXPECT_EQ(std::string(error.what()), message + "\n  at: reshape\n  in: m.relay:2:3");
+  EXPECT_EQ(UserError(error.message()).message(), message) << "an error that is wrapped in another";
+}
+
+TEST(Error, ListsInListsAreCut) {
+  std::string pairs;
+  for (int i = 0; i < 200; ++i) pairs += fmt::format("{}[{}, ({})]", i == 0 ? "" : ", ", i, numbers(20));
+  const std::string message = UserError("[" + pairs + "]").message();
+  EXPECT_TRUE(message.starts_with("[[0, (0, 1, 2, 3, 4, 5, 6, 7, ... (20 in all))], [1, (0, ")) << message;
+  EXPECT_TRUE(message.ends_with("... (20 in all))], ... (200 in all)]")) << message;
+}
+
+TEST(Error, LongWordsAreCut) {
+  const std::string as(100'000, 'a');
+  EXPECT_EQ(UserError("equation '" + as + "' names none").message(),
+            "equation '" + as.substr(0, 59) + "... (100002 bytes) names none");
+  std::string euros;
+  for (int i = 0; i < 1000; ++i) euros += "€";  // of three bytes
+  EXPECT_EQ(UserError("a" + euros + "\n").message(), "a" + euros.substr(0, 57) + "... (3001 bytes)\n");
+}
+
+TEST(Error, OtherTextStaysAsItIs) {
+  std::string prose;
+  for (int i = 0; i < 300; ++i) prose += "word ";
+  for (const std::string& text :
+       {"(" + numbers(100) + ")",                                // no more than a screen shows at once
+        prose + " (" + numbers(16) + ")", prose + numbers(100),  // in no brackets
+        prose + "(" + numbers(100), prose + numbers(100) + ")", prose + "(" + numbers(100) + "]"})
+    EXPECT_EQ(UserError(text).message(), text);
+}
+
+}  // namespace
+}  // namespace headrace
