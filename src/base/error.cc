@@ -7,8 +7,8 @@ namespace headrace {
 
 namespace {
 
-// Shorter messages stay as they are.
-constexpr size_t kLongMessage = 1000;
+// Shorter lines stay as they are: those of a program that an error shows, with a mark below.
+constexpr size_t kLongLine = 1000;
 constexpr size_t kMaxItems = 16, kItemsShown = 8;
 constexpr size_t kMaxWord = 400, kWordShown = 60;
 
@@ -72,8 +72,14 @@ static std::string with_short_words(std::string_view text) {
 }
 
 static std::string fit_to_show(std::string message) {
-  std::string text = without_nul(std::move(message));
-  return text.size() < kLongMessage ? text : with_short_words(with_short_lists(text));
+  const std::string text = without_nul(std::move(message));
+  std::string result;
+  for (size_t begin = 0, end = 0; begin < text.size(); begin = end) {
+    end = std::min(text.find('\n', begin), text.size() - 1) + 1;
+    const std::string line = text.substr(begin, end - begin);
+    result += line.size() < kLongLine ? line : with_short_words(with_short_lists(line));
+  }
+  return result;
 }
 
 Error::Error(std::string kind, std::string message, ErrorPlace where)

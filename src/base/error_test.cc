@@ -48,7 +48,8 @@ TEST(Error, OtherTextStaysAsItIs) {
   for (const std::string& text :
        {"(" + numbers(100) + ")",                                // no more than a screen shows at once
         prose + " (" + numbers(16) + ")", prose + numbers(100),  // in no brackets
-        prose + "(" + numbers(100), prose + numbers(100) + ")", prose + "(" + numbers(100) + "]"})
+        prose + "(" + numbers(100), prose + numbers(100) + ")", prose + "(" + numbers(100) + "]",
+        prose + "\n(" + numbers(100) + ")\n ^"})  // a line of a program and a mark below
     EXPECT_EQ(UserError(text).message(), text);
 }
 
