@@ -64,9 +64,11 @@ def test_save_takes_the_format(lib, tmp_path):
     assert " i32 @nn_dense_tanh_" in (tmp_path / "a.ll").read_text()
     assert lib.get_source("ll") == lib.get_source() == (tmp_path / "a.ll").read_text()
     assert ".globl" in lib.module.get_source("s")
-    with pytest.raises(hr.UserError, match="there is no format 'c'; a compiled module is saved as one of so, o, ll, s"):
+    with pytest.raises(
+        hr.UserError, match="there is no format 'c'; a compiled module is saved as one of so, o, ll, s, asm"
+    ):
         lib.module.save(str(tmp_path / "a.c"))
-    with pytest.raises(hr.UserError, match="there is no source in format 'c'; there are ll and s"):
+    with pytest.raises(hr.UserError, match="there is no source in format 'c'; there are ll, s, asm"):
         lib.get_source("c")
 
 

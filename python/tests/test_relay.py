@@ -117,10 +117,15 @@ def test_attributes_have_the_defaults_of_their_rank():
 def test_weight_gradient_names_its_layouts_as_relay_does():
     x, g = relay.var("x", shape=(2, 3, 5, 5)), relay.var("g", shape=(2, 4, 3, 3))
     call = relay.nn.conv2d_backward_weight(g, x, kernel_size=3, kernel_layout="HWIO")
-    assert (call.attrs.data_layout, call.attrs.kernel_layout, call.attrs.out_layout) == ("NCHW", "NCHW", "HWIO")
+    assert (call.attrs.grad_layout, call.attrs.data_layout, call.attrs.kernel_layout) == ("NCHW", "NCHW", "HWIO")
+    assert str(inspect.signature(relay.nn.conv2d_backward_weight)) == (
+        "(grad, data, strides=(1, 1), padding=(0, 0), dilation=(1, 1), groups=1, channels=None, kernel_size=None, "
+        "grad_layout='NCHW', data_layout='NCHW', kernel_layout='OIHW', out_dtype=None, *, span=None)"
+    )
     data, gradient = np.ones((2, 3, 5, 5), "float32"), np.ones((2, 4, 3, 3), "float32")
-    result = relay.create_executor("debug").evaluate(relay.Function([g, x], call))(gradient, data)
-    np.testing.assert_array_equal(result.numpy(), np.full((3, 3, 3, 4), 18, "float32"))
+    for weight, shape in ((call, (3, 3, 3, 4)), (relay.nn.conv2d_backward_weight(g, x), (4, 3, 3, 3))):
+        result = relay.create_executor("debug").evaluate(relay.Function([g, x], weight))(gradient, data)
+        np.testing.assert_array_equal(result.numpy(), np.full(shape, 18, "float32"))
 
 
 def test_ops_that_are_registered_later_are_found():
@@ -302,6 +307,8 @@ def test_fusion_borders():
         assert len(relay.analysis.extract_fused_functions(relay.transform.FuseOps()(mod))) == 3
     with hr.transform.PassContext(opt_level=0):
         assert {border.reason for border in relay.analysis.fusion_borders(mod)} == {"FUSE_KINDS", "FUSE_DEPTH"}
+    with hr.transform.PassContext(disabled_pass=["FuseOps"]):
+        assert relay.analysis.fusion_borders(mod) == []
 
 
 class Counter(relay.ExprVisitor):
@@ -525,5 +532,7 @@ def test_build_and_export(tmp_path):
     again = hr.graph_executor.GraphModule(hr.runtime.load_module(path)["default"](hr.cpu()))
     again.run(x=data)
     np.testing.assert_allclose(again.get_output(0).numpy(), data @ weight.T)
-    with pytest.raises(hr.UserError, match="there is no format 'c'; a compiled module is saved as one of so, o, ll, s"):
+    with pytest.raises(
+        hr.UserError, match="there is no format 'c'; a compiled module is saved as one of so, o, ll, s, asm"
+    ):
         lib.module.save(str(path), "c")

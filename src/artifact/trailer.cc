@@ -50,10 +50,12 @@ Expected<XXH128_hash_t> hash_range(int descriptor, int64_t length, const std::st
 // The fields whose values don't depend on the rest of the file.
 std::optional<Refusal> check_fields(const Trailer& trailer, int64_t length, const std::string& name) {
   if (std::memcmp(trailer.magic, kMagic, sizeof kMagic) != 0) {
-    return Refusal{HR_REASON_BAD_MAGIC,
-                   fmt::format("'{}' does not end in Headrace's trailer: it is no artifact, or its end is missing; "
-                               "compile the model again or copy the whole file",
-                               name)};
+    return Refusal{
+        HR_REASON_BAD_MAGIC,
+        fmt::format("'{}' does not end in Headrace's trailer: it is no artifact, its end is missing, or a tool that "
+                    "rewrites files, such as strip, took the trailer away; copy the whole file or compile "
+                    "the model again",
+                    name)};
   }
   if (trailer.version < kTrailerOldest || trailer.version > kTrailerVersion) {
     return Refusal{HR_REASON_BAD_VERSION,

@@ -7,6 +7,7 @@
 #include "driver/compile.h"
 #include "interp/interp.h"
 #include "kit/errors.h"
+#include "kit/host.h"
 #include "load/run.h"
 #include "ops/all_ops.h"
 #include "relay/text/parse.h"
@@ -89,15 +90,7 @@ TEST(BoundedOutputs, BareClientsNeedTheRuntime) {
   ASSERT_NE(library, nullptr) << dlerror();
   const auto run = reinterpret_cast<headrace_run_function>(dlsym(library, HR_RUN_SYMBOL));
   char message[200] = "";
-  const HeadraceHost host = {.size = sizeof host,
-                             .version = HR_KERNEL_ABI_VERSION,
-                             .allocate = nullptr,
-                             .release = nullptr,
-                             .parallel_for = nullptr,
-                             .num_workers = 1,
-                             .context = nullptr,
-                             .message = message,
-                             .message_size = sizeof message};
+  const HeadraceHost host = kit::host_with_message(message);
   EXPECT_EQ(run(nullptr, 0, nullptr, 0, &host), HR_REASON_NEEDS_RUNTIME);
   EXPECT_STREQ(message, "this file needs libheadrace_rt: only a run tells the size of its output 'output0'");
   dlclose(library);

@@ -37,18 +37,12 @@ class BuiltBody : public runtime::ModuleBody {
 
   void save_to_file(const std::string& path, const std::string& format, const runtime::Module& self) const override {
     const ModuleFormat chosen = module_format(path, format);
-    if (const std::optional<codegen::CodeForm> form = text_form(chosen))
-      return write_text(path, kernel_text(*code_, *form));
-    const CompiledCode code = code_with_imports(self);
+    const CompiledCode code = text_form(chosen) ? *code_ : code_with_imports(self);
     OutputFile output(path, file_kind(chosen));
     write_module(code, chosen, output, weights_limit_bytes_, {});
   }
 
-  std::string get_source(const std::string& format) const override {
-    const std::optional<codegen::CodeForm> form = text_form(format.empty() ? "ll" : format);
-    if (!form) throw_user_error("there is no source in format '{}'; there are ll and s", format);
-    return kernel_text(*code_, *form);
-  }
+  std::string get_source(const std::string& format) const override { return kernel_text(*code_, source_form(format)); }
 
  private:
   // The module may import more now than when it was compiled.

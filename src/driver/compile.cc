@@ -18,6 +18,7 @@
 #include "driver/target.h"
 #include "lower/user_ops/user_op.h"
 #include "lower/lower_function.h"
+#include "ops/call_fusion.h"
 #include "passes/forms/bound_outputs.h"
 #include "passes/pipeline.h"
 #include "plan/destination_passing.h"
@@ -100,8 +101,8 @@ IRModule run_relay_passes(const IRModule& module, const CompileOptions& options)
 // One compile: each stage reads what the stages before it left.
 class Compilation {
  public:
-  Compilation(const Model& model, const CompileOptions& options)
-      : model_(model), options_(options), compiler_(codegen::NativeCompiler::load()) {
+  Compilation(const Model& model, const CompileOptions& options, bool makes_objects)
+      : model_(model), options_(options), makes_objects_(makes_objects), compiler_(codegen::NativeCompiler::load()) {
     register_all();
     code_.target = choose_target(compiler_, options.target);
   }
@@ -156,7 +157,7 @@ class Compilation {
     const auto group = module_->lookup(step.callee).cast<relay::FunctionNode>();
     const auto* call = group->body.as<relay::CallNode>();
     const bool is_users = call != nullptr && call->as_op() != nullptr && lower::is_user_op(call->op.cast<OpNode>());
-    std::string why = is_users ? lower::why_opaque(*call) : "";
+    std::string why = is_users ? ops::why_opaque(*call) : "";
     const hr_reason reason = why.empty() ? HR_REASON_NONE : HR_REASON_FUSE_PATTERN;
     return {.op = step.op, .backend = "native", .reason = reason, .message = std::move(why)};
   }
@@ -187,13 +188,15 @@ class Compilation {
   void generate_code() {
     const int jobs = options_.jobs > 0 ? options_.jobs : runtime::num_processors();
     code_.opt_level = options_.opt_level == 0 ? 1 : 3;
-    code_.objects = compiler_.compile(code_.kernels, code_.target, {.opt_level = code_.opt_level, .jobs = jobs});
+    if (makes_objects_)
+      code_.objects = compiler_.compile(code_.kernels, code_.target, {.opt_level = code_.opt_level, .jobs = jobs});
     code_.default_threads =
         options_.threads > 0 ? options_.threads : static_cast<int32_t>(options_.target->count("num-cores"));
   }
 
   const Model& model_;
   const CompileOptions& options_;
+  bool makes_objects_;  // text is made of the kernels, when it is written
   codegen::NativeCompiler compiler_;
   IRModule module_;
   CompiledCode code_;
@@ -207,7 +210,7 @@ CompileReport compile_to_file(const Model& model, const std::string& path, const
   check_no_input(path, model.files, "the model");
   const ModuleFormat format = module_format(path);
   OutputFile file(path, file_kind(format));
-  return Compilation(model, options).run([&](const CompiledCode& code) {
+  return Compilation(model, options, !text_form(format)).run([&](const CompiledCode& code) {
     return write_module(code, format, file, options.weights_limit_bytes, model.files);
   });
 }
@@ -215,7 +218,7 @@ CompileReport compile_to_file(const Model& model, const std::string& path, const
 CompiledModel compile_to_memory(const Model& model, const CompileOptions& options, CompiledCode* kept) {
   check_options(options);
   Descriptor descriptor = make_memory_file("the compiled model").value_or_throw();
-  CompileReport report = Compilation(model, options).run([&](CompiledCode& code) {
+  CompileReport report = Compilation(model, options, true).run([&](CompiledCode& code) {
     LinkedArtifact linked = link_artifact(code, descriptor.number(), "the compiled model");
     if (kept != nullptr) *kept = std::move(code);
     return linked;

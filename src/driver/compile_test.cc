@@ -19,6 +19,7 @@
 #include "driver/target.h"
 #include "interp/interp.h"
 #include "kit/errors.h"
+#include "kit/host.h"
 #include "kit/random_array.h"
 #include "load/run.h"
 #include "lower/compute_rule.h"
@@ -239,15 +240,7 @@ TEST(Compile, BareClientsRunTheStaticMain) {
   expect_close(expected, outputs);
   EXPECT_EQ(run(in.data(), 3, out.data(), 3, nullptr), HR_REASON_BAD_TENSOR);
   std::array<char, 30> text{};  // what does not fit is cut
-  HeadraceHost host{.size = sizeof host,
-                    .version = HR_KERNEL_ABI_VERSION,
-                    .allocate = nullptr,
-                    .release = nullptr,
-                    .parallel_for = nullptr,
-                    .num_workers = 1,
-                    .context = nullptr,
-                    .message = text.data(),
-                    .message_size = text.size()};
+  const HeadraceHost host = kit::host_with_message(text);
   out[0]->data = in[1]->data;
   EXPECT_EQ(run(in.data(), 4, out.data(), 3, &host), HR_REASON_BAD_TENSOR);
   EXPECT_STREQ(text.data(), "output 0 shares memory with i");

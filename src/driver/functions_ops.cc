@@ -4,6 +4,7 @@
 #include "lower/user_ops/open_attrs.h"
 #include "object/function.h"
 #include "object/repr.h"
+#include "ops/call_fusion.h"
 #include "tir/compute_form.h"
 
 namespace headrace::driver {
@@ -134,8 +135,8 @@ void register_op_functions() {
   register_global("relay.op.DescribeAttrs", make_packed(&describe_attrs));
   register_global("relay.op.IsUserOp", make_packed(&lower::is_user_op));
   register_global("relay.op.WhyOpaque", make_packed([](const Expr& what) {
-                    if (const auto* op = what.as<OpNode>()) return lower::why_opaque(*op);
-                    if (const auto* call = what.as<CallNode>()) return lower::why_opaque(*call);
+                    if (const auto* op = what.as<OpNode>()) return ops::why_opaque(*op);
+                    if (const auto* call = what.as<CallNode>()) return ops::why_opaque(*call);
                     throw_user_error("expected an op or a call of one, got {}", what->key());
                   }));
   register_global("ir.OpSetAttr", make_packed(&lower::set_open_attr));

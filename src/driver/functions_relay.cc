@@ -111,13 +111,11 @@ Array<std::string> breaches(const ObjectRef& object) {
   throw_user_error("expected an IRModule or an expression, got {}", object->key());
 }
 
-// Of the groups that FuseOps makes in the current context.
+// Of the groups that FuseOps makes in the current context: none where it is disabled.
 Array<Map<std::string, Value>> fusion_borders(const IRModule& module) {
-  const pass::PassContextRef current = pass::current_context();
-  pass::PassContext context;
-  context.opt_level = static_cast<int32_t>(current->opt_level);
-  context.config = current->config;
+  const pass::PassContext context = pass::to_context(pass::current_context());
   Array<Map<std::string, Value>> borders;
+  if (context.is_disabled("FuseOps")) return borders;
   for (const auto& [code, producer, users, message] :
        passes::find_fuse_borders(relay::infer_type(module), passes::fuse_options(context))) {
     borders.push_back({{"producer", producer},

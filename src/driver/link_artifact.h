@@ -24,7 +24,7 @@ struct CompiledCode {
   plan::WeightTable weights;
   std::vector<tir::PrimFunc> kernels;
   int opt_level = 3;                         // that the code generator ran with
-  std::vector<codegen::ObjectCode> objects;  // of the kernels
+  std::vector<codegen::ObjectCode> objects;  // of the kernels; text is written without
   SavedModules modules;
   int32_t default_threads = 0;
 };

@@ -17,9 +17,10 @@ enum class ModuleFormat : uint8_t { kShared, kObject, kLlvm, kAssembly };
 // ending alone.
 ModuleFormat module_format(const std::string& path, const std::string& format = "");
 
-// The text of the kernels that a format is, or that `format` names; none: it is no text.
+// The text of the kernels that a format is; none: it is no text.
 std::optional<codegen::CodeForm> text_form(ModuleFormat format);
-std::optional<codegen::CodeForm> text_form(const std::string& format);
+// The text of that name; empty: "ll". UserError for a format that is no text; it lists those that are.
+codegen::CodeForm source_form(const std::string& format);
 
 // A shared object may be executed, since it is code as it stands.
 FileKind file_kind(ModuleFormat format);

@@ -141,9 +141,10 @@ TEST_F(ModuleFormats, ACompileWritesWhatTheEndingNames) {
       compile_to_file(small_model(), path(name), {.progress = [&](std::string_view, int, int) { ++stages; }});
     });
   };
-  EXPECT_EQ(error("model.exe"), "cannot write '" + path("model.exe") +
-                                    "': there is no format 'exe'; a compiled module is saved as one of so, o, ll, s, "
-                                    "and the name ends in that, as model.so does (or model.so.1)");
+  EXPECT_EQ(error("model.exe"),
+            "cannot write '" + path("model.exe") +
+                "': there is no format 'exe'; a compiled module is saved as one of so, o, ll, s, asm, "
+                "and the name ends in that, as model.so does (or model.so.1)");
   EXPECT_THAT(error("lib.1"), HasSubstr("there is no format '1'"));
   for (const std::string name : {".o", ".so", ".ll"})
     EXPECT_EQ(error(name),
@@ -173,7 +174,8 @@ TEST_F(ModuleFormats, SourceIsTextOfAllKernels) {
   EXPECT_THAT(llvm, AllOf(HasSubstr(" i32 @nn_dense_"), HasSubstr(" i32 @nn_relu_")));
   EXPECT_THAT(built.GetSource("s"), AllOf(HasSubstr(".globl\tnn_dense"), HasSubstr(".globl\tnn_relu")));
   EXPECT_EQ(built.GetSource("asm"), built.GetSource("s"));
-  EXPECT_EQ(kit::user_error_of([&] { built.GetSource("c"); }), "there is no source in format 'c'; there are ll and s");
+  EXPECT_EQ(kit::user_error_of([&] { built.GetSource("c"); }),
+            "there is no source in format 'c'; there are ll, s, asm");
   built.SaveToFile(path("kernels.ll"), "");
   EXPECT_EQ(read_file(path("kernels.ll")), llvm);
   // It is a module of LLVM's that compiles.
@@ -183,9 +185,9 @@ TEST_F(ModuleFormats, SourceIsTextOfAllKernels) {
 
 TEST_F(ModuleFormats, OtherFormatsAreRefused) {
   const Module built = build_module(small_model());
-  EXPECT_EQ(
-      kit::user_error_of([&] { built.SaveToFile(path("a"), "c"); }),
-      "cannot write '" + path("a") + "': there is no format 'c'; a compiled module is saved as one of so, o, ll, s");
+  EXPECT_EQ(kit::user_error_of([&] { built.SaveToFile(path("a"), "c"); }),
+            "cannot write '" + path("a") +
+                "': there is no format 'c'; a compiled module is saved as one of so, o, ll, s, asm");
   EXPECT_THAT(kit::user_error_of([&] { built.SaveToFile(path("a.tar"), ""); }), HasSubstr("there is no format 'tar'"));
   EXPECT_THAT(kit::user_error_of([&] { built.SaveToFile(path("no/a.o"), ""); }), HasSubstr("cannot write"));
   EXPECT_EQ(num_files(), 0u);

@@ -196,6 +196,7 @@ TEST(ArtifactRefuses, FilesOfOtherKinds) {
   const Refusal no_trailer = refusal_of(headrace::testing::toy_code());
   EXPECT_EQ(no_trailer.code, HR_REASON_BAD_MAGIC);
   EXPECT_THAT(no_trailer.message, HasSubstr("does not end in Headrace's trailer"));
+  EXPECT_THAT(no_trailer.message, HasSubstr("such as strip, took the trailer away; copy the whole file or compile"));
   std::vector<uint8_t> text(1000, 'x');
   artifact::append_trailer(text);
   const Refusal no_elf = refusal_of(text);

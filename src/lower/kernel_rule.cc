@@ -164,11 +164,7 @@ class KernelBuilder {
       input.inputs.push_back(line);
     } else {
       const auto line = lines_.find(arg.get());
-      if (line == lines_.end()) {
-        throw_at(call_.span, call_.as_op()->name,
-                 "a function marked Primitive computes an operand of it, but it has a kernel of its own: remove the "
-                 "attribute, and FuseOps makes such functions");
-      }
+      if (line == lines_.end()) ops::refuse_computed_operand(call_);
       input.inputs.push_back(line->second);
     }
   }

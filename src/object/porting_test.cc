@@ -1,11 +1,11 @@
 // A user's library in the forms of Relay, loaded and used from here.
 #include "object/porting.h"
 
-#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "kit/errors.h"
+#include "kit/load_library.h"
 #include "object/json.h"
 
 namespace headrace {
@@ -15,14 +15,9 @@ using ::testing::HasSubstr;
 
 class Porting : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    ::testing::internal::CaptureStderr();
-    void* library = dlopen(HEADRACE_PORTED, RTLD_NOW | RTLD_LOCAL);
-    told() = ::testing::internal::GetCapturedStderr();
-    ASSERT_NE(library, nullptr) << dlerror();
-  }
-  static std::string& told() {
-    static std::string text;
+  static void SetUpTestSuite() { told(); }
+  static const std::string& told() {
+    static const std::string text = kit::told_by_loading(HEADRACE_PORTED);
     return text;
   }
 };

@@ -44,6 +44,7 @@ void register_all_ops() {
     register_annotation_ops();
     register_device_ops();
     register_memory_ops();
+    register_old_attrs();
   });
 }
 

@@ -48,6 +48,26 @@ std::optional<FusionKind> promised_kind_of(const relay::CallNode& call) {
   return fusion_kind_of(call);
 }
 
+std::string why_opaque(const OpNode& op) {
+  if (const std::string* why = op.find(kWhyOpaque)) return *why;
+  const FusionKind* said = op.find(kFusionKind);
+  if (said != nullptr) return *said > FusionKind::anchor ? fmt::format("it is registered as {}", name_of(*said)) : "";
+  return op.find(kCallFusion) == nullptr ? "nothing says how it is computed" : "";
+}
+
+std::string why_opaque(const relay::CallNode& call) {
+  const OpNode* op = call.as_op();
+  if (op == nullptr) throw_at(call.span, "why_opaque", "only calls of ops fuse");
+  const CallFusionFn* fusion = op->find(kCallFusion);
+  return fusion == nullptr ? why_opaque(*op) : (*fusion)(call).why_opaque;
+}
+
+void refuse_computed_operand(const relay::CallNode& call) {
+  throw_at(call.span, call.as_op()->name,
+           "a function marked Primitive computes an operand of it, but it shares no kernel: remove the attribute, and "
+           "FuseOps makes such functions");
+}
+
 const std::string* external_of(const Expr& call) {
   const auto* node = call.as<relay::CallNode>();
   const OpNode* op = node == nullptr ? nullptr : node->as_op();

@@ -25,6 +25,17 @@ FusionKind fusion_kind_of(const relay::CallNode& call);
 // nothing unless the op has a kFusionKind.
 std::optional<FusionKind> promised_kind_of(const relay::CallNode& call);
 
+// Why no call of the op ever fuses, where its kind does not say it.
+inline constexpr OpKey<std::string> kWhyOpaque{"WhyOpaque"};
+// Why no call of the op ever fuses, as far as the op itself tells; empty when calls may.
+std::string why_opaque(const OpNode& op);
+// Why this typed call of an op does not fuse; empty when it does. UserError as kCallFusion, and for another call.
+std::string why_opaque(const relay::CallNode& call);
+
+// Throws the UserError for a call that takes its operands from memory, as calls that fuse with nothing do, in a group
+// that computes one of them: FuseOps makes no such group, so a user wrote the function.
+[[noreturn]] void refuse_computed_operand(const relay::CallNode& call);
+
 // Nothing here knows the op's loops: the global function of this name computes it, or the one that a module of the
 // artifact provides. It is called with a DLTensor* for each input, then for each output.
 inline constexpr OpKey<std::string> kExternal{"External"};

@@ -36,5 +36,6 @@ void register_random_ops();             // random.cc: threefry_generate, threefr
 void register_annotation_ops();         // annotation.cc: stop_fusion
 void register_device_ops();             // device.cc: on_device, device_copy
 void register_memory_ops();             // memory.cc: storages, views, calls that write into them
+void register_old_attrs();              // old_attrs.cc: attributes of pools and convolutions that older programs saved
 
 }  // namespace headrace::ops

@@ -241,6 +241,31 @@ TEST_F(WindowOpsTest, WrongConvolutionsAreNamed) {
               HasSubstr("output_padding (1, 0) must be below the stride"));
 }
 
+// Batches and channels may be symbols; the sizes tell the kernel's where one only fits.
+TEST_F(WindowOpsTest, TheWeightsGradientFindsTheKernelsSize) {
+  using ::testing::HasSubstr;
+  const PrimExpr n = make_prim_var("n"), h = make_prim_var("h");
+  const auto of = [](const PrimExpr& batch, int64_t channels, const PrimExpr& height, int64_t width) {
+    return tensor({batch, make_int(channels), height, make_int(width)});
+  };
+  Conv2DBackwardWeightAttrs attrs;
+  attrs.padding = {1, 0};
+  attrs.dilation = {2, 3};
+  attrs.strides = {1, 2};
+  const Expr call = conv2d_backward_weight(x(), x(), attrs);
+  // Along H (4 + 2 - 3) / 2 + 1 taps, along W those whose reach is 6 or 7.
+  EXPECT_EQ(relate_text(call, {of(n, 8, make_int(2), 3), of(n, 4, make_int(4), 11)}), "Tensor[(8, 4, 3, 3), float32]");
+  EXPECT_EQ(relate_error(call, {of(n, 8, h, 3), of(n, 4, h, 11)}),
+            "nn.conv2d_backward_weight: kernel_size must be given: the sizes of grad and data along H do not tell it");
+  EXPECT_THAT(relate_error(call, {of(n, 8, make_int(7), 3), of(n, 4, make_int(4), 11)}),
+              HasSubstr("no kernel_size gives grad's 7 elements along H, where data has 4"));
+  EXPECT_THAT(relate_error(call, {of(n, 8, make_int(0), 3), of(n, 4, make_int(4), 11)}),
+              HasSubstr("no kernel_size gives grad's 0 elements along H"));
+  const int64_t most = int64_t{1} << 47;
+  EXPECT_THAT(relate_error(call, {of(n, 8, make_int(2), most), of(n, 4, make_int(4), most)}),
+              HasSubstr("no kernel_size gives grad's 140737488355328 elements along W"));
+}
+
 TEST_F(WindowOpsTest, ProductsAgreeWithNumpy) {
   expect_case(dense(x(), x()), kDense);
   MatmulAttrs attrs;

@@ -144,6 +144,16 @@ INSTANTIATE_TEST_SUITE_P(
         GradientCase{"Conv", "multiply(nn.conv2d(%i, %k), 0.1f)"},
         GradientCase{"ConvStrided", "tanh(multiply(nn.conv2d(%i, %k, strides=[2, 3], padding=[1, 0, 2, 1]), 0.01f))"},
         GradientCase{"ConvDilated", "nn.conv2d(%i, %k, dilation=[2, 2], padding=[1, 1])"},
+        GradientCase{"ConvDepthwise",
+                     "exp(multiply(nn.conv2d(%i, reshape(%k, newshape=[6, 1, 3, 2]), groups=2), 0.1f))"},
+        GradientCase{"ConvGroups",
+                     "%0 = concatenate((%i, multiply(%i, %i)), axis=1); %1 = concatenate((%k, exp(%k)), axis=0);"
+                     " tanh(multiply(nn.conv2d(%0, %1, strides=[2, 1], padding=[1, 0, 2, 1], dilation=[1, 2], "
+                     "groups=2), 0.01f))"},
+        GradientCase{"ConvNHWC",
+                     "%0 = transpose(%i, axes=[0, 2, 3, 1]); %1 = transpose(%k, axes=[2, 3, 1, 0]);"
+                     " tanh(multiply(nn.conv2d(%0, %1, strides=[2, 1], padding=[1, 0, 2, 1], data_layout=\"NHWC\", "
+                     "kernel_layout=\"HWIO\", out_layout=\"NCHW\"), 0.01f))"},
         GradientCase{"GlobalAvgPool", "exp(nn.global_avg_pool2d(%i))"},
         GradientCase{"MaxPool",  // no two elements of a window are equal
                      "exp(nn.max_pool2d(add(add(%i, const(Tensor[(5, 1), float32], [0, 0.01, 0.02, 0.03, 0.04])), "
@@ -167,9 +177,9 @@ TEST(FirstOrderGradient, WhatItDoesNotKnow) {
             "FirstOrderGradient knows op calls and tuples only, here is a relay.If");
   EXPECT_EQ(gradient_error("def @main(%x: Tensor[(n), float32]) { exp(%x) }"),
             "a gradient needs tensors of static shape, got Tensor[(n), float32]");
-  EXPECT_EQ(gradient_error("def @main(%x: Tensor[(1, 2, 2, 2), float32]) {"
-                           " nn.conv2d(%x, ones(shape=[2, 1, 1, 1]), groups=2) }"),
-            "nn.conv2d: only NCHW with OIHW and without groups has a gradient; see ConvertLayout");
+  EXPECT_EQ(gradient_error("def @main(%x: Tensor[(1, 1, 2, 2, 2), float32]) {"
+                           " nn.conv2d(%x, ones(shape=[2, 2, 1, 1]), data_layout=\"NCHW2c\") }"),
+            "nn.conv2d: there is no gradient in layout NCHW2c, which has axes in parts; see ConvertLayout");
 }
 
 TEST(FirstOrderGradient, IntegersHaveNone) {

@@ -2,6 +2,8 @@
 
 #include <gmock/gmock.h>
 
+#include "ir/op_table.h"
+#include "ops/op_keys.h"
 #include "passes/tests/pass_testing.h"
 
 namespace headrace::passes {
@@ -32,14 +34,14 @@ TEST(FuseBorders, NoneWhereAllIsOneKernel) {
 
 TEST(FuseBorders, OpaqueOps) {
   EXPECT_THAT(borders_of("(%x: Tensor[(4), float32]) { exp(cumsum(negative(%x))) }"),
-              ElementsAre("negative | cumsum: FUSE_PATTERN: 'cumsum' is opaque",
-                          "cumsum | exp: FUSE_PATTERN: 'cumsum' is opaque"));
+              ElementsAre("negative | cumsum: FUSE_PATTERN: 'cumsum' shares no kernel: it is registered as opaque",
+                          "cumsum | exp: FUSE_PATTERN: 'cumsum' shares no kernel: it is registered as opaque"));
 }
 
 TEST(FuseBorders, AnOpaqueOpOnTheWay) {
   EXPECT_THAT(borders_of("(%x: Tensor[(4), float32]) { %0 = exp(%x); add(%0, cumsum(%0)) }"),
-              ElementsAre("exp | cumsum, add: FUSE_PATTERN: 'cumsum' is opaque",
-                          "cumsum | add: FUSE_PATTERN: 'cumsum' is opaque"));
+              ElementsAre("exp | cumsum, add: FUSE_PATTERN: 'cumsum' shares no kernel: it is registered as opaque",
+                          "cumsum | add: FUSE_PATTERN: 'cumsum' shares no kernel: it is registered as opaque"));
 }
 
 TEST(FuseBorders, Depth) {
@@ -72,11 +74,35 @@ TEST(FuseBorders, KindsThatShareNoKernel) {
   EXPECT_THAT(borders_of("(%x: Tensor[(4), float32]) { exp(sum(%x)) }"),
               ElementsAre("sum | exp: FUSE_KINDS: 'sum' is a reduction, which ends its group"));
   EXPECT_THAT(borders_of("(%x: Tensor[(4, 2), float32]) { sum(transpose(%x)) }"),
-              ElementsAre("transpose | sum: FUSE_KINDS: 'transpose', whose kind is injective, does not go into the "
-                          "group of 'sum', whose kind is reduction"));
+              ElementsAre("transpose | sum: FUSE_KINDS: the group of 'transpose', whose kind is injective, does not "
+                          "go in front of that of 'sum', whose kind is reduction"));
   EXPECT_THAT(borders_of("(%x: Tensor[(4, 2), float32], %w: Tensor[(3, 2), float32]) { nn.dense(exp(%x), %w) }"),
-              ElementsAre("exp | nn.dense: FUSE_KINDS: 'exp', whose kind is elementwise, does not go into the group of "
-                          "'nn.dense', whose kind is anchor"));
+              ElementsAre("exp | nn.dense: FUSE_KINDS: the group of 'exp', whose kind is elementwise, does not go in "
+                          "front of 'nn.dense', whose kind is anchor"));
+}
+
+// What was compared is the kind of a whole group, which its last op alone does not have.
+TEST(FuseBorders, KindsOfGroups) {
+  EXPECT_THAT(borders_of("(%x: Tensor[(4, 2), float32]) { sum(nn.relu(transpose(%x))) }"),
+              ElementsAre("transpose | nn.relu: FUSE_KINDS: the group of 'transpose', whose kind is injective, does "
+                          "not go in front of that of 'nn.relu', whose kind is reduction"));
+  EXPECT_THAT(borders_of("(%x: Tensor[(4, 2), float32], %w: Tensor[(3, 2), float32]) {"
+                         " sum(add(nn.dense(%x, %w), 1f)) }"),
+              ElementsAre("add | sum: FUSE_KINDS: the group of 'add', whose kind is anchor, does not go in front of "
+                          "'sum', whose kind is reduction"));
+}
+
+// Of an op that its calls tell nothing more about.
+TEST(FuseBorders, WhatIsRegisteredAsATuple) {
+  ops::register_all_ops();
+  const Op op = make_op("borders.pair");
+  op->set(relay::kTypeRelation,
+          relay::TypeRelationFn([](const relay::RelationInput& input) -> Type { return input.tensor(0); }));
+  op->set(ops::kFusionKind, ops::FusionKind::tuple);
+  publish_op(op, true);
+  EXPECT_THAT(borders_of("(%x: Tensor[(4), float32]) { borders.pair(exp(%x)) }"),
+              ElementsAre("exp | borders.pair: FUSE_PATTERN: 'borders.pair' shares no kernel: it is registered as "
+                          "tuple"));
 }
 
 TEST(FuseBorders, TwoAnchors) {

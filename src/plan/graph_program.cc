@@ -97,14 +97,6 @@ class Emitter {
     program_.graph.steps.push_back(std::move(step));
   }
 
-  // Of a group that FuseOps did not make.
-  [[noreturn]] static void refuse_operand(const CallNode& call) {
-    throw_at(
-        call.span, call.as_op()->name,
-        "a function marked Primitive computes an operand of it, but it is a step of its own: remove the attribute, "
-        "and FuseOps makes such functions");
-  }
-
   // What the one call of a group takes, tuples taken apart, when the group's parameters are `inputs`: a group has each
   // operand once, and no parameter for a constant of one element.
   std::vector<int32_t> operands_of(const FunctionNode& group, const std::vector<int32_t>& inputs) {
@@ -123,7 +115,7 @@ class Emitter {
         push(tuple->items);
       } else {
         const auto param = params.find(arg.get());
-        if (param == params.end() && !arg.is<ConstantNode>()) refuse_operand(*group.body.as<CallNode>());
+        if (param == params.end() && !arg.is<ConstantNode>()) ops::refuse_computed_operand(*group.body.as<CallNode>());
         operands.push_back(param == params.end() ? entry(arg) : param->second);
       }
     }

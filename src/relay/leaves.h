@@ -1,6 +1,7 @@
 // Values of tuple type as lists: something for each tensor of the value, tuples taken apart in order.
 #pragma once
 
+#include <algorithm>
 #include <vector>
 
 #include "relay/expr.h"
@@ -16,6 +17,15 @@ std::vector<T> leaves_of_item(const TupleGetItemNode& item, const std::vector<T>
   const LeafRange range = leaves_of_field(*tuple, item.index);
   const auto first = all.begin() + static_cast<std::ptrdiff_t>(range.begin);
   return {first, first + static_cast<std::ptrdiff_t>(range.count)};
+}
+
+// A tensor of the type, or of a tuple, has a dimension that only the data tells.
+inline bool has_unknown_dim(const Type& type) {
+  const std::vector<Type> leaves = leaves_of(type);
+  return std::any_of(leaves.begin(), leaves.end(), [](const Type& leaf) {
+    const auto* tensor = leaf.as<TensorTypeNode>();
+    return tensor != nullptr && std::any_of(tensor->shape.begin(), tensor->shape.end(), is_any);
+  });
 }
 
 // What a call reads: its arguments, and of one that is written as a tuple the items.

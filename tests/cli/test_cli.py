@@ -195,7 +195,9 @@ class JsonTest(CliTest):
         self.assertEqual(kind, 1)  # ET_REL
         said = self.call("compile", DIGITS, "-o", "f.ll", *ONE, check=True).stdout
         self.assertIn("it holds the kernels alone; what runs a model is a .so or .o", said)
-        pattern = "cannot write 'f.dll': there is no format 'dll'; a compiled module is saved as one of so, o, ll, s"
+        pattern = (
+            "cannot write 'f.dll': there is no format 'dll'; a compiled module is saved as one of so, o, ll, s, asm"
+        )
         self.fails(USER, pattern, "compile", DIGITS, "-o", "f.dll", *ONE)
         self.assertFalse((self.folder / "f.dll").exists())
         self.report("compile", DIGITS, "-o", "f.so.1", *ONE)

@@ -30,9 +30,7 @@ class _Schema:
         self.op = api("ir.GetOp")(name)
         self.operands = {str(arg[0]): (str(arg[1]), str(arg[2])) for arg in row["arguments"]}
         self.is_users = api("relay.op.IsUserOp")(self.op)
-        names = table.NAMES.get(name, {})
-        fields = self._fields(row["attrs_type_key"])
-        self.attrs = {names.get(field["name"], field["name"]): field for field in fields}  # by parameter
+        self.attrs = {field["name"]: field for field in self._fields(row["attrs_type_key"])}
         self.takes_any = not self.operands and row["num_inputs"] != 0
         self.names = self._order()
 

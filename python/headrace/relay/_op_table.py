@@ -34,17 +34,7 @@ ORDER: dict[str, str] = {
 
 # Defaults of parameters that the registry has none for, or others.
 DEFAULTS: dict[str, dict[str, Any]] = {
-    "nn.conv2d_backward_weight": {"grad_layout": "NCHW", "data_layout": "NCHW", "kernel_layout": "OIHW"},
     "nn.pad": {"pad_value": 0},
-}
-
-# Parameters that are named otherwise than their attributes: by attribute.
-NAMES: dict[str, dict[str, str]] = {
-    "nn.conv2d_backward_weight": {
-        "data_layout": "grad_layout",
-        "kernel_layout": "data_layout",
-        "out_layout": "kernel_layout",
-    },
 }
 
 # How many fields the tuple has that an op gives: a number, or a function of the attributes; 1: no tuple.

@@ -252,7 +252,7 @@ def fusion_borders(mod: Any) -> list[FusionBorder]:
     -------
     list of FusionBorder
         One for each kernel that FuseOps makes in the current PassContext, but for those that only the program's result
-        is made of; operands first.
+        is made of; operands first. None where the context disables FuseOps.
     """
     return [
         FusionBorder(border["producer"], list(border["users"]), border["reason"], border["message"])

@@ -123,7 +123,7 @@ Compute conv_rule(const RuleInput& input, const ops::ConvForm& form) {
 
 // weight[k, c, r, s] = sum over n, p, q of grad[n, k, p, q] * data[n, group(k) + c, what tap r, s reads at p, q]
 Compute backward_weight_rule(const RuleInput& input) {
-  const ops::ConvForm form = ops::backward_weight_form(input.attrs<ops::Conv2DAttrs>());
+  const ops::ConvForm form = ops::conv_form(input.attrs<ops::ConvAttrs>());
   const ConvLayouts layouts = layouts_of(form);
   const ops::Window window = ops::window_of(2, form.strides, form.padding, form.dilation);
   const auto grad = whole_dims(input.in_types[0], layouts.out, form.letters);
@@ -133,17 +133,11 @@ Compute backward_weight_rule(const RuleInput& input) {
   const auto product = [&](const Index& i, const Index& r) {
     const Index w = whole(axis_indices(layouts.weight, form.kernel_letters, i));
     const PrimExpr channel = form.groups == 1 ? w[1] : floor_div(w[0], per_group) * group_inputs + w[1];
-    std::vector<AxisIndex> at{r[0], channel};
-    std::vector<PrimExpr> conditions;
-    for (size_t k = 0; k < 2; ++k) {
-      const PrimExpr place = r[1 + k] * window.strides[k] + w[2 + k] * window.dilation[k] + (-window.pad_begin[k]);
-      conditions.push_back(is_within(place, make_int(0), data[2 + k]));
-      at.emplace_back(place);
-    }
-    const PrimExpr x = operand(input, load_by_letters(input.inputs[1], layouts.data, form.letters, at));
+    const TapPlace tap = tap_place(window, r[0], channel, {r[1], r[2]}, {w[2], w[3]}, data);
+    const PrimExpr x = operand(input, load_by_letters(input.inputs[1], layouts.data, form.letters, tap.at));
     const PrimExpr g =
         operand(input, load_by_letters(input.inputs[0], layouts.out, form.letters, {r[0], w[0], r[1], r[2]}));
-    return guarded(all_of(conditions), x * g, make_const(0, wide_type(input.out_types[0]->dtype)));
+    return guarded(tap.is_inside, x * g, make_const(0, wide_type(input.out_types[0]->dtype)));
   };
   return single_stage(input,
                       rounded(reduce_stage(input.make_output(), Combiner::sum, {grad[0], grad[2], grad[3]}, product)));

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "lower/rules/rule_cases.h"
+#include "lower/rules/tests/rule_cases.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/reduce.h"
 

@@ -7,7 +7,7 @@
 #include "kit/native_kernels.h"
 #include "lower/compute_rule.h"
 #include "lower/lower_function.h"
-#include "lower/rules/rule_cases.h"
+#include "lower/rules/tests/rule_cases.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
 #include "tir_passes/pipeline.h"

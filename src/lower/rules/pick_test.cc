@@ -3,8 +3,8 @@
 
 #include "interp/interp.h"
 #include "kit/native_kernels.h"
-#include "lower/rules/rule_cases.h"
-#include "lower/rules/window_choice.h"
+#include "lower/rules/tests/rule_cases.h"
+#include "lower/rules/tests/window_choice.h"
 #include "ops/image/image.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/pad.h"

@@ -82,9 +82,9 @@ PrimExpr taps_within(const PoolShape& shape, size_t i, const PrimExpr& window, s
   return low ? taps_before(high) - taps_before(*low) : taps_before(high);
 }
 
-// By how much the sum of a window is divided along one axis: a constant where all windows agree.
-PrimExpr divisor(const PoolShape& shape, size_t i, const PrimExpr& window, int64_t size, int64_t windows,
-                 bool counts_padding) {
+// The taps that count along one axis: a constant where all windows agree.
+PrimExpr axis_divisor(const PoolShape& shape, size_t i, const PrimExpr& window, int64_t size, int64_t windows,
+                      bool counts_padding) {
   const ops::Window& w = shape.window;
   const int64_t high = counts_padding ? size + w.pad_end[i] : size;
   // The first window begins first, the last one ends last.
@@ -94,18 +94,22 @@ PrimExpr divisor(const PoolShape& shape, size_t i, const PrimExpr& window, int64
   return taps_within(shape, i, window, counts_padding ? std::nullopt : std::optional<int64_t>(0), high);
 }
 
+// By how much the sum of the window at `place` of the spatial axes is divided; dimensions are by letters.
+PrimExpr divisor(const RuleInput& input, const PoolShape& shape, const std::vector<PrimExpr>& data,
+                 const std::vector<PrimExpr>& windows, const Index& place, bool counts_padding) {
+  PrimExpr count = make_int(1);
+  for (size_t i = 0; i < place.size(); ++i)
+    count = count * axis_divisor(shape, i, place[i], static_dim(input, data[2 + i]), static_dim(input, windows[2 + i]),
+                                 counts_padding);
+  return most(count, make_int(1));
+}
+
 Compute avg_rule(const RuleInput& input, const PoolShape& shape, bool counts_padding) {
   const auto out = whole_dims(input.out_types[0], shape.out_layout, shape.letters);
   const auto dims = whole_dims(input.in_types[0], shape.layout, shape.letters);
   const DataType dtype = total_type(input.in_types[0]->dtype);
   return combine_windows(input, shape, Combiner::sum, dtype, [&](const PrimExpr& total, const Index& window) {
-    PrimExpr count = make_int(1);
-    for (size_t i = 0; i < window.size(); ++i) {
-      count = count * divisor(shape, i, window[i], static_dim(input, dims[2 + i]), static_dim(input, out[2 + i]),
-                              counts_padding);
-    }
-    count = most(count, make_int(1));
-    return divide(total, make_cast(dtype, count));
+    return divide(total, make_cast(dtype, divisor(input, shape, dims, out, window, counts_padding)));
   });
 }
 
@@ -140,16 +144,9 @@ struct PoolGrad {
   // The element that a tap of a window reads, or `otherwise`.
   PrimExpr read(const Index& window, const Index& tap, const std::function<PrimExpr(const PrimExpr&)>& of,
                 const PrimExpr& otherwise) const {
-    std::vector<AxisIndex> at{window[0], window[1]};
-    std::vector<PrimExpr> conditions;
-    for (size_t i = 0; i < 2; ++i) {
-      const ops::Window& w = shape.window;
-      const PrimExpr place = window[2 + i] * w.strides[i] + tap[i] * w.dilation[i] + (-w.pad_begin[i]);
-      conditions.push_back(is_within(place, make_int(0), data[2 + i]));
-      at.emplace_back(place);
-    }
-    const PrimExpr x = wide(load_by_letters(input.inputs[1], shape.layout, shape.letters, at));
-    return guarded(all_of(conditions), of(x), otherwise);
+    const TapPlace place = tap_place(shape.window, window[0], window[1], {window[2], window[3]}, tap, data);
+    const PrimExpr x = wide(load_by_letters(input.inputs[1], shape.layout, shape.letters, place.at));
+    return guarded(place.is_inside, of(x), otherwise);
   }
   // The result: an element's sum over the taps of the windows that read it through them, of(window, tap).
   ComputeStage sum_over_windows(const std::function<PrimExpr(const Index&, const Index&)>& of) const {
@@ -202,11 +199,7 @@ Compute avg_grad_rule(const RuleInput& input) {
   const Buffer share = make_stage_buffer("share", p.dtype, p.windows);
   Compute compute{input.inputs, {}, {}};
   compute.stages.push_back(map_stage(share, [&](const Index& window) {
-    PrimExpr count = make_int(1);
-    for (size_t i = 0; i < 2; ++i)
-      count = count * divisor(p.shape, i, window[2 + i], static_dim(input, p.data[2 + i]),
-                              static_dim(input, p.windows[2 + i]), counts_padding);
-    count = make_binary(BinaryOp::max, count, make_int(1));
+    const PrimExpr count = divisor(input, p.shape, p.data, p.windows, {window[2], window[3]}, counts_padding);
     return make_binary(BinaryOp::div, p.gradient(window), make_cast(p.dtype, count));
   }));
   compute.stages.push_back(p.sum_over_windows([&](const Index& window, const Index&) { return load(share, window); }));

@@ -9,7 +9,7 @@
 #include "kit/random.h"
 #include "lower/compute_rule.h"
 #include "lower/lower_function.h"
-#include "lower/rules/rule_cases.h"
+#include "lower/rules/tests/rule_cases.h"
 #include "object/structural_equal.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"

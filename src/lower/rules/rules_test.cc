@@ -2,8 +2,8 @@
 #include <gtest/gtest.h>
 
 #include "lower/compute_rule.h"
-#include "lower/rules/rule_cases.h"
-#include "lower/rules/window_choice.h"
+#include "lower/rules/tests/rule_cases.h"
+#include "lower/rules/tests/window_choice.h"
 #include "ops/image/image.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"

@@ -12,6 +12,18 @@ double count_elements(const std::vector<PrimExpr>& dims) {
   return count;
 }
 
+TapPlace tap_place(const ops::Window& window, const AxisIndex& n, const AxisIndex& c, const Index& place,
+                   const Index& tap, const std::vector<PrimExpr>& dims) {
+  std::vector<AxisIndex> at{n, c};
+  std::vector<PrimExpr> conditions;
+  for (size_t i = 0; i < tap.size(); ++i) {
+    const PrimExpr position = place[i] * window.strides[i] + tap[i] * window.dilation[i] - window.pad_begin[i];
+    conditions.push_back(is_within(position, make_int(0), dims[2 + i]));
+    at.emplace_back(position);
+  }
+  return {std::move(at), all_of(conditions)};
+}
+
 WindowedData::WindowedData(const RuleInput& input, WindowSource source) : source_(std::move(source)) {
   const Layout& layout = source_.layout;
   letters_ = ops::letters_of(source_.taps.size());

@@ -74,6 +74,16 @@ class WindowedData {
   std::optional<ComputeStage> stage_;
 };
 
+// What a tap of a window reads: the element by the letters N C H W, and whether it lies in data of the dimensions
+// `dims`.
+struct TapPlace {
+  std::vector<AxisIndex> at;
+  PrimExpr is_inside;
+};
+// `place` is the window's index in spatial axes.
+TapPlace tap_place(const ops::Window& window, const AxisIndex& n, const AxisIndex& c, const Index& place,
+                   const Index& tap, const std::vector<PrimExpr>& dims);
+
 // Whether a buffer between, of `elements`, is out of proportion to the operands and results it stands between, which
 // have `around`: past 16 Mi elements and 8 times those. Large padding, dilation or strides make such buffers of little.
 bool is_wasteful(double elements, double around);

@@ -11,6 +11,13 @@ using tir::ComputeStage;
 
 namespace {
 
+// What is done at an index, and what to do where that is outside.
+struct IndexUse {
+  std::string_view does, advice;
+};
+constexpr IndexUse kRead{"reads", "an element that may not be there is read in a branch of if_then_else"};
+constexpr IndexUse kWrite{"writes", "give the part fewer elements, or another place"};
+
 // The last value of each axis.
 using Lasts = std::unordered_map<const PrimVarNode*, int64_t>;
 
@@ -75,7 +82,7 @@ std::optional<std::pair<int64_t, int64_t>> range_of(const PrimExpr& index, const
   return std::pair{low, high};
 }
 
-std::optional<std::string> find_outside(std::string_view does, const Buffer& buffer, const Array<PrimExpr>& indices,
+std::optional<std::string> find_outside(const IndexUse& use, const Buffer& buffer, const Array<PrimExpr>& indices,
                                         const Lasts& lasts) {
   for (size_t i = 0; i < indices.size(); ++i) {
     const auto extent = as_int(buffer->shape[i]);
@@ -85,8 +92,8 @@ std::optional<std::string> find_outside(std::string_view does, const Buffer& buf
                                    ? fmt::format("is {}", range->first)
                                    : fmt::format("goes from {} to {}", range->first, range->second);
     return fmt::format(
-        "its compute form {} '{}' outside: index {} is `{}`, which {}, and the dimension has {} elements", does,
-        buffer->name, i, tir::summary(indices[i]), values, *extent);
+        "its compute form {} '{}' outside: index {} is `{}`, which {}, and the dimension has {} elements; {}", use.does,
+        buffer->name, i, tir::summary(indices[i]), values, *extent, use.advice);
   }
   return std::nullopt;
 }
@@ -121,7 +128,7 @@ bool add_axes(const std::vector<PrimVar>& axes, const std::vector<PrimExpr>& ext
 
 std::optional<std::string> find_in_value(const PrimExpr& value, const Lasts& lasts) {
   for (const BufferLoadNode* load : sure_loads(value)) {
-    if (auto found = find_outside("reads", load->buffer, load->indices, lasts)) return found;
+    if (auto found = find_outside(kRead, load->buffer, load->indices, lasts)) return found;
   }
   return std::nullopt;
 }
@@ -130,7 +137,7 @@ std::optional<std::string> find_in_stage(const ComputeStage& stage) {
   Lasts lasts;
   if (!add_axes(stage.axes, stage.axis_extents(), lasts)) return std::nullopt;
   if (stage.is_partial()) {
-    if (auto found = find_outside("writes", stage.output, Array<PrimExpr>(stage.place), lasts)) return found;
+    if (auto found = find_outside(kWrite, stage.output, Array<PrimExpr>(stage.place), lasts)) return found;
   }
   if (stage.epilogue) {
     if (auto found = find_in_value(stage.epilogue, lasts)) return found;

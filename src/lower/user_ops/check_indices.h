@@ -5,9 +5,9 @@
 
 namespace headrace::lower {
 
-// A sentence on the first index that some iteration surely takes outside its dimension; nothing where none is found.
-// Told of are sums of axes, with integer factors, over known sizes, where nothing decides whether the element is read:
-// what stands in a branch of if_then_else is the condition's business.
+// A sentence on the first index that some iteration surely takes outside its dimension, and what to do; nothing where
+// none is found. Told of are sums of axes, with integer factors, over known sizes, where nothing decides whether the
+// element is read: what stands in a branch of if_then_else is the condition's business.
 std::optional<std::string> find_index_outside(const tir::Compute& form);
 
 }  // namespace headrace::lower

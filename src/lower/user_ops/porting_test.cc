@@ -1,7 +1,6 @@
 // A user's library that registers ops in the form of Relay, loaded and used from here.
 #include "lower/user_ops/porting.h"
 
-#include <dlfcn.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -10,6 +9,7 @@
 
 #include "interp/interp.h"
 #include "kit/errors.h"
+#include "kit/load_library.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
 
@@ -22,14 +22,9 @@ constexpr std::array<float, 6> kNumbers{1, 2, 3, 4, 5, 6};
 
 class PortedOps : public ::testing::Test {
  protected:
-  static void SetUpTestSuite() {
-    ::testing::internal::CaptureStderr();
-    void* library = dlopen(HEADRACE_PORTED_OP, RTLD_NOW | RTLD_LOCAL);
-    told() = ::testing::internal::GetCapturedStderr();
-    ASSERT_NE(library, nullptr) << dlerror();
-  }
-  static std::string& told() {
-    static std::string text;
+  static void SetUpTestSuite() { told(); }
+  static const std::string& told() {
+    static const std::string text = kit::told_by_loading(HEADRACE_PORTED_OP);
     return text;
   }
   static IRModule parse(const std::string& body) {

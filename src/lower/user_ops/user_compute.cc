@@ -36,8 +36,7 @@ bool same_shape(const Array<PrimExpr>& a, const Array<PrimExpr>& b) {
 
 // Compiled loops do not check what they index.
 void check_indices(const Compute& form, const RuleInput& input) {
-  if (const auto outside = find_index_outside(form))
-    fail_call(input.call, *outside + "; an element that may not be there is read in a branch of if_then_else");
+  if (const auto outside = find_index_outside(form)) fail_call(input.call, *outside);
 }
 
 // A copy of a form with other buffers and symbols, and axes of its own.

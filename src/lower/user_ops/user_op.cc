@@ -7,6 +7,7 @@
 #include "lower/rule_input.h"
 #include "lower/user_ops/user_compute.h"
 #include "lower/user_ops/user_eval.h"
+#include "relay/leaves.h"
 #include "relay/text/print_names.h"
 #include "tir/raise.h"
 #include "tir/verify.h"
@@ -23,8 +24,6 @@ namespace {
 
 // Marks ops that users registered.
 constexpr OpKey<bool> kIsUserOp{"IsUserOp"};
-// Why no call fuses.
-constexpr OpKey<std::string> kWhyOpaque{"WhyOpaque"};
 // The evaluation that the user gave, which one that follows from what computes the op does not replace.
 constexpr OpKey<ops::EvalFn> kUserEval{"UserEval"};
 
@@ -36,6 +35,12 @@ OpNode& changeable(const Op& op) {
   if (!is_user_op(op))
     throw_user_error("'{}' is an op of Headrace, which is not changed; register an op under another name", op->name);
   return *op;
+}
+
+// It is called with the first call of the op, where an empty one would say nothing of the op or its place.
+template <typename F>
+void check_given(const Op& op, const F& function, std::string_view what) {
+  if (!function) throw_user_error("{}: the function that {} is empty; give one that can be called", op->name, what);
 }
 
 // ---- types
@@ -88,21 +93,16 @@ CallFusion fusion_of_form(const CallNode& call, const Expected<tir::Compute>& fo
   if (!form) return {FusionKind::opaque, form.refusal().message};
   auto [found, why] = fusion_of(form.value());
   if (said == nullptr) return {found, std::move(why)};
-  if (*said == FusionKind::opaque) return {*said, "it is registered as opaque"};
+  if (*said > FusionKind::anchor) return {*said, ops::why_opaque(*call.as_op())};
   // Results and stages that no group takes stay alone, whatever is said of them.
   return why.empty() ? CallFusion{*said, ""} : CallFusion{FusionKind::opaque, std::move(why)};
 }
 
 // What a form reads cannot be told of a size that only the data tells, and what is registered is not believed then.
 bool has_unknown_size(const CallNode& call) {
-  std::vector<Type> types = leaves_of(call.checked_type());
-  for (const Expr& arg : call.args) {
-    for (const Type& leaf : leaves_of(arg->checked_type())) types.push_back(leaf);
-  }
-  return std::any_of(types.begin(), types.end(), [](const Type& type) {
-    const auto* tensor = type.as<TensorTypeNode>();
-    return tensor != nullptr && std::any_of(tensor->shape.begin(), tensor->shape.end(), is_any);
-  });
+  return relay::has_unknown_dim(call.checked_type()) ||
+         std::any_of(call.args.begin(), call.args.end(),
+                     [](const Expr& arg) { return relay::has_unknown_dim(arg->checked_type()); });
 }
 
 CallFusion unknown_size() { return {FusionKind::opaque, "it has a size that only the data tells"}; }
@@ -150,7 +150,7 @@ void set_external(OpNode& op, const std::string& function) {
   std::string why = fmt::format("the function '{}' computes it, whose loops are not known", function);
   op.set(ops::kExternal, function);
   op.set(ops::kCallFusion, ops::CallFusionFn([why](const CallNode&) { return CallFusion{FusionKind::opaque, why}; }));
-  op.set(kWhyOpaque, std::move(why));
+  op.set(ops::kWhyOpaque, std::move(why));
   op.set(ops::kEval, eval_by_function(function));
 }
 
@@ -236,23 +236,27 @@ void set_user_support_level(const Op& op, int64_t level) {
 }
 
 void set_user_relation(const Op& op, relay::TypeRelationFn relation) {
-  changeable(op).set(relay::kTypeRelation,
-                     relay::TypeRelationFn([relation = std::move(relation)](const RelationInput& input) {
-                       return related(relation, input);
-                     }));
+  OpNode& node = changeable(op);
+  check_given(op, relation, "is its type relation");
+  node.set(relay::kTypeRelation, relay::TypeRelationFn([relation = std::move(relation)](const RelationInput& input) {
+             return related(relation, input);
+           }));
 }
 
 void set_user_compute(const Op& op, UserCompute compute) {
   OpNode& node = changeable(op);
+  if (const auto* form = std::get_if<ComputeRuleFn>(&compute)) check_given(op, *form, "makes its compute form");
+  if (const auto* make = std::get_if<PrimFuncFn>(&compute)) check_given(op, *make, "makes its loops");
   for (const std::string_view key : {kComputeRule.name, kKernelRule.name, ops::kCallFusion.name, ops::kExternal.name,
-                                     ops::kEval.name, kWhyOpaque.name})
+                                     ops::kEval.name, ops::kWhyOpaque.name})
     erase(node, key);
   if (const auto* form = std::get_if<ComputeRuleFn>(&compute)) {
     set_form(node, *form);
   } else if (const auto* function = std::get_if<PrimFunc>(&compute)) {
     const PrimFunc loops = well_formed(node, *function);
     set_loops(node, [loops](const RuleInput&) { return loops; });
-    if (const auto form_of_all = tir::raise(loops); !form_of_all) node.set(kWhyOpaque, form_of_all.refusal().message);
+    if (const auto form_of_all = tir::raise(loops); !form_of_all)
+      node.set(ops::kWhyOpaque, form_of_all.refusal().message);
   } else if (const auto* make = std::get_if<PrimFuncFn>(&compute)) {
     set_loops(node, [make = *make](const RuleInput& input) { return well_formed(*input.call.as_op(), make(input)); });
   } else if (const auto* external = std::get_if<ExternalFunction>(&compute)) {
@@ -263,6 +267,7 @@ void set_user_compute(const Op& op, UserCompute compute) {
 
 void set_user_eval(const Op& op, ops::EvalFn eval) {
   OpNode& node = changeable(op);
+  check_given(op, eval, "evaluates it");
   node.set(kUserEval, eval);
   node.set(ops::kEval, std::move(eval));
 }
@@ -283,22 +288,6 @@ relay::Call make_user_call(std::string_view op, Array<Expr> args,
                            const std::vector<std::pair<std::string, Value>>& attrs, Span span) {
   const Op found = get_op(op);
   return relay::make_call(found, std::move(args), relay::make_user_attrs(*found, attrs), {}, std::move(span));
-}
-
-std::string why_opaque(const OpNode& op) {
-  if (const std::string* why = op.find(kWhyOpaque)) return *why;
-  const FusionKind* said = op.find(ops::kFusionKind);
-  if (said != nullptr && *said == FusionKind::opaque) return "it is registered as opaque";
-  const bool says_nothing = said == nullptr && op.find(ops::kCallFusion) == nullptr;
-  return says_nothing ? "nothing says how it is computed" : "";
-}
-
-std::string why_opaque(const CallNode& call) {
-  const OpNode* op = call.as_op();
-  if (op == nullptr) throw_at(call.span, "why_opaque", "only calls of ops fuse");
-  const ops::CallFusionFn* fusion = op->find(ops::kCallFusion);
-  if (fusion == nullptr) return why_opaque(*op);
-  return (*fusion)(call).why_opaque;
 }
 
 }  // namespace headrace::lower

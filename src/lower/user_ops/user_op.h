@@ -52,7 +52,7 @@ Op register_user_op(UserOp op);
 // The same, to be filled in by the functions below.
 Op declare_user_op(const std::string& name, const std::string& doc, bool override = false);
 
-// These change an op that a user registered; UserError for one of Headrace's own.
+// These change an op that a user registered; UserError for one of Headrace's own, and for a function that is empty.
 void set_user_doc(const Op& op, std::string doc);
 // One argument more, unless set_user_num_inputs said how many.
 void add_user_argument(const Op& op, OpArgument argument);
@@ -69,10 +69,5 @@ bool is_user_op(const Op& op);
 // A call with attributes by name. UserError as relay::make_user_attrs.
 relay::Call make_user_call(std::string_view op, Array<Expr> args,
                            const std::vector<std::pair<std::string, Value>>& attrs = {}, Span span = {});
-
-// Why no call of the op ever fuses, as far as the op itself tells; empty when calls may.
-std::string why_opaque(const OpNode& op);
-// Why this typed call of an op does not fuse; empty when it does.
-std::string why_opaque(const relay::CallNode& call);
 
 }  // namespace headrace::lower

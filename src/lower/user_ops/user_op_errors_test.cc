@@ -6,7 +6,7 @@
 #include "interp/interp.h"
 #include "kit/errors.h"
 #include "lower/user_ops/check_indices.h"
-#include "lower/user_ops/user_op.h"
+#include "lower/user_ops/tests/unary_op.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
 #include "relay/text/print.h"
@@ -17,17 +17,10 @@ namespace headrace::lower {
 namespace {
 
 using relay::AttrKind;
-using relay::RelationInput;
 using ::testing::AllOf;
 using ::testing::HasSubstr;
 
 const DataType kFloat = DataType::float_(32);
-
-Type same_type(const RelationInput& input) { return input.tensor(0); }
-
-UserOp unary(const std::string& name) {
-  return {.name = name, .arguments = {{"data", "Tensor", ""}}, .relation = same_type};
-}
 
 // ---- names
 
@@ -95,6 +88,25 @@ TEST(UserOpNames, ParametersHaveNamesThatCallsCanGive) {
   EXPECT_FALSE(find_op("errors.argument"));
 }
 
+// Not with the first call, which would be std::bad_function_call. What computed the op before stays.
+TEST(UserOpErrors, EmptyFunctionsAreRefusedAtOnce) {
+  UserOp given = unary("errors.empty");
+  given.compute = ComputeRuleFn(copy_form);
+  const Op op = register_user_op(given);
+  EXPECT_EQ(kit::user_error_of([&] { set_user_relation(op, {}); }),
+            "errors.empty: the function that is its type relation is empty; give one that can be called");
+  EXPECT_EQ(kit::user_error_of([&] { set_user_compute(op, ComputeRuleFn()); }),
+            "errors.empty: the function that makes its compute form is empty; give one that can be called");
+  EXPECT_EQ(kit::user_error_of([&] { set_user_compute(op, PrimFuncFn()); }),
+            "errors.empty: the function that makes its loops is empty; give one that can be called");
+  EXPECT_EQ(kit::user_error_of([&] { set_user_eval(op, {}); }),
+            "errors.empty: the function that evaluates it is empty; give one that can be called");
+  given.name = "errors.of_nothing";
+  given.compute = PrimFuncFn();
+  EXPECT_THAT(kit::user_error_of([&] { register_user_op(given); }), HasSubstr("errors.of_nothing: the function that"));
+  EXPECT_NE(op->find(ops::kCallFusion), nullptr);
+}
+
 TEST(UserOpNames, AParameterIsNamedOnce) {
   const Op op = declare_user_op("errors.once", "");
   add_user_argument(op, {"data", "Tensor", ""});
@@ -147,8 +159,10 @@ PrimExpr less(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryO
 PrimExpr zero() { return make_float(0, kFloat); }
 
 TEST(UserOpIndices, OutsideIsAnErrorWithTheIndexAndTheSize) {
-  expect_outside(form_of([](const Buffer& x, const Index& i) { return load(x, {i[0] + 1}); }),
-                 "reads 'data' outside: index 0 is `i0 + 1`, which goes from 1 to 4, and the dimension has 4 elements");
+  expect_outside(
+      form_of([](const Buffer& x, const Index& i) { return load(x, {i[0] + 1}); }),
+      "reads 'data' outside: index 0 is `i0 + 1`, which goes from 1 to 4, and the dimension has 4 elements; an "
+      "element that may not be there is read in a branch of if_then_else");
   expect_outside(form_of([](const Buffer& x, const Index& i) { return load(x, {make_int(1) - i[0]}); }),
                  "which goes from -2 to 1, and the dimension has 4 elements");
   expect_outside(form_of([](const Buffer& x, const Index&) { return load(x, {make_int(4)}); }),
@@ -187,7 +201,10 @@ TEST(UserOpIndices, ReductionsAndPartsAreChecked) {
           {y}};
     });
   };
-  expect_outside(parts(3), "writes 'errors.indexed' outside: index 0 is `i0 + 3`, which goes from 3 to 4");
+  expect_outside(
+      parts(3),
+      "writes 'errors.indexed' outside: index 0 is `i0 + 3`, which goes from 3 to 4, and the dimension has 4 "
+      "elements; give the part fewer elements, or another place");
   EXPECT_EQ(errors_of(parts(2)).second, "");
 }
 

@@ -9,6 +9,7 @@
 #include "interp/interp.h"
 #include "kit/errors.h"
 #include "lower/user_ops/open_attrs.h"
+#include "lower/user_ops/tests/unary_op.h"
 #include "object/json.h"
 #include "object/structural_equal.h"
 #include "object/structural_hash.h"
@@ -37,17 +38,6 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 
 constexpr const char* kHeader = "#[version = \"0.0.5\"]\n";
-
-Type same_type(const RelationInput& input) { return input.tensor(0); }
-
-tir::Compute copy_form(const RuleInput& input) {
-  return single_stage(input, map_stage(input.make_output(), [&](const Index& i) { return load(input.inputs[0], i); }));
-}
-
-// An op of one argument and of its type.
-UserOp unary(const std::string& name) {
-  return {.name = name, .arguments = {{"data", "Tensor", ""}}, .relation = same_type};
-}
 
 void register_test_ops() {
   static std::once_flag once;
@@ -267,10 +257,10 @@ TEST(UserOps, AttributesOfRelayAreSetAndReset) {
   const Op op = register_user_op(given);
   set_open_attr(op, "TOpPattern", Value(8));
   EXPECT_EQ(get_open_attr(op, "TOpPattern").as<int64_t>(), 8);
-  EXPECT_EQ(why_opaque(*op), "it is registered as opaque");
+  EXPECT_EQ(ops::why_opaque(*op), "it is registered as opaque");
   reset_open_attr(op, "TOpPattern");
   EXPECT_TRUE(get_open_attr(op, "TOpPattern").is_none());
-  EXPECT_EQ(why_opaque(*op), "");
+  EXPECT_EQ(ops::why_opaque(*op), "");
   for (const bool is_reset : {false, true}) {
     set_open_attr(op, "TOpIsStateful", Value(true));
     EXPECT_TRUE(get_open_attr(op, "TOpIsStateful").as<bool>());
@@ -374,7 +364,7 @@ TEST(UserOps, PatternsThatTheFormBreaks) {
                     HasSubstr("at: prog.lies")));
   EXPECT_EQ(compute_error("prog.honest", ComputeRuleFn(transposed), FusionKind::injective), "");
   EXPECT_EQ(compute_error("prog.shy", ComputeRuleFn(transposed), FusionKind::opaque), "");
-  EXPECT_EQ(why_opaque(*get_op("prog.shy")), "it is registered as opaque");
+  EXPECT_EQ(ops::why_opaque(*get_op("prog.shy")), "it is registered as opaque");
 }
 
 // x / sum(x) is not elementwise, whatever it is registered as: behind argwhere it would read the whole buffer.

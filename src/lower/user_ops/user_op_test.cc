@@ -13,6 +13,7 @@
 #include "interp/interp.h"
 #include "kit/errors.h"
 #include "load/run.h"
+#include "lower/user_ops/tests/unary_op.h"
 #include "object/function.h"
 #include "passes/fuse/fuse_ops.h"
 #include "relay/function_attrs.h"
@@ -31,8 +32,6 @@ using relay::RelationInput;
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using Floats = std::vector<float>;
-
-Type same_type(const RelationInput& input) { return input.tensor(0); }
 
 tir::PrimFunc loops(const std::string& body) { return tir::parse_function("#[tir_version = \"1\"]\n" + body); }
 
@@ -190,7 +189,7 @@ TEST(UserOp, AReductionIsInterpretedAndCompiled) {
 TEST(UserOp, LoopsWithSymbolsTakeTheSizesOfTheCall) {
   const IRModule module = read("def @main(%x: Tensor[(2, 3), float32]) { test.square(%x) }");
   EXPECT_THAT(result(module, {tensor({2, 3}, {1, 2, 3, 4, 5, 6})}), ElementsAre(1, 4, 9, 16, 25, 36));
-  EXPECT_EQ(why_opaque(*get_op("test.square")), "");
+  EXPECT_EQ(ops::why_opaque(*get_op("test.square")), "");
 }
 
 TEST(UserOp, OpaqueLoopsAreAKernelOfTheirOwn) {
@@ -198,7 +197,7 @@ TEST(UserOp, OpaqueLoopsAreAKernelOfTheirOwn) {
   EXPECT_THAT(result(module, {tensor({5}, {1, -3, 1, 2, 4})}), ElementsAre(2, 0, 0, 2, 10));
   EXPECT_THAT(groups_of(module),
               ElementsAre(ElementsAre("multiply"), ElementsAre("nn.relu"), ElementsAre("test.running_sum")));
-  EXPECT_THAT(why_opaque(*get_op("test.running_sum")), HasSubstr("y"));
+  EXPECT_THAT(ops::why_opaque(*get_op("test.running_sum")), HasSubstr("y"));
   // The manifest tells it too.
   bool is_told = false;
   const auto artifact = compiled(module);
@@ -257,7 +256,7 @@ TEST(UserOp, StagesAndSeveralResults) {
   EXPECT_THAT(result(means, {tensor({2, 2}, {1, 3, -8, 4})}), ElementsAre(2, -2));
   const auto main = relay::infer_type(means)->lookup("main").cast<relay::FunctionNode>();
   const auto* call = main->body.as<relay::TupleGetItemNode>()->tuple.as<relay::CallNode>();
-  EXPECT_EQ(why_opaque(*call), "it has 2 results");
+  EXPECT_EQ(ops::why_opaque(*call), "it has 2 results");
 }
 
 TEST(UserOp, AFormNeedNotReadAllInputs) {
@@ -301,7 +300,7 @@ TEST(UserOp, LoopsThatAreMadeForEachCall) {
 TEST(UserOp, AFunctionIsAnExternalStep) {
   const IRModule module = read("def @main(%x: Tensor[(3), float32]) { nn.relu(test.halve(negative(%x))) }");
   EXPECT_THAT(result(module, {tensor({3}, {-2, 4, -1})}), ElementsAre(1, 0, 0.5));
-  EXPECT_THAT(why_opaque(*get_op("test.halve")), HasSubstr("the function 'test.halve.impl' computes it"));
+  EXPECT_THAT(ops::why_opaque(*get_op("test.halve")), HasSubstr("the function 'test.halve.impl' computes it"));
   const auto artifact = compiled(module);
   const artifact::Program& program = artifact->manifest().programs[0];
   std::vector<std::string> externals;
@@ -486,7 +485,7 @@ TEST(UserOp, AnEvaluationOfTheUsersOwnIsTheOneThatCounts) {
   register_user_op({.name = "test.seven", .arguments = {{"data", "Tensor", ""}}, .relation = same_type, .eval = eval});
   const IRModule module = read("def @main(%x: Tensor[(2), float32]) { test.seven(%x) }");
   EXPECT_THAT(interpreted(module, {tensor({2}, {1, 2})}), ElementsAre(7, 7));
-  EXPECT_EQ(why_opaque(*get_op("test.seven")), "nothing says how it is computed");
+  EXPECT_EQ(ops::why_opaque(*get_op("test.seven")), "nothing says how it is computed");
   EXPECT_THAT(kit::user_error_of([&] { compiled(module); }), HasSubstr("no compute rule for 'test.seven'"));
 }
 

@@ -34,22 +34,6 @@ inline std::string_view layout_or(const std::string& layout, std::string_view fa
 // One value stands for all axes.
 inline Shape spread(const Shape& values, size_t count) { return values.size() == 1 ? Shape(count, values[0]) : values; }
 
-// Attributes of one family have a type for each rank, which adds no members to the family's.
-// Those of calls of `op` at their defaults.
-template <typename Family>
-Ref<Family> default_attrs(std::string_view op) {
-  return make_node(get_op(op)->attrs_type_key, {}).template cast<Family>();
-}
-// A copy of the node's own type that `change` has edited.
-template <typename Family, typename F>
-Ref<Family> copy_of_own_type(const Family& attrs, F&& change) {
-  const ObjectRef copy(attrs.type_info().make_empty());
-  const auto own = copy.template cast<Family>();
-  *own = attrs;
-  change(*own);
-  return own;
-}
-
 // The axes that may lie in parts where an op takes packed layouts: batch and channels, of data and of a kernel.
 inline constexpr std::string_view kPackedAxes = "NCOI";
 // What is wrong with `layout`, as the end of a sentence, for a tensor whose axes are `letters`, in any order; those of

@@ -27,6 +27,12 @@ void channel_fields(List& f) {
 }
 
 template <typename List>
+void stride_field(List& f, const ConvAttrs& usual) {
+  f.template field<&ConvAttrs::strides>(
+      "strides", {.default_value = usual.strides, .has_default = true, .doc = "per spatial axis"});
+}
+
+template <typename List>
 void window_fields(List& f, const ConvAttrs& usual) {
   f.template field<&ConvAttrs::padding>("padding", {.default_value = usual.padding,
                                                     .has_default = true,
@@ -52,11 +58,13 @@ void layout_fields(List& f, const ConvAttrs& usual) {
           {.default_value = usual.kernel_layout,
            .has_default = true,
            .doc = in_parts ? fmt::format("an order of these letters, perhaps {}16i16o", usual.kernel_layout)
-                           : "an order of these letters; I is the data's channels"})
-      .template field<&ConvAttrs::out_layout>(
-          "out_layout", {.default_value = "", .has_default = true, .doc = "empty: as data_layout"})
-      .template field<&ConvAttrs::out_dtype>(
-          "out_dtype", {.optional = true, .default_value = Value(), .has_default = true, .doc = "None: as data"});
+                           : "an order of these letters; I is the data's channels"});
+}
+
+template <typename List>
+void out_dtype_field(List& f) {
+  f.template field<&ConvAttrs::out_dtype>(
+      "out_dtype", {.optional = true, .default_value = Value(), .has_default = true, .doc = "None: as data"});
 }
 
 }  // namespace
@@ -75,8 +83,7 @@ template <size_t rank, bool is_transpose>
 void ConvAttrsOf<rank, is_transpose>::fields(FieldList<ConvAttrsOf>& f) {
   const ConvAttrs usual(rank, is_transpose);
   if (is_transpose) channel_fields(f);
-  f.template field<&ConvAttrs::strides>(
-      "strides", {.default_value = usual.strides, .has_default = true, .doc = "per spatial axis"});
+  stride_field(f, usual);
   if constexpr (is_transpose)
     f.template field<&ConvAttrs::output_padding>("output_padding",
                                                  {.default_value = usual.output_padding,
@@ -85,6 +92,20 @@ void ConvAttrsOf<rank, is_transpose>::fields(FieldList<ConvAttrsOf>& f) {
   window_fields(f, usual);
   if (!is_transpose) channel_fields(f);
   layout_fields(f, usual);
+  f.template field<&ConvAttrs::out_layout>("out_layout",
+                                           {.default_value = "", .has_default = true, .doc = "empty: as data_layout"});
+  out_dtype_field(f);
+}
+
+void Conv2DBackwardWeightAttrs::fields(FieldList<Conv2DBackwardWeightAttrs>& f) {
+  const Conv2DBackwardWeightAttrs usual;
+  stride_field(f, usual);
+  window_fields(f, usual);
+  channel_fields(f);
+  f.field<&ConvAttrs::out_layout>(
+      "grad_layout", {.default_value = usual.out_layout, .has_default = true, .doc = "as data_layout, of grad"});
+  layout_fields(f, usual);
+  out_dtype_field(f);
 }
 
 ConvForm conv_form(const ConvAttrs& attrs) {
@@ -98,14 +119,6 @@ ConvForm conv_form(const ConvAttrs& attrs) {
           .dilation = spread(attrs.dilation, attrs.spatial),
           .output_padding = spread(attrs.output_padding, attrs.spatial),
           .groups = attrs.groups};
-}
-
-ConvForm backward_weight_form(const Conv2DAttrs& attrs) {
-  ConvForm form = conv_form(attrs);
-  form.data_layout = attrs.kernel_layout;
-  form.kernel_layout = attrs.out_layout.empty() ? form.kernel_letters : attrs.out_layout;
-  form.out_layout = attrs.data_layout;
-  return form;
 }
 
 namespace {
@@ -290,34 +303,55 @@ void check_gradient(const RelationInput& input, const ConvForm& form, const Shap
   }
 }
 
+// The taps along spatial axis i where no attribute says them: as many as make the convolution's result as large as
+// `grad`. With strides above one several numbers may.
+int64_t infer_taps(const RelationInput& input, const ConvForm& form, size_t i, const PrimExpr& grad,
+                   const PrimExpr& data) {
+  const auto count = as_int(grad), size = as_int(data);
+  const char letter = form.letters[2 + i];
+  if (!count || !size)
+    input.fail(fmt::format("kernel_size must be given: the sizes of grad and data along {} do not tell it", letter));
+  const Window window = window_of(form.spatial(), form.strides, form.padding, form.dilation);
+  const int64_t padded = *size + window.pad_begin[i] + window.pad_end[i];
+  const int64_t stride = window.strides[i], distance = window.dilation[i];
+  // Before the product, which may be large: whether the last window begins inside.
+  const bool may_fit = *count >= 1 && padded >= 1 && *count - 1 <= (padded - 1) / stride;
+  const int64_t longest = may_fit ? padded - (*count - 1) * stride : 0,
+                shortest = std::max<int64_t>(1, longest - stride + 1);
+  const int64_t most = (longest + distance - 1) / distance, least = (shortest + distance - 2) / distance + 1;
+  if (most < least)
+    input.fail(
+        fmt::format("no kernel_size gives grad's {} elements along {}, where data has {}", *count, letter, *size));
+  if (most > least)
+    input.fail(fmt::format("kernel_size must be given: along {}, {} to {} taps fit the sizes of grad and data", letter,
+                           least, most));
+  return most;
+}
+
 Type relate_backward_weight(const RelationInput& input) {
   const TensorType grad = input.tensor(0), data = input.tensor(1);
   if (!grad || !data) return {};
-  const auto& attrs = input.call.attrs_as<Conv2DAttrs>();
-  const ConvForm form = backward_weight_form(attrs);
-  if (!attrs.kernel_size) input.fail("kernel_size must be given: the gradient and the data do not tell it");
-  check_sizes(input, "kernel_size", *attrs.kernel_size, form.spatial(), 1);
-  const auto layout_of = [&](const char* name, const std::string& layout, const std::string& letters) {
-    return check_layout(input, name, layout, letters, form.in_parts());
-  };
-  const auto g =
-      check_dims(input, grad, "grad", layout_of("data_layout (grad's)", form.out_layout, form.letters), form.letters);
-  const auto x = check_dims(input, data, "data", layout_of("kernel_layout (data's)", form.data_layout, form.letters),
-                            form.letters);
-  const Layout weight_layout = layout_of("out_layout (the weight's)", form.kernel_layout, form.kernel_letters);
+  const auto& attrs = input.call.attrs_as<ConvAttrs>();
+  const ConvForm form = conv_form(attrs);
+  const Layout grad_layout = check_layout(input, "grad_layout", form.out_layout, form.letters, form.in_parts());
+  check_attrs(input, attrs, form);
+  const auto g = check_dims(input, grad, "grad", grad_layout, form.letters);
+  const auto x = check_dims(input, data, "data", Layout::parse(form.data_layout), form.letters);
   check_same_dtype(input, data, grad, "grad");
   if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}", show(data)));
   const DataType dtype = attrs.out_dtype.value_or(data->dtype);
   check_out_dtype(input, dtype, data->dtype);
-  check_sizes(input, "groups", {attrs.groups}, 1, 1);
   check_divides(input, x[1], attrs.groups, "input channels");
   check_divides(input, g[1], attrs.groups, "output channels");
   if (attrs.channels && !unify_dims(make_int(*attrs.channels), g[1]))
     input.fail(fmt::format("channels is {}, but grad has {}", *attrs.channels, to_string(g[1])));
-  check_gradient(input, form, *attrs.kernel_size, g, x);
+  Shape kernel = attrs.kernel_size.value_or(Shape());
+  for (size_t i = kernel.size(); i < form.spatial(); ++i)
+    kernel.push_back(infer_taps(input, form, i, g[2 + i], x[2 + i]));
+  check_gradient(input, form, kernel, g, x);
   std::vector<PrimExpr> out{g[1], over(x[1], attrs.groups)};
-  for (const int64_t size : *attrs.kernel_size) out.push_back(make_int(size));
-  return make_tensor_type(dims_in_layout(input, out, form.kernel_letters, weight_layout), dtype);
+  for (const int64_t size : kernel) out.push_back(make_int(size));
+  return make_tensor_type(dims_in_layout(input, out, form.kernel_letters, Layout::parse(form.kernel_layout)), dtype);
 }
 
 // ---- eval
@@ -462,7 +496,7 @@ Compute<T> weight_at(const ConvView& v, const Elements<T>& x, const Elements<T>&
 
 std::vector<NDArray> eval_backward_weight(const EvalInput& input) {
   const NDArray out = input.make_output();
-  const ConvForm form = backward_weight_form(input.attrs<Conv2DAttrs>());
+  const ConvForm form = conv_form(input.attrs<ConvAttrs>());
   const ConvView view = view_conv(form, input.args[1], out, input.args[0]);
   const NDArray grad = as_dtype(input.args[0], out.dtype()), data = as_dtype(input.args[1], out.dtype());
   dispatch_number(out.dtype(), [&]<typename T>() {
@@ -512,23 +546,26 @@ void register_conv_ops() {
       "P = (H - 1) * stride - top - bottom + (R - 1) * dilation + 1 + output_padding."));
   OpBuilder("nn.conv2d_backward_weight",
             "The gradient of nn.conv2d by its weight: grad T[N,K,P,Q], data T[N,C,H,W] -> out_dtype[K,C/groups,R,S], R "
-            "and S being kernel_size. The layouts are Relay's: data_layout is grad's, kernel_layout the data's (so it "
-            "must be given: NCHW), out_layout the weight's (empty: OIHW).")
+            "and S being kernel_size, which may be left out where one only fits the sizes of grad and data.")
       .arg("grad")
       .arg("data")
-      .attrs<Conv2DAttrs>()
+      .attrs<Conv2DBackwardWeightAttrs>()
       .relation(relate_backward_weight)
       .fusion(FusionKind::anchor)
       .level(2)
       .eval(eval_backward_weight);
   conv_ops_like_2d<1>();
   conv_ops_like_2d<3>();
-  register_old_attrs();
 }
 
 Expr conv2d(Expr data, Expr weight, Conv2DAttrs attrs, Span span) {
   return relay::make_call("nn.conv2d", {std::move(data), std::move(weight)}, make_object<Conv2DAttrs>(std::move(attrs)),
                           std::move(span));
+}
+
+Expr conv2d_backward_weight(Expr grad, Expr data, Conv2DBackwardWeightAttrs attrs, Span span) {
+  return relay::make_call("nn.conv2d_backward_weight", {std::move(grad), std::move(data)},
+                          make_object<Conv2DBackwardWeightAttrs>(std::move(attrs)), std::move(span));
 }
 
 Expr conv2d_transpose(Expr data, Expr weight, Conv2DTransposeAttrs attrs, Span span) {

@@ -11,7 +11,7 @@ namespace headrace::ops {
 struct ConvAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.AnyConvAttrs";
-  static constexpr int32_t child_slots = 6;
+  static constexpr int32_t child_slots = 7;
   // At the defaults of that rank.
   ConvAttrs(size_t spatial, bool transposed);
   size_t spatial;   // no field: the type says it
@@ -43,6 +43,16 @@ using Conv1DTransposeAttrs = ConvAttrsOf<1, true>;
 using Conv2DTransposeAttrs = ConvAttrsOf<2, true>;
 using Conv3DTransposeAttrs = ConvAttrsOf<3, true>;
 
+// Of nn.conv2d_backward_weight: those of the convolution whose weight's gradient it is. `out_layout` is the gradient's,
+// the attribute grad_layout, as the gradient has the form of the result.
+struct Conv2DBackwardWeightAttrs : ConvAttrs {
+  using Parent = ConvAttrs;
+  static constexpr std::string_view type_key = "relay.attrs.Conv2DBackwardWeightAttrs";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<Conv2DBackwardWeightAttrs>& f);
+  Conv2DBackwardWeightAttrs() : ConvAttrs(2, false) { out_layout = data_layout; }
+};
+
 // The same, layouts and sizes written out.
 struct ConvForm {
   std::string letters, kernel_letters;  // N C H W; O I H W, or I O H W of a transpose
@@ -54,13 +64,9 @@ struct ConvForm {
   std::string_view in_parts() const { return kernel_letters[0] == 'O' ? kPackedAxes : std::string_view(); }
 };
 ConvForm conv_form(const ConvAttrs& attrs);
-// Of the convolution whose weight's gradient nn.conv2d_backward_weight is. As in Relay, the attributes' data_layout is
-// there the gradient's, kernel_layout the data's, out_layout (empty: OIHW) the weight's.
-ConvForm backward_weight_form(const Conv2DAttrs& attrs);
-
-void register_old_attrs();  // old_attrs.cc: the attributes of pools and convolutions that older programs saved
 
 Expr conv2d(Expr data, Expr weight, Conv2DAttrs attrs, Span span = {});
+Expr conv2d_backward_weight(Expr grad, Expr data, Conv2DBackwardWeightAttrs attrs, Span span = {});
 Expr conv2d_transpose(Expr data, Expr weight, Conv2DTransposeAttrs attrs, Span span = {});
 
 }  // namespace headrace::ops

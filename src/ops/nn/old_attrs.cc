@@ -1,7 +1,7 @@
 // Attributes that pools and convolutions of several ranks shared, before each rank had a type of its own: read from
 // JSON as the op's type. An empty layout, or one value of 1 or 0 for all axes, was their default.
 #include "object/json.h"
-#include "ops/nn/conv.h"
+#include "ops/families.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {

@@ -347,7 +347,7 @@ void register_pool_ops() {
 
 static Expr pool(const char* kind, Expr data, const PoolAttrs& attrs, Span span) {
   const std::string op = fmt::format("nn.{}_pool{}d", kind, attrs.spatial);
-  const auto own = default_attrs<PoolAttrs>(op);
+  const auto own = make_node(get_op(op)->attrs_type_key, {}).cast<PoolAttrs>();
   *own = attrs;
   return relay::make_call(op, {std::move(data)}, own, std::move(span));
 }

@@ -4,25 +4,25 @@
 
 namespace headrace::ops {
 
+static void register_annotation(const char* name, const char* doc, FusionKind kind) {
+  OpBuilder(name, doc)
+      .arg("data")
+      .relation([](const RelationInput& input) -> Type { return input.tensor(0); })
+      .value([](const RelationInput& input) { return input.arg_value(0); })
+      .fusion(kind)
+      .keeps_elements()
+      .eval([](const EvalInput& input) { return std::vector<NDArray>{input.args[0]}; });
+}
+
 void register_annotation_ops() {
-  OpBuilder("annotation.stop_fusion",
-            "x, which FuseOps computes before what reads it: x[...] -> the same type. Ops before it and behind it are "
-            "in different kernels; it costs nothing itself.")
-      .arg("data")
-      .relation([](const RelationInput& input) -> Type { return input.tensor(0); })
-      .value([](const RelationInput& input) { return input.arg_value(0); })
-      .fusion(FusionKind::opaque)
-      .keeps_elements()
-      .eval([](const EvalInput& input) { return std::vector<NDArray>{input.args[0]}; });
-  OpBuilder("annotation.checkpoint",
-            "x, marked as a value that a gradient may begin to compute again from: x[...] -> the same type. "
-            "FirstOrderGradient takes gradients through it and keeps the mark, but computes nothing twice.")
-      .arg("data")
-      .relation([](const RelationInput& input) -> Type { return input.tensor(0); })
-      .value([](const RelationInput& input) { return input.arg_value(0); })
-      .fusion(FusionKind::elementwise)
-      .keeps_elements()
-      .eval([](const EvalInput& input) { return std::vector<NDArray>{input.args[0]}; });
+  register_annotation("annotation.stop_fusion",
+                      "x, which FuseOps computes before what reads it: x[...] -> the same type. Ops before it and "
+                      "behind it are in different kernels; it costs nothing itself.",
+                      FusionKind::opaque);
+  register_annotation("annotation.checkpoint",
+                      "x, marked as a value that a gradient may begin to compute again from: x[...] -> the same type. "
+                      "FirstOrderGradient takes gradients through it and keeps the mark, but computes nothing twice.",
+                      FusionKind::elementwise);
 }
 
 }  // namespace headrace::ops

@@ -62,31 +62,41 @@ def avg_gradient(
 
 
 def add_convolutions(data: Callable[..., np.ndarray]) -> None:
-    op, layouts = "nn.conv2d_backward_weight(%0, %1, ", 'kernel_layout="NCHW"'
+    op = "nn.conv2d_backward_weight(%0, %1, "
     x, g = data(2, 3, 7, 6), data(2, 4, 4, 4)
     y = weight_gradient(g, x, (3, 2), 2, 1, [1, 1], 1)
     window = "kernel_size=[3, 2], strides=[2, 2], padding=[1, 1, 1, 1], channels=4"
-    case("conv2d_backward_weight", f"{op}{window}, {layouts})", [g, x], [y])
-    last = 'data_layout="NHWC", kernel_layout="NHWC", out_layout="HWIO"'
+    case("conv2d_backward_weight", f"{op}{window})", [g, x], [y])
+    last = 'grad_layout="NHWC", data_layout="NHWC", kernel_layout="HWIO"'
     args = [g.transpose(0, 2, 3, 1), x.transpose(0, 2, 3, 1)]
     case("conv2d_backward_weight NHWC", f"{op}{window}, {last})", args, [y.transpose(2, 3, 1, 0)])
     half = [g.astype("float16"), x.astype("float16")]
-    case("conv2d_backward_weight float16", f'{op}{window}, {layouts}, out_dtype="float32")', half, [y])
+    case("conv2d_backward_weight float16", f'{op}{window}, out_dtype="float32")', half, [y])
     x, g = data(2, 4, 8, 9), data(2, 6, 4, 7)
     y = weight_gradient(g, x, (3, 2), 1, 2, [0, 0], 2)
-    case("conv2d_backward_weight groups", f"{op}kernel_size=[3, 2], dilation=[2], groups=2, {layouts})", [g, x], [y])
+    case("conv2d_backward_weight groups", f"{op}kernel_size=[3, 2], dilation=[2], groups=2)", [g, x], [y])
+    case("conv2d_backward_weight without a size", f"{op}dilation=[2], groups=2)", [g, x], [y])
     x, g = data(1, 3, 5, 5), data(1, 6, 3, 3)
     y = weight_gradient(g, x, (3, 3), 1, 1, [0, 0], 3)
-    case("conv2d_backward_weight depthwise", f"{op}kernel_size=[3, 3], groups=3, {layouts})", [g, x], [y])
-    error("conv2d_backward_weight size", f"{op}{layouts})", [g, x], "kernel_size must be given")
-    message = "kernel_layout (data's) must be an order of the letters NCHW"
-    error("conv2d_backward_weight layout", f"{op}kernel_size=[3, 3])", [g, x], message)
-    error("conv2d_backward_weight grad", f"{op}kernel_size=[2, 3], {layouts})", [g, x], "grad must have 4 elements")
-    wrong = f"{op}kernel_size=[3, 3], channels=5, {layouts})"
+    case("conv2d_backward_weight depthwise", f"{op}kernel_size=[3, 3], groups=3)", [g, x], [y])
+    case(
+        "conv2d_backward_weight plain",
+        "nn.conv2d_backward_weight(%0, %1)",
+        [g, x],
+        [weight_gradient(g, x, (3, 3), 1, 1, [0, 0], 1)],
+    )
+    message = "kernel_size must be given: along H, 2 to 3 taps fit the sizes of grad and data"
+    error("conv2d_backward_weight size", f"{op}strides=[2, 2], padding=[1])", [g, x], message)
+    message = "no kernel_size gives grad's 3 elements along H, where data has 5"
+    error("conv2d_backward_weight no size", f"{op}strides=[3, 1])", [g, x], message)
+    message = "grad_layout must be an order of the letters NCHW"
+    error("conv2d_backward_weight layout", f'{op}grad_layout="OIHW")', [g, x], message)
+    error("conv2d_backward_weight grad", f"{op}kernel_size=[2, 3])", [g, x], "grad must have 4 elements")
+    wrong = f"{op}kernel_size=[3, 3], channels=5)"
     error("conv2d_backward_weight channels", wrong, [g, x], "channels is 5, but grad has 6")
-    wrong = f"{op}kernel_size=[3, 3], groups=2, {layouts})"
+    wrong = f"{op}kernel_size=[3, 3], groups=2)"
     error("conv2d_backward_weight groups", wrong, [g, x], "input channels (3) must be a multiple")
-    wrong = f"{op}kernel_size=[3, 3], {layouts})"
+    wrong = f"{op}kernel_size=[3, 3])"
     error("conv2d_backward_weight dtype", wrong, [g.astype("float64"), x], "grad must have dtype float32")
 
 

@@ -14,6 +14,7 @@
 #include "ops/tensor/shape.h"
 #include "ops/tensor/slice.h"
 #include "relay/infer/infer_type.h"
+#include "relay/leaves.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -42,14 +43,6 @@ std::optional<size_t> open_axis(const TensorTypeNode* type) {
     found = i;
   }
   return found;
-}
-
-bool is_open(const Type& type) {
-  const std::vector<Type> leaves = leaves_of(type);
-  return std::any_of(leaves.begin(), leaves.end(), [](const Type& leaf) {
-    const auto* tensor = leaf.as<TensorTypeNode>();
-    return tensor != nullptr && std::any_of(tensor->shape.begin(), tensor->shape.end(), is_any);
-  });
 }
 
 // A value of unknown size: `extent` (int64[1]) indices of `axis` of `buffer`, whose sizes are known.
@@ -157,7 +150,7 @@ bool is_users_elementwise(const Reader& r) {
   if (op.find(ops::kCallFusion) == nullptr || op.find(ops::kStateful) != nullptr) return false;
   if (r.rank() - r.axis != result_rank - r.result_axis) return false;
   for (size_t i = 0; i < r.call.args.size(); ++i) {
-    if (i != r.at && is_open(r.call.args[i]->checked_type())) return false;
+    if (i != r.at && relay::has_unknown_dim(r.call.args[i]->checked_type())) return false;
   }
   const PrimVar size = make_prim_var("n");
   try {
@@ -331,7 +324,7 @@ Expr bound_result(const Expr& result, const Bounds& bounds, Array<int64_t>& rows
   Array<Expr> outputs, extents;
   std::unordered_map<const Object*, size_t> places;  // of extents
   for (size_t i = 0; i < items.size(); ++i) {
-    if (!is_open(items[i]->checked_type())) {
+    if (!relay::has_unknown_dim(items[i]->checked_type())) {
       outputs.push_back(items[i]);
       continue;
     }
@@ -351,7 +344,7 @@ Expr bound_result(const Expr& result, const Bounds& bounds, Array<int64_t>& rows
 IRModule bound_outputs(const IRModule& module) {
   const auto name = module->find_global_var("main");
   const auto* main = name ? module->lookup("main").as<FunctionNode>() : nullptr;
-  if (main == nullptr || !is_open(main->body->checked_type()) || calls_main(module)) return module;
+  if (main == nullptr || !relay::has_unknown_dim(main->body->checked_type()) || calls_main(module)) return module;
   std::vector<const LetNode*> lets;
   Expr result = main->body;
   for (; result.is<LetNode>(); result = result.as<LetNode>()->body) lets.push_back(result.as<LetNode>());

@@ -26,18 +26,12 @@ std::string_view use_by(const Expr& user) {
   return "kept by a reference";
 }
 
-// Of an op call that no kernel shares.
-std::string why_opaque(const Expr& call) {
-  const auto* fusion = call_of(call).as_op()->find(ops::kCallFusion);
-  const std::string why = fusion == nullptr ? "" : (*fusion)(call_of(call)).why_opaque;
-  return fmt::format("'{}' is opaque{}{}", op_of(call), why.empty() ? "" : ": ", why);
-}
-
-std::string why_kinds(const Expr& producer, const Expr& other) {
-  const FusionKind kind = ops::fusion_kind_of(call_of(producer));
-  if (kind == FusionKind::reduction) return fmt::format("'{}' is a reduction, which ends its group", op_of(producer));
-  return fmt::format("'{}', whose kind is {}, does not go into the group of '{}', whose kind is {}", op_of(producer),
-                     ops::name_of(kind), op_of(other), ops::name_of(ops::fusion_kind_of(call_of(other))));
+std::string why_kinds(const FuseStop& stop) {
+  if (stop.kind == FusionKind::reduction)
+    return fmt::format("'{}' is a reduction, which ends its group", op_of(stop.producer));
+  return fmt::format("the group of '{}', whose kind is {}, does not go in front of {}'{}', whose kind is {}",
+                     op_of(stop.producer), ops::name_of(stop.kind), stop.is_other_group ? "that of " : "",
+                     op_of(stop.other), ops::name_of(stop.other_kind));
 }
 
 std::string why_multiple_users(const FuseStop& stop) {
@@ -48,14 +42,14 @@ std::string why_multiple_users(const FuseStop& stop) {
 std::string message_of(const FuseStop& stop, const FuseOptions& options) {
   switch (stop.code) {
     case HR_REASON_FUSE_PATTERN:
-      return why_opaque(stop.other);
+      return fmt::format("'{}' shares no kernel: {}", op_of(stop.other), ops::why_opaque(call_of(stop.other)));
     case HR_REASON_FUSE_DEPTH:
       return fmt::format("with '{}' the group would have more than max_depth = {} op calls", op_of(stop.other),
                          options.max_depth);
     case HR_REASON_FUSE_MULTIPLE_USERS:
       return why_multiple_users(stop);
     case HR_REASON_FUSE_KINDS:
-      return why_kinds(stop.producer, stop.other);
+      return why_kinds(stop);
     case HR_REASON_FUSE_ANCHORS:
       return fmt::format("the groups of '{}' and '{}' have an anchor each, and a kernel has one", op_of(stop.producer),
                          op_of(stop.other));

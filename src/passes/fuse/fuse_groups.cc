@@ -25,13 +25,6 @@ bool is_op_call(const Expr& expr) {
   return call != nullptr && call->as_op() != nullptr;
 }
 
-bool has_unknown_dim(const Type& type) {
-  if (const auto* tuple = type.as<TupleTypeNode>())
-    return std::any_of(tuple->items.begin(), tuple->items.end(), has_unknown_dim);
-  const auto* tensor = type.as<TensorTypeNode>();
-  return tensor != nullptr && std::any_of(tensor->shape.begin(), tensor->shape.end(), is_any);
-}
-
 struct CallKind {
   FusionKind kind;
   hr_reason why_alone;  // of an opaque one
@@ -43,7 +36,7 @@ CallKind kind_of(const CallNode& call) {
   // expand_dims) mostly serve a broadcast, and fuse into it.
   const bool is_view = op.name == "reshape" || op.name == "reshape_like" || op.name == "nn.batch_flatten";
   if (is_view) return {FusionKind::opaque, HR_REASON_FUSE_VIEW};
-  if (has_unknown_dim(call.checked_type())) return {FusionKind::opaque, HR_REASON_FUSE_DATA_SIZED};
+  if (relay::has_unknown_dim(call.checked_type())) return {FusionKind::opaque, HR_REASON_FUSE_DATA_SIZED};
   const FusionKind kind = ops::fusion_kind_of(call);
   return {kind, kind > FusionKind::anchor ? HR_REASON_FUSE_PATTERN : HR_REASON_NONE};
 }
@@ -201,7 +194,9 @@ class Fuser {
       std::vector<Expr> users = users_of(i);
       const Expr& exit = calls_.exits[index(i)];
       if (dominators_.parent(i) >= 0) {
-        result.push_back({stops_[index(i)].code, call(i), std::move(users), false, call(stops_[index(i)].other)});
+        const Stop& stop = stops_[index(i)];
+        result.push_back({stop.code, call(i), std::move(users), false, call(stop.other), kinds_[index(i)],
+                          stop.other_kind, stop.is_other_group});
       } else if (!users.empty()) {
         result.push_back({HR_REASON_FUSE_MULTIPLE_USERS, call(i), std::move(users), calls_.is_exit[index(i)], exit});
       } else if (exit) {
@@ -232,6 +227,8 @@ class Fuser {
   struct Stop {
     hr_reason code = HR_REASON_NONE;
     int32_t other = -1;
+    FusionKind other_kind = FusionKind::opaque;  // as in FuseStop
+    bool is_other_group = false;
   };
 
   // Anchors, elementwise and broadcast ops choose first, so that injective ones do not separate them.
@@ -255,13 +252,13 @@ class Fuser {
     return {kind == FusionKind::reduction ? HR_REASON_FUSE_KINDS : calls_.why_alone[index(node)], node};
   }
 
-  // `other` is what `node` cannot share a kernel with.
-  Stop stop_at(int32_t node, int32_t other) {
+  // `other` is what `node` cannot share a kernel with, by its kind or its group's.
+  Stop stop_at(int32_t node, int32_t other, FusionKind other_kind, bool is_group) {
     const hr_reason why_alone = calls_.why_alone[index(other)];
     if (why_alone != HR_REASON_NONE) return {why_alone, other};
     const bool are_anchors =
         kinds_[index(find(node))] == FusionKind::anchor && kinds_[index(find(other))] == FusionKind::anchor;
-    return {are_anchors ? HR_REASON_FUSE_ANCHORS : HR_REASON_FUSE_KINDS, other};
+    return {are_anchors ? HR_REASON_FUSE_ANCHORS : HR_REASON_FUSE_KINDS, other, other_kind, is_group};
   }
 
   // A call on the ways from `node` to `sink` that reads its operand as dominators_.weight(node) says. What lies behind
@@ -271,7 +268,8 @@ class Fuser {
     between_.assign(1, node);
     for (size_t next = 0; next < between_.size(); ++next) {
       for (const graph::Edge& edge : graph_.out(between_[next])) {
-        if (edge.weight == dominators_.weight(node)) return stop_at(node, edge.to);
+        if (edge.weight == dominators_.weight(node))
+          return stop_at(node, edge.to, static_cast<FusionKind>(edge.weight), false);
         if (edge.to == sink || seen_[index(edge.to)] == round_) continue;
         if (between_.size() == static_cast<size_t>(options_.max_depth)) return {HR_REASON_FUSE_DEPTH, sink};
         seen_[index(edge.to)] = round_;
@@ -297,7 +295,8 @@ class Fuser {
       return tensors - 2 * (total - 1) > options_.max_args ? Stop{HR_REASON_FUSE_TENSORS, n} : Stop();
     };
     const auto admit = [&](int32_t n) {
-      return allows(rule, kinds_[index(find(n))], n == sink) ? count(n) : stop_at(node, n);
+      const FusionKind kind = kinds_[index(find(n))];
+      return allows(rule, kind, n == sink) ? count(n) : stop_at(node, n, kind, true);
     };
     for (const Stop& stop : {count(node), admit(sink)}) {
       if (stop.code != HR_REASON_NONE) return stop;

@@ -3,6 +3,7 @@
 
 #include <headrace/reason.h>
 
+#include "ops/call_fusion.h"
 #include "passes/fuse/fuse_ops.h"
 
 namespace headrace::passes {
@@ -25,6 +26,10 @@ struct FuseStop {
   // What is in the way: that something, null for the end of the body; where there is none, an op call, which may lie
   // between `producer` and where its readers meet. Null where they do not meet.
   Expr other;
+  // Of HR_REASON_FUSE_KINDS, what was compared: the kind of the group that `producer` ends, and that of `other`, its
+  // group's or its own: how it reads its operand.
+  ops::FusionKind kind = ops::FusionKind::opaque, other_kind = ops::FusionKind::opaque;
+  bool is_other_group = false;  // `other_kind` is its group's
 };
 
 // One for each group that find_fuse_groups gives, in that order, but for those that only the end of the body reads.

@@ -290,17 +290,23 @@ Gradients grad_batch_matmul(const GradientSite& s) {
   return {attrs.transpose_a ? flip(by_a) : by_a, attrs.transpose_b ? flip(by_b) : by_b};
 }
 
-// The data's: the transposed convolution. The weights': a convolution whose windows are the gradient.
-Gradients grad_conv2d(const GradientSite& s) {
-  const auto& attrs = s.call.attrs_as<ops::Conv2DAttrs>();
-  const bool is_plain = attrs.data_layout == "NCHW" && attrs.kernel_layout == "OIHW" &&
-                        (attrs.out_layout.empty() || attrs.out_layout == "NCHW") && attrs.groups == 1;
-  if (!is_plain)
+// The dimensions of a tensor of a convolution by their letters.
+std::vector<int64_t> sizes_by_letters(const GradientSite& s, const Shape& shape, const std::string& layout,
+                                      const std::string& letters) {
+  if (layout.size() != letters.size())
     throw_at(s.call.span, "nn.conv2d",
-             "nn.conv2d: only NCHW with OIHW and without groups has a gradient; see ConvertLayout");
-  const Shape data = s.arg_shape(0), weight = s.arg_shape(1), out = s.shape();
-  const ops::Window window =
-      ops::window_of(2, ops::spread(attrs.strides, 2), attrs.padding, ops::spread(attrs.dilation, 2));
+             fmt::format("nn.conv2d: there is no gradient in layout {}, which has axes in parts; see ConvertLayout",
+                         layout));
+  return ops::from_layout(shape, ops::axes_of(layout, letters));
+}
+
+// The data's is the transposed convolution, which takes as inputs the channels of the weight that were outputs.
+Gradients grad_conv2d(const GradientSite& s) {
+  const ops::ConvForm form = ops::conv_form(s.call.attrs_as<ops::Conv2DAttrs>());
+  const auto data = sizes_by_letters(s, s.arg_shape(0), form.data_layout, form.letters),
+             weight = sizes_by_letters(s, s.arg_shape(1), form.kernel_layout, form.kernel_letters),
+             out = sizes_by_letters(s, s.shape(), form.out_layout, form.letters);
+  const ops::Window window = ops::window_of(2, form.strides, form.padding, form.dilation);
   ops::Conv2DTransposeAttrs back;
   back.strides = window.strides;
   back.dilation = window.dilation;
@@ -310,13 +316,21 @@ Gradients grad_conv2d(const GradientSite& s) {
     const int64_t least = (out[2 + i] - 1) * window.strides[i] - window.pad_begin[i] - window.pad_end[i] + reach;
     back.output_padding[i] = data[2 + i] - least;
   }
-  ops::Conv2DAttrs across;
-  across.strides = window.dilation;
-  across.dilation = window.strides;
+  back.groups = form.groups;
+  back.data_layout = form.out_layout;
+  back.kernel_layout = form.kernel_layout;
+  std::swap(back.kernel_layout[form.kernel_layout.find('O')], back.kernel_layout[form.kernel_layout.find('I')]);
+  back.out_layout = form.data_layout;
+  ops::Conv2DBackwardWeightAttrs across;
+  across.strides = window.strides;
+  across.dilation = window.dilation;
   across.padding = back.padding;
-  const auto swapped = [](const Expr& e) { return ops::transpose(e, {1, 0, 2, 3}); };
-  const Expr by_weight = swapped(ops::conv2d(swapped(s.arg(0)), swapped(s.gradient), across));
-  return {ops::conv2d_transpose(s.gradient, s.arg(1), back), ops::strided_slice(by_weight, Shape{0, 0, 0, 0}, weight)};
+  across.groups = form.groups;
+  across.kernel_size = Shape{weight[2], weight[3]};
+  across.out_layout = form.out_layout;
+  across.data_layout = form.data_layout;
+  across.kernel_layout = form.kernel_layout;
+  return {ops::conv2d_transpose(s.gradient, s.arg(1), back), ops::conv2d_backward_weight(s.gradient, s.arg(0), across)};
 }
 Gradients grad_pool2d(const GradientSite& s) {
   return {relay::make_call(s.call.as_op()->name + "_grad", {s.gradient, s.arg(0)}, s.call.attrs)};

@@ -2,6 +2,7 @@
 
 #include <fmt/ranges.h>
 
+#include "ops/attrs_copy.h"
 #include "ops/axis.h"
 #include "ops/call_fusion.h"
 #include "ops/image/image.h"

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "ops/attrs_copy.h"
 #include "ops/loops/window.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/pad.h"

@@ -2,7 +2,7 @@
 
 #include <unordered_set>
 
-#include "ops/loops/window.h"
+#include "ops/attrs_copy.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
 #include "ops/tensor/elementwise.h"
