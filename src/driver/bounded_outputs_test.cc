@@ -141,7 +141,7 @@ TEST(BoundedOutputs, AnInputThatSaysASizeIsToBeBound) {
   const std::string text =
       "#[version = \"0.0.5\"]\n"
       "def @main(%x: Tensor[(3, 4), float32], %s: Tensor[(2), int64]) { nn.relu(reshape(%x, %s)) }\n";
-  EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(read(text)); }),
+  EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(bounded_model(text)); }),
               testing::HasSubstr("make an input that says a size a constant (--bind, in Python bound)"));
 }
 

@@ -39,7 +39,7 @@ using ::testing::Not;
 
 constexpr const char* kHeader = "#[version = \"0.0.5\"]\n";
 
-void register_test_ops() {
+void register_prog_ops() {
   static std::once_flag once;
   std::call_once(once, [] {
     UserOp all = unary("prog.all");
@@ -64,13 +64,13 @@ void register_test_ops() {
   });
 }
 
-IRModule read(const std::string& function) {
-  register_test_ops();
+IRModule read_prog(const std::string& function) {
+  register_prog_ops();
   return relay::parse_module(kHeader + function);
 }
 
 std::string error_of(const std::string& function) {
-  return kit::user_error_of([&] { relay::infer_type(read(function)); });
+  return kit::user_error_of([&] { relay::infer_type(read_prog(function)); });
 }
 
 relay::Var var_x(const Shape& shape = {2}) { return relay::make_var("x", make_tensor_type(shape)); }
@@ -78,7 +78,7 @@ relay::Var var_x(const Shape& shape = {2}) { return relay::make_var("x", make_te
 // ---- attributes
 
 TEST(UserAttrs, TextRoundTripLeavesDefaultsOut) {
-  register_test_ops();
+  register_prog_ops();
   const relay::Var x = var_x();
   const auto text_of = [&](const std::vector<std::pair<std::string, Value>>& attrs) {
     const IRModule module = make_module(relay::make_function({x}, make_user_call("prog.all", {x}, attrs)));
@@ -102,7 +102,7 @@ TEST(UserAttrs, TextRoundTripLeavesDefaultsOut) {
 }
 
 TEST(UserAttrs, JsonEqualityAndHash) {
-  register_test_ops();
+  register_prog_ops();
   const relay::Var x = var_x();
   const auto call = [&](const std::vector<std::pair<std::string, Value>>& attrs) {
     return Value(make_user_call("prog.all", {x}, attrs));
@@ -145,7 +145,7 @@ TEST(UserAttrs, ErrorsOfCalls) {
 
 // As calls are that were saved before the op got its other attributes.
 TEST(UserAttrs, DefaultsMayBeLeftOutOfANode) {
-  register_test_ops();
+  register_prog_ops();
   const relay::Var x = var_x();
   auto attrs = make_object<relay::UserAttrsNode>();
   attrs->values.set("required", Value(1));
@@ -160,7 +160,7 @@ TEST(UserAttrs, DefaultsMayBeLeftOutOfANode) {
 
 // Nodes that were put together by hand, or saved when the op had other attributes.
 TEST(UserAttrs, WhatTheSchemaDoesNotSayIsRefusedAndPrinted) {
-  register_test_ops();
+  register_prog_ops();
   const relay::Var x = var_x();
   auto attrs = make_object<relay::UserAttrsNode>();
   attrs->values.set("required", Value("one"));
@@ -175,7 +175,7 @@ TEST(UserAttrs, WhatTheSchemaDoesNotSayIsRefusedAndPrinted) {
 }
 
 TEST(UserAttrs, ErrorsOfSchemas) {
-  register_test_ops();
+  register_prog_ops();
   const auto with = [](const relay::AttrSpec& spec) {
     return kit::user_error_of([&] {
       UserOp op = unary("prog.bad_attr");
@@ -195,7 +195,7 @@ TEST(UserAttrs, ErrorsOfSchemas) {
 // ---- registration
 
 TEST(UserOps, NamesAreTakenOnce) {
-  register_test_ops();
+  register_prog_ops();
   EXPECT_THAT(kit::user_error_of([] { register_user_op(unary("prog.plain")); }),
               HasSubstr("op 'prog.plain' is registered already; ask for override"));
   UserOp builtin = unary("nn.relu");
@@ -208,7 +208,7 @@ TEST(UserOps, NamesAreTakenOnce) {
 }
 
 TEST(UserOps, AnOverrideLeavesOldProgramsAlone) {
-  register_test_ops();
+  register_prog_ops();
   const auto constant = [](float value) {
     UserOp op = unary("prog.constant");
     op.override = true;
@@ -218,7 +218,7 @@ TEST(UserOps, AnOverrideLeavesOldProgramsAlone) {
       return std::vector<NDArray>{y};
     };
     register_user_op(op);
-    return read("def @main(%x: Tensor[(1), float32]) { prog.constant(%x) }");
+    return read_prog("def @main(%x: Tensor[(1), float32]) { prog.constant(%x) }");
   };
   const IRModule before = constant(1), after = constant(2);
   const std::vector<NDArray> inputs = {NDArray::zeros({1}, DataType::float_(32))};
@@ -227,9 +227,9 @@ TEST(UserOps, AnOverrideLeavesOldProgramsAlone) {
 }
 
 TEST(UserOps, RegisteringWhileOthersReadTheTable) {
-  register_test_ops();
+  register_prog_ops();
   std::thread reader([] {
-    for (int i = 0; i < 20; ++i) read("def @main(%x: Tensor[(2), float32]) { prog.plain(nn.relu(%x)) }");
+    for (int i = 0; i < 20; ++i) read_prog("def @main(%x: Tensor[(2), float32]) { prog.plain(nn.relu(%x)) }");
   });
   for (int i = 0; i < 50; ++i) register_user_op(unary(fmt::format("prog.many{}", i)));
   reader.join();
@@ -238,7 +238,7 @@ TEST(UserOps, RegisteringWhileOthersReadTheTable) {
 
 // What C++ sets, other languages read, and the other way round.
 TEST(UserOps, OpenAttributes) {
-  register_test_ops();
+  register_prog_ops();
   const Op op = get_op("prog.plain");
   const OpKey<Value> key{"target.mychip"};
   op->set(key, Value(3));
@@ -277,12 +277,12 @@ TEST(UserOps, AttributesOfRelayAreSetAndReset) {
 
 TEST(UserOps, RelationsSeeSymbols) {
   const auto main =
-      relay::infer_type(read("def @main(%x: Tensor[(n, 4), float32]) { prog.plain(%x) }"))->lookup("main");
+      relay::infer_type(read_prog("def @main(%x: Tensor[(n, 4), float32]) { prog.plain(%x) }"))->lookup("main");
   EXPECT_EQ(to_string(main.cast<relay::FunctionNode>()->body->checked_type()), "Tensor[(n, 4), float32]");
 }
 
 TEST(UserOps, ErrorsOfTypes) {
-  register_test_ops();
+  register_prog_ops();
   EXPECT_THAT(error_of("def @main(%x: Tensor[(2), float32]) { prog.plain(%x, %x) }"), HasSubstr("takes 1 argument"));
   UserOp none{.name = "prog.no_relation", .arguments = {{"data", "Tensor", ""}}};
   register_user_op(none);
@@ -309,7 +309,7 @@ std::string compute_error(const std::string& name, UserCompute compute, std::opt
     op.compute = std::move(compute);
     op.fusion = fusion;
     register_user_op(op);
-    compile_to_memory(make_model(read(fmt::format("def @main(%x: Tensor[(2, 3), float32]) {{ {}(%x) }}", name))));
+    compile_to_memory(make_model(read_prog(fmt::format("def @main(%x: Tensor[(2, 3), float32]) {{ {}(%x) }}", name))));
   });
 }
 
@@ -358,7 +358,7 @@ TEST(UserOps, PatternsThatTheFormBreaks) {
   EXPECT_THAT(compute_error("prog.lies", ComputeRuleFn(transposed), FusionKind::elementwise),
               HasSubstr("it is registered as elementwise, and its compute form does not read its inputs so"));
   // The interpreter says the same.
-  const IRModule lies = read("def @main(%x: Tensor[(2, 3), float32]) { prog.lies(%x) }");
+  const IRModule lies = read_prog("def @main(%x: Tensor[(2, 3), float32]) { prog.lies(%x) }");
   EXPECT_THAT(kit::user_error_of([&] { interp::run_main(lies, {NDArray::zeros({2, 3}, DataType::float_(32))}); }),
               AllOf(HasSubstr("it is registered as elementwise, and its compute form does not read its inputs so"),
                     HasSubstr("at: prog.lies")));
@@ -385,7 +385,7 @@ TEST(UserOps, PatternsThatSeveralStagesBreak) {
   op.fusion = FusionKind::elementwise;
   register_user_op(op);
   const IRModule module =
-      read("def @main(%x: Tensor[(4), float32]) { prog.norm(cast(argwhere(%x), dtype=\"float32\")) }");
+      read_prog("def @main(%x: Tensor[(4), float32]) { prog.norm(cast(argwhere(%x), dtype=\"float32\")) }");
   EXPECT_THAT(kit::user_error_of([&] { compile_to_memory(make_model(module)); }),
               AllOf(HasSubstr("has a size that only the data tells"),
                     HasSubstr("; they are read by prog.norm, cast\n  at: argwhere")));
@@ -409,7 +409,7 @@ TEST(UserOps, OpaqueLoopsShowNoPattern) {
       "  for i in serial(2) { y[i, 0] = x[i, 0]; for j in serial(2) { y[i, j + 1] = y[i, j] + x[i, j + 1]; } }\n}\n";
   EXPECT_THAT(compute_error("prog.scan_lies", tir::parse_function(running), FusionKind::broadcast),
               HasSubstr("it is registered as broadcast, and its loops do not show it: "));
-  const IRModule lies = read("def @main(%x: Tensor[(2, 3), float32]) { prog.scan_lies(%x) }");
+  const IRModule lies = read_prog("def @main(%x: Tensor[(2, 3), float32]) { prog.scan_lies(%x) }");
   EXPECT_THAT(kit::user_error_of([&] { interp::run_main(lies, {NDArray::zeros({2, 3}, DataType::float_(32))}); }),
               HasSubstr("it is registered as broadcast, and its loops do not show it: "));
   EXPECT_EQ(compute_error("prog.scan_opaque", tir::parse_function(running), FusionKind::opaque), "");
@@ -444,13 +444,13 @@ TEST(UserOps, ErrorsOfLoops) {
 }
 
 TEST(UserOps, OnlyTensorsAreComputedWith) {
-  register_test_ops();
+  register_prog_ops();
   UserOp op = unary("prog.apply");
   op.relation = [](const RelationInput&) -> Type { return make_tensor_type(Shape{2}); };
   op.compute = ComputeRuleFn(copy_form);
   register_user_op(op);
   const IRModule module =
-      read("def @main() { prog.apply(fn (%y: Tensor[(2), float32]) -> Tensor[(2), float32] { %y }) }");
+      read_prog("def @main() { prog.apply(fn (%y: Tensor[(2), float32]) -> Tensor[(2), float32] { %y }) }");
   EXPECT_THAT(kit::user_error_of([&] { passes::fuse_ops(relay::infer_type(module)); }),
               HasSubstr("prog.apply: argument 0 is fn"));
 }
@@ -463,7 +463,7 @@ TEST(UserOps, OpaqueLoopsInAGroupAreRefused) {
   UserOp op = unary("prog.running");
   op.compute = tir::parse_function(running);
   register_user_op(op);
-  const IRModule module = read(
+  const IRModule module = read_prog(
       "def @main(%x: Tensor[(4), float32]) {\n"
       "  %0 = fn (%p: Tensor[(4), float32], Primitive=1) { nn.relu(prog.running(%p)) };\n"
       "  %0(%x)\n"
@@ -475,14 +475,14 @@ TEST(UserOps, OpaqueLoopsInAGroupAreRefused) {
 // ---- passes
 
 TEST(UserOps, EffectsAreKept) {
-  const IRModule module =
-      relay::infer_type(read("def @main(%x: Tensor[(2), float32]) {\n"
-                             "  let %a = prog.effect(%x); let %b = prog.plain(%x); let %c = prog.effect(%x); (%x,)\n"
-                             "}\n"));
+  const IRModule module = relay::infer_type(
+      read_prog("def @main(%x: Tensor[(2), float32]) {\n"
+                "  let %a = prog.effect(%x); let %b = prog.plain(%x); let %c = prog.effect(%x); (%x,)\n"
+                "}\n"));
   const std::string text = relay::print_module(passes::dead_code_elimination(module));
   EXPECT_THAT(text, HasSubstr("prog.effect"));
   EXPECT_THAT(text, Not(HasSubstr("prog.plain")));
-  const IRModule twice = relay::infer_type(read(
+  const IRModule twice = relay::infer_type(read_prog(
       "def @main(%x: Tensor[(2), float32]) { (prog.effect(%x), prog.effect(%x), prog.plain(%x), prog.plain(%x)) }"));
   const std::string shared = relay::print_module(passes::eliminate_common_subexpr(twice));
   const auto count = [&](const std::string& word) {
@@ -496,7 +496,7 @@ TEST(UserOps, EffectsAreKept) {
 
 TEST(UserOps, ConstantsAreFolded) {
   const IRModule module =
-      relay::infer_type(read("def @main(%x: Tensor[(), float32]) { (prog.plain(2f), prog.effect(3f), %x) }"));
+      relay::infer_type(read_prog("def @main(%x: Tensor[(), float32]) { (prog.plain(2f), prog.effect(3f), %x) }"));
   for (const IRModule& after : {passes::fold_constant(module, {}), passes::partial_evaluate(module)}) {
     const std::string text = relay::print_module(after);
     EXPECT_THAT(text, Not(HasSubstr("prog.plain")));
@@ -505,13 +505,13 @@ TEST(UserOps, ConstantsAreFolded) {
 }
 
 TEST(UserOps, GradientsAreRefusedByName) {
-  const IRModule module = relay::infer_type(read("def @main(%x: Tensor[(2), float32]) { prog.plain(%x) }"));
+  const IRModule module = relay::infer_type(read_prog("def @main(%x: Tensor[(2), float32]) { prog.plain(%x) }"));
   EXPECT_THAT(kit::user_error_of([&] { passes::first_order_gradient(module); }),
               HasSubstr("prog.plain: the op has no gradient"));
 }
 
 TEST(UserOps, LegalizeReplacesThem) {
-  const IRModule module = relay::infer_type(read("def @main(%x: Tensor[(2), float32]) { prog.plain(%x) }"));
+  const IRModule module = relay::infer_type(read_prog("def @main(%x: Tensor[(2), float32]) { prog.plain(%x) }"));
   const auto to_relu = [](const relay::CallNode& call, const Array<Type>&) {
     return Expr(relay::make_call("nn.relu", {call.args[0]}));
   };
@@ -522,7 +522,7 @@ TEST(UserOps, LegalizeReplacesThem) {
 TEST(UserOps, SameProgramSameBytes) {
   const auto kernels = [] {
     const driver::CompiledModel model = compile_to_memory(
-        make_model(read("def @main(%x: Tensor[(2), float32]) { prog.all(%x, required=1, mode=\"z\") }")));
+        make_model(read_prog("def @main(%x: Tensor[(2), float32]) { prog.all(%x, required=1, mode=\"z\") }")));
     return model.report.manifest.programs[0].graph.steps.at(0).callee;
   };
   EXPECT_EQ(kernels(), kernels());
