@@ -12,6 +12,7 @@
 
 #include "driver/compile.h"
 #include "kit/errors.h"
+#include "kit/host.h"
 #include "object/function.h"
 #include "ops/all_ops.h"
 #include "relay/text/parse.h"
@@ -46,22 +47,10 @@ class StaticMain : public testing::Test {
   }
   void TearDown() override { unlink(path_.c_str()); }  // what registered a function of the library is not closed
 
-  HeadraceHost host() {
-    return {.size = sizeof(HeadraceHost),
-            .version = HR_KERNEL_ABI_VERSION,
-            .allocate = nullptr,
-            .release = nullptr,
-            .parallel_for = nullptr,
-            .num_workers = 1,
-            .context = nullptr,
-            .message = text_.data(),
-            .message_size = text_.size()};
-  }
-
   // What a run says, as "reason: sentence"; "0: " when it has run.
   std::string run(DLTensor* const* in, DLTensor* const* out) {
     text_[0] = '\0';
-    const HeadraceHost host = this->host();
+    const HeadraceHost host = kit::host_with_message(text_);
     const int reason = run_(in, 2, out, 1, &host);
     EXPECT_EQ(run_(in, 2, out, 1, nullptr), reason);
     return fmt::format("{}: {}", reason, text_.data());

@@ -12,9 +12,6 @@ using tir::make_if;
 using tir::make_seq;
 using tir::Stmt;
 
-PrimExpr binary(BinaryOp op, const PrimExpr& a, const PrimExpr& b) { return make_binary(op, a, b); }
-PrimExpr both(const PrimExpr& a, const PrimExpr& b) { return binary(BinaryOp::logical_and, a, b); }
-
 // The boxes of one class of one batch, line `line` of the scores.
 struct ClassBoxes {
   const KernelInput& input;
@@ -39,7 +36,7 @@ struct ClassBoxes {
       return most(zero, length);
     };
     const PrimExpr inner = shared(0) * shared(1), outer = area(a) + area(b) - inner;
-    return both(binary(BinaryOp::gt, inner, zero), binary(BinaryOp::gt, divide(inner, outer), number(3)));
+    return both(make_binary(BinaryOp::gt, inner, zero), make_binary(BinaryOp::gt, divide(inner, outer), number(3)));
   }
 };
 
@@ -54,14 +51,14 @@ Stmt look_at(const ClassBoxes& own, const PrimExpr& box, const Line& kept, const
   const PrimExpr most = make_cast(kIndexType, own.input.inputs[2].item(make_int(0)));
   const PrimExpr has_no_threshold = make_intrinsic(Intrinsic::isnan, DataType::bool_(), {own.number(4)});
   const PrimExpr is_enough =
-      make_binary(BinaryOp::logical_or, has_no_threshold, binary(BinaryOp::gt, own.score(box), own.number(4)));
-  const PrimExpr counts = both(is_enough, binary(BinaryOp::lt, total.get(), most));
+      make_binary(BinaryOp::logical_or, has_no_threshold, make_binary(BinaryOp::gt, own.score(box), own.number(4)));
+  const PrimExpr counts = both(is_enough, make_binary(BinaryOp::lt, total.get(), most));
   const Stmt keep = make_seq({rows.set_item(count.get() * 3, own.batch),
                               rows.set_item(count.get() * 3 + 1, floor_mod(own.line, make_int(own.classes))),
                               rows.set_item(count.get() * 3 + 2, box), kept.set_item(total.get(), box),
                               total.set(total.get() + 1), count.set(count.get() + 1)});
   const Stmt look =
-      make_seq({keeps.set(make_int(1)), compare, make_if(binary(BinaryOp::eq, keeps.get(), make_int(1)), keep)});
+      make_seq({keeps.set(make_int(1)), compare, make_if(make_binary(BinaryOp::eq, keeps.get(), make_int(1)), keep)});
   return make_if(counts, look);
 }
 
@@ -73,7 +70,7 @@ Stmt suppress_class(const ClassBoxes& own, const Cell& count) {
                        tir::identity_of(Combiner::max, score->dtype), score);
   };
   const auto is_before = [&](const PrimExpr& i, const PrimExpr& j) {
-    return binary(BinaryOp::gt, ranked(i), ranked(j));
+    return make_binary(BinaryOp::gt, ranked(i), ranked(j));
   };
   return with_order(own.boxes, is_before, [&](const Line& order) {
     return with_scratch("kept", kIndexType, {own.boxes}, [&](const Line& kept) {

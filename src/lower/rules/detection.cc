@@ -12,7 +12,6 @@ using tir::make_seq;
 using tir::Stmt;
 
 PrimExpr real_item(const Line& line, const PrimExpr& position) { return make_cast(kReal, line.item(position)); }
-PrimExpr binary(BinaryOp op, const PrimExpr& a, const PrimExpr& b) { return make_binary(op, a, b); }
 PrimExpr cut(bool clips, const PrimExpr& x) { return clips ? clamp(x, real(0), real(1)) : x; }
 
 Stmt multibox_prior_rule(const KernelInput& input) {
@@ -77,14 +76,14 @@ Stmt transform_box(const KernelInput& input, const PrimExpr& b, const PrimExpr& 
   const Stmt look = each(std::max<int64_t>(classes - first, 0), [&](const PrimExpr& i) {
     const PrimExpr k = i + first;
     return bind(real_item(scores, (b * classes + k) * boxes + j), [&](const PrimExpr& own) {
-      return make_if(binary(BinaryOp::gt, own, score.get()), make_seq({id.set(k), score.set(own)}));
+      return make_if(make_binary(BinaryOp::gt, own, score.get()), make_seq({id.set(k), score.set(own)}));
     });
   });
-  const Stmt drop = make_if(binary(BinaryOp::lt, score.get(), real(attrs.threshold)), id.set(make_int(0)));
+  const Stmt drop = make_if(make_binary(BinaryOp::lt, score.get(), real(attrs.threshold)), id.set(make_int(0)));
   const Stmt write =
       make_seq({write_box(input, b, j, id.get(), score.get(), b * boxes + count.get()), count.set(count.get() + 1)});
   return make_seq({id.set(make_int(0)), score.set(real(-1)), look, drop,
-                   attrs.keep_background ? write : make_if(binary(BinaryOp::gt, id.get(), make_int(0)), write)});
+                   attrs.keep_background ? write : make_if(make_binary(BinaryOp::gt, id.get(), make_int(0)), write)});
 }
 
 Stmt multibox_transform_loc_rule(const KernelInput& input) {
@@ -115,7 +114,7 @@ struct Bin {
 // ops::rounded_edge in detection.cc, operation by operation.
 PrimExpr rounded_edge(const PrimExpr& at) {
   const auto call = [](Intrinsic f, const PrimExpr& x) { return make_intrinsic(f, kReal, {x}); };
-  const PrimExpr rounded = make_select(binary(BinaryOp::lt, at, real(0)), call(Intrinsic::ceil, at - real(0.5)),
+  const PrimExpr rounded = make_select(make_binary(BinaryOp::lt, at, real(0)), call(Intrinsic::ceil, at - real(0.5)),
                                        call(Intrinsic::floor, at + real(0.5)));
   return make_cast(kIndexType, clamp(rounded, real(-ops::kFarthestEdge), real(ops::kFarthestEdge)));
 }
@@ -137,10 +136,10 @@ Stmt pool_element(const KernelInput& input, const PrimExpr& plane, const Bin& ro
         const Stmt loops = each(height, [&](const PrimExpr& y) {
           return each(width, [&](const PrimExpr& x) {
             const PrimExpr at = plane + (rows.begin + y) * data.shape[3] + columns.begin + x;
-            return most.set(binary(BinaryOp::max, most.get(), wide(data.item(at))));
+            return most.set(make_binary(BinaryOp::max, most.get(), wide(data.item(at))));
           });
         });
-        const PrimExpr is_empty = binary(BinaryOp::eq, height * width, make_int(0));
+        const PrimExpr is_empty = make_binary(BinaryOp::eq, height * width, make_int(0));
         const PrimExpr first = make_select(is_empty, make_const(0, dtype), tir::identity_of(Combiner::max, dtype));
         return make_seq({most.set(first), loops, out.set_item(place, most.get())});
       });
@@ -154,7 +153,7 @@ Stmt with_region(const KernelInput& input, const PrimExpr& r, int64_t side,
   const PrimExpr scale = real(input.attrs<ops::ROIPoolAttrs>().spatial_scale);
   const auto edge = [&](int64_t k) { return rounded_edge(real_item(input.inputs[1], r * 5 + k) * scale); };
   return bind(edge(side), [&](const PrimExpr& low) {
-    return bind(binary(BinaryOp::max, edge(side + 2) - low + 1, make_int(1)),
+    return bind(make_binary(BinaryOp::max, edge(side + 2) - low + 1, make_int(1)),
                 [&](const PrimExpr& length) { return body(low, length); });
   });
 }

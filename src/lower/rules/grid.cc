@@ -14,8 +14,6 @@ using tir::make_if;
 using tir::make_seq;
 using tir::Stmt;
 
-PrimExpr both(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::logical_and, a, b); }
-
 // ---- affine_grid
 
 PrimExpr coordinate(const PrimExpr& i, int64_t size, DataType dtype) {

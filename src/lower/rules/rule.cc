@@ -29,6 +29,7 @@ PrimExpr real(double value) { return make_float(value, kReal); }
 PrimExpr as_index(const PrimExpr& value) { return make_cast(kIndexType, value); }
 PrimExpr call(Intrinsic intrinsic, const PrimExpr& x) { return make_intrinsic(intrinsic, x->dtype, {x}); }
 PrimExpr divide(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::div, a, b); }
+PrimExpr both(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::logical_and, a, b); }
 PrimExpr least(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::min, a, b); }
 PrimExpr most(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::max, a, b); }
 

@@ -32,6 +32,7 @@ PrimExpr as_index(const PrimExpr& value);
 PrimExpr call(Intrinsic intrinsic, const PrimExpr& x);
 PrimExpr divide(const PrimExpr& a, const PrimExpr& b);
 PrimExpr negative(const PrimExpr& x);
+PrimExpr both(const PrimExpr& a, const PrimExpr& b);  // of bools
 PrimExpr least(const PrimExpr& a, const PrimExpr& b);
 PrimExpr most(const PrimExpr& a, const PrimExpr& b);
 

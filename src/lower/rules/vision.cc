@@ -12,9 +12,6 @@ using tir::make_if;
 using tir::make_seq;
 using tir::Stmt;
 
-PrimExpr binary(BinaryOp op, const PrimExpr& a, const PrimExpr& b) { return make_binary(op, a, b); }
-PrimExpr both(const PrimExpr& a, const PrimExpr& b) { return binary(BinaryOp::logical_and, a, b); }
-
 Stmt filled(const Line& line, const PrimExpr& value) {
   return each(line.size(), [&](const PrimExpr& i) { return line.set_item(i, value); });
 }
@@ -30,9 +27,10 @@ Stmt get_valid_counts_rule(const KernelInput& input) {
     const Stmt scan = each(boxes, [&](const PrimExpr& j) {
       const PrimExpr from = (b * boxes + j) * size;
       const auto element = [&](int64_t k) { return wide(data.item(from + k)); };
-      PrimExpr is_valid = binary(BinaryOp::gt, element(attrs.score_index), make_float(attrs.score_threshold, dtype));
+      PrimExpr is_valid =
+          make_binary(BinaryOp::gt, element(attrs.score_index), make_float(attrs.score_threshold, dtype));
       if (attrs.id_index >= 0)
-        is_valid = both(is_valid, binary(BinaryOp::ge, element(attrs.id_index), make_float(0, dtype)));
+        is_valid = both(is_valid, make_binary(BinaryOp::ge, element(attrs.id_index), make_float(0, dtype)));
       return make_if(is_valid, bind(count.get(), [&](const PrimExpr& at) {
                        const Stmt copy = each(size, [&](const PrimExpr& k) {
                          return out.set_item((b * boxes + at) * size + k, data.item(from + k));
@@ -76,13 +74,13 @@ struct Batch {
       return most(zero, least(high(a, axis), high(b, axis)) - most(low(a, axis), low(b, axis)));
     };
     const PrimExpr inner = shared(0) * shared(1), outer = area(a) + area(b) - inner;
-    return make_select(binary(BinaryOp::le, outer, zero), zero, divide(inner, outer));
+    return make_select(make_binary(BinaryOp::le, outer, zero), zero, divide(inner, outer));
   }
   PrimExpr suppresses(const PrimExpr& a, const PrimExpr& b) const {
     const PrimExpr threshold = make_cast(score(a)->dtype, input.inputs[4].item(make_int(0)));
-    const PrimExpr overlaps = binary(BinaryOp::ge, overlap(a, b), threshold);
+    const PrimExpr overlaps = make_binary(BinaryOp::ge, overlap(a, b), threshold);
     if (attrs.force_suppress || attrs.id_index < 0) return overlaps;
-    return both(binary(BinaryOp::eq, element(a, attrs.id_index), element(b, attrs.id_index)), overlaps);
+    return both(make_binary(BinaryOp::eq, element(a, attrs.id_index), element(b, attrs.id_index)), overlaps);
   }
 };
 
@@ -91,11 +89,11 @@ Stmt suppress(const Batch& batch, const Line& order, const Line& is_kept, const 
   const PrimExpr limit = make_cast(kIndexType, batch.input.inputs[3].item(make_int(0)));
   const Stmt loop = each(looked, [&](const PrimExpr& i) {
     return with_cell(kIndexType, [&](const Cell& keeps) {
-      const PrimExpr has_room = binary(BinaryOp::logical_or, binary(BinaryOp::le, limit, make_int(0)),
-                                       binary(BinaryOp::lt, total.get(), limit));
+      const PrimExpr has_room = make_binary(BinaryOp::logical_or, make_binary(BinaryOp::le, limit, make_int(0)),
+                                            make_binary(BinaryOp::lt, total.get(), limit));
       const Stmt look = each(i, [&](const PrimExpr& j) {
-        const PrimExpr asks =
-            both(binary(BinaryOp::eq, keeps.get(), make_int(1)), binary(BinaryOp::eq, is_kept.item(j), make_int(1)));
+        const PrimExpr asks = both(make_binary(BinaryOp::eq, keeps.get(), make_int(1)),
+                                   make_binary(BinaryOp::eq, is_kept.item(j), make_int(1)));
         return make_if(asks, bind(order.item(j), [&](const PrimExpr& a) {
                          return bind(order.item(i), [&](const PrimExpr& b) {
                            return make_if(batch.suppresses(a, b), keeps.set(make_int(0)));
@@ -133,7 +131,7 @@ Stmt suppress_batch(const Batch& batch, const PrimExpr& count) {
                        tir::identity_of(Combiner::max, score->dtype), score);
   };
   const auto is_before = [&](const PrimExpr& i, const PrimExpr& j) {
-    return binary(BinaryOp::gt, ranked(i), ranked(j));
+    return make_binary(BinaryOp::gt, ranked(i), ranked(j));
   };
   return with_order(batch.boxes, count, is_before, [&](const Line& order) {
     const PrimExpr looked = batch.attrs.top_k > 0 ? least(count, make_int(batch.attrs.top_k)) : count;
@@ -141,7 +139,7 @@ Stmt suppress_batch(const Batch& batch, const PrimExpr& count) {
       return with_cell(kIndexType, [&](const Cell& cell) {
         std::vector<Stmt> stmts{suppress(batch, order, is_kept, looked, cell), cell.set(make_int(0))};
         stmts.push_back(each(looked, [&](const PrimExpr& i) {
-          return write_box(batch, order, binary(BinaryOp::eq, is_kept.item(i), make_int(1)), i, cell);
+          return write_box(batch, order, make_binary(BinaryOp::eq, is_kept.item(i), make_int(1)), i, cell);
         }));
         if (batch.attrs.return_indices) stmts.push_back(batch.input.outputs[1].set_item(batch.number, cell.get()));
         return make_seq(stmts);
@@ -191,17 +189,18 @@ Stmt with_span(const KernelInput& input, const PrimExpr& low, const PrimExpr& hi
   const PrimExpr scale = number_like(attrs.spatial_scale, low), shift = number_like(attrs.aligned ? 0.5 : 0, low);
   return bind(low * scale - shift, [&](const PrimExpr& begin) {
     const PrimExpr size = high * scale - shift - begin, length = attrs.aligned ? size : most(size, number_like(1, low));
-    return bind(binary(BinaryOp::div, length, number_like(static_cast<double>(bins), low)), [&](const PrimExpr& bin) {
-      const PrimExpr wanted = attrs.sample_ratio > 0
-                                  ? make_int(attrs.sample_ratio)
-                                  : make_cast(kIndexType, make_intrinsic(Intrinsic::ceil, bin->dtype, {bin}));
-      return bind(attrs.aligned ? most(wanted, make_int(0)) : wanted, [&](const PrimExpr& samples) {
-        const PrimExpr fewest = make_int(attrs.aligned ? 0 : 1);
-        return make_seq({tir::make_assert(is_within(samples, fewest, make_int(ops::kMostSamples + 1)),
-                                          "vision.roi_align: a region is out of proportion"),
-                         body({begin, bin, samples})});
-      });
-    });
+    return bind(
+        make_binary(BinaryOp::div, length, number_like(static_cast<double>(bins), low)), [&](const PrimExpr& bin) {
+          const PrimExpr wanted = attrs.sample_ratio > 0
+                                      ? make_int(attrs.sample_ratio)
+                                      : make_cast(kIndexType, make_intrinsic(Intrinsic::ceil, bin->dtype, {bin}));
+          return bind(attrs.aligned ? most(wanted, make_int(0)) : wanted, [&](const PrimExpr& samples) {
+            const PrimExpr fewest = make_int(attrs.aligned ? 0 : 1);
+            return make_seq({tir::make_assert(is_within(samples, fewest, make_int(ops::kMostSamples + 1)),
+                                              "vision.roi_align: a region is out of proportion"),
+                             body({begin, bin, samples})});
+          });
+        });
   });
 }
 
@@ -218,8 +217,8 @@ Stmt pool_bin(const KernelInput& input, const PrimExpr& plane, const Index& bin,
   const bool takes_max = input.attrs<ops::ROIAlignAttrs>().mode == "max";
   const DataType dtype = wide_type(data.buffer->dtype);
   const auto inside = [&](const PrimExpr& at, int64_t size) {
-    return both(binary(BinaryOp::ge, at, make_float(-1, dtype)),
-                binary(BinaryOp::le, at, make_float(static_cast<double>(size), dtype)));
+    return both(make_binary(BinaryOp::ge, at, make_float(-1, dtype)),
+                make_binary(BinaryOp::le, at, make_float(static_cast<double>(size), dtype)));
   };
   return with_cell(dtype, [&](const Cell& total) {
     const Stmt loops = each(rows.samples, [&](const PrimExpr& i) {
@@ -235,7 +234,7 @@ Stmt pool_bin(const KernelInput& input, const PrimExpr& plane, const Index& bin,
     });
     const PrimExpr samples = rows.samples * columns.samples, zero = make_float(0, dtype);
     const PrimExpr count = make_cast(dtype, most(samples, make_int(1)));
-    const PrimExpr first = takes_max ? make_select(binary(BinaryOp::eq, samples, make_int(0)), zero,
+    const PrimExpr first = takes_max ? make_select(make_binary(BinaryOp::eq, samples, make_int(0)), zero,
                                                    tir::identity_of(Combiner::max, dtype))
                                      : zero;
     return make_seq(
