@@ -1,5 +1,6 @@
 #include "interp/interp.h"
 
+#include "interp/check_arguments.h"
 #include "object/string.h"
 #include "ops/op_keys.h"
 #include "relay/captures.h"
@@ -140,8 +141,10 @@ class Interpreter {
     Frame frame;
     if (closure && closure->self) frame.vars[closure->self.get()] = Typed{Value(closure), Type()};
     frame.closure = std::move(closure);
+    std::vector<Type> types;
+    for (const Typed& arg : args) types.push_back(arg.declared);
+    check_arguments(function, types);
     for (size_t i = 0; i < args.size(); ++i) {
-      check_argument(*function.params[i].get(), args[i], i);
       frame.vars[function.params[i].get()] = std::move(args[i]);
     }
     Typed result = co_await eval(function.body, frame);
@@ -168,21 +171,6 @@ class Interpreter {
   NDArray working(const NDArray& tensor) const {
     const bool wide = options_.precision == Precision::float64 && widens(tensor.dtype());
     return cast_tensor(tensor, wide ? DataType::float_(64) : tensor.dtype());
-  }
-
-  static void check_argument(const VarNode& param, const Typed& arg, size_t index) {
-    const auto* want = param.type_annotation.as<TensorTypeNode>();
-    if (want == nullptr) return;
-    const auto* got = arg.declared.as<TensorTypeNode>();
-    bool fits = got != nullptr && got->dtype == want->dtype && got->shape.size() == want->shape.size();
-    for (size_t i = 0; fits && i < want->shape.size(); ++i) {
-      const auto dim = as_int(want->shape[i]);
-      fits = !dim || is_int(got->shape[i], *dim);
-    }
-    if (!fits) {
-      throw UserError(fmt::format("argument {} ('{}'): expected {}, got {}", index, param.name_hint,
-                                  to_string(param.type_annotation), to_string(arg.declared)));
-    }
   }
 
   // The nodes whose values `expr` needs first; branches and function bodies are not among them.

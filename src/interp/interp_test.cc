@@ -1,13 +1,18 @@
 #include "interp/interp.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "kit/count_allocations.h"
+#include "kit/errors.h"
+#include "object/shape_tuple.h"
 #include "ops/all_ops.h"
 #include "relay/text/parse.h"
 
 namespace headrace::interp {
 namespace {
+
+using ::testing::HasSubstr;
 
 // The tensors that the text's @main gives for `args`.
 std::vector<NDArray> run_text(const std::string& body, const std::vector<NDArray>& args, const Options& options = {}) {
@@ -87,6 +92,33 @@ TEST(Interp, WrongArgumentsAreNamed) {
   EXPECT_NE(message.find("argument 0 ('x'): expected Tensor[(3), float32], got Tensor[(2), float32]"),
             std::string::npos)
       << message;
+}
+
+TEST(Interp, ASymbolHasOneSize) {
+  const std::string text =
+      "def @main(%x: Tensor[(n + 1), float32], %y: Tensor[(n), float32], %z: Tensor[(n, ?), float32]) { %y }";
+  const auto ones = [](const Shape& shape) { return NDArray::zeros(shape, DataType::float_(32)); };
+  EXPECT_EQ(run_text(text, {ones({3}), ones({2}), ones({2, 7})}).at(0).shape(), Shape{2});
+  EXPECT_THAT(error_of(text, {ones({3}), ones({2}), ones({3, 7})}),
+              HasSubstr("argument 2 ('z'): expected Tensor[(n, ?), float32] with n = 2, got Tensor[(3, 7), float32]"));
+  EXPECT_THAT(error_of(text, {ones({2}), ones({2}), ones({2, 7})}),
+              HasSubstr("argument 0 ('x'): expected Tensor[(n + 1), float32], got Tensor[(2), float32]"));
+}
+
+TEST(Interp, TensorsInTuplesAreChecked) {
+  const IRModule module = relay::parse_module(
+      "#[version = \"0.0.5\"]\ndef @main(%t: (Tensor[(n), float32], (Tensor[(n), float32],))) { %t.0 }");
+  const auto pair = [&](int64_t a, int64_t b, DataType dtype) {
+    const Value inner(make_adt(0, {Value(NDArray::zeros({b}, dtype))}));
+    return Value(make_adt(0, {Value(NDArray::zeros({a}, DataType::float_(32))), inner}));
+  };
+  const auto error = [&](const Value& argument) {
+    return kit::user_error_of([&] { run(module, "main", {argument}); });
+  };
+  EXPECT_EQ(error(pair(2, 2, DataType::float_(32))), "");
+  EXPECT_THAT(error(pair(2, 3, DataType::float_(32))), HasSubstr("argument 0 ('t'): expected (Tensor[(n), float32]"));
+  EXPECT_THAT(error(pair(2, 2, DataType::float_(16))), HasSubstr("argument 0 ('t'): expected"));
+  EXPECT_THAT(error(Value(NDArray::zeros({2}, DataType::float_(32)))), HasSubstr("got Tensor[(2), float32]"));
 }
 
 TEST(Interp, EndlessRecursionIsAnError) {

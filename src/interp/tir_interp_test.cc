@@ -19,11 +19,10 @@
 namespace headrace::interp {
 namespace {
 
-using testing::ElementsAre;
-using testing::HasSubstr;
 using kit::kF32;
 using kit::kI64;
-
+using testing::ElementsAre;
+using testing::HasSubstr;
 
 std::vector<NDArray> run_text(const std::string& signature, const std::string& body, const std::vector<NDArray>& inputs,
                               const TirOptions& options = {}) {

@@ -80,11 +80,12 @@ Op make_op(std::string name) {
 }
 
 void publish_op(const Op& op, bool replace) {
+  Op replaced;  // goes after the lock: what it holds of Python may run finalizers
   std::unique_lock lock(op_table().mutex);
   const auto [at, is_new] = op_table().ops.emplace(op->name, op);
   if (is_new) return;
   if (!replace) throw_user_error("op '{}' is registered already", op->name);
-  at->second = op;
+  replaced = std::exchange(at->second, op);
 }
 
 Op register_op(std::string name) {

@@ -108,13 +108,15 @@ Value PackedFunc::call_by_convention(Args args) const {
 void register_global(const std::string& name, PackedFunc function, bool override) {
   if (!function) throw_user_error("global function '{}': a null function cannot be registered", name);
   GlobalTable& table = globals();
+  // What is replaced goes after the lock: a function of Python may run finalizers, and those may look here.
+  PackedFunc replaced;
   std::unique_lock lock(table.mutex);
   if (const auto reserved = table.reserved.find(name); reserved != table.reserved.end())
     throw_user_error("global function '{}' is not for registering: {}", name, reserved->second);
   auto [it, inserted] = table.functions.try_emplace(name, function);
   if (!inserted && !override)
     throw_user_error("global function '{}' is registered already; pass override to replace it", name);
-  it->second = std::move(function);
+  replaced = std::exchange(it->second, std::move(function));
 }
 
 void reserve_global(const std::string& name, const std::string& reason) {

@@ -170,6 +170,20 @@ TEST(Registry, NamesAreTakenOnce) {
   EXPECT_THROW(get_global("test.two"), UserError);
 }
 
+// What a replaced function holds may look into the registry when it goes, as finalizers of Python do.
+TEST(Registry, ReplacedFunctionsGoAfterTheLock) {
+  bool found = false;
+  struct Finalizer {
+    bool& found;
+    ~Finalizer() { found = static_cast<bool>(find_global("test.registry.replaced")); }
+  };
+  auto held = std::make_shared<Finalizer>(found);
+  register_global("test.registry.replaced", PackedFunc([held](Args) -> Value { return Value(); }));
+  held.reset();
+  register_global("test.registry.replaced", PackedFunc([](Args) -> Value { return Value(1); }), true);
+  EXPECT_TRUE(found);
+}
+
 TEST(Registry, ReservedNamesStayAsTheyAre) {
   register_global("test.reserved", make_packed([] { return int64_t{1}; }));
   reserve_global("test.reserved", "it is mine");

@@ -57,7 +57,13 @@ constexpr const char* kPads =
     "   nn.avg_pool2d(%0, pool_size=[3, 3]), nn.avg_pool2d(%0, pool_size=[3, 3], padding=[1, 1]),\n"
     "   nn.avg_pool2d(%0, pool_size=[3, 3], padding=[0, 0, 1, 1], count_include_pad=True),\n"
     "   nn.max_pool2d(%2, pool_size=[2, 2]), nn.max_pool2d(%0, pool_size=[2, 2]),\n"
-    "   nn.max_pool2d(%2, pool_size=[1, 1]), nn.max_pool2d(%2, pool_size=[2, 2], strides=[2, 2], ceil_mode=True))\n"
+    "   nn.max_pool2d(%2, pool_size=[1, 1]), nn.max_pool2d(%2, pool_size=[2, 2], strides=[2, 2], ceil_mode=True),\n"
+    "   nn.conv2d(%0, const(Tensor[(1, 1, 2, 3), float32], [1, 2, 3, 4, 5, 6]), data_layout=\"NCWH\"),\n"
+    "   nn.conv1d(nn.pad(reshape(%x, newshape=[1, 1, 16]), 0f, pad_width=[[0, 0], [0, 0], [2, 1]]),"
+    " const(Tensor[(1, 1, 3), float32], [1, 2, 3])),\n"
+    "   nn.conv3d(nn.pad(reshape(%x, newshape=[1, 1, 2, 2, 4]), 0f, pad_width=[[0, 0], [0, 0], [2, 1], [0, 1], [1, "
+    "0]]),"
+    " const(Tensor[(1, 1, 1, 2, 2), float32], [1, 2, 3, 4]), padding=[1]))\n"
     "}";
 
 constexpr const char* kCasts =

@@ -15,4 +15,9 @@ bool is_sealed(const FunctionNode& function) {
   return is_primitive(function) || function.attrs.contains(kCompiler) || function.attrs.contains(kComposite);
 }
 
+bool is_entered(const Expr& expr) {
+  const auto* function = expr.as<FunctionNode>();
+  return function == nullptr || !(is_sealed(*function) || is_left_alone(*function));
+}
+
 }  // namespace headrace::relay

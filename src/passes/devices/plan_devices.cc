@@ -75,12 +75,6 @@ class Planner {
     }
   }
 
-  // A unit runs on one device, as an op does.
-  static bool is_entered(const Expr& e) {
-    const auto* function = e.as<FunctionNode>();
-    return function == nullptr || !(relay::is_sealed(*function) || relay::is_left_alone(*function));
-  }
-
   // ---- what each value is joined with
 
   const Domain& at(const Expr& e) {
@@ -101,14 +95,14 @@ class Planner {
     const Domain& own = functions_.at(var->name_hint);
     for (size_t i = 0; i < function.params.size(); ++i) known_[function.params[i].object()] = own->parts[i];
     pin_attributes(function, own);
-    relay::post_order(function.body, is_entered, [&](const Expr& e) {
+    relay::post_order(function.body, relay::is_entered, [&](const Expr& e) {
       if (const auto* let = e.as<LetNode>()) let_values_.emplace(let->var.object(), let->value);
       const auto* inner = e.as<FunctionNode>();
-      if (inner == nullptr || !is_entered(e)) return;
+      if (inner == nullptr || !relay::is_entered(e)) return;
       const Domain domain = at(e);
       for (size_t i = 0; i < inner->params.size(); ++i) known_[inner->params[i].object()] = domain->parts[i];
     });
-    relay::post_order(function.body, is_entered, [&](const Expr& e) { collect(e); });
+    relay::post_order(function.body, relay::is_entered, [&](const Expr& e) { collect(e); });
     use(function.body, own->parts.back(), function.span);
   }
 
@@ -177,7 +171,7 @@ class Planner {
   }
 
   void collect_function(const Expr& e, const FunctionNode& function) {
-    if (!is_entered(e)) {
+    if (!relay::is_entered(e)) {
       refuse_annotated(function);
       const Domain leaf = domains_.make_leaf();
       auto unit = std::make_shared<DomainNode>();
@@ -294,7 +288,8 @@ class Planner {
   relay::Function rewritten(const GlobalVar& var, const FunctionNode& function) {
     done_.clear();
     copies_.clear();
-    relay::post_order(function.body, is_entered, [&](const Expr& e) { done_.emplace(e.object(), rewritten(e)); });
+    relay::post_order(function.body, relay::is_entered,
+                      [&](const Expr& e) { done_.emplace(e.object(), rewritten(e)); });
     const Domain& own = functions_.at(var->name_hint);
     const Expr body = needed(function.body, own->parts.back(), function.span);
     Array<std::string> params;
@@ -316,7 +311,7 @@ class Planner {
   }
 
   Expr rewritten(const Expr& e) {
-    if (!is_entered(e)) return e;
+    if (!relay::is_entered(e)) return e;
     if (const auto* call = call_of(e, "on_device")) return needed(call->args[0], at(e), e->span);
     if (const auto* match = e.as<MatchNode>()) return rewritten_match(e, *match);
     std::vector<Expr> children = relay::children_of(e);

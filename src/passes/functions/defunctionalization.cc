@@ -118,19 +118,14 @@ class Converter {
   }
 
   relay::Function convert(const FunctionNode& function) {
-    // A unit keeps what is in it.
-    const auto is_entered = [](const Expr& e) {
-      const auto* inner = e.as<FunctionNode>();
-      return inner == nullptr || !(relay::is_sealed(*inner) || relay::is_left_alone(*inner));
-    };
     const Expr root = ref(&function);
     done_.clear();
-    relay::post_order(root, is_entered, [&](const Expr& e) { done_.emplace(e.object(), rewritten(e, is_entered(e))); });
+    relay::post_order(root, relay::is_entered, [&](const Expr& e) { done_.emplace(e.object(), rewritten(e)); });
     return done_.at(root.object()).cast<FunctionNode>();
   }
 
-  Expr rewritten(const Expr& e, bool is_entered) {
-    if (!is_entered) return e;
+  Expr rewritten(const Expr& e) {
+    if (!relay::is_entered(e)) return e;  // a unit keeps what is in it
     if (const auto* var = e.as<relay::VarNode>()) return converted_var(*var);
     if (e.is<ConstructorNode>()) {
       const auto made = constructors_.find(e.object());

@@ -87,14 +87,9 @@ class Combiner {
   Expr result() const { return result_; }
 
  private:
-  static bool is_entered(const Expr& e) {
-    const auto* function = e.as<relay::FunctionNode>();
-    return function == nullptr || !(relay::is_sealed(*function) || relay::is_left_alone(*function));
-  }
-
   void collect(const Expr& body) {
     ++num_uses_[body.object()];
-    relay::post_order(body, is_entered, [&](const Expr& e) {
+    relay::post_order(body, relay::is_entered, [&](const Expr& e) {
       const bool is_product = is_call_of_kind(e);
       bool has_product = is_product;
       for (const Expr& child : relay::children_of(e)) {

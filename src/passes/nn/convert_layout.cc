@@ -55,19 +55,14 @@ class LayoutConverter {
   explicit LayoutConverter(const DesiredLayouts& desired) : desired_(desired) {}
 
   Expr run(const Expr& body) {
-    relay::post_order(body, is_entered, [&](const Expr& e) {
+    relay::post_order(body, relay::is_entered, [&](const Expr& e) {
       if (const auto* let = e.as<LetNode>()) let_values_.emplace(let->var.object(), let);
     });
-    relay::post_order(body, is_entered, [&](const Expr& e) { done_.emplace(e.object(), convert(e)); });
+    relay::post_order(body, relay::is_entered, [&](const Expr& e) { done_.emplace(e.object(), convert(e)); });
     return as_written(body);
   }
 
  private:
-  static bool is_entered(const Expr& e) {
-    const auto* function = e.as<relay::FunctionNode>();
-    return function == nullptr || !(relay::is_sealed(*function) || relay::is_left_alone(*function));
-  }
-
   Stored& at(const Expr& expr) { return done_.at(expr.object()); }
 
   Expr as_written(const Expr& expr) {

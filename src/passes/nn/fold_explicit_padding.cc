@@ -17,18 +17,18 @@ using relay::ConstantNode;
 
 namespace {
 
-// Constant padding of the spatial axes: all begins, then all ends, in the order of the layout's letters.
+// Constant padding of the spatial axes: all begins, then all ends.
 struct Padding {
   Expr data;
   double value = 0;
   Shape widths;
 };
 
-// The axes that are no batch and no channel.
+// Where the spatial axes lie, in the order that `padding` has them in every layout.
 std::vector<size_t> spatial_axes(std::string_view layout) {
   std::vector<size_t> axes;
-  for (size_t i = 0; i < layout.size(); ++i) {
-    if (layout[i] != 'N' && layout[i] != 'C') axes.push_back(i);
+  for (const char letter : std::string_view("DHW")) {
+    if (const size_t at = layout.find(letter); at != std::string_view::npos) axes.push_back(at);
   }
   return axes;
 }
@@ -75,12 +75,11 @@ Expr with_padding(const CallNode& call, const Padding& padding, Attrs attrs) {
   });
 }
 
-Expr fold_into_conv(const CallNode& call) {
-  const auto& attrs = call.attrs_as<ops::Conv2DAttrs>();
+Expr fold_into_conv(const CallNode& call, const ops::ConvAttrs& attrs) {
   const auto padding = read_padding(call.args[0], attrs.data_layout);
-  if (!padding || padding->value != 0 || padding->widths.size() != 4) return {};
-  return with_padding(call, *padding, copy_with(attrs, [&](ops::Conv2DAttrs& a) {
-                        a.padding = sum_of(padding->widths, attrs.padding);
+  if (!padding || padding->value != 0 || padding->widths.size() != 2 * attrs.spatial) return {};
+  return with_padding(call, *padding, ops::copy_of_own_type(attrs, [&](ops::ConvAttrs& folded) {
+                        folded.padding = sum_of(padding->widths, attrs.padding);
                       }));
 }
 
@@ -109,12 +108,15 @@ Expr fold_into_pool(const CallNode& call, const ops::PoolAttrs& attrs, bool is_m
                       }));
 }
 
+// By name: gradients and transposes have the attributes of pools and convolutions, too.
 Expr fold(const CallNode& call) {
-  const std::string_view op = call.as_op()->name;
-  if (op == "nn.conv2d") return fold_into_conv(call);
-  // A pool's gradient, which has its attributes too, takes two arguments.
-  const auto* pool = call.attrs.as<ops::PoolAttrs>();
-  return pool != nullptr && call.args.size() == 1 ? fold_into_pool(call, *pool, op.starts_with("nn.max")) : Expr();
+  const std::string& op = call.as_op()->name;
+  for (const char* rank : {"1d", "2d", "3d"}) {
+    if (op == fmt::format("nn.conv{}", rank)) return fold_into_conv(call, call.attrs_as<ops::ConvAttrs>());
+    if (op == fmt::format("nn.max_pool{}", rank)) return fold_into_pool(call, call.attrs_as<ops::PoolAttrs>(), true);
+    if (op == fmt::format("nn.avg_pool{}", rank)) return fold_into_pool(call, call.attrs_as<ops::PoolAttrs>(), false);
+  }
+  return {};
 }
 
 }  // namespace

@@ -92,10 +92,10 @@ class Shrinker {
   explicit Shrinker(DataType small) : small_(small) {}
 
   Expr run(const Expr& body) {
-    relay::post_order(body, is_entered, [&](const Expr& e) {
+    relay::post_order(body, relay::is_entered, [&](const Expr& e) {
       if (const auto* let = e.as<LetNode>()) let_values_.emplace(let->var.object(), let->value);
     });
-    relay::post_order(body, is_entered, [&](const Expr& e) { done_.emplace(e.object(), convert(e)); });
+    relay::post_order(body, relay::is_entered, [&](const Expr& e) { done_.emplace(e.object(), convert(e)); });
     return as_written(body);
   }
 
@@ -106,11 +106,6 @@ class Shrinker {
     bool is_small = false;
     Expr as_written, as_small;  // casts, made when first asked for
   };
-
-  static bool is_entered(const Expr& e) {
-    const auto* function = e.as<relay::FunctionNode>();
-    return function == nullptr || !(relay::is_sealed(*function) || relay::is_left_alone(*function));
-  }
 
   Stored& at(const Expr& expr) { return done_.at(expr.object()); }
 
