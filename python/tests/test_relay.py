@@ -1,6 +1,7 @@
 """headrace.relay as its users type it: ops, scopes, texts, analyses, visitors, executors, build."""
 
 import inspect
+import re
 import sys
 
 import numpy as np
@@ -536,3 +537,19 @@ def test_build_and_export(tmp_path):
         hr.UserError, match="there is no format 'c'; a compiled module is saved as one of so, o, ll, s, asm"
     ):
         lib.module.save(str(path), "c")
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda x: relay.reshape(x, [-1, 2.5]), "reshape: newshape: expected whole numbers, got 2.5"),
+        (lambda x: relay.transpose(x, axes=(0, "1")), "transpose: axes: expected whole numbers, got '1'"),
+        (lambda x: relay.reshape(x, [True, 4]), "expected whole numbers, got True"),
+        (lambda x: relay.sum(x, axis=1.5), "sum: axis: expected a list of whole numbers, got 1.5"),
+        (lambda x: relay.zeros((np.float32(2),), "float32"), "zeros: shape: expected whole numbers, got "),
+    ],
+)
+def test_sizes_are_whole_numbers(make, says):
+    with pytest.raises(hr.UserError, match=re.escape(says)):
+        make(relay.var("x", shape=(2, 2)))
+    assert relay.reshape(relay.var("x", shape=(2, 2)), [np.int32(1), np.array(4)]).attrs.newshape == (1, 4)

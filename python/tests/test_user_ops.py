@@ -727,3 +727,10 @@ def test_gradients_are_refused_by_name():
     op = scale()
     with pytest.raises(hr.UserError, match=f"{op.name}: the op has no gradient"):
         relay.transform.FirstOrderGradient()(program(lambda x: op(x), (2,)))
+
+
+def test_a_function_that_gives_its_result_is_told_to_write_it():
+    op = new_op("data")
+    relay.op.register_packed_func(op.name, lambda data, out: np.sort(data.numpy()))
+    with pytest.raises(hr.UserError, match=f"{op.name}: its function gave a ndarray; it has to write its results"):
+        result(program(lambda x: op(x), (3,)), np.array([3, 1, 2], "float32"))

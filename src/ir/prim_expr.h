@@ -94,6 +94,7 @@ enum class BinaryOp : uint8_t {
   logical_and,
   logical_or,
 };
+constexpr BinaryOp greatest(BinaryOp) { return BinaryOp::logical_or; }
 // "add", "floor_div", ...
 std::string_view name_of(BinaryOp op);
 constexpr bool is_comparison(BinaryOp op) { return op >= BinaryOp::eq && op <= BinaryOp::ge; }
@@ -204,6 +205,7 @@ enum class Intrinsic : uint8_t {
   reduce_add,   // (vector): the sum of its lanes, lowest first
   prefetch,     // (pointer, element offset)
 };
+constexpr Intrinsic greatest(Intrinsic) { return Intrinsic::prefetch; }
 std::string_view name_of(Intrinsic intrinsic);
 
 struct IntrinsicCallNode : PrimExprNode {

@@ -47,6 +47,7 @@ struct TupleTypeNode : TypeNode {
 using TupleType = Ref<TupleTypeNode>;
 
 enum class TypeKind : uint8_t { type, shape_var, base_type, shape, constraint, adt_handle, type_data };
+constexpr TypeKind greatest(TypeKind) { return TypeKind::type_data; }
 // The word for it: "type", "shape_var", ...
 std::string_view name_of(TypeKind kind);
 

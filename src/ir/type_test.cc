@@ -1,6 +1,9 @@
 #include "ir/type.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include <regex>
 
 #include "kit/errors.h"
 #include "object/json.h"
@@ -52,6 +55,23 @@ TEST(Type, DeeplyNestedTypesComeBackFromJson) {
   for (int i = 0; i < 100000; ++i) type = i % 2 == 0 ? Type(make_tuple_type({type})) : make_func_type({type}, kB);
   const std::string text = save_json(Value(type));
   EXPECT_EQ(save_json(load_json(text)), text);
+}
+
+// A number that names no enumerator would be looked up behind the end of a table.
+TEST(Type, EnumeratorsOfJsonExist) {
+  const auto error = [](const Value& node, std::string_view field, int number) {
+    std::string text = save_json(node);
+    const std::regex found(fmt::format("(\"{}\": ?)[0-9]+", field));
+    EXPECT_TRUE(std::regex_search(text, found)) << text;
+    text = std::regex_replace(text, found, fmt::format("$01{}", number));
+    return kit::user_error_of([&] { load_json(text); });
+  };
+  const Value variable(make_type_var("A", TypeKind::shape));
+  EXPECT_EQ(error(variable, "kind", 6), "");
+  for (const int number : {7, 33, 255}) EXPECT_THAT(error(variable, "kind", number), testing::HasSubstr("'kind'"));
+  const Value sum(make_binary(BinaryOp::add, make_prim_var("n"), make_int(1)));
+  EXPECT_EQ(error(sum, "op", 16), "");
+  EXPECT_THAT(error(sum, "op", 17), testing::HasSubstr("'op'"));
 }
 
 }  // namespace

@@ -137,12 +137,21 @@ struct ValueTraits<T> {
   static std::string name() { return sizeof(T) == 8 ? "int" : fmt::format("int of {} bits", sizeof(T) * 8); }
 };
 
+// Beside an enum that is a field of a node stands `constexpr E greatest(E)`, its last enumerator.
+template <typename T>
+concept HasGreatest = requires { greatest(T{}); };
+
 template <typename T>
   requires std::is_enum_v<T>
 struct ValueTraits<T> {
   using Int = ValueTraits<std::underlying_type_t<T>>;
   static Value to(T value) { return Int::to(static_cast<std::underlying_type_t<T>>(value)); }
-  static bool matches(const RawValue& raw) { return Int::matches(raw); }
+  static bool matches(const RawValue& raw) {
+    if constexpr (HasGreatest<T>) {
+      return Int::matches(raw) && raw.v.v_int >= 0 && raw.v.v_int <= static_cast<int64_t>(greatest(T{}));
+    }
+    return Int::matches(raw);
+  }
   static T from(const RawValue& raw) { return static_cast<T>(Int::from(raw)); }
   static std::string name() { return "enum"; }
 };

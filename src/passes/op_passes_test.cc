@@ -274,6 +274,15 @@ TEST(ToMixedPrecision, LayoutTransformsFollow) {
   EXPECT_LT(transform, back) << text;
 }
 
+// What FuseOps made is compiled as it stands.
+TEST(ToMixedPrecision, LeavesUnitsAlone) {
+  const IRModule fused =
+      run_pass("FuseOps", read("def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) {\n"
+                               "  nn.relu(nn.dense(%x, %w))\n"
+                               "}"));
+  EXPECT_EQ(relay::print_module(run_pass("ToMixedPrecision", fused)), relay::print_module(fused));
+}
+
 TEST(ToMixedPrecision, TheTypeIsAnOption) {
   pass::PassContext context = typed_context();
   context.config.set("relay.ToMixedPrecision.mixed_precision_type", Value("bfloat16"));

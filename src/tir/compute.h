@@ -13,6 +13,7 @@ enum class Combiner : uint8_t {
   max,
   min,
 };
+constexpr Combiner greatest(Combiner) { return Combiner::min; }
 
 // One buffer, or a part of one, computed from others:
 //   output[axes...] = epilogue(combine over reduce_axes of value)

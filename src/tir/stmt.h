@@ -32,6 +32,7 @@ enum class ForKind : uint8_t {
   vectorized,  // one vector operation; its extent is a constant (gone after VectorizeLoop)
   unrolled,    // copied once an iteration; its extent is a constant (gone after UnrollLoop)
 };
+constexpr ForKind greatest(ForKind) { return ForKind::unrolled; }
 std::string_view name_of(ForKind kind);
 
 // for var in [begin, begin + extent)
@@ -77,6 +78,7 @@ enum class Scope : uint8_t {
   registers,  // small, of constant shape: lives in registers or on the stack
   workspace,  // of constant shape: lives in the calling worker's workspace, 64-byte aligned
 };
+constexpr Scope greatest(Scope) { return Scope::workspace; }
 
 // Uninitialised memory for `buffer` within `body`.
 struct AllocateNode : StmtNode {

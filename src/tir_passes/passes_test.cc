@@ -19,7 +19,6 @@ namespace {
 
 using kit::kF32;
 
-
 struct Case {
   const char* golden;  // tests/NAME.tir
   std::vector<std::string> passes;

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import inspect
+import operator
 import re
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from numbers import Integral, Number
 from typing import Any
 
@@ -126,8 +127,23 @@ def _attribute(schema: _Schema, name: str, value: Any) -> Any:
     if isinstance(value, Integral) and not isinstance(value, bool) and kind in ("shape", "None or shape"):
         return (int(value),) * (_rank_of(schema.name) if name != "axis" else 1)
     if kind in ("shape", "None or shape") and not isinstance(value, (str, type(None))):
-        return [int(item) for item in value]
+        return _sizes(schema, name, value)
     return value
+
+
+def _sizes(schema: _Schema, name: str, value: Any) -> list[int]:
+    """Whole numbers: of Python, of numpy, or as constants of the IR."""
+    if not isinstance(value, Iterable):
+        raise _core.UserError(f"{schema.name}: {name}: expected a list of whole numbers, got {value!r}")
+    sizes = []
+    for item in value:
+        try:
+            if isinstance(item, bool):
+                raise TypeError
+            sizes.append(operator.index(item))
+        except TypeError:
+            raise _core.UserError(f"{schema.name}: {name}: expected whole numbers, got {item!r} among them") from None
+    return sizes
 
 
 def _call(schema: _Schema, given: dict[str, Any], span: Any) -> Any:

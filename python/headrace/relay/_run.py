@@ -246,18 +246,19 @@ class GraphExecutor(Executor):
         super().__init__(mod)
         self.device = device
         self.target = target
-        self._built: tuple[Any, GraphModule] | None = None
+        self._built: tuple[Any, GraphModule, Any] | None = None  # of which function, and its result's type
 
     def _run(self, module: Any, args: list[Any]) -> Any:
         main = module["main"]
         if self._built is None or not self._built[0].same_as(main):
-            self._built = (main, GraphModule(build(module, self.target)["default"](self.device)))
-        executor = self._built[1]
+            executor = GraphModule(build(module, self.target)["default"](self.device))
+            self._built = (main, executor, InferType()(module)["main"].checked_type.ret_type)
+        _, executor, result_type = self._built
         for i, arg in enumerate(args):
             executor.set_input(i, arg)
         executor.run()
         outputs = [_core.array(executor.get_output(i).numpy().copy()) for i in range(executor.get_num_outputs())]
-        return _of_type(InferType()(module)["main"].checked_type.ret_type, iter(outputs))
+        return _of_type(result_type, iter(outputs))
 
 
 def _of_type(result_type: Any, tensors: Iterator[Any]) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from enum import IntEnum
 from typing import Any
 
@@ -132,6 +133,22 @@ def register_prim_func(op_name: str, make: Any = None) -> Any:
     return decorate if make is None else decorate(make)
 
 
+def _writing(op_name: str, function: Any) -> Any:
+    """The function, which must write its results: what it gives instead would be lost."""
+
+    @functools.wraps(function, updated=())
+    def call(*arrays: Any) -> None:
+        given = function(*arrays)
+        is_written = isinstance(given, _core.NDArray) and any(given.same_as(array) for array in arrays)
+        if given is not None and not is_written:  # `lambda x, out: out.copyfrom(x)` gives out
+            raise _core.UserError(
+                f"{op_name}: its function gave a {type(given).__name__}; it has to write its results into the arrays"
+                " behind the inputs, as out.copyfrom(...) does, and to give nothing"
+            )
+
+    return call
+
+
 def register_packed_func(op_name: str, function: Any = None, func_name: str = "", override: bool = False) -> Any:
     """Lets a function compute an op: with an NDArray for each input, then for each output, which it writes.
 
@@ -158,7 +175,7 @@ def register_packed_func(op_name: str, function: Any = None, func_name: str = ""
     def decorate(given: Any) -> Any:
         name = given if isinstance(given, str) else func_name or op_name
         if not isinstance(given, str):
-            register_func(name, given, override)
+            register_func(name, _writing(op_name, given), override)
         api("relay.op.SetFunction")(get(op_name), name)
         return given
 

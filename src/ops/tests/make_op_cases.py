@@ -65,6 +65,12 @@ case("topk", "topk(%0, k=3)", [i], [np.take_along_axis(i, top, 1), top.astype("i
 up = np.argsort(i, 0, kind="stable")[:2]
 case("topk least", 'topk(%0, k=2, axis=0, is_ascend=True, ret_type="indices", dtype="int64")', [i], [up])
 case("topk all", 'topk(%0, k=0, ret_type="values")', [i], [np.take_along_axis(i, down, 1)])
+for shape, axis in (((0,), 0), ((0, 3), 0), ((2, 0), 1), ((2, 0), 0)):
+    empty = np.zeros(shape, "float32")
+    case(f"sort of none {shape} {axis}", f"sort(%0, axis={axis})", [empty], [empty])
+    case(f"argsort of none {shape} {axis}", f"argsort(%0, axis={axis})", [empty], [empty.astype("int32")])
+none = np.zeros((2, 0), "float32")
+case("topk of none", "topk(%0, k=0, axis=1)", [none], [none, none.astype("int32")])
 error("sort axis", "sort(%0, axis=2)", [i], "axis 2 is out of range")
 error("argsort axis", "argsort(%0, axis=-3)", [i], "axis -3 is out of range")
 error("topk k", "topk(%0, k=10)", [i], "k is 10")

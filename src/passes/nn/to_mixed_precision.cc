@@ -135,6 +135,7 @@ class Shrinker {
   }
 
   Stored convert(const Expr& e) {
+    if (!relay::is_entered(e)) return {e, false, {}, {}};
     const auto* call = e.as<CallNode>();
     if (call != nullptr && call->as_op() != nullptr && runs_small(*call)) return {small_call(*call), true, {}, {}};
     if (const auto* item = e.as<relay::TupleGetItemNode>(); item != nullptr && at(item->tuple).is_small)
