@@ -10,6 +10,13 @@ from typing import Any
 from headrace._core import NDArray, UserError
 from headrace.target import Target
 
+# What is given where a model's file belongs, and who takes it.
+_INSTEAD = {
+    "ModelProto": "; relay.frontend.from_onnx reads it, or onnx.save it",
+    "IRModule": "; relay.build compiles it",
+    "Function": "; relay.build compiles it",
+}
+
 
 def kind(value: object) -> str:
     """What a value is, for a message: "None", "str", "int"."""
@@ -25,7 +32,8 @@ def path(value: str | PathLike[str], what: str) -> str:
                 raise UserError(f"{what}: {name!r} has a NUL character, which no file's name has")
             return text(name, what)
         value = name
-    raise UserError(f"{what}: expected a path (a str or a pathlib.Path), got {kind(value)}")
+    instead = _INSTEAD.get(kind(value), "")
+    raise UserError(f"{what}: expected a path (a str or a pathlib.Path), got {kind(value)}{instead}")
 
 
 def text(value: str, what: str) -> str:

@@ -34,7 +34,14 @@ class GraphModule:
         """Copies tensors in: one by name or index, and any number by keyword."""
         given = params if key is None else {key: value, **params}
         for name, tensor in given.items():
-            self.module["set_input"](name, array(tensor, f"input {name!r}", self._dtype_for(name, tensor)))
+            try:
+                self.module["set_input"](name, array(tensor, f"input {name!r}", self._dtype_for(name, tensor)))
+            except UserError as error:
+                if name not in params or not str(error).startswith("there is no input"):
+                    raise
+                raise UserError(
+                    f"{error}. Parameters that relay.build was given are constants of the code and are not set again"
+                ) from None
 
     def _dtype_for(self, name: str | int, value: Any) -> str:
         # Lists and numbers have none of their own.

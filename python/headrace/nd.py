@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _arguments
-from headrace._core import Device, NDArray, cpu
+from headrace._core import Device, NDArray, UserError, cpu
 from headrace._core import array as _share
 
 __all__ = ["Device", "NDArray", "array", "cpu", "device", "empty", "from_dlpack"]
@@ -49,7 +49,14 @@ def empty(shape: Sequence[int], dtype: str = "float32", device: Device | None = 
     NDArray
     """
     _check(device)
-    return _share(np.empty(tuple(shape), dtype), "shape")
+    dims = (shape,) if isinstance(shape, int) else shape
+    sizes = tuple(_arguments.integer(dim, "shape", 64) for dim in dims)
+    if any(size < 0 for size in sizes):
+        raise UserError(f"shape: sizes are 0 or more, got {sizes}")
+    try:
+        return _share(np.empty(sizes, dtype), "shape")
+    except TypeError:
+        raise UserError(f"dtype: numpy has no dtype {dtype!r}") from None
 
 
 def from_dlpack(tensor: Any) -> NDArray:
@@ -72,14 +79,10 @@ def device(dev_type: str | int, dev_id: int = 0) -> Device:
     Device
     """
     if dev_type not in ("cpu", "llvm", 1):
-        from headrace._core import UserError
-
         raise UserError(f"device: there is no device '{dev_type}'; there is cpu")
     return cpu(_arguments.integer(dev_id, "dev_id"))
 
 
 def _check(dev: Device | None) -> None:
     if dev is not None and dev != cpu(dev.device_id):
-        from headrace._core import UserError
-
         raise UserError(f"device: tensors lie on the CPU, not on {dev}")

@@ -246,7 +246,7 @@ def test_modules_by_their_old_places():
 @pytest.mark.parametrize(
     ("name", "instead"),
     [
-        ("frontend", "hr.compile"),
+        ("dataflow_pattern", "relay.ExprMutator"),
         ("backend", "relay.build"),
         ("vm", "relay.create_executor"),
         ("testing", "export one to ONNX"),

@@ -131,7 +131,7 @@ def test_contexts_nest_and_are_of_the_thread():
         ),
         (lambda: transform.PassContext(disabled_pass="FoldConstant"), "disabled_pass: expected a list of str"),
         (lambda: transform.PassContext(opt_level="3"), "field 'opt_level' of transform.PassContext: expected int"),
-        (lambda: relay.transform.FoldConstant(depth=1), "pass FoldConstant takes no argument 'depth'"),
+        (lambda: relay.transform.FoldConstant(depth=1), "pass FoldConstant takes no arguments, and none is 'depth'"),
         (lambda: relay.transform.FuseOps(max_depth="deep"), "expected int, got str"),
         (lambda: transform.Sequential([3]), "passes: expected passes, got int"),
         (lambda: transform.module_pass(lambda m, c: m), "opt_level"),

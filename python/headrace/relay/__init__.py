@@ -7,7 +7,7 @@ from typing import Any as _Any
 
 from headrace import _expr
 from headrace._params import load_param_dict, save_param_dict
-from headrace.relay import _classes, analysis, annotation, build_module, expr, op, transform, ty
+from headrace.relay import _classes, analysis, annotation, build_module, expr, frontend, op, transform, ty
 from headrace.relay import _op_adapters as _adapters
 from headrace.relay import _op_functions as _ops
 from headrace.relay._build_ir import ScopeBuilder, bind, const, var
@@ -49,6 +49,7 @@ __all__ = [
     "const",
     "create_executor",
     "expr",
+    "frontend",
     "fromtext",
     "load_param_dict",
     "op",
@@ -62,10 +63,15 @@ __all__ = [
 ]
 
 _ELSEWHERE = {
-    "frontend": 'hr.compile("model.onnx") compiles an ONNX model, and `headrace-opt model.onnx` prints its program',
     "backend": "relay.build and relay.create_executor are all there is of it",
     "vm": 'relay.create_executor("debug") runs programs with control flow, and relay.build compiles those without any',
-    "testing": "there are no networks made by functions; export one to ONNX and read that by hr.compile",
+    "testing": "there are no networks made by functions; export one to ONNX and read that by frontend.from_onnx",
+    "dataflow_pattern": "there are no patterns; relay.ExprMutator rewrites programs",
+    "qnn": "quantized ops are not there",
+    "quantize": "quantization is not there",
+    "prelude": 'mod.import_from_std("prelude.rly") brings its types and functions',
+    "loops": 'a recursive function is the loop; relay.create_executor("debug") runs it',
+    "collage": "one compiler takes the whole program",
 }
 
 

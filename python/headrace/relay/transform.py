@@ -36,6 +36,27 @@ __all__ = [
 ]
 
 
+# Passes of Relay that are not here, and what is instead; the rest of its names has no such word.
+_ELSEWHERE = {
+    "AlterOpLayout": "ConvertLayout takes the layouts that you want",
+    "AnnotateTarget": "backends of users are not there yet",
+    "MergeComposite": "backends of users are not there yet",
+    "MergeCompilerRegions": "backends of users are not there yet",
+    "PartitionGraph": "backends of users are not there yet",
+    "FakeQuantizationToInteger": "quantized ops are not there",
+    "FlattenAtrousConv": "convolutions take their dilation as it is",
+    "gradient": "FirstOrderGradient is a pass over the module",
+    "LazyGradientInit": "gradients are made where they are used",
+    "MetaScheduleLayoutRewrite": "schedules are not written by hand",
+    "ToCPS": "the interpreter recurses as deep as memory goes",
+}
+
+
+def _fuse_options(fuse_opt_level: int = -1, **options: Any) -> tuple[tuple[()], dict[str, Any]]:
+    """Relay's first argument of FuseOps is a level: at 0 each op is a group of its own."""
+    return (), ({"max_depth": 1, **options} if fuse_opt_level == 0 else options)
+
+
 def _factory(info: Any) -> Callable[..., Any]:
     name = info.name
 
@@ -43,8 +64,14 @@ def _factory(info: Any) -> Callable[..., Any]:
     keys = {key[len(prefix) :]: row for key, row in PassContext.list_configs().items() if key.startswith(prefix)}
 
     def make(*args: Any, **options: Any) -> Pass:
+        if name == "FuseOps":
+            args, options = _fuse_options(*args, **options)
+        takes = f"takes {len(keys)} arguments ({', '.join(keys)})" if keys else "takes no arguments"
         if len(args) > len(keys):
-            raise UserError(f"pass {name} takes {len(keys)} arguments ({', '.join(keys)}), got {len(args)}")
+            raise UserError(f"pass {name} {takes}, got {len(args)}")
+        for key in options:
+            if key not in keys:
+                raise UserError(f"pass {name} {takes}, and none is '{key}'")
         given = {**dict(zip(keys, args, strict=False)), **options}
         return api("relay._transform.GetPass")(name, {key: value for key, value in given.items() if value is not None})
 
@@ -56,10 +83,11 @@ def _factory(info: Any) -> Callable[..., Any]:
         lines.append("")
     make.__doc__ = "\n".join([*lines, "Returns", "-------", "Pass"])
     make.__name__ = make.__qualname__ = name
-    make.__signature__ = inspect.Signature(
-        [inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None) for key in keys],
-        return_annotation="Pass",
-    )
+    style = inspect.Parameter.KEYWORD_ONLY if name == "FuseOps" else inspect.Parameter.POSITIONAL_OR_KEYWORD
+    parameters = [inspect.Parameter(key, style, default=None) for key in keys]
+    if name == "FuseOps":
+        parameters.insert(0, inspect.Parameter("fuse_opt_level", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=-1))
+    make.__signature__ = inspect.Signature(parameters, return_annotation="Pass")
     make.__module__ = __name__
     return make
 
@@ -93,4 +121,6 @@ def InferTypeLocal(expr: Any) -> Any:
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
+    if name in _ELSEWHERE:
+        raise AttributeError(f"there is no pass '{name}': {_ELSEWHERE[name]}")
     raise AttributeError(f"there is no pass '{name}'; the passes are {', '.join(pass_registry())}")

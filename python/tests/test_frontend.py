@@ -1,0 +1,87 @@
+"""Models as programs, and the names of Relay that are not here."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
+from headrace import relay  # noqa: E402
+from headrace.relay.frontend import from_onnx  # noqa: E402
+
+DIGITS = Path(__file__).parents[2] / "models" / "digits.onnx"
+
+
+@pytest.fixture(scope="module")
+def image():
+    return np.random.default_rng(1).standard_normal((1, 1, 8, 8)).astype("float32")
+
+
+def interpreted(mod, x):
+    return relay.create_executor("debug", mod).evaluate()(x).numpy()
+
+
+def test_a_model_is_a_module_that_passes_take(image):
+    mod, params = from_onnx(DIGITS, {"x": (1, 1, 8, 8)})
+    assert params == {}
+    wanted = hr.compile(DIGITS, shapes={"x": (1, 1, 8, 8)})(image)
+    folded = relay.transform.FoldConstant()(mod)
+    np.testing.assert_allclose(interpreted(folded, image), wanted, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(
+        relay.create_executor("graph", mod).evaluate()(image).numpy(), wanted, rtol=1e-4, atol=1e-5
+    )
+
+
+def test_a_proto_is_read_too(image):
+    onnx = pytest.importorskip("onnx")
+    mod, _ = relay.frontend.from_onnx(onnx.load(str(DIGITS)), {"x": (1, 1, 8, 8)}, "float32", opset=13)
+    again, _ = from_onnx(str(DIGITS), {"x": [1, 1, 8, 8]})
+    assert hr.ir.structural_equal(mod, again)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda: from_onnx("missing.onnx"), "missing.onnx"),
+        (lambda: from_onnx(DIGITS), r"leaves these dimensions open: x\[0\] \(n\)"),
+        (lambda: from_onnx(3), "model: expected a path or an onnx.ModelProto, got int"),
+        (lambda: from_onnx(DIGITS, {"z": (1,)}), "'z'"),
+        (lambda: from_onnx(DIGITS, {"x": (1, 1, "8", 8)}), "shape"),
+        (lambda: from_onnx(DIGITS, freeze_params=False), "weights are constants"),
+        (lambda: hr.compile(relay.Function([], relay.const(1.0))), "got Function; relay.build compiles it"),
+        (lambda: hr.compile(hr.IRModule()), "got IRModule; relay.build compiles it"),
+        (lambda: relay.transform.FuseOps(inline=1), r"takes 1 arguments \(max_depth\), and none is 'inline'"),
+        (lambda: relay.transform.InferType(1), "pass InferType takes no arguments, got 1"),
+        (lambda: hr.nd.empty((2,), "float99"), "numpy has no dtype 'float99'"),
+        (lambda: hr.nd.empty((-1,)), "sizes are 0 or more"),
+        (lambda: hr.nd.empty((2.5,)), "shape: expected an int, got 2.5"),
+    ],
+)
+def test_mistakes(call, says):
+    with pytest.raises(hr.UserError, match=says):
+        call()
+
+
+def test_names_of_relay_that_are_not_here():
+    with pytest.raises(AttributeError, match="from_pytorch': export the model to ONNX"):
+        relay.frontend.from_pytorch  # noqa: B018
+    with pytest.raises(AttributeError, match="no pass 'AlterOpLayout': ConvertLayout takes"):
+        relay.transform.AlterOpLayout  # noqa: B018
+
+
+def test_the_first_argument_of_fuse_ops_is_relays_level():
+    x = relay.var("x", shape=(2,))
+    mod = hr.IRModule.from_expr(relay.nn.relu(relay.exp(x)))
+    text = {level: str(relay.transform.FuseOps(level)(mod)) for level in (-1, 0, 2)}
+    assert text[-1] == text[2] == str(relay.transform.FuseOps()(mod))
+    assert text[0] == str(relay.transform.FuseOps(max_depth=1)(mod)) != text[2]
+    assert hr.nd.empty(3).shape == (3,)
+
+
+def test_parameters_that_are_in_the_code_are_not_set_again():
+    x, w = relay.var("x", shape=(2,)), relay.var("w", shape=(2,))
+    params = {"w": np.ones(2, "float32")}
+    lib = relay.build(hr.IRModule.from_expr(relay.Function([x, w], x + w)), "llvm", params=params)
+    m = hr.graph_executor.GraphModule(lib["default"](hr.cpu()))
+    with pytest.raises(hr.UserError, match=r"there is no input 'w'.*constants of the code and are not set again"):
+        m.set_input(**params)
