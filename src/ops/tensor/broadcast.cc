@@ -171,22 +171,44 @@ C lesser_of(C a, C b) {
 
 // ---- eval
 
-// The loop is compiled once for each dtype and called with a function of each op: as a part of all of them it was most
-// of what it took to compile the room.
+// What an op makes of as many pairs.
+template <typename C, typename R>
+using PairsFn = void (*)(const C* a, const C* b, R* y, int64_t count);
+
+// The walk is compiled once for each dtype and hands blocks to a function of each op: as a part of all of them it was
+// most of what it took to compile the room.
 template <typename In, typename Out>
-void walk_pairs(const EvalInput& input, const NDArray& out, Compute<Out> (*f)(Compute<In>, Compute<In>)) {
+void walk_pairs(const EvalInput& input, const NDArray& out, PairsFn<Compute<In>, Compute<Out>> f) {
+  constexpr int64_t kBlock = 256;
+  std::array<Compute<In>, kBlock> lhs, rhs;
+  std::array<Compute<Out>, kBlock> results;
   const Elements<In> a(input.args[0]), b(input.args[1]);
   const Elements<Out> y(out);
   const std::array<Shape, 2> strides{broadcast_strides(input.args[0].shape(), out.shape()),
                                      broadcast_strides(input.args[1].shape(), out.shape())};
-  int64_t i = 0;
-  for_each_offset<2>(out.shape(), strides, [&](const auto& at) { y.set(i++, f(a[at[0]], b[at[1]])); });
+  int64_t done = 0, count = 0;
+  const auto flush = [&] {
+    f(lhs.data(), rhs.data(), results.data(), count);
+    for (int64_t i = 0; i < count; ++i) y.set(done + i, results[static_cast<size_t>(i)]);
+    done += count;
+    count = 0;
+  };
+  for_each_offset<2>(out.shape(), strides, [&](const auto& at) {
+    lhs[static_cast<size_t>(count)] = a[at[0]];
+    rhs[static_cast<size_t>(count)] = b[at[1]];
+    if (++count == kBlock) flush();
+  });
+  flush();
 }
 
 // F: a lambda without captures.
 template <typename In, typename Out, typename F>
 void walk_binary(const EvalInput& input, const NDArray& out, F) {
-  walk_pairs<In, Out>(input, out, [](Compute<In> a, Compute<In> b) { return static_cast<Compute<Out>>(F{}(a, b)); });
+  using C = Compute<In>;
+  using R = Compute<Out>;
+  walk_pairs<In, Out>(input, out, [](const C* a, const C* b, R* y, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) y[i] = static_cast<R>(F{}(a[i], b[i]));
+  });
 }
 
 template <typename F>

@@ -110,20 +110,33 @@ Type relate_prelu(const RelationInput& input) {
 
 // ---- eval
 
-// The loop is compiled once for each dtype and called with a function of each op: as a part of all of them it was most
-// of what it took to compile the room.
+// What an op makes of as many elements; `context` is its function.
+template <typename C, typename R>
+using ElementsFn = void (*)(const void* context, const C* x, R* y, int64_t count);
+
+// The walk is compiled once for each dtype and hands blocks to a function of each op: as a part of all of them it was
+// most of what it took to compile the room.
 template <typename In, typename Out>
-void walk(const EvalInput& input, const NDArray& out, const void* context,
-          Compute<Out> (*f)(const void* context, Compute<In> x)) {
+void walk(const EvalInput& input, const NDArray& out, const void* context, ElementsFn<Compute<In>, Compute<Out>> f) {
+  constexpr int64_t kBlock = 256;
+  std::array<Compute<In>, kBlock> elements;
+  std::array<Compute<Out>, kBlock> results;
   const Elements<In> x(input.args[0]);
   const Elements<Out> y(out);
-  for (int64_t i = 0, n = out.num_elements(); i < n; ++i) y.set(i, f(context, x[i]));
+  for (int64_t done = 0, n = out.num_elements(); done < n; done += kBlock) {
+    const int64_t count = std::min(kBlock, n - done);
+    for (int64_t i = 0; i < count; ++i) elements[static_cast<size_t>(i)] = x[done + i];
+    f(context, elements.data(), results.data(), count);
+    for (int64_t i = 0; i < count; ++i) y.set(done + i, results[static_cast<size_t>(i)]);
+  }
 }
 
 template <typename In, typename Out, typename F>
 void walk_elements(const EvalInput& input, const NDArray& out, const F& f) {
-  walk<In, Out>(input, out, &f, [](const void* context, Compute<In> x) {
-    return static_cast<Compute<Out>>((*static_cast<const F*>(context))(x));
+  using C = Compute<In>;
+  using R = Compute<Out>;
+  walk<In, Out>(input, out, &f, [](const void* context, const C* x, R* y, int64_t count) {
+    for (int64_t i = 0; i < count; ++i) y[i] = static_cast<R>((*static_cast<const F*>(context))(x[i]));
   });
 }
 
