@@ -7,7 +7,7 @@ namespace {
 // The sizes of one call's symbols, as the arguments tell them.
 class Sizes {
  public:
-  // Sums and products of symbols are looked at when `all_known`.
+  // Sums and products of symbols are looked at when `all_known`, which is asked for where they were met.
   bool fits(const Type& want, const Type& got, bool all_known) {
     std::vector<std::pair<Type, Type>> open{{want, got}};
     while (!open.empty()) {
@@ -23,6 +23,8 @@ class Sizes {
     }
     return true;
   }
+
+  bool has_sums() const { return has_sums_; }
 
   // " with n = 2" of the symbols that the type has and that are known.
   std::string show(const Type& type) const {
@@ -51,11 +53,13 @@ class Sizes {
     if (!size || is_any(want)) return true;
     if (const auto* symbol = want.as<PrimVarNode>())
       return as_int(sizes_.try_emplace(symbol, got).first->second) == size;
+    has_sums_ = true;
     const auto value = all_known ? as_int(substitute(want, sizes_)) : std::nullopt;
     return !value || *value == *size;
   }
 
   std::unordered_map<const PrimVarNode*, PrimExpr> sizes_;
+  bool has_sums_ = false;
 };
 
 }  // namespace
@@ -63,6 +67,7 @@ class Sizes {
 void check_arguments(const relay::FunctionNode& function, const std::vector<Type>& given) {
   Sizes sizes;
   for (const bool all_known : {false, true}) {
+    if (all_known && !sizes.has_sums()) return;
     for (size_t i = 0; i < given.size(); ++i) {
       const relay::VarNode& param = *function.params[i].get();
       if (!sizes.fits(param.type_annotation, given[i], all_known))

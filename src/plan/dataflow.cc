@@ -54,21 +54,14 @@ std::string name_of(const Expr& expr) {
   return last != nullptr && last->as_op() != nullptr ? last->as_op()->name : "compile";
 }
 
-bool has_unknown_size(const Expr& expr) {
-  const std::vector<Type> leaves = leaves_of(expr->checked_type());
-  return std::any_of(leaves.begin(), leaves.end(), [](const Type& leaf) {
-    const auto* tensor = leaf.as<TensorTypeNode>();
-    return tensor != nullptr && !ops::unknown_size_fault(ref(tensor)).empty();
-  });
-}
-
 // "; they are read by cast, my.norm": one of these ops is what does not follow such a size. Empty when none reads any.
 std::string readers_of_unknown_sizes(const Expr& body) {
   std::vector<std::string> names;
   relay::post_order(body, [&](const Expr& expr) {
     const auto* call = expr.as<CallNode>();
     if (call == nullptr || call->as_op() == nullptr) return;
-    const bool reads = std::any_of(call->args.begin(), call->args.end(), has_unknown_size);
+    const bool reads = std::any_of(call->args.begin(), call->args.end(),
+                                   [](const Expr& arg) { return relay::has_unknown_dim(arg->checked_type()); });
     const std::string& name = call->as_op()->name;
     if (reads && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
   });

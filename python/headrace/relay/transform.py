@@ -46,9 +46,9 @@ _ELSEWHERE = {
     "FakeQuantizationToInteger": "quantized ops are not there",
     "FlattenAtrousConv": "convolutions take their dilation as it is",
     "gradient": "FirstOrderGradient is a pass over the module",
-    "LazyGradientInit": "gradients are made where they are used",
+    "LazyGradientInit": "there is none",
     "MetaScheduleLayoutRewrite": "schedules are not written by hand",
-    "ToCPS": "the interpreter recurses as deep as memory goes",
+    "ToCPS": "there is no continuation-passing form",
 }
 
 
