@@ -186,12 +186,12 @@ void write_output(const Request& r, const Program& program) {
 
 void require(const std::string& given, const Language& language, const driver::PassList& list,
              pass::PassContext& context) {
-  const std::string& name = driver::get_pass(given, language.ir).info.name;
-  const auto is_it = [&](const pass::Pass& pass) { return pass.info.name == name; };
+  const pass::PassInfo& info = driver::get_pass(given, language.ir).info;
+  const auto is_it = [&](const pass::Pass& pass) { return pass.info.name == info.name; };
   if (std::none_of(list.passes.begin(), list.passes.end(), is_it))
-    throw_user_error("pass {} is required and not among those that --passes names", name);
-  if (context.is_disabled(name)) throw_user_error("pass {} is both required and disabled", name);
-  context.required_pass.push_back(name);
+    throw_user_error("pass {} is required and not among those that --passes names", info.name);
+  if (context.is_disabled(info)) throw_user_error("pass {} is both required and disabled", info.name);
+  context.required_pass.push_back(info.name);
 }
 
 // Keys hold no `=`; values may.
@@ -242,12 +242,12 @@ pass::PassContext make_context(const Request& r, const Language& language, const
   for (const std::string& name : r.disabled)
     context.disabled_pass.push_back(driver::get_pass(name, language.ir).info.name);
   for (const std::string& name : list.named) {
-    if (!context.is_disabled(name)) context.required_pass.push_back(name);
+    if (!context.is_disabled(driver::get_pass(name, language.ir).info)) context.required_pass.push_back(name);
   }
   for (const std::string& name : r.required) require(name, language, list, context);
   for (const std::string& setting : r.config) configure(setting, context);
   context.infer_type = language.infer_type;
-  if (r.verify_each) context.verify = language.verify;
+  if (r.verify_each) context.instruments.push_back(pass::make_verify_instrument(language.verify));
   if (r.max_depth > 0) context.config.set("relay.FuseOps.max_depth", Value(r.max_depth));
   const auto sink = [](std::string_view text) { fmt::print(stderr, "{}", text); };
   if (r.explain_fusion) explain_fusion(list, context);

@@ -103,6 +103,92 @@ def test_sequences_ask_the_context():
     assert [one.info.name for one in passes.passes] == ["SimplifyExpr", "FoldConstant"]
 
 
+def test_lists_of_a_context_name_passes():
+    mine = transform.module_pass(lambda mod, ctx: mod, opt_level=0, name="MyOwnPass")
+    passes = transform.Sequential([relay.transform.FoldConstant(), mine])
+    with transform.PassContext(disabled_pass=["PartialEval", "my_own_pass", "UnrollLoop"]):
+        assert ops(passes(sample())) == {"multiply": 1, "add": 1}
+        relay.build(sample(), "llvm")
+    for listed in ("disabled_pass", "required_pass"):
+        with transform.PassContext(**{listed: ["FoldConstnt"]}):
+            with pytest.raises(hr.UserError, match="there is no pass 'FoldConstnt' to"):
+                passes(sample())
+            with pytest.raises(hr.UserError, match="there is no pass 'FoldConstnt' to"):
+                relay.build(sample(), "llvm")
+
+
+def test_options_as_relay_calls_them():
+    x = relay.var("x", shape=(2,))
+    twice = hr.IRModule.from_expr(relay.Function([x], relay.Tuple([relay.exp(x), relay.exp(x)])))
+    assert ops(relay.transform.EliminateCommonSubexpr()(twice)) == {"exp": 1}
+    assert ops(relay.transform.EliminateCommonSubexpr(lambda call: call.op.name == "exp")(twice)) == {"exp": 2}
+    y = relay.var("y")
+    once = hr.IRModule.from_expr(relay.Function([x], relay.Let(y, relay.exp(x), relay.abs(y))))
+    main = relay.transform.DeadCodeElimination(inline_once=True)(once)["main"]
+    assert isinstance(main.body, relay.Call)
+    assert isinstance(relay.transform.DeadCodeElimination()(once)["main"].body, relay.Let)
+    mod = hr.IRModule({"main": twice["main"], "other": once["main"], "third": once["main"]})
+    kept = relay.transform.RemoveUnusedFunctions(["main", "other"])(mod)
+    assert sorted(v.name_hint for v in kept.get_global_vars()) == ["main", "other"]
+    half = relay.transform.ToMixedPrecision("bfloat16", 0)
+    w = relay.var("w", shape=(2, 2))
+    product = hr.IRModule.from_expr(relay.Function([w], relay.nn.dense(w, w)))
+    assert "bfloat16" in str(half(product))
+    with pytest.raises(hr.UserError, match="missing_op_mode must be 0, 1 or 2"):
+        relay.transform.ToMixedPrecision("bfloat16", 5)(product)
+
+
+def test_mixed_precision_of_ops_of_users():
+    w = relay.var("w", shape=(2, 2))
+    mod = hr.IRModule.from_expr(relay.Function([w], relay.nn.dense(w, w)))
+    seen = []
+
+    @relay.op.register_mixed_precision_conversion("nn.dense")
+    def never(call, mixed_precision_type):
+        seen.append((call.op.name, mixed_precision_type))
+        return [relay.op.MIXED_PRECISION_NEVER, mixed_precision_type, mixed_precision_type]
+
+    try:
+        assert "float16" not in str(relay.transform.ToMixedPrecision()(mod))
+        assert seen == [("nn.dense", "float16")]
+    finally:
+        relay.op.get("nn.dense").reset_attr("FTVMMixedPrecisionConversionType")
+    assert "float16" in str(relay.transform.ToMixedPrecision()(mod))
+
+
+def test_gradients_of_ops_of_users():
+    x = relay.var("x", shape=(2,))
+    mod = hr.IRModule.from_expr(relay.Function([x], relay.atan(x)))
+    with pytest.raises(hr.UserError, match="atan: the op has no gradient"):
+        relay.transform.FirstOrderGradient()(mod)
+
+    @relay.op.register_gradient("atan")
+    def by_hand(call, grad):
+        arg = call.args[0]
+        return [grad / (relay.const(1.0) + arg * arg)]
+
+    try:
+        result = relay.create_executor("debug", relay.transform.FirstOrderGradient()(mod)).evaluate()(
+            np.array([0, 2], "float32")
+        )
+    finally:
+        relay.op.get("atan").reset_attr("FPrimalGradient")
+    np.testing.assert_allclose(result[1][0].numpy(), [1.0, 0.2])
+
+
+def test_a_pass_of_python_sees_the_instruments_around_it():
+    seen = []
+
+    @transform.module_pass(opt_level=0)
+    def outer(mod, ctx):
+        seen.append([one.name for one in ctx.instruments])
+        return mod
+
+    with transform.PassContext(instruments=[instrument.PassTimingInstrument()]):
+        outer(sample())
+    assert seen == [["timing"]]
+
+
 def test_contexts_nest_and_are_of_the_thread():
     assert transform.PassContext.current().opt_level == 2
     with transform.PassContext(opt_level=3, config={"relay.FuseOps.max_depth": 4}) as outer:

@@ -34,7 +34,7 @@ std::vector<Pass> make_list(Ir ir) {
 }
 
 const Pass* find_pass(std::string_view name, Ir ir) {
-  const auto same = [&](const Pass& known) { return pass::same_pass_name(known.info.name, name); };
+  const auto same = [&](const Pass& known) { return known.info.is_called(name); };
   const auto found = std::find_if(all_passes(ir).begin(), all_passes(ir).end(), same);
   return found == all_passes(ir).end() ? nullptr : &*found;
 }

@@ -6,6 +6,7 @@
 #include "base/interrupt.h"
 #include "base/memory_file.h"
 #include "codegen/workspace.h"
+#include "driver/all_passes.h"
 #include "driver/check_devices.h"
 #include "driver/check_options.h"
 #include "driver/check_size.h"
@@ -19,6 +20,7 @@
 #include "lower/user_ops/user_op.h"
 #include "lower/lower_function.h"
 #include "ops/call_fusion.h"
+#include "pass/instruments.h"
 #include "passes/forms/bound_outputs.h"
 #include "passes/pipeline.h"
 #include "plan/destination_passing.h"
@@ -35,25 +37,29 @@ namespace headrace::driver {
 
 namespace {
 
-pass::PassContext make_context(const CompileOptions& options) {
+using ModuleCheck = std::function<void(const IRModule&)>;
+
+pass::PassContext make_context(const CompileOptions& options, ModuleCheck verify) {
   pass::PassContext context;
   context.opt_level = options.opt_level;
   context.disabled_pass = options.disabled_passes;
   context.required_pass = options.required_passes;
   context.config = options.config;
   context.instruments = options.instruments;
+  if (options.verify_each) context.instruments.push_back(pass::make_verify_instrument(std::move(verify)));
+  return context;
+}
+
+pass::PassContext make_relay_context(const CompileOptions& options) {
+  pass::PassContext context = make_context(options, [](const IRModule& module) { relay::verify(module); });
   context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
-  if (options.verify_each) context.verify = [](const IRModule& module) { relay::verify(module); };
   // The evaluator's own compiles run without FoldConstant, and so without an evaluator.
-  if (!context.is_disabled("FoldConstant")) context.evaluator = make_compiling_evaluator(options.jobs);
+  if (!context.is_disabled(get_pass("FoldConstant").info)) context.evaluator = make_compiling_evaluator(options.jobs);
   return context;
 }
 
 pass::PassContext make_tir_context(const CompileOptions& options) {
-  pass::PassContext context = make_context(options);
-  context.infer_type = {};
-  if (options.verify_each) context.verify = [](const IRModule& module) { tir::verify(module); };
-  return context;
+  return make_context(options, [](const IRModule& module) { tir::verify(module); });
 }
 
 // Every variable that a function uses is its own.
@@ -87,7 +93,7 @@ void check_loops(const IRModule& loops) {
 
 // What the passes make of the model: typed relay, in groups.
 IRModule run_relay_passes(const IRModule& module, const CompileOptions& options) {
-  const pass::PassContext context = make_context(options);
+  const pass::PassContext context = make_relay_context(options);
   std::vector<pass::Pass> list = passes::canonical();
   for (pass::Pass& pass : passes::native()) list.push_back(std::move(pass));
   const IRModule typed = relay::infer_type(module);

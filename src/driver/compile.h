@@ -16,7 +16,7 @@ namespace headrace::driver {
 
 struct CompileOptions {
   Target target = make_target("llvm");  // without options: this machine
-  int32_t opt_level = 3;                // 0 (each op by itself) to 3
+  int32_t opt_level = 3;                // 0 (each op by itself) to 4
   // What the artifact runs with unless told otherwise, to runtime::kMaxWorkers; 0: the target's num-cores, else one a
   // processor.
   int32_t threads = 0;

@@ -362,8 +362,8 @@ TEST(Compile, OptionsAreChecked) {
     EXPECT_FALSE(std::filesystem::exists(path));
     return error;
   };
-  EXPECT_EQ(errors({.opt_level = -7}), "the opt level is -7; it goes from 0 (each op by itself) to 3");
-  EXPECT_EQ(errors({.opt_level = 4}), "the opt level is 4; it goes from 0 (each op by itself) to 3");
+  EXPECT_EQ(errors({.opt_level = -7}), "the opt level is -7; it goes from 0 (each op by itself) to 4");
+  EXPECT_EQ(errors({.opt_level = 5}), "the opt level is 5; it goes from 0 (each op by itself) to 4");
   EXPECT_EQ(errors({.threads = -1}), "the number of threads is -1; it goes from 0 (one a processor) to 512");
   EXPECT_EQ(errors({.jobs = 513}), "the number of jobs is 513; it goes from 0 (one a processor) to 512");
 }
@@ -389,17 +389,15 @@ TEST(Compile, PassesToLeaveOutAreChecked) {
     options.disabled_passes = {pass};
     return kit::user_error_of([&] { compile_to_memory(model, options); });
   };
-  EXPECT_EQ(error_without("FoldConstnt").find("there is no pass 'FoldConstnt' to leave out; the passes are Simplify"),
-            0U);
+  EXPECT_TRUE(error_without("FoldConstnt").starts_with("there is no pass 'FoldConstnt' to leave out; the passes are "));
   EXPECT_EQ(error_without("fuse_ops"),
             "pass FuseOps makes the kernels and cannot be left out; with opt level 0 it joins no ops");
   EXPECT_EQ(error_without("fold_constant"), "");
+  EXPECT_EQ(error_without("PartialEval"), "") << "a pass that no build runs is left out of the passes that others run";
   CompileOptions options;
   options.required_passes = {"FoldConstnt"};
-  EXPECT_EQ(kit::user_error_of([&] {
-              compile_to_memory(model, options);
-            }).find("there is no pass 'FoldConstnt' to require: a build runs its own lists; the passes are Simplify"),
-            0U);
+  EXPECT_TRUE(kit::user_error_of([&] { compile_to_memory(model, options); })
+                  .starts_with("there is no pass 'FoldConstnt' to require; the passes are "));
 }
 
 TEST(Compile, ConfigurationOfPassesHolds) {

@@ -1,3 +1,4 @@
+#include "driver/all_passes.h"
 #include "driver/functions.h"
 #include "interp/interp.h"
 #include "object/function.h"
@@ -115,7 +116,7 @@ Array<std::string> breaches(const ObjectRef& object) {
 Array<Map<std::string, Value>> fusion_borders(const IRModule& module) {
   const pass::PassContext context = pass::to_context(pass::current_context());
   Array<Map<std::string, Value>> borders;
-  if (context.is_disabled("FuseOps")) return borders;
+  if (context.is_disabled(get_pass("FuseOps").info)) return borders;
   for (const auto& [code, producer, users, message] :
        passes::find_fuse_borders(relay::infer_type(module), passes::fuse_options(context))) {
     borders.push_back({{"producer", producer},

@@ -2,6 +2,7 @@
 #include "driver/functions.h"
 #include "pass/config.h"
 #include "pass/instruments.h"
+#include "pass/known_passes.h"
 #include "pass/pass_objects.h"
 #include "pass/round_trip.h"
 #include "passes/simplify/legalize.h"
@@ -14,12 +15,17 @@ namespace {
 using namespace pass;
 using Options = Map<std::string, Value>;
 
+// An option of a pass is the configuration "relay.PASS.OPTION", which the pass reads from the context.
+std::string option_key(const Pass& pass, std::string_view option) {
+  return fmt::format("relay.{}.{}", pass.info.name, option);
+}
+
 // The pass with its own options, each the configuration "relay.NAME.OPTION" of its runs alone.
 PassRef make_with_options(const Pass& pass, const Options& options) {
   if (options.empty()) return make_pass(pass);
   Options config;
   for (const auto& [option, value] : options) {
-    const std::string key = fmt::format("relay.{}.{}", pass.info.name, option);
+    const std::string key = option_key(pass, option);
     if (find_config_key(key) == nullptr) throw_user_error("pass {} takes no argument '{}'", pass.info.name, option);
     config.set(key, value);
   }
@@ -45,29 +51,27 @@ Array<Value> describe_config() {
   return keys;
 }
 
-// The options of the project's passes: "relay.PASS.OPTION". A pass reads its own from the context's configuration.
 void declare_config() {
-  declare_config_key<int64_t>("relay.FuseOps.max_depth", "op calls a group; 1: each op by itself");
-  for (const char* pass : {"CombineParallelConv2D", "CombineParallelDense", "CombineParallelBatchMatmul"})
-    declare_config_key<int64_t>(fmt::format("relay.{}.min_num_branches", pass), "how many siblings are worth it; 3");
-  declare_config_key<Map<std::string, Array<std::string>>>("relay.ConvertLayout.desired_layouts",
-                                                           "by op: layouts of data and, if it has one, of the kernel");
-  declare_config_key<bool>("relay.EtaExpand.expand_constructor", "whether constructors become function literals");
-  declare_config_key<bool>("relay.EtaExpand.expand_global_var", "whether global functions become function literals");
-  declare_config_key<int64_t>("relay.SplitArgs.max_function_args", "the most inputs of a call; 0: any number");
-  declare_config_key<std::string>("relay.Legalize.legalize_map_attr_name", "the op attribute; FTVMLegalize");
-  declare_config_key<std::string>("relay.PlanDevices.default_device", "of what no annotation determines; cpu:0");
-  declare_config_key<std::string>("relay.PlanDevices.host_device", "where conditions are decided; cpu:0");
-  declare_config_key<std::string>("relay.ToMixedPrecision.mixed_precision_type", "float16 or bfloat16");
+  for (const Pass& pass : all_passes()) {
+    for (ConfigKey option : pass.info.options) {
+      option.name = option_key(pass, option.name);
+      declare_config_key(std::move(option));
+    }
+  }
 }
 
 void register_passes() {
+  for (const Ir ir : {Ir::relay, Ir::tir}) {
+    for (const Pass& pass : all_passes(ir)) make_known(pass.info);
+  }
   const auto add = [](const std::string& name, const Pass& pass) {
     register_global("relay._transform." + name,
                     make_packed([&pass](const Options& options) { return make_with_options(pass, options); }));
   };
-  for (const Pass& pass : all_passes()) add(pass.info.name, pass);
-  for (const char* spelling : {"PartialEval", "DeFuseOps"}) add(spelling, get_pass(spelling));
+  for (const Pass& pass : all_passes()) {
+    add(pass.info.name, pass);
+    for (const std::string& alias : pass.info.aliases) add(alias, pass);
+  }
   register_global("relay._transform.GetPass", make_packed([](const std::string& name, const Options& options) {
                     return make_with_options(get_pass(name), options);
                   }));
@@ -102,18 +106,6 @@ void register_contexts() {
   register_global("transform.CheckConfig", make_packed(&check_config));
 }
 
-// Checks the rules of the IR after each pass.
-struct VerifyInstrument : PassInstrument {
-  std::string name() const override { return "verify"; }
-  void run_after_pass(const IRModule& module, const PassInfo& info) override {
-    try {
-      relay::verify(module);
-    } catch (const UserError& error) {
-      throw InternalError(fmt::format("after pass {}: {}", info.name, error.message()), error.where());
-    }
-  }
-};
-
 void register_instruments() {
   register_global("instrument.MakePassTimingInstrument",
                   make_packed([] { return make_instrument(std::make_shared<TimingInstrument>()); }));
@@ -129,8 +121,9 @@ void register_instruments() {
   register_global("instrument.MakeDumpFolderInstrument", make_packed([](const std::string& folder) {
                     return make_instrument(make_dump_folder_instrument(folder));
                   }));
-  register_global("instrument.MakeVerifyInstrument",
-                  make_packed([] { return make_instrument(std::make_shared<VerifyInstrument>()); }));
+  register_global("instrument.MakeVerifyInstrument", make_packed([] {
+                    return make_instrument(make_verify_instrument([](const IRModule& m) { relay::verify(m); }));
+                  }));
   register_global("instrument.MakeRoundTripInstrument",
                   make_packed([] { return make_instrument(make_round_trip_instrument()); }));
 }

@@ -90,6 +90,7 @@ Value parse_config_value(std::string_view name, std::string_view text) {
   if (const auto number = parse_number<double>(text)) readings.emplace_back(*number);
   if (const auto lists = parse_lists(text)) readings.emplace_back(*lists);
   readings.emplace_back(std::string(text));
+  readings.emplace_back(Array<std::string>(split(text, ',')));
   for (const Value& value : readings) {
     if (key.accepts(value.raw())) return value;
   }

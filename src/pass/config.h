@@ -14,19 +14,22 @@ struct ConfigKey {
   bool (*accepts)(const RawValue& value);
 };
 
+// A key of values of type T.
+template <typename T>
+ConfigKey config_key(std::string name, std::string doc) {
+  return {std::move(name), ValueTraits<T>::name(), std::move(doc), &ValueTraits<T>::matches};
+}
+
 // Makes a key known; a key that is known already stays as it is.
 void declare_config_key(ConfigKey key);
-template <typename T>
-void declare_config_key(std::string name, std::string doc) {
-  declare_config_key({std::move(name), ValueTraits<T>::name(), std::move(doc), &ValueTraits<T>::matches});
-}
 
 // By name. Null when there is none.
 const ConfigKey* find_config_key(std::string_view name);
 std::vector<ConfigKey> config_keys();
 
-// The value of a key as a command line gives it, of the kind that the key declares: true, 3, 0.5, or a text; of a map
-// to lists, NAME=A,B;NAME=A. UserError for an unknown key, as check_config, and a text that is no such value.
+// The value of a key as a command line gives it, of the kind that the key declares: true, 3, 0.5, or a text; of a list
+// of texts, A,B; of a map to lists, NAME=A,B;NAME=A. UserError for an unknown key, as check_config, and a text that is
+// no such value.
 Value parse_config_value(std::string_view key, std::string_view text);
 
 // UserError that names an unknown key and lists those there are, or a value of the wrong kind.

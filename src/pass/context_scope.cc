@@ -38,6 +38,7 @@ namespace {
 class ScopedInstrument : public PassInstrument {
  public:
   explicit ScopedInstrument(PassInstrumentRef object) : object_(std::move(object)) {}
+  const PassInstrumentRef& object() const { return object_; }
   std::string name() const override { return object_->name; }
   bool should_run(const IRModule& module, const PassInfo& info) override {
     if (object_->native) return object_->native->should_run(module, info);
@@ -127,6 +128,19 @@ With::~With() noexcept(false) {
     // An error that is under way is the one to report.
     if (std::uncaught_exceptions() <= exceptions_) throw;
   }
+}
+
+PassContextRef to_object(const PassContext& context) {
+  PassContextRef object = make_object<PassContextObj>();
+  object->opt_level = context.opt_level;
+  object->required_pass = Array<std::string>(context.required_pass);
+  object->disabled_pass = Array<std::string>(context.disabled_pass);
+  object->config = context.config;
+  for (const auto& instrument : context.instruments) {
+    const auto* scoped = dynamic_cast<const ScopedInstrument*>(instrument.get());
+    object->instruments.push_back(scoped == nullptr ? make_instrument(instrument) : scoped->object());
+  }
+  return object;
 }
 
 PassContext to_context(const PassContextRef& context) {

@@ -57,6 +57,22 @@ class DumpInstrument : public PassInstrument {
   RunningPasses<IRModule> before_;
 };
 
+class VerifyInstrument : public PassInstrument {
+ public:
+  explicit VerifyInstrument(std::function<void(const IRModule&)> verify) : verify_(std::move(verify)) {}
+  std::string name() const override { return "verify"; }
+  void run_after_pass(const IRModule& module, const PassInfo& info) override {
+    try {
+      verify_(module);
+    } catch (const Error& error) {
+      throw InternalError(fmt::format("after pass {}: {}", info.name, error.message()), error.where());
+    }
+  }
+
+ private:
+  std::function<void(const IRModule&)> verify_;
+};
+
 class DumpFolderInstrument : public PassInstrument {
  public:
   explicit DumpFolderInstrument(const std::string& folder) : folder_(folder) {
@@ -104,6 +120,10 @@ class DumpFolderInstrument : public PassInstrument {
 
 std::shared_ptr<PassInstrument> make_dump_folder_instrument(const std::string& folder) {
   return std::make_shared<DumpFolderInstrument>(folder);
+}
+
+std::shared_ptr<PassInstrument> make_verify_instrument(std::function<void(const IRModule&)> verify) {
+  return std::make_shared<VerifyInstrument>(std::move(verify));
 }
 
 std::shared_ptr<PassInstrument> make_dump_instrument(Dump dump, TextSink sink) {

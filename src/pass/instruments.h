@@ -26,6 +26,9 @@ inline constexpr const char* kDumpedProgram = "00_program.relay";
 // earlier run are left alone unless they have the same names.
 std::shared_ptr<PassInstrument> make_dump_folder_instrument(const std::string& folder);
 
+// Checks the rules of the IR after each pass. InternalError naming the pass after which `verify` throws.
+std::shared_ptr<PassInstrument> make_verify_instrument(std::function<void(const IRModule&)> verify);
+
 // What an instrument knows of the passes that are running, the innermost last. A pass may run others; what a pass that
 // threw has left is dropped where its run ends.
 template <typename T>

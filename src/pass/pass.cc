@@ -6,39 +6,24 @@ namespace headrace::pass {
 
 namespace {
 
-// Letters and digits in lower case: what pass names are compared by. Relay's users know one by two words.
+// What pass names are compared by.
 std::string folded(std::string_view name) {
   std::string result;
   for (const char c : name) {
     if (c != '_') result.push_back(static_cast<char>(std::tolower(static_cast<unsigned char>(c))));
   }
-  return result == "partialeval" ? "partialevaluate" : result;
+  return result;
 }
 
-bool contains(const std::vector<std::string>& names, std::string_view name) {
-  return std::any_of(names.begin(), names.end(), [&](const std::string& n) { return same_pass_name(n, name); });
+bool names_one(const std::vector<std::string>& names, const PassInfo& info) {
+  return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return info.is_called(name); });
 }
 
 bool should_run(const PassInfo& info, const IRModule& module, const PassContext& context) {
-  if (context.is_required(info.name)) return true;
-  if (context.is_disabled(info.name) || info.opt_level > context.opt_level) return false;
+  if (context.is_required(info)) return true;
+  if (context.is_disabled(info) || info.opt_level > context.opt_level) return false;
   return std::all_of(context.instruments.begin(), context.instruments.end(),
                      [&](const auto& instrument) { return instrument->should_run(module, info); });
-}
-
-void check_requirements(const PassInfo& info, const std::vector<std::string>& done) {
-  for (const std::string& name : info.required) {
-    HEADRACE_CHECK(contains(done, name), "pass {} needs {} before it", info.name, name);
-  }
-}
-
-void verify_after(const PassInfo& info, const IRModule& module, const PassContext& context) {
-  if (!context.verify) return;
-  try {
-    context.verify(module);
-  } catch (const Error& e) {
-    throw InternalError(fmt::format("after pass {}: {}", info.name, e.message()), e.where());
-  }
 }
 
 // Enters the instruments; leaves those it entered, whatever happens.
@@ -83,22 +68,25 @@ class InstrumentScope {
 }  // namespace
 
 bool same_pass_name(std::string_view a, std::string_view b) { return folded(a) == folded(b); }
-bool PassContext::is_disabled(std::string_view name) const { return contains(disabled_pass, name); }
-bool PassContext::is_required(std::string_view name) const { return contains(required_pass, name); }
+
+bool PassInfo::is_called(std::string_view given) const {
+  return same_pass_name(name, given) || std::any_of(aliases.begin(), aliases.end(), [&](const std::string& alias) {
+           return same_pass_name(alias, given);
+         });
+}
+
+bool PassContext::is_disabled(const PassInfo& info) const { return names_one(disabled_pass, info); }
+bool PassContext::is_required(const PassInfo& info) const { return names_one(required_pass, info); }
 
 IRModule run_passes(const std::vector<Pass>& passes, IRModule module, const PassContext& context) {
   InstrumentScope scope(context);
-  std::vector<std::string> done;
   for (const Pass& pass : passes) {
     if (!should_run(pass.info, module, context)) continue;
-    check_requirements(pass.info, done);
     poll_interrupt();
     if (context.infer_type) module = context.infer_type(module);
     for (const auto& instrument : context.instruments) instrument->run_before_pass(module, pass.info);
     module = pass.run(module, context);
-    verify_after(pass.info, module, context);
     for (const auto& instrument : context.instruments) instrument->run_after_pass(module, pass.info);
-    done.push_back(pass.info.name);
   }
   if (context.infer_type) module = context.infer_type(module);
   scope.finish();

@@ -1,10 +1,12 @@
 // Pass: a named step from module to module; PassContext: how passes run; run_passes: the one runner.
 //
 // A pass of the project is a plain function behind a small header (passes/fold/fold_constant.h); its row in the list it
-// belongs to (passes/pipeline.cc, tir_passes/pipeline.cc) gives it a name, a level, a line that says what it does.
+// belongs to (passes/pipeline.cc, tir_passes/pipeline.cc) gives it a name, a level, a line that says what it does, its
+// other names and its options.
 #pragma once
 
 #include "ir/module.h"
+#include "pass/config.h"
 #include "tensor/ndarray.h"
 
 namespace headrace::pass {
@@ -12,10 +14,17 @@ namespace headrace::pass {
 struct PassContext;
 
 struct PassInfo {
-  std::string name;                   // "FoldConstant"
-  int32_t opt_level = 0;              // runs when the context's level is at least this
-  std::vector<std::string> required;  // passes that must have run before it in the same list
-  std::string summary = {};           // one line: what it does
+  std::string name;                        // "FoldConstant"
+  int32_t opt_level = 0;                   // runs when the context's level is at least this
+  std::vector<std::string> required = {};  // passes that a sequence runs before it, see make_sequential
+  std::string summary = {};                // one line: what it does
+  std::vector<std::string> aliases = {};   // what else users call it: "PartialEval"
+  // Its options, in the order in which a call may give them: "max_depth" of FuseOps is the configuration
+  // "relay.FuseOps.max_depth".
+  std::vector<ConfigKey> options = {};
+
+  // By its name or another that it goes by, in any spelling: "fold_constant", "FoldConstant", "foldconstant".
+  bool is_called(std::string_view name) const;
 };
 
 struct Pass {
@@ -48,20 +57,28 @@ struct PassContext {
   Map<std::string, Value> config;
   std::vector<std::shared_ptr<PassInstrument>> instruments;
   std::shared_ptr<ConstantEvaluator> evaluator;
-  // Checks the rules of the IR after each pass and names the pass that broke them. Null: not checked.
-  std::function<void(const IRModule&)> verify;
   // Gives every node its type; run before a pass that finds untyped nodes. Null: types are the passes' own business.
   std::function<IRModule(const IRModule&)> infer_type;
 
-  bool is_disabled(std::string_view name) const;
-  bool is_required(std::string_view name) const;
+  // What the configuration says of `key`, if it does. UserError when the value is of another kind.
+  template <typename T>
+  std::optional<T> option(const std::string& key) const {
+    const auto value = config.get(key);
+    if (!value) return {};
+    if (!value->is<T>())
+      throw_user_error("configuration '{}': {}", key, kind_mismatch(ValueTraits<T>::name(), value->raw()));
+    return value->as<T>();
+  }
+
+  bool is_disabled(const PassInfo& info) const;
+  bool is_required(const PassInfo& info) const;
 };
 
-// "fold_constant", "FoldConstant" and "foldconstant" are one name; PartialEval is PartialEvaluate.
+// Whether two spellings are one name; that a pass has two names, PassInfo knows.
 bool same_pass_name(std::string_view a, std::string_view b);
 
 // Runs `passes` in order. A pass is skipped when it is disabled, above the level (unless required), or refused by an
-// instrument. InternalError naming the pass when its requirement has not run or `verify` fails after it.
+// instrument.
 IRModule run_passes(const std::vector<Pass>& passes, IRModule module, const PassContext& context);
 
 }  // namespace headrace::pass

@@ -1,5 +1,6 @@
 #include "pass/pass_objects.h"
 
+#include "pass/known_passes.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
 #include "tir/stmt.h"
@@ -7,11 +8,15 @@
 namespace headrace::pass {
 
 void PassInfoObj::fields(FieldList<PassInfoObj>& f) {
+  const Value none = Array<Value>();
   f.field<&PassInfoObj::opt_level>("opt_level", {.doc = "it runs in contexts of at least this level"})
       .field<&PassInfoObj::name>("name")
       .field<&PassInfoObj::required>("required", {.doc = "passes that run before it"})
       .field<&PassInfoObj::traceable>("traceable", {.default_value = false, .has_default = true})
-      .field<&PassInfoObj::summary>("summary", {.default_value = "", .has_default = true, .doc = "what it does"});
+      .field<&PassInfoObj::summary>("summary", {.default_value = "", .has_default = true, .doc = "what it does"})
+      .field<&PassInfoObj::aliases>("aliases", {.default_value = none, .has_default = true, .doc = "other names"})
+      .field<&PassInfoObj::options>("options",
+                                    {.default_value = none, .has_default = true, .doc = "in a call's order"});
 }
 
 void PassObj::fields(FieldList<PassObj>& f) {
@@ -24,23 +29,28 @@ Ref<PassInfoObj> make_pass_info(const PassInfo& info) {
   object->name = info.name;
   object->required = Array<std::string>(info.required);
   object->summary = info.summary;
+  object->aliases = Array<std::string>(info.aliases);
+  for (const ConfigKey& option : info.options) object->options.push_back(option.name);
   return object;
 }
 
 namespace {
 
 PassInfo to_info(const PassInfoObj& info) {
-  return {info.name, static_cast<int32_t>(info.opt_level), info.required.to_vector(), info.summary};
+  return {.name = info.name,
+          .opt_level = static_cast<int32_t>(info.opt_level),
+          .required = info.required.to_vector(),
+          .summary = info.summary,
+          .aliases = info.aliases.to_vector()};
 }
 
 Pass to_pass(const PassObj& pass) {
   if (!pass.run) throw_user_error("pass '{}' was made from its fields and has no code", pass.info->name);
-  Pass result{to_info(*pass.info), pass.run};
-  result.info.required.clear();  // add_required has put them before it
-  return result;
+  return {to_info(*pass.info), pass.run};
 }
 
 PassRef make_named(Ref<PassInfoObj> info, std::function<IRModule(const IRModule&, const PassContext&)> run) {
+  make_known(to_info(*info));
   PassRef pass = make_object<PassObj>();
   pass->info = std::move(info);
   pass->run = std::move(run);
@@ -82,16 +92,6 @@ std::vector<Pass> to_list(const Array<PassRef>& passes) {
   std::vector<Pass> result;
   for (const PassRef& pass : list) result.push_back(to_pass(*pass));
   return result;
-}
-
-// The context as an object, for code of other languages.
-PassContextRef to_object(const PassContext& context) {
-  PassContextRef object = make_object<PassContextObj>();
-  object->opt_level = context.opt_level;
-  object->required_pass = Array<std::string>(context.required_pass);
-  object->disabled_pass = Array<std::string>(context.disabled_pass);
-  object->config = context.config;
-  return object;
 }
 
 bool takes(const BaseFunc& function, bool is_prim) {
@@ -145,6 +145,8 @@ IRModule run_pass(const PassRef& pass, const IRModule& module, const PassContext
   for (const auto& instrument : inner.instruments) {
     if (!instrument->should_run(module, info)) return module;
   }
+  check_pass_names(inner.disabled_pass, "leave out");
+  check_pass_names(inner.required_pass, "require");
   inner.required_pass.push_back(info.name);
   return run_passes(to_list({pass}), module, inner);
 }

@@ -17,6 +17,8 @@ struct PassInfoObj : Object {
   Array<std::string> required;
   bool traceable = false;
   std::string summary;
+  Array<std::string> aliases;  // other names it goes by
+  Array<std::string> options;  // the names of its options, in the order in which a call may give them
 };
 Ref<PassInfoObj> make_pass_info(const PassInfo& info);
 
@@ -89,6 +91,8 @@ class With {
   int exceptions_ = std::uncaught_exceptions();
 };
 
+// The context as code of other languages sees it, with its instruments.
+PassContextRef to_object(const PassContext& context);
 // The context as the runner takes it. Its instruments are not entered again by each run: their scope did that.
 PassContext to_context(const PassContextRef& context);
 

@@ -4,6 +4,7 @@
 
 #include <thread>
 
+#include "kit/errors.h"
 #include "pass/config.h"
 
 namespace headrace::pass {
@@ -111,8 +112,41 @@ TEST(PassObjects, APassOfFieldsAloneRefusesToRun) {
   EXPECT_THROW(run_pass(empty, make_module(), context_with({})), UserError);
 }
 
+// It runs others in the same context: their instruments, levels and options hold for those too.
+TEST(PassObjects, APassOfUsersSeesTheWholeContext) {
+  Log log;
+  const PassRef inner = logging_object(log, "Inner", 2);
+  const PassRef outer = make_module_pass(make_packed([&](const IRModule& module, const PassContextRef& context) {
+                                           EXPECT_EQ(context->opt_level, 3);
+                                           EXPECT_EQ(context->instruments.size(), 1u);
+                                           return run_pass(inner, module, context);
+                                         }),
+                                         make_pass_info({"Outer", 0, {}}));
+  run_pass(outer, make_module(), context_with({logging_instrument(log, "a")}, 3));
+  EXPECT_EQ(log, (Log{"a before", "a before", "Inner"}));
+}
+
+TEST(PassObjects, ANameThatNoPassGoesByIsToldWhereverItIsListed) {
+  Log log;
+  const PassRef pass =
+      make_sequential({logging_object(log, "MineA"), logging_object(log, "MineB")}, make_pass_info({"s"}));
+  const PassContextRef context = context_with({});
+  context->disabled_pass = {"mine_b"};
+  run_pass(pass, make_module(), context);
+  EXPECT_EQ(log, Log{"MineA"});
+  context->disabled_pass = {"mine_c"};
+  EXPECT_TRUE(kit::user_error_of([&] {
+                run_pass(pass, make_module(), context);
+              }).starts_with("there is no pass 'mine_c' to leave out; the passes are "));
+  context->disabled_pass = {};
+  context->required_pass = {"mine_d"};
+  EXPECT_TRUE(kit::user_error_of([&] {
+                run_pass(pass, make_module(), context);
+              }).starts_with("there is no pass 'mine_d' to require; the passes are "));
+}
+
 TEST(PassConfig, KeysAreDeclaredAndChecked) {
-  declare_config_key<int64_t>("test.depth", "how deep");
+  declare_config_key(config_key<int64_t>("test.depth", "how deep"));
   EXPECT_NO_THROW(check_config({{"test.depth", 3}}));
   EXPECT_THROW(check_config({{"test.depth", "three"}}), UserError);
   EXPECT_THROW(check_config({{"test.width", 3}}), UserError);

@@ -3,15 +3,16 @@
 #include <gtest/gtest.h>
 
 #include "kit/errors.h"
+#include "pass/instruments.h"
 
 namespace headrace::pass {
 namespace {
 
 // A pass that writes its name down.
 Pass logging_pass(std::vector<std::string>& log, std::string name, int32_t level = 0,
-                  std::vector<std::string> required = {}) {
+                  std::vector<std::string> aliases = {}) {
   Pass pass;
-  pass.info = {name, level, std::move(required)};
+  pass.info = {.name = name, .opt_level = level, .aliases = std::move(aliases)};
   pass.run = [&log, name](const IRModule& module, const PassContext&) {
     log.push_back(name);
     return module;
@@ -34,22 +35,12 @@ TEST(RunPasses, RequiredBeatsLevelAndDisabledSkips) {
   EXPECT_EQ(log, std::vector<std::string>{"HighLevel"});
 }
 
-TEST(RunPasses, MissingRequirementIsNamed) {
-  std::vector<std::string> log;
-  try {
-    run_passes({logging_pass(log, "B", 0, {"A"})}, make_module(), {});
-    FAIL() << "no error";
-  } catch (const InternalError& e) {
-    EXPECT_NE(e.message().find("pass B needs A before it"), std::string::npos) << e.what();
-  }
-}
-
 TEST(RunPasses, VerifyNamesThePassThatBrokeTheModule) {
   std::vector<std::string> log;
   PassContext context;
-  context.verify = [&](const IRModule&) {
+  context.instruments = {make_verify_instrument([&](const IRModule&) {
     if (log.size() == 2) throw UserError("rule 3");
-  };
+  })};
   try {
     run_passes({logging_pass(log, "A"), logging_pass(log, "B")}, make_module(), context);
     FAIL() << "no error";
@@ -107,6 +98,25 @@ TEST(RunPasses, WhatAnInstrumentFindsAtTheEndIsAnErrorOfTheRun) {
   EXPECT_EQ(std::count(log.begin(), log.end(), "exit"), 2);
   first->fail_in_before = true;
   EXPECT_EQ(kit::user_error_of(run), "stop");  // the run's own error comes first
+}
+
+TEST(RunPasses, OtherNamesOfAPassAreItsOwn) {
+  std::vector<std::string> log;
+  PassContext context;
+  context.required_pass = {"Mine"};
+  context.disabled_pass = {"the_other"};
+  run_passes({logging_pass(log, "A", 4, {"Yours", "mine"}), logging_pass(log, "B", 0, {"TheOther"})}, make_module(),
+             context);
+  EXPECT_EQ(log, std::vector<std::string>{"A"});
+}
+
+TEST(PassContext, AnOptionOfAnotherKindIsTold) {
+  PassContext context;
+  EXPECT_EQ(context.option<int64_t>("test.depth"), std::nullopt);
+  context.config.set("test.depth", Value(3));
+  EXPECT_EQ(context.option<int64_t>("test.depth"), 3);
+  EXPECT_EQ(kit::user_error_of([&] { context.option<std::string>("test.depth"); }),
+            "configuration 'test.depth': expected str, got int 3");
 }
 
 TEST(PassNames, SpellingsResolve) {

@@ -25,6 +25,23 @@ constexpr const char* kInline =
     " @off(1f), ref_read(%r))\n"
     "}";
 
+// A function of two calls, one that two others call, a generic one, an effect, recursion, and one that is a value.
+constexpr const char* kCalls =
+    "def @half(%x: Tensor[(n), float32]) -> Tensor[(n), float32] { multiply(%x, 0.5f) }\n"
+    "def @twice(%x: Tensor[(n), float32]) { add(@half(%x), @half(exp(%x))) }\n"
+    "def @first[A](%a: A, %b: float32) -> A { %a }\n"
+    "def @bump(%r: ref(float32)) -> float32 {\n"
+    "  let %old = ref_read(%r); let %_ = ref_write(%r, add(%old, 1f)); %old\n}\n"
+    "def @down(%x: float32) -> float32 {\n"
+    "  if (less(%x, 0f)) { %x } else { @down(subtract(%x, 1f)) }\n}\n"
+    "def @value(%x: float32) -> float32 { negative(%x) }\n"
+    "def @apply(%f: fn (float32) -> float32, %x: float32) -> float32 { %f(%x) }\n"
+    "def @main(%x: Tensor[(2), float32]) {\n"
+    "  let %r = ref(5f);\n"
+    "  (@twice(%x), subtract(multiply(@bump(%r), 10f), @bump(%r)), @first(%x, @bump(%r)), @down(2f),"
+    " @apply(@value, sum(%x)), ref_read(%r))\n"
+    "}";
+
 // Captured variables, recursion, a closure as a value, one in a branch, one inside another, a shared value, an effect.
 constexpr const char* kClosures =
     "def @apply(%f: fn (float32) -> float32, %x: float32) -> float32 { %f(%x) }\n"
@@ -84,6 +101,7 @@ TEST_P(FunctionPass, TextAndResults) {
 INSTANTIATE_TEST_SUITE_P(
     Passes, FunctionPass,
     testing::Values(PassCase{"Inline", "inline", kInline, {{2}}, 0},
+                    PassCase{"InlineCalls", "inline_calls", kCalls, {{2}}, 0},
                     PassCase{"LambdaLift", "lambda_lift", kClosures, {{}, {}}, 0},
                     PassCase{"EtaExpand", "eta_expand", kEta, {{}}, 0},
                     PassCase{"RemoveStandaloneReshapes", "remove_standalone_reshapes", kReshapes, {{2, 3}}, 0}),
@@ -145,7 +163,7 @@ TEST(EtaExpand, OptionsMustBeBools) {
     eta_options(context);
     FAIL() << "no error";
   } catch (const UserError& e) {
-    EXPECT_EQ(e.message(), "relay.EtaExpand.expand_constructor must be a bool, got \"yes\"");
+    EXPECT_EQ(e.message(), "configuration 'relay.EtaExpand.expand_constructor': expected bool, got str");
   }
 }
 

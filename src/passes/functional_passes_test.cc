@@ -265,8 +265,6 @@ int count_nodes(const IRModule& module, const char* name = "main") {
   return count;
 }
 
-TEST(PartialEvaluate, TheOtherNameResolves) { EXPECT_TRUE(pass::same_pass_name("PartialEval", "partial_evaluate")); }
-
 TEST(PartialEvaluate, AClosedProgramIsItsResult) {
   const IRModule after = run_pass("PartialEvaluate", read("def @fact(%n: int32) -> int32 {\n"
                                                           "  if (less(%n, 2)) { 1 } else { multiply(%n, @fact("

@@ -56,6 +56,32 @@ TEST(Legalize, TextAndResults) {
   check_pass({"Legalize", "legalize", kProgram, {{2}}, 0});
 }
 
+// What every build does first.
+TEST(Canonical, HoldsWhatUsersAskOf) {
+  const auto names_at = [](int32_t level) {
+    std::vector<std::string> names;
+    for (const pass::Pass& pass : canonical()) {
+      if (pass.info.opt_level <= level) names.push_back(pass.info.name);
+    }
+    return names;
+  };
+  const auto has = [](const std::vector<std::string>& names, const char* name) {
+    return std::find(names.begin(), names.end(), name) != names.end();
+  };
+  EXPECT_TRUE(has(names_at(1), "Legalize"));
+  EXPECT_FALSE(has(names_at(0), "Legalize"));
+  for (const char* of_level_4 : {"CombineParallelConv2D", "CombineParallelDense", "FastMath"}) {
+    EXPECT_FALSE(has(names_at(3), of_level_4)) << of_level_4;
+    EXPECT_TRUE(has(names_at(4), of_level_4)) << of_level_4;
+  }
+  const Legalisation relu(
+      "nn.relu", [](const relay::CallNode& call, const Array<Type>&) { return ops::unary("abs", call.args[0]); });
+  const IRModule before = read("def @main(%x: Tensor[(2), float32]) { tanh(nn.relu(%x)) }");
+  const std::string text = relay::print_module(pass::run_passes(canonical(), before, typed_context()));
+  EXPECT_NE(text.find("abs"), std::string::npos) << text;
+  EXPECT_NE(text.find("fast_tanh"), std::string::npos) << text;
+}
+
 TEST(Legalize, WithoutALegalisationNothingChanges) {
   const IRModule before = read(kProgram);
   EXPECT_EQ(run_pass("Legalize", before), before);

@@ -291,7 +291,7 @@ TEST(ToMixedPrecision, TheTypeIsAnOption) {
   expect_same_results(before, after, {ramp({1, 2, 3, 3}, 0.5f), ramp({2, 2, 1, 1}, 0.5f)}, 4e-2);
   context.config.set("relay.ToMixedPrecision.mixed_precision_type", Value("int8"));
   try {
-    mixed_precision_type(context);
+    mixed_precision_options(context);
     FAIL() << "no error";
   } catch (const UserError& e) {
     EXPECT_EQ(e.message(),

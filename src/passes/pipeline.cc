@@ -38,46 +38,129 @@
 
 namespace headrace::passes {
 
+using pass::config_key;
 using pass::Pass;
 using pass::PassContext;
 
 namespace {
 
 template <IRModule (*pass)(const IRModule&)>
-Pass plain(std::string name, int32_t opt_level, std::string summary) {
-  return {{std::move(name), opt_level, {}, std::move(summary)},
-          [](const IRModule& m, const PassContext&) { return pass(m); }};
+Pass plain(std::string name, int32_t opt_level, std::string summary, std::vector<std::string> aliases = {}) {
+  return {
+      {.name = std::move(name), .opt_level = opt_level, .summary = std::move(summary), .aliases = std::move(aliases)},
+      [](const IRModule& m, const PassContext&) { return pass(m); }};
+}
+
+template <typename F>
+Pass with_context(std::string name, int32_t opt_level, std::string summary, std::vector<pass::ConfigKey> options,
+                  F&& run) {
+  return {
+      {.name = std::move(name), .opt_level = opt_level, .summary = std::move(summary), .options = std::move(options)},
+      std::forward<F>(run)};
 }
 
 template <IRModule (*pass)(const IRModule&, int64_t)>
 Pass combining(const std::string& name, std::string summary) {
-  return {{name, 4, {}, std::move(summary)},
-          [name](const IRModule& m, const PassContext& c) { return pass(m, min_num_branches(c, name)); }};
+  return with_context(name, 4, std::move(summary),
+                      {config_key<int64_t>("min_num_branches", "how many siblings are worth it; 3")},
+                      [name](const IRModule& m, const PassContext& c) { return pass(m, min_num_branches(c, name)); });
+}
+
+Pass legalizing() {
+  return with_context("Legalize", 1, "calls become what the legalisations of their ops make of them",
+                      {config_key<std::string>("legalize_map_attr_name", "the op attribute; FTVMLegalize")},
+                      [](const IRModule& m, const PassContext& c) { return legalize(m, legalize_attr(c)); });
+}
+
+Pass eliminating_common_subexpr() {
+  return with_context(
+      "EliminateCommonSubexpr", 2, "equal calls become one",
+      {config_key<PackedFunc>("fskip", "(call) -> bool: those that it says true of are left alone")},
+      [](const IRModule& m, const PassContext& c) { return eliminate_common_subexpr(m, common_subexpr_skip(c)); });
+}
+
+Pass eliminating_dead_code() {
+  return with_context("DeadCodeElimination", 1, "unused lets and unreachable functions are dropped",
+                      {config_key<bool>("inline_once", "lets that are used once become their value; False"),
+                       config_key<bool>("ignore_impurity", "as if no value had an effect; False")},
+                      [](const IRModule& m, const PassContext& c) { return dead_code_elimination(m, dce_options(c)); });
+}
+
+Pass removing_unused_functions() {
+  return with_context(
+      "RemoveUnusedFunctions", 1, "functions that no entry reaches are dropped",
+      {config_key<Array<std::string>>("entry_functions", "what stays, with all that it refers to; main")},
+      [](const IRModule& m, const PassContext& c) { return remove_unused_functions(m, entry_functions(c)); });
+}
+
+Pass fusing() {
+  return with_context("FuseOps", 0, "groups of op calls become functions that are compiled as one kernel",
+                      {config_key<int64_t>("fuse_opt_level", "0: each op by itself; -1: as the context's level says"),
+                       config_key<int64_t>("max_depth", "op calls a group; 1: each op by itself")},
+                      [](const IRModule& m, const PassContext& c) { return fuse_ops(m, fuse_options(c)); });
+}
+
+Pass expanding() {
+  return with_context("EtaExpand", 1,
+                      "constructors and global functions that are values become functions that call them",
+                      {config_key<bool>("expand_constructor", "whether constructors become function literals"),
+                       config_key<bool>("expand_global_var", "whether global functions become function literals")},
+                      [](const IRModule& m, const PassContext& c) { return eta_expand(m, eta_options(c)); });
+}
+
+Pass converting_layout() {
+  return with_context("ConvertLayout", 3, "convolutions and pools run in the layouts that are asked for",
+                      {config_key<Map<std::string, Array<std::string>>>(
+                          "desired_layouts", "by op: layouts of data and, if it has one, of the kernel")},
+                      [](const IRModule& m, const PassContext& c) { return convert_layout(m, desired_layouts(c)); });
+}
+
+Pass mixing_precision() {
+  return with_context(
+      "ToMixedPrecision", 0, "products, and what follows them, compute in float16 or bfloat16",
+      {config_key<std::string>("mixed_precision_type", "float16 or bfloat16"),
+       config_key<int64_t>("missing_op_mode", "ops of no list: 0 refuses them, 1 and 2 compute them in float32"),
+       config_key<bool>("keep_orig_output_dtype", "whether functions give what they gave; True")},
+      [](const IRModule& m, const PassContext& c) { return to_mixed_precision(m, mixed_precision_options(c)); });
+}
+
+Pass planning_devices() {
+  return with_context("PlanDevices", 0, "every value gets a device, and what is needed on another is copied",
+                      {config_key<std::string>("default_device", "of what no annotation determines; cpu:0"),
+                       config_key<std::string>("host_device", "where conditions are decided; cpu:0")},
+                      [](const IRModule& m, const PassContext& c) { return plan_devices(m, device_options(c)); });
 }
 
 }  // namespace
 
 // Any of them may be left out, so none requires another; the order is what makes each find what it looks for:
-// DynamicToStatic leaves constants to fold, SimplifyExpr joins the additions that folded scales bring together.
+// DynamicToStatic leaves constants to fold, siblings are combined before their constants are folded, SimplifyExpr joins
+// the additions that folded scales bring together, and FastMath comes when the laws have seen the plain forms.
 std::vector<Pass> canonical() {
   return {
+      plain<inline_calls>("InlineCalls", 0, "calls of functions that are in no cycle become their bodies"),
+      legalizing(),
       plain<simplify_inference>("SimplifyInference", 0, "batch norm and dropout become arithmetic"),
       plain<dynamic_to_static>("DynamicToStatic", 0, "known shape arithmetic becomes constants and attributes"),
-      {{"FoldConstant", 2, {}, "what depends on constants alone becomes a constant"},
-       [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); }},
-      {{"FoldScaleAxis", 3, {}, "multiplications around a convolution move into its weights"},
-       [](const IRModule& m, const PassContext& c) { return fold_scale_axis(m, c); }},
+      combining<combine_parallel_conv2d>("CombineParallelConv2D", "convolutions of the same data become one"),
+      combining<combine_parallel_dense>("CombineParallelDense", "dense products of the same data become one"),
+      combining<combine_parallel_batch_matmul>("CombineParallelBatchMatmul",
+                                               "batched products of the same data become one"),
+      with_context("FoldConstant", 2, "what depends on constants alone becomes a constant", {},
+                   [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); }),
+      with_context("FoldScaleAxis", 3, "multiplications around a convolution move into its weights", {},
+                   &fold_scale_axis),
       plain<simplify_expr>("SimplifyExpr", 1, "algebraic laws: x + 0, pairs of transposes, reshapes, casts ..."),
-      plain<eliminate_common_subexpr>("EliminateCommonSubexpr", 2, "equal calls become one"),
-      plain<dead_code_elimination>("DeadCodeElimination", 1, "unused lets and unreachable functions are dropped"),
+      plain<fast_math>("FastMath", 4, "exp, tanh, erf and softmax become their fast forms"),
+      eliminating_common_subexpr(),
+      eliminating_dead_code(),
   };
 }
 
 std::vector<Pass> native() {
   return {
       plain<bound_outputs>("BoundOutputs", 0, "results of a size that the data tells become buffers and extents"),
-      {{"FuseOps", 0, {}, "groups of op calls become functions that are compiled as one kernel"},
-       [](const IRModule& m, const PassContext& c) { return fuse_ops(m, fuse_options(c)); }},
+      fusing(),
   };
 }
 
@@ -86,41 +169,32 @@ std::vector<Pass> by_name() {
       plain<to_a_normal_form>("ToANormalForm", 1,
                               "every operation is bound by a let, in the scope that holds its uses"),
       plain<to_basic_block_normal_form>("ToBasicBlockNormalForm", 1, "what several blocks use is bound by a let"),
-      plain<remove_unused_functions>("RemoveUnusedFunctions", 1, "functions that no entry reaches are dropped"),
+      removing_unused_functions(),
       plain<canonicalize_ops>("CanonicalizeOps", 3, "ops that are others in disguise: bias_add becomes add"),
       plain<div_to_mul>("DivToMul", 0, "a division by a constant becomes a multiplication"),
-      plain<defuse_ops>("DefuseOps", 3, "what FuseOps put into functions comes out of them"),
+      plain<defuse_ops>("DefuseOps", 3, "what FuseOps put into functions comes out of them", {"DeFuseOps"}),
       plain<inline_functions>("Inline", 1, "calls of functions marked Inline become their bodies"),
       plain<lambda_lift>("LambdaLift", 1, "functions inside functions become functions of the module"),
-      {{"EtaExpand", 1, {}, "constructors and global functions that are values become functions that call them"},
-       [](const IRModule& m, const PassContext& c) { return eta_expand(m, eta_options(c)); }},
+      expanding(),
       plain<remove_standalone_reshapes>("RemoveStandaloneReshapes", 0,
                                         "groups that only reshape are joined or dropped"),
-      combining<combine_parallel_conv2d>("CombineParallelConv2D", "convolutions of the same data become one"),
-      combining<combine_parallel_dense>("CombineParallelDense", "dense products of the same data become one"),
-      combining<combine_parallel_batch_matmul>("CombineParallelBatchMatmul",
-                                               "batched products of the same data become one"),
       plain<fold_explicit_padding>("FoldExplicitPadding", 0, "nn.pad becomes padding of the convolution or pool"),
       plain<canonicalize_cast>("CanonicalizeCast", 3, "elementwise readers of a widening cast get one each"),
-      {{"SplitArgs", 1, {}, "concatenations of more tensors than a kernel takes are split"},
-       [](const IRModule& m, const PassContext& c) { return split_args(m, max_function_args(c)); }},
-      {{"BackwardFoldScaleAxis", 3, {}, "multiplications after a convolution move into its weights"},
-       [](const IRModule& m, const PassContext& c) { return backward_fold_scale_axis(m, c); }},
-      {{"ForwardFoldScaleAxis", 3, {}, "multiplications before a convolution move into its weights"},
-       [](const IRModule& m, const PassContext& c) { return forward_fold_scale_axis(m, c); }},
-      {{"ConvertLayout", 3, {}, "convolutions and pools run in the layouts that are asked for"},
-       [](const IRModule& m, const PassContext& c) { return convert_layout(m, desired_layouts(c)); }},
-      {{"ToMixedPrecision", 0, {}, "products, and what follows them, compute in float16 or bfloat16"},
-       [](const IRModule& m, const PassContext& c) { return to_mixed_precision(m, mixed_precision_type(c)); }},
+      with_context("SplitArgs", 1, "concatenations of more tensors than a kernel takes are split",
+                   {config_key<int64_t>("max_function_args", "the most inputs of a call; 0: any number")},
+                   [](const IRModule& m, const PassContext& c) { return split_args(m, max_function_args(c)); }),
+      with_context("BackwardFoldScaleAxis", 3, "multiplications after a convolution move into its weights", {},
+                   &backward_fold_scale_axis),
+      with_context("ForwardFoldScaleAxis", 3, "multiplications before a convolution move into its weights", {},
+                   &forward_fold_scale_axis),
+      converting_layout(),
+      mixing_precision(),
       plain<first_order_gradient>("FirstOrderGradient", 0, "functions give the gradients by their parameters too"),
-      {{"Legalize", 1, {}, "calls become what the legalisations of their ops make of them"},
-       [](const IRModule& m, const PassContext& c) { return legalize(m, legalize_attr(c)); }},
-      plain<fast_math>("FastMath", 4, "exp, tanh, erf and softmax become their fast forms"),
       plain<annotate_spans>("AnnotateSpans", 0, "spans become places in the program's own text"),
-      plain<partial_evaluate>("PartialEvaluate", 1, "what is known is computed, the rest left in administrative form"),
+      plain<partial_evaluate>("PartialEvaluate", 1, "what is known is computed, the rest left in administrative form",
+                              {"PartialEval"}),
       plain<defunctionalization>("Defunctionalization", 1, "functions that are values become data that is called"),
-      {{"PlanDevices", 0, {}, "every value gets a device, and what is needed on another is copied"},
-       [](const IRModule& m, const PassContext& c) { return plan_devices(m, device_options(c)); }},
+      planning_devices(),
       plain<to_graph_normal_form>("ToGraphNormalForm", 1, "lets are dropped where order does not matter"),
   };
 }

@@ -7,7 +7,7 @@
 #include "interp/tir_interp.h"
 #include "kit/dtypes.h"
 #include "kit/golden.h"
-#include "pass/pass.h"
+#include "pass/instruments.h"
 #include "tir/parse.h"
 #include "tir/print.h"
 #include "tir/verify.h"
@@ -121,7 +121,7 @@ IRModule run(const Case& c, const IRModule& module) {
     if (std::find(c.passes.begin(), c.passes.end(), pass.info.name) != c.passes.end()) chosen.push_back(pass);
   }
   pass::PassContext context;
-  context.verify = [](const IRModule& result) { tir::verify(result); };
+  context.instruments = {pass::make_verify_instrument([](const IRModule& result) { tir::verify(result); })};
   return pass::run_passes(chosen, module, context);
 }
 
@@ -190,7 +190,7 @@ TEST(TirPasses, ABrokenResultNamesThePass) {
     return tir::parse_module("#[tir_version = \"1\"]\nprim_func @f() -> () { evaluate exp(1); }");
   };
   pass::PassContext context;
-  context.verify = [](const IRModule& module) { tir::verify(module); };
+  context.instruments = {pass::make_verify_instrument([](const IRModule& module) { tir::verify(module); })};
   try {
     pass::run_passes({{{"Breaks", 0, {}}, breaks}}, make_module(), context);
     FAIL() << "no error";

@@ -73,7 +73,7 @@ CLI::Option* takes_word(CLI::Option* option, const std::string& what, const std:
   return option->check(Check(check))->type_name(fmt::format("{}", fmt::join(words, "|")));
 }
 
-CLI::Option* takes_opt_level(CLI::Option* option) { return takes(option, {0, 3, 3}); }
+CLI::Option* takes_opt_level(CLI::Option* option) { return takes(option, {0, 4, 3}); }
 
 CLI::Option* takes_passes(CLI::Option* option) {
   return option->delimiter(',')->allow_extra_args(false)->type_name("PASSES");

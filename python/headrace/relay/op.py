@@ -270,6 +270,54 @@ def reset_legalize(op_name: str) -> None:
     api("relay.op.RegisterLegalize")(op_name, None, "FTVMLegalize")
 
 
+# What a call does in ToMixedPrecision.
+MIXED_PRECISION_ALWAYS = 0
+MIXED_PRECISION_FOLLOW = 1
+MIXED_PRECISION_NEVER = 2
+
+
+def register_mixed_precision_conversion(op_name: str, func: Any = None, level: int = 10) -> Any:
+    """Sets what `relay.transform.ToMixedPrecision` may do with calls of an op; it counts before the pass' own lists.
+
+    Parameters
+    ----------
+    op_name : str
+        The op.
+    func : function, optional
+        Of (call, mixed_precision_type), the latter "float16" or "bfloat16". It gives MIXED_PRECISION_ALWAYS (its
+        operands are worth a cast), _FOLLOW (where they are small already) or _NEVER; or a list of that, the type that
+        sums are kept in, and the type of the result, which must be mixed_precision_type. Without it, a decorator is
+        returned.
+    level : int
+        Taken for the sake of old programs; the last one that is set counts.
+
+    Returns
+    -------
+    The function, or the decorator
+    """
+    return register_op_attr(op_name, "FTVMMixedPrecisionConversionType", func, level)
+
+
+def register_gradient(op_name: str, fgradient: Any = None, level: int = 10) -> Any:
+    """Sets what `relay.transform.FirstOrderGradient` takes for the gradient of an op.
+
+    Parameters
+    ----------
+    op_name : str
+        The op.
+    fgradient : function, optional
+        Of (call, grad): the call, typed, and the gradient by its result. It gives a list: for each argument an
+        expression of the argument's type, or None where there is no gradient. Without it, a decorator is returned.
+    level : int
+        Taken for the sake of old programs; the last one that is set counts.
+
+    Returns
+    -------
+    The function, or the decorator
+    """
+    return register_op_attr(op_name, "FPrimalGradient", fgradient, level)
+
+
 def __getattr__(name: str) -> Any:
     function = None if name.startswith("__") else _ops.find_function("", name)
     if function is None:

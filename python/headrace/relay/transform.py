@@ -20,9 +20,6 @@ from headrace.transform import (
     prim_func_pass,
 )
 
-# Other spellings that users know.
-_SPELLINGS = {"PartialEval": "PartialEvaluate", "DeFuseOps": "DefuseOps"}
-
 __all__ = [
     "Pass",
     "PassContext",
@@ -52,20 +49,12 @@ _ELSEWHERE = {
 }
 
 
-def _fuse_options(fuse_opt_level: int = -1, **options: Any) -> tuple[tuple[()], dict[str, Any]]:
-    """Relay's first argument of FuseOps is a level: at 0 each op is a group of its own."""
-    return (), ({"max_depth": 1, **options} if fuse_opt_level == 0 else options)
-
-
 def _factory(info: Any) -> Callable[..., Any]:
     name = info.name
-
-    prefix = f"relay.{name}."
-    keys = {key[len(prefix) :]: row for key, row in PassContext.list_configs().items() if key.startswith(prefix)}
+    configs = PassContext.list_configs()
+    keys = {str(option): configs[f"relay.{name}.{option}"] for option in info.options}
 
     def make(*args: Any, **options: Any) -> Pass:
-        if name == "FuseOps":
-            args, options = _fuse_options(*args, **options)
         takes = f"takes {len(keys)} arguments ({', '.join(keys)})" if keys else "takes no arguments"
         if len(args) > len(keys):
             raise UserError(f"pass {name} {takes}, got {len(args)}")
@@ -83,22 +72,16 @@ def _factory(info: Any) -> Callable[..., Any]:
         lines.append("")
     make.__doc__ = "\n".join([*lines, "Returns", "-------", "Pass"])
     make.__name__ = make.__qualname__ = name
-    style = inspect.Parameter.KEYWORD_ONLY if name == "FuseOps" else inspect.Parameter.POSITIONAL_OR_KEYWORD
-    parameters = [inspect.Parameter(key, style, default=None) for key in keys]
-    if name == "FuseOps":
-        parameters.insert(0, inspect.Parameter("fuse_opt_level", inspect.Parameter.POSITIONAL_OR_KEYWORD, default=-1))
+    parameters = [inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None) for key in keys]
     make.__signature__ = inspect.Signature(parameters, return_annotation="Pass")
     make.__module__ = __name__
     return make
 
 
 for _info in pass_registry().values():
-    globals()[_info.name] = _factory(_info)
-    __all__.append(_info.name)
-for _spelling, _name in _SPELLINGS.items():
-    if _name in globals():
-        globals()[_spelling] = globals()[_name]
-        __all__.append(_spelling)
+    for _name in (_info.name, *_info.aliases):
+        globals()[_name] = _factory(_info)
+        __all__.append(_name)
 
 
 def InferTypeLocal(expr: Any) -> Any:

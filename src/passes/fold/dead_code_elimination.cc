@@ -5,6 +5,7 @@
 #include "passes/functions/remove_unused_functions.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
+#include "passes/rewrite/inline_lets.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -67,13 +68,51 @@ Expr drop_dead_lets(const Expr& body, const Effects& effects) {
   });
 }
 
-}  // namespace
-
-IRModule drop_unused_lets(const IRModule& module) {
-  const Effects effects(module);
+IRModule drop_dead_lets(const IRModule& module, const Effects& effects) {
   return rewrite_bodies(module, [&](const Expr& body) { return drop_dead_lets(body, effects); });
 }
 
-IRModule dead_code_elimination(const IRModule& module) { return remove_unused_functions(drop_unused_lets(module)); }
+// How often the variables of a body are used; any number of times where a function inside uses one.
+std::unordered_map<const Object*, int64_t> count_uses(const Expr& body) {
+  constexpr int64_t kMany = 2;
+  std::unordered_map<const Object*, int64_t> counts;
+  std::vector<Expr> inner;
+  relay::post_order(body, [&](const Expr& e) {
+    if (e.is<FunctionNode>()) inner.push_back(e);
+    if (e.is<LetNode>()) --counts[e.as<LetNode>()->var.object()];  // the binding is no use
+    for (const Expr& child : relay::children_of(e)) {
+      if (child.is<relay::VarNode>()) ++counts[child.object()];
+    }
+  });
+  // One walk over all of them: what they share is met once.
+  relay::post_order(relay::make_tuple(Array<Expr>(inner)), [&](const Expr& e) {
+    if (e.is<relay::VarNode>()) counts[e.object()] += kMany;
+  });
+  return counts;
+}
+
+IRModule inline_once(const IRModule& module, const Effects& effects) {
+  return rewrite_bodies(module, [&](const Expr& body) {
+    const auto counts = count_uses(body);
+    return inline_lets(body, effects, [&](const LetNode& let) { return counts.at(let.var.object()) == 1; });
+  });
+}
+
+}  // namespace
+
+IRModule drop_unused_lets(const IRModule& module) { return drop_dead_lets(module, Effects(module)); }
+
+DceOptions dce_options(const pass::PassContext& context) {
+  const DceOptions defaults;
+  return {context.option<bool>("relay.DeadCodeElimination.inline_once").value_or(defaults.inline_once),
+          context.option<bool>("relay.DeadCodeElimination.ignore_impurity").value_or(defaults.ignore_impurity)};
+}
+
+IRModule dead_code_elimination(const IRModule& module, const DceOptions& options) {
+  const bool sees_effects = !options.ignore_impurity;
+  IRModule result = drop_dead_lets(module, sees_effects ? Effects(module) : Effects());
+  if (options.inline_once) result = inline_once(result, sees_effects ? Effects(result, true) : Effects());
+  return remove_unused_functions(result);
+}
 
 }  // namespace headrace::passes

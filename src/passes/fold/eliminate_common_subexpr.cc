@@ -2,7 +2,10 @@
 
 #include <iterator>
 #include <map>
+#include <unordered_set>
 
+#include "object/function.h"
+#include "object/repr.h"
 #include "object/structural_equal.h"
 #include "object/structural_hash.h"
 #include "ops/op_keys.h"
@@ -18,12 +21,26 @@ using relay::TupleGetItemNode;
 
 namespace {
 
-bool is_pure_call(const CallNode& call) {
-  const OpNode* op = call.as_op();
-  if (op == nullptr) return false;
-  const bool* stateful = op->find(ops::kStateful);
-  return stateful == nullptr || !*stateful;
-}
+// The calls that may become one with others.
+class Candidates {
+ public:
+  Candidates(const Expr& body, const SkipCall& skip) {
+    if (!skip) return;
+    relay::post_order(body, [&](const Expr& expr) {
+      if (holds(expr) && skip(expr.cast<CallNode>())) skipped_.insert(expr.object());
+    });
+  }
+  bool holds(const Expr& expr) const {
+    const auto* call = expr.as<CallNode>();
+    const OpNode* op = call == nullptr ? nullptr : call->as_op();
+    if (op == nullptr || skipped_.contains(expr.object())) return false;
+    const bool* stateful = op->find(ops::kStateful);
+    return stateful == nullptr || !*stateful;
+  }
+
+ private:
+  std::unordered_set<const Object*> skipped_;
+};
 
 uint64_t mix(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x9e3779b97f4a7c15u + (hash >> 29); }
 
@@ -31,6 +48,7 @@ uint64_t mix(uint64_t hash, uint64_t value) { return (hash ^ value) * 0x9e3779b9
 // has a number of its own.
 class Numbers {
  public:
+  explicit Numbers(const Candidates& candidates) : candidates_(candidates) {}
   // The numbers of the children are known.
   int add(const Expr& expr) {
     const auto [it, is_new] = numbers_.try_emplace(expr.object(), -1);
@@ -47,9 +65,11 @@ class Numbers {
   };
 
   int number_of(const Expr& expr) {
-    if (const auto* call = expr.as<CallNode>(); call != nullptr && is_pure_call(*call))
-      return lookup(calls_[hash_of(*call)], expr,
-                    [&](const Expr& other) { return same_call(*call, *other.as<CallNode>()); });
+    if (candidates_.holds(expr)) {
+      const CallNode& call = *expr.as<CallNode>();
+      return lookup(calls_[hash_of(call)], expr,
+                    [&](const Expr& other) { return same_call(call, *other.as<CallNode>()); });
+    }
     if (const auto* item = expr.as<TupleGetItemNode>()) {
       const uint64_t hash = mix(static_cast<uint64_t>(of(item->tuple)), static_cast<uint64_t>(item->index));
       return lookup(items_[hash], expr, [&](const Expr& other) {
@@ -87,6 +107,7 @@ class Numbers {
     return a.attrs && b.attrs && structural_equal(Value(a.attrs), Value(b.attrs));
   }
 
+  const Candidates& candidates_;
   std::unordered_map<const Object*, int> numbers_;
   std::unordered_map<uint64_t, std::vector<Known>> calls_, items_, constants_;
   int count_ = 0;
@@ -141,31 +162,30 @@ class EqualCalls {
 // The first of each class of equal nodes. Order of evaluation decides which is first, never an address.
 class Table {
  public:
-  explicit Table(const Expr& body)
-      : scopes_(relay::find_scopes(body)), blocks_(relay::find_blocks(body, scopes_)), extents_(find_extents(scopes_)) {
+  Table(const Expr& body, const SkipCall& skip)
+      : candidates_(body, skip),
+        scopes_(relay::find_scopes(body)),
+        blocks_(relay::find_blocks(body, scopes_)),
+        extents_(find_extents(scopes_)) {
     relay::post_order(body, [&](const Expr& expr) { numbers_.add(expr); });
     calls_.resize(numbers_.count());
     firsts_.resize(numbers_.count());
     // All calls before the first is rewritten: one in a branch may come before the one around it.
     relay::post_order(body, [&](const Expr& expr) {
-      if (is_pure(expr)) calls_of(expr).add(block_of(expr));
+      if (candidates_.holds(expr)) calls_of(expr).add(block_of(expr));
     });
   }
 
   // Calls of two branches stay two: as one they would be evaluated before both, even if neither is taken. Items and
   // constants take no time.
   Expr first_equal(const Expr& before, const Expr& after) {
-    if (is_pure(before)) return calls_of(before).first(block_of(before), after);
+    if (candidates_.holds(before)) return calls_of(before).first(block_of(before), after);
     if (before.is<ConstantNode>()) return first_of(firsts_[number(before)], after);
     const auto* item = after.as<TupleGetItemNode>();
     return item == nullptr ? after : first_of(items_[{item->tuple.object(), item->index}], after);
   }
 
  private:
-  static bool is_pure(const Expr& expr) {
-    const auto* call = expr.as<CallNode>();
-    return call != nullptr && is_pure_call(*call);
-  }
   static const Expr& first_of(Expr& known, const Expr& expr) {
     if (!known) known = expr;
     return known;
@@ -176,10 +196,11 @@ class Table {
     return extents_[static_cast<size_t>(blocks_[static_cast<size_t>(scopes_.at(expr).scope)])];
   }
 
+  Candidates candidates_;
   relay::Scopes scopes_;
   std::vector<int> blocks_;
   std::vector<Extent> extents_;
-  Numbers numbers_;
+  Numbers numbers_{candidates_};
   std::vector<EqualCalls> calls_;                            // by number
   std::vector<Expr> firsts_;                                 // of constants, by number
   std::map<std::pair<const Object*, int64_t>, Expr> items_;  // by the tuple that they became items of
@@ -187,9 +208,20 @@ class Table {
 
 }  // namespace
 
-IRModule eliminate_common_subexpr(const IRModule& module) {
-  return rewrite_bodies(module, [](const Expr& body) {
-    Table table(body);
+SkipCall common_subexpr_skip(const pass::PassContext& context) {
+  const auto skip = context.option<PackedFunc>("relay.EliminateCommonSubexpr.fskip");
+  if (!skip || !*skip) return {};
+  return [skip = *skip](const relay::Call& call) {
+    const Value answer = skip(call);
+    if (!answer.is<bool>())
+      throw_at(call->span, "EliminateCommonSubexpr", fmt::format("fskip gives {}, which is no bool", repr(answer)));
+    return answer.as<bool>();
+  };
+}
+
+IRModule eliminate_common_subexpr(const IRModule& module, const SkipCall& skip) {
+  return rewrite_bodies(module, [&](const Expr& body) {
+    Table table(body, skip);
     return relay::rewrite_post_order(
         body, [&](const Expr& before, const Expr& after) { return table.first_equal(before, after); });
   });

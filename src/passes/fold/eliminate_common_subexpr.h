@@ -7,12 +7,20 @@
 // one they would be evaluated before both, even if neither is entered. Where an equal call lies around the two, all are
 // one. A second run finds nothing more. Runs after passes that duplicate, before FuseOps. Preserves results to the last
 // bit.
+//
+// Calls that the option `fskip` says true of stay as they are, as if they had an effect.
 #pragma once
 
+#include "pass/pass.h"
 #include "relay/expr.h"
 
 namespace headrace::passes {
 
-IRModule eliminate_common_subexpr(const IRModule& module);
+// Whether a call is left alone; asked once of each. Null: none is.
+using SkipCall = std::function<bool(const relay::Call& call)>;
+// "relay.EliminateCommonSubexpr.fskip" of the context's configuration; UserError when it gives no bool.
+SkipCall common_subexpr_skip(const pass::PassContext& context);
+
+IRModule eliminate_common_subexpr(const IRModule& module, const SkipCall& skip = {});
 
 }  // namespace headrace::passes

@@ -10,13 +10,6 @@ using relay::FunctionNode;
 
 namespace {
 
-bool read_flag(const pass::PassContext& context, const char* key, bool otherwise) {
-  const auto value = context.config.get(key);
-  if (!value) return otherwise;
-  if (!value->is<bool>()) throw_user_error("{} must be a bool, got {}", key, repr(*value));
-  return value->as<bool>();
-}
-
 // `callee` as a function literal of its own.
 Expr expanded(const Expr& callee, const FuncTypeNode& type) {
   Array<TypeVar> type_params;
@@ -83,8 +76,8 @@ class Expander {
 
 EtaOptions eta_options(const pass::PassContext& context) {
   const EtaOptions defaults;
-  return {read_flag(context, "relay.EtaExpand.expand_constructor", defaults.expand_constructor),
-          read_flag(context, "relay.EtaExpand.expand_global_var", defaults.expand_global_var)};
+  return {context.option<bool>("relay.EtaExpand.expand_constructor").value_or(defaults.expand_constructor),
+          context.option<bool>("relay.EtaExpand.expand_global_var").value_or(defaults.expand_global_var)};
 }
 
 IRModule eta_expand(const IRModule& module, const EtaOptions& options) {

@@ -25,6 +25,34 @@ bool is_marked(const FunctionNode& function) {
   return false;
 }
 
+std::vector<GlobalVar> marked_functions(const IRModule& module) {
+  std::vector<GlobalVar> marked;
+  for (const auto& [var, function] : module->functions) {
+    const auto* node = function.as<FunctionNode>();
+    if (node != nullptr && is_marked(*node)) marked.push_back(var);
+  }
+  return marked;
+}
+
+// In the module's order.
+std::vector<GlobalVar> called_functions(const IRModule& module) {
+  std::unordered_set<std::string> names;
+  for (const auto& [var, function] : module->functions) {
+    if (!function.is<FunctionNode>()) continue;
+    relay::post_order(function, [&](const Expr& e) {
+      const auto* call = e.as<CallNode>();
+      if (const auto* global = call == nullptr ? nullptr : call->op.as<GlobalVarNode>())
+        names.insert(global->name_hint);
+    });
+  }
+  std::vector<GlobalVar> called;
+  for (const auto& [var, function] : module->functions) {
+    const auto* node = function.as<FunctionNode>();
+    if (node != nullptr && names.contains(var->name_hint) && !relay::is_left_alone(*node)) called.push_back(var);
+  }
+  return called;
+}
+
 // A marked function: its body with the marked calls in it inlined.
 struct Inlined {
   const FunctionNode* function = nullptr;
@@ -37,16 +65,11 @@ class Inliner {
  public:
   explicit Inliner(const IRModule& module) : module_(module), effects_(module, true) {}
 
-  IRModule run() {
-    std::vector<GlobalVar> marked;
-    for (const auto& [var, function] : module_->functions) {
-      const auto* node = function.as<FunctionNode>();
-      if (node != nullptr && is_marked(*node)) marked.push_back(var);
-    }
-    if (marked.empty()) return module_;
+  // Calls of `marked` functions become their bodies; `drops`: those that nothing refers to then are dropped.
+  IRModule run(const std::vector<GlobalVar>& marked, bool drops) {
     for (const GlobalVar& var : without_cycles(marked)) add(var);
     const IRModule result = rewrite_bodies(module_, [&](const Expr& body) { return inlined(body); });
-    return drop_unused(result);
+    return drops ? drop_unused(result) : result;
   }
 
  private:
@@ -186,6 +209,14 @@ class Inliner {
 
 }  // namespace
 
-IRModule inline_functions(const IRModule& module) { return Inliner(module).run(); }
+IRModule inline_functions(const IRModule& module) {
+  const std::vector<GlobalVar> marked = marked_functions(module);
+  return marked.empty() ? module : Inliner(module).run(marked, true);
+}
+
+IRModule inline_calls(const IRModule& module) {
+  const std::vector<GlobalVar> called = called_functions(module);
+  return called.empty() ? module : Inliner(module).run(called, false);
+}
 
 }  // namespace headrace::passes

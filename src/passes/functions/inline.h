@@ -22,4 +22,8 @@ inline constexpr int64_t kMostInlinedNodes = 200'000;
 
 IRModule inline_functions(const IRModule& module);
 
+// InlineCalls: as if every function that is called were marked, for what cannot call: one kernel after another. All
+// functions stay; DeadCodeElimination drops those that nothing needs any more.
+IRModule inline_calls(const IRModule& module);
+
 }  // namespace headrace::passes

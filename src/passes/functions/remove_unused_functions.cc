@@ -11,16 +11,16 @@ using relay::FunctionNode;
 namespace {
 
 // The names of the functions that must stay, and of those they refer to.
-std::unordered_set<std::string> reachable(const IRModule& module) {
+std::unordered_set<std::string> reachable(const IRModule& module, const std::vector<std::string>& entries) {
   std::unordered_set<std::string> names;
   std::vector<BaseFunc> pending;
   const auto reach = [&](const std::string& name) {
     const GlobalVar var = module->find_global_var(name);
     if (var && names.insert(name).second) pending.push_back(module->functions.at(var));
   };
+  for (const std::string& entry : entries) reach(entry);
   for (const auto& [var, function] : module->functions) {
-    const bool is_root = var->name_hint == "main" || function->attrs.contains("global_symbol");
-    if (is_root || !function.is<FunctionNode>()) reach(var->name_hint);
+    if (function->attrs.contains("global_symbol") || !function.is<FunctionNode>()) reach(var->name_hint);
   }
   while (!pending.empty()) {
     const BaseFunc function = pending.back();
@@ -35,9 +35,18 @@ std::unordered_set<std::string> reachable(const IRModule& module) {
 
 }  // namespace
 
-IRModule remove_unused_functions(const IRModule& module) {
-  if (!module->find_global_var("main")) return module;
-  const std::unordered_set<std::string> kept = reachable(module);
+std::vector<std::string> entry_functions(const pass::PassContext& context) {
+  const auto entries = context.option<Array<std::string>>("relay.RemoveUnusedFunctions.entry_functions");
+  return entries ? entries->to_vector() : std::vector<std::string>{"main"};
+}
+
+IRModule remove_unused_functions(const IRModule& module, const std::vector<std::string>& entries) {
+  for (const std::string& entry : entries) {
+    if (module->find_global_var(entry)) continue;
+    if (entry == "main" && entries.size() == 1) return module;
+    throw_user_error("RemoveUnusedFunctions: the module has no function @{} to enter", entry);
+  }
+  const std::unordered_set<std::string> kept = reachable(module, entries);
   if (kept.size() == module->functions.size()) return module;
   const IRModule result = make_object<IRModuleNode>(*module);
   result->functions = {};

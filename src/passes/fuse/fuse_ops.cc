@@ -186,14 +186,13 @@ class BodyFuser {
 }  // namespace
 
 FuseOptions fuse_options(const pass::PassContext& context) {
-  constexpr const char* kKey = "relay.FuseOps.max_depth";
+  constexpr const char *kDepth = "relay.FuseOps.max_depth", *kLevel = "relay.FuseOps.fuse_opt_level";
   FuseOptions options;
-  if (const auto value = context.config.get(kKey)) {
-    if (!value->is<int64_t>() || value->as<int64_t>() < 1)
-      throw_user_error("{} must be a number from 1 on, got {}", kKey, repr(*value));
-    options.max_depth = value->as<int64_t>();
-  }
-  if (context.opt_level == 0) options.max_depth = 1;
+  options.max_depth = context.option<int64_t>(kDepth).value_or(options.max_depth);
+  if (options.max_depth < 1) throw_user_error("{} must be a number from 1 on, got {}", kDepth, options.max_depth);
+  const int64_t level = context.option<int64_t>(kLevel).value_or(-1);
+  if (level < -1) throw_user_error("{} must be a level, or -1 for the context's, got {}", kLevel, level);
+  if ((level == -1 ? context.opt_level : level) == 0) options.max_depth = 1;
   return options;
 }
 

@@ -37,8 +37,9 @@ struct FuseOptions {
   int64_t max_args = 256;   // operands of its op calls and results, less those that are handed on inside
 };
 
-// From "relay.FuseOps.max_depth" of the context's configuration; 1 at opt level 0. UserError when it is no number from
-// 1 on.
+// From "relay.FuseOps.max_depth" of the context's configuration; 1 at the level that "relay.FuseOps.fuse_opt_level"
+// gives, or else the context's, if that is 0. UserError for a depth that is no number from 1 on, a level that is none
+// from -1 on.
 FuseOptions fuse_options(const pass::PassContext& context);
 
 IRModule fuse_ops(const IRModule& module, const FuseOptions& options = {});

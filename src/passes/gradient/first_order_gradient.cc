@@ -1,11 +1,14 @@
 #include "passes/gradient/first_order_gradient.h"
 
+#include <set>
+
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/creation.h"
 #include "passes/forms/to_graph_normal_form.h"
 #include "passes/gradient/gradient_rules.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
+#include "relay/infer/type_match.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -35,6 +38,9 @@ class Differentiator {
     for (const relay::Var& param : function.params) gradients.push_back(gradient_of(param));
     return relay::make_tuple({function.body, relay::make_tuple(gradients)}, function.body->span);
   }
+
+  // The ops whose gradient a user's function gave.
+  const std::set<std::string>& user_rules() const { return user_rules_; }
 
  private:
   static void check(const Expr& e) {
@@ -97,12 +103,8 @@ class Differentiator {
     if (call == nullptr) return;
     const Expr gradient = e->checked_type().is<TupleTypeNode>() ? items_total(e) : total(e.object());
     if (!gradient) return;
-    const GradientRule rule = find_gradient_rule(call->as_op()->name);
-    if (rule == nullptr)
-      throw_at(e->span, call->as_op()->name, fmt::format("{}: the op has no gradient", call->as_op()->name));
-    const std::vector<Expr> gradients = rule({*call, e, gradient});
-    HEADRACE_CHECK(gradients.size() == call->args.size(), "the rule of {} gives {} gradients", call->as_op()->name,
-                   gradients.size());
+    const std::vector<Expr> gradients = gradients_of({*call, e, gradient});
+    if (has_user_gradient(*call->as_op())) user_rules_.insert(call->as_op()->name);
     for (size_t i = 0; i < gradients.size(); ++i) flow_to(call->args[i], gradients[i]);
   }
 
@@ -138,9 +140,32 @@ class Differentiator {
     return relay::make_tuple(items);
   }
 
+  std::set<std::string> user_rules_;
   std::unordered_map<const Object*, std::vector<Expr>> received_;
   std::unordered_map<const Object*, std::map<int64_t, std::vector<Expr>>> item_gradients_;
 };
+
+// A user's function may give a gradient of another type than its argument is of.
+void check_types(const IRModule& untyped, const std::set<std::string>& user_rules) {
+  IRModule module;
+  try {
+    module = relay::infer_type(untyped);
+  } catch (const UserError& error) {
+    throw_user_error("the gradient of {} does not fit the program: {}", fmt::join(user_rules, ", "), error.message());
+  }
+  for (const auto& [var, function] : module->functions) {
+    const auto* node = function.as<FunctionNode>();
+    if (node == nullptr || relay::is_left_alone(*node)) continue;
+    const Array<Type>& gradients = node->body->checked_type().as<TupleTypeNode>()->items[1].as<TupleTypeNode>()->items;
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      const relay::Var& param = node->params[i];
+      if (!relay::same_type(gradients[i], param->checked_type()))
+        throw_user_error("the gradient of {} gives @{} one of type {} for %{}, which is of {}",
+                         fmt::join(user_rules, ", "), var->name_hint, to_string(gradients[i]), param->name_hint,
+                         to_string(param->checked_type()));
+    }
+  }
+}
 
 }  // namespace
 
@@ -148,10 +173,13 @@ IRModule first_order_gradient(const IRModule& original) {
   const IRModule graph = to_graph_normal_form(original);
   const IRModule module = graph == original ? original : relay::infer_type(graph);
   const IRModule result = make_object<IRModuleNode>(*module);
+  std::set<std::string> user_rules;
   for (const auto& [var, function] : module->functions) {
     const auto* node = function.as<FunctionNode>();
     if (node == nullptr || relay::is_left_alone(*node)) continue;
-    const Expr body = Differentiator().run(*node);
+    Differentiator differentiator;
+    const Expr body = differentiator.run(*node);
+    user_rules.insert(differentiator.user_rules().begin(), differentiator.user_rules().end());
     result->add_function(var,
                          copy_with(*node,
                                    [&](FunctionNode& copy) {
@@ -160,6 +188,7 @@ IRModule first_order_gradient(const IRModule& original) {
                                    }),
                          true);
   }
+  if (!user_rules.empty()) check_types(result, user_rules);
   return result;
 }
 

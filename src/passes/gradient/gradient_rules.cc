@@ -3,6 +3,8 @@
 #include <cmath>
 #include <numbers>
 
+#include "object/function.h"
+#include "object/repr.h"
 #include "ops/loops/window.h"
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
@@ -344,7 +346,7 @@ Gradients grad_global_avg_pool2d(const GradientSite& s) {
 
 struct Row {
   std::string_view op;
-  GradientRule rule;
+  Gradients (*rule)(const GradientSite& site);
 };
 constexpr Row kRules[] = {
     {"abs", grad_abs},
@@ -405,6 +407,36 @@ constexpr Row kRules[] = {
     {"where", grad_where},
 };
 
+// An item is null for an argument without a gradient, and a tuple of as many items for a tuple literal.
+bool fits(const Value& gradient, const Expr& arg) {
+  if (gradient.is_none()) return true;
+  if (!gradient.is<Expr>()) return false;
+  const auto* tuple = arg.as<relay::TupleNode>();
+  if (tuple == nullptr) return true;
+  const auto* items = gradient.as<Expr>().as<relay::TupleNode>();
+  return items != nullptr && items->items.size() == tuple->items.size();
+}
+
+Gradients user_gradients(const GradientSite& site, const Value& rule) {
+  const OpNode& op = *site.call.as_op();
+  if (!rule.is<PackedFunc>())
+    throw_user_error("the attribute '{}' of op '{}' is no function but {}", kGradientAttr, op.name, repr(rule));
+  const Value given = rule.as<PackedFunc>()(site.result, site.gradient);
+  const bool is_list = given.is<Array<Value>>() && given.as<Array<Value>>().size() == site.call.args.size();
+  Gradients gradients;
+  for (size_t i = 0; is_list && i < site.call.args.size(); ++i) {
+    const Value& gradient = given.as<Array<Value>>()[i];
+    if (fits(gradient, site.arg(i))) gradients.push_back(gradient.is_none() ? Expr() : gradient.as<Expr>());
+  }
+  if (gradients.size() != site.call.args.size())
+    throw_at(
+        site.call.span, op.name,
+        fmt::format("its {} gives {}; it gives a list of {}: for each argument an expression (a tuple for a tuple), "
+                    "or None",
+                    kGradientAttr, repr(given), site.call.args.size()));
+  return gradients;
+}
+
 }  // namespace
 
 Shape static_shape_of(const Expr& expr) {
@@ -419,9 +451,20 @@ Shape static_shape_of(const Expr& expr) {
 Shape GradientSite::arg_shape(size_t i) const { return static_shape_of(call.args[i]); }
 Shape GradientSite::shape() const { return static_shape_of(result); }
 
-GradientRule find_gradient_rule(std::string_view op) {
-  const auto* row = std::find_if(std::begin(kRules), std::end(kRules), [&](const Row& r) { return r.op == op; });
-  return row == std::end(kRules) ? nullptr : row->rule;
+bool has_user_gradient(const OpNode& op) {
+  const Value* rule = op.find(OpKey<Value>{kGradientAttr});
+  return rule != nullptr && !rule->is_none();
+}
+
+std::vector<Expr> gradients_of(const GradientSite& site) {
+  const OpNode& op = *site.call.as_op();
+  if (has_user_gradient(op)) return user_gradients(site, *op.find(OpKey<Value>{kGradientAttr}));
+  const auto* row = std::find_if(std::begin(kRules), std::end(kRules), [&](const Row& r) { return r.op == op.name; });
+  if (row == std::end(kRules)) throw_at(site.call.span, op.name, fmt::format("{}: the op has no gradient", op.name));
+  Gradients gradients = row->rule(site);
+  HEADRACE_CHECK(gradients.size() == site.call.args.size(), "the rule of {} gives {} gradients", op.name,
+                 gradients.size());
+  return gradients;
 }
 
 }  // namespace headrace::passes

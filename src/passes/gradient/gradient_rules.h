@@ -15,11 +15,14 @@ struct GradientSite {
   Shape shape() const;
 };
 
-// One an argument; null for an argument that has none. For an argument that is a tuple literal, a tuple.
-using GradientRule = std::vector<Expr> (*)(const GradientSite& site);
+// The attribute of ops that users set: a function of (call, gradient by its result) that gives a list of what a rule
+// gives. It counts before the project's rules.
+inline constexpr const char* kGradientAttr = "FPrimalGradient";
+bool has_user_gradient(const OpNode& op);
 
-// Null for an op that has no rule.
-GradientRule find_gradient_rule(std::string_view op);
+// One an argument; null for an argument that has none. For an argument that is a tuple literal, a tuple. UserError at
+// the call for an op that has no rule, and for a user's that gives something else.
+std::vector<Expr> gradients_of(const GradientSite& site);
 
 // UserError at `expr` when it is no tensor of static shape.
 Shape static_shape_of(const Expr& expr);

@@ -6,6 +6,7 @@
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
 #include "ops/tensor/elementwise.h"
+#include "passes/nn/precision_lists.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"
@@ -17,70 +18,6 @@ using relay::LetNode;
 
 namespace {
 
-// Where the time goes, and where the sums are kept in float32 by the kernels themselves.
-constexpr std::string_view kAlways[] = {
-    "nn.conv2d", "nn.conv2d_transpose", "nn.dense", "nn.matmul", "nn.batch_matmul",
-};
-
-// What gives a value near its operands, or one of them.
-constexpr std::string_view kFollow[] = {
-    "abs",
-    "add",
-    "broadcast_to",
-    "ceil",
-    "clip",
-    "concatenate",
-    "copy",
-    "divide",
-    "expand_dims",
-    "floor",
-    "gather",
-    "gather_nd",
-    "layout_transform",
-    "max",
-    "maximum",
-    "min",
-    "minimum",
-    "multiply",
-    "negative",
-    "nn.avg_pool2d",
-    "nn.batch_flatten",
-    "nn.bias_add",
-    "nn.global_avg_pool2d",
-    "nn.global_max_pool2d",
-    "nn.leaky_relu",
-    "nn.max_pool2d",
-    "nn.mirror_pad",
-    "nn.pad",
-    "nn.prelu",
-    "nn.relu",
-    "repeat",
-    "reshape",
-    "reverse",
-    "round",
-    "sigmoid",
-    "split",
-    "squeeze",
-    "stack",
-    "strided_slice",
-    "subtract",
-    "take",
-    "tanh",
-    "tile",
-    "transpose",
-    "trunc",
-    "where",
-};
-
-enum class OpKind : uint8_t { always, follow, never };
-
-OpKind kind_of(const CallNode& call) {
-  const auto is_in = [&](const auto& list) {
-    return std::find(std::begin(list), std::end(list), call.as_op()->name) != std::end(list);
-  };
-  return is_in(kAlways) ? OpKind::always : is_in(kFollow) ? OpKind::follow : OpKind::never;
-}
-
 bool is_float32(const Type& type) {
   const auto* tensor = type.as<TensorTypeNode>();
   return tensor != nullptr && tensor->dtype == DataType::float_(32);
@@ -89,14 +26,15 @@ bool is_float32(const Expr& expr) { return expr->has_checked_type() && is_float3
 
 class Shrinker {
  public:
-  explicit Shrinker(DataType small) : small_(small) {}
+  explicit Shrinker(const MixedPrecisionOptions& options) : options_(options) {}
 
-  Expr run(const Expr& body) {
+  // `keeps_type`: the result is of the type it was of.
+  Expr run(const Expr& body, bool keeps_type) {
     relay::post_order(body, relay::is_entered, [&](const Expr& e) {
       if (const auto* let = e.as<LetNode>()) let_values_.emplace(let->var.object(), let->value);
     });
     relay::post_order(body, relay::is_entered, [&](const Expr& e) { done_.emplace(e.object(), convert(e)); });
-    return as_written(body);
+    return keeps_type ? as_written(body) : as_it_became(body);
   }
 
  private:
@@ -127,10 +65,29 @@ class Shrinker {
     return relay::make_tuple(items, span);
   }
 
+  // The result of a body: a tuple literal's items each as they became.
+  Expr as_it_became(const Expr& body) {
+    std::vector<Expr> lets;
+    Expr tail = body;
+    for (const LetNode* let = tail.as<LetNode>(); let != nullptr; let = tail.as<LetNode>()) {
+      lets.push_back(tail);
+      tail = let->body;
+    }
+    const auto* tuple = tail.as<relay::TupleNode>();
+    Expr result = at(tail).expr;
+    if (tuple != nullptr) {
+      Array<Expr> items;
+      for (const Expr& item : tuple->items) items.push_back(at(item).expr);
+      result = relay::make_tuple(items, tail->span);
+    }
+    for (size_t i = lets.size(); i-- > 0;) result = let_around(lets[i], result);
+    return result;
+  }
+
   Expr as_small(const Expr& expr) {
     Stored& stored = at(expr);
     if (stored.is_small || !is_float32(expr)) return stored.expr;
-    if (!stored.as_small) stored.as_small = ops::cast(stored.expr, small_, expr->span);
+    if (!stored.as_small) stored.as_small = ops::cast(stored.expr, options_.type, expr->span);
     return stored.as_small;
   }
 
@@ -159,18 +116,29 @@ class Shrinker {
   }
 
   bool runs_small(const CallNode& call) {
-    const OpKind kind = kind_of(call);
-    if (kind == OpKind::never || !gives_float32(call)) return false;
+    if (!gives_float32(call)) return false;
+    const PrecisionCategory kind = category_of(call);
+    if (kind == PrecisionCategory::never) return false;
     bool has_small = false;
     for (const Expr& operand : operands_of(call)) {
       const bool is_small = at(operand).is_small;
       if (!is_small && !is_float32(operand) && operand->checked_type().is<TupleTypeNode>()) return false;
-      if (kind == OpKind::follow && is_float32(operand) && !is_small && !operand.is<relay::ConstantNode>())
+      if (kind == PrecisionCategory::follow && is_float32(operand) && !is_small && !operand.is<relay::ConstantNode>())
         return false;
       has_small |= is_small;
-      if (kind == OpKind::always && !is_float32(operand)) return false;
+      if (kind == PrecisionCategory::always && !is_float32(operand)) return false;
     }
-    return kind == OpKind::always || has_small;
+    return kind == PrecisionCategory::always || has_small;
+  }
+
+  PrecisionCategory category_of(const CallNode& call) const {
+    const auto category = precision_category(ref(&call), options_.type);
+    if (!category && options_.refuses_missing)
+      throw_at(call.span, call.as_op()->name,
+               fmt::format("ToMixedPrecision knows nothing of {}, and missing_op_mode is 0; say what it may do by "
+                           "register_mixed_precision_conversion, or allow such ops by the mode 1",
+                           call.as_op()->name));
+    return category.value_or(PrecisionCategory::never);
   }
 
   static bool gives_float32(const CallNode& call) {
@@ -219,30 +187,71 @@ class Shrinker {
   }
 
   Stored convert_let(const Expr& e, const LetNode& let) {
-    const Stored &var = at(let.var), &body = at(let.body);
-    const Expr value = var.is_small ? at(let.value).expr : as_written(let.value);
-    if (value == let.value && body.expr == let.body) return {e, body.is_small, {}, {}};
-    return {relay::make_let(var.expr.cast<relay::VarNode>(), value, body.expr, e->span), body.is_small, {}, {}};
+    const Stored& body = at(let.body);
+    return {let_around(e, body.expr), body.is_small, {}, {}};
   }
 
-  DataType small_;
+  // The let `e` with its variable and value as they became, around `body`.
+  Expr let_around(const Expr& e, const Expr& body) {
+    const LetNode& let = *e.as<LetNode>();
+    const Stored& var = at(let.var);
+    const Expr value = var.is_small ? at(let.value).expr : as_written(let.value);
+    if (value == let.value && body == let.body) return e;
+    return relay::make_let(var.expr.cast<relay::VarNode>(), value, body, e->span);
+  }
+
+  MixedPrecisionOptions options_;
   std::unordered_map<const Object*, Expr> let_values_;
   std::unordered_map<const Object*, Stored> done_;
 };
 
-}  // namespace
-
-DataType mixed_precision_type(const pass::PassContext& context) {
-  constexpr const char* kKey = "relay.ToMixedPrecision.mixed_precision_type";
-  const auto value = context.config.get(kKey);
-  if (!value) return DataType::float_(16);
-  if (value->is<std::string>() && value->as<std::string>() == "float16") return DataType::float_(16);
-  if (value->is<std::string>() && value->as<std::string>() == "bfloat16") return DataType::parse("bfloat16");
-  throw_user_error("{} must be \"float16\" or \"bfloat16\", got {}", kKey, repr(*value));
+// The functions that others of the module refer to: their types are what those were typed by.
+std::unordered_set<std::string> used_functions(const IRModule& module) {
+  std::unordered_set<std::string> names;
+  for (const auto& [var, function] : module->functions) {
+    if (!function.is<relay::FunctionNode>()) continue;
+    relay::post_order(function, [&](const Expr& e) {
+      if (const auto* global = e.as<GlobalVarNode>()) names.insert(global->name_hint);
+    });
+  }
+  return names;
 }
 
-IRModule to_mixed_precision(const IRModule& module, DataType type) {
-  return rewrite_bodies(module, [&](const Expr& body) { return Shrinker(type).run(body); });
+}  // namespace
+
+MixedPrecisionOptions mixed_precision_options(const pass::PassContext& context) {
+  constexpr const char* kType = "relay.ToMixedPrecision.mixed_precision_type";
+  constexpr const char* kMode = "relay.ToMixedPrecision.missing_op_mode";
+  MixedPrecisionOptions options;
+  const std::string type = context.option<std::string>(kType).value_or("float16");
+  if (type != "float16" && type != "bfloat16")
+    throw_user_error("{} must be \"float16\" or \"bfloat16\", got \"{}\"", kType, type);
+  options.type = DataType::parse(type);
+  const int64_t mode = context.option<int64_t>(kMode).value_or(1);
+  if (mode < 0 || mode > 2) throw_user_error("{} must be 0, 1 or 2, got {}", kMode, mode);
+  options.refuses_missing = mode == 0;
+  options.keeps_result_type =
+      context.option<bool>("relay.ToMixedPrecision.keep_orig_output_dtype").value_or(options.keeps_result_type);
+  return options;
+}
+
+IRModule to_mixed_precision(const IRModule& module, const MixedPrecisionOptions& options) {
+  if (options.keeps_result_type)
+    return rewrite_bodies(module, [&](const Expr& body) { return Shrinker(options).run(body, true); });
+  const std::unordered_set<std::string> used = used_functions(module);
+  const IRModule result = make_object<IRModuleNode>(*module);
+  for (const auto& [var, function] : module->functions) {
+    const auto* node = function.as<relay::FunctionNode>();
+    if (node == nullptr || relay::is_left_alone(*node)) continue;
+    const bool keeps_type = used.contains(var->name_hint);
+    const Expr body = Shrinker(options).run(node->body, keeps_type);
+    const auto change = [&](relay::FunctionNode& copy) {
+      copy.body = body;
+      if (!keeps_type) copy.ret_type = {};
+    };
+    result->add_function(var, copy_with(*node, change), true);
+  }
+  return result;
 }
 
 }  // namespace headrace::passes

@@ -2,11 +2,13 @@
 //
 //   nn.relu(nn.conv2d(%x, %w))   ->   cast(nn.relu(nn.conv2d(cast(%x, float16), cast(%w, float16))), float32)
 //
-// Each op is of one kind, by the lists in to_mixed_precision.cc: products always compute in the small type (they add up
-// in float32); ops that only move, compare or scale follow when all of their operands that are no constants are small
-// already; the rest, whose range or rounding matters (exp, sums, softmax, norms), never do, and an op that is in no
-// list does not either. Values stay small through lets and items of tuples. Parameters, results of functions, and what
-// other expressions take keep their type: callers see none of it. Casts of constants fold (FoldConstant).
+// Each op is of one kind, by the lists in precision_lists.cc or by what its user registered: products always compute in
+// the small type (they add up in float32); ops that only move, compare or scale follow when all of their operands that
+// are no constants are small already; the rest, whose range or rounding matters (exp, sums, softmax, norms), never do,
+// and an op that nobody says anything of does not either, or is an error (`refuses_missing`). Values stay small through
+// lets and items of tuples. Parameters and what other expressions take keep their type, and so do results, unless
+// `keeps_result_type` is false: then those of functions that no other refers to are as they became. Casts of constants
+// fold (FoldConstant).
 //
 // Needs types. Changes results by the rounding of the small type.
 #pragma once
@@ -16,10 +18,16 @@
 
 namespace headrace::passes {
 
-// "relay.ToMixedPrecision.mixed_precision_type" of the context's configuration, a text; float16 without it. UserError
-// for any other than float16 and bfloat16.
-DataType mixed_precision_type(const pass::PassContext& context);
+struct MixedPrecisionOptions {
+  DataType type = DataType::float_(16);
+  bool refuses_missing = false;
+  bool keeps_result_type = true;
+};
+// "relay.ToMixedPrecision.mixed_precision_type", "....missing_op_mode" (0 refuses, 1 and 2 do not) and
+// "....keep_orig_output_dtype" of the context's configuration. UserError for a type other than float16 and bfloat16,
+// and for another mode.
+MixedPrecisionOptions mixed_precision_options(const pass::PassContext& context);
 
-IRModule to_mixed_precision(const IRModule& module, DataType type = DataType::float_(16));
+IRModule to_mixed_precision(const IRModule& module, const MixedPrecisionOptions& options = {});
 
 }  // namespace headrace::passes

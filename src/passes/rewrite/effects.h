@@ -9,6 +9,8 @@ namespace headrace::passes {
 
 class Effects {
  public:
+  // As if nothing had any.
+  Effects() = default;
   // Reading and making a reference count too when `reads`: what depends on when it is evaluated.
   explicit Effects(const IRModule& module, bool reads = false);
   // Evaluating `expr`, a node of the module's functions, may write a reference, call a stateful op, or call something

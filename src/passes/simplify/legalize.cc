@@ -160,17 +160,17 @@ std::string legalize_attr(const pass::PassContext& context) {
   return value->as<std::string>();
 }
 
-// The usual attribute need not be there: no op of ours has a legalisation.
-static void check_attr(const std::string& attr) {
-  if (attr == kLegalizeAttr) return;
+// Whether an op has it. The usual attribute need not be there: no op of ours has a legalisation.
+static bool find_attr(const std::string& attr) {
   for (const std::string& name : op_names()) {
-    if (get_op(name)->keyed.contains(attr)) return;
+    if (get_op(name)->keyed.contains(attr)) return true;
   }
+  if (attr == kLegalizeAttr) return false;
   throw_user_error("{}: no op has an attribute '{}'; the usual one is {}", kKey, attr, kLegalizeAttr);
 }
 
 IRModule legalize(const IRModule& module, const std::string& attr) {
-  check_attr(attr);
+  if (!find_attr(attr)) return module;
   Legalizer legalizer(module, attr);
   const IRModule result = rewrite_bodies(module, [&](const Expr& body) { return legalizer.run(body); });
   return result == module ? module : typed(module, result, legalizer.changed());

@@ -6,6 +6,7 @@
 #include "interp/interp.h"
 #include "kit/golden.h"
 #include "ops/all_ops.h"
+#include "pass/instruments.h"
 #include "passes/pipeline.h"
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
@@ -23,7 +24,7 @@ inline pass::PassContext typed_context() {
   pass::PassContext context;
   context.opt_level = 4;
   context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
-  context.verify = [](const IRModule& module) { relay::verify(module); };
+  context.instruments = {pass::make_verify_instrument([](const IRModule& module) { relay::verify(module); })};
   return context;
 }
 
@@ -33,7 +34,6 @@ inline IRModule run_pass(const std::string& name, const IRModule& module,
   for (const auto& list : {canonical(), native(), by_name()}) {
     for (pass::Pass pass : list) {
       if (pass.info.name != name) continue;
-      pass.info.required.clear();
       return pass::run_passes({pass}, module, context);
     }
   }

@@ -1,0 +1,68 @@
+#include "passes/rewrite/inline_lets.h"
+
+#include "relay/visit.h"
+
+namespace headrace::passes {
+
+using relay::LetNode;
+
+namespace {
+
+using Lets = std::unordered_map<const Object*, const LetNode*>;
+
+// The written type may be all that says what a constructor or a generic function is of.
+bool may_decide_types(const Type& written) {
+  std::vector<Type> pending;
+  if (written) pending = leaves_of(written);
+  while (!pending.empty()) {
+    const Type type = std::move(pending.back());
+    pending.pop_back();
+    if (type.is<TypeCallNode>() || type.is<FuncTypeNode>()) return true;
+    if (const auto* ref = type.as<RefTypeNode>()) {
+      for (const Type& leaf : leaves_of(ref->value)) pending.push_back(leaf);
+    }
+  }
+  return false;
+}
+
+// The lets that go, by their variables. One stays that is evaluated where it stands, or that needs its own variable.
+Lets dropped_lets(const Expr& body, const Effects& effects, const std::function<bool(const LetNode&)>& may_go) {
+  std::unordered_map<const Object*, std::vector<const LetNode*>> by_value;
+  relay::post_order(body, [&](const Expr& node) {
+    const auto* let = node.as<LetNode>();
+    if (let != nullptr && !effects.of(let->value) && !may_decide_types(let->var->type_annotation) && may_go(*let))
+      by_value[let->value.object()].push_back(let);
+  });
+  std::unordered_set<const Object*> met;
+  Lets dropped;
+  relay::post_order(body, [&](const Expr& node) {
+    if (node.is<relay::VarNode>()) met.insert(node.object());
+    const auto lets = by_value.find(node.object());
+    if (lets == by_value.end()) return;
+    // A variable that is met before its value is done occurs in that value.
+    for (const LetNode* let : lets->second) {
+      if (!met.contains(let->var.object())) dropped.emplace(let->var.object(), let);
+    }
+  });
+  return dropped;
+}
+
+}  // namespace
+
+Expr inline_lets(const Expr& body, const Effects& effects, const std::function<bool(const LetNode&)>& may_go) {
+  const Lets dropped = dropped_lets(body, effects, may_go);
+  if (dropped.empty()) return body;
+  std::unordered_map<const Object*, Expr> values;
+  for (const auto& [var, let] : dropped) values.emplace(let->value.object(), Expr());
+  return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
+    Expr result = after;
+    if (const auto* let = before.as<LetNode>(); let != nullptr && dropped.contains(let->var.object()))
+      result = after.as<LetNode>()->body;
+    if (const auto it = dropped.find(before.object()); it != dropped.end())
+      result = values.at(it->second->value.object());
+    if (const auto it = values.find(before.object()); it != values.end()) it->second = result;
+    return result;
+  });
+}
+
+}  // namespace headrace::passes

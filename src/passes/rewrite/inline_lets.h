@@ -1,0 +1,18 @@
+// Lets that become their values.
+#pragma once
+
+#include <functional>
+
+#include "passes/rewrite/effects.h"
+#include "relay/expr.h"
+
+namespace headrace::passes {
+
+//   let %a = exp(%x);       ->   add(exp(%x), exp(%x))      one node, used twice
+//   add(%a, %a)
+//
+// Those that `may_go` says, but for: a value with an effect, which is evaluated where it stands; a value that holds its
+// own variable; and a variable whose written type may be all that says what a constructor or a generic function is of.
+Expr inline_lets(const Expr& body, const Effects& effects, const std::function<bool(const relay::LetNode&)>& may_go);
+
+}  // namespace headrace::passes
