@@ -396,8 +396,9 @@ TEST(Compile, PassesToLeaveOutAreChecked) {
   EXPECT_EQ(error_without("PartialEval"), "") << "a pass that no build runs is left out of the passes that others run";
   CompileOptions options;
   options.required_passes = {"FoldConstnt"};
-  EXPECT_TRUE(kit::user_error_of([&] { compile_to_memory(model, options); })
-                  .starts_with("there is no pass 'FoldConstnt' to require; the passes are "));
+  EXPECT_TRUE(kit::user_error_of([&] {
+                compile_to_memory(model, options);
+              }).starts_with("there is no pass 'FoldConstnt' to require; the passes are "));
 }
 
 TEST(Compile, ConfigurationOfPassesHolds) {

@@ -27,7 +27,8 @@ CLI::Option* takes_word(CLI::Option* option, const std::string& what, const std:
 
 // What both programs have.
 inline constexpr const char* kOptLevelHelp =
-    "Passes of the compiler's lists with a higher level are left out; 0: each op by itself, 3: all that the compiler itself gains from, 4: what else Relay does";
+    "Passes of the compiler's lists with a higher level are left out; 0: each op by itself, 3: all that the compiler "
+    "itself gains from, 4: what else Relay does";
 CLI::Option* takes_opt_level(CLI::Option* option);
 inline constexpr const char* kDisablePassHelp = "Passes to leave out, by name, with commas between; may be repeated";
 CLI::Option* takes_passes(CLI::Option* option);

@@ -9,8 +9,9 @@
 //
 // For straight-line functions over tensors and tuples, without effects, calls of other functions (Inline), branches or
 // recursion, of static shapes: UserError at the expression otherwise, and at an op that has no rule: of the project's
-// (gradient_rules.cc), or of its user (kGradientAttr), which must fit the types of the arguments. Training-form ops go first (SimplifyInference). Needs types. The result itself is what it was,
-// to the last bit. Values are kept: nothing is computed again at an annotation.checkpoint.
+// (gradient_rules.cc), or of its user (kGradientAttr), which must fit the types of the arguments. Training-form ops go
+// first (SimplifyInference). Needs types. The result itself is what it was, to the last bit. Values are kept: nothing
+// is computed again at an annotation.checkpoint.
 #pragma once
 
 #include "relay/expr.h"
