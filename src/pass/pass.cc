@@ -41,6 +41,12 @@ void verify_after(const PassInfo& info, const IRModule& module, const PassContex
   }
 }
 
+// What is in a module. The objects are held, so that whoever adds to the module makes others.
+using Contents = std::pair<Ref<MapObj>, Ref<MapObj>>;
+Contents contents(const IRModule& module) {
+  return {module->functions().object(), module->type_definitions().object()};
+}
+
 // Enters the instruments; leaves those it entered, whatever happens.
 class InstrumentScope {
  public:
@@ -86,8 +92,12 @@ bool same_pass_name(std::string_view a, std::string_view b) { return folded(a) =
 bool PassContext::is_disabled(std::string_view name) const { return contains(disabled_pass, name); }
 bool PassContext::is_required(std::string_view name) const { return contains(required_pass, name); }
 
-IRModule run_passes(const std::vector<Pass>& passes, IRModule module, const PassContext& context) {
+IRModule run_passes(const std::vector<Pass>& passes, const IRModule& given, const PassContext& context) {
+  // Passes read a module many times, while others may add to the one that was given.
+  const IRModule start = snapshot(given);
+  const Contents before = contents(start);
   InstrumentScope scope(context);
+  IRModule module = start;
   std::vector<std::string> done;
   for (const Pass& pass : passes) {
     if (!should_run(pass.info, module, context)) continue;
@@ -102,7 +112,8 @@ IRModule run_passes(const std::vector<Pass>& passes, IRModule module, const Pass
   }
   if (context.infer_type) module = context.infer_type(module);
   scope.finish();
-  return module;
+  // A pass in Python may add to the module that it gets and return it.
+  return module == start && contents(start) == before ? given : module;
 }
 
 }  // namespace headrace::pass

@@ -39,7 +39,7 @@ class Inliner {
 
   IRModule run() {
     std::vector<GlobalVar> marked;
-    for (const auto& [var, function] : module_->functions) {
+    for (const auto& [var, function] : module_->functions()) {
       const auto* node = function.as<FunctionNode>();
       if (node != nullptr && is_marked(*node)) marked.push_back(var);
     }
@@ -57,7 +57,7 @@ class Inliner {
     std::vector<graph::Edge> edges;
     std::vector<bool> calls_itself(marked.size(), false);
     for (size_t i = 0; i < marked.size(); ++i) {
-      relay::post_order(module_->functions.at(marked[i]), [&](const Expr& e) {
+      relay::post_order(module_->functions().at(marked[i]), [&](const Expr& e) {
         const auto* global = e.as<GlobalVarNode>();
         const auto to = global == nullptr ? index.end() : index.find(global->name_hint);
         if (to == index.end()) return;
@@ -75,7 +75,7 @@ class Inliner {
 
   void add(const GlobalVar& var) {
     Inlined entry;
-    entry.function = module_->functions.at(var).as<FunctionNode>();
+    entry.function = module_->functions().at(var).as<FunctionNode>();
     entry.body = inlined(entry.function->body);
     const std::unordered_set<const Object*> params = [&] {
       std::unordered_set<const Object*> set;
@@ -151,16 +151,15 @@ class Inliner {
       return var->name_hint == "main" || function->attrs.contains("global_symbol") ||
              !functions_.contains(var->name_hint);
     };
-    for (const auto& [var, function] : module->functions) {
+    for (const auto& [var, function] : module->functions()) {
       if (function.is<FunctionNode>() && is_kept(var, function)) reach(module, function, used);
     }
-    const IRModule result = make_object<IRModuleNode>(*module);
-    result->functions = {};
-    result->globals_by_name.clear();
-    for (const auto& [var, function] : module->functions) {
+    const IRModule result = snapshot(module);
+    result->set_functions({});
+    for (const auto& [var, function] : module->functions()) {
       if (is_kept(var, function) || used.contains(var->name_hint)) result->add_function(var, function);
     }
-    return result->functions.size() == module->functions.size() ? module : result;
+    return result->functions().size() == module->functions().size() ? module : result;
   }
 
   // The names that `function` refers to, and through marked functions.

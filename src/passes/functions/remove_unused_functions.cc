@@ -16,9 +16,9 @@ std::unordered_set<std::string> reachable(const IRModule& module) {
   std::vector<BaseFunc> pending;
   const auto reach = [&](const std::string& name) {
     const GlobalVar var = module->find_global_var(name);
-    if (var && names.insert(name).second) pending.push_back(module->functions.at(var));
+    if (var && names.insert(name).second) pending.push_back(module->functions().at(var));
   };
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     const bool is_root = var->name_hint == "main" || function->attrs.contains("global_symbol");
     if (is_root || !function.is<FunctionNode>()) reach(var->name_hint);
   }
@@ -38,11 +38,10 @@ std::unordered_set<std::string> reachable(const IRModule& module) {
 IRModule remove_unused_functions(const IRModule& module) {
   if (!module->find_global_var("main")) return module;
   const std::unordered_set<std::string> kept = reachable(module);
-  if (kept.size() == module->functions.size()) return module;
-  const IRModule result = make_object<IRModuleNode>(*module);
-  result->functions = {};
-  result->globals_by_name.clear();
-  for (const auto& [var, function] : module->functions) {
+  if (kept.size() == module->functions().size()) return module;
+  const IRModule result = snapshot(module);
+  result->set_functions({});
+  for (const auto& [var, function] : module->functions()) {
     if (kept.contains(var->name_hint)) result->add_function(var, function);
   }
   return result;

@@ -147,8 +147,8 @@ class Differentiator {
 IRModule first_order_gradient(const IRModule& original) {
   const IRModule graph = to_graph_normal_form(original);
   const IRModule module = graph == original ? original : relay::infer_type(graph);
-  const IRModule result = make_object<IRModuleNode>(*module);
-  for (const auto& [var, function] : module->functions) {
+  const IRModule result = snapshot(module);
+  for (const auto& [var, function] : module->functions()) {
     const auto* node = function.as<FunctionNode>();
     if (node == nullptr || relay::is_left_alone(*node)) continue;
     const Expr body = Differentiator().run(*node);
