@@ -1,5 +1,6 @@
 #include "driver/all_passes.h"
 #include "driver/functions.h"
+#include "ir/op_attrs.h"
 #include "pass/config.h"
 #include "pass/instruments.h"
 #include "pass/pass_objects.h"
@@ -59,6 +60,11 @@ void declare_config() {
   declare_config_key<std::string>("relay.PlanDevices.default_device", "of what no annotation determines; cpu:0");
   declare_config_key<std::string>("relay.PlanDevices.host_device", "where conditions are decided; cpu:0");
   declare_config_key<std::string>("relay.ToMixedPrecision.mixed_precision_type", "float16 or bfloat16");
+}
+
+// What passes read of ops.
+void declare_op_attrs() {
+  declare_op_attr<PackedFunc>(passes::kLegalizeAttr, "a function of (attributes, arguments, types)");
 }
 
 void register_passes() {
@@ -139,6 +145,7 @@ void register_instruments() {
 
 void register_transform_functions() {
   declare_config();
+  declare_op_attrs();
   type_of<PassObj>();
   type_of<PassContextObj>();
   type_of<PassInstrumentObj>();
