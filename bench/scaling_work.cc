@@ -28,7 +28,7 @@ struct Row {
 };
 
 void for_each_function(const IRModule& module, const std::function<void(const Expr&)>& visit) {
-  for (const auto& [name, function] : module->functions) visit(function);
+  for (const auto& [name, function] : module->functions()) visit(function);
 }
 
 void equal(const ScalingProgram& program, const Timed& timed) {

@@ -32,14 +32,10 @@ class _Array:
         return item in _core.array_items(self)
 
     def __eq__(self, other: object) -> bool:
-        if self.same_as(other):
-            return True
-        if not isinstance(other, Sequence) or isinstance(other, (str, bytes)) or len(other) != len(self):
-            return False
-        return all(a == b for a, b in zip(self, other, strict=True))
+        return _are_equal(self, other)
 
     def __hash__(self) -> int:
-        return hash(tuple(self))
+        return _hash_of(self)
 
     def __add__(self, other: Iterable[Any]) -> list[Any]:
         return [*self, *other]
@@ -56,7 +52,7 @@ class _Array:
         return _core.array_items(self).count(item)
 
     def __repr__(self) -> str:
-        return repr(_core.array_items(self))
+        return _text_of(self)
 
 
 @_node.mixin("object.Map")
@@ -103,17 +99,13 @@ class _Map:
         return [value for _, value in _core.map_items(self)]
 
     def __eq__(self, other: object) -> bool:
-        if self.same_as(other):
-            return True
-        if not isinstance(other, Mapping) or len(other) != len(self):
-            return False
-        return all(key in other and other[key] == value for key, value in self.items())
+        return _are_equal(self, other)
 
     def __hash__(self) -> int:
-        return hash(frozenset(self.keys()))
+        return _hash_of(self)
 
     def __repr__(self) -> str:
-        return repr(dict(self.items()))
+        return _text_of(self)
 
 
 @_node.mixin("object.ADT")
@@ -135,6 +127,98 @@ class _ADT:
     def fields(self) -> list[Any]:
         """The fields, as a list."""
         return list(self.items)
+
+
+# Arrays and maps may nest deeper than Python's calls do: what follows keeps a stack of its own.
+
+
+def _are_equal(lhs: Any, rhs: Any) -> bool:
+    pairs = [(lhs, rhs)]
+    while pairs:
+        a, b = pairs.pop()
+        if not isinstance(a, (Array, Map)):
+            a, b = b, a
+        if isinstance(a, Array):
+            if a.same_as(b):
+                continue
+            if not isinstance(b, Sequence) or isinstance(b, (str, bytes)) or len(a) != len(b):
+                return False
+            pairs.extend(zip(a, b, strict=True))
+        elif isinstance(a, Map):
+            if a.same_as(b):
+                continue
+            if not isinstance(b, Mapping) or len(a) != len(b):
+                return False
+            for key, value in a.items():
+                if key not in b:
+                    return False
+                pairs.append((value, b[key]))
+        elif a != b:
+            return False
+    return True
+
+
+class _Hashed:
+    """Stands for an item whose hash is known."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: int) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return self.value
+
+
+def _hash_of(root: Any) -> int:
+    """As of a tuple of the items, and of the set of the keys: what is equal has one hash."""
+    stack: list[tuple[Any, Iterator[Any], list[int]]] = [(root, iter(root), [])]
+    while True:
+        node, parts, hashes = stack[-1]
+        for part in parts:
+            if isinstance(part, (Array, Map)):
+                stack.append((part, iter(part), []))
+                break
+            hashes.append(hash(part))
+        else:
+            stack.pop()
+            is_array = isinstance(node, Array)
+            result = hash(tuple(_Hashed(value) for value in hashes)) if is_array else hash(frozenset(hashes))
+            if not stack:
+                return result
+            stack[-1][2].append(result)
+
+
+class _Written(str):
+    """Text that is written as it is."""
+
+    __slots__ = ()
+
+
+def _text_of(root: Any) -> str:
+    """As of a list, and of a dict."""
+    texts: list[str] = []
+    waiting: list[Any] = [root]
+    while waiting:
+        item = waiting.pop()
+        if isinstance(item, _Written):
+            texts.append(item)
+        elif isinstance(item, (Array, Map)):
+            waiting.extend(reversed(_pieces_of(item)))
+        else:
+            texts.append(repr(item))
+    return "".join(texts)
+
+
+def _pieces_of(node: Any) -> list[Any]:
+    is_array = isinstance(node, Array)
+    pieces: list[Any] = [_Written("[" if is_array else "{")]
+    for number, entry in enumerate(node if is_array else node.items()):
+        if number:
+            pieces.append(_Written(", "))
+        pieces.extend([entry] if is_array else [entry[0], _Written(": "), entry[1]])
+    pieces.append(_Written("]" if is_array else "}"))
+    return pieces
 
 
 _MISSING = object()

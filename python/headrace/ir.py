@@ -119,6 +119,8 @@ _node.constructor("ir.Span", "source_name line column end_line end_column", "Whe
 class _IRModule:
     """Functions and type definitions by name.
 
+    Threads may add to a module while others read it: a pass, a build and a print take what is there when they begin.
+
     Parameters
     ----------
     functions : dict of GlobalVar or str to function, optional
@@ -550,7 +552,8 @@ class _Op:
         Raises
         ------
         UserError
-            For an attribute that is set in C++.
+            For an attribute that is set in C++, and for a value that is not what Headrace reads there: "FTVMLegalize"
+            is a function, "TOpPattern" an op pattern, "TOpIsStateful" a bool.
         """
         api("ir.OpSetAttr")(self, attr_name, value)
         return self

@@ -234,6 +234,18 @@ def test_a_format_of_the_users(tmp_path):
         hr.runtime.load_module("a.nobody")
 
 
+def test_a_loader_that_loads_its_own_file(tmp_path):
+    hr.register_func("runtime.module.loadfile_test_again", lambda path, fmt: hr.runtime.load_module(path))
+    hr.register_func("runtime.module.loadbinary_test_again", lambda data: hr.runtime.load_binary("test_again", data))
+    (tmp_path / "a.test_again").write_text("")
+    for load in (
+        lambda: hr.runtime.load_module(tmp_path / "a.test_again"),
+        lambda: hr.runtime.load_binary("test_again", b"abc"),
+    ):
+        with pytest.raises(hr.UserError, match="asks for what it was called to load, which would never end"):
+            load()
+
+
 def test_users_modules_in_an_import_tree(tmp_path):
     lib = build()
     outer, inner = counter(10), counter(20)

@@ -132,6 +132,47 @@ def test_maps_are_mappings_in_order():
     assert hr.convert({"k": 1}) == {"k": 1}
 
 
+def nested(depth, wrap):
+    result = hr.Array([0])
+    for _ in range(depth):
+        result = wrap(result)
+    return result
+
+
+# Python's own calls nest a thousand deep.
+@pytest.mark.parametrize(
+    ("wrap", "text"),
+    [
+        (lambda inner: hr.Array([1, inner]), ("[1, ", "]")),
+        (lambda inner: hr.Map({"k": inner}), ("{'k': ", "}")),
+        (lambda inner: hr.Array([hr.Map({"k": inner})]), ("[{'k': ", "}]")),
+    ],
+)
+def test_containers_nest_100_000_deep(wrap, text):
+    depth = 100_000
+    a, b = nested(depth, wrap), nested(depth, wrap)
+    assert a == b
+    assert hash(a) == hash(b)
+    assert repr(a) == text[0] * depth + "[0]" + text[1] * depth
+    assert a != nested(depth - 1, wrap)
+    assert a != [a]
+
+
+def test_equal_containers_have_one_hash():
+    array = hr.convert([1, "a", [2, 3], []])
+    assert hash(hr.Array((1, 2))) == hash((1, 2))
+    assert hash(array) == hash(hr.convert([1, "a", [2, 3], []]))
+    assert array != hr.convert([1, "a", [2, 4], []])
+    assert array in {array: 1}
+    one, other = hr.convert({"a": [1], "b": 2}), hr.convert({"b": 2, "a": [1]})
+    assert one == other
+    assert hash(one) == hash(other)
+    assert one != hr.convert({"a": [1], "c": 2})
+    assert one != [1, 2]
+    assert [array] == hr.Array([array])
+    assert repr(hr.convert([1, {"a": ["b", None]}, {}, []])) == "[1, {'a': ['b', None]}, {}, []]"
+
+
 def test_nesting_converts_both_ways():
     echo = hr.convert(lambda value: value)
     x = relay.var("x")

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
+from headrace import relay  # noqa: E402
 
 MODELS = Path(__file__).parents[2] / "models"
 DIGITS = MODELS / "digits.onnx"
@@ -81,3 +82,45 @@ def test_one_graph_executor_survives(tmp_path, images, expected):
     in_threads(work)
     m.run(x=images[:1])
     np.testing.assert_array_equal(m.get_output(0).numpy()[0], expected[0])
+
+
+def test_a_module_grows_while_others_read_it():
+    x = relay.var("x", shape=(2,))
+    mod = hr.IRModule.from_expr(relay.Function([x], relay.nn.relu(x)))
+    is_grown = threading.Event()
+
+    def grow():
+        try:
+            for i in range(300):
+                v = relay.var("v", shape=(2,))
+                mod[f"f{i}"] = relay.Function([v], relay.exp(v))
+                mod["f0"] = relay.Function([v], relay.tanh(v))
+        finally:
+            is_grown.set()
+
+    def infer():
+        while not is_grown.is_set():
+            typed = relay.transform.Sequential([relay.transform.InferType(), relay.transform.FoldConstant()])(mod)
+            assert all(f.checked_type is not None for f in typed.functions.values())
+
+    def read():
+        while not is_grown.is_set():
+            assert "@main" in str(mod)
+            hr.ir.structural_hash(mod)
+            assert "main" in hr.ir.load_json(hr.ir.save_json(mod))
+            assert mod["main"].same_as(mod.copy()["main"])
+
+    works = [grow, infer, read]
+    in_threads(lambda i: works[i]())
+    assert len(mod.functions) == 301
+
+
+def test_a_pass_that_adds_to_its_module_gives_what_it_added():
+    @hr.transform.module_pass(opt_level=0)
+    def add(mod, ctx):
+        mod["g"] = mod["main"]
+        return mod
+
+    x = relay.var("x", shape=(2,))
+    mod = hr.IRModule.from_expr(relay.Function([x], relay.nn.relu(x)))
+    assert "g" in add(mod)

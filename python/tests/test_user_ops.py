@@ -549,8 +549,24 @@ def test_patterns():
     mod = program(lambda x: relay.nn.relu(op(x)), (2, 3))
     assert groups(mod) == [["nn.relu"], [op.name]]
     assert op.get_attr("TOpPattern") == OpPattern.OPAQUE
-    with pytest.raises(hr.UserError, match="there is no op pattern 5"):
+    with pytest.raises(
+        hr.UserError, match=r"the attribute 'TOpPattern' of op 'usertest.*' must be an op pattern: .*, got 5"
+    ):
         relay.op.register_pattern(op.name, 5)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "wanted"),
+    [
+        ("FTVMLegalize", 5, r"a function of \(attributes, arguments, types\), got 5"),
+        ("TOpPattern", "ELEMWISE", 'an op pattern: .*, got "ELEMWISE"'),
+        ("TOpIsStateful", "yes", 'a bool, got "yes"'),
+    ],
+)
+def test_attributes_that_are_read_are_checked_when_they_are_set(key, value, wanted):
+    op = new_op()
+    with pytest.raises(hr.UserError, match=rf"^the attribute '{key}' of op '{op.name}' must be {wanted}$"):
+        op.set_attr(key, value)
 
 
 def test_what_relay_set_is_reset():

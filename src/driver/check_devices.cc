@@ -40,7 +40,7 @@ void check_plan(const relay::FunctionNode& function) {
 }  // namespace
 
 void check_devices(const IRModule& module) {
-  for (const auto& [name, function] : module->functions) {
+  for (const auto& [name, function] : module->functions()) {
     const auto* node = function.as<relay::FunctionNode>();
     if (node == nullptr) continue;
     check_plan(*node);

@@ -44,7 +44,7 @@ double bytes_of(const Type& type) {
 }  // namespace
 
 void check_tensor_sizes(const IRModule& module) {
-  for (const auto& [name, function] : module->functions) {
+  for (const auto& [name, function] : module->functions()) {
     const auto* body = function.as<relay::FunctionNode>();
     if (body == nullptr) continue;
     relay::post_order(function.cast<relay::FunctionNode>(), [](const Expr& expr) {

@@ -64,7 +64,7 @@ pass::PassContext make_tir_context(const CompileOptions& options) {
 
 // Every variable that a function uses is its own.
 void check_closed(const IRModule& module) {
-  for (const auto& [name, function] : module->functions) {
+  for (const auto& [name, function] : module->functions()) {
     if (!function.is<relay::FunctionNode>()) continue;
     for (const relay::Var& var : relay::free_vars(function)) {
       throw_at(var->span, "compile",
@@ -85,7 +85,7 @@ void check_attributes(const IRModule& module) {
 
 // The code generator trusts its input: what breaks a rule of loop programs would be no valid LLVM.
 void check_loops(const IRModule& loops) {
-  for (const auto& [name, function] : loops->functions) {
+  for (const auto& [name, function] : loops->functions()) {
     const std::vector<std::string> breaches = tir::find_breaches(function.cast<tir::PrimFuncNode>());
     HEADRACE_CHECK(breaches.empty(), "the kernel {} is not well-formed: {}", name->name_hint, breaches.front());
   }
@@ -98,6 +98,7 @@ IRModule run_relay_passes(const IRModule& module, const CompileOptions& options)
   for (pass::Pass& pass : passes::native()) list.push_back(std::move(pass));
   const IRModule typed = relay::infer_type(module);
   check_closed(typed);
+  relay::verify(typed);  // passes take each variable for one thing; JSON and Python can bind one twice
   check_attributes(typed);
   check_devices(typed);
   check_tensor_sizes(typed);
@@ -171,7 +172,7 @@ class Compilation {
   void lower_kernels() {
     const lower::ScheduleOptions options = schedule_options(code_.target);
     IRModule loops = make_module();
-    for (const auto& [name, function] : module_->functions) {
+    for (const auto& [name, function] : module_->functions()) {
       if (name->name_hint == "main") continue;
       poll_interrupt();
       const auto group = function.cast<relay::FunctionNode>();
@@ -182,7 +183,7 @@ class Compilation {
     loops = pass::run_passes(tir_passes::pipeline(), loops, make_tir_context(options_));
     check_loops(loops);
     if (!options_.dump_tir.empty()) dump_loops(loops, options_.dump_tir, ".tir");
-    for (const auto& [name, function] : loops->functions) {
+    for (const auto& [name, function] : loops->functions()) {
       code_.kernels.push_back(function.cast<tir::PrimFuncNode>());
       const auto workspace = static_cast<int64_t>(codegen::layout_workspace(*code_.kernels.back()).size_bytes);
       check_workspace_size(workspace, module_->lookup(name->name_hint)->span);

@@ -423,6 +423,16 @@ TEST(Compile, AVariableThatNobodyBinds) {
   EXPECT_EQ(error.find("@main uses %w, which is no parameter of it and bound by no let"), 0U) << error;
 }
 
+// Text has no such program: each definition makes a variable of its own.
+TEST(Compile, AVariableThatIsBoundTwice) {
+  const relay::Var x = relay::make_var("x", make_tensor_type(Shape{2})), v = relay::make_var("v");
+  const Expr inner = relay::make_let(v, relay::make_call("exp", {x}), v);
+  const Expr outer = relay::make_let(v, inner, relay::make_call("add", {v, x}));
+  const IRModule module = make_module(relay::make_function({x}, outer));
+  const std::string error = kit::user_error_of([&] { compile_to_memory(make_model(module)); });
+  EXPECT_NE(error.find("variable '%v' is bound twice"), std::string::npos) << error;
+}
+
 TEST(Compile, DevicesThatNoArtifactRunsOnAreTold) {
   const auto refusal = [](const std::string& text) {
     const IRModule module = relay::parse_module("#[version = \"0.0.5\"]\n" + text, "test");

@@ -21,7 +21,7 @@ void dump_loops(const IRModule& loops, const std::string& folder, std::string_vi
   std::error_code error;
   std::filesystem::create_directories(folder, error);
   if (error) throw_user_error("the folder '{}' cannot be made: {}", folder, error.message());
-  for (const auto& [name, function] : loops->functions) {
+  for (const auto& [name, function] : loops->functions()) {
     write_text((std::filesystem::path(folder) / (file_name(name->name_hint) + std::string(suffix))).string(),
                tir::print_function(function.cast<tir::PrimFuncNode>()));
   }

@@ -23,13 +23,16 @@ using relay::Function;
 using relay::Var;
 
 bool is_tir(const IRModule& module) {
-  return !module->functions.empty() && (*module->functions.begin()).second.is<tir::PrimFuncNode>();
+  const Map<GlobalVar, BaseFunc> functions = module->functions();
+  return !functions.empty() && (*functions.begin()).second.is<tir::PrimFuncNode>();
 }
 
 std::string as_text(const ObjectRef& object, bool show_meta_data) {
   const relay::PrintOptions options{.show_meta_data = show_meta_data};
-  if (const IRModule module = object.cast<IRModuleNode>())
+  if (object.is<IRModuleNode>()) {
+    const IRModule module = snapshot(object.cast<IRModuleNode>());
     return is_tir(module) ? tir::print_module(module) : relay::print_module(module, options);
+  }
   if (const auto function = object.cast<tir::PrimFuncNode>()) return tir::print_function(function);
   if (const Expr expr = object.cast<ExprNode>()) return relay::print_expr(expr, options);
   if (const Type type = object.cast<TypeNode>()) return to_string(type);
@@ -107,7 +110,7 @@ Function bind_params_by_name(const Function& function, const Map<std::string, ND
 }
 
 Array<std::string> breaches(const ObjectRef& object) {
-  if (const IRModule module = object.cast<IRModuleNode>()) return Array<std::string>(relay::find_breaches(module));
+  if (object.is<IRModuleNode>()) return Array<std::string>(relay::find_breaches(snapshot(object.cast<IRModuleNode>())));
   if (const Expr expr = object.cast<ExprNode>()) return Array<std::string>(relay::find_breaches(expr));
   throw_user_error("expected an IRModule or an expression, got {}", object->key());
 }
@@ -118,7 +121,7 @@ Array<Map<std::string, Value>> fusion_borders(const IRModule& module) {
   Array<Map<std::string, Value>> borders;
   if (context.is_disabled(get_pass("FuseOps").info)) return borders;
   for (const auto& [code, producer, users, message] :
-       passes::find_fuse_borders(relay::infer_type(module), passes::fuse_options(context))) {
+       passes::find_fuse_borders(relay::infer_type(snapshot(module)), passes::fuse_options(context))) {
     borders.push_back({{"producer", producer},
                        {"users", Array<Expr>(users)},
                        {"reason", std::string(passes::name_of_fuse_reason(code))},
@@ -171,7 +174,7 @@ void register_analyses() {
                   }));
   register_global("relay.analysis.fusion_borders", make_packed(&fusion_borders));
   register_global("relay.analysis.infer_type_expr", make_packed([](const Expr& expr, const IRModule& module) {
-                    return relay::infer_type(expr, module);
+                    return relay::infer_type(expr, module ? snapshot(module) : module);
                   }));
 }
 

@@ -1,5 +1,6 @@
 #include "driver/all_passes.h"
 #include "driver/functions.h"
+#include "ir/op_attrs.h"
 #include "pass/config.h"
 #include "pass/instruments.h"
 #include "pass/known_passes.h"
@@ -58,6 +59,11 @@ void declare_config() {
       declare_config_key(std::move(option));
     }
   }
+}
+
+// What passes read of ops.
+void declare_op_attrs() {
+  declare_op_attr<PackedFunc>(passes::kLegalizeAttr, "a function of (attributes, arguments, types)");
 }
 
 void register_passes() {
@@ -132,6 +138,7 @@ void register_instruments() {
 
 void register_transform_functions() {
   declare_config();
+  declare_op_attrs();
   type_of<PassObj>();
   type_of<PassContextObj>();
   type_of<PassInstrumentObj>();

@@ -432,9 +432,7 @@ class Interpreter {
   // Value inference and relations see the actual data: the interpreter knows everything.
   static std::optional<std::vector<PrimExpr>> value_of(const NDArray& tensor) {
     if (!tensor || tensor.num_elements() > 4096 || tensor.dtype().is_float()) return std::nullopt;
-    std::vector<PrimExpr> values;
-    for (int64_t i = 0; i < tensor.num_elements(); ++i) values.push_back(make_int(element_as_int(tensor.tensor(), i)));
-    return values;
+    return relay::known_integers(tensor);
   }
 
   static void flatten(const Typed& typed, std::vector<NDArray>& data, std::vector<TensorType>& types) {
@@ -519,7 +517,8 @@ class Interpreter {
 
 }  // namespace
 
-Value run(const IRModule& module, std::string_view name, const std::vector<Value>& args, const Options& options) {
+Value run(const IRModule& given, std::string_view name, const std::vector<Value>& args, const Options& options) {
+  const IRModule module = snapshot(given);  // it is read at every call, while others may add to it
   const BaseFunc function = module->lookup(name);
   const auto* body = function.as<FunctionNode>();
   if (body == nullptr)

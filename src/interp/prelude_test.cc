@@ -73,7 +73,7 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Imports, AreTakenOnceAndPrintAsPartOfTheProgram) {
   const IRModule module = read("import \"prelude.rly\"\ndef @main() { @length(Cons(1, Nil)) }");
   const IRModule again = relay::infer_type(relay::parse_module(relay::print_module(module), "again"));
-  EXPECT_EQ(again->functions.size(), module->functions.size());
+  EXPECT_EQ(again->functions().size(), module->functions().size());
   EXPECT_EQ(run_main(again, {}).at(0).data<int32_t>()[0], 1);
 }
 

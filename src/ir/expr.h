@@ -2,7 +2,11 @@
 #pragma once
 
 #include <any>
+#include <concepts>
 #include <map>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "ir/type.h"
 
@@ -67,6 +71,10 @@ struct OpKey {
   std::string_view name;
 };
 
+struct OpNode;
+// What users set under `key` (OpKey<Value>) is held to what readers of that key declared (ir/op_attrs.h): UserError.
+void check_op_attr(const OpNode& op, std::string_view key, const Value& value);
+
 struct OpArgument {
   std::string name;
   std::string kind;  // "Tensor", "Tuple of tensors", ...
@@ -99,6 +107,7 @@ struct OpNode : ExprNode {
   }
   template <typename T>
   void set(OpKey<T> key, T value) {
+    if constexpr (std::same_as<T, Value>) check_op_attr(*this, key.name, value);
     keyed.insert_or_assign(std::string(key.name), std::any(std::move(value)));
   }
 };

@@ -17,73 +17,110 @@ void TypeDataNode::fields(FieldList<TypeDataNode>& f) {
 
 void IRModuleNode::fields(FieldList<IRModuleNode>& f) {
   // Types bind the type variables that the functions' patterns mention.
-  f.field<&IRModuleNode::type_definitions>("type_definitions")
-      .field<&IRModuleNode::functions>("functions")
+  f.field<&IRModuleNode::type_definitions_>("type_definitions")
+      .field<&IRModuleNode::functions_>("functions")
       .field<&IRModuleNode::attrs>("attrs");
 }
 
-namespace {
-
-// The key of that name. An index of as many names as the map has keys knows them all.
 template <typename Key, typename Item>
-Key find_key(const Map<Key, Item>& map, const std::unordered_map<std::string, Key>& index, std::string_view name) {
-  if (const auto it = index.find(std::string(name)); it != index.end()) return it->second;
-  if (index.size() == map.size()) return {};
-  for (const auto& [key, item] : map) {
-    if (key->name_hint == name) return key;
+ModuleTable<Key, Item>& ModuleTable<Key, Item>::operator=(const ModuleTable& other) {
+  Items items = other.items();
+  const std::lock_guard lock(mutex_);
+  std::swap(items_, items);  // what was there goes after the lock: nodes that hold Python objects may run finalizers
+  index_.clear();
+  num_indexed_ = 0;
+  return *this;
+}
+
+template <typename Key, typename Item>
+Map<Key, Item> ModuleTable<Key, Item>::items() const {
+  const std::lock_guard lock(mutex_);
+  return items_;
+}
+
+template <typename Key, typename Item>
+std::optional<size_t> ModuleTable<Key, Item>::position(const std::string& name) const {
+  for (; num_indexed_ < items_.size(); ++num_indexed_) {
+    const auto key = items_.object()->items[num_indexed_].first.template as<Key>();
+    index_.emplace(key->name_hint, num_indexed_);
   }
-  return {};
+  const auto it = index_.find(name);
+  return it == index_.end() ? std::nullopt : std::optional(it->second);
 }
 
-// What is added to `map` is looked up first: many additions to a map without an index would take quadratic time.
 template <typename Key, typename Item>
-void complete_index(const Map<Key, Item>& map, std::unordered_map<std::string, Key>& index) {
-  if (index.size() == map.size()) return;
-  for (const auto& [key, item] : map) index.emplace(key->name_hint, key);
+std::optional<std::pair<Key, Item>> ModuleTable<Key, Item>::find(std::string_view name) const {
+  const std::lock_guard lock(mutex_);
+  const auto at = position(std::string(name));
+  if (!at) return std::nullopt;
+  const auto& [key, item] = items_.object()->items[*at];
+  return std::pair(key.template as<Key>(), item.template as<Item>());
 }
 
-}  // namespace
+template <typename Key, typename Item>
+Key ModuleTable<Key, Item>::add(Key key, Item item, bool update) {
+  std::optional<Item> replaced;  // goes after the lock, as above
+  const std::lock_guard lock(mutex_);
+  if (const auto at = position(key->name_hint)) {
+    if (!update) return {};
+    key = items_.object()->items[*at].first.template as<Key>();
+    replaced = items_.get(key);
+  }
+  items_.set(key, std::move(item));
+  return key;
+}
+
+template class ModuleTable<GlobalVar, BaseFunc>;
+template class ModuleTable<GlobalTypeVar, TypeData>;
 
 GlobalVar IRModuleNode::find_global_var(std::string_view name) const {
-  return find_key(functions, globals_by_name, name);
+  const auto found = functions_.find(name);
+  return found ? found->first : GlobalVar();
 }
 
-GlobalVar IRModuleNode::get_global_var(std::string_view name) const {
-  if (GlobalVar var = find_global_var(name)) return var;
+// The error of a name that is not there.
+[[noreturn]] static void throw_no_function(const IRModuleNode& module, std::string_view name) {
   std::vector<std::string> names;
-  for (const auto& [var, function] : functions) names.push_back("@" + var->name_hint);
+  for (const auto& [var, function] : module.functions()) names.push_back("@" + var->name_hint);
   throw_user_error("the module has no function '@{}'; it has: {}", name,
                    names.empty() ? std::string("none") : fmt::format("{}", fmt::join(names, ", ")));
 }
 
-BaseFunc IRModuleNode::lookup(std::string_view name) const { return functions.at(get_global_var(name)); }
+GlobalVar IRModuleNode::get_global_var(std::string_view name) const {
+  const auto found = functions_.find(name);
+  if (!found) throw_no_function(*this, name);
+  return found->first;
+}
+
+BaseFunc IRModuleNode::lookup(std::string_view name) const {
+  const auto found = functions_.find(name);
+  if (!found) throw_no_function(*this, name);
+  return found->second;
+}
 
 GlobalTypeVar IRModuleNode::find_global_type_var(std::string_view name) const {
-  for (const auto& [var, data] : type_definitions) {
-    if (var->name_hint == name) return var;
-  }
-  return {};
+  const auto found = type_definitions_.find(name);
+  return found ? found->first : GlobalTypeVar();
 }
 
 GlobalVar IRModuleNode::add_function(GlobalVar var, BaseFunc function, bool update) {
-  complete_index(functions, globals_by_name);
-  if (GlobalVar present = find_global_var(var->name_hint)) {
-    if (!update) throw_user_error("the module has a function '@{}' already; pass update to replace it", var->name_hint);
-    functions.set(present, std::move(function));
-    return present;
-  }
-  functions.set(var, std::move(function));
-  globals_by_name[var->name_hint] = var;
-  return var;
+  GlobalVar key = functions_.add(var, std::move(function), update);
+  if (!key) throw_user_error("the module has a function '@{}' already; pass update to replace it", var->name_hint);
+  return key;
 }
 
 void IRModuleNode::add_type_def(TypeData data, bool update) {
-  const GlobalTypeVar present = find_global_type_var(data->header->name_hint);
-  if (present && !update)
-    throw_user_error("the module has a type '{}' already; pass update to replace it", present->name_hint);
-  for (size_t i = 0; i < data->constructors.size(); ++i) data->constructors[i]->tag = static_cast<int32_t>(i);
-  const GlobalTypeVar key = present ? present : data->header;
-  type_definitions.set(key, std::move(data));
+  for (size_t i = 0; i < data->constructors.size(); ++i) {
+    const auto tag = static_cast<int32_t>(i);
+    // A type that another module has is not written: other threads may read it.
+    if (data->constructors[i]->tag != tag) data->constructors[i]->tag = tag;
+  }
+  if (!type_definitions_.add(data->header, data, update))
+    throw_user_error("the module has a type '{}' already; pass update to replace it", data->header->name_hint);
+}
+
+void IRModuleNode::set_functions(Map<GlobalVar, BaseFunc> functions) {
+  functions_ = ModuleTable<GlobalVar, BaseFunc>(std::move(functions));
 }
 
 IRModule make_module() { return make_object<IRModuleNode>(); }
@@ -93,5 +130,7 @@ IRModule make_module(BaseFunc main) {
   module->add_function(make_global_var("main"), std::move(main));
   return module;
 }
+
+IRModule snapshot(const IRModule& module) { return make_object<IRModuleNode>(*module); }
 
 }  // namespace headrace

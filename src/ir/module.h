@@ -1,5 +1,13 @@
-// IRModule: functions (of relay and tir) and type definitions by name. Immutable to passes: they make a new one.
+// IRModule: functions (of relay and tir) and type definitions by name. Immutable to passes: they make a new one. Its
+// users may add to it while other threads read it.
 #pragma once
+
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <utility>
 
 #include "ir/expr.h"
 
@@ -29,17 +37,56 @@ struct TypeDataNode : TypeNode {
 };
 using TypeData = Ref<TypeDataNode>;
 
+// What a module holds by name, in order of definition; safe for threads. A reader gets the items as they stand and
+// keeps them: who adds while a reader holds them changes a copy. Items that nobody else holds are changed in place, so
+// that n additions take linear time.
+template <typename Key, typename Item>
+class ModuleTable {
+ public:
+  using Items = Map<Key, Item>;
+  ModuleTable() = default;
+  explicit ModuleTable(Items items) : items_(std::move(items)) {}
+  ModuleTable(const ModuleTable& other) : items_(other.items()) {}
+  ModuleTable& operator=(const ModuleTable& other);
+
+  Items items() const;
+  // Nothing when there is none of that name.
+  std::optional<std::pair<Key, Item>> find(std::string_view name) const;
+  // The key under which `item` is: that of its name, which is there already, or `key`. Null, and nothing is added, when
+  // the name is there and `update` is not set.
+  Key add(Key key, Item item, bool update);
+
+ private:
+  // Where the item of that name is. The lock is held.
+  std::optional<size_t> position(const std::string& name) const;
+
+  mutable std::mutex mutex_;
+  Items items_;
+  // Positions by name, of the first `num_indexed_` items: made when a name is asked for.
+  mutable std::unordered_map<std::string, size_t> index_;
+  mutable size_t num_indexed_ = 0;
+};
+
+// A field that is a ModuleTable is a Map to reflection.
+template <typename Key, typename Item>
+struct ValueTraits<ModuleTable<Key, Item>> {
+  using Items = ValueTraits<Map<Key, Item>>;
+  static Value to(const ModuleTable<Key, Item>& table) { return Items::to(table.items()); }
+  static bool matches(const RawValue& raw) { return Items::matches(raw); }
+  static ModuleTable<Key, Item> from(const RawValue& raw) { return ModuleTable<Key, Item>(Items::from(raw)); }
+  static std::string name() { return Items::name(); }
+};
+
+// Who reads more than one thing of a module that others may add to reads a snapshot (below).
 struct IRModuleNode : Object {
   using Parent = Object;
   static constexpr std::string_view type_key = "ir.IRModule";
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::tree;
   static void fields(FieldList<IRModuleNode>& f);
-  Map<GlobalVar, BaseFunc> functions;  // in order of definition
-  Map<GlobalTypeVar, TypeData> type_definitions;
-  DictAttrs attrs;
-  std::unordered_map<std::string, GlobalVar> globals_by_name;  // kept by add_function
 
+  Map<GlobalVar, BaseFunc> functions() const { return functions_.items(); }
+  Map<GlobalTypeVar, TypeData> type_definitions() const { return type_definitions_.items(); }
   // Null when there is none.
   GlobalVar find_global_var(std::string_view name) const;
   // UserError that lists the functions when there is none.
@@ -49,11 +96,20 @@ struct IRModuleNode : Object {
   // UserError when the name is taken, unless `update`. Gives the GlobalVar the module uses for it.
   GlobalVar add_function(GlobalVar var, BaseFunc function, bool update = false);
   void add_type_def(TypeData data, bool update = false);
+  void set_functions(Map<GlobalVar, BaseFunc> functions);
+
+  DictAttrs attrs;
+
+ private:
+  ModuleTable<GlobalVar, BaseFunc> functions_;
+  ModuleTable<GlobalTypeVar, TypeData> type_definitions_;
 };
 using IRModule = Ref<IRModuleNode>;
 
 IRModule make_module();
 // A module whose only function, `main`, is `function`.
 IRModule make_module(BaseFunc main);
+// A module of the same functions and types that nobody else adds to.
+IRModule snapshot(const IRModule& module);
 
 }  // namespace headrace

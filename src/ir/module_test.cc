@@ -2,7 +2,15 @@
 
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <thread>
+
+#include "object/json.h"
+#include "object/structural_equal.h"
+#include "object/structural_hash.h"
 #include "relay/expr.h"
+#include "relay/infer/infer_type.h"
+#include "relay/text/print.h"
 
 namespace headrace {
 namespace {
@@ -17,7 +25,7 @@ TEST(Module, FunctionsAreFoundByName) {
   const GlobalVar g = module->add_function(make_global_var("g"), some_function());
   EXPECT_EQ(module->find_global_var("g"), g);
   EXPECT_EQ(module->add_function(make_global_var("f"), some_function(), true), f) << "the name keeps its variable";
-  EXPECT_EQ(module->functions.size(), 2u);
+  EXPECT_EQ(module->functions().size(), 2u);
 }
 
 // As one that comes from JSON.
@@ -33,6 +41,98 @@ TEST(Module, MadeOfItsFieldsFindsFunctionsAndTakesMore) {
   EXPECT_EQ(module->find_global_var("f"), f);
   EXPECT_EQ(module->find_global_var("g"), g);
   EXPECT_THROW(module->add_function(make_global_var("f"), some_function()), UserError);
+}
+
+TypeData some_type(const std::string& name) {
+  auto constructor = make_object<ConstructorNode>();
+  constructor->name_hint = "Make" + name;
+  auto data = make_object<TypeDataNode>();
+  data->header = make_global_type_var(name);
+  constructor->belong_to = data->header;
+  data->constructors = {constructor};
+  return data;
+}
+
+TEST(Module, TypesAreFoundByName) {
+  const IRModule module = make_module();
+  module->add_type_def(some_type("A"));
+  module->add_type_def(some_type("B"));
+  EXPECT_EQ(module->find_global_type_var("B")->name_hint, "B");
+  EXPECT_FALSE(module->find_global_type_var("C"));
+  EXPECT_THROW(module->add_type_def(some_type("A")), UserError);
+  const TypeData again = some_type("A");
+  module->add_type_def(again, true);
+  EXPECT_EQ(module->type_definitions().size(), 2u);
+  EXPECT_EQ(module->type_definitions().at(module->find_global_type_var("A")), again);
+}
+
+TEST(Module, WhoTookTheFunctionsKeepsThem) {
+  const IRModule module = make_module(some_function());
+  const BaseFunc first = module->lookup("main");
+  const Map<GlobalVar, BaseFunc> taken = module->functions();
+  const IRModule same = snapshot(module);
+  module->add_function(make_global_var("g"), some_function());
+  module->add_function(make_global_var("main"), some_function(), true);
+  EXPECT_EQ(taken.size(), 1u);
+  EXPECT_EQ(taken.at(module->get_global_var("main")), first);
+  EXPECT_EQ(same->lookup("main"), first);
+  EXPECT_FALSE(same->find_global_var("g"));
+  same->add_function(make_global_var("h"), some_function());
+  EXPECT_FALSE(module->find_global_var("h"));
+}
+
+// Else a module of n functions would take n copies of its table to make.
+TEST(Module, ATableThatNobodyTookIsNotCopied) {
+  const IRModule module = make_module(some_function());
+  const Object* table = module->functions().object().get();
+  for (int i = 0; i < 100; ++i) module->add_function(make_global_var(fmt::format("f{}", i)), some_function());
+  EXPECT_EQ(module->functions().object().get(), table);
+}
+
+// JSON can have them: the first counts, for all who ask.
+TEST(Module, OfTwoFunctionsOfOneNameTheFirstIsFound) {
+  const GlobalVar first = make_global_var("f"), second = make_global_var("f");
+  const IRModule module = make_module();
+  module->set_functions({{first, some_function()}, {second, some_function()}});
+  EXPECT_EQ(module->find_global_var("f"), first);
+  module->add_function(make_global_var("g"), some_function());
+  EXPECT_EQ(module->find_global_var("f"), first);
+}
+
+// A module that one thread adds to while others read it; a sanitizer sees what they share without a lock.
+TEST(Module, IsReadWhileItGrows) {
+  const IRModule module = make_module(some_function());
+  std::atomic<bool> is_done = false;
+  std::vector<std::thread> readers;
+  const auto reader = [&](auto read) {
+    readers.emplace_back([&is_done, read] {
+      do read();
+      while (!is_done);
+    });
+  };
+  reader([&] {
+    const IRModule typed = relay::infer_type(module);
+    for (const auto& [var, function] : typed->functions()) ASSERT_TRUE(function->has_checked_type());
+  });
+  reader([&] { EXPECT_NE(relay::print_module(module).find("@main"), std::string::npos); });
+  reader([&] { structural_hash(Value(module)); });
+  reader([&] {
+    const IRModule same = snapshot(module);
+    EXPECT_TRUE(structural_equal(Value(same), Value(snapshot(same))));
+    EXPECT_TRUE(load_json(save_json(Value(same))).as<IRModule>()->find_global_var("main"));
+  });
+  reader([&] {
+    EXPECT_TRUE(module->lookup("main"));
+    EXPECT_FALSE(module->find_global_type_var("none"));
+  });
+  for (int i = 0; i < 200; ++i) {
+    module->add_function(make_global_var(fmt::format("f{}", i)), some_function());
+    module->add_function(make_global_var("f0"), some_function(), true);
+    module->add_type_def(some_type(fmt::format("T{}", i)));
+  }
+  is_done = true;
+  for (std::thread& thread : readers) thread.join();
+  EXPECT_EQ(module->functions().size(), 201u);
 }
 
 }  // namespace

@@ -127,7 +127,10 @@ PrimExpr make_cast(DataType dtype, PrimExpr value) {
   HEADRACE_CHECK(value->dtype.lanes() == dtype.lanes(), "cast of {} to {}", value->dtype, dtype);
   const bool wide = (dtype.is_int() || dtype.is_uint()) && dtype.bits() == 64;
   if (const auto* imm = value.as<IntImmNode>(); imm != nullptr && (wide || dtype.is_float()) && dtype.bits() >= 32) {
-    return dtype.is_float() ? make_float(static_cast<double>(imm->value), dtype) : make_int(imm->value, dtype);
+    if (!dtype.is_float()) return make_int(imm->value, dtype);
+    const bool is_unsigned = imm->dtype == DataType::uint(64);
+    return make_float(
+        is_unsigned ? static_cast<double>(static_cast<uint64_t>(imm->value)) : static_cast<double>(imm->value), dtype);
   }
   auto node = make_object<CastNode>();
   node->dtype = dtype;

@@ -1,7 +1,10 @@
 #include "load/load_module.h"
 
+#include <filesystem>
+
 #include "load/all_loaders.h"
 #include "load/artifact_module.h"
+#include "runtime/nested_load.h"
 
 namespace headrace::load {
 namespace {
@@ -14,6 +17,13 @@ std::vector<std::string> registered(std::string_view prefix) {
   }
   std::sort(names.begin(), names.end());
   return names;
+}
+
+// One text for all spellings of a path; the path itself when it has none.
+std::string resolved(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path canonical = std::filesystem::weakly_canonical(path, error);
+  return error ? path : canonical.string();
 }
 
 }  // namespace
@@ -50,6 +60,8 @@ runtime::Module load_module(const std::string& path, const std::string& format) 
         "function {}",
         path, chosen, fmt::join(formats, ", "), name);
   }
+  const std::string file = resolved(path);
+  const runtime::NestedLoad load(name, file, fmt::format("'{}'", path));
   const Value module = loader(path, chosen);
   if (module.is_none() || !module.is<runtime::Module>())
     throw_user_error("cannot load '{}': the function '{}' gave no module", path, name);

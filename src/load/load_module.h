@@ -19,8 +19,8 @@ inline constexpr const char* kWhyNoLoaderOfSo =
 
 // The module in the file `path`. An artifact ("so") is opened by load_artifact_module; of any other format the global
 // function "runtime.module.loadfile_<format>" is called with path and format, and gives a Module. UserError: no such
-// function (the message lists the formats there are), a function that gives something else, what a loader throws, an
-// artifact where somebody registered a loader of "so" before Headrace could refuse it.
+// function (the message lists the formats there are), a function that gives something else or asks for the same file
+// again, what a loader throws, an artifact where somebody registered a loader of "so" before Headrace could refuse it.
 runtime::Module load_module(const std::string& path, const std::string& format = "");
 
 // The module of kind `key` in `bytes`, which SaveToBinary gave: by the function "runtime.module.loadbinary_<key>".

@@ -49,6 +49,36 @@ TEST(LoadModule, ALoaderGivesAModule) {
   EXPECT_EQ(kit::user_error_of([] { load_binary("test6", ""); }), "no such chip");
 }
 
+// Which would never end.
+TEST(LoadModule, ALoaderThatLoadsItsOwnFileIsTold) {
+  register_global("runtime.module.loadfile_test7",
+                  make_packed([](const std::string& path, const std::string&) { return load_module("./" + path); }));
+  EXPECT_EQ(
+      error_of("a.test7"),
+      "cannot load './a.test7': the function 'runtime.module.loadfile_test7' asks for what it was called to load, "
+      "which would never end; it must make the module itself");
+  EXPECT_THAT(error_of("a.test7"), HasSubstr("which would never end")) << "and the error is forgotten";
+  register_global("runtime.module.loadbinary_test8",
+                  make_packed([](const Bytes& bytes) { return load_binary("test8", bytes.data); }));
+  EXPECT_THAT(kit::user_error_of([] { load_binary("test8", "abc"); }),
+              HasSubstr("cannot load the 3 bytes of a module of the kind 'test8': the function "
+                        "'runtime.module.loadbinary_test8' asks for what it was called to load"));
+}
+
+// Another file, or the same one in another format, may be what a file's module is made of.
+TEST(LoadModule, ALoaderMayLoadOthers) {
+  register_global("runtime.module.loadfile_test9", make_packed([](const std::string& path, const std::string&) {
+                    if (path == "inner.test9") return load_module(path, "test1");
+                    return load_module("inner.test9");
+                  }));
+  register_global("runtime.module.loadfile_test1", make_packed([](const std::string& path, const std::string& format) {
+                    return runtime::make_function_module(
+                        "test", {{"where", make_packed([path, format] { return path + " as " + format; })}}, {});
+                  }),
+                  true);
+  EXPECT_EQ(load_module("outer.test9").GetFunction("where")().as<std::string>(), "inner.test9 as test1");
+}
+
 TEST(LoadModule, FilesThatAreNone) {
   EXPECT_THAT(error_of(""), HasSubstr("''"));
   EXPECT_THAT(error_of("/none/such.so"), HasSubstr("/none/such.so"));

@@ -1,5 +1,7 @@
 #include "lower/compute_rule.h"
 
+#include <limits>
+
 namespace headrace::lower {
 
 Buffer RuleInput::make_output(size_t i) const {
@@ -92,6 +94,12 @@ DataType total_type(DataType dtype) {
 }
 
 PrimExpr wide(const PrimExpr& value) { return make_cast(wide_type(value->dtype), value); }
+
+PrimExpr as_index(const PrimExpr& value) {
+  if (value->dtype != DataType::uint(64)) return make_cast(kIndexType, value);
+  const PrimExpr greatest = make_int(std::numeric_limits<int64_t>::max(), value->dtype);
+  return make_cast(kIndexType, make_binary(BinaryOp::min, value, greatest));
+}
 
 PrimExpr all_of(const std::vector<PrimExpr>& conditions) {
   PrimExpr all = make_bool(true);

@@ -59,6 +59,9 @@ DataType wide_type(DataType dtype);
 DataType total_type(DataType dtype);
 // A load, or any value, in that dtype.
 PrimExpr wide(const PrimExpr& value);
+// An integer that a user gives, as int64. What only uint64 holds, 2^63 and more, is the greatest int64: past any axis,
+// too.
+PrimExpr as_index(const PrimExpr& value);
 // Joins conditions; true for none.
 PrimExpr all_of(const std::vector<PrimExpr>& conditions);
 // `value` where `condition` holds, else `otherwise`; only that side is evaluated.

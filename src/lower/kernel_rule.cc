@@ -88,7 +88,7 @@ Stmt with_scratch(const char* name, DataType dtype, const Shape& shape, const st
 
 Stmt with_index(const KernelInput& input, const PrimExpr& index, int64_t n, const ByValue& body) {
   const PrimExpr zero = make_int(0), end = make_int(n);
-  return bind(make_cast(kIndexType, index), [&](const PrimExpr& given) {
+  return bind(as_index(index), [&](const PrimExpr& given) {
     return bind(make_select(make_binary(BinaryOp::lt, given, zero), given + end, given), [&](const PrimExpr& at) {
       const PrimExpr is_inside =
           make_binary(BinaryOp::logical_and, make_binary(BinaryOp::ge, at, zero), make_binary(BinaryOp::lt, at, end));

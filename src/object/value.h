@@ -137,7 +137,8 @@ struct ValueTraits<T> {
   static std::string name() { return sizeof(T) == 8 ? "int" : fmt::format("int of {} bits", sizeof(T) * 8); }
 };
 
-// Beside an enum that is a field of a node stands `constexpr E greatest(E)`, its last enumerator.
+// Beside an enum that is a field of a node stands `constexpr E greatest(E)`, its last enumerator; its enumerators have
+// no gaps.
 template <typename T>
 concept HasGreatest = requires { greatest(T{}); };
 
@@ -147,10 +148,8 @@ struct ValueTraits<T> {
   using Int = ValueTraits<std::underlying_type_t<T>>;
   static Value to(T value) { return Int::to(static_cast<std::underlying_type_t<T>>(value)); }
   static bool matches(const RawValue& raw) {
-    if constexpr (HasGreatest<T>) {
-      return Int::matches(raw) && raw.v.v_int >= 0 && raw.v.v_int <= static_cast<int64_t>(greatest(T{}));
-    }
-    return Int::matches(raw);
+    static_assert(HasGreatest<T>, "say `constexpr E greatest(E)` beside the enum: values from outside are held to it");
+    return Int::matches(raw) && raw.v.v_int >= 0 && raw.v.v_int <= static_cast<int64_t>(greatest(T{}));
   }
   static T from(const RawValue& raw) { return static_cast<T>(Int::from(raw)); }
   static std::string name() { return "enum"; }

@@ -18,10 +18,9 @@ double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock:
 // The functions of `module` that are nodes of type F, in a module of their own.
 template <typename F>
 IRModule only(const IRModule& module) {
-  const IRModule shown = make_object<IRModuleNode>(*module);
-  shown->functions = {};
-  shown->globals_by_name.clear();
-  for (const auto& [var, function] : module->functions) {
+  const IRModule shown = snapshot(module);
+  shown->set_functions({});
+  for (const auto& [var, function] : module->functions()) {
     if (function.template is<F>()) shown->add_function(var, function);
   }
   return shown;
@@ -30,9 +29,9 @@ IRModule only(const IRModule& module) {
 // The functions of tir stand behind those of relay, in their own text form.
 std::string text_of(const IRModule& module) {
   const IRModule loops = only<tir::PrimFuncNode>(module);
-  const bool all_loops = !loops->functions.empty() && loops->functions.size() == module->functions.size();
+  const bool all_loops = !loops->functions().empty() && loops->functions().size() == module->functions().size();
   std::string text = all_loops ? "" : relay::print_module(only<relay::FunctionNode>(module), {.show_meta_data = false});
-  if (!loops->functions.empty()) text += tir::print_module(loops);
+  if (!loops->functions().empty()) text += tir::print_module(loops);
   return text;
 }
 

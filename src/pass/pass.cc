@@ -26,6 +26,12 @@ bool should_run(const PassInfo& info, const IRModule& module, const PassContext&
                      [&](const auto& instrument) { return instrument->should_run(module, info); });
 }
 
+// What is in a module. The objects are held, so that whoever adds to the module makes others.
+using Contents = std::pair<Ref<MapObj>, Ref<MapObj>>;
+Contents contents(const IRModule& module) {
+  return {module->functions().object(), module->type_definitions().object()};
+}
+
 // Enters the instruments; leaves those it entered, whatever happens.
 class InstrumentScope {
  public:
@@ -78,8 +84,12 @@ bool PassInfo::is_called(std::string_view given) const {
 bool PassContext::is_disabled(const PassInfo& info) const { return names_one(disabled_pass, info); }
 bool PassContext::is_required(const PassInfo& info) const { return names_one(required_pass, info); }
 
-IRModule run_passes(const std::vector<Pass>& passes, IRModule module, const PassContext& context) {
+IRModule run_passes(const std::vector<Pass>& passes, const IRModule& given, const PassContext& context) {
+  // Passes read a module many times, while others may add to the one that was given.
+  const IRModule start = snapshot(given);
+  const Contents before = contents(start);
   InstrumentScope scope(context);
+  IRModule module = start;
   for (const Pass& pass : passes) {
     if (!should_run(pass.info, module, context)) continue;
     poll_interrupt();
@@ -90,7 +100,8 @@ IRModule run_passes(const std::vector<Pass>& passes, IRModule module, const Pass
   }
   if (context.infer_type) module = context.infer_type(module);
   scope.finish();
-  return module;
+  // A pass in Python may add to the module that it gets and return it.
+  return module == start && contents(start) == before ? given : module;
 }
 
 }  // namespace headrace::pass

@@ -79,6 +79,6 @@ bool same_pass_name(std::string_view a, std::string_view b);
 
 // Runs `passes` in order. A pass is skipped when it is disabled, above the level (unless required), or refused by an
 // instrument.
-IRModule run_passes(const std::vector<Pass>& passes, IRModule module, const PassContext& context);
+IRModule run_passes(const std::vector<Pass>& passes, const IRModule& module, const PassContext& context);
 
 }  // namespace headrace::pass

@@ -126,13 +126,13 @@ PassRef make_function_pass(PackedFunc body, Ref<PassInfoObj> info, bool is_prim)
   const std::string name = info->name;
   return make_named(std::move(info), [body, name, is_prim](const IRModule& module, const PassContext& context) {
     IRModule result;
-    for (const auto& [var, function] : module->functions) {
+    for (const auto& [var, function] : module->functions()) {
       if (!takes(function, is_prim)) continue;
       const Value changed = body(function, module, to_object(context));
       if (!changed.is<BaseFunc>() || changed.is_none() || !takes(changed.as<BaseFunc>(), is_prim))
         throw_user_error("function pass '{}' must give a function of its kind, got {}", name, kind_name(changed.raw()));
       if (changed.object() == function.object()) continue;
-      if (!result) result = make_object<IRModuleNode>(*module);
+      if (!result) result = snapshot(module);
       result->add_function(var, changed.as<BaseFunc>(), true);
     }
     return result ? result : module;

@@ -43,7 +43,7 @@ struct Form {
 };
 
 Form form_of(const IRModule& module) {
-  const auto& functions = module->functions;
+  const auto& functions = module->functions();
   const bool is_tir = std::all_of(functions.begin(), functions.end(),
                                   [](const auto& entry) { return entry.second.template is<tir::PrimFuncNode>(); });
   return {.weights = {}, .is_tir = is_tir && !functions.empty()};

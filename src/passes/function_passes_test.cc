@@ -124,13 +124,13 @@ TEST(Inline, StopsBeforeTheProgramExplodes) {
   text += "def @f40(%x: float32) -> float32 { %x }\ndef @main(%x: float32) -> float32 { @f0(%x) }";
   const IRModule after = inline_functions(read(text));
   int64_t nodes = 0;
-  for (const auto& [var, function] : after->functions) relay::post_order(function, [&](const Expr&) { ++nodes; });
+  for (const auto& [var, function] : after->functions()) relay::post_order(function, [&](const Expr&) { ++nodes; });
   EXPECT_LE(nodes, 2 * kMostInlinedNodes + 1000);
 }
 
 TEST(LambdaLift, LeavesNoFunctionThatComputes) {
   const IRModule after = run_pass("LambdaLift", read(kClosures));
-  for (const auto& [var, function] : after->functions) {
+  for (const auto& [var, function] : after->functions()) {
     relay::post_order(function.as<relay::FunctionNode>()->body, [&](const Expr& e) {
       const auto* inner = e.as<relay::FunctionNode>();
       const auto* call = inner == nullptr ? nullptr : inner->body.as<relay::CallNode>();
@@ -150,7 +150,7 @@ TEST(LambdaLift, DeepNestsAndLongChainsAreLinear) {
   const IRModule before =
       read(fmt::format("def @main(%x: float32) -> (float32, float32) {{ {}({}, %f1999(%x)) }}", chain, deep));
   const IRModule after = run_pass("LambdaLift", before);
-  EXPECT_EQ(after->functions.size(), 2301u);
+  EXPECT_EQ(after->functions().size(), 2301u);
   expect_same_results(before, after, {ramp({}, 1)}, 0);
 }
 

@@ -56,7 +56,7 @@ TEST(Defunctionalization, ResultsByHand) {
 
 TEST(Defunctionalization, LeavesNoFunctionAsAValue) {
   const IRModule after = run_pass("Defunctionalization", read(kHigherOrder));
-  for (const auto& [var, function] : after->functions) {
+  for (const auto& [var, function] : after->functions()) {
     EXPECT_EQ(to_string(function->checked_type()).find("fn", 2), std::string::npos) << var->name_hint;
     relay::post_order(function.as<relay::FunctionNode>()->body, [&](const Expr& e) {
       EXPECT_FALSE(e.is<relay::FunctionNode>()) << relay::print_expr(e);
@@ -181,7 +181,7 @@ TEST(Defunctionalization, ALiteralHandsAnotherLiteralOn) {
 
 std::vector<std::string> function_names(const IRModule& module) {
   std::vector<std::string> names;
-  for (const auto& [var, function] : module->functions) names.push_back(var->name_hint);
+  for (const auto& [var, function] : module->functions()) names.push_back(var->name_hint);
   return names;
 }
 
@@ -224,7 +224,7 @@ TEST(Specialize, ChainsOfAnyLength) {
   for (int i = 0; i < kLength; ++i) text += fmt::format("def @p{}[A](%a: A) {{ @p{}(%a) }}\n", i, i + 1);
   const IRModule before = read(text + "def @main(%x: float32) -> float32 { @p0(%x) }");
   const IRModule after = specialize(before);
-  EXPECT_EQ(after->functions.size(), size_t{kLength} + 2);
+  EXPECT_EQ(after->functions().size(), size_t{kLength} + 2);
   EXPECT_TRUE(after->find_global_var("p1500_1"));
   expect_same_results(before, after, {ramp({}, 3)}, 0);
 }

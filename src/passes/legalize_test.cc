@@ -6,6 +6,7 @@
 #include "ops/tensor/elementwise.h"
 #include "passes/forms/annotate_spans.h"
 #include "passes/tests/pass_testing.h"
+#include "relay/verify.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -105,6 +106,24 @@ TEST(Legalize, OneMayLeaveACallAloneAndHoldItsOwnOp) {
             "}\n");
   for (const Expr& item : after->lookup("main").as<relay::FunctionNode>()->body.as<relay::TupleNode>()->items)
     EXPECT_TRUE(item->span.defined());
+}
+
+// A function that keeps what it gave, such as a cache: nothing is written into its nodes, and what it shares stays so.
+TEST(Legalize, WhatTheFunctionKeepsIsNotWritten) {
+  const Expr two = relay::make_scalar(2);
+  const relay::Var v = relay::make_var("v");
+  const Expr sum = ops::add(v, two);
+  const relay::Let kept = relay::make_let(v, ops::unary("exp", two), sum);
+  const Legalisation relu("nn.relu", [&](const relay::CallNode&, const Array<Type>&) -> Expr { return kept; });
+  const IRModule after = run_pass("Legalize", read("def @main(%x: float32) { (nn.relu(%x), nn.relu(negative(%x))) }"));
+  EXPECT_FALSE(kept->span.defined());
+  EXPECT_FALSE(kept->value->span.defined());
+  EXPECT_FALSE(sum->span.defined());
+  const auto* tuple = after->lookup("main").as<relay::FunctionNode>()->body.as<relay::TupleNode>();
+  EXPECT_EQ(tuple->items[0], tuple->items[1]) << "else %v would be bound twice";
+  EXPECT_TRUE(tuple->items[0]->span.defined());
+  EXPECT_TRUE(tuple->items[0].as<relay::LetNode>()->value->span.defined());
+  relay::verify(after);
 }
 
 TEST(Legalize, AFunctionOfTheRegistryGetsAttributesArgumentsAndTypes) {

@@ -74,7 +74,7 @@ TEST(RemoveUnusedFunctions, KeepsWhatTheEntriesReach) {
       "def @unused(%x: float32) { %x }\ndef @main(%x: float32) { %x }");
   const auto names = [](const IRModule& module) {
     std::vector<std::string> result;
-    for (const auto& [var, function] : module->functions) result.push_back(var->name_hint);
+    for (const auto& [var, function] : module->functions()) result.push_back(var->name_hint);
     return result;
   };
   EXPECT_EQ(names(run_pass("RemoveUnusedFunctions", before)), std::vector<std::string>{"main"});

@@ -120,8 +120,8 @@ INSTANTIATE_TEST_SUITE_P(Programs, Devices, testing::ValuesIn(kCases),
 // `program` with a third of its op calls on devices.
 IRModule annotated(const IRModule& program, uint64_t seed) {
   kit::Random random(seed);
-  const IRModule result = make_object<IRModuleNode>(*program);
-  for (const auto& [var, function] : program->functions) {
+  const IRModule result = snapshot(program);
+  for (const auto& [var, function] : program->functions()) {
     const auto* node = function.as<relay::FunctionNode>();
     const Expr body = relay::rewrite_post_order(node->body, [&](const Expr& before, const Expr& after) {
       const auto* call = after.as<relay::CallNode>();

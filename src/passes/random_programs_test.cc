@@ -216,7 +216,7 @@ TEST(RandomPrograms, FusedGroupsKeepTheRules) {
       const auto* function = e.as<relay::FunctionNode>();
       return function == nullptr || !relay::is_primitive(*function);
     };
-    for (const auto& [var, function] : fused->functions) {
+    for (const auto& [var, function] : fused->functions()) {
       relay::post_order(function, enter, [&](const Expr& e) {
         const auto* call = e.as<relay::CallNode>();
         const auto* group = e.as<relay::FunctionNode>();
@@ -236,7 +236,7 @@ std::vector<const relay::CallNode*> kernels_of(const IRModule& module) {
     const auto* function = e.as<relay::FunctionNode>();
     return function == nullptr || !relay::is_primitive(*function);
   };
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     relay::post_order(function, enter, [&](const Expr& e) {
       const auto* call = e.as<relay::CallNode>();
       if (call == nullptr) return;

@@ -30,7 +30,7 @@ class Planner {
     Expr body = at;
     for (size_t i = bindings_.size(); i-- > 0;) body = relay::make_let(bindings_[i].first, bindings_[i].second, body);
     body = relay::make_let(arena_var_, ops::alloc_storage(arena_.nbytes()), body);
-    IRModule result = make_object<IRModuleNode>(*module);
+    IRModule result = snapshot(module);
     result->add_function(module->get_global_var("main"),
                          copy_with(*main.get(), [&](FunctionNode& copy) { copy.body = body; }), true);
     return relay::infer_type(result);

@@ -87,7 +87,7 @@ TEST(DestinationPassing, ComputesTheSame) {
 TEST(DestinationPassing, EqualGroupsAreOneFunction) {
   const IRModule module = to_destination_passing(
       read_fused("def @main(%x: Tensor[(4), float32]) { nn.relu(exp(nn.relu(exp(nn.relu(%x))))) }"));
-  EXPECT_EQ(module->functions.size(), 3u);
+  EXPECT_EQ(module->functions().size(), 3u);
 }
 
 TEST(DestinationPassing, RefusesWhatIsNoFixedListOfSteps) {
@@ -136,7 +136,7 @@ TEST(DestinationPassing, TakesGroupsThatTheTextMarks) {
   const IRModule module = to_destination_passing(
       read_fused("def @main(%x: Tensor[(4), float32]) {\n"
                  "  fn (%a: Tensor[(4), float32], Primitive=1) { (add(exp(%a), 2f), %a).0 }(%x)\n}"));
-  EXPECT_EQ(module->functions.size(), 2u);
+  EXPECT_EQ(module->functions().size(), 2u);
 }
 
 // A group that takes a tuple of another group; nested, and with an item that it takes twice.
@@ -163,7 +163,7 @@ TEST(DestinationPassing, ItemsOfTakenTuplesAreParameters) {
                  "    argsort(%t.0)\n"
                  "  }((%x, ones(shape=[2])), %x)\n}"));
   const relay::FunctionNode* group = nullptr;
-  for (const auto& [name, function] : module->functions) {
+  for (const auto& [name, function] : module->functions()) {
     const auto* found = function.as<relay::FunctionNode>();
     if (found->params.size() == 3) group = found;
   }

@@ -31,4 +31,15 @@ void RelationInput::fail(std::string message) const {
   throw_at(call.span, name, fmt::format("{}: {}", name, message));
 }
 
+std::optional<std::vector<PrimExpr>> known_integers(const NDArray& data) {
+  const bool is_uint64 = data.dtype() == DataType::uint(64);
+  std::vector<PrimExpr> values;
+  for (int64_t i = 0; i < data.num_elements(); ++i) {
+    const int64_t value = element_as_int(data.tensor(), i);
+    if (is_uint64 && value < 0) return std::nullopt;
+    values.push_back(make_int(value));
+  }
+  return values;
+}
+
 }  // namespace headrace::relay

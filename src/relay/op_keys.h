@@ -27,6 +27,9 @@ struct RelationInput {
   [[noreturn]] void fail(std::string message) const;
 };
 
+// The elements of a tensor of integers as a value of shape arithmetic; nothing where one is past int64.
+std::optional<std::vector<PrimExpr>> known_integers(const NDArray& data);
+
 // Gives the result type, or null when the argument types do not say enough yet (it is asked again). A wrong argument
 // is a UserError through input.fail().
 using TypeRelationFn = std::function<Type(const RelationInput&)>;

@@ -18,6 +18,7 @@ class Verifier {
 
   void run(const Expr& root, bool closed) {
     closed_ = closed;
+    bound_.clear();
     push(root);
     while (!stack_.empty() && breaches.size() < kMaxBreaches) {
       const Frame frame = std::move(stack_.back());
@@ -143,7 +144,7 @@ class Verifier {
 
 std::vector<std::string> find_breaches(const IRModule& module, const VerifyOptions& options) {
   Verifier verifier(module, options);
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     if (function.is<FunctionNode>()) verifier.run(function, true);
   }
   return verifier.breaches;

@@ -1,6 +1,7 @@
 // The rules a relay program keeps, checked in this order for each function:
 //   1. no child is null; a call's callee is an op, a global, a constructor or another expression, never null;
-//   2. every variable is bound at most once in the program: by a parameter, a let or a pattern;
+//   2. every variable is bound at most once in a function of the module and all it holds: by a parameter, a let or a
+//      pattern; another function of the module may bind it again;
 //   3. a bound variable is used only where its binder reaches: a parameter in its function's body, a let variable in
 //      its value and body, a pattern variable in its clause; a function of a module has no free variables;
 //   4. a TupleGetItem of a Tuple has an index within it;

@@ -2,6 +2,8 @@
 
 #include <set>
 
+#include "runtime/nested_load.h"
+
 namespace headrace::runtime {
 namespace {
 
@@ -85,6 +87,8 @@ void register_module_loader(const std::string& key, ModuleLoader loader) {
 Module load_from_binary(const std::string& key, const std::string& bytes) {
   const PackedFunc loader = find_global(loader_name(key));
   if (!loader) return {};
+  const std::string shown = fmt::format("the {} bytes of a module of the kind '{}'", bytes.size(), key);
+  const NestedLoad load(loader_name(key), bytes, shown);
   const Value module = loader(Bytes{bytes});
   if (!module.is<Module>() || module.is_none())
     throw_user_error("the function '{}' gave no module for the {} bytes it was given", loader_name(key), bytes.size());

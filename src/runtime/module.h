@@ -79,7 +79,8 @@ using ModuleLoader = Module (*)(const std::string& bytes);
 inline constexpr std::string_view kLoadBinaryPrefix = "runtime.module.loadbinary_";
 // Makes a loader known, as the global function of that name; a later one of the same key replaces it.
 void register_module_loader(const std::string& key, ModuleLoader loader);
-// A null module when there is no loader with that key. UserError when the loader gives something else than a module.
+// A null module when there is no loader with that key. UserError when the loader gives something else than a module, or
+// asks for these bytes again.
 Module load_from_binary(const std::string& key, const std::string& bytes);
 
 }  // namespace headrace::runtime

@@ -142,9 +142,9 @@ IRModule parse_module(std::string_view text, const std::string& source_name) {
 
 PrimFunc parse_function(std::string_view text, const std::string& source_name) {
   const IRModule module = parse_module(text, source_name);
-  if (module->functions.size() != 1)
-    throw_user_error("{}: expected one function, found {}", source_name, module->functions.size());
-  return (*module->functions.begin()).second.cast<PrimFuncNode>();
+  if (module->functions().size() != 1)
+    throw_user_error("{}: expected one function, found {}", source_name, module->functions().size());
+  return (*module->functions().begin()).second.cast<PrimFuncNode>();
 }
 
 bool is_tir_text(std::string_view text) {

@@ -216,7 +216,7 @@ std::string shortened(std::string text) {
 std::string print_module(const IRModule& module) {
   std::string out = header();
   if (!module->attrs.empty()) out += fmt::format("\nattributes {}\n", value_text(Value(module->attrs)));
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     const auto* prim_func = function.as<PrimFuncNode>();
     if (prim_func == nullptr) throw_user_error("the function '@{}' is not one of tir", var->name_hint);
     out += "\n" + function_text(*prim_func, var->name_hint);

@@ -138,7 +138,7 @@ TEST(Raise, IsTheInverseOfPlainLoops) {
        }) {
     const IRModule module = relay::infer_type(
         relay::parse_module("#[version = \"0.0.5\"]\ndef @main(%x: Tensor[(2, 3), float32]) { " + body + " }\n"));
-    const auto group = module->functions.at(module->get_global_var("main")).cast<relay::FunctionNode>();
+    const auto group = module->functions().at(module->get_global_var("main")).cast<relay::FunctionNode>();
     const Compute compute = lower::compute_of(group);
     const PrimFunc loops = plain_loops(compute, "f");
     const NDArray x = NDArray::from_vector({2, 3}, kF32, std::vector<float>{1, 2, 3, -4, 5, -6});

@@ -237,7 +237,7 @@ void verify(const PrimFunc& function) { throw_if_any(find_breaches(function)); }
 
 void verify(const IRModule& module) {
   std::vector<std::string> breaches;
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     if (!function.is<PrimFuncNode>()) continue;
     for (const std::string& breach : find_breaches(function.cast<PrimFuncNode>()))
       breaches.push_back(fmt::format("@{}: {}", var->name_hint, breach));

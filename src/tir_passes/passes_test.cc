@@ -141,7 +141,7 @@ TEST(TirPasses, GoldenTextAndSameResults) {
     const IRModule before = read(c), after = run(c, before);
     EXPECT_TRUE(kit::matches_golden(std::string(HEADRACE_SOURCE_DIR "/src/tir_passes/tests/") + c.golden + ".tir",
                                     tir::print_module(after)));
-    for (const auto& [name, function] : before->functions) {
+    for (const auto& [name, function] : before->functions()) {
       const std::vector<double> want = results(function), got = results(after->lookup(name->name_hint));
       ASSERT_EQ(got.size(), want.size());
       for (size_t i = 0; i < want.size(); ++i)

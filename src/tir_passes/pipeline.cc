@@ -23,11 +23,11 @@ constexpr Row kRows[] = {
 
 IRModule run_on_functions(const IRModule& module, FunctionPass run) {
   IRModule result = module;
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     if (!function.is<tir::PrimFuncNode>()) continue;
     const tir::PrimFunc rewritten = run(function.cast<tir::PrimFuncNode>());
     if (rewritten == function) continue;
-    if (result == module) result = make_object<IRModuleNode>(*module);
+    if (result == module) result = snapshot(module);
     result->add_function(var, rewritten, true);
   }
   return result;

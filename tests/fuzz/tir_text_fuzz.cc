@@ -39,7 +39,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   std::string error;
   const IRModule module = read({reinterpret_cast<const char*>(data), size}, error);
   if (!module) return 0;
-  for (const auto& [var, function] : module->functions) tir::find_breaches(function.cast<tir::PrimFuncNode>());
+  for (const auto& [var, function] : module->functions()) tir::find_breaches(function.cast<tir::PrimFuncNode>());
   const std::string text = print(module);
   if (text.empty()) return 0;
   const IRModule again = read(text, error);

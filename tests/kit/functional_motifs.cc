@@ -62,7 +62,7 @@ class MotifMaker {
   Var param(const char* name) const { return var(name, type_); }
   Type function_type() const { return make_func_type(Array<Type>{type_}, type_); }
   Expr constructor(std::string_view name) const {
-    for (const auto& [type_var, data] : prelude_->type_definitions) {
+    for (const auto& [type_var, data] : prelude_->type_definitions()) {
       for (const Constructor& made : data->constructors) {
         if (made->name_hint == name) return made;
       }

@@ -41,7 +41,7 @@ class Generator {
     for (int i = 0; i < size_.steps; ++i) step();
     Expr body = result();
     for (size_t i = lets_.size(); i > 0; --i) body = relay::make_let(lets_[i - 1].first, lets_[i - 1].second, body);
-    const IRModule module = make_object<IRModuleNode>(*module_for_types_);
+    const IRModule module = snapshot(module_for_types_);
     module->add_function(make_global_var("main"), relay::make_function(params_, body));
     return relay::infer_type(module);
   }

@@ -48,7 +48,7 @@ Stmt look_at(const ClassBoxes& own, const PrimExpr& box, const Line& kept, const
     return bind(kept.item(j),
                 [&](const PrimExpr& other) { return make_if(own.hides(box, other), keeps.set(make_int(0))); });
   });
-  const PrimExpr most = make_cast(kIndexType, own.input.inputs[2].item(make_int(0)));
+  const PrimExpr most = as_index(own.input.inputs[2].item(make_int(0)));
   const PrimExpr has_no_threshold = make_intrinsic(Intrinsic::isnan, DataType::bool_(), {own.number(4)});
   const PrimExpr is_enough =
       make_binary(BinaryOp::logical_or, has_no_threshold, make_binary(BinaryOp::gt, own.score(box), own.number(4)));

@@ -205,7 +205,7 @@ Stmt crop_and_resize_rule(const KernelInput& input) {
     });
   };
   return each_parallel(out.shape[0], out.size() * 8, [&](const PrimExpr& box) {
-    return bind(make_cast(kIndexType, indices.item(box)), [&](const PrimExpr& image) {
+    return bind(as_index(indices.item(box)), [&](const PrimExpr& image) {
       return make_seq({tir::make_assert(is_within(image, make_int(0), make_int(data.shape[0])),
                                         "image.crop_and_resize: a box is of an image that data has not"),
                        each_index(attrs.crop_size, [&](const Index& i) { return pixel(box, image, i); })});

@@ -27,7 +27,7 @@ struct NllTerms {
   int64_t ignored;
   PrimExpr classes;
 
-  PrimExpr target(const Index& i) const { return make_cast(kIndexType, load(input.inputs[1], i)); }
+  PrimExpr target(const Index& i) const { return as_index(load(input.inputs[1], i)); }
   PrimExpr counts(const Index& i) const { return make_binary(BinaryOp::ne, target(i), make_int(ignored)); }
   // Within memory, whatever the check says.
   PrimExpr safe(const Index& i) const { return clamp(target(i), make_int(0), classes - 1); }

@@ -1,5 +1,7 @@
 #include "lower/rules/rule.h"
 
+#include "ops/loops/index_value.h"
+
 namespace headrace::lower {
 
 void set_rule(std::string_view op, ComputeRuleFn rule) { get_op(op)->set(kComputeRule, std::move(rule)); }
@@ -26,7 +28,6 @@ ComputeStage rounded(ComputeStage stage) {
 }
 
 PrimExpr real(double value) { return make_float(value, kReal); }
-PrimExpr as_index(const PrimExpr& value) { return make_cast(kIndexType, value); }
 PrimExpr call(Intrinsic intrinsic, const PrimExpr& x) { return make_intrinsic(intrinsic, x->dtype, {x}); }
 PrimExpr divide(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::div, a, b); }
 PrimExpr both(const PrimExpr& a, const PrimExpr& b) { return make_binary(BinaryOp::logical_and, a, b); }
@@ -74,7 +75,7 @@ std::optional<std::vector<int64_t>> constant_ints(const RuleInput& input, size_t
   if (constant == nullptr) return std::nullopt;
   const NDArray data = constant->data.to_dense();
   std::vector<int64_t> values;
-  for (int64_t k = 0; k < data.num_elements(); ++k) values.push_back(element_as_int(data.tensor(), k));
+  for (int64_t k = 0; k < data.num_elements(); ++k) values.push_back(ops::index_at(data, k));
   return values;
 }
 

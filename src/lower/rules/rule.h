@@ -28,7 +28,6 @@ ComputeStage rounded(ComputeStage stage);
 // Arithmetic as the rules write it.
 inline constexpr DataType kReal = DataType::float_(64);  // of coordinates between elements
 PrimExpr real(double value);
-PrimExpr as_index(const PrimExpr& value);
 PrimExpr call(Intrinsic intrinsic, const PrimExpr& x);
 PrimExpr divide(const PrimExpr& a, const PrimExpr& b);
 PrimExpr negative(const PrimExpr& x);

@@ -99,7 +99,7 @@ Stmt invert_permutation_rule(const KernelInput& input) {
   return with_scratch("seen", kIndexType, {n}, [&](const Line& seen) {
     const Stmt clear = each(n, [&](const PrimExpr& i) { return seen.set_item(i, make_int(0)); });
     const Stmt invert = each(n, [&](const PrimExpr& i) {
-      return bind(make_cast(kIndexType, data.item(i)), [&](const PrimExpr& at) {
+      return bind(as_index(data.item(i)), [&](const PrimExpr& at) {
         const PrimExpr is_new = guarded(is_within(at, make_int(0), make_int(n)),
                                         make_binary(BinaryOp::eq, seen.item(at), make_int(0)), make_bool(false));
         return make_seq({tir::make_assert(is_new, "invert_permutation: data is no permutation"),

@@ -58,8 +58,12 @@ PrimExpr python_index(const PrimExpr& index, const PrimExpr& n) {
   return bounded(make_select(make_binary(BinaryOp::lt, index, make_int(0)), index + n, index), n);
 }
 
-PrimExpr resolved(const PrimExpr& index, const PrimExpr& n, std::string_view mode) {
-  return mode == "wrap" ? floor_mod(index, n) : bounded(index, n);
+// `given` is of any integer dtype. The remainder of an unsigned one is taken before it becomes an index.
+PrimExpr resolved(const PrimExpr& given, const PrimExpr& n, std::string_view mode) {
+  if (mode != "wrap") return bounded(as_index(given), n);
+  const bool is_uint64 = given->dtype == DataType::uint(64);
+  if (!is_uint64) return floor_mod(as_index(given), n);
+  return make_cast(kIndexType, make_binary(BinaryOp::floor_mod, given, make_cast(given->dtype, n)));
 }
 
 // Stops the kernel where an element of `indices` is not within [low, n).
@@ -111,8 +115,8 @@ Compute take_rule(const RuleInput& input) {
     for (const PrimExpr& dim : shape) total = total * dim;
     check_axis(input, total);
     return checked(take_checks(input, total), map_rule(input, [&](const Index& i) {
-                     const PrimExpr index = as_index(load(input.inputs[1], i));
-                     return load(input.inputs[0], unravel(resolved(index, total, attrs.mode), shape));
+                     const PrimExpr index = resolved(load(input.inputs[1], i), total, attrs.mode);
+                     return load(input.inputs[0], unravel(index, shape));
                    }));
   }
   const size_t axis = normal_axis(*attrs.axis, shape.size());
@@ -122,7 +126,7 @@ Compute take_rule(const RuleInput& input) {
                    Index pick, source;
                    for (size_t k = 0; k < picks; ++k) pick.push_back(k < batch ? i[k] : i[axis + k - batch]);
                    for (size_t k = 0; k < axis; ++k) source.push_back(i[k]);
-                   source.push_back(resolved(as_index(load(input.inputs[1], pick)), shape[axis], attrs.mode));
+                   source.push_back(resolved(load(input.inputs[1], pick), shape[axis], attrs.mode));
                    for (size_t k = axis + 1; k < shape.size(); ++k) source.push_back(i[k + picks - batch - 1]);
                    return load(input.inputs[0], source);
                  }));

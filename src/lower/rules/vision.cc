@@ -86,7 +86,7 @@ struct Batch {
 
 // Writes whether each of the first `looked` boxes of `order` is kept.
 Stmt suppress(const Batch& batch, const Line& order, const Line& is_kept, const PrimExpr& looked, const Cell& total) {
-  const PrimExpr limit = make_cast(kIndexType, batch.input.inputs[3].item(make_int(0)));
+  const PrimExpr limit = as_index(batch.input.inputs[3].item(make_int(0)));
   const Stmt loop = each(looked, [&](const PrimExpr& i) {
     return with_cell(kIndexType, [&](const Cell& keeps) {
       const PrimExpr has_room = make_binary(BinaryOp::logical_or, make_binary(BinaryOp::le, limit, make_int(0)),
@@ -153,7 +153,7 @@ Stmt non_max_suppression_rule(const KernelInput& input) {
   const Line &data = input.inputs[0], &out = input.outputs[0];
   const int64_t boxes = data.shape[1];
   return make_seq({filled(out, make_const(-1, out.buffer->dtype)), each(data.shape[0], [&](const PrimExpr& b) {
-                     const PrimExpr given = make_cast(kIndexType, input.inputs[1].item(b));
+                     const PrimExpr given = as_index(input.inputs[1].item(b));
                      return bind(clamp(given, make_int(0), make_int(boxes)), [&](const PrimExpr& count) {
                        return suppress_batch({input, attrs, b, boxes, data.shape[2]}, count);
                      });

@@ -1,5 +1,7 @@
 #include "lower/user_ops/open_attrs.h"
 
+#include "ir/op_attrs.h"
+
 namespace headrace::lower {
 
 using ops::FusionKind;
@@ -9,22 +11,26 @@ namespace {
 constexpr std::string_view kPatternKey = "TOpPattern";
 constexpr std::string_view kStatefulKey = "TOpIsStateful";
 
-FusionKind fusion_kind(int64_t number) {
+FusionKind fusion_kind(const OpNode& op, const Value& value) {
+  const int64_t number = value.is<int64_t>() ? value.as<int64_t>() : -1;
   if (number < 0 || number > 8 || number == 5 || number == 6)
-    throw_user_error("there is no op pattern {}; the patterns are 0 to 4, 7 and 8 (relay.op.OpPattern)", number);
+    throw_wrong_op_attr(op, kPatternKey, "an op pattern: 0 to 4, 7 or 8 (relay.op.OpPattern)", value);
   return static_cast<FusionKind>(number);
 }
 
 }  // namespace
 
 void set_open_attr(const Op& op, const std::string& key, const Value& value) {
-  if (key == kPatternKey) return set_user_fusion(op, fusion_kind(value.as<int64_t>()));
-  if (key == kStatefulKey) return set_user_stateful(op, value.as<bool>());
+  if (key == kPatternKey) return set_user_fusion(op, fusion_kind(*op, value));
+  if (key == kStatefulKey) {
+    if (!value.is<bool>()) throw_wrong_op_attr(*op, key, "a bool", value);
+    return set_user_stateful(op, value.as<bool>());
+  }
   const auto known = op->keyed.find(key);
   if (known != op->keyed.end() && std::any_cast<Value>(&known->second) == nullptr)
     throw_user_error("the attribute '{}' of op '{}' is set in C++ and of another kind; choose another key", key,
                      op->name);
-  op->keyed.insert_or_assign(key, std::any(value));
+  op->set(OpKey<Value>{key}, value);
 }
 
 Value get_open_attr(const Op& op, const std::string& key) {

@@ -6,8 +6,8 @@
 
 namespace headrace::lower {
 
-// UserError: a key whose value is no Value but of C++, a pattern that there is not, one of Relay's two keys on an op of
-// Headrace.
+// UserError: a key whose value is no Value but of C++, a value that the key does not take (ir/op_attrs.h), a pattern
+// that there is not, one of Relay's two keys on an op of Headrace.
 void set_open_attr(const Op& op, const std::string& key, const Value& value);
 // None where there is no such attribute.
 Value get_open_attr(const Op& op, const std::string& key);

@@ -251,6 +251,25 @@ TEST(UserOps, OpenAttributes) {
               HasSubstr("the attribute 'Eval' of op 'prog.plain' is set in C++ and of another kind"));
 }
 
+TEST(UserOps, AttributesThatAreReadAreCheckedWhenTheyAreSet) {
+  register_prog_ops();
+  driver::register_all();
+  const Op op = get_op("prog.plain");
+  constexpr const char* kLegalize =
+      "the attribute 'FTVMLegalize' of op 'prog.plain' must be a function of (attributes, arguments, types), got 5";
+  EXPECT_EQ(kit::user_error_of([&] { set_open_attr(op, "FTVMLegalize", Value(5)); }), kLegalize);
+  EXPECT_EQ(kit::user_error_of([&] { op->set(OpKey<Value>{"FTVMLegalize"}, Value(5)); }), kLegalize);
+  EXPECT_EQ(op->find(OpKey<Value>{"FTVMLegalize"}), nullptr);
+  EXPECT_EQ(
+      kit::user_error_of([&] { set_open_attr(op, "TOpPattern", Value("OPAQUE")); }),
+      "the attribute 'TOpPattern' of op 'prog.plain' must be an op pattern: 0 to 4, 7 or 8 (relay.op.OpPattern), got "
+      "\"OPAQUE\"");
+  EXPECT_EQ(kit::user_error_of([&] { set_open_attr(op, "TOpIsStateful", Value("no")); }),
+            "the attribute 'TOpIsStateful' of op 'prog.plain' must be a bool, got \"no\"");
+  set_open_attr(op, "FTVMLegalize", Value());
+  reset_open_attr(op, "FTVMLegalize");
+}
+
 TEST(UserOps, AttributesOfRelayAreSetAndReset) {
   UserOp given = unary("prog.relay_attrs");
   given.compute = ComputeRuleFn(copy_form);

@@ -5,6 +5,7 @@
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
 #include "ops/loops/indices_beside.h"
+#include "ops/loops/index_value.h"
 #include "ops/loops/move.h"
 
 namespace headrace::ops {
@@ -88,13 +89,9 @@ Type relate_invert_permutation(const RelationInput& input) {
 
 // ---- eval
 
-// A negative index counts from the end.
-int64_t checked_index(const EvalInput& input, int64_t index, int64_t n) {
-  const int64_t at = index < 0 ? index + n : index;
-  if (at < 0 || at >= n)
-    throw_at(input.call.span, input.call.as_op()->name,
-             fmt::format("index {} is out of range for an axis of {}", index, n));
-  return at;
+// Index i; a negative one counts from the end.
+int64_t place_at(const EvalInput& input, int64_t i, int64_t n) {
+  return checked_index_at(input, input.args[1], i, n, true);
 }
 
 template <typename C>
@@ -149,7 +146,7 @@ std::vector<NDArray> eval_scatter_elements(const EvalInput& input) {
     int64_t at = 0;
     for (size_t k = 0; k < shape.size(); ++k) {
       const int64_t own = i / pick_strides[k] % picks[k];
-      at += strides[k] * (k == axis ? checked_index(input, element_as_int(input.args[1].tensor(), i), shape[k]) : own);
+      at += strides[k] * (k == axis ? place_at(input, i, shape[k]) : own);
     }
     return at;
   })};
@@ -164,14 +161,12 @@ std::vector<NDArray> eval_scatter_nd(const EvalInput& input) {
   int64_t slice = 1;
   for (size_t k = depth; k < shape.size(); ++k) slice *= shape[k];
   if (slice == 0) {
-    for (int64_t i = 0; i < indices.num_elements(); ++i)
-      checked_index(input, element_as_int(indices.tensor(), i), shape[static_cast<size_t>(i / columns)]);
+    for (int64_t i = 0; i < indices.num_elements(); ++i) place_at(input, i, shape[static_cast<size_t>(i / columns)]);
   }
   return {scattered(input, input.attrs<ScatterNDAttrs>().mode, [&](int64_t i) {
     int64_t at = i % slice;
     for (size_t m = 0; m < depth; ++m) {
-      const int64_t index = element_as_int(indices.tensor(), static_cast<int64_t>(m) * columns + i / slice);
-      at += strides[m] * checked_index(input, index, shape[m]);
+      at += strides[m] * place_at(input, static_cast<int64_t>(m) * columns + i / slice, shape[m]);
     }
     return at;
   })};
@@ -182,10 +177,11 @@ std::vector<NDArray> eval_invert_permutation(const EvalInput& input) {
   const int64_t n = out.num_elements();
   std::vector<bool> seen(static_cast<size_t>(n), false);
   for (int64_t i = 0; i < n; ++i) {
-    const int64_t at = element_as_int(input.args[0].tensor(), i);
+    const int64_t at = index_at(input.args[0], i);
     if (at < 0 || at >= n || seen[static_cast<size_t>(at)])
-      throw_at(input.call.span, "invert_permutation",
-               fmt::format("data is no permutation of 0 .. {}: it has {} at {}", n - 1, at, i));
+      throw_at(
+          input.call.span, "invert_permutation",
+          fmt::format("data is no permutation of 0 .. {}: it has {} at {}", n - 1, index_text(input.args[0], i), i));
     seen[static_cast<size_t>(at)] = true;
     set_element_int(out.tensor(), at, i);
   }

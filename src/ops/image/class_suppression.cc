@@ -5,6 +5,7 @@
 
 #include "arith/canonical.h"
 #include "ops/loops/element.h"
+#include "ops/loops/index_value.h"
 #include "ops/families.h"
 #include "relay/expr.h"
 
@@ -73,7 +74,7 @@ template <typename T>
 std::vector<int64_t> kept_boxes(const EvalInput& input, int64_t first_box, int64_t first_score, int64_t boxes) {
   using C = Compute<T>;
   const Elements<T> corners(input.args[0]), scores(input.args[1]);
-  const int64_t most = element_as_int(input.args[2].tensor(), 0);
+  const int64_t most = index_at(input.args[2], 0);
   const C iou = static_cast<C>(element_as_double(input.args[3].tensor(), 0)),
           least = static_cast<C>(element_as_double(input.args[4].tensor(), 0));
   std::vector<int64_t> order;

@@ -6,6 +6,7 @@
 #include "arith/canonical.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
+#include "ops/loops/index_value.h"
 #include "ops/loops/move.h"
 #include "ops/loops/window.h"
 #include "ops/families.h"
@@ -230,10 +231,10 @@ std::vector<NDArray> eval_crop_and_resize(const EvalInput& input) {
   const Shape strides = dense_strides(data.shape());
   const int64_t channels_stride = strides[axes[1]], row = strides[axes[2]], column = strides[axes[3]];
   for (int64_t box = 0; box < indices.num_elements(); ++box) {
-    const int64_t image = element_as_int(indices.tensor(), box);
+    const int64_t image = index_at(indices, box);
     if (image < 0 || image >= data.shape()[0])
       throw_at(input.call.span, "image.crop_and_resize",
-               fmt::format("box {} is of image {}, and data has {}", box, image, data.shape()[0]));
+               fmt::format("box {} is of image {}, and data has {}", box, index_text(indices, box), data.shape()[0]));
   }
   int64_t next = 0;
   for_each_index(out.shape(), [&](const Shape& i) {

@@ -7,6 +7,7 @@
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
+#include "ops/loops/index_value.h"
 #include "ops/loops/window.h"
 #include "relay/expr.h"
 
@@ -165,7 +166,7 @@ struct Kept {
 template <typename T>
 Kept suppress(const EvalInput& input, const Elements<T>& x, int64_t first, int64_t size, int64_t count) {
   const auto& attrs = input.attrs<NonMaximumSuppressionAttrs>();
-  const int64_t most = element_as_int(input.args[3].tensor(), 0);
+  const int64_t most = index_at(input.args[3], 0);
   const auto threshold = static_cast<Compute<T>>(element_as_double(input.args[4].tensor(), 0));
   const auto at = [&](int64_t box, int64_t element) { return first + box * size + element; };
   Kept kept;
@@ -206,7 +207,7 @@ std::vector<NDArray> eval_non_max_suppression(const EvalInput& input) {
     const Elements<T> x(input.args[0]);
     for (int64_t i = 0; i < outs[0].num_elements(); ++i) set_element(outs[0].tensor(), i, -1);
     for (int64_t b = 0; b < shape[0]; ++b) {
-      const int64_t count = std::clamp<int64_t>(element_as_int(input.args[1].tensor(), b), 0, boxes);
+      const int64_t count = std::clamp<int64_t>(index_at(input.args[1], b), 0, boxes);
       const Kept kept = suppress<T>(input, x, b * boxes * size, size, count);
       int64_t next = b * boxes;
       for (size_t i = 0; i < kept.order.size(); ++i) {

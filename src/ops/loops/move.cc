@@ -1,10 +1,12 @@
 #include "ops/loops/move.h"
 
+#include "ops/loops/index_value.h"
+
 namespace headrace::ops {
 
 std::vector<int64_t> to_ints(const NDArray& array) {
   std::vector<int64_t> result;
-  for (int64_t i = 0; i < array.num_elements(); ++i) result.push_back(element_as_int(array.tensor(), i));
+  for (int64_t i = 0; i < array.num_elements(); ++i) result.push_back(index_at(array, i));
   return result;
 }
 

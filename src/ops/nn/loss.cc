@@ -6,6 +6,7 @@
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
+#include "ops/loops/index_value.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {
@@ -83,10 +84,11 @@ std::vector<NDArray> eval_nll_loss(const EvalInput& input) {
     const Elements<T> x(input.args[0]), weight(input.args[2]), y(out);
     C total = 0, weights = 0;
     for (int64_t i = 0; i < input.args[1].num_elements(); ++i) {
-      const int64_t c = element_as_int(input.args[1].tensor(), i);
+      const int64_t c = index_at(input.args[1], i);
       const bool counts = c != attrs.ignore_index;
       if (counts && (c < 0 || c >= shape[1]))
-        throw_at(input.call.span, "nn.nll_loss", fmt::format("class {} is out of range for {} classes", c, shape[1]));
+        throw_at(input.call.span, "nn.nll_loss",
+                 fmt::format("class {} is out of range for {} classes", index_text(input.args[1], i), shape[1]));
       const C loss = counts ? -x[(i / inner * shape[1] + c) * inner + i % inner] * weight[c] : C{0};
       total += loss;
       weights += counts ? weight[c] : C{0};

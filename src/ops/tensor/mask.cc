@@ -3,6 +3,7 @@
 #include "arith/canonical.h"
 #include "ops/families.h"
 #include "ops/loops/dims.h"
+#include "ops/loops/index_value.h"
 #include "ops/loops/move.h"
 #include "ops/tensor/slice.h"
 
@@ -89,7 +90,7 @@ std::vector<NDArray> eval_one_hot(const EvalInput& input) {
   for_each_index(out.shape(), [&](const Shape& index) {
     Shape pick = index;
     pick.erase(pick.begin() + static_cast<std::ptrdiff_t>(axis));
-    const bool is_on = element_as_int(input.args[0].tensor(), dot(pick, strides)) == index[axis];
+    const bool is_on = index_at(input.args[0], dot(pick, strides)) == index[axis];
     copy_element(input.args[is_on ? 1 : 2], 0, out, next++);
   });
   return {out};
@@ -108,7 +109,7 @@ Type relate_trilu(const RelationInput& input) {
 
 std::vector<NDArray> eval_trilu(const EvalInput& input) {
   const NDArray out = NDArray::zeros(input.args[0].shape(), input.args[0].dtype());
-  const int64_t k = element_as_int(input.args[1].tensor(), 0);
+  const int64_t k = index_at(input.args[1], 0);
   const bool upper = input.attrs<TriluAttrs>().upper;
   int64_t next = 0;
   for_each_index(out.shape(), [&](const Shape& index) {

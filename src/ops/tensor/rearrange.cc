@@ -4,6 +4,7 @@
 #include "ir/layout.h"
 #include "ops/families.h"
 #include "ops/loops/dims.h"
+#include "ops/loops/index_value.h"
 #include "ops/loops/letter_view.h"
 #include "ops/loops/move.h"
 #include "ops/loops/window.h"
@@ -130,10 +131,11 @@ std::vector<NDArray> eval_reverse_sequence(const EvalInput& input) {
   const Shape strides = dense_strides(out.shape());
   const size_t steps = normal_axis(attrs.seq_axis, strides.size()),
                batch = normal_axis(attrs.batch_axis, strides.size());
-  for (const int64_t length : to_ints(input.args[1])) {
-    if (length < 0 || length > out.shape()[steps])
-      throw_at(input.call.span, "reverse_sequence",
-               fmt::format("length {} is out of range for an axis of {}", length, out.shape()[steps]));
+  for (int64_t i = 0; i < input.args[1].num_elements(); ++i) {
+    if (const int64_t length = index_at(input.args[1], i); length < 0 || length > out.shape()[steps])
+      throw_at(
+          input.call.span, "reverse_sequence",
+          fmt::format("length {} is out of range for an axis of {}", index_text(input.args[1], i), out.shape()[steps]));
   }
   move_elements(input.args[0], out, [&](const Shape& index) {
     const int64_t length = element_as_int(input.args[1].tensor(), index[batch]);
@@ -204,20 +206,15 @@ std::vector<NDArray> eval_adv_index(const EvalInput& input) {
   std::vector<Shape> pick_strides;
   for (size_t k = 0; k < count; ++k) {
     pick_strides.push_back(broadcast_strides(input.args[k + 1].shape(), picks));
-    for (int64_t i = 0; i < input.args[k + 1].num_elements(); ++i) {
-      const int64_t index = element_as_int(input.args[k + 1].tensor(), i);
-      if (index < -shape[k] || index >= shape[k])
-        throw_at(input.call.span, "adv_index",
-                 fmt::format("index {} is out of range for an axis of {}", index, shape[k]));
-    }
+    for (int64_t i = 0; i < input.args[k + 1].num_elements(); ++i)
+      checked_index_at(input, input.args[k + 1], i, shape[k], true);
   }
   move_elements(input.args[0], out, [&](const Shape& index) {
     int64_t at = 0;
     for (size_t k = 0; k < count; ++k) {
       int64_t pick = 0;
       for (size_t i = 0; i < common; ++i) pick += index[i] * pick_strides[k][i];
-      const int64_t chosen = element_as_int(input.args[k + 1].tensor(), pick);
-      at += (chosen < 0 ? chosen + shape[k] : chosen) * strides[k];
+      at += checked_index_at(input, input.args[k + 1], pick, shape[k], true) * strides[k];
     }
     for (size_t i = count; i < shape.size(); ++i) at += index[common + i - count] * strides[i];
     return at;
@@ -249,10 +246,11 @@ std::vector<NDArray> eval_unravel_index(const EvalInput& input) {
   int64_t size = 1;
   for (const int64_t dim : shape) size *= dim;
   for (int64_t i = 0; i < count; ++i) {
-    int64_t rest = element_as_int(input.args[0].tensor(), i);
+    int64_t rest = index_at(input.args[0], i);
     if (rest < 0 || rest >= size)
-      throw_at(input.call.span, "unravel_index",
-               fmt::format("index {} is out of range for shape ({})", rest, fmt::join(shape, ", ")));
+      throw_at(
+          input.call.span, "unravel_index",
+          fmt::format("index {} is out of range for shape ({})", index_text(input.args[0], i), fmt::join(shape, ", ")));
     for (size_t d = shape.size(); d-- > 0; rest /= shape[d])
       set_element_int(out.tensor(), static_cast<int64_t>(d) * count + i, rest % shape[d]);
   }

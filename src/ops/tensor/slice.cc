@@ -4,6 +4,7 @@
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/indices_beside.h"
+#include "ops/loops/index_value.h"
 #include "ops/loops/move.h"
 
 namespace headrace::ops {
@@ -228,24 +229,24 @@ Type relate_take(const RelationInput& input) {
   return make_tensor_type(dims, data->dtype);
 }
 
-// The index within n as the mode says; UserError where it has none.
-int64_t resolve_index(const EvalInput& input, int64_t index, int64_t n, std::string_view mode) {
-  if (n == 0) throw_at(input.call.span, "take", "an element is taken of an empty axis");
-  if (mode == "clip") return std::clamp<int64_t>(index, 0, n - 1);
-  if (mode == "wrap") return (index % n + n) % n;
-  if (index < 0 || index >= n)
-    throw_at(input.call.span, input.call.as_op()->name,
-             fmt::format("index {} is out of range for an axis of {}", index, n));
-  return index;
+void check_not_empty(const EvalInput& input, int64_t n) {
+  if (n == 0) throw_at(input.call.span, input.call.as_op()->name, "an element is taken of an empty axis");
+}
+
+// Index i of those that take is given, within n as the mode says; UserError where it has none.
+int64_t taken_index(const EvalInput& input, int64_t i, int64_t n, std::string_view mode) {
+  check_not_empty(input, n);
+  if (mode == "clip") return std::clamp<int64_t>(index_at(input.args[1], i), 0, n - 1);
+  if (mode == "wrap") return wrapped_index_at(input.args[1], i, n);
+  return checked_index_at(input, input.args[1], i, n, false);
 }
 
 // A result without elements picks nothing; its indices must be right all the same, as native code has it. `check` gets
-// each index and its number in row-major order.
+// the number of each index in row-major order.
 template <typename Check>
 void check_unused_indices(const EvalInput& input, const NDArray& result, Check&& check) {
-  const NDArray& indices = input.args[1];
   if (result.num_elements() != 0) return;
-  for (int64_t i = 0; i < indices.num_elements(); ++i) check(element_as_int(indices.tensor(), i), i);
+  for (int64_t i = 0; i < input.args[1].num_elements(); ++i) check(i);
 }
 
 std::vector<NDArray> eval_take(const EvalInput& input) {
@@ -259,16 +260,15 @@ std::vector<NDArray> eval_take(const EvalInput& input) {
       static_cast<size_t>(attrs.batch_dims < 0 ? attrs.batch_dims + static_cast<int64_t>(picks) : attrs.batch_dims);
   const Shape data_strides = dense_strides(shape), index_strides = dense_strides(indices.shape());
   NDArray result = input.make_output();
-  check_unused_indices(input, result, [&](int64_t index, int64_t) {
-    if (attrs.mode == "fast") resolve_index(input, index, shape[axis], attrs.mode);
+  check_unused_indices(input, result, [&](int64_t i) {
+    if (attrs.mode == "fast") taken_index(input, i, shape[axis], attrs.mode);
   });
   move_elements(data, result, [&](const Shape& index) {
     int64_t at = 0, pick = 0;
     for (size_t i = 0; i < axis; ++i) at += index[i] * data_strides[i];
     for (size_t i = 0; i < picks; ++i) pick += (i < batch ? index[i] : index[axis + i - batch]) * index_strides[i];
     for (size_t i = axis + 1; i < shape.size(); ++i) at += index[i + picks - batch - 1] * data_strides[i];
-    const int64_t chosen = resolve_index(input, element_as_int(indices.tensor(), pick), shape[axis], attrs.mode);
-    return at + chosen * data_strides[axis];
+    return at + taken_index(input, pick, shape[axis], attrs.mode) * data_strides[axis];
   });
   return {result};
 }
@@ -284,9 +284,10 @@ Type relate_gather(const RelationInput& input) {
   return make_tensor_type(indices->shape, data->dtype);
 }
 
-// A negative index counts from the end.
-int64_t python_index(const EvalInput& input, int64_t index, int64_t n) {
-  return resolve_index(input, index < 0 ? index + n : index, n, "fast");
+// Index i; a negative one counts from the end.
+int64_t python_index(const EvalInput& input, int64_t i, int64_t n) {
+  check_not_empty(input, n);
+  return checked_index_at(input, input.args[1], i, n, true);
 }
 
 std::vector<NDArray> eval_gather(const EvalInput& input) {
@@ -296,7 +297,7 @@ std::vector<NDArray> eval_gather(const EvalInput& input) {
   NDArray result = input.make_output();
   int64_t next = 0;
   move_elements(input.args[0], result, [&](const Shape& index) {
-    const int64_t chosen = python_index(input, element_as_int(input.args[1].tensor(), next++), shape[axis]);
+    const int64_t chosen = python_index(input, next++, shape[axis]);
     return dot(index, strides) + (chosen - index[axis]) * strides[axis];
   });
   return {result};
@@ -327,16 +328,16 @@ std::vector<NDArray> eval_gather_nd(const EvalInput& input) {
   const auto depth = static_cast<size_t>(indices.shape()[0]);
   const size_t picks = indices.shape().size() - 1;
   NDArray result = input.make_output();
-  check_unused_indices(input, result, [&](int64_t index, int64_t i) {
-    python_index(input, index, shape[batch + static_cast<size_t>(i / index_strides[0])]);
+  check_unused_indices(input, result, [&](int64_t i) {
+    python_index(input, i, shape[batch + static_cast<size_t>(i / index_strides[0])]);
   });
   move_elements(input.args[0], result, [&](const Shape& index) {
     int64_t at = 0, pick = 0;
     for (size_t i = 0; i < batch; ++i) at += index[i] * strides[i];
     for (size_t i = 0; i < picks; ++i) pick += index[i] * index_strides[i + 1];
     for (size_t m = 0; m < depth; ++m) {
-      const int64_t chosen = element_as_int(indices.tensor(), pick + static_cast<int64_t>(m) * index_strides[0]);
-      at += python_index(input, chosen, shape[batch + m]) * strides[batch + m];
+      const int64_t chosen = python_index(input, pick + static_cast<int64_t>(m) * index_strides[0], shape[batch + m]);
+      at += chosen * strides[batch + m];
     }
     for (size_t i = batch + depth; i < shape.size(); ++i) at += index[picks + i - batch - depth] * strides[i];
     return at;

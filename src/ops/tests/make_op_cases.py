@@ -11,6 +11,7 @@ part of the sentence that refuses it.
 import numpy as np
 from fixed_point_cases import add_fixed_point_cases
 from image_cases import add_image_cases
+from index_cases import add_index_cases
 from op_case_format import case, error, finish, run_onnx
 from packed_cases import add_packed_cases
 from scipy import ndimage, special
@@ -595,4 +596,7 @@ add_packed_cases(data)
 add_sum_cases(data, ints)
 add_window_gradient_cases(data)
 add_fixed_point_cases(ints)
+
+# ---- indices past every axis
+add_index_cases()
 finish()

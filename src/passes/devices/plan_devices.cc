@@ -36,7 +36,7 @@ class Planner {
   Planner(const IRModule& module, const DeviceOptions& options) : module_(module), options_(options) {
     host_ = domains_.make_leaf();
     domains_.set_device(host_, normal(options.host_device));
-    for (const auto& [var, function] : module->functions) {
+    for (const auto& [var, function] : module->functions()) {
       const auto* node = function.as<FunctionNode>();
       if (node != nullptr) functions_.emplace(var->name_hint, domains_.make(function->checked_type()));
     }
@@ -54,7 +54,7 @@ class Planner {
       for (const Use& use : *uses) join(use, use.from, use.to);
     }
     domains_.set_rest(normal(options_.default_device));
-    const IRModule result = make_object<IRModuleNode>(*module_);
+    const IRModule result = snapshot(module_);
     for_each_function([&](const GlobalVar& var, const FunctionNode& function) {
       result->add_function(var, rewritten(var, function), true);
     });
@@ -69,7 +69,7 @@ class Planner {
   };
 
   void for_each_function(const std::function<void(const GlobalVar&, const FunctionNode&)>& visit) const {
-    for (const auto& [var, function] : module_->functions) {
+    for (const auto& [var, function] : module_->functions()) {
       const auto* node = function.as<FunctionNode>();
       if (node != nullptr && !relay::is_left_alone(*node)) visit(var, *node);
     }
@@ -431,7 +431,7 @@ class Planner {
 
 bool says_anything(const IRModule& module) {
   bool says = false;
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     const auto* node = function.as<FunctionNode>();
     if (node == nullptr || relay::is_left_alone(*node)) continue;
     says = says || node->attrs.contains(kParamVirtualDevices) || node->attrs.contains(kResultVirtualDevice);

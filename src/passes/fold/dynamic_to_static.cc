@@ -1,6 +1,7 @@
 #include "passes/fold/dynamic_to_static.h"
 
 #include "ops/image/image.h"
+#include "ops/loops/index_value.h"
 #include "ops/nn/pad.h"
 #include "ops/tensor/creation.h"
 #include "ops/tensor/repeat.h"
@@ -33,7 +34,7 @@ struct DynamicCall {
     if (constant == nullptr) return std::nullopt;
     const NDArray data = constant->data.to_dense();
     Shape result;
-    for (int64_t k = 0; k < data.num_elements(); ++k) result.push_back(element_as_int(data.tensor(), k));
+    for (int64_t k = 0; k < data.num_elements(); ++k) result.push_back(ops::index_at(data, k));
     return result;
   }
 };

@@ -475,8 +475,8 @@ class Evaluator {
 }  // namespace
 
 IRModule partial_evaluate(const IRModule& module) {
-  IRModule normal = make_object<IRModuleNode>(*module);
-  for (const auto& [var, function] : module->functions) {
+  IRModule normal = snapshot(module);
+  for (const auto& [var, function] : module->functions()) {
     const auto* node = function.as<FunctionNode>();
     if (node == nullptr || relay::is_left_alone(*node)) continue;
     const Expr body = relay::place_lets(node->body, relay::Bind::everything);
@@ -484,17 +484,18 @@ IRModule partial_evaluate(const IRModule& module) {
       normal->add_function(var, copy_with(*node, [&](FunctionNode& copy) { copy.body = body; }), true);
   }
   normal = relay::infer_type(normal);
-  IRModule result = make_object<IRModuleNode>(*normal);
-  for (const auto& [var, function] : normal->functions) {
+  IRModule result = snapshot(normal);
+  for (const auto& [var, function] : normal->functions()) {
     const auto* node = function.as<FunctionNode>();
     if (node == nullptr || relay::is_left_alone(*node)) continue;
-    const auto share = kMostUnfolded / static_cast<int64_t>(normal->functions.size());
+    const auto share = kMostUnfolded / static_cast<int64_t>(normal->functions().size());
     const Expr body = Evaluator(normal, var->name_hint == "main" ? kMostUnfolded : share).run(*node);
     result->add_function(var, copy_with(*node, [&](FunctionNode& copy) { copy.body = body; }), true);
   }
   result = drop_unused_lets(result);
-  for (const auto& [var, function] : module->functions) {
-    if (structural_equal(Value(result->functions.at(var)), Value(function))) result->add_function(var, function, true);
+  for (const auto& [var, function] : module->functions()) {
+    if (structural_equal(Value(result->functions().at(var)), Value(function)))
+      result->add_function(var, function, true);
   }
   return structural_equal(Value(result), Value(module)) ? module : result;
 }

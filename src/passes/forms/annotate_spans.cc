@@ -10,7 +10,7 @@ namespace {
 
 std::vector<std::string> spans_of(const IRModule& module) {
   std::vector<std::string> spans;
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     relay::post_order(function, [&](const Expr& e) {
       if (!e.is<OpNode>() && !e.is<ConstructorNode>()) spans.push_back(to_string(e->span));
     });

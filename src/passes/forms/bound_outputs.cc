@@ -307,7 +307,7 @@ Expr with_lets(const std::vector<const LetNode*>& lets, Expr body, const Bounds&
 
 bool calls_main(const IRModule& module) {
   bool found = false;
-  for (const auto& [name, function] : module->functions) {
+  for (const auto& [name, function] : module->functions()) {
     const auto* body = function.as<FunctionNode>();
     if (body == nullptr) continue;
     relay::post_order(body->body, [&](const Expr& node) {
@@ -353,7 +353,7 @@ IRModule bound_outputs(const IRModule& module) {
   const Expr bounded_result = bound_result(result, bounds, rows);
   if (!bounded_result) return module;
   const Expr body = with_lets(lets, bounded_result, bounds);
-  IRModule bounded = make_object<IRModuleNode>(*module);
+  IRModule bounded = snapshot(module);
   const auto edited = copy_with(*main, [&](FunctionNode& copy) {
     copy.body = body;
     copy.ret_type = {};

@@ -37,7 +37,7 @@ bool is_called_in_place(const Expr& callee) {
 
 bool uses_function_values(const IRModule& module) {
   bool found = false;
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     const auto* node = function.as<FunctionNode>();
     if (node == nullptr) continue;
     found = found || is_function_value(node->body);
@@ -55,11 +55,11 @@ bool uses_function_values(const IRModule& module) {
 class Converter {
  public:
   explicit Converter(const IRModule& module)
-      : module_(module), result_(make_object<IRModuleNode>(*module)), values_(module), holders_(module) {}
+      : module_(module), result_(snapshot(module)), values_(module), holders_(module) {}
 
   IRModule run() {
     convert_types();
-    for (const auto& [var, function] : module_->functions) {
+    for (const auto& [var, function] : module_->functions()) {
       const auto* node = function.as<FunctionNode>();
       if (node == nullptr) continue;
       check_entry(*var, *node);
@@ -90,7 +90,7 @@ class Converter {
 
   // Data types with fields that are functions.
   void convert_types() {
-    for (const auto& [var, data] : module_->type_definitions) {
+    for (const auto& [var, data] : module_->type_definitions()) {
       Array<Constructor> constructors;
       bool is_changed = false;
       for (const Constructor& constructor : data->constructors) {
@@ -240,7 +240,7 @@ class Converter {
   Type type_of(const Expr& e) const {
     if (const auto* global = e.as<GlobalVarNode>()) return module_->lookup(global->name_hint)->checked_type();
     const auto* constructor = e.as<ConstructorNode>();
-    const TypeData data = module_->type_definitions.at(constructor->belong_to);
+    const TypeData data = module_->type_definitions().at(constructor->belong_to);
     if (!data->type_vars.empty())
       throw_at(e->span, constructor->name_hint,
                "a constructor of a data type with type parameters is used as a value; write fn (%x: T) { ... }");

@@ -61,7 +61,7 @@ class Expander {
 
   // All of its parameters, whatever they are where it is used.
   Type type_of(const ConstructorNode& constructor) const {
-    const TypeData data = module_->type_definitions.at(constructor.belong_to);
+    const TypeData data = module_->type_definitions().at(constructor.belong_to);
     Array<Type> args;
     for (const TypeVar& var : data->type_vars) args.push_back(var);
     const Type result = args.empty() ? Type(constructor.belong_to) : Type(make_type_call(constructor.belong_to, args));

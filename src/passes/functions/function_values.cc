@@ -49,7 +49,7 @@ void visit_data_types(const Type& type, const std::function<void(const std::stri
 FunctionHolders::FunctionHolders(const IRModule& module) {
   std::unordered_map<std::string, std::vector<std::string>> users;  // the data types with a field of the type
   std::vector<std::string> pending;
-  for (const auto& [var, data] : module->type_definitions) {
+  for (const auto& [var, data] : module->type_definitions()) {
     for (const Constructor& constructor : data->constructors) {
       for (const Type& field : constructor->inputs) {
         if (contains_function(field)) pending.push_back(var->name_hint);
@@ -121,7 +121,7 @@ FunctionValues::Encoding& FunctionValues::encoding_of(const FuncTypeNode& type, 
 
 std::string FunctionValues::fresh_type_name(const std::string& wanted) {
   if (names_.empty()) {
-    for (const auto& [var, data] : module_->type_definitions) {
+    for (const auto& [var, data] : module_->type_definitions()) {
       names_.insert(var->name_hint);
       for (const Constructor& constructor : data->constructors) names_.insert(constructor->name_hint);
     }

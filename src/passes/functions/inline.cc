@@ -27,7 +27,7 @@ bool is_marked(const FunctionNode& function) {
 
 std::vector<GlobalVar> marked_functions(const IRModule& module) {
   std::vector<GlobalVar> marked;
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     const auto* node = function.as<FunctionNode>();
     if (node != nullptr && is_marked(*node)) marked.push_back(var);
   }
@@ -37,7 +37,7 @@ std::vector<GlobalVar> marked_functions(const IRModule& module) {
 // In the module's order.
 std::vector<GlobalVar> called_functions(const IRModule& module) {
   std::unordered_set<std::string> names;
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     if (!function.is<FunctionNode>()) continue;
     relay::post_order(function, [&](const Expr& e) {
       const auto* call = e.as<CallNode>();
@@ -46,7 +46,7 @@ std::vector<GlobalVar> called_functions(const IRModule& module) {
     });
   }
   std::vector<GlobalVar> called;
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     const auto* node = function.as<FunctionNode>();
     if (node != nullptr && names.contains(var->name_hint) && !relay::is_left_alone(*node)) called.push_back(var);
   }
@@ -80,7 +80,7 @@ class Inliner {
     std::vector<graph::Edge> edges;
     std::vector<bool> calls_itself(marked.size(), false);
     for (size_t i = 0; i < marked.size(); ++i) {
-      relay::post_order(module_->functions.at(marked[i]), [&](const Expr& e) {
+      relay::post_order(module_->functions().at(marked[i]), [&](const Expr& e) {
         const auto* global = e.as<GlobalVarNode>();
         const auto to = global == nullptr ? index.end() : index.find(global->name_hint);
         if (to == index.end()) return;
@@ -98,7 +98,7 @@ class Inliner {
 
   void add(const GlobalVar& var) {
     Inlined entry;
-    entry.function = module_->functions.at(var).as<FunctionNode>();
+    entry.function = module_->functions().at(var).as<FunctionNode>();
     entry.body = inlined(entry.function->body);
     const std::unordered_set<const Object*> params = [&] {
       std::unordered_set<const Object*> set;
@@ -174,16 +174,15 @@ class Inliner {
       return var->name_hint == "main" || function->attrs.contains("global_symbol") ||
              !functions_.contains(var->name_hint);
     };
-    for (const auto& [var, function] : module->functions) {
+    for (const auto& [var, function] : module->functions()) {
       if (function.is<FunctionNode>() && is_kept(var, function)) reach(module, function, used);
     }
-    const IRModule result = make_object<IRModuleNode>(*module);
-    result->functions = {};
-    result->globals_by_name.clear();
-    for (const auto& [var, function] : module->functions) {
+    const IRModule result = snapshot(module);
+    result->set_functions({});
+    for (const auto& [var, function] : module->functions()) {
       if (is_kept(var, function) || used.contains(var->name_hint)) result->add_function(var, function);
     }
-    return result->functions.size() == module->functions.size() ? module : result;
+    return result->functions().size() == module->functions().size() ? module : result;
   }
 
   // The names that `function` refers to, and through marked functions.

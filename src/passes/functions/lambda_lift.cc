@@ -224,11 +224,11 @@ class BodyLifter {
 
 class Lifter {
  public:
-  explicit Lifter(const IRModule& module) : module_(module), result_(make_object<IRModuleNode>(*module)) {}
+  explicit Lifter(const IRModule& module) : module_(module), result_(snapshot(module)) {}
 
   IRModule run() {
     bool is_changed = false;
-    for (const auto& [var, function] : module_->functions) {
+    for (const auto& [var, function] : module_->functions()) {
       const auto* node = function.as<FunctionNode>();
       if (node == nullptr || stays(*node)) continue;
       is_changed = lift(var, *node) || is_changed;
@@ -273,9 +273,9 @@ class Lifter {
 
 // Nothing but variables leads into a literal after this.
 IRModule without_shared_values(const IRModule& module) {
-  IRModule result = make_object<IRModuleNode>(*module);
+  IRModule result = snapshot(module);
   bool is_changed = false;
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     const auto* node = function.as<FunctionNode>();
     if (node == nullptr || stays(*node)) continue;
     const Expr body = relay::place_lets(node->body, relay::Bind::across_branches);
@@ -287,7 +287,7 @@ IRModule without_shared_values(const IRModule& module) {
 }
 
 bool has_literals(const IRModule& module) {
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     const auto* node = function.as<FunctionNode>();
     if (node == nullptr || stays(*node)) continue;
     bool found = false;

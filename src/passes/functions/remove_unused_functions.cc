@@ -16,10 +16,10 @@ std::unordered_set<std::string> reachable(const IRModule& module, const std::vec
   std::vector<BaseFunc> pending;
   const auto reach = [&](const std::string& name) {
     const GlobalVar var = module->find_global_var(name);
-    if (var && names.insert(name).second) pending.push_back(module->functions.at(var));
+    if (var && names.insert(name).second) pending.push_back(module->functions().at(var));
   };
   for (const std::string& entry : entries) reach(entry);
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     if (function->attrs.contains("global_symbol") || !function.is<FunctionNode>()) reach(var->name_hint);
   }
   while (!pending.empty()) {
@@ -47,11 +47,10 @@ IRModule remove_unused_functions(const IRModule& module, const std::vector<std::
     throw_user_error("RemoveUnusedFunctions: the module has no function @{} to enter", entry);
   }
   const std::unordered_set<std::string> kept = reachable(module, entries);
-  if (kept.size() == module->functions.size()) return module;
-  const IRModule result = make_object<IRModuleNode>(*module);
-  result->functions = {};
-  result->globals_by_name.clear();
-  for (const auto& [var, function] : module->functions) {
+  if (kept.size() == module->functions().size()) return module;
+  const IRModule result = snapshot(module);
+  result->set_functions({});
+  for (const auto& [var, function] : module->functions()) {
     if (kept.contains(var->name_hint)) result->add_function(var, function);
   }
   return result;

@@ -33,8 +33,8 @@ Type with_bindings(const Type& type, const relay::TypeBindings& bindings) {
 // The module with every relay function's result declared: what a body is checked against is a signature then, never
 // another body.
 IRModule with_signatures(const IRModule& module) {
-  const IRModule result = make_object<IRModuleNode>(*module);
-  for (const auto& [var, function] : module->functions) {
+  const IRModule result = snapshot(module);
+  for (const auto& [var, function] : module->functions()) {
     const auto* node = function.as<FunctionNode>();
     if (node == nullptr || node->ret_type) continue;
     const Type ret = node->checked_type().as<FuncTypeNode>()->ret_type;
@@ -58,11 +58,10 @@ Type expected_at(const Expr& parent, size_t child, size_t num_children) {
 
 class Specializer {
  public:
-  explicit Specializer(const IRModule& module)
-      : module_(make_object<IRModuleNode>(*module)), signatures_(with_signatures(module)) {}
+  explicit Specializer(const IRModule& module) : module_(snapshot(module)), signatures_(with_signatures(module)) {}
 
   IRModule run() {
-    for (const auto& [var, function] : module_->functions) {
+    for (const auto& [var, function] : module_->functions()) {
       const auto* node = function.as<FunctionNode>();
       if (node != nullptr && node->type_params.empty() && !relay::is_left_alone(*node)) pending_.push_back(var);
     }
@@ -84,7 +83,7 @@ class Specializer {
   }
 
   void rewrite(const GlobalVar& var) {
-    relay::Function function = module_->functions.at(var).cast<FunctionNode>();
+    relay::Function function = module_->functions().at(var).cast<FunctionNode>();
     // A copy has no types yet.
     if (!function->has_checked_type()) function = relay::infer_type(Expr(function), signatures_).cast<FunctionNode>();
     find_names(function->body);
@@ -185,7 +184,7 @@ class Specializer {
   }
 
   Array<Type> field_types(const ConstructorNode& constructor, const Type& result) const {
-    const TypeData data = module_->type_definitions.at(constructor.belong_to);
+    const TypeData data = module_->type_definitions().at(constructor.belong_to);
     const auto* applied = result.as<TypeCallNode>();
     relay::TypeBindings bindings;
     for (size_t i = 0; applied != nullptr && i < std::min(applied->args.size(), data->type_vars.size()); ++i)
@@ -278,10 +277,9 @@ class Specializer {
   }
 
   IRModule without_type_params() const {
-    const IRModule result = make_object<IRModuleNode>(*module_);
-    result->functions = {};
-    result->globals_by_name.clear();
-    for (const auto& [var, function] : module_->functions) {
+    const IRModule result = snapshot(module_);
+    result->set_functions({});
+    for (const auto& [var, function] : module_->functions()) {
       const auto* node = function.as<FunctionNode>();
       if (node == nullptr || node->type_params.empty()) result->add_function(var, function);
     }
@@ -298,7 +296,8 @@ class Specializer {
 };
 
 bool has_type_params(const IRModule& module) {
-  return std::any_of(module->functions.begin(), module->functions.end(), [](const auto& row) {
+  const Map<GlobalVar, BaseFunc> functions = module->functions();
+  return std::any_of(functions.begin(), functions.end(), [](const auto& row) {
     const auto* function = row.second.template as<FunctionNode>();
     return function != nullptr && !function->type_params.empty();
   });
@@ -308,7 +307,7 @@ bool has_type_params(const IRModule& module) {
 
 IRModule specialize(const IRModule& module) {
   // Constructors that are handed over have type parameters too.
-  const bool has_data = !module->type_definitions.empty();
+  const bool has_data = !module->type_definitions().empty();
   return has_data || has_type_params(module) ? relay::infer_type(Specializer(module).run()) : module;
 }
 

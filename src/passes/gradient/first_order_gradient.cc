@@ -153,7 +153,7 @@ void check_types(const IRModule& untyped, const std::set<std::string>& user_rule
   } catch (const UserError& error) {
     throw_user_error("the gradient of {} does not fit the program: {}", fmt::join(user_rules, ", "), error.message());
   }
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     const auto* node = function.as<FunctionNode>();
     if (node == nullptr || relay::is_left_alone(*node)) continue;
     const Array<Type>& gradients = node->body->checked_type().as<TupleTypeNode>()->items[1].as<TupleTypeNode>()->items;
@@ -172,9 +172,9 @@ void check_types(const IRModule& untyped, const std::set<std::string>& user_rule
 IRModule first_order_gradient(const IRModule& original) {
   const IRModule graph = to_graph_normal_form(original);
   const IRModule module = graph == original ? original : relay::infer_type(graph);
-  const IRModule result = make_object<IRModuleNode>(*module);
+  const IRModule result = snapshot(module);
   std::set<std::string> user_rules;
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     const auto* node = function.as<FunctionNode>();
     if (node == nullptr || relay::is_left_alone(*node)) continue;
     Differentiator differentiator;

@@ -208,7 +208,7 @@ class Shrinker {
 // The functions that others of the module refer to: their types are what those were typed by.
 std::unordered_set<std::string> used_functions(const IRModule& module) {
   std::unordered_set<std::string> names;
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     if (!function.is<relay::FunctionNode>()) continue;
     relay::post_order(function, [&](const Expr& e) {
       if (const auto* global = e.as<GlobalVarNode>()) names.insert(global->name_hint);
@@ -239,8 +239,8 @@ IRModule to_mixed_precision(const IRModule& module, const MixedPrecisionOptions&
   if (options.keeps_result_type)
     return rewrite_bodies(module, [&](const Expr& body) { return Shrinker(options).run(body, true); });
   const std::unordered_set<std::string> used = used_functions(module);
-  const IRModule result = make_object<IRModuleNode>(*module);
-  for (const auto& [var, function] : module->functions) {
+  const IRModule result = snapshot(module);
+  for (const auto& [var, function] : module->functions()) {
     const auto* node = function.as<relay::FunctionNode>();
     if (node == nullptr || relay::is_left_alone(*node)) continue;
     const bool keeps_type = used.contains(var->name_hint);

@@ -20,7 +20,7 @@ std::vector<Expr> all_nodes(const IRModule& module) {
       if (seen.insert(e.object()).second) nodes.push_back(e);
     });
   };
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     if (function.is<FunctionNode>()) add(function);
   }
   return nodes;
@@ -42,7 +42,7 @@ class Callees {
     if (bound != bound_.end()) return bound->second.as<FunctionNode>();
     const auto* global = callee.as<GlobalVarNode>();
     const GlobalVar var = global == nullptr ? GlobalVar() : module_->find_global_var(global->name_hint);
-    return var ? module_->functions.at(var).as<FunctionNode>() : nullptr;
+    return var ? module_->functions().at(var).as<FunctionNode>() : nullptr;
   }
 
  private:

@@ -6,12 +6,12 @@ namespace headrace::passes {
 
 IRModule rewrite_bodies(const IRModule& module, const std::function<Expr(const Expr&)>& rewrite) {
   IRModule result;
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     const auto* relay_function = function.as<relay::FunctionNode>();
     if (relay_function == nullptr || relay::is_left_alone(*relay_function)) continue;
     const Expr body = rewrite(relay_function->body);
     if (body == relay_function->body) continue;
-    if (!result) result = make_object<IRModuleNode>(*module);
+    if (!result) result = snapshot(module);
     result->add_function(var, copy_with(*relay_function, [&](relay::FunctionNode& copy) { copy.body = body; }), true);
   }
   return result ? result : module;

@@ -46,9 +46,11 @@ class Legalizer {
   Expr run(const Expr& body) {
     return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
       const auto* call = before.as<CallNode>();
-      if (call == nullptr || call->as_op() == nullptr) return after;
-      const LegalizeFn& rule = rule_of(*call->as_op());
-      return rule ? legalized(*call, *after.as<CallNode>(), rule) : after;
+      const bool is_op_call = call != nullptr && call->as_op() != nullptr;
+      const LegalizeFn& rule = is_op_call ? rule_of(*call->as_op()) : no_rule_;
+      const Expr result = rule ? legalized(*call, *after.as<CallNode>(), rule) : after;
+      program_.insert(result);
+      return result;
     });
   }
 
@@ -76,28 +78,55 @@ class Legalizer {
     Expr result = rule(*call, types);
     if (!result || result == call) return ref(&after);
     changed_.insert(before.as_op()->name);
-    result = with_span(result, args, before.span);
+    result = with_span(result, before.span);
     for (size_t i = lets.size(); i-- > 0;) result = relay::make_let(lets[i].first, lets[i].second, result, before.span);
     return result;
   }
 
-  // What is new in `expr`, with the span of the call where it has none.
-  static Expr with_span(const Expr& expr, const Array<Expr>& args, const Span& span) {
+  // `expr` with the span of the call on what is new in it and has none. Copies get it: the user's function may keep the
+  // nodes that it gave, and give them again, which leads to the same copies.
+  Expr with_span(const Expr& expr, const Span& span) {
     if (!span) return expr;
-    std::unordered_set<const Object*> given;
-    for (const Expr& arg : args) given.insert(arg.object());
+    const auto is_known = [&](const Expr& e) { return program_.contains(e) || copies_.contains(e); };
     relay::post_order(
-        expr, [&](const Expr& e) { return !given.contains(e.object()); },
+        expr, [&](const Expr& e) { return !is_known(e); },
         [&](const Expr& e) {
-          const bool is_new = !given.contains(e.object()) && !e->span && !relay::is_atomic(e) && !e.is<OpNode>();
-          if (is_new) e->span = span;
+          if (!is_known(e) && !relay::is_atomic(e) && !e.is<OpNode>()) copies_.emplace(e, placed(e, span));
         });
-    return expr;
+    return copy_of(expr);
+  }
+
+  Expr copy_of(const Expr& expr) const {
+    const auto copy = copies_.find(expr);
+    return program_.contains(expr) || copy == copies_.end() ? expr : copy->second;
+  }
+
+  // `expr` over the copies of its children, at `span` where it has no place of its own.
+  Expr placed(const Expr& expr, const Span& span) const {
+    std::vector<Expr> children;
+    for (const Expr& child : relay::children_of(expr)) children.push_back(copy_of(child));
+    const Expr result = relay::with_children(expr, children);
+    if (result->span) return result;
+    const Expr copy = result == expr ? shallow_copy(expr) : result;
+    copy->span = span;
+    return copy;
+  }
+
+  static Expr shallow_copy(const Expr& expr) {
+    const TypeInfo& type = expr->type_info();
+    const ObjectRef copy(type.make_empty());
+    for (const FieldInfo& field : type.fields) {
+      if (!field.options.transient) field.set(copy.get(), field.get(expr.get()).raw());
+    }
+    return copy.cast<ExprNode>();
   }
 
   Effects effects_;
   const std::string& attr_;
+  const LegalizeFn no_rule_;
   std::unordered_map<const Object*, LegalizeFn> rules_;
+  std::unordered_set<Expr> program_;       // what is rewritten already: the arguments, and all they are made of
+  std::unordered_map<Expr, Expr> copies_;  // of nodes that legalisations gave
   std::set<std::string> changed_;
 };
 
@@ -120,7 +149,7 @@ IRModule typed(const IRModule& before, const IRModule& after, const std::set<std
     throw_user_error("what the legalisation of {} gives does not fit the program: {}", fmt::join(ops, ", "),
                      error.message());
   }
-  for (const auto& [var, function] : before->functions) {
+  for (const auto& [var, function] : before->functions()) {
     const BaseFunc changed = result->lookup(var->name_hint);
     if (changed == function) continue;
     check_free_vars(function, changed, ops);

@@ -4,15 +4,16 @@
 //   nn.relu(%x)   ->   maximum(%x, 0f)
 //
 // A legalisation is an attribute of the op, "FTVMLegalize" or the name that the option "legalize_map_attr_name" gives.
-// It is a function of (attributes, arguments, types), kept as any attribute that users set (OpKey<Value>):
+// It is a function of (attributes, arguments, types), kept as any attribute that users set (OpKey<Value>; driver/ tells
+// ir/op_attrs.h that nothing else may be set there):
 // set_legalize, "relay.op.RegisterLegalize" and "ir.OpSetAttr" are the same. No op has one by default, since the
 // compiler's own kernels take every op. It gives an expression over the arguments, or nothing to leave the call alone.
 // What it gives is not legalised again, so that it may hold a call of the same op.
 //
 // An argument with an effect, or that depends on when it is evaluated, is bound by a let before: the legalisation may
-// use it any number of times. Needs types. What a legalisation gives has the span of the call where it has none, and
-// must fit the program: UserError that names the ops where it does not, or where a function's type changes. Whether
-// results are the same is the legalisation's to say.
+// use it any number of times. Needs types. What a legalisation gives is copied with the span of the call where it has
+// none: the function may keep what it gave. It must fit the program: UserError that names the ops where it does not, or
+// where a function's type changes. Whether results are the same is the legalisation's to say.
 #pragma once
 
 #include "object/function.h"

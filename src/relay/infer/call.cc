@@ -204,10 +204,9 @@ std::optional<std::vector<PrimExpr>> Inferencer::value_of(const Expr& expr) {
   if (it != values_.end()) return it->second;
   const auto* constant = original.as<ConstantNode>();
   if (constant == nullptr || !value_elements(constant->tensor_type())) return std::nullopt;
-  const NDArray data = constant->data.to_dense();
-  std::vector<PrimExpr> value;
-  for (int64_t i = 0; i < data.num_elements(); ++i) value.push_back(make_int(element_as_int(data.tensor(), i)));
-  return values_[original.get()] = std::move(value);
+  auto value = known_integers(constant->data.to_dense());
+  if (!value) return std::nullopt;
+  return values_[original.get()] = std::move(*value);
 }
 
 void Inferencer::infer_call_value(const Call& call, const Type& type, const std::vector<Type>& arg_types) {

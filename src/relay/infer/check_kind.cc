@@ -77,7 +77,7 @@ TypeKind check_kind(const Type& type, const IRModule& module) {
 
 void check_kinds(const IRModule& module) {
   const Kinds kinds(module);
-  for (const auto& [name, data] : module->type_definitions) {
+  for (const auto& [name, data] : module->type_definitions()) {
     for (const Constructor& constructor : data->constructors) {
       for (size_t i = 0; i < constructor->inputs.size(); ++i) {
         try {

@@ -88,7 +88,7 @@ void Inferencer::visit_global(const GlobalVar& node, int stage) {
   const std::string& name = node->name_hint;
   const GlobalVar var = module_ ? module_->find_global_var(name) : GlobalVar();
   if (!var) return fail(node, node->span, "", fmt::format("there is no function '@{}' in the module", name));
-  const Function function = module_->functions.at(var).cast<FunctionNode>();
+  const Function function = module_->functions().at(var).cast<FunctionNode>();
   if (!function)
     return fail(node, node->span, "", fmt::format("'@{}' is no relay function and cannot be called from one", name));
   if (const Type type = annotated_type(function)) return finish(node, type);

@@ -1,6 +1,9 @@
 #include "relay/infer/infer_type.h"
 
+#include <unordered_set>
+
 #include "arith/canonical.h"
+#include "ir/map_operands.h"
 #include "ir/max_dim.h"
 #include "relay/infer/check_kind.h"
 #include "relay/infer/inferencer.h"
@@ -28,6 +31,28 @@ bool is_complete(const Type& type) {
   return true;
 }
 
+// What is wrong within an expression that a user wrote: JSON may have operands of several dtypes. Empty when nothing
+// is.
+std::string operand_fault(const PrimExpr& root) {
+  std::vector<PrimExpr> pending{root};
+  std::unordered_set<const Object*> seen;
+  while (!pending.empty()) {
+    const PrimExpr at = std::move(pending.back());
+    pending.pop_back();
+    if (!at) return "has a part that is missing";
+    if (!seen.insert(at.object()).second) continue;
+    map_operands(at, [&](const PrimExpr& operand) { return pending.emplace_back(operand); });
+    const auto* binary = at.as<BinaryNode>();
+    if (binary == nullptr || !binary->a || !binary->b) continue;
+    if (binary->a->dtype != binary->b->dtype)
+      return fmt::format("has {} of {} and {}", name_of(binary->op), binary->a->dtype, binary->b->dtype);
+    const bool is_condition = is_comparison(binary->op) || is_logical(binary->op);
+    if (at->dtype != (is_condition ? DataType::bool_() : binary->a->dtype))
+      return fmt::format("has {} as {}", name_of(binary->op), at->dtype);
+  }
+  return "";
+}
+
 // What is wrong with a dimension that a user wrote; empty when nothing is.
 std::string dimension_fault(const PrimExpr& dim) {
   if (!dim) return "is missing";
@@ -36,7 +61,7 @@ std::string dimension_fault(const PrimExpr& dim) {
   const auto value = as_int(dim);
   if (value && *value < 0) return fmt::format("is {}, which is negative", *value);
   if (value && *value > kMaxDim) return fmt::format("is {}, more than any machine holds", *value);
-  return "";
+  return operand_fault(dim);
 }
 
 std::string tensor_fault(const TensorTypeNode& tensor) {
@@ -90,9 +115,9 @@ Type annotated_type(const Function& function) {
 
 TypeData find_type_data(const IRModule& module, const GlobalTypeVar& var) {
   if (!module || !var) return {};
-  if (const auto data = module->type_definitions.get(var)) return *data;
+  if (const auto data = module->type_definitions().get(var)) return *data;
   const GlobalTypeVar present = module->find_global_type_var(var->name_hint);
-  return present ? module->type_definitions.at(present) : TypeData();
+  return present ? module->type_definitions().at(present) : TypeData();
 }
 
 Type constructor_type(const Constructor& constructor, const TypeData& data) {
@@ -238,16 +263,17 @@ bool Inferencer::check_annotation(const Type& type, const Span& span) {
   return fault.empty();
 }
 
-TypedModule infer_type_and_values(const IRModule& module) {
+TypedModule infer_type_and_values(const IRModule& given) {
+  const IRModule module = snapshot(given);  // it is read many times, while others may add to it
   check_kinds(module);
   Inferencer inferencer(module);
   std::vector<Expr> exprs;
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     if (function.is<FunctionNode>()) exprs.push_back(function);
   }
   const size_t count = exprs.size();
   // The variables are typed as the functions are; a variable nobody refers to also gets its type.
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     if (function.is<FunctionNode>()) exprs.push_back(var);
   }
   const std::vector<Expr> results = inferencer.run_all(exprs);
@@ -256,7 +282,7 @@ TypedModule infer_type_and_values(const IRModule& module) {
   bool changed = false;
   Map<GlobalVar, BaseFunc> typed;
   size_t next = 0;
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     const bool is_relay = function.is<FunctionNode>();
     const GlobalVar new_var = is_relay ? results[count + next].cast<GlobalVarNode>() : var;
     const BaseFunc new_function = is_relay ? results[next++].cast<BaseFuncNode>() : function;
@@ -264,13 +290,9 @@ TypedModule infer_type_and_values(const IRModule& module) {
     typed.set(new_var, new_function);
   }
   ValueMap values = inferencer.take_values();
-  if (!changed) return {module, std::move(values)};
-  IRModule result = copy_with(*module, [&](IRModuleNode& copy) {
-    copy.functions = typed;
-    copy.globals_by_name.clear();
-    for (const auto& [var, function] : typed) copy.globals_by_name[var->name_hint] = var;
-  });
-  return {std::move(result), std::move(values)};
+  if (!changed) return {given, std::move(values)};
+  module->set_functions(std::move(typed));
+  return {module, std::move(values)};
 }
 
 IRModule infer_type(const IRModule& module) { return infer_type_and_values(module).module; }

@@ -323,6 +323,31 @@ TEST_F(InferType, LongChainsInLinearTimeAndConstantStack) {
   EXPECT_THAT(error_text(nested), HasSubstr("nests deeper than"));
 }
 
+// As JSON may have them; text and builders make none.
+TEST_F(InferType, DimensionsWhosePartsDisagree) {
+  const auto dim = [](BinaryOp op, const PrimExpr& a, const PrimExpr& b) {
+    auto node = make_object<BinaryNode>();
+    node->op = op;
+    node->dtype = kIndexType;
+    node->a = a;
+    node->b = b;
+    return PrimExpr(node);
+  };
+  const auto refusal = [](const PrimExpr& dim) {
+    const Var x = make_var("x", make_tensor_type(Array<PrimExpr>{dim}));
+    return error_text(make_function({x}, x));
+  };
+  const PrimExpr n = make_prim_var("n");
+  EXPECT_THAT(refusal(dim(BinaryOp::add, n, make_int(1, DataType::int_(32)))),
+              HasSubstr("dimension 0 of a type has add of int64 and int32"));
+  EXPECT_THAT(refusal(dim(BinaryOp::mul, n, dim(BinaryOp::add, n, make_float(1, DataType::float_(32))))),
+              HasSubstr("dimension 0 of a type has add of int64 and float32"));
+  EXPECT_THAT(refusal(dim(BinaryOp::lt, n, n)), HasSubstr("dimension 0 of a type has lt as int64"));
+  EXPECT_THAT(refusal(dim(BinaryOp::add, n, PrimExpr())),
+              HasSubstr("dimension 0 of a type has a part that is missing"));
+  EXPECT_EQ(refusal(dim(BinaryOp::add, n, make_int(1))), "no error");
+}
+
 TEST_F(InferType, Verify) {
   const Var x = make_var("x", row(2)), y = make_var("y");
   const auto breaches = [](const Function& f) {
@@ -330,6 +355,11 @@ TEST_F(InferType, Verify) {
   };
   EXPECT_EQ(breaches(make_function({x}, plus(x, x))), "");
   EXPECT_THAT(breaches(make_function({x, x}, x)), HasSubstr("'%x' is bound twice"));
+  EXPECT_THAT(breaches(make_function({}, make_let(y, make_scalar(1), make_let(y, make_scalar(2), y)))),
+              HasSubstr("'%y' is bound twice"));
+  const IRModule two = make_module(BaseFunc(make_function({x}, plus(x, x))));
+  two->add_function(make_global_var("g"), make_function({x}, x));
+  EXPECT_TRUE(find_breaches(two).empty()) << "each has its own %x";
   EXPECT_THAT(breaches(make_function({x}, y)), HasSubstr("'%y' is used outside its scope"));
   EXPECT_THAT(breaches(make_function({}, make_tuple({make_let(y, make_scalar(1), y), y}))),
               HasSubstr("'%y' is used outside its scope"));

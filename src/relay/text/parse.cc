@@ -33,7 +33,7 @@ void Parser::declare_type(const Token& name) {
   GlobalTypeVar& var = global_types_[text];
   if (var) {
     // Of this text's own definitions there are only the names so far.
-    const auto imported = module_->type_definitions.get(var);
+    const auto imported = module_->type_definitions().get(var);
     return report(name,
                   fmt::format("the type '{}' is defined twice{}", text, imported ? first_at((*imported)->span) : ""));
   }
@@ -51,12 +51,12 @@ void Parser::import_text(const Token& name) {
     return report(name, fmt::format("there is no text '{}' to import; there are {}", file, known));
   }
   const IRModule module = Parser(text->second, file, {}).module();
-  for (const auto& [var, data] : module->type_definitions) {
+  for (const auto& [var, data] : module->type_definitions()) {
     global_types_[var->name_hint] = var;
     for (const Constructor& constructor : data->constructors) constructors_[constructor->name_hint] = constructor;
     module_->add_type_def(data);
   }
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     globals_[var->name_hint] = var;
     module_->add_function(var, function);
   }
@@ -78,7 +78,7 @@ void Parser::declare_items() {
     if (token.is("def") && next.kind == TokenKind::global) {
       GlobalVar& var = globals_[local_name(next)];
       if (var) {
-        const auto imported = module_->functions.get(var);
+        const auto imported = module_->functions().get(var);
         report(next, fmt::format("the function '@{}' is defined twice{}", next.text,
                                  imported ? first_at((*imported)->span) : ""));
       }
@@ -135,10 +135,8 @@ void Parser::type_definition() {
   comma_separated("}", "after constructors", [&] { constructor(data->header, data->constructors); });
   type_vars_.leave(mark);
   data->span = span_from(first);
-  if (module_->type_definitions.contains(data->header)) return;  // reported as defined twice
-  // As add_type_def does, which would look through all types for the name; here each name has one variable.
-  for (size_t i = 0; i < data->constructors.size(); ++i) data->constructors[i]->tag = static_cast<int32_t>(i);
-  module_->type_definitions.set(data->header, data);
+  if (module_->find_global_type_var(data->header->name_hint)) return;  // reported as defined twice
+  module_->add_type_def(data);
 }
 
 void Parser::definition() {

@@ -365,12 +365,12 @@ std::string print_module(const IRModule& module, const PrintOptions& options) {
   std::string out(kVersionLine);
   ConstantTable constants;
   print_module_attrs(out, module, constants);
-  for (const auto& [var, data] : module->type_definitions) {
+  for (const auto& [var, data] : module->type_definitions()) {
     ExprPrinter(out, constants).print_type_def(data);
     out += "\n";
   }
   std::string_view blank;
-  for (const auto& [var, function] : module->functions) {
+  for (const auto& [var, function] : module->functions()) {
     if (!function.is<FunctionNode>())
       throw_user_error("function @{} is a {}: only functions of relay have this text form", var->name_hint,
                        function->key());
