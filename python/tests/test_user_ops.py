@@ -559,6 +559,8 @@ def test_patterns():
     ("key", "value", "wanted"),
     [
         ("FTVMLegalize", 5, r"a function of \(attributes, arguments, types\), got 5"),
+        ("FTVMMixedPrecisionConversionType", 2, r"a function of \(call, type\), got 2"),
+        ("FPrimalGradient", "f", r"a function of \(call, gradient\), got \"f\""),
         ("TOpPattern", "ELEMWISE", 'an op pattern: .*, got "ELEMWISE"'),
         ("TOpIsStateful", "yes", 'a bool, got "yes"'),
     ],
