@@ -207,6 +207,7 @@ IRModule Parser::module() {
     if (at_ == before) take();
     skip_to_item();
   }
+  report_constants_without_data();
   errors_.throw_if_any();
   return module_;
 }
@@ -228,6 +229,7 @@ Expr Parser::expression() {
   } catch (const UserError& error) {
     report(peek(), error.message());
   }
+  report_constants_without_data();
   errors_.throw_if_any();
   return result;
 }
