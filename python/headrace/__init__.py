@@ -7,7 +7,27 @@ One call compiles a model; what it gives is called with tensors:
     y = f(x)
 """
 
-from headrace import cc, contrib, error, graph_executor, instrument, ir, nd, relay, runtime, target, te, tir, transform
+from typing import Any as _Any
+
+import headrace.ir.instrument
+import headrace.ir.transform
+from headrace import (
+    _elsewhere,
+    cc,
+    contrib,
+    error,
+    graph_executor,
+    instrument,
+    ir,
+    nd,
+    parser,
+    relay,
+    runtime,
+    target,
+    te,
+    tir,
+    transform,
+)
 from headrace._container import Array, Map
 from headrace._core import Device, InternalError, MissingError, Module, NDArray, PackedFunc, UserError, __version__, cpu
 from headrace._ffi import convert, get_global_func, list_global_func_names, register_func, register_object
@@ -50,6 +70,7 @@ __all__ = [
     "list_global_func_names",
     "load",
     "nd",
+    "parser",
     "register_func",
     "register_object",
     "relay",
@@ -59,3 +80,7 @@ __all__ = [
     "tir",
     "transform",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    raise _elsewhere.attribute_error(__name__, name)
