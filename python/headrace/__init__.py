@@ -9,8 +9,6 @@ One call compiles a model; what it gives is called with tensors:
 
 from typing import Any as _Any
 
-import headrace.ir.instrument
-import headrace.ir.transform
 from headrace import (
     _elsewhere,
     cc,
@@ -35,6 +33,8 @@ from headrace._node import Object
 from headrace.compiler import CompiledModel, compile, load
 from headrace.error import TVMError
 from headrace.ir import IRModule
+from headrace.ir import instrument as _ir_instrument  # noqa: F401
+from headrace.ir import transform as _ir_transform  # noqa: F401
 from headrace.nd import device
 from headrace.session import InferenceSession
 from headrace.target import Target
