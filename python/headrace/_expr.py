@@ -21,6 +21,14 @@ def _without_version(text: str) -> str:
     return text.partition("\n")[2].rstrip("\n") if text.startswith("#[version") else text
 
 
+def _with_name(node: Any, text: str) -> str:
+    """`text` with the node's name for its braces; a short text where it is no UTF-8."""
+    try:
+        return text.replace("{}", node.name_hint, 1)
+    except UnicodeDecodeError:
+        return node._short_text()
+
+
 def dtype_of(expr: Any) -> str | None:
     """The dtype of a tensor, as far as it is known without inference."""
     found = expr.checked_type_
@@ -137,7 +145,7 @@ class _Var:
 
     def __repr__(self) -> str:
         typed = "" if self.type_annotation is None else f", ty={self.type_annotation}"
-        return f"Var({self.name_hint}{typed})"
+        return _with_name(self, f"Var({{}}{typed})")
 
 
 @_node.mixin("relay.GlobalVar")
@@ -147,10 +155,10 @@ class _GlobalVar:
     __slots__ = ()
 
     def __str__(self) -> str:
-        return f"@{self.name_hint}"
+        return _with_name(self, "@{}")
 
     def __repr__(self) -> str:
-        return f"GlobalVar({self.name_hint})"
+        return _with_name(self, "GlobalVar({})")
 
 
 @_node.mixin("relay.Constructor")
@@ -160,10 +168,10 @@ class _Constructor:
     __slots__ = ()
 
     def __str__(self) -> str:
-        return self.name_hint
+        return _with_name(self, "{}")
 
     def __repr__(self) -> str:
-        return f"Constructor({self.name_hint})"
+        return _with_name(self, "Constructor({})")
 
 
 @_node.mixin("relay.TypeVar")

@@ -309,11 +309,6 @@ def test_helpers_of_tests():
     assert isinstance(function.checked_type, relay.FuncType)
     one = relay.testing.run_opt_pass(relay.const(1) + relay.const(2), relay.transform.FoldConstant())
     assert int(one.data.numpy()) == 3
-    _, cons, nil = lists()
-    items = relay.testing.run_opt_pass(
-        cons(relay.const(1), nil()), relay.transform.ToGraphNormalForm(), import_prelude=True
-    )
-    assert isinstance(items, relay.Call)
     with pytest.raises(hr.UserError, match="expected an expression"):
         relay.testing.run_infer_type(5)
 

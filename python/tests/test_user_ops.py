@@ -648,7 +648,7 @@ def test_names_that_relay_has_already():
 def test_numbers_of_arguments():
     op = new_op("a", "b")
     assert op.num_inputs == 2
-    with pytest.raises(hr.UserError, match="2 arguments, got 1"):
+    with pytest.raises(hr.UserError, match=r"2 arguments \(a, b\), got 1"):
         program(lambda x: op(x), (2,))
     many = new_op().set_num_inputs(-1).set_support_level(3)
     assert (many.num_inputs, many.support_level) == (-1, 3)

@@ -13,7 +13,7 @@ from headrace.transform import Pass
 __all__ = ["run_infer_type", "run_opt_pass"]
 
 
-def run_opt_pass(expr: Any, opt_pass: Pass, import_prelude: bool = False) -> Any:
+def run_opt_pass(expr: Any, opt_pass: Pass) -> Any:
     """What a pass makes of an expression.
 
     Parameters
@@ -22,18 +22,13 @@ def run_opt_pass(expr: Any, opt_pass: Pass, import_prelude: bool = False) -> Any
         A function; or an expression, whose free variables may have types.
     opt_pass : Pass
         The pass.
-    import_prelude : bool
-        Whether the expression uses types of prelude.rly.
 
     Returns
     -------
     RelayExpr
         A function for a function, an expression for another.
     """
-    mod = IRModule.from_expr(expr)
-    if import_prelude:
-        mod.import_from_std("prelude.rly")
-    main = opt_pass(mod)["main"]
+    main = opt_pass(IRModule.from_expr(expr))["main"]
     return main if isinstance(expr, nodes.Function) else main.body
 
 
