@@ -128,7 +128,7 @@ TEST_F(InferType, ErrorsNameTheFunction) {
   const Var x = make_var("x", row(2)), y = make_var("y", row(3)), z = make_var("z", row(3));
   IRModule module = module_with("good", make_function({x}, same(x)));
   module->add_function(make_global_var("bad"), make_function({y}, plus(same(y), make_scalar(1))));
-  EXPECT_EQ(error_text(module), "types differ\n  at: test.plus\n  in: @bad");
+  EXPECT_EQ(error_text(module), "test.plus: types differ\n  at: test.plus\n  in: @bad");
   // Two functions, one of them by a node that both have, which the first is named for; and what is found at the end.
   const Expr shared = plus(z, make_scalar(1));
   module->add_function(make_global_var("one"), make_function({z}, shared));
