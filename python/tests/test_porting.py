@@ -185,6 +185,8 @@ def test_values_of_references():
     assert isinstance(cell, relay.backend.interpreter.RefValue)
     assert int(cell.value.numpy()) == 5
     assert len(nothing) == 0
+    with pytest.raises(hr.UserError, match="the value is no reference"):
+        hr.get_global_func("relay.backend.ReadRef")(1)
 
 
 def test_a_pattern_of_another_kind_of_value():

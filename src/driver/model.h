@@ -11,8 +11,8 @@ struct Model {
   std::vector<std::string> inputs;      // of main's parameters, in order
   std::vector<std::string> outputs;     // of main's results, tuples flattened
   std::vector<std::string> files = {};  // what it was read from: no artifact is written over them
-  // Parameters that became constants, by name, with those of names that main does not have: what who runs the program
-  // may give again.
+  // What was given for parameters, which are constants since, and for names that main does not have: who runs the
+  // program may give it again.
   std::map<std::string, NDArray> bound = {};
   // External modules that the artifact takes with it (driver/save_modules.h), in the order of their look-up.
   std::vector<runtime::Module> modules = {};

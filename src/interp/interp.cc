@@ -480,13 +480,9 @@ class Interpreter {
   }
 
   static void flatten(const Typed& typed, std::vector<NDArray>& data, std::vector<TensorType>& types) {
-    if (const auto* parts = parts_of(typed.value)) {
-      for (const Value& part : *parts) flatten({part, Type()}, data, types);
-      return;
-    }
-    const NDArray tensor = typed.value.as<NDArray>();
-    data.push_back(tensor);
-    types.push_back(make_tensor_type(tensor.shape(), tensor.dtype()));
+    const size_t before = data.size();
+    collect(typed.value, data);
+    for (size_t i = before; i < data.size(); ++i) types.push_back(make_tensor_type(data[i].shape(), data[i].dtype()));
   }
 
   TensorType working_type(const Type& declared, const CallNode& call) const {

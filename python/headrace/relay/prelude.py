@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.ir import IRModule
+from headrace import ir
 
 
 class Prelude:
@@ -17,7 +17,7 @@ class Prelude:
     """
 
     def __init__(self, mod: Any = None) -> None:
-        self.mod = IRModule() if mod is None else mod
+        self.mod: Any = ir.IRModule() if mod is None else mod
         self.mod.import_from_std("prelude.rly")
 
     def get_type(self, name: str) -> list[Any]:
