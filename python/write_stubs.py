@@ -272,6 +272,8 @@ def main() -> int:
     for name, module in sorted(sys.modules.items()):
         if not (name == "headrace" or name.startswith("headrace.")) or not needs_stub(module):
             continue
+        if module.__name__ != name:  # a module by another of its places
+            continue
         parts = name.split(".")[1:]
         is_package = "__path__" in vars(module)
         path = folder.joinpath(*parts, "__init__.pyi") if is_package else folder.joinpath(*parts).with_suffix(".pyi")

@@ -7,7 +7,25 @@ One call compiles a model; what it gives is called with tensors:
     y = f(x)
 """
 
-from headrace import cc, contrib, error, graph_executor, instrument, ir, nd, relay, runtime, target, te, tir, transform
+from typing import Any as _Any
+
+from headrace import (
+    _elsewhere,
+    cc,
+    contrib,
+    error,
+    graph_executor,
+    instrument,
+    ir,
+    nd,
+    parser,
+    relay,
+    runtime,
+    target,
+    te,
+    tir,
+    transform,
+)
 from headrace._container import Array, Map
 from headrace._core import Device, InternalError, MissingError, Module, NDArray, PackedFunc, UserError, __version__, cpu
 from headrace._ffi import convert, get_global_func, list_global_func_names, register_func, register_object
@@ -15,6 +33,8 @@ from headrace._node import Object
 from headrace.compiler import CompiledModel, compile, load
 from headrace.error import TVMError
 from headrace.ir import IRModule
+from headrace.ir import instrument as _ir_instrument  # noqa: F401
+from headrace.ir import transform as _ir_transform  # noqa: F401
 from headrace.nd import device
 from headrace.session import InferenceSession
 from headrace.target import Target
@@ -50,6 +70,7 @@ __all__ = [
     "list_global_func_names",
     "load",
     "nd",
+    "parser",
     "register_func",
     "register_object",
     "relay",
@@ -59,3 +80,7 @@ __all__ = [
     "tir",
     "transform",
 ]
+
+
+def __getattr__(name: str) -> _Any:
+    raise _elsewhere.attribute_error(__name__, name)

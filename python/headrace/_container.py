@@ -110,7 +110,7 @@ class _Map:
 
 @_node.mixin("object.ADT")
 class _ADT:
-    """A value of a data type: its constructor's tag and its fields; a tuple's tag is 0."""
+    """A tuple of values; its tag is 0."""
 
     __slots__ = ()
 

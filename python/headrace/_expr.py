@@ -17,6 +17,18 @@ def text_of(node: Any) -> str:
         return node._short_text()
 
 
+def _without_version(text: str) -> str:
+    return text.partition("\n")[2].rstrip("\n") if text.startswith("#[version") else text
+
+
+def _with_name(node: Any, text: str) -> str:
+    """`text` with the node's name for its braces; a short text where it is no UTF-8."""
+    try:
+        return text.replace("{}", node.name_hint, 1)
+    except UnicodeDecodeError:
+        return node._short_text()
+
+
 def dtype_of(expr: Any) -> str | None:
     """The dtype of a tensor, as far as it is known without inference."""
     found = expr.checked_type_
@@ -122,6 +134,68 @@ class _Expr:
         return _binary("greater_equal", self, other)
 
 
+@_node.mixin("relay.Var")
+class _Var:
+    """A variable: a parameter, or bound by a let or a pattern."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return _without_version(text_of(self))
+
+    def __repr__(self) -> str:
+        typed = "" if self.type_annotation is None else f", ty={self.type_annotation}"
+        return _with_name(self, f"Var({{}}{typed})")
+
+
+@_node.mixin("relay.GlobalVar")
+class _GlobalVar:
+    """The name of a function of a module."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return _with_name(self, "@{}")
+
+    def __repr__(self) -> str:
+        return _with_name(self, "GlobalVar({})")
+
+
+@_node.mixin("relay.Constructor")
+class _Constructor:
+    """One alternative of a data type."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return _with_name(self, "{}")
+
+    def __repr__(self) -> str:
+        return _with_name(self, "Constructor({})")
+
+
+@_node.mixin("relay.TypeVar")
+class _TypeVar:
+    """A type parameter."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> Any:
+        """The type applied to others, as a TypeCall."""
+        return _node.class_of("relay.TypeCall")(self, args)
+
+
+@_node.mixin("relay.GlobalTypeVar")
+class _GlobalTypeVar:
+    """The name of a data type."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any) -> Any:
+        """The data type applied to types, as a TypeCall: `List(t)`."""
+        return _node.class_of("relay.TypeCall")(self, args)
+
+
 @_node.mixin("relay.Tuple")
 class _Tuple:
     """Several values as one."""
@@ -210,7 +284,7 @@ class TupleWrapper:
 
 
 for _key, _order, _doc in [
-    ("relay.Var", "name_hint type_annotation", "A variable: a parameter, or bound by a let or a pattern."),
+    ("relay.Var", "name_hint type_annotation", ""),
     ("relay.Function", "params body ret_type type_params attrs", "A function; of type parameters, a polymorphic one."),
     ("relay.Call", "op args attrs type_args", ""),
     ("relay.Let", "variable value body", "Binds a variable, which a function in `value` may call itself by."),
@@ -226,14 +300,14 @@ for _key, _order, _doc in [
     ("relay.PatternVar", "var", "Takes any value and binds it."),
     ("relay.PatternConstructor", "constructor patterns", "A value that the constructor made."),
     ("relay.PatternTuple", "patterns", "A tuple."),
-    ("relay.Constructor", "name_hint inputs belong_to", "One alternative of a data type."),
+    ("relay.Constructor", "name_hint inputs belong_to", ""),
     ("relay.TypeData", "header type_vars constructors", "The definition of a data type."),
-    ("relay.GlobalVar", "name_hint", "The name of a function of a module."),
+    ("relay.GlobalVar", "name_hint", ""),
     ("relay.TensorType", "shape dtype", ""),
     ("relay.TupleType", "fields", "The type of a tuple."),
     ("relay.FuncType", "arg_types ret_type type_params type_constraints", "The type of a function."),
-    ("relay.TypeVar", "name_hint kind", "A type parameter."),
-    ("relay.GlobalTypeVar", "name_hint kind", "The name of a data type."),
+    ("relay.TypeVar", "name_hint kind", ""),
+    ("relay.GlobalTypeVar", "name_hint kind", ""),
     ("relay.RefType", "value", "The type of a mutable cell."),
     ("relay.TypeCall", "func args", "A data type applied to its arguments."),
     ("relay.IncompleteType", "kind", "A type that inference finds."),

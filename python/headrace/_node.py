@@ -24,6 +24,7 @@ _MODULES = {
     "runtime": "headrace.runtime",
     "transform": "headrace.transform",
     "instrument": "headrace.instrument",
+    "interp": "headrace.relay.backend.interpreter",
     "": "headrace.target",
 }
 

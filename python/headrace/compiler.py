@@ -147,7 +147,16 @@ def load(artifact: str | PathLike[str], *, program: str = "default", threads: in
     Returns
     -------
     CompiledModel
+
+    Raises
+    ------
+    UserError
+        For a file that is no artifact; one that is a model is for `compile`.
     """
     name = _arguments.path(artifact, "artifact")
+    if name.endswith((".onnx", ".relay")):
+        raise _core.UserError(
+            f"artifact: '{name}' is a model, which headrace.compile compiles; load opens what that wrote"
+        )
     program = _arguments.text(program, "program")
     return CompiledModel(_core.open_executor(name, program, _arguments.integer(threads, "threads")))

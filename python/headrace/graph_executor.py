@@ -31,21 +31,34 @@ class GraphModule:
         self.module = module
 
     def set_input(self, key: str | int | None = None, value: Any = None, **params: Any) -> None:
-        """Copies tensors in: one by name or index, and any number by keyword."""
+        """Copies tensors in: one by name or index, and any number by keyword.
+
+        Parameters
+        ----------
+        key : str or int, optional
+            An input; or a parameter that was bound at the build, which is a constant of the code.
+        value : tensor, optional
+            Its elements.
+        **params
+            Others by name.
+
+        Raises
+        ------
+        UserError
+            For a tensor that does not fit, a name of no input, or other elements than a parameter was bound to.
+        """
         given = params if key is None else {key: value, **params}
         for name, tensor in given.items():
-            try:
-                self.module["set_input"](name, array(tensor, f"input {name!r}", self._dtype_for(name, tensor)))
-            except UserError as error:
-                if name not in params or not str(error).startswith("there is no input"):
-                    raise
-                raise UserError(
-                    f"{error}. Parameters that relay.build was given are constants of the code and are not set again"
-                ) from None
+            self.module["set_input"](name, array(tensor, f"input {name!r}", self._dtype_for(name, tensor)))
 
     def _dtype_for(self, name: str | int, value: Any) -> str:
         # Lists and numbers have none of their own.
-        return "" if hasattr(value, "dtype") else str(self.get_input(name).dtype)
+        if hasattr(value, "dtype") or name in self._bound_params():
+            return ""
+        return str(self.get_input(name).dtype)
+
+    def _bound_params(self) -> list[str]:
+        return list(self.module["get_bound_params"]())
 
     def set_input_zero_copy(self, key: str | int, value: Any) -> None:
         """Makes runs read `value` itself."""
@@ -94,9 +107,10 @@ class GraphModule:
         return dict(info["shape"].items()), dict(info["dtype"].items())
 
     def load_params(self, params_bytes: bytes | bytearray) -> None:
-        """Sets the inputs that `relay.save_param_dict` saved; names of no input, as of bound ones, are skipped."""
+        """Sets the inputs that `relay.save_param_dict` saved, as `set_input` does; other names are skipped."""
+        bound = self._bound_params()
         for name, value in load_param_dict(params_bytes).items():
-            if self.get_input_index(name) >= 0:
+            if name in bound or self.get_input_index(name) >= 0:
                 self.set_input(name, value)
 
     def benchmark(

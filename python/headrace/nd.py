@@ -15,7 +15,7 @@ __all__ = ["Device", "NDArray", "array", "cpu", "device", "empty", "from_dlpack"
 
 
 def array(data: Any, device: Device | None = None) -> NDArray:
-    """A tensor that shares the memory of a DLPack tensor; of lists and numbers, a new one.
+    """A new tensor with the elements of another; `from_dlpack` shares them.
 
     Parameters
     ----------
@@ -28,8 +28,7 @@ def array(data: Any, device: Device | None = None) -> NDArray:
     -------
     NDArray
     """
-    _check(device)
-    return _share(data, "data")
+    return _share(data, "data").copyto(_checked(device))
 
 
 def empty(shape: Sequence[int], dtype: str = "float32", device: Device | None = None) -> NDArray:
@@ -48,7 +47,7 @@ def empty(shape: Sequence[int], dtype: str = "float32", device: Device | None = 
     -------
     NDArray
     """
-    _check(device)
+    _checked(device)
     dims = (shape,) if isinstance(shape, int) else shape
     sizes = tuple(_arguments.integer(dim, "shape", 64) for dim in dims)
     if any(size < 0 for size in sizes):
@@ -83,6 +82,7 @@ def device(dev_type: str | int, dev_id: int = 0) -> Device:
     return cpu(_arguments.integer(dev_id, "dev_id"))
 
 
-def _check(dev: Device | None) -> None:
-    if dev is not None and dev != cpu(dev.device_id):
-        raise UserError(f"device: tensors lie on the CPU, not on {dev}")
+def _checked(device: Device | None) -> Device:
+    if device is not None and not isinstance(device, Device):
+        raise UserError(f"device: expected a Device, as headrace.cpu(), got {_arguments.kind(device)}")
+    return cpu() if device is None else device

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from headrace import _core, _node
@@ -304,6 +304,8 @@ def _to_target(target: Any) -> Any:
             f'target: {dict(target)!r} is a dict by device; there is one target a build, such as "llvm", or '
             '{"kind": "llvm", "mcpu": "znver4"}'
         )
+    if isinstance(target, Sequence) and not isinstance(target, (str, bytes)):
+        raise _core.UserError(f"target: got a list of {len(target)}; there is one target a build: give it alone")
     return api("target.Target")(target)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace import _core, _node
 from headrace._ffi import api
+from headrace.ir import IRModule
 
 __all__ = [
     "Pass",
@@ -48,7 +49,17 @@ class _Pass:
         -------
         IRModule
             The same object when nothing changed.
+
+        Raises
+        ------
+        UserError
+            For what is no module, or what the pass refuses.
         """
+        if not isinstance(mod, IRModule):
+            raise _core.UserError(
+                f"{self.name} is a pass over a module, got {type(mod).__name__}; write IRModule.from_expr(...) around "
+                "an expression or a function"
+            )
         return api("transform.RunPass")(self, mod, PassContext.current())
 
     def __repr__(self) -> str:

@@ -24,12 +24,8 @@ namespace {
 using Shapes = std::map<std::string, std::vector<int64_t>>;
 using Compiled = std::variant<std::shared_ptr<load::Executor>, Elsewhere>;
 
-// shapes={"x": (1, 3), "y": (2,)}
 std::string shapes_as_argument(const std::vector<driver::NamedShape>& shapes) {
-  std::vector<std::string> items;
-  for (const auto& [name, shape] : shapes)
-    items.push_back(fmt::format("\"{}\": ({}{})", name, fmt::join(shape, ", "), shape.size() == 1 ? "," : ""));
-  return fmt::format("shapes={{{}}}", fmt::join(items, ", "));
+  return driver::shapes_as_dict("shapes", shapes);
 }
 
 driver::LoadOptions load_options(const Shapes& shapes, const nb::dict& bound, const std::string& weights) {

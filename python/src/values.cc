@@ -332,6 +332,9 @@ void bind_values(nb::module_& m) {
            "The tensor as a numpy array that shares its memory; of bfloat16, with the dtype of ml_dtypes.")
       .def("__len__", [](nb::handle self) { return nb::len(to_numpy(self)); })
       .def("__getitem__", [](nb::handle self, nb::handle index) -> nb::object { return to_numpy(self)[index]; })
+      .def(
+          "__setitem__", [](nb::handle self, nb::handle index, nb::handle value) { to_numpy(self)[index] = value; },
+          nb::arg("index"), nb::arg("value"))
       .def("__iter__", [](nb::handle self) { return nb::iter(to_numpy(self)); })
       .def("__dlpack_device__",
            [](const NDArray& array) { return nb::make_tuple(array.device().type, array.device().id); })
@@ -363,6 +366,9 @@ void bind_values(nb::module_& m) {
             return target;
           },
           nb::arg("target"), "Copies the elements into another tensor of the shape and dtype.")
+      .def(
+          "copyto", [](const NDArray& array, Device) { return array.copy(); }, nb::arg("target"),
+          "A copy on that device, which is the CPU.")
       .def(
           "copyfrom",
           [](const NDArray& array, nb::handle source) {

@@ -76,12 +76,3 @@ def test_the_first_argument_of_fuse_ops_is_relays_level():
     assert text[-1] == text[2] == str(relay.transform.FuseOps()(mod))
     assert text[0] == str(relay.transform.FuseOps(max_depth=1)(mod)) != text[2]
     assert hr.nd.empty(3).shape == (3,)
-
-
-def test_parameters_that_are_in_the_code_are_not_set_again():
-    x, w = relay.var("x", shape=(2,)), relay.var("w", shape=(2,))
-    params = {"w": np.ones(2, "float32")}
-    lib = relay.build(hr.IRModule.from_expr(relay.Function([x, w], x + w)), "llvm", params=params)
-    m = hr.graph_executor.GraphModule(lib["default"](hr.cpu()))
-    with pytest.raises(hr.UserError, match=r"there is no input 'w'.*constants of the code and are not set again"):
-        m.set_input(**params)

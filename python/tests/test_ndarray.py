@@ -42,8 +42,11 @@ def test_bfloat16_of_ml_dtypes():
     np.testing.assert_array_equal(a.numpy(), x)
     np.testing.assert_array_equal(hr.nd.array(x[:, ::2]).numpy(), x[:, ::2])
     assert hr.nd.array(x[0, 1]).shape == ()
+    a[0] = 7
+    assert a.numpy().tolist() == [[7, 7, 7], [3, 4, 5]]
+    shared = hr.nd.from_dlpack(x)
     x[0, 0] = 7
-    assert a[0, 0] == 7
+    assert shared[0, 0] == 7
     with pytest.raises(hr.UserError, match="dtype bfloat16"):
         hr.compile(DIGITS, shapes=TWO, opt_level=0)(np.zeros((2, 1, 8, 8), bfloat16))
 

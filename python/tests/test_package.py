@@ -139,7 +139,7 @@ def test_graph_executor(tmp_path, images, expected):
     np.testing.assert_allclose(m.get_output(0).numpy(), expected[:1], atol=1e-5)
     m.run(x=images[1:2])
     out = np.zeros((1, 10), np.float32)
-    m.get_output(0, hr.nd.array(out))
+    m.get_output(0, hr.nd.from_dlpack(out))
     np.testing.assert_allclose(out, expected[1:2], atol=1e-5)
     assert m.get_num_inputs() == m.get_num_outputs() == 1
     assert m.get_input_index("x") == 0

@@ -247,9 +247,7 @@ def test_modules_by_their_old_places():
     ("name", "instead"),
     [
         ("dataflow_pattern", "relay.ExprMutator"),
-        ("backend", "relay.build"),
         ("vm", "relay.create_executor"),
-        ("testing", "export one to ONNX"),
         ("nowhere", "has no .nowhere., and there is no such op"),
     ],
 )

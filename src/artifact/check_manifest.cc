@@ -163,6 +163,18 @@ void check_bounded_outputs(const std::string& path, const Program& program) {
   }
 }
 
+void check_bound_params(const std::string& path, const Program& program) {
+  std::set<std::string_view> names;
+  for (const TensorSpec& input : program.inputs) names.insert(input.name);
+  for (size_t i = 0; i < program.bound_params.size(); ++i) {
+    const auto& [spec, hash] = program.bound_params[i];
+    const std::string at = fmt::format("{}.bound_params[{}]", path, i);
+    if (!names.insert(spec.name).second) broken(at, "has the name '{}' of an input or of an earlier one", spec.name);
+    checked_nbytes(at, spec.dtype, spec.shape);
+    check_hash(at + ".hash", hash);
+  }
+}
+
 void check_program(const std::string& path, const Manifest& manifest, const Program& program) {
   if (program.kernel_abi < HR_KERNEL_ABI_OLDEST || program.kernel_abi > HR_KERNEL_ABI_VERSION) {
     throw_user_error(
@@ -180,6 +192,7 @@ void check_program(const std::string& path, const Manifest& manifest, const Prog
     check_step(fmt::format("{}.graph.steps[{}]", path, i), graph, graph.steps[i]);
   check_outputs_are_written(path, program);
   check_bounded_outputs(path, program);
+  check_bound_params(path, program);
 }
 
 void check_side_file(const SideFile& file) {

@@ -16,7 +16,7 @@
 namespace headrace::artifact {
 
 // Version of the manifest that this build writes, and the oldest that it reads.
-inline constexpr int64_t kManifestVersion = 3;
+inline constexpr int64_t kManifestVersion = 4;
 inline constexpr int64_t kManifestOldest = 2;
 
 // Names of the ELF sections.
@@ -101,11 +101,18 @@ struct BoundedOutput {
   int32_t extent = 0;  // an entry
 };
 
+// A parameter that was given its value when the program was compiled: a constant since, and no input.
+struct BoundParam {
+  TensorSpec spec;
+  std::string hash;  // of its bytes, as Weight::hash
+};
+
 struct Program {
   std::string name;
   std::vector<TensorSpec> inputs;
   std::vector<TensorSpec> outputs;
   std::vector<BoundedOutput> bounded_outputs;  // an output at most once
+  std::vector<BoundParam> bound_params;        // of names of their own
   Target target;
   std::string compiler;  // version of Headrace that made it
   int64_t kernel_abi = HR_KERNEL_ABI_VERSION;

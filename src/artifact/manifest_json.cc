@@ -87,6 +87,12 @@ Json write_bounded_output(const BoundedOutput& bounded) {
   return {{"output", bounded.output}, {"axis", bounded.axis}, {"extent", bounded.extent}};
 }
 
+Json write_bound_param(const BoundParam& param) {
+  Json json = write_tensor_spec(param.spec);
+  json["hash"] = param.hash;
+  return json;
+}
+
 Json write_program(const Program& program) {
   const Json graph = {{"entries", list_of(program.graph.entries, write_entry)},
                       {"steps", list_of(program.graph.steps, write_step)}};
@@ -94,6 +100,7 @@ Json write_program(const Program& program) {
           {"inputs", list_of(program.inputs, write_tensor_spec)},
           {"outputs", list_of(program.outputs, write_tensor_spec)},
           {"bounded_outputs", list_of(program.bounded_outputs, write_bounded_output)},
+          {"bound_params", list_of(program.bound_params, write_bound_param)},
           {"target", write_target(program.target)},
           {"compiler", program.compiler},
           {"kernel_abi", program.kernel_abi},
@@ -272,14 +279,21 @@ BoundedOutput read_bounded_output(const Cursor& cursor) {
   return {.output = read_int64(output), .axis = read_int64(axis), .extent = read_int32(extent)};
 }
 
+BoundParam read_bound_param(const Cursor& cursor) {
+  const auto [name, dtype, shape, hash] = fields(cursor, "name", "dtype", "shape", "hash");
+  return {.spec = {.name = name.string(), .dtype = dtype.dtype(), .shape = shape.list(read_int64)},
+          .hash = hash.string()};
+}
+
 Program read_program(const Cursor& cursor) {
-  const auto [name, inputs, outputs, bounded_outputs, target, compiler, kernel_abi, memory, graph, placement] =
-      fields(cursor, "name", "inputs", "outputs", "bounded_outputs", "target", "compiler", "kernel_abi", "memory",
-             "graph", "placement");
+  const auto [name, inputs, outputs, bounded_outputs, bound_params, target, compiler, kernel_abi, memory, graph,
+              placement] = fields(cursor, "name", "inputs", "outputs", "bounded_outputs", "bound_params", "target",
+                                  "compiler", "kernel_abi", "memory", "graph", "placement");
   return {.name = name.string(),
           .inputs = inputs.list(read_tensor_spec),
           .outputs = outputs.list(read_tensor_spec),
           .bounded_outputs = bounded_outputs.list(read_bounded_output),
+          .bound_params = bound_params.list(read_bound_param),
           .target = read_target(target),
           .compiler = compiler.string(),
           .kernel_abi = read_int64(kernel_abi),
@@ -324,12 +338,14 @@ int64_t read_version(const Json& json) {
   return number;
 }
 
-// Version 2 had no bounded outputs.
-void upgrade_from_2(Json& json) {
+// Version 2 had no bounded outputs, versions 2 and 3 no bound parameters.
+void upgrade(Json& json, int64_t version) {
   const auto programs = json.find("programs");
   if (programs == json.end() || !programs->is_array()) return;
   for (Json& program : *programs) {
-    if (program.is_object()) program.emplace("bounded_outputs", Json::array());
+    if (!program.is_object()) continue;
+    if (version < 3) program.emplace("bounded_outputs", Json::array());
+    if (version < 4) program.emplace("bound_params", Json::array());
   }
 }
 
@@ -370,7 +386,7 @@ std::string write_manifest(const Manifest& manifest) {
 
 Manifest read_manifest(std::string_view text) {
   Json json = parse_json(text);
-  if (read_version(json) == 2) upgrade_from_2(json);
+  upgrade(json, read_version(json));
   const auto [format, version, programs, weights, side_file, modules, threads] =
       fields(Cursor(json, ""), "format", "version", "programs", "weights", "side_file", "modules", "default_threads");
   Manifest manifest{.programs = programs.list(read_program),

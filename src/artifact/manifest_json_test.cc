@@ -24,6 +24,8 @@ Manifest full_manifest() {
   manifest.programs[0].graph.entries.push_back(
       {.place = Place::kStorage, .dtype = DataType::int_(64), .shape = {1}, .strides = {}});
   manifest.programs[0].bounded_outputs = {{.output = 1, .axis = 0, .extent = 7}};
+  manifest.programs[0].bound_params = {
+      {.spec = {.name = "w", .dtype = DataType::float_(32), .shape = {5, 8}}, .hash = std::string(32, 'b')}};
   manifest.programs[1].placement[0] = {
       .op = "fc1 \"quoted\" \xC3\xA9", .backend = "native", .reason = HR_REASON_OP_UNSUPPORTED, .message = "no"};
   manifest.modules = {{.loader = "toy", .section = ".headrace.blob.0", .imports = {1}},
@@ -43,6 +45,9 @@ TEST(Manifest, RoundTrip) {
   EXPECT_EQ(read.programs[0].bounded_outputs.at(0).output, 1);
   EXPECT_EQ(read.programs[0].bounded_outputs.at(0).extent, 7);
   EXPECT_TRUE(read.programs[1].bounded_outputs.empty());
+  EXPECT_EQ(read.programs[0].bound_params.at(0).spec.name, "w");
+  EXPECT_EQ(read.programs[0].bound_params.at(0).spec.shape, (std::vector<int64_t>{5, 8}));
+  EXPECT_EQ(read.programs[0].bound_params.at(0).hash, std::string(32, 'b'));
   EXPECT_EQ(read.programs[1].placement[0].reason, HR_REASON_OP_UNSUPPORTED);
   EXPECT_EQ(read.modules[0].imports, std::vector<int32_t>{1});
   EXPECT_EQ(read.side_file->nbytes, 4096);
@@ -50,18 +55,25 @@ TEST(Manifest, RoundTrip) {
   EXPECT_EQ(find_program(read, "large"), nullptr);
 }
 
-// Version 2 had no bounded outputs; what it had is read.
-TEST(Manifest, ReadsTheVersionBefore) {
+// Version 2 had no bounded outputs, versions 2 and 3 no bound parameters; what they had is read.
+TEST(Manifest, ReadsTheVersionsBefore) {
   Manifest manifest = full_manifest();
   manifest.programs[0].bounded_outputs.clear();
+  manifest.programs[0].bound_params.clear();
   std::string text = write_manifest(manifest);
-  for (size_t at = 0; (at = text.find("   \"bounded_outputs\": [],\n")) != std::string::npos;) text.erase(at, 27);
-  text.replace(text.find("\"version\": 3"), 12, "\"version\": 2");
-  EXPECT_EQ(text.find("bounded"), std::string::npos);
-  EXPECT_EQ(write_manifest(read_manifest(text)), write_manifest(manifest));
-  text.replace(text.find("\"version\": 2"), 12, "\"version\": 3");
-  EXPECT_THAT(kit::user_error_of([&] { (void)read_manifest(text); }),
-              HasSubstr("programs[0] has no field 'bounded_outputs'"));
+  const std::string now = text;
+  const auto step_back = [&](const std::string& field, char from, char to) {
+    const std::string line = "   \"" + field + "\": [],\n";
+    for (size_t at = 0; (at = text.find(line)) != std::string::npos;) text.erase(at, line.size());
+    const std::string version = "\"version\": ";
+    EXPECT_THAT(kit::user_error_of([&] { (void)read_manifest(text); }),
+                HasSubstr("programs[0] has no field '" + field + "'"));
+    text.replace(text.find(version + from), version.size() + 1, version + to);
+    EXPECT_EQ(write_manifest(read_manifest(text)), now);
+  };
+  step_back("bound_params", '4', '3');
+  step_back("bounded_outputs", '3', '2');
+  EXPECT_EQ(text.find("bound"), std::string::npos);
 }
 
 // Replaces the first `from` after the first `after` in the text of a good manifest, and expects that sentence.
@@ -77,10 +89,10 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"", "{", "[", "the manifest is no JSON text"},
       {"", "\"default_threads\": 2", "\"default_threads\": 1e999", "the manifest is no JSON text"},
       {"", "headrace-manifest", "elf", "field 'format'"},
-      {"", "\"version\": 3", "\"version\": 4", "has version 4, this runtime reads 2 to 3"},
-      {"", "\"version\": 3", "\"version\": 1", "has version 1, this runtime reads 2 to 3; use the runtime"},
-      {"", "\"version\": 3", "\"version\": \"3\"", "version is not an integer"},
-      {"", "\"version\": 3", "\"other\": 3", "no field 'version'"},
+      {"", "\"version\": 4", "\"version\": 5", "has version 5, this runtime reads 2 to 4"},
+      {"", "\"version\": 4", "\"version\": 1", "has version 1, this runtime reads 2 to 4; use the runtime"},
+      {"", "\"version\": 4", "\"version\": \"4\"", "version is not an integer"},
+      {"", "\"version\": 4", "\"other\": 4", "no field 'version'"},
       {"", "\"modules\"", "\"more\": 1, \"modules\"", "the top has an unknown field 'more'"},
       {"", "\"modules\"", "\"mod\"", "the top has an unknown field 'mod'"},
       {"", "\"default_threads\": 2", "\"default_threads\": 2, \"default_threads\": 3",
@@ -105,6 +117,11 @@ TEST(Manifest, MalformedTextIsNamed) {
       {"bounded_outputs", "\"extent\": 7", "\"extent\": -1", "bounded_outputs[0].extent is -1"},
       {"bounded_outputs", "\"extent\": 7", "\"extent\": 2",
        "bounded_outputs[0].extent is a float32 of shape [5], not an int64 of one element"},
+      {"bound_params", "\"name\": \"w\"", "\"name\": \"x\"",
+       "programs[0].bound_params[0] has the name 'x' of an input or of an earlier one"},
+      {"bound_params", "\"shape\": [", "\"shape\": [-1,", "bound_params[0] has an impossible shape"},
+      {"bound_params", "\"hash\": \"bb", "\"hash\": \"zz", "bound_params[0].hash is 'zzbb"},
+      {"bound_params", "\"hash\": \"bb", "\"more\": \"bb", "bound_params[0] has an unknown field 'more'"},
       {"", "\"features\": []", "\"features\": [1]", "programs[0].target.features[0] is not a string"},
       {"", "\"features\": []", "\"features\": {}", "programs[0].target.features is not a list"},
       {"", "\"kernel_abi\": 1", "\"kernel_abi\": 99", "version 99 of the kernel ABI, this runtime has 1 to 1"},

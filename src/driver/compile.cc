@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "artifact/trailer.h"
 #include "base/interrupt.h"
 #include "base/memory_file.h"
 #include "codegen/workspace.h"
@@ -105,6 +106,12 @@ IRModule run_relay_passes(const IRModule& module, const CompileOptions& options)
   return relay::infer_type(pass::run_passes(list, typed, context));
 }
 
+artifact::BoundParam bound_param(const std::string& name, const NDArray& data) {
+  const NDArray dense = data.to_dense();
+  return {.spec = {.name = name, .dtype = dense.dtype(), .shape = dense.shape()},
+          .hash = artifact::content_hash({dense.data<const uint8_t>(), dense.size_bytes()})};
+}
+
 // One compile: each stage reads what the stages before it left.
 class Compilation {
  public:
@@ -149,6 +156,7 @@ class Compilation {
     check_run_size(program.memory.arena_bytes);
     program.target = {code_.target.triple, code_.target.cpu, code_.target.enabled};
     program.compiler = HEADRACE_VERSION;
+    for (const auto& [name, data] : model_.bound) program.bound_params.push_back(bound_param(name, data));
     for (const artifact::Step& step : program.graph.steps) {
       if (step.kind != artifact::StepKind::kCopy) program.placement.push_back(placement_of(step));
     }

@@ -7,6 +7,7 @@
 #include "relay/infer/check_kind.h"
 #include "relay/infer/infer_type.h"
 #include "relay/infer/unmatched_cases.h"
+#include "relay/place_lets.h"
 #include "relay/text/parse.h"
 #include "relay/text/print.h"
 #include "relay/text/weights_file.h"
@@ -115,6 +116,13 @@ Array<std::string> breaches(const ObjectRef& object) {
   throw_user_error("expected an IRModule or an expression, got {}", object->key());
 }
 
+// Whether nothing is left to bind. What a function's body is bound in is the body.
+bool is_basic_block_normal_form(const Expr& expr) {
+  const auto* function = expr.as<relay::FunctionNode>();
+  const Expr body = function != nullptr ? function->body : expr;
+  return relay::place_lets(body, relay::Bind::across_branches) == body;
+}
+
 // Of the groups that FuseOps makes in the current context: none where it is disabled.
 Array<Map<std::string, Value>> fusion_borders(const IRModule& module) {
   const pass::PassContext context = pass::to_context(pass::current_context());
@@ -172,6 +180,7 @@ void register_analyses() {
                   make_packed([](const Ref<relay::MatchNode>& match, const IRModule& module) {
                     return Array<relay::Pattern>(relay::unmatched_cases(*match, module));
                   }));
+  register_global("relay.analysis.check_basic_block_normal_form", make_packed(&is_basic_block_normal_form));
   register_global("relay.analysis.fusion_borders", make_packed(&fusion_borders));
   register_global("relay.analysis.infer_type_expr", make_packed([](const Expr& expr, const IRModule& module) {
                     return relay::infer_type(expr, module ? snapshot(module) : module);
@@ -184,6 +193,8 @@ void register_relay_functions() {
   register_text_functions();
   register_walks();
   register_analyses();
+  interp::register_types();
+  register_global("relay.backend.ReadRef", make_packed(&interp::read_ref));
   register_global("relay.backend.Interpret",
                   make_packed([](const IRModule& module, const std::string& name, const Array<Value>& args) {
                     return interp::run(module, name, args.to_vector());

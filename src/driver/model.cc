@@ -100,7 +100,21 @@ Model load_onnx(const std::string& path, const LoadOptions& options) {
   }
   onnx::ImportedModel imported = onnx::import_model(source, import);
   return {std::move(imported.module), std::move(imported.inputs), std::move(imported.outputs),
-          std::move(imported.files)};
+          std::move(imported.files), options.bound};
+}
+
+// They are the names of the program's inputs.
+void check_names(const std::vector<std::string>& names) {
+  std::map<std::string_view, size_t> places;
+  for (size_t i = 0; i < names.size(); ++i) {
+    if (names[i].empty())
+      throw_user_error("parameter {} of @main has no name, which its input would have; give the variable one", i);
+    const auto [first, is_new] = places.emplace(names[i], i);
+    if (!is_new)
+      throw_user_error(
+          "parameters {} and {} of @main are both named '{}', and inputs are known by their names; rename one",
+          first->second, i, names[i]);
+  }
 }
 
 std::string extension_of(const std::string& path) {
@@ -122,6 +136,13 @@ std::string shapes_as_flags(const std::vector<NamedShape>& shapes) {
   std::vector<std::string> flags;
   for (const auto& [name, shape] : shapes) flags.push_back(fmt::format("--shape {}={}", name, fmt::join(shape, ",")));
   return fmt::format("{}", fmt::join(flags, " "));
+}
+
+std::string shapes_as_dict(std::string_view argument, const std::vector<NamedShape>& shapes) {
+  std::vector<std::string> items;
+  for (const auto& [name, shape] : shapes)
+    items.push_back(fmt::format("\"{}\": ({}{})", name, fmt::join(shape, ", "), shape.size() == 1 ? "," : ""));
+  return fmt::format("{}={{{}}}", argument, fmt::join(items, ", "));
 }
 
 ModelPorts read_ports(const std::string& path, const std::string& weights) {
@@ -154,6 +175,7 @@ Model make_model(const IRModule& module) {
   const auto* main = model.module->lookup("main").as<relay::FunctionNode>();
   if (main == nullptr) throw_user_error("'@main' is no relay function");
   for (const relay::Var& param : main->params) model.inputs.push_back(param->name_hint);
+  check_names(model.inputs);
   const std::vector<Type> results = leaves_of(main->body->checked_type());
   for (size_t i = 0; i < results.size(); ++i) model.outputs.push_back(fmt::format("output{}", i));
   return model;

@@ -11,16 +11,22 @@ struct Model {
   std::vector<std::string> inputs;      // of main's parameters, in order
   std::vector<std::string> outputs;     // of main's results, tuples flattened
   std::vector<std::string> files = {};  // what it was read from: no artifact is written over them
+  // What was given for parameters, which are constants since, and for names that main does not have: who runs the
+  // program may give it again.
+  std::map<std::string, NDArray> bound = {};
   // External modules that the artifact takes with it (driver/save_modules.h), in the order of their look-up.
   std::vector<runtime::Module> modules = {};
 };
 
-// Names of a module's own: its parameters' and output0, output1 ... Needs main's type (infers it).
+// Names of a module's own: its parameters' and output0, output1 ... Needs main's type (infers it). UserError when two
+// parameters share a name, or one has none.
 Model make_model(const IRModule& module);
 
 // The shape of an input, for a message, in the words of whoever gives shapes.
 using NamedShape = std::pair<std::string, std::vector<int64_t>>;
 std::string shapes_as_flags(const std::vector<NamedShape>& shapes);  // --shape x=1,3 --shape y=2
+// shapes={"x": (1, 3), "y": (2,)}, for the argument of that name
+std::string shapes_as_dict(std::string_view argument, const std::vector<NamedShape>& shapes);
 
 struct LoadOptions {
   std::map<std::string, std::vector<int64_t>> shapes = {};  // of inputs, by name; the others keep what the model says

@@ -60,9 +60,10 @@ struct Frame {
   }
 };
 
-struct CellObj : Object {
+// Without fields: it may hold itself.
+struct RefValueObj : Object {
   using Parent = Object;
-  static constexpr std::string_view type_key = "interp.Cell";
+  static constexpr std::string_view type_key = "interp.RefValue";
   static constexpr bool is_final = true;
   Typed content;
 };
@@ -77,14 +78,28 @@ NDArray cast_tensor(const NDArray& src, DataType dtype) {
   return dst;
 }
 
+// Of a tuple or a value of a data type; null for others.
+const std::vector<Value>* parts_of(const Value& value) {
+  if (const auto* tuple = value.as_node<ADTObj>()) return &tuple->items;
+  if (const auto* data = value.as_node<ConstructorValueObj>()) return &data->parts;
+  return nullptr;
+}
+
+Value make_data(const Constructor& constructor, std::vector<Value> parts) {
+  auto data = make_object<ConstructorValueObj>();
+  data->constructor = constructor;
+  data->parts = std::move(parts);
+  return Value(data);
+}
+
 // The tensors of a value, left to right, tuples and data types taken apart.
 void collect(const Value& root, std::vector<NDArray>& out) {
   std::vector<Value> pending{root};
   while (!pending.empty()) {
     const Value value = std::move(pending.back());
     pending.pop_back();
-    if (const auto* data = value.as_node<ADTObj>()) {
-      pending.insert(pending.end(), data->items.rbegin(), data->items.rend());
+    if (const auto* parts = parts_of(value)) {
+      pending.insert(pending.end(), parts->rbegin(), parts->rend());
     } else {
       out.push_back(value.as<NDArray>());
     }
@@ -95,21 +110,22 @@ class Interpreter {
  public:
   Interpreter(IRModule module, const Options& options) : module_(std::move(module)), options_(options) {}
 
-  Typed import(const Value& value) const {
-    if (const auto* tuple = value.as_node<ADTObj>()) {
-      std::vector<Value> items;
-      Array<Type> types;
-      for (const Value& item : tuple->items) {
-        Typed typed = import(item);
-        items.push_back(typed.value);
-        types.push_back(typed.declared);
+  // With a stack of its own: a list of a data type nests as deep as it is long.
+  Typed import(const Value& root) const {
+    std::vector<Imported> open{{root, parts_of(root), {}, {}}};
+    for (;;) {
+      Imported& top = open.back();
+      if (top.parts != nullptr && top.items.size() < top.parts->size()) {
+        const Value& part = (*top.parts)[top.items.size()];
+        open.push_back({part, parts_of(part), {}, {}});
+        continue;
       }
-      return {Value(make_adt(tuple->tag, std::move(items))), make_tuple_type(types)};
+      const Typed done = imported(std::move(top));
+      open.pop_back();
+      if (open.empty()) return done;
+      open.back().items.push_back(done.value);
+      open.back().types.push_back(done.declared);
     }
-    const NDArray tensor = value.as<NDArray>();
-    if (!tensor) throw UserError("an argument is None; a tensor was expected");
-    const Type declared = make_tensor_type(tensor.shape(), tensor.dtype());
-    return {Value(working(tensor)), declared};
   }
 
   Typed call(const FunctionNode& function, std::vector<Typed> args) {
@@ -122,6 +138,27 @@ class Interpreter {
   }
 
  private:
+  // An argument, with what came of the first of its parts.
+  struct Imported {
+    Value value;
+    const std::vector<Value>* parts;
+    std::vector<Value> items;
+    Array<Type> types;
+  };
+
+  Typed imported(Imported argument) const {
+    if (argument.parts != nullptr) {
+      const auto* data = argument.value.as_node<ConstructorValueObj>();
+      const Value value = data != nullptr ? make_data(data->constructor, std::move(argument.items))
+                                          : Value(make_adt(0, std::move(argument.items)));
+      return {value, make_tuple_type(argument.types)};
+    }
+    const NDArray tensor = argument.value.as<NDArray>();
+    if (!tensor) throw UserError("an argument is None; a tensor was expected");
+    const Type declared = make_tensor_type(tensor.shape(), tensor.dtype());
+    return {Value(working(tensor)), declared};
+  }
+
   // A function of the module with what crosses its branches bound: evaluated where that says, not where a branch or a
   // closure happens to ask for it first.
   const FunctionNode& prepared(const FunctionNode& function) {
@@ -286,14 +323,18 @@ class Interpreter {
       const auto* constructor = pattern.as<relay::PatternConstructorNode>();
       const auto* tuple = pattern.as<relay::PatternTupleNode>();
       if (constructor == nullptr && tuple == nullptr) continue;
-      const auto* data = at.value.as_node<ADTObj>();
+      const std::vector<Value>* values = parts_of(at.value);
       const auto* types = at.declared.as<TupleTypeNode>();
       const Array<Pattern>& parts = constructor != nullptr ? constructor->patterns : tuple->patterns;
-      if (data == nullptr || types == nullptr) throw_at(span, "match", "the value has no parts to match");
-      if (constructor != nullptr && data->tag != tag_of(*constructor->constructor)) return false;
-      if (parts.size() != data->items.size())
-        throw_at(span, "match", fmt::format("a pattern of {} parts, a value of {}", parts.size(), data->items.size()));
-      for (size_t i = 0; i < parts.size(); ++i) pending.push_back({parts[i], {data->items[i], types->items[i]}});
+      if (values == nullptr || types == nullptr) throw_at(span, "match", "the value has no parts to match");
+      const auto* data = at.value.as_node<ConstructorValueObj>();
+      if ((constructor == nullptr) != (data == nullptr))
+        throw_at(span, "match",
+                 data != nullptr ? "a tuple pattern, a value of a data type" : "a constructor's pattern, a tuple");
+      if (data != nullptr && tag_of(*data->constructor) != tag_of(*constructor->constructor)) return false;
+      if (parts.size() != values->size())
+        throw_at(span, "match", fmt::format("a pattern of {} parts, a value of {}", parts.size(), values->size()));
+      for (size_t i = 0; i < parts.size(); ++i) pending.push_back({parts[i], {(*values)[i], types->items[i]}});
     }
     return true;
   }
@@ -331,7 +372,7 @@ class Interpreter {
     if (expr.is<ConstructorNode>()) return {Value(expr), Type()};
     if (const auto* global = expr.as<GlobalVarNode>()) return {Value(module_->lookup(global->name_hint)), Type()};
     if (const auto* create = expr.as<relay::RefCreateNode>()) {
-      auto cell = make_object<CellObj>();
+      auto cell = make_object<RefValueObj>();
       cell->content = frame.done.at(create->value.get());
       return {Value(cell), Type()};
     }
@@ -343,10 +384,10 @@ class Interpreter {
     throw_at(expr->span, std::string(expr->key()), fmt::format("the interpreter does not run {} yet", expr->key()));
   }
 
-  CellObj* cell_of(const Expr& expr, Frame& frame) {
-    const auto* cell = frame.done.at(expr.get()).value.as_node<CellObj>();
+  RefValueObj* cell_of(const Expr& expr, Frame& frame) {
+    const auto* cell = frame.done.at(expr.get()).value.as_node<RefValueObj>();
     if (cell == nullptr) throw_at(expr->span, "ref", "the operand is no reference");
-    return const_cast<CellObj*>(cell);
+    return const_cast<RefValueObj*>(cell);
   }
 
   static Typed lookup(const VarNode& var, Frame& frame) {
@@ -403,13 +444,14 @@ class Interpreter {
     if (args.size() != constructor.inputs.size())
       throw_at(span, constructor.name_hint,
                fmt::format("it takes {} arguments, got {}", constructor.inputs.size(), args.size()));
+    static_cast<void>(tag_of(constructor));  // a match asks for it
     std::vector<Value> items;
     Array<Type> types;
     for (const Typed& arg : args) {
       items.push_back(arg.value);
       types.push_back(arg.declared ? arg.declared : make_incomplete_type());
     }
-    return {Value(make_adt(tag_of(constructor), std::move(items))), make_tuple_type(types)};
+    return {make_data(ref(&constructor), std::move(items)), make_tuple_type(types)};
   }
 
   // call_dps(function, inputs, outputs): the results are copied into the tensors that `outputs` has.
@@ -436,13 +478,9 @@ class Interpreter {
   }
 
   static void flatten(const Typed& typed, std::vector<NDArray>& data, std::vector<TensorType>& types) {
-    if (const auto* tuple = typed.value.as_node<ADTObj>()) {
-      for (const Value& item : tuple->items) flatten({item, Type()}, data, types);
-      return;
-    }
-    const NDArray tensor = typed.value.as<NDArray>();
-    data.push_back(tensor);
-    types.push_back(make_tensor_type(tensor.shape(), tensor.dtype()));
+    const size_t before = data.size();
+    collect(typed.value, data);
+    for (size_t i = before; i < data.size(); ++i) types.push_back(make_tensor_type(data[i].shape(), data[i].dtype()));
   }
 
   TensorType working_type(const Type& declared, const CallNode& call) const {
@@ -516,6 +554,22 @@ class Interpreter {
 };
 
 }  // namespace
+
+void ConstructorValueObj::fields(FieldList<ConstructorValueObj>& f) {
+  f.field<&ConstructorValueObj::constructor>("constructor", {.doc = "what made the value"});
+  f.field<&ConstructorValueObj::parts>("fields", {.doc = "what it was made of"});
+}
+
+Value read_ref(const Value& value) {
+  const auto* cell = value.as_node<RefValueObj>();
+  if (cell == nullptr) throw UserError("the value is no reference");
+  return cell->content.value;
+}
+
+void register_types() {
+  static_cast<void>(type_of<ConstructorValueObj>());
+  static_cast<void>(type_of<RefValueObj>());
+}
 
 Value run(const IRModule& given, std::string_view name, const std::vector<Value>& args, const Options& options) {
   const IRModule module = snapshot(given);  // it is read at every call, while others may add to it

@@ -5,9 +5,26 @@ from __future__ import annotations
 import sys as _sys
 from typing import Any as _Any
 
-from headrace import _expr
+from headrace import _elsewhere, _expr
 from headrace._params import load_param_dict, save_param_dict
-from headrace.relay import _classes, analysis, annotation, build_module, expr, frontend, op, transform, ty
+from headrace.relay import (
+    _classes,
+    adt,
+    analysis,
+    annotation,
+    backend,
+    build_module,
+    expr,
+    frontend,
+    function,
+    op,
+    param_dict,
+    prelude,
+    scope_builder,
+    testing,
+    transform,
+    ty,
+)
 from headrace.relay import _op_adapters as _adapters
 from headrace.relay import _op_functions as _ops
 from headrace.relay._build_ir import ScopeBuilder, bind, const, var
@@ -39,9 +56,11 @@ __all__ = [
     "TypeKind",
     "TypeMutator",
     "TypeVisitor",
+    "adt",
     "analysis",
     "annotation",
     "astext",
+    "backend",
     "bind",
     "bind_params_by_name",
     "build",
@@ -51,34 +70,31 @@ __all__ = [
     "expr",
     "frontend",
     "fromtext",
+    "function",
     "load_param_dict",
     "op",
+    "param_dict",
     "parse",
     "parse_expr",
+    "prelude",
     "save_param_dict",
     "scalar_type",
+    "scope_builder",
+    "testing",
     "transform",
     "ty",
     "var",
 ]
 
-_ELSEWHERE = {
-    "backend": "relay.build and relay.create_executor are all there is of it",
-    "vm": 'relay.create_executor("debug") runs programs with control flow, and relay.build compiles those without any',
-    "testing": "there are no networks made by functions; export one to ONNX and read that by frontend.from_onnx",
-    "dataflow_pattern": "there are no patterns; relay.ExprMutator rewrites programs",
-    "qnn": "quantized ops are not there",
-    "quantize": "quantization is not there",
-    "prelude": 'mod.import_from_std("prelude.rly") brings its types and functions',
-    "loops": 'a recursive function is the loop; relay.create_executor("debug") runs it',
-    "collage": "one compiler takes the whole program",
-}
+# Also where users of Relay import them from.
+_sys.modules[f"{op.__name__}.op"] = op
+_sys.modules[f"{op.__name__}.annotation"] = annotation
 
 
 _find_op = globals()["__getattr__"]  # of ops that are registered later: fill() has put it here
 
 
 def __getattr__(name: str) -> _Any:
-    if name in _ELSEWHERE:
-        raise AttributeError(f"headrace.relay has no '{name}': {_ELSEWHERE[name]}")
+    if _elsewhere.hint(__name__, name):
+        raise _elsewhere.attribute_error(__name__, name)
     return _find_op(name)

@@ -266,6 +266,7 @@ def fill(module: types.ModuleType, namespace: str = "") -> None:
             first = family.split(".")[0]
             inner = types.ModuleType(f"{module.__name__}.{first}", f"The functions of the ops {first}.*")
             sys.modules[inner.__name__] = inner
+            sys.modules[f"{module.__name__}.op.{first}"] = inner  # also where users of Relay import it from
             setattr(module, first, inner)
             fill(inner, first)
     module.__getattr__ = _lookup(module, namespace)

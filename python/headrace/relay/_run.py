@@ -102,7 +102,8 @@ def build(
     target_host : str, dict or Target, optional
         None, or the same target.
     params : dict of str to tensor, optional
-        Tensors for parameters of `main`, which become constants; other names are left alone.
+        Tensors for parameters of `main`, which become constants; other names are left alone. An executor takes them
+        again, as it does in Relay, and changes nothing; other elements for these names are an error there.
     mod_name : str
         "default".
 
@@ -125,7 +126,7 @@ def build(
         module = module.copy()
         module.update_func("main", api("relay.build_module.BindParamsByName")(module["main"], tensors))
     level = PassContext.current().opt_level if PassContext.is_active() else 3
-    code = api("relay.build_module.Build")(module, chosen, min(level, 3), 0)
+    code = api("relay.build_module.Build")(module, chosen, min(level, 3), 0, tensors)
     return GraphExecutorFactoryModule(code, module, chosen, tensors)
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from headrace import _core
+from headrace import _core, _elsewhere
 from headrace._ffi import api
 from headrace.ir import IRModule
 from headrace.relay import _classes as nodes
+from headrace.relay._features import Feature as Feature
+from headrace.relay._features import detect_feature as detect_feature
+from headrace.relay._macs import get_total_mac_number as get_total_mac_number
 from headrace.relay.type_functor import TypeVisitor
 
 
@@ -144,6 +147,94 @@ def free_type_vars(expr: Any, mod: Any = None) -> list[Any]:
     return [var for var in found.used if var not in found.bound]
 
 
+class _Dtypes(TypeVisitor):
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def visit_tensor_type(self, tt: Any) -> None:
+        self.found.add(tt.dtype)
+
+
+def all_dtypes(expr: Any) -> set[str]:
+    """The dtypes of the tensors in an expression, as far as types are written or were inferred.
+
+    Parameters
+    ----------
+    expr : RelayExpr
+        What is looked through.
+
+    Returns
+    -------
+    set of str
+    """
+    dtypes = _Dtypes()
+
+    def add(node: Any) -> None:
+        for typ in (node.checked_type_, getattr(node, "type_annotation", None), getattr(node, "ret_type", None)):
+            if typ is not None:
+                dtypes.visit(typ)
+        if isinstance(node, nodes.Constant):
+            dtypes.found.add(node.data.dtype)
+
+    post_order_visit(expr, add)
+    return dtypes.found
+
+
+def check_constant(expr: Any) -> bool:
+    """Whether an expression is a constant, or a tuple of such.
+
+    Parameters
+    ----------
+    expr : RelayExpr
+        Any expression.
+
+    Returns
+    -------
+    bool
+    """
+    return all(isinstance(node, (nodes.Constant, nodes.Tuple)) for node in api("relay.analysis.post_order")(expr))
+
+
+def check_basic_block_normal_form(expr: Any) -> bool:
+    """Whether an expression is as `ToBasicBlockNormalForm` leaves it.
+
+    Parameters
+    ----------
+    expr : RelayExpr
+        Any expression.
+
+    Returns
+    -------
+    bool
+    """
+    return api("relay.analysis.check_basic_block_normal_form")(expr)
+
+
+def count_layers(expr: Any, valid_ops: Sequence[str]) -> int:
+    """How many calls of some ops the longest chain of operands has.
+
+    Parameters
+    ----------
+    expr : RelayExpr
+        The program.
+    valid_ops : list of str
+        The ops that count, such as "nn.conv2d".
+
+    Returns
+    -------
+    int
+    """
+    depths: dict[Any, int] = {}
+
+    def add(node: Any) -> None:
+        counts = isinstance(node, nodes.Call) and isinstance(node.op, nodes.Op) and node.op.name in valid_ops
+        below = (depths.get(child, 0) for child in api("relay.ir.Children")(node))
+        depths[node] = max(below, default=0) + int(counts)
+
+    post_order_visit(expr, add)
+    return depths[expr]
+
+
 def find_breaches(mod_or_expr: Any) -> list[str]:
     """The rules of the IR that a program breaks, each as "place: rule"; an empty list when it is well-formed."""
     return list(api("relay.analysis.breaches")(mod_or_expr))
@@ -258,3 +349,7 @@ def fusion_borders(mod: Any) -> list[FusionBorder]:
         FusionBorder(border["producer"], list(border["users"]), border["reason"], border["message"])
         for border in api("relay.analysis.fusion_borders")(mod)
     ]
+
+
+def __getattr__(name: str) -> Any:
+    raise _elsewhere.attribute_error(__name__, name)

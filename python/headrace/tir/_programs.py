@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace import _node, nd
+from headrace import _core, _node
 from headrace._ffi import api
 
 
@@ -98,5 +98,5 @@ def interpret(func: Any, *args: Any) -> Any:
     UserError
         For inputs that do not fit, an index out of bounds, an element that is read and was never written.
     """
-    outputs = list(api("tir.Interpret")(func, [nd.array(arg) for arg in args]))
+    outputs = list(api("tir.Interpret")(func, [_core.array(arg) for arg in args]))
     return outputs[0] if len(outputs) == 1 else outputs

@@ -5,12 +5,16 @@
 #include <mutex>
 
 #include "artifact/tensor_extent.h"
+#include "artifact/trailer.h"
 #include "runtime/turn.h"
 #include "tensor/ndarray.h"
+#include "tensor/strided_copy.h"
+#include "tensor/strides.h"
 
 namespace headrace::executors {
 namespace {
 
+using artifact::BoundParam;
 using artifact::TensorSpec;
 
 class GraphModuleBody;
@@ -22,6 +26,27 @@ const DLTensor& tensor_at(Args args, int32_t index) {
   const auto array = args.at<Ref<NDArrayObj>>(index);
   if (!array) throw_user_error("argument {}: expected a tensor, got None", index);
   return array->tensor;
+}
+
+std::string hash_of(const DLTensor& tensor) {
+  const Shape shape(tensor.shape, tensor.shape + tensor.ndim);
+  auto* data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
+  NDArray dense = NDArray::view(data, shape, DataType(tensor.dtype));
+  if (tensor.strides != nullptr && !is_dense(shape, {tensor.strides, shape.size()})) {
+    dense = NDArray::empty(shape, dense.dtype());
+    copy_strided(tensor, dense.dtype().bytes(), dense.data<std::byte>());
+  }
+  return artifact::content_hash({dense.data<const uint8_t>(), dense.size_bytes()});
+}
+
+// The code was made for the tensor that was bound, whose elements may be in it in any form.
+void check_bound(const BoundParam& param, const DLTensor& tensor) {
+  GraphRunner::check_tensor("parameter", {param.spec}, 0, tensor);
+  if (hash_of(tensor) == param.hash) return;
+  throw_user_error(
+      "the parameter '{}' is a constant of the program since it was compiled, and this tensor has other elements than "
+      "the one that was given then; compile again with this one, or without any for '{}', which is an input then",
+      param.spec.name, param.spec.name);
 }
 
 class GraphModuleBody : public runtime::ModuleBody {
@@ -45,6 +70,16 @@ class GraphModuleBody : public runtime::ModuleBody {
     return -1;
   }
 
+  // The parameter of the name that argument 0 is, if it was bound.
+  const BoundParam* bound_at(Args args) const {
+    if (args.size() == 0 || !ValueTraits<std::string>::matches(args[0])) return nullptr;
+    const std::string name = args.at<std::string>(0);
+    for (const BoundParam& param : runner_->program().bound_params) {
+      if (param.spec.name == name) return &param;
+    }
+    return nullptr;
+  }
+
   // The input that argument 0 names.
   size_t input_at(Args args) const {
     const bool is_name = args.size() > 0 && ValueTraits<std::string>::matches(args[0]);
@@ -52,8 +87,9 @@ class GraphModuleBody : public runtime::ModuleBody {
     if (index >= 0 && static_cast<size_t>(index) < inputs().size()) return static_cast<size_t>(index);
     std::vector<std::string_view> names;
     for (const TensorSpec& spec : inputs()) names.push_back(spec.name);
-    throw_user_error("there is no input {}; the inputs are {}",
+    throw_user_error("there is no input {}{}; the inputs are {}",
                      is_name ? fmt::format("'{}'", args.at<std::string>(0)) : std::to_string(index),
+                     bound_at(args) == nullptr ? "" : ": the parameter was bound when the program was compiled",
                      fmt::join(names, ", "));
   }
 
@@ -70,6 +106,10 @@ class GraphModuleBody : public runtime::ModuleBody {
   }
 
   Value set_input(Args args) {
+    if (const BoundParam* bound = bound_at(args)) {
+      check_bound(*bound, tensor_at(args, 1));
+      return {};
+    }
     const size_t index = input_at(args);
     runner_->set_input(index, tensor_at(args, 1));
     kept_inputs_[index] = Value();
@@ -119,6 +159,12 @@ class GraphModuleBody : public runtime::ModuleBody {
   Value get_num_outputs(Args) { return static_cast<int64_t>(outputs().size()); }
   Value get_input_index(Args args) { return index_of(args.at<std::string>(0)); }
 
+  Value get_bound_params(Args) {
+    Array<std::string> names;
+    for (const BoundParam& param : runner_->program().bound_params) names.push_back(param.spec.name);
+    return names;
+  }
+
   static Value info(const std::vector<TensorSpec>& specs) {
     Map<std::string, Shape> shapes;
     Map<std::string, std::string> dtypes;
@@ -139,7 +185,7 @@ class GraphModuleBody : public runtime::ModuleBody {
 
 PackedFunc GraphModuleBody::get_function(const std::string& name, const runtime::Module& self) {
   using Body = GraphModuleBody;
-  static constexpr std::array<std::pair<std::string_view, Method>, 11> kMethods = {{
+  static constexpr std::array<std::pair<std::string_view, Method>, 12> kMethods = {{
       {"set_input", &Body::set_input},
       {"set_input_zero_copy", &Body::set_input_zero_copy},
       {"set_output_zero_copy", &Body::set_output_zero_copy},
@@ -149,6 +195,7 @@ PackedFunc GraphModuleBody::get_function(const std::string& name, const runtime:
       {"get_num_inputs", &Body::get_num_inputs},
       {"get_num_outputs", &Body::get_num_outputs},
       {"get_input_index", &Body::get_input_index},
+      {"get_bound_params", &Body::get_bound_params},
       {"get_input_info", &Body::get_input_info},
       {"get_output_info", &Body::get_output_info},
   }};

@@ -10,10 +10,13 @@ namespace headrace::executors {
 
 // Functions (`key` is an input's name or index, tensors are NDArray or DLTensor*):
 //   set_input(key, tensor), set_input_zero_copy(key, tensor), set_output_zero_copy(index, tensor)
+//     set_input of a parameter that was bound when the program was compiled changes nothing: UserError unless the
+//     tensor is the one that was bound
 //   run()
 //   get_output(index) -> NDArray, a view that the next run overwrites; get_output(index, tensor) copies into it
 //   get_input(key) -> NDArray, a view of what the program reads
 //   get_num_inputs(), get_num_outputs() -> int; get_input_index(name) -> int, -1 when there is none
+//   get_bound_params() -> the names of those that were bound
 //   get_input_info(), get_output_info() -> {"shape": {name: shape}, "dtype": {name: str}}
 // Threads may call them at once and take turns, call by call: what set_input, run and get_output do together is for one
 // thread at a time. NDArrays that were set without a copy are kept alive. Errors are UserErrors that name the tensor or

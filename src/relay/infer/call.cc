@@ -84,15 +84,22 @@ void Inferencer::visit_call(const Call& node, int stage) {
 
 // Throws at the call when it is no well-formed call of the op.
 static void check_op_call(const Call& call, const OpNode& op) {
-  if (op.num_inputs >= 0 && call->args.size() != static_cast<size_t>(op.num_inputs))
-    throw_at(call->span, op.name, fmt::format("it takes {} arguments, got {}", op.num_inputs, call->args.size()));
+  if (op.num_inputs >= 0 && call->args.size() != static_cast<size_t>(op.num_inputs)) {
+    std::vector<std::string> names;
+    for (const OpArgument& argument : op.arguments) names.push_back(argument.name);
+    throw_at(call->span, op.name,
+             fmt::format("it takes {} arguments{}, got {}", op.num_inputs,
+                         names.empty() ? "" : fmt::format(" ({})", fmt::join(names, ", ")), call->args.size()));
+  }
   // The relation of an op with a schema says which attributes there are.
   const bool has_struct = !op.attrs_type_key.empty() && op.find(kAttrSchema) == nullptr;
-  if (has_struct && (!call->attrs || call->attrs->key() != op.attrs_type_key)) {
+  if (has_struct && !call->attrs)
     throw_at(call->span, op.name,
-             fmt::format("its attributes are {}, got {}", op.attrs_type_key,
-                         call->attrs ? std::string(call->attrs->key()) : "none"));
-  }
+             fmt::format("the call has no attributes, and the op needs {}; in Python relay.{}(...) makes them, or "
+                         "op.make_attrs(...) for relay.Call",
+                         op.attrs_type_key, op.name));
+  if (has_struct && call->attrs->key() != op.attrs_type_key)
+    throw_at(call->span, op.name, fmt::format("its attributes are {}, got {}", op.attrs_type_key, call->attrs->key()));
 }
 
 // Typed before, of arguments that still have their types.

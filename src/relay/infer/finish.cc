@@ -102,9 +102,11 @@ bool Inferencer::take_assumptions() {
 }
 
 void Inferencer::report_equations() {
-  for (const TypeSolver::Equation& broken : solver_.take_broken())
+  for (const TypeSolver::Equation& broken : solver_.take_broken()) {
+    errors_.set_place(broken.place);
     errors_.add(broken.place->span, "",
                 fmt::format("the dimension {} must be {}", to_string(broken.a), to_string(broken.b)));
+  }
 }
 
 void Inferencer::report_waiting() {
@@ -121,6 +123,7 @@ void Inferencer::report_waiting() {
 // Arguments that were unknown at the call are held against the parameters again.
 void Inferencer::check_calls() {
   for (const OpenCall& open : std::exchange(open_calls_, {})) {
+    errors_.set_place(open.call);
     try {
       unify_arguments(open.call, *open.function, open.arg_types);
     } catch (const UserError& error) {
@@ -130,6 +133,7 @@ void Inferencer::check_calls() {
 }
 
 void Inferencer::check_complete(const Ref<MatchNode>& match) {
+  errors_.set_place(match);
   try {
     std::string missing;
     for (const Pattern& pattern : unmatched_cases(*match, module_))
@@ -170,6 +174,7 @@ void Inferencer::check_result(const Expr& call, const Type& type) {
       visit_symbols(dim, [&](const PrimVarNode*) { has_symbol = true; });
       const auto value = as_int(dim);
       if (has_symbol || (value && *value >= 0)) continue;
+      errors_.set_place(call);
       return errors_.add(call->span, "",
                          fmt::format("the result would be {}, whose dimension {} is no size", to_string(type), i));
     }
@@ -182,9 +187,11 @@ void Inferencer::report_escapes(const std::vector<Expr>& exprs, bool is_part) {
     const auto it = memo_.find(node.get());
     return it == memo_.end() ? Type() : it->second.type;
   };
-  for (const Escape& escape : find_escapes(exprs, is_part, type_of_node))
+  for (const Escape& escape : find_escapes(exprs, is_part, type_of_node)) {
+    errors_.set_place(escape.at);
     errors_.add(escape.at->span, "",
                 fmt::format("{} in {} is bound by no function around it", escape.what, to_string(escape.type)));
+  }
 }
 
 // The node with its children as they became; of parameters and functions, with the types that were left to inference.
@@ -227,6 +234,7 @@ void Inferencer::report_variables(bool with_values) {
     if (var == nullptr || has_value_.contains(var) != with_values) continue;
     const Type type = type_of(node);
     const std::string known = type.is<IncompleteTypeNode>() ? "" : fmt::format(" (so far {})", to_string(type));
+    errors_.set_place(node);
     errors_.add(node->span, "",
                 fmt::format("the type of variable '%{}' cannot be inferred{}; annotate it", var->name_hint, known));
   }
@@ -236,6 +244,7 @@ void Inferencer::report_expression(const Expr& first) {
   const auto* call = first.as<CallNode>();
   const auto* global = call != nullptr ? call->op.as<GlobalVarNode>() : first.as<GlobalVarNode>();
   const std::string what = global != nullptr ? fmt::format("what '@{}' gives", global->name_hint) : "this expression";
+  errors_.set_place(first);
   errors_.add(first->span, call != nullptr && call->as_op() != nullptr ? call->as_op()->name : "",
               fmt::format("the type of {} cannot be inferred: {}", what, to_string(type_of(first))));
 }

@@ -7,6 +7,7 @@
 #include "ir/max_dim.h"
 #include "relay/infer/check_kind.h"
 #include "relay/infer/inferencer.h"
+#include "relay/visit.h"
 
 namespace headrace::relay {
 
@@ -130,11 +131,32 @@ void TypeErrors::add(const UserError& error) {
     ++not_shown_;
   } else {
     messages_.push_back(error);
+    places_.push_back(place_);
   }
 }
 
 void TypeErrors::add(const Span& span, std::string op, std::string message) {
   add(UserError(std::move(message), ErrorPlace{std::move(op), to_string(span)}));
+}
+
+void TypeErrors::raise(std::span<const Expr> functions, std::span<const Expr> names) {
+  std::unordered_map<const Object*, std::vector<size_t>> open;  // messages by what they are about
+  for (size_t i = 0; i < messages_.size(); ++i) {
+    if (messages_[i].where().place.empty()) open[places_[i].object()].push_back(i);
+  }
+  for (size_t i = 0; i < functions.size() && !open.empty(); ++i) {
+    post_order(functions[i], [&](const Expr& expr) {
+      const auto found = open.find(expr.object());
+      if (found == open.end()) return;
+      for (const size_t message : found->second) {
+        const UserError& error = messages_[message];
+        const std::string name = "@" + names[i].as<GlobalVarNode>()->name_hint;
+        messages_[message] = UserError(error.message(), ErrorPlace{error.where().op, name});
+      }
+      open.erase(found);
+    });
+  }
+  raise();
 }
 
 void TypeErrors::raise() const {
@@ -162,6 +184,7 @@ std::vector<Expr> Inferencer::run_all(const std::vector<Expr>& exprs) {
 
 void Inferencer::step(const Frame& frame) {
   solver_.set_place(frame.expr);
+  errors_.set_place(frame.expr);
   try {
     visit(frame);
   } catch (const UserError& error) {  // a type that became too deep
@@ -213,6 +236,7 @@ Type Inferencer::resolved(const Expr& at, const Type& type) {
   try {
     return solver_.resolve(type);
   } catch (const UserError& error) {
+    errors_.set_place(at);
     errors_.add(at->span, "", error.message());
     return {};
   }
@@ -240,6 +264,7 @@ std::string Inferencer::why_endless() const {
 }
 
 void Inferencer::fail(const Expr& original, Span span, std::string op, std::string message) {
+  errors_.set_place(original);
   errors_.add(span, std::move(op), std::move(message));
   memo_[original.get()] = {original, {}};
   waiting_nodes_.erase(original.get());
@@ -247,6 +272,7 @@ void Inferencer::fail(const Expr& original, Span span, std::string op, std::stri
 
 bool Inferencer::agree(const Expr& at, const Type& a, const Type& b, const std::function<std::string()>& message) {
   if (!a || !b || solver_.unify(a, b)) return true;
+  errors_.set_place(at);
   errors_.add(at->span, "", message() + why_endless());
   return false;
 }
@@ -278,7 +304,7 @@ TypedModule infer_type_and_values(const IRModule& given) {
   }
   const std::vector<Expr> results = inferencer.run_all(exprs);
   inferencer.report_escapes(exprs, false);
-  inferencer.errors().raise();
+  inferencer.take_errors().raise(std::span(exprs).first(count), std::span(exprs).subspan(count));
   bool changed = false;
   Map<GlobalVar, BaseFunc> typed;
   size_t next = 0;

@@ -123,6 +123,25 @@ TEST_F(InferType, LeafErrors) {
   EXPECT_THAT(error_text(make_global_var("f")), HasSubstr("no function '@f'"));
 }
 
+// Of programs that no text was read from.
+TEST_F(InferType, ErrorsNameTheFunction) {
+  const Var x = make_var("x", row(2)), y = make_var("y", row(3)), z = make_var("z", row(3));
+  IRModule module = module_with("good", make_function({x}, same(x)));
+  module->add_function(make_global_var("bad"), make_function({y}, plus(same(y), make_scalar(1))));
+  EXPECT_EQ(error_text(module), "test.plus: types differ\n  at: test.plus\n  in: @bad");
+  // Two functions, one of them by a node that both have, which the first is named for; and what is found at the end.
+  const Expr shared = plus(z, make_scalar(1));
+  module->add_function(make_global_var("one"), make_function({z}, shared));
+  module->add_function(make_global_var("two"), make_function({z}, shared));
+  const std::string several = error_text(module);
+  EXPECT_THAT(several, HasSubstr("2 type errors:"));
+  EXPECT_THAT(several, HasSubstr("in: @bad"));
+  EXPECT_THAT(several, HasSubstr("in: @one"));
+  const Var free = make_var("free");
+  EXPECT_EQ(error_text(module_with("open", make_function({free}, make_tuple({})))),
+            "the type of variable '%free' cannot be inferred; annotate it\n  in: @open");
+}
+
 TEST_F(InferType, OpCalls) {
   const Var x = make_var("x", tensor({n}));
   EXPECT_EQ(type_text(plus(same(x), x)), "Tensor[(n), float32]");

@@ -16,15 +16,21 @@ namespace headrace::relay {
 // Collects the errors of one inference.
 class TypeErrors {
  public:
+  // Which expression the errors that follow are about.
+  void set_place(const Expr& expr) { place_ = expr; }
   void add(const UserError& error);
   void add(const Span& span, std::string op, std::string message);
   bool empty() const { return messages_.empty(); }
   // Throws when there is any: one as it is, several as a list.
   void raise() const;
+  // Says before that which of the functions an error is in that has no place in a text. `names` are theirs.
+  void raise(std::span<const Expr> functions, std::span<const Expr> names);
 
  private:
   static constexpr size_t kMaxShown = 50;
+  Expr place_;
   std::vector<UserError> messages_;
+  std::vector<Expr> places_;  // of the messages
   size_t not_shown_ = 0;
 };
 

@@ -205,6 +205,7 @@ IRModule Parser::module() {
     if (at_ == before) take();
     skip_to_item();
   }
+  report_constants_without_data();
   errors_.throw_if_any();
   return module_;
 }
@@ -226,6 +227,7 @@ Expr Parser::expression() {
   } catch (const UserError& error) {
     report(peek(), error.message());
   }
+  report_constants_without_data();
   errors_.throw_if_any();
   return result;
 }

@@ -102,15 +102,23 @@ NDArray Parser::meta_constant(const Token& first) {
   expect("[", "before the number of a constant");
   const int64_t index = small_integer(take(), "the number of a constant");
   expect("]", "after the number of a constant");
-  const std::vector<NDArray>& data = has_metadata_ || options_.weights == nullptr ? constants_ : *options_.weights;
+  const std::vector<NDArray>& data = data_of_constants();
   if (index >= static_cast<int64_t>(data.size())) {
-    report(first,
-           fmt::format("there is no data for constant {}: the text has {} (its #[metadata] block, or the weights "
-                       "file it was written with, holds them: --input-weights FILE; in Python weights=)",
-                       index, data.size()));
+    without_data_.emplace_back(first, index);
     return NDArray::empty({}, DataType::float_(32));  // a stand-in: what follows is read on
   }
   return data[static_cast<size_t>(index)];
+}
+
+// Once for all of them: who forgot a file forgot all that is in it.
+void Parser::report_constants_without_data() {
+  if (without_data_.empty()) return;
+  const auto& [token, index] = without_data_.front();
+  const size_t more = without_data_.size() - 1;
+  report(token,
+         fmt::format("there is no data for constant {}{}: the text has {} (its #[metadata] block, or the weights "
+                     "file it was written with, holds them: --input-weights FILE; in Python weights=)",
+                     index, more == 0 ? "" : fmt::format(" and {} more", more), data_of_constants().size()));
 }
 
 void Parser::metadata_item(const Token& first, const Value& item) {

@@ -85,6 +85,10 @@ class Parser : private TokenReader {
   NDArray scalar(const Token& number, bool negative);
   NDArray small_tensor(const Token& first);
   NDArray meta_constant(const Token& first);
+  const std::vector<NDArray>& data_of_constants() const {
+    return has_metadata_ || options_.weights == nullptr ? constants_ : *options_.weights;
+  }
+  void report_constants_without_data();
   void set_literal(const NDArray& data, int64_t index, const Token& number, bool negative);
   void set_real(const NDArray& data, int64_t index, const Token& number, bool negative);
   void set_integer(const NDArray& data, int64_t index, const Token& number, bool negative);
@@ -116,6 +120,7 @@ class Parser : private TokenReader {
   ScopedNames<Expr> vars_;  // "x" for %x, "#0" for %0
   std::vector<NDArray> constants_;
   bool has_metadata_ = false;
+  std::vector<std::pair<Token, int64_t>> without_data_;  // the constants, by number, that there is no data for
 };
 
 }  // namespace headrace::relay

@@ -308,6 +308,8 @@ TEST_F(Text, MalformedTextsSayWhatIsWrong) {
       {"const(Tensor[(140737488355328, 140737488355328), int8], [1])",
        "bad.relay:3:3: shape (140737488355328, 140737488355328) has too many elements"},
       {"meta[relay.Constant][0]", "there is no data for constant 0"},
+      {"(meta[relay.Constant][4], meta[relay.Constant][1], meta[relay.Constant][4])",
+       "there is no data for constant 4 and 2 more: the text has 0 (its"},
       {"meta[tir.Buffer][0]", "meta holds relay.Constant only"},
       {"match (%x) { Cons(%a) => %a }", "there is no constructor 'Cons'"},
       {"match (%x) { _ %x }", "expected '=>' after a pattern"},

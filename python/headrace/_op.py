@@ -1,0 +1,310 @@
+"""Operators: calling them, asking about them, and saying what an op is that is registered at run time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from headrace import _core, _expr, _node
+from headrace._container import Map
+from headrace._ffi import api
+
+
+@_node.mixin("relay.attrs.UserAttrs")
+class _UserAttrs:
+    """Attributes of a call of an op that was registered at run time; also as `attrs.name`."""
+
+    __slots__ = ()
+
+    def keys(self) -> list[str]:
+        """The names of the attributes."""
+        return _USER_ATTR_VALUES(self).keys()
+
+    def __getitem__(self, name: str) -> Any:
+        return self.__getattr__(name)
+
+    def __getattr__(self, name: str) -> Any:
+        values = _USER_ATTR_VALUES(self)
+        if name not in values:
+            raise AttributeError(f"there is no attribute '{name}'; the attributes: {', '.join(values.keys())}")
+        return values[name]
+
+
+@_node.mixin("ir.Op")
+class _Op:
+    """An operator. There is one object a name. `op(x, axis=1)` is a call of it."""
+
+    __slots__ = ()
+
+    def __call__(self, *args: Any, span: Any = None, **attrs: Any) -> Any:
+        """A call of the op.
+
+        Parameters
+        ----------
+        *args : RelayExpr
+            Its arguments.
+        span : Span, optional
+            Where it came from.
+        **attrs
+            Its attributes.
+
+        Returns
+        -------
+        Call
+        """
+        return _expr.Call(self, args, self.make_attrs(**attrs), span=span)
+
+    def make_attrs(self, **attrs: Any) -> Any:
+        """The attributes of a call, those that are left out at their defaults; None for an op without attributes.
+
+        Raises
+        ------
+        UserError
+            For an attribute that the op does not have, that is missing, or of another kind.
+        """
+        key = self.describe()["attrs_type_key"]
+        if key and key != "relay.attrs.UserAttrs":
+            return _node.make(key, attrs)
+        given = {name: value for name, value in attrs.items() if value is not None}
+        kinds = {row["name"]: row["kind"] for row in self.attrs_schema} if given else {}
+        converted = {name: _node.convert(value, kinds.get(name, "")) for name, value in given.items()}
+        return api("relay.op.MakeAttrs")(self, converted)
+
+    @staticmethod
+    def get(op_name: str) -> Any:
+        """The op of that name; UserError that names near ones when there is none."""
+        return api("ir.GetOp")(op_name)
+
+    @staticmethod
+    def list_op_names() -> list[str]:
+        """The names of all ops."""
+        return list(api("ir.OpNames")())
+
+    def describe(self) -> Map:
+        """Its doc, arguments (name, kind, doc), number of inputs, support level, type of attributes."""
+        return api("ir.DescribeOp")(self.name)
+
+    @property
+    def arguments(self) -> list[dict[str, str]]:
+        """The arguments in order, each with "name", "type_info" and "description"."""
+        names = ("name", "type_info", "description")
+        return [dict(zip(names, row, strict=True)) for row in self.describe()["arguments"]]
+
+    @property
+    def num_inputs(self) -> int:
+        """How many arguments it takes; -1: any number."""
+        return self.describe()["num_inputs"]
+
+    @property
+    def support_level(self) -> int:
+        """From 1, the best supported, to 10."""
+        return self.describe()["support_level"]
+
+    @property
+    def description(self) -> str:
+        """What it does."""
+        return self.describe()["doc"]
+
+    @property
+    def attrs_schema(self) -> list[Map]:
+        """The attributes of an op that was registered at run time: name, kind, doc, has_default, default."""
+        return list(api("relay.op.DescribeAttrs")(self))
+
+    @property
+    def why_opaque(self) -> str:
+        """Why no call of the op is fused with others; empty when calls may be."""
+        return api("relay.op.WhyOpaque")(self)
+
+    def add_argument(self, name: str, type: str = "Tensor", description: str = "") -> Any:
+        """Names the next argument of an op that was registered at run time.
+
+        Parameters
+        ----------
+        name : str
+            What it is called.
+        type : str
+            What it is, in words.
+        description : str
+            What it is for.
+
+        Returns
+        -------
+        Op
+            The op itself.
+
+        Raises
+        ------
+        UserError
+            For a name that is taken, or that no call could give.
+        """
+        api("relay.op.AddArgument")(self, name, type, description)
+        return self
+
+    def add_attr(self, name: str, kind: str = "float", default: Any = None, doc: str = "") -> Any:
+        """Adds an attribute to an op that was registered at run time.
+
+        Parameters
+        ----------
+        name : str
+            An identifier.
+        kind : str
+            "int", "float", "bool", "str", "dtype", "shape", "Array[int]" or "Array[float]".
+        default : optional
+            What it is when a call does not give it; None: it must be given.
+        doc : str
+            What it is for.
+
+        Returns
+        -------
+        Op
+            The op itself.
+
+        Raises
+        ------
+        UserError
+            For a name that is taken or that no call could give or read, an unknown kind, a default of another kind.
+        """
+        if kind not in _ATTR_KINDS:
+            raise _core.UserError(f"attribute '{name}': there is no kind {kind!r}; the kinds: {', '.join(_ATTR_KINDS)}")
+        api("relay.op.AddAttr")(self, name, kind, _node.convert(default, kind), doc)
+        return self
+
+    def set_num_inputs(self, n: int) -> Any:
+        """Says how many arguments the op takes; -1: any number. Gives the op itself."""
+        api("relay.op.SetNumInputs")(self, n)
+        return self
+
+    def set_support_level(self, level: int) -> Any:
+        """Says how well the op is supported: from 1, the best, to 10. Gives the op itself."""
+        api("relay.op.SetSupportLevel")(self, level)
+        return self
+
+    def add_type_rel(self, rel_name: str, type_rel_func: Any = None) -> Any:
+        """Sets the type relation of an op that was registered at run time.
+
+        Parameters
+        ----------
+        rel_name : str
+            What it is called. Without a function, "Identity" is the type of the first argument, and "Broadcast" what
+            two tensors of one dtype give element by element, as `add` does.
+        type_rel_func : function, optional
+            Of (arg_types, attrs): the types of the arguments, whose dimensions may be symbolic, and the attributes
+            (None for an op without any). It gives the type of the result, or None when it cannot tell yet. Calls have
+            the number of arguments and the attributes that the op says.
+
+        Returns
+        -------
+        Op
+            The op itself.
+        """
+        if type_rel_func is None:
+            if rel_name not in _RELATIONS:
+                raise _core.UserError(
+                    f"{self.name}: there is no type relation '{rel_name}'; give a function, or one of "
+                    f"{', '.join(_RELATIONS)}"
+                )
+            type_rel_func = _RELATIONS[rel_name]
+        elif not callable(type_rel_func):
+            raise _core.UserError(
+                f"{self.name}: type_rel_func: expected a function of (arg_types, attrs), got {type_rel_func!r}; a "
+                'relation that has a name stands alone, as add_type_rel("Identity")'
+            )
+        api("relay.op.SetRelation")(self, type_rel_func)
+        return self
+
+    def get_attr(self, attr_name: str) -> Any:
+        """What `set_attr` set, or None. "TOpPattern" is the op's pattern, "TOpIsStateful" whether it has effects."""
+        return api("ir.OpGetAttr")(self, attr_name)
+
+    def set_attr(self, attr_name: str, value: Any, plevel: int = 10) -> Any:
+        """Sets an attribute of the op itself, such as "target.mychip".
+
+        Parameters
+        ----------
+        attr_name : str
+            Any name. "TOpPattern" and "TOpIsStateful" are those of Relay, for ops that were registered at run time.
+        value
+            Any value, also a function.
+        plevel : int
+            Taken for the sake of old programs; the last one that is set counts.
+
+        Returns
+        -------
+        Op
+            The op itself.
+
+        Raises
+        ------
+        UserError
+            For an attribute that is set in C++, and for a value that is not what Headrace reads there: "FTVMLegalize"
+            is a function, "TOpPattern" an op pattern, "TOpIsStateful" a bool.
+        """
+        api("ir.OpSetAttr")(self, attr_name, value)
+        return self
+
+    def has_attr(self, attr_name: str) -> bool:
+        """Whether `set_attr` set that attribute to something that is not None."""
+        return self.get_attr(attr_name) is not None
+
+    def reset_attr(self, attr_name: str) -> None:
+        """Takes away what `set_attr` set, also a pattern and having effects."""
+        api("ir.OpResetAttr")(self, attr_name)
+
+    def __str__(self) -> str:
+        return self.name
+
+    def __repr__(self) -> str:
+        return f"Op({self.name})"
+
+
+def _first_type(arg_types: Any, attrs: Any) -> Any:
+    return arg_types[0]
+
+
+def _broadcast_type(arg_types: Any, attrs: Any) -> Any:
+    if len(arg_types) != 2:
+        raise _core.UserError(f"the relation Broadcast is of two arguments, got {len(arg_types)}")
+    operands = [
+        _node.make("relay.Var", {"name_hint": name, "type_annotation": t})
+        for name, t in zip("ab", arg_types, strict=True)
+    ]
+    module = _node.class_of("ir.IRModule")()
+    try:
+        return api("relay.analysis.infer_type_expr")(Op.get("add")(*operands), module).checked_type
+    except _core.UserError as error:
+        # Not by the name of the op that was asked for its relation.
+        told = str(error).partition("\n")[0].removeprefix("add: ")
+        raise _core.UserError(f"the relation Broadcast: {told}") from None
+
+
+_ATTR_KINDS = ("int", "float", "bool", "str", "dtype", "shape", "Array[int]", "Array[float]")
+_RELATIONS = {"Identity": _first_type, "Broadcast": _broadcast_type}
+
+
+def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int = 10) -> Any:
+    """Sets an attribute of an op, as `Op.set_attr`.
+
+    Parameters
+    ----------
+    op_name : str
+        The op.
+    attr_key : str
+        Such as "target.mychip".
+    value : optional
+        The value; without it, a decorator is returned.
+    level : int
+        Taken for the sake of old programs.
+
+    Returns
+    -------
+    The value, or the decorator
+    """
+
+    def register(given: Any) -> Any:
+        Op.get(op_name).set_attr(attr_key, given, level)
+        return given
+
+    return register if value is None else register(value)
+
+
+Op = _node.class_of("ir.Op")
+_USER_ATTR_VALUES = _core.field_getter(_node.index_of("relay.attrs.UserAttrs"), "values")

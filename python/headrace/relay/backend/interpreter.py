@@ -1,0 +1,48 @@
+"""Values of the reference interpreter that are neither tensors nor tuples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from headrace import _node
+from headrace._ffi import api
+
+__all__ = ["ConstructorValue", "RefValue"]
+
+
+@_node.mixin("interp.ConstructorValue")
+class _ConstructorValue:
+    """A value of a data type: `constructor` made it, of `fields`."""
+
+    __slots__ = ()
+
+    @property
+    def tag(self) -> int:
+        """The constructor's number in its type."""
+        return self.constructor.tag
+
+    def __len__(self) -> int:
+        return len(self.fields)
+
+    def __getitem__(self, index: Any) -> Any:
+        return self.fields[index]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.fields)
+
+
+@_node.mixin("interp.RefValue")
+class _RefValue:
+    """A mutable cell."""
+
+    __slots__ = ()
+
+    @property
+    def value(self) -> Any:
+        """What it holds now."""
+        return api("relay.backend.ReadRef")(self)
+
+
+ConstructorValue = _node.class_of("interp.ConstructorValue")
+RefValue = _node.class_of("interp.RefValue")
