@@ -74,8 +74,8 @@ class TypeSolver {
   PrimExpr bind_dim(const PrimExpr& unknown, const PrimExpr& dim);
   PrimExpr resolve_dim(const PrimExpr& dim);
   Type resolve_at(const Type& type, int depth);
-  Array<Type> resolve_all(const Array<Type>& types, int depth, bool& changed);
-  void collect(const Type& type, std::vector<const Object*>& out, std::unordered_set<const Object*>& seen);
+  Type resolve_tensor(const TensorTypeNode& tensor);
+  std::vector<const Object*> unknowns_of(const Type& type) const;
   bool has_unknown_dim(const PrimExpr& dim) const;
   Type unify_known(const Type& a, const Type& b);
   PrimExpr unify_dim(const PrimExpr& a, const PrimExpr& b);
