@@ -35,7 +35,7 @@ std::string as_text(const ObjectRef& object, bool show_meta_data) {
   }
   if (const auto function = object.cast<tir::PrimFuncNode>()) return tir::print_function(function);
   if (const Expr expr = object.cast<ExprNode>()) return relay::print_expr(expr, options);
-  if (const Type type = object.cast<TypeNode>()) return to_string(type);
+  if (const Type type = object.cast<TypeNode>()) return relay::type_text(type);
   if (const PrimExpr dim = object.cast<PrimExprNode>()) return to_string(dim);
   throw_user_error("a {} has no text form", object->key());
 }
