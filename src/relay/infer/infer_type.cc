@@ -146,6 +146,7 @@ void Inferencer::step(const Frame& frame) {
   } catch (const UserError& error) {  // a type that became too deep
     fail(frame.expr, frame.expr->span, "", error.message());
   }
+  ask_constraints();
 }
 
 void Inferencer::visit(const Frame& frame) {

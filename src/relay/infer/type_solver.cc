@@ -212,15 +212,20 @@ std::optional<Array<Type>> TypeSolver::unify_all(const Array<Type>& a, const Arr
 
 // The type parameters and symbols of `a` stand for anything, those of `b` for what `a` says. What `b` takes, `a` gives.
 Type TypeSolver::unify_functions(const FuncTypeNode& a, const FuncTypeNode& b) {
+  const size_t mark = owed_.size();
   const FuncType given = instantiate(b, {}, false);
+  for (size_t i = mark; i < owed_.size(); ++i) owed_[i].granted = a.type_constraints;
   const auto args = unify_all(given->arg_types, a.arg_types);
   const Type ret = args ? unify(a.ret_type, given->ret_type) : Type();
+  if (!ret) owed_.resize(mark);
   return ret ? make_func_type(*args, ret, a.type_params, a.type_constraints) : Type();
 }
 
 Type TypeSolver::join(const Type& a, const Type& b) {
-  const Type joined = unify(a, b);
-  return joined ? joined : unify(b, a);
+  const size_t mark = owed_.size();
+  if (const Type joined = unify(a, b)) return joined;
+  owed_.resize(mark);
+  return unify(b, a);
 }
 
 Type TypeSolver::unify_known(const Type& a, const Type& b) {
@@ -272,7 +277,7 @@ FuncType TypeSolver::instantiate(const FuncTypeNode& function, const Array<Type>
       if (dims != nullptr) dims->push_back(bindings.symbols.at(symbol));
     });
   }
-  if (bindings.types.empty() && bindings.symbols.empty()) return ref(&function);
+  if (bindings.types.empty() && bindings.symbols.empty() && function.type_constraints.empty()) return ref(&function);
   std::unordered_set<const PrimVarNode*> inner;
   inner_symbols(function.ret_type, inner);
   const auto can_bind = [&](const Object* object) {
@@ -280,9 +285,10 @@ FuncType TypeSolver::instantiate(const FuncTypeNode& function, const Array<Type>
     const auto* symbol = static_cast<const PrimVarNode*>(object);
     return is_own(symbol) && !inner.contains(symbol);
   };
-  Array<Type> args;
-  for (const Type& arg : function.arg_types) args.push_back(relay::instantiate(arg, can_bind, bindings));
-  return make_func_type(args, relay::instantiate(function.ret_type, can_bind, bindings));
+  const auto at_this_use = [&](const Type& type) { return relay::instantiate(type, can_bind, bindings); };
+  for (const Type& constraint : function.type_constraints)
+    owed_.push_back({constraint, at_this_use(constraint), {}, place_});
+  return make_func_type(map_types(function.arg_types, at_this_use), at_this_use(function.ret_type));
 }
 
 }  // namespace headrace::relay
