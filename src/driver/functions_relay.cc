@@ -27,8 +27,8 @@ bool is_tir(const IRModule& module) {
   return !functions.empty() && (*functions.begin()).second.is<tir::PrimFuncNode>();
 }
 
-std::string as_text(const ObjectRef& object, bool show_meta_data) {
-  const relay::PrintOptions options{.show_meta_data = show_meta_data};
+std::string as_text(const ObjectRef& object, bool show_meta_data, bool show_types) {
+  const relay::PrintOptions options{.show_meta_data = show_meta_data, .show_types = show_types};
   if (object.is<IRModuleNode>()) {
     const IRModule module = snapshot(object.cast<IRModuleNode>());
     return is_tir(module) ? tir::print_module(module) : relay::print_module(module, options);

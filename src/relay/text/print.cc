@@ -15,7 +15,8 @@ constexpr size_t kMaxIndent = 60;  // deeper nesting stays here: the text grows 
 // Writes one top-level expression. What is left to write is on an explicit stack, so that nesting needs no call stack.
 class ExprPrinter {
  public:
-  ExprPrinter(std::string& out, ConstantTable& constants) : out_(out), values_{constants, names_} {
+  ExprPrinter(std::string& out, ConstantTable& constants, bool show_types = false)
+      : out_(out), values_{constants, names_}, show_types_(show_types) {
     names_.print_attrs = [this](std::string& text, const TypeRelationNode& relation) {
       const Attrs attrs = relation.attrs.cast<AttrsNode>();
       if (relation.attrs && !attrs) throw_user_error("the attributes of a constraint are a {}", relation.attrs->key());
@@ -76,7 +77,10 @@ class ExprPrinter {
 
   void text(std::string words) { tasks_.push_back({Task::text, std::move(words), {}}); }
   void line() { tasks_.push_back({Task::line, {}, {}}); }
-  void form(const Expr& expr) { tasks_.push_back({Task::form, {}, expr}); }
+  void form(const Expr& expr) {
+    tasks_.push_back({Task::form, {}, expr});
+    if (show_types_ && expr->has_checked_type() && !expr.is<LetNode>()) text(type_comment(expr->checked_type()));
+  }
   void push_body(int scope, const Expr& result) { tasks_.push_back({Task::body, {}, result, scope}); }
   void block(int scope, const Expr& result) {
     text("{");
@@ -168,6 +172,15 @@ class ExprPrinter {
     print_type(out, var.type_annotation, names_);
   }
   void print_annotation(const VarNode& var) { append_annotation(out_, var); }
+
+  std::string type_comment(const Type& type) {
+    std::string out;
+    print_type(out, type, names_);
+    // A symbol's name may hold what would end the comment.
+    for (size_t end = out.find("*/"); end != std::string::npos; end = out.find("*/", end))
+      out.replace(end, 2, "*\\x2f");
+    return " /* ty=" + out + " */";
+  }
 
   // A name, a constant, or the number of what is defined above.
   std::string operand(const Expr& expr) {
@@ -351,6 +364,7 @@ class ExprPrinter {
   Scopes scopes_;
   std::vector<Task> tasks_;
   size_t depth_ = 0;
+  bool show_types_;
 };
 
 void finish(std::string& out, const ConstantTable& constants, const PrintOptions& options) {
@@ -390,7 +404,7 @@ std::string print_module(const IRModule& module, const PrintOptions& options) {
       throw_user_error("function @{} is a {}: only functions of relay have this text form", var->name_hint,
                        function->key());
     out += blank;
-    ExprPrinter(out, constants).print_definition(var, function.cast<FunctionNode>());
+    ExprPrinter(out, constants, options.show_types).print_definition(var, function.cast<FunctionNode>());
     blank = "\n";
   }
   finish(out, constants, options);
@@ -401,7 +415,7 @@ std::string print_expr(const Expr& expr, const PrintOptions& options) {
   HEADRACE_CHECK(expr.defined(), "a null expression");
   std::string out;
   ConstantTable constants;
-  ExprPrinter(out, constants).print_root(expr);
+  ExprPrinter(out, constants, options.show_types).print_root(expr);
   finish(out, constants, options);
   return std::string(kVersionLine) + out;
 }

@@ -38,6 +38,9 @@ struct PrintOptions {
   bool show_meta_data = true;
   // Takes the data of meta[relay.Constant][i] as item i, each content once, instead of the metadata block.
   std::vector<NDArray>* weights = nullptr;
+  // Writes the type that InferType gave behind what computes: `%0 = nn.relu(%x) /* ty=Tensor[(2), float32] */;`. Names
+  // and annotations say theirs, a let its value's. They are comments: the text reads back as the same program.
+  bool show_types = false;
 };
 
 // Deterministic: equal modules with equal names give equal bytes. UserError on what has no text form: attributes that
