@@ -49,7 +49,7 @@ constexpr const char* kExamples =
     "  headrace-opt model.relay --passes fuse_ops --explain-fusion -o fused.relay\n"
     "  headrace-opt model.relay -p ConvertLayout --config \"relay.ConvertLayout.desired_layouts=nn.conv2d=NHWC,OHWI\"\n"
     "  headrace-opt model.onnx --shape x=1,3,224,224 -o model.relay --weights model.safetensors\n"
-    "  headrace-opt model.relay --input-weights model.safetensors -p canonical --hide-data\n"
+    "  headrace-opt model.relay --input-weights model.safetensors -p canonical --hide-data --show-types\n"
     "  headrace-opt kernel.lowered.tir --passes vectorize_loop,unroll_loop --verify-each\n"
     "  headrace-opt --list-passes\n\n"
     "exit codes: 0 ok, 1 a defect of ours, 2 a wrong command line, 3 a wrong input, output or name of a pass";
@@ -64,7 +64,7 @@ struct Request {
   int opt_level = 3;
   int64_t max_depth = 0;
   bool verify_each = false, verify_text = false, dump_diff = false, print_after_all = false, time = false, list = false,
-       hide_data = false, explain_fusion = false;
+       hide_data = false, show_types = false, explain_fusion = false;
 };
 
 void add_options(CLI::App& app, Request& r) {
@@ -100,6 +100,7 @@ void add_options(CLI::App& app, Request& r) {
   app.add_flag("--time-passes,--time", r.time, "show on the standard error how long each pass took");
   app.add_flag("--hide-data", r.hide_data, "leave the data of large constants out; the text cannot be read again")
       ->excludes("--weights");
+  app.add_flag("--show-types", r.show_types, "write the type of each expression behind it, as a comment");
   app.add_flag("--list-passes", r.list, "print the passes, one a line, and stop");
   app.set_version_flag("--version", HEADRACE_VERSION);
 }
@@ -175,9 +176,10 @@ void check_outputs(const Request& r) {
 void write_output(const Request& r, const Program& program) {
   if (program.language.ir == driver::Ir::tir) return write_all(r.output, tir::print_module(program.module));
   if (r.weights.empty())
-    return write_all(r.output, relay::print_module(program.module, {.show_meta_data = !r.hide_data}));
+    return write_all(r.output,
+                     relay::print_module(program.module, {.show_meta_data = !r.hide_data, .show_types = r.show_types}));
   std::vector<NDArray> weights;
-  const std::string text = relay::print_module(program.module, {.weights = &weights});
+  const std::string text = relay::print_module(program.module, {.weights = &weights, .show_types = r.show_types});
   driver::OutputFile file(r.weights);
   relay::write_weights(file.descriptor(), r.weights, weights);
   file.commit();
@@ -274,6 +276,8 @@ int run(const Request& r) {
   check_outputs(r);
   Program program = read_input(r);
   const Language& language = program.language;
+  if (r.show_types && !language.infer_type)
+    throw_user_error("'{}' is a loop program, whose text has its types; --show-types is for Relay", r.input);
   const driver::PassList list = driver::parse_pass_list(r.passes, language.ir);
   const auto timing = std::make_shared<pass::TimingInstrument>();
   const pass::PassContext context = make_context(r, language, list, timing);
@@ -282,6 +286,7 @@ int run(const Request& r) {
     if (language.infer_type) program.module = language.infer_type(program.module);
     program.module = pass::run_passes(list.passes, program.module, context);
   }
+  if (r.show_types) program.module = language.infer_type(program.module);
   write_output(r, program);
   if (r.time) fmt::print(stderr, "{}", timing->report());
   return HR_OK;

@@ -12,7 +12,7 @@ from headrace._ffi import api
 def text_of(node: Any) -> str:
     """The text form without large data; of what has none, or has names that are no text, a short text."""
     try:
-        return api("relay.ir.AsText")(node, False)
+        return api("relay.ir.AsText")(node, False, False)
     except (_core.UserError, UnicodeDecodeError):
         return node._short_text()
 
@@ -74,9 +74,12 @@ class _Expr:
             )
         return found
 
-    def astext(self, show_meta_data: bool = True) -> str:
-        """The text form; without the data of large constants it cannot be read back."""
-        return api("relay.ir.AsText")(self, bool(show_meta_data))
+    def astext(self, show_meta_data: bool = True, show_types: bool = False) -> str:
+        """The text form; without the data of large constants it cannot be read back.
+
+        With `show_types` each expression has the type that InferType found behind it, as a comment.
+        """
+        return api("relay.ir.AsText")(self, bool(show_meta_data), bool(show_types))
 
     def __str__(self) -> str:
         return text_of(self)

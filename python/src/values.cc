@@ -304,7 +304,7 @@ nb::object from_value(const Value& value) {
   throw UserError("a value of this kind does not cross into Python: " + repr(value));
 }
 
-void bind_values(nb::module_& m) {
+static void bind_device(nb::module_& m) {
   nb::class_<Device>(m, "Device", "Where memory and work live.")
       .def_prop_ro("device_type", [](const Device& device) { return device.type; })
       .def_prop_ro("device_id", [](const Device& device) { return device.id; })
@@ -321,10 +321,11 @@ void bind_values(nb::module_& m) {
         return cpu(id);
       },
       nb::arg("id") = 0, "The CPU.");
+}
 
-  nb::class_<NDArray>(m, "NDArray", nb::is_weak_referenceable(),
-                      "A tensor. Shares its memory with numpy and others through DLPack.")
-      .def_prop_ro("shape", [](const NDArray& array) { return nb::tuple(nb::cast(array.shape())); })
+// What a tensor is, and how numpy sees it.
+static void bind_reading(nb::class_<NDArray>& tensor) {
+  tensor.def_prop_ro("shape", [](const NDArray& array) { return nb::tuple(nb::cast(array.shape())); })
       .def_prop_ro("dtype", [](const NDArray& array) { return array.dtype().to_string(); })
       .def_prop_ro("device", &NDArray::device)
       .def_prop_ro("ndim", [](const NDArray& array) { return array.shape().size(); })
@@ -335,7 +336,12 @@ void bind_values(nb::module_& m) {
       .def(
           "__setitem__", [](nb::handle self, nb::handle index, nb::handle value) { to_numpy(self)[index] = value; },
           nb::arg("index"), nb::arg("value"))
-      .def("__iter__", [](nb::handle self) { return nb::iter(to_numpy(self)); })
+      .def("__iter__", [](nb::handle self) { return nb::iter(to_numpy(self)); });
+}
+
+// What others read it by: DLPack and numpy's __array__.
+static void bind_exchange(nb::class_<NDArray>& tensor) {
+  tensor
       .def("__dlpack_device__",
            [](const NDArray& array) { return nb::make_tuple(array.device().type, array.device().id); })
       .def(
@@ -358,7 +364,11 @@ void bind_values(nb::module_& m) {
             return !copy.is_none() && nb::cast<bool>(copy) ? array.attr("copy")() : array;
           },
           nb::arg("dtype") = nb::none(), nb::arg("copy") = nb::none())
-      .def("asnumpy", &to_numpy, "As numpy().")
+      .def("asnumpy", &to_numpy, "As numpy().");
+}
+
+static void bind_copies(nb::class_<NDArray>& tensor) {
+  tensor
       .def(
           "copyto",
           [](const NDArray& array, const NDArray& target) {
@@ -375,14 +385,27 @@ void bind_values(nb::module_& m) {
             array.copy_from(to_ndarray(source, "source"));
             return array;
           },
-          nb::arg("source"), "Takes the elements of another tensor.")
-      .def("same_as", [](const NDArray& a, const NDArray& b) { return a.object() == b.object(); })
+          nb::arg("source"), "Takes the elements of another tensor.");
+}
+
+static void bind_object_protocol(nb::class_<NDArray>& tensor) {
+  tensor.def("same_as", [](const NDArray& a, const NDArray& b) { return a.object() == b.object(); })
       .def("_save", [](const NDArray& array) { return save_json(Value(array)); })
       .def("__str__", [](nb::handle self) { return nb::str(to_numpy(self)); })
       .def("__repr__", [](const NDArray& array) {
         const nb::str shape = nb::repr(nb::tuple(nb::cast(array.shape())));
         return fmt::format("NDArray(shape={}, dtype={})", shape.c_str(), array.dtype().to_string());
       });
+}
+
+void bind_values(nb::module_& m) {
+  bind_device(m);
+  nb::class_<NDArray> tensor(m, "NDArray", nb::is_weak_referenceable(),
+                             "A tensor. Shares its memory with numpy and others through DLPack.");
+  bind_reading(tensor);
+  bind_exchange(tensor);
+  bind_copies(tensor);
+  bind_object_protocol(tensor);
   m.def(
       "array",
       [](nb::handle object, const std::string& name, const std::string& dtype) {

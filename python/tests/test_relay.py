@@ -237,6 +237,59 @@ def test_text_round_trip():
     assert relay.astext(mod) == mod.astext()
 
 
+def test_types_are_shown():
+    x = relay.var("x", shape=(2, 2))
+    mod = relay.transform.InferType()(hr.IRModule.from_expr(relay.nn.relu(relay.negative(x))))
+    shown = mod.astext(show_types=True)
+    assert "%0 = negative(%x) /* ty=Tensor[(2, 2), float32] */;" in shown
+    assert shown == relay.astext(mod, show_types=True)
+    assert mod["main"].body.astext(show_types=True).endswith("nn.relu(%0) /* ty=Tensor[(2, 2), float32] */\n")
+    assert relay.parse(shown).astext() == mod.astext()
+
+
+def _read_type(text):
+    """The type that the text names, in a program with the data type List and the type parameters A and B."""
+    definitions = '#[version = "0.0.5"]\ntype List[A] { Nil, }\n'
+    return relay.parse(f"{definitions}def @main[A, B](%x: {text}) {{ %x }}")["main"].params[0].type_annotation
+
+
+def test_types_read_back():
+    a, b, c = (relay.TypeVar(name) for name in "ABC")
+    n = hr.tir.Var("n", "int64")
+    relu = relay.TypeRelation("nn.relu", [c, b], 1, None)
+    softmax = relay.TypeRelation("nn.softmax", [c, b], 1, relay.nn.softmax(relay.var("x"), axis=0).attrs)
+    for typ, text in [
+        (relay.scalar_type("int32"), "int32"),
+        (relay.TensorType((n, relay.Any(), n // 2)), "Tensor[(n, ?, floordiv(n, 2)), float32]"),
+        (relay.TupleType([a]), "(A,)"),
+        (relay.RefType(a), "ref(A)"),
+        (relay.TypeCall(relay.GlobalTypeVar("List"), [a]), "List[A]"),
+        (relay.IncompleteType(), "_"),
+        (relay.FuncType([c], b, [c], [relu]), "fn [C](C) -> B where [nn.relu(C) -> B]"),
+        (relay.FuncType([c], b, [c], [softmax]), "fn [C](C) -> B where [nn.softmax(C, axis=0) -> B]"),
+    ]:
+        assert str(typ) == text
+        assert ir.structural_equal(_read_type(text), typ, map_free_vars=True)
+
+
+def test_constraints_of_functions_are_asked():
+    a = relay.TypeVar("A")
+    attrs = relay.transpose(relay.var("x")).attrs
+    keeps = relay.FuncType([a], a, [a], [relay.TypeRelation("transpose", [a, a], 1, attrs)])
+    f = relay.var("f", keeps)
+
+    def infer(shape):
+        x = relay.var("x", shape=shape)
+        return relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([f, x], f(x))))
+
+    assert str(infer((2, 2))["main"].checked_type.ret_type) == "Tensor[(2, 2), float32]"
+    with pytest.raises(hr.UserError, match=r"the constraint transpose\(A, \.\.\.\) -> A of a function's type, here .* the op gives"):
+        infer((2, 3))
+    unknown = relay.FuncType([a], a, [a], [relay.TypeRelation("Broadcast", [a, a], 1, None)])
+    with pytest.raises(hr.UserError, match="names no op, and only the relations of ops can be asked"):
+        relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([relay.var("f", unknown)], relay.const(1))))
+
+
 def test_modules():
     x = relay.var("x", shape=(2,))
     mod = hr.IRModule()

@@ -28,15 +28,15 @@ bool is_tir(const IRModule& module) {
   return !functions.empty() && (*functions.begin()).second.is<tir::PrimFuncNode>();
 }
 
-std::string as_text(const ObjectRef& object, bool show_meta_data) {
-  const relay::PrintOptions options{.show_meta_data = show_meta_data};
+std::string as_text(const ObjectRef& object, bool show_meta_data, bool show_types) {
+  const relay::PrintOptions options{.show_meta_data = show_meta_data, .show_types = show_types};
   if (object.is<IRModuleNode>()) {
     const IRModule module = snapshot(object.cast<IRModuleNode>());
     return is_tir(module) ? tir::print_module(module) : relay::print_module(module, options);
   }
   if (const auto function = object.cast<tir::PrimFuncNode>()) return tir::print_function(function);
   if (const Expr expr = object.cast<ExprNode>()) return relay::print_expr(expr, options);
-  if (const Type type = object.cast<TypeNode>()) return to_string(type);
+  if (const Type type = object.cast<TypeNode>()) return relay::type_text(type);
   if (const PrimExpr dim = object.cast<PrimExprNode>()) return to_string(dim);
   throw_user_error("a {} has no text form", object->key());
 }

@@ -1,8 +1,6 @@
-// Short texts of dimensions and types, for messages and for the text form.
-#include <fmt/ranges.h>
-
+// Short texts of scalar expressions, for messages.
 #include "base/stack.h"
-#include "ir/type.h"
+#include "ir/prim_expr.h"
 
 namespace headrace {
 
@@ -90,77 +88,11 @@ void append(std::string& out, const PrimExpr& e, int depth) {
   }
 }
 
-void append(std::string& out, const Type& type, int depth);
-
-void append_types(std::string& out, const Array<Type>& types, int depth) {
-  for (size_t i = 0; i < types.size(); ++i) {
-    if (i != 0) out += ", ";
-    append(out, types[i], depth);
-  }
-}
-
-void append_tensor(std::string& out, const TensorTypeNode& tensor) {
-  if (tensor.shape.empty()) {
-    out += tensor.dtype.to_string();
-    return;
-  }
-  out += "Tensor[(";
-  append_list(out, tensor.shape, 0);
-  out += fmt::format("), {}]", tensor.dtype);
-}
-
-void append(std::string& out, const Type& type, int depth) {
-  if (depth > kMaxDepth || is_stack_low()) {
-    out += "...";
-  } else if (!type) {
-    out += "<unknown>";
-  } else if (const auto* tensor = type.as<TensorTypeNode>()) {
-    append_tensor(out, *tensor);
-  } else if (const auto* tuple = type.as<TupleTypeNode>()) {
-    out += "(";
-    append_types(out, tuple->items, depth + 1);
-    out += tuple->items.size() == 1 ? ",)" : ")";
-  } else if (const auto* function = type.as<FuncTypeNode>()) {
-    out += "fn ";
-    for (size_t i = 0; i < function->type_params.size(); ++i)
-      out += (i == 0 ? "[" : ", ") + function->type_params[i]->name_hint;
-    out += function->type_params.empty() ? "(" : "](";
-    append_types(out, function->arg_types, depth + 1);
-    out += ") -> ";
-    append(out, function->ret_type, depth + 1);
-  } else if (const auto* prim = type.as<PrimTypeNode>()) {
-    out += prim->dtype.to_string();
-  } else if (const auto* var = type.as<TypeVarNode>()) {
-    out += var->name_hint;
-  } else if (const auto* global = type.as<GlobalTypeVarNode>()) {
-    out += global->name_hint;
-  } else if (const auto* cell = type.as<RefTypeNode>()) {
-    out += "ref(";
-    append(out, cell->value, depth + 1);
-    out += ")";
-  } else if (const auto* call = type.as<TypeCallNode>()) {
-    append(out, call->func, depth + 1);
-    out += "[";
-    append_types(out, call->args, depth + 1);
-    out += "]";
-  } else if (type.is<IncompleteTypeNode>()) {
-    out += "_";
-  } else {
-    out += type->key();
-  }
-}
-
 }  // namespace
 
 std::string to_string(const PrimExpr& e) {
   std::string out;
   append(out, e, 0);
-  return out;
-}
-
-std::string to_string(const Type& type) {
-  std::string out;
-  append(out, type, 0);
   return out;
 }
 

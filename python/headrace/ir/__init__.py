@@ -290,9 +290,12 @@ class _IRModule:
         """The attribute of that name, or None."""
         return self.attrs.get(attr_key)
 
-    def astext(self, show_meta_data: bool = True) -> str:
-        """The text form, which `relay.parse` reads; without the data of large constants it cannot be read back."""
-        return api("relay.ir.AsText")(self, bool(show_meta_data))
+    def astext(self, show_meta_data: bool = True, show_types: bool = False) -> str:
+        """The text form, which `relay.parse` reads; without the data of large constants it cannot be read back.
+
+        With `show_types` each expression has the type that InferType found behind it, as a comment.
+        """
+        return api("relay.ir.AsText")(self, bool(show_meta_data), bool(show_types))
 
     def __str__(self) -> str:
         return _expr.text_of(self)

@@ -73,7 +73,7 @@ def fromtext(data: str, source_name: str | None = None, *, weights: str | PathLi
     return api("relay.parser.ParseExpr")(source_name or "from_string", data, _path(weights))
 
 
-def astext(expr_or_mod: Any, show_meta_data: bool = True) -> str:
+def astext(expr_or_mod: Any, show_meta_data: bool = True, show_types: bool = False) -> str:
     """The text form of an expression or a module.
 
     Parameters
@@ -82,9 +82,11 @@ def astext(expr_or_mod: Any, show_meta_data: bool = True) -> str:
         The program.
     show_meta_data : bool
         Whether large constants have their data; without it the text cannot be read back.
+    show_types : bool
+        Whether the types that InferType found stand behind the expressions, as comments ``/* ty=... */``.
 
     Returns
     -------
     str
     """
-    return api("relay.ir.AsText")(expr_or_mod, bool(show_meta_data))
+    return api("relay.ir.AsText")(expr_or_mod, bool(show_meta_data), bool(show_types))

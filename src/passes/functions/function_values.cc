@@ -1,5 +1,6 @@
 #include "passes/functions/function_values.h"
 
+#include "ir/type_parts.h"
 #include "passes/rewrite/renewed.h"
 #include "relay/infer/type_match.h"
 
@@ -10,12 +11,6 @@ using relay::make_pattern_constructor;
 using relay::make_pattern_var;
 
 namespace {
-
-Array<Type> each(const Array<Type>& types, const std::function<Type(const Type&)>& change) {
-  Array<Type> result;
-  for (const Type& type : types) result.push_back(change(type));
-  return result;
-}
 
 std::string name_of(const Expr& callee) {
   if (const auto* global = callee.as<GlobalVarNode>()) return global->name_hint;
@@ -30,18 +25,11 @@ std::string as_word(const std::string& name) {
   return word;
 }
 
-// Calls `visit` with the name of each data type that is written in the type.
+// Calls `visit` with the name of each data type that is written in the type, functions' types aside.
 void visit_data_types(const Type& type, const std::function<void(const std::string&)>& visit) {
-  const auto all = [&](const Array<Type>& types) {
-    for (const Type& one : types) visit_data_types(one, visit);
-  };
   if (const auto* data = type.as<GlobalTypeVarNode>()) visit(data->name_hint);
-  if (const auto* tuple = type.as<TupleTypeNode>()) all(tuple->items);
-  if (const auto* cell = type.as<RefTypeNode>()) visit_data_types(cell->value, visit);
-  if (const auto* call = type.as<TypeCallNode>()) {
-    visit_data_types(call->func, visit);
-    all(call->args);
-  }
+  if (type.is<FuncTypeNode>()) return;
+  for (const Type& part : type_children(type)) visit_data_types(part, visit);
 }
 
 }  // namespace
@@ -74,22 +62,13 @@ std::string FunctionHolders::find_in(const Type& type) const {
 }
 
 bool contains_function(const Type& type) {
-  if (!type) return false;
-  const auto any = [](const Array<Type>& types) { return std::any_of(types.begin(), types.end(), contains_function); };
-  if (type.is<FuncTypeNode>()) return true;
-  if (const auto* tuple = type.as<TupleTypeNode>()) return any(tuple->items);
-  if (const auto* call = type.as<TypeCallNode>()) return any(call->args);
-  const auto* cell = type.as<RefTypeNode>();
-  return cell != nullptr && contains_function(cell->value);
+  return any_type(type, [](const Type& part) { return part.is<FuncTypeNode>(); });
 }
 
 Type FunctionValues::encoded(const Type& type, const Span& span) {
   if (!contains_function(type)) return type;
-  const auto inner = [&](const Type& t) { return encoded(t, span); };
   if (const auto* function = type.as<FuncTypeNode>()) return encoding_of(*function, span).name;
-  if (const auto* tuple = type.as<TupleTypeNode>()) return make_tuple_type(each(tuple->items, inner));
-  if (const auto* call = type.as<TypeCallNode>()) return make_type_call(call->func, each(call->args, inner));
-  return make_ref_type(inner(type.as<RefTypeNode>()->value));
+  return map_type_children(type, [&](const Type& part) { return encoded(part, span); });
 }
 
 FunctionValues::Encoding& FunctionValues::encoding_of(const FuncTypeNode& type, const Span& span) {

@@ -2,6 +2,7 @@
 
 #include <deque>
 
+#include "ir/type_parts.h"
 #include "object/structural_equal.h"
 #include "passes/rewrite/renewed.h"
 #include "relay/function_attrs.h"
@@ -17,13 +18,7 @@ using relay::LetNode;
 namespace {
 
 bool has_type_var(const Type& type) {
-  if (type.is<TypeVarNode>()) return true;
-  const auto any = [](const Array<Type>& types) { return std::any_of(types.begin(), types.end(), has_type_var); };
-  if (const auto* tuple = type.as<TupleTypeNode>()) return any(tuple->items);
-  if (const auto* call = type.as<TypeCallNode>()) return any(call->args);
-  if (const auto* cell = type.as<RefTypeNode>()) return has_type_var(cell->value);
-  const auto* function = type.as<FuncTypeNode>();
-  return function != nullptr && (any(function->arg_types) || has_type_var(function->ret_type));
+  return any_type(type, [](const Type& part) { return part.is<TypeVarNode>(); });
 }
 
 Type with_bindings(const Type& type, const relay::TypeBindings& bindings) {

@@ -1,5 +1,6 @@
 #include "passes/rewrite/inline_lets.h"
 
+#include "ir/type_parts.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -12,17 +13,7 @@ using Lets = std::unordered_map<const Object*, const LetNode*>;
 
 // The written type may be all that says what a constructor or a generic function is of.
 bool may_decide_types(const Type& written) {
-  std::vector<Type> pending;
-  if (written) pending = leaves_of(written);
-  while (!pending.empty()) {
-    const Type type = std::move(pending.back());
-    pending.pop_back();
-    if (type.is<TypeCallNode>() || type.is<FuncTypeNode>()) return true;
-    if (const auto* ref = type.as<RefTypeNode>()) {
-      for (const Type& leaf : leaves_of(ref->value)) pending.push_back(leaf);
-    }
-  }
-  return false;
+  return any_type(written, [](const Type& part) { return part.is<TypeCallNode>() || part.is<FuncTypeNode>(); });
 }
 
 // The lets that go, by their variables. One stays that is evaluated where it stands, or that needs its own variable.

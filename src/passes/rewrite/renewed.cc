@@ -1,5 +1,6 @@
 #include "passes/rewrite/renewed.h"
 
+#include "ir/type_parts.h"
 #include "relay/scopes.h"
 
 namespace headrace::passes {
@@ -92,10 +93,6 @@ class Renewer {
   std::unordered_map<const Object*, Expr> vars_;
 };
 
-void match_all(const Array<Type>& formal, const Array<Type>& actual, relay::TypeBindings& bindings) {
-  for (size_t i = 0; i < std::min(formal.size(), actual.size()); ++i) match_types(formal[i], actual[i], bindings);
-}
-
 }  // namespace
 
 Expr renewed(const Expr& expr, const Renewal& renewal) { return Renewer(renewal).run(expr); }
@@ -109,17 +106,9 @@ void match_types(const Type& formal, const Type& actual, relay::TypeBindings& bi
     for (size_t i = 0; other != nullptr && i < std::min(tensor->shape.size(), other->shape.size()); ++i) {
       if (const auto* symbol = tensor->shape[i].as<PrimVarNode>()) bindings.symbols.emplace(symbol, other->shape[i]);
     }
-  } else if (const auto* tuple = formal.as<TupleTypeNode>()) {
-    if (const auto* other = actual.as<TupleTypeNode>()) match_all(tuple->items, other->items, bindings);
-  } else if (const auto* function = formal.as<FuncTypeNode>()) {
-    const auto* other = actual.as<FuncTypeNode>();
-    if (other == nullptr) return;
-    match_all(function->arg_types, other->arg_types, bindings);
-    match_types(function->ret_type, other->ret_type, bindings);
-  } else if (const auto* cell = formal.as<RefTypeNode>()) {
-    if (const auto* other = actual.as<RefTypeNode>()) match_types(cell->value, other->value, bindings);
-  } else if (const auto* call = formal.as<TypeCallNode>()) {
-    if (const auto* other = actual.as<TypeCallNode>()) match_all(call->args, other->args, bindings);
+  } else if (formal->type_index() == actual->type_index()) {
+    const Array<Type> parts = type_children(formal), others = type_children(actual);
+    for (size_t i = 0; i < std::min(parts.size(), others.size()); ++i) match_types(parts[i], others[i], bindings);
   }
 }
 

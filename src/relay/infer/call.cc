@@ -73,6 +73,8 @@ void Inferencer::visit_call(const Call& node, int stage) {
   for (const Expr& arg : node->args) arg_types.push_back(type_of(arg));
   const bool all_known = std::all_of(arg_types.begin(), arg_types.end(), [](const Type& t) { return t.defined(); });
   if (!all_known || (op == nullptr && !type_of(node->op))) return finish(node, {});
+  if (const auto found = constraint_of_.find(node.get()); found != constraint_of_.end())
+    return visit_constraint(constraints_[found->second], arg_types);
   try {
     op != nullptr ? visit_op_call(node, arg_types) : visit_function_call(node, arg_types);
   } catch (const UserError& error) {

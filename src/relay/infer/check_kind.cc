@@ -16,7 +16,11 @@ class Kinds {
     if (is_stack_low()) throw UserError("the type nests too deeply for the stack");
     if (const auto* var = type.as<TypeVarNode>()) return var->kind;
     if (const auto* unknown = type.as<IncompleteTypeNode>()) return unknown->kind;
-    if (type.is<TypeRelationNode>()) return TypeKind::constraint;
+    if (const auto* relation = type.as<TypeRelationNode>()) {
+      need_types(relation->args, "what a constraint relates");
+      if (const std::string fault = relation_fault(*relation); !fault.empty()) throw UserError(fault);
+      return TypeKind::constraint;
+    }
     if (type.is<TypeDataNode>()) return TypeKind::type_data;
     if (const auto* name = type.as<GlobalTypeVarNode>())
       return definition_of(*name)->type_vars.empty() ? TypeKind::type : TypeKind::adt_handle;
@@ -25,8 +29,12 @@ class Kinds {
     if (const auto* function = type.as<FuncTypeNode>()) {
       need_types(function->arg_types, "a parameter of a function");
       need(function->ret_type, TypeKind::type, "the result of a function");
-      for (const Type& constraint : function->type_constraints)
+      for (const Type& constraint : function->type_constraints) {
         need(constraint, TypeKind::constraint, "a constraint of a function");
+        if (!constraint.is<TypeRelationNode>())
+          throw_user_error("a constraint of a function must be the relation of an op; {} is none",
+                           to_string(constraint));
+      }
     }
     if (const auto* call = type.as<TypeCallNode>()) check_call(*call);
     return TypeKind::type;

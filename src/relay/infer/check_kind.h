@@ -14,4 +14,8 @@ TypeKind check_kind(const Type& type, const IRModule& module);
 // The same for each constructor's fields of every data type of the module.
 void check_kinds(const IRModule& module);
 
+// Why inference cannot ask a function's constraint, which must be the relation of an op between its inputs and one
+// result; empty when it can.
+std::string relation_fault(const TypeRelationNode& relation);
+
 }  // namespace headrace::relay

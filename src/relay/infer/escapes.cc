@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "ir/type_parts.h"
 #include "relay/infer/type_match.h"
 #include "relay/visit.h"
 
@@ -95,9 +96,6 @@ class EscapeFinder {
   // Calls `report` for each name of the type that is bound neither around it nor in it.
   template <typename F>
   void check(const Type& type, F&& report) {
-    const auto check_all = [&](const Array<Type>& types) {
-      for (const Type& item : types) check(item, report);
-    };
     if (const auto* tensor = type.as<TensorTypeNode>()) {
       for (const PrimExpr& dim : tensor->shape) {
         if (!as_int(dim) && !is_any(dim)) check_dim(dim, report);
@@ -106,27 +104,21 @@ class EscapeFinder {
       ++num_names_;
       if (!is_bound(var) && (!is_part_ || declared_.contains(var)))
         report(var, fmt::format("the type parameter {}", var->name_hint));
-    } else if (const auto* tuple = type.as<TupleTypeNode>()) {
-      check_tuple(*tuple, report);
-    } else if (const auto* cell = type.as<RefTypeNode>()) {
-      check(cell->value, report);
-    } else if (const auto* call = type.as<TypeCallNode>()) {
-      check_all(call->args);
-    } else if (const auto* function = type.as<FuncTypeNode>()) {
-      change(*function, 1);
-      check_all(function->arg_types);
-      check(function->ret_type, report);
-      change(*function, -1);
+    } else {
+      check_parts(type, report);
     }
   }
 
-  // One without names is gone through once, however many nodes have it.
+  // A tuple without names is gone through once, however many nodes have it.
   template <typename F>
-  void check_tuple(const TupleTypeNode& tuple, F&& report) {
-    if (nameless_.contains(&tuple)) return;
+  void check_parts(const Type& type, F&& report) {
+    if (nameless_.contains(type.object())) return;
     const int64_t before = num_names_;
-    for (const Type& item : tuple.items) check(item, report);
-    if (num_names_ == before) nameless_.insert(&tuple);
+    const auto* function = type.as<FuncTypeNode>();
+    if (function != nullptr) change(*function, 1);
+    for (const Type& part : type_children(type)) check(part, report);
+    if (function != nullptr) change(*function, -1);
+    if (num_names_ == before && type.is<TupleTypeNode>()) nameless_.insert(type.object());
   }
 
   template <typename F>
@@ -160,8 +152,8 @@ class EscapeFinder {
   const std::function<Type(const Expr&)>& type_of_;
   BoundNames bound_;
   std::unordered_set<const Object*> declared_, written_, free_, seen_, reported_;
-  std::unordered_set<const TupleTypeNode*> nameless_;
-  int64_t num_names_ = 0;  // met so far
+  std::unordered_set<const Object*> nameless_;  // tuple types
+  int64_t num_names_ = 0;                       // met so far
   std::vector<Escape> escapes_;
 };
 

@@ -83,8 +83,10 @@ void Inferencer::solve() {
     asked_before_ = waiting_nodes_.size();
     for (const Expr& node : std::exchange(asked_last_, {})) later(node, 1);
   }
+  report_constraints();
   report_waiting();
   check_calls();
+  solver_.take_owed();  // asked where the types met first
   report_equations();
   for (const Ref<MatchNode>& match : std::exchange(check_complete_, {})) check_complete(match);
 }
@@ -98,6 +100,7 @@ bool Inferencer::take_assumptions() {
     solver_.unify(assumption.unknown, assumption.type);
     any = true;
   }
+  ask_constraints();
   return any;
 }
 

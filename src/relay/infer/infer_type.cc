@@ -5,6 +5,7 @@
 #include "arith/canonical.h"
 #include "ir/map_operands.h"
 #include "ir/max_dim.h"
+#include "ir/type_parts.h"
 #include "relay/infer/check_kind.h"
 #include "relay/infer/inferencer.h"
 #include "relay/visit.h"
@@ -13,23 +14,8 @@ namespace headrace::relay {
 
 namespace {
 
-// With a stack of its own: what a user wrote may nest deeply, and is refused for that later.
 bool is_complete(const Type& type) {
-  std::vector<Type> pending{type};
-  while (!pending.empty()) {
-    const Type at = std::move(pending.back());
-    pending.pop_back();
-    if (!at || at.is<IncompleteTypeNode>()) return false;
-    const auto push_all = [&](const Array<Type>& types) { pending.insert(pending.end(), types.begin(), types.end()); };
-    if (const auto* tuple = at.as<TupleTypeNode>()) push_all(tuple->items);
-    if (const auto* function = at.as<FuncTypeNode>()) {
-      push_all(function->arg_types);
-      pending.push_back(function->ret_type);
-    }
-    if (const auto* cell = at.as<RefTypeNode>()) pending.push_back(cell->value);
-    if (const auto* call = at.as<TypeCallNode>()) push_all(call->args);
-  }
-  return true;
+  return !any_type(type, [](const Type& part) { return !part || part.is<IncompleteTypeNode>(); });
 }
 
 // What is wrong within an expression that a user wrote: JSON may have operands of several dtypes. Empty when nothing
@@ -73,22 +59,15 @@ std::string tensor_fault(const TensorTypeNode& tensor) {
   return tensor.dtype.is_void() || tensor.dtype.bits() == 0 ? "a tensor type has no dtype" : "";
 }
 
-// The types within a type of bounded depth; the first fault, or empty.
+// The first fault of the type or of one within it, or empty.
 std::string type_fault(const Type& type) {
-  if (!type) return "a part of a type is missing";
-  if (const auto* tensor = type.as<TensorTypeNode>()) return tensor_fault(*tensor);
-  Array<Type> parts;
-  if (const auto* tuple = type.as<TupleTypeNode>()) parts = tuple->items;
-  if (const auto* call = type.as<TypeCallNode>()) parts = call->args;
-  if (const auto* cell = type.as<RefTypeNode>()) parts = {cell->value};
-  if (const auto* function = type.as<FuncTypeNode>()) {
-    parts = function->arg_types;
-    parts.push_back(function->ret_type);
-  }
-  for (const Type& part : parts) {
-    if (std::string fault = type_fault(part); !fault.empty()) return fault;
-  }
-  return "";
+  std::string fault;
+  any_type(type, [&](const Type& part) {
+    const auto* tensor = part.as<TensorTypeNode>();
+    fault = !part ? "a part of a type is missing" : tensor != nullptr ? tensor_fault(*tensor) : "";
+    return !fault.empty();
+  });
+  return fault;
 }
 
 // An annotation must be the type of a value.
@@ -190,6 +169,7 @@ void Inferencer::step(const Frame& frame) {
   } catch (const UserError& error) {  // a type that became too deep
     fail(frame.expr, frame.expr->span, "", error.message());
   }
+  ask_constraints();
 }
 
 void Inferencer::visit(const Frame& frame) {

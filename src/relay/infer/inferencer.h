@@ -125,6 +125,17 @@ class Inferencer {
   void infer_call_value(const Call& call, const Type& type, const std::vector<Type>& arg_types);
   void set_value(const Expr& original, std::vector<PrimExpr> value, size_t expected);
 
+  // constraints.cc
+  struct Constraint {
+    Call call;
+    TypeSolver::Owed owed;
+  };
+  void ask_constraints();
+  void ask_constraint(const TypeSolver::Owed& owed);
+  void visit_constraint(const Constraint& constraint, const std::vector<Type>& arg_types);
+  void fail_constraint(const TypeSolver::Owed& owed, const std::string& why);
+  void report_constraints();
+
   // finish.cc
   void solve();
   void wake();
@@ -167,6 +178,9 @@ class Inferencer {
   std::vector<Expr> asked_last_;
   size_t asked_before_ = 0;           // how many waited when those were asked
   std::vector<OpenCall> open_calls_;  // whose arguments were not all known
+  std::vector<Constraint> constraints_;
+  std::unordered_map<const ExprNode*, size_t> constraint_of_;  // by the call that it is asked as
+  std::set<std::pair<const Object*, const Object*>> failed_constraints_;
   std::vector<Ref<MatchNode>> check_complete_;
   std::unordered_map<const ExprNode*, Type> signatures_;  // of functions, from when they are entered
   std::unordered_set<const Object*> monomorphic_;         // signatures that are the same at each use

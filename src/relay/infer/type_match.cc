@@ -1,6 +1,8 @@
 #include "relay/infer/type_match.h"
 
 #include "arith/canonical.h"
+#include "ir/type_parts.h"
+#include "object/structural_equal.h"
 
 namespace headrace::relay {
 
@@ -27,6 +29,14 @@ bool same_tensor(const TensorTypeNode& a, const TensorTypeNode& b) {
   return true;
 }
 
+bool same_relation(const TypeRelationNode& a, const TypeRelationNode& b) {
+  return a.name == b.name && a.num_inputs == b.num_inputs && structural_equal(Value(a.attrs), Value(b.attrs));
+}
+
+bool same_counts(const FuncTypeNode& a, const FuncTypeNode& b) {
+  return a.type_params.size() == b.type_params.size() && a.arg_types.size() == b.arg_types.size();
+}
+
 }  // namespace
 
 Type strip_empty_call(const Type& type) {
@@ -39,20 +49,14 @@ bool same_type(const Type& a_in, const Type& b_in) {
   if (a == b) return true;
   if (!a || !b || a->type_index() != b->type_index()) return false;
   if (const auto* x = a.as<TensorTypeNode>()) return same_tensor(*x, *b.as<TensorTypeNode>());
-  if (const auto* x = a.as<TupleTypeNode>()) return same_types(x->items, b.as<TupleTypeNode>()->items);
-  if (const auto* x = a.as<FuncTypeNode>()) {
-    const auto* y = b.as<FuncTypeNode>();
-    return x->type_params.size() == y->type_params.size() && same_types(x->arg_types, y->arg_types) &&
-           same_type(x->ret_type, y->ret_type);
-  }
-  if (const auto* x = a.as<RefTypeNode>()) return same_type(x->value, b.as<RefTypeNode>()->value);
-  if (const auto* x = a.as<TypeCallNode>()) {
-    const auto* y = b.as<TypeCallNode>();
-    return same_type(x->func, y->func) && same_types(x->args, y->args);
-  }
   if (const auto* x = a.as<PrimTypeNode>()) return x->dtype == b.as<PrimTypeNode>()->dtype;
   if (const auto* x = a.as<GlobalTypeVarNode>()) return x->name_hint == b.as<GlobalTypeVarNode>()->name_hint;
-  return false;
+  if (a.is<TypeVarNode>() || a.is<IncompleteTypeNode>()) return false;
+  const auto* relation = a.as<TypeRelationNode>();
+  if (relation != nullptr && !same_relation(*relation, *b.as<TypeRelationNode>())) return false;
+  const auto* function = a.as<FuncTypeNode>();
+  if (function != nullptr && !same_counts(*function, *b.as<FuncTypeNode>())) return false;
+  return same_types(type_children(a), type_children(b));
 }
 
 void visit_symbols(const PrimExpr& dim, const std::function<void(const PrimVarNode*)>& visit) {
@@ -70,21 +74,11 @@ void visit_symbols(const PrimExpr& dim, const std::function<void(const PrimVarNo
 }
 
 void visit_symbols(const Type& type, const std::function<void(const PrimVarNode*)>& visit) {
-  const auto visit_all = [&](const Array<Type>& types) {
-    for (const Type& item : types) visit_symbols(item, visit);
-  };
-  if (const auto* tensor = type.as<TensorTypeNode>()) {
-    for (const PrimExpr& dim : tensor->shape) visit_symbols(dim, visit);
-  } else if (const auto* tuple = type.as<TupleTypeNode>()) {
-    visit_all(tuple->items);
-  } else if (const auto* function = type.as<FuncTypeNode>()) {
-    visit_all(function->arg_types);
-    visit_symbols(function->ret_type, visit);
-  } else if (const auto* cell = type.as<RefTypeNode>()) {
-    visit_symbols(cell->value, visit);
-  } else if (const auto* call = type.as<TypeCallNode>()) {
-    visit_all(call->args);
-  }
+  any_type(type, [&](const Type& at) {
+    const auto* tensor = at.as<TensorTypeNode>();
+    for (size_t i = 0; tensor != nullptr && i < tensor->shape.size(); ++i) visit_symbols(tensor->shape[i], visit);
+    return false;
+  });
 }
 
 namespace {
@@ -105,11 +99,6 @@ PrimExpr instantiate_dim(const PrimExpr& dim, const std::function<bool(const Obj
 }  // namespace
 
 Type instantiate(const Type& type, const std::function<bool(const Object*)>& can_bind, const TypeBindings& bindings) {
-  const auto instantiate_all = [&](const Array<Type>& types) {
-    Array<Type> result;
-    for (const Type& item : types) result.push_back(instantiate(item, can_bind, bindings));
-    return result;
-  };
   if (const auto* tensor = type.as<TensorTypeNode>()) {
     if (as_shape(tensor->shape)) return type;
     Array<PrimExpr> dims;
@@ -120,14 +109,7 @@ Type instantiate(const Type& type, const std::function<bool(const Object*)>& can
     const auto it = bindings.types.find(var);
     return it == bindings.types.end() ? type : it->second;
   }
-  if (const auto* tuple = type.as<TupleTypeNode>()) return make_tuple_type(instantiate_all(tuple->items));
-  if (const auto* function = type.as<FuncTypeNode>()) {
-    return make_func_type(instantiate_all(function->arg_types), instantiate(function->ret_type, can_bind, bindings),
-                          function->type_params, function->type_constraints);
-  }
-  if (const auto* cell = type.as<RefTypeNode>()) return make_ref_type(instantiate(cell->value, can_bind, bindings));
-  if (const auto* call = type.as<TypeCallNode>()) return make_type_call(call->func, instantiate_all(call->args));
-  return type;
+  return map_type_children(type, [&](const Type& part) { return instantiate(part, can_bind, bindings); });
 }
 
 int64_t type_size(const Type& type, int64_t limit) {
@@ -137,16 +119,7 @@ int64_t type_size(const Type& type, int64_t limit) {
     const auto [at, depth] = pending.back();
     pending.pop_back();
     if (++size >= limit || depth > kMaxTypeDepth) return limit;
-    const auto push_all = [&pending, next = depth + 1](const Array<Type>& types) {
-      for (const Type& item : types) pending.emplace_back(item, next);
-    };
-    if (const auto* tuple = at.as<TupleTypeNode>()) push_all(tuple->items);
-    if (const auto* cell = at.as<RefTypeNode>()) pending.emplace_back(cell->value, depth + 1);
-    if (const auto* call = at.as<TypeCallNode>()) push_all(call->args);
-    if (const auto* function = at.as<FuncTypeNode>()) {
-      push_all(function->arg_types);
-      pending.emplace_back(function->ret_type, depth + 1);
-    }
+    for (const Type& part : type_children(at)) pending.emplace_back(part, depth + 1);
   }
   return size;
 }

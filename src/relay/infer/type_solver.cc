@@ -2,6 +2,7 @@
 
 #include "arith/canonical.h"
 #include "base/stack.h"
+#include "ir/type_parts.h"
 
 namespace headrace::relay {
 
@@ -55,17 +56,6 @@ PrimExpr TypeSolver::resolve_dim(const PrimExpr& dim) {
   return at;
 }
 
-Array<Type> TypeSolver::resolve_all(const Array<Type>& types, int depth, bool& changed) {
-  Array<Type> result = types;
-  for (size_t i = 0; i < types.size(); ++i) {
-    const Type resolved = resolve_at(types[i], depth);
-    if (resolved == types[i]) continue;
-    changed = true;
-    result.set(i, resolved);
-  }
-  return result;
-}
-
 Type TypeSolver::resolve_at(const Type& type, int depth) {
   if (is_stack_low()) throw UserError("the type nests too deeply for the stack");
   if (depth > kMaxTypeDepth || --budget_ < 0)
@@ -75,36 +65,20 @@ Type TypeSolver::resolve_at(const Type& type, int depth) {
     if (root == type || root.is<IncompleteTypeNode>()) return root;
     return types_[last_unknown(type).object()] = resolve_at(root, depth + 1);
   }
+  if (const auto* tensor = type.as<TensorTypeNode>()) return resolve_tensor(*tensor);
+  if (is_remembered(type)) return type;
+  return map_type_children(type, [&](const Type& part) { return resolve_at(part, depth + 1); });
+}
+
+Type TypeSolver::resolve_tensor(const TensorTypeNode& tensor) {
+  if (dims_.empty()) return ref(&tensor);
   bool changed = false;
-  if (const auto* tensor = type.as<TensorTypeNode>()) {
-    if (dims_.empty()) return type;
-    Array<PrimExpr> dims;
-    for (const PrimExpr& dim : tensor->shape) {
-      dims.push_back(resolve_dim(dim));
-      changed = changed || dims.back() != dim;
-    }
-    return changed ? Type(make_tensor_type(dims, tensor->dtype)) : type;
+  Array<PrimExpr> dims;
+  for (const PrimExpr& dim : tensor.shape) {
+    dims.push_back(resolve_dim(dim));
+    changed = changed || dims.back() != dim;
   }
-  if (const auto* tuple = type.as<TupleTypeNode>()) {
-    if (is_remembered(type)) return type;
-    const Array<Type> items = resolve_all(tuple->items, depth + 1, changed);
-    return changed ? Type(make_tuple_type(items)) : type;
-  }
-  if (const auto* function = type.as<FuncTypeNode>()) {
-    const Array<Type> args = resolve_all(function->arg_types, depth + 1, changed);
-    const Type ret = resolve_at(function->ret_type, depth + 1);
-    if (!changed && ret == function->ret_type) return type;
-    return make_func_type(args, ret, function->type_params, function->type_constraints);
-  }
-  if (const auto* cell = type.as<RefTypeNode>()) {
-    const Type value = resolve_at(cell->value, depth + 1);
-    return value == cell->value ? type : make_ref_type(value);
-  }
-  if (const auto* call = type.as<TypeCallNode>()) {
-    const Array<Type> args = resolve_all(call->args, depth + 1, changed);
-    return changed ? make_type_call(call->func, args) : type;
-  }
-  return type;
+  return changed ? make_tensor_type(dims, tensor.dtype) : ref(&tensor);
 }
 
 Type TypeSolver::resolve(const Type& type) {
@@ -113,51 +87,37 @@ Type TypeSolver::resolve(const Type& type) {
   return resolve_at(type, 1);
 }
 
-void TypeSolver::collect(const Type& type, std::vector<const Object*>& out, std::unordered_set<const Object*>& seen) {
-  if (is_stack_low()) throw UserError("the type nests too deeply for the stack");
+std::vector<const Object*> TypeSolver::unknowns_of(const Type& type) const {
+  std::vector<const Object*> out;
+  std::unordered_set<const Object*> seen;
   const auto add = [&](const Object* unknown) {
     if (seen.insert(unknown).second) out.push_back(unknown);
   };
-  const auto collect_all = [&](const Array<Type>& types) {
-    for (const Type& item : types) collect(item, out, seen);
-  };
-  if (type.is<IncompleteTypeNode>()) return add(type.object());
-  if (const auto* tensor = type.as<TensorTypeNode>()) {
-    if (unknown_.empty()) return;
-    for (const PrimExpr& dim : tensor->shape) {
+  any_type(type, [&](const Type& at) {
+    if (at.is<IncompleteTypeNode>()) add(at.object());
+    const auto* tensor = unknown_.empty() ? nullptr : at.as<TensorTypeNode>();
+    for (size_t i = 0; tensor != nullptr && i < tensor->shape.size(); ++i) {
+      const PrimExpr dim = tensor->shape[i];
       if (as_int(dim) || is_any(dim)) continue;
       visit_symbols(dim, [&](const PrimVarNode* symbol) {
         if (unknown_.contains(symbol)) add(symbol);
       });
     }
-  } else if (const auto* tuple = type.as<TupleTypeNode>()) {
-    collect_all(tuple->items);
-  } else if (const auto* function = type.as<FuncTypeNode>()) {
-    collect_all(function->arg_types);
-    collect(function->ret_type, out, seen);
-  } else if (const auto* cell = type.as<RefTypeNode>()) {
-    collect(cell->value, out, seen);
-  } else if (const auto* call = type.as<TypeCallNode>()) {
-    collect_all(call->args);
-  }
+    return false;
+  });
+  return out;
 }
 
 std::vector<const Object*> TypeSolver::unknowns(const Type& type) {
-  std::vector<const Object*> out;
-  std::unordered_set<const Object*> seen;
   const Type resolved = resolve(type);
-  if (!is_remembered(resolved)) collect(resolved, out, seen);
-  return out;
+  return is_remembered(resolved) ? std::vector<const Object*>() : unknowns_of(resolved);
 }
 
 void TypeSolver::remember_closed(const Type& type) {
   constexpr size_t kWide = 8;  // fewer items are gone through as fast
   const auto* tuple = type.as<TupleTypeNode>();
   if (tuple == nullptr || tuple->items.size() < kWide || is_remembered(type)) return;
-  std::vector<const Object*> found;  // unknown types that are settled by now, too
-  std::unordered_set<const Object*> seen;
-  collect(type, found, seen);
-  bool is_closed = found.empty();
+  bool is_closed = unknowns_of(type).empty();  // of those that are settled by now, too
   visit_symbols(type, [&](const PrimVarNode* symbol) { is_closed = is_closed && !dims_.contains(symbol); });
   if (is_closed) closed_.emplace(type.object(), type);
 }
@@ -252,38 +212,30 @@ std::optional<Array<Type>> TypeSolver::unify_all(const Array<Type>& a, const Arr
 
 // The type parameters and symbols of `a` stand for anything, those of `b` for what `a` says. What `b` takes, `a` gives.
 Type TypeSolver::unify_functions(const FuncTypeNode& a, const FuncTypeNode& b) {
+  const size_t mark = owed_.size();
   const FuncType given = instantiate(b, {}, false);
+  for (size_t i = mark; i < owed_.size(); ++i) owed_[i].granted = a.type_constraints;
   const auto args = unify_all(given->arg_types, a.arg_types);
   const Type ret = args ? unify(a.ret_type, given->ret_type) : Type();
+  if (!ret) owed_.resize(mark);
   return ret ? make_func_type(*args, ret, a.type_params, a.type_constraints) : Type();
 }
 
 Type TypeSolver::join(const Type& a, const Type& b) {
-  const Type joined = unify(a, b);
-  return joined ? joined : unify(b, a);
+  const size_t mark = owed_.size();
+  if (const Type joined = unify(a, b)) return joined;
+  owed_.resize(mark);
+  return unify(b, a);
 }
 
 Type TypeSolver::unify_known(const Type& a, const Type& b) {
   if (a->type_index() != b->type_index()) return {};
   if (a.is<TensorTypeNode>()) return unify_tensors(a.cast<TensorTypeNode>(), b.cast<TensorTypeNode>());
-  if (const auto* x = a.as<TupleTypeNode>()) {
-    const auto items = unify_all(x->items, b.as<TupleTypeNode>()->items);
-    return items ? make_tuple_type(*items) : Type();
-  }
-  if (const auto* x = a.as<FuncTypeNode>()) {
-    if (same_type(a, b)) return a;
-    return unify_functions(*x, *b.as<FuncTypeNode>());
-  }
-  if (const auto* x = a.as<RefTypeNode>()) {
-    const Type value = unify(x->value, b.as<RefTypeNode>()->value);
-    return value ? make_ref_type(value) : Type();
-  }
-  if (const auto* x = a.as<TypeCallNode>()) {
-    const auto* y = b.as<TypeCallNode>();
-    const auto args = same_type(x->func, y->func) ? unify_all(x->args, y->args) : std::nullopt;
-    return args ? make_type_call(x->func, *args) : Type();
-  }
-  return same_type(a, b) ? a : Type();
+  const bool has_parts = a.is<TupleTypeNode>() || a.is<RefTypeNode>() || a.is<TypeCallNode>();
+  if (!has_parts && same_type(a, b)) return a;
+  if (const auto* x = a.as<FuncTypeNode>()) return unify_functions(*x, *b.as<FuncTypeNode>());
+  const auto parts = has_parts ? unify_all(type_children(a), type_children(b)) : std::nullopt;
+  return parts ? with_type_children(a, *parts) : Type();
 }
 
 Type TypeSolver::unify(const Type& a_in, const Type& b_in) {
@@ -302,16 +254,12 @@ Type TypeSolver::unify(const Type& a_in, const Type& b_in) {
 
 // The symbols that the functions inside a type bind.
 static void inner_symbols(const Type& type, std::unordered_set<const PrimVarNode*>& out) {
-  const auto inside = [&](const Array<Type>& types) {
-    for (const Type& item : types) inner_symbols(item, out);
-  };
-  if (const auto* tuple = type.as<TupleTypeNode>()) inside(tuple->items);
-  if (const auto* cell = type.as<RefTypeNode>()) inner_symbols(cell->value, out);
-  if (const auto* call = type.as<TypeCallNode>()) inside(call->args);
-  if (const auto* function = type.as<FuncTypeNode>()) {
-    for (const Type& arg : function->arg_types) visit_symbols(arg, [&](const PrimVarNode* s) { out.insert(s); });
-    inner_symbols(function->ret_type, out);
-  }
+  any_type(type, [&](const Type& at) {
+    const auto* function = at.as<FuncTypeNode>();
+    for (size_t i = 0; function != nullptr && i < function->arg_types.size(); ++i)
+      visit_symbols(function->arg_types[i], [&](const PrimVarNode* symbol) { out.insert(symbol); });
+    return false;
+  });
 }
 
 FuncType TypeSolver::instantiate(const FuncTypeNode& function, const Array<Type>& type_args, bool is_global,
@@ -329,7 +277,7 @@ FuncType TypeSolver::instantiate(const FuncTypeNode& function, const Array<Type>
       if (dims != nullptr) dims->push_back(bindings.symbols.at(symbol));
     });
   }
-  if (bindings.types.empty() && bindings.symbols.empty()) return ref(&function);
+  if (bindings.types.empty() && bindings.symbols.empty() && function.type_constraints.empty()) return ref(&function);
   std::unordered_set<const PrimVarNode*> inner;
   inner_symbols(function.ret_type, inner);
   const auto can_bind = [&](const Object* object) {
@@ -337,9 +285,10 @@ FuncType TypeSolver::instantiate(const FuncTypeNode& function, const Array<Type>
     const auto* symbol = static_cast<const PrimVarNode*>(object);
     return is_own(symbol) && !inner.contains(symbol);
   };
-  Array<Type> args;
-  for (const Type& arg : function.arg_types) args.push_back(relay::instantiate(arg, can_bind, bindings));
-  return make_func_type(args, relay::instantiate(function.ret_type, can_bind, bindings));
+  const auto at_this_use = [&](const Type& type) { return relay::instantiate(type, can_bind, bindings); };
+  for (const Type& constraint : function.type_constraints)
+    owed_.push_back({constraint, at_this_use(constraint), {}, place_});
+  return make_func_type(map_types(function.arg_types, at_this_use), at_this_use(function.ret_type));
 }
 
 }  // namespace headrace::relay

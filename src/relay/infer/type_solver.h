@@ -41,9 +41,20 @@ class TypeSolver {
   Type join(const Type& a, const Type& b);
 
   // The signature at one of its uses: its type parameters are `type_args`, or unknown when there are none given; its
-  // own symbols are unknown dimensions, appended to `dims`. All symbols are its own when `is_global`.
+  // own symbols are unknown dimensions, appended to `dims`. All symbols are its own when `is_global`. Its constraints
+  // are owed from here on, and the result has none.
   FuncType instantiate(const FuncTypeNode& function, const Array<Type>& type_args, bool is_global,
                        std::vector<PrimExpr>* dims = nullptr);
+
+  // A constraint of a function's type that a use of the function must meet.
+  struct Owed {
+    Type declared;        // as the type has it
+    Type relation;        // of the types of this use
+    Array<Type> granted;  // constraints of the type that the function is given for: they hold
+    Expr place;
+  };
+  // Those of the functions instantiated since this was asked last.
+  std::vector<Owed> take_owed() { return std::exchange(owed_, {}); }
 
   // An unknown dimension that nothing settled so far becomes `?`.
   void settle_as_any(const PrimExpr& dim);
@@ -74,8 +85,8 @@ class TypeSolver {
   PrimExpr bind_dim(const PrimExpr& unknown, const PrimExpr& dim);
   PrimExpr resolve_dim(const PrimExpr& dim);
   Type resolve_at(const Type& type, int depth);
-  Array<Type> resolve_all(const Array<Type>& types, int depth, bool& changed);
-  void collect(const Type& type, std::vector<const Object*>& out, std::unordered_set<const Object*>& seen);
+  Type resolve_tensor(const TensorTypeNode& tensor);
+  std::vector<const Object*> unknowns_of(const Type& type) const;
   bool has_unknown_dim(const PrimExpr& dim) const;
   Type unify_known(const Type& a, const Type& b);
   PrimExpr unify_dim(const PrimExpr& a, const PrimExpr& b);
@@ -92,6 +103,7 @@ class TypeSolver {
   std::vector<PrimExpr> kept_dims_;
   std::vector<const Object*> settled_;
   std::vector<Equation> equations_;
+  std::vector<Owed> owed_;
   int64_t budget_ = 0;  // parts of the type that is being resolved
   bool was_endless_ = false;
   Expr place_;

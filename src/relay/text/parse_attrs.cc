@@ -165,8 +165,9 @@ Attrs Parser::attrs_of(const TypeInfo& type, std::vector<NamedValue> fields, con
   return {};
 }
 
-Attrs Parser::call_attrs(const Expr& callee, std::vector<NamedValue> fields, bool none, const Token& first) {
+Attrs Parser::call_attrs(const Expr& callee, CallAttrs attrs, const Token& first) {
   if (!callee) return {};  // an op that was reported as unknown
+  std::vector<NamedValue>& fields = attrs.fields;
   const auto* op = callee.as<OpNode>();
   std::string key = op == nullptr ? std::string() : op->attrs_type_key;
   bool has_schema = op != nullptr && op->find(kAttrSchema) != nullptr;
@@ -178,7 +179,7 @@ Attrs Parser::call_attrs(const Expr& callee, std::vector<NamedValue> fields, boo
     fields.erase(fields.begin() + static_cast<std::ptrdiff_t>(i));
     break;
   }
-  if (none) return {};
+  if (attrs.none) return {};
   if (has_schema) return user_attrs_of(*op, fields, first);
   if (key.empty()) {
     if (!fields.empty())

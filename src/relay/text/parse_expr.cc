@@ -113,7 +113,7 @@ Expr Parser::infix(const Token& sign, std::string_view op, Expr a, Expr b) {
   const Op found = find_op(op);
   if (!found) fail(sign, fmt::format("'{}' needs the op {}, which is not registered", sign.text, op));
   Array<Expr> args{std::move(a), std::move(b)};
-  return relay::make_call(Expr(found), std::move(args), call_attrs(found, {}, false, sign), {}, span_from(sign));
+  return relay::make_call(Expr(found), std::move(args), call_attrs(found, {}, sign), {}, span_from(sign));
 }
 
 Nested<Expr> Parser::expr(int min_precedence) {
@@ -172,24 +172,21 @@ Nested<Array<Type>> Parser::type_args() {
 Nested<Expr> Parser::call(Expr callee, Array<Type> types, Token first) {
   expect("(", "after type arguments");
   Array<Expr> args;
-  std::vector<NamedValue> fields;
-  bool none = false;
+  CallAttrs attrs;
   while (!at(")")) {
     if (at_attribute()) {
       const Token name = peek();
-      NamedValue field = attribute();
-      none |= name.is("attrs") && field.second.is_none();
-      if (!name.is("attrs")) fields.push_back(std::move(field));
+      attrs.add(name, attribute());
     } else {
-      if (!fields.empty()) fail(peek(), "arguments come before attributes");
+      if (!attrs.fields.empty()) fail(peek(), "arguments come before attributes");
       Expr arg = co_await expr(0);
       args.push_back(arg);
     }
     if (!accept(",")) break;
   }
   expect(")", "after arguments");
-  Attrs attrs = call_attrs(callee, std::move(fields), none, first);
-  co_return Expr(relay::make_call(callee, args, attrs, types, span_from(first)));
+  Attrs made = call_attrs(callee, std::move(attrs), first);
+  co_return Expr(relay::make_call(callee, args, made, types, span_from(first)));
 }
 
 Nested<Expr> Parser::primary() {
@@ -280,12 +277,16 @@ Expr Parser::named_callee(const Token& token) {
   const std::string name(without_dyn(token.text));
   take();
   if (auto it = constructors_.find(name); it != constructors_.end()) return it->second;
+  // The arguments of an unknown op are read all the same, attributes without a check.
+  return known_op(name, token);
+}
+
+Expr Parser::known_op(const std::string& name, const Token& token) {
   try {
     return get_op(name);
   } catch (const UserError& error) {
     report(token, error.message());
   }
-  // Its arguments are read all the same, attributes without a check.
   return Expr();
 }
 

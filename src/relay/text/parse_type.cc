@@ -1,7 +1,7 @@
 // Types and dimensions.
 #include "ir/max_dim.h"
+#include "ir/type_text.h"
 #include "relay/text/parser.h"
-#include "relay/text/print_type.h"
 
 namespace headrace::relay {
 
@@ -89,10 +89,53 @@ Nested<Type> Parser::function_type(Token first) {
   expect(")", "after a function type's arguments");
   expect("->", "before a function type's result");
   Type result = co_await type();
+  Array<Type> relations = co_await constraints();
   type_vars_.leave(mark);
-  FuncType made = make_func_type(args, result, params);
+  FuncType made = make_func_type(args, result, params, relations);
   made->span = span_from(first);
   co_return Type(made);
+}
+
+Nested<Array<Type>> Parser::constraints() {
+  Array<Type> relations;
+  if (!accept("where")) co_return relations;
+  expect("[", "after where");
+  while (!at("]")) {
+    Type relation = co_await constraint(peek());
+    relations.push_back(relation);
+    if (!accept(",")) break;
+  }
+  expect("]", "after constraints");
+  co_return relations;
+}
+
+// add(A, B) -> C: the types as a call's arguments, then what the op makes of them.
+Nested<Type> Parser::constraint(Token first) {
+  if (first.kind != TokenKind::word && first.kind != TokenKind::string) fail_expected("an op's name");
+  take();
+  auto relation = make_object<TypeRelationNode>();
+  relation->name = first.kind == TokenKind::string ? unquote(first.text) : std::string(first.text);
+  CallAttrs attrs;
+  expect("(", "after the op of a constraint");
+  while (!at(")")) {
+    if (at_attribute()) {
+      const Token name = peek();
+      attrs.add(name, attribute());
+    } else {
+      if (!attrs.fields.empty()) fail(peek(), "types come before attributes");
+      Type input = co_await type();
+      relation->args.push_back(input);
+    }
+    if (!accept(",")) break;
+  }
+  expect(")", "after the types of a constraint");
+  expect("->", "before what the op of a constraint gives");
+  relation->num_inputs = static_cast<int64_t>(relation->args.size());
+  Type result = co_await type();
+  relation->args.push_back(result);
+  relation->attrs = call_attrs(known_op(relation->name, first), std::move(attrs), first);
+  relation->span = span_from(first);
+  co_return Type(relation);
 }
 
 Nested<Type> Parser::tuple_type(Token first) {

@@ -13,6 +13,16 @@ namespace headrace::relay {
 
 using NamedValue = std::pair<std::string, Value>;
 
+// The attributes that a call is written with; `attrs=None` says that it has none.
+struct CallAttrs {
+  std::vector<NamedValue> fields;
+  bool none = false;
+  void add(const Token& name, NamedValue field) {
+    if (!name.is("attrs")) return fields.push_back(std::move(field));
+    none |= field.second.is_none();
+  }
+};
+
 class Parser : private TokenReader {
  public:
   Parser(std::string_view text, const std::string& source_name, const ParseOptions& options);
@@ -28,6 +38,8 @@ class Parser : private TokenReader {
   Nested<Type> type();
   Nested<Type> tensor_type(Token first);
   Nested<Type> function_type(Token first);
+  Nested<Array<Type>> constraints();
+  Nested<Type> constraint(Token first);
   Nested<Type> tuple_type(Token first);
   Nested<Type> named_type(Token first);
   Array<TypeVar> type_params();
@@ -63,6 +75,8 @@ class Parser : private TokenReader {
   Array<Pattern> patterns(size_t depth);
   Expr variable(const Token& token);
   Expr named_callee(const Token& token);
+  // Null, and an error, when there is none.
+  Expr known_op(const std::string& name, const Token& token);
   Expr global(const Token& token);
   Expr infix(const Token& sign, std::string_view op, Expr a, Expr b);
   // Stands for what could not be read, so that reading goes on.
@@ -77,7 +91,7 @@ class Parser : private TokenReader {
   Value tensor_argument();
   Value integer_arguments(const Token& name, size_t depth);
   Value value_dim();
-  Attrs call_attrs(const Expr& callee, std::vector<NamedValue> fields, bool none, const Token& first);
+  Attrs call_attrs(const Expr& callee, CallAttrs attrs, const Token& first);
   Attrs user_attrs_of(const OpNode& op, const std::vector<NamedValue>& fields, const Token& first);
   Attrs attrs_of(const TypeInfo& type, std::vector<NamedValue> fields, const Token& first);
 

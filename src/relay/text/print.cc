@@ -1,7 +1,7 @@
 #include "relay/text/print.h"
 
+#include "ir/type_text.h"
 #include "relay/scopes.h"
-#include "relay/text/print_type.h"
 #include "relay/text/print_value.h"
 #include "relay/visit.h"
 
@@ -15,7 +15,18 @@ constexpr size_t kMaxIndent = 60;  // deeper nesting stays here: the text grows 
 // Writes one top-level expression. What is left to write is on an explicit stack, so that nesting needs no call stack.
 class ExprPrinter {
  public:
-  ExprPrinter(std::string& out, ConstantTable& constants) : out_(out), values_{constants, names_} {}
+  ExprPrinter(std::string& out, ConstantTable& constants, bool show_types = false)
+      : out_(out), values_{constants, names_}, show_types_(show_types) {
+    names_.print_attrs = [this](std::string& text, const TypeRelationNode& relation) {
+      const Attrs attrs = relation.attrs.cast<AttrsNode>();
+      if (relation.attrs && !attrs) throw_user_error("the attributes of a constraint are a {}", relation.attrs->key());
+      text += attrs_text(find_op(relation.name).get(), attrs);
+    };
+  }
+  ExprPrinter(const ExprPrinter&) = delete;
+  ExprPrinter& operator=(const ExprPrinter&) = delete;
+
+  void print_one_type(const Type& type) { print_type(out_, type, names_); }
 
   // `@name(params) -> T { ... }` of a definition.
   void print_definition(const GlobalVar& var, const Function& function) {
@@ -66,7 +77,10 @@ class ExprPrinter {
 
   void text(std::string words) { tasks_.push_back({Task::text, std::move(words), {}}); }
   void line() { tasks_.push_back({Task::line, {}, {}}); }
-  void form(const Expr& expr) { tasks_.push_back({Task::form, {}, expr}); }
+  void form(const Expr& expr) {
+    tasks_.push_back({Task::form, {}, expr});
+    if (show_types_ && expr->has_checked_type() && !expr.is<LetNode>()) text(type_comment(expr->checked_type()));
+  }
   void push_body(int scope, const Expr& result) { tasks_.push_back({Task::body, {}, result, scope}); }
   void block(int scope, const Expr& result) {
     text("{");
@@ -158,6 +172,15 @@ class ExprPrinter {
     print_type(out, var.type_annotation, names_);
   }
   void print_annotation(const VarNode& var) { append_annotation(out_, var); }
+
+  std::string type_comment(const Type& type) {
+    std::string out;
+    print_type(out, type, names_);
+    // A symbol's name may hold what would end the comment.
+    for (size_t end = out.find("*/"); end != std::string::npos; end = out.find("*/", end))
+      out.replace(end, 2, "*\\x2f");
+    return " /* ty=" + out + " */";
+  }
 
   // A name, a constant, or the number of what is defined above.
   std::string operand(const Expr& expr) {
@@ -272,20 +295,25 @@ class ExprPrinter {
     return out.empty() ? out : out + "]";
   }
 
-  std::string call_text(const CallNode& call) {
-    const auto* op = call.as_op();
+  // What a call of the op has, each after ", "; null: a call of something else.
+  std::string attrs_text(const OpNode* op, const Attrs& attrs) {
     const std::string expected = op == nullptr ? std::string() : op->attrs_type_key;
     const AttrSchema* schema = op == nullptr ? nullptr : op->find(kAttrSchema);
-    std::string attrs;
-    if (schema != nullptr && user_attrs_fault(*op, call.attrs).empty()) {
-      values_.print_user_attrs(attrs, *schema, *call.attrs.as<UserAttrsNode>());
-    } else if (call.attrs) {
-      if (call.attrs->key() != expected || schema != nullptr)
-        attrs += fmt::format(", attrs_type_key={}", quoted(call.attrs->key()));
-      values_.print_attrs(attrs, *call.attrs);
+    std::string out;
+    if (schema != nullptr && user_attrs_fault(*op, attrs).empty()) {
+      values_.print_user_attrs(out, *schema, *attrs.as<UserAttrsNode>());
+    } else if (attrs) {
+      if (attrs->key() != expected || schema != nullptr)
+        out += fmt::format(", attrs_type_key={}", quoted(attrs->key()));
+      values_.print_attrs(out, *attrs);
     } else if (!expected.empty()) {
-      attrs = ", attrs=None";
+      out = ", attrs=None";
     }
+    return out;
+  }
+
+  std::string call_text(const CallNode& call) {
+    const std::string attrs = attrs_text(call.as_op(), call.attrs);
     std::string args = operands(call.args) + attrs;
     if (call.args.empty() && !attrs.empty()) args = attrs.substr(2);
     const auto* constructor = call.op.as<ConstructorNode>();
@@ -336,6 +364,7 @@ class ExprPrinter {
   Scopes scopes_;
   std::vector<Task> tasks_;
   size_t depth_ = 0;
+  bool show_types_;
 };
 
 void finish(std::string& out, const ConstantTable& constants, const PrintOptions& options) {
@@ -375,7 +404,7 @@ std::string print_module(const IRModule& module, const PrintOptions& options) {
       throw_user_error("function @{} is a {}: only functions of relay have this text form", var->name_hint,
                        function->key());
     out += blank;
-    ExprPrinter(out, constants).print_definition(var, function.cast<FunctionNode>());
+    ExprPrinter(out, constants, options.show_types).print_definition(var, function.cast<FunctionNode>());
     blank = "\n";
   }
   finish(out, constants, options);
@@ -386,9 +415,23 @@ std::string print_expr(const Expr& expr, const PrintOptions& options) {
   HEADRACE_CHECK(expr.defined(), "a null expression");
   std::string out;
   ConstantTable constants;
-  ExprPrinter(out, constants).print_root(expr);
+  ExprPrinter(out, constants, options.show_types).print_root(expr);
   finish(out, constants, options);
   return std::string(kVersionLine) + out;
+}
+
+std::string type_text(const Type& type) {
+  HEADRACE_CHECK(type.defined(), "a null type");
+  std::string out;
+  ConstantTable constants;
+  ExprPrinter printer(out, constants);
+  if (const TypeData data = type.cast<TypeDataNode>()) {
+    printer.print_type_def(data);
+  } else {
+    printer.print_one_type(type);
+  }
+  finish(out, constants, {});
+  return out;
 }
 
 }  // namespace headrace::relay

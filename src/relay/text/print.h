@@ -25,6 +25,8 @@
 //   out.
 // - `free_var %x: T;` lines before an expression declare variables bound outside of it.
 // - prim[int32] is the scalar type that is no tensor; `_` is a type to be inferred; [A: shape_var] has a kind.
+// - fn [A, B](A, B) -> A where [add(A, B) -> A] is a function's type with a constraint: what the op says of types A and
+//   B is A. It may have the op's attributes: where [nn.softmax(A, axis=0) -> A].
 #pragma once
 
 #include "relay/expr.h"
@@ -36,13 +38,18 @@ struct PrintOptions {
   bool show_meta_data = true;
   // Takes the data of meta[relay.Constant][i] as item i, each content once, instead of the metadata block.
   std::vector<NDArray>* weights = nullptr;
+  // Writes the type that InferType gave behind what computes: `%0 = nn.relu(%x) /* ty=Tensor[(2), float32] */;`. Names
+  // and annotations say theirs, a let its value's. They are comments: the text reads back as the same program.
+  bool show_types = false;
 };
 
 // Deterministic: equal modules with equal names give equal bytes. UserError on what has no text form: attributes that
 // hold other objects than numbers, strings, lists, maps, tensors and dimensions; functions that are not relay's; type
-// relations; type and constructor names that are no identifiers.
+// and constructor names that are no identifiers, and what else print_type (ir/type_text.h) refuses.
 std::string print_module(const IRModule& module, const PrintOptions& options = {});
 // The same for one expression.
 std::string print_expr(const Expr& expr, const PrintOptions& options = {});
+// One type as programs write it, with names of its own for its symbols; a data type's definition.
+std::string type_text(const Type& type);
 
 }  // namespace headrace::relay

@@ -7,7 +7,6 @@
 #include "ir/type.h"
 #include "object/base64.h"
 #include "ir/text_literal.h"
-#include "relay/text/print_type.h"
 
 namespace headrace::relay {
 

@@ -1,15 +1,9 @@
 // The names of a relay program in text.
 #pragma once
 
-#include "ir/text_names.h"
-#include "ir/type.h"
+#include "ir/type_text.h"
 
 namespace headrace::relay {
-
-// Words that mean something where a dimension or a type is expected.
-bool is_reserved_word(std::string_view text);
-// Whether it may be the name of a type or a constructor: `None` is, though it is a value of attributes, too.
-bool can_name_type(std::string_view text);
 
 // Whether a call of an op of that name reads back as it prints: a word, or words with dots between them, that means
 // nothing else.
@@ -21,8 +15,8 @@ std::string_view without_dyn(std::string_view op);
 bool reads_as_number(std::string_view text);
 
 // The names of one top-level function.
-struct PrintNames {
-  NameTable vars, symbols, type_vars;
+struct PrintNames : TypeNames {
+  NameTable vars;
 };
 
 }  // namespace headrace::relay

@@ -1,7 +1,6 @@
 #include "relay/text/print_value.h"
 
 #include "object/string.h"
-#include "relay/text/print_type.h"
 
 namespace headrace::relay {
 

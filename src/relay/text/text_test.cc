@@ -7,6 +7,9 @@
 #include <sstream>
 
 #include "kit/errors.h"
+#include "object/structural_equal.h"
+#include "ops/all_ops.h"
+#include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
 #include "relay/text/print.h"
 #include "relay/visit.h"
@@ -46,16 +49,12 @@ struct OtherTestAttrs : AttrsNode {
   int64_t n = 0;
 };
 
-// Ops of this test; the real ones of these names serve as well.
+// An op of this test beside the real ones.
 void register_test_ops() {
   static const bool once = [] {
-    register_types();
+    ops::register_all_ops();
     type_of<TextTestAttrs>();
     type_of<OtherTestAttrs>();
-    for (const char* name : {"add", "subtract", "multiply", "divide", "less", "greater", "less_equal", "greater_equal",
-                             "equal", "not_equal", "negative", "nn.relu"}) {
-      if (!find_op(name)) register_op(name);
-    }
     register_op("test.conv")->attrs_type_key = "relay.attrs.TextTestAttrs";
     return true;
   }();
@@ -204,6 +203,64 @@ TEST_F(Text, ASharedNodeIsDefinedWhereAllItsUsesSeeIt) {
   const Expr back = parse_expr(print_expr(e));
   const auto* second = back.as<IfNode>()->false_branch.as<TupleNode>();
   EXPECT_EQ(second->items[0], second->items[1]);
+}
+
+TEST_F(Text, TypesStandBehindWhatComputes) {
+  const std::string text = R"(#[version = "0.0.5"]
+type Box[A] {
+  Put(A),
+}
+
+def @main(%x: Tensor[("n*/", 3), float32], %c: bool) {
+  let %f = fn (%y) {
+    %0 = nn.relu(%y);
+    (%0, %0)
+  };
+  let %t = %f(%x);
+  %1 = if (%c) {
+    %t.0
+  } else {
+    %x
+  };
+  %2 = Put(%1);
+  match (%2) {
+    Put(%z) => {
+      add(%z, 1f)
+    },
+  }
+}
+)";
+  const IRModule typed = infer_type(parse_module(text));
+  const std::string shown = print_module(typed, {.show_types = true});
+  EXPECT_EQ(shown, R"(#[version = "0.0.5"]
+type Box[A] {
+  Put(A),
+}
+
+def @main(%x: Tensor[("n*/", 3), float32], %c: bool) {
+  let %f = fn (%y: Tensor[("n*/", 3), float32]) {
+    %0 = nn.relu(%y) /* ty=Tensor[("n*\x2f", 3), float32] */;
+    (%0, %0) /* ty=(Tensor[("n*\x2f", 3), float32], Tensor[("n*\x2f", 3), float32]) */
+  } /* ty=fn (Tensor[("n*\x2f", 3), float32]) -> (Tensor[("n*\x2f", 3), float32], Tensor[("n*\x2f", 3), float32]) */;
+  let %t = %f(%x) /* ty=(Tensor[("n*\x2f", 3), float32], Tensor[("n*\x2f", 3), float32]) */;
+  %1 = if (%c) {
+    %t.0 /* ty=Tensor[("n*\x2f", 3), float32] */
+  } else {
+    %x
+  } /* ty=Tensor[("n*\x2f", 3), float32] */;
+  %2 = Put(%1) /* ty=Box[Tensor[("n*\x2f", 3), float32]] */;
+  match (%2) {
+    Put(%z) => {
+      add(%z, 1f) /* ty=Tensor[("n*\x2f", 3), float32] */
+    },
+  } /* ty=Tensor[("n*\x2f", 3), float32] */
+}
+)");
+  EXPECT_TRUE(structural_equal(Value(parse_module(shown)), Value(typed)));
+  // Without inference there is nothing to show.
+  EXPECT_EQ(print_module(parse_module(text), {.show_types = true}), text);
+  const auto* function = typed->lookup("main").as<FunctionNode>();
+  EXPECT_THAT(print_expr(function->body, {.show_types = true}), HasSubstr("let %t = %f(%x) /* ty=("));
 }
 
 TEST_F(Text, LongAndDeepProgramsNeedNoStack) {

@@ -1,0 +1,38 @@
+// The text form of types and dimensions: what a program's text and messages write, and relay/text reads.
+//
+//   Tensor[(n, ?, 3), float32]   float32   (int32,)   ref(T)   List[int32]   prim[handle]   _
+//   fn [A, B: shape_var](A, B) -> A where [add(A, B) -> A, nn.softmax(A, axis=0) -> B]
+//
+// A constraint reads as a call of the op whose relation it is. Linear in the text; constant stack.
+#pragma once
+
+#include <functional>
+
+#include "ir/text_names.h"
+#include "ir/type.h"
+
+namespace headrace {
+
+// What one text calls symbols and type parameters: one name each.
+struct TypeNames {
+  NameTable symbols, type_vars;
+  // Writes a constraint's attributes, each after ", ". Without it one that has any has no text form.
+  std::function<void(std::string& out, const TypeRelationNode& relation)> print_attrs;
+};
+
+// UserError on what has no text form: names of types that are no identifiers, parts that are missing, constraints of
+// another number of results than one, dimensions that no shape arithmetic gives, data types' definitions, and more than
+// 2^22 parts.
+void print_type(std::string& out, const Type& type, TypeNames& names);
+void print_dim(std::string& out, const PrimExpr& dim, TypeNames& names);
+// `[A, B: shape_var]`, or nothing when there are none.
+void print_type_params(std::string& out, const Array<TypeVar>& params, TypeNames& names);
+
+// Words that mean something where a dimension or a type is expected.
+bool is_reserved_word(std::string_view text);
+// Whether it may be the name of a type or a constructor: `None` is, though it is a value of attributes, too.
+bool can_name_type(std::string_view text);
+// A type's or constructor's name; UserError when it cannot be one.
+std::string checked_type_name(const std::string& name);
+
+}  // namespace headrace
