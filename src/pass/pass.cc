@@ -100,8 +100,8 @@ IRModule run_passes(const std::vector<Pass>& passes, const IRModule& given, cons
   }
   if (context.infer_type) module = context.infer_type(module);
   scope.finish();
-  // A pass in Python may add to the module that it gets and return it.
-  return module == start && contents(start) == before ? given : module;
+  // A pass in Python may add to the module that it gets and return it; what others added, no pass has seen.
+  return module == start && contents(start) == before && contents(given) == before ? given : module;
 }
 
 }  // namespace headrace::pass

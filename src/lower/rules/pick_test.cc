@@ -51,6 +51,11 @@ TEST(PickRules, Takes) {
     cases.add(
         fmt::format("take scalar {}", mode), {{{5, 17}}, {Shape{}, kI64, 0, 9}},
         [=](const Args& a) { return ops::take(a[0], a[1], 1, mode); }, 0);
+    const Expr past_int64 =
+        relay::make_constant(NDArray::from_vector({}, DataType::uint(64), std::vector<uint64_t>{~uint64_t{0}}));
+    cases.add(
+        fmt::format("take constant {}", mode), {{{5, 17}}},
+        [=](const Args& a) { return ops::take(a[0], past_int64, 0, mode); }, 0);
     cases.add(
         fmt::format("take batch {}", mode), {{{3, 5, 17}}, {{3, 4}, kI64, -9, 9}},
         [=](const Args& a) { return ops::take(a[0], a[1], 1, mode, 1); }, 0);

@@ -296,7 +296,10 @@ TypedModule infer_type_and_values(const IRModule& given) {
     typed.set(new_var, new_function);
   }
   ValueMap values = inferencer.take_values();
-  if (!changed) return {given, std::move(values)};
+  // What others added meanwhile is not typed.
+  const bool is_same = module->functions().same_as(given->functions()) &&
+                       module->type_definitions().same_as(given->type_definitions());
+  if (!changed) return {is_same ? given : module, std::move(values)};
   module->set_functions(std::move(typed));
   return {module, std::move(values)};
 }
