@@ -171,10 +171,17 @@ TEST(ConstraintCases, WhatNoTextSaysIsRefused) {
   for (const auto& [constraint, error] : cases) {
     const Type function = make_func_type({a}, a, {a}, {constraint});
     EXPECT_EQ(kit::user_error_of([&] { check_kind(function, make_module()); }), error);
-    // An op may give a function of any type.
     const Expr call = make_call(make_var("f", function), {make_var("x", make_scalar_type(DataType::int_(8)))});
     EXPECT_NE(kit::user_error_of([&] { infer_type(call, make_module()); }), "");
   }
+}
+
+// An op may give a function of a type that nobody checked.
+TEST(ConstraintCases, APartThatIsMissingIsTold) {
+  register_constraint_ops();
+  const Type hollow = relation("nn.relu", {make_ref_type({}), make_scalar_type(DataType::int_(8))}, 1);
+  EXPECT_EQ(relation_fault(*hollow.as<TypeRelationNode>()),
+            "the constraint nn.relu(ref(<unknown>)) -> int8 has a part that is missing");
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 // A constraint, add(A, B) -> C, is owed where a function of that type is used: at a call of it, and where it is given
 // for a function's type that does not grant the same. It is asked as a call of its op would be, of a variable for each
 // input type, and may wait as one does; what the op says and the constraint's result must be one type.
+#include "ir/type_parts.h"
 #include "relay/infer/check_kind.h"
 #include "relay/infer/inferencer.h"
 
@@ -17,6 +18,8 @@ std::string relation_fault(const TypeRelationNode& relation) {
   if (relation.num_inputs < 0 || relation.args.size() != static_cast<size_t>(relation.num_inputs) + 1)
     return fmt::format("the constraint {} must have one result; it relates {} types, of which {} are inputs", text,
                        relation.args.size(), relation.num_inputs);
+  if (any_type(ref(&relation), [](const Type& part) { return !part; }))
+    return fmt::format("the constraint {} has a part that is missing", text);
   if (op->num_inputs >= 0 && op->num_inputs != relation.num_inputs)
     return fmt::format("the constraint {} must have {} inputs, as the op has", text, op->num_inputs);
   if (relation.attrs && !relation.attrs.as<AttrsNode>())
