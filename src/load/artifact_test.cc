@@ -10,7 +10,9 @@
 #include <random>
 #include <thread>
 
+#include "artifact/trailer.h"
 #include "kit/artifact_kit.h"
+#include "kit/errors.h"
 #include "load/artifact_module.h"
 #include "load/run.h"
 #include "tensor/ndarray.h"
@@ -311,6 +313,26 @@ TEST(ArtifactModule, MakesExecutorsByProgramName) {
   EXPECT_THROW(lib.GetFunction("default")(Device{kDLCUDA, 0}), UserError);
   EXPECT_THROW(lib.GetFunction("default")(cpu(0), -1), UserError);
   EXPECT_THROW(load_artifact_module("/nonexistent"), UserError);
+}
+
+TEST(ArtifactModule, TakesBoundParametersAgain) {
+  const std::vector<float> w = {1, 2, 3, 4, 5, 6};
+  artifact::Manifest manifest = toy_manifest();
+  manifest.programs[0].bound_params = {
+      {.spec = headrace::testing::spec("w", {2, 3}),
+       .hash = artifact::content_hash({reinterpret_cast<const uint8_t*>(w.data()), w.size() * sizeof(float)})}};
+  const TempFile file(make_artifact(manifest));
+  const auto executor = load_artifact_module(file.path()).GetFunction("default")(cpu(0)).as<runtime::Module>();
+  EXPECT_EQ(executor.GetFunction("get_bound_params")().as<Array<std::string>>().to_vector(),
+            std::vector<std::string>{"w"});
+  const PackedFunc set_input = executor.GetFunction("set_input");
+  set_input("w", NDArray::from_vector({2, 3}, DataType::float_(32), w));
+  const auto error = [&](const NDArray& tensor) { return kit::user_error_of([&] { set_input("w", tensor); }); };
+  EXPECT_THAT(error(NDArray::zeros({2, 3}, DataType::float_(32))), HasSubstr("this tensor has other elements"));
+  EXPECT_THAT(error(NDArray::zeros({3, 2}, DataType::float_(32))), HasSubstr("parameter 'w' has shape (3, 2)"));
+  EXPECT_THAT(error(NDArray::zeros({2, 3}, DataType::int_(32))), HasSubstr("parameter 'w' has dtype int32"));
+  EXPECT_THAT(kit::user_error_of([&] { executor.GetFunction("get_input")("w"); }),
+              HasSubstr("no input 'w': the parameter was bound"));
 }
 
 // ---- external modules: driver/external_modules_test.cc has those that exist
