@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "driver/compile.h"
+#include "driver/register_all.h"
 #include "interp/interp.h"
 #include "kit/errors.h"
 #include "lower/user_ops/open_attrs.h"
