@@ -425,6 +425,7 @@ TEST(Compile, AVariableThatNobodyBinds) {
 
 // Text has no such program: each definition makes a variable of its own.
 TEST(Compile, AVariableThatIsBoundTwice) {
+  ops::register_all_ops();
   const relay::Var x = relay::make_var("x", make_tensor_type(Shape{2})), v = relay::make_var("v");
   const Expr inner = relay::make_let(v, relay::make_call("exp", {x}), v);
   const Expr outer = relay::make_let(v, inner, relay::make_call("add", {v, x}));

@@ -297,8 +297,8 @@ TypedModule infer_type_and_values(const IRModule& given) {
   }
   ValueMap values = inferencer.take_values();
   // What others added meanwhile is not typed.
-  const bool is_same = module->functions().same_as(given->functions()) &&
-                       module->type_definitions().same_as(given->type_definitions());
+  const bool is_same =
+      module->functions().same_as(given->functions()) && module->type_definitions().same_as(given->type_definitions());
   if (!changed) return {is_same ? given : module, std::move(values)};
   module->set_functions(std::move(typed));
   return {module, std::move(values)};
