@@ -97,7 +97,7 @@ def compile(
     cpu, features : str
         Instead: its parts, by LLVM's names ("x86-64-v3", "+avx2,-avx512f").
     opt_level : int
-        0 to 3.
+        From 0 (each op by itself) to 4; `headrace-opt --list-passes` shows what runs from which level on.
     jobs : int
         Threads that compile; the result does not depend on it.
     disabled_passes : list of str

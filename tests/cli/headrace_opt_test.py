@@ -312,8 +312,8 @@ class HeadraceOpt(unittest.TestCase):
         self.fails(2, "see: headrace-opt --help", "-", "--what")
         self.fails(2, "there is no option '--what' here", "-", "--what")
         self.fails(2, "'b.relay' is one argument too many", "a.relay", "b.relay")
-        for level in ("nine", "4", "-1"):
-            text = f"--opt-level: '{level}' is no whole number from 0 to 3; an example: --opt-level 3"
+        for level in ("nine", "5", "-1"):
+            text = f"--opt-level: '{level}' is no whole number from 0 to 4; an example: --opt-level 3"
             self.fails(2, text, "-", f"-O{level}")
         self.fails(
             2, "--max-depth: '0' is no whole number of 1 or more; an example: --max-depth 1", "-", "--max-depth=0"

@@ -454,8 +454,8 @@ class ModelErrorTest(CliTest):
 
     def test_options(self) -> None:
         compile_one = ("compile", DIGITS, "-o", "never.so", *ONE)
-        for level in ("9", "4", "-1", "high", "3.0"):
-            pattern = f"--opt-level: '{level}' is no whole number from 0 to 3; an example: --opt-level 3"
+        for level in ("9", "5", "-1", "high", "3.0"):
+            pattern = f"--opt-level: '{level}' is no whole number from 0 to 4; an example: --opt-level 3"
             self.fails(USAGE, pattern, *compile_one, f"--opt-level={level}")
         self.fails(USAGE, "--jobs: '-1' is no whole number from 0 to 512", *compile_one, "--jobs", "-1")
         self.fails(USAGE, "--threads: 'many' is no whole number .*: --threads 2", *compile_one, "--threads", "many")

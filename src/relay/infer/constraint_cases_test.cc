@@ -75,7 +75,7 @@ constexpr InferCase kRefused[] = {
     {"def @main(%f: fn [A](A) -> A where [nn.relu(A) -> A], %x: (int32, int32)) { %f(%x) }",
      "does not hold: nn.relu: argument 0 must be a tensor, got (int32, int32)"},
     {"def @main(%f: fn [A](A) -> A where [nn.softmax(A, attrs=None) -> A], %x: float32) { %f(%x) }",
-     "does not hold: its attributes are relay.attrs.SoftmaxAttrs, got none"},
+     "does not hold: the call has no attributes, and the op needs relay.attrs.SoftmaxAttrs"},
     // for all types is more than the op says
     {"def @main[T](%f: fn [A](A) -> A where [nn.relu(A) -> A], %x: T) { %f(%x) }",
      "does not hold: nn.relu: argument 0 must be a tensor, got T"},
