@@ -16,6 +16,7 @@
 
 #include "driver/all_passes.h"
 #include "driver/output_file.h"
+#include "driver/register_all.h"
 #include "driver/target.h"
 #include "interp/interp.h"
 #include "kit/errors.h"
@@ -416,6 +417,7 @@ TEST(Compile, ConfigurationOfPassesHolds) {
 }
 
 TEST(Compile, AVariableThatNobodyBinds) {
+  register_all();
   const relay::Var x = relay::make_var("x", make_tensor_type(Shape{2})),
                    w = relay::make_var("w", make_tensor_type(Shape{2}));
   const IRModule module = make_module(relay::make_function({x}, relay::make_call("add", {x, w})));
@@ -425,6 +427,7 @@ TEST(Compile, AVariableThatNobodyBinds) {
 
 // Text has no such program: each definition makes a variable of its own.
 TEST(Compile, AVariableThatIsBoundTwice) {
+  register_all();
   ops::register_all_ops();
   const relay::Var x = relay::make_var("x", make_tensor_type(Shape{2})), v = relay::make_var("v");
   const Expr inner = relay::make_let(v, relay::make_call("exp", {x}), v);
