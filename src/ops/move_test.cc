@@ -107,7 +107,7 @@ TEST_F(MoveOps, ReshapeRefuses) {
   EXPECT_THAT(error_of(reshape(x, {-5})), HasSubstr("-5 is no size"));
   EXPECT_THAT(error_of(reshape(x, Shape{0, -1}, true)), HasSubstr("cannot be reshaped"));
   EXPECT_THAT(error_of(reshape(x, Expr(var(Shape{2})))), HasSubstr("newshape must be an integer tensor"));
-  EXPECT_THAT(error_of(make_call("reshape", {x})), HasSubstr("attributes are relay.attrs.ReshapeAttrs"));
+  EXPECT_THAT(error_of(make_call("reshape", {x})), HasSubstr("the op needs relay.attrs.ReshapeAttrs"));
 }
 
 TEST_F(MoveOps, PositionsOfASplitReadBackAsTheyAre) {
