@@ -356,7 +356,7 @@ class RunsTest(CliTest):
         plain = ("compile", DIGITS, "-o", "seen.so", *ONE)
         seen = (*plain, "--dump-ir", "ir/digits", "--time-passes", "--verify-each")
         done = self.call(*seen, check=True)
-        self.assertRegex(done.stdout, r"(?m)^pass +ms +runs\nSimplifyInference +\d")
+        self.assertRegex(done.stdout, r"(?m)^pass +ms +runs\nInlineCalls +\d")
         files = sorted(file.name for file in (self.folder / "ir/digits").iterdir())
         self.assertEqual(files[0], "00_program.relay")
         (fused,) = (name for name in files if re.fullmatch(r"\d\d_FuseOps\.diff", name))
