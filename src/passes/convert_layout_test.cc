@@ -2,6 +2,7 @@
 
 #include "kit/property.h"
 #include "kit/relay_programs.h"
+#include "ops/nn/conv.h"
 #include "passes/tests/pass_testing.h"
 #include "relay/visit.h"
 
@@ -154,6 +155,29 @@ TEST(ConvertLayout, BlocksThatDoNotFit) {
                                   converted("(1, 16, 3, 3)", "(16, 4, 3, 3)", 4)}) {  // input channels of a group
     EXPECT_EQ(kept.find("8c"), std::string::npos) << kept;
   }
+}
+
+// The kernel that an op has beside such data, whatever it had: backends know it by its usual layout.
+TEST(ConvertLayout, TheDefaultOfAKernelIsTheUsualOne) {
+  const auto kernel_of = [](const char* op, const char* layout) {
+    const IRModule before =
+        read(fmt::format("def @main(%x: Tensor[(1, 5, 5, 2), float32], %w: Tensor[(3, 3, 2, 2), float32]) {{\n"
+                         "  {}(%x, %w, data_layout=\"NHWC\", kernel_layout=\"{}\")\n}}",
+                         op, layout));
+    DesiredLayouts desired;
+    desired.set(op, Array<std::string>{"NCHW", "default"});
+    const IRModule after = run_pass("ConvertLayout", before, with_layouts(desired));
+    expect_same_results(before, after, {ramp({1, 5, 5, 2}, -3), ramp({3, 3, 2, 2}, 1)});
+    std::string found;
+    relay::post_order(after->lookup("main"), [&](const Expr& e) {
+      const auto* call = e.as<relay::CallNode>();
+      if (call != nullptr && call->as_op()->name == op) found = call->attrs_as<ops::ConvAttrs>().kernel_layout;
+    });
+    return found;
+  };
+  EXPECT_EQ(kernel_of("nn.conv2d", "HWIO"), "OIHW");
+  EXPECT_EQ(kernel_of("nn.conv2d", "HWOI"), "OIHW");
+  EXPECT_EQ(kernel_of("nn.conv2d_transpose", "HWOI"), "IOHW");
 }
 
 // Between two layouts that are both other than written stands one transform.

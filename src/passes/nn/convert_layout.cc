@@ -138,9 +138,10 @@ class LayoutConverter {
     const Layout wanted = (*layouts)[0] == "default" ? own : Layout::parse((*layouts)[0]);
     const LayoutForm data{own, wanted}, out{own_out, wanted};
     const auto* weight = tensor_type_of(call.args[1]);
-    const auto kernel = weight == nullptr
-                            ? std::nullopt
-                            : broadcast_form(weight->shape, {own_kernel, kernel_layout(*layouts, wanted, own_kernel)});
+    const auto kernel =
+        weight == nullptr
+            ? std::nullopt
+            : broadcast_form(weight->shape, {own_kernel, kernel_layout(*layouts, wanted, call.as_op()->name)});
     if (!kernel || !can_store(call.args[0], data) || !can_store(ref(&call), out)) return std::nullopt;
     const Attrs changed = ops::copy_of_own_type(attrs, [&](ops::ConvAttrs& a) {
       a.data_layout = wanted.text();
@@ -150,13 +151,14 @@ class LayoutConverter {
     return Stored{with(call, {in_form(call.args[0], data), in_form(call.args[1], *kernel)}, changed), out};
   }
 
-  static Layout kernel_layout(const Array<std::string>& layouts, const Layout& data, const Layout& own) {
+  // "default" is what the op's kernel has beside such data, whatever it had before.
+  static Layout kernel_layout(const Array<std::string>& layouts, const Layout& data, std::string_view op) {
     if (layouts.size() > 1 && layouts[1] != "default") return Layout::parse(layouts[1]);
-    const bool output_first = *own.find('O') < *own.find('I');
-    if (data.text() == "NHWC") return Layout::parse(output_first ? "HWIO" : "HWOI");
+    const bool is_transpose = op == "nn.conv2d_transpose";
+    if (data.text() == "NHWC") return Layout::parse(is_transpose ? "HWOI" : "HWIO");
     const int64_t block = data.factor('C');
     if (block != 1) return Layout::parse(fmt::format("OIHW{}i{}o", block, block));
-    return Layout::parse(output_first ? "OIHW" : "IOHW");
+    return Layout::parse(is_transpose ? "IOHW" : "OIHW");
   }
 
   // Pools and the like: in the layout that is asked for, else in that of their data.

@@ -56,6 +56,21 @@ TEST(OldText, DynamicOpsOfAnotherFormAreUnknown) {
               HasSubstr("takes data, size and roi, got 4 arguments"));
 }
 
+// What was not given, in Relay's words.
+TEST(OldText, NoneIsTheDefaultOfAnAttributeThatTakesNone) {
+  const std::string params = "def @main(%x: Tensor[(2, 1), float32]) { ";
+  for (const auto& [old, plain] : std::vector<std::pair<std::string, std::string>>{
+           {"squeeze(%x, axis=None)", "squeeze(%x)"},
+           {"transpose(%x, axes=None)", "transpose(%x)"},
+           {"strided_slice(%x, begin=[0], end=[1], strides=[1], axes=None)",
+            "strided_slice(%x, begin=[0], end=[1], strides=[1])"},
+           {"sum(%x, axis=None)", "sum(%x)"},
+       })
+    EXPECT_TRUE(structural_equal(read(params + old + " }"), read(params + plain + " }"))) << old;
+  EXPECT_THAT(kit::user_error_of([&] { read(params + "reshape(%x, newshape=None) }"); }), HasSubstr("newshape"));
+  EXPECT_THAT(kit::user_error_of([&] { read(params + "squeeze(%x, axes=None) }"); }), HasSubstr("axes"));
+}
+
 TEST(OldText, PadWidthIsOfShapesHoweverItIsMade) {
   const IRModule read_back =
       read("def @main(%x: Tensor[(2, 3), float32]) { nn.pad(%x, 0f, pad_width=[[1, 2], [0, 0]]) }");

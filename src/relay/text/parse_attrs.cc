@@ -149,6 +149,12 @@ Attrs Parser::user_attrs_of(const OpNode& op, const std::vector<NamedValue>& fie
   return {};
 }
 
+// Relay writes None for what was not given; here that is often a value of its own, such as no axes.
+static bool is_left_out(const TypeInfo& type, const NamedValue& given) {
+  const FieldInfo* field = given.second.is_none() ? find_field(type, given.first) : nullptr;
+  return field != nullptr && field->options.has_default && !field->accepts(given.second.raw());
+}
+
 Attrs Parser::attrs_of(const TypeInfo& type, std::vector<NamedValue> fields, const Token& first) {
   for (size_t i = 0; i < fields.size(); ++i) {
     if (const FieldInfo* field = find_field(type, fields[i].first)) fields[i].second = fit(fields[i].second, *field);
@@ -157,6 +163,7 @@ Attrs Parser::attrs_of(const TypeInfo& type, std::vector<NamedValue> fields, con
         report(first, fmt::format("the attribute '{}' is given twice", fields[i].first));
     }
   }
+  std::erase_if(fields, [&](const NamedValue& given) { return is_left_out(type, given); });
   try {
     return make_node(type.key, fields).cast<AttrsNode>();
   } catch (const UserError& error) {
