@@ -17,6 +17,8 @@ constexpr const char* kBool = "%x: Tensor[(2, 3), bool], %y: Tensor[(2, 3), bool
 constexpr const char* kWhere = "%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), float32], %c: Tensor[(2, 3), bool]";
 constexpr const char* kOnes = "%x: Tensor[(2, 1, 3), float32]";
 constexpr const char* kImage = "%x: Tensor[(1, 2, 3, 3), float32]";
+constexpr const char* kLine = "%x: Tensor[(1, 2, 3), float32]";
+constexpr const char* kVolume = "%x: Tensor[(1, 2, 2, 1, 3), float32]";
 
 // How far the result of a law may be from what it stands for, where elements are floats.
 enum Exactness : uint8_t { kToTheBit, kButForTheSignOfZero, kUpToRounding };
@@ -75,7 +77,7 @@ constexpr Row kRows[] = {
     {"ReluOfNonNegative", kFloat, "nn.relu(sigmoid(%x))", "sigmoid(%x)"},
     {"ReluOfClip", kFloat, "nn.relu(clip(%x, a_min=-1f, a_max=2f))", "clip(%x, a_min=0f, a_max=2f)"},
     {"AbsTwice", kFloat, "abs(abs(%x))", "abs(%x)"},
-    {"AbsOfNonNegative", kFloat, "abs(nn.relu(%x))", "nn.relu(%x)"},
+    {"AbsOfNonNegative", kFloat, "abs(nn.relu(%x))", "nn.relu(%x)", kButForTheSignOfZero},
     {"AbsOfNegative", kFloat, "abs(negative(%x))", "abs(%x)"},
     {"AbsOfNegativeInteger", kInt, "abs(negative(%x))", "abs(%x)"},
     {"AbsOfNegativeUnsigned", kUnsigned, "abs(negative(%x))", "abs(negative(%x))"},
@@ -90,7 +92,7 @@ constexpr Row kRows[] = {
     {"ClipOfRelu", kFloat, "clip(nn.relu(%x), a_min=-1f, a_max=1.5f)", "clip(%x, a_min=0f, a_max=1.5f)"},
     {"MaximumOfOne", kFloat, "maximum(%x, %x)", "%x"},
     {"MinimumOfOne", kFloat, "minimum(%x, %x)", "%x"},
-    {"MaximumWithZero", kFloat, "maximum(0f, %x)", "nn.relu(%x)"},
+    {"MaximumWithZero", kFloat, "maximum(0f, %x)", "nn.relu(%x)", kButForTheSignOfZero},
     {"MinimumOfMaximum", kFloat, "minimum(maximum(%x, 1f), 2f)", "clip(%x, a_min=1f, a_max=2f)"},
     {"MaximumOfMinimum", kFloat, "maximum(1f, minimum(2f, %x))", "clip(%x, a_min=1f, a_max=2f)"},
     {"MaximumAboveMinimum", kFloat, "maximum(minimum(%x, 1f), 2f)", "maximum(minimum(%x, 1f), 2f)"},
@@ -173,13 +175,17 @@ constexpr Row kRows[] = {
     {"RepeatOnce", kFloat, "repeat(%x, repeats=1, axis=1)", "%x"},
     {"ReverseTwice", kFloat, "reverse(reverse(%x, axis=1), axis=-1)", "%x"},
     {"ReverseOne", kOnes, "reverse(%x, axis=1)", "%x"},
-    {"SumOfOne", kOnes, "sum(%x, axis=[1])", "reshape(%x, newshape=[2, 3])"},
-    {"MeanOfOne", kOnes, "mean(%x, axis=[1], keepdims=True)", "%x"},
+    {"SumOfOne", kOnes, "sum(%x, axis=[1])", "reshape(%x, newshape=[2, 3])", kButForTheSignOfZero},
+    {"MeanOfOne", kOnes, "mean(%x, axis=[1], keepdims=True)", "%x", kButForTheSignOfZero},
     {"MaxOfOne", kOnes, "max(%x, axis=[-2], keepdims=True)", "%x"},
     {"MinOfOne", kOnes, "min(%x, axis=[1])", "reshape(%x, newshape=[2, 3])"},
     {"ProdOfOne", kOnes, "prod(%x, axis=[1], keepdims=True)", "%x"},
     {"MaxPoolOfOne", kImage, "nn.max_pool2d(%x, pool_size=[1, 1])", "%x"},
-    {"AvgPoolOfOne", kImage, "nn.avg_pool2d(%x, pool_size=[1, 1])", "%x"},
+    {"AvgPoolOfOne", kImage, "nn.avg_pool2d(%x, pool_size=[1, 1])", "%x", kButForTheSignOfZero},
+    {"MaxPool1dOfOne", kLine, "nn.max_pool1d(%x, pool_size=[1])", "%x"},
+    {"AvgPool1dOfOne", kLine, "nn.avg_pool1d(%x, pool_size=[1])", "%x", kButForTheSignOfZero},
+    {"MaxPool3dOfOne", kVolume, "nn.max_pool3d(%x, pool_size=[1, 1, 1])", "%x"},
+    {"AvgPool3dOfOne", kVolume, "nn.avg_pool3d(%x, pool_size=[1, 1, 1])", "%x", kButForTheSignOfZero},
     {"KnownBranch", kFloat, "if (False) { exp(%x) } else { %y }", "%y"},
 };
 
@@ -360,9 +366,9 @@ struct ElementDtype {
   const char* suffix;  // of a literal
   int least_used;      // so many of the rows or more are programs of this dtype
 };
-constexpr ElementDtype kDtypes[] = {{"float32", "f", 1}, {"float64", "f64", 1}, {"float16", "f16", 1},
-                                    {"int8", "i8", 1},   {"int32", "", 1},      {"int64", "i64", 1},
-                                    {"uint8", "u8", 1},  {"uint32", "u32", 1},  {"bool", "", 1}};
+constexpr ElementDtype kDtypes[] = {{"float32", "f", 1000}, {"float64", "f64", 1000}, {"float16", "f16", 1000},
+                                    {"int8", "i8", 1000},   {"int32", "", 1000},      {"int64", "i64", 1000},
+                                    {"uint8", "u8", 1000},  {"uint32", "u32", 1000},  {"bool", "", 1000}};
 
 // The text of a row with another dtype in place of its first parameter's, and its literals with it.
 std::string in_dtype(const std::string& text, const std::string& own, const ElementDtype& dtype) {
@@ -446,6 +452,8 @@ void expect_as_exact(const IRModule& before, const IRModule& after, const Row& r
         << shown << "before" << elements_of(want[r]) << "after" << elements_of(got[r]);
   }
 }
+
+inline void PrintTo(const ElementDtype& dtype, std::ostream* out) { *out << dtype.name; }
 
 class SimplifyDtype : public testing::TestWithParam<ElementDtype> {};
 
