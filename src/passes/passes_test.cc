@@ -283,7 +283,8 @@ struct SevenEvaluator : pass::ConstantEvaluator {
   int count = 0;
   NDArray evaluate(const Expr& closed) override {
     ++count;
-    const auto* type = relay::infer_type(closed)->checked_type().as<TensorTypeNode>();
+    const Expr typed = relay::infer_type(closed);
+    const auto* type = typed->checked_type().as<TensorTypeNode>();
     NDArray result = NDArray::empty(type->concrete_shape(), type->dtype);
     for (int64_t i = 0; i < result.num_elements(); ++i) set_element(result.tensor(), i, 7);
     return result;

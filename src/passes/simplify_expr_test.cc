@@ -367,8 +367,8 @@ struct ElementDtype {
   int least_used;      // so many of the rows or more are programs of this dtype
 };
 constexpr ElementDtype kDtypes[] = {{"float32", "f", 100}, {"float64", "f64", 100}, {"float16", "f16", 100},
-                                    {"int8", "i8", 96},   {"int32", "", 123},      {"int64", "i64", 123},
-                                    {"uint8", "u8", 94},  {"uint32", "u32", 94},  {"bool", "", 61}};
+                                    {"int8", "i8", 96},    {"int32", "", 123},      {"int64", "i64", 123},
+                                    {"uint8", "u8", 94},   {"uint32", "u32", 94},   {"bool", "", 61}};
 
 // The text of a row with another dtype in place of its first parameter's, and its literals with it.
 std::string in_dtype(const std::string& text, const std::string& own, const ElementDtype& dtype) {

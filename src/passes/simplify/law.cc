@@ -81,7 +81,7 @@ std::optional<double> scalar_value(const Expr& expr) {
 }
 
 bool Law::holds_for(const Site& site) const {
-  if (needs_shape && !site.shape()) return false;
+  if (shape == LawShape::known && !site.shape()) return false;
   const DataType dtype = dtypes == LawDtypes::all ? DataType() : dtype_of(site.arg(0));
   switch (dtypes) {
     case LawDtypes::all:

@@ -37,13 +37,15 @@ enum class LawDtypes : uint8_t {
   negatable,  // floats and signed integers: -x is on the other side of 0, but for the least integer, which stays
 };
 
+// What must be known of the call's shape.
+enum class LawShape : uint8_t { any, known };
+
 struct Law {
   std::string_view op;
   // What the call equals, or null where the law does not apply. Asked only where the law holds.
   Expr (*apply)(const Site& site);
   LawDtypes dtypes = LawDtypes::all;
-  // The call's shape must be static.
-  bool needs_shape = false;
+  LawShape shape = LawShape::any;
 
   bool holds_for(const Site& site) const;
 };
