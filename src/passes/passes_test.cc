@@ -278,11 +278,9 @@ TEST(FoldConstant, WhatCannotBeComputedStays) {
   EXPECT_THAT(kit::user_error_of(run), testing::HasSubstr("length 9 is out of range"));
 }
 
-// Gives sevens, and counts.
+// Gives sevens.
 struct SevenEvaluator : pass::ConstantEvaluator {
-  int count = 0;
   NDArray evaluate(const Expr& closed) override {
-    ++count;
     const Expr typed = relay::infer_type(closed);
     const auto* type = typed->checked_type().as<TensorTypeNode>();
     NDArray result = NDArray::empty(type->concrete_shape(), type->dtype);
@@ -293,22 +291,19 @@ struct SevenEvaluator : pass::ConstantEvaluator {
 
 // All have results of less than 1 MB.
 TEST(FoldConstant, MuchWorkIsCompiled) {
-  const auto evaluations = [](const std::string& body) {
-    const auto evaluator = std::make_shared<SevenEvaluator>();
+  const auto is_compiled = [](const std::string& body) {
     pass::PassContext context = typed_context();
-    context.evaluator = evaluator;
+    context.evaluator = std::make_shared<SevenEvaluator>();
     const IRModule after = run_pass("FoldConstant", read(fmt::format("def @main() {{ {} }}", body)), context);
     const Expr result = after->lookup("main").cast<relay::FunctionNode>()->body;
     const auto* constant = result.as<relay::ConstantNode>();
     EXPECT_NE(constant, nullptr) << body;
-    const bool is_seven = constant != nullptr && element_as_double(constant->data.tensor(), 0) == 7;
-    EXPECT_EQ(is_seven, evaluator->count == 1) << body;
-    return evaluator->count;
+    return constant != nullptr && element_as_double(constant->data.tensor(), 0) == 7;
   };
-  EXPECT_EQ(evaluations("nn.dense(ones(shape=[200, 1000]), ones(shape=[200, 1000]))"), 1);
-  EXPECT_EQ(evaluations("nn.dense(ones(shape=[20, 1000]), ones(shape=[20, 1000]))"), 0);
-  EXPECT_EQ(evaluations("sum(ones(shape=[2500, 2000]))"), 1);
-  EXPECT_EQ(evaluations("sum(ones(shape=[250, 200]))"), 0);
+  EXPECT_TRUE(is_compiled("nn.dense(ones(shape=[200, 1000]), ones(shape=[200, 1000]))"));
+  EXPECT_FALSE(is_compiled("nn.dense(ones(shape=[20, 1000]), ones(shape=[20, 1000]))"));
+  EXPECT_TRUE(is_compiled("sum(ones(shape=[2500, 2000]))"));
+  EXPECT_FALSE(is_compiled("sum(ones(shape=[250, 200]))"));
 }
 
 TEST(SimplifyExpr, KnowsLargeZerosAndOnes) {
