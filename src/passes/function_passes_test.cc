@@ -107,6 +107,17 @@ INSTANTIATE_TEST_SUITE_P(
                     PassCase{"RemoveStandaloneReshapes", "remove_standalone_reshapes", kReshapes, {{2, 3}}, 0}),
     [](const auto& info) { return std::string(info.param.pass); });
 
+// (1, 2, 4) becomes (2, 4), then (2, 2, 2): the three are written with `?` where they differ.
+TEST(RemoveStandaloneReshapes, UnknownDimensionsAreNoProof) {
+  const IRModule before = read(
+      "def @main(%x: Tensor[(?, 2, ?), float32]) {\n"
+      "  %0 = fn (%p: Tensor[(?, 2, ?), float32], Primitive=1) { reshape(%p, newshape=[-3, 0]) };\n"
+      "  %1 = fn (%p: Tensor[(?, ?), float32], Primitive=1) { reshape(%p, newshape=[0, -4, 2, -1]) };\n"
+      "  %1(%0(%x))\n"
+      "}");
+  expect_same_results(before, run_pass("RemoveStandaloneReshapes", before), {ramp({1, 2, 4}, 0)}, 0);
+}
+
 TEST(Inline, EffectsKeepOrderAndNumber) {
   const IRModule after = run_pass("Inline", read(kInline));
   const auto results = interp::run_main(after, {ramp({2}, 0.5f)});

@@ -1,4 +1,7 @@
 // Each pass: a golden text in tests/, and the interpreter before and after.
+#include <gmock/gmock.h>
+
+#include "kit/errors.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "passes/tests/pass_testing.h"
@@ -250,6 +253,57 @@ TEST(FoldConstant, UnlessItIsVeryLarge) {
   const IRModule after = run_pass("FoldConstant", read("def @main() { negative(ones(shape=[5000, 1000])) }"));
   const Expr body = after->lookup("main").cast<relay::FunctionNode>()->body;
   EXPECT_EQ(body.cast<relay::CallNode>()->as_op()->name, "negative");
+}
+
+// The read stands before the write, and its value is used after it.
+TEST(FoldConstant, ReadsStayBeforeWrites) {
+  const IRModule before =
+      read("def @main() { let %r = ref(1f); %0 = (ref_read(%r), 2f); (%0.1, ref_write(%r, 5f), %0.0) }");
+  const IRModule after = run_pass("FoldConstant", before);
+  EXPECT_EQ(element_as_double(interp::run_main(before, {}).back().tensor(), 0), 1);
+  expect_same_results(before, after, {}, 0);
+}
+
+// A sequence of 9 steps does not fit 2.
+TEST(FoldConstant, WhatCannotBeComputedStays) {
+  const IRModule before = read(
+      "def @main(%c: bool) { if (%c) { reverse_sequence(const(Tensor[(2, 2), float32], [1, 2, 3, 4]),"
+      " const(Tensor[(2), int32], [9, 1]), seq_axis=0, batch_axis=1) } else { ones(shape=[2, 2]) } }");
+  const IRModule after = run_pass("FoldConstant", before);
+  NDArray condition = NDArray::empty({}, DataType::bool_());
+  set_element(condition.tensor(), 0, 0);
+  expect_same_results(before, after, {condition}, 0);
+  set_element(condition.tensor(), 0, 1);
+  const auto run = [&] { interp::run_main(after, {condition}); };
+  EXPECT_THAT(kit::user_error_of(run), testing::HasSubstr("length 9 is out of range"));
+}
+
+// Gives sevens.
+struct SevenEvaluator : pass::ConstantEvaluator {
+  NDArray evaluate(const Expr& closed) override {
+    const Expr typed = relay::infer_type(closed);
+    const auto* type = typed->checked_type().as<TensorTypeNode>();
+    NDArray result = NDArray::empty(type->concrete_shape(), type->dtype);
+    for (int64_t i = 0; i < result.num_elements(); ++i) set_element(result.tensor(), i, 7);
+    return result;
+  }
+};
+
+// All have results of less than 1 MB.
+TEST(FoldConstant, MuchWorkIsCompiled) {
+  const auto is_compiled = [](const std::string& body) {
+    pass::PassContext context = typed_context();
+    context.evaluator = std::make_shared<SevenEvaluator>();
+    const IRModule after = run_pass("FoldConstant", read(fmt::format("def @main() {{ {} }}", body)), context);
+    const Expr result = after->lookup("main").cast<relay::FunctionNode>()->body;
+    const auto* constant = result.as<relay::ConstantNode>();
+    EXPECT_NE(constant, nullptr) << body;
+    return constant != nullptr && element_as_double(constant->data.tensor(), 0) == 7;
+  };
+  EXPECT_TRUE(is_compiled("nn.dense(ones(shape=[200, 1000]), ones(shape=[200, 1000]))"));
+  EXPECT_FALSE(is_compiled("nn.dense(ones(shape=[20, 1000]), ones(shape=[20, 1000]))"));
+  EXPECT_TRUE(is_compiled("sum(ones(shape=[2500, 2000]))"));
+  EXPECT_FALSE(is_compiled("sum(ones(shape=[250, 200]))"));
 }
 
 TEST(SimplifyExpr, KnowsLargeZerosAndOnes) {

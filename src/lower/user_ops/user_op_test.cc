@@ -367,6 +367,9 @@ TEST(UserOp, AMissingFunctionIsNamed) {
   EXPECT_THAT(executor.refusal().message, HasSubstr("'net.so' needs the function 'test.nowhere.impl'"));
   register_global("test.nowhere.impl", packed(&halve));
   EXPECT_THAT(run(artifact, {tensor({3}, {1, 2, 3})}), ElementsAre(0.5, 1, 1.5));
+  // A call of constants waits for the function.
+  const IRModule constant = read("def @main() { test.nowhere(const(Tensor[(3), float32], [1, 2, 3])) }");
+  EXPECT_EQ(kit::user_error_of([&] { compiled(constant); }), "");
 }
 
 TEST(UserOp, BareClientsNeedTheRuntimeForFunctions) {

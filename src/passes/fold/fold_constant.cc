@@ -1,9 +1,10 @@
 #include "passes/fold/fold_constant.h"
 
+#include <cmath>
 #include <unordered_set>
 
-#include "interp/interp.h"
 #include "ops/call_fusion.h"
+#include "passes/fold/evaluate.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/visit.h"
@@ -17,7 +18,10 @@ using relay::TupleNode;
 
 namespace {
 
+// What the reference interpreter computes even where the context has an evaluator: results of so many bytes, in so many
+// steps. (A step takes it some 10 ns; a compile some 40 ms.)
 constexpr size_t kMaxInterpretedBytes = size_t{1} << 20;
+constexpr double kMaxInterpretedSteps = 4e6;
 
 // Results of more bytes stay calls when they have kGrowth times the bytes of what they are made of: those of ops that
 // only repeat elements, those of all others. The latter is what a compile may add to a file without anybody asking.
@@ -30,25 +34,34 @@ bool only_repeats(const OpNode& op) {
   return std::find(std::begin(kOps), std::end(kOps), op.name) != std::end(kOps);
 }
 
-// A constant for a tensor, a tuple of constants for a tuple of tensors.
-Expr to_expr(const Value& value, const Span& span) {
-  const auto* tuple = value.as_node<ADTObj>();
-  if (tuple == nullptr) return relay::make_constant(value.as<NDArray>(), span);
-  Array<Expr> items;
-  for (const Value& item : tuple->items) items.push_back(to_expr(item, span));
-  return relay::make_tuple(items, span);
-}
-
-// Bytes of the result, all items of a tuple, where the type is known and static; what is not counts nothing.
-size_t result_bytes(const Expr& expr) {
+struct Size {
+  double elements = 0;
   size_t bytes = 0;
-  if (!expr->has_checked_type()) return bytes;
+};
+
+// Of a tensor, or of all items of a tuple, where the type is known and static; what is not counts nothing.
+Size size_of(const Expr& expr) {
+  Size size;
+  if (!expr->has_checked_type()) return size;
   for (const Type& leaf : leaves_of(expr->checked_type())) {
     const auto* tensor = leaf.as<TensorTypeNode>();
     const auto shape = tensor == nullptr ? std::nullopt : as_shape(tensor->shape);
-    if (shape) bytes += static_cast<size_t>(num_elements(*shape)) * tensor->dtype.bytes();
+    if (!shape) continue;
+    size.elements += static_cast<double>(num_elements(*shape));
+    size.bytes += static_cast<size_t>(num_elements(*shape)) * tensor->dtype.bytes();
   }
-  return bytes;
+  return size;
+}
+
+// About how many elements the interpreter computes or reads for a call that is typed. The product of (m, k) and (k, n)
+// takes m * k * n, the root of the product of the three sizes; that is near enough for a convolution.
+double interpreter_steps(const Expr& typed) {
+  const auto& call = *typed.as<CallNode>();
+  double largest = size_of(typed).elements;
+  if (call.args.size() > 1 && ops::fusion_kind_of(call) == ops::FusionKind::anchor)
+    return std::sqrt(largest * size_of(call.args[0]).elements * size_of(call.args[1]).elements);
+  for (const Expr& arg : call.args) largest = std::max(largest, size_of(arg).elements);
+  return largest;
 }
 
 Expr fold_shape_of(const Expr& before, const CallNode& call) {
@@ -98,24 +111,29 @@ class Folder {
     if (op->name == "shape_of") {
       if (Expr folded = fold_shape_of(before, call)) return folded;
     }
-    const bool* stateful = op->find(ops::kStateful);
-    if ((stateful != nullptr && *stateful) || op->find(ops::kEval) == nullptr) return after;
+    if (!may_evaluate(*op)) return after;
     size_t source_bytes = 0;
     for (const Expr& arg : call.args) {
       const auto bytes = source_bytes_of(arg);
       if (!bytes) return after;
       source_bytes += *bytes;
     }
-    const size_t bytes = result_bytes(before);
+    const size_t bytes = size_of(before).bytes;
     const size_t most = only_repeats(*op) ? kMaxRepeatedBytes : kMaxComputedBytes;
     if (bytes > most && bytes / kGrowth > source_bytes && !apart_.contains(before.object())) {
       if (bytes <= kMaxOperandBytes) kept_.emplace(after.object(), Kept{after, source_bytes});
       return after;
     }
-    const bool is_tensor = !before->has_checked_type() || before->checked_type().is<TensorTypeNode>();
-    if (bytes > kMaxInterpretedBytes && is_tensor && context_.evaluator != nullptr)
-      return relay::make_constant(context_.evaluator->evaluate(after), call.span);
-    return to_expr(interp::run_expr(after), call.span);
+    const Expr value = evaluate_closed(after, evaluator_for(before));
+    return value ? value : after;
+  }
+
+  // Null: the interpreter.
+  pass::ConstantEvaluator* evaluator_for(const Expr& call) const {
+    const bool is_tensor = call->has_checked_type() && call->checked_type().is<TensorTypeNode>();
+    const bool is_large =
+        is_tensor && (size_of(call).bytes > kMaxInterpretedBytes || interpreter_steps(call) > kMaxInterpretedSteps);
+    return is_large ? context_.evaluator.get() : nullptr;
   }
 
   // Bytes of the constants that an operand is made of; nothing for what depends on more than constants.
@@ -152,7 +170,8 @@ Expr fold_constant(const Expr& expr, const pass::PassContext& context) {
 }
 
 IRModule fold_constant(const IRModule& module, const pass::PassContext& context) {
-  const Effects effects(module);
+  // Reads too: an item taken out of its tuple would be read after what is written in between.
+  const Effects effects(module, true);
   return rewrite_bodies(module, [&](const Expr& body) {
     Folder folder(body, context);
     return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {

@@ -1,7 +1,6 @@
 #include "passes/fold/residual.h"
 
-#include "interp/interp.h"
-#include "ops/op_keys.h"
+#include "passes/fold/evaluate.h"
 #include "relay/infer/infer_type.h"
 
 namespace headrace::passes {
@@ -93,27 +92,17 @@ bool fits(const Type& type, size_t most_bytes) {
   return bytes <= most_bytes;
 }
 
-// Tuples of ops' results are as deep as the ops' types.
-Expr as_constants(const Value& value, const Span& span) {
-  const auto* tuple = value.as_node<ADTObj>();
-  if (tuple == nullptr) return relay::make_constant(value.as<NDArray>(), span);
-  Array<Expr> items;
-  for (const Value& item : tuple->items) items.push_back(as_constants(item, span));
-  return relay::make_tuple(items, span);
-}
-
 }  // namespace
 
 Expr evaluate_call(const relay::CallNode& call, size_t most_bytes) {
-  const OpNode& op = *call.as_op();
-  const bool* stateful = op.find(ops::kStateful);
-  if ((stateful != nullptr && *stateful) || op.find(ops::kEval) == nullptr) return {};
+  if (!may_evaluate(*call.as_op())) return {};
+  Expr typed;
   try {
-    const Expr typed = relay::infer_type(ref(&call));
-    return fits(typed->checked_type(), most_bytes) ? as_constants(interp::run_expr(typed), call.span) : Expr();
+    typed = relay::infer_type(ref(&call));
   } catch (const UserError&) {
-    return {};  // what is wrong with it is told where it runs, if it does
+    return {};
   }
+  return fits(typed->checked_type(), most_bytes) ? evaluate_closed(typed) : Expr();
 }
 
 }  // namespace headrace::passes

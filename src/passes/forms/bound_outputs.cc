@@ -13,6 +13,7 @@
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/shape.h"
 #include "ops/tensor/slice.h"
+#include "passes/rewrite/references.h"
 #include "relay/infer/infer_type.h"
 #include "relay/leaves.h"
 #include "relay/visit.h"
@@ -305,19 +306,6 @@ Expr with_lets(const std::vector<const LetNode*>& lets, Expr body, const Bounds&
   return body;
 }
 
-bool calls_main(const IRModule& module) {
-  bool found = false;
-  for (const auto& [name, function] : module->functions()) {
-    const auto* body = function.as<FunctionNode>();
-    if (body == nullptr) continue;
-    relay::post_order(body->body, [&](const Expr& node) {
-      const auto* global = node.as<GlobalVarNode>();
-      found = found || (global != nullptr && global->name_hint == "main");
-    });
-  }
-  return found;
-}
-
 // The result of main with its open items bounded; null when one cannot be.
 Expr bound_result(const Expr& result, const Bounds& bounds, Array<int64_t>& rows) {
   const std::vector<Expr> items = flat_items(result);
@@ -344,7 +332,8 @@ Expr bound_result(const Expr& result, const Bounds& bounds, Array<int64_t>& rows
 IRModule bound_outputs(const IRModule& module) {
   const auto name = module->find_global_var("main");
   const auto* main = name ? module->lookup("main").as<FunctionNode>() : nullptr;
-  if (main == nullptr || !relay::has_unknown_dim(main->body->checked_type()) || calls_main(module)) return module;
+  if (main == nullptr || !relay::has_unknown_dim(main->body->checked_type())) return module;
+  if (referenced_functions(module).contains("main")) return module;
   std::vector<const LetNode*> lets;
   Expr result = main->body;
   for (; result.is<LetNode>(); result = result.as<LetNode>()->body) lets.push_back(result.as<LetNode>());

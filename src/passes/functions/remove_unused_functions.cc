@@ -2,7 +2,7 @@
 
 #include <unordered_set>
 
-#include "relay/visit.h"
+#include "passes/rewrite/references.h"
 
 namespace headrace::passes {
 
@@ -26,9 +26,7 @@ std::unordered_set<std::string> reachable(const IRModule& module, const std::vec
     const BaseFunc function = pending.back();
     pending.pop_back();
     if (!function.is<FunctionNode>()) continue;
-    relay::post_order(function, [&](const Expr& e) {
-      if (const auto* global = e.as<GlobalVarNode>()) reach(global->name_hint);
-    });
+    for (const std::string& name : referenced_functions(function)) reach(name);
   }
   return names;
 }

@@ -8,6 +8,7 @@
 #include "ops/tensor/elementwise.h"
 #include "passes/nn/precision_lists.h"
 #include "passes/rewrite/for_each_function.h"
+#include "passes/rewrite/references.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"
 
@@ -205,18 +206,6 @@ class Shrinker {
   std::unordered_map<const Object*, Stored> done_;
 };
 
-// The functions that others of the module refer to: their types are what those were typed by.
-std::unordered_set<std::string> used_functions(const IRModule& module) {
-  std::unordered_set<std::string> names;
-  for (const auto& [var, function] : module->functions()) {
-    if (!function.is<relay::FunctionNode>()) continue;
-    relay::post_order(function, [&](const Expr& e) {
-      if (const auto* global = e.as<GlobalVarNode>()) names.insert(global->name_hint);
-    });
-  }
-  return names;
-}
-
 }  // namespace
 
 MixedPrecisionOptions mixed_precision_options(const pass::PassContext& context) {
@@ -238,7 +227,8 @@ MixedPrecisionOptions mixed_precision_options(const pass::PassContext& context) 
 IRModule to_mixed_precision(const IRModule& module, const MixedPrecisionOptions& options) {
   if (options.keeps_result_type)
     return rewrite_bodies(module, [&](const Expr& body) { return Shrinker(options).run(body, true); });
-  const std::unordered_set<std::string> used = used_functions(module);
+  // Their types are what those that refer to them were typed by.
+  const std::unordered_set<std::string> used = referenced_functions(module);
   const IRModule result = snapshot(module);
   for (const auto& [var, function] : module->functions()) {
     const auto* node = function.as<relay::FunctionNode>();

@@ -99,12 +99,11 @@ Expr subtract_after_add(const Site& s) {
 }
 
 // x - x == 0, of integers
-Expr subtract_itself(const Site& s) { return s.arg(0) == s.arg(1) && is_exact(s.dtype()) ? filled(s, 0) : Expr(); }
+Expr subtract_itself(const Site& s) { return s.arg(0) == s.arg(1) ? filled(s, 0) : Expr(); }
 
 // x * 0 == 0 * x == 0, of integers
 Expr multiply_by_zero(const Site& s) {
-  const bool is_zero = all_elements_are(s.arg(0), 0) || all_elements_are(s.arg(1), 0);
-  return is_zero && is_exact(s.dtype()) ? filled(s, 0) : Expr();
+  return all_elements_are(s.arg(0), 0) || all_elements_are(s.arg(1), 0) ? filled(s, 0) : Expr();
 }
 
 const CallNode* as_negative(const Expr& expr) { return as_call_of(expr, "negative"); }
@@ -135,7 +134,7 @@ Expr subtract_negative(const Site& s) {
   return y == nullptr ? Expr() : ops::add(s.arg(0), y->args[0], s.span());
 }
 
-// -x * -y == x * y; -x / -y == x / y
+// -x * -y == x * y; -x / -y == x / y, of floats: the least integer is its own negative, and unsigned ones have none
 Expr drop_two_negatives(const Site& s) {
   const auto *x = as_negative(s.arg(0)), *y = as_negative(s.arg(1));
   return x == nullptr || y == nullptr ? Expr() : ops::binary(s.op(), x->args[0], y->args[0], s.span());
@@ -154,11 +153,11 @@ Expr square(const Site& s) {
 
 // pow(x, -1) == 1 / x, of floats; up to rounding
 Expr invert(const Site& s) {
-  if (!s.dtype().is_float() || !all_elements_are(s.arg(1), -1) || !s.operand(0)) return {};
+  if (!all_elements_are(s.arg(1), -1) || !s.operand(0)) return {};
   return ops::divide(relay::make_scalar(1, s.dtype()), s.arg(0), s.span());
 }
 
-// 1 / sqrt(x) == rsqrt(x)
+// 1 / sqrt(x) == rsqrt(x); up to rounding
 Expr invert_root(const Site& s) {
   const auto* root = as_call_of(s.arg(1), "sqrt");
   const bool is_inverse = root != nullptr && all_elements_are(s.arg(0), 1) && s.operand(1);
@@ -166,15 +165,13 @@ Expr invert_root(const Site& s) {
 }
 
 // floor_divide(x, 1) == trunc_divide(x, 1) == x, of integers
-Expr divide_by_one(const Site& s) {
-  return all_elements_are(s.arg(1), 1) && is_exact(s.dtype()) ? s.operand(0) : Expr();
-}
+Expr divide_by_one(const Site& s) { return all_elements_are(s.arg(1), 1) ? s.operand(0) : Expr(); }
 
 // mod(x, 1) == floor_mod(x, 1) == 0, of integers
-Expr rest_of_one(const Site& s) { return all_elements_are(s.arg(1), 1) && is_exact(s.dtype()) ? filled(s, 0) : Expr(); }
+Expr rest_of_one(const Site& s) { return all_elements_are(s.arg(1), 1) ? filled(s, 0) : Expr(); }
 
 // bias_add(x, 0) == x
-Expr drop_zero_bias(const Site& s) { return all_elements_are(s.arg(1), 0) ? s.operand(0) : Expr(); }
+Expr drop_zero_bias(const Site& s) { return all_elements_are(s.arg(1), 0) ? s.arg(0) : Expr(); }
 
 // -(-x) == x
 Expr drop_double_negative(const Site& s) {
@@ -189,27 +186,27 @@ constexpr Law kArithmeticLaws[] = {
     {"add", add_after_subtract},
     {"add", add_negative},
     {"subtract", drop_zero},
-    {"subtract", subtract_itself},
+    {"subtract", subtract_itself, LawDtypes::exact, LawShape::known},
     {"subtract", subtract_from_zero},
     {"subtract", join_subtractions},
     {"subtract", subtract_after_add},
     {"subtract", subtract_negative},
     {"multiply", drop_one},
-    {"multiply", multiply_by_zero},
+    {"multiply", multiply_by_zero, LawDtypes::exact, LawShape::known},
     {"multiply", multiply_by_minus_one},
     {"multiply", join_constants},
     {"multiply", drop_two_negatives},
     {"divide", drop_one},
-    {"divide", drop_two_negatives},
+    {"divide", drop_two_negatives, LawDtypes::floats},
     {"divide", invert_root},
-    {"floor_divide", divide_by_one},
-    {"trunc_divide", divide_by_one},
-    {"mod", rest_of_one},
-    {"trunc_mod", rest_of_one},
-    {"floor_mod", rest_of_one},
+    {"floor_divide", divide_by_one, LawDtypes::exact},
+    {"trunc_divide", divide_by_one, LawDtypes::exact},
+    {"mod", rest_of_one, LawDtypes::exact, LawShape::known},
+    {"trunc_mod", rest_of_one, LawDtypes::exact, LawShape::known},
+    {"floor_mod", rest_of_one, LawDtypes::exact, LawShape::known},
     {"power", drop_one},
     {"power", square},
-    {"power", invert},
+    {"power", invert, LawDtypes::floats},
     {"negative", drop_double_negative},
     {"negative", negate_difference},
     {"nn.bias_add", drop_zero_bias},

@@ -21,11 +21,11 @@ bool is_exact_cast(DataType from, DataType to) {
 
 // cast(x, x's dtype) == copy(x) == x; cast(cast(x, t), u) == cast(x, u) where t holds every value of x's dtype
 Expr join_casts(const Site& s) {
-  if (s.has_type_of(s.arg(0))) return s.arg(0);
+  if (s.dtype() == dtype_of(s.arg(0))) return s.arg(0);
   const auto* inner = as_call_of(s.arg(0), "cast");
   if (inner == nullptr || !is_exact_cast(dtype_of(inner->args[0]), dtype_of(s.arg(0)))) return {};
   const Expr data = inner->args[0];
-  return s.has_type_of(data) ? data : ops::cast(data, dtype_of(ref(&s.call)), s.call.span);
+  return s.dtype() == dtype_of(data) ? data : ops::cast(data, s.dtype(), s.span());
 }
 
 bool is_call_of_any(const Expr& expr, std::span<const std::string_view> ops) {
@@ -41,16 +41,16 @@ Expr drop_rounding(const Site& s) {
   return is_call_of_any(s.arg(0), kWhole) ? s.arg(0) : Expr();
 }
 
-// relu(y) == abs(y) == y where y is never negative: relu, abs, exp, sigmoid, sqrt
+// relu(y) == abs(y) == y where y is never negative: relu, abs, exp, sigmoid, sqrt, of floats
 Expr drop_of_nonnegative(const Site& s) {
   static constexpr std::string_view kNonNegative[] = {"nn.relu", "abs", "exp", "sigmoid", "sqrt"};
-  return is_call_of_any(s.arg(0), kNonNegative) && dtype_of(s.arg(0)).is_float() ? s.arg(0) : Expr();
+  return is_call_of_any(s.arg(0), kNonNegative) ? s.arg(0) : Expr();
 }
 
 // relu(relu(x)) == relu(x)
 Expr drop_second_relu(const Site& s) { return as_call_of(s.arg(0), "nn.relu") != nullptr ? s.arg(0) : Expr(); }
 
-// abs(-x) == abs(x)
+// abs(-x) == abs(x), of floats and signed integers
 Expr drop_negative_in_abs(const Site& s) {
   const auto* inner = as_call_of(s.arg(0), "negative");
   return inner == nullptr ? Expr() : ops::unary("abs", inner->args[0], s.span());
@@ -90,14 +90,13 @@ Expr extremum_of_one(const Site& s) { return s.arg(0) == s.arg(1) ? s.operand(0)
 
 // maximum(x, 0) == maximum(0, x) == relu(x), of floats
 Expr maximum_with_zero(const Site& s) {
-  if (!s.dtype().is_float()) return {};
   for (const size_t side : {size_t{0}, size_t{1}}) {
     if (all_elements_are(s.arg(1 - side), 0) && s.operand(side)) return ops::relu(s.arg(side), s.span());
   }
   return {};
 }
 
-// The scalar constant among the operands of an extremum, and the other operand, of the call's type.
+// The scalar constant among the operands of an extremum, and the other operand, of the call's type therefore.
 struct Bound {
   Expr data;
   double value;
@@ -110,13 +109,13 @@ std::optional<Bound> read_bound(const CallNode& call) {
   return std::nullopt;
 }
 
-// minimum(maximum(x, a), b) == maximum(minimum(x, b), a) == clip(x, a, b) where a is not above b
+// minimum(maximum(x, a), b) == maximum(minimum(x, b), a) == clip(x, a, b) where a is not above b, of floats
 Expr bounds_as_clip(const Site& s) {
   const std::string_view other = s.op() == "minimum" ? "maximum" : "minimum";
   const auto outer = read_bound(s.call);
   const auto* inner_call = outer ? as_call_of(outer->data, other) : nullptr;
   const auto inner = inner_call == nullptr ? std::nullopt : read_bound(*inner_call);
-  if (!inner || !s.dtype().is_float() || !s.has_type_of(inner->data)) return {};
+  if (!inner) return {};
   const double low = s.op() == "minimum" ? inner->value : outer->value;
   const double high = s.op() == "minimum" ? outer->value : inner->value;
   return low <= high ? ops::clip(inner->data, low, high, s.span()) : Expr();
@@ -131,11 +130,11 @@ constexpr Law kElementwiseLaws[] = {
     {"cast", join_casts},
     {"copy", join_casts},
     {"nn.relu", drop_second_relu},
-    {"nn.relu", drop_of_nonnegative},
+    {"nn.relu", drop_of_nonnegative, LawDtypes::floats},
     {"nn.relu", relu_of_clip},
     {"abs", drop_repeated},
-    {"abs", drop_of_nonnegative},
-    {"abs", drop_negative_in_abs},
+    {"abs", drop_of_nonnegative, LawDtypes::floats},
+    {"abs", drop_negative_in_abs, LawDtypes::negatable},
     {"sign", drop_repeated},
     {"ceil", drop_rounding},
     {"floor", drop_rounding},
@@ -144,10 +143,10 @@ constexpr Law kElementwiseLaws[] = {
     {"clip", join_clips},
     {"clip", clip_of_relu},
     {"maximum", extremum_of_one},
-    {"maximum", maximum_with_zero},
-    {"maximum", bounds_as_clip},
+    {"maximum", maximum_with_zero, LawDtypes::floats},
+    {"maximum", bounds_as_clip, LawDtypes::floats},
     {"minimum", extremum_of_one},
-    {"minimum", bounds_as_clip},
+    {"minimum", bounds_as_clip, LawDtypes::floats},
     {"nn.leaky_relu", drop_straight_leaky_relu},
 };
 

@@ -10,6 +10,33 @@ using relay::ConstantNode;
 
 bool Site::has_type_of(const Expr& expr) const { return relay::same_type(type, expr->checked_type()); }
 
+namespace {
+
+// `type` has one element along the axis that is `from_end` from its last, or no such axis.
+bool is_one_along(const Type& type, size_t from_end) {
+  const auto* tensor = type.as<TensorTypeNode>();
+  if (tensor == nullptr) return false;
+  const size_t rank = tensor->shape.size();
+  return from_end >= rank || as_int(tensor->shape[rank - 1 - from_end]) == 1;
+}
+
+}  // namespace
+
+Expr Site::operand(size_t i) const {
+  const Expr expr = arg(i);
+  const auto* tensor = type.as<TensorTypeNode>();
+  if (tensor == nullptr || !has_type_of(expr)) return {};
+  const size_t rank = tensor->shape.size();
+  for (size_t axis = 0; axis < rank; ++axis) {
+    if (!is_any(tensor->shape[axis])) continue;
+    const bool is_kept = std::all_of(call.args.begin(), call.args.end(), [&](const Expr& other) {
+      return other == expr || is_one_along(other->checked_type(), rank - 1 - axis);
+    });
+    if (!is_kept) return {};
+  }
+  return expr;
+}
+
 std::optional<Shape> Site::shape() const { return static_shape(type); }
 
 DataType Site::dtype() const {
@@ -53,13 +80,28 @@ std::optional<double> scalar_value(const Expr& expr) {
   return element_as_double(constant->data.to_dense().tensor(), 0);
 }
 
+bool Law::holds_for(const Site& site) const {
+  if (shape == LawShape::known && !site.shape()) return false;
+  const DataType dtype = dtypes == LawDtypes::all ? DataType() : dtype_of(site.arg(0));
+  switch (dtypes) {
+    case LawDtypes::all:
+      return true;
+    case LawDtypes::floats:
+      return dtype.is_float();
+    case LawDtypes::exact:
+      return is_exact(dtype);
+    case LawDtypes::negatable:
+      return dtype.is_float() || dtype.is_int();
+  }
+  return false;
+}
+
 bool is_exact(DataType dtype) { return dtype.is_int() || dtype.is_uint() || dtype.is_bool(); }
 
 Expr filled(const Site& site, double value) {
-  const auto shape = site.shape();
-  if (!shape) return {};
+  const Shape shape = *site.shape();
   const Expr scalar = relay::make_constant(relay::make_scalar(value, site.dtype())->data, site.span());
-  return shape->empty() ? scalar : ops::full(scalar, *shape, site.dtype(), site.span());
+  return shape.empty() ? scalar : ops::full(scalar, shape, site.dtype(), site.span());
 }
 
 }  // namespace headrace::passes::simplify

@@ -18,19 +18,36 @@ struct Site {
   std::string_view op() const { return call.as_op()->name; }
   const Span& span() const { return call.span; }
   Expr arg(size_t i) const { return call.args[i]; }
+  // Where the two are written with `?` they may be of two shapes: for a law by which the shapes are equal.
   bool has_type_of(const Expr& expr) const;
-  // The operand, if it may stand for the call.
-  Expr operand(size_t i) const { return has_type_of(arg(i)) ? arg(i) : Expr(); }
+  // Operand i, if it surely has the type of the call, whose operands are broadcast; null otherwise. A `?` of it is the
+  // call's where every other operand has 1 or no dimension there, or is the same expression.
+  Expr operand(size_t i) const;
   // The shape of the call, where it is static.
   std::optional<Shape> shape() const;
   // Null for a type that is no tensor.
   DataType dtype() const;
 };
 
+// What the first operand's elements may be.
+enum class LawDtypes : uint8_t {
+  all,
+  floats,
+  exact,      // integers and bool: sums and products of them are exact, and nothing is NaN
+  negatable,  // floats and signed integers: -x is on the other side of 0, but for the least integer, which stays
+};
+
+// What must be known of the call's shape.
+enum class LawShape : uint8_t { any, known };
+
 struct Law {
   std::string_view op;
-  // What the call equals, or null where the law does not apply.
+  // What the call equals, or null where the law does not apply. Asked only where the law holds.
   Expr (*apply)(const Site& site);
+  LawDtypes dtypes = LawDtypes::all;
+  LawShape shape = LawShape::any;
+
+  bool holds_for(const Site& site) const;
 };
 
 // Sums, products, powers and constants among them.
@@ -50,9 +67,9 @@ std::optional<Shape> static_shape(const Type& type);
 DataType dtype_of(const Expr& expr);
 // The one value of a scalar constant.
 std::optional<double> scalar_value(const Expr& expr);
-// Integers or bool: sums and products of them are exact, and nothing is NaN.
+// Integers or bool.
 bool is_exact(DataType dtype);
-// A tensor of the site's type with that value everywhere; null where its shape is not static.
+// A tensor of the site's type, of static shape, with that value everywhere.
 Expr filled(const Site& site, double value);
 
 }  // namespace headrace::passes::simplify

@@ -68,15 +68,11 @@ Expr xor_itself(const Site& s) { return s.arg(0) == s.arg(1) ? filled(s, 0) : Ex
 // x << 0 == x >> 0 == x
 Expr drop_shift(const Site& s) { return all_elements_are(s.arg(1), 0) ? s.operand(0) : Expr(); }
 
-// x == x, x <= x, x >= x are True, of integers
-Expr compare_equal(const Site& s) {
-  return s.arg(0) == s.arg(1) && is_exact(dtype_of(s.arg(0))) ? filled(s, 1) : Expr();
-}
+// x == x, x <= x, x >= x are True, of integers and bool
+Expr compare_equal(const Site& s) { return s.arg(0) == s.arg(1) ? filled(s, 1) : Expr(); }
 
-// x != x, x < x, x > x are False, of integers
-Expr compare_unequal(const Site& s) {
-  return s.arg(0) == s.arg(1) && is_exact(dtype_of(s.arg(0))) ? filled(s, 0) : Expr();
-}
+// x != x, x < x, x > x are False, of integers and bool
+Expr compare_unequal(const Site& s) { return s.arg(0) == s.arg(1) ? filled(s, 0) : Expr(); }
 
 // where(c, x, x) == x
 Expr where_both_same(const Site& s) { return s.arg(1) == s.arg(2) ? s.operand(1) : Expr(); }
@@ -94,20 +90,34 @@ Expr where_not(const Site& s) {
 }
 
 constexpr Law kLogicLaws[] = {
-    {"logical_not", drop_double_not}, {"logical_not", push_not},
-    {"logical_and", drop_repeated},   {"logical_and", drop_true},
-    {"logical_and", and_false},       {"logical_or", drop_repeated},
-    {"logical_or", drop_false},       {"logical_or", or_true},
-    {"logical_xor", drop_false},      {"logical_xor", xor_itself},
-    {"bitwise_not", drop_double_not}, {"bitwise_and", drop_repeated},
-    {"bitwise_and", and_false},       {"bitwise_or", drop_repeated},
-    {"bitwise_or", drop_false},       {"bitwise_xor", drop_false},
-    {"bitwise_xor", xor_itself},      {"left_shift", drop_shift},
-    {"right_shift", drop_shift},      {"equal", compare_equal},
-    {"less_equal", compare_equal},    {"greater_equal", compare_equal},
-    {"not_equal", compare_unequal},   {"less", compare_unequal},
-    {"greater", compare_unequal},     {"where", where_both_same},
-    {"where", where_known},           {"where", where_not},
+    {"logical_not", drop_double_not},
+    {"logical_not", push_not},
+    {"logical_and", drop_repeated},
+    {"logical_and", drop_true},
+    {"logical_and", and_false, LawDtypes::all, LawShape::known},
+    {"logical_or", drop_repeated},
+    {"logical_or", drop_false},
+    {"logical_or", or_true, LawDtypes::all, LawShape::known},
+    {"logical_xor", drop_false},
+    {"logical_xor", xor_itself, LawDtypes::all, LawShape::known},
+    {"bitwise_not", drop_double_not},
+    {"bitwise_and", drop_repeated},
+    {"bitwise_and", and_false, LawDtypes::all, LawShape::known},
+    {"bitwise_or", drop_repeated},
+    {"bitwise_or", drop_false},
+    {"bitwise_xor", drop_false},
+    {"bitwise_xor", xor_itself, LawDtypes::all, LawShape::known},
+    {"left_shift", drop_shift},
+    {"right_shift", drop_shift},
+    {"equal", compare_equal, LawDtypes::exact, LawShape::known},
+    {"less_equal", compare_equal, LawDtypes::exact, LawShape::known},
+    {"greater_equal", compare_equal, LawDtypes::exact, LawShape::known},
+    {"not_equal", compare_unequal, LawDtypes::exact, LawShape::known},
+    {"less", compare_unequal, LawDtypes::exact, LawShape::known},
+    {"greater", compare_unequal, LawDtypes::exact, LawShape::known},
+    {"where", where_both_same},
+    {"where", where_known},
+    {"where", where_not},
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include "passes/rewrite/for_each_function.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/type_match.h"
+#include "relay/leaves.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -44,7 +45,8 @@ class ReshapeRemover {
     const Expr source = inner ? inner : data;
     const Type& from = types_.at(source.object());
     const auto* to = before->checked_type().as<TensorTypeNode>();
-    if (relay::same_type(from, before->checked_type())) return source;
+    // Of `?` there may be two that differ.
+    if (!relay::has_unknown_dim(from) && relay::same_type(from, before->checked_type())) return source;
     const auto shape = as_shape(to->shape);
     return inner && shape ? group(*after.as<CallNode>(), source, from, *shape) : after;
   }

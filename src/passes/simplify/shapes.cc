@@ -68,14 +68,14 @@ Expr viewed(const Expr& expr) {
 
 // view(x) == x where the shape is x's; view(view(x)) == x likewise; reshape(view(x), s) == reshape(x, s)
 Expr join_views(const Site& s) {
-  const auto shape = s.shape();
-  if (s.call.args.size() != 1 || !shape) return {};
+  if (s.call.args.size() != 1) return {};
   if (s.has_type_of(s.arg(0))) return s.arg(0);
   const Expr data = viewed(s.arg(0));
   if (!data || s.has_type_of(data)) return data;
   if (s.op() != "reshape" && s.op() != "nn.batch_flatten") return {};
-  const bool has_zero = std::find(shape->begin(), shape->end(), 0) != shape->end();
-  return ops::reshape(data, *shape, has_zero, s.call.span);
+  const Shape shape = *s.shape();
+  const bool has_zero = std::find(shape.begin(), shape.end(), 0) != shape.end();
+  return ops::reshape(data, shape, has_zero, s.call.span);
 }
 
 // The axes of x that squeeze drops.
@@ -140,23 +140,23 @@ Expr drop_slice(const Site& s) {
   const auto& attrs = s.call.attrs_as<ops::StridedSliceAttrs>();
   const bool forwards = s.call.args.size() == 1 && std::all_of(attrs.strides.begin(), attrs.strides.end(),
                                                                [](int64_t stride) { return stride > 0; });
-  return forwards && s.shape() ? s.operand(0) : Expr();
+  return forwards ? s.operand(0) : Expr();
 }
 
 // broadcast_to(x, x's shape) == x; tile(x) once == x
-Expr drop_broadcast(const Site& s) { return s.shape() ? s.operand(0) : Expr(); }
+Expr drop_broadcast(const Site& s) { return s.operand(0); }
 
 // transpose(x, a) == reshape(x) where a keeps the order of the axes that are longer than 1
 Expr transpose_as_reshape(const Site& s) {
-  const auto from = static_shape(s.arg(0)->checked_type()), to = s.shape();
-  if (!from || !to || num_elements(*from) == 0) return {};
+  const auto from = static_shape(s.arg(0)->checked_type());
+  if (!from || num_elements(*from) == 0) return {};
   int64_t last = -1;
   for (const int64_t axis : axes_of(s.call, from->size())) {
     if ((*from)[static_cast<size_t>(axis)] == 1) continue;
     if (axis < last) return {};
     last = axis;
   }
-  return ops::reshape(s.arg(0), *to, false, s.span());
+  return ops::reshape(s.arg(0), *s.shape(), false, s.span());
 }
 
 // reverse(reverse(x, a), a) == x; reverse(x, a) == x where the axis has one element
@@ -173,14 +173,12 @@ Expr drop_reverse(const Site& s) {
 }
 
 // repeat(x, 1) == x
-Expr drop_repeat(const Site& s) { return s.shape() ? s.operand(0) : Expr(); }
+Expr drop_repeat(const Site& s) { return s.operand(0); }
 
 // broadcast_to(broadcast_to(x, s), t) == broadcast_to(x, t)
 Expr join_broadcasts(const Site& s) {
-  const auto shape = s.shape();
   const auto* inner = as_call_of(s.arg(0), "broadcast_to");
-  if (inner == nullptr || !shape) return {};
-  return ops::broadcast_to(inner->args[0], *shape, s.span());
+  return inner == nullptr ? Expr() : ops::broadcast_to(inner->args[0], *s.shape(), s.span());
 }
 
 // stack((x,)) == expand_dims(x)
@@ -216,10 +214,11 @@ Expr join_split(const Site& s) {
 
 // sum(x) == mean(x) == max(x) == min(x) == prod(x) == reshape(x) over axes of one element
 Expr reduce_nothing(const Site& s) {
-  const auto from = static_shape(s.arg(0)->checked_type()), to = s.shape();
-  const bool is_same = from && to && num_elements(*from) != 0 && num_elements(*from) == num_elements(*to);
+  const auto from = static_shape(s.arg(0)->checked_type());
+  const Shape to = *s.shape();
+  const bool is_same = from && num_elements(*from) != 0 && num_elements(*from) == num_elements(to);
   if (!is_same || dtype_of(s.arg(0)) != s.dtype()) return {};
-  return s.has_type_of(s.arg(0)) ? s.arg(0) : ops::reshape(s.arg(0), *to, false, s.span());
+  return s.has_type_of(s.arg(0)) ? s.arg(0) : ops::reshape(s.arg(0), to, false, s.span());
 }
 
 // pad(pad(x, a, v), b, v) == pad(x, a + b, v)
@@ -249,13 +248,13 @@ Expr drop_pool(const Site& s) {
 
 constexpr Law kShapesLaws[] = {
     {"transpose", join_transposes},
-    {"transpose", transpose_as_reshape},
+    {"transpose", transpose_as_reshape, LawDtypes::all, LawShape::known},
     {"layout_transform", join_layout_transforms},
-    {"reshape", join_views},
-    {"nn.batch_flatten", join_views},
-    {"squeeze", join_views},
+    {"reshape", join_views, LawDtypes::all, LawShape::known},
+    {"nn.batch_flatten", join_views, LawDtypes::all, LawShape::known},
+    {"squeeze", join_views, LawDtypes::all, LawShape::known},
     {"squeeze", join_squeezes},
-    {"expand_dims", join_views},
+    {"expand_dims", join_views, LawDtypes::all, LawShape::known},
     {"expand_dims", join_expand_dims},
     {"concatenate", drop_concatenate},
     {"concatenate", join_split},
@@ -263,17 +262,17 @@ constexpr Law kShapesLaws[] = {
     {"nn.pad", drop_pad},
     {"nn.pad", join_pads},
     {"nn.mirror_pad", drop_pad},
-    {"strided_slice", drop_slice},
-    {"broadcast_to", drop_broadcast},
-    {"broadcast_to", join_broadcasts},
-    {"tile", drop_broadcast},
-    {"repeat", drop_repeat},
+    {"strided_slice", drop_slice, LawDtypes::all, LawShape::known},
+    {"broadcast_to", drop_broadcast, LawDtypes::all, LawShape::known},
+    {"broadcast_to", join_broadcasts, LawDtypes::all, LawShape::known},
+    {"tile", drop_broadcast, LawDtypes::all, LawShape::known},
+    {"repeat", drop_repeat, LawDtypes::all, LawShape::known},
     {"reverse", drop_reverse},
-    {"sum", reduce_nothing},
-    {"mean", reduce_nothing},
-    {"max", reduce_nothing},
-    {"min", reduce_nothing},
-    {"prod", reduce_nothing},
+    {"sum", reduce_nothing, LawDtypes::all, LawShape::known},
+    {"mean", reduce_nothing, LawDtypes::all, LawShape::known},
+    {"max", reduce_nothing, LawDtypes::all, LawShape::known},
+    {"min", reduce_nothing, LawDtypes::all, LawShape::known},
+    {"prod", reduce_nothing, LawDtypes::all, LawShape::known},
     {"nn.max_pool1d", drop_pool},
     {"nn.max_pool2d", drop_pool},
     {"nn.max_pool3d", drop_pool},

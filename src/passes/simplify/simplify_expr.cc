@@ -33,10 +33,11 @@ Expr choose_branch(const relay::IfNode& branch) {
   return simplify::all_elements_are(branch.cond, 0) ? branch.false_branch : branch.true_branch;
 }
 
-// split(x, 1).0 == x
+// split(x).0 == x where all of x is the one part
 Expr item_of_whole(const relay::TupleGetItemNode& item) {
   const auto* split = simplify::as_call_of(item.tuple, "split");
-  return split == nullptr ? Expr() : split->args[0];
+  const auto* parts = split == nullptr ? nullptr : item.tuple->checked_type().as<TupleTypeNode>();
+  return parts != nullptr && parts->items.size() == 1 ? split->args[0] : Expr();
 }
 
 // The first law that applies to the expression; null when none does.
@@ -50,8 +51,10 @@ Expr apply_law(const Expr& expr) {
   const auto* call = expr.as<CallNode>();
   const auto laws = call == nullptr || call->as_op() == nullptr ? index.end() : index.find(call->as_op()->name);
   if (laws == index.end()) return {};
+  const simplify::Site site{*call, type};
   for (const Law& law : laws->second) {
-    if (Expr result = law.apply({*call, type})) return result;
+    if (!law.holds_for(site)) continue;
+    if (Expr result = law.apply(site)) return result;
   }
   return {};
 }
