@@ -1,27 +1,25 @@
 #include "ir/type_slot.h"
 
+#include <atomic>
+#include <type_traits>
+
 namespace headrace {
 
-TypeSlot& TypeSlot::operator=(TypeSlot&& other) noexcept {
-  type_ = std::exchange(other.type_, nullptr);
-  state_.store(type_ ? kSet : kEmpty, std::memory_order_release);
-  other.state_.store(kEmpty, std::memory_order_release);
-  return *this;
+// The pointer that a reference is, for a slot that threads share: what is set is read as any other reference, since it
+// is never written again.
+static std::atomic_ref<Object*> pointer_of(const Type& type) {
+  static_assert(std::is_standard_layout_v<Type> && sizeof(Type) == sizeof(Object*));
+  return std::atomic_ref<Object*>(*reinterpret_cast<Object**>(const_cast<Type*>(&type)));
 }
+
+bool TypeSlot::is_set() const { return pointer_of(type_).load(std::memory_order_acquire) != nullptr; }
 
 const Type& TypeSlot::offer(Type type) {
   HEADRACE_CHECK(type.defined(), "a null type is offered");
-  int32_t state = kEmpty;
-  if (state_.compare_exchange_strong(state, kBeingSet, std::memory_order_acquire)) {
-    type_ = std::move(type);
-    state_.store(kSet, std::memory_order_release);
-    state_.notify_all();
-    return type_;
-  }
-  while (state == kBeingSet) {  // for as long as another thread moves a pointer
-    state_.wait(kBeingSet, std::memory_order_acquire);
-    state = state_.load(std::memory_order_acquire);
-  }
+  Object* there = nullptr;
+  if (pointer_of(type_).compare_exchange_strong(there, type.object(), std::memory_order_acq_rel,
+                                                std::memory_order_acquire))
+    static_cast<void>(type.release());  // its reference is the slot's now
   return type_;
 }
 

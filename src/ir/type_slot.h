@@ -1,9 +1,7 @@
 // TypeSlot: the type of an expression, which type inference sets in place and once. Threads that infer one program may
-// set and read it at the same time: the first to set it wins.
+// set and read it at the same time: the first to set it wins. No locks.
 #pragma once
 
-#include <atomic>
-#include <cstdint>
 #include <string>
 #include <utility>
 
@@ -14,21 +12,18 @@ namespace headrace {
 class TypeSlot {
  public:
   TypeSlot() = default;
-  explicit TypeSlot(Type type) : state_(type ? kSet : kEmpty), type_(std::move(type)) {}
+  explicit TypeSlot(Type type) : type_(std::move(type)) {}
   TypeSlot(const TypeSlot&) = delete;
-  // While nobody else knows of the slot.
-  TypeSlot& operator=(TypeSlot&& other) noexcept;
+  TypeSlot& operator=(TypeSlot&&) = default;  // while nobody else knows of the slot
 
-  bool is_set() const { return state_.load(std::memory_order_acquire) == kSet; }
+  bool is_set() const;
   // Where is_set(): it stays as it is.
   const Type& get() const { return type_; }
   // Sets `type` unless there is one. Gives the one that is there then.
   const Type& offer(Type type);
 
  private:
-  static constexpr int32_t kEmpty = 0, kBeingSet = 1, kSet = 2;
-  std::atomic<int32_t> state_ = kEmpty;
-  Type type_;  // written by the thread that brought the state to kBeingSet, read where it is kSet
+  Type type_;
 };
 
 // A field that is a TypeSlot is a Type to reflection; null while it is not set.
