@@ -124,16 +124,19 @@ def untyped_module():
     return hr.IRModule.from_expr(relay.Function([x], y))
 
 
+def types_by_threads(mod):
+    types = [None] * THREADS
+
+    def work(i):
+        types[i] = str(relay.transform.InferType()(mod)["main"].checked_type)
+
+    in_threads(work)
+    return types
+
+
 def test_threads_infer_one_untyped_module_at_once():
     for _ in range(20):
-        mod = untyped_module()
-        types = [None] * THREADS
-
-        def work(i):
-            types[i] = str(relay.transform.InferType()(mod)["main"].checked_type)
-
-        in_threads(work)
-        assert types == ["fn (Tensor[(2), float32]) -> Tensor[(2), float32]"] * THREADS
+        assert types_by_threads(untyped_module()) == ["fn (Tensor[(2), float32]) -> Tensor[(2), float32]"] * THREADS
 
 
 def test_threads_build_one_untyped_module_at_once():
