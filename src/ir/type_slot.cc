@@ -1,6 +1,9 @@
 #include "ir/type_slot.h"
 
+#include <array>
 #include <atomic>
+#include <cstdint>
+#include <mutex>
 #include <type_traits>
 
 namespace headrace {
@@ -12,14 +15,20 @@ static std::atomic_ref<Object*> pointer_of(const Type& type) {
   return std::atomic_ref<Object*>(*reinterpret_cast<Object**>(const_cast<Type*>(&type)));
 }
 
+// Slots share a few locks, so that a node pays for none.
+static std::mutex& lock_of(const TypeSlot& slot) {
+  static std::array<std::mutex, 64> locks;
+  return locks[reinterpret_cast<uintptr_t>(&slot) / sizeof(Object) % locks.size()];
+}
+
 bool TypeSlot::is_set() const { return pointer_of(type_).load(std::memory_order_acquire) != nullptr; }
 
+// Not by compare-and-swap: ThreadSanitizer takes one that fails for a write, and reports those who read what is set.
 const Type& TypeSlot::offer(Type type) {
   HEADRACE_CHECK(type.defined(), "a null type is offered");
-  Object* there = nullptr;
-  if (pointer_of(type_).compare_exchange_strong(there, type.object(), std::memory_order_acq_rel,
-                                                std::memory_order_acquire))
-    static_cast<void>(type.release());  // its reference is the slot's now
+  if (is_set()) return type_;
+  const std::scoped_lock lock(lock_of(*this));
+  if (!is_set()) pointer_of(type_).store(type.release(), std::memory_order_release);
   return type_;
 }
 

@@ -1,5 +1,5 @@
 // TypeSlot: the type of an expression, which type inference sets in place and once. Threads that infer one program may
-// set and read it at the same time: the first to set it wins. No locks.
+// set and read it at the same time: the first to set it wins. Reading takes no lock.
 #pragma once
 
 #include <string>
