@@ -116,6 +116,47 @@ def test_a_module_grows_while_others_read_it():
     assert len(mod.functions) == 301
 
 
+def untyped_module():
+    x = relay.var("x", shape=(2,))
+    y = x
+    for _ in range(50):
+        y = relay.tanh(relay.add(relay.nn.relu(y), y))
+    return hr.IRModule.from_expr(relay.Function([x], y))
+
+
+def types_by_threads(mod):
+    types = [None] * THREADS
+
+    def work(i):
+        types[i] = str(relay.transform.InferType()(mod)["main"].checked_type)
+
+    in_threads(work)
+    return types
+
+
+def test_threads_infer_one_untyped_module_at_once():
+    for _ in range(20):
+        assert types_by_threads(untyped_module()) == ["fn (Tensor[(2), float32]) -> Tensor[(2), float32]"] * THREADS
+
+
+def test_threads_build_one_untyped_module_at_once():
+    mod = untyped_module()
+    data = np.array([0.25, -1], "float32")
+    want = data
+    for _ in range(50):
+        want = np.tanh(np.maximum(want, 0) + want)
+    results = [None] * THREADS
+
+    def work(i):
+        m = hr.graph_executor.GraphModule(relay.build(mod, target="llvm")["default"](hr.cpu()))
+        m.run(x=data)
+        results[i] = m.get_output(0).numpy()
+
+    in_threads(work)
+    for result in results:  # 50 steps add up what tanh is off by in float32
+        np.testing.assert_allclose(result, want, rtol=1e-4)
+
+
 def test_a_pass_that_adds_to_its_module_gives_what_it_added():
     @hr.transform.module_pass(opt_level=0)
     def add(mod, ctx):

@@ -487,3 +487,39 @@ def test_annotations_of_devices():
     away = hr.IRModule.from_expr(relay.Function([x], relay.annotation.on_device(relay.exp(x), "cuda:0")))
     with pytest.raises(hr.UserError, match="asks for cuda:0, and artifacts run on the CPU alone"):
         relay.build(away, target="llvm")
+
+
+class OtherSizes(relay.ExprMutator):
+    """What a user's rewrite may do to a typed program: the constant is another, and the call that reads it is not."""
+
+    def visit_constant(self, constant):
+        return relay.const(np.array([3, 2], "int64"))
+
+
+def test_a_call_is_typed_by_the_sizes_that_it_reads_now():
+    x, s = relay.var("x", shape=(2, 3)), relay.var("s")
+    sizes = relay.const(np.array([2, 3], "int64"))
+    mod = relay.transform.InferType()(
+        hr.IRModule.from_expr(relay.Function([x], relay.Let(s, sizes, relay.reshape(x, s))))
+    )
+    changed = hr.IRModule.from_expr(OtherSizes().visit(mod["main"]))
+    data = np.arange(6, dtype="float32").reshape(2, 3)
+    for passes in ([relay.transform.InferType()], [relay.transform.InferType(), relay.transform.DynamicToStatic()]):
+        after = transform.Sequential(passes)(changed)
+        assert after["main"].checked_type.ret_type.concrete_shape == (3, 2)
+        y = relay.create_executor("debug", mod=after).evaluate()(data)
+        np.testing.assert_array_equal(y.numpy(), data.reshape(3, 2))
+
+
+@pytest.mark.parametrize(
+    ("make", "want"),
+    [
+        (lambda: relay.divide(relay.add(relay.const(2**31 - 1), relay.const(1)), relay.const(2)), -(2**30)),
+        (lambda: relay.cast(relay.subtract(relay.const(1, "uint8"), relay.const(2, "uint8")), "int32"), 255),
+        (lambda: relay.cast(relay.const(5 * 10**9, "int64"), "int32"), 5 * 10**9 - 2**32),
+    ],
+)
+def test_dynamic_to_static_wraps_as_the_interpreter(make, want):
+    mod = hr.IRModule.from_expr(relay.Function([], make()))
+    mod = transform.Sequential([relay.transform.InferType(), relay.transform.DynamicToStatic()])(mod)
+    assert relay.create_executor("debug", mod=mod).evaluate()().numpy() == want

@@ -21,12 +21,11 @@ void OpNode::fields(FieldList<OpNode>& f) { f.field<&OpNode::name>("name"); }
 
 const Type& ExprNode::checked_type() const {
   HEADRACE_CHECK(has_checked_type(), "a {} has no type: InferType has not run on it", key());
-  return checked_type_field;
+  return checked_type_field.get();
 }
 
-void ExprNode::set_checked_type(Type type) const {
-  HEADRACE_CHECK(!checked_type_field || checked_type_field == type, "a {} has a type already", key());
-  checked_type_field = std::move(type);
+void ExprNode::set_checked_type(const Type& type) const {
+  HEADRACE_CHECK(offer_checked_type(type) == type, "a {} has a type already", key());
 }
 
 GlobalVar make_global_var(std::string name) {

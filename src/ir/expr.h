@@ -6,9 +6,11 @@
 #include <map>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "ir/type.h"
+#include "ir/type_slot.h"
 
 namespace headrace {
 
@@ -23,13 +25,15 @@ struct ExprNode : BaseExprNode {
   ExprNode(const ExprNode& other) : BaseExprNode(other) {}
   ExprNode& operator=(const ExprNode&) = delete;
 
-  bool has_checked_type() const { return checked_type_field.defined(); }
+  bool has_checked_type() const { return checked_type_field.is_set(); }
   // InternalError when InferType has not run.
   const Type& checked_type() const;
   // Write-once: InternalError when another object is there already.
-  void set_checked_type(Type type) const;
+  void set_checked_type(const Type& type) const;
+  // For a node that other threads may be typing: sets `type` unless there is one. Gives the one that is there then.
+  const Type& offer_checked_type(Type type) const { return checked_type_field.offer(std::move(type)); }
 
-  mutable Type checked_type_field;
+  mutable TypeSlot checked_type_field;
 };
 using Expr = Ref<ExprNode>;
 

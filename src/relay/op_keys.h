@@ -36,6 +36,7 @@ using TypeRelationFn = std::function<Type(const RelationInput&)>;
 inline constexpr OpKey<TypeRelationFn> kTypeRelation{"TypeRelation"};
 
 // The integer expressions that the op computes, for small integer tensors of shape arithmetic; nothing when unknown.
+// Its arithmetic may be without bounds: of what the dtype of the result does not hold, inference takes nothing.
 using ValueInferenceFn = std::function<std::optional<std::vector<PrimExpr>>(const RelationInput&)>;
 inline constexpr OpKey<ValueInferenceFn> kValueInference{"ValueInference"};
 

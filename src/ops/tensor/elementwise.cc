@@ -273,8 +273,8 @@ std::vector<NDArray> eval_prelu(const EvalInput& input) {
 
 std::optional<std::vector<PrimExpr>> infer_cast(const RelationInput& input) {
   const DataType dtype = input.call.attrs_as<CastAttrs>().dtype;
-  // A narrow integer could wrap; a float list is no shape.
-  if (dtype != DataType::int_(64) && dtype != DataType::int_(32)) return std::nullopt;
+  // A bool says which numbers are not 0; a float list is no shape.
+  if (!dtype.is_int() && !dtype.is_uint()) return std::nullopt;
   const TensorType data = input.tensor(0);
   if (!data || !(data->dtype.is_int() || data->dtype.is_uint() || data->dtype.is_bool())) return std::nullopt;
   return input.arg_value(0);

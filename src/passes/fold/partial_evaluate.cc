@@ -308,7 +308,7 @@ class Evaluator {
       if (Known* result = evaluated(node, callee->node, args)) co_return result;
     } else if (const Function function = function_of(*callee)) {
       Frame inner{callee->captured, callee->types};
-      if (may_follow(function.object(), args) && bind_types(node, *function, frame, inner.types)) {
+      if (may_follow(function.object(), args) && bind_types(*function, types_of(node, frame), inner.types)) {
         if (callee->self) inner.vars[callee->self.object()] = callee;
         for (size_t i = 0; i < args.size(); ++i) inner.vars[function->params[i].object()] = args[i];
         Known* result = co_await follow(function, inner);
@@ -374,28 +374,11 @@ class Evaluator {
     return is_known && !by_chance && known->second.size() < kMostUnrolled;
   }
 
-  // False when something that is written in the function's types is not known at the call.
-  static bool bind_types(const CallNode& call, const FunctionNode& function, const Frame& frame,
-                         relay::TypeBindings& bindings) {
-    if (call.args.size() != function.params.size()) return false;
-    for (size_t i = 0; i < std::min(function.type_params.size(), call.type_args.size()); ++i)
-      bindings.types.insert_or_assign(function.type_params[i].get(), retyped(call.type_args[i], frame));
-    relay::TypeBindings own;
-    for (size_t i = 0; i < call.args.size(); ++i)
-      match_types(function.params[i]->checked_type(), type_of(call.args[i], frame), own);
-    match_types(function.checked_type().as<FuncTypeNode>()->ret_type, retyped(call.checked_type(), frame), own);
-    for (const auto& [symbol, value] : own.symbols) bindings.symbols.insert_or_assign(symbol, value);
-    for (const auto& [var, type] : own.types) {
-      if (call.type_args.empty()) bindings.types.insert_or_assign(var, type);
-    }
-    bool all_known = std::all_of(function.type_params.begin(), function.type_params.end(),
-                                 [&](const TypeVar& var) { return bindings.types.contains(var.get()); });
-    for (const Var& param : function.params) {
-      relay::visit_symbols(param->checked_type(), [&](const PrimVarNode* symbol) {
-        all_known = all_known && bindings.symbols.contains(symbol);
-      });
-    }
-    return all_known;
+  static CallTypes types_of(const CallNode& call, const Frame& frame) {
+    CallTypes types{{}, {}, retyped(call.checked_type(), frame)};
+    for (const Type& type : call.type_args) types.type_args.push_back(retyped(type, frame));
+    for (const Expr& arg : call.args) types.args.push_back(type_of(arg, frame));
+    return types;
   }
 
   // ---- conditions

@@ -132,7 +132,7 @@ class Inliner {
 
   Expr inline_call(const CallNode& before, const CallNode& after, const Inlined& callee) {
     Renewal renewal;
-    if (!bind_types(before, *callee.function, renewal.types)) return ref(&after);
+    if (!bind_types(*callee.function, types_of(before), renewal.types)) return ref(&after);
     if (num_inlined_ + callee.num_nodes > kMostInlinedNodes) return ref(&after);
     num_inlined_ += callee.num_nodes;
     std::vector<std::pair<relay::Var, Expr>> lets;
@@ -148,24 +148,11 @@ class Inliner {
     return result;
   }
 
-  // False when something that is written in the function's types is not known at the call.
-  static bool bind_types(const CallNode& call, const FunctionNode& function, relay::TypeBindings& bindings) {
-    for (size_t i = 0; i < std::min(function.type_params.size(), call.type_args.size()); ++i)
-      bindings.types.emplace(function.type_params[i].get(), call.type_args[i]);
-    for (size_t i = 0; i < call.args.size(); ++i) {
-      const relay::Var& param = function.params[i];
-      if (call.args[i]->has_checked_type()) match_types(param->type_annotation, call.args[i]->checked_type(), bindings);
-    }
-    if (call.has_checked_type()) match_types(function.ret_type, call.checked_type(), bindings);
-    bool all_known = std::all_of(function.type_params.begin(), function.type_params.end(),
-                                 [&](const TypeVar& var) { return bindings.types.contains(var.get()); });
-    for (const relay::Var& param : function.params) {
-      if (!param->type_annotation) continue;
-      relay::visit_symbols(param->type_annotation, [&](const PrimVarNode* symbol) {
-        all_known = all_known && bindings.symbols.contains(symbol);
-      });
-    }
-    return all_known;
+  static CallTypes types_of(const CallNode& call) {
+    const auto type_of = [](const ExprNode& e) { return e.has_checked_type() ? e.checked_type() : Type(); };
+    CallTypes types{call.type_args.to_vector(), {}, type_of(call)};
+    for (const Expr& arg : call.args) types.args.push_back(type_of(*arg));
+    return types;
   }
 
   IRModule drop_unused(const IRModule& module) const {

@@ -1,5 +1,7 @@
 #include "passes/rewrite/renewed.h"
 
+#include <algorithm>
+
 #include "ir/type_parts.h"
 #include "relay/scopes.h"
 
@@ -110,6 +112,40 @@ void match_types(const Type& formal, const Type& actual, relay::TypeBindings& bi
     const Array<Type> parts = type_children(formal), others = type_children(actual);
     for (size_t i = 0; i < std::min(parts.size(), others.size()); ++i) match_types(parts[i], others[i], bindings);
   }
+}
+
+// As inference has it, or else as it is written.
+static Type type_of_param(const Var& param) {
+  return param->has_checked_type() ? param->checked_type() : param->type_annotation;
+}
+
+static Type type_of_result(const FunctionNode& function) {
+  return function.has_checked_type() ? function.checked_type().as<FuncTypeNode>()->ret_type : function.ret_type;
+}
+
+static bool knows_params(const relay::TypeBindings& bindings, const FunctionNode& function) {
+  bool all_known = std::all_of(function.type_params.begin(), function.type_params.end(),
+                               [&](const TypeVar& var) { return bindings.types.contains(var.get()); });
+  for (const Var& param : function.params) {
+    const Type type = type_of_param(param);
+    if (!type) continue;
+    relay::visit_symbols(
+        type, [&](const PrimVarNode* symbol) { all_known = all_known && bindings.symbols.contains(symbol); });
+  }
+  return all_known;
+}
+
+bool bind_types(const FunctionNode& function, const CallTypes& call, relay::TypeBindings& bindings) {
+  if (call.args.size() != function.params.size()) return false;
+  relay::TypeBindings own;
+  for (size_t i = 0; i < call.args.size(); ++i) match_types(type_of_param(function.params[i]), call.args[i], own);
+  match_types(type_of_result(function), call.result, own);
+  if (!call.type_args.empty()) own.types.clear();
+  for (size_t i = 0; i < std::min(function.type_params.size(), call.type_args.size()); ++i)
+    own.types.emplace(function.type_params[i].get(), call.type_args[i]);
+  for (const auto& [symbol, value] : own.symbols) bindings.symbols.insert_or_assign(symbol, value);
+  for (const auto& [var, type] : own.types) bindings.types.insert_or_assign(var, type);
+  return knows_params(bindings, function);
 }
 
 }  // namespace headrace::passes

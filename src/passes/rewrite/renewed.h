@@ -1,6 +1,8 @@
 // Copies of expressions that can stand beside the original.
 #pragma once
 
+#include <vector>
+
 #include "relay/infer/type_match.h"
 #include "relay/visit.h"
 
@@ -20,5 +22,15 @@ Expr renewed(const Expr& expr, const Renewal& renewal = {});
 
 // What the symbols and type variables in `formal` are where it is `actual`, added to `bindings`.
 void match_types(const Type& formal, const Type& actual, relay::TypeBindings& bindings);
+
+// The types that a call gives its callee; null where one is not known.
+struct CallTypes {
+  std::vector<Type> type_args, args;
+  Type result;
+};
+// What stands for the type parameters of `function` (its type arguments, where there are any) and for the symbols in
+// its types at such a call, set in `bindings`. False when the number of arguments is another, or when a type parameter
+// or a symbol of the parameters is not known.
+bool bind_types(const relay::FunctionNode& function, const CallTypes& call, relay::TypeBindings& bindings);
 
 }  // namespace headrace::passes

@@ -37,6 +37,25 @@ Type normalise_result(const RelationInput& input, const Type& type) {
   return make_tensor_type(dims, tensor->dtype);
 }
 
+bool is_integer(DataType dtype) { return dtype.is_int() || dtype.is_uint() || dtype.is_bool(); }
+
+bool fits(int64_t number, DataType dtype) {
+  if (dtype.is_bool()) return number == 0 || number == 1;
+  if (dtype.bits() >= 64) return dtype.is_int() || number >= 0;
+  const int64_t count = int64_t{1} << dtype.bits();
+  return dtype.is_int() ? number >= -count / 2 && number < count / 2 : number >= 0 && number < count;
+}
+
+// The element of a tensor of `dtype` that arithmetic without bounds gives as `value`; `?` where the tensor's may have
+// wrapped.
+PrimExpr element_of(const PrimExpr& value, DataType dtype) {
+  if (const auto number = as_int(value)) return fits(*number, dtype) ? make_int(*number) : make_any();
+  if (value->dtype != kIndexType) return make_any();
+  const PrimExpr simple = arith::simplify_dim(value);
+  const bool is_size = simple.is<PrimVarNode>() && dtype.bits() >= 32;
+  return dtype == kIndexType || is_size ? simple : make_any();
+}
+
 }  // namespace
 
 std::optional<size_t> value_elements(const Type& type) {
@@ -50,8 +69,7 @@ std::optional<size_t> value_elements(const Type& type) {
     return total;
   }
   const auto* tensor = type.as<TensorTypeNode>();
-  if (tensor == nullptr || !(tensor->dtype.is_int() || tensor->dtype.is_uint() || tensor->dtype.is_bool()))
-    return std::nullopt;
+  if (tensor == nullptr || !is_integer(tensor->dtype)) return std::nullopt;
   size_t total = 1;
   for (const PrimExpr& dim : tensor->shape) {
     const auto value = as_int(dim);
@@ -104,13 +122,15 @@ static void check_op_call(const Call& call, const OpNode& op) {
     throw_at(call->span, op.name, fmt::format("its attributes are {}, got {}", op.attrs_type_key, call->attrs->key()));
 }
 
-// Typed before, of arguments that still have their types.
+// Typed before, of arguments that still have their types. An argument with a value, which the type may come from, may
+// have another value than it had: that of a variable that is bound anew. A constant has not.
 static bool keeps_its_type(const Call& call, const std::vector<Type>& arg_types) {
   if (!call->has_checked_type()) return false;
   for (size_t i = 0; i < arg_types.size(); ++i) {
     const Expr& arg = call->args[i];
     if (!arg->has_checked_type()) return false;
     if (arg->checked_type() != arg_types[i] && !same_type(arg->checked_type(), arg_types[i])) return false;
+    if (!arg.is<ConstantNode>() && value_elements(arg_types[i])) return false;
   }
   return true;
 }
@@ -223,19 +243,14 @@ void Inferencer::infer_call_value(const Call& call, const Type& type, const std:
   const ValueInferenceFn* infer = call->as_op()->find(kValueInference);
   if (!count || infer == nullptr) return;
   auto value = (*infer)(relation_input(call, arg_types));
-  if (value) set_value(call, std::move(*value), *count);
-}
-
-void Inferencer::set_value(const Expr& original, std::vector<PrimExpr> value, size_t expected) {
-  HEADRACE_CHECK(value.size() == expected, "value inference gives {} elements for {}", value.size(), expected);
-  for (PrimExpr& element : value) {
-    if (const auto number = as_int(element)) {
-      element = make_int(*number);
-    } else {
-      element = element->dtype == kIndexType ? arith::simplify_dim(element) : make_any();
-    }
+  if (!value) return;
+  HEADRACE_CHECK(value->size() == *count, "value inference gives {} elements for {}", value->size(), *count);
+  size_t at = 0;
+  for (const Type& leaf : leaves_of(type)) {
+    for (size_t left = value_elements(leaf).value_or(0); left > 0; --left, ++at)
+      (*value)[at] = element_of((*value)[at], leaf.as<TensorTypeNode>()->dtype);
   }
-  values_[original.get()] = std::move(value);
+  values_[call.get()] = std::move(*value);
 }
 
 }  // namespace headrace::relay

@@ -27,11 +27,12 @@ Expr copy_untyped(const Expr& expr) {
                         TupleNode, TupleGetItemNode, RefCreateNode, RefReadNode, RefWriteNode, MatchNode>(expr);
 }
 
+// The node itself, unless it has another type: from an earlier inference, or from another thread's just now.
 Expr with_type(const Expr& expr, const Type& type) {
-  Expr result = expr;
-  if (result->has_checked_type() && !same_type(result->checked_type(), type)) result = copy_untyped(result);
-  if (!result->has_checked_type()) result->set_checked_type(type);
-  return result;
+  if (same_type(expr->offer_checked_type(type), type)) return expr;
+  Expr copy = copy_untyped(expr);
+  copy->set_checked_type(type);
+  return copy;
 }
 
 std::string describe(const std::vector<Type>& types) {

@@ -8,12 +8,18 @@
 // with every dimension. Dimensions of results are canonical (arith/canonical.h).
 //
 // Types are set in place (checked_type is write-once); a node whose type would change, or whose operand was rebuilt, is
-// rebuilt, and a parameter without annotation gets its type as one. Ops' calls that are typed already keep their type
-// without asking their relation again. Small integer tensors (at most 64 elements) are followed as values, so that
-// shape arithmetic gives static or symbolic shapes. Raises one UserError that lists the type errors found, each with
-// its place; what nothing determines is told when there is no other. Kinds are checked (check_kind.h), and that matches
-// cover every value (unmatched_cases.h). Time is linear in the size of the program where types are small; stack use
-// does not depend on it.
+// rebuilt, and a parameter without annotation gets its type as one. Several threads may infer one program: they share
+// the types that are equal. Ops' calls that are typed already keep their type without asking their relation again, but
+// for those with an argument that is followed as a value and no constant: its value may have changed.
+//
+// Small integer tensors (at most 64 elements) are followed as values, so that shape arithmetic gives static or symbolic
+// shapes. Arithmetic wraps at run time, and what may have wrapped is not followed: a number that its dtype does not
+// hold, and an expression of symbols in another dtype than int64 (where it is taken not to wrap). A symbol itself is
+// followed in dtypes of 32 bits too: a program that measures a size in int32 is taken to have none past it.
+//
+// Raises one UserError that lists the type errors found, each with its place; what nothing determines is told when
+// there is no other. Kinds are checked (check_kind.h), and that matches cover every value (unmatched_cases.h). Time is
+// linear in the size of the program where types are small; stack use does not depend on it.
 #pragma once
 
 #include "ir/module.h"

@@ -3,9 +3,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
+#include <barrier>
+#include <functional>
+#include <thread>
+
 #include "ir/max_dim.h"
 #include "relay/op_keys.h"
 #include "relay/verify.h"
+#include "relay/visit.h"
 
 namespace headrace::relay {
 namespace {
@@ -13,7 +19,7 @@ namespace {
 using ::testing::HasSubstr;
 
 // Ops of this test alone, so that the room needs no other: same(x) -> x's type, plus(a, b) of equal types.
-int relation_calls = 0;
+std::atomic<int> relation_calls = 0;
 void register_test_ops() {
   static const bool done = [] {
     Op same = register_op("test.same");
@@ -323,6 +329,79 @@ TEST_F(InferType, TypesAreKeptAndRebuiltOnlyWhereTheyChange) {
   const Expr rebuilt = infer_type(same(y));
   EXPECT_EQ(to_string(rebuilt->checked_type()), "Tensor[(3), float32]");
   EXPECT_NE(rebuilt.as<CallNode>()->args[0].get(), static_cast<const ExprNode*>(y.get()));
+}
+
+// What `work` gives in each of several threads, which start at once.
+std::vector<std::string> in_threads(const std::function<std::string(size_t)>& work) {
+  constexpr size_t kThreads = 3;
+  std::barrier start(kThreads);
+  std::vector<std::string> results(kThreads);
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&, i] {
+      start.arrive_and_wait();
+      try {
+        results[i] = work(i);
+      } catch (const std::exception& error) {
+        results[i] = error.what();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  return results;
+}
+
+constexpr int kThreadRounds = 30;
+
+TEST_F(InferType, ThreadsTypeOneProgramAtOnce) {
+  for (int round = 0; round < kThreadRounds; ++round) {
+    const Var x = make_var("x", row(2));
+    Expr chain = x;
+    for (int i = 0; i < 100; ++i) chain = plus(same(chain), chain);
+    const IRModule module = make_module(make_function({x}, chain));
+    const auto found =
+        in_threads([&](size_t) { return to_string(infer_type(module)->lookup("main")->checked_type()); });
+    EXPECT_THAT(found, ::testing::Each("fn (Tensor[(2), float32]) -> Tensor[(2), float32]"));
+    post_order(chain, [](const Expr& e) { EXPECT_TRUE(e->has_checked_type() || e.is<OpNode>()); });
+  }
+}
+
+// The name of the function that the programs call is one node, and has another type in each.
+TEST_F(InferType, ThreadsTypeWhatProgramsShareEachInItsOwnWay) {
+  for (int round = 0; round < kThreadRounds; ++round) {
+    const GlobalVar shared = make_global_var("f");
+    const auto typed = in_threads([&](size_t i) {
+      const Type type = row(static_cast<int64_t>(i));
+      const Var x = make_var("x", type), y = make_var("y", type);
+      const IRModule module = make_module(make_function({y}, make_call(shared, {y})));
+      module->add_function(shared, make_function({x}, same(x)));
+      const IRModule result = infer_type(module);
+      return to_string(result->lookup("main")->checked_type()) + to_string(result->get_global_var("f")->checked_type());
+    });
+    for (size_t i = 0; i < typed.size(); ++i) {
+      const std::string type = fmt::format("fn (Tensor[({0}), float32]) -> Tensor[({0}), float32]", i);
+      EXPECT_EQ(typed[i], type + type);
+    }
+  }
+}
+
+// let %s = ...; of_shape(%s), where only what is bound is another.
+TEST_F(InferType, ACallIsTypedAnewWhenTheValueOfItsArgumentChanges) {
+  const auto sizes = [](int64_t a) {
+    const NDArray data = NDArray::empty({1}, kIndexType);
+    set_element_int(data.tensor(), 0, a);
+    return make_constant(data);
+  };
+  const Var s = make_var("s");
+  const Expr typed = infer_type(make_let(s, sizes(2), make_call("test.of_shape", {plus(s, s)})));
+  EXPECT_EQ(to_string(typed->checked_type()), "Tensor[(4), float32]");
+  const auto* let = typed.as<LetNode>();
+  EXPECT_EQ(type_text(make_let(let->var, sizes(3), let->body)), "Tensor[(6), float32]");
+  // A constant stays what it is.
+  const Expr constant = infer_type(same(sizes(2)));
+  relation_calls = 0;
+  EXPECT_EQ(infer_type(constant), constant);
+  EXPECT_EQ(relation_calls, 0);
 }
 
 TEST_F(InferType, LongChainsInLinearTimeAndConstantStack) {

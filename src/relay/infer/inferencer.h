@@ -123,7 +123,6 @@ class Inferencer {
   void unify_arguments(const Call& call, const FuncTypeNode& function, const std::vector<Type>& arg_types);
   RelationInput relation_input(const Call& call, const std::vector<Type>& arg_types);
   void infer_call_value(const Call& call, const Type& type, const std::vector<Type>& arg_types);
-  void set_value(const Expr& original, std::vector<PrimExpr> value, size_t expected);
 
   // constraints.cc
   struct Constraint {
