@@ -1,9 +1,11 @@
 #include "relay/place_lets.h"
 
+#include <algorithm>
 #include <list>
 #include <unordered_set>
 
 #include "relay/function_attrs.h"
+#include "relay/op_keys.h"
 #include "relay/scopes.h"
 #include "relay/visit.h"
 
@@ -72,22 +74,38 @@ class LetPlacer {
 
   // What may have effects, or see those of others.
   static bool is_ordered(const Expr& node) {
-    if (const auto* call = node.as<CallNode>()) return call->as_op() == nullptr && !call->op.is<ConstructorNode>();
+    if (const auto* call = node.as<CallNode>()) {
+      const OpNode* op = call->as_op();
+      return op != nullptr ? is_stateful(*op) : !call->op.is<ConstructorNode>();
+    }
     return node.is<RefCreateNode>() || node.is<RefReadNode>() || node.is<RefWriteNode>() || node.is<IfNode>() ||
            node.is<MatchNode>() || node.is<LetNode>();
   }
 
-  // Binding a node evaluates it before the whole expression of its scope: those that came before it are bound, too.
-  void keep_order(const Expr& body) {
-    std::vector<Expr> ordered;
+  // The ordered nodes, and those that evaluate one among their operands; a function is made, not called.
+  static std::vector<Expr> find_ordered(const Expr& body) {
+    std::vector<Expr> found;
+    std::unordered_set<const Object*> seen;
+    const auto is_found = [&](const Expr& node) { return seen.contains(node.object()); };
     post_order(body, [&](const Expr& node) {
-      if (is_ordered(node)) ordered.push_back(node);
+      if (node.is<FunctionNode>()) return;
+      const std::vector<Expr> operands = children_of(node);
+      if (!is_ordered(node) && std::none_of(operands.begin(), operands.end(), is_found)) return;
+      found.push_back(node);
+      seen.insert(node.object());
     });
+    return found;
+  }
+
+  // Binding a node evaluates it and its operands before the whole expression of its scope: the ordered ones that came
+  // before it are bound, too.
+  void keep_order(const Expr& body) {
+    const std::vector<Expr> nodes = find_ordered(body);
     std::vector<bool> is_before_one(scopes_.scopes.size(), false);
-    for (size_t i = ordered.size(); i-- > 0;) {
-      const auto scope = static_cast<size_t>(scopes_.at(ordered[i]).scope);
-      if (is_before_one[scope]) crossing_.insert(ordered[i].object());
-      is_before_one[scope] = is_before_one[scope] || crossing_.contains(ordered[i].object());
+    for (size_t i = nodes.size(); i-- > 0;) {
+      const auto scope = static_cast<size_t>(scopes_.at(nodes[i]).scope);
+      if (is_before_one[scope] && is_ordered(nodes[i])) crossing_.insert(nodes[i].object());
+      is_before_one[scope] = is_before_one[scope] || crossing_.contains(nodes[i].object());
     }
   }
 

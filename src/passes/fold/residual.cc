@@ -3,6 +3,7 @@
 #include "interp/interp.h"
 #include "ops/op_keys.h"
 #include "relay/infer/infer_type.h"
+#include "relay/op_keys.h"
 
 namespace headrace::passes {
 
@@ -106,8 +107,7 @@ Expr as_constants(const Value& value, const Span& span) {
 
 Expr evaluate_call(const relay::CallNode& call, size_t most_bytes) {
   const OpNode& op = *call.as_op();
-  const bool* stateful = op.find(ops::kStateful);
-  if ((stateful != nullptr && *stateful) || op.find(ops::kEval) == nullptr) return {};
+  if (relay::is_stateful(op) || op.find(ops::kEval) == nullptr) return {};
   try {
     const Expr typed = relay::infer_type(ref(&call));
     return fits(typed->checked_type(), most_bytes) ? as_constants(interp::run_expr(typed), call.span) : Expr();

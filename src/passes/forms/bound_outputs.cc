@@ -15,6 +15,7 @@
 #include "ops/tensor/slice.h"
 #include "relay/infer/infer_type.h"
 #include "relay/leaves.h"
+#include "relay/op_keys.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -147,7 +148,7 @@ relay::Call over_symbol(const Reader& r, const PrimVar& size) {
 bool is_users_elementwise(const Reader& r) {
   const OpNode& op = *r.call.as_op();
   const size_t result_rank = tensor_type(ref(&r.call))->shape.size();
-  if (op.find(ops::kCallFusion) == nullptr || op.find(ops::kStateful) != nullptr) return false;
+  if (op.find(ops::kCallFusion) == nullptr || relay::is_stateful(op)) return false;
   if (r.rank() - r.axis != result_rank - r.result_axis) return false;
   for (size_t i = 0; i < r.call.args.size(); ++i) {
     if (i != r.at && relay::has_unknown_dim(r.call.args[i]->checked_type())) return false;
