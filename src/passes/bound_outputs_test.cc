@@ -108,7 +108,7 @@ TEST(BoundOutputs, EndsOfSlicesAreClipped) {
 }
 
 // An op that says of each call how it fuses, as those of users do: x f32[...] -> f32[...], the same elements.
-void register_same(const std::string& name, bool is_stateful) {
+void register_same(const std::string& name, ops::FusionKind kind, bool is_stateful) {
   const auto same = [](const ops::EvalInput& in) {
     NDArray result = in.make_output();
     for (int64_t i = 0; i < result.num_elements(); ++i) result.data<float>()[i] = in.args[0].data<float>()[i];
@@ -119,18 +119,20 @@ void register_same(const std::string& name, bool is_stateful) {
       .relation([](const relay::RelationInput& in) -> Type { return in.tensor(0); })
       .eval(same);
   const Op op = get_op(name);
-  op->set(ops::kCallFusion,
-          ops::CallFusionFn([](const relay::CallNode&) { return ops::CallFusion{ops::FusionKind::elementwise}; }));
+  op->set(ops::kCallFusion, ops::CallFusionFn([kind](const relay::CallNode&) { return ops::CallFusion{kind}; }));
   op->set(relay::kStateful, is_stateful);
 }
 
 TEST(BoundOutputs, FollowsCallsOfUsersOpsThatHaveNoEffects) {
-  register_same("test.same", false);
-  register_same("test.same_with_effects", true);
-  const std::string x = "%x: Tensor[(2, 3), float32]", rows = "(cast(argwhere(%x), dtype=\"float32\"))";
-  expect_bounds(main_with(x, "test.same" + rows), {floats({2, 3}, {0, 2, -1, 0, 0, 5})});
-  const IRModule module = read(main_with(x, "test.same_with_effects" + rows));
-  EXPECT_EQ(run_pass("BoundOutputs", module), module);
+  for (const ops::FusionKind kind : {ops::FusionKind::elementwise, ops::FusionKind::broadcast}) {
+    const std::string pure = fmt::format("test.same_{}", ops::name_of(kind)), stateful = pure + "_with_effects";
+    register_same(pure, kind, false);
+    register_same(stateful, kind, true);
+    const std::string x = "%x: Tensor[(2, 3), float32]", rows = "(cast(argwhere(%x), dtype=\"float32\"))";
+    expect_bounds(main_with(x, pure + rows), {floats({2, 3}, {0, 2, -1, 0, 0, 5})});
+    const IRModule module = read(main_with(x, stateful + rows));
+    EXPECT_EQ(run_pass("BoundOutputs", module), module) << stateful;
+  }
 }
 
 TEST(BoundOutputs, WhatItCannotBoundStaysAsItIs) {

@@ -1,5 +1,5 @@
-// No pass loses, repeats or reorders an effect: programs with references and with an op that counts its calls, each with
-// its result worked out by hand.
+// No pass loses, repeats or reorders an effect: programs with references and with an op that counts its calls, each
+// with its result worked out by hand.
 #include <mutex>
 
 #include "ops/register.h"
@@ -118,8 +118,8 @@ const std::vector<EffectCase> kCases = {
      "def @main() { let %f = fn () { test.next(0f) }; let %a = %f(); let %b = %f(); (%a, %b, test.next(0f)) }",
      {1, 2, 3}},
     {"stateful_and_shared_by_two_closures",
-     "def @main() { %0 = test.next(0f); %1 = test.next(0f); let %f = fn () { add(%1, 10f) }; "
-     "let %g = fn () { add(%1, 20f) }; (%0, %f(), %g(), test.next(0f)) }",
+     "def @main() { %0 = test.next(0f); %1 = test.next(0f); %2 = fn () { add(%1, 10f) }; "
+     "%3 = fn () { add(%1, 20f) }; (%0, %2(), %3(), test.next(0f)) }",
      {1, 12, 22, 3}},
 };
 
