@@ -9,6 +9,8 @@
 #include "passes/nn/precision_lists.h"
 #include "passes/rewrite/for_each_function.h"
 #include "passes/rewrite/form_rewriter.h"
+#include "relay/function_attrs.h"
+#include "relay/visit.h"
 
 namespace headrace::passes {
 
