@@ -114,6 +114,13 @@ const std::vector<EffectCase> kCases = {
      "def @main() { let %r = ref(1f); %0 = test.next(0f); %1 = add(test.next(0f), 10f); (%0, if (less(ref_read(%r), "
      "2f)) { add(%1, 100f) } else { %1 }) }",
      {1, 112}},
+    {"stateful_and_shared_with_a_let_in_braces",
+     "def @main() { %0 = test.next(0f); ({ let %u = test.next(0f); (%0, %u) }.1, %0) }",
+     {2, 1}},
+    {"stateful_and_shared_with_a_branch_in_braces",
+     "def @main() { let %r = ref(1f); %0 = test.next(0f); ({ let %u = 0f; %1 = test.next(0f); "
+     "(%0, if (less(ref_read(%r), 2f)) { add(%1, 10f) } else { %1 }) }.1, %0) }",
+     {12, 1}},
     {"stateful_in_one_closure_only",
      "def @main() { let %f = fn () { test.next(0f) }; let %a = %f(); let %b = %f(); (%a, %b, test.next(0f)) }",
      {1, 2, 3}},

@@ -1,6 +1,7 @@
 #include "relay/place_lets.h"
 
 #include <algorithm>
+#include <functional>
 #include <list>
 #include <unordered_set>
 
@@ -45,31 +46,58 @@ class LetPlacer {
     return result;
   }
 
-  // A node crosses when a user of it is evaluated in another block than the node is.
+  // As the blocks, but a let in braces begins one, too: it is evaluated before some of what stands around it.
+  std::vector<int> find_regions(const Expr& body, const std::vector<int>& blocks) const {
+    std::vector<int> regions = blocks;
+    std::vector<bool> starts(regions.size(), false);
+    post_order(body, [&](const Expr& node) {
+      if (node.is<LetNode>() && !scopes_.is_flat_let(node)) starts[static_cast<size_t>(scopes_.at(node).inner)] = true;
+    });
+    for (size_t i = 1; i < regions.size(); ++i) {
+      const bool is_start = starts[i] || blocks[i] == static_cast<int>(i);
+      regions[i] = is_start ? static_cast<int>(i) : regions[static_cast<size_t>(scopes_.scopes[i].parent)];
+    }
+    return regions;
+  }
+
+  // A node crosses when a user of it is evaluated in another block than the node is; one of effects, in another region.
   void find_crossing(const Expr& body) {
-    const std::vector<int> blocks = find_blocks(body, scopes_);
-    const auto block_of = [&](int scope) { return blocks[static_cast<size_t>(scope)]; };
+    const std::vector<Expr> ordered = find_ordered(body);
+    std::unordered_set<const Object*> has_effects;
+    for (const Expr& node : ordered) has_effects.insert(node.object());
+    const std::vector<int> blocks = find_blocks(body, scopes_), regions = find_regions(body, blocks);
     const auto use = [&](const Expr& node, int scope) {
-      if (!is_atomic(node) && block_of(scopes_.at(node).scope) != block_of(scope)) crossing_.insert(node.object());
+      if (is_atomic(node)) return;
+      const std::vector<int>& parts = has_effects.contains(node.object()) ? regions : blocks;
+      const auto part_of = [&](int at) { return parts[static_cast<size_t>(at)]; };
+      if (part_of(scopes_.at(node).scope) != part_of(scope)) crossing_.insert(node.object());
     };
     post_order(body, [&](const Expr& node) {
-      if (is_atomic(node)) return;
-      const Scopes::Placement& place = scopes_.at(node);
-      if (const auto* function = node.as<FunctionNode>()) return use(function->body, place.inner);
-      if (const auto* branch = node.as<IfNode>()) {
-        use(branch->cond, place.scope);
-        use(branch->true_branch, place.inner);
-        return use(branch->false_branch, place.inner + 1);
-      }
-      if (const auto* match = node.as<MatchNode>()) {
-        use(match->data, place.scope);
-        for (size_t i = 0; i < match->clauses.size(); ++i)
-          use(match->clauses[i]->rhs, place.inner + static_cast<int>(i));
-        return;
-      }
-      for (const Expr& child : children_of(node)) use(child, place.scope);
+      if (!is_atomic(node)) use_children(node, use);
     });
-    keep_order(body);
+    keep_order(ordered);
+  }
+
+  // `use` of each child, with the scope that it is used in.
+  void use_children(const Expr& node, const std::function<void(const Expr&, int)>& use) const {
+    const Scopes::Placement& place = scopes_.at(node);
+    if (const auto* function = node.as<FunctionNode>()) return use(function->body, place.inner);
+    if (const auto* let = node.as<LetNode>()) {
+      const bool is_flat = scopes_.is_flat_let(node);
+      use(let->value, is_flat ? place.scope : place.inner);
+      return use(let->body, is_flat ? place.inner : place.inner + 1);
+    }
+    if (const auto* branch = node.as<IfNode>()) {
+      use(branch->cond, place.scope);
+      use(branch->true_branch, place.inner);
+      return use(branch->false_branch, place.inner + 1);
+    }
+    if (const auto* match = node.as<MatchNode>()) {
+      use(match->data, place.scope);
+      for (size_t i = 0; i < match->clauses.size(); ++i) use(match->clauses[i]->rhs, place.inner + static_cast<int>(i));
+      return;
+    }
+    for (const Expr& child : children_of(node)) use(child, place.scope);
   }
 
   // What may have effects, or see those of others.
@@ -99,8 +127,7 @@ class LetPlacer {
 
   // Binding a node evaluates it and its operands before the whole expression of its scope: the ordered ones that came
   // before it are bound, too.
-  void keep_order(const Expr& body) {
-    const std::vector<Expr> nodes = find_ordered(body);
+  void keep_order(const std::vector<Expr>& nodes) {
     std::vector<bool> is_before_one(scopes_.scopes.size(), false);
     for (size_t i = nodes.size(); i-- > 0;) {
       const auto scope = static_cast<size_t>(scopes_.at(nodes[i]).scope);
