@@ -5,6 +5,7 @@ from __future__ import annotations
 import tempfile
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import CancelledError, Future
 from os import PathLike
 from pathlib import Path
 from threading import Lock
@@ -35,8 +36,10 @@ class InferenceSession:
     """Runs a model file, or the bytes of an ONNX model.
 
     Open dimensions are fixed by `shapes`, or else by each run's inputs: each set of shapes is compiled once and the
-    last eight are kept. Threads may share a session. The positional arguments are onnxruntime's; sess_options and
-    provider_options must be None and providers, where given, ["CPUExecutionProvider"]. The others are `compile`'s.
+    last eight are kept. Threads may share a session: the first that asks for a set of shapes compiles it, others that
+    ask for the same one wait for that, or get its error, and those of other shapes go on. The positional arguments are
+    onnxruntime's; sess_options and provider_options must be None and providers, where given, ["CPUExecutionProvider"].
+    The others are `compile`'s.
     """
 
     def __init__(
@@ -73,6 +76,7 @@ class InferenceSession:
         _core.check_options(**self._options)
         self._lock = Lock()
         self._compiled: OrderedDict[tuple, CompiledModel] = OrderedDict()
+        self._compiling: dict[tuple, Future[CompiledModel]] = {}
         files = [*_core.model_files(self._path), *([self._weights] if self._weights else [])]
         self._files = {file: _stamp(file) for file in files}
         self._read_ports()
@@ -153,17 +157,43 @@ class InferenceSession:
     def _model_for(self, tensors: Mapping[str, _core.NDArray]) -> CompiledModel:
         shapes = {name: tensors[name].shape for name in self._open_inputs()} | self._shapes
         key = tuple(sorted(shapes.items()))
-        with self._lock:
-            if key in self._compiled:
-                self._compiled.move_to_end(key)
+        while True:
+            with self._lock:
+                if key in self._compiled:
+                    self._compiled.move_to_end(key)
+                    return self._compiled[key]
+                future = self._compiling.get(key)
+                is_first = future is None
+                if future is None:
+                    future = self._compiling[key] = Future()
+            if is_first:
+                return self._compile(shapes, key, future)
+            try:
+                return future.result()
+            except CancelledError:  # the thread that compiled was interrupted, not this one
+                continue
+
+    def _compile(self, shapes: Mapping[str, Sequence[int]], key: tuple, future: Future[CompiledModel]) -> CompiledModel:
+        """Compiles without the lock, and tells those that wait for it; an error is not kept."""
+        try:
+            self._check_files()
+            model = compile(self._path, shapes=shapes, bound=self._bound, weights=self._weights, **self._options)
+            self._check_files()
+        except BaseException as error:
+            with self._lock:
+                del self._compiling[key]
+            if isinstance(error, Exception):
+                future.set_exception(error)
             else:
-                self._check_files()
-                model = compile(self._path, shapes=shapes, bound=self._bound, weights=self._weights, **self._options)
-                self._check_files()
-                self._compiled[key] = model
-                if len(self._compiled) > _KEPT_COMPILES:
-                    self._compiled.popitem(last=False)
-            return self._compiled[key]
+                future.cancel()
+            raise
+        with self._lock:
+            del self._compiling[key]
+            self._compiled[key] = model
+            if len(self._compiled) > _KEPT_COMPILES:
+                self._compiled.popitem(last=False)
+        future.set_result(model)
+        return model
 
 
 def _stamp(file: str) -> tuple[int, ...] | None:

@@ -400,6 +400,18 @@ def test_visitors_and_mutators():
     assert relay.ExprMutator().visit(f).same_as(f)
 
 
+def test_a_mutator_keeps_the_effects_of_other_fields():
+    class OneToSeven(relay.ExprMutator):
+        def visit_constant(self, constant):
+            return relay.const(7.0) if constant.data.numpy() == 1 else constant
+
+    r = relay.var("r")
+    field = relay.TupleGetItem(relay.Tuple([relay.RefWrite(r, relay.const(2.0)), relay.const(1.0)]), 1)
+    body = relay.Let(r, relay.RefCreate(relay.const(0.0)), relay.Tuple([field, relay.RefRead(r)]))
+    changed = OneToSeven().visit(relay.Function([], body))
+    assert [x.numpy() for x in relay.create_executor().evaluate(changed)()] == [7, 2]
+
+
 @pytest.mark.parametrize("depth", [10_000])
 def test_visitors_of_deep_programs(depth):
     x = relay.var("x", shape=(2,))
@@ -547,6 +559,72 @@ def test_executors_agree_with_numpy(kind):
         run(a)
     with_params = relay.create_executor(kind, mod, params={"w": b}).evaluate()
     np.testing.assert_allclose(with_params(a).numpy(), np.maximum(a @ b.T, 0), atol=1e-6)
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph"])
+def test_an_executor_takes_the_module_as_it_is_when_it_evaluates(kind):
+    x, data = relay.var("x", shape=(2,)), np.array([-1, 2], "float32")
+    mod = hr.IRModule({"f": relay.Function([x], relay.nn.relu(x))})
+    y = relay.var("y", shape=(2,))
+    mod["main"] = relay.Function([y], relay.Call(mod.get_global_var("f"), [y]))
+    executor = relay.create_executor(kind, mod)
+    before = executor.evaluate()
+    np.testing.assert_array_equal(executor.evaluate()(data).numpy(), [0, 2])
+    mod.update_func("f", relay.Function([x], relay.negative(x)))
+    np.testing.assert_array_equal(executor.evaluate()(data).numpy(), [1, -2])
+    np.testing.assert_array_equal(before(data).numpy(), [0, 2])
+
+
+@hr.instrument.pass_instrument
+class ProgramsAfter:
+    """The program after each pass that ran."""
+
+    def __init__(self):
+        self.texts = {}
+
+    def run_after_pass(self, mod, info):
+        self.texts[info.name] = str(mod)
+
+
+def exp_module():
+    x = relay.var("x", shape=(2,))
+    return hr.IRModule.from_expr(relay.Function([x], relay.exp(x)))
+
+
+def test_an_executor_compiles_in_the_context_where_it_evaluates():
+    data = np.array([0, 1], "float32")
+    executor = relay.create_executor("graph", exp_module())
+    for level in (3, 4):
+        seen = ProgramsAfter()
+        with hr.transform.PassContext(opt_level=level, instruments=[seen]):
+            run = executor.evaluate()
+        assert seen.texts
+        assert ("FastMath" in seen.texts) == (level == 4)
+        seen.texts.clear()
+        with hr.transform.PassContext(instruments=[seen]):
+            np.testing.assert_allclose(run(data).numpy(), np.exp(data), rtol=1e-5)
+        assert not seen.texts
+
+
+@pytest.mark.parametrize("level", [3, 4])
+def test_a_build_has_the_level_of_its_context(level):
+    seen = ProgramsAfter()
+    with hr.transform.PassContext(opt_level=level, instruments=[seen]):
+        lib = relay.build(exp_module())
+    assert ("FastMath" in seen.texts) == (level == 4)
+    assert ("fast_exp" in seen.texts.get("FastMath", "")) == (level == 4)
+    m = hr.graph_executor.GraphModule(lib["default"](hr.cpu()))
+    data = np.array([0.5, 1], "float32")
+    m.run(x=data)
+    np.testing.assert_allclose(m.get_output(0).numpy(), np.exp(data), rtol=1e-5)
+
+
+def test_a_build_refuses_a_level_that_there_is_not():
+    with (
+        hr.transform.PassContext(opt_level=5),
+        pytest.raises(hr.UserError, match=r"the opt level is 5; it goes from 0 .* to 4"),
+    ):
+        relay.build(exp_module())
 
 
 def test_an_output_has_the_size_that_the_data_tells():

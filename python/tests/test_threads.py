@@ -1,5 +1,6 @@
 """One model, session or graph executor, used from several threads."""
 
+import concurrent.futures
 import threading
 from pathlib import Path
 
@@ -8,6 +9,7 @@ import pytest
 
 hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
 from headrace import relay  # noqa: E402
+from headrace import session as session_module  # noqa: E402
 
 MODELS = Path(__file__).parents[2] / "models"
 DIGITS = MODELS / "digits.onnx"
@@ -66,6 +68,101 @@ def test_one_session_compiles_each_shape_once(images):
 
     in_threads(work)
     assert len(session._compiled) == 4
+
+
+FEEDS = {n: {"x": np.zeros((n, 1, 8, 8), np.float32)} for n in (1, 2)}
+PATIENCE = 60  # seconds until a test that hangs fails
+
+
+class Stage:
+    """Compiles of a session that begin, and go on when they are let; who waits for one is told by `waits`."""
+
+    def __init__(self, monkeypatch):
+        self.begun, self.let, self.waits = threading.Event(), threading.Event(), threading.Event()
+        self.compiled = []  # the numbers of images
+        self.held = 1  # of these compiles begin and wait
+        self.error = None  # of the first one that is held
+        stage = self
+
+        class Told(concurrent.futures.Future):
+            def result(self, timeout=None):
+                stage.waits.set()
+                return super().result(timeout)
+
+        def compile_later(*args, shapes, **kwargs):
+            stage.compiled.append(shapes["x"][0])
+            if shapes["x"][0] == stage.held:
+                stage.begun.set()
+                assert stage.let.wait(PATIENCE)
+                error, stage.error = stage.error, None
+                if error is not None:
+                    raise error
+            return hr.compile(*args, shapes=shapes, **kwargs)
+
+        monkeypatch.setattr(session_module, "Future", Told)
+        monkeypatch.setattr(session_module, "compile", compile_later)
+        self.session = hr.InferenceSession(DIGITS, opt_level=0)
+
+    def run(self, n):
+        """A thread that runs `n` images, and what it gives or raises."""
+        outcome = concurrent.futures.Future()
+
+        def work():
+            try:
+                outcome.set_result(self.session.run(None, FEEDS[n])[0].shape)
+            except BaseException as error:
+                outcome.set_exception(error)
+
+        threading.Thread(target=work, daemon=True).start()
+        return outcome
+
+    def run_twice(self):
+        """Two threads with the shape that is held; the second waits for the first, which may then go on."""
+        first = self.run(self.held)
+        assert self.begun.wait(PATIENCE)
+        second = self.run(self.held)
+        assert self.waits.wait(PATIENCE)
+        self.let.set()
+        return first, second
+
+
+def test_a_session_runs_other_shapes_while_it_compiles_one(monkeypatch):
+    stage = Stage(monkeypatch)
+    first = stage.run(1)
+    assert stage.begun.wait(PATIENCE)
+    for _ in range(2):  # compiled, then kept
+        assert stage.run(2).result(PATIENCE) == (2, 10)
+    assert not first.done()
+    stage.let.set()
+    assert first.result(PATIENCE) == (1, 10)
+    assert stage.compiled == [1, 2]
+
+
+def test_a_session_compiles_once_what_two_threads_ask_for(monkeypatch):
+    stage = Stage(monkeypatch)
+    for outcome in stage.run_twice():
+        assert outcome.result(PATIENCE) == (1, 10)
+    assert stage.compiled == [1]
+
+
+def test_an_error_of_a_sessions_compile_reaches_all_who_wait_and_is_not_kept(monkeypatch):
+    stage = Stage(monkeypatch)
+    stage.error = hr.UserError("no luck")
+    for outcome in stage.run_twice():
+        with pytest.raises(hr.UserError, match="no luck"):
+            outcome.result(PATIENCE)
+    assert stage.compiled == [1]
+    assert stage.run(1).result(PATIENCE) == (1, 10)
+
+
+def test_an_interrupt_reaches_only_the_thread_that_compiles(monkeypatch):
+    stage = Stage(monkeypatch)
+    stage.error = KeyboardInterrupt()
+    first, second = stage.run_twice()
+    with pytest.raises(KeyboardInterrupt):
+        first.result(PATIENCE)
+    assert second.result(PATIENCE) == (1, 10)
+    assert stage.compiled == [1, 1]
 
 
 def test_one_graph_executor_survives(tmp_path, images, expected):

@@ -38,8 +38,7 @@ struct EvalInput {
 using EvalFn = std::function<std::vector<NDArray>(const EvalInput&)>;
 inline constexpr OpKey<EvalFn> kEval{"Eval"};
 
-// The op has no effect and its result depends on its inputs alone, unless this is set.
-inline constexpr OpKey<bool> kStateful{"Stateful"};
+using relay::kStateful;
 
 // The result is the first argument's elements in their order, in another shape: it may share the argument's memory.
 inline constexpr OpKey<bool> kKeepsElements{"KeepsElements"};

@@ -3,6 +3,8 @@
 
 #include <cstring>
 
+#include "ops/call_fusion.h"
+#include "ops/register.h"
 #include "passes/tests/pass_testing.h"
 
 namespace headrace::passes {
@@ -102,6 +104,34 @@ TEST(BoundOutputs, EndsOfSlicesAreClipped) {
     const std::string params = "%x: Tensor[(2, 4), float32], %end: Tensor[(1), int32]";
     expect_bounds(main_with(params, slice_to("%x", "%end")), {data, number});
     expect_bounds(main_with(params, fmt::format("strided_slice(%x, {}, %end, axes=[-1])", kZero)), {data, number});
+  }
+}
+
+// An op that says of each call how it fuses, as those of users do: x f32[...] -> f32[...], the same elements.
+void register_same(const std::string& name, ops::FusionKind kind, bool is_stateful) {
+  const auto same = [](const ops::EvalInput& in) {
+    NDArray result = in.make_output();
+    for (int64_t i = 0; i < result.num_elements(); ++i) result.data<float>()[i] = in.args[0].data<float>()[i];
+    return std::vector<NDArray>{result};
+  };
+  ops::OpBuilder(name, "The same elements.")
+      .arg("x")
+      .relation([](const relay::RelationInput& in) -> Type { return in.tensor(0); })
+      .eval(same);
+  const Op op = get_op(name);
+  op->set(ops::kCallFusion, ops::CallFusionFn([kind](const relay::CallNode&) { return ops::CallFusion{kind}; }));
+  op->set(relay::kStateful, is_stateful);
+}
+
+TEST(BoundOutputs, FollowsCallsOfUsersOpsThatHaveNoEffects) {
+  for (const ops::FusionKind kind : {ops::FusionKind::elementwise, ops::FusionKind::broadcast}) {
+    const std::string pure = fmt::format("test.same_{}", ops::name_of(kind)), stateful = pure + "_with_effects";
+    register_same(pure, kind, false);
+    register_same(stateful, kind, true);
+    const std::string x = "%x: Tensor[(2, 3), float32]", rows = "(cast(argwhere(%x), dtype=\"float32\"))";
+    expect_bounds(main_with(x, pure + rows), {floats({2, 3}, {0, 2, -1, 0, 0, 5})});
+    const IRModule module = read(main_with(x, stateful + rows));
+    EXPECT_EQ(run_pass("BoundOutputs", module), module) << stateful;
   }
 }
 

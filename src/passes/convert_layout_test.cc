@@ -48,6 +48,13 @@ TEST(ConvertLayout, TextAndResults) {
   check_pass(row, with_layouts(nhwc()));
 }
 
+// What FuseOps made stays as it is.
+TEST(ConvertLayout, AfterFuseOps) {
+  const IRModule fused = run_pass("FuseOps", read(kNetwork));
+  const IRModule after = run_pass("ConvertLayout", fused, with_layouts(nhwc()));
+  EXPECT_EQ(relay::print_module(after), relay::print_module(fused));
+}
+
 // What has a form with channels in parts, and what gets the layout as written: the first convolution, whose input
 // channels the block does not divide; a channel that all broadcast along; softmax and a reduction over channels.
 constexpr const char* kPackedNetwork =

@@ -1,8 +1,33 @@
-// No pass loses, repeats or reorders an effect: programs with references, each with its result worked out by hand.
+// No pass loses, repeats or reorders an effect: programs with references and with an op that counts its calls, each
+// with its result worked out by hand.
+#include <mutex>
+
+#include "ops/register.h"
 #include "passes/tests/pass_testing.h"
 
 namespace headrace::passes {
 namespace {
+
+// How often test.next was evaluated.
+int g_calls = 0;
+
+// test.next(x: float32) -> float32: which call of it this is, from 1.
+void register_next() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    const auto number = [](const ops::EvalInput& in) {
+      NDArray result = in.make_output();
+      result.data<float>()[0] = static_cast<float>(++g_calls);
+      return std::vector<NDArray>{result};
+    };
+    ops::OpBuilder("test.next", "Which call of it this is.")
+        .arg("x")
+        .relation([](const relay::RelationInput& in) -> Type { return in.tensor(0); })
+        .fusion(ops::FusionKind::opaque)
+        .eval(number)
+        .stateful();
+  });
+}
 
 struct EffectCase {
   const char* name;
@@ -65,9 +90,48 @@ const std::vector<EffectCase> kCases = {
     {"a_branch_that_is_not_taken",
      "def @main() { let %r = ref(1f); let %u = if (False) { ref_write(%r, 2f) } else { () }; (ref_read(%r), 0f) }",
      {1, 0}},
+    {"an_operand_of_what_branches_share",
+     "def @next(%r: ref(float32)) -> float32 { let %v = ref_read(%r); let %u = ref_write(%r, add(%v, 1f)); %v }\n"
+     "def @main() { let %r = ref(1f); %0 = @next(%r); %1 = add(@next(%r), 10f); (%0, if (less(ref_read(%r), 5f)) { "
+     "add(%1, 1f) } else { %1 }, ref_read(%r)) }",
+     {1, 13, 3}},
+    {"stateful_and_dropped", "def @main() { let %x = (test.next(0f), 7f).1; (%x, test.next(0f)) }", {7, 2}},
+    {"stateful_and_unused", "def @main() { let %u = test.next(0f); (test.next(0f), 0f) }", {2, 0}},
+    {"stateful_and_equal",
+     "def @main() { (add(exp(0f), test.next(0f)), add(exp(0f), test.next(0f)), test.next(0f)) }",
+     {2, 3, 3}},
+    {"stateful_in_a_group",
+     "def @main() { (subtract(test.next(0f), negative(multiply(test.next(0f), 100f))), 0f) }",
+     {201, 0}},
+    {"stateful_in_a_branch_that_is_not_taken",
+     "def @main() { let %y = if (False) { test.next(0f) } else { 5f }; (%y, test.next(0f)) }",
+     {5, 1}},
+    {"stateful_and_shared_by_both_branches",
+     "def @main() { let %r = ref(1f); %0 = test.next(0f); %1 = test.next(0f); (%0, if (less(ref_read(%r), 2f)) { "
+     "add(%1, 10f) } else { %1 }) }",
+     {1, 12}},
+    {"stateful_operand_of_what_branches_share",
+     "def @main() { let %r = ref(1f); %0 = test.next(0f); %1 = add(test.next(0f), 10f); (%0, if (less(ref_read(%r), "
+     "2f)) { add(%1, 100f) } else { %1 }) }",
+     {1, 112}},
+    {"stateful_and_shared_with_a_let_in_braces",
+     "def @main() { %0 = test.next(0f); ({ let %u = test.next(0f); (%0, %u) }.1, %0) }",
+     {2, 1}},
+    {"stateful_and_shared_with_a_branch_in_braces",
+     "def @main() { let %r = ref(1f); %0 = test.next(0f); ({ let %u = 0f; %1 = test.next(0f); "
+     "(%0, if (less(ref_read(%r), 2f)) { add(%1, 10f) } else { %1 }) }.1, %0) }",
+     {12, 1}},
+    {"stateful_in_one_closure_only",
+     "def @main() { let %f = fn () { test.next(0f) }; let %a = %f(); let %b = %f(); (%a, %b, test.next(0f)) }",
+     {1, 2, 3}},
+    {"stateful_and_shared_by_two_closures",
+     "def @main() { %0 = test.next(0f); %1 = test.next(0f); %2 = fn () { add(%1, 10f) }; "
+     "%3 = fn () { add(%1, 20f) }; (%0, %2(), %3(), test.next(0f)) }",
+     {1, 12, 22, 3}},
 };
 
 std::vector<double> results_of(const IRModule& module) {
+  g_calls = 0;
   std::vector<double> results;
   for (const NDArray& result : interp::run_main(module, {})) results.push_back(element_as_double(result.tensor(), 0));
   return results;
@@ -75,7 +139,10 @@ std::vector<double> results_of(const IRModule& module) {
 
 class Effects : public testing::TestWithParam<EffectCase> {
  protected:
-  static IRModule program() { return read(GetParam().text); }
+  static IRModule program() {
+    register_next();
+    return read(GetParam().text);
+  }
 };
 
 TEST_P(Effects, AreWhatTheProgramSays) { EXPECT_EQ(results_of(program()), GetParam().expected); }

@@ -40,4 +40,11 @@ inline constexpr OpKey<TypeRelationFn> kTypeRelation{"TypeRelation"};
 using ValueInferenceFn = std::function<std::optional<std::vector<PrimExpr>>(const RelationInput&)>;
 inline constexpr OpKey<ValueInferenceFn> kValueInference{"ValueInference"};
 
+// The op has no effect and its result depends on its inputs alone, unless this is set.
+inline constexpr OpKey<bool> kStateful{"Stateful"};
+inline bool is_stateful(const OpNode& op) {
+  const bool* stateful = op.find(kStateful);
+  return stateful != nullptr && *stateful;
+}
+
 }  // namespace headrace::relay

@@ -1,9 +1,12 @@
 #include "relay/place_lets.h"
 
+#include <algorithm>
+#include <functional>
 #include <list>
 #include <unordered_set>
 
 #include "relay/function_attrs.h"
+#include "relay/op_keys.h"
 #include "relay/scopes.h"
 #include "relay/visit.h"
 
@@ -43,51 +46,93 @@ class LetPlacer {
     return result;
   }
 
-  // A node crosses when a user of it is evaluated in another block than the node is.
+  // As the blocks, but a let in braces begins one, too: it is evaluated before some of what stands around it.
+  std::vector<int> find_regions(const Expr& body, const std::vector<int>& blocks) const {
+    std::vector<int> regions = blocks;
+    std::vector<bool> starts(regions.size(), false);
+    post_order(body, [&](const Expr& node) {
+      if (node.is<LetNode>() && !scopes_.is_flat_let(node)) starts[static_cast<size_t>(scopes_.at(node).inner)] = true;
+    });
+    for (size_t i = 1; i < regions.size(); ++i) {
+      const bool is_start = starts[i] || blocks[i] == static_cast<int>(i);
+      regions[i] = is_start ? static_cast<int>(i) : regions[static_cast<size_t>(scopes_.scopes[i].parent)];
+    }
+    return regions;
+  }
+
+  // A node crosses when a user of it is evaluated in another block than the node is; one of effects, in another region.
   void find_crossing(const Expr& body) {
-    const std::vector<int> blocks = find_blocks(body, scopes_);
-    const auto block_of = [&](int scope) { return blocks[static_cast<size_t>(scope)]; };
+    const std::vector<Expr> ordered = find_ordered(body);
+    std::unordered_set<const Object*> has_effects;
+    for (const Expr& node : ordered) has_effects.insert(node.object());
+    const std::vector<int> blocks = find_blocks(body, scopes_), regions = find_regions(body, blocks);
     const auto use = [&](const Expr& node, int scope) {
-      if (!is_atomic(node) && block_of(scopes_.at(node).scope) != block_of(scope)) crossing_.insert(node.object());
+      if (is_atomic(node)) return;
+      const std::vector<int>& parts = has_effects.contains(node.object()) ? regions : blocks;
+      const auto part_of = [&](int at) { return parts[static_cast<size_t>(at)]; };
+      if (part_of(scopes_.at(node).scope) != part_of(scope)) crossing_.insert(node.object());
     };
     post_order(body, [&](const Expr& node) {
-      if (is_atomic(node)) return;
-      const Scopes::Placement& place = scopes_.at(node);
-      if (const auto* function = node.as<FunctionNode>()) return use(function->body, place.inner);
-      if (const auto* branch = node.as<IfNode>()) {
-        use(branch->cond, place.scope);
-        use(branch->true_branch, place.inner);
-        return use(branch->false_branch, place.inner + 1);
-      }
-      if (const auto* match = node.as<MatchNode>()) {
-        use(match->data, place.scope);
-        for (size_t i = 0; i < match->clauses.size(); ++i)
-          use(match->clauses[i]->rhs, place.inner + static_cast<int>(i));
-        return;
-      }
-      for (const Expr& child : children_of(node)) use(child, place.scope);
+      if (!is_atomic(node)) use_children(node, use);
     });
-    keep_order(body);
+    keep_order(ordered);
+  }
+
+  // `use` of each child, with the scope that it is used in.
+  void use_children(const Expr& node, const std::function<void(const Expr&, int)>& use) const {
+    const Scopes::Placement& place = scopes_.at(node);
+    if (const auto* function = node.as<FunctionNode>()) return use(function->body, place.inner);
+    if (const auto* let = node.as<LetNode>()) {
+      const bool is_flat = scopes_.is_flat_let(node);
+      use(let->value, is_flat ? place.scope : place.inner);
+      return use(let->body, is_flat ? place.inner : place.inner + 1);
+    }
+    if (const auto* branch = node.as<IfNode>()) {
+      use(branch->cond, place.scope);
+      use(branch->true_branch, place.inner);
+      return use(branch->false_branch, place.inner + 1);
+    }
+    if (const auto* match = node.as<MatchNode>()) {
+      use(match->data, place.scope);
+      for (size_t i = 0; i < match->clauses.size(); ++i) use(match->clauses[i]->rhs, place.inner + static_cast<int>(i));
+      return;
+    }
+    for (const Expr& child : children_of(node)) use(child, place.scope);
   }
 
   // What may have effects, or see those of others.
   static bool is_ordered(const Expr& node) {
-    if (const auto* call = node.as<CallNode>()) return call->as_op() == nullptr && !call->op.is<ConstructorNode>();
+    if (const auto* call = node.as<CallNode>()) {
+      const OpNode* op = call->as_op();
+      return op != nullptr ? is_stateful(*op) : !call->op.is<ConstructorNode>();
+    }
     return node.is<RefCreateNode>() || node.is<RefReadNode>() || node.is<RefWriteNode>() || node.is<IfNode>() ||
            node.is<MatchNode>() || node.is<LetNode>();
   }
 
-  // Binding a node evaluates it before the whole expression of its scope: those that came before it are bound, too.
-  void keep_order(const Expr& body) {
-    std::vector<Expr> ordered;
+  // The ordered nodes, and those that evaluate one among their operands; a function is made, not called.
+  static std::vector<Expr> find_ordered(const Expr& body) {
+    std::vector<Expr> found;
+    std::unordered_set<const Object*> seen;
+    const auto is_found = [&](const Expr& node) { return seen.contains(node.object()); };
     post_order(body, [&](const Expr& node) {
-      if (is_ordered(node)) ordered.push_back(node);
+      if (node.is<FunctionNode>()) return;
+      const std::vector<Expr> operands = children_of(node);
+      if (!is_ordered(node) && std::none_of(operands.begin(), operands.end(), is_found)) return;
+      found.push_back(node);
+      seen.insert(node.object());
     });
+    return found;
+  }
+
+  // Binding a node evaluates it and its operands before the whole expression of its scope: the ordered ones that came
+  // before it are bound, too.
+  void keep_order(const std::vector<Expr>& nodes) {
     std::vector<bool> is_before_one(scopes_.scopes.size(), false);
-    for (size_t i = ordered.size(); i-- > 0;) {
-      const auto scope = static_cast<size_t>(scopes_.at(ordered[i]).scope);
-      if (is_before_one[scope]) crossing_.insert(ordered[i].object());
-      is_before_one[scope] = is_before_one[scope] || crossing_.contains(ordered[i].object());
+    for (size_t i = nodes.size(); i-- > 0;) {
+      const auto scope = static_cast<size_t>(scopes_.at(nodes[i]).scope);
+      if (is_before_one[scope] && is_ordered(nodes[i])) crossing_.insert(nodes[i].object());
+      is_before_one[scope] = is_before_one[scope] || crossing_.contains(nodes[i].object());
     }
   }
 

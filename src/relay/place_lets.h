@@ -12,7 +12,8 @@ namespace headrace::relay {
 enum class Bind : uint8_t {
   everything,       // every operation: administrative normal form
   across_branches,  // what is used by an inner function, branch or clause, or by several: basic block normal form;
-                    // and what must be evaluated before it, having effects or seeing them
+                    // and, of what has effects or sees them, what a let in braces shares with what is around it,
+                    // and what must be evaluated before another that is bound
 };
 
 // `body` with those of its nodes bound that `bind` says. Operands are bound before their users, in the order of

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 from headrace import _arguments, _core
@@ -113,7 +113,7 @@ def build(
 
     Notes
     -----
-    Within a PassContext its level, disabled passes and instruments hold; without one, the level is 3.
+    Within a PassContext its level (0 to 4), passes, config and instruments hold; without one, the level is 3.
     """
     if mod_name != "default":
         raise _core.UserError(f"build: mod_name is {mod_name!r}; there is only 'default'")
@@ -126,7 +126,7 @@ def build(
         module = module.copy()
         module.update_func("main", api("relay.build_module.BindParamsByName")(module["main"], tensors))
     level = PassContext.current().opt_level if PassContext.is_active() else 3
-    code = api("relay.build_module.Build")(module, chosen, min(level, 3), 0, tensors)
+    code = api("relay.build_module.Build")(module, chosen, level, 0, tensors)
     return GraphExecutorFactoryModule(code, module, chosen, tensors)
 
 
@@ -167,11 +167,15 @@ class Executor:
     def __init__(self, mod: Any) -> None:
         self.mod = mod
 
-    def _run(self, module: Any, args: list[Any]) -> Any:
+    def _runner(self, module: Any) -> Callable[[list[Any]], Any]:
+        """What runs `main` of a module, which stays as it is."""
         raise NotImplementedError
 
     def evaluate(self, expr: Any = None, binds: Mapping[Any, Any] | None = None) -> Any:
         """A function of `expr`'s parameters, or the value of an expression that is no function.
+
+        What the module has now is what the function computes, whatever is added to the module later. "graph" compiles
+        it here, in the PassContext around this call.
 
         Parameters
         ----------
@@ -193,11 +197,11 @@ class Executor:
         elif isinstance(expr, nodes.Function):
             function = expr
         else:
-            return self._run(self._with_main(nodes.Function([], expr)), [])
-        module = self._with_main(function)
+            return self._runner(self._with_main(nodes.Function([], expr)))([])
+        runner = self._runner(self._with_main(function))
 
         def run(*args: Any, **kwargs: Any) -> Any:
-            return self._run(module, _in_order(function.params, args, kwargs))
+            return runner(_in_order(function.params, args, kwargs))
 
         return run
 
@@ -236,8 +240,8 @@ def _argument(value: Any, param: Any) -> Any:
 class DebugExecutor(Executor):
     """The reference interpreter: the definition of what a program computes."""
 
-    def _run(self, module: Any, args: list[Any]) -> Any:
-        return api("relay.backend.Interpret")(module, "main", args)
+    def _runner(self, module: Any) -> Callable[[list[Any]], Any]:
+        return lambda args: api("relay.backend.Interpret")(module, "main", args)
 
 
 class GraphExecutor(Executor):
@@ -247,19 +251,19 @@ class GraphExecutor(Executor):
         super().__init__(mod)
         self.device = device
         self.target = target
-        self._built: tuple[Any, GraphModule, Any] | None = None  # of which function, and its result's type
 
-    def _run(self, module: Any, args: list[Any]) -> Any:
-        main = module["main"]
-        if self._built is None or not self._built[0].same_as(main):
-            executor = GraphModule(build(module, self.target)["default"](self.device))
-            self._built = (main, executor, InferType()(module)["main"].checked_type.ret_type)
-        _, executor, result_type = self._built
-        for i, arg in enumerate(args):
-            executor.set_input(i, arg)
-        executor.run()
-        outputs = [_core.array(executor.get_output(i).numpy().copy()) for i in range(executor.get_num_outputs())]
-        return _of_type(result_type, iter(outputs))
+    def _runner(self, module: Any) -> Callable[[list[Any]], Any]:
+        executor = GraphModule(build(module, self.target)["default"](self.device))
+        result_type = InferType()(module)["main"].checked_type.ret_type
+
+        def run(args: list[Any]) -> Any:
+            for i, arg in enumerate(args):
+                executor.set_input(i, arg)
+            executor.run()
+            outputs = [_core.array(executor.get_output(i).numpy().copy()) for i in range(executor.get_num_outputs())]
+            return _of_type(result_type, iter(outputs))
+
+        return run
 
 
 def _of_type(result_type: Any, tensors: Iterator[Any]) -> Any:

@@ -205,11 +205,8 @@ class ExprMutator(ExprFunctor):
         return tup if _same(tup.fields, fields) else tup.copy_with(fields=fields)
 
     def visit_tuple_getitem(self, op: Any) -> Any:
-        """The tuple; an item of a tuple that is made right here is the field itself."""
-        tup = self.visit(op.tuple_value)
-        if tup.same_as(op.tuple_value):
-            return op
-        return tup.fields[op.index] if isinstance(tup, nodes.Tuple) else op.copy_with(tuple_value=tup)
+        """The tuple; the item of a tuple literal stays one, since the other fields may have effects."""
+        return self._fields(op, "tuple_value")
 
     def visit_ref_create(self, r: Any) -> Any:
         """The value."""

@@ -1,6 +1,7 @@
 #include "lower/user_ops/open_attrs.h"
 
 #include "ir/op_attrs.h"
+#include "relay/op_keys.h"
 
 namespace headrace::lower {
 
@@ -38,10 +39,7 @@ Value get_open_attr(const Op& op, const std::string& key) {
     const FusionKind* kind = op->find(ops::kFusionKind);
     return kind == nullptr ? Value() : Value(static_cast<int64_t>(*kind));
   }
-  if (key == kStatefulKey) {
-    const bool* stateful = op->find(ops::kStateful);
-    return Value(stateful != nullptr && *stateful);
-  }
+  if (key == kStatefulKey) return Value(relay::is_stateful(*op));
   const Value* value = op->find(OpKey<Value>{key});
   return value == nullptr ? Value() : *value;
 }

@@ -8,8 +8,8 @@
 #include "object/repr.h"
 #include "object/structural_equal.h"
 #include "object/structural_hash.h"
-#include "ops/op_keys.h"
 #include "passes/rewrite/for_each_function.h"
+#include "relay/op_keys.h"
 #include "relay/scopes.h"
 #include "relay/visit.h"
 
@@ -33,9 +33,7 @@ class Candidates {
   bool holds(const Expr& expr) const {
     const auto* call = expr.as<CallNode>();
     const OpNode* op = call == nullptr ? nullptr : call->as_op();
-    if (op == nullptr || skipped_.contains(expr.object())) return false;
-    const bool* stateful = op->find(ops::kStateful);
-    return stateful == nullptr || !*stateful;
+    return op != nullptr && !skipped_.contains(expr.object()) && !relay::is_stateful(*op);
   }
 
  private:

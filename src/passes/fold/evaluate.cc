@@ -18,10 +18,7 @@ Expr as_constants(const Value& value, const Span& span) {
 
 }  // namespace
 
-bool may_evaluate(const OpNode& op) {
-  const bool* stateful = op.find(ops::kStateful);
-  return (stateful == nullptr || !*stateful) && op.find(ops::kEval) != nullptr;
-}
+bool may_evaluate(const OpNode& op) { return !relay::is_stateful(op) && op.find(ops::kEval) != nullptr; }
 
 Expr evaluate_closed(const Expr& closed, pass::ConstantEvaluator* evaluator) {
   try {

@@ -16,6 +16,7 @@
 #include "passes/rewrite/references.h"
 #include "relay/infer/infer_type.h"
 #include "relay/leaves.h"
+#include "relay/op_keys.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -148,7 +149,7 @@ relay::Call over_symbol(const Reader& r, const PrimVar& size) {
 bool is_users_elementwise(const Reader& r) {
   const OpNode& op = *r.call.as_op();
   const size_t result_rank = tensor_type(ref(&r.call))->shape.size();
-  if (op.find(ops::kCallFusion) == nullptr || op.find(ops::kStateful) != nullptr) return false;
+  if (op.find(ops::kCallFusion) == nullptr) return false;
   if (r.rank() - r.axis != result_rank - r.result_axis) return false;
   for (size_t i = 0; i < r.call.args.size(); ++i) {
     if (i != r.at && relay::has_unknown_dim(r.call.args[i]->checked_type())) return false;
@@ -195,6 +196,7 @@ bool reads_each_index(const Reader& r) {
   if (name == "reshape") return is_rows_of_rows(r);
   if (name == "strided_slice") return slices_other_axes(r);
   if (name == "take") return is_lookup(r);
+  if (relay::is_stateful(*r.call.as_op())) return false;
   return is_elementwise(r) || is_arithmetic(r) || is_users_elementwise(r);
 }
 

@@ -19,14 +19,11 @@
 #include "ops/tensor/shape.h"
 #include "passes/nn/layout_form.h"
 #include "passes/rewrite/for_each_function.h"
-#include "relay/function_attrs.h"
-#include "relay/visit.h"
+#include "passes/rewrite/form_rewriter.h"
 
 namespace headrace::passes {
 
 using relay::CallNode;
-using relay::LetNode;
-using relay::Var;
 
 namespace {
 
@@ -44,69 +41,26 @@ bool can_store(const Expr& expr, const LayoutForm& form) {
   return tensor != nullptr && can_store(tensor->shape, form);
 }
 
-struct Stored {
-  Expr expr;
-  LayoutForm form = {};
-  std::vector<std::pair<LayoutForm, Expr>> others = {};  // made when first asked for
-};
-
-class LayoutConverter {
+class LayoutConverter final : FormRewriter<LayoutForm> {
  public:
   explicit LayoutConverter(const DesiredLayouts& desired) : desired_(desired) {}
 
   Expr run(const Expr& body) {
-    relay::post_order(body, relay::is_entered, [&](const Expr& e) {
-      if (const auto* let = e.as<LetNode>()) let_values_.emplace(let->var.object(), let);
-    });
-    relay::post_order(body, relay::is_entered, [&](const Expr& e) { done_.emplace(e.object(), convert(e)); });
+    rewrite(body);
     return as_written(body);
   }
 
  private:
-  Stored& at(const Expr& expr) { return done_.at(expr.object()); }
-
-  Expr as_written(const Expr& expr) {
-    const LayoutForm& form = at(expr).form;
-    return in_form(expr, {form.written, form.written});
+  Expr change(const Expr& expr, const Stored& stored, const LayoutForm& form) override {
+    const LayoutForm& own = stored.form;
+    if (form.is_as_written()) return change_layout(stored.expr, own.stored, own.written, expr->span);
+    const Layout from = own.is_as_written() ? form.written : own.with_letters_of(form.written).stored;
+    return change_layout(stored.expr, from, form.stored, expr->span);
   }
 
-  Expr in_form(const Expr& expr, const LayoutForm& form) {
-    Stored& stored = at(expr);
-    if (stored.form == form || (stored.form.is_as_written() && form.is_as_written())) return stored.expr;
-    for (const auto& [other, made] : stored.others) {
-      if (other == form) return made;
-    }
-    const bool is_as_written = stored.form.is_as_written();
-    const Layout from = is_as_written ? form.written : stored.form.with_letters_of(form.written).stored;
-    stored.others.emplace_back(form, change_layout(stored.expr, from, form.stored, expr->span));
-    return stored.others.back().second;
-  }
-
-  Stored convert(const Expr& e) {
-    if (const auto* call = e.as<CallNode>(); call != nullptr && call->as_op() != nullptr) {
-      if (auto stored = convert_call(*call)) return *stored;
-    }
-    if (const auto* let = e.as<LetNode>()) return convert_let(e, *let);
-    if (e.is<relay::VarNode>()) return convert_var(e);
-    std::vector<Expr> children = relay::children_of(e);
-    for (Expr& child : children) child = as_written(child);
-    return {relay::with_children(e, children)};
-  }
-
-  // A variable is as its value is.
-  Stored convert_var(const Expr& e) {
-    const auto let = let_values_.find(e.object());
-    const auto value = let == let_values_.end() ? done_.end() : done_.find(let->second->value.object());
-    const Var& var = ref(e.as<relay::VarNode>());
-    if (value == done_.end() || value->second.form.is_as_written()) return {e};
-    return {relay::make_var(var->name_hint, {}, var->span), value->second.form};
-  }
-
-  Stored convert_let(const Expr& e, const LetNode& let) {
-    const Stored &value = at(let.value), &body = at(let.body), &var = at(let.var);
-    const Expr bound = var.form.is_as_written() ? as_written(let.value) : value.expr;
-    if (bound == let.value && body.expr == let.body) return {e, body.form};
-    return {relay::make_let(var.expr.cast<relay::VarNode>(), bound, body.expr, e->span), body.form};
+  std::optional<Stored> convert(const Expr& e) override {
+    const auto* call = e.as<CallNode>();
+    return call != nullptr && call->as_op() != nullptr ? convert_call(*call) : std::nullopt;
   }
 
   static Expr with(const CallNode& call, Array<Expr> args, Attrs attrs) {
@@ -318,8 +272,6 @@ class LayoutConverter {
   }
 
   const DesiredLayouts& desired_;
-  std::unordered_map<const Object*, const LetNode*> let_values_;
-  std::unordered_map<const Object*, Stored> done_;
 };
 
 struct LayoutOp {

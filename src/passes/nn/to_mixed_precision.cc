@@ -8,6 +8,7 @@
 #include "ops/tensor/elementwise.h"
 #include "passes/nn/precision_lists.h"
 #include "passes/rewrite/for_each_function.h"
+#include "passes/rewrite/form_rewriter.h"
 #include "passes/rewrite/references.h"
 #include "relay/function_attrs.h"
 #include "relay/visit.h"
@@ -25,34 +26,30 @@ bool is_float32(const Type& type) {
 }
 bool is_float32(const Expr& expr) { return expr->has_checked_type() && is_float32(expr->checked_type()); }
 
-class Shrinker {
+struct Precision {
+  bool is_small = false;  // float32 parts are of the small type
+
+  bool is_as_written() const { return !is_small; }
+  bool operator==(const Precision&) const = default;
+};
+constexpr Precision kSmall{.is_small = true};
+
+class Shrinker final : FormRewriter<Precision> {
  public:
   explicit Shrinker(const MixedPrecisionOptions& options) : options_(options) {}
 
   // `keeps_type`: the result is of the type it was of.
   Expr run(const Expr& body, bool keeps_type) {
-    relay::post_order(body, relay::is_entered, [&](const Expr& e) {
-      if (const auto* let = e.as<LetNode>()) let_values_.emplace(let->var.object(), let->value);
-    });
-    relay::post_order(body, relay::is_entered, [&](const Expr& e) { done_.emplace(e.object(), convert(e)); });
+    rewrite(body);
     return keeps_type ? as_written(body) : as_it_became(body);
   }
 
  private:
-  // What an expression became; when it is small, its float32 parts are of the small type.
-  struct Stored {
-    Expr expr;
-    bool is_small = false;
-    Expr as_written, as_small;  // casts, made when first asked for
-  };
+  bool is_small(const Expr& expr) const { return at(expr).form.is_small; }
 
-  Stored& at(const Expr& expr) { return done_.at(expr.object()); }
-
-  Expr as_written(const Expr& expr) {
-    Stored& stored = at(expr);
-    if (!stored.is_small) return stored.expr;
-    if (!stored.as_written) stored.as_written = widened(stored.expr, expr->checked_type(), expr->span);
-    return stored.as_written;
+  Expr change(const Expr& expr, const Stored& stored, const Precision& form) override {
+    return form.is_small ? ops::cast(stored.expr, options_.type, expr->span)
+                         : widened(stored.expr, expr->checked_type(), expr->span);
   }
 
   static Expr widened(const Expr& small, const Type& type, const Span& span) {
@@ -85,24 +82,14 @@ class Shrinker {
     return result;
   }
 
-  Expr as_small(const Expr& expr) {
-    Stored& stored = at(expr);
-    if (stored.is_small || !is_float32(expr)) return stored.expr;
-    if (!stored.as_small) stored.as_small = ops::cast(stored.expr, options_.type, expr->span);
-    return stored.as_small;
-  }
+  Expr as_small(const Expr& expr) { return is_float32(expr) ? in_form(expr, kSmall) : at(expr).expr; }
 
-  Stored convert(const Expr& e) {
-    if (!relay::is_entered(e)) return {e, false, {}, {}};
+  std::optional<Stored> convert(const Expr& e) override {
     const auto* call = e.as<CallNode>();
-    if (call != nullptr && call->as_op() != nullptr && runs_small(*call)) return {small_call(*call), true, {}, {}};
-    if (const auto* item = e.as<relay::TupleGetItemNode>(); item != nullptr && at(item->tuple).is_small)
-      return {relay::with_children(e, {at(item->tuple).expr}), is_float32(e), {}, {}};
-    if (e.is<relay::VarNode>()) return convert_var(e);
-    if (const auto* let = e.as<LetNode>()) return convert_let(e, *let);
-    std::vector<Expr> children = relay::children_of(e);
-    for (Expr& child : children) child = as_written(child);
-    return {relay::with_children(e, children), false, {}, {}};
+    if (call != nullptr && call->as_op() != nullptr && runs_small(*call)) return Stored{small_call(*call), kSmall};
+    if (const auto* item = e.as<relay::TupleGetItemNode>(); item != nullptr && is_small(item->tuple))
+      return Stored{relay::with_children(e, {at(item->tuple).expr}), {.is_small = is_float32(e)}};
+    return std::nullopt;
   }
 
   // The tensors that a call takes, those of tuple literals one by one.
@@ -122,11 +109,12 @@ class Shrinker {
     if (kind == PrecisionCategory::never) return false;
     bool has_small = false;
     for (const Expr& operand : operands_of(call)) {
-      const bool is_small = at(operand).is_small;
-      if (!is_small && !is_float32(operand) && operand->checked_type().is<TupleTypeNode>()) return false;
-      if (kind == PrecisionCategory::follow && is_float32(operand) && !is_small && !operand.is<relay::ConstantNode>())
+      const bool operand_is_small = is_small(operand);
+      if (!operand_is_small && !is_float32(operand) && operand->checked_type().is<TupleTypeNode>()) return false;
+      if (kind == PrecisionCategory::follow && is_float32(operand) && !operand_is_small &&
+          !operand.is<relay::ConstantNode>())
         return false;
-      has_small |= is_small;
+      has_small |= operand_is_small;
       if (kind == PrecisionCategory::always && !is_float32(operand)) return false;
     }
     return kind == PrecisionCategory::always || has_small;
@@ -179,31 +167,7 @@ class Shrinker {
     return attrs;
   }
 
-  // A variable is as its value is.
-  Stored convert_var(const Expr& e) {
-    const auto let = let_values_.find(e.object());
-    const auto value = let == let_values_.end() ? done_.end() : done_.find(let->second.object());
-    if (value == done_.end() || !value->second.is_small) return {e, false, {}, {}};
-    return {relay::make_var(e.as<relay::VarNode>()->name_hint, {}, e->span), true, {}, {}};
-  }
-
-  Stored convert_let(const Expr& e, const LetNode& let) {
-    const Stored& body = at(let.body);
-    return {let_around(e, body.expr), body.is_small, {}, {}};
-  }
-
-  // The let `e` with its variable and value as they became, around `body`.
-  Expr let_around(const Expr& e, const Expr& body) {
-    const LetNode& let = *e.as<LetNode>();
-    const Stored& var = at(let.var);
-    const Expr value = var.is_small ? at(let.value).expr : as_written(let.value);
-    if (value == let.value && body == let.body) return e;
-    return relay::make_let(var.expr.cast<relay::VarNode>(), value, body, e->span);
-  }
-
   MixedPrecisionOptions options_;
-  std::unordered_map<const Object*, Expr> let_values_;
-  std::unordered_map<const Object*, Stored> done_;
 };
 
 }  // namespace

@@ -1,6 +1,6 @@
 #include "passes/rewrite/effects.h"
 
-#include "ops/op_keys.h"
+#include "relay/op_keys.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -80,8 +80,7 @@ class EffectFlow {
     if (call == nullptr || call->op.is<ConstructorNode>()) return false;
     const OpNode* op = call->as_op();
     if (op == nullptr) return callees_.function_of(call->op) == nullptr;
-    const bool* stateful = op->find(ops::kStateful);
-    return stateful != nullptr && *stateful;
+    return relay::is_stateful(*op);
   }
 
   void connect(const Expr& node) {

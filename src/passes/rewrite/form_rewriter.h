@@ -1,0 +1,88 @@
+// What passes share that give values another form than the program wrote: another layout, a smaller type.
+#pragma once
+
+#include <optional>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "relay/expr.h"
+#include "relay/function_attrs.h"
+#include "relay/visit.h"
+
+namespace headrace::passes {
+
+// Gives each expression of a body a form, operands first. A let has its body's form, and its variable its value's; what
+// the pass does not convert is made of operands as they were written. `Form{}` is as written; a Form compares, and
+// tells is_as_written().
+template <typename Form>
+class FormRewriter {
+ protected:
+  // What an expression became.
+  struct Stored {
+    Expr expr;
+    Form form = {};
+    std::vector<std::pair<Form, Expr>> others = {};  // made when first asked for
+  };
+
+  ~FormRewriter() = default;
+
+  // What `expr` becomes, whose operands are done; nothing where the pass does not convert it.
+  virtual std::optional<Stored> convert(const Expr& expr) = 0;
+  // `stored`, which `expr` became, in another form.
+  virtual Expr change(const Expr& expr, const Stored& stored, const Form& form) = 0;
+
+  void rewrite(const Expr& body) {
+    relay::post_order(body, relay::is_entered, [&](const Expr& e) {
+      if (const auto* let = e.as<relay::LetNode>()) let_values_.emplace(let->var.object(), let->value);
+    });
+    relay::post_order(body, relay::is_entered, [&](const Expr& e) { done_.emplace(e.object(), store(e)); });
+  }
+
+  const Stored& at(const Expr& expr) const { return done_.at(expr.object()); }
+
+  Expr as_written(const Expr& expr) { return in_form(expr, Form{}); }
+
+  Expr in_form(const Expr& expr, const Form& form) {
+    Stored& stored = done_.at(expr.object());
+    if (stored.form == form || (stored.form.is_as_written() && form.is_as_written())) return stored.expr;
+    const Form wanted = form.is_as_written() ? Form{} : form;
+    for (const auto& [other, made] : stored.others) {
+      if (other == wanted) return made;
+    }
+    stored.others.emplace_back(wanted, change(expr, stored, wanted));
+    return stored.others.back().second;
+  }
+
+  // The let `expr` with its variable and value as they became, around `body`.
+  Expr let_around(const Expr& expr, const Expr& body) {
+    const auto& let = *expr.as<relay::LetNode>();
+    const Expr& var = at(let.var).expr;
+    const Expr value = at(let.var).form.is_as_written() ? as_written(let.value) : at(let.value).expr;
+    if (value == let.value && body == let.body) return expr;
+    return relay::make_let(var.cast<relay::VarNode>(), value, body, expr->span);
+  }
+
+ private:
+  Stored store(const Expr& e) {
+    if (!relay::is_entered(e)) return {e};
+    if (auto stored = convert(e)) return *std::move(stored);
+    if (const auto* let = e.as<relay::LetNode>()) return {let_around(e, at(let->body).expr), at(let->body).form};
+    if (const auto* var = e.as<relay::VarNode>()) return store_var(e, *var);
+    std::vector<Expr> children = relay::children_of(e);
+    for (Expr& child : children) child = as_written(child);
+    return {relay::with_children(e, children)};
+  }
+
+  Stored store_var(const Expr& e, const relay::VarNode& var) {
+    const auto let = let_values_.find(e.object());
+    const auto value = let == let_values_.end() ? done_.end() : done_.find(let->second.object());
+    if (value == done_.end() || value->second.form.is_as_written()) return {e};
+    return {relay::make_var(var.name_hint, {}, e->span), value->second.form};
+  }
+
+  std::unordered_map<const Object*, Expr> let_values_;
+  std::unordered_map<const Object*, Stored> done_;
+};
+
+}  // namespace headrace::passes
