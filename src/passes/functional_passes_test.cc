@@ -2,6 +2,7 @@
 #include "passes/fold/partial_evaluate.h"
 #include "passes/functions/defunctionalization.h"
 #include "passes/functions/specialize.h"
+#include "kit/errors.h"
 #include "passes/tests/pass_testing.h"
 #include "relay/visit.h"
 
@@ -379,6 +380,19 @@ TEST(ToGraphNormalForm, KeepsWhatWrittenTypesDecide) {
   relay::post_order(after->lookup("main"), [&](const Expr& e) { lets += e.is<relay::LetNode>() ? 1 : 0; });
   EXPECT_EQ(lets, 2) << relay::print_module(after);
   expect_same_results(before, after, {ramp({}, 0.5f)}, 0);
+}
+
+// As Python and JSON can make them.
+TEST(PartialEvaluate, AVariableThatNothingBindsIsTold) {
+  const relay::Var x = relay::make_var("x", make_tensor_type(Shape{2})),
+                   z = relay::make_var("z", make_tensor_type(Shape{2}));
+  const Expr sum = relay::make_call("add", {z, x});
+  for (const Expr& body : {sum, Expr(relay::make_let(z, sum, z))}) {
+    const IRModule module = make_module(relay::make_function({x}, body));
+    EXPECT_TRUE(kit::user_error_of([&] {
+                  partial_evaluate(relay::infer_type(module));
+                }).starts_with("%z is used where nothing binds it"));
+  }
 }
 
 }  // namespace

@@ -487,5 +487,15 @@ TEST(SimplifyExpr, AKnownBranchMayHaveEffects) {
   expect_same_results(before, after, {ramp({2}, 0)}, 0);
 }
 
+// A function that was rewritten has no type; the branch that is chosen may be one.
+TEST(SimplifyExpr, ABranchMayBeAFunctionThatWasRewritten) {
+  const IRModule before = read(
+      "def @main(%x: int32) -> int32 {\n"
+      "  let %f = if (True) { fn (%y: int32) -> int32 { multiply(%y, 1) } } else { fn (%y: int32) -> int32 { %y } };\n"
+      "  %f(%x)\n}");
+  const IRModule after = run_pass("SimplifyExpr", run_pass("SimplifyExpr", before));
+  EXPECT_EQ(relay::print_module(after).find("if ("), std::string::npos) << relay::print_module(after);
+}
+
 }  // namespace
 }  // namespace headrace::passes

@@ -19,6 +19,7 @@ class Verifier {
   void run(const Expr& root, bool closed) {
     closed_ = closed;
     bound_.clear();
+    free_.clear();
     push(root);
     while (!stack_.empty() && breaches.size() < kMaxBreaches) {
       const Frame frame = std::move(stack_.back());
@@ -60,6 +61,7 @@ class Verifier {
     for (const Var& var : vars) {
       if (!bound_.insert(var.get()).second)
         breach(var->span ? var->span : parent->span, fmt::format("variable '%{}' is bound twice", var->name_hint));
+      if (free_.contains(var.get())) report_outside(var);
       stack_.push_back({{}, {}, var});
     }
     for (size_t i = children.size(); i-- > 0;) push_child(parent, children[i]);
@@ -79,7 +81,7 @@ class Verifier {
       push_all(e, call->args);
       push_child(e, call->op);
     } else if (const auto* let = e.as<LetNode>()) {
-      let->var ? scoped(e, {let->var}, {let->value, let->body}) : breach(e->span, "a let has no variable");
+      let->var ? visit_let(e, *let) : breach(e->span, "a let has no variable");
     } else if (const auto* branch = e.as<IfNode>()) {
       push_all(e, {branch->cond, branch->true_branch, branch->false_branch});
     } else if (const auto* tuple = e.as<TupleNode>()) {
@@ -97,10 +99,24 @@ class Verifier {
     }
   }
 
+  // A function may call itself by the variable that it is bound to.
+  void visit_let(const Expr& e, const LetNode& let) {
+    if (let.value.is<FunctionNode>()) return scoped(e, {let.var}, {let.value, let.body});
+    scoped(e, {let.var}, {let.body});
+    push_child(e, let.value);
+  }
+
   void visit_var(const Var& var) {
     if (in_scope_.contains(var.get())) return;
     // A free variable of an open expression must not be one that the expression binds elsewhere.
-    if (!closed_ && !bound_.contains(var.get())) return;
+    if (!closed_ && !bound_.contains(var.get())) {
+      free_.insert(var.get());
+      return;
+    }
+    report_outside(var);
+  }
+
+  void report_outside(const Var& var) {
     if (reported_.insert(var.get()).second)
       breach(var->span, fmt::format("variable '%{}' is used outside its scope", var->name_hint));
   }
@@ -137,7 +153,7 @@ class Verifier {
   bool closed_ = true;
   std::vector<Frame> stack_;
   std::unordered_set<const ExprNode*> visited_;
-  std::unordered_set<const VarNode*> bound_, in_scope_, reported_;
+  std::unordered_set<const VarNode*> bound_, in_scope_, reported_, free_;
 };
 
 }  // namespace

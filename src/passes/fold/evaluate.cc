@@ -2,6 +2,7 @@
 
 #include "interp/interp.h"
 #include "ops/op_keys.h"
+#include "relay/op_keys.h"
 
 namespace headrace::passes {
 

@@ -183,11 +183,20 @@ class Evaluator {
     co_return value;
   }
 
+  // A program that nobody verified may use what nothing binds.
+  static Known* value_of(const relay::VarNode* var, const Frame& frame) {
+    const auto found = frame.vars.find(var);
+    if (found == frame.vars.end())
+      throw_at(var->span, "PartialEvaluate",
+               fmt::format("%{} is used where nothing binds it; the program is not well-formed", var->name_hint));
+    return found->second;
+  }
+
   // An operation; its result is called `name` where it is left.
   Nested<Known*> step(Expr e, Frame& frame, std::string name) {
     Known* value = nullptr;
     if (e.is<relay::VarNode>()) {
-      value = frame.vars.at(e.object());
+      value = value_of(e.as<relay::VarNode>(), frame);
     } else if (e.is<relay::ConstantNode>()) {
       value = from_constants(e);
     } else if (e.is<GlobalVarNode>() || e.is<ConstructorNode>() || e.is<OpNode>()) {

@@ -25,6 +25,13 @@ bool is_float_tensor(const Type& type) {
   return tensor != nullptr && tensor->dtype.is_float();
 }
 
+// The gradient by an argument that a user's function gave.
+struct GivenGradient {
+  Expr call;
+  size_t argument = 0;
+  Expr gradient;
+};
+
 // Walks one body backwards. What flows to a value is summed when all its users have been met.
 class Differentiator {
  public:
@@ -39,8 +46,8 @@ class Differentiator {
     return relay::make_tuple({function.body, relay::make_tuple(gradients)}, function.body->span);
   }
 
-  // The ops whose gradient a user's function gave.
-  const std::set<std::string>& user_rules() const { return user_rules_; }
+  // What users' functions gave.
+  const std::vector<GivenGradient>& given() const { return given_; }
 
  private:
   static void check(const Expr& e) {
@@ -104,7 +111,11 @@ class Differentiator {
     const Expr gradient = e->checked_type().is<TupleTypeNode>() ? items_total(e) : total(e.object());
     if (!gradient) return;
     const std::vector<Expr> gradients = gradients_of({*call, e, gradient});
-    if (has_user_gradient(*call->as_op())) user_rules_.insert(call->as_op()->name);
+    if (has_user_gradient(*call->as_op())) {
+      for (size_t i = 0; i < gradients.size(); ++i) {
+        if (gradients[i]) given_.push_back({e, i, gradients[i]});
+      }
+    }
     for (size_t i = 0; i < gradients.size(); ++i) flow_to(call->args[i], gradients[i]);
   }
 
@@ -140,30 +151,27 @@ class Differentiator {
     return relay::make_tuple(items);
   }
 
-  std::set<std::string> user_rules_;
+  std::vector<GivenGradient> given_;
   std::unordered_map<const Object*, std::vector<Expr>> received_;
   std::unordered_map<const Object*, std::map<int64_t, std::vector<Expr>>> item_gradients_;
 };
 
-// A user's function may give a gradient of another type than its argument is of.
-void check_types(const IRModule& untyped, const std::set<std::string>& user_rules) {
-  IRModule module;
+// A user's function may give a gradient of another type than its argument is of, which broadcasting might hide.
+void check_types(const IRModule& untyped, const std::vector<GivenGradient>& given) {
+  std::set<std::string> ops;
+  for (const GivenGradient& one : given) ops.insert(one.call.as<CallNode>()->as_op()->name);
   try {
-    module = relay::infer_type(untyped);
+    relay::infer_type(untyped);  // in place, since all that is new has no type yet
   } catch (const UserError& error) {
-    throw_user_error("the gradient of {} does not fit the program: {}", fmt::join(user_rules, ", "), error.message());
+    throw_user_error("the gradient of {} does not fit the program: {}", fmt::join(ops, ", "), error.message());
   }
-  for (const auto& [var, function] : module->functions()) {
-    const auto* node = function.as<FunctionNode>();
-    if (node == nullptr || relay::is_left_alone(*node)) continue;
-    const Array<Type>& gradients = node->body->checked_type().as<TupleTypeNode>()->items[1].as<TupleTypeNode>()->items;
-    for (size_t i = 0; i < gradients.size(); ++i) {
-      const relay::Var& param = node->params[i];
-      if (!relay::same_type(gradients[i], param->checked_type()))
-        throw_user_error("the gradient of {} gives @{} one of type {} for %{}, which is of {}",
-                         fmt::join(user_rules, ", "), var->name_hint, to_string(gradients[i]), param->name_hint,
-                         to_string(param->checked_type()));
-    }
+  for (const auto& [call, argument, gradient] : given) {
+    const Type& wanted = call.as<CallNode>()->args[argument]->checked_type();
+    if (!gradient->has_checked_type() || relay::same_type(gradient->checked_type(), wanted)) continue;
+    const std::string& op = call.as<CallNode>()->as_op()->name;
+    throw_at(call->span, op,
+             fmt::format("its gradient by argument {} is of type {}, and the argument of {}", argument,
+                         to_string(gradient->checked_type()), to_string(wanted)));
   }
 }
 
@@ -173,13 +181,13 @@ IRModule first_order_gradient(const IRModule& original) {
   const IRModule graph = to_graph_normal_form(original);
   const IRModule module = graph == original ? original : relay::infer_type(graph);
   const IRModule result = snapshot(module);
-  std::set<std::string> user_rules;
+  std::vector<GivenGradient> given;
   for (const auto& [var, function] : module->functions()) {
     const auto* node = function.as<FunctionNode>();
     if (node == nullptr || relay::is_left_alone(*node)) continue;
     Differentiator differentiator;
     const Expr body = differentiator.run(*node);
-    user_rules.insert(differentiator.user_rules().begin(), differentiator.user_rules().end());
+    given.insert(given.end(), differentiator.given().begin(), differentiator.given().end());
     result->add_function(var,
                          copy_with(*node,
                                    [&](FunctionNode& copy) {
@@ -188,7 +196,7 @@ IRModule first_order_gradient(const IRModule& original) {
                                    }),
                          true);
   }
-  if (!user_rules.empty()) check_types(result, user_rules);
+  if (!given.empty()) check_types(result, given);
   return result;
 }
 

@@ -27,6 +27,11 @@ LawIndex make_index() {
   return index;
 }
 
+// A function literal that was rewritten has no type: the next run finds what may stand for it.
+bool has_type(const Expr& expr, const Type& type) {
+  return expr->has_checked_type() && relay::same_type(type, expr->checked_type());
+}
+
 // if (True) a else b == a
 Expr choose_branch(const relay::IfNode& branch) {
   if (!branch.cond.is<ConstantNode>()) return {};
@@ -47,7 +52,7 @@ Expr apply_law(const Expr& expr) {
   Expr same;
   if (const auto* branch = expr.as<relay::IfNode>()) same = choose_branch(*branch);
   if (const auto* item = expr.as<relay::TupleGetItemNode>()) same = item_of_whole(*item);
-  if (same) return relay::same_type(type, same->checked_type()) ? same : Expr();
+  if (same) return has_type(same, type) ? same : Expr();
   const auto* call = expr.as<CallNode>();
   const auto laws = call == nullptr || call->as_op() == nullptr ? index.end() : index.find(call->as_op()->name);
   if (laws == index.end()) return {};
@@ -92,7 +97,7 @@ IRModule simplify_expr(const IRModule& module) {
       // The branch that is not taken has no effect.
       const auto* branch = after.as<relay::IfNode>();
       const Expr chosen = branch == nullptr ? Expr() : choose_branch(*branch);
-      return chosen && relay::same_type(after->checked_type(), chosen->checked_type()) ? chosen : after;
+      return chosen && has_type(chosen, after->checked_type()) ? chosen : after;
     });
   });
 }

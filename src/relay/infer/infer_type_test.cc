@@ -458,6 +458,10 @@ TEST_F(InferType, Verify) {
   const IRModule two = make_module(BaseFunc(make_function({x}, plus(x, x))));
   two->add_function(make_global_var("g"), make_function({x}, x));
   EXPECT_TRUE(find_breaches(two).empty()) << "each has its own %x";
+  // In its own value, which is no function; free here and bound later.
+  EXPECT_THAT(breaches(make_function({x}, make_let(y, plus(y, x), y))), HasSubstr("'%y' is used outside its scope"));
+  EXPECT_THAT(find_breaches(Expr(make_tuple({y, make_let(y, x, y)}))),
+              testing::ElementsAre(HasSubstr("'%y' is used outside its scope")));
   EXPECT_THAT(breaches(make_function({x}, y)), HasSubstr("'%y' is used outside its scope"));
   EXPECT_THAT(breaches(make_function({}, make_tuple({make_let(y, make_scalar(1), y), y}))),
               HasSubstr("'%y' is used outside its scope"));
