@@ -46,6 +46,19 @@ def test_bound_parameters_are_taken_again(is_loaded, tmp_path):
     assert m.get_num_inputs() == 1
 
 
+def test_bound_parameters_are_nobodys_memory():
+    x, w = relay.var("x", shape=(2,)), relay.var("w", shape=(2,))
+    given = hr.nd.array(np.full(2, 2, "float32"))
+    lib = relay.build(hr.IRModule.from_expr(relay.Function([x, w], x + w)), "llvm", params={"w": given})
+    given[:] = 9
+    lib.get_params()["w"][:] = 11
+    module = hr.graph_executor.GraphModule(lib["default"](hr.cpu()))
+    module.set_input(**lib.get_params())
+    module.set_input("x", np.zeros(2, "float32"))
+    module.run()
+    np.testing.assert_array_equal(module.get_output(0).numpy(), [2, 2])
+
+
 @pytest.mark.parametrize(
     ("value", "message"),
     [

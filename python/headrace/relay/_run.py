@@ -51,8 +51,8 @@ class GraphExecutorFactoryModule:
         return self.module
 
     def get_params(self) -> dict[str, _core.NDArray]:
-        """The parameters that were bound: they are in the code already."""
-        return self.params
+        """Copies of the parameters that were bound: they are in the code already."""
+        return {name: tensor.copyto(tensor.device) for name, tensor in self.params.items()}
 
     def export_library(self, file_name: Any, fcompile: Any = None, addons: Any = None, **kwargs: Any) -> str:
         """As Module.export_library: writes the artifact; no compiler is needed.
@@ -121,7 +121,7 @@ def build(
     if target_host is not None:
         chosen = chosen.with_host(target_host)
     module = _as_module(ir_mod)
-    tensors = {name: _core.array(value, f"parameter '{name}'") for name, value in (params or {}).items()}
+    tensors = _tensors(params or {})
     if tensors:
         module = module.copy()
         module.update_func("main", api("relay.build_module.BindParamsByName")(module["main"], tensors))
@@ -144,8 +144,14 @@ def bind_params_by_name(func: Any, params: Mapping[str, Any]) -> Any:
     -------
     Function
     """
-    tensors = {name: _core.array(value, f"parameter '{name}'") for name, value in params.items()}
+    tensors = _tensors(params)
     return api("relay.build_module.BindParamsByName")(func, tensors)
+
+
+def _tensors(params: Mapping[str, Any]) -> dict[str, _core.NDArray]:
+    """Copies: what is a constant of a program is not the memory that somebody may write."""
+    shared = {name: _core.array(value, f"parameter '{name}'") for name, value in params.items()}
+    return {name: tensor.copyto(tensor.device) for name, tensor in shared.items()}
 
 
 def _target(target: Any) -> Target:
