@@ -61,7 +61,7 @@ constexpr InferCase kHold[] = {
      "fn (float32) -> float32"},
 };
 
-constexpr InferCase kRefused[] = {
+constexpr InferCase kRefusedConstraints[] = {
     // the op refuses the arguments, or gives something else
     {"def @main(%f: fn [A, B](A, B) -> A where [add(A, B) -> A], %x: Tensor[(2), float32], %y: Tensor[(3), float32]) "
      "{ %f(%x, %y) }",
@@ -119,7 +119,7 @@ TEST(ConstraintCases, Hold) {
 
 TEST(ConstraintCases, Refused) {
   register_constraint_ops();
-  for (const InferCase& c : kRefused) expect_refused(c);
+  for (const InferCase& c : kRefusedConstraints) expect_refused(c);
 }
 
 TEST(ConstraintCases, AnOpOfAUserIsAsked) {
