@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headrace import _core, _expr, _node, _op, _prim_expr  # noqa: F401
+from headrace import _core, _expr, _node, _op, _prim_expr, _tvm_files  # noqa: F401
 from headrace._container import Map
 from headrace._ffi import api
 from headrace._op import Op, register_op_attr  # noqa: F401
@@ -88,9 +88,17 @@ def load_json(json_str: str) -> Any:
     Raises
     ------
     UserError
-        That says where the text is wrong.
+        That says where the text is wrong, or that TVM wrote it: its JSON is not read.
     """
-    return api("ir.LoadJSON")(json_str)
+    try:
+        return api("ir.LoadJSON")(json_str)
+    except _core.UserError:
+        if not _tvm_files.is_json(json_str):
+            raise
+    raise _core.UserError(
+        "load_json: this is JSON of TVM's save_json, which is not read: its nodes are TVM's own; write the program as "
+        "text there (mod.astext()), which relay.parse reads, and its parameters by relay.save_param_dict"
+    )
 
 
 _STRUCTURAL_EQUAL = api("ir.StructuralEqual")

@@ -27,6 +27,7 @@ from headrace.relay import (
 )
 from headrace.relay import _op_adapters as _adapters
 from headrace.relay import _op_functions as _ops
+from headrace.relay import _padding
 from headrace.relay._build_ir import ScopeBuilder, bind, const, var
 from headrace.relay._classes import *  # noqa: F403
 from headrace.relay._run import GraphExecutorFactoryModule, bind_params_by_name, build, create_executor
@@ -87,6 +88,8 @@ __all__ = [
 ]
 
 # Also where users of Relay import them from.
+_sys.modules[f"{op.__name__}.nn.utils"] = _padding
+globals()["nn"].utils = _padding
 _sys.modules[f"{op.__name__}.op"] = op
 _sys.modules[f"{op.__name__}.annotation"] = annotation
 

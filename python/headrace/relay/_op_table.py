@@ -6,6 +6,7 @@ their parameters in another order, or with defaults of their own.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 # Parameters in the order that users give them; the registry's remaining ones follow.
@@ -53,6 +54,10 @@ NUMBERS: dict[str, dict[str, str]] = {
 
 # Functions that give one field of the op's tuple.
 FIELD: dict[str, int] = {"nn.dropout": 0}
+
+
+# Ops whose padding has all its begins and ends, however it is given.
+PADDED = re.compile(r"nn\.(conv[123]d(_transpose)?|(avg|max)_pool[123]d)")
 
 
 def _parts(indices_or_sections: Any) -> int:

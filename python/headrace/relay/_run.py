@@ -184,6 +184,11 @@ class Executor:
         -------
         function or value
             Tensors as NDArray, tuples as ADT.
+
+        Raises
+        ------
+        UserError
+            When it runs: for a program that InferType refuses, or arguments that do not fit its parameters.
         """
         if binds:
             constants = {var: nodes.Constant(_core.array(value, var.name_hint)) for var, value in binds.items()}
@@ -234,10 +239,18 @@ def _argument(value: Any, param: Any) -> Any:
 
 
 class DebugExecutor(Executor):
-    """The reference interpreter: the definition of what a program computes."""
+    """The reference interpreter: the definition of what a program computes. Types are inferred first."""
+
+    def __init__(self, mod: Any) -> None:
+        super().__init__(mod)
+        self._typed: tuple[Any, Any] | None = None  # the module that ran last, and what InferType made of it
 
     def _run(self, module: Any, args: list[Any]) -> Any:
-        return api("relay.backend.Interpret")(module, "main", args)
+        known = self._typed
+        if known is None or known[0] is not module:
+            known = (module, InferType()(module))
+            self._typed = known
+        return api("relay.backend.Interpret")(known[1], "main", args)
 
 
 class GraphExecutor(Executor):
