@@ -50,7 +50,10 @@ def test_a_proto_is_read_too(image):
         (lambda: from_onnx(DIGITS, freeze_params=False), "weights are constants"),
         (lambda: hr.compile(relay.Function([], relay.const(1.0))), "got Function; relay.build compiles it"),
         (lambda: hr.compile(hr.IRModule()), "got IRModule; relay.build compiles it"),
-        (lambda: relay.transform.FuseOps(inline=1), r"takes 2 arguments \(fuse_opt_level, max_depth\), and none is 'inline'"),
+        (
+            lambda: relay.transform.FuseOps(inline=1),
+            r"takes 2 arguments \(fuse_opt_level, max_depth\), and none is 'inline'",
+        ),
         (lambda: relay.transform.InferType(1), "pass InferType takes no arguments, got 1"),
         (lambda: hr.nd.empty((2,), "float99"), "numpy has no dtype 'float99'"),
         (lambda: hr.nd.empty((-1,)), "sizes are 0 or more"),

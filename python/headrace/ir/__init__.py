@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headrace import _core, _expr, _node, _op, _prim_expr, _tvm_files  # noqa: F401
+from headrace import _core, _elsewhere, _expr, _node, _op, _prim_expr, _tvm_files  # noqa: F401
 from headrace._container import Map
 from headrace._ffi import api
 from headrace._op import Op, register_op_attr  # noqa: F401
@@ -119,6 +119,17 @@ class _Type:
 
     def __repr__(self) -> str:
         return _expr.text_of(self)
+
+
+class SourceName(str):
+    """The name of a source. A Span has it as a str."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name itself."""
+        return str(self)
 
 
 _node.constructor("ir.Span", "source_name line column end_line end_column", "Where in a source a node came from.")
@@ -269,6 +280,10 @@ class _IRModule:
             raise _core.UserError(f"the module has no type '{name}'")
         return found
 
+    def get_global_type_vars(self) -> list[Any]:
+        """All GlobalTypeVars, in order of definition."""
+        return self.type_definitions.keys()
+
     def get_type(self, name: str) -> list[Any]:
         """The GlobalTypeVar of that name, then the constructors of its type."""
         var = self.get_global_type_var(name)
@@ -292,7 +307,15 @@ class _IRModule:
 
     def with_attr(self, attr_key: str, attr_value: Any) -> Any:
         """The module with an attribute."""
-        return self.copy_with(attrs={**dict(self.attrs.items()), attr_key: attr_value})
+        return self.with_attrs({attr_key: attr_value})
+
+    def with_attrs(self, attr_map: Mapping[str, Any]) -> Any:
+        """The module with these attributes beside its own."""
+        return self.copy_with(attrs={**dict(self.attrs.items()), **dict(attr_map.items())})
+
+    def without_attr(self, attr_key: str) -> Any:
+        """The module without an attribute, which it need not have."""
+        return self.copy_with(attrs={key: value for key, value in self.attrs.items() if key != attr_key})
 
     def get_attr(self, attr_key: str) -> Any:
         """The attribute of that name, or None."""
@@ -383,3 +406,7 @@ IRModule = _node.class_of("ir.IRModule")
 IntImm = _node.class_of("ir.IntImm")
 PrimExpr = _node.class_of("ir.PrimExpr")
 Type = _node.class_of("ir.Type")
+
+
+def __getattr__(name: str) -> Any:
+    raise _elsewhere.attribute_error(__name__, name)

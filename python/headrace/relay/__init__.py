@@ -9,6 +9,7 @@ from headrace import _elsewhere, _expr
 from headrace._params import load_param_dict, save_param_dict
 from headrace.relay import (
     _classes,
+    _padding,
     adt,
     analysis,
     annotation,
@@ -27,7 +28,6 @@ from headrace.relay import (
 )
 from headrace.relay import _op_adapters as _adapters
 from headrace.relay import _op_functions as _ops
-from headrace.relay import _padding
 from headrace.relay._build_ir import ScopeBuilder, bind, const, var
 from headrace.relay._classes import *  # noqa: F403
 from headrace.relay._run import GraphExecutorFactoryModule, bind_params_by_name, build, create_executor
