@@ -53,7 +53,7 @@ _INSTEAD = {
     "relay.testing.enabled_targets": 'code is made for "llvm", on hr.cpu()',
     "relay.testing.init": "numpy makes parameters",
     "relay.build_module.BuildModule": "relay.build compiles a module",
-    "relay.optimize": "relay.build runs the passes; `headrace-opt --passes canonical` shows what they make of a program",
+    "relay.optimize": "relay.build runs the passes; `headrace-opt --passes canonical` shows what they make",
     "ir.DictAttrs": 'attributes of functions and modules are given as a dict, attrs={"Primitive": 1}, and read as one',
     "target.arm_cpu": 'hr.Target("llvm -mcpu=...") names the processor; code is made for this machine\'s kind',
     "relay.backend": "relay.build and relay.create_executor are all there is of it",

@@ -335,3 +335,38 @@ def test_what_no_visitor_visits(value):
     if kind == "IRModule":
         with pytest.raises(hr.UserError, match=r'visit its functions, as mod\["main"\]'):
             relay.ExprVisitor().visit(value)
+
+
+# --- data types and inputs
+
+
+def test_a_type_of_the_prelude_is_not_replaced_by_chance():
+    mod = relay.prelude.Prelude().mod
+    name = relay.GlobalTypeVar("List")
+    data = relay.TypeData(name, [], [relay.Constructor("Only", [], name)])
+    with pytest.raises(hr.UserError, match=r"has a type 'List' already, .*AddTypeDef\(data, update=True\) replaces it"):
+        mod[name] = data
+    tree = mod[relay.GlobalTypeVar("Tree")]
+    assert (type(tree), tree.header.name_hint) == (relay.TypeData, "Tree")
+    mod[tree.header] = tree
+    mod.AddTypeDef(data, update=True)
+    assert mod[name].same_as(data)
+    own = relay.GlobalTypeVar("Own")
+    mod[own] = relay.TypeData(own, [], [relay.Constructor("Single", [], own)])
+    assert mod.get_constructor("Own", "Single").belong_to == own
+    with pytest.raises(hr.UserError, match="the module has no type 'Other'"):
+        _ = mod[relay.GlobalTypeVar("Other")]
+
+
+def test_an_input_of_another_dtype_is_told_the_cast():
+    lib = relay.build(relu_module())
+    module = hr.graph_executor.GraphModule(lib["default"](hr.cpu()))
+    for key in ("x", 0):
+        with pytest.raises(hr.UserError, match=r'takes float32; cast it, as x.astype\("float32"\) does') as told:
+            module.set_input(key, np.ones(2))
+        assert told.value.op == "x"
+    with pytest.raises(hr.UserError, match=r"has shape \(3\), the program takes \(2\)") as told:
+        module.set_input("x", np.ones(3, "float32"))
+    assert "cast" not in str(told.value)
+    with pytest.raises(hr.UserError, match="there is no input 'y'"):
+        module.set_input("y", np.ones(2))

@@ -235,13 +235,24 @@ class _IRModule:
 
     def __setitem__(self, var: Any, value: Any) -> None:
         if value.type_key == "relay.TypeData":
-            api("ir.ModuleAddTypeDef")(self, value, True)
+            self._set_type(value)
         else:
             self._add(var, value, True)
 
+    def _set_type(self, data: Any) -> None:
+        name = data.header.name_hint
+        known = api("ir.ModuleFindGlobalTypeVar")(self, name)
+        if known is None:
+            self.AddTypeDef(data)
+        elif not self.type_definitions[known].same_as(data):
+            raise _core.UserError(
+                f"the module has a type '{name}' already, whose values and functions another would not fit; "
+                "mod.AddTypeDef(data, update=True) replaces it"
+            )
+
     def __getitem__(self, var: Any) -> Any:
         if not isinstance(var, str) and var.type_key == "relay.GlobalTypeVar":
-            return self.type_definitions[var]
+            return self.type_definitions[self.get_global_type_var(var.name_hint)]
         name = self.get_global_var(var if isinstance(var, str) else var.name_hint)
         return self.functions[name]
 
