@@ -370,3 +370,92 @@ def test_an_input_of_another_dtype_is_told_the_cast():
     assert "cast" not in str(told.value)
     with pytest.raises(hr.UserError, match="there is no input 'y'"):
         module.set_input("y", np.ones(2))
+
+
+# --- functions of ops as Relay has them
+
+
+def evaluated(body, **values):
+    params = relay.analysis.free_vars(body)
+    result = relay.create_executor().evaluate(relay.Function(params, body))(*[values[p.name_hint] for p in params])
+    return result.numpy() if isinstance(result, hr.NDArray) else [field.numpy() for field in result]
+
+
+def test_random_numbers():
+    key = relay.random.threefry_key(3 + (5 << 64))
+    assert key.data.numpy().tolist() == [3, 5, 0, 0, 0, 0, 0, 0, 1 << 63, 0]
+    after, numbers = relay.random.uniform(key, (4, 50), low=2.0, high=3)
+    given = evaluated(relay.Tuple([after, numbers]))
+    assert (given[0].shape, given[1].shape, given[1].dtype) == ((10,), (4, 50), "float32")
+    assert 2 <= given[1].min() < 2.2 < 2.8 < given[1].max() < 3
+    _, numbers = relay.random.normal(after, (1000,), "float64", mean=5.0, scale=relay.const(0.1, "float64"))
+    values = evaluated(numbers)
+    assert values.dtype == "float64"
+    assert abs(values.mean() - 5) < 0.02  # six standard errors
+    assert abs(values.std() - 0.1) < 0.015  # as above
+    left, right = relay.random.threefry_split(key)
+    (_, words), (_, others) = (relay.random.threefry_generate(part, (4,)) for part in (left, right))
+    assert set(evaluated(words).tolist()).isdisjoint(evaluated(others).tolist())
+
+
+@pytest.mark.parametrize("seed", [-1, 1 << 256, 1.5, True, None])
+def test_a_seed_that_is_none(seed):
+    with pytest.raises(hr.UserError, match=r"threefry_key: the seed is .*; it is a whole number from 0"):
+        relay.random.threefry_key(seed)
+
+
+def test_different_elements():
+    data = np.array([3, 1, 3, 2, 1], "int32")
+    x = var(shape=(5,), dtype="int32")
+    elements, first, which, count, often = relay.unique(x, is_sorted=True, return_counts=True)
+    wanted = np.unique(data, return_index=True, return_inverse=True, return_counts=True)
+    for found, expected in zip((elements, first, which, often), wanted, strict=True):
+        np.testing.assert_array_equal(evaluated(found, x=data)[: len(expected)], expected)
+    assert evaluated(count, x=data).tolist() == [3]
+    elements, *rest = relay.unique(x, is_sorted=False)
+    assert len(rest) == 3
+    assert evaluated(elements, x=data)[:3].tolist() == [3, 1, 2]
+
+
+def test_diagonals():
+    data = np.zeros((3, 3), "float32")
+    x, d = var(shape=(3, 3)), var("d", (3,))
+    values = np.array([1, 2, 3], "float32")
+    np.testing.assert_array_equal(evaluated(relay.matrix_set_diag(x, d), x=data, d=values), np.diag(values))
+    above = np.array([1, 2], "float32")
+    call = relay.matrix_set_diag(x, var("d", (2,)), k=1)
+    np.testing.assert_array_equal(evaluated(call, x=data, d=above), np.diag(above, 1))
+    both = np.array([[0, 1, 2], [3, 4, 5]], "float32")  # above the main one, its elements at the right
+    for align, wanted in (("RIGHT_LEFT", [1, 2]), ("LEFT_RIGHT", [0, 1])):
+        call = relay.matrix_set_diag(x, var("d", (2, 3)), k=(0, 1), align=align)
+        expected = np.diag([3, 4, 5]) + np.diag(wanted, 1)
+        np.testing.assert_array_equal(evaluated(call, x=data, d=both), expected)
+    with pytest.raises(hr.UserError, match="matrix_set_diag: align is 'RIGHT'; it is RIGHT_LEFT"):
+        relay.matrix_set_diag(x, d, align="RIGHT")
+
+
+@pytest.mark.parametrize("begin", [[1, 0], relay.const([1, 0])])
+def test_a_slice_is_set(begin):
+    data, values = np.zeros((4, 3), "float32"), np.ones((2, 2), "float32")
+    expected = data.copy()
+    expected[1:3, 0:2] = values
+    call = relay.strided_set(var(shape=(4, 3)), var("v", (2, 2)), begin, [3, 2])
+    np.testing.assert_array_equal(evaluated(call, x=data, v=values), expected)
+    with pytest.raises(hr.UserError, match="strided_set: strides: give them"):
+        relay.strided_set(var(shape=(4, 3)), var("v", (2, 2)), var("b", (2,), dtype="int32"), [3, 2])
+
+
+def test_results_that_are_taken_apart():
+    params = [var("a", (2,)), var("b", (3,))]
+    values = [np.array([1, 2], "float32"), np.array([3, 4, 5], "float32")]
+    for found, expected in zip(relay.meshgrid(params, "xy"), np.meshgrid(*values), strict=True):
+        result = relay.create_executor().evaluate(relay.Function(params, found))(*values)
+        np.testing.assert_array_equal(result.numpy(), expected)
+    boxes, counts, indices = var(shape=(1, 5, 6)), var("c", (1,), dtype="int32"), var("i", (1, 5), dtype="int32")
+    assert len(relay.vision.get_valid_counts(boxes)) == 3
+    assert len(relay.vision.multibox_transform_loc(var(shape=(1, 3, 5)), var("l", (1, 20)), var("a", (1, 5, 4)))) == 2
+    kept, count = relay.vision.non_max_suppression(boxes, counts, indices)
+    typed = relay.transform.InferType()(hr.IRModule.from_expr(relay.Tuple([kept, count])))["main"].body
+    assert str(typed.checked_type) == "(Tensor[(1, 5), int32], Tensor[(1, 1), int32])"
+    assert [float(arg.data.numpy()) for arg in kept.tuple_value.args[3:]] == [-1, 0.5]
+    assert isinstance(relay.vision.non_max_suppression(boxes, counts, indices, return_indices=False), relay.Call)

@@ -40,9 +40,11 @@ TupleWrapper = _expr.TupleWrapper
 TypeKind = _classes.TypeKind
 scalar_type = _classes.scalar_type
 
-for _name in ("arange", "full", "mean_variance", "std", "variance"):
+for _name in ("arange", "full", "matrix_set_diag", "mean_variance", "std", "strided_set", "unique", "variance"):
     globals()[_name] = getattr(_adapters, _name)
 _ops.fill(_sys.modules[__name__])
+for _name in ("normal", "threefry_key", "uniform"):
+    setattr(globals()["random"], _name, getattr(_adapters, _name))
 
 __all__ = [
     *_classes.__all__,

@@ -168,7 +168,7 @@ def _call(schema: _Schema, given: dict[str, Any], span: Any) -> Any:
     results = table.RESULTS.get(schema.name)
     if results is None:
         return call
-    size = results(attrs) if callable(results) else results
+    size = results(attrs, operands) if callable(results) else results
     if size == 1:
         return call
     fields = _expr.TupleWrapper(call, size)
