@@ -199,7 +199,13 @@ def name_lines(module: types.ModuleType, name: str, value: Any) -> Iterator[str]
     if isinstance(value, types.ModuleType):
         if value.__name__.startswith("headrace"):
             parent, _, last = value.__name__.rpartition(".")
-            yield f"from {parent} import {last} as {name}"
+            is_within = parent == own and "__path__" not in vars(module)  # made there: it has no file, and no stub
+            if is_within:
+                yield f"{name}: _t.Any"
+            elif last == name:
+                yield f"from {parent} import {last} as {name}"
+            else:  # only `x as x` says that others may import it
+                yield from (f"from {parent} import {last} as _{name}", f"{name} = _{name}")
     elif is_node(value) and value.__module__ == own:
         yield from class_lines(value) if value.__name__ == name else [f"{name} = {value.__name__}"]
     elif hasattr(value, "schema") and value.__module__ == own:

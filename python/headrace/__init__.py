@@ -23,6 +23,7 @@ from headrace import (
     runtime,
     target,
     te,
+    testing,
     tir,
     transform,
 )
@@ -36,12 +37,14 @@ from headrace.ir import IRModule
 from headrace.ir import instrument as _ir_instrument  # noqa: F401
 from headrace.ir import transform as _ir_transform  # noqa: F401
 from headrace.nd import device
+from headrace.runtime import DataType
 from headrace.session import InferenceSession
 from headrace.target import Target
 
 __all__ = [
     "Array",
     "CompiledModel",
+    "DataType",
     "Device",
     "IRModule",
     "InferenceSession",
@@ -77,6 +80,7 @@ __all__ = [
     "runtime",
     "target",
     "te",
+    "testing",
     "tir",
     "transform",
 ]

@@ -23,6 +23,13 @@ def kind(value: object) -> str:
     return "None" if value is None else type(value).__name__
 
 
+def retold(error: UserError, message: str, **fields: str) -> UserError:
+    """The same error with another text, and with other fields of where it is, if any."""
+    other = type(error)(message)
+    vars(other).update({**vars(error), **fields})
+    return other
+
+
 def path(value: str | PathLike[str], what: str) -> str:
     """A file's name."""
     if isinstance(value, (str, PathLike)):

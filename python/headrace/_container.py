@@ -59,7 +59,7 @@ class _Array:
 class _Map:
     """An immutable mapping that C++ and Python share, in the order of insertion. Keys that are nodes count by identity.
 
-    Equal to any mapping with equal items.
+    Equal to any mapping with equal items. A value is also an attribute by its key, as `f.attrs.Primitive`.
     """
 
     __slots__ = ()
@@ -78,6 +78,13 @@ class _Map:
 
     def __contains__(self, key: object) -> bool:
         return _core.map_get(self, key, _MISSING) is not _MISSING
+
+    def __getattr__(self, name: str) -> Any:
+        found = _core.map_get(self, name, _MISSING)
+        if found is _MISSING:
+            known = ", ".join(str(key) for key in self.keys()) or "none"
+            raise AttributeError(f"the map has no '{name}'; its keys: {known}")
+        return found
 
     def get(self, key: Any, default: Any = None) -> Any:
         """The value of `key`, or `default`."""

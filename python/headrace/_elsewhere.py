@@ -8,9 +8,30 @@ from typing import Any
 
 _QUANTIZED = "quantized ops are not there"
 _SCHEDULES = "the compiler chooses; schedules are not written by hand"
-_NETWORKS = "there are no networks made by functions; export one to ONNX and read that by frontend.from_onnx"
+_NETWORKS = (
+    "densenet",
+    "dcgan",
+    "dqn",
+    "inception_v3",
+    "layers",
+    "lstm",
+    "mlp",
+    "mobilenet",
+    "resnet",
+    "resnet_3d",
+    "squeezenet",
+    "synthetic",
+    "tf",
+    "vgg",
+    "yolo_detection",
+)
+_FROM_ONNX = "there are no networks made by functions; export one to ONNX and read that by frontend.from_onnx"
+
+_CPU = 'programs run on the CPU: the device is hr.cpu(), the target "llvm"'
 
 _INSTEAD = {
+    **{f"{place}{name}": _CPU for place in ("", "target.") for name in ("cuda", "metal", "opencl", "rocm", "vulkan")},
+    "gpu": _CPU,
     "auto_scheduler": _SCHEDULES,
     "autotvm": _SCHEDULES,
     "meta_schedule": _SCHEDULES,
@@ -26,10 +47,39 @@ _INSTEAD = {
     "relay.loops": 'a recursive function is the loop; relay.create_executor("debug") runs it',
     "relay.qnn": _QUANTIZED,
     "relay.quantize": "quantization is not there",
-    "relay.testing": _NETWORKS,
+    **{f"relay.testing.{name}": _FROM_ONNX for name in _NETWORKS},
+    "relay.testing.check_grad": "transform.FirstOrderGradient() makes a gradient; compare it to differences of results",
+    "relay.testing.create_workload": "IRModule.from_expr(f) makes a module, and numpy its parameters",
+    "relay.testing.enabled_targets": 'code is made for "llvm", on hr.cpu()',
+    "relay.testing.init": "numpy makes parameters",
+    "relay.build_module.BuildModule": "relay.build compiles a module",
+    "relay.optimize": "relay.build runs the passes; `headrace-opt --passes canonical` shows what they make",
+    "ir.DictAttrs": 'attributes of functions and modules are given as a dict, attrs={"Primitive": 1}, and read as one',
+    "target.arm_cpu": 'hr.Target("llvm -mcpu=...") names the processor; code is made for this machine\'s kind',
     "relay.backend": "relay.build and relay.create_executor are all there is of it",
     "relay.vm": 'relay.create_executor("debug") runs control flow, and relay.build compiles programs without any',
 }
+
+
+# Keys of Relay's PassContext that are none here, with the reason; by the longest beginning.
+_CONFIGS = {
+    "relay.FuseOps.link_params": "parameters that relay.build is given are constants of the code always",
+    "relay.backend.use_auto_scheduler": _SCHEDULES,
+    "relay.backend.use_meta_schedule": _SCHEDULES,
+    "relay.backend.": "relay.build chooses how kernels are made",
+    "relay.collage.": "one compiler takes the whole program",
+    "relay.ext.": "backends of users are not there yet",
+    "relay.fallback_device_type": "programs run on the CPU",
+    "relay.frontend.": "relay.frontend.from_onnx takes no options of this kind",
+    "tir.": "lowering chooses how loops are made",
+    "te.": "lowering chooses how loops are made",
+}
+
+
+def config_hint(key: str) -> str | None:
+    """Why a key of Relay's PassContext is none here; None when nothing is known of it."""
+    found = [start for start in _CONFIGS if key.startswith(start)]
+    return f"there is no configuration '{key}': {_CONFIGS[max(found, key=len)]}; leave it out" if found else None
 
 
 def hint(module: str, name: str) -> str | None:

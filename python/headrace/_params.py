@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace import _arguments, _core
+from headrace import _arguments, _core, _tvm_files
 
 _NAMES = {
     "bool": "BOOL",
@@ -65,12 +65,12 @@ def save_param_dict(params: Mapping[str, Any]) -> bytes:
 
 
 def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, _core.NDArray]:
-    """The tensors that `save_param_dict` gave the bytes of.
+    """The tensors that `save_param_dict` gave the bytes of, this one's or TVM's.
 
     Parameters
     ----------
     param_bytes : bytes
-        The bytes, or those of any file of safetensors.
+        The bytes, or those of any file of safetensors, or those of a `.params` file that TVM wrote.
 
     Returns
     -------
@@ -79,10 +79,12 @@ def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, _core.NDArray]:
     Raises
     ------
     UserError
-        For what is not of that format.
+        For what is of neither format, and for a file that is cut off or damaged.
     """
     if not isinstance(param_bytes, (bytes, bytearray)):
         raise _core.UserError(f"param_bytes: expected bytes, got {_arguments.kind(param_bytes)}")
+    if _tvm_files.is_params(param_bytes):
+        return _tvm_files.read_params(param_bytes)
     begin = 8 + int.from_bytes(param_bytes[:8], "little")
     if len(param_bytes) < 8 or begin > len(param_bytes):
         raise _core.UserError("param_bytes: they are not what save_param_dict gives: no header of safetensors")
@@ -97,17 +99,9 @@ def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, _core.NDArray]:
 
 def _tensor(row: Mapping[str, Any], data: bytes) -> np.ndarray:
     """One tensor; KeyError, TypeError or ValueError for a row of the header that does not fit the data."""
-    dtype, shape, (begin, end) = _numpy_dtype(_DTYPES[row["dtype"]]), row["shape"], row["data_offsets"]
+    dtype, shape, (begin, end) = _tvm_files.numpy_dtype(_DTYPES[row["dtype"]]), row["shape"], row["data_offsets"]
     if not 0 <= begin <= end <= len(data) or min(shape, default=0) < 0:
         raise ValueError(f"data from {begin} to {end} of {len(data)} bytes, for the shape {shape}")
     if math.prod(shape) * dtype.itemsize != end - begin:
         raise ValueError(f"{end - begin} bytes for {dtype.name} of the shape {shape}")
     return np.frombuffer(data[begin:end], dtype).reshape(shape).copy()
-
-
-def _numpy_dtype(name: str) -> np.dtype:
-    if name != "bfloat16":
-        return np.dtype(name)
-    import ml_dtypes
-
-    return np.dtype(ml_dtypes.bfloat16)

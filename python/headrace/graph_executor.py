@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace._arguments import kind
+from headrace._arguments import kind, retold
 from headrace._core import Device, Module, NDArray, UserError, array
 from headrace._params import load_param_dict
 from headrace._timing import BenchmarkResult, time_evaluator
@@ -49,7 +49,19 @@ class GraphModule:
         """
         given = params if key is None else {key: value, **params}
         for name, tensor in given.items():
-            self.module["set_input"](name, array(tensor, f"input {name!r}", self._dtype_for(name, tensor)))
+            value = array(tensor, f"input {name!r}", self._dtype_for(name, tensor))
+            try:
+                self.module["set_input"](name, value)
+            except UserError as error:
+                raise self._with_cast(error, name, value) from None
+
+    def _with_cast(self, error: UserError, name: str | int, value: NDArray) -> UserError:
+        """What setting an input refused; with the cast to write, where that is for the dtype."""
+        message, at, place = str(error).partition("\n")
+        wanted = "" if name in self._bound_params() else str(self.get_input(name).dtype)
+        if f"has dtype {value.dtype}" not in message:
+            return error
+        return retold(error, f'{message}; cast it, as x.astype("{wanted}") does{at}{place}')
 
     def _dtype_for(self, name: str | int, value: Any) -> str:
         # Lists and numbers have none of their own.

@@ -13,6 +13,7 @@ __all__ = [
     "PassInstrument",
     "PassTimingInstrument",
     "PrintAfterAll",
+    "PrintBeforeAll",
     "PrintChanges",
     "VerifyEach",
     "VerifyText",
@@ -108,6 +109,16 @@ class PrintAfterAll(PassInstrument):
 
     def __init__(self, sink: Callable[[str], Any] = print) -> None:
         PassInstrument.__init__(self, native=api("instrument.MakeDumpInstrument")(False, sink))
+
+
+class PrintBeforeAll(PassInstrument):
+    """Prints the module before each pass. Parameters as `PrintAfterAll`."""
+
+    def __init__(self, sink: Callable[[str], Any] = print) -> None:
+        def show(mod: Any, info: Any) -> None:
+            sink(f"// ---- before {info.name}\n{mod.astext(show_meta_data=False)}")
+
+        PassInstrument.__init__(self, run_before_pass=show)
 
 
 class PrintChanges(PassInstrument):

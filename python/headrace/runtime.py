@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from os import PathLike
 from typing import Any
 
-from headrace import _arguments, _core
+from headrace import _arguments, _core, _node
 from headrace._container import ADT, Array, Map
 from headrace._core import Module, NDArray, PackedFunc, cpu
 from headrace._export import export_library as _export_library
@@ -18,6 +18,7 @@ from headrace._timing import time_evaluator as _time_evaluator
 __all__ = [
     "ADT",
     "Array",
+    "DataType",
     "Map",
     "Module",
     "NDArray",
@@ -33,6 +34,45 @@ __all__ = [
     "seal_library",
     "system_lib",
 ]
+
+
+class DataType(str):
+    """A dtype by its name, with its size. Dtypes are str here, and so is this.
+
+    Parameters
+    ----------
+    dtype : str
+        Such as "float32".
+
+    Raises
+    ------
+    UserError
+        For what is no dtype.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, dtype: str) -> DataType:
+        return super().__new__(cls, _node.make("relay.TensorType", {"shape": [], "dtype": dtype}).dtype)
+
+    @property
+    def bits(self) -> int:
+        """The bits of an element that mean something: 1 of a bool."""
+        scalar = self.partition("x")[0]
+        return _BITS[scalar] if scalar in _BITS else int(scalar.lstrip("abcdefghijklmnopqrstuvwxyz"))
+
+    @property
+    def lanes(self) -> int:
+        """How many numbers an element is: 8 of "float32x8", else 1."""
+        return int(self.partition("x")[2] or 1)
+
+    def itemsize(self) -> int:
+        """The bytes of an element."""
+        return (self.bits * self.lanes + 7) // 8
+
+
+_BITS = {"bool": 1, "handle": 64, "void": 0}  # of dtypes whose names do not say it
+
 
 Module.export_library = _export_library
 Module.time_evaluator = _time_evaluator

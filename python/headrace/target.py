@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from headrace import _core, _node
+from headrace import _core, _elsewhere, _node
 from headrace._container import Array
 from headrace._ffi import api
 
@@ -318,3 +318,7 @@ def _plain(value: Any) -> Any:
 
 TargetKind = _node.class_of("TargetKind")
 Target = _node.class_of("Target")
+
+
+def __getattr__(name: str) -> Any:
+    raise _elsewhere.attribute_error(__name__, name)

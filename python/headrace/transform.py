@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from headrace import _core, _node
+from headrace import _core, _elsewhere, _node
 from headrace._ffi import api
 from headrace.ir import IRModule
 
@@ -112,7 +112,13 @@ class _PassContext:
             "config": dict(config or {}),
         }
         _core.Object.__init__(self, _node.make("transform.PassContext", fields))
-        api("transform.CheckConfig")(self.config)
+        try:
+            api("transform.CheckConfig")(self.config)
+        except _core.UserError:
+            for told in map(_elsewhere.config_hint, fields["config"].keys() - PassContext.list_configs().keys()):
+                if told:
+                    raise _core.UserError(told) from None
+            raise
 
     def __enter__(self) -> Any:
         api("transform.EnterPassContext")(self)
@@ -120,6 +126,30 @@ class _PassContext:
 
     def __exit__(self, *error: object) -> None:
         api("transform.ExitPassContext")()
+
+    def override_instruments(self, instruments: Iterable[Any] | None) -> None:
+        """Other instruments for the rest of the block: those of now leave, these enter.
+
+        Parameters
+        ----------
+        instruments : list of PassInstrument, optional
+            None for no instruments.
+
+        Raises
+        ------
+        UserError
+            When this is not the context of the innermost `with` of this thread.
+        """
+        current = PassContext.current()
+        # What stands for this context since an earlier call has the same config, and no other context has.
+        if not (PassContext.is_active() and current.config.same_as(self.config)):
+            raise _core.UserError(
+                "override_instruments: this is not the context of the innermost `with`; write "
+                "PassContext.current().override_instruments([...]) within one"
+            )
+        other = current.copy_with(instruments=list(instruments or []))
+        api("transform.ExitPassContext")()
+        api("transform.EnterPassContext")(other)
 
     @staticmethod
     def current() -> Any:

@@ -46,7 +46,14 @@ def test_a_proto_is_read_too(image):
         (lambda: from_onnx(DIGITS), r"leaves these dimensions open: x\[0\] \(n\)"),
         (lambda: from_onnx(3), "model: expected a path or an onnx.ModelProto, got int"),
         (lambda: from_onnx(DIGITS, {"z": (1,)}), "'z'"),
-        (lambda: from_onnx(DIGITS, {"x": (1, 1, "8", 8)}), "shape"),
+        (lambda: from_onnx(DIGITS, {"x": (1, 1, "8", 8)}), "shape: input 'x': dimension 2 is '8'; .* give a number"),
+        (lambda: from_onnx(DIGITS, {"x": (None, 1, 8, 8)}), "shape: input 'x': dimension 0 is None"),
+        (lambda: from_onnx(DIGITS, {"x": (relay.Any(), 1, 8, 8)}), "shape: input 'x': dimension 0 is"),
+        (lambda: from_onnx(DIGITS, {"x": (-1, 1, 8, 8)}), "shape: input 'x': dimension 0 is -1"),
+        (lambda: from_onnx(DIGITS, {"x": 3}), "shape: input 'x': expected a tuple of ints, got 3"),
+        (lambda: from_onnx(DIGITS, [1]), "shape: expected a dict"),
+        (lambda: from_onnx(DIGITS, dtype="int8"), "from_onnx: dtype is 'int8'; leave it out"),
+        (lambda: from_onnx(DIGITS, dtype={"x": "float32"}), "from_onnx: dtype is {'x': 'float32'}; leave it out"),
         (lambda: from_onnx(DIGITS, freeze_params=False), "weights are constants"),
         (lambda: hr.compile(relay.Function([], relay.const(1.0))), "got Function; relay.build compiles it"),
         (lambda: hr.compile(hr.IRModule()), "got IRModule; relay.build compiles it"),
@@ -63,6 +70,17 @@ def test_a_proto_is_read_too(image):
 def test_mistakes(call, says):
     with pytest.raises(hr.UserError, match=says):
         call()
+
+
+def test_a_proto_is_called_by_its_name():
+    onnx = pytest.importorskip("onnx")
+    model = onnx.load(str(DIGITS))
+    model.graph.name = "reader"
+    for shape, says in ((None, r"the model 'reader' leaves these dimensions open: x\[0\]"), ({"z": (1,)}, "'z'")):
+        with pytest.raises(hr.UserError, match=says) as told:
+            from_onnx(model, shape)
+        assert "model.onnx" not in str(told.value) + told.value.place
+    assert told.value.place == "the model 'reader'"
 
 
 def test_names_of_relay_that_are_not_here():

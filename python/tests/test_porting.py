@@ -208,9 +208,9 @@ def test_a_pattern_of_another_kind_of_value():
     any_ = relay.PatternWildcard()
     of_data = relay.Clause(relay.PatternConstructor(cons, [any_, any_]), relay.const(1))
     of_tuple = relay.Clause(relay.PatternTuple([]), relay.const(1))
-    with pytest.raises(hr.UserError, match="a constructor's pattern, a tuple"):
+    with pytest.raises(hr.UserError, match=r"a value of \(int32, int32\) is matched against Cons of List"):
         ex.evaluate(relay.Match(relay.Tuple([relay.const(1), relay.const(1)]), [of_data], complete=False))
-    with pytest.raises(hr.UserError, match="a tuple pattern, a value of a data type"):
+    with pytest.raises(hr.UserError, match=r"a pattern of 0 items does not fit List\[_\]"):
         ex.evaluate(relay.Match(nil(), [of_tuple], complete=False))
 
 

@@ -108,11 +108,11 @@ def test_attributes_have_the_defaults_of_their_rank():
     x = relay.var("x", shape=(1, 2, 5, 5, 5))
     attrs = relay.nn.avg_pool3d(x, pool_size=2, padding=1).attrs
     assert type(attrs).__name__ == "AvgPool3DAttrs"
-    assert (attrs.layout, attrs.strides, attrs.padding) == ("NCDHW", (1, 1, 1), (1, 1, 1))
+    assert (attrs.layout, attrs.strides, attrs.padding) == ("NCDHW", (1, 1, 1), (1,) * 6)
     assert relay.nn.conv3d(x, relay.var("w")).attrs.kernel_layout == "OIDHW"
     assert relay.nn.adaptive_max_pool1d(relay.var("y")).attrs.layout == "NCW"
     text = relay.Function([x], relay.nn.max_pool3d(x, 2, layout="NCDHW")).astext()
-    assert "nn.max_pool3d(%x, pool_size=[2, 2, 2])" in text
+    assert "nn.max_pool3d(%x, pool_size=[2, 2, 2], padding=[0, 0, 0, 0, 0, 0])" in text
 
 
 def test_weight_gradient_names_its_layouts_as_relay_does():

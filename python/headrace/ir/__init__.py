@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headrace import _core, _expr, _node, _op, _prim_expr  # noqa: F401
+from headrace import _core, _elsewhere, _expr, _node, _op, _prim_expr, _tvm_files  # noqa: F401
 from headrace._container import Map
 from headrace._ffi import api
 from headrace._op import Op, register_op_attr  # noqa: F401
@@ -88,9 +88,17 @@ def load_json(json_str: str) -> Any:
     Raises
     ------
     UserError
-        That says where the text is wrong.
+        That says where the text is wrong, or that TVM wrote it: its JSON is not read.
     """
-    return api("ir.LoadJSON")(json_str)
+    try:
+        return api("ir.LoadJSON")(json_str)
+    except _core.UserError:
+        if not _tvm_files.is_json(json_str):
+            raise
+    raise _core.UserError(
+        "load_json: this is JSON of TVM's save_json, which is not read: its nodes are TVM's own; write the program as "
+        "text there (mod.astext()), which relay.parse reads, and its parameters by relay.save_param_dict"
+    )
 
 
 _STRUCTURAL_EQUAL = api("ir.StructuralEqual")
@@ -111,6 +119,17 @@ class _Type:
 
     def __repr__(self) -> str:
         return _expr.text_of(self)
+
+
+class SourceName(str):
+    """The name of a source. A Span has it as a str."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """The name itself."""
+        return str(self)
 
 
 _node.constructor("ir.Span", "source_name line column end_line end_column", "Where in a source a node came from.")
@@ -216,13 +235,24 @@ class _IRModule:
 
     def __setitem__(self, var: Any, value: Any) -> None:
         if value.type_key == "relay.TypeData":
-            api("ir.ModuleAddTypeDef")(self, value, True)
+            self._set_type(value)
         else:
             self._add(var, value, True)
 
+    def _set_type(self, data: Any) -> None:
+        name = data.header.name_hint
+        known = api("ir.ModuleFindGlobalTypeVar")(self, name)
+        if known is None:
+            self.AddTypeDef(data)
+        elif not self.type_definitions[known].same_as(data):
+            raise _core.UserError(
+                f"the module has a type '{name}' already, whose values and functions another would not fit; "
+                "mod.AddTypeDef(data, update=True) replaces it"
+            )
+
     def __getitem__(self, var: Any) -> Any:
         if not isinstance(var, str) and var.type_key == "relay.GlobalTypeVar":
-            return self.type_definitions[var]
+            return self.type_definitions[self.get_global_type_var(var.name_hint)]
         name = self.get_global_var(var if isinstance(var, str) else var.name_hint)
         return self.functions[name]
 
@@ -261,6 +291,10 @@ class _IRModule:
             raise _core.UserError(f"the module has no type '{name}'")
         return found
 
+    def get_global_type_vars(self) -> list[Any]:
+        """All GlobalTypeVars, in order of definition."""
+        return self.type_definitions.keys()
+
     def get_type(self, name: str) -> list[Any]:
         """The GlobalTypeVar of that name, then the constructors of its type."""
         var = self.get_global_type_var(name)
@@ -284,7 +318,15 @@ class _IRModule:
 
     def with_attr(self, attr_key: str, attr_value: Any) -> Any:
         """The module with an attribute."""
-        return self.copy_with(attrs={**dict(self.attrs.items()), attr_key: attr_value})
+        return self.with_attrs({attr_key: attr_value})
+
+    def with_attrs(self, attr_map: Mapping[str, Any]) -> Any:
+        """The module with these attributes beside its own."""
+        return self.copy_with(attrs={**dict(self.attrs.items()), **dict(attr_map.items())})
+
+    def without_attr(self, attr_key: str) -> Any:
+        """The module without an attribute, which it need not have."""
+        return self.copy_with(attrs={key: value for key, value in self.attrs.items() if key != attr_key})
 
     def get_attr(self, attr_key: str) -> Any:
         """The attribute of that name, or None."""
@@ -375,3 +417,7 @@ IRModule = _node.class_of("ir.IRModule")
 IntImm = _node.class_of("ir.IntImm")
 PrimExpr = _node.class_of("ir.PrimExpr")
 Type = _node.class_of("ir.Type")
+
+
+def __getattr__(name: str) -> Any:
+    raise _elsewhere.attribute_error(__name__, name)

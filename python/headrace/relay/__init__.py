@@ -9,6 +9,7 @@ from headrace import _elsewhere, _expr
 from headrace._params import load_param_dict, save_param_dict
 from headrace.relay import (
     _classes,
+    _padding,
     adt,
     analysis,
     annotation,
@@ -39,9 +40,11 @@ TupleWrapper = _expr.TupleWrapper
 TypeKind = _classes.TypeKind
 scalar_type = _classes.scalar_type
 
-for _name in ("arange", "full", "mean_variance", "std", "variance"):
+for _name in ("arange", "full", "matrix_set_diag", "mean_variance", "std", "strided_set", "unique", "variance"):
     globals()[_name] = getattr(_adapters, _name)
 _ops.fill(_sys.modules[__name__])
+for _name in ("normal", "threefry_key", "uniform"):
+    setattr(globals()["random"], _name, getattr(_adapters, _name))
 
 __all__ = [
     *_classes.__all__,
@@ -87,6 +90,8 @@ __all__ = [
 ]
 
 # Also where users of Relay import them from.
+_sys.modules[f"{op.__name__}.nn.utils"] = _padding
+globals()["nn"].utils = _padding
 _sys.modules[f"{op.__name__}.op"] = op
 _sys.modules[f"{op.__name__}.annotation"] = annotation
 

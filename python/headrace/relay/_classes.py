@@ -20,9 +20,10 @@ TupleWrapper = _expr.TupleWrapper
 Op = ir.Op
 Attrs = ir.Attrs
 Span = ir.Span
+SourceName = ir.SourceName
 PrimType = ir.PrimType
 IRModule = ir.IRModule
-__all__ += ["Attrs", "IRModule", "Op", "PrimType", "Span"]
+__all__ += ["Attrs", "IRModule", "Op", "PrimType", "SourceName", "Span"]
 
 
 class TypeKind(IntEnum):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from headrace import _core, _expr
 from headrace.relay._build_ir import const
 from headrace.relay._op_functions import make_function
@@ -13,6 +15,11 @@ _mean = make_function("mean")
 _variance = make_function("variance")
 _sqrt = make_function("sqrt")
 _full = make_function("full")
+_uniform = make_function("random.uniform")
+_normal = make_function("random.normal")
+_unique = make_function("unique")
+_matrix_set_diag = make_function("matrix_set_diag")
+_strided_set = make_function("strided_set")
 
 
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32", *, span: Any = None) -> Any:
@@ -115,3 +122,151 @@ def full(fill_value: Any, shape: Any = (), dtype: str = "", *, span: Any = None)
     if chosen is None:
         raise _core.UserError("full: the dtype of fill_value is not known; give dtype")
     return _full(value, shape, chosen, span=span)
+
+
+def unique(data: Any, is_sorted: bool = True, return_counts: bool = False, *, span: Any = None) -> _expr.TupleWrapper:
+    """The different elements of a tensor of one axis.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The tensor, of n elements.
+    is_sorted : bool
+        Whether they are in order, or as they come first.
+    return_counts : bool
+        Whether there is a fifth field: how often each is.
+
+    Returns
+    -------
+    TupleWrapper
+        The elements, where each is first, which of them every element is, and how many there are.
+    """
+    return _unique(data, is_sorted, return_counts, span=span)
+
+
+def matrix_set_diag(data: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LEFT", *, span: Any = None) -> Any:
+    """Matrices with other diagonals.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The matrices, T[..., m, n].
+    diagonal : RelayExpr
+        T[..., longest], or T[..., number, longest] with the highest first.
+    k : int or (int, int)
+        Which diagonal, or the lowest and the highest; 0 is the main one, 1 that above it.
+    align : str
+        At which end shorter diagonals stand, first those above the main one, then the others: "RIGHT_LEFT",
+        "LEFT_RIGHT", "LEFT_LEFT" or "RIGHT_RIGHT".
+
+    Returns
+    -------
+    Call
+    """
+    ends = align.split("_") if isinstance(align, str) else []
+    if len(ends) != 2 or not {"LEFT", "RIGHT"}.issuperset(ends):
+        raise _core.UserError(
+            f"matrix_set_diag: align is {align!r}; it is RIGHT_LEFT, LEFT_RIGHT, LEFT_LEFT or RIGHT_RIGHT"
+        )
+    low, high = (k[0], k[-1]) if isinstance(k, (list, tuple)) and len(k) in (1, 2) else (k, k)
+    return _matrix_set_diag(data, diagonal, low, high, ends[0] == "RIGHT", ends[1] == "RIGHT", span=span)
+
+
+def strided_set(data: Any, v: Any, begin: Any, end: Any, strides: Any = None, *, span: Any = None) -> Any:
+    """A tensor with a slice replaced.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The tensor.
+    v : RelayExpr
+        What stands in the slice.
+    begin, end : list of int or RelayExpr
+        Where the slice begins and ends, one an axis.
+    strides : list of int or RelayExpr, optional
+        Its steps; 1 for each axis when they are left out, which asks for a list or a constant as `begin`.
+
+    Returns
+    -------
+    Call
+    """
+    if strides is None:
+        known = begin.data.numpy() if hasattr(begin, "data") else begin
+        if isinstance(known, _core.Object):
+            raise _core.UserError(
+                "strided_set: strides: give them, one an axis, where begin is no list and no constant"
+            )
+        strides = [1] * len(known)
+    return _strided_set(data, v, begin, end, strides, span=span)
+
+
+def _scalar(value: Any, dtype: str) -> Any:
+    return value if isinstance(value, _core.Object) else const(value, dtype)
+
+
+def uniform(
+    key: Any, shape: Any, dtype: str = "float32", low: Any = 0.0, high: Any = 1.0, *, span: Any = None
+) -> _expr.TupleWrapper:
+    """Numbers in [low, high), all as likely.
+
+    Parameters
+    ----------
+    key : RelayExpr
+        uint64[10], as `threefry_key` makes it.
+    shape : tuple of int
+        Of the numbers.
+    dtype : str
+        Theirs.
+    low, high : RelayExpr or number
+        The bounds, scalars.
+
+    Returns
+    -------
+    TupleWrapper
+        The next key, and the numbers.
+    """
+    return _uniform(key, _scalar(low, dtype), _scalar(high, dtype), shape, dtype, span=span)
+
+
+def normal(
+    key: Any, shape: Any, dtype: str = "float32", mean: Any = 0.0, scale: Any = 1.0, *, span: Any = None
+) -> _expr.TupleWrapper:
+    """Normally distributed numbers.
+
+    Parameters
+    ----------
+    key, shape, dtype
+        As of `uniform`.
+    mean, scale : RelayExpr or number
+        Mean and standard deviation, scalars.
+
+    Returns
+    -------
+    TupleWrapper
+        The next key, and the numbers.
+    """
+    return _normal(key, _scalar(mean, dtype), _scalar(scale, dtype), shape, dtype, span=span)
+
+
+def threefry_key(seed: int) -> Any:
+    """A key for random numbers.
+
+    Parameters
+    ----------
+    seed : int
+        From 0 to 2^256 - 1.
+
+    Returns
+    -------
+    Constant
+        uint64[10].
+
+    Raises
+    ------
+    UserError
+        For another seed.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 256:
+        raise _core.UserError(f"threefry_key: the seed is {seed!r}; it is a whole number from 0 to 2^256 - 1")
+    words = [seed >> 64 * i & (1 << 64) - 1 for i in range(4)]
+    return const(np.array([*words, 0, 0, 0, 0, 1 << 63, 0], "uint64"))

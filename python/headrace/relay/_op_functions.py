@@ -16,6 +16,7 @@ import numpy as np
 from headrace import _core, _expr, _node
 from headrace._ffi import api
 from headrace.relay import _op_table as table
+from headrace.relay import _padding
 from headrace.relay._build_ir import const
 
 _EMPTY = inspect.Parameter.empty
@@ -124,6 +125,8 @@ def _attribute(schema: _Schema, name: str, value: Any) -> Any:
         return None
     if isinstance(value, _core.Device):
         return str(value)
+    if name == "padding" and table.PADDED.fullmatch(schema.name) and not isinstance(value, (str, type(None))):
+        return _padding.pad_tuple(value, _rank_of(schema.name), f"{schema.name}: padding")
     if isinstance(value, Integral) and not isinstance(value, bool) and kind in ("shape", "None or shape"):
         return (int(value),) * (_rank_of(schema.name) if name != "axis" else 1)
     if kind in ("shape", "None or shape") and not isinstance(value, (str, type(None))):
@@ -165,7 +168,7 @@ def _call(schema: _Schema, given: dict[str, Any], span: Any) -> Any:
     results = table.RESULTS.get(schema.name)
     if results is None:
         return call
-    size = results(attrs) if callable(results) else results
+    size = results(attrs, operands) if callable(results) else results
     if size == 1:
         return call
     fields = _expr.TupleWrapper(call, size)

@@ -6,6 +6,7 @@ their parameters in another order, or with defaults of their own.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 # Parameters in the order that users give them; the registry's remaining ones follow.
@@ -35,19 +36,30 @@ ORDER: dict[str, str] = {
 # Defaults of parameters that the registry has none for, or others.
 DEFAULTS: dict[str, dict[str, Any]] = {
     "nn.pad": {"pad_value": 0},
+    "vision.non_max_suppression": {"max_output_size": -1, "iou_threshold": 0.5},
 }
 
-# How many fields the tuple has that an op gives: a number, or a function of the attributes; 1: no tuple.
+# How many fields the tuple has that an op gives: a number, or a function of attributes and operands; 1: no tuple.
 RESULTS: dict[str, Any] = {
     "nn.batch_norm": 3,
     "nn.dropout": 2,
-    "topk": lambda attrs: 2 if attrs.get("ret_type", "both") == "both" else 1,
-    "split": lambda attrs: _parts(attrs["indices_or_sections"]),
+    "meshgrid": lambda attrs, operands: _items(operands[0]),
+    **dict.fromkeys(
+        ["random.multinomial", "random.normal", "random.threefry_generate", "random.threefry_split", "random.uniform"],
+        2,
+    ),
+    "unique": lambda attrs, operands: 5 if attrs.get("return_counts") else 4,
+    "vision.get_valid_counts": 3,
+    "vision.multibox_transform_loc": 2,
+    "vision.non_max_suppression": lambda attrs, operands: 2 if attrs.get("return_indices", True) else 1,
+    "topk": lambda attrs, operands: 2 if attrs.get("ret_type", "both") == "both" else 1,
+    "split": lambda attrs, operands: _parts(attrs["indices_or_sections"]),
 }
 
 # Dtypes of numbers that are given for operands, where it is not that of the other operands.
 NUMBERS: dict[str, dict[str, str]] = {
     "trilu": {"k": "int64"},
+    "vision.non_max_suppression": {"max_output_size": "int32", "iou_threshold": "float32"},
     "one_hot": {"on_value": "float32", "off_value": "float32"},
 }
 
@@ -55,5 +67,14 @@ NUMBERS: dict[str, dict[str, str]] = {
 FIELD: dict[str, int] = {"nn.dropout": 0}
 
 
+# Ops whose padding has all its begins and ends, however it is given.
+PADDED = re.compile(r"nn\.(conv[123]d(_transpose)?|(avg|max)_pool[123]d)")
+
+
 def _parts(indices_or_sections: Any) -> int:
     return indices_or_sections if isinstance(indices_or_sections, int) else len(indices_or_sections) + 1
+
+
+def _items(tuple_value: Any) -> int:
+    """How many items a tuple has that is made right there; 1 of another, whose call is not taken apart."""
+    return len(tuple_value.fields) if hasattr(tuple_value, "fields") else 1

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -194,6 +195,11 @@ class Executor:
         -------
         function or value
             Tensors as NDArray, tuples as ADT.
+
+        Raises
+        ------
+        UserError
+            When it runs: for a program that InferType refuses, or arguments that do not fit its parameters.
         """
         if binds:
             constants = {var: nodes.Constant(_core.array(value, var.name_hint)) for var, value in binds.items()}
@@ -244,10 +250,33 @@ def _argument(value: Any, param: Any) -> Any:
 
 
 class DebugExecutor(Executor):
-    """The reference interpreter: the definition of what a program computes."""
+    """The reference interpreter: the definition of what a program computes. Types are inferred first."""
 
     def _runner(self, module: Any) -> Callable[[list[Any]], Any]:
-        return lambda args: api("relay.backend.Interpret")(module, "main", args)
+        typed = None
+
+        def run(args: list[Any]) -> Any:
+            nonlocal typed
+            if typed is None:
+                typed = _typed(module)
+            return api("relay.backend.Interpret")(typed, "main", args)
+
+        return run
+
+
+# What InferType says, when it has nothing else to say, of an empty list whose items nobody names: List[_].
+_OPEN = re.compile(r"the type of .* cannot be inferred(: (?!_$)| \(so far )")
+
+
+def _typed(module: Any) -> Any:
+    """The module with its types; as it is where only parts of types stay open, which changes no result."""
+    try:
+        return InferType()(module)
+    except _core.UserError as error:
+        told = [line for line in str(error).splitlines() if not line.startswith("  ")]
+        if not all(_OPEN.search(line) for line in told):
+            raise
+        return module
 
 
 class GraphExecutor(Executor):

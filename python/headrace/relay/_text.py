@@ -5,7 +5,7 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any
 
-from headrace import _arguments, _core
+from headrace import _arguments, _core, _tvm_files
 from headrace._ffi import api
 
 
@@ -13,6 +13,22 @@ def _check(text: Any, what: str) -> str:
     if not isinstance(text, str):
         raise _core.UserError(f"{what}: expected a str, got {type(text).__name__}")
     return text
+
+
+def _read(reader: str, name: Any, text: Any, what: str, weights: str | PathLike[str] | None) -> Any:
+    """What a text is; one whose constants are in TVM's own metadata is told as such."""
+    _check(text, what)
+    try:
+        return api(reader)(_check(name, "src_name"), text, _path(weights))
+    except _core.UserError:
+        _, block, metadata = text.partition("#[metadata]")
+        if not (block and _tvm_files.is_json(metadata)):
+            raise
+    raise _core.UserError(
+        f"{what}: its #[metadata] is JSON of TVM, which is not read; in TVM make the constants parameters of the "
+        "functions, write the text without metadata, and the parameters by relay.save_param_dict, which "
+        "relay.load_param_dict reads"
+    )
 
 
 def _path(weights: str | PathLike[str] | None) -> str | None:
@@ -41,12 +57,12 @@ def parse(source: str, src_name: str = "from_string", *, weights: str | PathLike
     UserError
         With all errors of the text, each with its line and a caret; or for a file of weights that is missing or none.
     """
-    return api("relay.parser.ParseModule")(_check(src_name, "src_name"), _check(source, "source"), _path(weights))
+    return _read("relay.parser.ParseModule", src_name, source, "source", weights)
 
 
 def parse_expr(source: str, *, weights: str | PathLike[str] | None = None) -> Any:
     """An expression from its text; `free_var` lines may declare its free variables. `weights` and errors as `parse`."""
-    return api("relay.parser.ParseExpr")("from_string", _check(source, "source"), _path(weights))
+    return _read("relay.parser.ParseExpr", "from_string", source, "source", weights)
 
 
 def fromtext(data: str, source_name: str | None = None, *, weights: str | PathLike[str] | None = None) -> Any:
@@ -70,7 +86,7 @@ def fromtext(data: str, source_name: str | None = None, *, weights: str | PathLi
     if body and body[0].lstrip().startswith(("def ", "type ", "extern ", "import ")):
         text = data if len(body) < len(lines) else f'#[version = "0.0.5"]\n{data}'
         return parse(text, source_name or "from_string", weights=weights)
-    return api("relay.parser.ParseExpr")(source_name or "from_string", data, _path(weights))
+    return _read("relay.parser.ParseExpr", source_name or "from_string", data, "data", weights)
 
 
 def astext(expr_or_mod: Any, show_meta_data: bool = True, show_types: bool = False) -> str:

@@ -19,6 +19,7 @@ import sys
 from typing import Any
 
 from headrace import _core
+from headrace._arguments import kind
 from headrace._ffi import api
 from headrace.relay import _classes as nodes
 
@@ -76,16 +77,16 @@ class ExprFunctor:
         Raises
         ------
         UserError
-            When methods that are overridden nest past Python's recursion limit.
+            For what is no expression, and when methods that are overridden nest past Python's recursion limit.
         """
-        if expr in self.memo_map:
+        if isinstance(expr, _core.Object) and expr in self.memo_map:
             return self.memo_map[expr]
         is_outermost = self._depth == 0
         self._depth += 1
         try:
             if self._depth > _DEPTH:
                 self._visit_ahead(expr)
-            result = getattr(self, _METHODS[expr.type_key])(expr)
+            result = getattr(self, self._method_of(expr))(expr)
         except RecursionError as error:
             if not is_outermost:
                 raise
@@ -96,8 +97,19 @@ class ExprFunctor:
             ) from error
         finally:
             self._depth -= 1
+        self._check(expr, result)
         self.memo_map[expr] = result
         return result
+
+    def _method_of(self, expr: Any) -> str:
+        method = _METHODS.get(getattr(expr, "type_key", ""))
+        if method is None:
+            of_module = '; visit its functions, as mod["main"]' if isinstance(expr, nodes.IRModule) else ""
+            raise _core.UserError(f"{type(self).__name__}.visit: expected an expression, got {kind(expr)}{of_module}")
+        return method
+
+    def _check(self, expr: Any, result: Any) -> None:
+        """Raises for what a method may not give."""
 
     def _visit_ahead(self, root: Any) -> None:
         """Visits what `root` depends on, operands first."""
@@ -168,6 +180,11 @@ def _same(old: Any, new: Any) -> bool:
 
 class ExprMutator(ExprFunctor):
     """Rebuilds an expression from what its methods give; what does not change stays the same node."""
+
+    def _check(self, expr: Any, result: Any) -> None:
+        if not isinstance(result, (_core.Object, nodes.TupleWrapper)):
+            given = f"{type(self).__name__}.{self._method_of(expr)} gave {kind(result)}"
+            raise _core.UserError(f"{given}, expected an expression")
 
     def _fields(self, expr: Any, *names: str) -> Any:
         """`expr` with the expressions in those fields visited."""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -30,10 +31,10 @@ def from_onnx(
         The model. One that keeps weights in other files is given as a path, beside those files.
     shape : dict of str to sequence of int, optional
         Of the inputs whose shape the model leaves open; an error lists those that stay so.
-    dtype : str or dict
-        Taken for the sake of old programs: the model says its own.
+    dtype : str
+        "float32", for the sake of old programs: the model says the dtypes of its inputs.
     opset : int, optional
-        As `dtype`.
+        Taken for the sake of old programs: the model says its own.
     freeze_params : bool
         The weights are constants of the program: there is no other way.
 
@@ -41,10 +42,19 @@ def from_onnx(
     -------
     (IRModule, dict)
         The module, whose "main" takes the model's inputs, and no parameters.
+
+    Raises
+    ------
+    UserError
+        For what is no model, or one that cannot be read, with the reason; a size of `shape` that is no number; another
+        dtype than the default.
     """
     if not freeze_params:
         raise UserError("from_onnx: weights are constants of the program; freeze_params=False is not there")
-    shapes = {_arguments.text(name, "shape"): tuple(dims) for name, dims in dict(shape or {}).items()}
+    if dtype not in (None, "float32"):
+        raise UserError(f"from_onnx: dtype is {dtype!r}; leave it out: the model says the dtypes of its inputs")
+    example = 'shape={"x": (1, 3, 224, 224)}'
+    shapes = {name: _sizes(name, dims) for name, dims in _arguments.mapping(shape, "shape", example).items()}
     if isinstance(model, (str, PathLike)):
         return _load(_arguments.path(model, "model"), shapes)
     if not hasattr(model, "SerializeToString"):
@@ -52,7 +62,25 @@ def from_onnx(
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / "model.onnx"
         file.write_bytes(model.SerializeToString())
-        return _load(str(file), shapes)
+        try:
+            return _load(str(file), shapes)
+        except UserError as error:
+            name = f"the model '{model.graph.name}'" if hasattr(model, "graph") else "the model"
+            told = str(error).replace(f"'{file}'", name).replace(str(file), name)
+            raise _arguments.retold(error, told, place=error.place.replace(str(file), name)) from None
+
+
+def _sizes(name: str, dims: Any) -> tuple[int, ...]:
+    """A shape that is given for an input: numbers only."""
+    if isinstance(dims, (str, bytes)) or not isinstance(dims, Iterable):
+        raise UserError(f"shape: input '{name}': expected a tuple of ints, got {dims!r}")
+    sizes = tuple(dims)
+    for i, size in enumerate(sizes):
+        if isinstance(size, bool) or not isinstance(size, Integral) or size < 0:
+            raise UserError(
+                f"shape: input '{name}': dimension {i} is {size!r}; sizes are known when a model is read: give a number"
+            )
+    return tuple(int(size) for size in sizes)
 
 
 def _load(path: str, shapes: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:

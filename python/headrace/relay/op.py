@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import functools
+import sys
+import types
 from enum import IntEnum
 from typing import Any
 
@@ -318,10 +320,40 @@ def register_gradient(op_name: str, fgradient: Any = None, level: int = 10) -> A
     return register_op_attr(op_name, "FPrimalGradient", fgradient, level)
 
 
+# Functions that make several calls of ops.
+_COMPOSED = ("mean_variance", "std")
+
+
+def _function(name: str) -> Any:
+    """The function of an op of no family, as `relay` has it; None when there is no such op."""
+    from headrace import relay
+
+    known = not name.startswith("__") and (name in _COMPOSED or _ops.find_function("", name))
+    return getattr(relay, name) if known else None
+
+
+def _functions_module(name: str) -> types.ModuleType:
+    """A module of Relay's by which its op functions are known too: each has those of all ops without a family."""
+    module = types.ModuleType(f"{__name__}.{name}", "The functions of the ops without a family.")
+
+    def __getattr__(function: str) -> Any:
+        found = _function(function)
+        if found is None:
+            raise AttributeError(f"{module.__name__} has no '{function}', and there is no such op")
+        return found
+
+    module.__getattr__ = __getattr__
+    sys.modules[module.__name__] = module
+    return module
+
+
+algorithm, reduce, tensor, transform = map(_functions_module, ("algorithm", "reduce", "tensor", "transform"))
+
+
 def __getattr__(name: str) -> Any:
-    function = None if name.startswith("__") else _ops.find_function("", name)
-    if function is None:
+    found = _function(name)
+    if found is None:
         from headrace import relay
 
         return getattr(relay, name)
-    return function
+    return found

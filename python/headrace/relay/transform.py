@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -40,6 +41,11 @@ _ELSEWHERE = {
     "MergeComposite": "backends of users are not there yet",
     "MergeCompilerRegions": "backends of users are not there yet",
     "PartitionGraph": "backends of users are not there yet",
+    "FoldConstantExpr": "FoldConstant() folds a module; IRModule.from_expr makes one of an expression",
+    "ToANormalFormExpr": "ToANormalForm() is over a module; IRModule.from_expr makes one of an expression",
+    "recast": "ToMixedPrecision() takes a program to float16; relay.ExprMutator rewrites others",
+    "to_cps": "there is no continuation-passing form",
+    "un_cps": "there is no continuation-passing form",
     "FakeQuantizationToInteger": "quantized ops are not there",
     "FlattenAtrousConv": "convolutions take their dilation as it is",
     "gradient": "FirstOrderGradient is a pass over the module",
@@ -106,4 +112,6 @@ def __getattr__(name: str) -> Any:
         raise AttributeError(name)
     if name in _ELSEWHERE:
         raise AttributeError(f"there is no pass '{name}': {_ELSEWHERE[name]}")
-    raise AttributeError(f"there is no pass '{name}'; the passes are {', '.join(pass_registry())}")
+    near = difflib.get_close_matches(name, __all__, n=3)
+    told = f"did you mean {' or '.join(near)}?" if near else "hr.transform.pass_registry() lists the passes"
+    raise AttributeError(f"there is no pass '{name}'; {told}")

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace._arguments import kind
+from headrace._core import Object, UserError
+
 _METHODS = {
     "relay.TensorType": "visit_tensor_type",
     "relay.TupleType": "visit_tuple_type",
@@ -33,8 +36,16 @@ class TypeFunctor:
         Returns
         -------
         object
+
+        Raises
+        ------
+        UserError
+            For what is no type.
         """
-        return getattr(self, _METHODS[typ.type_key])(typ)
+        method = _METHODS.get(getattr(typ, "type_key", ""))
+        if method is None:
+            raise UserError(f"{type(self).__name__}.visit: expected a type, got {kind(typ)}")
+        return getattr(self, method)(typ)
 
     def _missing(self, typ: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__}.{_METHODS[typ.type_key]}")
@@ -85,6 +96,14 @@ class TypeVisitor(TypeFunctor):
 
 class TypeMutator(TypeFunctor):
     """Rebuilds a type from what its methods give; what does not change stays the same node."""
+
+    def visit(self, typ: Any) -> Any:
+        """The new type. As of `TypeFunctor`; UserError for a method that gives no type, too."""
+        result = super().visit(typ)
+        if not isinstance(result, Object):
+            given = f"{type(self).__name__}.{_METHODS[typ.type_key]} gave {kind(result)}"
+            raise UserError(f"{given}, expected a type")
+        return result
 
     def _fields(self, typ: Any, *names: str) -> Any:
         changes = {}

@@ -7,10 +7,11 @@ from typing import Any
 from headrace import _elsewhere
 from headrace.ir import IRModule
 from headrace.relay import _classes as nodes
+from headrace.relay.testing.temp_op_attr import TempOpAttr
 from headrace.relay.transform import InferType
 from headrace.transform import Pass
 
-__all__ = ["run_infer_type", "run_opt_pass"]
+__all__ = ["TempOpAttr", "run_infer_type", "run_opt_pass"]
 
 
 def run_opt_pass(expr: Any, opt_pass: Pass) -> Any:
