@@ -199,7 +199,7 @@ class Executor:
         Raises
         ------
         UserError
-            When it runs: for a program that InferType refuses, or arguments that do not fit its parameters.
+            For a program that InferType refuses; when it runs, for arguments that do not fit its parameters.
         """
         if binds:
             constants = {var: nodes.Constant(_core.array(value, var.name_hint)) for var, value in binds.items()}
@@ -253,15 +253,8 @@ class DebugExecutor(Executor):
     """The reference interpreter: the definition of what a program computes. Types are inferred first."""
 
     def _runner(self, module: Any) -> Callable[[list[Any]], Any]:
-        typed = None
-
-        def run(args: list[Any]) -> Any:
-            nonlocal typed
-            if typed is None:
-                typed = _typed(module)
-            return api("relay.backend.Interpret")(typed, "main", args)
-
-        return run
+        typed = _typed(module)
+        return lambda args: api("relay.backend.Interpret")(typed, "main", args)
 
 
 # What InferType says, when it has nothing else to say, of an empty list whose items nobody names: List[_].
