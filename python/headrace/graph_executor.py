@@ -58,10 +58,9 @@ class GraphModule:
     def _with_cast(self, error: UserError, name: str | int, value: NDArray) -> UserError:
         """What setting an input refused; with the cast to write, where that is for the dtype."""
         message, at, place = str(error).partition("\n")
-        wanted = "" if name in self._bound_params() else str(self.get_input(name).dtype)
-        if f"has dtype {value.dtype}" not in message:
+        if f"has dtype {value.dtype}" not in message or name in self._bound_params():
             return error
-        return retold(error, f'{message}; cast it, as x.astype("{wanted}") does{at}{place}')
+        return retold(error, f'{message}; cast it, as x.astype("{self.get_input(name).dtype}") does{at}{place}')
 
     def _dtype_for(self, name: str | int, value: Any) -> str:
         # Lists and numbers have none of their own.

@@ -433,15 +433,16 @@ def test_diagonals():
         relay.matrix_set_diag(x, d, align="RIGHT")
 
 
-@pytest.mark.parametrize("begin", [[1, 0], relay.const([1, 0])])
+@pytest.mark.parametrize("begin", [[1, 0], np.array([1, 0]), relay.const([1, 0])])
 def test_a_slice_is_set(begin):
     data, values = np.zeros((4, 3), "float32"), np.ones((2, 2), "float32")
     expected = data.copy()
     expected[1:3, 0:2] = values
     call = relay.strided_set(var(shape=(4, 3)), var("v", (2, 2)), begin, [3, 2])
     np.testing.assert_array_equal(evaluated(call, x=data, v=values), expected)
-    with pytest.raises(hr.UserError, match="strided_set: strides: give them"):
-        relay.strided_set(var(shape=(4, 3)), var("v", (2, 2)), var("b", (2,), dtype="int32"), [3, 2])
+    for unknown in (var("b", (2,), dtype="int32"), 3, relay.const(3)):
+        with pytest.raises(hr.UserError, match="strided_set: strides: give them"):
+            relay.strided_set(var(shape=(4, 3)), var("v", (2, 2)), unknown, [3, 2])
 
 
 def test_results_that_are_taken_apart():

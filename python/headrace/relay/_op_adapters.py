@@ -191,8 +191,9 @@ def strided_set(data: Any, v: Any, begin: Any, end: Any, strides: Any = None, *,
     Call
     """
     if strides is None:
-        known = begin.data.numpy() if hasattr(begin, "data") else begin
-        if isinstance(known, _core.Object):
+        is_constant = isinstance(begin, _core.Object) and begin.type_key == "relay.Constant"
+        known = begin.data.numpy() if is_constant else begin
+        if isinstance(known, _core.Object) or np.ndim(known) != 1:
             raise _core.UserError(
                 "strided_set: strides: give them, one an axis, where begin is no list and no constant"
             )
