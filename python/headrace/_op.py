@@ -235,8 +235,9 @@ class _Op:
         Raises
         ------
         UserError
-            For an attribute that is set in C++, and for a value that is not what Headrace reads there: "FTVMLegalize"
-            is a function, "TOpPattern" an op pattern, "TOpIsStateful" a bool.
+            For an attribute that is set in C++, and for a value that is not what Headrace reads there: "FTVMLegalize",
+            "FTVMMixedPrecisionConversionType" and "FPrimalGradient" are functions, "TOpPattern" is an op pattern,
+            "TOpIsStateful" a bool.
         """
         api("ir.OpSetAttr")(self, attr_name, value)
         return self

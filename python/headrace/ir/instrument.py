@@ -1,25 +1,4 @@
 """As `headrace.instrument`."""
 
-from headrace.instrument import (
-    DumpIR,
-    PassInstrument,
-    PassTimingInstrument,
-    PrintAfterAll,
-    PrintBeforeAll,
-    PrintChanges,
-    VerifyEach,
-    VerifyText,
-    pass_instrument,
-)
-
-__all__ = [
-    "DumpIR",
-    "PassInstrument",
-    "PassTimingInstrument",
-    "PrintAfterAll",
-    "PrintBeforeAll",
-    "PrintChanges",
-    "VerifyEach",
-    "VerifyText",
-    "pass_instrument",
-]
+from headrace.instrument import *  # noqa: F403
+from headrace.instrument import __all__ as __all__

@@ -1,25 +1,4 @@
 """As `headrace.transform`."""
 
-from headrace.transform import (
-    Pass,
-    PassContext,
-    PassInfo,
-    PrintIR,
-    Sequential,
-    function_pass,
-    module_pass,
-    pass_registry,
-    prim_func_pass,
-)
-
-__all__ = [
-    "Pass",
-    "PassContext",
-    "PassInfo",
-    "PrintIR",
-    "Sequential",
-    "function_pass",
-    "module_pass",
-    "pass_registry",
-    "prim_func_pass",
-]
+from headrace.transform import *  # noqa: F403
+from headrace.transform import __all__ as __all__
