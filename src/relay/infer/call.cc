@@ -158,8 +158,10 @@ Type Inferencer::relate(const Call& call, const std::vector<Type>& arg_types) {
   return type ? normalise_result(input, type) : type;
 }
 
-// The callee's signature at this call; the unknown dimensions that stand for its symbols are appended to `dims`.
-FuncType Inferencer::callee_type(const Call& call, size_t num_args, std::vector<PrimExpr>& dims) {
+// The callee's signature at this call, where `type_args` are its type parameters, unknown ones if the call names none.
+// The unknown dimensions that stand for its symbols are appended to `dims`.
+FuncType Inferencer::callee_type(const Call& call, size_t num_args, Array<Type>& type_args,
+                                 std::vector<PrimExpr>& dims) {
   const std::string name = callee_name(call->op);
   const Type type = type_of(call->op);
   const auto* function = type.as<FuncTypeNode>();
@@ -174,7 +176,9 @@ FuncType Inferencer::callee_type(const Call& call, size_t num_args, std::vector<
     if (const std::string fault = annotation_fault(arg); !fault.empty()) throw_at(call->span, name, fault);
   }
   if (monomorphic_.contains(memo_.at(call->op.get()).type.object())) return ref(function);
-  return solver_.instantiate(*function, call->type_args, call->op.is<GlobalVarNode>(), &dims);
+  type_args = call->type_args;
+  while (type_args.size() < num_params) type_args.push_back(make_incomplete_type());
+  return solver_.instantiate(*function, type_args, call->op.is<GlobalVarNode>(), &dims);
 }
 
 void Inferencer::unify_arguments(const Call& call, const FuncTypeNode& function, const std::vector<Type>& arg_types) {
@@ -196,10 +200,14 @@ void Inferencer::visit_function_call(const Call& node, const std::vector<Type>& 
       throw_at(node->span, callee_name(node->op), "a function cannot be its own argument" + why_endless());
     return finish(node, solver_.resolve(ret));
   }
+  Array<Type> type_args;
   std::vector<PrimExpr> dims;
-  const FuncType function = callee_type(node, arg_types.size(), dims);
+  const FuncType function = callee_type(node, arg_types.size(), type_args, dims);
   unify_arguments(node, *function, arg_types);
   unify_arguments(node, *function, arg_types);  // dimensions such as n + m, now that n and m are known
+  const auto is_left = [&](const Type& arg) { return solver_.is_open(arg); };
+  if (node->type_args.empty() && std::any_of(type_args.begin(), type_args.end(), is_left))
+    left_type_args_[node.get()] = type_args;
   const bool is_open =
       std::any_of(arg_types.begin(), arg_types.end(), [&](const Type& type) { return solver_.is_open(type); });
   if (is_open) {

@@ -1,4 +1,5 @@
 // The end of a type inference: waking what waits, setting the types, and what nothing determines.
+#include "ir/type_parts.h"
 #include "relay/infer/escapes.h"
 #include "relay/infer/inferencer.h"
 #include "relay/infer/unmatched_cases.h"
@@ -198,7 +199,8 @@ void Inferencer::report_escapes(const std::vector<Expr>& exprs, bool is_part) {
   }
 }
 
-// The node with its children as they became; of parameters and functions, with the types that were left to inference.
+// The node with its children as they became; of parameters, calls and functions, with the types that were left to
+// inference.
 Expr Inferencer::rebuilt(const Expr& original, const Type& type) {
   if (const auto* global = original.as<GlobalVarNode>()) {
     const auto present = globals_.find(global->name_hint);
@@ -217,6 +219,12 @@ Expr Inferencer::rebuilt(const Expr& original, const Type& type) {
     changed = true;
   }
   Expr result = changed ? with_children(original, children) : original;
+  if (const auto left = left_type_args_.find(original.get()); left != left_type_args_.end()) {
+    const Array<Type> types = map_types(left->second, [&](const Type& arg) { return solver_.resolve(arg); });
+    // One that is in no type at all may be anything.
+    if (std::any_of(types.begin(), types.end(), [&](const Type& arg) { return solver_.is_open(arg); })) return result;
+    return copy_with(*result.as<CallNode>(), [&](CallNode& copy) { copy.type_args = types; });
+  }
   const auto* function = result.as<FunctionNode>();
   if (function == nullptr || !function->ret_type) return result;
   const Type ret = solver_.resolve(function->ret_type);

@@ -8,9 +8,11 @@
 // with every dimension. Dimensions of results are canonical (arith/canonical.h).
 //
 // Types are set in place (checked_type is write-once); a node whose type would change, or whose operand was rebuilt, is
-// rebuilt, and a parameter without annotation gets its type as one. Several threads may infer one program: they share
-// the types that are equal. Ops' calls that are typed already keep their type without asking their relation again, but
-// for those with an argument that is followed as a value and no constant: its value may have changed.
+// rebuilt; a parameter without annotation gets its type as one, and a call the type arguments that its own arguments do
+// not say (`None` becomes `None[int32]`): what says them may be gone after a pass. Several threads may infer one
+// program: they share the types that are equal. Ops' calls that are typed already keep their type without asking their
+// relation again, but for those with an argument that is followed as a value and no constant: its value may have
+// changed.
 //
 // Small integer tensors (at most 64 elements) are followed as values, so that shape arithmetic gives static or symbolic
 // shapes. Arithmetic wraps at run time, and what may have wrapped is not followed: a number that its dtype does not

@@ -119,7 +119,7 @@ class Inferencer {
   void visit_op_call(const Call& node, const std::vector<Type>& arg_types);
   void visit_function_call(const Call& node, const std::vector<Type>& arg_types);
   Type relate(const Call& call, const std::vector<Type>& arg_types);
-  FuncType callee_type(const Call& call, size_t num_args, std::vector<PrimExpr>& dims);
+  FuncType callee_type(const Call& call, size_t num_args, Array<Type>& type_args, std::vector<PrimExpr>& dims);
   void unify_arguments(const Call& call, const FuncTypeNode& function, const std::vector<Type>& arg_types);
   RelationInput relation_input(const Call& call, const std::vector<Type>& arg_types);
   void infer_call_value(const Call& call, const Type& type, const std::vector<Type>& arg_types);
@@ -184,10 +184,13 @@ class Inferencer {
   std::unordered_map<const ExprNode*, Type> signatures_;  // of functions, from when they are entered
   std::unordered_set<const Object*> monomorphic_;         // signatures that are the same at each use
   std::unordered_set<const VarNode*> annotate_;           // parameters whose annotation is inferred
-  std::unordered_set<const VarNode*> has_value_;          // bound by a let or a pattern
-  std::vector<Expr> unknown_;                             // nodes whose types nothing determines
-  Symbols symbols_;                                       // of the enclosing functions, with the number of binders
-  std::vector<Symbols> outer_symbols_;                    // of the functions whose inference waits for a global's
+  // Type arguments that the arguments of a call do not say. They are written into the call, since what does (an
+  // annotation, the other branch) may be gone after a pass.
+  std::unordered_map<const ExprNode*, Array<Type>> left_type_args_;
+  std::unordered_set<const VarNode*> has_value_;  // bound by a let or a pattern
+  std::vector<Expr> unknown_;                     // nodes whose types nothing determines
+  Symbols symbols_;                               // of the enclosing functions, with the number of binders
+  std::vector<Symbols> outer_symbols_;            // of the functions whose inference waits for a global's
   std::unordered_map<std::string, GlobalVar> globals_;
   TypeErrors errors_;
 };

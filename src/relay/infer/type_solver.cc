@@ -221,7 +221,11 @@ Type TypeSolver::unify_functions(const FuncTypeNode& a, const FuncTypeNode& b) {
   return ret ? make_func_type(*args, ret, a.type_params, a.type_constraints) : Type();
 }
 
+// A function of one type cannot be taken for one of any.
 Type TypeSolver::join(const Type& a, const Type& b) {
+  const auto* x = root_of(a).as<FuncTypeNode>();
+  const auto* y = root_of(b).as<FuncTypeNode>();
+  if (x != nullptr && y != nullptr && !x->type_params.empty() && y->type_params.empty()) return unify(b, a);
   const size_t mark = owed_.size();
   if (const Type joined = unify(a, b)) return joined;
   owed_.resize(mark);

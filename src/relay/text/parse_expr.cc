@@ -107,6 +107,12 @@ const InfixOperator* infix_operator(const Token& token) {
   return nullptr;
 }
 
+// One without fields is written without parentheses.
+bool is_constant_constructor(const Expr& expr) {
+  const auto* constructor = expr.as<ConstructorNode>();
+  return constructor != nullptr && constructor->inputs.empty();
+}
+
 }  // namespace
 
 Expr Parser::infix(const Token& sign, std::string_view op, Expr a, Expr b) {
@@ -139,6 +145,10 @@ Nested<Expr> Parser::postfix() {
     if (at("(") || at("[")) {
       Array<Type> types;
       if (at("[")) types = co_await type_args();
+      if (!at("(") && is_constant_constructor(result)) {
+        result = relay::make_call(result, {}, {}, types, span_from(first));
+        continue;
+      }
       Expr called = co_await call(result, types, first);
       result = called;
     } else if (at(".") && peek(1).kind == TokenKind::integer) {
@@ -149,9 +159,7 @@ Nested<Expr> Parser::postfix() {
       break;
     }
   }
-  // A constructor without fields is written without parentheses.
-  const auto* constructor = result.as<ConstructorNode>();
-  if (constructor != nullptr && constructor->inputs.empty() && !first.is("&"))
+  if (is_constant_constructor(result) && !first.is("&"))
     result = relay::make_call(result, {}, {}, {}, span_from(first));
   co_return result;
 }

@@ -318,7 +318,7 @@ class ExprPrinter {
     if (call.args.empty() && !attrs.empty()) args = attrs.substr(2);
     const auto* constructor = call.op.as<ConstructorNode>();
     const std::string callee = callee_text(call) + type_args_text(call.type_args);
-    if (constructor != nullptr && constructor->inputs.empty() && call.type_args.empty() && args.empty()) return callee;
+    if (constructor != nullptr && constructor->inputs.empty() && args.empty()) return callee;
     return callee + "(" + args + ")";
   }
 
