@@ -25,7 +25,7 @@ kit::Property<Program> property_of_programs(std::function<std::optional<std::str
                                             bool functional = true) {
   kit::Property<Program> property;
   property.runs_ci = 60;
-  property.runs_full = 1500;
+  property.runs_full = 20000;
   property.generate = [functional](kit::Random& random) {
     return Program{random.next(), static_cast<int>(random.integer(1, 30)), functional};
   };
