@@ -70,7 +70,7 @@ PassRef find_registered(const std::string& name) {
   constexpr std::string_view kPrefix = "relay._transform.";
   for (const std::string& known : global_names()) {
     if (known.starts_with(kPrefix) && same_pass_name(known.substr(kPrefix.size()), name))
-      return get_global(known)(Map<std::string, Value>()).as<PassRef>();
+      return get_global(known)().as<PassRef>();
   }
   return {};
 }

@@ -43,13 +43,13 @@ struct ModulePassObj : PassObj {
 };
 struct FunctionPassObj : PassObj {
   using Parent = PassObj;
-  static constexpr std::string_view type_key = "relay.FunctionPass";
+  static constexpr std::string_view type_key = "transform.FunctionPass";
   static constexpr bool is_final = true;
   static void fields(FieldList<FunctionPassObj>& f);
 };
 struct PrimFuncPassObj : PassObj {
   using Parent = PassObj;
-  static constexpr std::string_view type_key = "tir.PrimFuncPass";
+  static constexpr std::string_view type_key = "transform.PrimFuncPass";
   static constexpr bool is_final = true;
   static void fields(FieldList<PrimFuncPassObj>& f);
 };

@@ -137,8 +137,8 @@ TEST(PassObjects, ATraceIsToldOfPassesThatAreTraceable) {
 TEST(PassObjects, WhatAPassIsOverIsItsType) {
   const auto body = make_packed([](const Value& first, const Value&) { return first; });
   EXPECT_EQ(make_module_pass(body, make_pass_info({"M"}))->key(), "transform.ModulePass");
-  EXPECT_EQ(make_function_pass(body, make_pass_info({"F"}))->key(), "relay.FunctionPass");
-  EXPECT_EQ(make_function_pass(body, make_pass_info({"P"}), true)->key(), "tir.PrimFuncPass");
+  EXPECT_EQ(make_function_pass(body, make_pass_info({"F"}))->key(), "transform.FunctionPass");
+  EXPECT_EQ(make_function_pass(body, make_pass_info({"P"}), true)->key(), "transform.PrimFuncPass");
   EXPECT_EQ(make_sequential({}, make_pass_info({"S"}))->key(), "transform.Sequential");
 }
 
