@@ -322,7 +322,7 @@ std::optional<PrimExpr> canonical(const PrimExpr& e) {
   if (!form) return std::nullopt;
   PrimExpr result = to_expr(*form);
   if (!is_small(result)) return std::nullopt;
-  return result;
+  return same_expr(result, e) ? e : result;  // so that equal dimensions stay one node, which is compared at once
 }
 
 PrimExpr simplify_dim(const PrimExpr& e) {

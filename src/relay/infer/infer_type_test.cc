@@ -202,7 +202,7 @@ TEST_F(InferType, FunctionsInstantiateSymbols) {
   EXPECT_EQ(type_text(make_call(make_function({make_var("w", tensor({m}))}, make_scalar(1)), {make_var("v", row(3))})),
             "float32");
   EXPECT_THAT(error_text(make_call(g, {make_scalar(1)}), module), HasSubstr("@f"));
-  EXPECT_THAT(error_text(make_call(g, {}), module), HasSubstr("takes 1 arguments, got 0"));
+  EXPECT_THAT(error_text(make_call(g, {}), module), HasSubstr("takes 1 argument, got 0"));
   EXPECT_THAT(error_text(make_call(make_scalar(1), {})), HasSubstr("it is no function"));
   const Var a = make_var("a", tensor({n})), b = make_var("b", tensor({n}));
   const IRModule pair = module_with("g", make_function({a, b}, plus(a, b)));
