@@ -13,7 +13,7 @@ from headrace.relay import _classes as nodes
 from headrace.relay._features import Feature as Feature
 from headrace.relay._features import detect_feature as detect_feature
 from headrace.relay._macs import get_total_mac_number as get_total_mac_number
-from headrace.relay.type_functor import TypeVisitor
+from headrace.relay.type_functor import types_within
 
 
 def post_order_visit(expr: Any, fvisit: Callable[[Any], Any]) -> None:
@@ -56,19 +56,12 @@ def bound_vars(expr: Any) -> list[Any]:
     return [var for var in all_vars(expr) if var not in free]
 
 
-class _TypeVars(TypeVisitor):
+class _TypeVars:
     """Type parameters in order of first use; those that a function type within binds apart."""
 
     def __init__(self) -> None:
         self.used: dict[Any, None] = {}
         self.bound: dict[Any, None] = {}
-
-    def visit_type_var(self, tv: Any) -> None:
-        self.used[tv] = None
-
-    def visit_func_type(self, func: Any) -> None:
-        self.bound.update(dict.fromkeys(func.type_params))
-        super().visit_func_type(func)
 
     def add_expr(self, root: Any) -> None:
         def add(expr: Any) -> None:
@@ -84,9 +77,12 @@ class _TypeVars(TypeVisitor):
 
         post_order_visit(root, add)
 
-    def add(self, typ: Any) -> None:
-        if typ is not None:
-            self.visit(typ)
+    def add(self, root: Any) -> None:
+        for typ in () if root is None else types_within(root):
+            if isinstance(typ, nodes.FuncType):
+                self.bound.update(dict.fromkeys(typ.type_params))
+            elif isinstance(typ, nodes.TypeVar):
+                self.used[typ] = None
 
 
 def _type_vars(node: Any) -> _TypeVars:
@@ -147,14 +143,6 @@ def free_type_vars(expr: Any, mod: Any = None) -> list[Any]:
     return [var for var in found.used if var not in found.bound]
 
 
-class _Dtypes(TypeVisitor):
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-
-    def visit_tensor_type(self, tt: Any) -> None:
-        self.found.add(tt.dtype)
-
-
 def all_dtypes(expr: Any) -> set[str]:
     """The dtypes of the tensors in an expression, as far as types are written or were inferred.
 
@@ -167,17 +155,17 @@ def all_dtypes(expr: Any) -> set[str]:
     -------
     set of str
     """
-    dtypes = _Dtypes()
+    found: set[str] = set()
 
     def add(node: Any) -> None:
-        for typ in (node.checked_type_, getattr(node, "type_annotation", None), getattr(node, "ret_type", None)):
-            if typ is not None:
-                dtypes.visit(typ)
+        for root in (node.checked_type_, getattr(node, "type_annotation", None), getattr(node, "ret_type", None)):
+            types = () if root is None else types_within(root)
+            found.update(typ.dtype for typ in types if isinstance(typ, nodes.TensorType))
         if isinstance(node, nodes.Constant):
-            dtypes.found.add(node.data.dtype)
+            found.add(node.data.dtype)
 
     post_order_visit(expr, add)
-    return dtypes.found
+    return found
 
 
 def check_constant(expr: Any) -> bool:
