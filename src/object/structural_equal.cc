@@ -377,11 +377,18 @@ std::string step_text(const Pair& pair) {
   return pair.is_key ? fmt::format(".key({})", key) : fmt::format("[{}]", key);
 }
 
+// ": element [2] is 1 against 3", where the type of both says how two of it differ.
+std::string content_difference(const Value& a, const Value& b) {
+  if (!a.is_object() || !b.is_object() || a.type_index() != b.type_index()) return "";
+  const ContentHooks& hooks = a.object()->type_info().content;
+  return hooks.difference == nullptr ? "" : ": " + hooks.difference(*a.object(), *b.object());
+}
+
 Mismatch Comparer::mismatch() const {
   Mismatch result;
   for (const Frame& frame : stack_) result.path += step_text(frame.pair);
   result.path += step_text(failed_);
-  result.reason = reason_;
+  result.reason = reason_ + content_difference(failed_.a, failed_.b);
   const ReprLimits limits{.depth = 2, .items = 6, .size = 200};
   result.left = missing_ == -1 ? "(missing)" : repr(failed_.a, limits);
   result.right = missing_ == 1 ? "(missing)" : repr(failed_.b, limits);
