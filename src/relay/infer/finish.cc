@@ -258,6 +258,7 @@ void Inferencer::report_variables(bool with_values) {
     const auto* var = node.as<VarNode>();
     if (var == nullptr || has_value_.contains(var) != with_values) continue;
     const Type type = type_of(node);
+    (type.is<IncompleteTypeNode>() ? lacks_whole_types_ : lacks_parts_) = true;
     const std::string known = type.is<IncompleteTypeNode>() ? "" : fmt::format(" (so far {})", to_string(type));
     errors_.set_place(node);
     errors_.add(node->span, "",
@@ -269,9 +270,11 @@ void Inferencer::report_expression(const Expr& first) {
   const auto* call = first.as<CallNode>();
   const auto* global = call != nullptr ? call->op.as<GlobalVarNode>() : first.as<GlobalVarNode>();
   const std::string what = global != nullptr ? fmt::format("what '@{}' gives", global->name_hint) : "this expression";
+  const Type type = type_of(first);
+  (type.is<IncompleteTypeNode>() ? lacks_whole_types_ : lacks_parts_) = true;
   errors_.set_place(first);
   errors_.add(first->span, call != nullptr && call->as_op() != nullptr ? call->as_op()->name : "",
-              fmt::format("the type of {} cannot be inferred: {}", what, to_string(type_of(first))));
+              fmt::format("the type of {} cannot be inferred: {}", what, to_string(type)));
 }
 
 ValueMap Inferencer::take_values() {
