@@ -234,7 +234,7 @@ def test_contexts_nest_and_are_of_the_thread():
             "'relay.FuseOps.max_depth': expected int, got str",
         ),
         (lambda: transform.PassContext(disabled_pass="FoldConstant"), "disabled_pass: expected a list of str"),
-        (lambda: transform.PassContext(opt_level="3"), "field 'opt_level' of transform.PassContext: expected int"),
+        (lambda: transform.PassContext(opt_level="3"), "opt_level: expected an int, got '3'"),
         (lambda: relay.transform.FoldConstant(depth=1), "pass FoldConstant takes no arguments, and none is 'depth'"),
         (lambda: relay.transform.FuseOps(max_depth="deep"), "expected int, got str"),
         (lambda: transform.Sequential([3]), "passes: expected passes, got int"),

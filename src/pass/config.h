@@ -32,6 +32,11 @@ std::vector<ConfigKey> config_keys();
 // no such value.
 Value parse_config_value(std::string_view key, std::string_view text);
 
+// The level of a context: which passes of a sequence run. 0 makes each op a kernel by itself.
+inline constexpr int64_t kMaxOptLevel = 4;
+// UserError for a level outside of [0, kMaxOptLevel].
+void check_opt_level(int64_t level);
+
 // UserError that names an unknown key and lists those there are, or a value of the wrong kind.
 void check_config(const Map<std::string, Value>& config);
 
