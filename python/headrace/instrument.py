@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 from headrace import _core, _node
@@ -11,6 +11,7 @@ from headrace._ffi import api
 __all__ = [
     "DumpIR",
     "PassInstrument",
+    "PassPrintingInstrument",
     "PassTimingInstrument",
     "PrintAfterAll",
     "PrintBeforeAll",
@@ -119,6 +120,43 @@ class PrintBeforeAll(PassInstrument):
             sink(f"// ---- before {info.name}\n{mod.astext(show_meta_data=False)}")
 
         PassInstrument.__init__(self, run_before_pass=show)
+
+
+class PassPrintingInstrument(PassInstrument):
+    """Prints the module before and after some passes.
+
+    Parameters
+    ----------
+    print_before_pass_names, print_after_pass_names : list of str
+        Names of passes.
+    sink : function of str, optional
+        Takes the text in place of `print`.
+    """
+
+    def __init__(
+        self,
+        print_before_pass_names: Iterable[str] = (),
+        print_after_pass_names: Iterable[str] = (),
+        sink: Callable[[str], Any] = print,
+    ) -> None:
+        def show(when: str, names: list[str]) -> Callable[[Any, Any], None]:
+            def hook(mod: Any, info: Any) -> None:
+                if info.name in names:
+                    sink(f"// ---- {when} {info.name}\n{mod.astext(show_meta_data=False)}")
+
+            return hook
+
+        PassInstrument.__init__(
+            self,
+            run_before_pass=show("before", _listed(print_before_pass_names, "print_before_pass_names")),
+            run_after_pass=show("after", _listed(print_after_pass_names, "print_after_pass_names")),
+        )
+
+
+def _listed(names: Iterable[str], what: str) -> list[str]:
+    if isinstance(names, str):
+        raise _core.UserError(f"{what}: expected a list of str, got one str; write [{names!r}]")
+    return list(names)
 
 
 class PrintChanges(PassInstrument):

@@ -201,7 +201,17 @@ def test_constants():
     assert relay.const(1.0).data.dtype == "float32"
     assert relay.const(True).data.dtype == "bool"
     assert relay.const([1.5, 2]).data.dtype == "float32"
-    assert relay.const(np.float64(1)).data.dtype == "float64"
+    for wide in (np.float64(1), np.ones(2), np.sqrt(2.0)):
+        assert relay.const(wide).data.dtype == "float32"
+        assert relay.const(wide, "float64").data.dtype == "float64"
+    assert relay.const(np.array([1, -(2**31)])).data.dtype == "int32"
+    assert relay.const(np.zeros((0,), "int64")).data.dtype == "int32"
+    assert relay.const(hr.nd.array(np.ones(2))).data.dtype == "float64"
+    assert relay.const(np.float16(1)).data.dtype == "float16"
+    for large in (2**31, [0, 2**40], np.array([-(2**31) - 1])):
+        with pytest.raises(hr.UserError, match='is no int32, which integers are; give dtype="int64"'):
+            relay.const(large)
+        assert relay.const(large, "int64").data.dtype == "int64"
     assert relay.const(1, "int8").data.dtype == "int8"
     assert relay.const(1.5, "bfloat16").data.dtype == "bfloat16"
     array = np.zeros(2, "float32")

@@ -23,7 +23,7 @@ void check_disabled(const std::vector<std::string>& disabled) {
     if (get_pass("FuseOps").info.is_called(name))
       throw_user_error("pass FuseOps makes the kernels and cannot be left out; with opt level 0 it joins no ops");
   }
-  pass::check_pass_names(disabled, "leave out");
+  pass::check_pass_names(disabled, pass::NamedTo::disable);
 }
 
 }  // namespace
@@ -38,7 +38,7 @@ void check_options(const CompileOptions& options) {
     throw_user_error("the limit of the weights in the artifact is {} bytes; give 0 (all beside it) or more",
                      options.weights_limit_bytes);
   check_disabled(options.disabled_passes);
-  pass::check_pass_names(options.required_passes, "require");
+  pass::check_pass_names(options.required_passes, pass::NamedTo::require);
   pass::check_config(options.config);
 }
 

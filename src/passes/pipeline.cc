@@ -59,6 +59,11 @@ Pass with_context(std::string name, int32_t opt_level, std::string summary, std:
       std::forward<F>(run)};
 }
 
+Pass after(std::vector<std::string> others, Pass pass) {
+  pass.info.runs_after = std::move(others);
+  return pass;
+}
+
 template <IRModule (*pass)(const IRModule&, int64_t)>
 Pass combining(const std::string& name, std::string summary) {
   return with_context(name, 4, std::move(summary),
@@ -97,7 +102,7 @@ Pass folding_scale_axis(bool with_variables) {
 
 Pass eliminating_common_subexpr() {
   return with_context(
-      "EliminateCommonSubexpr", 2, "equal calls become one",
+      "EliminateCommonSubexpr", 3, "equal calls become one",
       {config_key<PackedFunc>("fskip", "(call) -> bool: those that it says true of are left alone")},
       [](const IRModule& m, const PassContext& c) { return eliminate_common_subexpr(m, common_subexpr_skip(c)); });
 }
@@ -116,11 +121,39 @@ Pass removing_unused_functions() {
       [](const IRModule& m, const PassContext& c) { return remove_unused_functions(m, entry_functions(c)); });
 }
 
+// What looks for ops finds none of those that are in groups.
 Pass fusing() {
-  return with_context("FuseOps", 0, "groups of op calls become functions that are compiled as one kernel",
-                      {config_key<int64_t>("fuse_opt_level", "0: each op by itself; -1: as the context's level says"),
-                       config_key<int64_t>("max_depth", "op calls a group; 1: each op by itself")},
-                      [](const IRModule& m, const PassContext& c) { return fuse_ops(m, fuse_options(c)); });
+  return after(
+      {"Legalize",
+       "SimplifyInference",
+       "DynamicToStatic",
+       "CombineParallelConv2D",
+       "CombineParallelDense",
+       "CombineParallelBatchMatmul",
+       "FoldScaleAxis",
+       "BackwardFoldScaleAxis",
+       "ForwardFoldScaleAxis",
+       "SimplifyExpr",
+       "FastMath",
+       "CanonicalizeOps",
+       "CanonicalizeCast",
+       "DivToMul",
+       "FoldExplicitPadding",
+       "SplitArgs",
+       "ConvertLayout",
+       "ToMixedPrecision",
+       "FirstOrderGradient",
+       "BoundOutputs"},
+      with_context("FuseOps", 0, "groups of op calls become functions that are compiled as one kernel",
+                   {config_key<int64_t>("fuse_opt_level", "0: each op by itself; -1: as the context's level says"),
+                    config_key<int64_t>("max_depth", "op calls a group; 1: each op by itself")},
+                   [](const IRModule& m, const PassContext& c) { return fuse_ops(m, fuse_options(c)); }));
+}
+
+Pass defusing() {
+  Pass pass = plain<defuse_ops>("DefuseOps", 3, "what FuseOps put into functions comes out of them", {"DeFuseOps"});
+  pass.info.undoes = {"FuseOps"};
+  return pass;
 }
 
 Pass expanding() {
@@ -159,7 +192,7 @@ Pass planning_devices() {
 
 // Any of them may be left out, so none requires another; the order is what makes each find what it looks for:
 // DynamicToStatic leaves constants to fold, siblings are combined before their constants are folded, SimplifyExpr joins
-// the additions that folded scales bring together, and FastMath comes when the laws have seen the plain forms.
+// the additions that folded scales bring together. What an order would spoil is declared (PassInfo::runs_after).
 std::vector<Pass> canonical() {
   return {
       plain<inline_calls>("InlineCalls", 0, "calls of functions that are in no cycle become their bodies"),
@@ -173,8 +206,9 @@ std::vector<Pass> canonical() {
       with_context("FoldConstant", 2, "what depends on constants alone becomes a constant", {},
                    [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); }),
       folding_scale_axis(false),
-      plain<simplify_expr>("SimplifyExpr", 1, "algebraic laws: x + 0, pairs of transposes, reshapes, casts ..."),
-      plain<fast_math>("FastMath", 4, "exp, tanh, erf and softmax become their fast forms"),
+      plain<simplify_expr>("SimplifyExpr", 0, "algebraic laws: x + 0, pairs of transposes, reshapes, casts ..."),
+      // The laws look for the plain forms.
+      after({"SimplifyExpr"}, plain<fast_math>("FastMath", 4, "exp, tanh, erf and softmax become their fast forms")),
       eliminating_common_subexpr(),
       eliminating_dead_code(),
   };
@@ -197,12 +231,12 @@ std::vector<Pass> by_name() {
       removing_unused_functions(),
       plain<canonicalize_ops>("CanonicalizeOps", 3, "ops that are others in disguise: bias_add becomes add"),
       plain<div_to_mul>("DivToMul", 0, "a division by a constant becomes a multiplication"),
-      plain<defuse_ops>("DefuseOps", 3, "what FuseOps put into functions comes out of them", {"DeFuseOps"}),
+      defusing(),
       plain<inline_functions>("Inline", 1, "calls of functions marked Inline become their bodies"),
       plain<lambda_lift>("LambdaLift", 1, "functions inside functions become functions of the module"),
       expanding(),
-      plain<remove_standalone_reshapes>("RemoveStandaloneReshapes", 0,
-                                        "groups that only reshape are joined or dropped"),
+      after({"FuseOps"}, plain<remove_standalone_reshapes>("RemoveStandaloneReshapes", 0,
+                                                           "groups that only reshape are joined or dropped")),
       plain<fold_explicit_padding>("FoldExplicitPadding", 0, "nn.pad becomes padding of the convolution or pool"),
       plain<canonicalize_cast>("CanonicalizeCast", 3, "elementwise readers of a widening cast get one each"),
       with_context("SplitArgs", 1, "concatenations of more tensors than a kernel takes are split",
@@ -210,8 +244,9 @@ std::vector<Pass> by_name() {
                    [](const IRModule& m, const PassContext& c) { return split_args(m, max_function_args(c)); }),
       with_context("BackwardFoldScaleAxis", 3, "multiplications after a convolution move into its weights", {},
                    [](const IRModule& m, const PassContext& c) { return backward_fold_scale_axis(m, c); }),
-      with_context("ForwardFoldScaleAxis", 3, "multiplications before a convolution move into its weights", {},
-                   [](const IRModule& m, const PassContext& c) { return forward_fold_scale_axis(m, c); }),
+      after({"BackwardFoldScaleAxis"},
+            with_context("ForwardFoldScaleAxis", 3, "multiplications before a convolution move into its weights", {},
+                         [](const IRModule& m, const PassContext& c) { return forward_fold_scale_axis(m, c); })),
       converting_layout(),
       mixing_precision(),
       plain<first_order_gradient>("FirstOrderGradient", 0, "functions give the gradients by their parameters too"),
