@@ -381,7 +381,7 @@ def ApplyPassToFunction(transform: Any, func_name_regex: str, error_if_no_functi
         For what is no pass, and what is no regular expression.
     """
     if not isinstance(transform, Pass):
-        raise _core.UserError(f"transform: expected a pass, got {type(transform).__name__}")
+        raise _core.UserError(f"transform: expected a pass, got {_arguments.kind(transform)}")
     try:
         pattern = re.compile(func_name_regex)
     except re.error as error:

@@ -107,6 +107,7 @@ void check_config(const Map<std::string, Value>& config) {
     const ConfigKey& key = get_config_key(name);
     if (!key.accepts(value.raw()))
       throw_user_error("configuration '{}': {}", name, kind_mismatch(key.kind, value.raw()));
+    if (key.check != nullptr) key.check(value);
   }
 }
 

@@ -12,12 +12,13 @@ struct ConfigKey {
   std::string kind;  // "int"
   std::string doc;
   bool (*accepts)(const RawValue& value);
+  void (*check)(const Value& value) = nullptr;  // UserError that says what else is wrong with a value of the kind
 };
 
 // A key of values of type T.
 template <typename T>
-ConfigKey config_key(std::string name, std::string doc) {
-  return {std::move(name), ValueTraits<T>::name(), std::move(doc), &ValueTraits<T>::matches};
+ConfigKey config_key(std::string name, std::string doc, void (*check)(const Value& value) = nullptr) {
+  return {std::move(name), ValueTraits<T>::name(), std::move(doc), &ValueTraits<T>::matches, check};
 }
 
 // Makes a key known; a key that is known already stays as it is.
@@ -37,7 +38,7 @@ inline constexpr int64_t kMaxOptLevel = 4;
 // UserError for a level outside of [0, kMaxOptLevel].
 void check_opt_level(int64_t level);
 
-// UserError that names an unknown key and lists those there are, or a value of the wrong kind.
+// UserError that names an unknown key and lists those there are, or says what is wrong with a value.
 void check_config(const Map<std::string, Value>& config);
 
 }  // namespace headrace::pass
