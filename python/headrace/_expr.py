@@ -335,6 +335,28 @@ class _TensorType:
                 raise _core.UserError(f"concrete_shape: dimension {i} of {self} is {dim}, which is no number yet")
         return tuple(int(dim) for dim in self.shape)
 
+    def Size(self) -> Any:
+        """The number of elements, 1 of a scalar.
+
+        Returns
+        -------
+        size : int or PrimExpr
+            An int where every dimension is one; an expression where some are symbols, `n * 4`; `Any()` where one of
+            them is not known.
+
+        Raises
+        ------
+        UserError
+            When the number is past 64 bits.
+        """
+        size = api("relay.ir.TensorTypeSize")(self)
+        return int(size) if size.type_key == "ir.IntImm" else size
+
+    @staticmethod
+    def Scalar(dtype: str) -> Any:
+        """The type of a tensor without dimensions, as `relay.scalar_type(dtype)` gives it."""
+        return _node.class_of("relay.TensorType")((), dtype)
+
 
 _node.alias("relay.Let", "variable", "var")
 _node.default("relay.Match", complete=True)

@@ -236,11 +236,7 @@ void Inferencer::finish(const Expr& original, Type type) {
   if (before && type && !solver_.unify(before, type))
     fail(original, original->span, "",
          fmt::format("it is {} and must be {}{}", to_string(type), to_string(resolved(original, before)),
-                     why_endless()));
-}
-
-std::string Inferencer::why_endless() const {
-  return solver_.was_endless() ? ": the type would be infinite, since it would contain itself" : "";
+                     solver_.why()));
 }
 
 void Inferencer::fail(const Expr& original, Span span, std::string op, std::string message) {
@@ -253,7 +249,7 @@ void Inferencer::fail(const Expr& original, Span span, std::string op, std::stri
 bool Inferencer::agree(const Expr& at, const Type& a, const Type& b, const std::function<std::string()>& message) {
   if (!a || !b || solver_.unify(a, b)) return true;
   errors_.set_place(at);
-  errors_.add(at->span, "", message() + why_endless());
+  errors_.add(at->span, "", message() + solver_.why());
   return false;
 }
 

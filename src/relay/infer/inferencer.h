@@ -5,6 +5,7 @@
 // nothing more can be learnt, the types are set, children first (finish.cc).
 #pragma once
 
+#include <algorithm>
 #include <set>
 
 #include "relay/infer/infer_type.h"
@@ -21,6 +22,7 @@ class TypeErrors {
   void add(const UserError& error);
   void add(const Span& span, std::string op, std::string message);
   bool empty() const { return messages_.empty(); }
+  bool is_about(const Expr& place) const { return std::find(places_.begin(), places_.end(), place) != places_.end(); }
   // Throws when there is any: one as it is, several as a list.
   void raise() const;
   // Says before that which of the functions an error is in that has no place in a text. `names` are theirs.
@@ -79,8 +81,6 @@ class Inferencer {
   Type resolved(const Expr& at, const Type& type);
   // Gives `original` an unknown type for now, and asks again when an unknown of `of` is settled.
   void wait(const Expr& original, const std::vector<Type>& of);
-  // What to add to the message of two types that are not one; empty where the message says it all.
-  std::string why_endless() const;
   // The types must be one, else an error at `at` with the message; nothing where one is null.
   bool agree(const Expr& at, const Type& a, const Type& b, const std::function<std::string()>& message);
   // Why a user's type is no type to infer with; empty when it is one.
@@ -123,6 +123,7 @@ class Inferencer {
   Type relate(const Call& call, const std::vector<Type>& arg_types);
   FuncType callee_type(const Call& call, size_t num_args, Array<Type>& type_args, std::vector<PrimExpr>& dims);
   void unify_arguments(const Call& call, const FuncTypeNode& function, const std::vector<Type>& arg_types);
+  size_t count_unknown(const std::vector<PrimExpr>& dims) const;
   RelationInput relation_input(const Call& call, const std::vector<Type>& arg_types);
   void infer_call_value(const Call& call, const Type& type, const std::vector<Type>& arg_types);
 

@@ -1,4 +1,5 @@
 // Types and dimensions.
+#include "base/count_of.h"
 #include "ir/max_dim.h"
 #include "ir/type_text.h"
 #include "relay/text/parser.h"
@@ -317,7 +318,7 @@ Nested<PrimExpr> Parser::dim_function(Token name) {
   expect(")", "after a function's arguments");
   const std::string_view word = name.text;
   const auto want = [&](size_t n) {
-    if (args.size() != n) fail(name, fmt::format("'{}' takes {} arguments, not {}", word, n, args.size()));
+    if (args.size() != n) fail(name, fmt::format("'{}' takes {}, not {}", word, count_of(n, "argument"), args.size()));
   };
   if (word == "logical_not") {
     want(1);
