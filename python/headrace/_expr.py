@@ -233,6 +233,8 @@ class _BaseFunc:
 
     def with_attr(self, attr_key_or_dict: Any, attr_value: Any = None) -> Any:
         """The function with an attribute, or with several given as a dict."""
+        if not isinstance(attr_key_or_dict, (str, dict)):
+            raise _core.UserError(f"with_attr: expected a str or a dict, got {type(attr_key_or_dict).__name__}")
         new = attr_key_or_dict if isinstance(attr_key_or_dict, dict) else {attr_key_or_dict: attr_value}
         return self.copy_with(attrs={**dict(self.attrs.items()), **new})
 

@@ -47,7 +47,7 @@ def test_a_deeply_nested_result():
 
 @pytest.mark.parametrize("value", [5, None, [], "x", X, hr.IRModule()])
 def test_a_module_of_what_is_no_expression(value):
-    with pytest.raises(hr.UserError, match=r"from_expr: expected an expression or a function, got \w+"):
+    with pytest.raises(hr.UserError, match=r"from_expr: expr: expected an expression, got \w+"):
         hr.IRModule.from_expr(value)
 
 

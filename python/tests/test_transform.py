@@ -68,6 +68,23 @@ def test_legalize_calls_what_was_registered():
     assert relay.transform.Legalize()(mod).same_as(mod)
 
 
+def test_legalize_tells_of_another_type_at_the_call():
+    @relay.op.register_legalize("nn.relu")
+    def narrowed(attrs, inputs, types):
+        return relay.cast(inputs[0], "float16")
+
+    try:
+        x = relay.var("x", shape=(2,))
+        body = relay.add(relay.nn.relu(x), x)
+        mod = relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([x], body)))
+        with pytest.raises(hr.UserError, match="FTVMLegalize") as error:
+            relay.transform.Legalize()(mod)
+        assert error.value.op == "nn.relu"
+        assert "gives Tensor[(2), float16] for a call that gives Tensor[(2), float32]" in str(error.value)
+    finally:
+        relay.op.reset_legalize("nn.relu")
+
+
 @pytest.mark.parametrize("name", sorted(transform.pass_registry()))
 def test_passes_keep_what_programs_compute(name):
     mod = sample()
@@ -217,7 +234,7 @@ def test_contexts_nest_and_are_of_the_thread():
             "'relay.FuseOps.max_depth': expected int, got str",
         ),
         (lambda: transform.PassContext(disabled_pass="FoldConstant"), "disabled_pass: expected a list of str"),
-        (lambda: transform.PassContext(opt_level="3"), "field 'opt_level' of transform.PassContext: expected int"),
+        (lambda: transform.PassContext(opt_level="3"), "opt_level: expected an int, got '3'"),
         (lambda: relay.transform.FoldConstant(depth=1), "pass FoldConstant takes no arguments, and none is 'depth'"),
         (lambda: relay.transform.FuseOps(max_depth="deep"), "expected int, got str"),
         (lambda: transform.Sequential([3]), "passes: expected passes, got int"),

@@ -204,6 +204,8 @@ void register_relay_functions() {
   register_analyses();
   interp::register_types();
   register_global("relay.backend.ReadRef", make_packed(&interp::read_ref));
+  register_global("relay.backend.InferTypeIfSettled",
+                  make_packed([](const IRModule& module) { return relay::infer_type_if_settled(snapshot(module)); }));
   register_global("relay.backend.Interpret",
                   make_packed([](const IRModule& module, const std::string& name, const Array<Value>& args) {
                     return interp::run(module, name, args.to_vector());

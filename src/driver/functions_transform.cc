@@ -137,7 +137,8 @@ void register_contexts() {
   register_global("transform.ExitPassContext", make_packed(&exit_context));
   register_global("transform.GetCurrentPassContext", make_packed(&current_context));
   register_global("transform.IsInPassContext", make_packed(&is_in_context));
-  register_global("transform.CheckConfig", make_packed(&check_config));
+  register_global("transform.CheckContext",
+                  make_packed([](const PassContextRef& context) { check_context(*context); }));
 }
 
 void register_instruments() {

@@ -77,6 +77,29 @@ Pass legalizing() {
                       [](const IRModule& m, const PassContext& c) { return legalize(m, legalize_attr(c)); });
 }
 
+// By its name it makes arithmetic of every norm, as in Relay. The kernels of the other norms pass over the data fewer
+// times than the arithmetic, so builds leave those (simplify_inference.h).
+Pass simplifying_inference(bool unpacks_norms) {
+  return with_context(
+      "SimplifyInference", 0, "norms and dropout become arithmetic",
+      {config_key<bool>("unpack_norms", "norms whose statistics are the data's own too; True, in builds False")},
+      [unpacks_norms](const IRModule& m, const PassContext& c) {
+        const auto wish = c.option<bool>("relay.SimplifyInference.unpack_norms");
+        return simplify_inference(m, wish.value_or(unpacks_norms));
+      });
+}
+
+// By its name it multiplies weights that are variables, as in Relay. At each run that is work, so builds do not.
+Pass folding_scale_axis(bool with_variables) {
+  return with_context("FoldScaleAxis", 3, "multiplications around a convolution move into its weights",
+                      {config_key<bool>("fold_variables",
+                                        "into weights, and of factors, that are no constants; True, in builds False")},
+                      [with_variables](const IRModule& m, const PassContext& c) {
+                        return fold_scale_axis(
+                            m, c, c.option<bool>("relay.FoldScaleAxis.fold_variables").value_or(with_variables));
+                      });
+}
+
 Pass eliminating_common_subexpr() {
   return with_context(
       "EliminateCommonSubexpr", 3, "equal calls become one",
@@ -142,10 +165,11 @@ Pass expanding() {
 }
 
 Pass converting_layout() {
-  return with_context("ConvertLayout", 3, "convolutions and pools run in the layouts that are asked for",
-                      {config_key<Map<std::string, Array<std::string>>>(
-                          "desired_layouts", "by op: layouts of data and, if it has one, of the kernel")},
-                      [](const IRModule& m, const PassContext& c) { return convert_layout(m, desired_layouts(c)); });
+  return with_context(
+      "ConvertLayout", 3, "convolutions and pools run in the layouts that are asked for",
+      {config_key<Map<std::string, Array<std::string>>>(
+          "desired_layouts", "by op: layouts of data and, if it has one, of the kernel", &check_desired_layouts)},
+      [](const IRModule& m, const PassContext& c) { return convert_layout(m, desired_layouts(c)); });
 }
 
 Pass mixing_precision() {
@@ -173,7 +197,7 @@ std::vector<Pass> canonical() {
   return {
       plain<inline_calls>("InlineCalls", 0, "calls of functions that are in no cycle become their bodies"),
       legalizing(),
-      plain<simplify_inference>("SimplifyInference", 0, "batch norm and dropout become arithmetic"),
+      simplifying_inference(false),
       plain<dynamic_to_static>("DynamicToStatic", 0, "known shape arithmetic becomes constants and attributes"),
       combining<combine_parallel_conv2d>("CombineParallelConv2D", "convolutions of the same data become one"),
       combining<combine_parallel_dense>("CombineParallelDense", "dense products of the same data become one"),
@@ -181,8 +205,7 @@ std::vector<Pass> canonical() {
                                                "batched products of the same data become one"),
       with_context("FoldConstant", 2, "what depends on constants alone becomes a constant", {},
                    [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); }),
-      with_context("FoldScaleAxis", 3, "multiplications around a convolution move into its weights", {},
-                   &fold_scale_axis),
+      folding_scale_axis(false),
       plain<simplify_expr>("SimplifyExpr", 0, "algebraic laws: x + 0, pairs of transposes, reshapes, casts ..."),
       // The laws look for the plain forms.
       after({"SimplifyExpr"}, plain<fast_math>("FastMath", 4, "exp, tanh, erf and softmax become their fast forms")),
@@ -200,6 +223,8 @@ std::vector<Pass> native() {
 
 std::vector<Pass> by_name() {
   return {
+      simplifying_inference(true),
+      folding_scale_axis(true),
       plain<to_a_normal_form>("ToANormalForm", 1,
                               "every operation is bound by a let, in the scope that holds its uses"),
       plain<to_basic_block_normal_form>("ToBasicBlockNormalForm", 1, "what several blocks use is bound by a let"),
@@ -218,10 +243,10 @@ std::vector<Pass> by_name() {
                    {config_key<int64_t>("max_function_args", "the most inputs of a call; 0: any number")},
                    [](const IRModule& m, const PassContext& c) { return split_args(m, max_function_args(c)); }),
       with_context("BackwardFoldScaleAxis", 3, "multiplications after a convolution move into its weights", {},
-                   &backward_fold_scale_axis),
+                   [](const IRModule& m, const PassContext& c) { return backward_fold_scale_axis(m, c); }),
       after({"BackwardFoldScaleAxis"},
             with_context("ForwardFoldScaleAxis", 3, "multiplications before a convolution move into its weights", {},
-                         &forward_fold_scale_axis)),
+                         [](const IRModule& m, const PassContext& c) { return forward_fold_scale_axis(m, c); })),
       converting_layout(),
       mixing_precision(),
       plain<first_order_gradient>("FirstOrderGradient", 0, "functions give the gradients by their parameters too"),

@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from headrace import _node
+from headrace import _arguments, _node
 from headrace._core import UserError
 from headrace._ffi import api
 from headrace.transform import (
@@ -109,6 +109,7 @@ def InferTypeLocal(expr: Any) -> Any:
     """
     from headrace.ir import IRModule
 
+    expr = _arguments.expression(expr, "InferTypeLocal: expr")
     return api("relay.analysis.infer_type_expr")(expr, IRModule()).checked_type
 
 

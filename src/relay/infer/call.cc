@@ -70,7 +70,7 @@ std::optional<size_t> value_elements(const Type& type) {
     return total;
   }
   const auto* tensor = type.as<TensorTypeNode>();
-  if (tensor == nullptr || !is_integer(tensor->dtype)) return std::nullopt;
+  if (tensor == nullptr || !is_integer(tensor->dtype) || !tensor->dtype.is_scalar()) return std::nullopt;
   size_t total = 1;
   for (const PrimExpr& dim : tensor->shape) {
     const auto value = as_int(dim);
@@ -264,7 +264,11 @@ void Inferencer::infer_call_value(const Call& call, const Type& type, const std:
   if (!count || infer == nullptr) return;
   auto value = (*infer)(relation_input(call, arg_types));
   if (!value) return;
-  HEADRACE_CHECK(value->size() == *count, "value inference gives {} elements for {}", value->size(), *count);
+  if (value->size() != *count)
+    throw_at(call->span, call->as_op()->name,
+             fmt::format("its result has {} elements and its type {}: a constant was written to after its type was "
+                         "inferred; copy an array before it becomes a constant, or make a new constant",
+                         value->size(), *count));
   size_t at = 0;
   for (const Type& leaf : leaves_of(type)) {
     for (size_t left = value_elements(leaf).value_or(0); left > 0; --left, ++at)

@@ -457,6 +457,26 @@ TEST(InferCases, TheVariablesThatCouldSayIt) {
   EXPECT_EQ(found.find("%y"), std::string::npos) << found;
 }
 
+// What an interpreter needs no type of: parts of types that nothing says, in however many places.
+TEST(InferCases, PartsOfTypesMayBeOpen) {
+  const auto read = [](std::string_view program) {
+    ops::register_all_ops();
+    return parse_module(fmt::format("#[version = \"0.0.5\"]{}{}", kTypesOfCases, program), "case");
+  };
+  for (const char* program : {"def @main() { Nil }", "def @main() { let %n = Nil; let %m = None; 1 }",
+                              "def @main(%l) { match (%l) { Cons(%h, %t) => { @main(%t) }, Nil => { 0 } } }"}) {
+    const IRModule module = read(program);
+    EXPECT_EQ(infer_type_if_settled(module), module) << program;
+    EXPECT_THROW(infer_type(module), UserError) << program;
+  }
+  const IRModule typed = infer_type_if_settled(read("def @main() { (1, 2f) }"));
+  EXPECT_EQ(to_string(typed->lookup("main")->checked_type()), "fn () -> (int32, float32)");
+  for (const char* program :
+       {"def @main(%x) { %x }", "def @main(%x, %l) { let %n = Nil; match (%l) { Cons(_, _) => { 1 }, Nil => { 0 } } }",
+        "def @main(%x: float32) -> int32 { let %n = Nil; %x }"})
+    EXPECT_THROW(infer_type_if_settled(read(program)), UserError) << program;
+}
+
 TEST(InferCases, DeepTypesAreRefused) {
   std::string deep = "int32";
   for (int i = 0; i < 450; ++i) deep = "(" + deep + ",)";

@@ -91,7 +91,7 @@ void Inferencer::solve() {
   check_calls();
   solver_.take_owed();  // asked where the types met first
   report_equations();
-  for (const Ref<MatchNode>& match : std::exchange(check_complete_, {})) check_complete(match);
+  for (const Ref<MatchNode>& match : std::exchange(matches_, {})) check_match(match);
 }
 
 // True when one of them told something.
@@ -140,15 +140,28 @@ void Inferencer::check_calls() {
   }
 }
 
-void Inferencer::check_complete(const Ref<MatchNode>& match) {
+void Inferencer::check_match(const Ref<MatchNode>& match) {
+  const Type type = strip_empty_call(type_of(match->data));
   errors_.set_place(match);
+  const auto* call = type.as<TypeCallNode>();
+  const TypeData data = find_type_data(module_, (call == nullptr ? type : call->func).cast<GlobalTypeVarNode>());
+  if (data && data->constructors.empty()) {
+    errors_.add(
+        match->span, "match",
+        fmt::format("a value of {} cannot be matched: the type is extern, it has no constructors", to_string(type)));
+  } else if (match->complete) {
+    check_complete(*match);
+  }
+}
+
+void Inferencer::check_complete(const MatchNode& match) {
   try {
     std::string missing;
-    for (const Pattern& pattern : unmatched_cases(*match, module_))
+    for (const Pattern& pattern : unmatched_cases(match, module_))
       missing += (missing.empty() ? "" : ", ") + case_text(pattern);
-    if (!missing.empty()) errors_.add(match->span, "match", fmt::format("no clause covers {}", missing));
+    if (!missing.empty()) errors_.add(match.span, "match", fmt::format("no clause covers {}", missing));
   } catch (const UserError& error) {
-    errors_.add(match->span, "match", error.message());
+    errors_.add(match.span, "match", error.message());
   }
 }
 
@@ -248,6 +261,7 @@ void Inferencer::report_variables(bool with_values) {
     const auto* var = node.as<VarNode>();
     if (var == nullptr || has_value_.contains(var) != with_values) continue;
     const Type type = type_of(node);
+    (type.is<IncompleteTypeNode>() ? lacks_whole_types_ : lacks_parts_) = true;
     const std::string known = type.is<IncompleteTypeNode>() ? "" : fmt::format(" (so far {})", to_string(type));
     errors_.set_place(node);
     errors_.add(node->span, "",
@@ -259,9 +273,11 @@ void Inferencer::report_expression(const Expr& first) {
   const auto* call = first.as<CallNode>();
   const auto* global = call != nullptr ? call->op.as<GlobalVarNode>() : first.as<GlobalVarNode>();
   const std::string what = global != nullptr ? fmt::format("what '@{}' gives", global->name_hint) : "this expression";
+  const Type type = type_of(first);
+  (type.is<IncompleteTypeNode>() ? lacks_whole_types_ : lacks_parts_) = true;
   errors_.set_place(first);
   errors_.add(first->span, call != nullptr && call->as_op() != nullptr ? call->as_op()->name : "",
-              fmt::format("the type of {} cannot be inferred: {}", what, to_string(type_of(first))));
+              fmt::format("the type of {} cannot be inferred: {}", what, to_string(type)));
 }
 
 ValueMap Inferencer::take_values() {

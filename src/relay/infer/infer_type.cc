@@ -265,7 +265,8 @@ bool Inferencer::check_annotation(const Type& type, const Span& span) {
   return fault.empty();
 }
 
-TypedModule infer_type_and_values(const IRModule& given) {
+// With `may_lack_parts`, the module as it was given where all that is wrong is that parts of types are open.
+static TypedModule infer_module(const IRModule& given, bool may_lack_parts) {
   const IRModule module = snapshot(given);  // it is read many times, while others may add to it
   check_kinds(module);
   Inferencer inferencer(module);
@@ -280,6 +281,7 @@ TypedModule infer_type_and_values(const IRModule& given) {
   }
   const std::vector<Expr> results = inferencer.run_all(exprs);
   inferencer.report_escapes(exprs, false);
+  if (may_lack_parts && inferencer.lacks_parts_only()) return {given, {}};
   inferencer.take_errors().raise(std::span(exprs).first(count), std::span(exprs).subspan(count));
   bool changed = false;
   Map<GlobalVar, BaseFunc> typed;
@@ -299,6 +301,10 @@ TypedModule infer_type_and_values(const IRModule& given) {
   module->set_functions(std::move(typed));
   return {module, std::move(values)};
 }
+
+TypedModule infer_type_and_values(const IRModule& module) { return infer_module(module, false); }
+
+IRModule infer_type_if_settled(const IRModule& module) { return infer_module(module, true).module; }
 
 IRModule infer_type(const IRModule& module) { return infer_type_and_values(module).module; }
 

@@ -44,6 +44,8 @@ class Inferencer {
   // Types all of them before it looks for what nothing determines.
   std::vector<Expr> run_all(const std::vector<Expr>& exprs);
   const TypeErrors& errors() const { return errors_; }
+  // Whether all the errors say of types that nothing determines parts of them: List[_].
+  bool lacks_parts_only() const { return lacks_parts_ && !lacks_whole_types_; }
   // After run_all: names of types that get out of their function are errors.
   void report_escapes(const std::vector<Expr>& exprs, bool is_part);
   ValueMap take_values();
@@ -143,7 +145,8 @@ class Inferencer {
   void report_equations();
   void report_waiting();
   void check_calls();
-  void check_complete(const Ref<MatchNode>& match);
+  void check_match(const Ref<MatchNode>& match);
+  void check_complete(const MatchNode& match);
   void set_types();
   void set_type(const Expr& original);
   Expr rebuilt(const Expr& original, const Type& type);
@@ -181,17 +184,18 @@ class Inferencer {
   std::vector<Constraint> constraints_;
   std::unordered_map<const ExprNode*, size_t> constraint_of_;  // by the call that it is asked as
   std::set<std::pair<const Object*, const Object*>> failed_constraints_;
-  std::vector<Ref<MatchNode>> check_complete_;
+  std::vector<Ref<MatchNode>> matches_;                   // to be checked when what they match is known
   std::unordered_map<const ExprNode*, Type> signatures_;  // of functions, from when they are entered
   std::unordered_set<const Object*> monomorphic_;         // signatures that are the same at each use
   std::unordered_set<const VarNode*> annotate_;           // parameters whose annotation is inferred
   // Type arguments that the arguments of a call do not say. They are written into the call, since what does (an
   // annotation, the other branch) may be gone after a pass.
   std::unordered_map<const ExprNode*, Array<Type>> left_type_args_;
-  std::unordered_set<const VarNode*> has_value_;  // bound by a let or a pattern
-  std::vector<Expr> unknown_;                     // nodes whose types nothing determines
-  Symbols symbols_;                               // of the enclosing functions, with the number of binders
-  std::vector<Symbols> outer_symbols_;            // of the functions whose inference waits for a global's
+  std::unordered_set<const VarNode*> has_value_;          // bound by a let or a pattern
+  std::vector<Expr> unknown_;                             // nodes whose types nothing determines
+  bool lacks_parts_ = false, lacks_whole_types_ = false;  // what the errors say of such nodes
+  Symbols symbols_;                                       // of the enclosing functions, with the number of binders
+  std::vector<Symbols> outer_symbols_;                    // of the functions whose inference waits for a global's
   std::unordered_map<std::string, GlobalVar> globals_;
   TypeErrors errors_;
 };

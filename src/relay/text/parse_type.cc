@@ -64,12 +64,7 @@ Nested<Type> Parser::tensor_type(Token first) {
   }
   expect(")", "after a tensor's dimensions");
   expect(",", "before a tensor's dtype");
-  const Token word = peek();
-  DataType dtype = dtype_word();
-  if (dtype.lanes() != 1) {
-    report(word, fmt::format("the elements of a tensor are scalars, not {}", dtype));
-    dtype = DataType::float_(32);
-  }
+  const DataType dtype = dtype_word();
   expect("]", "after a tensor's dtype");
   TensorType result = make_tensor_type(shape, dtype);
   result->span = span_from(first);
