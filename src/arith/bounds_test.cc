@@ -135,7 +135,7 @@ TEST(Bounds, DecideMinAndMax) {
   EXPECT_EQ(text(make_min(n, PrimExpr(n) + m)), "n");
   EXPECT_EQ(text(make_max(floor_div(n, make_int(2)), make_int(-1))), "n // 2");
   // not decided
-  EXPECT_EQ(text(make_max(PrimExpr(n) - 1, make_int(0))), "max(n - 1, 0)");
+  EXPECT_EQ(text(make_max(PrimExpr(n) - 1, make_int(0))), "max((n - 1), 0)");
   EXPECT_EQ(text(make_min(n, m)), "min(n, m)");
 }
 
