@@ -111,7 +111,7 @@ TEST(Interp, ASumOfSymbolsTellsTheirSizes) {
       "def @main(%x: Tensor[(n + m), float32], %y: Tensor[(m * 2), float32], %z: Tensor[(1 + n), float32]) { %z }";
   EXPECT_EQ(run_text(text, {ones({5}), ones({4}), ones({4})}).at(0).shape(), Shape{4});
   EXPECT_THAT(error_of(text, {ones({5}), ones({4}), ones({3})}),
-              HasSubstr("argument 0 ('x'): expected Tensor[(n + m), float32] with n = 2, m = 2, got"));
+              HasSubstr("argument 0 ('x'): expected Tensor[(n + m), float32] with m = 2, n = 2, got"));
   EXPECT_THAT(error_of(text, {ones({5}), ones({3}), ones({4})}),
               HasSubstr("argument 1 ('y'): expected Tensor[(m * 2), float32], got Tensor[(3), float32]"));
   EXPECT_THAT(error_of(text, {ones({5}), ones({4}), ones({0})}),
