@@ -51,7 +51,10 @@ Array<Value> describe_passes() {
 
 Array<Value> describe_config() {
   Array<Value> keys;
-  for (const ConfigKey& key : config_keys()) keys.push_back(Value(Array<std::string>{key.name, key.kind, key.doc}));
+  for (const ConfigKey& key : config_keys()) {
+    const Value standard = key.default_text.empty() ? Value() : parse_config_value(key.name, key.default_text);
+    keys.push_back(Value(Array<Value>{Value(key.name), Value(key.kind), Value(key.doc), standard}));
+  }
   return keys;
 }
 

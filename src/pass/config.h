@@ -12,12 +12,13 @@ struct ConfigKey {
   std::string kind;  // "int"
   std::string doc;
   bool (*accepts)(const RawValue& value);
+  std::string default_text;  // what holds without it, as parse_config_value takes it; empty where that is no one value
 };
 
 // A key of values of type T.
 template <typename T>
-ConfigKey config_key(std::string name, std::string doc) {
-  return {std::move(name), ValueTraits<T>::name(), std::move(doc), &ValueTraits<T>::matches};
+ConfigKey config_key(std::string name, std::string doc, std::string default_text = "") {
+  return {std::move(name), ValueTraits<T>::name(), std::move(doc), &ValueTraits<T>::matches, std::move(default_text)};
 }
 
 // Makes a key known; a key that is known already stays as it is.
