@@ -311,7 +311,7 @@ def test_what_a_layout_conversion_gives_is_checked():
     )
     with pytest.raises(
         hr.UserError,
-        match=rf"(?s)its layout conversion gives .*1, 3, 1.* for a call that gives .*1, 1, 4.*at: {op.name}",
+        match=rf"(?s)its layout conversion .* gives .*1, 3, 1.* for a call that gives .*1, 1, 4.*at: {op.name}",
     ):
         convert(mod)
     relay.op.register_convert_op_layout(op.name, lambda *given: 3)

@@ -183,5 +183,41 @@ TEST_F(BroadcastTest, ValuesBroadcastByTheirShapes) {
             (std::vector<int64_t>{1, 2, 20, 20}));
 }
 
+// Rows of every kind: long and short, of which one, both or none are read one after another, past a block of elements.
+TEST_F(BroadcastTest, RowsOfAnyLength) {
+  struct Shapes {
+    Shape a, b, out;
+    Shape of_a, of_b;  // strides by hand
+  };
+  const std::vector<Shapes> cases{{{3, 1, 300}, {1, 7, 300}, {3, 7, 300}, {300, 0, 1}, {0, 300, 1}},
+                                  {{5, 33}, {5, 1}, {5, 33}, {33, 1}, {1, 0}},
+                                  {{3}, {300, 3}, {300, 3}, {0, 1}, {3, 1}},
+                                  {{1, 600}, {2, 1}, {2, 600}, {0, 1}, {1, 0}},
+                                  {{40, 31}, {31}, {40, 31}, {31, 1}, {0, 1}},
+                                  {{}, {517}, {517}, {0}, {1}},
+                                  {{2, 0}, {2, 1}, {2, 0}, {0, 1}, {1, 0}}};
+  for (const Shapes& c : cases) {
+    for (const DataType dtype : {DataType::float_(32), DataType::float_(16), DataType::int_(16)}) {
+      SCOPED_TRACE(fmt::format("{} and {} of {}", fmt::join(c.a, "x"), fmt::join(c.b, "x"), dtype));
+      const NDArray a = NDArray::empty(c.a, dtype), b = NDArray::empty(c.b, dtype);
+      for (int64_t i = 0; i < a.num_elements(); ++i) set_element(a.tensor(), i, static_cast<double>(i % 50));
+      for (int64_t i = 0; i < b.num_elements(); ++i) set_element(b.tensor(), i, static_cast<double>(i % 31));
+      const NDArray out = evaluate(binary("subtract", any_arg(), any_arg()), {a, b})[0];
+      const NDArray less = evaluate(binary("less", any_arg(), any_arg()), {a, b})[0];
+      ASSERT_EQ(out.shape(), c.out);
+      for (int64_t i = 0; i < out.num_elements(); ++i) {
+        int64_t left = i, at_a = 0, at_b = 0;
+        for (size_t axis = c.out.size(); axis-- > 0; left /= c.out[axis]) {
+          at_a += left % c.out[axis] * c.of_a[axis];
+          at_b += left % c.out[axis] * c.of_b[axis];
+        }
+        const int64_t x = at_a % 50, y = at_b % 31;
+        ASSERT_EQ(element_as_double(out.tensor(), i), static_cast<double>(x - y)) << i;
+        ASSERT_EQ(element_as_int(less.tensor(), i), x < y ? 1 : 0) << i;
+      }
+    }
+  }
+}
+
 }  // namespace
 }  // namespace headrace::ops::testing

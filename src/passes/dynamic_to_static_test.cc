@@ -3,6 +3,7 @@
 
 #include <set>
 
+#include "kit/errors.h"
 #include "kit/property.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/creation.h"
@@ -158,6 +159,28 @@ TEST(DynamicToStatic, TakesTheValuesThatAreThereNow) {
   const IRModule after = run_pass("DynamicToStatic", module);
   EXPECT_THAT(relay::print_module(after), ::testing::HasSubstr("newshape=[3, 2]"));
   expect_same_results(module, after, {ramp({2, 3}, 0.5f)}, 0);
+}
+
+// -1 would find a size where the program asks for another one.
+TEST(DynamicToStatic, AnUnknownSizeIsLeftToReshapeWhereTheElementsTellIt) {
+  using ::testing::HasSubstr;
+  const auto after = [](const std::string& params, const std::string& sizes) {
+    const std::string text = "def @main(" + params + ") { reshape(%x, " + sizes + ") }";
+    return relay::print_module(run_pass("DynamicToStatic", read(text)));
+  };
+  const std::string rows = "concatenate((strided_slice(shape_of(%x), begin=[0], end=[1]), ";
+  EXPECT_THAT(after("%x: Tensor[(n, 2, 3), float32]", rows + "const(Tensor[(1), int64], [6])))"),
+              HasSubstr("newshape=[-1, 6]"));
+  EXPECT_THAT(after("%x: Tensor[(n), float32]", "const(Tensor[(2), int64], [-1, 3])"), HasSubstr("newshape=[-1, 3]"));
+  const std::string two = "%x: Tensor[(6), float32], %y: Tensor[(n, 3), float32]";
+  EXPECT_THAT(after(two, "shape_of(%y)"), HasSubstr("reshape(%x, %0)"));
+  const IRModule module = read("def @main(" + two + ") { reshape(%x, shape_of(%y)) }");
+  const IRModule result = run_pass("DynamicToStatic", module);
+  expect_same_results(module, result, {ramp({6}, 0.5f), ramp({2, 3}, 0.5f)}, 0);
+  for (const IRModule& each : {module, result}) {
+    EXPECT_THAT(kit::user_error_of([&] { interp::run_main(each, {ramp({6}, 0.5f), ramp({1, 3}, 0.5f)}); }),
+                HasSubstr("reshape"));
+  }
 }
 
 }  // namespace

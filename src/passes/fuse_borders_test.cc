@@ -130,6 +130,15 @@ TEST(FuseBorders, SizesThatOnlyTheDataTells) {
                           "runs"));
 }
 
+// Inside a kernel the shape would be a tensor of any value, and the axes of squeeze could not be told.
+TEST(FuseBorders, SizesThatAnOperandTells) {
+  EXPECT_THAT(borders_of("(%x: Tensor[(1, 6), float32]) { squeeze(broadcast_to(%x, shape_of(%x))) }"),
+              ElementsAre("shape_of | broadcast_to: FUSE_PATTERN: 'shape_of' shares no kernel: it is registered as "
+                          "opaque",
+                          "broadcast_to | squeeze: FUSE_DATA_SIZED: the result of 'broadcast_to' has a size that is "
+                          "known when it runs"));
+}
+
 TEST(FuseBorders, Tuples) {
   EXPECT_THAT(borders_of("(%x: Tensor[(4), float32]) { %0 = (exp(%x), %x); nn.relu(%0.0) }"),
               ElementsAre("exp | : FUSE_TUPLE: the value of 'exp' is an item of a tuple that is taken apart again"));

@@ -198,6 +198,12 @@ TEST(ToMixedPrecision, WhatUsersSayIsChecked) {
   EXPECT_TRUE(error(Value(make_packed(wide)))
                   .starts_with("its FTVMMixedPrecisionConversionType wants results of \"float32\"; what computes in "
                                "float16 gives it too\n"));
+  const auto odd_sums = [](const relay::Call&, const std::string&) {
+    return Array<Value>{Value(0), Value("int8"), Value("float16")};
+  };
+  EXPECT_TRUE(error(Value(make_packed(odd_sums)))
+                  .starts_with("its FTVMMixedPrecisionConversionType wants sums in \"int8\"; they are kept in float32, "
+                               "and a rule may say that or float16\n"));
   EXPECT_TRUE(
       error(Value(5)).starts_with("the attribute 'FTVMMixedPrecisionConversionType' of op 'nn.dense' is no "
                                   "function"));
@@ -222,13 +228,14 @@ TEST(ToMixedPrecision, ResultsMayChangeTheirType) {
       "def @callee(%x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32]) -> Tensor[(1, 2), float32] {"
       " nn.dense(%x, %w) }\n"
       "def @main(%x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32]) -> (Tensor[(1, 2), float32], "
-      "Tensor[(1, 2), float32]) {\n  let %y = nn.dense(@callee(%x, %w), %w);\n  (nn.relu(%y), exp(%y))\n}");
+      "(Tensor[(1, 2), float32], (Tensor[(1, 2), float32],))) {\n"
+      "  let %y = nn.dense(@callee(%x, %w), %w);\n  (nn.relu(%y), (exp(%y), (%y,)))\n}");
   const IRModule after =
       run_pass("ToMixedPrecision", before, with_option("relay.ToMixedPrecision.keep_orig_output_dtype", Value(false)));
   const auto type_of_result = [&](const char* name) {
     return to_string(after->lookup(name)->checked_type().as<FuncTypeNode>()->ret_type);
   };
-  EXPECT_EQ(type_of_result("main"), "(Tensor[(1, 2), float16], Tensor[(1, 2), float32])");
+  EXPECT_EQ(type_of_result("main"), "(Tensor[(1, 2), float16], (Tensor[(1, 2), float32], (Tensor[(1, 2), float16],)))");
   EXPECT_EQ(type_of_result("callee"), "Tensor[(1, 2), float32]");
 }
 

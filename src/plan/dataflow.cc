@@ -25,7 +25,8 @@ namespace {
 
 // What a fixed list of steps cannot do.
 constexpr std::string_view kNotYet =
-    "is control flow, which artifacts do not have yet; in Python relay.create_executor(\"debug\") runs it";
+    "is control flow, which artifacts do not have yet; the pass PartialEvaluate may leave none, and in Python "
+    "relay.create_executor(\"debug\") runs it";
 
 bool is_group(const Expr& callee) {
   const auto* function = callee.as<FunctionNode>();

@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "arith/canonical.h"
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
@@ -176,37 +177,89 @@ template <typename C, typename R>
 using PairsFn = void (*)(const C* a, const C* b, R* y, int64_t count);
 
 // The walk is compiled once for each dtype and hands blocks to a function of each op: as a part of all of them it was
-// most of what it took to compile the room.
+// most of what it took to compile the room. Elements of long rows are handed on where they are.
 template <typename In, typename Out>
-void walk_pairs(const EvalInput& input, const NDArray& out, PairsFn<Compute<In>, Compute<Out>> f) {
-  constexpr int64_t kBlock = 256;
-  std::array<Compute<In>, kBlock> lhs, rhs;
-  std::array<Compute<Out>, kBlock> results;
-  const Elements<In> a(input.args[0]), b(input.args[1]);
-  const Elements<Out> y(out);
-  const std::array<Shape, 2> strides{broadcast_strides(input.args[0].shape(), out.shape()),
-                                     broadcast_strides(input.args[1].shape(), out.shape())};
-  int64_t done = 0, count = 0;
-  const auto flush = [&] {
-    f(lhs.data(), rhs.data(), results.data(), count);
-    for (int64_t i = 0; i < count; ++i) y.set(done + i, results[static_cast<size_t>(i)]);
-    done += count;
-    count = 0;
-  };
-  for_each_offset<2>(out.shape(), strides, [&](const auto& at) {
-    lhs[static_cast<size_t>(count)] = a[at[0]];
-    rhs[static_cast<size_t>(count)] = b[at[1]];
-    if (++count == kBlock) flush();
-  });
-  flush();
-}
+class PairWalk {
+  using C = Compute<In>;
+  using R = Compute<Out>;
+
+ public:
+  PairWalk(const EvalInput& input, const NDArray& out, PairsFn<C, R> f)
+      : a_(input.args[0]), b_(input.args[1]), y_(out), f_(f) {
+    Shape shape = out.shape();
+    std::array<Shape, 2> strides{broadcast_strides(input.args[0].shape(), shape),
+                                 broadcast_strides(input.args[1].shape(), shape)};
+    if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return;
+    join_axes(shape, strides);
+    const auto row = [](void* walk, const int64_t* begin, const int64_t* step, int64_t size) {
+      static_cast<PairWalk*>(walk)->add_row(begin, step, size);
+    };
+    walk_rows(shape, strides, row, this);
+    flush();
+  }
+
+ private:
+  static constexpr int64_t kBlock = 256, kLong = 32;
+
+  void add_row(const int64_t* begin, const int64_t* step, int64_t size) {
+    if (size >= kLong) flush();
+    for (int64_t i = 0; i < size;) {
+      const int64_t n = std::min(size - i, kBlock - count_);
+      const int64_t a = begin[0] + i * step[0], b = begin[1] + i * step[1];
+      if (size >= kLong) {
+        compute(block(a_, a, step[0], n, lhs_.data()), block(b_, b, step[1], n, rhs_.data()), n);
+      } else {
+        read(a_, a, step[0], n, lhs_.data() + count_);
+        read(b_, b, step[1], n, rhs_.data() + count_);
+        count_ += n;
+        if (count_ == kBlock) flush();
+      }
+      i += n;
+    }
+  }
+
+  static void read(const Elements<In>& from, int64_t begin, int64_t step, int64_t n, C* to) {
+    for (int64_t i = 0; i < n; ++i) to[i] = from[begin + i * step];
+  }
+
+  // The elements where they are, or else in `buffer`.
+  static const C* block(const Elements<In>& from, int64_t begin, int64_t step, int64_t n, C* buffer) {
+    if constexpr (std::is_same_v<In, C>) {
+      if (step == 1) return from.data + begin;
+    }
+    read(from, begin, step, n, buffer);
+    return buffer;
+  }
+
+  void compute(const C* a, const C* b, int64_t n) {
+    if constexpr (std::is_same_v<Out, R>) {
+      f_(a, b, y_.data + done_, n);
+    } else {
+      f_(a, b, results_.data(), n);
+      for (int64_t i = 0; i < n; ++i) y_.set(done_ + i, results_[static_cast<size_t>(i)]);
+    }
+    done_ += n;
+  }
+
+  void flush() {
+    compute(lhs_.data(), rhs_.data(), count_);
+    count_ = 0;
+  }
+
+  const Elements<In> a_, b_;
+  const Elements<Out> y_;
+  const PairsFn<C, R> f_;
+  std::array<C, kBlock> lhs_, rhs_;
+  std::array<R, kBlock> results_;
+  int64_t done_ = 0, count_ = 0;  // elements that are written, and that wait in the buffers
+};
 
 // F: a lambda without captures.
 template <typename In, typename Out, typename F>
 void walk_binary(const EvalInput& input, const NDArray& out, F) {
   using C = Compute<In>;
   using R = Compute<Out>;
-  walk_pairs<In, Out>(input, out, [](const C* a, const C* b, R* y, int64_t count) {
+  PairWalk<In, Out>(input, out, [](const C* a, const C* b, R* y, int64_t count) {
     for (int64_t i = 0; i < count; ++i) y[i] = static_cast<R>(F{}(a[i], b[i]));
   });
 }
@@ -344,7 +397,7 @@ Values infer_quotient(const RelationInput& input) {
 template <BinaryOp op>
 Values infer_comparison(const RelationInput& input) {
   return infer_pairwise(input, [](const PrimExpr& a, const PrimExpr& b) {
-    if (dims_equal(a, b)) return make_bool(op == BinaryOp::eq || op == BinaryOp::le || op == BinaryOp::ge);
+    if (arith::is_equal(a, b)) return make_bool(op == BinaryOp::eq || op == BinaryOp::le || op == BinaryOp::ge);
     return make_binary(op, a, b);
   });
 }
@@ -361,7 +414,7 @@ Values infer_where(const RelationInput& input) {
     const auto chosen = as_int(test);
     if (chosen) {
       result.push_back(*chosen != 0 ? a : b);
-    } else if (dims_equal(a, b)) {
+    } else if (arith::is_equal(a, b)) {
       result.push_back(a);
     } else {
       result.push_back(test->dtype.is_bool() && a->dtype == b->dtype ? make_select(test, a, b) : make_any());

@@ -1,5 +1,6 @@
 #include "passes/fold/dynamic_to_static.h"
 
+#include "arith/canonical.h"
 #include "ops/image/image.h"
 #include "ops/loops/index_value.h"
 #include "ops/nn/pad.h"
@@ -10,6 +11,7 @@
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/infer/infer_type.h"
+#include "relay/leaves.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -22,6 +24,7 @@ namespace {
 // A call with its operands rewritten, and the type of its result.
 struct DynamicCall {
   const CallNode& call;
+  const CallNode& before;
   const TensorTypeNode& type;
 
   size_t num_args() const { return call.args.size(); }
@@ -64,8 +67,20 @@ std::optional<Shape> reshape_sizes(const Array<PrimExpr>& dims) {
 
 bool contains_zero(const Shape& shape) { return std::find(shape.begin(), shape.end(), 0) != shape.end(); }
 
+// Whether the size that is unknown is the one that -1 finds: the operand says -1 itself, or whatever it says, the
+// elements fit. Elsewhere a program whose operand asks for another number of elements is refused when it runs.
+bool finds_unknown_size(const DynamicCall& c) {
+  const auto operand = c.ints(1);
+  if (operand && std::find(operand->begin(), operand->end(), -1) != operand->end()) return true;
+  const auto* data = c.before.args[0]->checked_type().as<TensorTypeNode>();
+  return !relay::has_unknown_dim(c.before.args[0]->checked_type()) &&
+         !std::any_of(c.type.shape.begin(), c.type.shape.end(), is_any) &&
+         arith::is_equal(arith::product(data->shape), arith::product(c.type.shape));
+}
+
 Expr fix_reshape(const DynamicCall& c) {
-  const auto sizes = c.num_args() == 2 ? reshape_sizes(c.type.shape) : std::nullopt;
+  const auto sizes =
+      c.num_args() == 2 && (c.shape() || finds_unknown_size(c)) ? reshape_sizes(c.type.shape) : std::nullopt;
   return sizes ? Expr(ops::reshape(c.arg(0), *sizes, contains_zero(*sizes), c.call.span)) : Expr();
 }
 
@@ -175,7 +190,7 @@ Expr fix_call(const Expr& before, const Expr& after, const relay::ValueMap& valu
   const auto* type = before->checked_type().as<TensorTypeNode>();
   for (const Row& row : kRows) {
     if (type == nullptr || row.op != call->as_op()->name) continue;
-    if (Expr fixed = row.fix({*call, *type})) return fixed;
+    if (Expr fixed = row.fix({*call, *before.as<CallNode>(), *type})) return fixed;
   }
   return after;
 }

@@ -7,6 +7,7 @@
 #include "passes/rewrite/for_each_function.h"
 #include "passes/rewrite/renewed.h"
 #include "relay/function_attrs.h"
+#include "relay/infer/infer_type.h"
 #include "relay/scopes.h"
 
 namespace headrace::passes {
@@ -63,7 +64,9 @@ struct Inlined {
 
 class Inliner {
  public:
-  explicit Inliner(const IRModule& module) : module_(module), effects_(module, true) {}
+  explicit Inliner(const IRModule& module, int64_t most_nodes = kMostInlinedNodes)
+      : module_(module), effects_(module, true), nodes_left_(most_nodes) {}
+  int64_t nodes_left() const { return nodes_left_; }
 
   // Calls of `marked` functions become their bodies; `drops`: those that nothing refers to then are dropped.
   IRModule run(const std::vector<GlobalVar>& marked, bool drops) {
@@ -133,8 +136,8 @@ class Inliner {
   Expr inline_call(const CallNode& before, const CallNode& after, const Inlined& callee) {
     Renewal renewal;
     if (!bind_types(*callee.function, types_of(before), renewal.types)) return ref(&after);
-    if (num_inlined_ + callee.num_nodes > kMostInlinedNodes) return ref(&after);
-    num_inlined_ += callee.num_nodes;
+    if (callee.num_nodes > nodes_left_) return ref(&after);
+    nodes_left_ -= callee.num_nodes;
     std::vector<std::pair<relay::Var, Expr>> lets;
     for (size_t i = 0; i < before.args.size(); ++i) {
       const relay::Var& param = callee.function->params[i];
@@ -190,7 +193,7 @@ class Inliner {
   const IRModule& module_;
   Effects effects_;
   std::unordered_map<std::string, Inlined> functions_;
-  int64_t num_inlined_ = 0;
+  int64_t nodes_left_;
 };
 
 }  // namespace
@@ -201,8 +204,20 @@ IRModule inline_functions(const IRModule& module) {
 }
 
 IRModule inline_calls(const IRModule& module) {
-  const std::vector<GlobalVar> called = called_functions(module);
-  return called.empty() ? module : Inliner(module).run(called, false);
+  constexpr int kMostRounds = 64;
+  IRModule result = module;
+  int64_t nodes_left = kMostInlinedNodes;
+  for (int round = 0; round < kMostRounds; ++round) {
+    const std::vector<GlobalVar> called = called_functions(result);
+    if (called.empty()) break;
+    if (round > 0) result = relay::infer_type(result);
+    Inliner inliner(result, nodes_left);
+    const IRModule next = inliner.run(called, false);
+    if (inliner.nodes_left() == nodes_left) break;
+    nodes_left = inliner.nodes_left();
+    result = next;
+  }
+  return result;
 }
 
 }  // namespace headrace::passes

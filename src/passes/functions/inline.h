@@ -22,7 +22,8 @@ inline constexpr int64_t kMostInlinedNodes = 200'000;
 
 IRModule inline_functions(const IRModule& module);
 
-// InlineCalls: as if every function that is called were marked, for what cannot call: one kernel after another. All
+// InlineCalls: as if every function that is called were marked, for what cannot call: one kernel after another. A
+// function that was an argument, and is called when what took it has become its body, becomes its body in turn. All
 // functions stay; DeadCodeElimination drops those that nothing needs any more.
 IRModule inline_calls(const IRModule& module);
 

@@ -7,6 +7,7 @@
 #include "ops/call_fusion.h"
 #include "relay/function_attrs.h"
 #include "relay/leaves.h"
+#include "relay/op_keys.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -25,6 +26,34 @@ bool is_op_call(const Expr& expr) {
   return call != nullptr && call->as_op() != nullptr;
 }
 
+bool may_be_a_shape(const Expr& arg) {
+  const auto* type = arg->checked_type().as<TensorTypeNode>();
+  return type != nullptr && type->shape.size() <= 2 && (type->dtype.is_int() || type->dtype.is_uint()) &&
+         !is_scalar_constant(arg);
+}
+
+// Whether the sizes of its result come from the value of an operand: within a kernel nobody could tell them.
+bool is_sized_by_operand(const CallNode& call) {
+  const auto* relation = call.as_op()->find(relay::kTypeRelation);
+  if (relation == nullptr || std::none_of(call.args.begin(), call.args.end(), may_be_a_shape)) return false;
+  std::vector<Type> types;
+  for (const Expr& arg : call.args) types.push_back(arg->checked_type());
+  const auto constant = [&](size_t i) {
+    const Expr& arg = call.args.at(i);
+    return is_scalar_constant(arg) ? arg.as<relay::ConstantNode>()->data : NDArray();
+  };
+  const auto value = [&](size_t i) {
+    const NDArray data = constant(i);
+    return data ? relay::known_integers(data) : std::nullopt;
+  };
+  try {
+    const Type type = (*relation)({call, types, value, constant});
+    return !type || relay::has_unknown_dim(type);
+  } catch (const UserError&) {  // it must know
+    return true;
+  }
+}
+
 struct CallKind {
   FusionKind kind;
   hr_reason why_alone;  // of an opaque one
@@ -36,7 +65,8 @@ CallKind kind_of(const CallNode& call) {
   // expand_dims) mostly serve a broadcast, and fuse into it.
   const bool is_view = op.name == "reshape" || op.name == "reshape_like" || op.name == "nn.batch_flatten";
   if (is_view) return {FusionKind::opaque, HR_REASON_FUSE_VIEW};
-  if (relay::has_unknown_dim(call.checked_type())) return {FusionKind::opaque, HR_REASON_FUSE_DATA_SIZED};
+  if (relay::has_unknown_dim(call.checked_type()) || is_sized_by_operand(call))
+    return {FusionKind::opaque, HR_REASON_FUSE_DATA_SIZED};
   const FusionKind kind = ops::fusion_kind_of(call);
   return {kind, kind > FusionKind::anchor ? HR_REASON_FUSE_PATTERN : HR_REASON_NONE};
 }
@@ -357,6 +387,11 @@ class Fuser {
 };
 
 }  // namespace
+
+bool is_scalar_constant(const Expr& arg) {
+  const auto* constant = arg.as<relay::ConstantNode>();
+  return constant != nullptr && constant->data.shape().empty();
+}
 
 const Expr& producer_of(const Expr& arg) {
   const auto* item = arg.as<TupleGetItemNode>();

@@ -35,6 +35,9 @@ struct FuseStop {
 // One for each group that find_fuse_groups gives, in that order, but for those that only the end of the body reads.
 std::vector<FuseStop> find_fuse_stops(const Expr& body, const FuseOptions& options);
 
+// Such an operand is in the group itself; others are arguments of it.
+bool is_scalar_constant(const Expr& arg);
+
 // The expression whose op call gives `arg`: itself, or the tuple it is an item of.
 const Expr& producer_of(const Expr& arg);
 

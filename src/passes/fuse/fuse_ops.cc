@@ -13,17 +13,11 @@ namespace headrace::passes {
 
 using ops::FusionKind;
 using relay::CallNode;
-using relay::ConstantNode;
 using relay::TupleGetItemNode;
 using relay::TupleNode;
 using relay::Var;
 
 namespace {
-
-bool is_scalar_constant(const Expr& expr) {
-  const auto* constant = expr.as<ConstantNode>();
-  return constant != nullptr && constant->data.shape().empty();
-}
 
 template <typename T>
 Ref<T> with_type(Ref<T> expr, const Type& type) {

@@ -132,6 +132,13 @@ PrecisionCategory from_answer(const relay::CallNode& call, const Value& answer, 
                     "sums are kept in, and the result's",
                     kPrecisionAttr, repr(answer)));
   const auto category = static_cast<PrecisionCategory>(list[0].as<int64_t>());
+  const bool has_sums =
+      list.size() < 2 ||
+      (list[1].is<std::string>() && (list[1].as<std::string>() == "float32" || list[1].as<std::string>() == small));
+  if (category != PrecisionCategory::never && !has_sums)
+    throw_at(call.span, call.as_op()->name,
+             fmt::format("its {} wants sums in {}; they are kept in float32, and a rule may say that or {}",
+                         kPrecisionAttr, repr(list[1]), small));
   const bool is_small = list.size() < 3 || (list[2].is<std::string>() && list[2].as<std::string>() == small);
   if (category != PrecisionCategory::never && !is_small)
     throw_at(call.span, call.as_op()->name,

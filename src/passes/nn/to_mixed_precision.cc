@@ -63,7 +63,7 @@ class Shrinker final : FormRewriter<Precision> {
     return relay::make_tuple(items, span);
   }
 
-  // The result of a body: a tuple literal's items each as they became.
+  // The result of a body: the items of a tuple literal, and of those in it, each as they became.
   Expr as_it_became(const Expr& body) {
     std::vector<Expr> lets;
     Expr tail = body;
@@ -71,13 +71,17 @@ class Shrinker final : FormRewriter<Precision> {
       lets.push_back(tail);
       tail = let->body;
     }
-    const auto* tuple = tail.as<relay::TupleNode>();
-    Expr result = at(tail).expr;
-    if (tuple != nullptr) {
+    std::unordered_map<const Object*, Expr> became;
+    const auto enter = [](const Expr& expr) { return expr.is<relay::TupleNode>(); };
+    relay::post_order(tail, enter, [&](const Expr& expr) {
+      Expr& result = became[expr.object()] = at(expr).expr;
+      const auto* tuple = expr.as<relay::TupleNode>();
+      if (tuple == nullptr) return;
       Array<Expr> items;
-      for (const Expr& item : tuple->items) items.push_back(at(item).expr);
-      result = relay::make_tuple(items, tail->span);
-    }
+      for (const Expr& item : tuple->items) items.push_back(became.at(item.object()));
+      result = relay::make_tuple(items, expr->span);
+    });
+    Expr result = became.at(tail.object());
     for (size_t i = lets.size(); i-- > 0;) result = let_around(lets[i], result);
     return result;
   }

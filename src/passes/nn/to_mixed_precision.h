@@ -7,8 +7,9 @@
 // are no constants are small already; the rest, whose range or rounding matters (exp, sums, softmax, norms), never do,
 // and an op that nobody says anything of does not either, or is an error (`refuses_missing`). Values stay small through
 // lets and items of tuples. Parameters and what other expressions take keep their type, and so do results, unless
-// `keeps_result_type` is false: then those of functions that no other refers to are as they became. Casts of constants
-// fold (FoldConstant).
+// `keeps_result_type` is false: then those of functions that no other refers to are as they became, and so are the
+// parts of a tuple that is written there; what an `if`, a match or a variable bound to a tuple gives stays as it was.
+// Casts of constants fold (FoldConstant).
 //
 // Needs types. Changes results by the rounding of the small type.
 #pragma once

@@ -18,13 +18,14 @@ using CallRewriteFn = std::function<Expr(const relay::CallNode& call, const Arra
 
 struct CallRewrites {
   std::string_view what;  // "legalisation", for messages
+  std::string_view attr;  // the op's attribute that says it
   // What rewrites the op's calls; empty: nothing does.
   std::function<CallRewriteFn(const OpNode& op)> find;
-  bool keeps_types = false;  // each call's type must stay
 };
 
-// Needs types, and gives a module that has them; the module itself when nothing changed. UserError that names the ops
-// where what they gave does not fit the program, changes a function's type, or with `keeps_types` a call's.
+// Needs types, and gives a module that has them; the module itself when nothing changed. What a function gives must be
+// what the call gives: UserError that names the op and both types where they are known to differ, and one that names
+// the ops where the program has no type or a function's type changes.
 IRModule rewrite_calls(const IRModule& module, const CallRewrites& rewrites);
 
 // The expression that such a function of another language gave for `call`; null for None. UserError for anything else.

@@ -1,5 +1,6 @@
 #include "passes/simplify/joined_constants.h"
 
+#include <bit>
 #include <cmath>
 
 #include "ops/loops/element.h"
@@ -20,20 +21,40 @@ struct Magnitudes {
   bool has_zero = false, all_finite = true;
 };
 
+// Without their signs, floating-point numbers stand in the order of their bits, zero first, infinity and NaN last.
+template <typename T>
+Magnitudes magnitudes_in(const NDArray& dense) {
+  using Bits = std::conditional_t<sizeof(T) == 2, int16_t, std::conditional_t<sizeof(T) == 4, int32_t, int64_t>>;
+  constexpr Bits kMost = std::numeric_limits<Bits>::max();
+  constexpr int64_t kBlock = 256;  // a loop of a known length becomes vectors
+  Bits largest = 0, least = kMost, smallest = kMost;
+  const auto look = [&](const T& element) {
+    const auto bits = static_cast<Bits>(std::bit_cast<Bits>(element) & kMost);
+    largest = std::max(largest, bits);
+    least = std::min(least, bits);
+    smallest = std::min(smallest, bits == 0 ? kMost : bits);
+  };
+  const T* data = dense.data<T>();
+  const int64_t n = dense.num_elements();
+  int64_t i = 0;
+  for (; i + kBlock <= n; i += kBlock) {
+    for (int64_t k = 0; k < kBlock; ++k) look(data[i + k]);
+  }
+  for (; i < n; ++i) look(data[i]);
+  const auto value = [](Bits bits) {
+    return static_cast<double>(static_cast<ops::Compute<T>>(std::bit_cast<T>(bits)));
+  };
+  return {.largest = value(largest),
+          .smallest = smallest == kMost ? INFINITY : value(smallest),
+          .has_zero = least == 0,
+          .all_finite = std::isfinite(value(largest))};
+}
+
 Magnitudes magnitudes_of(const NDArray& data) {
-  Magnitudes m;
   const NDArray dense = data.to_dense();
-  ops::dispatch_float(dense.dtype(), [&]<typename T>() {
-    const ops::Elements<T> elements(dense);
-    for (int64_t i = 0, n = dense.num_elements(); i < n; ++i) {
-      const auto value = static_cast<double>(std::abs(elements[i]));
-      m.all_finite = m.all_finite && std::isfinite(value);
-      m.has_zero = m.has_zero || value == 0;
-      m.largest = std::max(m.largest, value);
-      if (value != 0) m.smallest = std::min(m.smallest, value);
-    }
-  });
-  return m;
+  Magnitudes result;
+  ops::dispatch_float(dense.dtype(), [&]<typename T>() { result = magnitudes_in<T>(dense); });
+  return result;
 }
 
 }  // namespace

@@ -67,7 +67,8 @@ static bool find_attr(const std::string& attr) {
 
 IRModule legalize(const IRModule& module, const std::string& attr) {
   if (!find_attr(attr)) return module;
-  return rewrite_calls(module, {.what = kWhat, .find = [&](const OpNode& op) { return find_legalize(op, attr); }});
+  return rewrite_calls(
+      module, {.what = kWhat, .attr = attr, .find = [&](const OpNode& op) { return find_legalize(op, attr); }});
 }
 
 }  // namespace headrace::passes

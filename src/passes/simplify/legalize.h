@@ -8,9 +8,8 @@
 // ir/op_attrs.h that nothing else may be set there):
 // set_legalize, "relay.op.RegisterLegalize" and "ir.OpSetAttr" are the same. No op has one by default, since the
 // compiler's own kernels take every op. It gives an expression over the arguments, or nothing to leave the call alone;
-// passes/rewrite/rewrite_calls.h has what holds of it. Needs types. What it gives must fit the program: UserError that
-// names the ops where it does not, or where a function's type changes. Whether results are the same is the
-// legalisation's to say.
+// passes/rewrite/rewrite_calls.h has what holds of it, and what is refused. Needs types. Whether results are the same
+// is the legalisation's to say.
 #pragma once
 
 #include "object/function.h"

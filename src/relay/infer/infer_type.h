@@ -8,9 +8,11 @@
 // with every dimension. Dimensions of results are canonical (arith/canonical.h).
 //
 // Types are set in place (checked_type is write-once); a node whose type would change, or whose operand was rebuilt, is
-// rebuilt, and a parameter without annotation gets its type as one. Several threads may infer one program: they share
-// the types that are equal. Ops' calls that are typed already keep their type without asking their relation again, but
-// for those with an argument that is followed as a value and no constant: its value may have changed.
+// rebuilt; a parameter without annotation gets its type as one, and a call the type arguments that its own arguments do
+// not say (`None` becomes `None[int32]`): what says them may be gone after a pass. Several threads may infer one
+// program: they share the types that are equal. Ops' calls that are typed already keep their type without asking their
+// relation again, but for those with an argument that is followed as a value and no constant: its value may have
+// changed.
 //
 // Small integer tensors (at most 64 elements) are followed as values, so that shape arithmetic gives static or symbolic
 // shapes. Arithmetic wraps at run time, and what may have wrapped is not followed: a number that its dtype does not
@@ -28,8 +30,11 @@ namespace headrace::relay {
 
 // The module itself when nothing had to be rebuilt. Functions that are not relay's are left alone.
 IRModule infer_type(const IRModule& module);
-// As above for one expression, which may use the module's functions and types. A free variable without annotation gets
-// the type that its uses determine.
+// As above, for an interpreter; the module as it is where all that is wrong with it is that nothing determines parts of
+// types, such as what an empty list has for items (List[_]): no result depends on them.
+IRModule infer_type_if_settled(const IRModule& module);
+// As infer_type(module) for one expression, which may use the module's functions and types. A free variable without
+// annotation gets the type that its uses determine.
 Expr infer_type(const Expr& expr, const IRModule& module = {});
 
 // The known elements of integer expressions, by node of the module's functions: `?` where one is unknown. A tuple's are
