@@ -272,6 +272,35 @@ def test_types_read_back():
         assert ir.structural_equal(_read_type(text), typ, map_free_vars=True)
 
 
+def test_attributes_show_data_types_by_name():
+    x = relay.var("x", shape=(2,))
+    assert str(relay.cast(x, "int8").attrs) == "relay.attrs.CastAttrs(dtype=int8)"
+    assert "out_dtype=bfloat16" in repr(relay.nn.conv2d(x, x, out_dtype="bfloat16").attrs)
+    assert relay.cast(x, "int8").attrs.dtype == "int8"
+
+
+def test_a_type_that_is_shared_reads_back():
+    a, n = relay.TypeVar("A"), hr.tir.Var("n", "int64")
+    sized = relay.FuncType([relay.TensorType((n,)), a], a, [a])
+    f = relay.var("f", relay.TupleType([sized, sized]))
+    mod = hr.IRModule.from_expr(relay.Function([f, relay.var("g", sized)], f))
+    ir.assert_structural_equal(relay.parse(mod.astext()), mod)
+    assert ir.structural_hash(relay.parse(mod.astext())) == ir.structural_hash(mod)
+    unknown = '#[version = "0.0.5"]\ndef @main(%x: (_, _)) -> _ { let %y: _ = %x; %y }'
+    ir.assert_structural_equal(relay.parse(unknown), relay.parse(unknown))
+
+
+def test_extern_types_have_no_constructors():
+    text = '#[version = "0.0.5"]\nextern type Storage\n\ndef @main(%s: Storage) -> Storage {\n  %s\n}\n'
+    mod = relay.parse(text)
+    assert mod.astext() == text
+    typed = relay.transform.InferType()(mod)
+    assert str(typed["main"].checked_type) == "fn (Storage) -> Storage"
+    matched = relay.parse(text.replace("  %s\n", "  match (%s) { _ => { %s }, }\n"))
+    with pytest.raises(hr.UserError, match="a value of Storage cannot be matched: the type is extern"):
+        relay.transform.InferType()(matched)
+
+
 def test_constraints_of_functions_are_asked():
     a = relay.TypeVar("A")
     attrs = relay.transpose(relay.var("x")).attrs

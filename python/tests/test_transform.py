@@ -69,6 +69,23 @@ def test_legalize_calls_what_was_registered():
 
 
 @pytest.mark.parametrize("name", sorted(transform.pass_registry()))
+def test_legalize_tells_of_another_type_at_the_call():
+    @relay.op.register_legalize("nn.relu")
+    def narrowed(attrs, inputs, types):
+        return relay.cast(inputs[0], "float16")
+
+    try:
+        x = relay.var("x", shape=(2,))
+        body = relay.add(relay.nn.relu(x), x)
+        mod = relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([x], body)))
+        with pytest.raises(hr.UserError, match="FTVMLegalize") as error:
+            relay.transform.Legalize()(mod)
+        assert error.value.op == "nn.relu"
+        assert "gives Tensor[(2), float16] for a call that gives Tensor[(2), float32]" in str(error.value)
+    finally:
+        relay.op.reset_legalize("nn.relu")
+
+
 def test_passes_keep_what_programs_compute(name):
     mod = sample()
     after = getattr(relay.transform, name)()(mod)

@@ -35,7 +35,10 @@ void TypeCallNode::fields(FieldList<TypeCallNode>& f) {
   f.field<&TypeCallNode::func>("func").field<&TypeCallNode::args>("args");
 }
 
-void IncompleteTypeNode::fields(FieldList<IncompleteTypeNode>& f) { f.field<&IncompleteTypeNode::kind>("kind"); }
+// Two programs of one text are equal: an unknown says no more than its kind.
+void IncompleteTypeNode::fields(FieldList<IncompleteTypeNode>& f) {
+  f.field<&IncompleteTypeNode::kind>("kind", {.def_once = true});
+}
 
 void TypeRelationNode::fields(FieldList<TypeRelationNode>& f) {
   f.field<&TypeRelationNode::name>("name")

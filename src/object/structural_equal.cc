@@ -103,7 +103,7 @@ class Comparer {
     if (detail::is_leaf(a) || detail::is_leaf(b)) return compare_leaves(pair);
     if (a.type_index != b.type_index) return fail(pair, "types differ");
     const Object *left = a.v.v_object, *right = b.v.v_object;
-    switch (left->type_info().structural_kind) {
+    switch (detail::kind_of(left->type_info())) {
       case StructuralKind::unique:
         return left == right || fail(pair, "equal only to itself");
       case StructuralKind::constant:
@@ -216,7 +216,7 @@ class Comparer {
   void leave() {
     const Pair pair = std::move(stack_.back().pair);
     stack_.pop_back();
-    const StructuralKind kind = pair.a.object()->type_info().structural_kind;
+    const StructuralKind kind = detail::kind_of(pair.a.object()->type_info());
     if (kind == StructuralKind::dag || kind == StructuralKind::var) {
       correspond(pair.a, pair.b);
     } else {

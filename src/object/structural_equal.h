@@ -1,7 +1,7 @@
 // Structural equality of values: node graphs, with binders, sharing and free variables.
 //
 // By StructuralKind of the node's type (both sides have one type):
-//   tree      equal when all fields are
+//   tree      equal when all fields are; as are variables that mark a field of their own def_once
 //   dag       as tree, and a node met again on one side must be met again, as the same one, on the other
 //   constant  equal at once when it is one node on both sides; else as tree
 //   unique    equal only to itself

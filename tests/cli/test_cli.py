@@ -422,7 +422,7 @@ class ModelErrorTest(CliTest):
         head = '#[version = "0.0.5"]\ndef @main(%x: Tensor[('
         (self.folder / "lanes.relay").write_text(head + "3), float32x4]) { nn.relu(%x) }\n")
         (self.folder / "rank.relay").write_text(head + ", ".join("1" * 40) + "), float32]) { nn.relu(%x) }\n")
-        self.fails(USER, "elements of a tensor are scalars, not float32x4", "compile", "lanes.relay", "-o", "never.so")
+        self.fails(USER, "elements of float32x4, which are vectors", "compile", "lanes.relay", "-o", "never.so")
         self.fails(USER, "40 dimensions, more than 32", "compile", "rank.relay", "-o", "never.so")
 
     def test_a_full_disk_is_told(self) -> None:

@@ -39,9 +39,21 @@ LegalizeFn find_legalize(const OpNode& op, const std::string& attr) {
   throw_user_error("the attribute '{}' of op '{}' is no function that legalises calls", attr, op.name);
 }
 
+// Whether a value of type `a` may stand for one of type `b`, as far as both are known.
+bool may_be(const Type& a, const Type& b) {
+  const auto *x = a.as<TensorTypeNode>(), *y = b.as<TensorTypeNode>();
+  if (x == nullptr || y == nullptr) return a->type_index() == b->type_index();
+  bool fits = x->dtype == y->dtype && x->shape.size() == y->shape.size();
+  for (size_t i = 0; fits && i < x->shape.size(); ++i) {
+    const auto m = as_int(x->shape[i]), n = as_int(y->shape[i]);
+    fits = !m || !n || *m == *n;
+  }
+  return fits;
+}
+
 class Legalizer {
  public:
-  Legalizer(const IRModule& module, const std::string& attr) : effects_(module, true), attr_(attr) {}
+  Legalizer(const IRModule& module, const std::string& attr) : module_(module), effects_(module, true), attr_(attr) {}
 
   Expr run(const Expr& body) {
     return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
@@ -49,7 +61,7 @@ class Legalizer {
       const bool is_op_call = call != nullptr && call->as_op() != nullptr;
       const LegalizeFn& rule = is_op_call ? rule_of(*call->as_op()) : no_rule_;
       const Expr result = rule ? legalized(*call, *after.as<CallNode>(), rule) : after;
-      program_.insert(result);
+      program_.emplace(result, before->has_checked_type() ? before->checked_type() : Type());
       return result;
     });
   }
@@ -71,16 +83,59 @@ class Legalizer {
     Array<Expr> args;
     for (size_t i = 0; i < before.args.size(); ++i) {
       const bool is_bound = effects_.of(before.args[i]) && !relay::is_atomic(after.args[i]);
-      if (is_bound) lets.emplace_back(relay::make_var("x", {}, before.args[i]->span), after.args[i]);
+      if (is_bound) {
+        lets.emplace_back(relay::make_var("x", {}, before.args[i]->span), after.args[i]);
+        program_.emplace(lets.back().first, types[i]);
+      }
       args.push_back(is_bound ? Expr(lets.back().first) : after.args[i]);
     }
     const relay::Call call = lets.empty() ? ref(&after) : copy_with(after, [&](CallNode& copy) { copy.args = args; });
     Expr result = rule(*call, types);
     if (!result || result == call) return ref(&after);
     changed_.insert(before.as_op()->name);
+    check_type(result, before);
     result = with_span(result, before.span);
     for (size_t i = lets.size(); i-- > 0;) result = relay::make_let(lets[i].first, lets[i].second, result, before.span);
     return result;
+  }
+
+  // What the legalisation gives must be what the call gave: the program's own types would tell of it far from here.
+  void check_type(const Expr& expr, const CallNode& call) const {
+    const Type type = type_alone(expr);
+    if (!type) return;
+    const std::vector<Type> given = leaves_of(type), wanted = leaves_of(call.checked_type());
+    bool fits = given.size() == wanted.size() && type->type_index() == call.checked_type()->type_index();
+    for (size_t i = 0; fits && i < given.size(); ++i) fits = may_be(given[i], wanted[i]);
+    if (!fits)
+      throw_at(call.span, call.as_op()->name,
+               fmt::format("its legalisation ({}) gives {} for a call that gives {}", attr_, to_string(type),
+                           to_string(call.checked_type())));
+  }
+
+  // The type of what is new in `expr` over what the program has; null when it has none by itself: the inference of the
+  // whole program says why.
+  Type type_alone(const Expr& expr) const {
+    std::unordered_map<Expr, Expr> copies;
+    const auto copy_child = [&](const Expr& child) {
+      const auto [at, is_new] = copies.try_emplace(child, child);
+      const auto known = program_.find(child);
+      const bool is_input = known != program_.end() && known->second && !child.is<relay::ConstantNode>();
+      if (is_new && is_input) at->second = relay::make_var("x", known->second);
+      return at->second;
+    };
+    relay::post_order(
+        expr, [&](const Expr& e) { return !program_.contains(e); },
+        [&](const Expr& e) {
+          if (program_.contains(e) || relay::is_atomic(e) || e.is<OpNode>()) return;
+          std::vector<Expr> children;
+          for (const Expr& child : relay::children_of(e)) children.push_back(copy_child(child));
+          copies.insert_or_assign(e, relay::with_children(e, children));
+        });
+    try {
+      return relay::infer_type(copy_child(expr), module_)->checked_type();
+    } catch (const UserError&) {
+      return {};
+    }
   }
 
   // `expr` with the span of the call on what is new in it and has none. Copies get it: the user's function may keep the
@@ -121,12 +176,13 @@ class Legalizer {
     return copy.cast<ExprNode>();
   }
 
+  const IRModule& module_;
   Effects effects_;
   const std::string& attr_;
   const LegalizeFn no_rule_;
   std::unordered_map<const Object*, LegalizeFn> rules_;
-  std::unordered_set<Expr> program_;       // what is rewritten already: the arguments, and all they are made of
-  std::unordered_map<Expr, Expr> copies_;  // of nodes that legalisations gave
+  std::unordered_map<Expr, Type> program_;  // what is rewritten already: the arguments, and all they are made of
+  std::unordered_map<Expr, Expr> copies_;   // of nodes that legalisations gave
   std::set<std::string> changed_;
 };
 

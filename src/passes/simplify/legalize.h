@@ -12,8 +12,9 @@
 //
 // An argument with an effect, or that depends on when it is evaluated, is bound by a let before: the legalisation may
 // use it any number of times. Needs types. What a legalisation gives is copied with the span of the call where it has
-// none: the function may keep what it gave. It must fit the program: UserError that names the ops where it does not, or
-// where a function's type changes. Whether results are the same is the legalisation's to say.
+// none: the function may keep what it gave. It must give what the call gives: UserError that names the op and both
+// types where they are known to differ, and one that names the ops where the program has no type or a function's type
+// changes. Whether results are the same is the legalisation's to say.
 #pragma once
 
 #include "object/function.h"

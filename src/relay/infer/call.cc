@@ -69,7 +69,7 @@ std::optional<size_t> value_elements(const Type& type) {
     return total;
   }
   const auto* tensor = type.as<TensorTypeNode>();
-  if (tensor == nullptr || !is_integer(tensor->dtype)) return std::nullopt;
+  if (tensor == nullptr || !is_integer(tensor->dtype) || !tensor->dtype.is_scalar()) return std::nullopt;
   size_t total = 1;
   for (const PrimExpr& dim : tensor->shape) {
     const auto value = as_int(dim);

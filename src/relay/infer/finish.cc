@@ -90,7 +90,7 @@ void Inferencer::solve() {
   check_calls();
   solver_.take_owed();  // asked where the types met first
   report_equations();
-  for (const Ref<MatchNode>& match : std::exchange(check_complete_, {})) check_complete(match);
+  for (const Ref<MatchNode>& match : std::exchange(matches_, {})) check_match(match);
 }
 
 // True when one of them told something.
@@ -137,15 +137,28 @@ void Inferencer::check_calls() {
   }
 }
 
-void Inferencer::check_complete(const Ref<MatchNode>& match) {
+void Inferencer::check_match(const Ref<MatchNode>& match) {
+  const Type type = strip_empty_call(type_of(match->data));
   errors_.set_place(match);
+  const auto* call = type.as<TypeCallNode>();
+  const TypeData data = find_type_data(module_, (call == nullptr ? type : call->func).cast<GlobalTypeVarNode>());
+  if (data && data->constructors.empty()) {
+    errors_.add(
+        match->span, "match",
+        fmt::format("a value of {} cannot be matched: the type is extern, it has no constructors", to_string(type)));
+  } else if (match->complete) {
+    check_complete(*match);
+  }
+}
+
+void Inferencer::check_complete(const MatchNode& match) {
   try {
     std::string missing;
-    for (const Pattern& pattern : unmatched_cases(*match, module_))
+    for (const Pattern& pattern : unmatched_cases(match, module_))
       missing += (missing.empty() ? "" : ", ") + case_text(pattern);
-    if (!missing.empty()) errors_.add(match->span, "match", fmt::format("no clause covers {}", missing));
+    if (!missing.empty()) errors_.add(match.span, "match", fmt::format("no clause covers {}", missing));
   } catch (const UserError& error) {
-    errors_.add(match->span, "match", error.message());
+    errors_.add(match.span, "match", error.message());
   }
 }
 

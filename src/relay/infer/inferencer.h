@@ -142,7 +142,8 @@ class Inferencer {
   void report_equations();
   void report_waiting();
   void check_calls();
-  void check_complete(const Ref<MatchNode>& match);
+  void check_match(const Ref<MatchNode>& match);
+  void check_complete(const MatchNode& match);
   void set_types();
   void set_type(const Expr& original);
   Expr rebuilt(const Expr& original, const Type& type);
@@ -180,7 +181,7 @@ class Inferencer {
   std::vector<Constraint> constraints_;
   std::unordered_map<const ExprNode*, size_t> constraint_of_;  // by the call that it is asked as
   std::set<std::pair<const Object*, const Object*>> failed_constraints_;
-  std::vector<Ref<MatchNode>> check_complete_;
+  std::vector<Ref<MatchNode>> matches_;                   // to be checked when what they match is known
   std::unordered_map<const ExprNode*, Type> signatures_;  // of functions, from when they are entered
   std::unordered_set<const Object*> monomorphic_;         // signatures that are the same at each use
   std::unordered_set<const VarNode*> annotate_;           // parameters whose annotation is inferred

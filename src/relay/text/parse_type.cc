@@ -63,12 +63,7 @@ Nested<Type> Parser::tensor_type(Token first) {
   }
   expect(")", "after a tensor's dimensions");
   expect(",", "before a tensor's dtype");
-  const Token word = peek();
-  DataType dtype = dtype_word();
-  if (dtype.lanes() != 1) {
-    report(word, fmt::format("the elements of a tensor are scalars, not {}", dtype));
-    dtype = DataType::float_(32);
-  }
+  const DataType dtype = dtype_word();
   expect("]", "after a tensor's dtype");
   TensorType result = make_tensor_type(shape, dtype);
   result->span = span_from(first);
@@ -78,7 +73,7 @@ Nested<Type> Parser::tensor_type(Token first) {
 Nested<Type> Parser::function_type(Token first) {
   take();
   const size_t mark = type_vars_.mark();
-  const Array<TypeVar> params = type_params();
+  const Array<TypeVar> params = type_params(true);
   expect("(", "before a function type's arguments");
   Array<Type> args;
   while (!at(")")) {
@@ -196,7 +191,16 @@ Nested<Type> Parser::named_type(Token first) {
   co_return made;
 }
 
-Array<TypeVar> Parser::type_params() {
+// Within an item a name that functions' types declare is one variable, as a variable has one name in print: a type that
+// stands twice reads as one that does. Where the name is in scope, it is another.
+TypeVar Parser::function_type_var(const std::string& name, TypeKind kind) {
+  if (type_vars_.find(name)) return make_type_var(name, kind);
+  TypeVar& var = function_type_vars_[name];
+  if (!var || var->kind != kind) var = make_type_var(name, kind);
+  return var;
+}
+
+Array<TypeVar> Parser::type_params(bool of_function_type) {
   Array<TypeVar> params;
   if (!accept("[")) return params;
   comma_separated("]", "after type variables", [&] {
@@ -213,10 +217,11 @@ Array<TypeVar> Parser::type_params() {
       if (found < 0) fail(word, fmt::format("'{}' is not a kind of type variable", word.text));
       kind = static_cast<TypeKind>(found);
     }
-    const TypeVar var = make_type_var(std::string(token.text), kind);
+    const std::string name(token.text);
+    const TypeVar var = of_function_type ? function_type_var(name, kind) : make_type_var(name, kind);
     if (std::any_of(params.begin(), params.end(), [&](const TypeVar& p) { return p->name_hint == var->name_hint; }))
       report(token, fmt::format("the type variable {} is declared twice", token.text));
-    var->span = span_from(token);
+    if (!var->span) var->span = span_from(token);
     type_vars_.bind(var->name_hint, var);
     params.push_back(var);
   });
