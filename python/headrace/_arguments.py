@@ -7,7 +7,7 @@ from operator import index
 from os import PathLike, fspath
 from typing import Any
 
-from headrace._core import NDArray, UserError
+from headrace._core import Device, NDArray, UserError
 from headrace.target import Target
 
 # What is given where a model's file belongs, and who takes it.
@@ -53,6 +53,13 @@ def text(value: str, what: str) -> str:
         except UnicodeEncodeError:
             raise UserError(f"{what}: {value!r} is no text in UTF-8; rename what it names") from None
     return value
+
+
+def present(device: Device, what: str) -> Device:
+    """A device that memory and programs can be on."""
+    if not device.exist:
+        raise UserError(f"{what}: {device} is not here; tensors and programs are on the CPU: headrace.cpu()")
+    return device
 
 
 def integer(value: int, what: str, bits: int = 32) -> int:

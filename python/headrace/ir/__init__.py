@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
-from headrace import _core, _elsewhere, _expr, _node, _op, _prim_expr, _tvm_files  # noqa: F401
+from headrace import _arguments, _core, _elsewhere, _expr, _node, _op, _prim_expr, _tvm_files  # noqa: F401
 from headrace._container import Map
 from headrace._ffi import api
 from headrace._op import Op, register_op_attr  # noqa: F401
@@ -132,6 +134,32 @@ class SourceName(str):
         return str(self)
 
 
+@_node.mixin("ir.Source")
+class _Source:
+    """A text that programs were read from, up to its metadata block."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"Source({self.source_name!r}, {len(self.source)} characters)"
+
+
+class SourceMap:
+    """The texts that a module was read from.
+
+    Parameters
+    ----------
+    source_map : Map of str to Source
+        By the names that spans have for them.
+    """
+
+    def __init__(self, source_map: Any) -> None:
+        self.source_map = source_map
+
+    def __repr__(self) -> str:
+        return f"SourceMap({', '.join(self.source_map)})"
+
+
 _node.constructor("ir.Span", "source_name line column end_line end_column", "Where in a source a node came from.")
 
 
@@ -190,20 +218,14 @@ class _IRModule:
         UserError
             For what is no expression.
         """
-        if isinstance(expr, _expr.TupleWrapper):
-            expr = expr.astuple()
-        if not isinstance(expr, (RelayExpr, _node.class_of("tir.PrimFunc"))):
-            raise _core.UserError(f"from_expr: expected an expression or a function, got {_kind(expr)}")
         module = IRModule(functions, type_defs)
-        if expr.type_key not in ("relay.Function", "tir.PrimFunc"):
-            make_function = _node.class_of("relay.Function")
-            expr = make_function(api("relay.analysis.free_vars")(expr), expr)
+        expr = _as_function(expr, "from_expr")
         module._add(expr.attrs.get("global_symbol", "main"), expr, False)
         return module
 
     def _add(self, var: Any, function: Any, update: bool = True) -> Any:
         name = GlobalVar(var) if isinstance(var, str) else var
-        return api("ir.ModuleAdd")(self, name, function, bool(update))
+        return api("ir.ModuleAdd")(self, name, _as_function(function, "a module"), bool(update))
 
     def Add(self, var: Any, func: Any, update: bool = False) -> Any:
         """Adds a function.
@@ -212,8 +234,8 @@ class _IRModule:
         ----------
         var : GlobalVar or str
             Its name.
-        func : Function
-            The function.
+        func : Function or RelayExpr
+            The function; or an expression, which becomes the body of one whose parameters are its free variables.
         update : bool
             Whether one of that name may be replaced.
 
@@ -234,7 +256,7 @@ class _IRModule:
         api("ir.ModuleAddTypeDef")(self, data, bool(update))
 
     def __setitem__(self, var: Any, value: Any) -> None:
-        if value.type_key == "relay.TypeData":
+        if isinstance(value, _node.class_of("relay.TypeData")):
             self._set_type(value)
         else:
             self._add(var, value, True)
@@ -271,6 +293,8 @@ class _IRModule:
             api("ir.ModuleAddTypeDef")(self, data, True)
         for var, function in module.functions.items():
             self._add(var, function, True)
+        for source in module.sources.values():
+            api("ir.ModuleAddSource")(self, source)
 
     def update_func(self, var: Any, func: Any) -> None:
         """Replaces or adds the function of that name."""
@@ -308,9 +332,45 @@ class _IRModule:
         raise _core.UserError(f"the type '{type_name}' has no constructor '{name}'")
 
     def import_from_std(self, file_to_import: str) -> None:
-        """Takes the types and functions of a text that comes with Headrace, such as "prelude.rly"."""
-        header = f'#[version = "0.0.5"]\nimport "{file_to_import}"\n'
-        self.update(api("relay.parser.ParseModule")("import", header, None))
+        """Takes the types and functions of a text that comes with Headrace.
+
+        What the module has already in the same words stays, so that a text may be imported again.
+
+        Parameters
+        ----------
+        file_to_import : str
+            "prelude.rly" or "nat.rly".
+
+        Raises
+        ------
+        UserError
+            When there is no such text; or that lists what the module defines otherwise: it is unchanged then.
+        """
+        api("relay.parser.Import")(self, file_to_import, [])
+
+    def _import(self, file_to_import: str | PathLike[str]) -> None:
+        """Takes the types and functions of a file of text; what that imports is looked for in the file's folder.
+
+        Parameters
+        ----------
+        file_to_import : path
+            The file.
+
+        Raises
+        ------
+        UserError
+            As `import_from_std`; and with the errors of the text, each with its place in it.
+        """
+        file = Path(_arguments.path(file_to_import, "file_to_import")).absolute()
+        api("relay.parser.Import")(self, str(file), [str(file.parent)])
+
+    @property
+    def source_map(self) -> SourceMap:
+        """The texts that the module was read from: ``mod.source_map.source_map["from_string"].source``.
+
+        They are no part of equality and hash; `save_json` saves them.
+        """
+        return SourceMap(self.sources)
 
     def copy(self) -> Any:
         """Another module with the same functions: adding to one does not change the other."""
@@ -374,6 +434,17 @@ class _Attrs:
 
 def _kind(value: Any) -> str:
     return "None" if value is None else type(value).__name__
+
+
+def _as_function(expr: Any, what: str) -> Any:
+    """A function as it is; of another expression, a function of its free variables."""
+    if isinstance(expr, _expr.TupleWrapper):
+        expr = expr.astuple()
+    if isinstance(expr, _node.class_of("ir.BaseFunc")):
+        return expr
+    if not isinstance(expr, RelayExpr):
+        raise _core.UserError(f"{what}: expected an expression or a function, got {_kind(expr)}")
+    return _node.class_of("relay.Function")(api("relay.analysis.free_vars")(expr), expr)
 
 
 def make_node(type_key: str, **kwargs: Any) -> Any:
