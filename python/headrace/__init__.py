@@ -40,6 +40,7 @@ from headrace.nd import device
 from headrace.runtime import DataType
 from headrace.session import InferenceSession
 from headrace.target import Target
+from headrace.tir import transform as _tir_transform  # noqa: F401
 
 __all__ = [
     "Array",

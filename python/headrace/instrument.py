@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from headrace import _core, _node
+from headrace import _arguments, _core, _node
 from headrace._ffi import api
 
 __all__ = [
     "DumpIR",
     "PassInstrument",
+    "PassPrintingInstrument",
     "PassTimingInstrument",
     "PrintAfterAll",
     "PrintBeforeAll",
@@ -119,6 +120,37 @@ class PrintBeforeAll(PassInstrument):
             sink(f"// ---- before {info.name}\n{mod.astext(show_meta_data=False)}")
 
         PassInstrument.__init__(self, run_before_pass=show)
+
+
+class PassPrintingInstrument(PassInstrument):
+    """Prints the module before and after some passes.
+
+    Parameters
+    ----------
+    print_before_pass_names, print_after_pass_names : list of str
+        Names of passes.
+    sink : function of str, optional
+        Takes the text in place of `print`.
+    """
+
+    def __init__(
+        self,
+        print_before_pass_names: Iterable[str] = (),
+        print_after_pass_names: Iterable[str] = (),
+        sink: Callable[[str], Any] = print,
+    ) -> None:
+        def show(when: str, names: list[str]) -> Callable[[Any, Any], None]:
+            def hook(mod: Any, info: Any) -> None:
+                if info.name in names:
+                    sink(f"// ---- {when} {info.name}\n{mod.astext(show_meta_data=False)}")
+
+            return hook
+
+        PassInstrument.__init__(
+            self,
+            run_before_pass=show("before", _arguments.names(print_before_pass_names, "print_before_pass_names")),
+            run_after_pass=show("after", _arguments.names(print_after_pass_names, "print_after_pass_names")),
+        )
 
 
 class PrintChanges(PassInstrument):

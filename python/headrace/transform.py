@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from headrace import _core, _elsewhere, _node
+from headrace import _arguments, _core, _elsewhere, _node
 from headrace._ffi import api
 from headrace.ir import IRModule
 
 __all__ = [
+    "ApplyPassToFunction",
+    "ModulePass",
     "Pass",
     "PassContext",
     "PassInfo",
@@ -22,7 +25,11 @@ __all__ = [
     "prim_func_pass",
 ]
 
-_node.constructor("transform.PassInfo", "opt_level name required traceable", "What a pass is called and when it runs.")
+_node.constructor(
+    "transform.PassInfo",
+    "opt_level name required traceable runs_after",
+    "What a pass is called and when it runs.",
+)
 _node.default("transform.PassInfo", required=())
 
 
@@ -57,8 +64,8 @@ class _Pass:
         """
         if not isinstance(mod, IRModule):
             raise _core.UserError(
-                f"{self.name} is a pass over a module, got {type(mod).__name__}; write IRModule.from_expr(...) around "
-                "an expression or a function"
+                f"{self.name} is a pass over a module, got {_arguments.kind(mod)}; write IRModule.from_expr(...) "
+                "around an expression or a function"
             )
         return api("transform.RunPass")(self, mod, PassContext.current())
 
@@ -73,7 +80,7 @@ class _PassContext:
     Parameters
     ----------
     opt_level : int
-        Passes of a sequence run up to this level; 2 is the default.
+        From 0 to 4: passes of a sequence run up to this level; 2 is the default.
     required_pass : list of str
         Passes that run whatever the level is.
     disabled_pass : list of str
@@ -82,13 +89,14 @@ class _PassContext:
         Options of passes by key; `PassContext.list_configs()` has the keys.
     instruments : list of PassInstrument
         They are told of each pass.
-    trace : Trace, optional
-        Not supported: give None.
+    trace : function, optional
+        Of (module, info, is_before): it is told of each pass that runs and whose info says `traceable`, before it with
+        True and after it with False.
 
     Raises
     ------
     UserError
-        For an unknown key of `config`, or a value of another kind.
+        For a level outside of 0 to 4, an unknown key of `config`, or a value of another kind.
     """
 
     __slots__ = ()
@@ -100,20 +108,19 @@ class _PassContext:
         disabled_pass: Iterable[str] | None = None,
         instruments: Iterable[Any] | None = None,
         config: Mapping[str, Any] | None = None,
-        trace: Any = None,
+        trace: Callable[[Any, Any, bool], Any] | None = None,
     ) -> None:
-        if trace is not None:
-            raise _core.UserError("trace: traces of passes are not kept; use an instrument")
         fields = {
-            "opt_level": opt_level,
+            "opt_level": _arguments.integer(opt_level, "opt_level"),
             "required_pass": _names(required_pass, "required_pass"),
             "disabled_pass": _names(disabled_pass, "disabled_pass"),
-            "instruments": list(instruments or []),
-            "config": dict(config or {}),
+            "instruments": _listed(instruments, "instruments"),
+            "config": _arguments.entries(config, "config"),
+            "trace": trace,
         }
         _core.Object.__init__(self, _node.make("transform.PassContext", fields))
         try:
-            api("transform.CheckConfig")(self.config)
+            api("transform.CheckContext")(self)
         except _core.UserError:
             for told in map(_elsewhere.config_hint, fields["config"].keys() - PassContext.list_configs().keys()):
                 if told:
@@ -147,7 +154,7 @@ class _PassContext:
                 "override_instruments: this is not the context of the innermost `with`; write "
                 "PassContext.current().override_instruments([...]) within one"
             )
-        other = current.copy_with(instruments=list(instruments or []))
+        other = current.copy_with(instruments=_listed(instruments, "instruments"))
         api("transform.ExitPassContext")()
         api("transform.EnterPassContext")(other)
 
@@ -167,25 +174,28 @@ class _PassContext:
         return {str(name): {"type": str(kind), "doc": str(doc)} for name, kind, doc in api("transform.ConfigKeys")()}
 
 
+def _listed(value: Iterable[Any] | None, what: str) -> list[Any]:
+    if value is not None and not isinstance(value, Iterable):
+        raise _core.UserError(f"{what}: expected a list, got {_arguments.kind(value)}")
+    return [] if value is None else list(value)
+
+
 def _names(value: Iterable[str] | None, what: str) -> list[str]:
-    if isinstance(value, str):
-        raise _core.UserError(f"{what}: expected a list of str, got one str; write [{value!r}]")
-    return list(value or [])
+    return [] if value is None else _arguments.names(value, what)
 
 
 Pass = _node.class_of("transform.Pass")
-PassInfo = _node.class_of("transform.PassInfo")
-PassContext = _node.class_of("transform.PassContext")
 
 
-class Sequential(Pass):
+@_node.mixin("transform.Sequential")
+class _Sequential:
     """Passes one after another, as one.
 
     Parameters
     ----------
     passes : list of Pass
-        They run up to the level of the context, except those it disables. What a pass requires and what no pass before
-        it is, runs just before it.
+        They run up to the level of the context, except those it disables. What a pass requires runs just before it,
+        whatever the level is. An order that a pass' `runs_after` speaks against is an error before any runs.
     opt_level : int
         The sequence's own level.
     name : str
@@ -193,6 +203,8 @@ class Sequential(Pass):
     required : list of str, optional
         Passes that run before it.
     """
+
+    __slots__ = ()
 
     def __init__(
         self,
@@ -202,11 +214,17 @@ class Sequential(Pass):
         required: Iterable[str] | None = None,
     ) -> None:
         info = PassInfo(opt_level, name, _names(required, "required"))
-        listed = list(passes or [])
+        listed = _listed(passes, "passes")
         for one in listed:
             if not isinstance(one, Pass):
-                raise _core.UserError(f"passes: expected passes, got {type(one).__name__}")
+                raise _core.UserError(f"passes: expected passes, got {_arguments.kind(one)}")
         _core.Object.__init__(self, api("transform.Sequential")(listed, info))
+
+
+PassInfo = _node.class_of("transform.PassInfo")
+PassContext = _node.class_of("transform.PassContext")
+ModulePass = _node.class_of("transform.ModulePass")
+Sequential = _node.class_of("transform.Sequential")
 
 
 def _decorate(
@@ -216,13 +234,22 @@ def _decorate(
     name: str | None,
     required: Iterable[str] | None,
     traceable: bool,
+    runs_after: Iterable[str] | None,
     arity: int,
 ) -> Any:
     if opt_level is None:
         raise _core.UserError("opt_level: a pass says its level, as in @module_pass(opt_level=0)")
 
     def decorate(body: Any) -> Any:
-        info = PassInfo(opt_level, name or body.__name__, _names(required, "required"), traceable)
+        if not callable(body):
+            raise _core.UserError(f"pass_func: expected a function or a class, got {_arguments.kind(body)}")
+        info = PassInfo(
+            opt_level,
+            name or body.__name__,
+            _names(required, "required"),
+            traceable,
+            _names(runs_after, "runs_after"),
+        )
         if isinstance(body, type):
             return _pass_class(make, body, info, arity)
         return api(make)(body, info)
@@ -248,7 +275,8 @@ def module_pass(
     opt_level: int | None = None,
     name: str | None = None,
     required: Iterable[str] | None = None,
-    traceable: bool = False,
+    traceable: bool = True,
+    runs_after: Iterable[str] | None = None,
 ) -> Any:
     """Makes a pass of a function, or of a class with a method transform_module.
 
@@ -261,15 +289,17 @@ def module_pass(
     name : str, optional
         What it is called; else as the function.
     required : list of str, optional
-        Passes that run before it.
+        Passes that run before it each time, whatever the level is.
     traceable : bool
-        Kept in its info.
+        Whether the trace of a context is told of it.
+    runs_after : list of str, optional
+        Passes that it comes after in a sequence that has both.
 
     Returns
     -------
     Pass, or the decorator; of a class, a function that makes passes
     """
-    return _decorate("transform.MakeModulePass", pass_func, opt_level, name, required, traceable, 2)
+    return _decorate("transform.MakeModulePass", pass_func, opt_level, name, required, traceable, runs_after, 2)
 
 
 def function_pass(
@@ -277,14 +307,17 @@ def function_pass(
     opt_level: int | None = None,
     name: str | None = None,
     required: Iterable[str] | None = None,
-    traceable: bool = False,
+    traceable: bool = True,
+    runs_after: Iterable[str] | None = None,
 ) -> Any:
     """Makes a pass of a function of (function, module, context), which is called for each function of Relay.
 
     Functions marked SkipOptimization, Primitive or Compiler are left alone. A class has the method transform_function.
     Parameters as `module_pass`.
     """
-    return _decorate("relay._transform.MakeFunctionPass", pass_func, opt_level, name, required, traceable, 3)
+    return _decorate(
+        "relay._transform.MakeFunctionPass", pass_func, opt_level, name, required, traceable, runs_after, 3
+    )
 
 
 def prim_func_pass(
@@ -292,10 +325,11 @@ def prim_func_pass(
     opt_level: int | None = None,
     name: str | None = None,
     required: Iterable[str] | None = None,
-    traceable: bool = False,
+    traceable: bool = True,
+    runs_after: Iterable[str] | None = None,
 ) -> Any:
     """As `function_pass`, for loop functions."""
-    return _decorate("tir.transform.MakePrimFuncPass", pass_func, opt_level, name, required, traceable, 3)
+    return _decorate("tir.transform.MakePrimFuncPass", pass_func, opt_level, name, required, traceable, runs_after, 3)
 
 
 def pass_registry() -> dict[str, Any]:
@@ -323,3 +357,48 @@ def PrintIR(header: str = "", show_meta_data: bool = False) -> Any:
         return mod
 
     return module_pass(show, opt_level=0, name="PrintIR")
+
+
+def ApplyPassToFunction(transform: Any, func_name_regex: str, error_if_no_function_matches_regex: bool = False) -> Any:
+    """A pass that sees some functions of a module only.
+
+    Parameters
+    ----------
+    transform : Pass
+        What to run.
+    func_name_regex : str
+        It sees the functions whose whole names match; those that they refer to are there for their types, and stay.
+    error_if_no_function_matches_regex : bool
+        Whether it is an error that none does.
+
+    Returns
+    -------
+    Pass
+
+    Raises
+    ------
+    UserError
+        For what is no pass, and what is no regular expression.
+    """
+    if not isinstance(transform, Pass):
+        raise _core.UserError(f"transform: expected a pass, got {_arguments.kind(transform)}")
+    try:
+        pattern = re.compile(func_name_regex)
+    except re.error as error:
+        raise _core.UserError(f"func_name_regex: {func_name_regex!r} is no regular expression: {error}") from None
+
+    def run(mod: Any, context: Any) -> Any:
+        names = [str(var.name_hint) for var in mod.get_global_vars()]
+        chosen = {name for name in names if pattern.fullmatch(name)}
+        if not chosen and error_if_no_function_matches_regex:
+            raise _core.UserError(f"no function's name matches {func_name_regex!r}; there are {', '.join(names)}")
+        after = transform(mod) if chosen else mod
+        if after.same_as(mod):
+            return mod
+        result = IRModule(after.functions, after.type_definitions, after.attrs)
+        for name in names:
+            if name not in chosen:
+                result.update_func(result.get_global_var(name) if name in result else name, mod[name])
+        return result
+
+    return module_pass(run, opt_level=0, name=f"ApplyPassToFunction({transform.info.name})")

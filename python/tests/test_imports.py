@@ -106,7 +106,7 @@ def test_an_expression_becomes_a_function_of_its_free_variables():
     assert mod["h"].params == []
     assert isinstance(mod["pair"], relay.Function)
     for value in (3, None, "exp"):
-        with pytest.raises(hr.UserError, match="a module: expected an expression or a function, got "):
+        with pytest.raises(hr.UserError, match="function 'g': expected an expression, got "):
             mod["g"] = value
 
 

@@ -363,8 +363,8 @@ TEST(Compile, OptionsAreChecked) {
     EXPECT_FALSE(std::filesystem::exists(path));
     return error;
   };
-  EXPECT_EQ(errors({.opt_level = -7}), "the opt level is -7; it goes from 0 (each op by itself) to 4");
-  EXPECT_EQ(errors({.opt_level = 5}), "the opt level is 5; it goes from 0 (each op by itself) to 4");
+  EXPECT_EQ(errors({.opt_level = -7}), "opt_level is -7; it goes from 0 (each op by itself) to 4");
+  EXPECT_EQ(errors({.opt_level = 5}), "opt_level is 5; it goes from 0 (each op by itself) to 4");
   EXPECT_EQ(errors({.threads = -1}), "the number of threads is -1; it goes from 0 (one a processor) to 512");
   EXPECT_EQ(errors({.jobs = 513}), "the number of jobs is 513; it goes from 0 (one a processor) to 512");
 }

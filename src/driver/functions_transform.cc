@@ -23,6 +23,29 @@ std::string option_key(const Pass& pass, std::string_view option) {
   return fmt::format("relay.{}.{}", pass.info.name, option);
 }
 
+bool is_option(const Pass& pass, std::string_view name) {
+  return std::any_of(pass.info.options.begin(), pass.info.options.end(),
+                     [&](const ConfigKey& option) { return option.name == name; });
+}
+
+// Of a call: the pass' options in their order, None for one that keeps its default, or one map of options by name.
+Options options_of(const Pass& pass, const Args& args) {
+  const auto count = static_cast<size_t>(args.size());
+  if (count == 1 && matches_item<Options>(args[0])) {
+    const auto by_name = args.at<Options>(0);
+    const auto is_known = [&](const auto& entry) { return is_option(pass, entry.first); };
+    if (pass.info.options.empty() || std::all_of(by_name.begin(), by_name.end(), is_known)) return by_name;
+  }
+  if (count > pass.info.options.size())
+    throw_user_error("pass {} takes {} arguments, got {}", pass.info.name, pass.info.options.size(), count);
+  Options options;
+  for (size_t i = 0; i < count; ++i) {
+    const Value value = args.at<Value>(static_cast<int32_t>(i));
+    if (!value.is_none()) options.set(pass.info.options[i].name, value);
+  }
+  return options;
+}
+
 // The pass with its own options, each the configuration "relay.NAME.OPTION" of its runs alone.
 PassRef make_with_options(const Pass& pass, const Options& options) {
   if (options.empty()) return make_pass(pass);
@@ -75,8 +98,9 @@ void register_passes() {
     for (const Pass& pass : all_passes(ir)) make_known(pass.info);
   }
   const auto add = [](const std::string& name, const Pass& pass) {
-    register_global("relay._transform." + name,
-                    make_packed([&pass](const Options& options) { return make_with_options(pass, options); }));
+    register_global("relay._transform." + name, PackedFunc([&pass](const Args& args) {
+                      return Value(make_with_options(pass, options_of(pass, args)));
+                    }));
   };
   for (const Pass& pass : all_passes()) {
     add(pass.info.name, pass);
@@ -113,7 +137,8 @@ void register_contexts() {
   register_global("transform.ExitPassContext", make_packed(&exit_context));
   register_global("transform.GetCurrentPassContext", make_packed(&current_context));
   register_global("transform.IsInPassContext", make_packed(&is_in_context));
-  register_global("transform.CheckConfig", make_packed(&check_config));
+  register_global("transform.CheckContext",
+                  make_packed([](const PassContextRef& context) { check_context(*context); }));
 }
 
 void register_instruments() {
@@ -143,7 +168,10 @@ void register_instruments() {
 void register_transform_functions() {
   declare_config();
   declare_op_attrs();
-  type_of<PassObj>();
+  type_of<ModulePassObj>();
+  type_of<FunctionPassObj>();
+  type_of<PrimFuncPassObj>();
+  type_of<SequentialObj>();
   type_of<PassContextObj>();
   type_of<PassInstrumentObj>();
   type_of<PassInfoObj>();

@@ -14,8 +14,10 @@ void TensorTypeNode::fields(FieldList<TensorTypeNode>& f) {
 
 void TupleTypeNode::fields(FieldList<TupleTypeNode>& f) { f.field<&TupleTypeNode::items>("fields"); }
 
+// Bound anew by each type and function that declares it (object/structural_fields.h).
 void TypeVarNode::fields(FieldList<TypeVarNode>& f) {
-  f.field<&TypeVarNode::name_hint>("name_hint", {.ignore = true}).field<&TypeVarNode::kind>("kind");
+  f.field<&TypeVarNode::name_hint>("name_hint", {.ignore = true})
+      .field<&TypeVarNode::kind>("kind", {.def_recursive = true});
 }
 
 void GlobalTypeVarNode::fields(FieldList<GlobalTypeVarNode>& f) {

@@ -103,9 +103,9 @@ class Hasher {
     Frame frame = std::move(stack_.back());
     stack_.pop_back();
     uint64_t hash = hash_combine(frame.hash, frame.parts.size());
-    if (detail::kind_of(frame.node.object()->type_info()) == StructuralKind::var) {
+    const TypeInfo& type = frame.node.object()->type_info();
+    if (detail::kind_of(type) == StructuralKind::var && !detail::is_bound_anew(type, frame.mode))
       hash = hash_combine(hash, ++variables_);
-    }
     known_.emplace(frame.node.object(), Known{frame.node, hash});
     return hash;
   }

@@ -22,7 +22,8 @@ void PassContextObj::fields(FieldList<PassContextObj>& f) {
                                              {.default_value = none, .has_default = true, .doc = "never run"})
       .field<&PassContextObj::config>(
           "config", {.default_value = Map<std::string, Value>(), .has_default = true, .doc = "options of passes"})
-      .field<&PassContextObj::instruments>("instruments", {.default_value = none, .has_default = true});
+      .field<&PassContextObj::instruments>("instruments", {.default_value = none, .has_default = true})
+      .field<&PassContextObj::trace>("trace", {.optional = true, .doc = "(module, info, is_before)"});
 }
 
 PassInstrumentRef make_instrument(std::shared_ptr<PassInstrument> native) {
@@ -97,8 +98,13 @@ PassContextRef current_context() { return is_in_context() ? scopes().back().cont
 
 bool is_in_context() { return !scopes().empty(); }
 
+void check_context(const PassContextObj& context) {
+  check_opt_level(context.opt_level);
+  check_config(context.config);
+}
+
 void enter_context(const PassContextRef& context) {
-  check_config(context->config);
+  check_context(*context);
   const Array<PassInstrumentRef> instruments = context->instruments;
   size_t entered = 0;
   try {
@@ -136,6 +142,9 @@ PassContextRef to_object(const PassContext& context) {
   object->required_pass = Array<std::string>(context.required_pass);
   object->disabled_pass = Array<std::string>(context.disabled_pass);
   object->config = context.config;
+  if (context.trace)
+    object->trace = make_packed([trace = context.trace](const IRModule& module, const Ref<PassInfoObj>& info,
+                                                        bool is_before) { trace(module, to_info(*info), is_before); });
   for (const auto& instrument : context.instruments) {
     const auto* scoped = dynamic_cast<const ScopedInstrument*>(instrument.get());
     object->instruments.push_back(scoped == nullptr ? make_instrument(instrument) : scoped->object());
@@ -144,7 +153,7 @@ PassContextRef to_object(const PassContext& context) {
 }
 
 PassContext to_context(const PassContextRef& context) {
-  check_config(context->config);
+  check_context(*context);
   PassContext result;
   result.opt_level = static_cast<int32_t>(context->opt_level);
   result.required_pass = context->required_pass.to_vector();
@@ -152,6 +161,10 @@ PassContext to_context(const PassContextRef& context) {
   result.config = context->config;
   for (const PassInstrumentRef& instrument : context->instruments)
     result.instruments.push_back(std::make_shared<ScopedInstrument>(instrument));
+  if (context->trace)
+    result.trace = [trace = context->trace](const IRModule& module, const PassInfo& info, bool is_before) {
+      trace(module, make_pass_info(info), is_before);
+    };
   result.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
   return result;
 }

@@ -93,7 +93,10 @@ class DumpFolderInstrument : public PassInstrument {
 
   void run_after_pass(const IRModule& module, const PassInfo& info) override {
     const Running run = before_.pop();
-    const std::string diff = module == run.before ? "" : diff_texts(text_of(run.before), text_of(module));
+    // What a sequence did its last pass has written.
+    const bool is_written = count_ > run.number && module == last_;
+    last_ = module;
+    const std::string diff = is_written || module == run.before ? "" : diff_texts(text_of(run.before), text_of(module));
     if (!diff.empty()) write(fmt::format("{:02}_{}.diff", run.number, info.name), diff);
   }
 
@@ -112,6 +115,7 @@ class DumpFolderInstrument : public PassInstrument {
 
   std::filesystem::path folder_;
   RunningPasses<Running> before_;
+  IRModule last_;  // after the pass that ended last
   int count_ = 0;
 };
 

@@ -8,7 +8,10 @@ namespace headrace::pass {
 // Passes of the project when the driver registers them, those of users when they are made.
 void make_known(const PassInfo& info);
 
-// UserError for a name, in any spelling, that no pass goes by. `purpose` is what the names are for: "leave out".
-void check_pass_names(const std::vector<std::string>& names, std::string_view purpose);
+// What a context names passes to.
+enum class NamedTo { disable, require };
+
+// UserError for a name, in any spelling, that no pass goes by. A pass of Relay that is not here may be disabled.
+void check_pass_names(const std::vector<std::string>& names, NamedTo purpose);
 
 }  // namespace headrace::pass

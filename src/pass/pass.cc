@@ -19,11 +19,29 @@ bool names_one(const std::vector<std::string>& names, const PassInfo& info) {
   return std::any_of(names.begin(), names.end(), [&](const std::string& name) { return info.is_called(name); });
 }
 
+bool is_chosen(const PassInfo& info, const PassContext& context) {
+  return context.is_required(info) || (!context.is_disabled(info) && info.opt_level <= context.opt_level);
+}
+
 bool should_run(const PassInfo& info, const IRModule& module, const PassContext& context) {
-  if (context.is_required(info)) return true;
-  if (context.is_disabled(info) || info.opt_level > context.opt_level) return false;
-  return std::all_of(context.instruments.begin(), context.instruments.end(),
+  if (!is_chosen(info, context)) return false;
+  return context.is_required(info) ||
+         std::all_of(context.instruments.begin(), context.instruments.end(),
                      [&](const auto& instrument) { return instrument->should_run(module, info); });
+}
+
+void check_order(const std::vector<Pass>& passes, const PassContext& context) {
+  std::vector<const PassInfo*> before;
+  for (const Pass& pass : passes) {
+    if (!is_chosen(pass.info, context)) continue;
+    for (const PassInfo* earlier : before) {
+      if (names_one(earlier->runs_after, pass.info))
+        throw_user_error("{} comes after {}, and in this list before it; put {} first", earlier->name, pass.info.name,
+                         pass.info.name);
+    }
+    std::erase_if(before, [&](const PassInfo* earlier) { return names_one(pass.info.undoes, *earlier); });
+    before.push_back(&pass.info);
+  }
 }
 
 // What is in a module. The objects are held, so that whoever adds to the module makes others.
@@ -71,6 +89,42 @@ class InstrumentScope {
   size_t entered_ = 0;
 };
 
+// One run over a list.
+class Run {
+ public:
+  Run(IRModule module, const PassContext& context) : module_(std::move(module)), context_(context) {}
+  const IRModule& module() const { return module_; }
+
+  void run(const Pass& pass) {
+    for (const Pass& required : pass.required) {
+      if (context_.is_disabled(required.info))
+        throw_user_error("pass {} requires {}, which the context disables", pass.info.name, required.info.name);
+      if (last_ != required.info.name) run(required);
+    }
+    poll_interrupt();
+    if (context_.infer_type) module_ = context_.infer_type(module_);
+    trace(pass, true);
+    for (const auto& instrument : context_.instruments) instrument->run_before_pass(module_, pass.info);
+    module_ = pass.run(module_, context_);
+    for (const auto& instrument : context_.instruments) instrument->run_after_pass(module_, pass.info);
+    trace(pass, false);
+    last_ = pass.info.name;
+  }
+
+  void infer_type() {
+    if (context_.infer_type) module_ = context_.infer_type(module_);
+  }
+
+ private:
+  void trace(const Pass& pass, bool is_before) const {
+    if (context_.trace && pass.info.traceable) context_.trace(module_, pass.info, is_before);
+  }
+
+  IRModule module_;
+  const PassContext& context_;
+  std::string last_;  // the pass that has just run
+};
+
 }  // namespace
 
 bool same_pass_name(std::string_view a, std::string_view b) { return folded(a) == folded(b); }
@@ -88,17 +142,14 @@ IRModule run_passes(const std::vector<Pass>& passes, const IRModule& given, cons
   // Passes read a module many times, while others may add to the one that was given.
   const IRModule start = snapshot(given);
   const Contents before = contents(start);
+  check_order(passes, context);
   InstrumentScope scope(context);
-  IRModule module = start;
+  Run run(start, context);
   for (const Pass& pass : passes) {
-    if (!should_run(pass.info, module, context)) continue;
-    poll_interrupt();
-    if (context.infer_type) module = context.infer_type(module);
-    for (const auto& instrument : context.instruments) instrument->run_before_pass(module, pass.info);
-    module = pass.run(module, context);
-    for (const auto& instrument : context.instruments) instrument->run_after_pass(module, pass.info);
+    if (should_run(pass.info, run.module(), context)) run.run(pass);
   }
-  if (context.infer_type) module = context.infer_type(module);
+  run.infer_type();
+  const IRModule module = run.module();
   scope.finish();
   // A pass in Python may add to the module that it gets and return it; what others added, no pass has seen.
   return module == start && contents(start) == before && contents(given) == before ? given : module;

@@ -16,12 +16,15 @@ struct PassContext;
 struct PassInfo {
   std::string name;                        // "FoldConstant"
   int32_t opt_level = 0;                   // runs when the context's level is at least this
-  std::vector<std::string> required = {};  // passes that a sequence runs before it, see make_sequential
+  std::vector<std::string> required = {};  // passes that run before it each time, see Pass::required
   std::string summary = {};                // one line: what it does
   std::vector<std::string> aliases = {};   // what else users call it: "PartialEval"
   // Its options, in the order in which a call may give them: "max_depth" of FuseOps is the configuration
   // "relay.FuseOps.max_depth".
   std::vector<ConfigKey> options = {};
+  std::vector<std::string> runs_after = {};  // in a list that has these too, it comes after them
+  std::vector<std::string> undoes = {};      // what these did is taken back: after it, they may come again
+  bool traceable = true;                     // whether the context's trace is told of it
 
   // By its name or another that it goes by, in any spelling: "fold_constant", "FoldConstant", "foldconstant".
   bool is_called(std::string_view name) const;
@@ -30,6 +33,9 @@ struct PassInfo {
 struct Pass {
   PassInfo info;
   std::function<IRModule(const IRModule&, const PassContext&)> run;
+  // What info.required names, found (make_sequential does): whenever this pass runs, they run before it, whatever the
+  // level is, but for one that has just run.
+  std::vector<Pass> required = {};
 };
 
 // Observes and steers passes. A hook that throws ends the run; the context is left as it was.
@@ -56,6 +62,8 @@ struct PassContext {
   std::vector<std::string> disabled_pass;
   Map<std::string, Value> config;
   std::vector<std::shared_ptr<PassInstrument>> instruments;
+  // Told of each traceable pass that runs: before it with true, after it with false.
+  std::function<void(const IRModule&, const PassInfo&, bool is_before)> trace;
   std::shared_ptr<ConstantEvaluator> evaluator;
   // Gives every node its type; run before a pass that finds untyped nodes. Null: types are the passes' own business.
   std::function<IRModule(const IRModule&)> infer_type;
@@ -78,7 +86,8 @@ struct PassContext {
 bool same_pass_name(std::string_view a, std::string_view b);
 
 // Runs `passes` in order. A pass is skipped when it is disabled, above the level (unless required), or refused by an
-// instrument.
+// instrument. UserError, before any has run, when two of those that are not skipped stand against a `runs_after`; when
+// the context disables what a pass requires.
 IRModule run_passes(const std::vector<Pass>& passes, const IRModule& module, const PassContext& context);
 
 }  // namespace headrace::pass

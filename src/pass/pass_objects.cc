@@ -12,16 +12,22 @@ void PassInfoObj::fields(FieldList<PassInfoObj>& f) {
   f.field<&PassInfoObj::opt_level>("opt_level", {.doc = "it runs in contexts of at least this level"})
       .field<&PassInfoObj::name>("name")
       .field<&PassInfoObj::required>("required", {.doc = "passes that run before it"})
-      .field<&PassInfoObj::traceable>("traceable", {.default_value = false, .has_default = true})
+      .field<&PassInfoObj::traceable>(
+          "traceable", {.default_value = true, .has_default = true, .doc = "whether a context's trace is told of it"})
       .field<&PassInfoObj::summary>("summary", {.default_value = "", .has_default = true, .doc = "what it does"})
       .field<&PassInfoObj::aliases>("aliases", {.default_value = none, .has_default = true, .doc = "other names"})
-      .field<&PassInfoObj::options>("options",
-                                    {.default_value = none, .has_default = true, .doc = "in a call's order"});
+      .field<&PassInfoObj::options>("options", {.default_value = none, .has_default = true, .doc = "in a call's order"})
+      .field<&PassInfoObj::runs_after>(
+          "runs_after", {.default_value = none, .has_default = true, .doc = "passes that it comes after in a sequence"})
+      .field<&PassInfoObj::undoes>(
+          "undoes", {.default_value = none, .has_default = true, .doc = "passes whose work it takes back"});
 }
 
-void PassObj::fields(FieldList<PassObj>& f) {
-  f.field<&PassObj::info>("info").field<&PassObj::passes>("passes", {.doc = "of a sequence; else empty"});
-}
+void PassObj::fields(FieldList<PassObj>& f) { f.field<&PassObj::info>("info"); }
+void ModulePassObj::fields(FieldList<ModulePassObj>&) {}
+void FunctionPassObj::fields(FieldList<FunctionPassObj>&) {}
+void PrimFuncPassObj::fields(FieldList<PrimFuncPassObj>&) {}
+void SequentialObj::fields(FieldList<SequentialObj>& f) { f.field<&SequentialObj::passes>("passes"); }
 
 Ref<PassInfoObj> make_pass_info(const PassInfo& info) {
   Ref<PassInfoObj> object = make_object<PassInfoObj>();
@@ -31,27 +37,29 @@ Ref<PassInfoObj> make_pass_info(const PassInfo& info) {
   object->summary = info.summary;
   object->aliases = Array<std::string>(info.aliases);
   for (const ConfigKey& option : info.options) object->options.push_back(option.name);
+  object->runs_after = Array<std::string>(info.runs_after);
+  object->undoes = Array<std::string>(info.undoes);
+  object->traceable = info.traceable;
   return object;
 }
-
-namespace {
 
 PassInfo to_info(const PassInfoObj& info) {
   return {.name = info.name,
           .opt_level = static_cast<int32_t>(info.opt_level),
           .required = info.required.to_vector(),
           .summary = info.summary,
-          .aliases = info.aliases.to_vector()};
+          .aliases = info.aliases.to_vector(),
+          .runs_after = info.runs_after.to_vector(),
+          .undoes = info.undoes.to_vector(),
+          .traceable = info.traceable};
 }
 
-Pass to_pass(const PassObj& pass) {
-  if (!pass.run) throw_user_error("pass '{}' was made from its fields and has no code", pass.info->name);
-  return {to_info(*pass.info), pass.run};
-}
+namespace {
 
-PassRef make_named(Ref<PassInfoObj> info, std::function<IRModule(const IRModule&, const PassContext&)> run) {
+template <typename T>
+Ref<T> make_named(Ref<PassInfoObj> info, std::function<IRModule(const IRModule&, const PassContext&)> run) {
   make_known(to_info(*info));
-  PassRef pass = make_object<PassObj>();
+  Ref<T> pass = make_object<T>();
   pass->info = std::move(info);
   pass->run = std::move(run);
   return pass;
@@ -62,35 +70,31 @@ PassRef find_registered(const std::string& name) {
   constexpr std::string_view kPrefix = "relay._transform.";
   for (const std::string& known : global_names()) {
     if (known.starts_with(kPrefix) && same_pass_name(known.substr(kPrefix.size()), name))
-      return get_global(known)(Map<std::string, Value>()).as<PassRef>();
+      return get_global(known)().as<PassRef>();
   }
   return {};
 }
 
-// Puts what `pass` requires and `list` does not have before it. `asked`: the passes whose requirements are looked at.
-void add_with_required(const PassRef& pass, std::vector<PassRef>& list, std::vector<std::string>& asked) {
-  for (const std::string& name : pass->info->required) {
-    const auto is_it = [&](const PassRef& known) { return same_pass_name(known->info->name, name); };
-    if (std::any_of(list.begin(), list.end(), is_it)) continue;
+// `asked`: the passes whose requirements are looked at.
+Pass to_pass(const PassObj& pass, std::vector<std::string>& asked) {
+  if (!pass.run) throw_user_error("pass '{}' was made from its fields and has no code", pass.info->name);
+  Pass result{to_info(*pass.info), pass.run};
+  asked.push_back(pass.info->name);
+  for (const std::string& name : pass.info->required) {
     if (std::any_of(asked.begin(), asked.end(), [&](const auto& open) { return same_pass_name(open, name); }))
-      throw_user_error("pass '{}' requires '{}', which requires it", pass->info->name, name);
+      throw_user_error("pass '{}' requires '{}', which requires it", pass.info->name, name);
     const PassRef required = find_registered(name);
-    if (!required) throw_user_error("pass '{}' requires '{}', which is no pass", pass->info->name, name);
-    asked.push_back(name);
-    add_with_required(required, list, asked);
-    asked.pop_back();
+    if (!required) throw_user_error("pass '{}' requires '{}', which is no pass", pass.info->name, name);
+    result.required.push_back(to_pass(*required, asked));
   }
-  list.push_back(pass);
+  asked.pop_back();
+  return result;
 }
 
 std::vector<Pass> to_list(const Array<PassRef>& passes) {
-  std::vector<PassRef> list;
-  for (const PassRef& pass : passes) {
-    std::vector<std::string> asked{pass->info->name};
-    add_with_required(pass, list, asked);
-  }
   std::vector<Pass> result;
-  for (const PassRef& pass : list) result.push_back(to_pass(*pass));
+  std::vector<std::string> asked;
+  for (const PassRef& pass : passes) result.push_back(to_pass(*pass, asked));
   return result;
 }
 
@@ -102,19 +106,20 @@ bool takes(const BaseFunc& function, bool is_prim) {
 
 }  // namespace
 
-PassRef make_pass(const Pass& pass) { return make_named(make_pass_info(pass.info), pass.run); }
+PassRef make_pass(const Pass& pass) { return make_named<ModulePassObj>(make_pass_info(pass.info), pass.run); }
 
 PassRef make_sequential(Array<PassRef> passes, Ref<PassInfoObj> info) {
-  PassRef pass = make_named(std::move(info), [passes](const IRModule& module, const PassContext& context) {
-    return run_passes(to_list(passes), module, context);
-  });
+  Ref<SequentialObj> pass =
+      make_named<SequentialObj>(std::move(info), [passes](const IRModule& module, const PassContext& context) {
+        return run_passes(to_list(passes), module, context);
+      });
   pass->passes = std::move(passes);
   return pass;
 }
 
 PassRef make_module_pass(PackedFunc body, Ref<PassInfoObj> info) {
   const std::string name = info->name;
-  return make_named(std::move(info), [body, name](const IRModule& module, const PassContext& context) {
+  return make_named<ModulePassObj>(std::move(info), [body, name](const IRModule& module, const PassContext& context) {
     const Value result = body(module, to_object(context));
     if (!result.is<IRModule>() || result.is_none())
       throw_user_error("module pass '{}' must give an IRModule, got {}", name, kind_name(result.raw()));
@@ -124,7 +129,7 @@ PassRef make_module_pass(PackedFunc body, Ref<PassInfoObj> info) {
 
 PassRef make_function_pass(PackedFunc body, Ref<PassInfoObj> info, bool is_prim) {
   const std::string name = info->name;
-  return make_named(std::move(info), [body, name, is_prim](const IRModule& module, const PassContext& context) {
+  const auto run = [body, name, is_prim](const IRModule& module, const PassContext& context) {
     IRModule result;
     for (const auto& [var, function] : module->functions()) {
       if (!takes(function, is_prim)) continue;
@@ -136,7 +141,9 @@ PassRef make_function_pass(PackedFunc body, Ref<PassInfoObj> info, bool is_prim)
       result->add_function(var, changed.as<BaseFunc>(), true);
     }
     return result ? result : module;
-  });
+  };
+  if (is_prim) return make_named<PrimFuncPassObj>(std::move(info), run);
+  return make_named<FunctionPassObj>(std::move(info), run);
 }
 
 IRModule run_pass(const PassRef& pass, const IRModule& module, const PassContextRef& context) {
@@ -145,8 +152,8 @@ IRModule run_pass(const PassRef& pass, const IRModule& module, const PassContext
   for (const auto& instrument : inner.instruments) {
     if (!instrument->should_run(module, info)) return module;
   }
-  check_pass_names(inner.disabled_pass, "leave out");
-  check_pass_names(inner.required_pass, "require");
+  check_pass_names(inner.disabled_pass, NamedTo::disable);
+  check_pass_names(inner.required_pass, NamedTo::require);
   inner.required_pass.push_back(info.name);
   return run_passes(to_list({pass}), module, inner);
 }

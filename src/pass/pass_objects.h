@@ -15,28 +15,55 @@ struct PassInfoObj : Object {
   int64_t opt_level = 0;
   std::string name;
   Array<std::string> required;
-  bool traceable = false;
+  bool traceable = true;
   std::string summary;
   Array<std::string> aliases;  // other names it goes by
   Array<std::string> options;  // the names of its options, in the order in which a call may give them
+  Array<std::string> runs_after, undoes;
 };
 Ref<PassInfoObj> make_pass_info(const PassInfo& info);
+PassInfo to_info(const PassInfoObj& info);
 
-// A pass, or a sequence of them. Its code is no field: one that was loaded from JSON refuses to run.
+// A pass. Its code is no field: one that was loaded from JSON refuses to run.
 struct PassObj : Object {
   using Parent = Object;
   static constexpr std::string_view type_key = "transform.Pass";
-  static constexpr bool is_final = true;
   static void fields(FieldList<PassObj>& f);
   Ref<PassInfoObj> info;
-  Array<Ref<PassObj>> passes;  // of a sequence; else empty
   std::function<IRModule(const IRModule&, const PassContext&)> run;
 };
 using PassRef = Ref<PassObj>;
-PassRef make_pass(const Pass& pass);
 
-// Runs the passes in order by the one runner. What a pass requires and the sequence does not name before it runs just
-// before it; UserError when there is no such pass.
+// What a pass is over: a module, the functions of Relay in one, or its loop functions; or it is several passes.
+struct ModulePassObj : PassObj {
+  using Parent = PassObj;
+  static constexpr std::string_view type_key = "transform.ModulePass";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<ModulePassObj>& f);
+};
+struct FunctionPassObj : PassObj {
+  using Parent = PassObj;
+  static constexpr std::string_view type_key = "transform.FunctionPass";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<FunctionPassObj>& f);
+};
+struct PrimFuncPassObj : PassObj {
+  using Parent = PassObj;
+  static constexpr std::string_view type_key = "transform.PrimFuncPass";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<PrimFuncPassObj>& f);
+};
+struct SequentialObj : PassObj {
+  using Parent = PassObj;
+  static constexpr std::string_view type_key = "transform.Sequential";
+  static constexpr bool is_final = true;
+  static void fields(FieldList<SequentialObj>& f);
+  Array<PassRef> passes;
+};
+
+// A pass of the project.
+PassRef make_pass(const Pass& pass);
+// Runs the passes in order by the one runner, each after what it requires; UserError when there is no such pass.
 PassRef make_sequential(Array<PassRef> passes, Ref<PassInfoObj> info);
 // `body(module, context)` gives the new module.
 PassRef make_module_pass(PackedFunc body, Ref<PassInfoObj> info);
@@ -68,13 +95,16 @@ struct PassContextObj : Object {
   Array<std::string> required_pass, disabled_pass;
   Map<std::string, Value> config;  // keys as config.h declares them
   Array<PassInstrumentRef> instruments;
+  PackedFunc trace;  // (module, info, is_before), or null
 };
 using PassContextRef = Ref<PassContextObj>;
 
+// UserError for a level that is none (check_opt_level), and as check_config.
+void check_context(const PassContextObj& context);
 // The context of the innermost scope of this thread; a fresh one with the defaults outside of any.
 PassContextRef current_context();
 bool is_in_context();
-// Checks the keys of its configuration, enters its instruments, makes it the current one. When an instrument throws,
+// Checks it, enters its instruments, makes it the current one. When an instrument throws,
 // those entered before it leave, and the current context stays what it was.
 void enter_context(const PassContextRef& context);
 // Makes the one around it current, then leaves the instruments; the first error of one is thrown when all have left.

@@ -6,6 +6,7 @@
 
 #include "kit/errors.h"
 #include "pass/config.h"
+#include "pass/known_passes.h"
 
 namespace headrace::pass {
 namespace {
@@ -94,16 +95,51 @@ TEST(PassObjects, APassThatIsCalledRunsAtEveryLevelAndASequenceAsksTheContext) {
   EXPECT_EQ(log, (Log{"High", "Low"}));
 }
 
-TEST(PassObjects, WhatIsRequiredRunsOnceBefore) {
+// A pass between may have undone it.
+TEST(PassObjects, WhatIsRequiredRunsBeforeEachWhateverTheLevelIs) {
   Log log;
   register_global("relay._transform.TestNeeded",
-                  PackedFunc([&log](Args) -> Value { return Value(logging_object(log, "TestNeeded")); }), true);
+                  PackedFunc([&log](Args) -> Value { return Value(logging_object(log, "TestNeeded", 4)); }), true);
+  const PassRef a = logging_object(log, "A", 0, {"test_needed"}), b = logging_object(log, "B", 0, {"TestNeeded"});
+  const PassContextRef context = context_with({}, 0);
+  const auto run = [&](Array<PassRef> passes) {
+    log.clear();
+    run_pass(make_sequential(passes, make_pass_info({"list", 0, {}})), make_module(), context);
+    return log;
+  };
+  EXPECT_EQ(run({a, b}), (Log{"TestNeeded", "A", "TestNeeded", "B"}));
+  EXPECT_EQ(run({logging_object(log, "High", 3), a}), (Log{"TestNeeded", "A"}));
+  context->opt_level = 4;
+  EXPECT_EQ(run({logging_object(log, "TestNeeded", 4), a}), (Log{"TestNeeded", "A"}));
+  EXPECT_THROW(run_pass(logging_object(log, "C", 0, {"Nothing"}), make_module(), context), UserError);
+  make_known({"TestNeeded"});
+  context->disabled_pass = {"TestNeeded"};
+  EXPECT_EQ(kit::user_error_of([&] { run({a}); }), "pass A requires TestNeeded, which the context disables");
+  context->disabled_pass = {"A", "TestNeeded"};
+  EXPECT_EQ(run({a}), Log{});
+}
+
+TEST(PassObjects, ATraceIsToldOfPassesThatAreTraceable) {
+  Log log;
+  Ref<PassInfoObj> quiet = make_pass_info({"Quiet"});
+  quiet->traceable = false;
+  const auto same = make_packed([](const IRModule& module, const PassContextRef&) { return module; });
   const PassRef list =
-      make_sequential({logging_object(log, "A", 0, {"test_needed"}), logging_object(log, "B", 0, {"TestNeeded"})},
-                      make_pass_info({"list", 0, {}}));
-  run_pass(list, make_module(), context_with({}));
-  EXPECT_EQ(log, (Log{"TestNeeded", "A", "B"}));
-  EXPECT_THROW(run_pass(logging_object(log, "C", 0, {"Nothing"}), make_module(), context_with({})), UserError);
+      make_sequential({logging_object(log, "A"), make_module_pass(same, quiet)}, make_pass_info({"list"}));
+  const PassContextRef context = context_with({});
+  context->trace = make_packed([&](const IRModule&, const Ref<PassInfoObj>& info, bool is_before) {
+    log.push_back((is_before ? "before " : "after ") + std::string(info->name));
+  });
+  run_pass(list, make_module(), context);
+  EXPECT_EQ(log, (Log{"before list", "before A", "A", "after A", "after list"}));
+}
+
+TEST(PassObjects, WhatAPassIsOverIsItsType) {
+  const auto body = make_packed([](const Value& first, const Value&) { return first; });
+  EXPECT_EQ(make_module_pass(body, make_pass_info({"M"}))->key(), "transform.ModulePass");
+  EXPECT_EQ(make_function_pass(body, make_pass_info({"F"}))->key(), "transform.FunctionPass");
+  EXPECT_EQ(make_function_pass(body, make_pass_info({"P"}), true)->key(), "transform.PrimFuncPass");
+  EXPECT_EQ(make_sequential({}, make_pass_info({"S"}))->key(), "transform.Sequential");
 }
 
 TEST(PassObjects, APassOfFieldsAloneRefusesToRun) {
@@ -138,6 +174,9 @@ TEST(PassObjects, ANameThatNoPassGoesByIsToldWhereverItIsListed) {
   EXPECT_TRUE(kit::user_error_of([&] {
                 run_pass(pass, make_module(), context);
               }).starts_with("there is no pass 'mine_c' to leave out; the passes are "));
+  // What Relay has and this does not is left out in any case.
+  context->disabled_pass = {"AlterOpLayout"};
+  EXPECT_NO_THROW(run_pass(pass, make_module(), context));
   context->disabled_pass = {};
   context->required_pass = {"mine_d"};
   EXPECT_TRUE(kit::user_error_of([&] {

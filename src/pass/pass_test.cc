@@ -110,6 +110,23 @@ TEST(RunPasses, OtherNamesOfAPassAreItsOwn) {
   EXPECT_EQ(log, std::vector<std::string>{"A"});
 }
 
+TEST(RunPasses, AnOrderThatIsDeclaredIsHeld) {
+  std::vector<std::string> log;
+  Pass last = logging_pass(log, "Last"), undo = logging_pass(log, "Undo");
+  last.info.runs_after = {"first"};
+  undo.info.undoes = {"last"};
+  const Pass first = logging_pass(log, "First", 2);
+  run_passes({first, last}, make_module(), {});
+  run_passes({last, undo, first}, make_module(), {});
+  PassContext low;
+  low.opt_level = 1;
+  run_passes({last, first}, make_module(), low);  // which does not run the first
+  log.clear();
+  EXPECT_EQ(kit::user_error_of([&] { run_passes({last, first}, make_module(), {}); }),
+            "Last comes after First, and in this list before it; put First first");
+  EXPECT_TRUE(log.empty());
+}
+
 TEST(PassContext, AnOptionOfAnotherKindIsTold) {
   PassContext context;
   EXPECT_EQ(context.option<int64_t>("test.depth"), std::nullopt);

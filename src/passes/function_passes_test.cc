@@ -94,6 +94,7 @@ class FunctionPass : public testing::TestWithParam<PassCase> {};
 
 TEST_P(FunctionPass, TextAndResults) {
   pass::PassContext context = typed_context();
+  context.config.set("relay.EtaExpand.expand_constructor", Value(true));
   context.config.set("relay.EtaExpand.expand_global_var", Value(true));
   check_pass(GetParam(), context);
 }
@@ -167,7 +168,7 @@ TEST(LambdaLift, DeepNestsAndLongChainsAreLinear) {
 
 TEST(EtaExpand, OptionsMustBeBools) {
   pass::PassContext context;
-  EXPECT_TRUE(eta_options(context).expand_constructor);
+  EXPECT_FALSE(eta_options(context).expand_constructor);
   EXPECT_FALSE(eta_options(context).expand_global_var);
   context.config.set("relay.EtaExpand.expand_constructor", Value("yes"));
   try {
@@ -178,11 +179,19 @@ TEST(EtaExpand, OptionsMustBeBools) {
   }
 }
 
-TEST(EtaExpand, GlobalsStayUnlessAskedFor) {
+TEST(EtaExpand, ExpandsWhatIsAskedFor) {
   const IRModule before = read(
+      "type Box { Box(float32) }\n"
       "def @step(%x: float32) -> float32 { %x }\n"
-      "def @main(%x: float32) -> float32 { let %f = @step; %f(%x) }");
+      "def @main(%x: float32) -> float32 { let %f = @step; let %g = Box; let %b = %g(%x); %f(%x) }");
   EXPECT_EQ(eta_expand(before, {}), before);
+  const auto count = [&](const EtaOptions& options) {
+    const std::string text = relay::print_module(eta_expand(before, options));
+    return std::make_pair(text.find("Box(%x0)") != std::string::npos,
+                          text.find(" @step(%x") != text.rfind(" @step(%x"));
+  };
+  EXPECT_EQ(count({.expand_constructor = true}), std::make_pair(true, false));
+  EXPECT_EQ(count({.expand_global_var = true}), std::make_pair(false, true));
 }
 
 }  // namespace

@@ -408,9 +408,6 @@ INSTANTIATE_TEST_SUITE_P(
                   "def @main(%x: Tensor[(1, 3), float32]) {\n"
                   "  %0 = nn.dense(%x, const(Tensor[(1, 3), float32], [1, 2, 3]));\n"
                   "  (%0, multiply(%0, 2f))\n}"},
-        Unchanged{"FoldScaleAxis", "WeightsThatAreNoConstant",
-                  "def @main(%x: Tensor[(1, 3), float32], %w: Tensor[(2, 3), float32]) {"
-                  " multiply(nn.dense(%x, %w), 2f) }"},
         Unchanged{"FoldScaleAxis", "ScaleAlongTheHeight",
                   "def @main(%x: Tensor[(1, 1, 2, 2), float32]) {\n"
                   "  %0 = nn.conv2d(%x, const(Tensor[(2, 1, 1, 1), float32], [1, 2]));\n"

@@ -59,6 +59,11 @@ Pass with_context(std::string name, int32_t opt_level, std::string summary, std:
       std::forward<F>(run)};
 }
 
+Pass after(std::vector<std::string> others, Pass pass) {
+  pass.info.runs_after = std::move(others);
+  return pass;
+}
+
 template <IRModule (*pass)(const IRModule&, int64_t)>
 Pass combining(const std::string& name, std::string summary) {
   return with_context(name, 4, std::move(summary),
@@ -72,9 +77,32 @@ Pass legalizing() {
                       [](const IRModule& m, const PassContext& c) { return legalize(m, legalize_attr(c)); });
 }
 
+// By its name it makes arithmetic of every norm, as in Relay. The kernels of the other norms pass over the data fewer
+// times than the arithmetic, so builds leave those (simplify_inference.h).
+Pass simplifying_inference(bool unpacks_norms) {
+  return with_context(
+      "SimplifyInference", 0, "norms and dropout become arithmetic",
+      {config_key<bool>("unpack_norms", "norms whose statistics are the data's own too; True, in builds False")},
+      [unpacks_norms](const IRModule& m, const PassContext& c) {
+        const auto wish = c.option<bool>("relay.SimplifyInference.unpack_norms");
+        return simplify_inference(m, wish.value_or(unpacks_norms));
+      });
+}
+
+// By its name it multiplies weights that are variables, as in Relay. At each run that is work, so builds do not.
+Pass folding_scale_axis(bool with_variables) {
+  return with_context("FoldScaleAxis", 3, "multiplications around a convolution move into its weights",
+                      {config_key<bool>("fold_variables",
+                                        "into weights, and of factors, that are no constants; True, in builds False")},
+                      [with_variables](const IRModule& m, const PassContext& c) {
+                        return fold_scale_axis(
+                            m, c, c.option<bool>("relay.FoldScaleAxis.fold_variables").value_or(with_variables));
+                      });
+}
+
 Pass eliminating_common_subexpr() {
   return with_context(
-      "EliminateCommonSubexpr", 2, "equal calls become one",
+      "EliminateCommonSubexpr", 3, "equal calls become one",
       {config_key<PackedFunc>("fskip", "(call) -> bool: those that it says true of are left alone")},
       [](const IRModule& m, const PassContext& c) { return eliminate_common_subexpr(m, common_subexpr_skip(c)); });
 }
@@ -93,11 +121,39 @@ Pass removing_unused_functions() {
       [](const IRModule& m, const PassContext& c) { return remove_unused_functions(m, entry_functions(c)); });
 }
 
+// What looks for ops finds none of those that are in groups.
 Pass fusing() {
-  return with_context("FuseOps", 0, "groups of op calls become functions that are compiled as one kernel",
-                      {config_key<int64_t>("fuse_opt_level", "0: each op by itself; -1: as the context's level says"),
-                       config_key<int64_t>("max_depth", "op calls a group; 1: each op by itself")},
-                      [](const IRModule& m, const PassContext& c) { return fuse_ops(m, fuse_options(c)); });
+  return after(
+      {"Legalize",
+       "SimplifyInference",
+       "DynamicToStatic",
+       "CombineParallelConv2D",
+       "CombineParallelDense",
+       "CombineParallelBatchMatmul",
+       "FoldScaleAxis",
+       "BackwardFoldScaleAxis",
+       "ForwardFoldScaleAxis",
+       "SimplifyExpr",
+       "FastMath",
+       "CanonicalizeOps",
+       "CanonicalizeCast",
+       "DivToMul",
+       "FoldExplicitPadding",
+       "SplitArgs",
+       "ConvertLayout",
+       "ToMixedPrecision",
+       "FirstOrderGradient",
+       "BoundOutputs"},
+      with_context("FuseOps", 0, "groups of op calls become functions that are compiled as one kernel",
+                   {config_key<int64_t>("fuse_opt_level", "0: each op by itself; -1: as the context's level says"),
+                    config_key<int64_t>("max_depth", "op calls a group; 1: each op by itself")},
+                   [](const IRModule& m, const PassContext& c) { return fuse_ops(m, fuse_options(c)); }));
+}
+
+Pass defusing() {
+  Pass pass = plain<defuse_ops>("DefuseOps", 3, "what FuseOps put into functions comes out of them", {"DeFuseOps"});
+  pass.info.undoes = {"FuseOps"};
+  return pass;
 }
 
 Pass expanding() {
@@ -109,10 +165,11 @@ Pass expanding() {
 }
 
 Pass converting_layout() {
-  return with_context("ConvertLayout", 3, "convolutions and pools run in the layouts that are asked for",
-                      {config_key<Map<std::string, Array<std::string>>>(
-                          "desired_layouts", "by op: layouts of data and, if it has one, of the kernel")},
-                      [](const IRModule& m, const PassContext& c) { return convert_layout(m, desired_layouts(c)); });
+  return with_context(
+      "ConvertLayout", 3, "convolutions and pools run in the layouts that are asked for",
+      {config_key<Map<std::string, Array<std::string>>>(
+          "desired_layouts", "by op: layouts of data and, if it has one, of the kernel", &check_desired_layouts)},
+      [](const IRModule& m, const PassContext& c) { return convert_layout(m, desired_layouts(c)); });
 }
 
 Pass mixing_precision() {
@@ -135,12 +192,12 @@ Pass planning_devices() {
 
 // Any of them may be left out, so none requires another; the order is what makes each find what it looks for:
 // DynamicToStatic leaves constants to fold, siblings are combined before their constants are folded, SimplifyExpr joins
-// the additions that folded scales bring together, and FastMath comes when the laws have seen the plain forms.
+// the additions that folded scales bring together. What an order would spoil is declared (PassInfo::runs_after).
 std::vector<Pass> canonical() {
   return {
       plain<inline_calls>("InlineCalls", 0, "calls of functions that are in no cycle become their bodies"),
       legalizing(),
-      plain<simplify_inference>("SimplifyInference", 0, "batch norm and dropout become arithmetic"),
+      simplifying_inference(false),
       plain<dynamic_to_static>("DynamicToStatic", 0, "known shape arithmetic becomes constants and attributes"),
       combining<combine_parallel_conv2d>("CombineParallelConv2D", "convolutions of the same data become one"),
       combining<combine_parallel_dense>("CombineParallelDense", "dense products of the same data become one"),
@@ -148,10 +205,10 @@ std::vector<Pass> canonical() {
                                                "batched products of the same data become one"),
       with_context("FoldConstant", 2, "what depends on constants alone becomes a constant", {},
                    [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); }),
-      with_context("FoldScaleAxis", 3, "multiplications around a convolution move into its weights", {},
-                   &fold_scale_axis),
-      plain<simplify_expr>("SimplifyExpr", 1, "algebraic laws: x + 0, pairs of transposes, reshapes, casts ..."),
-      plain<fast_math>("FastMath", 4, "exp, tanh, erf and softmax become their fast forms"),
+      folding_scale_axis(false),
+      plain<simplify_expr>("SimplifyExpr", 0, "algebraic laws: x + 0, pairs of transposes, reshapes, casts ..."),
+      // The laws look for the plain forms.
+      after({"SimplifyExpr"}, plain<fast_math>("FastMath", 4, "exp, tanh, erf and softmax become their fast forms")),
       eliminating_common_subexpr(),
       eliminating_dead_code(),
   };
@@ -166,27 +223,30 @@ std::vector<Pass> native() {
 
 std::vector<Pass> by_name() {
   return {
+      simplifying_inference(true),
+      folding_scale_axis(true),
       plain<to_a_normal_form>("ToANormalForm", 1,
                               "every operation is bound by a let, in the scope that holds its uses"),
       plain<to_basic_block_normal_form>("ToBasicBlockNormalForm", 1, "what several blocks use is bound by a let"),
       removing_unused_functions(),
       plain<canonicalize_ops>("CanonicalizeOps", 3, "ops that are others in disguise: bias_add becomes add"),
       plain<div_to_mul>("DivToMul", 0, "a division by a constant becomes a multiplication"),
-      plain<defuse_ops>("DefuseOps", 3, "what FuseOps put into functions comes out of them", {"DeFuseOps"}),
+      defusing(),
       plain<inline_functions>("Inline", 1, "calls of functions marked Inline become their bodies"),
       plain<lambda_lift>("LambdaLift", 1, "functions inside functions become functions of the module"),
       expanding(),
-      plain<remove_standalone_reshapes>("RemoveStandaloneReshapes", 0,
-                                        "groups that only reshape are joined or dropped"),
+      after({"FuseOps"}, plain<remove_standalone_reshapes>("RemoveStandaloneReshapes", 0,
+                                                           "groups that only reshape are joined or dropped")),
       plain<fold_explicit_padding>("FoldExplicitPadding", 0, "nn.pad becomes padding of the convolution or pool"),
       plain<canonicalize_cast>("CanonicalizeCast", 3, "elementwise readers of a widening cast get one each"),
       with_context("SplitArgs", 1, "concatenations of more tensors than a kernel takes are split",
                    {config_key<int64_t>("max_function_args", "the most inputs of a call; 0: any number")},
                    [](const IRModule& m, const PassContext& c) { return split_args(m, max_function_args(c)); }),
       with_context("BackwardFoldScaleAxis", 3, "multiplications after a convolution move into its weights", {},
-                   &backward_fold_scale_axis),
-      with_context("ForwardFoldScaleAxis", 3, "multiplications before a convolution move into its weights", {},
-                   &forward_fold_scale_axis),
+                   [](const IRModule& m, const PassContext& c) { return backward_fold_scale_axis(m, c); }),
+      after({"BackwardFoldScaleAxis"},
+            with_context("ForwardFoldScaleAxis", 3, "multiplications before a convolution move into its weights", {},
+                         [](const IRModule& m, const PassContext& c) { return forward_fold_scale_axis(m, c); })),
       converting_layout(),
       mixing_precision(),
       plain<first_order_gradient>("FirstOrderGradient", 0, "functions give the gradients by their parameters too"),

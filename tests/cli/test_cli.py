@@ -242,6 +242,15 @@ class JsonTest(CliTest):
         self.assertIn("64x4, axis 0 as long as the data tells", self.call("inspect", "places.so").stdout)
         self.assertTrue(self.report("verify", "places.relay", "--input", "x=x.npy")["ok"])
 
+    def test_an_op_without_a_compute_rule(self) -> None:
+        text = "def @main(%x: Tensor[(1), float32]) { let %s = memory.alloc_storage(size=64); %x }\n"
+        (self.folder / "storage.relay").write_text('#[version = "0.0.5"]\n' + text)
+        refused = self.call("compile", "storage.relay", "-o", "storage.so")
+        self.assertEqual(refused.returncode, 3)
+        self.assertIn("no compute rule for 'memory.alloc_storage', so it cannot be compiled", refused.stderr)
+        self.assertIn("relay.op.register_compute gives an op one (docs/user-ops.md)", refused.stderr)
+        self.assertFalse((self.folder / "storage.so").exists())
+
     def test_outputs_whose_files_would_be_one(self) -> None:
         self.call("compile", "twins.onnx", "-o", "twins.so", check=True)
         run = ("run", "twins.so", "--input", "x=pair.npy", "--output-dir", "out", "--json")

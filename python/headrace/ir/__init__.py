@@ -92,6 +92,7 @@ def load_json(json_str: str) -> Any:
     UserError
         That says where the text is wrong, or that TVM wrote it: its JSON is not read.
     """
+    _arguments.text(json_str, "load_json: json_str")
     try:
         return api("ir.LoadJSON")(json_str)
     except _core.UserError:
@@ -187,11 +188,11 @@ class _IRModule:
         type_definitions: Mapping[Any, Any] | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> None:
-        empty = {"functions": {}, "type_definitions": {}, "attrs": dict(attrs or {})}
+        empty = {"functions": {}, "type_definitions": {}, "attrs": _arguments.entries(attrs, "attrs")}
         _core.Object.__init__(self, _core.make("ir.IRModule", empty))
-        for data in (type_definitions or {}).values():
-            api("ir.ModuleAddTypeDef")(self, data, False)
-        for name, function in (functions or {}).items():
+        for data in _arguments.entries(type_definitions, "type_definitions").values():
+            self.AddTypeDef(data)
+        for name, function in _arguments.entries(functions, "functions").items():
             self._add(name, function, False)
 
     @staticmethod
@@ -219,13 +220,16 @@ class _IRModule:
             For what is no expression.
         """
         module = IRModule(functions, type_defs)
-        expr = _as_function(expr, "from_expr")
+        expr = _as_function(expr, "from_expr: expr")
         module._add(expr.attrs.get("global_symbol", "main"), expr, False)
         return module
 
     def _add(self, var: Any, function: Any, update: bool = True) -> Any:
         name = GlobalVar(var) if isinstance(var, str) else var
-        return api("ir.ModuleAdd")(self, name, _as_function(function, "a module"), bool(update))
+        if not isinstance(name, GlobalVar):
+            raise _core.UserError(f"the name of a function: expected a GlobalVar or a str, got {_arguments.kind(var)}")
+        what = f"function '{var}'" if isinstance(var, str) else "a function of a module"
+        return api("ir.ModuleAdd")(self, name, _as_function(function, what), bool(update))
 
     def Add(self, var: Any, func: Any, update: bool = False) -> Any:
         """Adds a function.
@@ -253,6 +257,7 @@ class _IRModule:
 
     def AddTypeDef(self, data: Any, update: bool = False) -> None:
         """Adds a data type; UserError when its name is taken and `update` is not set."""
+        data = _arguments.node(data, "AddTypeDef: data", "relay.TypeData")
         api("ir.ModuleAddTypeDef")(self, data, bool(update))
 
     def __setitem__(self, var: Any, value: Any) -> None:
@@ -273,14 +278,12 @@ class _IRModule:
             )
 
     def __getitem__(self, var: Any) -> Any:
-        if not isinstance(var, str) and var.type_key == "relay.GlobalTypeVar":
+        if isinstance(var, _node.class_of("relay.GlobalTypeVar")):
             return self.type_definitions[self.get_global_type_var(var.name_hint)]
-        name = self.get_global_var(var if isinstance(var, str) else var.name_hint)
-        return self.functions[name]
+        return self.functions[self.get_global_var(_name_of(var))]
 
     def __contains__(self, var: Any) -> bool:
-        name = var if isinstance(var, str) else var.name_hint
-        return api("ir.ModuleFindGlobalVar")(self, name) is not None
+        return api("ir.ModuleFindGlobalVar")(self, _name_of(var)) is not None
 
     def functions_items(self) -> list[tuple[Any, Any]]:
         """Pairs of GlobalVar and function, in order of definition."""
@@ -290,7 +293,7 @@ class _IRModule:
         """Takes the functions and types of another module, or of a dict, in place of its own of the same names."""
         module = other if isinstance(other, IRModule) else IRModule(other)
         for data in module.type_definitions.values():
-            api("ir.ModuleAddTypeDef")(self, data, True)
+            self.AddTypeDef(data, True)
         for var, function in module.functions.items():
             self._add(var, function, True)
         for source in module.sources.values():
@@ -302,7 +305,7 @@ class _IRModule:
 
     def get_global_var(self, name: str) -> Any:
         """The GlobalVar of that name; UserError that lists the functions when there is none."""
-        return api("ir.ModuleGetGlobalVar")(self, name)
+        return api("ir.ModuleGetGlobalVar")(self, _arguments.text(name, "get_global_var: name"))
 
     def get_global_vars(self) -> list[Any]:
         """All GlobalVars, in order of definition."""
@@ -310,7 +313,7 @@ class _IRModule:
 
     def get_global_type_var(self, name: str) -> Any:
         """The GlobalTypeVar of that name; UserError when there is none."""
-        found = api("ir.ModuleFindGlobalTypeVar")(self, name)
+        found = api("ir.ModuleFindGlobalTypeVar")(self, _arguments.text(name, "get_global_type_var: name"))
         if found is None:
             raise _core.UserError(f"the module has no type '{name}'")
         return found
@@ -378,11 +381,13 @@ class _IRModule:
 
     def with_attr(self, attr_key: str, attr_value: Any) -> Any:
         """The module with an attribute."""
-        return self.with_attrs({attr_key: attr_value})
+        return self.with_attrs({_arguments.text(attr_key, "with_attr: attr_key"): attr_value})
 
     def with_attrs(self, attr_map: Mapping[str, Any]) -> Any:
         """The module with these attributes beside its own."""
-        return self.copy_with(attrs={**dict(self.attrs.items()), **dict(attr_map.items())})
+        return self.copy_with(
+            attrs={**dict(self.attrs.items()), **_arguments.entries(attr_map, "with_attrs: attr_map")}
+        )
 
     def without_attr(self, attr_key: str) -> Any:
         """The module without an attribute, which it need not have."""
@@ -432,19 +437,19 @@ class _Attrs:
         return tuple(int(item) for item in getattr(self, key))
 
 
-def _kind(value: Any) -> str:
-    return "None" if value is None else type(value).__name__
+def _name_of(var: Any) -> str:
+    """The name of a function that is asked for by it or by its GlobalVar."""
+    if isinstance(var, (str, GlobalVar)):
+        return var if isinstance(var, str) else var.name_hint
+    raise _core.UserError(f"a function of a module: expected its name or its GlobalVar, got {_arguments.kind(var)}")
 
 
 def _as_function(expr: Any, what: str) -> Any:
     """A function as it is; of another expression, a function of its free variables."""
-    if isinstance(expr, _expr.TupleWrapper):
-        expr = expr.astuple()
     if isinstance(expr, _node.class_of("ir.BaseFunc")):
         return expr
-    if not isinstance(expr, RelayExpr):
-        raise _core.UserError(f"{what}: expected an expression or a function, got {_kind(expr)}")
-    return _node.class_of("relay.Function")(api("relay.analysis.free_vars")(expr), expr)
+    body = _arguments.expression(expr, what)
+    return _node.class_of("relay.Function")(api("relay.analysis.free_vars")(body), body)
 
 
 def make_node(type_key: str, **kwargs: Any) -> Any:
@@ -466,7 +471,7 @@ def make_node(type_key: str, **kwargs: Any) -> Any:
     UserError
         For a type, field or kind that does not fit, or a field that is missing.
     """
-    return _node.make(type_key, kwargs)
+    return _node.make(_arguments.text(type_key, "make_node: type_key"), kwargs)
 
 
 def node_fields(node_or_type: Any) -> list[str]:

@@ -7,9 +7,11 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
+from headrace import _arguments, _node
 from headrace._core import UserError
 from headrace._ffi import api
 from headrace.transform import (
+    ModulePass,
     Pass,
     PassContext,
     PassInfo,
@@ -22,6 +24,8 @@ from headrace.transform import (
 )
 
 __all__ = [
+    "FunctionPass",
+    "ModulePass",
     "Pass",
     "PassContext",
     "PassInfo",
@@ -33,6 +37,7 @@ __all__ = [
     "prim_func_pass",
 ]
 
+FunctionPass = _node.class_of("transform.FunctionPass")
 
 # Passes of Relay that are not here, and what is instead; the rest of its names has no such word.
 _ELSEWHERE = {
@@ -104,6 +109,7 @@ def InferTypeLocal(expr: Any) -> Any:
     """
     from headrace.ir import IRModule
 
+    expr = _arguments.expression(expr, "InferTypeLocal: expr")
     return api("relay.analysis.infer_type_expr")(expr, IRModule()).checked_type
 
 

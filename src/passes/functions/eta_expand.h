@@ -14,7 +14,7 @@
 namespace headrace::passes {
 
 struct EtaOptions {
-  bool expand_constructor = true;
+  bool expand_constructor = false;
   bool expand_global_var = false;
 };
 // From "relay.EtaExpand.expand_constructor" and "relay.EtaExpand.expand_global_var" of the context's configuration.

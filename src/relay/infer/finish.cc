@@ -70,8 +70,9 @@ void Inferencer::wake() {
   }
 }
 
-// To the end of what can be learnt. When nothing else moves, what ops assume of their arguments is taken; then an
-// unknown dimension is `?`; then those are asked again whose relation depends on more than types.
+// To the end of what can be learnt. When nothing else moves, what ops assume of their arguments is taken; then what
+// equations of dimensions say; then an unknown dimension is `?`; then those are asked again whose relation depends on
+// more than types.
 void Inferencer::solve() {
   for (;;) {
     while (!stack_.empty()) {
@@ -80,7 +81,7 @@ void Inferencer::solve() {
       if (frame.stage > 0 || !is_known(frame.expr)) step(frame);
     }
     wake();
-    if (!stack_.empty() || take_assumptions() || solver_.settle_all_dims()) continue;
+    if (!stack_.empty() || take_assumptions() || solver_.solve_equations() || solver_.settle_all_dims()) continue;
     if (asked_last_.empty() || waiting_nodes_.size() == asked_before_) break;
     asked_before_ = waiting_nodes_.size();
     for (const Expr& node : std::exchange(asked_last_, {})) later(node, 1);
@@ -108,6 +109,7 @@ bool Inferencer::take_assumptions() {
 
 void Inferencer::report_equations() {
   for (const TypeSolver::Equation& broken : solver_.take_broken()) {
+    if (errors_.is_about(broken.place)) continue;  // a call whose argument does not fit has been told
     errors_.set_place(broken.place);
     errors_.add(broken.place->span, "",
                 fmt::format("the dimension {} must be {}", to_string(broken.a), to_string(broken.b)));
@@ -129,6 +131,7 @@ void Inferencer::report_waiting() {
 void Inferencer::check_calls() {
   for (const OpenCall& open : std::exchange(open_calls_, {})) {
     errors_.set_place(open.call);
+    solver_.set_place(open.call);
     try {
       unify_arguments(open.call, *open.function, open.arg_types);
     } catch (const UserError& error) {
@@ -258,6 +261,7 @@ void Inferencer::report_variables(bool with_values) {
     const auto* var = node.as<VarNode>();
     if (var == nullptr || has_value_.contains(var) != with_values) continue;
     const Type type = type_of(node);
+    (type.is<IncompleteTypeNode>() ? lacks_whole_types_ : lacks_parts_) = true;
     const std::string known = type.is<IncompleteTypeNode>() ? "" : fmt::format(" (so far {})", to_string(type));
     errors_.set_place(node);
     errors_.add(node->span, "",
@@ -269,9 +273,11 @@ void Inferencer::report_expression(const Expr& first) {
   const auto* call = first.as<CallNode>();
   const auto* global = call != nullptr ? call->op.as<GlobalVarNode>() : first.as<GlobalVarNode>();
   const std::string what = global != nullptr ? fmt::format("what '@{}' gives", global->name_hint) : "this expression";
+  const Type type = type_of(first);
+  (type.is<IncompleteTypeNode>() ? lacks_whole_types_ : lacks_parts_) = true;
   errors_.set_place(first);
   errors_.add(first->span, call != nullptr && call->as_op() != nullptr ? call->as_op()->name : "",
-              fmt::format("the type of {} cannot be inferred: {}", what, to_string(type_of(first))));
+              fmt::format("the type of {} cannot be inferred: {}", what, to_string(type)));
 }
 
 ValueMap Inferencer::take_values() {

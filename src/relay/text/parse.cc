@@ -95,11 +95,6 @@ void Parser::constructor(const GlobalTypeVar& type_var, Array<Constructor>& out)
   out.push_back(made);
 }
 
-void Parser::clear_item_names() {
-  symbols_.clear();
-  function_type_vars_.clear();
-}
-
 // type List[A] { Cons(A, List[A]), Nil, }
 // extern type Storage[A]
 void Parser::type_definition() {
@@ -110,7 +105,7 @@ void Parser::type_definition() {
   data->header = global_types_[std::string(name.text)];
   if (!data->header) data->header = make_global_type_var(std::string(name.text));  // reported as a bad name
   const size_t mark = type_vars_.mark();
-  clear_item_names();
+  symbols_.clear();
   data->type_vars = type_params();
   if (is_extern && at("{")) fail(peek(), "an extern type has no constructors; leave out 'extern' or the braces");
   if (!is_extern) {
@@ -129,7 +124,7 @@ void Parser::definition() {
   const Token first = take();
   const Token name = take();
   if (name.kind != TokenKind::global) fail(name, "expected a function's name such as @main after def");
-  clear_item_names();
+  symbols_.clear();
   const Function made = function(first).run();
   const GlobalVar& var = globals_[local_name(name)];
   if (!module_->find_global_var(var->name_hint)) module_->add_function(var, made);

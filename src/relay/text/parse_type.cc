@@ -1,4 +1,5 @@
 // Types and dimensions.
+#include "base/count_of.h"
 #include "ir/max_dim.h"
 #include "ir/type_text.h"
 #include "relay/text/parser.h"
@@ -73,7 +74,7 @@ Nested<Type> Parser::tensor_type(Token first) {
 Nested<Type> Parser::function_type(Token first) {
   take();
   const size_t mark = type_vars_.mark();
-  const Array<TypeVar> params = type_params(true);
+  const Array<TypeVar> params = type_params();
   expect("(", "before a function type's arguments");
   Array<Type> args;
   while (!at(")")) {
@@ -191,16 +192,7 @@ Nested<Type> Parser::named_type(Token first) {
   co_return made;
 }
 
-// Within an item a name that functions' types declare is one variable, as a variable has one name in print: a type that
-// stands twice reads as one that does. Where the name is in scope, it is another.
-TypeVar Parser::function_type_var(const std::string& name, TypeKind kind) {
-  if (type_vars_.find(name)) return make_type_var(name, kind);
-  TypeVar& var = function_type_vars_[name];
-  if (!var || var->kind != kind) var = make_type_var(name, kind);
-  return var;
-}
-
-Array<TypeVar> Parser::type_params(bool of_function_type) {
+Array<TypeVar> Parser::type_params() {
   Array<TypeVar> params;
   if (!accept("[")) return params;
   comma_separated("]", "after type variables", [&] {
@@ -217,11 +209,10 @@ Array<TypeVar> Parser::type_params(bool of_function_type) {
       if (found < 0) fail(word, fmt::format("'{}' is not a kind of type variable", word.text));
       kind = static_cast<TypeKind>(found);
     }
-    const std::string name(token.text);
-    const TypeVar var = of_function_type ? function_type_var(name, kind) : make_type_var(name, kind);
+    const TypeVar var = make_type_var(std::string(token.text), kind);
     if (std::any_of(params.begin(), params.end(), [&](const TypeVar& p) { return p->name_hint == var->name_hint; }))
       report(token, fmt::format("the type variable {} is declared twice", token.text));
-    if (!var->span) var->span = span_from(token);
+    var->span = span_from(token);
     type_vars_.bind(var->name_hint, var);
     params.push_back(var);
   });
@@ -327,7 +318,7 @@ Nested<PrimExpr> Parser::dim_function(Token name) {
   expect(")", "after a function's arguments");
   const std::string_view word = name.text;
   const auto want = [&](size_t n) {
-    if (args.size() != n) fail(name, fmt::format("'{}' takes {} arguments, not {}", word, n, args.size()));
+    if (args.size() != n) fail(name, fmt::format("'{}' takes {}, not {}", word, count_of(n, "argument"), args.size()));
   };
   if (word == "logical_not") {
     want(1);

@@ -46,8 +46,7 @@ class Parser : private TokenReader {
   Nested<Type> constraint(Token first);
   Nested<Type> tuple_type(Token first);
   Nested<Type> named_type(Token first);
-  Array<TypeVar> type_params(bool of_function_type = false);
-  TypeVar function_type_var(const std::string& name, TypeKind kind);
+  Array<TypeVar> type_params();
   DataType dtype_word();
   Nested<PrimExpr> dim(int min_precedence);
   Nested<PrimExpr> dim_primary();
@@ -124,7 +123,6 @@ class Parser : private TokenReader {
   void declare_type(const Token& name);
   void type_definition();
   void constructor(const GlobalTypeVar& type, Array<Constructor>& out);
-  void clear_item_names();
   void skip_type_definition();
   void definition();
   void module_attributes();
@@ -147,9 +145,7 @@ class Parser : private TokenReader {
   std::unordered_map<std::string, GlobalVar> globals_;
   std::unordered_map<std::string, GlobalTypeVar> global_types_;
   std::unordered_map<std::string, std::vector<Constructor>> constructors_;  // of all types, by their own names
-  // Of the item being read.
-  std::unordered_map<std::string, PrimVar> symbols_;
-  std::unordered_map<std::string, TypeVar> function_type_vars_;
+  std::unordered_map<std::string, PrimVar> symbols_;                        // of the top-level function being read
   ScopedNames<TypeVar> type_vars_;
   ScopedNames<Expr> vars_;  // "x" for %x, "#0" for %0
   std::vector<NDArray> constants_;

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 
 from headrace import _elsewhere, nd
+from headrace._arguments import kind
+from headrace._core import UserError
 from headrace.ir import IRModule
 from headrace.relay import _classes as nodes
 from headrace.relay.testing.nat import add_nat_definitions, count, make_nat_expr, make_nat_value
@@ -48,6 +50,8 @@ def run_opt_pass(expr: Any, opt_pass: Pass) -> Any:
     RelayExpr
         A function for a function, an expression for another.
     """
+    if not isinstance(opt_pass, Pass):
+        raise UserError(f"run_opt_pass: opt_pass: expected a Pass, got {kind(opt_pass)}")
     main = opt_pass(IRModule.from_expr(expr))["main"]
     return main if isinstance(expr, nodes.Function) else main.body
 
