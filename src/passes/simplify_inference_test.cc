@@ -96,9 +96,8 @@ TEST(SimplifyInference, BatchNormStandsWhereTheOpStood) {
   const IRModule after =
       run_pass("SimplifyInference", read("def @main(%x: Tensor[(1, 3, 2, 2), float32], %g: Tensor[(3), float32]) {\n"
                                          "  %0 = nn.batch_norm(%x, %g, %g, %g, %g);\n  %0.0\n}"));
-  relay::post_order(after->lookup("main"), [&](const Expr& e) {
-    EXPECT_TRUE(e.is<OpNode>() || e->span) << relay::print_expr(e);
-  });
+  relay::post_order(after->lookup("main"),
+                    [&](const Expr& e) { EXPECT_TRUE(e.is<OpNode>() || e->span) << relay::print_expr(e); });
 }
 
 // Sizes that are not known stay so.
