@@ -101,8 +101,8 @@ struct Change {
 
 class ForwardFolder {
  public:
-  ForwardFolder(const Expr& body, const ScaleRules& rules, const Effects& effects) : rules_(rules), effects_(effects) {
-    body_ = body;
+  ForwardFolder(const Expr& body, const ScaleRules& rules, const Effects& effects)
+      : rules_(rules), effects_(effects), body_(body) {
     relay::post_order(body, [&](const Expr& user) {
       const std::vector<Expr> children = relay::children_of(user);
       const auto* call = user.as<CallNode>();
