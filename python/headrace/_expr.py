@@ -233,6 +233,8 @@ class _BaseFunc:
 
     def with_attr(self, attr_key_or_dict: Any, attr_value: Any = None) -> Any:
         """The function with an attribute, or with several given as a dict."""
+        if not isinstance(attr_key_or_dict, (str, dict)):
+            raise _core.UserError(f"with_attr: expected a str or a dict, got {type(attr_key_or_dict).__name__}")
         new = attr_key_or_dict if isinstance(attr_key_or_dict, dict) else {attr_key_or_dict: attr_value}
         return self.copy_with(attrs={**dict(self.attrs.items()), **new})
 
@@ -332,6 +334,28 @@ class _TensorType:
             if dim.type_key != "ir.IntImm":
                 raise _core.UserError(f"concrete_shape: dimension {i} of {self} is {dim}, which is no number yet")
         return tuple(int(dim) for dim in self.shape)
+
+    def Size(self) -> Any:
+        """The number of elements, 1 of a scalar.
+
+        Returns
+        -------
+        size : int or PrimExpr
+            An int where every dimension is one; an expression where some are symbols, `n * 4`; `Any()` where one of
+            them is not known.
+
+        Raises
+        ------
+        UserError
+            When the number is past 64 bits.
+        """
+        size = api("relay.ir.TensorTypeSize")(self)
+        return int(size) if size.type_key == "ir.IntImm" else size
+
+    @staticmethod
+    def Scalar(dtype: str) -> Any:
+        """The type of a tensor without dimensions, as `relay.scalar_type(dtype)` gives it."""
+        return _node.class_of("relay.TensorType")((), dtype)
 
 
 _node.alias("relay.Let", "variable", "var")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from headrace import _core, _elsewhere, _expr, _node, _op, _prim_expr, _tvm_files  # noqa: F401
+from headrace import _arguments, _core, _elsewhere, _expr, _node, _op, _prim_expr, _tvm_files  # noqa: F401
 from headrace._container import Map
 from headrace._ffi import api
 from headrace._op import Op, register_op_attr  # noqa: F401
@@ -90,6 +90,7 @@ def load_json(json_str: str) -> Any:
     UserError
         That says where the text is wrong, or that TVM wrote it: its JSON is not read.
     """
+    _arguments.text(json_str, "load_json: json_str")
     try:
         return api("ir.LoadJSON")(json_str)
     except _core.UserError:
@@ -159,11 +160,11 @@ class _IRModule:
         type_definitions: Mapping[Any, Any] | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> None:
-        empty = {"functions": {}, "type_definitions": {}, "attrs": dict(attrs or {})}
+        empty = {"functions": {}, "type_definitions": {}, "attrs": _arguments.entries(attrs, "attrs")}
         _core.Object.__init__(self, _core.make("ir.IRModule", empty))
-        for data in (type_definitions or {}).values():
-            api("ir.ModuleAddTypeDef")(self, data, False)
-        for name, function in (functions or {}).items():
+        for data in _arguments.entries(type_definitions, "type_definitions").values():
+            self.AddTypeDef(data)
+        for name, function in _arguments.entries(functions, "functions").items():
             self._add(name, function, False)
 
     @staticmethod
@@ -190,10 +191,8 @@ class _IRModule:
         UserError
             For what is no expression.
         """
-        if isinstance(expr, _expr.TupleWrapper):
-            expr = expr.astuple()
-        if not isinstance(expr, (RelayExpr, _node.class_of("tir.PrimFunc"))):
-            raise _core.UserError(f"from_expr: expected an expression or a function, got {_kind(expr)}")
+        if not isinstance(expr, _node.class_of("tir.PrimFunc")):
+            expr = _arguments.expression(expr, "from_expr: expr")
         module = IRModule(functions, type_defs)
         if expr.type_key not in ("relay.Function", "tir.PrimFunc"):
             make_function = _node.class_of("relay.Function")
@@ -203,6 +202,10 @@ class _IRModule:
 
     def _add(self, var: Any, function: Any, update: bool = True) -> Any:
         name = GlobalVar(var) if isinstance(var, str) else var
+        if not isinstance(name, GlobalVar):
+            raise _core.UserError(f"the name of a function: expected a GlobalVar or a str, got {_arguments.kind(var)}")
+        what = f"function '{var}'" if isinstance(var, str) else "a function of a module"
+        function = _arguments.node(function, what, "relay.Function", "tir.PrimFunc")
         return api("ir.ModuleAdd")(self, name, function, bool(update))
 
     def Add(self, var: Any, func: Any, update: bool = False) -> Any:
@@ -231,10 +234,11 @@ class _IRModule:
 
     def AddTypeDef(self, data: Any, update: bool = False) -> None:
         """Adds a data type; UserError when its name is taken and `update` is not set."""
+        data = _arguments.node(data, "AddTypeDef: data", "relay.TypeData")
         api("ir.ModuleAddTypeDef")(self, data, bool(update))
 
     def __setitem__(self, var: Any, value: Any) -> None:
-        if value.type_key == "relay.TypeData":
+        if isinstance(value, _node.class_of("relay.TypeData")):
             self._set_type(value)
         else:
             self._add(var, value, True)
@@ -251,14 +255,12 @@ class _IRModule:
             )
 
     def __getitem__(self, var: Any) -> Any:
-        if not isinstance(var, str) and var.type_key == "relay.GlobalTypeVar":
+        if isinstance(var, _node.class_of("relay.GlobalTypeVar")):
             return self.type_definitions[self.get_global_type_var(var.name_hint)]
-        name = self.get_global_var(var if isinstance(var, str) else var.name_hint)
-        return self.functions[name]
+        return self.functions[self.get_global_var(_name_of(var))]
 
     def __contains__(self, var: Any) -> bool:
-        name = var if isinstance(var, str) else var.name_hint
-        return api("ir.ModuleFindGlobalVar")(self, name) is not None
+        return api("ir.ModuleFindGlobalVar")(self, _name_of(var)) is not None
 
     def functions_items(self) -> list[tuple[Any, Any]]:
         """Pairs of GlobalVar and function, in order of definition."""
@@ -268,7 +270,7 @@ class _IRModule:
         """Takes the functions and types of another module, or of a dict, in place of its own of the same names."""
         module = other if isinstance(other, IRModule) else IRModule(other)
         for data in module.type_definitions.values():
-            api("ir.ModuleAddTypeDef")(self, data, True)
+            self.AddTypeDef(data, True)
         for var, function in module.functions.items():
             self._add(var, function, True)
 
@@ -278,7 +280,7 @@ class _IRModule:
 
     def get_global_var(self, name: str) -> Any:
         """The GlobalVar of that name; UserError that lists the functions when there is none."""
-        return api("ir.ModuleGetGlobalVar")(self, name)
+        return api("ir.ModuleGetGlobalVar")(self, _arguments.text(name, "get_global_var: name"))
 
     def get_global_vars(self) -> list[Any]:
         """All GlobalVars, in order of definition."""
@@ -286,7 +288,7 @@ class _IRModule:
 
     def get_global_type_var(self, name: str) -> Any:
         """The GlobalTypeVar of that name; UserError when there is none."""
-        found = api("ir.ModuleFindGlobalTypeVar")(self, name)
+        found = api("ir.ModuleFindGlobalTypeVar")(self, _arguments.text(name, "get_global_type_var: name"))
         if found is None:
             raise _core.UserError(f"the module has no type '{name}'")
         return found
@@ -318,11 +320,13 @@ class _IRModule:
 
     def with_attr(self, attr_key: str, attr_value: Any) -> Any:
         """The module with an attribute."""
-        return self.with_attrs({attr_key: attr_value})
+        return self.with_attrs({_arguments.text(attr_key, "with_attr: attr_key"): attr_value})
 
     def with_attrs(self, attr_map: Mapping[str, Any]) -> Any:
         """The module with these attributes beside its own."""
-        return self.copy_with(attrs={**dict(self.attrs.items()), **dict(attr_map.items())})
+        return self.copy_with(
+            attrs={**dict(self.attrs.items()), **_arguments.entries(attr_map, "with_attrs: attr_map")}
+        )
 
     def without_attr(self, attr_key: str) -> Any:
         """The module without an attribute, which it need not have."""
@@ -372,8 +376,11 @@ class _Attrs:
         return tuple(int(item) for item in getattr(self, key))
 
 
-def _kind(value: Any) -> str:
-    return "None" if value is None else type(value).__name__
+def _name_of(var: Any) -> str:
+    """The name of a function that is asked for by it or by its GlobalVar."""
+    if isinstance(var, (str, GlobalVar)):
+        return var if isinstance(var, str) else var.name_hint
+    raise _core.UserError(f"a function of a module: expected its name or its GlobalVar, got {_arguments.kind(var)}")
 
 
 def make_node(type_key: str, **kwargs: Any) -> Any:
@@ -395,7 +402,7 @@ def make_node(type_key: str, **kwargs: Any) -> Any:
     UserError
         For a type, field or kind that does not fit, or a field that is missing.
     """
-    return _node.make(type_key, kwargs)
+    return _node.make(_arguments.text(type_key, "make_node: type_key"), kwargs)
 
 
 def node_fields(node_or_type: Any) -> list[str]:

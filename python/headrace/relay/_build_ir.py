@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace import _core, _node
+from headrace import _arguments, _core, _node
 from headrace._ffi import api
 from headrace.relay import _classes as nodes
 
@@ -101,11 +101,16 @@ def _narrowed(array: np.ndarray) -> np.ndarray:
 
 
 def _with_dtype(array: np.ndarray, dtype: str | None) -> np.ndarray:
-    if dtype != "bfloat16":
-        return np.array(array, dtype=dtype, copy=True)
-    import ml_dtypes
+    if dtype is not None and not isinstance(dtype, (str, type, np.dtype)):
+        raise _core.UserError(f"const: dtype: expected a str, got {_arguments.kind(dtype)}")
+    if dtype == "bfloat16":
+        import ml_dtypes
 
-    return np.array(array, dtype=ml_dtypes.bfloat16, copy=True)
+        dtype = ml_dtypes.bfloat16
+    try:
+        return np.array(array, dtype=dtype, copy=True)
+    except TypeError as error:
+        raise _core.UserError(f"const: {error}") from None
 
 
 def bind(expr: Any, binds: Mapping[Any, Any]) -> Any:
@@ -122,6 +127,7 @@ def bind(expr: Any, binds: Mapping[Any, Any]) -> Any:
     -------
     RelayExpr
     """
+    expr, binds = _arguments.expression(expr, "bind: expr"), _arguments.entries(binds, "bind: binds")
     names = {param.name_hint: param for param in getattr(expr, "params", [])} if binds else {}
     unknown = [key for key in binds if isinstance(key, str) and key not in names]
     if unknown:

@@ -105,4 +105,6 @@ def astext(expr_or_mod: Any, show_meta_data: bool = True, show_types: bool = Fal
     -------
     str
     """
+    if not isinstance(expr_or_mod, _core.Object):
+        expr_or_mod = _arguments.expression(expr_or_mod, "astext: expr_or_mod")
     return api("relay.ir.AsText")(expr_or_mod, bool(show_meta_data), bool(show_types))

@@ -71,6 +71,13 @@ TEST(OldText, NoneIsTheDefaultOfAnAttributeThatTakesNone) {
   EXPECT_THAT(kit::user_error_of([&] { read(params + "squeeze(%x, axes=None) }"); }), HasSubstr("axes"));
 }
 
+TEST(OldText, APadValueIsOfAnyDtype) {
+  const IRModule module = read("def @main(%x: Tensor[(2, 3), float32]) { nn.pad(%x, 0, pad_width=[[1, 2], [0, 0]]) }");
+  EXPECT_EQ(to_string(module->lookup("main")->checked_type()),
+            "fn (Tensor[(2, 3), float32]) -> Tensor[(5, 3), float32]");
+  EXPECT_THAT(print_module(module), HasSubstr("nn.pad(%x, 0, pad_width=[[1, 2], [0, 0]])"));
+}
+
 TEST(OldText, PadWidthIsOfShapesHoweverItIsMade) {
   const IRModule read_back =
       read("def @main(%x: Tensor[(2, 3), float32]) { nn.pad(%x, 0f, pad_width=[[1, 2], [0, 0]]) }");

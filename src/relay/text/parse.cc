@@ -53,7 +53,8 @@ void Parser::import_text(const Token& name) {
   const IRModule module = Parser(text->second, file, {}).module();
   for (const auto& [var, data] : module->type_definitions()) {
     global_types_[var->name_hint] = var;
-    for (const Constructor& constructor : data->constructors) constructors_[constructor->name_hint] = constructor;
+    for (const Constructor& constructor : data->constructors)
+      constructors_[constructor->name_hint].push_back(constructor);
     module_->add_type_def(data);
   }
   for (const auto& [var, function] : module->functions()) {
@@ -95,7 +96,7 @@ void Parser::declare_items() {
     if (metadata_at != 0) metadata(metadata_at);
     for (size_t i = 0; i + 1 < tokens_.size(); ++i) {
       if (!tokens_[i].is("type") || tokens_[i + 1].kind != TokenKind::word) continue;
-      at_ = i;
+      at_ = i > 0 && tokens_[i - 1].is("extern") ? i - 1 : i;
       type_definition();
     }
   } catch (const SyntaxError&) {  // reported
@@ -115,14 +116,18 @@ void Parser::constructor(const GlobalTypeVar& type_var, Array<Constructor>& out)
     comma_separated(")", "after a constructor's fields", [&] { made->inputs.push_back(type().run()); });
   }
   made->span = span_from(name);
-  const auto [known, is_new] = constructors_.emplace(text, made);
-  if (!is_new)
-    report(name, fmt::format("the constructor '{}' is defined twice{}", text, first_at(known->second->span)));
+  for (const Constructor& other : out) {
+    if (other->name_hint == text)
+      report(name, fmt::format("the constructor '{}' is defined twice{}", text, first_at(other->span)));
+  }
+  constructors_[text].push_back(made);
   out.push_back(made);
 }
 
 // type List[A] { Cons(A, List[A]), Nil, }
+// extern type Storage[A]
 void Parser::type_definition() {
+  const bool is_extern = accept("extern");
   const Token first = take();
   const Token name = take();
   TypeData data = make_object<TypeDataNode>();
@@ -131,8 +136,11 @@ void Parser::type_definition() {
   const size_t mark = type_vars_.mark();
   symbols_.clear();
   data->type_vars = type_params();
-  expect("{", "before constructors");
-  comma_separated("}", "after constructors", [&] { constructor(data->header, data->constructors); });
+  if (is_extern && at("{")) fail(peek(), "an extern type has no constructors; leave out 'extern' or the braces");
+  if (!is_extern) {
+    expect("{", "before constructors");
+    comma_separated("}", "after constructors", [&] { constructor(data->header, data->constructors); });
+  }
   type_vars_.leave(mark);
   data->span = span_from(first);
   if (module_->find_global_type_var(data->header->name_hint)) return;  // reported as defined twice
@@ -165,6 +173,20 @@ void Parser::module_attributes() {
   expect("}", "after the attributes of the module");
 }
 
+// It was read by declare_items.
+void Parser::skip_type_definition() {
+  const auto skip_to = [&](std::string_view close) {
+    while (peek().kind != TokenKind::end && !at(close) && !at("def")) take();
+    accept(close);
+  };
+  if (!accept("extern")) return skip_to("}");
+  if (!at("type") || peek(1).kind != TokenKind::word) fail_expected("type and its name after extern");
+  take();
+  take();
+  if (at("[")) skip_to("]");
+  accept(";");
+}
+
 void Parser::item() {
   if (at("def")) return definition();
   if (at("attributes")) return module_attributes();
@@ -174,12 +196,7 @@ void Parser::item() {
     accept(";");
     return;
   }
-  if (at("type")) {
-    // It was read by declare_items.
-    while (peek().kind != TokenKind::end && !at("}") && !at("def")) take();
-    accept("}");
-    return;
-  }
+  if (at("type") || at("extern")) return skip_type_definition();
   if (at("#[") && peek(1).is("metadata")) {
     at_ = tokens_.size() - 1;
     return;

@@ -31,6 +31,7 @@ class Parser : private TokenReader {
 
  private:
   void check_depth(size_t depth);
+  bool at_item() const { return at("def") || at("type") || at("extern"); }
   void skip_statement();
   void skip_to_item();
 
@@ -75,6 +76,8 @@ class Parser : private TokenReader {
   Array<Pattern> patterns(size_t depth);
   Expr variable(const Token& token);
   Expr named_callee(const Token& token);
+  Constructor find_constructor(const Token& first);
+  Constructor need_constructor(const Token& first);
   // Null, and an error, when there is none.
   Expr known_op(const std::string& name, const Token& token);
   Expr global(const Token& token);
@@ -116,6 +119,7 @@ class Parser : private TokenReader {
   void declare_type(const Token& name);
   void type_definition();
   void constructor(const GlobalTypeVar& type, Array<Constructor>& out);
+  void skip_type_definition();
   void definition();
   void module_attributes();
   void import_texts();
@@ -128,8 +132,8 @@ class Parser : private TokenReader {
   std::set<std::string> imported_;
   std::unordered_map<std::string, GlobalVar> globals_;
   std::unordered_map<std::string, GlobalTypeVar> global_types_;
-  std::unordered_map<std::string, Constructor> constructors_;
-  std::unordered_map<std::string, PrimVar> symbols_;  // of the top-level function being read
+  std::unordered_map<std::string, std::vector<Constructor>> constructors_;  // of all types, by their own names
+  std::unordered_map<std::string, PrimVar> symbols_;                        // of the top-level function being read
   ScopedNames<TypeVar> type_vars_;
   ScopedNames<Expr> vars_;  // "x" for %x, "#0" for %0
   std::vector<NDArray> constants_;

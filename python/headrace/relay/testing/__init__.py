@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from headrace import _elsewhere
+from headrace._arguments import kind
+from headrace._core import UserError
 from headrace.ir import IRModule
 from headrace.relay import _classes as nodes
 from headrace.relay.testing.temp_op_attr import TempOpAttr
@@ -29,6 +31,8 @@ def run_opt_pass(expr: Any, opt_pass: Pass) -> Any:
     RelayExpr
         A function for a function, an expression for another.
     """
+    if not isinstance(opt_pass, Pass):
+        raise UserError(f"run_opt_pass: opt_pass: expected a Pass, got {kind(opt_pass)}")
     main = opt_pass(IRModule.from_expr(expr))["main"]
     return main if isinstance(expr, nodes.Function) else main.body
 
