@@ -90,8 +90,8 @@ Pass legalizing() {
                       [](const IRModule& m, const PassContext& c) { return legalize(m, legalize_attr(c)); });
 }
 
-// By its name it makes arithmetic of every norm, as in Relay. The kernels of the other norms pass over the data fewer
-// times than the arithmetic, so builds leave those (simplify_inference.h).
+// By its name it makes arithmetic of every norm, as in Relay; in builds, norms of their data's own statistics go to the
+// kernels that they have (simplify_inference.h).
 Pass simplifying_inference(bool unpacks_norms) {
   return with_context(
       "SimplifyInference", 0, "norms and dropout become arithmetic",
