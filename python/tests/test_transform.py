@@ -238,6 +238,14 @@ def test_contexts_nest_and_are_of_the_thread():
         (lambda: transform.PassContext(opt_level="3"), "opt_level: expected an int, got '3'"),
         (lambda: relay.transform.FoldConstant(depth=1), "pass FoldConstant takes no arguments, and none is 'depth'"),
         (lambda: relay.transform.FuseOps(max_depth="deep"), "expected int, got str"),
+        (
+            lambda: relay.transform.ConvertLayout({"nn.conv1d": ["NHWC"]}),
+            "'NHWC' is no order of the letters NCW of 'nn.conv1d'; its axes are NHWC",
+        ),
+        (
+            lambda: transform.PassContext(config={"relay.ConvertLayout.desired_layouts": {"nn.relu": ["NHWC"]}}),
+            "'nn.relu' has no layout to convert; these have: nn.conv1d, ",
+        ),
         (lambda: transform.Sequential([3]), "passes: expected passes, got int"),
         (lambda: transform.module_pass(lambda m, c: m), "opt_level"),
         (lambda: relay.transform.FoldConstant()(3), "FoldConstant is a pass over a module, got int"),
@@ -373,6 +381,38 @@ def test_options_of_a_pass():
 
     assert groups(relay.transform.FuseOps()(mod)) == 1
     assert groups(relay.transform.FuseOps(max_depth=1)(mod)) == 3
+
+
+# By their names these passes do what Relay's do; builds leave to kernels, and to each run, what costs less there.
+def test_passes_that_do_more_by_their_names():
+    x, w, s = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3)), relay.var("s", shape=(4,))
+    g = relay.const(np.ones(4, "float32"))
+    mod = hr.IRModule.from_expr(relay.nn.layer_norm(relay.multiply(relay.nn.dense(x, w), s), g, g))
+    mod = relay.transform.InferType()(mod)
+
+    def products(after):
+        found = ops(after)
+        return found.get("multiply", 0), found.get("nn.layer_norm", 0)
+
+    def operand_of_dense(after):
+        (dense,) = [e for e in nodes(after) if isinstance(e, relay.Call) and e.op.name == "nn.dense"]
+        return dense.args[1]
+
+    def nodes(after):
+        found = []
+        relay.analysis.post_order_visit(after["main"], found.append)
+        return found
+
+    assert isinstance(operand_of_dense(relay.transform.FoldScaleAxis()(mod)), relay.Call)
+    assert isinstance(operand_of_dense(relay.transform.FoldScaleAxis(fold_variables=False)(mod)), relay.Var)
+    assert products(relay.transform.SimplifyInference()(mod)) == (2, 0)
+    assert products(relay.transform.SimplifyInference(False)(mod)) == (1, 1)
+    data = [np.random.default_rng(1).uniform(-1, 1, shape).astype("float32") for shape in [(2, 3), (4, 3), (4,)]]
+    want = relay.create_executor("debug", mod).evaluate()(*data).numpy()
+    for config in ({}, {"relay.FoldScaleAxis.fold_variables": True, "relay.SimplifyInference.unpack_norms": True}):
+        with transform.PassContext(opt_level=3, config=config):
+            got = relay.create_executor("graph", mod).evaluate()(*data).numpy()
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
 def test_module_and_function_passes():
