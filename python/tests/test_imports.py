@@ -41,11 +41,6 @@ def test_a_text_imports_files_of_folders_that_it_is_given(folder):
         relay.parse(text, import_paths=[1])
 
 
-def test_an_expression_imports_too():
-    expr = relay.parse_expr('import "prelude.rly"\n@length')
-    assert expr.name_hint == "length"
-
-
 def test_a_module_imports_a_file(folder, monkeypatch):
     mod = hr.IRModule()
     mod._import(folder / "lib.rly")

@@ -146,27 +146,22 @@ Array<Map<std::string, Value>> fusion_borders(const IRModule& module) {
   return borders;
 }
 
-// What `parse(options)` gives, with the data of the text's constants from a file, if one is named.
+// What `parse(weights)` gives, with the data of the text's constants from a file, if one is named.
 template <typename Parse>
-auto with_options(const std::optional<std::string>& weights_file, const Array<std::string>& import_paths,
-                  Parse&& parse) {
-  relay::ParseOptions options{.weights = nullptr, .import_paths = import_paths.to_vector()};
-  if (!weights_file) return parse(options);
-  const std::vector<NDArray> weights = relay::read_weights(*weights_file);
-  options.weights = &weights;
-  return parse(options);
+auto with_weights(const std::optional<std::string>& file, Parse&& parse) {
+  const std::vector<NDArray> weights = file ? relay::read_weights(*file) : std::vector<NDArray>();
+  return parse(file ? &weights : nullptr);
 }
 
 IRModule parse_module(const std::string& source, const std::string& text, const std::optional<std::string>& weights,
                       const Array<std::string>& import_paths) {
-  return with_options(weights, import_paths,
-                      [&](const auto& options) { return relay::parse_module(text, source, options); });
+  return with_weights(weights, [&](const auto* data) {
+    return relay::parse_module(text, source, {.weights = data, .import_paths = import_paths.to_vector()});
+  });
 }
 
-Expr parse_expr(const std::string& source, const std::string& text, const std::optional<std::string>& weights,
-                const Array<std::string>& import_paths) {
-  return with_options(weights, import_paths,
-                      [&](const auto& options) { return relay::parse_expr(text, source, options); });
+Expr parse_expr(const std::string& source, const std::string& text, const std::optional<std::string>& weights) {
+  return with_weights(weights, [&](const auto* data) { return relay::parse_expr(text, source, {.weights = data}); });
 }
 
 void import_text(const IRModule& module, const std::string& name, const Array<std::string>& import_paths) {

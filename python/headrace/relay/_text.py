@@ -16,18 +16,11 @@ def _check(text: Any, what: str) -> str:
     return text
 
 
-def _read(
-    reader: str,
-    name: Any,
-    text: Any,
-    what: str,
-    weights: str | PathLike[str] | None,
-    import_paths: Sequence[str | PathLike[str]],
-) -> Any:
+def _read(reader: str, name: Any, text: Any, what: str, weights: str | PathLike[str] | None, *more: Any) -> Any:
     """What a text is; one whose constants are in TVM's own metadata is told as such."""
     _check(text, what)
     try:
-        return api(reader)(_check(name, "src_name"), text, _path(weights), _folders(import_paths))
+        return api(reader)(_check(name, "src_name"), text, _path(weights), *more)
     except _core.UserError:
         _, block, metadata = text.partition("#[metadata]")
         if not (block and _tvm_files.is_json(metadata)):
@@ -84,17 +77,12 @@ def parse(
     UserError
         With all errors of the text, each with its line and a caret; or for a file of weights that is missing or none.
     """
-    return _read("relay.parser.ParseModule", src_name, source, "source", weights, import_paths)
+    return _read("relay.parser.ParseModule", src_name, source, "source", weights, _folders(import_paths))
 
 
-def parse_expr(
-    source: str,
-    *,
-    weights: str | PathLike[str] | None = None,
-    import_paths: Sequence[str | PathLike[str]] = (),
-) -> Any:
-    """An expression from its text; `free_var` lines may declare its free variables. The rest is as of `parse`."""
-    return _read("relay.parser.ParseExpr", "from_string", source, "source", weights, import_paths)
+def parse_expr(source: str, *, weights: str | PathLike[str] | None = None) -> Any:
+    """An expression from its text; `free_var` lines may declare its free variables. `weights` and errors as `parse`."""
+    return _read("relay.parser.ParseExpr", "from_string", source, "source", weights)
 
 
 def fromtext(
@@ -124,7 +112,7 @@ def fromtext(
     if body and body[0].lstrip().startswith(("def ", "type ", "extern ", "import ")):
         text = data if len(body) < len(lines) else f'#[version = "0.0.5"]\n{data}'
         return parse(text, source_name or "from_string", weights=weights, import_paths=import_paths)
-    return _read("relay.parser.ParseExpr", source_name or "from_string", data, "data", weights, import_paths)
+    return _read("relay.parser.ParseExpr", source_name or "from_string", data, "data", weights)
 
 
 def astext(expr_or_mod: Any, show_meta_data: bool = True, show_types: bool = False) -> str:

@@ -205,7 +205,6 @@ IRModule Parser::module() {
 Expr Parser::expression() {
   open_globals_ = true;
   Expr result;
-  import_texts();
   try {
     version(false);
     declare_items();

@@ -30,7 +30,7 @@ struct ParseOptions {
 IRModule parse_module(std::string_view text, const std::string& source_name = "<text>",
                       const ParseOptions& options = {});
 // One expression, with `free_var` lines before it where it has free variables; the version line may be missing. A
-// global that no module defines gets a GlobalVar of its own.
+// global that no module defines gets a GlobalVar of its own. It imports nothing.
 Expr parse_expr(std::string_view text, const std::string& source_name = "<text>", const ParseOptions& options = {});
 
 // Takes the types and functions of a text that comes with Headrace, or of a file in one of `import_paths`, into a
