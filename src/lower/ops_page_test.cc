@@ -11,6 +11,7 @@
 #include "object/reflect.h"
 #include "object/repr.h"
 #include "ops/call_fusion.h"
+#include "passes/gradient/gradient_rules.h"
 
 namespace headrace::lower {
 namespace {
@@ -66,6 +67,8 @@ std::string_view name_of_rule(const OpNode& op) {
   return op.find(kKernelRule) != nullptr ? "kernel" : "-";
 }
 
+std::string_view gradient_of(const OpNode& op) { return passes::has_gradient_rule(op.name) ? "yes" : "-"; }
+
 std::string arguments_of(const OpNode& op) {
   std::vector<std::string> names;
   for (const OpArgument& argument : op.arguments) names.push_back(argument.name);
@@ -86,13 +89,13 @@ std::string attributes_of(const OpNode& op) {
 
 std::string row_of(const std::string& name) {
   const Op op = get_op(name);
-  return fmt::format("| `{}` | {} | {} | {} | {} |\n", name, arguments_of(*op), attributes_of(*op), name_of_kind(*op),
-                     name_of_rule(*op));
+  return fmt::format("| `{}` | {} | {} | {} | {} | {} |\n", name, arguments_of(*op), attributes_of(*op),
+                     name_of_kind(*op), name_of_rule(*op), gradient_of(*op));
 }
 
 std::string family_part(const std::string& title, const std::vector<std::string>& ops) {
-  std::string text = fmt::format("\n## {}\n\n| op | arguments | attributes | fusion | rule |\n", title);
-  text += "| --- | --- | --- | --- | --- |\n";
+  std::string text = fmt::format("\n## {}\n\n| op | arguments | attributes | fusion | rule | gradient |\n", title);
+  text += "| --- | --- | --- | --- | --- | --- |\n";
   for (const std::string& name : ops) text += row_of(name);
   return text;
 }
@@ -125,7 +128,8 @@ std::string page() {
       "a "
       "compute rule,\nelement by element, which fuses, or by a kernel rule, which writes its loops by hand. The op's "
       "doc "
-      "says what it computes.\n\n"
+      "says what it computes.\nThrough ops with a gradient FirstOrderGradient differentiates; to others a user gives "
+      "one (`relay.op.register_gradient`).\n\n"
       "Results as many as the data says come in a buffer of the most there can be, with how much of it counts "
       "(`unique`,\n`argwhere_bounded`, `vision.all_class_non_max_suppression`), which every executor runs. `argwhere` "
       "gives just its rows, of a\nsize `?`: the interpreter runs it and what reads it; compiled programs have it, and "
