@@ -14,6 +14,7 @@ from elementwise_cases import add_elementwise_cases
 from fixed_point_cases import add_fixed_point_cases
 from image_cases import add_image_cases
 from index_cases import add_index_cases
+from integer_cases import add_integer_cases
 from nn_cases import add_nn_cases
 from op_case_format import Numbers, case, error, finish, run_onnx, scalar
 from packed_cases import add_packed_cases
@@ -531,4 +532,5 @@ add_broadcast_cases()
 add_reduce_cases()
 add_shape_cases()
 add_nn_cases()
+add_integer_cases()
 finish()
