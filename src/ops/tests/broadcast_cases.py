@@ -95,13 +95,10 @@ def add_arithmetic() -> None:
     specials = np.array([np.nan, np.inf, -np.inf, 0, 1.5, -2], "float32")
     for name, (of_ints, of_floats) in ARITHMETIC.items():
         a, b = data(2, 3, 1), data(3, 4, low=0.25)
-        exact = 0 if name not in ("mod", "trunc_mod", "floor_mod") else 1e-6
-        case(f"{name} broadcast", f"{name}(%0, %1)", [a, b], [of_floats(a, b)], exact)
+        case(f"{name} broadcast", f"{name}(%0, %1)", [a, b], [of_floats(a, b)])
         column = specials[:, None]
         if name not in ("floor_mod", "floor_divide"):  # numpy has rules of its own for infinite quotients
-            case(f"{name} specials", f"{name}(%0, %1)", [column, specials], [of_floats(column, specials)], exact)
-        a, b = data(4).astype("float64"), data(low=1).astype("float64")
-        case(f"{name} float64", f"{name}(%0, %1)", [a, b], [of_floats(a, b)], exact and 1e-14)
+            case(f"{name} specials", f"{name}(%0, %1)", [column, specials], [of_floats(column, specials)])
         a, b = data(2, 1).astype("float16"), data(1, 3, low=1).astype("float16")
         y = of_floats(a.astype("float32"), b.astype("float32")).astype("float16")
         case(f"{name} float16", f"{name}(%0, %1)", [a, b], [y])
@@ -135,10 +132,8 @@ def add_comparisons() -> None:
     for name, function in COMPARISONS.items():
         for dtype, (left, right) in {
             "float32": [x[:, None], x],
-            "float16": [data(3, 1).astype("float16"), data(2, 1, 4).astype("float16")],
             "int32": [ints(3, 4), ints()],
             "uint64": pairs("uint64"),
-            "int64": pairs("int64"),
             "bool": [b[:, None], b],
         }.items():
             case(f"{name} {dtype}", f"{name}(%0, %1)", [left, right], [function(left, right)])
