@@ -80,8 +80,8 @@ def pairs(dtype: str) -> list[np.ndarray]:
 
 
 def add_refusals(name: str, wanted: str, wrong: np.ndarray) -> None:
-    right = (wrong * 0 + 1).astype("int32")
-    message = f"operands must be {wanted}, got {'Tensor[(2, 3), ' + str(wrong.dtype)}]"
+    right = np.ones(wrong.shape, "int32")
+    message = f"operands must be {wanted}, got Tensor[(2, 3), {wrong.dtype}]"
     error(f"{name} dtype", f"{name}(%0, %0)", [wrong], message)
     error(f"{name} dtypes", f"{name}(%0, %1)", [right, right.astype("int64")], "rhs must have dtype int32, got int64")
 
