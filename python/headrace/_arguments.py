@@ -7,7 +7,10 @@ from operator import index
 from os import PathLike, fspath
 from typing import Any
 
-from headrace._core import NDArray, UserError
+from headrace import _node
+from headrace._container import Map
+from headrace._core import Device, NDArray, UserError
+from headrace._expr import TupleWrapper
 from headrace.target import Target
 
 # What is given where a model's file belongs, and who takes it.
@@ -21,6 +24,40 @@ _INSTEAD = {
 def kind(value: object) -> str:
     """What a value is, for a message: "None", "str", "int"."""
     return "None" if value is None else type(value).__name__
+
+
+def expression(value: Any, what: str) -> Any:
+    """An expression of Relay; of an op's several results, their tuple."""
+    whole = value.astuple() if isinstance(value, TupleWrapper) else value
+    instead = "; give one of its functions, as mod['main']" if kind(value) == "IRModule" else ""
+    if isinstance(whole, _node.class_of("relay.Expr")):
+        return whole
+    raise UserError(f"{what}: expected an expression, got {kind(value)}{instead}")
+
+
+def module(value: Any, what: str) -> Any:
+    """An IRModule."""
+    if isinstance(value, _node.class_of("ir.IRModule")):
+        return value
+    instead = "; IRModule.from_expr makes one of it" if isinstance(value, _node.class_of("relay.Expr")) else ""
+    raise UserError(f"{what}: expected an IRModule, got {kind(value)}{instead}")
+
+
+def node(value: Any, what: str, *keys: str) -> Any:
+    """A node of one of the types with these keys."""
+    classes = tuple(_node.class_of(key) for key in keys)
+    if isinstance(value, classes):
+        return value
+    raise UserError(f"{what}: expected {' or '.join(keys)}, got {kind(value)}")
+
+
+def entries(value: Any, what: str) -> dict[Any, Any]:
+    """The entries of a dict or a Map; none of None."""
+    if value is None:
+        return {}
+    if isinstance(value, (Mapping, Map)):
+        return dict(value.items())
+    raise UserError(f"{what}: expected a dict, got {kind(value)}")
 
 
 def retold(error: UserError, message: str, **fields: str) -> UserError:
@@ -53,6 +90,13 @@ def text(value: str, what: str) -> str:
         except UnicodeEncodeError:
             raise UserError(f"{what}: {value!r} is no text in UTF-8; rename what it names") from None
     return value
+
+
+def present(device: Device, what: str) -> Device:
+    """A device that memory and programs can be on."""
+    if not device.exist:
+        raise UserError(f"{what}: {device} is not here; tensors and programs are on the CPU: headrace.cpu()")
+    return device
 
 
 def integer(value: int, what: str, bits: int = 32) -> int:

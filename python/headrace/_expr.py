@@ -233,12 +233,28 @@ class _BaseFunc:
 
     def with_attr(self, attr_key_or_dict: Any, attr_value: Any = None) -> Any:
         """The function with an attribute, or with several given as a dict."""
+        if not isinstance(attr_key_or_dict, (str, dict)):
+            raise _core.UserError(f"with_attr: expected a str or a dict, got {type(attr_key_or_dict).__name__}")
         new = attr_key_or_dict if isinstance(attr_key_or_dict, dict) else {attr_key_or_dict: attr_value}
         return self.copy_with(attrs={**dict(self.attrs.items()), **new})
 
     def without_attr(self, attr_key: str) -> Any:
         """The function without that attribute."""
         return self.copy_with(attrs={key: value for key, value in self.attrs.items() if key != attr_key})
+
+
+@_node.mixin("relay.Function")
+class _Function:
+    """A function; of type parameters, a polymorphic one."""
+
+    __slots__ = ()
+
+    @property
+    def virtual_device_(self) -> Any:
+        """Where the result is, as PlanDevices found it: a VirtualDevice, a list of a tuple's, None when nobody said."""
+        text = self.attrs.get("result_virtual_device")
+        devices = [] if text is None else list(api("target.ParseVirtualDevices")(text))
+        return devices if len(devices) > 1 else next(iter(devices), None)
 
 
 _node.converter("relay.Expr", lambda value: value.asobject() if isinstance(value, TupleWrapper) else value)
@@ -288,7 +304,7 @@ class TupleWrapper:
 
 for _key, _order, _doc in [
     ("relay.Var", "name_hint type_annotation", ""),
-    ("relay.Function", "params body ret_type type_params attrs", "A function; of type parameters, a polymorphic one."),
+    ("relay.Function", "params body ret_type type_params attrs", ""),
     ("relay.Call", "op args attrs type_args", ""),
     ("relay.Let", "variable value body", "Binds a variable, which a function in `value` may call itself by."),
     ("relay.If", "cond true_branch false_branch", "A branch on a bool scalar."),
@@ -332,6 +348,28 @@ class _TensorType:
             if dim.type_key != "ir.IntImm":
                 raise _core.UserError(f"concrete_shape: dimension {i} of {self} is {dim}, which is no number yet")
         return tuple(int(dim) for dim in self.shape)
+
+    def Size(self) -> Any:
+        """The number of elements, 1 of a scalar.
+
+        Returns
+        -------
+        size : int or PrimExpr
+            An int where every dimension is one; an expression where some are symbols, `n * 4`; `Any()` where one of
+            them is not known.
+
+        Raises
+        ------
+        UserError
+            When the number is past 64 bits.
+        """
+        size = api("relay.ir.TensorTypeSize")(self)
+        return int(size) if size.type_key == "ir.IntImm" else size
+
+    @staticmethod
+    def Scalar(dtype: str) -> Any:
+        """The type of a tensor without dimensions, as `relay.scalar_type(dtype)` gives it."""
+        return _node.class_of("relay.TensorType")((), dtype)
 
 
 _node.alias("relay.Let", "variable", "var")

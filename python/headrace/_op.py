@@ -72,6 +72,8 @@ class _Op:
     @staticmethod
     def get(op_name: str) -> Any:
         """The op of that name; UserError that names near ones when there is none."""
+        if not isinstance(op_name, str):
+            raise _core.UserError(f"the name of an op: expected a str, got {type(op_name).__name__}")
         return api("ir.GetOp")(op_name)
 
     @staticmethod

@@ -282,7 +282,7 @@ def to_dtype(value: Any) -> Any:
 
     try:
         return np.dtype(value).name
-    except TypeError:
+    except (TypeError, ValueError):
         raise _core.UserError(f"dtype: {value!r} is no dtype") from None
 
 

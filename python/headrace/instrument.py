@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from headrace import _core, _node
+from headrace import _arguments, _core, _node
 from headrace._ffi import api
 
 __all__ = [
@@ -148,15 +148,9 @@ class PassPrintingInstrument(PassInstrument):
 
         PassInstrument.__init__(
             self,
-            run_before_pass=show("before", _listed(print_before_pass_names, "print_before_pass_names")),
-            run_after_pass=show("after", _listed(print_after_pass_names, "print_after_pass_names")),
+            run_before_pass=show("before", _arguments.names(print_before_pass_names, "print_before_pass_names")),
+            run_after_pass=show("after", _arguments.names(print_after_pass_names, "print_after_pass_names")),
         )
-
-
-def _listed(names: Iterable[str], what: str) -> list[str]:
-    if isinstance(names, str):
-        raise _core.UserError(f"{what}: expected a list of str, got one str; write [{names!r}]")
-    return list(names)
 
 
 class PrintChanges(PassInstrument):

@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from headrace import _core, _elsewhere, _node
+from headrace import _arguments, _core, _elsewhere, _node
 from headrace._ffi import api
 from headrace.ir import IRModule
 
@@ -64,8 +64,8 @@ class _Pass:
         """
         if not isinstance(mod, IRModule):
             raise _core.UserError(
-                f"{self.name} is a pass over a module, got {type(mod).__name__}; write IRModule.from_expr(...) around "
-                "an expression or a function"
+                f"{self.name} is a pass over a module, got {_arguments.kind(mod)}; write IRModule.from_expr(...) "
+                "around an expression or a function"
             )
         return api("transform.RunPass")(self, mod, PassContext.current())
 
@@ -80,7 +80,7 @@ class _PassContext:
     Parameters
     ----------
     opt_level : int
-        Passes of a sequence run up to this level; 2 is the default.
+        From 0 to 4: passes of a sequence run up to this level; 2 is the default.
     required_pass : list of str
         Passes that run whatever the level is.
     disabled_pass : list of str
@@ -96,7 +96,7 @@ class _PassContext:
     Raises
     ------
     UserError
-        For an unknown key of `config`, or a value of another kind.
+        For a level outside of 0 to 4, an unknown key of `config`, or a value of another kind.
     """
 
     __slots__ = ()
@@ -111,16 +111,16 @@ class _PassContext:
         trace: Callable[[Any, Any, bool], Any] | None = None,
     ) -> None:
         fields = {
-            "opt_level": opt_level,
+            "opt_level": _arguments.integer(opt_level, "opt_level"),
             "required_pass": _names(required_pass, "required_pass"),
             "disabled_pass": _names(disabled_pass, "disabled_pass"),
-            "instruments": list(instruments or []),
-            "config": dict(config or {}),
+            "instruments": _listed(instruments, "instruments"),
+            "config": _arguments.entries(config, "config"),
             "trace": trace,
         }
         _core.Object.__init__(self, _node.make("transform.PassContext", fields))
         try:
-            api("transform.CheckConfig")(self.config)
+            api("transform.CheckContext")(self)
         except _core.UserError:
             for told in map(_elsewhere.config_hint, fields["config"].keys() - PassContext.list_configs().keys()):
                 if told:
@@ -154,7 +154,7 @@ class _PassContext:
                 "override_instruments: this is not the context of the innermost `with`; write "
                 "PassContext.current().override_instruments([...]) within one"
             )
-        other = current.copy_with(instruments=list(instruments or []))
+        other = current.copy_with(instruments=_listed(instruments, "instruments"))
         api("transform.ExitPassContext")()
         api("transform.EnterPassContext")(other)
 
@@ -169,15 +169,22 @@ class _PassContext:
         return api("transform.IsInPassContext")()
 
     @staticmethod
-    def list_configs() -> dict[str, dict[str, str]]:
-        """Kind and doc of each key of `config`."""
-        return {str(name): {"type": str(kind), "doc": str(doc)} for name, kind, doc in api("transform.ConfigKeys")()}
+    def list_configs() -> dict[str, dict[str, Any]]:
+        """Kind, doc and default of each key of `config`; None where no one value is the default."""
+        return {
+            str(name): {"type": str(kind), "doc": str(doc), "default": default}
+            for name, kind, doc, default in api("transform.ConfigKeys")()
+        }
+
+
+def _listed(value: Iterable[Any] | None, what: str) -> list[Any]:
+    if value is not None and not isinstance(value, Iterable):
+        raise _core.UserError(f"{what}: expected a list, got {_arguments.kind(value)}")
+    return [] if value is None else list(value)
 
 
 def _names(value: Iterable[str] | None, what: str) -> list[str]:
-    if isinstance(value, str):
-        raise _core.UserError(f"{what}: expected a list of str, got one str; write [{value!r}]")
-    return list(value or [])
+    return [] if value is None else _arguments.names(value, what)
 
 
 Pass = _node.class_of("transform.Pass")
@@ -210,10 +217,10 @@ class _Sequential:
         required: Iterable[str] | None = None,
     ) -> None:
         info = PassInfo(opt_level, name, _names(required, "required"))
-        listed = list(passes or [])
+        listed = _listed(passes, "passes")
         for one in listed:
             if not isinstance(one, Pass):
-                raise _core.UserError(f"passes: expected passes, got {type(one).__name__}")
+                raise _core.UserError(f"passes: expected passes, got {_arguments.kind(one)}")
         _core.Object.__init__(self, api("transform.Sequential")(listed, info))
 
 
@@ -237,6 +244,8 @@ def _decorate(
         raise _core.UserError("opt_level: a pass says its level, as in @module_pass(opt_level=0)")
 
     def decorate(body: Any) -> Any:
+        if not callable(body):
+            raise _core.UserError(f"pass_func: expected a function or a class, got {_arguments.kind(body)}")
         info = PassInfo(
             opt_level,
             name or body.__name__,
@@ -375,7 +384,7 @@ def ApplyPassToFunction(transform: Any, func_name_regex: str, error_if_no_functi
         For what is no pass, and what is no regular expression.
     """
     if not isinstance(transform, Pass):
-        raise _core.UserError(f"transform: expected a pass, got {type(transform).__name__}")
+        raise _core.UserError(f"transform: expected a pass, got {_arguments.kind(transform)}")
     try:
         pattern = re.compile(func_name_regex)
     except re.error as error:

@@ -125,7 +125,7 @@ nb::object call_function(const PackedFunc& function, PyObject* const* args, size
   std::array<Value, kFew> few;
   std::vector<Value> many(count > kFew ? count : 0);
   const std::span<Value> values = count > kFew ? std::span<Value>(many) : std::span<Value>(few.data(), count);
-  for (size_t i = 0; i < count; ++i) values[i] = to_value(args[i]);
+  for (size_t i = 0; i < count; ++i) values[i] = to_value_of(args[i], [i] { return fmt::format("argument {}", i); });
   Value result;
   {
     nb::gil_scoped_release released;

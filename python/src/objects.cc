@@ -68,7 +68,12 @@ nb::list fields_of(int32_t index) {
 nb::object field_getter(int32_t index, const std::string& name) {
   const FieldInfo* field = find_field(type_info_of(index), name);
   if (field == nullptr) throw_user_error("type {} has no field '{}'", type_info_of(index).key, name);
-  return nb::cpp_function([field](const ObjectRef& self) { return from_value(field->get(self.get())); });
+  return nb::cpp_function([field](const ObjectRef& self) {
+    const Value value = field->get(self.get());
+    // What is known of a program (types, values that were folded) follows from its tensors.
+    if (value.type_index() == type_index::kTensor) return nb::cast(value.as<NDArray>().as_read_only());
+    return from_value(value);
+  });
 }
 
 // Arrays of floats and of shapes as C++ stores them, so that equal arrays are equal: they may be given as ints and as
@@ -80,8 +85,8 @@ Value stored_items(const Value& value) {
   return Value(stored);
 }
 
-Value field_value(const TypeInfo* type, const std::string& name, nb::handle given) {
-  Value value = to_value(given);
+Value field_value(const std::string& key, const TypeInfo* type, const std::string& name, nb::handle given) {
+  Value value = to_value_of(given, [&] { return fmt::format("field '{}' of {}", name, key); });
   const FieldInfo* field = type == nullptr ? nullptr : find_field(*type, name);
   if (field == nullptr || value.as_node<ArrayObj>() == nullptr || !field->accepts(value.raw())) return value;
   if (field->kind == "Array[float]") return stored_items<double>(value);
@@ -94,7 +99,7 @@ nb::object make(const std::string& key, const nb::dict& fields) {
   std::vector<std::pair<std::string, Value>> values;
   for (const auto& [name, value] : fields) {
     auto text = nb::cast<std::string>(name);
-    Value stored = field_value(type, text, value);
+    Value stored = field_value(key, type, text, value);
     values.emplace_back(std::move(text), std::move(stored));
   }
   return wrap_object(make_node(key, values));

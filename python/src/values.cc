@@ -144,6 +144,14 @@ nb::object to_numpy(nb::handle self) {
   return numpy.attr("from_dlpack")(nb::cast(bits)).attr("view")(bfloat16);
 }
 
+void set_items(nb::handle self, nb::handle index, nb::handle value) {
+  if (nb::cast<NDArray>(self).object()->read_only)
+    throw UserError(
+        "this tensor is for reading only, as those of constants and of files are; headrace.nd.array(x) "
+        "gives a copy to write to");
+  to_numpy(self)[index] = value;
+}
+
 // The first of a pair of ints, an argument of __dlpack__.
 int64_t first_int(nb::handle pair, const char* what) {
   int64_t first = 0;
@@ -332,10 +340,11 @@ static void bind_reading(nb::class_<NDArray>& tensor) {
       .def("numpy", &to_numpy,
            "The tensor as a numpy array that shares its memory; of bfloat16, with the dtype of ml_dtypes.")
       .def("__len__", [](nb::handle self) { return nb::len(to_numpy(self)); })
-      .def("__getitem__", [](nb::handle self, nb::handle index) -> nb::object { return to_numpy(self)[index]; })
       .def(
-          "__setitem__", [](nb::handle self, nb::handle index, nb::handle value) { to_numpy(self)[index] = value; },
-          nb::arg("index"), nb::arg("value"))
+          "__getitem__", [](nb::handle self, nb::handle index) -> nb::object { return to_numpy(self)[index]; },
+          nb::arg("index").none(), "What numpy() has there, which shares the memory where numpy's does.")
+      .def("__setitem__", &set_items, nb::arg("index").none(), nb::arg("value").none(),
+           "Writes elements as numpy does.")
       .def("__iter__", [](nb::handle self) { return nb::iter(to_numpy(self)); });
 }
 
@@ -377,15 +386,27 @@ static void bind_copies(nb::class_<NDArray>& tensor) {
           },
           nb::arg("target"), "Copies the elements into another tensor of the shape and dtype.")
       .def(
-          "copyto", [](const NDArray& array, Device) { return array.copy(); }, nb::arg("target"),
-          "A copy on that device, which is the CPU.")
+          "copyto",
+          [](const NDArray& array, Device target) {
+            if (target.type != kDLCPU)
+              throw_user_error("copyto: there is no memory on {}; tensors are on the CPU: headrace.cpu()",
+                               target.to_string());
+            return array.copy();
+          },
+          nb::arg("target"), "A copy on that device, which is the CPU; UserError for another.")
+      .def(
+          "copyto",
+          [](const NDArray&, nb::handle target) {
+            throw_user_error("target: expected an NDArray or a Device, got {}", kind_of(target));
+          },
+          nb::arg("target").none())
       .def(
           "copyfrom",
           [](const NDArray& array, nb::handle source) {
             array.copy_from(to_ndarray(source, "source"));
             return array;
           },
-          nb::arg("source"), "Takes the elements of another tensor.");
+          nb::arg("source").none(), "Takes the elements of another tensor.");
 }
 
 static void bind_object_protocol(nb::class_<NDArray>& tensor) {

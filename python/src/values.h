@@ -18,6 +18,16 @@ namespace nb = nanobind;
 Value to_value(nb::handle object);
 nb::object from_value(const Value& value);
 
+// As to_value(object); the TypeError says where the object was given, as `where()` tells.
+template <typename F>
+Value to_value_of(nb::handle object, F&& where) {
+  try {
+    return to_value(object);
+  } catch (const nb::builtin_exception& error) {
+    throw nb::type_error(fmt::format("{}: {}", where(), error.what()).c_str());
+  }
+}
+
 // A tensor that shares the object's memory: of an NDArray, of anything with __dlpack__; a copy of what numpy.asarray
 // makes of lists and numbers. They have no dtype of their own: they get `wanted`, numpy's name of one, where it holds
 // their values (of integers exactly; an integer dtype takes no others). `what` names it in UserErrors: "input 'x'".

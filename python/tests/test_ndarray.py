@@ -28,6 +28,89 @@ def test_an_ndarray_is_a_sequence_of_rows():
         len(hr.nd.array(1.0))
 
 
+INDICES = [
+    None,
+    (),
+    ...,
+    (..., None),
+    (None, 1),
+    1,
+    -1,
+    np.int64(1),
+    (1, -1),
+    slice(None, None, -1),
+    (slice(None), slice(0, 3, 2)),
+    [0, 1],
+    [1, 1],
+    [True, False],
+    np.array([1, 0]),
+    np.array([[True, False, True], [False, False, True]]),
+    True,
+]
+
+
+@pytest.mark.parametrize("index", INDICES, ids=str)
+def test_elements_are_read_and_written_as_numpys_are(index):
+    x = np.arange(6, dtype="float32").reshape(2, 3)
+    a = hr.nd.array(x)
+    np.testing.assert_array_equal(a[index], x[index])
+    for value in (7, x[index] * 2, None):
+        a[index] = value
+        x[index] = value
+        np.testing.assert_array_equal(a.numpy(), x)
+
+
+@pytest.mark.parametrize(
+    ("index", "error", "says"),
+    [
+        (2, IndexError, "index 2 is out of bounds for axis 0 with size 2"),
+        (-3, IndexError, "index -3 is out of bounds"),
+        ((0, 3), IndexError, "index 3 is out of bounds for axis 1 with size 3"),
+        ([0, 5], IndexError, "index 5 is out of bounds"),
+        ((0, 0, 0), IndexError, "too many indices"),
+        ([True, False, True], IndexError, "boolean index did not match"),
+        (1.5, IndexError, "only integers, slices"),
+        ("x", IndexError, "only integers, slices"),
+        ({}, IndexError, "only integers, slices"),
+        (slice(0, 2, 0), ValueError, "slice step cannot be zero"),
+        (slice(1.5, None), TypeError, "slice indices must be integers"),
+    ],
+    ids=str,
+)
+def test_indices_that_numpy_refuses(index, error, says):
+    a = hr.nd.array(np.zeros((2, 3)))
+    with pytest.raises(error, match=says):
+        a[index]
+    with pytest.raises(error, match=says):
+        a[index] = 1
+    assert not a.numpy().any()
+
+
+def test_elements_of_another_shape_or_kind():
+    a = hr.nd.array(np.zeros((2, 3)))
+    for value, says in (([1, 2], "could not broadcast"), ("x", "could not convert string"), ({}, "not 'dict'")):
+        with pytest.raises((ValueError, TypeError), match=says):
+            a[:] = value
+    with pytest.raises(hr.UserError, match="source: None is no tensor"):
+        a.copyfrom(None)
+    for target in (None, "cpu", np.zeros((2, 3))):
+        with pytest.raises(hr.UserError, match=r"target: expected an NDArray or a Device, got (None|str|ndarray)"):
+            a.copyto(target)
+
+
+def test_read_only_tensors():
+    x = np.arange(3.0)
+    x.flags.writeable = False
+    a = hr.nd.from_dlpack(x)
+    with pytest.raises(hr.UserError, match=r"this tensor is for reading only.*headrace.nd.array\(x\) gives a copy"):
+        a[0] = 1
+    with pytest.raises(hr.UserError, match="read-only"):
+        a.copyfrom(x)
+    copy = hr.nd.array(a)
+    copy[0] = 5
+    assert (copy[0], a[0]) == (5, 0)
+
+
 def test_a_model_says_what_it_is():
     f = hr.compile(DIGITS, shapes=TWO, opt_level=0)
     assert repr(f) == "CompiledModel(x: float32 (2, 1, 8, 8) -> probabilities: float32 (2, 10))"

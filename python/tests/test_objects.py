@@ -3,6 +3,7 @@
 import gc
 import operator
 import pickle
+import re
 import threading
 import weakref
 
@@ -224,6 +225,67 @@ def test_structural_equality_tells_where_programs_differ():
     x, y = relay.var("x"), relay.var("y")
     assert not ir.structural_equal(x, y)
     assert ir.structural_equal(x, y, map_free_vars=True)
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "says"),
+    [
+        (np.zeros((2, 3)), np.eye(2, 3), "element [0, 0] is 0 against 1"),
+        (np.array([1, 2], "int8"), np.array([1, -2], "int8"), "element [1] is 2 against -2"),
+        (np.float32(0.5), np.float32(0.25), "element [] is 0.5 against 0.25"),
+        (np.zeros((2, 3)), np.zeros((3, 2)), "shape (2, 3) against (3, 2)"),
+        (np.zeros(2, "int32"), np.zeros(2, "float32"), "dtype int32 against float32"),
+    ],
+)
+def test_how_two_constants_differ(left, right, says):
+    left, right = (relay.Tuple([relay.const(value)]) for value in (left, right))
+    with pytest.raises(hr.UserError, match=re.escape(f"values differ at .fields[0].data: values differ: {says}\n")):
+        ir.assert_structural_equal(left, right)
+    assert ir.get_first_structural_mismatch(left, right)["reason"] == f"values differ: {says}"
+
+
+def test_elements_of_constants_are_read_only():
+    constant = relay.const(np.zeros(3, "float32"))
+    with pytest.raises(hr.UserError, match="this tensor is for reading only, as those of constants"):
+        constant.data[0] = 1
+    with pytest.raises(ValueError, match="read-only"):
+        constant.data.numpy()[:] = 1
+    with pytest.raises(hr.UserError, match="read-only"):
+        constant.data.copyfrom(np.ones(3, "float32"))
+    assert not constant.data.numpy().any()
+    changed = hr.nd.array(constant.data)
+    changed[0] = 1
+    assert relay.Constant(changed).data[0] == 1
+
+
+def test_the_hash_of_a_constant_follows_its_elements():
+    elements = np.zeros((2, 2), "float32")
+    shared = relay.Constant(hr.nd.from_dlpack(elements))
+    other = relay.const(np.zeros((2, 2), "float32"))
+    x = relay.var("x", shape=(2, 2))
+    mod = hr.IRModule.from_expr(relay.Function([x], relay.Tuple([relay.add(x, shared), relay.add(x, other)])))
+    assert ir.structural_hash(shared) == ir.structural_hash(other)
+    assert relay.transform.EliminateCommonSubexpr()(mod)["main"].body.fields[0].args[1].data[0, 0] == 0
+    elements[0, 0] = 1
+    fresh = relay.const(elements)
+    assert ir.structural_equal(shared, fresh) and not ir.structural_equal(shared, other)
+    assert ir.structural_hash(shared) == ir.structural_hash(fresh) != ir.structural_hash(other)
+    first, second = relay.create_executor().evaluate(mod["main"])(np.zeros((2, 2), "float32"))
+    assert (first.numpy().sum(), second.numpy().sum()) == (1, 0)
+    merged = relay.transform.EliminateCommonSubexpr()(mod)["main"].body.fields
+    assert not merged[0].same_as(merged[1])
+    ir.assert_structural_equal(relay.parse(mod.astext()), mod)
+
+
+def test_a_constant_that_was_written_to_after_its_type_was_inferred():
+    stop = np.array(5, "int64")
+    bounds = (relay.const(0, "int64"), relay.Constant(hr.nd.from_dlpack(stop)), relay.const(1, "int64"))
+    steps = relay.arange(*bounds, dtype="int64")
+    x = relay.var("x", shape=(5,), dtype="int64")
+    mod = relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([x], relay.add(x, steps))))
+    stop[...] = 9
+    with pytest.raises(hr.UserError, match=r"a constant was written to after its type was inferred; copy an array"):
+        relay.transform.FoldConstant()(mod)
 
 
 def test_copy_with_changes_one_field():

@@ -58,6 +58,11 @@ def test_polymorphic_and_deep_programs_run():
     assert executor.evaluate(nil()).constructor == nil
     item = relay.var("l")
     assert executor.evaluate(relay.Let(item, nil(), relay.const(3))).numpy() == 3
+    # Two lists of which nothing says what they hold.
+    both = relay.Let(item, nil(), relay.Let(relay.var("m"), nil(), relay.const(4)))
+    assert executor.evaluate(both).numpy() == 4
+    with pytest.raises(hr.UserError, match="the type of variable '%y' cannot be inferred"):
+        executor.evaluate(relay.Function([relay.var("y")], both))
     x = var()
     deep = x
     for _ in range(20000):

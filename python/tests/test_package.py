@@ -177,7 +177,7 @@ def test_session_keeps_eight_compiles(images):
         (lambda x: hr.compile(DIGITS, shapes=ONE, target="lvm"), "no kind of target 'lvm'"),
         (lambda x: hr.compile(DIGITS, shapes=ONE, target="llvm", cpu="x86-64"), "give one of the two"),
         (lambda x: hr.InferenceSession(DIGITS, target="llvm -mtriple=riscv64-linux-gnu"), "for the triple"),
-        (lambda x: hr.compile(DIGITS, shapes=ONE, opt_level=-7), "opt level is -7"),
+        (lambda x: hr.compile(DIGITS, shapes=ONE, opt_level=-7), "opt_level is -7"),
         (lambda x: hr.compile(DIGITS, shapes=ONE, threads=-1), "number of threads is -1"),
         (lambda x: hr.compile(DIGITS, shapes=ONE)(), "takes 1 inputs"),
         (lambda x: hr.compile(DIGITS, shapes=ONE)(x[:2]), "shape"),

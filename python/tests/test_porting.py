@@ -137,7 +137,7 @@ def test_a_copy_on_a_device():
     c = hr.nd.empty((2, 3))
     assert b.copyto(c).same_as(c)
     np.testing.assert_array_equal(c.numpy(), X)
-    with pytest.raises(TypeError):
+    with pytest.raises(hr.UserError, match="target: expected an NDArray or a Device, got str"):
         a.copyto("cpu")
 
 

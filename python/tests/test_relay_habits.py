@@ -47,7 +47,7 @@ def test_a_deeply_nested_result():
 
 @pytest.mark.parametrize("value", [5, None, [], "x", X, hr.IRModule()])
 def test_a_module_of_what_is_no_expression(value):
-    with pytest.raises(hr.UserError, match=r"from_expr: expected an expression or a function, got \w+"):
+    with pytest.raises(hr.UserError, match=r"from_expr: expr: expected an expression, got \w+"):
         hr.IRModule.from_expr(value)
 
 
@@ -138,6 +138,23 @@ def test_the_concrete_shape_of_a_type():
     assert relay.TensorType(()).concrete_shape == ()
     with pytest.raises(hr.UserError, match=r"dimension 1 of .* is n, which is no number"):
         _ = relay.TensorType((2, tir.Var("n"))).concrete_shape
+
+
+def test_the_size_of_a_type():
+    n, m = tir.Var("n", "int64"), tir.Var("m", "int64")
+    for shape, size in [((), 1), ((2, 3), 6), ((4, 0), 0)]:
+        found = relay.TensorType(shape).Size()
+        assert type(found) is int and found == size
+    assert str(relay.TensorType((n, 2, 2)).Size()) == "n * 4"
+    assert str(relay.TensorType((n + 1, m)).Size()) == "(m * n) + m"
+    assert relay.TensorType((n, relay.Any())).Size().type_key == "ir.Any"
+    with pytest.raises(hr.UserError, match=r"Tensor\[\(.*\), float32\] has more elements than a 64-bit"):
+        relay.TensorType((2**40, 2**40)).Size()
+
+
+def test_the_type_of_a_scalar():
+    for scalar in (relay.TensorType.Scalar("int8"), relay.scalar_type("int8"), relay.ty.scalar_type("int8")):
+        assert (scalar.shape, scalar.dtype) == ([], "int8") and str(scalar) == "int8"
 
 
 def test_arguments_of_an_op():

@@ -91,7 +91,7 @@ def test_shapes_given_are_shapes_told():
         ({"providers": CPU}, r"providers: expected a list of str, got one str; write \['CPU"),
         ({"shapes": {"q": (1,)}}, "shapes: the model has no input q"),
         ({"bound": {"q": [1.0]}}, "bound: the model has no input q"),
-        ({"opt_level": 7}, "opt level is 7"),
+        ({"opt_level": 7}, "opt_level is 7"),
         ({"threads": -1}, "number of threads is -1"),
         ({"disabled_passes": ["Nonsense"]}, "no pass 'Nonsense'"),
         ({"disabled_passes": "FoldConstant"}, "disabled_passes: expected a list of str"),

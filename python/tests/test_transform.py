@@ -1,5 +1,6 @@
 """Passes by name, sequences, contexts, instruments, passes of users."""
 
+import inspect
 import re
 import threading
 from pathlib import Path
@@ -66,6 +67,23 @@ def test_legalize_calls_what_was_registered():
     finally:
         relay.op.reset_legalize("nn.relu")
     assert relay.transform.Legalize()(mod).same_as(mod)
+
+
+def test_legalize_tells_of_another_type_at_the_call():
+    @relay.op.register_legalize("nn.relu")
+    def narrowed(attrs, inputs, types):
+        return relay.cast(inputs[0], "float16")
+
+    try:
+        x = relay.var("x", shape=(2,))
+        body = relay.add(relay.nn.relu(x), x)
+        mod = relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([x], body)))
+        with pytest.raises(hr.UserError, match="FTVMLegalize") as error:
+            relay.transform.Legalize()(mod)
+        assert error.value.op == "nn.relu"
+        assert "gives Tensor[(2), float16] for a call that gives Tensor[(2), float32]" in str(error.value)
+    finally:
+        relay.op.reset_legalize("nn.relu")
 
 
 @pytest.mark.parametrize("name", sorted(transform.pass_registry()))
@@ -217,7 +235,7 @@ def test_contexts_nest_and_are_of_the_thread():
             "'relay.FuseOps.max_depth': expected int, got str",
         ),
         (lambda: transform.PassContext(disabled_pass="FoldConstant"), "disabled_pass: expected a list of str"),
-        (lambda: transform.PassContext(opt_level="3"), "field 'opt_level' of transform.PassContext: expected int"),
+        (lambda: transform.PassContext(opt_level="3"), "opt_level: expected an int, got '3'"),
         (lambda: relay.transform.FoldConstant(depth=1), "pass FoldConstant takes no arguments, and none is 'depth'"),
         (lambda: relay.transform.FuseOps(max_depth="deep"), "expected int, got str"),
         (lambda: transform.Sequential([3]), "passes: expected passes, got int"),
@@ -252,6 +270,94 @@ def test_every_option_that_a_pass_reads_is_declared():
     assert "relay.FuseOps.max_depth" in read
     assert "relay.ToMixedPrecision.mixed_precision_type" in read
     assert read - set(declared) == set()
+
+
+def test_options_tell_their_defaults():
+    declared = transform.PassContext.list_configs()
+    key = declared["relay.CombineParallelDense.to_batch"]
+    assert key == {"type": "bool", "doc": key["doc"], "default": True}
+    assert list(declared["relay.RemoveUnusedFunctions.entry_functions"]["default"]) == ["main"]
+    assert declared["relay.ConvertLayout.desired_layouts"]["default"] is None
+    signature = inspect.signature(relay.transform.CombineParallelDense)
+    assert str(signature) == "(min_num_branches=3, to_batch=True) -> 'Pass'"
+    assert "to_batch : bool, default True\n" in relay.transform.CombineParallelDense.__doc__
+    assert "fskip : " in relay.transform.EliminateCommonSubexpr.__doc__
+
+
+# To the last bit where the reference adds; kernels add in their own order.
+@pytest.mark.parametrize("to_batch", [True, False])
+def test_dense_products_of_one_input_are_combined(to_batch):
+    random = np.random.default_rng(5)
+    combine = relay.transform.CombineParallelDense(min_num_branches=2, to_batch=to_batch)
+    for rows, inputs, outputs, branches in ((1, 3, 4, 2), (5, 16, 33, 3), (8, 7, 1, 5)):
+        x = relay.var("x", shape=(rows, inputs))
+        ends = []
+        for i in range(branches):
+            weight = relay.const(random.standard_normal((outputs, inputs)).astype("float32"))
+            bias = relay.const(random.standard_normal(outputs).astype("float32"))
+            ends.append(relay.nn.relu(relay.nn.bias_add(relay.nn.dense(x, weight), bias)) + relay.const(float(i)))
+        mod = relay.transform.InferType()(hr.IRModule.from_expr(relay.Tuple(ends)))
+        combined = combine(mod)
+        freqs = relay.analysis.list_op_freqs(combined)
+        assert (freqs.get("nn.batch_matmul", 0), freqs.get("nn.dense", 0)) == ((1, 0) if to_batch else (0, 1))
+        data = random.standard_normal((rows, inputs)).astype("float32")
+        want = [one.numpy() for one in relay.create_executor("debug", mod).evaluate()(data)]
+        for got, expected in zip(relay.create_executor("debug", combined).evaluate()(data), want, strict=True):
+            np.testing.assert_array_equal(got.numpy(), expected)
+        option = {"relay.CombineParallelDense.to_batch": to_batch, "relay.CombineParallelDense.min_num_branches": 2}
+        with transform.PassContext(opt_level=4, config=option):
+            lib = relay.build(mod, "llvm")
+        module = hr.graph_executor.GraphModule(lib["default"](hr.cpu()))
+        module.run(x=data)
+        for i, expected in enumerate(want):
+            np.testing.assert_allclose(module.get_output(i).numpy(), expected, rtol=1e-5, atol=1e-5)
+
+
+def test_the_form_of_combined_products_is_a_bool():
+    mod = hr.IRModule.from_expr(relay.var("x", shape=(2,)))
+    with pytest.raises(hr.UserError, match=r"'relay.CombineParallelDense.to_batch': expected bool, got str"):
+        relay.transform.CombineParallelDense(to_batch="yes")(mod)
+
+
+def test_lets_of_constants_are_folded():
+    builder = relay.ScopeBuilder()
+    x = relay.var("x", shape=(1, 2, 3))
+    one = builder.let("t1", relay.const(1.0))
+    two = builder.let("t2", relay.add(one, one))
+    three = builder.let("t3", relay.add(two, x))
+    builder.ret(three)
+    folded = relay.transform.FoldConstant()(
+        relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([x], builder.get())))
+    )
+    builder = relay.ScopeBuilder()
+    x = relay.var("x", shape=(1, 2, 3))
+    builder.ret(builder.let("t3", relay.add(relay.const(2.0), x)))
+    assert hr.ir.structural_equal(
+        folded, relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([x], builder.get())))
+    )
+
+
+@pytest.mark.parametrize(
+    ("like", "plain"),
+    [
+        (lambda x, y: relay.zeros_like(y), lambda x, y: relay.zeros((2, 3), "float32")),
+        (lambda x, y: relay.ones_like(y), lambda x, y: relay.ones((2, 3), "float32")),
+        (
+            lambda x, y: relay.full_like(y, relay.const(2.0)),
+            lambda x, y: relay.full(relay.const(2.0), (2, 3), "float32"),
+        ),
+        (lambda x, y: relay.reshape_like(y, relay.reshape(y, (6,))), lambda x, y: relay.reshape(y, (6,))),
+        (lambda x, y: relay.broadcast_to_like(x, y), lambda x, y: relay.broadcast_to(x, (2, 3))),
+        (lambda x, y: relay.collapse_sum_like(y, x), lambda x, y: relay.collapse_sum_to(y, (2, 1))),
+        (lambda x, y: relay.cast_like(x, relay.const(1, "int8")), lambda x, y: relay.cast(x, "int8")),
+    ],
+)
+def test_what_is_like_another_gets_its_shape(like, plain):
+    def module(body):
+        x, y = relay.var("x", shape=(2, 1)), relay.var("y", shape=(2, 3))
+        return relay.transform.InferType()(hr.IRModule.from_expr(relay.Function([x, y], body(x, y))))
+
+    assert hr.ir.structural_equal(relay.transform.SimplifyExpr()(module(like)), module(plain))
 
 
 def test_options_of_a_pass():

@@ -1,5 +1,8 @@
 #include "arith/canonical.h"
 
+#include "arith/bounds.h"
+#include "ir/map_operands.h"
+
 namespace headrace::arith {
 
 namespace {
@@ -159,7 +162,9 @@ Polynomial divide(BinaryOp op, const Polynomial& a, const Polynomial& b) {
 }
 
 Polynomial min_or_max(BinaryOp op, const Polynomial& a, const Polynomial& b) {
-  if (const auto gap = add_scaled(a, b, {{}, -1}).constant()) return (op == BinaryOp::min) == (*gap <= 0) ? a : b;
+  const Bounds gap = bounds_of(to_expr(add_scaled(a, b, {{}, -1})));
+  if (gap.greatest <= 0) return op == BinaryOp::min ? a : b;
+  if (gap.least >= 0) return op == BinaryOp::min ? b : a;
   return atom(make_binary(op, to_expr(a), to_expr(b)));
 }
 
@@ -253,14 +258,33 @@ std::optional<Polynomial> form_of(const PrimExpr& e) {
   }
 }
 
-std::optional<int64_t> constant_difference(const PrimExpr& a, const PrimExpr& b) {
+// a - b.
+std::optional<Polynomial> difference(const PrimExpr& a, const PrimExpr& b) {
   const auto p = form_of(a), q = form_of(b);
   if (!p || !q) return std::nullopt;
   try {
-    return add_scaled(*p, *q, {{}, -1}).constant();
+    return add_scaled(*p, *q, {{}, -1});
   } catch (const NoForm&) {
     return std::nullopt;
   }
+}
+
+bool is_number_or_variable(const PrimExpr& e) { return as_int(e) || e.is<PrimVarNode>(); }
+
+bool is_never_zero(const Polynomial& p) {
+  const Bounds bounds = bounds_of(to_expr(p));
+  return bounds.least > 0 || bounds.greatest < 0;
+}
+
+bool mentions(const PrimExpr& root, const PrimVarNode* variable) {
+  std::vector<PrimExpr> pending{root};
+  while (!pending.empty()) {
+    const PrimExpr at = std::move(pending.back());
+    pending.pop_back();
+    if (at.get() == variable) return true;
+    map_operands(at, [&](const PrimExpr& operand) { return pending.emplace_back(operand); });
+  }
+  return false;
 }
 
 // a / b as a term, or nothing when b's factors are not among a's.
@@ -298,7 +322,7 @@ std::optional<PrimExpr> canonical(const PrimExpr& e) {
   if (!form) return std::nullopt;
   PrimExpr result = to_expr(*form);
   if (!is_small(result)) return std::nullopt;
-  return result;
+  return same_expr(result, e) ? e : result;  // so that equal dimensions stay one node, which is compared at once
 }
 
 PrimExpr simplify_dim(const PrimExpr& e) {
@@ -308,12 +332,42 @@ PrimExpr simplify_dim(const PrimExpr& e) {
 
 bool is_equal(const PrimExpr& a, const PrimExpr& b) {
   if (is_any(a) || is_any(b)) return false;
-  return a == b || constant_difference(a, b) == 0;
+  if (a == b) return true;
+  if (is_number_or_variable(a) && is_number_or_variable(b)) return as_int(a) && as_int(a) == as_int(b);
+  if (is_small(a) && is_small(b) && same_expr(a, b)) return true;
+  const auto gap = difference(a, b);
+  return gap && gap->terms.empty();
 }
 
 bool is_unequal(const PrimExpr& a, const PrimExpr& b) {
-  const auto difference = constant_difference(a, b);
-  return difference && *difference != 0;
+  if (a == b) return false;
+  if (as_int(a) && as_int(b)) return as_int(a) != as_int(b);
+  const auto gap = difference(a, b);
+  return gap && is_never_zero(*gap);
+}
+
+Solution solve_for(const PrimVarNode* x, const PrimExpr& a, const PrimExpr& b) {
+  auto gap = difference(a, b);
+  if (!gap) return {};
+  Solution result{.value = {}, .is_none = is_never_zero(*gap)};
+  std::vector<Term>& terms = gap->terms;
+  const auto is_x = [&](const Term& term) { return term.factors.size() == 1 && term.factors[0].get() == x; };
+  const auto at = std::find_if(terms.begin(), terms.end(), is_x);
+  if (result.is_none || at == terms.end()) return result;
+  const int64_t coefficient = at->coefficient;
+  terms.erase(at);
+  // coefficient * x == -rest
+  for (Term& term : terms) {
+    if (std::any_of(term.factors.begin(), term.factors.end(), [&](const auto& e) { return mentions(e, x); })) return {};
+    if (coefficient == INT64_MIN || term.coefficient == INT64_MIN) return {};
+    if (term.coefficient % coefficient != 0) {
+      result.is_none = terms.size() == 1 && term.factors.empty();
+      return result;
+    }
+    term.coefficient /= -coefficient;
+  }
+  result.value = to_expr(*gap);
+  return result;
 }
 
 std::optional<PrimExpr> divide_exactly(const PrimExpr& a, const PrimExpr& b) {

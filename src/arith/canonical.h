@@ -1,8 +1,10 @@
-// The canonical form of integer expressions, and what it proves of symbolic dimensions: equality, exact division.
+// The canonical form of integer expressions, and what it proves of symbolic dimensions: equality, exact division, the
+// solution of an equation.
 //
 // The form is a sum of products of atoms with integer coefficients; an atom is a variable or an operation that is no
 // sum or product (floor_div, min, ...) of canonical operands. Expressions of more than kMaxSize nodes, expressions that
-// contain `?` and coefficients past int64 have none: nothing is proved of them.
+// contain `?` and coefficients past int64 have none: nothing is proved of them. Variables are dimensions, at least 0:
+// max(n, 0) is n.
 #pragma once
 
 #include "ir/prim_expr.h"
@@ -20,6 +22,12 @@ bool is_equal(const PrimExpr& a, const PrimExpr& b);
 bool is_unequal(const PrimExpr& a, const PrimExpr& b);
 // q with q * b == a for all values, or nothing.
 std::optional<PrimExpr> divide_exactly(const PrimExpr& a, const PrimExpr& b);
+// What a == b, where a - b is c * x + d with an integer c and a d without x, says of the dimension x.
+struct Solution {
+  PrimExpr value;        // null when it says nothing
+  bool is_none = false;  // no x of at least 0 makes them equal, whatever the other variables are
+};
+Solution solve_for(const PrimVarNode* x, const PrimExpr& a, const PrimExpr& b);
 // The canonical product of dimensions; `?` when it has none.
 PrimExpr product(const Array<PrimExpr>& dims);
 

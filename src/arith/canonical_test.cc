@@ -28,6 +28,15 @@ TEST(Canonical, Equality) {
   EXPECT_FALSE(is_equal(make_any(), make_any()));
   EXPECT_TRUE(is_equal((PrimExpr(n) - 1) / 2 + 1, (PrimExpr(n) + 1) / 2));
   EXPECT_FALSE(is_equal(n, make_prim_var("n")));
+  EXPECT_TRUE(is_unequal(PrimExpr(n) + m + 1, n)) << "m is no less than 0";
+  EXPECT_FALSE(is_unequal(PrimExpr(n) + m, n));
+  EXPECT_FALSE(is_unequal(make_any(), make_int(1)));
+}
+
+TEST(Canonical, EqualityOfWhatHasNoForm) {
+  const auto condition = [] { return make_binary(BinaryOp::lt, PrimExpr(n) + 1, m); };
+  EXPECT_TRUE(is_equal(condition(), condition()));
+  EXPECT_FALSE(is_equal(condition(), make_binary(BinaryOp::lt, n, m)));
 }
 
 TEST(Canonical, ExactDivision) {
@@ -37,6 +46,43 @@ TEST(Canonical, ExactDivision) {
   EXPECT_FALSE(divide_exactly(PrimExpr(n) * 3, make_int(2)));
   EXPECT_FALSE(divide_exactly(n, make_int(0)));
   EXPECT_FALSE(divide_exactly(make_any(), make_int(1)));
+}
+
+TEST(Canonical, SolutionOfAnEquation) {
+  const auto solve = [](const PrimExpr& a, const PrimExpr& b) {
+    const Solution solution = solve_for(n.get(), a, b);
+    return solution.is_none ? "none" : solution.value ? to_string(solution.value) : "unknown";
+  };
+  EXPECT_EQ(solve(PrimExpr(n) + 1, make_int(3)), "2");
+  EXPECT_EQ(solve(make_int(0), n), "0");
+  EXPECT_EQ(solve(PrimExpr(n) * 2, PrimExpr(n) + 3), "3");
+  EXPECT_EQ(solve(make_int(10) - n, make_int(4)), "6");
+  EXPECT_EQ(solve(PrimExpr(n) * 3 - 6, PrimExpr(m) * 6), "(m * 2) + 2");
+  EXPECT_EQ(solve(PrimExpr(n) * 2, make_int(3)), "none");
+  EXPECT_EQ(solve(PrimExpr(n) + 5, make_int(3)), "none");
+  EXPECT_EQ(solve(PrimExpr(n) + 1, n), "none");
+  EXPECT_EQ(solve(PrimExpr(n) / 2 + 5, make_int(3)), "none");
+  EXPECT_EQ(solve(PrimExpr(n) * 2, PrimExpr(m) * 3), "unknown");
+  EXPECT_EQ(solve(PrimExpr(n) * m, make_int(6)), "unknown");
+  EXPECT_EQ(solve(PrimExpr(n) * n, make_int(4)), "unknown");
+  EXPECT_EQ(solve(PrimExpr(n) + PrimExpr(n) / 2, make_int(3)), "unknown");
+  EXPECT_EQ(solve(m, make_int(3)), "unknown");
+  EXPECT_EQ(solve(n, make_any()), "unknown");
+}
+
+// Against all n that there could be.
+TEST(Canonical, SolutionsAreTheOnlyOnes) {
+  for (int64_t c = -3; c <= 3; ++c) {
+    for (int64_t d = -9; d <= 9; ++d) {
+      if (c == 0) continue;
+      std::string expected = "none";
+      for (int64_t x = 0; x <= 9; ++x) {
+        if (c * x + d == 0) expected = std::to_string(x);
+      }
+      const Solution solution = solve_for(n.get(), PrimExpr(n) * c, make_int(-d));
+      EXPECT_EQ(solution.is_none ? "none" : to_string(solution.value), expected) << c << " * n + " << d;
+    }
+  }
 }
 
 TEST(Canonical, HugeExpressionsAndOverflowProveNothing) {

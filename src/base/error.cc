@@ -48,11 +48,12 @@ static std::string without_nul(std::string text) {
   return text;
 }
 
+// A message that shows the place already, as a list of errors does, stays as it is.
 static std::string with_place(const std::string& message, const ErrorPlace& where) {
-  std::string text = message;
-  if (!where.op.empty()) text += fmt::format("\n  at: {}", where.op);
-  if (!where.place.empty()) text += fmt::format("\n  in: {}", where.place);
-  return text;
+  std::string lines;
+  if (!where.op.empty()) lines += fmt::format("\n  at: {}", where.op);
+  if (!where.place.empty()) lines += fmt::format("\n  in: {}", where.place);
+  return (message + "\n").find(lines + "\n") == std::string::npos ? message + lines : message;
 }
 
 // "aaaa... (100000 bytes)" for a text without blanks.

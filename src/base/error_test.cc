@@ -25,6 +25,19 @@ TEST(Error, LongListsAreCut) {
   EXPECT_EQ(UserError(error.message()).message(), message) << "an error that is wrapped in another";
 }
 
+TEST(Error, APlaceThatTheMessageShowsIsNotShownAgain) {
+  const UserError first("a", {"add", "m.relay:2:1"}), second("b", {"", "m.relay:2:11"});
+  const std::string list = fmt::format("2 type errors:\n  {}\n  {}", first.what(), second.what());
+  for (const ErrorPlace& place : {first.where(), second.where(), ErrorPlace{}}) {
+    const UserError error(list, place);
+    EXPECT_EQ(std::string(error.what()), list);
+    EXPECT_EQ(error.where().place, place.place);
+  }
+  EXPECT_EQ(std::string(UserError(second.what(), {"", "m.relay:2:1"}).what()),
+            "b\n  in: m.relay:2:11\n  in: m.relay:2:1")
+      << "another place, though one begins as the other";
+}
+
 TEST(Error, ListsInListsAreCut) {
   std::string pairs;
   for (int i = 0; i < 200; ++i) pairs += fmt::format("{}[{}, ({})]", i == 0 ? "" : ", ", i, numbers(20));

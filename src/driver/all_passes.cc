@@ -22,10 +22,16 @@ std::vector<Pass> make_list(Ir ir) {
     list.push_back({{"InferType", 0, {}, "gives every expression its type"},
                     [](const IRModule& module, const pass::PassContext&) { return relay::infer_type(module); }});
   }
+  // The last of a name counts: what runs by name is so in no list.
   const auto add = [&list](const std::vector<Pass>& members) {
     for (const Pass& pass : members) {
       const auto same = [&](const Pass& known) { return known.info.name == pass.info.name; };
-      if (std::none_of(list.begin(), list.end(), same)) list.push_back(pass);
+      const auto found = std::find_if(list.begin(), list.end(), same);
+      if (found == list.end()) {
+        list.push_back(pass);
+      } else {
+        *found = pass;
+      }
     }
   };
   for (const auto& [name, members] : named_lists(ir)) add(members);

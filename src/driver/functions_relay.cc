@@ -1,3 +1,4 @@
+#include "arith/canonical.h"
 #include "driver/all_passes.h"
 #include "driver/functions.h"
 #include "interp/interp.h"
@@ -39,6 +40,13 @@ std::string as_text(const ObjectRef& object, bool show_meta_data, bool show_type
   if (const Type type = object.cast<TypeNode>()) return relay::type_text(type);
   if (const PrimExpr dim = object.cast<PrimExprNode>()) return to_string(dim);
   throw_user_error("a {} has no text form", object->key());
+}
+
+PrimExpr size_of(const TensorType& type) {
+  const PrimExpr size = arith::product(type->shape);
+  if (is_any(size) && as_shape(type->shape))
+    throw_user_error("{} has more elements than a 64-bit integer counts", to_string(Type(type)));
+  return size;
 }
 
 Array<Expr> post_order_of(const Expr& root) {
@@ -140,24 +148,37 @@ Array<Map<std::string, Value>> fusion_borders(const IRModule& module) {
 
 // What `parse(options)` gives, with the data of the text's constants from a file, if one is named.
 template <typename Parse>
-auto with_weights(const std::optional<std::string>& file, Parse&& parse) {
-  if (!file) return parse(relay::ParseOptions());
-  const std::vector<NDArray> weights = relay::read_weights(*file);
-  return parse(relay::ParseOptions{.weights = &weights});
+auto with_options(const std::optional<std::string>& weights_file, const Array<std::string>& import_paths,
+                  Parse&& parse) {
+  relay::ParseOptions options{.weights = nullptr, .import_paths = import_paths.to_vector()};
+  if (!weights_file) return parse(options);
+  const std::vector<NDArray> weights = relay::read_weights(*weights_file);
+  options.weights = &weights;
+  return parse(options);
 }
 
-IRModule parse_module(const std::string& source, const std::string& text, const std::optional<std::string>& weights) {
-  return with_weights(weights, [&](const auto& options) { return relay::parse_module(text, source, options); });
+IRModule parse_module(const std::string& source, const std::string& text, const std::optional<std::string>& weights,
+                      const Array<std::string>& import_paths) {
+  return with_options(weights, import_paths,
+                      [&](const auto& options) { return relay::parse_module(text, source, options); });
 }
 
-Expr parse_expr(const std::string& source, const std::string& text, const std::optional<std::string>& weights) {
-  return with_weights(weights, [&](const auto& options) { return relay::parse_expr(text, source, options); });
+Expr parse_expr(const std::string& source, const std::string& text, const std::optional<std::string>& weights,
+                const Array<std::string>& import_paths) {
+  return with_options(weights, import_paths,
+                      [&](const auto& options) { return relay::parse_expr(text, source, options); });
+}
+
+void import_text(const IRModule& module, const std::string& name, const Array<std::string>& import_paths) {
+  relay::import_text(module, name, {.weights = nullptr, .import_paths = import_paths.to_vector()});
 }
 
 void register_text_functions() {
   register_global("relay.parser.ParseModule", make_packed(&parse_module));
   register_global("relay.parser.ParseExpr", make_packed(&parse_expr));
+  register_global("relay.parser.Import", make_packed(&import_text));
   register_global("relay.ir.AsText", make_packed(&as_text));
+  register_global("relay.ir.TensorTypeSize", make_packed(&size_of));
 }
 
 void register_walks() {
@@ -195,6 +216,8 @@ void register_relay_functions() {
   register_analyses();
   interp::register_types();
   register_global("relay.backend.ReadRef", make_packed(&interp::read_ref));
+  register_global("relay.backend.InferTypeIfSettled",
+                  make_packed([](const IRModule& module) { return relay::infer_type_if_settled(snapshot(module)); }));
   register_global("relay.backend.Interpret",
                   make_packed([](const IRModule& module, const std::string& name, const Array<Value>& args) {
                     return interp::run(module, name, args.to_vector());

@@ -1,5 +1,10 @@
 #include "interp/check_arguments.h"
 
+#include <algorithm>
+
+#include "arith/canonical.h"
+#include "relay/infer/type_match.h"
+
 namespace headrace::interp {
 
 namespace {
@@ -7,7 +12,8 @@ namespace {
 // The sizes of one call's symbols, as the arguments tell them.
 class Sizes {
  public:
-  // Sums and products of symbols are looked at when `all_known`, which is asked for where they were met.
+  // Sums and products of symbols are looked at when `all_known`, which is asked for where they were met. They may tell
+  // a symbol too.
   bool fits(const Type& want, const Type& got, bool all_known) {
     std::vector<std::pair<Type, Type>> open{{want, got}};
     while (!open.empty()) {
@@ -25,16 +31,17 @@ class Sizes {
   }
 
   bool has_sums() const { return has_sums_; }
+  size_t count() const { return sizes_.size(); }
 
   // " with n = 2" of the symbols that the type has and that are known.
   std::string show(const Type& type) const {
-    const auto* tensor = type.as<TensorTypeNode>();
     std::vector<std::string> known;
-    for (size_t i = 0; tensor != nullptr && i < tensor->shape.size(); ++i) {
-      const auto* symbol = tensor->shape[i].as<PrimVarNode>();
-      const auto at = symbol == nullptr ? sizes_.end() : sizes_.find(symbol);
-      if (at != sizes_.end()) known.push_back(fmt::format("{} = {}", symbol->name_hint, to_string(at->second)));
-    }
+    relay::visit_symbols(type, [&](const PrimVarNode* symbol) {
+      const auto at = sizes_.find(symbol);
+      if (at == sizes_.end()) return;
+      std::string one = fmt::format("{} = {}", symbol->name_hint, to_string(at->second));
+      if (std::find(known.begin(), known.end(), one) == known.end()) known.push_back(std::move(one));
+    });
     return known.empty() ? "" : fmt::format(" with {}", fmt::join(known, ", "));
   }
 
@@ -54,8 +61,16 @@ class Sizes {
     if (const auto* symbol = want.as<PrimVarNode>())
       return as_int(sizes_.try_emplace(symbol, got).first->second) == size;
     has_sums_ = true;
-    const auto value = all_known ? as_int(substitute(want, sizes_)) : std::nullopt;
-    return !value || *value == *size;
+    return !all_known || fits_sum(substitute(want, sizes_), got);
+  }
+
+  bool fits_sum(const PrimExpr& want, const PrimExpr& got) {
+    const PrimVarNode* unknown = nullptr;
+    relay::visit_symbols(want, [&](const PrimVarNode* symbol) { unknown = symbol; });
+    if (unknown == nullptr) return !arith::is_unequal(want, got);
+    const arith::Solution solution = arith::solve_for(unknown, want, got);
+    if (solution.value && as_int(solution.value)) sizes_.emplace(unknown, solution.value);
+    return !solution.is_none;
   }
 
   std::unordered_map<const PrimVarNode*, PrimExpr> sizes_;
@@ -66,14 +81,15 @@ class Sizes {
 
 void check_arguments(const relay::FunctionNode& function, const std::vector<Type>& given) {
   Sizes sizes;
-  for (const bool all_known : {false, true}) {
-    if (all_known && !sizes.has_sums()) return;
+  bool all_known = false;
+  for (size_t before = 0;; before = sizes.count(), all_known = true) {
     for (size_t i = 0; i < given.size(); ++i) {
       const relay::VarNode& param = *function.params[i].get();
       if (!sizes.fits(param.type_annotation, given[i], all_known))
         throw_user_error("argument {} ('{}'): expected {}{}, got {}", i, param.name_hint,
                          to_string(param.type_annotation), sizes.show(param.type_annotation), to_string(given[i]));
     }
+    if (!sizes.has_sums() || (all_known && sizes.count() == before)) return;
   }
 }
 

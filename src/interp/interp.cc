@@ -1,5 +1,6 @@
 #include "interp/interp.h"
 
+#include "base/count_of.h"
 #include "interp/check_arguments.h"
 #include "object/string.h"
 #include "ops/op_keys.h"
@@ -173,7 +174,7 @@ class Interpreter {
   Nested<Typed> call_function(const FunctionNode& function, std::vector<Typed> args, Closure closure, Span span) {
     if (args.size() != function.params.size()) {
       throw_at(span, "call",
-               fmt::format("the function takes {} arguments, got {}", function.params.size(), args.size()));
+               fmt::format("the function takes {}, got {}", count_of(function.params.size(), "argument"), args.size()));
     }
     Frame frame;
     if (closure && closure->self) frame.vars[closure->self.get()] = Typed{Value(closure), Type()};
@@ -443,7 +444,7 @@ class Interpreter {
   static Typed construct(const ConstructorNode& constructor, const std::vector<Typed>& args, const Span& span) {
     if (args.size() != constructor.inputs.size())
       throw_at(span, constructor.name_hint,
-               fmt::format("it takes {} arguments, got {}", constructor.inputs.size(), args.size()));
+               fmt::format("it takes {}, got {}", count_of(constructor.inputs.size(), "argument"), args.size()));
     static_cast<void>(tag_of(constructor));  // a match asks for it
     std::vector<Value> items;
     Array<Type> types;

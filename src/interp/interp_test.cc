@@ -87,7 +87,7 @@ TEST(Interp, Float64RunDoesNotRound) {
 
 TEST(Interp, WrongArgumentsAreNamed) {
   const std::string text = "def @main(%x: Tensor[(3), float32]) { negative(%x) }";
-  EXPECT_NE(error_of(text, {}).find("takes 1 arguments, got 0"), std::string::npos);
+  EXPECT_NE(error_of(text, {}).find("takes 1 argument, got 0"), std::string::npos);
   const std::string message = error_of(text, {tensor({2}, {1, 2})});
   EXPECT_NE(message.find("argument 0 ('x'): expected Tensor[(3), float32], got Tensor[(2), float32]"),
             std::string::npos)
@@ -102,7 +102,20 @@ TEST(Interp, ASymbolHasOneSize) {
   EXPECT_THAT(error_of(text, {ones({3}), ones({2}), ones({3, 7})}),
               HasSubstr("argument 2 ('z'): expected Tensor[(n, ?), float32] with n = 2, got Tensor[(3, 7), float32]"));
   EXPECT_THAT(error_of(text, {ones({2}), ones({2}), ones({2, 7})}),
-              HasSubstr("argument 0 ('x'): expected Tensor[(n + 1), float32], got Tensor[(2), float32]"));
+              HasSubstr("argument 0 ('x'): expected Tensor[(n + 1), float32] with n = 2, got Tensor[(2), float32]"));
+}
+
+TEST(Interp, ASumOfSymbolsTellsTheirSizes) {
+  const auto ones = [](const Shape& shape) { return NDArray::zeros(shape, DataType::float_(32)); };
+  const std::string text =
+      "def @main(%x: Tensor[(n + m), float32], %y: Tensor[(m * 2), float32], %z: Tensor[(1 + n), float32]) { %z }";
+  EXPECT_EQ(run_text(text, {ones({5}), ones({4}), ones({4})}).at(0).shape(), Shape{4});
+  EXPECT_THAT(error_of(text, {ones({5}), ones({4}), ones({3})}),
+              HasSubstr("argument 0 ('x'): expected Tensor[(n + m), float32] with n = 2, m = 2, got"));
+  EXPECT_THAT(error_of(text, {ones({5}), ones({3}), ones({4})}),
+              HasSubstr("argument 1 ('y'): expected Tensor[(m * 2), float32], got Tensor[(3), float32]"));
+  EXPECT_THAT(error_of(text, {ones({5}), ones({4}), ones({0})}),
+              HasSubstr("argument 2 ('z'): expected Tensor[(1 + n), float32]"));
 }
 
 TEST(Interp, TensorsInTuplesAreChecked) {

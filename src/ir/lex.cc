@@ -157,9 +157,9 @@ class Lexer {
   }
 
   void sign() {
-    static constexpr std::string_view kSigns[] = {"->", "=>", "==", "!=", "<=", ">=", "&&", "||", "#[", "(",
-                                                  ")",  "{",  "}",  "[",  "]",  ",",  ";",  ":",  ".",  "=",
-                                                  "<",  ">",  "+",  "-",  "*",  "/",  "%",  "?",  "&"};
+    static constexpr std::string_view kSigns[] = {
+        "->", "=>", "==", "!=", "<=", ">=", "&&", "||", "#[", "::", "(", ")", "{", "}", "[",
+        "]",  ",",  ";",  ":",  ".",  "=",  "<",  ">",  "+",  "-",  "*", "/", "%", "?", "&"};
     for (const std::string_view candidate : kSigns) {
       if (!text_.substr(at_).starts_with(candidate)) continue;
       const size_t begin = at_;

@@ -14,7 +14,7 @@ enum class TokenKind : uint8_t {
   integer,  // 12, 12i64
   real,     // 1.5, 1e-05f, 1f, nan, inff, nan(0x7fc00001)f
   string,   // "..."; text has the quotes
-  sign,     // ( ) { } [ ] , ; : . = == != < <= > >= + - * / % && || -> => ? & #[
+  sign,     // ( ) { } [ ] , ; : :: . = == != < <= > >= + - * / % && || -> => ? & #[
 };
 
 struct Token {

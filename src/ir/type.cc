@@ -14,8 +14,10 @@ void TensorTypeNode::fields(FieldList<TensorTypeNode>& f) {
 
 void TupleTypeNode::fields(FieldList<TupleTypeNode>& f) { f.field<&TupleTypeNode::items>("fields"); }
 
+// Bound anew by each type and function that declares it (object/structural_fields.h).
 void TypeVarNode::fields(FieldList<TypeVarNode>& f) {
-  f.field<&TypeVarNode::name_hint>("name_hint", {.ignore = true}).field<&TypeVarNode::kind>("kind");
+  f.field<&TypeVarNode::name_hint>("name_hint", {.ignore = true})
+      .field<&TypeVarNode::kind>("kind", {.def_recursive = true});
 }
 
 void GlobalTypeVarNode::fields(FieldList<GlobalTypeVarNode>& f) {
@@ -35,7 +37,10 @@ void TypeCallNode::fields(FieldList<TypeCallNode>& f) {
   f.field<&TypeCallNode::func>("func").field<&TypeCallNode::args>("args");
 }
 
-void IncompleteTypeNode::fields(FieldList<IncompleteTypeNode>& f) { f.field<&IncompleteTypeNode::kind>("kind"); }
+// Two programs of one text are equal: an unknown says no more than its kind.
+void IncompleteTypeNode::fields(FieldList<IncompleteTypeNode>& f) {
+  f.field<&IncompleteTypeNode::kind>("kind", {.def_once = true});
+}
 
 void TypeRelationNode::fields(FieldList<TypeRelationNode>& f) {
   f.field<&TypeRelationNode::name>("name")

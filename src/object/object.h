@@ -15,6 +15,7 @@
 //   static NamedValues save_content(const T& node);        // numbers, strings, Bytes, dtypes, Shapes
 //   static Ref<T> load_content(const NamedValues& saved);  // UserError on anything save_content would not give
 //   static std::string content_text(const T& node);        // one short line
+//   static std::string content_difference(const T& a, const T& b);  // how two that are not equal differ, in a line
 // A node has no virtual destructor: its deleter knows its type. Cycles of references are not collected; IR has none.
 #pragma once
 
@@ -109,6 +110,7 @@ struct ContentHooks {
   NamedValues (*save)(const Object& node) = nullptr;
   Ref<Object> (*load)(const NamedValues& saved) = nullptr;
   std::string (*text)(const Object& node) = nullptr;
+  std::string (*difference)(const Object& a, const Object& b) = nullptr;
 };
 
 // What the process knows of a node type. Entries are never removed and never move.
@@ -347,6 +349,11 @@ ContentHooks content_hooks() {
   }
   if constexpr (requires(const T& node) { T::content_text(node); }) {
     hooks.text = [](const Object& node) { return T::content_text(static_cast<const T&>(node)); };
+  }
+  if constexpr (requires(const T& node) { T::content_difference(node, node); }) {
+    hooks.difference = [](const Object& a, const Object& b) {
+      return T::content_difference(static_cast<const T&>(a), static_cast<const T&>(b));
+    };
   }
   return hooks;
 }

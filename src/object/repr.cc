@@ -1,6 +1,7 @@
 #include "object/repr.h"
 
 #include "object/array.h"
+#include "object/dtype_text.h"
 #include "object/map.h"
 #include "object/string.h"
 
@@ -70,8 +71,7 @@ class Writer {
       case type_index::kFloat:
         return fmt::format("{}", raw.v.v_float);
       case type_index::kDataType:
-        return fmt::format("dtype(code {}, bits {}, lanes {})", raw.v.v_dtype.code, raw.v.v_dtype.bits,
-                           raw.v.v_dtype.lanes);
+        return dtype_text(raw.v.v_dtype.code, raw.v.v_dtype.bits, raw.v.v_dtype.lanes);
       case type_index::kDevice:
         return fmt::format("device(type {}, id {})", raw.v.v_device.type, raw.v.v_device.id);
       default:

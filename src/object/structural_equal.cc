@@ -1,5 +1,6 @@
 #include "object/structural_equal.h"
 
+#include <algorithm>
 #include <unordered_map>
 #include <unordered_set>
 
@@ -26,11 +27,62 @@ struct Pair {
   bool is_key = false;               // the entry's key, not its value
 };
 
+// What a variable of the left side corresponds to. Each time it is bound has a number; 0: for good.
+struct Binding {
+  Value partner;
+  uint64_t serial = 0;
+};
+
+// The bindings that a comparison looked up: while they stand, it comes out the same.
+struct Uses {
+  static constexpr size_t kMost = 16;
+  std::vector<std::pair<const Object*, uint64_t>> bindings;  // by serial
+  bool more = false;                                         // than are listed
+
+  void add(const Object* variable, uint64_t serial) {
+    const auto at = std::lower_bound(bindings.begin(), bindings.end(), serial,
+                                     [](const auto& use, uint64_t s) { return use.second < s; });
+    if (at != bindings.end() && at->second == serial) return;
+    if (bindings.size() == kMost) {
+      more = true;
+    } else {
+      bindings.emplace(at, variable, serial);
+    }
+  }
+  void add(const Uses& other) {
+    for (const auto& [variable, serial] : other.bindings) add(variable, serial);
+    more |= other.more;
+  }
+  // Without those that are younger: they were bound within.
+  void drop_after(uint64_t serial) {
+    while (!bindings.empty() && bindings.back().second > serial) bindings.pop_back();
+  }
+};
+
+// Bindings that another one hides, for as long as the node that binds anew is compared.
+struct Hidden {
+  Value left, right;  // bound to each other meanwhile
+  Binding of_left;    // what they were bound to, if at all
+  Value right_owner;
+  Binding of_right_owner;
+};
+
 // Two nodes whose parts are being compared.
 struct Frame {
   Pair pair;
   std::vector<Pair> parts;
   size_t next = 0;
+  uint64_t start = 0;  // the last binding before
+  uint64_t scope = 0;  // of bindings, before
+  Uses uses = {};
+  std::vector<Hidden> hidden = {};
+};
+
+// A pair of nodes that were found equal, in the scope, with the bindings.
+struct Proven {
+  Value a, b;  // kept alive
+  Uses uses;
+  uint64_t scope;
 };
 
 struct PairHash {
@@ -103,7 +155,7 @@ class Comparer {
     if (detail::is_leaf(a) || detail::is_leaf(b)) return compare_leaves(pair);
     if (a.type_index != b.type_index) return fail(pair, "types differ");
     const Object *left = a.v.v_object, *right = b.v.v_object;
-    switch (left->type_info().structural_kind) {
+    switch (detail::kind_of(left->type_info())) {
       case StructuralKind::unique:
         return left == right || fail(pair, "equal only to itself");
       case StructuralKind::constant:
@@ -111,8 +163,10 @@ class Comparer {
       case StructuralKind::tree:
         return push_unless_proven(std::move(pair));
       case StructuralKind::dag:
-        if (const Met met = meet(left, right); met != Met::neither)
+        if (const Met met = meet(left, right); met != Met::neither) {
+          if (!stack_.empty()) stack_.back().uses.more = true;  // what it looked up is not known any more
           return met == Met::together || fail(pair, "sharing differs: one side was met before, elsewhere");
+        }
         return push(std::move(pair));
       case StructuralKind::var:
         return enter_var(std::move(pair));
@@ -128,8 +182,11 @@ class Comparer {
 
   bool enter_var(Pair pair) {
     const Object *left = pair.a.object(), *right = pair.b.object();
-    if (const Met met = meet(left, right); met != Met::neither)
+    if (binds_anew(pair)) return push(std::move(pair));
+    if (const Met met = meet(left, right); met != Met::neither) {
+      note_use(left);
       return met == Met::together || fail(pair, "variables are bound at different places");
+    }
     if (pair.mode != DefMode::use || options_.map_free_vars) return push(std::move(pair));
     if (left != right) return fail(pair, "different free variables");
     correspond(pair.a, pair.b);
@@ -139,21 +196,88 @@ class Comparer {
   enum class Met { neither, together, apart };
   Met meet(const Object* left, const Object* right) const {
     auto l = to_right_.find(left);
-    if (l != to_right_.end()) return l->second.object() == right ? Met::together : Met::apart;
+    if (l != to_right_.end()) return l->second.partner.object() == right ? Met::together : Met::apart;
     return to_left_.contains(right) ? Met::apart : Met::neither;
   }
   void correspond(const Value& left, const Value& right) {
-    to_right_.emplace(left.object(), right);
+    to_right_.emplace(left.object(), Binding{right});
     to_left_.emplace(right.object(), left);
   }
 
+  void note_use(const Object* left) {
+    const auto bound = to_right_.find(left);
+    const bool may_change = bound != to_right_.end() && bound->second.serial != 0;
+    if (may_change && !stack_.empty()) stack_.back().uses.add(left, bound->second.serial);
+  }
+
+  // Whether the two are bound here, whatever they are bound to elsewhere.
+  bool binds_anew(const Pair& pair) const {
+    if (!detail::is_bound_anew(pair.a.object()->type_info(), pair.mode)) return false;
+    const auto is_for_good = [&](const Value& variable) {
+      const auto bound = to_right_.find(variable.object());
+      return bound != to_right_.end() && bound->second.serial == 0;
+    };
+    const auto owner = to_left_.find(pair.b.object());
+    return !is_for_good(pair.a) && (owner == to_left_.end() || !is_for_good(owner->second));
+  }
+
+  // Takes the binding of a left variable away and gives it.
+  Binding unbind(const Value& left) {
+    const auto bound = to_right_.find(left.object());
+    if (bound == to_right_.end()) return {};
+    Binding binding = std::move(bound->second);
+    to_left_.erase(binding.partner.object());
+    to_right_.erase(bound);
+    return binding;
+  }
+  void bind(const Value& left, const Binding& binding) {
+    if (!binding.partner.is_object()) return;
+    to_right_[left.object()] = binding;
+    to_left_[binding.partner.object()] = left;
+  }
+
+  // The variables stay bound to each other after the node that binds them, unless they were bound before.
+  void bind_anew(const Value& left, const Value& right) {
+    const auto owner = to_left_.find(right.object());
+    Hidden hidden{left, right, {}, owner == to_left_.end() ? Value() : owner->second, {}};
+    hidden.of_left = unbind(left);
+    if (hidden.right_owner.is_object()) hidden.of_right_owner = unbind(hidden.right_owner);
+    bind(left, {right, ++serial_});
+    if (!hidden.of_left.partner.is_object() && !hidden.of_right_owner.partner.is_object()) return;
+    size_t binder = stack_.size() - 1;
+    while (binder > 0 && stack_[binder].pair.mode == DefMode::def_once) --binder;  // past the list of variables
+    scope_ = ++scopes_;
+    stack_[binder].hidden.push_back(std::move(hidden));
+  }
+
+  void show_hidden(Frame& frame) {
+    for (; !frame.hidden.empty(); frame.hidden.pop_back()) {
+      const Hidden& hidden = frame.hidden.back();
+      unbind(hidden.left);
+      bind(hidden.right_owner, hidden.of_right_owner);
+      bind(hidden.left, hidden.of_left);
+    }
+    scope_ = frame.scope;
+  }
+
   bool push_unless_proven(Pair pair) {
-    if (proven_.contains({pair.a.object(), pair.b.object()})) return true;
-    return push(std::move(pair));
+    const auto known = proven_.find({pair.a.object(), pair.b.object()});
+    if (known == proven_.end() || !still_holds(known->second)) return push(std::move(pair));
+    if (!stack_.empty()) stack_.back().uses.add(known->second.uses);
+    return true;
+  }
+
+  bool still_holds(const Proven& proven) const {
+    if (proven.scope == scope_) return true;
+    const auto stands = [&](const auto& use) {
+      const auto bound = to_right_.find(use.first);
+      return bound != to_right_.end() && bound->second.serial == use.second;
+    };
+    return !proven.uses.more && std::all_of(proven.uses.bindings.begin(), proven.uses.bindings.end(), stands);
   }
 
   bool push(Pair pair) {
-    Frame frame{std::move(pair), {}, 0};
+    Frame frame{.pair = std::move(pair), .parts = {}, .start = serial_, .scope = scope_};
     const Pair& p = frame.pair;
     if (const auto* array = p.a.as_node<ArrayObj>(); array != nullptr) {
       if (!list_items(frame, *array, *p.b.as_node<ArrayObj>())) return false;
@@ -206,7 +330,7 @@ class Comparer {
       const Entry* entry = other.find_item(key.raw());
       return entry != nullptr || !key.is_object() ? entry : partners.next_of(detail::leaf_hash(key.raw()));
     }
-    if (auto it = to_right_.find(key.object()); it != to_right_.end()) return other.find_item(it->second.raw());
+    if (auto it = to_right_.find(key.object()); it != to_right_.end()) return other.find_item(it->second.partner.raw());
     if (mode == DefMode::use && !options_.map_free_vars && !to_left_.contains(key.object())) {
       if (const Entry* entry = other.find_item(key.raw()); entry != nullptr) return entry;
     }
@@ -214,21 +338,32 @@ class Comparer {
   }
 
   void leave() {
-    const Pair pair = std::move(stack_.back().pair);
+    Frame frame = std::move(stack_.back());
     stack_.pop_back();
-    const StructuralKind kind = pair.a.object()->type_info().structural_kind;
-    if (kind == StructuralKind::dag || kind == StructuralKind::var) {
-      correspond(pair.a, pair.b);
+    const Value &a = frame.pair.a, &b = frame.pair.b;
+    if (!frame.hidden.empty()) show_hidden(frame);
+    frame.uses.drop_after(frame.start);
+    if (!stack_.empty()) stack_.back().uses.add(frame.uses);
+    const TypeInfo& type = a.object()->type_info();
+    const StructuralKind kind = detail::kind_of(type);
+    if (kind == StructuralKind::var && detail::is_bound_anew(type, frame.pair.mode)) {
+      bind_anew(a, b);
+    } else if (kind == StructuralKind::dag || kind == StructuralKind::var) {
+      correspond(a, b);
     } else {
-      proven_.emplace(std::pair(pair.a.object(), pair.b.object()), std::pair(pair.a, pair.b));
+      proven_.insert_or_assign(std::pair(a.object(), b.object()), Proven{a, b, std::move(frame.uses), scope_});
     }
   }
 
   StructuralOptions options_;
   std::vector<Frame> stack_;
   // Values are kept alive, so that an address does not come back as another node's.
-  std::unordered_map<const Object*, Value> to_right_, to_left_;
-  std::unordered_map<std::pair<const Object*, const Object*>, std::pair<Value, Value>, PairHash> proven_;
+  std::unordered_map<const Object*, Binding> to_right_;
+  std::unordered_map<const Object*, Value> to_left_;
+  std::unordered_map<std::pair<const Object*, const Object*>, Proven, PairHash> proven_;
+  uint64_t serial_ = 0;  // of the last binding
+  // The set of bindings that stand where some are hidden, by number; hiding none gives back the number before.
+  uint64_t scope_ = 0, scopes_ = 0;
   Pair failed_;
   std::string reason_;
   int missing_ = 0;  // 1: the right side has no such entry; -1: the left
@@ -242,11 +377,18 @@ std::string step_text(const Pair& pair) {
   return pair.is_key ? fmt::format(".key({})", key) : fmt::format("[{}]", key);
 }
 
+// ": element [2] is 1 against 3", where the type of both says how two of it differ.
+std::string content_difference(const Value& a, const Value& b) {
+  if (!a.is_object() || !b.is_object() || a.type_index() != b.type_index()) return "";
+  const ContentHooks& hooks = a.object()->type_info().content;
+  return hooks.difference == nullptr ? "" : ": " + hooks.difference(*a.object(), *b.object());
+}
+
 Mismatch Comparer::mismatch() const {
   Mismatch result;
   for (const Frame& frame : stack_) result.path += step_text(frame.pair);
   result.path += step_text(failed_);
-  result.reason = reason_;
+  result.reason = reason_ + content_difference(failed_.a, failed_.b);
   const ReprLimits limits{.depth = 2, .items = 6, .size = 200};
   result.left = missing_ == -1 ? "(missing)" : repr(failed_.a, limits);
   result.right = missing_ == 1 ? "(missing)" : repr(failed_.b, limits);

@@ -1,15 +1,15 @@
 // Structural equality of values: node graphs, with binders, sharing and free variables.
 //
 // By StructuralKind of the node's type (both sides have one type):
-//   tree      equal when all fields are
+//   tree      equal when all fields are; as are variables that mark a field of their own def_once
 //   dag       as tree, and a node met again on one side must be met again, as the same one, on the other
 //   constant  equal at once when it is one node on both sides; else as tree
 //   unique    equal only to itself
 //   var       equal when bound at the corresponding place. A field marked def_once binds the variables that are met in
 //             it (through arrays and nodes); def_recursive also those met in the bound variables' own fields, such as
 //             the symbols of a parameter's type. A variable is bound once in a program: what it corresponds to holds
-//             from there to the end. A free variable equals itself; with `map_free_vars`, one variable of the other
-//             side whose fields are equal.
+//             from there to the end; but each type and function binds its type parameters anew. A free variable
+//             equals itself; with `map_free_vars`, one variable of the other side whose fields are equal.
 // Fields count in the order they are listed, so a binding field is listed before what it scopes over. Fields marked
 // ignore or transient do not count.
 // Floats are equal by their bits, so 0.0 differs from -0.0; all NaNs are equal. An int is not equal to a bool or a

@@ -87,9 +87,9 @@ class Hasher {
     const Object* node = value.object();
     if (auto it = known_.find(node); it != known_.end()) return hash = it->second.hash, false;
     const TypeInfo& type = node->type_info();
-    const bool by_identity =
-        type.structural_kind == StructuralKind::unique ||
-        (type.structural_kind == StructuralKind::var && mode == DefMode::use && !options_.map_free_vars);
+    const StructuralKind kind = detail::kind_of(type);
+    const bool by_identity = kind == StructuralKind::unique ||
+                             (kind == StructuralKind::var && mode == DefMode::use && !options_.map_free_vars);
     if (by_identity) {
       hash = hash_combine(hash_text(type.key), reinterpret_cast<uintptr_t>(node));
       known_.emplace(node, Known{value, hash});
@@ -103,9 +103,9 @@ class Hasher {
     Frame frame = std::move(stack_.back());
     stack_.pop_back();
     uint64_t hash = hash_combine(frame.hash, frame.parts.size());
-    if (frame.node.object()->type_info().structural_kind == StructuralKind::var) {
+    const TypeInfo& type = frame.node.object()->type_info();
+    if (detail::kind_of(type) == StructuralKind::var && !detail::is_bound_anew(type, frame.mode))
       hash = hash_combine(hash, ++variables_);
-    }
     known_.emplace(frame.node.object(), Known{frame.node, hash});
     return hash;
   }
@@ -143,7 +143,7 @@ class Hasher {
   std::pair<uint64_t, uint64_t> place_of(const Value& key, DefMode mode) {
     if (detail::is_leaf(key.raw())) return {detail::leaf_hash(key.raw()), 0};
     // Of a node that two graphs may share differently, only the hash by itself is the same on both sides.
-    const StructuralKind kind = key.object()->type_info().structural_kind;
+    const StructuralKind kind = detail::kind_of(key.object()->type_info());
     const bool corresponds = kind == StructuralKind::var || kind == StructuralKind::dag;
     if (auto it = known_.find(key.object()); corresponds && it != known_.end()) return {it->second.hash, 0};
     const bool mapped = options_.map_free_vars || mode != DefMode::use;

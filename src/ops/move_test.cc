@@ -296,7 +296,15 @@ TEST_F(MoveOps, Pad) {
   EXPECT_THAT(error_of(pad(var(Shape{3}), Array<Shape>(), make_scalar(0))), HasSubstr("0 pairs"));
   EXPECT_THAT(error_of(pad(var(Shape{3}), {Shape{-4, 0}}, make_scalar(0))), HasSubstr("crops more than"));
   EXPECT_THAT(error_of(pad(var(Shape{3}), {Shape{1, 1}}, make_scalar(0), "wrap")), HasSubstr("pad_mode is 'wrap'"));
-  EXPECT_THAT(error_of(pad(var(Shape{3}), {Shape{1, 1}}, nine)), HasSubstr("pad_value"));
+  // A value of another dtype, as in Relay: numpy.pad(..., constant_values=numpy.array(value).astype(data's dtype)).
+  EXPECT_EQ(type_of_expr(pad(var(Shape{3}), {Shape{1, 1}}, nine)), "Tensor[(5), float32]");
+  const Constant reals = make_constant(NDArray::from_vector<float>({2}, DataType::float_(32), {4, 5}));
+  EXPECT_EQ(values(pad(reals, {Shape{1, 0}}, nine)), (V{9, 4, 5}));
+  EXPECT_EQ(values(pad(iota({2}), {Shape{1, 1}}, make_scalar(-2.75))), (V{-2, 0, 1, -2}));
+  const Constant bits = make_constant(NDArray::from_vector<uint8_t>({1}, DataType::bool_(), {0}));
+  EXPECT_EQ(values(pad(bits, {Shape{0, 1}}, make_scalar(0.25))), (V{0, 1}));
+  EXPECT_THAT(error_of(pad(var(Shape{3}), {Shape{1, 1}}, make_var("h", make_scalar_type(DataType::handle())))),
+              HasSubstr("pad_value must be a number, got handle"));
 }
 
 // Expected values: onnx.reference, Resize-13 of [[1, 2], [3, 4]] with `sizes` and the same mode, transformation and

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/count_of.h"
+
 namespace headrace::ops {
 
 OpBuilder::OpBuilder(std::string name, std::string doc) : op_(register_op(std::move(name))) {
@@ -24,19 +26,18 @@ OpBuilder& OpBuilder::any_args() {
 
 OpBuilder& OpBuilder::relation(TypeRelationFn relation) {
   const size_t count = counts_args_ ? static_cast<size_t>(op_->num_inputs) : 0;
-  op_->set(
-      relay::kTypeRelation,
-      TypeRelationFn([relation = std::move(relation), check = check_attrs_, count, counts = counts_args_,
-                      key = op_->attrs_type_key](const RelationInput& input) -> Type {
-        if (counts && input.arg_types.size() != count) {
-          input.fail(fmt::format("takes {} argument{}, got {}", count, count == 1 ? "" : "s", input.arg_types.size()));
-        }
-        if (check != nullptr && !check(input.call.attrs)) {
-          input.fail(fmt::format("needs attributes of type {}, got {}", key,
-                                 input.call.attrs ? input.call.attrs->key() : std::string_view("none")));
-        }
-        return relation(input);
-      }));
+  op_->set(relay::kTypeRelation,
+           TypeRelationFn([relation = std::move(relation), check = check_attrs_, count, counts = counts_args_,
+                           key = op_->attrs_type_key](const RelationInput& input) -> Type {
+             if (counts && input.arg_types.size() != count) {
+               input.fail(fmt::format("takes {}, got {}", count_of(count, "argument"), input.arg_types.size()));
+             }
+             if (check != nullptr && !check(input.call.attrs)) {
+               input.fail(fmt::format("needs attributes of type {}, got {}", key,
+                                      input.call.attrs ? input.call.attrs->key() : std::string_view("none")));
+             }
+             return relation(input);
+           }));
   return *this;
 }
 
@@ -92,7 +93,8 @@ void check_same_dtype(const RelationInput& input, const TensorType& expected, co
 size_t normal_axis(const RelationInput& input, int64_t axis, size_t rank, std::string_view what) {
   const auto n = static_cast<int64_t>(rank);
   if (axis < -n || axis >= n) {
-    input.fail(fmt::format("{} {} is out of range for a tensor of {} dimensions", what, axis, rank));
+    input.fail(fmt::format("{} {} is out of range for a tensor of {}; argument 0 is {}", what, axis,
+                           count_of(rank, "dimension"), to_string(input.arg_types.at(0))));
   }
   return normal_axis(axis, rank);
 }

@@ -97,11 +97,17 @@ Value parse_config_value(std::string_view name, std::string_view text) {
   throw_user_error("configuration '{}': '{}' is no {} ({})", name, text, key.kind, key.doc);
 }
 
+void check_opt_level(int64_t level) {
+  if (level < 0 || level > kMaxOptLevel)
+    throw_user_error("opt_level is {}; it goes from 0 (each op by itself) to {}", level, kMaxOptLevel);
+}
+
 void check_config(const Map<std::string, Value>& config) {
   for (const auto& [name, value] : config) {
     const ConfigKey& key = get_config_key(name);
     if (!key.accepts(value.raw()))
       throw_user_error("configuration '{}': {}", name, kind_mismatch(key.kind, value.raw()));
+    if (key.check != nullptr) key.check(value);
   }
 }
 

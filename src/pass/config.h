@@ -12,12 +12,17 @@ struct ConfigKey {
   std::string kind;  // "int"
   std::string doc;
   bool (*accepts)(const RawValue& value);
+  std::string default_text =
+      {};  // what holds without it, as parse_config_value takes it; empty where that is no one value
+  void (*check)(const Value& value) = nullptr;  // UserError that says what else is wrong with a value of the kind
 };
 
 // A key of values of type T.
 template <typename T>
-ConfigKey config_key(std::string name, std::string doc) {
-  return {std::move(name), ValueTraits<T>::name(), std::move(doc), &ValueTraits<T>::matches};
+ConfigKey config_key(std::string name, std::string doc, std::string default_text = "",
+                     void (*check)(const Value& value) = nullptr) {
+  return {std::move(name),          ValueTraits<T>::name(),  std::move(doc),
+          &ValueTraits<T>::matches, std::move(default_text), check};
 }
 
 // Makes a key known; a key that is known already stays as it is.
@@ -32,7 +37,12 @@ std::vector<ConfigKey> config_keys();
 // no such value.
 Value parse_config_value(std::string_view key, std::string_view text);
 
-// UserError that names an unknown key and lists those there are, or a value of the wrong kind.
+// The level of a context: which passes of a sequence run. 0 makes each op a kernel by itself.
+inline constexpr int64_t kMaxOptLevel = 4;
+// UserError for a level outside of [0, kMaxOptLevel].
+void check_opt_level(int64_t level);
+
+// UserError that names an unknown key and lists those there are, or says what is wrong with a value.
 void check_config(const Map<std::string, Value>& config);
 
 }  // namespace headrace::pass

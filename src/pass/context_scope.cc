@@ -98,8 +98,13 @@ PassContextRef current_context() { return is_in_context() ? scopes().back().cont
 
 bool is_in_context() { return !scopes().empty(); }
 
+void check_context(const PassContextObj& context) {
+  check_opt_level(context.opt_level);
+  check_config(context.config);
+}
+
 void enter_context(const PassContextRef& context) {
-  check_config(context->config);
+  check_context(*context);
   const Array<PassInstrumentRef> instruments = context->instruments;
   size_t entered = 0;
   try {
@@ -148,7 +153,7 @@ PassContextRef to_object(const PassContext& context) {
 }
 
 PassContext to_context(const PassContextRef& context) {
-  check_config(context->config);
+  check_context(*context);
   PassContext result;
   result.opt_level = static_cast<int32_t>(context->opt_level);
   result.required_pass = context->required_pass.to_vector();

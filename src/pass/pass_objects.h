@@ -99,10 +99,12 @@ struct PassContextObj : Object {
 };
 using PassContextRef = Ref<PassContextObj>;
 
+// UserError for a level that is none (check_opt_level), and as check_config.
+void check_context(const PassContextObj& context);
 // The context of the innermost scope of this thread; a fresh one with the defaults outside of any.
 PassContextRef current_context();
 bool is_in_context();
-// Checks the keys of its configuration, enters its instruments, makes it the current one. When an instrument throws,
+// Checks it, enters its instruments, makes it the current one. When an instrument throws,
 // those entered before it leave, and the current context stays what it was.
 void enter_context(const PassContextRef& context);
 // Makes the one around it current, then leaves the instruments; the first error of one is thrown when all have left.

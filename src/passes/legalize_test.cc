@@ -1,9 +1,12 @@
 // Legalize, FastMath, AnnotateSpans: rewriting what ops are called, and where nodes stand.
 #include "passes/simplify/legalize.h"
 
+#include <gmock/gmock.h>
+
 #include "kit/errors.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
+#include "ops/tensor/join.h"
 #include "passes/forms/annotate_spans.h"
 #include "passes/tests/pass_testing.h"
 #include "relay/verify.h"
@@ -177,8 +180,15 @@ TEST(Legalize, WhatDoesNotFitIsTold) {
       return Expr(relay::make_tuple({call.args[0]}));
     });
     EXPECT_EQ(message_of([&] { run_pass("Legalize", before); }),
-              "the legalisation of nn.relu changes the type of @main from fn (Tensor[(2), float32]) -> "
-              "Tensor[(2), float32] to fn (Tensor[(2), float32]) -> (Tensor[(2), float32],)");
+              "its legalisation (FTVMLegalize) gives (Tensor[(2), float32],) for a call that gives "
+              "Tensor[(2), float32]");
+  }
+  {
+    const Legalisation relu(
+        "nn.relu", [](const relay::CallNode&, const Array<Type>&) { return Expr(relay::make_constant(ramp({3}, 0))); });
+    EXPECT_EQ(message_of([&] { run_pass("Legalize", read("def @main(%x: Tensor[(?), float32]) { nn.relu(%x) }")); }),
+              "the legalisation of nn.relu changes the type of @main from fn (Tensor[(?), float32]) -> "
+              "Tensor[(?), float32] to fn (Tensor[(?), float32]) -> Tensor[(3), float32]");
   }
   {
     const Legalisation relu("nn.relu", [](const relay::CallNode& call, const Array<Type>&) {
@@ -196,6 +206,41 @@ TEST(Legalize, WhatDoesNotFitIsTold) {
   pass::PassContext context;
   context.config.set("relay.Legalize.legalize_map_attr_name", Value(3));
   EXPECT_EQ(message_of([&] { legalize_attr(context); }), "relay.Legalize.legalize_map_attr_name must be a text, got 3");
+}
+
+// Where the legalisation is at fault, not where the program uses what it gave.
+TEST(Legalize, AReplacementOfAnotherTypeIsToldAtItsCall) {
+  const auto error_of = [](const std::string& program, const LegalizeFn& rule) {
+    const Legalisation relu("nn.relu", rule, "FMyLegalize");
+    try {
+      legalize(read(program), "FMyLegalize");
+    } catch (const UserError& e) {
+      return fmt::format("{} {}: {}", e.where().op, e.where().place, e.message());
+    }
+    return std::string("no error");
+  };
+  const auto narrowed = [](const relay::CallNode& call, const Array<Type>&) {
+    return ops::cast(call.args[0], DataType::float_(16));
+  };
+  EXPECT_EQ(error_of("def @main(%x: Tensor[(2), float32]) {\n  %0 = nn.relu(exp(%x));\n  add(%0, %x)\n}", narrowed),
+            "nn.relu test.relay:3:8: its legalisation (FMyLegalize) gives Tensor[(2), float16] for a call that gives "
+            "Tensor[(2), float32]");
+  // An argument with an effect is a variable to the legalisation.
+  EXPECT_EQ(
+      error_of("def @main(%r: ref(float32)) { (nn.relu(ref_read(%r)), ref_write(%r, 2f)) }", narrowed).substr(0, 18),
+      "nn.relu test.relay");
+  const auto first = [](const relay::CallNode& call, const Array<Type>&) {
+    return Expr(relay::make_tuple_get_item(relay::make_tuple({call.args[0]}), 0));
+  };
+  for (const char* type : {"Tensor[(2), float32]", "Tensor[(n, ?), float32]", "float16"})
+    EXPECT_EQ(error_of(fmt::format("def @main(%x: {}) {{ add(nn.relu(%x), nn.relu(nn.relu(%x))) }}", type), first),
+              "no error");
+  const auto widened = [](const relay::CallNode& call, const Array<Type>&) {
+    return ops::concatenate({call.args[0], call.args[0]}, 0);
+  };
+  EXPECT_EQ(error_of("def @main(%x: Tensor[(n, 2), float32]) { sum(nn.relu(%x)) }", widened), "no error");
+  EXPECT_THAT(error_of("def @main(%x: Tensor[(3, 2), float32]) { sum(nn.relu(%x)) }", widened),
+              testing::HasSubstr("gives Tensor[(6, 2), float32] for a call that gives Tensor[(3, 2), float32]"));
 }
 
 TEST(AnnotateSpans, PointIntoTheProgramsText) {

@@ -1,5 +1,6 @@
 // What the options of passes change, and the attributes of ops by which users have a say.
 #include "kit/errors.h"
+#include "kit/relay_programs.h"
 #include "object/function.h"
 #include "ops/tensor/reduce.h"
 #include "passes/functions/remove_unused_functions.h"
@@ -12,6 +13,19 @@
 
 namespace headrace::passes {
 namespace {
+
+// Something for each pass that has options.
+constexpr const char* kEachOption =
+    "def @callee(%x: Tensor[(2, 2), float32]) -> Tensor[(2, 2), float32] { exp(%x) }\n"
+    "def @unused(%x: Tensor[(2, 2), float32]) -> Tensor[(2, 2), float32] { abs(%x) }\n"
+    "def @main(%x: Tensor[(2, 2), float32], %w: Tensor[(2, 2), float32]) {\n"
+    "  let %once = negative(%x);\n"
+    "  let %r = ref(%x);\n"
+    "  let %_ = ref_write(%r, %w);\n"
+    "  let %f = @callee;\n"
+    "  let %a = on_device(tanh(%once), virtual_device=\"cpu:0\");\n"
+    "  %0 = nn.dense(%x, %w); %1 = nn.dense(%x, exp(%w)); %2 = nn.dense(%x, abs(%w));\n"
+    "  (%a, %f(%x), %0, %1, %2, nn.relu(negative(exp(%x))), cumsum(%x), concatenate((%x, %w, %x, %w)))\n}";
 
 pass::PassContext with_option(const std::string& key, const Value& value) {
   pass::PassContext context = typed_context();
@@ -104,6 +118,32 @@ TEST(FuseOps, ItsLevelIsItsOwnOrTheContexts) {
   EXPECT_EQ(depth(0, -1), 1);
   EXPECT_EQ(kit::user_error_of([&] { depth(0, -2); }),
             "relay.FuseOps.fuse_opt_level must be a level, or -1 for the context's, got -2");
+}
+
+// Each option's default as the lists of passes tell it, which is what a pass does without the option.
+TEST(PassOptions, DefaultsAreWhatHoldsWithoutThem) {
+  ops::register_all_ops();
+  int num_defaults = 0;
+  for (const auto& list : {canonical(), native(), by_name()}) {
+    for (const pass::Pass& pass : list) {
+      pass::PassContext context = typed_context();
+      for (pass::ConfigKey option : pass.info.options) {
+        option.name = fmt::format("relay.{}.{}", pass.info.name, option.name);
+        pass::declare_config_key(option);
+        if (option.default_text.empty()) continue;
+        context.config.set(option.name, pass::parse_config_value(option.name, option.default_text));
+      }
+      num_defaults += static_cast<int>(context.config.size());
+      if (context.config.empty()) continue;
+      for (const IRModule& module : {kit::random_program(3, {.steps = 40}), read(kEachOption)}) {
+        const IRModule plain = run_pass(pass.info.name, module), with = run_pass(pass.info.name, module, context);
+        EXPECT_EQ(relay::print_module(plain), relay::print_module(with)) << pass.info.name;
+      }
+      // No program here is that deep.
+      EXPECT_EQ(fuse_options(context).max_depth, FuseOptions().max_depth);
+    }
+  }
+  EXPECT_EQ(num_defaults, 18);
 }
 
 // An attribute of an op, for one test.

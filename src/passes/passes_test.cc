@@ -1,7 +1,4 @@
 // Each pass: a golden text in tests/, and the interpreter before and after.
-#include <gmock/gmock.h>
-
-#include "kit/errors.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "passes/tests/pass_testing.h"
@@ -188,124 +185,6 @@ TEST(InferType, TextAndResults) {
   EXPECT_EQ(relay::infer_type(after), after) << "it is typed";
 }
 
-TEST(FoldConstant, LeavesWhatDependsOnAnInput) {
-  const IRModule before = read("def @main(%x: Tensor[(2), float32]) { add(%x, negative(%x)) }");
-  EXPECT_EQ(run_pass("FoldConstant", before)->lookup("main"), before->lookup("main"));
-}
-
-// Names of the ops that `text` is left with, and bytes of its constants.
-struct Left {
-  std::vector<std::string> ops;
-  size_t constant_bytes = 0;
-};
-Left fold(const std::string& text, const std::vector<NDArray>& args = {}) {
-  const IRModule before = read(text), after = run_pass("FoldConstant", before);
-  expect_same_results(before, after, args, 0);
-  Left left;
-  relay::post_order(after->lookup("main"), [&](const Expr& e) {
-    if (const auto* call = e.as<relay::CallNode>()) left.ops.push_back(call->as_op()->name);
-    if (const auto* constant = e.as<relay::ConstantNode>()) left.constant_bytes += constant->data.size_bytes();
-  });
-  return left;
-}
-
-using Ops = std::vector<std::string>;
-
-TEST(FoldConstant, LargeRepetitionsStayCalls) {
-  const char* row = "broadcast_to(const(Tensor[(4), float32], [1, 2, 3, 4]), shape=[5000, 4])";
-  for (const std::string call :
-       {"zeros(shape=[5000, 4])", "ones(shape=[5000, 4])", "full(2f, shape=[5000, 4], dtype=\"float32\")", row}) {
-    const Left left = fold(fmt::format("def @main() {{ {} }}", call));
-    EXPECT_EQ(left.ops, Ops{call.substr(0, call.find('('))});
-    EXPECT_LE(left.constant_bytes, 16u);
-  }
-  EXPECT_EQ(fold("def @main() { zeros(shape=[50, 4]) }").ops, Ops{}) << "small";
-  EXPECT_EQ(fold("def @main() { tile(zeros(shape=[4000, 4]), reps=[2, 1]) }").ops, Ops{}) << "no longer than its data";
-}
-
-// Whether one is met inside an expression makes no difference.
-TEST(FoldConstant, WhatIsComputedFromThemIsFolded) {
-  const Left left = fold(
-      "def @main() { negative(broadcast_to(const(Tensor[(4), float32], [1, 2, 3, 4]),"
-      " shape=[5000, 4])) }");
-  EXPECT_EQ(left.ops, Ops{});
-  EXPECT_EQ(left.constant_bytes, 80000u);
-  EXPECT_EQ(fold("def @main() { sum(multiply(ones(shape=[5000, 4]), 3f)) }").constant_bytes, 4u);
-  EXPECT_EQ(fold("def @main() { concatenate((zeros(shape=[5000, 4]), ones(shape=[1, 4]))) }").ops, Ops{});
-}
-
-// A weight is read as it lies in memory: computing it would take a kernel of its own, each run.
-TEST(FoldConstant, WeightsAreData) {
-  const Left left = fold(
-      "def @main() { nn.dense(full(1f, shape=[1, 40], dtype=\"float32\"),"
-      " ones(shape=[500, 40])) }");
-  EXPECT_EQ(left.ops, Ops{});
-  const IRModule after = run_pass("FoldConstant", read("def @main(%x: Tensor[(1, 40), float32]) {"
-                                                       " %0 = ones(shape=[500, 40]);"
-                                                       " (nn.dense(%x, %0), sum(%0)) }"));
-  relay::post_order(after->lookup("main"), [](const Expr& e) {
-    const auto* call = e.as<relay::CallNode>();
-    EXPECT_TRUE(call == nullptr || call->as_op()->name != "ones");
-  });
-}
-
-TEST(FoldConstant, UnlessItIsVeryLarge) {
-  const IRModule after = run_pass("FoldConstant", read("def @main() { negative(ones(shape=[5000, 1000])) }"));
-  const Expr body = after->lookup("main").cast<relay::FunctionNode>()->body;
-  EXPECT_EQ(body.cast<relay::CallNode>()->as_op()->name, "negative");
-}
-
-// The read stands before the write, and its value is used after it.
-TEST(FoldConstant, ReadsStayBeforeWrites) {
-  const IRModule before =
-      read("def @main() { let %r = ref(1f); %0 = (ref_read(%r), 2f); (%0.1, ref_write(%r, 5f), %0.0) }");
-  const IRModule after = run_pass("FoldConstant", before);
-  EXPECT_EQ(element_as_double(interp::run_main(before, {}).back().tensor(), 0), 1);
-  expect_same_results(before, after, {}, 0);
-}
-
-// A sequence of 9 steps does not fit 2.
-TEST(FoldConstant, WhatCannotBeComputedStays) {
-  const IRModule before = read(
-      "def @main(%c: bool) { if (%c) { reverse_sequence(const(Tensor[(2, 2), float32], [1, 2, 3, 4]),"
-      " const(Tensor[(2), int32], [9, 1]), seq_axis=0, batch_axis=1) } else { ones(shape=[2, 2]) } }");
-  const IRModule after = run_pass("FoldConstant", before);
-  NDArray condition = NDArray::empty({}, DataType::bool_());
-  set_element(condition.tensor(), 0, 0);
-  expect_same_results(before, after, {condition}, 0);
-  set_element(condition.tensor(), 0, 1);
-  const auto run = [&] { interp::run_main(after, {condition}); };
-  EXPECT_THAT(kit::user_error_of(run), testing::HasSubstr("length 9 is out of range"));
-}
-
-// Gives sevens.
-struct SevenEvaluator : pass::ConstantEvaluator {
-  NDArray evaluate(const Expr& closed) override {
-    const Expr typed = relay::infer_type(closed);
-    const auto* type = typed->checked_type().as<TensorTypeNode>();
-    NDArray result = NDArray::empty(type->concrete_shape(), type->dtype);
-    for (int64_t i = 0; i < result.num_elements(); ++i) set_element(result.tensor(), i, 7);
-    return result;
-  }
-};
-
-// All have results of less than 1 MB.
-TEST(FoldConstant, MuchWorkIsCompiled) {
-  const auto is_compiled = [](const std::string& body) {
-    pass::PassContext context = typed_context();
-    context.evaluator = std::make_shared<SevenEvaluator>();
-    const IRModule after = run_pass("FoldConstant", read(fmt::format("def @main() {{ {} }}", body)), context);
-    const Expr result = after->lookup("main").cast<relay::FunctionNode>()->body;
-    const auto* constant = result.as<relay::ConstantNode>();
-    EXPECT_NE(constant, nullptr) << body;
-    return constant != nullptr && element_as_double(constant->data.tensor(), 0) == 7;
-  };
-  EXPECT_TRUE(is_compiled("nn.dense(ones(shape=[200, 1000]), ones(shape=[200, 1000]))"));
-  EXPECT_FALSE(is_compiled("nn.dense(ones(shape=[20, 1000]), ones(shape=[20, 1000]))"));
-  EXPECT_TRUE(is_compiled("sum(ones(shape=[2500, 2000]))"));
-  EXPECT_FALSE(is_compiled("sum(ones(shape=[250, 200]))"));
-}
-
 TEST(SimplifyExpr, KnowsLargeZerosAndOnes) {
   const IRModule after = run_pass("SimplifyExpr", read("def @main(%x: Tensor[(5000, 4), float32]) {"
                                                        " multiply(add(%x, zeros(shape=[5000, 4])),"
@@ -408,9 +287,6 @@ INSTANTIATE_TEST_SUITE_P(
                   "def @main(%x: Tensor[(1, 3), float32]) {\n"
                   "  %0 = nn.dense(%x, const(Tensor[(1, 3), float32], [1, 2, 3]));\n"
                   "  (%0, multiply(%0, 2f))\n}"},
-        Unchanged{"FoldScaleAxis", "WeightsThatAreNoConstant",
-                  "def @main(%x: Tensor[(1, 3), float32], %w: Tensor[(2, 3), float32]) {"
-                  " multiply(nn.dense(%x, %w), 2f) }"},
         Unchanged{"FoldScaleAxis", "ScaleAlongTheHeight",
                   "def @main(%x: Tensor[(1, 1, 2, 2), float32]) {\n"
                   "  %0 = nn.conv2d(%x, const(Tensor[(2, 1, 1, 1), float32], [1, 2]));\n"

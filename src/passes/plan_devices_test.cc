@@ -2,7 +2,6 @@
 #include "passes/devices/plan_devices.h"
 
 #include "ir/virtual_device.h"
-#include "kit/relay_programs.h"
 #include "object/structural_equal.h"
 #include "ops/tensor/device.h"
 #include "passes/tests/pass_testing.h"
@@ -116,45 +115,6 @@ TEST_P(Devices, ResultsAreTheSameAndSoIsASecondPlan) {
 
 INSTANTIATE_TEST_SUITE_P(Programs, Devices, testing::ValuesIn(kCases),
                          [](const auto& info) { return info.param.name; });
-
-// `program` with a third of its op calls on devices.
-IRModule annotated(const IRModule& program, uint64_t seed) {
-  kit::Random random(seed);
-  const IRModule result = snapshot(program);
-  for (const auto& [var, function] : program->functions()) {
-    const auto* node = function.as<relay::FunctionNode>();
-    const Expr body = relay::rewrite_post_order(node->body, [&](const Expr& before, const Expr& after) {
-      const auto* call = after.as<relay::CallNode>();
-      const bool is_annotated = call != nullptr && call->as_op() != nullptr &&
-                                before->checked_type().is<TensorTypeNode>() && random.integer(0, 2) == 0;
-      const char* devices[] = {"cpu:0", "cuda:0", "cuda:1"};
-      const bool both = random.integer(0, 3) == 0;
-      return is_annotated ? ops::on_device(after, devices[random.integer(0, 2)], both) : after;
-    });
-    result->add_function(var, copy_with(*node, [&](relay::FunctionNode& copy) { copy.body = body; }), true);
-  }
-  return relay::infer_type(result);
-}
-
-TEST(PlanDevices, RandomProgramsKeepTheirResults) {
-  int refused = 0;
-  for (uint64_t seed = 0; seed < 60; ++seed) {
-    const IRModule before = annotated(kit::random_program(seed, {.steps = 25, .functional = seed % 2 == 0}), seed);
-    try {
-      const IRModule after = run_pass("PlanDevices", before);
-      kit::Random random(seed);
-      expect_same_results(before, after, kit::random_inputs(before, random), 0);
-      const auto mismatch = first_mismatch(Value(after), Value(run_pass("PlanDevices", after)));
-      EXPECT_FALSE(mismatch) << "seed " << seed << " at " << mismatch->path << "\n" << relay::print_module(after);
-    } catch (const UserError& error) {
-      EXPECT_TRUE(error.message().find("only tensors are copied") != std::string::npos ||
-                  error.message().find("a variable of the pattern") != std::string::npos)
-          << error.message();
-      ++refused;
-    }
-  }
-  EXPECT_LE(refused, 15) << "data and functions that would have to move";
-}
 
 std::string message_of(const std::string& text, const pass::PassContext& context = typed_context()) {
   try {

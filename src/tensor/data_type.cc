@@ -6,39 +6,12 @@
 #include <cmath>
 #include <iterator>
 
+#include "object/dtype_text.h"
 #include "object/string.h"
 
 namespace headrace {
 
-std::string DataType::to_string() const {
-  if (is_void()) return "void";
-  std::string text;
-  switch (code()) {
-    case kInt:
-      text = fmt::format("int{}", bits());
-      break;
-    case kUInt:
-      text = fmt::format("uint{}", bits());
-      break;
-    case kFloat:
-      text = fmt::format("float{}", bits());
-      break;
-    case kBFloat:
-      text = fmt::format("bfloat{}", bits());
-      break;
-    case kBool:
-      text = bits() == 8 ? "bool" : fmt::format("bool{}", bits());
-      break;
-    case kHandle:
-      text = bits() == 64 ? "handle" : fmt::format("handle{}", bits());
-      break;
-    default:
-      text = raw_.code == kDLComplex ? fmt::format("complex{}", bits())
-                                     : fmt::format("dtype(code {}, {} bits)", static_cast<int>(raw_.code), bits());
-  }
-  if (lanes() != 1) text += fmt::format("x{}", lanes());
-  return text;
-}
+std::string DataType::to_string() const { return dtype_text(raw_.code, raw_.bits, raw_.lanes); }
 
 namespace {
 

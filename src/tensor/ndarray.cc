@@ -214,27 +214,36 @@ void NDArray::copy_from(const NDArray& src) const {
   const auto api = device_api(far);
   api->copy(dense.data<void>(), dense.device(), data<void>(), device(), size_bytes(), nullptr);
   api->sync(far, nullptr);
-  object_->cached_hash.store(0, std::memory_order_relaxed);
+}
+
+// The same memory under another shape and strides.
+static Ref<NDArrayObj> shared(const NDArray& array, Shape shape, Shape strides) {
+  auto object = make_object<NDArrayObj>();
+  object->tensor = array.tensor();
+  object->shape = std::move(shape);
+  object->strides = std::move(strides);
+  object->read_only = array.object()->read_only;
+  object->api = array.object()->api;
+  object->release = [array] {};
+  bind_shape(*object);
+  return object;
 }
 
 NDArray NDArray::reshaped(Shape shape) const {
   if (headrace::num_elements(shape) != num_elements())
     throw_user_error("cannot reshape ({}) to ({}): the number of elements differs", fmt::join(this->shape(), ", "),
                      fmt::join(shape, ", "));
-  const NDArray dense = is_dense() ? *this : to_dense();
-  auto object = make_object<NDArrayObj>();
-  object->tensor = dense.tensor();
-  object->shape = std::move(shape);
-  object->read_only = dense.object()->read_only;
-  object->api = dense.object()->api;
-  object->release = [dense] {};
-  bind_shape(*object);
+  return NDArray(shared(is_dense() ? *this : to_dense(), std::move(shape), {}));
+}
+
+NDArray NDArray::as_read_only() const {
+  if (object_->read_only) return *this;
+  const Ref<NDArrayObj> object = shared(*this, shape(), object_->strides);
+  object->read_only = true;
   return NDArray(object);
 }
 
 uint64_t NDArray::content_hash() const {
-  uint64_t hash = object_->cached_hash.load(std::memory_order_relaxed);
-  if (hash != 0) return hash;
   const NDArray dense = to_dense();
   XXH3_state_t state;
   XXH3_64bits_reset(&state);
@@ -244,9 +253,7 @@ uint64_t NDArray::content_hash() const {
   XXH3_64bits_update(&state, &rank, sizeof rank);
   if (!shape().empty()) XXH3_64bits_update(&state, shape().data(), shape().size() * sizeof(int64_t));
   if (dense.size_bytes() != 0) XXH3_64bits_update(&state, dense.data<void>(), dense.size_bytes());
-  hash = std::max<uint64_t>(XXH3_64bits_digest(&state), 1);
-  object_->cached_hash.store(hash, std::memory_order_relaxed);
-  return hash;
+  return XXH3_64bits_digest(&state);
 }
 
 bool NDArray::content_equal(const NDArray& other) const {
@@ -256,12 +263,54 @@ bool NDArray::content_equal(const NDArray& other) const {
   return a.size_bytes() == 0 || std::memcmp(a.data<void>(), b.data<void>(), a.size_bytes()) == 0;
 }
 
+// An element as messages show it: a number, or nothing where the dtype's elements are no numbers.
+static std::string number_text(const NDArray& dense, int64_t index) {
+  try {
+    if (dense.dtype().is_float()) return fmt::format("{}", element_as_double(dense.tensor(), index));
+    const int64_t value = element_as_int(dense.tensor(), index);
+    return dense.dtype().is_uint() ? fmt::format("{}", static_cast<uint64_t>(value)) : fmt::format("{}", value);
+  } catch (const UserError&) {
+    return "";
+  }
+}
+
+static std::string bits_text(const NDArray& dense, int64_t index) {
+  const size_t size = dense.dtype().bytes();
+  const auto element = dense.bytes().subspan(static_cast<size_t>(index) * size, size);
+  std::string text = "0x";
+  for (size_t i = size; i-- > 0;) text += fmt::format("{:02x}", std::to_integer<unsigned>(element[i]));
+  return text;
+}
+
+// The indices of element `at` of a dense tensor.
+static Shape indices_of(const Shape& shape, int64_t at) {
+  Shape indices(shape.size());
+  for (size_t i = shape.size(); i-- > 0; at /= shape[i]) indices[i] = at % shape[i];
+  return indices;
+}
+
+std::string NDArray::difference(const NDArray& other) const {
+  if (dtype() != other.dtype()) return fmt::format("dtype {} against {}", dtype(), other.dtype());
+  if (shape() != other.shape())
+    return fmt::format("shape ({}) against ({})", fmt::join(shape(), ", "), fmt::join(other.shape(), ", "));
+  const NDArray a = to_dense(), b = other.to_dense();
+  const auto [left, right] = std::mismatch(a.bytes().begin(), a.bytes().end(), b.bytes().begin());
+  if (left == a.bytes().end()) return "";
+  const auto at = (left - a.bytes().begin()) / static_cast<int64_t>(dtype().bytes());
+  std::string mine = number_text(a, at), others = number_text(b, at);
+  if (mine == others) mine = bits_text(a, at), others = bits_text(b, at);  // no numbers, or two kinds of NaN
+  return fmt::format("element [{}] is {} against {}", fmt::join(indices_of(shape(), at), ", "), mine, others);
+}
+
 static NDArray array_of(const NDArrayObj& object) { return NDArray(ref(&object)); }
 
 bool NDArrayObj::content_equal(const NDArrayObj& a, const NDArrayObj& b) {
   return array_of(a).content_equal(array_of(b));
 }
 uint64_t NDArrayObj::content_hash(const NDArrayObj& array) { return array_of(array).content_hash(); }
+std::string NDArrayObj::content_difference(const NDArrayObj& a, const NDArrayObj& b) {
+  return array_of(a).difference(array_of(b));
+}
 
 std::string NDArrayObj::content_text(const NDArrayObj& object) {
   const NDArray array = array_of(object);

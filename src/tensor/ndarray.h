@@ -1,7 +1,6 @@
 // NDArray: a tensor in memory, over DLPack. Copying an NDArray shares its memory.
 #pragma once
 
-#include <atomic>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -23,11 +22,10 @@ struct NDArrayObj : Object {
   static constexpr StructuralKind structural_kind = StructuralKind::constant;
   DLTensor tensor{};
   Shape shape;
-  Shape strides;                                 // empty: dense, row-major
-  bool read_only = false;                        // lent by an owner who forbids writing
-  std::function<void()> release;                 // gives the memory back to whoever owns it
-  std::shared_ptr<DeviceApi> api;                // keeps the device alive
-  mutable std::atomic<uint64_t> cached_hash{0};  // 0: not computed yet
+  Shape strides;                   // empty: dense, row-major
+  bool read_only = false;          // lent by an owner who forbids writing
+  std::function<void()> release;   // gives the memory back to whoever owns it
+  std::shared_ptr<DeviceApi> api;  // keeps the device alive
   NDArrayObj() = default;
   ~NDArrayObj() {
     if (release) release();
@@ -35,6 +33,7 @@ struct NDArrayObj : Object {
   NDArrayObj(const NDArrayObj&) = delete;
   static bool content_equal(const NDArrayObj& a, const NDArrayObj& b);
   static uint64_t content_hash(const NDArrayObj& array);
+  static std::string content_difference(const NDArrayObj& a, const NDArrayObj& b);
   static NamedValues save_content(const NDArrayObj& array);
   static Ref<NDArrayObj> load_content(const NamedValues& saved);
   static std::string content_text(const NDArrayObj& array);
@@ -86,9 +85,13 @@ class NDArray {
   void copy_from(const NDArray& src) const;
   // The same memory with another shape of as many elements; of a strided tensor, a dense copy.
   NDArray reshaped(Shape shape) const;
-  // XXH3-64 of dtype, shape and bytes; computed once: who asks for it no longer writes by data().
+  // The same memory, lent for reading.
+  NDArray as_read_only() const;
+  // XXH3-64 of dtype, shape and bytes. It is not kept: others may share the memory and write to it.
   uint64_t content_hash() const;
   bool content_equal(const NDArray& other) const;
+  // How two tensors of unlike content differ, for a message: by dtype, by shape, or by the first element that does.
+  std::string difference(const NDArray& other) const;
 
  private:
   Ref<NDArrayObj> object_;

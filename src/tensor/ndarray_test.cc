@@ -94,6 +94,64 @@ TEST(NDArrayDLPack, MalformedTensorsAreErrorsAndStayWithTheCaller) {
   EXPECT_THROW(NDArray::from_dlpack(static_cast<DLManagedTensor*>(nullptr)), UserError);
 }
 
+// Whoever shares the memory may write to it: numpy, a consumer of DLPack, a kernel.
+TEST(NDArray, TheHashFollowsTheElements) {
+  Managed managed;
+  const NDArray lent = NDArray::from_dlpack(&managed.versioned);
+  const uint64_t before = structural_hash(lent);
+  managed.data[5] = 7;
+  EXPECT_NE(structural_hash(lent), before);
+  EXPECT_EQ(structural_hash(lent), structural_hash(lent.copy()));
+  const NDArray own = lent.copy();
+  EXPECT_EQ(structural_hash(own), structural_hash(lent));
+  own.data<float>()[0] = 1;
+  EXPECT_EQ(structural_hash(own), structural_hash(own.copy()));
+  EXPECT_FALSE(structural_equal(own, lent));
+}
+
+TEST(NDArray, AReadOnlyViewSharesTheMemory) {
+  Managed managed;
+  managed.shape = {4, 3};
+  managed.strides = {1, 4};
+  const NDArray turned = NDArray::from_dlpack(&managed.versioned);
+  const NDArray view = turned.as_read_only();
+  EXPECT_EQ(view.tensor().data, turned.tensor().data);
+  EXPECT_TRUE(structural_equal(view, turned));
+  EXPECT_EQ(view.object()->strides, turned.object()->strides);
+  EXPECT_FALSE(turned.object()->read_only);
+  EXPECT_TRUE(view.object()->read_only);
+  EXPECT_EQ(view.as_read_only().object(), view.object());
+  const NDArray dense = NDArray::zeros({2}, DataType::float_(32));
+  EXPECT_THROW(dense.as_read_only().copy_from(dense.copy()), UserError);
+}
+
+TEST(NDArray, HowTwoDiffer) {
+  const auto f32 = DataType::float_(32);
+  const auto of = [](DataType dtype, const std::vector<double>& values) {
+    const NDArray a = NDArray::empty({2, static_cast<int64_t>(values.size()) / 2}, dtype);
+    for (size_t i = 0; i < values.size(); ++i) set_element(a.tensor(), static_cast<int64_t>(i), values[i]);
+    return a;
+  };
+  EXPECT_EQ(of(f32, {1, 2, 3, 4}).difference(of(f32, {1, 2, 0.5, 5})), "element [1, 0] is 3 against 0.5");
+  EXPECT_EQ(of(f32, {1, 0}).difference(of(f32, {1, -0.0})), "element [1, 0] is 0 against -0");
+  EXPECT_EQ(of(DataType::bool_(), {1, 0}).difference(of(DataType::bool_(), {1, 1})), "element [1, 0] is 0 against 1");
+  EXPECT_EQ(of(DataType::int_(8), {-1, 0}).difference(of(DataType::int_(8), {-2, 0})),
+            "element [0, 0] is -1 against -2");
+  EXPECT_EQ(of(f32, {1, 2}).difference(of(f32, {1, 2, 3, 4})), "shape (2, 1) against (2, 2)");
+  EXPECT_EQ(of(f32, {1, 2}).difference(of(DataType::int_(32), {1, 2})), "dtype float32 against int32");
+  const NDArray big = NDArray::from_vector<uint64_t>({}, DataType::uint(64), {~uint64_t{0}});
+  EXPECT_EQ(big.difference(NDArray::zeros({}, DataType::uint(64))), "element [] is 18446744073709551615 against 0");
+  const NDArray nan = NDArray::from_vector<uint32_t>({1}, f32, {0x7fc00000}),
+                other = NDArray::from_vector<uint32_t>({1}, f32, {0x7fc00001});
+  EXPECT_EQ(nan.difference(other), "element [0] is 0x7fc00000 against 0x7fc00001");
+  const NDArray lanes = NDArray::zeros({2}, DataType::int_(8, 2)),
+                changed = NDArray::from_vector<uint8_t>({2}, DataType::int_(8, 2), {0, 0, 1, 2});
+  EXPECT_EQ(lanes.difference(changed), "element [1] is 0x0000 against 0x0201");
+  const auto mismatch = first_mismatch(of(f32, {1, 2}), of(f32, {1, 3}));
+  ASSERT_TRUE(mismatch.has_value());
+  EXPECT_EQ(mismatch->reason, "values differ: element [1, 0] is 2 against 3");
+}
+
 TEST(NDArray, SizesThatDoNotFitAreErrors) {
   EXPECT_THROW(NDArray::empty({-1}, DataType::float_(32)), UserError);
   EXPECT_THROW(NDArray::empty({int64_t{1} << 50}, DataType::float_(32)), UserError);

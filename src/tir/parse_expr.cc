@@ -1,6 +1,7 @@
 // Expressions. Nodes are made as they are written: the builders of ir/prim_expr.h fold.
 #include <bit>
 
+#include "base/count_of.h"
 #include "tir/parser.h"
 #include "tir/unfolded.h"
 
@@ -112,7 +113,8 @@ PrimExpr Parser::call(const Token& name) {
 PrimExpr Parser::function_call(const Token& name) {
   const Array<PrimExpr> args = expressions(")");
   const auto want = [&](size_t count) {
-    if (args.size() != count) fail(name, fmt::format("'{}' takes {} arguments, not {}", name.text, count, args.size()));
+    if (args.size() != count)
+      fail(name, fmt::format("'{}' takes {}, not {}", name.text, count_of(count, "argument"), args.size()));
   };
   if (const OperatorText* op = operator_of_function(name.text)) {
     want(2);

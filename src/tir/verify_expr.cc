@@ -1,5 +1,6 @@
 #include "tir/verify_expr.h"
 
+#include "base/count_of.h"
 #include "tir/post_order.h"
 #include "tir/print.h"
 #include "tir/text_words.h"
@@ -119,8 +120,8 @@ class ExprRules {
   void check_intrinsic(const IntrinsicCallNode& node) {
     const auto [count, operand] = signature_of(node.intrinsic);
     if (node.args.size() != count)
-      return expect(false,
-                    fmt::format("{} takes {} arguments, not {}", name_of(node.intrinsic), count, node.args.size()));
+      return expect(false, fmt::format("{} takes {}, not {}", name_of(node.intrinsic), count_of(count, "argument"),
+                                       node.args.size()));
     if (operand == Signature::Operand::condition) return check_choice(node.args[0], node.args[1], node.args[2]);
     if (node.intrinsic == Intrinsic::vector_load || node.intrinsic == Intrinsic::prefetch) return check_place(node);
     const DataType first = node.args[0]->dtype;

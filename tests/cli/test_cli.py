@@ -242,6 +242,15 @@ class JsonTest(CliTest):
         self.assertIn("64x4, axis 0 as long as the data tells", self.call("inspect", "places.so").stdout)
         self.assertTrue(self.report("verify", "places.relay", "--input", "x=x.npy")["ok"])
 
+    def test_an_op_without_a_compute_rule(self) -> None:
+        text = "def @main(%x: Tensor[(1), float32]) { let %s = memory.alloc_storage(size=64); %x }\n"
+        (self.folder / "storage.relay").write_text('#[version = "0.0.5"]\n' + text)
+        refused = self.call("compile", "storage.relay", "-o", "storage.so")
+        self.assertEqual(refused.returncode, 3)
+        self.assertIn("no compute rule for 'memory.alloc_storage', so it cannot be compiled", refused.stderr)
+        self.assertIn("relay.op.register_compute gives an op one (docs/user-ops.md)", refused.stderr)
+        self.assertFalse((self.folder / "storage.so").exists())
+
     def test_outputs_whose_files_would_be_one(self) -> None:
         self.call("compile", "twins.onnx", "-o", "twins.so", check=True)
         run = ("run", "twins.so", "--input", "x=pair.npy", "--output-dir", "out", "--json")
@@ -422,7 +431,7 @@ class ModelErrorTest(CliTest):
         head = '#[version = "0.0.5"]\ndef @main(%x: Tensor[('
         (self.folder / "lanes.relay").write_text(head + "3), float32x4]) { nn.relu(%x) }\n")
         (self.folder / "rank.relay").write_text(head + ", ".join("1" * 40) + "), float32]) { nn.relu(%x) }\n")
-        self.fails(USER, "elements of a tensor are scalars, not float32x4", "compile", "lanes.relay", "-o", "never.so")
+        self.fails(USER, "elements of float32x4, which are vectors", "compile", "lanes.relay", "-o", "never.so")
         self.fails(USER, "40 dimensions, more than 32", "compile", "rank.relay", "-o", "never.so")
 
     def test_a_full_disk_is_told(self) -> None:

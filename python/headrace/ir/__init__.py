@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
-from headrace import _core, _elsewhere, _expr, _node, _op, _prim_expr, _tvm_files  # noqa: F401
+from headrace import _arguments, _core, _elsewhere, _expr, _node, _op, _prim_expr, _tvm_files  # noqa: F401
 from headrace._container import Map
 from headrace._ffi import api
 from headrace._op import Op, register_op_attr  # noqa: F401
@@ -90,6 +92,7 @@ def load_json(json_str: str) -> Any:
     UserError
         That says where the text is wrong, or that TVM wrote it: its JSON is not read.
     """
+    _arguments.text(json_str, "load_json: json_str")
     try:
         return api("ir.LoadJSON")(json_str)
     except _core.UserError:
@@ -132,6 +135,32 @@ class SourceName(str):
         return str(self)
 
 
+@_node.mixin("ir.Source")
+class _Source:
+    """A text that programs were read from, up to its metadata block."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"Source({self.source_name!r}, {len(self.source)} characters)"
+
+
+class SourceMap:
+    """The texts that a module was read from.
+
+    Parameters
+    ----------
+    source_map : Map of str to Source
+        By the names that spans have for them.
+    """
+
+    def __init__(self, source_map: Any) -> None:
+        self.source_map = source_map
+
+    def __repr__(self) -> str:
+        return f"SourceMap({', '.join(self.source_map)})"
+
+
 _node.constructor("ir.Span", "source_name line column end_line end_column", "Where in a source a node came from.")
 
 
@@ -159,11 +188,11 @@ class _IRModule:
         type_definitions: Mapping[Any, Any] | None = None,
         attrs: Mapping[str, Any] | None = None,
     ) -> None:
-        empty = {"functions": {}, "type_definitions": {}, "attrs": dict(attrs or {})}
+        empty = {"functions": {}, "type_definitions": {}, "attrs": _arguments.entries(attrs, "attrs")}
         _core.Object.__init__(self, _core.make("ir.IRModule", empty))
-        for data in (type_definitions or {}).values():
-            api("ir.ModuleAddTypeDef")(self, data, False)
-        for name, function in (functions or {}).items():
+        for data in _arguments.entries(type_definitions, "type_definitions").values():
+            self.AddTypeDef(data)
+        for name, function in _arguments.entries(functions, "functions").items():
             self._add(name, function, False)
 
     @staticmethod
@@ -190,20 +219,17 @@ class _IRModule:
         UserError
             For what is no expression.
         """
-        if isinstance(expr, _expr.TupleWrapper):
-            expr = expr.astuple()
-        if not isinstance(expr, (RelayExpr, _node.class_of("tir.PrimFunc"))):
-            raise _core.UserError(f"from_expr: expected an expression or a function, got {_kind(expr)}")
         module = IRModule(functions, type_defs)
-        if expr.type_key not in ("relay.Function", "tir.PrimFunc"):
-            make_function = _node.class_of("relay.Function")
-            expr = make_function(api("relay.analysis.free_vars")(expr), expr)
+        expr = _as_function(expr, "from_expr: expr")
         module._add(expr.attrs.get("global_symbol", "main"), expr, False)
         return module
 
     def _add(self, var: Any, function: Any, update: bool = True) -> Any:
         name = GlobalVar(var) if isinstance(var, str) else var
-        return api("ir.ModuleAdd")(self, name, function, bool(update))
+        if not isinstance(name, GlobalVar):
+            raise _core.UserError(f"the name of a function: expected a GlobalVar or a str, got {_arguments.kind(var)}")
+        what = f"function '{var}'" if isinstance(var, str) else "a function of a module"
+        return api("ir.ModuleAdd")(self, name, _as_function(function, what), bool(update))
 
     def Add(self, var: Any, func: Any, update: bool = False) -> Any:
         """Adds a function.
@@ -212,8 +238,8 @@ class _IRModule:
         ----------
         var : GlobalVar or str
             Its name.
-        func : Function
-            The function.
+        func : Function or RelayExpr
+            The function; or an expression, which becomes the body of one whose parameters are its free variables.
         update : bool
             Whether one of that name may be replaced.
 
@@ -231,10 +257,11 @@ class _IRModule:
 
     def AddTypeDef(self, data: Any, update: bool = False) -> None:
         """Adds a data type; UserError when its name is taken and `update` is not set."""
+        data = _arguments.node(data, "AddTypeDef: data", "relay.TypeData")
         api("ir.ModuleAddTypeDef")(self, data, bool(update))
 
     def __setitem__(self, var: Any, value: Any) -> None:
-        if value.type_key == "relay.TypeData":
+        if isinstance(value, _node.class_of("relay.TypeData")):
             self._set_type(value)
         else:
             self._add(var, value, True)
@@ -251,14 +278,12 @@ class _IRModule:
             )
 
     def __getitem__(self, var: Any) -> Any:
-        if not isinstance(var, str) and var.type_key == "relay.GlobalTypeVar":
+        if isinstance(var, _node.class_of("relay.GlobalTypeVar")):
             return self.type_definitions[self.get_global_type_var(var.name_hint)]
-        name = self.get_global_var(var if isinstance(var, str) else var.name_hint)
-        return self.functions[name]
+        return self.functions[self.get_global_var(_name_of(var))]
 
     def __contains__(self, var: Any) -> bool:
-        name = var if isinstance(var, str) else var.name_hint
-        return api("ir.ModuleFindGlobalVar")(self, name) is not None
+        return api("ir.ModuleFindGlobalVar")(self, _name_of(var)) is not None
 
     def functions_items(self) -> list[tuple[Any, Any]]:
         """Pairs of GlobalVar and function, in order of definition."""
@@ -268,9 +293,11 @@ class _IRModule:
         """Takes the functions and types of another module, or of a dict, in place of its own of the same names."""
         module = other if isinstance(other, IRModule) else IRModule(other)
         for data in module.type_definitions.values():
-            api("ir.ModuleAddTypeDef")(self, data, True)
+            self.AddTypeDef(data, True)
         for var, function in module.functions.items():
             self._add(var, function, True)
+        for source in module.sources.values():
+            api("ir.ModuleAddSource")(self, source)
 
     def update_func(self, var: Any, func: Any) -> None:
         """Replaces or adds the function of that name."""
@@ -278,7 +305,7 @@ class _IRModule:
 
     def get_global_var(self, name: str) -> Any:
         """The GlobalVar of that name; UserError that lists the functions when there is none."""
-        return api("ir.ModuleGetGlobalVar")(self, name)
+        return api("ir.ModuleGetGlobalVar")(self, _arguments.text(name, "get_global_var: name"))
 
     def get_global_vars(self) -> list[Any]:
         """All GlobalVars, in order of definition."""
@@ -286,7 +313,7 @@ class _IRModule:
 
     def get_global_type_var(self, name: str) -> Any:
         """The GlobalTypeVar of that name; UserError when there is none."""
-        found = api("ir.ModuleFindGlobalTypeVar")(self, name)
+        found = api("ir.ModuleFindGlobalTypeVar")(self, _arguments.text(name, "get_global_type_var: name"))
         if found is None:
             raise _core.UserError(f"the module has no type '{name}'")
         return found
@@ -308,9 +335,45 @@ class _IRModule:
         raise _core.UserError(f"the type '{type_name}' has no constructor '{name}'")
 
     def import_from_std(self, file_to_import: str) -> None:
-        """Takes the types and functions of a text that comes with Headrace, such as "prelude.rly"."""
-        header = f'#[version = "0.0.5"]\nimport "{file_to_import}"\n'
-        self.update(api("relay.parser.ParseModule")("import", header, None))
+        """Takes the types and functions of a text that comes with Headrace.
+
+        What the module has already in the same words stays, so that a text may be imported again.
+
+        Parameters
+        ----------
+        file_to_import : str
+            "prelude.rly" or "nat.rly".
+
+        Raises
+        ------
+        UserError
+            When there is no such text; or that lists what the module defines otherwise: it is unchanged then.
+        """
+        api("relay.parser.Import")(self, file_to_import, [])
+
+    def _import(self, file_to_import: str | PathLike[str]) -> None:
+        """Takes the types and functions of a file of text; what that imports is looked for in the file's folder.
+
+        Parameters
+        ----------
+        file_to_import : path
+            The file.
+
+        Raises
+        ------
+        UserError
+            As `import_from_std`; and with the errors of the text, each with its place in it.
+        """
+        file = Path(_arguments.path(file_to_import, "file_to_import")).absolute()
+        api("relay.parser.Import")(self, str(file), [str(file.parent)])
+
+    @property
+    def source_map(self) -> SourceMap:
+        """The texts that the module was read from: ``mod.source_map.source_map["from_string"].source``.
+
+        They are no part of equality and hash; `save_json` saves them.
+        """
+        return SourceMap(self.sources)
 
     def copy(self) -> Any:
         """Another module with the same functions: adding to one does not change the other."""
@@ -318,11 +381,13 @@ class _IRModule:
 
     def with_attr(self, attr_key: str, attr_value: Any) -> Any:
         """The module with an attribute."""
-        return self.with_attrs({attr_key: attr_value})
+        return self.with_attrs({_arguments.text(attr_key, "with_attr: attr_key"): attr_value})
 
     def with_attrs(self, attr_map: Mapping[str, Any]) -> Any:
         """The module with these attributes beside its own."""
-        return self.copy_with(attrs={**dict(self.attrs.items()), **dict(attr_map.items())})
+        return self.copy_with(
+            attrs={**dict(self.attrs.items()), **_arguments.entries(attr_map, "with_attrs: attr_map")}
+        )
 
     def without_attr(self, attr_key: str) -> Any:
         """The module without an attribute, which it need not have."""
@@ -372,8 +437,19 @@ class _Attrs:
         return tuple(int(item) for item in getattr(self, key))
 
 
-def _kind(value: Any) -> str:
-    return "None" if value is None else type(value).__name__
+def _name_of(var: Any) -> str:
+    """The name of a function that is asked for by it or by its GlobalVar."""
+    if isinstance(var, (str, GlobalVar)):
+        return var if isinstance(var, str) else var.name_hint
+    raise _core.UserError(f"a function of a module: expected its name or its GlobalVar, got {_arguments.kind(var)}")
+
+
+def _as_function(expr: Any, what: str) -> Any:
+    """A function as it is; of another expression, a function of its free variables."""
+    if isinstance(expr, _node.class_of("ir.BaseFunc")):
+        return expr
+    body = _arguments.expression(expr, what)
+    return _node.class_of("relay.Function")(api("relay.analysis.free_vars")(body), body)
 
 
 def make_node(type_key: str, **kwargs: Any) -> Any:
@@ -395,7 +471,7 @@ def make_node(type_key: str, **kwargs: Any) -> Any:
     UserError
         For a type, field or kind that does not fit, or a field that is missing.
     """
-    return _node.make(type_key, kwargs)
+    return _node.make(_arguments.text(type_key, "make_node: type_key"), kwargs)
 
 
 def node_fields(node_or_type: Any) -> list[str]:

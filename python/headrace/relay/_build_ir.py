@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace import _core, _node
+from headrace import _arguments, _core, _node
 from headrace._ffi import api
 from headrace.relay import _classes as nodes
 
@@ -66,32 +66,51 @@ def const(value: Any, dtype: str | None = None, span: Any = None) -> Any:
     value : bool, int, float, list, numpy.ndarray or NDArray
         The tensor; an array is copied.
     dtype : str, optional
-        Its dtype. Without it, numbers and lists are int32, float32 or bool; arrays keep theirs.
+        Its dtype. Without it, numbers, lists and numpy's arrays of float64 and int64 are float32 and int32, as in
+        Relay; an NDArray keeps its own.
     span : Span, optional
         Where it comes from.
 
     Returns
     -------
     Constant
+
+    Raises
+    ------
+    UserError
+        For what is no tensor, and integers that int32 does not hold where no dtype is given.
     """
     if isinstance(value, _core.NDArray):
         array = value.numpy()
-    elif isinstance(value, (np.ndarray, np.generic)):
+    elif isinstance(value, (bool, int, float, list, tuple, np.ndarray, np.generic)):
         array = np.asarray(value)
-    elif isinstance(value, (bool, int, float, list, tuple)):
-        array = np.asarray(value)
-        dtype = dtype or _NARROW.get(array.dtype.name)
+        if dtype is None:
+            array = _narrowed(array)
     else:
         raise _core.UserError(f"const: expected a number, a list or an array, got {type(value).__name__}")
     return nodes.Constant(_core.array(_with_dtype(array, dtype), "value"), span=span)
 
 
-def _with_dtype(array: np.ndarray, dtype: str | None) -> np.ndarray:
-    if dtype != "bfloat16":
-        return np.array(array, dtype=dtype, copy=True)
-    import ml_dtypes
+def _narrowed(array: np.ndarray) -> np.ndarray:
+    if array.dtype == np.int64 and array.size:
+        limits = np.iinfo(np.int32)
+        for number in (array.min(), array.max()):
+            if not limits.min <= number <= limits.max:
+                raise _core.UserError(f'const: {number} is no int32, which integers are; give dtype="int64"')
+    return array.astype(_NARROW.get(array.dtype.name, array.dtype), copy=False)
 
-    return np.array(array, dtype=ml_dtypes.bfloat16, copy=True)
+
+def _with_dtype(array: np.ndarray, dtype: str | None) -> np.ndarray:
+    if dtype is not None and not isinstance(dtype, (str, type, np.dtype)):
+        raise _core.UserError(f"const: dtype: expected a str, got {_arguments.kind(dtype)}")
+    if dtype == "bfloat16":
+        import ml_dtypes
+
+        dtype = ml_dtypes.bfloat16
+    try:
+        return np.array(array, dtype=dtype, copy=True)
+    except TypeError as error:
+        raise _core.UserError(f"const: {error}") from None
 
 
 def bind(expr: Any, binds: Mapping[Any, Any]) -> Any:
@@ -108,6 +127,7 @@ def bind(expr: Any, binds: Mapping[Any, Any]) -> Any:
     -------
     RelayExpr
     """
+    expr, binds = _arguments.expression(expr, "bind: expr"), _arguments.entries(binds, "bind: binds")
     names = {param.name_hint: param for param in getattr(expr, "params", [])} if binds else {}
     unknown = [key for key in binds if isinstance(key, str) and key not in names]
     if unknown:

@@ -40,4 +40,4 @@ class TypeKind(IntEnum):
 
 def scalar_type(dtype: str) -> _AnyValue:
     """The type of a tensor without dimensions."""
-    return _node.class_of("relay.TensorType")((), dtype)
+    return _node.class_of("relay.TensorType").Scalar(dtype)

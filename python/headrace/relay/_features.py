@@ -5,6 +5,7 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
+from headrace import _arguments
 from headrace._ffi import api
 from headrace.ir import IRModule
 from headrace.relay import _classes as nodes
@@ -49,11 +50,11 @@ def detect_feature(a: Any, b: Any = None) -> set[Feature]:
         `fGraph`: something that is computed once is used twice; `fLetRec`: a function that calls itself.
     """
     roots = []
-    for part in (a, b):
+    for name, part in (("a", a), ("b", b)):
         if isinstance(part, IRModule):
             roots += part.functions.values()
-        elif part is not None:
-            roots.append(part)
+        elif name == "a" or part is not None:
+            roots.append(_arguments.expression(part, f"detect_feature: {name}"))
     return {feature for root in roots for feature in _features_of(root)}
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from headrace import _core
+from headrace import _arguments, _core
 from headrace._ffi import api
 from headrace.ir import IRModule
 from headrace.relay import _classes as nodes
@@ -33,6 +33,7 @@ def get_total_mac_number(expr: Any) -> int:
     UserError
         When a dimension is no number yet.
     """
+    expr = _arguments.expression(expr, "get_total_mac_number: expr")
     if expr.checked_type_ is None:
         expr = api("relay.analysis.infer_type_expr")(expr, IRModule())
     total = 0

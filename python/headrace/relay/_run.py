@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -122,7 +121,7 @@ def build(
     if target_host is not None:
         chosen = chosen.with_host(target_host)
     module = _as_module(ir_mod)
-    tensors = _tensors(params or {})
+    tensors = _tensors(params, "params")
     if tensors:
         module = module.copy()
         module.update_func("main", api("relay.build_module.BindParamsByName")(module["main"], tensors))
@@ -145,13 +144,14 @@ def bind_params_by_name(func: Any, params: Mapping[str, Any]) -> Any:
     -------
     Function
     """
-    tensors = _tensors(params)
-    return api("relay.build_module.BindParamsByName")(func, tensors)
+    function = _arguments.node(func, "bind_params_by_name: func", "relay.Function")
+    return api("relay.build_module.BindParamsByName")(function, _tensors(params, "bind_params_by_name: params"))
 
 
-def _tensors(params: Mapping[str, Any]) -> dict[str, _core.NDArray]:
+def _tensors(params: Mapping[str, Any] | None, what: str) -> dict[str, _core.NDArray]:
     """Copies: what is a constant of a program is not the memory that somebody may write."""
-    shared = {name: _core.array(value, f"parameter '{name}'") for name, value in params.items()}
+    given = _arguments.entries(params, what)
+    shared = {name: _core.array(value, f"parameter '{name}'") for name, value in given.items()}
     return {name: tensor.copyto(tensor.device) for name, tensor in shared.items()}
 
 
@@ -165,7 +165,7 @@ def _as_module(program: Any) -> Any:
         return program
     if isinstance(program, nodes.RelayExpr):
         return IRModule.from_expr(program)
-    raise _core.UserError(f"expected an IRModule or a function, got {type(program).__name__}")
+    raise _core.UserError(f"expected an IRModule or a function, got {_arguments.kind(program)}")
 
 
 class Executor:
@@ -201,9 +201,12 @@ class Executor:
         UserError
             For a program that InferType refuses; when it runs, for arguments that do not fit its parameters.
         """
-        if binds:
-            constants = {var: nodes.Constant(_core.array(value, var.name_hint)) for var, value in binds.items()}
-            expr = api("relay.ir.Bind")(expr, constants)
+        if expr is not None:
+            expr = _arguments.expression(expr, "evaluate: expr")
+        if binds := _arguments.entries(binds, "evaluate: binds"):
+            variables = [_arguments.node(var, "evaluate: a key of binds", "relay.Var") for var in binds]
+            constants = {var: nodes.Constant(_core.array(binds[var], var.name_hint)) for var in variables}
+            expr = api("relay.ir.Bind")(_arguments.expression(expr, "evaluate: expr"), constants)
         if expr is None or isinstance(expr, nodes.GlobalVar):
             function = self.mod["main" if expr is None else expr]
         elif isinstance(expr, nodes.Function):
@@ -253,23 +256,8 @@ class DebugExecutor(Executor):
     """The reference interpreter: the definition of what a program computes. Types are inferred first."""
 
     def _runner(self, module: Any) -> Callable[[list[Any]], Any]:
-        typed = _typed(module)
+        typed = api("relay.backend.InferTypeIfSettled")(module)
         return lambda args: api("relay.backend.Interpret")(typed, "main", args)
-
-
-# What InferType says, when it has nothing else to say, of an empty list whose items nobody names: List[_].
-_OPEN = re.compile(r"the type of .* cannot be inferred(: (?!_$)| \(so far )")
-
-
-def _typed(module: Any) -> Any:
-    """The module with its types; as it is where only parts of types stay open, which changes no result."""
-    try:
-        return InferType()(module)
-    except _core.UserError as error:
-        told = [line for line in str(error).splitlines() if not line.startswith("  ")]
-        if not all(_OPEN.search(line) for line in told):
-            raise
-        return module
 
 
 class GraphExecutor(Executor):
@@ -328,6 +316,8 @@ def create_executor(
     Executor
     """
     module = IRModule() if mod is None else _as_module(mod)
+    if isinstance(device, _core.Device):
+        _arguments.present(device, "device")
     if params:
         module = module.copy()
         module.update_func("main", bind_params_by_name(module["main"], params))

@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from headrace import _core, _elsewhere
+from headrace import _arguments, _core, _elsewhere
 from headrace._ffi import api
-from headrace.ir import IRModule
+from headrace.ir import IRModule, Type
 from headrace.relay import _classes as nodes
 from headrace.relay._features import Feature as Feature
 from headrace.relay._features import detect_feature as detect_feature
 from headrace.relay._macs import get_total_mac_number as get_total_mac_number
-from headrace.relay.type_functor import TypeVisitor
+from headrace.relay.type_functor import types_within
+
+_post_order = api("relay.analysis.post_order")
 
 
 def post_order_visit(expr: Any, fvisit: Callable[[Any], Any]) -> None:
@@ -26,7 +28,9 @@ def post_order_visit(expr: Any, fvisit: Callable[[Any], Any]) -> None:
     fvisit : function
         Of one expression.
     """
-    for node in api("relay.analysis.post_order")(expr):
+    if not callable(fvisit):
+        raise _core.UserError(f"post_order_visit: fvisit: expected a function, got {_arguments.kind(fvisit)}")
+    for node in _post_order(_arguments.expression(expr, "post_order_visit: expr")):
         fvisit(node)
 
 
@@ -42,33 +46,27 @@ def free_vars(expr: Any) -> list[Any]:
     -------
     list of Var
     """
-    return list(api("relay.analysis.free_vars")(expr))
+    return list(api("relay.analysis.free_vars")(_arguments.expression(expr, "free_vars: expr")))
 
 
 def all_vars(expr: Any) -> list[Any]:
     """The variables that `expr` uses or binds, each once."""
-    return list(api("relay.analysis.all_vars")(expr))
+    return list(api("relay.analysis.all_vars")(_arguments.expression(expr, "all_vars: expr")))
 
 
 def bound_vars(expr: Any) -> list[Any]:
     """The variables that `expr` binds: parameters, let variables, pattern variables."""
+    expr = _arguments.expression(expr, "bound_vars: expr")
     free = set(free_vars(expr))
     return [var for var in all_vars(expr) if var not in free]
 
 
-class _TypeVars(TypeVisitor):
+class _TypeVars:
     """Type parameters in order of first use; those that a function type within binds apart."""
 
     def __init__(self) -> None:
         self.used: dict[Any, None] = {}
         self.bound: dict[Any, None] = {}
-
-    def visit_type_var(self, tv: Any) -> None:
-        self.used[tv] = None
-
-    def visit_func_type(self, func: Any) -> None:
-        self.bound.update(dict.fromkeys(func.type_params))
-        super().visit_func_type(func)
 
     def add_expr(self, root: Any) -> None:
         def add(expr: Any) -> None:
@@ -82,16 +80,23 @@ class _TypeVars(TypeVisitor):
                 for typ in expr.type_args:
                     self.add(typ)
 
-        post_order_visit(root, add)
+        for expr in _post_order(root):
+            add(expr)
 
-    def add(self, typ: Any) -> None:
-        if typ is not None:
-            self.visit(typ)
+    def add(self, root: Any) -> None:
+        for typ in () if root is None else types_within(root):
+            if isinstance(typ, nodes.FuncType):
+                self.bound.update(dict.fromkeys(typ.type_params))
+            elif isinstance(typ, nodes.TypeVar):
+                self.used[typ] = None
 
 
-def _type_vars(node: Any) -> _TypeVars:
+def _type_vars(node: Any, what: str) -> _TypeVars:
     found = _TypeVars()
-    (found.add_expr if isinstance(node, nodes.RelayExpr) else found.add)(node)
+    if isinstance(node, Type):
+        found.add(node)
+    else:
+        found.add_expr(_arguments.expression(node, what))
     return found
 
 
@@ -109,7 +114,7 @@ def all_type_vars(expr: Any, mod: Any = None) -> list[Any]:
     -------
     list of TypeVar
     """
-    return list(_type_vars(expr).used)
+    return list(_type_vars(expr, "all_type_vars: expr").used)
 
 
 def bound_type_vars(expr: Any, mod: Any = None) -> list[Any]:
@@ -126,7 +131,7 @@ def bound_type_vars(expr: Any, mod: Any = None) -> list[Any]:
     -------
     list of TypeVar
     """
-    return list(_type_vars(expr).bound)
+    return list(_type_vars(expr, "bound_type_vars: expr").bound)
 
 
 def free_type_vars(expr: Any, mod: Any = None) -> list[Any]:
@@ -143,16 +148,8 @@ def free_type_vars(expr: Any, mod: Any = None) -> list[Any]:
     -------
     list of TypeVar
     """
-    found = _type_vars(expr)
+    found = _type_vars(expr, "free_type_vars: expr")
     return [var for var in found.used if var not in found.bound]
-
-
-class _Dtypes(TypeVisitor):
-    def __init__(self) -> None:
-        self.found: set[str] = set()
-
-    def visit_tensor_type(self, tt: Any) -> None:
-        self.found.add(tt.dtype)
 
 
 def all_dtypes(expr: Any) -> set[str]:
@@ -167,17 +164,18 @@ def all_dtypes(expr: Any) -> set[str]:
     -------
     set of str
     """
-    dtypes = _Dtypes()
+    found: set[str] = set()
 
     def add(node: Any) -> None:
-        for typ in (node.checked_type_, getattr(node, "type_annotation", None), getattr(node, "ret_type", None)):
-            if typ is not None:
-                dtypes.visit(typ)
+        for root in (node.checked_type_, getattr(node, "type_annotation", None), getattr(node, "ret_type", None)):
+            types = () if root is None else types_within(root)
+            found.update(typ.dtype for typ in types if isinstance(typ, nodes.TensorType))
         if isinstance(node, nodes.Constant):
-            dtypes.found.add(node.data.dtype)
+            found.add(node.data.dtype)
 
-    post_order_visit(expr, add)
-    return dtypes.found
+    for node in _post_order(_arguments.expression(expr, "all_dtypes: expr")):
+        add(node)
+    return found
 
 
 def check_constant(expr: Any) -> bool:
@@ -192,7 +190,8 @@ def check_constant(expr: Any) -> bool:
     -------
     bool
     """
-    return all(isinstance(node, (nodes.Constant, nodes.Tuple)) for node in api("relay.analysis.post_order")(expr))
+    below = _post_order(_arguments.expression(expr, "check_constant: expr"))
+    return all(isinstance(node, (nodes.Constant, nodes.Tuple)) for node in below)
 
 
 def check_basic_block_normal_form(expr: Any) -> bool:
@@ -207,6 +206,7 @@ def check_basic_block_normal_form(expr: Any) -> bool:
     -------
     bool
     """
+    expr = _arguments.expression(expr, "check_basic_block_normal_form: expr")
     return api("relay.analysis.check_basic_block_normal_form")(expr)
 
 
@@ -224,25 +224,29 @@ def count_layers(expr: Any, valid_ops: Sequence[str]) -> int:
     -------
     int
     """
+    expr = _arguments.expression(expr, "count_layers: expr")
+    counted = set(_arguments.names(valid_ops, "count_layers: valid_ops"))
     depths: dict[Any, int] = {}
-
-    def add(node: Any) -> None:
-        counts = isinstance(node, nodes.Call) and isinstance(node.op, nodes.Op) and node.op.name in valid_ops
+    for node in _post_order(expr):
+        counts = isinstance(node, nodes.Call) and isinstance(node.op, nodes.Op) and node.op.name in counted
         below = (depths.get(child, 0) for child in api("relay.ir.Children")(node))
         depths[node] = max(below, default=0) + int(counts)
-
-    post_order_visit(expr, add)
     return depths[expr]
 
 
 def find_breaches(mod_or_expr: Any) -> list[str]:
     """The rules of the IR that a program breaks, each as "place: rule"; an empty list when it is well-formed."""
-    return list(api("relay.analysis.breaches")(mod_or_expr))
+    return _breaches(mod_or_expr, "find_breaches: mod_or_expr")
 
 
 def well_formed(expr: Any) -> bool:
     """Whether every variable is bound once and used where it is bound; see `find_breaches` for what is wrong."""
-    return not find_breaches(expr)
+    return not _breaches(expr, "well_formed: expr")
+
+
+def _breaches(program: Any, what: str) -> list[str]:
+    keys = ("ir.IRModule", "relay.Expr", "tir.PrimFunc")
+    return list(api("relay.analysis.breaches")(_arguments.node(program, what, *keys)))
 
 
 def check_kind(t: Any, mod: Any = None) -> nodes.TypeKind:
@@ -259,7 +263,12 @@ def check_kind(t: Any, mod: Any = None) -> nodes.TypeKind:
     -------
     TypeKind
     """
-    return nodes.TypeKind(api("relay.analysis.check_kind")(t, mod or IRModule()))
+    typ = _arguments.node(t, "check_kind: t", "ir.Type")
+    return nodes.TypeKind(api("relay.analysis.check_kind")(typ, _module_or_empty(mod, "check_kind: mod")))
+
+
+def _module_or_empty(mod: Any, what: str) -> Any:
+    return IRModule() if mod is None else _arguments.module(mod, what)
 
 
 def unmatched_cases(match: Any, mod: Any = None) -> list[Any]:
@@ -277,36 +286,27 @@ def unmatched_cases(match: Any, mod: Any = None) -> list[Any]:
     list of Pattern
         Empty when every value is covered.
     """
-    if not isinstance(match, nodes.Match):
-        raise _core.UserError(
-            f"unmatched_cases: expected a relay.Match, got {getattr(match, 'type_key', type(match).__name__)}"
-        )
-    return list(api("relay.analysis.unmatched_cases")(match, mod or IRModule()))
+    _arguments.node(match, "unmatched_cases: match", "relay.Match")
+    return list(api("relay.analysis.unmatched_cases")(match, _module_or_empty(mod, "unmatched_cases: mod")))
 
 
 def list_op_freqs(mod: Any) -> dict[str, int]:
     """How often each op is called in a module's functions."""
-    counts: Counter[str] = Counter()
+    calls = (expr for expr in _expressions_of(mod, "list_op_freqs: mod") if isinstance(expr, nodes.Call))
+    return dict(Counter(call.op.name for call in calls if isinstance(call.op, nodes.Op)))
 
-    def count(expr: Any) -> None:
-        if isinstance(expr, nodes.Call) and isinstance(expr.op, nodes.Op):
-            counts[expr.op.name] += 1
 
-    for _, function in mod.functions.items():
-        post_order_visit(function, count)
-    return dict(counts)
+def _expressions_of(mod: Any, what: str) -> Iterator[Any]:
+    for function in _arguments.module(mod, what).functions.values():
+        yield from _post_order(function)
 
 
 def extract_fused_functions(mod: Any) -> dict[str, Any]:
     """The primitive functions of a module that was fused, as fused_0, fused_1 ... in their order."""
-    found: list[Any] = []
-
-    def take(expr: Any) -> None:
-        if isinstance(expr, nodes.Function) and expr.attrs.get("Primitive"):
-            found.append(expr)
-
-    for _, function in mod.functions.items():
-        post_order_visit(function, take)
+    functions = (
+        expr for expr in _expressions_of(mod, "extract_fused_functions: mod") if isinstance(expr, nodes.Function)
+    )
+    found = [function for function in functions if function.attrs.get("Primitive")]
     return {f"fused_{i}": function for i, function in enumerate(found)}
 
 
@@ -347,7 +347,7 @@ def fusion_borders(mod: Any) -> list[FusionBorder]:
     """
     return [
         FusionBorder(border["producer"], list(border["users"]), border["reason"], border["message"])
-        for border in api("relay.analysis.fusion_borders")(mod)
+        for border in api("relay.analysis.fusion_borders")(_arguments.module(mod, "fusion_borders: mod"))
     ]
 
 

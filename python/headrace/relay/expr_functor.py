@@ -15,15 +15,13 @@ How deep a program may nest:
 
 from __future__ import annotations
 
-import sys
 from typing import Any
 
 from headrace import _core
 from headrace._arguments import kind
 from headrace._ffi import api
 from headrace.relay import _classes as nodes
-
-_DEPTH = 100
+from headrace.relay._functor import Functor
 
 _METHODS = {
     "relay.Function": "visit_function",
@@ -55,51 +53,16 @@ _DATA_FLOW = {
 _CHILDREN = api("relay.ir.Children")
 
 
-class ExprFunctor:
+class ExprFunctor(Functor):
     """Calls the method of an expression's kind, once for each expression."""
+
+    _what, _where = "program", "functions, branches or matches"
 
     def __init__(self) -> None:
         self.memo_map: dict[Any, Any] = {}
-        self._depth = 0
 
-    def visit(self, expr: Any) -> Any:
-        """What the expression's method gives, which is called at most once.
-
-        Parameters
-        ----------
-        expr : RelayExpr
-            Any expression.
-
-        Returns
-        -------
-        object
-
-        Raises
-        ------
-        UserError
-            For what is no expression, and when methods that are overridden nest past Python's recursion limit.
-        """
-        if isinstance(expr, _core.Object) and expr in self.memo_map:
-            return self.memo_map[expr]
-        is_outermost = self._depth == 0
-        self._depth += 1
-        try:
-            if self._depth > _DEPTH:
-                self._visit_ahead(expr)
-            result = getattr(self, self._method_of(expr))(expr)
-        except RecursionError as error:
-            if not is_outermost:
-                raise
-            raise _core.UserError(
-                f"{type(self).__name__}: the program nests past Python's recursion limit of {sys.getrecursionlimit()} "
-                "calls in functions, branches or matches whose method is overridden; raise it with "
-                "sys.setrecursionlimit, or leave these methods as they are"
-            ) from error
-        finally:
-            self._depth -= 1
-        self._check(expr, result)
-        self.memo_map[expr] = result
-        return result
+    def _known(self, expr: Any) -> tuple[Any, ...]:
+        return (self.memo_map[expr],) if isinstance(expr, _core.Object) and expr in self.memo_map else ()
 
     def _method_of(self, expr: Any) -> str:
         method = _METHODS.get(getattr(expr, "type_key", ""))
@@ -108,29 +71,16 @@ class ExprFunctor:
             raise _core.UserError(f"{type(self).__name__}.visit: expected an expression, got {kind(expr)}{of_module}")
         return method
 
-    def _check(self, expr: Any, result: Any) -> None:
-        """Raises for what a method may not give."""
+    def _take(self, expr: Any, result: Any) -> None:
+        self.memo_map[expr] = result
 
-    def _visit_ahead(self, root: Any) -> None:
-        """Visits what `root` depends on, operands first."""
-        depth, self._depth = self._depth, 1
-        stack = [(root, False)]
-        seen = set()
-        try:
-            while stack:
-                expr, is_expanded = stack.pop()
-                if is_expanded:
-                    if expr is not root:
-                        self.visit(expr)
-                elif expr not in seen and expr not in self.memo_map:
-                    seen.add(expr)
-                    stack.append((expr, True))
-                    stack.extend((child, False) for child in reversed(self._operands(expr)))
-        finally:
-            self._depth = depth
+    def _is_due(self, expr: Any, seen: set[Any]) -> bool:
+        if expr in seen or expr in self.memo_map:
+            return False
+        seen.add(expr)
+        return True
 
     def _operands(self, expr: Any) -> list[Any]:
-        """What may be visited before `expr`, in the order in which the default method visits it."""
         if expr.type_key not in _DATA_FLOW and getattr(type(self), _METHODS[expr.type_key]) not in _DEFAULTS:
             return []
         if expr.type_key == "relay.Let":
@@ -181,10 +131,11 @@ def _same(old: Any, new: Any) -> bool:
 class ExprMutator(ExprFunctor):
     """Rebuilds an expression from what its methods give; what does not change stays the same node."""
 
-    def _check(self, expr: Any, result: Any) -> None:
+    def _take(self, expr: Any, result: Any) -> None:
         if not isinstance(result, (_core.Object, nodes.TupleWrapper)):
             given = f"{type(self).__name__}.{self._method_of(expr)} gave {kind(result)}"
             raise _core.UserError(f"{given}, expected an expression")
+        super()._take(expr, result)
 
     def _fields(self, expr: Any, *names: str) -> Any:
         """`expr` with the expressions in those fields visited."""

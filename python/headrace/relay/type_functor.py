@@ -1,11 +1,20 @@
-"""Visitors and mutators of types, with a method for each kind."""
+"""Visitors and mutators of types, with a method for each kind.
+
+Types may nest as deep as they like, but for function types and data types whose method is overridden: some 200 of these
+may stand within each other under Python's usual recursion limit, past which `visit` raises UserError. Past 100 visits
+within each other, the types in a tuple, a reference, a call or a relation are visited before it, whether or not a
+method that is overridden would have visited them.
+"""
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterator
 from typing import Any
 
 from headrace._arguments import kind
 from headrace._core import Object, UserError
+from headrace.relay._functor import Functor
 
 _METHODS = {
     "relay.TensorType": "visit_tensor_type",
@@ -22,30 +31,101 @@ _METHODS = {
 }
 
 
-class TypeFunctor:
+# Visited ahead of what they are in, where types nest deep, whatever their methods do.
+_PLAIN = {"relay.TupleType", "relay.RefType", "relay.TypeCall", "relay.TypeRelation"}
+
+
+def parts_of(typ: Any) -> list[Any]:
+    """The types right within a type, in the order in which `TypeVisitor` visits them.
+
+    Parameters
+    ----------
+    typ : Type
+        Any type.
+
+    Returns
+    -------
+    list of Type
+    """
+    match typ.type_key:
+        case "relay.TupleType":
+            return list(typ.fields)
+        case "relay.FuncType":
+            return [*typ.arg_types, typ.ret_type, *typ.type_params, *typ.type_constraints]
+        case "relay.RefType":
+            return [typ.value]
+        case "relay.TypeCall":
+            return [typ.func, *typ.args]
+        case "relay.TypeData":
+            inputs = (field for constructor in typ.constructors for field in constructor.inputs)
+            return [typ.header, *typ.type_vars, *inputs]
+        case "relay.TypeRelation":
+            return list(typ.args)
+    return []
+
+
+def types_within(root: Any) -> Iterator[Any]:
+    """A type and the types within it, at any depth, each node once.
+
+    Parameters
+    ----------
+    root : Type
+        The type.
+
+    Yields
+    ------
+    Type
+        Outer ones first.
+    """
+    stack, seen = [root], set()
+    while stack:
+        typ = stack.pop()
+        if (node := Object.__hash__(typ)) not in seen:
+            seen.add(node)
+            yield typ
+            stack.extend(reversed(parts_of(typ)))
+
+
+class TypeFunctor(Functor):
     """Calls the method of a type's kind."""
 
-    def visit(self, typ: Any) -> Any:
-        """What the type's method gives.
+    _what, _where = "type", "function types"
+    # Types that were visited ahead of what they are in, with the results. By node: types are equal by structure, and a
+    # type that stands in two places is visited twice.
+    _ahead: dict[int, tuple[Any, deque[Any]]] | None = None
 
-        Parameters
-        ----------
-        typ : Type
-            Any type; types nest at most 200 deep.
+    def _end(self) -> None:
+        self._ahead = None
 
-        Returns
-        -------
-        object
+    def _known(self, typ: Any) -> tuple[Any, ...]:
+        if self._ahead is None or not isinstance(typ, Object):
+            return ()
+        results = self._ahead.get(Object.__hash__(typ), (typ, ()))[1]
+        return (results.popleft(),) if results else ()
 
-        Raises
-        ------
-        UserError
-            For what is no type.
-        """
+    def _method_of(self, typ: Any) -> str:
         method = _METHODS.get(getattr(typ, "type_key", ""))
         if method is None:
             raise UserError(f"{type(self).__name__}.visit: expected a type, got {kind(typ)}")
-        return getattr(self, method)(typ)
+        return method
+
+    def _operands(self, typ: Any) -> list[Any]:
+        is_own = getattr(type(self), self._method_of(typ)) not in _DEFAULTS
+        return [] if is_own and typ.type_key not in _PLAIN else self._parts(typ)
+
+    def _parts(self, typ: Any) -> list[Any]:
+        return parts_of(typ)
+
+    def _is_due(self, typ: Any, seen: set[Any]) -> bool:
+        return True
+
+    def _visit_one_ahead(self, typ: Any) -> None:
+        if self._ahead is None:
+            self._ahead = {}
+        node = Object.__hash__(typ)
+        _, results = self._ahead.pop(node, (typ, deque()))  # which are of other places
+        results.append(self.visit(typ))
+        self._ahead[node] = typ, results
 
     def _missing(self, typ: Any) -> Any:
         raise NotImplementedError(f"{type(self).__name__}.{_METHODS[typ.type_key]}")
@@ -58,52 +138,33 @@ class TypeFunctor:
 class TypeVisitor(TypeFunctor):
     """Visits every type within a type."""
 
-    def _all(self, types: Any) -> None:
-        for typ in types:
-            self.visit(typ)
-
-    def visit_tuple_type(self, tup: Any) -> None:
-        """The fields."""
-        self._all(tup.fields)
-
-    def visit_func_type(self, func: Any) -> None:
-        """Arguments, result, parameters, constraints."""
-        self._all([*func.arg_types, func.ret_type, *func.type_params, *func.type_constraints])
-
-    def visit_ref_type(self, ref: Any) -> None:
-        """What the cell holds."""
-        self.visit(ref.value)
-
-    def visit_type_call(self, call: Any) -> None:
-        """The data type and its arguments."""
-        self._all([call.func, *call.args])
-
-    def visit_type_data(self, data: Any) -> None:
-        """The name, the parameters, the constructors' fields."""
-        self._all([data.header, *data.type_vars])
-        for constructor in data.constructors:
-            self._all(constructor.inputs)
-
-    def visit_type_relation(self, relation: Any) -> None:
-        """The types it relates."""
-        self._all(relation.args)
+    def _visit_parts(self, typ: Any) -> None:
+        for part in parts_of(typ):
+            self.visit(part)
 
     def _leaf(self, typ: Any) -> None:
         pass
 
+    visit_tuple_type = visit_func_type = visit_ref_type = visit_type_call = visit_type_data = _visit_parts
+    visit_type_relation = _visit_parts
     visit_tensor_type = visit_type_var = visit_global_type_var = visit_incomplete_type = visit_prim_type = _leaf
 
 
 class TypeMutator(TypeFunctor):
-    """Rebuilds a type from what its methods give; what does not change stays the same node."""
+    """Rebuilds a type from what its methods give, which are types; what does not change stays the same node."""
 
-    def visit(self, typ: Any) -> Any:
-        """The new type. As of `TypeFunctor`; UserError for a method that gives no type, too."""
-        result = super().visit(typ)
+    def _take(self, typ: Any, result: Any) -> None:
         if not isinstance(result, Object):
             given = f"{type(self).__name__}.{_METHODS[typ.type_key]} gave {kind(result)}"
             raise UserError(f"{given}, expected a type")
-        return result
+
+    def _parts(self, typ: Any) -> list[Any]:
+        match typ.type_key:
+            case "relay.FuncType":
+                return [*typ.type_params, *typ.arg_types, typ.ret_type, *typ.type_constraints]
+            case "relay.TypeData":
+                return []
+        return parts_of(typ)
 
     def _fields(self, typ: Any, *names: str) -> Any:
         changes = {}
@@ -140,3 +201,6 @@ class TypeMutator(TypeFunctor):
 
     visit_tensor_type = visit_type_var = visit_global_type_var = visit_incomplete_type = _leaf
     visit_type_data = visit_prim_type = _leaf
+
+
+_DEFAULTS = {getattr(cls, name) for cls in (TypeVisitor, TypeMutator) for name in _METHODS.values()}

@@ -3,9 +3,9 @@
 #include <limits>
 #include <numbers>
 
+#include "arith/canonical.h"
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/op_table.h"
-#include "ops/loops/dims.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/shape.h"
@@ -145,7 +145,7 @@ std::optional<size_t> slope_axis(NodeContext& context, const Expr& slope) {
   for (size_t i = 0; i < s.size(); ++i) {
     if (is_int(s[i], 1)) continue;
     const size_t at = i + x.size() - s.size();
-    if (axis || !ops::dims_equal(s[i], x[at])) return std::nullopt;
+    if (axis || !arith::is_equal(s[i], x[at])) return std::nullopt;
     axis = at;
   }
   return axis;

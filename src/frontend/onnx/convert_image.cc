@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "arith/canonical.h"
 #include "frontend/onnx/field_reader.h"
 #include "frontend/onnx/op_table.h"
 #include "ops/image/image.h"
-#include "ops/loops/dims.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/slice.h"
 
@@ -318,7 +318,7 @@ std::vector<Axis> axes_by_sizes(NodeContext& context) {
   const std::vector<PrimExpr> in = context.dims(x), sizes = spread(context, known_sizes(context), "sizes", in);
   std::vector<Axis> axes;
   for (size_t i = 0; i < in.size(); ++i) {
-    if (!as_int(in[i]) && ops::dims_equal(in[i], sizes[i])) {
+    if (!as_int(in[i]) && arith::is_equal(in[i], sizes[i])) {
       axes.push_back({kSymbolic, kSymbolic, 1});
       continue;
     }

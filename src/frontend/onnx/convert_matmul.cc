@@ -36,7 +36,7 @@ Dims broadcast_batches(NodeContext& context, const Dims& a, const Dims& b) {
 
 bool same_dims(const Dims& a, const Dims& b) {
   return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(), [](auto& x, auto& y) { return ops::dims_equal(x, y); });
+         std::equal(a.begin(), a.end(), b.begin(), [](auto& x, auto& y) { return arith::is_equal(x, y); });
 }
 
 // `x` [..., P, Q] as [B, P, Q], where B counts `batches`, or is 1 when x has no more than one matrix.
@@ -109,7 +109,7 @@ Exprs convert_gemm(NodeContext& context) {
   if (!context.has(2) || beta == 0) return {result};  // as in BLAS, C is not even read: it may hold NaN
   const Expr c = scaled(context, context.input(2), beta);
   const Dims c_dims = context.dims(c), out = context.dims(result);
-  if (c_dims.size() == 1 && ops::dims_equal(c_dims[0], out[1])) return {ops::bias_add(result, c, 1, span)};
+  if (c_dims.size() == 1 && arith::is_equal(c_dims[0], out[1])) return {ops::bias_add(result, c, 1, span)};
   return {ops::add(result, c, span)};
 }
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "arith/canonical.h"
 #include "frontend/onnx/field_reader.h"
 #include "ops/loops/dims.h"
 #include "ops/tensor/shape.h"
@@ -176,7 +177,7 @@ Expr NodeContext::reshape(const Expr& data, const std::vector<PrimExpr>& dims) {
   for (size_t i = 0; i < dims.size(); ++i) {
     if (const auto value = as_int(dims[i])) {
       shape.push_back(*value);
-    } else if (!has_zero && i < from.size() && ops::dims_equal(dims[i], from[i])) {
+    } else if (!has_zero && i < from.size() && arith::is_equal(dims[i], from[i])) {
       shape.push_back(0);
     } else if (!inferred) {
       shape.push_back(-1);

@@ -43,7 +43,7 @@ PrimExpr reflected(Border border, const PrimExpr& at, const PrimExpr& n) {
                      make_select(make_binary(BinaryOp::ge, at, n), above, at));
 }
 
-// `value` gives what lies outside; it is asked for constant borders only.
+// `value` gives what lies outside, in any dtype; it is asked for constant borders only.
 Compute pad_with(const RuleInput& input, const Widths& widths, Border border, const std::function<PrimExpr()>& value) {
   const Array<PrimExpr>& shape = input.in_types[0]->shape;
   return map_rule(input, [&](const Index& i) {
@@ -58,7 +58,8 @@ Compute pad_with(const RuleInput& input, const Widths& widths, Border border, co
       if (after > 0) conditions.push_back(make_binary(BinaryOp::lt, at, shape[k]));
     }
     const PrimExpr element = load(input.inputs[0], source);
-    return border == Border::constant && !conditions.empty() ? guarded(all_of(conditions), element, value()) : element;
+    if (border != Border::constant || conditions.empty()) return element;
+    return guarded(all_of(conditions), element, make_cast(element->dtype, value()));
   });
 }
 

@@ -87,6 +87,12 @@ TEST(PickRules, Pads) {
   }
   cases.add("pad int8", {{{3, 17}, kI8, -9, 9}, {Shape{}, kI8, 3, 7}},
             [](const Args& a) { return ops::pad(a[0], {Shape{1, 2}, Shape{4, 5}}, a[1]); });
+  // The value is cast to the data's dtype.
+  const auto pad_all = [](const Args& a) { return ops::pad(a[0], {Shape{1, 2}, Shape{4, 5}}, a[1]); };
+  cases.add("pad by int32", {{{3, 17}}, {Shape{}, kI32, 3, 7}}, pad_all, 0);
+  cases.add("pad int8 by float32", {{{3, 17}, kI8, -9, 9}, {Shape{}, kF32, -7, 7}}, pad_all);
+  cases.add("pad int8 by large int32", {{{3, 17}, kI8, -9, 9}, {Shape{}, kI32, 300, 900}}, pad_all);
+  cases.add("pad float16 by float64", {{{3, 17}, kF16}, {Shape{}, kF64}}, pad_all, 0);
   cases.add(
       "pad crops", {{{6, 17}}, {Shape{}}},
       [](const Args& a) { return ops::pad(a[0], {Shape{-1, 2}, Shape{4, -5}}, a[1]); }, 0);

@@ -6,34 +6,10 @@
 
 namespace headrace::ops {
 
-bool dims_equal(const PrimExpr& a, const PrimExpr& b) {
-  // A pair too large to compare in so many steps counts as not known: nothing here may grow with the model.
-  constexpr int kMaxSteps = 1000;
-  std::vector<std::pair<PrimExpr, PrimExpr>> pending{{a, b}};
-  for (int step = 0; !pending.empty(); ++step) {
-    if (step == kMaxSteps) return false;
-    const auto [x, y] = std::move(pending.back());
-    pending.pop_back();
-    if (is_any(x) || is_any(y)) return false;
-    if (x == y) continue;
-    if (const auto value = as_int(x)) {
-      if (as_int(y) != value) return false;
-      continue;
-    }
-    const auto* p = x.as<BinaryNode>();
-    const auto* q = y.as<BinaryNode>();
-    if (p == nullptr || q == nullptr || p->op != q->op) return false;
-    pending.emplace_back(p->a, q->a);
-    pending.emplace_back(p->b, q->b);
-  }
-  return true;
-}
-
 std::optional<PrimExpr> unify_dims(const PrimExpr& a, const PrimExpr& b) {
-  const auto x = as_int(a), y = as_int(b);
-  if (x && y && *x != *y) return std::nullopt;
-  if (x) return a;
-  return y || is_any(a) ? b : a;
+  if (arith::is_unequal(a, b)) return std::nullopt;
+  if (as_int(a)) return a;
+  return as_int(b) || is_any(a) ? b : a;
 }
 
 std::optional<PrimExpr> broadcast_dims(const PrimExpr& a, const PrimExpr& b) {
@@ -44,7 +20,7 @@ std::optional<PrimExpr> broadcast_dims(const PrimExpr& a, const PrimExpr& b) {
   // The symbol can only be 1 or that size.
   if (x) return a;
   if (y) return b;
-  return dims_equal(a, b) ? a : make_any();
+  return arith::is_equal(a, b) ? a : make_any();
 }
 
 Array<PrimExpr> broadcast_shapes(const RelationInput& input, const TensorType& a, const TensorType& b) {

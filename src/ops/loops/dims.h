@@ -7,9 +7,7 @@ namespace headrace::ops {
 
 inline bool is_integer(const TensorType& type) { return type->dtype.is_int() || type->dtype.is_uint(); }
 
-// The two are equal whatever the symbols stand for. `?` equals nothing. False also means "not known".
-bool dims_equal(const PrimExpr& a, const PrimExpr& b);
-// The dimension that must be both a and b: the one that says more. Nothing when both are integers and differ.
+// The dimension that must be both a and b: the one that says more. Nothing when they differ, as n and n + 1 do.
 std::optional<PrimExpr> unify_dims(const PrimExpr& a, const PrimExpr& b);
 // Equal dimensions stay, 1 gives way to the other, a known size above 1 wins over a symbol, unknown ones give `?`.
 // Nothing when both are integers that neither agree nor are 1.

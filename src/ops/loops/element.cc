@@ -7,10 +7,16 @@ void fail_no_eval(DataType dtype) { throw_user_error("reference evaluation has n
 NDArray as_dtype(const NDArray& array, DataType dtype) {
   if (array.dtype() == dtype) return array;
   const NDArray result = NDArray::empty(array.shape(), dtype);
-  dispatch_number(dtype, [&]<typename To>() {
-    const auto from = reader_as<Compute<To>>(array.dtype());
+  dispatch_any(dtype, [&]<typename To>() {
     const Elements<To> to(result);
-    for (int64_t i = 0, n = result.num_elements(); i < n; ++i) to.set(i, from(array, i));
+    const int64_t n = result.num_elements();
+    if constexpr (std::is_same_v<To, Bool8>) {
+      const auto from = reader_as<double>(array.dtype());  // 0 of every dtype and nothing else is 0 of this one
+      for (int64_t i = 0; i < n; ++i) to.set(i, from(array, i) != 0 ? 1 : 0);
+    } else {
+      const auto from = reader_as<Compute<To>>(array.dtype());
+      for (int64_t i = 0; i < n; ++i) to.set(i, from(array, i));
+    }
   });
   return result;
 }

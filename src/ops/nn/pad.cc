@@ -3,6 +3,7 @@
 #include "arith/canonical.h"
 #include "ops/families.h"
 #include "ops/loops/dims.h"
+#include "ops/loops/element.h"
 #include "ops/loops/move.h"
 
 namespace headrace::ops {
@@ -109,7 +110,9 @@ Type relate_pad(const RelationInput& input) {
   if (!data || !value) return {};
   if (!value->shape.empty() && !is_int(arith::product(value->shape), 1))
     input.fail(fmt::format("pad_value must be a scalar, got {}", show(value)));
-  check_same_dtype(input, data, value, "pad_value");
+  const DataType dtype = value->dtype;
+  if (!dtype.is_scalar() || !(dtype.is_float() || dtype.is_int() || dtype.is_uint() || dtype.is_bool()))
+    input.fail(fmt::format("pad_value must be a number, got {}", show(value)));
   const Widths widths = args == 3 ? widths_argument(input, data->shape.size()) : widths_of(input, attrs.pad_width);
   return padded_type(input, data, widths, border_of(attrs.pad_mode));
 }
@@ -168,7 +171,8 @@ std::vector<NDArray> eval_pad(const EvalInput& input) {
     const std::vector<int64_t> widths = to_ints(input.args[1]);
     for (size_t i = 0; i < widths.size(); i += 2) before.push_back(widths[i]);
   }
-  return pad_with(input, before, border_of(attrs.pad_mode), input.args.back());
+  const NDArray value = as_dtype(input.args.back(), input.args[0].dtype());
+  return pad_with(input, before, border_of(attrs.pad_mode), value);
 }
 
 std::vector<NDArray> eval_mirror_pad(const EvalInput& input) {
@@ -183,7 +187,7 @@ void register_pad_ops() {
             "Elements put around a tensor: constants, the edge's, or the mirror image. A negative width crops.")
       .arg("data")
       .arg("pad_width", "Tensor", "optional: pad_width as a tensor [rank, 2]")
-      .arg("pad_value", "Tensor", "a scalar")
+      .arg("pad_value", "Tensor", "a scalar, cast to data's dtype")
       .any_args()
       .attrs<PadAttrs>()
       .relation(relate_pad)

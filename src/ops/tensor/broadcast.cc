@@ -2,6 +2,7 @@
 
 #include <cmath>
 
+#include "arith/canonical.h"
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
@@ -396,7 +397,7 @@ Values infer_quotient(const RelationInput& input) {
 template <BinaryOp op>
 Values infer_comparison(const RelationInput& input) {
   return infer_pairwise(input, [](const PrimExpr& a, const PrimExpr& b) {
-    if (dims_equal(a, b)) return make_bool(op == BinaryOp::eq || op == BinaryOp::le || op == BinaryOp::ge);
+    if (arith::is_equal(a, b)) return make_bool(op == BinaryOp::eq || op == BinaryOp::le || op == BinaryOp::ge);
     return make_binary(op, a, b);
   });
 }
@@ -413,7 +414,7 @@ Values infer_where(const RelationInput& input) {
     const auto chosen = as_int(test);
     if (chosen) {
       result.push_back(*chosen != 0 ? a : b);
-    } else if (dims_equal(a, b)) {
+    } else if (arith::is_equal(a, b)) {
       result.push_back(a);
     } else {
       result.push_back(test->dtype.is_bool() && a->dtype == b->dtype ? make_select(test, a, b) : make_any());

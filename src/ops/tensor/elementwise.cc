@@ -241,19 +241,9 @@ std::vector<NDArray> eval_clip(const EvalInput& input) {
 }
 
 std::vector<NDArray> eval_cast(const EvalInput& input) {
-  const NDArray out = input.make_output();
+  const DataType dtype = input.out_types[0]->dtype;
   const NDArray& data = input.args[0];
-  dispatch_any(out.dtype(), [&]<typename To>() {
-    const Elements<To> y(out);
-    if constexpr (std::is_same_v<To, Bool8>) {
-      const auto x = reader_as<double>(data.dtype());  // 0 of every dtype and nothing else is 0 of this one
-      for (int64_t i = 0; i < out.num_elements(); ++i) y.set(i, x(data, i) != 0 ? 1 : 0);
-    } else {
-      const auto x = reader_as<Compute<To>>(data.dtype());
-      for (int64_t i = 0; i < out.num_elements(); ++i) y.set(i, x(data, i));
-    }
-  });
-  return {out};
+  return {data.dtype() == dtype ? data.copy() : as_dtype(data, dtype)};
 }
 
 std::vector<NDArray> eval_prelu(const EvalInput& input) {

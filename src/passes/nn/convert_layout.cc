@@ -2,6 +2,9 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
+#include "object/function.h"
 #include "ops/attrs_copy.h"
 #include "ops/axis.h"
 #include "ops/call_fusion.h"
@@ -20,6 +23,7 @@
 #include "passes/nn/layout_form.h"
 #include "passes/rewrite/for_each_function.h"
 #include "passes/rewrite/form_rewriter.h"
+#include "passes/rewrite/rewrite_calls.h"
 
 namespace headrace::passes {
 
@@ -39,6 +43,42 @@ size_t rank_of(const Expr& expr) {
 bool can_store(const Expr& expr, const LayoutForm& form) {
   const auto* tensor = tensor_type_of(expr);
   return tensor != nullptr && can_store(tensor->shape, form);
+}
+
+struct LayoutOp {
+  std::string_view name;
+  std::string_view data, kernel;  // the letters; no kernel: empty
+  std::string_view in_parts = "";
+};
+constexpr LayoutOp kLayoutOps[] = {
+    {"nn.conv1d", "NCW", "OIW", ops::kPackedAxes},
+    {"nn.conv2d", "NCHW", "OIHW", ops::kPackedAxes},
+    {"nn.conv3d", "NCDHW", "OIDHW", ops::kPackedAxes},
+    {"nn.conv1d_transpose", "NCW", "IOW"},
+    {"nn.conv2d_transpose", "NCHW", "IOHW"},
+    {"nn.conv3d_transpose", "NCDHW", "IODHW"},
+    {"nn.max_pool1d", "NCW", "", ops::kPackedAxes},
+    {"nn.max_pool2d", "NCHW", "", ops::kPackedAxes},
+    {"nn.max_pool3d", "NCDHW", "", ops::kPackedAxes},
+    {"nn.avg_pool1d", "NCW", "", ops::kPackedAxes},
+    {"nn.avg_pool2d", "NCHW", "", ops::kPackedAxes},
+    {"nn.avg_pool3d", "NCDHW", "", ops::kPackedAxes},
+    {"nn.global_max_pool2d", "NCHW", "", ops::kPackedAxes},
+    {"nn.global_avg_pool2d", "NCHW", "", ops::kPackedAxes},
+    {"nn.adaptive_max_pool1d", "NCW", "", ops::kPackedAxes},
+    {"nn.adaptive_max_pool2d", "NCHW", "", ops::kPackedAxes},
+    {"nn.adaptive_max_pool3d", "NCDHW", "", ops::kPackedAxes},
+    {"nn.adaptive_avg_pool1d", "NCW", "", ops::kPackedAxes},
+    {"nn.adaptive_avg_pool2d", "NCHW", "", ops::kPackedAxes},
+    {"nn.adaptive_avg_pool3d", "NCDHW", "", ops::kPackedAxes},
+    {"image.resize2d", "NCHW", ""},
+};
+
+// Null for an op that has no layout to convert.
+const LayoutOp* find_layout_op(std::string_view op) {
+  const auto* found =
+      std::find_if(std::begin(kLayoutOps), std::end(kLayoutOps), [&](const LayoutOp& row) { return row.name == op; });
+  return found == std::end(kLayoutOps) ? nullptr : found;
 }
 
 class LayoutConverter final : FormRewriter<LayoutForm> {
@@ -72,17 +112,17 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
 
   std::optional<Stored> convert_call(const CallNode& call) {
     const std::string& op = call.as_op()->name;
-    if (op == "nn.conv2d" || op == "nn.conv2d_transpose") return convert_conv(call);
-    if (op == "nn.max_pool2d" || op == "nn.avg_pool2d") return convert_window<ops::PoolAttrs>(call);
-    if (op == "nn.global_max_pool2d" || op == "nn.global_avg_pool2d")
-      return convert_window<ops::GlobalPool2DAttrs>(call);
-    if (op == "nn.adaptive_max_pool2d" || op == "nn.adaptive_avg_pool2d")
-      return convert_window<ops::AdaptivePoolAttrs>(call);
-    if (op == "image.resize2d" && call.args.size() == 1) return convert_window<ops::Resize2DAttrs>(call);
+    if (const LayoutOp* row = find_layout_op(op)) {
+      if (call.attrs.is<ops::ConvAttrs>()) return convert_conv(call, *row);
+      if (call.attrs.is<ops::PoolAttrs>()) return convert_window<ops::PoolAttrs>(call);
+      if (call.attrs.is<ops::GlobalPool2DAttrs>()) return convert_window<ops::GlobalPool2DAttrs>(call);
+      if (call.attrs.is<ops::AdaptivePoolAttrs>()) return convert_window<ops::AdaptivePoolAttrs>(call);
+      if (call.args.size() == 1) return convert_window<ops::Resize2DAttrs>(call);
+    }
     return follow(call, op);
   }
 
-  std::optional<Stored> convert_conv(const CallNode& call) {
+  std::optional<Stored> convert_conv(const CallNode& call, const LayoutOp& op) {
     const auto layouts = desired_.get(call.as_op()->name);
     if (!layouts) return std::nullopt;
     const auto& attrs = call.attrs_as<ops::ConvAttrs>();
@@ -92,10 +132,9 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     const Layout wanted = (*layouts)[0] == "default" ? own : Layout::parse((*layouts)[0]);
     const LayoutForm data{own, wanted}, out{own_out, wanted};
     const auto* weight = tensor_type_of(call.args[1]);
-    const auto kernel =
-        weight == nullptr
-            ? std::nullopt
-            : broadcast_form(weight->shape, {own_kernel, kernel_layout(*layouts, wanted, call.as_op()->name)});
+    const auto kernel = weight == nullptr
+                            ? std::nullopt
+                            : broadcast_form(weight->shape, {own_kernel, kernel_layout(*layouts, wanted, op)});
     if (!kernel || !can_store(call.args[0], data) || !can_store(ref(&call), out)) return std::nullopt;
     const Attrs changed = ops::copy_of_own_type(attrs, [&](ops::ConvAttrs& a) {
       a.data_layout = wanted.text();
@@ -106,13 +145,13 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
   }
 
   // "default" is what the op's kernel has beside such data, whatever it had before.
-  static Layout kernel_layout(const Array<std::string>& layouts, const Layout& data, std::string_view op) {
+  static Layout kernel_layout(const Array<std::string>& layouts, const Layout& data, const LayoutOp& op) {
     if (layouts.size() > 1 && layouts[1] != "default") return Layout::parse(layouts[1]);
-    const bool is_transpose = op == "nn.conv2d_transpose";
-    if (data.text() == "NHWC") return Layout::parse(is_transpose ? "HWOI" : "HWIO");
+    const std::string_view channels = op.kernel.substr(0, 2), window = op.kernel.substr(2);
+    if (data.text() == fmt::format("N{}C", window))
+      return Layout::parse(fmt::format("{}{}", window, channels == "IO" ? "OI" : "IO"));
     const int64_t block = data.factor('C');
-    if (block != 1) return Layout::parse(fmt::format("OIHW{}i{}o", block, block));
-    return Layout::parse(is_transpose ? "IOHW" : "OIHW");
+    return Layout::parse(block == 1 ? std::string(op.kernel) : fmt::format("{}{}i{}o", op.kernel, block, block));
   }
 
   // Pools and the like: in the layout that is asked for, else in that of their data.
@@ -125,7 +164,9 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     const auto changed = ops::copy_of_own_type(attrs, [&](T& a) { a.layout = form->stored.text(); });
     if constexpr (requires { changed->out_layout; }) {
       if (!attrs.out_layout.empty() && attrs.out_layout != own.text()) return std::nullopt;
-      if (!form->stored.factors('H').empty() || !form->stored.factors('W').empty()) return std::nullopt;
+      for (const Layout::Item& item : form->stored.items()) {
+        if (item.is_part() && ops::kPackedAxes.find(item.letter) == std::string_view::npos) return std::nullopt;
+      }
       changed->out_layout = "";
     } else {
       if (changed->layout != "NCHW" && changed->layout != "NHWC") return std::nullopt;
@@ -274,31 +315,29 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
   const DesiredLayouts& desired_;
 };
 
-struct LayoutOp {
-  std::string_view name;
-  std::string_view data, kernel;  // the letters; no kernel: empty
-  std::string_view in_parts = "";
-};
-constexpr LayoutOp kLayoutOps[] = {
-    {"nn.conv2d", "NCHW", "OIHW", ops::kPackedAxes},
-    {"nn.conv2d_transpose", "NCHW", "IOHW"},
-    {"nn.max_pool2d", "NCHW", "", ops::kPackedAxes},
-    {"nn.avg_pool2d", "NCHW", "", ops::kPackedAxes},
-    {"nn.global_max_pool2d", "NCHW", "", ops::kPackedAxes},
-    {"nn.global_avg_pool2d", "NCHW", "", ops::kPackedAxes},
-    {"nn.adaptive_max_pool2d", "NCHW", "", ops::kPackedAxes},
-    {"nn.adaptive_avg_pool2d", "NCHW", "", ops::kPackedAxes},
-    {"image.resize2d", "NCHW", ""},
-};
 constexpr const char* kKey = "relay.ConvertLayout.desired_layouts";
 
+// What a user says that converts the op; null where nobody does.
+PackedFunc find_conversion(const std::string& name) {
+  const Op op = find_op(name);
+  const Value* value = op ? op->find(OpKey<Value>{kConvertLayoutAttr}) : nullptr;
+  if (value == nullptr || value->is_none()) return {};
+  if (!value->is<PackedFunc>())
+    throw_user_error("the attribute '{}' of op '{}' is no function that converts layouts", kConvertLayoutAttr, name);
+  return value->as<PackedFunc>();
+}
+
 void check_layouts(const std::string& op, const Array<std::string>& layouts) {
-  const auto* known =
-      std::find_if(std::begin(kLayoutOps), std::end(kLayoutOps), [&](const LayoutOp& row) { return row.name == op; });
-  if (known == std::end(kLayoutOps)) {
+  if (find_conversion(op)) {
+    if (layouts.empty()) throw_user_error("{}: '{}' takes a list of one layout or more, got none", kKey, op);
+    return;
+  }
+  const LayoutOp* known = find_layout_op(op);
+  if (known == nullptr) {
     std::vector<std::string_view> names;
     for (const LayoutOp& row : kLayoutOps) names.push_back(row.name);
-    throw_user_error("{}: '{}' has no layout to convert; these have: {}", kKey, op, fmt::join(names, ", "));
+    throw_user_error("{}: '{}' has no layout to convert; these have: {}, and ops with the attribute {}", kKey, op,
+                     fmt::join(names, ", "), kConvertLayoutAttr);
   }
   const size_t most = known->kernel.empty() ? 1 : 2;
   if (layouts.empty() || layouts.size() > most)
@@ -315,19 +354,39 @@ void check_layouts(const std::string& op, const Array<std::string>& layouts) {
 
 }  // namespace
 
+void check_desired_layouts(const Value& value) {
+  if (!value.is<DesiredLayouts>())
+    throw_user_error("{} must map names of ops to lists of layouts, got {}", kKey, repr(value));
+  for (const auto& [op, layouts] : value.as<DesiredLayouts>()) check_layouts(op, layouts);
+}
+
 DesiredLayouts desired_layouts(const pass::PassContext& context) {
   const auto value = context.config.get(kKey);
   if (!value) return {};
-  if (!value->is<DesiredLayouts>())
-    throw_user_error("{} must map names of ops to lists of layouts, got {}", kKey, repr(*value));
-  const auto desired = value->as<DesiredLayouts>();
-  for (const auto& [op, layouts] : desired) check_layouts(op, layouts);
-  return desired;
+  check_desired_layouts(*value);
+  return value->as<DesiredLayouts>();
+}
+
+// Calls of the ops that users say the conversion of.
+static IRModule convert_by_functions(const IRModule& module, const DesiredLayouts& desired) {
+  static constexpr std::string_view kWhat = "layout conversion";
+  const auto find = [&](const OpNode& op) -> CallRewriteFn {
+    const auto layouts = desired.get(op.name);
+    if (!layouts) return {};
+    return [convert = find_conversion(op.name), layouts = *layouts](const CallNode& call, const Array<Type>& types) {
+      const Value attrs = call.attrs ? Value(call.attrs) : Value();
+      return given_expression(convert(attrs, call.args, types, layouts), call, kWhat);
+    };
+  };
+  return rewrite_calls(module, {.what = kWhat, .attr = kConvertLayoutAttr, .find = find});
 }
 
 IRModule convert_layout(const IRModule& module, const DesiredLayouts& desired) {
-  if (desired.empty()) return module;
-  return rewrite_bodies(module, [&](const Expr& body) { return LayoutConverter(desired).run(body); });
+  DesiredLayouts ours, users;
+  for (const auto& [op, layouts] : desired) (find_conversion(op) ? users : ours).set(op, layouts);
+  const IRModule converted = users.empty() ? module : convert_by_functions(module, users);
+  if (ours.empty()) return converted;
+  return rewrite_bodies(converted, [&](const Expr& body) { return LayoutConverter(ours).run(body); });
 }
 
 }  // namespace headrace::passes

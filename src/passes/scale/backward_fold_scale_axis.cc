@@ -3,7 +3,7 @@
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
 #include "ops/tensor/broadcast.h"
-#include "ops/tensor/elementwise.h"
+#include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
 #include "passes/scale/channel_scale.h"
 #include "relay/infer/type_match.h"
@@ -16,13 +16,74 @@ using relay::ConstantNode;
 
 namespace {
 
+// How often each node is read and what type it has, kept while nodes are rebuilt: where one read is all, what gives the
+// node may change for it.
+class KnownNodes {
+ public:
+  explicit KnownNodes(const Expr& body) {
+    counts_[body] = 1;
+    relay::post_order(body, [&](const Expr& e) {
+      for (const Expr& child : relay::children_of(e)) ++counts_[child];
+    });
+  }
+  bool is_single(const Expr& expr) const {
+    const auto count = counts_.find(expr);
+    return count != counts_.end() && count->second == 1;
+  }
+  const TensorTypeNode* type_of(const Expr& expr) const {
+    const auto type = types_.find(expr);
+    return type == types_.end() ? tensor_type_of(expr) : type->second;
+  }
+  // `after` stands where `before` stood.
+  void take_over(const Expr& before, const Expr& after) {
+    if (after != before) add(after, counts_.at(before), tensor_type_of(before));
+  }
+  // `expr` is new, read that often, and of that type.
+  void add(const Expr& expr, int count, const TensorTypeNode* type) {
+    counts_[expr] = count;
+    types_[expr] = type;
+  }
+
+ private:
+  std::unordered_map<Expr, int> counts_;
+  std::unordered_map<Expr, const TensorTypeNode*> types_;  // of nodes of the program, which outlive this
+};
+
+// A call between a multiplication and weights.
+struct Step {
+  const CallNode* call = nullptr;
+  std::optional<WeightAxis> weights;  // of an op whose weights are scaled
+  std::vector<size_t> data;           // of any other: the arguments that are scaled when the call is
+};
+
+bool is_addition(const CallNode& call) { return call.as_op()->name == "add" || call.as_op()->name == "subtract"; }
+
+bool is_rectifier(const CallNode& call) {
+  const std::string_view op = call.as_op()->name;
+  return op == "nn.relu" || op == "nn.leaky_relu" || op == "nn.prelu";
+}
+
+// Where an op with weights gives channels, to a result of so many dimensions.
+std::optional<WeightAxis> output_axis(const CallNode& call, size_t rank) {
+  const std::string_view op = call.as_op()->name;
+  if (op == "nn.dense") return WeightAxis{rank - 1, 0, 2};
+  if (op == "nn.matmul")
+    return WeightAxis{rank - 1, call.attrs_as<ops::MatmulAttrs>().transpose_b ? size_t{0} : size_t{1}, 2};
+  if (!is_plain_conv(call)) return std::nullopt;
+  const auto& attrs = call.attrs_as<ops::ConvAttrs>();
+  if (attrs.transposed && attrs.groups != 1) return std::nullopt;
+  const ops::ConvForm form = ops::conv_form(attrs);
+  return WeightAxis{form.out_layout.find('C'), form.kernel_layout.find('O'), form.letters.size()};
+}
+
 class ScaleFolder {
  public:
-  ScaleFolder(const Expr& body, const pass::PassContext& context) : context_(context), uses_(body) {}
+  ScaleFolder(const Expr& body, const ScaleRules& rules, const Effects& effects)
+      : rules_(rules), effects_(effects), known_(body) {}
 
   Expr rewrite(const Expr& before, const Expr& after) {
     const Expr result = fold(before, after);
-    uses_.take_over(before, result);
+    known_.take_over(before, result);
     return result;
   }
 
@@ -30,120 +91,125 @@ class ScaleFolder {
   Expr fold(const Expr& before, const Expr& after) {
     const auto* call = after.as<CallNode>();
     if (call == nullptr || call->as_op() == nullptr || call->as_op()->name != "multiply") return after;
-    const auto* type = before->checked_type().as<TensorTypeNode>();
+    const auto* type = tensor_type_of(before);
     if (type == nullptr || !type->dtype.is_float()) return after;
     for (const size_t side : {size_t{1}, size_t{0}}) {
-      const NDArray factors = constant_data(call->args[side]);
-      const Expr data = before.as<CallNode>()->args[1 - side];
-      if (!factors || !relay::same_type(before->checked_type(), data->checked_type())) continue;
-      const auto scale = read_scale(factors, type->shape.size());
+      const Expr factors = before.as<CallNode>()->args[side], data = before.as<CallNode>()->args[1 - side];
+      const bool may_move = call->args[side].is<ConstantNode>() || (rules_.with_variables && !effects_.of(factors));
+      if (!may_move || !relay::same_type(before->checked_type(), data->checked_type())) continue;
+      const auto scale = read_scale(call->args[side], tensor_type_of(factors), type->shape.size());
       if (!scale) continue;
       if (Expr scaled = push(call->args[1 - side], *scale)) return scaled;
     }
     return after;
   }
 
-  // `expr` times the scale, without a multiplication that remains; null when that cannot be.
+  // `top` times the scale, without a multiplication that remains; null when that cannot be.
   Expr push(const Expr& top, const Scale& scale) {
-    // Down to the op with weights, then up again with what is scaled.
-    std::vector<const CallNode*> way;
-    Expr bottom = top;
-    Expr scaled;
-    while (!scaled) {
-      const auto* call = bottom.as<CallNode>();
-      if (call == nullptr || call->as_op() == nullptr || !uses_.is_single(bottom)) return {};
-      scaled = scale_weights(*call, scale);
-      if (scaled) break;
-      if (!lets_through(*call, scale)) return {};
-      way.push_back(call);
-      bottom = call->args[data_side(*call)];
+    const std::vector<Step> steps = way_down(top, scale);
+    if (steps.empty()) return {};
+    std::unordered_map<const Object*, Expr> scaled;
+    for (size_t i = steps.size(); i-- > 0;) {
+      const Step& step = steps[i];
+      const Expr result = step.weights ? with_weights(step, scale) : with_data(step, scale, scaled);
+      if (!result) return {};
+      scaled.emplace(step.call, result);
     }
-    uses_.add_single(scaled);
-    for (size_t i = way.size(); i-- > 0;) {
-      scaled = pass_through(*way[i], scaled, scale);
-      if (!scaled) return {};
-      uses_.add_single(scaled);
+    for (const Step& step : steps) {
+      const Expr& result = scaled.at(step.call);
+      known_.add(result, 1, known_.type_of(ref(step.call)));
+      if (step.weights) known_.add(result.as<CallNode>()->args[1], 1, known_.type_of(step.call->args[1]));
     }
-    return scaled;
+    return scaled.at(top.object());
   }
 
-  // The argument that is scaled when the call is: addition takes its constant on either side.
-  static size_t data_side(const CallNode& call) {
-    return call.as_op()->name == "add" && call.args[0].is<ConstantNode>() ? 1 : 0;
+  // The calls that change, each before those that it reads; none when one of them cannot.
+  std::vector<Step> way_down(const Expr& top, const Scale& scale) const {
+    std::vector<Step> steps;
+    std::vector<Expr> pending{top};
+    while (!pending.empty()) {
+      const Expr expr = pending.back();
+      pending.pop_back();
+      const auto* call = expr.as<CallNode>();
+      if (call == nullptr || call->as_op() == nullptr || !known_.is_single(expr)) return {};
+      Step step{call, output_axis(*call, scale.rank), {}};
+      if (step.weights && !is_along(scale, *step.weights, known_.type_of(call->args[1]))) return {};
+      if (!step.weights) step.data = data_of(*call, scale);
+      if ((!step.weights && step.data.empty()) || steps.size() == kMostScaledCalls) return {};
+      for (const size_t side : step.data) pending.push_back(call->args[side]);
+      steps.push_back(std::move(step));
+    }
+    return steps;
   }
 
-  static bool lets_through(const CallNode& call, const Scale& scale) {
-    const std::string_view op = call.as_op()->name;
-    if (op == "nn.relu" || op == "nn.leaky_relu" || op == "nn.prelu") return scale.is_positive();
-    if (op == "nn.bias_add") {
+  // The arguments that are scaled when the call is; none where its result cannot be scaled so.
+  std::vector<size_t> data_of(const CallNode& call, const Scale& scale) const {
+    if (is_rectifier(call)) return scale.is_positive() ? std::vector<size_t>{0} : std::vector<size_t>{};
+    if (call.as_op()->name == "nn.bias_add") {
       const size_t axis = ops::normal_axis(call.attrs_as<ops::BiasAddAttrs>().axis, scale.rank);
-      return call.args[1].is<ConstantNode>() && (scale.is_uniform() || axis == scale.axis);
+      return scale.is_uniform() || axis == scale.axis ? std::vector<size_t>{0} : std::vector<size_t>{};
     }
-    if (op != "add" && op != "subtract") return false;
-    const NDArray added = constant_data(call.args[1 - data_side(call)]);
-    const auto axis = added ? varying_axis(added.shape(), scale.rank) : std::nullopt;
-    return axis && (*axis == scale.rank || scale.is_uniform() || *axis == scale.axis);
+    if (!is_addition(call)) return {};
+    std::vector<size_t> data;
+    for (const size_t side : {size_t{0}, size_t{1}}) {
+      const Expr& arg = call.args[side];
+      if (is_added(arg, scale)) continue;
+      const auto *type = known_.type_of(arg), *sum = known_.type_of(ref(&call));
+      // What is broadcast has fewer channels than there are factors.
+      if (type == nullptr || sum == nullptr || !relay::same_type(ref(type), ref(sum))) return {};
+      data.push_back(side);
+    }
+    return data;
+  }
+
+  // An operand of an addition that is multiplied itself: it has one value, or one a channel, and comes from no weights.
+  bool is_added(const Expr& arg, const Scale& scale) const {
+    const auto* call = arg.as<CallNode>();
+    const bool leads_down = call != nullptr && call->as_op() != nullptr &&
+                            (output_axis(*call, scale.rank) || is_addition(*call) || is_rectifier(*call) ||
+                             call->as_op()->name == "nn.bias_add");
+    const auto* type = known_.type_of(arg);
+    const auto shape = type == nullptr || leads_down ? std::nullopt : as_shape(type->shape);
+    const auto axis = shape ? varying_axis(*shape, scale.rank) : std::nullopt;
+    return axis && (rules_.with_variables || arg.is<ConstantNode>()) &&
+           (*axis == scale.rank || scale.is_uniform() || *axis == scale.axis);
   }
 
   // The call of scaled data, with what it adds scaled; null when that cannot be.
-  Expr pass_through(const CallNode& call, const Expr& data, const Scale& scale) const {
-    const size_t side = data_side(call);
+  Expr with_data(const Step& step, const Scale& scale, const std::unordered_map<const Object*, Expr>& scaled) const {
+    const CallNode& call = *step.call;
     Array<Expr> args = call.args;
-    args.set(side, data);
-    const std::string_view op = call.as_op()->name;
-    if (op == "nn.bias_add" || op == "add" || op == "subtract") {
-      const Expr factors = op == "nn.bias_add" ? scale.along(0, 1) : scale.along(scale.axis, scale.rank);
-      const Expr added = multiplied(call.args[1 - side], factors, context_);
+    for (const size_t side : step.data) args.set(side, scaled.at(call.args[side].object()));
+    const bool adds = !is_rectifier(call) && step.data.size() == 1;
+    if (adds) {
+      const size_t side = 1 - step.data[0];
+      const bool is_vector = call.as_op()->name == "nn.bias_add";
+      const Expr factors = is_vector ? scale.along(0, 1) : scale.along(scale.axis, scale.rank);
+      const Expr added = rules_.multiplied(call.args[side], factors);
       if (!added) return {};
-      args.set(1 - side, added);
+      args.set(side, added);
     }
     return copy_with(call, [&](CallNode& copy) { copy.args = args; });
   }
 
-  // The call with scaled weights, where it is an op with weights whose output the scale is along; else null.
-  Expr scale_weights(const CallNode& call, const Scale& scale) const {
-    const std::string_view op = call.as_op()->name;
-    if (op == "nn.conv2d" || op == "nn.conv2d_transpose") return scale_conv(call, scale);
-    if (op == "nn.dense") return scale_matrix(call, scale, 0);
-    if (op == "nn.matmul") return scale_matrix(call, scale, call.attrs_as<ops::MatmulAttrs>().transpose_b ? 0 : 1);
-    return {};
+  Expr with_weights(const Step& step, const Scale& scale) const {
+    const Expr factors = scale.along(step.weights->weight_axis, step.weights->weight_rank);
+    const Expr weights = rules_.multiplied(step.call->args[1], factors);
+    return weights ? copy_with(*step.call, [&](CallNode& copy) { copy.args.set(1, weights); }) : Expr();
   }
 
-  Expr scale_conv(const CallNode& call, const Scale& scale) const {
-    const auto& attrs = call.attrs_as<ops::ConvAttrs>();
-    if (attrs.transposed && attrs.groups != 1) return {};
-    const size_t channels = (attrs.out_layout.empty() ? attrs.data_layout : attrs.out_layout).find('C');
-    const size_t outputs = attrs.kernel_layout.find('O');
-    if (!scale.is_uniform() && (scale.axis != channels || scale.rank != 4)) return {};
-    return with_weights(call, scale, outputs, 4);
-  }
-
-  Expr scale_matrix(const CallNode& call, const Scale& scale, size_t outputs) const {
-    if (!scale.is_uniform() && scale.axis + 1 != scale.rank) return {};
-    return with_weights(call, scale, outputs, 2);
-  }
-
-  Expr with_weights(const CallNode& call, const Scale& scale, size_t axis, size_t rank) const {
-    const NDArray weights = constant_data(call.args[1]);
-    if (!weights || weights.shape().size() != rank || weights.dtype() != scale.factors.dtype()) return {};
-    // One output channel broadcast to several is not along the weights.
-    if (!scale.is_uniform() && weights.shape()[axis] != scale.factors.num_elements()) return {};
-    Array<Expr> args = call.args;
-    const Expr scaled = multiplied(call.args[1], scale.along(axis, rank), context_);
-    if (!scaled) return {};
-    args.set(1, scaled);
-    return copy_with(call, [&](CallNode& copy) { copy.args = args; });
-  }
-
-  const pass::PassContext& context_;
-  UseCounts uses_;
+  const ScaleRules& rules_;
+  const Effects& effects_;
+  KnownNodes known_;
 };
 
 }  // namespace
 
-IRModule backward_fold_scale_axis(const IRModule& module, const pass::PassContext& context) {
+IRModule backward_fold_scale_axis(const IRModule& module, const pass::PassContext& context, bool with_variables) {
+  const ScaleRules rules{context, with_variables};
+  const Effects effects = with_variables ? Effects(module, true) : Effects();
   return rewrite_bodies(module, [&](const Expr& body) {
-    ScaleFolder folder(body, context);
+    ScaleFolder folder(body, rules, effects);
     return relay::rewrite_post_order(
         body, [&](const Expr& before, const Expr& after) { return folder.rewrite(before, after); });
   });

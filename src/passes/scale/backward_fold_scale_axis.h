@@ -2,14 +2,20 @@
 //
 //   multiply(nn.conv2d(x, w), s)                ->   nn.conv2d(x, w')             w' = w * s, along the output channels
 //   multiply(nn.bias_add(nn.dense(x, w), b), s) ->   nn.bias_add(nn.dense(x, w'), b')
+//   multiply(add(nn.conv2d(x, v), nn.conv2d(x, w)), s)   ->   add(nn.conv2d(x, v'), nn.conv2d(x, w'))
 //   multiply(nn.relu(add(...)), s)              ->   nn.relu(add(...))            where every scale is positive
 //
-// s is a constant with one value, or one a channel; the weights and what is added on the way are constants, so that
-// nothing is left to compute. The way leads through add and subtract of per-channel constants, nn.bias_add, nn.relu,
-// nn.leaky_relu and nn.prelu (positive scales), down to nn.conv2d (any groups and layout), nn.conv2d_transpose without
-// groups, nn.dense, nn.matmul; every value on it is used once, else both forms would be computed. Floats only, of one
-// dtype, and no product may overflow or lose digits to underflow (joined_constants.h). Batch norm comes here as
-// multiply and add (SimplifyInference).
+// s has one value, or one a channel. The way leads through add and subtract of two such products, or of one and what
+// has one value a channel, nn.bias_add, nn.relu, nn.leaky_relu and nn.prelu (constants that are positive), down to
+// convolutions over 1 to 3 axes (any groups and layout without parts), their transposes without groups, nn.dense,
+// nn.matmul; every value on it is used once, else both forms would be computed. Floats only, of one dtype. Batch norm
+// comes here as multiply and add (SimplifyInference).
+//
+// Products of constants are constants, and none may overflow or lose digits to underflow (joined_constants.h). Where s,
+// w or b is no constant, w' is `multiply(w, ...)`, which the program computes at each run: before parameters are bound
+// that is what is wanted, and after it costs a pass over the weights to save one over the result, which most kernels do
+// as they write it. So that is left out unless `with_variables`. s is not moved when it has an effect or depends on
+// when it is evaluated.
 //
 // Needs types, and constants where FoldConstant makes them. Runs before SimplifyExpr, which joins the additions it
 // brings together. Preserves results up to rounding.
@@ -20,6 +26,6 @@
 
 namespace headrace::passes {
 
-IRModule backward_fold_scale_axis(const IRModule& module, const pass::PassContext& context);
+IRModule backward_fold_scale_axis(const IRModule& module, const pass::PassContext& context, bool with_variables = true);
 
 }  // namespace headrace::passes

@@ -1,49 +1,60 @@
 #include "passes/scale/channel_scale.h"
 
+#include <algorithm>
 #include <cmath>
 
+#include "ops/nn/conv.h"
 #include "ops/tensor/broadcast.h"
+#include "ops/tensor/shape.h"
 #include "passes/fold/fold_constant.h"
 #include "passes/simplify/joined_constants.h"
 #include "relay/infer/infer_type.h"
-#include "relay/visit.h"
 
 namespace headrace::passes {
 
-bool Scale::is_positive() const {
-  for (int64_t i = 0; i < factors.num_elements(); ++i) {
-    const double value = element_as_double(factors.tensor(), i);
-    if (!(value > 0) || std::isinf(value)) return false;
+namespace {
+
+// Whether the scale is known, and `test` holds of each factor.
+template <typename Test>
+bool all_factors(const Scale& scale, Test&& test) {
+  if (!scale.values) return false;
+  for (int64_t i = 0; i < scale.values.num_elements(); ++i) {
+    if (!test(element_as_double(scale.values.tensor(), i))) return false;
   }
   return true;
 }
 
+}  // namespace
+
+bool Scale::is_positive() const {
+  return all_factors(*this, [](double value) { return value > 0 && std::isfinite(value); });
+}
+
+bool Scale::is_invertible() const {
+  return all_factors(*this, [](double value) { return value != 0 && std::isfinite(value); });
+}
+
 Expr Scale::along(size_t at, size_t of_rank) const {
-  if (is_uniform()) return relay::make_constant(factors);
-  Shape shape(of_rank - at, 1);
-  shape[0] = factors.num_elements();
-  return relay::make_constant(factors.reshaped(shape));
+  Shape wanted(is_uniform() ? 0 : of_rank - at, 1);
+  if (!is_uniform()) wanted[0] = count();
+  if (values) return relay::make_constant(values.reshaped(wanted));
+  if (is_uniform()) {
+    return shape.size() <= of_rank ? factors : Expr(ops::reshape(factors, Shape{1}, false, factors->span));
+  }
+  if (shape == wanted) return factors;
+  const bool is_longer = wanted.size() > shape.size() && std::equal(shape.begin(), shape.end(), wanted.begin());
+  if (!is_longer) return ops::reshape(factors, wanted, false, factors->span);
+  const auto rank_now = static_cast<int64_t>(shape.size());
+  return ops::expand_dims(factors, rank_now, static_cast<int64_t>(wanted.size()) - rank_now, factors->span);
 }
 
-UseCounts::UseCounts(const Expr& body) {
-  counts_[body.object()] = 1;
-  relay::post_order(body, [&](const Expr& e) {
-    for (const Expr& child : relay::children_of(e)) ++counts_[child.object()];
-  });
-}
-
-bool UseCounts::is_single(const Expr& expr) const {
-  const auto count = counts_.find(expr.object());
-  return count != counts_.end() && count->second == 1;
-}
-
-void UseCounts::take_over(const Expr& before, const Expr& after) {
-  if (after != before) counts_[after.object()] = counts_.at(before.object());
-}
-
-NDArray constant_data(const Expr& expr) {
-  const auto* constant = expr.as<relay::ConstantNode>();
-  return constant == nullptr ? NDArray() : constant->data.to_dense();
+std::optional<Scale> read_scale(const Expr& factors, const TensorTypeNode* type, size_t rank) {
+  const auto shape = type == nullptr ? std::nullopt : as_shape(type->shape);
+  const auto axis = shape ? varying_axis(*shape, rank) : std::nullopt;
+  if (!axis || num_elements(*shape) == 0) return std::nullopt;
+  Scale scale{factors, constant_data(factors), *shape, type->dtype, *axis, rank};
+  if (scale.values) scale.values = scale.values.reshaped(scale.is_uniform() ? Shape{} : Shape{scale.count()});
+  return scale;
 }
 
 std::optional<size_t> varying_axis(const Shape& shape, size_t rank) {
@@ -56,16 +67,47 @@ std::optional<size_t> varying_axis(const Shape& shape, size_t rank) {
   return axis;
 }
 
-std::optional<Scale> read_scale(const NDArray& factors, size_t rank) {
-  const auto axis = varying_axis(factors.shape(), rank);
-  if (!axis || factors.num_elements() == 0) return std::nullopt;
-  const bool uniform = *axis == rank;
-  return Scale{factors.reshaped(uniform ? Shape{} : Shape{factors.num_elements()}), uniform ? 0 : *axis, rank};
+const TensorTypeNode* tensor_type_of(const Expr& expr) {
+  return expr->has_checked_type() ? expr->checked_type().as<TensorTypeNode>() : nullptr;
 }
 
-Expr multiplied(const Expr& a, const Expr& b, const pass::PassContext& context) {
-  Expr product = fold_constant(relay::infer_type(ops::multiply(a, b, a->span)), context);
-  return simplify::is_good_weight(constant_data(a), constant_data(b), constant_data(product)) ? product : Expr();
+NDArray constant_data(const Expr& expr) {
+  const auto* constant = expr.as<relay::ConstantNode>();
+  return constant == nullptr ? NDArray() : constant->data.to_dense();
+}
+
+Expr ScaleRules::multiplied(const Expr& a, const Expr& b) const {
+  const NDArray x = constant_data(a), y = constant_data(b);
+  if (!x || !y) return with_variables ? Expr(ops::multiply(a, b, a->span)) : Expr();
+  const Expr product = fold_constant(relay::infer_type(ops::multiply(a, b, a->span)), context);
+  return simplify::is_good_weight(x, y, constant_data(product)) ? product : Expr();
+}
+
+Expr ScaleRules::divided(const Expr& a, const Expr& b) const {
+  if (!constant_data(a)) return with_variables ? Expr(ops::divide(a, b, a->span)) : Expr();
+  const auto folded = [&](const Expr& x) {
+    return fold_constant(relay::infer_type(ops::divide(x, b, a->span)), context);
+  };
+  // What is lost in 1 / b may be lost in a / b too.
+  const NDArray inverse = constant_data(folded(relay::make_scalar(1, constant_data(b).dtype())));
+  const Expr quotient = folded(a);
+  const bool is_good =
+      simplify::is_good_sum(inverse) && simplify::is_good_product(constant_data(a), inverse, constant_data(quotient));
+  return is_good ? quotient : Expr();
+}
+
+bool is_along(const Scale& scale, const WeightAxis& where, const TensorTypeNode* weights) {
+  if (weights == nullptr || weights->shape.size() != where.weight_rank || weights->dtype != scale.dtype) return false;
+  // One channel that is broadcast to several is not along the weights.
+  return scale.is_uniform() ||
+         (scale.axis == where.data_axis && is_int(weights->shape[where.weight_axis], scale.count()));
+}
+
+bool is_plain_conv(const relay::CallNode& call) {
+  if (!call.attrs.is<ops::ConvAttrs>() || call.as_op()->name == "nn.conv2d_backward_weight") return false;
+  const ops::ConvForm form = ops::conv_form(call.attrs_as<ops::ConvAttrs>());
+  const size_t rank = form.letters.size();
+  return form.data_layout.size() == rank && form.kernel_layout.size() == rank && form.out_layout.size() == rank;
 }
 
 }  // namespace headrace::passes

@@ -1,4 +1,4 @@
-// Multiplications by constants along one axis: what the FoldScaleAxis passes move into weights.
+// Multiplications along one axis: what the FoldScaleAxis passes move into weights.
 #pragma once
 
 #include <unordered_map>
@@ -10,42 +10,61 @@ namespace headrace::passes {
 
 // Factors along one axis of a tensor of `rank` dimensions.
 struct Scale {
-  NDArray factors;  // [C], or a scalar: the same for all
-  size_t axis = 0;
+  Expr factors;    // any expression, of a shape that varies along the axis at most
+  NDArray values;  // of factors that are a constant, [C] or a scalar; else null
+  Shape shape;     // of the factors
+  DataType dtype;
+  size_t axis = 0;  // `rank`: one factor for all
   size_t rank = 0;
 
-  bool is_uniform() const { return factors.shape().empty(); }
-  // Every factor is, and none is infinite.
+  bool is_uniform() const { return axis == rank; }
+  int64_t count() const { return num_elements(shape); }
+  // Every factor is known to be, and none is infinite.
   bool is_positive() const;
-  // The constant that multiplies a tensor of `of_rank` dimensions along `at`.
+  // Every factor is known, finite and not 0.
+  bool is_invertible() const;
+  // What multiplies a tensor of `of_rank` dimensions along `at`: a constant for a constant, else the factors in the
+  // shape that it takes.
   Expr along(size_t at, size_t of_rank) const;
 };
 
-// How often each node is read, kept while nodes are rebuilt: where one read is all, its operand may change for it.
-class UseCounts {
- public:
-  explicit UseCounts(const Expr& body);
-  bool is_single(const Expr& expr) const;
-  // `after` stands where `before` stood.
-  void take_over(const Expr& before, const Expr& after);
-  // `expr` is new, and read once.
-  void add_single(const Expr& expr) { counts_[expr.object()] = 1; }
+// `factors`, of that type, as factors of a tensor of `rank` dimensions; nothing where they vary along several axes.
+std::optional<Scale> read_scale(const Expr& factors, const TensorTypeNode* type, size_t rank);
 
- private:
-  std::unordered_map<const Object*, int> counts_;
-};
+// The axis along which a tensor varies when it is broadcast to `rank` dimensions; `rank` when it is one value. Nothing
+// when it varies along several.
+std::optional<size_t> varying_axis(const Shape& shape, size_t rank);
+
+// The type of a tensor; null for what has no type yet, and for what is no tensor.
+const TensorTypeNode* tensor_type_of(const Expr& expr);
 
 // The dense data of a constant; null for any other expression.
 NDArray constant_data(const Expr& expr);
 
-// The axis along which a constant varies when it is broadcast to `rank` dimensions; `rank` when it is one value.
-// Nothing when it varies along several.
-std::optional<size_t> varying_axis(const Shape& shape, size_t rank);
+// What the passes may do.
+struct ScaleRules {
+  const pass::PassContext& context;
+  bool with_variables = true;  // multiply weights, and what is added, when the program runs
 
-// A constant as factors of a tensor of `rank` dimensions.
-std::optional<Scale> read_scale(const NDArray& factors, size_t rank);
+  // A product, constant where both are; null when it is past what the dtype holds, or may not be made.
+  Expr multiplied(const Expr& a, const Expr& b) const;
+  // The same of a / b, b being constant and nowhere 0.
+  Expr divided(const Expr& a, const Expr& b) const;
+};
 
-// The product of two constants; null when it is past what the dtype holds.
-Expr multiplied(const Expr& a, const Expr& b, const pass::PassContext& context);
+// The most calls that one scale passes: what is nested deeper keeps it, so that the time stays linear in the program.
+inline constexpr size_t kMostScaledCalls = 64;
+
+// Where an op with weights reads or gives channels: the axis in the data, and in the weights of so many dimensions.
+struct WeightAxis {
+  size_t data_axis = 0;
+  size_t weight_axis = 0;
+  size_t weight_rank = 0;
+};
+// Whether the scale of such data multiplies weights of that type instead.
+bool is_along(const Scale& scale, const WeightAxis& where, const TensorTypeNode* weights);
+
+// nn.conv1d, nn.conv2d, nn.conv3d and their transposes, in layouts without parts.
+bool is_plain_conv(const relay::CallNode& call);
 
 }  // namespace headrace::passes

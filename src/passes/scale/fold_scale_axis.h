@@ -1,4 +1,4 @@
-// FoldScaleAxis: multiplications by constants move into the weights beside them.
+// FoldScaleAxis: multiplications move into the weights beside them.
 //
 //   multiply(nn.conv2d(x, w), s)            ->   nn.conv2d(x, w')     BackwardFoldScaleAxis, along the outputs
 //   nn.conv2d(nn.relu(multiply(x, s)), w)   ->   nn.conv2d(nn.relu(x), w')     ForwardFoldScaleAxis, along the inputs
@@ -6,6 +6,9 @@
 // Backward first: what stands between two convolutions goes where it costs the least care. Needs types, and constants
 // where FoldConstant makes them. Runs before SimplifyExpr, which joins the additions it brings together. Preserves
 // results up to rounding.
+//
+// By its name it takes weights and factors that are no constants too; builds leave those alone, since the products
+// would be computed at each run. The option "relay.FoldScaleAxis.fold_variables" says it for both.
 #pragma once
 
 #include "pass/pass.h"
@@ -13,6 +16,6 @@
 
 namespace headrace::passes {
 
-IRModule fold_scale_axis(const IRModule& module, const pass::PassContext& context);
+IRModule fold_scale_axis(const IRModule& module, const pass::PassContext& context, bool with_variables = true);
 
 }  // namespace headrace::passes

@@ -1,9 +1,14 @@
 #include "passes/scale/forward_fold_scale_axis.h"
 
+#include <algorithm>
+#include <unordered_set>
+
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
 #include "ops/nn/pad.h"
 #include "ops/nn/pool.h"
+#include "ops/tensor/broadcast.h"
+#include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
 #include "passes/scale/channel_scale.h"
 #include "relay/infer/type_match.h"
@@ -17,32 +22,25 @@ using relay::ConstantNode;
 namespace {
 
 // Where an op with weights reads its data's channels.
-struct Reader {
-  size_t data_axis = 0;
-  size_t weight_axis = 0;
-  size_t weight_rank = 0;
-};
-
-std::optional<Reader> conv_reader(const CallNode& call) {
+std::optional<WeightAxis> conv_input_axis(const CallNode& call) {
   const auto& attrs = call.attrs_as<ops::ConvAttrs>();
-  const NDArray weights = constant_data(call.args[1]);
-  if (!weights || attrs.data_layout.size() != 4 || attrs.kernel_layout.size() != 4) return std::nullopt;
-  const size_t channels = attrs.data_layout.find('C');
-  const size_t inputs = attrs.kernel_layout.find('I'), outputs = attrs.kernel_layout.find('O');
-  if (attrs.groups == 1) return Reader{channels, inputs, 4};
+  const ops::ConvForm form = ops::conv_form(attrs);
+  const auto* weights = tensor_type_of(call.args[1]);
+  const size_t rank = form.letters.size();
+  if (weights == nullptr || weights->shape.size() != rank) return std::nullopt;
+  const size_t channels = form.data_layout.find('C');
+  const size_t inputs = form.kernel_layout.find('I'), outputs = form.kernel_layout.find('O');
+  if (attrs.groups == 1) return WeightAxis{channels, inputs, rank};
   // Depthwise: one output of each input.
-  const bool is_depthwise = weights.shape()[outputs] == attrs.groups && weights.shape()[inputs] == 1;
-  return is_depthwise && !attrs.transposed ? std::optional(Reader{channels, outputs, 4}) : std::nullopt;
+  const bool is_depthwise = is_int(weights->shape[outputs], attrs.groups) && is_int(weights->shape[inputs], 1);
+  return is_depthwise && !attrs.transposed ? std::optional(WeightAxis{channels, outputs, rank}) : std::nullopt;
 }
 
-std::optional<Reader> reader_of(const CallNode& call, size_t data_rank) {
-  const OpNode* op = call.as_op();
-  if (op == nullptr) return std::nullopt;
-  if (op->name == "nn.conv2d" || op->name == "nn.conv2d_transpose") return conv_reader(call);
-  if (op->name == "nn.dense") return Reader{data_rank - 1, 1, 2};
-  if (op->name != "nn.matmul") return std::nullopt;
+std::optional<WeightAxis> input_axis(const CallNode& call, size_t data_rank) {
+  if (call.as_op()->name == "nn.dense") return WeightAxis{data_rank - 1, 1, 2};
+  if (call.as_op()->name != "nn.matmul") return is_plain_conv(call) ? conv_input_axis(call) : std::nullopt;
   const auto& attrs = call.attrs_as<ops::MatmulAttrs>();
-  return Reader{data_rank - (attrs.transpose_a ? 2 : 1), attrs.transpose_b ? size_t{1} : size_t{0}, 2};
+  return WeightAxis{data_rank - (attrs.transpose_a ? 2 : 1), attrs.transpose_b ? size_t{1} : size_t{0}, 2};
 }
 
 bool is_zero_padding(const CallNode& call) {
@@ -59,102 +57,216 @@ bool pools_beside(const CallNode& call, const Scale& scale) {
   return scale.is_uniform() || (keeps_layout && attrs.layout.find('C') == scale.axis);
 }
 
-// f(x * s) == f(x) * s
+bool is_one_of(std::string_view op, std::initializer_list<std::string_view> names) {
+  return std::find(names.begin(), names.end(), op) != names.end();
+}
+
+bool is_addition(const CallNode& call) { return is_one_of(call.as_op()->name, {"add", "subtract", "nn.bias_add"}); }
+
+// f(x * s) == f(x) * s, of ops that read one tensor.
 bool lets_through(const CallNode& call, const Scale& scale) {
   const std::string_view op = call.as_op()->name;
   if (op == "nn.relu" || op == "nn.leaky_relu") return scale.is_positive();
-  if (op == "nn.max_pool2d") return scale.is_positive() && pools_beside<ops::PoolAttrs>(call, scale);
-  if (op == "nn.avg_pool2d") return pools_beside<ops::PoolAttrs>(call, scale);
+  if (is_one_of(op, {"nn.max_pool1d", "nn.max_pool2d", "nn.max_pool3d"}))
+    return scale.is_positive() && pools_beside<ops::PoolAttrs>(call, scale);
+  if (is_one_of(op, {"nn.avg_pool1d", "nn.avg_pool2d", "nn.avg_pool3d"}))
+    return pools_beside<ops::PoolAttrs>(call, scale);
   if (op == "nn.global_avg_pool2d") return pools_beside<ops::GlobalPool2DAttrs>(call, scale);
   // Padding of the channels would leave more channels than factors.
   return op == "nn.pad" && is_zero_padding(call) &&
          (scale.is_uniform() || call.attrs_as<ops::PadAttrs>().pad_width[scale.axis] == Shape{0, 0});
 }
 
+// A scale on its way: the multiplication it comes from, and where it goes.
+struct Moved {
+  Expr product;
+  Scale scale;
+  size_t axis = 0, rank = 0;  // of what it multiplies or divides
+
+  // The factor; `factors` as they are now.
+  Expr factor(const Expr& factors) const {
+    Scale now = scale;
+    now.factors = factors;
+    return now.along(axis, rank);
+  }
+};
+
+// What becomes of an argument, in the order in which scales came.
+struct Change {
+  size_t arg = 1;
+  Expr constant;             // where all that came was constant, and it is: what stands there
+  std::vector<Moved> moved;  // what came otherwise
+};
+
 class ForwardFolder {
  public:
-  ForwardFolder(const Expr& body, const pass::PassContext& context) : context_(context), uses_(body) {}
+  ForwardFolder(const Expr& body, const ScaleRules& rules, const Effects& effects) : rules_(rules), effects_(effects) {
+    body_ = body;
+    relay::post_order(body, [&](const Expr& user) {
+      const std::vector<Expr> children = relay::children_of(user);
+      const auto* call = user.as<CallNode>();
+      const bool is_op_call = call != nullptr && call->as_op() != nullptr;
+      for (size_t i = 0; i < children.size(); ++i)
+        uses_[children[i].object()].push_back(is_op_call && i > 0 ? Use{call, i - 1} : Use{});
+    });
+  }
 
-  Expr rewrite(const Expr& before, const Expr& after) {
-    const auto* call = before.as<CallNode>();
-    const auto* data = call == nullptr || call->args.empty() || !call->args[0]->has_checked_type()
-                           ? nullptr
-                           : call->args[0]->checked_type().as<TensorTypeNode>();
-    Expr result = after;
-    if (data != nullptr && data->dtype.is_float()) {
-      const auto reader = reader_of(*call, data->shape.size());
-      const Expr folded = reader ? fold(*after.as<CallNode>(), *reader) : Expr();
-      if (folded) result = folded;
-    }
-    uses_.take_over(before, result);
-    if (before->has_checked_type()) types_.emplace(result.object(), before->checked_type());
-    return result;
+  Expr run() {
+    relay::post_order(body_, [&](const Expr& e) { fold(e); });
+    if (dropped_.empty()) return body_;
+    return relay::rewrite_post_order(body_,
+                                     [&](const Expr& before, const Expr& after) { return rebuilt(before, after); });
   }
 
  private:
-  // The reader with scaled weights and unscaled data; null when there is no scale on the way.
-  Expr fold(const CallNode& reader, const Reader& where) const {
-    std::vector<const CallNode*> way;
-    Expr bottom = reader.args[0];
-    while (true) {
-      const auto* call = bottom.as<CallNode>();
-      if (call == nullptr || call->as_op() == nullptr || !uses_.is_single(bottom)) return {};
-      if (call->as_op()->name == "multiply") break;
-      if (!may_let_through(*call)) return {};
-      way.push_back(call);
-      bottom = call->args[0];
-    }
+  // A call that reads a value, and as which argument; null: something else does.
+  struct Use {
+    const CallNode* call = nullptr;
+    size_t arg = 0;
+  };
+  // Where the ways from a product lead.
+  struct Ways {
+    std::unordered_set<const Object*> through;  // what becomes a scale less, the product too
+    std::vector<const CallNode*> readers, additions;
+  };
+
+  void fold(const Expr& expr) {
+    const auto* call = expr.as<CallNode>();
+    const auto* type = tensor_type_of(expr);
+    const bool is_product = call != nullptr && call->as_op() != nullptr && call->as_op()->name == "multiply";
+    if (!is_product || type == nullptr || !type->dtype.is_float()) return;
     for (const size_t side : {size_t{1}, size_t{0}}) {
-      if (Expr folded = fold_factors(reader, where, way, *bottom.as<CallNode>(), side)) return folded;
+      const Expr &factors = call->args[side], &data = call->args[1 - side];
+      const bool may_move = factors.is<ConstantNode>() || (rules_.with_variables && !effects_.of(factors));
+      if (!may_move || !relay::same_type(expr->checked_type(), data->checked_type())) continue;
+      const auto scale = read_scale(factors, tensor_type_of(factors), type->shape.size());
+      if (!scale || !move(expr, *scale)) continue;
+      dropped_.emplace(expr.object(), side);
+      return;
     }
-    return {};
   }
 
-  static bool may_let_through(const CallNode& call) {
-    static constexpr std::string_view kOps[] = {"nn.relu",       "nn.leaky_relu",        "nn.max_pool2d",
-                                                "nn.avg_pool2d", "nn.global_avg_pool2d", "nn.pad"};
-    return std::find(std::begin(kOps), std::end(kOps), call.as_op()->name) != std::end(kOps);
-  }
-
-  Expr fold_factors(const CallNode& reader, const Reader& where, const std::vector<const CallNode*>& way,
-                    const CallNode& product, size_t side) const {
-    const NDArray factors = constant_data(product.args[side]), weights = constant_data(reader.args[1]);
-    const auto from = types_.find(product.args[1 - side].object()), to = types_.find(ref(&product).object());
-    const bool is_typed = from != types_.end() && to != types_.end();
-    if (!factors || !weights || !is_typed || !relay::same_type(from->second, to->second)) return {};
-    const auto scale = read_scale(factors, to->second.as<TensorTypeNode>()->shape.size());
-    if (!scale || weights.shape().size() != where.weight_rank || weights.dtype() != factors.dtype()) return {};
-    const bool is_along = scale->is_uniform() || (scale->axis == where.data_axis &&
-                                                  weights.shape()[where.weight_axis] == factors.num_elements());
-    if (!is_along) return {};
-    for (const CallNode* call : way) {
-      if (!lets_through(*call, *scale)) return {};
+  // Moves the scale into weights; false, with nothing changed, where it cannot all go there.
+  bool move(const Expr& product, const Scale& scale) {
+    const auto ways = find_ways(product, scale);
+    if (!ways) return false;
+    std::unordered_map<const CallNode*, Change> changes;
+    for (const CallNode* reader : ways->readers) {
+      const WeightAxis where = *input_axis(*reader, scale.rank);
+      if (!add_change(changes, *reader, 1, {product, scale, where.weight_axis, where.weight_rank})) return false;
     }
-    const Expr scaled = multiplied(reader.args[1], scale->along(where.weight_axis, where.weight_rank), context_);
-    return scaled ? rebuilt(reader, way, product.args[1 - side], scaled) : Expr();
+    for (const CallNode* addition : ways->additions) {
+      const bool is_vector = addition->as_op()->name == "nn.bias_add";
+      const size_t arg = ways->through.contains(addition->args[0].object()) ? 1 : 0;
+      const Moved moved{product, scale, is_vector ? 0 : scale.axis, is_vector ? 1 : scale.rank};
+      if (!add_change(changes, *addition, arg, moved)) return false;
+    }
+    for (auto& [call, change] : changes) changes_.insert_or_assign(call, std::move(change));
+    return true;
   }
 
-  static Expr rebuilt(const CallNode& reader, const std::vector<const CallNode*>& way, Expr data, const Expr& weights) {
-    const auto with_data = [&](const CallNode& call) {
-      return copy_with(call, [&](CallNode& copy) { copy.args.set(0, data); });
-    };
-    for (size_t i = way.size(); i-- > 0;) data = with_data(*way[i]);
-    return copy_with(*with_data(reader), [&](CallNode& copy) { copy.args.set(1, weights); });
+  // Everything that is reached, or nothing when the product is needed as it is.
+  std::optional<Ways> find_ways(const Expr& product, const Scale& scale) const {
+    Ways ways;
+    ways.through.insert(product.object());
+    std::vector<const Object*> pending{product.object()};
+    size_t count = 0;
+    while (!pending.empty()) {
+      const Object* value = pending.back();
+      pending.pop_back();
+      const auto uses = uses_.find(value);
+      if (value == body_.object() || uses == uses_.end()) return std::nullopt;
+      for (const Use& use : uses->second) {
+        if (use.call == nullptr || ++count > kMostScaledCalls) return std::nullopt;
+        if (reads(use, scale)) {
+          ways.readers.push_back(use.call);
+        } else if (!passes(use, scale)) {
+          return std::nullopt;
+        } else if (ways.through.insert(use.call).second) {
+          pending.push_back(use.call);
+          if (is_addition(*use.call)) ways.additions.push_back(use.call);
+        } else {
+          return std::nullopt;  // the same operand twice, or both from the product
+        }
+      }
+    }
+    return ways.readers.empty() ? std::nullopt : std::optional(std::move(ways));
   }
 
-  const pass::PassContext& context_;
-  UseCounts uses_;
-  std::unordered_map<const Object*, Type> types_;
+  static bool reads(const Use& use, const Scale& scale) {
+    const auto where = use.arg == 0 ? input_axis(*use.call, scale.rank) : std::nullopt;
+    return where && is_along(scale, *where, tensor_type_of(use.call->args[1]));
+  }
+
+  bool passes(const Use& use, const Scale& scale) const {
+    const CallNode& call = *use.call;
+    const Expr& data = call.args[use.arg];
+    if (call.as_op()->name != "multiply" && !is_addition(call)) return use.arg == 0 && lets_through(call, scale);
+    // What is broadcast has fewer channels than there are factors.
+    if (!call.has_checked_type() || !relay::same_type(call.checked_type(), data->checked_type())) return false;
+    if (call.as_op()->name == "multiply") return true;
+    const Expr& added = call.args[1 - use.arg];
+    if (!scale.is_invertible() || !(rules_.with_variables || added.is<ConstantNode>())) return false;
+    if (call.as_op()->name == "nn.bias_add") {
+      const size_t axis = ops::normal_axis(call.attrs_as<ops::BiasAddAttrs>().axis, scale.rank);
+      return use.arg == 0 && (scale.is_uniform() || axis == scale.axis);
+    }
+    const auto* type = tensor_type_of(added);
+    const auto shape = type == nullptr ? std::nullopt : as_shape(type->shape);
+    const auto axis = shape ? varying_axis(*shape, scale.rank) : std::nullopt;
+    return axis && (*axis == scale.rank || scale.is_uniform() || *axis == scale.axis);
+  }
+
+  // The call's argument also multiplied, or divided, by what moves; false when that cannot be.
+  bool add_change(std::unordered_map<const CallNode*, Change>& changes, const CallNode& call, size_t arg,
+                  const Moved& moved) const {
+    const auto known = changes_.find(&call);
+    Change change = known == changes_.end() ? Change{arg, call.args[arg], {}} : known->second;
+    if (change.arg != arg) return false;
+    const bool folds = change.constant.is<ConstantNode>() && moved.scale.values;
+    if (folds) change.constant = combined(call, change.constant, moved.factor(moved.scale.factors));
+    if (!folds && !rules_.with_variables) return false;
+    if (!folds) change.moved.push_back(moved);
+    return change.constant && changes.emplace(&call, std::move(change)).second;
+  }
+
+  // What is added is divided, weights are multiplied.
+  Expr combined(const CallNode& call, const Expr& arg, const Expr& factor) const {
+    return is_addition(call) ? rules_.divided(arg, factor) : rules_.multiplied(arg, factor);
+  }
+
+  // `before` is the node that was planned for, `after` has its operands as rewritten.
+  Expr rebuilt(const Expr& before, const Expr& after) {
+    if (const auto dropped = dropped_.find(before.object()); dropped != dropped_.end()) {
+      const auto* product = after.as<CallNode>();
+      factors_.emplace(before, product->args[dropped->second]);
+      return product->args[1 - dropped->second];
+    }
+    const auto* call = before.as<CallNode>();
+    const auto found = call == nullptr ? changes_.end() : changes_.find(call);
+    if (found == changes_.end()) return after;
+    const Change& change = found->second;
+    const bool is_constant = change.constant.is<ConstantNode>();
+    Expr arg = is_constant ? change.constant : after.as<CallNode>()->args[change.arg];
+    for (const Moved& moved : change.moved) arg = combined(*call, arg, moved.factor(factors_.at(moved.product)));
+    return copy_with(*after.as<CallNode>(), [&](CallNode& copy) { copy.args.set(change.arg, arg); });
+  }
+
+  const ScaleRules& rules_;
+  const Effects& effects_;
+  Expr body_;
+  std::unordered_map<const Object*, std::vector<Use>> uses_;
+  std::unordered_map<const Object*, size_t> dropped_;  // products, and which operand their factors were
+  std::unordered_map<const CallNode*, Change> changes_;
+  std::unordered_map<Expr, Expr> factors_;  // of products that were dropped, as rewritten
 };
 
 }  // namespace
 
-IRModule forward_fold_scale_axis(const IRModule& module, const pass::PassContext& context) {
-  return rewrite_bodies(module, [&](const Expr& body) {
-    ForwardFolder folder(body, context);
-    return relay::rewrite_post_order(
-        body, [&](const Expr& before, const Expr& after) { return folder.rewrite(before, after); });
-  });
+IRModule forward_fold_scale_axis(const IRModule& module, const pass::PassContext& context, bool with_variables) {
+  const ScaleRules rules{context, with_variables};
+  const Effects effects = with_variables ? Effects(module, true) : Effects();
+  return rewrite_bodies(module, [&](const Expr& body) { return ForwardFolder(body, rules, effects).run(); });
 }
 
 }  // namespace headrace::passes

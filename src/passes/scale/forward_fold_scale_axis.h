@@ -2,14 +2,16 @@
 //
 //   nn.conv2d(multiply(x, s), w)                  ->  nn.conv2d(x, w')
 //   nn.dense(nn.relu(multiply(x, s)), w)          ->  nn.dense(nn.relu(x), w')
+//   nn.conv2d(add(multiply(x, s), b), w)          ->  nn.conv2d(add(x, b / s), w')
 //   nn.conv2d(nn.max_pool2d(multiply(x, s)), w)   ->  nn.conv2d(nn.max_pool2d(x), w')
 //
-// w' is w * s along the channels that are read; the last two need positive scales.
-// s is a constant with one value, or one a channel; the weights are constants. The way leads through nn.relu,
-// nn.leaky_relu, nn.max_pool2d (positive scales), nn.avg_pool2d, nn.global_avg_pool2d and zero padding, up to nn.conv2d
-// (without groups, or depthwise), nn.conv2d_transpose without groups, nn.dense, nn.matmul; every value on it is used
-// once. Floats only, of one dtype, and no product may overflow or lose digits to underflow
-// (simplify/joined_constants.h).
+// w' is w * s along the channels that are read. s has one value, or one a channel. Every way from the product leads to
+// weights, through nn.relu, nn.leaky_relu and max pools (constants that are positive), add, subtract and nn.bias_add of
+// one value a channel (constants without 0), other multiplications, average pools, nn.global_avg_pool2d and zero
+// padding, up to convolutions over 1 to 3 axes (without groups, or depthwise, in layouts without parts), their
+// transposes without groups, nn.dense, nn.matmul. Floats only, of one dtype.
+//
+// Constants, variables and what `with_variables` says of them: as in backward_fold_scale_axis.h.
 //
 // Needs types, and constants where FoldConstant makes them; after BackwardFoldScaleAxis, which needs no positive scales
 // where both could. Preserves results up to rounding.
@@ -20,6 +22,6 @@
 
 namespace headrace::passes {
 
-IRModule forward_fold_scale_axis(const IRModule& module, const pass::PassContext& context);
+IRModule forward_fold_scale_axis(const IRModule& module, const pass::PassContext& context, bool with_variables = true);
 
 }  // namespace headrace::passes

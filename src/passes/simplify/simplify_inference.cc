@@ -1,8 +1,13 @@
 #include "passes/simplify/simplify_inference.h"
 
+#include <algorithm>
+
+#include "ops/axis.h"
+#include "ops/nn/group_norm.h"
 #include "ops/nn/normalization.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
+#include "ops/tensor/reduce.h"
 #include "ops/tensor/shape.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
@@ -18,47 +23,133 @@ bool is_call_of(const CallNode* call, std::string_view op) {
   return call != nullptr && call->as_op() != nullptr && call->as_op()->name == op;
 }
 
-// The vector `values` of the axis' length in the shape that broadcasts along `axis` of a tensor of `rank` dimensions.
-Expr along_axis(const Expr& values, size_t axis, size_t rank) {
-  const auto trailing = static_cast<int64_t>(rank - axis - 1);
-  return trailing == 0 ? values : ops::expand_dims(values, 1, trailing);
-}
+// Arithmetic in the place of one call.
+struct Writer {
+  const CallNode& call;
+  const TensorTypeNode& type;  // of its data and its result
 
-Expr unpack_batch_norm(const CallNode& call, const TensorTypeNode& data_type) {
+  Writer(const CallNode& call, const TensorTypeNode& type) : call(call), type(type) {}
+
+  size_t rank() const { return type.shape.size(); }
+  Expr unary(std::string_view op, const Expr& x) const { return ops::unary(op, x, call.span); }
+  Expr binary(std::string_view op, const Expr& a, const Expr& b) const { return ops::binary(op, a, b, call.span); }
+  Expr number(double value, DataType dtype) const {
+    const relay::Constant scalar = relay::make_scalar(value, dtype);
+    return relay::make_constant(scalar->data, call.span);
+  }
+  // The vector `values` in the shape that broadcasts along `axis` of the data.
+  Expr along(const Expr& values, size_t axis) const {
+    const auto trailing = static_cast<int64_t>(rank() - axis - 1);
+    return trailing == 0 ? values : ops::expand_dims(values, 1, trailing, call.span);
+  }
+  // (x - mean) / sqrt(variance + epsilon), of x's elements along `axes`.
+  Expr normalized(const Expr& x, const Shape& axes, double epsilon) const {
+    const Expr mean = ops::reduce("mean", x, axes, true, false, call.span);
+    const Expr variance = ops::variance(x, mean, axes, true, false, call.span);
+    const Expr deviation = unary("sqrt", binary("add", variance, number(epsilon, type.dtype)));
+    return binary("divide", binary("subtract", x, mean), deviation);
+  }
+  // normal * gamma + beta, as far as the attributes want it.
+  template <typename A>
+  Expr scaled(Expr normal, const A& attrs, size_t axis) const {
+    if (attrs.scale) normal = binary("multiply", normal, along(call.args[1], axis));
+    return attrs.center ? binary("add", normal, along(call.args[2], axis)) : normal;
+  }
+};
+
+Expr unpack_batch_norm(const Writer& writer) {
+  const CallNode& call = writer.call;
   const auto& attrs = call.attrs_as<ops::BatchNormAttrs>();
-  const size_t rank = data_type.shape.size();
-  const size_t axis = ops::normal_axis(attrs.axis, rank);
+  const size_t axis = ops::normal_axis(attrs.axis, writer.rank());
   const Expr data = call.args[0], gamma = call.args[1], beta = call.args[2], mean = call.args[3], var = call.args[4];
-  const auto* statistics = var->has_checked_type() ? var->checked_type().as<TensorTypeNode>() : nullptr;
-  const DataType dtype = statistics != nullptr ? statistics->dtype : data_type.dtype;
-  Expr scale = ops::unary("rsqrt", ops::add(var, relay::make_scalar(attrs.epsilon, dtype), call.span), call.span);
-  if (attrs.scale) scale = ops::multiply(scale, gamma, call.span);
-  Expr shift = ops::unary("negative", ops::multiply(mean, scale, call.span), call.span);
-  if (attrs.center) shift = ops::add(shift, beta, call.span);
-  const Expr scaled = ops::multiply(data, along_axis(scale, axis, rank), call.span);
-  return ops::add(scaled, along_axis(shift, axis, rank), call.span);
+  Expr scale = writer.unary("rsqrt", writer.binary("add", var, writer.number(attrs.epsilon, writer.type.dtype)));
+  if (attrs.scale) scale = writer.binary("multiply", scale, gamma);
+  Expr shift = writer.unary("negative", writer.binary("multiply", mean, scale));
+  if (attrs.center) shift = writer.binary("add", shift, beta);
+  return writer.binary("add", writer.binary("multiply", data, writer.along(scale, axis)), writer.along(shift, axis));
 }
 
-// `before` carries the types, `after` the operands as rewritten so far.
-Expr simplify_call(const Expr& before, const Expr& after) {
+Expr unpack_layer_norm(const Writer& writer) {
+  const auto& attrs = writer.call.attrs_as<ops::LayerNormAttrs>();
+  const size_t axis = ops::normal_axis(attrs.axis, writer.rank());
+  const Expr normal = writer.normalized(writer.call.args[0], {static_cast<int64_t>(axis)}, attrs.epsilon);
+  return writer.scaled(normal, attrs, axis);
+}
+
+// All axes below `rank` but the batch and that one.
+Shape axes_beside(size_t axis, size_t rank) {
+  Shape axes;
+  for (size_t i = 1; i < rank; ++i) {
+    if (i != axis) axes.push_back(static_cast<int64_t>(i));
+  }
+  return axes;
+}
+
+Expr unpack_instance_norm(const Writer& writer) {
+  const auto& attrs = writer.call.attrs_as<ops::InstanceNormAttrs>();
+  const size_t axis = ops::normal_axis(attrs.axis, writer.rank());
+  const Expr normal = writer.normalized(writer.call.args[0], axes_beside(axis, writer.rank()), attrs.epsilon);
+  return writer.scaled(normal, attrs, axis);
+}
+
+// In newshape, 0 keeps a dimension, -4 splits one by the next two sizes, -3 merges two.
+Expr unpack_group_norm(const Writer& writer) {
+  const auto& attrs = writer.call.attrs_as<ops::GroupNormAttrs>();
+  const size_t axis = ops::normal_axis(attrs.axis, writer.rank());
+  Shape split(axis, 0), merge(axis, 0);
+  for (const int64_t size : {int64_t{-4}, attrs.num_groups, int64_t{-1}}) split.push_back(size);
+  merge.push_back(-3);
+  for (size_t i = axis + 1; i < writer.rank(); ++i) {
+    split.push_back(0);
+    merge.push_back(0);
+  }
+  const Expr groups = ops::reshape(writer.call.args[0], split, false, writer.call.span);
+  const Expr normal = writer.normalized(groups, axes_beside(axis, writer.rank() + 1), attrs.epsilon);
+  return writer.scaled(ops::reshape(normal, merge, false, writer.call.span), attrs, axis);
+}
+
+Expr unpack_l2_normalize(const Writer& writer) {
+  const auto& attrs = writer.call.attrs_as<ops::L2NormalizeAttrs>();
+  const Expr x = writer.call.args[0];
+  const std::optional<Shape> axes = attrs.axis.empty() ? std::nullopt : std::optional(attrs.axis);
+  const Expr sum = ops::reduce("sum", writer.binary("multiply", x, x), axes, true, false, writer.call.span);
+  const Expr least = writer.binary("maximum", sum, writer.number(attrs.eps, writer.type.dtype));
+  return writer.binary("divide", x, writer.unary("sqrt", least));
+}
+
+// A norm of its data's own statistics as arithmetic; `call` itself for any other op.
+Expr unpack_norm(const CallNode& call, const TensorTypeNode& type) {
+  const Writer writer(call, type);
+  const std::string_view op = call.as_op()->name;
+  if (op == "nn.layer_norm") return unpack_layer_norm(writer);
+  if (op == "nn.instance_norm") return unpack_instance_norm(writer);
+  if (op == "nn.group_norm") return unpack_group_norm(writer);
+  return op == "nn.l2_normalize" ? unpack_l2_normalize(writer) : Expr(ref(&call));
+}
+
+// `before` carries the types, `after` the operands as rewritten so far. The result has the type of the data.
+Expr simplify_call(const Expr& before, const Expr& after, bool unpack_norms) {
+  const auto* type = before->has_checked_type() ? before->checked_type().as<TensorTypeNode>() : nullptr;
+  const auto* call = after.as<CallNode>();
+  if (call != nullptr && call->as_op() != nullptr && unpack_norms && type != nullptr) {
+    const auto is_empty = [](const PrimExpr& dim) { return is_int(dim, 0); };
+    const bool has_mean = std::none_of(type->shape.begin(), type->shape.end(), is_empty);
+    return has_mean ? unpack_norm(*call, *type) : after;
+  }
   const auto* item = after.as<relay::TupleGetItemNode>();
   if (item == nullptr || item->index != 0) return after;
-  const auto* call = item->tuple.as<CallNode>();
-  if (is_call_of(call, "nn.dropout")) return call->args[0];
-  if (!is_call_of(call, "nn.batch_norm")) return after;
-  // The result has the type of the data.
-  if (!before->has_checked_type()) return after;
-  const auto* data_type = before->checked_type().as<TensorTypeNode>();
-  return data_type == nullptr ? after : unpack_batch_norm(*call, *data_type);
+  const auto* of = item->tuple.as<CallNode>();
+  if (is_call_of(of, "nn.dropout")) return of->args[0];
+  return type != nullptr && is_call_of(of, "nn.batch_norm") ? unpack_batch_norm(Writer(*of, *type)) : after;
 }
 
 }  // namespace
 
-IRModule simplify_inference(const IRModule& module) {
+IRModule simplify_inference(const IRModule& module, bool unpack_norms) {
   const Effects effects(module);
   return rewrite_bodies(module, [&](const Expr& body) {
     return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
-      return effects.of(before) ? after : simplify_call(before, after);
+      return effects.of(before) ? after : simplify_call(before, after, unpack_norms);
     });
   });
 }

@@ -28,10 +28,10 @@ inline pass::PassContext typed_context() {
   return context;
 }
 
-// Runs the one pass of the lists named `name`.
+// Runs the pass of that name, as it runs where it is named.
 inline IRModule run_pass(const std::string& name, const IRModule& module,
                          const pass::PassContext& context = typed_context()) {
-  for (const auto& list : {canonical(), native(), by_name()}) {
+  for (const auto& list : {by_name(), canonical(), native()}) {
     for (pass::Pass pass : list) {
       if (pass.info.name != name) continue;
       return pass::run_passes({pass}, module, context);

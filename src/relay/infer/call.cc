@@ -1,5 +1,6 @@
 // Type inference of calls, and the values of shape arithmetic.
 #include "arith/canonical.h"
+#include "base/count_of.h"
 #include "relay/infer/inferencer.h"
 #include "relay/user_attrs.h"
 
@@ -69,7 +70,7 @@ std::optional<size_t> value_elements(const Type& type) {
     return total;
   }
   const auto* tensor = type.as<TensorTypeNode>();
-  if (tensor == nullptr || !is_integer(tensor->dtype)) return std::nullopt;
+  if (tensor == nullptr || !is_integer(tensor->dtype) || !tensor->dtype.is_scalar()) return std::nullopt;
   size_t total = 1;
   for (const PrimExpr& dim : tensor->shape) {
     const auto value = as_int(dim);
@@ -108,7 +109,7 @@ static void check_op_call(const Call& call, const OpNode& op) {
     std::vector<std::string> names;
     for (const OpArgument& argument : op.arguments) names.push_back(argument.name);
     throw_at(call->span, op.name,
-             fmt::format("it takes {} arguments{}, got {}", op.num_inputs,
+             fmt::format("it takes {}{}, got {}", count_of(op.num_inputs, "argument"),
                          names.empty() ? "" : fmt::format(" ({})", fmt::join(names, ", ")), call->args.size()));
   }
   // The relation of an op with a schema says which attributes there are.
@@ -168,10 +169,12 @@ FuncType Inferencer::callee_type(const Call& call, size_t num_args, Array<Type>&
   if (function == nullptr)
     throw_at(call->span, name, fmt::format("a value of {} is called; it is no function", to_string(type)));
   if (function->arg_types.size() != num_args)
-    throw_at(call->span, name, fmt::format("it takes {} arguments, got {}", function->arg_types.size(), num_args));
+    throw_at(call->span, name,
+             fmt::format("it takes {}, got {}", count_of(function->arg_types.size(), "argument"), num_args));
   const size_t num_params = function->type_params.size();
   if (!call->type_args.empty() && call->type_args.size() != num_params)
-    throw_at(call->span, name, fmt::format("it takes {} type arguments, got {}", num_params, call->type_args.size()));
+    throw_at(call->span, name,
+             fmt::format("it takes {}, got {}", count_of(num_params, "type argument"), call->type_args.size()));
   for (const Type& arg : call->type_args) {
     if (const std::string fault = annotation_fault(arg); !fault.empty()) throw_at(call->span, name, fault);
   }
@@ -187,8 +190,13 @@ void Inferencer::unify_arguments(const Call& call, const FuncTypeNode& function,
     if (!solver_.unify(expected, arg_types[i]))
       throw_at(call->span, callee_name(call->op),
                fmt::format("argument {} is {}, expected {}{}", i, to_string(solver_.resolve(arg_types[i])),
-                           to_string(solver_.resolve(expected)), why_endless()));
+                           to_string(solver_.resolve(expected)), solver_.why()));
   }
+}
+
+size_t Inferencer::count_unknown(const std::vector<PrimExpr>& dims) const {
+  const auto is_unknown = [&](const PrimExpr& dim) { return solver_.is_unknown_dim(dim); };
+  return static_cast<size_t>(std::count_if(dims.begin(), dims.end(), is_unknown));
 }
 
 void Inferencer::visit_function_call(const Call& node, const std::vector<Type>& arg_types) {
@@ -197,14 +205,18 @@ void Inferencer::visit_function_call(const Call& node, const std::vector<Type>& 
     const Type ret = make_incomplete_type();
     const Type called = make_func_type(Array<Type>(arg_types), ret);
     if (!solver_.unify(callee, called))
-      throw_at(node->span, callee_name(node->op), "a function cannot be its own argument" + why_endless());
+      throw_at(node->span, callee_name(node->op), "a function cannot be its own argument" + solver_.why());
     return finish(node, solver_.resolve(ret));
   }
   Array<Type> type_args;
   std::vector<PrimExpr> dims;
   const FuncType function = callee_type(node, arg_types.size(), type_args, dims);
-  unify_arguments(node, *function, arg_types);
-  unify_arguments(node, *function, arg_types);  // dimensions such as n + m, now that n and m are known
+  // Again while there is more to know: of dimensions such as n + m, now that n is known.
+  size_t before = dims.size() + 1;
+  for (size_t open = dims.size(); open < before; open = count_unknown(dims)) {
+    unify_arguments(node, *function, arg_types);
+    before = open;
+  }
   const auto is_left = [&](const Type& arg) { return solver_.is_open(arg); };
   if (node->type_args.empty() && std::any_of(type_args.begin(), type_args.end(), is_left))
     left_type_args_[node.get()] = type_args;
@@ -252,7 +264,11 @@ void Inferencer::infer_call_value(const Call& call, const Type& type, const std:
   if (!count || infer == nullptr) return;
   auto value = (*infer)(relation_input(call, arg_types));
   if (!value) return;
-  HEADRACE_CHECK(value->size() == *count, "value inference gives {} elements for {}", value->size(), *count);
+  if (value->size() != *count)
+    throw_at(call->span, call->as_op()->name,
+             fmt::format("its result has {} elements and its type {}: a constant was written to after its type was "
+                         "inferred; copy an array before it becomes a constant, or make a new constant",
+                         value->size(), *count));
   size_t at = 0;
   for (const Type& leaf : leaves_of(type)) {
     for (size_t left = value_elements(leaf).value_or(0); left > 0; --left, ++at)

@@ -169,6 +169,30 @@ constexpr InferCase kTyped[] = {
     {"def @main(%x: Tensor[(2), float32], %y: Tensor[(3), float32], %z: Tensor[(5), float32]) { @f(%x, %y, %z) }\n"
      "def @f(%x: Tensor[(n), float32], %y: Tensor[(m), float32], %z: Tensor[(n + m), float32]) { %z }",
      "fn (Tensor[(2), float32], Tensor[(3), float32], Tensor[(5), float32]) -> Tensor[(5), float32]"},
+    // equations of dimensions
+    {"def @main(%x: Tensor[(3), float32]) { @f(%x) }\n"
+     "def @f(%x: Tensor[(n + 1), float32]) -> Tensor[(n), float32] { strided_slice(%x, begin=[1], end=[2147483647]) }",
+     "fn (Tensor[(3), float32]) -> Tensor[(2), float32]"},
+    {"def @main(%x: Tensor[(7), int8]) { @f(%x) }\n"
+     "def @f(%x: Tensor[(n * 2 + 1), int8]) -> Tensor[(n), int8] { @f(%x) }",
+     "fn (Tensor[(7), int8]) -> Tensor[(3), int8]"},
+    {"def @main(%x: Tensor[(3), int8]) { @f(%x) }\n"
+     "def @f(%x: Tensor[(n + 3), int8]) -> Tensor[(n), int8] { @f(%x) }",
+     "fn (Tensor[(3), int8]) -> Tensor[(0), int8]"},
+    {"def @main(%x: Tensor[(m * 2 + 4), int8]) { @f(%x) }\n"
+     "def @f(%x: Tensor[(n * 2), int8]) -> Tensor[(n), int8] { @f(%x) }",
+     "fn (Tensor[((m * 2) + 4), int8]) -> Tensor[(m + 2), int8]"},
+    {"def @main(%x: Tensor[(m), int8]) { @f(%x) }\n"
+     "def @f(%x: Tensor[(n * 2), int8]) -> Tensor[(n), int8] { @f(%x) }",
+     "fn (Tensor[(m), int8]) -> Tensor[(?), int8]"},
+    {"def @main(%x: Tensor[(7), int8], %y: Tensor[(5), int8], %z: Tensor[(3), int8]) { @f(%x, %y, %z) }\n"
+     "def @f(%x: Tensor[(n + m), int8], %y: Tensor[(m + k), int8], %z: Tensor[(k + 1), int8])\n"
+     "    -> Tensor[(n, m, k), int8] { @f(%x, %y, %z) }",
+     "fn (Tensor[(7), int8], Tensor[(5), int8], Tensor[(3), int8]) -> Tensor[(4, 3, 2), int8]"},
+    {"def @main(%x, %y, %z: Tensor[(7), int8]) { let %a = @f(%z, %x, %y); let %b = @three(%x); %a }\n"
+     "def @f(%z: Tensor[(n + m), int8], %x: Tensor[(n), int8], %y: Tensor[(m), int8]) { %y }\n"
+     "def @three(%x: Tensor[(3), int8]) { %x }",
+     "fn (Tensor[(3), int8], Tensor[(4), int8], Tensor[(7), int8]) -> Tensor[(4), int8]"},
     {"def @main(%x: Tensor[(n), float32], %y: Tensor[(m), float32]) { concatenate((%x, %y)) }",
      "fn (Tensor[(n), float32], Tensor[(m), float32]) -> Tensor[(m + n), float32]"},
     {"def @main(%l: List[Tensor[(3), float32]]) { @map(@relu, %l) }\n"
@@ -221,13 +245,13 @@ constexpr InferCase kRefused[] = {
     {"def @main() { Cons(1, Cons(1f, Nil)) }", "argument 1 is List[float32], expected List[int32]"},
     {"def @main() { Cons(1) }", "takes 2 arguments, got 1"},
     {"def @main(%x: int32) { %x(1) }", "a value of int32 is called; it is no function"},
-    {"def @main(%x: int32) { @f(%x, %x) }\ndef @f(%x: int32) { %x }", "takes 1 arguments, got 2"},
+    {"def @main(%x: int32) { @f(%x, %x) }\ndef @f(%x: int32) { %x }", "takes 1 argument, got 2"},
     {"def @main(%x: int32) { @f(%x) }\ndef @f(%x: float32) { %x }", "argument 0 is int32, expected float32"},
     {"def @main(%x: int32) { @nobody(%x) }", "@nobody"},
     {"def @main(%x: int32) { %x.0 }", "no tuple: int32"},
     {"def @main(%x: (int32,)) { %x.1 }", "item 1 is taken of a tuple of 1"},
     {"def @main(%x: int32) { ref_read(%x) }", "a reference is expected, got int32"},
-    {"def @main(%r: ref(int32)) { ref_write(%r, 1f) }", "a float32 is written to a reference of int32"},
+    {"def @main(%r: ref(int32)) { ref_write(%r, 1f) }", "error: float32 is written to a reference of int32"},
     {"def @main(%f: fn (int32) -> int32) { %f(1f) }", "argument 0 is float32, expected int32"},
     {"def @main(%x: int32) { @apply(fn (%y: float32) { %y }, %x) }\n"
      "def @apply[A, B](%f: fn (A) -> B, %x: A) -> B { %f(%x) }",
@@ -241,12 +265,15 @@ constexpr InferCase kRefused[] = {
     {"def @main(%c: bool, %x) { if (%c) { %x } else { (%x, %x) } }",
      "(_, _): the type would be infinite, since it would contain itself"},
     {"def @main(%x: int32) { let %f = fn (%y) { (%y, %f(%y)) }; %f(%x) }",
-     ": the type would be infinite, since it would contain itself"},
+     "error: the function's body gives (_, _): the type would be infinite, since it would contain itself"},
+    {"def @main(%c: bool) -> float32 { @f(%c) }\n"
+     "def @f(%c) { let %y: float32 = @f(%c); if (%c) { 1 } else { 2 } }",
+     "the function is called to give float32 and its body gives int32"},
     {"def @main() { let %r = ref(Nil); let %u = ref_write(%r, Cons(%r, Nil)); 1 }",
      ": the type would be infinite, since it would contain itself"},
     // kinds
     {"def @main(%l: List) { %l }", "List is a adt_handle, expected a type"},
-    {"def @main(%l: List[int32, int32]) { %l }", "the type 'List' takes 1 arguments, got 2"},
+    {"def @main(%l: List[int32, int32]) { %l }", "the type 'List' takes 1 argument, got 2"},
     {"def @main(%l: (List, int32)) { %l }", "an item of a tuple must be a type, and List is a adt_handle"},
     {"def @main[n: shape_var](%l: List[n]) { %l }", "argument 0 of 'List' must be a type, and n is a shape_var"},
     {"def @main(%f: fn (Either) -> int32) { 1 }", "a parameter of a function must be a type, and Either is"},
@@ -270,7 +297,22 @@ constexpr InferCase kRefused[] = {
     // symbols
     {"def @main(%c: bool, %x, %y: Tensor[(4), float32]) { let %d = if (%c) { @double(%x) } else { %y }; @three(%x) }\n"
      "def @double(%x: Tensor[(n), float32]) { concatenate((%x, %x)) }\ndef @three(%x: Tensor[(3), float32]) { %x }",
-     "the dimension"},
+     "argument 0 is Tensor[(2), float32], expected Tensor[(3), float32]"},
+    {"def @main(%c: bool, %x, %y: Tensor[(4), float32]) { let %d = if (%c) { @square(%x) } else { %y }; @three(%x) }\n"
+     "def @square(%x: Tensor[(n), float32]) -> Tensor[(n * n), float32] { @square(%x) }\n"
+     "def @three(%x: Tensor[(3), float32]) { %x }",
+     "error: the dimension 9 must be 4\n"},
+    {"def @main(%x: Tensor[(3), int8]) { @f(%x) }\ndef @f(%x: Tensor[(n * 2), int8]) { 1 }",
+     "error: argument 0 is Tensor[(3), int8], expected Tensor[(n * 2), int8]: no size n makes n * 2 equal to 3\n"},
+    {"def @main(%x: Tensor[(3), int8]) { @f(%x) }\ndef @f(%x: Tensor[(n + 5), int8]) { 1 }",
+     "error: argument 0 is Tensor[(3), int8], expected Tensor[(n + 5), int8]: no size n makes n + 5 equal to 3\n"},
+    {"def @main(%x: Tensor[(3), int8], %y: Tensor[(4), int8]) { @f(%x, %y) }\n"
+     "def @f(%x: Tensor[(n + m), int8], %y: Tensor[(n), int8]) { 1 }",
+     "error: argument 0 is Tensor[(3), int8], expected Tensor[(m + 4), int8]: no size m makes m + 4 equal to 3\n"},
+    {"def @main(%x, %y, %z: Tensor[(3), float32]) { let %a = @sum(%z, %x, %y); @four(%x) }\n"
+     "def @sum(%z: Tensor[(n + m), float32], %x: Tensor[(n), float32], %y: Tensor[(m), float32]) { %z }\n"
+     "def @four(%x: Tensor[(4), float32]) { %x }",
+     "the dimension m + 4 must be 3"},
     {"def @main(%x: Tensor[(3), float32], %y: Tensor[(4), float32]) { @f(%x, %y) }\n"
      "def @f(%x: Tensor[(n), float32], %y: Tensor[(n), float32]) { %x }",
      "argument 1 is Tensor[(4), float32], expected Tensor[(3), float32]"},
@@ -299,6 +341,26 @@ TEST(InferCases, TheVariablesThatCouldSayIt) {
   const std::string found = type_of_main("def @main(%x) { let %y = nn.relu(%x); let %z = nn.relu(%y); %z }");
   EXPECT_TRUE(found.starts_with("error: the type of variable '%x' cannot be inferred")) << found;
   EXPECT_EQ(found.find("%y"), std::string::npos) << found;
+}
+
+// What an interpreter needs no type of: parts of types that nothing says, in however many places.
+TEST(InferCases, PartsOfTypesMayBeOpen) {
+  const auto read = [](std::string_view program) {
+    ops::register_all_ops();
+    return parse_module(fmt::format("#[version = \"0.0.5\"]{}{}", kTypesOfCases, program), "case");
+  };
+  for (const char* program : {"def @main() { Nil }", "def @main() { let %n = Nil; let %m = None; 1 }",
+                              "def @main(%l) { match (%l) { Cons(%h, %t) => { @main(%t) }, Nil => { 0 } } }"}) {
+    const IRModule module = read(program);
+    EXPECT_EQ(infer_type_if_settled(module), module) << program;
+    EXPECT_THROW(infer_type(module), UserError) << program;
+  }
+  const IRModule typed = infer_type_if_settled(read("def @main() { (1, 2f) }"));
+  EXPECT_EQ(to_string(typed->lookup("main")->checked_type()), "fn () -> (int32, float32)");
+  for (const char* program :
+       {"def @main(%x) { %x }", "def @main(%x, %l) { let %n = Nil; match (%l) { Cons(_, _) => { 1 }, Nil => { 0 } } }",
+        "def @main(%x: float32) -> int32 { let %n = Nil; %x }"})
+    EXPECT_THROW(infer_type_if_settled(read(program)), UserError) << program;
 }
 
 TEST(InferCases, DeepTypesAreRefused) {

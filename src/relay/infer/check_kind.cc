@@ -1,5 +1,6 @@
 #include "relay/infer/check_kind.h"
 
+#include "base/count_of.h"
 #include "base/stack.h"
 #include "relay/infer/inferencer.h"
 
@@ -62,7 +63,7 @@ class Kinds {
     if (name == nullptr) throw_user_error("{} takes no type arguments", to_string(call.func));
     const TypeData data = definition_of(*name);
     if (call.args.size() != data->type_vars.size())
-      throw_user_error("the type '{}' takes {} arguments, got {}", name->name_hint, data->type_vars.size(),
+      throw_user_error("the type '{}' takes {}, got {}", name->name_hint, count_of(data->type_vars.size(), "argument"),
                        call.args.size());
     for (size_t i = 0; i < call.args.size(); ++i)
       need(call.args[i], data->type_vars[i]->kind, fmt::format("argument {} of '{}'", i, name->name_hint));

@@ -74,7 +74,7 @@ void Inferencer::visit_constraint(const Constraint& constraint, const std::vecto
     if (!given) return wait(call, arg_types);
     const Type result = type_of(call);
     if (result && !solver_.unify(result, given))
-      fail_constraint(owed, fmt::format("does not hold: the op gives {}{}", to_string(given), why_endless()));
+      fail_constraint(owed, fmt::format("does not hold: the op gives {}{}", to_string(given), solver_.why()));
   } catch (const UserError& error) {
     fail_constraint(owed, fmt::format("does not hold: {}", error.message()));
   }

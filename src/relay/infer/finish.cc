@@ -70,8 +70,9 @@ void Inferencer::wake() {
   }
 }
 
-// To the end of what can be learnt. When nothing else moves, what ops assume of their arguments is taken; then an
-// unknown dimension is `?`; then those are asked again whose relation depends on more than types.
+// To the end of what can be learnt. When nothing else moves, what ops assume of their arguments is taken; then what
+// equations of dimensions say; then an unknown dimension is `?`; then those are asked again whose relation depends on
+// more than types.
 void Inferencer::solve() {
   for (;;) {
     while (!stack_.empty()) {
@@ -80,7 +81,7 @@ void Inferencer::solve() {
       if (frame.stage > 0 || !is_known(frame.expr)) step(frame);
     }
     wake();
-    if (!stack_.empty() || take_assumptions() || solver_.settle_all_dims()) continue;
+    if (!stack_.empty() || take_assumptions() || solver_.solve_equations() || solver_.settle_all_dims()) continue;
     if (asked_last_.empty() || waiting_nodes_.size() == asked_before_) break;
     asked_before_ = waiting_nodes_.size();
     for (const Expr& node : std::exchange(asked_last_, {})) later(node, 1);
@@ -90,7 +91,7 @@ void Inferencer::solve() {
   check_calls();
   solver_.take_owed();  // asked where the types met first
   report_equations();
-  for (const Ref<MatchNode>& match : std::exchange(check_complete_, {})) check_complete(match);
+  for (const Ref<MatchNode>& match : std::exchange(matches_, {})) check_match(match);
 }
 
 // True when one of them told something.
@@ -108,6 +109,7 @@ bool Inferencer::take_assumptions() {
 
 void Inferencer::report_equations() {
   for (const TypeSolver::Equation& broken : solver_.take_broken()) {
+    if (errors_.is_about(broken.place)) continue;  // a call whose argument does not fit has been told
     errors_.set_place(broken.place);
     errors_.add(broken.place->span, "",
                 fmt::format("the dimension {} must be {}", to_string(broken.a), to_string(broken.b)));
@@ -129,6 +131,7 @@ void Inferencer::report_waiting() {
 void Inferencer::check_calls() {
   for (const OpenCall& open : std::exchange(open_calls_, {})) {
     errors_.set_place(open.call);
+    solver_.set_place(open.call);
     try {
       unify_arguments(open.call, *open.function, open.arg_types);
     } catch (const UserError& error) {
@@ -137,15 +140,28 @@ void Inferencer::check_calls() {
   }
 }
 
-void Inferencer::check_complete(const Ref<MatchNode>& match) {
+void Inferencer::check_match(const Ref<MatchNode>& match) {
+  const Type type = strip_empty_call(type_of(match->data));
   errors_.set_place(match);
+  const auto* call = type.as<TypeCallNode>();
+  const TypeData data = find_type_data(module_, (call == nullptr ? type : call->func).cast<GlobalTypeVarNode>());
+  if (data && data->constructors.empty()) {
+    errors_.add(
+        match->span, "match",
+        fmt::format("a value of {} cannot be matched: the type is extern, it has no constructors", to_string(type)));
+  } else if (match->complete) {
+    check_complete(*match);
+  }
+}
+
+void Inferencer::check_complete(const MatchNode& match) {
   try {
     std::string missing;
-    for (const Pattern& pattern : unmatched_cases(*match, module_))
+    for (const Pattern& pattern : unmatched_cases(match, module_))
       missing += (missing.empty() ? "" : ", ") + case_text(pattern);
-    if (!missing.empty()) errors_.add(match->span, "match", fmt::format("no clause covers {}", missing));
+    if (!missing.empty()) errors_.add(match.span, "match", fmt::format("no clause covers {}", missing));
   } catch (const UserError& error) {
-    errors_.add(match->span, "match", error.message());
+    errors_.add(match.span, "match", error.message());
   }
 }
 
@@ -245,6 +261,7 @@ void Inferencer::report_variables(bool with_values) {
     const auto* var = node.as<VarNode>();
     if (var == nullptr || has_value_.contains(var) != with_values) continue;
     const Type type = type_of(node);
+    (type.is<IncompleteTypeNode>() ? lacks_whole_types_ : lacks_parts_) = true;
     const std::string known = type.is<IncompleteTypeNode>() ? "" : fmt::format(" (so far {})", to_string(type));
     errors_.set_place(node);
     errors_.add(node->span, "",
@@ -256,9 +273,11 @@ void Inferencer::report_expression(const Expr& first) {
   const auto* call = first.as<CallNode>();
   const auto* global = call != nullptr ? call->op.as<GlobalVarNode>() : first.as<GlobalVarNode>();
   const std::string what = global != nullptr ? fmt::format("what '@{}' gives", global->name_hint) : "this expression";
+  const Type type = type_of(first);
+  (type.is<IncompleteTypeNode>() ? lacks_whole_types_ : lacks_parts_) = true;
   errors_.set_place(first);
   errors_.add(first->span, call != nullptr && call->as_op() != nullptr ? call->as_op()->name : "",
-              fmt::format("the type of {} cannot be inferred: {}", what, to_string(type_of(first))));
+              fmt::format("the type of {} cannot be inferred: {}", what, to_string(type)));
 }
 
 ValueMap Inferencer::take_values() {

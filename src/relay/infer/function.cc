@@ -55,8 +55,10 @@ void Inferencer::enter_symbols(const Function& function, int change) {
 bool Inferencer::gives(const Function& node, const Type& declared, const Type& ret) {
   try {
     return agree(node, declared, ret, [&] {
-      return fmt::format("the function is annotated to give {} and its body gives {}",
-                         to_string(resolved(node, declared)), to_string(ret));
+      const Type expected = resolved(node, declared);
+      if (expected.is<IncompleteTypeNode>()) return fmt::format("the function's body gives {}", to_string(ret));
+      return fmt::format("the function is {} to give {} and its body gives {}", node->ret_type ? "annotated" : "called",
+                         to_string(expected), to_string(ret));
     });
   } catch (const UserError& error) {  // a type that became too deep
     errors_.add(node->span, "", error.message());

@@ -236,11 +236,7 @@ void Inferencer::finish(const Expr& original, Type type) {
   if (before && type && !solver_.unify(before, type))
     fail(original, original->span, "",
          fmt::format("it is {} and must be {}{}", to_string(type), to_string(resolved(original, before)),
-                     why_endless()));
-}
-
-std::string Inferencer::why_endless() const {
-  return solver_.was_endless() ? ": the type would be infinite, since it would contain itself" : "";
+                     solver_.why()));
 }
 
 void Inferencer::fail(const Expr& original, Span span, std::string op, std::string message) {
@@ -253,7 +249,7 @@ void Inferencer::fail(const Expr& original, Span span, std::string op, std::stri
 bool Inferencer::agree(const Expr& at, const Type& a, const Type& b, const std::function<std::string()>& message) {
   if (!a || !b || solver_.unify(a, b)) return true;
   errors_.set_place(at);
-  errors_.add(at->span, "", message() + why_endless());
+  errors_.add(at->span, "", message() + solver_.why());
   return false;
 }
 
@@ -269,7 +265,8 @@ bool Inferencer::check_annotation(const Type& type, const Span& span) {
   return fault.empty();
 }
 
-TypedModule infer_type_and_values(const IRModule& given) {
+// With `may_lack_parts`, the module as it was given where all that is wrong is that parts of types are open.
+static TypedModule infer_module(const IRModule& given, bool may_lack_parts) {
   const IRModule module = snapshot(given);  // it is read many times, while others may add to it
   check_kinds(module);
   Inferencer inferencer(module);
@@ -284,6 +281,7 @@ TypedModule infer_type_and_values(const IRModule& given) {
   }
   const std::vector<Expr> results = inferencer.run_all(exprs);
   inferencer.report_escapes(exprs, false);
+  if (may_lack_parts && inferencer.lacks_parts_only()) return {given, {}};
   inferencer.take_errors().raise(std::span(exprs).first(count), std::span(exprs).subspan(count));
   bool changed = false;
   Map<GlobalVar, BaseFunc> typed;
@@ -303,6 +301,10 @@ TypedModule infer_type_and_values(const IRModule& given) {
   module->set_functions(std::move(typed));
   return {module, std::move(values)};
 }
+
+TypedModule infer_type_and_values(const IRModule& module) { return infer_module(module, false); }
+
+IRModule infer_type_if_settled(const IRModule& module) { return infer_module(module, true).module; }
 
 IRModule infer_type(const IRModule& module) { return infer_type_and_values(module).module; }
 

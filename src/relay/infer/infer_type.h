@@ -30,8 +30,11 @@ namespace headrace::relay {
 
 // The module itself when nothing had to be rebuilt. Functions that are not relay's are left alone.
 IRModule infer_type(const IRModule& module);
-// As above for one expression, which may use the module's functions and types. A free variable without annotation gets
-// the type that its uses determine.
+// As above, for an interpreter; the module as it is where all that is wrong with it is that nothing determines parts of
+// types, such as what an empty list has for items (List[_]): no result depends on them.
+IRModule infer_type_if_settled(const IRModule& module);
+// As infer_type(module) for one expression, which may use the module's functions and types. A free variable without
+// annotation gets the type that its uses determine.
 Expr infer_type(const Expr& expr, const IRModule& module = {});
 
 // The known elements of integer expressions, by node of the module's functions: `?` where one is unknown. A tuple's are

@@ -124,7 +124,7 @@ TEST_F(InferType, LeafErrors) {
   EXPECT_THAT(error_text(make_ref_read(make_scalar(1))), HasSubstr("a reference is expected, got float32"));
   EXPECT_THAT(error_text(make_ref_write(make_scalar(1), make_scalar(1))), HasSubstr("a reference is expected"));
   EXPECT_THAT(error_text(make_ref_write(make_ref_create(make_scalar(1)), make_scalar(1, DataType::int_(8)))),
-              HasSubstr("a int8 is written"));
+              HasSubstr("int8 is written"));
   EXPECT_THAT(error_text(make_tuple({get_op("test.same")})), HasSubstr("an op is no value"));
   EXPECT_THAT(error_text(make_global_var("f")), HasSubstr("no function '@f'"));
 }
@@ -151,7 +151,7 @@ TEST_F(InferType, ErrorsNameTheFunction) {
 TEST_F(InferType, OpCalls) {
   const Var x = make_var("x", tensor({n}));
   EXPECT_EQ(type_text(plus(same(x), x)), "Tensor[(n), float32]");
-  EXPECT_THAT(error_text(make_call("test.same", {})), HasSubstr("takes 1 arguments, got 0"));
+  EXPECT_THAT(error_text(make_call("test.same", {})), HasSubstr("takes 1 argument, got 0"));
   EXPECT_THAT(error_text(make_call("test.bare", {x})), HasSubstr("no type relation"));
   EXPECT_THAT(error_text(plus(x, make_scalar(1))), HasSubstr("types differ"));
   EXPECT_THAT(error_text(same(make_tuple({x}))), HasSubstr("must be a tensor"));
@@ -166,9 +166,10 @@ TEST_F(InferType, AllErrorsAtOnceWithPlaces) {
   const Expr a = make_call("test.same", {make_tuple({})}, {}, make_span("m.relay", 3, 5));
   const Expr b = make_call("test.bare", {make_scalar(1)}, {}, make_span("m.relay", 4, 1));
   const std::string text = error_text(make_tuple({plus(a, a), b}));
-  EXPECT_THAT(text, HasSubstr("2 type errors"));
-  EXPECT_THAT(text, HasSubstr("m.relay:3:5"));
-  EXPECT_THAT(text, HasSubstr("m.relay:4:1"));
+  EXPECT_EQ(text,
+            "2 type errors:\n"
+            "  test.same: argument 0 must be a tensor, got ()\n  at: test.same\n  in: m.relay:3:5\n"
+            "  the op has no type relation and cannot be inferred\n  at: test.bare\n  in: m.relay:4:1");
 }
 
 TEST_F(InferType, LetAndIf) {
@@ -201,7 +202,7 @@ TEST_F(InferType, FunctionsInstantiateSymbols) {
   EXPECT_EQ(type_text(make_call(make_function({make_var("w", tensor({m}))}, make_scalar(1)), {make_var("v", row(3))})),
             "float32");
   EXPECT_THAT(error_text(make_call(g, {make_scalar(1)}), module), HasSubstr("@f"));
-  EXPECT_THAT(error_text(make_call(g, {}), module), HasSubstr("takes 1 arguments, got 0"));
+  EXPECT_THAT(error_text(make_call(g, {}), module), HasSubstr("takes 1 argument, got 0"));
   EXPECT_THAT(error_text(make_call(make_scalar(1), {})), HasSubstr("it is no function"));
   const Var a = make_var("a", tensor({n})), b = make_var("b", tensor({n}));
   const IRModule pair = module_with("g", make_function({a, b}, plus(a, b)));

@@ -5,6 +5,7 @@
 // nothing more can be learnt, the types are set, children first (finish.cc).
 #pragma once
 
+#include <algorithm>
 #include <set>
 
 #include "relay/infer/infer_type.h"
@@ -21,6 +22,7 @@ class TypeErrors {
   void add(const UserError& error);
   void add(const Span& span, std::string op, std::string message);
   bool empty() const { return messages_.empty(); }
+  bool is_about(const Expr& place) const { return std::find(places_.begin(), places_.end(), place) != places_.end(); }
   // Throws when there is any: one as it is, several as a list.
   void raise() const;
   // Says before that which of the functions an error is in that has no place in a text. `names` are theirs.
@@ -42,6 +44,8 @@ class Inferencer {
   // Types all of them before it looks for what nothing determines.
   std::vector<Expr> run_all(const std::vector<Expr>& exprs);
   const TypeErrors& errors() const { return errors_; }
+  // Whether all the errors say of types that nothing determines parts of them: List[_].
+  bool lacks_parts_only() const { return lacks_parts_ && !lacks_whole_types_; }
   // After run_all: names of types that get out of their function are errors.
   void report_escapes(const std::vector<Expr>& exprs, bool is_part);
   ValueMap take_values();
@@ -77,8 +81,6 @@ class Inferencer {
   Type resolved(const Expr& at, const Type& type);
   // Gives `original` an unknown type for now, and asks again when an unknown of `of` is settled.
   void wait(const Expr& original, const std::vector<Type>& of);
-  // What to add to the message of two types that are not one; empty where the message says it all.
-  std::string why_endless() const;
   // The types must be one, else an error at `at` with the message; nothing where one is null.
   bool agree(const Expr& at, const Type& a, const Type& b, const std::function<std::string()>& message);
   // Why a user's type is no type to infer with; empty when it is one.
@@ -121,6 +123,7 @@ class Inferencer {
   Type relate(const Call& call, const std::vector<Type>& arg_types);
   FuncType callee_type(const Call& call, size_t num_args, Array<Type>& type_args, std::vector<PrimExpr>& dims);
   void unify_arguments(const Call& call, const FuncTypeNode& function, const std::vector<Type>& arg_types);
+  size_t count_unknown(const std::vector<PrimExpr>& dims) const;
   RelationInput relation_input(const Call& call, const std::vector<Type>& arg_types);
   void infer_call_value(const Call& call, const Type& type, const std::vector<Type>& arg_types);
 
@@ -142,7 +145,8 @@ class Inferencer {
   void report_equations();
   void report_waiting();
   void check_calls();
-  void check_complete(const Ref<MatchNode>& match);
+  void check_match(const Ref<MatchNode>& match);
+  void check_complete(const MatchNode& match);
   void set_types();
   void set_type(const Expr& original);
   Expr rebuilt(const Expr& original, const Type& type);
@@ -180,17 +184,18 @@ class Inferencer {
   std::vector<Constraint> constraints_;
   std::unordered_map<const ExprNode*, size_t> constraint_of_;  // by the call that it is asked as
   std::set<std::pair<const Object*, const Object*>> failed_constraints_;
-  std::vector<Ref<MatchNode>> check_complete_;
+  std::vector<Ref<MatchNode>> matches_;                   // to be checked when what they match is known
   std::unordered_map<const ExprNode*, Type> signatures_;  // of functions, from when they are entered
   std::unordered_set<const Object*> monomorphic_;         // signatures that are the same at each use
   std::unordered_set<const VarNode*> annotate_;           // parameters whose annotation is inferred
   // Type arguments that the arguments of a call do not say. They are written into the call, since what does (an
   // annotation, the other branch) may be gone after a pass.
   std::unordered_map<const ExprNode*, Array<Type>> left_type_args_;
-  std::unordered_set<const VarNode*> has_value_;  // bound by a let or a pattern
-  std::vector<Expr> unknown_;                     // nodes whose types nothing determines
-  Symbols symbols_;                               // of the enclosing functions, with the number of binders
-  std::vector<Symbols> outer_symbols_;            // of the functions whose inference waits for a global's
+  std::unordered_set<const VarNode*> has_value_;          // bound by a let or a pattern
+  std::vector<Expr> unknown_;                             // nodes whose types nothing determines
+  bool lacks_parts_ = false, lacks_whole_types_ = false;  // what the errors say of such nodes
+  Symbols symbols_;                                       // of the enclosing functions, with the number of binders
+  std::vector<Symbols> outer_symbols_;                    // of the functions whose inference waits for a global's
   std::unordered_map<std::string, GlobalVar> globals_;
   TypeErrors errors_;
 };

@@ -86,7 +86,7 @@ void Inferencer::finish_match(const Ref<MatchNode>& node) {
           fmt::format("the clauses have different types: {} and {}", to_string(resolved(node, type)), to_string(rhs)));
     type = joined;
   }
-  if (!failed && node->complete) check_complete_.push_back(node);
+  if (!failed) matches_.push_back(node);
   finish(node, failed ? Type() : type);
 }
 

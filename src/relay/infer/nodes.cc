@@ -122,7 +122,7 @@ void Inferencer::visit_if(const If& node, int stage) {
   if (!type)
     return fail(
         node, node->span, "if",
-        fmt::format("the branches have different types: {} and {}{}", to_string(a), to_string(b), why_endless()));
+        fmt::format("the branches have different types: {} and {}{}", to_string(a), to_string(b), solver_.why()));
   finish(node, type);
 }
 
@@ -153,8 +153,8 @@ void Inferencer::visit_ref(const Expr& node, int stage) {
   const Type value = type_of(write->value);
   if (value && !solver_.unify(content, value))
     return fail(node, node->span, "",
-                fmt::format("a {} is written to a reference of {}{}", to_string(value),
-                            to_string(resolved(node, content)), why_endless()));
+                fmt::format("{} is written to a reference of {}{}", to_string(value),
+                            to_string(resolved(node, content)), solver_.why()));
   finish(node, value ? make_tuple_type({}) : Type());
 }
 

@@ -117,7 +117,7 @@ constexpr InferCase kRefusedScope[] = {
     {"def @main(%x: int32) { @id[float32](%x) }\ndef @id[A](%x: A) -> A { %x }",
      "argument 0 is int32, expected float32"},
     {"def @main(%x: int32) { @id[int32, int32](%x) }\ndef @id[A](%x: A) -> A { %x }",
-     "it takes 1 type arguments, got 2"},
+     "it takes 1 type argument, got 2"},
     {"def @main(%x: int32) { @id[List](%x) }\ndef @id[A](%x: A) -> A { %x }", "List is a adt_handle, expected a type"},
     // recursion at another type than its own, without an annotation
     {"def @main() { let %f = fn (%x) { let %a = %f(1); %f(2f) }; 1 }", "argument 0 is float32, expected int32"},

@@ -6,8 +6,8 @@
 
 namespace headrace::relay {
 
-PrimExpr TypeSolver::unknown_dim() {
-  const PrimVar symbol = make_prim_var(fmt::format("_{}", kept_dims_.size()));
+PrimExpr TypeSolver::unknown_dim(const std::string& name) {
+  const PrimVar symbol = make_prim_var(name);
   kept_dims_.push_back(symbol);
   unknown_.emplace(symbol.get(), symbol);
   return symbol;
@@ -18,10 +18,14 @@ bool TypeSolver::is_unknown_dim(const PrimExpr& dim) const {
   return symbol != nullptr && unknown_.contains(symbol);
 }
 
-bool TypeSolver::has_unknown_dim(const PrimExpr& dim) const {
-  if (unknown_.empty() || as_int(dim) || is_any(dim)) return false;
-  bool found = false;
-  visit_symbols(dim, [&](const PrimVarNode* symbol) { found = found || unknown_.contains(symbol); });
+std::vector<PrimExpr> TypeSolver::unknowns_in(const PrimExpr& dim) const {
+  if (unknown_.empty() || as_int(dim) || is_any(dim)) return {};
+  std::vector<PrimExpr> found;
+  visit_symbols(dim, [&](const PrimVarNode* symbol) {
+    const auto it = unknown_.find(symbol);
+    if (it != unknown_.end() && std::find(found.begin(), found.end(), it->second) == found.end())
+      found.push_back(it->second);
+  });
   return found;
 }
 
@@ -127,7 +131,7 @@ Type TypeSolver::bind(const Type& unknown, const Type& type) {
   const std::vector<const Object*> inside = unknowns(resolved);
   if (resolved != unknown && std::find(inside.begin(), inside.end(), unknown.object()) != inside.end() &&
       !resolved.is<IncompleteTypeNode>()) {
-    was_endless_ = true;
+    why_ = ": the type would be infinite, since it would contain itself";
     return {};
   }
   if (resolved == unknown) return unknown;
@@ -166,21 +170,54 @@ PrimExpr TypeSolver::unify_dim(const PrimExpr& a_in, const PrimExpr& b_in) {
   const PrimExpr a = resolve_dim(a_in), b = resolve_dim(b_in);
   if (a == b) return a;
   if (is_any(a) || is_any(b)) return make_any();
-  if (is_unknown_dim(a)) return bind_dim(a, b);
-  if (is_unknown_dim(b)) return bind_dim(b, a);
+  if (is_unknown_dim(a) && bind_dim(a, b)) return b;
+  if (is_unknown_dim(b) && bind_dim(b, a)) return a;
   if (arith::is_equal(a, b)) return a;
-  if (!has_unknown_dim(a) && !has_unknown_dim(b)) return {};
+  const bool is_a_open = !unknowns_in(a).empty();
+  if (!is_a_open && unknowns_in(b).empty()) return {};
+  const Outcome outcome = solve_dim(a, b);
+  if (outcome == Outcome::none) return {};
+  if (outcome == Outcome::settled) return resolve_dim(a);
   equations_.push_back({a, b, place_});
-  return has_unknown_dim(a) ? b : a;
+  return is_a_open ? b : a;
+}
+
+// Settles the one unknown of a == b where the equation is linear in it.
+TypeSolver::Outcome TypeSolver::solve_dim(const PrimExpr& a, const PrimExpr& b) {
+  const std::vector<PrimExpr> unknowns = unknowns_in(a - b);
+  if (unknowns.size() != 1) return Outcome::open;
+  const arith::Solution solution = arith::solve_for(unknowns[0].as<PrimVarNode>(), a, b);
+  if (solution.is_none) {
+    why_ = fmt::format(": no size {} makes {} equal to {}", to_string(unknowns[0]), to_string(a), to_string(b));
+    return Outcome::none;
+  }
+  if (!solution.value) return Outcome::open;
+  bind_dim(unknowns[0], solution.value);
+  return Outcome::settled;
+}
+
+bool TypeSolver::solve_equations() {
+  bool any = false;
+  for (Equation& equation : equations_) {
+    const PrimExpr a = resolve_dim(equation.a), b = resolve_dim(equation.b);
+    if (equation.is_broken || is_any(a) || is_any(b)) continue;
+    const Outcome outcome = solve_dim(a, b);
+    any = any || outcome == Outcome::settled;
+    if (outcome == Outcome::none) equation = {a, b, equation.place, true};
+  }
+  return any;
 }
 
 std::vector<TypeSolver::Equation> TypeSolver::take_broken() {
   std::vector<Equation> broken;
   for (Equation& equation : std::exchange(equations_, {})) {
-    equation.a = resolve_dim(equation.a);
-    equation.b = resolve_dim(equation.b);
-    const bool may_hold = is_any(equation.a) || is_any(equation.b) || has_unknown_dim(equation.a) ||
-                          has_unknown_dim(equation.b) || arith::is_equal(equation.a, equation.b);
+    if (!equation.is_broken) {
+      equation.a = resolve_dim(equation.a);
+      equation.b = resolve_dim(equation.b);
+    }
+    const bool may_hold =
+        !equation.is_broken && (is_any(equation.a) || is_any(equation.b) || !unknowns_in(equation.a).empty() ||
+                                !unknowns_in(equation.b).empty() || arith::is_equal(equation.a, equation.b));
     if (!may_hold) broken.push_back(std::move(equation));
   }
   return broken;
@@ -229,6 +266,7 @@ Type TypeSolver::join(const Type& a, const Type& b) {
   const size_t mark = owed_.size();
   if (const Type joined = unify(a, b)) return joined;
   owed_.resize(mark);
+  why_.clear();
   return unify(b, a);
 }
 
@@ -277,7 +315,7 @@ FuncType TypeSolver::instantiate(const FuncTypeNode& function, const Array<Type>
   for (const Type& arg : function.arg_types) {
     visit_symbols(arg, [&](const PrimVarNode* symbol) {
       if (!is_own(symbol) || bindings.symbols.contains(symbol)) return;
-      bindings.symbols.emplace(symbol, unknown_dim());
+      bindings.symbols.emplace(symbol, unknown_dim(symbol->name_hint));
       if (dims != nullptr) dims->push_back(bindings.symbols.at(symbol));
     });
   }

@@ -1,7 +1,8 @@
 // What one inference knows of the types and dimensions that nobody wrote.
 //
 // An unknown type is an IncompleteType node; an unknown dimension is a symbol that the solver made. unify() makes two
-// types one, which may settle unknowns; resolve() puts into a type what is settled by now. `?` agrees with every
+// types one, which may settle unknowns; resolve() puts into a type what is settled by now. An equation of dimensions is
+// solved where it is linear in its one unknown: n * 2 + 1 that must be 7 says that n is 3. `?` agrees with every
 // dimension, and what must be both `?` and 3 is `?`. Recursion is as deep as a type, which kMaxTypeDepth bounds.
 #pragma once
 
@@ -18,7 +19,8 @@ class TypeSolver {
   using IsFixed = std::function<bool(const PrimVarNode*)>;
   explicit TypeSolver(IsFixed is_fixed) : is_fixed_(std::move(is_fixed)) {}
 
-  PrimExpr unknown_dim();
+  // It prints by the name of the symbol that it stands for.
+  PrimExpr unknown_dim(const std::string& name);
   bool is_unknown_dim(const PrimExpr& dim) const;
 
   // `type` with what is settled in place of the unknowns; the type itself when there is nothing to put in. Throws a
@@ -35,8 +37,8 @@ class TypeSolver {
   // The type that both are from here on; null when they differ, and then some unknowns may be settled.
   // Functions in `a` are what is expected, those in `b` what is given: where `a` takes anything, so must `b`.
   Type unify(const Type& a, const Type& b);
-  // Whether a unify() since the last place failed because a type would have had to contain itself: to be told.
-  bool was_endless() const { return was_endless_; }
+  // Why a unify() since the last place failed, where the two types do not say it; else empty.
+  const std::string& why() const { return why_; }
   // The type of what is one or the other.
   Type join(const Type& a, const Type& b);
 
@@ -56,6 +58,8 @@ class TypeSolver {
   // Those of the functions instantiated since this was asked last.
   std::vector<Owed> take_owed() { return std::exchange(owed_, {}); }
 
+  // Settles the unknown dimensions that an equation from earlier determines by now. False when there was none.
+  bool solve_equations();
   // An unknown dimension that nothing settled so far becomes `?`.
   void settle_as_any(const PrimExpr& dim);
   // The same for all; false when there was none.
@@ -64,12 +68,13 @@ class TypeSolver {
   // Where what is unified from here on stands.
   void set_place(const Expr& place) {
     place_ = place;
-    was_endless_ = false;
+    why_.clear();
   }
   // Dimensions that had to be equal when unknowns were in them, and are not.
   struct Equation {
     PrimExpr a, b;
     Expr place;
+    bool is_broken = false;  // whatever its unknowns are
   };
   std::vector<Equation> take_broken();
 
@@ -87,9 +92,12 @@ class TypeSolver {
   Type resolve_at(const Type& type, int depth);
   Type resolve_tensor(const TensorTypeNode& tensor);
   std::vector<const Object*> unknowns_of(const Type& type) const;
-  bool has_unknown_dim(const PrimExpr& dim) const;
+  // The unknown dimensions in it, each once.
+  std::vector<PrimExpr> unknowns_in(const PrimExpr& dim) const;
   Type unify_known(const Type& a, const Type& b);
   PrimExpr unify_dim(const PrimExpr& a, const PrimExpr& b);
+  enum class Outcome : uint8_t { open, settled, none };
+  Outcome solve_dim(const PrimExpr& a, const PrimExpr& b);
   Type unify_tensors(const TensorType& a, const TensorType& b);
   Type unify_functions(const FuncTypeNode& a, const FuncTypeNode& b);
   std::optional<Array<Type>> unify_all(const Array<Type>& a, const Array<Type>& b);
@@ -105,7 +113,7 @@ class TypeSolver {
   std::vector<Equation> equations_;
   std::vector<Owed> owed_;
   int64_t budget_ = 0;  // parts of the type that is being resolved
-  bool was_endless_ = false;
+  std::string why_;
   Expr place_;
 };
 

@@ -3,7 +3,6 @@
 
 #include "relay/text/parser.h"
 #include "relay/text/print_names.h"
-#include "relay/text/std_texts.h"
 
 namespace headrace::relay {
 
@@ -37,40 +36,12 @@ void Parser::declare_type(const Token& name) {
     return report(name,
                   fmt::format("the type '{}' is defined twice{}", text, imported ? first_at((*imported)->span) : ""));
   }
-  var = make_global_type_var(text);
-}
-
-// import "prelude.rly"
-void Parser::import_text(const Token& name) {
-  const std::string file = unquote(name.text);
-  if (!imported_.insert(file).second) return;
-  const auto text = std_texts().find(file);
-  if (text == std_texts().end()) {
-    std::string known;
-    for (const auto& [other, content] : std_texts()) known += (known.empty() ? "" : ", ") + other;
-    return report(name, fmt::format("there is no text '{}' to import; there are {}", file, known));
-  }
-  const IRModule module = Parser(text->second, file, {}).module();
-  for (const auto& [var, data] : module->type_definitions()) {
-    global_types_[var->name_hint] = var;
-    for (const Constructor& constructor : data->constructors) constructors_[constructor->name_hint] = constructor;
-    module_->add_type_def(data);
-  }
-  for (const auto& [var, function] : module->functions()) {
-    globals_[var->name_hint] = var;
-    module_->add_function(var, function);
-  }
-}
-
-void Parser::import_texts() {
-  for (size_t i = 0; i + 1 < tokens_.size(); ++i) {
-    if (tokens_[i].is("import") && tokens_[i + 1].kind == TokenKind::string) import_text(tokens_[i + 1]);
-  }
+  if (imports_->into) var = imports_->into->find_global_type_var(text);
+  if (!var) var = make_global_type_var(text);
 }
 
 // Names that may be used before their definition: types, functions, constants.
 void Parser::declare_items() {
-  import_texts();
   size_t metadata_at = 0;
   for (size_t i = 0; i + 1 < tokens_.size(); ++i) {
     const Token& token = tokens_[i];
@@ -82,12 +53,14 @@ void Parser::declare_items() {
         report(next, fmt::format("the function '@{}' is defined twice{}", next.text,
                                  imported ? first_at((*imported)->span) : ""));
       }
+      if (!var && imports_->into) var = imports_->into->find_global_var(local_name(next));
       if (!var) var = make_global_var(local_name(next));
     } else if (token.is("type") && next.kind == TokenKind::word) {
       declare_type(next);
     } else if (token.is("#[") && next.is("metadata")) {
       if (metadata_at != 0) report(token, "there are two metadata blocks");
       metadata_at = i;
+      metadata_begin_ = token.offset;
     }
   }
   const size_t back = at_;
@@ -95,7 +68,7 @@ void Parser::declare_items() {
     if (metadata_at != 0) metadata(metadata_at);
     for (size_t i = 0; i + 1 < tokens_.size(); ++i) {
       if (!tokens_[i].is("type") || tokens_[i + 1].kind != TokenKind::word) continue;
-      at_ = i;
+      at_ = i > 0 && tokens_[i - 1].is("extern") ? i - 1 : i;
       type_definition();
     }
   } catch (const SyntaxError&) {  // reported
@@ -115,14 +88,17 @@ void Parser::constructor(const GlobalTypeVar& type_var, Array<Constructor>& out)
     comma_separated(")", "after a constructor's fields", [&] { made->inputs.push_back(type().run()); });
   }
   made->span = span_from(name);
-  const auto [known, is_new] = constructors_.emplace(text, made);
-  if (!is_new)
-    report(name, fmt::format("the constructor '{}' is defined twice{}", text, first_at(known->second->span)));
+  for (const Constructor& other : out) {
+    if (other->name_hint == text)
+      report(name, fmt::format("the constructor '{}' is defined twice{}", text, first_at(other->span)));
+  }
   out.push_back(made);
 }
 
 // type List[A] { Cons(A, List[A]), Nil, }
+// extern type Storage[A]
 void Parser::type_definition() {
+  const bool is_extern = accept("extern");
   const Token first = take();
   const Token name = take();
   TypeData data = make_object<TypeDataNode>();
@@ -131,10 +107,15 @@ void Parser::type_definition() {
   const size_t mark = type_vars_.mark();
   symbols_.clear();
   data->type_vars = type_params();
-  expect("{", "before constructors");
-  comma_separated("}", "after constructors", [&] { constructor(data->header, data->constructors); });
+  if (is_extern && at("{")) fail(peek(), "an extern type has no constructors; leave out 'extern' or the braces");
+  if (!is_extern) {
+    expect("{", "before constructors");
+    comma_separated("}", "after constructors", [&] { constructor(data->header, data->constructors); });
+  }
   type_vars_.leave(mark);
   data->span = span_from(first);
+  if (const TypeData present = present_type(data)) data = present;
+  for (const Constructor& made : data->constructors) constructors_[made->name_hint].push_back(made);
   if (module_->find_global_type_var(data->header->name_hint)) return;  // reported as defined twice
   module_->add_type_def(data);
 }
@@ -165,6 +146,20 @@ void Parser::module_attributes() {
   expect("}", "after the attributes of the module");
 }
 
+// It was read by declare_items.
+void Parser::skip_type_definition() {
+  const auto skip_to = [&](std::string_view close) {
+    while (peek().kind != TokenKind::end && !at(close) && !at("def")) take();
+    accept(close);
+  };
+  if (!accept("extern")) return skip_to("}");
+  if (!at("type") || peek(1).kind != TokenKind::word) fail_expected("type and its name after extern");
+  take();
+  take();
+  if (at("[")) skip_to("]");
+  accept(";");
+}
+
 void Parser::item() {
   if (at("def")) return definition();
   if (at("attributes")) return module_attributes();
@@ -174,12 +169,7 @@ void Parser::item() {
     accept(";");
     return;
   }
-  if (at("type")) {
-    // It was read by declare_items.
-    while (peek().kind != TokenKind::end && !at("}") && !at("def")) take();
-    accept("}");
-    return;
-  }
+  if (at("type") || at("extern")) return skip_type_definition();
   if (at("#[") && peek(1).is("metadata")) {
     at_ = tokens_.size() - 1;
     return;
@@ -188,6 +178,7 @@ void Parser::item() {
 }
 
 IRModule Parser::module() {
+  import_texts();
   try {
     version(true);
   } catch (const SyntaxError&) {  // reported
@@ -207,12 +198,14 @@ IRModule Parser::module() {
   }
   report_constants_without_data();
   errors_.throw_if_any();
+  module_->add_source(make_source(source_name_, std::string(text_.substr(0, metadata_begin_))));
   return module_;
 }
 
 Expr Parser::expression() {
   open_globals_ = true;
   Expr result;
+  import_texts();
   try {
     version(false);
     declare_items();

@@ -30,7 +30,7 @@ Nested<Expr> Parser::block() {
     }
     if (!failed) continue;
     skip_statement();
-    more = peek().kind != TokenKind::end && !at("}") && !at(")") && !at("]") && !at("def") && !at("type");
+    more = peek().kind != TokenKind::end && !at("}") && !at(")") && !at("]") && !at_item();
     if (!more) {
       vars_.leave(mark);
       co_return placeholder(peek());
@@ -193,6 +193,7 @@ Nested<Expr> Parser::call(Expr callee, Array<Type> types, Token first) {
     if (!accept(",")) break;
   }
   expect(")", "after arguments");
+  if (callee.is<OpNode>()) take_dyn_attrs(first, args, attrs);
   Attrs made = call_attrs(callee, std::move(attrs), first);
   co_return Expr(relay::make_call(callee, args, made, types, span_from(first)));
 }
@@ -227,10 +228,7 @@ Nested<Expr> Parser::primary() {
     co_return inner;
   }
   if (accept("&")) {
-    const Token name = take();
-    auto it = constructors_.find(std::string(name.text));
-    if (it == constructors_.end()) fail(name, fmt::format("there is no constructor '{}'", name.text));
-    co_return Expr(it->second);
+    co_return Expr(need_constructor(take()));
   }
   if (first.kind != TokenKind::word) fail_expected("an expression");
   Expr named = co_await keyword(first);
@@ -280,11 +278,40 @@ Nested<Expr> Parser::keyword(Token first) {
   co_return named_callee(first);
 }
 
-// An op or a constructor.
+// The constructor that `Nil` or `List::Nil` names; null where no type has a `Nil`. `first` has been taken.
+Constructor Parser::find_constructor(const Token& first) {
+  const bool says_type = accept("::");
+  const Token name = says_type ? take() : first;
+  const auto found = constructors_.find(std::string(name.text));
+  if (!says_type) {
+    if (found == constructors_.end()) return {};
+    if (found->second.size() == 1) return found->second.front();
+    std::string types, ways;
+    for (const Constructor& constructor : found->second) {
+      types += (types.empty() ? "" : " and of ") + constructor->belong_to->name_hint;
+      ways += fmt::format("{}{}::{}", ways.empty() ? "" : " or ", constructor->belong_to->name_hint, name.text);
+    }
+    fail(name, fmt::format("'{}' is a constructor of {}; write {}", name.text, types, ways));
+  }
+  for (size_t i = 0; found != constructors_.end() && i < found->second.size(); ++i) {
+    if (found->second[i]->belong_to->name_hint == first.text) return found->second[i];
+  }
+  fail(name, fmt::format("the type '{}' has no constructor '{}'", first.text, name.text));
+}
+
+Constructor Parser::need_constructor(const Token& first) {
+  const Constructor found = find_constructor(first);
+  if (!found) fail(first, fmt::format("there is no constructor '{}'", first.text));
+  return found;
+}
+
+// An op or a constructor. A name of both is the op's: the constructor is written with its type.
 Expr Parser::named_callee(const Token& token) {
   const std::string name(without_dyn(token.text));
   take();
-  if (auto it = constructors_.find(name); it != constructors_.end()) return it->second;
+  const Op op = at("::") ? Op() : find_op(name);
+  if (op) return op;
+  if (const Constructor constructor = find_constructor(token)) return constructor;
   // The arguments of an unknown op are read all the same, attributes without a check.
   return known_op(name, token);
 }
@@ -409,10 +436,8 @@ Pattern Parser::pattern(size_t depth) {
     made = make_pattern_wildcard();
   } else {
     if (first.kind != TokenKind::word) fail_expected("a pattern");
-    take();
-    auto it = constructors_.find(std::string(first.text));
-    if (it == constructors_.end()) fail(first, fmt::format("there is no constructor '{}'", first.text));
-    made = make_pattern_constructor(it->second, at("(") ? patterns(depth) : Array<Pattern>());
+    const Constructor constructor = need_constructor(take());
+    made = make_pattern_constructor(constructor, at("(") ? patterns(depth) : Array<Pattern>());
   }
   made->span = span_from(first);
   return made;

@@ -1,4 +1,5 @@
 // Types and dimensions.
+#include "base/count_of.h"
 #include "ir/max_dim.h"
 #include "ir/type_text.h"
 #include "relay/text/parser.h"
@@ -63,12 +64,7 @@ Nested<Type> Parser::tensor_type(Token first) {
   }
   expect(")", "after a tensor's dimensions");
   expect(",", "before a tensor's dtype");
-  const Token word = peek();
-  DataType dtype = dtype_word();
-  if (dtype.lanes() != 1) {
-    report(word, fmt::format("the elements of a tensor are scalars, not {}", dtype));
-    dtype = DataType::float_(32);
-  }
+  const DataType dtype = dtype_word();
   expect("]", "after a tensor's dtype");
   TensorType result = make_tensor_type(shape, dtype);
   result->span = span_from(first);
@@ -322,7 +318,7 @@ Nested<PrimExpr> Parser::dim_function(Token name) {
   expect(")", "after a function's arguments");
   const std::string_view word = name.text;
   const auto want = [&](size_t n) {
-    if (args.size() != n) fail(name, fmt::format("'{}' takes {} arguments, not {}", word, n, args.size()));
+    if (args.size() != n) fail(name, fmt::format("'{}' takes {}, not {}", word, count_of(n, "argument"), args.size()));
   };
   if (word == "logical_not") {
     want(1);

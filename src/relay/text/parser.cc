@@ -3,7 +3,13 @@
 namespace headrace::relay {
 
 Parser::Parser(std::string_view text, const std::string& source_name, const ParseOptions& options)
-    : TokenReader(text, source_name), options_(options) {}
+    : TokenReader(text, source_name), text_(text), source_name_(source_name), options_(options) {}
+
+Parser::Parser(const ImportedText& found, const ParseOptions& options, Imports& imports)
+    : Parser(found.text, found.source_name, options) {
+  folder_ = found.folder;
+  imports_ = &imports;
+}
 
 void Parser::check_depth(size_t depth) {
   if (depth > 500) fail(peek(), "attributes and patterns nest at most 500 levels");
@@ -19,7 +25,7 @@ static int nesting_step(const Token& token) {
 void Parser::skip_statement() {
   int depth = 0;
   for (; peek().kind != TokenKind::end; take()) {
-    if (at("def") || at("type")) return;
+    if (at_item()) return;
     const int step = nesting_step(peek());
     if (depth + step < 0) return;
     depth += step;
@@ -31,10 +37,11 @@ void Parser::skip_statement() {
 }
 
 void Parser::skip_to_item() {
-  while (peek().kind != TokenKind::end && !at("def") && !at("#[") &&
-         !(at("type") && peek(1).kind == TokenKind::word && !peek(1).is("="))) {
-    take();
-  }
+  const auto begins_type = [&] {
+    const size_t name = at("extern") && peek(1).is("type") ? 2 : at("type") ? 1 : 0;
+    return name != 0 && peek(name).kind == TokenKind::word;
+  };
+  while (peek().kind != TokenKind::end && !at("def") && !at("#[") && !begins_type()) take();
 }
 
 }  // namespace headrace::relay

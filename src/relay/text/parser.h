@@ -1,5 +1,5 @@
-// The parser, one class over five files: parser.cc (tokens and names), parse_type.cc, parse_expr.cc, parse_attrs.cc,
-// parse_literal.cc (constants and metadata), parse.cc (modules). Inner header of relay.
+// The parser, one class over several files: parser.cc (tokens and names), parse_type.cc, parse_expr.cc, parse_attrs.cc,
+// parse_literal.cc (constants and metadata), parse_imports.cc, parse.cc (modules). Inner header of relay.
 #pragma once
 
 #include <set>
@@ -7,6 +7,7 @@
 #include "ir/text_literal.h"
 #include "ir/token_reader.h"
 #include "relay/descent.h"
+#include "relay/text/imports.h"
 #include "relay/text/parse.h"
 
 namespace headrace::relay {
@@ -26,11 +27,14 @@ struct CallAttrs {
 class Parser : private TokenReader {
  public:
   Parser(std::string_view text, const std::string& source_name, const ParseOptions& options);
+  // Of an imported text, which must outlive it.
+  Parser(const ImportedText& found, const ParseOptions& options, Imports& imports);
   IRModule module();
   Expr expression();
 
  private:
   void check_depth(size_t depth);
+  bool at_item() const { return at("def") || at("type") || at("extern"); }
   void skip_statement();
   void skip_to_item();
 
@@ -75,6 +79,8 @@ class Parser : private TokenReader {
   Array<Pattern> patterns(size_t depth);
   Expr variable(const Token& token);
   Expr named_callee(const Token& token);
+  Constructor find_constructor(const Token& first);
+  Constructor need_constructor(const Token& first);
   // Null, and an error, when there is none.
   Expr known_op(const std::string& name, const Token& token);
   Expr global(const Token& token);
@@ -91,6 +97,7 @@ class Parser : private TokenReader {
   Value tensor_argument();
   Value integer_arguments(const Token& name, size_t depth);
   Value value_dim();
+  void take_dyn_attrs(const Token& first, Array<Expr>& args, CallAttrs& attrs);
   Attrs call_attrs(const Expr& callee, CallAttrs attrs, const Token& first);
   Attrs user_attrs_of(const OpNode& op, const std::vector<NamedValue>& fields, const Token& first);
   Attrs attrs_of(const TypeInfo& type, std::vector<NamedValue> fields, const Token& first);
@@ -116,20 +123,29 @@ class Parser : private TokenReader {
   void declare_type(const Token& name);
   void type_definition();
   void constructor(const GlobalTypeVar& type, Array<Constructor>& out);
+  void skip_type_definition();
   void definition();
   void module_attributes();
   void import_texts();
   void import_text(const Token& name);
+  std::optional<ImportedText> find_import_of(const Token& name);
+  IRModule read_import(const ImportedText& found, const Token& name);
+  TypeData present_type(const TypeData& data) const;
   void item();
 
+  std::string_view text_;
+  size_t metadata_begin_ = std::string_view::npos;  // in the text
+  std::string source_name_;
+  std::string folder_;  // of an imported file
   const ParseOptions& options_;
   bool open_globals_ = false;  // unknown globals are made
   IRModule module_ = make_module();
-  std::set<std::string> imported_;
+  Imports own_imports_;
+  Imports* imports_ = &own_imports_;  // or the importing text's
   std::unordered_map<std::string, GlobalVar> globals_;
   std::unordered_map<std::string, GlobalTypeVar> global_types_;
-  std::unordered_map<std::string, Constructor> constructors_;
-  std::unordered_map<std::string, PrimVar> symbols_;  // of the top-level function being read
+  std::unordered_map<std::string, std::vector<Constructor>> constructors_;  // of all types, by their own names
+  std::unordered_map<std::string, PrimVar> symbols_;                        // of the top-level function being read
   ScopedNames<TypeVar> type_vars_;
   ScopedNames<Expr> vars_;  // "x" for %x, "#0" for %0
   std::vector<NDArray> constants_;

@@ -1,5 +1,7 @@
 #include "relay/text/print.h"
 
+#include <unordered_set>
+
 #include "ir/type_text.h"
 #include "relay/scopes.h"
 #include "relay/text/print_value.h"
@@ -15,8 +17,10 @@ constexpr size_t kMaxIndent = 60;  // deeper nesting stays here: the text grows 
 // Writes one top-level expression. What is left to write is on an explicit stack, so that nesting needs no call stack.
 class ExprPrinter {
  public:
-  ExprPrinter(std::string& out, ConstantTable& constants, bool show_types = false)
-      : out_(out), values_{constants, names_}, show_types_(show_types) {
+  // `shared` are the constructors' names that several types of the module have.
+  ExprPrinter(std::string& out, ConstantTable& constants, bool show_types = false,
+              const std::unordered_set<std::string>& shared = {})
+      : out_(out), values_{constants, names_}, show_types_(show_types), shared_(shared) {
     names_.print_attrs = [this](std::string& text, const TypeRelationNode& relation) {
       const Attrs attrs = relation.attrs.cast<AttrsNode>();
       if (relation.attrs && !attrs) throw_user_error("the attributes of a constraint are a {}", relation.attrs->key());
@@ -52,8 +56,12 @@ class ExprPrinter {
   }
 
   void print_type_def(const TypeData& data) {
-    out_ += "type " + checked_type_name(data->header->name_hint);
+    out_ += (data->constructors.empty() ? "extern type " : "type ") + checked_type_name(data->header->name_hint);
     print_type_params(out_, data->type_vars, names_);
+    if (data->constructors.empty()) {
+      out_ += "\n";
+      return;
+    }
     out_ += " {\n";
     for (const Constructor& constructor : data->constructors) {
       out_ += "  " + checked_type_name(constructor->name_hint);
@@ -193,10 +201,17 @@ class ExprPrinter {
       return out;
     }
     if (const auto* constructor = expr.as<ConstructorNode>())
-      return (constructor->inputs.empty() ? "&" : "") + checked_type_name(constructor->name_hint);
+      return (constructor->inputs.empty() ? "&" : "") + constructor_text(*constructor);
     const int number = scopes_.at(expr).number;
     HEADRACE_CHECK(number >= 0, "{} is used before it is defined", expr->key());
     return fmt::format("%{}", number);
+  }
+
+  // With its type where the name says too little.
+  std::string constructor_text(const ConstructorNode& constructor) const {
+    const std::string name = checked_type_name(constructor.name_hint);
+    const bool is_plain = !constructor.belong_to || (!shared_.contains(name) && !find_op(name));
+    return is_plain ? name : checked_type_name(constructor.belong_to->name_hint) + "::" + name;
   }
 
   std::string operands(const Array<Expr>& list) {
@@ -281,7 +296,7 @@ class ExprPrinter {
   }
 
   std::string callee_text(const CallNode& call) {
-    if (const auto* constructor = call.op.as<ConstructorNode>()) return checked_type_name(constructor->name_hint);
+    if (const auto* constructor = call.op.as<ConstructorNode>()) return constructor_text(*constructor);
     if (call.op.is<ConstantNode>()) return "(" + operand(call.op) + ")";
     return operand(call.op);
   }
@@ -336,7 +351,7 @@ class ExprPrinter {
       return out;
     }
     if (const auto* constructor = pattern.as<PatternConstructorNode>()) {
-      const std::string name = checked_type_name(constructor->constructor->name_hint);
+      const std::string name = constructor_text(*constructor->constructor);
       return constructor->patterns.empty() ? name : name + "(" + pattern_list(constructor->patterns) + ")";
     }
     if (const auto* tuple = pattern.as<PatternTupleNode>())
@@ -365,6 +380,7 @@ class ExprPrinter {
   std::vector<Task> tasks_;
   size_t depth_ = 0;
   bool show_types_;
+  std::unordered_set<std::string> shared_;
 };
 
 void finish(std::string& out, const ConstantTable& constants, const PrintOptions& options) {
@@ -373,6 +389,16 @@ void finish(std::string& out, const ConstantTable& constants, const PrintOptions
   } else if (options.show_meta_data && !constants.items().empty()) {
     print_metadata(out, constants.items());
   }
+}
+
+std::unordered_set<std::string> shared_constructors(const IRModule& module) {
+  std::unordered_set<std::string> names, shared;
+  for (const auto& [var, data] : module->type_definitions()) {
+    for (const Constructor& constructor : data->constructors) {
+      if (!names.insert(constructor->name_hint).second) shared.insert(constructor->name_hint);
+    }
+  }
+  return shared;
 }
 
 void print_module_attrs(std::string& out, const IRModule& module, ConstantTable& constants) {
@@ -398,13 +424,14 @@ std::string print_module(const IRModule& module, const PrintOptions& options) {
     ExprPrinter(out, constants).print_type_def(data);
     out += "\n";
   }
+  const std::unordered_set<std::string> shared = shared_constructors(module);
   std::string_view blank;
   for (const auto& [var, function] : module->functions()) {
     if (!function.is<FunctionNode>())
       throw_user_error("function @{} is a {}: only functions of relay have this text form", var->name_hint,
                        function->key());
     out += blank;
-    ExprPrinter(out, constants, options.show_types).print_definition(var, function.cast<FunctionNode>());
+    ExprPrinter(out, constants, options.show_types, shared).print_definition(var, function.cast<FunctionNode>());
     blank = "\n";
   }
   finish(out, constants, options);

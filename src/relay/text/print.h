@@ -10,19 +10,19 @@
 // - A node used more than once is defined once, as `%k = ...;`, in the innermost scope that holds all its uses. Numbers
 //   and names are unique within a top-level function; two variables of one name become %x and %x_1.
 // - A name that is no identifier is quoted: %"conv 1", @"main:0", ("batch size", 3).
-// - Symbols of dimensions print by name, one name a symbol within a top-level function. `n:int32` has another dtype
-// than
-//   int64; so has the dimension `3i32`. floordiv, floormod, min, max, select are functions; `int32(n)` is a cast.
+// - Symbols of dimensions print by name, one name a symbol within a top-level function; type parameters do so, too.
+//   `n:int32` has another dtype than int64; so has the dimension `3i32`. floordiv, floormod, min, max, select are
+//   functions; `int32(n)` is a cast.
 // - Scalars: 1 (int32), 1i64, 1u8, 1f (float32), 1f64, 1f16, 1bf16, True; nanf, -inff, nan(0x7fc00001)f (bits of a NaN
 //   without the sign). Decimals are the shortest that read back to the same bits.
-// - Tensors of at most 16 elements: const(Tensor[(2, 2), float32], [1, 2.5, nan, -inf]). Others:
-// meta[relay.Constant][i],
-//   with the bytes (little-endian, base64) in the #[metadata] block, or in PrintOptions::weights.
+// - Tensors of at most 16 elements: const(Tensor[(2, 2), float32], [1, 2.5, nan, -inf]). Others, and those of vectors
+//   (int8x4): meta[relay.Constant][i], with the bytes (little-endian, base64) in the #[metadata] block, or in
+//   PrintOptions::weights.
 // - `@id[int32](%x)` is a call with type arguments.
-// - `&Nil` is the constructor Nil as a value; `Nil` is its call. `attrs=None` is a call without the attributes that its
-// op
-//   has; `attrs_type_key="..."` names attributes of another kind than the op's. Attributes at their default are left
-//   out.
+// - `&Nil` is the constructor Nil as a value; `Nil` is its call; `List::Nil` where an op or another type has the name.
+// - `extern type Storage` is a data type without constructors.
+// - `attrs=None` is a call without the attributes that its op has; `attrs_type_key="..."` names attributes of another
+//   kind than the op's. Attributes at their default are left out.
 // - `free_var %x: T;` lines before an expression declare variables bound outside of it.
 // - prim[int32] is the scalar type that is no tensor; `_` is a type to be inferred; [A: shape_var] has a kind.
 // - fn [A, B](A, B) -> A where [add(A, B) -> A] is a function's type with a constraint: what the op says of types A and

@@ -1,0 +1,20 @@
+// Between which integers an expression of dimensions lies.
+//
+// Every variable stands for a dimension or for a count of elements, so it is at least 0. Each operand is bounded by
+// itself: of n - min(1, n) this says no more than -1 or above.
+#pragma once
+
+#include "ir/prim_expr.h"
+
+namespace headrace::arith {
+
+// Both ends included. The ends of int64 stand for no bound.
+struct Bounds {
+  int64_t least = INT64_MIN;
+  int64_t greatest = INT64_MAX;
+};
+
+// Nothing is known of what is no integer expression, nor of one of more than kMaxSize nodes.
+Bounds bounds_of(const PrimExpr& e);
+
+}  // namespace headrace::arith
