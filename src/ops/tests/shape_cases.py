@@ -124,7 +124,8 @@ def add_pads() -> None:
     case("pad crops", call, [x, fill], [y])
     i = ints(3, dtype="int8")
     y = np.pad(i, (2, 1), constant_values=7)
-    case("pad int8", "nn.pad(%0, %1, pad_width=[[2, 1]])", [i, scalar(7, "int8")], [y])
+    for dtype, value in {"int8": 7, "float32": 7.75}.items():  # cast to the data's dtype
+        case(f"pad int8 by {dtype}", "nn.pad(%0, %1, pad_width=[[2, 1]])", [i, scalar(value, dtype)], [y])
     error("pad pairs", "nn.pad(%0, %1, pad_width=[[1, 1]])", [x, fill], "pad_width has 1 pairs for Tensor[(2, 3, 4)")
     call = 'nn.pad(%0, %1, pad_width=[[0, 0], [3, 0], [0, 0]], pad_mode="reflect")'
     error("pad reflect", call, [x, fill], "axis 1 has 3 elements and cannot be padded by 3 from itself")
