@@ -173,9 +173,9 @@ def add_where() -> None:
     error("where condition", "where(%0, %0, %0)", [x], "condition must be bool, got Tensor[(2, 3), int8]; cast it")
     error("where dtypes", "where(%0, %1, %2)", [c, x, data(3)], "y must have dtype int8, got float32")
     for dtype in ("float32", "int32", "float16"):
-        x = numbers.rng.integers(-9, 9, (2, 3, 4)).astype(dtype)
+        x = ints(2, 3, 4, low=-9, high=9, dtype=dtype)
         for axis in (1, -1):
-            b = numbers.rng.integers(-9, 9, x.shape[axis]).astype(dtype)
+            b = ints(x.shape[axis], low=-9, high=9, dtype=dtype)
             y = x + (b[:, None] if axis == 1 else b)
             case(f"bias_add {dtype} {axis}", f"nn.bias_add(%0, %1, axis={axis})", [x, b], [y])
     error("bias_add shape", "nn.bias_add(%0, %1)", [x, b], "bias must have shape (3), axis 1 of data")

@@ -106,7 +106,7 @@ def add_activations() -> None:
         ("int8", -128, 127, -1000, 100),
         ("uint8", 0, 255, -5, 200),
     ):
-        x = numbers.rng.integers(low, high, (3, 4)).astype(dtype)
+        x = ints(3, 4, low=low, high=high, dtype=dtype)
         y = np.clip(x.astype("float64"), a_min, a_max).astype(dtype)
         case(f"clip {dtype}", f"clip(%0, a_min={float(a_min)}f, a_max={float(a_max)}f)", [x], [y])
     y = np.clip(SPECIAL, -2, 3)

@@ -4,15 +4,11 @@ from collections.abc import Callable
 
 import numpy as np
 from op_case_format import Numbers, case, error, run_onnx
+from packed_cases import last
 from scipy import special
 
 numbers = Numbers(15)
 data, ints = numbers.data, numbers.ints
-
-
-def last(t: np.ndarray) -> np.ndarray:
-    """Channels last."""
-    return np.moveaxis(t, 1, -1)
 
 
 def add_products() -> None:

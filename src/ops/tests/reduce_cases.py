@@ -42,7 +42,7 @@ def add_sums() -> None:
         case(f"{name} float16", f"{name}(%0, axis=[1])", [half], [y], 1e-3)
         if name != "mean":
             for dtype in ("int8", "uint8", "int32"):
-                i = numbers.rng.integers(60, 120, (3, 5)).astype(dtype)
+                i = ints(3, 5, low=60, high=120, dtype=dtype)
                 y = wrapping(function)(i, axis=1).astype(dtype)
                 case(f"{name} {dtype}", f"{name}(%0, axis=[1])", [i], [y])
             empty = np.zeros((2, 0), "float32")
