@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "arith/canonical.h"
 #include "ops/loops/dims.h"
 #include "ops/nn/matmul.h"
 #include "ops/tensor/broadcast.h"
@@ -60,7 +61,7 @@ Gradients grad_batch_matmul(const GradientSite& s) {
   };
   const auto of_batch = [&](const Expr& gradient, size_t i) {
     const PrimExpr &own = tensor_type_of(s.arg(i)).shape[0], &all = tensor_type_of(s.result).shape[0];
-    if (ops::dims_equal(own, all)) return gradient;
+    if (arith::is_equal(own, all)) return gradient;
     if (as_int(own) != 1) return ops::binary("collapse_sum_like", gradient, s.arg(i));
     return ops::reduce("sum", gradient, Shape{0}, true);
   };

@@ -1,5 +1,6 @@
 #include "passes/gradient/rule_tools.h"
 
+#include "arith/canonical.h"
 #include "ops/loops/dims.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/creation.h"
@@ -65,7 +66,7 @@ static std::optional<Shape> repeated_axes(const Array<PrimExpr>& from, const Arr
   const size_t added = from.size() - to.size();
   Shape axes;
   for (size_t i = 0; i < from.size(); ++i) {
-    const bool is_kept = i >= added && ops::dims_equal(from[i], to[i - added]);
+    const bool is_kept = i >= added && arith::is_equal(from[i], to[i - added]);
     if (is_kept) continue;
     if (i >= added && as_int(to[i - added]) != 1) return std::nullopt;
     axes.push_back(static_cast<int64_t>(i));
