@@ -175,24 +175,63 @@ def test_mixed_precision_of_ops_of_users():
     assert "float16" in str(relay.transform.ToMixedPrecision()(mod))
 
 
+GRADIENTS = {
+    "sort": ("%x: Tensor[(2, 3), float32]", "sort(multiply(%x, %x))"),
+    "take": ("%x: Tensor[(4, 3), float32]", "exp(take(%x, const(Tensor[(2), int64], [3, 3]), axis=0))"),
+    "slice": ("%x: Tensor[(4, 3), float32]", "exp(strided_slice(%x, begin=[3, 0], end=[-5, 3], strides=[-2, 2]))"),
+    "scatter": (
+        "%x: Tensor[(3), float32], %u: Tensor[(2), float32]",
+        "exp(scatter_elements(%x, const(Tensor[(2), int64], [1, 1]), %u))",
+    ),
+    "prod": ("%x: Tensor[(2, 3), float32]", "prod(%x, axis=[1])"),
+    "layer_norm": (
+        "%x: Tensor[(2, 3), float32], %g: Tensor[(3), float32], %b: Tensor[(3), float32]",
+        "exp(nn.layer_norm(%x, %g, %b))",
+    ),
+    "conv1d": (
+        "%x: Tensor[(2, 4, 6), float32], %k: Tensor[(2, 2, 3), float32]",
+        "exp(nn.conv1d(%x, %k, padding=[1, 1], groups=2))",
+    ),
+    "conv_transpose": (
+        "%x: Tensor[(1, 2, 3, 3), float32], %k: Tensor[(2, 2, 3, 3), float32]",
+        "tanh(nn.conv2d_transpose(%x, %k, strides=[2, 2]))",
+    ),
+    "resize": ("%x: Tensor[(1, 1, 3, 3), float32]", "exp(image.resize2d(%x, size=[5, 4]))"),
+    "functions": ("%x: Tensor[(2), float32]", "let %f = fn (%a: Tensor[(2), float32]) { sinh(%a) }; %f(%f(%x))"),
+}
+
+
+@pytest.mark.parametrize("name", GRADIENTS)
+def test_gradients_compile(name):
+    params, body = GRADIENTS[name]
+    mod = relay.parse(f'#[version = "0.0.5"]\ndef @main({params}) {{ {body} }}')
+    after = relay.transform.InferType()(relay.transform.FirstOrderGradient()(mod))
+    numbers = np.random.default_rng(5)
+    args = [
+        numbers.uniform(0.2, 0.9, [int(n) for n in param.checked_type.shape]).astype("float32")
+        for param in after["main"].params
+    ]
+    want, got = (relay.create_executor(kind, after).evaluate()(*args) for kind in ("debug", "graph"))
+    np.testing.assert_allclose(got[0].numpy(), want[0].numpy(), rtol=1e-4)
+    for by_compiler, by_interpreter in zip(got[1], want[1], strict=True):
+        np.testing.assert_allclose(by_compiler.numpy(), by_interpreter.numpy(), rtol=1e-4, atol=1e-5)
+
+
 def test_gradients_of_ops_of_users():
     x = relay.var("x", shape=(2,))
-    mod = hr.IRModule.from_expr(relay.Function([x], relay.atan(x)))
-    with pytest.raises(hr.UserError, match="atan: the op has no gradient"):
-        relay.transform.FirstOrderGradient()(mod)
+    mod = hr.IRModule.from_expr(relay.Function([x], relay.isfinite(x).astype("float32") * relay.round(x)))
 
-    @relay.op.register_gradient("atan")
-    def by_hand(call, grad):
-        arg = call.args[0]
-        return [grad / (relay.const(1.0) + arg * arg)]
+    @relay.op.register_gradient("round")
+    def straight_through(call, grad):
+        return [grad * call.args[0]]
 
     try:
         result = relay.create_executor("debug", relay.transform.FirstOrderGradient()(mod)).evaluate()(
             np.array([0, 2], "float32")
         )
     finally:
-        relay.op.get("atan").reset_attr("FPrimalGradient")
-    np.testing.assert_allclose(result[1][0].numpy(), [1.0, 0.2])
+        relay.op.get("round").reset_attr("FPrimalGradient")
+    np.testing.assert_allclose(result[1][0].numpy(), [0.0, 2.0])
 
 
 def test_a_pass_of_python_sees_the_instruments_around_it():
@@ -238,6 +277,14 @@ def test_contexts_nest_and_are_of_the_thread():
         (lambda: transform.PassContext(opt_level="3"), "opt_level: expected an int, got '3'"),
         (lambda: relay.transform.FoldConstant(depth=1), "pass FoldConstant takes no arguments, and none is 'depth'"),
         (lambda: relay.transform.FuseOps(max_depth="deep"), "expected int, got str"),
+        (
+            lambda: relay.transform.ConvertLayout({"nn.conv1d": ["NHWC"]}),
+            "'NHWC' is no order of the letters NCW of 'nn.conv1d'; its axes are NHWC",
+        ),
+        (
+            lambda: transform.PassContext(config={"relay.ConvertLayout.desired_layouts": {"nn.relu": ["NHWC"]}}),
+            "'nn.relu' has no layout to convert; these have: nn.conv1d, ",
+        ),
         (lambda: transform.Sequential([3]), "passes: expected passes, got int"),
         (lambda: transform.module_pass(lambda m, c: m), "opt_level"),
         (lambda: relay.transform.FoldConstant()(3), "FoldConstant is a pass over a module, got int"),
@@ -373,6 +420,38 @@ def test_options_of_a_pass():
 
     assert groups(relay.transform.FuseOps()(mod)) == 1
     assert groups(relay.transform.FuseOps(max_depth=1)(mod)) == 3
+
+
+# By their names these passes do what Relay's do; builds leave to kernels, and to each run, what costs less there.
+def test_passes_that_do_more_by_their_names():
+    x, w, s = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3)), relay.var("s", shape=(4,))
+    g = relay.const(np.ones(4, "float32"))
+    mod = hr.IRModule.from_expr(relay.nn.layer_norm(relay.multiply(relay.nn.dense(x, w), s), g, g))
+    mod = relay.transform.InferType()(mod)
+
+    def products(after):
+        found = ops(after)
+        return found.get("multiply", 0), found.get("nn.layer_norm", 0)
+
+    def operand_of_dense(after):
+        (dense,) = [e for e in nodes(after) if isinstance(e, relay.Call) and e.op.name == "nn.dense"]
+        return dense.args[1]
+
+    def nodes(after):
+        found = []
+        relay.analysis.post_order_visit(after["main"], found.append)
+        return found
+
+    assert isinstance(operand_of_dense(relay.transform.FoldScaleAxis()(mod)), relay.Call)
+    assert isinstance(operand_of_dense(relay.transform.FoldScaleAxis(fold_variables=False)(mod)), relay.Var)
+    assert products(relay.transform.SimplifyInference()(mod)) == (2, 0)
+    assert products(relay.transform.SimplifyInference(False)(mod)) == (1, 1)
+    data = [np.random.default_rng(1).uniform(-1, 1, shape).astype("float32") for shape in [(2, 3), (4, 3), (4,)]]
+    want = relay.create_executor("debug", mod).evaluate()(*data).numpy()
+    for config in ({}, {"relay.FoldScaleAxis.fold_variables": True, "relay.SimplifyInference.unpack_norms": True}):
+        with transform.PassContext(opt_level=3, config=config):
+            got = relay.create_executor("graph", mod).evaluate()(*data).numpy()
+        np.testing.assert_allclose(got, want, rtol=1e-4, atol=1e-5)
 
 
 def test_module_and_function_passes():

@@ -90,12 +90,12 @@ Pass legalizing() {
                       [](const IRModule& m, const PassContext& c) { return legalize(m, legalize_attr(c)); });
 }
 
-// By its name it makes arithmetic of every norm, as in Relay. The kernels of the other norms pass over the data fewer
-// times than the arithmetic, so builds leave those (simplify_inference.h).
+// By its name it makes arithmetic of every norm, as in Relay; in builds, norms of their data's own statistics go to the
+// kernels that they have (simplify_inference.h).
 Pass simplifying_inference(bool unpacks_norms) {
   return with_context(
       "SimplifyInference", 0, "norms and dropout become arithmetic",
-      {config_key<bool>("unpack_norms", "norms whose statistics are the data's own too; True, in builds False")},
+      {config_key<bool>("unpack_norms", "norms whose statistics are the data's own too; in builds false", "true")},
       [unpacks_norms](const IRModule& m, const PassContext& c) {
         const auto wish = c.option<bool>("relay.SimplifyInference.unpack_norms");
         return simplify_inference(m, wish.value_or(unpacks_norms));
@@ -104,13 +104,13 @@ Pass simplifying_inference(bool unpacks_norms) {
 
 // By its name it multiplies weights that are variables, as in Relay. At each run that is work, so builds do not.
 Pass folding_scale_axis(bool with_variables) {
-  return with_context("FoldScaleAxis", 3, "multiplications around a convolution move into its weights",
-                      {config_key<bool>("fold_variables",
-                                        "into weights, and of factors, that are no constants; True, in builds False")},
-                      [with_variables](const IRModule& m, const PassContext& c) {
-                        return fold_scale_axis(
-                            m, c, c.option<bool>("relay.FoldScaleAxis.fold_variables").value_or(with_variables));
-                      });
+  return with_context(
+      "FoldScaleAxis", 3, "multiplications around a convolution move into its weights",
+      {config_key<bool>("fold_variables", "into weights, and of factors, that are no constants; in builds false",
+                        "true")},
+      [with_variables](const IRModule& m, const PassContext& c) {
+        return fold_scale_axis(m, c, c.option<bool>("relay.FoldScaleAxis.fold_variables").value_or(with_variables));
+      });
 }
 
 Pass eliminating_common_subexpr() {
