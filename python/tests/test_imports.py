@@ -125,3 +125,13 @@ def test_small_helpers():
     a = testing.rand("float32", 2, 3)
     assert (a.shape, a.dtype) == ((2, 3), "float32")
     assert not np.array_equal(a.numpy(), testing.rand("float32", 2, 3).numpy())
+
+
+def test_a_file_of_text_imports_from_its_folder(tmp_path):
+    (tmp_path / "lib.rly").write_text(HEAD + "def @twice(%x: Tensor[(2), float32]) { add(%x, %x) }")
+    model = tmp_path / "model.relay"
+    model.write_text(HEAD + 'import "lib.rly"\ndef @main(%x: Tensor[(2), float32]) { @twice(%x) }')
+    run = hr.compile(str(model))
+    np.testing.assert_array_equal(run(np.ones(2, "float32")), [2, 2])
+    with pytest.raises(hr.UserError, match=r"lib\.rly"):
+        hr.compile(str(model), output=tmp_path / "lib.rly")

@@ -95,7 +95,11 @@ OTHERS = [
     (lambda v: hr.IRModule(attrs=v), "attrs: expected a dict, got", "abc"),
     (lambda v: hr.IRModule({3: v}), "the name of a function: expected a GlobalVar or a str, got int", F),
     (lambda v: hr.IRModule({"f": v}), "function 'f': expected an expression, got", 3),
-    (lambda v: MOD.copy().update_func(relay.GlobalVar("g"), v), "a function of a module: expected an expression, got", "x"),
+    (
+        lambda v: MOD.copy().update_func(relay.GlobalVar("g"), v),
+        "a function of a module: expected an expression, got",
+        "x",
+    ),
     (lambda v: MOD.copy().update_func("g", v), "function 'g': expected an expression, got", None),
     (lambda v: MOD.copy().__setitem__("g", v), "function 'g': expected an expression, got", "x"),
     (lambda v: MOD.copy().update(v), "functions: expected a dict, got", F),
