@@ -84,7 +84,8 @@ void add_options(CLI::App& app, Request& r) {
   tools::takes_passes(app.add_option("--disable-pass,--disable", r.disabled, tools::kDisablePassHelp));
   tools::takes_passes(app.add_option("--require-pass,--require", r.required,
                                      "Passes of the lists that run at every level, by name, with commas between"));
-  app.add_option("--config", r.config, "an option of a pass, as relay.FuseOps.max_depth=4; may be repeated")
+  app.add_option("--config", r.config,
+                 "an option of a pass (--list-passes), as relay.FuseOps.max_depth=4; may be repeated")
       ->type_name("KEY=VALUE")
       ->allow_extra_args(false);
   tools::takes_opt_level(app.add_option("-O,--opt-level", r.opt_level, tools::kOptLevelHelp))->capture_default_str();
@@ -101,7 +102,7 @@ void add_options(CLI::App& app, Request& r) {
   app.add_flag("--hide-data", r.hide_data, "leave the data of large constants out; the text cannot be read again")
       ->excludes("--weights");
   app.add_flag("--show-types", r.show_types, "write the type of each expression behind it, as a comment");
-  app.add_flag("--list-passes", r.list, "print the passes, one a line, and stop");
+  app.add_flag("--list-passes", r.list, "print the passes, the options of each below it, and stop");
   app.set_version_flag("--version", HEADRACE_VERSION);
 }
 
@@ -142,9 +143,12 @@ Program read_program(const Request& r) {
       throw_user_error("'{}' is a loop program, which has no weights beside it", r.input);
     return {tir_language(), tir::parse_module(text, source)};
   }
-  if (r.input_weights.empty()) return {relay_language(), relay::parse_module(text, source)};
+  relay::ParseOptions options;
+  if (!is_piped) options.import_paths = {std::filesystem::path(r.input).parent_path()};
+  if (r.input_weights.empty()) return {relay_language(), relay::parse_module(text, source, options)};
   const std::vector<NDArray> weights = relay::read_weights(r.input_weights);
-  return {relay_language(), relay::parse_module(text, source, {.weights = &weights})};
+  options.weights = &weights;
+  return {relay_language(), relay::parse_module(text, source, options)};
 }
 
 Program read_input(const Request& r) {
@@ -260,10 +264,18 @@ pass::PassContext make_context(const Request& r, const Language& language, const
   return context;
 }
 
+// Its options below it, by the keys that --config takes.
+void list_pass(const pass::PassInfo& info) {
+  fmt::print("{:<24} level {}  {}\n", info.name, info.opt_level, info.summary);
+  for (const pass::ConfigKey& option : info.options) {
+    const std::string standard = option.default_text.empty() ? "" : "; default " + option.default_text;
+    fmt::print("    relay.{}.{} ({}): {}{}\n", info.name, option.name, option.kind, option.doc, standard);
+  }
+}
+
 void list_passes() {
   for (const driver::Ir ir : {driver::Ir::relay, driver::Ir::tir}) {
-    for (const pass::Pass& pass : driver::all_passes(ir))
-      fmt::print("{:<24} level {}  {}\n", pass.info.name, pass.info.opt_level, pass.info.summary);
+    for (const pass::Pass& pass : driver::all_passes(ir)) list_pass(pass.info);
   }
 }
 

@@ -169,9 +169,12 @@ class _PassContext:
         return api("transform.IsInPassContext")()
 
     @staticmethod
-    def list_configs() -> dict[str, dict[str, str]]:
-        """Kind and doc of each key of `config`."""
-        return {str(name): {"type": str(kind), "doc": str(doc)} for name, kind, doc in api("transform.ConfigKeys")()}
+    def list_configs() -> dict[str, dict[str, Any]]:
+        """Kind, doc and default of each key of `config`; None where no one value is the default."""
+        return {
+            str(name): {"type": str(kind), "doc": str(doc), "default": default}
+            for name, kind, doc, default in api("transform.ConfigKeys")()
+        }
 
 
 def _listed(value: Iterable[Any] | None, what: str) -> list[Any]:

@@ -45,10 +45,10 @@ driver::CompileOptions compile_options(nb::handle target, const std::string& cpu
   if (!target.is_none() && !(cpu.empty() && features.empty()))
     throw UserError("target and its parts, cpu and features, are given: give one of the two");
   options.target = target.is_none() ? driver::llvm_target(cpu, features) : to_target(to_value(target));
-  options.opt_level = opt_level;
+  options.passes.opt_level = opt_level;
   options.jobs = jobs;
   options.threads = threads;
-  options.disabled_passes = disabled_passes;
+  options.passes.disabled_pass = disabled_passes;
   return options;
 }
 

@@ -206,6 +206,7 @@ def test_patterns():
     ("key", "value", "wanted"),
     [
         ("FTVMLegalize", 5, r"a function of \(attributes, arguments, types\), got 5"),
+        ("FTVMConvertOpLayout", 5, r"a function of \(attributes, arguments, types, layouts\), got 5"),
         ("FTVMMixedPrecisionConversionType", 2, r"a function of \(call, type\), got 2"),
         ("FPrimalGradient", "f", r"a function of \(call, gradient\), got \"f\""),
         ("TOpPattern", "ELEMWISE", 'an op pattern: .*, got "ELEMWISE"'),
@@ -251,6 +252,74 @@ def test_a_legalisation_is_an_attribute(by_key):
     op.reset_attr("FTVMLegalize")
     assert not op.has_attr("FTVMLegalize")
     assert relay.transform.Legalize()(mod).same_as(mod)
+
+
+def total_of_channels():
+    """x[N, C, W] or x[N, W, C], as `layout` says -> the same sizes with one channel"""
+
+    def relation(arg_types, attrs):
+        shape = list(arg_types[0].shape)
+        shape[attrs.layout.index("C")] = 1
+        return relay.TensorType(shape, arg_types[0].dtype)
+
+    def compute(attrs, inputs, out_type):
+        axis = attrs.layout.index("C")
+        channels = tir.reduce_axis((0, inputs[0].shape[axis]), "c")
+        return tir.compute(
+            out_type.shape,
+            lambda *i: tir.sum(inputs[0][tuple(channels if d == axis else i[d] for d in range(3))], axis=[channels]),
+        )
+
+    op = new_op(relation=relation).add_attr("layout", "str", "NCW", "The order of the axes.")
+    relay.op.register_compute(op.name, compute)
+    return op
+
+
+def test_a_user_op_is_converted_by_its_function():
+    op = total_of_channels()
+
+    @relay.op.register_convert_op_layout(op.name)
+    def convert(attrs, inputs, tinfos, desired_layouts):
+        assert [str(info) for info in tinfos] == ["Tensor[(1, 3, 4), float32]", "Tensor[(1, 1, 4), float32]"]
+        (layout,) = map(str, desired_layouts)
+        if layout == attrs.layout:
+            return None
+        data = relay.transpose(inputs[0], axes=[0, 2, 1])
+        return relay.transpose(op(data, layout=layout), axes=[0, 2, 1])
+
+    assert op.get_attr("FTVMConvertOpLayout") is not None
+    mod = program(lambda x: relay.nn.relu(op(x)), (1, 3, 4))
+    after = relay.transform.ConvertLayout({op.name: ["NWC"]})(mod)
+    assert 'layout="NWC"' in after.astext()
+    x = np.arange(12, dtype="float32").reshape(1, 3, 4) - 9
+    np.testing.assert_array_equal(result(mod, x), np.maximum(x.sum(axis=1, keepdims=True), 0))
+    np.testing.assert_array_equal(result(after, x), result(mod, x))
+    assert relay.transform.ConvertLayout({op.name: ["NCW"]})(mod).same_as(mod)
+    assert relay.transform.ConvertLayout({"nn.conv2d": ["NHWC"]})(mod).same_as(mod)
+    with transform.PassContext(config={"relay.ConvertLayout.desired_layouts": {op.name: ["NWC"]}}):
+        assert hr.ir.structural_equal(relay.transform.ConvertLayout()(mod), after)
+
+
+def test_what_a_layout_conversion_gives_is_checked():
+    op = total_of_channels()
+    mod = program(lambda x: op(x), (1, 3, 4))
+    convert = relay.transform.ConvertLayout({op.name: ["NWC"]})
+    with pytest.raises(hr.UserError, match=f"'{op.name}' has no layout to convert; these have: nn.conv2d, "):
+        convert(mod)
+    relay.op.register_convert_op_layout(
+        op.name, lambda attrs, inputs, tinfos, layouts: op(inputs[0], layout=layouts[0])
+    )
+    with pytest.raises(
+        hr.UserError,
+        match=rf"(?s)its layout conversion .* gives .*1, 3, 1.* for a call that gives .*1, 1, 4.*at: {op.name}",
+    ):
+        convert(mod)
+    relay.op.register_convert_op_layout(op.name, lambda *given: 3)
+    with pytest.raises(hr.UserError, match=f"(?s)its layout conversion gave no expression but 3.*at: {op.name}"):
+        convert(mod)
+    op.reset_attr("FTVMConvertOpLayout")
+    with pytest.raises(hr.UserError, match=f"'{op.name}' has no layout to convert"):
+        convert(mod)
 
 
 def test_effects_are_kept():
@@ -388,10 +457,14 @@ def test_constants_are_folded_by_evaluation():
     np.testing.assert_array_equal(folded.data.numpy(), X * 3)
 
 
-def test_gradients_are_refused_by_name():
+def test_gradients_are_refused_by_name_until_they_are_given():
     op = scale()
-    with pytest.raises(hr.UserError, match=f"{op.name}: the op has no gradient"):
-        relay.transform.FirstOrderGradient()(program(lambda x: op(x), (2,)))
+    mod = program(lambda x: op(x, factor=3.0), (2,))
+    with pytest.raises(hr.UserError, match=rf'{op.name}: .* relay.op.register_gradient\("{op.name}", function\)'):
+        relay.transform.FirstOrderGradient()(mod)
+    relay.op.register_gradient(op.name, lambda call, grad: [op(grad, factor=call.attrs.factor)])
+    result = relay.create_executor("debug", relay.transform.FirstOrderGradient()(mod)).evaluate()(X[0, :2])
+    np.testing.assert_array_equal(result[1][0].numpy(), [3, 3])
 
 
 def test_a_function_that_gives_its_result_is_told_to_write_it():

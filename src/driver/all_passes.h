@@ -7,8 +7,8 @@ namespace headrace::driver {
 
 enum class Ir : uint8_t { relay, tir };
 
-// Of relay: InferType, then those of the canonical and the native list; of tir: those of the kernel list. In the order
-// of the lists.
+// Of relay: InferType, then those of the canonical and the native list and those that run by name, each as it runs by
+// its name (passes/pipeline.h); of tir: those of the kernel list. In the order of the lists.
 const std::vector<pass::Pass>& all_passes(Ir ir = Ir::relay);
 
 // The pass of that name in any spelling; UserError that lists the names when there is none.

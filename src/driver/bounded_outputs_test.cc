@@ -47,7 +47,8 @@ TEST(BoundedOutputs, AreWhatTheInterpreterGives) {
   const Model model = bounded_model(kPlaces);
   for (const int level : {0, 3}) {
     const auto executor = load::make_executor(
-        open_compiled(compile_to_memory(model, {.opt_level = level, .verify_each = true}), "test"), "default", 2);
+        open_compiled(compile_to_memory(model, {.passes = {.opt_level = level}, .verify_each = true}), "test"),
+        "default", 2);
     for (const auto& values : kMasks) {
       const std::vector<NDArray> inputs{mask(values)};
       expect_equal(interp::run_main(model.module, inputs), load::run(*executor, inputs));

@@ -31,15 +31,15 @@ void check_disabled(const std::vector<std::string>& disabled) {
 void check_options(const CompileOptions& options) {
   register_all();
   check_target(options.target);
-  pass::check_opt_level(options.opt_level);
+  pass::check_opt_level(options.passes.opt_level);
   check_range("the number of threads", options.threads, kMaxThreads, "one a processor");
   check_range("the number of jobs", options.jobs, kMaxThreads, "one a processor");
   if (options.weights_limit_bytes < 0)
     throw_user_error("the limit of the weights in the artifact is {} bytes; give 0 (all beside it) or more",
                      options.weights_limit_bytes);
-  check_disabled(options.disabled_passes);
-  pass::check_pass_names(options.required_passes, pass::NamedTo::require);
-  pass::check_config(options.config);
+  check_disabled(options.passes.disabled_pass);
+  pass::check_pass_names(options.passes.required_pass, pass::NamedTo::require);
+  pass::check_config(options.passes.config);
 }
 
 }  // namespace headrace::driver

@@ -41,12 +41,9 @@ namespace {
 using ModuleCheck = std::function<void(const IRModule&)>;
 
 pass::PassContext make_context(const CompileOptions& options, ModuleCheck verify) {
-  pass::PassContext context;
-  context.opt_level = options.opt_level;
-  context.disabled_pass = options.disabled_passes;
-  context.required_pass = options.required_passes;
-  context.config = options.config;
-  context.instruments = options.instruments;
+  pass::PassContext context = options.passes;
+  context.infer_type = {};
+  context.evaluator = {};
   if (options.verify_each) context.instruments.push_back(pass::make_verify_instrument(std::move(verify)));
   return context;
 }
@@ -202,7 +199,7 @@ class Compilation {
 
   void generate_code() {
     const int jobs = options_.jobs > 0 ? options_.jobs : runtime::num_processors();
-    code_.opt_level = options_.opt_level == 0 ? 1 : 3;
+    code_.opt_level = options_.passes.opt_level == 0 ? 1 : 3;
     if (makes_objects_)
       code_.objects = compiler_.compile(code_.kernels, code_.target, {.opt_level = code_.opt_level, .jobs = jobs});
     code_.default_threads =

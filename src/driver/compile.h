@@ -16,21 +16,19 @@ namespace headrace::driver {
 
 struct CompileOptions {
   Target target = make_target("llvm");  // without options: this machine
-  int32_t opt_level = 3;                // 0 (each op by itself) to 4
+  // How the passes run, of Relay and of loops; its level, from 0 (each op by itself) to 4, is the code generator's too.
+  // What infers types and what evaluates constants is the compile's own.
+  pass::PassContext passes = {.opt_level = 3};
   // What the artifact runs with unless told otherwise, to runtime::kMaxWorkers; 0: the target's num-cores, else one a
   // processor.
   int32_t threads = 0;
   int32_t jobs = 0;  // threads that generate code; 0: one a processor. The bytes do not depend on it.
-  std::vector<std::string> disabled_passes = {};
-  std::vector<std::string> required_passes = {};  // run whatever opt_level is
-  Map<std::string, Value> config = {};            // of passes: declared keys (pass/config.h)
   // More weights than this go into a file beside the artifact (driver/link_artifact.h).
   int64_t weights_limit_bytes = kWeightsLimitBytes;
   bool verify_each = false;  // check the IR's rules after each pass
   // A folder that gets the loops of each kernel as text: NAME.lowered.tir as lowering made them, NAME.tir as the passes
   // left them. Made when it is not there; empty: nothing is written.
   std::string dump_tir = {};
-  std::vector<std::shared_ptr<pass::PassInstrument>> instruments = {};
   // Told at the start of each stage: its name, its number from 0, how many there are. Empty: nobody listens.
   std::function<void(std::string_view stage, int index, int count)> progress = {};
 };

@@ -101,7 +101,7 @@ TEST(Compile, AgreesWithTheInterpreterAtEveryLevelAndThreadCount) {
   for (const int level : {0, 1, 2, 3}) {
     std::vector<NDArray> first;
     for (const int threads : {1, 3}) {
-      const auto executor = open(compile_to_memory(model, {.opt_level = level}), threads);
+      const auto executor = open(compile_to_memory(model, {.passes = {.opt_level = level}}), threads);
       const std::vector<NDArray> actual = load::run(*executor, inputs);
       expect_close(expected, actual);
       for (size_t k = 0; k < first.size(); ++k) EXPECT_TRUE(first[k].content_equal(actual[k])) << "threads change bits";
@@ -147,7 +147,8 @@ TEST(Compile, PassesOverLoopsMayBeLeftOut) {
       interp::run_main(model.module, inputs, {.precision = interp::Precision::float64});
   for (const char* name : {"VectorizeLoop", "unroll_loop", "LowerMath"}) {
     SCOPED_TRACE(name);
-    const auto executor = open(compile_to_memory(model, {.disabled_passes = {name}, .verify_each = true}), 2);
+    const auto executor =
+        open(compile_to_memory(model, {.passes = {.opt_level = 3, .disabled_pass = {name}}, .verify_each = true}), 2);
     expect_close(expected, load::run(*executor, inputs));
   }
 }
@@ -363,8 +364,8 @@ TEST(Compile, OptionsAreChecked) {
     EXPECT_FALSE(std::filesystem::exists(path));
     return error;
   };
-  EXPECT_EQ(errors({.opt_level = -7}), "opt_level is -7; it goes from 0 (each op by itself) to 4");
-  EXPECT_EQ(errors({.opt_level = 5}), "opt_level is 5; it goes from 0 (each op by itself) to 4");
+  EXPECT_EQ(errors({.passes = {.opt_level = -7}}), "opt_level is -7; it goes from 0 (each op by itself) to 4");
+  EXPECT_EQ(errors({.passes = {.opt_level = 5}}), "opt_level is 5; it goes from 0 (each op by itself) to 4");
   EXPECT_EQ(errors({.threads = -1}), "the number of threads is -1; it goes from 0 (one a processor) to 512");
   EXPECT_EQ(errors({.jobs = 513}), "the number of jobs is 513; it goes from 0 (one a processor) to 512");
 }
@@ -378,7 +379,7 @@ TEST(Compile, TheFirstCallMakesAllOpsAndRulesKnown) {
       EXPECT_EQ(ports.inputs.size(), 1u);
       EXPECT_NE(get_op("nn.conv2d")->find(lower::kComputeRule), nullptr);
       const Model model = load_model(kModels + "digits.onnx", {.shapes = {{"x", {1, 1, 8, 8}}}, .bound = {}});
-      EXPECT_GT(compile_to_memory(model, {.opt_level = 0, .jobs = 1}).report.artifact_bytes, 0);
+      EXPECT_GT(compile_to_memory(model, {.passes = {.opt_level = 0}, .jobs = 1}).report.artifact_bytes, 0);
     });
   }
 }
@@ -387,7 +388,7 @@ TEST(Compile, PassesToLeaveOutAreChecked) {
   const Model model = read(kProgram);
   const auto error_without = [&](const std::string& pass) {
     CompileOptions options;
-    options.disabled_passes = {pass};
+    options.passes.disabled_pass = {pass};
     return kit::user_error_of([&] { compile_to_memory(model, options); });
   };
   EXPECT_TRUE(error_without("FoldConstnt").starts_with("there is no pass 'FoldConstnt' to leave out; the passes are "));
@@ -396,7 +397,7 @@ TEST(Compile, PassesToLeaveOutAreChecked) {
   EXPECT_EQ(error_without("fold_constant"), "");
   EXPECT_EQ(error_without("PartialEval"), "") << "a pass that no build runs is left out of the passes that others run";
   CompileOptions options;
-  options.required_passes = {"FoldConstnt"};
+  options.passes.required_pass = {"FoldConstnt"};
   EXPECT_TRUE(kit::user_error_of([&] {
                 compile_to_memory(model, options);
               }).starts_with("there is no pass 'FoldConstnt' to require; the passes are "));
@@ -409,9 +410,9 @@ TEST(Compile, ConfigurationOfPassesHolds) {
   };
   CompileOptions options;
   EXPECT_EQ(num_kernels(options), 1U);
-  options.config.set("relay.FuseOps.max_depth", Value(int64_t{1}));
+  options.passes.config.set("relay.FuseOps.max_depth", Value(int64_t{1}));
   EXPECT_EQ(num_kernels(options), 3U);
-  options.config.set("relay.FuseOps.max_dpth", Value(int64_t{1}));
+  options.passes.config.set("relay.FuseOps.max_dpth", Value(int64_t{1}));
   EXPECT_EQ(
       kit::user_error_of([&] { num_kernels(options); }).find("there is no configuration 'relay.FuseOps.max_dpth'"), 0U);
 }
@@ -496,7 +497,7 @@ TEST(Compile, WideSplitsAndJoins) {
   for (int i = 0; i < kParts; ++i) items += fmt::format("{}exp(%0.{})", i == 0 ? "" : ", ", i);
   text += fmt::format("  concatenate(({}), axis=0)\n}}\n", items);
   const Model model = read(text);
-  CompiledModel compiled = compile_to_memory(model, {.opt_level = 1});
+  CompiledModel compiled = compile_to_memory(model, {.passes = {.opt_level = 1}});
   std::set<std::string> kernels;
   for (const artifact::Step& step : compiled.report.manifest.programs[0].graph.steps) kernels.insert(step.callee);
   EXPECT_EQ(kernels.size(), 3u);

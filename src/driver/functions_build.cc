@@ -12,13 +12,9 @@ namespace {
 CompileOptions options_of(const Target& target, int64_t opt_level, int64_t threads) {
   CompileOptions options;
   options.target = target;
-  options.opt_level = static_cast<int32_t>(opt_level);
   options.threads = static_cast<int32_t>(threads);
-  const pass::PassContext context = pass::to_context(pass::current_context());
-  options.disabled_passes = context.disabled_pass;
-  options.required_passes = context.required_pass;
-  options.config = context.config;
-  options.instruments = context.instruments;
+  options.passes = pass::to_context(pass::current_context());
+  options.passes.opt_level = static_cast<int32_t>(opt_level);
   return options;
 }
 

@@ -7,6 +7,7 @@
 #include "pass/pass_objects.h"
 #include "pass/round_trip.h"
 #include "passes/gradient/gradient_rules.h"
+#include "passes/nn/convert_layout.h"
 #include "passes/nn/precision_lists.h"
 #include "passes/simplify/legalize.h"
 #include "relay/verify.h"
@@ -73,7 +74,10 @@ Array<Value> describe_passes() {
 
 Array<Value> describe_config() {
   Array<Value> keys;
-  for (const ConfigKey& key : config_keys()) keys.push_back(Value(Array<std::string>{key.name, key.kind, key.doc}));
+  for (const ConfigKey& key : config_keys()) {
+    const Value standard = key.default_text.empty() ? Value() : parse_config_value(key.name, key.default_text);
+    keys.push_back(Value(Array<Value>{Value(key.name), Value(key.kind), Value(key.doc), standard}));
+  }
   return keys;
 }
 
@@ -89,6 +93,7 @@ void declare_config() {
 // What passes read of ops.
 void declare_op_attrs() {
   declare_op_attr<PackedFunc>(passes::kLegalizeAttr, "a function of (attributes, arguments, types)");
+  declare_op_attr<PackedFunc>(passes::kConvertLayoutAttr, "a function of (attributes, arguments, types, layouts)");
   declare_op_attr<PackedFunc>(passes::kPrecisionAttr, "a function of (call, type)");
   declare_op_attr<PackedFunc>(passes::kGradientAttr, "a function of (call, gradient)");
 }

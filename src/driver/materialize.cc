@@ -61,8 +61,8 @@ class CompilingEvaluator : public pass::ConstantEvaluator {
 
  private:
   std::shared_ptr<load::Executor> compile(const IRModule& module) const {
-    CompiledModel compiled =
-        compile_to_memory(make_model(module), {.opt_level = 0, .jobs = jobs_, .disabled_passes = {"FoldConstant"}});
+    CompiledModel compiled = compile_to_memory(
+        make_model(module), {.passes = {.opt_level = 0, .disabled_pass = {"FoldConstant"}}, .jobs = jobs_});
     return load::make_executor(open_compiled(std::move(compiled), "a constant's program"), artifact::kDefaultProgram,
                                1);
   }

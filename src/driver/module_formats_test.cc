@@ -113,7 +113,7 @@ TEST_F(ModuleFormats, WhatWasBuiltIsSavedAsItWouldBeCompiled) {
 
 TEST_F(ModuleFormats, AnObjectHoldsTheWholeModel) {
   for (const int opt_level : {0, 3}) {
-    const Module built = build_module(small_model(), {.opt_level = opt_level});
+    const Module built = build_module(small_model(), {.passes = {.opt_level = opt_level}});
     built.SaveToFile(path("model.o"), "");
     EXPECT_EQ(read_file(path("model.o")).substr(1, 3), "ELF");
     expect_runs(load::load_module(path("model.o")));
@@ -168,7 +168,7 @@ TEST_F(ModuleFormats, OnlyProgramsAreExecutable) {
 }
 
 TEST_F(ModuleFormats, SourceIsTextOfAllKernels) {
-  const Module built = build_module(small_model(), {.opt_level = 0});
+  const Module built = build_module(small_model(), {.passes = {.opt_level = 0}});
   const std::string llvm = built.GetSource();
   EXPECT_EQ(built.GetSource("ll"), llvm);
   EXPECT_THAT(llvm, AllOf(HasSubstr(" i32 @nn_dense_"), HasSubstr(" i32 @nn_relu_")));

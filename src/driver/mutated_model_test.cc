@@ -38,7 +38,8 @@ std::string fused_json() {
 
 // What the compile says; empty when it makes an artifact.
 std::string error_of(const std::string& json) {
-  return kit::user_error_of([&] { compile_to_memory(make_model(load_json(json).as<IRModule>()), {.opt_level = 1}); });
+  return kit::user_error_of(
+      [&] { compile_to_memory(make_model(load_json(json).as<IRModule>()), {.passes = {.opt_level = 1}}); });
 }
 
 std::string replaced(std::string text, std::string_view from, std::string_view to) {

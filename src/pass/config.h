@@ -12,13 +12,17 @@ struct ConfigKey {
   std::string kind;  // "int"
   std::string doc;
   bool (*accepts)(const RawValue& value);
+  std::string default_text =
+      {};  // what holds without it, as parse_config_value takes it; empty where that is no one value
   void (*check)(const Value& value) = nullptr;  // UserError that says what else is wrong with a value of the kind
 };
 
 // A key of values of type T.
 template <typename T>
-ConfigKey config_key(std::string name, std::string doc, void (*check)(const Value& value) = nullptr) {
-  return {std::move(name), ValueTraits<T>::name(), std::move(doc), &ValueTraits<T>::matches, check};
+ConfigKey config_key(std::string name, std::string doc, std::string default_text = "",
+                     void (*check)(const Value& value) = nullptr) {
+  return {std::move(name),          ValueTraits<T>::name(),  std::move(doc),
+          &ValueTraits<T>::matches, std::move(default_text), check};
 }
 
 // Makes a key known; a key that is known already stays as it is.

@@ -58,15 +58,15 @@ struct ConstantEvaluator {
 
 struct PassContext {
   int32_t opt_level = 2;
-  std::vector<std::string> required_pass;
-  std::vector<std::string> disabled_pass;
-  Map<std::string, Value> config;
-  std::vector<std::shared_ptr<PassInstrument>> instruments;
+  std::vector<std::string> required_pass = {};  // they run whatever the level is
+  std::vector<std::string> disabled_pass = {};
+  Map<std::string, Value> config = {};  // declared keys (config.h)
+  std::vector<std::shared_ptr<PassInstrument>> instruments = {};
   // Told of each traceable pass that runs: before it with true, after it with false.
-  std::function<void(const IRModule&, const PassInfo&, bool is_before)> trace;
-  std::shared_ptr<ConstantEvaluator> evaluator;
+  std::function<void(const IRModule&, const PassInfo&, bool is_before)> trace = {};
+  std::shared_ptr<ConstantEvaluator> evaluator = {};
   // Gives every node its type; run before a pass that finds untyped nodes. Null: types are the passes' own business.
-  std::function<IRModule(const IRModule&)> infer_type;
+  std::function<IRModule(const IRModule&)> infer_type = {};
 
   // What the configuration says of `key`, if it does. UserError when the value is of another kind.
   template <typename T>

@@ -4,7 +4,11 @@
 
 #include "kit/errors.h"
 #include "kit/relay_programs.h"
+#include "object/function.h"
 #include "ops/nn/conv.h"
+#include "ops/nn/normalization.h"
+#include "ops/nn/pool.h"
+#include "ops/tensor/shape.h"
 #include "passes/tests/pass_testing.h"
 #include "relay/visit.h"
 
@@ -260,7 +264,7 @@ TEST(ConvertLayout, WhatIsAskedForIsChecked) {
       "nn.conv3d, nn.conv1d_transpose, nn.conv2d_transpose, nn.conv3d_transpose, nn.max_pool1d, nn.max_pool2d, "
       "nn.max_pool3d, nn.avg_pool1d, nn.avg_pool2d, nn.avg_pool3d, nn.global_max_pool2d, nn.global_avg_pool2d, "
       "nn.adaptive_max_pool1d, nn.adaptive_max_pool2d, nn.adaptive_max_pool3d, nn.adaptive_avg_pool1d, "
-      "nn.adaptive_avg_pool2d, nn.adaptive_avg_pool3d, image.resize2d");
+      "nn.adaptive_avg_pool2d, nn.adaptive_avg_pool3d, image.resize2d, and ops with the attribute FTVMConvertOpLayout");
   EXPECT_EQ(
       message(one("nn.conv2d", {"NCHWC"})),
       "relay.ConvertLayout.desired_layouts: 'NCHWC' is no order of the letters NCHW of 'nn.conv2d': 'NCHWC' is no "
@@ -380,6 +384,133 @@ TEST(ConvertLayout, DefaultKernelsOfOtherRanks) {
   EXPECT_THAT(text_of("nn.conv3d", "(1, 2, 5, 5, 5)", "(3, 2, 3, 3, 3)", "NDHWC"), has("kernel_layout=\"DHWIO\""));
   EXPECT_THAT(text_of("nn.conv3d", "(1, 2, 5, 5, 5)", "(4, 2, 3, 3, 3)", "NCDHW2c"),
               has("kernel_layout=\"OIDHW2i2o\""));
+}
+
+// ---- functions that users set on ops
+
+// Of (attributes, arguments, types, layouts), for as long as a test runs.
+class Conversion {
+ public:
+  Conversion(const char* op, const Value& function) {
+    ops::register_all_ops();
+    op_ = get_op(op);
+    op_->set(OpKey<Value>{kConvertLayoutAttr}, function);
+  }
+  ~Conversion() { op_->keyed.erase(kConvertLayoutAttr); }
+  Conversion(const Conversion&) = delete;
+
+ private:
+  Op op_;
+};
+
+using Layouts = Array<std::string>;
+
+DesiredLayouts of_one(const char* op, const Layouts& layouts) {
+  DesiredLayouts desired;
+  desired.set(op, layouts);
+  return desired;
+}
+
+// nn.max_pool1d over windows of two, in that layout.
+Expr pool_in(const std::string& layout, const Expr& data) {
+  ops::MaxPool1DAttrs attrs;
+  attrs.pool_size = {2};
+  attrs.layout = layout;
+  return ops::max_pool(data, attrs);
+}
+
+Value pool_to_nwc() {
+  return Value(make_packed([](const Value&, const Array<Expr>& args, const Array<Type>& types, const Layouts& layouts) {
+    EXPECT_EQ(types.size(), 2u);
+    EXPECT_EQ(to_string(types[0]), "Tensor[(1, 2, 4), float32]");
+    EXPECT_EQ(to_string(types[1]), "Tensor[(1, 2, 3), float32]");
+    return ops::transpose(pool_in(layouts[0], ops::transpose(args[0], {0, 2, 1})), {0, 2, 1});
+  }));
+}
+
+constexpr const char* kLine = "def @main(%x: Tensor[(1, 2, 4), float32]) { nn.relu(nn.max_pool1d(%x, pool_size=[2])) }";
+
+TEST(ConvertLayout, AFunctionOfTheOpConverts) {
+  const Conversion conversion("nn.max_pool1d", pool_to_nwc());
+  const IRModule before = read(kLine);
+  const IRModule after = run_pass("ConvertLayout", before, with_layouts(of_one("nn.max_pool1d", {"NWC"})));
+  EXPECT_EQ(relay::print_module(after),
+            "#[version = \"0.0.5\"]\n"
+            "def @main(%x: Tensor[(1, 2, 4), float32]) {\n"
+            "  %0 = transpose(%x, axes=[0, 2, 1]);\n"
+            "  %1 = nn.max_pool1d(%0, pool_size=[2], layout=\"NWC\");\n"
+            "  %2 = transpose(%1, axes=[0, 2, 1]);\n"
+            "  nn.relu(%2)\n"
+            "}\n");
+  expect_same_results(before, after, {ramp({1, 2, 4}, -1)}, 0);
+  EXPECT_EQ(run_pass("ConvertLayout", before, with_layouts(nhwc())), before) << "only where it is asked for";
+}
+
+// What is ours is converted around it, and pairs of borders cancel.
+TEST(ConvertLayout, FunctionsAndOursTogether) {
+  const Conversion conversion(
+      "nn.lrn", Value(make_packed([](const Value&, const Array<Expr>& args, const Array<Type>&, const Layouts&) {
+        ops::LRNAttrs attrs;
+        attrs.axis = 3;
+        return ops::transpose(ops::lrn(ops::transpose(args[0], {0, 2, 3, 1}), attrs), {0, 3, 1, 2});
+      })));
+  DesiredLayouts desired = nhwc();
+  desired.set("nn.lrn", Layouts{"NHWC"});
+  const IRModule before = read(
+      "def @main(%x: Tensor[(1, 2, 4, 4), float32], %w: Tensor[(3, 2, 1, 1), float32],"
+      " %v: Tensor[(2, 3, 1, 1), float32]) { nn.conv2d(nn.lrn(nn.conv2d(%x, %w)), %v) }");
+  const IRModule converted = run_pass("ConvertLayout", before, with_layouts(desired));
+  const IRModule after = run_pass("SimplifyExpr", converted);
+  EXPECT_EQ(count_calls(after, "transpose") + count_calls(after, "reshape"), 4) << "data, its result, two kernels\n"
+                                                                                << relay::print_module(after);
+  expect_same_results(before, after, {ramp({1, 2, 4, 4}, -1), ramp({3, 2, 1, 1}, 0.5f), ramp({2, 3, 1, 1}, -0.5f)});
+}
+
+// Ours too are converted by the function that they have, or not at all.
+TEST(ConvertLayout, AFunctionStandsForOurs) {
+  const Conversion conversion(
+      "nn.conv2d", Value(make_packed([](const Value&, const Value&, const Value&, const Value&) { return Value(); })));
+  const IRModule before = read(kNetwork);
+  EXPECT_EQ(run_pass("ConvertLayout", before, with_layouts(of_one("nn.conv2d", {"NHWC"}))), before);
+}
+
+TEST(ConvertLayout, WhatAFunctionGivesIsChecked) {
+  const auto error_of = [](const Value& function, const Layouts& layouts, const char* text = kLine) {
+    const Conversion conversion("nn.max_pool1d", function);
+    return kit::user_error_of(
+        [&] { run_pass("ConvertLayout", read(text), with_layouts(of_one("nn.max_pool1d", layouts))); });
+  };
+  const auto giving = [](Expr (*give)(const Expr& data)) {
+    return Value(make_packed([give](const Value&, const Array<Expr>& args, const Value&, const Value&) -> Value {
+      return Value(give(args[0]));
+    }));
+  };
+  const Value as_it_comes = giving([](const Expr& x) { return pool_in("NWC", x); });
+  const std::string wrong_type =
+      "its layout conversion (FTVMConvertOpLayout) gives Tensor[(1, 1, 4), float32] for a call that gives "
+      "Tensor[(1, 2, 3), float32]";
+  EXPECT_EQ(error_of(as_it_comes, {"NWC"}), wrong_type + "\n  at: nn.max_pool1d\n  in: test.relay:2:53");
+  const char* of_any_type = "def @main(%x: Tensor[(1, 2, 4), float32]) { sum(nn.max_pool1d(%x, pool_size=[2])) }";
+  EXPECT_THAT(error_of(as_it_comes, {"NWC"}, of_any_type), testing::HasSubstr(wrong_type));
+  EXPECT_THAT(error_of(giving([](const Expr& x) { return pool_in("NWC", ops::transpose(x, {0, 1})); }), {"NWC"}),
+              testing::StartsWith("what the layout conversion of nn.max_pool1d gives does not fit the program: "));
+  const Value number(make_packed([](const Value&, const Value&, const Value&, const Value&) { return 3; }));
+  EXPECT_THAT(error_of(number, {"NWC"}), testing::HasSubstr("its layout conversion gave no expression but 3"));
+  EXPECT_EQ(error_of(number, {}),
+            "relay.ConvertLayout.desired_layouts: 'nn.max_pool1d' takes a list of one layout or more, got none");
+  EXPECT_EQ(error_of(Value(3), {"NWC"}),
+            "the attribute 'FTVMConvertOpLayout' of op 'nn.max_pool1d' is no function that converts layouts");
+}
+
+// A reference is read before what comes after it, however often the function uses its argument.
+TEST(ConvertLayout, AFunctionsArgumentsAreEvaluatedOnce) {
+  const Conversion conversion("nn.max_pool1d", pool_to_nwc());
+  const IRModule before = read(
+      "def @main(%x: Tensor[(1, 2, 4), float32]) {\n"
+      "  let %r = ref(%x);\n  (nn.max_pool1d(ref_read(%r), pool_size=[2]), ref_write(%r, exp(%x)))\n}");
+  const IRModule after = run_pass("ConvertLayout", before, with_layouts(of_one("nn.max_pool1d", {"NWC"})));
+  EXPECT_EQ(count_calls(after, "transpose"), 2);
+  expect_same_results(before, after, {ramp({1, 2, 4}, -1)}, 0);
 }
 
 }  // namespace

@@ -158,6 +158,18 @@ TEST(FoldScaleAxis, ReadsStayWhereTheyAre) {
   EXPECT_EQ(products, 1) << relay::print_module(after);
 }
 
+// What FuseOps made stays as it is.
+TEST(FoldScaleAxis, UnitsKeepWhatIsInThem) {
+  for (const char* body : {"  multiply(nn.conv2d(%x, %w), %s)", "  nn.conv2d(multiply(%x, %s), %w)"}) {
+    const IRModule before = read(fmt::format(
+        "def @main(%a: Tensor[(2, 4, 5, 5), float32], %b: Tensor[(4, 4, 3, 3), float32], %c: Tensor[(4, 1, 1), "
+        "float32]) {{\n  %0 = fn (%x: Tensor[(2, 4, 5, 5), float32], %w: Tensor[(4, 4, 3, 3), float32],"
+        " %s: Tensor[(4, 1, 1), float32], Primitive=1) {{\n{}\n  }};\n  %0(%a, %b, %c)\n}}",
+        body));
+    EXPECT_EQ(run_pass("FoldScaleAxis", before)->lookup("main"), before->lookup("main")) << body;
+  }
+}
+
 // By its name the pass takes variables; in the list of builds it does not, unless it is told to.
 TEST(FoldScaleAxis, BuildsLeaveVariablesAlone) {
   const IRModule before = read(program_of("  multiply(nn.conv2d(%x, %w), %s)"));

@@ -1,5 +1,4 @@
-// Passes that rewrite calls of ops: products joined, padding folded, casts copied, long concatenations split.
-#include "passes/nn/combine_parallel.h"
+// Passes that rewrite calls of ops: padding folded, casts copied, long concatenations split.
 #include "passes/nn/split_args.h"
 #include "passes/nn/to_mixed_precision.h"
 #include "passes/tests/pass_testing.h"
@@ -7,44 +6,6 @@
 
 namespace headrace::passes {
 namespace {
-
-// Four branches with followers that agree, one of another kernel size, one with a stride, weights that are computed.
-constexpr const char* kConvs =
-    "def @main(%x: Tensor[(1, 2, 3, 3), float32], %w: Tensor[(2, 2, 1, 1), float32]) {\n"
-    "  %0 = nn.bias_add(nn.conv2d(%x, %w), const(Tensor[(2), float32], [1, 2]));\n"
-    "  %1 = nn.bias_add(nn.conv2d(%x, const(Tensor[(1, 2, 1, 1), float32], [3, 4]), channels=1),"
-    " const(Tensor[(1), float32], [3]));\n"
-    "  %2 = nn.bias_add(nn.conv2d(%x, exp(%w)), const(Tensor[(2), float32], [-1, 5]));\n"
-    "  %3 = multiply(nn.relu(%0), const(Tensor[(2, 1, 1), float32], [2, 3]));\n"
-    "  %4 = multiply(nn.relu(%1), const(Tensor[(1, 1, 1), float32], [4]));\n"
-    "  %5 = multiply(nn.relu(%2), const(Tensor[(2, 1, 1), float32], [5, 6]));\n"
-    "  %6 = nn.conv2d(%x, const(Tensor[(1, 2, 3, 1), float32], [1, 2, 3, 4, 5, 6]));\n"
-    "  %7 = nn.conv2d(%x, %w, strides=[2, 2]);\n"
-    "  (add(%3, 1f), %4, tanh(%5), %6, %7)\n"
-    "}";
-
-// Two groups of different data, the second made of results of the first; a product that another weight is made of.
-constexpr const char* kDenses =
-    "def @main(%x: Tensor[(2, 2), float32], %w: Tensor[(2, 2), float32]) {\n"
-    "  %0 = nn.dense(%x, %w);\n"
-    "  %1 = nn.dense(%x, negative(%w), units=2);\n"
-    "  %2 = nn.dense(%x, const(Tensor[(3, 2), float32], [1, 2, 3, 4, 5, 6]));\n"
-    "  %3 = nn.dense(%x, %0);\n"
-    "  %4 = tanh(%1);\n"
-    "  %5 = multiply(nn.dense(%4, %w), 2f);\n"
-    "  %6 = multiply(nn.dense(%4, exp(%w)), 2f);\n"
-    "  %7 = multiply(nn.dense(%4, abs(%w)), 2f);\n"
-    "  (%0, %2, %3, %5, %6, %7)\n"
-    "}";
-
-constexpr const char* kBatchMatmuls =
-    "def @main(%x: Tensor[(2, 1, 2), float32], %w: Tensor[(2, 2, 2), float32]) {\n"
-    "  %0 = nn.batch_matmul(%x, %w);\n"
-    "  %1 = nn.batch_matmul(%x, exp(%w));\n"
-    "  %2 = nn.batch_matmul(%x, strided_slice(%w, begin=[0, 0, 0], end=[2, 1, 2]));\n"
-    "  %3 = nn.batch_matmul(%x, %w, transpose_b=False);\n"
-    "  (%0, nn.relu(%1), %2, %3)\n"
-    "}";
 
 constexpr const char* kPads =
     "def @main(%x: Tensor[(1, 1, 4, 4), float32], %y: Tensor[(1, 4, 4, 1), float32]) {\n"
@@ -116,17 +77,13 @@ TEST_P(OpPass, TextAndResults) {
 
 INSTANTIATE_TEST_SUITE_P(
     Passes, OpPass,
-    testing::Values(
-        PassCase{"CombineParallelConv2D", "combine_parallel_conv2d", kConvs, {{1, 2, 3, 3}, {2, 2, 1, 1}}, 0},
-        PassCase{"CombineParallelDense", "combine_parallel_dense", kDenses, {{2, 2}, {2, 2}}, 0},
-        PassCase{
-            "CombineParallelBatchMatmul", "combine_parallel_batch_matmul", kBatchMatmuls, {{2, 1, 2}, {2, 2, 2}}, 0},
-        PassCase{"FoldExplicitPadding", "fold_explicit_padding", kPads, {{1, 1, 4, 4}, {1, 4, 4, 1}}, 0},
-        PassCase{"CanonicalizeCast", "canonicalize_cast", kCasts, {{2, 2}}, 0},
-        PassCase{"ForwardFoldScaleAxis", "forward_fold_scale_axis", kScales, {{1, 2, 3, 3}, {2, 3}}, 1e-5},
-        PassCase{"BackwardFoldScaleAxis", "backward_fold_scale_axis", kScales, {{1, 2, 3, 3}, {2, 3}}, 1e-5},
-        PassCase{"ToMixedPrecision", "to_mixed_precision", kMixed, {{1, 2, 3, 3}, {2, 2, 1, 1}}, 4e-3},
-        PassCase{"SplitArgs", "split_args", kManyArgs, {{2}, {2}}, 0}),
+    testing::Values(PassCase{"FoldExplicitPadding", "fold_explicit_padding", kPads, {{1, 1, 4, 4}, {1, 4, 4, 1}}, 0},
+                    PassCase{"CanonicalizeCast", "canonicalize_cast", kCasts, {{2, 2}}, 0},
+                    PassCase{"ForwardFoldScaleAxis", "forward_fold_scale_axis", kScales, {{1, 2, 3, 3}, {2, 3}}, 1e-5},
+                    PassCase{
+                        "BackwardFoldScaleAxis", "backward_fold_scale_axis", kScales, {{1, 2, 3, 3}, {2, 3}}, 1e-5},
+                    PassCase{"ToMixedPrecision", "to_mixed_precision", kMixed, {{1, 2, 3, 3}, {2, 2, 1, 1}}, 4e-3},
+                    PassCase{"SplitArgs", "split_args", kManyArgs, {{2}, {2}}, 0}),
     [](const auto& info) { return std::string(info.param.pass); });
 
 int count_ops(const IRModule& module, std::string_view op) {
@@ -226,41 +183,6 @@ INSTANTIATE_TEST_SUITE_P(
 #undef TWO_PLANES
 #undef SQUARE
 #undef KERNEL
-
-TEST(CombineParallel, BranchesOfIfsStayApart) {
-  const IRModule before = read(
-      "def @main(%x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32]) {\n"
-      "  let %a = nn.dense(%x, %w);\n"
-      "  let %b = if (less(sum(%x), 1f)) { nn.dense(%x, exp(%w)) } else { nn.dense(%x, abs(%w)) };\n"
-      "  (%a, %b)\n}");
-  EXPECT_EQ(combine_parallel_dense(before, 2), before);
-}
-
-TEST(CombineParallel, EffectsStayWhereTheyAre) {
-  const IRModule before = read(
-      "def @main(%x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32]) {\n"
-      "  let %r = ref(%w);\n"
-      "  (nn.dense(%x, ref_read(%r)), ref_write(%r, exp(%w)), nn.dense(%x, ref_read(%r)))\n}");
-  EXPECT_EQ(combine_parallel_dense(before, 2), before);
-}
-
-TEST(CombineParallel, TheNumberOfBranchesIsAnOption) {
-  const IRModule before = read(
-      "def @main(%x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32]) {"
-      " (nn.dense(%x, %w), nn.dense(%x, exp(%w))) }");
-  pass::PassContext context = typed_context();
-  context.opt_level = 4;
-  EXPECT_EQ(count_ops(run_pass("CombineParallelDense", before, context), "nn.dense"), 2);
-  context.config.set("relay.CombineParallelDense.min_num_branches", Value(2));
-  EXPECT_EQ(count_ops(run_pass("CombineParallelDense", before, context), "nn.dense"), 1);
-  context.config.set("relay.CombineParallelDense.min_num_branches", Value(1));
-  try {
-    run_pass("CombineParallelDense", before, context);
-    FAIL() << "no error";
-  } catch (const UserError& e) {
-    EXPECT_EQ(e.message(), "relay.CombineParallelDense.min_num_branches must be a number from 2 on, got 1");
-  }
-}
 
 // Packed data stays in the small type from convolution to convolution.
 TEST(ToMixedPrecision, LayoutTransformsFollow) {

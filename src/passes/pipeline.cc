@@ -64,25 +64,38 @@ Pass after(std::vector<std::string> others, Pass pass) {
   return pass;
 }
 
+pass::ConfigKey branches_key() {
+  return config_key<int64_t>("min_num_branches", "how many siblings are worth it", "3");
+}
+
 template <IRModule (*pass)(const IRModule&, int64_t)>
 Pass combining(const std::string& name, std::string summary) {
-  return with_context(name, 4, std::move(summary),
-                      {config_key<int64_t>("min_num_branches", "how many siblings are worth it; 3")},
+  return with_context(name, 4, std::move(summary), {branches_key()},
                       [name](const IRModule& m, const PassContext& c) { return pass(m, min_num_branches(c, name)); });
+}
+
+Pass combining_dense() {
+  const std::string name = "CombineParallelDense";
+  return with_context(
+      name, 4, "dense products of the same data become one",
+      {branches_key(), config_key<bool>("to_batch", "one nn.batch_matmul, else a wider nn.dense", "true")},
+      [name](const IRModule& m, const PassContext& c) {
+        return combine_parallel_dense(m, min_num_branches(c, name), is_dense_to_batch(c));
+      });
 }
 
 Pass legalizing() {
   return with_context("Legalize", 1, "calls become what the legalisations of their ops make of them",
-                      {config_key<std::string>("legalize_map_attr_name", "the op attribute; FTVMLegalize")},
+                      {config_key<std::string>("legalize_map_attr_name", "the op attribute", kLegalizeAttr)},
                       [](const IRModule& m, const PassContext& c) { return legalize(m, legalize_attr(c)); });
 }
 
-// By its name it makes arithmetic of every norm, as in Relay. The kernels of the other norms pass over the data fewer
-// times than the arithmetic, so builds leave those (simplify_inference.h).
+// By its name it makes arithmetic of every norm, as in Relay; in builds, norms of their data's own statistics go to the
+// kernels that they have (simplify_inference.h).
 Pass simplifying_inference(bool unpacks_norms) {
   return with_context(
       "SimplifyInference", 0, "norms and dropout become arithmetic",
-      {config_key<bool>("unpack_norms", "norms whose statistics are the data's own too; True, in builds False")},
+      {config_key<bool>("unpack_norms", "norms whose statistics are the data's own too; in builds false", "true")},
       [unpacks_norms](const IRModule& m, const PassContext& c) {
         const auto wish = c.option<bool>("relay.SimplifyInference.unpack_norms");
         return simplify_inference(m, wish.value_or(unpacks_norms));
@@ -91,13 +104,13 @@ Pass simplifying_inference(bool unpacks_norms) {
 
 // By its name it multiplies weights that are variables, as in Relay. At each run that is work, so builds do not.
 Pass folding_scale_axis(bool with_variables) {
-  return with_context("FoldScaleAxis", 3, "multiplications around a convolution move into its weights",
-                      {config_key<bool>("fold_variables",
-                                        "into weights, and of factors, that are no constants; True, in builds False")},
-                      [with_variables](const IRModule& m, const PassContext& c) {
-                        return fold_scale_axis(
-                            m, c, c.option<bool>("relay.FoldScaleAxis.fold_variables").value_or(with_variables));
-                      });
+  return with_context(
+      "FoldScaleAxis", 3, "multiplications around a convolution move into its weights",
+      {config_key<bool>("fold_variables", "into weights, and of factors, that are no constants; in builds false",
+                        "true")},
+      [with_variables](const IRModule& m, const PassContext& c) {
+        return fold_scale_axis(m, c, c.option<bool>("relay.FoldScaleAxis.fold_variables").value_or(with_variables));
+      });
 }
 
 Pass eliminating_common_subexpr() {
@@ -109,45 +122,45 @@ Pass eliminating_common_subexpr() {
 
 Pass eliminating_dead_code() {
   return with_context("DeadCodeElimination", 1, "unused lets and unreachable functions are dropped",
-                      {config_key<bool>("inline_once", "lets that are used once become their value; False"),
-                       config_key<bool>("ignore_impurity", "as if no value had an effect; False")},
+                      {config_key<bool>("inline_once", "lets that are used once become their value", "false"),
+                       config_key<bool>("ignore_impurity", "as if no value had an effect", "false")},
                       [](const IRModule& m, const PassContext& c) { return dead_code_elimination(m, dce_options(c)); });
 }
 
 Pass removing_unused_functions() {
   return with_context(
       "RemoveUnusedFunctions", 1, "functions that no entry reaches are dropped",
-      {config_key<Array<std::string>>("entry_functions", "what stays, with all that it refers to; main")},
+      {config_key<Array<std::string>>("entry_functions", "what stays, with all that it refers to", "main")},
       [](const IRModule& m, const PassContext& c) { return remove_unused_functions(m, entry_functions(c)); });
 }
 
 // What looks for ops finds none of those that are in groups.
 Pass fusing() {
-  return after(
-      {"Legalize",
-       "SimplifyInference",
-       "DynamicToStatic",
-       "CombineParallelConv2D",
-       "CombineParallelDense",
-       "CombineParallelBatchMatmul",
-       "FoldScaleAxis",
-       "BackwardFoldScaleAxis",
-       "ForwardFoldScaleAxis",
-       "SimplifyExpr",
-       "FastMath",
-       "CanonicalizeOps",
-       "CanonicalizeCast",
-       "DivToMul",
-       "FoldExplicitPadding",
-       "SplitArgs",
-       "ConvertLayout",
-       "ToMixedPrecision",
-       "FirstOrderGradient",
-       "BoundOutputs"},
-      with_context("FuseOps", 0, "groups of op calls become functions that are compiled as one kernel",
-                   {config_key<int64_t>("fuse_opt_level", "0: each op by itself; -1: as the context's level says"),
-                    config_key<int64_t>("max_depth", "op calls a group; 1: each op by itself")},
-                   [](const IRModule& m, const PassContext& c) { return fuse_ops(m, fuse_options(c)); }));
+  return after({"Legalize",
+                "SimplifyInference",
+                "DynamicToStatic",
+                "CombineParallelConv2D",
+                "CombineParallelDense",
+                "CombineParallelBatchMatmul",
+                "FoldScaleAxis",
+                "BackwardFoldScaleAxis",
+                "ForwardFoldScaleAxis",
+                "SimplifyExpr",
+                "FastMath",
+                "CanonicalizeOps",
+                "CanonicalizeCast",
+                "DivToMul",
+                "FoldExplicitPadding",
+                "SplitArgs",
+                "ConvertLayout",
+                "ToMixedPrecision",
+                "FirstOrderGradient",
+                "BoundOutputs"},
+               with_context("FuseOps", 0, "groups of op calls become functions that are compiled as one kernel",
+                            {config_key<int64_t>("fuse_opt_level",
+                                                 "0: each op by itself; -1: as the context's level says", "-1"),
+                             config_key<int64_t>("max_depth", "op calls a group; 1: each op by itself", "256")},
+                            [](const IRModule& m, const PassContext& c) { return fuse_ops(m, fuse_options(c)); }));
 }
 
 Pass defusing() {
@@ -157,34 +170,34 @@ Pass defusing() {
 }
 
 Pass expanding() {
-  return with_context("EtaExpand", 1,
-                      "constructors and global functions that are values become functions that call them",
-                      {config_key<bool>("expand_constructor", "whether constructors become function literals"),
-                       config_key<bool>("expand_global_var", "whether global functions become function literals")},
-                      [](const IRModule& m, const PassContext& c) { return eta_expand(m, eta_options(c)); });
+  return with_context(
+      "EtaExpand", 1, "constructors and global functions that are values become functions that call them",
+      {config_key<bool>("expand_constructor", "whether constructors become function literals", "true"),
+       config_key<bool>("expand_global_var", "whether global functions become function literals", "false")},
+      [](const IRModule& m, const PassContext& c) { return eta_expand(m, eta_options(c)); });
 }
 
 Pass converting_layout() {
   return with_context(
       "ConvertLayout", 3, "convolutions and pools run in the layouts that are asked for",
       {config_key<Map<std::string, Array<std::string>>>(
-          "desired_layouts", "by op: layouts of data and, if it has one, of the kernel", &check_desired_layouts)},
+          "desired_layouts", "by op: layouts of data and, if it has one, of the kernel", "", &check_desired_layouts)},
       [](const IRModule& m, const PassContext& c) { return convert_layout(m, desired_layouts(c)); });
 }
 
 Pass mixing_precision() {
   return with_context(
       "ToMixedPrecision", 0, "products, and what follows them, compute in float16 or bfloat16",
-      {config_key<std::string>("mixed_precision_type", "float16 or bfloat16"),
-       config_key<int64_t>("missing_op_mode", "ops of no list: 0 refuses them, 1 and 2 compute them in float32"),
-       config_key<bool>("keep_orig_output_dtype", "whether functions give what they gave; True")},
+      {config_key<std::string>("mixed_precision_type", "float16 or bfloat16", "float16"),
+       config_key<int64_t>("missing_op_mode", "ops of no list: 0 refuses them, 1 and 2 compute them in float32", "1"),
+       config_key<bool>("keep_orig_output_dtype", "whether functions give what they gave", "true")},
       [](const IRModule& m, const PassContext& c) { return to_mixed_precision(m, mixed_precision_options(c)); });
 }
 
 Pass planning_devices() {
   return with_context("PlanDevices", 0, "every value gets a device, and what is needed on another is copied",
-                      {config_key<std::string>("default_device", "of what no annotation determines; cpu:0"),
-                       config_key<std::string>("host_device", "where conditions are decided; cpu:0")},
+                      {config_key<std::string>("default_device", "of what no annotation determines", "cpu:0"),
+                       config_key<std::string>("host_device", "where conditions are decided", "cpu:0")},
                       [](const IRModule& m, const PassContext& c) { return plan_devices(m, device_options(c)); });
 }
 
@@ -200,7 +213,7 @@ std::vector<Pass> canonical() {
       simplifying_inference(false),
       plain<dynamic_to_static>("DynamicToStatic", 0, "known shape arithmetic becomes constants and attributes"),
       combining<combine_parallel_conv2d>("CombineParallelConv2D", "convolutions of the same data become one"),
-      combining<combine_parallel_dense>("CombineParallelDense", "dense products of the same data become one"),
+      combining_dense(),
       combining<combine_parallel_batch_matmul>("CombineParallelBatchMatmul",
                                                "batched products of the same data become one"),
       with_context("FoldConstant", 2, "what depends on constants alone becomes a constant", {},
@@ -240,7 +253,7 @@ std::vector<Pass> by_name() {
       plain<fold_explicit_padding>("FoldExplicitPadding", 0, "nn.pad becomes padding of the convolution or pool"),
       plain<canonicalize_cast>("CanonicalizeCast", 3, "elementwise readers of a widening cast get one each"),
       with_context("SplitArgs", 1, "concatenations of more tensors than a kernel takes are split",
-                   {config_key<int64_t>("max_function_args", "the most inputs of a call; 0: any number")},
+                   {config_key<int64_t>("max_function_args", "the most inputs of a call; 0: any number", "0")},
                    [](const IRModule& m, const PassContext& c) { return split_args(m, max_function_args(c)); }),
       with_context("BackwardFoldScaleAxis", 3, "multiplications after a convolution move into its weights", {},
                    [](const IRModule& m, const PassContext& c) { return backward_fold_scale_axis(m, c); }),

@@ -57,7 +57,8 @@ TEST_P(RandomLayouts, KeepTheResults) {
     pass::PassContext context = typed_context();
     context.config.set("relay.ConvertLayout.desired_layouts", Value(desired));
     const IRModule before = p.module(), after = run_pass("ConvertLayout", before, context);
-    changed += count_of(after, c.is_packed ? "layout_transform" : "transpose") > count_of(before, "transpose");
+    const char* border = c.is_packed ? "layout_transform" : "transpose";
+    changed += count_of(after, border) > count_of(before, border);
     // A kernel adds in another order.
     return told(results_differ(before, after, p.seed, kRounding), after);
   };
@@ -96,7 +97,9 @@ IRModule annotated(const IRModule& program, uint64_t seed) {
 TEST(RandomPrograms, PlannedDevicesKeepTheResults) {
   int programs = 0, refused = 0, copies = 0;
   EXPECT_TRUE(kit::holds(property_of_programs([&](const Program& p) -> std::optional<std::string> {
-    const IRModule before = annotated(p.module(), p.seed);
+    // Half of the programs have data types and closures.
+    const IRModule program = kit::random_program(p.seed, {.steps = p.steps, .functional = p.seed % 2 == 0});
+    const IRModule before = annotated(program, p.seed);
     ++programs;
     try {
       const IRModule after = run_pass("PlanDevices", before);
@@ -110,7 +113,7 @@ TEST(RandomPrograms, PlannedDevicesKeepTheResults) {
       return is_meant ? std::nullopt : std::optional(error.message());
     }
   })));
-  EXPECT_LE(4 * refused, programs) << "data and functions that would have to move";
+  EXPECT_LE(3 * refused, programs) << "data and functions that would have to move";
   expect_more(copies, programs);
 }
 
@@ -137,11 +140,14 @@ TEST(RandomPrograms, SplitArgsKeepTheResults) {
 
 // What a user says of some ops; arguments are used any number of times.
 std::vector<std::pair<const char*, LegalizeFn>> legalisations() {
-  const auto number = [](double value) { return Expr(relay::make_scalar(value)); };
+  const auto zero = [](const Array<Type>& types) {
+    return Expr(relay::make_scalar(0, types[0].as<TensorTypeNode>()->dtype));
+  };
   return {
-      {"nn.relu",
-       [=](const CallNode& call, const Array<Type>&) { return ops::binary("maximum", call.args[0], number(0)); }},
-      {"negative", [=](const CallNode& call, const Array<Type>&) { return ops::subtract(number(0), call.args[0]); }},
+      {"nn.relu", [=](const CallNode& call,
+                      const Array<Type>& types) { return ops::binary("maximum", call.args[0], zero(types)); }},
+      {"negative",
+       [=](const CallNode& call, const Array<Type>& types) { return ops::subtract(zero(types), call.args[0]); }},
       {"abs",
        [](const CallNode& call, const Array<Type>&) {
          return ops::binary("maximum", call.args[0], ops::unary("negative", call.args[0]));

@@ -18,6 +18,9 @@ constexpr const char* kWhere = "%x: Tensor[(2, 3), float32], %y: Tensor[(2, 3), 
 constexpr const char* kOnes = "%x: Tensor[(2, 1, 3), float32]";
 constexpr const char* kImage = "%x: Tensor[(1, 2, 3, 3), float32]";
 constexpr const char* kLine = "%x: Tensor[(1, 2, 3), float32]";
+constexpr const char* kColumn = "%x: Tensor[(2, 1), float32], %y: Tensor[(2, 3), float32]";
+constexpr const char* kTwoShapes = "%x: Tensor[(2, 1, 3), float32], %y: Tensor[(3, 2), float32]";
+constexpr const char* kTwoDtypes = "%x: Tensor[(2, 3), float32], %i: Tensor[(3), int32]";
 constexpr const char* kVolume = "%x: Tensor[(1, 2, 2, 1, 3), float32]";
 
 // How far the result of a law may be from what it stands for, where elements are floats.
@@ -72,6 +75,8 @@ constexpr Row kRows[] = {
     {"BiasZero", kFloat, "nn.bias_add(%x, const(Tensor[(3), float32], [0, 0, 0]))", "%x", kButForTheSignOfZero},
     {"CastToItself", kFloat, "cast(%x, dtype=\"float32\")", "%x"},
     {"JoinCasts", kInt, "cast(cast(%x, dtype=\"int64\"), dtype=\"float32\")", "cast(%x, dtype=\"float32\")"},
+    {"CastLike", kTwoDtypes, "cast_like(%x, %i)", "cast(%x, dtype=\"int32\")"},
+    {"CastLikeItself", kFloat, "cast_like(%x, %y)", "%x"},
     {"Copy", kFloat, "copy(%x)", "%x"},
     {"ReluTwice", kFloat, "nn.relu(nn.relu(%x))", "nn.relu(%x)"},
     {"ReluOfNonNegative", kFloat, "nn.relu(sigmoid(%x))", "sigmoid(%x)"},
@@ -180,6 +185,15 @@ constexpr Row kRows[] = {
     {"MaxOfOne", kOnes, "max(%x, axis=[-2], keepdims=True)", "%x"},
     {"MinOfOne", kOnes, "min(%x, axis=[1])", "reshape(%x, newshape=[2, 3])"},
     {"ProdOfOne", kOnes, "prod(%x, axis=[1], keepdims=True)", "%x"},
+    {"CollapseNothing", kFloat, "collapse_sum_to(%x, shape=[2, 3])", "%x", kButForTheSignOfZero},
+    {"CollapseOne", kLine, "collapse_sum_to(%x, shape=[2, 3])", "reshape(%x, newshape=[2, 3])", kButForTheSignOfZero},
+    {"ZerosLike", kFloat, "zeros_like(%x)", "zeros(shape=[2, 3], dtype=\"float32\")"},
+    {"AddZerosLike", kFloat, "add(%x, zeros_like(%y))", "%x", kButForTheSignOfZero},
+    {"OnesLike", kFloat, "ones_like(%x)", "ones(shape=[2, 3], dtype=\"float32\")"},
+    {"FullLike", kFloat, "full_like(%x, 2f)", "full(2f, shape=[2, 3], dtype=\"float32\")"},
+    {"ReshapeLike", kTwoShapes, "reshape_like(%x, %y)", "reshape(%x, newshape=[3, 2])"},
+    {"BroadcastToLike", kColumn, "broadcast_to_like(%x, %y)", "broadcast_to(%x, shape=[2, 3])"},
+    {"CollapseSumLike", kColumn, "collapse_sum_like(%y, %x)", "collapse_sum_to(%y, shape=[2, 1])"},
     {"MaxPoolOfOne", kImage, "nn.max_pool2d(%x, pool_size=[1, 1])", "%x"},
     {"AvgPoolOfOne", kImage, "nn.avg_pool2d(%x, pool_size=[1, 1])", "%x", kButForTheSignOfZero},
     {"MaxPool1dOfOne", kLine, "nn.max_pool1d(%x, pool_size=[1])", "%x"},
@@ -265,7 +279,7 @@ TEST(SimplifyExpr, EveryLawHasACase) {
   }
 }
 
-// ---- dimensions that only the data tells: what is written alike may differ
+// ---- dimensions that only the data tells: what is written alike may differ; and those of no or few elements
 
 struct OpenRow {
   const char* law;
@@ -337,6 +351,33 @@ const OpenRow kOpenRows[] = {
      {{4}}},
     {"Pool", "%x: Tensor[(?, 2, ?, ?), float32]", "nn.max_pool2d(%x, pool_size=[1, 1])", "%x", {{1, 2, 3, 3}}},
     {"Pad", "%x: Tensor[(?), float32]", "nn.pad(%x, 1f, pad_width=[[0, 0]])", "%x", {{4}}},
+    {"Likes",
+     "%x: Tensor[(?), float32], %y: Tensor[(n), float32]",
+     "(zeros_like(%x), ones_like(%y), full_like(%x, 2f), reshape_like(%x, %y), broadcast_to_like(%x, %y),"
+     " collapse_sum_like(%x, %y))",
+     nullptr,
+     {{4}, {4}}},
+    {"LikeWhatIsKnown",
+     "%x: Tensor[(?), float32], %y: Tensor[(4), float32]",
+     "(reshape_like(%x, %y), broadcast_to_like(%x, %y))",
+     "(reshape(%x, newshape=[4]), broadcast_to(%x, shape=[4]))",
+     {{4}, {4}}},
+    {"CastLike",
+     "%x: Tensor[(?), float32], %y: Tensor[(?), float64]",
+     "cast_like(%x, %y)",
+     "cast(%x, dtype=\"float64\")",
+     {{4}, {2}}},
+    {"LikeScalars",
+     "%x: Tensor[(1), float32], %y: Tensor[(), float32]",
+     "(zeros_like(%y), ones_like(%y), full_like(%y, 2f), reshape_like(%x, %y), collapse_sum_like(%x, %y))",
+     "(zeros(shape=[], dtype=\"float32\"), ones(shape=[], dtype=\"float32\"),"
+     " full(2f, shape=[], dtype=\"float32\"), reshape(%x, newshape=[]), reshape(%x, newshape=[]))",
+     {{1}, {}}},
+    {"LikeNothing",
+     "%x: Tensor[(0, 3), float32], %y: Tensor[(3, 0), float32]",
+     "(reshape_like(%x, %y), zeros_like(%x))",
+     "(reshape(%x, newshape=[3, 0], allowzero=True), zeros(shape=[0, 3], dtype=\"float32\"))",
+     {{0, 3}, {3, 0}}},
 };
 
 inline void PrintTo(const OpenRow& row, std::ostream* out) { *out << row.before; }
@@ -366,9 +407,9 @@ struct ElementDtype {
   const char* suffix;  // of a literal
   int least_used;      // so many rows or more are programs of this dtype
 };
-constexpr ElementDtype kDtypes[] = {{"float32", "f", 118}, {"float64", "f64", 118}, {"float16", "f16", 118},
-                                    {"int8", "i8", 123},   {"int32", "", 123},      {"int64", "i64", 123},
-                                    {"uint8", "u8", 121},  {"uint32", "u32", 121},  {"bool", "", 61}};
+constexpr ElementDtype kDtypes[] = {{"float32", "f", 129}, {"float64", "f64", 129}, {"float16", "f16", 129},
+                                    {"int8", "i8", 134},   {"int32", "", 134},      {"int64", "i64", 134},
+                                    {"uint8", "u8", 132},  {"uint32", "u32", 132},  {"bool", "", 67}};
 
 // The row's program with another dtype in place of its first parameter's, literals included; null where it is none.
 IRModule program_in(const Row& row, const ElementDtype& dtype) {

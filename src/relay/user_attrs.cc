@@ -124,45 +124,15 @@ const Value* find_given(const OpNode& op, const std::vector<std::pair<std::strin
   return found;
 }
 
-// Arguments and attributes are parameters of one function in Python, where these words are none.
-constexpr std::string_view kPythonWords[] = {
-    "False",  "None",     "True", "and",    "as",   "assert",  "async",  "await",  "break", "class",  "continue", "def",
-    "del",    "elif",     "else", "except", "for",  "finally", "from",   "global", "if",    "import", "in",       "is",
-    "lambda", "nonlocal", "not",  "or",     "pass", "raise",   "return", "try",    "while", "with",   "yield"};
-// What calls take besides.
-constexpr std::string_view kOfCalls[] = {"args", "self", "span"};
-// What attributes have as nodes, in text and in Python.
-constexpr std::string_view kOfNodes[] = {"attrs",   "attrs_type_key", "copy_with", "get",
-                                         "get_int", "get_int_tuple",  "get_str",   "items",
-                                         "keys",    "same_as",        "type_key",  "values"};
-
-template <size_t N>
-bool is_among(const std::string_view (&names)[N], std::string_view name) {
-  return std::find(std::begin(names), std::end(names), name) != std::end(names);
-}
-
-// Why nobody could give a parameter of that name; empty when it is a good one.
-std::string_view parameter_fault(std::string_view name) {
-  if (!is_identifier(name)) return "choose letters, digits and _";
-  if (is_among(kPythonWords, name)) return "it is a word of Python, where no parameter can have it";
-  if (is_among(kOfCalls, name)) return "calls take a parameter of that name themselves";
-  return "";
-}
-
-std::string_view attr_fault(std::string_view name) {
-  if (is_among(kOfNodes, name)) return "attributes have something else of that name";
-  if (name.starts_with('_')) return "names that begin with _ are Python's own";
-  return parameter_fault(name);
-}
-
 const OpArgument* find_argument(const OpNode& op, std::string_view name) {
   const auto at = std::find_if(op.arguments.begin(), op.arguments.end(),
                                [&](const OpArgument& argument) { return argument.name == name; });
   return at == op.arguments.end() ? nullptr : &*at;
 }
 
-void check_name(const OpNode& op, const std::string& name, std::string_view what, std::string_view fault) {
-  if (!fault.empty()) throw_user_error("{}: '{}' cannot name an {}: {}", op.name, name, what, fault);
+void check_name(const OpNode& op, const std::string& name, std::string_view what) {
+  if (!is_identifier(name))
+    throw_user_error("{}: '{}' cannot name an {}: choose letters, digits and _", op.name, name, what);
   if (find_spec(schema_of(op), name) != nullptr)
     throw_user_error("{}: there is an attribute '{}' already", op.name, name);
   if (find_argument(op, name) != nullptr) throw_user_error("{}: there is an argument '{}' already", op.name, name);
@@ -192,7 +162,7 @@ AttrKind parse_attr_kind(std::string_view name) {
 }
 
 void add_attr(OpNode& op, AttrSpec spec) {
-  check_name(op, spec.name, "attribute", attr_fault(spec.name));
+  check_name(op, spec.name, "attribute");
   AttrSchema schema = schema_of(op);
   if (!spec.default_value.is_none()) spec.default_value = value_of(op, spec, &spec.default_value);
   schema.push_back(std::move(spec));
@@ -201,7 +171,7 @@ void add_attr(OpNode& op, AttrSpec spec) {
 }
 
 void add_argument(OpNode& op, OpArgument argument) {
-  check_name(op, argument.name, "argument", parameter_fault(argument.name));
+  check_name(op, argument.name, "argument");
   op.arguments.push_back(std::move(argument));
 }
 

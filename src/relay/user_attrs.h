@@ -32,8 +32,8 @@ using AttrSchema = std::vector<AttrSpec>;
 // Of ops that users registered; an op of ours has a struct of its own instead.
 inline constexpr OpKey<AttrSchema> kAttrSchema{"AttrSchema"};
 
-// Adds an attribute to `op`. UserError: a name that no caller could give or read, one that is taken, also by an
-// argument, a default of another kind.
+// Adds an attribute to `op`. UserError: a name that is no identifier or is taken, also by an argument, a default of
+// another kind. What else callers cannot give or read, lower/user_ops/parameter_names.h knows.
 void add_attr(OpNode& op, AttrSpec spec);
 // The same for an argument; the number of inputs stays.
 void add_argument(OpNode& op, OpArgument argument);

@@ -253,6 +253,17 @@ class HeadraceOpt(unittest.TestCase):
         listed = self.ok("--list-passes").stdout
         for name in ("InferType", "FoldConstant", "FuseOps"):
             self.assertRegex(listed, rf"(?m)^{name} +level \d")
+        options = (
+            ("CombineParallelDense.min_num_branches", "int", "default 3"),
+            ("CombineParallelDense.to_batch", "bool", "default true"),
+            ("FuseOps.max_depth", "int", "default 256"),
+            ("RemoveUnusedFunctions.entry_functions", r"Array\[str\]", "default main"),
+        )
+        for option, kind, default in options:
+            self.assertRegex(
+                listed, rf"(?m)^{option.split('.')[0]} .*\n(    .*\n)*    relay.{option} \({kind}\): .*; {default}$"
+            )
+        self.assertRegex(listed, r"(?m)^    relay.ConvertLayout.desired_layouts \(Map\[.*\]\): [^;]*$")
 
     def test_every_pass_of_relay_is_named(self) -> None:
         rows = (DIGITS.parents[1] / "src/passes/tests/relay_passes.txt").read_text().splitlines()
@@ -285,6 +296,16 @@ class HeadraceOpt(unittest.TestCase):
             'kernel_layout="OHWI"', self.ok("-", "-p", "ConvertLayout", "--config", layouts, text=conv).stdout
         )
         self.ok("-", "-p", "EtaExpand", "--config", "relay.EtaExpand.expand_global_var=true")
+        branches = ", ".join(f"nn.dense(%x, {weight}(%w))" for weight in ("exp", "abs", "tanh"))
+        params = "%x: Tensor[(1, 2), float32], %w: Tensor[(3, 2), float32]"
+        dense = f'#[version = "0.0.5"]\ndef @main({params}) {{ ({branches}) }}\n'
+        forms = {"true": "nn.batch_matmul", "false": "nn.dense"}
+        for to_batch, op in forms.items():
+            option = ("--config", f"relay.CombineParallelDense.to_batch={to_batch}")
+            combined = self.ok("-", "-p", "CombineParallelDense", *option, text=dense).stdout
+            self.assertEqual(
+                [combined.count(form) for form in forms.values()], [int(form == op) for form in forms.values()]
+            )
         self.fails(3, "'relay.FuseOps.max_depth': 'true' is no int (", "-", "--config", "relay.FuseOps.max_depth=true")
         self.fails(3, "'relay.FuseOps.max_depth': 'four' is no int (", "-", "--config", "relay.FuseOps.max_depth=four")
         self.fails(3, "there is no configuration 'depth'; there are: relay.CombineParallel", "-", "--config", "depth=4")

@@ -60,9 +60,10 @@ int compile(const CompileState& state, const Common& common) {
   driver::CompileOptions options = state.model.compile_options(common);
   options.threads = state.threads;
   options.verify_each = state.verify_each;
-  if (!state.dump_folder.empty()) options.instruments.push_back(pass::make_dump_folder_instrument(state.dump_folder));
+  if (!state.dump_folder.empty())
+    options.passes.instruments.push_back(pass::make_dump_folder_instrument(state.dump_folder));
   const auto timing = std::make_shared<pass::TimingInstrument>();
-  if (state.time_passes) options.instruments.push_back(timing);
+  if (state.time_passes) options.passes.instruments.push_back(timing);
   options.dump_tir = state.dump_tir;
   const driver::Model model = read_model(state);
   const driver::CompileReport compiled = driver::compile_to_file(model, state.output, options);

@@ -66,9 +66,9 @@ driver::LoadOptions ModelOptions::load_options() const {
 driver::CompileOptions ModelOptions::compile_options(const Common& common) const {
   driver::CompileOptions options;
   options.target = target_option_->count() == 0 ? driver::llvm_target(cpu, features) : parse_target(target);
-  options.opt_level = opt_level;
+  options.passes.opt_level = opt_level;
   options.jobs = jobs;
-  options.disabled_passes = disabled_passes;
+  options.passes.disabled_pass = disabled_passes;
   if (!common.quiet && isatty(STDERR_FILENO) != 0) {
     options.progress = [](std::string_view stage, int index, int count) {
       fmt::print(stderr, "\r\033[K[{}/{}] {}{}", index + 1, count, stage, index + 1 == count ? "\r\033[K" : "");

@@ -272,6 +272,27 @@ def reset_legalize(op_name: str) -> None:
     api("relay.op.RegisterLegalize")(op_name, None, "FTVMLegalize")
 
 
+def register_convert_op_layout(op_name: str, convert_layout: Any = None, level: int = 10) -> Any:
+    """Sets what `relay.transform.ConvertLayout` makes of calls of an op that its layouts name.
+
+    Parameters
+    ----------
+    op_name : str
+        The op, one that was registered at run time or one of Headrace's.
+    convert_layout : function, optional
+        Of (attrs, inputs, tinfos, desired_layouts): attributes, arguments, the types of the arguments and of the
+        result, and the op's list of layouts. It gives an expression of the call's type over the arguments, which have
+        the layout that was written, or None to leave the call alone. Without it, a decorator is returned.
+    level : int
+        Taken for the sake of old programs; the last one that is set counts.
+
+    Returns
+    -------
+    The function, or the decorator
+    """
+    return register_op_attr(op_name, "FTVMConvertOpLayout", convert_layout, level)
+
+
 # What a call does in ToMixedPrecision.
 MIXED_PRECISION_ALWAYS = 0
 MIXED_PRECISION_FOLLOW = 1

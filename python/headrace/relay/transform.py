@@ -60,6 +60,10 @@ _ELSEWHERE = {
 }
 
 
+def _presence(default: Any) -> str:
+    return "optional" if default is None else f"default {default!r}"
+
+
 def _factory(info: Any) -> Callable[..., Any]:
     name = info.name
     configs = PassContext.list_configs()
@@ -79,11 +83,14 @@ def _factory(info: Any) -> Callable[..., Any]:
     if keys:
         lines += ["Parameters", "----------"]
         for key, row in keys.items():
-            lines += [f"{key} : {row['type']}, optional", f"    {row['doc']}"]
+            lines += [f"{key} : {row['type']}, {_presence(row['default'])}", f"    {row['doc']}"]
         lines.append("")
     make.__doc__ = "\n".join([*lines, "Returns", "-------", "Pass"])
     make.__name__ = make.__qualname__ = name
-    parameters = [inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=None) for key in keys]
+    parameters = [
+        inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=row["default"])
+        for key, row in keys.items()
+    ]
     make.__signature__ = inspect.Signature(parameters, return_annotation="Pass")
     make.__module__ = __name__
     return make

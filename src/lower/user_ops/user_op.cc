@@ -5,6 +5,7 @@
 #include "ir/op_table.h"
 #include "ir/text_names.h"
 #include "lower/rule_input.h"
+#include "lower/user_ops/parameter_names.h"
 #include "lower/user_ops/user_compute.h"
 #include "lower/user_ops/user_eval.h"
 #include "relay/leaves.h"
@@ -41,6 +42,10 @@ OpNode& changeable(const Op& op) {
 template <typename F>
 void check_given(const Op& op, const F& function, std::string_view what) {
   if (!function) throw_user_error("{}: the function that {} is empty; give one that can be called", op->name, what);
+}
+
+void check_name(const OpNode& op, std::string_view name, std::string_view what, std::string_view fault) {
+  if (!fault.empty()) throw_user_error("{}: '{}' cannot name an {}: {}", op.name, name, what, fault);
 }
 
 // ---- types
@@ -218,11 +223,16 @@ void set_user_doc(const Op& op, std::string doc) { changeable(op).doc = std::mov
 void add_user_argument(const Op& op, OpArgument argument) {
   OpNode& node = changeable(op);
   const auto named = static_cast<int32_t>(node.arguments.size());
+  check_name(node, argument.name, "argument", argument_name_fault(argument.name));
   relay::add_argument(node, std::move(argument));
   if (node.num_inputs == (named == 0 ? -1 : named)) node.num_inputs = named + 1;
 }
 
-void add_user_attr(const Op& op, relay::AttrSpec spec) { relay::add_attr(changeable(op), std::move(spec)); }
+void add_user_attr(const Op& op, relay::AttrSpec spec) {
+  OpNode& node = changeable(op);
+  check_name(node, spec.name, "attribute", attr_name_fault(spec.name));
+  relay::add_attr(node, std::move(spec));
+}
 
 void set_user_num_inputs(const Op& op, int64_t num_inputs) {
   if (num_inputs < -1 || num_inputs > INT32_MAX)

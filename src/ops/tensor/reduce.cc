@@ -457,6 +457,12 @@ Expr arg_reduce(std::string_view op, Expr data, std::optional<Shape> axis, bool 
   return make_call(op, {std::move(data)}, attrs, std::move(span));
 }
 
+Expr collapse_sum_to(Expr data, Shape shape, Span span) {
+  auto attrs = make_object<CollapseSumAttrs>();
+  attrs->shape = std::move(shape);
+  return make_call("collapse_sum_to", {std::move(data)}, attrs, std::move(span));
+}
+
 Expr variance(Expr data, Expr mean, std::optional<Shape> axis, bool keepdims, bool unbiased, Span span) {
   auto attrs = make_object<VarianceAttrs>();
   attrs->axis = std::move(axis);

@@ -52,6 +52,8 @@ Expr reduce(std::string_view op, Expr data, std::optional<Shape> axis = std::nul
 // argmax, argmin: the index along the axis, or into the flattened reduced axes.
 Expr arg_reduce(std::string_view op, Expr data, std::optional<Shape> axis = std::nullopt, bool keepdims = false,
                 bool select_last_index = false, Span span = {});
+// Summed over the axes along which `shape` was broadcast to the data's.
+Expr collapse_sum_to(Expr data, Shape shape, Span span = {});
 Expr variance(Expr data, Expr mean, std::optional<Shape> axis = std::nullopt, bool keepdims = false,
               bool unbiased = false, Span span = {});
 

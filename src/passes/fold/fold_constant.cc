@@ -7,12 +7,14 @@
 #include "passes/fold/evaluate.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
+#include "relay/infer/type_match.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
 
 using relay::CallNode;
 using relay::ConstantNode;
+using relay::LetNode;
 using relay::TupleGetItemNode;
 using relay::TupleNode;
 
@@ -30,8 +32,16 @@ constexpr size_t kMaxRepeatedBytes = size_t{64} << 10, kMaxComputedBytes = size_
 constexpr size_t kMaxOperandBytes = size_t{64} << 20;
 
 bool only_repeats(const OpNode& op) {
-  constexpr std::string_view kOps[] = {"zeros", "ones", "full", "broadcast_to", "tile", "repeat", "arange"};
+  constexpr std::string_view kOps[] = {
+      "zeros",      "ones",      "full",      "broadcast_to",     "tile", "repeat", "arange",
+      "zeros_like", "ones_like", "full_like", "broadcast_to_like"};
   return std::find(std::begin(kOps), std::end(kOps), op.name) != std::end(kOps);
+}
+
+// Of such an op the operand that gives the result's shape alone, by its index.
+std::optional<size_t> shape_operand(const OpNode& op) {
+  if (op.name == "zeros_like" || op.name == "ones_like" || op.name == "full_like") return 0;
+  return op.name == "broadcast_to_like" ? std::optional<size_t>(1) : std::nullopt;
 }
 
 struct Size {
@@ -91,12 +101,60 @@ std::unordered_set<const Object*> operands_that_stay_apart(const Expr& root) {
   return apart;
 }
 
+// The lets of a body whose values become constants: the constants take their variables' places.
+class ConstantLets {
+ public:
+  explicit ConstantLets(const Expr& root) {
+    relay::post_order(root, [&](const Expr& e) {
+      const auto* let = e.as<LetNode>();
+      if (let == nullptr) return;
+      values_of_vars_.emplace(let->var.object(), let->value.object());
+      constants_.emplace(let->value.object(), Expr());
+    });
+  }
+
+  // What stands for `before`, which became `after`: of a variable its constant, of its let the body. Asked in
+  // post-order, so a let's value comes before its variable.
+  Expr replace(const Expr& before, const Expr& after) {
+    Expr result = after;
+    if (const auto* let = before.as<LetNode>(); let != nullptr && constant_of(let->var)) {
+      result = after.as<LetNode>()->body;
+    } else if (Expr constant = constant_of(before)) {
+      result = constant;
+    }
+    const auto value = result.is<ConstantNode>() ? constants_.find(before.object()) : constants_.end();
+    if (value != constants_.end()) value->second = result;
+    return result;
+  }
+
+ private:
+  // Null for what is no such variable. One of a type that says less than the constant's stays, since what is made of it
+  // may need that type: a reference that is written later.
+  Expr constant_of(const Expr& expr) const {
+    const auto value = values_of_vars_.find(expr.object());
+    if (value == values_of_vars_.end()) return {};
+    const Expr& constant = constants_.at(value->second);
+    if (!constant) return {};
+    const Type& type = expr->has_checked_type() ? expr->checked_type() : expr.as<relay::VarNode>()->type_annotation;
+    return !type || relay::same_type(type, constant.as<ConstantNode>()->tensor_type()) ? constant : Expr();
+  }
+
+  std::unordered_map<const Object*, const Object*> values_of_vars_;
+  std::unordered_map<const Object*, Expr> constants_;  // by the let's value, null before it is one
+};
+
 class Folder {
  public:
   Folder(const Expr& root, const pass::PassContext& context)
-      : context_(context), apart_(operands_that_stay_apart(root)) {}
+      : context_(context), apart_(operands_that_stay_apart(root)), lets_(root) {}
 
-  Expr fold(const Expr& before, const Expr& after) {
+  // `has_effect`: evaluating `before` does more than give a value.
+  Expr fold(const Expr& before, const Expr& after, bool has_effect) {
+    return lets_.replace(before, has_effect ? after : folded(before, after));
+  }
+
+ private:
+  Expr folded(const Expr& before, const Expr& after) {
     if (const auto* call = after.as<CallNode>()) return fold_call(before, after, *call);
     const auto* item = after.as<TupleGetItemNode>();
     const auto* tuple = item == nullptr ? nullptr : item->tuple.as<TupleNode>();
@@ -104,7 +162,6 @@ class Folder {
     return inside ? tuple->items[static_cast<size_t>(item->index)] : after;
   }
 
- private:
   Expr fold_call(const Expr& before, const Expr& after, const CallNode& call) {
     const OpNode* op = call.as_op();
     if (op == nullptr) return after;
@@ -113,10 +170,10 @@ class Folder {
     }
     if (!may_evaluate(*op)) return after;
     size_t source_bytes = 0;
-    for (const Expr& arg : call.args) {
-      const auto bytes = source_bytes_of(arg);
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      const auto bytes = source_bytes_of(call.args[i]);
       if (!bytes) return after;
-      source_bytes += *bytes;
+      if (i != shape_operand(*op)) source_bytes += *bytes;
     }
     const size_t bytes = size_of(before).bytes;
     const size_t most = only_repeats(*op) ? kMaxRepeatedBytes : kMaxComputedBytes;
@@ -153,6 +210,7 @@ class Folder {
 
   const pass::PassContext& context_;
   std::unordered_set<const Object*> apart_;
+  ConstantLets lets_;
   // Calls of constants that stay.
   struct Kept {
     Expr call;
@@ -165,8 +223,8 @@ class Folder {
 
 Expr fold_constant(const Expr& expr, const pass::PassContext& context) {
   Folder folder(expr, context);
-  return relay::rewrite_post_order(expr,
-                                   [&](const Expr& before, const Expr& after) { return folder.fold(before, after); });
+  return relay::rewrite_post_order(
+      expr, [&](const Expr& before, const Expr& after) { return folder.fold(before, after, false); });
 }
 
 IRModule fold_constant(const IRModule& module, const pass::PassContext& context) {
@@ -174,9 +232,8 @@ IRModule fold_constant(const IRModule& module, const pass::PassContext& context)
   const Effects effects(module, true);
   return rewrite_bodies(module, [&](const Expr& body) {
     Folder folder(body, context);
-    return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
-      return effects.of(before) ? after : folder.fold(before, after);
-    });
+    return relay::rewrite_post_order(
+        body, [&](const Expr& before, const Expr& after) { return folder.fold(before, after, effects.of(before)); });
   });
 }
 

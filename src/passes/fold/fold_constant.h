@@ -3,12 +3,18 @@
 //   add(1f, 2f)              ->  3f
 //   (a, b).1                 ->  b
 //   shape_of(x), x (2, 3)    ->  meta constant [2, 3]     where the type says the whole shape
+//   let %a = add(1f, 2f);    ->  multiply(%x, 3f)
+//   multiply(%x, %a)
+//
+// A let of a constant goes, and the constant stands for its variable. Lets of anything else stay where they are, and
+// with them the order of effects.
 //
 // A result that is large, and many times larger than all it is made of, stays a call where its readers compute their
 // operands as they read them: as data it would fill the artifact and be read from memory, as a call it costs neither.
-// Large means 64 kB for what only repeats elements (zeros, ones, full, broadcast_to, tile, repeat, arange), 16 MB for
-// anything else; many times, 8; readers are elementwise and injective ops, and main's result. Calls of such a result
-// are folded by the same rule.
+// Large means 64 kB for what only repeats elements (zeros, ones, full, broadcast_to and their likes, tile, repeat,
+// arange), 16 MB for anything else; many times, 8; what zeros_like and the others take only the shape of is not what
+// they are made of; readers are elementwise and injective ops, and main's result. Calls of such a result are folded by
+// the same rule.
 //
 //   add(%x, broadcast_to(c, shape=[256, 1000]))       stays, c having 1000 elements
 //   negative(broadcast_to(c, shape=[256, 1000]))      ->  meta constant (256, 1000)      computed once, 1 MB

@@ -148,19 +148,17 @@ class Specializer {
     });
   }
 
-  // What the callee's type parameters are.
+  // What the callee's type parameters are. One that is not known is told where it is needed. An argument that has type
+  // parameters itself says nothing of them.
   static relay::TypeBindings bindings_at(const CallNode& call, const FunctionNode& callee) {
-    relay::TypeBindings bindings;
-    for (size_t i = 0; i < std::min(callee.type_params.size(), call.type_args.size()); ++i)
-      bindings.types.emplace(callee.type_params[i].get(), call.type_args[i]);
-    const auto* type = callee.checked_type().as<FuncTypeNode>();
-    match_types(type->ret_type, call.checked_type(), bindings);
-    for (size_t i = 0; i < std::min(type->arg_types.size(), call.args.size()); ++i) {
-      const auto* function = call.args[i]->checked_type().as<FuncTypeNode>();
-      const bool is_open =
-          call.args[i].is<ConstructorNode>() || (function != nullptr && !function->type_params.empty());
-      if (!is_open) match_types(type->arg_types[i], call.args[i]->checked_type(), bindings);
+    CallTypes types{call.type_args.to_vector(), {}, call.checked_type()};
+    for (const Expr& arg : call.args) {
+      const auto* function = arg->checked_type().as<FuncTypeNode>();
+      const bool is_open = arg.is<ConstructorNode>() || (function != nullptr && !function->type_params.empty());
+      types.args.push_back(is_open ? Type() : arg->checked_type());
     }
+    relay::TypeBindings bindings;
+    bind_types(callee, types, bindings);
     return bindings;
   }
 

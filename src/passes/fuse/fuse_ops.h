@@ -19,8 +19,8 @@
 // than their number. An op that alone has more (a split into thousands) is a group by itself.
 // Not as in Relay: `reshape`, `reshape_like` and `nn.batch_flatten` are groups of their own, since alone they cost
 // nothing (a view), and inside a kernel they cost index arithmetic; ops whose result has an unknown dimension, or one
-// that only an operand's value tells, too: inside a kernel that operand is a tensor of any value. Nothing joins across a function's, branch's, let's or match's border,
-// nor across annotation.stop_fusion, which is a view, too.
+// that only an operand's value tells, too: inside a kernel that operand is a tensor of any value. Nothing joins across
+// a function's, branch's, let's or match's border, nor across annotation.stop_fusion, which is a view, too.
 //
 // Where a group ends, and by which of these rules: fuse_borders.h.
 //

@@ -11,6 +11,7 @@
 #include "ops/nn/matmul.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/join.h"
+#include "ops/tensor/shape.h"
 #include "ops/tensor/slice.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
@@ -36,6 +37,7 @@ struct Product {
   size_t weight_axis = 0;
   size_t out_axis = 0;
   Attrs attrs;
+  bool is_batched = false;  // products become the batches of one, not parts of a wider one
 };
 
 struct Kind {
@@ -56,6 +58,13 @@ std::optional<Product> read_dense(const CallNode& call) {
   const auto shape = shape_of(ref(&call));
   const Attrs attrs = copy_with(call.attrs_as<ops::DenseAttrs>(), [](ops::DenseAttrs& a) { a.units.reset(); });
   return shape ? std::optional(Product{0, shape->size() - 1, attrs}) : std::nullopt;
+}
+
+// A batch of it takes two dimensions of data.
+std::optional<Product> read_dense_to_batch(const CallNode& call) {
+  auto product = read_dense(call);
+  if (product) product->is_batched = product->out_axis == 1;
+  return product;
 }
 
 std::optional<Product> read_batch_matmul(const CallNode& call) {
@@ -117,7 +126,7 @@ class Combiner {
     auto weights = shape_of(call.args[1]);
     if (!how || !weights || !shape_of(ref(&call)) || !can_move(call.args[1]) || effects_.of(ref(&call))) return;
     const int64_t outputs = weights->at(how->weight_axis);
-    weights->erase(weights->begin() + static_cast<std::ptrdiff_t>(how->weight_axis));
+    if (!how->is_batched) weights->erase(weights->begin() + static_cast<std::ptrdiff_t>(how->weight_axis));
     const auto dtype = call.args[1]->checked_type().as<TensorTypeNode>()->dtype;
     const std::string key =
         fmt::format("{} {} {:x} {} {}", static_cast<const void*>(call.args[0].object()), scope_of(ref(&call)),
@@ -134,34 +143,66 @@ class Combiner {
   }
 
   void combine(Group& group) {
-    const CallNode& first = *group.branches[0].product;
-    std::vector<Expr> weights;
-    for (const Branch& branch : group.branches) weights.push_back(branch.product->args[1]);
-    group.combined = copy_with(first, [&](CallNode& call) {
-      call.args = {first.args[0], joined(weights, group.how.weight_axis, first.args[1]->span)};
-      call.attrs = group.how.attrs;
-      call.type_args = {};
-    });
+    group.combined = group.how.is_batched ? batched_product(group) : wide_product(group);
     while (extend(group)) {
     }
     int64_t begin = 0;
-    for (const Branch& branch : group.branches) {
-      const int64_t end = begin + branch.outputs;
-      const Shape axes{static_cast<int64_t>(group.how.out_axis)};
-      replacements_.emplace(branch.end.object(), ops::strided_slice(group.combined, Shape{begin}, Shape{end}, Shape{1},
-                                                                    axes, "end", branch.end->span));
-      begin = end;
+    for (size_t i = 0; i < group.branches.size(); ++i) {
+      const Branch& branch = group.branches[i];
+      const Expr part = group.how.is_batched ? batch_of(group, i) : columns_of(group, branch, begin);
+      replacements_.emplace(branch.end.object(), part);
+      begin += branch.outputs;
     }
   }
 
-  // The op that alone reads the branch's end, element by element; null when there is none.
+  static std::vector<Expr> weights_of(const Group& group) {
+    std::vector<Expr> weights;
+    for (const Branch& branch : group.branches) weights.push_back(branch.product->args[1]);
+    return weights;
+  }
+
+  static Expr wide_product(const Group& group) {
+    const CallNode& first = *group.branches[0].product;
+    return copy_with(first, [&](CallNode& call) {
+      call.args = {first.args[0], joined(weights_of(group), group.how.weight_axis, first.args[1]->span)};
+      call.attrs = group.how.attrs;
+      call.type_args = {};
+    });
+  }
+
+  // The data is one matrix, which every batch reads.
+  static Expr batched_product(const Group& group) {
+    const CallNode& first = *group.branches[0].product;
+    const Expr data = ops::expand_dims(first.args[0], 0, 1, first.args[0]->span);
+    const Expr weights = ops::stack(Array<Expr>(weights_of(group)), 0, first.args[1]->span);
+    ops::BatchMatmulAttrs attrs;
+    attrs.out_dtype = first.attrs_as<ops::DenseAttrs>().out_dtype;
+    return ops::batch_matmul(data, weights, std::move(attrs), first.span);
+  }
+
+  static Expr columns_of(const Group& group, const Branch& branch, int64_t begin) {
+    const Shape axes{static_cast<int64_t>(group.how.out_axis)};
+    return ops::strided_slice(group.combined, Shape{begin}, Shape{begin + branch.outputs}, Shape{1}, axes, "end",
+                              branch.end->span);
+  }
+
+  static Expr batch_of(const Group& group, size_t number) {
+    const auto begin = static_cast<int64_t>(number);
+    const Span& span = group.branches[number].end->span;
+    return ops::squeeze(
+        ops::strided_slice(group.combined, Shape{begin}, Shape{begin + 1}, Shape{1}, Shape{0}, "end", span), {0}, span);
+  }
+
+  // The op that alone reads the branch's end, element by element; null when there is none. With one operand that is a
+  // function of elements; other ops name the shape that they give.
   const CallNode* follower(const Branch& branch) const {
     if (num_uses_.at(branch.end.object()) != 1) return nullptr;
     const auto user = user_.find(branch.end.object());
     const auto* call = user == user_.end() ? nullptr : user->second.as<CallNode>();
     if (call == nullptr || scope_of(user->second) != scope_of(branch.end)) return nullptr;
     const auto kind = ops::promised_kind_of(*call);
-    if (!kind || *kind > ops::FusionKind::broadcast) return nullptr;
+    const bool is_unary = call->args.size() == 1;
+    if (!kind || *kind > (is_unary ? ops::FusionKind::elementwise : ops::FusionKind::broadcast)) return nullptr;
     return call->args.size() <= 2 && shape_of(user->second) == shape_of(branch.end) ? call : nullptr;
   }
 
@@ -174,22 +215,29 @@ class Combiner {
       calls.push_back(call);
     }
     const size_t side = calls[0]->args[0] == group.branches[0].end ? 0 : 1;
-    Array<Expr> args = calls[0]->args;
-    args.set(side, group.combined);
-    if (args.size() == 2) {
+    Expr other;
+    if (calls[0]->args.size() == 2) {
       std::vector<Expr> others;
       for (size_t i = 0; i < calls.size(); ++i) {
         if (calls[i]->args[side] != group.branches[i].end || calls[i]->args[1 - side] == group.branches[i].end)
           return false;
         others.push_back(calls[i]->args[1 - side]);
       }
-      const Expr other = joined_operands(group, *calls[0], others);
+      other = common_operand(group, *calls[0], others);
       if (!other) return false;
-      args.set(1 - side, other);
     }
-    group.combined = copy_with(*calls[0], [&](CallNode& call) { call.args = args; });
+    group.combined = followed(group, *calls[0], side, other);
     for (size_t i = 0; i < calls.size(); ++i) group.branches[i].end = ref(calls[i]);
     return true;
+  }
+
+  // The op behind the combined product; a bias along rows or columns of batches has their other axes.
+  static Expr followed(const Group& group, const CallNode& call, size_t side, const Expr& other) {
+    if (group.how.is_batched && call.attrs.is<ops::BiasAddAttrs>()) return ops::add(group.combined, other, call.span);
+    Array<Expr> args = call.args;
+    args.set(side, group.combined);
+    if (other) args.set(1 - side, other);
+    return copy_with(call, [&](CallNode& copy) { copy.args = args; });
   }
 
   static bool is_same_op(const CallNode& a, const CallNode& b) {
@@ -198,21 +246,46 @@ class Combiner {
   }
 
   // The other operands of a binary op as one; null when that cannot be.
-  Expr joined_operands(const Group& group, const CallNode& call, const std::vector<Expr>& others) const {
+  Expr common_operand(const Group& group, const CallNode& call, const std::vector<Expr>& others) const {
     if (std::all_of(others.begin(), others.end(), [&](const Expr& e) { return is_same_value(e, others[0]); }) &&
         shape_of(others[0]) == Shape{})
       return others[0];
-    const auto axis = varying_axis(group, call, others[0]);
     const auto first = shape_of(others[0]);
+    const bool can_join = ops::promised_kind_of(call) == ops::FusionKind::broadcast &&
+                          std::all_of(others.begin(), others.end(), [&](const Expr& e) {
+                            const auto shape = shape_of(e);
+                            return shape && shape->size() == first->size() && can_move(e);
+                          });
+    if (!can_join) return {};
+    return group.how.is_batched ? stacked_operands(group, call, others) : joined_operands(group, call, others);
+  }
+
+  // Each lies along the outputs.
+  static Expr joined_operands(const Group& group, const CallNode& call, const std::vector<Expr>& others) {
+    const auto axis = varying_axis(group, call, others[0]);
     if (!axis) return {};
     for (size_t i = 0; i < others.size(); ++i) {
-      const auto shape = shape_of(others[i]);
-      if (!shape || !can_move(others[i]) || shape->size() != first->size()) return {};
-      for (size_t d = 0; d < shape->size(); ++d) {
-        if ((*shape)[d] != (d == *axis ? group.branches[i].outputs : 1)) return {};
+      const Shape shape = *shape_of(others[i]);
+      for (size_t d = 0; d < shape.size(); ++d) {
+        if (shape[d] != (d == *axis ? group.branches[i].outputs : 1)) return {};
       }
     }
     return joined(others, *axis, others[0]->span);
+  }
+
+  // Each is of its own batch.
+  static Expr stacked_operands(const Group& group, const CallNode& call, const std::vector<Expr>& others) {
+    const Shape shape = *shape_of(others[0]);
+    const bool is_alike =
+        std::all_of(others.begin(), others.end(), [&](const Expr& e) { return shape_of(e) == shape; });
+    const auto* bias = call.attrs.as<ops::BiasAddAttrs>();
+    const size_t rank = group.how.out_axis + 1;
+    if (!is_alike || (call.attrs.defined() && bias == nullptr) || shape.size() > rank) return {};
+    const Span& span = others[0]->span;
+    const Expr stacked = ops::stack(Array<Expr>(others), 0, span);
+    if (shape.size() == rank) return stacked;
+    const bool is_of_rows = bias != nullptr && ops::normal_axis(bias->axis, rank) == 0;
+    return ops::expand_dims(stacked, is_of_rows ? 2 : 1, static_cast<int64_t>(rank - shape.size()), span);
   }
 
   static bool is_same_value(const Expr& a, const Expr& b) {
@@ -257,8 +330,8 @@ IRModule combine_parallel_conv2d(const IRModule& module, int64_t min_num_branche
   return combine(module, {"nn.conv2d", read_conv2d}, min_num_branches);
 }
 
-IRModule combine_parallel_dense(const IRModule& module, int64_t min_num_branches) {
-  return combine(module, {"nn.dense", read_dense}, min_num_branches);
+IRModule combine_parallel_dense(const IRModule& module, int64_t min_num_branches, bool to_batch) {
+  return combine(module, {"nn.dense", to_batch ? read_dense_to_batch : read_dense}, min_num_branches);
 }
 
 IRModule combine_parallel_batch_matmul(const IRModule& module, int64_t min_num_branches) {
@@ -272,6 +345,10 @@ int64_t min_num_branches(const pass::PassContext& context, std::string_view pass
   if (!value->is<int64_t>() || value->as<int64_t>() < 2)
     throw_user_error("{} must be a number from 2 on, got {}", key, repr(*value));
   return value->as<int64_t>();
+}
+
+bool is_dense_to_batch(const pass::PassContext& context) {
+  return context.option<bool>("relay.CombineParallelDense.to_batch").value_or(true);
 }
 
 }  // namespace headrace::passes

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "object/function.h"
 #include "ops/attrs_copy.h"
 #include "ops/axis.h"
 #include "ops/call_fusion.h"
@@ -22,6 +23,7 @@
 #include "passes/nn/layout_form.h"
 #include "passes/rewrite/for_each_function.h"
 #include "passes/rewrite/form_rewriter.h"
+#include "passes/rewrite/rewrite_calls.h"
 
 namespace headrace::passes {
 
@@ -315,12 +317,27 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
 
 constexpr const char* kKey = "relay.ConvertLayout.desired_layouts";
 
+// What a user says that converts the op; null where nobody does.
+PackedFunc find_conversion(const std::string& name) {
+  const Op op = find_op(name);
+  const Value* value = op ? op->find(OpKey<Value>{kConvertLayoutAttr}) : nullptr;
+  if (value == nullptr || value->is_none()) return {};
+  if (!value->is<PackedFunc>())
+    throw_user_error("the attribute '{}' of op '{}' is no function that converts layouts", kConvertLayoutAttr, name);
+  return value->as<PackedFunc>();
+}
+
 void check_layouts(const std::string& op, const Array<std::string>& layouts) {
+  if (find_conversion(op)) {
+    if (layouts.empty()) throw_user_error("{}: '{}' takes a list of one layout or more, got none", kKey, op);
+    return;
+  }
   const LayoutOp* known = find_layout_op(op);
   if (known == nullptr) {
     std::vector<std::string_view> names;
     for (const LayoutOp& row : kLayoutOps) names.push_back(row.name);
-    throw_user_error("{}: '{}' has no layout to convert; these have: {}", kKey, op, fmt::join(names, ", "));
+    throw_user_error("{}: '{}' has no layout to convert; these have: {}, and ops with the attribute {}", kKey, op,
+                     fmt::join(names, ", "), kConvertLayoutAttr);
   }
   const size_t most = known->kernel.empty() ? 1 : 2;
   if (layouts.empty() || layouts.size() > most)
@@ -350,9 +367,26 @@ DesiredLayouts desired_layouts(const pass::PassContext& context) {
   return value->as<DesiredLayouts>();
 }
 
+// Calls of the ops that users say the conversion of.
+static IRModule convert_by_functions(const IRModule& module, const DesiredLayouts& desired) {
+  static constexpr std::string_view kWhat = "layout conversion";
+  const auto find = [&](const OpNode& op) -> CallRewriteFn {
+    const auto layouts = desired.get(op.name);
+    if (!layouts) return {};
+    return [convert = find_conversion(op.name), layouts = *layouts](const CallNode& call, const Array<Type>& types) {
+      const Value attrs = call.attrs ? Value(call.attrs) : Value();
+      return given_expression(convert(attrs, call.args, types, layouts), call, kWhat);
+    };
+  };
+  return rewrite_calls(module, {.what = kWhat, .attr = kConvertLayoutAttr, .find = find});
+}
+
 IRModule convert_layout(const IRModule& module, const DesiredLayouts& desired) {
-  if (desired.empty()) return module;
-  return rewrite_bodies(module, [&](const Expr& body) { return LayoutConverter(desired).run(body); });
+  DesiredLayouts ours, users;
+  for (const auto& [op, layouts] : desired) (find_conversion(op) ? users : ours).set(op, layouts);
+  const IRModule converted = users.empty() ? module : convert_by_functions(module, users);
+  if (ours.empty()) return converted;
+  return rewrite_bodies(converted, [&](const Expr& body) { return LayoutConverter(ours).run(body); });
 }
 
 }  // namespace headrace::passes

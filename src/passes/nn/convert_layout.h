@@ -24,6 +24,13 @@
 // prelu, softmax and reductions over them, padding of them; so do image.resize2d and the transposes, and so does a
 // concatenation of which one tensor cannot be stored so. Layouts that are packed as written stay.
 //
+// An op with the attribute "FTVMConvertOpLayout" is converted by it instead, be it a user's op or one of ours: a
+// function of (attributes, arguments, types, layouts), kept as any attribute that users set (OpKey<Value>). `layouts`
+// is the op's list as it was given; the function knows what it may say. It gives an expression over the arguments,
+// which come in the layout that was written, of the type that the call had (it changes both itself, by transpose or
+// layout_transform), or nothing to leave the call alone. passes/rewrite/rewrite_calls.h has what else holds of it.
+// These calls are converted before all others.
+//
 // "default" for a kernel is OIHW for NCHW, HWIO for NHWC, and OIHW16i16o for NCHW16c, and alike in other ranks (of
 // transposes IOHW and HWOI). Needs types. Preserves results to the last bit, up to the order in which a kernel adds.
 #pragma once
@@ -32,6 +39,8 @@
 #include "relay/expr.h"
 
 namespace headrace::passes {
+
+inline constexpr const char* kConvertLayoutAttr = "FTVMConvertOpLayout";
 
 // Op name -> the layout of its data, and for convolutions of its kernel.
 using DesiredLayouts = Map<std::string, Array<std::string>>;
@@ -43,6 +52,7 @@ void check_desired_layouts(const Value& value);
 // "relay.ConvertLayout.desired_layouts" of the context's configuration, checked; nothing without it.
 DesiredLayouts desired_layouts(const pass::PassContext& context);
 
+// UserError when a function of a user gives what does not fit: no expression, or one of another type.
 IRModule convert_layout(const IRModule& module, const DesiredLayouts& desired);
 
 }  // namespace headrace::passes

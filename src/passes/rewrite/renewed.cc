@@ -138,8 +138,9 @@ static bool knows_params(const relay::TypeBindings& bindings, const FunctionNode
 bool bind_types(const FunctionNode& function, const CallTypes& call, relay::TypeBindings& bindings) {
   if (call.args.size() != function.params.size()) return false;
   relay::TypeBindings own;
-  for (size_t i = 0; i < call.args.size(); ++i) match_types(type_of_param(function.params[i]), call.args[i], own);
+  // The result first: what inference found, where arguments may be written with `?`.
   match_types(type_of_result(function), call.result, own);
+  for (size_t i = 0; i < call.args.size(); ++i) match_types(type_of_param(function.params[i]), call.args[i], own);
   if (!call.type_args.empty()) own.types.clear();
   for (size_t i = 0; i < std::min(function.type_params.size(), call.type_args.size()); ++i)
     own.types.emplace(function.type_params[i].get(), call.type_args[i]);

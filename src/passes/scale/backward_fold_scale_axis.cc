@@ -1,11 +1,14 @@
 #include "passes/scale/backward_fold_scale_axis.h"
 
+#include <unordered_set>
+
 #include "ops/nn/conv.h"
 #include "ops/nn/matmul.h"
 #include "ops/tensor/broadcast.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
 #include "passes/scale/channel_scale.h"
+#include "relay/function_attrs.h"
 #include "relay/infer/type_match.h"
 #include "relay/visit.h"
 
@@ -79,29 +82,34 @@ std::optional<WeightAxis> output_axis(const CallNode& call, size_t rank) {
 class ScaleFolder {
  public:
   ScaleFolder(const Expr& body, const ScaleRules& rules, const Effects& effects)
-      : rules_(rules), effects_(effects), known_(body) {}
+      : rules_(rules), effects_(effects), known_(body) {
+    relay::post_order(body, relay::is_entered, [&](const Expr& e) {
+      const auto* call = e.as<CallNode>();
+      if (call != nullptr && call->as_op() != nullptr && call->as_op()->name == "multiply")
+        products_.insert(e.object());
+    });
+  }
 
   Expr rewrite(const Expr& before, const Expr& after) {
-    const Expr result = fold(before, after);
+    const Expr result = products_.contains(before.object()) ? fold(before, *after.as<CallNode>()) : after;
     known_.take_over(before, result);
     return result;
   }
 
  private:
-  Expr fold(const Expr& before, const Expr& after) {
-    const auto* call = after.as<CallNode>();
-    if (call == nullptr || call->as_op() == nullptr || call->as_op()->name != "multiply") return after;
+  // Of a multiplication, `after` has the operands as rewritten.
+  Expr fold(const Expr& before, const CallNode& after) {
     const auto* type = tensor_type_of(before);
-    if (type == nullptr || !type->dtype.is_float()) return after;
+    if (type == nullptr || !type->dtype.is_float()) return ref(&after);
     for (const size_t side : {size_t{1}, size_t{0}}) {
       const Expr factors = before.as<CallNode>()->args[side], data = before.as<CallNode>()->args[1 - side];
-      const bool may_move = call->args[side].is<ConstantNode>() || (rules_.with_variables && !effects_.of(factors));
+      const bool may_move = after.args[side].is<ConstantNode>() || (rules_.with_variables && !effects_.of(factors));
       if (!may_move || !relay::same_type(before->checked_type(), data->checked_type())) continue;
-      const auto scale = read_scale(call->args[side], tensor_type_of(factors), type->shape.size());
+      const auto scale = read_scale(after.args[side], tensor_type_of(factors), type->shape.size());
       if (!scale) continue;
-      if (Expr scaled = push(call->args[1 - side], *scale)) return scaled;
+      if (Expr scaled = push(after.args[1 - side], *scale)) return scaled;
     }
-    return after;
+    return ref(&after);
   }
 
   // `top` times the scale, without a multiplication that remains; null when that cannot be.
@@ -201,6 +209,7 @@ class ScaleFolder {
   const ScaleRules& rules_;
   const Effects& effects_;
   KnownNodes known_;
+  std::unordered_set<const Object*> products_;  // what may be folded: units keep what is in them
 };
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
 #include "passes/scale/channel_scale.h"
+#include "relay/function_attrs.h"
 #include "relay/infer/type_match.h"
 #include "relay/visit.h"
 
@@ -100,8 +101,8 @@ struct Change {
 
 class ForwardFolder {
  public:
-  ForwardFolder(const Expr& body, const ScaleRules& rules, const Effects& effects) : rules_(rules), effects_(effects) {
-    body_ = body;
+  ForwardFolder(const Expr& body, const ScaleRules& rules, const Effects& effects)
+      : rules_(rules), effects_(effects), body_(body) {
     relay::post_order(body, [&](const Expr& user) {
       const std::vector<Expr> children = relay::children_of(user);
       const auto* call = user.as<CallNode>();
@@ -112,7 +113,7 @@ class ForwardFolder {
   }
 
   Expr run() {
-    relay::post_order(body_, [&](const Expr& e) { fold(e); });
+    relay::post_order(body_, relay::is_entered, [&](const Expr& e) { fold(e); });
     if (dropped_.empty()) return body_;
     return relay::rewrite_post_order(body_,
                                      [&](const Expr& before, const Expr& after) { return rebuilt(before, after); });

@@ -28,6 +28,9 @@ Expr join_casts(const Site& s) {
   return s.dtype() == dtype_of(data) ? data : ops::cast(data, s.dtype(), s.span());
 }
 
+// cast_like(x, y) == cast(x, y's dtype)
+Expr cast_like_as_cast(const Site& s) { return ops::cast(s.arg(0), s.dtype(), s.span()); }
+
 bool is_call_of_any(const Expr& expr, std::span<const std::string_view> ops) {
   return std::any_of(ops.begin(), ops.end(), [&](std::string_view op) { return as_call_of(expr, op) != nullptr; });
 }
@@ -128,6 +131,7 @@ Expr drop_straight_leaky_relu(const Site& s) {
 
 constexpr Law kElementwiseLaws[] = {
     {"cast", join_casts},
+    {"cast_like", cast_like_as_cast},
     {"copy", join_casts},
     {"nn.relu", drop_second_relu},
     {"nn.relu", drop_of_nonnegative, LawDtypes::floats},

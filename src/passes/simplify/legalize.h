@@ -7,27 +7,21 @@
 // It is a function of (attributes, arguments, types), kept as any attribute that users set (OpKey<Value>; driver/ tells
 // ir/op_attrs.h that nothing else may be set there):
 // set_legalize, "relay.op.RegisterLegalize" and "ir.OpSetAttr" are the same. No op has one by default, since the
-// compiler's own kernels take every op. It gives an expression over the arguments, or nothing to leave the call alone.
-// What it gives is not legalised again, so that it may hold a call of the same op.
-//
-// An argument with an effect, or that depends on when it is evaluated, is bound by a let before: the legalisation may
-// use it any number of times. Needs types. What a legalisation gives is copied with the span of the call where it has
-// none: the function may keep what it gave. It must give what the call gives: UserError that names the op and both
-// types where they are known to differ, and one that names the ops where the program has no type or a function's type
-// changes. Whether results are the same is the legalisation's to say.
+// compiler's own kernels take every op. It gives an expression over the arguments, or nothing to leave the call alone;
+// passes/rewrite/rewrite_calls.h has what holds of it, and what is refused. Needs types. Whether results are the same
+// is the legalisation's to say.
 #pragma once
 
 #include "object/function.h"
 #include "pass/pass.h"
+#include "passes/rewrite/rewrite_calls.h"
 #include "relay/expr.h"
 
 namespace headrace::passes {
 
 inline constexpr const char* kLegalizeAttr = "FTVMLegalize";
 
-// `call` with its arguments and attributes as they are now, alone; `types` are those of its arguments, then that of its
-// result. Null: the call stays.
-using LegalizeFn = std::function<Expr(const relay::CallNode& call, const Array<Type>& types)>;
+using LegalizeFn = CallRewriteFn;
 
 // Replaces the op's legalisation, if it has one.
 void set_legalize(const Op& op, LegalizeFn legalize, std::string attr = kLegalizeAttr);

@@ -1,5 +1,6 @@
 #include "ops/nn/pad.h"
 #include "ops/nn/pool.h"
+#include "ops/tensor/creation.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/join.h"
 #include "ops/tensor/rearrange.h"
@@ -19,6 +20,9 @@ namespace {
 bool all_are(const Shape& shape, int64_t value) {
   return std::all_of(shape.begin(), shape.end(), [&](int64_t v) { return v == value; });
 }
+
+// What reshape must be told, where else a 0 stands for a size of its data.
+bool has_zero(const Shape& shape) { return std::find(shape.begin(), shape.end(), 0) != shape.end(); }
 
 // The axes of a transpose of `rank` dimensions, counted from 0.
 Shape axes_of(const CallNode& call, size_t rank) {
@@ -74,8 +78,7 @@ Expr join_views(const Site& s) {
   if (!data || s.has_type_of(data)) return data;
   if (s.op() != "reshape" && s.op() != "nn.batch_flatten") return {};
   const Shape shape = *s.shape();
-  const bool has_zero = std::find(shape.begin(), shape.end(), 0) != shape.end();
-  return ops::reshape(data, shape, has_zero, s.call.span);
+  return ops::reshape(data, shape, has_zero(shape), s.call.span);
 }
 
 // The axes of x that squeeze drops.
@@ -146,6 +149,29 @@ Expr drop_slice(const Site& s) {
 // broadcast_to(x, x's shape) == x; tile(x) once == x
 Expr drop_broadcast(const Site& s) { return s.operand(0); }
 
+// zeros_like(x) == zeros(x's shape)
+Expr zeros_like_as_zeros(const Site& s) { return ops::zeros(*s.shape(), s.dtype(), s.span()); }
+
+// ones_like(x) == ones(x's shape)
+Expr ones_like_as_ones(const Site& s) { return ops::ones(*s.shape(), s.dtype(), s.span()); }
+
+// full_like(x, v) == full(v, x's shape)
+Expr full_like_as_full(const Site& s) { return ops::full(s.arg(1), *s.shape(), s.dtype(), s.span()); }
+
+// reshape_like(x, y) == reshape(x, y's shape)
+Expr reshape_like_as_reshape(const Site& s) {
+  const Shape shape = *s.shape();
+  return ops::reshape(s.arg(0), shape, has_zero(shape), s.span());
+}
+
+// broadcast_to_like(x, y) == broadcast_to(x, y's shape)
+Expr broadcast_to_like_as_broadcast_to(const Site& s) { return ops::broadcast_to(s.arg(0), *s.shape(), s.span()); }
+
+// collapse_sum_like(x, y) == collapse_sum_to(x, y's shape)
+Expr collapse_sum_like_as_collapse_sum_to(const Site& s) {
+  return ops::collapse_sum_to(s.arg(0), *s.shape(), s.span());
+}
+
 // transpose(x, a) == reshape(x) where a keeps the order of the axes that are longer than 1
 Expr transpose_as_reshape(const Site& s) {
   const auto from = static_shape(s.arg(0)->checked_type());
@@ -212,7 +238,7 @@ Expr join_split(const Site& s) {
   return ops::normal_axis(s.call.attrs_as<ops::ConcatenateAttrs>().axis, rank) == a ? split->args[0] : Expr();
 }
 
-// sum(x) == mean(x) == max(x) == min(x) == prod(x) == reshape(x) over axes of one element
+// sum(x) == mean(x) == max(x) == min(x) == prod(x) == collapse_sum_to(x) == reshape(x) over axes of one element
 Expr reduce_nothing(const Site& s) {
   const auto from = static_shape(s.arg(0)->checked_type());
   const Shape to = *s.shape();
@@ -273,6 +299,13 @@ constexpr Law kShapesLaws[] = {
     {"max", reduce_nothing, LawDtypes::all, LawShape::known},
     {"min", reduce_nothing, LawDtypes::all, LawShape::known},
     {"prod", reduce_nothing, LawDtypes::all, LawShape::known},
+    {"collapse_sum_to", reduce_nothing, LawDtypes::all, LawShape::known},
+    {"zeros_like", zeros_like_as_zeros, LawDtypes::all, LawShape::known},
+    {"ones_like", ones_like_as_ones, LawDtypes::all, LawShape::known},
+    {"full_like", full_like_as_full, LawDtypes::all, LawShape::known},
+    {"reshape_like", reshape_like_as_reshape, LawDtypes::all, LawShape::known},
+    {"broadcast_to_like", broadcast_to_like_as_broadcast_to, LawDtypes::all, LawShape::known},
+    {"collapse_sum_like", collapse_sum_like_as_collapse_sum_to, LawDtypes::all, LawShape::known},
     {"nn.max_pool1d", drop_pool},
     {"nn.max_pool2d", drop_pool},
     {"nn.max_pool3d", drop_pool},

@@ -4,6 +4,7 @@
 //   add(x, 0)  ->  x                              transpose(transpose(x))  ->  transpose(x), or x
 //   add(add(x, 1f), 2f)  ->  add(x, 3f)           reshape(squeeze(x))      ->  reshape(x)
 //   cast(x, its own dtype)  ->  x                 concatenate((x,))        ->  x
+//   zeros_like(x)  ->  zeros(x's shape)           reshape_like(x, y)       ->  reshape(x, y's shape)
 //
 // Needs types, and keeps every expression's type. Runs after FoldConstant, which makes the constants it looks at, and
 // after FoldScaleAxis, which leaves consecutive additions behind. Expressions with effects, and those that read

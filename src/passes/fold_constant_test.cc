@@ -1,0 +1,217 @@
+// FoldConstant: what it folds, what stays, and what computes it. Its golden text is among those of passes_test.cc.
+#include <gmock/gmock.h>
+
+#include "kit/errors.h"
+#include "object/structural_equal.h"
+#include "passes/tests/pass_testing.h"
+#include "relay/visit.h"
+
+namespace headrace::passes {
+namespace {
+
+TEST(FoldConstant, LeavesWhatDependsOnAnInput) {
+  const IRModule before = read("def @main(%x: Tensor[(2), float32]) { add(%x, negative(%x)) }");
+  EXPECT_EQ(run_pass("FoldConstant", before)->lookup("main"), before->lookup("main"));
+}
+
+// Names of the ops that `text` is left with, and bytes of its constants.
+struct Left {
+  std::vector<std::string> ops;
+  size_t constant_bytes = 0;
+};
+Left fold(const std::string& text, const std::vector<NDArray>& args = {}) {
+  const IRModule before = read(text), after = run_pass("FoldConstant", before);
+  expect_same_results(before, after, args, 0);
+  Left left;
+  relay::post_order(after->lookup("main"), [&](const Expr& e) {
+    if (const auto* call = e.as<relay::CallNode>()) left.ops.push_back(call->as_op()->name);
+    if (const auto* constant = e.as<relay::ConstantNode>()) left.constant_bytes += constant->data.size_bytes();
+  });
+  return left;
+}
+
+using Ops = std::vector<std::string>;
+
+TEST(FoldConstant, LargeRepetitionsStayCalls) {
+  const char* row = "broadcast_to(const(Tensor[(4), float32], [1, 2, 3, 4]), shape=[5000, 4])";
+  for (const std::string call :
+       {"zeros(shape=[5000, 4])", "ones(shape=[5000, 4])", "full(2f, shape=[5000, 4], dtype=\"float32\")", row}) {
+    const Left left = fold(fmt::format("def @main() {{ {} }}", call));
+    EXPECT_EQ(left.ops, Ops{call.substr(0, call.find('('))});
+    EXPECT_LE(left.constant_bytes, 16u);
+  }
+  EXPECT_EQ(fold("def @main() { zeros(shape=[50, 4]) }").ops, Ops{}) << "small";
+  EXPECT_EQ(fold("def @main() { tile(zeros(shape=[4000, 4]), reps=[2, 1]) }").ops, Ops{}) << "no longer than its data";
+}
+
+// What gives but the shape is not what they are made of.
+TEST(FoldConstant, LargeLikesStayCalls) {
+  const char* like = "negative(broadcast_to(const(Tensor[(4), float32], [1, 2, 3, 4]), shape=[5000, 4]))";
+  for (const std::string call : {"zeros_like({})", "ones_like({})", "full_like({}, 2f)",
+                                 "broadcast_to_like(const(Tensor[(1), float32], [3]), {})"})
+    EXPECT_EQ(fold(fmt::format("def @main() {{ {} }}", fmt::format(fmt::runtime(call), like))).ops,
+              Ops{call.substr(0, call.find('('))});
+  EXPECT_EQ(fold("def @main() { zeros_like(const(Tensor[(2), float32], [1, 2])) }").ops, Ops{}) << "small";
+}
+
+// Whether one is met inside an expression makes no difference.
+TEST(FoldConstant, WhatIsComputedFromThemIsFolded) {
+  const Left left = fold(
+      "def @main() { negative(broadcast_to(const(Tensor[(4), float32], [1, 2, 3, 4]),"
+      " shape=[5000, 4])) }");
+  EXPECT_EQ(left.ops, Ops{});
+  EXPECT_EQ(left.constant_bytes, 80000u);
+  EXPECT_EQ(fold("def @main() { sum(multiply(ones(shape=[5000, 4]), 3f)) }").constant_bytes, 4u);
+  EXPECT_EQ(fold("def @main() { concatenate((zeros(shape=[5000, 4]), ones(shape=[1, 4]))) }").ops, Ops{});
+}
+
+// A weight is read as it lies in memory: computing it would take a kernel of its own, each run.
+TEST(FoldConstant, WeightsAreData) {
+  const Left left = fold(
+      "def @main() { nn.dense(full(1f, shape=[1, 40], dtype=\"float32\"),"
+      " ones(shape=[500, 40])) }");
+  EXPECT_EQ(left.ops, Ops{});
+  const IRModule after = run_pass("FoldConstant", read("def @main(%x: Tensor[(1, 40), float32]) {"
+                                                       " %0 = ones(shape=[500, 40]);"
+                                                       " (nn.dense(%x, %0), sum(%0)) }"));
+  relay::post_order(after->lookup("main"), [](const Expr& e) {
+    const auto* call = e.as<relay::CallNode>();
+    EXPECT_TRUE(call == nullptr || call->as_op()->name != "ones");
+  });
+}
+
+TEST(FoldConstant, UnlessItIsVeryLarge) {
+  const IRModule after = run_pass("FoldConstant", read("def @main() { negative(ones(shape=[5000, 1000])) }"));
+  const Expr body = after->lookup("main").cast<relay::FunctionNode>()->body;
+  EXPECT_EQ(body.cast<relay::CallNode>()->as_op()->name, "negative");
+}
+
+// The read stands before the write, and its value is used after it.
+TEST(FoldConstant, ReadsStayBeforeWrites) {
+  const IRModule before =
+      read("def @main() { let %r = ref(1f); %0 = (ref_read(%r), 2f); (%0.1, ref_write(%r, 5f), %0.0) }");
+  const IRModule after = run_pass("FoldConstant", before);
+  EXPECT_EQ(element_as_double(interp::run_main(before, {}).back().tensor(), 0), 1);
+  expect_same_results(before, after, {}, 0);
+}
+
+// A sequence of 9 steps does not fit 2.
+TEST(FoldConstant, WhatCannotBeComputedStays) {
+  const IRModule before = read(
+      "def @main(%c: bool) { if (%c) { reverse_sequence(const(Tensor[(2, 2), float32], [1, 2, 3, 4]),"
+      " const(Tensor[(2), int32], [9, 1]), seq_axis=0, batch_axis=1) } else { ones(shape=[2, 2]) } }");
+  const IRModule after = run_pass("FoldConstant", before);
+  NDArray condition = NDArray::empty({}, DataType::bool_());
+  set_element(condition.tensor(), 0, 0);
+  expect_same_results(before, after, {condition}, 0);
+  set_element(condition.tensor(), 0, 1);
+  const auto run = [&] { interp::run_main(after, {condition}); };
+  EXPECT_THAT(kit::user_error_of(run), testing::HasSubstr("length 9 is out of range"));
+}
+
+// Gives sevens.
+struct SevenEvaluator : pass::ConstantEvaluator {
+  NDArray evaluate(const Expr& closed) override {
+    const Expr typed = relay::infer_type(closed);
+    const auto* type = typed->checked_type().as<TensorTypeNode>();
+    NDArray result = NDArray::empty(type->concrete_shape(), type->dtype);
+    for (int64_t i = 0; i < result.num_elements(); ++i) set_element(result.tensor(), i, 7);
+    return result;
+  }
+};
+
+// All have results of less than 1 MB.
+TEST(FoldConstant, MuchWorkIsCompiled) {
+  const auto is_compiled = [](const std::string& body) {
+    pass::PassContext context = typed_context();
+    context.evaluator = std::make_shared<SevenEvaluator>();
+    const IRModule after = run_pass("FoldConstant", read(fmt::format("def @main() {{ {} }}", body)), context);
+    const Expr result = after->lookup("main").cast<relay::FunctionNode>()->body;
+    const auto* constant = result.as<relay::ConstantNode>();
+    EXPECT_NE(constant, nullptr) << body;
+    return constant != nullptr && element_as_double(constant->data.tensor(), 0) == 7;
+  };
+  EXPECT_TRUE(is_compiled("nn.dense(ones(shape=[200, 1000]), ones(shape=[200, 1000]))"));
+  EXPECT_FALSE(is_compiled("nn.dense(ones(shape=[20, 1000]), ones(shape=[20, 1000]))"));
+  EXPECT_TRUE(is_compiled("sum(ones(shape=[2500, 2000]))"));
+  EXPECT_FALSE(is_compiled("sum(ones(shape=[250, 200]))"));
+}
+
+// ---- lets
+
+struct LetCase {
+  const char* name;
+  const char* before;
+  const char* after;  // the same after the pass; null: as it is
+};
+
+// Of a parameter %x.
+constexpr LetCase kLets[] = {
+    {"AsInRelay", "let %t = 1f; let %u = add(%t, %t); let %v = add(%u, %x); %v", "let %v = add(2f, %x); %v"},
+    {"OperandOfTheResult", "let %t = 1f; let %u = add(%t, %t); multiply(%x, %u)", "multiply(%x, 2f)"},
+    {"AnotherName", "let %a = 3f; let %b = %a; multiply(%x, %b)", "multiply(%x, 3f)"},
+    {"ALetInAValue", "let %a = { let %b = 2f; negative(%b) }; multiply(%x, %a)", "multiply(%x, -2f)"},
+    {"NeverUsed", "let %a = exp(0f); %x", "%x"},
+    {"InAFunction", "let %a = 3f; let %f = fn (%y: float32) { multiply(%y, %a) }; %f(%x)",
+     "let %f = fn (%y: float32) { multiply(%y, 3f) }; %f(%x)"},
+    {"InABranch", "let %a = 3f; if (less(%x, %a)) { let %b = negative(%a); %b } else { %a }",
+     "if (less(%x, 3f)) { -3f } else { 3f }"},
+    {"AnItem", "let %a = (1f, 2f).1; multiply(%x, %a)", "multiply(%x, 2f)"},
+    {"BetweenEffects",
+     "let %r = ref(%x); let %a = 2f; let %old = ref_read(%r); let %_ = ref_write(%r, add(%a, %a));"
+     " let %c = 7f; subtract(%old, multiply(ref_read(%r), %c))",
+     "let %r = ref(%x); let %old = ref_read(%r); let %_ = ref_write(%r, 4f);"
+     " subtract(%old, multiply(ref_read(%r), 7f))"},
+    {"AValueWithAnEffect", "let %r = ref(%x); let %a = { let %_ = ref_write(%r, 5f); 2f }; multiply(ref_read(%r), %a)",
+     nullptr},
+    {"TheValueOfARead", "let %r = ref(2f); let %a = ref_read(%r); multiply(%x, %a)", nullptr},
+    {"ATuple", "let %a = (2f, %x); multiply(%a.0, %a.1)", nullptr},
+    {"AFunction", "let %f = fn (%y: float32) { %y }; %f(%x)", nullptr},
+    {"ALoop",
+     "let %n = 3; let %f = fn (%i: int32, %y: float32) -> float32 {"
+     " if (less(%i, %n)) { %f(add(%i, 1), add(%y, %y)) } else { %y } }; %f(0, %x)",
+     "let %f = fn (%i: int32, %y: float32) -> float32 {"
+     " if (less(%i, 3)) { %f(add(%i, 1), add(%y, %y)) } else { %y } }; %f(0, %x)"},
+};
+
+void PrintTo(const LetCase& c, std::ostream* out) { *out << c.before; }
+
+IRModule let_program(const char* body) { return read(fmt::format("def @main(%x: float32) {{ {} }}", body)); }
+
+class FoldLets : public testing::TestWithParam<LetCase> {};
+
+TEST_P(FoldLets, ConstantsStandForTheirVariables) {
+  const IRModule before = let_program(GetParam().before);
+  const IRModule got = run_pass("FoldConstant", before);
+  const IRModule want = let_program(GetParam().after == nullptr ? GetParam().before : GetParam().after);
+  const auto mismatch = first_mismatch(Value(got), Value(want));
+  EXPECT_FALSE(mismatch) << mismatch->path << "\n" << relay::print_module(got);
+  expect_same_results(before, got, {ramp({}, 1.5f)}, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Programs, FoldLets, testing::ValuesIn(kLets),
+                         [](const auto& info) { return std::string(info.param.name); });
+
+// A reference to the constant itself could hold no vector of another length.
+TEST(FoldConstant, AVariableOfAWiderTypeStays) {
+  const IRModule before = read(
+      "def @main(%x: Tensor[(?), float32]) -> Tensor[(?), float32] {\n"
+      "  let %a: Tensor[(?), float32] = const(Tensor[(3), float32], [1, 2, 3]);\n"
+      "  let %r = ref(%a); let %_ = ref_write(%r, %x); ref_read(%r)\n}");
+  const IRModule after = run_pass("FoldConstant", before);
+  EXPECT_EQ(after->lookup("main"), before->lookup("main"));
+  expect_same_results(before, relay::infer_type(after), {ramp({2}, 0)}, 0);
+}
+
+// As deep as a model is long.
+TEST(FoldConstant, AChainOfLets) {
+  std::string body = "let %v0 = 1f; ";
+  for (int i = 1; i < 3000; ++i) body += fmt::format("let %v{} = negative(%v{}); ", i, i - 1);
+  const IRModule after = run_pass("FoldConstant", let_program((body + "multiply(%x, %v2999)").c_str()));
+  const Expr result = after->lookup("main").cast<relay::FunctionNode>()->body;
+  ASSERT_TRUE(result.is<relay::CallNode>());
+  EXPECT_EQ(element_as_double(result.cast<relay::CallNode>()->args[1].as<relay::ConstantNode>()->data.tensor(), 0), -1);
+}
+
+}  // namespace
+}  // namespace headrace::passes
