@@ -143,7 +143,7 @@ TEST(PassOptions, DefaultsAreWhatHoldsWithoutThem) {
       EXPECT_EQ(fuse_options(context).max_depth, FuseOptions().max_depth);
     }
   }
-  EXPECT_EQ(num_defaults, 18);
+  EXPECT_EQ(num_defaults, 22);
 }
 
 // An attribute of an op, for one test.
