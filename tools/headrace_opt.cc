@@ -143,9 +143,12 @@ Program read_program(const Request& r) {
       throw_user_error("'{}' is a loop program, which has no weights beside it", r.input);
     return {tir_language(), tir::parse_module(text, source)};
   }
-  if (r.input_weights.empty()) return {relay_language(), relay::parse_module(text, source)};
+  relay::ParseOptions options;
+  if (!is_piped) options.import_paths = {std::filesystem::path(r.input).parent_path()};
+  if (r.input_weights.empty()) return {relay_language(), relay::parse_module(text, source, options)};
   const std::vector<NDArray> weights = relay::read_weights(r.input_weights);
-  return {relay_language(), relay::parse_module(text, source, {.weights = &weights})};
+  options.weights = &weights;
+  return {relay_language(), relay::parse_module(text, source, options)};
 }
 
 Program read_input(const Request& r) {

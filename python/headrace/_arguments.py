@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace import _node
 from headrace._container import Map
-from headrace._core import NDArray, UserError
+from headrace._core import Device, NDArray, UserError
 from headrace._expr import TupleWrapper
 from headrace.target import Target
 
@@ -90,6 +90,13 @@ def text(value: str, what: str) -> str:
         except UnicodeEncodeError:
             raise UserError(f"{what}: {value!r} is no text in UTF-8; rename what it names") from None
     return value
+
+
+def present(device: Device, what: str) -> Device:
+    """A device that memory and programs can be on."""
+    if not device.exist:
+        raise UserError(f"{what}: {device} is not here; tensors and programs are on the CPU: headrace.cpu()")
+    return device
 
 
 def integer(value: int, what: str, bits: int = 32) -> int:

@@ -50,7 +50,6 @@ _INSTEAD = {
     **{f"relay.testing.{name}": _FROM_ONNX for name in _NETWORKS},
     "relay.testing.check_grad": "transform.FirstOrderGradient() makes a gradient; compare it to differences of results",
     "relay.testing.create_workload": "IRModule.from_expr(f) makes a module, and numpy its parameters",
-    "relay.testing.enabled_targets": 'code is made for "llvm", on hr.cpu()',
     "relay.testing.init": "numpy makes parameters",
     "relay.build_module.BuildModule": "relay.build compiles a module",
     "relay.optimize": "relay.build runs the passes; `headrace-opt --passes canonical` shows what they make",

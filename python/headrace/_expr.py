@@ -243,6 +243,20 @@ class _BaseFunc:
         return self.copy_with(attrs={key: value for key, value in self.attrs.items() if key != attr_key})
 
 
+@_node.mixin("relay.Function")
+class _Function:
+    """A function; of type parameters, a polymorphic one."""
+
+    __slots__ = ()
+
+    @property
+    def virtual_device_(self) -> Any:
+        """Where the result is, as PlanDevices found it: a VirtualDevice, a list of a tuple's, None when nobody said."""
+        text = self.attrs.get("result_virtual_device")
+        devices = [] if text is None else list(api("target.ParseVirtualDevices")(text))
+        return devices if len(devices) > 1 else next(iter(devices), None)
+
+
 _node.converter("relay.Expr", lambda value: value.asobject() if isinstance(value, TupleWrapper) else value)
 
 
@@ -290,7 +304,7 @@ class TupleWrapper:
 
 for _key, _order, _doc in [
     ("relay.Var", "name_hint type_annotation", ""),
-    ("relay.Function", "params body ret_type type_params attrs", "A function; of type parameters, a polymorphic one."),
+    ("relay.Function", "params body ret_type type_params attrs", ""),
     ("relay.Call", "op args attrs type_args", ""),
     ("relay.Let", "variable value body", "Binds a variable, which a function in `value` may call itself by."),
     ("relay.If", "cond true_branch false_branch", "A branch on a bool scalar."),

@@ -78,6 +78,8 @@ def time_evaluator(
     """
     if dev is not None and not isinstance(dev, _core.Device):
         raise _core.UserError(f"dev: expected a Device, as headrace.cpu(), got {_arguments.kind(dev)}")
+    if dev is not None:
+        _arguments.present(dev, "dev")
     calls, repetitions = _count(number, "number"), _count(repeat, "repeat")
     function = module[_arguments.text(func_name, "func_name")]
 

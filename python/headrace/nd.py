@@ -10,8 +10,12 @@ import numpy as np
 from headrace import _arguments
 from headrace._core import Device, NDArray, UserError, cpu
 from headrace._core import array as _share
+from headrace._ffi import api
 
 __all__ = ["Device", "NDArray", "array", "cpu", "device", "empty", "from_dlpack"]
+
+# Other names of kinds that users of Relay know.
+_SHORT = {"llvm": "cpu", "gpu": "cuda", "nvptx": "cuda", "cl": "opencl"}
 
 
 def array(data: Any, device: Device | None = None) -> NDArray:
@@ -64,25 +68,31 @@ def from_dlpack(tensor: Any) -> NDArray:
 
 
 def device(dev_type: str | int, dev_id: int = 0) -> Device:
-    """A device by name.
+    """A device by name, which programs may be annotated with; tensors and what runs are on the CPU.
 
     Parameters
     ----------
     dev_type : str or int
-        "cpu", or DLPack's number of it.
+        "cpu", "cuda", "opencl", "vulkan", "metal", "rocm", "webgpu", "hexagon", "ext_dev", or DLPack's number of one;
+        also "llvm", "gpu", "nvptx" and "cl", as Relay has them.
     dev_id : int
         Which one.
 
     Returns
     -------
     Device
+        Its `exist` says whether it is here.
+
+    Raises
+    ------
+    UserError
+        For a kind that is none, which lists them; a negative id.
     """
-    if dev_type not in ("cpu", "llvm", 1):
-        raise UserError(f"device: there is no device '{dev_type}'; there is cpu")
-    return cpu(_arguments.integer(dev_id, "dev_id"))
+    kind = _SHORT.get(dev_type, dev_type) if isinstance(dev_type, str) else _arguments.integer(dev_type, "dev_type")
+    return api("target.Device")(kind, _arguments.integer(dev_id, "dev_id"))
 
 
 def _checked(device: Device | None) -> Device:
     if device is not None and not isinstance(device, Device):
         raise UserError(f"device: expected a Device, as headrace.cpu(), got {_arguments.kind(device)}")
-    return cpu() if device is None else device
+    return cpu() if device is None else _arguments.present(device, "device")

@@ -203,6 +203,62 @@ class _Target:
         return list_kinds()
 
 
+@_node.mixin("VirtualDevice")
+class _VirtualDevice:
+    """Where a value is to live, as a program says it: on a device that need not be here. Equal by all three.
+
+    Parameters
+    ----------
+    device : Device, optional
+        The device; number 0 of the kind that `target` is for, when it is left out.
+    target : str, dict or Target, optional
+        What code for it is made for.
+    memory_scope : str
+        The kind of memory; empty: the device's usual one.
+
+    Raises
+    ------
+    UserError
+        When neither a device nor a target is given, for a memory scope that is no word.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, device: Any = None, target: Any = None, memory_scope: str = "") -> None:
+        to = None if target is None else _to_target(target)
+        if device is None and to is not None:
+            device = api("target.Device")(to.device_type, 0)
+        if not isinstance(device, _core.Device):
+            raise _core.UserError(
+                f'VirtualDevice: device: expected a Device, as headrace.device("cuda"), got {type(device).__name__}'
+            )
+        made = api("target.VirtualDevice")(device, to, memory_scope)
+        api("target.ParseVirtualDevices")(str(made))
+        _core.Object.__init__(self, made)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, VirtualDevice) and api("ir.StructuralEqual")(self, other, False)
+
+    def __hash__(self) -> int:
+        return api("ir.StructuralHash")(self, False)
+
+    def __str__(self) -> str:
+        return api("target.VirtualDeviceToString")(self)
+
+    def __repr__(self) -> str:
+        return f"VirtualDevice({str(self)!r})"
+
+    @property
+    def device(self) -> Any:
+        """The Device."""
+        return api("target.DeviceOf")(self)
+
+    @property
+    def device_type_int(self) -> int:
+        """As `device_type`, the DLPack number of the device's kind."""
+        return self.device_type
+
+
 def list_kinds() -> list[str]:
     """The names of the kinds of targets, sorted."""
     return list(api("target.KindNames")())
@@ -318,6 +374,7 @@ def _plain(value: Any) -> Any:
 
 TargetKind = _node.class_of("TargetKind")
 Target = _node.class_of("Target")
+VirtualDevice = _node.class_of("VirtualDevice")
 
 
 def __getattr__(name: str) -> Any:

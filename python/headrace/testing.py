@@ -6,9 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from headrace._core import NDArray
+from headrace._core import Device, NDArray, cpu
 
-__all__ = ["assert_allclose"]
+__all__ = ["assert_allclose", "enabled_targets"]
+
+
+def enabled_targets() -> list[tuple[str, Device]]:
+    """Pairs of a target that code is made for and a device that it runs on, for tests that go through them all."""
+    return [("llvm", cpu())]
 
 
 def assert_allclose(actual: Any, desired: Any, rtol: float = 1e-7, atol: float = 1e-7) -> None:

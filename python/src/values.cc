@@ -386,8 +386,14 @@ static void bind_copies(nb::class_<NDArray>& tensor) {
           },
           nb::arg("target"), "Copies the elements into another tensor of the shape and dtype.")
       .def(
-          "copyto", [](const NDArray& array, Device) { return array.copy(); }, nb::arg("target"),
-          "A copy on that device, which is the CPU.")
+          "copyto",
+          [](const NDArray& array, Device target) {
+            if (target.type != kDLCPU)
+              throw_user_error("copyto: there is no memory on {}; tensors are on the CPU: headrace.cpu()",
+                               target.to_string());
+            return array.copy();
+          },
+          nb::arg("target"), "A copy on that device, which is the CPU; UserError for another.")
       .def(
           "copyto",
           [](const NDArray&, nb::handle target) {

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
-from headrace import relay, target  # noqa: E402
+from headrace import ir, relay, target  # noqa: E402
 
 MTRIPLE = "-mtriple=x86_64-linux-gnu"
 
@@ -255,7 +255,18 @@ def test_every_form_is_compiled_for(tmp_path, form):
         (lambda: relay.build(relu(), hr.Target("llvm", host="llvm -mcpu=znver4")), "the target's host is"),
         (lambda: relay.build(relu(), hr.Target("llvm").copy_with(attrs={"frob": 1})), "no option 'frob'"),
         (lambda: relay.build(relu(), "llvm -num-cores=513"), "num-cores is 513; it goes from 1 to 512"),
-        (lambda: hr.device("cuda"), "there is no device 'cuda'"),
+        (lambda: hr.device("tpu"), "'tpu' in 'tpu:0' is no kind of device; there are: cpu, cuda, opencl"),
+        (lambda: hr.device(3), "device: 3 is no number of a kind of device"),
+        (
+            lambda: hr.nd.array([1], hr.device("cuda")),
+            r"device: cuda\(0\) is not here; tensors and programs are on the CPU",
+        ),
+        (lambda: hr.nd.empty((1,), "int8", hr.device("cuda")), r"device: cuda\(0\) is not here"),
+        (lambda: hr.nd.array([1]).copyto(hr.device("rocm", 1)), r"copyto: there is no memory on rocm\(1\)"),
+        (lambda: relay.create_executor("debug", device=hr.device("cuda")), r"device: cuda\(0\) is not here"),
+        (lambda: target.VirtualDevice(), "VirtualDevice: device: expected a Device, .* got NoneType"),
+        (lambda: target.VirtualDevice("cuda"), "VirtualDevice: device: expected a Device, .* got str"),
+        (lambda: target.VirtualDevice(hr.cpu(), memory_scope="a b"), "names no memory after the '/'"),
     ],
 )
 def test_errors(call, says):
@@ -274,3 +285,51 @@ def test_tensors():
     assert hr.nd.from_dlpack(array).same_as(array)
     assert hr.cpu(0) == hr.device("cpu")
     assert {hr.cpu(0): 1}[hr.device("llvm")] == 1
+
+
+# --- devices that programs are annotated with
+
+
+def test_devices_need_not_be_here():
+    cuda = hr.device("cuda", 1)
+    assert (cuda.device_type, cuda.device_id, cuda.exist, str(cuda)) == (2, 1, False, "cuda(1)")
+    assert cuda == hr.device(2, 1) == hr.device("gpu", 1) != hr.device("cuda")
+    assert hr.device("cl") == hr.device("opencl")
+    assert str(hr.device("vulkan")) == "vulkan(0)"
+    assert hr.cpu().exist
+
+
+def test_virtual_devices():
+    device = target.VirtualDevice(hr.device("cuda", 1), memory_scope="global")
+    assert (device.device, device.memory_scope, device.device_type_int) == (hr.device("cuda", 1), "global", 2)
+    assert (str(device), repr(device)) == ("cuda:1/global", "VirtualDevice('cuda:1/global')")
+    assert device == target.VirtualDevice(hr.device("gpu", 1), None, "global")
+    assert hash(device) == hash(target.VirtualDevice(hr.device("gpu", 1), None, "global"))
+    assert device != target.VirtualDevice(hr.device("cuda"), memory_scope="global")
+    assert device != "cuda:1/global"
+    on_cpu = target.VirtualDevice(target="llvm -mcpu=znver4")
+    assert (on_cpu.device, on_cpu.target) == (hr.cpu(), hr.Target("llvm -mcpu=znver4"))
+    assert ir.load_json(ir.save_json(on_cpu)) == on_cpu
+
+
+def test_plan_devices_of_annotations():
+    cpu, cuda = target.VirtualDevice(hr.cpu()), target.VirtualDevice(hr.device("cuda"))
+    x, y = relay.var("x", shape=(2,)), relay.var("y", shape=(2,))
+    total = relay.annotation.on_device(relay.add(x, y), cuda, constrain_result=False, constrain_body=True)
+    f = relay.Function([x, y], relay.annotation.on_device(relay.exp(total), hr.cpu(), constrain_result=True))
+    mod = relay.transform.InferType()(hr.IRModule.from_expr(f))
+    ir.assert_structural_equal(relay.parse(mod.astext()), mod)
+    assert mod["main"].virtual_device_ is None
+    planned = relay.transform.PlanDevices()(mod)["main"]
+    expected = relay.Function([x, y], relay.exp(relay.op.device_copy(relay.add(x, y), cuda, cpu)))
+    expected = expected.with_attr({"param_virtual_devices": ["cuda:0", "cuda:0"], "result_virtual_device": "cpu:0"})
+    ir.assert_structural_equal(planned, relay.transform.InferType()(hr.IRModule.from_expr(expected))["main"])
+    assert planned.virtual_device_ == cpu
+    again = relay.parse(hr.IRModule.from_expr(planned).astext())["main"]
+    ir.assert_structural_equal(again, planned)
+    assert again.virtual_device_ == cpu
+
+
+def test_a_tuple_may_be_on_several_devices():
+    f = relay.Function([], relay.Tuple([])).with_attr("result_virtual_device", "(cpu:0; cuda:1)")
+    assert [str(device) for device in f.virtual_device_] == ["cpu:0", "cuda:1"]

@@ -457,10 +457,14 @@ def test_constants_are_folded_by_evaluation():
     np.testing.assert_array_equal(folded.data.numpy(), X * 3)
 
 
-def test_gradients_are_refused_by_name():
+def test_gradients_are_refused_by_name_until_they_are_given():
     op = scale()
-    with pytest.raises(hr.UserError, match=f"{op.name}: the op has no gradient"):
-        relay.transform.FirstOrderGradient()(program(lambda x: op(x), (2,)))
+    mod = program(lambda x: op(x, factor=3.0), (2,))
+    with pytest.raises(hr.UserError, match=rf'{op.name}: .* relay.op.register_gradient\("{op.name}", function\)'):
+        relay.transform.FirstOrderGradient()(mod)
+    relay.op.register_gradient(op.name, lambda call, grad: [op(grad, factor=call.attrs.factor)])
+    result = relay.create_executor("debug", relay.transform.FirstOrderGradient()(mod)).evaluate()(X[0, :2])
+    np.testing.assert_array_equal(result[1][0].numpy(), [3, 3])
 
 
 def test_a_function_that_gives_its_result_is_told_to_write_it():

@@ -23,7 +23,7 @@ int64_t value_of(const PrimExpr& e, int64_t n_value, int64_t m_value) {
   if (const auto* number = e.as<IntImmNode>()) return number->value;
   const auto* binary = e.as<BinaryNode>();
   const int64_t a = value_of(binary->a, n_value, m_value), b = value_of(binary->b, n_value, m_value);
-  const int64_t below = ((a % b) + b) % b;
+  const auto floor_mod_of = [](int64_t x, int64_t y) { return ((x % y) + y) % y; };
   switch (binary->op) {
     case BinaryOp::add:
       return a + b;
@@ -36,9 +36,9 @@ int64_t value_of(const PrimExpr& e, int64_t n_value, int64_t m_value) {
     case BinaryOp::mod:
       return a % b;
     case BinaryOp::floor_div:
-      return (a - below) / b;
+      return (a - floor_mod_of(a, b)) / b;
     case BinaryOp::floor_mod:
-      return below;
+      return floor_mod_of(a, b);
     case BinaryOp::min:
       return std::min(a, b);
     default:
@@ -135,7 +135,7 @@ TEST(Bounds, DecideMinAndMax) {
   EXPECT_EQ(text(make_min(n, PrimExpr(n) + m)), "n");
   EXPECT_EQ(text(make_max(floor_div(n, make_int(2)), make_int(-1))), "n // 2");
   // not decided
-  EXPECT_EQ(text(make_max(PrimExpr(n) - 1, make_int(0))), "max(n - 1, 0)");
+  EXPECT_EQ(text(make_max(PrimExpr(n) - 1, make_int(0))), "max((n - 1), 0)");
   EXPECT_EQ(text(make_min(n, m)), "min(n, m)");
 }
 

@@ -66,6 +66,8 @@ void register_module_functions() {
   register_global("ir.ModuleFindGlobalTypeVar", make_packed([](const IRModule& module, const std::string& name) {
                     return Value(module->find_global_type_var(name));
                   }));
+  register_global("ir.ModuleAddSource",
+                  make_packed([](const IRModule& module, const Source& source) { module->add_source(source); }));
   register_global("ir.ModuleCopy", make_packed([](const IRModule& module) { return snapshot(module); }));
 }
 

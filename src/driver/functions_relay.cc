@@ -146,25 +146,32 @@ Array<Map<std::string, Value>> fusion_borders(const IRModule& module) {
   return borders;
 }
 
-// What `parse(options)` gives, with the data of the text's constants from a file, if one is named.
+// What `parse(weights)` gives, with the data of the text's constants from a file, if one is named.
 template <typename Parse>
 auto with_weights(const std::optional<std::string>& file, Parse&& parse) {
-  if (!file) return parse(relay::ParseOptions());
-  const std::vector<NDArray> weights = relay::read_weights(*file);
-  return parse(relay::ParseOptions{.weights = &weights});
+  const std::vector<NDArray> weights = file ? relay::read_weights(*file) : std::vector<NDArray>();
+  return parse(file ? &weights : nullptr);
 }
 
-IRModule parse_module(const std::string& source, const std::string& text, const std::optional<std::string>& weights) {
-  return with_weights(weights, [&](const auto& options) { return relay::parse_module(text, source, options); });
+IRModule parse_module(const std::string& source, const std::string& text, const std::optional<std::string>& weights,
+                      const Array<std::string>& import_paths) {
+  return with_weights(weights, [&](const auto* data) {
+    return relay::parse_module(text, source, {.weights = data, .import_paths = import_paths.to_vector()});
+  });
 }
 
 Expr parse_expr(const std::string& source, const std::string& text, const std::optional<std::string>& weights) {
-  return with_weights(weights, [&](const auto& options) { return relay::parse_expr(text, source, options); });
+  return with_weights(weights, [&](const auto* data) { return relay::parse_expr(text, source, {.weights = data}); });
+}
+
+void import_text(const IRModule& module, const std::string& name, const Array<std::string>& import_paths) {
+  relay::import_text(module, name, {.weights = nullptr, .import_paths = import_paths.to_vector()});
 }
 
 void register_text_functions() {
   register_global("relay.parser.ParseModule", make_packed(&parse_module));
   register_global("relay.parser.ParseExpr", make_packed(&parse_expr));
+  register_global("relay.parser.Import", make_packed(&import_text));
   register_global("relay.ir.AsText", make_packed(&as_text));
   register_global("relay.ir.TensorTypeSize", make_packed(&size_of));
 }

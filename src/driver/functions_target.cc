@@ -1,8 +1,10 @@
 #include "driver/functions.h"
 #include "driver/target.h"
 #include "ir/target_tag.h"
+#include "ir/virtual_device.h"
 #include "object/function.h"
 #include "object/repr.h"
+#include "tensor/device_kind.h"
 
 namespace headrace::driver {
 
@@ -37,9 +39,42 @@ TargetKind register_kind(const std::string& name, int64_t device_type, const Arr
   return kind;
 }
 
+// A device that need not be on this machine, by the name or DLPack's number of its kind.
+Device to_device(const Value& kind, int64_t id) {
+  if (id < 0) throw_user_error("device id: got {}; it is 0 or more", id);
+  const auto index = static_cast<int32_t>(id);
+  if (kind.is<std::string>()) {
+    const VirtualDevice named = parse_virtual_device(kind.as<std::string>() + ":0");
+    return {static_cast<int32_t>(named->device_type), index};
+  }
+  for (const DeviceKind& known : device_kinds()) {
+    if (known.type == kind.as<int64_t>()) return {known.type, index};
+  }
+  throw_user_error("device: {} is no number of a kind of device; a name is one, as cpu or cuda", kind.as<int64_t>());
+}
+
+Device device_of(const VirtualDevice& device) {
+  return {static_cast<int32_t>(device->device_type), static_cast<int32_t>(device->virtual_device_id)};
+}
+
+void register_device_functions() {
+  register_global("target.Device", make_packed(&to_device));
+  register_global("target.VirtualDevice",
+                  make_packed([](const Device& device, const Value& target, const std::string& memory_scope) {
+                    return make_virtual_device(device, target.is_none() ? Target() : to_target(target), memory_scope);
+                  }));
+  register_global("target.ParseVirtualDevices", make_packed([](const std::string& text) {
+                    return Array<VirtualDevice>(parse_virtual_devices(text));
+                  }));
+  register_global("target.VirtualDeviceToString",
+                  make_packed([](const VirtualDevice& device) { return to_string(device); }));
+  register_global("target.DeviceOf", make_packed(&device_of));
+}
+
 }  // namespace
 
 void register_target_functions() {
+  register_device_functions();
   register_global("target.Target", make_packed([](const Value& value) { return to_target(value); }));
   register_global("target.WithHost", make_packed([](const Target& target, const Value& host) {
                     return with_host(target, host.is_none() ? Target() : host.as<Target>());

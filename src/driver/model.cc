@@ -19,9 +19,17 @@ Model load_relay(const std::string& path, const LoadOptions& options) {
   if (!options.shapes.empty() || !options.bound.empty())
     throw_user_error(
         "'{}' is relay text, whose inputs have the shapes that it says; shapes and bound inputs are for ONNX", path);
-  if (options.weights.empty()) return make_model(relay::parse_module(read_text(path, "program"), path));
-  const std::vector<NDArray> weights = relay::read_weights(options.weights);
-  return make_model(relay::parse_module(read_text(path, "program"), path, {.weights = &weights}));
+  std::vector<NDArray> weights;
+  if (!options.weights.empty()) weights = relay::read_weights(options.weights);
+  const std::string folder = std::filesystem::path(path).parent_path();
+  const IRModule module =
+      relay::parse_module(read_text(path, "program"), path,
+                          {.weights = options.weights.empty() ? nullptr : &weights, .import_paths = {folder}});
+  Model model = make_model(module);
+  for (const auto& [name, source] : module->source_map()) {
+    if (name != path) model.files.push_back(name);  // what it imports
+  }
+  return model;
 }
 
 ModelPort port_of(const onnx::ValueInfo& info) {

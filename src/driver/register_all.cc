@@ -4,6 +4,7 @@
 
 #include "driver/functions.h"
 #include "ir/target.h"
+#include "ir/virtual_device.h"
 #include "lower/compute_rule.h"
 #include "relay/user_attrs.h"
 #include "tir/stmt.h"
@@ -28,6 +29,7 @@ void register_all() {
     tir::register_types();
     type_of<TargetKindNode>();
     type_of<TargetNode>();
+    type_of<VirtualDeviceNode>();
     type_of<relay::UserAttrsNode>();
     register_functions();
   });

@@ -1,5 +1,7 @@
 #include "ir/module.h"
 
+#include "object/structural_equal.h"
+
 namespace headrace {
 
 void ConstructorNode::fields(FieldList<ConstructorNode>& f) {
@@ -19,8 +21,17 @@ void IRModuleNode::fields(FieldList<IRModuleNode>& f) {
   // Types bind the type variables that the functions' patterns mention.
   f.field<&IRModuleNode::type_definitions_>("type_definitions")
       .field<&IRModuleNode::functions_>("functions")
-      .field<&IRModuleNode::attrs>("attrs");
+      .field<&IRModuleNode::attrs>("attrs")
+      .field<&IRModuleNode::sources_>("sources", {.ignore = true, .optional = true});
 }
+
+void SourceNode::fields(FieldList<SourceNode>& f) {
+  f.field<&SourceNode::source_name>("source_name").field<&SourceNode::source>("source");
+}
+
+static const std::string& name_of(const GlobalVar& var) { return var->name_hint; }
+static const std::string& name_of(const GlobalTypeVar& var) { return var->name_hint; }
+static const std::string& name_of(const std::string& name) { return name; }
 
 template <typename Key, typename Item>
 ModuleTable<Key, Item>& ModuleTable<Key, Item>::operator=(const ModuleTable& other) {
@@ -42,7 +53,7 @@ template <typename Key, typename Item>
 std::optional<size_t> ModuleTable<Key, Item>::position(const std::string& name) const {
   for (; num_indexed_ < items_.size(); ++num_indexed_) {
     const auto key = items_.object()->items[num_indexed_].first.template as<Key>();
-    index_.emplace(key->name_hint, num_indexed_);
+    index_.emplace(name_of(key), num_indexed_);
   }
   const auto it = index_.find(name);
   return it == index_.end() ? std::nullopt : std::optional(it->second);
@@ -61,7 +72,7 @@ template <typename Key, typename Item>
 Key ModuleTable<Key, Item>::add(Key key, Item item, bool update) {
   std::optional<Item> replaced;  // goes after the lock, as above
   const std::lock_guard lock(mutex_);
-  if (const auto at = position(key->name_hint)) {
+  if (const auto at = position(name_of(key))) {
     if (!update) return {};
     key = items_.object()->items[*at].first.template as<Key>();
     replaced = items_.get(key);
@@ -72,6 +83,7 @@ Key ModuleTable<Key, Item>::add(Key key, Item item, bool update) {
 
 template class ModuleTable<GlobalVar, BaseFunc>;
 template class ModuleTable<GlobalTypeVar, TypeData>;
+template class ModuleTable<std::string, Source>;
 
 GlobalVar IRModuleNode::find_global_var(std::string_view name) const {
   const auto found = functions_.find(name);
@@ -121,6 +133,76 @@ void IRModuleNode::add_type_def(TypeData data, bool update) {
 
 void IRModuleNode::set_functions(Map<GlobalVar, BaseFunc> functions) {
   functions_ = ModuleTable<GlobalVar, BaseFunc>(std::move(functions));
+}
+
+void IRModuleNode::add_source(Source source) {
+  std::string name = source->source_name;
+  sources_.add(std::move(name), std::move(source), true);
+}
+
+namespace {
+
+// Whether both were read from one place of one text.
+bool is_same_place(const IRModuleNode& a, const Span& span, const IRModuleNode& b, const Span& other) {
+  if (!span || !other || to_string(span) != to_string(other)) return false;
+  const auto source = a.source_map().get(span->source), other_source = b.source_map().get(other->source);
+  return source && other_source && (*source)->source == (*other_source)->source;
+}
+
+template <typename Item>
+bool is_same(const IRModuleNode& a, const Item& item, const IRModuleNode& b, const Item& other) {
+  return item.same_as(other) || is_same_place(a, item->span, b, other->span) ||
+         structural_equal(Value(item), Value(other));
+}
+
+// "the function '@sum' (text.relay:2:1; the import's is at prelude.rly:98:1)"
+std::string clash(std::string name, const Span& span, const Span& other) {
+  const std::string here = span ? to_string(span) : "which has no place in a text";
+  return fmt::format("{} ({}{})", name, here, other ? "; the import's is at " + to_string(other) : "");
+}
+
+// The names that both have and whose definitions differ.
+std::vector<std::string> clashes(const IRModuleNode& module, const IRModuleNode& other) {
+  std::vector<std::string> names;
+  for (const auto& [var, data] : other.type_definitions()) {
+    const GlobalTypeVar known = module.find_global_type_var(var->name_hint);
+    if (!known) continue;
+    const TypeData present = module.type_definitions().at(known);
+    if (!is_same(module, present, other, data))
+      names.push_back(clash(fmt::format("the type '{}'", var->name_hint), present->span, data->span));
+  }
+  for (const auto& [var, function] : other.functions()) {
+    if (!module.find_global_var(var->name_hint)) continue;
+    const BaseFunc present = module.lookup(var->name_hint);
+    if (!is_same(module, present, other, function))
+      names.push_back(clash(fmt::format("the function '@{}'", var->name_hint), present->span, function->span));
+  }
+  return names;
+}
+
+}  // namespace
+
+void IRModuleNode::import_from(const IRModuleNode& other) {
+  const std::vector<std::string> names = clashes(*this, other);
+  if (!names.empty())
+    throw_user_error("the module has already, with another definition than what is imported: {}; rename one of them",
+                     fmt::join(names, ", "));
+  for (const auto& [var, data] : other.type_definitions()) {
+    if (!find_global_type_var(var->name_hint)) add_type_def(data);
+  }
+  for (const auto& [var, function] : other.functions()) {
+    if (!find_global_var(var->name_hint)) add_function(var, function);
+  }
+  for (const auto& [name, source] : other.source_map()) {
+    if (!source_map().contains(name)) add_source(source);
+  }
+}
+
+Source make_source(std::string source_name, std::string source) {
+  const Source made = make_object<SourceNode>();
+  made->source_name = std::move(source_name);
+  made->source = std::move(source);
+  return made;
 }
 
 IRModule make_module() { return make_object<IRModuleNode>(); }

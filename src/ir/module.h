@@ -37,6 +37,19 @@ struct TypeDataNode : TypeNode {
 };
 using TypeData = Ref<TypeDataNode>;
 
+// A text that spans of nodes point into.
+struct SourceNode : Object {
+  using Parent = Object;
+  static constexpr std::string_view type_key = "ir.Source";
+  static constexpr bool is_final = true;
+  static constexpr StructuralKind structural_kind = StructuralKind::tree;
+  static void fields(FieldList<SourceNode>& f);
+  std::string source_name;  // as spans have it
+  std::string source;       // the text, up to its metadata block: data of constants is no line that errors show
+};
+using Source = Ref<SourceNode>;
+Source make_source(std::string source_name, std::string source);
+
 // What a module holds by name, in order of definition; safe for threads. A reader gets the items as they stand and
 // keeps them: who adds while a reader holds them changes a copy. Items that nobody else holds are changed in place, so
 // that n additions take linear time.
@@ -93,16 +106,25 @@ struct IRModuleNode : Object {
   GlobalVar get_global_var(std::string_view name) const;
   BaseFunc lookup(std::string_view name) const;
   GlobalTypeVar find_global_type_var(std::string_view name) const;
+  // The texts that the module was read from, by the names that spans have for them; no part of equality and hash.
+  Map<std::string, Source> source_map() const { return sources_.items(); }
   // UserError when the name is taken, unless `update`. Gives the GlobalVar the module uses for it.
   GlobalVar add_function(GlobalVar var, BaseFunc function, bool update = false);
   void add_type_def(TypeData data, bool update = false);
   void set_functions(Map<GlobalVar, BaseFunc> functions);
+  // In place of one of that name: its nodes are the newest.
+  void add_source(Source source);
+  // Takes the types, functions and sources of another module. What it has already stays: an equal definition, or one
+  // that was read from the same place of the same text and that a pass may have changed since. UserError that lists
+  // the names whose definitions are others, before anything is taken.
+  void import_from(const IRModuleNode& other);
 
   DictAttrs attrs;
 
  private:
   ModuleTable<GlobalVar, BaseFunc> functions_;
   ModuleTable<GlobalTypeVar, TypeData> type_definitions_;
+  ModuleTable<std::string, Source> sources_;
 };
 using IRModule = Ref<IRModuleNode>;
 

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <thread>
 
+#include "kit/errors.h"
 #include "object/json.h"
 #include "object/structural_equal.h"
 #include "object/structural_hash.h"
@@ -64,6 +65,64 @@ TEST(Module, TypesAreFoundByName) {
   module->add_type_def(again, true);
   EXPECT_EQ(module->type_definitions().size(), 2u);
   EXPECT_EQ(module->type_definitions().at(module->find_global_type_var("A")), again);
+}
+
+IRModule module_of(const std::string& source, const std::string& name, const BaseFunc& function) {
+  const IRModule module = make_module();
+  module->add_function(make_global_var(name), function);
+  module->add_source(make_source(source, "the text of " + source));
+  return module;
+}
+
+BaseFunc placed(BaseFunc function, const std::string& source, int64_t line) {
+  function->span = make_span(source, line, 1);
+  return function;
+}
+
+// Gives its one item, an integer.
+BaseFunc giving(int value) { return relay::make_function({}, relay::make_scalar(value)); }
+
+TEST(Module, ImportsTakeWhatIsNewAndKeepWhatIsEqual) {
+  const IRModule module = module_of("mine", "f", giving(1)), other = module_of("theirs", "f", giving(1));
+  const BaseFunc mine = module->lookup("f");
+  other->add_function(make_global_var("g"), giving(2));
+  module->add_type_def(some_type("A"));
+  other->add_type_def(some_type("A"));
+  other->add_type_def(some_type("B"));
+  module->import_from(*other);
+  EXPECT_EQ(module->lookup("f"), mine);
+  EXPECT_EQ(module->lookup("g"), other->lookup("g"));
+  EXPECT_EQ(module->type_definitions().size(), 2u);
+  EXPECT_EQ(module->source_map().size(), 2u);
+}
+
+TEST(Module, ImportsThatClashTakeNothing) {
+  const IRModule module = module_of("mine", "f", placed(giving(1), "mine", 7));
+  const IRModule other = module_of("theirs", "new", giving(1));
+  other->add_function(make_global_var("f"), placed(giving(2), "theirs", 8));
+  EXPECT_EQ(kit::user_error_of([&] { module->import_from(*other); }),
+            "the module has already, with another definition than what is imported: the function '@f' (mine:7:1; the "
+            "import's is at theirs:8:1); rename one of them");
+  EXPECT_EQ(module->functions().size(), 1u);
+  EXPECT_EQ(module->source_map().size(), 1u);
+}
+
+// A pass may have changed what was imported: it is the definition at that place of that text all the same.
+TEST(Module, ImportsOfTheSamePlaceOfTheSameTextAreTheSame) {
+  const IRModule module = module_of("lib", "f", placed(giving(1), "lib", 7));
+  EXPECT_NO_THROW(module->import_from(*module_of("lib", "f", placed(giving(2), "lib", 7))));
+  EXPECT_THROW(module->import_from(*module_of("lib", "f", placed(giving(2), "lib", 8))), UserError);
+  const IRModule edited = module_of("lib", "f", placed(giving(2), "lib", 7));
+  edited->add_source(make_source("lib", "another text"));
+  EXPECT_THROW(module->import_from(*edited), UserError);
+}
+
+TEST(Module, SourcesAreSavedAndCompareEqual) {
+  const IRModule module = module_of("mine", "f", giving(1)), other = module_of("theirs", "f", giving(1));
+  EXPECT_TRUE(structural_equal(Value(module), Value(other)));
+  EXPECT_EQ(structural_hash(Value(module)), structural_hash(Value(other)));
+  const IRModule loaded = load_json(save_json(Value(module))).as<IRModule>();
+  EXPECT_EQ(loaded->source_map().at("mine")->source, "the text of mine");
 }
 
 TEST(Module, WhoTookTheFunctionsKeepsThem) {

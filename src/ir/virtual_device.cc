@@ -2,26 +2,20 @@
 
 #include <charconv>
 
+#include "tensor/device_kind.h"
+
 namespace headrace {
 
 namespace {
 
-struct Kind {
-  std::string_view name;
-  int64_t type;
-};
-constexpr Kind kKinds[] = {{"cpu", kDLCPU},       {"cuda", kDLCUDA},       {"opencl", kDLOpenCL},
-                           {"vulkan", kDLVulkan}, {"metal", kDLMetal},     {"rocm", kDLROCM},
-                           {"webgpu", kDLWebGPU}, {"hexagon", kDLHexagon}, {"ext_dev", kDLExtDev}};
-
 constexpr const char* kForm = "a device is written KIND:ID, KIND:ID/SCOPE or KIND:ID@TARGET, as cuda:1/global";
 
 int64_t parse_kind(std::string_view name, std::string_view text) {
-  for (const Kind& kind : kKinds) {
-    if (kind.name == name) return kind.type;
-  }
   std::vector<std::string_view> names;
-  for (const Kind& kind : kKinds) names.push_back(kind.name);
+  for (const DeviceKind& kind : device_kinds()) {
+    if (kind.name == name) return kind.type;
+    names.push_back(kind.name);
+  }
   throw_user_error("'{}' in '{}' is no kind of device; there are: {}", name, text, fmt::join(names, ", "));
 }
 
@@ -95,7 +89,7 @@ std::vector<VirtualDevice> parse_virtual_devices(std::string_view text) {
 
 std::string to_string(const VirtualDevice& device) {
   std::string_view name = "device";
-  for (const Kind& kind : kKinds) {
+  for (const DeviceKind& kind : device_kinds()) {
     if (kind.type == device->device_type) name = kind.name;
   }
   std::string text = fmt::format("{}:{}", name, device->virtual_device_id);

@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <fstream>
+#include <map>
 #include <set>
 #include <sstream>
 
@@ -11,6 +12,8 @@
 #include "object/reflect.h"
 #include "object/repr.h"
 #include "ops/call_fusion.h"
+#include "ops/tests/op_cases.h"
+#include "passes/gradient/gradient_rules.h"
 
 namespace headrace::lower {
 namespace {
@@ -66,6 +69,8 @@ std::string_view name_of_rule(const OpNode& op) {
   return op.find(kKernelRule) != nullptr ? "kernel" : "-";
 }
 
+std::string_view gradient_of(const OpNode& op) { return passes::has_gradient_rule(op.name) ? "yes" : "-"; }
+
 std::string arguments_of(const OpNode& op) {
   std::vector<std::string> names;
   for (const OpArgument& argument : op.arguments) names.push_back(argument.name);
@@ -84,21 +89,45 @@ std::string attributes_of(const OpNode& op) {
   return fmt::format("{}", fmt::join(lines, "; "));
 }
 
-std::string row_of(const std::string& name) {
+using Proofs = std::map<std::string, ops::testing::OpProof>;
+
+std::string row_of(const std::string& name, Proofs& proofs) {
   const Op op = get_op(name);
-  return fmt::format("| `{}` | {} | {} | {} | {} |\n", name, arguments_of(*op), attributes_of(*op), name_of_kind(*op),
-                     name_of_rule(*op));
+  const auto [results, errors] = proofs[name];
+  return fmt::format("| `{}` | {} | {} | {} | {} | {} | {} result{}, {} error{} |\n", name, arguments_of(*op),
+                     attributes_of(*op), name_of_kind(*op), name_of_rule(*op), gradient_of(*op), results,
+                     results == 1 ? "" : "s", errors, errors == 1 ? "" : "s");
 }
 
-std::string family_part(const std::string& title, const std::vector<std::string>& ops) {
-  std::string text = fmt::format("\n## {}\n\n| op | arguments | attributes | fusion | rule |\n", title);
-  text += "| --- | --- | --- | --- | --- |\n";
-  for (const std::string& name : ops) text += row_of(name);
+std::string family_part(const std::string& title, const std::vector<std::string>& ops, Proofs& proofs) {
+  std::string text =
+      fmt::format("\n## {}\n\n| op | arguments | attributes | fusion | rule | gradient | proved by |\n", title);
+  text += "| --- | --- | --- | --- | --- | --- | --- |\n";
+  for (const std::string& name : ops) text += row_of(name, proofs);
   return text;
 }
 
+constexpr std::string_view kIntroduction = R"(# Ops
+
+Written by `lower_test --bless`; the test OpsPage fails when it is out of date. {} of the {} ops of Relay v0.18
+are here. Each has a type relation and an evaluation that defines it. A rule says how it is compiled: by a compute rule,
+element by element, which fuses, or by a kernel rule, which writes its loops by hand. The op's doc says what it computes.
+Through ops with a gradient FirstOrderGradient differentiates; to others a user gives one
+(`relay.op.register_gradient`).
+
+The last column counts the op's cases in `src/ops/tests/op_cases.txt`: calls with results from outside (numpy, scipy,
+onnxruntime), which are evaluated and, where the op has a rule, compiled; and calls that are refused. A test fails for
+an op that has none of either.
+
+Results as many as the data says come in a buffer of the most there can be, with how much of it counts (`unique`,
+`argwhere_bounded`, `vision.all_class_non_max_suppression`), which every executor runs. `argwhere` gives just its rows, of a
+size `?`: the interpreter runs it and what reads it; compiled programs have it, and slices to a computed end, as results
+of the program (`passes/forms/bound_outputs.h` says through which ops).
+)";
+
 std::string page() {
   const RelayOps relay = read_relay_ops();
+  Proofs proofs = ops::testing::op_proofs();
   const std::vector<std::string> all = op_names();
   std::set<std::string> own(all.begin(), all.end());
   size_t total = 0, here = 0;
@@ -112,26 +141,13 @@ std::string page() {
     total += family.ops.size();
     here += ops.size();
     if (!ops.empty())
-      parts += family_part(fmt::format("{} ({} of {})", family.name, ops.size(), family.ops.size()), ops);
+      parts += family_part(fmt::format("{} ({} of {})", family.name, ops.size(), family.ops.size()), ops, proofs);
   }
-  parts += family_part("of Headrace alone", {own.begin(), own.end()});
+  parts += family_part("of Headrace alone", {own.begin(), own.end()}, proofs);
   parts += "\n## Left\n\n| ops of Relay | reason |\n| --- | --- |\n";
   for (const auto& [ops, reason] : relay.left)
     parts += fmt::format("| {} | {} |\n", fmt::format("`{}`", fmt::join(ops, "` `")), reason);
-  return fmt::format(
-      "# Ops\n\nWritten by `lower_test --bless`; the test OpsPage fails when it is out of date. {} of the {} ops of "
-      "Relay "
-      "v0.18\nare here. Each has a type relation and an evaluation that defines it. A rule says how it is compiled: by "
-      "a "
-      "compute rule,\nelement by element, which fuses, or by a kernel rule, which writes its loops by hand. The op's "
-      "doc "
-      "says what it computes.\n\n"
-      "Results as many as the data says come in a buffer of the most there can be, with how much of it counts "
-      "(`unique`,\n`argwhere_bounded`, `vision.all_class_non_max_suppression`), which every executor runs. `argwhere` "
-      "gives just its rows, of a\nsize `?`: the interpreter runs it and what reads it; compiled programs have it, and "
-      "slices to a computed end, as results\nof the program (`passes/forms/bound_outputs.h` says through which "
-      "ops).\n{}",
-      here, total, parts);
+  return fmt::format(kIntroduction, here, total) + parts;
 }
 
 TEST(OpsPage, IsUpToDate) {

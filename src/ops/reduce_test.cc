@@ -83,7 +83,7 @@ TEST_F(ReduceTest, Types) {
 TEST_F(ReduceTest, WrongArgumentsAreNamed) {
   const Type x = tensor(Shape{2, 3}), b = tensor(Shape{2}, DataType::bool_());
   EXPECT_EQ(relate_error(reduce("sum", any_arg(), Shape{2}), {x}),
-            "sum: axis 2 is out of range for a tensor of 2 dimensions");
+            "sum: axis 2 is out of range for a tensor of 2 dimensions; argument 0 is Tensor[(2, 3), float32]");
   EXPECT_THAT(relate_error(reduce("sum", any_arg(), Shape{1, -1}), {x}),
               ::testing::HasSubstr("axis -1 is named twice"));
   EXPECT_THAT(relate_error(reduce("sum", any_arg()), {b}), ::testing::HasSubstr("data must be numbers"));

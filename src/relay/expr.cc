@@ -213,9 +213,9 @@ void register_types() {
               CastNode, RampNode, BroadcastNode, PrimLetNode, IntrinsicCallNode, BufferNode, BufferLoadNode>();
   touch_types<PrimTypeNode, TensorTypeNode, TupleTypeNode, TypeVarNode, GlobalTypeVarNode, FuncTypeNode, RefTypeNode,
               TypeCallNode, IncompleteTypeNode, TypeRelationNode, TypeDataNode>();
-  touch_types<GlobalVarNode, OpNode, ConstructorNode, IRModuleNode, ConstantNode, VarNode, FunctionNode, CallNode,
-              LetNode, IfNode, TupleNode, TupleGetItemNode, RefCreateNode, RefReadNode, RefWriteNode, MatchNode,
-              ClauseNode, PatternWildcardNode, PatternVarNode, PatternConstructorNode, PatternTupleNode>();
+  touch_types<GlobalVarNode, OpNode, ConstructorNode, SourceNode, IRModuleNode, ConstantNode, VarNode, FunctionNode,
+              CallNode, LetNode, IfNode, TupleNode, TupleGetItemNode, RefCreateNode, RefReadNode, RefWriteNode,
+              MatchNode, ClauseNode, PatternWildcardNode, PatternVarNode, PatternConstructorNode, PatternTupleNode>();
 }
 
 }  // namespace headrace::relay

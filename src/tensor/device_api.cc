@@ -1,5 +1,7 @@
 #include "tensor/device_api.h"
 
+#include "tensor/device_kind.h"
+
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
@@ -41,17 +43,18 @@ DeviceTable& devices() {
 
 }  // namespace
 
+std::span<const DeviceKind> device_kinds() {
+  static constexpr DeviceKind kKinds[] = {{"cpu", kDLCPU},       {"cuda", kDLCUDA},       {"opencl", kDLOpenCL},
+                                          {"vulkan", kDLVulkan}, {"metal", kDLMetal},     {"rocm", kDLROCM},
+                                          {"webgpu", kDLWebGPU}, {"hexagon", kDLHexagon}, {"ext_dev", kDLExtDev}};
+  return kKinds;
+}
+
 std::string Device::to_string() const {
-  switch (type) {
-    case kDLCPU:
-      return fmt::format("cpu({})", id);
-    case kDLCUDA:
-      return fmt::format("cuda({})", id);
-    case kDLOpenCL:
-      return fmt::format("opencl({})", id);
-    default:
-      return fmt::format("device type {} ({})", type, id);
+  for (const DeviceKind& kind : device_kinds()) {
+    if (kind.type == type) return fmt::format("{}({})", kind.name, id);
   }
+  return fmt::format("device type {} ({})", type, id);
 }
 
 std::shared_ptr<DeviceApi> device_api(Device device) {

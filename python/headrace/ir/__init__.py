@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 from headrace import _arguments, _core, _elsewhere, _expr, _node, _op, _prim_expr, _tvm_files  # noqa: F401
@@ -133,6 +135,32 @@ class SourceName(str):
         return str(self)
 
 
+@_node.mixin("ir.Source")
+class _Source:
+    """A text that programs were read from, up to its metadata block."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"Source({self.source_name!r}, {len(self.source)} characters)"
+
+
+class SourceMap:
+    """The texts that a module was read from.
+
+    Parameters
+    ----------
+    source_map : Map of str to Source
+        By the names that spans have for them.
+    """
+
+    def __init__(self, source_map: Any) -> None:
+        self.source_map = source_map
+
+    def __repr__(self) -> str:
+        return f"SourceMap({', '.join(self.source_map)})"
+
+
 _node.constructor("ir.Span", "source_name line column end_line end_column", "Where in a source a node came from.")
 
 
@@ -191,12 +219,8 @@ class _IRModule:
         UserError
             For what is no expression.
         """
-        if not isinstance(expr, _node.class_of("tir.PrimFunc")):
-            expr = _arguments.expression(expr, "from_expr: expr")
         module = IRModule(functions, type_defs)
-        if expr.type_key not in ("relay.Function", "tir.PrimFunc"):
-            make_function = _node.class_of("relay.Function")
-            expr = make_function(api("relay.analysis.free_vars")(expr), expr)
+        expr = _as_function(expr, "from_expr: expr")
         module._add(expr.attrs.get("global_symbol", "main"), expr, False)
         return module
 
@@ -205,8 +229,7 @@ class _IRModule:
         if not isinstance(name, GlobalVar):
             raise _core.UserError(f"the name of a function: expected a GlobalVar or a str, got {_arguments.kind(var)}")
         what = f"function '{var}'" if isinstance(var, str) else "a function of a module"
-        function = _arguments.node(function, what, "relay.Function", "tir.PrimFunc")
-        return api("ir.ModuleAdd")(self, name, function, bool(update))
+        return api("ir.ModuleAdd")(self, name, _as_function(function, what), bool(update))
 
     def Add(self, var: Any, func: Any, update: bool = False) -> Any:
         """Adds a function.
@@ -215,8 +238,8 @@ class _IRModule:
         ----------
         var : GlobalVar or str
             Its name.
-        func : Function
-            The function.
+        func : Function or RelayExpr
+            The function; or an expression, which becomes the body of one whose parameters are its free variables.
         update : bool
             Whether one of that name may be replaced.
 
@@ -273,6 +296,8 @@ class _IRModule:
             self.AddTypeDef(data, True)
         for var, function in module.functions.items():
             self._add(var, function, True)
+        for source in module.sources.values():
+            api("ir.ModuleAddSource")(self, source)
 
     def update_func(self, var: Any, func: Any) -> None:
         """Replaces or adds the function of that name."""
@@ -310,9 +335,45 @@ class _IRModule:
         raise _core.UserError(f"the type '{type_name}' has no constructor '{name}'")
 
     def import_from_std(self, file_to_import: str) -> None:
-        """Takes the types and functions of a text that comes with Headrace, such as "prelude.rly"."""
-        header = f'#[version = "0.0.5"]\nimport "{file_to_import}"\n'
-        self.update(api("relay.parser.ParseModule")("import", header, None))
+        """Takes the types and functions of a text that comes with Headrace.
+
+        What the module has already in the same words stays, so that a text may be imported again.
+
+        Parameters
+        ----------
+        file_to_import : str
+            "prelude.rly" or "nat.rly".
+
+        Raises
+        ------
+        UserError
+            When there is no such text; or that lists what the module defines otherwise: it is unchanged then.
+        """
+        api("relay.parser.Import")(self, file_to_import, [])
+
+    def _import(self, file_to_import: str | PathLike[str]) -> None:
+        """Takes the types and functions of a file of text; what that imports is looked for in the file's folder.
+
+        Parameters
+        ----------
+        file_to_import : path
+            The file.
+
+        Raises
+        ------
+        UserError
+            As `import_from_std`; and with the errors of the text, each with its place in it.
+        """
+        file = Path(_arguments.path(file_to_import, "file_to_import")).absolute()
+        api("relay.parser.Import")(self, str(file), [str(file.parent)])
+
+    @property
+    def source_map(self) -> SourceMap:
+        """The texts that the module was read from: ``mod.source_map.source_map["from_string"].source``.
+
+        They are no part of equality and hash; `save_json` saves them.
+        """
+        return SourceMap(self.sources)
 
     def copy(self) -> Any:
         """Another module with the same functions: adding to one does not change the other."""
@@ -381,6 +442,14 @@ def _name_of(var: Any) -> str:
     if isinstance(var, (str, GlobalVar)):
         return var if isinstance(var, str) else var.name_hint
     raise _core.UserError(f"a function of a module: expected its name or its GlobalVar, got {_arguments.kind(var)}")
+
+
+def _as_function(expr: Any, what: str) -> Any:
+    """A function as it is; of another expression, a function of its free variables."""
+    if isinstance(expr, _node.class_of("ir.BaseFunc")):
+        return expr
+    body = _arguments.expression(expr, what)
+    return _node.class_of("relay.Function")(api("relay.analysis.free_vars")(body), body)
 
 
 def make_node(type_key: str, **kwargs: Any) -> Any:

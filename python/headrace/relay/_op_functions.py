@@ -123,7 +123,7 @@ def _attribute(schema: _Schema, name: str, value: Any) -> Any:
     kind = field["kind"]
     if "dtype" in kind and value == "":
         return None
-    if isinstance(value, _core.Device):
+    if isinstance(value, (_core.Device, _node.class_of("VirtualDevice"))):
         return str(value)
     if name == "padding" and table.PADDED.fullmatch(schema.name) and not isinstance(value, (str, type(None))):
         return _padding.pad_tuple(value, _rank_of(schema.name), f"{schema.name}: padding")

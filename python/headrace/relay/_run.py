@@ -316,6 +316,8 @@ def create_executor(
     Executor
     """
     module = IRModule() if mod is None else _as_module(mod)
+    if isinstance(device, _core.Device):
+        _arguments.present(device, "device")
     if params:
         module = module.copy()
         module.update_func("main", bind_params_by_name(module["main"], params))

@@ -16,8 +16,8 @@ def on_device(body: Any, virtual_device: Any, constrain_result: bool = False, co
     ----------
     body : RelayExpr
         The value.
-    virtual_device : str or Device
-        Such as "cuda:0" or `hr.cpu()`.
+    virtual_device : str, Device or VirtualDevice
+        Such as "cuda:0", `hr.device("cuda", 0)` or `hr.target.VirtualDevice(hr.device("cuda"), memory_scope="global")`.
     constrain_result : bool
         Whether what this gives is there.
     constrain_body : bool

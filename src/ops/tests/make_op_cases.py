@@ -9,30 +9,25 @@ part of the sentence that refuses it.
 """
 
 import numpy as np
+from broadcast_cases import add_broadcast_cases
+from elementwise_cases import add_elementwise_cases
 from fixed_point_cases import add_fixed_point_cases
 from image_cases import add_image_cases
 from index_cases import add_index_cases
-from op_case_format import case, error, finish, run_onnx
+from integer_cases import add_integer_cases
+from nn_cases import add_nn_cases
+from op_case_format import Numbers, case, error, finish, run_onnx, scalar
 from packed_cases import add_packed_cases
+from random_cases import add_random_cases
+from reduce_cases import add_reduce_cases
 from scipy import ndimage, special
 from select_cases import add_select_cases
+from shape_cases import add_shape_cases
 from sum_cases import add_sum_cases
 from window_gradient_cases import add_window_gradient_cases
 
-rng = np.random.default_rng(7)
-
-
-def data(*shape: int, low: float = -3.0, high: float = 3.0) -> np.ndarray:
-    """Multiples of 1/8: exact in float16, and sums of products exact in float32."""
-    return (np.round(rng.uniform(low, high, shape) * 8) / 8).astype(np.float32)
-
-
-def ints(*shape: int, low: int = -5, high: int = 5, dtype: str = "int32") -> np.ndarray:
-    return rng.integers(low, high, shape).astype(dtype)
-
-
-def scalar(value: float, dtype: str = "float32") -> np.ndarray:
-    return np.array(value, dtype)
+numbers = Numbers(7)
+data, ints, rng = numbers.data, numbers.ints, numbers.rng
 
 
 # ---- running sums and products
@@ -499,77 +494,8 @@ case("roi_align max", args, [x, regions[:2]], [y], 3e-6)
 error("roi_align rois", "vision.roi_align(%0, %1, pooled_size=[2, 2], spatial_scale=1f)", [x, x[0, 0]], "rois must be")
 error("roi_align batch", args, [x, regions + 1], "is of ", run=True)
 
-# ---- random numbers: Threefry-4x64-20 by its paper, checked by its authors' known answer for zeros
-MASK = 2**64 - 1
-
-
-def threefry(key: list[int], number: list[int]) -> list[int]:
-    schedule = [*key, 0x1BD11BDAA9FC1A22 ^ key[0] ^ key[1] ^ key[2] ^ key[3]]
-    rotations = ((14, 16), (52, 57), (23, 40), (5, 37), (25, 33), (46, 12), (58, 22), (32, 32))
-    x = [(n + k) & MASK for n, k in zip(number, key, strict=True)]
-    for step in range(20):
-        for a, turn in ((0, rotations[step % 8][0]), (2, rotations[step % 8][1])):
-            b = (a + 1) % 4 if step % 2 == 0 else (a + 3) % 4
-            x[a] = (x[a] + x[b]) & MASK
-            x[b] = (((x[b] << turn) | (x[b] >> (64 - turn))) & MASK) ^ x[a]
-        if step % 4 == 3:
-            s = step // 4 + 1
-            x = [(v + schedule[(s + i) % 5] + (s if i == 3 else 0)) & MASK for i, v in enumerate(x)]
-    return x
-
-
-known = [0x09218EBDE6C85537, 0x55941F5266D86105, 0x4BD25E16282434DC, 0xEE29EC846BD2E40B]
-assert threefry([0] * 4, [0] * 4) == known
-
-
-def next_key(key: np.ndarray, blocks: int) -> tuple[list[int], np.ndarray]:
-    """So many blocks of words, and the key after them."""
-    first = sum(int(w) << (64 * i) for i, w in enumerate(key[4:6]))
-    place = lambda n: [n & MASK, n >> 64 & MASK, int(key[6]), int(key[7])]  # noqa: E731
-    words = [w for n in range(blocks) for w in threefry([int(w) for w in key[:4]], place(first + n))]
-    return words, np.array([*key[:4], *place(first + blocks), 0, 0], "uint64")
-
-
-zero = np.zeros(10, "uint64")
-key = np.array([1, 2**63 + 5, 3, 4, 2**64 - 2, 7, 0, 9, 0, 0], "uint64")
-words, after = next_key(zero, 1)
-generate = "random.threefry_generate(%0, out_shape=[{}])"
-case("threefry known", generate.format("4"), [zero], [after, np.array(known, "uint64")])
-words, after = next_key(key, 4)
-case("threefry carries", generate.format("3, 5"), [key], [after, np.array(words[:15], "uint64").reshape(3, 5)])
-error("threefry_generate", generate.format("-1"), [key], "out_shape has a negative size")
-sides = []
-for side in range(2):
-    number = (2**64 - 2 + side, 7, 0, 9 ^ 2**63)
-    sides.append(np.array([*threefry([int(w) for w in key[:4]], list(number)), *[0] * 6], "uint64"))
-case("threefry_split", "random.threefry_split(%0)", [key], sides)
-error("threefry_split", "random.threefry_split(%0)", [key[:9]], "key must be")
-words, after = next_key(key, 5)
-for name, shift in (("float32", 40), ("float64", 11)):
-    units = np.array([(w >> shift) / 2 ** (64 - shift) for w in words])
-    u = (units[:18] * 5 - 2).astype(name).reshape(2, 9)
-    args = f'(%0, %1, %2, out_shape=[2, 9], out_dtype="{name}")'
-    case(f"uniform {name}", f"random.uniform{args}", [key, scalar(-2, name), scalar(3, name)], [after, u], 1e-6)
-    z = (1 + 0.5 * np.sqrt(-2 * np.log(1 - units[::2])) * np.cos(2 * np.pi * units[1::2]))[:9].astype(name)
-    args = f'(%0, %1, %2, out_shape=[9], out_dtype="{name}")'
-    case(f"normal {name}", f"random.normal{args}", [key, scalar(1, name), scalar(0.5, name)], [after, z], 2e-6)
-wrong = [key, scalar(1), scalar(2, "float64")]
-error("uniform", "random.uniform(%0, %1, %2, out_shape=[9])", wrong, "high must be a scalar of float32")
-error("normal", 'random.normal(%0, %1, %2, out_shape=[9], out_dtype="int32")', wrong, "must be float32 or float64")
-key = np.array([9, 2, 7, 4, 1, 0, 0, 0, 0, 0], "uint64")
-words, after = next_key(key, 6)
-for name, shift in (("float32", 40), ("float64", 11)):
-    weights = np.array([[0, 2, -3, 1.5, 0.5], [1, 0, 0, 0, 0], [0.125, 0.25, 0.5, 8, np.nan]], name)
-    parts = np.where(weights > 0, weights, 0).astype(name)
-    units = np.array([(w >> shift) / 2 ** (64 - shift) for w in words[:21]], name).reshape(3, 7)
-    found = [
-        np.searchsorted(np.cumsum(p, dtype=name), u * p.sum(dtype=name), "right")
-        for p, u in zip(parts, units, strict=True)
-    ]
-    call = "random.multinomial(%0, %1, num_samples=7)"
-    case(f"multinomial {name}", call, [key, weights], [after, np.stack(found).astype("int32")])
-error("multinomial sum", "random.multinomial(%0, %1)", [key, np.array([[1, 2], [0, -1]], "float32")], "sum", run=True)
-error("multinomial probs", "random.multinomial(%0, %1)", [key, ints(3)], "probs must be float32 or float64")
+# ---- random numbers
+add_random_cases(ints)
 
 # ---- images and detectors
 add_image_cases(data)
@@ -599,4 +525,12 @@ add_fixed_point_cases(ints)
 
 # ---- indices past every axis
 add_index_cases()
+
+# ---- the families that have their numbers to themselves
+add_elementwise_cases()
+add_broadcast_cases()
+add_reduce_cases()
+add_shape_cases()
+add_nn_cases()
+add_integer_cases()
 finish()

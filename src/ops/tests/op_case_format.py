@@ -8,6 +8,24 @@ lines: list[str] = []
 names: set[str] = set()
 
 
+class Numbers:
+    """Numbers of the cases: a sequence of a family's own, so that a new case changes no other family's."""
+
+    def __init__(self, seed: int) -> None:
+        self.rng = np.random.default_rng(seed)
+
+    def data(self, *shape: int, low: float = -3.0, high: float = 3.0) -> np.ndarray:
+        """Multiples of 1/8: exact in float16, and sums of products exact in float32."""
+        return (np.round(self.rng.uniform(low, high, shape) * 8) / 8).astype(np.float32)
+
+    def ints(self, *shape: int, low: int = -5, high: int = 5, dtype: str = "int32") -> np.ndarray:
+        return self.rng.integers(low, high, shape).astype(dtype)
+
+
+def scalar(value: float, dtype: str = "float32") -> np.ndarray:
+    return np.array(value, dtype)
+
+
 def type_text(x: np.ndarray) -> str:
     return f"Tensor[({', '.join(str(d) for d in x.shape)}), {x.dtype}]"
 

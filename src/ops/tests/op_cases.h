@@ -2,10 +2,14 @@
 #pragma once
 
 #include <fstream>
+#include <map>
+#include <set>
 #include <sstream>
 
 #include "base/error.h"
 #include "relay/expr.h"
+#include "relay/text/parse.h"
+#include "relay/visit.h"
 #include "tensor/ndarray.h"
 
 namespace headrace::ops::testing {
@@ -65,6 +69,28 @@ inline std::vector<OpCase> read_op_cases() {
     if (word == "out") cases.back().outputs.push_back(read_tensor(line));
   }
   return cases;
+}
+
+// The ops that a case calls.
+inline std::set<std::string> ops_of(const OpCase& c) {
+  std::set<std::string> names;
+  relay::post_order(relay::parse_expr(c.program), [&](const Expr& expr) {
+    if (const auto* op = expr.as<OpNode>()) names.insert(op->name);
+  });
+  return names;
+}
+
+// How many cases call an op.
+struct OpProof {
+  size_t results = 0, errors = 0;
+};
+
+inline std::map<std::string, OpProof> op_proofs() {
+  std::map<std::string, OpProof> proofs;
+  for (const OpCase& c : read_op_cases()) {
+    for (const std::string& op : ops_of(c)) ++(c.fails() ? proofs[op].errors : proofs[op].results);
+  }
+  return proofs;
 }
 
 }  // namespace headrace::ops::testing

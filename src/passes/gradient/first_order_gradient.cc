@@ -1,11 +1,14 @@
 #include "passes/gradient/first_order_gradient.h"
 
+#include <map>
 #include <set>
+#include <unordered_set>
 
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/creation.h"
-#include "passes/forms/to_graph_normal_form.h"
+#include "ops/tensor/elementwise.h"
 #include "passes/gradient/gradient_rules.h"
+#include "passes/gradient/straight_line.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
 #include "relay/infer/type_match.h"
@@ -32,13 +35,36 @@ struct GivenGradient {
   Expr gradient;
 };
 
+bool has_floats(const Type& type) {
+  const auto* tuple = type.as<TupleTypeNode>();
+  if (tuple == nullptr) return is_float_tensor(type);
+  return std::any_of(tuple->items.begin(), tuple->items.end(),
+                     [](const Type& item) { return item.is<TupleTypeNode>() || is_float_tensor(item); });
+}
+
+// A tensor, or a tuple of tensors.
+bool has_gradient(const Type& type) {
+  const auto* tuple = type.as<TupleTypeNode>();
+  if (tuple == nullptr) return type.is<TensorTypeNode>();
+  return std::all_of(tuple->items.begin(), tuple->items.end(),
+                     [](const Type& item) { return item.is<TensorTypeNode>(); });
+}
+
 // Walks one body backwards. What flows to a value is summed when all its users have been met.
 class Differentiator {
  public:
   Expr run(const FunctionNode& function) {
+    for (const relay::Var& param : function.params) {
+      if (!has_gradient(param->checked_type()))
+        throw_at(param->span, "gradient",
+                 fmt::format("a parameter must be a tensor or a tuple of tensors, got {}",
+                             to_string(param->checked_type())));
+      if (has_floats(param->checked_type())) depending_.insert(param.object());
+    }
     std::vector<Expr> order;
-    relay::post_order(function.body, [&](const Expr& e) { order.push_back(e); });
-    for (const Expr& e : order) check(e);
+    relay::post_order(function.body, relay::is_entered, [&](const Expr& e) { order.push_back(e); });
+    for (size_t i = order.size(); i-- > 0;) check(order[i]);  // what is around says more than what is in it
+    for (const Expr& e : order) meet(e);
     seed(function.body, order);
     for (size_t i = order.size(); i-- > 0;) flow_through(order[i]);
     Array<Expr> gradients;
@@ -52,109 +78,169 @@ class Differentiator {
  private:
   static void check(const Expr& e) {
     const auto* call = e.as<CallNode>();
-    const bool is_op_call = call != nullptr && call->as_op() != nullptr;
-    const bool is_value = e.is<relay::VarNode>() || e.is<relay::ConstantNode>() || e.is<OpNode>() ||
-                          e.is<TupleNode>() || e.is<TupleGetItemNode>();
-    if (!is_op_call && !is_value)
+    const auto refuse = [&](const std::string& what) {
       throw_at(e->span, "gradient",
-               fmt::format("FirstOrderGradient knows op calls and tuples only, here is a {}", e->key()));
+               fmt::format("FirstOrderGradient knows calls of ops, tuples, and calls of functions "
+                           "that do not call themselves; here is {}",
+                           what));
+    };
+    if (call != nullptr && call->as_op() == nullptr) {
+      const auto* global = call->op.as<GlobalVarNode>();
+      refuse(global == nullptr
+                 ? std::string("a call of a value")
+                 : fmt::format("a call of @{}, which calls itself or is not for passes to change", global->name_hint));
+    }
+    if (e.is<relay::IfNode>() || e.is<relay::MatchNode>())
+      refuse(fmt::format("a {}; `where` chooses between values that both are computed", e->key()));
+    if (e.is<relay::LetNode>()) refuse("a let of a function that calls itself, or of a value that has effects");
+    const bool is_value = e.is<relay::VarNode>() || e.is<relay::ConstantNode>() || e.is<OpNode>() ||
+                          e.is<TupleNode>() || e.is<TupleGetItemNode>() || call != nullptr;
+    if (!is_value) refuse(fmt::format("a {}", e->key()));
   }
 
-  void receive(const Expr& e, const Expr& gradient) {
-    if (gradient) received_[e.object()].push_back(gradient);
+  // Notes, operands first, what an item of a tuple literal stands for, and what depends on the parameters.
+  void meet(const Expr& e) {
+    if (const auto* item = e.as<TupleGetItemNode>()) {
+      const Expr tuple = meant(item->tuple);
+      if (const auto* literal = tuple.as<TupleNode>())
+        meant_.emplace(e.object(), meant(literal->items[static_cast<size_t>(item->index)]));
+    }
+    if (e.is<OpNode>() || !has_floats(e->checked_type())) return;
+    const auto depends = [&](const Expr& operand) { return depending_.contains(operand.object()); };
+    const std::vector<Expr> operands = relay::children_of(e);
+    if (std::any_of(operands.begin(), operands.end(), depends)) depending_.insert(e.object());
+  }
+
+  // The value itself, where an expression is an item of a tuple literal.
+  Expr meant(const Expr& e) const {
+    const auto found = meant_.find(e.object());
+    return found == meant_.end() ? e : found->second;
+  }
+
+  void receive(const Expr& to, const Expr& gradient) {
+    const Expr e = meant(to);
+    if (gradient && depending_.contains(e.object())) received_[e.object()].push_back(gradient);
+  }
+
+  // The same for an argument of a call, which may be a tuple, and its gradient a tuple literal.
+  void flow_to(const Expr& arg, const Expr& gradient) {
+    const Expr e = meant(arg);
+    const auto* items = gradient ? gradient.as<TupleNode>() : nullptr;
+    if (items == nullptr || !e->checked_type().is<TupleTypeNode>()) return receive(e, gradient);
+    for (size_t i = 0; i < items->items.size(); ++i) {
+      if (const auto* literal = e.as<TupleNode>()) {
+        receive(literal->items[i], items->items[i]);
+      } else {
+        receive_item(e, i, items->items[i]);
+      }
+    }
+  }
+  // For an item of a tuple that is no literal.
+  void receive_item(const Expr& tuple, size_t index, const Expr& gradient) {
+    if (gradient && depending_.contains(tuple.object())) received_by_items_[tuple.object()][index].push_back(gradient);
   }
 
   // What stands in the result, and how often: its gradient is that number. Users come after their operands in `order`.
   void seed(const Expr& result, const std::vector<Expr>& order) {
-    std::unordered_map<const Object*, double> counts{{result.object(), 1}};
+    std::unordered_map<const Object*, double> counts{{meant(result).object(), 1}};
     for (size_t i = order.size(); i-- > 0;) {
       const auto count = counts.find(order[i].object());
       if (count == counts.end()) continue;
       const double times = count->second;
       if (const auto* tuple = order[i].as<TupleNode>()) {
-        for (const Expr& item : tuple->items) counts[item.object()] += times;
+        for (const Expr& item : tuple->items) counts[meant(item).object()] += times;
       } else {
-        seed_tensor(order[i], times);
+        seed_value(order[i], times);
       }
     }
   }
 
-  void seed_tensor(const Expr& e, double times) {
-    const Type& type = e->checked_type();
-    if (type.is<TupleTypeNode>()) throw_at(e->span, "gradient", "the result must be a tensor or a tuple literal");
-    if (!is_float_tensor(type)) return;
-    const DataType dtype = type.as<TensorTypeNode>()->dtype;
-    const Shape shape = static_shape_of(e);
-    receive(e, times == 1 ? ops::ones(shape, dtype) : ops::full(relay::make_scalar(times, dtype), shape, dtype));
+  void seed_value(const Expr& e, double times) {
+    const auto* tuple = e->checked_type().as<TupleTypeNode>();
+    if (tuple == nullptr && is_float_tensor(e->checked_type())) receive(e, filled(e, times));
+    for (size_t i = 0; tuple != nullptr && i < tuple->items.size(); ++i) {
+      if (is_float_tensor(tuple->items[i])) receive_item(e, i, filled_item(e, i, times));
+    }
   }
 
-  // The sum of what was received; null when nothing was.
-  Expr total(const Object* key) const {
-    const auto it = received_.find(key);
-    if (it == received_.end()) return {};
-    Expr sum = it->second[0];
-    for (size_t i = 1; i < it->second.size(); ++i) sum = ops::add(sum, it->second[i]);
+  // A tensor of `value` of that type, a tensor's; `like` gives the shape that the type does not.
+  static Expr filled_as(const TensorTypeNode& type, double value, const Expr& like, const Span& span) {
+    const auto shape = as_shape(type.shape);
+    const Expr scalar = value == 0 || value == 1 ? Expr() : Expr(relay::make_scalar(value, type.dtype));
+    if (!shape)
+      return scalar ? ops::full_like(like, scalar, span)
+                    : ops::unary(value == 0 ? "zeros_like" : "ones_like", like, span);
+    if (scalar) return ops::full(scalar, *shape, type.dtype, span);
+    return value == 0 ? ops::zeros(*shape, type.dtype, span) : ops::ones(*shape, type.dtype, span);
+  }
+  static Expr filled(const Expr& e, double value) {
+    return filled_as(*e->checked_type().as<TensorTypeNode>(), value, e, e->span);
+  }
+  static Expr filled_item(const Expr& tuple, size_t i, double value) {
+    const Expr item = relay::make_tuple_get_item(tuple, static_cast<int64_t>(i), tuple->span);
+    const auto& type = *tuple->checked_type().as<TupleTypeNode>()->items[i].as<TensorTypeNode>();
+    return filled_as(type, value, item, tuple->span);
+  }
+
+  static Expr sum_of(const std::vector<Expr>& gradients, const Span& span) {
+    Expr sum = gradients[0];
+    for (size_t i = 1; i < gradients.size(); ++i) sum = ops::add(sum, gradients[i], span);
     return sum;
   }
+  // Of what was received; null when nothing was. For a tuple, one that has zeros where an item received nothing.
+  Expr total(const Expr& e) const {
+    const auto* type = e->checked_type().as<TupleTypeNode>();
+    if (type == nullptr) {
+      const auto it = received_.find(e.object());
+      return it == received_.end() ? Expr() : sum_of(it->second, e->span);
+    }
+    const auto it = received_by_items_.find(e.object());
+    if (it == received_by_items_.end()) return {};
+    Array<Expr> items;
+    for (size_t i = 0; i < type->items.size(); ++i) {
+      const auto found = it->second.find(i);
+      items.push_back(found == it->second.end() ? filled_item(e, i, 0) : sum_of(found->second, e->span));
+    }
+    return relay::make_tuple(items, e->span);
+  }
 
-  Expr gradient_of(const Expr& e) const {
-    const auto* tensor = e->checked_type().as<TensorTypeNode>();
-    if (tensor == nullptr) throw_at(e->span, "gradient", "a parameter must be a tensor");
-    const Expr sum = is_float_tensor(e->checked_type()) ? total(e.object()) : Expr();
-    return sum ? sum : ops::zeros(static_shape_of(e), tensor->dtype);
+  Expr gradient_of(const Expr& param) const {
+    if (const Expr sum = total(param)) return sum;
+    const auto* tuple = param->checked_type().as<TupleTypeNode>();
+    if (tuple == nullptr) return filled(param, 0);
+    Array<Expr> items;
+    for (size_t i = 0; i < tuple->items.size(); ++i) items.push_back(filled_item(param, i, 0));
+    return relay::make_tuple(items, param->span);
   }
 
   void flow_through(const Expr& e) {
-    if (const auto* item = e.as<TupleGetItemNode>()) return flow_to_item(*item, total(e.object()));
+    if (!depending_.contains(e.object()) || meant_.contains(e.object())) return;
+    if (const auto* item = e.as<TupleGetItemNode>())
+      return receive_item(meant(item->tuple), static_cast<size_t>(item->index), total(e));
     const auto* call = e.as<CallNode>();
-    if (call == nullptr) return;
-    const Expr gradient = e->checked_type().is<TupleTypeNode>() ? items_total(e) : total(e.object());
+    const Expr gradient = call == nullptr ? Expr() : total(e);
     if (!gradient) return;
     const std::vector<Expr> gradients = gradients_of({*call, e, gradient});
-    if (has_user_gradient(*call->as_op())) {
-      for (size_t i = 0; i < gradients.size(); ++i) {
-        if (gradients[i]) given_.push_back({e, i, gradients[i]});
-      }
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      if (gradients[i] && has_user_gradient(*call->as_op())) given_.push_back({e, i, gradients[i]});
+      flow_to(call->args[i], gradients[i]);
     }
-    for (size_t i = 0; i < gradients.size(); ++i) flow_to(call->args[i], gradients[i]);
-  }
-
-  void flow_to(const Expr& arg, const Expr& gradient) {
-    const auto* tuple = arg.as<TupleNode>();
-    if (tuple == nullptr || !gradient) return receive(arg, gradient);
-    for (size_t i = 0; i < tuple->items.size(); ++i) receive(tuple->items[i], gradient.as<TupleNode>()->items[i]);
-  }
-
-  void flow_to_item(const TupleGetItemNode& item, const Expr& gradient) {
-    if (!gradient) return;
-    if (const auto* tuple = item.tuple.as<TupleNode>())
-      return receive(tuple->items[static_cast<size_t>(item.index)], gradient);
-    item_gradients_[item.tuple.object()][item.index].push_back(gradient);
-  }
-
-  // For an op that gives a tuple: what its items received, zeros where they did not.
-  Expr items_total(const Expr& e) const {
-    const auto it = item_gradients_.find(e.object());
-    if (it == item_gradients_.end()) return {};
-    const auto* type = e->checked_type().as<TupleTypeNode>();
-    Array<Expr> items;
-    for (size_t i = 0; i < type->items.size(); ++i) {
-      const auto* tensor = type->items[i].as<TensorTypeNode>();
-      const auto found = it->second.find(static_cast<int64_t>(i));
-      Expr sum;
-      if (found != it->second.end()) {
-        sum = found->second[0];
-        for (size_t k = 1; k < found->second.size(); ++k) sum = ops::add(sum, found->second[k]);
-      }
-      items.push_back(sum ? sum : ops::zeros(tensor->concrete_shape(), tensor->dtype));
-    }
-    return relay::make_tuple(items);
   }
 
   std::vector<GivenGradient> given_;
+  std::unordered_set<const Object*> depending_;    // on parameters of floats
+  std::unordered_map<const Object*, Expr> meant_;  // items of tuple literals
   std::unordered_map<const Object*, std::vector<Expr>> received_;
-  std::unordered_map<const Object*, std::map<int64_t, std::vector<Expr>>> item_gradients_;
+  std::unordered_map<const Object*, std::map<size_t, std::vector<Expr>>> received_by_items_;
 };
+
+// A function over functions or data types, which others called: it has become part of them.
+bool is_helper(const GlobalVar& var, const FunctionNode& function) {
+  const bool is_over_tensors = function.type_params.empty() &&
+                               std::all_of(function.params.begin(), function.params.end(),
+                                           [](const relay::Var& param) { return has_gradient(param->checked_type()); });
+  return var->name_hint != "main" && !is_over_tensors;
+}
 
 // A user's function may give a gradient of another type than its argument is of, which broadcasting might hide.
 void check_types(const IRModule& untyped, const std::vector<GivenGradient>& given) {
@@ -178,13 +264,12 @@ void check_types(const IRModule& untyped, const std::vector<GivenGradient>& give
 }  // namespace
 
 IRModule first_order_gradient(const IRModule& original) {
-  const IRModule graph = to_graph_normal_form(original);
-  const IRModule module = graph == original ? original : relay::infer_type(graph);
+  const IRModule module = straight_line(original);
   const IRModule result = snapshot(module);
   std::vector<GivenGradient> given;
   for (const auto& [var, function] : module->functions()) {
     const auto* node = function.as<FunctionNode>();
-    if (node == nullptr || relay::is_left_alone(*node)) continue;
+    if (node == nullptr || relay::is_left_alone(*node) || is_helper(var, *node)) continue;
     Differentiator differentiator;
     const Expr body = differentiator.run(*node);
     given.insert(given.end(), differentiator.given().begin(), differentiator.given().end());

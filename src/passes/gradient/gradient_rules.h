@@ -11,6 +11,7 @@ struct GradientSite {
   Expr gradient;                // by the result; a tuple for an op that gives one
 
   Expr arg(size_t i) const { return call.args[i]; }
+  // UserError where it is not static.
   Shape arg_shape(size_t i) const;
   Shape shape() const;
 };
@@ -20,11 +21,12 @@ struct GradientSite {
 inline constexpr const char* kGradientAttr = "FPrimalGradient";
 bool has_user_gradient(const OpNode& op);
 
-// One an argument; null for an argument that has none. For an argument that is a tuple literal, a tuple. UserError at
-// the call for an op that has no rule, and for a user's that gives something else.
-std::vector<Expr> gradients_of(const GradientSite& site);
+// The project has a rule for the op.
+bool has_gradient_rule(std::string_view op);
 
-// UserError at `expr` when it is no tensor of static shape.
-Shape static_shape_of(const Expr& expr);
+// One an argument; null for an argument that has none. For an argument that is a tuple, a tuple literal. What a rule
+// makes has the span of the call. UserError at the call for an op that has no rule, and for a user's that gives
+// something else.
+std::vector<Expr> gradients_of(const GradientSite& site);
 
 }  // namespace headrace::passes

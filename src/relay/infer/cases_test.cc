@@ -173,18 +173,22 @@ constexpr InferCase kTyped[] = {
     {"def @main(%x: Tensor[(3), float32]) { @f(%x) }\n"
      "def @f(%x: Tensor[(n + 1), float32]) -> Tensor[(n), float32] { strided_slice(%x, begin=[1], end=[2147483647]) }",
      "fn (Tensor[(3), float32]) -> Tensor[(2), float32]"},
-    {"def @main(%f: fn (Tensor[(n * 2 + 1), int8]) -> Tensor[(n), int8], %x: Tensor[(7), int8]) { %f(%x) }",
-     "fn (fn (Tensor[((n * 2) + 1), int8]) -> Tensor[(n), int8], Tensor[(7), int8]) -> Tensor[(3), int8]"},
-    {"def @main(%f: fn (Tensor[(n + 3), int8]) -> Tensor[(n), int8], %x: Tensor[(3), int8]) { %f(%x) }",
-     "fn (fn (Tensor[(n + 3), int8]) -> Tensor[(n), int8], Tensor[(3), int8]) -> Tensor[(0), int8]"},
-    {"def @main(%f: fn (Tensor[(n * 2), int8]) -> Tensor[(n), int8], %x: Tensor[(m * 2 + 4), int8]) { %f(%x) }",
-     "fn (fn (Tensor[(n * 2), int8]) -> Tensor[(n), int8], Tensor[((m * 2) + 4), int8]) -> Tensor[(m + 2), int8]"},
-    {"def @main(%f: fn (Tensor[(n * 2), int8]) -> Tensor[(n), int8], %x: Tensor[(m), int8]) { %f(%x) }",
-     "fn (fn (Tensor[(n * 2), int8]) -> Tensor[(n), int8], Tensor[(m), int8]) -> Tensor[(?), int8]"},
-    {"def @main(%f: fn (Tensor[(n + m), int8], Tensor[(m + k), int8], Tensor[(k + 1), int8]) -> Tensor[(n, m, k), "
-     "int8], %x: Tensor[(7), int8], %y: Tensor[(5), int8], %z: Tensor[(3), int8]) { %f(%x, %y, %z) }",
-     "fn (fn (Tensor[(n + m), int8], Tensor[(m + k), int8], Tensor[(k + 1), int8]) -> Tensor[(n, m, k), int8], "
-     "Tensor[(7), int8], Tensor[(5), int8], Tensor[(3), int8]) -> Tensor[(4, 3, 2), int8]"},
+    {"def @main(%x: Tensor[(7), int8]) { @f(%x) }\n"
+     "def @f(%x: Tensor[(n * 2 + 1), int8]) -> Tensor[(n), int8] { @f(%x) }",
+     "fn (Tensor[(7), int8]) -> Tensor[(3), int8]"},
+    {"def @main(%x: Tensor[(3), int8]) { @f(%x) }\n"
+     "def @f(%x: Tensor[(n + 3), int8]) -> Tensor[(n), int8] { @f(%x) }",
+     "fn (Tensor[(3), int8]) -> Tensor[(0), int8]"},
+    {"def @main(%x: Tensor[(m * 2 + 4), int8]) { @f(%x) }\n"
+     "def @f(%x: Tensor[(n * 2), int8]) -> Tensor[(n), int8] { @f(%x) }",
+     "fn (Tensor[((m * 2) + 4), int8]) -> Tensor[(m + 2), int8]"},
+    {"def @main(%x: Tensor[(m), int8]) { @f(%x) }\n"
+     "def @f(%x: Tensor[(n * 2), int8]) -> Tensor[(n), int8] { @f(%x) }",
+     "fn (Tensor[(m), int8]) -> Tensor[(?), int8]"},
+    {"def @main(%x: Tensor[(7), int8], %y: Tensor[(5), int8], %z: Tensor[(3), int8]) { @f(%x, %y, %z) }\n"
+     "def @f(%x: Tensor[(n + m), int8], %y: Tensor[(m + k), int8], %z: Tensor[(k + 1), int8])\n"
+     "    -> Tensor[(n, m, k), int8] { @f(%x, %y, %z) }",
+     "fn (Tensor[(7), int8], Tensor[(5), int8], Tensor[(3), int8]) -> Tensor[(4, 3, 2), int8]"},
     {"def @main(%x, %y, %z: Tensor[(7), int8]) { let %a = @f(%z, %x, %y); let %b = @three(%x); %a }\n"
      "def @f(%z: Tensor[(n + m), int8], %x: Tensor[(n), int8], %y: Tensor[(m), int8]) { %y }\n"
      "def @three(%x: Tensor[(3), int8]) { %x }",
@@ -261,8 +265,9 @@ constexpr InferCase kRefused[] = {
     {"def @main(%c: bool, %x) { if (%c) { %x } else { (%x, %x) } }",
      "(_, _): the type would be infinite, since it would contain itself"},
     {"def @main(%x: int32) { let %f = fn (%y) { (%y, %f(%y)) }; %f(%x) }",
-     "error: the function's body gives (int32, _): the type would be infinite, since it would contain itself"},
-    {"def @main(%x: int32) { let %f = fn (%y) { let %z = %f(%y); let %a: float32 = %z; %y }; %f(%x) }",
+     "error: the function's body gives (_, _): the type would be infinite, since it would contain itself"},
+    {"def @main(%c: bool) -> float32 { @f(%c) }\n"
+     "def @f(%c) { let %y: float32 = @f(%c); if (%c) { 1 } else { 2 } }",
      "the function is called to give float32 and its body gives int32"},
     {"def @main() { let %r = ref(Nil); let %u = ref_write(%r, Cons(%r, Nil)); 1 }",
      ": the type would be infinite, since it would contain itself"},
@@ -293,17 +298,17 @@ constexpr InferCase kRefused[] = {
     {"def @main(%c: bool, %x, %y: Tensor[(4), float32]) { let %d = if (%c) { @double(%x) } else { %y }; @three(%x) }\n"
      "def @double(%x: Tensor[(n), float32]) { concatenate((%x, %x)) }\ndef @three(%x: Tensor[(3), float32]) { %x }",
      "argument 0 is Tensor[(2), float32], expected Tensor[(3), float32]"},
-    {"def @main(%x: Tensor[(4), float32], %y) { let %a = @square(%x, %y); @three(%y) }\n"
-     "def @square(%x: Tensor[(n * n), float32], %y: Tensor[(n), float32]) { %y }\n"
+    {"def @main(%c: bool, %x, %y: Tensor[(4), float32]) { let %d = if (%c) { @square(%x) } else { %y }; @three(%x) }\n"
+     "def @square(%x: Tensor[(n), float32]) -> Tensor[(n * n), float32] { @square(%x) }\n"
      "def @three(%x: Tensor[(3), float32]) { %x }",
-     "the dimension 9 must be 4"},
-    {"def @main(%f: fn (Tensor[(n * 2), float32]) -> int32, %x: Tensor[(3), float32]) { %f(%x) }",
-     "argument 0 is Tensor[(3), float32], expected Tensor[(n * 2), float32]: no size n makes n * 2 equal to 3"},
-    {"def @main(%f: fn (Tensor[(n + 5), float32]) -> int32, %x: Tensor[(3), float32]) { %f(%x) }",
-     "argument 0 is Tensor[(3), float32], expected Tensor[(n + 5), float32]: no size n makes n + 5 equal to 3"},
-    {"def @main(%f: fn (Tensor[(n + m), float32], Tensor[(n), float32]) -> int32, %x: Tensor[(3), float32], "
-     "%y: Tensor[(4), float32]) { %f(%x, %y) }",
-     "argument 0 is Tensor[(3), float32], expected Tensor[(m + 4), float32]: no size m makes m + 4 equal to 3"},
+     "error: the dimension 9 must be 4\n"},
+    {"def @main(%x: Tensor[(3), int8]) { @f(%x) }\ndef @f(%x: Tensor[(n * 2), int8]) { 1 }",
+     "error: argument 0 is Tensor[(3), int8], expected Tensor[(n * 2), int8]: no size n makes n * 2 equal to 3\n"},
+    {"def @main(%x: Tensor[(3), int8]) { @f(%x) }\ndef @f(%x: Tensor[(n + 5), int8]) { 1 }",
+     "error: argument 0 is Tensor[(3), int8], expected Tensor[(n + 5), int8]: no size n makes n + 5 equal to 3\n"},
+    {"def @main(%x: Tensor[(3), int8], %y: Tensor[(4), int8]) { @f(%x, %y) }\n"
+     "def @f(%x: Tensor[(n + m), int8], %y: Tensor[(n), int8]) { 1 }",
+     "error: argument 0 is Tensor[(3), int8], expected Tensor[(m + 4), int8]: no size m makes m + 4 equal to 3\n"},
     {"def @main(%x, %y, %z: Tensor[(3), float32]) { let %a = @sum(%z, %x, %y); @four(%x) }\n"
      "def @sum(%z: Tensor[(n + m), float32], %x: Tensor[(n), float32], %y: Tensor[(m), float32]) { %z }\n"
      "def @four(%x: Tensor[(4), float32]) { %x }",

@@ -124,7 +124,7 @@ TEST_F(InferType, LeafErrors) {
   EXPECT_THAT(error_text(make_ref_read(make_scalar(1))), HasSubstr("a reference is expected, got float32"));
   EXPECT_THAT(error_text(make_ref_write(make_scalar(1), make_scalar(1))), HasSubstr("a reference is expected"));
   EXPECT_THAT(error_text(make_ref_write(make_ref_create(make_scalar(1)), make_scalar(1, DataType::int_(8)))),
-              HasSubstr("a int8 is written"));
+              HasSubstr("int8 is written"));
   EXPECT_THAT(error_text(make_tuple({get_op("test.same")})), HasSubstr("an op is no value"));
   EXPECT_THAT(error_text(make_global_var("f")), HasSubstr("no function '@f'"));
 }

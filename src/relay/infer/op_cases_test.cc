@@ -33,7 +33,8 @@ constexpr InferCase kTypedOp[] = {
      "fn (Tensor[(n * 2), bool], Tensor[(2 * n), int8], Tensor[(n + n), int8]) -> Tensor[(n * 2), int8]"},
     {"def @main(%x: Tensor[(n + 1, 2, 3), float32], %y: Tensor[(1 + n, 4, 3), float32]) { nn.batch_matmul(%x, %y) }",
      "fn (Tensor[(n + 1, 2, 3), float32], Tensor[(1 + n, 4, 3), float32]) -> Tensor[(n + 1, 2, 4), float32]"},
-    {"def @main(%x: Tensor[(n), int8], %y: Tensor[(1 + n), int8]) { add(concatenate((%x, full(0i8, shape=[1]))), %y) }",
+    {"def @main(%x: Tensor[(n), int8], %y: Tensor[(1 + n), int8]) { add(concatenate((%x, full(0i8, shape=[1], "
+     "dtype=\"int8\"))), %y) }",
      "fn (Tensor[(n), int8], Tensor[(1 + n), int8]) -> Tensor[(n + 1), int8]"},
     // a symbol is at least 0
     {"def @main(%x: Tensor[(n + 1), int8]) { strided_slice(%x, begin=[1], end=[2147483647]) }",

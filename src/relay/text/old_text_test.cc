@@ -43,8 +43,49 @@ TEST(OldText, DynamicOpsAreTheOpsThemselves) {
   }
 }
 
+// What was an operand is an attribute.
+TEST(OldText, ConstantOperandsOfDynamicOpsAreAttributes) {
+  const std::string params =
+      "def @main(%x: Tensor[(2, 1, 3), float32], %i: Tensor[(4), int32], %p: Tensor[(1, 1, 4, 4), float32], "
+      "%v: Tensor[(1, 1, 2, 2, 2), float32]) { ";
+  for (const auto& [old, plain] : std::vector<std::pair<std::string, std::string>>{
+           {"dyn.squeeze(%x, const(Tensor[(1), int64], [1]))", "squeeze(%x, axis=[1])"},
+           {"dyn.expand_dims(%x, -1i64, num_newaxis=2)", "expand_dims(%x, axis=-1, num_newaxis=2)"},
+           {"dyn.topk(%x, const(Tensor[(1), int64], [2]), axis=2, is_ascend=True)",
+            "topk(%x, k=2, axis=2, is_ascend=True)"},
+           {"%0 = 3; dyn.one_hot(%i, 1f, 0f, %0, axis=0)", "one_hot(%i, 1f, 0f, depth=3, axis=0)"},
+           {"dyn.nn.upsampling(%p, 2, 1.5f, method=\"bilinear\")",
+            "nn.upsampling(%p, scale_h=2f, scale_w=1.5f, method=\"bilinear\")"},
+           {"dyn.nn.upsampling3d(%v, 2f, 3f, 4f64)", "nn.upsampling3d(%v, scale_d=2f, scale_h=3f, scale_w=4f)"},
+       }) {
+    SCOPED_TRACE(old);
+    EXPECT_TRUE(structural_equal(read(params + old + " }"), read(params + plain + " }")));
+  }
+}
+
+TEST(OldText, OperandsOfDynamicOpsThatAreNoAttributesAreRefused) {
+  const auto error_of = [](const std::string& call) {
+    return kit::user_error_of(
+        [&] { read("def @main(%x: Tensor[(2, 1), float32], %k: int64) {\n  dyn." + call + "\n}"); });
+  };
+  for (const auto& [call, message] : std::vector<std::pair<std::string, std::string>>{
+           {"topk(%x, %k)",
+            "<text>:3:3: dyn.topk takes 'k' as an operand, which is an attribute here: it must be a constant in the "
+            "text; "
+            "make it one, or write topk(..., k=...)"},
+           {"topk(%x)", "dyn.topk takes 2 arguments, got 1"},
+           {"topk(%x, 1f)", "'k' as an operand, which is an attribute here: it is of integers, got float32"},
+           {"nn.upsampling(%x, True, 1f)",
+            "'scale_h' as an operand, which is an attribute here: it is of numbers, got bool"},
+           {"expand_dims(%x, const(Tensor[(2), int64], [0, 1]))", "it has one element, got 2"},
+           {"squeeze(%x, const(Tensor[(0), int64], []))", "it has no elements"},
+           {"topk(%x, 1, k=2)", "the attribute 'k' is given twice"},
+       })
+    EXPECT_THAT(error_of(call), HasSubstr(message)) << call;
+}
+
 TEST(OldText, DynamicOpsOfAnotherFormAreUnknown) {
-  for (const char* op : {"dyn.topk", "dyn.one_hot", "dyn.squeeze", "dyn.exp", "dyn."}) {
+  for (const char* op : {"dyn.sparse_to_dense", "dyn.exp", "dyn."}) {
     const std::string text = fmt::format("def @main(%x: Tensor[(2), float32]) {{ {}(%x) }}", op);
     EXPECT_THAT(kit::user_error_of([&] { read(text); }), HasSubstr(op));
   }

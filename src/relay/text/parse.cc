@@ -3,7 +3,6 @@
 
 #include "relay/text/parser.h"
 #include "relay/text/print_names.h"
-#include "relay/text/std_texts.h"
 
 namespace headrace::relay {
 
@@ -37,41 +36,12 @@ void Parser::declare_type(const Token& name) {
     return report(name,
                   fmt::format("the type '{}' is defined twice{}", text, imported ? first_at((*imported)->span) : ""));
   }
-  var = make_global_type_var(text);
-}
-
-// import "prelude.rly"
-void Parser::import_text(const Token& name) {
-  const std::string file = unquote(name.text);
-  if (!imported_.insert(file).second) return;
-  const auto text = std_texts().find(file);
-  if (text == std_texts().end()) {
-    std::string known;
-    for (const auto& [other, content] : std_texts()) known += (known.empty() ? "" : ", ") + other;
-    return report(name, fmt::format("there is no text '{}' to import; there are {}", file, known));
-  }
-  const IRModule module = Parser(text->second, file, {}).module();
-  for (const auto& [var, data] : module->type_definitions()) {
-    global_types_[var->name_hint] = var;
-    for (const Constructor& constructor : data->constructors)
-      constructors_[constructor->name_hint].push_back(constructor);
-    module_->add_type_def(data);
-  }
-  for (const auto& [var, function] : module->functions()) {
-    globals_[var->name_hint] = var;
-    module_->add_function(var, function);
-  }
-}
-
-void Parser::import_texts() {
-  for (size_t i = 0; i + 1 < tokens_.size(); ++i) {
-    if (tokens_[i].is("import") && tokens_[i + 1].kind == TokenKind::string) import_text(tokens_[i + 1]);
-  }
+  if (imports_->into) var = imports_->into->find_global_type_var(text);
+  if (!var) var = make_global_type_var(text);
 }
 
 // Names that may be used before their definition: types, functions, constants.
 void Parser::declare_items() {
-  import_texts();
   size_t metadata_at = 0;
   for (size_t i = 0; i + 1 < tokens_.size(); ++i) {
     const Token& token = tokens_[i];
@@ -83,12 +53,14 @@ void Parser::declare_items() {
         report(next, fmt::format("the function '@{}' is defined twice{}", next.text,
                                  imported ? first_at((*imported)->span) : ""));
       }
+      if (!var && imports_->into) var = imports_->into->find_global_var(local_name(next));
       if (!var) var = make_global_var(local_name(next));
     } else if (token.is("type") && next.kind == TokenKind::word) {
       declare_type(next);
     } else if (token.is("#[") && next.is("metadata")) {
       if (metadata_at != 0) report(token, "there are two metadata blocks");
       metadata_at = i;
+      metadata_begin_ = token.offset;
     }
   }
   const size_t back = at_;
@@ -120,7 +92,6 @@ void Parser::constructor(const GlobalTypeVar& type_var, Array<Constructor>& out)
     if (other->name_hint == text)
       report(name, fmt::format("the constructor '{}' is defined twice{}", text, first_at(other->span)));
   }
-  constructors_[text].push_back(made);
   out.push_back(made);
 }
 
@@ -143,6 +114,8 @@ void Parser::type_definition() {
   }
   type_vars_.leave(mark);
   data->span = span_from(first);
+  if (const TypeData present = present_type(data)) data = present;
+  for (const Constructor& made : data->constructors) constructors_[made->name_hint].push_back(made);
   if (module_->find_global_type_var(data->header->name_hint)) return;  // reported as defined twice
   module_->add_type_def(data);
 }
@@ -205,6 +178,7 @@ void Parser::item() {
 }
 
 IRModule Parser::module() {
+  import_texts();
   try {
     version(true);
   } catch (const SyntaxError&) {  // reported
@@ -224,6 +198,7 @@ IRModule Parser::module() {
   }
   report_constants_without_data();
   errors_.throw_if_any();
+  module_->add_source(make_source(source_name_, std::string(text_.substr(0, metadata_begin_))));
   return module_;
 }
 

@@ -8,6 +8,9 @@
 //   import "prelude.rly"
 //
 // takes the types and functions of another text, once; texts that come with Headrace are known by name (std_texts.h).
+// Another name is a file's: looked for beside an importing file, then in ParseOptions::import_paths; it must lie in one
+// of these folders or below. A text that is given none imports no files: who reads a stranger's text decides what that
+// text may read.
 #pragma once
 
 #include "relay/expr.h"
@@ -17,14 +20,22 @@ namespace headrace::relay {
 struct ParseOptions {
   // The data of meta[relay.Constant][i], for a text without a metadata block.
   const std::vector<NDArray>* weights = nullptr;
+  // The folders that files are imported from.
+  std::vector<std::string> import_paths = {};
 };
 
 // UserError that holds all errors of the text, each with source:line:column, the line and a caret. Every node has a
-// span with `source_name`. The text must start with #[version = "0.0.5"].
+// span with `source_name`, and the module has the text in its source map. The text must start with
+// #[version = "0.0.5"].
 IRModule parse_module(std::string_view text, const std::string& source_name = "<text>",
                       const ParseOptions& options = {});
 // One expression, with `free_var` lines before it where it has free variables; the version line may be missing. A
-// global that no module defines gets a GlobalVar of its own.
+// global that no module defines gets a GlobalVar of its own. It imports nothing.
 Expr parse_expr(std::string_view text, const std::string& source_name = "<text>", const ParseOptions& options = {});
+
+// Takes the types and functions of a text that comes with Headrace, or of a file in one of `import_paths`, into a
+// module; definitions that it has already stay (IRModuleNode::import_from). UserError when there is no such text, with
+// all errors of the text, or that lists what the module defines otherwise; the module is unchanged then.
+void import_text(const IRModule& module, const std::string& name, const ParseOptions& options = {});
 
 }  // namespace headrace::relay

@@ -1,5 +1,6 @@
 // Attributes and their values.
 #include "object/string.h"
+#include "relay/text/dyn_operands.h"
 #include "relay/text/parser.h"
 #include "relay/user_attrs.h"
 
@@ -170,6 +171,14 @@ Attrs Parser::attrs_of(const TypeInfo& type, std::vector<NamedValue> fields, con
     report(first, error.message());
   }
   return {};
+}
+
+void Parser::take_dyn_attrs(const Token& first, Array<Expr>& args, CallAttrs& attrs) {
+  try {
+    for (NamedValue& field : take_dyn_operands(first.text, args)) attrs.fields.push_back(std::move(field));
+  } catch (const UserError& error) {
+    fail(first, error.message());
+  }
 }
 
 Attrs Parser::call_attrs(const Expr& callee, CallAttrs attrs, const Token& first) {

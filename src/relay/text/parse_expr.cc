@@ -193,6 +193,7 @@ Nested<Expr> Parser::call(Expr callee, Array<Type> types, Token first) {
     if (!accept(",")) break;
   }
   expect(")", "after arguments");
+  if (callee.is<OpNode>()) take_dyn_attrs(first, args, attrs);
   Attrs made = call_attrs(callee, std::move(attrs), first);
   co_return Expr(relay::make_call(callee, args, made, types, span_from(first)));
 }

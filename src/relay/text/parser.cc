@@ -3,7 +3,13 @@
 namespace headrace::relay {
 
 Parser::Parser(std::string_view text, const std::string& source_name, const ParseOptions& options)
-    : TokenReader(text, source_name), options_(options) {}
+    : TokenReader(text, source_name), text_(text), source_name_(source_name), options_(options) {}
+
+Parser::Parser(const ImportedText& found, const ParseOptions& options, Imports& imports)
+    : Parser(found.text, found.source_name, options) {
+  folder_ = found.folder;
+  imports_ = &imports;
+}
 
 void Parser::check_depth(size_t depth) {
   if (depth > 500) fail(peek(), "attributes and patterns nest at most 500 levels");

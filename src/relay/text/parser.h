@@ -1,5 +1,5 @@
-// The parser, one class over five files: parser.cc (tokens and names), parse_type.cc, parse_expr.cc, parse_attrs.cc,
-// parse_literal.cc (constants and metadata), parse.cc (modules). Inner header of relay.
+// The parser, one class over several files: parser.cc (tokens and names), parse_type.cc, parse_expr.cc, parse_attrs.cc,
+// parse_literal.cc (constants and metadata), parse_imports.cc, parse.cc (modules). Inner header of relay.
 #pragma once
 
 #include <set>
@@ -7,6 +7,7 @@
 #include "ir/text_literal.h"
 #include "ir/token_reader.h"
 #include "relay/descent.h"
+#include "relay/text/imports.h"
 #include "relay/text/parse.h"
 
 namespace headrace::relay {
@@ -26,6 +27,8 @@ struct CallAttrs {
 class Parser : private TokenReader {
  public:
   Parser(std::string_view text, const std::string& source_name, const ParseOptions& options);
+  // Of an imported text, which must outlive it.
+  Parser(const ImportedText& found, const ParseOptions& options, Imports& imports);
   IRModule module();
   Expr expression();
 
@@ -94,6 +97,7 @@ class Parser : private TokenReader {
   Value tensor_argument();
   Value integer_arguments(const Token& name, size_t depth);
   Value value_dim();
+  void take_dyn_attrs(const Token& first, Array<Expr>& args, CallAttrs& attrs);
   Attrs call_attrs(const Expr& callee, CallAttrs attrs, const Token& first);
   Attrs user_attrs_of(const OpNode& op, const std::vector<NamedValue>& fields, const Token& first);
   Attrs attrs_of(const TypeInfo& type, std::vector<NamedValue> fields, const Token& first);
@@ -124,12 +128,20 @@ class Parser : private TokenReader {
   void module_attributes();
   void import_texts();
   void import_text(const Token& name);
+  std::optional<ImportedText> find_import_of(const Token& name);
+  IRModule read_import(const ImportedText& found, const Token& name);
+  TypeData present_type(const TypeData& data) const;
   void item();
 
+  std::string_view text_;
+  size_t metadata_begin_ = std::string_view::npos;  // in the text
+  std::string source_name_;
+  std::string folder_;  // of an imported file
   const ParseOptions& options_;
   bool open_globals_ = false;  // unknown globals are made
   IRModule module_ = make_module();
-  std::set<std::string> imported_;
+  Imports own_imports_;
+  Imports* imports_ = &own_imports_;  // or the importing text's
   std::unordered_map<std::string, GlobalVar> globals_;
   std::unordered_map<std::string, GlobalTypeVar> global_types_;
   std::unordered_map<std::string, std::vector<Constructor>> constructors_;  // of all types, by their own names

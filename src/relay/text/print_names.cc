@@ -13,8 +13,9 @@ bool reads_as_number(std::string_view text) {
 
 std::string_view without_dyn(std::string_view op) {
   constexpr std::string_view kPrefix = "dyn.";
-  constexpr std::string_view kAliases[] = {"broadcast_to", "full",          "image.resize2d", "nn.pad", "ones",
-                                           "reshape",      "strided_slice", "tile",           "zeros"};
+  constexpr std::string_view kAliases[] = {"broadcast_to",  "expand_dims",     "full",    "image.resize2d", "nn.pad",
+                                           "nn.upsampling", "nn.upsampling3d", "one_hot", "ones",           "reshape",
+                                           "squeeze",       "strided_slice",   "tile",    "topk",           "zeros"};
   if (!op.starts_with(kPrefix)) return op;
   const std::string_view plain = op.substr(kPrefix.size());
   return std::find(std::begin(kAliases), std::end(kAliases), plain) == std::end(kAliases) ? op : plain;

@@ -9,7 +9,7 @@ namespace headrace::relay {
 // nothing else.
 bool can_name_op(std::string_view text);
 // What old text calls the op that takes a shape (or slices, sizes, widths) as an argument: here that is the op itself,
-// without "dyn.".
+// without "dyn."; some have as attributes what was an argument (dyn_operands.h).
 std::string_view without_dyn(std::string_view op);
 // Whether it begins with a number that is a word: nan, inf, with a suffix or not.
 bool reads_as_number(std::string_view text);

@@ -4,16 +4,35 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace import _elsewhere
+import numpy as np
+
+from headrace import _elsewhere, nd
 from headrace._arguments import kind
 from headrace._core import UserError
 from headrace.ir import IRModule
 from headrace.relay import _classes as nodes
+from headrace.relay.testing.nat import add_nat_definitions, count, make_nat_expr, make_nat_value
 from headrace.relay.testing.temp_op_attr import TempOpAttr
 from headrace.relay.transform import InferType
+from headrace.testing import enabled_targets
 from headrace.transform import Pass
 
-__all__ = ["TempOpAttr", "run_infer_type", "run_opt_pass"]
+__all__ = [
+    "TempOpAttr",
+    "add_nat_definitions",
+    "count",
+    "enabled_targets",
+    "make_nat_expr",
+    "make_nat_value",
+    "rand",
+    "run_infer_type",
+    "run_opt_pass",
+]
+
+
+def rand(dtype: str, *shape: int) -> nd.NDArray:
+    """A tensor of random elements in [0, 1), other ones each time."""
+    return nd.array(np.random.default_rng().random(shape).astype(dtype))
 
 
 def run_opt_pass(expr: Any, opt_pass: Pass) -> Any:

@@ -1,0 +1,80 @@
+// Gradients of arithmetic on two operands that broadcast, of where and bias_add.
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/elementwise.h"
+#include "ops/tensor/reduce.h"
+#include "passes/gradient/rule_tools.h"
+
+namespace headrace::passes::gradient_rules {
+
+using ops::divide;
+using ops::multiply;
+using ops::subtract;
+using ops::unary;
+
+namespace {
+
+Gradients grad_add(const GradientSite& s) { return binary(s, s.gradient, s.gradient); }
+Gradients grad_subtract(const GradientSite& s) { return binary(s, s.gradient, negative(s.gradient)); }
+Gradients grad_multiply(const GradientSite& s) {
+  return binary(s, multiply(s.gradient, s.arg(1)), multiply(s.gradient, s.arg(0)));
+}
+// x / y: 1 / y, and -(x / y) / y
+Gradients grad_divide(const GradientSite& s) {
+  const Expr by_first = divide(s.gradient, s.arg(1));
+  return binary(s, by_first, negative(multiply(by_first, s.result)));
+}
+// x^y: y x^(y-1), and x^y log x, which is 0 where x is 0
+Gradients grad_power(const GradientSite& s) {
+  const Expr x = s.arg(0), y = s.arg(1);
+  const Expr by_base = multiply(s.gradient, multiply(y, ops::binary("power", x, subtract(y, scalar(1, s)))));
+  if (y.is<relay::ConstantNode>()) return {summed_to(by_base, s.result, x), Expr()};
+  const Expr is_zero = ops::binary("equal", x, scalar(0, s));
+  const Expr safe = ops::where(is_zero, ones_as(x), x);
+  return binary(s, by_base, multiply(s.gradient, multiply(s.result, unary("log", safe))));
+}
+Gradients grad_extremum(const GradientSite& s) {
+  const bool is_maximum = s.call.as_op()->name == "maximum";
+  const Expr takes_first = ops::binary(is_maximum ? "greater_equal" : "less_equal", s.arg(0), s.arg(1));
+  const Expr zero = zeros_as(s.result);
+  return binary(s, ops::where(takes_first, s.gradient, zero), ops::where(takes_first, zero, s.gradient));
+}
+// x - y q, where the whole quotient q has no slope: 1, and -q
+Gradients grad_remainder(const GradientSite& s) {
+  const bool rounds_down = s.call.as_op()->name == "floor_mod";
+  const Expr quotient = ops::binary(rounds_down ? "floor_divide" : "trunc_divide", s.arg(0), s.arg(1));
+  return binary(s, s.gradient, negative(multiply(s.gradient, quotient)));
+}
+// Steps have no slope.
+Gradients grad_whole_quotient(const GradientSite&) { return {Expr(), Expr()}; }
+Gradients grad_where(const GradientSite& s) {
+  const Expr zero = zeros_as(s.result);
+  return {Expr(), summed_to(ops::where(s.arg(0), s.gradient, zero), s.result, s.arg(1)),
+          summed_to(ops::where(s.arg(0), zero, s.gradient), s.result, s.arg(2))};
+}
+Gradients grad_bias_add(const GradientSite& s) {
+  return {s.gradient,
+          summed_but(s.gradient, ops::normal_axis(s.call.attrs_as<ops::BiasAddAttrs>().axis, rank_of(s.result)))};
+}
+
+constexpr GradientRow kBinaryRows[] = {
+    {"add", grad_add},
+    {"divide", grad_divide},
+    {"floor_divide", grad_whole_quotient},
+    {"floor_mod", grad_remainder},
+    {"maximum", grad_extremum},
+    {"minimum", grad_extremum},
+    {"mod", grad_remainder},
+    {"multiply", grad_multiply},
+    {"nn.bias_add", grad_bias_add},
+    {"power", grad_power},
+    {"subtract", grad_subtract},
+    {"trunc_divide", grad_whole_quotient},
+    {"trunc_mod", grad_remainder},
+    {"where", grad_where},
+};
+
+}  // namespace
+
+std::span<const GradientRow> binary_gradients() { return kBinaryRows; }
+
+}  // namespace headrace::passes::gradient_rules

@@ -1,0 +1,162 @@
+// Gradients of ops that pick elements, or put them, where positions say.
+//
+// The general one (`grad_picked`) serves every op whose result is made of elements of its first argument and nothing
+// else: the same op, given the elements' positions, tells where each element of the result comes from, and there its
+// gradient is added. Ops whose positions are cheaper to come by have a rule of their own.
+#include <algorithm>
+
+#include "ops/algorithm/scatter.h"
+#include "ops/nn/pad.h"
+#include "ops/tensor/blocks.h"
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/creation.h"
+#include "ops/tensor/reduce.h"
+#include "ops/tensor/shape.h"
+#include "ops/tensor/slice.h"
+#include "passes/gradient/rule_tools.h"
+
+namespace headrace::passes::gradient_rules {
+
+namespace {
+
+// The gradient by the first argument, when `positions` are those of its elements in the result.
+Expr added_at(const Expr& positions, const GradientSite& s) {
+  const Shape shape = s.arg_shape(0);
+  const Expr nothing = ops::zeros({num_elements(shape)}, dtype_of(s.arg(0)));
+  const auto flat = [](const Expr& e) { return ops::reshape(e, Shape{-1}); };
+  return reshaped_as(ops::scatter_elements(nothing, flat(positions), flat(s.gradient), 0, "add"), s.arg(0));
+}
+Gradients grad_picked(const GradientSite& s) {
+  const Shape shape = s.arg_shape(0);
+  Gradients gradients(s.call.args.size());
+  if (num_elements(shape) == 0) {
+    gradients[0] = zeros_as(s.arg(0));
+    return gradients;
+  }
+  std::vector<Expr> args = s.call.args.to_vector();
+  args[0] = ops::reshape(counted(num_elements(shape)), shape);
+  gradients[0] = added_at(relay::make_call(s.call.op, Array<Expr>(args), s.call.attrs), s);
+  return gradients;
+}
+
+// Zeros around what was taken, and between where steps are longer.
+Gradients grad_strided_slice(const GradientSite& s) {
+  const auto& attrs = s.call.attrs_as<ops::StridedSliceAttrs>();
+  const bool is_dense = std::all_of(attrs.strides.begin(), attrs.strides.end(), [](int64_t v) { return v == 1; });
+  if (!is_dense || s.call.args.size() != 1 || attrs.slice_mode != "end") return grad_picked(s);
+  const Shape shape = s.arg_shape(0), taken = s.shape();
+  Array<Shape> widths;
+  for (size_t i = 0; i < shape.size(); ++i) widths.push_back({0, shape[i] - taken[i]});
+  for (size_t i = 0; i < attrs.begin.size(); ++i) {
+    const size_t axis = attrs.axes.empty() ? i : ops::normal_axis(attrs.axes[i], shape.size());
+    const int64_t from = attrs.begin[i] < 0 ? attrs.begin[i] + shape[axis] : attrs.begin[i];
+    const int64_t begin = std::clamp<int64_t>(from, 0, shape[axis] - taken[axis]);
+    widths.set(axis, {begin, shape[axis] - taken[axis] - begin});
+  }
+  return {ops::pad(s.gradient, widths, scalar(0, s))};
+}
+// Constants around: the opposite widths, which crop where the op added; the value's is the rest of the sum.
+// Elements around: where they come from.
+Gradients grad_pad(const GradientSite& s) {
+  const auto& attrs = s.call.attrs_as<ops::PadAttrs>();
+  if (s.call.args.size() != 2)
+    refuse(s, "no gradient where the widths are an argument; DynamicToStatic makes constant ones attributes");
+  if (attrs.pad_mode != "constant") {
+    const Shape shape = s.arg_shape(0);
+    const Expr positions = ops::reshape(counted(num_elements(shape)), shape);
+    const Expr unused = relay::make_scalar(0, DataType::int_(64));
+    return {added_at(ops::pad(positions, attrs.pad_width, unused, attrs.pad_mode), s), Expr()};
+  }
+  Array<Shape> opposite;
+  for (const Shape& width : attrs.pad_width) opposite.push_back({-width[0], -width[1]});
+  const Expr by_data = ops::pad(s.gradient, opposite, scalar(0, s));
+  const Expr rest = ops::subtract(ops::reduce("sum", s.gradient), ops::reduce("sum", by_data));
+  return {by_data, reshaped_as(rest, s.arg(1))};
+}
+Gradients grad_depth_to_space(const GradientSite& s) {
+  const auto& attrs = s.call.attrs_as<ops::SubPixelAttrs>();
+  if (attrs.mode != "DCR") return grad_picked(s);
+  return {ops::space_to_depth(s.gradient, attrs.block_size, attrs.layout)};
+}
+
+// Rows of a table along an axis: they are added at the indices, which `take` of 0, 1, .. makes those inside the axis.
+Gradients grad_take(const GradientSite& s) {
+  const auto& attrs = s.call.attrs_as<ops::TakeAttrs>();
+  if (attrs.batch_dims != 0) return grad_picked(s);
+  const Shape shape = s.arg_shape(0);
+  if (!attrs.axis) {
+    const Expr positions = ops::take(counted(num_elements(shape)), s.arg(1), 0, attrs.mode);
+    return {added_at(positions, s), Expr()};
+  }
+  const size_t rank = shape.size(), axis = ops::normal_axis(*attrs.axis, rank), width = rank_of(s.arg(1));
+  const Expr rows = ops::expand_dims(ops::take(counted(shape[axis]), s.arg(1), 0, attrs.mode), 0);
+  Shape turned{shape[axis]}, order;  // the axis first, as scatter_nd has it
+  for (size_t i = 0; i < rank; ++i) {
+    if (i != axis) turned.push_back(shape[i]);
+  }
+  for (size_t i = 0; i < width; ++i) order.push_back(static_cast<int64_t>(axis + i));
+  for (size_t i = 0; i < width + rank - 1; ++i) {
+    if (i < axis || i >= axis + width) order.push_back(static_cast<int64_t>(i));
+  }
+  const Expr sums = ops::scatter_nd(ops::zeros(turned, dtype_of(s.arg(0))), rows, ordered(s.gradient, order), "add");
+  return {ordered(sums, moved_axis(rank, 0, axis)), Expr()};
+}
+Gradients grad_gather(const GradientSite& s) {
+  const int64_t axis = s.call.attrs_as<ops::GatherAttrs>().axis;
+  return {ops::scatter_elements(zeros_as(s.arg(0)), s.arg(1), s.gradient, axis, "add"), Expr()};
+}
+Gradients grad_gather_nd(const GradientSite& s) {
+  if (s.call.attrs_as<ops::GatherNDAttrs>().batch_dims != 0) return grad_picked(s);
+  return {ops::scatter_nd(zeros_as(s.arg(0)), s.arg(1), s.gradient, "add"), Expr()};
+}
+
+// What was put: `put` and `pick` are the scatter and the gather of its indices, `targets` the shape of what is put to,
+// `sources` that of the updates, or of the first axes of each that the indices are about.
+// Of several updates of one element the last one counts: the others, and the data there, have no gradient.
+template <typename Put, typename Pick>
+Gradients put_gradients(const GradientSite& s, const std::string& mode, const Shape& targets, const Shape& sources,
+                        const Put& put, const Pick& pick) {
+  if (mode == "add") return {s.gradient, Expr(), pick(s.gradient)};
+  if (mode != "update") refuse(s, fmt::format("no gradient where updates are joined by '{}'", mode));
+  const Expr order = ops::reshape(counted(num_elements(sources)), sources, num_elements(sources) == 0);
+  const Expr last = pick(put(ops::zeros(targets, DataType::int_(64)), order));
+  Expr counts = ops::binary("equal", last, order);
+  const auto rest = static_cast<int64_t>(rank_of(s.arg(2)) - sources.size());
+  if (rest > 0) counts = ops::expand_dims(counts, static_cast<int64_t>(sources.size()), rest);
+  return {put(s.gradient, zeros_as(s.arg(2))), Expr(), ops::where(counts, pick(s.gradient), zeros_as(s.arg(2)))};
+}
+Gradients grad_scatter_elements(const GradientSite& s) {
+  const auto& attrs = s.call.attrs_as<ops::ScatterElementsAttrs>();
+  const auto put = [&](const Expr& to, const Expr& what) {
+    return ops::scatter_elements(to, s.arg(1), what, attrs.axis, "update");
+  };
+  const auto pick = [&](const Expr& from) { return ops::gather(from, attrs.axis, s.arg(1)); };
+  return put_gradients(s, attrs.reduction, s.arg_shape(0), s.arg_shape(2), put, pick);
+}
+Gradients grad_scatter_nd(const GradientSite& s) {
+  const auto put = [&](const Expr& to, const Expr& what) { return ops::scatter_nd(to, s.arg(1), what, "update"); };
+  const auto pick = [&](const Expr& from) { return ops::gather_nd(from, s.arg(1)); };
+  const Shape data = s.arg_shape(0), indices = s.arg_shape(1);
+  return put_gradients(s, s.call.attrs_as<ops::ScatterNDAttrs>().mode, Shape(data.begin(), data.begin() + indices[0]),
+                       Shape(indices.begin() + 1, indices.end()), put, pick);
+}
+
+constexpr GradientRow kIndexRows[] = {
+    {"gather", grad_gather},
+    {"gather_nd", grad_gather_nd},
+    {"nn.depth_to_space", grad_depth_to_space},
+    {"nn.mirror_pad", grad_picked},
+    {"nn.pad", grad_pad},
+    {"scatter_elements", grad_scatter_elements},
+    {"scatter_nd", grad_scatter_nd},
+    {"sliding_window", grad_picked},
+    {"strided_slice", grad_strided_slice},
+    {"take", grad_take},
+    {"vision.yolo_reorg", grad_picked},
+};
+
+}  // namespace
+
+std::span<const GradientRow> index_gradients() { return kIndexRows; }
+
+}  // namespace headrace::passes::gradient_rules

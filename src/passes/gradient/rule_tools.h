@@ -1,0 +1,80 @@
+// What the rules of FirstOrderGradient share. Where a shape is static it is written out, and where it is not it is
+// that of a tensor at hand: zeros_like, reshape_like, broadcast_to_like, collapse_sum_like.
+#pragma once
+
+#include <span>
+
+#include "passes/gradient/gradient_rules.h"
+
+namespace headrace::passes::gradient_rules {
+
+// One an argument; null for an argument that has none.
+using Gradients = std::vector<Expr>;
+
+struct GradientRow {
+  std::string_view op;
+  Gradients (*rule)(const GradientSite& site);
+};
+
+// The families.
+std::span<const GradientRow> unary_gradients();      // functions of one operand, activations
+std::span<const GradientRow> binary_gradients();     // arithmetic, where, bias_add
+std::span<const GradientRow> shape_gradients();      // other shapes and orders, joins, cuts, masks
+std::span<const GradientRow> index_gradients();      // elements picked and put where indices say
+std::span<const GradientRow> reduce_gradients();     // reductions, running sums, sorts
+std::span<const GradientRow> matrix_gradients();     // products of matrices, einsum
+std::span<const GradientRow> conv_gradients();       // convolutions and their transposes
+std::span<const GradientRow> window_gradients();     // pools, resampling
+std::span<const GradientRow> normalize_gradients();  // softmax, norms, losses
+
+// Of a typed expression that is a tensor.
+const TensorTypeNode& tensor_type_of(const Expr& expr);
+DataType dtype_of(const Expr& expr);
+size_t rank_of(const Expr& expr);
+// UserError at `expr` when the dimension is no number.
+int64_t static_dim_of(const Expr& expr, size_t axis);
+Shape static_shape_of(const Expr& expr);
+// Nothing when a dimension is no number.
+std::optional<Shape> known_shape_of(const Expr& expr);
+
+// A scalar constant of the first argument's dtype.
+Expr scalar(double value, const GradientSite& s);
+Expr negative(const Expr& x);
+Expr square(const Expr& x);
+
+// Of the type of `like`, which is typed; the elements of `data`, as many, or fewer that are broadcast.
+Expr zeros_as(const Expr& like);
+Expr ones_as(const Expr& like);
+Expr reshaped_as(const Expr& data, const Expr& like);
+Expr broadcast_as(const Expr& data, const Expr& like);
+
+// The gradient by `operand`, which was broadcast to the shape of the typed `result`, where `gradient` has that shape.
+Expr summed_to(const Expr& gradient, const Expr& result, const Expr& operand);
+// Both of a binary op.
+Gradients binary(const GradientSite& s, const Expr& by_first, const Expr& by_second);
+// The gradient in the dtype of the first argument, where the op's out_dtype is another.
+Expr operand_gradient(const GradientSite& s);
+// Where `condition` holds the gradient goes through, elsewhere nothing does.
+Expr masked(const Expr& condition, const GradientSite& s);
+
+// A vector [C] as a tensor that broadcasts along `axis` of one of `rank` dimensions.
+Expr along_axis(const Expr& vector, size_t axis, size_t rank);
+// The sum of a tensor over all axes but one.
+Expr summed_but(const Expr& tensor, size_t axis);
+// How many elements of `whole` there are for each of `part`, in the first argument's dtype.
+Expr elements_each(const Expr& whole, const Expr& part, const GradientSite& s);
+
+// 0, 1, .. count - 1 of int64.
+Expr counted(int64_t count);
+// The axes of a tensor of `rank` dimensions with the one at `from` moved to `to`.
+Shape moved_axis(size_t rank, size_t from, size_t to);
+// The tensor with its axes in that order; itself when that is the order it has.
+Expr ordered(const Expr& tensor, const Shape& axes);
+
+// The types of the items of argument 0, a tuple.
+const Array<Type>& item_types(const GradientSite& s);
+
+// UserError at the call: the op has a gradient, but not so.
+[[noreturn]] void refuse(const GradientSite& s, std::string_view what);
+
+}  // namespace headrace::passes::gradient_rules

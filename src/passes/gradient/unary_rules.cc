@@ -1,0 +1,156 @@
+// Gradients of functions of one operand, by their derivatives.
+#include <cmath>
+#include <numbers>
+
+#include "ops/tensor/broadcast.h"
+#include "ops/tensor/elementwise.h"
+#include "passes/gradient/rule_tools.h"
+
+namespace headrace::passes::gradient_rules {
+
+using ops::add;
+using ops::divide;
+using ops::multiply;
+using ops::subtract;
+using ops::unary;
+
+namespace {
+
+Expr one(const GradientSite& s) { return scalar(1, s); }
+
+Gradients grad_negative(const GradientSite& s) { return {negative(s.gradient)}; }
+Gradients grad_copy(const GradientSite& s) { return {s.gradient}; }
+Gradients grad_cast(const GradientSite& s) {
+  const DataType from = dtype_of(s.arg(0));
+  return {from.is_float() ? ops::cast(s.gradient, from) : Expr()};
+}
+// Of dtype_like only the dtype counts.
+Gradients grad_cast_like(const GradientSite& s) { return {grad_cast(s)[0], Expr()}; }
+Gradients grad_dropout(const GradientSite& s) { return {s.gradient.as<relay::TupleNode>()->items[0]}; }
+// Steps have no slope, nor has what does not look at the elements.
+Gradients grad_step(const GradientSite&) { return {Expr()}; }
+
+Gradients grad_exp(const GradientSite& s) { return {multiply(s.gradient, s.result)}; }
+Gradients grad_log(const GradientSite& s) { return {divide(s.gradient, s.arg(0))}; }
+// log_b' = 1 / (x ln b)
+Gradients grad_log2(const GradientSite& s) {
+  return {divide(s.gradient, multiply(s.arg(0), scalar(std::numbers::ln2, s)))};
+}
+Gradients grad_log10(const GradientSite& s) {
+  return {divide(s.gradient, multiply(s.arg(0), scalar(std::numbers::ln10, s)))};
+}
+Gradients grad_sqrt(const GradientSite& s) { return {divide(s.gradient, multiply(scalar(2, s), s.result))}; }
+// rsqrt' = -1/2 rsqrt / x
+Gradients grad_rsqrt(const GradientSite& s) {
+  return {multiply(scalar(-0.5, s), multiply(s.gradient, divide(s.result, s.arg(0))))};
+}
+// tanh' = 1 - tanh^2
+Gradients grad_tanh(const GradientSite& s) { return {multiply(s.gradient, subtract(one(s), square(s.result)))}; }
+// sigmoid' = sigmoid (1 - sigmoid)
+Gradients grad_sigmoid(const GradientSite& s) {
+  return {multiply(s.gradient, multiply(s.result, subtract(one(s), s.result)))};
+}
+// erf' = 2 / sqrt(pi) * exp(-x^2)
+Gradients grad_erf(const GradientSite& s) {
+  const Expr bell = unary("exp", negative(square(s.arg(0))));
+  return {multiply(s.gradient, multiply(scalar(2 / std::sqrt(std::numbers::pi), s), bell))};
+}
+
+Gradients grad_sin(const GradientSite& s) { return {multiply(s.gradient, unary("cos", s.arg(0)))}; }
+Gradients grad_cos(const GradientSite& s) { return {negative(multiply(s.gradient, unary("sin", s.arg(0))))}; }
+// tan' = 1 + tan^2
+Gradients grad_tan(const GradientSite& s) { return {multiply(s.gradient, add(one(s), square(s.result)))}; }
+// asin' = 1 / sqrt(1 - x^2) = -acos'
+Gradients grad_asin(const GradientSite& s) {
+  return {multiply(s.gradient, unary("rsqrt", subtract(one(s), square(s.arg(0)))))};
+}
+Gradients grad_acos(const GradientSite& s) { return {negative(grad_asin(s)[0])}; }
+// atan' = 1 / (1 + x^2)
+Gradients grad_atan(const GradientSite& s) { return {divide(s.gradient, add(one(s), square(s.arg(0))))}; }
+Gradients grad_sinh(const GradientSite& s) { return {multiply(s.gradient, unary("cosh", s.arg(0)))}; }
+Gradients grad_cosh(const GradientSite& s) { return {multiply(s.gradient, unary("sinh", s.arg(0)))}; }
+// asinh' = 1 / sqrt(x^2 + 1)
+Gradients grad_asinh(const GradientSite& s) {
+  return {multiply(s.gradient, unary("rsqrt", add(square(s.arg(0)), one(s))))};
+}
+// acosh' = 1 / sqrt((x - 1) (x + 1)), where x^2 - 1 would lose the digits of x near 1
+Gradients grad_acosh(const GradientSite& s) {
+  const Expr product = multiply(subtract(s.arg(0), one(s)), add(s.arg(0), one(s)));
+  return {multiply(s.gradient, unary("rsqrt", product))};
+}
+// atanh' = 1 / (1 - x^2)
+Gradients grad_atanh(const GradientSite& s) { return {divide(s.gradient, subtract(one(s), square(s.arg(0))))}; }
+
+Gradients grad_abs(const GradientSite& s) { return {multiply(s.gradient, unary("sign", s.arg(0)))}; }
+Gradients grad_relu(const GradientSite& s) { return {masked(ops::binary("greater", s.arg(0), scalar(0, s)), s)}; }
+Gradients grad_leaky_relu(const GradientSite& s) {
+  const Expr slope = scalar(s.call.attrs_as<ops::LeakyReluAttrs>().alpha, s);
+  return {ops::where(ops::binary("greater", s.arg(0), scalar(0, s)), s.gradient, multiply(s.gradient, slope))};
+}
+// x where x > 0, else alpha x: alpha's is x, summed up over all but the channels.
+Gradients grad_prelu(const GradientSite& s) {
+  const size_t rank = rank_of(s.result), axis = ops::normal_axis(s.call.attrs_as<ops::PReluAttrs>().axis, rank);
+  const Expr is_positive = ops::binary("greater", s.arg(0), scalar(0, s));
+  const Expr sloped = multiply(s.gradient, along_axis(s.arg(1), axis, rank));
+  const Expr by_slope = ops::where(is_positive, zeros_as(s.result), multiply(s.gradient, s.arg(0)));
+  return {ops::where(is_positive, s.gradient, sloped), summed_but(by_slope, axis)};
+}
+Gradients grad_clip(const GradientSite& s) {
+  const auto& attrs = s.call.attrs_as<ops::ClipAttrs>();
+  const Expr above = ops::binary("greater_equal", s.arg(0), scalar(attrs.a_min, s));
+  const Expr below = ops::binary("less_equal", s.arg(0), scalar(attrs.a_max, s));
+  return {masked(ops::binary("logical_and", above, below), s)};
+}
+
+constexpr GradientRow kUnaryRows[] = {
+    {"abs", grad_abs},
+    {"acos", grad_acos},
+    {"acosh", grad_acosh},
+    {"annotation.checkpoint", grad_copy},
+    {"annotation.stop_fusion", grad_copy},
+    {"asin", grad_asin},
+    {"asinh", grad_asinh},
+    {"atan", grad_atan},
+    {"atanh", grad_atanh},
+    {"cast", grad_cast},
+    {"cast_like", grad_cast_like},
+    {"ceil", grad_step},
+    {"clip", grad_clip},
+    {"copy", grad_copy},
+    {"cos", grad_cos},
+    {"cosh", grad_cosh},
+    {"device_copy", grad_copy},
+    {"erf", grad_erf},
+    {"exp", grad_exp},
+    {"fast_erf", grad_erf},
+    {"fast_exp", grad_exp},
+    {"fast_tanh", grad_tanh},
+    {"floor", grad_step},
+    {"log", grad_log},
+    {"log10", grad_log10},
+    {"log2", grad_log2},
+    {"negative", grad_negative},
+    {"nn.dropout", grad_dropout},
+    {"nn.leaky_relu", grad_leaky_relu},
+    {"nn.prelu", grad_prelu},
+    {"nn.relu", grad_relu},
+    {"on_device", grad_copy},
+    {"ones_like", grad_step},
+    {"round", grad_step},
+    {"rsqrt", grad_rsqrt},
+    {"sigmoid", grad_sigmoid},
+    {"sign", grad_step},
+    {"sin", grad_sin},
+    {"sinh", grad_sinh},
+    {"sqrt", grad_sqrt},
+    {"tan", grad_tan},
+    {"tanh", grad_tanh},
+    {"trunc", grad_step},
+    {"zeros_like", grad_step},
+};
+
+}  // namespace
+
+std::span<const GradientRow> unary_gradients() { return kUnaryRows; }
+
+}  // namespace headrace::passes::gradient_rules
