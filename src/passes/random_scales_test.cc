@@ -176,6 +176,7 @@ std::optional<std::string> check_scales(const char* pass, const NetworkCase& net
 class RandomScales : public testing::TestWithParam<const char*> {};
 
 TEST_P(RandomScales, KeepTheResults) {
+  ops::register_all_ops();
   int moved = 0;
   kit::Property<NetworkCase> property;
   property.runs_ci = 200;
