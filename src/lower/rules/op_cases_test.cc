@@ -22,7 +22,7 @@ using ops::testing::OpCase;
 using ops::testing::read_op_cases;
 
 // Which cases are compiled: those whose ops all have rules (rules_test.cc names the ops without). Of the ops of single
-// elements elementwise_test.cc compiles every dtype, so below full size every third case of each will do.
+// elements elementwise_test.cc compiles every dtype, so below full size every fifth case of each will do.
 class Choice {
  public:
   bool takes(const OpCase& c) {
@@ -35,7 +35,7 @@ class Choice {
       is_of_elements &= kind != nullptr && *kind <= ops::FusionKind::broadcast;
       before = seen_[name]++;
     }
-    return !is_of_elements || before % 3 == 0 || kit::options().size == kit::TestSize::kFull;
+    return !is_of_elements || before % 5 == 0 || kit::options().size == kit::TestSize::kFull;
   }
 
  private:
