@@ -396,7 +396,7 @@ static void bind_copies(nb::class_<NDArray>& tensor) {
           nb::arg("target"), "A copy on that device, which is the CPU; UserError for another.")
       .def(
           "copyto",
-          [](const NDArray&, nb::handle target) {
+          [](const NDArray&, nb::handle target) -> NDArray {
             throw_user_error("target: expected an NDArray or a Device, got {}", kind_of(target));
           },
           nb::arg("target").none())
