@@ -51,7 +51,7 @@ struct Known {
 };
 
 // A node whose parts are being hashed.
-struct Frame {
+struct HashFrame {
   Value node;
   DefMode mode;
   std::vector<std::pair<Value, DefMode>> parts;
@@ -67,7 +67,7 @@ class Hasher {
     uint64_t result = 0;
     if (!enter(root, mode, result)) return result;
     while (true) {
-      Frame& frame = stack_.back();
+      HashFrame& frame = stack_.back();
       if (frame.next < frame.parts.size()) {
         const auto [part, part_mode] = frame.parts[frame.next++];
         uint64_t hash = 0;
@@ -100,7 +100,7 @@ class Hasher {
   }
 
   uint64_t leave() {
-    Frame frame = std::move(stack_.back());
+    HashFrame frame = std::move(stack_.back());
     stack_.pop_back();
     uint64_t hash = hash_combine(frame.hash, frame.parts.size());
     const TypeInfo& type = frame.node.object()->type_info();
@@ -154,7 +154,7 @@ class Hasher {
   bool top_;
   uint64_t variables_ = 0;  // bound or mapped so far: what tells them apart
   std::unordered_map<const Object*, Known> known_;
-  std::vector<Frame> stack_;
+  std::vector<HashFrame> stack_;
 };
 
 }  // namespace
