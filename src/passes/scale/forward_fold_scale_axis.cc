@@ -62,7 +62,7 @@ bool is_one_of(std::string_view op, std::initializer_list<std::string_view> name
   return std::find(names.begin(), names.end(), op) != names.end();
 }
 
-bool is_addition(const CallNode& call) { return is_one_of(call.as_op()->name, {"add", "subtract", "nn.bias_add"}); }
+bool adds_to_it(const CallNode& call) { return is_one_of(call.as_op()->name, {"add", "subtract", "nn.bias_add"}); }
 
 // f(x * s) == f(x) * s, of ops that read one tensor.
 bool lets_through(const CallNode& call, const Scale& scale) {
@@ -185,7 +185,7 @@ class ForwardFolder {
           return std::nullopt;
         } else if (ways.through.insert(use.call).second) {
           pending.push_back(use.call);
-          if (is_addition(*use.call)) ways.additions.push_back(use.call);
+          if (adds_to_it(*use.call)) ways.additions.push_back(use.call);
         } else {
           return std::nullopt;  // the same operand twice, or both from the product
         }
@@ -202,7 +202,7 @@ class ForwardFolder {
   bool passes(const Use& use, const Scale& scale) const {
     const CallNode& call = *use.call;
     const Expr& data = call.args[use.arg];
-    if (call.as_op()->name != "multiply" && !is_addition(call)) return use.arg == 0 && lets_through(call, scale);
+    if (call.as_op()->name != "multiply" && !adds_to_it(call)) return use.arg == 0 && lets_through(call, scale);
     // What is broadcast has fewer channels than there are factors.
     if (!call.has_checked_type() || !relay::same_type(call.checked_type(), data->checked_type())) return false;
     if (call.as_op()->name == "multiply") return true;
@@ -233,7 +233,7 @@ class ForwardFolder {
 
   // What is added is divided, weights are multiplied.
   Expr combined(const CallNode& call, const Expr& arg, const Expr& factor) const {
-    return is_addition(call) ? rules_.divided(arg, factor) : rules_.multiplied(arg, factor);
+    return adds_to_it(call) ? rules_.divided(arg, factor) : rules_.multiplied(arg, factor);
   }
 
   // `before` is the node that was planned for, `after` has its operands as rewritten.
