@@ -7,7 +7,7 @@
 
 #include "arith/canonical.h"
 
-namespace headrace::arith {
+namespace headrace::arith::bounds_testing {
 namespace {
 
 const PrimVar n = make_prim_var("n"), m = make_prim_var("m");
@@ -140,4 +140,4 @@ TEST(Bounds, DecideMinAndMax) {
 }
 
 }  // namespace
-}  // namespace headrace::arith
+}  // namespace headrace::arith::bounds_testing
