@@ -37,7 +37,7 @@ typedef enum hr_reason {
   HR_REASON_FUSE_KINDS = 43,          /* these kinds of ops share no kernel in this order */
   HR_REASON_FUSE_ANCHORS = 44,        /* each has an anchor; a kernel has one */
   HR_REASON_FUSE_VIEW = 45,           /* one of them is a view, which costs nothing alone */
-  HR_REASON_FUSE_DATA_SIZED = 46,     /* a result has a size that is known when it runs */
+  HR_REASON_FUSE_DATA_SIZED = 46,     /* the size of a result comes from data */
   HR_REASON_FUSE_TENSORS = 47,        /* the kernel would have too many tensors around it */
   HR_REASON_FUSE_TUPLE = 48,          /* it is an item of a tuple that is taken apart again */
   HR_REASON_FUSE_SCOPE = 49           /* a let, a branch, a match or a function lies between */

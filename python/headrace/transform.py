@@ -401,7 +401,7 @@ def ApplyPassToFunction(transform: Any, func_name_regex: str, error_if_no_functi
         result = IRModule(after.functions, after.type_definitions, after.attrs)
         for name in names:
             if name not in chosen:
-                result.update_func(result.get_global_var(name) if name in result else name, mod[name])
+                result.update_func(name, mod[name])
         return result
 
     return module_pass(run, opt_level=0, name=f"ApplyPassToFunction({transform.info.name})")

@@ -121,6 +121,7 @@ void register_passes() {
         legalize ? passes::set_legalize(get_op(op), *legalize, attr) : passes::clear_legalize(get_op(op), attr);
       }));
   register_global("transform.PassRegistry", make_packed(&describe_passes));
+  register_global("transform.PassesNotHere", make_packed(&passes_not_here));
   register_global("transform.ConfigKeys", make_packed(&describe_config));
   register_global("transform.Sequential", make_packed(&make_sequential));
   register_global("transform.MakeModulePass", make_packed(&make_module_pass));

@@ -12,33 +12,33 @@ struct PassTable {
   std::map<std::string, PassInfo> passes;
 };
 
-// Relay's passes that are not here: a context that leaves one out has what it wants.
-constexpr std::string_view kNotHere[] = {
-    "AlterOpLayout",
-    "AnnotateMemoryScope",
-    "AnnotateTarget",
-    "AutoSchedulerLayoutRewrite",
-    "BatchingOps",
-    "CombineParallelOpBatch",
-    "Conv2dToSparse",
-    "Conv2dToSparse2",
-    "DenseToSparse",
-    "FakeQuantizationToInteger",
-    "FlattenAtrousConv",
-    "LabelOps",
-    "LazyGradientInit",
-    "ManifestAlloc",
-    "ManifestLifetimes",
-    "MergeCompilerRegions",
-    "MergeComposite",
-    "MetaScheduleLayoutRewrite",
-    "PartitionGraph",
-    "QnnCanonicalize",
-    "QnnLegalize",
-    "qnn.Legalize",
-    "SimplifyExprPostAlterOp",
-    "SimplifyFCTranspose",
-    "ToCPS",
+// Relay's passes that are not here, and what is instead.
+constexpr std::pair<std::string_view, std::string_view> kNotHere[] = {
+    {"AlterOpLayout", "ConvertLayout takes the layouts that you want"},
+    {"AnnotateMemoryScope", "there are no textures"},
+    {"AnnotateTarget", "backends of users are not there yet"},
+    {"AutoSchedulerLayoutRewrite", "schedules are not written by hand"},
+    {"BatchingOps", "the three CombineParallel passes are by their own names"},
+    {"CombineParallelOpBatch", "the three CombineParallel passes are for products"},
+    {"Conv2dToSparse", "sparse ops are not there"},
+    {"Conv2dToSparse2", "sparse ops are not there"},
+    {"DenseToSparse", "sparse ops are not there"},
+    {"FakeQuantizationToInteger", "quantized ops are not there"},
+    {"FlattenAtrousConv", "convolutions take their dilation as it is"},
+    {"LabelOps", "kernels have names by their content"},
+    {"LazyGradientInit", "there is none"},
+    {"ManifestAlloc", "memory is planned when a program is compiled"},
+    {"ManifestLifetimes", "memory is planned when a program is compiled"},
+    {"MergeCompilerRegions", "backends of users are not there yet"},
+    {"MergeComposite", "backends of users are not there yet"},
+    {"MetaScheduleLayoutRewrite", "schedules are not written by hand"},
+    {"PartitionGraph", "backends of users are not there yet"},
+    {"QnnCanonicalize", "quantized ops are not there"},
+    {"QnnLegalize", "quantized ops are not there"},
+    {"qnn.Legalize", "quantized ops are not there"},
+    {"SimplifyExprPostAlterOp", "SimplifyExpr has all the laws"},
+    {"SimplifyFCTranspose", "FoldConstant transposes constant weights"},
+    {"ToCPS", "there is no continuation-passing form"},
 };
 
 PassTable& pass_table() {
@@ -59,13 +59,23 @@ void check_pass_names(const std::vector<std::string>& names, NamedTo purpose) {
   for (const std::string& name : names) {
     const auto is_called = [&](const auto& row) { return row.second.is_called(name); };
     if (std::any_of(pass_table().passes.begin(), pass_table().passes.end(), is_called)) continue;
-    const auto is_it = [&](std::string_view missing) { return same_pass_name(missing, name); };
-    if (purpose == NamedTo::disable && std::any_of(std::begin(kNotHere), std::end(kNotHere), is_it)) continue;
+    const auto is_it = [&](const auto& row) { return same_pass_name(row.first, name); };
+    const auto missing = std::find_if(std::begin(kNotHere), std::end(kNotHere), is_it);
+    if (missing != std::end(kNotHere)) {
+      if (purpose == NamedTo::disable) continue;
+      throw_user_error("there is no pass '{}' to require: {}", name, missing->second);
+    }
     std::vector<std::string> known;
     for (const auto& [key, info] : pass_table().passes) known.push_back(key);
     throw_user_error("there is no pass '{}' to {}; the passes are {}", name,
                      purpose == NamedTo::disable ? "leave out" : "require", fmt::join(known, ", "));
   }
+}
+
+Map<std::string, std::string> passes_not_here() {
+  Map<std::string, std::string> result;
+  for (const auto& [name, instead] : kNotHere) result.set(std::string(name), std::string(instead));
+  return result;
 }
 
 }  // namespace headrace::pass

@@ -14,4 +14,7 @@ enum class NamedTo { disable, require };
 // UserError for a name, in any spelling, that no pass goes by. A pass of Relay that is not here may be disabled.
 void check_pass_names(const std::vector<std::string>& names, NamedTo purpose);
 
+// Relay's passes that are not here, with what is instead.
+Map<std::string, std::string> passes_not_here();
+
 }  // namespace headrace::pass

@@ -30,10 +30,19 @@ bool should_run(const PassInfo& info, const IRModule& module, const PassContext&
                      [&](const auto& instrument) { return instrument->should_run(module, info); });
 }
 
-void check_order(const std::vector<Pass>& passes, const PassContext& context) {
+void check_required(const Pass& pass, const PassContext& context) {
+  for (const Pass& required : pass.required) {
+    if (context.is_disabled(required.info))
+      throw_user_error("pass {} requires {}, which the context disables", pass.info.name, required.info.name);
+    check_required(required, context);
+  }
+}
+
+void check_list(const std::vector<Pass>& passes, const PassContext& context) {
   std::vector<const PassInfo*> before;
   for (const Pass& pass : passes) {
     if (!is_chosen(pass.info, context)) continue;
+    check_required(pass, context);
     for (const PassInfo* earlier : before) {
       if (names_one(earlier->runs_after, pass.info))
         throw_user_error("{} comes after {}, and in this list before it; put {} first", earlier->name, pass.info.name,
@@ -97,8 +106,6 @@ class Run {
 
   void run(const Pass& pass) {
     for (const Pass& required : pass.required) {
-      if (context_.is_disabled(required.info))
-        throw_user_error("pass {} requires {}, which the context disables", pass.info.name, required.info.name);
       if (last_ != required.info.name) run(required);
     }
     poll_interrupt();
@@ -142,7 +149,7 @@ IRModule run_passes(const std::vector<Pass>& passes, const IRModule& given, cons
   // Passes read a module many times, while others may add to the one that was given.
   const IRModule start = snapshot(given);
   const Contents before = contents(start);
-  check_order(passes, context);
+  check_list(passes, context);
   InstrumentScope scope(context);
   Run run(start, context);
   for (const Pass& pass : passes) {

@@ -86,8 +86,8 @@ struct PassContext {
 bool same_pass_name(std::string_view a, std::string_view b);
 
 // Runs `passes` in order. A pass is skipped when it is disabled, above the level (unless required), or refused by an
-// instrument. UserError, before any has run, when two of those that are not skipped stand against a `runs_after`; when
-// the context disables what a pass requires.
+// instrument. UserError, before any has run, when two of those that are not skipped stand against a `runs_after`, and
+// when the context disables what one of them requires.
 IRModule run_passes(const std::vector<Pass>& passes, const IRModule& module, const PassContext& context);
 
 }  // namespace headrace::pass

@@ -39,24 +39,15 @@ __all__ = [
 
 FunctionPass = _node.class_of("transform.FunctionPass")
 
-# Passes of Relay that are not here, and what is instead; the rest of its names has no such word.
+# Names of Relay's module that are not here, and what is instead: its passes, by the compiler's table, and functions.
 _ELSEWHERE = {
-    "AlterOpLayout": "ConvertLayout takes the layouts that you want",
-    "AnnotateTarget": "backends of users are not there yet",
-    "MergeComposite": "backends of users are not there yet",
-    "MergeCompilerRegions": "backends of users are not there yet",
-    "PartitionGraph": "backends of users are not there yet",
+    **{str(name): str(instead) for name, instead in api("transform.PassesNotHere")().items()},
     "FoldConstantExpr": "FoldConstant() folds a module; IRModule.from_expr makes one of an expression",
     "ToANormalFormExpr": "ToANormalForm() is over a module; IRModule.from_expr makes one of an expression",
     "recast": "ToMixedPrecision() takes a program to float16; relay.ExprMutator rewrites others",
     "to_cps": "there is no continuation-passing form",
     "un_cps": "there is no continuation-passing form",
-    "FakeQuantizationToInteger": "quantized ops are not there",
-    "FlattenAtrousConv": "convolutions take their dilation as it is",
     "gradient": "FirstOrderGradient is a pass over the module",
-    "LazyGradientInit": "there is none",
-    "MetaScheduleLayoutRewrite": "schedules are not written by hand",
-    "ToCPS": "there is no continuation-passing form",
 }
 
 

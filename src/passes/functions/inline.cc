@@ -135,7 +135,7 @@ class Inliner {
 
   Expr inline_call(const CallNode& before, const CallNode& after, const Inlined& callee) {
     Renewal renewal;
-    if (!bind_types(*callee.function, types_of(before), renewal.types)) return ref(&after);
+    if (!bind_types(*callee.function, call_types(before), renewal.types)) return ref(&after);
     if (callee.num_nodes > nodes_left_) return ref(&after);
     nodes_left_ -= callee.num_nodes;
     std::vector<std::pair<relay::Var, Expr>> lets;
@@ -149,13 +149,6 @@ class Inliner {
     Expr result = renewed(callee.body, renewal);
     for (size_t i = lets.size(); i-- > 0;) result = relay::make_let(lets[i].first, lets[i].second, result, after.span);
     return result;
-  }
-
-  static CallTypes types_of(const CallNode& call) {
-    const auto type_of = [](const ExprNode& e) { return e.has_checked_type() ? e.checked_type() : Type(); };
-    CallTypes types{call.type_args.to_vector(), {}, type_of(call)};
-    for (const Expr& arg : call.args) types.args.push_back(type_of(*arg));
-    return types;
   }
 
   IRModule drop_unused(const IRModule& module) const {

@@ -151,11 +151,11 @@ class Specializer {
   // What the callee's type parameters are. One that is not known is told where it is needed. An argument that has type
   // parameters itself says nothing of them.
   static relay::TypeBindings bindings_at(const CallNode& call, const FunctionNode& callee) {
-    CallTypes types{call.type_args.to_vector(), {}, call.checked_type()};
-    for (const Expr& arg : call.args) {
-      const auto* function = arg->checked_type().as<FuncTypeNode>();
-      const bool is_open = arg.is<ConstructorNode>() || (function != nullptr && !function->type_params.empty());
-      types.args.push_back(is_open ? Type() : arg->checked_type());
+    CallTypes types = call_types(call);
+    for (size_t i = 0; i < call.args.size(); ++i) {
+      const auto* function = types.args[i].as<FuncTypeNode>();
+      if (call.args[i].is<ConstructorNode>() || (function != nullptr && !function->type_params.empty()))
+        types.args[i] = {};
     }
     relay::TypeBindings bindings;
     bind_types(callee, types, bindings);

@@ -56,7 +56,7 @@ std::string message_of(const FuseStop& stop, const FuseOptions& options) {
     case HR_REASON_FUSE_VIEW:
       return fmt::format("'{}' is a view, which alone costs nothing", op_of(stop.other));
     case HR_REASON_FUSE_DATA_SIZED:
-      return fmt::format("the result of '{}' has a size that is known when it runs", op_of(stop.other));
+      return fmt::format("the size of the result of '{}' comes from data", op_of(stop.other));
     case HR_REASON_FUSE_TENSORS:
       return fmt::format("with '{}' the kernel would have more than {} tensors around it", op_of(stop.other),
                          options.max_args);

@@ -34,13 +34,11 @@ class LiteralApplier {
  private:
   Expr apply(const CallNode& before, const CallNode& after, const FunctionNode& function) {
     const auto& callee = *after.op.as<FunctionNode>();
-    CallTypes types{before.type_args.to_vector(), {}, before.checked_type()};
-    for (const Expr& arg : before.args) types.args.push_back(arg->checked_type());
     Renewal renewal;
     const bool stays =
         relay::is_left_alone(function) || callee.params.size() != before.args.size() ||
         std::any_of(before.args.begin(), before.args.end(), [&](const Expr& arg) { return effects_.of(arg); });
-    if (stays || !bind_types(function, types, renewal.types)) return ref(&after);
+    if (stays || !bind_types(function, call_types(before), renewal.types)) return ref(&after);
     int64_t added = 0;
     relay::post_order(callee.body, [&](const Expr&) { ++added; });
     if (added > nodes_left_) return ref(&after);

@@ -135,6 +135,13 @@ static bool knows_params(const relay::TypeBindings& bindings, const FunctionNode
   return all_known;
 }
 
+CallTypes call_types(const CallNode& call) {
+  const auto type_of = [](const ExprNode& e) { return e.has_checked_type() ? e.checked_type() : Type(); };
+  CallTypes types{call.type_args.to_vector(), {}, type_of(call)};
+  for (const Expr& arg : call.args) types.args.push_back(type_of(*arg));
+  return types;
+}
+
 bool bind_types(const FunctionNode& function, const CallTypes& call, relay::TypeBindings& bindings) {
   if (call.args.size() != function.params.size()) return false;
   relay::TypeBindings own;

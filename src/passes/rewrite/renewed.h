@@ -28,6 +28,8 @@ struct CallTypes {
   std::vector<Type> type_args, args;
   Type result;
 };
+// Of a call; `type_args` are those that it names.
+CallTypes call_types(const relay::CallNode& call);
 // What stands for the type parameters of `function` (its type arguments, where there are any) and for the symbols in
 // its types at such a call, set in `bindings`. False when the number of arguments is another, or when a type parameter
 // or a symbol of the parameters is not known.
