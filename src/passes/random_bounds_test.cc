@@ -101,8 +101,8 @@ IRModule with_open_results(const IRModule& program, uint64_t seed) {
   const Expr first = typed_in(open_value(random, items[random.index(known)]), program);
   const auto shared = relay::make_var("open", first->checked_type());
   for (int64_t i = random.integer(1, 3); i > 0; --i) {
-    Expr value =
-        random.chance(0.5f) ? typed_in(shared, program) : typed_in(open_value(random, items[random.index(known)]), program);
+    Expr value = random.chance(0.5f) ? typed_in(shared, program)
+                                     : typed_in(open_value(random, items[random.index(known)]), program);
     for (int64_t k = random.integer(0, 5); k > 0; --k) value = typed_in(next_of(random, value), program);
     items.push_back(value);
   }
