@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "passes/tests/golden_pass.h"
 #include "passes/tests/gradient_testing.h"
 #include "relay/visit.h"
 
@@ -12,13 +13,9 @@ namespace headrace::passes {
 namespace {
 
 TEST(FirstOrderGradient, TextAndResults) {
-  const IRModule before = read(
-      "def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(1, 3), float32]) -> Tensor[(2, 1), float32] {\n"
-      "  let %h = tanh(nn.dense(%x, %w));\n"
-      "  multiply(%h, add(%h, 1f))\n}");
-  const IRModule after = run_pass("FirstOrderGradient", before);
-  EXPECT_TRUE(kit::matches_golden(std::string(HEADRACE_SOURCE_DIR) + "/src/passes/tests/first_order_gradient.relay",
-                                  relay::print_module(after)));
+  const GoldenPass golden = read_golden("first_order_gradient");
+  const IRModule before = relay::infer_type(program_before(golden)), after = run_pass(golden.pass, before);
+  expect_becomes(golden, after);
   EXPECT_LT(worst_error(before, after, {ramp({2, 3}, -0.5f), ramp({1, 3}, 0.25f)}), 1e-5);
 }
 
