@@ -1,5 +1,6 @@
 #include "passes/fuse/fuse_ops.h"
 
+#include "kit/options.h"
 #include "object/structural_equal.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/join.h"
@@ -109,17 +110,17 @@ TEST(FuseOps, LongChainsAndManySkipsAreQuick) {
   const auto x = relay::make_var("x", make_tensor_type({2}, DataType::float_(32)));
   std::vector<Expr> values{x};
   Expr last = x;
-  constexpr size_t kLength = 30'000;
-  for (size_t i = 0; i < kLength; ++i) {
+  const auto length = static_cast<size_t>(kit::by_depth(30'000));
+  for (size_t i = 0; i < length; ++i) {
     last = ops::unary("negative", last);
     values.push_back(last);
   }
-  // Nested skips: value i meets value kLength - i again.
-  for (size_t i = 0; i < kLength; ++i) last = relay::make_call("add", {last, values[kLength - i]});
+  // Nested skips: value i meets value length - i again.
+  for (size_t i = 0; i < length; ++i) last = relay::make_call("add", {last, values[length - i]});
   const IRModule module = relay::infer_type(make_module(relay::make_function({x}, last)));
   const IRModule fused = fuse_ops(module);
   relay::verify(fused);
-  EXPECT_LT(groups_of(fused).size(), kLength + 1000);
+  EXPECT_LT(groups_of(fused).size(), length + 1000);
 }
 
 TEST(FuseOps, AGroupHasSoManyTensorsAround) {

@@ -1,4 +1,5 @@
 // Each pass: a golden text in tests/, and the interpreter before and after.
+#include "kit/options.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "passes/tests/golden_pass.h"
@@ -212,13 +213,13 @@ IRModule long_chains(int length) {
 
 // Neither the stack nor the square of the length is there to spend.
 TEST(AllPasses, LongChainsNeedNoStack) {
-  IRModule module = long_chains(5'000);
+  IRModule module = long_chains(kit::by_depth(5'000));
   for (const auto& list : {canonical(), native()}) module = pass::run_passes(list, module, typed_context());
   relay::verify(module);
 }
 
 TEST(AllPasses, LongChainsNeedNoStackByName) {
-  const IRModule module = long_chains(1'500);
+  const IRModule module = long_chains(kit::by_depth(1'500));
   for (const pass::Pass& pass : by_name()) relay::verify(run_pass(pass.info.name, module));
 }
 
