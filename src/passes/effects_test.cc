@@ -95,6 +95,36 @@ const std::vector<EffectCase> kCases = {
      "def @main() { let %r = ref(1f); %0 = @next(%r); %1 = add(@next(%r), 10f); (%0, if (less(ref_read(%r), 5f)) { "
      "add(%1, 1f) } else { %1 }, ref_read(%r)) }",
      {1, 13, 3}},
+    {"first_use_is_dead",
+     "def @main() { let %r = ref(1f); %0 = ref_read(%r); let %a = add(%0, 1f); let %u = ref_write(%r, 2f); "
+     "(%0, ref_read(%r)) }",
+     {1, 2}},
+    {"first_use_is_of_the_shape",
+     "def @main() { let %r = ref(1f); %0 = ref_read(%r); let %a = (zeros_like(%0), ones_like(%0), full_like(%0, 3f), "
+     "ndarray_size(%0), broadcast_to_like(4f, %0), reshape_like(5f, %0), shape_of(%0)); let %u = ref_write(%r, 2f); "
+     "(%0, %a.0, %a.1, %a.2, %a.3, %a.4, %a.5) }",
+     {1, 0, 1, 3, 1, 4, 5}},
+    {"first_use_is_in_the_branch_that_is_not_taken",
+     "def @main() { let %r = ref(1f); %0 = ref_read(%r); let %a = if (True) { 7f } else { %0 }; "
+     "let %u = ref_write(%r, 2f); (%0, %a) }",
+     {1, 7}},
+    {"first_use_is_an_operand_that_a_law_drops",
+     "def @main() { let %r = ref(1); %0 = ref_read(%r); let %a = multiply(%0, 0); let %b = subtract(%0, %0); "
+     "let %u = ref_write(%r, 2); (%0, %a, %b) }",
+     {1, 0, 0}},
+    {"first_use_is_gamma",
+     "def @main() { let %r = ref(full(1f, shape=[2])); %0 = ref_read(%r); let %c = full(1f, shape=[2]); "
+     "let %y = nn.batch_norm(full(0f, shape=[1, 2]), %0, %c, %c, %c, scale=False, epsilon=0f).0; "
+     "let %u = ref_write(%r, full(2f, shape=[2])); (max(%y), max(%0)) }",
+     {0, 1}},
+    {"first_use_is_gamma_of_a_layer",
+     "def @main() { let %r = ref(full(1f, shape=[2])); %0 = ref_read(%r); let %c = full(1f, shape=[2]); "
+     "let %y = nn.layer_norm(full(0f, shape=[1, 2]), %0, %c, scale=False); "
+     "let %u = ref_write(%r, full(2f, shape=[2])); (max(%y), max(%0)) }",
+     {1, 1}},
+    {"first_use_is_in_braces_that_go",
+     "def @main() { let %r = ref(1f); %0 = ref_read(%r); ({ let %d = 5f; (ref_write(%r, 2f), %0).1 }, %0) }",
+     {1, 1}},
     {"stateful_and_dropped", "def @main() { let %x = (test.next(0f), 7f).1; (%x, test.next(0f)) }", {7, 2}},
     {"stateful_and_unused", "def @main() { let %u = test.next(0f); (test.next(0f), 0f) }", {2, 0}},
     {"stateful_and_equal",

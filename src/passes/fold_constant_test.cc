@@ -163,7 +163,7 @@ constexpr LetCase kLets[] = {
      "let %r = ref(%x); let %old = ref_read(%r); let %_ = ref_write(%r, 4f);"
      " subtract(%old, multiply(ref_read(%r), 7f))"},
     {"AValueWithAnEffect", "let %r = ref(%x); let %a = { let %_ = ref_write(%r, 5f); 2f }; multiply(ref_read(%r), %a)",
-     nullptr},
+     "let %r = ref(%x); let %_ = ref_write(%r, 5f); let %v = ref_read(%r); multiply(%v, 2f)"},
     {"TheValueOfARead", "let %r = ref(2f); let %a = ref_read(%r); multiply(%x, %a)", nullptr},
     {"ATuple", "let %a = (2f, %x); multiply(%a.0, %a.1)", nullptr},
     {"AFunction", "let %f = fn (%y: float32) { %y }; %f(%x)", nullptr},

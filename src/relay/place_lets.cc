@@ -16,11 +16,27 @@ namespace {
 
 class LetPlacer {
  public:
-  LetPlacer(const Expr& body, Bind bind) : bind_(bind), scopes_(find_scopes(body)), lets_(scopes_.scopes.size()) {
-    if (bind == Bind::across_branches) find_crossing(body);
-    const auto enter = [](const Expr& e) { return !is_kept(e); };
-    post_order(body, enter, [&](const Expr& node) { finish(node); });
-    result_ = chain(0, done_.at(body.object()));
+  using HasEffect = std::function<bool(const Expr&)>;
+
+  LetPlacer(const Expr& body, Bind bind) : scopes_(find_scopes(body)), lets_(scopes_.scopes.size()) {
+    if (bind == Bind::across_branches) {
+      find_crossing(body);
+      is_bound_ = [this](const Expr& node) { return crossing_.contains(node.object()); };
+      flattens_ = [](const Expr&) { return false; };
+    } else {
+      is_bound_ = [this](const Expr& node) { return !is_bound_by_let(node); };
+      flattens_ = [](const Expr&) { return true; };
+    }
+    place(body);
+  }
+  LetPlacer(const Expr& body, const HasEffect& has_effect)
+      : scopes_(find_scopes(body)), lets_(scopes_.scopes.size()), flattens_(has_effect) {
+    is_bound_ = [&](const Expr& node) { return is_ordered(node) && has_effect(node) && !is_bound_by_let(node); };
+    if (is_in_order(body, has_effect)) {
+      result_ = body;
+    } else {
+      place(body);
+    }
   }
   Expr result() const { return result_; }
 
@@ -35,6 +51,26 @@ class LetPlacer {
   static bool is_kept(const Expr& expr) {
     const auto* function = expr.as<FunctionNode>();
     return function != nullptr && is_left_alone(*function);
+  }
+  static bool has_parts(const Expr& expr) { return !is_kept(expr); }
+
+  void place(const Expr& body) {
+    post_order(body, has_parts, [&](const Expr& node) { finish(node); });
+    result_ = chain(0, done_.at(body.object()));
+  }
+
+  bool is_in_order(const Expr& body, const HasEffect& has_effect) const {
+    bool result = true;
+    post_order(body, has_parts, [&](const Expr& node) {
+      if (is_atomic(node) || !has_effect(node)) return;
+      result = result && scopes_.at(node).uses == 1 && (!node.is<LetNode>() || scopes_.is_flat_let(node));
+    });
+    return result;
+  }
+
+  bool is_bound_by_let(const Expr& node) const {
+    const Scopes::Placement& place = scopes_.at(node);
+    return place.is_value && place.uses == 1;
   }
 
   Lets& lets(int scope) { return lets_[static_cast<size_t>(scope)]; }
@@ -136,12 +172,6 @@ class LetPlacer {
     }
   }
 
-  bool binds(const Expr& node) const {
-    if (bind_ == Bind::across_branches) return crossing_.contains(node.object());
-    const Scopes::Placement& place = scopes_.at(node);
-    return !(place.is_value && place.uses == 1);  // its let binds it
-  }
-
   void finish(const Expr& node) {
     if (is_atomic(node)) {
       done_.emplace(node.object(), node);
@@ -153,7 +183,7 @@ class LetPlacer {
   }
 
   void bind(const Expr& node, const Expr& value) {
-    if (!binds(node)) {
+    if (!is_bound_(node)) {
       done_.emplace(node.object(), value);
       return;
     }
@@ -167,7 +197,7 @@ class LetPlacer {
     const Expr value = done_.at(let.value.object()), body = done_.at(let.body.object());
     const bool is_flat = scopes_.is_flat_let(node);
     const int base = place.inner, inner = is_flat ? place.inner : place.inner + 1;
-    if (bind_ == Bind::everything) {
+    if (flattens_(node)) {
       Lets& outer = lets(place.scope);
       if (!is_flat) outer.splice(outer.end(), lets(base));
       outer.push_back({let.var, value, node->span});
@@ -206,9 +236,10 @@ class LetPlacer {
     return result;
   }
 
-  Bind bind_;
   Scopes scopes_;
   std::vector<Lets> lets_;  // by scope
+  // Whether a node gets a let of its own; whether a let becomes part of the chain that it stands in.
+  std::function<bool(const Expr&)> is_bound_, flattens_;
   std::unordered_set<const Object*> crossing_;
   std::unordered_map<const Object*, Expr> done_;
   Expr result_;
@@ -217,5 +248,9 @@ class LetPlacer {
 }  // namespace
 
 Expr place_lets(const Expr& body, Bind bind) { return LetPlacer(body, bind).result(); }
+
+Expr bind_effects(const Expr& body, const std::function<bool(const Expr&)>& has_effect) {
+  return LetPlacer(body, has_effect).result();
+}
 
 }  // namespace headrace::relay

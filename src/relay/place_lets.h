@@ -5,6 +5,8 @@
 // with what crosses a branch bound, and the normal forms compute what it does.
 #pragma once
 
+#include <functional>
+
 #include "relay/expr.h"
 
 namespace headrace::relay {
@@ -21,5 +23,12 @@ enum class Bind : uint8_t {
 // functions that passes leave alone (relay/function_attrs.h) stay as they are. Keeps what is computed, and the order of
 // effects.
 Expr place_lets(const Expr& body, Bind bind);
+
+// `body` with the order of its effects in its lets alone, for who drops operands or lets, or puts lets around operands:
+// else a node that is shared is evaluated where its first use is, or before the braces that its uses are in and beside,
+// and that moves. Where an expression of which `has_effect` (an effect, or seeing one; its users too) has two users or
+// is a let in braces, all that has one of itself is bound, in the order of evaluation, so that what is made of it has
+// none. `body` itself where there is no such expression.
+Expr bind_effects(const Expr& body, const std::function<bool(const Expr&)>& has_effect);
 
 }  // namespace headrace::relay

@@ -100,7 +100,10 @@ IRModule inline_once(const IRModule& module, const Effects& effects) {
 
 }  // namespace
 
-IRModule drop_unused_lets(const IRModule& module) { return drop_dead_lets(module, Effects(module)); }
+IRModule drop_unused_lets(const IRModule& module) {
+  const IRModule ordered = in_order(module).module;
+  return drop_dead_lets(ordered, Effects(ordered));
+}
 
 DceOptions dce_options(const pass::PassContext& context) {
   const DceOptions defaults;
@@ -110,7 +113,7 @@ DceOptions dce_options(const pass::PassContext& context) {
 
 IRModule dead_code_elimination(const IRModule& module, const DceOptions& options) {
   const bool sees_effects = !options.ignore_impurity;
-  IRModule result = drop_dead_lets(module, sees_effects ? Effects(module) : Effects());
+  IRModule result = sees_effects ? drop_unused_lets(module) : drop_dead_lets(module, Effects());
   if (options.inline_once) result = inline_once(result, sees_effects ? Effects(result, true) : Effects());
   return remove_unused_functions(result);
 }

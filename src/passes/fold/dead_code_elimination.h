@@ -9,8 +9,9 @@
 // only by what is dropped is dropped too, a recursive function that only itself uses included. Functions are dropped
 // when the module has a `main`; those with a global_symbol, and those that are not relay's, stay. With `inline_once` a
 // let whose variable is used once becomes its value there, unless that has an effect, reads a reference, or the use
-// lies in a function inside: it would be evaluated at another time, or again. Needs no types. Preserves results to the
-// last bit, without `ignore_impurity`.
+// lies in a function inside: it would be evaluated at another time, or again. Where what is dropped shares an effect,
+// or what reads a reference, with what is not, effects are bound first, in their order (passes/rewrite/effects.h,
+// in_order). Needs no types. Preserves results to the last bit, without `ignore_impurity`.
 #pragma once
 
 #include "pass/pass.h"

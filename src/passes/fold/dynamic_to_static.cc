@@ -199,7 +199,7 @@ Expr fix_call(const Expr& before, const Expr& after, const relay::ValueMap& valu
 
 // One inference for the module: what a function without a declared result gives is inferred once, not for each caller.
 IRModule dynamic_to_static(const IRModule& module) {
-  const relay::TypedModule typed = relay::infer_type_and_values(module);
+  const relay::TypedModule typed = relay::infer_type_and_values(in_order(module).module);
   const Effects effects(typed.module);
   return rewrite_bodies(typed.module, [&](const Expr& body) {
     return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {

@@ -229,11 +229,12 @@ Expr fold_constant(const Expr& expr, const pass::PassContext& context) {
 
 IRModule fold_constant(const IRModule& module, const pass::PassContext& context) {
   // Reads too: an item taken out of its tuple would be read after what is written in between.
-  const Effects effects(module, true);
-  return rewrite_bodies(module, [&](const Expr& body) {
+  const InOrder ordered = in_order(module);
+  return rewrite_bodies(ordered.module, [&](const Expr& body) {
     Folder folder(body, context);
-    return relay::rewrite_post_order(
-        body, [&](const Expr& before, const Expr& after) { return folder.fold(before, after, effects.of(before)); });
+    return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
+      return folder.fold(before, after, ordered.effects.of(before));
+    });
   });
 }
 

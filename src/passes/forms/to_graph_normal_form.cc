@@ -6,9 +6,10 @@
 namespace headrace::passes {
 
 IRModule to_graph_normal_form(const IRModule& module) {
-  const Effects effects(module, true);
-  return rewrite_bodies(
-      module, [&](const Expr& body) { return inline_lets(body, effects, [](const relay::LetNode&) { return true; }); });
+  const InOrder ordered = in_order(module);
+  return rewrite_bodies(ordered.module, [&](const Expr& body) {
+    return inline_lets(body, ordered.effects, [](const relay::LetNode&) { return true; });
+  });
 }
 
 }  // namespace headrace::passes

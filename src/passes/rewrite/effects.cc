@@ -1,6 +1,9 @@
 #include "passes/rewrite/effects.h"
 
+#include "passes/rewrite/for_each_function.h"
+#include "relay/infer/infer_type.h"
 #include "relay/op_keys.h"
+#include "relay/place_lets.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -103,5 +106,19 @@ class EffectFlow {
 }  // namespace
 
 Effects::Effects(const IRModule& module, bool reads) { EffectFlow(module, reads, effectful_); }
+
+InOrder in_order(const IRModule& module) {
+  Effects effects(module, true);
+  if (effects.empty()) return {module, std::move(effects)};
+  bool is_typed = true;
+  const IRModule bound = rewrite_bodies(module, [&](const Expr& body) {
+    const Expr ordered = relay::bind_effects(body, [&](const Expr& e) { return effects.of(e); });
+    is_typed = is_typed && (ordered == body || body->has_checked_type());
+    return ordered;
+  });
+  if (bound == module) return {module, std::move(effects)};
+  const IRModule result = is_typed ? relay::infer_type(bound) : bound;
+  return {result, Effects(result, true)};
+}
 
 }  // namespace headrace::passes

@@ -89,10 +89,10 @@ Expr simplified(const Expr& before, Expr after) {
 }  // namespace
 
 IRModule simplify_expr(const IRModule& module) {
-  const Effects effects(module, true);
-  return rewrite_bodies(module, [&](const Expr& body) {
+  const InOrder ordered = in_order(module);
+  return rewrite_bodies(ordered.module, [&](const Expr& body) {
     return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
-      if (!effects.of(before)) return simplified(before, after);
+      if (!ordered.effects.of(before)) return simplified(before, after);
       take_type(after, before);
       // The branch that is not taken has no effect.
       const auto* branch = after.as<relay::IfNode>();

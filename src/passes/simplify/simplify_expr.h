@@ -8,12 +8,13 @@
 //
 // Needs types, and keeps every expression's type. Runs after FoldConstant, which makes the constants it looks at, and
 // after FoldScaleAxis, which leaves consecutive additions behind. Expressions with effects, and those that read
-// references, are left as they are. A dimension `?` proves nothing: an operand stands for a call only where the shapes
-// are surely the same. Laws that hold for some dtypes only (integers wrap, NaN is no number) say so in their tables.
-// Exact, but for the sign of a zero (x + 0, 0 - x, -(x - y), a maximum with 0, abs of what is not negative, sums and
-// means of one element), and for the laws whose statement says "up to rounding": consecutive constants are added
-// (multiplied) with each other first, which rounds differently (they are not where that would overflow or lose
-// precision to underflow), small powers are products, and 1 / sqrt(x) is rounded once.
+// references, are left as they are; shared ones, and those in braces, are bound before (passes/rewrite/effects.h). A
+// dimension `?` proves nothing: an operand stands for a call only where the shapes are surely the same. Laws that hold
+// for some dtypes only (integers wrap, NaN is no number) say so in their tables. Exact, but for the sign of a zero (x +
+// 0, 0 - x, -(x - y), a maximum with 0, abs of what is not negative, sums and means of one element), and for the laws
+// whose statement says "up to rounding": consecutive constants are added (multiplied) with each other first, which
+// rounds differently (they are not where that would overflow or lose precision to underflow), small powers are
+// products, and 1 / sqrt(x) is rounded once.
 #pragma once
 
 #include "relay/expr.h"
