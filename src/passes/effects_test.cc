@@ -125,6 +125,11 @@ const std::vector<EffectCase> kCases = {
     {"first_use_is_in_braces_that_go",
      "def @main() { let %r = ref(1f); %0 = ref_read(%r); ({ let %d = 5f; (ref_write(%r, 2f), %0).1 }, %0) }",
      {1, 1}},
+    {"shared_braces_around_a_call_that_goes",
+     "def @id(%x: float32, Inline=1) -> float32 { %x }\n"
+     "def @main() { let %r = ref(1f); %0 = { let %u = ref_write(%r, 2f); 10f }; %1 = { let %w = ref_write(%r, 3f); "
+     "20f }; (@id(add(%0, %1)), %1, ref_read(%r)) }",
+     {30, 20, 3}},
     {"stateful_and_dropped", "def @main() { let %x = (test.next(0f), 7f).1; (%x, test.next(0f)) }", {7, 2}},
     {"stateful_and_unused", "def @main() { let %u = test.next(0f); (test.next(0f), 0f) }", {2, 0}},
     {"stateful_and_equal",

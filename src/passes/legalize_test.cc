@@ -104,6 +104,19 @@ TEST(Legalize, OneMayLeaveACallAloneAndHoldItsOwnOp) {
     EXPECT_TRUE(item->span.defined());
 }
 
+// %1 would be written before %0 if what stands for the sum were in braces of its own.
+TEST(Legalize, SharedEffectsKeepTheirOrder) {
+  const Legalisation sum("add", [](const relay::CallNode& call, const Array<Type>&) -> Expr {
+    return ops::subtract(call.args[0], ops::unary("negative", call.args[1]));
+  });
+  const IRModule after =
+      run_pass("Legalize", read("def @main() { let %r = ref(1f); %0 = { let %u = ref_write(%r, 2f); 10f }; "
+                                "%1 = { let %w = ref_write(%r, 3f); 20f }; (add(%0, %1), %1, ref_read(%r)) }"));
+  std::vector<double> results;
+  for (const NDArray& result : interp::run_main(after, {})) results.push_back(element_as_double(result.tensor(), 0));
+  EXPECT_THAT(results, testing::ElementsAre(30, 20, 3));
+}
+
 // A function that keeps what it gave, such as a cache: nothing is written into its nodes, and what it shares stays so.
 TEST(Legalize, WhatTheFunctionKeepsIsNotWritten) {
   const Expr two = relay::make_scalar(2);

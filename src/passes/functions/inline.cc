@@ -64,8 +64,8 @@ struct Inlined {
 
 class Inliner {
  public:
-  explicit Inliner(const IRModule& module, int64_t most_nodes = kMostInlinedNodes)
-      : module_(module), effects_(module, true), nodes_left_(most_nodes) {}
+  explicit Inliner(InOrder module, int64_t most_nodes = kMostInlinedNodes)
+      : module_(std::move(module.module)), effects_(std::move(module.effects)), nodes_left_(most_nodes) {}
   int64_t nodes_left() const { return nodes_left_; }
 
   // Calls of `marked` functions become their bodies; `drops`: those that nothing refers to then are dropped.
@@ -183,7 +183,7 @@ class Inliner {
     }
   }
 
-  const IRModule& module_;
+  IRModule module_;
   Effects effects_;
   std::unordered_map<std::string, Inlined> functions_;
   int64_t nodes_left_;
@@ -193,7 +193,7 @@ class Inliner {
 
 IRModule inline_functions(const IRModule& module) {
   const std::vector<GlobalVar> marked = marked_functions(module);
-  return marked.empty() ? module : Inliner(module).run(marked, true);
+  return marked.empty() ? module : Inliner(in_order(module)).run(marked, true);
 }
 
 IRModule inline_calls(const IRModule& module) {
@@ -204,7 +204,7 @@ IRModule inline_calls(const IRModule& module) {
     const std::vector<GlobalVar> called = called_functions(result);
     if (called.empty()) break;
     if (round > 0) result = relay::infer_type(result);
-    Inliner inliner(result, nodes_left);
+    Inliner inliner(in_order(result), nodes_left);
     const IRModule next = inliner.run(called, false);
     if (inliner.nodes_left() == nodes_left) break;
     nodes_left = inliner.nodes_left();

@@ -4,8 +4,9 @@
 //   def @main(%y: float32) { @scale(exp(%y)) }                ->   def @main(%y: float32) { multiply(exp(%y), 2f) }
 //
 // An argument takes the place of its parameter; it is bound by a let instead where that would evaluate it at another
-// time or another number of times: it has effects or reads a reference, or an inner function uses the parameter. A
-// marked function that calls itself, alone or through other marked ones, stays; so does what passes leave alone
+// time or another number of times: it has effects or reads a reference, or an inner function uses the parameter. Such
+// expressions that are shared or in braces are bound before (passes/rewrite/effects.h, in_order). A marked function
+// that calls itself, alone or through other marked ones, stays; so does what passes leave alone
 // (relay/function_attrs.h), and a use that is no call. A marked function that nothing refers to any more is dropped,
 // unless it is `main` or has a global_symbol. Functions that call each other twice, again and again, double in size
 // with each: past kMostInlinedNodes new nodes the calls that are left stay.

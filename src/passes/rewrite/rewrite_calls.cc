@@ -32,8 +32,8 @@ bool may_be(const Type& a, const Type& b) {
 
 class CallRewriter {
  public:
-  CallRewriter(const IRModule& module, const CallRewrites& rewrites)
-      : module_(module), effects_(module, true), rewrites_(rewrites) {}
+  CallRewriter(const InOrder& program, const CallRewrites& rewrites)
+      : module_(program.module), effects_(program.effects), rewrites_(rewrites) {}
 
   Expr run(const Expr& body) {
     return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
@@ -158,7 +158,7 @@ class CallRewriter {
   }
 
   const IRModule& module_;
-  Effects effects_;
+  const Effects& effects_;
   const CallRewrites& rewrites_;
   const CallRewriteFn no_rule_;
   std::unordered_map<const Object*, CallRewriteFn> rules_;
@@ -212,9 +212,10 @@ Expr given_expression(const Value& result, const CallNode& call, std::string_vie
 }
 
 IRModule rewrite_calls(const IRModule& module, const CallRewrites& rewrites) {
-  CallRewriter rewriter(module, rewrites);
-  const IRModule result = rewrite_bodies(module, [&](const Expr& body) { return rewriter.run(body); });
-  if (result == module) return module;
+  const InOrder program = in_order(module);
+  CallRewriter rewriter(program, rewrites);
+  const IRModule result = rewrite_bodies(program.module, [&](const Expr& body) { return rewriter.run(body); });
+  if (result == program.module) return module;
   const std::string whose = fmt::format("the {} of {}", rewrites.what, fmt::join(rewriter.changed(), ", "));
   const IRModule after = typed(result, whose);
   check_functions(module, after, whose);

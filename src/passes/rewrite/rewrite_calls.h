@@ -1,8 +1,9 @@
 // Calls of ops become what functions that users set on the ops make of them.
 //
 // An argument with an effect, or that depends on when it is evaluated, is bound by a let before: the function may use
-// it any number of times. What a function gives is not rewritten again, so that it may hold a call of the same op; it
-// is copied with the span of the call where it has none: the function may keep what it gave.
+// it any number of times. Such expressions that are shared or in braces are bound before (effects.h, in_order). What a
+// function gives is not rewritten again, so that it may hold a call of the same op; it is copied with the span of the
+// call where it has none: the function may keep what it gave.
 #pragma once
 
 #include <functional>
