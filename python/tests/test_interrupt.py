@@ -1,4 +1,4 @@
-"""Ctrl-C while a model is compiled."""
+"""Ctrl-C while a model is compiled, or interpreted."""
 
 import signal
 from pathlib import Path
@@ -41,3 +41,18 @@ def test_a_build_ends(interrupted):
     interrupted()
     with pytest.raises(KeyboardInterrupt):
         hr.relay.build(module, "llvm")
+
+
+def test_an_interpreted_run_ends(interrupted):
+    module = hr.relay.parse(
+        """#[version = "0.0.5"]
+        def @fib(%n: int64) -> int64 {
+          if (less(%n, 2i64)) { %n } else { add(@fib(subtract(%n, 1i64)), @fib(subtract(%n, 2i64))) }
+        }
+        def @main() { @fib(22i64) }
+        """
+    )
+    run = hr.relay.create_executor("debug", mod=module).evaluate()
+    interrupted()
+    with pytest.raises(KeyboardInterrupt):
+        run()

@@ -1,6 +1,7 @@
 #include "interp/interp.h"
 
 #include "base/count_of.h"
+#include "base/interrupt.h"
 #include "interp/check_arguments.h"
 #include "object/string.h"
 #include "ops/loops/element.h"
@@ -261,6 +262,7 @@ class Interpreter {
         continue;
       }
       stack.pop_back();
+      poll_interrupt();
       if (enters_a_body(node)) {
         Typed value = co_await eval_body(node, frame);
         frame.done.emplace(node.get(), std::move(value));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/interrupt.h"
 #include "kit/count_allocations.h"
 #include "kit/errors.h"
 #include "object/shape_tuple.h"
@@ -146,6 +147,17 @@ TEST(Interp, EndlessRecursionIsAnError) {
 int32_t run_int(const std::string& body) {
   const NDArray result = run_text(body, {}).at(0);
   return result.num_elements() == 1 ? result.data<int32_t>()[0] : -1;
+}
+
+struct RunCalledOff {};
+
+// A second of calls, of which each is short.
+TEST(Interp, ARunMayBeCalledOff) {
+  const InterruptScope scope([] { throw RunCalledOff(); });
+  EXPECT_THROW(run_int("def @fib(%n: int32) -> int32 { if (less(%n, 2)) { %n } else { "
+                       "add(@fib(subtract(%n, 1)), @fib(subtract(%n, 2))) } }\n"
+                       "def @main() { @fib(22) }"),
+               RunCalledOff);
 }
 
 constexpr const char* kLists = R"(

@@ -2,6 +2,7 @@
 
 #include <unordered_set>
 
+#include "base/interrupt.h"
 #include "interp/tir_program.h"
 #include "tensor/strides.h"
 #include "tir/print.h"
@@ -119,6 +120,8 @@ class Machine {
       const Step& step = program_.steps[pc++];
       switch (step.kind) {
         case StepKind::jump:
+          // Loops jump back. A step takes some 10 ns, less than to look at the clock.
+          if ((++num_jumps_ & 0xfff) == 0) poll_interrupt();
           pc = step.target;
           break;
         case StepKind::jump_unless:
@@ -294,6 +297,7 @@ class Machine {
   std::vector<Cell> cells_;
   std::vector<bool> is_unknown_;  // of each cell: it depends on an element that was never written
   std::vector<Memory> memory_;
+  uint64_t num_jumps_ = 0;
   std::unordered_set<const PrimVarNode*> bound_;
 };
 

@@ -7,6 +7,7 @@
 #include <bit>
 #include <cmath>
 
+#include "base/interrupt.h"
 #include "kit/dtypes.h"
 #include "kit/errors.h"
 #include "kit/native_kernels.h"
@@ -74,6 +75,13 @@ TEST(TirInterp, ParallelLoopsMayRunBackwards) {
   };
   EXPECT_EQ(run(false), 4);
   EXPECT_EQ(run(true), 1);
+}
+
+struct LoopsCalledOff {};
+
+TEST(TirInterp, LoopsMayBeCalledOff) {
+  const InterruptScope scope([] { throw LoopsCalledOff(); });
+  EXPECT_THROW(four("for i in serial(4) { for j in serial(1000000) { y[i] = x[i]; } }"), LoopsCalledOff);
 }
 
 TEST(TirInterp, NumbersAreThoseOfTheIr) {
