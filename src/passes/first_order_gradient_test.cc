@@ -116,7 +116,7 @@ INSTANTIATE_TEST_SUITE_P(
         GradientCase{"TupleResult", "let %t = (exp(%x), %y); (%t.0, (multiply(%t.1, %t.1), %t.0))"}),
     [](const auto& info) { return std::string(info.param.name); });
 
-std::string gradient_error(const char* text) {
+std::string gradient_error(const std::string& text) {
   try {
     first_order_gradient(read(text));
   } catch (const UserError& e) {
@@ -155,6 +155,17 @@ TEST(FirstOrderGradient, FunctionsThatCallThemselvesAreRefused) {
                            "  let %f: fn (float32) -> float32 = fn (%a: float32) -> float32 { %f(exp(%a)) };\n"
                            "  %f(%x)\n}"),
             knows + "a let of a function that calls itself, or of a value that has effects");
+}
+
+// Each calls the next twice: 2^40 bodies if it were done to the end.
+TEST(FirstOrderGradient, TooManyCallsAreRefused) {
+  std::string text;
+  for (int i = 0; i < 40; ++i)
+    text += fmt::format("def @f{}(%x: float32) -> float32 {{ add(@f{}(%x), @f{}(exp(%x))) }}\n", i, i + 1, i + 1);
+  text += "def @f40(%x: float32) -> float32 { %x }\ndef @main(%x: float32) -> float32 { @f0(%x) }";
+  EXPECT_EQ(gradient_error(text),
+            "FirstOrderGradient puts functions in the place of their calls, and there are too many calls to inline: "
+            "they would add more than 200000 nodes; let the functions call each other less often");
 }
 
 TEST(FirstOrderGradient, OnlyWhatDependsOnParametersNeedsARule) {

@@ -136,7 +136,10 @@ class Inliner {
   Expr inline_call(const CallNode& before, const CallNode& after, const Inlined& callee) {
     Renewal renewal;
     if (!bind_types(*callee.function, call_types(before), renewal.types)) return ref(&after);
-    if (callee.num_nodes > nodes_left_) return ref(&after);
+    if (callee.num_nodes > nodes_left_) {
+      nodes_left_ = -1;
+      return ref(&after);
+    }
     nodes_left_ -= callee.num_nodes;
     std::vector<std::pair<relay::Var, Expr>> lets;
     for (size_t i = 0; i < before.args.size(); ++i) {
@@ -197,9 +200,13 @@ IRModule inline_functions(const IRModule& module) {
 }
 
 IRModule inline_calls(const IRModule& module) {
+  int64_t nodes_left = kMostInlinedNodes;
+  return inline_calls(module, nodes_left);
+}
+
+IRModule inline_calls(const IRModule& module, int64_t& nodes_left) {
   constexpr int kMostRounds = 64;
   IRModule result = module;
-  int64_t nodes_left = kMostInlinedNodes;
   for (int round = 0; round < kMostRounds; ++round) {
     const std::vector<GlobalVar> called = called_functions(result);
     if (called.empty()) break;

@@ -27,5 +27,7 @@ IRModule inline_functions(const IRModule& module);
 // function that was an argument, and is called when what took it has become its body, becomes its body in turn. All
 // functions stay; DeadCodeElimination drops those that nothing needs any more.
 IRModule inline_calls(const IRModule& module);
+// The same with at most `nodes_left` new nodes, which it counts down; negative: calls stayed for want of more.
+IRModule inline_calls(const IRModule& module, int64_t& nodes_left);
 
 }  // namespace headrace::passes

@@ -9,8 +9,9 @@
 //
 // Functions that are called become parts of their callers (straight_line.h); a function over functions or data types
 // stays as it is. UserError at the expression that is no op call or tuple then: at a function that calls itself, a
-// branch, a reference; where a rule needs a static shape; and at an op that parameters flow through and that has no
-// rule, of the project's (gradient_rules.cc) or of its user (kGradientAttr), which must fit the types of the arguments.
+// branch, a reference; where functions call each other so often that there are too many calls to inline; where a rule
+// needs a static shape; and at an op that parameters flow through and that has no rule, of the project's
+// (gradient_rules.cc) or of its user (kGradientAttr), which must fit the types of the arguments.
 // Training-form ops go first (SimplifyInference). Needs types. The result itself is what it was, to the last bit.
 // Values are kept: nothing is computed again at an annotation.checkpoint. New nodes have the span of the op they come
 // from.

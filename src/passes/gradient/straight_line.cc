@@ -18,7 +18,8 @@ using relay::FunctionNode;
 
 namespace {
 
-// Calls of function literals become the functions' bodies. `nodes_left` counts down what that may add.
+// Calls of function literals become the functions' bodies. `nodes_left` counts down what that may add; negative: calls
+// stayed for want of more.
 class LiteralApplier {
  public:
   LiteralApplier(const IRModule& module, int64_t& nodes_left) : effects_(module, true), nodes_left_(nodes_left) {}
@@ -41,7 +42,10 @@ class LiteralApplier {
     if (stays || !bind_types(function, call_types(before), renewal.types)) return ref(&after);
     int64_t added = 0;
     relay::post_order(callee.body, [&](const Expr&) { ++added; });
-    if (added > nodes_left_) return ref(&after);
+    if (added > nodes_left_) {
+      nodes_left_ = -1;
+      return ref(&after);
+    }
     nodes_left_ -= added;
     for (size_t i = 0; i < callee.params.size(); ++i) renewal.values.emplace(callee.params[i].object(), after.args[i]);
     return renewed(callee.body, renewal);
@@ -72,12 +76,17 @@ IRModule straight_line(const IRModule& module) {
   int64_t nodes_left = kMostInlinedNodes;
   IRModule result = module;
   const auto take = [&](const IRModule& next) {
+    if (nodes_left < 0)
+      throw_user_error(
+          "FirstOrderGradient puts functions in the place of their calls, and there are too many calls to inline: they "
+          "would add more than {} nodes; let the functions call each other less often",
+          kMostInlinedNodes);
     const bool is_new = next != result;
     if (is_new) result = relay::infer_type(next);
     return is_new;
   };
   for (int round = 0; round < kMostRounds; ++round) {
-    bool changed = take(inline_calls(result));
+    bool changed = take(inline_calls(result, nodes_left));
     changed |= take(inline_function_lets(result));
     changed |= take(apply_literals(result, nodes_left));
     if (!changed && !take(to_graph_normal_form(result))) break;

@@ -4,7 +4,8 @@
 //
 // Lets are dropped (ToGraphNormalForm), a call of a global function (InlineCalls) or of a function that stands in its
 // place becomes the function's body, and so on with what that brings. What calls itself stays, as does what has
-// effects, what passes leave alone (relay/function_attrs.h), and calls past kMostInlinedNodes new nodes.
+// effects, and what passes leave alone (relay/function_attrs.h). UserError where this would add more than
+// kMostInlinedNodes nodes.
 //
 // Needs types, and gives them. Preserves results to the last bit.
 #pragma once
