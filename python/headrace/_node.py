@@ -26,6 +26,9 @@ _MODULES = {
     "instrument": "headrace.instrument",
     "interp": "headrace.relay.backend.interpreter",
     "": "headrace.target",
+    # Types that are shown elsewhere than the others of their room.
+    "transform.FunctionPass": "headrace.relay.transform",
+    "transform.PrimFuncPass": "headrace.tir.transform",
 }
 
 _lock = threading.RLock()
@@ -253,7 +256,11 @@ def _make_class(row: dict[str, Any]) -> type:
     room, _, name = key.rpartition(".")
     fields = _core.type_fields(row["index"])
     inherited = {field["name"] for field in fields_of(parent)}
-    body: dict[str, Any] = {"__slots__": (), "__module__": _MODULES.get(room, "headrace"), "__qualname__": name}
+    body: dict[str, Any] = {
+        "__slots__": (),
+        "__module__": _MODULES.get(key) or _MODULES.get(room, "headrace"),
+        "__qualname__": name,
+    }
     for field in fields:
         if field["name"] not in inherited:
             getter = _core.field_getter(row["index"], field["name"])

@@ -71,7 +71,22 @@ class _Op:
 
     @staticmethod
     def get(op_name: str) -> Any:
-        """The op of that name; UserError that names near ones when there is none."""
+        """The op of that name.
+
+        Parameters
+        ----------
+        op_name : str
+            Such as "nn.conv2d".
+
+        Returns
+        -------
+        Op
+
+        Raises
+        ------
+        UserError
+            That names near ones, when there is none.
+        """
         if not isinstance(op_name, str):
             raise _core.UserError(f"the name of an op: expected a str, got {type(op_name).__name__}")
         return api("ir.GetOp")(op_name)

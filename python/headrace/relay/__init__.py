@@ -44,10 +44,11 @@ TupleWrapper = _expr.TupleWrapper
 globals().update(_adapters.FUNCTIONS)
 _ops.fill(_sys.modules[__name__])
 for _family, _functions in _family_adapters.FAMILIES.items():
-    for _name, _function in _functions.items():
-        setattr(globals()[_family], _name, _function)
+    vars(globals()[_family]).update(_functions)
+    globals()[_family].__all__ += _functions
 
 __all__ = [
+    *_adapters.FUNCTIONS,
     *_classes.__all__,
     *_with_fields.__all__,
     "Expr",

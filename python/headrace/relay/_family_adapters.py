@@ -199,6 +199,8 @@ def uniform(
         Theirs.
     low, high : RelayExpr or number
         The bounds, scalars.
+    span : Span, optional
+        Where it comes from.
 
     Returns
     -------
@@ -219,6 +221,8 @@ def normal(
         As of `uniform`.
     mean, scale : RelayExpr or number
         Mean and standard deviation, scalars.
+    span : Span, optional
+        Where it comes from.
 
     Returns
     -------

@@ -34,6 +34,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32
         The distance, 1 when it is left out.
     dtype : str
         The result's.
+    span : Span, optional
+        Where it comes from.
 
     Returns
     -------
@@ -85,14 +87,45 @@ def std(
     unbiased: bool = False,
     with_mean: Any = None,
 ) -> Any:
-    """The square root of `variance`, with its parameters."""
+    """The square root of `variance`.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The tensor.
+    axis : int or tuple of int, optional
+        What is reduced; everything when it is left out.
+    keepdims, exclude, unbiased : bool
+        Keep reduced axes with size 1; reduce the other axes; divide by one less.
+    with_mean : RelayExpr, optional
+        The mean, when it is known.
+
+    Returns
+    -------
+    RelayExpr
+    """
     return _sqrt(variance(data, axis, keepdims, exclude, unbiased, with_mean))
 
 
 def mean_variance(
     data: Any, axis: Any = None, keepdims: bool = False, exclude: bool = False, unbiased: bool = False
 ) -> _expr.TupleWrapper:
-    """Mean and variance, as a tuple; parameters as those of `variance`."""
+    """Mean and variance.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The tensor.
+    axis : int or tuple of int, optional
+        What is reduced; everything when it is left out.
+    keepdims, exclude, unbiased : bool
+        Keep reduced axes with size 1; reduce the other axes; divide by one less.
+
+    Returns
+    -------
+    TupleWrapper
+        The mean, and the variance.
+    """
     from headrace.relay._classes import Tuple
 
     mean = _mean(data, axis, True, exclude)
@@ -111,6 +144,8 @@ def full(fill_value: Any, shape: Any = (), dtype: str = "", *, span: Any = None)
         The result's shape.
     dtype : str
         The result's; when it is empty, the value's.
+    span : Span, optional
+        Where it comes from.
 
     Returns
     -------
@@ -134,6 +169,8 @@ def unique(data: Any, is_sorted: bool = True, return_counts: bool = False, *, sp
         Whether they are in order, or as they come first.
     return_counts : bool
         Whether there is a fifth field: how often each is.
+    span : Span, optional
+        Where it comes from.
 
     Returns
     -------
@@ -157,6 +194,8 @@ def matrix_set_diag(data: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LE
     align : str
         At which end shorter diagonals stand, first those above the main one, then the others: "RIGHT_LEFT",
         "LEFT_RIGHT", "LEFT_LEFT" or "RIGHT_RIGHT".
+    span : Span, optional
+        Where it comes from.
 
     Returns
     -------
@@ -184,6 +223,8 @@ def strided_set(data: Any, v: Any, begin: Any, end: Any, strides: Any = None, *,
         Where the slice begins and ends, one an axis.
     strides : list of int or RelayExpr, optional
         Its steps; 1 for each axis when they are left out, which asks for a list or a constant as `begin`.
+    span : Span, optional
+        Where it comes from.
 
     Returns
     -------
