@@ -26,13 +26,13 @@ def _show(module: types.ModuleType) -> None:
     module.__dir__ = __dir__
 
 
-def _shown(module: types.ModuleType) -> list[tuple[str, Any]]:
+def _shown(module: types.ModuleType) -> list[Any]:
     """The functions and classes that a module shows by their own names, without making any."""
-    kinds = (types.FunctionType, type)
+    shown = {name: vars(module)[name] for name in dir(module) if name in vars(module)}
     return [
-        (name, value)
-        for name, value in vars(module).items()
-        if isinstance(value, kinds) and getattr(value, "__name__", "") == name and name in dir(module)
+        value
+        for name, value in shown.items()
+        if isinstance(value, (types.FunctionType, type)) and value.__name__ == name
     ]
 
 
@@ -55,7 +55,7 @@ def settle(package: str) -> None:
     for name, module in modules.items():
         if "__dir__" not in vars(module):
             _show(module)
-        for _, value in _shown(module):
+        for value in _shown(module):
             if not is_public(value.__module__):
                 places.setdefault(id(value), (value, []))[1].append(name)
     for value, names in places.values():

@@ -296,8 +296,7 @@ void register_grid_ops() {
             "of the plane's last row and column), box_indices i[B] (the image) -> f[B,C,crop_size]. The edges of a box "
             "are the middles of the crop's corners; what lies outside of the image is extrapolation_value.")
       .arg("data", "Tensor", "f[N, C, H, W], or in another layout: the images")
-      .arg("boxes", "Tensor",
-           "f[B, 4], of the same dtype: top, left, bottom and right of each box, as parts of the plane")
+      .arg("boxes", "Tensor", "f[B, 4]: top, left, bottom and right of each box, as parts of the plane")
       .arg("box_indices", "Tensor", "int[B]: the image that each box is of")
       .attrs<CropAndResizeAttrs>()
       .relation(relate_crop_and_resize)
