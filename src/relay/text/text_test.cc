@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "kit/errors.h"
+#include "kit/options.h"
 #include "object/structural_equal.h"
 #include "ops/all_ops.h"
 #include "relay/infer/infer_type.h"
@@ -266,16 +267,16 @@ def @main(%x: Tensor[("n*/", 3), float32], %c: bool) {
 TEST_F(Text, LongAndDeepProgramsNeedNoStack) {
   const Var x = make_var("x");
   Expr chain = x, lets = x, nested = x, functions = x;
-  for (int i = 0; i < 100000; ++i) chain = make_call("nn.relu", {chain});
-  for (int i = 0; i < 10000; ++i) lets = make_let(make_var("v"), make_call("nn.relu", {x}), lets);
-  for (int i = 0; i < 10000; ++i) nested = make_if(x, nested, x);
-  for (int i = 0; i < 10000; ++i) functions = make_function({}, functions);
+  for (int i = 0; i < kit::by_depth(100000); ++i) chain = make_call("nn.relu", {chain});
+  for (int i = 0; i < kit::by_depth(10000); ++i) lets = make_let(make_var("v"), make_call("nn.relu", {x}), lets);
+  for (int i = 0; i < kit::by_depth(10000); ++i) nested = make_if(x, nested, x);
+  for (int i = 0; i < kit::by_depth(10000); ++i) functions = make_function({}, functions);
   for (const Expr& e : {chain, lets, nested, functions}) {
     const std::string text = print_expr(e);
     EXPECT_EQ(print_expr(parse_expr(text)), text);
   }
   std::string parens = "1f";
-  for (int i = 0; i < 20000; ++i) parens = "(" + parens + ",)";
+  for (int i = 0; i < kit::by_depth(20000); ++i) parens = "(" + parens + ",)";
   EXPECT_TRUE(parse_expr(parens).is<TupleNode>());
   EXPECT_THROW(parse_expr(std::string(2000000, '(')), UserError);
 }
