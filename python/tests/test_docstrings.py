@@ -100,10 +100,9 @@ def test_an_ops_arguments_are_documented(name):
 
 
 def test_an_ops_arguments_are_shown():
-    assert relay.op.get("nn.conv2d").arguments[1] == {
-        "name": "weight",
-        "type_info": "Tensor",
-        "description": "T[K, C / groups, ...], or in kernel_layout: the kernel",
-    }
+    weight = relay.op.get("nn.conv2d").arguments[1]
+    told = "T[K, C / groups, ...], or in kernel_layout: the kernel"
+    assert weight == {"name": "weight", "type_info": "Tensor", "description": told}
+    assert (weight.name, weight.type_info, weight.description) == ("weight", "Tensor", told)
     assert "    T[K, C / groups, ...], or in kernel_layout: the kernel\n" in relay.nn.conv2d.__doc__
     assert relay.op.get("concatenate").arguments[0]["type_info"] == "Tuple of tensors"

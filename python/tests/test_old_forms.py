@@ -133,6 +133,13 @@ def test_an_image_is_resized_whatever_its_region_is(given):
     np.testing.assert_array_equal(evaluated(call, x=data, r=np.ones(4, "float32")), doubled(data))
 
 
+def test_a_resize_is_what_a_text_says():
+    f = relay.parse_expr(
+        '#[version = "0.0.5"]\nfn (%x: Tensor[(1, 1, 2, 3), float32]) { image.resize2d(%x, size=[4, 6]) }'
+    )
+    hr.ir.assert_structural_equal(relay.Function(f.params, relay.image.resize2d(f.params[0], (4, 6))), f)
+
+
 def test_one_size_serves_all_axes_and_a_dtype_is_given():
     data = np.arange(6, dtype="float32").reshape(1, 1, 2, 3)
     call = relay.image.resize2d(var(shape=data.shape), 6, None, "NCHW", "nearest_neighbor", out_dtype="int32")
@@ -366,6 +373,12 @@ def test_nodes_by_tvms_keys():
     assert isinstance(hr.ir.make_node("TypeVar", name_hint="a", kind=0), relay.TypeVar)
     with pytest.raises(hr.UserError, match="there is no type 'Call'"):
         hr.ir.make_node("Call")
+    old = hr.ir.FloatImm
+    try:
+        mine = hr.register_object("FloatImm")(type("Mine", (old,), {}))
+        assert type(hr.tir.const(1.5)) is mine
+    finally:
+        hr.register_object("ir.FloatImm")(old)
 
 
 def test_a_class_of_ones_own_is_what_nodes_are():
@@ -386,6 +399,8 @@ def test_a_class_of_ones_own_is_what_nodes_are():
         assert made.what().same_as(x)
         assert type(relay.Tuple([made]).fields[0]) is Read
         assert type(made.copy_with(ref=var("y"))) is Read
+        with pytest.raises(hr.UserError, match="there is no type 'RefRead' in the C"):
+            hr.register_object("RefRead")(Read)
 
         @hr.register_object("relay.RefRead")
         class ByFunction(relay.RefRead):

@@ -10,7 +10,7 @@ from typing import Any
 from headrace import _arguments, _core, _elsewhere, _expr, _node, _op, _prim_expr, _tvm_files  # noqa: F401
 from headrace._container import Map
 from headrace._ffi import api
-from headrace._op import Op, register_op_attr  # noqa: F401
+from headrace._op import AttrFieldInfo, Op, register_op_attr  # noqa: F401
 
 
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
@@ -511,6 +511,7 @@ def node_fields(node_or_type: Any) -> list[str]:
 
 
 __all__ = [
+    "AttrFieldInfo",
     "SourceMap",
     "SourceName",
     "assert_structural_equal",

@@ -62,7 +62,7 @@ def _resize(spatial: int) -> Callable[..., Any]:
         data: Any,
         size: Any,
         roi: Any = None,
-        layout: str = usual,
+        layout: str = "",
         method: str = "linear",
         coordinate_transformation_mode: str = "half_pixel",
         rounding_method: str = "",
@@ -97,7 +97,7 @@ def _resize(spatial: int) -> Callable[..., Any]:
     roi : tuple of float or RelayExpr, optional
         Taken for the sake of old programs: only tf_crop_and_resize reads it, which is not here.
     layout : str
-        Data's, and the result's.
+        Data's, and the result's; empty: {usual}.
     method : str
         "nearest_neighbor", "linear" or "cubic".
     coordinate_transformation_mode : str
