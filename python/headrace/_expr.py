@@ -29,14 +29,28 @@ def _with_name(node: Any, text: str) -> str:
         return node._short_text()
 
 
-def dtype_of(expr: Any) -> str | None:
-    """The dtype of a tensor, as far as it is known without inference."""
+def _known_type(expr: Any) -> Any:
+    """The type of a tensor that is no constant, as far as it is known without inference."""
     found = expr.checked_type_
     if found is None and expr.type_key == "relay.Var":
         found = expr.type_annotation
+    return found if found is not None and found.type_key == "relay.TensorType" else None
+
+
+def dtype_of(expr: Any) -> str | None:
+    """The dtype of a tensor, as far as it is known without inference."""
     if expr.type_key == "relay.Constant":
         return expr.data.dtype
-    return found.dtype if found is not None and found.type_key == "relay.TensorType" else None
+    found = _known_type(expr)
+    return None if found is None else found.dtype
+
+
+def shape_of(expr: Any) -> tuple[int | None, ...] | None:
+    """The sizes of a tensor, None for each that is no number; None where the type is not known without inference."""
+    if expr.type_key == "relay.Constant":
+        return expr.data.shape
+    found = _known_type(expr)
+    return None if found is None else tuple(int(d) if d.type_key == "ir.IntImm" else None for d in found.shape)
 
 
 def _operand(value: Any, beside: Any) -> Any:

@@ -13,6 +13,7 @@
 #include "object/shape_tuple.h"
 #include "object/string.h"
 #include "runtime/module.h"
+#include "tensor/data_type.h"
 #include "tensor/device.h"
 
 namespace headrace::python {
@@ -213,6 +214,16 @@ class Nesting {
 };
 thread_local int Nesting::depth = 0;
 
+bool is_numpy_dtype(nb::handle object) { return nb::isinstance(object, nb::module_::import_("numpy").attr("dtype")); }
+
+// A dtype object of numpy's by its name, as dtypes are written.
+Value to_dtype_name(nb::handle dtype) {
+  if (!nb::cast<bool>(dtype.attr("isnative")))
+    throw_user_error("dtype {} is of another byte order than this machine's; give {}", nb::repr(dtype).c_str(),
+                     nb::repr(dtype.attr("newbyteorder")("=")).c_str());
+  return Value(DataType::parse(text_of(dtype.attr("name"))).to_string());
+}
+
 // What is no plain number, string or node.
 Value to_other_value(nb::handle object) {
   if (nb::isinstance<NDArray>(object)) return Value(nb::cast<NDArray>(object));
@@ -226,12 +237,18 @@ Value to_other_value(nb::handle object) {
     const nb::bytes bytes = nb::borrow<nb::bytes>(object);
     return Value(Bytes{std::string(bytes.c_str(), bytes.size())});
   }
-  if (nb::hasattr(object, "asobject")) return to_value(object.attr("asobject")());
+  if (PyByteArray_Check(object.ptr()) != 0) {
+    const auto size = static_cast<size_t>(PyByteArray_GET_SIZE(object.ptr()));
+    return Value(Bytes{std::string(PyByteArray_AS_STRING(object.ptr()), size)});
+  }
+  if (is_numpy_dtype(object)) return to_dtype_name(object);
+  const bool is_type = PyType_Check(object.ptr()) != 0;
+  if (!is_type && nb::hasattr(object, "asobject")) return to_value(object.attr("asobject")());
   // Numbers of numpy, which are arrays too.
-  if (nb::hasattr(object, "dtype") && nb::hasattr(object, "item") && !nb::hasattr(object, "__len__"))
+  if (!is_type && nb::hasattr(object, "dtype") && nb::hasattr(object, "item") && !nb::hasattr(object, "__len__"))
     return to_value(object.attr("item")());
-  if (nb::hasattr(object, "__dlpack__")) return Value(to_ndarray(object, "the argument"));
-  if (PyCallable_Check(object.ptr()) != 0 && !PyType_Check(object.ptr())) return Value(to_function(nb::borrow(object)));
+  if (!is_type && nb::hasattr(object, "__dlpack__")) return Value(to_ndarray(object, "the argument"));
+  if (!is_type && PyCallable_Check(object.ptr()) != 0) return Value(to_function(nb::borrow(object)));
   const std::string type = nb::cast<std::string>(object.type().attr("__name__"));
   throw nb::type_error(("a " + type + " cannot be passed to Headrace").c_str());
 }

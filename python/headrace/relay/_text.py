@@ -81,7 +81,19 @@ def parse(
 
 
 def parse_expr(source: str, *, weights: str | PathLike[str] | None = None) -> Any:
-    """An expression from its text; `free_var` lines may declare its free variables. `weights` and errors as `parse`."""
+    """An expression from its text; `free_var` lines may declare its free variables. Errors as those of `parse`.
+
+    Parameters
+    ----------
+    source : str
+        The text.
+    weights : path, optional
+        As `parse` takes it.
+
+    Returns
+    -------
+    RelayExpr
+    """
     return _read("relay.parser.ParseExpr", "from_string", source, "source", weights)
 
 

@@ -274,7 +274,7 @@ void register_grid_ops() {
   OpBuilder("image.affine_grid",
             "Where an affine map takes the places of a grid, for grid_sample: data f[N,2,3] -> f[N,2,target_shape], x "
             "and y of data * (x, y, 1) with x and y from -1 to 1. Jaderberg et al. 2015.")
-      .arg("data")
+      .arg("data", "Tensor", "f[N, 2, 3]: a map of each batch, x and y by x, y and 1")
       .attrs<AffineGridAttrs>()
       .relation(relate_affine_grid)
       .fusion(FusionKind::injective)
@@ -284,8 +284,8 @@ void register_grid_ops() {
             "An image read at places between its elements: data f[N,C,H,W], grid f[N,2,P,Q] (x, y from -1 to 1) -> "
             "f[N,C,P,Q]; or data f[N,C,D,H,W], grid f[N,3,O,P,Q] (x, y, z) -> f[N,C,O,P,Q]. nearest takes the even one "
             "of a tie; a place that is NaN reads 0.")
-      .arg("data")
-      .arg("grid")
+      .arg("data", "Tensor", "f[N, C, H, W], or [N, C, D, H, W]: the image")
+      .arg("grid", "Tensor", "f[N, 2, P, Q], or [N, 3, O, P, Q]: the places that are read, x first, from -1 to 1")
       .attrs<GridSampleAttrs>()
       .relation(relate_grid_sample)
       .fusion(FusionKind::opaque)
@@ -295,9 +295,9 @@ void register_grid_ops() {
             "Boxes of images resampled to one size: data f[N,C,H,W], boxes f[B,4] (top, left, bottom, right, as parts "
             "of the plane's last row and column), box_indices i[B] (the image) -> f[B,C,crop_size]. The edges of a box "
             "are the middles of the crop's corners; what lies outside of the image is extrapolation_value.")
-      .arg("data")
-      .arg("boxes")
-      .arg("box_indices")
+      .arg("data", "Tensor", "f[N, C, H, W], or in another layout: the images")
+      .arg("boxes", "Tensor", "f[B, 4]: top, left, bottom and right of each box, as parts of the plane")
+      .arg("box_indices", "Tensor", "int[B]: the image that each box is of")
       .attrs<CropAndResizeAttrs>()
       .relation(relate_crop_and_resize)
       .fusion(FusionKind::opaque)

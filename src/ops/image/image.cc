@@ -291,9 +291,9 @@ void register_image_ops() {
               fmt::format("An image resampled: x[{}] -> [N,C,size], or in another layout. Coordinates and rounding as "
                           "ONNX Resize-13 names them; the scale is the ratio of the sizes.",
                           kShapes[spatial - 1]))
-        .arg("data")
-        .arg("size", "Tensor", "optional: size as a tensor")
-        .arg("roi", "Tensor", "not used: kept for old programs, with a size before it")
+        .arg("data", "Tensor", fmt::format("T[{}], numbers, or in another layout: the image", kShapes[spatial - 1]))
+        .arg("size", "Tensor", fmt::format("int[{}], optional: size as a tensor", spatial))
+        .arg("roi", "Tensor", "f[2 * spatial axes], optional, after a size: not used, kept for old programs")
         .any_args()
         .attrs<Resize2DAttrs>()
         .relation([spatial](const RelationInput& input) { return relate_resize(input, spatial); })
@@ -304,7 +304,7 @@ void register_image_ops() {
   OpBuilder("nn.upsampling",
             "An image resampled by factors: x[N,C,H,W] -> [N,C,round(H * scale_h),round(W * scale_w)]; as "
             "image.resize2d with asymmetric coordinates, or with aligned corners.")
-      .arg("data")
+      .arg("data", "Tensor", "T[N, C, H, W], numbers, or in another layout: the image")
       .attrs<UpSamplingAttrs>()
       .relation(relate_upsampling)
       .fusion(FusionKind::injective)
@@ -312,7 +312,7 @@ void register_image_ops() {
       .eval([](const EvalInput& input) { return resample(input, resize_attrs(input.attrs<UpSamplingAttrs>())); });
   OpBuilder("nn.upsampling3d",
             "A volume resampled by factors: x[N,C,D,H,W] -> [N,C,round(D * scale_d),...]; as image.resize3d.")
-      .arg("data")
+      .arg("data", "Tensor", "T[N, C, D, H, W], numbers, or in another layout: the volume")
       .attrs<UpSampling3DAttrs>()
       .relation(relate_upsampling3d)
       .fusion(FusionKind::injective)

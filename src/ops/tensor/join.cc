@@ -175,14 +175,17 @@ std::vector<NDArray> eval_split(const EvalInput& input) {
 void register_join_ops() {
   moving(OpBuilder("concatenate",
                    "A tuple of tensors joined along an axis: [.., n, ..] and [.., m, ..] -> [.., n + m, ..].")
-             .arg("data", "Tuple of tensors")
+             .arg("data", "Tuple of tensors",
+                  "T[.., n, ..], T[.., m, ..], ...: alike but for the axis that they are joined along")
              .attrs<ConcatenateAttrs>(),
          relate_concatenate, eval_concatenate);
   moving(OpBuilder("stack", "A tuple of k tensors of one shape joined along a new axis of size k.")
-             .arg("data", "Tuple of tensors")
+             .arg("data", "Tuple of tensors", "T[...], T[...], ...: all of one shape")
              .attrs<StackAttrs>(),
          relate_stack, eval_stack);
-  moving(OpBuilder("split", "A tensor cut along an axis: a tuple of its parts.").arg("data").attrs<SplitAttrs>(),
+  moving(OpBuilder("split", "A tensor cut along an axis: a tuple of its parts.")
+             .arg("data", "Tensor", "T[...]: what is cut")
+             .attrs<SplitAttrs>(),
          relate_split, eval_split);
 }
 
