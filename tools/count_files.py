@@ -6,8 +6,8 @@
 A pass: the header and source of its name, the list that runs it, its golden file, and whatever else names it. An op:
 what registers and lowers it, its header, and the script that makes its cases; where Relay's Python function has another
 order of parameters, another default or result than the registry gives, the tables that say so are one more. What knows
-an op from elsewhere (a pass, the importer, an analysis) is not counted: the op is whole without it. Names that
-the sources put together from parts (nn.avg_pool1d) are not found there.
+an op from elsewhere (a pass, the importer, an analysis) is not counted: the op is whole without it. Nor are the tables
+of the names that Relay's users know (relay_passes.txt, relay_ops.txt): they have their rows.
 
 Prints a summary and what is more; exits 1 when ALLOWED does not say why. --all prints every pass and op with its files.
 """
@@ -72,11 +72,21 @@ def files_of_pass(root: Path, name: str, texts: dict[str, str]) -> list[str]:
     return [*sorted(found), *goldens[:1]]  # one is needed
 
 
+def spellings(name: str) -> str:
+    """A pattern of the name between quotes, also where a family's sources put it together: "nn.{}_pool{}d"."""
+    parts = re.split(r"(\dd\b|\bavg|\bmax|(?<=_)(?:avg|max))", name)
+    loose = "".join(
+        re.escape(part) if i % 2 == 0 else rf"(?:{part}|\{{\}}{part[1:] if part[0].isdigit() else ''})"
+        for i, part in enumerate(parts)
+    )
+    return f'"{loose}"'
+
+
 def files_of_op(name: str, texts: dict[str, str]) -> list[str]:
     rooms = ("src/ops/", "src/lower/")
-    quoted = re.compile(rf'^(?!\s*//).*"{re.escape(name)}"', re.MULTILINE)
+    quoted = re.compile(rf"^(?!\s*//).*{spellings(name)}", re.MULTILINE)
     named = {file for file, text in texts.items() if file.startswith(rooms) and quoted.search(text)}
-    registered = {file for file in named if re.search(rf'OpBuilder\(\s*"{re.escape(name)}"', texts[file])}
+    registered = {file for file in named if re.search(rf"OpBuilder\([^;]*?{spellings(name)}", texts[file])}
     headers = {file.removesuffix(".cc") + ".h" for file in registered} & texts.keys()
     return [*sorted(named | headers), CASES]
 

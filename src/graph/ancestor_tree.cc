@@ -22,6 +22,13 @@ void AncestorTree::add(int32_t node, int32_t parent, int32_t weight) {
   }
 }
 
+int32_t AncestorTree::add_leaf(int32_t parent) {
+  const auto node = static_cast<int32_t>(nodes_.size());
+  nodes_.emplace_back();
+  add(node, parent);
+  return node;
+}
+
 int32_t AncestorTree::lift(int32_t node, int32_t depth) const {
   while (at(node).depth > depth) node = depth_of(at(node).jump) >= depth ? at(node).jump : at(node).parent;
   return node;

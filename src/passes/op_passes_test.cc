@@ -1,4 +1,7 @@
 // Passes that rewrite calls of ops: padding folded, casts copied, long concatenations split.
+#include <set>
+
+#include "passes/nn/precision_lists.h"
 #include "passes/nn/split_args.h"
 #include "passes/nn/to_mixed_precision.h"
 #include "passes/tests/golden_pass.h"
@@ -104,6 +107,68 @@ INSTANTIATE_TEST_SUITE_P(
 #undef TWO_PLANES
 #undef SQUARE
 #undef KERNEL
+
+// An op whose result is never float32 is never asked.
+bool gives_no_floats(const std::string& op) {
+  static const std::set<std::string> kNames{"all",
+                                            "any",
+                                            "argmax",
+                                            "argmin",
+                                            "argsort",
+                                            "argwhere",
+                                            "bitwise_and",
+                                            "bitwise_not",
+                                            "bitwise_or",
+                                            "bitwise_xor",
+                                            "equal",
+                                            "argwhere_bounded",
+                                            "greater",
+                                            "isfinite",
+                                            "greater_equal",
+                                            "isinf",
+                                            "isnan",
+                                            "invert_permutation",
+                                            "left_shift",
+                                            "less",
+                                            "less_equal",
+                                            "logical_and",
+                                            "logical_not",
+                                            "logical_or",
+                                            "logical_xor",
+                                            "not_equal",
+                                            "ndarray_size",
+                                            "right_shift",
+                                            "searchsorted",
+                                            "shape_of",
+                                            "unravel_index",
+                                            "random.threefry_generate",
+                                            "random.threefry_split"};
+  return kNames.contains(op);
+}
+
+TEST(ToMixedPrecision, KnowsEveryOp) {
+  ops::register_all_ops();
+  for (const std::string& op : op_names()) {
+    if (op.starts_with("test.")) continue;  // of other tests
+    const auto category = precision_category(relay::make_call(op, {}), DataType::float_(16));
+    EXPECT_NE(category.has_value(), gives_no_floats(op)) << op;
+  }
+}
+
+TEST(ToMixedPrecision, WindowsOfAnyRankAreAlike) {
+  const IRModule after =
+      run_pass("ToMixedPrecision", read("def @main(%x: Tensor[(1, 2, 8), float32], %w: Tensor[(2, 2, 3), float32]) {\n"
+                                        "  nn.max_pool1d(nn.conv1d(%x, %w), pool_size=[2])\n}"));
+  EXPECT_EQ(relay::print_module(after),
+            "#[version = \"0.0.5\"]\n"
+            "def @main(%x: Tensor[(1, 2, 8), float32], %w: Tensor[(2, 2, 3), float32]) {\n"
+            "  %0 = cast(%x, dtype=\"float16\");\n"
+            "  %1 = cast(%w, dtype=\"float16\");\n"
+            "  %2 = nn.conv1d(%0, %1);\n"
+            "  %3 = nn.max_pool1d(%2, pool_size=[2]);\n"
+            "  cast(%3, dtype=\"float32\")\n"
+            "}\n");
+}
 
 // Packed data stays in the small type from convolution to convolution.
 TEST(ToMixedPrecision, LayoutTransformsFollow) {

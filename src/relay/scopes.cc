@@ -1,5 +1,6 @@
 #include "relay/scopes.h"
 
+#include "graph/ancestor_tree.h"
 #include "relay/visit.h"
 
 namespace headrace::relay {
@@ -14,7 +15,8 @@ namespace {
 class ScopeFinder {
  public:
   explicit ScopeFinder(const Expr& root) {
-    out_.scopes.push_back({0, 0, 0, {}});
+    out_.scopes.push_back({0, {}});
+    tree_.add_leaf(graph::AncestorTree::kNone);
     std::vector<Expr> order;
     post_order(root, [&](const Expr& node) {
       if (!is_atomic(node)) order.push_back(node);
@@ -33,38 +35,15 @@ class ScopeFinder {
   Scopes take() { return std::move(out_); }
 
  private:
-  Scopes::Scope& scope(int id) { return out_.scopes[static_cast<size_t>(id)]; }
-
-  // Jump pointers as in a skew-binary list: an ancestor at any depth is found in O(log n) steps.
   int open(int parent) {
-    const int up = scope(parent).jump;
-    const bool equal_strides = scope(parent).depth - scope(up).depth == scope(up).depth - scope(scope(up).jump).depth;
-    const int depth = scope(parent).depth + 1;
-    out_.scopes.push_back({parent, equal_strides ? scope(up).jump : parent, depth, {}});
-    return static_cast<int>(out_.scopes.size()) - 1;
-  }
-
-  int raise(int id, int depth) {
-    while (scope(id).depth > depth) id = scope(scope(id).jump).depth >= depth ? scope(id).jump : scope(id).parent;
-    return id;
-  }
-
-  int common(int a, int b) {
-    const int depth = std::min(scope(a).depth, scope(b).depth);
-    a = raise(a, depth);
-    b = raise(b, depth);
-    while (a != b) {
-      const bool far = scope(a).jump != scope(b).jump;
-      a = far ? scope(a).jump : scope(a).parent;
-      b = far ? scope(b).jump : scope(b).parent;
-    }
-    return a;
+    out_.scopes.push_back({parent, {}});
+    return tree_.add_leaf(parent);
   }
 
   Scopes::Placement* use(const Expr& expr, int where) {
     if (is_atomic(expr)) return nullptr;
     Scopes::Placement& placement = out_.placements[expr.object()];
-    placement.scope = placement.uses == 0 ? where : common(placement.scope, where);
+    placement.scope = placement.uses == 0 ? where : tree_.common_ancestor(placement.scope, where);
     ++placement.uses;
     return &placement;
   }
@@ -112,18 +91,12 @@ class ScopeFinder {
   }
 
   Scopes out_;
+  graph::AncestorTree tree_{0};  // of the scopes, by their numbers
 };
 
 }  // namespace
 
 Scopes find_scopes(const Expr& root) { return ScopeFinder(root).take(); }
-
-bool Scopes::encloses(int outer, int inner) const {
-  const auto at = [&](int id) -> const Scope& { return scopes[static_cast<size_t>(id)]; };
-  const int depth = at(outer).depth;
-  while (at(inner).depth > depth) inner = at(at(inner).jump).depth >= depth ? at(inner).jump : at(inner).parent;
-  return inner == outer;
-}
 
 std::vector<int> find_blocks(const Expr& root, const Scopes& scopes) {
   std::vector<bool> starts(scopes.scopes.size(), false);

@@ -9,7 +9,7 @@ namespace headrace::relay {
 // that is no tail open one. A node is defined in the innermost scope that holds all its uses.
 struct Scopes {
   struct Scope {
-    int parent, jump, depth;     // jump: an ancestor farther up, for a search in logarithmic time
+    int parent;
     std::vector<Expr> numbered;  // what is defined here as `%k = ...`, operands first
   };
   struct Placement {
@@ -24,8 +24,6 @@ struct Scopes {
   std::unordered_map<const Object*, Placement> placements;
 
   const Placement& at(const Expr& expr) const { return placements.at(expr.object()); }
-  // Whether `inner` is `outer` or lies in it.
-  bool encloses(int outer, int inner) const;
   // A let written as a statement of the block whose tail it is, without braces of its own.
   bool is_flat_let(const Expr& expr) const {
     const Placement& place = at(expr);
