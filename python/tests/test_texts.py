@@ -123,7 +123,7 @@ def test_meta_tables_that_are_none_are_told(table, message):
         relay.parse(text, init_meta_table=table)
 
 
-def test_constants_are_not_given_twice(tmp_path):
+def test_constants_are_not_given_twice():
     large = hr.IRModule.from_expr(relay.const(np.arange(64.0)))
     with pytest.raises(hr.UserError, match="holds the data of its constants itself"):
         relay.parse(large.astext(), init_meta_table={"relay.Constant": [np.arange(64.0)]})
