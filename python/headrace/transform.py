@@ -132,7 +132,7 @@ class _PassContext:
         return self
 
     def __exit__(self, *error: object) -> None:
-        api("transform.ExitPassContext")()
+        api("transform.ExitPassContext")(self)
 
     def override_instruments(self, instruments: Iterable[Any] | None) -> None:
         """Other instruments for the rest of the block: those of now leave, these enter.
@@ -145,18 +145,10 @@ class _PassContext:
         Raises
         ------
         UserError
-            When this is not the context of the innermost `with` of this thread.
+            When this is not the context of the innermost `with` of this thread. An error of an instrument leaves the
+            block without instruments.
         """
-        current = PassContext.current()
-        # What stands for this context since an earlier call has the same config, and no other context has.
-        if not (PassContext.is_active() and current.config.same_as(self.config)):
-            raise _core.UserError(
-                "override_instruments: this is not the context of the innermost `with`; write "
-                "PassContext.current().override_instruments([...]) within one"
-            )
-        other = current.copy_with(instruments=_listed(instruments, "instruments"))
-        api("transform.ExitPassContext")()
-        api("transform.EnterPassContext")(other)
+        api("transform.OverrideInstruments")(self, _listed(instruments, "instruments"))
 
     @staticmethod
     def current() -> Any:

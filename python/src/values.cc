@@ -76,6 +76,15 @@ NDArray share_bfloat16(nb::handle array) {
   return result;
 }
 
+// What numpy and exporters say of what they cannot give; any other error is the object's own.
+bool is_refusal(const nb::python_error& error) {
+  for (PyObject* type :
+       {PyExc_TypeError, PyExc_ValueError, PyExc_BufferError, PyExc_RuntimeError, PyExc_OverflowError}) {
+    if (error.matches(type)) return true;
+  }
+  return false;
+}
+
 // Exporters refuse what DLPack cannot say: strings, objects, foreign byte orders; numpy's also bfloat16.
 NDArray share(nb::handle object, const std::string& what) {
   try {
@@ -83,6 +92,7 @@ NDArray share(nb::handle object, const std::string& what) {
   } catch (nb::python_error& error) {
     if (nb::hasattr(object, "__array_interface__") && text_of(object.attr("dtype")) == "bfloat16")
       return share_bfloat16(object);
+    if (!is_refusal(error)) throw;
     throw_user_error("{}: {} cannot be shared by DLPack: {}", what, kind_of(object), nb::str(error.value()).c_str());
   } catch (const UserError& error) {
     throw_user_error("{}: {}", what, error.message());
@@ -97,6 +107,7 @@ nb::object as_numpy(nb::handle object, const std::string& what) {
   try {
     return nb::module_::import_("numpy").attr("asarray")(object);
   } catch (nb::python_error& error) {
+    if (!is_refusal(error)) throw;
     throw_user_error("{}: {} does not become an array: {}", what, kind_of(object), nb::str(error.value()).c_str());
   }
 }

@@ -55,8 +55,13 @@ Nested<bool> Parser::statement(std::vector<Let>& lets) {
   if (peek().kind != TokenKind::graph || !peek(1).is("=")) co_return false;
   const Token name = take();
   take();
-  vars_.bind(local_name(name), placeholder(name));
-  Expr value = co_await expr(0);
+  Expr value;
+  try {
+    value = co_await expr(0);
+  } catch (const SyntaxError&) {
+    vars_.bind(local_name(name), placeholder(name));  // so that its uses are no errors, too
+    throw;
+  }
   vars_.bind(local_name(name), value);
   expect(";", "after a definition");
   co_return true;

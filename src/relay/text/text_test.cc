@@ -281,6 +281,16 @@ TEST_F(Text, LongAndDeepProgramsNeedNoStack) {
   EXPECT_THROW(parse_expr(std::string(2000000, '(')), UserError);
 }
 
+// Until the new definition is whole, the name is what it was before.
+TEST_F(Text, ADefinitionMayReadTheOneItReplaces) {
+  EXPECT_EQ(print_expr(parse_expr("fn (%x: float32) { %0 = nn.relu(%x); %0 = (%x, %0); %0 = (%0, %0); %0 }")),
+            print_expr(parse_expr("fn (%x: float32) { %0 = nn.relu(%x); %1 = (%x, %0); (%1, %1) }")));
+  EXPECT_EQ(kit::user_error_of([] { parse_expr("fn (%x: float32) { %0 = (%0, 1); %0 }"); }),
+            "<text>:1:26: %0 is not defined here\n"
+            "  fn (%x: float32) { %0 = (%0, 1); %0 }\n"
+            "                           ^~");
+}
+
 TEST_F(Text, WhatHasNoTextFormSaysSo) {
   EXPECT_THROW(print_expr(make_function({}, make_tuple({}), {}, {}, {{"f", Value(make_var("x"))}})), UserError);
   const Type relation = make_object<TypeRelationNode>();
