@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Number
 from typing import Any
 
@@ -12,7 +13,7 @@ from headrace._ffi import api
 def text_of(node: Any) -> str:
     """The text form without large data; of what has none, or has names that are no text, a short text."""
     try:
-        return api("relay.ir.AsText")(node, False, False)
+        return api("relay.ir.AsText")(node, False, None, False)
     except (_core.UserError, UnicodeDecodeError):
         return node._short_text()
 
@@ -88,12 +89,18 @@ class _Expr:
             )
         return found
 
-    def astext(self, show_meta_data: bool = True, show_types: bool = False) -> str:
+    def astext(
+        self,
+        show_meta_data: bool = True,
+        annotate: Callable[[Any], str | None] | None = None,
+        show_types: bool = False,
+    ) -> str:
         """The text form; without the data of large constants it cannot be read back.
 
-        With `show_types` each expression has the type that InferType found behind it, as a comment.
+        `annotate` answers with a comment to stand behind an expression, as in `relay.astext`; with `show_types` each
+        has the type that InferType found there.
         """
-        return api("relay.ir.AsText")(self, bool(show_meta_data), bool(show_types))
+        return api("relay.ir.AsText")(self, bool(show_meta_data), annotate, bool(show_types))
 
     def __str__(self) -> str:
         return text_of(self)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -416,12 +416,18 @@ class _IRModule:
         """The attribute of that name, or None."""
         return self.attrs.get(attr_key)
 
-    def astext(self, show_meta_data: bool = True, show_types: bool = False) -> str:
+    def astext(
+        self,
+        show_meta_data: bool = True,
+        annotate: Callable[[Any], str | None] | None = None,
+        show_types: bool = False,
+    ) -> str:
         """The text form, which `relay.parse` reads; without the data of large constants it cannot be read back.
 
-        With `show_types` each expression has the type that InferType found behind it, as a comment.
+        `annotate` answers with a comment to stand behind an expression, as in `relay.astext`; with `show_types` each
+        has the type that InferType found there.
         """
-        return api("relay.ir.AsText")(self, bool(show_meta_data), bool(show_types))
+        return api("relay.ir.AsText")(self, bool(show_meta_data), annotate, bool(show_types))
 
     def __str__(self) -> str:
         return _expr.text_of(self)

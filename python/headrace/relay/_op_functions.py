@@ -134,6 +134,8 @@ def _attribute(schema: _Schema, name: str, value: Any) -> Any:
         return str(value)
     if name == "padding" and table.PADDED.fullmatch(schema.name) and not isinstance(value, (str, type(None))):
         return _padding.pad_tuple(value, _rank_of(schema.name), f"{schema.name}: padding")
+    if kind == "int or shape" and not isinstance(value, (str, type(None))):
+        return _sizes(schema, name, value) if isinstance(value, Iterable) else _sizes(schema, name, [value])[0]
     if isinstance(value, Integral) and not isinstance(value, bool) and kind in ("shape", "None or shape"):
         return (int(value),) * (_rank_of(schema.name) if name != "axis" else 1)
     if kind in ("shape", "None or shape") and not isinstance(value, (str, type(None))):

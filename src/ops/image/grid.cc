@@ -41,7 +41,8 @@ void CropAndResizeAttrs::fields(FieldList<CropAndResizeAttrs>& f) {
                          {.default_value = "bilinear", .has_default = true, .doc = "bilinear or nearest_neighbor"})
       .field<&A::extrapolation_value>("extrapolation_value",
                                       {.default_value = 0.0, .has_default = true, .doc = "outside of the image"})
-      .field<&A::out_dtype>("out_dtype", {.default_value = "", .has_default = true, .doc = "empty: the input's"});
+      .field<&A::out_dtype>("out_dtype",
+                            {.optional = true, .default_value = Value(), .has_default = true, .doc = "None: as data"});
 }
 
 int64_t grid_taps(const GridSampleAttrs& attrs) {
@@ -197,8 +198,8 @@ Type relate_crop_and_resize(const RelationInput& input) {
   check_sizes(input, "crop_size", attrs.crop_size, 2, 1);
   check_one_of(input, "layout", attrs.layout, {"NCHW", "NHWC"});
   check_one_of(input, "method", attrs.method, {"bilinear", "nearest_neighbor"});
-  const DataType out = attrs.out_dtype.empty() ? DataType::float_(32) : DataType::parse(attrs.out_dtype);
-  if (!out.is_float()) input.fail(fmt::format("out_dtype must be floating point, got {}", out));
+  if (attrs.out_dtype && !attrs.out_dtype->is_float())
+    input.fail(fmt::format("out_dtype must be floating point, got {}", *attrs.out_dtype));
   const TensorType data = input.tensor(0), boxes = input.tensor(1), indices = input.tensor(2);
   if (!data || !boxes || !indices) return {};
   if (data->shape.size() != 4 || !data->dtype.is_float())
@@ -214,7 +215,7 @@ Type relate_crop_and_resize(const RelationInput& input) {
     if (is_int(data->shape[axes[i + 2]], 0)) input.fail(fmt::format("the plane of {} is empty", show(data)));
     dims.set(axes[i + 2], make_int(attrs.crop_size[i]));
   }
-  return make_tensor_type(dims, attrs.out_dtype.empty() ? data->dtype : out);
+  return make_tensor_type(dims, attrs.out_dtype.value_or(data->dtype));
 }
 
 // Where index i of a crop lies along an axis of an image.

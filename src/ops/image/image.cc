@@ -34,8 +34,8 @@ void Resize2DAttrs::fields(FieldList<Resize2DAttrs>& f) {
       .field<&Resize2DAttrs::cubic_exclude>(
           "cubic_exclude",
           {.default_value = 0, .has_default = true, .doc = "1: weights outside the image count nothing"})
-      .field<&Resize2DAttrs::out_dtype>("out_dtype",
-                                        {.default_value = "", .has_default = true, .doc = "empty: the input's"});
+      .field<&Resize2DAttrs::out_dtype>(
+          "out_dtype", {.optional = true, .default_value = Value(), .has_default = true, .doc = "None: as data"});
 }
 
 void UpSamplingAttrs::fields(FieldList<UpSamplingAttrs>& f) {
@@ -138,7 +138,7 @@ Type relate_resize(const RelationInput& input, size_t spatial) {
       input.fail(fmt::format("{} cannot be resized to {}", show(data), show_dims(size)));
     dims.set(axes[i], size[i]);
   }
-  return make_tensor_type(dims, attrs.out_dtype.empty() ? data->dtype : DataType::parse(attrs.out_dtype));
+  return make_tensor_type(dims, attrs.out_dtype.value_or(data->dtype));
 }
 
 Type scaled_type(const RelationInput& input, const Resize2DAttrs& attrs, const std::vector<double>& scales) {

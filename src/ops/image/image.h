@@ -19,7 +19,7 @@ struct Resize2DAttrs : AttrsNode {
   std::string rounding_method;
   double cubic_alpha = -0.5;
   int64_t cubic_exclude = 0;
-  std::string out_dtype;
+  std::optional<DataType> out_dtype;
 };
 
 struct UpSamplingAttrs : AttrsNode {

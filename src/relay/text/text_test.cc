@@ -381,7 +381,7 @@ TEST_F(Text, MalformedTextsSayWhatIsWrong) {
       {"meta[relay.Constant][0]", "there is no data for constant 0"},
       {"(meta[relay.Constant][4], meta[relay.Constant][1], meta[relay.Constant][4])",
        "there is no data for constant 4 and 2 more: the text has 0 (its"},
-      {"meta[tir.Buffer][0]", "meta holds relay.Constant only"},
+      {"meta[tir.Buffer][0]", "meta holds relay.Constant, and VirtualDevice for attributes, not"},
       {"match (%x) { Cons(%a) => %a }", "there is no constructor 'Cons'"},
       {"match (%x) { _ %x }", "expected '=>' after a pattern"},
       {"match (%x) { + => %x }", "expected a pattern"},
