@@ -25,7 +25,7 @@ void Resize2DAttrs::fields(FieldList<Resize2DAttrs>& f) {
            .has_default = true,
            .doc = "half_pixel, align_corners, asymmetric, pytorch_half_pixel or tf_half_pixel_for_nn"})
       .field<&Resize2DAttrs::rounding_method>("rounding_method",
-                                              {.default_value = "",
+                                              {.default_value = "round",
                                                .has_default = true,
                                                .doc = "of nearest_neighbor: round, floor, ceil or round_prefer_ceil; "
                                                       "empty: floor for asymmetric, else round"})
@@ -60,7 +60,7 @@ void UpSampling3DAttrs::fields(FieldList<UpSampling3DAttrs>& f) {
           "method", {.default_value = "nearest_neighbor", .has_default = true, .doc = "nearest_neighbor or trilinear"})
       .field<&A::coordinate_transformation_mode>(
           "coordinate_transformation_mode",
-          {.default_value = "asymmetric", .has_default = true, .doc = "half_pixel, align_corners or asymmetric"});
+          {.default_value = "half_pixel", .has_default = true, .doc = "half_pixel, align_corners or asymmetric"});
 }
 
 static Resize2DAttrs make_resize_attrs(std::string layout, const std::string& method, std::string coordinates) {
@@ -68,6 +68,7 @@ static Resize2DAttrs make_resize_attrs(std::string layout, const std::string& me
   attrs.layout = std::move(layout);
   attrs.method = method.ends_with("linear") ? "linear" : method == "bicubic" ? "cubic" : method;
   attrs.coordinate_transformation_mode = std::move(coordinates);
+  attrs.rounding_method = "";
   return attrs;
 }
 

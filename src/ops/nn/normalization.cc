@@ -35,7 +35,7 @@ void LRNAttrs::fields(FieldList<LRNAttrs>& f) {
   f.field<&LRNAttrs::size>("size", {.default_value = 5, .has_default = true, .doc = "channels of the window"})
       .field<&LRNAttrs::axis>("axis", {.default_value = 1, .has_default = true, .doc = "the channels"})
       .field<&LRNAttrs::bias>("bias", {.default_value = 2.0, .has_default = true, .doc = "added to the sum"})
-      .field<&LRNAttrs::alpha>("alpha", {.default_value = 1e-5, .has_default = true, .doc = "scale of the sum"})
+      .field<&LRNAttrs::alpha>("alpha", {.default_value = 1e-4, .has_default = true, .doc = "scale of the sum"})
       .field<&LRNAttrs::beta>("beta", {.default_value = 0.75, .has_default = true, .doc = "exponent"});
 }
 
