@@ -52,6 +52,16 @@ TEST(OpCases, CompiledAgreesWithTheInterpreter) {
   cases.check();
 }
 
+TEST(OpCases, AsCAgreesWithTheInterpreter) {
+  register_all_rules();
+  RuleCases cases;
+  Choice choice;
+  for (const OpCase& c : read_op_cases()) {
+    if (!c.fails() && choice.takes(c)) cases.add_text(c.name, c.program, c.inputs, c.tolerance);
+  }
+  cases.check_as_c();
+}
+
 TEST(OpCases, CompiledStopsWhereTheInterpreterDoes) {
   register_all_rules();
   std::vector<tir::PrimFunc> functions;
