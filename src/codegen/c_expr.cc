@@ -190,8 +190,8 @@ CCode CKernel::emit_division(const BinaryNode& e) {
   const auto divisor = as_int(e.b);
   const bool is_plain = !is_floor || dtype.is_uint() || arith::bounds_of(e.a, known_).least >= 0;
   if (divisor && *divisor > 0 && is_plain) return joined(a, is_quotient ? "/" : "%", b, CLevel::product);
-  const std::string_view family = is_floor && dtype.is_int() ? (is_quotient ? "floor_div" : "floor_mod")
-                                                             : (is_quotient ? "div" : "mod");
+  const std::string_view family =
+      is_floor && dtype.is_int() ? (is_quotient ? "floor_div" : "floor_mod") : (is_quotient ? "div" : "mod");
   return c_call(helpers_.use(family, dtype), a, b);
 }
 
@@ -246,8 +246,7 @@ CCode CKernel::rounded(const CCode& value, DataType dtype) {
 
 CCode CKernel::cast(const CCode& value, DataType from, DataType to) {
   if (from.element() == to.element()) return value;
-  if (to.is_bool())
-    return {fmt::format("{} != 0", at_least(value, CLevel::sum)), CLevel::equality};
+  if (to.is_bool()) return {fmt::format("{} != 0", at_least(value, CLevel::sum)), CLevel::equality};
   const std::string type = c_type(to);
   const auto odd = [&](const CCode& wide) {
     return rounded({fmt::format("{}({})", helpers_.use("odd", DataType::float_(64)), wide.text)}, to);

@@ -97,8 +97,11 @@ std::string CKernel::signature_comment(const tir::PrimFuncNode& function) const 
   const size_t inputs = function.params.size() - static_cast<size_t>(function.num_outputs);
   for (size_t i = 0; i < function.params.size(); ++i) {
     const Buffer& buffer = function.params[i];
-    out += fmt::format("{} {} {}", i == inputs ? " ->" : i == 0 ? "" : ",", frame_->variables.at(buffer.get()).name,
-                       tensor_text(*buffer));
+    out += fmt::format("{} {} {}",
+                       i == inputs ? " ->"
+                       : i == 0    ? ""
+                                   : ",",
+                       frame_->variables.at(buffer.get()).name, tensor_text(*buffer));
   }
   return out + " */\n";
 }
@@ -114,9 +117,9 @@ std::string CKernel::write(const tir::PrimFuncNode& function) {
   indent_ = 2;
   bind_arguments(function);
   const std::string body = captured([&] { write_block(function.body); });
-  return fmt::format(
-      "{}{}int32_t {}(const hr_kernel_env* env, DLTensor* const* args) {{\n{}{}{}  return 0;\n}}\n", functions_,
-      signature_comment(function), symbol_, frame.uses_env ? "" : "  (void)env;\n", arguments_text(function), body);
+  return fmt::format("{}{}int32_t {}(const hr_kernel_env* env, DLTensor* const* args) {{\n{}{}{}  return 0;\n}}\n",
+                     functions_, signature_comment(function), symbol_, frame.uses_env ? "" : "  (void)env;\n",
+                     arguments_text(function), body);
 }
 
 std::string CKernel::write_function(const std::string& name, const PrimVar& argument, const PrimExpr& e) {

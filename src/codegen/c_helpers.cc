@@ -12,8 +12,8 @@ enum class Of : uint8_t { kSigned, kUnsigned, kReal, kFloat32, kFloat64, kFloat1
 struct Helper {
   std::string_view family;
   Of of;
-  // {name}, {T} the type, {U} the unsigned integer of its size, {W} the one that sums and products are computed in, {bits},
-  // {last} = bits - 1, {f} the suffix of floats.
+  // {name}, {T} the type, {U} the unsigned integer of its size, {W} the one that sums and products are computed in,
+  // {bits}, {last} = bits - 1, {f} the suffix of floats.
   std::string_view text;
 };
 
@@ -32,8 +32,7 @@ constexpr Helper kHelpers[] = {
      "  if (b == 0) return 0;\n"
      "  return b == -1 ? ({T})(0 - ({U})a) : ({T})(a / b);\n"
      "}}\n"},
-    {"mod", Of::kSigned,
-     "static inline {T} {name}({T} a, {T} b) {{ return b == 0 || b == -1 ? 0 : ({T})(a % b); }}\n"},
+    {"mod", Of::kSigned, "static inline {T} {name}({T} a, {T} b) {{ return b == 0 || b == -1 ? 0 : ({T})(a % b); }}\n"},
     {"floor_div", Of::kSigned,
      "static inline {T} {name}({T} a, {T} b) {{\n"
      "  if (b == 0) return 0;\n"
@@ -106,7 +105,8 @@ constexpr Helper kHelpers[] = {
      "  return x;\n"
      "}}\n"},
     {"bits", Of::kFloat16,
-     "/* To the nearest float16, ties to even: the exponent is rebiased by 15 - 127, 13 bits are rounded off; subnormal\n"
+     "/* To the nearest float16, ties to even: the exponent is rebiased by 15 - 127, 13 bits are rounded off; "
+     "subnormal\n"
      " * ones are aligned by adding 0.5. */\n"
      "static inline uint16_t {name}(float x) {{\n"
      "  const uint32_t bits = hr_bits_f32(x), sign = bits >> 16 & 0x8000u, size = bits & 0x7fffffffu;\n"
@@ -142,7 +142,7 @@ constexpr Helper kHelpers[] = {
 };
 
 constexpr std::string_view kFail =
-    "static int32_t hr_fail(const hr_kernel_env *env, const char *message) {\n"
+    "static int32_t hr_fail(const hr_kernel_env* env, const char* message) {\n"
     "  if (env->message != NULL && env->message_size > 0) {\n"
     "    uint64_t size = strlen(message);\n"
     "    if (size > env->message_size - 1) size = env->message_size - 1;\n"
@@ -187,9 +187,8 @@ DataType computed(DataType dtype, Of of) {
 std::string written(const Helper& helper, const std::string& name, DataType dtype) {
   const int bits = dtype.bits();
   return fmt::format(fmt::runtime(helper.text), fmt::arg("name", name), fmt::arg("T", c_type(dtype)),
-                     fmt::arg("U", fmt::format("uint{}_t", bits)),
-                     fmt::arg("W", bits == 64 ? "uint64_t" : "uint32_t"), fmt::arg("last", bits - 1),
-                     fmt::arg("f", c_suffix(dtype)));
+                     fmt::arg("U", fmt::format("uint{}_t", bits)), fmt::arg("W", bits == 64 ? "uint64_t" : "uint32_t"),
+                     fmt::arg("last", bits - 1), fmt::arg("f", c_suffix(dtype)));
 }
 
 }  // namespace
@@ -222,7 +221,8 @@ std::string CHelpers::use_saturating(DataType from, DataType to) {
   } else {
     text += "  if (!(x > -1)) return 0;\n";
   }
-  text += fmt::format("  return x < 0x1p{}{} ? ({})x : {}_MAX;\n}}\n", to.bits() - (to.is_int() ? 1 : 0), f, type, limit);
+  text +=
+      fmt::format("  return x < 0x1p{}{} ? ({})x : {}_MAX;\n}}\n", to.bits() - (to.is_int() ? 1 : 0), f, type, limit);
   add(name, text);
   return name;
 }

@@ -108,8 +108,8 @@ CCode CKernel::emit_if_then_else(const IntrinsicCallNode& e) {
   }
   if (texts[0].empty() && texts[1].empty()) {
     frame_->names.release_to(before);
-    return {fmt::format("{} ? {} : {}", at_least(condition, CLevel::logical_or), at_least(values[0], CLevel::logical_or),
-                        at_least(values[1], CLevel::logical_or)),
+    return {fmt::format("{} ? {} : {}", at_least(condition, CLevel::logical_or),
+                        at_least(values[0], CLevel::logical_or), at_least(values[1], CLevel::logical_or)),
             CLevel::ternary, values[0].has_width || values[1].has_width};
   }
   line(fmt::format("{} {};", c_type(e.dtype), name));

@@ -1,5 +1,5 @@
-// One kernel as functions of C. Split over c_stmt.cc (statements), c_function.cc (the frame of functions), c_expr.cc and
-// c_intrinsic.cc (expressions), c_memory.cc (loads and stores).
+// One kernel as functions of C. Split over c_stmt.cc (statements), c_function.cc (the frame of functions), c_expr.cc
+// and c_intrinsic.cc (expressions), c_memory.cc (loads and stores).
 #pragma once
 
 #include <unordered_map>

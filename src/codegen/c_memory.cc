@@ -30,7 +30,7 @@ bool reads(const PrimExpr& e, const Buffer& buffer) {
 // As a number of 64 bits.
 CCode CKernel::index(const PrimExpr& e) {
   const CCode code = emit(e);
-  if (e->dtype == kIndexType && code.has_width) return code;
+  if (e->dtype == kIndexType && (code.has_width || e.is<IntImmNode>())) return code;
   return {fmt::format("(int64_t){}", at_least(code, CLevel::unary)), CLevel::unary};
 }
 
@@ -91,8 +91,7 @@ CCode CKernel::reinterpreted(const CCode& value, DataType from, DataType to) {
   if (to.is_float() && !from.is_float() && from.bits() >= 32)
     return {fmt::format("{}({})", helpers_.use("from_bits", to), as_unsigned(value, from).text)};
   const CCode bits = from.is_float() ? CCode{fmt::format("{}({})", helpers_.use("bits", from), value.text)} : value;
-  if (to.is_float())
-    return {fmt::format("{}({})", helpers_.use("from_bits", to), casted(unsigned_type, bits).text)};
+  if (to.is_float()) return {fmt::format("{}({})", helpers_.use("from_bits", to), casted(unsigned_type, bits).text)};
   if (to.is_bool()) return {fmt::format("{} != 0", at_least(bits, CLevel::sum)), CLevel::equality};
   return from.bits() >= 32 && from.is_float() ? from_unsigned(bits, to) : casted(c_type(to), bits);
 }

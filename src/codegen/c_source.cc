@@ -50,7 +50,8 @@ constexpr std::string_view kAbi =
     "  void* workspace;\n"
     "  uint64_t workspace_size;\n"
     "  int32_t (*parallel_for)(const hr_kernel_env* env, hr_parallel_body body, void* closure, int64_t count);\n"
-    "  int32_t (*launch)(const hr_kernel_env* env, const char* kernel, const uint32_t grid[3], const uint32_t block[3],\n"
+    "  int32_t (*launch)(const hr_kernel_env* env, const char* kernel, const uint32_t grid[3], const uint32_t "
+    "block[3],\n"
     "                    uint32_t shared_bytes, void* const* args, int32_t num_args);\n"
     "  void* stream;\n"
     "  int32_t worker_index, num_workers;\n"
@@ -63,9 +64,10 @@ constexpr std::string_view kAbi =
 
 void check_symbol(const std::string& symbol) {
   if (!is_c_identifier(symbol) || is_c_reserved(symbol))
-    throw_user_error("the kernel '{}' cannot be written as C, since that is no name for a function there; save another "
-                     "format, or give it a name of letters, digits and _ that C does not use itself",
-                     symbol);
+    throw_user_error(
+        "the kernel '{}' cannot be written as C, since that is no name for a function there; save another "
+        "format, or give it a name of letters, digits and _ that C does not use itself",
+        symbol);
 }
 
 }  // namespace
@@ -80,7 +82,8 @@ std::string c_source(std::span<const tir::PrimFunc> kernels) {
   // A kernel is found by its symbol: no prototype comes before it.
   std::string prototypes;
   for (const tir::PrimFunc& kernel : kernels)
-    prototypes += fmt::format("int32_t {}(const hr_kernel_env* env, DLTensor* const* args);\n", tir::symbol_of(*kernel));
+    prototypes +=
+        fmt::format("int32_t {}(const hr_kernel_env* env, DLTensor* const* args);\n", tir::symbol_of(*kernel));
   return fmt::format("{}{}{}{}{}", kHead, kAbi, helpers.text(), prototypes, functions);
 }
 

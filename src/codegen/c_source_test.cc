@@ -100,7 +100,8 @@ TEST(CSource, DeclaresWhatKernelsAreCalledWith) {
 #undef HEADRACE_TEST_FIELD
   checks += fmt::format("_Static_assert(sizeof(hr_kernel_env) == {}, \"\");\n", sizeof(hr_kernel_env));
   EXPECT_EQ(compile_c("-std=c11", text + checks), 0);
-  EXPECT_NE(compile_c("-std=c11 2>/dev/null", text + checks + "_Static_assert(sizeof(hr_kernel_env) == 1, \"\");\n"), 0);
+  EXPECT_NE(compile_c("-std=c11 2>/dev/null", text + checks + "_Static_assert(sizeof(hr_kernel_env) == 1, \"\");\n"),
+            0);
   EXPECT_EQ(compile_c("-std=c11 -I " HEADRACE_SOURCE_DIR "/include -I " HEADRACE_SOURCE_DIR "/third_party",
                       "#include <headrace/kernel_abi.h>\n" + text),
             0);
@@ -112,9 +113,30 @@ void add_ends(std::vector<NDArray>& arrays, DataType dtype) {
   std::vector<T> ends;
   if constexpr (std::is_floating_point_v<T>) {
     using L = std::numeric_limits<T>;
-    ends = {0, -T{0}, 1, -1, T(0.5), T(-2.5), T(127.5), T(-128.9), 255, 256, T(3e9), T(-3e9), T(1e19), T(-1e19),
-            L::infinity(), -L::infinity(), L::quiet_NaN(), L::max(), L::lowest(), L::denorm_min(), T(65519.99), T(65520),
-            T(1) / 3, T(6e-8)};
+    ends = {0,
+            -T{0},
+            1,
+            -1,
+            T(0.5),
+            T(-2.5),
+            T(127.5),
+            T(-128.9),
+            255,
+            256,
+            T(3e9),
+            T(-3e9),
+            T(1e19),
+            T(-1e19),
+            L::infinity(),
+            -L::infinity(),
+            L::quiet_NaN(),
+            L::max(),
+            L::lowest(),
+            L::denorm_min(),
+            T(65519.99),
+            T(65520),
+            T(1) / 3,
+            T(6e-8)};
   } else {
     using L = std::numeric_limits<T>;
     ends = {0, 1, 2, 3, 5, 7, 8, 31, 63, 100, L::max(), L::max() - 1, L::min(), L::min() + 1};
@@ -160,8 +182,8 @@ std::vector<NDArray> ends_of(DataType dtype) {
 
 const std::vector<DataType>& dtypes_of_c() {
   static const std::vector<DataType> all = {
-      DataType::bool_(),    DataType::int_(8),   DataType::int_(16),    DataType::int_(32),   DataType::int_(64),
-      DataType::uint(8),    DataType::uint(16),  DataType::uint(32),    DataType::uint(64),   DataType::float_(16),
+      DataType::bool_(),    DataType::int_(8),    DataType::int_(16),  DataType::int_(32), DataType::int_(64),
+      DataType::uint(8),    DataType::uint(16),   DataType::uint(32),  DataType::uint(64), DataType::float_(16),
       DataType::bfloat16(), DataType::float_(32), DataType::float_(64)};
   return all;
 }
@@ -188,8 +210,8 @@ struct NumberKernels {
       const auto differs = std::mismatch(got_bits.begin(), got_bits.end(), want_bits.begin());
       const auto at = differs.first - got_bits.begin();
       EXPECT_EQ(differs.first, got_bits.end())
-          << tir::print_function(functions[i]) << "element " << at << ": a " << bits_of(inputs[i][0])[static_cast<size_t>(at)]
-          << ", b " << bits_of(inputs[i][1])[static_cast<size_t>(at)];
+          << tir::print_function(functions[i]) << "element " << at << ": a "
+          << bits_of(inputs[i][0])[static_cast<size_t>(at)] << ", b " << bits_of(inputs[i][1])[static_cast<size_t>(at)];
     }
   }
   std::vector<tir::PrimFunc> functions;
@@ -208,7 +230,8 @@ TEST(CSource, OperatorsOfEveryType) {
     for (const double known : {3.0, -1.0, 0.0}) {
       if (dtype.is_bool() || (known < 0 && dtype.is_uint())) continue;
       for (const BinaryOp op : {BinaryOp::div, BinaryOp::mod, BinaryOp::floor_div, BinaryOp::floor_mod})
-        kernels.add(dtype, [&](const PrimExpr& a, const PrimExpr&) { return make_binary(op, a, make_const(known, dtype)); });
+        kernels.add(dtype,
+                    [&](const PrimExpr& a, const PrimExpr&) { return make_binary(op, a, make_const(known, dtype)); });
     }
   }
   kernels.check();
@@ -220,9 +243,8 @@ TEST(CSource, CastsBetweenAllTypes) {
     for (const DataType to : dtypes_of_c()) {
       kernels.add(from, [&](const PrimExpr& a, const PrimExpr&) { return make_cast(to, a); });
       if (from.bits() == to.bits() && !from.is_bool() && !to.is_bool())
-        kernels.add(from, [&](const PrimExpr& a, const PrimExpr&) {
-          return make_intrinsic(Intrinsic::reinterpret, to, {a});
-        });
+        kernels.add(
+            from, [&](const PrimExpr& a, const PrimExpr&) { return make_intrinsic(Intrinsic::reinterpret, to, {a}); });
     }
   }
   kernels.check();
@@ -255,8 +277,8 @@ TEST(CSource, IntrinsicsOfEveryType) {
     }
     for (const Intrinsic it : {Intrinsic::isnan, Intrinsic::isinf}) add(it, 1, DataType::bool_());
     // Of the library's functions those that are exact on every machine.
-    for (const Intrinsic it : {Intrinsic::sqrt, Intrinsic::rsqrt, Intrinsic::floor, Intrinsic::ceil, Intrinsic::round,
-                               Intrinsic::trunc})
+    for (const Intrinsic it :
+         {Intrinsic::sqrt, Intrinsic::rsqrt, Intrinsic::floor, Intrinsic::ceil, Intrinsic::round, Intrinsic::trunc})
       add(it, 1, dtype);
     add(Intrinsic::fma, 3, dtype);
   }
@@ -269,7 +291,8 @@ TEST(CSource, Literals) {
   for (const double value : {0.1, -0.0, 1.0 / 3, 1e300, 1e-310, 6.1e-5, 65504.0, 1e30, 123456.015625, -2.5,
                              std::numeric_limits<double>::infinity(), -std::numeric_limits<double>::infinity(),
                              std::numeric_limits<double>::quiet_NaN()}) {
-    for (const DataType dtype : {DataType::float_(16), DataType::bfloat16(), DataType::float_(32), DataType::float_(64)})
+    for (const DataType dtype :
+         {DataType::float_(16), DataType::bfloat16(), DataType::float_(32), DataType::float_(64)})
       kernels.add(dtype, [&](const PrimExpr&, const PrimExpr&) { return make_float(value, dtype); });
   }
   for (const int64_t value : {INT64_MIN, INT64_MAX, int64_t{INT32_MIN}, int64_t{-5}, int64_t{1} << 40}) {
@@ -288,9 +311,10 @@ TEST(CSource, Literals) {
 TEST(CSource, WhatCHasNoWordsFor) {
   const auto error = [](const std::string& name, const std::string& dtype) {
     return kit::user_error_of([&] {
-      c_source(kernels_of(fmt::format("#[tir_version = \"1\"]\nprim_func @{}(x: Buffer[(4), {}]) -> (y: Buffer[(4), {}]) "
-                                      "{{ y[0] = x[0]; }}\n",
-                                      name, dtype, dtype)));
+      c_source(
+          kernels_of(fmt::format("#[tir_version = \"1\"]\nprim_func @{}(x: Buffer[(4), {}]) -> (y: Buffer[(4), {}]) "
+                                 "{{ y[0] = x[0]; }}\n",
+                                 name, dtype, dtype)));
     });
   };
   EXPECT_EQ(error("fine", "int8"), "");

@@ -22,8 +22,8 @@ struct CompiledCode {
   codegen::NativeTarget target;
   artifact::Program program;
   plan::WeightTable weights;
-  std::vector<tir::PrimFunc> loops;    // the kernels as lowering made them: what C is written from
-  std::vector<tir::PrimFunc> kernels;  // as the passes of loops left them
+  std::vector<tir::PrimFunc> loops;          // the kernels as lowering made them: what C is written from
+  std::vector<tir::PrimFunc> kernels;        // as the passes of loops left them
   int opt_level = 3;                         // that the code generator ran with
   std::vector<codegen::ObjectCode> objects;  // of the kernels; text is written without
   SavedModules modules;

@@ -9,12 +9,9 @@ namespace headrace::driver {
 
 namespace {
 
-constexpr std::pair<std::string_view, ModuleFormat> kFormats[] = {{"so", ModuleFormat::kShared},
-                                                                  {"o", ModuleFormat::kObject},
-                                                                  {"ll", ModuleFormat::kLlvm},
-                                                                  {"s", ModuleFormat::kAssembly},
-                                                                  {"asm", ModuleFormat::kAssembly},
-                                                                  {"c", ModuleFormat::kC}};
+constexpr std::pair<std::string_view, ModuleFormat> kFormats[] = {
+    {"so", ModuleFormat::kShared},  {"o", ModuleFormat::kObject},     {"ll", ModuleFormat::kLlvm},
+    {"s", ModuleFormat::kAssembly}, {"asm", ModuleFormat::kAssembly}, {"c", ModuleFormat::kC}};
 
 std::optional<ModuleFormat> find_format(std::string_view name) {
   for (const auto& [known, format] : kFormats) {

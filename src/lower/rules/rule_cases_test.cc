@@ -148,7 +148,8 @@ void RuleCases::check_as_c() const {
     if (kit::is_chosen(i)) cases.push_back(&cases_[i]);
   }
   std::vector<tir::PrimFunc> loops;
-  for (const Case* c : cases) loops.push_back(lower_function(c->function, fmt::format("case{}", loops.size()), options));
+  for (const Case* c : cases)
+    loops.push_back(lower_function(c->function, fmt::format("case{}", loops.size()), options));
   const kit::NativeKernels kernels(loops, "-std=c11 -O1 -Wall -Werror");
   for (size_t i = 0; i < cases.size(); ++i) {
     const Case& c = *cases[i];
