@@ -1,4 +1,7 @@
 // Functions of C: parameters and variables, and the bodies of parallel loops.
+#include <algorithm>
+#include <utility>
+
 #include "codegen/c_kernel.h"
 #include "tir/post_order.h"
 
@@ -6,7 +9,7 @@ namespace headrace::codegen {
 
 namespace {
 
-// The loop variable of a parallel part, and what it is made of there.
+// Of an hr_parallel_body.
 constexpr const char* kPartSignature = "const hr_kernel_env* env, void* closure, int64_t begin, int64_t end";
 
 void add_stored(const tir::Stmt& stmt, std::unordered_set<const Object*>& stored) {
@@ -97,11 +100,9 @@ std::string CKernel::signature_comment(const tir::PrimFuncNode& function) const 
   const size_t inputs = function.params.size() - static_cast<size_t>(function.num_outputs);
   for (size_t i = 0; i < function.params.size(); ++i) {
     const Buffer& buffer = function.params[i];
-    out += fmt::format("{} {} {}",
-                       i == inputs ? " ->"
-                       : i == 0    ? ""
-                                   : ",",
-                       frame_->variables.at(buffer.get()).name, tensor_text(*buffer));
+    if (i != 0 && i != inputs) out += ",";
+    if (i == inputs) out += " ->";
+    out += fmt::format(" {} {}", frame_->variables.at(buffer.get()).name, tensor_text(*buffer));
   }
   return out + " */\n";
 }
@@ -139,28 +140,26 @@ std::string CKernel::write_function(const std::string& name, const PrimVar& argu
 void CKernel::write_parallel(const tir::ForNode& loop) {
   const std::string name = fmt::format("hr_{}_part{}", symbol_, parts_++);
   const std::string first = is_int(loop.begin, 0) ? "" : named(emit(loop.begin), loop.begin->dtype, "first").text;
-  const std::string extent = index(loop.extent).text;
+  const CCode extent = index(loop.extent);
   Frame frame;
   frame.outer = frame_;
   frame.names = frame_->names;
-  functions_ += parallel_body(loop, name, first, frame);
+  functions_ += parallel_part(loop, name, first, frame);
   const std::string run = captured([&] {
     indent_ += 2;
-    write_parallel_call(name, first, extent, frame);
+    write_parallel_call(name, first, extent.text, frame);
     indent_ -= 2;
   });
-  line(as_int(loop.extent) ? "{" : fmt::format("if ({} > 0) {{", at_least({extent, CLevel::unary}, CLevel::sum)));
+  line(as_int(loop.extent) ? "{" : fmt::format("if ({} > 0) {{", at_least(extent, CLevel::sum)));
   out_ += run;
   line("}");
 }
 
-// Writes the loop's body as a function of C; `frame` then tells what that takes over.
-std::string CKernel::parallel_body(const tir::ForNode& loop, const std::string& name, const std::string& first,
-                                   Frame& frame) {
+// A part of the loop's iterations, `first` (empty: 0) and `begin` behind the first one.
+std::string CKernel::parallel_body(const tir::ForNode& loop, const std::string& first, Frame& frame) {
   Frame* outer = std::exchange(frame_, &frame);
   const size_t outer_indent = std::exchange(indent_, 2);
   const auto memo = memo_;
-  const std::string captured_name = frame.names.add("taken");
   const std::string type = c_type(loop.var->dtype);
   const std::string body = captured([&] {
     if (first.empty() && loop.var->dtype == kIndexType) return write_range(loop, "begin", "end");
@@ -168,7 +167,7 @@ std::string CKernel::parallel_body(const tir::ForNode& loop, const std::string& 
     block(fmt::format("for (int64_t {} = begin; {} < end; ++{}) {{", step, step, step), [&] {
       bind_loop(loop);
       const std::string& name_of_loop = frame.variables.at(loop.var.get()).name;
-      const std::string base = first.empty() ? "" : fmt::format("(uint64_t){}->{} + ", captured_name, first);
+      const std::string base = first.empty() ? "" : fmt::format("(uint64_t){} + ", first);
       line(fmt::format("const {} {} = ({})({}(uint64_t){});", type, name_of_loop, type, base, step));
       declared(loop.var.get(), [&] { write_block(loop.body); });
     });
@@ -176,6 +175,14 @@ std::string CKernel::parallel_body(const tir::ForNode& loop, const std::string& 
   frame_ = outer;
   indent_ = outer_indent;
   memo_ = memo;
+  return body;
+}
+
+// Writes the loop's body as a function of C; `frame` then tells what that takes over.
+std::string CKernel::parallel_part(const tir::ForNode& loop, const std::string& name, const std::string& first,
+                                   Frame& frame) {
+  const std::string taken = frame.names.add("taken"), type = c_type(loop.begin->dtype);
+  const std::string body = parallel_body(loop, first, frame);
   const bool takes = !first.empty() || !frame.captured.empty();
   std::string out;
   if (takes) out += fmt::format("struct {}_taken {{\n", name);
@@ -185,10 +192,11 @@ std::string CKernel::parallel_body(const tir::ForNode& loop, const std::string& 
   if (takes) out += "};\n\n";
   out += fmt::format("static int32_t {}({}) {{\n", name, kPartSignature);
   if (!frame.uses_env) out += "  (void)env;\n";
-  out += takes ? fmt::format("  const struct {}_taken* {} = closure;\n", name, captured_name) : "  (void)closure;\n";
+  out += takes ? fmt::format("  const struct {}_taken* {} = closure;\n", name, taken) : "  (void)closure;\n";
+  if (!first.empty()) out += fmt::format("  const {} {} = {}->{};\n", type, first, taken, first);
   for (const Object* key : frame.captured) {
     const Variable& variable = frame.variables.at(key);
-    out += fmt::format("  {} = {}->{};\n", declaration(variable), captured_name, variable.name);
+    out += fmt::format("  {} = {}->{};\n", declaration(variable), taken, variable.name);
   }
   return out + body + "  return 0;\n}\n\n";
 }

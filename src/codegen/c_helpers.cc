@@ -184,7 +184,7 @@ DataType computed(DataType dtype, Of of) {
   return of == Of::kReal && is_c_half(dtype) ? DataType::float_(32) : dtype.element();
 }
 
-std::string written(const Helper& helper, const std::string& name, DataType dtype) {
+std::string helper_text(const Helper& helper, const std::string& name, DataType dtype) {
   const int bits = dtype.bits();
   return fmt::format(fmt::runtime(helper.text), fmt::arg("name", name), fmt::arg("T", c_type(dtype)),
                      fmt::arg("U", fmt::format("uint{}_t", bits)), fmt::arg("W", bits == 64 ? "uint64_t" : "uint32_t"),
@@ -205,7 +205,7 @@ std::string CHelpers::use(std::string_view family, DataType dtype) {
     if (family == "round") {
       for (const char* needed : {"bits", "from_bits"}) use(needed, type);
     }
-    add(name, written(helper, name, type));
+    add(name, helper_text(helper, name, type));
     return name;
   }
   throw InternalError(fmt::format("no function of C is {} of {}", family, dtype));

@@ -138,7 +138,7 @@ CCode CKernel::emit_reduce_add(const IntrinsicCallNode& e) {
   known_[sum.get()] = {};
   const std::string name = use(sum.get(), "sum");
   line(fmt::format("{} {} = {};", c_type(e.dtype), name, start));
-  each_lane(lanes, [&](const PrimExpr& lane) {
+  each_lane(lanes - 1, [&](const PrimExpr& lane) {
     const PrimExpr next = sum + in_lane(e.args[0], make_binary(BinaryOp::add, lane, make_int(1)));
     kept_.push_back(next);
     name_parts({next});

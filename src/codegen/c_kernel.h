@@ -2,6 +2,7 @@
 // and c_intrinsic.cc (expressions), c_memory.cc (loads and stores).
 #pragma once
 
+#include <functional>
 #include <unordered_map>
 #include <unordered_set>
 #include <vector>
@@ -79,7 +80,8 @@ class CKernel {
   std::string pointer_to(const BufferNode& buffer) const;
   std::string declaration(const Variable& variable) const;
   void write_parallel(const tir::ForNode& loop);
-  std::string parallel_body(const tir::ForNode& loop, const std::string& name, const std::string& first, Frame& frame);
+  std::string parallel_part(const tir::ForNode& loop, const std::string& name, const std::string& first, Frame& frame);
+  std::string parallel_body(const tir::ForNode& loop, const std::string& first, Frame& frame);
   void write_parallel_call(const std::string& name, const std::string& first, const std::string& extent,
                            const Frame& body);
 
@@ -121,7 +123,7 @@ class CKernel {
   CCode emit_float(const BinaryNode& e);
   CCode cast(const CCode& value, DataType from, DataType to);
   CCode rounded(const CCode& value, DataType dtype);
-  // A leaf or a new variable of that value.
+  // A new variable of that value.
   CCode named(const CCode& value, DataType dtype, std::string_view hint);
 
   // c_intrinsic.cc

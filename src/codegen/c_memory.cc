@@ -1,4 +1,7 @@
 // Loads and stores in C: buffers are lines of elements.
+#include <algorithm>
+#include <optional>
+
 #include "codegen/c_kernel.h"
 #include "tir/post_order.h"
 

@@ -1,5 +1,5 @@
 // Statements of tir in C.
-#include <limits>
+#include <algorithm>
 
 #include "base/stack.h"
 #include "codegen/c_kernel.h"
@@ -211,7 +211,9 @@ void CKernel::write_steps(const tir::ForNode& loop) {
 void CKernel::write_if(const tir::IfThenElseNode& branch) {
   open_statement({branch.condition});
   block(fmt::format("if ({}) {{", emit(branch.condition).text), [&] { write_block(branch.then_case); });
-  if (branch.else_case) block("else {", [&] { write_block(branch.else_case); });
+  if (!branch.else_case) return;
+  out_.resize(out_.size() - indent_ - 2);  // the brace that ends the branch
+  block("} else {", [&] { write_block(branch.else_case); });
 }
 
 void CKernel::write_let(const PrimVar& var, const PrimExpr& value) {

@@ -108,7 +108,7 @@ static inline int32_t hr_floor_mod_i32(int32_t a, int32_t b) {
   return rest != 0 && (rest < 0) != (b < 0) ? (int32_t)(rest + b) : rest;
 }
 
-static int32_t hr_fail(const hr_kernel_env *env, const char *message) {
+static int32_t hr_fail(const hr_kernel_env* env, const char* message) {
   if (env->message != NULL && env->message_size > 0) {
     uint64_t size = strlen(message);
     if (size > env->message_size - 1) size = env->message_size - 1;
@@ -126,9 +126,16 @@ static int32_t hr_fail(const hr_kernel_env *env, const char *message) {
 
 static inline int8_t hr_abs_i8(int8_t a) { return a < 0 ? (int8_t)(0 - (uint8_t)a) : a; }
 
+static inline int64_t hr_floor_mod_i64(int64_t a, int64_t b) {
+  if (b == 0 || b == -1) return 0;
+  const int64_t rest = (int64_t)(a % b);
+  return rest != 0 && (rest < 0) != (b < 0) ? (int64_t)(rest + b) : rest;
+}
+
 int32_t a_matmul(const hr_kernel_env* env, DLTensor* const* args);
 int32_t b_names(const hr_kernel_env* env, DLTensor* const* args);
 int32_t c_workspace(const hr_kernel_env* env, DLTensor* const* args);
+int32_t d_statements(const hr_kernel_env* env, DLTensor* const* args);
 
 struct hr_a_matmul_part0_taken {
   const float* a;
@@ -214,7 +221,7 @@ int32_t c_workspace(const hr_kernel_env* env, DLTensor* const* args) {
     int8_t lanes[8];
     for (int64_t lane = 0; lane < 8; ++lane) {
       int8_t sum = x[0];
-      for (int64_t lane_1 = 0; lane_1 < 16; ++lane_1) {
+      for (int64_t lane_1 = 0; lane_1 < 15; ++lane_1) {
         sum = (int8_t)(sum + x[lane_1 + 1]);
       }
       lanes[lane] = (int8_t)(big[1 + lane] + sum);
@@ -224,8 +231,110 @@ int32_t c_workspace(const hr_kernel_env* env, DLTensor* const* args) {
     }
   }
   for (int64_t i = 0; i < 16; ++i) {  /* unrolled */
-    HR_PREFETCH(&x[i + (int64_t)64]);
+    HR_PREFETCH(&x[i + 64]);
     y[i] = (int8_t)((int8_t)(big[i] * 3) - hr_abs_i8(x[i]));
+  }
+  return 0;
+}
+
+struct hr_d_statements_part0_taken {
+  int32_t first;
+  const int64_t* x;
+  int64_t* y;
+};
+
+static int32_t hr_d_statements_part0(const hr_kernel_env* env, void* closure, int64_t begin, int64_t end) {
+  (void)env;
+  const struct hr_d_statements_part0_taken* taken = closure;
+  const int32_t first = taken->first;
+  const int64_t* x = taken->x;
+  int64_t* y = taken->y;
+  for (int64_t step = begin; step < end; ++step) {
+    const int32_t i = (int32_t)((uint64_t)first + (uint64_t)step);
+    y[(int64_t)i] = (int64_t)((uint64_t)x[(int64_t)i] + (uint64_t)(int64_t)i);
+  }
+  return 0;
+}
+
+struct hr_d_statements_part1_taken {
+  const int64_t* x;
+  uint8_t* seen;
+  int64_t* y;
+};
+
+static int32_t hr_d_statements_part1(const hr_kernel_env* env, void* closure, int64_t begin, int64_t end) {
+  (void)env;
+  const struct hr_d_statements_part1_taken* taken = closure;
+  const int64_t* x = taken->x;
+  uint8_t* seen = taken->seen;
+  int64_t* y = taken->y;
+  for (int64_t n = begin; n < end; ++n) {
+    seen[n] = x[n] - x[n] == 0 && x[n] != 2;
+    y[n] = (int64_t)((uint64_t)y[n] + (uint64_t)(int64_t)(seen[n] != 0));
+  }
+  return 0;
+}
+
+/* x int64[8] -> y int64[8] */
+int32_t d_statements(const hr_kernel_env* env, DLTensor* const* args) {
+  const int64_t* x = args[0]->data;
+  int64_t* y = args[1]->data;
+  const int32_t first = 2;
+  {
+    struct hr_d_statements_part0_taken taken = {first, x, y};
+    const int32_t status = env->parallel_for(env, hr_d_statements_part0, &taken, (int64_t)6);
+    if (status != 0) return status;
+  }
+  const uint8_t first_1 = 0u;
+  const int64_t count = (int64_t)2u;
+  for (int64_t step = 0; step < count; ++step) {
+    const uint8_t j = (uint8_t)((uint64_t)first_1 + (uint64_t)step);
+    const int64_t v = (int64_t)((uint64_t)x[(int64_t)j] * (uint64_t)x[(int64_t)j]);
+    y[(int64_t)j] = (int64_t)((uint64_t)v + (uint64_t)v);
+  }
+  const int64_t first_2 = x[7];
+  const int64_t count_1 = x[6];
+  for (int64_t step = 0; step < count_1; ++step) {
+    const int64_t k = (int64_t)((uint64_t)first_2 + (uint64_t)step);
+    y[hr_floor_mod_i64(k, 8)] = (int64_t)((uint64_t)y[hr_floor_mod_i64(k, 8)] + (uint64_t)k);
+  }
+  if (x[0] > 3) {
+    int64_t doubled[4];
+    for (int64_t lane = 0; lane < 4; ++lane) {
+      doubled[lane] = (int64_t)((uint64_t)x[lane] * (uint64_t)2);
+    }
+    {
+      int64_t lanes[4];
+      for (int64_t lane = 0; lane < 4; ++lane) {
+        int64_t sum = doubled[0];
+        for (int64_t lane_1 = 0; lane_1 < 3; ++lane_1) {
+          sum = (int64_t)((uint64_t)sum + (uint64_t)doubled[lane_1 + 1]);
+        }
+        lanes[lane] = (int64_t)((uint64_t)doubled[lane] + (uint64_t)sum);
+      }
+      for (int64_t lane = 0; lane < 4; ++lane) {
+        y[4 + lane] = lanes[lane];
+      }
+    }
+  } else {
+    y[0] = 77;
+  }
+  int64_t t;
+  if (x[1] < 0) {
+    int64_t sum = x[0];
+    for (int64_t lane = 0; lane < 3; ++lane) {
+      sum = (int64_t)((uint64_t)sum + (uint64_t)x[2 * (lane + 1)]);
+    }
+    t = sum;
+  } else {
+    t = x[0];
+  }
+  y[3] = (int64_t)((uint64_t)t + (uint64_t)x[2 + 1]);
+  uint8_t seen[8];
+  {
+    struct hr_d_statements_part1_taken taken = {x, seen, y};
+    const int32_t status = env->parallel_for(env, hr_d_statements_part1, &taken, 8);
+    if (status != 0) return status;
   }
   return 0;
 }
