@@ -42,7 +42,9 @@ class BuiltBody : public runtime::ModuleBody {
     write_module(code, chosen, output, weights_limit_bytes_, {});
   }
 
-  std::string get_source(const std::string& format) const override { return kernel_text(*code_, source_format(format)); }
+  std::string get_source(const std::string& format) const override {
+    return kernel_text(*code_, source_format(format));
+  }
 
  private:
   // The module may import more now than when it was compiled.
