@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <set>
@@ -35,7 +36,7 @@ TEST(AllPasses, SpellingsResolve) {
 // A row of src/passes/tests/relay_passes.txt.
 struct NamedPass {
   std::string name;
-  std::vector<std::string> goldens, spellings;
+  std::vector<std::string> spellings;
 };
 
 std::vector<std::string> words_of(const std::string& text) {
@@ -47,18 +48,30 @@ std::vector<NamedPass> named_passes() {
   std::ifstream file(HEADRACE_SOURCE_DIR "/src/passes/tests/relay_passes.txt");
   std::vector<NamedPass> rows;
   for (std::string line; std::getline(file, line);) {
-    const size_t first = line.find('|'), second = line.find('|', first + 1);
-    if (line.starts_with('#') || second == std::string::npos) continue;
-    rows.push_back({words_of(line.substr(0, first)).at(0), words_of(line.substr(first + 1, second - first - 1)),
-                    words_of(line.substr(second + 1))});
+    const size_t bar = line.find('|');
+    if (line.starts_with('#') || bar == std::string::npos) continue;
+    rows.push_back({words_of(line.substr(0, bar)).at(0), words_of(line.substr(bar + 1))});
   }
   return rows;
+}
+
+// The passes that the golden files beside that table are of.
+std::set<std::string> passes_with_goldens() {
+  std::set<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(HEADRACE_SOURCE_DIR "/src/passes/tests")) {
+    std::ifstream file(entry.path());
+    std::string line;
+    if (entry.path().extension() == ".relay" && std::getline(file, line) && line.starts_with("// pass: "))
+      names.insert(line.substr(9));
+  }
+  return names;
 }
 
 // By its own name in the list and in the registry, by every spelling wherever a pass is named, with a golden text.
 TEST(AllPasses, EveryPassOfRelayIsHere) {
   register_all();
   const std::vector<NamedPass> rows = named_passes();
+  const std::set<std::string> goldens = passes_with_goldens();
   ASSERT_GE(rows.size(), 37u);
   for (const NamedPass& row : rows) {
     EXPECT_EQ(get_pass(row.name).info.name, row.name);
@@ -70,11 +83,7 @@ TEST(AllPasses, EveryPassOfRelayIsHere) {
       context.disabled_pass = {spelling};
       EXPECT_TRUE(context.is_disabled(get_pass(row.name).info)) << spelling;
     }
-    EXPECT_FALSE(row.goldens.empty()) << row.name;
-    for (const std::string& golden : row.goldens) {
-      std::ifstream text(fmt::format("{}/src/passes/tests/{}.relay", HEADRACE_SOURCE_DIR, golden));
-      EXPECT_TRUE(text.good()) << golden;
-    }
+    EXPECT_TRUE(goldens.contains(row.name)) << row.name;
   }
 }
 

@@ -100,7 +100,7 @@ IRModule run_relay_passes(const IRModule& module, const CompileOptions& options)
   check_attributes(typed);
   check_devices(typed);
   check_tensor_sizes(typed);
-  return relay::infer_type(pass::run_passes(list, typed, context));
+  return pass::run_passes(list, typed, context);
 }
 
 artifact::BoundParam bound_param(const std::string& name, const NDArray& data) {

@@ -3,6 +3,7 @@
 #include "base/count_of.h"
 #include "interp/check_arguments.h"
 #include "object/string.h"
+#include "ops/loops/element.h"
 #include "ops/op_keys.h"
 #include "relay/captures.h"
 #include "relay/descent.h"
@@ -70,14 +71,6 @@ struct RefValueObj : Object {
 };
 
 bool widens(DataType dtype) { return dtype.is_float() && dtype.bits() < 64; }
-
-NDArray cast_tensor(const NDArray& src, DataType dtype) {
-  if (src.dtype() == dtype) return src.to_dense();
-  const NDArray dense = src.to_dense();
-  NDArray dst = NDArray::empty(src.shape(), dtype);
-  for (int64_t i = 0; i < dst.num_elements(); ++i) set_element(dst.tensor(), i, element_as_double(dense.tensor(), i));
-  return dst;
-}
 
 // Of a tuple or a value of a data type; null for others.
 const std::vector<Value>* parts_of(const Value& value) {
@@ -208,7 +201,7 @@ class Interpreter {
 
   NDArray working(const NDArray& tensor) const {
     const bool wide = options_.precision == Precision::float64 && widens(tensor.dtype());
-    return cast_tensor(tensor, wide ? DataType::float_(64) : tensor.dtype());
+    return ops::as_dtype(tensor.to_dense(), wide ? DataType::float_(64) : tensor.dtype());
   }
 
   // The nodes whose values `expr` needs first; branches and function bodies are not among them.

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "ir/compare.h"
+#include "tensor/convert_number.h"
 
 namespace headrace::interp {
 
@@ -20,16 +21,6 @@ float rounded(float value, DataType dtype) {
 }
 Cell of(float value, DataType dtype) { return std::bit_cast<uint32_t>(rounded(value, dtype)); }
 Cell of(double value, DataType) { return std::bit_cast<uint64_t>(value); }
-
-// double -> float, rounded to odd: rounding that once more to 16 bits gives what rounding the double gives.
-float to_odd(double value) {
-  const float nearest = static_cast<float>(value);
-  const double back = static_cast<double>(nearest);
-  if (std::isnan(value) || back == value) return nearest;
-  auto bits = std::bit_cast<uint32_t>(nearest);
-  if (std::abs(back) > std::abs(value)) --bits;
-  return std::bit_cast<float>(bits | 1);
-}
 
 uint64_t low_bits(uint64_t value, int bits) { return bits == 64 ? value : value & ((uint64_t{1} << bits) - 1); }
 
@@ -247,14 +238,14 @@ Cell cast(Cell value, DataType from, DataType to) {
     if (!to.is_float()) return real_to_whole(is_wide(from) ? f64(value) : static_cast<double>(f32(value)), to);
     if (is_wide(to)) return of(static_cast<double>(f32(value)), to);
     if (!is_wide(from)) return of(f32(value), to);
-    return to.bits() == 16 ? of(to_odd(f64(value)), to) : of(static_cast<float>(f64(value)), to);
+    return to.bits() == 16 ? of(narrow_to_odd(f64(value)), to) : of(static_cast<float>(f64(value)), to);
   }
   if (to.is_bool()) return value != 0;
   if (!to.is_float()) return wrap(value, to);
   const auto number = static_cast<int64_t>(value);
   // By way of double, so that numbers of more than 24 bits are rounded once.
   if (to.bits() == 16 && from.bits() > 16)
-    return of(to_odd(from.is_int() ? static_cast<double>(number) : static_cast<double>(value)), to);
+    return of(narrow_to_odd(from.is_int() ? static_cast<double>(number) : static_cast<double>(value)), to);
   if (is_wide(to)) return of(from.is_int() ? static_cast<double>(number) : static_cast<double>(value), to);
   return of(from.is_int() ? static_cast<float>(number) : static_cast<float>(value), to);
 }

@@ -4,6 +4,8 @@
 #include <bit>
 #include <charconv>
 
+#include "tensor/convert_number.h"
+
 namespace headrace {
 
 std::optional<std::string> literal_suffix(DataType dtype) {
@@ -43,6 +45,22 @@ std::optional<DataType> dtype_of_suffix(std::string_view suffix, bool is_real) {
   return std::nullopt;
 }
 
+// Whether the number of a literal with digits that are not all 0 is below 1, however long the literal is.
+static bool is_below_one(std::string_view text) {
+  const size_t mark = std::min(text.find_first_of("eE"), text.size());
+  const std::string_view digits = text.substr(0, mark);
+  std::string_view exponent_text = text.substr(std::min(mark + 1, text.size()));
+  if (exponent_text.starts_with('+')) exponent_text.remove_prefix(1);
+  int64_t exponent = 0;
+  const auto [stop, error] =
+      std::from_chars(exponent_text.data(), exponent_text.data() + exponent_text.size(), exponent);
+  if (error == std::errc::result_out_of_range) return exponent_text.starts_with('-');
+  const size_t dot = std::min(digits.find('.'), digits.size()), first = digits.find_first_not_of("0.");
+  // The power of ten of the first digit that counts.
+  const auto place = static_cast<int64_t>(dot) - static_cast<int64_t>(first) - (first < dot ? 1 : 0);
+  return place + exponent < 0;
+}
+
 template <typename T>
 static std::optional<T> read_real(std::string_view text) {
   if (text.ends_with('.')) text.remove_suffix(1);
@@ -50,10 +68,7 @@ static std::optional<T> read_real(std::string_view text) {
   const auto [stop, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (stop != text.data() + text.size()) return std::nullopt;
   // Too small for a subnormal is zero; too large is an error.
-  if (error == std::errc::result_out_of_range) {
-    const bool is_tiny = std::string(text).find("e-") != std::string::npos || text.starts_with("0.");
-    return is_tiny ? std::optional<T>(T{0}) : std::nullopt;
-  }
+  if (error == std::errc::result_out_of_range) return is_below_one(text) ? std::optional<T>(T{0}) : std::nullopt;
   return error == std::errc() ? std::optional<T>(value) : std::nullopt;
 }
 
@@ -102,11 +117,13 @@ std::optional<uint64_t> real_bits(std::string_view text, DataType dtype) {
     const auto value = read_real<double>(text);
     return value ? std::optional(std::bit_cast<uint64_t>(*value)) : std::nullopt;
   }
-  const auto value = read_real<float>(text);
+  if (dtype.bits() == 32) {
+    const auto value = read_real<float>(text);
+    return value ? std::optional<uint64_t>(std::bit_cast<uint32_t>(*value)) : std::nullopt;
+  }
+  const auto value = read_real<double>(text);
   if (!value) return std::nullopt;
-  bits = dtype.bits() == 32    ? std::bit_cast<uint32_t>(*value)
-         : dtype.is_bfloat16() ? float_to_bfloat16(*value)
-                               : float_to_half(*value);
+  bits = dtype.is_bfloat16() ? float_to_bfloat16(narrow_to_odd(*value)) : float_to_half(narrow_to_odd(*value));
   return bits == infinity ? std::nullopt : std::optional(bits);
 }
 

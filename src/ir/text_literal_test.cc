@@ -25,5 +25,29 @@ TEST(TextLiteral, IntegersMustFitTheirDtype) {
     EXPECT_EQ(integer_bits(bad, false, DataType::int_(64)), std::nullopt) << bad;
 }
 
+// Zero is what is too small; where the first digit stands says whether a number is.
+TEST(TextLiteral, NumbersOutOfRangeAreTinyOrRefused) {
+  const auto bits = [](const char* text, DataType dtype) { return real_bits(text, dtype); };
+  const DataType f32 = DataType::float_(32), f64 = DataType::float_(64), f16 = DataType::float_(16);
+  for (const char* tiny :
+       {"1e-60", "0.5e-60", "0.00000000000000000000000000000000000000000000000000000001", "1234e-70"}) {
+    EXPECT_EQ(bits(tiny, f32), 0u) << tiny;
+    EXPECT_EQ(bits(tiny, f16), 0u) << tiny;
+  }
+  EXPECT_EQ(bits("1e-99999999999999999999", f64), 0u);
+  for (const char* huge : {"0.5e60", "5e60", "0.0000000001e+60", "1e99999999999999999999"}) {
+    EXPECT_EQ(bits(huge, f32), std::nullopt) << huge;
+    EXPECT_EQ(bits(huge, DataType::bfloat16()), std::nullopt) << huge;
+  }
+  EXPECT_EQ(bits("0.001e400", f64), std::nullopt);
+}
+
+// Beside a tie of float16, below what float32 tells.
+TEST(TextLiteral, SixteenBitsAreRoundedOnce) {
+  EXPECT_EQ(real_bits("1.000488281250001", DataType::float_(16)), 0x3c01u);
+  EXPECT_EQ(real_bits("1.00048828125", DataType::float_(16)), 0x3c00u);
+  EXPECT_EQ(real_bits("1.003906250000001", DataType::bfloat16()), 0x3f81u);
+}
+
 }  // namespace
 }  // namespace headrace

@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "kit/errors.h"
+#include "kit/options.h"
 #include "object/json.h"
 
 namespace headrace {
@@ -52,7 +53,8 @@ TEST(Type, ASymbolHasNoShape) {
 // In the square of the depth this would take minutes.
 TEST(Type, DeeplyNestedTypesComeBackFromJson) {
   Type type = kA;
-  for (int i = 0; i < 100000; ++i) type = i % 2 == 0 ? Type(make_tuple_type({type})) : make_func_type({type}, kB);
+  for (int i = 0; i < kit::by_depth(100000); ++i)
+    type = i % 2 == 0 ? Type(make_tuple_type({type})) : make_func_type({type}, kB);
   const std::string text = save_json(Value(type));
   EXPECT_EQ(save_json(load_json(text)), text);
 }

@@ -65,7 +65,7 @@ struct PassContext {
   // Told of each traceable pass that runs: before it with true, after it with false.
   std::function<void(const IRModule&, const PassInfo&, bool is_before)> trace = {};
   std::shared_ptr<ConstantEvaluator> evaluator = {};
-  // Gives every node its type; run before a pass that finds untyped nodes. Null: types are the passes' own business.
+  // Gives every node its type; run before each pass and after the last one. Null: types are the passes' own business.
   std::function<IRModule(const IRModule&)> infer_type = {};
 
   // What the configuration says of `key`, if it does. UserError when the value is of another kind.

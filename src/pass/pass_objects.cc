@@ -43,12 +43,23 @@ Ref<PassInfoObj> make_pass_info(const PassInfo& info) {
   return object;
 }
 
+// An option of a pass as it was declared; its name alone where nobody has.
+static ConfigKey declared_option(const std::string& pass, const std::string& option) {
+  const ConfigKey* key = find_config_key(fmt::format("relay.{}.{}", pass, option));
+  ConfigKey own = key != nullptr ? *key : ConfigKey{};
+  own.name = option;
+  return own;
+}
+
 PassInfo to_info(const PassInfoObj& info) {
+  std::vector<ConfigKey> options;
+  for (const std::string& option : info.options) options.push_back(declared_option(info.name, option));
   return {.name = info.name,
           .opt_level = static_cast<int32_t>(info.opt_level),
           .required = info.required.to_vector(),
           .summary = info.summary,
           .aliases = info.aliases.to_vector(),
+          .options = std::move(options),
           .runs_after = info.runs_after.to_vector(),
           .undoes = info.undoes.to_vector(),
           .traceable = info.traceable};

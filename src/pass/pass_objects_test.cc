@@ -5,6 +5,7 @@
 #include <thread>
 
 #include "kit/errors.h"
+#include "object/structural_equal.h"
 #include "pass/config.h"
 #include "pass/known_passes.h"
 
@@ -39,6 +40,17 @@ PassContextRef context_with(std::vector<PassInstrumentRef> instruments, int64_t 
   context->opt_level = level;
   context->instruments = Array<PassInstrumentRef>(instruments);
   return context;
+}
+
+TEST(PassInfo, ObjectAndStructTellTheSame) {
+  PassInfo info{.name = "TestTold", .opt_level = 2, .required = {"A"}, .summary = "what", .aliases = {"B"}};
+  info.options = {config_key<int64_t>("depth", "how deep", "3")};
+  info.runs_after = {"C"};
+  info.undoes = {"D"};
+  info.traceable = false;
+  const auto object = make_pass_info(info);
+  EXPECT_TRUE(structural_equal(Value(make_pass_info(to_info(*object))), Value(object)));
+  EXPECT_EQ(to_info(*object).options.at(0).name, "depth");
 }
 
 TEST(PassScope, IsOfItsThreadAndNests) {

@@ -11,67 +11,10 @@
 namespace headrace::passes {
 namespace {
 
-// Four branches with followers that agree, one of another kernel size, one with a stride, weights that are computed.
-constexpr const char* kConvs =
-    "def @main(%x: Tensor[(1, 2, 3, 3), float32], %w: Tensor[(2, 2, 1, 1), float32]) {\n"
-    "  %0 = nn.bias_add(nn.conv2d(%x, %w), const(Tensor[(2), float32], [1, 2]));\n"
-    "  %1 = nn.bias_add(nn.conv2d(%x, const(Tensor[(1, 2, 1, 1), float32], [3, 4]), channels=1),"
-    " const(Tensor[(1), float32], [3]));\n"
-    "  %2 = nn.bias_add(nn.conv2d(%x, exp(%w)), const(Tensor[(2), float32], [-1, 5]));\n"
-    "  %3 = multiply(nn.relu(%0), const(Tensor[(2, 1, 1), float32], [2, 3]));\n"
-    "  %4 = multiply(nn.relu(%1), const(Tensor[(1, 1, 1), float32], [4]));\n"
-    "  %5 = multiply(nn.relu(%2), const(Tensor[(2, 1, 1), float32], [5, 6]));\n"
-    "  %6 = nn.conv2d(%x, const(Tensor[(1, 2, 3, 1), float32], [1, 2, 3, 4, 5, 6]));\n"
-    "  %7 = nn.conv2d(%x, %w, strides=[2, 2]);\n"
-    "  (add(%3, 1f), %4, tanh(%5), %6, %7)\n"
-    "}";
-
-// Two groups of different data, the second made of results of the first; a product that another weight is made of.
-constexpr const char* kDenses =
-    "def @main(%x: Tensor[(2, 2), float32], %w: Tensor[(2, 2), float32]) {\n"
-    "  %0 = nn.dense(%x, %w);\n"
-    "  %1 = nn.dense(%x, negative(%w), units=2);\n"
-    "  %2 = nn.dense(%x, const(Tensor[(3, 2), float32], [1, 2, 3, 4, 5, 6]));\n"
-    "  %3 = nn.dense(%x, %0);\n"
-    "  %4 = tanh(%1);\n"
-    "  %5 = multiply(nn.dense(%4, %w), 2f);\n"
-    "  %6 = multiply(nn.dense(%4, exp(%w)), 2f);\n"
-    "  %7 = multiply(nn.dense(%4, abs(%w)), 2f);\n"
-    "  (%0, %2, %3, %5, %6, %7)\n"
-    "}";
-
-constexpr const char* kBatchMatmuls =
-    "def @main(%x: Tensor[(2, 1, 2), float32], %w: Tensor[(2, 2, 2), float32]) {\n"
-    "  %0 = nn.batch_matmul(%x, %w);\n"
-    "  %1 = nn.batch_matmul(%x, exp(%w));\n"
-    "  %2 = nn.batch_matmul(%x, strided_slice(%w, begin=[0, 0, 0], end=[2, 1, 2]));\n"
-    "  %3 = nn.batch_matmul(%x, %w, transpose_b=False);\n"
-    "  (%0, nn.relu(%1), %2, %3)\n"
-    "}";
-
-// Three products whose followers differ in what they add, and a fourth of another number of outputs.
-constexpr const char* kDenseBatches =
-    "def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32], %b: Tensor[(4), float32]) {\n"
-    "  %0 = add(nn.bias_add(nn.dense(%x, %w), %b), const(Tensor[(2, 1), float32], [1, 2]));\n"
-    "  %1 = add(nn.bias_add(nn.dense(%x, exp(%w)), negative(%b)), const(Tensor[(2, 1), float32], [3, 4]));\n"
-    "  %2 = add(nn.bias_add(nn.dense(%x, abs(%w)), const(Tensor[(4), float32], [1, 2, 3, 4])),"
-    " const(Tensor[(2, 1), float32], [5, 6]));\n"
-    "  %3 = nn.dense(%x, const(Tensor[(1, 3), float32], [1, 2, 3]));\n"
-    "  (nn.relu(%0), nn.relu(%1), tanh(nn.relu(%2)), %3)\n"
-    "}";
-
 pass::PassContext context_with_to_batch(bool to_batch) {
   pass::PassContext context = typed_context();
   context.config.set("relay.CombineParallelDense.to_batch", Value(to_batch));
   return context;
-}
-
-TEST(CombineParallel, TextAndResults) {
-  check_pass({"CombineParallelConv2D", "combine_parallel_conv2d", kConvs, {{1, 2, 3, 3}, {2, 2, 1, 1}}, 0});
-  check_pass({"CombineParallelBatchMatmul", "combine_parallel_batch_matmul", kBatchMatmuls, {{2, 1, 2}, {2, 2, 2}}, 0});
-  check_pass({"CombineParallelDense", "combine_parallel_dense", kDenseBatches, {{2, 3}, {4, 3}, {4}}, 0});
-  check_pass({"CombineParallelDense", "combine_parallel_dense_wide", kDenses, {{2, 2}, {2, 2}}, 0},
-             context_with_to_batch(false));
 }
 
 int count_ops(const IRModule& module, std::string_view op) {

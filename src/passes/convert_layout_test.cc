@@ -9,7 +9,7 @@
 #include "ops/nn/normalization.h"
 #include "ops/nn/pool.h"
 #include "ops/tensor/shape.h"
-#include "passes/tests/pass_testing.h"
+#include "passes/tests/golden_pass.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -35,57 +35,11 @@ pass::PassContext with_layouts(const DesiredLayouts& desired) {
   return context;
 }
 
-// A chain that stays in the new layout, a let, a skip, what is joined, and what needs the layout as written.
-constexpr const char* kNetwork =
-    "def @main(%x: Tensor[(1, 2, 4, 4), float32], %y: Tensor[(1, 3, 4, 4), float32],"
-    " %w: Tensor[(3, 2, 3, 3), float32]) {\n"
-    "  %0 = nn.bias_add(nn.conv2d(%x, %w, padding=[1, 1]), const(Tensor[(3), float32], [1, 2, 3]));\n"
-    "  let %a = nn.relu(multiply(%0, const(Tensor[(3, 1, 1), float32], [1, -1, 0.5])));\n"
-    "  %1 = nn.max_pool2d(add(%a, %y), pool_size=[2, 2], strides=[2, 2]);\n"
-    "  %2 = concatenate((%1, clip(%1, a_min=0f, a_max=1f)), axis=1);\n"
-    "  %3 = nn.pad(nn.prelu(%2, const(Tensor[(6), float32], [1, 2, 3, 4, 5, 6])), 0f,"
-    " pad_width=[[0, 0], [0, 0], [1, 0], [0, 2]]);\n"
-    "  %4 = nn.softmax(%3, axis=1);\n"
-    "  (nn.batch_flatten(nn.global_avg_pool2d(%4)), mean(%3, axis=[2, 3], keepdims=True), sum(%2, axis=[1]), %a)\n"
-    "}";
-
-TEST(ConvertLayout, TextAndResults) {
-  PassCase row{"ConvertLayout", "convert_layout", kNetwork, {{1, 2, 4, 4}, {1, 3, 4, 4}, {3, 2, 3, 3}}, 1e-5};
-  check_pass(row, with_layouts(nhwc()));
-}
-
 // What FuseOps made stays as it is.
 TEST(ConvertLayout, AfterFuseOps) {
-  const IRModule fused = run_pass("FuseOps", read(kNetwork));
+  const IRModule fused = run_pass("FuseOps", relay::infer_type(program_before(read_golden("convert_layout"))));
   const IRModule after = run_pass("ConvertLayout", fused, with_layouts(nhwc()));
   EXPECT_EQ(relay::print_module(after), relay::print_module(fused));
-}
-
-// What has a form with channels in parts, and what gets the layout as written: the first convolution, whose input
-// channels the block does not divide; a channel that all broadcast along; softmax and a reduction over channels.
-constexpr const char* kPackedNetwork =
-    "def @main(%x: Tensor[(1, 3, 6, 6), float32], %y: Tensor[(1, 8, 6, 6), float32],"
-    " %w: Tensor[(8, 3, 3, 3), float32], %v: Tensor[(8, 8, 3, 3), float32], %d: Tensor[(8, 1, 3, 3), float32],"
-    " %g: Tensor[(8, 2, 1, 1), float32], %b: Tensor[(8), float32], %m: Tensor[(1, 1, 6, 6), float32]) {\n"
-    "  %0 = nn.relu(nn.conv2d(%x, %w, padding=[1, 1]));\n"
-    "  %1 = nn.bias_add(nn.conv2d(%0, %v, padding=[1, 1]), %b);\n"
-    "  let %a = multiply(nn.conv2d(%1, %d, padding=[1, 1], groups=8), %m);\n"
-    "  %2 = clip(add(add(%a, %y), 0.5f), a_min=0f, a_max=6f);\n"
-    "  %3 = nn.max_pool2d(%2, pool_size=[2, 2], strides=[2, 2]);\n"
-    "  %4 = multiply(%3, mean(%3, axis=[2, 3], keepdims=True));\n"
-    "  %5 = nn.pad(%4, 0f, pad_width=[[0, 0], [0, 0], [1, 0], [0, 2]]);\n"
-    "  %6 = nn.softmax(concatenate((%5, nn.softmax(%5, axis=1)), axis=1), axis=3);\n"
-    "  %7 = nn.adaptive_avg_pool2d(nn.avg_pool2d(%6, pool_size=[2, 2]), output_size=[2]);\n"
-    "  (nn.batch_flatten(nn.global_avg_pool2d(%7)), sum(%6, axis=[1], keepdims=True), nn.conv2d(%a, %g, groups=4))\n"
-    "}";
-
-TEST(ConvertLayout, PackedTextAndResults) {
-  PassCase row{"ConvertLayout",
-               "convert_layout_packed",
-               kPackedNetwork,
-               {{1, 3, 6, 6}, {1, 8, 6, 6}, {8, 3, 3, 3}, {8, 8, 3, 3}, {8, 1, 3, 3}, {8, 2, 1, 1}, {8}, {1, 1, 6, 6}},
-               1e-4};
-  check_pass(row, with_layouts(packed("NCHW4c")));
 }
 
 // How many calls of the op are left when borders are folded and cancelled.
@@ -470,7 +424,7 @@ TEST(ConvertLayout, FunctionsAndOursTogether) {
 TEST(ConvertLayout, AFunctionStandsForOurs) {
   const Conversion conversion(
       "nn.conv2d", Value(make_packed([](const Value&, const Value&, const Value&, const Value&) { return Value(); })));
-  const IRModule before = read(kNetwork);
+  const IRModule before = relay::infer_type(program_before(read_golden("convert_layout")));
   EXPECT_EQ(run_pass("ConvertLayout", before, with_layouts(of_one("nn.conv2d", {"NHWC"}))), before);
 }
 

@@ -3,52 +3,16 @@
 #include "passes/functions/defunctionalization.h"
 #include "passes/functions/specialize.h"
 #include "kit/errors.h"
-#include "passes/tests/pass_testing.h"
+#include "passes/tests/golden_pass.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
 namespace {
 
-// A function that captures, one of the module, a constructor; in lists, references, tuples, data, as results;
-// recursion.
-constexpr const char* kHigherOrder =
-    "type List[A] { Cons(A, List[A]), Nil }\n"
-    "type Box { Box(fn (float32) -> float32) }\n"
-    "type Wrap { Wrap(float32) }\n"
-    "def @map[A, B](%f: fn (A) -> B, %l: List[A]) -> List[B] {\n"
-    "  match (%l) { Cons(%h, %t) => Cons(%f(%h), @map(%f, %t)), Nil => Nil }\n"
-    "}\n"
-    "def @fold[A](%f: fn (A, A) -> A, %z: A, %l: List[A]) -> A {\n"
-    "  match (%l) { Cons(%h, %t) => %f(%h, @fold(%f, %z, %t)), Nil => %z }\n"
-    "}\n"
-    "def @step(%x: float32) -> float32 { add(%x, 1f) }\n"
-    "def @compose(%f: fn (float32) -> float32, %g: fn (float32) -> float32) -> fn (float32) -> float32 {\n"
-    "  fn (%x: float32) -> float32 { %f(%g(%x)) }\n"
-    "}\n"
-    "def @main(%x: float32) -> (float32, float32, float32, float32, float32) {\n"
-    "  let %scale = fn (%y: float32) -> float32 { multiply(%x, %y) };\n"
-    "  let %numbers = Cons(1f, Cons(2f, Nil));\n"
-    "  let %functions = Cons(@step, Cons(%scale, Nil));\n"
-    "  let %sum = fn (%a: float32, %b: float32) -> float32 { add(%a, %b) };\n"
-    "  let %applied = @map(fn (%f: fn (float32) -> float32) -> float32 { %f(10f) }, %functions);\n"
-    "  let %r = ref(@step);\n"
-    "  let %u = ref_write(%r, @compose(%scale, @step));\n"
-    "  let %loop = fn (%i: float32, %f: fn (float32) -> float32) -> float32 {\n"
-    "    if (less(%i, 0f)) { %f(%i) } else { %loop(subtract(%i, 1f), @compose(%f, @step)) }\n"
-    "  };\n"
-    "  (@fold(%sum, 0f, @map(%scale, %numbers)), @fold(%sum, 0f, %applied), ref_read(%r)(3f),\n"
-    "   match (Box(%scale)) { Box(%f) => %f(4f) },\n"
-    "   @fold(%sum, 0f, @map(fn (%w: Wrap) -> float32 { match (%w) { Wrap(%v) => %loop(%v, @step) } },"
-    " @map(Wrap, %numbers))))\n"
-    "}";
-
-TEST(Defunctionalization, TextAndResults) {
-  check_pass({"Defunctionalization", "defunctionalization", kHigherOrder, {{}}, 0});
-}
-
 // x = 0.5: 0.5 + 1; 11 + 5; 0.5 * 4; 0.5 * 4; the loop from 1 adds the step 3 times to -1, from 2 it adds 4 to -1.
 TEST(Defunctionalization, ResultsByHand) {
-  const IRModule after = run_pass("Defunctionalization", read(kHigherOrder));
+  const IRModule after =
+      run_pass("Defunctionalization", relay::infer_type(program_before(read_golden("defunctionalization"))));
   std::vector<double> results;
   for (const NDArray& result : interp::run_main(after, {ramp({}, 0.5f)}))
     results.push_back(element_as_double(result.tensor(), 0));
@@ -56,7 +20,8 @@ TEST(Defunctionalization, ResultsByHand) {
 }
 
 TEST(Defunctionalization, LeavesNoFunctionAsAValue) {
-  const IRModule after = run_pass("Defunctionalization", read(kHigherOrder));
+  const IRModule after =
+      run_pass("Defunctionalization", relay::infer_type(program_before(read_golden("defunctionalization"))));
   for (const auto& [var, function] : after->functions()) {
     EXPECT_EQ(to_string(function->checked_type()).find("fn", 2), std::string::npos) << var->name_hint;
     relay::post_order(function.as<relay::FunctionNode>()->body, [&](const Expr& e) {
@@ -229,36 +194,6 @@ TEST(Specialize, ChainsOfAnyLength) {
   EXPECT_TRUE(after->find_global_var("p1500_1"));
   expect_same_results(before, after, {ramp({}, 3)}, 0);
 }
-
-// A power, a map over a known list, references, a branch, a loop whose end is not known, a function that is left.
-constexpr const char* kPartly =
-    "type List[A] { Cons(A, List[A]), Nil }\n"
-    "def @power(%x: float32, %n: int32) -> float32 {\n"
-    "  if (equal(%n, 0)) { 1f } else { multiply(%x, @power(%x, subtract(%n, 1))) }\n"
-    "}\n"
-    "def @map[A](%f: fn (A) -> A, %l: List[A]) -> List[A] {\n"
-    "  match (%l) { Cons(%h, %t) => Cons(%f(%h), @map(%f, %t)), Nil => Nil }\n"
-    "}\n"
-    "def @sum(%l: List[float32]) -> float32 { match (%l) { Cons(%h, %t) => add(%h, @sum(%t)), Nil => 0f } }\n"
-    "def @collatz(%x: float32, %n: int32) -> int32 {\n"
-    "  if (less(%x, 1f)) { %n } else { @collatz(divide(%x, 2f), add(%n, 1)) }\n"
-    "}\n"
-    "def @bump(%r: ref(float32), %by: float32) -> () { ref_write(%r, add(ref_read(%r), %by)) }\n"
-    "def @main(%x: float32, %y: Tensor[(n), float32]) {\n"
-    "  let %r = ref(2f);\n"
-    "  let %u = @bump(%r, 3f);\n"
-    "  let %known = ref_read(%r);\n"
-    "  let %v = if (less(%x, 1f)) { @bump(%r, 1f) } else { () };\n"
-    "  let %left = fn (%a: float32) -> float32 { add(%a, multiply(%known, 2f)) };\n"
-    "  let %held = ref(%left);\n"
-    "  let %w = if (less(%x, 2f)) { ref_write(%held, fn (%a: float32) -> float32 { %a }) } else { () };\n"
-    "  let %items = @map(%left, Cons(%x, Cons(1f, Nil)));\n"
-    "  let %unused = exp(%x);\n"
-    "  (@power(%x, 3), %known, ref_read(%r), @sum(%items), @collatz(%x, 0), ref_read(%held)(%x),\n"
-    "   (%y, if (True) { negative(%y) } else { %y }).1, match (%items) { Cons(%h, Cons(%i, Nil)) => %i, _ => 0f })\n"
-    "}";
-
-TEST(PartialEvaluate, TextAndResults) { check_pass({"PartialEvaluate", "partial_evaluate", kPartly, {{}, {3}}, 0}); }
 
 int count_nodes(const IRModule& module, const char* name = "main") {
   int count = 0;

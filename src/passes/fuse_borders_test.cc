@@ -95,14 +95,15 @@ TEST(FuseBorders, KindsOfGroups) {
 // Of an op that its calls tell nothing more about.
 TEST(FuseBorders, WhatIsRegisteredAsATuple) {
   ops::register_all_ops();
-  const Op op = make_op("borders.pair");
+  const Op op = make_op("test.borders_pair");
   op->set(relay::kTypeRelation,
           relay::TypeRelationFn([](const relay::RelationInput& input) -> Type { return input.tensor(0); }));
   op->set(ops::kFusionKind, ops::FusionKind::tuple);
   publish_op(op, true);
-  EXPECT_THAT(borders_of("(%x: Tensor[(4), float32]) { borders.pair(exp(%x)) }"),
-              ElementsAre("exp | borders.pair: FUSE_PATTERN: 'borders.pair' shares no kernel: it is registered as "
-                          "tuple"));
+  EXPECT_THAT(
+      borders_of("(%x: Tensor[(4), float32]) { test.borders_pair(exp(%x)) }"),
+      ElementsAre("exp | test.borders_pair: FUSE_PATTERN: 'test.borders_pair' shares no kernel: it is registered as "
+                  "tuple"));
 }
 
 TEST(FuseBorders, TwoAnchors) {

@@ -1,5 +1,6 @@
 #include "passes/fuse/fuse_ops.h"
 
+#include "kit/options.h"
 #include "object/structural_equal.h"
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/join.h"
@@ -14,55 +15,6 @@ namespace {
 using relay::CallNode;
 using relay::FunctionNode;
 
-class FuseOpsGolden : public testing::TestWithParam<PassCase> {};
-TEST_P(FuseOpsGolden, TextAndResults) { check_pass(GetParam()); }
-
-INSTANTIATE_TEST_SUITE_P(
-    Cases, FuseOpsGolden,
-    testing::Values(
-        PassCase{"FuseOps",
-                 "fuse_ops_conv",
-                 "def @main(%x: Tensor[(1, 3, 8, 8), float32], %w: Tensor[(4, 3, 3, 3), float32],"
-                 " %b: Tensor[(4), float32], %w2: Tensor[(4, 4, 3, 3), float32], %r: Tensor[(1, 4, 8, 8), float32]) {\n"
-                 "  %0 = nn.conv2d(%x, %w, padding=[1, 1, 1, 1]);\n"
-                 "  %1 = nn.relu(nn.bias_add(%0, negative(%b)));\n"
-                 "  %2 = nn.conv2d(%1, %w2, padding=[1, 1, 1, 1]);\n"
-                 "  %3 = add(multiply(%2, 0.5f), exp(%r));\n"
-                 "  %4 = nn.relu(add(%3, %1));\n"
-                 "  nn.softmax(nn.batch_flatten(nn.global_avg_pool2d(%4)))\n}",
-                 {{1, 3, 8, 8}, {4, 3, 3, 3}, {4}, {4, 4, 3, 3}, {1, 4, 8, 8}},
-                 0},
-        PassCase{"FuseOps",
-                 "fuse_ops_tuples",
-                 "def @main(%x: Tensor[(2, 4), float32], %y: Tensor[(2, 4), float32]) {\n"
-                 "  %0 = split(%x, indices_or_sections=2, axis=1);\n"
-                 "  %1 = add(nn.relu(%0.0), exp(%0.1));\n"
-                 "  %2 = split(%y, indices_or_sections=2, axis=1);\n"
-                 "  %3 = concatenate((%1, negative(%2.0), %2.0), axis=1);\n"
-                 "  (abs(%3), %2.1, %3)\n}",
-                 {{2, 4}, {2, 4}},
-                 0},
-        PassCase{"FuseOps",
-                 "fuse_ops_reduce",
-                 "def @main(%x: Tensor[(4, 6), float32]) {\n"
-                 "  %0 = exp(subtract(%x, max(%x, axis=[1], keepdims=True)));\n"
-                 "  %1 = divide(%0, sum(%0, axis=[1], keepdims=True));\n"
-                 "  %2 = sum(exp(transpose(%1, axes=[1, 0])), axis=[0]);\n"
-                 "  nn.dense(reshape(nn.relu(%2), newshape=[1, 4]), ones(shape=[3, 4]))\n}",
-                 {{4, 6}},
-                 0},
-        PassCase{"FuseOps",
-                 "fuse_ops_scopes",
-                 "def @main(%x: Tensor[(4), float32]) {\n"
-                 "  let %a = nn.relu(exp(%x));\n"
-                 "  let %f = fn (%y: Tensor[(4), float32]) -> Tensor[(4), float32] { exp(add(%y, %a)) };\n"
-                 "  %0 = exp(%a);\n"
-                 "  %1 = if (less(sum(%a), 3f)) { nn.relu(negative(%0)) } else { negative(tanh(%a)) };\n"
-                 "  add(nn.relu(%1), %f(multiply(%0, 2f)))\n}",
-                 {{4}},
-                 0}),
-    [](const auto& info) { return std::string(info.param.golden); });
-
 // The functions of the groups, as they are met; they live as long as the module.
 std::vector<const FunctionNode*> groups_of(const IRModule& module) {
   std::vector<const FunctionNode*> groups;
@@ -71,11 +23,6 @@ std::vector<const FunctionNode*> groups_of(const IRModule& module) {
     if (function != nullptr && relay::is_primitive(*function)) groups.push_back(function);
   });
   return groups;
-}
-
-const FunctionNode& main_of(const IRModule& module) {
-  const BaseFunc main = module->lookup("main");
-  return *main.as<FunctionNode>();
 }
 
 size_t num_op_calls(const Expr& body) {
@@ -163,17 +110,17 @@ TEST(FuseOps, LongChainsAndManySkipsAreQuick) {
   const auto x = relay::make_var("x", make_tensor_type({2}, DataType::float_(32)));
   std::vector<Expr> values{x};
   Expr last = x;
-  constexpr size_t kLength = 30'000;
-  for (size_t i = 0; i < kLength; ++i) {
+  const auto length = static_cast<size_t>(kit::by_depth(30'000));
+  for (size_t i = 0; i < length; ++i) {
     last = ops::unary("negative", last);
     values.push_back(last);
   }
-  // Nested skips: value i meets value kLength - i again.
-  for (size_t i = 0; i < kLength; ++i) last = relay::make_call("add", {last, values[kLength - i]});
+  // Nested skips: value i meets value length - i again.
+  for (size_t i = 0; i < length; ++i) last = relay::make_call("add", {last, values[length - i]});
   const IRModule module = relay::infer_type(make_module(relay::make_function({x}, last)));
   const IRModule fused = fuse_ops(module);
   relay::verify(fused);
-  EXPECT_LT(groups_of(fused).size(), kLength + 1000);
+  EXPECT_LT(groups_of(fused).size(), length + 1000);
 }
 
 TEST(FuseOps, AGroupHasSoManyTensorsAround) {

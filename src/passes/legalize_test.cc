@@ -8,7 +8,7 @@
 #include "ops/tensor/elementwise.h"
 #include "ops/tensor/join.h"
 #include "passes/forms/annotate_spans.h"
-#include "passes/tests/pass_testing.h"
+#include "passes/tests/golden_pass.h"
 #include "relay/verify.h"
 #include "relay/visit.h"
 
@@ -48,16 +48,9 @@ Expr tanh_halved(const relay::CallNode& call, const Array<Type>& types) {
   return ops::add(again, ops::multiply(relay::make_scalar(0), call.args[0]));
 }
 
-constexpr const char* kProgram =
-    "def @main(%x: Tensor[(2), float32]) {\n"
-    "  let %r = ref(%x);\n"
-    "  %0 = nn.relu(add(exp(%x), nn.relu(negative(%x))));\n"
-    "  (%0, nn.relu(ref_read(%r)), nn.relu((ref_write(%r, %0), %x).1), ref_read(%r))\n"
-    "}";
-
 TEST(Legalize, TextAndResults) {
   const Legalisation relu("nn.relu", relu_by_maximum);
-  check_pass({"Legalize", "legalize", kProgram, {{2}}, 0});
+  check_golden(read_golden("legalize"));
 }
 
 // What every build does first.
@@ -87,7 +80,7 @@ TEST(Canonical, HoldsWhatUsersAskOf) {
 }
 
 TEST(Legalize, WithoutALegalisationNothingChanges) {
-  const IRModule before = read(kProgram);
+  const IRModule before = relay::infer_type(program_before(read_golden("legalize")));
   EXPECT_EQ(run_pass("Legalize", before), before);
 }
 
@@ -148,7 +141,7 @@ TEST(Legalize, AFunctionOfTheRegistryGetsAttributesArgumentsAndTypes) {
 
 TEST(Legalize, TheAttributeIsAnOption) {
   const Legalisation relu("nn.relu", relu_by_maximum, "FMyLegalize");
-  const IRModule before = read(kProgram);
+  const IRModule before = relay::infer_type(program_before(read_golden("legalize")));
   EXPECT_EQ(run_pass("Legalize", before), before);
   pass::PassContext context = typed_context();
   context.config.set("relay.Legalize.legalize_map_attr_name", Value("FMyLegalize"));

@@ -1,4 +1,5 @@
 // What the options of passes change, and the attributes of ops by which users have a say.
+#include <mutex>
 #include <set>
 
 #include "kit/errors.h"
@@ -10,6 +11,7 @@
 #include "passes/gradient/gradient_rules.h"
 #include "passes/nn/precision_lists.h"
 #include "passes/nn/to_mixed_precision.h"
+#include "ops/register.h"
 #include "passes/tests/pass_testing.h"
 #include "relay/visit.h"
 
@@ -214,13 +216,19 @@ TEST(ToMixedPrecision, WhatUsersSayIsChecked) {
 }
 
 TEST(ToMixedPrecision, MayRefuseOpsThatNobodySaysAnythingOf) {
-  const std::string text = "def @main(%x: Tensor[(1, 4, 4, 4), float32]) { nn.upsampling(%x) }";
+  static std::once_flag once;
+  std::call_once(once, [] {
+    ops::OpBuilder("test.unlisted", "A user's op.").arg("x").relation([](const relay::RelationInput& in) -> Type {
+      return in.tensor(0);
+    });
+  });
+  const std::string text = "def @main(%x: Tensor[(4), float32]) { test.unlisted(%x) }";
   const auto error = [&](int64_t mode) {
     return kit::user_error_of([&] {
       run_pass("ToMixedPrecision", read(text), with_option("relay.ToMixedPrecision.missing_op_mode", Value(mode)));
     });
   };
-  EXPECT_TRUE(error(0).starts_with("ToMixedPrecision knows nothing of nn.upsampling, and missing_op_mode is 0"));
+  EXPECT_TRUE(error(0).starts_with("ToMixedPrecision knows nothing of test.unlisted, and missing_op_mode is 0"));
   EXPECT_EQ(error(3), "relay.ToMixedPrecision.missing_op_mode must be 0, 1 or 2, got 3");
   const auto context = with_option("relay.ToMixedPrecision.missing_op_mode", Value(1));
   EXPECT_EQ(main_after("ToMixedPrecision", text, context).find("float16"), std::string::npos);

@@ -10,25 +10,6 @@
 namespace headrace::passes {
 namespace {
 
-// Two regions, a tuple on two devices, a shared value, a function of its own, a branch, a reference, a closure.
-constexpr const char* kHeterogeneous =
-    "def @norm(%a: Tensor[(2), float32]) -> Tensor[(2), float32] {\n"
-    "  on_device(exp(%a), virtual_device=\"cuda:1\")\n"
-    "}\n"
-    "def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {\n"
-    "  %0 = add(%x, %y);\n"
-    "  %1 = on_device(%0, virtual_device=\"cuda:0\");\n"
-    "  %2 = on_device(negative(multiply(%1, 2f)), virtual_device=\"cpu:0\");\n"
-    "  let %pair = (%2, on_device(abs(%0), virtual_device=\"cuda:0\", constrain_result=True));\n"
-    "  let %r = ref(%1);\n"
-    "  let %f = fn (%a: Tensor[(2), float32]) -> Tensor[(2), float32] { subtract(%a, %pair.1) };\n"
-    "  %3 = if (less(sum(%0), 1f)) { %f(%pair.0) } else { tanh(%0) };\n"
-    "  (%pair, add(%3, ref_read(%r)), @norm(%2), device_copy(%3, src_virtual_device=\"cuda:0\", "
-    "dst_virtual_device=\"cpu:0\"))\n"
-    "}";
-
-TEST(PlanDevices, TextAndResults) { check_pass({"PlanDevices", "plan_devices", kHeterogeneous, {{2}, {2}}, 0}); }
-
 struct DeviceCase {
   const char* name;
   const char* body;  // of main over %x, %y: Tensor[(2), float32]

@@ -117,6 +117,36 @@ TEST(RandomPrograms, PlannedDevicesKeepTheResults) {
   expect_more(copies, programs);
 }
 
+// Constructors and functions of the module that are values, not what is called.
+int values_of_the_module(const IRModule& module) {
+  int count = 0;
+  for (const auto& [var, function] : module->functions()) {
+    relay::post_order(function, [&](const Expr& e) {
+      if (e.is<OpNode>() || e.is<ConstructorNode>() || e.is<GlobalVarNode>()) return;
+      const auto* call = e.as<CallNode>();
+      for (const Expr& child : relay::children_of(e)) {
+        const bool is_called = call != nullptr && child.same_as(call->op);
+        count += !is_called && (child.is<ConstructorNode>() || child.is<GlobalVarNode>()) ? 1 : 0;
+      }
+    });
+  }
+  return count;
+}
+
+TEST(RandomPrograms, EtaExpansionKeepsTheResults) {
+  int changed = 0;
+  EXPECT_TRUE(kit::holds(property_of_programs([&](const Program& p) -> std::optional<std::string> {
+    pass::PassContext context = typed_context();
+    context.config.set("relay.EtaExpand.expand_constructor", Value(true));
+    context.config.set("relay.EtaExpand.expand_global_var", Value(true));
+    const IRModule before = p.module(), after = run_pass("EtaExpand", before, context);
+    changed += values_of_the_module(before) > 0;
+    if (values_of_the_module(after) > 0) return told("a value of the module is left", after);
+    return told(results_differ(before, after, p.seed, 0), after);
+  })));
+  expect_more(changed, 0);
+}
+
 // No call is left with more than that many inputs and results together, up to the last bit.
 TEST(RandomPrograms, SplitArgsKeepTheResults) {
   int split = 0;

@@ -1,4 +1,5 @@
 // Properties of random programs: text and JSON read back, every pass and both lists keep what a program computes.
+#include <map>
 #include <set>
 
 #include "object/json.h"
@@ -10,6 +11,15 @@
 
 namespace headrace::passes {
 namespace {
+
+std::vector<std::string_view> lines_of(std::string_view text) {
+  std::vector<std::string_view> lines;
+  for (size_t end; !text.empty(); text.remove_prefix(std::min(end + 1, text.size()))) {
+    end = std::min(text.find('\n'), text.size());
+    lines.push_back(text.substr(0, end));
+  }
+  return lines;
+}
 
 TEST(RandomPrograms, TextReadsBack) {
   EXPECT_TRUE(kit::holds(property_of_programs([](const Program& p) { return text_differs(p.module()); })));
@@ -35,27 +45,64 @@ double tolerance_of(const std::string& pass) {
   return rounds ? kRounding : 0;
 }
 
-std::optional<std::string> check_one(const pass::Pass& pass, const IRModule& before, uint64_t seed) {
+// `changed`: the passes that changed a program are added to it.
+std::optional<std::string> check_one(const pass::Pass& pass, const IRModule& before, uint64_t seed,
+                                     std::set<std::string>& changed) {
   const IRModule after = run_pass(pass.info.name, before);
+  if (!not_equal(before, after)) return std::nullopt;
+  changed.insert(pass.info.name);
   std::optional<std::string> failure = results_differ(before, after, seed, tolerance_of(pass.info.name));
   if (!failure) failure = text_differs(after);
   if (failure) return fmt::format("{}: {}\nafter:\n{}", pass.info.name, *failure, relay::print_module(after));
   return std::nullopt;
 }
 
+std::vector<pass::Pass> all_passes() {
+  std::vector<pass::Pass> all;
+  for (const auto& list : {by_name(), canonical(), native()}) all.insert(all.end(), list.begin(), list.end());
+  return all;
+}
+
+// Passes that leave the programs of EveryPassKeepsTheResults as they are, or give another result: the suite or test
+// that runs them over random programs with what they are for.
+const std::map<std::string, std::string>& properties_elsewhere() {
+  static const std::map<std::string, std::string> table{
+      {"AnnotateSpans", "RandomPrograms.AnnotatedSpansAreOfTheText"},
+      {"BoundOutputs", "RandomPrograms.BoundedOutputsKeepTheResults"},
+      {"ConvertLayout", "RandomPrograms/RandomLayouts"},
+      {"DefuseOps", "RandomPrograms.DefuseOpsIsTheInverseOfFuseOps"},
+      {"EtaExpand", "RandomPrograms.EtaExpansionKeepsTheResults"},
+      {"FirstOrderGradient", "FirstOrderGradient.RandomProgramsAgreeWithDifferences"},
+      {"ForwardFoldScaleAxis", "RandomPrograms/RandomScales"},
+      {"Legalize", "RandomPrograms.LegalisationsKeepTheResults"},
+      {"PlanDevices", "RandomPrograms.PlannedDevicesKeepTheResults"},
+      {"RemoveStandaloneReshapes", "RandomPrograms.StandaloneReshapesGo"},
+      {"SplitArgs", "RandomPrograms.SplitArgsKeepTheResults"},
+  };
+  return table;
+}
+
 TEST(RandomPrograms, EveryPassKeepsTheResults) {
-  EXPECT_TRUE(kit::holds(property_of_programs([](const Program& p) -> std::optional<std::string> {
+  std::set<std::string> changed;
+  EXPECT_TRUE(kit::holds(property_of_programs([&changed](const Program& p) -> std::optional<std::string> {
     IRModule module = p.module();
-    for (const auto& list : {by_name(), canonical(), native()}) {
-      for (const pass::Pass& pass : list) {
-        if (pass.info.name == "FirstOrderGradient") continue;  // gives another result: first_order_gradient_test.cc
-        if (auto failure = check_one(pass, module, p.seed)) return failure;
-        // Half of the programs meet each pass as the ones before it left them, in float32.
-        if (p.seed % 2 == 0 && pass.info.name != "ToMixedPrecision") module = run_pass(pass.info.name, module);
-      }
+    for (const pass::Pass& pass : all_passes()) {
+      if (pass.info.name == "FirstOrderGradient") continue;  // gives another result
+      if (auto failure = check_one(pass, module, p.seed, changed)) return failure;
+      // Half of the programs meet each pass as the ones before it left them, in float32.
+      if (p.seed % 2 == 0 && pass.info.name != "ToMixedPrecision") module = run_pass(pass.info.name, module);
     }
     return std::nullopt;
   })));
+  if (kit::options().seed || kit::options().size == kit::TestSize::kFew) return;
+  for (const pass::Pass& pass : all_passes()) {
+    const bool is_elsewhere = properties_elsewhere().contains(pass.info.name);
+    EXPECT_NE(changed.contains(pass.info.name), is_elsewhere) << pass.info.name;
+  }
+}
+
+TEST(RandomPrograms, PropertiesElsewhereExist) {
+  for (const auto& [pass, test] : properties_elsewhere()) EXPECT_TRUE(has_test(test)) << pass << ": " << test;
 }
 
 TEST(RandomPrograms, TheListsKeepTheResultsAtEveryLevel) {
@@ -78,6 +125,29 @@ TEST(RandomPrograms, EliminateCommonSubexprFindsAllAtOnce) {
     const IRModule twice = run_pass("EliminateCommonSubexpr", once);
     if (once == twice) return std::nullopt;
     return fmt::format("{}\nbecame\n{}", relay::print_module(once), relay::print_module(twice));
+  })));
+}
+
+// Each op call has the place of the op's name in the text, each variable the place of its own.
+TEST(RandomPrograms, AnnotatedSpansAreOfTheText) {
+  EXPECT_TRUE(kit::holds(property_of_programs([](const Program& p) -> std::optional<std::string> {
+    const IRModule after = run_pass("AnnotateSpans", p.module());
+    const std::string text = relay::print_module(after);
+    if (auto failure = results_differ(p.module(), after, p.seed, 0)) return failure;
+    const std::vector<std::string_view> lines = lines_of(text);
+    std::optional<std::string> failure;
+    relay::post_order(after->lookup("main"), [&](const Expr& e) {
+      const auto* call = e.as<relay::CallNode>();
+      const auto* var = e.as<relay::VarNode>();
+      if (var == nullptr && (call == nullptr || call->as_op() == nullptr)) return;
+      const std::string name = var != nullptr ? "%" + var->name_hint : call->as_op()->name;
+      const bool is_there = e->span && e->span->line >= 1 && e->span->line <= static_cast<int64_t>(lines.size()) &&
+                            lines[static_cast<size_t>(e->span->line - 1)]
+                                .substr(static_cast<size_t>(e->span->column - 1))
+                                .starts_with(name);
+      if (!is_there) failure = fmt::format("{} is said to stand at {} of\n{}", name, to_string(e->span), text);
+    });
+    return failure;
   })));
 }
 
@@ -164,6 +234,36 @@ TEST(RandomPrograms, FusedGroupsKeepTheRules) {
     }
     return failure;
   })));
+}
+
+bool only_reshapes(const Expr& e) {
+  const auto* call = e.as<relay::CallNode>();
+  const auto* group = call == nullptr ? nullptr : call->op.as<relay::FunctionNode>();
+  const auto* inner = group == nullptr ? nullptr : group->body.as<relay::CallNode>();
+  return inner != nullptr && inner->as_op() != nullptr && inner->as_op()->name == "reshape" &&
+         inner->args[0].is<relay::VarNode>();
+}
+
+// No group that only reshapes reads another one.
+TEST(RandomPrograms, StandaloneReshapesGo) {
+  int changed = 0;
+  EXPECT_TRUE(kit::holds(property_of_programs([&](const Program& p) -> std::optional<std::string> {
+    pass::PassContext context = typed_context();
+    context.config.set("relay.FuseOps.max_depth", Value(1));
+    const IRModule before = run_pass("FuseOps", p.module(), context);
+    const IRModule after = run_pass("RemoveStandaloneReshapes", before);
+    changed += not_equal(before, after).has_value();
+    std::optional<std::string> failure = results_differ(before, after, p.seed, 0);
+    for (const auto& [var, function] : after->functions()) {
+      relay::post_order(function, [&](const Expr& e) {
+        if (only_reshapes(e) && only_reshapes(e.as<relay::CallNode>()->args[0])) failure = "two reshapes in a row";
+      });
+    }
+    return failure ? std::optional(*failure + "\n" + relay::print_module(after)) : failure;
+  })));
+  if (kit::options().size != kit::TestSize::kFew && !kit::options().seed) {
+    EXPECT_GT(changed, 0);
+  }
 }
 
 // The kernels of a program, fused or not: calls of primitive functions, and op calls outside of them.

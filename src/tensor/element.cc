@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "tensor/convert_number.h"
 #include "tensor/ndarray.h"
 
 namespace headrace {
@@ -66,58 +67,40 @@ void store(char* at, T value) {
   std::memcpy(at, &value, sizeof value);
 }
 
-template <typename To, typename From>
-To convert(From value) {
-  if constexpr (std::is_integral_v<To> && std::is_floating_point_v<From>) {
-    if (std::isnan(value)) return 0;
-    if (value <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
-    if (value >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
-  }
-  return static_cast<To>(value);
-}
-
-// To a float on the way to a narrower one: rounded to odd, so that the second rounding is as if it were the only one.
-float narrow(double value) {
-  const float near = static_cast<float>(value);
-  if (std::isnan(value) || static_cast<double>(near) == value) return near;
-  const float below = std::abs(static_cast<double>(near)) > std::abs(value) ? std::nextafter(near, 0.0f) : near;
-  return std::bit_cast<float>(std::bit_cast<uint32_t>(below) | 1u);
-}
-
 template <typename To>
 To read(const DLTensor& tensor, int64_t index) {
   const char* at = address_of(tensor, index);
   switch (kind_of(DataType(tensor.dtype))) {
     case Kind::f16:
-      return convert<To>(half_to_float(load<uint16_t>(at)));
+      return convert_number<To>(half_to_float(load<uint16_t>(at)));
     case Kind::bf16:
-      return convert<To>(bfloat16_to_float(load<uint16_t>(at)));
+      return convert_number<To>(bfloat16_to_float(load<uint16_t>(at)));
     case Kind::f32:
-      return convert<To>(load<float>(at));
+      return convert_number<To>(load<float>(at));
     case Kind::f64:
-      return convert<To>(load<double>(at));
+      return convert_number<To>(load<double>(at));
     case Kind::i4:
-      return convert<To>(((load<uint8_t>(at) & 0xf) ^ 8) - 8);
+      return convert_number<To>(((load<uint8_t>(at) & 0xf) ^ 8) - 8);
     case Kind::i8:
-      return convert<To>(load<int8_t>(at));
+      return convert_number<To>(load<int8_t>(at));
     case Kind::i16:
-      return convert<To>(load<int16_t>(at));
+      return convert_number<To>(load<int16_t>(at));
     case Kind::i32:
-      return convert<To>(load<int32_t>(at));
+      return convert_number<To>(load<int32_t>(at));
     case Kind::i64:
-      return convert<To>(load<int64_t>(at));
+      return convert_number<To>(load<int64_t>(at));
     case Kind::u4:
-      return convert<To>(load<uint8_t>(at) & 0xf);
+      return convert_number<To>(load<uint8_t>(at) & 0xf);
     case Kind::u8:
-      return convert<To>(load<uint8_t>(at));
+      return convert_number<To>(load<uint8_t>(at));
     case Kind::u16:
-      return convert<To>(load<uint16_t>(at));
+      return convert_number<To>(load<uint16_t>(at));
     case Kind::u32:
-      return convert<To>(load<uint32_t>(at));
+      return convert_number<To>(load<uint32_t>(at));
     case Kind::u64:
-      return convert<To>(load<uint64_t>(at));
+      return convert_number<To>(load<uint64_t>(at));
     case Kind::boolean:
-      return convert<To>(load<uint8_t>(at) != 0 ? 1 : 0);
+      return convert_number<To>(load<uint8_t>(at) != 0 ? 1 : 0);
   }
   return To{};
 }
@@ -127,35 +110,35 @@ void write(const DLTensor& tensor, int64_t index, From value) {
   char* at = address_of(tensor, index);
   switch (kind_of(DataType(tensor.dtype))) {
     case Kind::f16:
-      return store(at, float_to_half(narrow(static_cast<double>(value))));
+      return store(at, float_to_half(narrow_to_odd(static_cast<double>(value))));
     case Kind::bf16:
-      return store(at, float_to_bfloat16(narrow(static_cast<double>(value))));
+      return store(at, float_to_bfloat16(narrow_to_odd(static_cast<double>(value))));
     case Kind::f32:
       return store(at, static_cast<float>(value));
     case Kind::f64:
       return store(at, static_cast<double>(value));
     case Kind::i4:
       if constexpr (std::is_floating_point_v<From>) value = std::clamp<From>(value, -8, 7);
-      return store(at, static_cast<uint8_t>(convert<int8_t>(value) & 0xf));
+      return store(at, static_cast<uint8_t>(convert_number<int8_t>(value) & 0xf));
     case Kind::i8:
-      return store(at, convert<int8_t>(value));
+      return store(at, convert_number<int8_t>(value));
     case Kind::i16:
-      return store(at, convert<int16_t>(value));
+      return store(at, convert_number<int16_t>(value));
     case Kind::i32:
-      return store(at, convert<int32_t>(value));
+      return store(at, convert_number<int32_t>(value));
     case Kind::i64:
-      return store(at, convert<int64_t>(value));
+      return store(at, convert_number<int64_t>(value));
     case Kind::u4:
       if constexpr (std::is_floating_point_v<From>) value = std::clamp<From>(value, 0, 15);
-      return store(at, static_cast<uint8_t>(convert<uint8_t>(value) & 0xf));
+      return store(at, static_cast<uint8_t>(convert_number<uint8_t>(value) & 0xf));
     case Kind::u8:
-      return store(at, convert<uint8_t>(value));
+      return store(at, convert_number<uint8_t>(value));
     case Kind::u16:
-      return store(at, convert<uint16_t>(value));
+      return store(at, convert_number<uint16_t>(value));
     case Kind::u32:
-      return store(at, convert<uint32_t>(value));
+      return store(at, convert_number<uint32_t>(value));
     case Kind::u64:
-      return store(at, convert<uint64_t>(value));
+      return store(at, convert_number<uint64_t>(value));
     case Kind::boolean:
       return store(at, static_cast<uint8_t>(value != 0 ? 1 : 0));
   }

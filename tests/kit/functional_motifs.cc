@@ -24,6 +24,8 @@ def @map[A](%f: fn (A) -> A, %l: List[A]) -> List[A] {
 def @last[A](%l: List[A], %else: A) -> A {
   match (%l) { Cons(%h, %t) => { @last(%t, %h) }, Nil => { %else } }
 }
+def @same[A](%x: A) -> A { %x }
+def @apply[A, B](%f: fn (A) -> B, %x: A) -> B { %f(%x) }
 )";
 
 Expr bounded(const Expr& x) { return ops::unary("tanh", x); }
@@ -49,11 +51,13 @@ class MotifMaker {
         return reference();
       case 6:
         return counter();
+      case 7:
+        return module_values();
       default:
         return nested_pattern();
     }
   }
-  static constexpr int64_t kKinds = 8;
+  static constexpr int64_t kKinds = 9;
 
  private:
   Var var(const char* name, Type type) const {
@@ -144,6 +148,14 @@ class MotifMaker {
              {seen, relay::make_ref_read(r)},
              {var("w", unit), make_call(Expr(bump), {})}},
             ops::subtract(relay::make_ref_read(r), seen)};
+  }
+
+  // A constructor and a function of the module as values.
+  FunctionalMotif module_values() {
+    const Expr same = make_call(global("apply"), {global("same"), a_});
+    const Expr some = make_call(global("apply"), {constructor("Some"), same});
+    const Var x = param("x");
+    return {{}, relay::make_match(some, {make_clause(pattern("Some", {make_pattern_var(x)}), bounded(x))}, false)};
   }
 
   FunctionalMotif nested_pattern() {

@@ -62,6 +62,8 @@ void read_options(int& argc, char** argv) {
 
 int by_size(int ci, int full) { return options().size == TestSize::kFull ? full : ci; }
 
+int by_depth(int depth) { return options().size == TestSize::kFew ? depth / 4 : depth; }
+
 bool is_chosen(size_t i) { return options().size != TestSize::kFew || i % 3 == 0; }
 
 }  // namespace headrace::kit

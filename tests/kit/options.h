@@ -30,6 +30,9 @@ void read_options(int& argc, char** argv);
 // One of two numbers, by test size; few: ci's.
 int by_size(int ci, int full);
 
+// How long or deep a program is that must need no stack: a quarter of it at test size few, where frames are larger.
+int by_depth(int depth);
+
 // Whether a long list's case i is run: every one, or every third at test size few.
 bool is_chosen(size_t i);
 

@@ -150,9 +150,18 @@ class Generator {
     const char* op = kOps[random_.index(std::size(kOps))];
     const Expr data = pick();
     if (random_.chance(0.4f)) return make_law(data, pick());
-    if (random_.chance(0.2f)) return ops::cast(ops::cast(data, DataType::float_(64)), kFloat);
+    if (random_.chance(0.2f)) return make_wide(data);
     if (random_.chance(0.2f)) return ops::clip(data, -0.75, 0.5);
     return random_.chance(0.2f) ? ops::unary(op, ops::unary(op, data)) : ops::unary(op, data);
+  }
+
+  // By way of float64, which one op or two read.
+  Expr make_wide(const Expr& data) {
+    const DataType wide = DataType::float_(64);
+    const Expr widened = ops::cast(data, wide);
+    if (random_.chance(0.5f)) return ops::cast(widened, kFloat);
+    const Expr half = ops::multiply(widened, relay::make_scalar(0.5, wide));
+    return ops::cast(ops::add(ops::unary("tanh", widened), half), kFloat);
   }
 
   // What SimplifyExpr knows more of: negatives, bounds, conditions, powers, shapes twice.
@@ -201,8 +210,15 @@ class Generator {
       case 3:
         return ops::binary("maximum", a, b);
       default:
+        if (random_.chance(0.4f)) return ops::unary("tanh", ops::divide(a, make_divisor(a)));
         return ops::divide(a, ops::add(ops::unary("abs", b), relay::make_scalar(1)));
     }
+  }
+
+  // A constant for the last axis of `a`, or for all of it.
+  Expr make_divisor(const Expr& a) {
+    const Shape shape = shape_of(a);
+    return shape.empty() || random_.chance(0.5f) ? relay::make_scalar(1.5) : constant({shape.back()}, 0.5f, 2);
   }
 
   // What SimplifyExpr joins.
@@ -282,22 +298,36 @@ class Generator {
     return random_.chance(0.7f) ? ops::multiply(data, constant(along, low, 1.5f)) : data;
   }
 
-  // What CombineParallelConv2D and its like join.
+  // What CombineParallelConv2D, CombineParallelDense and CombineParallelBatchMatmul join: branches of one tensor.
   Expr make_parallel() {
-    const Expr data = pick_of_rank(2);
-    if (!data) return {};
+    const Expr data = pick();
+    const size_t rank = shape_of(data).size();
+    if (rank < 2 || rank > 4) return {};
+    const bool is_conv = rank == 4;
+    const bool equal = random_.chance(0.7f), biased = random_.chance(0.7f), bounded = random_.chance(0.7f);
+    const int64_t outputs = random_.integer(1, 3), window = random_.chance(0.5f) ? 1 : 3;
     Array<Expr> parts;
     for (int64_t i = random_.integer(3, 4); i > 0; --i) {
-      const int64_t outputs = random_.integer(1, 3);
-      Expr part = ops::dense(data, constant({outputs, shape_of(data)[1]}));
-      if (random_.chance(0.8f)) part = ops::bias_add(part, constant({outputs}), -1);
-      parts.push_back(random_.chance(0.8f) ? ops::unary("tanh", part) : part);
+      const int64_t own = equal ? outputs : random_.integer(1, 3);
+      Expr part = branch(data, own, window);
+      if (biased || random_.chance(0.3f)) part = ops::add(part, constant(is_conv ? Shape{own, 1, 1} : Shape{own}));
+      parts.push_back(bounded || random_.chance(0.5f) ? ops::unary("tanh", part) : part);
     }
-    return ops::unary("tanh", ops::concatenate(parts, -1));
+    return ops::unary("tanh", ops::concatenate(parts, is_conv ? 1 : -1));
+  }
+
+  // A product of `data` with `outputs` channels or columns.
+  Expr branch(const Expr& data, int64_t outputs, int64_t window) {
+    const Shape shape = shape_of(data);
+    if (shape.size() == 2) return ops::dense(data, constant({outputs, shape[1]}));
+    if (shape.size() == 3) return ops::batch_matmul(data, constant({shape[0], outputs, shape[2]}));
+    ops::Conv2DAttrs attrs;
+    attrs.padding = {window / 2, window / 2};
+    return ops::conv2d(data, constant({outputs, shape[1], window, window}, -0.5f, 0.5f), attrs);
   }
 
   Expr make_anchor() {
-    if (random_.chance(0.2f)) {
+    if (random_.chance(0.3f)) {
       if (const Expr parallel = make_parallel()) return parallel;
     }
     if (const Expr data = pick_of_rank(4)) return random_.chance(0.75f) ? make_conv(data) : make_pool(data);
@@ -369,8 +399,10 @@ class Generator {
         const auto function = relay::make_function({var}, ops::unary("tanh", ops::add(var, value)), type);
         return relay::make_call(Expr(function), {ops::relu(value)});
       }
-      default:
-        return relay::make_call(Expr(helper_name_), {value});
+      default: {  // of a vector of 3
+        const Expr mean = ops::reduce("mean", value);
+        return relay::make_call(Expr(helper_name_), {ops::add(mean, constant({3}))});
+      }
     }
   }
 

@@ -6,6 +6,7 @@
 #include "lower/rule_input.h"
 #include "lower/user_ops/user_compute.h"
 #include "object/function.h"
+#include "ops/loops/element.h"
 #include "tir/plain_loops.h"
 
 namespace headrace::lower {
@@ -13,14 +14,6 @@ namespace headrace::lower {
 using ops::EvalInput;
 
 namespace {
-
-NDArray as_dtype(const NDArray& tensor, DataType dtype) {
-  if (tensor.dtype() == dtype) return tensor;
-  const NDArray result = NDArray::empty(tensor.shape(), dtype);
-  for (int64_t i = 0; i < tensor.num_elements(); ++i)
-    set_element(result.tensor(), i, element_as_double(tensor.tensor(), i));
-  return result;
-}
 
 // The dtypes of a typed expression's tensors; nothing when it has no type.
 std::vector<DataType> declared_dtypes(const Expr& expr) {
@@ -53,7 +46,7 @@ RuleInput rule_input(const EvalInput& input) {
 
 std::vector<NDArray> converted_args(const EvalInput& input, const RuleInput& rule) {
   std::vector<NDArray> args;
-  for (size_t i = 0; i < input.args.size(); ++i) args.push_back(as_dtype(input.args[i], rule.in_types[i]->dtype));
+  for (size_t i = 0; i < input.args.size(); ++i) args.push_back(ops::as_dtype(input.args[i], rule.in_types[i]->dtype));
   return args;
 }
 
@@ -66,7 +59,7 @@ std::vector<NDArray> converted_results(const EvalInput& input, const std::vector
     if (results[i].shape() != input.out_types[i]->concrete_shape())
       fail_call(input.call, fmt::format("result {} has shape ({}), and its type says {}", i,
                                         fmt::join(results[i].shape(), ", "), to_string(Type(input.out_types[i]))));
-    converted.push_back(as_dtype(results[i], input.out_types[i]->dtype));
+    converted.push_back(ops::as_dtype(results[i], input.out_types[i]->dtype));
   }
   return converted;
 }

@@ -13,6 +13,9 @@ NDArray as_dtype(const NDArray& array, DataType dtype) {
     if constexpr (std::is_same_v<To, Bool8>) {
       const auto from = reader_as<double>(array.dtype());  // 0 of every dtype and nothing else is 0 of this one
       for (int64_t i = 0; i < n; ++i) to.set(i, from(array, i) != 0 ? 1 : 0);
+    } else if constexpr (sizeof(To) == 2 && is_floating<Compute<To>>) {
+      const auto from = reader_as<double>(array.dtype());  // rounded once
+      for (int64_t i = 0; i < n; ++i) to.set(i, narrow_to_odd(from(array, i)));
     } else {
       const auto from = reader_as<Compute<To>>(array.dtype());
       for (int64_t i = 0; i < n; ++i) to.set(i, from(array, i));

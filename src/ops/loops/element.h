@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "ops/op_keys.h"
+#include "tensor/convert_number.h"
 
 namespace headrace::ops {
 
@@ -76,18 +77,6 @@ C least_value() {
 template <typename T>
 using Total =
     std::conditional_t<is_floating<Compute<T>>, Compute<T>, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
-
-// A number as a C++ type: to an integer it truncates toward zero and saturates, NaN becomes 0.
-template <typename To, typename From>
-To convert_number(From value) {
-  if constexpr (is_floating<From> && !is_floating<To>) {
-    if (value != value) return 0;
-    // The limits as floats may round up, hence >=.
-    if (value >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
-    if (value <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
-  }
-  return static_cast<To>(value);
-}
 
 // Arithmetic that wraps for integers: done on unsigned numbers, where C++ defines it.
 template <typename C>

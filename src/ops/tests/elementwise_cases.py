@@ -136,6 +136,20 @@ def add_copies() -> None:
     case("cast float32 to float64", 'cast(%0, dtype="float64")', [x], [x.astype("float64")])
     small = data(6) / 3
     case("cast float32 to float16", 'cast(%0, dtype="float16")', [small], [small.astype("float16")])
+    # Beside the ties of float16: rounded once, not by way of float32.
+    near = np.array([1 + 2.0**-11 + 2.0**-40, 1 + 3 * 2.0**-11 - 2.0**-40, -2049 - 2.0**-30, 2.0**-25 + 2.0**-60])
+    case("cast float64 to float16", 'cast(%0, dtype="float16")', [near], [near.astype("float16")])
+    whole = np.array([2049 * 2**16 - 1, 2**25 + 2**17 + 1, -(2**30) - 2**22 - 1], "int32")
+    for t in (np.array([1 + 2.0**-8 + 2.0**-40, 1 + 3 * 2.0**-8 - 2.0**-40]), whole):
+        rounded = np.array(
+            [round(float(v) / 2.0 ** (int(np.log2(abs(v))) - 7)) * 2.0 ** (int(np.log2(abs(v))) - 7) for v in t]
+        )
+        case(
+            f"cast {t.dtype} to bfloat16",
+            'cast(cast(%0, dtype="bfloat16"), dtype="float32")',
+            [t],
+            [rounded.astype("float32")],
+        )
     i = np.array([0, 1, -1, 127, 128, 255, 256, -129, 2**31 - 1, -(2**31)], "int32")
     for dtype in ("int8", "uint8", "int64", "uint32", "float32", "bool"):
         case(f"cast int32 to {dtype}", f'cast(%0, dtype="{dtype}")', [i], [i.astype(dtype)])

@@ -40,6 +40,10 @@ inline IRModule run_pass(const std::string& name, const IRModule& module,
   throw std::runtime_error("no pass " + name);
 }
 
+inline const relay::FunctionNode& main_of(const IRModule& module) {
+  return *module->lookup("main").as<relay::FunctionNode>();
+}
+
 inline NDArray ramp(const Shape& shape, float start) {
   NDArray array = NDArray::empty(shape, DataType::float_(32));
   for (int64_t i = 0; i < array.num_elements(); ++i) array.data<float>()[i] = start + 0.25f * static_cast<float>(i);
@@ -62,25 +66,17 @@ inline void expect_same_results(const IRModule& a, const IRModule& b, const std:
   }
 }
 
-struct PassCase {
-  const char* pass;
-  const char* golden;
-  const char* text;
-  std::vector<Shape> inputs;
-  double tolerance = 1e-5;
-};
-
-inline void PrintTo(const PassCase& c, std::ostream* out) { *out << c.text; }
-
-// The pass prints as src/passes/tests/<golden>.relay, and computes what the program before it does.
-inline void check_pass(const PassCase& c, const pass::PassContext& context = typed_context()) {
-  const IRModule before = read(c.text);
-  const IRModule after = run_pass(c.pass, before, context);
-  EXPECT_TRUE(kit::matches_golden(fmt::format("{}/src/passes/tests/{}.relay", HEADRACE_SOURCE_DIR, c.golden),
-                                  relay::print_module(after)));
-  std::vector<NDArray> args;
-  for (const Shape& shape : c.inputs) args.push_back(ramp(shape, 0.5f));
-  expect_same_results(before, after, args, c.tolerance);
+// Whether this test program has the suite or test of that name: "Suite" or "Suite.Test".
+inline bool has_test(std::string_view name) {
+  const testing::UnitTest& all = *testing::UnitTest::GetInstance();
+  for (int i = 0; i < all.total_test_suite_count(); ++i) {
+    const testing::TestSuite& suite = *all.GetTestSuite(i);
+    if (suite.name() == name) return true;
+    for (int k = 0; k < suite.total_test_count(); ++k) {
+      if (fmt::format("{}.{}", suite.name(), suite.GetTestInfo(k)->name()) == name) return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace headrace::passes

@@ -7,6 +7,7 @@
 #include <sstream>
 
 #include "kit/errors.h"
+#include "kit/options.h"
 #include "object/structural_equal.h"
 #include "ops/all_ops.h"
 #include "relay/infer/infer_type.h"
@@ -266,16 +267,16 @@ def @main(%x: Tensor[("n*/", 3), float32], %c: bool) {
 TEST_F(Text, LongAndDeepProgramsNeedNoStack) {
   const Var x = make_var("x");
   Expr chain = x, lets = x, nested = x, functions = x;
-  for (int i = 0; i < 100000; ++i) chain = make_call("nn.relu", {chain});
-  for (int i = 0; i < 10000; ++i) lets = make_let(make_var("v"), make_call("nn.relu", {x}), lets);
-  for (int i = 0; i < 10000; ++i) nested = make_if(x, nested, x);
-  for (int i = 0; i < 10000; ++i) functions = make_function({}, functions);
+  for (int i = 0; i < kit::by_depth(100000); ++i) chain = make_call("nn.relu", {chain});
+  for (int i = 0; i < kit::by_depth(10000); ++i) lets = make_let(make_var("v"), make_call("nn.relu", {x}), lets);
+  for (int i = 0; i < kit::by_depth(10000); ++i) nested = make_if(x, nested, x);
+  for (int i = 0; i < kit::by_depth(10000); ++i) functions = make_function({}, functions);
   for (const Expr& e : {chain, lets, nested, functions}) {
     const std::string text = print_expr(e);
     EXPECT_EQ(print_expr(parse_expr(text)), text);
   }
   std::string parens = "1f";
-  for (int i = 0; i < 20000; ++i) parens = "(" + parens + ",)";
+  for (int i = 0; i < kit::by_depth(20000); ++i) parens = "(" + parens + ",)";
   EXPECT_TRUE(parse_expr(parens).is<TupleNode>());
   EXPECT_THROW(parse_expr(std::string(2000000, '(')), UserError);
 }
@@ -357,6 +358,9 @@ TEST_F(Text, MalformedTextsSayWhatIsWrong) {
       {"-1u8", "-1 does not fit uint8"},
       {"1e40f", "1e40 does not fit float32"},
       {"70000f16", "70000 does not fit float16"},
+      {"0.5e60f", "0.5e60 does not fit float32"},
+      {"0.0005e400f64", "0.0005e400 does not fit float64"},
+      {"0.5e60bf16", "0.5e60 does not fit bfloat16"},
       {"nan(0x1)f", "does not fit float32"},
       {"const(Tensor[(2), float32], [1])", "the type has 2 elements, but 1 are given"},
       {"const(Tensor[(n), float32], [1])", "a constant has a tensor type with integer dimensions"},
