@@ -68,7 +68,7 @@ TEST(CSource, Golden) {
   const std::vector<tir::PrimFunc> kernels = kernels_of(read_text_of("c_kernels.tir"));
   ASSERT_EQ(kernels.size(), 4u);
   const std::string text = c_source(kernels);
-  EXPECT_TRUE(kit::matches_golden(HEADRACE_SOURCE_DIR "/src/codegen/tests/c_kernels.c", text));
+  EXPECT_TRUE(kit::matches_golden(HEADRACE_SOURCE_DIR "/src/codegen/tests/c_kernels.txt", text));
   EXPECT_EQ(c_source(kernels), text);
   for (const char* options : {"-std=c99 -O2 -Wall -Wextra -Werror -pedantic", "-std=gnu17 -O3 -Wall -Werror"})
     EXPECT_EQ(compile_c(options, text), 0) << options;

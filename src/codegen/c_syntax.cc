@@ -1,10 +1,10 @@
 #include "codegen/c_syntax.h"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "base/error.h"
+#include "tensor/convert_number.h"
 
 namespace headrace::codegen {
 
@@ -144,12 +144,7 @@ bool is_in_capitals(std::string_view word) {
 double rounded_to(double value, DataType dtype) {
   if (dtype.bits() == 64) return value;
   if (dtype.bits() == 32) return static_cast<double>(static_cast<float>(value));
-  // Rounded to odd first: rounding that once more gives what rounding the double gives.
-  const auto nearest = static_cast<float>(value);
-  const auto back = static_cast<double>(nearest);
-  auto bits = std::bit_cast<uint32_t>(nearest);
-  if (back != value) bits = (std::abs(back) > std::abs(value) ? bits - 1 : bits) | 1;
-  const auto odd = std::bit_cast<float>(bits);
+  const float odd = narrow_to_odd(value);
   return static_cast<double>(dtype.is_bfloat16() ? bfloat16_to_float(float_to_bfloat16(odd))
                                                  : half_to_float(float_to_half(odd)));
 }

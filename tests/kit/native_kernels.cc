@@ -69,7 +69,7 @@ NativeKernels::NativeKernels(std::vector<tir::PrimFunc> functions) : functions_(
 
 NativeKernels::NativeKernels(std::vector<tir::PrimFunc> functions, const std::string& options)
     : functions_(std::move(functions)) {
-  // As many in a file as a compiler takes without a memory of its own.
+  // One file of all would take a compiler much memory.
   constexpr size_t kMostInAFile = 100;
   std::string folder = temporary_name(testing::TempDir() + "headrace_c_kernels_");
   HEADRACE_CHECK(mkdtemp(folder.data()) != nullptr, "cannot make {}", folder);
