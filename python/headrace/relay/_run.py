@@ -79,11 +79,11 @@ class GraphExecutorFactoryModule:
         return self.module.export_library(file_name, fcompile, addons, **kwargs)
 
     def get_source(self, fmt: str = "") -> str:
-        """The kernels as text: LLVM ("ll", the default) or assembly ("s")."""
+        """The kernels as text: LLVM ("ll", the default), assembly ("s") or C ("c")."""
         return self.module.get_source(fmt)
 
     def save(self, file_name: Any, fmt: str = "") -> None:
-        """As Module.save: "so", "o", "ll" or "s"."""
+        """As Module.save: "so", "o", "ll", "s" or "c"."""
         self.module.save(_arguments.path(file_name, "file_name"), fmt)
 
 
