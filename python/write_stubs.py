@@ -72,9 +72,27 @@ def _all_nodes() -> list[type]:
     return [_node.class_of(key) for key in _node.all_keys()]
 
 
+def home_of(value: Any) -> str:
+    """The module whose stub, or text, has a function or class, whatever module shows it."""
+    from headrace import _core
+
+    is_error = isinstance(value, type) and issubclass(value, BaseException)  # which the extension's stub does not have
+    if vars(_core).get(getattr(value, "__name__", "")) is value and not is_error:
+        return "headrace._core"
+    if is_node(value) or hasattr(value, "schema"):
+        return value.__module__
+    members = [value] if inspect.isfunction(value) else vars(value).values() if isinstance(value, type) else ()
+    homes = (member.__globals__["__name__"] for member in members if inspect.isfunction(member))
+    own = (
+        home for home in homes if home.startswith("headrace") and vars(sys.modules[home]).get(value.__name__) is value
+    )
+    return next(own, str(getattr(value, "__module__", "")))
+
+
 def class_text(cls: type) -> str:
     """A class by its full name, in the module where a stub says it."""
-    return cls.__qualname__ if cls.__module__ == "builtins" else f"{cls.__module__}.{cls.__qualname__}"
+    home = home_of(cls)
+    return cls.__qualname__ if home == "builtins" else f"{home}.{cls.__qualname__}"
 
 
 def annotation_text(annotation: Any, names: dict[str, Any]) -> str:
@@ -210,12 +228,12 @@ def name_lines(module: types.ModuleType, name: str, value: Any) -> Iterator[str]
         yield from class_lines(value) if value.__name__ == name else [f"{name} = {value.__name__}"]
     elif hasattr(value, "schema") and value.__module__ == own:
         yield from documented(f"def {name}{op_signature_text(value)}", value.__doc__)
-    elif inspect.isfunction(value) and value.__module__ == own:
+    elif inspect.isfunction(value) and home_of(value) == own:
         yield from documented(f"def {name}{signature_text(value)}", value.__doc__)
     elif isinstance(value, str | int | float):
         yield f"{name}: {type(value).__name__}"
     elif isinstance(value, type) or callable(value):
-        home = str(getattr(value, "__module__", ""))
+        home = home_of(value)
         if home == own:
             yield from plain_class_lines(value) if value.__name__ == name else [f"{name} = {value.__name__}"]
         elif home.startswith("headrace"):
@@ -247,8 +265,11 @@ _SPECIAL = {"__init__", "__call__", "__enter__", "__exit__", "__getitem__", "__l
 
 
 def stub_text(module: types.ModuleType) -> str:
-    public = getattr(module, "__all__", ())
-    names = {name: value for name, value in vars(module).items() if not name.startswith("_") or name in public}
+    is_public = "__dir__" in vars(module)  # and shows some of its names only
+    public = dir(module) if is_public else getattr(module, "__all__", ())
+    names = {
+        name: value for name, value in vars(module).items() if name in public or not (is_public or name.startswith("_"))
+    }
     body = [line for name, value in names.items() for line in name_lines(module, name, value)]
     if module.__name__ in _SAME_NAMES:
         body.append(f"from {_SAME_NAMES[module.__name__]} import *")

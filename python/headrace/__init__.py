@@ -11,6 +11,7 @@ from typing import Any as _Any
 
 from headrace import (
     _elsewhere,
+    _public,
     cc,
     contrib,
     error,
@@ -28,7 +29,7 @@ from headrace import (
     transform,
 )
 from headrace._container import Array, Map
-from headrace._core import Device, InternalError, MissingError, Module, NDArray, PackedFunc, UserError, __version__, cpu
+from headrace._core import Device, InternalError, MissingError, Module, NDArray, PackedFunc, UserError, __version__
 from headrace._ffi import convert, get_global_func, list_global_func_names, register_func, register_object
 from headrace._node import Object
 from headrace.compiler import CompiledModel, compile, load
@@ -36,7 +37,7 @@ from headrace.error import TVMError
 from headrace.ir import IRModule
 from headrace.ir import instrument as _ir_instrument  # noqa: F401
 from headrace.ir import transform as _ir_transform  # noqa: F401
-from headrace.nd import device
+from headrace.nd import cpu, device
 from headrace.runtime import DataType
 from headrace.session import InferenceSession
 from headrace.target import Target
@@ -85,6 +86,8 @@ __all__ = [
     "tir",
     "transform",
 ]
+
+_public.settle(__name__)
 
 
 def __getattr__(name: str) -> _Any:

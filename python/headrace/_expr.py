@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from numbers import Number
 from typing import Any
 
@@ -12,7 +13,7 @@ from headrace._ffi import api
 def text_of(node: Any) -> str:
     """The text form without large data; of what has none, or has names that are no text, a short text."""
     try:
-        return api("relay.ir.AsText")(node, False, False)
+        return api("relay.ir.AsText")(node, False, None, False)
     except (_core.UserError, UnicodeDecodeError):
         return node._short_text()
 
@@ -29,14 +30,28 @@ def _with_name(node: Any, text: str) -> str:
         return node._short_text()
 
 
-def dtype_of(expr: Any) -> str | None:
-    """The dtype of a tensor, as far as it is known without inference."""
+def _known_type(expr: Any) -> Any:
+    """The type of a tensor that is no constant, as far as it is known without inference."""
     found = expr.checked_type_
     if found is None and expr.type_key == "relay.Var":
         found = expr.type_annotation
+    return found if found is not None and found.type_key == "relay.TensorType" else None
+
+
+def dtype_of(expr: Any) -> str | None:
+    """The dtype of a tensor, as far as it is known without inference."""
     if expr.type_key == "relay.Constant":
         return expr.data.dtype
-    return found.dtype if found is not None and found.type_key == "relay.TensorType" else None
+    found = _known_type(expr)
+    return None if found is None else found.dtype
+
+
+def shape_of(expr: Any) -> tuple[int | None, ...] | None:
+    """The sizes of a tensor, None for each that is no number; None where the type is not known without inference."""
+    if expr.type_key == "relay.Constant":
+        return expr.data.shape
+    found = _known_type(expr)
+    return None if found is None else tuple(int(d) if d.type_key == "ir.IntImm" else None for d in found.shape)
 
 
 def _operand(value: Any, beside: Any) -> Any:
@@ -74,12 +89,18 @@ class _Expr:
             )
         return found
 
-    def astext(self, show_meta_data: bool = True, show_types: bool = False) -> str:
+    def astext(
+        self,
+        show_meta_data: bool = True,
+        annotate: Callable[[Any], str | None] | None = None,
+        show_types: bool = False,
+    ) -> str:
         """The text form; without the data of large constants it cannot be read back.
 
-        With `show_types` each expression has the type that InferType found behind it, as a comment.
+        `annotate` answers with a comment to stand behind an expression, as in `relay.astext`; with `show_types` each
+        has the type that InferType found there.
         """
-        return api("relay.ir.AsText")(self, bool(show_meta_data), bool(show_types))
+        return api("relay.ir.AsText")(self, bool(show_meta_data), annotate, bool(show_types))
 
     def __str__(self) -> str:
         return text_of(self)

@@ -87,7 +87,13 @@ def get_global_func(name: str, allow_missing: bool = False) -> _core.PackedFunc 
 
 
 def list_global_func_names() -> list[str]:
-    """The names of all global functions, sorted."""
+    """The names of all global functions.
+
+    Returns
+    -------
+    list of str
+        Sorted.
+    """
     return sorted(_core.global_names())
 
 
@@ -115,7 +121,17 @@ def register_object(type_key: str | type) -> Any:
 
 
 def convert(value: Any) -> Any:
-    """A Python value as C++ holds it: lists become Array, dicts Map, functions PackedFunc."""
+    """A Python value as C++ holds it: lists become Array, dicts Map, functions PackedFunc.
+
+    Parameters
+    ----------
+    value : object
+        The value.
+
+    Returns
+    -------
+    object
+    """
     if isinstance(value, (list, tuple)):
         return _core.make_array(value)
     if isinstance(value, dict):

@@ -26,10 +26,14 @@ _MODULES = {
     "instrument": "headrace.instrument",
     "interp": "headrace.relay.backend.interpreter",
     "": "headrace.target",
+    # Types that are shown elsewhere than the others of their room.
+    "transform.FunctionPass": "headrace.relay.transform",
+    "transform.PrimFuncPass": "headrace.tir.transform",
 }
 
 _lock = threading.RLock()
 _classes: dict[int, type] = {}
+_generated: dict[str, type] = {}  # by key: what _make_class made, whatever took its place
 _mixins: dict[str, type] = {}
 _orders: dict[str, list[str]] = {}
 _docs: dict[str, str] = {}
@@ -41,12 +45,50 @@ _converted: dict[str, dict[str, str]] = {}  # by type: the fields that take othe
 _fields: dict[type, list[dict[str, Any]]] = {}
 
 
+# Keys of TVM's that are others here.
+_OLD_KEYS = {
+    **{key: f"ir.{key}" for key in ("BaseExpr", "BaseFunc", "FloatImm", "IRModule", "IntImm", "Op", "PrimExpr")},
+    **{key: f"ir.{key}" for key in ("Attrs", "PrimType", "Span", "Type")},
+    **{key: f"relay.{key}" for key in ("FuncType", "GlobalTypeVar", "GlobalVar", "IncompleteType", "TupleType")},
+    **{key: f"relay.{key}" for key in ("TypeCall", "TypeRelation", "TypeVar")},
+    "Array": "object.Array",
+    "Map": "object.Map",
+    "RelayExpr": "relay.Expr",
+    "runtime.ADT": "object.ADT",
+    "runtime.NDArray": "object.NDArray",
+    "runtime.ShapeTuple": "object.Shape",
+    "runtime.String": "object.Str",
+    "tir.Any": "ir.Any",
+    "tir.StringImm": "ir.StringImm",
+}
+
+
 class _Object:
     """What every node has: its C++ fields as attributes, identity, a hash, a text."""
 
     __slots__ = ()
 
+    def __init_handle_by_constructor__(self, fconstructor: Callable[..., Any], *args: Any) -> None:
+        """Gives a node that is being made what a function gives, as constructors of TVM's classes do.
+
+        Parameters
+        ----------
+        fconstructor : function
+            Gives a node of the class's type.
+        *args
+            What it is called with.
+        """
+        made = fconstructor(*args)
+        if not (isinstance(made, _core.Object) and issubclass(type(self), _generated[made.type_key])):
+            got = made.type_key if isinstance(made, _core.Object) else type(made).__name__
+            raise _core.UserError(f"{type(self).__name__}: its constructor's function gave a {got}, no such node")
+        _core.Object.__init__(self, made)
+
     def __getattr__(self, name: str) -> Any:
+        if not _core.is_made(self):
+            raise AttributeError(
+                f"{type(self).__name__} has no '{name}' before it is made: its __init__ calls super().__init__ first"
+            )
         known = ", ".join(field["name"] for field in fields_of(type(self))) or "none"
         raise AttributeError(f"{self.type_key} has no attribute '{name}'; its fields: {known}")
 
@@ -140,6 +182,8 @@ def _needs_conversion(kind: str) -> bool:
 def make(key: str, fields: dict[str, Any]) -> Any:
     """A node of the type `key`; UserError names a field that is unknown, missing or of another kind."""
     if key not in _converted:
+        key = known_key(key)
+    if key not in _converted:
         rows = fields_of(class_of(key))
         _converted[key] = {row["name"]: row["kind"] for row in rows if _needs_conversion(row["kind"])}
     kinds = _converted[key]
@@ -159,13 +203,19 @@ def class_of(key: str) -> type:
     return _class_at(index_of(key))
 
 
-def index_of(key: str) -> int:
-    """The number of a registered type in this process."""
+def known_key(key: str) -> str:
+    """The key of a type; also of one that TVM calls otherwise ("IntImm"), where no type has that key here."""
     if key not in _index_of:
         _index_of.update(_keys())
-    if key not in _index_of:
+    return key if key in _index_of else _OLD_KEYS.get(key, key)
+
+
+def index_of(key: str) -> int:
+    """The number of a registered type in this process."""
+    known = known_key(key)
+    if known not in _index_of:
         raise _core.UserError(f"there is no type '{key}'")
-    return _index_of[key]
+    return _index_of[known]
 
 
 def all_keys(prefix: str = "") -> list[str]:
@@ -175,7 +225,7 @@ def all_keys(prefix: str = "") -> list[str]:
 
 def set_class(key: str, cls: type) -> None:
     """Makes `cls`, a subclass of the type's class, what nodes of that type are in Python."""
-    index = _keys().get(key)
+    index = _keys().get(known_key(key))
     if index is None:
         raise _core.UserError(f"there is no type '{key}' in the C++ registry; register it there first")
     if not (isinstance(cls, type) and issubclass(cls, Object)):
@@ -206,7 +256,11 @@ def _make_class(row: dict[str, Any]) -> type:
     room, _, name = key.rpartition(".")
     fields = _core.type_fields(row["index"])
     inherited = {field["name"] for field in fields_of(parent)}
-    body: dict[str, Any] = {"__slots__": (), "__module__": _MODULES.get(room, "headrace"), "__qualname__": name}
+    body: dict[str, Any] = {
+        "__slots__": (),
+        "__module__": _MODULES.get(key) or _MODULES.get(room, "headrace"),
+        "__qualname__": name,
+    }
     for field in fields:
         if field["name"] not in inherited:
             getter = _core.field_getter(row["index"], field["name"])
@@ -226,6 +280,7 @@ def _make_class(row: dict[str, Any]) -> type:
     if key in _mixins and "__eq__" in vars(_mixins[key]) and vars(_mixins[key])["__hash__"] is None:
         raise TypeError(f"{key}: a mixin with __eq__ says __hash__ too")
     _fields[cls] = fields
+    _generated[key] = cls
     return cls
 
 

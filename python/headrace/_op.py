@@ -29,6 +29,27 @@ class _UserAttrs:
         return values[name]
 
 
+class AttrFieldInfo(dict[str, str]):
+    """An argument of an op: its "name", "type_info" and "description", as items and as attributes."""
+
+    __slots__ = ()
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        return self["name"]
+
+    @property
+    def type_info(self) -> str:
+        """What it is: "Tensor", "Tuple of tensors" ..."""
+        return self["type_info"]
+
+    @property
+    def description(self) -> str:
+        """Its shape and dtype, then what it means."""
+        return self["description"]
+
+
 @_node.mixin("ir.Op")
 class _Op:
     """An operator. There is one object a name. `op(x, axis=1)` is a call of it."""
@@ -71,7 +92,22 @@ class _Op:
 
     @staticmethod
     def get(op_name: str) -> Any:
-        """The op of that name; UserError that names near ones when there is none."""
+        """The op of that name.
+
+        Parameters
+        ----------
+        op_name : str
+            Such as "nn.conv2d".
+
+        Returns
+        -------
+        Op
+
+        Raises
+        ------
+        UserError
+            That names near ones, when there is none.
+        """
         if not isinstance(op_name, str):
             raise _core.UserError(f"the name of an op: expected a str, got {type(op_name).__name__}")
         return api("ir.GetOp")(op_name)
@@ -86,10 +122,10 @@ class _Op:
         return api("ir.DescribeOp")(self.name)
 
     @property
-    def arguments(self) -> list[dict[str, str]]:
-        """The arguments in order, each with "name", "type_info" and "description"."""
+    def arguments(self) -> list[AttrFieldInfo]:
+        """The arguments in order: name, kind, and shape, dtype and meaning."""
         names = ("name", "type_info", "description")
-        return [dict(zip(names, row, strict=True)) for row in self.describe()["arguments"]]
+        return [AttrFieldInfo(zip(names, row, strict=True)) for row in self.describe()["arguments"]]
 
     @property
     def num_inputs(self) -> int:

@@ -56,6 +56,8 @@ def time_evaluator(
 
     Parameters
     ----------
+    module : Module
+        The module.
     func_name : str
         The function, such as "run" of a graph executor.
     dev : Device, optional

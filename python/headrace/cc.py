@@ -14,7 +14,13 @@ __all__ = ["create_shared", "get_cc"]
 
 
 def get_cc() -> str | None:
-    """The C compiler: of the environment (CXX, CC), else one of g++, gcc, clang++, clang, c++, cc; None without any."""
+    """The C compiler.
+
+    Returns
+    -------
+    str or None
+        Of the environment (CXX, CC), else one of g++, gcc, clang++, clang, c++, cc; None without any.
+    """
     for name in ("CXX", "CC"):
         if os.environ.get(name):
             return os.environ[name]

@@ -8,6 +8,12 @@ from typing import Any
 
 from headrace import _arguments, _core
 
+__all__ = [
+    "CompiledModel",
+    "compile",
+    "load",
+]
+
 
 class CompiledModel:
     """A program that is ready to run: call it with the inputs in order, or by name.

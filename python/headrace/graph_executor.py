@@ -16,6 +16,10 @@ from headrace._core import Device, Module, NDArray, UserError, array
 from headrace._params import load_param_dict
 from headrace._timing import BenchmarkResult, time_evaluator
 
+__all__ = [
+    "GraphModule",
+]
+
 
 class GraphModule:
     """A graph executor; `module` is what lib["default"](device) gives.

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from headrace import _arguments
-from headrace._core import Device, NDArray, UserError, cpu
+from headrace import _arguments, _core
+from headrace._core import Device, NDArray, UserError
 from headrace._core import array as _share
 from headrace._ffi import api
 
@@ -63,8 +63,38 @@ def empty(shape: Sequence[int], dtype: str = "float32", device: Device | None = 
 
 
 def from_dlpack(tensor: Any) -> NDArray:
-    """A tensor that shares the memory of anything with __dlpack__."""
+    """A tensor that shares the memory of another.
+
+    Parameters
+    ----------
+    tensor : object
+        Anything with __dlpack__, as numpy's arrays and torch's tensors.
+
+    Returns
+    -------
+    NDArray
+    """
     return _share(tensor, "tensor")
+
+
+def cpu(id: int = 0) -> Device:
+    """The CPU, where tensors and programs are.
+
+    Parameters
+    ----------
+    id : int
+        Its number; there is one.
+
+    Returns
+    -------
+    Device
+
+    Raises
+    ------
+    UserError
+        For a number below 0.
+    """
+    return _core.cpu(id)
 
 
 def device(dev_type: str | int, dev_id: int = 0) -> Device:

@@ -19,6 +19,12 @@ from pathlib import Path
 
 import numpy as np
 
+__all__ = ["main"]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 def _say(line: str) -> None:
     sys.stdout.write(" ".join(line.split()) + "\n")

@@ -8,12 +8,13 @@ from typing import Any
 
 from headrace import _arguments, _core, _node
 from headrace._container import ADT, Array, Map
-from headrace._core import Module, NDArray, PackedFunc, cpu
+from headrace._core import Module, NDArray, PackedFunc
 from headrace._export import export_library as _export_library
 from headrace._ffi import api, convert
 from headrace._node import Object
 from headrace._params import load_param_dict, save_param_dict
 from headrace._timing import time_evaluator as _time_evaluator
+from headrace.nd import cpu
 
 __all__ = [
     "ADT",

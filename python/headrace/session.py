@@ -14,6 +14,11 @@ from typing import Any
 from headrace import _arguments, _core
 from headrace.compiler import CompiledModel, compile
 
+__all__ = [
+    "InferenceSession",
+    "NodeArg",
+]
+
 _KEPT_COMPILES = 8
 _ORT_TYPES = {"float32": "float", "float64": "double"}
 _PROVIDER = "CPUExecutionProvider"

@@ -10,6 +10,17 @@ from headrace import _core, _elsewhere, _node
 from headrace._container import Array
 from headrace._ffi import api
 
+__all__ = [
+    "Target",
+    "TargetFeatures",
+    "TargetKind",
+    "VirtualDevice",
+    "list_kinds",
+    "list_tags",
+    "register_kind",
+    "register_tag",
+]
+
 _scopes = threading.local()
 _DEVICES = ("cpu", "gpu", "cuda", "llvm")  # What Relay's dicts of targets have as keys.
 
@@ -260,12 +271,24 @@ class _VirtualDevice:
 
 
 def list_kinds() -> list[str]:
-    """The names of the kinds of targets, sorted."""
+    """The names of the kinds of targets.
+
+    Returns
+    -------
+    list of str
+        Sorted.
+    """
     return list(api("target.KindNames")())
 
 
 def list_tags() -> dict[str, Any]:
-    """The targets that have a tag, by tag; those of processors are cpu/NAME with LLVM's names."""
+    """The targets that have a tag.
+
+    Returns
+    -------
+    dict of str to Target
+        By tag; those of processors are cpu/NAME with LLVM's names.
+    """
     return {tag: Target(tag) for tag in api("target.Tags")()}
 
 

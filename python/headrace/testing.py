@@ -6,13 +6,20 @@ from typing import Any
 
 import numpy as np
 
-from headrace._core import Device, NDArray, cpu
+from headrace._core import Device, NDArray
+from headrace.nd import cpu
 
 __all__ = ["assert_allclose", "enabled_targets"]
 
 
 def enabled_targets() -> list[tuple[str, Device]]:
-    """Pairs of a target that code is made for and a device that it runs on, for tests that go through them all."""
+    """What tests go through that run everywhere.
+
+    Returns
+    -------
+    list of (str, Device)
+        Pairs of a target that code is made for and a device that it runs on.
+    """
     return [("llvm", cpu())]
 
 

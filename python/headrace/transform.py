@@ -132,7 +132,7 @@ class _PassContext:
         return self
 
     def __exit__(self, *error: object) -> None:
-        api("transform.ExitPassContext")()
+        api("transform.ExitPassContext")(self)
 
     def override_instruments(self, instruments: Iterable[Any] | None) -> None:
         """Other instruments for the rest of the block: those of now leave, these enter.
@@ -145,18 +145,10 @@ class _PassContext:
         Raises
         ------
         UserError
-            When this is not the context of the innermost `with` of this thread.
+            When this is not the context of the innermost `with` of this thread. An error of an instrument leaves the
+            block without instruments.
         """
-        current = PassContext.current()
-        # What stands for this context since an earlier call has the same config, and no other context has.
-        if not (PassContext.is_active() and current.config.same_as(self.config)):
-            raise _core.UserError(
-                "override_instruments: this is not the context of the innermost `with`; write "
-                "PassContext.current().override_instruments([...]) within one"
-            )
-        other = current.copy_with(instruments=_listed(instruments, "instruments"))
-        api("transform.ExitPassContext")()
-        api("transform.EnterPassContext")(other)
+        api("transform.OverrideInstruments")(self, _listed(instruments, "instruments"))
 
     @staticmethod
     def current() -> Any:
@@ -313,10 +305,29 @@ def function_pass(
     traceable: bool = True,
     runs_after: Iterable[str] | None = None,
 ) -> Any:
-    """Makes a pass of a function of (function, module, context), which is called for each function of Relay.
+    """Makes a pass of a function, which is called for each function of Relay.
 
-    Functions marked SkipOptimization, Primitive or Compiler are left alone. A class has the method transform_function.
-    Parameters as `module_pass`.
+    Functions marked SkipOptimization, Primitive or Compiler are left alone.
+
+    Parameters
+    ----------
+    pass_func : function or class, optional
+        Of (function, module, context), which gives the new function; or a class whose method
+        transform_function is one. Without it, a decorator is returned.
+    opt_level : int
+        The level from which on it runs in a sequence.
+    name : str, optional
+        What it is called; else as the function.
+    required : list of str, optional
+        Passes that run before it each time, whatever the level is.
+    traceable : bool
+        Whether the trace of a context is told of it.
+    runs_after : list of str, optional
+        Passes that it comes after in a sequence that has both.
+
+    Returns
+    -------
+    Pass, or the decorator; of a class, a function that makes passes
     """
     return _decorate(
         "relay._transform.MakeFunctionPass", pass_func, opt_level, name, required, traceable, runs_after, 3
@@ -331,12 +342,39 @@ def prim_func_pass(
     traceable: bool = True,
     runs_after: Iterable[str] | None = None,
 ) -> Any:
-    """As `function_pass`, for loop functions."""
+    """Makes a pass of a function, which is called for each loop function.
+
+    Parameters
+    ----------
+    pass_func : function or class, optional
+        Of (function, module, context), which gives the new function; or a class whose method
+        transform_function is one. Without it, a decorator is returned.
+    opt_level : int
+        The level from which on it runs in a sequence.
+    name : str, optional
+        What it is called; else as the function.
+    required : list of str, optional
+        Passes that run before it each time, whatever the level is.
+    traceable : bool
+        Whether the trace of a context is told of it.
+    runs_after : list of str, optional
+        Passes that it comes after in a sequence that has both.
+
+    Returns
+    -------
+    Pass, or the decorator; of a class, a function that makes passes
+    """
     return _decorate("tir.transform.MakePrimFuncPass", pass_func, opt_level, name, required, traceable, runs_after, 3)
 
 
 def pass_registry() -> dict[str, Any]:
-    """Level and summary of each pass of Headrace, by name, in the order of the compiler's lists."""
+    """Level and summary of each pass of Headrace.
+
+    Returns
+    -------
+    dict of str to PassInfo
+        By name, in the order of the compiler's lists.
+    """
     return {info.name: info for info in api("transform.PassRegistry")()}
 
 

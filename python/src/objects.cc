@@ -199,6 +199,9 @@ void bind_objects(nb::module_& m) {
   m.def("field_getter", &field_getter);
   m.def("set_class", &set_class);
   m.def("set_class_maker", [](nb::object maker) { class_maker = maker.release().ptr(); });
+  m.def(
+      "is_made", [](nb::handle instance) { return nb::inst_ready(instance); }, nb::arg("instance"),
+      "Whether an instance of a node's class has its node: its constructor gives it one.");
   m.def("make", &make, nb::arg("key"), nb::arg("fields"), "A node of that type from its fields.");
   m.def("load_json", [](const std::string& text) { return from_value(load_json(text)); });
   bind_containers(m);

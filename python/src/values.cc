@@ -13,6 +13,7 @@
 #include "object/shape_tuple.h"
 #include "object/string.h"
 #include "runtime/module.h"
+#include "tensor/data_type.h"
 #include "tensor/device.h"
 
 namespace headrace::python {
@@ -76,6 +77,15 @@ NDArray share_bfloat16(nb::handle array) {
   return result;
 }
 
+// What numpy and exporters say of what they cannot give; any other error is the object's own.
+bool is_refusal(const nb::python_error& error) {
+  for (PyObject* type :
+       {PyExc_TypeError, PyExc_ValueError, PyExc_BufferError, PyExc_RuntimeError, PyExc_OverflowError}) {
+    if (error.matches(type)) return true;
+  }
+  return false;
+}
+
 // Exporters refuse what DLPack cannot say: strings, objects, foreign byte orders; numpy's also bfloat16.
 NDArray share(nb::handle object, const std::string& what) {
   try {
@@ -83,6 +93,7 @@ NDArray share(nb::handle object, const std::string& what) {
   } catch (nb::python_error& error) {
     if (nb::hasattr(object, "__array_interface__") && text_of(object.attr("dtype")) == "bfloat16")
       return share_bfloat16(object);
+    if (!is_refusal(error)) throw;
     throw_user_error("{}: {} cannot be shared by DLPack: {}", what, kind_of(object), nb::str(error.value()).c_str());
   } catch (const UserError& error) {
     throw_user_error("{}: {}", what, error.message());
@@ -97,6 +108,7 @@ nb::object as_numpy(nb::handle object, const std::string& what) {
   try {
     return nb::module_::import_("numpy").attr("asarray")(object);
   } catch (nb::python_error& error) {
+    if (!is_refusal(error)) throw;
     throw_user_error("{}: {} does not become an array: {}", what, kind_of(object), nb::str(error.value()).c_str());
   }
 }
@@ -202,6 +214,16 @@ class Nesting {
 };
 thread_local int Nesting::depth = 0;
 
+bool is_numpy_dtype(nb::handle object) { return nb::isinstance(object, nb::module_::import_("numpy").attr("dtype")); }
+
+// A dtype object of numpy's by its name, as dtypes are written.
+Value to_dtype_name(nb::handle dtype) {
+  if (!nb::cast<bool>(dtype.attr("isnative")))
+    throw_user_error("dtype {} is of another byte order than this machine's; give {}", nb::repr(dtype).c_str(),
+                     nb::repr(dtype.attr("newbyteorder")("=")).c_str());
+  return Value(DataType::parse(text_of(dtype.attr("name"))).to_string());
+}
+
 // What is no plain number, string or node.
 Value to_other_value(nb::handle object) {
   if (nb::isinstance<NDArray>(object)) return Value(nb::cast<NDArray>(object));
@@ -215,12 +237,18 @@ Value to_other_value(nb::handle object) {
     const nb::bytes bytes = nb::borrow<nb::bytes>(object);
     return Value(Bytes{std::string(bytes.c_str(), bytes.size())});
   }
-  if (nb::hasattr(object, "asobject")) return to_value(object.attr("asobject")());
+  if (PyByteArray_Check(object.ptr()) != 0) {
+    const auto size = static_cast<size_t>(PyByteArray_GET_SIZE(object.ptr()));
+    return Value(Bytes{std::string(PyByteArray_AS_STRING(object.ptr()), size)});
+  }
+  if (is_numpy_dtype(object)) return to_dtype_name(object);
+  const bool is_type = PyType_Check(object.ptr()) != 0;
+  if (!is_type && nb::hasattr(object, "asobject")) return to_value(object.attr("asobject")());
   // Numbers of numpy, which are arrays too.
-  if (nb::hasattr(object, "dtype") && nb::hasattr(object, "item") && !nb::hasattr(object, "__len__"))
+  if (!is_type && nb::hasattr(object, "dtype") && nb::hasattr(object, "item") && !nb::hasattr(object, "__len__"))
     return to_value(object.attr("item")());
-  if (nb::hasattr(object, "__dlpack__")) return Value(to_ndarray(object, "the argument"));
-  if (PyCallable_Check(object.ptr()) != 0 && !PyType_Check(object.ptr())) return Value(to_function(nb::borrow(object)));
+  if (!is_type && nb::hasattr(object, "__dlpack__")) return Value(to_ndarray(object, "the argument"));
+  if (!is_type && PyCallable_Check(object.ptr()) != 0) return Value(to_function(nb::borrow(object)));
   const std::string type = nb::cast<std::string>(object.type().attr("__name__"));
   throw nb::type_error(("a " + type + " cannot be passed to Headrace").c_str());
 }

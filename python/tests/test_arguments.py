@@ -137,3 +137,24 @@ def test_an_executor_is_none_but_of_the_cpu(tmp_path):
 def test_dtypes_have_their_names(model):
     with pytest.raises(hr.UserError, match="complex64"):
         model(X.astype(np.complex64))
+
+
+class OwnError:
+    """Tensors whose exporters fail in a way of their own."""
+
+    def __dlpack_device__(self):
+        return (1, 0)
+
+    def __dlpack__(self, **_):
+        return 1 // 0
+
+
+class OwnArrayError:
+    def __array__(self, dtype=None, copy=None):
+        raise KeyError("mine")
+
+
+@pytest.mark.parametrize(("tensor", "error"), [(OwnError(), ZeroDivisionError), (OwnArrayError(), KeyError)])
+def test_errors_of_exporters_come_as_they_are(tensor, error):
+    with pytest.raises(error):
+        hr.nd.array(tensor)

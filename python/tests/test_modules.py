@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -65,11 +66,24 @@ def test_save_takes_the_format(lib, tmp_path):
     assert lib.get_source("ll") == lib.get_source() == (tmp_path / "a.ll").read_text()
     assert ".globl" in lib.module.get_source("s")
     with pytest.raises(
-        hr.UserError, match="there is no format 'c'; a compiled module is saved as one of so, o, ll, s, asm"
+        hr.UserError, match="there is no format 'cu'; a compiled module is saved as one of so, o, ll, s, asm, c"
     ):
-        lib.module.save(str(tmp_path / "a.c"))
-    with pytest.raises(hr.UserError, match="there is no source in format 'c'; there are ll, s, asm"):
-        lib.get_source("c")
+        lib.module.save(str(tmp_path / "a.cu"))
+    with pytest.raises(hr.UserError, match="there is no source in format 'cu'; there are ll, s, asm, c"):
+        lib.get_source("cu")
+
+
+@needs_cc
+def test_kernels_as_c(lib, tmp_path):
+    lib.save(tmp_path / "m.c")
+    text = (tmp_path / "m.c").read_text()
+    assert text == lib.get_source("c")
+    lib.export_library(tmp_path / "again.c")
+    assert (tmp_path / "again.c").read_text() == text
+    symbol = re.search(r"^int32_t (nn_dense_tanh_\w+)\(", text, re.MULTILINE).group(1)
+    command = [CC, "-std=c11", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "m.c", "-o", "m.so", "-lm"]
+    subprocess.run(command, cwd=tmp_path, check=True)
+    assert hasattr(ctypes.CDLL(str(tmp_path / "m.so")), symbol)
 
 
 def test_bytes(lib):

@@ -360,6 +360,17 @@ def test_errors_of_texts_name_the_line():
     with pytest.raises(hr.UserError) as told:
         relay.transform.InferType()(relay.parse(text))
     assert told.value.place == "from_string:3:3"
+    assert told.value.op == "add"
+    assert str(told.value) == (
+        "add: shapes (2) and (3) cannot be broadcast: axis 0 is 2 and 3\n"
+        "  at: add\n"
+        "  in: from_string:3:3\n"
+        "      add(%x, %y)\n"
+        "      ^~~~~~~~~~~"
+    )
+    body = relay.parse(text)["main"].body
+    with pytest.raises(hr.UserError, match=r"in: from_string:3:3$"):  # an expression has no text
+        relay.transform.InferType()(hr.IRModule.from_expr(body))
 
 
 def test_a_text_without_its_weights():

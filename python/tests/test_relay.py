@@ -524,9 +524,9 @@ def test_build_and_export(tmp_path):
     again.run(x=data)
     np.testing.assert_allclose(again.get_output(0).numpy(), data @ weight.T)
     with pytest.raises(
-        hr.UserError, match="there is no format 'c'; a compiled module is saved as one of so, o, ll, s, asm"
+        hr.UserError, match="there is no format 'cc'; a compiled module is saved as one of so, o, ll, s, asm, c"
     ):
-        lib.module.save(str(path), "c")
+        lib.module.save(str(path), "cc")
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 import inspect
 import re
 import threading
+import traceback
 from pathlib import Path
 
 import numpy as np
@@ -720,9 +721,19 @@ def test_a_broken_pass_is_named_by_verify_each():
     def breaks(mod, ctx):
         return hr.IRModule.from_expr(relay.Function([x], relay.Let(x, x, x)))
 
+    def calls_breaks():
+        breaks(sample())
+
     context = transform.PassContext(instruments=[instrument.VerifyEach()])
     with context, pytest.raises(hr.InternalError, match="after pass breaks"):
         breaks(sample())
+    # Through another function of Python that C++ calls: both languages' frames, each once.
+    with context, pytest.raises(hr.InternalError, match="after pass breaks") as caught:
+        hr.convert(calls_breaks)()
+    assert "calls_breaks" in [frame.name for frame in traceback.extract_tb(caught.value.__traceback__)]
+    text = str(caught.value)
+    assert text.count("C++ frames, the innermost last:") == 1
+    assert re.search(r"\n  libheadrace\.so\+0x[0-9a-f]+ headrace::pass::", text)
 
 
 def test_builds_run_under_the_context():

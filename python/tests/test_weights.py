@@ -46,6 +46,11 @@ def test_texts_are_parsed(weights):
         np.testing.assert_array_equal(built.get_output(0).numpy(), WEIGHT + 1)
 
 
+def test_constants_in_a_table_are_given_twice(weights):
+    with pytest.raises(hr.UserError, match=r"given twice: in the file '.*add.safetensors' and in a table"):
+        relay.parse(TEXT, init_meta_table={"relay.Constant": [WEIGHT]}, weights=weights)
+
+
 def test_files_are_compiled(tmp_path, weights):
     model = tmp_path / "add.relay"
     model.write_text(TEXT)

@@ -54,10 +54,15 @@ Bounds remainder(const Bounds& a, const Bounds& b, bool is_floor) {
 
 class Walk {
  public:
+  explicit Walk(const KnownBounds& known) : known_(known) {}
+
   Bounds of(const PrimExpr& e) {
     if (--left_ < 0 || e->dtype != kIndexType) return {};
     if (const auto value = as_int(e)) return is_endless(*value) ? Bounds{} : Bounds{*value, *value};
-    if (e.is<PrimVarNode>()) return {0, kGreatest};
+    if (const auto* var = e.as<PrimVarNode>()) {
+      const auto known = known_.find(var);
+      return known == known_.end() ? Bounds{0, kGreatest} : known->second;
+    }
     if (const auto* select = e.as<SelectNode>()) {
       const Bounds a = of(select->true_value), b = of(select->false_value);
       return {std::min(a.least, b.least), std::max(a.greatest, b.greatest)};
@@ -96,11 +101,12 @@ class Walk {
     }
   }
 
+  const KnownBounds& known_;
   int64_t left_ = kMaxSize;  // nodes, which bound the depth too
 };
 
 }  // namespace
 
-Bounds bounds_of(const PrimExpr& e) { return Walk().of(e); }
+Bounds bounds_of(const PrimExpr& e, const KnownBounds& known) { return Walk(known).of(e); }
 
 }  // namespace headrace::arith

@@ -4,6 +4,8 @@
 // itself: of n - min(1, n) this says no more than -1 or above.
 #pragma once
 
+#include <unordered_map>
+
 #include "ir/prim_expr.h"
 
 namespace headrace::arith {
@@ -14,7 +16,10 @@ struct Bounds {
   int64_t greatest = INT64_MAX;
 };
 
-// Nothing is known of what is no integer expression, nor of one of more than kMaxSize nodes.
-Bounds bounds_of(const PrimExpr& e);
+using KnownBounds = std::unordered_map<const PrimVarNode*, Bounds>;
+
+// Nothing is known of what is no integer expression, nor of one of more than kMaxSize nodes. What stands in `known` of
+// a variable takes the place of the above.
+Bounds bounds_of(const PrimExpr& e, const KnownBounds& known = {});
 
 }  // namespace headrace::arith

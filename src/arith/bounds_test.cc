@@ -116,6 +116,18 @@ TEST(Bounds, OfEachOperation) {
   expect(make_select(make_binary(BinaryOp::lt, n, m), up_to_9, make_int(-1)), -1, 9);
 }
 
+TEST(Bounds, OfKnownVariables) {
+  const KnownBounds known = {{n.get(), {-2, 7}}, {m.get(), {}}};
+  const auto bounds = [&](const PrimExpr& e) {
+    const Bounds found = bounds_of(e, known);
+    return std::pair(found.least, found.greatest);
+  };
+  EXPECT_EQ(bounds(PrimExpr(n) * 3 + 1), std::pair(int64_t{-5}, int64_t{22}));
+  EXPECT_EQ(bounds(floor_mod(n, make_int(4))), std::pair(int64_t{0}, int64_t{3}));
+  EXPECT_EQ(bounds(make_min(n, m)), std::pair(INT64_MIN, int64_t{7}));
+  EXPECT_EQ(bounds(make_prim_var("k")).first, 0);
+}
+
 TEST(Bounds, NothingIsKnown) {
   PrimExpr large = n;
   for (int i = 0; i < 100'000; ++i) large = large + m;

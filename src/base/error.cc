@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "base/frames.h"
+
 namespace headrace {
 
 namespace {
@@ -92,8 +94,12 @@ Error::Error(std::string kind, std::string message, ErrorPlace where)
 UserError::UserError(std::string message, ErrorPlace where)
     : Error("UserError", std::move(message), std::move(where)) {}
 
+// What it shows ends in its frames; one that is made of another's text has them already.
 InternalError::InternalError(std::string message, ErrorPlace where)
-    : Error("InternalError", std::move(message), std::move(where)) {}
+    : Error("InternalError", std::move(message), std::move(where)) {
+  if (frames_of(*this).empty())
+    static_cast<std::runtime_error&>(*this) = std::runtime_error(fmt::format("{}\n{}", what(), calling_frames(1)));
+}
 
 void detail::check_failed(const char* file, int line, const char* condition, const std::string& message) {
   throw InternalError(fmt::format("{} (check '{}' failed at {}:{}; this is a defect of Headrace, please report it)",

@@ -48,7 +48,8 @@ class UsageError : public UserError {
   using UserError::UserError;
 };
 
-// Our fault: a broken invariant. Never thrown for bad input.
+// Our fault: a broken invariant. Never thrown for bad input. what() ends in the C++ functions it was thrown in
+// (base/frames.h).
 class InternalError : public Error {
  public:
   explicit InternalError(std::string message, ErrorPlace where = {});

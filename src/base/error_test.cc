@@ -6,6 +6,8 @@
 #include <numeric>
 #include <vector>
 
+#include "base/frames.h"
+
 namespace headrace {
 namespace {
 
@@ -53,6 +55,23 @@ TEST(Error, LongWordsAreCut) {
   std::string euros;
   for (int i = 0; i < 1000; ++i) euros += "€";  // of three bytes
   EXPECT_EQ(UserError("a" + euros + "\n").message(), "a" + euros.substr(0, 57) + "... (3001 bytes)\n");
+}
+
+TEST(Error, ADefectShowsTheFunctionsItIsThrownIn) {
+  try {
+    HEADRACE_CHECK(numbers(1).empty(), "seven is {}", 8);
+    FAIL() << "no error";
+  } catch (const InternalError& error) {
+    const std::string frames(frames_of(error));
+    EXPECT_TRUE(frames.starts_with("C++ frames, the innermost last:\n  ")) << frames;
+    EXPECT_NE(frames.find("\n  base_test+0x"), std::string::npos) << frames;
+    EXPECT_NE(frames.find("headrace::detail::check_failed("), std::string::npos) << frames;
+    EXPECT_EQ(error.what(), error.message() + "\n" + frames);
+    EXPECT_EQ(error.message().find("C++ frames"), std::string::npos);
+    // Of an error that is made of its text they are told once.
+    EXPECT_EQ(std::string(InternalError(error.what()).what()), error.what());
+  }
+  EXPECT_EQ(frames_of(UserError("seven is eight")), "");
 }
 
 TEST(Error, OtherTextStaysAsItIs) {

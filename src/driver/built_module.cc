@@ -37,12 +37,14 @@ class BuiltBody : public runtime::ModuleBody {
 
   void save_to_file(const std::string& path, const std::string& format, const runtime::Module& self) const override {
     const ModuleFormat chosen = module_format(path, format);
-    const CompiledCode code = text_form(chosen) ? *code_ : code_with_imports(self);
+    const CompiledCode code = is_text(chosen) ? *code_ : code_with_imports(self);
     OutputFile output(path, file_kind(chosen));
     write_module(code, chosen, output, weights_limit_bytes_, {});
   }
 
-  std::string get_source(const std::string& format) const override { return kernel_text(*code_, source_form(format)); }
+  std::string get_source(const std::string& format) const override {
+    return kernel_text(*code_, source_format(format));
+  }
 
  private:
   // The module may import more now than when it was compiled.

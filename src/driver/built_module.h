@@ -8,9 +8,9 @@ namespace headrace::driver {
 
 // Functions and imports as load::make_artifact_module. Saved with all that it imports by then:
 //   SaveToFile(path, format)  "so", "o": what compile_to_file would write; "ll":
-//                             LLVM text of the kernels, "s" or "asm": their assembly. Empty: as the path ends, and so
-//                             for a name without an ending.
-//   GetSource(format)         "ll" (or empty), "s", "asm"
+//                             LLVM text of the kernels, "s" or "asm": their assembly, "c": their C. Empty: as the path
+//                             ends, and so for a name without an ending.
+//   GetSource(format)         "ll" (or empty), "s", "asm", "c"
 //   SaveToBinary()            the bytes of the artifact, for the loader "graph_executor_factory"
 // UserError: another format (the message lists these), an import that cannot be saved, a file that cannot be written.
 runtime::Module build_module(const Model& model, const CompileOptions& options = {});

@@ -31,7 +31,9 @@ void check_call(const relay::CallNode& call) {
 void check_plan(const relay::FunctionNode& function) {
   const auto params = function.attrs.get(passes::kParamVirtualDevices);
   if (params && params->is<Array<std::string>>()) {
-    for (const std::string& device : params->as<Array<std::string>>()) check_device(device, function.span);
+    for (const std::string& device : params->as<Array<std::string>>()) {
+      if (!device.empty()) check_device(device, function.span);
+    }
   }
   const auto result = function.attrs.get(passes::kResultVirtualDevice);
   if (result && result->is<std::string>()) check_device(result->as<std::string>(), function.span);

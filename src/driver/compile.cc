@@ -185,6 +185,7 @@ class Compilation {
       loops->add_function(name, lower::lower_function(group, name->name_hint, options));
     }
     if (!options_.dump_tir.empty()) dump_loops(loops, options_.dump_tir, ".lowered.tir");
+    for (const auto& [name, function] : loops->functions()) code_.loops.push_back(function.cast<tir::PrimFuncNode>());
     loops = pass::run_passes(tir_passes::pipeline(), loops, make_tir_context(options_));
     check_loops(loops);
     if (!options_.dump_tir.empty()) dump_loops(loops, options_.dump_tir, ".tir");
@@ -222,7 +223,7 @@ CompileReport compile_to_file(const Model& model, const std::string& path, const
   check_no_input(path, model.files, "the model");
   const ModuleFormat format = module_format(path);
   OutputFile file(path, file_kind(format));
-  return Compilation(model, options, !text_form(format)).run([&](const CompiledCode& code) {
+  return Compilation(model, options, !is_text(format)).run([&](const CompiledCode& code) {
     return write_module(code, format, file, options.weights_limit_bytes, model.files);
   });
 }

@@ -29,8 +29,22 @@ bool is_tir(const IRModule& module) {
   return !functions.empty() && (*functions.begin()).second.is<tir::PrimFuncNode>();
 }
 
-std::string as_text(const ObjectRef& object, bool show_meta_data, bool show_types) {
-  const relay::PrintOptions options{.show_meta_data = show_meta_data, .show_types = show_types};
+// What a user's function answers: None as "".
+std::function<std::string(const Expr&)> annotation_of(const std::optional<PackedFunc>& annotate) {
+  if (!annotate) return {};
+  return [annotate](const Expr& expr) -> std::string {
+    const Value answer = (*annotate)(expr);
+    if (answer.is_none()) return "";
+    if (!answer.is<std::string>())
+      throw_user_error("astext: annotate gave {}, expected a str", kind_name(answer.raw()));
+    return answer.as<std::string>();
+  };
+}
+
+std::string as_text(const ObjectRef& object, bool show_meta_data, const std::optional<PackedFunc>& annotate,
+                    bool show_types) {
+  const relay::PrintOptions options{
+      .show_meta_data = show_meta_data, .show_types = show_types, .annotate = annotation_of(annotate)};
   if (object.is<IRModuleNode>()) {
     const IRModule module = snapshot(object.cast<IRModuleNode>());
     return is_tir(module) ? tir::print_module(module) : relay::print_module(module, options);
@@ -146,26 +160,41 @@ Array<Map<std::string, Value>> fusion_borders(const IRModule& module) {
   return borders;
 }
 
-// What `parse(weights)` gives, with the data of the text's constants from a file, if one is named.
-template <typename Parse>
-auto with_weights(const std::optional<std::string>& file, Parse&& parse) {
-  const std::vector<NDArray> weights = file ? relay::read_weights(*file) : std::vector<NDArray>();
-  return parse(file ? &weights : nullptr);
-}
+// What a text has as meta[...]: the data of its constants from a file, if one is named, or as they are given; devices.
+struct MetaTable {
+  std::optional<std::vector<NDArray>> constants;
+  std::optional<std::vector<std::string>> devices;
+
+  MetaTable(const std::optional<std::string>& file, const Map<std::string, Value>& given) {
+    if (file) constants = relay::read_weights(*file);
+    if (const auto list = given.get("relay.Constant")) {
+      if (file) throw_user_error("the constants of the text are given twice: in the file '{}' and in a table", *file);
+      constants = list->as<Array<NDArray>>().to_vector();
+    }
+    if (const auto list = given.get("VirtualDevice")) devices = list->as<Array<std::string>>().to_vector();
+  }
+  relay::ParseOptions options() const {
+    return {.weights = constants ? &*constants : nullptr, .virtual_devices = devices ? &*devices : nullptr};
+  }
+};
 
 IRModule parse_module(const std::string& source, const std::string& text, const std::optional<std::string>& weights,
-                      const Array<std::string>& import_paths) {
-  return with_weights(weights, [&](const auto* data) {
-    return relay::parse_module(text, source, {.weights = data, .import_paths = import_paths.to_vector()});
-  });
+                      const Array<std::string>& import_paths, const std::optional<IRModule>& init_module,
+                      const Map<std::string, Value>& meta) {
+  const MetaTable table(weights, meta);
+  relay::ParseOptions options = table.options();
+  options.import_paths = import_paths.to_vector();
+  options.init_module = init_module.value_or(IRModule());
+  return relay::parse_module(text, source, options);
 }
 
 Expr parse_expr(const std::string& source, const std::string& text, const std::optional<std::string>& weights) {
-  return with_weights(weights, [&](const auto* data) { return relay::parse_expr(text, source, {.weights = data}); });
+  const MetaTable table(weights, {});
+  return relay::parse_expr(text, source, table.options());
 }
 
 void import_text(const IRModule& module, const std::string& name, const Array<std::string>& import_paths) {
-  relay::import_text(module, name, {.weights = nullptr, .import_paths = import_paths.to_vector()});
+  relay::import_text(module, name, {.import_paths = import_paths.to_vector()});
 }
 
 void register_text_functions() {

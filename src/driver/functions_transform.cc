@@ -141,6 +141,7 @@ void register_passes() {
 void register_contexts() {
   register_global("transform.EnterPassContext", make_packed(&enter_context));
   register_global("transform.ExitPassContext", make_packed(&exit_context));
+  register_global("transform.OverrideInstruments", make_packed(&override_instruments));
   register_global("transform.GetCurrentPassContext", make_packed(&current_context));
   register_global("transform.IsInPassContext", make_packed(&is_in_context));
   register_global("transform.CheckContext",

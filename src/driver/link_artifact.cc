@@ -12,6 +12,7 @@
 #include "artifact/trailer.h"
 #include "base/utf8.h"
 #include "base/write_all.h"
+#include "codegen/c_source.h"
 #include "plan/side_file.h"
 #include "plan/static_main_tables.h"
 
@@ -110,8 +111,8 @@ LinkedArtifact link(const CompiledCode& code, codegen::LinkForm form, int descri
   return linked;
 }
 
-LinkedArtifact write_kernel_text(const CompiledCode& code, codegen::CodeForm form, const OutputFile& file) {
-  const std::string text = kernel_text(code, form);
+LinkedArtifact write_kernel_text(const CompiledCode& code, ModuleFormat format, const OutputFile& file) {
+  const std::string text = kernel_text(code, format);
   if (!write_all(file.descriptor(), std::as_bytes(std::span(text))))
     throw_user_error("cannot write '{}': {}", file.target(), std::strerror(errno));
   return {.manifest = make_manifest(code, nullptr), .nbytes = static_cast<int64_t>(text.size())};
@@ -149,7 +150,9 @@ LinkedArtifact link_artifact(const CompiledCode& code, OutputFile& file, int64_t
   return linked;
 }
 
-std::string kernel_text(const CompiledCode& code, codegen::CodeForm form) {
+std::string kernel_text(const CompiledCode& code, ModuleFormat format) {
+  if (format == ModuleFormat::kC) return codegen::c_source(code.loops);
+  const auto form = format == ModuleFormat::kLlvm ? codegen::CodeForm::kLlvm : codegen::CodeForm::kAssembly;
   return codegen::NativeCompiler::load().emit_text(code.kernels, code.target, form, code.opt_level);
 }
 
@@ -157,8 +160,8 @@ LinkedArtifact write_module(const CompiledCode& code, ModuleFormat format, Outpu
                             int64_t weights_limit_bytes, const std::vector<std::string>& inputs) {
   if (format == ModuleFormat::kShared) return link_artifact(code, file, weights_limit_bytes, inputs);
   LinkedArtifact written;
-  if (const std::optional<codegen::CodeForm> form = text_form(format)) {
-    written = write_kernel_text(code, *form, file);
+  if (is_text(format)) {
+    written = write_kernel_text(code, format, file);
   } else {
     if (code.weights.nbytes() > weights_limit_bytes)
       throw_user_error("cannot write '{}': its weights are {} bytes, and an object takes {}; save the artifact as so",

@@ -22,7 +22,8 @@ struct CompiledCode {
   codegen::NativeTarget target;
   artifact::Program program;
   plan::WeightTable weights;
-  std::vector<tir::PrimFunc> kernels;
+  std::vector<tir::PrimFunc> loops;          // the kernels as lowering made them: what C is written from
+  std::vector<tir::PrimFunc> kernels;        // as the passes of loops left them
   int opt_level = 3;                         // that the code generator ran with
   std::vector<codegen::ObjectCode> objects;  // of the kernels; text is written without
   SavedModules modules;
@@ -44,8 +45,8 @@ LinkedArtifact link_artifact(const CompiledCode& code, int descriptor, const std
 LinkedArtifact link_artifact(const CompiledCode& code, OutputFile& file, int64_t weights_limit_bytes,
                              const std::vector<std::string>& inputs);
 
-// LLVM text or assembly of the kernels, and nothing of the rest.
-std::string kernel_text(const CompiledCode& code, codegen::CodeForm form);
+// The kernels as text, and nothing of the rest. UserError: a kernel that C has no words for (codegen/c_source.h).
+std::string kernel_text(const CompiledCode& code, ModuleFormat format);
 
 // The model in any format, as link_artifact of a file:
 //   kShared    what that writes
@@ -53,7 +54,7 @@ std::string kernel_text(const CompiledCode& code, codegen::CodeForm form);
 //              sealed (driver/seal_library.h). It exports the kernels, so one library or program holds one such object.
 //              It ends in a trailer (artifact/trailer.h), which linkers do not look at. UserError: more than
 //              `weights_limit_bytes` of weights.
-//   kLlvm, kAssembly    kernel_text
+//   kLlvm, kAssembly, kC    kernel_text
 // The manifest is that of the model, whatever of it the format holds.
 LinkedArtifact write_module(const CompiledCode& code, ModuleFormat format, OutputFile& file,
                             int64_t weights_limit_bytes, const std::vector<std::string>& inputs);

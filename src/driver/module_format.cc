@@ -1,5 +1,7 @@
 #include "driver/module_format.h"
 
+#include <optional>
+
 #include "base/error.h"
 #include "load/load_module.h"
 
@@ -7,11 +9,9 @@ namespace headrace::driver {
 
 namespace {
 
-constexpr std::pair<std::string_view, ModuleFormat> kFormats[] = {{"so", ModuleFormat::kShared},
-                                                                  {"o", ModuleFormat::kObject},
-                                                                  {"ll", ModuleFormat::kLlvm},
-                                                                  {"s", ModuleFormat::kAssembly},
-                                                                  {"asm", ModuleFormat::kAssembly}};
+constexpr std::pair<std::string_view, ModuleFormat> kFormats[] = {
+    {"so", ModuleFormat::kShared},  {"o", ModuleFormat::kObject},     {"ll", ModuleFormat::kLlvm},
+    {"s", ModuleFormat::kAssembly}, {"asm", ModuleFormat::kAssembly}, {"c", ModuleFormat::kC}};
 
 std::optional<ModuleFormat> find_format(std::string_view name) {
   for (const auto& [known, format] : kFormats) {
@@ -23,7 +23,7 @@ std::optional<ModuleFormat> find_format(std::string_view name) {
 std::string names_of(bool texts_only) {
   std::vector<std::string_view> names;
   for (const auto& [name, format] : kFormats) {
-    if (!texts_only || text_form(format)) names.push_back(name);
+    if (!texts_only || is_text(format)) names.push_back(name);
   }
   return fmt::format("{}", fmt::join(names, ", "));
 }
@@ -43,24 +43,13 @@ ModuleFormat module_format(const std::string& path, const std::string& format) {
   return *found;
 }
 
-std::optional<codegen::CodeForm> text_form(ModuleFormat format) {
-  switch (format) {
-    case ModuleFormat::kShared:
-    case ModuleFormat::kObject:
-      return std::nullopt;
-    case ModuleFormat::kLlvm:
-      return codegen::CodeForm::kLlvm;
-    case ModuleFormat::kAssembly:
-      return codegen::CodeForm::kAssembly;
-  }
-  return std::nullopt;
-}
+bool is_text(ModuleFormat format) { return format != ModuleFormat::kShared && format != ModuleFormat::kObject; }
 
-codegen::CodeForm source_form(const std::string& format) {
+ModuleFormat source_format(const std::string& format) {
   const std::optional<ModuleFormat> found = find_format(format.empty() ? "ll" : format);
-  const std::optional<codegen::CodeForm> form = found ? text_form(*found) : std::nullopt;
-  if (!form) throw_user_error("there is no source in format '{}'; there are {}", format, names_of(true));
-  return *form;
+  if (!found || !is_text(*found))
+    throw_user_error("there is no source in format '{}'; there are {}", format, names_of(true));
+  return *found;
 }
 
 FileKind file_kind(ModuleFormat format) {

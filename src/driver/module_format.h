@@ -2,25 +2,23 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 
-#include "codegen/native.h"
 #include "driver/output_file.h"
 
 namespace headrace::driver {
 
-enum class ModuleFormat : uint8_t { kShared, kObject, kLlvm, kAssembly };
+enum class ModuleFormat : uint8_t { kShared, kObject, kLlvm, kAssembly, kC };
 
 // `format` when it says one, else the ending of `path`: "so" (a name without an ending and one with a version behind
-// it, lib.so.1, too), "o", "ll", "s" or "asm". UserError for another, which lists them, and for a name that is an
+// it, lib.so.1, too), "o", "ll", "s", "asm" or "c". UserError for another, which lists them, and for a name that is an
 // ending alone.
 ModuleFormat module_format(const std::string& path, const std::string& format = "");
 
-// The text of the kernels that a format is; none: it is no text.
-std::optional<codegen::CodeForm> text_form(ModuleFormat format);
+// Whether a format is text, of the kernels alone.
+bool is_text(ModuleFormat format);
 // The text of that name; empty: "ll". UserError for a format that is no text; it lists those that are.
-codegen::CodeForm source_form(const std::string& format);
+ModuleFormat source_format(const std::string& format);
 
 // A shared object may be executed, since it is code as it stands.
 FileKind file_kind(ModuleFormat format);

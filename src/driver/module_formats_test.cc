@@ -7,6 +7,7 @@
 
 #include <array>
 #include <bit>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -21,6 +22,7 @@
 #include "kit/errors.h"
 #include "kit/mutate.h"
 #include "load/artifact.h"
+#include "load/artifact_module.h"
 #include "load/load_module.h"
 #include "relay/text/parse.h"
 #include "runtime/function_module.h"
@@ -124,7 +126,8 @@ TEST_F(ModuleFormats, AnObjectHoldsTheWholeModel) {
 
 TEST_F(ModuleFormats, ACompileWritesWhatTheEndingNames) {
   const Module built = build_module(small_model());
-  for (const char* name : {"model", "model.so", "model.so.1.2", "model.o", "model.ll", "model.s", "model.asm"}) {
+  for (const char* name :
+       {"model", "model.so", "model.so.1.2", "model.o", "model.ll", "model.s", "model.asm", "model.c"}) {
     const CompileReport report = compile_to_file(small_model(), path(name));
     built.SaveToFile(path("saved"), load::format_of(name, ""));
     EXPECT_EQ(read_file(path(name)), read_file(path("saved"))) << name;
@@ -144,7 +147,7 @@ TEST_F(ModuleFormats, ACompileWritesWhatTheEndingNames) {
   EXPECT_EQ(error("model.exe"),
             "cannot write '" + path("model.exe") +
                 "': there is no format 'exe'; a compiled module is saved as one of so, o, ll, s, asm, "
-                "and the name ends in that, as model.so does (or model.so.1)");
+                "c, and the name ends in that, as model.so does (or model.so.1)");
   EXPECT_THAT(error("lib.1"), HasSubstr("there is no format '1'"));
   for (const std::string name : {".o", ".so", ".ll"})
     EXPECT_EQ(error(name),
@@ -174,8 +177,11 @@ TEST_F(ModuleFormats, SourceIsTextOfAllKernels) {
   EXPECT_THAT(llvm, AllOf(HasSubstr(" i32 @nn_dense_"), HasSubstr(" i32 @nn_relu_")));
   EXPECT_THAT(built.GetSource("s"), AllOf(HasSubstr(".globl\tnn_dense"), HasSubstr(".globl\tnn_relu")));
   EXPECT_EQ(built.GetSource("asm"), built.GetSource("s"));
-  EXPECT_EQ(kit::user_error_of([&] { built.GetSource("c"); }),
-            "there is no source in format 'c'; there are ll, s, asm");
+  EXPECT_THAT(built.GetSource("c"), AllOf(HasSubstr("\nint32_t nn_dense_"), HasSubstr("\nint32_t nn_relu_")));
+  built.SaveToFile(path("kernels.c"), "");
+  EXPECT_EQ(read_file(path("kernels.c")), built.GetSource("c"));
+  EXPECT_EQ(kit::user_error_of([&] { built.GetSource("o"); }),
+            "there is no source in format 'o'; there are ll, s, asm, c");
   built.SaveToFile(path("kernels.ll"), "");
   EXPECT_EQ(read_file(path("kernels.ll")), llvm);
   // It is a module of LLVM's that compiles.
@@ -185,9 +191,9 @@ TEST_F(ModuleFormats, SourceIsTextOfAllKernels) {
 
 TEST_F(ModuleFormats, OtherFormatsAreRefused) {
   const Module built = build_module(small_model());
-  EXPECT_EQ(kit::user_error_of([&] { built.SaveToFile(path("a"), "c"); }),
+  EXPECT_EQ(kit::user_error_of([&] { built.SaveToFile(path("a"), "cc"); }),
             "cannot write '" + path("a") +
-                "': there is no format 'c'; a compiled module is saved as one of so, o, ll, s, asm");
+                "': there is no format 'cc'; a compiled module is saved as one of so, o, ll, s, asm, c");
   EXPECT_THAT(kit::user_error_of([&] { built.SaveToFile(path("a.tar"), ""); }), HasSubstr("there is no format 'tar'"));
   EXPECT_THAT(kit::user_error_of([&] { built.SaveToFile(path("no/a.o"), ""); }), HasSubstr("cannot write"));
   EXPECT_EQ(num_files(), 0u);
@@ -284,6 +290,38 @@ TEST_F(ModuleFormats, OurOwnKindsAndFormatAreNotForUsers) {
             "global function 'runtime.module.loadfile_so' is not for registering: Headrace opens the format so itself, "
             "and would never ask another loader; name your format otherwise");
   expect_runs(load::load_module(path("model.so")));
+}
+
+// ---- C
+
+// A file that holds the kernels of a network as a C compiler makes them of their text runs it to the bit as one that
+// holds ours.
+TEST_F(ModuleFormats, CMakesTheSameKernels) {
+  const Model model =
+      load_model(HEADRACE_SOURCE_DIR "/models/digits.onnx", {.shapes = {{"x", {2, 1, 8, 8}}}, .bound = {}});
+  for (const int opt_level : {0, 3}) {
+    compile_to_file(model, path("model.c"), {.passes = {.opt_level = opt_level}});
+    const std::string compile =
+        fmt::format("cc -std=c99 -O2 -Wall -Wextra -Werror -fPIC -c {} -o {}", path("model.c"), path("kernels.o"));
+    ASSERT_EQ(std::system(compile.c_str()), 0);
+    CompiledCode code;
+    const auto native = open_compiled(compile_to_memory(model, {.passes = {.opt_level = opt_level}}, &code), "native");
+    code.objects = {{"kernels.o", read_file(path("kernels.o"))}};
+    OutputFile file(path("model.so"), FileKind::kProgram);
+    link_artifact(code, file, kWeightsLimitBytes, {});
+    std::vector<float> pixels(128), results[2];
+    for (size_t i = 0; i < pixels.size(); ++i) pixels[i] = static_cast<float>(i * i % 17) / 16;
+    const NDArray x = NDArray::from_vector({2, 1, 8, 8}, DataType::float_(32), pixels);
+    for (const auto& [lib, result] : {std::pair(load::make_artifact_module(native), &results[0]),
+                                      std::pair(load::load_module(path("model.so")), &results[1])}) {
+      const auto executor = lib.GetFunction("default")(cpu(0)).as<Module>();
+      executor.GetFunction("set_input")(0, x);
+      executor.GetFunction("run")();
+      *result = floats(executor.GetFunction("get_output")(0).as<NDArray>());
+    }
+    ASSERT_EQ(results[0].size(), 20u);
+    EXPECT_EQ(results[0], results[1]) << opt_level;
+  }
 }
 
 // ---- import trees

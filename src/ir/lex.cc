@@ -43,10 +43,17 @@ class Lexer {
     return false;
   }
 
+  // A comment may hold others, each with its end.
   void skip_comment() {
-    const size_t close = text_.find("*/", at_ + 2);
-    if (close == std::string_view::npos) errors_.report(at_, 2, "this comment does not end; close it with */");
-    at_ = close == std::string_view::npos ? text_.size() : close + 2;
+    const size_t begin = at_;
+    size_t open = 1;
+    for (at_ += 2; open > 0 && at_ < text_.size(); ++at_) {
+      const bool opens = peek() == '/' && peek(1) == '*', closes = peek() == '*' && peek(1) == '/';
+      open += opens ? 1 : 0;
+      open -= closes ? 1 : 0;
+      at_ += opens || closes ? 1 : 0;
+    }
+    if (open > 0) errors_.report(begin, 2, "this comment does not end; close it with */, and each one within it");
   }
 
   void next() {

@@ -1,5 +1,8 @@
 #include "ir/text_errors.h"
 
+#include <algorithm>
+#include <optional>
+
 namespace headrace {
 
 static constexpr size_t kMaxShown = 50;
@@ -28,22 +31,59 @@ Span TextErrors::span(size_t begin, size_t end) const {
                    static_cast<int64_t>(end_column));
 }
 
-std::string TextErrors::render(const Report& report) const {
-  const auto [line, column] = line_column(report.offset);
-  const size_t begin = line_starts_[line - 1];
-  size_t end = line < line_starts_.size() ? line_starts_[line] - 1 : text_.size();
+std::string text_excerpt(std::string_view text, size_t offset, size_t length, std::string_view indent) {
+  const size_t break_before = offset == 0 ? std::string_view::npos : text.rfind('\n', offset - 1);
+  const size_t begin = break_before == std::string_view::npos ? 0 : break_before + 1;
+  size_t end = std::min(text.find('\n', offset), text.size());
   // A long line is shown from a little before the error on.
-  const size_t from = column > kMaxLineShown / 2 ? report.offset - kMaxLineShown / 2 : begin;
+  const size_t from = offset - begin >= kMaxLineShown / 2 ? offset - kMaxLineShown / 2 : begin;
   end = std::min(end, from + kMaxLineShown);
-  std::string shown(text_.substr(from, end - from));
+  std::string shown(text.substr(from, end - from));
   for (char& c : shown) {
     if (static_cast<unsigned char>(c) < 0x20) c = ' ';
   }
-  const size_t caret = report.offset - from;
-  const size_t room = std::max<size_t>(1, end > report.offset ? end - report.offset : 1);
-  const std::string marks = "^" + std::string(std::clamp<size_t>(report.length, 1, room) - 1, '~');
-  return fmt::format("{}:{}:{}: {}\n  {}\n  {}{}", source_, line, column, report.message, shown,
-                     std::string(caret, ' '), marks);
+  const size_t room = std::max<size_t>(1, end > offset ? end - offset : 1);
+  const std::string marks = "^" + std::string(std::clamp<size_t>(length, 1, room) - 1, '~');
+  return fmt::format("{0}{1}\n{0}{2}{3}", indent, shown, std::string(offset - from, ' '), marks);
+}
+
+// Where the line begins, from 1; nothing when the text has fewer.
+static std::optional<size_t> offset_of_line(std::string_view text, int64_t line) {
+  size_t offset = 0;
+  for (int64_t i = 1; i < line; ++i) {
+    offset = text.find('\n', offset);
+    if (offset == std::string_view::npos) return std::nullopt;
+    ++offset;
+  }
+  return offset;
+}
+
+static size_t word_length(std::string_view text, size_t offset) {
+  const auto is_part = [](unsigned char c) {
+    return c > 0x20 && std::string_view("()[]{},;=").find(static_cast<char>(c)) == std::string_view::npos;
+  };
+  size_t end = offset;
+  while (end < text.size() && is_part(static_cast<unsigned char>(text[end]))) ++end;
+  return end - offset;
+}
+
+std::string text_excerpt(std::string_view text, const Span& span, std::string_view indent) {
+  const auto line = span->line < 1 || span->column < 1 ? std::nullopt : offset_of_line(text, span->line);
+  if (!line) return {};
+  const size_t line_end = std::min(text.find('\n', *line), text.size());
+  const size_t offset = *line + static_cast<size_t>(span->column - 1);
+  if (offset >= line_end) return {};
+  const bool ends_here = span->end_line == span->line && span->end_column > span->column;
+  const size_t length = ends_here                     ? static_cast<size_t>(span->end_column - span->column)
+                        : span->end_line > span->line ? line_end - offset
+                                                      : word_length(text, offset);
+  return text_excerpt(text, offset, length, indent);
+}
+
+std::string TextErrors::render(const Report& report) const {
+  const auto [line, column] = line_column(report.offset);
+  return fmt::format("{}:{}:{}: {}\n{}", source_, line, column, report.message,
+                     text_excerpt(text_, report.offset, report.length, "  "));
 }
 
 void TextErrors::throw_if_any() const {

@@ -5,6 +5,13 @@
 
 namespace headrace {
 
+// The line that `offset` is in, or where it is long the part around, and below it a caret and `length` marks: two
+// lines, each behind `indent`.
+std::string text_excerpt(std::string_view text, size_t offset, size_t length, std::string_view indent);
+// The same for the beginning of a span; a word is marked where the span has no end. Empty when the text has no such
+// place: it is not the one that the span points into.
+std::string text_excerpt(std::string_view text, const Span& span, std::string_view indent);
+
 class TextErrors {
  public:
   TextErrors(std::string_view text, std::string source_name);

@@ -49,6 +49,13 @@ Value TokenReader::list_of(const std::function<Value()>& read) {
   return Value(list);
 }
 
+Value TokenReader::tuple_of(const std::function<Value()>& read) {
+  expect("(", "before a tuple");
+  Array<Value> items;
+  comma_separated(")", "after a tuple", [&] { items.push_back(read()); });
+  return Value(items);
+}
+
 Value TokenReader::map_of(const std::function<Value()>& read) {
   Map<Value, Value> map;
   comma_separated("}", "after a map", [&] {

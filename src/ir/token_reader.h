@@ -62,6 +62,8 @@ class TokenReader {
   }
   // Values of attributes, after their [ and {; `read` reads what is inside. A key in quotes is a string.
   Value list_of(const std::function<Value()>& read);
+  // (1, 2), from its first sign on: a list, too.
+  Value tuple_of(const std::function<Value()>& read);
   Value map_of(const std::function<Value()>& read);
   // What follows % or @ of a name, unquoted; "#0" for %0.
   static std::string local_name(const Token& token);

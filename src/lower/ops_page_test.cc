@@ -72,10 +72,12 @@ std::string_view name_of_rule(const OpNode& op) {
 std::string_view gradient_of(const OpNode& op) { return passes::has_gradient_rule(op.name) ? "yes" : "-"; }
 
 std::string arguments_of(const OpNode& op) {
-  std::vector<std::string> names;
-  for (const OpArgument& argument : op.arguments) names.push_back(argument.name);
-  return fmt::format("{}: {}", op.num_inputs < 0 ? std::string("any") : std::to_string(op.num_inputs),
-                     fmt::join(names, ", "));
+  std::vector<std::string> told;
+  for (const OpArgument& argument : op.arguments) {
+    const std::string kind = argument.kind == "Tensor" ? "" : fmt::format(" ({})", argument.kind);
+    told.push_back(fmt::format("`{}`{} {}", argument.name, kind, argument.doc));
+  }
+  return fmt::format("{}{}", op.num_inputs < 0 && !told.empty() ? "any: " : "", fmt::join(told, "; "));
 }
 
 std::string attributes_of(const OpNode& op) {
@@ -112,6 +114,9 @@ constexpr std::string_view kIntroduction = R"(# Ops
 Written by `lower_test --bless`; the test OpsPage fails when it is out of date. {} of the {} ops of Relay v0.18
 are here. Each has a type relation and an evaluation that defines it. A rule says how it is compiled: by a compute rule,
 element by element, which fuses, or by a kernel rule, which writes its loops by hand. The op's doc says what it computes.
+An argument's shape and dtype stand before its meaning: `T` is any dtype, the same one throughout a row, `f` a float,
+`int` an integer; `[...]` is any shape. Ops that take "any" number may do without those that are optional, whose
+attributes then say the same.
 Through ops with a gradient FirstOrderGradient differentiates; to others a user gives one
 (`relay.op.register_gradient`).
 
@@ -172,11 +177,18 @@ TEST(OpsPage, EveryOpOfRelayIsHereOrLeftWithAReason) {
   for (const std::string& name : left) EXPECT_TRUE(known.contains(name)) << name << " is no op of Relay";
 }
 
-TEST(OpsPage, EveryOpHasADocAndEveryAttributeToo) {
+TEST(OpsPage, EveryOpHasADocAndEveryArgumentAndAttributeToo) {
   register_all_rules();
   for (const std::string& name : op_names()) {
     const Op op = get_op(name);
     EXPECT_FALSE(op->doc.empty()) << name;
+    for (const OpArgument& argument : op->arguments) {
+      // The shape and the dtype, then what it is.
+      const size_t colon = argument.doc.find(": ");
+      const bool has_shape = colon != std::string::npos && argument.doc.substr(0, colon).find('[') != std::string::npos;
+      EXPECT_TRUE(has_shape || argument.kind != "Tensor") << name << ", argument " << argument.name;
+      EXPECT_FALSE(argument.doc.empty()) << name << ", argument " << argument.name;
+    }
     const TypeInfo* type = op->attrs_type_key.empty() ? nullptr : find_type(op->attrs_type_key);
     EXPECT_TRUE(type != nullptr || op->attrs_type_key.empty()) << name << ": " << op->attrs_type_key;
     if (type == nullptr) continue;

@@ -1,11 +1,11 @@
 #include "object/function.h"
 
-#include "object/foreign_error.h"
-
 #include <map>
 #include <mutex>
 #include <shared_mutex>
 
+#include "base/frames.h"
+#include "object/foreign_error.h"
 #include "object/reserved_global.h"
 
 namespace headrace {
@@ -48,7 +48,9 @@ static Ref<ErrorObj> error_of_current_exception() {
     error->payload = e.payload();
     return error;
   } catch (const Error& e) {
-    return make_error(e.kind(), e.message(), e.where());
+    Ref<ErrorObj> error = make_error(e.kind(), e.message(), e.where());
+    error->traceback = frames_of(e);
+    return error;
   } catch (const std::bad_alloc&) {
     return make_error("UserError", "out of memory", {});
   } catch (const std::exception& e) {
@@ -86,7 +88,11 @@ void throw_stored_error() {
   if (error->payload) throw ForeignError(error->kind, error->message, error->payload);
   ErrorPlace where{error->op, error->place};
   if (error->kind == "UserError") throw UserError(error->message, std::move(where));
-  if (error->kind == "InternalError") throw InternalError(error->message, std::move(where));
+  if (error->kind == "InternalError") {
+    // The frames it was thrown from, not those of here.
+    const bool has_frames = !error->traceback.empty();
+    throw InternalError(has_frames ? error->message + "\n" + error->traceback : error->message, std::move(where));
+  }
   throw Error(error->kind, error->message, std::move(where));
 }
 

@@ -23,7 +23,7 @@ struct ErrorObj : Object {
   std::string message;
   std::string op;  // where: see ErrorPlace
   std::string place;
-  std::string traceback;  // frames of the languages it came through, oldest first
+  std::string traceback;  // of an InternalError: its C++ functions (base/frames.h)
   ObjectRef payload;      // what lets a language raise its own exception again
 };
 

@@ -1,6 +1,7 @@
 // Counts, weak references, type checks; what bad input to values, constructors and functions gives.
 #include <gtest/gtest.h>
 
+#include "base/frames.h"
 #include "kit/errors.h"
 #include "object/foreign_error.h"
 #include "object/function.h"
@@ -161,6 +162,25 @@ TEST(Function, MessagesKeepBytesThatAreNoText) {
   RawValue result;
   ASSERT_EQ(fail.object()->safe_call(static_cast<Object*>(fail.object().get()), nullptr, 0, &result), -1);
   EXPECT_EQ(kit::user_error_of([] { throw_stored_error(); }), "there is no 'caf\xe9'");
+}
+
+// Python and other languages store errors; a defect's frames are those it was thrown in.
+TEST(Function, ADefectKeepsItsFramesAcrossTheConvention) {
+  try {
+    HEADRACE_CHECK(false, "seven is {}", 8);
+  } catch (...) {
+    store_current_exception();
+  }
+  const Ref<ErrorObj> error = take_stored_error();
+  EXPECT_EQ(error->message.find("C++ frames"), std::string::npos) << error->message;
+  EXPECT_NE(error->traceback.find("object_test+0x"), std::string::npos) << error->traceback;
+  store_error(error);
+  try {
+    throw_stored_error();
+    FAIL() << "no error";
+  } catch (const InternalError& again) {
+    EXPECT_EQ(frames_of(again), error->traceback);
+  }
 }
 
 TEST(Registry, NamesAreTakenOnce) {

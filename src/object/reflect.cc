@@ -4,6 +4,7 @@
 #include <cstdlib>
 
 #include "object/array.h"
+#include "object/string.h"
 
 namespace headrace {
 
@@ -61,7 +62,16 @@ static std::string wrong_value(const FieldInfo& field, const Value& value) {
   return fmt::format("int {}{}", number, is_shape ? fmt::format("; write a list, such as [{0}, {0}]", number) : "");
 }
 
-static void set_field(Object* node, const TypeInfo& type, const FieldInfo& field, const Value& value) {
+// "void" and "", with which Relay says that there is no dtype, where a field can be left without one.
+static bool is_no_dtype(const FieldInfo& field, const RawValue& raw) {
+  if (field.kind != "None or dtype") return false;
+  constexpr uint8_t kHandle = 3;  // DLPack's code; of no bits it is void
+  if (raw.type_index == type_index::kDataType) return raw.v.v_dtype.code == kHandle && raw.v.v_dtype.bits == 0;
+  return is_string(raw) && (string_of(raw).empty() || string_of(raw) == "void");
+}
+
+static void set_field(Object* node, const TypeInfo& type, const FieldInfo& field, const Value& given) {
+  const Value value = is_no_dtype(field, given.raw()) ? Value() : given;
   if (!field.accepts(value.raw()) && !(value.is_none() && field.options.optional))
     throw_user_error("field '{}' of {}: expected {}{}, got {}", field.name, type.key, field.kind, range_of(field),
                      wrong_value(field, value));

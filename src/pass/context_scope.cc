@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "pass/config.h"
 #include "pass/pass_objects.h"
 #include "relay/infer/infer_type.h"
@@ -81,10 +83,11 @@ std::exception_ptr leave_first(const Array<PassInstrumentRef>& instruments, size
   return error;
 }
 
-// A scope: its context, and the instruments that were entered, which are those to leave.
+// A scope: the context that was entered, what it became by other instruments, and those to leave.
 struct Scope {
-  PassContextRef context;
+  PassContextRef entered, context;
   Array<PassInstrumentRef> instruments;
+  bool is_of(const PassContextRef& other) const { return entered == other || context == other; }
 };
 
 std::vector<Scope>& scopes() {
@@ -103,33 +106,58 @@ void check_context(const PassContextObj& context) {
   check_config(context.config);
 }
 
-void enter_context(const PassContextRef& context) {
-  check_context(*context);
-  const Array<PassInstrumentRef> instruments = context->instruments;
+// Enters all of them, or none.
+static void enter_all(const Array<PassInstrumentRef>& instruments) {
   size_t entered = 0;
   try {
     for (const PassInstrumentRef& instrument : instruments) {
       enter(*instrument);
       ++entered;
     }
-    scopes().push_back({context, instruments});
   } catch (...) {
     leave_first(instruments, entered);
     throw;
   }
 }
 
-void exit_context() {
-  if (!is_in_context()) throw_user_error("there is no scope of a PassContext to leave");
-  const Scope scope = std::move(scopes().back());
-  scopes().pop_back();
+void enter_context(const PassContextRef& context) {
+  check_context(*context);
+  const Array<PassInstrumentRef> instruments = context->instruments;
+  enter_all(instruments);
+  scopes().push_back({context, context, instruments});
+}
+
+void exit_context(const PassContextRef& context) {
+  std::vector<Scope>& stack = scopes();
+  const auto found =
+      std::find_if(stack.rbegin(), stack.rend(), [&](const Scope& scope) { return scope.is_of(context); });
+  if (found == stack.rend()) throw_user_error("this thread is in no scope of that PassContext");
+  const Scope scope = std::move(*found);
+  stack.erase(std::next(found).base());
   if (const std::exception_ptr error = leave_first(scope.instruments, scope.instruments.size()))
     std::rethrow_exception(error);
 }
 
+void override_instruments(const PassContextRef& context, const Array<PassInstrumentRef>& instruments) {
+  if (!is_in_context() || !scopes().back().is_of(context))
+    throw_user_error(
+        "override_instruments: this is not the context of the innermost `with`; write "
+        "PassContext.current().override_instruments([...]) within one");
+  const auto set = [](const Array<PassInstrumentRef>& list) {
+    Scope& scope = scopes().back();
+    scope.context = copy_with(*scope.context, [&](PassContextObj& copy) { copy.instruments = list; });
+    scope.instruments = list;
+  };
+  const Array<PassInstrumentRef> before = scopes().back().instruments;
+  set({});
+  if (const std::exception_ptr error = leave_first(before, before.size())) std::rethrow_exception(error);
+  enter_all(instruments);
+  set(instruments);
+}
+
 With::~With() noexcept(false) {
   try {
-    exit_context();
+    exit_context(context_);
   } catch (...) {
     // An error that is under way is the one to report.
     if (std::uncaught_exceptions() <= exceptions_) throw;

@@ -107,17 +107,23 @@ bool is_in_context();
 // Checks it, enters its instruments, makes it the current one. When an instrument throws,
 // those entered before it leave, and the current context stays what it was.
 void enter_context(const PassContextRef& context);
-// Makes the one around it current, then leaves the instruments; the first error of one is thrown when all have left.
-void exit_context();
+// Ends the innermost scope of that context, whatever was entered since and is still open (by a generator that holds
+// one), then leaves its instruments; the first error of one is thrown when all have left. UserError when this thread is
+// in no scope of it.
+void exit_context(const PassContextRef& context);
+// Other instruments for the rest of the innermost scope: those of now leave, these enter. When one throws, the scope is
+// left without any. UserError when the innermost scope is another context's.
+void override_instruments(const PassContextRef& context, const Array<PassInstrumentRef>& instruments);
 
 // The scope in C++:  { With scope(context); ... }
 class With {
  public:
-  explicit With(const PassContextRef& context) { enter_context(context); }
+  explicit With(const PassContextRef& context) : context_(context) { enter_context(context); }
   ~With() noexcept(false);
   With(const With&) = delete;
 
  private:
+  PassContextRef context_;
   int exceptions_ = std::uncaught_exceptions();
 };
 

@@ -66,7 +66,33 @@ TEST(PassScope, IsOfItsThreadAndNests) {
     std::thread([] { EXPECT_FALSE(is_in_context()); }).join();
   }
   EXPECT_FALSE(is_in_context());
-  EXPECT_THROW(exit_context(), UserError);
+  EXPECT_THROW(exit_context(context_with({})), UserError);
+}
+
+// A generator may hold one open, and close it within another.
+TEST(PassScope, ScopesEndInAnyOrder) {
+  const auto first = context_with({}, 4), second = context_with({}, 1);
+  enter_context(first);
+  enter_context(second);
+  exit_context(first);
+  EXPECT_EQ(current_context()->opt_level, 1);
+  EXPECT_THROW(exit_context(first), UserError);
+  exit_context(second);
+  EXPECT_FALSE(is_in_context());
+}
+
+TEST(PassScope, InstrumentsAreReplacedAndErrorsLeaveNone) {
+  Log log;
+  const With outer(context_with({}, 4));
+  const auto context = context_with({logging_instrument(log, "a")}, 1);
+  const With inner(context);
+  override_instruments(context, {logging_instrument(log, "b")});
+  EXPECT_EQ(log, (Log{"a enter", "a exit", "b enter"}));
+  EXPECT_THROW(override_instruments(current_context(), {logging_instrument(log, "c", "enter")}), UserError);
+  EXPECT_EQ(log, (Log{"a enter", "a exit", "b enter", "b exit", "c enter"}));
+  EXPECT_EQ(current_context()->opt_level, 1);
+  EXPECT_TRUE(current_context()->instruments.empty());
+  EXPECT_THROW(override_instruments(context_with({}), {}), UserError);
 }
 
 TEST(PassScope, AnInstrumentThatCannotEnterLeavesTheOthers) {
@@ -79,8 +105,9 @@ TEST(PassScope, AnInstrumentThatCannotEnterLeavesTheOthers) {
 
 TEST(PassScope, AllInstrumentsLeaveThoughOneThrows) {
   Log log;
-  enter_context(context_with({logging_instrument(log, "a"), logging_instrument(log, "b", "exit")}));
-  EXPECT_THROW(exit_context(), UserError);
+  const auto context = context_with({logging_instrument(log, "a"), logging_instrument(log, "b", "exit")});
+  enter_context(context);
+  EXPECT_THROW(exit_context(context), UserError);
   EXPECT_EQ(log, (Log{"a enter", "b enter", "b exit", "a exit"}));
   EXPECT_FALSE(is_in_context());
 }

@@ -89,6 +89,17 @@ class HeadraceOpt(unittest.TestCase):
         self.assertIn("add(1f, 2f)", printed)
         self.assertEqual(self.ok("-", text=printed).stdout, printed)
 
+    def test_type_errors_show_the_line(self) -> None:
+        text = TEXT.replace("1f, 2f", "%x, 2i64")
+        result = run("-", "-p", "fold_constant", text=text)
+        self.assertEqual(result.returncode, 3)
+        self.assertEqual(
+            result.stderr.split("\n", 1)[1],
+            "  at: add\n  in: <stdin>:3:19\n"
+            "      nn.relu(add(%x, add(%x, 2i64)))\n"
+            "                      ^~~~~~~~~~~~~\n",
+        )
+
     def test_loop_programs(self) -> None:
         self.assertEqual(self.ok("-", text=LOOPS).stdout, LOOPS)
         self.assertEqual(self.ok("-", "-p", "vectorize_loop", "--verify-each", text=LOOPS).stdout, VECTORS)

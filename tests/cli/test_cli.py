@@ -196,7 +196,7 @@ class JsonTest(CliTest):
         said = self.call("compile", DIGITS, "-o", "f.ll", *ONE, check=True).stdout
         self.assertIn("it holds the kernels alone; what runs a model is a .so or .o", said)
         pattern = (
-            "cannot write 'f.dll': there is no format 'dll'; a compiled module is saved as one of so, o, ll, s, asm"
+            "cannot write 'f.dll': there is no format 'dll'; a compiled module is saved as one of so, o, ll, s, asm, c"
         )
         self.fails(USER, pattern, "compile", DIGITS, "-o", "f.dll", *ONE)
         self.assertFalse((self.folder / "f.dll").exists())

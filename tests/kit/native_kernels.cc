@@ -6,8 +6,13 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <cstdlib>
 #include <cstring>
+#include <filesystem>
+#include <fstream>
 
+#include "base/temporary_name.h"
+#include "codegen/c_source.h"
 #include "codegen/workspace.h"
 #include "kit/guard_page.h"
 
@@ -59,6 +64,26 @@ NativeKernels::NativeKernels(std::vector<tir::PrimFunc> functions) : functions_(
   fd_ = memfd_create("kernels", MFD_CLOEXEC);
   compiler.link({.target = target, .objects = objects, .sections = {}, .exports = exports}, fd_);
   library_ = dlopen(fmt::format("/proc/self/fd/{}", fd_).c_str(), RTLD_NOW | RTLD_LOCAL);
+  HEADRACE_CHECK(library_ != nullptr, "cannot load kernels: {}", dlerror());
+}
+
+NativeKernels::NativeKernels(std::vector<tir::PrimFunc> functions, const std::string& options)
+    : functions_(std::move(functions)) {
+  // One file of all would take a compiler much memory.
+  constexpr size_t kMostInAFile = 100;
+  std::string folder = temporary_name(testing::TempDir() + "headrace_c_kernels_");
+  HEADRACE_CHECK(mkdtemp(folder.data()) != nullptr, "cannot make {}", folder);
+  std::string command = fmt::format("cc {} -shared -fPIC -o {}/kernels.so", options, folder);
+  for (size_t i = 0; i < functions_.size(); i += kMostInAFile) {
+    const size_t count = std::min(kMostInAFile, functions_.size() - i);
+    const std::string file = fmt::format("{}/{}.c", folder, i / kMostInAFile);
+    std::ofstream(file) << codegen::c_source(std::span(functions_).subspan(i, count));
+    command += " " + file;
+  }
+  const int status = std::system((command + " -lm").c_str());
+  if (status == 0) library_ = dlopen((folder + "/kernels.so").c_str(), RTLD_NOW | RTLD_LOCAL);
+  std::filesystem::remove_all(folder);
+  HEADRACE_CHECK(status == 0, "the C compiler refuses kernels: {}", command);
   HEADRACE_CHECK(library_ != nullptr, "cannot load kernels: {}", dlerror());
 }
 

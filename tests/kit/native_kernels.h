@@ -12,6 +12,9 @@ class NativeKernels {
  public:
   // Each function must have its own symbol.
   explicit NativeKernels(std::vector<tir::PrimFunc> functions);
+  // Written as C (codegen/c_source.h) and compiled by the machine's C compiler with `options`. A warning fails the test
+  // where they say so.
+  NativeKernels(std::vector<tir::PrimFunc> functions, const std::string& options);
   ~NativeKernels();
   NativeKernels(const NativeKernels&) = delete;
   NativeKernels& operator=(const NativeKernels&) = delete;

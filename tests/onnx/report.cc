@@ -112,6 +112,9 @@ constexpr std::string_view kChoices =
 - **MaxUnpool** with an output shape: an index counts in the map that the pads and strides alone give, as in the standard's
   data; onnxruntime takes it in the map of that shape. **LpPool** with ceil_mode takes the mean of a window that sticks out
   over what of it lies within the pads, times the whole window's size, as the standard's reference.
+- **Random numbers** of RandomNormal, RandomUniform and their Like forms, Bernoulli, Multinomial and Dropout in training
+  are the same at each run: they are Threefry's, by the node's `seed`, or without one by the name of its first output.
+  Cases that draw are held to dtype, shape, and the same numbers interpreted and compiled.
 - **If** is its branch: its condition must be known when the model is imported (a constant, or a bound input).
 - **Declared outputs**: an element type, a rank or a number in the shape of a graph output that is not what the nodes
   compute is an error, as is data outside of the model file that is missing, too short, or not below the model's folder.

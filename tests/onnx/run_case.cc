@@ -6,6 +6,7 @@
 #include "frontend/onnx/import.h"
 #include "frontend/onnx/node_context.h"
 #include "frontend/onnx/read_model.h"
+#include "object/structural_equal.h"
 #include "ops/loops/dims.h"
 
 namespace headrace::onnx_test {
@@ -117,6 +118,29 @@ onnx::ImportedModel import_for(const Model& model, const std::map<std::string, N
   }
 }
 
+// Whether a node of the model draws random numbers: of these the data says the dtype and the shape alone.
+bool draws_numbers(const Model& model, const std::map<std::string, NDArray>& inputs) {
+  static const std::set<std::string_view> kRandom = {"RandomNormal",      "RandomUniform", "RandomNormalLike",
+                                                     "RandomUniformLike", "Bernoulli",     "Multinomial"};
+  const auto is_zero = [&](std::string_view name) {
+    const auto data = inputs.find(std::string(name));
+    return data != inputs.end() && data->second.num_elements() == 1 && element_as_double(data->second.tensor(), 0) == 0;
+  };
+  return std::any_of(model.graph.nodes.begin(), model.graph.nodes.end(), [&](const onnx::Node& node) {
+    const bool trains = node.op_type == "Dropout" && node.inputs.size() == 3 && !is_zero(node.inputs[1]);
+    return trains || kRandom.contains(node.op_type);
+  });
+}
+
+// The result of a model that draws numbers: as another executor's, and of the shape and dtype that the data has.
+std::string random_difference(const NDArray& got, const NDArray& first, const TensorData& expected) {
+  if (!structural_equal(Value(got), Value(first))) return "it differs from what the first executor gives";
+  const auto dtype = onnx::find_dtype(expected.type);
+  if (got.shape() == Shape(expected.dims.begin(), expected.dims.end()) && got.dtype() == dtype) return "";
+  return fmt::format("{} of shape ({}), expected {} of shape ({})", got.dtype(), fmt::join(got.shape(), ", "),
+                     onnx::element_type_name(expected.type), fmt::join(expected.dims, ", "));
+}
+
 std::string check_set(const Model& model, const kit::OnnxDataSet& set, const std::vector<Executor>& executors,
                       bool& binds, bool& interprets) {
   const std::map<std::string, NDArray> inputs = read_inputs(model, set);
@@ -126,6 +150,8 @@ std::string check_set(const Model& model, const kit::OnnxDataSet& set, const std
     if (!inputs.contains(name)) return fmt::format("the data has no input '{}'", name);
     args.push_back(inputs.at(name));
   }
+  const bool is_random = draws_numbers(model, inputs);
+  std::vector<NDArray> first;
   for (const Executor& executor : executors) {
     std::vector<NDArray> results;
     try {
@@ -137,9 +163,11 @@ std::string check_set(const Model& model, const kit::OnnxDataSet& set, const std
     }
     if (results.size() != set.outputs.size())
       return fmt::format("{}: {} outputs, expected {}", executor.name, results.size(), set.outputs.size());
+    if (first.empty()) first = results;
     for (size_t i = 0; i < results.size(); ++i) {
       const TensorData expected = read_tensor(set.outputs[i], model.graph.outputs.at(i).type);
-      const std::string wrong = difference(results[i], expected);
+      const std::string wrong =
+          is_random ? random_difference(results[i], first[i], expected) : difference(results[i], expected);
       if (!wrong.empty()) return fmt::format("{}: output {}: {}", executor.name, i, wrong);
     }
   }

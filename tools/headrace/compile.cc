@@ -79,7 +79,7 @@ int compile(const CompileState& state, const Common& common) {
              show_bytes(compiled.artifact_bytes), report.at("steps").as<int64_t>(), report.at("cpu").as<std::string>(),
              show_bytes(report.at("weight_bytes").as<int64_t>()), show_bytes(report.at("arena_bytes").as<int64_t>()),
              show_seconds(total));
-  if (driver::text_form(driver::module_format(state.output)))
+  if (driver::is_text(driver::module_format(state.output)))
     fmt::print("it holds the kernels alone; what runs a model is a .so or .o\n");
   if (compiled.manifest.side_file)
     fmt::print("its weights are in {}, which must stay beside it\n", compiled.manifest.side_file->name);

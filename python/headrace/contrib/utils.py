@@ -41,5 +41,10 @@ class TempDirectory:
 
 
 def tempdir() -> TempDirectory:
-    """A new folder."""
+    """A new folder, which goes away with what is in it.
+
+    Returns
+    -------
+    TempDirectory
+    """
     return TempDirectory()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -10,7 +10,7 @@ from typing import Any
 from headrace import _arguments, _core, _elsewhere, _expr, _node, _op, _prim_expr, _tvm_files  # noqa: F401
 from headrace._container import Map
 from headrace._ffi import api
-from headrace._op import Op, register_op_attr  # noqa: F401
+from headrace._op import AttrFieldInfo, Op, register_op_attr  # noqa: F401
 
 
 def structural_equal(lhs: Any, rhs: Any, map_free_vars: bool = False) -> bool:
@@ -80,12 +80,31 @@ def structural_hash(node: Any, map_free_vars: bool = False) -> int:
 
 
 def save_json(node: Any) -> str:
-    """An object graph as JSON, with its sharing; types that were inferred are not saved."""
+    """An object graph as JSON, with its sharing; types that were inferred are not saved.
+
+    Parameters
+    ----------
+    node : Object
+        What the graph begins with.
+
+    Returns
+    -------
+    str
+    """
     return api("ir.SaveJSON")(node)
 
 
 def load_json(json_str: str) -> Any:
     """The object graph that `save_json` wrote.
+
+    Parameters
+    ----------
+    json_str : str
+        The text.
+
+    Returns
+    -------
+    Object
 
     Raises
     ------
@@ -397,12 +416,18 @@ class _IRModule:
         """The attribute of that name, or None."""
         return self.attrs.get(attr_key)
 
-    def astext(self, show_meta_data: bool = True, show_types: bool = False) -> str:
+    def astext(
+        self,
+        show_meta_data: bool = True,
+        annotate: Callable[[Any], str | None] | None = None,
+        show_types: bool = False,
+    ) -> str:
         """The text form, which `relay.parse` reads; without the data of large constants it cannot be read back.
 
-        With `show_types` each expression has the type that InferType found behind it, as a comment.
+        `annotate` answers with a comment to stand behind an expression, as in `relay.astext`; with `show_types` each
+        has the type that InferType found there.
         """
-        return api("relay.ir.AsText")(self, bool(show_meta_data), bool(show_types))
+        return api("relay.ir.AsText")(self, bool(show_meta_data), annotate, bool(show_types))
 
     def __str__(self) -> str:
         return _expr.text_of(self)
@@ -475,16 +500,45 @@ def make_node(type_key: str, **kwargs: Any) -> Any:
 
 
 def node_fields(node_or_type: Any) -> list[str]:
-    """The names of a node's fields, as C++ lists them."""
+    """The names of a node's fields.
+
+    Parameters
+    ----------
+    node_or_type : Object or type
+        The node, or its class.
+
+    Returns
+    -------
+    list of str
+        As C++ lists them.
+    """
     cls = node_or_type if isinstance(node_or_type, type) else type(node_or_type)
     return [field["name"] for field in _node.fields_of(cls)]
 
+
+__all__ = [
+    "AttrFieldInfo",
+    "SourceMap",
+    "SourceName",
+    "assert_structural_equal",
+    "get_first_structural_mismatch",
+    "instrument",
+    "load_json",
+    "make_node",
+    "node_fields",
+    "register_op_attr",
+    "save_json",
+    "structural_equal",
+    "structural_hash",
+    "transform",
+]
 
 # The classes, by the names that Relay users know them by here.
 for _key in (*_node.all_keys("ir"), *_node.all_keys("relay")):
     _class = _node.class_of(_key)
     if _key.startswith("ir.") or issubclass(_class, _node.class_of("ir.Type")):
         globals()[_class.__name__] = _class
+        __all__.append(_class.__name__)
 GlobalVar = _node.class_of("relay.GlobalVar")
 Constructor = _node.class_of("relay.Constructor")
 RelayExpr = _node.class_of("relay.Expr")
@@ -493,6 +547,7 @@ IRModule = _node.class_of("ir.IRModule")
 IntImm = _node.class_of("ir.IntImm")
 PrimExpr = _node.class_of("ir.PrimExpr")
 Type = _node.class_of("ir.Type")
+__all__ += ["Constructor", "GlobalVar", "RelayExpr", "RelayRefType"]
 
 
 def __getattr__(name: str) -> Any:

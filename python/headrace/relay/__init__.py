@@ -9,7 +9,9 @@ from headrace import _elsewhere, _expr
 from headrace._params import load_param_dict, save_param_dict
 from headrace.relay import (
     _classes,
+    _family_adapters,
     _padding,
+    _with_fields,
     adt,
     analysis,
     annotation,
@@ -32,22 +34,23 @@ from headrace.relay._build_ir import ScopeBuilder, bind, const, var
 from headrace.relay._classes import *  # noqa: F403
 from headrace.relay._run import GraphExecutorFactoryModule, bind_params_by_name, build, create_executor
 from headrace.relay._text import astext, fromtext, parse, parse_expr
+from headrace.relay._with_fields import *  # noqa: F403
 from headrace.relay.expr_functor import ExprFunctor, ExprMutator, ExprVisitor
 from headrace.relay.type_functor import TypeFunctor, TypeMutator, TypeVisitor
 
 Expr = _classes.RelayExpr
 TupleWrapper = _expr.TupleWrapper
-TypeKind = _classes.TypeKind
-scalar_type = _classes.scalar_type
 
-for _name in ("arange", "full", "matrix_set_diag", "mean_variance", "std", "strided_set", "unique", "variance"):
-    globals()[_name] = getattr(_adapters, _name)
+globals().update(_adapters.FUNCTIONS)
 _ops.fill(_sys.modules[__name__])
-for _name in ("normal", "threefry_key", "uniform"):
-    setattr(globals()["random"], _name, getattr(_adapters, _name))
+for _family, _functions in _family_adapters.FAMILIES.items():
+    vars(globals()[_family]).update(_functions)
+    globals()[_family].__all__ += _functions
 
 __all__ = [
+    *_adapters.FUNCTIONS,
     *_classes.__all__,
+    *_with_fields.__all__,
     "Expr",
     "ExprFunctor",
     "ExprMutator",
@@ -56,7 +59,6 @@ __all__ = [
     "ScopeBuilder",
     "TupleWrapper",
     "TypeFunctor",
-    "TypeKind",
     "TypeMutator",
     "TypeVisitor",
     "adt",
@@ -81,7 +83,6 @@ __all__ = [
     "parse_expr",
     "prelude",
     "save_param_dict",
-    "scalar_type",
     "scope_builder",
     "testing",
     "transform",

@@ -7,7 +7,7 @@ from typing import Any as _AnyValue
 
 from headrace import _expr, _node, ir
 
-__all__ = ["Any", "RelayExpr", "TupleWrapper", "TypeKind"]
+__all__ = ["Any", "RelayExpr", "ShapeVar", "TupleWrapper", "TypeKind", "scalar_type"]
 
 for _key in _node.all_keys("relay"):
     _class = _node.class_of(_key)
@@ -22,8 +22,10 @@ Attrs = ir.Attrs
 Span = ir.Span
 SourceName = ir.SourceName
 PrimType = ir.PrimType
+Type = ir.Type
+TypeConstraint = _node.class_of("relay.TypeRelation")  # the one kind of constraint
 IRModule = ir.IRModule
-__all__ += ["Attrs", "IRModule", "Op", "PrimType", "SourceName", "Span"]
+__all__ += ["Attrs", "IRModule", "Op", "PrimType", "SourceName", "Span", "Type", "TypeConstraint"]
 
 
 class TypeKind(IntEnum):
@@ -38,6 +40,32 @@ class TypeKind(IntEnum):
     TypeData = 6
 
 
+def ShapeVar(name: str) -> _AnyValue:
+    """A type parameter that stands for a shape.
+
+    Parameters
+    ----------
+    name : str
+        What it is printed as.
+
+    Returns
+    -------
+    TypeVar
+        Of kind ShapeVar.
+    """
+    return _node.class_of("relay.TypeVar")(name, TypeKind.ShapeVar)
+
+
 def scalar_type(dtype: str) -> _AnyValue:
-    """The type of a tensor without dimensions."""
+    """The type of a tensor without dimensions.
+
+    Parameters
+    ----------
+    dtype : str
+        Of its element.
+
+    Returns
+    -------
+    TensorType
+    """
     return _node.class_of("relay.TensorType").Scalar(dtype)

@@ -2,12 +2,36 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
-from typing import Any
+import types
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from headrace import _core
 
 _DEPTH = 100
+_F = TypeVar("_F", bound="Functor")
+
+
+def documented(kinds: dict[str, str]) -> Callable[[type[_F]], type[_F]]:
+    """A decorator of functors: methods that are one function under several names become functions of their own.
+
+    Each says what it is for, as `kinds` tells by the method's name, and what the shared function says that it does.
+    """
+
+    def decorate(cls: type[_F]) -> type[_F]:
+        for name, what in kinds.items():
+            shared = vars(cls).get(name)
+            if inspect.isfunction(shared) and shared.__name__ != name:
+                own = types.FunctionType(shared.__code__, shared.__globals__, name, None, shared.__closure__)
+                own.__qualname__, own.__module__ = f"{cls.__name__}.{name}", cls.__module__
+                own.__annotations__ = shared.__annotations__
+                own.__doc__ = f"For {what}: {shared.__doc__}"
+                setattr(cls, name, own)
+        return cls
+
+    return decorate
 
 
 class Functor:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace import _core, _expr
+from headrace import _arguments, _core, _expr
 from headrace.relay._build_ir import const
 from headrace.relay._op_functions import make_function
 
@@ -15,11 +15,10 @@ _mean = make_function("mean")
 _variance = make_function("variance")
 _sqrt = make_function("sqrt")
 _full = make_function("full")
-_uniform = make_function("random.uniform")
-_normal = make_function("random.normal")
 _unique = make_function("unique")
 _matrix_set_diag = make_function("matrix_set_diag")
 _strided_set = make_function("strided_set")
+_gather_nd = make_function("gather_nd")
 
 
 def arange(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32", *, span: Any = None) -> Any:
@@ -35,6 +34,8 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32
         The distance, 1 when it is left out.
     dtype : str
         The result's.
+    span : Span, optional
+        Where it comes from.
 
     Returns
     -------
@@ -86,14 +87,45 @@ def std(
     unbiased: bool = False,
     with_mean: Any = None,
 ) -> Any:
-    """The square root of `variance`, with its parameters."""
+    """The square root of `variance`.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The tensor.
+    axis : int or tuple of int, optional
+        What is reduced; everything when it is left out.
+    keepdims, exclude, unbiased : bool
+        Keep reduced axes with size 1; reduce the other axes; divide by one less.
+    with_mean : RelayExpr, optional
+        The mean, when it is known.
+
+    Returns
+    -------
+    RelayExpr
+    """
     return _sqrt(variance(data, axis, keepdims, exclude, unbiased, with_mean))
 
 
 def mean_variance(
     data: Any, axis: Any = None, keepdims: bool = False, exclude: bool = False, unbiased: bool = False
 ) -> _expr.TupleWrapper:
-    """Mean and variance, as a tuple; parameters as those of `variance`."""
+    """Mean and variance.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        The tensor.
+    axis : int or tuple of int, optional
+        What is reduced; everything when it is left out.
+    keepdims, exclude, unbiased : bool
+        Keep reduced axes with size 1; reduce the other axes; divide by one less.
+
+    Returns
+    -------
+    TupleWrapper
+        The mean, and the variance.
+    """
     from headrace.relay._classes import Tuple
 
     mean = _mean(data, axis, True, exclude)
@@ -112,6 +144,8 @@ def full(fill_value: Any, shape: Any = (), dtype: str = "", *, span: Any = None)
         The result's shape.
     dtype : str
         The result's; when it is empty, the value's.
+    span : Span, optional
+        Where it comes from.
 
     Returns
     -------
@@ -135,6 +169,8 @@ def unique(data: Any, is_sorted: bool = True, return_counts: bool = False, *, sp
         Whether they are in order, or as they come first.
     return_counts : bool
         Whether there is a fifth field: how often each is.
+    span : Span, optional
+        Where it comes from.
 
     Returns
     -------
@@ -158,6 +194,8 @@ def matrix_set_diag(data: Any, diagonal: Any, k: Any = 0, align: str = "RIGHT_LE
     align : str
         At which end shorter diagonals stand, first those above the main one, then the others: "RIGHT_LEFT",
         "LEFT_RIGHT", "LEFT_LEFT" or "RIGHT_RIGHT".
+    span : Span, optional
+        Where it comes from.
 
     Returns
     -------
@@ -185,6 +223,8 @@ def strided_set(data: Any, v: Any, begin: Any, end: Any, strides: Any = None, *,
         Where the slice begins and ends, one an axis.
     strides : list of int or RelayExpr, optional
         Its steps; 1 for each axis when they are left out, which asks for a list or a constant as `begin`.
+    span : Span, optional
+        Where it comes from.
 
     Returns
     -------
@@ -201,73 +241,44 @@ def strided_set(data: Any, v: Any, begin: Any, end: Any, strides: Any = None, *,
     return _strided_set(data, v, begin, end, strides, span=span)
 
 
-def _scalar(value: Any, dtype: str) -> Any:
-    return value if isinstance(value, _core.Object) else const(value, dtype)
-
-
-def uniform(
-    key: Any, shape: Any, dtype: str = "float32", low: Any = 0.0, high: Any = 1.0, *, span: Any = None
-) -> _expr.TupleWrapper:
-    """Numbers in [low, high), all as likely.
+def gather_nd(data: Any, indices: Any, batch_dims: int = 0, index_rank: int | None = None, *, span: Any = None) -> Any:
+    """Slices of a tensor at tuples of indices.
 
     Parameters
     ----------
-    key : RelayExpr
-        uint64[10], as `threefry_key` makes it.
-    shape : tuple of int
-        Of the numbers.
-    dtype : str
-        Theirs.
-    low, high : RelayExpr or number
-        The bounds, scalars.
+    data : RelayExpr
+        T[...]: what is read.
+    indices : RelayExpr
+        int[M, Y...]: M indices for each slice.
+    batch_dims : int
+        How many leading axes of data are not indexed, but go along with those of Y.
+    index_rank : int, optional
+        M, which the type of `indices` tells as well; checked where it does.
+    span : Span, optional
+        Where it comes from.
 
     Returns
     -------
-    TupleWrapper
-        The next key, and the numbers.
-    """
-    return _uniform(key, _scalar(low, dtype), _scalar(high, dtype), shape, dtype, span=span)
-
-
-def normal(
-    key: Any, shape: Any, dtype: str = "float32", mean: Any = 0.0, scale: Any = 1.0, *, span: Any = None
-) -> _expr.TupleWrapper:
-    """Normally distributed numbers.
-
-    Parameters
-    ----------
-    key, shape, dtype
-        As of `uniform`.
-    mean, scale : RelayExpr or number
-        Mean and standard deviation, scalars.
-
-    Returns
-    -------
-    TupleWrapper
-        The next key, and the numbers.
-    """
-    return _normal(key, _scalar(mean, dtype), _scalar(scale, dtype), shape, dtype, span=span)
-
-
-def threefry_key(seed: int) -> Any:
-    """A key for random numbers.
-
-    Parameters
-    ----------
-    seed : int
-        From 0 to 2^256 - 1.
-
-    Returns
-    -------
-    Constant
-        uint64[10].
+    RelayExpr
+        T[Y..., rest of data].
 
     Raises
     ------
     UserError
-        For another seed.
+        For an index_rank that is not the first dimension of `indices`.
     """
-    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 256:
-        raise _core.UserError(f"threefry_key: the seed is {seed!r}; it is a whole number from 0 to 2^256 - 1")
-    words = [seed >> 64 * i & (1 << 64) - 1 for i in range(4)]
-    return const(np.array([*words, 0, 0, 0, 0, 1 << 63, 0], "uint64"))
+    if index_rank is not None:
+        rank = _arguments.integer(index_rank, "gather_nd: index_rank")
+        shape = _expr.shape_of(_arguments.expression(indices, "gather_nd: indices"))
+        first = None if shape is None else shape[:1]
+        if rank < 1 or first not in (None, (None,), (rank,)):
+            told = "1 or more" if first is None else f"the first dimension of indices, whose shape is {shape}"
+            raise _core.UserError(f"gather_nd: index_rank is {rank}; it is {told}")
+    return _gather_nd(data, indices, batch_dims, span=span)
+
+
+# What stands in `relay` in place of the ops' own functions.
+FUNCTIONS: dict[str, Any] = {
+    function.__name__: function
+    for function in (arange, full, gather_nd, matrix_set_diag, mean_variance, std, strided_set, unique, variance)
+}

@@ -15,11 +15,18 @@ import numpy as np
 
 from headrace import _core, _expr, _node
 from headrace._ffi import api
+from headrace._public import submodules
 from headrace.relay import _op_table as table
 from headrace.relay import _padding
 from headrace.relay._build_ir import const
 
 _EMPTY = inspect.Parameter.empty
+_NAMED = inspect.Parameter.POSITIONAL_OR_KEYWORD
+# What stands in the docs of parameters that ops do not say.
+_OF_ALL = {
+    "args": ["*args : RelayExpr", "    The operands."],
+    "span": ["span : Span, optional", "    Where it comes from."],
+}
 
 
 class _Schema:
@@ -127,6 +134,8 @@ def _attribute(schema: _Schema, name: str, value: Any) -> Any:
         return str(value)
     if name == "padding" and table.PADDED.fullmatch(schema.name) and not isinstance(value, (str, type(None))):
         return _padding.pad_tuple(value, _rank_of(schema.name), f"{schema.name}: padding")
+    if kind == "int or shape" and not isinstance(value, (str, type(None))):
+        return _sizes(schema, name, value) if isinstance(value, Iterable) else _sizes(schema, name, [value])[0]
     if isinstance(value, Integral) and not isinstance(value, bool) and kind in ("shape", "None or shape"):
         return (int(value),) * (_rank_of(schema.name) if name != "axis" else 1)
     if kind in ("shape", "None or shape") and not isinstance(value, (str, type(None))):
@@ -178,7 +187,8 @@ def _call(schema: _Schema, given: dict[str, Any], span: Any) -> Any:
 def _doc(schema: _Schema, signature: inspect.Signature) -> str:
     lines = [schema.doc, "", "Parameters", "----------"]
     for name, parameter in signature.parameters.items():
-        if name == "span":
+        if name in ("args", "span") and parameter.kind is not _NAMED:
+            lines += _OF_ALL[name]
             continue
         field = schema.attrs.get(name)
         kind = field["kind"] if field else "RelayExpr"
@@ -246,13 +256,31 @@ def _lookup(module: types.ModuleType, namespace: str) -> Callable[[str], Any]:
     return __getattr__
 
 
+def names_within(namespace: str) -> set[str]:
+    """The names of the ops `namespace`.*, of families among them the first part."""
+    start = f"{namespace}." if namespace else ""
+    return {op.removeprefix(start).split(".")[0] for op in api("ir.OpNames")() if op.startswith(start)}
+
+
+def _make_family(name: str, family: str) -> types.ModuleType:
+    module = types.ModuleType(name, f"The functions of the ops {family}.*")
+    module.__all__ = []
+    return module
+
+
+def _lend(module: types.ModuleType, namespace: str) -> None:
+    """Gives a module the functions of ops that are registered later, too."""
+    module.__getattr__ = _lookup(module, namespace)
+    module.__dir__ = lambda: sorted({*module.__all__, *submodules(module), *names_within(namespace)})
+
+
 def _family(module: types.ModuleType, namespace: str, name: str) -> types.ModuleType | None:
     """The module of the ops `namespace`.`name`.*, or None when there are none."""
     family = f"{namespace}.{name}" if namespace else name
     if not any(op.startswith(f"{family}.") for op in api("ir.OpNames")()):
         return None
-    inner = types.ModuleType(f"{module.__name__}.{name}", f"The functions of the ops {family}.*")
-    inner.__getattr__ = _lookup(inner, family)
+    inner = _make_family(f"{module.__name__}.{name}", family)
+    _lend(inner, family)
     return inner
 
 
@@ -267,9 +295,9 @@ def fill(module: types.ModuleType, namespace: str = "") -> None:
             setattr(module, name, make_function(op))
         elif not namespace and family and not hasattr(module, family.split(".")[0]):
             first = family.split(".")[0]
-            inner = types.ModuleType(f"{module.__name__}.{first}", f"The functions of the ops {first}.*")
+            inner = _make_family(f"{module.__name__}.{first}", first)
             sys.modules[inner.__name__] = inner
             sys.modules[f"{module.__name__}.op.{first}"] = inner  # also where users of Relay import it from
             setattr(module, first, inner)
             fill(inner, first)
-    module.__getattr__ = _lookup(module, namespace)
+    _lend(module, namespace)

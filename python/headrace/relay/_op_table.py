@@ -35,6 +35,7 @@ ORDER: dict[str, str] = {
 
 # Defaults of parameters that the registry has none for, or others.
 DEFAULTS: dict[str, dict[str, Any]] = {
+    "nn.lrn": {"alpha": 1e-5},
     "nn.pad": {"pad_value": 0},
     "vision.non_max_suppression": {"max_output_size": -1, "iou_threshold": 0.5},
 }

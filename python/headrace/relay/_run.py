@@ -11,9 +11,12 @@ from headrace._ffi import api
 from headrace.graph_executor import GraphModule
 from headrace.ir import IRModule
 from headrace.relay import _classes as nodes
+from headrace.relay.backend import _options as choices
 from headrace.relay.transform import InferType
 from headrace.target import Target
 from headrace.transform import PassContext
+
+_GRAPH, _CPP = choices.Executor("graph"), choices.Runtime("cpp")
 
 
 class GraphExecutorFactoryModule:
@@ -76,11 +79,11 @@ class GraphExecutorFactoryModule:
         return self.module.export_library(file_name, fcompile, addons, **kwargs)
 
     def get_source(self, fmt: str = "") -> str:
-        """The kernels as text: LLVM ("ll", the default) or assembly ("s")."""
+        """The kernels as text: LLVM ("ll", the default), assembly ("s") or C ("c")."""
         return self.module.get_source(fmt)
 
     def save(self, file_name: Any, fmt: str = "") -> None:
-        """As Module.save: "so", "o", "ll" or "s"."""
+        """As Module.save: "so", "o", "ll", "s" or "c"."""
         self.module.save(_arguments.path(file_name, "file_name"), fmt)
 
 
@@ -88,6 +91,10 @@ def build(
     ir_mod: Any,
     target: Any = None,
     target_host: Any = None,
+    executor: choices.Executor = _GRAPH,
+    runtime: choices.Runtime = _CPP,
+    workspace_memory_pools: None = None,
+    constant_memory_pools: None = None,
     params: Mapping[str, Any] | None = None,
     mod_name: str = "default",
 ) -> GraphExecutorFactoryModule:
@@ -101,6 +108,12 @@ def build(
         What it is for; without it the target of the innermost `with`, or else this machine.
     target_host : str, dict or Target, optional
         None, or the same target.
+    executor : backend.Executor
+        Executor("graph"): there is one.
+    runtime : backend.Runtime
+        Runtime("cpp"): there is one.
+    workspace_memory_pools, constant_memory_pools : None
+        The compiler plans memory itself.
     params : dict of str to tensor, optional
         Tensors for parameters of `main`, which become constants; other names are left alone. An executor takes them
         again, as it does in Relay, and changes nothing; other elements for these names are an error there.
@@ -115,6 +128,7 @@ def build(
     -----
     Within a PassContext its level (0 to 4), passes, config and instruments hold; without one, the level is 3.
     """
+    _check_how(executor, runtime, workspace_memory_pools, constant_memory_pools)
     if mod_name != "default":
         raise _core.UserError(f"build: mod_name is {mod_name!r}; there is only 'default'")
     chosen = _target(target)
@@ -128,6 +142,20 @@ def build(
     level = PassContext.current().opt_level if PassContext.is_active() else 3
     code = api("relay.build_module.Build")(module, chosen, level, 0, tensors)
     return GraphExecutorFactoryModule(code, module, chosen, tensors)
+
+
+def _check_how(executor: Any, runtime: Any, *pools: Any) -> None:
+    """What chooses nothing is checked all the same: it might be an argument that stands in another's place."""
+    for value, kind in ((executor, choices.Executor), (runtime, choices.Runtime)):
+        if not isinstance(value, kind):
+            word = kind.__name__.lower()
+            raise _core.UserError(
+                f"build: {word}: expected a relay.backend.{kind.__name__}, got {_arguments.kind(value)}; parameters "
+                "are given by name, params=..."
+            )
+    for name, pool in zip(("workspace", "constant"), pools, strict=True):
+        if pool is not None:
+            raise _core.UserError(f"build: {name}_memory_pools: the compiler plans memory itself; leave it out")
 
 
 def bind_params_by_name(func: Any, params: Mapping[str, Any]) -> Any:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from os import PathLike
 from typing import Any
 
-from headrace import _arguments, _core, _tvm_files
+from headrace import _arguments, _core, _node, _tvm_files, nd
 from headrace._ffi import api
 
 
@@ -20,7 +20,7 @@ def _read(reader: str, name: Any, text: Any, what: str, weights: str | PathLike[
     """What a text is; one whose constants are in TVM's own metadata is told as such."""
     _check(text, what)
     try:
-        return api(reader)(_check(name, "src_name"), text, _path(weights), *more)
+        return api(reader)(_check(name, "source_name"), text, _path(weights), *more)
     except _core.UserError:
         _, block, metadata = text.partition("#[metadata]")
         if not (block and _tvm_files.is_json(metadata)):
@@ -30,6 +30,32 @@ def _read(reader: str, name: Any, text: Any, what: str, weights: str | PathLike[
         "functions, write the text without metadata, and the parameters by relay.save_param_dict, which "
         "relay.load_param_dict reads"
     )
+
+
+def _constant(item: Any) -> Any:
+    if isinstance(item, (_core.NDArray, _node.class_of("relay.Constant"))):
+        return item if isinstance(item, _core.NDArray) else item.data
+    if isinstance(item, _core.Object):
+        raise _core.UserError(f"init_meta_table: relay.Constant: expected tensors, got {_arguments.kind(item)}")
+    return nd.array(item)
+
+
+def _device(item: Any) -> str:
+    return item if isinstance(item, str) else str(_arguments.node(item, "init_meta_table", "VirtualDevice"))
+
+
+_META = {"relay.Constant": _constant, "VirtualDevice": _device}
+
+
+def _meta_table(table: Any) -> dict[str, list[Any]]:
+    """What a text has as meta[KIND][i], by kind."""
+    entries = _arguments.entries(table, "init_meta_table")
+    for kind, items in entries.items():
+        if kind not in _META:
+            raise _core.UserError(f"init_meta_table: texts read meta of {' and '.join(_META)}, not {kind!r}")
+        if isinstance(items, (str, Mapping)) or not hasattr(items, "__iter__"):
+            raise _core.UserError(f"init_meta_table: {kind}: expected a list, got {_arguments.kind(items)}")
+    return {kind: [_META[kind](item) for item in items] for kind, items in entries.items()}
 
 
 def _path(weights: str | PathLike[str] | None) -> str | None:
@@ -44,7 +70,9 @@ def _folders(import_paths: Sequence[str | PathLike[str]]) -> list[str]:
 
 def parse(
     source: str,
-    src_name: str = "from_string",
+    source_name: str = "from_string",
+    init_module: Any = None,
+    init_meta_table: Mapping[str, Any] | None = None,
     *,
     weights: str | PathLike[str] | None = None,
     import_paths: Sequence[str | PathLike[str]] = (),
@@ -58,8 +86,14 @@ def parse(
     ----------
     source : str
         Text that begins with #[version = "0.0.5"].
-    src_name : str
+    source_name : str
         What errors and spans call it.
+    init_module : IRModule, optional
+        Functions and types that the text may use, and that the result has, too. It is not changed. A text that defines
+        one of its names is refused.
+    init_meta_table : dict of str to list, optional
+        What the text calls meta[relay.Constant][i] (Constants, tensors or arrays) and meta[VirtualDevice][i]
+        (VirtualDevices or their texts), where it does not hold them itself.
     weights : path, optional
         The file with the data of the text's constants, where it is not in the text (safetensors, `headrace-opt
         --weights`). Constants share the mapped file: it must not change while they live.
@@ -77,17 +111,31 @@ def parse(
     UserError
         With all errors of the text, each with its line and a caret; or for a file of weights that is missing or none.
     """
-    return _read("relay.parser.ParseModule", src_name, source, "source", weights, _folders(import_paths))
+    module = None if init_module is None else _arguments.module(init_module, "init_module")
+    reader, folders = "relay.parser.ParseModule", _folders(import_paths)
+    return _read(reader, source_name, source, "source", weights, folders, module, _meta_table(init_meta_table))
 
 
 def parse_expr(source: str, *, weights: str | PathLike[str] | None = None) -> Any:
-    """An expression from its text; `free_var` lines may declare its free variables. `weights` and errors as `parse`."""
+    """An expression from its text; `free_var` lines may declare its free variables. Errors as those of `parse`.
+
+    Parameters
+    ----------
+    source : str
+        The text.
+    weights : path, optional
+        As `parse` takes it.
+
+    Returns
+    -------
+    RelayExpr
+    """
     return _read("relay.parser.ParseExpr", "from_string", source, "source", weights)
 
 
 def fromtext(
-    data: str,
-    source_name: str | None = None,
+    source: str,
+    source_name: str = "from_string",
     *,
     weights: str | PathLike[str] | None = None,
     import_paths: Sequence[str | PathLike[str]] = (),
@@ -96,9 +144,9 @@ def fromtext(
 
     Parameters
     ----------
-    data : str
+    source : str
         The text, whose version line may be missing.
-    source_name : str, optional
+    source_name : str
         What errors and spans call it.
     weights, import_paths
         As of `parse`.
@@ -107,15 +155,21 @@ def fromtext(
     -------
     IRModule or RelayExpr
     """
-    lines = [line for line in _check(data, "data").splitlines() if line.strip() and not line.strip().startswith("//")]
+    stripped = [(line, line.strip()) for line in _check(source, "source").splitlines()]
+    lines = [line for line, words in stripped if words and not words.startswith("//")]
     body = [line for line in lines if not line.startswith("#[version")]
     if body and body[0].lstrip().startswith(("def ", "type ", "extern ", "import ")):
-        text = data if len(body) < len(lines) else f'#[version = "0.0.5"]\n{data}'
-        return parse(text, source_name or "from_string", weights=weights, import_paths=import_paths)
-    return _read("relay.parser.ParseExpr", source_name or "from_string", data, "data", weights)
+        text = source if len(body) < len(lines) else f'#[version = "0.0.5"]\n{source}'
+        return parse(text, source_name, weights=weights, import_paths=import_paths)
+    return _read("relay.parser.ParseExpr", source_name, source, "source", weights)
 
 
-def astext(expr_or_mod: Any, show_meta_data: bool = True, show_types: bool = False) -> str:
+def astext(
+    expr_or_mod: Any,
+    show_meta_data: bool = True,
+    annotate: Callable[[Any], str | None] | None = None,
+    show_types: bool = False,
+) -> str:
     """The text form of an expression or a module.
 
     Parameters
@@ -124,6 +178,9 @@ def astext(expr_or_mod: Any, show_meta_data: bool = True, show_types: bool = Fal
         The program.
     show_meta_data : bool
         Whether large constants have their data; without it the text cannot be read back.
+    annotate : function, optional
+        From an expression to what stands behind it as a comment; nothing for "" and None. It is asked of what computes:
+        calls, tuples and their fields, functions, branches, matches, references.
     show_types : bool
         Whether the types that InferType found stand behind the expressions, as comments ``/* ty=... */``.
 
@@ -133,4 +190,4 @@ def astext(expr_or_mod: Any, show_meta_data: bool = True, show_types: bool = Fal
     """
     if not isinstance(expr_or_mod, _core.Object):
         expr_or_mod = _arguments.expression(expr_or_mod, "astext: expr_or_mod")
-    return api("relay.ir.AsText")(expr_or_mod, bool(show_meta_data), bool(show_types))
+    return api("relay.ir.AsText")(expr_or_mod, bool(show_meta_data), annotate, bool(show_types))

@@ -15,6 +15,31 @@ from headrace.relay._features import detect_feature as detect_feature
 from headrace.relay._macs import get_total_mac_number as get_total_mac_number
 from headrace.relay.type_functor import types_within
 
+__all__ = [
+    "Feature",
+    "FusionBorder",
+    "all_dtypes",
+    "all_type_vars",
+    "all_vars",
+    "bound_type_vars",
+    "bound_vars",
+    "check_basic_block_normal_form",
+    "check_constant",
+    "check_kind",
+    "count_layers",
+    "detect_feature",
+    "extract_fused_functions",
+    "find_breaches",
+    "free_type_vars",
+    "free_vars",
+    "fusion_borders",
+    "get_total_mac_number",
+    "list_op_freqs",
+    "post_order_visit",
+    "unmatched_cases",
+    "well_formed",
+]
+
 _post_order = api("relay.analysis.post_order")
 
 
@@ -50,12 +75,32 @@ def free_vars(expr: Any) -> list[Any]:
 
 
 def all_vars(expr: Any) -> list[Any]:
-    """The variables that `expr` uses or binds, each once."""
+    """The variables that `expr` uses or binds, each once.
+
+    Parameters
+    ----------
+    expr : RelayExpr
+        Any expression.
+
+    Returns
+    -------
+    list of Var
+    """
     return list(api("relay.analysis.all_vars")(_arguments.expression(expr, "all_vars: expr")))
 
 
 def bound_vars(expr: Any) -> list[Any]:
-    """The variables that `expr` binds: parameters, let variables, pattern variables."""
+    """The variables that `expr` binds: parameters, let variables, pattern variables.
+
+    Parameters
+    ----------
+    expr : RelayExpr
+        Any expression.
+
+    Returns
+    -------
+    list of Var
+    """
     expr = _arguments.expression(expr, "bound_vars: expr")
     free = set(free_vars(expr))
     return [var for var in all_vars(expr) if var not in free]
@@ -235,12 +280,33 @@ def count_layers(expr: Any, valid_ops: Sequence[str]) -> int:
 
 
 def find_breaches(mod_or_expr: Any) -> list[str]:
-    """The rules of the IR that a program breaks, each as "place: rule"; an empty list when it is well-formed."""
+    """The rules of the IR that a program breaks.
+
+    Parameters
+    ----------
+    mod_or_expr : IRModule, RelayExpr or PrimFunc
+        The program.
+
+    Returns
+    -------
+    list of str
+        Each as "place: rule"; none when the program is well-formed.
+    """
     return _breaches(mod_or_expr, "find_breaches: mod_or_expr")
 
 
 def well_formed(expr: Any) -> bool:
-    """Whether every variable is bound once and used where it is bound; see `find_breaches` for what is wrong."""
+    """Whether every variable is bound once and used where it is bound; see `find_breaches` for what is wrong.
+
+    Parameters
+    ----------
+    expr : IRModule, RelayExpr or PrimFunc
+        The program.
+
+    Returns
+    -------
+    bool
+    """
     return not _breaches(expr, "well_formed: expr")
 
 
@@ -291,7 +357,18 @@ def unmatched_cases(match: Any, mod: Any = None) -> list[Any]:
 
 
 def list_op_freqs(mod: Any) -> dict[str, int]:
-    """How often each op is called in a module's functions."""
+    """How often each op is called in a module's functions.
+
+    Parameters
+    ----------
+    mod : IRModule
+        The module.
+
+    Returns
+    -------
+    dict of str to int
+        By the op's name.
+    """
     calls = (expr for expr in _expressions_of(mod, "list_op_freqs: mod") if isinstance(expr, nodes.Call))
     return dict(Counter(call.op.name for call in calls if isinstance(call.op, nodes.Op)))
 
@@ -302,7 +379,18 @@ def _expressions_of(mod: Any, what: str) -> Iterator[Any]:
 
 
 def extract_fused_functions(mod: Any) -> dict[str, Any]:
-    """The primitive functions of a module that was fused, as fused_0, fused_1 ... in their order."""
+    """The primitive functions of a module that was fused.
+
+    Parameters
+    ----------
+    mod : IRModule
+        The module.
+
+    Returns
+    -------
+    dict of str to Function
+        As fused_0, fused_1 ... in their order.
+    """
     functions = (
         expr for expr in _expressions_of(mod, "extract_fused_functions: mod") if isinstance(expr, nodes.Function)
     )

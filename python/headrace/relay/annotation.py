@@ -6,6 +6,12 @@ from typing import Any
 
 from headrace.relay import _op_functions as _ops
 
+__all__ = [
+    "checkpoint",
+    "on_device",
+    "stop_fusion",
+]
+
 _ON_DEVICE = _ops.make_function("on_device")
 
 

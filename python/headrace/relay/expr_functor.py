@@ -21,7 +21,13 @@ from headrace import _core
 from headrace._arguments import kind
 from headrace._ffi import api
 from headrace.relay import _classes as nodes
-from headrace.relay._functor import Functor
+from headrace.relay._functor import Functor, documented
+
+__all__ = [
+    "ExprFunctor",
+    "ExprMutator",
+    "ExprVisitor",
+]
 
 _METHODS = {
     "relay.Function": "visit_function",
@@ -51,8 +57,26 @@ _DATA_FLOW = {
     "relay.RefWrite",
 }
 _CHILDREN = api("relay.ir.Children")
+_KINDS = {
+    "visit_function": "a function",
+    "visit_call": "a call",
+    "visit_let": "a let",
+    "visit_var": "a variable",
+    "visit_global_var": "the name of a function",
+    "visit_if": "a branch",
+    "visit_tuple": "a tuple",
+    "visit_tuple_getitem": "a field of a tuple",
+    "visit_constant": "a constant",
+    "visit_op": "an op",
+    "visit_ref_create": "a new cell",
+    "visit_ref_read": "a read of a cell",
+    "visit_ref_write": "a write to a cell",
+    "visit_constructor": "a constructor",
+    "visit_match": "a match",
+}
 
 
+@documented(_KINDS)
 class ExprFunctor(Functor):
     """Calls the method of an expression's kind, once for each expression."""
 
@@ -90,6 +114,7 @@ class ExprFunctor(Functor):
         return list(_CHILDREN(expr))
 
     def _missing(self, expr: Any) -> Any:
+        """subclasses say what it gives; NotImplementedError from one that does not."""
         raise NotImplementedError(f"{type(self).__name__}.{_METHODS[expr.type_key]}")
 
     visit_function = visit_call = visit_let = visit_var = visit_global_var = visit_if = visit_tuple = _missing
@@ -97,10 +122,12 @@ class ExprFunctor(Functor):
     visit_constructor = visit_match = _missing
 
 
+@documented(_KINDS)
 class ExprVisitor(ExprFunctor):
     """Visits every expression below the one it is given, each once."""
 
     def _visit_children(self, expr: Any) -> None:
+        """visits the expressions right within it."""
         for child in _CHILDREN(expr):
             self.visit(child)
 
@@ -117,6 +144,7 @@ class ExprVisitor(ExprFunctor):
             self.visit(clause.rhs)
 
     def _leaf(self, expr: Any) -> None:
+        """does nothing."""
         pass
 
     visit_function = visit_call = visit_if = visit_tuple = visit_tuple_getitem = _visit_children
@@ -128,6 +156,7 @@ def _same(old: Any, new: Any) -> bool:
     return all(a.same_as(b) for a, b in zip(old, new, strict=True))
 
 
+@documented(_KINDS)
 class ExprMutator(ExprFunctor):
     """Rebuilds an expression from what its methods give; what does not change stays the same node."""
 
@@ -210,6 +239,7 @@ class ExprMutator(ExprFunctor):
         return pattern
 
     def _leaf(self, expr: Any) -> Any:
+        """gives it as it is."""
         return expr
 
     visit_var = visit_global_var = visit_constant = visit_op = visit_constructor = _leaf

@@ -13,6 +13,32 @@ from headrace._ffi import api, register_func
 from headrace.ir import Op, TupleType, register_op_attr
 from headrace.relay import _op_functions as _ops
 
+__all__ = [
+    "MIXED_PRECISION_ALWAYS",
+    "MIXED_PRECISION_FOLLOW",
+    "MIXED_PRECISION_NEVER",
+    "Op",
+    "OpPattern",
+    "algorithm",
+    "get",
+    "reduce",
+    "register",
+    "register_compute",
+    "register_convert_op_layout",
+    "register_gradient",
+    "register_legalize",
+    "register_mixed_precision_conversion",
+    "register_op_attr",
+    "register_packed_func",
+    "register_pattern",
+    "register_prim_func",
+    "register_stateful",
+    "reset_legalize",
+    "tensor",
+    "transform",
+    "why_opaque",
+]
+
 get = Op.get
 
 
@@ -353,6 +379,11 @@ def _function(name: str) -> Any:
     return getattr(relay, name) if known else None
 
 
+def _function_names() -> list[str]:
+    """The names that `_function` knows."""
+    return sorted({*_COMPOSED, *(op for op in Op.list_op_names() if "." not in op)})
+
+
 def _functions_module(name: str) -> types.ModuleType:
     """A module of Relay's by which its op functions are known too: each has those of all ops without a family."""
     module = types.ModuleType(f"{__name__}.{name}", "The functions of the ops without a family.")
@@ -364,6 +395,8 @@ def _functions_module(name: str) -> types.ModuleType:
         return found
 
     module.__getattr__ = __getattr__
+    module.__all__ = _function_names()
+    module.__dir__ = _function_names
     sys.modules[module.__name__] = module
     return module
 
@@ -378,3 +411,7 @@ def __getattr__(name: str) -> Any:
 
         return getattr(relay, name)
     return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*__all__, *_function_names(), *_ops.names_within("")})

@@ -6,6 +6,10 @@ from typing import Any
 
 from headrace import ir
 
+__all__ = [
+    "Prelude",
+]
+
 
 class Prelude:
     """Takes prelude.rly into a module; its functions are attributes, as `p.map`.

@@ -25,6 +25,7 @@ from headrace.transform import (
 
 __all__ = [
     "FunctionPass",
+    "InferTypeLocal",
     "ModulePass",
     "Pass",
     "PassContext",
@@ -88,9 +89,9 @@ def _factory(info: Any) -> Callable[..., Any]:
 
 
 for _info in pass_registry().values():
-    for _name in (_info.name, *_info.aliases):
-        globals()[_name] = _factory(_info)
-        __all__.append(_name)
+    _names = (_info.name, *_info.aliases)
+    globals().update(dict.fromkeys(_names, _factory(_info)))
+    __all__ += _names
 
 
 def InferTypeLocal(expr: Any) -> Any:

@@ -14,7 +14,15 @@ from typing import Any
 
 from headrace._arguments import kind
 from headrace._core import Object, UserError
-from headrace.relay._functor import Functor
+from headrace.relay._functor import Functor, documented
+
+__all__ = [
+    "TypeFunctor",
+    "TypeMutator",
+    "TypeVisitor",
+    "parts_of",
+    "types_within",
+]
 
 _METHODS = {
     "relay.TensorType": "visit_tensor_type",
@@ -30,6 +38,19 @@ _METHODS = {
     "ir.PrimType": "visit_prim_type",
 }
 
+_KINDS = {
+    "visit_tensor_type": "the type of a tensor",
+    "visit_tuple_type": "the type of a tuple",
+    "visit_func_type": "the type of a function",
+    "visit_type_var": "a type parameter",
+    "visit_global_type_var": "the name of a data type",
+    "visit_ref_type": "the type of a cell",
+    "visit_type_call": "a data type of arguments",
+    "visit_type_data": "the definition of a data type",
+    "visit_incomplete_type": "a type that inference is to find",
+    "visit_type_relation": "a constraint of types",
+    "visit_prim_type": "the type of a scalar",
+}
 
 # Visited ahead of what they are in, where types nest deep, whatever their methods do.
 _PLAIN = {"relay.TupleType", "relay.RefType", "relay.TypeCall", "relay.TypeRelation"}
@@ -86,6 +107,7 @@ def types_within(root: Any) -> Iterator[Any]:
             stack.extend(reversed(parts_of(typ)))
 
 
+@documented(_KINDS)
 class TypeFunctor(Functor):
     """Calls the method of a type's kind."""
 
@@ -128,6 +150,7 @@ class TypeFunctor(Functor):
         self._ahead[node] = typ, results
 
     def _missing(self, typ: Any) -> Any:
+        """subclasses say what it gives; NotImplementedError from one that does not."""
         raise NotImplementedError(f"{type(self).__name__}.{_METHODS[typ.type_key]}")
 
     visit_tensor_type = visit_tuple_type = visit_func_type = visit_type_var = visit_global_type_var = _missing
@@ -135,14 +158,17 @@ class TypeFunctor(Functor):
     visit_type_relation = visit_prim_type = _missing
 
 
+@documented(_KINDS)
 class TypeVisitor(TypeFunctor):
     """Visits every type within a type."""
 
     def _visit_parts(self, typ: Any) -> None:
+        """visits the types right within it."""
         for part in parts_of(typ):
             self.visit(part)
 
     def _leaf(self, typ: Any) -> None:
+        """does nothing."""
         pass
 
     visit_tuple_type = visit_func_type = visit_ref_type = visit_type_call = visit_type_data = _visit_parts
@@ -150,6 +176,7 @@ class TypeVisitor(TypeFunctor):
     visit_tensor_type = visit_type_var = visit_global_type_var = visit_incomplete_type = visit_prim_type = _leaf
 
 
+@documented(_KINDS)
 class TypeMutator(TypeFunctor):
     """Rebuilds a type from what its methods give, which are types; what does not change stays the same node."""
 
@@ -197,6 +224,7 @@ class TypeMutator(TypeFunctor):
         return self._fields(relation, "args")
 
     def _leaf(self, typ: Any) -> Any:
+        """gives it as it is."""
         return typ
 
     visit_tensor_type = visit_type_var = visit_global_type_var = visit_incomplete_type = _leaf

@@ -104,7 +104,19 @@ def const(value: Any, dtype: Any = None) -> Any:
 
 
 def cast(value: Any, dtype: str) -> Any:
-    """The value in another dtype, as `value.astype(dtype)`."""
+    """The value in another dtype, as `value.astype(dtype)`.
+
+    Parameters
+    ----------
+    value : PrimExpr or number
+        The value.
+    dtype : str
+        Its dtype then.
+
+    Returns
+    -------
+    PrimExpr
+    """
     return to_expr(value).astype(dtype)
 
 
@@ -130,7 +142,17 @@ def _unary(name: str, doc: str) -> Callable[[Any], Any]:
         return api("tir.MakeCall")(name, [to_expr(x)], None)
 
     function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
+    function.__doc__ = f"""{doc}
+
+    Parameters
+    ----------
+    x : PrimExpr or number
+        The number.
+
+    Returns
+    -------
+    PrimExpr
+    """
     return function
 
 
@@ -164,7 +186,17 @@ isinf = _unary("isinf", "Whether a float is infinite; a bool.")
 
 
 def sigmoid(x: Any) -> Any:
-    """`1 / (1 + exp(-x))` of a float."""
+    """`1 / (1 + exp(-x))` of a float.
+
+    Parameters
+    ----------
+    x : PrimExpr or float
+        The number.
+
+    Returns
+    -------
+    PrimExpr
+    """
     return 1.0 / (1.0 + exp(-to_expr(x)))
 
 
@@ -187,12 +219,32 @@ power = pow
 
 
 def floordiv(a: Any, b: Any) -> Any:
-    """The quotient rounded down, as `a // b`; of integers by 0, it is 0."""
+    """The quotient rounded down, as `a // b`; of integers by 0, it is 0.
+
+    Parameters
+    ----------
+    a, b : PrimExpr or number
+        Values of one dtype.
+
+    Returns
+    -------
+    PrimExpr
+    """
     return binary("floor_div", a, b)
 
 
 def floormod(a: Any, b: Any) -> Any:
-    """The remainder of `floordiv`, as `a % b`: it has the sign of `b`."""
+    """The remainder of `floordiv`, as `a % b`: it has the sign of `b`.
+
+    Parameters
+    ----------
+    a, b : PrimExpr or number
+        Values of one dtype.
+
+    Returns
+    -------
+    PrimExpr
+    """
     return binary("floor_mod", a, b)
 
 
@@ -255,17 +307,50 @@ def EQ(a: Any, b: Any) -> Any:
 
 
 def NE(a: Any, b: Any) -> Any:
-    """Whether two values differ when the program runs, as `EQ` says whether they do not."""
+    """Whether two values differ when the program runs, as `EQ` says whether they do not.
+
+    Parameters
+    ----------
+    a, b : PrimExpr or number
+        Values of one dtype.
+
+    Returns
+    -------
+    PrimExpr
+        A bool.
+    """
     return binary("ne", a, b)
 
 
 def all(*args: Any) -> Any:
-    """Whether all conditions hold, as `a & b`."""
+    """Whether all conditions hold, as `a & b`.
+
+    Parameters
+    ----------
+    *args : PrimExpr
+        Conditions, one or more.
+
+    Returns
+    -------
+    PrimExpr
+        A bool.
+    """
     return _joined("and", args)
 
 
 def any(*args: Any) -> Any:
-    """Whether some condition holds, as `a | b`."""
+    """Whether some condition holds, as `a | b`.
+
+    Parameters
+    ----------
+    *args : PrimExpr
+        Conditions, one or more.
+
+    Returns
+    -------
+    PrimExpr
+        A bool.
+    """
     return _joined("or", args)
 
 

@@ -16,7 +16,7 @@ class _PrimFunc:
 
     def script(self) -> str:
         """The text form, which `tir.parse` reads."""
-        return api("relay.ir.AsText")(self, False, False)
+        return api("relay.ir.AsText")(self, False, None, False)
 
 
 def parse(text: str, source_name: str = "<text>") -> Any:

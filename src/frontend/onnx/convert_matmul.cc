@@ -1,3 +1,5 @@
+#include "frontend/onnx/matmul.h"
+
 #include "arith/canonical.h"
 #include "frontend/onnx/op_table.h"
 #include "ops/loops/dims.h"
@@ -55,7 +57,8 @@ Expr as_batch(NodeContext& context, Expr x, const Dims& batches) {
   return context.reshape(x, Dims{arith::product(Array<PrimExpr>(batches)), rows, columns});
 }
 
-// As numpy.matmul: leading dimensions broadcast; a vector is a row or a column that the result does not show.
+}  // namespace
+
 Expr multiply(NodeContext& context, Expr a, Expr b) {
   const Span& span = context.span();
   const size_t a_rank = context.rank(a), b_rank = context.rank(b);
@@ -79,6 +82,8 @@ Expr multiply(NodeContext& context, Expr a, Expr b) {
   out.insert(out.end(), {a_dims[a_dims.size() - 2], b_dims.back()});
   return out.size() == 3 ? result : context.reshape(result, out);
 }
+
+namespace {
 
 // ONNX MatMul (1, 9, 13).
 Exprs convert_matmul(NodeContext& context) {

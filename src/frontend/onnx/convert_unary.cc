@@ -96,20 +96,6 @@ Exprs convert_cast_like(NodeContext& context) {
   return {cast_to(context, context.input(0), context.dtype(context.input(1)))};
 }
 
-// ONNX Dropout (6, 7, 10, 12, 13), at inference: the data, and a mask that drops nothing.
-Exprs convert_dropout(NodeContext& context) {
-  context.ignore_attrs({"ratio", "seed"});
-  if (context.opset() < 7) context.ignore_attrs({"is_test"});
-  const Expr x = context.input(0);
-  if (context.has(2) && context.number(2, "training_mode") != 0 &&
-      (!context.has(1) || context.number(1, "ratio") != 0)) {
-    context.refuse(HR_REASON_ATTRIBUTE_UNSUPPORTED, "training_mode is not supported; export the model for inference");
-  }
-  const DataType mask = context.opset() < 10 ? context.dtype(x) : DataType::bool_();
-  if (!context.wants(1)) return {x};
-  return {x, ops::unary("ones_like", cast_to(context, x, mask), context.span())};
-}
-
 }  // namespace
 
 std::span<const OpRow> unary_rows() {
@@ -145,7 +131,6 @@ std::span<const OpRow> unary_rows() {
       {"Identity", convert_identity, 1, 1},
       {"Cast", convert_cast, 1, 1},
       {"CastLike", convert_cast_like, 2, 2},
-      {"Dropout", convert_dropout, 1, 3},
   };
   return kRows;
 }

@@ -42,15 +42,19 @@ class Choice {
   std::map<std::string, size_t> seen_;
 };
 
-TEST(OpCases, CompiledAgreesWithTheInterpreter) {
+RuleCases compiled_cases() {
   register_all_rules();
   RuleCases cases;
   Choice choice;
   for (const OpCase& c : read_op_cases()) {
     if (!c.fails() && choice.takes(c)) cases.add_text(c.name, c.program, c.inputs, c.tolerance);
   }
-  cases.check();
+  return cases;
 }
+
+TEST(OpCases, CompiledAgreesWithTheInterpreter) { compiled_cases().check(); }
+
+TEST(OpCases, AsCAgreesWithTheInterpreter) { compiled_cases().check_as_c(); }
 
 TEST(OpCases, CompiledStopsWhereTheInterpreterDoes) {
   register_all_rules();

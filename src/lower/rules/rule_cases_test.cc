@@ -17,6 +17,7 @@
 #include "tir/post_order.h"
 #include "tir/print.h"
 #include "tir/verify.h"
+#include "tir_passes/lower_math.h"
 #include "tir_passes/pipeline.h"
 
 namespace headrace::lower {
@@ -137,6 +138,31 @@ void RuleCases::check() const {
       if (all_widths || (i % widths.size() == k && kit::is_chosen(i / widths.size()))) chosen.push_back(&cases_[i]);
     }
     check_width(widths[k], chosen);
+  }
+}
+
+void RuleCases::check_as_c() const {
+  const ScheduleOptions options{256, 16, true};
+  std::vector<const Case*> cases;
+  for (size_t i = 0; i < cases_.size(); ++i) {
+    if (kit::is_chosen(i)) cases.push_back(&cases_[i]);
+  }
+  std::vector<tir::PrimFunc> loops;
+  for (const Case* c : cases)
+    loops.push_back(lower_function(c->function, fmt::format("case{}", loops.size()), options));
+  const kit::NativeKernels kernels(loops, "-std=c11 -O1 -Wall -Werror");
+  for (size_t i = 0; i < cases.size(); ++i) {
+    const Case& c = *cases[i];
+    const std::vector<NDArray> want = interp::run_main(make_module(c.function), c.inputs);
+    const std::vector<NDArray> got = kernels.run(i, c.inputs);
+    ASSERT_EQ(got.size(), want.size()) << c.name;
+    // To the bit what native code computes, whose passes keep every bit but for LowerMath's functions.
+    const bool is_long = work_of(loops[i]->body) > kLongWork;
+    const auto after = is_long ? got : interpret(tir_passes::lower_math(loops[i]), c.inputs);
+    for (size_t k = 0; k < got.size(); ++k) {
+      EXPECT_EQ(difference(got[k].reshaped(want[k].shape()), want[k], c.tolerance), "") << c.name << ", result " << k;
+      EXPECT_EQ(difference(got[k], after[k], 0), "") << c.name << ", against interpreted loops";
+    }
   }
 }
 

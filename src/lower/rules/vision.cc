@@ -27,8 +27,9 @@ Stmt get_valid_counts_rule(const KernelInput& input) {
     const Stmt scan = each(boxes, [&](const PrimExpr& j) {
       const PrimExpr from = (b * boxes + j) * size;
       const auto element = [&](int64_t k) { return wide(data.item(from + k)); };
-      PrimExpr is_valid =
-          make_binary(BinaryOp::gt, element(attrs.score_index), make_float(attrs.score_threshold, dtype));
+      const PrimExpr threshold = input.inputs.size() > 1 ? make_cast(dtype, input.inputs[1].item(make_int(0)))
+                                                         : make_float(attrs.score_threshold, dtype);
+      PrimExpr is_valid = make_binary(BinaryOp::gt, element(attrs.score_index), threshold);
       if (attrs.id_index >= 0)
         is_valid = both(is_valid, make_binary(BinaryOp::ge, element(attrs.id_index), make_float(0, dtype)));
       return make_if(is_valid, bind(count.get(), [&](const PrimExpr& at) {
@@ -162,9 +163,20 @@ Stmt non_max_suppression_rule(const KernelInput& input) {
 
 // ---- roi_align
 
-// The element at (y, x) between four of the plane that begins at `plane`; the caller knows that it is not far outside.
-PrimExpr sample(const Line& data, const PrimExpr& plane, const PrimExpr& y, const PrimExpr& x) {
-  const int64_t height = data.shape[2], width = data.shape[3];
+// One channel of the image that a region is of.
+struct Plane {
+  const Line& data;
+  ops::Planes planes;
+  PrimExpr batch, channel;
+
+  PrimExpr at(const PrimExpr& row, const PrimExpr& column) const {
+    return wide(data.item(planes.offset(batch, channel, row * planes.width + column)));
+  }
+};
+
+// The element at (y, x) between four of the plane; the caller knows that it is not far outside.
+PrimExpr sample(const Plane& plane, const PrimExpr& y, const PrimExpr& x) {
+  const int64_t height = plane.planes.height, width = plane.planes.width;
   const DataType dtype = y->dtype;
   const auto place = [&](const PrimExpr& at, int64_t size) {
     return clamp(at, make_float(0, dtype), make_float(static_cast<double>(size - 1), dtype));
@@ -173,9 +185,8 @@ PrimExpr sample(const Line& data, const PrimExpr& plane, const PrimExpr& y, cons
   const PrimExpr top = make_cast(kIndexType, row), left = make_cast(kIndexType, column);
   const PrimExpr bottom = least(top + 1, make_int(height - 1)), right = least(left + 1, make_int(width - 1));
   const PrimExpr v = row - make_cast(dtype, top), u = column - make_cast(dtype, left);
-  const auto at = [&](const PrimExpr& r, const PrimExpr& c) { return wide(data.item(plane + r * width + c)); };
-  return at(top, left) * ((one - v) * (one - u)) + at(top, right) * ((one - v) * u) +
-         at(bottom, left) * (v * (one - u)) + at(bottom, right) * (v * u);
+  return plane.at(top, left) * ((one - v) * (one - u)) + plane.at(top, right) * ((one - v) * u) +
+         plane.at(bottom, left) * (v * (one - u)) + plane.at(bottom, right) * (v * u);
 }
 
 // Of one axis of one region: where it begins, how long a bin is and how many samples it has.
@@ -211,11 +222,10 @@ PrimExpr sample_place(const Span1D& span, const PrimExpr& bin, const PrimExpr& s
 }
 
 // One result: the samples of bin (p, q) in a plane.
-Stmt pool_bin(const KernelInput& input, const PrimExpr& plane, const Index& bin, const Span1D& rows,
-              const Span1D& columns, const PrimExpr& place) {
-  const Line &data = input.inputs[0], &out = input.outputs[0];
+Stmt pool_bin(const KernelInput& input, const Plane& plane, const Index& bin, const Span1D& rows, const Span1D& columns,
+              const PrimExpr& place) {
   const bool takes_max = input.attrs<ops::ROIAlignAttrs>().mode == "max";
-  const DataType dtype = wide_type(data.buffer->dtype);
+  const DataType dtype = wide_type(plane.data.buffer->dtype);
   const auto inside = [&](const PrimExpr& at, int64_t size) {
     return both(make_binary(BinaryOp::ge, at, make_float(-1, dtype)),
                 make_binary(BinaryOp::le, at, make_float(static_cast<double>(size), dtype)));
@@ -225,8 +235,8 @@ Stmt pool_bin(const KernelInput& input, const PrimExpr& plane, const Index& bin,
       return each(columns.samples, [&](const PrimExpr& j) {
         return bind(sample_place(rows, bin[0], i), [&](const PrimExpr& y) {
           return bind(sample_place(columns, bin[1], j), [&](const PrimExpr& x) {
-            const PrimExpr value = guarded(both(inside(y, data.shape[2]), inside(x, data.shape[3])),
-                                           sample(data, plane, y, x), make_float(0, dtype));
+            const PrimExpr value = guarded(both(inside(y, plane.planes.height), inside(x, plane.planes.width)),
+                                           sample(plane, y, x), make_float(0, dtype));
             return total.set(takes_max ? most(total.get(), value) : total.get() + value);
           });
         });
@@ -237,22 +247,22 @@ Stmt pool_bin(const KernelInput& input, const PrimExpr& plane, const Index& bin,
     const PrimExpr first = takes_max ? make_select(make_binary(BinaryOp::eq, samples, make_int(0)), zero,
                                                    tir::identity_of(Combiner::max, dtype))
                                      : zero;
-    return make_seq(
-        {total.set(first), loops, out.set_item(place, takes_max ? total.get() : divide(total.get(), count))});
+    return make_seq({total.set(first), loops,
+                     input.outputs[0].set_item(place, takes_max ? total.get() : divide(total.get(), count))});
   });
 }
 
 Stmt roi_align_rule(const KernelInput& input) {
   const Line &data = input.inputs[0], &rois = input.inputs[1], &out = input.outputs[0];
-  const int64_t channels = out.shape[1], height = out.shape[2], width = out.shape[3];
+  const std::string& layout = input.attrs<ops::ROIAlignAttrs>().layout;
+  const ops::Planes from(data.shape, layout), to(out.shape, layout);
   const auto region = [&](const PrimExpr& r, const PrimExpr& batch) {
     const auto side = [&](int64_t k) { return wide(rois.item(r * 5 + k)); };
-    return with_span(input, side(2), side(4), height, [&](const Span1D& rows) {
-      return with_span(input, side(1), side(3), width, [&](const Span1D& columns) {
-        return each_index({channels, height, width}, [&](const Index& i) {
-          const PrimExpr plane = (batch * channels + i[0]) * (data.shape[2] * data.shape[3]);
-          const PrimExpr place = ((r * channels + i[0]) * height + i[1]) * width + i[2];
-          return pool_bin(input, plane, {i[1], i[2]}, rows, columns, place);
+    return with_span(input, side(2), side(4), to.height, [&](const Span1D& rows) {
+      return with_span(input, side(1), side(3), to.width, [&](const Span1D& columns) {
+        return each_index({to.channels, to.height, to.width}, [&](const Index& i) {
+          const PrimExpr place = to.offset(r, i[0], i[1] * to.width + i[2]);
+          return pool_bin(input, {data, from, batch, i[0]}, {i[1], i[2]}, rows, columns, place);
         });
       });
     });

@@ -235,22 +235,22 @@ void register_random_ops() {
   OpBuilder("random.threefry_generate",
             "Random words and the key for those after them: key uint64[10] -> (uint64[10], uint64[out_shape]). "
             "Threefry-4x64-20 of the key's block numbers, four words a block.")
-      .arg("key")
+      .arg("key", "Tensor", "uint64[10]: the key, as relay.random.threefry_key makes it")
       .attrs<ThreefryGenerateAttrs>()
       .relation(relate_generate)
       .fusion(FusionKind::opaque)
       .eval(eval_generate);
   OpBuilder("random.threefry_split",
             "Two keys of independent words, in place of the one given: key uint64[10] -> (uint64[10], uint64[10]).")
-      .arg("key")
+      .arg("key", "Tensor", "uint64[10]: the key")
       .relation(relate_split)
       .fusion(FusionKind::opaque)
       .eval(eval_split);
   OpBuilder("random.uniform",
             "Numbers in [low, high): key uint64[10], low f[], high f[] -> (the next key, f[out_shape]). One word each.")
-      .arg("key")
-      .arg("low")
-      .arg("high")
+      .arg("key", "Tensor", "uint64[10]: the key")
+      .arg("low", "Tensor", "out_dtype[]: the least number")
+      .arg("high", "Tensor", "out_dtype[]: what the numbers stay below")
       .attrs<UniformAttrs>()
       .relation(relate_numbers)
       .fusion(FusionKind::opaque)
@@ -259,9 +259,9 @@ void register_random_ops() {
       "random.normal",
       "Normally distributed numbers: key uint64[10], mean f[], scale f[] -> (the next key, f[out_shape]). Box and "
       "Muller 1958, two words each.")
-      .arg("key")
-      .arg("mean")
-      .arg("scale")
+      .arg("key", "Tensor", "uint64[10]: the key")
+      .arg("mean", "Tensor", "out_dtype[]: the mean")
+      .arg("scale", "Tensor", "out_dtype[]: the standard deviation")
       .attrs<UniformAttrs>()
       .relation(relate_numbers)
       .fusion(FusionKind::opaque)
@@ -270,8 +270,8 @@ void register_random_ops() {
       "random.multinomial",
       "Indices of classes, each as often as its part of a row's sum says: key uint64[10], probs f[..., K] -> (the "
       "next key, int32[..., num_samples]). What is not above 0 counts nothing. One word each.")
-      .arg("key")
-      .arg("probs")
+      .arg("key", "Tensor", "uint64[10]: the key")
+      .arg("probs", "Tensor", "float32[..., K] or float64[..., K]: how often each class comes, up to a factor")
       .attrs<MultinomialAttrs>()
       .relation(relate_multinomial)
       .fusion(FusionKind::opaque)

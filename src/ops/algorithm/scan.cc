@@ -68,7 +68,7 @@ void scan_op(const char* name, const char* what, EvalFn eval) {
   OpBuilder(name, fmt::format("{} of the elements up to each: data T[...] -> dtype[...], or dtype[n] flattened; "
                               "float16 and bfloat16 run in float32, integers wrap.",
                               what))
-      .arg("data")
+      .arg("data", "Tensor", "T[...]: what is added or multiplied up, in dtype")
       .attrs<ScanopAttrs>()
       .relation(relate_scan)
       .fusion(FusionKind::opaque)

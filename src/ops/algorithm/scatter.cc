@@ -195,9 +195,9 @@ void register_scatter_ops() {
             "data with out[i][indices[i][j][k]][k] joined by updates[i][j][k], for axis 1, in row-major order of the "
             "updates: data T[...], indices int[...], updates T[as indices] -> data's type. A negative index counts "
             "from the end. A mean is of the element and all its updates.")
-      .arg("data")
-      .arg("indices")
-      .arg("updates")
+      .arg("data", "Tensor", "T[...], numbers, or bool for update: what is written into")
+      .arg("indices", "Tensor", "int[...]: where each update goes along the axis")
+      .arg("updates", "Tensor", "T[as indices]: what is written")
       .attrs<ScatterElementsAttrs>()
       .relation(relate_scatter_elements)
       .fusion(FusionKind::opaque)
@@ -206,16 +206,16 @@ void register_scatter_ops() {
   OpBuilder("scatter_nd",
             "data with the slice at indices[:, y] joined by updates[y], in row-major order of y: data T[...], indices "
             "int[M, Y...], updates T[Y..., data's axes after M] -> data's type. A negative index counts from the end.")
-      .arg("data")
-      .arg("indices")
-      .arg("updates")
+      .arg("data", "Tensor", "T[...], numbers, or bool for update: what is written into")
+      .arg("indices", "Tensor", "int[M, Y...]: where each update goes, by M axes")
+      .arg("updates", "Tensor", "T[Y..., data's axes after M]: what is written")
       .attrs<ScatterNDAttrs>()
       .relation(relate_scatter_nd)
       .fusion(FusionKind::opaque)
       .level(3)
       .eval(eval_scatter_nd);
   OpBuilder("invert_permutation", "out[data[i]] = i: data int[n], a permutation of 0 .. n - 1 -> the same type.")
-      .arg("data")
+      .arg("data", "Tensor", "int[n]: a permutation")
       .relation(relate_invert_permutation)
       .fusion(FusionKind::opaque)
       .level(10)

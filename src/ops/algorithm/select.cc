@@ -152,7 +152,7 @@ void register_select_ops() {
   OpBuilder("argwhere",
             "Where a tensor is not zero: condition T[n...] -> int32[?, rank], as many rows as there are such places. "
             "Compiled programs have it among their results; where more is done with it, they need argwhere_bounded.")
-      .arg("condition")
+      .arg("condition", "Tensor", "T[...]: what is asked where it is not 0")
       .relation(relate_argwhere)
       .fusion(FusionKind::opaque)
       .level(10)
@@ -160,7 +160,7 @@ void register_select_ops() {
   OpBuilder("argwhere_bounded",
             "argwhere with room for every place: condition T[n...] -> (int32[elements, rank] the places, -1 behind "
             "them; int32[1] how many).")
-      .arg("condition")
+      .arg("condition", "Tensor", "T[...]: what is asked where it is not 0")
       .relation(relate_argwhere_bounded)
       .fusion(FusionKind::opaque)
       .level(10)
@@ -170,7 +170,7 @@ void register_select_ops() {
       "The different elements of data T[n] -> (T[n] the elements, int32[n] where each is first, int32[n] which of "
       "them every element is, int32[1] how many, and with return_counts int32[n] how often each is); zeros "
       "behind them. NaN is the greatest, and one element.")
-      .arg("data")
+      .arg("data", "Tensor", "T[n], numbers: the elements")
       .attrs<UniqueAttrs>()
       .relation(relate_unique)
       .fusion(FusionKind::opaque)

@@ -210,7 +210,7 @@ std::vector<NDArray> eval_searchsorted(const EvalInput& input) {
 void register_sort_ops() {
   const auto sorting = [](const char* name, const char* doc, TypeRelationFn relation, EvalFn eval) {
     OpBuilder(name, doc)
-        .arg("data")
+        .arg("data", "Tensor", "T[...]: what is sorted")
         .attrs<ArgsortAttrs>()
         .relation(std::move(relation))
         .fusion(FusionKind::opaque)
@@ -226,7 +226,7 @@ void register_sort_ops() {
   OpBuilder("topk",
             "The k greatest elements along `axis`, the greatest first, and their indices: data T[.., n, ..] -> (T[.., "
             "k, ..], dtype[.., k, ..]). Of equal elements the first; NaN is the greatest.")
-      .arg("data")
+      .arg("data", "Tensor", "T[...]: what is searched")
       .attrs<TopKAttrs>()
       .relation(relate_topk)
       .fusion(FusionKind::opaque)
@@ -235,8 +235,8 @@ void register_sort_ops() {
   OpBuilder("searchsorted",
             "Where values would stand in a sorted sequence: sorted_sequence T[n] or T[..., n], values T[..., m] -> "
             "dtype[..., m]. NaN is the greatest.")
-      .arg("sorted_sequence")
-      .arg("values")
+      .arg("sorted_sequence", "Tensor", "T[n] or T[..., n]: what is in order along its last axis")
+      .arg("values", "Tensor", "T[..., m]: what would be put in")
       .attrs<SearchSortedAttrs>()
       .relation(relate_searchsorted)
       .fusion(FusionKind::opaque)

@@ -135,11 +135,12 @@ void register_class_suppression_ops() {
       "with the least) and overlap no kept one by more than iou_threshold, at most max_output_boxes_per_class: boxes "
       "f[B,N,4] (two corners), scores f[B,K,N] -> "
       "(int64[B * K * N, 3] batch, class and box, -1 behind them; int64[1] how many). As ONNX NonMaxSuppression-11.")
-      .arg("boxes")
-      .arg("scores")
-      .arg("max_output_boxes_per_class")
-      .arg("iou_threshold")
-      .arg("score_threshold")
+      .arg("boxes", "Tensor", "f[B, N, 4]: two corners of each box")
+      .arg("scores", "Tensor", "f[B, K, N], of the same dtype: the score of each box in each class")
+      .arg("max_output_boxes_per_class", "Tensor", "int[]: how many boxes of a class are kept at most")
+      .arg("iou_threshold", "Tensor",
+           "f[]: kept boxes of a class overlap by no more, as a part of what they cover together")
+      .arg("score_threshold", "Tensor", "f[]: a kept box has a higher score; NaN: any score")
       .attrs<AllClassNonMaximumSuppressionAttrs>()
       .relation(relate_all_class)
       .fusion(FusionKind::opaque)

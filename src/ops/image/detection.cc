@@ -200,6 +200,7 @@ std::vector<NDArray> eval_multibox_transform_loc(const EvalInput& input) {
 
 Type relate_roi_pool(const RelationInput& input) {
   const auto& attrs = input.call.attrs_as<ROIPoolAttrs>();
+  check_one_of(input, "layout", attrs.layout, {"NCHW"});
   return relate_regions(input, attrs.pooled_size, attrs.layout);
 }
 
@@ -294,7 +295,7 @@ void register_detection_ops() {
   OpBuilder("vision.multibox_prior",
             "The boxes that a detector begins with, around every element of a plane: data f[N,C,H,W] -> f[1, H * W * "
             "(sizes + ratios - 1), 4] (left, top, right, bottom, as parts of the image). Liu et al. 2016.")
-      .arg("data")
+      .arg("data", "Tensor", "f[N, C, H, W]: a plane with boxes around each place; only its type counts")
       .attrs<MultiBoxPriorAttrs>()
       .relation(relate_multibox_prior)
       .fusion(FusionKind::opaque)
@@ -304,9 +305,9 @@ void register_detection_ops() {
             "The boxes that a detector predicts, those with a class in front: cls_prob f[N,K,B], loc_pred f[N, 4 * B], "
             "anchor f[1,B,4] -> (f[N,B,6] class without the background, score, left, top, right, bottom, -1 behind "
             "them; int32[N] how many).")
-      .arg("cls_prob")
-      .arg("loc_pred")
-      .arg("anchor")
+      .arg("cls_prob", "Tensor", "f[N, K, B]: the score of each box in each class")
+      .arg("loc_pred", "Tensor", "f[N, 4 * B]: where the boxes lie by their anchors")
+      .arg("anchor", "Tensor", "f[1, B, 4]: the anchors: left, top, right and bottom")
       .attrs<MultiBoxTransformLocAttrs>()
       .relation(relate_multibox_transform_loc)
       .fusion(FusionKind::opaque)
@@ -315,8 +316,8 @@ void register_detection_ops() {
   OpBuilder("vision.roi_pool",
             "The greatest elements of regions' bins: data f[N,C,H,W], rois f[R,5] (batch, left, top, right, bottom) -> "
             "f[R,C,pooled_size]; an empty bin gives 0. Girshick 2015.")
-      .arg("data")
-      .arg("rois")
+      .arg("data", "Tensor", "f[N, C, H, W]: the images")
+      .arg("rois", "Tensor", "f[R, 5], of the same dtype: batch, left, top, right and bottom of each region")
       .attrs<ROIPoolAttrs>()
       .relation(relate_roi_pool)
       .fusion(FusionKind::opaque)
@@ -326,7 +327,7 @@ void register_detection_ops() {
                "Blocks of a plane to channels, as Darknet's reorg layer does it: x[N,C,H,W] -> [N, C * s * s, H / s, W "
                "/ s]. It takes the C channels for C / (s * s) of planes s times as high and wide, whose blocks become "
                "the channels.");
-  op.arg("data").attrs<YoloReorgAttrs>();
+  op.arg("data", "Tensor", "T[N, C, H, W]: what is rearranged").attrs<YoloReorgAttrs>();
   op.level(5);
   moving(op, relate_yolo_reorg, eval_yolo_reorg);
 }

@@ -41,7 +41,8 @@ void CropAndResizeAttrs::fields(FieldList<CropAndResizeAttrs>& f) {
                          {.default_value = "bilinear", .has_default = true, .doc = "bilinear or nearest_neighbor"})
       .field<&A::extrapolation_value>("extrapolation_value",
                                       {.default_value = 0.0, .has_default = true, .doc = "outside of the image"})
-      .field<&A::out_dtype>("out_dtype", {.default_value = "", .has_default = true, .doc = "empty: the input's"});
+      .field<&A::out_dtype>("out_dtype",
+                            {.optional = true, .default_value = Value(), .has_default = true, .doc = "None: as data"});
 }
 
 int64_t grid_taps(const GridSampleAttrs& attrs) {
@@ -197,8 +198,8 @@ Type relate_crop_and_resize(const RelationInput& input) {
   check_sizes(input, "crop_size", attrs.crop_size, 2, 1);
   check_one_of(input, "layout", attrs.layout, {"NCHW", "NHWC"});
   check_one_of(input, "method", attrs.method, {"bilinear", "nearest_neighbor"});
-  const DataType out = attrs.out_dtype.empty() ? DataType::float_(32) : DataType::parse(attrs.out_dtype);
-  if (!out.is_float()) input.fail(fmt::format("out_dtype must be floating point, got {}", out));
+  if (attrs.out_dtype && !attrs.out_dtype->is_float())
+    input.fail(fmt::format("out_dtype must be floating point, got {}", *attrs.out_dtype));
   const TensorType data = input.tensor(0), boxes = input.tensor(1), indices = input.tensor(2);
   if (!data || !boxes || !indices) return {};
   if (data->shape.size() != 4 || !data->dtype.is_float())
@@ -214,7 +215,7 @@ Type relate_crop_and_resize(const RelationInput& input) {
     if (is_int(data->shape[axes[i + 2]], 0)) input.fail(fmt::format("the plane of {} is empty", show(data)));
     dims.set(axes[i + 2], make_int(attrs.crop_size[i]));
   }
-  return make_tensor_type(dims, attrs.out_dtype.empty() ? data->dtype : out);
+  return make_tensor_type(dims, attrs.out_dtype.value_or(data->dtype));
 }
 
 // Where index i of a crop lies along an axis of an image.
@@ -274,7 +275,7 @@ void register_grid_ops() {
   OpBuilder("image.affine_grid",
             "Where an affine map takes the places of a grid, for grid_sample: data f[N,2,3] -> f[N,2,target_shape], x "
             "and y of data * (x, y, 1) with x and y from -1 to 1. Jaderberg et al. 2015.")
-      .arg("data")
+      .arg("data", "Tensor", "f[N, 2, 3]: a map of each batch, x and y by x, y and 1")
       .attrs<AffineGridAttrs>()
       .relation(relate_affine_grid)
       .fusion(FusionKind::injective)
@@ -284,8 +285,8 @@ void register_grid_ops() {
             "An image read at places between its elements: data f[N,C,H,W], grid f[N,2,P,Q] (x, y from -1 to 1) -> "
             "f[N,C,P,Q]; or data f[N,C,D,H,W], grid f[N,3,O,P,Q] (x, y, z) -> f[N,C,O,P,Q]. nearest takes the even one "
             "of a tie; a place that is NaN reads 0.")
-      .arg("data")
-      .arg("grid")
+      .arg("data", "Tensor", "f[N, C, H, W], or [N, C, D, H, W]: the image")
+      .arg("grid", "Tensor", "f[N, 2, P, Q], or [N, 3, O, P, Q]: the places that are read, x first, from -1 to 1")
       .attrs<GridSampleAttrs>()
       .relation(relate_grid_sample)
       .fusion(FusionKind::opaque)
@@ -295,9 +296,9 @@ void register_grid_ops() {
             "Boxes of images resampled to one size: data f[N,C,H,W], boxes f[B,4] (top, left, bottom, right, as parts "
             "of the plane's last row and column), box_indices i[B] (the image) -> f[B,C,crop_size]. The edges of a box "
             "are the middles of the crop's corners; what lies outside of the image is extrapolation_value.")
-      .arg("data")
-      .arg("boxes")
-      .arg("box_indices")
+      .arg("data", "Tensor", "f[N, C, H, W], or in another layout: the images")
+      .arg("boxes", "Tensor", "f[B, 4]: top, left, bottom and right of each box, as parts of the plane")
+      .arg("box_indices", "Tensor", "int[B]: the image that each box is of")
       .attrs<CropAndResizeAttrs>()
       .relation(relate_crop_and_resize)
       .fusion(FusionKind::opaque)

@@ -33,7 +33,7 @@ struct CropAndResizeAttrs : AttrsNode {
   std::string layout = "NCHW";
   std::string method = "bilinear";
   double extrapolation_value = 0;
-  std::string out_dtype;
+  std::optional<DataType> out_dtype;
 };
 
 // The coefficient of grid_sample's cubic.

@@ -25,7 +25,7 @@ void Resize2DAttrs::fields(FieldList<Resize2DAttrs>& f) {
            .has_default = true,
            .doc = "half_pixel, align_corners, asymmetric, pytorch_half_pixel or tf_half_pixel_for_nn"})
       .field<&Resize2DAttrs::rounding_method>("rounding_method",
-                                              {.default_value = "",
+                                              {.default_value = "round",
                                                .has_default = true,
                                                .doc = "of nearest_neighbor: round, floor, ceil or round_prefer_ceil; "
                                                       "empty: floor for asymmetric, else round"})
@@ -34,8 +34,8 @@ void Resize2DAttrs::fields(FieldList<Resize2DAttrs>& f) {
       .field<&Resize2DAttrs::cubic_exclude>(
           "cubic_exclude",
           {.default_value = 0, .has_default = true, .doc = "1: weights outside the image count nothing"})
-      .field<&Resize2DAttrs::out_dtype>("out_dtype",
-                                        {.default_value = "", .has_default = true, .doc = "empty: the input's"});
+      .field<&Resize2DAttrs::out_dtype>(
+          "out_dtype", {.optional = true, .default_value = Value(), .has_default = true, .doc = "None: as data"});
 }
 
 void UpSamplingAttrs::fields(FieldList<UpSamplingAttrs>& f) {
@@ -60,7 +60,7 @@ void UpSampling3DAttrs::fields(FieldList<UpSampling3DAttrs>& f) {
           "method", {.default_value = "nearest_neighbor", .has_default = true, .doc = "nearest_neighbor or trilinear"})
       .field<&A::coordinate_transformation_mode>(
           "coordinate_transformation_mode",
-          {.default_value = "asymmetric", .has_default = true, .doc = "half_pixel, align_corners or asymmetric"});
+          {.default_value = "half_pixel", .has_default = true, .doc = "half_pixel, align_corners or asymmetric"});
 }
 
 static Resize2DAttrs make_resize_attrs(std::string layout, const std::string& method, std::string coordinates) {
@@ -68,6 +68,7 @@ static Resize2DAttrs make_resize_attrs(std::string layout, const std::string& me
   attrs.layout = std::move(layout);
   attrs.method = method.ends_with("linear") ? "linear" : method == "bicubic" ? "cubic" : method;
   attrs.coordinate_transformation_mode = std::move(coordinates);
+  attrs.rounding_method = "";
   return attrs;
 }
 
@@ -138,7 +139,7 @@ Type relate_resize(const RelationInput& input, size_t spatial) {
       input.fail(fmt::format("{} cannot be resized to {}", show(data), show_dims(size)));
     dims.set(axes[i], size[i]);
   }
-  return make_tensor_type(dims, attrs.out_dtype.empty() ? data->dtype : DataType::parse(attrs.out_dtype));
+  return make_tensor_type(dims, attrs.out_dtype.value_or(data->dtype));
 }
 
 Type scaled_type(const RelationInput& input, const Resize2DAttrs& attrs, const std::vector<double>& scales) {
@@ -291,9 +292,9 @@ void register_image_ops() {
               fmt::format("An image resampled: x[{}] -> [N,C,size], or in another layout. Coordinates and rounding as "
                           "ONNX Resize-13 names them; the scale is the ratio of the sizes.",
                           kShapes[spatial - 1]))
-        .arg("data")
-        .arg("size", "Tensor", "optional: size as a tensor")
-        .arg("roi", "Tensor", "not used: kept for old programs, with a size before it")
+        .arg("data", "Tensor", fmt::format("T[{}], numbers, or in another layout: the image", kShapes[spatial - 1]))
+        .arg("size", "Tensor", fmt::format("int[{}], optional: size as a tensor", spatial))
+        .arg("roi", "Tensor", "f[2 * spatial axes], optional, after a size: not used, kept for old programs")
         .any_args()
         .attrs<Resize2DAttrs>()
         .relation([spatial](const RelationInput& input) { return relate_resize(input, spatial); })
@@ -304,7 +305,7 @@ void register_image_ops() {
   OpBuilder("nn.upsampling",
             "An image resampled by factors: x[N,C,H,W] -> [N,C,round(H * scale_h),round(W * scale_w)]; as "
             "image.resize2d with asymmetric coordinates, or with aligned corners.")
-      .arg("data")
+      .arg("data", "Tensor", "T[N, C, H, W], numbers, or in another layout: the image")
       .attrs<UpSamplingAttrs>()
       .relation(relate_upsampling)
       .fusion(FusionKind::injective)
@@ -312,7 +313,7 @@ void register_image_ops() {
       .eval([](const EvalInput& input) { return resample(input, resize_attrs(input.attrs<UpSamplingAttrs>())); });
   OpBuilder("nn.upsampling3d",
             "A volume resampled by factors: x[N,C,D,H,W] -> [N,C,round(D * scale_d),...]; as image.resize3d.")
-      .arg("data")
+      .arg("data", "Tensor", "T[N, C, D, H, W], numbers, or in another layout: the volume")
       .attrs<UpSampling3DAttrs>()
       .relation(relate_upsampling3d)
       .fusion(FusionKind::injective)

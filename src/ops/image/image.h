@@ -16,10 +16,10 @@ struct Resize2DAttrs : AttrsNode {
   std::string layout;
   std::string method = "linear";
   std::string coordinate_transformation_mode = "half_pixel";
-  std::string rounding_method;
+  std::string rounding_method = "round";
   double cubic_alpha = -0.5;
   int64_t cubic_exclude = 0;
-  std::string out_dtype;
+  std::optional<DataType> out_dtype;
 };
 
 struct UpSamplingAttrs : AttrsNode {
@@ -41,7 +41,7 @@ struct UpSampling3DAttrs : AttrsNode {
   double scale_d = 1, scale_h = 1, scale_w = 1;
   std::string layout = "NCDHW";
   std::string method = "nearest_neighbor";
-  std::string coordinate_transformation_mode = "asymmetric";
+  std::string coordinate_transformation_mode = "half_pixel";
 };
 
 struct Resize2DOptions {

@@ -1,13 +1,16 @@
 #include "ops/image/vision.h"
 
+#include <algorithm>
 #include <cmath>
 #include <numeric>
 
 #include "arith/canonical.h"
+#include "base/count_of.h"
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
 #include "ops/loops/index_value.h"
+#include "ops/loops/move.h"
 #include "ops/loops/window.h"
 #include "relay/expr.h"
 
@@ -15,8 +18,9 @@ namespace headrace::ops {
 
 void GetValidCountsAttrs::fields(FieldList<GetValidCountsAttrs>& f) {
   using A = GetValidCountsAttrs;
-  f.field<&A::score_threshold>("score_threshold",
-                               {.default_value = 0.0, .has_default = true, .doc = "a valid box has a higher score"})
+  f.field<&A::score_threshold>(
+       "score_threshold",
+       {.default_value = 0.0, .has_default = true, .doc = "a valid box has a higher score; 0 where it is an argument"})
       .field<&A::id_index>("id_index",
                            {.default_value = 0, .has_default = true, .doc = "of the class in a box; -1: it has none"})
       .field<&A::score_index>("score_index", {.default_value = 1, .has_default = true, .doc = "of the score in a box"});
@@ -45,7 +49,8 @@ void ROIAlignAttrs::fields(FieldList<ROIAlignAttrs>& f) {
       .field<&A::sample_ratio>(
           "sample_ratio",
           {.default_value = -1, .has_default = true, .doc = "samples along an axis of a bin; below 1: as it covers"})
-      .field<&A::layout>("layout", {.default_value = "NCHW", .has_default = true, .doc = "NCHW"})
+      .field<&A::layout>("layout",
+                         {.default_value = "NCHW", .has_default = true, .doc = "NCHW or NHWC, also of the result"})
       .field<&A::mode>("mode", {.default_value = "avg", .has_default = true, .doc = "avg or max of the samples"})
       .field<&A::aligned>(
           "aligned", {.default_value = false,
@@ -75,10 +80,28 @@ TensorType box_data(const RelationInput& input) {
   return data;
 }
 
+bool is_scalar_of(const TensorType& type, bool is_float) {
+  return type->shape.empty() && (is_float ? type->dtype.is_float() : type->dtype.is_int());
+}
+
+// False while the type of a threshold that is an argument is not known.
+bool check_threshold(const RelationInput& input, const GetValidCountsAttrs& attrs) {
+  const size_t count = input.arg_types.size();
+  if (count < 1 || count > 2)
+    input.fail(fmt::format("takes data and score_threshold, got {}", count_of(count, "argument")));
+  if (count == 1) return true;
+  if (attrs.score_threshold != 0) input.fail("score_threshold is given twice, as attribute and as argument");
+  const TensorType threshold = input.tensor(1);
+  if (threshold && !is_scalar_of(threshold, true))
+    input.fail(fmt::format("score_threshold must be a float scalar, got {}", show(threshold)));
+  return threshold != nullptr;
+}
+
 Type relate_get_valid_counts(const RelationInput& input) {
-  const TensorType data = box_data(input);
-  if (!data) return {};
   const auto& attrs = input.call.attrs_as<GetValidCountsAttrs>();
+  const bool has_threshold = check_threshold(input, attrs);
+  const TensorType data = box_data(input);
+  if (!data || !has_threshold) return {};
   check_element(input, data, "score_index", attrs.score_index, 1, false);
   check_element(input, data, "id_index", attrs.id_index, 1, true);
   const DataType index = DataType::int_(32);
@@ -91,6 +114,7 @@ std::vector<NDArray> eval_get_valid_counts(const EvalInput& input) {
   const std::vector<NDArray> outs{input.make_output(0), input.make_output(1), input.make_output(2)};
   const Shape& shape = input.args[0].shape();
   const int64_t boxes = shape[1], size = shape[2];
+  const double threshold = input.args.size() > 1 ? element_as_double(input.args[1].tensor(), 0) : attrs.score_threshold;
   dispatch_float(input.args[0].dtype(), [&]<typename T>() {
     const Elements<T> x(input.args[0]), y(outs[1]);
     const Elements<int32_t> counts(outs[0]), indices(outs[2]);
@@ -101,7 +125,7 @@ std::vector<NDArray> eval_get_valid_counts(const EvalInput& input) {
       for (int64_t j = 0; j < boxes; ++j) {
         const int64_t from = (b * boxes + j) * size, to = (b * boxes + count) * size;
         const bool has_class = attrs.id_index < 0 || x[from + attrs.id_index] >= 0;
-        if (!has_class || !(x[from + attrs.score_index] > static_cast<Compute<T>>(attrs.score_threshold))) continue;
+        if (!has_class || !(x[from + attrs.score_index] > static_cast<Compute<T>>(threshold))) continue;
         for (int64_t k = 0; k < size; ++k) y.set(to + k, x[from + k]);
         indices.set(b * boxes + count++, static_cast<int32_t>(j));
       }
@@ -109,10 +133,6 @@ std::vector<NDArray> eval_get_valid_counts(const EvalInput& input) {
     }
   });
   return outs;
-}
-
-bool is_scalar_of(const TensorType& type, bool is_float) {
-  return type->shape.empty() && (is_float ? type->dtype.is_float() : type->dtype.is_int());
 }
 
 Type relate_non_max_suppression(const RelationInput& input) {
@@ -234,67 +254,71 @@ Type relate_roi_align(const RelationInput& input) {
   const TensorType type = relate_regions(input, attrs.pooled_size, attrs.layout);
   if (!type) return {};
   const TensorType data = input.tensor(0);
-  for (size_t i = 2; i < 4; ++i) {
+  const size_t rows = attrs.layout == "NHWC" ? 1 : 2;
+  for (const size_t i : {rows, rows + 1}) {
     if (is_int(data->shape[i], 0)) input.fail(fmt::format("the plane of {} is empty", show(data)));
   }
   return type;
 }
 
-// The element at (y, x) between four of a plane; 0 where that lies more than one outside.
+// The element at (y, x) between four of a channel of a batch; 0 where that lies more than one outside.
 template <typename T>
-Compute<T> sample(const Elements<T>& data, int64_t plane, int64_t height, int64_t width, Compute<T> y, Compute<T> x) {
+Compute<T> sample(const Elements<T>& data, const Planes& planes, int64_t batch, int64_t channel, Compute<T> y,
+                  Compute<T> x) {
   using C = Compute<T>;
+  const int64_t height = planes.height, width = planes.width;
   if (!(y >= -1 && y <= static_cast<C>(height) && x >= -1 && x <= static_cast<C>(width))) return 0;
   const auto place = [](C at, int64_t size) { return std::clamp<C>(at, 0, static_cast<C>(size - 1)); };
   const C row = place(y, height), column = place(x, width);
   const auto top = static_cast<int64_t>(row), left = static_cast<int64_t>(column);
   const int64_t bottom = std::min(top + 1, height - 1), right = std::min(left + 1, width - 1);
   const C v = row - static_cast<C>(top), u = column - static_cast<C>(left);
-  const auto at = [&](int64_t r, int64_t c) { return data[plane + r * width + c]; };
+  const auto at = [&](int64_t r, int64_t c) { return data[planes.offset(batch, channel, r * width + c)]; };
   return at(top, left) * ((1 - v) * (1 - u)) + at(top, right) * ((1 - v) * u) + at(bottom, left) * (v * (1 - u)) +
          at(bottom, right) * (v * u);
 }
+
+// Of one axis of one region: where it begins, how long a bin is and how many samples it has.
+template <typename C>
+struct Extent {
+  Extent(const ROIAlignAttrs& attrs, C low, C high, int64_t bins) {
+    const C scale = static_cast<C>(attrs.spatial_scale), shift = attrs.aligned ? C(0.5) : C{0};
+    begin = low * scale - shift;
+    const C size = high * scale - shift - begin;
+    bin = (attrs.aligned ? size : std::max(size, C{1})) / static_cast<C>(bins);
+    samples = attrs.sample_ratio > 0 ? attrs.sample_ratio : convert_number<int64_t>(std::ceil(bin));
+  }
+  C place(int64_t at, int64_t sample) const {
+    return begin + (static_cast<C>(at) + (static_cast<C>(sample) + C(0.5)) / static_cast<C>(samples)) * bin;
+  }
+  C begin, bin;
+  int64_t samples;
+};
 
 std::vector<NDArray> eval_roi_align(const EvalInput& input) {
   const auto& attrs = input.attrs<ROIAlignAttrs>();
   const NDArray out = input.make_output();
   check_region_batches(input, "vision.roi_align");
-  const Shape &shape = input.args[0].shape(), &to = out.shape();
+  const Planes from(input.args[0].shape(), attrs.layout), to(out.shape(), attrs.layout);
   dispatch_float(out.dtype(), [&]<typename T>() {
     using C = Compute<T>;
     const Elements<T> data(input.args[0]), rois(input.args[1]), result(out);
-    for (int64_t i = 0; i < out.num_elements(); ++i) {
-      const int64_t q = i % to[3], p = i / to[3] % to[2], c = i / (to[3] * to[2]) % to[1],
-                    r = i / (to[3] * to[2] * to[1]);
+    for_each_index({out.shape()[0], to.channels, to.height, to.width}, [&](const Shape& i) {
+      const int64_t r = i[0], place = to.offset(r, i[1], i[2] * to.width + i[3]);
       const auto batch = convert_number<int64_t>(rois[r * 5]);
-      const C scale = static_cast<C>(attrs.spatial_scale);
-      const C shift = attrs.aligned ? C(0.5) : C{0};
-      const C left = rois[r * 5 + 1] * scale - shift, top = rois[r * 5 + 2] * scale - shift;
-      const auto length = [&](C size) { return attrs.aligned ? size : std::max(size, C{1}); };
-      const C height = length(rois[r * 5 + 4] * scale - shift - top) / static_cast<C>(to[2]),
-              width = length(rois[r * 5 + 3] * scale - shift - left) / static_cast<C>(to[3]);
-      const auto samples = [&](C size) {
-        return attrs.sample_ratio > 0 ? attrs.sample_ratio : convert_number<int64_t>(std::ceil(size));
-      };
-      const int64_t rows = samples(height), columns = samples(width);
-      if (attrs.aligned && (rows < 1 || columns < 1)) {
-        result.set(i, 0);
-        continue;
-      }
-      if (rows < 1 || columns < 1 || rows > kMostSamples || columns > kMostSamples)
+      const Extent<C> rows(attrs, rois[r * 5 + 2], rois[r * 5 + 4], to.height),
+          columns(attrs, rois[r * 5 + 1], rois[r * 5 + 3], to.width);
+      const auto [fewest, most] = std::minmax(rows.samples, columns.samples);
+      if (attrs.aligned && fewest < 1) return result.set(place, 0);
+      if (fewest < 1 || most > kMostSamples)
         throw_at(input.call.span, "vision.roi_align", fmt::format("region {} is out of proportion", r));
       C total = attrs.mode == "max" ? -std::numeric_limits<C>::infinity() : C{0};
-      for (int64_t y = 0; y < rows; ++y) {
-        for (int64_t x = 0; x < columns; ++x) {
-          const C value =
-              sample<T>(data, (batch * shape[1] + c) * shape[2] * shape[3], shape[2], shape[3],
-                        top + (static_cast<C>(p) + (static_cast<C>(y) + C(0.5)) / static_cast<C>(rows)) * height,
-                        left + (static_cast<C>(q) + (static_cast<C>(x) + C(0.5)) / static_cast<C>(columns)) * width);
-          total = attrs.mode != "max" ? total + value : value > total || value != value ? value : total;
-        }
-      }
-      result.set(i, attrs.mode == "max" ? total : total / static_cast<C>(rows * columns));
-    }
+      for_each_index({rows.samples, columns.samples}, [&](const Shape& j) {
+        const C value = sample<T>(data, from, batch, i[1], rows.place(i[2], j[0]), columns.place(i[3], j[1]));
+        total = attrs.mode != "max" ? total + value : value > total || value != value ? value : total;
+      });
+      result.set(place, attrs.mode == "max" ? total : total / static_cast<C>(rows.samples * columns.samples));
+    });
   });
   return {out};
 }
@@ -304,15 +328,25 @@ std::vector<NDArray> eval_roi_align(const EvalInput& input) {
 TensorType relate_regions(const RelationInput& input, const Shape& pooled_size, const std::string& layout) {
   const TensorType data = input.tensor(0), rois = input.tensor(1);
   check_sizes(input, "pooled_size", pooled_size, 2, 1);
-  if (layout != "NCHW") input.fail(fmt::format("layout is '{}', expected NCHW", layout));
+  check_one_of(input, "layout", layout, {"NCHW", "NHWC"});
   if (!data || !rois) return {};
   if (data->shape.size() != 4 || !data->dtype.is_float())
-    input.fail(fmt::format("data must be floats [N, C, H, W], got {}", show(data)));
+    input.fail(fmt::format("data must be floats [{}], got {}", fmt::join(layout, ", "), show(data)));
   check_same_dtype(input, data, rois, "rois");
   if (rois->shape.size() != 2 || arith::is_unequal(rois->shape[1], make_int(5)))
     input.fail(fmt::format("rois must be [regions, 5]: batch, left, top, right, bottom; got {}", show(rois)));
-  return make_tensor_type(
-      Array<PrimExpr>{rois->shape[0], data->shape[1], make_int(pooled_size[0]), make_int(pooled_size[1])}, data->dtype);
+  const PrimExpr regions = rois->shape[0], height = make_int(pooled_size[0]), width = make_int(pooled_size[1]);
+  return make_tensor_type(layout == "NHWC" ? Array<PrimExpr>{regions, height, width, data->shape[3]}
+                                           : Array<PrimExpr>{regions, data->shape[1], height, width},
+                          data->dtype);
+}
+
+Planes::Planes(const Shape& shape, std::string_view layout) {
+  const bool is_last = layout == "NHWC";
+  channels = shape[is_last ? 3 : 1], height = shape[is_last ? 1 : 2], width = shape[is_last ? 2 : 3];
+  batch_step = channels * height * width;
+  channel_step = is_last ? 1 : height * width;
+  place_step = is_last ? channels : 1;
 }
 
 void check_region_batches(const EvalInput& input, const std::string& op) {
@@ -334,7 +368,9 @@ void register_vision_ops() {
   OpBuilder("vision.get_valid_counts",
             "The boxes with a class and a score above the threshold, in front: data f[B, N, E] -> (int32[B] how many, "
             "f[B, N, E], int32[B, N] where they were); -1 behind them.")
-      .arg("data")
+      .arg("data", "Tensor", "f[B, N, E]: the boxes, with score and class among their E elements")
+      .arg("score_threshold", "Tensor", "f[], optional: score_threshold as a tensor")
+      .any_args()
       .attrs<GetValidCountsAttrs>()
       .relation(relate_get_valid_counts)
       .fusion(FusionKind::opaque)
@@ -346,11 +382,11 @@ void register_vision_ops() {
       "iou_threshold or more, at most max_output_size: data f[B, N, E], valid_count int32[B], indices int32[B, N] "
       "-> (int32[B, N] the kept ones' indices, then -1, int32[B, 1] how many), or f[B, N, E] the boxes, -1 where "
       "suppressed.")
-      .arg("data")
-      .arg("valid_count")
-      .arg("indices")
-      .arg("max_output_size")
-      .arg("iou_threshold")
+      .arg("data", "Tensor", "f[B, N, E]: the boxes, with score, class and 4 coordinates among their E elements")
+      .arg("valid_count", "Tensor", "int32[B]: how many boxes of each batch count")
+      .arg("indices", "Tensor", "int32[B, N]: what is given for a box that is kept")
+      .arg("max_output_size", "Tensor", "int[]: how many boxes are kept at most; below 1: all")
+      .arg("iou_threshold", "Tensor", "f[]: boxes that overlap by as much suppress each other")
       .attrs<NonMaximumSuppressionAttrs>()
       .relation(relate_non_max_suppression)
       .fusion(FusionKind::opaque)
@@ -359,8 +395,8 @@ void register_vision_ops() {
   OpBuilder("vision.roi_align",
             "Regions resampled to one size: data f[N,C,H,W], rois f[R,5] (batch, left, top, right, bottom) -> "
             "f[R,C,pooled_size]. He et al. 2017; with `aligned`, a region without an extent gives 0.")
-      .arg("data")
-      .arg("rois")
+      .arg("data", "Tensor", "f[N, C, H, W], or [N, H, W, C] for NHWC: the images")
+      .arg("rois", "Tensor", "f[R, 5], of the same dtype: batch, left, top, right and bottom of each region")
       .attrs<ROIAlignAttrs>()
       .relation(relate_roi_align)
       .fusion(FusionKind::opaque)

@@ -10,7 +10,7 @@ struct GetValidCountsAttrs : AttrsNode {
   static constexpr std::string_view type_key = "relay.attrs.GetValidCountsAttrs";
   static constexpr bool is_final = true;
   static void fields(FieldList<GetValidCountsAttrs>& f);
-  double score_threshold = 0;
+  double score_threshold = 0;  // where it is no argument
   int64_t id_index = 0;
   int64_t score_index = 1;
 };
@@ -42,8 +42,20 @@ struct ROIAlignAttrs : AttrsNode {
   bool aligned = false;
 };
 
-// Of ops over regions: data f[N, C, H, W], rois f[R, 5] -> f[R, C, pooled_size]; null while a type is not known.
+// Of ops over regions: data f[N, C, H, W], rois f[R, 5] -> f[R, C, pooled_size], or both with the channels last; null
+// while a type is not known.
 TensorType relate_regions(const RelationInput& input, const Shape& pooled_size, const std::string& layout);
+
+// Where the elements of a dense NCHW or NHWC tensor lie, in eval and in kernels.
+struct Planes {
+  Planes(const Shape& shape, std::string_view layout);
+  // The element that lies `place` (row * width + column) into a plane.
+  template <typename I>
+  I offset(const I& batch, const I& channel, const I& place) const {
+    return batch * batch_step + channel * channel_step + place * place_step;
+  }
+  int64_t channels, height, width, batch_step, channel_step, place_step;
+};
 // Of ops over regions, rois f[R, 5]: UserError for a region of a batch that data has not, also where the result is
 // empty.
 void check_region_batches(const EvalInput& input, const std::string& op);

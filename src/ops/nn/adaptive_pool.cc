@@ -90,7 +90,8 @@ void register_rank() {
                           "data T[{}] -> T[N,C,output_size].{}",
                           takes_max ? "Greatest element" : "Mean", fmt::join(letters_of(spatial), ","),
                           takes_max ? "" : " Integers truncate."))
-        .arg("data")
+        .arg("data", "Tensor",
+             fmt::format("T[{}], numbers, or in another layout: what is pooled", fmt::join(letters_of(spatial), ", ")))
         .attrs<AdaptivePoolAttrsOf<spatial>>()
         .relation(relate_adaptive_pool)
         .fusion(FusionKind::anchor)

@@ -509,8 +509,10 @@ std::vector<NDArray> eval_backward_weight(const EvalInput& input) {
 
 template <typename A>
 void conv_op(OpBuilder op) {
-  op.arg("data")
-      .arg("weight")
+  const char* weight = A().transposed ? "T[C, K / groups, ...], or in kernel_layout: the kernel"
+                                      : "T[K, C / groups, ...], or in kernel_layout: the kernel";
+  op.arg("data", "Tensor", "T[N, C, ...], numbers, or in data_layout: the image")
+      .arg("weight", "Tensor", weight)
       .attrs<A>()
       .relation(A().transposed ? relate_conv_transpose : relate_conv)
       .fusion(FusionKind::anchor)
@@ -547,8 +549,8 @@ void register_conv_ops() {
   OpBuilder("nn.conv2d_backward_weight",
             "The gradient of nn.conv2d by its weight: grad T[N,K,P,Q], data T[N,C,H,W] -> out_dtype[K,C/groups,R,S], R "
             "and S being kernel_size, which may be left out where one only fits the sizes of grad and data.")
-      .arg("grad")
-      .arg("data")
+      .arg("grad", "Tensor", "T[N, K, P, Q], numbers: the gradient by the convolution's result")
+      .arg("data", "Tensor", "T[N, C, H, W]: the convolution's image")
       .attrs<Conv2DBackwardWeightAttrs>()
       .relation(relate_backward_weight)
       .fusion(FusionKind::anchor)

@@ -157,22 +157,22 @@ void register_group_norm_ops() {
   norm(OpBuilder("nn.group_norm",
                  "(data - mean) / sqrt(variance + epsilon) * gamma + beta over each group of channels of each batch: "
                  "data f[N, C, ...], gamma f[C], beta f[C] -> data's type. Wu and He 2018.")
-           .arg("data")
-           .arg("gamma")
-           .arg("beta")
+           .arg("data", "Tensor", "f[N, C, ...]: what is normalized")
+           .arg("gamma", "Tensor", "f[C]: the factor of each channel")
+           .arg("beta", "Tensor", "f[C]: what each channel is moved by")
            .attrs<GroupNormAttrs>(),
        relate_group_norm, eval_norm<GroupNormAttrs>);
   norm(
       OpBuilder("nn.instance_norm",
                 "(data - mean) / sqrt(variance + epsilon) * gamma + beta over each channel of each batch: data f[N, C, "
                 "...], gamma f[C], beta f[C] -> data's type. Ulyanov et al. 2016.")
-          .arg("data")
-          .arg("gamma")
-          .arg("beta")
+          .arg("data", "Tensor", "f[N, C, ...]: what is normalized")
+          .arg("gamma", "Tensor", "f[C]: the factor of each channel")
+          .arg("beta", "Tensor", "f[C]: what each channel is moved by")
           .attrs<InstanceNormAttrs>(),
       relate_instance_norm, eval_norm<InstanceNormAttrs>);
   OpBuilder("nn.l2_normalize", "x / sqrt(max(sum of squares over `axis`, eps)): data f[...] -> the same type.")
-      .arg("data")
+      .arg("data", "Tensor", "f[...]: what is normalized")
       .attrs<L2NormalizeAttrs>()
       .relation(relate_l2_normalize)
       .fusion(FusionKind::opaque)

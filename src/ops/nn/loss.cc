@@ -104,8 +104,8 @@ std::vector<NDArray> eval_nll_loss(const EvalInput& input) {
 void register_loss_ops() {
   const auto entropy = [](const char* name, const char* doc, EvalFn eval) {
     OpBuilder(name, doc)
-        .arg("predictions")
-        .arg("targets")
+        .arg("predictions", "Tensor", "f[N, C]: what was predicted of each class, or its logarithm")
+        .arg("targets", "Tensor", "f[N, C]: how likely each class is, of the same dtype")
         .relation(relate_cross_entropy)
         .fusion(FusionKind::opaque)
         .level(10)
@@ -120,9 +120,9 @@ void register_loss_ops() {
   OpBuilder("nn.nll_loss",
             "-predictions[n, targets[n, ...], ...] * weights[targets[n, ...]]: f[N, C, ...], int[N, ...], f[C] -> f[], "
             "the sum divided by the sum of the weights, or the sum, or f[N, ...].")
-      .arg("predictions")
-      .arg("targets")
-      .arg("weights")
+      .arg("predictions", "Tensor", "f[N, C, ...]: the logarithm of how likely each class is")
+      .arg("targets", "Tensor", "int[N, ...]: the class that is right")
+      .arg("weights", "Tensor", "f[C]: what each class counts, of predictions' dtype")
       .attrs<NLLLossAttrs>()
       .relation(relate_nll_loss)
       .fusion(FusionKind::opaque)

@@ -153,8 +153,8 @@ void register_matmul_ops() {
   constexpr std::string_view kHow = "Accumulates over k in out_dtype (float16 and bfloat16 in float32); integers wrap.";
   OpBuilder("nn.dense",
             fmt::format("data T[..., K], weight T[N, K] -> out_dtype[..., N]: data by weight transposed. {}", kHow))
-      .arg("data")
-      .arg("weight")
+      .arg("data", "Tensor", "T[..., K], numbers: the rows")
+      .arg("weight", "Tensor", "T[N, K]: the matrix, a row a result's column")
       .attrs<DenseAttrs>()
       .relation(relate_matrix<DenseAttrs>)
       .fusion(FusionKind::anchor)
@@ -162,8 +162,8 @@ void register_matmul_ops() {
   OpBuilder("nn.matmul", fmt::format("tensor_a T[..., M, K], tensor_b T[K, N] -> out_dtype[..., M, N]; either may be "
                                      "given transposed. {}",
                                      kHow))
-      .arg("tensor_a")
-      .arg("tensor_b")
+      .arg("tensor_a", "Tensor", "T[..., M, K], numbers, or [..., K, M] with transpose_a: the left matrices")
+      .arg("tensor_b", "Tensor", "T[K, N], or [N, K] with transpose_b: the right matrix")
       .attrs<MatmulAttrs>()
       .relation(relate_matrix<MatmulAttrs>)
       .fusion(FusionKind::anchor)
@@ -171,8 +171,8 @@ void register_matmul_ops() {
   OpBuilder("nn.batch_matmul", fmt::format("tensor_a T[B, M, K], tensor_b T[B, K, N] -> out_dtype[B, M, N]; either may "
                                            "be given transposed (tensor_b is, unless said), a B of 1 serves all. {}",
                                            kHow))
-      .arg("tensor_a")
-      .arg("tensor_b")
+      .arg("tensor_a", "Tensor", "T[B, M, K], numbers, or [B, K, M] with transpose_a: the left matrices")
+      .arg("tensor_b", "Tensor", "T[B, K, N], or [B, N, K] with transpose_b: the right matrices")
       .attrs<BatchMatmulAttrs>()
       .relation(relate_batch)
       .fusion(FusionKind::anchor)

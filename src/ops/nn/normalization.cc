@@ -35,7 +35,7 @@ void LRNAttrs::fields(FieldList<LRNAttrs>& f) {
   f.field<&LRNAttrs::size>("size", {.default_value = 5, .has_default = true, .doc = "channels of the window"})
       .field<&LRNAttrs::axis>("axis", {.default_value = 1, .has_default = true, .doc = "the channels"})
       .field<&LRNAttrs::bias>("bias", {.default_value = 2.0, .has_default = true, .doc = "added to the sum"})
-      .field<&LRNAttrs::alpha>("alpha", {.default_value = 1e-5, .has_default = true, .doc = "scale of the sum"})
+      .field<&LRNAttrs::alpha>("alpha", {.default_value = 1e-4, .has_default = true, .doc = "scale of the sum"})
       .field<&LRNAttrs::beta>("beta", {.default_value = 0.75, .has_default = true, .doc = "exponent"});
 }
 
@@ -224,7 +224,7 @@ void register_softmaxes() {
   };
   for (const Row& row : rows) {
     OpBuilder(row.name, row.doc)
-        .arg("data")
+        .arg("data", "Tensor", "f[...]: the scores")
         .attrs<SoftmaxAttrs>()
         .relation(relate_softmax)
         .fusion(FusionKind::opaque)
@@ -240,11 +240,11 @@ void register_normalization_ops() {
       "nn.batch_norm",
       "(data - moving_mean) / sqrt(moving_var + epsilon) * gamma + beta: data f[..., C, ...], four vectors f[C] -> "
       "(data's type, f[C], f[C]). Defined at inference: the last two results are moving_mean and moving_var.")
-      .arg("data")
-      .arg("gamma")
-      .arg("beta")
-      .arg("moving_mean")
-      .arg("moving_var")
+      .arg("data", "Tensor", "f[..., C, ...]: what is normalized")
+      .arg("gamma", "Tensor", "f[C]: the factor of each channel")
+      .arg("beta", "Tensor", "f[C]: what each channel is moved by")
+      .arg("moving_mean", "Tensor", "f[C]: the mean of each channel")
+      .arg("moving_var", "Tensor", "f[C]: the variance of each channel")
       .attrs<BatchNormAttrs>()
       .relation(relate_batch_norm)
       .fusion(FusionKind::opaque)
@@ -253,9 +253,9 @@ void register_normalization_ops() {
       "nn.layer_norm",
       "(data - mean) / sqrt(variance + epsilon) * gamma + beta over one axis: data f[..., C], gamma f[C], beta f[C] "
       "-> data's type; the variance divides by C.")
-      .arg("data")
-      .arg("gamma")
-      .arg("beta")
+      .arg("data", "Tensor", "f[..., C, ...]: what is normalized, along the axis of C")
+      .arg("gamma", "Tensor", "f[C]: the factor of each element along it")
+      .arg("beta", "Tensor", "f[C]: what each is moved by")
       .attrs<LayerNormAttrs>()
       .relation(relate_layer_norm)
       .fusion(FusionKind::opaque)
@@ -264,7 +264,7 @@ void register_normalization_ops() {
       "nn.lrn",
       "x / (bias + alpha / size * s)^beta, s the sum of squares over `size` channels around x: data f[..., C, ...] -> "
       "the same type. Krizhevsky et al. 2012, section 3.3, with ONNX's alpha / size.")
-      .arg("data")
+      .arg("data", "Tensor", "f[..., C, ...]: what is normalized across the channels")
       .attrs<LRNAttrs>()
       .relation(relate_lrn)
       .fusion(FusionKind::opaque)

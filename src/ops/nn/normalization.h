@@ -44,7 +44,7 @@ struct LRNAttrs : AttrsNode {
   int64_t size = 5;
   int64_t axis = 1;
   double bias = 2;
-  double alpha = 1e-5;
+  double alpha = 1e-4;
   double beta = 0.75;
 };
 

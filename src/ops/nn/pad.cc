@@ -185,16 +185,16 @@ std::vector<NDArray> eval_mirror_pad(const EvalInput& input) {
 void register_pad_ops() {
   OpBuilder("nn.pad",
             "Elements put around a tensor: constants, the edge's, or the mirror image. A negative width crops.")
-      .arg("data")
-      .arg("pad_width", "Tensor", "optional: pad_width as a tensor [rank, 2]")
-      .arg("pad_value", "Tensor", "a scalar, cast to data's dtype")
+      .arg("data", "Tensor", "T[...]: what is padded")
+      .arg("pad_width", "Tensor", "int[rank, 2], optional: pad_width as a tensor, before and after each axis")
+      .arg("pad_value", "Tensor", "[] of any dtype, cast to data's: what is put around it in mode constant")
       .any_args()
       .attrs<PadAttrs>()
       .relation(relate_pad)
       .fusion(FusionKind::injective)
       .eval(eval_pad);
   OpBuilder("nn.mirror_pad", "The mirror image put around a tensor.")
-      .arg("data")
+      .arg("data", "Tensor", "T[...]: what is padded")
       .attrs<MirrorPadAttrs>()
       .relation(relate_mirror_pad)
       .fusion(FusionKind::injective)

@@ -265,7 +265,8 @@ void register_windows() {
       fmt::format("Greatest element of each window: {}. Padding never wins; in ceil mode a window may reach past the "
                   "end, but starts before it.",
                   shape))
-      .arg("data")
+      .arg("data", "Tensor",
+           fmt::format("T[{}], numbers, or in another layout: what is pooled", fmt::join(letters_of(spatial), ", ")))
       .attrs<PoolAttrsOf<spatial, true>>()
       .relation(relate_pool)
       .fusion(FusionKind::anchor)
@@ -279,7 +280,8 @@ void register_windows() {
       fmt::format("Mean of each window: {}. Divides by the taps in the data, with count_include_pad by those in data "
                   "or padding; 0 where a window has none. Integers truncate.",
                   shape))
-      .arg("data")
+      .arg("data", "Tensor",
+           fmt::format("T[{}], numbers, or in another layout: what is pooled", fmt::join(letters_of(spatial), ", ")))
       .attrs<PoolAttrsOf<spatial, false>>()
       .relation(relate_pool)
       .fusion(FusionKind::anchor)
@@ -295,8 +297,8 @@ template <typename A>
 void register_grad(const char* name, std::string doc) {
   const bool is_max = std::is_same_v<A, MaxPool2DAttrs>;
   OpBuilder(name, std::move(doc))
-      .arg("out_grad")
-      .arg("data")
+      .arg("out_grad", "Tensor", "f[N, C, P, Q], or in another layout: the gradient by the pool's result")
+      .arg("data", "Tensor", "f[N, C, H, W], of the same dtype: what was pooled")
       .attrs<A>()
       .relation(relate_pool_grad)
       .fusion(FusionKind::anchor)
@@ -306,7 +308,7 @@ void register_grad(const char* name, std::string doc) {
 
 void register_global(const char* name, const char* what, EvalFn eval) {
   OpBuilder(name, fmt::format("{} of each plane: data T[N,C,H,W] -> T[N,C,1,1].", what))
-      .arg("data")
+      .arg("data", "Tensor", "T[N, C, H, W], numbers, or in another layout: what is pooled")
       .attrs<GlobalPool2DAttrs>()
       .relation(relate_global)
       .fusion(FusionKind::anchor)

@@ -6,7 +6,7 @@ namespace headrace::ops {
 
 static void register_annotation(const char* name, const char* doc, FusionKind kind) {
   OpBuilder(name, doc)
-      .arg("data")
+      .arg("data", "Tensor", "T[...]: x")
       .relation([](const RelationInput& input) -> Type { return input.tensor(0); })
       .value([](const RelationInput& input) { return input.arg_value(0); })
       .fusion(kind)

@@ -226,7 +226,10 @@ std::vector<NDArray> eval_dilate(const EvalInput& input) {
 
 void register_sub_pixel(const char* name, const char* doc, bool to_space) {
   moving(
-      OpBuilder(name, doc).arg("data").attrs<SubPixelAttrs>().level(5),
+      OpBuilder(name, doc)
+          .arg("data", "Tensor", "T[N, C, H, W], or in another layout: what is rearranged")
+          .attrs<SubPixelAttrs>()
+          .level(5),
       [to_space](const RelationInput& input) { return relate_sub_pixel(input, to_space); },
       [to_space](const EvalInput& input) { return eval_sub_pixel(input, to_space); });
 }
@@ -241,7 +244,7 @@ void register_block_ops() {
                      false);
   OpBuilder("nn.space_to_batch_nd",
             "Padded, and blocks put into the batch: T[N, n..., ...] -> T[N * block, (n + pads) / b..., ...].")
-      .arg("data")
+      .arg("data", "Tensor", "T[N, n..., ...]: what is cut into blocks")
       .attrs<SpaceToBatchNDAttrs>()
       .relation(relate_space_to_batch)
       .fusion(FusionKind::injective)
@@ -250,12 +253,12 @@ void register_block_ops() {
   moving(
       OpBuilder("nn.batch_to_space_nd",
                 "Blocks taken out of the batch, and cropped: T[N * block, n..., ...] -> T[N, n * b - crops..., ...].")
-          .arg("data")
+          .arg("data", "Tensor", "T[N * block, n..., ...]: the blocks")
           .attrs<BatchToSpaceNDAttrs>()
           .level(5),
       relate_batch_to_space, eval_batch_to_space);
   OpBuilder("nn.dilate", "data spread out with dilation_value between: T[n...] -> T[(n - 1) * stride + 1...].")
-      .arg("data")
+      .arg("data", "Tensor", "T[...], numbers: what is spread out")
       .attrs<DilateAttrs>()
       .relation(relate_dilate)
       .fusion(FusionKind::injective)

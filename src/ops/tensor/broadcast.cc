@@ -445,8 +445,8 @@ constexpr Kind kShift{is_integer, "integers", false};
 OpBuilder binary_op(const char* name, const char* what, const Kind& kind, EvalFn eval) {
   OpBuilder op(name, fmt::format("{}: lhs T[...], rhs T[...] ({}) -> {}[...], shapes broadcast as numpy's do.", what,
                                  kind.wanted, kind.gives_bool ? "bool" : "T"));
-  op.arg("lhs")
-      .arg("rhs")
+  op.arg("lhs", "Tensor", fmt::format("T[...], {}: the left operand", kind.wanted))
+      .arg("rhs", "Tensor", fmt::format("T[...], {}, which broadcasts: the right operand", kind.wanted))
       .relation(relate_broadcast(kind.allowed, kind.wanted, kind.gives_bool))
       .fusion(FusionKind::broadcast)
       .eval(std::move(eval));
@@ -534,17 +534,17 @@ void register_broadcast_ops() {
   register_logicals();
   OpBuilder("where",
             "x where condition, else y: condition bool[...], x T[...], y T[...] -> T[...], all three broadcast.")
-      .arg("condition")
-      .arg("x")
-      .arg("y")
+      .arg("condition", "Tensor", "bool[...]: which of the two")
+      .arg("x", "Tensor", "T[...]: what stands where it is true")
+      .arg("y", "Tensor", "T[...]: what stands elsewhere")
       .relation(relate_where)
       .fusion(FusionKind::broadcast)
       .level(4)
       .eval(eval_where)
       .value(infer_where);
   OpBuilder("nn.bias_add", "data + bias along `axis`: data T[..., C, ...], bias T[C] -> data's type.")
-      .arg("data")
-      .arg("bias")
+      .arg("data", "Tensor", "T[..., C, ...], numbers: the tensor")
+      .arg("bias", "Tensor", "T[C]: what is added to each channel")
       .attrs<BiasAddAttrs>()
       .relation(relate_bias_add)
       .fusion(FusionKind::broadcast)

@@ -227,8 +227,8 @@ Expr init(std::string_view op, Array<Expr> args, Shape shape, DataType dtype, Sp
 
 void register_constants() {
   OpBuilder("full", "A tensor of the scalar fill_value in each element.")
-      .arg("fill_value")
-      .arg("shape", "Tensor", "optional: shape as a tensor")
+      .arg("fill_value", "Tensor", "dtype[]: the value")
+      .arg("shape", "Tensor", "int[rank of the result], optional: shape as a tensor")
       .any_args()
       .attrs<InitOpAttrs>()
       .relation(relate_full)
@@ -236,7 +236,7 @@ void register_constants() {
       .eval(eval_full)
       .value(full_value);
   OpBuilder("zeros", "A tensor of zeros.")
-      .arg("shape", "Tensor", "optional: shape as a tensor")
+      .arg("shape", "Tensor", "int[rank of the result], optional: shape as a tensor")
       .any_args()
       .attrs<InitOpAttrs>()
       .relation(relate_init)
@@ -244,7 +244,7 @@ void register_constants() {
       .eval(eval_number(0))
       .value(number_value(0));
   OpBuilder("ones", "A tensor of ones.")
-      .arg("shape", "Tensor", "optional: shape as a tensor")
+      .arg("shape", "Tensor", "int[rank of the result], optional: shape as a tensor")
       .any_args()
       .attrs<InitOpAttrs>()
       .relation(relate_init)
@@ -252,8 +252,8 @@ void register_constants() {
       .eval(eval_number(1))
       .value(number_value(1));
   OpBuilder("full_like", "The scalar fill_value in the shape of data.")
-      .arg("data")
-      .arg("fill_value")
+      .arg("data", "Tensor", "T[...]: only its type counts")
+      .arg("fill_value", "Tensor", "T[]: the value")
       .relation(relate_full_like)
       .fusion(FusionKind::elementwise)
       .eval(eval_full_like)
@@ -265,23 +265,23 @@ void register_constants() {
 void register_creation_ops() {
   register_constants();
   OpBuilder("arange", "start, start + step, ... before stop: ceil((stop - start) / step) elements.")
-      .arg("start")
-      .arg("stop")
-      .arg("step")
+      .arg("start", "Tensor", "dtype[]: the first value")
+      .arg("stop", "Tensor", "dtype[]: what the values stay before")
+      .arg("step", "Tensor", "dtype[], not 0: from one value to the next")
       .attrs<ArangeAttrs>()
       .relation(relate_arange)
       .fusion(FusionKind::injective)
       .eval(eval_arange)
       .value(arange_value);
   OpBuilder("shape_of", "The shape of a tensor as a tensor: x[...] -> [rank].")
-      .arg("data")
+      .arg("data", "Tensor", "T[...]: only its shape counts")
       .attrs<ShapeOfAttrs>()
       .relation(relate_shape_of)
       .fusion(FusionKind::opaque)
       .eval(eval_shape_of)
       .value(shape_value);
   OpBuilder("ndarray_size", "The number of elements of a tensor, a scalar.")
-      .arg("data")
+      .arg("data", "Tensor", "T[...]: only its shape counts")
       .attrs<ShapeOfAttrs>()
       .relation(relate_ndarray_size)
       .fusion(FusionKind::opaque)

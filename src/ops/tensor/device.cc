@@ -50,14 +50,14 @@ void register_device_ops() {
   OpBuilder("on_device",
             "x, with a word on where it is computed (constrain_body) and where it is needed (constrain_result): "
             "x[...] -> the same type. PlanDevices reads it; by itself it does nothing.")
-      .arg("data")
+      .arg("data", "Tensor", "T[...]: x")
       .attrs<OnDeviceAttrs>()
       .relation(relate_on_device)
       .value(same_value)
       .fusion(FusionKind::opaque)
       .eval(eval_same);
   OpBuilder("device_copy", "x on another device: x[...] -> the same type.")
-      .arg("data")
+      .arg("data", "Tensor", "T[...]: what is copied")
       .attrs<DeviceCopyAttrs>()
       .relation(relate_device_copy)
       .value(same_value)

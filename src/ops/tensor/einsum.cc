@@ -218,7 +218,7 @@ void register_einsum_op() {
       "such as ij,jk->ik. Axes of one letter agree, those of ... broadcast, what the result does not name is "
       "summed; without -> the result has the letters that occur once. float16 and bfloat16 sum in float32; "
       "integers wrap.")
-      .arg("data", "Tuple of tensors")
+      .arg("data", "Tuple of tensors", "T[...], T[...], ..., numbers: a tensor for each term of the equation")
       .attrs<EinsumAttrs>()
       .relation(relate_einsum)
       .fusion(FusionKind::anchor)

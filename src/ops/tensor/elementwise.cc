@@ -284,7 +284,7 @@ std::optional<std::vector<PrimExpr>> infer_negative(const RelationInput& input) 
 template <typename F>
 void unary_float(const char* name, const char* what, F f) {
   OpBuilder(name, fmt::format("{}: x f16|f32|f64|bf16[...] -> the same type.", what))
-      .arg("data")
+      .arg("data", "Tensor", "f[...]: x")
       .relation(relate_float)
       .fusion(FusionKind::elementwise)
       .eval(eval_float(f));
@@ -293,7 +293,7 @@ void unary_float(const char* name, const char* what, F f) {
 template <typename F>
 void rounding(const char* name, const char* what, F f) {
   OpBuilder(name, fmt::format("{}: x[...] -> the same type; integers stay.", what))
-      .arg("data")
+      .arg("data", "Tensor", "T[...], numbers: x")
       .relation(relate_number)
       .fusion(FusionKind::elementwise)
       .eval(eval_rounding(f))
@@ -341,7 +341,7 @@ void register_rounding() {
 
 void register_signs() {
   OpBuilder("abs", "|x|: x[...] -> the same type; the least integer stays.")
-      .arg("data")
+      .arg("data", "Tensor", "T[...], numbers: x")
       .relation(relate_number)
       .fusion(FusionKind::elementwise)
       .eval(eval_number([](auto x) {
@@ -352,13 +352,13 @@ void register_signs() {
         }
       }));
   OpBuilder("negative", "-x: x[...] -> the same type; integers wrap.")
-      .arg("data")
+      .arg("data", "Tensor", "T[...], numbers: x")
       .relation(relate_number)
       .fusion(FusionKind::elementwise)
       .eval(eval_number([](auto x) { return negate(x); }))
       .value(infer_negative);
   OpBuilder("sign", "-1, 0 or 1: x[...] -> the same type; NaN stays.")
-      .arg("data")
+      .arg("data", "Tensor", "T[...], numbers: x")
       .relation(relate_number)
       .fusion(FusionKind::elementwise)
       .eval(eval_number([](auto x) {
@@ -370,7 +370,7 @@ void register_signs() {
 void register_predicates() {
   auto predicate = [](const char* name, const char* what, auto f) {
     OpBuilder(name, fmt::format("{}: x f[...] -> bool[...].", what))
-        .arg("data")
+        .arg("data", "Tensor", "f[...]: x")
         .relation(relate_float_to_bool)
         .fusion(FusionKind::elementwise)
         .level(3)
@@ -380,13 +380,13 @@ void register_predicates() {
   predicate("isinf", "x is infinite", [](auto x) { return std::isinf(x); });
   predicate("isfinite", "x is neither infinite nor NaN", [](auto x) { return std::isfinite(x); });
   OpBuilder("logical_not", "not x: x bool[...] -> bool[...].")
-      .arg("data")
+      .arg("data", "Tensor", "bool[...]: x")
       .relation(relate_bool)
       .fusion(FusionKind::elementwise)
       .level(4)
       .eval(eval_logical_not);
   OpBuilder("bitwise_not", "Every bit inverted: x int|uint|bool[...] -> the same type.")
-      .arg("data")
+      .arg("data", "Tensor", "int[...] or bool[...]: x")
       .relation(relate_int_or_bool)
       .fusion(FusionKind::elementwise)
       .level(4)
@@ -395,20 +395,20 @@ void register_predicates() {
 
 void register_activations() {
   OpBuilder("nn.relu", "max(x, 0), NaN stays: x[...] -> the same type.")
-      .arg("data")
+      .arg("data", "Tensor", "T[...], numbers: x")
       .relation(relate_number)
       .fusion(FusionKind::elementwise)
       .eval(eval_number([](auto x) { return x < 0 ? decltype(x){0} : x; }));
   OpBuilder("nn.leaky_relu", "x where x > 0, else alpha * x: x f[...] -> the same type.")
-      .arg("data")
+      .arg("data", "Tensor", "f[...]: x")
       .attrs<LeakyReluAttrs>()
       .relation(relate_float)
       .fusion(FusionKind::elementwise)
       .level(3)
       .eval(eval_leaky_relu);
   OpBuilder("nn.prelu", "x where x > 0, else alpha[c] * x: x f[..., C, ...], alpha f[C] -> x's type; C is at `axis`.")
-      .arg("data")
-      .arg("alpha")
+      .arg("data", "Tensor", "f[..., C, ...]: x")
+      .arg("alpha", "Tensor", "f[C], of the same dtype: the slope of each channel below 0")
       .attrs<PReluAttrs>()
       .relation(relate_prelu)
       .fusion(FusionKind::broadcast)
@@ -417,7 +417,7 @@ void register_activations() {
   OpBuilder("clip",
             "min(max(x, a_min), a_max), NaN stays: x[...] -> the same type. Bounds outside an integer dtype's "
             "range are its limits.")
-      .arg("data")
+      .arg("data", "Tensor", "T[...], numbers: x")
       .attrs<ClipAttrs>()
       .relation(relate_clip)
       .fusion(FusionKind::elementwise)
@@ -429,7 +429,7 @@ void register_copies() {
   OpBuilder("cast",
             "x in another dtype: x[...] -> dtype[...]. Float to integer truncates toward zero and saturates, NaN "
             "gives 0; integer to integer wraps; to bool: is not zero.")
-      .arg("data")
+      .arg("data", "Tensor", "T[...], numbers or bool: what is cast")
       .attrs<CastAttrs>()
       .relation(relate_cast)
       .fusion(FusionKind::elementwise)
@@ -437,14 +437,14 @@ void register_copies() {
       .eval(eval_cast)
       .value(infer_cast);
   OpBuilder("cast_like", "x in the dtype of dtype_like: x[...], dtype_like T[...] -> T[x's shape]; see cast.")
-      .arg("data")
-      .arg("dtype_like")
+      .arg("data", "Tensor", "T[...], numbers or bool: what is cast")
+      .arg("dtype_like", "Tensor", "[...]: only its dtype counts")
       .relation(relate_cast_like)
       .fusion(FusionKind::elementwise)
       .level(10)
       .eval(eval_cast);
   OpBuilder("copy", "x itself: x[...] -> the same type.")
-      .arg("data")
+      .arg("data", "Tensor", "T[...]: x")
       .relation(relate_same_type)
       .fusion(FusionKind::elementwise)
       .level(3)
@@ -455,18 +455,18 @@ void register_copies() {
 void register_fills() {
   OpBuilder("nn.dropout",
             "x f[...] -> (x, mask), both of x's type. Defined at inference: nothing is dropped, the mask is 1.")
-      .arg("data")
+      .arg("data", "Tensor", "f[...]: x")
       .attrs<DropoutAttrs>()
       .relation(relate_dropout)
       .fusion(FusionKind::opaque)
       .eval(eval_dropout);
   OpBuilder("zeros_like", "0 everywhere: x[...] -> the same type.")
-      .arg("data")
+      .arg("data", "Tensor", "T[...]: only its type counts")
       .relation(relate_same_type)
       .fusion(FusionKind::elementwise)
       .eval(eval_fill(0));
   OpBuilder("ones_like", "1 everywhere: x[...] -> the same type.")
-      .arg("data")
+      .arg("data", "Tensor", "T[...]: only its type counts")
       .relation(relate_same_type)
       .fusion(FusionKind::elementwise)
       .eval(eval_fill(1));

@@ -103,7 +103,7 @@ void register_fixed_point_ops() {
       "fixed_point_multiply",
       "data * 2^shift * multiplier / 2^31 in integers: int32[...] -> the same. The product is of 64 bits (past them "
       "it wraps); halves are rounded up.")
-      .arg("data")
+      .arg("data", "Tensor", "int32[...]: x")
       .attrs<FixedPointMultiplyAttrs>()
       .relation(relate_multiply)
       .fusion(FusionKind::elementwise)
@@ -113,10 +113,10 @@ void register_fixed_point_ops() {
       "fixed_point_multiply_per_axis",
       "fixed_point_multiply with a multiplier and shifts for each index of some axes: data int32[...], multiplier, "
       "lshift and rshift int32[data's dimensions along axes] -> data's type. Shifts are taken into 0 to 31.")
-      .arg("data")
-      .arg("multiplier")
-      .arg("lshift")
-      .arg("rshift")
+      .arg("data", "Tensor", "int32[...]: x")
+      .arg("multiplier", "Tensor", "int32[data's dimensions along axes]: the factors, in parts of 2^31")
+      .arg("lshift", "Tensor", "int32[data's dimensions along axes]: by how many bits x goes left before")
+      .arg("rshift", "Tensor", "int32[data's dimensions along axes]: by how many bits the product goes right after")
       .attrs<FixedPointMultiplyPerAxisAttrs>()
       .relation(relate_per_axis)
       .fusion(FusionKind::broadcast)

@@ -7,7 +7,44 @@
 #include "ops/loops/dims.h"
 #include "ops/loops/move.h"
 
-namespace headrace::ops {
+namespace headrace {
+
+namespace {
+
+// A number, or a constant of the IR. True and False count nothing.
+std::optional<int64_t> whole_number(const RawValue& raw) {
+  if (raw.type_index == type_index::kInt) return raw.v.v_int;
+  const bool is_imm = raw.type_index >= type_index::kStaticObjectBegin && raw.v.v_object->is_instance<IntImmNode>();
+  if (!is_imm) return std::nullopt;
+  const auto* imm = static_cast<const IntImmNode*>(raw.v.v_object);
+  return imm->dtype.is_bool() ? std::nullopt : std::optional(imm->value);
+}
+
+const std::vector<Value>& items_of(const RawValue& raw) { return static_cast<const ArrayObj*>(raw.v.v_object)->items; }
+
+}  // namespace
+
+Value ValueTraits<Sections>::to(const Sections& sections) {
+  return std::visit([](const auto& value) { return Value(value); }, sections);
+}
+
+bool ValueTraits<Sections>::matches(const RawValue& raw) {
+  if (raw.type_index == type_index::kShape || whole_number(raw)) return true;
+  if (raw.type_index != type_index::kArray) return false;
+  const std::vector<Value>& items = items_of(raw);
+  return std::all_of(items.begin(), items.end(),
+                     [](const Value& item) { return whole_number(item.raw()).has_value(); });
+}
+
+Sections ValueTraits<Sections>::from(const RawValue& raw) {
+  if (const auto number = whole_number(raw)) return *number;
+  if (raw.type_index == type_index::kShape) return ValueTraits<Shape>::from(raw);
+  Shape positions;
+  for (const Value& item : items_of(raw)) positions.push_back(whole_number(item.raw()).value());
+  return positions;
+}
+
+namespace ops {
 
 void ConcatenateAttrs::fields(FieldList<ConcatenateAttrs>& f) {
   f.field<&ConcatenateAttrs::axis>("axis", {.default_value = 0, .has_default = true, .doc = "the axis to join along"});
@@ -134,8 +171,8 @@ Type relate_split(const RelationInput& input) {
   const auto& attrs = input.call.attrs_as<SplitAttrs>();
   const size_t axis = normal_axis(input, attrs.axis, data->shape.size());
   const PrimExpr whole = data->shape[axis];
-  if (attrs.indices_or_sections.is<int64_t>()) {
-    const auto sections = attrs.indices_or_sections.as<int64_t>();
+  if (const auto* count = std::get_if<int64_t>(&attrs.indices_or_sections)) {
+    const int64_t sections = *count;
     if (sections < 1 || sections > 100000)
       input.fail(fmt::format("the number of parts is {}, expected at least 1", sections));
     const auto size = arith::divide_exactly(whole, make_int(sections));
@@ -144,11 +181,9 @@ Type relate_split(const RelationInput& input) {
     const PrimExpr part = size ? *size : is_any(whole) ? make_any() : floor_div(whole, make_int(sections));
     return parts_type(data, axis, Dims(static_cast<size_t>(sections), part));
   }
-  if (!attrs.indices_or_sections.is<Shape>())
-    input.fail("indices_or_sections must be a number of parts or a list of positions");
   Dims sizes;
   int64_t begin = 0;
-  for (const int64_t end : attrs.indices_or_sections.as<Shape>()) {
+  for (const int64_t end : std::get<Shape>(attrs.indices_or_sections)) {
     if (end < begin || (as_int(whole) && end > *as_int(whole)))
       input.fail(
           fmt::format("the positions must not decrease and must lie within axis {} of {}: {}", axis, show(data), end));
@@ -175,14 +210,17 @@ std::vector<NDArray> eval_split(const EvalInput& input) {
 void register_join_ops() {
   moving(OpBuilder("concatenate",
                    "A tuple of tensors joined along an axis: [.., n, ..] and [.., m, ..] -> [.., n + m, ..].")
-             .arg("data", "Tuple of tensors")
+             .arg("data", "Tuple of tensors",
+                  "T[.., n, ..], T[.., m, ..], ...: alike but for the axis that they are joined along")
              .attrs<ConcatenateAttrs>(),
          relate_concatenate, eval_concatenate);
   moving(OpBuilder("stack", "A tuple of k tensors of one shape joined along a new axis of size k.")
-             .arg("data", "Tuple of tensors")
+             .arg("data", "Tuple of tensors", "T[...], T[...], ...: all of one shape")
              .attrs<StackAttrs>(),
          relate_stack, eval_stack);
-  moving(OpBuilder("split", "A tensor cut along an axis: a tuple of its parts.").arg("data").attrs<SplitAttrs>(),
+  moving(OpBuilder("split", "A tensor cut along an axis: a tuple of its parts.")
+             .arg("data", "Tensor", "T[...]: what is cut")
+             .attrs<SplitAttrs>(),
          relate_split, eval_split);
 }
 
@@ -200,4 +238,6 @@ Expr split(Expr data, Shape begins, int64_t axis, Span span) {
   return call_with<SplitAttrs>("split", {data}, span, [&](auto& a) { a.indices_or_sections = begins, a.axis = axis; });
 }
 
-}  // namespace headrace::ops
+}  // namespace ops
+
+}  // namespace headrace

@@ -1,9 +1,25 @@
 // Ops that join tensors and cut them, of any dtype.
 #pragma once
 
+#include <variant>
+
 #include "ops/register.h"
 
-namespace headrace::ops {
+namespace headrace {
+
+// A number of equal parts, or the positions where parts begin after the first. One form, whoever gives it: numbers of a
+// text with a suffix (3i64), alone and in lists, are plain integers.
+using Sections = std::variant<int64_t, Shape>;
+
+template <>
+struct ValueTraits<Sections> {
+  static Value to(const Sections& sections);
+  static bool matches(const RawValue& raw);
+  static Sections from(const RawValue& raw);
+  static std::string name() { return "int or shape"; }
+};
+
+namespace ops {
 
 struct ConcatenateAttrs : AttrsNode {
   using Parent = AttrsNode;
@@ -26,7 +42,7 @@ struct SplitAttrs : AttrsNode {
   static constexpr std::string_view type_key = "relay.attrs.SplitAttrs";
   static constexpr bool is_final = true;
   static void fields(FieldList<SplitAttrs>& f);
-  Value indices_or_sections;  // int or shape
+  Sections indices_or_sections;
   int64_t axis = 0;
 };
 
@@ -36,4 +52,6 @@ Expr stack(Array<Expr> items, int64_t axis = 0, Span span = {});
 Expr split(Expr data, int64_t sections, int64_t axis = 0, Span span = {});
 Expr split(Expr data, Shape begins, int64_t axis = 0, Span span = {});
 
-}  // namespace headrace::ops
+}  // namespace ops
+
+}  // namespace headrace

@@ -233,9 +233,9 @@ void register_masks() {
   OpBuilder("one_hot",
             "on_value where the new axis' index is the one in indices, else off_value: indices int[...] -> dtype[.., "
             "depth, ..]. An index outside [0, depth) gives off_value everywhere.")
-      .arg("indices")
-      .arg("on_value")
-      .arg("off_value")
+      .arg("indices", "Tensor", "int[...]: where on_value stands along the new axis")
+      .arg("on_value", "Tensor", "dtype[]: what stands there")
+      .arg("off_value", "Tensor", "dtype[]: what stands elsewhere")
       .attrs<OneHotAttrs>()
       .relation(relate_one_hot)
       .fusion(FusionKind::injective)
@@ -244,8 +244,8 @@ void register_masks() {
   OpBuilder("trilu",
             "The upper or lower triangle of each matrix, 0 elsewhere: data T[..., m, n], k int[] the diagonal it ends "
             "at -> data's type.")
-      .arg("data")
-      .arg("k")
+      .arg("data", "Tensor", "T[..., m, n]: the matrices")
+      .arg("k", "Tensor", "int[]: the diagonal where the triangle ends: 0 is the main one, 1 that above it")
       .attrs<TriluAttrs>()
       .relation(relate_trilu)
       .fusion(FusionKind::injective)
@@ -254,8 +254,8 @@ void register_masks() {
   OpBuilder("sequence_mask",
             "data where the step along `axis` is below its sequence's valid_length, else mask_value: data T[steps, "
             "batch, ...] (or T[batch, steps, ...] for axis 1), valid_length [batch] -> data's type.")
-      .arg("data")
-      .arg("valid_length")
+      .arg("data", "Tensor", "T[steps, batch, ...], or T[batch, steps, ...] for axis 1: the sequences")
+      .arg("valid_length", "Tensor", "[batch], numbers: how many steps of each count")
       .attrs<SequenceMaskAttrs>()
       .relation(relate_sequence_mask)
       .fusion(FusionKind::injective)
@@ -268,8 +268,8 @@ void register_setters() {
       "matrix_set_diag",
       "Each matrix with its diagonals k1 .. k2 replaced: data T[..., m, n], diagonal T[..., longest] or T[..., k2 "
       "- k1 + 1, longest], the highest first -> data's type. TensorFlow's MatrixSetDiagV3.")
-      .arg("data")
-      .arg("diagonal")
+      .arg("data", "Tensor", "T[..., m, n]: the matrices")
+      .arg("diagonal", "Tensor", "T[..., longest], or T[..., k2 - k1 + 1, longest]: the new diagonals")
       .attrs<MatrixSetDiagAttrs>()
       .relation(relate_matrix_set_diag)
       .fusion(FusionKind::injective)
@@ -278,11 +278,11 @@ void register_setters() {
   OpBuilder("strided_set",
             "data with the slice begin:end:strides, one an axis, as Python's, replaced by v: data T[...], v T[the "
             "slice's shape], begin, end, strides int[rank] -> data's type.")
-      .arg("data")
-      .arg("v")
-      .arg("begin")
-      .arg("end")
-      .arg("strides")
+      .arg("data", "Tensor", "T[...]: what is written into")
+      .arg("v", "Tensor", "T[the slice's shape]: what is written")
+      .arg("begin", "Tensor", "int[rank]: where the slice begins on each axis")
+      .arg("end", "Tensor", "int[rank]: where it ends")
+      .arg("strides", "Tensor", "int[rank]: its steps")
       .relation(relate_strided_set)
       .fusion(FusionKind::injective)
       .level(4)

@@ -126,23 +126,23 @@ void register_memory_ops() {
       .relation(relate_alloc_storage)
       .eval(eval_alloc_storage);
   effect("memory.view", "Part of a storage (or of a tensor's memory) as a dense tensor.")
-      .arg("base")
+      .arg("base", "Tensor", "T[...]: the storage, or a tensor")
       .attrs<MemoryViewAttrs>()
       .relation(relate_view)
       .eval(eval_view);
   effect("memory.kill", "The storage's content is not read again. Gives ().")
-      .arg("storage")
+      .arg("storage", "Tensor", "uint8[size]: the storage")
       .relation(relate_kill)
       .eval(eval_nothing);
   effect("memory.copy", "Writes the elements of one tensor into another of the same type. Gives ().")
-      .arg("source")
-      .arg("destination")
+      .arg("source", "Tensor", "T[...]: what is read")
+      .arg("destination", "Tensor", "T[...], of source's type: what is written")
       .relation(relate_copy)
       .eval(eval_copy);
   effect("call_dps", "Calls a function and writes its results into `outputs`. Gives ().")
-      .arg("function", "Function")
-      .arg("inputs", "Tuple of tensors")
-      .arg("outputs", "Tuple of tensors")
+      .arg("function", "Function", "a function of the inputs, or an op")
+      .arg("inputs", "Tuple of tensors", "what the function is given")
+      .arg("outputs", "Tuple of tensors", "where its results go, of their types")
       .relation(relate_call_dps);
 }
 

@@ -308,7 +308,8 @@ void register_indexing() {
   OpBuilder("adv_index",
             "data at index tensors of its first axes, which broadcast: a tuple (data T[n0, n1, ...], int[Y...], ...) "
             "-> T[Y..., rest of data]. A negative index counts from the end. NumPy's advanced indexing.")
-      .arg("inputs", "Tuple of tensors")
+      .arg("inputs", "Tuple of tensors",
+           "T[n0, n1, ...], then int[Y...], ..., which broadcast: what is read, and the indices of its first axes")
       .relation(relate_adv_index)
       .fusion(FusionKind::injective)
       .level(3)
@@ -316,14 +317,14 @@ void register_indexing() {
   OpBuilder("unravel_index",
             "Positions in a flattened tensor as indices of `shape`: indices int[Y...], shape int[rank] -> int[rank, "
             "Y...].")
-      .arg("indices")
-      .arg("shape")
+      .arg("indices", "Tensor", "int[Y...]: positions, counted in row-major order")
+      .arg("shape", "Tensor", "int[rank]: the shape that they are positions of")
       .relation(relate_unravel_index)
       .fusion(FusionKind::injective)
       .level(3)
       .eval(eval_unravel_index);
   OpBuilder("meshgrid", "Coordinates of a grid: a tuple of k tensors [n_i] -> k tensors [n_0, .., n_k].")
-      .arg("data", "Tuple of tensors")
+      .arg("data", "Tuple of tensors", "T[n0], T[n1], ..., or T[]: the coordinates along each axis")
       .attrs<MeshgridAttrs>()
       .relation(relate_meshgrid)
       .fusion(FusionKind::opaque)
@@ -336,31 +337,31 @@ void register_indexing() {
 void register_rearrange_ops() {
   register_indexing();
   moving(OpBuilder("layout_transform", "data in another layout: T[N,C,H,W] -> T[N,C/16,H,W,16] for NCHW16c.")
-             .arg("data")
+             .arg("data", "Tensor", "T[in src_layout]: what is rearranged")
              .attrs<LayoutTransformAttrs>()
              .level(5),
          relate_layout_transform, eval_layout_transform);
   moving(OpBuilder("sliding_window",
                    "The windows of the last axes: data T[batch.., n..] -> T[batch.., windows.., window_shape..].")
-             .arg("data")
+             .arg("data", "Tensor", "T[...]: what windows are cut from")
              .attrs<SlidingWindowAttrs>(),
          relate_sliding_window, eval_sliding_window);
   moving(OpBuilder("reverse_sequence",
                    "The first seq_lengths[b] steps of sequence b in the opposite order: data T[...], seq_lengths "
                    "int[batch] -> data's type. A length below 0 or past the axis is an error.")
-             .arg("data")
-             .arg("seq_lengths")
+             .arg("data", "Tensor", "T[...]: the sequences")
+             .arg("seq_lengths", "Tensor", "int[batch]: how many steps of each are reversed")
              .attrs<ReverseSequenceAttrs>()
              .level(3),
          relate_reverse_sequence, eval_reverse_sequence);
   moving(OpBuilder("slice_like", "The first elements along axes, as many as shape_like has: data, shape_like.")
-             .arg("data")
-             .arg("shape_like")
+             .arg("data", "Tensor", "T[...]: what is cut")
+             .arg("shape_like", "Tensor", "[...]: only its shape counts")
              .attrs<SliceLikeAttrs>()
              .level(2),
          relate_slice_like, eval_slice_like);
   OpBuilder("reinterpret", "The same bits read as another dtype of the same size: x[...] -> dtype[...].")
-      .arg("data")
+      .arg("data", "Tensor", "T[...], numbers: what is read as another dtype")
       .attrs<CastAttrs>()
       .relation(relate_reinterpret)
       .fusion(FusionKind::elementwise)

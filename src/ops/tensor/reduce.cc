@@ -368,7 +368,7 @@ void reduce_op(const char* name, const char* what, TypeRelationFn relation, Eval
   OpBuilder op(name, fmt::format("{}: data T[...] -> T[the axes that stay], accumulated in T in row-major order "
                                  "(float16 and bfloat16 in float32); integers wrap.",
                                  what));
-  op.arg("data")
+  op.arg("data", "Tensor", "T[...], numbers, or bool for all and any: what is reduced")
       .attrs<ReduceAttrs>()
       .relation(std::move(relation))
       .fusion(FusionKind::reduction)
@@ -381,7 +381,7 @@ void arg_op(const char* name, const char* what, bool greatest) {
   OpBuilder(name, fmt::format("Index of the {} element: data T[...] -> int64[the axes that stay], counted in row-major "
                               "order over the reduced axes. The first NaN counts as the {}.",
                               what, what))
-      .arg("data")
+      .arg("data", "Tensor", "T[...], numbers: what is searched")
       .attrs<ArgReduceAttrs>()
       .relation(relate_arg)
       .fusion(FusionKind::reduction)
@@ -392,8 +392,8 @@ void arg_op(const char* name, const char* what, bool greatest) {
 void register_collapses() {
   OpBuilder("collapse_sum_to",
             "data summed up along the axes that broadcasting `shape` to data repeats: T[...] -> T[shape].")
-      .arg("data")
-      .arg("shape", "Tensor", "optional: shape as a tensor")
+      .arg("data", "Tensor", "T[...], numbers: what is summed up")
+      .arg("shape", "Tensor", "int[rank of the result], optional: shape as a tensor")
       .any_args()
       .attrs<CollapseSumAttrs>()
       .relation(relate_collapse_sum_to)
@@ -401,8 +401,8 @@ void register_collapses() {
       .level(4)
       .eval(eval_collapse_sum);
   OpBuilder("collapse_sum_like", "The same to the shape of collapse_type: T[...], [...] -> T[collapse_type's shape].")
-      .arg("data")
-      .arg("collapse_type")
+      .arg("data", "Tensor", "T[...], numbers: what is summed up")
+      .arg("collapse_type", "Tensor", "[...]: only its shape counts")
       .relation(relate_collapse_sum_like)
       .fusion(FusionKind::reduction)
       .level(10)
@@ -411,8 +411,8 @@ void register_collapses() {
 
 void register_variance() {
   OpBuilder("variance", "Mean of (data - mean)^2: data f[...], mean f[broadcasts to data] -> f[the axes that stay].")
-      .arg("data")
-      .arg("mean")
+      .arg("data", "Tensor", "f[...]: the elements")
+      .arg("mean", "Tensor", "f[broadcasts to data], of the same dtype: their mean, its reduced axes of size 1")
       .attrs<VarianceAttrs>()
       .relation(relate_variance)
       .fusion(FusionKind::reduction)

@@ -139,23 +139,29 @@ std::vector<NDArray> eval_reverse(const EvalInput& input) {
 
 void register_repeat_ops() {
   moving(OpBuilder("broadcast_to", "Repeated along axes of size 1 and new leading axes, to a given shape.")
-             .arg("data")
-             .arg("shape", "Tensor", "optional: shape as a tensor")
+             .arg("data", "Tensor", "T[...]: what is repeated")
+             .arg("shape", "Tensor", "int[rank of the result], optional: shape as a tensor")
              .any_args()
              .attrs<BroadcastToAttrs>(),
          relate_broadcast_to, eval_broadcast, FusionKind::broadcast);
-  moving(OpBuilder("broadcast_to_like", "Broadcast to the shape of broadcast_type.").arg("data").arg("broadcast_type"),
+  moving(OpBuilder("broadcast_to_like", "Broadcast to the shape of broadcast_type.")
+             .arg("data", "Tensor", "T[...]: what is repeated")
+             .arg("broadcast_type", "Tensor", "[...]: only its shape counts"),
          relate_broadcast_to_like, eval_broadcast, FusionKind::broadcast);
   moving(OpBuilder("tile", "The whole tensor repeated reps times along each axis.")
-             .arg("data")
-             .arg("reps", "Tensor", "optional: reps as a tensor")
+             .arg("data", "Tensor", "T[...]: what is repeated")
+             .arg("reps", "Tensor", "int[axes], optional: reps as a tensor")
              .any_args()
              .attrs<TileAttrs>(),
          relate_tile, eval_tile);
-  moving(OpBuilder("repeat", "Each element repeated along an axis.").arg("data").attrs<RepeatAttrs>(), relate_repeat,
-         eval_repeat);
-  moving(OpBuilder("reverse", "In the opposite order along an axis.").arg("data").attrs<ReverseAttrs>(), relate_reverse,
-         eval_reverse);
+  moving(OpBuilder("repeat", "Each element repeated along an axis.")
+             .arg("data", "Tensor", "T[...]: what is repeated")
+             .attrs<RepeatAttrs>(),
+         relate_repeat, eval_repeat);
+  moving(OpBuilder("reverse", "In the opposite order along an axis.")
+             .arg("data", "Tensor", "T[...]: what is reversed")
+             .attrs<ReverseAttrs>(),
+         relate_reverse, eval_reverse);
 }
 
 Expr broadcast_to(Expr data, Shape shape, Span span) {

@@ -258,29 +258,36 @@ void register_shape_ops() {
   reshaping(OpBuilder("reshape",
                       "The same elements in row-major order in another shape: x[...] -> [newshape]. With the special "
                       "values of newshape; symbolic sizes divide exactly or stay an expression.")
-                .arg("data")
-                .arg("newshape", "Tensor", "optional: newshape as a tensor")
+                .arg("data", "Tensor", "T[...]: what gets another shape")
+                .arg("newshape", "Tensor", "int[rank of the result], optional: newshape as a tensor")
                 .any_args()
                 .attrs<ReshapeAttrs>(),
             relate_reshape);
   reshaping(OpBuilder("contrib_reverse_reshape",
                       "reshape, with the special values of newshape matched from the last dimension to the first: "
                       "x[10,5,4] by (-1, 0) -> [50,4].")
-                .arg("data")
+                .arg("data", "Tensor", "T[...]: what gets another shape")
                 .attrs<ReshapeAttrs>(),
             relate_reverse_reshape);
-  reshaping(OpBuilder("reshape_like", "The elements of data in the shape of shape_like.").arg("data").arg("shape_like"),
+  reshaping(OpBuilder("reshape_like", "The elements of data in the shape of shape_like.")
+                .arg("data", "Tensor", "T[...]: the elements")
+                .arg("shape_like", "Tensor", "[...], as many elements: only its shape counts"),
             relate_reshape_like);
-  reshaping(OpBuilder("nn.batch_flatten", "All but the first axis as one: x[N, ...] -> [N, rest].").arg("data"),
+  reshaping(OpBuilder("nn.batch_flatten", "All but the first axis as one: x[N, ...] -> [N, rest].")
+                .arg("data", "Tensor", "T[N, ...]: what is made a matrix"),
             relate_batch_flatten);
-  moving(
-      OpBuilder("transpose", "The axes in another order; without axes, reversed.").arg("data").attrs<TransposeAttrs>(),
-      relate_transpose, eval_transpose);
-  reshaping(OpBuilder("squeeze", "Without its axes of size 1, or those named.").arg("data").attrs<SqueezeAttrs>(),
+  moving(OpBuilder("transpose", "The axes in another order; without axes, reversed.")
+             .arg("data", "Tensor", "T[...]: what is transposed")
+             .attrs<TransposeAttrs>(),
+         relate_transpose, eval_transpose);
+  reshaping(OpBuilder("squeeze", "Without its axes of size 1, or those named.")
+                .arg("data", "Tensor", "T[...]: what loses axes")
+                .attrs<SqueezeAttrs>(),
             relate_squeeze);
-  reshaping(
-      OpBuilder("expand_dims", "With num_newaxis axes of size 1 put in at axis.").arg("data").attrs<ExpandDimsAttrs>(),
-      relate_expand_dims, FusionKind::broadcast);
+  reshaping(OpBuilder("expand_dims", "With num_newaxis axes of size 1 put in at axis.")
+                .arg("data", "Tensor", "T[...]: what gets axes")
+                .attrs<ExpandDimsAttrs>(),
+            relate_expand_dims, FusionKind::broadcast);
 }
 
 Expr reshape(Expr data, Shape newshape, bool allowzero, Span span) {

@@ -43,7 +43,13 @@ void GatherAttrs::fields(FieldList<GatherAttrs>& f) {
 
 void GatherNDAttrs::fields(FieldList<GatherNDAttrs>& f) {
   f.field<&GatherNDAttrs::batch_dims>(
-      "batch_dims", {.default_value = 0, .has_default = true, .doc = "leading axes that data and indices share"});
+       "batch_dims", {.default_value = 0, .has_default = true, .doc = "leading axes that data and indices share"})
+      .field<&GatherNDAttrs::index_rank>(
+          "index_rank",
+          {.optional = true,
+           .default_value = Value(),
+           .has_default = true,
+           .doc = "the first dimension of indices, where its type does not say it; it is checked when it runs"});
 }
 
 SliceRange slice_range(int64_t n, int64_t begin, int64_t end, int64_t step) {
@@ -309,11 +315,18 @@ Type relate_gather_nd(const RelationInput& input) {
   if (!data || !indices) return {};
   check_indices(input, indices);
   if (indices->shape.empty()) input.fail("indices must have at least one dimension");
-  const auto depth = as_int(indices->shape[0]);
-  if (!depth) input.fail(fmt::format("the first dimension of indices must be known: {}", show(indices)));
-  const int64_t batch = input.call.attrs_as<GatherNDAttrs>().batch_dims;
+  const auto& attrs = input.call.attrs_as<GatherNDAttrs>();
+  const auto known = as_int(indices->shape[0]);
+  const auto depth = known ? known : attrs.index_rank;
+  if (!depth)
+    input.fail(
+        fmt::format("the first dimension of indices must be known, by their type or as index_rank: {}", show(indices)));
+  if (attrs.index_rank.value_or(*depth) != *depth)
+    input.fail(fmt::format("index_rank is {}, and indices {} name {} axes", *attrs.index_rank, show(indices), *depth));
+  const int64_t batch = attrs.batch_dims;
   const auto rank = static_cast<int64_t>(data->shape.size());
-  if (batch < 0 || *depth + batch > rank || batch >= static_cast<int64_t>(indices->shape.size()))
+  if (*depth < 0 || batch < 0 || batch > rank || *depth > rank - batch ||
+      batch >= static_cast<int64_t>(indices->shape.size()))
     input.fail(fmt::format("indices name {} axes after {} batch axes; data is {}", *depth, batch, show(data)));
   Array<PrimExpr> dims = dims_between(indices->shape, 1, indices->shape.size());
   append(dims, dims_between(data->shape, static_cast<size_t>(batch + *depth), data->shape.size()));
@@ -326,6 +339,8 @@ std::vector<NDArray> eval_gather_nd(const EvalInput& input) {
   const Shape strides = dense_strides(shape), index_strides = dense_strides(indices.shape());
   const auto batch = static_cast<size_t>(input.attrs<GatherNDAttrs>().batch_dims);
   const auto depth = static_cast<size_t>(indices.shape()[0]);
+  if (const auto rank = input.attrs<GatherNDAttrs>().index_rank; rank && *rank != indices.shape()[0])
+    throw_user_error("gather_nd: the first dimension of indices is {}, expected index_rank, {}", depth, *rank);
   const size_t picks = indices.shape().size() - 1;
   NDArray result = input.make_output();
   check_unused_indices(input, result, [&](int64_t i) {
@@ -352,27 +367,27 @@ void register_slice_ops() {
       OpBuilder("strided_slice",
                 "Every stride-th element from begin to end on some axes, as Python's slices (numpy indexing). begin, "
                 "end and strides are attributes or int tensors.")
-          .arg("data")
-          .arg("begin", "Tensor", "optional")
-          .arg("end", "Tensor", "optional")
-          .arg("strides", "Tensor", "optional")
+          .arg("data", "Tensor", "T[...]: what is cut")
+          .arg("begin", "Tensor", "int[axes], optional: begin as a tensor")
+          .arg("end", "Tensor", "int[axes], optional, after begin: end as a tensor")
+          .arg("strides", "Tensor", "int[axes], optional, after end: strides as a tensor")
           .any_args()
           .attrs<StridedSliceAttrs>(),
       relate_strided_slice, eval_strided_slice);
   moving(OpBuilder("take", "Slices of data along an axis at indices: [.., n, ..] and indices[Y] -> [.., Y, ..].")
-             .arg("data")
-             .arg("indices")
+             .arg("data", "Tensor", "T[.., n, ..]: what is read")
+             .arg("indices", "Tensor", "int[Y...]: which slices along the axis")
              .attrs<TakeAttrs>(),
          relate_take, eval_take);
   moving(OpBuilder("gather",
                    "out[i][j][k] = data[i][indices[i][j][k]][k] for axis 1; a negative index counts from the end.")
-             .arg("data")
-             .arg("indices")
+             .arg("data", "Tensor", "T[...]: what is read")
+             .arg("indices", "Tensor", "int[...], of data's rank: which element along the axis")
              .attrs<GatherAttrs>(),
          relate_gather, eval_gather);
   moving(OpBuilder("gather_nd", "Slices of data at index tuples indices[:, y]: indices[M, Y] -> [Y, rest of data].")
-             .arg("data")
-             .arg("indices")
+             .arg("data", "Tensor", "T[...]: what is read")
+             .arg("indices", "Tensor", "int[M, Y...]: M indices for each slice, of the axes after batch_dims")
              .attrs<GatherNDAttrs>(),
          relate_gather_nd, eval_gather_nd);
 }

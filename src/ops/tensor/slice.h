@@ -39,6 +39,7 @@ struct GatherNDAttrs : AttrsNode {
   static constexpr bool is_final = true;
   static void fields(FieldList<GatherNDAttrs>& f);
   int64_t batch_dims = 0;
+  std::optional<int64_t> index_rank;
 };
 
 Expr strided_slice(Expr data, Shape begin, Shape end, Shape strides = {}, Shape axes = {},

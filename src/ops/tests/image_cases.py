@@ -147,6 +147,7 @@ def add_region_cases(data: Data) -> None:
         call = f"vision.roi_pool(%0, %1, pooled_size=[2, 4], spatial_scale={float(scale)}f)"
         case(f"roi_pool {scale}", call, [x, regions], [y])
     error("roi_pool batch", call, [x, regions + 1], "is of ", run=True)
+    error("roi_pool layout", f'{call[:-1]}, layout="NHWC")', [x, regions], "layout is 'NHWC', expected one of NCHW")
     error("roi_pool rois", call, [x, regions[:, :4]], "rois must be")
     regions[3] = [1, 4, 2, 4.25, 2.5]
     inputs = [x, regions[:, 1:].copy(), regions[:, 0].astype("int64")]

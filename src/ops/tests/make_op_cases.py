@@ -428,6 +428,17 @@ for b in range(2):
 args = "vision.get_valid_counts(%0, score_threshold=0.2f)"
 case("get_valid_counts", args, [boxes], [counts, front, where])
 error("get_valid_counts", "vision.get_valid_counts(%0, score_index=6)", [boxes], "score_index is 6")
+threshold = scalar(0.2)
+case("get_valid_counts operand", "vision.get_valid_counts(%0, %1)", [boxes, threshold], [counts, front, where])
+case(
+    "get_valid_counts wide", "vision.get_valid_counts(%0, %1)", [boxes, scalar(0.2, "float64")], [counts, front, where]
+)
+message = "score_threshold is given twice, as attribute and as argument"
+error("get_valid_counts twice", "vision.get_valid_counts(%0, %1, score_threshold=0.1f)", [boxes, threshold], message)
+message = "score_threshold must be a float scalar"
+error("get_valid_counts vector", "vision.get_valid_counts(%0, %1)", [boxes, np.array([0.2], "float32")], message)
+message = "takes data and score_threshold, got 3 arguments"
+error("get_valid_counts three", "vision.get_valid_counts(%0, %1, %1)", [boxes, threshold], message)
 
 
 def overlap(p: np.ndarray, q: np.ndarray) -> float:
@@ -479,6 +490,7 @@ for ratio in (2, 0):
     y = run_onnx("RoiAlign", inputs, opset=10, output_height=2, output_width=3, sampling_ratio=ratio, spatial_scale=0.5)
     args = f"vision.roi_align(%0, %1, pooled_size=[2, 3], spatial_scale=0.5f, sample_ratio={ratio})"
     case(f"roi_align {ratio}", args, [x, regions], [y], 3e-6)
+    case(f"roi_align NHWC {ratio}", f'{args[:-1]}, layout="NHWC")', [last(x), regions], [last(y)], 3e-6)
 y = np.empty((2, 3, 2, 2), "float32")
 for r, region in enumerate(regions[:2]):
     for c, p, q in np.ndindex(3, 2, 2):
@@ -491,6 +503,8 @@ for r, region in enumerate(regions[:2]):
         y[r, c, p, q] = ndimage.map_coordinates(plane, np.array(points).T, order=1, mode="nearest").max()
 args = 'vision.roi_align(%0, %1, pooled_size=[2, 2], spatial_scale=1f, sample_ratio=2, mode="max")'
 case("roi_align max", args, [x, regions[:2]], [y], 3e-6)
+case("roi_align NHWC max", f'{args[:-1]}, layout="NHWC")', [last(x), regions[:2]], [last(y)], 3e-6)
+error("roi_align layout", f'{args[:-1]}, layout="HWCN")', [x, regions], "layout is 'HWCN', expected one of NCHW, NHWC")
 error("roi_align rois", "vision.roi_align(%0, %1, pooled_size=[2, 2], spatial_scale=1f)", [x, x[0, 0]], "rois must be")
 error("roi_align batch", args, [x, regions + 1], "is of ", run=True)
 

@@ -143,7 +143,7 @@ def add_softmax() -> None:
 def add_lrn() -> None:
     x = data(2, 7, 2, 3)
     for size, others in ((5, {}), (3, {"alpha": 0.5, "beta": 0.5, "bias": 1.0})):
-        y = run_onnx("LRN", [x], **{"size": size, "alpha": 1e-5, "beta": 0.75, "bias": 2.0, **others})
+        y = run_onnx("LRN", [x], **{"size": size, "alpha": 1e-4, "beta": 0.75, "bias": 2.0, **others})
         words = "".join(f", {name}={value}f" for name, value in others.items())
         case(f"lrn {size}", f"nn.lrn(%0, size={size}{words})", [x], [y], 2e-6)
         case(f"lrn {size} last", f"nn.lrn(%0, size={size}, axis=3{words})", [last(x)], [last(y)], 2e-6)

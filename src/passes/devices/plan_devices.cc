@@ -119,7 +119,7 @@ class Planner {
         throw_at(function.span, kParamVirtualDevices,
                  fmt::format("{} devices for {} parameters", devices.size(), function.params.size()));
       for (size_t i = 0; i < devices.size(); ++i)
-        pin_leaves(own->parts[i], devices[i], kParamVirtualDevices, function.span);
+        if (!devices[i].empty()) pin_leaves(own->parts[i], devices[i], kParamVirtualDevices, function.span);
     }
     if (result) pin_leaves(own->parts.back(), result->as<std::string>(), kResultVirtualDevice, function.span);
   }

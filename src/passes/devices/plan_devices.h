@@ -35,12 +35,13 @@
 #pragma once
 
 #include "pass/pass.h"
+#include "relay/device_attrs.h"
 #include "relay/expr.h"
 
 namespace headrace::passes {
 
-inline constexpr const char* kParamVirtualDevices = "param_virtual_devices";
-inline constexpr const char* kResultVirtualDevice = "result_virtual_device";
+using relay::kParamVirtualDevices;
+using relay::kResultVirtualDevice;
 
 struct DeviceOptions {
   std::string default_device = "cpu:0", host_device = "cpu:0";

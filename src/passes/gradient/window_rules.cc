@@ -97,7 +97,7 @@ Expr resample_back(const GradientSite& s, const ops::Resize2DAttrs& attrs) {
     along->size = Shape{size};
     along->roi = {};
     along->layout = "NCW";
-    along->out_dtype = "";
+    along->out_dtype.reset();
     return relay::make_call("image.resize1d", {units}, Attrs(along));
   });
 }

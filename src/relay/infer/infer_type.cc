@@ -8,6 +8,7 @@
 #include "ir/type_parts.h"
 #include "relay/infer/check_kind.h"
 #include "relay/infer/inferencer.h"
+#include "relay/infer/shown_places.h"
 #include "relay/visit.h"
 
 namespace headrace::relay {
@@ -138,6 +139,11 @@ void TypeErrors::raise(std::span<const Expr> functions, std::span<const Expr> na
   raise();
 }
 
+void TypeErrors::show_places(const IRModule& module) {
+  for (size_t i = 0; i < messages_.size(); ++i)
+    messages_[i] = with_shown_place(messages_[i], places_[i] ? places_[i]->span : Span(), module);
+}
+
 void TypeErrors::raise() const {
   if (messages_.empty()) return;
   if (messages_.size() == 1) throw messages_.front();
@@ -265,10 +271,18 @@ bool Inferencer::check_annotation(const Type& type, const Span& span) {
   return fault.empty();
 }
 
+static void check_definitions(const IRModule& module) {
+  try {
+    check_kinds(module);
+  } catch (const UserError& error) {
+    throw with_shown_place(error, {}, module);
+  }
+}
+
 // With `may_lack_parts`, the module as it was given where all that is wrong is that parts of types are open.
 static TypedModule infer_module(const IRModule& given, bool may_lack_parts) {
   const IRModule module = snapshot(given);  // it is read many times, while others may add to it
-  check_kinds(module);
+  check_definitions(module);
   Inferencer inferencer(module);
   std::vector<Expr> exprs;
   for (const auto& [var, function] : module->functions()) {
@@ -282,7 +296,9 @@ static TypedModule infer_module(const IRModule& given, bool may_lack_parts) {
   const std::vector<Expr> results = inferencer.run_all(exprs);
   inferencer.report_escapes(exprs, false);
   if (may_lack_parts && inferencer.lacks_parts_only()) return {given, {}};
-  inferencer.take_errors().raise(std::span(exprs).first(count), std::span(exprs).subspan(count));
+  TypeErrors errors = inferencer.take_errors();
+  errors.show_places(module);
+  errors.raise(std::span(exprs).first(count), std::span(exprs).subspan(count));
   bool changed = false;
   Map<GlobalVar, BaseFunc> typed;
   size_t next = 0;
@@ -312,7 +328,9 @@ Expr infer_type(const Expr& expr, const IRModule& module) {
   Inferencer inferencer(module);
   Expr typed = inferencer.run(expr);
   inferencer.report_escapes({expr}, true);
-  inferencer.errors().raise();
+  TypeErrors errors = inferencer.take_errors();
+  errors.show_places(module);
+  errors.raise();
   return typed;
 }
 

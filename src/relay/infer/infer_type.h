@@ -19,9 +19,9 @@
 // hold, and an expression of symbols in another dtype than int64 (where it is taken not to wrap). A symbol itself is
 // followed in dtypes of 32 bits too: a program that measures a size in int32 is taken to have none past it.
 //
-// Raises one UserError that lists the type errors found, each with its place; what nothing determines is told when
-// there is no other. Kinds are checked (check_kind.h), and that matches cover every value (unmatched_cases.h). Time is
-// linear in the size of the program where types are small; stack use does not depend on it.
+// Raises one UserError that lists the type errors, each with its place and the line of its text, if any, with a caret;
+// what nothing determines is told when there is no other. Kinds are checked (check_kind.h), and that matches cover all
+// values (unmatched_cases.h). Linear in the size of the program where types are small; stack use does not depend on it.
 #pragma once
 
 #include "ir/module.h"

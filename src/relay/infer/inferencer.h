@@ -23,6 +23,8 @@ class TypeErrors {
   void add(const Span& span, std::string op, std::string message);
   bool empty() const { return messages_.empty(); }
   bool is_about(const Expr& place) const { return std::find(places_.begin(), places_.end(), place) != places_.end(); }
+  // Each with the line and a caret, where its place is in a text of the module.
+  void show_places(const IRModule& module);
   // Throws when there is any: one as it is, several as a list.
   void raise() const;
   // Says before that which of the functions an error is in that has no place in a text. `names` are theirs.
@@ -39,11 +41,10 @@ class TypeErrors {
 class Inferencer {
  public:
   explicit Inferencer(IRModule module);
-  // The typed expression. Errors are in errors().
+  // The typed expression. take_errors() gives the errors.
   Expr run(const Expr& expr);
   // Types all of them before it looks for what nothing determines.
   std::vector<Expr> run_all(const std::vector<Expr>& exprs);
-  const TypeErrors& errors() const { return errors_; }
   // Whether all the errors say of types that nothing determines parts of them: List[_].
   bool lacks_parts_only() const { return lacks_parts_ && !lacks_whole_types_; }
   // After run_all: names of types that get out of their function are errors.

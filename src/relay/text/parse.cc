@@ -178,6 +178,7 @@ void Parser::item() {
 }
 
 IRModule Parser::module() {
+  take_init_module();
   import_texts();
   try {
     version(true);

@@ -20,8 +20,13 @@ namespace headrace::relay {
 struct ParseOptions {
   // The data of meta[relay.Constant][i], for a text without a metadata block.
   const std::vector<NDArray>* weights = nullptr;
+  // The texts (ir/virtual_device.h) of meta[VirtualDevice][i], for a text whose metadata block has none.
+  const std::vector<std::string>* virtual_devices = nullptr;
   // The folders that files are imported from.
   std::vector<std::string> import_paths = {};
+  // What a module's text may use and has in its own module too: these functions, types, attributes and sources. It
+  // stays as it is. A text that defines one of these names anew is refused.
+  IRModule init_module = {};
 };
 
 // UserError that holds all errors of the text, each with source:line:column, the line and a caret. Every node has a

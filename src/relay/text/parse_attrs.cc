@@ -1,6 +1,9 @@
 // Attributes and their values.
+#include "ir/virtual_device.h"
 #include "object/string.h"
+#include "relay/device_attrs.h"
 #include "relay/text/dyn_operands.h"
+#include "relay/text/old_attrs.h"
 #include "relay/text/parser.h"
 #include "relay/user_attrs.h"
 
@@ -27,16 +30,79 @@ Value Parser::value(size_t depth) {
   const bool ends =
       after.is(",") || after.is("]") || after.is(")") || after.is("}") || after.is(";") || after.kind == TokenKind::end;
   if (is_number && (ends || peek(ahead).kind == TokenKind::real)) return value_number(accept("-"));
-  if (accept("None")) return {};
+  if (accept("None") || accept("nullptr")) return {};
   if (ends && (first.is("True") || first.is("False"))) return take(), Value(first.is("True"));
   if (first.kind == TokenKind::word && peek(1).is("(")) return value_call(depth);
   const auto inside = [&] { return value(depth + 1); };
   if (accept("[")) return list_of(inside);
   if (accept("{")) return map_of(inside);
+  if (first.is("meta") && peek(1).is("[")) return meta_value();
+  if (at_tuple()) return tuple_of(inside);
+  if (ends && first.kind == TokenKind::word && !symbols_.contains(std::string(first.text)))
+    fail(first, fmt::format("'{0}' names no dimension of a type before it; a text is written \"{0}\", a dimension of "
+                            "its own {0}:int64",
+                            first.text));
   return value_dim();
 }
 
 Value Parser::value_dim() { return Value(dim(0).run()); }
+
+// Whether what begins with a parenthesis has a comma before that closes, or nothing.
+bool Parser::at_tuple() const {
+  if (!at("(")) return false;
+  if (peek(1).is(")")) return true;
+  int depth = 0;
+  for (size_t i = 0; peek(i).kind != TokenKind::end; ++i) {
+    depth += nesting_step(peek(i));
+    if (depth == 0) return false;
+    if (depth == 1 && peek(i).is(",")) return true;
+  }
+  return false;
+}
+
+// meta[relay.Constant][0] is the tensor, meta[VirtualDevice][0] the device's text.
+Value Parser::meta_value() {
+  const Token first = peek();
+  if (!peek(2).is("VirtualDevice")) return Value(meta_constant(first));
+  meta_kind();
+  const int64_t index = meta_index("a device");
+  if (index >= static_cast<int64_t>(devices().size()))
+    fail(first, fmt::format("there is no virtual device {}: the text has {} (its #[metadata] block, or init_meta_table "
+                            "in Python, holds them); or write it out, as in \"cuda:0\"",
+                            index, devices().size()));
+  return Value(device_text(first, Value(devices()[static_cast<size_t>(index)])));
+}
+
+// Its usual form, of one device or of those of a tuple's parts.
+std::string Parser::device_text(const Token& first, const Value& value) {
+  if (!value.is<std::string>()) fail(first, "a virtual device is meta[VirtualDevice][0] or a text such as \"cuda:0\"");
+  try {
+    const std::string text = value.as<std::string>();
+    if (text.starts_with('(')) return parse_virtual_devices(text), text;
+    return to_string(parse_virtual_device(text));
+  } catch (const UserError& error) {
+    fail(first, error.message());
+  }
+}
+
+// %x {virtual_device=meta[VirtualDevice][0]}: T
+std::string Parser::param_device() {
+  take();
+  take();
+  expect("=", "after virtual_device");
+  const Token first = peek();
+  const std::string device = device_text(first, value(0));
+  expect("}", "after a parameter's device");
+  return device;
+}
+
+// What TVM calls virtual_device, of a function, is where its result is.
+void Parser::set_function_attr(DictAttrs& attrs, const Token& name, const NamedValue& field) {
+  const bool is_device = field.first == "virtual_device";
+  const std::string key = is_device ? kResultVirtualDevice : field.first;
+  if (attrs.contains(key)) return report(name, fmt::format("the attribute '{}' is given twice", key));
+  attrs.set(key, is_device ? Value(device_text(name, field.second)) : field.second);
+}
 
 // A plain integer is an int, one with a suffix a scalar expression; a real is a float, whatever its suffix says.
 Value Parser::value_number(bool negative) {
@@ -176,6 +242,14 @@ Attrs Parser::attrs_of(const TypeInfo& type, std::vector<NamedValue> fields, con
 void Parser::take_dyn_attrs(const Token& first, Array<Expr>& args, CallAttrs& attrs) {
   try {
     for (NamedValue& field : take_dyn_operands(first.text, args)) attrs.fields.push_back(std::move(field));
+  } catch (const UserError& error) {
+    fail(first, error.message());
+  }
+}
+
+void Parser::take_old_attrs_of(const OpNode& op, const Token& first, Array<Expr>& args, CallAttrs& attrs) {
+  try {
+    take_old_attrs(op, args, attrs.fields);
   } catch (const UserError& error) {
     fail(first, error.message());
   }

@@ -3,6 +3,7 @@
 #include <set>
 #include <unordered_set>
 
+#include "relay/device_attrs.h"
 #include "relay/text/parser.h"
 #include "relay/text/print_names.h"
 #include "relay/visit.h"
@@ -54,8 +55,13 @@ Nested<bool> Parser::statement(std::vector<Let>& lets) {
   if (peek().kind != TokenKind::graph || !peek(1).is("=")) co_return false;
   const Token name = take();
   take();
-  vars_.bind(local_name(name), placeholder(name));
-  Expr value = co_await expr(0);
+  Expr value;
+  try {
+    value = co_await expr(0);
+  } catch (const SyntaxError&) {
+    vars_.bind(local_name(name), placeholder(name));  // so that its uses are no errors, too
+    throw;
+  }
   vars_.bind(local_name(name), value);
   expect(";", "after a definition");
   co_return true;
@@ -77,10 +83,11 @@ Nested<bool> Parser::let_statement(std::vector<Let>& lets) {
 }
 
 // `%x: T`, bound from here on.
-Nested<Var> Parser::declared_var() {
+Nested<Var> Parser::declared_var(std::string* device) {
   const Token token = peek();
   if (token.kind != TokenKind::local) fail_expected("a variable such as %x");
   take();
+  if (device != nullptr && at("{") && peek(1).is("virtual_device")) *device = param_device();
   Type annotation;
   if (accept(":")) annotation = co_await type();
   Var var = make_var(local_name(token), annotation, span_from(token));
@@ -193,7 +200,10 @@ Nested<Expr> Parser::call(Expr callee, Array<Type> types, Token first) {
     if (!accept(",")) break;
   }
   expect(")", "after arguments");
-  if (callee.is<OpNode>()) take_dyn_attrs(first, args, attrs);
+  if (const auto* op = callee.as<OpNode>()) {
+    take_dyn_attrs(first, args, attrs);
+    take_old_attrs_of(*op, first, args, attrs);
+  }
   Attrs made = call_attrs(callee, std::move(attrs), first);
   co_return Expr(relay::make_call(callee, args, made, types, span_from(first)));
 }
@@ -462,16 +472,15 @@ Nested<Function> Parser::function(Token first) {
 
 Nested<bool> Parser::params(Array<Var>& out, DictAttrs& attrs) {
   std::unordered_set<std::string> names;
-  expect("(", "before parameters");
+  std::vector<std::string> devices;
+  const Token open = expect("(", "before parameters");
   while (!at(")")) {
     const Token token = peek();
     if (at_attribute()) {
-      NamedValue field = attribute();
-      if (attrs.contains(field.first)) report(token, fmt::format("the attribute '{}' is given twice", field.first));
-      attrs.set(field.first, field.second);
+      set_function_attr(attrs, token, attribute());
     } else {
       if (!attrs.empty()) fail(token, "parameters come before attributes");
-      Var var = co_await declared_var();
+      Var var = co_await declared_var(&devices.emplace_back());
       if (!names.insert(var->name_hint).second)
         report(token, fmt::format("the parameter %{} is declared twice", token.text));
       out.push_back(var);
@@ -479,6 +488,8 @@ Nested<bool> Parser::params(Array<Var>& out, DictAttrs& attrs) {
     if (!accept(",")) break;
   }
   expect(")", "after parameters");
+  if (std::any_of(devices.begin(), devices.end(), [](const std::string& device) { return !device.empty(); }))
+    set_function_attr(attrs, open, {kParamVirtualDevices, Value(Array<std::string>(devices))});
   co_return true;
 }
 

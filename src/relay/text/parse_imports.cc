@@ -107,6 +107,26 @@ IRModule Parser::read_import(const ImportedText& found, const Token& name) {
   return imports_->modules[found.id] = module;
 }
 
+// Imported texts use its types and names where they define the same.
+void Parser::take_init_module() {
+  if (!options_.init_module) return;
+  module_ = snapshot(options_.init_module);
+  own_imports_.into = snapshot(options_.init_module);
+  take_names_of(*module_);
+}
+
+// Its types, constructors and functions are known, as those that module_ has by these names.
+void Parser::take_names_of(const IRModuleNode& module) {
+  for (const auto& [var, ignored] : module.type_definitions()) {
+    const GlobalTypeVar known = module_->find_global_type_var(var->name_hint);
+    if (!global_types_.emplace(var->name_hint, known).second) continue;  // another import brought it
+    for (const Constructor& constructor : module_->type_definitions().at(known)->constructors)
+      constructors_[constructor->name_hint].push_back(constructor);
+  }
+  for (const auto& [var, function] : module.functions())
+    globals_[var->name_hint] = module_->get_global_var(var->name_hint);
+}
+
 // import "prelude.rly"
 void Parser::import_text(const Token& name) {
   const std::optional<ImportedText> found = find_import_of(name);
@@ -117,14 +137,7 @@ void Parser::import_text(const Token& name) {
   } catch (const UserError& error) {
     return report(name, error.message());
   }
-  for (const auto& [var, ignored] : module->type_definitions()) {
-    const GlobalTypeVar known = module_->find_global_type_var(var->name_hint);
-    if (!global_types_.emplace(var->name_hint, known).second) continue;  // another import brought it
-    for (const Constructor& constructor : module_->type_definitions().at(known)->constructors)
-      constructors_[constructor->name_hint].push_back(constructor);
-  }
-  for (const auto& [var, function] : module->functions())
-    globals_[var->name_hint] = module_->get_global_var(var->name_hint);
+  take_names_of(*module);
 }
 
 void Parser::import_texts() {

@@ -92,16 +92,29 @@ NDArray Parser::small_tensor(const Token& first) {
   return data;
 }
 
-// meta[relay.Constant][3]
-NDArray Parser::meta_constant(const Token& first) {
+// meta[relay.Constant]
+Token Parser::meta_kind() {
   take();
   expect("[", "after meta");
   const Token kind = take();
-  if (!kind.is("relay.Constant")) fail(kind, fmt::format("meta holds relay.Constant only, not '{}'", kind.text));
-  expect("]", "after relay.Constant");
-  expect("[", "before the number of a constant");
-  const int64_t index = small_integer(take(), "the number of a constant");
-  expect("]", "after the number of a constant");
+  expect("]", fmt::format("after {}", kind.text));
+  return kind;
+}
+
+// [3], of what is meant.
+int64_t Parser::meta_index(std::string_view what) {
+  expect("[", fmt::format("before the number of {}", what));
+  const int64_t index = small_integer(take(), fmt::format("the number of {}", what));
+  expect("]", fmt::format("after the number of {}", what));
+  return index;
+}
+
+// meta[relay.Constant][3]
+NDArray Parser::meta_constant(const Token& first) {
+  const Token kind = meta_kind();
+  if (!kind.is("relay.Constant"))
+    fail(kind, fmt::format("meta holds relay.Constant, and VirtualDevice for attributes, not '{}'", kind.text));
+  const int64_t index = meta_index("a constant");
   const std::vector<NDArray>& data = data_of_constants();
   if (index >= static_cast<int64_t>(data.size())) {
     without_data_.emplace_back(first, index);
@@ -115,10 +128,11 @@ void Parser::report_constants_without_data() {
   if (without_data_.empty()) return;
   const auto& [token, index] = without_data_.front();
   const size_t more = without_data_.size() - 1;
-  report(token,
-         fmt::format("there is no data for constant {}{}: the text has {} (its #[metadata] block, or the weights "
-                     "file it was written with, holds them: --input-weights FILE; in Python weights=)",
-                     index, more == 0 ? "" : fmt::format(" and {} more", more), data_of_constants().size()));
+  report(
+      token,
+      fmt::format("there is no data for constant {}{}: the text has {} (its #[metadata] block, or the weights "
+                  "file it was written with, holds them: --input-weights FILE; in Python weights= or init_meta_table=)",
+                  index, more == 0 ? "" : fmt::format(" and {} more", more), data_of_constants().size()));
 }
 
 void Parser::metadata_item(const Token& first, const Value& item) {
@@ -136,6 +150,12 @@ void Parser::metadata_item(const Token& first, const Value& item) {
   }
 }
 
+// "VirtualDevice": ["cuda:0", ...]
+void Parser::metadata_devices(const Token& first, const Value& list) {
+  if (!list.is<Array<std::string>>()) fail(first, "\"VirtualDevice\" of the metadata is a list of texts");
+  for (const std::string& text : list.as<Array<std::string>>()) devices_.push_back(device_text(first, Value(text)));
+}
+
 // Reads the block whose `#[` is token `at`, then goes back.
 void Parser::metadata(size_t at) {
   const size_t back = std::exchange(at_, at);
@@ -143,7 +163,8 @@ void Parser::metadata(size_t at) {
   take();
   expect("]", "after metadata");
   if (options_.weights != nullptr)
-    fail(first, "the text holds the data of its constants itself: read it without a weights file");
+    fail(first,
+         "the text holds the data of its constants itself: read it without a weights file or a table of constants");
   has_metadata_ = true;
   const Value root = value(0);
   if (!root.is<Map<std::string, Value>>()) fail(first, "the metadata is a map");
@@ -152,8 +173,13 @@ void Parser::metadata(size_t at) {
       !version || version->type_index() != type_index::kInt || version->as<int64_t>() != 1)
     fail(first, "the metadata has no \"version\": 1, the only version there is");
   const auto list = map.get("relay.Constant");
-  if (!list || !list->is<Array<Value>>()) fail(first, "the metadata has no list \"relay.Constant\"");
-  for (const Value& item : list->as<Array<Value>>()) metadata_item(first, item);
+  if (const auto devices = map.get("VirtualDevice")) metadata_devices(first, *devices);
+  const bool may_lack_constants = !list && !devices_.empty();
+  if (!may_lack_constants && (!list || !list->is<Array<Value>>()))
+    fail(first, "the metadata has no list \"relay.Constant\"");
+  if (list) {
+    for (const Value& item : list->as<Array<Value>>()) metadata_item(first, item);
+  }
   if (peek().kind != TokenKind::end) fail_expected("the end of the text after the metadata");
   at_ = back;
 }

@@ -15,7 +15,7 @@ void Parser::check_depth(size_t depth) {
   if (depth > 500) fail(peek(), "attributes and patterns nest at most 500 levels");
 }
 
-static int nesting_step(const Token& token) {
+int nesting_step(const Token& token) {
   if (token.kind != TokenKind::sign) return 0;
   if (token.text == "(" || token.text == "[" || token.text == "{" || token.text == "#[") return 1;
   return token.text == ")" || token.text == "]" || token.text == "}" ? -1 : 0;

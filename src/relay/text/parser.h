@@ -24,6 +24,9 @@ struct CallAttrs {
   }
 };
 
+// 1 at a bracket that opens, -1 at one that closes.
+int nesting_step(const Token& token);
+
 class Parser : private TokenReader {
  public:
   Parser(std::string_view text, const std::string& source_name, const ParseOptions& options);
@@ -73,7 +76,9 @@ class Parser : private TokenReader {
   Nested<Expr> negated(Token first);
   Nested<Function> function(Token first);
   Nested<bool> params(Array<Var>& out, DictAttrs& attrs);
-  Nested<Var> declared_var();
+  // With `device`, which TVM writes behind the name of a parameter: its text.
+  Nested<Var> declared_var(std::string* device = nullptr);
+  std::string param_device();
   Pattern pattern(size_t depth);
   void check_names(const Token& begin, const Pattern& pattern);
   Array<Pattern> patterns(size_t depth);
@@ -95,9 +100,14 @@ class Parser : private TokenReader {
   Value value_number(bool negative);
   Value value_call(size_t depth);
   Value tensor_argument();
+  bool at_tuple() const;
+  Value meta_value();
+  std::string device_text(const Token& first, const Value& value);
+  void set_function_attr(DictAttrs& attrs, const Token& name, const NamedValue& field);
   Value integer_arguments(const Token& name, size_t depth);
   Value value_dim();
   void take_dyn_attrs(const Token& first, Array<Expr>& args, CallAttrs& attrs);
+  void take_old_attrs_of(const OpNode& op, const Token& first, Array<Expr>& args, CallAttrs& attrs);
   Attrs call_attrs(const Expr& callee, CallAttrs attrs, const Token& first);
   Attrs user_attrs_of(const OpNode& op, const std::vector<NamedValue>& fields, const Token& first);
   Attrs attrs_of(const TypeInfo& type, std::vector<NamedValue> fields, const Token& first);
@@ -109,6 +119,11 @@ class Parser : private TokenReader {
   const std::vector<NDArray>& data_of_constants() const {
     return has_metadata_ || options_.weights == nullptr ? constants_ : *options_.weights;
   }
+  Token meta_kind();
+  int64_t meta_index(std::string_view what);
+  const std::vector<std::string>& devices() const {
+    return !devices_.empty() || options_.virtual_devices == nullptr ? devices_ : *options_.virtual_devices;
+  }
   void report_constants_without_data();
   void set_literal(const NDArray& data, int64_t index, const Token& number, bool negative);
   void set_real(const NDArray& data, int64_t index, const Token& number, bool negative);
@@ -116,6 +131,7 @@ class Parser : private TokenReader {
   int64_t small_integer(const Token& number, std::string_view what);
   void metadata(size_t at);
   void metadata_item(const Token& first, const Value& item);
+  void metadata_devices(const Token& first, const Value& list);
 
   // Modules.
   void version(bool required);
@@ -126,6 +142,8 @@ class Parser : private TokenReader {
   void skip_type_definition();
   void definition();
   void module_attributes();
+  void take_init_module();
+  void take_names_of(const IRModuleNode& module);
   void import_texts();
   void import_text(const Token& name);
   std::optional<ImportedText> find_import_of(const Token& name);
@@ -149,6 +167,7 @@ class Parser : private TokenReader {
   ScopedNames<TypeVar> type_vars_;
   ScopedNames<Expr> vars_;  // "x" for %x, "#0" for %0
   std::vector<NDArray> constants_;
+  std::vector<std::string> devices_;  // texts of the metadata
   bool has_metadata_ = false;
   std::vector<std::pair<Token, int64_t>> without_data_;  // the constants, by number, that there is no data for
 };

@@ -14,13 +14,36 @@ namespace {
 constexpr std::string_view kVersionLine = "#[version = \"0.0.5\"]\n";
 constexpr size_t kMaxIndent = 60;  // deeper nesting stays here: the text grows linearly with the program
 
+void replace_all(std::string& text, std::string_view what, std::string_view by) {
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + by.size()))
+    text.replace(at, what.size(), by);
+}
+
+// An answer of PrintOptions::annotate; nothing for one without words.
+std::string comment_of(std::string_view answer) {
+  const auto trim = [&] {
+    const size_t first = answer.find_first_not_of(" \t\r\n");
+    answer =
+        first == std::string_view::npos ? "" : answer.substr(first, answer.find_last_not_of(" \t\r\n") + 1 - first);
+  };
+  trim();
+  if (answer.size() >= 4 && answer.starts_with("/*") && answer.ends_with("*/")) {
+    answer = answer.substr(2, answer.size() - 4);
+    trim();
+  }
+  std::string words(answer);
+  replace_all(words, "*/", "* /");
+  replace_all(words, "/*", "/ *");
+  return words.empty() ? words : " /* " + words + " */";
+}
+
 // Writes one top-level expression. What is left to write is on an explicit stack, so that nesting needs no call stack.
 class ExprPrinter {
  public:
   // `shared` are the constructors' names that several types of the module have.
-  ExprPrinter(std::string& out, ConstantTable& constants, bool show_types = false,
+  ExprPrinter(std::string& out, ConstantTable& constants, const PrintOptions& options = {},
               const std::unordered_set<std::string>& shared = {})
-      : out_(out), values_{constants, names_}, show_types_(show_types), shared_(shared) {
+      : out_(out), values_{constants, names_}, options_(options), shared_(shared) {
     names_.print_attrs = [this](std::string& text, const TypeRelationNode& relation) {
       const Attrs attrs = relation.attrs.cast<AttrsNode>();
       if (relation.attrs && !attrs) throw_user_error("the attributes of a constraint are a {}", relation.attrs->key());
@@ -87,7 +110,9 @@ class ExprPrinter {
   void line() { tasks_.push_back({Task::line, {}, {}}); }
   void form(const Expr& expr) {
     tasks_.push_back({Task::form, {}, expr});
-    if (show_types_ && expr->has_checked_type() && !expr.is<LetNode>()) text(type_comment(expr->checked_type()));
+    if (expr.is<LetNode>()) return;
+    if (options_.show_types && expr->has_checked_type()) text(type_comment(expr->checked_type()));
+    if (options_.annotate) text(comment_of(options_.annotate(expr)));
   }
   void push_body(int scope, const Expr& result) { tasks_.push_back({Task::body, {}, result, scope}); }
   void block(int scope, const Expr& result) {
@@ -184,9 +209,9 @@ class ExprPrinter {
   std::string type_comment(const Type& type) {
     std::string out;
     print_type(out, type, names_);
-    // A symbol's name may hold what would end the comment.
-    for (size_t end = out.find("*/"); end != std::string::npos; end = out.find("*/", end))
-      out.replace(end, 2, "*\\x2f");
+    // A symbol's name, which is quoted then, may hold what would end the comment or begin another.
+    replace_all(out, "*/", "*\\x2f");
+    replace_all(out, "/*", "/\\x2a");
     return " /* ty=" + out + " */";
   }
 
@@ -379,7 +404,7 @@ class ExprPrinter {
   Scopes scopes_;
   std::vector<Task> tasks_;
   size_t depth_ = 0;
-  bool show_types_;
+  PrintOptions options_;
   std::unordered_set<std::string> shared_;
 };
 
@@ -431,7 +456,7 @@ std::string print_module(const IRModule& module, const PrintOptions& options) {
       throw_user_error("function @{} is a {}: only functions of relay have this text form", var->name_hint,
                        function->key());
     out += blank;
-    ExprPrinter(out, constants, options.show_types, shared).print_definition(var, function.cast<FunctionNode>());
+    ExprPrinter(out, constants, options, shared).print_definition(var, function.cast<FunctionNode>());
     blank = "\n";
   }
   finish(out, constants, options);
@@ -442,7 +467,7 @@ std::string print_expr(const Expr& expr, const PrintOptions& options) {
   HEADRACE_CHECK(expr.defined(), "a null expression");
   std::string out;
   ConstantTable constants;
-  ExprPrinter(out, constants, options.show_types).print_root(expr);
+  ExprPrinter(out, constants, options).print_root(expr);
   finish(out, constants, options);
   return std::string(kVersionLine) + out;
 }

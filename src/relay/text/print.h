@@ -29,6 +29,8 @@
 //   B is A. It may have the op's attributes: where [nn.softmax(A, axis=0) -> A].
 #pragma once
 
+#include <functional>
+
 #include "relay/expr.h"
 
 namespace headrace::relay {
@@ -41,6 +43,9 @@ struct PrintOptions {
   // Writes the type that InferType gave behind what computes: `%0 = nn.relu(%x) /* ty=Tensor[(2), float32] */;`. Names
   // and annotations say theirs, a let its value's. They are comments: the text reads back as the same program.
   bool show_types = false;
+  // What it answers stands as a comment behind what computes, as the types do; nothing for "". An answer that is a
+  // comment itself, /* ... */, is that comment.
+  std::function<std::string(const Expr&)> annotate = {};
 };
 
 // Deterministic: equal modules with equal names give equal bytes. UserError on what has no text form: attributes that

@@ -17,6 +17,17 @@ void ValuePrinter::print_constant(std::string& out, const NDArray& data) const {
   }
 }
 
+// A symbol alone says its dtype where no type before it names it, lest it is read as a word without a meaning, and
+// where its name is quoted, lest it is read as a text.
+static void print_dim_value(std::string& out, const PrimExpr& dim, PrintNames& names) {
+  const auto* symbol = dim.as<PrimVarNode>();
+  const bool is_new = symbol != nullptr && !names.symbols.knows(symbol);
+  const size_t begin = out.size();
+  print_dim(out, dim, names);
+  if (symbol != nullptr && symbol->dtype == kIndexType && (is_new || out[begin] == '"'))
+    out += fmt::format(":{}", kIndexType);
+}
+
 // Values nest as deep as the user wrote them, not as deep as the model; the parser reads 500 levels.
 static void print_array(const ValuePrinter& printer, std::string& out, const ArrayObj& array) {
   out += "[";
@@ -52,7 +63,7 @@ static void print_object(const ValuePrinter& printer, std::string& out, const Va
   } else if (const auto* imm = value.as_node<IntImmNode>(); imm != nullptr && imm->dtype == kIndexType) {
     out += fmt::format("{}i64", imm->value);
   } else if (value.as_node<PrimExprNode>() != nullptr) {
-    print_dim(out, value.as<PrimExpr>(), printer.names);
+    print_dim_value(out, value.as<PrimExpr>(), printer.names);
   } else {
     throw_user_error("an attribute that holds a {} has no text form", kind_name(value.raw()));
   }
@@ -113,11 +124,11 @@ static void print_field(const ValuePrinter& printer, std::string& out, const Fie
     out += "[";
     for (size_t i = 0; i < array->items.size(); ++i) {
       if (i != 0) out += ", ";
-      print_dim(out, array->items[i].as<PrimExpr>(), printer.names);
+      print_dim_value(out, array->items[i].as<PrimExpr>(), printer.names);
     }
     out += "]";
   } else if (value.as_node<PrimExprNode>() != nullptr && holds_dims) {
-    print_dim(out, value.as<PrimExpr>(), printer.names);
+    print_dim_value(out, value.as<PrimExpr>(), printer.names);
   } else {
     printer.print(out, value, is_dtype);
   }

@@ -185,11 +185,12 @@ TEST_F(RoundTrip, ExternTypes) {
 }
 
 TEST_F(RoundTrip, AnExternTypeIsNotMatched) {
-  for (const char* clauses : {"match (%s) { _ => { 1 }, }", "match? (%s) { %y => { 1 }, }"}) {
+  for (const std::string clauses : {"match (%s) { _ => { 1 }, }", "match? (%s) { %y => { 1 }, }"}) {
     const IRModule module = parsed(fmt::format("extern type Storage\ndef @main(%s: Storage) {{ {} }}", clauses));
     EXPECT_EQ(kit::user_error_of([&] { infer_type(module); }),
               "a value of Storage cannot be matched: the type is extern, it has no constructors\n"
-              "  at: match\n  in: t.relay:3:26");
+              "  at: match\n  in: t.relay:3:26\n    def @main(%s: Storage) { " +
+                  clauses + " }\n" + std::string(29, ' ') + "^" + std::string(clauses.size() - 1, '~'));
   }
   const IRModule module = parsed("extern type T[A]\ndef @main(%t: T[int32]) { match (%t) { _ => { 1 }, } }");
   EXPECT_THAT(kit::user_error_of([&] { infer_type(module); }), HasSubstr("a value of T[int32] cannot be matched"));

@@ -281,6 +281,16 @@ TEST_F(Text, LongAndDeepProgramsNeedNoStack) {
   EXPECT_THROW(parse_expr(std::string(2000000, '(')), UserError);
 }
 
+// Until the new definition is whole, the name is what it was before.
+TEST_F(Text, ADefinitionMayReadTheOneItReplaces) {
+  EXPECT_EQ(print_expr(parse_expr("fn (%x: float32) { %0 = nn.relu(%x); %0 = (%x, %0); %0 = (%0, %0); %0 }")),
+            print_expr(parse_expr("fn (%x: float32) { %0 = nn.relu(%x); %1 = (%x, %0); (%1, %1) }")));
+  EXPECT_EQ(kit::user_error_of([] { parse_expr("fn (%x: float32) { %0 = (%0, 1); %0 }"); }),
+            "<text>:1:26: %0 is not defined here\n"
+            "  fn (%x: float32) { %0 = (%0, 1); %0 }\n"
+            "                           ^~");
+}
+
 TEST_F(Text, WhatHasNoTextFormSaysSo) {
   EXPECT_THROW(print_expr(make_function({}, make_tuple({}), {}, {}, {{"f", Value(make_var("x"))}})), UserError);
   const Type relation = make_object<TypeRelationNode>();
@@ -371,7 +381,7 @@ TEST_F(Text, MalformedTextsSayWhatIsWrong) {
       {"meta[relay.Constant][0]", "there is no data for constant 0"},
       {"(meta[relay.Constant][4], meta[relay.Constant][1], meta[relay.Constant][4])",
        "there is no data for constant 4 and 2 more: the text has 0 (its"},
-      {"meta[tir.Buffer][0]", "meta holds relay.Constant only"},
+      {"meta[tir.Buffer][0]", "meta holds relay.Constant, and VirtualDevice for attributes, not"},
       {"match (%x) { Cons(%a) => %a }", "there is no constructor 'Cons'"},
       {"match (%x) { _ %x }", "expected '=>' after a pattern"},
       {"match (%x) { + => %x }", "expected a pattern"},

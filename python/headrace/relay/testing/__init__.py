@@ -31,7 +31,19 @@ __all__ = [
 
 
 def rand(dtype: str, *shape: int) -> nd.NDArray:
-    """A tensor of random elements in [0, 1), other ones each time."""
+    """A tensor of random elements in [0, 1), other ones each time.
+
+    Parameters
+    ----------
+    dtype : str
+        Its dtype.
+    *shape : int
+        Its dimensions.
+
+    Returns
+    -------
+    NDArray
+    """
     return nd.array(np.random.default_rng().random(shape).astype(dtype))
 
 
@@ -57,7 +69,17 @@ def run_opt_pass(expr: Any, opt_pass: Pass) -> Any:
 
 
 def run_infer_type(expr: Any) -> Any:
-    """The expression with its types, as `run_opt_pass`."""
+    """The expression with its types, as `run_opt_pass` with InferType gives it.
+
+    Parameters
+    ----------
+    expr : RelayExpr
+        A function; or an expression, whose free variables may have types.
+
+    Returns
+    -------
+    RelayExpr
+    """
     return run_opt_pass(expr, InferType())
 
 

@@ -11,7 +11,13 @@ __all__ = ["add_nat_definitions", "count", "make_nat_expr", "make_nat_value"]
 
 
 def add_nat_definitions(prelude: Any) -> None:
-    """Takes nat.rly into a Prelude's module."""
+    """Takes nat.rly into a Prelude's module.
+
+    Parameters
+    ----------
+    prelude : Prelude
+        Whose module takes it.
+    """
     prelude.mod.import_from_std("nat.rly")
 
 
@@ -44,7 +50,19 @@ def count(prelude: Any, n: Any) -> int:
 
 
 def make_nat_value(prelude: Any, n: int) -> Any:
-    """The ConstructorValue of a number, which a function may be called with."""
+    """The value of a number, which a function may be called with.
+
+    Parameters
+    ----------
+    prelude : Prelude
+        Whose module has nat.rly.
+    n : int
+        The number.
+
+    Returns
+    -------
+    ConstructorValue
+    """
     zero, successor = prelude.mod.get_type("nat")[1:]
     value = ConstructorValue(constructor=zero, fields=[])
     for _ in range(n):
@@ -53,7 +71,19 @@ def make_nat_value(prelude: Any, n: int) -> Any:
 
 
 def make_nat_expr(prelude: Any, n: int) -> Any:
-    """The expression of a number: `s(s(z()))` of 2."""
+    """The expression of a number: `s(s(z()))` of 2.
+
+    Parameters
+    ----------
+    prelude : Prelude
+        Whose module has nat.rly.
+    n : int
+        The number.
+
+    Returns
+    -------
+    RelayExpr
+    """
     zero, successor = prelude.mod.get_type("nat")[1:]
     expr = zero()
     for _ in range(n):

@@ -32,6 +32,8 @@ class RuleCases {
   // Lowers, compiles and runs all cases with vectors of 128, 256 and 512 bits, as far as the machine has them. Of a
   // long list each case is run with one width at test size ci, every third case at few.
   void check() const;
+  // The same of the kernels written as C and compiled in one go, with vectors of 256 bits.
+  void check_as_c() const;
 
  private:
   struct Case {

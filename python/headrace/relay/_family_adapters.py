@@ -1,0 +1,268 @@
+"""Functions of image, nn, random and vision that take what Relay's do, where the op's own parameters are others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from headrace import _arguments, _core, _expr
+from headrace.relay._build_ir import const
+from headrace.relay._classes import Constant
+from headrace.relay._op_functions import make_function
+
+_SUPPRESS = make_function("vision.all_class_non_max_suppression")
+_UNIFORM = make_function("random.uniform")
+_NORMAL = make_function("random.normal")
+_NO_LIMIT = 2**31 - 1
+
+
+def _global_pool(kind: str, spatial: int) -> Callable[..., Any]:
+    pool = make_function(f"nn.adaptive_{kind}_pool{spatial}d")
+    usual = {1: "NCW", 3: "NCDHW"}[spatial]
+
+    def function(data: Any, layout: str = usual, out_layout: str = "", *, span: Any = None) -> Any:
+        return pool(data, [1] * spatial, layout, out_layout, span=span)
+
+    what = {"max": "The greatest element", "avg": "The mean"}[kind]
+    size = ", 1" * spatial
+    function.__name__ = function.__qualname__ = f"global_{kind}_pool{spatial}d"
+    function.__doc__ = f"""{what} of each channel: `adaptive_{kind}_pool{spatial}d` with an output_size of 1.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        T[{", ".join(usual)}], numbers, or in another layout: what is pooled.
+    layout : str
+        Data's.
+    out_layout : str
+        The result's; empty: data's.
+    span : Span, optional
+        Where it comes from.
+
+    Returns
+    -------
+    RelayExpr
+        T[N, C{size}].
+    """
+    return function
+
+
+global_avg_pool1d, global_avg_pool3d = _global_pool("avg", 1), _global_pool("avg", 3)
+global_max_pool1d, global_max_pool3d = _global_pool("max", 1), _global_pool("max", 3)
+
+
+def _resize(spatial: int) -> Callable[..., Any]:
+    op = make_function(f"image.resize{spatial}d")
+    usual = {1: "NCW", 2: "NCHW", 3: "NCDHW"}[spatial]
+    name = f"image.resize{spatial}d"
+
+    def function(
+        data: Any,
+        size: Any,
+        roi: Any = None,
+        layout: str = "",
+        method: str = "linear",
+        coordinate_transformation_mode: str = "half_pixel",
+        rounding_method: str = "",
+        cubic_alpha: float = -0.5,
+        cubic_exclude: int = 0,
+        extrapolation_value: float = 0.0,
+        out_dtype: str | None = None,
+        *,
+        span: Any = None,
+    ) -> Any:
+        if coordinate_transformation_mode == "tf_crop_and_resize":
+            raise _core.UserError(
+                f"{name}: there is no mode 'tf_crop_and_resize'; relay.image.crop_and_resize resamples parts of images"
+            )
+        size, roi = (list(v.data.numpy()) if isinstance(v, Constant) else v for v in (size, roi))
+        if isinstance(roi, _core.Object):  # operands stand in their order
+            size = size if isinstance(size, _core.Object) else const(np.array(_sizes(size, name, spatial), "int64"))
+        elif roi is not None:
+            roi = _corners(roi, name)
+        how = (method, coordinate_transformation_mode, rounding_method, cubic_alpha, cubic_exclude, out_dtype or "")
+        return op(data, size, [] if roi is None else roi, layout, *how, span=span)
+
+    function.__name__ = function.__qualname__ = f"resize{spatial}d"
+    function.__doc__ = f"""An image resampled to another size.
+
+    Parameters
+    ----------
+    data : RelayExpr
+        T[{", ".join(usual)}], numbers, or in another layout: the image.
+    size : tuple of int, int or RelayExpr
+        The result's spatial axes; an expression is int[{spatial}].
+    roi : tuple of float or RelayExpr, optional
+        Taken for the sake of old programs: only tf_crop_and_resize reads it, which is not here.
+    layout : str
+        Data's, and the result's; empty: {usual}.
+    method : str
+        "nearest_neighbor", "linear" or "cubic".
+    coordinate_transformation_mode : str
+        "half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel" or "tf_half_pixel_for_nn".
+    rounding_method : str
+        Of nearest_neighbor: "round", "floor", "ceil" or "round_prefer_ceil"; empty: "floor" for asymmetric, else
+        "round".
+    cubic_alpha : float
+        The cubic's coefficient.
+    cubic_exclude : int
+        1: weights outside the image count nothing.
+    extrapolation_value : float
+        Taken for the sake of old programs, as roi.
+    out_dtype : str, optional
+        The result's; data's when it is left out.
+    span : Span, optional
+        Where it comes from.
+
+    Returns
+    -------
+    RelayExpr
+        T[N, C, size].
+    """
+    return function
+
+
+def _sizes(size: Any, name: str, spatial: int) -> list[int]:
+    items = list(size) if isinstance(size, (list, tuple, np.ndarray)) else [size] * spatial
+    return [_arguments.integer(item, f"{name}: size", 64) for item in items]
+
+
+def _corners(roi: Any, name: str) -> list[float]:
+    try:
+        return [float(item) for item in roi]
+    except (TypeError, ValueError):
+        raise _core.UserError(f"{name}: roi: expected a list of numbers or an expression, got {roi!r}") from None
+
+
+resize1d, resize2d, resize3d = _resize(1), _resize(2), _resize(3)
+
+
+def all_class_non_max_suppression(
+    boxes: Any,
+    scores: Any,
+    max_output_boxes_per_class: Any = -1,
+    iou_threshold: Any = -1.0,
+    score_threshold: Any = -1.0,
+    output_format: str = "onnx",
+    *,
+    span: Any = None,
+) -> _expr.TupleWrapper:
+    """Of each class, the boxes that no better box of the class hides.
+
+    Parameters
+    ----------
+    boxes : RelayExpr
+        f[B, N, 4]: two corners of each box.
+    scores : RelayExpr
+        f[B, K, N]: the score of each box in each class.
+    max_output_boxes_per_class : RelayExpr or int
+        How many boxes of a class are kept at most; a number below 0: all.
+    iou_threshold : RelayExpr or float
+        Kept boxes of a class overlap by no more, as a part of what they cover together; below 0: not at all.
+    score_threshold : RelayExpr or float
+        A kept box has a higher score.
+    output_format : str
+        "onnx".
+    span : Span, optional
+        Where it comes from.
+
+    Returns
+    -------
+    TupleWrapper
+        int64[B * K * N, 3]: batch, class and box of those that are kept, -1 behind them; int64[1]: how many.
+    """
+    if isinstance(max_output_boxes_per_class, (int, np.integer)) and max_output_boxes_per_class < 0:
+        max_output_boxes_per_class = _NO_LIMIT
+    most = _scalar(max_output_boxes_per_class, "int32")
+    limits = _scalar(iou_threshold, "float32"), _scalar(score_threshold, "float32")
+    return _expr.TupleWrapper(_SUPPRESS(boxes, scores, most, *limits, output_format, span=span), 2)
+
+
+def _scalar(value: Any, dtype: str) -> Any:
+    return value if isinstance(value, _core.Object) else const(value, dtype)
+
+
+def uniform(
+    key: Any, shape: Any, dtype: str = "float32", low: Any = 0.0, high: Any = 1.0, *, span: Any = None
+) -> _expr.TupleWrapper:
+    """Numbers in [low, high), all as likely.
+
+    Parameters
+    ----------
+    key : RelayExpr
+        uint64[10], as `threefry_key` makes it.
+    shape : tuple of int
+        Of the numbers.
+    dtype : str
+        Theirs.
+    low, high : RelayExpr or number
+        The bounds, scalars.
+    span : Span, optional
+        Where it comes from.
+
+    Returns
+    -------
+    TupleWrapper
+        The next key, and the numbers.
+    """
+    return _UNIFORM(key, _scalar(low, dtype), _scalar(high, dtype), shape, dtype, span=span)
+
+
+def normal(
+    key: Any, shape: Any, dtype: str = "float32", mean: Any = 0.0, scale: Any = 1.0, *, span: Any = None
+) -> _expr.TupleWrapper:
+    """Normally distributed numbers.
+
+    Parameters
+    ----------
+    key, shape, dtype
+        As of `uniform`.
+    mean, scale : RelayExpr or number
+        Mean and standard deviation, scalars.
+    span : Span, optional
+        Where it comes from.
+
+    Returns
+    -------
+    TupleWrapper
+        The next key, and the numbers.
+    """
+    return _NORMAL(key, _scalar(mean, dtype), _scalar(scale, dtype), shape, dtype, span=span)
+
+
+def threefry_key(seed: int) -> Any:
+    """A key for random numbers.
+
+    Parameters
+    ----------
+    seed : int
+        From 0 to 2^256 - 1.
+
+    Returns
+    -------
+    Constant
+        uint64[10].
+
+    Raises
+    ------
+    UserError
+        For another seed.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, int) or not 0 <= seed < 1 << 256:
+        raise _core.UserError(f"threefry_key: the seed is {seed!r}; it is a whole number from 0 to 2^256 - 1")
+    words = [seed >> 64 * i & (1 << 64) - 1 for i in range(4)]
+    return const(np.array([*words, 0, 0, 0, 0, 1 << 63, 0], "uint64"))
+
+
+# By family, what stands in its module in place of the ops' own functions.
+FAMILIES: dict[str, dict[str, Any]] = {
+    "image": {"resize1d": resize1d, "resize2d": resize2d, "resize3d": resize3d},
+    "nn": {
+        function.__name__: function
+        for function in (global_avg_pool1d, global_avg_pool3d, global_max_pool1d, global_max_pool3d)
+    },
+    "random": {"normal": normal, "threefry_key": threefry_key, "uniform": uniform},
+    "vision": {"all_class_non_max_suppression": all_class_non_max_suppression},
+}

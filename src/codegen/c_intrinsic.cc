@@ -1,0 +1,192 @@
+// Intrinsics of tir in C.
+#include "codegen/c_kernel.h"
+#include "tir_passes/lower_math.h"
+
+namespace headrace::codegen {
+
+namespace {
+
+CCode parts_of_call(const std::string& name, const std::vector<CCode>& args) {
+  std::vector<std::string_view> texts;
+  for (const CCode& arg : args) texts.push_back(arg.text);
+  return {fmt::format("{}({})", name, fmt::join(texts, ", "))};
+}
+
+// The integer type without a sign in which a number is shifted and inverted: nothing is promoted to int there.
+std::string wide_of(DataType dtype) { return dtype.bits() == 64 ? "uint64_t" : "uint32_t"; }
+
+// What the C library calls it.
+std::string library_name(Intrinsic intrinsic) {
+  if (intrinsic == Intrinsic::abs) return "fabs";
+  return intrinsic == Intrinsic::round ? "rint" : std::string(name_of(intrinsic));
+}
+
+}  // namespace
+
+CCode CKernel::emit_intrinsic(const IntrinsicCallNode& e) {
+  switch (e.intrinsic) {
+    case Intrinsic::if_then_else:
+      return emit_if_then_else(e);
+    case Intrinsic::reduce_add:
+      return emit_reduce_add(e);
+    case Intrinsic::vector_load:
+      return from_memory(element_of(e.args[0], e.args[1]), e.dtype);
+    case Intrinsic::prefetch:
+      return {fmt::format("{}(&{})", helpers_.use_prefetch(), element_of(e.args[0], e.args[1]))};
+    default:
+      break;
+  }
+  std::vector<CCode> args;
+  for (const PrimExpr& arg : e.args) args.push_back(emit(arg));
+  switch (e.intrinsic) {
+    case Intrinsic::bitwise_and:
+    case Intrinsic::bitwise_or:
+    case Intrinsic::bitwise_xor:
+    case Intrinsic::bitwise_not:
+      return emit_bitwise(e, args);
+    case Intrinsic::shift_left:
+    case Intrinsic::shift_right:
+      return emit_shift(e, args);
+    case Intrinsic::reinterpret:
+      return reinterpreted(args[0], e.args[0]->dtype, e.dtype);
+    default:
+      return rounded(emit_math(e, args), e.dtype);
+  }
+}
+
+CCode CKernel::emit_bitwise(const IntrinsicCallNode& e, const std::vector<CCode>& args) {
+  const DataType dtype = e.args[0]->dtype;
+  if (e.intrinsic == Intrinsic::bitwise_not) {
+    if (dtype.is_bool()) return {"!" + at_least(args[0], CLevel::primary), CLevel::unary};
+    return {fmt::format("({})~({}){}", c_type(dtype), wide_of(dtype), at_least(args[0], CLevel::unary)), CLevel::unary};
+  }
+  const char sign = e.intrinsic == Intrinsic::bitwise_and ? '&' : e.intrinsic == Intrinsic::bitwise_or ? '|' : '^';
+  const CCode result{fmt::format("{} {} {}", at_least(args[0], CLevel::unary), sign, at_least(args[1], CLevel::unary)),
+                     CLevel::bitwise, args[0].has_width || args[1].has_width};
+  // Of two bools C makes an int.
+  return dtype.is_bool() ? CCode{fmt::format("({}) != 0", result.text), CLevel::equality} : result;
+}
+
+// By the width or more: what shifting step by step would give.
+CCode CKernel::emit_shift(const IntrinsicCallNode& e, const std::vector<CCode>& args) {
+  const DataType dtype = e.args[0]->dtype;
+  const bool is_left = e.intrinsic == Intrinsic::shift_left;
+  if (dtype.is_bool())
+    return {fmt::format("{} && !{}", at_least(args[0], CLevel::bitwise), at_least(args[1], CLevel::primary)),
+            CLevel::logical_and};
+  const auto by = as_int(e.args[1]);
+  if (!by || *by < 0 || *by >= dtype.bits()) return parts_of_call(helpers_.use(name_of(e.intrinsic), dtype), args);
+  if (!is_left) {
+    return {fmt::format("{} >> {}", at_least(args[0], CLevel::unary), *by), CLevel::shift, args[0].has_width};
+  }
+  if (dtype.bits() < 32)
+    return {fmt::format("({})((uint32_t){} << {})", c_type(dtype), at_least(args[0], CLevel::unary), *by),
+            CLevel::unary};
+  const CCode bits = as_unsigned(args[0], dtype);
+  return from_unsigned({fmt::format("{} << {}", at_least(bits, CLevel::unary), *by), CLevel::shift}, dtype);
+}
+
+// One side is evaluated: as `c ? a : b` where both are expressions of C, else as an if.
+CCode CKernel::emit_if_then_else(const IntrinsicCallNode& e) {
+  const CCode condition = emit(e.args[0]);
+  const size_t before = frame_->names.count();
+  const std::string name = frame_->names.add("t");
+  CCode values[2];
+  std::string texts[2];
+  const auto memo = memo_;
+  for (size_t side = 0; side < 2; ++side) {
+    const size_t names = frame_->names.count();
+    indent_ += 2;
+    texts[side] = captured([&] {
+      values[side] = emit(e.args[side + 1]);
+      if (!out_.empty()) line(fmt::format("{} = {};", name, values[side].text));
+    });
+    indent_ -= 2;
+    // What is computed under a condition is not there outside.
+    memo_ = memo;
+    frame_->names.release_to(names);
+  }
+  if (texts[0].empty() && texts[1].empty()) {
+    frame_->names.release_to(before);
+    return {fmt::format("{} ? {} : {}", at_least(condition, CLevel::logical_or),
+                        at_least(values[0], CLevel::logical_or), at_least(values[1], CLevel::logical_or)),
+            CLevel::ternary, values[0].has_width || values[1].has_width};
+  }
+  line(fmt::format("{} {};", c_type(e.dtype), name));
+  line(fmt::format("if ({}) {{", condition.text));
+  for (size_t side = 0; side < 2; ++side) {
+    indent_ += 2;
+    if (texts[side].empty()) texts[side] = captured([&] { line(fmt::format("{} = {};", name, values[side].text)); });
+    indent_ -= 2;
+    out_ += texts[side];
+    line(side == 0 ? "} else {" : "}");
+  }
+  return {name};
+}
+
+// The lanes' sum, the lowest first.
+CCode CKernel::emit_reduce_add(const IntrinsicCallNode& e) {
+  const int lanes = e.args[0]->dtype.lanes();
+  if (lanes == 1) return emit(e.args[0]);
+  const PrimVar sum = make_prim_var("sum", e.dtype);
+  kept_.push_back(sum);
+  const PrimExpr first = in_lane(e.args[0], make_int(0));
+  kept_.push_back(first);
+  name_parts({first});
+  const std::string start = emit(first).text;
+  bind(sum.get(), "sum", c_type(e.dtype));
+  known_[sum.get()] = {};
+  const std::string name = use(sum.get(), "sum");
+  line(fmt::format("{} {} = {};", c_type(e.dtype), name, start));
+  each_lane(lanes - 1, [&](const PrimExpr& lane) {
+    const PrimExpr next = sum + in_lane(e.args[0], make_binary(BinaryOp::add, lane, make_int(1)));
+    kept_.push_back(next);
+    name_parts({next});
+    line(fmt::format("{} = {};", name, emit(next).text));
+  });
+  return {name};
+}
+
+CCode CKernel::emit_math(const IntrinsicCallNode& e, const std::vector<CCode>& args) {
+  const DataType dtype = e.args[0]->dtype;
+  switch (e.intrinsic) {
+    case Intrinsic::abs:
+      if (dtype.is_uint() || dtype.is_bool()) return args[0];
+      if (dtype.is_int()) return parts_of_call(helpers_.use("abs", dtype), args);
+      break;
+    case Intrinsic::rsqrt:
+      return {fmt::format("{} / sqrt{}({})", dtype.bits() == 64 ? "1.0" : "1.0f", c_suffix(dtype), args[0].text),
+              CLevel::product};
+    case Intrinsic::isnan:
+    case Intrinsic::isinf:
+      return {fmt::format("{}({}) != 0", name_of(e.intrinsic), args[0].text), CLevel::equality};
+    case Intrinsic::pow:
+      if (dtype.is_bool())
+        return {fmt::format("{} || !{}", at_least(args[0], CLevel::bitwise), at_least(args[1], CLevel::primary)),
+                CLevel::logical_or};
+      if (!dtype.is_float()) return parts_of_call(helpers_.use("power", dtype), args);
+      break;
+    default:
+      break;
+  }
+  HEADRACE_CHECK(dtype.is_float(), "{} of {}", name_of(e.intrinsic), dtype);
+  return parts_of_call(function_of(e.intrinsic, dtype), args);
+}
+
+// What LowerMath computes without a library is a function of the text, the same as native code has in place.
+std::string CKernel::function_of(Intrinsic intrinsic, DataType dtype) {
+  const std::string library = library_name(intrinsic) + c_suffix(dtype);
+  if (dtype != DataType::float_(32) || intrinsic == Intrinsic::pow || intrinsic == Intrinsic::fma) return library;
+  const PrimVar x = make_prim_var("x", dtype);
+  const Buffer y = make_buffer("y", dtype, {});
+  const PrimExpr whole = make_intrinsic(intrinsic, dtype, {x});
+  const tir::PrimFunc lowered =
+      tir_passes::lower_math(tir::make_prim_func("function", {y}, 1, tir::make_store(y, whole, {})));
+  const PrimExpr value = lowered->body.as<tir::BufferStoreNode>()->value;
+  if (value == whole) return library;
+  const std::string name = fmt::format("hr_{}_f32", name_of(intrinsic));
+  if (!helpers_.has(name)) helpers_.add(name, CKernel(helpers_).write_function(name, x, value));
+  return name;
+}
+
+}  // namespace headrace::codegen
