@@ -32,6 +32,82 @@ def test_a_result_has_the_structure_of_its_type(kind):
     assert plain(result) == (([1, -2], ()), [1, 0], ([-1, 2],))
 
 
+def repeated_binders():
+    """Programs of one scalar that bind a variable in several places, with what they give of 2."""
+    x, y = relay.var("x", shape=()), relay.var("y", shape=())
+    a, b = relay.var("a"), relay.var("b")
+    one, less = relay.const(1.0), relay.less(y, relay.const(1.0))
+    minus, exp = relay.Function([x], relay.negative(x)), relay.Function([x], relay.exp(x))
+    square = relay.Let(x, y + one, x * x)
+    yield relay.Function([x], relay.Let(a, minus, a(x) + a(x + one))), -5.0
+    yield relay.Function([y], relay.Let(a, minus, relay.Let(b, exp, a(y) + b(y)))), np.exp(2) - 2
+    yield relay.Function([y], relay.Let(x, y, relay.Let(x, x + one, relay.Let(x, x * x, x)))), 9.0
+    yield relay.Function([y], relay.Let(a, square, relay.Let(x, relay.exp(y), a + x))), 9 + np.exp(2)
+    yield relay.Function([y], relay.If(less, square, relay.Let(x, relay.exp(y), x + x))), 2 * np.exp(2)
+    shared = x * y
+    both = relay.Let(a, relay.Function([x], shared), relay.Let(b, relay.Function([x], shared + one), a(b(y))))
+    yield relay.Function([y], both), 10.0
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_a_variable_means_its_innermost_binder(number):
+    function, want = list(repeated_binders())[number]
+    module = hr.IRModule.from_expr(function)
+    two = np.float32(2)
+
+    def value(mod, kind="debug"):
+        return relay.create_executor(kind, mod).evaluate()(two).numpy()
+
+    assert value(module) == pytest.approx(want)
+    if number < 5:  # the text of the last has no place for what both functions share
+        assert value(relay.parse(module.astext())) == pytest.approx(want)
+    for name in hr.transform.pass_registry():
+        if name in ("FirstOrderGradient", "ToMixedPrecision"):
+            continue  # another result, other dtypes
+        after = getattr(relay.transform, name)()(module)
+        assert relay.analysis.well_formed(after), name
+        assert value(after) == pytest.approx(want), name
+    if number in (2, 3):
+        assert value(module, "graph") == pytest.approx(want)
+
+
+def test_parameters_are_bound_where_no_inner_binder_hides_them():
+    x, a = relay.var("x", shape=()), relay.var("a")
+    function = relay.Function([x], relay.Let(a, relay.Function([x], relay.negative(x)), a(x * x)))
+    bound = relay.bind_params_by_name(function, {"x": np.float32(3)})
+    assert relay.create_executor().evaluate(bound)().numpy() == -9
+    free = relay.Tuple([x, relay.Let(x, relay.exp(x), x)])
+    assert plain(relay.create_executor().evaluate(free, {x: np.float32(0)})) == (0, 1)
+
+
+def test_passes_of_users_may_repeat_binders():
+    @relay.transform.function_pass(opt_level=0)
+    def twice(function, mod, ctx):
+        x = function.params[0]
+        return relay.Function([x], relay.Let(x, function.body, function.body))
+
+    x = relay.var("x", shape=())
+    module = hr.transform.Sequential([twice, relay.transform.InferType()])(hr.IRModule.from_expr(relay.exp(x)))
+    assert relay.analysis.well_formed(module)
+    assert relay.create_executor(mod=module).evaluate()(np.float32(0)).numpy() == pytest.approx(np.exp(1))
+
+
+def test_a_module_without_repeated_binders_stays():
+    module = relay.transform.InferType()(hr.IRModule.from_expr(relu_function()))
+    assert relay.transform.InferType()(module).same_as(module)
+
+
+def test_a_variable_that_nothing_binds_is_told():
+    x, y = relay.var("x", shape=()), relay.var("y", shape=())
+    module = hr.IRModule()
+    module.update_func("main", relay.Function([y], relay.Let(relay.var("g"), relay.Function([], x + y), y)))
+    for run in (relay.transform.LambdaLift(), relay.transform.InferType(), relay.build):
+        with pytest.raises(hr.UserError, match="@main uses %x, which is no parameter of it and bound by no let"):
+            run(module)
+    with pytest.raises(hr.UserError, match="@main uses %x"):
+        relay.create_executor(mod=module).evaluate()
+
+
 def test_a_deeply_nested_result():
     x = relay.var("x", shape=(2,))
     body = x

@@ -28,8 +28,8 @@
 #include "plan/graph_program.h"
 #include "plan/plan_memory.h"
 #include "relay/infer/infer_type.h"
+#include "relay/unique_binders.h"
 #include "relay/verify.h"
-#include "relay/visit.h"
 #include "runtime/thread_pool.h"
 #include "tir/verify.h"
 #include "tir_passes/pipeline.h"
@@ -60,18 +60,6 @@ pass::PassContext make_tir_context(const CompileOptions& options) {
   return make_context(options, [](const IRModule& module) { tir::verify(module); });
 }
 
-// Every variable that a function uses is its own.
-void check_closed(const IRModule& module) {
-  for (const auto& [name, function] : module->functions()) {
-    if (!function.is<relay::FunctionNode>()) continue;
-    for (const relay::Var& var : relay::free_vars(function)) {
-      throw_at(var->span, "compile",
-               fmt::format("@{} uses %{}, which is no parameter of it and bound by no let", name->name_hint,
-                           var->name_hint));
-    }
-  }
-}
-
 // What the compiler says to itself in main's attributes is not the model's to say.
 void check_attributes(const IRModule& module) {
   const auto* main = module->lookup("main").as<relay::FunctionNode>();
@@ -94,9 +82,7 @@ IRModule run_relay_passes(const IRModule& module, const CompileOptions& options)
   const pass::PassContext context = make_relay_context(options);
   std::vector<pass::Pass> list = passes::canonical();
   for (pass::Pass& pass : passes::native()) list.push_back(std::move(pass));
-  const IRModule typed = relay::infer_type(module);
-  check_closed(typed);
-  relay::verify(typed);  // passes take each variable for one thing; JSON and Python can bind one twice
+  const IRModule typed = relay::infer_type(relay::unique_binders(module));
   check_attributes(typed);
   check_devices(typed);
   check_tensor_sizes(typed);

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cmath>
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -429,13 +430,16 @@ TEST(Compile, AVariableThatNobodyBinds) {
 // Text has no such program: each definition makes a variable of its own.
 TEST(Compile, AVariableThatIsBoundTwice) {
   register_all();
-  ops::register_all_ops();
   const relay::Var x = relay::make_var("x", make_tensor_type(Shape{2})), v = relay::make_var("v");
   const Expr inner = relay::make_let(v, relay::make_call("exp", {x}), v);
   const Expr outer = relay::make_let(v, inner, relay::make_call("add", {v, x}));
   const IRModule module = make_module(relay::make_function({x}, outer));
-  const std::string error = kit::user_error_of([&] { compile_to_memory(make_model(module)); });
-  EXPECT_NE(error.find("variable '%v' is bound twice"), std::string::npos) << error;
+  const NDArray input = kit::random_array({2}, 1);
+  const NDArray result = load::run(*open(compile_to_memory(make_model(module)), 1), {input}).at(0);
+  for (int64_t i = 0; i < 2; ++i) {
+    const double value = element_as_double(input.tensor(), i);
+    EXPECT_NEAR(element_as_double(result.tensor(), i), std::exp(value) + value, 1e-5);
+  }
 }
 
 TEST(Compile, DevicesThatNoArtifactRunsOnAreTold) {

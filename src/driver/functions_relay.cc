@@ -12,6 +12,7 @@
 #include "relay/text/parse.h"
 #include "relay/text/print.h"
 #include "relay/text/weights_file.h"
+#include "relay/unique_binders.h"
 #include "relay/verify.h"
 #include "relay/visit.h"
 #include "tir/print.h"
@@ -85,7 +86,8 @@ Expr bind(const Expr& root, const Map<Var, Expr>& values) {
   });
 }
 
-Function bind_arguments(const Function& function, const Map<Var, Expr>& values) {
+Function bind_arguments(const Function& given, const Map<Var, Expr>& values) {
+  const auto function = relay::unique_binders(given).cast<relay::FunctionNode>();
   Array<Var> params;
   for (const Var& param : function->params) {
     if (!values.contains(param)) params.push_back(param);
@@ -99,7 +101,7 @@ Function bind_arguments(const Function& function, const Map<Var, Expr>& values) 
 
 Expr bind_expr(const Expr& expr, const Map<Var, Expr>& values) {
   if (const Function function = expr.cast<relay::FunctionNode>()) return bind_arguments(function, values);
-  return bind(expr, values);
+  return bind(relay::unique_binders(expr), values);
 }
 
 // A parameter that says its type gets a tensor of that type.
@@ -150,8 +152,8 @@ Array<Map<std::string, Value>> fusion_borders(const IRModule& module) {
   const pass::PassContext context = pass::to_context(pass::current_context());
   Array<Map<std::string, Value>> borders;
   if (context.is_disabled(get_pass("FuseOps").info)) return borders;
-  for (const auto& [code, producer, users, message] :
-       passes::find_fuse_borders(relay::infer_type(snapshot(module)), passes::fuse_options(context))) {
+  for (const auto& [code, producer, users, message] : passes::find_fuse_borders(
+           relay::infer_type(relay::unique_binders(snapshot(module))), passes::fuse_options(context))) {
     borders.push_back({{"producer", producer},
                        {"users", Array<Expr>(users)},
                        {"reason", std::string(passes::name_of_fuse_reason(code))},
@@ -228,7 +230,7 @@ void register_analyses() {
   register_global("relay.analysis.check_basic_block_normal_form", make_packed(&is_basic_block_normal_form));
   register_global("relay.analysis.fusion_borders", make_packed(&fusion_borders));
   register_global("relay.analysis.infer_type_expr", make_packed([](const Expr& expr, const IRModule& module) {
-                    return relay::infer_type(expr, module ? snapshot(module) : module);
+                    return relay::infer_type(relay::unique_binders(expr), module ? snapshot(module) : module);
                   }));
 }
 
@@ -240,8 +242,9 @@ void register_relay_functions() {
   register_analyses();
   interp::register_types();
   register_global("relay.backend.ReadRef", make_packed(&interp::read_ref));
-  register_global("relay.backend.InferTypeIfSettled",
-                  make_packed([](const IRModule& module) { return relay::infer_type_if_settled(snapshot(module)); }));
+  register_global("relay.backend.InferTypeIfSettled", make_packed([](const IRModule& module) {
+                    return relay::infer_type_if_settled(relay::unique_binders(snapshot(module)));
+                  }));
   register_global("relay.backend.Interpret",
                   make_packed([](const IRModule& module, const std::string& name, const Array<Value>& args) {
                     return interp::run(module, name, args.to_vector());

@@ -10,6 +10,7 @@
 #include "relay/infer/infer_type.h"
 #include "relay/text/parse.h"
 #include "relay/text/weights_file.h"
+#include "relay/unique_binders.h"
 
 namespace headrace::driver {
 
@@ -179,7 +180,7 @@ Model load_model(const std::string& path, const LoadOptions& options) {
 
 Model make_model(const IRModule& module) {
   register_all();
-  Model model{relay::infer_type(snapshot(module)), {}, {}};  // others may add to what was given
+  Model model{relay::infer_type(relay::unique_binders(snapshot(module))), {}, {}};  // others may add to what was given
   const auto* main = model.module->lookup("main").as<relay::FunctionNode>();
   if (main == nullptr) throw_user_error("'@main' is no relay function");
   for (const relay::Var& param : main->params) model.inputs.push_back(param->name_hint);

@@ -9,6 +9,7 @@
 #include "relay/captures.h"
 #include "relay/descent.h"
 #include "relay/place_lets.h"
+#include "relay/unique_binders.h"
 #include "relay/visit.h"
 
 namespace headrace::interp {
@@ -129,7 +130,7 @@ class Interpreter {
 
   Typed eval_closed(const Expr& expr) {
     Frame frame;
-    return eval(relay::place_lets(expr, relay::Bind::across_branches), frame).run();
+    return eval(relay::place_lets(relay::unique_binders(expr), relay::Bind::across_branches), frame).run();
   }
 
  private:
@@ -155,12 +156,14 @@ class Interpreter {
   }
 
   // A function of the module with what crosses its branches bound: evaluated where that says, not where a branch or a
-  // closure happens to ask for it first.
+  // closure happens to ask for it first. A frame has one value for each variable: no two binders of a function may
+  // share one.
   const FunctionNode& prepared(const FunctionNode& function) {
     relay::Function& known = prepared_[&function];
     if (!known) {
-      const Expr body = relay::place_lets(function.body, relay::Bind::across_branches);
-      known = copy_with(function, [&](FunctionNode& copy) { copy.body = body; });
+      const auto own = relay::unique_binders(Expr(ref(&function))).cast<FunctionNode>();
+      const Expr body = relay::place_lets(own->body, relay::Bind::across_branches);
+      known = copy_with(*own, [&](FunctionNode& copy) { copy.body = body; });
     }
     return *known;
   }

@@ -1,6 +1,7 @@
 #include "pass/pass.h"
 
 #include "base/interrupt.h"
+#include "relay/unique_binders.h"
 
 namespace headrace::pass {
 
@@ -151,7 +152,7 @@ IRModule run_passes(const std::vector<Pass>& passes, const IRModule& given, cons
   const Contents before = contents(start);
   check_list(passes, context);
   InstrumentScope scope(context);
-  Run run(start, context);
+  Run run(relay::unique_binders(start), context);
   for (const Pass& pass : passes) {
     if (should_run(pass.info, run.module(), context)) run.run(pass);
   }

@@ -3,6 +3,7 @@
 #include "pass/known_passes.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
+#include "relay/unique_binders.h"
 #include "tir/stmt.h"
 
 namespace headrace::pass {
@@ -134,7 +135,7 @@ PassRef make_module_pass(PackedFunc body, Ref<PassInfoObj> info) {
     const Value result = body(module, to_object(context));
     if (!result.is<IRModule>() || result.is_none())
       throw_user_error("module pass '{}' must give an IRModule, got {}", name, kind_name(result.raw()));
-    return result.as<IRModule>();
+    return relay::unique_binders(result.as<IRModule>());
   });
 }
 
@@ -151,7 +152,7 @@ PassRef make_function_pass(PackedFunc body, Ref<PassInfoObj> info, bool is_prim)
       if (!result) result = snapshot(module);
       result->add_function(var, changed.as<BaseFunc>(), true);
     }
-    return result ? result : module;
+    return result ? relay::unique_binders(result) : module;
   };
   if (is_prim) return make_named<PrimFuncPassObj>(std::move(info), run);
   return make_named<FunctionPassObj>(std::move(info), run);

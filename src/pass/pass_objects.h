@@ -65,7 +65,8 @@ struct SequentialObj : PassObj {
 PassRef make_pass(const Pass& pass);
 // Runs the passes in order by the one runner, each after what it requires; UserError when there is no such pass.
 PassRef make_sequential(Array<PassRef> passes, Ref<PassInfoObj> info);
-// `body(module, context)` gives the new module.
+// `body(module, context)` gives the new module, whose binders are made unique (relay/unique_binders.h) as those of a
+// module that comes from outside; so are the functions below.
 PassRef make_module_pass(PackedFunc body, Ref<PassInfoObj> info);
 // `body(function, module, context)` gives the new function, for each function of relay but those marked
 // SkipOptimization, Primitive or Compiler; or, for `is_prim`, for each loop function.

@@ -1,6 +1,8 @@
 // Passes over functions: Inline, LambdaLift, EtaExpand, and reshapes between groups.
 #include "passes/functions/eta_expand.h"
 #include "passes/functions/inline.h"
+#include "passes/functions/lambda_lift.h"
+#include "kit/errors.h"
 #include "passes/tests/golden_pass.h"
 #include "relay/visit.h"
 
@@ -63,6 +65,48 @@ TEST(LambdaLift, DeepNestsAndLongChainsAreLinear) {
   const IRModule after = run_pass("LambdaLift", before);
   EXPECT_EQ(after->functions().size(), 2301u);
   expect_same_results(before, after, {ramp({}, 1)}, 0);
+}
+
+// `%g` and `%h` are names of `%f`, which captures a variable.
+TEST(LambdaLift, AFunctionMayHaveSeveralNames) {
+  const std::string lets =
+      "def @main(%x: float32) {\n"
+      "  let %f = fn (%a: float32) -> float32 { if (less(%a, 0f)) { %x } else { add(%f(subtract(%a, 1f)), %x) } };\n"
+      "  let %g = %f;\n  let %h = %g;\n";
+  for (const char* use : {"%h(2f)", "(%g, %x).0(2f)", "{ let %k = if (less(%x, 3f)) { %g } else { %f }; %k(2f) }",
+                          "fn (%a: float32) -> float32 { %g(%f(%a)) }(-1f)"}) {
+    const IRModule before = read(lets + "  " + use + "\n}");
+    for (const char* pass : {"LambdaLift", "Defunctionalization"}) {
+      SCOPED_TRACE(fmt::format("{} of {}", pass, use));
+      expect_same_results(before, run_pass(pass, before), {ramp({}, 1.5f)}, 0);
+    }
+  }
+}
+
+TEST(LambdaLift, AFunctionMayBeBoundTwice) {
+  ops::register_all_ops();
+  const Type scalar = make_tensor_type(Shape{});
+  const relay::Var x = relay::make_var("x", scalar), a = relay::make_var("a", scalar), f = relay::make_var("f"),
+                   g = relay::make_var("g");
+  const Expr literal = relay::make_function({a}, relay::make_call("add", {a, x}));
+  const Expr uses = relay::make_tuple({relay::make_call(f, {x}), relay::make_call(g, {relay::make_call(f, {x})})});
+  const IRModule before = relay::infer_type(
+      make_module(relay::make_function({x}, relay::make_let(f, literal, relay::make_let(g, literal, uses)))));
+  for (const char* pass : {"LambdaLift", "Defunctionalization"})
+    expect_same_results(before, run_pass(pass, before), {ramp({}, 1.5f)}, 0);
+}
+
+// As Python and JSON can make them, and a caller of the pass alone hands on: free, and bound inside a literal only.
+TEST(LambdaLift, AVariableThatNothingBindsIsTold) {
+  ops::register_all_ops();
+  const Type scalar = make_tensor_type(Shape{});
+  const relay::Var x = relay::make_var("x", scalar), y = relay::make_var("y", scalar), f = relay::make_var("f");
+  const Expr captures = relay::make_function({}, relay::make_call("add", {x, y}));
+  const Expr binds = relay::make_function({y}, relay::make_call("exp", {y}));
+  for (const Expr& body : {Expr(relay::make_let(f, captures, x)), Expr(relay::make_let(f, binds, y))}) {
+    const IRModule module = relay::infer_type(make_module(relay::make_function({x}, body)));
+    EXPECT_TRUE(kit::user_error_of([&] { lambda_lift(module); }).starts_with("%y is used where nothing binds it"));
+  }
 }
 
 TEST(EtaExpand, OptionsMustBeBools) {

@@ -2,6 +2,7 @@
 #include <map>
 #include <set>
 
+#include "kit/repeat_binders.h"
 #include "object/json.h"
 #include "ops/op_keys.h"
 #include "passes/fuse/fuse_ops.h"
@@ -99,6 +100,29 @@ TEST(RandomPrograms, EveryPassKeepsTheResults) {
     const bool is_elsewhere = properties_elsewhere().contains(pass.info.name);
     EXPECT_NE(changed.contains(pass.info.name), is_elsewhere) << pass.info.name;
   }
+}
+
+// One variable for several binders: the interpreter and each pass give what they give of the program as it was.
+TEST(RandomPrograms, RepeatedBindersMeanTheInnermost) {
+  int repeated = 0;
+  EXPECT_TRUE(kit::holds(property_of_programs([&repeated](const Program& p) -> std::optional<std::string> {
+    const IRModule original = p.module();
+    kit::Random random(p.seed);
+    const IRModule module = kit::repeat_binders(original, random);
+    if (module == original) return std::nullopt;
+    ++repeated;
+    if (relay::find_breaches(module).empty()) return "no variable is bound twice";
+    if (auto failure = results_differ(original, module, p.seed, 0)) return "interpreted: " + *failure;
+    for (const pass::Pass& pass : all_passes()) {
+      if (pass.info.name == "FirstOrderGradient") continue;  // gives another result
+      const IRModule after = run_pass(pass.info.name, module);
+      if (auto failure = results_differ(original, after, p.seed, tolerance_of(pass.info.name)))
+        return fmt::format("{}: {}\nof:\n{}", pass.info.name, *failure, relay::print_module(module));
+    }
+    return std::nullopt;
+  })));
+  if (kit::options().seed || kit::options().size == kit::TestSize::kFew) return;
+  EXPECT_GT(repeated, kit::by_size(20, 5000));
 }
 
 TEST(RandomPrograms, PropertiesElsewhereExist) {

@@ -25,9 +25,9 @@ class Verifier {
       const Frame frame = std::move(stack_.back());
       stack_.pop_back();
       if (frame.leaves) {
-        in_scope_.erase(frame.leaves.get());
+        --in_scope_[frame.leaves.get()];
       } else if (frame.enters) {
-        in_scope_.insert(frame.enters.get());
+        ++in_scope_[frame.enters.get()];
       } else if (visited_.insert(frame.expr.get()).second || frame.expr.is<VarNode>()) {
         visit(frame.expr);
       }
@@ -35,6 +35,7 @@ class Verifier {
   }
 
   std::vector<std::string> breaches;
+  VariableBreaches of_variables;
 
  private:
   static constexpr size_t kMaxBreaches = 100;
@@ -59,8 +60,10 @@ class Verifier {
   // The frames that follow run inside the scope of `vars`, until those pushed before.
   void scoped(const Expr& parent, const std::vector<Var>& vars, const std::vector<Expr>& children) {
     for (const Var& var : vars) {
-      if (!bound_.insert(var.get()).second)
+      if (!bound_.insert(var.get()).second) {
         breach(var->span ? var->span : parent->span, fmt::format("variable '%{}' is bound twice", var->name_hint));
+        if (!of_variables.bound_twice) of_variables.bound_twice = var;
+      }
       if (free_.contains(var.get())) report_outside(var);
       stack_.push_back({{}, {}, var});
     }
@@ -107,7 +110,7 @@ class Verifier {
   }
 
   void visit_var(const Var& var) {
-    if (in_scope_.contains(var.get())) return;
+    if (const auto depth = in_scope_.find(var.get()); depth != in_scope_.end() && depth->second > 0) return;
     // A free variable of an open expression must not be one that the expression binds elsewhere.
     if (!closed_ && !bound_.contains(var.get())) {
       free_.insert(var.get());
@@ -117,8 +120,9 @@ class Verifier {
   }
 
   void report_outside(const Var& var) {
-    if (reported_.insert(var.get()).second)
-      breach(var->span, fmt::format("variable '%{}' is used outside its scope", var->name_hint));
+    if (!reported_.insert(var.get()).second) return;
+    breach(var->span, fmt::format("variable '%{}' is used outside its scope", var->name_hint));
+    if (!of_variables.outside) of_variables.outside = var;
   }
 
   void visit_get_item(const Expr& e, const TupleGetItemNode& item) {
@@ -153,7 +157,8 @@ class Verifier {
   bool closed_ = true;
   std::vector<Frame> stack_;
   std::unordered_set<const ExprNode*> visited_;
-  std::unordered_set<const VarNode*> bound_, in_scope_, reported_, free_;
+  std::unordered_set<const VarNode*> bound_, reported_, free_;
+  std::unordered_map<const VarNode*, int> in_scope_;  // how many binders around, more than one where it is bound twice
 };
 
 }  // namespace
@@ -171,6 +176,13 @@ std::vector<std::string> find_breaches(const Expr& expr, const VerifyOptions& op
   Verifier verifier(none, options);
   verifier.run(expr, false);
   return verifier.breaches;
+}
+
+VariableBreaches find_variable_breaches(const Expr& expr, bool is_closed) {
+  const IRModule none;
+  Verifier verifier(none, {});
+  verifier.run(expr, is_closed);
+  return verifier.of_variables;
 }
 
 void verify(const IRModule& module, const VerifyOptions& options) {

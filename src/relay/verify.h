@@ -1,7 +1,8 @@
 // The rules a relay program keeps, checked in this order for each function:
 //   1. no child is null; a call's callee is an op, a global, a constructor or another expression, never null;
 //   2. every variable is bound at most once in a function of the module and all it holds: by a parameter, a let or a
-//      pattern; another function of the module may bind it again;
+//      pattern; another function of the module may bind it again (a program from outside is given such variables
+//      where it meets passes, interpreter or compiler: unique_binders.h);
 //   3. a bound variable is used only where its binder reaches: a parameter in its function's body, a let variable in
 //      its value and body, a pattern variable in its clause; a function of a module has no free variables;
 //   4. a TupleGetItem of a Tuple has an index within it;
@@ -11,6 +12,7 @@
 #pragma once
 
 #include "ir/module.h"
+#include "relay/expr.h"
 
 namespace headrace::relay {
 
@@ -22,6 +24,14 @@ struct VerifyOptions {
 std::vector<std::string> find_breaches(const IRModule& module, const VerifyOptions& options = {});
 // As above for an expression, which may have free variables.
 std::vector<std::string> find_breaches(const Expr& expr, const VerifyOptions& options = {});
+
+// What breaks rules 2 and 3 alone, in a function of a module (`is_closed`) or in an expression that may have free
+// variables: the first variable of each that is met, or null.
+struct VariableBreaches {
+  Var bound_twice, outside;
+};
+VariableBreaches find_variable_breaches(const Expr& expr, bool is_closed);
+
 // UserError that lists the breaches when there are any.
 void verify(const IRModule& module, const VerifyOptions& options = {});
 

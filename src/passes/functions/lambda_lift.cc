@@ -61,6 +61,10 @@ std::unordered_set<const Object*> kept_functions(const Expr& body) {
   return kept;
 }
 
+[[noreturn]] void throw_unbound(const Var& var) {
+  throw_at(var->span, "LambdaLift", fmt::format("%{} is used where nothing binds it", var->name_hint));
+}
+
 // A function literal that is lifted.
 struct Literal {
   const FunctionNode* function = nullptr;
@@ -141,8 +145,11 @@ class Literals {
 
   // Every literal between a use of a variable and its binder captures it, or calls the literal that it is bound to.
   void capture(const Var& var, int user) {
-    const int owner = owner_.at(var.object()), bound = find(var);
+    const auto binder = owner_.find(var.object());
+    if (binder == owner_.end()) throw_unbound(var);
+    const int owner = binder->second, bound = find(var);
     for (int at = user; at != owner; at = all[static_cast<size_t>(at)].outer) {
+      if (at == kOutermost) throw_unbound(var);
       Literal& literal = all[static_cast<size_t>(at)];
       if (literal.captures.contains(var.object())) return;  // and all around it
       if (bound == kOutermost) {
@@ -184,7 +191,8 @@ class BodyLifter {
   Expr lifted(const Expr& e) {
     if (const int literal = literals_.find(e); literal != kOutermost) return as_value(literals_.at(literal));
     std::vector<Expr> children = relay::children_of(e);
-    if (const auto* let = e.as<LetNode>(); let != nullptr && literals_.find(let->value) != kOutermost)
+    // A let that gives a variable of such a let another name stays.
+    if (const auto* let = e.as<LetNode>(); let != nullptr && literals_.is_literal(let->value))
       return done_.at(let->body.object());
     for (Expr& child : children) child = done_.at(child.object());
     const auto* call = e.as<CallNode>();
