@@ -133,11 +133,15 @@ def test_an_image_is_resized_whatever_its_region_is(given):
     np.testing.assert_array_equal(evaluated(call, x=data, r=np.ones(4, "float32")), doubled(data))
 
 
-def test_a_resize_is_what_a_text_says():
+@pytest.mark.parametrize(("said", "rounding"), [("", "round"), (', rounding_method=""', "")])
+def test_a_resize_is_what_a_text_says(said, rounding):
+    """The function's own default is not the text's, as the ancestor's were."""
     f = relay.parse_expr(
-        '#[version = "0.0.5"]\nfn (%x: Tensor[(1, 1, 2, 3), float32]) { image.resize2d(%x, size=[4, 6]) }'
+        f'#[version = "0.0.5"]\nfn (%x: Tensor[(1, 1, 2, 3), float32]) {{ image.resize2d(%x, size=[4, 6]{said}) }}'
     )
-    hr.ir.assert_structural_equal(relay.Function(f.params, relay.image.resize2d(f.params[0], (4, 6))), f)
+    call = relay.image.resize2d(f.params[0], (4, 6), rounding_method=rounding)
+    hr.ir.assert_structural_equal(relay.Function(f.params, call), f)
+    assert relay.image.resize2d(f.params[0], (4, 6)).attrs.rounding_method == ""
 
 
 def test_one_size_serves_all_axes_and_a_dtype_is_given():
