@@ -1,5 +1,5 @@
-// A variable of its own for each binder, as the rules of verify.h want it: what passes and interpreters ask of a program
-// that comes from outside.
+// A variable of its own for each binder, as the rules of verify.h want it: what passes and interpreters ask of a
+// program that comes from outside.
 //
 // Programs put together by hand often bind one variable in several places: two functions with the parameter %x, a let
 // that shadows another. Its uses mean the innermost binder around them, as in text:
