@@ -17,13 +17,13 @@ struct Part {
   Expr child;
   int scope = -1;  // the one that it stands in; -1: that of the node
 };
-struct Shape {
+struct ScopeShape {
   std::vector<std::vector<Var>> scopes;
   std::vector<Part> parts;
 };
 
-Shape shape_of(const Expr& expr) {
-  Shape shape;
+ScopeShape scope_shape_of(const Expr& expr) {
+  ScopeShape shape;
   if (const auto* function = expr.as<FunctionNode>()) {
     shape.scopes = {function->params.to_vector()};
     shape.parts = {{function->body, 0}};
@@ -44,7 +44,7 @@ Shape shape_of(const Expr& expr) {
 }
 
 // The children of a node, as children_of orders them, from what its parts and its variables became.
-std::vector<Expr> join(const Expr& expr, const Shape& shape, const std::vector<Expr>& parts,
+std::vector<Expr> join(const Expr& expr, const ScopeShape& shape, const std::vector<Expr>& parts,
                        const std::vector<std::vector<Var>>& scopes) {
   if (expr.is<LetNode>()) return {parts[0], scopes[0][0], parts[1]};
   std::vector<Expr> children;
@@ -102,7 +102,7 @@ class Ambiguity {
 
  private:
   void count(const Expr& node, bool all) {
-    const Shape shape = shape_of(node);
+    const ScopeShape shape = scope_shape_of(node);
     for (const Part& part : shape.parts) ++uses_[part.child.object()];
     for (const auto& scope : shape.scopes) {
       Vars own;
@@ -125,7 +125,7 @@ class Ambiguity {
       const auto* free = free_in(node);
       const bool may_be = is_copied(node) || (free != nullptr && !free->empty());
       if (!may_be || node.is<VarNode>()) continue;
-      const Shape shape = shape_of(node);
+      const ScopeShape shape = scope_shape_of(node);
       copied_.insert(node.object());
       for (const Part& part : shape.parts) copied_.insert(part.child.object());
       for (const auto& scope : shape.scopes) {
@@ -154,7 +154,7 @@ class Ambiguity {
   }
 
   Vars free_of(const Expr& node, std::unordered_map<const Object*, Vars>& sets) {
-    const Shape shape = shape_of(node);
+    const ScopeShape shape = scope_shape_of(node);
     Vars result;
     for (const Part& part : shape.parts) {
       Vars& known = sets.at(part.child.object());
@@ -209,7 +209,7 @@ class Renamer {
   using Key = std::vector<const Object*>;
   struct Frame {
     Expr node;
-    Shape shape;
+    ScopeShape shape;
     std::vector<std::vector<Var>> fresh;  // what its variables become
     std::vector<Expr> done;
     size_t next = 0;
@@ -225,7 +225,7 @@ class Renamer {
       if (const auto it = known.find(*key); it != known.end()) return give(it->second);
     }
     ambiguity_.budget().spend(1);
-    Frame frame{node, shape_of(node), {}, {}, 0, std::move(key)};
+    Frame frame{node, scope_shape_of(node), {}, {}, 0, std::move(key)};
     for (const auto& scope : frame.shape.scopes) {
       frame.fresh.emplace_back();
       for (const Var& var : scope) frame.fresh.back().push_back(own_var(var));
