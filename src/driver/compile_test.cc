@@ -434,10 +434,10 @@ TEST(Compile, AVariableThatIsBoundTwice) {
   const Expr inner = relay::make_let(v, relay::make_call("exp", {x}), v);
   const Expr outer = relay::make_let(v, inner, relay::make_call("add", {v, x}));
   const IRModule module = make_module(relay::make_function({x}, outer));
-  const NDArray input = kit::random_array({2}, 1);
-  const NDArray result = load::run(*open(compile_to_memory(make_model(module)), 1), {input}).at(0);
+  const std::vector<NDArray> inputs = {kit::random_array({2}, 1)};
+  const NDArray result = load::run(*open(compile_to_memory(make_model(module)), 1), inputs).at(0);
   for (int64_t i = 0; i < 2; ++i) {
-    const double value = element_as_double(input.tensor(), i);
+    const double value = element_as_double(inputs[0].tensor(), i);
     EXPECT_NEAR(element_as_double(result.tensor(), i), std::exp(value) + value, 1e-5);
   }
 }

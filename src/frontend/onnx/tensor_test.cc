@@ -44,7 +44,7 @@ std::vector<T> load(const std::string& bytes) {
   return values_of<T>(data);
 }
 
-std::string error_of(const std::string& bytes) {
+std::string tensor_error_of(const std::string& bytes) {
   return kit::user_error_of([&] { TensorSource("t.pb").load(read_tensor_proto(bytes, "t.pb")); });
 }
 
@@ -137,25 +137,26 @@ TEST(LoadTensor, EmptyTensorNeedsNoData) {
 }
 
 TEST(LoadTensor, Errors) {
-  EXPECT_THAT(error_of(encode(ElementType::kFloat, {2}, raw("1234567"))),
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kFloat, {2}, raw("1234567"))),
               HasSubstr("tensor 't': its dims [2] ask for 8 bytes of float32, but it holds 7"));
-  EXPECT_THAT(error_of(encode(ElementType::kInt8, {3}, int32s({1, 2}))),
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kInt8, {3}, int32s({1, 2}))),
               HasSubstr("its dims [3] ask for 3 int8 values, but it holds 2"));
-  EXPECT_THAT(error_of(encode(ElementType::kInt64, {1}, [](pbf_writer&) {})), HasSubstr("but it holds 0"));
-  EXPECT_THAT(error_of(encode(ElementType::kString, {1}, [](pbf_writer&) {})), HasSubstr("ask for 1 strings"));
-  EXPECT_THAT(error_of(encode(static_cast<ElementType>(22), {1}, raw("a"))),
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kInt64, {1}, [](pbf_writer&) {})), HasSubstr("but it holds 0"));
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kString, {1}, [](pbf_writer&) {})), HasSubstr("ask for 1 strings"));
+  EXPECT_THAT(tensor_error_of(encode(static_cast<ElementType>(22), {1}, raw("a"))),
               HasSubstr("its element type is type 22, which is not supported"));
-  EXPECT_THAT(error_of(encode(ElementType::kUndefined, {1}, raw("a"))), HasSubstr("is undefined"));
-  EXPECT_THAT(error_of(encode(ElementType::kFloat, {int64_t{1} << 40, int64_t{1} << 40}, raw("a"))),
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kUndefined, {1}, raw("a"))), HasSubstr("is undefined"));
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kFloat, {int64_t{1} << 40, int64_t{1} << 40}, raw("a"))),
               HasSubstr("are too large"));
-  EXPECT_THAT(error_of(encode(ElementType::kBool, {1}, raw("\2"))), HasSubstr("a bool element is neither 0 nor 1"));
-  EXPECT_THAT(error_of(encode(ElementType::kInt32, {1}, [](pbf_writer& w) { w.add_fixed32(5, 1); })),
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kBool, {1}, raw("\2"))),
+              HasSubstr("a bool element is neither 0 nor 1"));
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kInt32, {1}, [](pbf_writer& w) { w.add_fixed32(5, 1); })),
               HasSubstr("its field 5 has the wrong wire type"));
-  EXPECT_THAT(error_of(encode(ElementType::kString, {1}, [](pbf_writer& w) { w.add_int32(6, 1); })),
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kString, {1}, [](pbf_writer& w) { w.add_int32(6, 1); })),
               HasSubstr("its field 6 has the wrong wire type"));
-  EXPECT_THAT(error_of(encode(ElementType::kFloat, {1}, [](pbf_writer& w) { w.add_bytes(4, "12345"); })),
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kFloat, {1}, [](pbf_writer& w) { w.add_bytes(4, "12345"); })),
               HasSubstr("its field 4 ends inside a value"));
-  EXPECT_THAT(error_of(encode(ElementType::kInt32, {1}, [](pbf_writer& w) { w.add_bytes(5, "\x01\xff"); })),
+  EXPECT_THAT(tensor_error_of(encode(ElementType::kInt32, {1}, [](pbf_writer& w) { w.add_bytes(5, "\x01\xff"); })),
               HasSubstr("its data is not a valid protobuf field"));
 }
 
@@ -224,7 +225,8 @@ TEST_F(ExternalData, Errors) {
               HasSubstr("the offset of its external data is '-4', not a number of bytes"));
   EXPECT_THAT(error_of_entries({{"location", "sub/w.bin"}, {"length", "9"}}),
               HasSubstr("its external data has 9 bytes of 'sub/w.bin', its dims ask for 8"));
-  EXPECT_THAT(error_of(encode_external({{"location", "w.bin"}})), HasSubstr("there is no folder to look for it in"));
+  EXPECT_THAT(tensor_error_of(encode_external({{"location", "w.bin"}})),
+              HasSubstr("there is no folder to look for it in"));
 }
 
 TEST_F(ExternalData, LinksStayInTheModelsFolder) {
