@@ -181,16 +181,16 @@ class EffectText {
         "ref_read(ref($a))",
         "max(concatenate((full($a, shape=[1], dtype=\"int32\"), full($b, shape=[1], dtype=\"int32\"))))",
         "max(split(full($a, shape=[2], dtype=\"int32\"), indices_or_sections=1).0)",
-        "max(reshape(full($a, shape=[4], dtype=\"int32\"), (cast($b, dtype=\"int64\"), const(Tensor[(2), int64], [2, "
-        "2])).1))"};
+        ("max(reshape(full($a, shape=[4], dtype=\"int32\"), (cast($b, dtype=\"int64\"), const(Tensor[(2), int64], [2, "
+         "2])).1))")};
     return filled(kForms[random_.index(std::size(kForms))], block);
   }
 
   // Small enough to be exact.
   std::string over_floats(Block& block) {
     static constexpr const char* kForms[] = {
-        "max(nn.batch_norm(full($a, shape=[1, 2]), full($b, shape=[2]), full($c, shape=[2]), full(0f, shape=[2]), "
-        "full(1f, shape=[2]), scale=False, epsilon=0f).0)",
+        ("max(nn.batch_norm(full($a, shape=[1, 2]), full($b, shape=[2]), full($c, shape=[2]), full(0f, shape=[2]), "
+         "full(1f, shape=[2]), scale=False, epsilon=0f).0)"),
         "max(nn.layer_norm(full(0f, shape=[1, 2]), full($a, shape=[2]), full($b, shape=[2]), scale=False))",
         "max(nn.dropout(full($a, shape=[2])).0)", "max(nn.bias_add(full($a, shape=[1, 2]), full($b, shape=[2])))",
         "divide($a, 2f)"};
