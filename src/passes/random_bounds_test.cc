@@ -80,10 +80,10 @@ Expr next_of(kit::Random& random, const Expr& value) {
       return other == axis ? value : ops::strided_slice(value, Shape{0}, Shape{1}, {}, Shape{other});
     }
     default: {
-      if (axis != 0) return ops::unary("sign", value);
       int64_t row = 1;
-      for (int64_t i = 1; i < rank; ++i) row *= *as_int(dims_of(value)[static_cast<size_t>(i)]);
-      return ops::reshape(value, {-1, row, 1});
+      for (int64_t i = 1; axis == 0 && i < rank; ++i) row *= *as_int(dims_of(value)[static_cast<size_t>(i)]);
+      // -1 beside a 0 could be any number.
+      return axis != 0 || row == 0 ? ops::unary("sign", value) : ops::reshape(value, {-1, row, 1});
     }
   }
 }
