@@ -73,8 +73,33 @@ def _binary(op: str, lhs: Any, rhs: Any) -> Any:
     return Call(api("ir.GetOp")(op), [_operand(lhs, known), _operand(rhs, known)])
 
 
+class Printed:
+    """What expressions and modules have of their text form."""
+
+    __slots__ = ()
+
+    def astext(
+        self,
+        show_meta_data: bool = True,
+        annotate: Callable[[Any], str | None] | None = None,
+        show_types: bool = False,
+    ) -> str:
+        """The text form, which `relay.parse` reads; without the data of large constants it cannot be read back.
+
+        `annotate` answers with a comment to stand behind an expression, as in `relay.astext`; with `show_types` each
+        has the type that InferType found there.
+        """
+        return api("relay.ir.AsText")(self, bool(show_meta_data), annotate, bool(show_types))
+
+    def __str__(self) -> str:
+        return text_of(self)
+
+    def __repr__(self) -> str:
+        return text_of(self)
+
+
 @_node.mixin("relay.Expr")
-class _Expr:
+class _Expr(Printed):
     """Base of Relay's expressions. Equality is identity; `ir.structural_equal` compares programs."""
 
     __slots__ = ()
@@ -88,25 +113,6 @@ class _Expr:
                 f"this {self.type_key} has no type yet; run relay.transform.InferType() on its module"
             )
         return found
-
-    def astext(
-        self,
-        show_meta_data: bool = True,
-        annotate: Callable[[Any], str | None] | None = None,
-        show_types: bool = False,
-    ) -> str:
-        """The text form; without the data of large constants it cannot be read back.
-
-        `annotate` answers with a comment to stand behind an expression, as in `relay.astext`; with `show_types` each
-        has the type that InferType found there.
-        """
-        return api("relay.ir.AsText")(self, bool(show_meta_data), annotate, bool(show_types))
-
-    def __str__(self) -> str:
-        return text_of(self)
-
-    def __repr__(self) -> str:
-        return text_of(self)
 
     def astype(self, dtype: str) -> Any:
         """The elements as another dtype."""

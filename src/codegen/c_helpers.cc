@@ -7,7 +7,7 @@ namespace headrace::codegen {
 
 namespace {
 
-enum class Of : uint8_t { kSigned, kUnsigned, kReal, kFloat32, kFloat64, kFloat16, kBfloat16 };
+enum class Of : uint8_t { kSigned, kUnsigned, kWhole, kReal, kWideReal, kFloat64, kFloat16, kBfloat16 };
 
 struct Helper {
   std::string_view family;
@@ -20,10 +20,8 @@ struct Helper {
 // In C a number of 8 or 16 bits is computed with as int: what may leave it is cast back, and products of 16 bits are
 // taken in {W}.
 constexpr Helper kHelpers[] = {
-    {"min", Of::kSigned, "static inline {T} {name}({T} a, {T} b) {{ return b < a ? b : a; }}\n"},
-    {"max", Of::kSigned, "static inline {T} {name}({T} a, {T} b) {{ return b > a ? b : a; }}\n"},
-    {"min", Of::kUnsigned, "static inline {T} {name}({T} a, {T} b) {{ return b < a ? b : a; }}\n"},
-    {"max", Of::kUnsigned, "static inline {T} {name}({T} a, {T} b) {{ return b > a ? b : a; }}\n"},
+    {"min", Of::kWhole, "static inline {T} {name}({T} a, {T} b) {{ return b < a ? b : a; }}\n"},
+    {"max", Of::kWhole, "static inline {T} {name}({T} a, {T} b) {{ return b > a ? b : a; }}\n"},
     {"min", Of::kReal, "static inline {T} {name}({T} a, {T} b) {{ return b != b || b < a ? b : a; }}\n"},
     {"max", Of::kReal, "static inline {T} {name}({T} a, {T} b) {{ return b != b || b > a ? b : a; }}\n"},
     {"abs", Of::kSigned, "static inline {T} {name}({T} a) {{ return a < 0 ? ({T})(0 - ({U})a) : a; }}\n"},
@@ -80,27 +78,15 @@ constexpr Helper kHelpers[] = {
      "  }}\n"
      "  return ({T})result;\n"
      "}}\n"},
-    {"bits", Of::kFloat32,
-     "static inline {U} {name}(float x) {{\n"
+    {"bits", Of::kWideReal,
+     "static inline {U} {name}({T} x) {{\n"
      "  {U} bits;\n"
      "  memcpy(&bits, &x, sizeof(bits));\n"
      "  return bits;\n"
      "}}\n"},
-    {"bits", Of::kFloat64,
-     "static inline {U} {name}(double x) {{\n"
-     "  {U} bits;\n"
-     "  memcpy(&bits, &x, sizeof(bits));\n"
-     "  return bits;\n"
-     "}}\n"},
-    {"from_bits", Of::kFloat32,
-     "static inline float {name}({U} bits) {{\n"
-     "  float x;\n"
-     "  memcpy(&x, &bits, sizeof(x));\n"
-     "  return x;\n"
-     "}}\n"},
-    {"from_bits", Of::kFloat64,
-     "static inline double {name}({U} bits) {{\n"
-     "  double x;\n"
+    {"from_bits", Of::kWideReal,
+     "static inline {T} {name}({U} bits) {{\n"
+     "  {T} x;\n"
      "  memcpy(&x, &bits, sizeof(x));\n"
      "  return x;\n"
      "}}\n"},
@@ -165,10 +151,12 @@ bool fits(Of of, DataType dtype) {
       return dtype.is_int();
     case Of::kUnsigned:
       return dtype.is_uint();
+    case Of::kWhole:
+      return dtype.is_int() || dtype.is_uint();
     case Of::kReal:
       return dtype.is_float();
-    case Of::kFloat32:
-      return dtype.is_float() && dtype.bits() == 32;
+    case Of::kWideReal:
+      return dtype.is_float() && !is_c_half(dtype);
     case Of::kFloat64:
       return dtype.is_float() && dtype.bits() == 64;
     case Of::kFloat16:

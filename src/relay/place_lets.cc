@@ -31,7 +31,7 @@ class LetPlacer {
   }
   LetPlacer(const Expr& body, const HasEffect& has_effect)
       : scopes_(find_scopes(body)), lets_(scopes_.scopes.size()), flattens_(has_effect) {
-    is_bound_ = [&](const Expr& node) { return is_ordered(node) && has_effect(node) && !is_bound_by_let(node); };
+    is_bound_ = [this](const Expr& node) { return is_ordered(node) && flattens_(node) && !is_bound_by_let(node); };
     if (is_in_order(body, has_effect)) {
       result_ = body;
     } else {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -184,7 +184,7 @@ _node.constructor("ir.Span", "source_name line column end_line end_column", "Whe
 
 
 @_node.mixin("ir.IRModule")
-class _IRModule:
+class _IRModule(_expr.Printed):
     """Functions and type definitions by name.
 
     Threads may add to a module while others read it: a pass, a build and a print take what is there when they begin.
@@ -415,25 +415,6 @@ class _IRModule:
     def get_attr(self, attr_key: str) -> Any:
         """The attribute of that name, or None."""
         return self.attrs.get(attr_key)
-
-    def astext(
-        self,
-        show_meta_data: bool = True,
-        annotate: Callable[[Any], str | None] | None = None,
-        show_types: bool = False,
-    ) -> str:
-        """The text form, which `relay.parse` reads; without the data of large constants it cannot be read back.
-
-        `annotate` answers with a comment to stand behind an expression, as in `relay.astext`; with `show_types` each
-        has the type that InferType found there.
-        """
-        return api("relay.ir.AsText")(self, bool(show_meta_data), annotate, bool(show_types))
-
-    def __str__(self) -> str:
-        return _expr.text_of(self)
-
-    def __repr__(self) -> str:
-        return _expr.text_of(self)
 
 
 @_node.mixin("ir.Attrs")

@@ -101,8 +101,8 @@ IRModule inline_once(const IRModule& module, const Effects& effects) {
 }  // namespace
 
 IRModule drop_unused_lets(const IRModule& module) {
-  const IRModule ordered = in_order(module).module;
-  return drop_dead_lets(ordered, Effects(ordered));
+  const InOrder ordered = in_order(module);
+  return drop_dead_lets(ordered.module, ordered.writes());
 }
 
 DceOptions dce_options(const pass::PassContext& context) {

@@ -28,6 +28,8 @@ class Effects {
 struct InOrder {
   IRModule module;
   Effects effects;  // of its nodes; reading and making a reference count
+  // Those of them that are more than reading.
+  Effects writes() const { return effects.empty() ? Effects() : Effects(module); }
 };
 // The module itself where nothing had to be bound. Typed if it was.
 InOrder in_order(const IRModule& module);

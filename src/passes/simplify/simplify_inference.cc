@@ -146,9 +146,9 @@ Expr simplify_call(const Expr& before, const Expr& after, bool unpack_norms) {
 }  // namespace
 
 IRModule simplify_inference(const IRModule& module, bool unpack_norms) {
-  const IRModule ordered = in_order(module).module;
-  const Effects effects(ordered);
-  return rewrite_bodies(ordered, [&](const Expr& body) {
+  const InOrder ordered = in_order(module);
+  const Effects effects = ordered.writes();
+  return rewrite_bodies(ordered.module, [&](const Expr& body) {
     return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
       return effects.of(before) ? after : simplify_call(before, after, unpack_norms);
     });
