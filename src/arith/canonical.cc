@@ -388,4 +388,11 @@ PrimExpr product(const Array<PrimExpr>& dims) {
   return result;
 }
 
+PrimExpr size_of(const TensorType& type) {
+  const PrimExpr size = product(type->shape);
+  if (is_any(size) && as_shape(type->shape))
+    throw_user_error("{} has more elements than a 64-bit integer counts", to_string(Type(type)));
+  return size;
+}
+
 }  // namespace headrace::arith

@@ -7,7 +7,7 @@
 // max(n, 0) is n.
 #pragma once
 
-#include "ir/prim_expr.h"
+#include "ir/type.h"
 
 namespace headrace::arith {
 
@@ -30,5 +30,7 @@ struct Solution {
 Solution solve_for(const PrimVarNode* x, const PrimExpr& a, const PrimExpr& b);
 // The canonical product of dimensions; `?` when it has none.
 PrimExpr product(const Array<PrimExpr>& dims);
+// The number of a tensor's elements; UserError where 64 bits do not hold it.
+PrimExpr size_of(const TensorType& type);
 
 }  // namespace headrace::arith

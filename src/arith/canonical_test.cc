@@ -2,6 +2,8 @@
 
 #include <gtest/gtest.h>
 
+#include "kit/errors.h"
+
 namespace headrace::arith {
 namespace {
 
@@ -83,6 +85,18 @@ TEST(Canonical, SolutionsAreTheOnlyOnes) {
       EXPECT_EQ(solution.is_none ? "none" : to_string(solution.value), expected) << c << " * n + " << d;
     }
   }
+}
+
+TEST(Canonical, TheSizeOfATensorIsTheProductOfItsShape) {
+  const auto size = [](const Array<PrimExpr>& shape) {
+    return to_string(size_of(make_tensor_type(shape, DataType::float_(32))));
+  };
+  EXPECT_EQ(size({}), "1");
+  EXPECT_EQ(size({make_int(3), PrimExpr(n), make_int(2)}), "n * 6");
+  EXPECT_EQ(size({make_int(3), make_any()}), "?");
+  const PrimExpr much = make_int(INT64_C(1) << 40);
+  EXPECT_EQ(kit::user_error_of([&] { size({much, much}); }),
+            "Tensor[(1099511627776, 1099511627776), float32] has more elements than a 64-bit integer counts");
 }
 
 TEST(Canonical, HugeExpressionsAndOverflowProveNothing) {

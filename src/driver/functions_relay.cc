@@ -4,11 +4,12 @@
 #include "interp/interp.h"
 #include "object/function.h"
 #include "pass/pass_objects.h"
+#include "passes/forms/to_basic_block_normal_form.h"
 #include "passes/fuse/fuse_borders.h"
+#include "relay/bind.h"
 #include "relay/infer/check_kind.h"
 #include "relay/infer/infer_type.h"
 #include "relay/infer/unmatched_cases.h"
-#include "relay/place_lets.h"
 #include "relay/text/parse.h"
 #include "relay/text/print.h"
 #include "relay/text/weights_file.h"
@@ -22,7 +23,6 @@ namespace headrace::driver {
 
 namespace {
 
-using relay::Function;
 using relay::Var;
 
 bool is_tir(const IRModule& module) {
@@ -57,94 +57,16 @@ std::string as_text(const ObjectRef& object, bool show_meta_data, const std::opt
   throw_user_error("a {} has no text form", object->key());
 }
 
-PrimExpr size_of(const TensorType& type) {
-  const PrimExpr size = arith::product(type->shape);
-  if (is_any(size) && as_shape(type->shape))
-    throw_user_error("{} has more elements than a 64-bit integer counts", to_string(Type(type)));
-  return size;
-}
-
 Array<Expr> post_order_of(const Expr& root) {
   std::vector<Expr> order;
   relay::post_order(root, [&](const Expr& expr) { order.push_back(expr); });
   return Array<Expr>(order);
 }
 
-Array<Var> all_vars(const Expr& root) {
-  Array<Var> vars;
-  relay::post_order(root, [&](const Expr& expr) {
-    if (const Var var = expr.cast<relay::VarNode>()) vars.push_back(var);
-  });
-  return vars;
-}
-
-// What `root` refers to is replaced; binders stay.
-Expr bind(const Expr& root, const Map<Var, Expr>& values) {
-  return relay::rewrite_post_order(root, [&](const Expr& before, const Expr& after) {
-    const Var var = before.cast<relay::VarNode>();
-    return var && values.contains(var) ? values.at(var) : after;
-  });
-}
-
-Function bind_arguments(const Function& given, const Map<Var, Expr>& values) {
-  const auto function = relay::unique_binders(given).cast<relay::FunctionNode>();
-  Array<Var> params;
-  for (const Var& param : function->params) {
-    if (!values.contains(param)) params.push_back(param);
-  }
-  const Expr body = bind(function->body, values);
-  return copy_with(*function, [&](relay::FunctionNode& f) {
-    f.params = params;
-    f.body = body;
-  });
-}
-
-Expr bind_expr(const Expr& expr, const Map<Var, Expr>& values) {
-  if (const Function function = expr.cast<relay::FunctionNode>()) return bind_arguments(function, values);
-  return bind(relay::unique_binders(expr), values);
-}
-
-// A parameter that says its type gets a tensor of that type.
-void check_param(const Var& param, const NDArray& data) {
-  const auto* type = param->type_annotation.as<TensorTypeNode>();
-  if (type == nullptr) return;
-  const TensorType given = make_tensor_type(data.shape(), data.dtype());
-  bool fits = type->dtype == data.dtype() && type->shape.size() == data.shape().size();
-  for (size_t i = 0; fits && i < data.shape().size(); ++i)
-    fits = as_int(type->shape[i]).value_or(data.shape()[i]) == data.shape()[i];
-  if (!fits) {
-    throw_user_error("parameter '{}' is {}; the tensor given for it is {}", param->name_hint,
-                     to_string(param->type_annotation), to_string(Type(given)));
-  }
-}
-
-// Names that are no parameter's are left alone, as importers give more than a function takes.
-Function bind_params_by_name(const Function& function, const Map<std::string, NDArray>& params) {
-  Map<Var, Expr> values;
-  std::map<std::string, int> count;
-  for (const Var& param : function->params) {
-    ++count[param->name_hint];
-    const std::optional<NDArray> data = params.get(param->name_hint);
-    if (!data) continue;
-    if (count[param->name_hint] > 1)
-      throw_user_error("two parameters are named '{}': which one the tensor is for cannot be told", param->name_hint);
-    check_param(param, *data);
-    values.set(param, relay::make_constant(*data));
-  }
-  return values.empty() ? function : bind_arguments(function, values);
-}
-
 Array<std::string> breaches(const ObjectRef& object) {
   if (object.is<IRModuleNode>()) return Array<std::string>(relay::find_breaches(snapshot(object.cast<IRModuleNode>())));
   if (const Expr expr = object.cast<ExprNode>()) return Array<std::string>(relay::find_breaches(expr));
   throw_user_error("expected an IRModule or an expression, got {}", object->key());
-}
-
-// Whether nothing is left to bind. What a function's body is bound in is the body.
-bool is_basic_block_normal_form(const Expr& expr) {
-  const auto* function = expr.as<relay::FunctionNode>();
-  const Expr body = function != nullptr ? function->body : expr;
-  return relay::place_lets(body, relay::Bind::across_branches) == body;
 }
 
 // Of the groups that FuseOps makes in the current context: none where it is disabled.
@@ -204,18 +126,19 @@ void register_text_functions() {
   register_global("relay.parser.ParseExpr", make_packed(&parse_expr));
   register_global("relay.parser.Import", make_packed(&import_text));
   register_global("relay.ir.AsText", make_packed(&as_text));
-  register_global("relay.ir.TensorTypeSize", make_packed(&size_of));
+  register_global("relay.ir.TensorTypeSize", make_packed(&arith::size_of));
 }
 
 void register_walks() {
   register_global("relay.analysis.post_order", make_packed(&post_order_of));
   register_global("relay.analysis.free_vars",
                   make_packed([](const Expr& expr) { return Array<Var>(relay::free_vars(expr)); }));
-  register_global("relay.analysis.all_vars", make_packed(&all_vars));
+  register_global("relay.analysis.all_vars",
+                  make_packed([](const Expr& expr) { return Array<Var>(relay::all_vars(expr)); }));
   register_global("relay.ir.Children",
                   make_packed([](const Expr& expr) { return Array<Expr>(relay::children_of(expr)); }));
-  register_global("relay.ir.Bind", make_packed(&bind_expr));
-  register_global("relay.build_module.BindParamsByName", make_packed(&bind_params_by_name));
+  register_global("relay.ir.Bind", make_packed(&relay::bind));
+  register_global("relay.build_module.BindParamsByName", make_packed(&relay::bind_params_by_name));
 }
 
 void register_analyses() {
@@ -227,7 +150,7 @@ void register_analyses() {
                   make_packed([](const Ref<relay::MatchNode>& match, const IRModule& module) {
                     return Array<relay::Pattern>(relay::unmatched_cases(*match, module));
                   }));
-  register_global("relay.analysis.check_basic_block_normal_form", make_packed(&is_basic_block_normal_form));
+  register_global("relay.analysis.check_basic_block_normal_form", make_packed(&passes::is_basic_block_normal_form));
   register_global("relay.analysis.fusion_borders", make_packed(&fusion_borders));
   register_global("relay.analysis.infer_type_expr", make_packed([](const Expr& expr, const IRModule& module) {
                     return relay::infer_type(relay::unique_binders(expr), module ? snapshot(module) : module);

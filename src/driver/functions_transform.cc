@@ -19,11 +19,6 @@ namespace {
 using namespace pass;
 using Options = Map<std::string, Value>;
 
-// An option of a pass is the configuration "relay.PASS.OPTION", which the pass reads from the context.
-std::string option_key(const Pass& pass, std::string_view option) {
-  return fmt::format("relay.{}.{}", pass.info.name, option);
-}
-
 bool is_option(const Pass& pass, std::string_view name) {
   return std::any_of(pass.info.options.begin(), pass.info.options.end(),
                      [&](const ConfigKey& option) { return option.name == name; });
@@ -47,12 +42,12 @@ Options options_of(const Pass& pass, const Args& args) {
   return options;
 }
 
-// The pass with its own options, each the configuration "relay.NAME.OPTION" of its runs alone.
+// The pass with its own options, each the configuration of its runs alone.
 PassRef make_with_options(const Pass& pass, const Options& options) {
   if (options.empty()) return make_pass(pass);
   Options config;
   for (const auto& [option, value] : options) {
-    const std::string key = option_key(pass, option);
+    const std::string key = option_key(pass.info.name, option);
     if (find_config_key(key) == nullptr) throw_user_error("pass {} takes no argument '{}'", pass.info.name, option);
     config.set(key, value);
   }
@@ -79,15 +74,6 @@ Array<Value> describe_config() {
     keys.push_back(Value(Array<Value>{Value(key.name), Value(key.kind), Value(key.doc), standard}));
   }
   return keys;
-}
-
-void declare_config() {
-  for (const Pass& pass : all_passes()) {
-    for (ConfigKey option : pass.info.options) {
-      option.name = option_key(pass, option.name);
-      declare_config_key(std::move(option));
-    }
-  }
 }
 
 // What passes read of ops.
@@ -173,7 +159,7 @@ void register_instruments() {
 }  // namespace
 
 void register_transform_functions() {
-  declare_config();
+  for (const Pass& pass : all_passes()) declare_options(pass.info);
   declare_op_attrs();
   type_of<ModulePassObj>();
   type_of<FunctionPassObj>();

@@ -48,6 +48,17 @@ PassTable& pass_table() {
 
 }  // namespace
 
+std::string option_key(std::string_view pass, std::string_view option) {
+  return fmt::format("relay.{}.{}", pass, option);
+}
+
+void declare_options(const PassInfo& info) {
+  for (ConfigKey option : info.options) {
+    option.name = option_key(info.name, option.name);
+    declare_config_key(std::move(option));
+  }
+}
+
 void make_known(const PassInfo& info) {
   std::lock_guard lock(pass_table().mutex);
   pass_table().passes.try_emplace(info.name, info);

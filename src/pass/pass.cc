@@ -32,7 +32,7 @@ bool should_run(const PassInfo& info, const IRModule& module, const PassContext&
 }
 
 void check_required(const Pass& pass, const PassContext& context) {
-  for (const Pass& required : pass.required) {
+  for (const Pass& required : pass.prerequisites) {
     if (context.is_disabled(required.info))
       throw_user_error("pass {} requires {}, which the context disables", pass.info.name, required.info.name);
     check_required(required, context);
@@ -106,7 +106,7 @@ class Run {
   const IRModule& module() const { return module_; }
 
   void run(const Pass& pass) {
-    for (const Pass& required : pass.required) {
+    for (const Pass& required : pass.prerequisites) {
       if (last_ != required.info.name) run(required);
     }
     poll_interrupt();

@@ -16,11 +16,10 @@ struct PassContext;
 struct PassInfo {
   std::string name;                        // "FoldConstant"
   int32_t opt_level = 0;                   // runs when the context's level is at least this
-  std::vector<std::string> required = {};  // passes that run before it each time, see Pass::required
+  std::vector<std::string> required = {};  // passes that run before it each time, see Pass::prerequisites
   std::string summary = {};                // one line: what it does
   std::vector<std::string> aliases = {};   // what else users call it: "PartialEval"
-  // Its options, in the order in which a call may give them: "max_depth" of FuseOps is the configuration
-  // "relay.FuseOps.max_depth".
+  // Its options, in the order in which a call may give them, by their own names; see option_key in known_passes.h.
   std::vector<ConfigKey> options = {};
   std::vector<std::string> runs_after = {};  // in a list that has these too, it comes after them
   std::vector<std::string> undoes = {};      // what these did is taken back: after it, they may come again
@@ -35,7 +34,7 @@ struct Pass {
   std::function<IRModule(const IRModule&, const PassContext&)> run;
   // What info.required names, found (make_sequential does): whenever this pass runs, they run before it, whatever the
   // level is, but for one that has just run.
-  std::vector<Pass> required = {};
+  std::vector<Pass> prerequisites = {};
 };
 
 // Observes and steers passes. A hook that throws ends the run; the context is left as it was.

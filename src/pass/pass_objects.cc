@@ -46,7 +46,7 @@ Ref<PassInfoObj> make_pass_info(const PassInfo& info) {
 
 // An option of a pass as it was declared; its name alone where nobody has.
 static ConfigKey declared_option(const std::string& pass, const std::string& option) {
-  const ConfigKey* key = find_config_key(fmt::format("relay.{}.{}", pass, option));
+  const ConfigKey* key = find_config_key(option_key(pass, option));
   ConfigKey own = key != nullptr ? *key : ConfigKey{};
   own.name = option;
   return own;
@@ -97,7 +97,7 @@ Pass to_pass(const PassObj& pass, std::vector<std::string>& asked) {
       throw_user_error("pass '{}' requires '{}', which requires it", pass.info->name, name);
     const PassRef required = find_registered(name);
     if (!required) throw_user_error("pass '{}' requires '{}', which is no pass", pass.info->name, name);
-    result.required.push_back(to_pass(*required, asked));
+    result.prerequisites.push_back(to_pass(*required, asked));
   }
   asked.pop_back();
   return result;

@@ -6,6 +6,7 @@
 #include "kit/relay_programs.h"
 #include "object/function.h"
 #include "ops/tensor/reduce.h"
+#include "pass/known_passes.h"
 #include "passes/functions/remove_unused_functions.h"
 #include "passes/fuse/fuse_ops.h"
 #include "passes/gradient/gradient_rules.h"
@@ -133,11 +134,10 @@ TEST(PassOptions, DefaultsAreWhatHoldsWithoutThem) {
     for (const pass::Pass& pass : list) {
       if (!seen.insert(pass.info.name).second) continue;
       pass::PassContext context = typed_context();
-      for (pass::ConfigKey option : pass.info.options) {
-        option.name = fmt::format("relay.{}.{}", pass.info.name, option.name);
-        pass::declare_config_key(option);
-        if (option.default_text.empty()) continue;
-        context.config.set(option.name, pass::parse_config_value(option.name, option.default_text));
+      pass::declare_options(pass.info);
+      for (const pass::ConfigKey& option : pass.info.options) {
+        const std::string key = pass::option_key(pass.info.name, option.name);
+        if (!option.default_text.empty()) context.config.set(key, pass::parse_config_value(key, option.default_text));
       }
       num_defaults += static_cast<int>(context.config.size());
       if (context.config.empty()) continue;

@@ -225,4 +225,12 @@ std::vector<Var> free_vars(const Expr& expr) {
   return used;
 }
 
+std::vector<Var> all_vars(const Expr& expr) {
+  std::vector<Var> vars;
+  post_order(expr, [&](const Expr& node) {
+    if (const Var var = node.cast<VarNode>()) vars.push_back(var);
+  });
+  return vars;
+}
+
 }  // namespace headrace::relay

@@ -37,5 +37,7 @@ Expr rewrite_post_order(const Expr& root, const std::function<Expr(const Expr& b
 
 // The variables that occur in `expr` and are bound outside of it, in order of first occurrence.
 std::vector<Var> free_vars(const Expr& expr);
+// All variables that occur in `expr`, binders included, in order of first occurrence.
+std::vector<Var> all_vars(const Expr& expr);
 
 }  // namespace headrace::relay

@@ -7,13 +7,8 @@ namespace headrace::lower {
 
 namespace {
 
-enum class Border : uint8_t { constant, edge, reflect, symmetric };
-
-Border border_of(std::string_view mode) {
-  if (mode == "edge") return Border::edge;
-  if (mode == "reflect" || mode == "REFLECT") return Border::reflect;
-  return mode == "SYMMETRIC" ? Border::symmetric : Border::constant;
-}
+using ops::Border;
+using ops::border_of;
 
 // (before, after) for each axis.
 using Widths = std::vector<std::pair<int64_t, int64_t>>;

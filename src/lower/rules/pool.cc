@@ -7,43 +7,24 @@ namespace headrace::lower {
 
 namespace {
 
-struct PoolShape {
-  std::string_view letters;
-  Layout layout, out_layout;
-  ops::Window window;
-  Shape taps;
-};
+using ops::PoolForm;
 
-PoolShape shape_of(const RuleInput& input) {
-  const auto& attrs = input.attrs<ops::PoolAttrs>();
-  const size_t spatial = attrs.spatial;
-  return {
-      ops::letters_of(spatial), Layout::parse(attrs.layout),
-      Layout::parse(ops::layout_or(attrs.out_layout, attrs.layout)),
-      ops::window_of(spatial, ops::spread(attrs.strides, spatial), attrs.padding, ops::spread(attrs.dilation, spatial)),
-      ops::spread(attrs.pool_size, spatial)};
-}
+PoolForm form_of(const RuleInput& input) { return ops::pool_form(input.attrs<ops::PoolAttrs>()); }
 
-PoolShape global_shape(const RuleInput& input) {
+PoolForm global_form(const RuleInput& input) {
   const auto& attrs = input.attrs<ops::GlobalPool2DAttrs>();
-  PoolShape shape{.letters = "NCHW",
-                  .layout = Layout::parse(attrs.layout),
-                  .out_layout = Layout::parse(ops::layout_or(attrs.out_layout, attrs.layout)),
-                  .window = ops::window_of(2, {1, 1}, {0}, {1, 1}),
-                  .taps = {}};
-  const auto dims = whole_dims(input.in_types[0], shape.layout, shape.letters);
-  shape.taps = {static_dim(input, dims[2]), static_dim(input, dims[3])};
-  return shape;
+  const auto dims = whole_dims(input.in_types[0], Layout::parse(attrs.layout), "NCHW");
+  return ops::global_pool_form(attrs, {static_dim(input, dims[2]), static_dim(input, dims[3])});
 }
 
 // The windows combined in `dtype`; `finish` gets the combined value and the window's index in spatial axes.
-Compute combine_windows(const RuleInput& input, const PoolShape& shape, Combiner combiner, DataType dtype,
+Compute combine_windows(const RuleInput& input, const PoolForm& form, Combiner combiner, DataType dtype,
                         const std::function<PrimExpr(const PrimExpr&, const Index&)>& finish) {
-  const auto out = whole_dims(input.out_types[0], shape.out_layout, shape.letters);
+  const auto out = whole_dims(input.out_types[0], form.out_layout, form.letters);
   const WindowedData data(input, {.data = input.inputs[0],
-                                  .layout = shape.layout,
-                                  .window = shape.window,
-                                  .taps = shape.taps,
+                                  .layout = form.layout,
+                                  .window = form.window,
+                                  .taps = form.taps,
                                   .count = {out.begin() + 2, out.end()},
                                   .fill = tir::identity_of(combiner, dtype),
                                   .convert = [dtype](const PrimExpr& value) { return make_cast(dtype, value); },
@@ -55,7 +36,7 @@ Compute combine_windows(const RuleInput& input, const PoolShape& shape, Combiner
   Index window;
   ComputeStage stage =
       reduce_stage(input.make_output(), combiner, data.tap_extents(), [&](const Index& i, const Index& tap) {
-        const auto at = axis_indices(shape.out_layout, shape.letters, i);
+        const auto at = axis_indices(form.out_layout, form.letters, i);
         window = whole({at.begin() + 2, at.end()});
         return data.at(at[0], at[1], window, tap);
       });
@@ -64,52 +45,51 @@ Compute combine_windows(const RuleInput& input, const PoolShape& shape, Combiner
   return compute;
 }
 
-Compute max_rule(const RuleInput& input, const PoolShape& shape) {
-  return combine_windows(input, shape, Combiner::max, wide_type(input.in_types[0]->dtype),
+Compute max_rule(const RuleInput& input, const PoolForm& form) {
+  return combine_windows(input, form, Combiner::max, wide_type(input.in_types[0]->dtype),
                          [](const PrimExpr& value, const Index&) { return value; });
 }
 
 // How many taps of a window lie in [low, high), both positions in the data, -padding where `low` is none: taps that
 // begin before `high` less those before `low`.
-PrimExpr taps_within(const PoolShape& shape, size_t i, const PrimExpr& window, std::optional<int64_t> low,
-                     int64_t high) {
-  const ops::Window& w = shape.window;
+PrimExpr taps_within(const PoolForm& form, size_t i, const PrimExpr& window, std::optional<int64_t> low, int64_t high) {
+  const ops::Window& w = form.window;
   const auto taps_before = [&](int64_t limit) {
     const PrimExpr distance = make_int(limit + w.pad_begin[i]) - window * w.strides[i];
     const PrimExpr taps = floor_div(distance + (w.dilation[i] - 1), make_int(w.dilation[i]));
-    return clamp(taps, make_int(0), make_int(shape.taps[i]));
+    return clamp(taps, make_int(0), make_int(form.taps[i]));
   };
   return low ? taps_before(high) - taps_before(*low) : taps_before(high);
 }
 
 // The taps that count along one axis: a constant where all windows agree.
-PrimExpr axis_divisor(const PoolShape& shape, size_t i, const PrimExpr& window, int64_t size, int64_t windows,
+PrimExpr axis_divisor(const PoolForm& form, size_t i, const PrimExpr& window, int64_t size, int64_t windows,
                       bool counts_padding) {
-  const ops::Window& w = shape.window;
+  const ops::Window& w = form.window;
   const int64_t high = counts_padding ? size + w.pad_end[i] : size;
   // The first window begins first, the last one ends last.
-  const int64_t last = (windows - 1) * w.strides[i] - w.pad_begin[i] + (shape.taps[i] - 1) * w.dilation[i];
+  const int64_t last = (windows - 1) * w.strides[i] - w.pad_begin[i] + (form.taps[i] - 1) * w.dilation[i];
   const bool all_full = (counts_padding || w.pad_begin[i] == 0) && last < high;
-  if (all_full) return make_int(shape.taps[i]);
-  return taps_within(shape, i, window, counts_padding ? std::nullopt : std::optional<int64_t>(0), high);
+  if (all_full) return make_int(form.taps[i]);
+  return taps_within(form, i, window, counts_padding ? std::nullopt : std::optional<int64_t>(0), high);
 }
 
 // By how much the sum of the window at `place` of the spatial axes is divided; dimensions are by letters.
-PrimExpr divisor(const RuleInput& input, const PoolShape& shape, const std::vector<PrimExpr>& data,
+PrimExpr divisor(const RuleInput& input, const PoolForm& form, const std::vector<PrimExpr>& data,
                  const std::vector<PrimExpr>& windows, const Index& place, bool counts_padding) {
   PrimExpr count = make_int(1);
   for (size_t i = 0; i < place.size(); ++i)
-    count = count * axis_divisor(shape, i, place[i], static_dim(input, data[2 + i]), static_dim(input, windows[2 + i]),
+    count = count * axis_divisor(form, i, place[i], static_dim(input, data[2 + i]), static_dim(input, windows[2 + i]),
                                  counts_padding);
   return most(count, make_int(1));
 }
 
-Compute avg_rule(const RuleInput& input, const PoolShape& shape, bool counts_padding) {
-  const auto out = whole_dims(input.out_types[0], shape.out_layout, shape.letters);
-  const auto dims = whole_dims(input.in_types[0], shape.layout, shape.letters);
+Compute avg_rule(const RuleInput& input, const PoolForm& form, bool counts_padding) {
+  const auto out = whole_dims(input.out_types[0], form.out_layout, form.letters);
+  const auto dims = whole_dims(input.in_types[0], form.layout, form.letters);
   const DataType dtype = total_type(input.in_types[0]->dtype);
-  return combine_windows(input, shape, Combiner::sum, dtype, [&](const PrimExpr& total, const Index& window) {
-    return divide(total, make_cast(dtype, divisor(input, shape, dims, out, window, counts_padding)));
+  return combine_windows(input, form, Combiner::sum, dtype, [&](const PrimExpr& total, const Index& window) {
+    return divide(total, make_cast(dtype, divisor(input, form, dims, out, window, counts_padding)));
   });
 }
 
@@ -119,43 +99,43 @@ Compute avg_rule(const RuleInput& input, const PoolShape& shape, bool counts_pad
 // indexed [n, c, p, q] between the stages.
 struct PoolGrad {
   const RuleInput& input;
-  PoolShape shape;
+  PoolForm form;
   std::vector<PrimExpr> data, windows;  // dimensions by letters
   DataType dtype;                       // that is computed in
 
   explicit PoolGrad(const RuleInput& input)
       : input(input),
-        shape(shape_of(input)),
-        data(whole_dims(input.in_types[1], shape.layout, shape.letters)),
-        windows(whole_dims(input.in_types[0], shape.out_layout, shape.letters)),
+        form(form_of(input)),
+        data(whole_dims(input.in_types[1], form.layout, form.letters)),
+        windows(whole_dims(input.in_types[0], form.out_layout, form.letters)),
         dtype(wide_type(input.in_types[1]->dtype)) {}
 
   PrimExpr zero() const { return make_const(0, dtype); }
   PrimExpr gradient(const Index& window) const {
-    return wide(load_by_letters(input.inputs[0], shape.out_layout, shape.letters, {window.begin(), window.end()}));
+    return wide(load_by_letters(input.inputs[0], form.out_layout, form.letters, {window.begin(), window.end()}));
   }
   std::vector<PrimExpr> taps() const {
     std::vector<PrimExpr> extents;
-    for (const int64_t count : shape.taps) extents.push_back(make_int(count));
+    for (const int64_t count : form.taps) extents.push_back(make_int(count));
     return extents;
   }
   // The place of a tap among the window's.
-  PrimExpr number(const Index& tap) const { return tap[0] * shape.taps[1] + tap[1]; }
+  PrimExpr number(const Index& tap) const { return tap[0] * form.taps[1] + tap[1]; }
   // The element that a tap of a window reads, or `otherwise`.
   PrimExpr read(const Index& window, const Index& tap, const std::function<PrimExpr(const PrimExpr&)>& of,
                 const PrimExpr& otherwise) const {
-    const TapPlace place = tap_place(shape.window, window[0], window[1], {window[2], window[3]}, tap, data);
-    const PrimExpr x = wide(load_by_letters(input.inputs[1], shape.layout, shape.letters, place.at));
+    const TapPlace place = tap_place(form.window, window[0], window[1], {window[2], window[3]}, tap, data);
+    const PrimExpr x = wide(load_by_letters(input.inputs[1], form.layout, form.letters, place.at));
     return guarded(place.is_inside, of(x), otherwise);
   }
   // The result: an element's sum over the taps of the windows that read it through them, of(window, tap).
   ComputeStage sum_over_windows(const std::function<PrimExpr(const Index&, const Index&)>& of) const {
     return rounded(reduce_stage(input.make_output(), Combiner::sum, taps(), [&](const Index& i, const Index& tap) {
-      const Index at = whole(axis_indices(shape.layout, shape.letters, i));
+      const Index at = whole(axis_indices(form.layout, form.letters, i));
       Index window{at[0], at[1]};
       std::vector<PrimExpr> conditions;
       for (size_t k = 0; k < 2; ++k) {
-        const ops::Window& w = shape.window;
+        const ops::Window& w = form.window;
         const PrimExpr distance = at[2 + k] + w.pad_begin[k] - tap[k] * w.dilation[k], stride = make_int(w.strides[k]);
         window.push_back(floor_div(distance, stride));
         conditions.push_back(is_within(window[2 + k], make_int(0), windows[2 + k]));
@@ -171,7 +151,7 @@ Compute max_grad_rule(const RuleInput& input) {
   const PoolGrad p(input);
   const Buffer best = make_stage_buffer("best", p.dtype, p.windows);
   const Buffer chosen = make_stage_buffer("chosen", DataType::int_(64), p.windows);
-  const PrimExpr least = tir::identity_of(Combiner::max, p.dtype), none = make_int(p.shape.taps[0] * p.shape.taps[1]);
+  const PrimExpr least = tir::identity_of(Combiner::max, p.dtype), none = make_int(p.form.taps[0] * p.form.taps[1]);
   Compute compute{input.inputs, {}, {}};
   compute.stages.push_back(reduce_stage(best, Combiner::max, p.taps(), [&](const Index& window, const Index& tap) {
     return p.read(window, tap, [](const PrimExpr& x) { return x; }, least);
@@ -199,7 +179,7 @@ Compute avg_grad_rule(const RuleInput& input) {
   const Buffer share = make_stage_buffer("share", p.dtype, p.windows);
   Compute compute{input.inputs, {}, {}};
   compute.stages.push_back(map_stage(share, [&](const Index& window) {
-    const PrimExpr count = divisor(input, p.shape, p.data, p.windows, {window[2], window[3]}, counts_padding);
+    const PrimExpr count = divisor(input, p.form, p.data, p.windows, {window[2], window[3]}, counts_padding);
     return make_binary(BinaryOp::div, p.gradient(window), make_cast(p.dtype, count));
   }));
   compute.stages.push_back(p.sum_over_windows([&](const Index& window, const Index&) { return load(share, window); }));
@@ -212,15 +192,15 @@ Compute avg_grad_rule(const RuleInput& input) {
 void register_pool_rules() {
   for (size_t spatial : {1u, 2u, 3u}) {
     set_rule(fmt::format("nn.max_pool{}d", spatial),
-             [](const RuleInput& input) { return max_rule(input, shape_of(input)); });
+             [](const RuleInput& input) { return max_rule(input, form_of(input)); });
     set_rule(fmt::format("nn.avg_pool{}d", spatial), [](const RuleInput& input) {
-      return avg_rule(input, shape_of(input), input.attrs<ops::PoolAttrs>().count_include_pad);
+      return avg_rule(input, form_of(input), input.attrs<ops::PoolAttrs>().count_include_pad);
     });
   }
   set_rule("nn.max_pool2d_grad", max_grad_rule);
   set_rule("nn.avg_pool2d_grad", avg_grad_rule);
-  set_rule("nn.global_max_pool2d", [](const RuleInput& input) { return max_rule(input, global_shape(input)); });
-  set_rule("nn.global_avg_pool2d", [](const RuleInput& input) { return avg_rule(input, global_shape(input), false); });
+  set_rule("nn.global_max_pool2d", [](const RuleInput& input) { return max_rule(input, global_form(input)); });
+  set_rule("nn.global_avg_pool2d", [](const RuleInput& input) { return avg_rule(input, global_form(input), false); });
 }
 
 }  // namespace headrace::lower

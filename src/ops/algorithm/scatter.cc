@@ -233,8 +233,4 @@ Expr scatter_nd(Expr data, Expr indices, Expr updates, std::string mode, Span sp
                                    std::move(span), [&](auto& a) { a.mode = std::move(mode); });
 }
 
-Expr invert_permutation(Expr data, Span span) {
-  return make_call("invert_permutation", {std::move(data)}, {}, std::move(span));
-}
-
 }  // namespace headrace::ops

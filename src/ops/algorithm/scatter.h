@@ -26,6 +26,5 @@ Expr scatter_elements(Expr data, Expr indices, Expr updates, int64_t axis = 0, s
                       Span span = {});
 // indices[M, Y...]: column y says where updates[y...] goes.
 Expr scatter_nd(Expr data, Expr indices, Expr updates, std::string mode = "update", Span span = {});
-Expr invert_permutation(Expr data, Span span = {});
 
 }  // namespace headrace::ops

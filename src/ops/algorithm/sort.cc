@@ -1,11 +1,11 @@
 #include "ops/algorithm/sort.h"
 
-#include <cstring>
 #include <numeric>
 
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
+#include "ops/loops/move.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {
@@ -137,12 +137,6 @@ void sort_lines(const NDArray& data, size_t axis, bool ascending, F&& take) {
   });
 }
 
-void copy_element(const NDArray& src, int64_t from, const NDArray& dst, int64_t to) {
-  const size_t bytes = src.dtype().bytes();
-  std::memcpy(dst.data<char>() + static_cast<size_t>(to) * bytes, src.data<char>() + static_cast<size_t>(from) * bytes,
-              bytes);
-}
-
 void set_index(const NDArray& out, int64_t at, int64_t index) {
   if (out.dtype().is_float()) {
     set_element(out.tensor(), at, static_cast<double>(index));
@@ -249,21 +243,11 @@ Expr argsort(Expr data, int64_t axis, bool is_ascend, DataType dtype, Span span)
                                  [&](auto& a) { a.axis = axis, a.is_ascend = is_ascend, a.dtype = dtype; });
 }
 
-Expr sort(Expr data, int64_t axis, bool is_ascend, Span span) {
-  return call_with<ArgsortAttrs>("sort", {std::move(data)}, std::move(span),
-                                 [&](auto& a) { a.axis = axis, a.is_ascend = is_ascend; });
-}
-
 Expr topk(Expr data, int64_t k, int64_t axis, std::string ret_type, bool is_ascend, DataType dtype, Span span) {
   return call_with<TopKAttrs>("topk", {std::move(data)}, std::move(span), [&](auto& a) {
     a.k = k, a.axis = axis, a.is_ascend = is_ascend, a.dtype = dtype;
     a.ret_type = std::move(ret_type);
   });
-}
-
-Expr searchsorted(Expr sorted_sequence, Expr values, bool right, DataType dtype, Span span) {
-  return call_with<SearchSortedAttrs>("searchsorted", {std::move(sorted_sequence), std::move(values)}, std::move(span),
-                                      [&](auto& a) { a.right = right, a.dtype = dtype; });
 }
 
 }  // namespace headrace::ops

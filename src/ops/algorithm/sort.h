@@ -38,11 +38,8 @@ struct SearchSortedAttrs : AttrsNode {
 };
 
 Expr argsort(Expr data, int64_t axis = -1, bool is_ascend = true, DataType dtype = DataType::int_(32), Span span = {});
-Expr sort(Expr data, int64_t axis = -1, bool is_ascend = true, Span span = {});
 // A tuple of values and indices, or with ret_type "values" or "indices" one of them.
 Expr topk(Expr data, int64_t k, int64_t axis = -1, std::string ret_type = "both", bool is_ascend = false,
           DataType dtype = DataType::int_(32), Span span = {});
-Expr searchsorted(Expr sorted_sequence, Expr values, bool right = false, DataType dtype = DataType::int_(32),
-                  Span span = {});
 
 }  // namespace headrace::ops

@@ -72,12 +72,6 @@ PrimExpr add_const(const PrimExpr& e, int64_t c) {
   return e + make_int(c, e->dtype);
 }
 
-PrimExpr product(const Array<PrimExpr>& dims) {
-  PrimExpr result = make_int(1);
-  for (const PrimExpr& dim : dims) result = result * dim;
-  return result;
-}
-
 std::string show_dims(const Array<PrimExpr>& dims) {
   std::string text = "(";
   for (size_t i = 0; i < dims.size(); ++i) text += (i == 0 ? "" : ", ") + to_string(dims[i]);

@@ -19,8 +19,6 @@ PrimExpr add_const(const PrimExpr& e, int64_t c);
 // `dim` in canonical form, a dimension of the result; an error of the op where its numbers come to more than an integer
 // holds.
 PrimExpr result_dim(const RelationInput& input, const PrimExpr& dim);
-// The product; 1 for none.
-PrimExpr product(const Array<PrimExpr>& dims);
 // The shape that an op is asked for, by an attribute or instead by argument 1, an integer tensor of one dimension: its
 // dimensions, with `?` where a value is not known. Nothing while the argument's type is not known.
 using Dims = std::vector<PrimExpr>;

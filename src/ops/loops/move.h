@@ -36,6 +36,13 @@ void move_elements(const NDArray& src, const NDArray& dst, F&& source_of) {
   });
 }
 
+// dst[to] = src[from], by element offsets.
+inline void copy_element(const NDArray& src, int64_t from, const NDArray& dst, int64_t to) {
+  const size_t bytes = dst.dtype().bytes();
+  std::memcpy(dst.data<char>() + static_cast<size_t>(to) * bytes, src.data<char>() + static_cast<size_t>(from) * bytes,
+              bytes);
+}
+
 inline int64_t dot(const Shape& index, const Shape& strides) {
   int64_t offset = 0;
   for (size_t i = 0; i < index.size(); ++i) offset += index[i] * strides[i];

@@ -23,18 +23,15 @@ void MirrorPadAttrs::fields(FieldList<MirrorPadAttrs>& f) {
       .field<&MirrorPadAttrs::pad_width>("pad_width", {.doc = "(before, after) for each axis"});
 }
 
-namespace {
-
-using relay::make_call;
-
-// Where an index before 0 or past n - 1 reads.
-enum class Border : uint8_t { constant, edge, reflect, symmetric };
-
 Border border_of(std::string_view mode) {
   if (mode == "edge") return Border::edge;
   if (mode == "reflect" || mode == "REFLECT") return Border::reflect;
   return mode == "SYMMETRIC" ? Border::symmetric : Border::constant;
 }
+
+namespace {
+
+using relay::make_call;
 
 // (before, after) for each axis, `?` where not known.
 using Widths = std::vector<std::pair<PrimExpr, PrimExpr>>;

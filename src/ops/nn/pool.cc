@@ -5,7 +5,6 @@
 #include "ops/loops/element.h"
 #include "ops/loops/letter_view.h"
 #include "ops/loops/move.h"
-#include "ops/loops/window.h"
 #include "relay/expr.h"
 
 namespace headrace::ops {
@@ -48,6 +47,23 @@ void GlobalPool2DAttrs::fields(FieldList<GlobalPool2DAttrs>& f) {
                                       {.default_value = "NCHW", .has_default = true, .doc = "an order of N C H W"})
       .field<&GlobalPool2DAttrs::out_layout>("out_layout",
                                              {.default_value = "", .has_default = true, .doc = "empty: as layout"});
+}
+
+PoolForm pool_form(const PoolAttrs& attrs) {
+  const size_t spatial = attrs.spatial;
+  return {.letters = letters_of(spatial),
+          .layout = Layout::parse(attrs.layout),
+          .out_layout = Layout::parse(layout_or(attrs.out_layout, attrs.layout)),
+          .taps = spread(attrs.pool_size, spatial),
+          .window = window_of(spatial, spread(attrs.strides, spatial), attrs.padding, spread(attrs.dilation, spatial))};
+}
+
+PoolForm global_pool_form(const GlobalPool2DAttrs& attrs, Shape plane) {
+  return {.letters = "NCHW",
+          .layout = Layout::parse(attrs.layout),
+          .out_layout = Layout::parse(layout_or(attrs.out_layout, attrs.layout)),
+          .taps = std::move(plane),
+          .window = window_of(2, {1, 1}, {0}, {1, 1})};
 }
 
 namespace {
@@ -121,36 +137,24 @@ Type relate_global(const RelationInput& input) {
 
 // ---- eval
 
-// A pool by the letters of its layouts.
+// The tensors of a pool by the letters of their layouts.
 struct PoolView {
   LetterView data, out;
   Shape taps;
   Window window;
+  // `pooled` is the pool's result, or of its type.
+  PoolView(const PoolForm& form, const NDArray& data, const NDArray& pooled)
+      : data(data.shape(), form.layout, form.letters),
+        out(pooled.shape(), form.out_layout, form.letters),
+        taps(form.taps),
+        window(form.window) {}
 };
-
-PoolView view_pool(const NDArray& data, const NDArray& out, std::string_view layout, std::string_view out_layout,
-                   std::string_view letters) {
-  return {.data = LetterView(data.shape(), Layout::parse(layout), letters),
-          .out = LetterView(out.shape(), Layout::parse(out_layout), letters),
-          .taps = {},
-          .window = {}};
-}
-
-// `pooled` is the pool's result, or of its type.
-PoolView view_of(const PoolAttrs& attrs, const NDArray& data, const NDArray& pooled) {
-  const size_t spatial = attrs.spatial;
-  PoolView view = view_pool(data, pooled, attrs.layout, layout_or(attrs.out_layout, attrs.layout), letters_of(spatial));
-  view.taps = spread(attrs.pool_size, spatial);
-  view.window = window_of(spatial, spread(attrs.strides, spatial), attrs.padding, spread(attrs.dilation, spatial));
-  return view;
-}
 
 PoolView view_global(const EvalInput& input, const NDArray& out) {
   const auto& attrs = input.attrs<GlobalPool2DAttrs>();
-  PoolView view = view_pool(input.args[0], out, attrs.layout, layout_or(attrs.out_layout, attrs.layout), "NCHW");
-  view.taps = {view.data.dims[2], view.data.dims[3]};
-  view.window = window_of(2, {1, 1}, {0}, {1, 1});
-  return view;
+  const NDArray& data = input.args[0];
+  const LetterView plane(data.shape(), Layout::parse(attrs.layout), "NCHW");
+  return {global_pool_form(attrs, {plane.dims[2], plane.dims[3]}), data, out};
 }
 
 // Calls body(output offset, offset of its plane, index of the output in spatial axes).
@@ -234,7 +238,7 @@ std::optional<int64_t> first_greatest(const PoolView& view, const Elements<T>& x
 std::vector<NDArray> eval_pool_grad(const EvalInput& input, bool is_max) {
   const auto& attrs = input.attrs<PoolAttrs>();
   const NDArray &gradient = input.args[0], &data = input.args[1], out = input.make_output();
-  const PoolView view = view_of(attrs, data, gradient);
+  const PoolView view(pool_form(attrs), data, gradient);
   dispatch_float(out.dtype(), [&]<typename T>() {
     const Elements<T> g(gradient), x(data), y(out);
     std::vector<Compute<T>> sums(static_cast<size_t>(out.num_elements()), Compute<T>(0));
@@ -273,7 +277,7 @@ void register_windows() {
       .level(2)
       .eval([](const EvalInput& input) {
         const NDArray out = input.make_output();
-        return eval_max(input, out, view_of(input.attrs<PoolAttrs>(), input.args[0], out));
+        return eval_max(input, out, PoolView(pool_form(input.attrs<PoolAttrs>()), input.args[0], out));
       });
   OpBuilder(
       fmt::format("nn.avg_pool{}d", spatial),
@@ -289,7 +293,7 @@ void register_windows() {
       .eval([](const EvalInput& input) {
         const NDArray out = input.make_output();
         const auto& attrs = input.attrs<PoolAttrs>();
-        return eval_avg(input, out, view_of(attrs, input.args[0], out), attrs.count_include_pad);
+        return eval_avg(input, out, PoolView(pool_form(attrs), input.args[0], out), attrs.count_include_pad);
       });
 }
 

@@ -1,7 +1,7 @@
 // Pooling over sliding windows and over whole planes.
 #pragma once
 
-#include "ops/register.h"
+#include "ops/loops/window.h"
 
 namespace headrace::ops {
 
@@ -46,6 +46,19 @@ struct GlobalPool2DAttrs : AttrsNode {
   std::string layout = "NCHW";
   std::string out_layout;
 };
+
+// What the attributes of a pool come to: a value for each spatial axis, both layouts.
+struct PoolForm {
+  std::string_view letters;  // N C H W
+  Layout layout, out_layout;
+  Shape taps;
+  Window window;
+  size_t spatial() const { return letters.size() - 2; }
+};
+// Of attributes that are typed.
+PoolForm pool_form(const PoolAttrs& attrs);
+// A global pool's: one window of `plane`, the data's sizes along H and W.
+PoolForm global_pool_form(const GlobalPool2DAttrs& attrs, Shape plane);
 
 // nn.max_pool1d, 2d or 3d, as the attributes' rank is.
 Expr max_pool(Expr data, const PoolAttrs& attrs, Span span = {});

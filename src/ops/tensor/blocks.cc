@@ -279,11 +279,4 @@ Expr space_to_depth(Expr data, int64_t block_size, std::string layout, Span span
                                   [&](auto& a) { a.block_size = block_size, a.layout = std::move(layout); });
 }
 
-Expr dilate(Expr data, Shape strides, double dilation_value, Span span) {
-  return call_with<DilateAttrs>("nn.dilate", {std::move(data)}, std::move(span), [&](auto& a) {
-    a.strides = std::move(strides);
-    a.dilation_value = dilation_value;
-  });
-}
-
 }  // namespace headrace::ops

@@ -48,6 +48,5 @@ struct DilateAttrs : AttrsNode {
 Expr depth_to_space(Expr data, int64_t block_size, std::string layout = "NCHW", std::string mode = "DCR",
                     Span span = {});
 Expr space_to_depth(Expr data, int64_t block_size, std::string layout = "NCHW", Span span = {});
-Expr dilate(Expr data, Shape strides, double dilation_value = 0, Span span = {});
 
 }  // namespace headrace::ops

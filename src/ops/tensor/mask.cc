@@ -52,12 +52,6 @@ namespace {
 
 using relay::make_call;
 
-void copy_element(const NDArray& src, int64_t from, const NDArray& dst, int64_t to) {
-  const size_t bytes = dst.dtype().bytes();
-  std::memcpy(dst.data<char>() + static_cast<size_t>(to) * bytes, src.data<char>() + static_cast<size_t>(from) * bytes,
-              bytes);
-}
-
 void check_integers(const RelationInput& input, const TensorType& type, std::string_view what) {
   if (!is_integer(type)) input.fail(fmt::format("{} must be integers, got {}", what, show(type)));
 }
@@ -309,16 +303,6 @@ Expr trilu(Expr data, Expr k, bool upper, Span span) {
 Expr sequence_mask(Expr data, Expr valid_length, double mask_value, int64_t axis, Span span) {
   return call_with<SequenceMaskAttrs>("sequence_mask", {std::move(data), std::move(valid_length)}, std::move(span),
                                       [&](auto& a) { a.mask_value = mask_value, a.axis = axis; });
-}
-
-Expr matrix_set_diag(Expr data, Expr diagonal, MatrixSetDiagAttrs attrs, Span span) {
-  return make_call("matrix_set_diag", {std::move(data), std::move(diagonal)},
-                   make_object<MatrixSetDiagAttrs>(std::move(attrs)), std::move(span));
-}
-
-Expr strided_set(Expr data, Expr v, Expr begin, Expr end, Expr strides, Span span) {
-  return make_call("strided_set", {std::move(data), std::move(v), std::move(begin), std::move(end), std::move(strides)},
-                   {}, std::move(span));
 }
 
 }  // namespace headrace::ops

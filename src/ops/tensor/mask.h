@@ -47,8 +47,6 @@ Expr one_hot(Expr indices, Expr on_value, Expr off_value, int64_t depth, int64_t
              DataType dtype = DataType::float_(32), Span span = {});
 Expr trilu(Expr data, Expr k, bool upper = true, Span span = {});
 Expr sequence_mask(Expr data, Expr valid_length, double mask_value = 0, int64_t axis = 0, Span span = {});
-Expr matrix_set_diag(Expr data, Expr diagonal, MatrixSetDiagAttrs attrs, Span span = {});
-Expr strided_set(Expr data, Expr v, Expr begin, Expr end, Expr strides, Span span = {});
 
 // Of the diagonals k1 .. k2 of an m x n matrix: how long the longest is, and how far diagonal d is pushed to the right
 // in its row of such a length.

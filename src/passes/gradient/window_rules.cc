@@ -31,9 +31,10 @@ Gradients grad_pool1d(const GradientSite& s) {
   const auto plane = [](const Expr& line, const std::string& layout) {
     return ops::expand_dims(line, static_cast<int64_t>(layout.find('W')));
   };
-  const ops::Window window = ops::window_of(1, attrs.strides, attrs.padding, attrs.dilation);
+  const ops::PoolForm form = ops::pool_form(attrs);
+  const ops::Window& window = form.window;
   auto flat = make_object<PlaneAttrs>();
-  flat->pool_size = Shape{1, attrs.pool_size[0]};
+  flat->pool_size = Shape{1, form.taps[0]};
   flat->strides = Shape{1, window.strides[0]};
   flat->dilation = Shape{1, window.dilation[0]};
   flat->padding = Shape{0, window.pad_begin[0], 0, window.pad_end[0]};

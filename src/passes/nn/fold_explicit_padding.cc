@@ -84,22 +84,20 @@ Expr fold_into_conv(const CallNode& call, const ops::ConvAttrs& attrs) {
 }
 
 // No window lies in the padding alone.
-bool windows_meet_data(const ops::PoolAttrs& attrs, const Shape& padding) {
-  const size_t rank = padding.size() / 2;
+bool windows_meet_data(const ops::PoolForm& form, const Shape& padding) {
   for (size_t i = 0; i < padding.size(); ++i) {
-    const size_t axis = i % rank;
-    const int64_t dilation = attrs.dilation.size() == 1 ? attrs.dilation[0] : attrs.dilation[axis];
-    if (padding[i] > (attrs.pool_size[axis] - 1) * dilation) return false;
+    const size_t axis = i % form.spatial();
+    if (padding[i] > (form.taps[axis] - 1) * form.window.dilation[axis]) return false;
   }
   return true;
 }
 
 Expr fold_into_pool(const CallNode& call, const ops::PoolAttrs& attrs, bool is_max) {
   const auto padding = read_padding(call.args[0], attrs.layout);
-  if (!padding || attrs.ceil_mode || attrs.pool_size.size() * 2 != padding->widths.size()) return {};
+  if (!padding || attrs.ceil_mode || attrs.spatial * 2 != padding->widths.size()) return {};
   const bool is_neutral = is_max ? std::isinf(padding->value) && padding->value < 0 : padding->value == 0;
   const Shape sum = sum_of(padding->widths, attrs.padding);
-  if (!is_neutral || !windows_meet_data(attrs, sum)) return {};
+  if (!is_neutral || !windows_meet_data(ops::pool_form(attrs), sum)) return {};
   const bool pads = std::any_of(attrs.padding.begin(), attrs.padding.end(), [](int64_t p) { return p != 0; });
   if (!is_max && pads && !attrs.count_include_pad) return {};
   return with_padding(call, *padding, ops::copy_of_own_type(attrs, [&](ops::PoolAttrs& folded) {

@@ -19,6 +19,7 @@
 #include <sstream>
 
 #include "pass/config.h"
+#include "pass/known_passes.h"
 #include "passes/tests/pass_testing.h"
 
 namespace headrace::passes {
@@ -35,25 +36,16 @@ struct GoldenPass {
 
 inline constexpr std::string_view kBecomes = "// becomes\n";
 
-// Makes the options of the pass known, as driver/ does for all.
-inline void declare_options(std::string_view name) {
-  for (const auto& list : {by_name(), canonical(), native()}) {
-    for (const pass::Pass& pass : list) {
-      if (pass.info.name != name) continue;
-      for (pass::ConfigKey option : pass.info.options) {
-        option.name = fmt::format("relay.{}.{}", name, option.name);
-        pass::declare_config_key(std::move(option));
-      }
-    }
-  }
-}
-
 inline void read_golden_line(GoldenPass& golden, const std::string& line) {
   const size_t colon = line.find(": ");
   const std::string key = line.substr(0, colon), value = colon == std::string::npos ? "" : line.substr(colon + 2);
   if (key == "// pass") {
     golden.pass = value;
-    declare_options(value);
+    for (const auto& list : {by_name(), canonical(), native()}) {
+      for (const pass::Pass& pass : list) {
+        if (pass.info.name == value) pass::declare_options(pass.info);
+      }
+    }
   } else if (key == "// tolerance") {
     golden.tolerance = std::stod(value);
   } else if (key == "// checked by") {

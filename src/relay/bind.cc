@@ -1,0 +1,69 @@
+#include "relay/bind.h"
+
+#include <map>
+
+#include "relay/unique_binders.h"
+#include "relay/visit.h"
+
+namespace headrace::relay {
+
+namespace {
+
+// What `root` refers to is replaced; binders stay.
+Expr replace_uses(const Expr& root, const Map<Var, Expr>& values) {
+  return rewrite_post_order(root, [&](const Expr& before, const Expr& after) {
+    const Var var = before.cast<VarNode>();
+    return var && values.contains(var) ? values.at(var) : after;
+  });
+}
+
+Function bind_arguments(const Function& given, const Map<Var, Expr>& values) {
+  const auto function = unique_binders(given).cast<FunctionNode>();
+  Array<Var> params;
+  for (const Var& param : function->params) {
+    if (!values.contains(param)) params.push_back(param);
+  }
+  const Expr body = replace_uses(function->body, values);
+  return copy_with(*function, [&](FunctionNode& f) {
+    f.params = params;
+    f.body = body;
+  });
+}
+
+// A parameter that says its type gets a tensor of that type.
+void check_param(const Var& param, const NDArray& data) {
+  const auto* type = param->type_annotation.as<TensorTypeNode>();
+  if (type == nullptr) return;
+  const TensorType given = make_tensor_type(data.shape(), data.dtype());
+  bool fits = type->dtype == data.dtype() && type->shape.size() == data.shape().size();
+  for (size_t i = 0; fits && i < data.shape().size(); ++i)
+    fits = as_int(type->shape[i]).value_or(data.shape()[i]) == data.shape()[i];
+  if (!fits) {
+    throw_user_error("parameter '{}' is {}; the tensor given for it is {}", param->name_hint,
+                     to_string(param->type_annotation), to_string(Type(given)));
+  }
+}
+
+}  // namespace
+
+Expr bind(const Expr& expr, const Map<Var, Expr>& values) {
+  if (const Function function = expr.cast<FunctionNode>()) return bind_arguments(function, values);
+  return replace_uses(unique_binders(expr), values);
+}
+
+Function bind_params_by_name(const Function& function, const Map<std::string, NDArray>& params) {
+  Map<Var, Expr> values;
+  std::map<std::string, int> count;
+  for (const Var& param : function->params) {
+    ++count[param->name_hint];
+    const std::optional<NDArray> data = params.get(param->name_hint);
+    if (!data) continue;
+    if (count[param->name_hint] > 1)
+      throw_user_error("two parameters are named '{}': which one the tensor is for cannot be told", param->name_hint);
+    check_param(param, *data);
+    values.set(param, make_constant(*data));
+  }
+  return values.empty() ? function : bind_arguments(function, values);
+}
+
+}  // namespace headrace::relay

@@ -1,0 +1,18 @@
+// Expressions and tensors in place of free variables and of parameters, as `relay.bind` and `bind_params_by_name` do:
+//   fn (%x, %w) { multiply(%x, %w) }  with %w = 2f   ->   fn (%x) { multiply(%x, 2f) }
+// What is put in is shared by all its uses. A program that binds one variable in several places gets a variable for
+// each (relay/unique_binders.h), so that only the outermost is meant. Rebuilt nodes have no checked type.
+#pragma once
+
+#include "relay/expr.h"
+
+namespace headrace::relay {
+
+// `expr` with `values` for its free variables; where it is a function, also for its parameters, which go.
+Expr bind(const Expr& expr, const Map<Var, Expr>& values);
+// The function with constants for the parameters of those names. Names that no parameter has are left alone, as
+// importers give more than a function takes. UserError for a tensor that is not of the parameter's annotation, and for
+// a name that two parameters have.
+Function bind_params_by_name(const Function& function, const Map<std::string, NDArray>& params);
+
+}  // namespace headrace::relay
