@@ -9,6 +9,7 @@
 
 #include "artifact/check_manifest.h"
 #include "base/error.h"
+#include "base/json_fault.h"
 
 namespace headrace::artifact {
 namespace {
@@ -367,7 +368,7 @@ Json parse_json(std::string_view text) {
   try {
     return Json::parse(text, on_event);
   } catch (const Json::exception& error) {  // also numbers that no double holds
-    throw_user_error("the manifest is no JSON text: {}", error.what());
+    throw_user_error("the manifest is no JSON text: {}", json_fault(error));
   }
 }
 

@@ -145,7 +145,7 @@ CCode CKernel::emit_binary(const BinaryNode& e) {
 }
 
 CCode CKernel::emit_comparison(const BinaryNode& e) {
-  CCode a = emit(e.a), b = emit(e.b);
+  const CCode a = emit(e.a), b = emit(e.b);
   const bool is_equality = e.op == BinaryOp::eq || e.op == BinaryOp::ne;
   // Compilers warn of comparing an integer with itself; of comparing a difference with 0 they do not.
   if (a.text == b.text && !e.a->dtype.is_float()) {
@@ -153,12 +153,19 @@ CCode CKernel::emit_comparison(const BinaryNode& e) {
     return {fmt::format("{} - {} {} 0", at_least(a, CLevel::unary), at_least(a, CLevel::unary), holds ? "==" : "!="),
             CLevel::equality};
   }
-  if (e.a->dtype.is_bool() && !is_equality) {
-    a = c_cast("int", a);
-    b = c_cast("int", b);
-  }
+  if (e.a->dtype.is_bool() && !is_equality) return emit_bool_order(e.op, a, b);
   return {fmt::format("{} {} {}", at_least(a, CLevel::sum), sign_of(e.op), at_least(b, CLevel::sum)),
           is_equality ? CLevel::equality : CLevel::relation};
+}
+
+// Compilers warn of an order between truth values where they know one.
+CCode CKernel::emit_bool_order(BinaryOp op, CCode a, CCode b) {
+  const bool negates_a = op == BinaryOp::lt || op == BinaryOp::le;
+  const bool is_strict = op == BinaryOp::lt || op == BinaryOp::gt;
+  CCode& negated = negates_a ? a : b;
+  negated = {"!" + at_least(negated, CLevel::unary), CLevel::unary};
+  return {fmt::format("{} {} {}", at_least(a, CLevel::bitwise), is_strict ? "&&" : "||", at_least(b, CLevel::bitwise)),
+          is_strict ? CLevel::logical_and : CLevel::logical_or};
 }
 
 // Sums, differences and products of integers, which wrap.
@@ -257,6 +264,7 @@ CCode CKernel::cast(const CCode& value, DataType from, DataType to) {
   }
   if (from.is_float()) return {fmt::format("{}({})", helpers_.use_saturating(from, to), value.text)};
   // By way of double, so that numbers of more than 24 bits are rounded once.
+  if (is_c_half(to) && from.bits() == 64) return odd({fmt::format("{}({})", helpers_.use("fold", from), value.text)});
   if (is_c_half(to) && from.bits() > 16) return odd(c_cast("double", value));
   return rounded(c_cast(type, value), to);
 }

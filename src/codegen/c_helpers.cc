@@ -118,6 +118,20 @@ constexpr Helper kHelpers[] = {
      "static inline float {name}(uint16_t bits) {{ return hr_from_bits_f32((uint32_t)bits << 16); }}\n"},
     {"round", Of::kFloat16, "static inline float {name}(float x) {{ return hr_from_bits_f16(hr_bits_f16(x)); }}\n"},
     {"round", Of::kBfloat16, "static inline float {name}(float x) {{ return hr_from_bits_bf16(hr_bits_bf16(x)); }}\n"},
+    {"fold", Of::kSigned,
+     "/* To double, what it does not hold as one bit that it does: rounding that further gives what rounding once "
+     "gives. */\n"
+     "static inline double {name}({T} x) {{\n"
+     "  if (x >= -0x20000000000000 && x <= 0x20000000000000) return (double)x;\n"
+     "  return (double)((x & ~({T})0xfff) | ((x & 0xfff) != 0 ? 0x800 : 0));\n"
+     "}}\n"},
+    {"fold", Of::kUnsigned,
+     "/* To double, what it does not hold as one bit that it does: rounding that further gives what rounding once "
+     "gives. */\n"
+     "static inline double {name}({T} x) {{\n"
+     "  if (x <= 0x20000000000000u) return (double)x;\n"
+     "  return (double)((x & ~({T})0xfff) | ((x & 0xfff) != 0 ? 0x800u : 0u));\n"
+     "}}\n"},
     {"odd", Of::kFloat64,
      "/* To float, rounded to odd: rounding that once more to 16 bits gives what rounding the double gives. */\n"
      "static inline float {name}(double x) {{\n"

@@ -117,6 +117,7 @@ class CKernel {
   CCode emit_real(const FloatImmNode& e);
   CCode emit_binary(const BinaryNode& e);
   CCode emit_comparison(const BinaryNode& e);
+  static CCode emit_bool_order(BinaryOp op, CCode a, CCode b);
   CCode emit_sum(const BinaryNode& e);
   CCode emit_division(const BinaryNode& e);
   CCode emit_conditions(const BinaryNode& e);

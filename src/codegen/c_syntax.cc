@@ -141,14 +141,6 @@ bool is_in_capitals(std::string_view word) {
   return word.size() > 1 && std::none_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }
 
-double rounded_to(double value, DataType dtype) {
-  if (dtype.bits() == 64) return value;
-  if (dtype.bits() == 32) return static_cast<double>(static_cast<float>(value));
-  const float odd = narrow_to_odd(value);
-  return static_cast<double>(dtype.is_bfloat16() ? bfloat16_to_float(float_to_bfloat16(odd))
-                                                 : half_to_float(float_to_half(odd)));
-}
-
 }  // namespace
 
 bool is_c_half(DataType dtype) { return dtype.is_float() && dtype.bits() == 16; }
@@ -188,7 +180,7 @@ std::string c_integer(int64_t value, DataType dtype) {
 }
 
 std::string c_real(double value, DataType dtype) {
-  const double number = rounded_to(value, dtype);
+  const double number = round_number(value, dtype);
   const std::string suffix = c_suffix(dtype);
   const char* sign = std::signbit(number) ? "-" : "";
   if (std::isinf(number)) return fmt::format("{}INFINITY", sign);

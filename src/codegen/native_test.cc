@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -307,6 +308,25 @@ TEST(NativeLink, ByteForByteTheSame) {
   const std::string second(std::istreambuf_iterator<char>(file), {});
   std::filesystem::remove(path);
   EXPECT_EQ(first.bytes(), second);
+}
+
+// A service compiles again and again. (The sanitizers' malloc does not say what is in use.)
+TEST(NativeLink, NothingIsKept) {
+  const NativeTarget target = NativeCompiler::load().host_target();
+  const std::vector<std::string> texts = {kScale};
+  const auto objects = NativeCompiler::load().compile_llvm(texts, target, {});
+  const std::vector<std::string> exports = {"scale"};
+  const auto used_after = [&](int links) {
+    for (int i = 0; i < links; ++i) {
+      MemoryLibrary library;
+      NativeCompiler::load().link({.target = target, .objects = objects, .sections = {}, .exports = exports},
+                                  library.fd());
+    }
+    return mallinfo2().uordblks;
+  };
+  const size_t before = used_after(3);
+  if (before == 0) GTEST_SKIP() << "this malloc does not count";
+  EXPECT_LT(used_after(20), before + size_t{20} * 1000);
 }
 
 TEST(NativeLink, TwoThreadsAtOnce) {

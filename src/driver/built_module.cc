@@ -10,10 +10,13 @@
 #include "driver/output_file.h"
 #include "driver/save_modules.h"
 #include "load/artifact_module.h"
+#include "runtime/library.h"
 
 namespace headrace::driver {
 
 namespace {
+
+constexpr const char* kCompiledModel = "the compiled model";
 
 class BuiltBody : public runtime::ModuleBody {
  public:
@@ -27,8 +30,8 @@ class BuiltBody : public runtime::ModuleBody {
   bool saves_imports() const override { return true; }
 
   std::string save_to_binary(const runtime::Module& self) const override {
-    const Descriptor file = make_memory_file("the compiled model").value_or_throw();
-    const LinkedArtifact linked = link_artifact(code_with_imports(self), file.number(), "the compiled model");
+    const Descriptor file = make_memory_file(kCompiledModel).value_or_throw();
+    const LinkedArtifact linked = link_artifact(code_with_imports(self), file.number(), kCompiledModel);
     std::string bytes(static_cast<size_t>(linked.nbytes), '\0');
     if (!artifact::read_exactly(file.number(), 0, {reinterpret_cast<uint8_t*>(bytes.data()), bytes.size()}))
       throw_user_error("the compiled model cannot be read back: {}", std::strerror(errno));
@@ -59,6 +62,30 @@ class BuiltBody : public runtime::ModuleBody {
   int64_t weights_limit_bytes_;
 };
 
+// The programs of an artifact that this machine's CPU cannot run: each says so when it is called.
+class ElsewhereBody : public runtime::ModuleBody {
+ public:
+  explicit ElsewhereBody(artifact::Manifest manifest) : manifest_(std::move(manifest)) {}
+
+  std::string_view type_key() const override { return load::kArtifactModuleKind; }
+  PackedFunc get_function(const std::string& name, const runtime::Module&) override {
+    const artifact::Program* program = artifact::find_program(manifest_, name);
+    const auto refusal = program == nullptr ? std::nullopt : runtime::cpu_refusal(*program, kCompiledModel);
+    if (!refusal) return {};
+    return PackedFunc([refusal = *refusal](Args) -> Value { throw_refusal(refusal); });
+  }
+
+ private:
+  artifact::Manifest manifest_;
+};
+
+// Whether the CPU of this machine lacks what each of the programs needs.
+bool runs_elsewhere(const artifact::Manifest& manifest) {
+  return std::ranges::all_of(manifest.programs, [](const artifact::Program& program) {
+    return runtime::cpu_refusal(program, kCompiledModel).has_value();
+  });
+}
+
 // The weights as they lie in the open artifact, so that memory holds them once.
 std::vector<NDArray> weights_in(const std::shared_ptr<const load::Artifact>& artifact) {
   std::vector<NDArray> tensors;
@@ -77,14 +104,19 @@ std::vector<NDArray> weights_in(const std::shared_ptr<const load::Artifact>& art
 runtime::Module build_module(const Model& model, const CompileOptions& options) {
   const auto code = std::make_shared<CompiledCode>();
   CompiledModel compiled = compile_to_memory(model, options, code.get());
+  const auto with_imports = [&](runtime::Module programs, const std::vector<runtime::Module>& imports) {
+    const runtime::Module built(std::make_unique<BuiltBody>(std::move(programs), code, options.weights_limit_bytes));
+    for (const runtime::Module& import : imports) built.Import(import);
+    return built;
+  };
+  if (runs_elsewhere(compiled.report.manifest))
+    return with_imports(runtime::Module(std::make_unique<ElsewhereBody>(compiled.report.manifest)), model.modules);
   const std::shared_ptr<const load::Artifact> artifact =
-      load::open_artifact(std::move(compiled.descriptor), "the compiled model").value_or_throw();
+      load::open_artifact(std::move(compiled.descriptor), kCompiledModel).value_or_throw();
   code->weights.replace_tensors(weights_in(artifact));
   runtime::Module programs = load::make_artifact_module(artifact);
   const std::vector<runtime::Module> imports = programs.imports();
-  const runtime::Module built(std::make_unique<BuiltBody>(std::move(programs), code, options.weights_limit_bytes));
-  for (const runtime::Module& import : imports) built.Import(import);
-  return built;
+  return with_imports(std::move(programs), imports);
 }
 
 runtime::Module load_object(const std::string& path) {

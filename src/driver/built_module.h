@@ -6,7 +6,8 @@
 
 namespace headrace::driver {
 
-// Functions and imports as load::make_artifact_module. Saved with all that it imports by then:
+// Functions and imports as load::make_artifact_module; where the target's CPU is not this machine's, its functions are
+// UserErrors that say what is missing. Saved with all that it imports by then:
 //   SaveToFile(path, format)  "so", "o": what compile_to_file would write; "ll":
 //                             LLVM text of the kernels, "s" or "asm": their assembly, "c": their C. Empty: as the path
 //                             ends, and so for a name without an ending.

@@ -25,6 +25,7 @@
 #include "load/artifact_module.h"
 #include "load/load_module.h"
 #include "relay/text/parse.h"
+#include "runtime/cpu_features.h"
 #include "runtime/function_module.h"
 #include "runtime/system_lib.h"
 
@@ -112,6 +113,26 @@ TEST_F(ModuleFormats, WhatWasBuiltIsSavedAsItWouldBeCompiled) {
   built.SaveToFile(path("plain"), "");
   expect_runs(load::load_module(path("plain")));
 }
+
+#if defined(__x86_64__)
+TEST_F(ModuleFormats, ABuildForAnotherProcessorIsSavedAndSaysWhatIsMissing) {
+  const auto& here = runtime::host_cpu_features();
+  if (std::find(here.begin(), here.end(), "avx512fp16") != here.end()) GTEST_SKIP() << "this processor has it";
+  const CompileOptions options{.target = parse_target("llvm -mcpu=x86-64-v3 -mattr=+avx512fp16")};
+  const Module built = build_module(small_model(), options);
+  for (const char* ending : {"so", "o", "s", "ll", "c"}) {
+    const std::string name = path(fmt::format("built.{}", ending)), same = path(fmt::format("compiled.{}", ending));
+    built.SaveToFile(name, "");
+    compile_to_file(small_model(), same, options);
+    EXPECT_EQ(read_file(name), read_file(same)) << ending;
+  }
+  EXPECT_THAT(built.GetSource("s"), HasSubstr("vfmadd"));
+  EXPECT_FALSE(built.GetFunction("other"));
+  const std::string message = kit::user_error_of([&] { built.GetFunction("default")(cpu(0)); });
+  EXPECT_THAT(message, AllOf(HasSubstr("needs CPU features that this machine lacks"), HasSubstr("avx512fp16")));
+  EXPECT_THAT(kit::user_error_of([&] { load::load_module(path("built.so")); }), HasSubstr("this machine lacks"));
+}
+#endif
 
 TEST_F(ModuleFormats, AnObjectHoldsTheWholeModel) {
   for (const int opt_level : {0, 3}) {

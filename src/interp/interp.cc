@@ -499,7 +499,11 @@ class Interpreter {
   Typed eval_op(const OpNode& op, const CallNode& call, const std::vector<Typed>& args) {
     const auto* relation = op.find(relay::kTypeRelation);
     const auto* eval = op.find(ops::kEval);
-    if (relation == nullptr || eval == nullptr) throw_at(call.span, op.name, "the op has no reference evaluation");
+    if (relation == nullptr || eval == nullptr)
+      throw_at(
+          call.span, op.name,
+          "the op has no reference evaluation; in Python relay.op.register_compute or register_packed_func give an "
+          "op one (docs/user-ops.md)");
     std::vector<Type> arg_types;
     std::vector<NDArray> data;
     std::vector<TensorType> data_types;

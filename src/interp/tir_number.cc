@@ -245,7 +245,7 @@ Cell cast(Cell value, DataType from, DataType to) {
   const auto number = static_cast<int64_t>(value);
   // By way of double, so that numbers of more than 24 bits are rounded once.
   if (to.bits() == 16 && from.bits() > 16)
-    return of(narrow_to_odd(from.is_int() ? static_cast<double>(number) : static_cast<double>(value)), to);
+    return of(narrow_to_odd(from.is_int() ? widen_to_odd(number) : widen_to_odd(value)), to);
   if (is_wide(to)) return of(from.is_int() ? static_cast<double>(number) : static_cast<double>(value), to);
   return of(from.is_int() ? static_cast<float>(number) : static_cast<float>(value), to);
 }

@@ -3,6 +3,8 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/json_fault.h"
+
 namespace headrace {
 
 namespace {
@@ -57,7 +59,7 @@ Map<std::string, Value> parse_target_json(std::string_view text) {
     Watch watch;
     json = Json::parse(text, [&](int depth, Event event, const Json& parsed) { return watch(depth, event, parsed); });
   } catch (const Json::exception& error) {
-    throw_user_error("the target begins with '{{' and is no JSON: {}", error.what());
+    throw_user_error("the target begins with '{{' and is no JSON: {}", json_fault(error));
   }
   const Value value = value_of("", json);
   if (!value.is<Map<std::string, Value>>()) throw_user_error("the target's JSON is no object");

@@ -24,6 +24,12 @@ class ArtifactBody : public runtime::ModuleBody {
   PackedFunc get_function(const std::string& name, const runtime::Module&) override {
     if (artifact::find_program(artifact_->manifest(), name) == nullptr) return {};
     return PackedFunc([artifact = artifact_, name](Args args) -> Value {
+      const bool fits =
+          (args.size() == 1 || (args.size() == 2 && matches_item<int64_t>(args[1]))) && matches_item<Device>(args[0]);
+      if (!fits)
+        throw_user_error(
+            "program '{0}' takes one device, and if you like how many threads it runs on: lib[\"{0}\"](headrace.cpu())",
+            name);
       const int32_t threads = args.size() > 1 ? args.at<int32_t>(1) : 0;
       return make_executor_module(artifact, name, args.at<Device>(0), threads);
     });

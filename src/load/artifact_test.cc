@@ -312,6 +312,12 @@ TEST(ArtifactModule, MakesExecutorsByProgramName) {
   EXPECT_EQ(floats(y.tensor()), toy_expected(x));
   EXPECT_THROW(lib.GetFunction("default")(Device{kDLCUDA, 0}), UserError);
   EXPECT_THROW(lib.GetFunction("default")(cpu(0), -1), UserError);
+  const std::string how =
+      "program 'default' takes one device, and if you like how many threads it runs on: "
+      "lib[\"default\"](headrace.cpu())";
+  EXPECT_EQ(kit::user_error_of([&] { lib.GetFunction("default")(); }), how);
+  EXPECT_EQ(kit::user_error_of([&] { lib.GetFunction("default")(cpu(0), cpu(0)); }), how);
+  EXPECT_EQ(kit::user_error_of([&] { lib.GetFunction("default")(1); }), how);
   EXPECT_THROW(load_artifact_module("/nonexistent"), UserError);
 }
 

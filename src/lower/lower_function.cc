@@ -83,11 +83,13 @@ class Composer {
     HEADRACE_CHECK(op != nullptr, "a group calls a {}", call.op->key());
     const ComputeRuleFn* rule = op->find(kComputeRule);
     if (rule == nullptr)
-      throw_at(call.span, op->name,
-               fmt::format("no compute rule for '{}', so it cannot be compiled; in Python relay.op.register_compute "
-                           "gives an op one (docs/user-ops.md), and relay.create_executor('debug') interprets without "
-                           "one; docs/ops.md tells which ops of Headrace have one",
-                           op->name));
+      throw_at(
+          call.span, op->name,
+          fmt::format(
+              "no compute rule for '{}', so it cannot be compiled; in Python relay.op.register_compute "
+              "gives an op one (docs/user-ops.md){}; docs/ops.md tells which ops of Headrace have one",
+              op->name,
+              op->find(ops::kEval) == nullptr ? "" : ", and relay.create_executor('debug') interprets without one"));
     RuleInput input = rule_input_of(call);
     for (const Expr& arg : call.args) {
       for (const Buffer& buffer : buffers_.at(arg.get())) input.inputs.push_back(buffer);

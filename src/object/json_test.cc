@@ -159,7 +159,7 @@ TEST_P(JsonErrors, SayWhatAndWhere) {
 INSTANTIATE_TEST_SUITE_P(
     All, JsonErrors,
     ::testing::Values(
-        BadText{"syntax", "{\"headrace\": ", "parse error at line 1, column 14"},
+        BadText{"syntax", "{\"headrace\": ", "file.json: parse error at line 1, column 14"},
         BadText{"nesting", "[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]", "it nests deeper than 8 levels"},
         BadText{"other_json", "{\"nodes\": []}", "it does not say \"headrace\": \"object graph\""},
         BadText{"no_json_object", "7", "it does not say"},

@@ -3,6 +3,7 @@
 #include <mutex>
 #include <nlohmann/json.hpp>
 
+#include "base/json_fault.h"
 #include "object/array.h"
 #include "object/base64.h"
 #include "object/json.h"
@@ -224,7 +225,7 @@ Value load_json(std::string_view text, const std::string& source_name) {
     check_depth(text);
     return Loader().load(Json::parse(text));
   } catch (const Json::exception& error) {
-    throw_user_error("{}: {}", source_name, error.what());
+    throw_user_error("{}: {}", source_name, json_fault(error));
   } catch (const UserError& error) {
     throw UserError(fmt::format("{}: {}", source_name, error.message()), error.where());
   }

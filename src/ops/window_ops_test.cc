@@ -68,6 +68,19 @@ TEST_F(WindowOpsTest, TransposedConvolutionsAgreeWithOnnxruntime) {
   expect_case(conv2d_transpose(x(), x(), groups), kConvTransposeGroups);
 }
 
+// Its work is what lies in the data, not the taps: a window of 2^31 - 1 by as many ends, too.
+TEST_F(WindowOpsTest, PoolsFarWiderThanTheData) {
+  const NDArray data = make_array({1, 1, 2, 2}, {1, 2, 4, 8});
+  const auto wide = [](auto& a) {
+    a.pool_size = {INT32_MAX, INT32_MAX};
+    a.padding = {INT32_MAX - 2};
+    a.strides = {INT32_MAX - 2};
+  };
+  expect_near(evaluate(max_pool(x(), with<MaxPool2DAttrs>(wide)), {data})[0], {1, 1, 2, 2}, {8, 8, 8, 8}, 0);
+  expect_near(evaluate(avg_pool(x(), with<AvgPool2DAttrs>(wide)), {data})[0], {1, 1, 2, 2}, {3.75, 3.75, 3.75, 3.75},
+              0);
+}
+
 // Padding is zeros, and an infinite weight times zero is NaN: IEEE 754, and what native code computes.
 TEST_F(WindowOpsTest, ConvolutionWithAnInfiniteWeight) {
   Conv2DAttrs attrs;

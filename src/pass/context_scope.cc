@@ -37,29 +37,6 @@ PassInstrumentRef make_instrument(std::shared_ptr<PassInstrument> native) {
 
 namespace {
 
-// An instrument whose scope enters and leaves it.
-class ScopedInstrument : public PassInstrument {
- public:
-  explicit ScopedInstrument(PassInstrumentRef object) : object_(std::move(object)) {}
-  const PassInstrumentRef& object() const { return object_; }
-  std::string name() const override { return object_->name; }
-  bool should_run(const IRModule& module, const PassInfo& info) override {
-    if (object_->native) return object_->native->should_run(module, info);
-    return !object_->should_run || object_->should_run(module, make_pass_info(info)).as<bool>();
-  }
-  void run_before_pass(const IRModule& module, const PassInfo& info) override {
-    if (object_->native) return object_->native->run_before_pass(module, info);
-    if (object_->run_before_pass) object_->run_before_pass(module, make_pass_info(info));
-  }
-  void run_after_pass(const IRModule& module, const PassInfo& info) override {
-    if (object_->native) return object_->native->run_after_pass(module, info);
-    if (object_->run_after_pass) object_->run_after_pass(module, make_pass_info(info));
-  }
-
- private:
-  PassInstrumentRef object_;
-};
-
 void enter(const PassInstrumentObj& instrument) {
   if (instrument.native) return instrument.native->enter_pass_ctx();
   if (instrument.enter_pass_ctx) instrument.enter_pass_ctx();
@@ -95,9 +72,57 @@ std::vector<Scope>& scopes() {
   return stack;
 }
 
+// Of what runs in no scope: the defaults, with the instruments that override_instruments gave it.
+Scope& outermost() {
+  thread_local Scope scope = [] {
+    const PassContextRef context = make_object<PassContextObj>();
+    return Scope{context, context, {}};
+  }();
+  return scope;
+}
+
+Scope& innermost() { return is_in_context() ? scopes().back() : outermost(); }
+
+bool is_entered(const PassInstrumentRef& instrument) {
+  const auto has = [&](const Scope& scope) {
+    return std::find(scope.instruments.begin(), scope.instruments.end(), instrument) != scope.instruments.end();
+  };
+  return has(outermost()) || std::any_of(scopes().begin(), scopes().end(), has);
+}
+
+// An instrument whose scope enters and leaves it. One that another instrument has the scope leave amid a run hears no
+// more of that run.
+class ScopedInstrument : public PassInstrument {
+ public:
+  explicit ScopedInstrument(PassInstrumentRef object) : object_(std::move(object)), was_entered_(is_entered(object_)) {}
+  const PassInstrumentRef& object() const { return object_; }
+  std::string name() const override { return object_->name; }
+  bool should_run(const IRModule& module, const PassInfo& info) override {
+    if (has_left()) return true;
+    if (object_->native) return object_->native->should_run(module, info);
+    return !object_->should_run || object_->should_run(module, make_pass_info(info)).as<bool>();
+  }
+  void run_before_pass(const IRModule& module, const PassInfo& info) override {
+    if (has_left()) return;
+    if (object_->native) return object_->native->run_before_pass(module, info);
+    if (object_->run_before_pass) object_->run_before_pass(module, make_pass_info(info));
+  }
+  void run_after_pass(const IRModule& module, const PassInfo& info) override {
+    if (has_left()) return;
+    if (object_->native) return object_->native->run_after_pass(module, info);
+    if (object_->run_after_pass) object_->run_after_pass(module, make_pass_info(info));
+  }
+
+ private:
+  bool has_left() const { return was_entered_ && !is_entered(object_); }
+
+  PassInstrumentRef object_;
+  bool was_entered_;
+};
+
 }  // namespace
 
-PassContextRef current_context() { return is_in_context() ? scopes().back().context : make_object<PassContextObj>(); }
+PassContextRef current_context() { return innermost().context; }
 
 bool is_in_context() { return !scopes().empty(); }
 
@@ -139,16 +164,16 @@ void exit_context(const PassContextRef& context) {
 }
 
 void override_instruments(const PassContextRef& context, const Array<PassInstrumentRef>& instruments) {
-  if (!is_in_context() || !scopes().back().is_of(context))
+  if (!innermost().is_of(context))
     throw_user_error(
-        "override_instruments: this is not the context of the innermost `with`; write "
-        "PassContext.current().override_instruments([...]) within one");
+        "override_instruments: this is not the context that passes run in now; write "
+        "PassContext.current().override_instruments([...])");
   const auto set = [](const Array<PassInstrumentRef>& list) {
-    Scope& scope = scopes().back();
+    Scope& scope = innermost();
     scope.context = copy_with(*scope.context, [&](PassContextObj& copy) { copy.instruments = list; });
     scope.instruments = list;
   };
-  const Array<PassInstrumentRef> before = scopes().back().instruments;
+  const Array<PassInstrumentRef> before = innermost().instruments;
   set({});
   if (const std::exception_ptr error = leave_first(before, before.size())) std::rethrow_exception(error);
   enter_all(instruments);

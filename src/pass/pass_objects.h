@@ -102,7 +102,7 @@ using PassContextRef = Ref<PassContextObj>;
 
 // UserError for a level that is none (check_opt_level), and as check_config.
 void check_context(const PassContextObj& context);
-// The context of the innermost scope of this thread; a fresh one with the defaults outside of any.
+// The context of the innermost scope of this thread; outside of any the thread's own, which has the defaults.
 PassContextRef current_context();
 bool is_in_context();
 // Checks it, enters its instruments, makes it the current one. When an instrument throws,
@@ -112,8 +112,8 @@ void enter_context(const PassContextRef& context);
 // one), then leaves its instruments; the first error of one is thrown when all have left. UserError when this thread is
 // in no scope of it.
 void exit_context(const PassContextRef& context);
-// Other instruments for the rest of the innermost scope: those of now leave, these enter. When one throws, the scope is
-// left without any. UserError when the innermost scope is another context's.
+// Other instruments for the rest of the innermost scope, or for what this thread runs outside of any: those of now
+// leave, these enter. When one throws, the scope is left without any. UserError when `context` is not the current one.
 void override_instruments(const PassContextRef& context, const Array<PassInstrumentRef>& instruments);
 
 // The scope in C++:  { With scope(context); ... }

@@ -95,6 +95,38 @@ TEST(PassScope, InstrumentsAreReplacedAndErrorsLeaveNone) {
   EXPECT_THROW(override_instruments(context_with({}), {}), UserError);
 }
 
+// One instrument has the scope leave the other, amid a pass.
+TEST(PassScope, WhatHasLeftHearsNoMore) {
+  Log log;
+  const auto heard = logging_instrument(log, "heard");
+  PassInstrumentRef changer = make_object<PassInstrumentObj>();
+  changer->name = "changer";
+  changer->run_before_pass = make_packed(
+      [&](const Value&, const Value&) { override_instruments(current_context(), {logging_instrument(log, "next")}); });
+  const With scope(context_with({changer, heard}));
+  const IRModule module = make_module();
+  run_passes({{{.name = "Nothing"}, [](const IRModule& m, const PassContext&) { return m; }}}, module,
+             to_context(current_context()));
+  EXPECT_EQ(log, (Log{"heard enter", "heard exit", "next enter"}));
+}
+
+TEST(PassScope, AThreadHasInstrumentsOutsideOfScopes) {
+  Log log;
+  override_instruments(current_context(), {logging_instrument(log, "a")});
+  EXPECT_EQ(current_context()->instruments.size(), 1u);
+  {
+    const With inner(context_with({}));
+    EXPECT_TRUE(current_context()->instruments.empty()) << "a scope has its own";
+  }
+  std::thread([] { EXPECT_TRUE(current_context()->instruments.empty()); }).join();
+  override_instruments(current_context(), {});
+  EXPECT_EQ(log, (Log{"a enter", "a exit"}));
+  EXPECT_TRUE(current_context()->instruments.empty());
+  EXPECT_EQ(kit::user_error_of([] { override_instruments(context_with({}), {}); }),
+            "override_instruments: this is not the context that passes run in now; write "
+            "PassContext.current().override_instruments([...])");
+}
+
 TEST(PassScope, AnInstrumentThatCannotEnterLeavesTheOthers) {
   Log log;
   const auto context = context_with({logging_instrument(log, "a"), logging_instrument(log, "b", "enter")});

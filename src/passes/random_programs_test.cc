@@ -98,6 +98,8 @@ TEST(RandomPrograms, EveryPassKeepsTheResults) {
   if (kit::options().seed || kit::options().size == kit::TestSize::kFew) return;
   for (const pass::Pass& pass : all_passes()) {
     const bool is_elsewhere = properties_elsewhere().contains(pass.info.name);
+    // Of many programs one may happen to be what a pass is for that has its own property.
+    if (is_elsewhere && kit::options().size == kit::TestSize::kFull) continue;
     EXPECT_NE(changed.contains(pass.info.name), is_elsewhere) << pass.info.name;
   }
 }

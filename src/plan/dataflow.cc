@@ -28,6 +28,13 @@ constexpr std::string_view kNotYet =
     "is control flow, which artifacts do not have yet; the pass PartialEvaluate may leave none, and in Python "
     "relay.create_executor(\"debug\") runs it";
 
+std::string what_is(const Expr& expr) {
+  if (expr.is<relay::IfNode>()) return "`if`";
+  if (expr.is<relay::MatchNode>() || expr.is<ConstructorNode>()) return "a data type";
+  if (expr.is<GlobalVarNode>() || expr.is<FunctionNode>()) return "a function as a value";
+  return fmt::format("{}", expr->key());  // a reference's
+}
+
 bool is_group(const Expr& callee) {
   const auto* function = callee.as<FunctionNode>();
   return function != nullptr && relay::is_primitive(*function);
@@ -91,7 +98,7 @@ class Reader {
   // UserError for a value that is no tensor, such as a function.
   const Tensors& tensors_of(const Expr& expr) const {
     const auto it = tensors_.find(expr.get());
-    if (it == tensors_.end()) throw_at(expr->span, "compile", fmt::format("a {} as a value {}", expr->key(), kNotYet));
+    if (it == tensors_.end()) throw_at(expr->span, "compile", fmt::format("{} {}", what_is(expr), kNotYet));
     return it->second;
   }
 
@@ -113,7 +120,7 @@ class Reader {
     } else if (const auto* item = expr.as<TupleGetItemNode>()) {
       own = relay::leaves_of_item(*item, tensors_of(item->tuple));
     } else {
-      throw_at(expr->span, std::string(expr->key()), fmt::format("{} {}", expr->key(), kNotYet));
+      throw_at(expr->span, std::string(expr->key()), fmt::format("{} {}", what_is(expr), kNotYet));
     }
   }
 
@@ -121,7 +128,8 @@ class Reader {
     if (!is_group(call.op)) {
       const OpNode* op = call.as_op();
       HEADRACE_CHECK(op == nullptr, "'{}' is in no group: FuseOps has not run", op->name);
-      throw_at(call.span, "call", fmt::format("a call of a function that is no value {}", kNotYet));
+      throw_at(call.span, "call",
+               fmt::format("a call of a function that only the run tells, or that calls itself, {}", kNotYet));
     }
     const Function group = call.op.cast<FunctionNode>();
     Tensors inputs;
@@ -152,8 +160,23 @@ class Reader {
   }
 
   void add_parameter(const relay::Var& param) {
+    check_parameter(*param.get());
     flow_.bases.push_back({.memory = Memory::parameter, .expr = param, .output = {}});
     tensors_[param.get()] = {add_tensor(param, tensor_type(param, param->checked_type()), flow_.bases.size() - 1)};
+  }
+
+  static void check_parameter(const VarNode& param) {
+    const Type& type = param.checked_type();
+    const auto fail = [&](std::string_view why) {
+      throw_at(param.span, "compile", fmt::format("parameter %{} is {}: {}", param.name_hint, to_string(type), why));
+    };
+    const auto* tensor = type.as<TensorTypeNode>();
+    if (tensor == nullptr)
+      fail("a compiled program takes tensors; give the fields of a tuple as parameters of their own");
+    if (!as_shape(tensor->shape))
+      fail(
+          "it has no static shape, which compiled code needs; write numbers for its dimensions, in all types that "
+          "name them");
   }
 
   size_t add_tensor(const Expr& expr, const TensorType& type, size_t base) {

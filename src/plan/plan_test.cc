@@ -97,7 +97,12 @@ TEST(DestinationPassing, RefusesWhatIsNoFixedListOfSteps) {
   EXPECT_NE(error("def @main(%c: bool, %x: Tensor[(2), float32]) { if (%c) { exp(%x) } else { %x } }")
                 .find("artifacts do not have yet"),
             std::string::npos);
-  EXPECT_NE(error("def @main(%x: Tensor[(n, 2), float32]) { exp(%x) }").find("no static shape"), std::string::npos);
+  EXPECT_NE(error("def @main(%x: Tensor[(n, 2), float32]) { exp(%x) }")
+                .find("parameter %x is Tensor[(n, 2), float32]: it has no static shape, which compiled code needs"),
+            std::string::npos);
+  EXPECT_NE(error("def @main(%p: (Tensor[(2), float32], float32)) { exp(%p.0) }")
+                .find("parameter %p is (Tensor[(2), float32], float32): a compiled program takes tensors"),
+            std::string::npos);
   EXPECT_NE(error("def @main(%x: Tensor[(5, 2), float32]) { argwhere(%x) }").find("a size that only the data tells"),
             std::string::npos);
   EXPECT_NE(error("def @f(%x: Tensor[(2), float32]) -> Tensor[(2), float32] { exp(%x) }\n"

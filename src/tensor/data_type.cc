@@ -8,6 +8,7 @@
 
 #include "object/dtype_text.h"
 #include "object/string.h"
+#include "tensor/convert_number.h"
 
 namespace headrace {
 
@@ -112,6 +113,14 @@ uint16_t float_to_bfloat16(float value) {
   const uint32_t bits = std::bit_cast<uint32_t>(value);
   if (std::isnan(value)) return static_cast<uint16_t>((bits >> 16) | 0x40u);
   return static_cast<uint16_t>((bits + 0x7fffu + ((bits >> 16) & 1u)) >> 16);
+}
+
+double round_number(double value, DataType dtype) {
+  if (dtype.bits() == 64) return value;
+  if (dtype.bits() == 32) return static_cast<double>(static_cast<float>(value));
+  const float odd = narrow_to_odd(value);
+  return static_cast<double>(dtype.is_bfloat16() ? bfloat16_to_float(float_to_bfloat16(odd))
+                                                 : half_to_float(float_to_half(odd)));
 }
 
 }  // namespace headrace

@@ -110,9 +110,9 @@ void write(const DLTensor& tensor, int64_t index, From value) {
   char* at = address_of(tensor, index);
   switch (kind_of(DataType(tensor.dtype))) {
     case Kind::f16:
-      return store(at, float_to_half(narrow_to_odd(static_cast<double>(value))));
+      return store(at, float_to_half(narrow_to_odd(widen_to_odd(value))));
     case Kind::bf16:
-      return store(at, float_to_bfloat16(narrow_to_odd(static_cast<double>(value))));
+      return store(at, float_to_bfloat16(narrow_to_odd(widen_to_odd(value))));
     case Kind::f32:
       return store(at, static_cast<float>(value));
     case Kind::f64:

@@ -106,6 +106,7 @@ class KernelBuilder {
   llvm::Value* half_value(llvm::Value* bits);
   llvm::Value* bfloat_bits(llvm::Value* value);
   llvm::Value* narrow_to_odd(llvm::Value* value);
+  llvm::Value* fold_low_bits(llvm::Value* value, bool is_signed);
   llvm::Value* divide(BinaryOp op, const PrimExpr& divisor_expr, llvm::Value* a, llvm::Value* b, bool is_signed);
   llvm::Value* min_max(BinaryOp op, llvm::Value* a, llvm::Value* b, DataType dtype);
   llvm::Constant* same_bits(llvm::Type* type, uint64_t bits);

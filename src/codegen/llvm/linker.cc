@@ -12,6 +12,7 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <future>
 #include <mutex>
 #include <thread>
 
@@ -103,7 +104,7 @@ std::mutex lld_mutex;
 bool lld_crashed = false;
 
 // Runs lld so that its fatal errors come back here instead of ending the process. False: it failed.
-bool run_lld(const std::vector<const char*>& arguments, std::string& messages) {
+bool link_guarded(const std::vector<const char*>& arguments, std::string& messages) {
   llvm::raw_string_ostream out(messages);
   llvm::raw_string_ostream errors(messages);
   // Signal handlers are swapped for the time of the link; a crash of another thread goes to the previous ones.
@@ -122,6 +123,23 @@ bool run_lld(const std::vector<const char*>& arguments, std::string& messages) {
   }
   llvm::CrashRecoveryContext::Disable();
   return returned && linked;
+}
+
+// On a thread of its own: lld leaves what it makes of sections to thread_local pools, which nothing else ends.
+bool run_lld(const std::vector<const char*>& arguments, std::string& messages) {
+  std::promise<bool> linked;
+  std::future<bool> result = linked.get_future();
+  std::thread worker([&arguments, &messages, linked = std::move(linked)]() mutable {
+    linked.set_value(link_guarded(arguments, messages));
+    while (lld_crashed) pause();  // the pools cannot be ended then
+  });
+  const bool is_linked = result.get();
+  if (lld_crashed) {
+    worker.detach();
+  } else {
+    worker.join();
+  }
+  return is_linked;
 }
 
 void replace_all(std::string& text, std::string_view from, std::string_view to) {

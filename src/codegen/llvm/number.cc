@@ -122,6 +122,20 @@ llvm::Value* KernelBuilder::bfloat_bits(llvm::Value* value) {
   return ir_.CreateTrunc(ir_.CreateLShr(result, 16), integers_like(value->getType(), 16));
 }
 
+// Of 64-bit integers, what a double does not hold becomes one bit that it does hold: rounding it further gives what
+// rounding the integer once gives.
+llvm::Value* KernelBuilder::fold_low_bits(llvm::Value* value, bool is_signed) {
+  const auto constant = [&](uint64_t bits) { return same_bits(value->getType(), bits); };
+  llvm::Constant* none = constant(0);
+  constexpr uint64_t kExact = uint64_t{1} << 53, kBelow = 0xfff;
+  llvm::Value* large = is_signed ? ir_.CreateICmpUGT(ir_.CreateAdd(value, constant(kExact)), constant(2 * kExact))
+                                 : ir_.CreateICmpUGT(value, constant(kExact));
+  llvm::Value* any_below = ir_.CreateICmpNE(ir_.CreateAnd(value, constant(kBelow)), none);
+  llvm::Value* folded =
+      ir_.CreateOr(ir_.CreateAnd(value, constant(~kBelow)), ir_.CreateSelect(any_below, constant(0x800), none));
+  return ir_.CreateSelect(large, folded, value);
+}
+
 // double -> float, rounded to odd: rounding that once more to 16 bits gives what rounding the double gives.
 llvm::Value* KernelBuilder::narrow_to_odd(llvm::Value* value) {
   llvm::Type* floats = floats_like(value->getType(), ir_.getFloatTy());
@@ -175,8 +189,10 @@ llvm::Value* KernelBuilder::cast(llvm::Value* value, DataType from, DataType to)
   HEADRACE_CHECK(is_any_int(from) || from.is_bool(), "cast of {} to {}", from, to);
   if (!to.is_float()) return ir_.CreateIntCast(value, type, is_signed_int(from));
   // By way of double, so that numbers of more than 24 bits are rounded once.
-  if (to.bits() == 16 && from.bits() > 16)
+  if (to.bits() == 16 && from.bits() > 16) {
+    if (from.bits() == 64) value = fold_low_bits(value, is_signed_int(from));
     return cast(cast(value, from, DataType::float_(64)), DataType::float_(64), to);
+  }
   return round_to(is_signed_int(from) ? ir_.CreateSIToFP(value, type) : ir_.CreateUIToFP(value, type), to);
 }
 

@@ -5,6 +5,7 @@
 
 #include "lower/rules/rule.h"
 #include "ops/tensor/fixed_point.h"
+#include "tensor/convert_number.h"
 
 namespace headrace::lower {
 
@@ -38,9 +39,9 @@ PrimExpr inverted(const PrimExpr& x) { return x->dtype.is_bool() ? make_not(x) :
 
 PrimExpr rectified(const PrimExpr& x, const PrimExpr& slope) { return make_select(is_positive(x), x, x * slope); }
 
-// `bound` in the dtype: an integer saturates.
-PrimExpr bound_in(double bound, DataType dtype) {
-  if (dtype.is_float()) return make_float(bound, dtype);
+// `bound` as a number of `dtype`, for what is computed in `wide`: an integer saturates.
+PrimExpr bound_in(double bound, DataType dtype, DataType wide) {
+  if (dtype.is_float()) return make_float(round_number(bound, dtype), wide);
   const PrimExpr least = tir::identity_of(Combiner::max, dtype), most = tir::identity_of(Combiner::min, dtype);
   const bool is_signed = dtype.is_int();
   const double low = is_signed ? -std::ldexp(1.0, dtype.bits() - 1) : 0.0;
@@ -55,7 +56,8 @@ Compute clip_rule(const RuleInput& input) {
   const auto& attrs = input.attrs<ops::ClipAttrs>();
   return map_rule(input, [&](const Index& i) {
     const PrimExpr x = wide(load(input.inputs[0], i));
-    return clamp(x, bound_in(attrs.a_min, x->dtype), bound_in(attrs.a_max, x->dtype));
+    const DataType dtype = input.in_types[0]->dtype;
+    return clamp(x, bound_in(attrs.a_min, dtype, x->dtype), bound_in(attrs.a_max, dtype, x->dtype));
   });
 }
 

@@ -14,8 +14,16 @@ NDArray as_dtype(const NDArray& array, DataType dtype) {
       const auto from = reader_as<double>(array.dtype());  // 0 of every dtype and nothing else is 0 of this one
       for (int64_t i = 0; i < n; ++i) to.set(i, from(array, i) != 0 ? 1 : 0);
     } else if constexpr (sizeof(To) == 2 && is_floating<Compute<To>>) {
-      const auto from = reader_as<double>(array.dtype());  // rounded once
-      for (int64_t i = 0; i < n; ++i) to.set(i, narrow_to_odd(from(array, i)));
+      const auto round_all = [&](auto from) {  // each once
+        for (int64_t i = 0; i < n; ++i) to.set(i, narrow_to_odd(widen_to_odd(from(array, i))));
+      };
+      if (array.dtype().is_int()) {
+        round_all(reader_as<int64_t>(array.dtype()));
+      } else if (array.dtype().is_uint()) {
+        round_all(reader_as<uint64_t>(array.dtype()));
+      } else {
+        round_all(reader_as<double>(array.dtype()));
+      }
     } else {
       const auto from = reader_as<Compute<To>>(array.dtype());
       for (int64_t i = 0; i < n; ++i) to.set(i, from(array, i));

@@ -1,5 +1,6 @@
 #include "ops/nn/pool.h"
 
+#include "base/interrupt.h"
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
@@ -161,33 +162,48 @@ PoolView view_global(const EvalInput& input, const NDArray& out) {
 template <typename F>
 void for_each_window(const PoolView& v, F&& body) {
   for_each_index(v.out.dims, [&](const Shape& index) {
+    poll_interrupt();
     body(v.out.offset(index), v.data.at(0, index[0]) + v.data.at(1, index[1]), std::span(index).subspan(2));
   });
 }
+
+// The taps of one axis of a window that lie in the data, [first, last), and how many lie in it or its padding.
+struct AxisTaps {
+  int64_t first = 0, last = 0, counted = 0;
+  AxisTaps(const PoolView& v, size_t axis, int64_t window) {
+    const Window& w = v.window;
+    const int64_t size = v.data.dims[2 + axis], begin = window * w.strides[axis] - w.pad_begin[axis];
+    const auto taps_before = [&](int64_t end) {
+      const int64_t room = end - begin, dilation = w.dilation[axis];
+      return room <= 0 ? 0 : std::min(v.taps[axis], (room - 1) / dilation + 1);
+    };
+    first = taps_before(0);
+    last = std::max(first, taps_before(size));
+    counted = taps_before(size + w.pad_end[axis]);
+  }
+};
 
 // Calls body(offset within the plane) for the taps of a window that lie in the data, in order. Gives how many taps lie
 // in the data or its padding.
 template <typename F>
 int64_t for_each_tap(const PoolView& v, std::span<const int64_t> window, F&& body) {
-  const Window& w = v.window;
-  Shape tap(window.size(), 0);
-  int64_t counted = 0;
-  while (true) {
-    bool is_data = true, is_counted = true;
-    int64_t offset = 0;
-    for (size_t i = 0; i < tap.size(); ++i) {
-      const int64_t size = v.data.dims[2 + i];
-      const int64_t position = window[i] * w.strides[i] - w.pad_begin[i] + tap[i] * w.dilation[i];
-      is_data = is_data && position >= 0 && position < size;
-      is_counted = is_counted && position < size + w.pad_end[i];
-      offset += v.data.at(2 + i, position);
-    }
-    counted += is_counted ? 1 : 0;
-    if (is_data) body(offset);
-    size_t axis = tap.size();
-    while (axis > 0 && ++tap[axis - 1] == v.taps[axis - 1]) tap[--axis] = 0;
-    if (axis == 0) return counted;
+  std::vector<AxisTaps> taps;
+  int64_t counted = 1;
+  Shape count;
+  for (size_t i = 0; i < window.size(); ++i) {
+    taps.emplace_back(v, i, window[i]);
+    counted *= taps[i].counted;
+    count.push_back(taps[i].last - taps[i].first);
   }
+  for_each_index(count, [&](const Shape& index) {
+    int64_t offset = 0;
+    for (size_t i = 0; i < index.size(); ++i) {
+      const int64_t begin = window[i] * v.window.strides[i] - v.window.pad_begin[i];
+      offset += v.data.at(2 + i, begin + (taps[i].first + index[i]) * v.window.dilation[i]);
+    }
+    body(offset);
+  });
+  return counted;
 }
 
 std::vector<NDArray> eval_max(const EvalInput& input, const NDArray& out, const PoolView& view) {

@@ -149,9 +149,7 @@ Type relate_batch_to_space(const RelationInput& input) {
 
 NDArray filled(const EvalInput& input, double value) {
   const NDArray out = input.make_output();
-  for (int64_t i = 0; i < out.num_elements(); ++i) {
-    dispatch_number(out.dtype(), [&]<typename T>() { Elements<T>(out).set(i, convert_number<Compute<T>>(value)); });
-  }
+  for (int64_t i = 0; i < out.num_elements(); ++i) set_element(out.tensor(), i, value);
   return out;
 }
 

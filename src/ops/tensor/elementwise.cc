@@ -232,9 +232,11 @@ std::vector<NDArray> eval_leaky_relu(const EvalInput& input) {
 
 std::vector<NDArray> eval_clip(const EvalInput& input) {
   const auto& attrs = input.attrs<ClipAttrs>();
-  return eval_number([&attrs](auto x) {
+  const DataType dtype = input.args[0].dtype();
+  const auto limit = [&](double bound) { return dtype.is_float() ? round_number(bound, dtype) : bound; };
+  return eval_number([a_min = limit(attrs.a_min), a_max = limit(attrs.a_max)](auto x) {
     using C = decltype(x);
-    const C low = convert_number<C>(attrs.a_min), high = convert_number<C>(attrs.a_max);
+    const C low = convert_number<C>(a_min), high = convert_number<C>(a_max);
     const C raised = x < low ? low : x;
     return raised > high ? high : raised;
   })(input);

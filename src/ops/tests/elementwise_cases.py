@@ -109,6 +109,11 @@ def add_activations() -> None:
         x = ints(3, 4, low=low, high=high, dtype=dtype)
         y = np.clip(x.astype("float64"), a_min, a_max).astype(dtype)
         case(f"clip {dtype}", f"clip(%0, a_min={float(a_min)}f, a_max={float(a_max)}f)", [x], [y])
+    # Bounds that are no float16, beside a tie: rounded once.
+    x = np.array([0, 9, 65504, -np.inf], "float16")
+    for low in (3.3056640625000004, -65519.99999):
+        y = np.clip(x, np.float16(low), np.float16(65519.99999))
+        case(f"clip float16 at {low}", f"clip(%0, a_min={low}f64, a_max=65519.99999f64)", [x], [y])
     y = np.clip(SPECIAL, -2, 3)
     case("clip specials", "clip(%0, a_min=-2f, a_max=3f)", [SPECIAL], [y])
     error("clip", "clip(%0, a_min=0f, a_max=1f)", [x > 0], "data must be numbers")
@@ -150,6 +155,18 @@ def add_copies() -> None:
             [t],
             [rounded.astype("float32")],
         )
+    # A double does not hold these; Python's integers do.
+    for dtype in ("int64", "uint64"):
+        t = np.array([16994051718905855, 10027546045317121, 2**53 + 1, 2**62 + 2**54 + 1, 2**62 + 2**54 - 1, 3], dtype)
+        t = np.concatenate([t, -t if dtype == "int64" else t + np.uint64(2**63)])
+        rounded = []
+        for v in map(int, t):
+            step = 2 ** max(abs(v).bit_length() - 8, 0)
+            down, rest = divmod(abs(v), step)
+            up = 2 * rest > step or (2 * rest == step and down % 2 == 1)
+            rounded.append((down + up) * step * (-1 if v < 0 else 1))
+        call = 'cast(cast(%0, dtype="bfloat16"), dtype="float32")'
+        case(f"cast {dtype} to bfloat16", call, [t], [np.array(rounded, "float32")])
     i = np.array([0, 1, -1, 127, 128, 255, 256, -129, 2**31 - 1, -(2**31)], "int32")
     for dtype in ("int8", "uint8", "int64", "uint32", "float32", "bool"):
         case(f"cast int32 to {dtype}", f'cast(%0, dtype="{dtype}")', [i], [i.astype(dtype)])

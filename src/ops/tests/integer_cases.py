@@ -54,6 +54,10 @@ def add_moves() -> None:
     y = np.full((3, 3, 10), -1, "int8")
     y[::2, :, ::3] = x
     case("dilate int8", "nn.dilate(%0, strides=[2, 1, 3], dilation_value=-1f)", [x], [y])
+    y = np.full((5, 3), 102.53125000000001).astype("float16")  # rounded once
+    y[::2, ::2] = x[0, :3, :2]
+    call = "nn.dilate(%0, strides=[2, 2], dilation_value=102.53125000000001f64)"
+    case("dilate float16", call, [x[0, :3, :2].astype("float16")], [y])
     widths = ((1, 0), (0, 2), (3, 1))
     call = 'nn.mirror_pad(%0, mode="REFLECT", pad_width=[[1, 0], [0, 2], [3, 1]])'
     case("mirror_pad int8", call, [x], [np.pad(x, widths, "reflect")])

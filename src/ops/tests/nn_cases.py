@@ -66,6 +66,9 @@ def add_convolutions() -> None:
 
 
 def add_pools() -> None:
+    x = np.arange(-9, 9, dtype="float32").reshape(1, 2, 3, 3)  # every window holds all of it
+    y = np.broadcast_to(x.max((2, 3), keepdims=True), (1, 2, 4, 4))
+    case("max_pool2d far", "nn.max_pool2d(%0, pool_size=[40, 40], padding=[20, 20])", [x], [y])
     for rank, layout in ((1, "NWC"), (2, "NHWC"), (3, "NDHWC")):
         x = data(2, 3, *(9, 8, 7)[:rank])
         size, strides = [3, 2, 2][:rank], [2, 2, 1][:rank]

@@ -5,6 +5,7 @@
 #include "graph/components.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
+#include "passes/rewrite/inline_lets.h"
 #include "passes/rewrite/renewed.h"
 #include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
@@ -35,42 +36,86 @@ std::vector<GlobalVar> marked_functions(const IRModule& module) {
   return marked;
 }
 
-// In the module's order.
-std::vector<GlobalVar> called_functions(const IRModule& module) {
+using Takes = std::function<bool(const FunctionNode&)>;  // whether calls of that function become its body
+
+// What a module calls: functions of its own, in its order; function literals, by themselves or through variables.
+struct Called {
+  std::vector<GlobalVar> globals;
+  bool literals = false;
+  std::unordered_set<const Object*> vars;
+  bool nothing() const { return globals.empty() && !literals && vars.empty(); }
+};
+
+Called called_in(const IRModule& module, const Takes& takes) {
+  Called called;
   std::unordered_set<std::string> names;
   for (const auto& [var, function] : module->functions()) {
     if (!function.is<FunctionNode>()) continue;
     relay::post_order(function, [&](const Expr& e) {
       const auto* call = e.as<CallNode>();
-      if (const auto* global = call == nullptr ? nullptr : call->op.as<GlobalVarNode>())
-        names.insert(global->name_hint);
+      if (call == nullptr) return;
+      if (const auto* global = call->op.as<GlobalVarNode>()) names.insert(global->name_hint);
+      if (const auto* literal = call->op.as<FunctionNode>()) called.literals |= takes(*literal);
+      if (call->op.is<relay::VarNode>()) called.vars.insert(call->op.object());
     });
   }
-  std::vector<GlobalVar> called;
   for (const auto& [var, function] : module->functions()) {
     const auto* node = function.as<FunctionNode>();
-    if (node != nullptr && names.contains(var->name_hint) && !relay::is_left_alone(*node)) called.push_back(var);
+    if (node != nullptr && names.contains(var->name_hint) && takes(*node)) called.globals.push_back(var);
   }
   return called;
 }
 
-// A marked function: its body with the marked calls in it inlined.
+// A let of a function literal whose variable is called is dropped: the literal stands in its place.
+IRModule drop_called_lets(const IRModule& module, const std::unordered_set<const Object*>& vars, const Takes& takes) {
+  if (vars.empty()) return module;
+  const Effects effects(module, true);
+  const auto may_go = [&](const relay::LetNode& let) {
+    const auto* function = let.value.as<FunctionNode>();
+    return vars.contains(let.var.object()) && (function != nullptr ? takes(*function) : let.value.is<relay::VarNode>());
+  };
+  return rewrite_bodies(module, [&](const Expr& body) { return inline_lets(body, effects, may_go); });
+}
+
+// A function whose calls become its body.
 struct Inlined {
   const FunctionNode* function = nullptr;
-  Expr body;
+  Expr body;  // with the calls in it inlined
   int64_t num_nodes = 0;
-  std::unordered_set<const Object*> used_inside;  // variables that its inner functions use
+  std::unordered_set<const Object*> used_inside;  // parameters that its inner functions use
+  Inlined(const FunctionNode* function, Expr inlined_body);
 };
+
+Inlined::Inlined(const FunctionNode* function, Expr inlined_body) : function(function), body(std::move(inlined_body)) {
+  std::unordered_set<const Object*> params;
+  for (const relay::Var& param : function->params) params.insert(param.object());
+  std::vector<Expr> inner;
+  const auto is_function = [](const Expr& e) { return e.is<FunctionNode>(); };
+  relay::post_order(
+      body, [&](const Expr& e) { return !is_function(e); },
+      [&](const Expr& e) {
+        if (is_function(e)) inner.push_back(e);
+      });
+  // One walk over all inner functions: what they share is met once.
+  relay::post_order(relay::make_tuple(Array<Expr>(inner)), [&](const Expr& e) {
+    if (params.contains(e.object())) used_inside.insert(e.object());
+  });
+  relay::post_order(body, [&](const Expr&) { ++num_nodes; });
+}
 
 class Inliner {
  public:
-  explicit Inliner(InOrder module, int64_t most_nodes = kMostInlinedNodes)
-      : module_(std::move(module.module)), effects_(std::move(module.effects)), nodes_left_(most_nodes) {}
+  Inliner(InOrder module, const Takes& takes, int64_t most_nodes)
+      : module_(std::move(module.module)),
+        effects_(std::move(module.effects)),
+        takes_(takes),
+        nodes_left_(most_nodes) {}
   int64_t nodes_left() const { return nodes_left_; }
 
-  // Calls of `marked` functions become their bodies; `drops`: those that nothing refers to then are dropped.
-  IRModule run(const std::vector<GlobalVar>& marked, bool drops) {
-    for (const GlobalVar& var : without_cycles(marked)) add(var);
+  // Calls of these functions, and of literals, become their bodies; `drops`: those that nothing refers to then are
+  // dropped.
+  IRModule run(const std::vector<GlobalVar>& globals, bool drops) {
+    for (const GlobalVar& var : without_cycles(globals)) add(var);
     const IRModule result = rewrite_bodies(module_, [&](const Expr& body) { return inlined(body); });
     return drops ? drop_unused(result) : result;
   }
@@ -100,37 +145,30 @@ class Inliner {
   }
 
   void add(const GlobalVar& var) {
-    Inlined entry;
-    entry.function = module_->functions().at(var).as<FunctionNode>();
-    entry.body = inlined(entry.function->body);
-    const std::unordered_set<const Object*> params = [&] {
-      std::unordered_set<const Object*> set;
-      for (const relay::Var& param : entry.function->params) set.insert(param.object());
-      return set;
-    }();
-    std::vector<Expr> inner;
-    const auto is_function = [](const Expr& e) { return e.is<FunctionNode>(); };
-    relay::post_order(
-        entry.body, [&](const Expr& e) { return !is_function(e); },
-        [&](const Expr& e) {
-          if (is_function(e)) inner.push_back(e);
-        });
-    // One walk over all inner functions: what they share is met once.
-    relay::post_order(relay::make_tuple(Array<Expr>(inner)), [&](const Expr& e) {
-      if (params.contains(e.object())) entry.used_inside.insert(e.object());
-    });
-    relay::post_order(entry.body, [&](const Expr&) { ++entry.num_nodes; });
-    functions_.emplace(var->name_hint, std::move(entry));
+    const auto* function = module_->functions().at(var).as<FunctionNode>();
+    functions_.emplace(var->name_hint, Inlined(function, inlined(function->body)));
   }
 
   Expr inlined(const Expr& body) {
     return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
       const auto* call = before.as<CallNode>();
-      const auto* global = call == nullptr ? nullptr : call->op.as<GlobalVarNode>();
-      const auto found = global == nullptr ? functions_.end() : functions_.find(global->name_hint);
-      if (found == functions_.end() || found->second.function->params.size() != call->args.size()) return after;
-      return inline_call(*call, *after.as<CallNode>(), found->second);
+      const Inlined* callee = call == nullptr ? nullptr : callee_of(*call, *after.as<CallNode>());
+      if (callee == nullptr || callee->function->params.size() != call->args.size()) return after;
+      return inline_call(*call, *after.as<CallNode>(), *callee);
     });
+  }
+
+  // Null where the call stays. A literal is looked at while there is room for what it may add.
+  const Inlined* callee_of(const CallNode& before, const CallNode& after) {
+    if (const auto* global = before.op.as<GlobalVarNode>()) {
+      const auto found = functions_.find(global->name_hint);
+      return found == functions_.end() ? nullptr : &found->second;
+    }
+    const auto* literal = before.op.as<FunctionNode>();
+    if (literal == nullptr || nodes_left_ < 0 || !takes_(*literal)) return nullptr;
+    const auto found = literals_.find(literal);
+    if (found != literals_.end()) return &found->second;
+    return &literals_.emplace(literal, Inlined(literal, after.op.as<FunctionNode>()->body)).first->second;
   }
 
   Expr inline_call(const CallNode& before, const CallNode& after, const Inlined& callee) {
@@ -188,7 +226,9 @@ class Inliner {
 
   IRModule module_;
   Effects effects_;
+  const Takes& takes_;
   std::unordered_map<std::string, Inlined> functions_;
+  std::unordered_map<const FunctionNode*, Inlined> literals_;
   int64_t nodes_left_;
 };
 
@@ -196,7 +236,11 @@ class Inliner {
 
 IRModule inline_functions(const IRModule& module) {
   const std::vector<GlobalVar> marked = marked_functions(module);
-  return marked.empty() ? module : Inliner(in_order(module)).run(marked, true);
+  const Called called = called_in(module, is_marked);
+  const IRModule open = drop_called_lets(module, called.vars, is_marked);
+  if (marked.empty() && !called.literals && open == module) return module;
+  const IRModule typed = open == module ? module : relay::infer_type(open);
+  return Inliner(in_order(typed), is_marked, kMostInlinedNodes).run(marked, true);
 }
 
 IRModule inline_calls(const IRModule& module) {
@@ -206,16 +250,19 @@ IRModule inline_calls(const IRModule& module) {
 
 IRModule inline_calls(const IRModule& module, int64_t& nodes_left) {
   constexpr int kMostRounds = 64;
+  const Takes takes = [](const FunctionNode& function) { return !relay::is_left_alone(function); };
   IRModule result = module;
   for (int round = 0; round < kMostRounds; ++round) {
-    const std::vector<GlobalVar> called = called_functions(result);
-    if (called.empty()) break;
-    if (round > 0) result = relay::infer_type(result);
-    Inliner inliner(in_order(result), nodes_left);
-    const IRModule next = inliner.run(called, false);
-    if (inliner.nodes_left() == nodes_left) break;
+    const Called called = called_in(result, takes);
+    if (called.nothing()) break;
+    IRModule next = drop_called_lets(result, called.vars, takes);
+    const bool drops = next != result;
+    if (round > 0 || drops) next = relay::infer_type(next);
+    Inliner inliner(in_order(next), takes, nodes_left);
+    const IRModule inlined = inliner.run(called.globals, false);
+    if (!drops && inliner.nodes_left() == nodes_left) break;
     nodes_left = inliner.nodes_left();
-    result = next;
+    result = inlined;
   }
   return result;
 }

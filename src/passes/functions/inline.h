@@ -1,4 +1,5 @@
-// Inline: a call of a function that is marked `Inline` (or `inline`) becomes the function's body.
+// Inline: a call of a function that is marked `Inline` (or `inline`) becomes the function's body. The function is one of
+// the module, or a literal that is called where it stands or by the let that names it.
 //
 //   def @scale(%x: float32, Inline=1) { multiply(%x, 2f) }
 //   def @main(%y: float32) { @scale(exp(%y)) }                ->   def @main(%y: float32) { multiply(exp(%y), 2f) }
@@ -23,9 +24,10 @@ inline constexpr int64_t kMostInlinedNodes = 200'000;
 
 IRModule inline_functions(const IRModule& module);
 
-// InlineCalls: as if every function that is called were marked, for what cannot call: one kernel after another. A
-// function that was an argument, and is called when what took it has become its body, becomes its body in turn. All
-// functions stay; DeadCodeElimination drops those that nothing needs any more.
+// InlineCalls: as if every function that is called were marked, for what cannot call: one kernel after another.
+//   let %f = fn (%a) { multiply(%a, %x) }; @g(%f(%y))   ->   @g's body, of multiply(%y, %x)
+// A function that was an argument, and is called when what took it has become its body, becomes its body in turn. All
+// functions of the module stay; DeadCodeElimination drops those that nothing needs any more.
 IRModule inline_calls(const IRModule& module);
 // The same with at most `nodes_left` new nodes, which it counts down; negative: calls stayed for want of more.
 IRModule inline_calls(const IRModule& module, int64_t& nodes_left);

@@ -11,6 +11,7 @@
 
 #include "artifact/safetensors.h"
 #include "base/error.h"
+#include "base/json_fault.h"
 #include "base/mapped_file.h"
 #include "base/write_all.h"
 
@@ -88,7 +89,7 @@ class Reader {
       if (is_deep || !header.is_object()) fail("its header is no list of tensors");
       return header;
     } catch (const Json::exception& error) {
-      fail("its header cannot be read: {}", error.what());
+      fail("its header cannot be read: {}", json_fault(error));
     }
   }
 
