@@ -211,6 +211,14 @@ def indented(lines: Iterator[str]) -> Iterator[str]:
     return (f"    {line}" if line else "" for line in lines)
 
 
+def import_lines(module: str, name: str, shown: str) -> Iterator[str]:
+    """What shows a name of another module, maybe as another name: only `x as x` says that others may import it."""
+    if name == shown:
+        yield f"from {module} import {name} as {name}"
+    else:
+        yield from (f"from {module} import {name} as _{shown}", f"{shown} = _{shown}")
+
+
 def name_lines(module: types.ModuleType, name: str, value: Any) -> Iterator[str]:
     """What the stub of a module says of one of its names."""
     own = module.__name__
@@ -220,10 +228,8 @@ def name_lines(module: types.ModuleType, name: str, value: Any) -> Iterator[str]
             is_within = parent == own and "__path__" not in vars(module)  # made there: it has no file, and no stub
             if is_within:
                 yield f"{name}: _t.Any"
-            elif last == name:
-                yield f"from {parent} import {last} as {name}"
-            else:  # only `x as x` says that others may import it
-                yield from (f"from {parent} import {last} as _{name}", f"{name} = _{name}")
+            else:
+                yield from import_lines(parent, last, name)
     elif is_node(value) and value.__module__ == own:
         yield from class_lines(value) if value.__name__ == name else [f"{name} = {value.__name__}"]
     elif hasattr(value, "schema") and value.__module__ == own:
@@ -238,7 +244,7 @@ def name_lines(module: types.ModuleType, name: str, value: Any) -> Iterator[str]
             yield from plain_class_lines(value) if value.__name__ == name else [f"{name} = {value.__name__}"]
         elif home.startswith("headrace"):
             if vars(sys.modules[home]).get(value.__name__) is value:
-                yield f"from {home} import {value.__name__} as {name}"
+                yield from import_lines(home, value.__name__, name)
             else:
                 yield from documented(f"def {name}{signature_text(value)}", value.__doc__)
 

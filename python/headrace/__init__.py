@@ -7,10 +7,7 @@ One call compiles a model; what it gives is called with tensors:
     y = f(x)
 """
 
-from typing import Any as _Any
-
 from headrace import (
-    _elsewhere,
     _public,
     cc,
     contrib,
@@ -35,6 +32,7 @@ from headrace._node import Object
 from headrace.compiler import CompiledModel, compile, load
 from headrace.error import TVMError
 from headrace.ir import IRModule
+from headrace.ir import container as _ir_container  # noqa: F401
 from headrace.ir import instrument as _ir_instrument  # noqa: F401
 from headrace.ir import transform as _ir_transform  # noqa: F401
 from headrace.nd import cpu, device
@@ -88,7 +86,3 @@ __all__ = [
 ]
 
 _public.settle(__name__)
-
-
-def __getattr__(name: str) -> _Any:
-    raise _elsewhere.attribute_error(__name__, name)

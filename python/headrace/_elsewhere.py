@@ -3,60 +3,127 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+import types
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+_BACKENDS = "backends of users are not there yet"
+_CONTEXT = "a context says it: with hr.transform.PassContext(opt_level=3, config={...})"
+_CPU = 'programs run on the CPU: the device is hr.cpu(), the target "llvm"'
+_CPS = "there is no continuation-passing form"
+_EXECUTOR = 'GraphModule(lib["default"](hr.cpu())) runs what relay.build gave'
+_FIXTURES = "its tests ran in a pytest of TVM's; pytest.fixture and pytest.mark.parametrize do the same"
+_FROM_ONNX = "there are no networks made by functions; export one to ONNX and read that by frontend.from_onnx"
+_INTERPRETED = 'relay.create_executor("debug") runs control flow, and relay.build compiles programs without any'
 _QUANTIZED = "quantized ops are not there"
 _SCHEDULES = "the compiler chooses; schedules are not written by hand"
-_NETWORKS = (
-    "densenet",
-    "dcgan",
-    "dqn",
-    "inception_v3",
-    "layers",
-    "lstm",
-    "mlp",
-    "mobilenet",
-    "resnet",
-    "resnet_3d",
-    "squeezenet",
-    "synthetic",
-    "tf",
-    "vgg",
-    "yolo_detection",
-)
-_FROM_ONNX = "there are no networks made by functions; export one to ONNX and read that by frontend.from_onnx"
+_TENSOR_ARRAYS = "there are no tensor arrays; a List of prelude.rly holds tensors of one type"
 
-_CPU = 'programs run on the CPU: the device is hr.cpu(), the target "llvm"'
+
+def _all(place: str, names: str, instead: str) -> dict[str, str]:
+    """Several names of a place, for which there is one thing instead."""
+    return {f"{place}{name}": instead for name in names.split()}
+
 
 _INSTEAD = {
-    **{f"{place}{name}": _CPU for place in ("", "target.") for name in ("cuda", "metal", "opencl", "rocm", "vulkan")},
-    "gpu": _CPU,
-    "auto_scheduler": _SCHEDULES,
-    "autotvm": _SCHEDULES,
-    "meta_schedule": _SCHEDULES,
-    "topi": "te.compute says what an op computes, and the compiler makes the loops",
-    "rpc": "there is no remote device; load the artifact where it runs",
+    **_all("", "cuda gpu metal opencl rocm vulkan", _CPU),
+    **_all("nd.", "cuda gpu metal opencl rocm vulkan", _CPU),
+    **_all("runtime.", "cuda gpu metal opencl rocm vulkan", _CPU),
+    **_all("target.", "cuda gpu metal opencl rocm vulkan", _CPU),
+    **_all("", "auto_scheduler autotvm meta_schedule", _SCHEDULES),
+    "build": "relay.build compiles a program; tir.interpret runs a loop function",
+    "context": 'hr.device("cpu", 0) is its name now',
+    "driver": "`headrace compile`, `run` and `bench` are the program for the command line",
+    "lower": "te.create_prim_func makes the plainest loops, and relay.build the fast ones",
     "micro": "there is no runtime for bare microcontrollers; static main programs are the nearest",
+    "rpc": "there is no remote device; load the artifact where it runs",
+    "topi": "te.compute says what an op computes, and the compiler makes the loops; "
+    "topi.utils.get_const_tuple(shape) is tuple(int(dim) for dim in shape)",
     "contrib.debugger": "`headrace bench --steps` times each step",
+    "contrib.download": "files are got without the package, as by urllib.request.urlretrieve",
+    "contrib.graph_executor.create": _EXECUTOR,
+    "contrib.graph_runtime": "hr.contrib.graph_executor is its name now",
+    "contrib.relay_viz": "mod.show() prints a program; `headrace inspect --steps` shows what it is compiled to",
+    "graph_executor.create": _EXECUTOR,
+    "ir.DictAttrs": 'attributes of functions and modules are given as a dict, attrs={"Primitive": 1}, and read as one',
+    "ir.Op.set_attrs_type_key": "leave it out; op.add_attr(name, kind, default) says the attributes, one at a time",
+    "ir.Range": "the pair (begin, end) says it, as in te.reduce_axis((0, n))",
     "relay.analysis.CallGraph": "mod.functions and analysis.post_order_visit tell who calls whom",
-    "relay.analysis.get_calibration_data": "backends of users are not there yet",
+    "relay.analysis.get_calibration_data": _BACKENDS,
     "relay.analysis.list_fake_quantized_op_freqs": _QUANTIZED,
+    "relay.analysis.search_fc_transpose": "analysis.post_order_visit finds the calls of nn.dense; FoldConstant "
+    "transposes constant weights",
+    "relay.backend": "relay.build and relay.create_executor are all there is of it",
+    "relay.build_config": _CONTEXT,
+    "relay.build_module.BuildModule": "relay.build compiles a module",
     "relay.collage": "one compiler takes the whole program",
     "relay.dataflow_pattern": "there are no patterns; relay.ExprMutator rewrites programs",
+    **_all("relay.", "MixedModeVisitor expr_functor.MixedModeVisitor", "relay.ExprVisitor goes as deep"),
+    **_all(
+        "relay.",
+        "MixedModeMutator expr_functor.MixedModeMutator",
+        "relay.ExprMutator goes as deep, and calls visit_call once for each call; super().visit_call(call) is the call "
+        "with its operands rewritten",
+    ),
+    **_all(
+        "relay.frontend.from_",
+        "caffe caffe2 coreml darknet keras mxnet oneflow paddle pytorch tensorflow tflite",
+        "export the model to ONNX and use from_onnx",
+    ),
+    "relay.frontend.common": "relay.testing.run_infer_type(expr).checked_type tells shapes; there is one frontend, "
+    "from_onnx",
     "relay.loops": 'a recursive function is the loop; relay.create_executor("debug") runs it',
+    "relay.op.register_alter_op_layout": "relay.transform.ConvertLayout takes the layouts that you want, and "
+    "relay.op.register_convert_op_layout says how an op takes them",
+    "relay.op.register_external_compiler": f"{_BACKENDS}; relay.op.register_packed_func lets a function compute an op",
+    **_all(
+        "relay.op.register_",
+        "broadcast_schedule injective_schedule reduce_schedule schedule strategy",
+        f"{_SCHEDULES}; relay.op.register_compute says what an op computes",
+    ),
+    "relay.op.register_shape_func": "the type relation of an op, op.add_type_rel, tells the shapes, symbolic ones too",
+    "relay.optimize": "relay.build runs the passes; `headrace-opt --passes canonical` shows what they make",
+    **_all("relay.prelude.", "StaticTensorArrayOps TensorArrayOps", _TENSOR_ARRAYS),
+    **_all(
+        "relay.prelude.Prelude.",
+        "get_ctor_static get_name get_name_static get_tensor_ctor get_tensor_ctor_static get_var get_var_static",
+        _TENSOR_ARRAYS,
+    ),
     "relay.qnn": _QUANTIZED,
     "relay.quantize": "quantization is not there",
-    **{f"relay.testing.{name}": _FROM_ONNX for name in _NETWORKS},
+    "relay.setrecursionlimit": "programs may nest as deep as they like; Python's own limit is sys.setrecursionlimit",
+    **_all(
+        "relay.testing.",
+        "densenet dcgan dqn inception_v3 layers lstm mlp mobilenet resnet resnet_3d squeezenet synthetic tf vgg "
+        "yolo_detection",
+        _FROM_ONNX,
+    ),
     "relay.testing.check_grad": "transform.FirstOrderGradient() makes a gradient; compare it to differences of results",
     "relay.testing.create_workload": "IRModule.from_expr(f) makes a module, and numpy its parameters",
     "relay.testing.init": "numpy makes parameters",
-    "relay.build_module.BuildModule": "relay.build compiles a module",
-    "relay.optimize": "relay.build runs the passes; `headrace-opt --passes canonical` shows what they make",
-    "ir.DictAttrs": 'attributes of functions and modules are given as a dict, attrs={"Primitive": 1}, and read as one',
+    "relay.transform.ChangeBatch": "relay.Function([new], relay.bind(f.body, {f.params[0]: new})) is `f` with an "
+    "input of another type",
+    "relay.transform.FoldConstantExpr": "FoldConstant() folds a module; IRModule.from_expr makes one of an expression",
+    "relay.transform.ToANormalFormExpr": "ToANormalForm() is over a module; IRModule.from_expr makes one of an "
+    "expression",
+    "relay.transform.build_config": _CONTEXT,
+    "relay.transform.gradient": "FirstOrderGradient is a pass over the module",
+    "relay.transform.mixed_precision": "its constants and relay.op.register_mixed_precision_conversion are in relay.op",
+    "relay.transform.recast": "ToMixedPrecision() takes a program to float16; relay.ExprMutator rewrites others",
+    **_all("relay.transform.", "to_cps un_cps", _CPS),
+    "relay.vm": _INTERPRETED,
+    "runtime.String": "texts are Python's str",
+    "runtime.vm": _INTERPRETED,
     "target.arm_cpu": 'hr.Target("llvm -mcpu=...") names the processor; code is made for this machine\'s kind',
-    "relay.backend": "relay.build and relay.create_executor are all there is of it",
-    "relay.vm": 'relay.create_executor("debug") runs control flow, and relay.build compiles programs without any',
+    **_all("te.", "create_schedule thread_axis", _SCHEDULES),
+    "te.extern": "te.compute says elements; relay.op.register_packed_func lets a function compute an op",
+    **_all("testing.", "exclude_targets fixture known_failing_targets parameters", _FIXTURES),
+    **_all(
+        "testing.requires_",
+        "cublas cudnn hexagon micro nvptx rpc tensorcore",
+        "there is nothing of it here; testing.requires_gpu skips a test",
+    ),
+    "tir.Schedule": _SCHEDULES,
 }
 
 
@@ -67,7 +134,7 @@ _CONFIGS = {
     "relay.backend.use_meta_schedule": _SCHEDULES,
     "relay.backend.": "relay.build chooses how kernels are made",
     "relay.collage.": "one compiler takes the whole program",
-    "relay.ext.": "backends of users are not there yet",
+    "relay.ext.": _BACKENDS,
     "relay.fallback_device_type": "programs run on the CPU",
     "relay.frontend.": "relay.frontend.from_onnx takes no options of this kind",
     "tir.": "lowering chooses how loops are made",
@@ -75,10 +142,34 @@ _CONFIGS = {
 }
 
 
+# Attributes of TVM's ops that nothing here asks for, with the reason.
+_OP_ATTRS = {
+    **_all(
+        "",
+        "FTVMFakeQuantizationToInteger FTVMOptionalFakeQuantizationToInteger FQAnnotateRewrite FQRealizeRewrite",
+        _QUANTIZED,
+    ),
+    **_all("", "FTVMSchedule FTVMStrategy", f"{_SCHEDULES}; relay.op.register_compute says what an op computes"),
+    "FInferCorrectLayout": "relay.op.register_convert_op_layout says how an op takes a layout",
+    "FShapeFunc": "the type relation, op.add_type_rel, tells the shapes, symbolic ones too",
+    "FTVMAlterOpLayout": "relay.transform.ConvertLayout takes the layouts that you want",
+}
+
+
+def op_attr_hint(key: str) -> str | None:
+    """Why nothing asks for an attribute of TVM's ops; None when nothing is known of it."""
+    return f"the attribute '{key}' would change nothing: {_OP_ATTRS[key]}; leave it out" if key in _OP_ATTRS else None
+
+
 def config_hint(key: str) -> str | None:
     """Why a key of Relay's PassContext is none here; None when nothing is known of it."""
     found = [start for start in _CONFIGS if key.startswith(start)]
     return f"there is no configuration '{key}': {_CONFIGS[max(found, key=len)]}; leave it out" if found else None
+
+
+def instead(place: str) -> str | None:
+    """What there is instead of a name of Relay's ("relay.vm"); None when nothing is known of it."""
+    return _INSTEAD.get(place) or _INSTEAD.get(place.rpartition(".")[0])
 
 
 def hint(module: str, name: str) -> str | None:
@@ -96,14 +187,42 @@ def hint(module: str, name: str) -> str | None:
     str or None
         A sentence.
     """
-    place = f"{module}.{name}".removeprefix("headrace.")
-    found = _INSTEAD.get(place) or _INSTEAD.get(place.rpartition(".")[0])
+    found = instead(f"{module}.{name}".removeprefix("headrace."))
     return found and f"{module} has no '{name}': {found}"
 
 
-def attribute_error(module: str, name: str) -> AttributeError:
-    """What a module raises for a name that it does not have."""
-    return AttributeError(hint(module, name) or f"module '{module}' has no attribute '{name}'")
+def add(module: str, instead: Mapping[str, str]) -> None:
+    """Makes more names of a module known, each with what there is instead."""
+    _INSTEAD.update({f"{module}.{name}".removeprefix("headrace."): told for name, told in instead.items()})
+
+
+def attend(module: types.ModuleType, name: str) -> None:
+    """Lets a module say what there is instead of a name that it does not have, and that no `__getattr__` of its finds.
+
+    Parameters
+    ----------
+    module : module
+        The module.
+    name : str
+        Its full name, as users know it.
+    """
+    find: Callable[[str], Any] | None = vars(module).get("__getattr__")
+
+    def __getattr__(attribute: str) -> Any:
+        if attribute == "__path__":
+            return []  # only below a module that has one `import` asks the finder, which has the hints
+        told = hint(name, attribute)
+        try:
+            if find is not None:
+                return find(attribute)
+        except AttributeError:
+            if told is None:
+                raise
+        if told is None:
+            raise AttributeError(f"module '{name}' has no attribute '{attribute}'", name=attribute, obj=module)
+        raise AttributeError(told)
+
+    module.__getattr__ = __getattr__
 
 
 class _Finder:

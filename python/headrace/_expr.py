@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from numbers import Number
 from typing import Any
 
 from headrace import _core, _node
@@ -54,23 +53,18 @@ def shape_of(expr: Any) -> tuple[int | None, ...] | None:
     return None if found is None else tuple(int(d) if d.type_key == "ir.IntImm" else None for d in found.shape)
 
 
-def _operand(value: Any, beside: Any) -> Any:
-    """An operand as an expression; a number gets the dtype of what it stands beside."""
-    if not isinstance(value, Number):
-        return value
-    dtype = dtype_of(beside)
-    if dtype is None:
-        raise _core.UserError(
-            f"the dtype of {value} is not known, nor is the other operand's; write relay.const({value}, dtype)"
-        )
-    from headrace.relay import const
-
-    return const(value, dtype)
-
-
 def _binary(op: str, lhs: Any, rhs: Any) -> Any:
-    known = lhs if isinstance(lhs, _core.Object) else rhs
-    return Call(api("ir.GetOp")(op), [_operand(lhs, known), _operand(rhs, known)])
+    from headrace.relay import _build_ir
+
+    operands = []
+    for name, value, other in (("lhs", lhs, rhs), ("rhs", rhs, lhs)):
+        beside = dtype_of(other) if isinstance(other, _node.class_of("relay.Expr")) else None
+        if beside is None and _build_ir.is_number(value):
+            raise _core.UserError(
+                f"the dtype of {value} is not known, nor is the other operand's; write relay.const({value}, dtype)"
+            )
+        operands.append(_build_ir.operand(value, f"{op}: {name}", beside=beside))
+    return Call(api("ir.GetOp")(op), operands)
 
 
 class Printed:
@@ -103,6 +97,8 @@ class _Expr(Printed):
     """Base of Relay's expressions. Equality is identity; `ir.structural_equal` compares programs."""
 
     __slots__ = ()
+    # Arrays of numpy leave the operators to the expression, which makes constants of them.
+    __array_ufunc__ = None
 
     @property
     def checked_type(self) -> Any:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
-from headrace import _core, _expr, _node
+from headrace import _core, _elsewhere, _expr, _node
 from headrace._container import Map
 from headrace._ffi import api
 
@@ -259,7 +260,8 @@ class _Op:
         Parameters
         ----------
         attr_name : str
-            Any name. "TOpPattern" and "TOpIsStateful" are those of Relay, for ops that were registered at run time.
+            Any name. "TOpPattern", "TOpIsStateful" and "FTVMCompute" are those of Relay, for ops that were registered
+            at run time; the last is what `relay.op.register_compute` sets.
         value
             Any value, also a function.
         plevel : int
@@ -273,10 +275,16 @@ class _Op:
         Raises
         ------
         UserError
-            For an attribute that is set in C++, and for a value that is not what Headrace reads there: "FTVMLegalize",
+            For an attribute that is set in C++; for one of Relay's that would change nothing here, as "FTVMStrategy",
+            which says what there is instead; and for a value that is not what Headrace reads there: "FTVMLegalize",
             "FTVMMixedPrecisionConversionType" and "FPrimalGradient" are functions, "TOpPattern" is an op pattern,
             "TOpIsStateful" a bool.
         """
+        told = _elsewhere.op_attr_hint(attr_name)
+        if told:
+            raise _core.UserError(f"{self.name}: {told}")
+        if attr_name in SETTERS:
+            SETTERS[attr_name](self, value)
         api("ir.OpSetAttr")(self, attr_name, value)
         return self
 
@@ -285,8 +293,18 @@ class _Op:
         return self.get_attr(attr_name) is not None
 
     def reset_attr(self, attr_name: str) -> None:
-        """Takes away what `set_attr` set, also a pattern and having effects."""
+        """Takes away what `set_attr` set, also a pattern and having effects; UserError for "FTVMCompute"."""
+        if attr_name in SETTERS:
+            raise _core.UserError(
+                f"{self.name}: what computes an op is not taken back; relay.op.register_compute sets another"
+            )
         api("ir.OpResetAttr")(self, attr_name)
+
+    def __getattr__(self, name: str) -> Any:
+        told = _elsewhere.hint("ir.Op", name)
+        if told:
+            raise AttributeError(told)
+        return super().__getattr__(name)
 
     def __str__(self) -> str:
         return self.name
@@ -344,6 +362,9 @@ def register_op_attr(op_name: str, attr_key: str, value: Any = None, level: int 
 
     return register if value is None else register(value)
 
+
+# What an attribute does to an op beside being kept: set by who can do it.
+SETTERS: dict[str, Callable[[Any, Any], None]] = {}
 
 Op = _node.class_of("ir.Op")
 _USER_ATTR_VALUES = _core.field_getter(_node.index_of("relay.attrs.UserAttrs"), "values")

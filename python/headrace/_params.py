@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -95,6 +97,53 @@ def load_param_dict(param_bytes: bytes | bytearray) -> dict[str, _core.NDArray]:
         return {name: _core.array(_tensor(row, data), f"parameter '{name}'") for name, row in rows.items()}
     except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
         raise _core.UserError(f"param_bytes: they are not what save_param_dict gives: {error!r}") from None
+
+
+def save_param_dict_to_file(params: Mapping[str, Any], path: str | PathLike[str]) -> None:
+    """Writes tensors by name to a file, as `save_param_dict` makes them bytes.
+
+    Parameters
+    ----------
+    params : dict of str to tensor
+        The tensors.
+    path : path
+        The file.
+
+    Raises
+    ------
+    UserError
+        As `save_param_dict`, and for a file that cannot be written.
+    """
+    data = save_param_dict(params)
+    _with_file(path, lambda file: file.write_bytes(data))
+
+
+def load_param_dict_from_file(path: str | PathLike[str]) -> dict[str, _core.NDArray]:
+    """The tensors of a file, as `load_param_dict` reads them from bytes.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    dict of str to NDArray
+
+    Raises
+    ------
+    UserError
+        As `load_param_dict`, and for a file that cannot be read.
+    """
+    return load_param_dict(_with_file(path, Path.read_bytes))
+
+
+def _with_file(path: str | PathLike[str], action: Callable[[Path], Any]) -> Any:
+    name = _arguments.path(path, "path")
+    try:
+        return action(Path(name))
+    except OSError as error:
+        raise _core.UserError(f"path: '{name}': {error.strerror}") from None
 
 
 def _tensor(row: Mapping[str, Any], data: bytes) -> np.ndarray:

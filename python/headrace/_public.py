@@ -6,6 +6,8 @@ import sys
 import types
 from typing import Any
 
+from headrace import _elsewhere
+
 
 def is_public(name: str) -> bool:
     """Whether a module's full name has no part that begins with an underscore."""
@@ -37,7 +39,9 @@ def _shown(module: types.ModuleType) -> list[Any]:
 
 
 def settle(package: str) -> None:
-    """Makes `dir()` of public modules list their `__all__` and modules, and what private ones define say where it is.
+    """Makes public modules list in `dir()` their `__all__` and modules, and say of what they lack what is instead.
+
+    What private modules define says where it is shown.
 
     Parameters
     ----------
@@ -53,6 +57,7 @@ def settle(package: str) -> None:
     }
     places: dict[int, tuple[Any, list[str]]] = {}
     for name, module in modules.items():
+        _elsewhere.attend(module, name)
         if "__dir__" not in vars(module):
             _show(module)
         for value in _shown(module):

@@ -9,12 +9,15 @@ y = m.get_output(0).numpy()
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
-from headrace._arguments import kind, retold
+import numpy as np
+
+from headrace._arguments import kind, retold, text
 from headrace._core import Device, Module, NDArray, UserError, array
 from headrace._params import load_param_dict
-from headrace._timing import BenchmarkResult, time_evaluator
+from headrace._timing import BenchmarkResult, TimingPlan, check_device
 
 __all__ = [
     "GraphModule",
@@ -49,8 +52,13 @@ class GraphModule:
         Raises
         ------
         UserError
-            For a tensor that does not fit, a name of no input, or other elements than a parameter was bound to.
+            For a tensor that does not fit, what is the name or index of no input, or other elements than a parameter
+            was bound to.
         """
+        if isinstance(key, Mapping):
+            raise UserError("set_input: a dict is given; write set_input(**params), which takes inputs by name")
+        if not isinstance(key, (str, int, np.integer, type(None))):
+            raise UserError(f"set_input: key: expected the name or the index of an input, got {kind(key)}")
         given = params if key is None else {key: value, **params}
         for name, tensor in given.items():
             value = array(tensor, f"input {name!r}", self._dtype_for(name, tensor))
@@ -129,9 +137,19 @@ class GraphModule:
                 self.set_input(name, value)
 
     def benchmark(
-        self, device: Device | None = None, func_name: str = "run", repeat: int = 5, number: int = 5
+        self,
+        device: Device | None = None,
+        func_name: str = "run",
+        repeat: int = 5,
+        number: int = 5,
+        min_repeat_ms: float | None = None,
+        limit_zero_time_iterations: int = 100,
+        end_to_end: bool = False,
+        cooldown_interval_ms: float = 0,
+        repeats_to_cooldown: int = 1,
+        **inputs: Any,
     ) -> BenchmarkResult:
-        """The seconds that a run takes.
+        """The seconds that a run takes; printed, a table in milliseconds.
 
         Parameters
         ----------
@@ -143,13 +161,46 @@ class GraphModule:
             How many repetitions.
         number : int
             How many runs a repetition has.
+        min_repeat_ms : float, optional
+            How many milliseconds a repetition takes at least; with it the number of runs grows until it does.
+        limit_zero_time_iterations : int
+            How many times it grows where the clock shows no time at all.
+        end_to_end : bool
+            Whether copying `inputs` in and the outputs out counts too.
+        cooldown_interval_ms : float
+            How long to wait between repetitions.
+        repeats_to_cooldown : int
+            How many repetitions there are between two waits.
+        **inputs
+            Inputs by name, which are set before.
 
         Returns
         -------
         BenchmarkResult
             mean, median, min, max and std of the repetitions, which are `results`.
+
+        Raises
+        ------
+        UserError
+            For a count below 1, a time below 0; for end_to_end of another function than "run".
         """
-        return time_evaluator(self.module, func_name, device, number, repeat)()
+        plan = TimingPlan(
+            number, repeat, min_repeat_ms, limit_zero_time_iterations, cooldown_interval_ms, repeats_to_cooldown
+        )
+        check_device(device)
+        if not end_to_end:
+            self.set_input(**inputs)
+            return plan.time(self.module[text(func_name, "func_name")])
+        if func_name != "run":
+            raise UserError(f"benchmark: end_to_end is of a run, got func_name={func_name!r}; leave one of them out")
+
+        def from_end_to_end() -> None:
+            self.run(**inputs)
+            for i in range(self.get_num_outputs()):
+                output = self.get_output(i)
+                output.copyto(output.device)
+
+        return plan.time(from_end_to_end)
 
     def __getitem__(self, name: str) -> Any:
         return self.module[name]

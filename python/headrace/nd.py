@@ -11,6 +11,7 @@ from headrace import _arguments, _core
 from headrace._core import Device, NDArray, UserError
 from headrace._core import array as _share
 from headrace._ffi import api
+from headrace.target import Target
 
 __all__ = ["Device", "NDArray", "array", "cpu", "device", "empty", "from_dlpack"]
 
@@ -97,14 +98,15 @@ def cpu(id: int = 0) -> Device:
     return _core.cpu(id)
 
 
-def device(dev_type: str | int, dev_id: int = 0) -> Device:
+def device(dev_type: str | int | Target, dev_id: int = 0) -> Device:
     """A device by name, which programs may be annotated with; tensors and what runs are on the CPU.
 
     Parameters
     ----------
-    dev_type : str or int
+    dev_type : str, int or Target
         "cpu", "cuda", "opencl", "vulkan", "metal", "rocm", "webgpu", "hexagon", "ext_dev", or DLPack's number of one;
-        also "llvm", "gpu", "nvptx" and "cl", as Relay has them.
+        also "llvm", "gpu", "nvptx" and "cl", as Relay has them. Of a target's text, "llvm -mcpu=...", the first word
+        counts; a Target gives the device of its kind.
     dev_id : int
         Which one.
 
@@ -118,8 +120,18 @@ def device(dev_type: str | int, dev_id: int = 0) -> Device:
     UserError
         For a kind that is none, which lists them; a negative id.
     """
-    kind = _SHORT.get(dev_type, dev_type) if isinstance(dev_type, str) else _arguments.integer(dev_type, "dev_type")
-    return api("target.Device")(kind, _arguments.integer(dev_id, "dev_id"))
+    return api("target.Device")(_kind(dev_type), _arguments.integer(dev_id, "dev_id"))
+
+
+def _kind(dev_type: str | int | Target) -> str | int:
+    if isinstance(dev_type, str):
+        word = next(iter(dev_type.split()), "")
+        return _SHORT.get(word, word)
+    if isinstance(dev_type, Target):
+        return dev_type.device_type
+    if isinstance(dev_type, (int, np.integer)):
+        return _arguments.integer(dev_type, "dev_type")
+    raise UserError(f"dev_type: expected a str, an int or a Target, got {_arguments.kind(dev_type)}")
 
 
 def _checked(device: Device | None) -> Device:

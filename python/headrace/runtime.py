@@ -12,7 +12,12 @@ from headrace._core import Module, NDArray, PackedFunc
 from headrace._export import export_library as _export_library
 from headrace._ffi import api, convert
 from headrace._node import Object
-from headrace._params import load_param_dict, save_param_dict
+from headrace._params import (
+    load_param_dict,
+    load_param_dict_from_file,
+    save_param_dict,
+    save_param_dict_to_file,
+)
 from headrace._timing import time_evaluator as _time_evaluator
 from headrace.nd import cpu
 
@@ -31,7 +36,9 @@ __all__ = [
     "load_binary",
     "load_module",
     "load_param_dict",
+    "load_param_dict_from_file",
     "save_param_dict",
+    "save_param_dict_to_file",
     "seal_library",
     "system_lib",
 ]

@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
-from headrace import _core, _elsewhere, _node
+from headrace import _core, _node
 from headrace._container import Array
 from headrace._ffi import api
 
@@ -15,6 +15,7 @@ __all__ = [
     "TargetFeatures",
     "TargetKind",
     "VirtualDevice",
+    "create",
     "list_kinds",
     "list_tags",
     "register_kind",
@@ -270,6 +271,21 @@ class _VirtualDevice:
         return self.device_type
 
 
+def create(target: Any) -> Any:
+    """A target, as `Target` makes it.
+
+    Parameters
+    ----------
+    target : str, dict or Target
+        What it is.
+
+    Returns
+    -------
+    Target
+    """
+    return _node.class_of("Target")(target)
+
+
 def list_kinds() -> list[str]:
     """The names of the kinds of targets.
 
@@ -398,7 +414,3 @@ def _plain(value: Any) -> Any:
 TargetKind = _node.class_of("TargetKind")
 Target = _node.class_of("Target")
 VirtualDevice = _node.class_of("VirtualDevice")
-
-
-def __getattr__(name: str) -> Any:
-    raise _elsewhere.attribute_error(__name__, name)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterable, Mapping
+from types import FunctionType
 from typing import Any
 
 from headrace import _arguments, _core, _elsewhere, _node
@@ -114,7 +115,7 @@ class _PassContext:
             "opt_level": _arguments.integer(opt_level, "opt_level"),
             "required_pass": _names(required_pass, "required_pass"),
             "disabled_pass": _names(disabled_pass, "disabled_pass"),
-            "instruments": _listed(instruments, "instruments"),
+            "instruments": _instruments(instruments),
             "config": _arguments.entries(config, "config"),
             "trace": trace,
         }
@@ -137,6 +138,8 @@ class _PassContext:
     def override_instruments(self, instruments: Iterable[Any] | None) -> None:
         """Other instruments for the rest of the block: those of now leave, these enter.
 
+        On `PassContext.current()` outside of a `with` it is for all that this thread runs in none.
+
         Parameters
         ----------
         instruments : list of PassInstrument, optional
@@ -145,14 +148,14 @@ class _PassContext:
         Raises
         ------
         UserError
-            When this is not the context of the innermost `with` of this thread. An error of an instrument leaves the
-            block without instruments.
+            When this is not the context that passes of this thread run in now. An error of an instrument leaves it
+            without instruments.
         """
-        api("transform.OverrideInstruments")(self, _listed(instruments, "instruments"))
+        api("transform.OverrideInstruments")(self, _instruments(instruments))
 
     @staticmethod
     def current() -> Any:
-        """The context of the innermost `with` of this thread; one with the defaults outside of any."""
+        """The context of the innermost `with` of this thread; outside of any the thread's own, with the defaults."""
         return api("transform.GetCurrentPassContext")()
 
     @staticmethod
@@ -173,6 +176,28 @@ def _listed(value: Iterable[Any] | None, what: str) -> list[Any]:
     if value is not None and not isinstance(value, Iterable):
         raise _core.UserError(f"{what}: expected a list, got {_arguments.kind(value)}")
     return [] if value is None else list(value)
+
+
+def _instruments(value: Iterable[Any] | None) -> list[Any]:
+    listed = _listed(value, "instruments")
+    base = _node.class_of("instrument.PassInstrument")
+    for one in listed:
+        if isinstance(one, type):
+            how = "" if issubclass(one, base) else "write @hr.instrument.pass_instrument above it, and "
+            raise _core.UserError(f"instruments: {one.__name__} is a class; {how}make one: {one.__name__}()")
+        if not isinstance(one, base):
+            raise _core.UserError(f"instruments: expected instruments of passes, got {_arguments.kind(one)}")
+    return listed
+
+
+def _check_pass(value: Any, what: str) -> None:
+    """UserError for what is no pass, which says how one is made of it."""
+    if isinstance(value, Pass):
+        return
+    if hasattr(value, "makes_pass"):
+        raise _core.UserError(f"{what}, got a function that makes one; make one: {value.__name__}()")
+    how = "; @hr.transform.module_pass(opt_level=0) makes a pass of it" if isinstance(value, FunctionType) else ""
+    raise _core.UserError(f"{what}, got {_arguments.kind(value)}{how}")
 
 
 def _names(value: Iterable[str] | None, what: str) -> list[str]:
@@ -197,6 +222,8 @@ class _Sequential:
         What it is called.
     required : list of str, optional
         Passes that run before it.
+    traceable : bool
+        Whether the trace of a context is told of the sequence, as it is of its passes.
     """
 
     __slots__ = ()
@@ -207,12 +234,12 @@ class _Sequential:
         opt_level: int = 0,
         name: str = "sequential",
         required: Iterable[str] | None = None,
+        traceable: bool = True,
     ) -> None:
-        info = PassInfo(opt_level, name, _names(required, "required"))
+        info = PassInfo(opt_level, name, _names(required, "required"), traceable)
         listed = _listed(passes, "passes")
         for one in listed:
-            if not isinstance(one, Pass):
-                raise _core.UserError(f"passes: expected passes, got {_arguments.kind(one)}")
+            _check_pass(one, "passes: expected passes")
         _core.Object.__init__(self, api("transform.Sequential")(listed, info))
 
 
@@ -262,6 +289,7 @@ def _pass_class(make: str, cls: type, info: Any, arity: int) -> Callable[..., An
     def factory(*args: Any, **kwargs: Any) -> Any:
         return api(make)(getattr(cls(*args, **kwargs), method), info)
 
+    factory.makes_pass = True
     return factory
 
 
@@ -421,8 +449,7 @@ def ApplyPassToFunction(transform: Any, func_name_regex: str, error_if_no_functi
     UserError
         For what is no pass, and what is no regular expression.
     """
-    if not isinstance(transform, Pass):
-        raise _core.UserError(f"transform: expected a pass, got {_arguments.kind(transform)}")
+    _check_pass(transform, "transform: expected a pass")
     try:
         pattern = re.compile(func_name_regex)
     except re.error as error:

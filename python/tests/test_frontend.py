@@ -86,7 +86,7 @@ def test_a_proto_is_called_by_its_name():
 def test_names_of_relay_that_are_not_here():
     with pytest.raises(AttributeError, match="from_pytorch': export the model to ONNX"):
         relay.frontend.from_pytorch  # noqa: B018
-    with pytest.raises(AttributeError, match="no pass 'AlterOpLayout': ConvertLayout takes"):
+    with pytest.raises(AttributeError, match="has no 'AlterOpLayout': ConvertLayout takes"):
         relay.transform.AlterOpLayout  # noqa: B018
 
 

@@ -1,6 +1,8 @@
 """What stands at the head of Relay programs, and what their authors expect of it."""
 
 import importlib
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -146,13 +148,35 @@ def test_other_instruments_for_the_rest_of_a_block():
         relay.transform.InferType()(relu_module())
         transform.PassContext.current().override_instruments([recorder(log, "c")])
         assert transform.PassContext.current().opt_level == 1
-        with transform.PassContext(), pytest.raises(hr.UserError, match="not the context of the innermost"):
+        with transform.PassContext(), pytest.raises(hr.UserError, match="not the context that passes run in now"):
             context.override_instruments([])
     assert log == ["+a", "a: InferType", "-a", "+b", "b: FoldConstant", "-b", "+c", "-c"]
     assert not transform.PassContext.is_active()
-    for left in (context, transform.PassContext.current()):
-        with pytest.raises(hr.UserError, match="not the context of the innermost"):
-            left.override_instruments([])
+    with pytest.raises(hr.UserError, match="not the context that passes run in now"):
+        context.override_instruments([])
+
+
+def test_instruments_outside_of_any_block():
+    log = []
+    context = transform.PassContext.current()
+    context.override_instruments([recorder(log, "a")])
+    relay.transform.InferType()(relu_module())
+    with transform.PassContext():
+        relay.transform.FoldConstant()(relu_module())
+    context.override_instruments([])
+    relay.transform.InferType()(relu_module())
+    assert log == ["+a", "a: InferType", "-a"]
+
+
+def test_a_program_may_end_with_instruments():
+    code = (
+        "import headrace as hr\n"
+        "timing = hr.instrument.PassInstrument('mine', run_before_pass=lambda mod, info: None)\n"
+        "hr.transform.PassContext.current().override_instruments([timing])\n"
+        "print('set')\n"
+    )
+    result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stdout, result.stderr) == (0, "set\n", "")
 
 
 def test_the_program_before_each_pass():

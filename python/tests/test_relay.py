@@ -1,7 +1,9 @@
 """headrace.relay as its users type it: ops, scopes, texts, analyses, executors, build."""
 
 import inspect
+import platform
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -507,6 +509,21 @@ def test_stop_fusion_is_an_annotation():
     np.testing.assert_allclose(run(data).numpy(), -np.exp(data), rtol=1e-6)
 
 
+@pytest.mark.skipif(
+    platform.machine() != "x86_64" or "avx512_fp16" in Path("/proc/cpuinfo").read_text(), reason="has avx512fp16"
+)
+def test_a_build_for_another_processor(tmp_path):
+    x = relay.var("x", shape=(4,))
+    target = hr.Target("llvm -mcpu=x86-64-v3 -mattr=+avx512fp16")
+    lib = relay.build(hr.IRModule.from_expr(relay.Function([x], relay.nn.relu(x))), target)
+    lib.export_library(tmp_path / "lib.so")
+    assert "vmax" in lib.get_lib().get_source("s")
+    with pytest.raises(hr.MissingError, match="needs CPU features that this machine lacks"):
+        lib["default"](hr.cpu())
+    with pytest.raises(hr.MissingError, match="needs CPU features that this machine lacks"):
+        hr.runtime.load_module(tmp_path / "lib.so")
+
+
 def test_build_and_export(tmp_path):
     x, w = relay.var("x", shape=(2, 3)), relay.var("w", shape=(4, 3))
     mod = hr.IRModule.from_expr(relay.Function([x, w], relay.nn.dense(x, w)))
@@ -543,3 +560,9 @@ def test_sizes_are_whole_numbers(make, says):
     with pytest.raises(hr.UserError, match=re.escape(says)):
         make(relay.var("x", shape=(2, 2)))
     assert relay.reshape(relay.var("x", shape=(2, 2)), [np.int32(1), np.array(4)]).attrs.newshape == (1, 4)
+
+
+def test_results_of_no_elements_and_huge_sizes():
+    zeros = relay.Function([], relay.zeros([0, 2**40, 2**40], "float32"))
+    for kind in ("debug", "graph"):
+        assert relay.create_executor(kind).evaluate(zeros)().shape == (0, 2**40, 2**40)

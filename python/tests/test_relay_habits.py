@@ -300,6 +300,21 @@ def test_a_compute_that_gives_its_input(kind, shape):
     assert plain(relay.create_executor(kind).evaluate(relay.Function([x], op(x)))(given)) == given.tolist()
 
 
+def test_a_tuple_of_one_is_a_tuple():
+    x = relay.var("x", shape=(2, 3))
+    for parts in (
+        relay.split(x, 1),
+        relay.split(x, 1, 1),
+        relay.split(x, [], 0),
+        relay.meshgrid([relay.var("y", shape=(4,))]),
+    ):
+        assert len(parts) == 1
+        (part,) = parts
+        assert isinstance(part, relay.TupleGetItem)
+        assert isinstance(parts.astuple(), relay.Call)
+    assert isinstance(relay.topk(x, 2, ret_type="values"), relay.Call)
+
+
 # --- targets
 
 
@@ -429,6 +444,88 @@ def test_times_of_a_function():
     assert timed.std >= 0
 
 
+class Clock:
+    """A clock on which each call of `work` takes so many seconds."""
+
+    def __init__(self, monkeypatch, seconds):
+        self.now, self.calls, self.waits, self.seconds = 0.0, 0, [], seconds
+        monkeypatch.setattr(hr._timing, "perf_counter", lambda: self.now)
+        monkeypatch.setattr(hr._timing, "sleep", self.waits.append)
+        self.timed = hr.runtime.create_module("clock", {"work": self.work}).time_evaluator
+
+    def work(self):
+        self.calls += 1
+        self.now += self.seconds
+
+
+def test_a_repetition_has_as_many_calls_as_its_least_time_takes(monkeypatch):
+    clock = Clock(monkeypatch, 0.25)
+    # 1, then 2 and 5 of the first repetition, 5 of the second.
+    assert clock.timed("work", number=2, repeat=2, min_repeat_ms=1000)().results == (0.25, 0.25)
+    assert clock.calls == 1 + 2 + 5 + 5
+    clock.calls = 0
+    assert clock.timed("work", number=2, min_repeat_ms=500.0)().results == (0.25,)
+    assert clock.calls == 1 + 2
+
+
+def test_a_clock_that_stands_ends_it(monkeypatch):
+    clock = Clock(monkeypatch, 0.0)
+    assert clock.timed("work", number=1, min_repeat_ms=1, limit_zero_time_iterations=3)().results == (0.0,)
+    assert clock.calls == 1 + 1 + 2 + 4
+
+
+def test_waits_between_repetitions(monkeypatch):
+    clock = Clock(monkeypatch, 1.0)
+    clock.timed("work", repeat=5, cooldown_interval_ms=20, repeats_to_cooldown=2)()
+    assert clock.waits == [0.02, 0.02]
+    clock.timed("work", repeat=3, cooldown_interval_ms=1000)()
+    assert clock.waits[2:] == [1.0, 1.0]
+
+
+def test_times_are_printed_in_milliseconds():
+    title, names, values = str(hr._timing.BenchmarkResult((0.001, 0.0015, 0.0035))).split("\n")
+    assert title == "Execution time summary:"
+    assert names.split("(ms)")[:-1] == ["    mean ", "  median ", "     max ", "     min ", "     std "]
+    assert values.split() == ["2.0000", "1.5000", "3.5000", "1.0000", "1.0801"]
+
+
+def test_end_to_end_copies_in_and_out(monkeypatch):
+    module = executor()
+    module.set_input("x", X)
+    told = []
+    monkeypatch.setattr(module, "set_input", lambda **inputs: told.append(inputs))
+    monkeypatch.setattr(module, "get_output", lambda i: told.append(i) or hr.nd.array(X))
+    assert len(module.benchmark(hr.cpu(), repeat=1, number=2, end_to_end=True, x=X).results) == 1
+    assert told == [{"x": X}, 0] * 3
+    told.clear()
+    module.benchmark(repeat=1, number=2, x=X)
+    assert told == [{"x": X}]
+    with pytest.raises(hr.UserError, match="end_to_end is of a run, got func_name='get_input_info'; leave one"):
+        module.benchmark(func_name="get_input_info", end_to_end=True)
+
+
+def test_inputs_of_a_benchmark_are_set():
+    module = executor()
+    module.benchmark(hr.cpu(), repeat=1, number=1, min_repeat_ms=0, x=X)
+    assert plain(module.get_output(0)) == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"min_repeat_ms": "1"}, "min_repeat_ms: expected a number of milliseconds, got str"),
+        ({"min_repeat_ms": -1}, "min_repeat_ms: -1 is no number of milliseconds from 0 on"),
+        ({"cooldown_interval_ms": float("nan")}, "cooldown_interval_ms: nan is no number of milliseconds"),
+        ({"limit_zero_time_iterations": 0}, "limit_zero_time_iterations: 0 is none; it is 1 or more"),
+        ({"repeats_to_cooldown": 0}, "repeats_to_cooldown: 0 is none; it is 1 or more"),
+        ({"f_preproc": "cache_flush"}, "f_preproc: nothing runs before a repetition, got 'cache_flush'; leave it out"),
+    ],
+)
+def test_what_says_no_times_is_told(given, told):
+    with pytest.raises(hr.UserError, match=told):
+        executor().module.time_evaluator("run", **given)
+
+
 def test_times_of_an_executor():
     module = executor()
     module.set_input("x", X)
@@ -440,3 +537,30 @@ def test_times_of_an_executor():
         module.module.time_evaluator("run", repeat=1.5)
     with pytest.raises(hr.UserError, match="dev: expected a Device"):
         module.benchmark("cpu")
+
+
+# --- slips
+
+
+@pytest.mark.parametrize(
+    ("slip", "error", "told"),
+    [
+        (lambda m: m.set_input({"x": X}), hr.UserError, r"a dict is given; write set_input\(\*\*params\)"),
+        (lambda m: m.set_input([X]), hr.UserError, "key: expected the name or the index of an input, got list"),
+        (
+            lambda m: relay.create_executor("vm"),
+            hr.UserError,
+            r"debug and graph: relay\.create_executor\(.debug.\) runs",
+        ),
+        (lambda m: relay.create_executor("aot"), hr.UserError, "no kind 'aot'; the kinds are debug and graph$"),
+        (lambda m: relay.nn.sofmax, AttributeError, "headrace.relay.nn has no 'sofmax', .*; did you mean softmax or "),
+        (lambda m: relay.softmax, AttributeError, r"did you mean relay\.nn\.softmax"),
+        (lambda m: relay.nn.exp, AttributeError, r"did you mean relay\.exp"),
+        (lambda m: relay.op.tensor.expp, AttributeError, "did you mean exp"),
+        (lambda m: relay.nn.qwertzuiop, AttributeError, "has no 'qwertzuiop', and there is no such op$"),
+        (lambda m: relay.build(relu_function())["main"], AttributeError, r"no function 'main', but 'default': lib\["),
+    ],
+)
+def test_a_slip_is_told_what_to_write(slip, error, told):
+    with pytest.raises(error, match=told):
+        slip(executor())

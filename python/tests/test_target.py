@@ -256,6 +256,9 @@ def test_every_form_is_compiled_for(tmp_path, form):
         (lambda: relay.build(relu(), hr.Target("llvm").copy_with(attrs={"frob": 1})), "no option 'frob'"),
         (lambda: relay.build(relu(), "llvm -num-cores=513"), "num-cores is 513; it goes from 1 to 512"),
         (lambda: hr.device("tpu"), "'tpu' in 'tpu:0' is no kind of device; there are: cpu, cuda, opencl"),
+        (lambda: hr.device(""), "'' in ':0' is no kind of device"),
+        (lambda: hr.device(1.5), "dev_type: expected a str, an int or a Target, got float"),
+        (lambda: hr.device(None), "dev_type: expected a str, an int or a Target, got None"),
         (lambda: hr.device(3), "device: 3 is no number of a kind of device"),
         (
             lambda: hr.nd.array([1], hr.device("cuda")),
@@ -296,6 +299,9 @@ def test_devices_need_not_be_here():
     assert cuda == hr.device(2, 1) == hr.device("gpu", 1) != hr.device("cuda")
     assert hr.device("cl") == hr.device("opencl")
     assert str(hr.device("vulkan")) == "vulkan(0)"
+    assert hr.device(str(hr.Target("llvm")), 0) == hr.device("llvm -mcpu=core-avx2") == hr.cpu()
+    assert hr.device(hr.Target("llvm -num-cores=2"), 1) == hr.device("cpu", 1)
+    assert hr.device(" cuda -arch=sm_80", 1) == cuda
     assert hr.cpu().exist
 
 

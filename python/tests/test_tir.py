@@ -405,3 +405,49 @@ def test_te_names_the_same_functions():
     assert te.compute is tir.compute
     assert te.sum is tir.sum
     assert all(getattr(te, name) is getattr(tir, name) for name in te.__all__)
+
+
+# --- classes of operators
+
+KINDS = ["Add", "Sub", "Mul", "Div", "Mod", "FloorDiv", "FloorMod", "Min", "Max", "And", "Or"]
+KINDS += ["EQ", "NE", "LT", "LE", "GT", "GE"]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_an_operator_has_a_class(kind):
+    a, b = tir.Var("a", "bool"), tir.Var("b", "bool")
+    if kind not in ("And", "Or"):
+        a, b = tir.Var("a"), tir.Var("b")
+    made = getattr(tir, kind)(a, b)
+    assert type(made) is tir.Binary
+    assert made.a.same_as(a) and made.b.same_as(b)
+    assert [other for other in KINDS if isinstance(made, getattr(tir, other))] == [kind]
+    assert not isinstance(a, getattr(tir, kind))
+    assert not isinstance(3, getattr(tir, kind))
+
+
+def test_operators_of_python_have_the_classes():
+    n, x, p = tir.Var("n"), tir.Var("x", "float32"), tir.Var("p", "bool")
+    exprs = [n + 1, n - 1, n * 2, x / 2.0, tir.truncdiv(n, 2), n // 2, n % 2, tir.truncmod(n, 2), tir.min(n, 2)]
+    kinds = [tir.Add, tir.Sub, tir.Mul, tir.Div, tir.Div, tir.FloorDiv, tir.FloorMod, tir.Mod, tir.Min]
+    exprs += [tir.max(n, 2), n < 2, n <= 2, n > 2, n >= 2, p & (n > 1), p | (n > 1), ~p]
+    kinds += [tir.Max, tir.LT, tir.LE, tir.GT, tir.GE, tir.And, tir.Or, tir.Not]
+    assert [isinstance(expr, kind) for expr, kind in zip(exprs, kinds, strict=True)] == [True] * len(exprs)
+    assert tir.Add(n, 1) == n + 1
+    assert tir.Add(2, 3) == 5
+    assert tir.Not(p) == ~p
+    with pytest.raises(hr.UserError, match=r"1\.5 beside int64"):
+        tir.Add(n, 1.5)
+
+
+def test_what_numpy_says_of_operators_by_their_classes():
+    y = I64[::-1].copy()
+    for kind, function in (
+        (tir.Add, np.add),
+        (tir.FloorDiv, np.floor_divide),
+        (tir.Max, np.maximum),
+        (tir.NE, np.not_equal),
+    ):
+        np.testing.assert_array_equal(mapped(kind, I64, y), function(I64, y))
+    np.testing.assert_array_equal(mapped(tir.Div, I64, y), np.trunc(I64 / y).astype("int64"))
+    np.testing.assert_array_equal(mapped(lambda a: tir.Not(tir.GT(a, 1)), I64), I64 <= 1)

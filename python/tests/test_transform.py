@@ -287,6 +287,17 @@ def test_contexts_nest_and_are_of_the_thread():
             "'nn.relu' has no layout to convert; these have: nn.conv1d, ",
         ),
         (lambda: transform.Sequential([3]), "passes: expected passes, got int"),
+        (lambda: transform.Sequential([relay.transform.FoldConstant]), r"passes: .*; make one: FoldConstant\(\)"),
+        (lambda: transform.Sequential([lambda m, c: m]), r"got function; @hr\.transform\.module_pass\(opt_level=0\)"),
+        (lambda: transform.PassContext(instruments=[3]), "instruments: expected instruments of passes, got int"),
+        (
+            lambda: transform.PassContext(instruments=[hr.instrument.PassTimingInstrument]),
+            r"instruments: PassTimingInstrument is a class; make one: PassTimingInstrument\(\)",
+        ),
+        (
+            lambda: transform.PassContext().override_instruments([dict]),
+            r"instruments: dict is a class; write @hr\.instrument\.pass_instrument above it, and make one: dict\(\)",
+        ),
         (lambda: transform.module_pass(lambda m, c: m), "opt_level"),
         (lambda: relay.transform.FoldConstant()(3), "FoldConstant is a pass over a module, got int"),
         (
@@ -562,6 +573,28 @@ def test_a_trace_is_told_of_each_pass():
         ("SimplifyExpr", False, 1),
         ("sequential", False, 1),
     ]
+
+
+def test_a_sequence_may_be_left_out_of_the_trace():
+    log = []
+    passes = transform.Sequential([relay.transform.SimplifyExpr()], traceable=False)
+    assert not passes.info.traceable
+    assert transform.Sequential().info.traceable
+    with transform.PassContext(trace=lambda mod, info, before: log.append(info.name)):
+        passes(sample())
+    assert log == ["SimplifyExpr"] * 2
+
+
+def test_a_class_of_passes_is_no_pass():
+    @transform.module_pass(opt_level=0)
+    class Nothing:
+        def transform_module(self, mod, context):
+            return mod
+
+    with pytest.raises(hr.UserError, match=r"got a function that makes one; make one: Nothing\(\)"):
+        transform.Sequential([Nothing])
+    with pytest.raises(hr.UserError, match=r"transform: expected a pass, .* make one: Nothing\(\)"):
+        transform.ApplyPassToFunction(Nothing, "main")
 
 
 def test_passes_by_their_global_names_take_their_own_arguments():

@@ -64,7 +64,9 @@ hr.IRModule.from_exp(x)
 relay.transform.FoldConstants()
 hr.get_global_func(1)
 hr.runtime.load_module("model.so").export_library(1)
+hr.te.nothing
+hr.te.power(hr.te.Add(hr.te.size_var("n"), 1) + 2, 2)
 """
     (tmp_path / "program.py").write_text(program)
     found = [int(error.split(":")[1]) for error in mypy_errors(tmp_path, cache)]
-    assert found == list(range(5, 13))
+    assert found == list(range(5, 14))

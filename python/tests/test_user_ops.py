@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 hr = pytest.importorskip("headrace", reason="the package is not built (nanobind is not in .venv)")
-from headrace import ir, relay, tir, transform  # noqa: E402
+from headrace import ir, relay, te, tir, transform  # noqa: E402
 from headrace.relay.op import OpPattern  # noqa: E402
 from user_ops_kit import X, built, groups, new_op, program, result, scale  # noqa: E402
 
@@ -188,6 +188,54 @@ def test_open_attributes():
         relu.set_attr("Eval", 1)
     with pytest.raises(hr.UserError, match=r"'nn.relu' is an op of Headrace, which is not changed"):
         relay.op.register_pattern("nn.relu", OpPattern.OPAQUE)
+
+
+@pytest.mark.parametrize("is_decorator", [False, True])
+def test_a_compute_is_an_attribute(is_decorator):
+    op = new_op().add_type_rel("Identity")
+
+    def compute(attrs, inputs, out_type):
+        return [te.compute(out_type.shape, lambda *i: inputs[0][i] * 3.0)]
+
+    given = ir.register_op_attr(op.name, "FTVMCompute")(compute) if is_decorator else None
+    if not is_decorator:
+        given = ir.register_op_attr(op.name, "FTVMCompute", compute)
+    assert given is compute
+    assert op.has_attr("FTVMCompute")
+    x = relay.var("x", shape=(2,))
+    for kind in ("debug", "graph"):
+        executor = relay.create_executor(kind, hr.IRModule.from_expr(relay.Function([x], op(x))))
+        assert executor.evaluate()(np.array([1, 2], "float32")).numpy().tolist() == [3, 6]
+    with pytest.raises(hr.UserError, match=rf"{op.name}: what computes an op is not taken back; relay"):
+        op.reset_attr("FTVMCompute")
+    with pytest.raises(hr.UserError, match="TempOpAttr: FTVMCompute: what computes an op is not taken back"):
+        relay.testing.TempOpAttr(op.name, "FTVMCompute", compute)
+    with pytest.raises(hr.UserError, match=rf"{op.name}: compute: expected a function or a PrimFunc, got int"):
+        op.set_attr("FTVMCompute", 5)
+    with pytest.raises(hr.UserError, match=r"'nn.relu' is an op of Headrace, which is not changed"):
+        ir.register_op_attr("nn.relu", "FTVMCompute", compute)
+    assert not relay.op.get("nn.relu").has_attr("FTVMCompute")
+
+
+@pytest.mark.parametrize(
+    ("key", "instead"),
+    [
+        ("FInferCorrectLayout", "relay.op.register_convert_op_layout"),
+        ("FShapeFunc", "op.add_type_rel"),
+        ("FTVMAlterOpLayout", "relay.transform.ConvertLayout"),
+        ("FTVMFakeQuantizationToInteger", "quantized ops are not there"),
+        ("FTVMSchedule", "schedules are not written by hand"),
+        ("FTVMStrategy", "relay.op.register_compute"),
+    ],
+)
+def test_attributes_that_nothing_asks_for(key, instead):
+    op = new_op()
+    told = rf"{op.name}: the attribute '{key}' would change nothing: .*{instead}.*; leave it out"
+    with pytest.raises(hr.UserError, match=told):
+        ir.register_op_attr(op.name, key, lambda *args: None)
+    with pytest.raises(hr.UserError, match=told), relay.testing.TempOpAttr(op.name, key, 1):
+        pass
+    assert not op.has_attr(key)
 
 
 def test_patterns():

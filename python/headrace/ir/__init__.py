@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from enum import IntEnum
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from headrace import _arguments, _core, _elsewhere, _expr, _node, _op, _prim_expr, _tvm_files  # noqa: F401
-from headrace._container import Map
+from headrace import _arguments, _core, _expr, _node, _op, _prim_expr, _tvm_files  # noqa: F401
+from headrace._container import Array, Map
 from headrace._ffi import api
 from headrace._op import AttrFieldInfo, Op, register_op_attr  # noqa: F401
 
@@ -141,6 +142,18 @@ class _Type:
 
     def __repr__(self) -> str:
         return _expr.text_of(self)
+
+
+class TypeKind(IntEnum):
+    """Kinds of types."""
+
+    Type = 0
+    ShapeVar = 1
+    BaseType = 2
+    Shape = 3
+    Constraint = 4
+    AdtHandle = 5
+    TypeData = 6
 
 
 class SourceName(str):
@@ -386,6 +399,10 @@ class _IRModule(_expr.Printed):
         file = Path(_arguments.path(file_to_import, "file_to_import")).absolute()
         api("relay.parser.Import")(self, str(file), [str(file.parent)])
 
+    def show(self) -> None:
+        """Prints the module's text."""
+        print(self)
+
     @property
     def source_map(self) -> SourceMap:
         """The texts that the module was read from: ``mod.source_map.source_map["from_string"].source``.
@@ -498,9 +515,13 @@ def node_fields(node_or_type: Any) -> list[str]:
 
 
 __all__ = [
+    "Array",
     "AttrFieldInfo",
+    "Map",
     "SourceMap",
     "SourceName",
+    "TypeConstraint",
+    "TypeKind",
     "assert_structural_equal",
     "get_first_structural_mismatch",
     "instrument",
@@ -524,12 +545,9 @@ GlobalVar = _node.class_of("relay.GlobalVar")
 Constructor = _node.class_of("relay.Constructor")
 RelayExpr = _node.class_of("relay.Expr")
 RelayRefType = _node.class_of("relay.RefType")
+TypeConstraint = _node.class_of("relay.TypeRelation")  # the one kind of constraint
 IRModule = _node.class_of("ir.IRModule")
 IntImm = _node.class_of("ir.IntImm")
 PrimExpr = _node.class_of("ir.PrimExpr")
 Type = _node.class_of("ir.Type")
 __all__ += ["Constructor", "GlobalVar", "RelayExpr", "RelayRefType"]
-
-
-def __getattr__(name: str) -> Any:
-    raise _elsewhere.attribute_error(__name__, name)

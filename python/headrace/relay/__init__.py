@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys as _sys
-from typing import Any as _Any
 
-from headrace import _elsewhere, _expr
+from headrace import _expr
 from headrace._params import load_param_dict, save_param_dict
 from headrace.relay import (
     _classes,
@@ -95,12 +94,3 @@ _sys.modules[f"{op.__name__}.nn.utils"] = _padding
 globals()["nn"].utils = _padding
 _sys.modules[f"{op.__name__}.op"] = op
 _sys.modules[f"{op.__name__}.annotation"] = annotation
-
-
-_find_op = globals()["__getattr__"]  # of ops that are registered later: fill() has put it here
-
-
-def __getattr__(name: str) -> _Any:
-    if _elsewhere.hint(__name__, name):
-        raise _elsewhere.attribute_error(__name__, name)
-    return _find_op(name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from enum import IntEnum
 from typing import Any as _AnyValue
 
 from headrace import _expr, _node, ir
@@ -23,21 +22,10 @@ Span = ir.Span
 SourceName = ir.SourceName
 PrimType = ir.PrimType
 Type = ir.Type
-TypeConstraint = _node.class_of("relay.TypeRelation")  # the one kind of constraint
+TypeConstraint = ir.TypeConstraint
+TypeKind = ir.TypeKind
 IRModule = ir.IRModule
 __all__ += ["Attrs", "IRModule", "Op", "PrimType", "SourceName", "Span", "Type", "TypeConstraint"]
-
-
-class TypeKind(IntEnum):
-    """Kinds of types."""
-
-    Type = 0
-    ShapeVar = 1
-    BaseType = 2
-    Shape = 3
-    Constraint = 4
-    AdtHandle = 5
-    TypeData = 6
 
 
 def ShapeVar(name: str) -> _AnyValue:

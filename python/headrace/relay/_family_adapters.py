@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _arguments, _core, _expr
-from headrace.relay._build_ir import const
+from headrace.relay._build_ir import const, operand
 from headrace.relay._classes import Constant
 from headrace.relay._op_functions import make_function
 
@@ -175,19 +175,17 @@ def all_class_non_max_suppression(
     """
     if isinstance(max_output_boxes_per_class, (int, np.integer)) and max_output_boxes_per_class < 0:
         max_output_boxes_per_class = _NO_LIMIT
-    most = _scalar(max_output_boxes_per_class, "int32")
-    limits = _scalar(iou_threshold, "float32"), _scalar(score_threshold, "float32")
-    return _expr.TupleWrapper(_SUPPRESS(boxes, scores, most, *limits, output_format, span=span), 2)
-
-
-def _scalar(value: Any, dtype: str) -> Any:
-    return value if isinstance(value, _core.Object) else const(value, dtype)
+    what = "vision.all_class_non_max_suppression"
+    most = operand(max_output_boxes_per_class, f"{what}: max_output_boxes_per_class", "int32")
+    overlap = operand(iou_threshold, f"{what}: iou_threshold", "float32")
+    least = operand(score_threshold, f"{what}: score_threshold", "float32")
+    return _expr.TupleWrapper(_SUPPRESS(boxes, scores, most, overlap, least, output_format, span=span), 2)
 
 
 def uniform(
     key: Any, shape: Any, dtype: str = "float32", low: Any = 0.0, high: Any = 1.0, *, span: Any = None
 ) -> _expr.TupleWrapper:
-    """Numbers in [low, high), all as likely.
+    """Numbers in [low, high), all as likely. Rounding may give `high` where few numbers lie between the two.
 
     Parameters
     ----------
@@ -198,7 +196,7 @@ def uniform(
     dtype : str
         Theirs.
     low, high : RelayExpr or number
-        The bounds, scalars.
+        The bounds, scalars; high - low is finite.
     span : Span, optional
         Where it comes from.
 
@@ -207,7 +205,8 @@ def uniform(
     TupleWrapper
         The next key, and the numbers.
     """
-    return _UNIFORM(key, _scalar(low, dtype), _scalar(high, dtype), shape, dtype, span=span)
+    least, limit = operand(low, "random.uniform: low", dtype), operand(high, "random.uniform: high", dtype)
+    return _UNIFORM(key, least, limit, shape, dtype, span=span)
 
 
 def normal(
@@ -229,7 +228,8 @@ def normal(
     TupleWrapper
         The next key, and the numbers.
     """
-    return _NORMAL(key, _scalar(mean, dtype), _scalar(scale, dtype), shape, dtype, span=span)
+    middle, spread = operand(mean, "random.normal: mean", dtype), operand(scale, "random.normal: scale", dtype)
+    return _NORMAL(key, middle, spread, shape, dtype, span=span)
 
 
 def threefry_key(seed: int) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from headrace import _arguments, _core, _expr
-from headrace.relay._build_ir import const
+from headrace.relay._build_ir import operand
 from headrace.relay._op_functions import make_function
 
 _arange = make_function("arange")
@@ -42,12 +42,10 @@ def arange(start: Any, stop: Any = None, step: Any = None, dtype: str = "float32
     RelayExpr
     """
     if stop is None:
-        start, stop = const(0, dtype), start
-    given = [
-        value if isinstance(value, _core.Object) else const(value, dtype)
-        for value in (start, stop, 1 if step is None else step)
-    ]
-    return _arange(*given, dtype=dtype, span=span)
+        start, stop = 0, start
+    given = {"start": start, "stop": stop, "step": 1 if step is None else step}
+    operands = [operand(value, f"arange: {name}", dtype) for name, value in given.items()]
+    return _arange(*operands, dtype=dtype, span=span)
 
 
 def variance(
@@ -151,7 +149,7 @@ def full(fill_value: Any, shape: Any = (), dtype: str = "", *, span: Any = None)
     -------
     RelayExpr
     """
-    value = fill_value if isinstance(fill_value, _core.Object) else const(fill_value, dtype or None)
+    value = operand(fill_value, "full: fill_value", dtype or None)
     chosen = dtype or _expr.dtype_of(value)
     if chosen is None:
         raise _core.UserError("full: the dtype of fill_value is not known; give dtype")

@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+import difflib
 import inspect
 import operator
 import re
 import sys
 import types
-from collections.abc import Callable, Iterable
-from numbers import Integral, Number
+from collections.abc import Callable, Iterable, Mapping
+from numbers import Integral, Real
 from typing import Any
-
-import numpy as np
 
 from headrace import _core, _expr, _node
 from headrace._ffi import api
 from headrace._public import submodules
 from headrace.relay import _op_table as table
 from headrace.relay import _padding
-from headrace.relay._build_ir import const
+from headrace.relay._build_ir import const, is_array, operand
 
 _EMPTY = inspect.Parameter.empty
 _NAMED = inspect.Parameter.POSITIONAL_OR_KEYWORD
@@ -104,18 +103,28 @@ def _is_expr(value: Any) -> bool:
     return isinstance(value, (_expr.TupleWrapper, _node.class_of("relay.Expr")))
 
 
-def _operand(schema: _Schema, name: str, value: Any, beside: Any) -> Any:
+def _operand(schema: _Schema, name: str, given: Mapping[str, Any]) -> Any:
     """What is given for an operand, as an expression."""
+    value = given[name]
     if schema.operands[name][0].startswith("Tuple") and isinstance(value, (list, tuple)):
         return _node.class_of("relay.Tuple")(list(value))
-    if isinstance(value, (Number, np.ndarray, np.generic, list)) and not _is_expr(value):
-        dtype = table.NUMBERS.get(schema.name, {}).get(name)
-        if dtype is None and isinstance(value, Number) and beside is not None:
-            dtype = _expr.dtype_of(beside)
-        return const(value, dtype)
-    if not _is_expr(value):
-        raise _core.UserError(f"{schema.name}: {name}: expected an expression, got {type(value).__name__}")
-    return value
+    own = table.NUMBERS.get(schema.name, {})
+    dtype = own[name](given) if callable(own.get(name)) else own.get(name)
+    alike = [given[key] for key in schema.operands if key not in own and key not in schema.attrs]
+    return operand(value, f"{schema.name}: {name}", dtype, None if name in own else _common_dtype(alike))
+
+
+def _common_dtype(values: list[Any]) -> str | None:
+    """What a number gets among operands of one dtype: that of the first expression, or else of the first array.
+
+    Among numbers alone float32 where one is a float; None where they are integers, or the dtype is not known.
+    """
+    found = next((value for value in values if _is_expr(value)), None)
+    if found is not None:
+        return None if isinstance(found, _expr.TupleWrapper) else _expr.dtype_of(found)
+    constants = [const(value).data.dtype for value in values if is_array(value)]
+    is_float = any(isinstance(value, Real) and not isinstance(value, Integral) for value in values)
+    return constants[0] if constants else "float32" if is_float else None
 
 
 def _rank_of(name: str) -> int:
@@ -160,25 +169,21 @@ def _sizes(schema: _Schema, name: str, value: Any) -> list[int]:
 
 def _call(schema: _Schema, given: dict[str, Any], span: Any) -> Any:
     operands = list(given.pop("args", ()))
-    tensors = [value for name, value in given.items() if name in schema.operands and _is_expr(value)]
-    beside = tensors[0] if tensors and not isinstance(tensors[0], _expr.TupleWrapper) else None
     attrs = {}
     for name in schema.operands:
         if name in schema.attrs and not _is_expr(given[name]):
             continue
         if given[name] is None:
             raise _core.UserError(f"{schema.name} needs its argument '{name}'")
-        operands.append(_operand(schema, name, given[name], beside))
+        operands.append(_operand(schema, name, given))
     for name in schema.attrs:
         if not (name in schema.operands and _is_expr(given[name])):
             attrs[name] = _attribute(schema, name, given[name])
     given_attrs = {schema.attrs[key]["name"]: value for key, value in attrs.items() if value is not None}
     call = _expr.Call(schema.op, operands, schema.op.make_attrs(**given_attrs), span=span)
     results = table.RESULTS.get(schema.name)
-    if results is None:
-        return call
     size = results(attrs, operands) if callable(results) else results
-    if size == 1:
+    if size is None:
         return call
     fields = _expr.TupleWrapper(call, size)
     return fields[table.FIELD[schema.name]] if schema.name in table.FIELD else fields
@@ -247,13 +252,35 @@ def _lookup(module: types.ModuleType, namespace: str) -> Callable[[str], Any]:
     def __getattr__(name: str) -> Any:
         found = None if name.startswith("__") else find_function(namespace, name) or _family(module, namespace, name)
         if found is None:
-            raise AttributeError(f"{module.__name__} has no '{name}', and there is no such op")
+            raise no_such_op(module, name)
         # Ops of users may still change.
         if isinstance(found, types.ModuleType) or not found.schema.is_users:
             setattr(module, name, found)
         return found
 
     return __getattr__
+
+
+def no_such_op(module: types.ModuleType, name: str) -> AttributeError:
+    """What a module of ops' functions raises for a name that it does not have; it tells which are near, of others too.
+
+    Parameters
+    ----------
+    module : module
+        The module, whose `dir()` is what it has.
+    name : str
+        What was asked for.
+
+    Returns
+    -------
+    AttributeError
+    """
+    told = f"{module.__name__} has no '{name}', and there is no such op"
+    if name.startswith("_"):
+        return AttributeError(told)
+    known = {op.rpartition(".")[2]: f"relay.{op}" for op in api("ir.OpNames")()} | {own: own for own in dir(module)}
+    near = [known[one] for one in difflib.get_close_matches(name, known, n=3)]
+    return AttributeError(f"{told}; did you mean {' or '.join(near)}?" if near else told)
 
 
 def names_within(namespace: str) -> set[str]:

@@ -40,7 +40,8 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "vision.non_max_suppression": {"max_output_size": -1, "iou_threshold": 0.5},
 }
 
-# How many fields the tuple has that an op gives: a number, or a function of attributes and operands; 1: no tuple.
+# How many fields the tuple has that an op gives: a number, or a function of attributes and operands; None: no tuple, or
+# one that is not taken apart.
 RESULTS: dict[str, Any] = {
     "nn.batch_norm": 3,
     "nn.dropout": 2,
@@ -52,16 +53,30 @@ RESULTS: dict[str, Any] = {
     "unique": lambda attrs, operands: 5 if attrs.get("return_counts") else 4,
     "vision.get_valid_counts": 3,
     "vision.multibox_transform_loc": 2,
-    "vision.non_max_suppression": lambda attrs, operands: 2 if attrs.get("return_indices", True) else 1,
-    "topk": lambda attrs, operands: 2 if attrs.get("ret_type", "both") == "both" else 1,
+    "vision.non_max_suppression": lambda attrs, operands: 2 if attrs.get("return_indices", True) else None,
+    "topk": lambda attrs, operands: 2 if attrs.get("ret_type", "both") == "both" else None,
     "split": lambda attrs, operands: _parts(attrs["indices_or_sections"]),
 }
 
-# Dtypes of numbers that are given for operands, where it is not that of the other operands.
-NUMBERS: dict[str, dict[str, str]] = {
+# Dtypes of numbers that are given for operands whose dtype is not the others', or how it follows from what is given;
+# None: as relay.const makes it. Numbers for other operands do not go by those that stand here.
+NUMBERS: dict[str, dict[str, Any]] = {
+    **{op: {"indices": "int64"} for op in ("gather", "gather_nd", "scatter_elements", "scatter_nd", "take")},
+    "cast_like": {"dtype_like": None},
+    "image.crop_and_resize": {"box_indices": "int64"},
+    "nn.nll_loss": {"targets": "int64"},
+    "one_hot": {"indices": "int64", **dict.fromkeys(["on_value", "off_value"], lambda given: given["dtype"])},
+    "random.multinomial": {"key": "uint64"},
+    "reverse_sequence": {"seq_lengths": "int64"},
+    "sequence_mask": {"valid_length": "int64"},
+    "strided_set": dict.fromkeys(["begin", "end", "strides"], "int64"),
     "trilu": {"k": "int64"},
-    "vision.non_max_suppression": {"max_output_size": "int32", "iou_threshold": "float32"},
-    "one_hot": {"on_value": "float32", "off_value": "float32"},
+    "unravel_index": dict.fromkeys(["indices", "shape"], "int64"),
+    "vision.non_max_suppression": {
+        **dict.fromkeys(["valid_count", "indices", "max_output_size"], "int32"),
+        "iou_threshold": "float32",
+    },
+    "where": {"condition": "bool"},
 }
 
 # Functions that give one field of the op's tuple.
@@ -76,6 +91,6 @@ def _parts(indices_or_sections: Any) -> int:
     return indices_or_sections if isinstance(indices_or_sections, int) else len(indices_or_sections) + 1
 
 
-def _items(tuple_value: Any) -> int:
-    """How many items a tuple has that is made right there; 1 of another, whose call is not taken apart."""
-    return len(tuple_value.fields) if hasattr(tuple_value, "fields") else 1
+def _items(tuple_value: Any) -> int | None:
+    """How many items a tuple has that is made right there."""
+    return len(tuple_value.fields) if hasattr(tuple_value, "fields") else None

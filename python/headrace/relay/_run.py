@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
-from headrace import _arguments, _core
+from headrace import _arguments, _core, _elsewhere
 from headrace._container import ADT
 from headrace._ffi import api
 from headrace.graph_executor import GraphModule
@@ -41,7 +41,12 @@ class GraphExecutorFactoryModule:
         self.params = dict(params)
 
     def __getitem__(self, item: str) -> _core.PackedFunc:
-        return self.module[_arguments.text(item, "the name of a function, as in lib['default']")]
+        name = _arguments.text(item, "the name of a function, as in lib['default']")
+        if not self.module.implements_function(name, True):
+            raise AttributeError(
+                f"the module has no function '{name}', but 'default': lib['default'](headrace.cpu()) makes an executor"
+            )
+        return self.module[name]
 
     def __iter__(self) -> Any:
         raise _core.UserError(
@@ -304,7 +309,8 @@ class GraphExecutor(Executor):
             for i, arg in enumerate(args):
                 executor.set_input(i, arg)
             executor.run()
-            outputs = [_core.array(executor.get_output(i).numpy().copy()) for i in range(executor.get_num_outputs())]
+            given = [executor.get_output(i) for i in range(executor.get_num_outputs())]
+            outputs = [output.copyto(output.device) for output in given]
             return _of_type(result_type, iter(outputs))
 
         return run
@@ -353,4 +359,6 @@ def create_executor(
         return DebugExecutor(module)
     if kind == "graph":
         return GraphExecutor(module, device or _core.cpu(), _target(target))
-    raise _core.UserError(f"create_executor: there is no kind '{kind}'; the kinds are debug and graph")
+    told = f"create_executor: there is no kind '{kind}'; the kinds are debug and graph"
+    instead = _elsewhere.instead("relay.vm") if kind == "vm" else None
+    raise _core.UserError(f"{told}: {instead}" if instead else told)

@@ -85,9 +85,3 @@ def _sizes(name: str, dims: Any) -> tuple[int, ...]:
 
 def _load(path: str, shapes: Mapping[str, Any]) -> tuple[Any, dict[str, Any]]:
     return api("relay.frontend.LoadONNX")(path, shapes), {}
-
-
-def __getattr__(name: str) -> Any:
-    if name.startswith("from_"):
-        raise AttributeError(f"headrace.relay.frontend has no '{name}': export the model to ONNX and use from_onnx")
-    raise AttributeError(f"module '{__name__}' has no attribute '{name}'")

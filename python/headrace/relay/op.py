@@ -8,7 +8,7 @@ import types
 from enum import IntEnum
 from typing import Any
 
-from headrace import _core, tir
+from headrace import _core, _op, tir
 from headrace._ffi import api, register_func
 from headrace.ir import Op, TupleType, register_op_attr
 from headrace.relay import _op_functions as _ops
@@ -99,16 +99,19 @@ def register_compute(op_name: str, compute: Any = None, level: int = 10) -> Any:
     What was given, or the decorator
     """
 
-    def decorate(given: Any) -> Any:
-        if isinstance(given, tir.PrimFunc):
-            api("relay.op.SetLoops")(get(op_name), given)
-        elif callable(given):
-            api("relay.op.SetForm")(get(op_name), lambda *call: _form(op_name, given, *call))
-        else:
-            raise _core.UserError(f"{op_name}: compute: expected a function or a PrimFunc, got {type(given).__name__}")
-        return given
+    return register_op_attr(op_name, "FTVMCompute", compute, level)
 
-    return decorate if compute is None else decorate(compute)
+
+def _set_compute(op: Any, given: Any) -> None:
+    if isinstance(given, tir.PrimFunc):
+        api("relay.op.SetLoops")(op, given)
+    elif callable(given):
+        api("relay.op.SetForm")(op, lambda *call: _form(op.name, given, *call))
+    else:
+        raise _core.UserError(f"{op.name}: compute: expected a function or a PrimFunc, got {type(given).__name__}")
+
+
+_op.SETTERS["FTVMCompute"] = _set_compute
 
 
 def _tensors(function: Any, attrs: Any, inputs: list[Any], out_types: Any) -> tuple[list[Any], Any]:
@@ -391,7 +394,7 @@ def _functions_module(name: str) -> types.ModuleType:
     def __getattr__(function: str) -> Any:
         found = _function(function)
         if found is None:
-            raise AttributeError(f"{module.__name__} has no '{function}', and there is no such op")
+            raise _ops.no_such_op(module, function)
         return found
 
     module.__getattr__ = __getattr__

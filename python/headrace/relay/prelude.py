@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace import ir
+from headrace import _elsewhere, ir
 
 __all__ = [
     "Prelude",
@@ -38,5 +38,6 @@ class Prelude:
 
     def __getattr__(self, name: str) -> Any:
         if name == "mod" or name not in self.mod:
-            raise AttributeError(f"prelude.rly has no function '{name}'")
+            told = _elsewhere.hint(f"{__name__}.Prelude", name)
+            raise AttributeError(told or f"prelude.rly has no function '{name}'")
         return self.mod.get_global_var(name)

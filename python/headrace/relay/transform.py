@@ -7,7 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from headrace import _arguments, _node
+from headrace import _arguments, _elsewhere, _node
 from headrace._core import UserError
 from headrace._ffi import api
 from headrace.transform import (
@@ -40,16 +40,8 @@ __all__ = [
 
 FunctionPass = _node.class_of("transform.FunctionPass")
 
-# Names of Relay's module that are not here, and what is instead: its passes, by the compiler's table, and functions.
-_ELSEWHERE = {
-    **{str(name): str(instead) for name, instead in api("transform.PassesNotHere")().items()},
-    "FoldConstantExpr": "FoldConstant() folds a module; IRModule.from_expr makes one of an expression",
-    "ToANormalFormExpr": "ToANormalForm() is over a module; IRModule.from_expr makes one of an expression",
-    "recast": "ToMixedPrecision() takes a program to float16; relay.ExprMutator rewrites others",
-    "to_cps": "there is no continuation-passing form",
-    "un_cps": "there is no continuation-passing form",
-    "gradient": "FirstOrderGradient is a pass over the module",
-}
+# Passes of Relay's that are not here, by the compiler's table.
+_elsewhere.add(__name__, {str(name): str(instead) for name, instead in api("transform.PassesNotHere")().items()})
 
 
 def _presence(default: Any) -> str:
@@ -85,6 +77,7 @@ def _factory(info: Any) -> Callable[..., Any]:
     ]
     make.__signature__ = inspect.Signature(parameters, return_annotation="Pass")
     make.__module__ = __name__
+    make.makes_pass = True
     return make
 
 
@@ -115,8 +108,6 @@ def InferTypeLocal(expr: Any) -> Any:
 def __getattr__(name: str) -> Any:
     if name.startswith("__"):
         raise AttributeError(name)
-    if name in _ELSEWHERE:
-        raise AttributeError(f"there is no pass '{name}': {_ELSEWHERE[name]}")
     near = difflib.get_close_matches(name, __all__, n=3)
     told = f"did you mean {' or '.join(near)}?" if near else "hr.transform.pass_registry() lists the passes"
     raise AttributeError(f"there is no pass '{name}'; {told}")

@@ -11,8 +11,6 @@ from headrace._ffi import api
 from headrace._prim_expr import binary, is_expr, number, to_dtype, to_expr, to_exprs
 
 __all__ = [
-    "EQ",
-    "NE",
     "abs",
     "acos",
     "acosh",
@@ -47,6 +45,7 @@ __all__ = [
     "sigmoid",
     "sin",
     "sinh",
+    "size_var",
     "sqrt",
     "tan",
     "tanh",
@@ -72,6 +71,9 @@ def var(name: str, dtype: str = "int64") -> Any:
     Var
     """
     return _node.class_of("tir.Var")(name, dtype)
+
+
+size_var = var
 
 
 def const(value: Any, dtype: Any = None) -> Any:
@@ -288,38 +290,6 @@ def _of_integers(name: str, op: str, a: Any, b: Any) -> Any:
     if "float" in a.dtype:
         raise _core.UserError(f"{name} of {a.dtype}: it is for integers; floats have a / b and tir.floormod(a, b)")
     return binary(op, a, b)
-
-
-def EQ(a: Any, b: Any) -> Any:
-    """Whether two values are equal when the program runs; `a == b` compares programs.
-
-    Parameters
-    ----------
-    a, b : PrimExpr or number
-        Values of one dtype.
-
-    Returns
-    -------
-    PrimExpr
-        A bool.
-    """
-    return binary("eq", a, b)
-
-
-def NE(a: Any, b: Any) -> Any:
-    """Whether two values differ when the program runs, as `EQ` says whether they do not.
-
-    Parameters
-    ----------
-    a, b : PrimExpr or number
-        Values of one dtype.
-
-    Returns
-    -------
-    PrimExpr
-        A bool.
-    """
-    return binary("ne", a, b)
 
 
 def all(*args: Any) -> Any:

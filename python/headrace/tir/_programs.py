@@ -18,6 +18,10 @@ class _PrimFunc:
         """The text form, which `tir.parse` reads."""
         return api("relay.ir.AsText")(self, False, None, False)
 
+    def show(self) -> None:
+        """Prints the text."""
+        print(self.script())
+
 
 def parse(text: str, source_name: str = "<text>") -> Any:
     """The loop function that a text holds; `str(function)` gives such a text.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from headrace import _elsewhere, nd
+from headrace import nd
 from headrace._arguments import kind
 from headrace._core import UserError
 from headrace.ir import IRModule
@@ -81,7 +81,3 @@ def run_infer_type(expr: Any) -> Any:
     RelayExpr
     """
     return run_opt_pass(expr, InferType())
-
-
-def __getattr__(name: str) -> Any:
-    raise _elsewhere.attribute_error(__name__, name)

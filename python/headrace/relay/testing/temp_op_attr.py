@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace._op import Op
+from headrace._core import UserError
+from headrace._op import SETTERS, Op
 
 __all__ = ["TempOpAttr"]
 
@@ -20,9 +21,18 @@ class TempOpAttr:
         The attribute, such as "FTVMLegalize".
     attr_value
         Its value in the block.
+
+    Raises
+    ------
+    UserError
+        For "FTVMCompute", which is not taken back.
     """
 
     def __init__(self, op_name: str, attr_key: str, attr_value: Any) -> None:
+        if attr_key in SETTERS:
+            raise UserError(
+                f"TempOpAttr: {attr_key}: what computes an op is not taken back; relay.op.register_compute sets it"
+            )
         self.op = Op.get(op_name)
         self.attr_key = attr_key
         self.attr_value = attr_value
