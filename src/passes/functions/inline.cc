@@ -105,10 +105,10 @@ Inlined::Inlined(const FunctionNode* function, Expr inlined_body) : function(fun
 
 class Inliner {
  public:
-  Inliner(InOrder module, const Takes& takes, int64_t most_nodes)
+  Inliner(InOrder module, Takes takes, int64_t most_nodes)
       : module_(std::move(module.module)),
         effects_(std::move(module.effects)),
-        takes_(takes),
+        takes_(std::move(takes)),
         nodes_left_(most_nodes) {}
   int64_t nodes_left() const { return nodes_left_; }
 
@@ -226,7 +226,7 @@ class Inliner {
 
   IRModule module_;
   Effects effects_;
-  const Takes& takes_;
+  Takes takes_;
   std::unordered_map<std::string, Inlined> functions_;
   std::unordered_map<const FunctionNode*, Inlined> literals_;
   int64_t nodes_left_;
