@@ -233,7 +233,7 @@ class _Finder:
         module, _, name = fullname.rpartition(".")
         told = hint(module, name) if module.partition(".")[0] == "headrace" and not name.startswith("_") else None
         if told:
-            raise ImportError(told, name=fullname)
+            raise ModuleNotFoundError(told, name=fullname)
 
 
 sys.meta_path.append(_Finder)

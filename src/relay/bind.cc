@@ -1,5 +1,6 @@
 #include "relay/bind.h"
 
+#include <algorithm>
 #include <map>
 
 #include "relay/unique_binders.h"
@@ -9,25 +10,39 @@ namespace headrace::relay {
 
 namespace {
 
-// What `root` refers to is replaced; binders stay.
-Expr replace_uses(const Expr& root, const Map<Var, Expr>& values) {
-  return rewrite_post_order(root, [&](const Expr& before, const Expr& after) {
+// `root`, where variables in `free` and those that values have are bound by nothing inside it, with the values put in.
+Expr put_in(const Expr& root, std::vector<Expr> free, const Map<Var, Expr>& values) {
+  for (const auto& [var, value] : values) {
+    free.push_back(var);
+    free.push_back(value);
+  }
+  free.push_back(root);
+  const Expr unique = unique_binders(make_tuple(Array<Expr>(free)));
+  return rewrite_post_order(unique.as<TupleNode>()->items.back(), [&](const Expr& before, const Expr& after) {
     const Var var = before.cast<VarNode>();
     return var && values.contains(var) ? values.at(var) : after;
   });
 }
 
-Function bind_arguments(const Function& given, const Map<Var, Expr>& values) {
-  const auto function = unique_binders(given).cast<FunctionNode>();
+Function bind_arguments(const Function& function, const Map<Var, Expr>& values) {
   Array<Var> params;
+  std::vector<Expr> free;
   for (const Var& param : function->params) {
+    free.push_back(param);
     if (!values.contains(param)) params.push_back(param);
   }
-  const Expr body = replace_uses(function->body, values);
-  return copy_with(*function, [&](FunctionNode& f) {
-    f.params = params;
-    f.body = body;
-  });
+  const Expr body = put_in(function->body, std::move(free), values);
+  const auto with_params = [&](const Array<Var>& own) {
+    return copy_with(*function, [&](FunctionNode& f) {
+      f.params = own;
+      f.body = body;
+    });
+  };
+  const std::vector<Var> known = free_vars(function);
+  for (const Var& var : free_vars(with_params(params))) {
+    if (std::find(known.begin(), known.end(), var) == known.end()) params.push_back(var);
+  }
+  return with_params(params);
 }
 
 // A parameter that says its type gets a tensor of that type.
@@ -48,7 +63,7 @@ void check_param(const Var& param, const NDArray& data) {
 
 Expr bind(const Expr& expr, const Map<Var, Expr>& values) {
   if (const Function function = expr.cast<FunctionNode>()) return bind_arguments(function, values);
-  return replace_uses(unique_binders(expr), values);
+  return put_in(expr, {}, values);
 }
 
 Function bind_params_by_name(const Function& function, const Map<std::string, NDArray>& params) {

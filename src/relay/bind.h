@@ -1,14 +1,15 @@
 // Expressions and tensors in place of free variables and of parameters, as `relay.bind` and `bind_params_by_name` do:
 //   fn (%x, %w) { multiply(%x, %w) }  with %w = 2f   ->   fn (%x) { multiply(%x, 2f) }
-// What is put in is shared by all its uses. A program that binds one variable in several places gets a variable for
-// each (relay/unique_binders.h), so that only the outermost is meant. Rebuilt nodes have no checked type.
+// What is put in is shared by all its uses. A binder within, of a variable that is replaced or that occurs in a value,
+// gets another variable: neither means the other. Rebuilt nodes have no checked type.
 #pragma once
 
 #include "relay/expr.h"
 
 namespace headrace::relay {
 
-// `expr` with `values` for its free variables; where it is a function, also for its parameters, which go.
+// `expr` with `values` for its free variables; where it is a function, also for its parameters, which go. The others
+// are what they were for values that name them, and variables that only the values bring become parameters, too.
 Expr bind(const Expr& expr, const Map<Var, Expr>& values);
 // The function with constants for the parameters of those names. Names that no parameter has are left alone, as
 // importers give more than a function takes. UserError for a tensor that is not of the parameter's annotation, and for

@@ -17,7 +17,7 @@ class Bind : public testing::Test {
   }
 
   const Type line = make_tensor_type(Shape{2});
-  const Var x = make_var("x", line), y = make_var("y", line);
+  const Var x = make_var("x", line), y = make_var("y", line), z = make_var("z", line), other_ = make_var("w", line);
 };
 
 TEST_F(Bind, FreeVariablesAndParametersAreReplaced) {
@@ -41,7 +41,23 @@ TEST_F(Bind, AnInnerBinderOfTheSameVariableIsNotMeant) {
   const Expr bound = bind(tuple({x, inner}), to(x, y));
   EXPECT_TRUE(structural_equal(bound, tuple({y, inner})));
   const Expr function = bind(make_function({x}, tuple({x, make_let(x, y, x)})), to(x, y));
-  EXPECT_TRUE(structural_equal(function, make_function({}, tuple({y, make_let(x, y, x)})), {.map_free_vars = true}));
+  EXPECT_TRUE(structural_equal(function, make_function({y}, tuple({y, make_let(x, y, x)}))));
+  const Expr let = make_let(x, z, tuple({x, y}));
+  EXPECT_TRUE(structural_equal(bind(let, to(x, y)), let)) << "x is not free";
+  EXPECT_TRUE(structural_equal(bind(make_function({y}, inner), to(x, y)), make_function({y}, inner)));
+}
+
+TEST_F(Bind, ABinderTakesNoVariableOfAValue) {
+  const Expr let = bind(make_let(x, z, tuple({x, y})), to(y, x));
+  const Var other = make_var("other", line);
+  EXPECT_TRUE(structural_equal(let, make_let(other, z, tuple({other, x}))));
+  const Expr partial = bind(make_function({y}, make_function({x}, tuple({x, y}))), to(y, x));
+  EXPECT_TRUE(structural_equal(partial, make_function({x}, make_function({other}, tuple({other, x})))));
+}
+
+TEST_F(Bind, VariablesThatValuesBringBecomeParameters) {
+  const Expr bound = bind(make_function({x, y}, tuple({x, y, z})), to(x, tuple({other_})));
+  EXPECT_TRUE(structural_equal(bound, make_function({y, other_}, tuple({tuple({other_}), y, z}))));
 }
 
 TEST_F(Bind, ParametersByNameBecomeConstants) {

@@ -42,22 +42,31 @@ using Takes = std::function<bool(const FunctionNode&)>;  // whether calls of tha
 struct Called {
   std::vector<GlobalVar> globals;
   bool literals = false;
-  std::unordered_set<const Object*> vars;
+  std::unordered_set<const Object*> vars;  // and those that are other names of them
   bool nothing() const { return globals.empty() && !literals && vars.empty(); }
 };
 
 Called called_in(const IRModule& module, const Takes& takes) {
   Called called;
   std::unordered_set<std::string> names;
+  std::unordered_map<const Object*, const Object*> renamed;  // let %f = %g
   for (const auto& [var, function] : module->functions()) {
     if (!function.is<FunctionNode>()) continue;
     relay::post_order(function, [&](const Expr& e) {
+      const auto* let = e.as<relay::LetNode>();
+      if (let != nullptr && let->value.is<relay::VarNode>()) renamed.emplace(let->var.object(), let->value.object());
       const auto* call = e.as<CallNode>();
       if (call == nullptr) return;
       if (const auto* global = call->op.as<GlobalVarNode>()) names.insert(global->name_hint);
       if (const auto* literal = call->op.as<FunctionNode>()) called.literals |= takes(*literal);
       if (call->op.is<relay::VarNode>()) called.vars.insert(call->op.object());
     });
+  }
+  const std::vector<const Object*> by_call(called.vars.begin(), called.vars.end());
+  for (const Object* var : by_call) {
+    for (auto next = renamed.find(var); next != renamed.end(); next = renamed.find(next->second)) {
+      if (!called.vars.insert(next->second).second) break;
+    }
   }
   for (const auto& [var, function] : module->functions()) {
     const auto* node = function.as<FunctionNode>();
@@ -183,7 +192,9 @@ class Inliner {
     for (size_t i = 0; i < before.args.size(); ++i) {
       const relay::Var& param = callee.function->params[i];
       const Expr& arg = before.args[i];
-      const bool moves = relay::is_atomic(arg) || (!effects_.of(arg) && !callee.used_inside.contains(param.object()));
+      // To make a function is no work that more than one place should not do.
+      const bool moves = relay::is_atomic(arg) || arg.is<FunctionNode>() ||
+                         (!effects_.of(arg) && !callee.used_inside.contains(param.object()));
       if (!moves) lets.emplace_back(relay::make_var(param->name_hint, {}, param->span), after.args[i]);
       renewal.values.emplace(param.object(), moves ? after.args[i] : Expr(lets.back().first));
     }
@@ -263,6 +274,7 @@ IRModule inline_calls(const IRModule& module, int64_t& nodes_left) {
     if (!drops && inliner.nodes_left() == nodes_left) break;
     nodes_left = inliner.nodes_left();
     result = inlined;
+    if (nodes_left < 0) break;
   }
   return result;
 }
