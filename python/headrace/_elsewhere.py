@@ -233,7 +233,7 @@ class _Finder:
         module, _, name = fullname.rpartition(".")
         told = hint(module, name) if module.partition(".")[0] == "headrace" and not name.startswith("_") else None
         if told:
-            raise ModuleNotFoundError(told, name=fullname)
+            raise ImportError(told, name=fullname)  # of a ModuleNotFoundError `from` forgets the text
 
 
 sys.meta_path.append(_Finder)

@@ -41,6 +41,22 @@ TEST(Inline, StopsBeforeTheProgramExplodes) {
   EXPECT_LE(nodes, 2 * kMostInlinedNodes + 1000);
 }
 
+// Function literals that each call twice what they are given, 2^40 additions deep; and one literal by many names.
+TEST(InlineCalls, LiteralsStopBeforeTheProgramExplodes) {
+  std::string nest = "fn (%a: float32) -> float32 { add(%a, 1f) }", names = "let %f0 = " + nest + ";\n";
+  for (int i = 0; i < 40; ++i)
+    nest = fmt::format(
+        "(fn (%g{0}: fn (float32) -> float32) {{ fn (%b{0}: float32) -> float32 {{ %g{0}(%g{0}(%b{0})) }} }})({1})", i,
+        nest);
+  const IRModule after = inline_calls(read(fmt::format("def @main(%x: float32) {{ ({})(%x) }}", nest)));
+  int64_t nodes = 0;
+  relay::post_order(after->lookup("main"), [&](const Expr&) { ++nodes; });
+  EXPECT_LE(nodes, 2 * kMostInlinedNodes + 1000);
+  for (int i = 0; i < 1000; ++i) names += fmt::format("let %f{} = %f{};\n", i + 1, i);
+  const IRModule named = inline_calls(read(fmt::format("def @main(%x: float32) {{ {} %f1000(%x) }}", names)));
+  EXPECT_TRUE(named->lookup("main").as<relay::FunctionNode>()->body.is<relay::CallNode>());
+}
+
 TEST(LambdaLift, LeavesNoFunctionThatComputes) {
   const IRModule after = run_pass("LambdaLift", relay::infer_type(program_before(read_golden("lambda_lift"))));
   for (const auto& [var, function] : after->functions()) {

@@ -41,7 +41,7 @@ TEST_F(Bind, AnInnerBinderOfTheSameVariableIsNotMeant) {
   const Expr bound = bind(tuple({x, inner}), to(x, y));
   EXPECT_TRUE(structural_equal(bound, tuple({y, inner})));
   const Expr function = bind(make_function({x}, tuple({x, make_let(x, y, x)})), to(x, y));
-  EXPECT_TRUE(structural_equal(function, make_function({y}, tuple({y, make_let(x, y, x)}))));
+  EXPECT_TRUE(structural_equal(function, make_function({}, tuple({y, make_let(x, y, x)}))));
   const Expr let = make_let(x, z, tuple({x, y}));
   EXPECT_TRUE(structural_equal(bind(let, to(x, y)), let)) << "x is not free";
   EXPECT_TRUE(structural_equal(bind(make_function({y}, inner), to(x, y)), make_function({y}, inner)));
