@@ -205,7 +205,7 @@ def operand(value: Any, what: str, dtype: Any = None, beside: str | None = None)
 def bind(expr: Any, binds: Mapping[Any, Any]) -> Any:
     """The expression with other expressions in place of free variables; bound parameters of a function go.
 
-    A variable that is bound within is another one. Variables that only the values bring become parameters of a function.
+    A variable that is bound within is another one. Variables that only values bring become parameters of a function.
 
     Parameters
     ----------
