@@ -1,5 +1,5 @@
-// Inline: a call of a function that is marked `Inline` (or `inline`) becomes the function's body. The function is one of
-// the module, or a literal that is called where it stands or by the let that names it.
+// Inline: a call of a function that is marked `Inline` (or `inline`) becomes the function's body. The function is one
+// of the module, or a literal that is called where it stands or by the let that names it.
 //
 //   def @scale(%x: float32, Inline=1) { multiply(%x, 2f) }
 //   def @main(%y: float32) { @scale(exp(%y)) }                ->   def @main(%y: float32) { multiply(exp(%y), 2f) }
