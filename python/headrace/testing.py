@@ -108,23 +108,8 @@ def _skipped(test: Any) -> Any:
     return pytest.mark.skip(reason=_NO_DEVICE)(test)
 
 
-def uses_gpu(*args: Any) -> Any:
-    """A decorator of tests that would use a GPU where there is one: they run as they are.
-
-    Parameters
-    ----------
-    *args : function, optional
-        The test.
-
-    Returns
-    -------
-    The test, or the decorator
-    """
-    return _decorated(args, lambda test: test)
-
-
 def requires_llvm(*args: Any) -> Any:
-    """A decorator of tests that need code for "llvm": they run as they are.
+    """A decorator of tests that need what is here, code for "llvm", and no more: they run as they are.
 
     Parameters
     ----------
@@ -136,6 +121,9 @@ def requires_llvm(*args: Any) -> Any:
     The test, or the decorator
     """
     return _decorated(args, lambda test: test)
+
+
+uses_gpu = requires_llvm  # tests that would use a GPU where there is one
 
 
 def requires_gpu(*args: Any) -> Any:

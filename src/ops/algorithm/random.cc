@@ -247,9 +247,8 @@ void register_random_ops() {
       .fusion(FusionKind::opaque)
       .eval(eval_split);
   OpBuilder("random.uniform",
-            "Numbers in [low, high): key uint64[10], low f[], high f[] -> (the next key, f[out_shape]). low + (high - "
-            "low) * u "
-            "of u in [0, 1), so rounding may give high where few numbers lie between. One word each.")
+            "Numbers in [low, high): key uint64[10], low f[], high f[] -> (the next key, f[out_shape]). Rounding "
+            "of low + (high - low) * u, u in [0, 1), may give high where few numbers lie between. One word each.")
       .arg("key", "Tensor", "uint64[10]: the key")
       .arg("low", "Tensor", "out_dtype[]: the least number")
       .arg("high", "Tensor", "out_dtype[]: what the numbers stay below but for rounding; high - low is finite")
