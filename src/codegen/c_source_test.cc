@@ -15,6 +15,7 @@
 #include "base/temporary_name.h"
 #include "interp/tir_interp.h"
 #include "kit/errors.h"
+#include "kit/files.h"
 #include "kit/golden.h"
 #include "kit/native_kernels.h"
 #include "tir/parse.h"
@@ -29,16 +30,13 @@ using ::testing::HasSubstr;
 constexpr const char* kStrict =
     "-std=c11 -O0 -Wall -Werror -fsanitize=undefined,float-cast-overflow -fsanitize-undefined-trap-on-error";
 
+constexpr const char* kKernels = HEADRACE_SOURCE_DIR "/src/codegen/tests/c_kernels.tir";
+
 std::vector<tir::PrimFunc> kernels_of(const std::string& text) {
   std::vector<tir::PrimFunc> kernels;
   const IRModule module = tir::parse_module(text);
   for (const auto& [name, function] : module->functions()) kernels.push_back(function.cast<tir::PrimFuncNode>());
   return kernels;
-}
-
-std::string read_text_of(const std::string& name) {
-  std::ifstream file(std::string(HEADRACE_SOURCE_DIR "/src/codegen/tests/") + name);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // The exit status of the C compiler with these options on that text.
@@ -65,7 +63,7 @@ std::vector<uint64_t> bits_of(const NDArray& array) {
 }
 
 TEST(CSource, Golden) {
-  const std::vector<tir::PrimFunc> kernels = kernels_of(read_text_of("c_kernels.tir"));
+  const std::vector<tir::PrimFunc> kernels = kernels_of(kit::read_file(kKernels));
   ASSERT_EQ(kernels.size(), 4u);
   const std::string text = c_source(kernels);
   EXPECT_TRUE(kit::matches_golden(HEADRACE_SOURCE_DIR "/src/codegen/tests/c_kernels.txt", text));
@@ -75,7 +73,7 @@ TEST(CSource, Golden) {
 }
 
 TEST(CSource, StatementsOfEveryKind) {
-  const std::vector<tir::PrimFunc> all = kernels_of(read_text_of("c_kernels.tir"));
+  const std::vector<tir::PrimFunc> all = kernels_of(kit::read_file(kKernels));
   const std::vector<tir::PrimFunc> kernels(all.begin() + 2, all.end());
   const kit::NativeKernels compiled(kernels, kStrict);
   const NDArray bytes = NDArray::empty({16}, DataType::int_(8));
@@ -89,7 +87,7 @@ TEST(CSource, StatementsOfEveryKind) {
 
 // The text's own declarations are those of the installed headers; which may stand before it, too.
 TEST(CSource, DeclaresWhatKernelsAreCalledWith) {
-  const std::string text = c_source(kernels_of(read_text_of("c_kernels.tir")));
+  const std::string text = c_source(kernels_of(kit::read_file(kKernels)));
   std::string checks;
   const auto check = [&](const char* field, size_t offset) {
     checks += fmt::format("_Static_assert(offsetof({}) == {}, \"\");\n", field, offset);

@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "kit/errors.h"
+#include "kit/files.h"
 
 namespace headrace::codegen {
 namespace {
@@ -300,12 +301,11 @@ TEST(NativeLink, ByteForByteTheSame) {
   NativeCompiler::load().link(request, first.fd());
   // A file with other contents, longer than the result.
   const std::string path = testing::TempDir() + "/headrace_link_test.so";
-  std::ofstream(path) << std::string(1'000'000, 'x');
+  kit::write_file(path, std::string(1'000'000, 'x'));
   const int fd = open(path.c_str(), O_RDWR);
   NativeCompiler::load().link(request, fd);
   close(fd);
-  std::ifstream file(path, std::ios::binary);
-  const std::string second(std::istreambuf_iterator<char>(file), {});
+  const std::string second = kit::read_file(path);
   std::filesystem::remove(path);
   EXPECT_EQ(first.bytes(), second);
 }

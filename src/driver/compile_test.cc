@@ -21,6 +21,7 @@
 #include "driver/target.h"
 #include "interp/interp.h"
 #include "kit/errors.h"
+#include "kit/files.h"
 #include "kit/host.h"
 #include "kit/random_array.h"
 #include "load/run.h"
@@ -162,8 +163,7 @@ TEST(Compile, LoopsAreDumpedAsTextThatReadsBack) {
   EXPECT_EQ(plain, bytes_of(compile_to_memory(model, {.verify_each = true, .dump_tir = folder.string()}).descriptor));
   size_t before = 0, after = 0;
   for (const auto& entry : std::filesystem::directory_iterator(folder)) {
-    std::ifstream stream(entry.path());
-    const std::string text{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+    const std::string text = kit::read_file(entry.path());
     const tir::PrimFunc function = tir::parse_function(text, entry.path().string());
     EXPECT_EQ(tir::find_breaches(function), std::vector<std::string>{}) << entry.path();
     const bool is_lowered = entry.path().string().ends_with(".lowered.tir");
@@ -301,11 +301,6 @@ TEST(Compile, FilesAppearWholeOrNotAtAll) {
   std::filesystem::remove_all(folder);
 }
 
-std::string text_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // Who is killed while writing must leave no part of a file behind.
 TEST(OutputFile, HasNoNameUntilItIsWhole) {
   const auto folder = std::filesystem::path(testing::TempDir()) / "headrace_parts";
@@ -336,7 +331,7 @@ TEST(OutputFile, FollowsLinksAndKeepsWhatIsNoFile) {
   write_text(folder + "/link", "first");
   write_text(folder + "/link", "second");
   EXPECT_TRUE(std::filesystem::is_symlink(folder + "/link"));
-  EXPECT_EQ(text_of(folder + "/real/model.so"), "second");
+  EXPECT_EQ(kit::read_file(folder + "/real/model.so"), "second");
   const auto error = [](const std::string& path) { return kit::user_error_of([&] { OutputFile file(path); }); };
   EXPECT_NE(error(folder + "/round").find("its symbolic links lead nowhere"), std::string::npos);
   ASSERT_EQ(mkfifo((folder + "/pipe").c_str(), 0600), 0);
@@ -345,7 +340,7 @@ TEST(OutputFile, FollowsLinksAndKeepsWhatIsNoFile) {
   // Text goes into a pipe, which stays one.
   std::string piped;
   {
-    const std::jthread reader([&] { piped = text_of(folder + "/pipe"); });
+    const std::jthread reader([&] { piped = kit::read_file(folder + "/pipe"); });
     write_text(folder + "/pipe", "through");
   }
   EXPECT_EQ(piped, "through");

@@ -9,7 +9,6 @@
 #include <bit>
 #include <cstdlib>
 #include <filesystem>
-#include <fstream>
 #include <functional>
 
 #include "artifact/trailer.h"
@@ -20,6 +19,7 @@
 #include "driver/seal_library.h"
 #include "lower/user_ops/user_op.h"
 #include "kit/errors.h"
+#include "kit/files.h"
 #include "kit/mutate.h"
 #include "load/artifact.h"
 #include "load/artifact_module.h"
@@ -64,19 +64,12 @@ void expect_runs(const Module& lib) {
   EXPECT_THAT(floats(executor.GetFunction("get_output")(0).as<NDArray>()), ElementsAre(21, 43, 0));
 }
 
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
 // With a trailer that is right, whatever stands before it.
 std::string with_trailer(const std::string& bytes) {
   std::vector<uint8_t> file(bytes.begin(), bytes.end());
   artifact::append_trailer(file);
   return {file.begin(), file.end()};
 }
-
-void write_file(const fs::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
 class ModuleFormats : public ::testing::Test {
  protected:
@@ -108,7 +101,7 @@ TEST_F(ModuleFormats, WhatWasBuiltIsSavedAsItWouldBeCompiled) {
   expect_runs(built);
   built.SaveToFile(path("a.so"), "");
   compile_to_file(small_model(), path("b.so"));
-  EXPECT_EQ(read_file(path("a.so")), read_file(path("b.so")));
+  EXPECT_EQ(kit::read_file(path("a.so")), kit::read_file(path("b.so")));
   expect_runs(load::load_module(path("a.so")));
   built.SaveToFile(path("plain"), "");
   expect_runs(load::load_module(path("plain")));
@@ -124,7 +117,7 @@ TEST_F(ModuleFormats, ABuildForAnotherProcessorIsSavedAndSaysWhatIsMissing) {
     const std::string name = path(fmt::format("built.{}", ending)), same = path(fmt::format("compiled.{}", ending));
     built.SaveToFile(name, "");
     compile_to_file(small_model(), same, options);
-    EXPECT_EQ(read_file(name), read_file(same)) << ending;
+    EXPECT_EQ(kit::read_file(name), kit::read_file(same)) << ending;
   }
   EXPECT_THAT(built.GetSource("s"), HasSubstr("vfmadd"));
   EXPECT_FALSE(built.GetFunction("other"));
@@ -138,10 +131,10 @@ TEST_F(ModuleFormats, AnObjectHoldsTheWholeModel) {
   for (const int opt_level : {0, 3}) {
     const Module built = build_module(small_model(), {.passes = {.opt_level = opt_level}});
     built.SaveToFile(path("model.o"), "");
-    EXPECT_EQ(read_file(path("model.o")).substr(1, 3), "ELF");
+    EXPECT_EQ(kit::read_file(path("model.o")).substr(1, 3), "ELF");
     expect_runs(load::load_module(path("model.o")));
     built.SaveToFile(path("again.o"), "o");
-    EXPECT_EQ(read_file(path("again.o")), read_file(path("model.o")));
+    EXPECT_EQ(kit::read_file(path("again.o")), kit::read_file(path("model.o")));
   }
 }
 
@@ -151,13 +144,13 @@ TEST_F(ModuleFormats, ACompileWritesWhatTheEndingNames) {
        {"model", "model.so", "model.so.1.2", "model.o", "model.ll", "model.s", "model.asm", "model.c"}) {
     const CompileReport report = compile_to_file(small_model(), path(name));
     built.SaveToFile(path("saved"), load::format_of(name, ""));
-    EXPECT_EQ(read_file(path(name)), read_file(path("saved"))) << name;
+    EXPECT_EQ(kit::read_file(path(name)), kit::read_file(path("saved"))) << name;
     EXPECT_EQ(report.artifact_bytes, static_cast<int64_t>(fs::file_size(path(name)))) << name;
     EXPECT_EQ(report.manifest.programs.at(0).inputs.at(0).name, "x") << name;
   }
   expect_runs(load::load_module(path("model.o")));
   expect_runs(load::load_module(path("model.so.1.2")));
-  EXPECT_THAT(read_file(path("model.ll")), HasSubstr(" i32 @nn_dense_nn_relu_"));
+  EXPECT_THAT(kit::read_file(path("model.ll")), HasSubstr(" i32 @nn_dense_nn_relu_"));
   const size_t before = num_files();
   int stages = 0;
   const auto error = [&](const std::string& name) {
@@ -200,11 +193,11 @@ TEST_F(ModuleFormats, SourceIsTextOfAllKernels) {
   EXPECT_EQ(built.GetSource("asm"), built.GetSource("s"));
   EXPECT_THAT(built.GetSource("c"), AllOf(HasSubstr("\nint32_t nn_dense_"), HasSubstr("\nint32_t nn_relu_")));
   built.SaveToFile(path("kernels.c"), "");
-  EXPECT_EQ(read_file(path("kernels.c")), built.GetSource("c"));
+  EXPECT_EQ(kit::read_file(path("kernels.c")), built.GetSource("c"));
   EXPECT_EQ(kit::user_error_of([&] { built.GetSource("o"); }),
             "there is no source in format 'o'; there are ll, s, asm, c");
   built.SaveToFile(path("kernels.ll"), "");
-  EXPECT_EQ(read_file(path("kernels.ll")), llvm);
+  EXPECT_EQ(kit::read_file(path("kernels.ll")), llvm);
   // It is a module of LLVM's that compiles.
   const auto compiler = codegen::NativeCompiler::load();
   EXPECT_EQ(compiler.compile_llvm(std::vector{llvm}, compiler.host_target(), {})[0].bytes.substr(1, 3), "ELF");
@@ -235,9 +228,9 @@ TEST_F(ModuleFormats, WeightsPastTheLimitDoNotGoIntoAnObject) {
 // Whatever is in the file, it is told: an object is no more than its reader checks.
 TEST_F(ModuleFormats, DamagedObjectsAreErrors) {
   build_module(small_model()).SaveToFile(path("model.o"), "o");
-  const std::string good = read_file(path("model.o"));
+  const std::string good = kit::read_file(path("model.o"));
   const auto error = [&](const std::string& bytes) {
-    write_file(path("bad.o"), bytes);
+    kit::write_file(path("bad.o"), bytes);
     return kit::user_error_of([&] { load::load_module(path("bad.o")); });
   };
   EXPECT_EQ(error(good), "");
@@ -248,7 +241,7 @@ TEST_F(ModuleFormats, DamagedObjectsAreErrors) {
     EXPECT_NE(error(good.substr(0, size)), "") << size;
   EXPECT_THAT(kit::user_error_of([&] { load::load_module(path("none.o")); }), HasSubstr("none.o"));
   compile_to_file(small_model(), path("model.so"));
-  EXPECT_THAT(error(read_file(path("model.so"))), HasSubstr("it is not relocatable"));
+  EXPECT_THAT(error(kit::read_file(path("model.so"))), HasSubstr("it is not relocatable"));
   kit::Random random(11);
   for (int i = 0; i < 60; ++i) {
     const std::string bad = kit::mutate(good, random);
@@ -267,12 +260,12 @@ TEST_F(ModuleFormats, DamagedObjectsAreErrors) {
 TEST_F(ModuleFormats, AnObjectOfOthersIsNoArtifact) {
   const auto compiler = codegen::NativeCompiler::load();
   const std::vector<std::string> texts = {"define i32 @f() { ret i32 1 }"};
-  write_file(path("f.o"), with_trailer(compiler.compile_llvm(texts, compiler.host_target(), {})[0].bytes));
+  kit::write_file(path("f.o"), with_trailer(compiler.compile_llvm(texts, compiler.host_target(), {})[0].bytes));
   EXPECT_THAT(kit::user_error_of([&] { load::load_module(path("f.o")); }),
               HasSubstr("f.o' is not an artifact of Headrace: it has no section '.headrace.manifest'"));
   // What a C compiler's objects often name, and lld does not survive in one process.
   const std::vector<std::string> tables = {"module asm \".data\"\nmodule asm \".quad _GLOBAL_OFFSET_TABLE_\""};
-  write_file(path("g.o"), with_trailer(compiler.compile_llvm(tables, compiler.host_target(), {})[0].bytes));
+  kit::write_file(path("g.o"), with_trailer(compiler.compile_llvm(tables, compiler.host_target(), {})[0].bytes));
   EXPECT_THAT(kit::user_error_of([&] { load::load_module(path("g.o")); }),
               HasSubstr("it names the global offset table"));
 }
@@ -327,7 +320,7 @@ TEST_F(ModuleFormats, CMakesTheSameKernels) {
     ASSERT_EQ(std::system(compile.c_str()), 0);
     CompiledCode code;
     const auto native = open_compiled(compile_to_memory(model, {.passes = {.opt_level = opt_level}}, &code), "native");
-    code.objects = {{"kernels.o", read_file(path("kernels.o"))}};
+    code.objects = {{"kernels.o", kit::read_file(path("kernels.o"))}};
     OutputFile file(path("model.so"), FileKind::kProgram);
     link_artifact(code, file, kWeightsLimitBytes, {});
     std::vector<float> pixels(128), results[2];
@@ -385,7 +378,7 @@ TEST_F(ModuleFormats, ACompiledModuleMayBeImported) {
 TEST_F(ModuleFormats, ALoadedModuleIsSavedAsItWas) {
   compile_to_file(small_model(), path("model.so"));
   const Module loaded = load::load_module(path("model.so"));
-  EXPECT_EQ(loaded.SaveToBinary(), read_file(path("model.so")));
+  EXPECT_EQ(loaded.SaveToBinary(), kit::read_file(path("model.so")));
   loaded.Import(constant_module("late"));
   EXPECT_THAT(kit::user_error_of([&] { loaded.SaveToBinary(); }),
               HasSubstr("its file does not have the modules that it imports now"));
@@ -395,31 +388,31 @@ TEST_F(ModuleFormats, ALoadedModuleIsSavedAsItWas) {
 
 TEST_F(ModuleFormats, SealingMakesAnArtifact) {
   compile_to_file(small_model(), path("model.so"));
-  const std::string sealed = read_file(path("model.so"));
-  write_file(path("bare.so"), sealed.substr(0, sealed.size() - 64));
+  const std::string sealed = kit::read_file(path("model.so"));
+  kit::write_file(path("bare.so"), sealed.substr(0, sealed.size() - 64));
   EXPECT_THAT(kit::user_error_of([&] { load::load_module(path("bare.so")); }), HasSubstr("trailer"));
   seal_library(path("bare.so"), path("new.so"));
-  EXPECT_EQ(read_file(path("new.so")), sealed);
+  EXPECT_EQ(kit::read_file(path("new.so")), sealed);
   expect_runs(load::load_module(path("new.so")));
   seal_library(path("bare.so"), path("bare.so"));
-  EXPECT_EQ(read_file(path("bare.so")), sealed);
+  EXPECT_EQ(kit::read_file(path("bare.so")), sealed);
   seal_library(path("new.so"), path("new.so"));
-  EXPECT_EQ(read_file(path("new.so")), sealed);
+  EXPECT_EQ(kit::read_file(path("new.so")), sealed);
 }
 
 TEST_F(ModuleFormats, OnlyWholeArtifactsAreSealed) {
   const auto error = [&](const std::string& bytes) {
-    write_file(path("in"), bytes);
+    kit::write_file(path("in"), bytes);
     return kit::user_error_of([&] { seal_library(path("in"), path("out.so")); });
   };
   compile_to_file(small_model(), path("model.so"));
-  const std::string good = read_file(path("model.so"));
+  const std::string good = kit::read_file(path("model.so"));
   EXPECT_THAT(error(""), HasSubstr("is not an artifact of Headrace: it is no ELF file"));
   EXPECT_THAT(error("text"), HasSubstr("'" + path("in") + "' is not an artifact of Headrace: it is no ELF file"));
   EXPECT_THAT(error(good.substr(0, good.size() / 2)), HasSubstr("is not an artifact"));
-  EXPECT_THAT(error(read_file(HEADRACE_SYSTEM_SYMBOLS)), HasSubstr("it has no section '.headrace.manifest'"));
+  EXPECT_THAT(error(kit::read_file(HEADRACE_SYSTEM_SYMBOLS)), HasSubstr("it has no section '.headrace.manifest'"));
   build_module(small_model()).SaveToFile(path("model.o"), "o");
-  EXPECT_THAT(error(read_file(path("model.o"))),
+  EXPECT_THAT(error(kit::read_file(path("model.o"))),
               HasSubstr("it is an object file, no shared object; link it into a shared library first"));
   EXPECT_THAT(kit::user_error_of([&] { seal_library(path("none"), path("out.so")); }), HasSubstr("none"));
   EXPECT_FALSE(fs::exists(path("out.so")));

@@ -10,7 +10,6 @@
 
 #include <cstring>
 #include <filesystem>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "artifact/artifact_file.h"
@@ -19,6 +18,7 @@
 #include "driver/compile.h"
 #include "interp/interp.h"
 #include "kit/errors.h"
+#include "kit/files.h"
 #include "kit/random_array.h"
 #include "load/artifact_module.h"
 #include "load/run.h"
@@ -49,13 +49,6 @@ Model small_model() {
   ops::register_all_ops();
   return make_model(relay::parse_module(kProgram));
 }
-
-std::string read_file(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void write_file(const fs::path& path, const std::string& bytes) { std::ofstream(path, std::ios::binary) << bytes; }
 
 std::vector<float> floats(const NDArray& array) {
   return {array.data<const float>(), array.data<const float>() + array.num_elements()};
@@ -116,7 +109,7 @@ TEST_F(SideFile, IsWrittenPastTheLimitOnly) {
 // Read by hand, with the format's own rules: the tensors fill the data without holes.
 TEST_F(SideFile, IsASafetensorsFile) {
   const CompileReport report = compile();
-  const std::string bytes = read_file(side_);
+  const std::string bytes = kit::read_file(side_);
   uint64_t length = 0;
   std::memcpy(&length, bytes.data(), 8);
   ASSERT_LT(8 + length, bytes.size());
@@ -156,10 +149,10 @@ TEST_F(SideFile, IsASafetensorsFile) {
 
 TEST_F(SideFile, SameModelSameBytes) {
   compile();
-  const std::string artifact = read_file(artifact_), side = read_file(side_);
+  const std::string artifact = kit::read_file(artifact_), side = kit::read_file(side_);
   compile_to_file(small_model(), artifact_, {.jobs = 2, .weights_limit_bytes = 10});
-  EXPECT_EQ(read_file(artifact_), artifact);
-  EXPECT_EQ(read_file(side_), side);
+  EXPECT_EQ(kit::read_file(artifact_), artifact);
+  EXPECT_EQ(kit::read_file(side_), side);
   EXPECT_EQ(num_files(), 2u);
 }
 
@@ -215,9 +208,9 @@ TEST_F(SideFile, MayMoveWithItsArtifactOnly) {
 
 TEST_F(SideFile, DamageIsTold) {
   compile();
-  const std::string bytes = read_file(side_);
+  const std::string bytes = kit::read_file(side_);
   const auto refusal = [&](const std::string& now) {
-    write_file(side_, now);
+    kit::write_file(side_, now);
     return load::open_artifact(artifact_).refusal();
   };
   std::string flipped = bytes;
@@ -226,7 +219,7 @@ TEST_F(SideFile, DamageIsTold) {
   EXPECT_THAT(refusal(flipped).message, HasSubstr("damaged or of another compilation"));
   EXPECT_EQ(refusal(bytes.substr(0, bytes.size() - 1)).code, HR_REASON_TRUNCATED);
   EXPECT_EQ(refusal("").code, HR_REASON_TRUNCATED);
-  write_file(side_, bytes);
+  kit::write_file(side_, bytes);
   expect_runs(artifact_);
 }
 
@@ -246,12 +239,12 @@ TEST_F(SideFile, BothAppearOrNeither) {
   fs::remove(side_);
   EXPECT_EQ(num_files(), 0u);
   // The artifact cannot get its name: the weights go again, those that were there come back.
-  write_file(side_, "before");
+  kit::write_file(side_, "before");
   OutputFile first(side_.string()), last(artifact_);
   ASSERT_EQ(write(first.descriptor(), "new", 3), 3);
   fs::create_directory(artifact_);
   EXPECT_THAT(kit::user_error_of([&] { commit_both(first, last); }), HasSubstr("cannot write '" + artifact_));
-  EXPECT_EQ(read_file(side_), "before");
+  EXPECT_EQ(kit::read_file(side_), "before");
   EXPECT_EQ(num_files(), 2u);
   fs::remove(side_);
   OutputFile third(side_.string());
@@ -269,11 +262,11 @@ TEST_F(SideFile, BothAppearOrNeither) {
 
 TEST_F(SideFile, ReplacesNoInputAndTakesTextForItsName) {
   Model model = small_model();
-  write_file(side_, "the model's own weights");
+  kit::write_file(side_, "the model's own weights");
   model.files = {side_.string()};
   EXPECT_THAT(kit::user_error_of([&] { compile_to_file(model, artifact_, {.weights_limit_bytes = 0}); }),
               HasSubstr("model.so.safetensors': the model is read from it; name another file"));
-  EXPECT_EQ(read_file(side_), "the model's own weights");
+  EXPECT_EQ(kit::read_file(side_), "the model's own weights");
   EXPECT_FALSE(fs::exists(artifact_));
   artifact_ = (folder_ / "m\xff.so").string();
   EXPECT_THAT(compile_error(), HasSubstr("choose a name in UTF-8"));
@@ -298,7 +291,7 @@ TEST_F(SideFile, DtypesThatTheFormatLacksAreBytes) {
   table.add(NDArray::zeros({2, 2}, DataType::bfloat16()));
   const Descriptor file(open(side_.c_str(), O_CREAT | O_RDWR | O_CLOEXEC, 0600));
   const plan::SideWeights written = plan::write_side_file(table, file.number(), "w", "w");
-  const std::string bytes = read_file(side_);
+  const std::string bytes = kit::read_file(side_);
   EXPECT_EQ(written.file.nbytes, static_cast<int64_t>(bytes.size()));
   EXPECT_THAT(bytes, HasSubstr(R"("weight.0":{"dtype":"U8","shape":[)"));
   EXPECT_THAT(bytes, HasSubstr(R"("weight.2":{"dtype":"BF16","shape":[2,2])"));
@@ -312,12 +305,12 @@ TEST_F(SideFile, MemoryHoldsAllAndIsSavedAsTwoFiles) {
   EXPECT_EQ(floats(load::run(*executor, std::vector{input()}).at(0)), kFirst);
   const runtime::Module built = build_module(small_model(), {.weights_limit_bytes = 0});
   built.SaveToFile(artifact_, "so");
-  const std::string artifact = read_file(artifact_), side = read_file(side_);
+  const std::string artifact = kit::read_file(artifact_), side = kit::read_file(side_);
   EXPECT_EQ(num_files(), 2u);
   expect_runs(artifact_);
   compile();
-  EXPECT_EQ(read_file(artifact_), artifact);
-  EXPECT_EQ(read_file(side_), side);
+  EXPECT_EQ(kit::read_file(artifact_), artifact);
+  EXPECT_EQ(kit::read_file(side_), side);
 }
 
 }  // namespace

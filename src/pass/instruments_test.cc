@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "kit/errors.h"
+#include "kit/files.h"
 #include "kit/property.h"
 #include "object/structural_equal.h"
 #include "pass/round_trip.h"
@@ -123,10 +123,7 @@ class DumpFolder : public ::testing::Test {
  protected:
   DumpFolder() { std::filesystem::remove_all(folder_); }
   ~DumpFolder() override { std::filesystem::remove_all(folder_); }
-  std::string text(const std::string& name) const {
-    std::ifstream file(folder_ / name);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string text(const std::string& name) const { return kit::read_file(folder_ / name); }
   const std::filesystem::path folder_ = std::filesystem::path(::testing::TempDir()) / "dump_folder" / "deep";
 };
 

@@ -6,7 +6,6 @@
 #include "kit/errors.h"
 #include "kit/random.h"
 #include "passes/tests/pass_testing.h"
-#include "relay/visit.h"
 
 namespace headrace::passes {
 namespace {
@@ -15,15 +14,6 @@ pass::PassContext context_with_to_batch(bool to_batch) {
   pass::PassContext context = typed_context();
   context.config.set("relay.CombineParallelDense.to_batch", Value(to_batch));
   return context;
-}
-
-int count_ops(const IRModule& module, std::string_view op) {
-  int count = 0;
-  relay::post_order(module->lookup("main"), [&](const Expr& e) {
-    const auto* call = e.as<relay::CallNode>();
-    count += call != nullptr && call->as_op() != nullptr && call->as_op()->name == op ? 1 : 0;
-  });
-  return count;
 }
 
 TEST(CombineParallel, BranchesOfIfsStayApart) {
@@ -50,9 +40,9 @@ TEST(CombineParallel, TheNumberOfBranchesIsAnOption) {
       "def @main(%x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32]) {"
       " (nn.dense(%x, %w), nn.dense(%x, exp(%w))) }");
   pass::PassContext context = typed_context();
-  EXPECT_EQ(count_ops(run_pass("CombineParallelDense", before, context), "nn.dense"), 2);
+  EXPECT_EQ(count_calls(run_pass("CombineParallelDense", before, context), "nn.dense"), 2);
   context.config.set("relay.CombineParallelDense.min_num_branches", Value(2));
-  EXPECT_EQ(count_ops(run_pass("CombineParallelDense", before, context), "nn.dense"), 0);
+  EXPECT_EQ(count_calls(run_pass("CombineParallelDense", before, context), "nn.dense"), 0);
   context.config.set("relay.CombineParallelDense.min_num_branches", Value(1));
   EXPECT_EQ(kit::user_error_of([&] { run_pass("CombineParallelDense", before, context); }),
             "relay.CombineParallelDense.min_num_branches must be a number from 2 on, got 1");
@@ -64,7 +54,7 @@ TEST(CombineParallel, TheFormIsAnOption) {
       " (nn.dense(%x, %w), nn.dense(%x, exp(%w)), nn.dense(%x, abs(%w))) }");
   const auto products = [&](const pass::PassContext& context) {
     const IRModule after = run_pass("CombineParallelDense", before, context);
-    return std::pair(count_ops(after, "nn.dense"), count_ops(after, "nn.batch_matmul"));
+    return std::pair(count_calls(after, "nn.dense"), count_calls(after, "nn.batch_matmul"));
   };
   EXPECT_EQ(products(typed_context()), std::pair(0, 1));
   EXPECT_EQ(products(context_with_to_batch(true)), std::pair(0, 1));
@@ -81,7 +71,7 @@ TEST(CombineParallel, DataOfThreeDimensionsMakesAWideDense) {
       "def @main(%x: Tensor[(2, 3, 2), float32], %w: Tensor[(4, 2), float32]) {"
       " (nn.dense(%x, %w), nn.dense(%x, exp(%w)), nn.dense(%x, abs(%w))) }");
   const IRModule after = run_pass("CombineParallelDense", before);
-  EXPECT_EQ(count_ops(after, "nn.dense"), 1);
+  EXPECT_EQ(count_calls(after, "nn.dense"), 1);
   expect_same_results(before, after, {ramp({2, 3, 2}, -1), ramp({4, 2}, 0.5f)}, 0);
 }
 
@@ -98,7 +88,7 @@ TEST(CombineParallel, OpsThatNameTheirResultStayBehind) {
     for (const bool to_batch : {true, false}) {
       const IRModule after =
           relay::infer_type(run_pass("CombineParallelDense", before, context_with_to_batch(to_batch)));
-      EXPECT_EQ(count_ops(after, to_batch ? "nn.batch_matmul" : "nn.dense"), 1) << followers;
+      EXPECT_EQ(count_calls(after, to_batch ? "nn.batch_matmul" : "nn.dense"), 1) << followers;
       expect_same_results(before, after, {ramp({2, 2}, -1), ramp({2, 2}, 0.5f)}, 0);
     }
   }
@@ -171,7 +161,7 @@ TEST(CombineParallel, RandomDensesKeepTheirResults) {
       const IRModule after = relay::infer_type(combine_parallel_dense(before, 2, to_batch));
       expect_same_results(before, after, args, 0);
       if (testing::Test::HasFailure()) FAIL() << relay::print_module(before) << relay::print_module(after);
-      (to_batch ? num_batched : num_wide) += count_ops(after, "nn.dense") < count_ops(before, "nn.dense") ? 1 : 0;
+      (to_batch ? num_batched : num_wide) += count_calls(after, "nn.dense") < count_calls(before, "nn.dense") ? 1 : 0;
     }
   }
   EXPECT_GE(num_batched, 40);

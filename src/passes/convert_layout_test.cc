@@ -42,16 +42,6 @@ TEST(ConvertLayout, AfterFuseOps) {
   EXPECT_EQ(relay::print_module(after), relay::print_module(fused));
 }
 
-// How many calls of the op are left when borders are folded and cancelled.
-int count_calls(const IRModule& module, std::string_view op) {
-  int count = 0;
-  relay::post_order(module->lookup("main"), [&](const Expr& e) {
-    const auto* call = e.as<relay::CallNode>();
-    count += call != nullptr && call->as_op() != nullptr && call->as_op()->name == op ? 1 : 0;
-  });
-  return count;
-}
-
 // The block of a network, "%0, %1, ..." of @main(%x), in packed layouts with its weights folded; as it was otherwise.
 void expect_two_borders(const std::string& type, const std::string& body, const std::string& layout, int convolutions) {
   const IRModule before = run_pass("SimplifyInference", read(fmt::format("def @main(%x: {}) {{\n{}}}", type, body)));

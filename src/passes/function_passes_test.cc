@@ -28,6 +28,23 @@ TEST(Inline, EffectsKeepOrderAndNumber) {
   EXPECT_EQ(element_as_double(results.back().tensor(), 0), 8.0);
 }
 
+// What a function shares with its surroundings is evaluated where the function is made: at the let, before the write.
+TEST(InlineCalls, WhatAFunctionSharesIsReadWhereTheFunctionIsMade) {
+  const IRModule before = read(
+      "def @main(%x: float32) {\n"
+      "  let %r = ref(%x);\n"
+      "  %0 = ref_read(%r);\n"
+      "  let %f = fn () -> float32 { %0 };\n"
+      "  let %u = ref_write(%r, 9f);\n"
+      "  (%f(), %0)\n"
+      "}");
+  const IRModule after = run_pass("InlineCalls", before);
+  EXPECT_NE(after, before);
+  const auto results = interp::run_main(after, {ramp({}, 5)});
+  EXPECT_EQ(element_as_double(results[0].tensor(), 0), 5.0);
+  EXPECT_EQ(element_as_double(results[1].tensor(), 0), 5.0);
+}
+
 // Each calls the next twice: 2^40 bodies if it were done to the end.
 TEST(Inline, StopsBeforeTheProgramExplodes) {
   std::string text;

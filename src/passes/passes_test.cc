@@ -3,7 +3,6 @@
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/elementwise.h"
 #include "passes/tests/golden_pass.h"
-#include "relay/visit.h"
 
 namespace headrace::passes {
 namespace {
@@ -52,15 +51,6 @@ TEST(FoldScaleAxis, ADeadChannelMayVanish) {
 TEST(EliminateCommonSubexpr, DifferentAttributesStay) {
   const IRModule before = read("def @main(%x: Tensor[(2, 2), float32]) { (sum(%x, axis=[0]), sum(%x, axis=[1])) }");
   EXPECT_EQ(run_pass("EliminateCommonSubexpr", before)->lookup("main"), before->lookup("main"));
-}
-
-int64_t count_calls(const IRModule& module, std::string_view op) {
-  int64_t count = 0;
-  relay::post_order(module->lookup("main"), [&](const Expr& node) {
-    const auto* call = node.as<relay::CallNode>();
-    count += call != nullptr && call->as_op() != nullptr && call->as_op()->name == op;
-  });
-  return count;
 }
 
 // Of equal calls one is left for those of a block and of the branches in it, those that come before it, too. Those of

@@ -16,15 +16,6 @@ namespace {
 
 using relay::CallNode;
 
-int count_of(const IRModule& module, std::string_view op) {
-  int count = 0;
-  relay::post_order(module->lookup("main"), [&](const Expr& e) {
-    const auto* call = e.as<CallNode>();
-    count += call != nullptr && call->as_op() != nullptr && call->as_op()->name == op ? 1 : 0;
-  });
-  return count;
-}
-
 // `after` as a failure shows it, where there is one.
 std::optional<std::string> told(std::optional<std::string> failure, const IRModule& after) {
   return failure ? std::optional(fmt::format("{}\nafter:\n{}", *failure, relay::print_module(after))) : failure;
@@ -58,7 +49,7 @@ TEST_P(RandomLayouts, KeepTheResults) {
     context.config.set("relay.ConvertLayout.desired_layouts", Value(desired));
     const IRModule before = p.module(), after = run_pass("ConvertLayout", before, context);
     const char* border = c.is_packed ? "layout_transform" : "transpose";
-    changed += count_of(after, border) > count_of(before, border);
+    changed += count_calls(after, border) > count_calls(before, border);
     // A kernel adds in another order.
     return told(results_differ(before, after, p.seed, kRounding), after);
   };
@@ -103,7 +94,7 @@ TEST(RandomPrograms, PlannedDevicesKeepTheResults) {
     ++programs;
     try {
       const IRModule after = run_pass("PlanDevices", before);
-      copies += count_of(after, "device_copy");
+      copies += count_calls(after, "device_copy");
       if (auto failure = results_differ(before, after, p.seed, 0)) return told(failure, after);
       return told(not_equal(after, run_pass("PlanDevices", after)), after);
     } catch (const UserError& error) {
@@ -155,7 +146,7 @@ TEST(RandomPrograms, SplitArgsKeepTheResults) {
     pass::PassContext context = typed_context();
     context.config.set("relay.SplitArgs.max_function_args", Value(most));
     const IRModule before = p.module(), after = run_pass("SplitArgs", before, context);
-    split += count_of(after, "concatenate") > count_of(before, "concatenate");
+    split += count_calls(after, "concatenate") > count_calls(before, "concatenate");
     std::optional<std::string> failure = results_differ(before, after, p.seed, 0);
     relay::post_order(after->lookup("main"), [&](const Expr& e) {
       const auto* call = e.as<CallNode>();
@@ -206,8 +197,8 @@ TEST(RandomPrograms, LegalisationsKeepTheResults) {
     pass::PassContext context = typed_context();
     context.config.set("relay.Legalize.legalize_map_attr_name", Value(attr));
     const IRModule before = p.module(), after = run_pass("Legalize", before, context);
-    changed += count_of(before, "nn.relu") > 0;
-    if (count_of(after, "nn.relu") > 0) return told("nn.relu is left", after);
+    changed += count_calls(before, "nn.relu") > 0;
+    if (count_calls(after, "nn.relu") > 0) return told("nn.relu is left", after);
     return told(results_differ(before, after, p.seed, 0), after);
   })));
   for (const auto& [op, legalize] : list) clear_legalize(get_op(op), attr);

@@ -4,11 +4,10 @@
 #include <cstdint>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
 #include <string>
 #include <vector>
 
+#include "kit/files.h"
 #include "kit/mutate.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
@@ -41,8 +40,7 @@ int main(int argc, char** argv) {
       continue;
     }
     for (const auto& file : files_of(argument)) {
-      std::ifstream stream(file, std::ios::binary);
-      std::string bytes{std::istreambuf_iterator<char>(stream), std::istreambuf_iterator<char>()};
+      const std::string bytes = headrace::kit::read_file(file);
       replay(bytes);
       for (int seed = 0; seed < mutations; ++seed) {
         headrace::kit::Random random(static_cast<uint64_t>(seed));

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <cstdint>
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <stdexcept>
 #include <string>
 #include <string_view>
@@ -17,6 +15,7 @@
 #include "artifact/manifest_json.h"
 #include "artifact/trailer.h"
 #include "base/temporary_name.h"
+#include "kit/files.h"
 
 namespace headrace::testing {
 
@@ -37,9 +36,7 @@ class TempFile {
 
   const std::string& path() const { return path_; }
   void write(const std::vector<uint8_t>& bytes) const {
-    std::ofstream file(path_, std::ios::binary | std::ios::trunc);
-    file.write(reinterpret_cast<const char*>(bytes.data()), static_cast<std::streamsize>(bytes.size()));
-    if (!file.flush()) throw std::runtime_error("cannot write " + path_);
+    write_file(path_, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
 
  private:
@@ -48,9 +45,8 @@ class TempFile {
 
 // The bytes of the shared object, before manifest and trailer.
 inline std::vector<uint8_t> toy_code() {
-  std::ifstream file(HEADRACE_TEST_ARTIFACT_CODE, std::ios::binary);
-  if (!file) throw std::runtime_error("cannot read " HEADRACE_TEST_ARTIFACT_CODE);
-  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::string code = read_file(HEADRACE_TEST_ARTIFACT_CODE);
+  return {code.begin(), code.end()};
 }
 
 // The toy code with `text` as its manifest, and a trailer.

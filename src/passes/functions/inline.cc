@@ -75,15 +75,19 @@ Called called_in(const IRModule& module, const Takes& takes) {
   return called;
 }
 
-// A let of a function literal whose variable is called is dropped: the literal stands in its place.
-IRModule drop_called_lets(const IRModule& module, const std::unordered_set<const Object*>& vars, const Takes& takes) {
-  if (vars.empty()) return module;
-  const Effects effects(module, true);
+// A let of a function literal whose variable is called is dropped: the literal stands in its place. What it shares with
+// its surroundings was evaluated at the let, so effects are put in order first.
+IRModule drop_called_lets(const IRModule& module, const Called& called, const Takes& takes) {
+  if (called.vars.empty()) return module;
+  const InOrder ordered = in_order(module);
+  const auto vars = ordered.module == module ? called.vars : called_in(ordered.module, takes).vars;
   const auto may_go = [&](const relay::LetNode& let) {
     const auto* function = let.value.as<FunctionNode>();
     return vars.contains(let.var.object()) && (function != nullptr ? takes(*function) : let.value.is<relay::VarNode>());
   };
-  return rewrite_bodies(module, [&](const Expr& body) { return inline_lets(body, effects, may_go); });
+  const IRModule result =
+      rewrite_bodies(ordered.module, [&](const Expr& body) { return inline_lets(body, ordered.effects, may_go); });
+  return result == ordered.module ? module : result;
 }
 
 // A function whose calls become its body.
@@ -248,7 +252,7 @@ class Inliner {
 IRModule inline_functions(const IRModule& module) {
   const std::vector<GlobalVar> marked = marked_functions(module);
   const Called called = called_in(module, is_marked);
-  const IRModule open = drop_called_lets(module, called.vars, is_marked);
+  const IRModule open = drop_called_lets(module, called, is_marked);
   if (marked.empty() && !called.literals && open == module) return module;
   const IRModule typed = open == module ? module : relay::infer_type(open);
   return Inliner(in_order(typed), is_marked, kMostInlinedNodes).run(marked, true);
@@ -266,7 +270,7 @@ IRModule inline_calls(const IRModule& module, int64_t& nodes_left) {
   for (int round = 0; round < kMostRounds; ++round) {
     const Called called = called_in(result, takes);
     if (called.nothing()) break;
-    IRModule next = drop_called_lets(result, called.vars, takes);
+    IRModule next = drop_called_lets(result, called, takes);
     const bool drops = next != result;
     if (round > 0 || drops) next = relay::infer_type(next);
     Inliner inliner(in_order(next), takes, nodes_left);

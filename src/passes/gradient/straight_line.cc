@@ -13,11 +13,13 @@ namespace {
 
 // A let of a function is dropped before others are: in its body stand the names of what it captures, not the values.
 IRModule inline_function_lets(const IRModule& module) {
-  const Effects effects(module, true);
+  const InOrder ordered = in_order(module);
   const auto is_function = [](const relay::LetNode& let) {
     return let.value.is<relay::FunctionNode>() || let.value.is<relay::VarNode>();
   };
-  return rewrite_bodies(module, [&](const Expr& body) { return inline_lets(body, effects, is_function); });
+  const IRModule result =
+      rewrite_bodies(ordered.module, [&](const Expr& body) { return inline_lets(body, ordered.effects, is_function); });
+  return result == ordered.module ? module : result;
 }
 
 }  // namespace

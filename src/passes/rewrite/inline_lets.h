@@ -11,8 +11,9 @@ namespace headrace::passes {
 //   let %a = exp(%x);       ->   add(exp(%x), exp(%x))      one node, used twice
 //   add(%a, %a)
 //
-// Those that `may_go` says, but for: a value with an effect, which is evaluated where it stands; a value that holds its
-// own variable; and a variable whose written type may be all that says what a constructor or a generic function is of.
+// `effects` are of a module whose effects are in order. Those that `may_go` says, but for: a value with an effect,
+// which is evaluated where it stands; a value that holds its own variable; and a variable whose written type may be all
+// that says what a constructor or a generic function is of.
 Expr inline_lets(const Expr& body, const Effects& effects, const std::function<bool(const relay::LetNode&)>& may_go);
 
 }  // namespace headrace::passes

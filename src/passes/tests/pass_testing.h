@@ -12,6 +12,7 @@
 #include "relay/text/parse.h"
 #include "relay/text/print.h"
 #include "relay/verify.h"
+#include "relay/visit.h"
 
 namespace headrace::passes {
 
@@ -42,6 +43,16 @@ inline IRModule run_pass(const std::string& name, const IRModule& module,
 
 inline const relay::FunctionNode& main_of(const IRModule& module) {
   return *module->lookup("main").as<relay::FunctionNode>();
+}
+
+// How many calls of the op @main has.
+inline int count_calls(const IRModule& module, std::string_view op) {
+  int count = 0;
+  relay::post_order(module->lookup("main"), [&](const Expr& node) {
+    const auto* call = node.as<relay::CallNode>();
+    count += call != nullptr && call->as_op() != nullptr && call->as_op()->name == op ? 1 : 0;
+  });
+  return count;
 }
 
 inline NDArray ramp(const Shape& shape, float start) {

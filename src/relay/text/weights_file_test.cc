@@ -5,10 +5,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include <fstream>
-
 #include "base/temporary_name.h"
 #include "kit/errors.h"
+#include "kit/files.h"
 #include "kit/mutate.h"
 #include "kit/options.h"
 #include "object/structural_equal.h"
@@ -30,16 +29,13 @@ class WeightsFile : public ::testing::Test {
   }
 
   void write(const std::vector<NDArray>& weights) { write_weights(descriptor_, path_, weights); }
-  void write_bytes(const std::string& bytes) { std::ofstream(path_, std::ios::binary) << bytes; }
+  void write_bytes(const std::string& bytes) { kit::write_file(path_, bytes); }
   // A header, and data behind it.
   void write_parts(const std::string& header, size_t data_bytes) {
     uint64_t length = header.size();
     write_bytes(std::string(reinterpret_cast<const char*>(&length), 8) + header + std::string(data_bytes, '\1'));
   }
-  std::string bytes() const {
-    std::ifstream file(path_, std::ios::binary);
-    return {std::istreambuf_iterator<char>(file), {}};
-  }
+  std::string bytes() const { return kit::read_file(path_); }
   void expect_error(const std::string& what) {
     const std::string message = kit::user_error_of([&] { read_weights(path_); });
     EXPECT_THAT(message, HasSubstr(what));
