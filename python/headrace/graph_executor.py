@@ -37,7 +37,7 @@ class GraphModule:
             raise UserError(f'module: expected a graph executor, lib["default"](headrace.cpu()), got {got}')
         self.module = module
 
-    def set_input(self, key: str | int | None = None, value: Any = None, **params: Any) -> None:
+    def set_input(self, key: str | int | None = None, value: Any = None, /, **params: Any) -> None:
         """Copies tensors in: one by name or index, and any number by keyword.
 
         Parameters
@@ -47,7 +47,8 @@ class GraphModule:
         value : tensor, optional
             Its elements.
         **params
-            Others by name.
+            Others by name. key="x", or an index, is `key` itself and value= its `value`; else these are inputs that
+            are called so.
 
         Raises
         ------
@@ -55,12 +56,19 @@ class GraphModule:
             For a tensor that does not fit, what is the name or index of no input, or other elements than a parameter
             was bound to.
         """
+        if key is None and isinstance(params.get("key"), (str, int, np.integer, Mapping, type(None))):
+            key = params.pop("key", None)
+        if value is None and (key is not None or params.get("value") is None):
+            value = params.pop("value", None)
         if isinstance(key, Mapping):
             raise UserError("set_input: a dict is given; write set_input(**params), which takes inputs by name")
         if not isinstance(key, (str, int, np.integer, type(None))):
             raise UserError(f"set_input: key: expected the name or the index of an input, got {kind(key)}")
-        given = params if key is None else {key: value, **params}
-        for name, tensor in given.items():
+        self._set_inputs(params if key is None else {key: value, **params})
+
+    def _set_inputs(self, tensors: Mapping[str | int, Any]) -> None:
+        """Copies tensors in. In a mapping every name is an input's, also `key`, `value` and `self`."""
+        for name, tensor in tensors.items():
             value = array(tensor, f"input {name!r}", self._dtype_for(name, tensor))
             try:
                 self.module["set_input"](name, value)
@@ -91,9 +99,9 @@ class GraphModule:
         """Makes runs write to `value` itself."""
         self.module["set_output_zero_copy"](key, value)
 
-    def run(self, **inputs: Any) -> None:
+    def run(self, /, **inputs: Any) -> None:
         """Runs on the inputs that are set, after setting those given here."""
-        self.set_input(**inputs)
+        self._set_inputs(inputs)
         self.module["run"]()
 
     def get_num_inputs(self) -> int:
@@ -132,12 +140,12 @@ class GraphModule:
     def load_params(self, params_bytes: bytes | bytearray) -> None:
         """Sets the inputs that `relay.save_param_dict` saved, as `set_input` does; other names are skipped."""
         bound = self._bound_params()
-        for name, value in load_param_dict(params_bytes).items():
-            if name in bound or self.get_input_index(name) >= 0:
-                self.set_input(name, value)
+        params = load_param_dict(params_bytes)
+        self._set_inputs({name: params[name] for name in params if name in bound or self.get_input_index(name) >= 0})
 
     def benchmark(
         self,
+        /,
         device: Device | None = None,
         func_name: str = "run",
         repeat: int = 5,
@@ -172,7 +180,7 @@ class GraphModule:
         repeats_to_cooldown : int
             How many repetitions there are between two waits.
         **inputs
-            Inputs by name, which are set before.
+            Inputs by name, which are set before; one that is called as an argument above is set by `set_input`.
 
         Returns
         -------
@@ -189,7 +197,7 @@ class GraphModule:
         )
         check_device(device)
         if not end_to_end:
-            self.set_input(**inputs)
+            self._set_inputs(inputs)
             return plan.time(self.module[text(func_name, "func_name")])
         if func_name != "run":
             raise UserError(f"benchmark: end_to_end is of a run, got func_name={func_name!r}; leave one of them out")

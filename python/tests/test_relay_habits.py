@@ -493,7 +493,7 @@ def test_end_to_end_copies_in_and_out(monkeypatch):
     module = executor()
     module.set_input("x", X)
     told = []
-    monkeypatch.setattr(module, "set_input", lambda **inputs: told.append(inputs))
+    monkeypatch.setattr(module, "_set_inputs", told.append)
     monkeypatch.setattr(module, "get_output", lambda i: told.append(i) or hr.nd.array(X))
     assert len(module.benchmark(hr.cpu(), repeat=1, number=2, end_to_end=True, x=X).results) == 1
     assert told == [{"x": X}, 0] * 3
@@ -539,6 +539,50 @@ def test_times_of_an_executor():
         module.benchmark("cpu")
 
 
+# --- inputs that are called as the arguments of what sets them
+
+GIVEN = {"self": X, "key": X + 1, "value": X + 2}
+
+
+@pytest.fixture(scope="module")
+def attention():
+    """Executors of self * key - value."""
+    x, key, value = variables = [relay.var(name, shape=(2,)) for name in GIVEN]
+    lib = relay.build(hr.IRModule.from_expr(relay.Function(variables, x * key - value)))
+    return lambda: hr.graph_executor.GraphModule(lib["default"](hr.cpu()))
+
+
+@pytest.mark.parametrize(
+    "run",
+    [
+        lambda m: m.run(**GIVEN),
+        lambda m: m.set_input(**GIVEN) or m.run(),
+        lambda m: m.set_input(key=None, value=None, self=X) or m.run(key=X + 1, value=X + 2),
+        lambda m: m.set_input("self", X, key=X + 1, value=X + 2) or m.run(),
+        lambda m: m.set_input(0, value=X) or m.set_input(key=X + 1) or m.set_input(value=X + 2) or m.run(),
+        lambda m: [m.set_input(key=name, value=tensor) for name, tensor in GIVEN.items()] and m.run(),
+        lambda m: m.set_input(key=np.int64(1), value=X + 1) or m.run(self=X, value=(X + 2).tolist()),
+        lambda m: m.benchmark(repeat=1, number=1, **GIVEN),
+        lambda m: m.benchmark(repeat=1, number=1, end_to_end=True, **GIVEN),
+        lambda m: m.load_params(relay.save_param_dict(GIVEN)) or m.run(),
+    ],
+)
+def test_inputs_called_key_and_value_are_given_by_name(attention, run):
+    module = attention()
+    run(module)
+    np.testing.assert_array_equal(module.get_output(0).numpy(), X * (X + 1) - (X + 2))
+
+
+def test_to_a_run_every_name_is_an_inputs(attention):
+    module = attention()
+    with pytest.raises(hr.UserError, match=r"has 0 dimensions, the program takes \(2\)"):
+        module.run(key=np.float32(3))
+    with pytest.raises(hr.UserError, match="input 'key': str is no tensor"):
+        module.run(key="self")
+    with pytest.raises(hr.UserError, match="input 'value': None is no tensor"):
+        module.run(value=None)
+
+
 # --- slips
 
 
@@ -546,7 +590,10 @@ def test_times_of_an_executor():
     ("slip", "error", "told"),
     [
         (lambda m: m.set_input({"x": X}), hr.UserError, r"a dict is given; write set_input\(\*\*params\)"),
+        (lambda m: m.set_input(key={"x": X}), hr.UserError, r"a dict is given; write set_input\(\*\*params\)"),
         (lambda m: m.set_input([X]), hr.UserError, "key: expected the name or the index of an input, got list"),
+        (lambda m: m.set_input(key=X), hr.UserError, "there is no input 'key'; the inputs are x"),
+        (lambda m: m.set_input(value=X), hr.UserError, "there is no input 'value'; the inputs are x"),
         (
             lambda m: relay.create_executor("vm"),
             hr.UserError,
