@@ -9,7 +9,7 @@ from typing import Any
 
 from headrace import _node
 from headrace._container import Map
-from headrace._core import Device, NDArray, UserError
+from headrace._core import Device, NDArray, UserError, array
 from headrace._expr import TupleWrapper
 from headrace.target import Target
 
@@ -145,6 +145,12 @@ def tensors(value: Sequence[Any]) -> Sequence[Any]:
     if isinstance(value, (str, bytes, NDArray)) or not isinstance(value, Sequence):
         raise UserError(f"inputs: expected a list with one tensor an input, got {kind(value)}; write run([x])")
     return value
+
+
+def copied(value: Any, what: str) -> NDArray:
+    """A copy of a tensor: what is a constant of a program is not the memory that somebody may write."""
+    shared = array(value, what)
+    return shared.copyto(shared.device)
 
 
 def target(value: Any, *parts: str) -> Any:

@@ -280,6 +280,14 @@ class _Function:
         return devices if len(devices) > 1 else next(iter(devices), None)
 
 
+def _to_tensor(value: Any) -> Any:
+    """A copy of an array that is no NDArray; anything else as it is."""
+    if isinstance(value, (_core.NDArray, type)) or not hasattr(value, "__dlpack__"):
+        return value
+    return _core.array(value).copyto(_core.cpu())
+
+
+_node.converter("NDArray", _to_tensor)
 _node.converter("relay.Expr", lambda value: value.asobject() if isinstance(value, TupleWrapper) else value)
 
 
@@ -333,7 +341,12 @@ for _key, _order, _doc in [
     ("relay.If", "cond true_branch false_branch", "A branch on a bool scalar."),
     ("relay.Tuple", "fields", "Several values as one."),
     ("relay.TupleGetItem", "tuple_value index", "A field of a tuple."),
-    ("relay.Constant", "data", "A tensor in the program."),
+    (
+        "relay.Constant",
+        "data",
+        "A tensor in the program. It shares the memory of an NDArray, which is not to be written to from then on; "
+        "other arrays are copied.",
+    ),
     ("relay.RefCreate", "value", "A new mutable cell."),
     ("relay.RefRead", "ref", "What a cell holds."),
     ("relay.RefWrite", "ref value", "Changes what a cell holds; gives the empty tuple."),

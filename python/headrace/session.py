@@ -129,6 +129,8 @@ class InferenceSession:
             unknown = given.keys() - {port.name for port in inputs}
             if unknown:
                 raise _core.UserError(f"{what}: the model has no input {', '.join(sorted(unknown))}")
+        # Each set of shapes is compiled with them, whatever becomes of the caller's memory until then.
+        self._bound = {name: _arguments.copied(x, f"bound input '{name}'") for name, x in self._bound.items()}
         free = [port for port in inputs if port.name not in self._bound]
         self._inputs = [NodeArg(port, self._shapes.get(port.name)) for port in free]
         self._outputs = [NodeArg(port) for port in outputs]

@@ -258,6 +258,56 @@ def test_elements_of_constants_are_read_only():
     assert relay.Constant(changed).data[0] == 1
 
 
+@pytest.mark.parametrize(
+    "make",
+    [
+        relay.const,
+        relay.Constant,
+        lambda a: relay.const(hr.nd.from_dlpack(a)),
+        lambda a: relay.const(0.0).copy_with(data=a),
+        lambda a: relay.ConstantWithFields(relay.const(a + 1), a),
+        lambda a: relay.add(relay.const(0.0), a).args[1],
+        lambda a: parsed(a),
+        lambda a: parsed(hr.nd.from_dlpack(a)),
+        lambda a: relay.bind_params_by_name(identity(), {"x": hr.nd.from_dlpack(a)}).body,
+    ],
+)
+def test_a_constant_is_not_the_callers_memory(make):
+    given = np.ones(3, "float32")
+    constant = make(given)
+    given[:] = 5
+    assert constant.data.numpy().tolist() == [1, 1, 1]
+
+
+def identity():
+    x = relay.var("x", shape=(3,))
+    return relay.Function([x], x)
+
+
+def parsed(tensor):
+    text = '#[version = "0.0.5"]\ndef @main() { meta[relay.Constant][0] }'
+    return relay.parse(text, init_meta_table={"relay.Constant": [tensor]})["main"].body
+
+
+def test_a_constant_that_is_given_is_shared_not_copied():
+    constant = relay.const(np.ones(3, "float32"))
+    for other in (parsed(constant), relay.Constant(constant.data)):
+        assert np.shares_memory(other.data.numpy(), constant.data.numpy())
+
+
+@pytest.mark.parametrize("kind", ["debug", "graph"])
+def test_bound_values_are_not_the_callers_memory(kind):
+    x, given = relay.var("x", shape=(3,)), np.ones(3, "float32")
+    executor = relay.create_executor(kind, hr.IRModule.from_expr(identity()), params={"x": given})
+    calls = [
+        relay.create_executor(kind).evaluate(relay.Function([x], x + x), binds={x: given}),
+        relay.create_executor(kind).evaluate(relay.Function([x], x + x), binds={x: hr.nd.from_dlpack(given)}),
+    ]
+    given[:] = 5
+    assert [call().numpy().tolist() for call in calls] == [[2, 2, 2], [2, 2, 2]]
+    assert executor.evaluate()().numpy().tolist() == [1, 1, 1]
+
+
 def test_the_hash_of_a_constant_follows_its_elements():
     elements = np.zeros((2, 2), "float32")
     shared = relay.Constant(hr.nd.from_dlpack(elements))

@@ -39,6 +39,15 @@ def test_bound_inputs_are_no_inputs(scaled):
         session.run(None, {"x": s, "s": s})
 
 
+@pytest.mark.parametrize("wrap", [lambda a: a, hr.nd.from_dlpack])
+def test_bound_inputs_are_not_the_callers_memory(scaled, wrap):
+    s = np.array([2, 3], np.float32)
+    session = hr.InferenceSession(scaled, bound={"s": wrap(s)})
+    for n in (1, 3):
+        np.testing.assert_array_equal(session.run(None, {"x": np.ones((n, 2), np.float32)})[0], [[2, 3]] * n)
+        s[:] = 9
+
+
 def test_feeds_may_be_in_any_order(scaled):
     x, s = np.ones((2, 2), np.float32), np.array([2, 3], np.float32)
     np.testing.assert_array_equal(hr.InferenceSession(scaled).run(None, {"s": s, "x": x})[0], x * s)
@@ -91,6 +100,7 @@ def test_shapes_given_are_shapes_told():
         ({"providers": CPU}, r"providers: expected a list of str, got one str; write \['CPU"),
         ({"shapes": {"q": (1,)}}, "shapes: the model has no input q"),
         ({"bound": {"q": [1.0]}}, "bound: the model has no input q"),
+        ({"bound": {"x": None}}, "bound input 'x': None is no tensor"),
         ({"opt_level": 7}, "opt_level is 7"),
         ({"threads": -1}, "number of threads is -1"),
         ({"disabled_passes": ["Nonsense"]}, "no pass 'Nonsense'"),

@@ -182,10 +182,8 @@ def bind_params_by_name(func: Any, params: Mapping[str, Any]) -> Any:
 
 
 def _tensors(params: Mapping[str, Any] | None, what: str) -> dict[str, _core.NDArray]:
-    """Copies: what is a constant of a program is not the memory that somebody may write."""
     given = _arguments.entries(params, what)
-    shared = {name: _core.array(value, f"parameter '{name}'") for name, value in given.items()}
-    return {name: tensor.copyto(tensor.device) for name, tensor in shared.items()}
+    return {name: _arguments.copied(value, f"parameter '{name}'") for name, value in given.items()}
 
 
 def _target(target: Any) -> Target:
@@ -222,7 +220,7 @@ class Executor:
         expr : RelayExpr, optional
             What is evaluated, which may use the module's functions; `main` when it is left out.
         binds : dict of Var to tensor, optional
-            Values of free variables.
+            Values of free variables, which are copied.
 
         Returns
         -------
@@ -238,7 +236,7 @@ class Executor:
             expr = _arguments.expression(expr, "evaluate: expr")
         if binds := _arguments.entries(binds, "evaluate: binds"):
             variables = [_arguments.node(var, "evaluate: a key of binds", "relay.Var") for var in binds]
-            constants = {var: nodes.Constant(_core.array(binds[var], var.name_hint)) for var in variables}
+            constants = {var: nodes.Constant(_arguments.copied(binds[var], var.name_hint)) for var in variables}
             expr = api("relay.ir.Bind")(_arguments.expression(expr, "evaluate: expr"), constants)
         if expr is None or isinstance(expr, nodes.GlobalVar):
             function = self.mod["main" if expr is None else expr]

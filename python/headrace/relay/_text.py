@@ -33,8 +33,8 @@ def _read(reader: str, name: Any, text: Any, what: str, weights: str | PathLike[
 
 
 def _constant(item: Any) -> Any:
-    if isinstance(item, (_core.NDArray, _node.class_of("relay.Constant"))):
-        return item if isinstance(item, _core.NDArray) else item.data
+    if isinstance(item, _node.class_of("relay.Constant")):
+        return item.data
     if isinstance(item, _core.Object):
         raise _core.UserError(f"init_meta_table: relay.Constant: expected tensors, got {_arguments.kind(item)}")
     return nd.array(item)
@@ -93,7 +93,7 @@ def parse(
         one of its names is refused.
     init_meta_table : dict of str to list, optional
         What the text calls meta[relay.Constant][i] (Constants, tensors or arrays) and meta[VirtualDevice][i]
-        (VirtualDevices or their texts), where it does not hold them itself.
+        (VirtualDevices or their texts), where it does not hold them itself. Tensors and arrays are copied.
     weights : path, optional
         The file with the data of the text's constants, where it is not in the text (safetensors, `headrace-opt
         --weights`). Constants share the mapped file: it must not change while they live.

@@ -24,12 +24,12 @@ __all__ = [
 
 
 def _is_same(old: Any, new: Any) -> bool:
-    """Whether a field holds what is given for it: the same nodes, or equal values."""
+    """Whether a field holds what is given for it: the same nodes, or equal values; a tensor is another."""
     if isinstance(old, _core.Object) and isinstance(new, _core.Object) and old.same_as(new):
         return True
     if isinstance(new, (list, tuple)) or (isinstance(new, _core.Object) and new.type_key == "object.Array"):
         return len(old) == len(new) and all(map(_is_same, old, new))
-    return not isinstance(new, (_core.Object, _core.NDArray, dict)) and old == new
+    return not (isinstance(new, (_core.Object, dict)) or hasattr(new, "__dlpack__")) and old == new
 
 
 def _make(name: str, argument: str, key: str, order: str) -> Callable[..., Any]:
