@@ -300,14 +300,14 @@ def _constructor_of(key: str, fields: list[dict[str, Any]]) -> Callable[..., Non
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         if len(args) > len(order):
             raise _core.UserError(f"{key} takes {len(order)} arguments ({', '.join(order)}), got {len(args)}")
-        given = dict(zip(order, args, strict=False))
-        twice = given.keys() & kwargs.keys()
-        if twice:
-            raise _core.UserError(f"{key}: argument '{min(twice)}' is given twice")
+        given = {}
+        for name, value in (*zip(order, args, strict=False), *kwargs.items()):
+            field = names.get(name, name)
+            if field in given:
+                raise _core.UserError(f"{key}: argument '{name}' is given twice")
+            given[field] = value
         # None stands for an argument that is left out, as Relay users write it.
-        fields_given = {
-            names.get(name, name): value for name, value in {**given, **kwargs}.items() if value is not None
-        }
+        fields_given = {name: value for name, value in given.items() if value is not None}
         _core.Object.__init__(self, make(key, {**defaults, **fields_given}))
 
     __init__.__signature__ = _signature_of(key, order, fields)

@@ -65,6 +65,11 @@ def test_constructors_take_fields_by_keyword_and_in_relays_order():
         (lambda: relay.Var("x", nam=1), hr.UserError, "relay.Var has no field 'nam'"),
         (lambda: relay.Var("x", None, None, 4), hr.UserError, "relay.Var takes 3 arguments"),
         (lambda: relay.Var("x", name_hint="y"), hr.UserError, "argument 'name_hint' is given twice"),
+        (
+            lambda: relay.Let(relay.var("x"), var=relay.var("y")),
+            hr.UserError,
+            "relay.Let: argument 'var' is given twice",
+        ),
         (lambda: relay.Let(relay.const(1), relay.const(1), relay.const(1)), hr.UserError, "field 'var' of relay.Let"),
         (lambda: relay.Tuple([1]), hr.UserError, "field 'fields' of relay.Tuple: expected Array"),
         (lambda: relay.Expr(), hr.UserError, "relay.Expr cannot be made from its fields"),

@@ -276,7 +276,15 @@ def test_contexts_nest_and_are_of_the_thread():
         ),
         (lambda: transform.PassContext(disabled_pass="FoldConstant"), "disabled_pass: expected a list of str"),
         (lambda: transform.PassContext(opt_level="3"), "opt_level: expected an int, got '3'"),
-        (lambda: relay.transform.FoldConstant(depth=1), "pass FoldConstant takes no arguments, and none is 'depth'"),
+        (
+            lambda: relay.transform.FoldConstant(depth=1),
+            "pass FoldConstant takes no arguments: got an unexpected keyword argument 'depth'",
+        ),
+        (
+            lambda: relay.transform.FuseOps(0, fuse_opt_level=2),
+            r"takes 2 arguments \(fuse_opt_level, max_depth\): multiple values for argument 'fuse_opt_level'",
+        ),
+        (lambda: relay.transform.FuseOps(None, None, 1), r"max_depth\): too many positional arguments"),
         (lambda: relay.transform.FuseOps(max_depth="deep"), "expected int, got str"),
         (
             lambda: relay.transform.ConvertLayout({"nn.conv1d": ["NHWC"]}),

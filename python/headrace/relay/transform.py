@@ -54,13 +54,11 @@ def _factory(info: Any) -> Callable[..., Any]:
     keys = {str(option): configs[f"relay.{name}.{option}"] for option in info.options}
 
     def make(*args: Any, **options: Any) -> Pass:
-        takes = f"takes {len(keys)} arguments ({', '.join(keys)})" if keys else "takes no arguments"
-        if len(args) > len(keys):
-            raise UserError(f"pass {name} {takes}, got {len(args)}")
-        for key in options:
-            if key not in keys:
-                raise UserError(f"pass {name} {takes}, and none is '{key}'")
-        given = {**dict(zip(keys, args, strict=False)), **options}
+        try:
+            given = signature.bind(*args, **options).arguments
+        except TypeError as error:
+            takes = f"takes {len(keys)} arguments ({', '.join(keys)})" if keys else "takes no arguments"
+            raise UserError(f"pass {name} {takes}: {error}") from None
         return api("relay._transform.GetPass")(name, {key: value for key, value in given.items() if value is not None})
 
     lines = [f"{info.summary[:1].upper()}{info.summary[1:]} (level {info.opt_level}).", ""]
@@ -75,7 +73,7 @@ def _factory(info: Any) -> Callable[..., Any]:
         inspect.Parameter(key, inspect.Parameter.POSITIONAL_OR_KEYWORD, default=row["default"])
         for key, row in keys.items()
     ]
-    make.__signature__ = inspect.Signature(parameters, return_annotation="Pass")
+    make.__signature__ = signature = inspect.Signature(parameters, return_annotation="Pass")
     make.__module__ = __name__
     make.makes_pass = True
     return make
