@@ -15,37 +15,43 @@ using runtime::ModuleObj;
 namespace {
 
 // What is saved beside a module: its imports, unless its own bytes hold them.
-std::span<const Ref<ModuleObj>> saved_imports(const ModuleObj& module) {
+std::vector<Module> saved_imports(ModuleObj& module) {
   if (module.body->saves_imports()) return {};
-  return module.imports;
+  return Module(Ref<ModuleObj>(&module)).imports();
 }
+
+struct Order {
+  std::vector<ModuleObj*> modules;
+  std::unordered_map<const ModuleObj*, std::vector<Module>> imports;  // as they were when asked: threads may add some
+};
 
 // All modules, importers before what they import, otherwise in the order in which they are first named: the reverse of
 // the order in which a walk that takes the last first leaves them. With a stack of our own.
-std::vector<ModuleObj*> in_order(std::span<const Module> roots) {
+Order in_order(std::span<const Module> roots) {
   struct Visit {
     ModuleObj* module;
     size_t left;  // imports that are not yet visited: the first so many
   };
-  std::vector<ModuleObj*> order;
+  Order order;
   std::vector<Visit> path;
-  std::set<const ModuleObj*> seen;
   const auto enter = [&](ModuleObj* module) {
-    if (seen.insert(module).second) path.push_back({module, saved_imports(*module).size()});
+    if (order.imports.contains(module)) return;
+    const auto& imports = order.imports.emplace(module, saved_imports(*module)).first->second;
+    path.push_back({module, imports.size()});
   };
   for (size_t i = roots.size(); i-- > 0;) {
     enter(roots[i].object().get());
     while (!path.empty()) {
       Visit& top = path.back();
       if (top.left > 0) {
-        enter(top.module->imports[--top.left].get());
+        enter(order.imports.at(top.module)[--top.left].object().get());
       } else {
-        order.push_back(top.module);
+        order.modules.push_back(top.module);
         path.pop_back();
       }
     }
   }
-  std::reverse(order.begin(), order.end());
+  std::reverse(order.modules.begin(), order.modules.end());
   return order;
 }
 
@@ -56,10 +62,10 @@ void check_roots(std::span<const Module> roots) {
 }
 
 // What a root imports is asked with it. The manifest keeps no second, earlier place.
-void check_places(std::span<const Module> roots, const std::vector<ModuleObj*>& order) {
+void check_places(std::span<const Module> roots, const Order& order) {
   std::set<const ModuleObj*> imported, seen;
-  for (const ModuleObj* module : order) {
-    for (const Ref<ModuleObj>& import : saved_imports(*module)) imported.insert(import.get());
+  for (const auto& [module, imports] : order.imports) {
+    for (const Module& import : imports) imported.insert(import.object().get());
   }
   for (const Module& root : roots) {
     if (!seen.contains(root.object().get()) && imported.contains(root.object().get()))
@@ -67,7 +73,7 @@ void check_places(std::span<const Module> roots, const std::vector<ModuleObj*>& 
           "the model has the external module of kind '{}' before a module that imports it too, and an artifact cannot "
           "say so; give it after that one, or not at all",
           root.type_key());
-    for (const ModuleObj* module : in_order({&root, 1})) seen.insert(module);
+    for (const ModuleObj* module : in_order({&root, 1}).modules) seen.insert(module);
   }
 }
 
@@ -93,16 +99,16 @@ std::string save(const Module& module) {
 
 SavedModules save_modules(std::span<const Module> roots) {
   check_roots(roots);
-  const std::vector<ModuleObj*> order = in_order(roots);
+  const Order order = in_order(roots);
   check_places(roots, order);
   std::unordered_map<const ModuleObj*, int32_t> rows;
-  for (const ModuleObj* module : order) rows.emplace(module, static_cast<int32_t>(rows.size()));
+  for (const ModuleObj* module : order.modules) rows.emplace(module, static_cast<int32_t>(rows.size()));
   SavedModules saved;
-  for (ModuleObj* module : order) {
+  for (ModuleObj* module : order.modules) {
     artifact::ExternalModule row{.loader = std::string(module->body->type_key()),
                                  .section = fmt::format("{}{}", artifact::kBlobSectionPrefix, saved.rows.size()),
                                  .imports = {}};
-    for (const Ref<ModuleObj>& import : saved_imports(*module)) row.imports.push_back(rows.at(import.get()));
+    for (const Module& import : order.imports.at(module)) row.imports.push_back(rows.at(import.object().get()));
     saved.blobs.push_back(save(Module(Ref<ModuleObj>(module))));
     saved.rows.push_back(std::move(row));
   }

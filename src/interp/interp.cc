@@ -362,7 +362,7 @@ class Interpreter {
 
   Typed eval_node(const Expr& expr, Frame& frame) {
     if (const auto* constant = expr.as<ConstantNode>())
-      return {Value(working(constant->data)), constant->tensor_type()};
+      return {Value(working(constant->data).as_read_only()), constant->tensor_type()};
     if (const auto* var = expr.as<VarNode>()) return lookup(*var, frame);
     if (const auto* call = expr.as<CallNode>()) return eval_op(*call->as_op(), *call, operands_of(*call, frame));
     if (const auto* tuple = expr.as<TupleNode>()) return eval_tuple(*tuple, frame);

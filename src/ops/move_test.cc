@@ -139,7 +139,8 @@ TEST_F(MoveOps, Layouts) {
   EXPECT_THAT(error_of(transpose(var(Shape{2, 3}), {0, 0})), HasSubstr("names axis 0 twice"));
   EXPECT_THAT(error_of(transpose(var(Shape{2, 3}), {0})), HasSubstr("1 entries for a tensor of 2"));
   EXPECT_THAT(error_of(transpose(var(Shape{2, 3}), {0, 2})), HasSubstr("out of range"));
-  EXPECT_EQ(type_of_expr(squeeze(var({make_int(1), n, make_int(1)}))), "Tensor[(n), float32]");
+  EXPECT_EQ(type_of_expr(squeeze(var({make_int(1), n, make_int(1)}), {0, 2})), "Tensor[(n), float32]");
+  EXPECT_THAT(error_of(squeeze(var({make_int(1), n, make_int(1)}))), HasSubstr("name the axes: whether axis 1"));
   EXPECT_EQ(type_of_expr(squeeze(var(Shape{1, 2, 1}), {-1})), "Tensor[(1, 2), float32]");
   EXPECT_THAT(error_of(squeeze(var(Shape{1, 2}), {1})), HasSubstr("has size 2, expected 1"));
   EXPECT_THAT(error_of(squeeze(var({make_any()}))), HasSubstr("name the axes"));

@@ -69,7 +69,9 @@ INSTANTIATE_TEST_SUITE_P(
 
 INSTANTIATE_TEST_SUITE_P(
     Binary, GradientOfOpTest,
-    testing::Values(RuleCase{"Mod", kMatrixAndRow, "mod(multiply(%x, 5f64), negative(%y))"},
+    testing::Values(RuleCase{"PowerOfZeros", kMatrix, "add(power(subtract(%x, %x), zeros_like(%x)), %x)"},
+                    RuleCase{"PowerOfAZero", kMatrix, "add(power(subtract(%x, %x), 0f64), %x)"},
+                    RuleCase{"Mod", kMatrixAndRow, "mod(multiply(%x, 5f64), negative(%y))"},
                     RuleCase{"TruncMod", kMatrixAndRow, "trunc_mod(multiply(subtract(%x, 0.5f64), 9f64), %y)"},
                     RuleCase{"FloorMod", kMatrixAndRow, "floor_mod(multiply(subtract(%x, 0.5f64), 9f64), %y)"},
                     RuleCase{"WholeQuotients", kMatrixAndRow,
@@ -219,6 +221,8 @@ INSTANTIATE_TEST_SUITE_P(
         RuleCase{"GlobalMaxPoolNHWC", kFourChannels, "nn.global_max_pool2d(%i, layout=\"NHWC\", out_layout=\"NCHW\")"},
         RuleCase{"GlobalAvgPoolNHWC", kFourChannels, "nn.global_avg_pool2d(%i, layout=\"NHWC\", out_layout=\"NCHW\")"},
         RuleCase{"AdaptiveAvgPool", kFourChannels, "nn.adaptive_avg_pool2d(%i, output_size=[3, 2])"},
+        RuleCase{"AdaptiveAvgPoolPacked", "%i: Tensor[(1, 2, 2, 3, 4), float64]",
+                 "nn.adaptive_avg_pool2d(%i, output_size=[2, 3], layout=\"NC2cHW\")"},
         RuleCase{"AdaptiveAvgPool1D", kCube, "nn.adaptive_avg_pool1d(%b, output_size=[2], layout=\"NWC\")"},
         RuleCase{"ResizeLinear", kFourChannels, "image.resize2d(%i, size=[6, 3])"},
         RuleCase{"ResizeNearest", kFourChannels,
@@ -297,6 +301,17 @@ TEST(GradientRules, WhatTheyRefuse) {
   EXPECT_EQ(error("%x: Tensor[(1, 1, 2, 2), float64]",
                   "nn.adaptive_avg_pool2d(%x, output_size=[1, 1], layout=\"NCHW\", out_layout=\"NHWC\")"),
             "nn.adaptive_avg_pool2d: no gradient from layout NCHW to NHWC");
+}
+
+TEST(GradientOfPad, HasTheDtypesOfItsArguments) {
+  const IRModule after = run_pass("FirstOrderGradient", read("def @main(%x: Tensor[(2), float32], %p: float64) {\n"
+                                                             "  nn.pad(%x, %p, pad_width=[[1, 2]])\n"
+                                                             "}"));
+  EXPECT_EQ(relay::type_text(after->lookup("main").as<relay::FunctionNode>()->body->checked_type()),
+            "(Tensor[(5), float32], (Tensor[(2), float32], float64))");
+  const auto results =
+      interp::run_main(after, {ramp({2}, 1), NDArray::from_vector<double>({}, DataType::float_(64), {2})});
+  EXPECT_EQ(element_as_double(results.back().tensor(), 0), 3.0);
 }
 
 // The gradient's own gradient: what the rules make has rules in turn.

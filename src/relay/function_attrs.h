@@ -21,7 +21,7 @@ inline bool is_primitive(const Function& function) { return function && is_primi
 bool is_left_alone(const FunctionNode& function);
 // It stays a unit in the body around it: it is primitive, another compiler's, or a composite.
 bool is_sealed(const FunctionNode& function);
-// What a walk over a body looks into: all but functions that are sealed or left alone.
+// What a pass looks into and rewrites in a body: all but functions that are sealed or left alone.
 bool is_entered(const Expr& expr);
 
 }  // namespace headrace::relay

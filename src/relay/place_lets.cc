@@ -48,20 +48,14 @@ class LetPlacer {
   };
   using Lets = std::list<Bound>;
 
-  static bool is_kept(const Expr& expr) {
-    const auto* function = expr.as<FunctionNode>();
-    return function != nullptr && is_left_alone(*function);
-  }
-  static bool has_parts(const Expr& expr) { return !is_kept(expr); }
-
   void place(const Expr& body) {
-    post_order(body, has_parts, [&](const Expr& node) { finish(node); });
+    post_order(body, is_entered, [&](const Expr& node) { finish(node); });
     result_ = chain(0, done_.at(body.object()));
   }
 
   bool is_in_order(const Expr& body, const HasEffect& has_effect) const {
     bool result = true;
-    post_order(body, has_parts, [&](const Expr& node) {
+    post_order(body, is_entered, [&](const Expr& node) {
       if (is_atomic(node) || !has_effect(node)) return;
       result = result && scopes_.at(node).uses == 1 && (!node.is<LetNode>() || scopes_.is_flat_let(node));
     });
@@ -178,7 +172,7 @@ class LetPlacer {
       return;
     }
     if (const auto* let = node.as<LetNode>()) return finish_let(node, *let);
-    const Expr rebuilt = is_kept(node) ? node : with_children(node, children(node));
+    const Expr rebuilt = is_entered(node) ? with_children(node, children(node)) : node;
     bind(node, rebuilt);
   }
 

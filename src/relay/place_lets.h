@@ -20,7 +20,7 @@ enum class Bind : uint8_t {
 
 // `body` with those of its nodes bound that `bind` says. Operands are bound before their users, in the order of
 // evaluation; a let that is an operand becomes part of the enclosing chain when everything is bound. The bodies of
-// functions that passes leave alone (relay/function_attrs.h) stay as they are. Keeps what is computed, and the order of
+// functions that no walk enters (relay/function_attrs.h) stay as they are. Keeps what is computed, and the order of
 // effects.
 Expr place_lets(const Expr& body, Bind bind);
 

@@ -192,17 +192,47 @@ Expr with_children(const Expr& expr, const std::vector<Expr>& children) {
   throw InternalError(fmt::format("{} has no children to change", expr->key()));
 }
 
+namespace {
+
+using Rewritten = std::unordered_map<const Object*, Expr>;
+
+// The node of a frame with what became of its children.
+template <typename Now>
+Expr rebuilt(const Frame& frame, const Now& now) {
+  std::vector<Expr> children;
+  children.reserve(frame.children.size());
+  for (const Expr& child : frame.children) children.push_back(now(child));
+  return with_children(frame.expr, children);
+}
+
+// `expr` with what is `done`, and otherwise as it is; `kept` has what became of the nodes below it.
+Expr kept_expr(const Expr& expr, const Rewritten& done, Rewritten& kept) {
+  const auto now = [&](const Expr& e) -> const Expr& {
+    const auto it = done.find(e.object());
+    return it != done.end() ? it->second : kept.at(e.object());
+  };
+  const auto is_new = [&](const Expr& e) { return !done.contains(e.object()) && !kept.contains(e.object()); };
+  walk(expr, is_new, [&](const Frame& frame) {
+    if (is_new(frame.expr)) kept.emplace(frame.expr.object(), rebuilt(frame, now));
+  });
+  return kept.at(expr.object());
+}
+
+}  // namespace
+
 Expr rewrite_post_order(const Expr& root, const std::function<Expr(const Expr&, const Expr&)>& rewrite) {
-  std::unordered_map<const Object*, Expr> done;
-  const auto finish = [&](const Frame& frame) {
-    std::vector<Expr> children;
-    children.reserve(frame.children.size());
-    for (const Expr& child : frame.children) children.push_back(done.at(child.object()));
-    Expr after = rewrite(frame.expr, with_children(frame.expr, children));
+  return rewrite_post_order(root, [](const Expr&) { return true; }, rewrite);
+}
+
+Expr rewrite_post_order(const Expr& root, const std::function<bool(const Expr&)>& enter,
+                        const std::function<Expr(const Expr&, const Expr&)>& rewrite) {
+  Rewritten done, kept;
+  const auto now = [&](const Expr& e) -> const Expr& { return done.at(e.object()); };
+  walk(root, enter, [&](const Frame& frame) {
+    Expr after = rewrite(frame.expr, enter(frame.expr) ? rebuilt(frame, now) : kept_expr(frame.expr, done, kept));
     HEADRACE_CHECK(after.defined(), "a rewrite of {} gave null", frame.expr->key());
     done.emplace(frame.expr.object(), std::move(after));
-  };
-  walk(root, [](const Expr&) { return true; }, finish);
+  });
   return done.at(root.object());
 }
 

@@ -35,6 +35,11 @@ Expr with_children(const Expr& expr, const std::vector<Expr>& children);
 // changed. An inlined let variable: map the Var to its value and the Let to its body.
 Expr rewrite_post_order(const Expr& root, const std::function<Expr(const Expr& before, const Expr& after)>& rewrite);
 
+// The same, but a node for which `enter` is false is given with nothing below it rewritten: there stands what was, with
+// what became of the nodes that it shares with its surroundings before it, such as variables that it captures.
+Expr rewrite_post_order(const Expr& root, const std::function<bool(const Expr&)>& enter,
+                        const std::function<Expr(const Expr& before, const Expr& after)>& rewrite);
+
 // The variables that occur in `expr` and are bound outside of it, in order of first occurrence.
 std::vector<Var> free_vars(const Expr& expr);
 // All variables that occur in `expr`, binders included, in order of first occurrence.

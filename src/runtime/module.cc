@@ -1,5 +1,6 @@
 #include "runtime/module.h"
 
+#include <mutex>
 #include <set>
 
 #include "runtime/nested_load.h"
@@ -9,7 +10,14 @@ namespace {
 
 std::string loader_name(const std::string& key) { return fmt::format("{}{}", kLoadBinaryPrefix, key); }
 
-// `root` and all it imports, each once, depth first in the order of imports; with a stack of our own.
+// Of the imports of all modules: whether one more makes a cycle is a question about many.
+std::mutex& imports_mutex() {
+  static std::mutex mutex;
+  return mutex;
+}
+
+// Called with the mutex held. `root` and all it imports, each once, depth first in the order of imports; with a stack
+// of our own.
 std::vector<ModuleObj*> reachable(ModuleObj* root) {
   std::vector<ModuleObj*> order;
   std::vector<ModuleObj*> waiting = {root};
@@ -42,7 +50,11 @@ Module::Module(std::unique_ptr<ModuleBody> body) : object_(make_object<ModuleObj
 
 PackedFunc Module::GetFunction(const std::string& name, bool query_imports) const {
   if (!query_imports) return body().get_function(name, *this);
-  for (ModuleObj* module : reachable(object_.get())) {
+  const std::vector<ModuleObj*> modules = [&] {
+    const std::lock_guard lock(imports_mutex());
+    return reachable(object_.get());
+  }();
+  for (ModuleObj* module : modules) {
     PackedFunc function = module->body->get_function(name, Module(Ref<ModuleObj>(module)));
     if (function) return function;
   }
@@ -66,6 +78,7 @@ bool Module::ImplementsFunction(const std::string& name, bool query_imports) con
 
 void Module::Import(const Module& other) const {
   if (!other) throw_user_error("a null module cannot be imported");
+  const std::lock_guard lock(imports_mutex());
   for (const ModuleObj* module : reachable(other.object_.get())) {
     if (module == object_.get())
       throw_user_error("importing a module of kind '{}' into one of kind '{}' would make a cycle", other.type_key(),
@@ -75,6 +88,7 @@ void Module::Import(const Module& other) const {
 }
 
 std::vector<Module> Module::imports() const {
+  const std::lock_guard lock(imports_mutex());
   std::vector<Module> modules;
   for (const Ref<ModuleObj>& import : object_->imports) modules.emplace_back(import);
   return modules;

@@ -37,7 +37,7 @@ struct ModuleObj : Object {
   static constexpr int32_t static_type_index = type_index::kModule;
   static constexpr bool is_final = true;
   std::unique_ptr<ModuleBody> body;
-  std::vector<Ref<ModuleObj>> imports;
+  std::vector<Ref<ModuleObj>> imports;  // Module::Import and Module::imports guard it
 };
 
 // A shared reference to a module. The capitalised names are those that Relay users know.
@@ -58,7 +58,7 @@ class Module {
   // neither has it.
   PackedFunc GetFuncFromEnv(const std::string& name) const;
   bool ImplementsFunction(const std::string& name, bool query_imports = false) const;
-  // Adds an import. UserError when that would make a cycle.
+  // Adds an import. UserError when that would make a cycle. Threads may import and read imports at the same time.
   void Import(const Module& other) const;
   std::vector<Module> imports() const;
   std::string SaveToBinary() const { return body().save_to_binary(*this); }

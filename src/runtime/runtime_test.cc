@@ -2,7 +2,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
+#include <thread>
 
 #include "artifact/trailer.h"
 #include "base/error.h"
@@ -131,6 +133,46 @@ TEST(Module, FunctionsComeFromTheImportTree) {
   EXPECT_EQ(a.imports().size(), 1u);
   EXPECT_EQ(a.type_key(), "named");
   EXPECT_EQ(Value(a).as<Module>().GetFunction("a")().as<std::string>(), "a");
+}
+
+TEST(Module, ThreadsImportAndReadImports) {
+  constexpr size_t kImports = 200;
+  const Module root = named("root");
+  {
+    const std::jthread writer([&] {
+      for (size_t i = 0; i < kImports; ++i) root.Import(named("import"));
+    });
+    const std::jthread reader([&] {
+      for (size_t seen = 0; seen < kImports;) {
+        const bool is_there = root.ImplementsFunction("import", true);
+        const size_t now = root.imports().size();
+        EXPECT_GE(now, seen);
+        EXPECT_TRUE(is_there || seen == 0);
+        seen = now;
+      }
+    });
+  }
+  EXPECT_EQ(root.imports().size(), kImports);
+}
+
+// Whichever comes second would make a cycle.
+TEST(Module, TwoThreadsMakeNoCycle) {
+  for (int round = 0; round < 50; ++round) {
+    const Module a = named("a"), b = named("b");
+    std::atomic<int> num_refused = 0;
+    const auto import = [&](const Module& from, const Module& to) {
+      try {
+        from.Import(to);
+      } catch (const UserError&) {
+        ++num_refused;
+      }
+    };
+    {
+      const std::jthread one([&] { import(a, b); });
+      const std::jthread other([&] { import(b, a); });
+    }
+    EXPECT_EQ(num_refused, 1);
+  }
 }
 
 TEST(Module, Errors) {

@@ -36,7 +36,7 @@ class TempFile {
 
   const std::string& path() const { return path_; }
   void write(const std::vector<uint8_t>& bytes) const {
-    write_file(path_, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
+    kit::write_file(path_, {reinterpret_cast<const char*>(bytes.data()), bytes.size()});
   }
 
  private:
@@ -45,7 +45,7 @@ class TempFile {
 
 // The bytes of the shared object, before manifest and trailer.
 inline std::vector<uint8_t> toy_code() {
-  const std::string code = read_file(HEADRACE_TEST_ARTIFACT_CODE);
+  const std::string code = kit::read_file(HEADRACE_TEST_ARTIFACT_CODE);
   return {code.begin(), code.end()};
 }
 

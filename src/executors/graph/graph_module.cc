@@ -28,6 +28,14 @@ const DLTensor& tensor_at(Args args, int32_t index) {
   return array->tensor;
 }
 
+// Where results go.
+const DLTensor& writable_tensor_at(Args args, int32_t index) {
+  const DLTensor& tensor = tensor_at(args, index);
+  if (args[index].type_index != type_index::kDLTensorPtr && args.at<Ref<NDArrayObj>>(index)->read_only)
+    throw_user_error("argument {}: the tensor is read-only, and an output is written into it", index);
+  return tensor;
+}
+
 std::string hash_of(const DLTensor& tensor) {
   const Shape shape(tensor.shape, tensor.shape + tensor.ndim);
   auto* data = static_cast<std::byte*>(tensor.data) + tensor.byte_offset;
@@ -123,7 +131,7 @@ class GraphModuleBody : public runtime::ModuleBody {
   }
   Value set_output_zero_copy(Args args) {
     const size_t index = output_at(args);
-    runner_->set_output_zero_copy(index, tensor_at(args, 1));
+    runner_->set_output_zero_copy(index, writable_tensor_at(args, 1));
     keep(kept_outputs_[index], args[1]);
     return {};
   }
@@ -136,14 +144,16 @@ class GraphModuleBody : public runtime::ModuleBody {
   // A view that keeps the memory's owner alive: the runner, or the NDArray that was set.
   Value view_of(const DLTensor& tensor, const Value& kept) const {
     const Shape shape(tensor.shape, tensor.shape + tensor.ndim);
-    return NDArray::view(tensor.data, shape, DataType(tensor.dtype), [runner = runner_, kept] {});
+    const NDArray view = NDArray::view(tensor.data, shape, DataType(tensor.dtype), [runner = runner_, kept] {});
+    const auto owner = kept.as<NDArray>();
+    return owner && owner.object()->read_only ? view.as_read_only() : view;
   }
 
   Value get_output(Args args) {
     const size_t index = output_at(args);
     const NDArray view = view_of(runner_->output(index), kept_outputs_[index]).as<NDArray>();
     if (args.size() == 1) return view;
-    const DLTensor& dst = tensor_at(args, 1);
+    const DLTensor& dst = writable_tensor_at(args, 1);
     TensorSpec spec = outputs()[index];
     spec.shape.assign(view.shape().begin(), view.shape().end());
     GraphRunner::check_direct("output", {spec}, 0, dst);

@@ -19,12 +19,6 @@ Shape slice_list(const RuleInput& input, const Shape& attribute, size_t argument
   return *values;
 }
 
-// Where the slice of an axis of n begins, as Python has it.
-int64_t slice_begin(int64_t n, int64_t begin, int64_t step) {
-  const int64_t low = step > 0 ? 0 : -1, high = step > 0 ? n : n - 1;
-  return std::clamp(begin < 0 ? begin + n : begin, low, high);
-}
-
 Compute strided_slice_rule(const RuleInput& input) {
   const auto& attrs = input.attrs<ops::StridedSliceAttrs>();
   const Array<PrimExpr>& shape = input.in_types[0]->shape;
@@ -41,7 +35,7 @@ Compute strided_slice_rule(const RuleInput& input) {
       const bool is_single = is_int(input.out_types[0]->shape[axis], 1);
       const PrimExpr offset = is_single ? make_int(0) : i[axis] * step;
       const auto size = as_int(shape[axis]);
-      const PrimExpr first = size           ? make_int(slice_begin(*size, begin[k], step))
+      const PrimExpr first = size           ? make_int(ops::slice_range(*size, begin[k], 0, step).begin)
                              : begin[k] < 0 ? shape[axis] + begin[k]
                                             : make_int(begin[k]);
       source[axis] = first + offset;

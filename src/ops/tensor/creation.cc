@@ -116,29 +116,52 @@ ValueInferenceFn number_value(int64_t number) {
 // ---- arange
 
 // The number of steps from start to before stop; nothing when it cannot be counted.
-std::optional<int64_t> count_steps(double start, double stop, double step) {
-  const double count = std::ceil((stop - start) / step);
-  if (!(count < 0x1p62)) return std::nullopt;
-  return count > 0 ? static_cast<int64_t>(count) : 0;
+template <typename T>
+std::optional<int64_t> count_steps(T start, T stop, T step) {
+  if constexpr (std::is_floating_point_v<T>) {
+    const T count = std::ceil((stop - start) / step);
+    if (!(count < T(0x1p62))) return std::nullopt;
+    return count > 0 ? static_cast<int64_t>(count) : 0;
+  } else {
+    const bool rises = step > 0;
+    if (rises ? start >= stop : start <= stop) return 0;
+    // As unsigned numbers: a distance may be more than the greatest int64.
+    const auto low = static_cast<uint64_t>(rises ? start : stop), high = static_cast<uint64_t>(rises ? stop : start);
+    const uint64_t stride = rises ? static_cast<uint64_t>(step) : uint64_t{0} - static_cast<uint64_t>(step);
+    const uint64_t count = (high - low - 1) / stride + 1;
+    return count < (uint64_t{1} << 62) ? std::optional(static_cast<int64_t>(count)) : std::nullopt;
+  }
 }
 
-std::optional<double> scalar_number(const RelationInput& input, size_t i) {
-  if (const NDArray constant = input.arg_constant(i)) return element_as_double(constant.to_dense().tensor(), 0);
+template <typename T>
+std::optional<T> scalar_number(const RelationInput& input, size_t i) {
+  if (const NDArray constant = input.arg_constant(i)) {
+    const NDArray dense = constant.to_dense();
+    if constexpr (std::is_floating_point_v<T>) return element_as_double(dense.tensor(), 0);
+    return static_cast<T>(element_as_int(dense.tensor(), 0));
+  }
   const auto value = input.arg_value(i);
   const auto number = value ? as_int(value->front()) : std::nullopt;
-  return number ? std::optional(static_cast<double>(*number)) : std::nullopt;
+  return number ? std::optional(static_cast<T>(*number)) : std::nullopt;
 }
 
-PrimExpr arange_length(const RelationInput& input) {
-  const auto start = scalar_number(input, 0), stop = scalar_number(input, 1), step = scalar_number(input, 2);
-  if (step == 0.0) input.fail("step is 0");
+template <typename T>
+PrimExpr arange_length_of(const RelationInput& input) {
+  const auto start = scalar_number<T>(input, 0), stop = scalar_number<T>(input, 1), step = scalar_number<T>(input, 2);
+  if (step == T{0}) input.fail("step is 0");
   if (start && stop && step) {
     const auto count = count_steps(*start, *stop, *step);
     if (!count) input.fail(fmt::format("from {} to {} by {} are not countable", *start, *stop, *step));
     return make_int(*count);
   }
   const auto symbolic_stop = input.arg_value(1);
-  return start == 0.0 && step == 1.0 && symbolic_stop ? symbolic_stop->front() : make_any();
+  return start == T{0} && step == T{1} && symbolic_stop ? symbolic_stop->front() : make_any();
+}
+
+PrimExpr arange_length(const RelationInput& input) {
+  const DataType dtype = input.call.attrs_as<ArangeAttrs>().dtype;
+  if (dtype.is_float()) return arange_length_of<double>(input);
+  return dtype.is_uint() ? arange_length_of<uint64_t>(input) : arange_length_of<int64_t>(input);
 }
 
 Type relate_arange(const RelationInput& input) {
@@ -160,11 +183,12 @@ std::vector<NDArray> eval_arange(const EvalInput& input) {
   const bool exact = !result.dtype().is_float();
   const double start = element_as_double(input.args[0].tensor(), 0),
                step = element_as_double(input.args[2].tensor(), 0);
-  const int64_t first = exact ? element_as_int(input.args[0].tensor(), 0) : 0,
-                by = exact ? element_as_int(input.args[2].tensor(), 0) : 0;
+  // They wrap: a multiple of the step may be more than the sum is.
+  const auto first = static_cast<uint64_t>(exact ? element_as_int(input.args[0].tensor(), 0) : 0),
+             by = static_cast<uint64_t>(exact ? element_as_int(input.args[2].tensor(), 0) : 0);
   for (int64_t i = 0; i < result.num_elements(); ++i) {
     if (exact) {
-      set_element_int(result.tensor(), i, first + i * by);
+      set_element_int(result.tensor(), i, static_cast<int64_t>(first + static_cast<uint64_t>(i) * by));
     } else {
       set_element(result.tensor(), i, start + static_cast<double>(i) * step);
     }

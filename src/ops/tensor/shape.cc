@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "arith/bounds.h"
 #include "arith/canonical.h"
 #include "ops/families.h"
 #include "ops/loops/dims.h"
@@ -226,7 +227,8 @@ Type relate_squeeze(const RelationInput& input) {
   }
   Array<PrimExpr> dims;
   for (size_t i = 0; i < data->shape.size(); ++i) {
-    if (axes.empty() && is_any(data->shape[i]))
+    const auto [least, greatest] = arith::bounds_of(data->shape[i]);
+    if (axes.empty() && least < greatest && least <= 1 && greatest >= 1)
       input.fail(fmt::format("name the axes: whether axis {} of {} is 1 is not known", i, show(data)));
     if (axes.empty() ? !is_int(data->shape[i], 1) : !dropped[i]) dims.push_back(data->shape[i]);
   }

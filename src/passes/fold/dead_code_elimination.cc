@@ -7,6 +7,7 @@
 #include "passes/rewrite/for_each_function.h"
 #include "passes/rewrite/inline_lets.h"
 #include "relay/visit.h"
+#include "relay/function_attrs.h"
 
 namespace headrace::passes {
 
@@ -19,10 +20,13 @@ namespace {
 class LiveLets {
  public:
   LiveLets(const Expr& body, const Effects& effects) : effects_(effects) {
-    relay::post_order(body, [&](const Expr& e) {
+    std::vector<Expr> units;
+    relay::post_order(body, relay::is_entered, [&](const Expr& e) {
       if (const auto* let = e.as<LetNode>()) lets_[let->var.object()] = let;
+      if (!relay::is_entered(e)) units.push_back(e);
     });
     push(body);
+    for (const relay::Var& var : relay::all_vars(relay::make_tuple(Array<Expr>(units)))) push(var);  // they stay whole
     while (!pending_.empty()) {
       const Expr node = pending_.back();
       pending_.pop_back();
@@ -41,6 +45,7 @@ class LiveLets {
   }
 
   void visit(const Expr& node) {
+    if (!relay::is_entered(node)) return;
     if (const auto* let = node.as<LetNode>()) {
       if (effects_.of(let->value)) keep(*let);
       return push(let->body);
@@ -62,7 +67,7 @@ class LiveLets {
 
 Expr drop_dead_lets(const Expr& body, const Effects& effects) {
   const LiveLets lets(body, effects);
-  return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
+  return relay::rewrite_post_order(body, relay::is_entered, [&](const Expr& before, const Expr& after) {
     const auto* let = before.as<LetNode>();
     return let == nullptr || lets.is_live(*let) ? after : after.as<LetNode>()->body;
   });

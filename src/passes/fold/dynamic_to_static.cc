@@ -13,6 +13,7 @@
 #include "relay/infer/infer_type.h"
 #include "relay/leaves.h"
 #include "relay/visit.h"
+#include "relay/function_attrs.h"
 
 namespace headrace::passes {
 
@@ -202,7 +203,7 @@ IRModule dynamic_to_static(const IRModule& module) {
   const relay::TypedModule typed = relay::infer_type_and_values(in_order(module).module);
   const Effects effects(typed.module);
   return rewrite_bodies(typed.module, [&](const Expr& body) {
-    return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
+    return relay::rewrite_post_order(body, relay::is_entered, [&](const Expr& before, const Expr& after) {
       return effects.of(before) ? after : fix_call(before, after, typed.values);
     });
   });

@@ -12,6 +12,7 @@
 #include "relay/op_keys.h"
 #include "relay/scopes.h"
 #include "relay/visit.h"
+#include "relay/function_attrs.h"
 
 namespace headrace::passes {
 
@@ -220,8 +221,9 @@ SkipCall common_subexpr_skip(const pass::PassContext& context) {
 IRModule eliminate_common_subexpr(const IRModule& module, const SkipCall& skip) {
   return rewrite_bodies(module, [&](const Expr& body) {
     Table table(body, skip);
-    return relay::rewrite_post_order(
-        body, [&](const Expr& before, const Expr& after) { return table.first_equal(before, after); });
+    return relay::rewrite_post_order(body, relay::is_entered, [&](const Expr& before, const Expr& after) {
+      return table.first_equal(before, after);
+    });
   });
 }
 

@@ -9,6 +9,7 @@
 #include "passes/rewrite/for_each_function.h"
 #include "relay/infer/type_match.h"
 #include "relay/visit.h"
+#include "relay/function_attrs.h"
 
 namespace headrace::passes {
 
@@ -223,8 +224,9 @@ class Folder {
 
 Expr fold_constant(const Expr& expr, const pass::PassContext& context) {
   Folder folder(expr, context);
-  return relay::rewrite_post_order(
-      expr, [&](const Expr& before, const Expr& after) { return folder.fold(before, after, false); });
+  return relay::rewrite_post_order(expr, relay::is_entered, [&](const Expr& before, const Expr& after) {
+    return folder.fold(before, after, false);
+  });
 }
 
 IRModule fold_constant(const IRModule& module, const pass::PassContext& context) {
@@ -232,7 +234,7 @@ IRModule fold_constant(const IRModule& module, const pass::PassContext& context)
   const InOrder ordered = in_order(module);
   return rewrite_bodies(ordered.module, [&](const Expr& body) {
     Folder folder(body, context);
-    return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
+    return relay::rewrite_post_order(body, relay::is_entered, [&](const Expr& before, const Expr& after) {
       return folder.fold(before, after, ordered.effects.of(before));
     });
   });

@@ -2,6 +2,7 @@
 
 #include "passes/rewrite/for_each_function.h"
 #include "passes/rewrite/renewed.h"
+#include "relay/function_attrs.h"
 
 namespace headrace::passes {
 
@@ -39,7 +40,7 @@ class Expander {
   Expander(const IRModule& module, const EtaOptions& options) : module_(module), options_(options) {}
 
   Expr run(const Expr& body) {
-    return value(relay::rewrite_post_order(body, [&](const Expr&, const Expr& after) {
+    return value(relay::rewrite_post_order(body, relay::is_entered, [&](const Expr&, const Expr& after) {
       std::vector<Expr> children = relay::children_of(after);
       for (size_t i = after.is<CallNode>() ? 1 : 0; i < children.size(); ++i) children[i] = value(children[i]);
       return relay::with_children(after, children);

@@ -24,7 +24,7 @@ Expr body_of(const FunctionNode& function, const Array<Expr>& args) {
 
 IRModule defuse_ops(const IRModule& module) {
   return rewrite_bodies(module, [](const Expr& body) {
-    return relay::rewrite_post_order(body, [](const Expr&, const Expr& after) {
+    return relay::rewrite_post_order(body, relay::is_entered, [](const Expr&, const Expr& after) {
       const auto* call = after.as<CallNode>();
       const auto* function = call == nullptr ? nullptr : call->op.as<FunctionNode>();
       const bool is_group = function != nullptr && relay::is_primitive(*function) &&

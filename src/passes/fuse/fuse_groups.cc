@@ -102,11 +102,7 @@ class CallGraphBuilder {
  public:
   CallGraph build(const Expr& body) {
     std::vector<Expr> order;
-    const auto enter = [](const Expr& e) {
-      const auto* function = e.as<FunctionNode>();
-      return function == nullptr || !relay::is_sealed(*function);
-    };
-    relay::post_order(body, enter, [&](const Expr& node) { order.push_back(node); });
+    relay::post_order(body, relay::is_entered, [&](const Expr& node) { order.push_back(node); });
     for (const Expr& node : order) {
       if (is_op_call(node)) add_call(node);
     }

@@ -136,11 +136,7 @@ class BodyFuser {
   }
 
   Expr run(const Expr& body) {
-    const auto enter = [](const Expr& e) {
-      const auto* function = e.as<relay::FunctionNode>();
-      return function == nullptr || !relay::is_sealed(*function);
-    };
-    relay::post_order(body, enter, [&](const Expr& node) {
+    relay::post_order(body, relay::is_entered, [&](const Expr& node) {
       if (Expr made = rebuild(node)) done_[node.object()] = std::move(made);
     });
     return outside(body);
@@ -161,8 +157,7 @@ class BodyFuser {
       if (group->second->members.back() != node) return {};
       return GroupBuilder([this](const Expr& e) { return outside(e); }).build(*group->second);
     }
-    const auto* function = node.as<relay::FunctionNode>();
-    if (function != nullptr && relay::is_sealed(*function)) return node;
+    if (!relay::is_entered(node)) return node;
     std::vector<Expr> children = relay::children_of(node);
     for (Expr& child : children) {
       const auto it = done_.find(child.object());

@@ -23,10 +23,22 @@ Gradients grad_divide(const GradientSite& s) {
   const Expr by_first = divide(s.gradient, s.arg(1));
   return binary(s, by_first, negative(multiply(by_first, s.result)));
 }
+// Unless it is a constant without one.
+bool has_zero(const Expr& expr) {
+  const auto* constant = expr.as<relay::ConstantNode>();
+  if (constant == nullptr) return true;
+  const NDArray data = constant->data.to_dense();
+  for (int64_t i = 0; i < data.num_elements(); ++i) {
+    if (element_as_double(data.tensor(), i) == 0) return true;
+  }
+  return false;
+}
 // x^y: y x^(y-1), and x^y log x, which is 0 where x is 0
 Gradients grad_power(const GradientSite& s) {
   const Expr x = s.arg(0), y = s.arg(1);
-  const Expr by_base = multiply(s.gradient, multiply(y, ops::binary("power", x, subtract(y, scalar(1, s)))));
+  // Where y is 0 the slope is 0 x^0: 0 x^-1 is not a number at 0.
+  const Expr safe_y = has_zero(y) ? ops::where(ops::binary("equal", y, scalar(0, s)), ones_as(y), y) : y;
+  const Expr by_base = multiply(s.gradient, multiply(y, ops::binary("power", x, subtract(safe_y, scalar(1, s)))));
   if (y.is<relay::ConstantNode>()) return {summed_to(by_base, s.result, x), Expr()};
   const Expr is_zero = ops::binary("equal", x, scalar(0, s));
   const Expr safe = ops::where(is_zero, ones_as(x), x);

@@ -70,8 +70,10 @@ Gradients grad_pad(const GradientSite& s) {
   Array<Shape> opposite;
   for (const Shape& width : attrs.pad_width) opposite.push_back({-width[0], -width[1]});
   const Expr by_data = ops::pad(s.gradient, opposite, scalar(0, s));
+  const DataType dtype = dtype_of(s.arg(1));
+  if (!dtype.is_float()) return {by_data, Expr()};
   const Expr rest = ops::subtract(ops::reduce("sum", s.gradient), ops::reduce("sum", by_data));
-  return {by_data, reshaped_as(rest, s.arg(1))};
+  return {by_data, reshaped_as(dtype == dtype_of(s.arg(0)) ? rest : ops::cast(rest, dtype), s.arg(1))};
 }
 Gradients grad_depth_to_space(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::SubPixelAttrs>();

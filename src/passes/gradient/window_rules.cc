@@ -117,8 +117,7 @@ Gradients grad_adaptive_avg_pool(const GradientSite& s) {
   const std::string_view letters = ops::letters_of(attrs.spatial);
   if (!attrs.out_layout.empty() && attrs.out_layout != attrs.layout)
     refuse(s, fmt::format("no gradient from layout {} to {}", attrs.layout, attrs.out_layout));
-  std::vector<size_t> axes;
-  for (const char letter : letters.substr(2)) axes.push_back(attrs.layout.find(letter));
+  const std::vector<size_t> axes = ops::axes_of(attrs.layout, letters.substr(2));
   return {back_along(s, axes, [](const Expr& units, int64_t size) {
     return ops::call_with<ops::AdaptivePool1DAttrs>("nn.adaptive_avg_pool1d", {units}, {},
                                                     [&](auto& along) { along.output_size = Shape{size}; });

@@ -9,6 +9,7 @@
 #include "ops/nn/pool.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/visit.h"
+#include "relay/function_attrs.h"
 
 namespace headrace::passes {
 
@@ -121,7 +122,7 @@ Expr fold(const CallNode& call) {
 
 IRModule fold_explicit_padding(const IRModule& module) {
   return rewrite_bodies(module, [](const Expr& body) {
-    return relay::rewrite_post_order(body, [](const Expr&, const Expr& after) {
+    return relay::rewrite_post_order(body, relay::is_entered, [](const Expr&, const Expr& after) {
       const auto* call = after.as<CallNode>();
       const Expr folded = call == nullptr || call->as_op() == nullptr ? Expr() : fold(*call);
       return folded ? folded : after;

@@ -3,6 +3,7 @@
 #include "ops/tensor/join.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/visit.h"
+#include "relay/function_attrs.h"
 
 namespace headrace::passes {
 
@@ -67,7 +68,8 @@ IRModule split_args(const IRModule& module, int64_t max_function_args) {
   HEADRACE_CHECK(max_function_args >= 3, "max_function_args is {}", max_function_args);
   const auto most = static_cast<size_t>(max_function_args) - 1;
   return rewrite_bodies(module, [&](const Expr& body) {
-    return relay::rewrite_post_order(body, [&](const Expr&, const Expr& after) { return split(after, most); });
+    return relay::rewrite_post_order(body, relay::is_entered,
+                                     [&](const Expr&, const Expr& after) { return split(after, most); });
   });
 }
 

@@ -65,13 +65,32 @@ class FormRewriter {
 
  private:
   Stored store(const Expr& e) {
-    if (!relay::is_entered(e)) return {e};
+    if (!relay::is_entered(e)) return {kept_unit(e)};
     if (auto stored = convert(e)) return *std::move(stored);
     if (const auto* let = e.as<relay::LetNode>()) return {let_around(e, at(let->body).expr), at(let->body).form};
     if (const auto* var = e.as<relay::VarNode>()) return store_var(e, *var);
     std::vector<Expr> children = relay::children_of(e);
     for (Expr& child : children) child = as_written(child);
     return {relay::with_children(e, children)};
+  }
+
+  // A function that stays as it is sees what it captures as it was written.
+  Expr kept_unit(const Expr& unit) {
+    std::unordered_map<const Object*, Expr> values;
+    std::vector<std::pair<relay::Var, Expr>> lets;
+    for (const relay::Var& var : relay::free_vars(unit)) {
+      const auto done = done_.find(var.object());
+      if (done == done_.end() || done->second.expr == var) continue;
+      lets.emplace_back(relay::make_var(var->name_hint, {}, var->span), as_written(var));
+      values.emplace(var.object(), lets.back().first);
+    }
+    if (lets.empty()) return unit;
+    Expr result = relay::rewrite_post_order(unit, [&](const Expr& before, const Expr& after) {
+      const auto value = values.find(before.object());
+      return value == values.end() ? after : value->second;
+    });
+    for (size_t i = lets.size(); i-- > 0;) result = relay::make_let(lets[i].first, lets[i].second, result, unit->span);
+    return result;
   }
 
   Stored store_var(const Expr& e, const relay::VarNode& var) {

@@ -1,6 +1,7 @@
 #include "passes/rewrite/inline_lets.h"
 
 #include "ir/type_parts.h"
+#include "relay/function_attrs.h"
 #include "relay/visit.h"
 
 namespace headrace::passes {
@@ -19,18 +20,21 @@ bool may_decide_types(const Type& written) {
 // The lets that go, by their variables. One stays that is evaluated where it stands, or that needs its own variable.
 Lets dropped_lets(const Expr& body, const Effects& effects, const std::function<bool(const LetNode&)>& may_go) {
   std::unordered_map<const Object*, std::vector<const LetNode*>> by_value;
-  relay::post_order(body, [&](const Expr& node) {
+  std::vector<Expr> units;
+  relay::post_order(body, relay::is_entered, [&](const Expr& node) {
     const auto* let = node.as<LetNode>();
     if (let != nullptr && !effects.of(let->value) && !may_decide_types(let->var->type_annotation) && may_go(*let))
       by_value[let->value.object()].push_back(let);
+    if (!relay::is_entered(node)) units.push_back(node);
   });
   std::unordered_set<const Object*> met;
+  for (const relay::Var& var : relay::all_vars(relay::make_tuple(Array<Expr>(units)))) met.insert(var.object());
   Lets dropped;
   relay::post_order(body, [&](const Expr& node) {
     if (node.is<relay::VarNode>()) met.insert(node.object());
     const auto lets = by_value.find(node.object());
     if (lets == by_value.end()) return;
-    // A variable that is met before its value is done occurs in that value.
+    // A variable that is met before its value is done occurs in that value, or in a function that stays as it is.
     for (const LetNode* let : lets->second) {
       if (!met.contains(let->var.object())) dropped.emplace(let->var.object(), let);
     }

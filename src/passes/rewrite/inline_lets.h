@@ -12,8 +12,9 @@ namespace headrace::passes {
 //   add(%a, %a)
 //
 // `effects` are of a module whose effects are in order. Those that `may_go` says, but for: a value with an effect,
-// which is evaluated where it stands; a value that holds its own variable; and a variable whose written type may be all
-// that says what a constructor or a generic function is of.
+// which is evaluated where it stands; a value that holds its own variable; a variable whose written type may be all
+// that says what a constructor or a generic function is of; and one that stands in a function whose body passes leave
+// as it is (relay::is_entered).
 Expr inline_lets(const Expr& body, const Effects& effects, const std::function<bool(const relay::LetNode&)>& may_go);
 
 }  // namespace headrace::passes

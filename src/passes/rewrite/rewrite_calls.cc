@@ -11,6 +11,7 @@
 #include "relay/infer/type_match.h"
 #include "relay/scopes.h"
 #include "relay/visit.h"
+#include "relay/function_attrs.h"
 
 namespace headrace::passes {
 
@@ -36,7 +37,7 @@ class CallRewriter {
       : module_(program.module), effects_(program.effects), rewrites_(rewrites) {}
 
   Expr run(const Expr& body) {
-    return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
+    return relay::rewrite_post_order(body, relay::is_entered, [&](const Expr& before, const Expr& after) {
       const auto* call = before.as<CallNode>();
       const bool is_op_call = call != nullptr && call->as_op() != nullptr;
       const CallRewriteFn& rule = is_op_call ? rule_of(*call->as_op()) : no_rule_;

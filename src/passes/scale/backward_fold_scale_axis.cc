@@ -220,7 +220,7 @@ IRModule backward_fold_scale_axis(const IRModule& module, const pass::PassContex
   return rewrite_bodies(module, [&](const Expr& body) {
     ScaleFolder folder(body, rules, effects);
     return relay::rewrite_post_order(
-        body, [&](const Expr& before, const Expr& after) { return folder.rewrite(before, after); });
+        body, relay::is_entered, [&](const Expr& before, const Expr& after) { return folder.rewrite(before, after); });
   });
 }
 

@@ -55,7 +55,7 @@ template <typename T>
 bool pools_beside(const CallNode& call, const Scale& scale) {
   const T& attrs = call.attrs_as<T>();
   const bool keeps_layout = attrs.out_layout.empty() || attrs.out_layout == attrs.layout;
-  return scale.is_uniform() || (keeps_layout && attrs.layout.find('C') == scale.axis);
+  return scale.is_uniform() || (keeps_layout && ops::axes_of(attrs.layout, "C")[0] == scale.axis);
 }
 
 bool is_one_of(std::string_view op, std::initializer_list<std::string_view> names) {
@@ -115,7 +115,7 @@ class ForwardFolder {
   Expr run() {
     relay::post_order(body_, relay::is_entered, [&](const Expr& e) { fold(e); });
     if (dropped_.empty()) return body_;
-    return relay::rewrite_post_order(body_,
+    return relay::rewrite_post_order(body_, relay::is_entered,
                                      [&](const Expr& before, const Expr& after) { return rebuilt(before, after); });
   }
 

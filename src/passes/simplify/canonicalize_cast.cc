@@ -4,6 +4,7 @@
 #include "ops/tensor/elementwise.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/visit.h"
+#include "relay/function_attrs.h"
 
 namespace headrace::passes {
 
@@ -51,7 +52,7 @@ IRModule canonicalize_cast(const IRModule& module) {
   return rewrite_bodies(module, [](const Expr& body) {
     CastCopier copier;
     return relay::rewrite_post_order(
-        body, [&](const Expr& before, const Expr& after) { return copier.rewrite(before, after); });
+        body, relay::is_entered, [&](const Expr& before, const Expr& after) { return copier.rewrite(before, after); });
   });
 }
 

@@ -4,6 +4,7 @@
 #include "ops/tensor/shape.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/visit.h"
+#include "relay/function_attrs.h"
 
 namespace headrace::passes {
 
@@ -27,7 +28,7 @@ Expr as_addition(const CallNode& before, const CallNode& after) {
 
 IRModule canonicalize_ops(const IRModule& module) {
   return rewrite_bodies(module, [](const Expr& body) {
-    return relay::rewrite_post_order(body, [](const Expr& before, const Expr& after) {
+    return relay::rewrite_post_order(body, relay::is_entered, [](const Expr& before, const Expr& after) {
       const auto* call = before.as<CallNode>();
       const OpNode* op = call == nullptr ? nullptr : call->as_op();
       if (op == nullptr || op->name != "nn.bias_add") return after;

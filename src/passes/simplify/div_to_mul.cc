@@ -5,6 +5,7 @@
 #include "ops/tensor/broadcast.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/visit.h"
+#include "relay/function_attrs.h"
 
 namespace headrace::passes {
 
@@ -32,7 +33,7 @@ NDArray reciprocal(const NDArray& divisor) {
 
 IRModule div_to_mul(const IRModule& module) {
   return rewrite_bodies(module, [](const Expr& body) {
-    return relay::rewrite_post_order(body, [](const Expr&, const Expr& after) -> Expr {
+    return relay::rewrite_post_order(body, relay::is_entered, [](const Expr&, const Expr& after) -> Expr {
       const auto* call = after.as<CallNode>();
       const OpNode* op = call == nullptr ? nullptr : call->as_op();
       if (op == nullptr || op->name != "divide") return after;

@@ -2,6 +2,7 @@
 
 #include "passes/rewrite/for_each_function.h"
 #include "relay/visit.h"
+#include "relay/function_attrs.h"
 
 namespace headrace::passes {
 
@@ -18,7 +19,7 @@ IRModule fast_math(const IRModule& module) {
   std::unordered_map<const Object*, Op> fast;
   for (const auto& [plain, form] : kFastForms) fast.emplace(get_op(plain).object(), get_op(form));
   return rewrite_bodies(module, [&](const Expr& body) {
-    return relay::rewrite_post_order(body, [&](const Expr&, const Expr& after) {
+    return relay::rewrite_post_order(body, relay::is_entered, [&](const Expr&, const Expr& after) {
       const auto* call = after.as<CallNode>();
       const auto form = call == nullptr ? fast.end() : fast.find(call->op.object());
       return form == fast.end() ? after : copy_with(*call, [&](CallNode& copy) { copy.op = form->second; });

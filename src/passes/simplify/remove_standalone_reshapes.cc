@@ -69,7 +69,7 @@ IRModule remove_standalone_reshapes(const IRModule& module) {
   return rewrite_bodies(module, [](const Expr& body) {
     ReshapeRemover remover;
     return relay::rewrite_post_order(
-        body, [&](const Expr& before, const Expr& after) { return remover.rewrite(before, after); });
+        body, relay::is_entered, [&](const Expr& before, const Expr& after) { return remover.rewrite(before, after); });
   });
 }
 

@@ -6,6 +6,7 @@
 #include "passes/simplify/law.h"
 #include "relay/infer/type_match.h"
 #include "relay/visit.h"
+#include "relay/function_attrs.h"
 
 namespace headrace::passes {
 
@@ -91,7 +92,7 @@ Expr simplified(const Expr& before, Expr after) {
 IRModule simplify_expr(const IRModule& module) {
   const InOrder ordered = in_order(module);
   return rewrite_bodies(ordered.module, [&](const Expr& body) {
-    return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
+    return relay::rewrite_post_order(body, relay::is_entered, [&](const Expr& before, const Expr& after) {
       if (!ordered.effects.of(before)) return simplified(before, after);
       take_type(after, before);
       // The branch that is not taken has no effect.

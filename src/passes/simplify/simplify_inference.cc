@@ -12,6 +12,7 @@
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
 #include "relay/visit.h"
+#include "relay/function_attrs.h"
 
 namespace headrace::passes {
 
@@ -149,7 +150,7 @@ IRModule simplify_inference(const IRModule& module, bool unpack_norms) {
   const InOrder ordered = in_order(module);
   const Effects effects = ordered.writes();
   return rewrite_bodies(ordered.module, [&](const Expr& body) {
-    return relay::rewrite_post_order(body, [&](const Expr& before, const Expr& after) {
+    return relay::rewrite_post_order(body, relay::is_entered, [&](const Expr& before, const Expr& after) {
       return effects.of(before) ? after : simplify_call(before, after, unpack_norms);
     });
   });

@@ -131,6 +131,14 @@ constexpr InferCase kTypedOp[] = {
      "}",
      "fn (Tensor[(n, 4), float32], Tensor[(m), float32]) -> Tensor[(n, m), float32]"},
     {"def @main() { arange(0, 10, 3, dtype=\"int32\") }", "fn () -> Tensor[(4), int32]"},
+    {"def @main() { arange(9007199254740993i64, 9007199254740996i64, 1i64, dtype=\"int64\") }",
+     "fn () -> Tensor[(3), int64]"},
+    {"def @main() { arange(9000000000000000000i64, -9000000000000000000i64, -8000000000000000000i64, dtype=\"int64\") "
+     "}",
+     "fn () -> Tensor[(3), int64]"},
+    {"def @main() { arange(3u8, 1u8, 1u8, dtype=\"uint8\") }", "fn () -> Tensor[(0), uint8]"},
+    {"def @main(%x: Tensor[(n, 1), float32]) { squeeze(concatenate((%x, zeros(shape=[2, 1], dtype=\"float32\")))) }",
+     "fn (Tensor[(n, 1), float32]) -> Tensor[(n + 2), float32]"},
     // of narrow integers, what may have wrapped is unknown
     {"def @main() { zeros(add(const(Tensor[(1), uint8], [200]), 55u8), dtype=\"bool\") }",
      "fn () -> Tensor[(255), bool]"},
@@ -167,6 +175,7 @@ constexpr InferCase kRefusedOp[] = {
     {"def @main(%x: Tensor[(2, 3), float32]) { transpose(%x, axes=[0, 0]) }", "names axis 0 twice"},
     {"def @main(%x: Tensor[(2, 3), float32]) { transpose(%x, axes=[0, 1, 2]) }", "3 entries for a tensor of 2"},
     {"def @main(%x: Tensor[(2, 3), float32]) { squeeze(%x, axis=[0]) }", "has size 2, expected 1"},
+    {"def @main(%x: Tensor[(n, 3), float32]) { squeeze(%x) }", "name the axes: whether axis 0 of"},
     {"def @main(%x: Tensor[(2, 3), float32]) { expand_dims(%x, axis=4) }", "axis 4 is out of range"},
     {"def @main(%x: Tensor[(2, 3), float32], %y: Tensor[(2, 4), float32]) { concatenate((%x, %y)) }",
      "axis 1 of item 1 is 4 and of item 0 is 3"},
@@ -197,6 +206,8 @@ constexpr InferCase kRefusedOp[] = {
      "the summed dimensions n and n + 1 differ"},
     {"def @main(%x: Tensor[(2, 3), float32]) { broadcast_to(%x, shape=[2, 4]) }", "axis 1 is 3"},
     {"def @main() { arange(0, 10, 0, dtype=\"int32\") }", "step is 0"},
+    {"def @main() { arange(-9000000000000000000i64, 9000000000000000000i64, 1i64, dtype=\"int64\") }",
+     "from -9000000000000000000 to 9000000000000000000 by 1 are not countable"},
 };
 
 TEST(OpCases, Typed) {
