@@ -6,8 +6,8 @@
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
 #include "passes/rewrite/inline_lets.h"
-#include "relay/visit.h"
 #include "relay/function_attrs.h"
+#include "relay/visit.h"
 
 namespace headrace::passes {
 

@@ -10,10 +10,10 @@
 #include "ops/tensor/slice.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
+#include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
 #include "relay/leaves.h"
 #include "relay/visit.h"
-#include "relay/function_attrs.h"
 
 namespace headrace::passes {
 

@@ -9,10 +9,10 @@
 #include "object/structural_equal.h"
 #include "object/structural_hash.h"
 #include "passes/rewrite/for_each_function.h"
+#include "relay/function_attrs.h"
 #include "relay/op_keys.h"
 #include "relay/scopes.h"
 #include "relay/visit.h"
-#include "relay/function_attrs.h"
 
 namespace headrace::passes {
 

@@ -7,9 +7,9 @@
 #include "passes/fold/evaluate.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
+#include "relay/function_attrs.h"
 #include "relay/infer/type_match.h"
 #include "relay/visit.h"
-#include "relay/function_attrs.h"
 
 namespace headrace::passes {
 

@@ -8,8 +8,8 @@
 #include "ops/nn/pad.h"
 #include "ops/nn/pool.h"
 #include "passes/rewrite/for_each_function.h"
-#include "relay/visit.h"
 #include "relay/function_attrs.h"
+#include "relay/visit.h"
 
 namespace headrace::passes {
 

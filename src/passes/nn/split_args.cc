@@ -2,8 +2,8 @@
 
 #include "ops/tensor/join.h"
 #include "passes/rewrite/for_each_function.h"
-#include "relay/visit.h"
 #include "relay/function_attrs.h"
+#include "relay/visit.h"
 
 namespace headrace::passes {
 

@@ -7,11 +7,11 @@
 #include "object/repr.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
+#include "relay/function_attrs.h"
 #include "relay/infer/infer_type.h"
 #include "relay/infer/type_match.h"
 #include "relay/scopes.h"
 #include "relay/visit.h"
-#include "relay/function_attrs.h"
 
 namespace headrace::passes {
 

@@ -4,8 +4,8 @@
 
 #include "ops/tensor/broadcast.h"
 #include "passes/rewrite/for_each_function.h"
-#include "relay/visit.h"
 #include "relay/function_attrs.h"
+#include "relay/visit.h"
 
 namespace headrace::passes {
 

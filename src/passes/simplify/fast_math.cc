@@ -1,8 +1,8 @@
 #include "passes/simplify/fast_math.h"
 
 #include "passes/rewrite/for_each_function.h"
-#include "relay/visit.h"
 #include "relay/function_attrs.h"
+#include "relay/visit.h"
 
 namespace headrace::passes {
 

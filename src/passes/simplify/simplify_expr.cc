@@ -4,9 +4,9 @@
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
 #include "passes/simplify/law.h"
+#include "relay/function_attrs.h"
 #include "relay/infer/type_match.h"
 #include "relay/visit.h"
-#include "relay/function_attrs.h"
 
 namespace headrace::passes {
 

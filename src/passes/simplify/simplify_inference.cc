@@ -11,8 +11,8 @@
 #include "ops/tensor/shape.h"
 #include "passes/rewrite/effects.h"
 #include "passes/rewrite/for_each_function.h"
-#include "relay/visit.h"
 #include "relay/function_attrs.h"
+#include "relay/visit.h"
 
 namespace headrace::passes {
 
