@@ -10,6 +10,7 @@
 #include "ops/tensor/blocks.h"
 #include "ops/tensor/broadcast.h"
 #include "ops/tensor/creation.h"
+#include "ops/tensor/elementwise.h"
 #include "ops/tensor/reduce.h"
 #include "ops/tensor/shape.h"
 #include "ops/tensor/slice.h"
