@@ -18,8 +18,8 @@ def @main(%x: Tensor[(1, 4, 3, 3), float32], %z: Tensor[(1, 4, 3, 3), float32], 
     let %once = divide(add(%a, multiply(%a, 1f)), 4f);
     %0 = nn.batch_norm(%once, ones(shape=[4], dtype="float32"), zeros(shape=[4], dtype="float32"),
                        zeros(shape=[4], dtype="float32"), ones(shape=[4], dtype="float32"));
-    %1 = nn.conv2d(nn.pad(%0.0, 0f, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]]), ones(shape=[4, 4, 3, 3], dtype="float32"),
-                   channels=4, kernel_size=[3, 3]);
+    %1 = nn.conv2d(nn.pad(%0.0, 0f, pad_width=[[0, 0], [0, 0], [1, 1], [1, 1]]),
+                   ones(shape=[4, 4, 3, 3], dtype="float32"), channels=4, kernel_size=[3, 3]);
     %2 = nn.bias_add(%1, ones(shape=[4], dtype="float32"));
     %3 = add(multiply(exp(%y), exp(%a)), add(sum(concatenate((%a, %a, %a))), exp(%a)));
     tanh(add(%2, %3))
