@@ -24,6 +24,7 @@ struct PassInfo {
   std::vector<std::string> runs_after = {};  // in a list that has these too, it comes after them
   std::vector<std::string> undoes = {};      // what these did is taken back: after it, they may come again
   bool traceable = true;                     // whether the context's trace is told of it
+  bool rounds = false;                       // whether results may differ by rounding (docs/numerics.md); else no bit
 
   // By its name or another that it goes by, in any spelling: "fold_constant", "FoldConstant", "foldconstant".
   bool is_called(std::string_view name) const;

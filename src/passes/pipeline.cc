@@ -59,6 +59,12 @@ Pass with_context(std::string name, int32_t opt_level, std::string summary, std:
       std::forward<F>(run)};
 }
 
+// Marks a pass whose results may differ by rounding from those of the program before.
+Pass rounding(Pass pass) {
+  pass.info.rounds = true;
+  return pass;
+}
+
 Pass after(std::vector<std::string> others, Pass pass) {
   pass.info.runs_after = std::move(others);
   return pass;
@@ -93,24 +99,29 @@ Pass legalizing() {
 // By its name it makes arithmetic of every norm, as in Relay; in builds, norms of their data's own statistics go to the
 // kernels that they have (simplify_inference.h).
 Pass simplifying_inference(bool unpacks_norms) {
-  return with_context(
+  return rounding(with_context(
       "SimplifyInference", 0, "norms and dropout become arithmetic",
       {config_key<bool>("unpack_norms", "norms whose statistics are the data's own too; in builds false", "true")},
       [unpacks_norms](const IRModule& m, const PassContext& c) {
         const auto wish = c.option<bool>("relay.SimplifyInference.unpack_norms");
         return simplify_inference(m, wish.value_or(unpacks_norms));
-      });
+      }));
 }
 
 // By its name it multiplies weights that are variables, as in Relay. At each run that is work, so builds do not.
 Pass folding_scale_axis(bool with_variables) {
-  return with_context(
+  return rounding(with_context(
       "FoldScaleAxis", 3, "multiplications around a convolution move into its weights",
       {config_key<bool>("fold_variables", "into weights, and of factors, that are no constants; in builds false",
                         "true")},
       [with_variables](const IRModule& m, const PassContext& c) {
         return fold_scale_axis(m, c, c.option<bool>("relay.FoldScaleAxis.fold_variables").value_or(with_variables));
-      });
+      }));
+}
+
+Pass simplifying_expressions() {
+  return rounding(with_context("SimplifyExpr", 0, "algebraic laws: x + 0, pairs of transposes, reshapes, casts ...", {},
+                               [](const IRModule& m, const PassContext& c) { return simplify_expr(m, c.opt_level); }));
 }
 
 Pass eliminating_common_subexpr() {
@@ -186,12 +197,12 @@ Pass converting_layout() {
 }
 
 Pass mixing_precision() {
-  return with_context(
+  return rounding(with_context(
       "ToMixedPrecision", 0, "products, and what follows them, compute in float16 or bfloat16",
       {config_key<std::string>("mixed_precision_type", "float16 or bfloat16", "float16"),
        config_key<int64_t>("missing_op_mode", "ops of no list: 0 refuses them, 1 and 2 compute them in float32", "1"),
        config_key<bool>("keep_orig_output_dtype", "whether functions give what they gave", "true")},
-      [](const IRModule& m, const PassContext& c) { return to_mixed_precision(m, mixed_precision_options(c)); });
+      [](const IRModule& m, const PassContext& c) { return to_mixed_precision(m, mixed_precision_options(c)); }));
 }
 
 Pass planning_devices() {
@@ -219,9 +230,11 @@ std::vector<Pass> canonical() {
       with_context("FoldConstant", 2, "what depends on constants alone becomes a constant", {},
                    [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); }),
       folding_scale_axis(false),
-      plain<simplify_expr>("SimplifyExpr", 0, "algebraic laws: x + 0, pairs of transposes, reshapes, casts ..."),
+      simplifying_expressions(),
       // The laws look for the plain forms.
-      after({"SimplifyExpr"}, plain<fast_math>("FastMath", 4, "exp, tanh, erf and softmax become their fast forms")),
+      after({"SimplifyExpr"},
+            plain<fast_math>("FastMath", 4,
+                             "exp, tanh, erf and softmax get the names of their fast forms, which compute the same")),
       eliminating_common_subexpr(),
       eliminating_dead_code(),
   };
@@ -243,7 +256,7 @@ std::vector<Pass> by_name() {
       plain<to_basic_block_normal_form>("ToBasicBlockNormalForm", 1, "what several blocks use is bound by a let"),
       removing_unused_functions(),
       plain<canonicalize_ops>("CanonicalizeOps", 3, "ops that are others in disguise: bias_add becomes add"),
-      plain<div_to_mul>("DivToMul", 0, "a division by a constant becomes a multiplication"),
+      rounding(plain<div_to_mul>("DivToMul", 0, "a division by a constant becomes a multiplication")),
       defusing(),
       plain<inline_functions>("Inline", 1, "calls of functions marked Inline become their bodies"),
       plain<lambda_lift>("LambdaLift", 1, "functions inside functions become functions of the module"),
@@ -255,11 +268,12 @@ std::vector<Pass> by_name() {
       with_context("SplitArgs", 1, "concatenations of more tensors than a kernel takes are split",
                    {config_key<int64_t>("max_function_args", "the most inputs of a call; 0: any number", "0")},
                    [](const IRModule& m, const PassContext& c) { return split_args(m, max_function_args(c)); }),
-      with_context("BackwardFoldScaleAxis", 3, "multiplications after a convolution move into its weights", {},
-                   [](const IRModule& m, const PassContext& c) { return backward_fold_scale_axis(m, c); }),
+      rounding(with_context("BackwardFoldScaleAxis", 3, "multiplications after a convolution move into its weights", {},
+                            [](const IRModule& m, const PassContext& c) { return backward_fold_scale_axis(m, c); })),
       after({"BackwardFoldScaleAxis"},
-            with_context("ForwardFoldScaleAxis", 3, "multiplications before a convolution move into its weights", {},
-                         [](const IRModule& m, const PassContext& c) { return forward_fold_scale_axis(m, c); })),
+            rounding(with_context(
+                "ForwardFoldScaleAxis", 3, "multiplications before a convolution move into its weights", {},
+                [](const IRModule& m, const PassContext& c) { return forward_fold_scale_axis(m, c); }))),
       converting_layout(),
       mixing_precision(),
       plain<first_order_gradient>("FirstOrderGradient", 0, "functions give the gradients by their parameters too"),

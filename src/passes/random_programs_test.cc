@@ -38,12 +38,9 @@ TEST(RandomPrograms, JsonReadsBack) {
   })));
 }
 
-double tolerance_of(const std::string& pass) {
-  if (pass == "ToMixedPrecision") return 0.2;  // float16 rounds 8000 times as much as float32
-  static constexpr std::string_view kRounds[] = {"SimplifyInference",    "FoldScaleAxis", "BackwardFoldScaleAxis",
-                                                 "ForwardFoldScaleAxis", "SimplifyExpr",  "DivToMul"};
-  const bool rounds = std::find(std::begin(kRounds), std::end(kRounds), pass) != std::end(kRounds);
-  return rounds ? kRounding : 0;
+double tolerance_of(const pass::PassInfo& pass) {
+  if (pass.name == "ToMixedPrecision") return 0.2;  // float16 rounds 8000 times as much as float32
+  return pass.rounds ? kRounding : 0;
 }
 
 // `changed`: the passes that changed a program are added to it.
@@ -52,7 +49,7 @@ std::optional<std::string> check_one(const pass::Pass& pass, const IRModule& bef
   const IRModule after = run_pass(pass.info.name, before);
   if (!not_equal(before, after)) return std::nullopt;
   changed.insert(pass.info.name);
-  std::optional<std::string> failure = results_differ(before, after, seed, tolerance_of(pass.info.name));
+  std::optional<std::string> failure = results_differ(before, after, seed, tolerance_of(pass.info));
   if (!failure) failure = text_differs(after);
   if (failure) return fmt::format("{}: {}\nafter:\n{}", pass.info.name, *failure, relay::print_module(after));
   return std::nullopt;
@@ -118,7 +115,7 @@ TEST(RandomPrograms, RepeatedBindersMeanTheInnermost) {
     for (const pass::Pass& pass : all_passes()) {
       if (pass.info.name == "FirstOrderGradient") continue;  // gives another result
       const IRModule after = run_pass(pass.info.name, module);
-      if (auto failure = results_differ(original, after, p.seed, tolerance_of(pass.info.name)))
+      if (auto failure = results_differ(original, after, p.seed, tolerance_of(pass.info)))
         return fmt::format("{}: {}\nof:\n{}", pass.info.name, *failure, relay::print_module(module));
     }
     return std::nullopt;

@@ -133,10 +133,14 @@ class ScaleFolder {
 
   // The calls that change, each before those that it reads; none when one of them cannot.
   std::vector<Step> way_down(const Expr& top, const Scale& scale) const {
+    struct Pending {
+      Expr expr;
+      AddedConstants added;
+    };
     std::vector<Step> steps;
-    std::vector<Expr> pending{top};
+    std::vector<Pending> pending{{top, {}}};
     while (!pending.empty()) {
-      const Expr expr = pending.back();
+      const auto [expr, added] = pending.back();
       pending.pop_back();
       const auto* call = expr.as<CallNode>();
       if (call == nullptr || call->as_op() == nullptr || !known_.is_single(expr)) return {};
@@ -144,7 +148,10 @@ class ScaleFolder {
       if (step.weights && !is_along(scale, *step.weights, known_.type_of(call->args[1]))) return {};
       if (!step.weights) step.data = data_of(*call, scale);
       if ((!step.weights && step.data.empty()) || steps.size() == kMostScaledCalls) return {};
-      for (const size_t side : step.data) pending.push_back(call->args[side]);
+      for (const size_t side : step.data) {
+        pending.push_back({call->args[side], added});
+        if (!pending.back().added.pass(*call, side, AddedConstants::Direction::to_operand)) return {};
+      }
       steps.push_back(std::move(step));
     }
     return steps;

@@ -96,6 +96,22 @@ Expr ScaleRules::divided(const Expr& a, const Expr& b) const {
   return is_good ? quotient : Expr();
 }
 
+bool AddedConstants::pass(const relay::CallNode& call, size_t data, Direction direction) {
+  const std::string_view op = call.as_op()->name;
+  if (op != "add" && op != "subtract" && op != "nn.bias_add") return true;
+  const bool negates = op == "subtract" && data == 1;
+  if (negates && direction == Direction::to_result) is_negated_ = !is_negated_;
+  if (const NDArray constant = constant_data(call.args[1 - data])) {
+    const bool is_subtracted = op == "subtract" && data == 0;
+    const simplify::Signs signs = simplify::signs_of(constant);
+    const simplify::Signs added = is_subtracted != is_negated_ ? signs.negated() : signs;
+    if (signs_.oppose(added)) return false;
+    signs_ = signs_ | added;
+  }
+  if (negates && direction == Direction::to_operand) is_negated_ = !is_negated_;
+  return true;
+}
+
 bool is_along(const Scale& scale, const WeightAxis& where, const TensorTypeNode* weights) {
   if (weights == nullptr || weights->shape.size() != where.weight_rank || weights->dtype != scale.dtype) return false;
   // One channel that is broadcast to several is not along the weights.

@@ -4,6 +4,7 @@
 #include <unordered_map>
 
 #include "pass/pass.h"
+#include "passes/simplify/joined_constants.h"
 #include "relay/expr.h"
 
 namespace headrace::passes {
@@ -50,6 +51,22 @@ struct ScaleRules {
   Expr multiplied(const Expr& a, const Expr& b) const;
   // The same of a / b, b being constant and nowhere 0.
   Expr divided(const Expr& a, const Expr& b) const;
+};
+
+// The constants that are added along the way of a scale. A scale must not move past two of opposite signs: (x * s + c)
+// - c rounds x * s to the spacing of c, where (x + c / s) - c / s would round x to another one. The signs of operands
+// that are no constants are not known, and taken for no obstacle.
+class AddedConstants {
+ public:
+  enum class Direction : uint8_t { to_operand, to_result };
+
+  // Goes past a call of add, subtract or nn.bias_add whose operand `data` is on the way, in that direction. Returns
+  // false where its constant opposes one before; any other call is no obstacle.
+  bool pass(const relay::CallNode& call, size_t data, Direction direction);
+
+ private:
+  simplify::Signs signs_;
+  bool is_negated_ = false;
 };
 
 // The most calls that one scale passes: what is nested deeper keeps it, so that the time stays linear in the program.

@@ -170,10 +170,14 @@ class ForwardFolder {
   std::optional<Ways> find_ways(const Expr& product, const Scale& scale) const {
     Ways ways;
     ways.through.insert(product.object());
-    std::vector<const Object*> pending{product.object()};
+    struct Pending {
+      const Object* value;
+      AddedConstants added;
+    };
+    std::vector<Pending> pending{{product.object(), {}}};
     size_t count = 0;
     while (!pending.empty()) {
-      const Object* value = pending.back();
+      const auto [value, added] = pending.back();
       pending.pop_back();
       const auto uses = uses_.find(value);
       if (value == body_.object() || uses == uses_.end()) return std::nullopt;
@@ -184,7 +188,8 @@ class ForwardFolder {
         } else if (!passes(use, scale)) {
           return std::nullopt;
         } else if (ways.through.insert(use.call).second) {
-          pending.push_back(use.call);
+          pending.push_back({use.call, added});
+          if (!pending.back().added.pass(*use.call, use.arg, AddedConstants::Direction::to_result)) return std::nullopt;
           if (adds_to_it(*use.call)) ways.additions.push_back(use.call);
         } else {
           return std::nullopt;  // the same operand twice, or both from the product

@@ -25,13 +25,23 @@ Expr drop_one(const Site& s) {
 
 NDArray constant_data(const Expr& constant) { return constant.as<ConstantNode>()->data; }
 
-// The value of a binary call of constants; nothing when it is no good, or larger than both.
+// Which sums and products of two constants may take the place of two operations on a variable.
+bool may_join(std::string_view op, const NDArray& a, const NDArray& b) {
+  if (!a.dtype().is_float()) return true;
+  if (op == "multiply") return keeps_range(a, b);
+  const Signs signs = signs_of(a);
+  return !(op == "subtract" ? signs.negated() : signs).oppose(signs_of(b));
+}
+
+// Returns the value of a binary call of constants; nothing where joining them could change more than the last bits, or
+// would make a constant that is larger than both.
 std::optional<NDArray> joined(const Expr& call) {
   const CallNode& binary = *call.as<CallNode>();
-  const NDArray a = constant_data(binary.args[0]), b = constant_data(binary.args[1]);
+  const std::string_view op = binary.as_op()->name;
+  const NDArray a = constant_data(binary.args[0]).to_dense(), b = constant_data(binary.args[1]).to_dense();
+  if (!may_join(op, a, b)) return {};
   const NDArray data = interp::run_expr(call).as<NDArray>();
-  const bool is_good =
-      binary.as_op()->name == "multiply" ? is_good_product(a.to_dense(), b.to_dense(), data) : is_good_sum(data);
+  const bool is_good = op == "multiply" ? is_good_product(a, b, data) : is_good_sum(data);
   if (!is_good || data.num_elements() > std::max(a.num_elements(), b.num_elements())) return {};
   return data;
 }
@@ -47,7 +57,7 @@ std::optional<WithConstant> split_constant(const CallNode& call) {
   return std::nullopt;
 }
 
-// (x + c) + d == x + (c + d), and the same for *; up to rounding
+// (x + c) + d == x + (c + d) where c and d have one sign; (x * c) * d == x * (c * d); up to rounding
 Expr join_constants(const Site& s) {
   const auto outer = split_constant(s.call);
   const auto* inner_call = outer ? as_call_of(outer->other, s.op()) : nullptr;
@@ -58,7 +68,7 @@ Expr join_constants(const Site& s) {
   return ops::binary(s.op(), inner->other, relay::make_constant(*data, s.call.span), s.call.span);
 }
 
-// bias_add(x, b) + c == x + (b' + c), where b' is b along its axis; up to rounding
+// bias_add(x, b) + c == x + (b' + c), where b' is b along its axis and has the sign of c; up to rounding
 Expr join_bias(const Site& s) {
   const auto outer = split_constant(s.call);
   const auto* inner = outer ? as_call_of(outer->other, "nn.bias_add") : nullptr;
@@ -72,7 +82,7 @@ Expr join_bias(const Site& s) {
   return data ? ops::add(inner->args[0], relay::make_constant(*data, s.call.span), s.call.span) : Expr();
 }
 
-// (x - c) - d == x - (c + d); up to rounding
+// (x - c) - d == x - (c + d) where c and d have one sign; up to rounding
 Expr join_subtractions(const Site& s) {
   const auto* inner = as_call_of(s.arg(0), "subtract");
   if (inner == nullptr || !s.arg(1).is<ConstantNode>() || !inner->args[1].is<ConstantNode>()) return {};
@@ -80,7 +90,7 @@ Expr join_subtractions(const Site& s) {
   return data ? ops::subtract(inner->args[0], relay::make_constant(*data, s.span()), s.span()) : Expr();
 }
 
-// (x - c) + d == x + (d - c); up to rounding
+// (x - c) + d == x + (d - c) where c and d have opposite signs; up to rounding
 Expr add_after_subtract(const Site& s) {
   const auto outer = split_constant(s.call);
   const auto* inner = outer ? as_call_of(outer->other, "subtract") : nullptr;
@@ -89,7 +99,7 @@ Expr add_after_subtract(const Site& s) {
   return data ? ops::add(inner->args[0], relay::make_constant(*data, s.span()), s.span()) : Expr();
 }
 
-// (x + c) - d == x + (c - d); up to rounding
+// (x + c) - d == x + (c - d) where c and d have opposite signs; up to rounding
 Expr subtract_after_add(const Site& s) {
   const auto* call = as_call_of(s.arg(0), "add");
   const auto inner = call == nullptr ? std::nullopt : split_constant(*call);
@@ -179,37 +189,42 @@ Expr drop_double_negative(const Site& s) {
   return inner == nullptr ? Expr() : inner->args[0];
 }
 
+constexpr auto kAll = LawDtypes::all;
+constexpr auto kAny = LawShape::any;
+constexpr auto kZeroSign = LawNumerics::zero_sign;
+constexpr auto kRounding = LawNumerics::rounding;
+
 constexpr Law kArithmeticLaws[] = {
-    {"add", drop_zero},
-    {"add", join_constants},
-    {"add", join_bias},
-    {"add", add_after_subtract},
+    {"add", drop_zero, kAll, kAny, kZeroSign},
+    {"add", join_constants, kAll, kAny, kRounding},
+    {"add", join_bias, kAll, kAny, kRounding},
+    {"add", add_after_subtract, kAll, kAny, kRounding},
     {"add", add_negative},
-    {"subtract", drop_zero},
+    {"subtract", drop_zero, kAll, kAny, kZeroSign},  // exact but where the zero is -0
     {"subtract", subtract_itself, LawDtypes::exact, LawShape::known},
-    {"subtract", subtract_from_zero},
-    {"subtract", join_subtractions},
-    {"subtract", subtract_after_add},
+    {"subtract", subtract_from_zero, kAll, kAny, kZeroSign},
+    {"subtract", join_subtractions, kAll, kAny, kRounding},
+    {"subtract", subtract_after_add, kAll, kAny, kRounding},
     {"subtract", subtract_negative},
     {"multiply", drop_one},
     {"multiply", multiply_by_zero, LawDtypes::exact, LawShape::known},
     {"multiply", multiply_by_minus_one},
-    {"multiply", join_constants},
+    {"multiply", join_constants, kAll, kAny, kRounding},
     {"multiply", drop_two_negatives},
     {"divide", drop_one},
     {"divide", drop_two_negatives, LawDtypes::floats},
-    {"divide", invert_root},
+    {"divide", invert_root, kAll, kAny, kRounding},
     {"floor_divide", divide_by_one, LawDtypes::exact},
     {"trunc_divide", divide_by_one, LawDtypes::exact},
     {"mod", rest_of_one, LawDtypes::exact, LawShape::known},
     {"trunc_mod", rest_of_one, LawDtypes::exact, LawShape::known},
     {"floor_mod", rest_of_one, LawDtypes::exact, LawShape::known},
     {"power", drop_one},
-    {"power", square},
-    {"power", invert, LawDtypes::floats},
+    {"power", square, kAll, kAny, kRounding},
+    {"power", invert, LawDtypes::floats, kAny, kRounding},
     {"negative", drop_double_negative},
-    {"negative", negate_difference},
-    {"nn.bias_add", drop_zero_bias},
+    {"negative", negate_difference, kAll, kAny, kZeroSign},
+    {"nn.bias_add", drop_zero_bias, kAll, kAny, kZeroSign},
 };
 
 }  // namespace

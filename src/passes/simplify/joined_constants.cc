@@ -59,6 +59,27 @@ Magnitudes magnitudes_of(const NDArray& data) {
 
 }  // namespace
 
+Signs signs_of(const NDArray& data) {
+  const NDArray dense = data.to_dense();
+  Signs signs;
+  for (int64_t i = 0; i < dense.num_elements(); ++i) {
+    const double value = element_as_double(dense.tensor(), i);
+    signs.positive |= value > 0;
+    signs.negative |= value < 0;
+  }
+  return signs;
+}
+
+bool keeps_range(const NDArray& a, const NDArray& b) {
+  if (!a.dtype().is_float()) return true;
+  const Magnitudes x = magnitudes_of(a), y = magnitudes_of(b);
+  const auto shrinks_nothing = [](const Magnitudes& m) { return m.smallest >= 1 && !m.has_zero; };
+  if (x.largest <= 1 && y.largest <= 1) return true;
+  if (shrinks_nothing(x) && shrinks_nothing(y)) return true;
+  const auto is_moderate = [](const Magnitudes& m) { return m.smallest >= 0x1p-32 && m.largest <= 0x1p32; };
+  return a.dtype() != DataType::float_(16) && is_moderate(x) && is_moderate(y);
+}
+
 bool is_good_sum(const NDArray& result) {
   if (!result.dtype().is_float()) return true;
   const Magnitudes m = magnitudes_of(result);

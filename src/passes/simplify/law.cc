@@ -80,7 +80,8 @@ std::optional<double> scalar_value(const Expr& expr) {
   return element_as_double(constant->data.to_dense().tensor(), 0);
 }
 
-bool Law::holds_for(const Site& site) const {
+bool Law::holds_for(const Site& site, int32_t opt_level) const {
+  if (numerics != LawNumerics::exact && opt_level < kInexactLevel && site.dtype().is_float()) return false;
   if (shape == LawShape::known && !site.shape()) return false;
   const DataType dtype = dtypes == LawDtypes::all ? DataType() : dtype_of(site.arg(0));
   switch (dtypes) {

@@ -40,14 +40,26 @@ enum class LawDtypes : uint8_t {
 // What must be known of the call's shape.
 enum class LawShape : uint8_t { any, known };
 
+// How far a law may change floating-point results (docs/numerics.md). Integers are always exact.
+enum class LawNumerics : uint8_t {
+  exact,      // keeps every bit, except which NaN a NaN is
+  zero_sign,  // a zero may get the other sign
+  rounding,   // rounds differently, within the bound that docs/numerics.md states for the law
+};
+
+// The level from which laws that are not exact apply to floats.
+inline constexpr int32_t kInexactLevel = 3;
+
 struct Law {
   std::string_view op;
   // What the call equals, or null where the law does not apply. Asked only where the law holds.
   Expr (*apply)(const Site& site);
   LawDtypes dtypes = LawDtypes::all;
   LawShape shape = LawShape::any;
+  LawNumerics numerics = LawNumerics::exact;
 
-  bool holds_for(const Site& site) const;
+  // Returns whether the law may be asked about the call at that level.
+  bool holds_for(const Site& site, int32_t opt_level) const;
 };
 
 // Sums, products, powers and constants among them.

@@ -294,12 +294,12 @@ constexpr Law kShapesLaws[] = {
     {"tile", drop_broadcast, LawDtypes::all, LawShape::known},
     {"repeat", drop_repeat, LawDtypes::all, LawShape::known},
     {"reverse", drop_reverse},
-    {"sum", reduce_nothing, LawDtypes::all, LawShape::known},
-    {"mean", reduce_nothing, LawDtypes::all, LawShape::known},
+    {"sum", reduce_nothing, LawDtypes::all, LawShape::known, LawNumerics::zero_sign},
+    {"mean", reduce_nothing, LawDtypes::all, LawShape::known, LawNumerics::zero_sign},
     {"max", reduce_nothing, LawDtypes::all, LawShape::known},
     {"min", reduce_nothing, LawDtypes::all, LawShape::known},
     {"prod", reduce_nothing, LawDtypes::all, LawShape::known},
-    {"collapse_sum_to", reduce_nothing, LawDtypes::all, LawShape::known},
+    {"collapse_sum_to", reduce_nothing, LawDtypes::all, LawShape::known, LawNumerics::zero_sign},
     {"zeros_like", zeros_like_as_zeros, LawDtypes::all, LawShape::known},
     {"ones_like", ones_like_as_ones, LawDtypes::all, LawShape::known},
     {"full_like", full_like_as_full, LawDtypes::all, LawShape::known},
@@ -309,9 +309,9 @@ constexpr Law kShapesLaws[] = {
     {"nn.max_pool1d", drop_pool},
     {"nn.max_pool2d", drop_pool},
     {"nn.max_pool3d", drop_pool},
-    {"nn.avg_pool1d", drop_pool},
-    {"nn.avg_pool2d", drop_pool},
-    {"nn.avg_pool3d", drop_pool},
+    {"nn.avg_pool1d", drop_pool, LawDtypes::all, LawShape::any, LawNumerics::zero_sign},
+    {"nn.avg_pool2d", drop_pool, LawDtypes::all, LawShape::any, LawNumerics::zero_sign},
+    {"nn.avg_pool3d", drop_pool, LawDtypes::all, LawShape::any, LawNumerics::zero_sign},
 };
 
 }  // namespace

@@ -47,7 +47,7 @@ Expr item_of_whole(const relay::TupleGetItemNode& item) {
 }
 
 // The first law that applies to the expression; null when none does.
-Expr apply_law(const Expr& expr) {
+Expr apply_law(const Expr& expr, int32_t opt_level) {
   static const LawIndex index = make_index();
   const Type& type = expr->checked_type();
   Expr same;
@@ -59,7 +59,7 @@ Expr apply_law(const Expr& expr) {
   if (laws == index.end()) return {};
   const simplify::Site site{*call, type};
   for (const Law& law : laws->second) {
-    if (!law.holds_for(site)) continue;
+    if (!law.holds_for(site, opt_level)) continue;
     if (Expr result = law.apply(site)) return result;
   }
   return {};
@@ -77,10 +77,10 @@ void take_type(const Expr& expr, const Expr& from) {
   }
 }
 
-Expr simplified(const Expr& before, Expr after) {
+Expr simplified(const Expr& before, Expr after, int32_t opt_level) {
   take_type(after, before);
   if (!after->has_checked_type()) return after;
-  while (Expr simpler = apply_law(after)) {
+  while (Expr simpler = apply_law(after, opt_level)) {
     take_type(simpler, after);
     after = std::move(simpler);
   }
@@ -89,11 +89,11 @@ Expr simplified(const Expr& before, Expr after) {
 
 }  // namespace
 
-IRModule simplify_expr(const IRModule& module) {
+IRModule simplify_expr(const IRModule& module, int32_t opt_level) {
   const InOrder ordered = in_order(module);
   return rewrite_bodies(ordered.module, [&](const Expr& body) {
     return relay::rewrite_post_order(body, relay::is_entered, [&](const Expr& before, const Expr& after) {
-      if (!ordered.effects.of(before)) return simplified(before, after);
+      if (!ordered.effects.of(before)) return simplified(before, after, opt_level);
       take_type(after, before);
       // The branch that is not taken has no effect.
       const auto* branch = after.as<relay::IfNode>();

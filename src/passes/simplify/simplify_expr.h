@@ -10,17 +10,20 @@
 // after FoldScaleAxis, which leaves consecutive additions behind. Expressions with effects, and those that read
 // references, are left as they are; shared ones, and those in braces, are bound before (passes/rewrite/effects.h). A
 // dimension `?` proves nothing: an operand stands for a call only where the shapes are surely the same. Laws that hold
-// for some dtypes only (integers wrap, NaN is no number) say so in their tables. Exact, but for the sign of a zero (x +
-// 0, 0 - x, -(x - y), a maximum with 0, abs of what is not negative, sums and means of one element), and for the laws
-// whose statement says "up to rounding": consecutive constants are added (multiplied) with each other first, which
-// rounds differently (they are not where that would overflow or lose precision to underflow), small powers are
-// products, and 1 / sqrt(x) is rounded once.
+// for some dtypes only (integers wrap, NaN is no number) say so in their tables.
+//
+// Below level 3 floating-point results keep every bit: only exact laws apply to floats. From level 3 on, laws apply
+// that may change the sign of a zero, and those that round differently (LawNumerics in law.h): constants of the same
+// sign that are added one after the other are added first, factors are multiplied first where no intermediate product
+// that disappears could have overflowed or lost digits to underflow, small powers become products, and 1 / sqrt(x) is
+// rounded once. Constants of opposite signs are never added: (x + c) - c rounds x to the spacing of c, which programs
+// do on purpose. docs/numerics.md states each bound.
 #pragma once
 
 #include "relay/expr.h"
 
 namespace headrace::passes {
 
-IRModule simplify_expr(const IRModule& module);
+IRModule simplify_expr(const IRModule& module, int32_t opt_level);
 
 }  // namespace headrace::passes
