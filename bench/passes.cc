@@ -4,7 +4,6 @@
 #include <chrono>
 #include <filesystem>
 
-#include "driver/materialize.h"
 #include "driver/model.h"
 #include "object/array.h"
 #include "ops/all_ops.h"
@@ -35,7 +34,6 @@ IRModule run_lists(const IRModule& module) {
   pass::PassContext context;
   context.opt_level = 3;
   context.infer_type = [](const IRModule& m) { return relay::infer_type(m); };
-  context.evaluator = driver::make_compiling_evaluator(1);
   std::vector<pass::Pass> list = passes::canonical();
   for (pass::Pass& pass : passes::native()) list.push_back(std::move(pass));
   return pass::run_passes(list, module, context);

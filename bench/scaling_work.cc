@@ -1,7 +1,6 @@
 #include "bench/scaling_work.h"
 
 #include "driver/all_passes.h"
-#include "driver/materialize.h"
 #include "interp/interp.h"
 #include "object/array.h"
 #include "object/json.h"
@@ -112,7 +111,6 @@ pass::PassContext context_of_passes() {
 ScalingWork work_of(std::string name, std::vector<pass::Pass> passes) {
   const auto run = [passes = std::move(passes)](const ScalingProgram& program, const Timed& timed) {
     pass::PassContext context = context_of_passes();
-    context.evaluator = driver::make_compiling_evaluator(1);
     timed([&] { pass::run_passes(passes, program.typed, context); });
   };
   return {std::move(name), true, run};

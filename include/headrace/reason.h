@@ -40,7 +40,9 @@ typedef enum hr_reason {
   HR_REASON_FUSE_DATA_SIZED = 46,     /* the size of a result comes from data */
   HR_REASON_FUSE_TENSORS = 47,        /* the kernel would have too many tensors around it */
   HR_REASON_FUSE_TUPLE = 48,          /* it is an item of a tuple that is taken apart again */
-  HR_REASON_FUSE_SCOPE = 49           /* a let, a branch, a match or a function lies between */
+  HR_REASON_FUSE_SCOPE = 49,          /* a let, a branch, a match or a function lies between */
+  /* constants */
+  HR_REASON_FOLD_LIMIT = 50 /* evaluating it at compile time takes too many steps or too much memory */
 } hr_reason;
 
 #endif /* HEADRACE_REASON_H_ */

@@ -13,7 +13,6 @@
 #include "driver/check_size.h"
 #include "driver/dump_loops.h"
 #include "driver/link_artifact.h"
-#include "driver/materialize.h"
 #include "driver/module_format.h"
 #include "driver/output_file.h"
 #include "driver/register_all.h"
@@ -39,20 +38,22 @@ namespace headrace::driver {
 namespace {
 
 using ModuleCheck = std::function<void(const IRModule&)>;
+using NoteSink = std::function<void(const pass::PassNote&)>;
+
+int processors_for(int32_t jobs) { return jobs > 0 ? jobs : runtime::num_processors(); }
 
 pass::PassContext make_context(const CompileOptions& options, ModuleCheck verify) {
   pass::PassContext context = options.passes;
   context.infer_type = {};
-  context.evaluator = {};
+  context.threads = processors_for(options.jobs);
   if (options.verify_each) context.instruments.push_back(pass::make_verify_instrument(std::move(verify)));
   return context;
 }
 
-pass::PassContext make_relay_context(const CompileOptions& options) {
+pass::PassContext make_relay_context(const CompileOptions& options, NoteSink note) {
   pass::PassContext context = make_context(options, [](const IRModule& module) { relay::verify(module); });
   context.infer_type = [](const IRModule& module) { return relay::infer_type(module); };
-  // The evaluator's own compiles run without FoldConstant, and so without an evaluator.
-  if (!context.is_disabled(get_pass("FoldConstant").info)) context.evaluator = make_compiling_evaluator(options.jobs);
+  context.note = std::move(note);
   return context;
 }
 
@@ -78,8 +79,8 @@ void check_loops(const IRModule& loops) {
 }
 
 // What the passes make of the model: typed relay, in groups.
-IRModule run_relay_passes(const IRModule& module, const CompileOptions& options) {
-  const pass::PassContext context = make_relay_context(options);
+IRModule run_relay_passes(const IRModule& module, const CompileOptions& options, NoteSink note) {
+  const pass::PassContext context = make_relay_context(options, std::move(note));
   std::vector<pass::Pass> list = passes::canonical();
   for (pass::Pass& pass : passes::native()) list.push_back(std::move(pass));
   const IRModule typed = relay::infer_type(relay::unique_binders(module));
@@ -108,7 +109,10 @@ class Compilation {
   template <typename F>
   CompileReport run(F&& link) {
     code_.modules = save_modules(model_.modules);
-    stage("relay passes", [&] { module_ = run_relay_passes(model_.module, options_); });
+    stage("relay passes", [&] {
+      module_ =
+          run_relay_passes(model_.module, options_, [&](const pass::PassNote& note) { report_.notes.push_back(note); });
+    });
     stage("plan", [&] { plan(); });
     stage("lower", [&] { lower_kernels(); });
     stage("native code", [&] { generate_code(); });
@@ -185,7 +189,7 @@ class Compilation {
   }
 
   void generate_code() {
-    const int jobs = options_.jobs > 0 ? options_.jobs : runtime::num_processors();
+    const int jobs = processors_for(options_.jobs);
     code_.opt_level = options_.passes.opt_level == 0 ? 1 : 3;
     if (makes_objects_)
       code_.objects = compiler_.compile(code_.kernels, code_.target, {.opt_level = code_.opt_level, .jobs = jobs});

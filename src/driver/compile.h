@@ -17,12 +17,13 @@ namespace headrace::driver {
 struct CompileOptions {
   Target target = make_target("llvm");  // without options: this machine
   // How the passes run, of Relay and of loops; its level, from 0 (each op by itself) to 4, is the code generator's too.
-  // What infers types and what evaluates constants is the compile's own.
+  // Type inference, notes and threads are the compile's own.
   pass::PassContext passes = {.opt_level = 3};
   // What the artifact runs with unless told otherwise, to runtime::kMaxWorkers; 0: the target's num-cores, else one a
   // processor.
   int32_t threads = 0;
-  int32_t jobs = 0;  // threads that generate code; 0: one a processor. The bytes do not depend on it.
+  int32_t jobs =
+      0;  // threads that generate code and evaluate constants; 0: one a processor. The bytes do not depend on it.
   // More weights than this go into a file beside the artifact (driver/link_artifact.h).
   int64_t weights_limit_bytes = kWeightsLimitBytes;
   bool verify_each = false;  // check the IR's rules after each pass
@@ -41,7 +42,8 @@ struct StageTime {
 struct CompileReport {
   artifact::Manifest manifest;
   std::vector<StageTime> stages;
-  int64_t artifact_bytes = 0;  // of the file, without a side file
+  std::vector<pass::PassNote> notes;  // what passes left undone, such as constants that cost too much to evaluate
+  int64_t artifact_bytes = 0;         // of the file, without a side file
 };
 
 // Compiles `model` to the file `path`, in the format that its ending names (module_format.h). The file appears whole or

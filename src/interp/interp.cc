@@ -532,7 +532,7 @@ class Interpreter {
   }
 
   Typed run_eval(const ops::EvalFn& eval, const CallNode& call, std::vector<NDArray> data,
-                 std::vector<TensorType> data_types, const Type& declared) const {
+                 std::vector<TensorType> data_types, const Type& declared) {
     const auto* tuple = declared.as<TupleTypeNode>();
     std::vector<TensorType> out_types;
     if (tuple == nullptr) {
@@ -540,8 +540,10 @@ class Interpreter {
     } else {
       for (const Type& item : tuple->items) out_types.push_back(working_type(item, call));
     }
+    ops::EvalWork& work = options_.work != nullptr ? *options_.work : unlimited_;
+    for (const NDArray& operand : data) work.spend(operand.num_elements());
     std::vector<NDArray> results =
-        evaluated(eval, {call, std::move(data), std::move(data_types), std::move(out_types)});
+        evaluated(eval, {call, std::move(data), std::move(data_types), std::move(out_types), &work});
     if (tuple == nullptr) return {Value(results.at(0)), actual_type(declared, results[0])};
     HEADRACE_CHECK(results.size() == tuple->items.size(), "'{}' gave {} results for {}", call.as_op()->name,
                    results.size(), to_string(declared));
@@ -554,6 +556,7 @@ class Interpreter {
   std::unordered_map<const FunctionNode*, relay::Function> prepared_;
   relay::Captures captures_;  // of the functions inside them
   int64_t depth_ = 0;
+  ops::EvalWork unlimited_{{}};
 };
 
 }  // namespace

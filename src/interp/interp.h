@@ -2,6 +2,7 @@
 // and executor is tested against it.
 #pragma once
 
+#include "ops/eval_work.h"
 #include "relay/expr.h"
 
 namespace headrace::interp {
@@ -13,7 +14,8 @@ enum class Precision : uint8_t {
 
 struct Options {
   Precision precision = Precision::declared;
-  int64_t max_depth = 50'000;  // nested function calls and branches; UserError beyond
+  int64_t max_depth = 50'000;     // nested function calls and branches; UserError beyond
+  ops::EvalWork* work = nullptr;  // limits and threads of the ops' evaluations; null: none, and one thread
 };
 
 // A value of a data type: what made it, and of what.

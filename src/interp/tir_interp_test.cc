@@ -267,7 +267,7 @@ TEST(TirInterp, PassesKeepEveryBit) {
 TEST(TirInterp, NativeCodeGivesTheSameBits) {
   kit::Random random(31);
   std::vector<tir::PrimFunc> functions;
-  const int count = kit::by_size(60, 600);
+  const int count = kit::case_count(60, 600);
   for (int i = 0; i < count; ++i)
     functions.push_back(tir_passes::run_pipeline(complete_function(random, fmt::format("f{}", i))));
   // Of C a third: its compiler takes longer.

@@ -1,6 +1,7 @@
 // The op attributes that more than one room above reads: fusion kind and reference evaluation.
 #pragma once
 
+#include "ops/eval_work.h"
 #include "relay/op_keys.h"
 
 namespace headrace::ops {
@@ -23,7 +24,8 @@ struct EvalInput {
   std::vector<NDArray> args;          // tuples flattened in order
   std::vector<TensorType> arg_types;  // concrete types of args
   std::vector<TensorType>
-      out_types;  // concrete types of the results; a float64 run has float64 where the call says float32
+      out_types;             // concrete types of the results; a float64 run has float64 where the call says float32
+  EvalWork* work = nullptr;  // null: without limits, on the calling thread
 
   template <typename T>
   const T& attrs() const {
@@ -31,6 +33,15 @@ struct EvalInput {
   }
   // A new tensor for result i.
   NDArray make_output(size_t i = 0) const;
+  // Counts work beyond one step for each element that is read or written; see EvalWork. Call it in the loops of ops
+  // whose work is more than their operands and results are large.
+  void spend(int64_t steps) const {
+    if (work != nullptr) work->spend(steps);
+  }
+  void for_each_part(int64_t count, double steps_each, const std::function<void(int64_t, int64_t)>& body) const {
+    if (work == nullptr) return body(0, count);
+    work->for_each_part(count, steps_each, body);
+  }
 };
 
 // Defines the op: plain loops, accumulation in the output's dtype (float16 and bfloat16 accumulate in float32), no

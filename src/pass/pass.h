@@ -5,6 +5,8 @@
 // other names and its options.
 #pragma once
 
+#include <headrace/reason.h>
+
 #include "ir/module.h"
 #include "pass/config.h"
 #include "tensor/ndarray.h"
@@ -50,10 +52,12 @@ struct PassInstrument {
   virtual void run_after_pass(const IRModule&, const PassInfo&) {}
 };
 
-// Computes big constants: compiles and runs the closed expression. Installed by the driver; see FoldConstant.
-struct ConstantEvaluator {
-  virtual ~ConstantEvaluator() = default;
-  virtual NDArray evaluate(const Expr& closed) = 0;
+// Says that a pass left something undone, and why; no error.
+struct PassNote {
+  hr_reason reason = HR_REASON_NONE;
+  std::string pass;     // "FoldConstant"
+  std::string message;  // a sentence: what was left, and which limit was in the way
+  Span span = {};
 };
 
 struct PassContext {
@@ -64,7 +68,8 @@ struct PassContext {
   std::vector<std::shared_ptr<PassInstrument>> instruments = {};
   // Told of each traceable pass that runs: before it with true, after it with false.
   std::function<void(const IRModule&, const PassInfo&, bool is_before)> trace = {};
-  std::shared_ptr<ConstantEvaluator> evaluator = {};
+  std::function<void(const PassNote&)> note = {};
+  int32_t threads = 1;  // on which constants may be evaluated; results are the same for any number
   // Gives every node its type; run before each pass and after the last one. Null: types are the passes' own business.
   std::function<IRModule(const IRModule&)> infer_type = {};
 

@@ -1,7 +1,9 @@
 // FoldConstant: what it folds, what stays, and what computes it. Its golden text is among those of passes_test.cc.
 #include <gmock/gmock.h>
 
+#include "base/interrupt.h"
 #include "kit/errors.h"
+#include "kit/options.h"
 #include "object/structural_equal.h"
 #include "passes/tests/pass_testing.h"
 #include "relay/visit.h"
@@ -109,32 +111,74 @@ TEST(FoldConstant, WhatCannotBeComputedStays) {
   EXPECT_THAT(kit::user_error_of(run), testing::HasSubstr("length 9 is out of range"));
 }
 
-// Gives sevens.
-struct SevenEvaluator : pass::ConstantEvaluator {
-  NDArray evaluate(const Expr& closed) override {
-    const Expr typed = relay::infer_type(closed);
-    const auto* type = typed->checked_type().as<TensorTypeNode>();
-    NDArray result = NDArray::empty(type->concrete_shape(), type->dtype);
-    for (int64_t i = 0; i < result.num_elements(); ++i) set_element(result.tensor(), i, 7);
-    return result;
-  }
-};
+// ---- what folding may cost
 
-// All have results of less than 1 MB.
-TEST(FoldConstant, MuchWorkIsCompiled) {
-  const auto is_compiled = [](const std::string& body) {
-    pass::PassContext context = typed_context();
-    context.evaluator = std::make_shared<SevenEvaluator>();
-    const IRModule after = run_pass("FoldConstant", read(fmt::format("def @main() {{ {} }}", body)), context);
-    const Expr result = after->lookup("main").cast<relay::FunctionNode>()->body;
-    const auto* constant = result.as<relay::ConstantNode>();
-    EXPECT_NE(constant, nullptr) << body;
-    return constant != nullptr && element_as_double(constant->data.tensor(), 0) == 7;
-  };
-  EXPECT_TRUE(is_compiled("nn.dense(ones(shape=[200, 1000]), ones(shape=[200, 1000]))"));
-  EXPECT_FALSE(is_compiled("nn.dense(ones(shape=[20, 1000]), ones(shape=[20, 1000]))"));
-  EXPECT_TRUE(is_compiled("sum(ones(shape=[2500, 2000]))"));
-  EXPECT_FALSE(is_compiled("sum(ones(shape=[250, 200]))"));
+// What FoldConstant makes of a body, and the notes that it leaves.
+struct Folded {
+  Expr body;
+  std::vector<pass::PassNote> notes;
+};
+Folded fold_noting(const std::string& body, int32_t threads = 1) {
+  Folded folded;
+  pass::PassContext context = typed_context();
+  context.threads = threads;
+  context.note = [&](const pass::PassNote& note) { folded.notes.push_back(note); };
+  const IRModule after = run_pass("FoldConstant", read(fmt::format("def @main() {{ {} }}", body)), context);
+  folded.body = after->lookup("main").cast<relay::FunctionNode>()->body;
+  return folded;
+}
+
+// Each of these texts would take minutes, or gigabytes, of a compile.
+TEST(FoldConstant, WorkAndGrowthAreLimited) {
+  std::vector<std::string> bodies{"nn.dense(ones(shape=[9000, 9000]), ones(shape=[9000, 9000]))",
+                                  "nn.adaptive_avg_pool2d(ones(shape=[1, 64, 4000, 4000]), output_size=[1, 1])",
+                                  "nn.dense(ones(shape=[1, 10000]), tile(ones(shape=[10000, 1]), reps=[1, 10000]))"};
+  if (kit::options().size != kit::TestSize::kFew) {  // these run until their budget is spent
+    bodies.push_back("nn.max_pool2d(ones(shape=[1, 1, 2000, 2000]), pool_size=[1000, 1000])");
+    bodies.push_back(
+        "einsum((ones(shape=[300, 300]), ones(shape=[300, 300]), ones(shape=[300, 300])),"
+        " equation=\"ab,cd,ef->a\")");
+  }
+  for (const std::string& body : bodies) {
+    const Folded folded = fold_noting(body);
+    EXPECT_FALSE(folded.body.is<relay::ConstantNode>()) << body;
+    ASSERT_FALSE(folded.notes.empty()) << body;
+    EXPECT_EQ(folded.notes[0].reason, HR_REASON_FOLD_LIMIT);
+    EXPECT_THAT(folded.notes[0].message, testing::HasSubstr("is left to be computed at each run")) << body;
+  }
+}
+
+TEST(FoldConstant, OrdinaryWorkIsWithinTheBudget) {
+  for (const std::string& body :
+       std::vector<std::string>{"nn.dense(ones(shape=[200, 1000]), ones(shape=[200, 1000]))",
+                                "sum(ones(shape=[2500, 2000]))", "transpose(ones(shape=[4000, 1000]))"}) {
+    const Folded folded = fold_noting(body);
+    EXPECT_TRUE(folded.body.is<relay::ConstantNode>()) << body;
+    EXPECT_TRUE(folded.notes.empty()) << body;
+  }
+}
+
+TEST(FoldConstant, ThreadsChangeNoBits) {
+  for (const std::string& body : std::vector<std::string>{
+           "multiply(exp(reshape(arange(0f, 3000000f, 1f, dtype=\"float32\"), newshape=[3000, 1000])),"
+           " reshape(arange(0f, 1000f, 1f, dtype=\"float32\"), newshape=[1, 1000]))",
+           "nn.dense(reshape(arange(0f, 90000f, 1f, dtype=\"float32\"), newshape=[300, 300]),"
+           " reshape(arange(0f, 90000f, 1f, dtype=\"float32\"), newshape=[300, 300]))"}) {
+    const Expr one = fold_noting(body, 1).body, four = fold_noting(body, 4).body;
+    ASSERT_TRUE(one.is<relay::ConstantNode>() && four.is<relay::ConstantNode>()) << body;
+    EXPECT_TRUE(one.as<relay::ConstantNode>()->data.content_equal(four.as<relay::ConstantNode>()->data)) << body;
+  }
+}
+
+// An interrupt reaches into one long evaluation.
+TEST(FoldConstant, AnInterruptEndsIt) {
+  struct Interrupted {};
+  static int asked = 0;
+  asked = 0;
+  const InterruptScope scope([] {
+    if (++asked > 2) throw Interrupted();
+  });
+  EXPECT_THROW(fold_noting("nn.dense(ones(shape=[600, 900]), ones(shape=[600, 900]))"), Interrupted);
 }
 
 // ---- lets

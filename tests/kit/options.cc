@@ -1,5 +1,7 @@
 #include "kit/options.h"
 
+#include <gtest/gtest.h>
+
 #include <cerrno>
 #include <charconv>
 #include <cstdlib>
@@ -23,14 +25,17 @@ Options from_environment() {
   result.program = program_invocation_name;
   if (const char* bless = std::getenv("HEADRACE_BLESS")) result.bless = std::string_view(bless) == "1";
   if (const char* seed = std::getenv("HEADRACE_SEED")) result.seed = parse_seed(seed);
+  if (const char* seed = std::getenv("HEADRACE_PROPERTY_SEED")) result.property_seed = parse_seed(seed);
   if (const char* size = std::getenv("HEADRACE_TEST_SIZE")) {
     std::string_view text(size);
-    if (text == "few") {
+    if (text == "list") {
+      result.size = TestSize::kList;
+    } else if (text == "few") {
       result.size = TestSize::kFew;
     } else if (text == "full") {
       result.size = TestSize::kFull;
     } else if (text != "ci") {
-      throw_user_error("HEADRACE_TEST_SIZE is '{}'; it must be few, ci or full", text);
+      throw_user_error("HEADRACE_TEST_SIZE is '{}'; it must be list, few, ci or full", text);
     }
   }
   return result;
@@ -61,6 +66,11 @@ void read_options(int& argc, char** argv) {
 }
 
 int by_size(int ci, int full) { return options().size == TestSize::kFull ? full : ci; }
+
+int case_count(int ci, int full) {
+  testing::Test::RecordProperty("cases", options().size == TestSize::kList ? full : by_size(ci, full));
+  return options().size == TestSize::kList ? 0 : by_size(ci, full);
+}
 
 int by_depth(int depth) { return options().size == TestSize::kFew ? depth / 4 : depth; }
 

@@ -1,5 +1,5 @@
-// What a test program was asked for: on its command line (--bless, --seed=N) or by HEADRACE_BLESS, HEADRACE_SEED and
-// HEADRACE_TEST_SIZE.
+// What a test program was asked for: on its command line (--bless, --seed=N) or by HEADRACE_BLESS, HEADRACE_SEED,
+// HEADRACE_PROPERTY_SEED and HEADRACE_TEST_SIZE.
 #pragma once
 
 #include <cstddef>
@@ -9,14 +9,15 @@
 
 namespace headrace::kit {
 
-// few: a part of ci, for builds that are slow and seek other mistakes than wrong results (the sanitizers'). ci: what
+// list: properties run no case, but record how many full runs (tools/prove.py asks so). few: a part of ci, for builds that are slow and seek other mistakes than wrong results (the sanitizers'). ci: what
 // every check runs, at most 25 s a suite. full: the numbers that issues ask for.
-enum class TestSize { kFew, kCi, kFull };
+enum class TestSize { kList, kFew, kCi, kFull };
 
 struct Options {
   std::string program;  // the path the program was started by, for messages
   bool bless = false;
-  std::optional<uint64_t> seed;  // replaces the fixed seed of property tests
+  std::optional<uint64_t> seed;  // of the one case that property tests run then
+  uint64_t property_seed = 0;    // changes the fixed seed of every property, to try other cases
   TestSize size = TestSize::kCi;
 };
 
@@ -29,6 +30,9 @@ void read_options(int& argc, char** argv);
 
 // One of two numbers, by test size; few: ci's.
 int by_size(int ci, int full);
+
+// by_size for the number of cases of a test without a kit::Property; recorded with the test's result as "cases".
+int case_count(int ci, int full);
 
 // How long or deep a program is that must need no stack: a quarter of it at test size few, where frames are larger.
 int by_depth(int depth);

@@ -56,6 +56,23 @@ driver::Model read_model(const CompileState& state) {
   return model;
 }
 
+// "note: FoldConstant: ... (reason 50)", with the place in the program where it is known.
+std::string to_text(const pass::PassNote& note) {
+  const std::string place = note.span ? fmt::format(" at {}", to_string(note.span)) : "";
+  return fmt::format("note: {}{}: {} (reason {})", note.pass, place, note.message, static_cast<int>(note.reason));
+}
+
+Array<Value> list_of(const std::vector<pass::PassNote>& notes) {
+  Array<Value> list;
+  for (const pass::PassNote& note : notes) {
+    list.push_back(Value(Report{{"reason", Value(static_cast<int64_t>(note.reason))},
+                                {"pass", Value(note.pass)},
+                                {"message", Value(note.message)},
+                                {"place", note.span ? Value(to_string(note.span)) : Value()}}));
+  }
+  return list;
+}
+
 int compile(const CompileState& state, const Common& common) {
   driver::CompileOptions options = state.model.compile_options(common);
   options.threads = state.threads;
@@ -68,11 +85,13 @@ int compile(const CompileState& state, const Common& common) {
   const driver::Model model = read_model(state);
   const driver::CompileReport compiled = driver::compile_to_file(model, state.output, options);
   Report report = report_of(compiled, state.output);
+  if (!compiled.notes.empty()) report.set("notes", Value(list_of(compiled.notes)));
   if (state.time_passes) report.set("pass_seconds", Value(pass_seconds(*timing)));
   if (common.json) {
     std::cout << to_json(report);
     return HR_OK;
   }
+  for (const pass::PassNote& note : compiled.notes) fmt::print(stderr, "{}\n", to_text(note));
   double total = 0;
   for (const driver::StageTime& stage : compiled.stages) total += stage.seconds;
   fmt::print("{}: {}, {} steps for {}, weights {}, arena {}, compiled in {}\n", state.output,

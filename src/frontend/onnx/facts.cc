@@ -2,7 +2,6 @@
 
 #include <algorithm>
 
-#include "interp/interp.h"
 #include "ops/call_fusion.h"
 #include "relay/visit.h"
 
@@ -83,11 +82,10 @@ Expr Facts::folded(const Expr& expr, const std::vector<Expr>& sources) {
   if (const NDArray known = constant(result)) return typed(relay::make_constant(known, result->span));
   if (sources.empty() || !std::all_of(sources.begin(), sources.end(), is_small_constant) || !is_cheap(result))
     return result;
-  try {
-    return typed(relay::make_constant(interp::run_expr(result).as<NDArray>(), result->span));
-  } catch (const UserError&) {
-    return result;  // what cannot be computed is an error where it runs, if it ever does
-  }
+  const interp::Evaluation evaluation = interp::evaluate(result, budget_);
+  // A call that an op refuses is an error where it runs, if it ever does.
+  if (evaluation.outcome != interp::Evaluation::Outcome::done) return result;
+  return typed(relay::make_constant(evaluation.value.as<NDArray>(), result->span));
 }
 
 }  // namespace headrace::onnx

@@ -3,6 +3,7 @@
 
 #include <unordered_set>
 
+#include "interp/evaluate.h"
 #include "relay/expr.h"
 #include "relay/infer/growing_inference.h"
 
@@ -28,6 +29,7 @@ class Facts {
 
  private:
   relay::GrowingInference inference_;
+  interp::ConstantBudget budget_{0};
 };
 
 // The tensor of a known list of integers.

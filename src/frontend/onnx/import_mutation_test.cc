@@ -74,7 +74,7 @@ std::vector<std::string> seeds() {
 TEST(ImportMutation, IsAnErrorOrAModule) {
   const std::vector<std::string> valid = seeds();
   int errors = 0;
-  const int runs = kit::by_size(2000, 50000);
+  const int runs = kit::case_count(2000, 50000);
   for (int run = 0; run < runs; ++run) {
     kit::Random random(kit::options().seed.value_or(static_cast<uint64_t>(run)));
     const std::string bytes = kit::mutate(valid[random.index(valid.size())], random);

@@ -41,7 +41,7 @@ std::vector<std::string> file_seeds() {
 TEST(Mutation, NeverCrashes) {
   std::vector<std::string> valid = file_seeds();
   int errors = 0;
-  int runs = kit::by_size(3000, 100000);
+  int runs = kit::case_count(3000, 100000);
   for (int run = 0; run < runs; ++run) {
     kit::Random random(kit::options().seed.value_or(static_cast<uint64_t>(run)));
     std::string bytes = kit::mutate(valid[random.index(valid.size())], random);

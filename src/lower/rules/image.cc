@@ -24,11 +24,11 @@ PrimExpr coordinate(const std::string& mode, const PrimExpr& i, int64_t in, int6
 }
 
 PrimExpr nearest(const Resize2DAttrs& attrs, const PrimExpr& x) {
-  std::string_view method = attrs.rounding_method;
-  if (method.empty()) method = attrs.coordinate_transformation_mode == "asymmetric" ? "floor" : "round";
-  if (method == "round") return call(Intrinsic::ceil, x - real(0.5));
+  const std::string_view method = ops::rounding_method(attrs);
+  if (method == "round" || method == "round_prefer_floor") return call(Intrinsic::ceil, x - real(0.5));
   if (method == "round_prefer_ceil") return call(Intrinsic::floor, x + real(0.5));
-  return call(method == "ceil" ? Intrinsic::ceil : Intrinsic::floor, x);
+  return method == "ceil" ? call(Intrinsic::ceil, x - real(ops::kNearIndex))
+                          : call(Intrinsic::floor, x + real(ops::kNearIndex));
 }
 
 // An element that an output index reads, and its weight (null: 1).

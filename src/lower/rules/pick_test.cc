@@ -126,7 +126,7 @@ TEST(PickRules, Resize) {
       }
     }
   }
-  for (const char* rounding : {"round", "floor", "ceil", "round_prefer_ceil"}) {
+  for (const char* rounding : {"", "round", "round_prefer_floor", "floor", "ceil", "round_prefer_ceil"}) {
     cases.add(
         fmt::format("rounding {}", rounding), {{{1, 2, 8, 8}}},
         [=](const Args& a) {

@@ -89,6 +89,7 @@ std::vector<int64_t> kept_boxes(const EvalInput& input, int64_t first_box, int64
   std::vector<int64_t> kept;
   for (const int64_t i : order) {
     if (std::ssize(kept) >= most) break;
+    input.spend(std::ssize(kept));
     const auto hides = [&](int64_t j) {
       return overlaps<C>(Corners<C>(corners, (first_box + i) * 4), Corners<C>(corners, (first_box + j) * 4), iou);
     };

@@ -233,6 +233,7 @@ std::vector<NDArray> eval_roi_pool(const EvalInput& input) {
     const Bin rows = pool_bin(edge(2), edge(4), i[2], to[2], from[2]),
               columns = pool_bin(edge(1), edge(3), i[3], to[3], from[3]);
     const bool is_empty = rows.begin >= rows.end || columns.begin >= columns.end;
+    if (!is_empty) input.spend((rows.end - rows.begin) * (columns.end - columns.begin));
     double most = is_empty ? 0 : -std::numeric_limits<double>::infinity();
     for (int64_t y = rows.begin; y < rows.end; ++y) {
       for (int64_t x = columns.begin; x < columns.end; ++x) {

@@ -24,11 +24,12 @@ void Resize2DAttrs::fields(FieldList<Resize2DAttrs>& f) {
           {.default_value = "half_pixel",
            .has_default = true,
            .doc = "half_pixel, align_corners, asymmetric, pytorch_half_pixel or tf_half_pixel_for_nn"})
-      .field<&Resize2DAttrs::rounding_method>("rounding_method",
-                                              {.default_value = "round",
-                                               .has_default = true,
-                                               .doc = "of nearest_neighbor: round, floor, ceil or round_prefer_ceil; "
-                                                      "empty: floor for asymmetric, else round"})
+      .field<&Resize2DAttrs::rounding_method>(
+          "rounding_method",
+          {.default_value = "round",
+           .has_default = true,
+           .doc = "of nearest_neighbor: round or round_prefer_floor, round_prefer_ceil, floor, ceil; "
+                  "empty: round for align_corners, else floor"})
       .field<&Resize2DAttrs::cubic_alpha>(
           "cubic_alpha", {.default_value = -0.5, .has_default = true, .doc = "the cubic's coefficient"})
       .field<&Resize2DAttrs::cubic_exclude>(
@@ -94,7 +95,8 @@ void check_resize_attrs(const RelationInput& input, const Resize2DAttrs& attrs) 
   check_one_of(input, "method", attrs.method, {"nearest_neighbor", "linear", "cubic"});
   check_one_of(input, "coordinate_transformation_mode", attrs.coordinate_transformation_mode,
                {"half_pixel", "align_corners", "asymmetric", "pytorch_half_pixel", "tf_half_pixel_for_nn"});
-  check_one_of(input, "rounding_method", attrs.rounding_method, {"", "round", "floor", "ceil", "round_prefer_ceil"});
+  check_one_of(input, "rounding_method", attrs.rounding_method,
+               {"", "round", "round_prefer_floor", "floor", "ceil", "round_prefer_ceil"});
 }
 
 // The axes of data that are resampled, after checking data and layout.
@@ -175,12 +177,11 @@ Type relate_upsampling3d(const RelationInput& input) {
 }
 
 int64_t round_coordinate(const Resize2DAttrs& attrs, double x) {
-  std::string_view method = attrs.rounding_method;
-  if (method.empty()) method = attrs.coordinate_transformation_mode == "asymmetric" ? "floor" : "round";
+  const std::string_view method = rounding_method(attrs);
   // `round` takes the lower one of a tie, as ONNX's round_prefer_floor.
-  if (method == "round") return static_cast<int64_t>(std::ceil(x - 0.5));
+  if (method == "round" || method == "round_prefer_floor") return static_cast<int64_t>(std::ceil(x - 0.5));
   if (method == "round_prefer_ceil") return static_cast<int64_t>(std::floor(x + 0.5));
-  return static_cast<int64_t>(method == "ceil" ? std::ceil(x) : std::floor(x));
+  return static_cast<int64_t>(method == "ceil" ? std::ceil(x - kNearIndex) : std::floor(x + kNearIndex));
 }
 
 // The elements of an axis that one output index reads, with their weights.
@@ -255,6 +256,9 @@ std::vector<NDArray> resample(const EvalInput& input, const Resize2DAttrs& attrs
       base -= index[axes[k]] * own_strides[k];
       taps[k] = &tables[k][static_cast<size_t>(index[axes[k]])];
     }
+    int64_t taps_of_all = 1;
+    for (const Taps* own : taps) taps_of_all *= std::ssize(*own);
+    input.spend(taps_of_all);
     double sum = 0;
     add_weighted(data, taps, own_strides, 0, base, 1, sum);
     set_element(result.tensor(), next++, result.dtype().is_float() ? sum : std::trunc(sum));
@@ -275,6 +279,11 @@ Expr resize_call(Array<Expr> args, Shape size, const Resize2DOptions& options, S
 }
 
 }  // namespace
+
+std::string_view rounding_method(const Resize2DAttrs& attrs) {
+  if (!attrs.rounding_method.empty()) return attrs.rounding_method;
+  return attrs.coordinate_transformation_mode == "align_corners" ? "round" : "floor";
+}
 
 double resize_coordinate(std::string_view mode, int64_t i, int64_t in, int64_t out) {
   const double at = static_cast<double>(i), scale = static_cast<double>(in) / static_cast<double>(out);

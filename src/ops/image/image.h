@@ -60,6 +60,11 @@ Expr resize2d(Expr data, Expr size, const Resize2DOptions& options = {}, Span sp
 // index i of `out` reads an axis of `in`.
 Resize2DAttrs resize_attrs(const UpSamplingAttrs& attrs);
 Resize2DAttrs resize_attrs(const UpSampling3DAttrs& attrs);
+// How a coordinate becomes the nearest index, as Relay has it: without a method of its own, a resize whose corners are
+// aligned rounds and any other takes the floor.
+std::string_view rounding_method(const Resize2DAttrs& attrs);
+// `floor` and `ceil` take a coordinate this near to an index for that index.
+inline constexpr double kNearIndex = 1e-5;
 std::vector<size_t> resized_axes(const Resize2DAttrs& attrs, size_t rank);
 double resize_coordinate(std::string_view mode, int64_t i, int64_t in, int64_t out);
 

@@ -203,6 +203,7 @@ Kept suppress(const EvalInput& input, const Elements<T>& x, int64_t first, int64
   int64_t total = 0;
   for (size_t i = 0; i < kept.order.size(); ++i) {
     bool keeps = most <= 0 || total < most;
+    input.spend(static_cast<int64_t>(i));
     for (size_t j = 0; keeps && j < i; ++j) {
       const int64_t a = kept.order[j], b = kept.order[i];
       const bool same =
@@ -312,6 +313,7 @@ std::vector<NDArray> eval_roi_align(const EvalInput& input) {
       if (attrs.aligned && fewest < 1) return result.set(place, 0);
       if (fewest < 1 || most > kMostSamples)
         throw_at(input.call.span, "vision.roi_align", fmt::format("region {} is out of proportion", r));
+      input.spend(rows.samples * columns.samples);
       C total = attrs.mode == "max" ? -std::numeric_limits<C>::infinity() : C{0};
       for_each_index({rows.samples, columns.samples}, [&](const Shape& j) {
         const C value = sample<T>(data, from, batch, i[1], rows.place(i[2], j[0]), columns.place(i[3], j[1]));

@@ -70,6 +70,7 @@ std::vector<NDArray> eval_adaptive_pool(const EvalInput& input, bool takes_max) 
       C greatest = least_value<C>();
       Total<T> total = 0;
       int64_t count = 0;
+      input.spend(input.args[0].num_elements() / std::max<int64_t>(out.num_elements(), 1));
       for_each_element(data, to.dims, index, [&](int64_t at) {
         // NaN is the greatest and stays.
         if (greatest == greatest && (x[at] > greatest || x[at] != x[at])) greatest = x[at];

@@ -454,9 +454,19 @@ Compute<T> conv_transpose_at(const ConvView& v, const Elements<T>& x, const Elem
 
 // Stores what at(n, k, place) gives for every element of the result.
 template <typename T, typename F>
-void fill(const ConvView& v, const Elements<T>& y, F&& at) {
-  for_each_index(v.out.dims, [&](const Shape& index) {
-    y.set(v.out.offset(index), at(index[0], index[1], std::array<int64_t, 3>{index[2], index[3], index[4]}));
+void fill(const EvalInput& input, const ConvView& v, const Elements<T>& y, F&& at) {
+  const int64_t steps = num_elements(v.weight.dims) / v.weight.dims[0];
+  const Shape plane(v.out.dims.begin() + 2, v.out.dims.end());
+  const double plane_steps = static_cast<double>(steps) * static_cast<double>(num_elements(plane));
+  input.for_each_part(v.out.dims[0] * v.out.dims[1], plane_steps, [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i) {
+      const int64_t n = i / v.out.dims[1], k = i % v.out.dims[1];
+      for_each_index(plane, [&](const Shape& place) {
+        input.spend(steps);
+        y.set(v.out.offset({n, k, place[0], place[1], place[2]}),
+              at(n, k, std::array<int64_t, 3>{place[0], place[1], place[2]}));
+      });
+    }
   });
 }
 
@@ -467,7 +477,7 @@ std::vector<NDArray> eval_conv(const EvalInput& input) {
   const NDArray data = as_dtype(input.args[0], out.dtype()), weight = as_dtype(input.args[1], out.dtype());
   dispatch_number(out.dtype(), [&]<typename T>() {
     const Elements<T> x(data), w(weight), y(out);
-    fill(view, y, [&](int64_t n, int64_t k, const std::array<int64_t, 3>& at) {
+    fill(input, view, y, [&](int64_t n, int64_t k, const std::array<int64_t, 3>& at) {
       return attrs.transposed ? conv_transpose_at(view, x, w, n, k, at) : conv_at(view, x, w, n, k, at);
     });
   });
@@ -501,8 +511,10 @@ std::vector<NDArray> eval_backward_weight(const EvalInput& input) {
   const NDArray grad = as_dtype(input.args[0], out.dtype()), data = as_dtype(input.args[1], out.dtype());
   dispatch_number(out.dtype(), [&]<typename T>() {
     const Elements<T> x(data), g(grad), y(out);
-    for_each_index(view.weight.dims,
-                   [&](const Shape& index) { y.set(view.weight.offset(index), weight_at(view, x, g, index)); });
+    for_each_index(view.weight.dims, [&](const Shape& index) {
+      input.spend(grad.num_elements() / view.out.dims[1]);
+      y.set(view.weight.offset(index), weight_at(view, x, g, index));
+    });
   });
   return {out};
 }

@@ -109,19 +109,21 @@ Type relate_batch(const RelationInput& input) {
 
 // out[m, n] = sum over k of a[m, k] * b[k, n], k ascending; `a`, `b`, `c` are the first elements' positions.
 template <typename T>
-void multiply_matrices(const Elements<T>& x, const Elements<T>& w, const Elements<T>& y, const Product& product,
-                       int64_t a, int64_t b, int64_t c, int64_t m, int64_t n, int64_t k) {
+void multiply_matrices(const EvalInput& input, const Elements<T>& x, const Elements<T>& w, const Elements<T>& y,
+                       const Product& product, int64_t a, int64_t b, int64_t c, int64_t m, int64_t n, int64_t k) {
   const int64_t a_row = product.transpose_a ? 1 : k, a_column = product.transpose_a ? m : 1;
   const int64_t b_row = product.transpose_b ? 1 : n, b_column = product.transpose_b ? k : 1;
-  for (int64_t i = 0; i < m; ++i) {
-    for (int64_t j = 0; j < n; ++j) {
-      Compute<T> total = 0;
-      for (int64_t l = 0; l < k; ++l) {
-        total = wrapping_add(total, wrapping_mul(x[a + i * a_row + l * a_column], w[b + l * b_row + j * b_column]));
-      }
-      y.set(c + i * n + j, total);
+  const auto compute = [&](int64_t i, int64_t j) {
+    input.spend(k);
+    Compute<T> total = 0;
+    for (int64_t l = 0; l < k; ++l) {
+      total = wrapping_add(total, wrapping_mul(x[a + i * a_row + l * a_column], w[b + l * b_row + j * b_column]));
     }
-  }
+    y.set(c + i * n + j, total);
+  };
+  input.for_each_part(m * n, static_cast<double>(k), [&](int64_t begin, int64_t end) {
+    for (int64_t at = begin; at < end; ++at) compute(at / n, at % n);
+  });
 }
 
 template <typename A>
@@ -141,7 +143,8 @@ std::vector<NDArray> eval_product(const EvalInput& input) {
   dispatch_number(out.dtype(), [&]<typename T>() {
     const Elements<T> x(a), w(b), y(out);
     for (int64_t i = 0; i < batches; ++i) {
-      multiply_matrices(x, w, y, product, shares_a ? 0 : i * m * k, shares_b ? 0 : i * k * n, i * m * n, m, n, k);
+      multiply_matrices(input, x, w, y, product, shares_a ? 0 : i * m * k, shares_b ? 0 : i * k * n, i * m * n, m, n,
+                        k);
     }
   });
   return {out};

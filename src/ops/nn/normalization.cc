@@ -195,6 +195,7 @@ std::vector<NDArray> eval_lrn(const EvalInput& input) {
     const Elements<T> x(input.args[0]), y(out);
     view.for_each_line([&](int64_t at) {
       for (int64_t c = 0; c < view.size; ++c) {
+        input.spend(size);
         C squares = 0;
         for (int64_t i = std::max<int64_t>(0, c - before); i <= std::min(view.size - 1, c + after); ++i) {
           squares += x[at + i * view.inner] * x[at + i * view.inner];

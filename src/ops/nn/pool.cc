@@ -1,6 +1,5 @@
 #include "ops/nn/pool.h"
 
-#include "base/interrupt.h"
 #include "ops/families.h"
 #include "ops/loops/dims.h"
 #include "ops/loops/element.h"
@@ -160,9 +159,11 @@ PoolView view_global(const EvalInput& input, const NDArray& out) {
 
 // Calls body(output offset, offset of its plane, index of the output in spatial axes).
 template <typename F>
-void for_each_window(const PoolView& v, F&& body) {
+void for_each_window(const EvalInput& input, const PoolView& v, F&& body) {
+  int64_t steps = 1;  // a window may be far wider than the data
+  for (size_t i = 0; i < v.taps.size(); ++i) steps *= std::min(v.taps[i], v.data.dims[2 + i]);
   for_each_index(v.out.dims, [&](const Shape& index) {
-    poll_interrupt();
+    input.spend(steps);
     body(v.out.offset(index), v.data.at(0, index[0]) + v.data.at(1, index[1]), std::span(index).subspan(2));
   });
 }
@@ -209,7 +210,7 @@ int64_t for_each_tap(const PoolView& v, std::span<const int64_t> window, F&& bod
 std::vector<NDArray> eval_max(const EvalInput& input, const NDArray& out, const PoolView& view) {
   dispatch_number(out.dtype(), [&]<typename T>() {
     const Elements<T> x(input.args[0]), y(out);
-    for_each_window(view, [&](int64_t at, int64_t plane, std::span<const int64_t> window) {
+    for_each_window(input, view, [&](int64_t at, int64_t plane, std::span<const int64_t> window) {
       Compute<T> best = least_value<Compute<T>>();
       for_each_tap(view, window, [&](int64_t offset) {
         const Compute<T> value = x[plane + offset];
@@ -225,7 +226,7 @@ std::vector<NDArray> eval_max(const EvalInput& input, const NDArray& out, const 
 std::vector<NDArray> eval_avg(const EvalInput& input, const NDArray& out, const PoolView& view, bool counts_padding) {
   dispatch_number(out.dtype(), [&]<typename T>() {
     const Elements<T> x(input.args[0]), y(out);
-    for_each_window(view, [&](int64_t at, int64_t plane, std::span<const int64_t> window) {
+    for_each_window(input, view, [&](int64_t at, int64_t plane, std::span<const int64_t> window) {
       Total<T> total = 0;
       int64_t in_data = 0;
       const int64_t counted = for_each_tap(view, window, [&](int64_t offset) {
@@ -258,7 +259,7 @@ std::vector<NDArray> eval_pool_grad(const EvalInput& input, bool is_max) {
   dispatch_float(out.dtype(), [&]<typename T>() {
     const Elements<T> g(gradient), x(data), y(out);
     std::vector<Compute<T>> sums(static_cast<size_t>(out.num_elements()), Compute<T>(0));
-    for_each_window(view, [&](int64_t at, int64_t plane, std::span<const int64_t> window) {
+    for_each_window(input, view, [&](int64_t at, int64_t plane, std::span<const int64_t> window) {
       if (is_max) {
         if (const auto first = first_greatest(view, x, plane, window)) sums[static_cast<size_t>(*first)] += g[at];
         return;

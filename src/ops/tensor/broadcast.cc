@@ -184,13 +184,29 @@ class PairWalk {
   using R = Compute<Out>;
 
  public:
-  PairWalk(const EvalInput& input, const NDArray& out, PairsFn<C, R> f)
-      : a_(input.args[0]), b_(input.args[1]), y_(out), f_(f) {
+  // Computes all of `out`, in parts along its first axis.
+  static void run(const EvalInput& input, const NDArray& out, PairsFn<C, R> f) {
     Shape shape = out.shape();
     std::array<Shape, 2> strides{broadcast_strides(input.args[0].shape(), shape),
                                  broadcast_strides(input.args[1].shape(), shape)};
     if (std::find(shape.begin(), shape.end(), 0) != shape.end()) return;
     join_axes(shape, strides);
+    const int64_t inner = out.num_elements() / shape[0];
+    input.for_each_part(shape[0], static_cast<double>(inner), [&](int64_t begin, int64_t end) {
+      Shape part = shape;
+      part[0] = end - begin;
+      PairWalk walk(input, out, f);
+      walk.origin_ = {begin * strides[0][0], begin * strides[1][0]};
+      walk.done_ = begin * inner;
+      walk.walk(part, strides);
+    });
+  }
+
+ private:
+  PairWalk(const EvalInput& input, const NDArray& out, PairsFn<C, R> f)
+      : a_(input.args[0]), b_(input.args[1]), y_(out), f_(f) {}
+
+  void walk(const Shape& shape, const std::array<Shape, 2>& strides) {
     const auto row = [](void* walk, const int64_t* begin, const int64_t* step, int64_t size) {
       static_cast<PairWalk*>(walk)->add_row(begin, step, size);
     };
@@ -198,14 +214,13 @@ class PairWalk {
     flush();
   }
 
- private:
   static constexpr int64_t kBlock = 256, kLong = 32;
 
   void add_row(const int64_t* begin, const int64_t* step, int64_t size) {
     if (size >= kLong) flush();
     for (int64_t i = 0; i < size;) {
       const int64_t n = std::min(size - i, kBlock - count_);
-      const int64_t a = begin[0] + i * step[0], b = begin[1] + i * step[1];
+      const int64_t a = origin_[0] + begin[0] + i * step[0], b = origin_[1] + begin[1] + i * step[1];
       if (size >= kLong) {
         compute(block(a_, a, step[0], n, lhs_.data()), block(b_, b, step[1], n, rhs_.data()), n);
       } else {
@@ -251,7 +266,8 @@ class PairWalk {
   const PairsFn<C, R> f_;
   std::array<C, kBlock> lhs_, rhs_;
   std::array<R, kBlock> results_;
-  int64_t done_ = 0, count_ = 0;  // elements that are written, and that wait in the buffers
+  std::array<int64_t, 2> origin_{};  // of the part, in the operands
+  int64_t done_ = 0, count_ = 0;     // elements that are written, and that wait in the buffers
 };
 
 // F: a lambda without captures.
@@ -259,7 +275,7 @@ template <typename In, typename Out, typename F>
 void walk_binary(const EvalInput& input, const NDArray& out, F) {
   using C = Compute<In>;
   using R = Compute<Out>;
-  PairWalk<In, Out>(input, out, [](const C* a, const C* b, R* y, int64_t count) {
+  PairWalk<In, Out>::run(input, out, [](const C* a, const C* b, R* y, int64_t count) {
     for (int64_t i = 0; i < count; ++i) y[i] = static_cast<R>(F{}(a[i], b[i]));
   });
 }

@@ -119,16 +119,18 @@ using ElementsFn = void (*)(const void* context, const C* x, R* y, int64_t count
 template <typename In, typename Out>
 void walk(const EvalInput& input, const NDArray& out, const void* context, ElementsFn<Compute<In>, Compute<Out>> f) {
   constexpr int64_t kBlock = 256;
-  std::array<Compute<In>, kBlock> elements;
-  std::array<Compute<Out>, kBlock> results;
   const Elements<In> x(input.args[0]);
   const Elements<Out> y(out);
-  for (int64_t done = 0, n = out.num_elements(); done < n; done += kBlock) {
-    const int64_t count = std::min(kBlock, n - done);
-    for (int64_t i = 0; i < count; ++i) elements[static_cast<size_t>(i)] = x[done + i];
-    f(context, elements.data(), results.data(), count);
-    for (int64_t i = 0; i < count; ++i) y.set(done + i, results[static_cast<size_t>(i)]);
-  }
+  input.for_each_part(out.num_elements(), 1, [&](int64_t begin, int64_t end) {
+    std::array<Compute<In>, kBlock> elements;
+    std::array<Compute<Out>, kBlock> results;
+    for (int64_t done = begin; done < end; done += kBlock) {
+      const int64_t count = std::min(kBlock, end - done);
+      for (int64_t i = 0; i < count; ++i) elements[static_cast<size_t>(i)] = x[done + i];
+      f(context, elements.data(), results.data(), count);
+      for (int64_t i = 0; i < count; ++i) y.set(done + i, results[static_cast<size_t>(i)]);
+    }
+  });
 }
 
 template <typename In, typename Out, typename F>

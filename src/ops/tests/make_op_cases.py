@@ -413,7 +413,11 @@ args = 'nn.upsampling(%0, scale_h=2f, scale_w=3f, layout="NHWC")'
 case("upsampling NHWC", args, [last(x)], [last(x.repeat(2, 2).repeat(3, 3))])
 error("upsampling", "nn.upsampling(%0, scale_h=-1f)", [x], "a scale of -1 gives")
 x = data(1, 2, 2, 3, 2)
-y = x.repeat(2, 2).repeat(2, 3).repeat(3, 4)
+# Relay's coordinates of half pixels, and the floor of them.
+near = [
+    np.clip(np.floor((np.arange(n * d) + 0.5) / n - 0.5), 0, d - 1).astype(int) for n, d in ((2, 2), (2, 3), (3, 2))
+]
+y = x[:, :, near[0]][:, :, :, near[1]][:, :, :, :, near[2]]
 case("upsampling3d", "nn.upsampling3d(%0, scale_d=2f, scale_h=2f, scale_w=3f)", [x], [y])
 error("upsampling3d", 'nn.upsampling3d(%0, method="bicubic")', [x], "expected one of nearest_neighbor, trilinear")
 

@@ -1,8 +1,8 @@
 #include "passes/fold/evaluate.h"
 
-#include "interp/interp.h"
 #include "ops/op_keys.h"
 #include "relay/op_keys.h"
+#include "relay/visit.h"
 
 namespace headrace::passes {
 
@@ -21,13 +21,26 @@ Expr as_constants(const Value& value, const Span& span) {
 
 bool may_evaluate(const OpNode& op) { return !relay::is_stateful(op) && op.find(ops::kEval) != nullptr; }
 
-Expr evaluate_closed(const Expr& closed, pass::ConstantEvaluator* evaluator) {
-  try {
-    if (evaluator != nullptr) return relay::make_constant(evaluator->evaluate(closed), closed->span);
-    return as_constants(interp::run_expr(closed), closed->span);
-  } catch (const UserError&) {
-    return {};
+Expr evaluate_closed(const Expr& closed, interp::ConstantBudget& budget, const pass::PassContext& context) {
+  const interp::Evaluation result = interp::evaluate(closed, budget);
+  if (result.outcome == interp::Evaluation::Outcome::done) return as_constants(result.value, closed->span);
+  if (result.outcome == interp::Evaluation::Outcome::over_budget && context.note) {
+    const auto* call = closed.as<relay::CallNode>();
+    const std::string what =
+        call == nullptr || call->as_op() == nullptr ? "an expression" : "a call of " + call->as_op()->name;
+    context.note({HR_REASON_FOLD_LIMIT, "FoldConstant",
+                  fmt::format("{} of constants is left to be computed at each run: {}", what, result.why),
+                  closed->span});
   }
+  return {};
+}
+
+int64_t constant_bytes(const Expr& root) {
+  int64_t bytes = 0;
+  relay::post_order(root, [&](const Expr& e) {
+    if (const auto* constant = e.as<relay::ConstantNode>()) bytes += static_cast<int64_t>(constant->data.size_bytes());
+  });
+  return bytes;
 }
 
 }  // namespace headrace::passes

@@ -1,17 +1,21 @@
-// What a pass may compute now, and what that gives.
+// Evaluates closed expressions for passes.
 #pragma once
 
+#include "interp/evaluate.h"
 #include "pass/pass.h"
 #include "relay/expr.h"
 
 namespace headrace::passes {
 
-// The op can be computed, and computing it does nothing else.
+// Returns whether the op can be evaluated, and evaluating it does nothing else.
 bool may_evaluate(const OpNode& op);
 
-// The value of a closed expression, as an expression of constants and tuples of them: by `evaluator`, which gives one
-// tensor, or where it is null by the reference interpreter. Null when the expression is an error: a program that never
-// comes to it runs, and one that does tells it then.
-Expr evaluate_closed(const Expr& closed, pass::ConstantEvaluator* evaluator = nullptr);
+// Returns the value of a closed expression, as an expression of constants and tuples of them. Null where an op refuses
+// its operands (a program that never comes to it runs, and one that does reports it then), and where the budget does
+// not suffice, which `context.note` is told.
+Expr evaluate_closed(const Expr& closed, interp::ConstantBudget& budget, const pass::PassContext& context);
+
+// Returns the bytes of all constants in it, each counted once.
+int64_t constant_bytes(const Expr& root);
 
 }  // namespace headrace::passes

@@ -1,6 +1,5 @@
 #include "passes/fold/fold_constant.h"
 
-#include <cmath>
 #include <unordered_set>
 
 #include "ops/call_fusion.h"
@@ -20,11 +19,6 @@ using relay::TupleGetItemNode;
 using relay::TupleNode;
 
 namespace {
-
-// What the reference interpreter computes even where the context has an evaluator: results of so many bytes, in so many
-// steps. (A step takes it some 10 ns; a compile some 40 ms.)
-constexpr size_t kMaxInterpretedBytes = size_t{1} << 20;
-constexpr double kMaxInterpretedSteps = 4e6;
 
 // Results of more bytes stay calls when they have kGrowth times the bytes of what they are made of: those of ops that
 // only repeat elements, those of all others. The latter is what a compile may add to a file without anybody asking.
@@ -62,17 +56,6 @@ Size size_of(const Expr& expr) {
     size.bytes += static_cast<size_t>(num_elements(*shape)) * tensor->dtype.bytes();
   }
   return size;
-}
-
-// About how many elements the interpreter computes or reads for a call that is typed. The product of (m, k) and (k, n)
-// takes m * k * n, the root of the product of the three sizes; that is near enough for a convolution.
-double interpreter_steps(const Expr& typed) {
-  const auto& call = *typed.as<CallNode>();
-  double largest = size_of(typed).elements;
-  if (call.args.size() > 1 && ops::fusion_kind_of(call) == ops::FusionKind::anchor)
-    return std::sqrt(largest * size_of(call.args[0]).elements * size_of(call.args[1]).elements);
-  for (const Expr& arg : call.args) largest = std::max(largest, size_of(arg).elements);
-  return largest;
 }
 
 Expr fold_shape_of(const Expr& before, const CallNode& call) {
@@ -146,8 +129,8 @@ class ConstantLets {
 
 class Folder {
  public:
-  Folder(const Expr& root, const pass::PassContext& context)
-      : context_(context), apart_(operands_that_stay_apart(root)), lets_(root) {}
+  Folder(const Expr& root, interp::ConstantBudget& budget, const pass::PassContext& context)
+      : budget_(budget), context_(context), apart_(operands_that_stay_apart(root)), lets_(root) {}
 
   // `has_effect`: evaluating `before` does more than give a value.
   Expr fold(const Expr& before, const Expr& after, bool has_effect) {
@@ -182,16 +165,8 @@ class Folder {
       if (bytes <= kMaxOperandBytes) kept_.emplace(after.object(), Kept{after, source_bytes});
       return after;
     }
-    const Expr value = evaluate_closed(after, evaluator_for(before));
+    const Expr value = evaluate_closed(after, budget_, context_);
     return value ? value : after;
-  }
-
-  // Null: the interpreter.
-  pass::ConstantEvaluator* evaluator_for(const Expr& call) const {
-    const bool is_tensor = call->has_checked_type() && call->checked_type().is<TensorTypeNode>();
-    const bool is_large =
-        is_tensor && (size_of(call).bytes > kMaxInterpretedBytes || interpreter_steps(call) > kMaxInterpretedSteps);
-    return is_large ? context_.evaluator.get() : nullptr;
   }
 
   // Bytes of the constants that an operand is made of; nothing for what depends on more than constants.
@@ -209,6 +184,7 @@ class Folder {
     return bytes;
   }
 
+  interp::ConstantBudget& budget_;
   const pass::PassContext& context_;
   std::unordered_set<const Object*> apart_;
   ConstantLets lets_;
@@ -223,7 +199,8 @@ class Folder {
 }  // namespace
 
 Expr fold_constant(const Expr& expr, const pass::PassContext& context) {
-  Folder folder(expr, context);
+  interp::ConstantBudget budget(constant_bytes(expr), context.threads);
+  Folder folder(expr, budget, context);
   return relay::rewrite_post_order(expr, relay::is_entered, [&](const Expr& before, const Expr& after) {
     return folder.fold(before, after, false);
   });
@@ -232,8 +209,11 @@ Expr fold_constant(const Expr& expr, const pass::PassContext& context) {
 IRModule fold_constant(const IRModule& module, const pass::PassContext& context) {
   // Reads too: an item taken out of its tuple would be read after what is written in between.
   const InOrder ordered = in_order(module);
+  int64_t bytes = 0;
+  for (const auto& [name, function] : ordered.module->functions()) bytes += constant_bytes(function);
+  interp::ConstantBudget budget(bytes, context.threads);
   return rewrite_bodies(ordered.module, [&](const Expr& body) {
-    Folder folder(body, context);
+    Folder folder(body, budget, context);
     return relay::rewrite_post_order(body, relay::is_entered, [&](const Expr& before, const Expr& after) {
       return folder.fold(before, after, ordered.effects.of(before));
     });

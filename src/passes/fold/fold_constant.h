@@ -23,11 +23,11 @@
 // So not every constant expression becomes a Constant. What needs one finds one: shapes, axes and the like are small,
 // weights are read by ops that take no operands into their kernels.
 //
-// Needs types for sizes and shape_of only. Results of at most 1 MB that take few steps are computed by the reference
-// interpreter; others, weights multiplied with each other among them, by the context's evaluator when it has one. Ops
-// with effects are left, and so is what reads a reference. What cannot be computed here (an op of a user's whose
-// function is not registered, operands that an op refuses) stays a call: the program tells it if it comes there.
-// Preserves results: the interpreter defines the ops.
+// Needs types for sizes and shape_of only. The reference interpreter evaluates, on the context's threads and within a
+// budget that grows with the program's own data (interp/evaluate.h). A call that exceeds the budget stays, and the
+// context's `note` is told of it (HR_REASON_FOLD_LIMIT). Ops with effects are left, and so is what reads a reference.
+// What cannot be computed here (an op of a user's whose function is not registered, operands that an op refuses) stays
+// a call: the program tells it if it comes there. Preserves results: the interpreter defines the ops.
 #pragma once
 
 #include "pass/pass.h"

@@ -350,7 +350,7 @@ class Evaluator {
       if (!constant) return nullptr;
       constants.push_back(constant);
     }
-    const Expr result = evaluate_call(*relay::make_call(op, constants, node.attrs, {}, node.span), kMostBytes);
+    const Expr result = evaluate_call(*relay::make_call(op, constants, node.attrs, {}, node.span), kMostBytes, budget_);
     return result ? from_constants(result) : nullptr;
   }
 
@@ -453,6 +453,7 @@ class Evaluator {
 
   const IRModule& module_;
   Residual residual_;
+  interp::ConstantBudget budget_{0};  // of all calls that are evaluated
   std::deque<Known> values_;
   Store store_;
   int next_cell_ = 0;

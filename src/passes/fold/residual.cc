@@ -94,7 +94,7 @@ bool fits(const Type& type, size_t most_bytes) {
 
 }  // namespace
 
-Expr evaluate_call(const relay::CallNode& call, size_t most_bytes) {
+Expr evaluate_call(const relay::CallNode& call, size_t most_bytes, interp::ConstantBudget& budget) {
   if (!may_evaluate(*call.as_op())) return {};
   Expr typed;
   try {
@@ -102,7 +102,7 @@ Expr evaluate_call(const relay::CallNode& call, size_t most_bytes) {
   } catch (const UserError&) {
     return {};
   }
-  return fits(typed->checked_type(), most_bytes) ? evaluate_closed(typed) : Expr();
+  return fits(typed->checked_type(), most_bytes) ? evaluate_closed(typed, budget, {}) : Expr();
 }
 
 }  // namespace headrace::passes

@@ -4,6 +4,7 @@
 #include <deque>
 #include <unordered_set>
 
+#include "interp/evaluate.h"
 #include "relay/infer/type_match.h"
 #include "relay/visit.h"
 
@@ -97,7 +98,8 @@ enum class Match : uint8_t { yes, no, unknown };
 Match match_known(const relay::Pattern& pattern, Known* value, Known::Vars& vars);
 
 // The value of a call whose operands are all constants, as an expression of constants and tuples of them; null where it
-// cannot be computed here: the op has an effect, its result is larger than `most_bytes`, or the call is an error.
-Expr evaluate_call(const relay::CallNode& call, size_t most_bytes);
+// cannot be computed here: the op has an effect, its result is larger than `most_bytes`, the budget is spent, or the
+// call is an error.
+Expr evaluate_call(const relay::CallNode& call, size_t most_bytes, interp::ConstantBudget& budget);
 
 }  // namespace headrace::passes

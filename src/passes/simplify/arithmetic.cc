@@ -33,6 +33,18 @@ bool may_join(std::string_view op, const NDArray& a, const NDArray& b) {
   return !(op == "subtract" ? signs.negated() : signs).oppose(signs_of(b));
 }
 
+// The shape that both broadcast to.
+Shape broadcast_shape(const Shape& a, const Shape& b) {
+  const Shape& longer = a.size() < b.size() ? b : a;
+  const Shape& shorter = a.size() < b.size() ? a : b;
+  Shape shape = longer;
+  for (size_t i = 0; i < shorter.size(); ++i) {
+    int64_t& dim = shape[longer.size() - 1 - i];
+    if (dim == 1) dim = shorter[shorter.size() - 1 - i];
+  }
+  return shape;
+}
+
 // Returns the value of a binary call of constants; nothing where joining them could change more than the last bits, or
 // would make a constant that is larger than both.
 std::optional<NDArray> joined(const Expr& call) {
@@ -40,10 +52,12 @@ std::optional<NDArray> joined(const Expr& call) {
   const std::string_view op = binary.as_op()->name;
   const NDArray a = constant_data(binary.args[0]).to_dense(), b = constant_data(binary.args[1]).to_dense();
   if (!may_join(op, a, b)) return {};
+  // An outer product of the two would be larger than both.
+  const Shape shape = broadcast_shape(a.shape(), b.shape());
+  if (num_elements(shape) > std::max(a.num_elements(), b.num_elements())) return {};
   const NDArray data = interp::run_expr(call).as<NDArray>();
   const bool is_good = op == "multiply" ? is_good_product(a, b, data) : is_good_sum(data);
-  if (!is_good || data.num_elements() > std::max(a.num_elements(), b.num_elements())) return {};
-  return data;
+  return is_good ? std::optional(data) : std::nullopt;
 }
 
 // The constant and the other operand of a commutative call.

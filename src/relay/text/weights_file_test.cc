@@ -160,7 +160,7 @@ TEST_F(WeightsFile, MutatedIsAnErrorOrTensors) {
          numbers({}, DataType::bool_(), 1)});
   const std::string whole = bytes();
   int errors = 0;
-  const int runs = kit::by_size(500, 20000);
+  const int runs = kit::case_count(500, 20000);
   for (int run = 0; run < runs; ++run) {
     kit::Random random(kit::options().seed.value_or(static_cast<uint64_t>(run)));
     SCOPED_TRACE(::testing::Message() << "--seed=" << run);
