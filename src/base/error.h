@@ -1,4 +1,4 @@
-// Errors: whose fault is it? A user's (bad model, shape, option, file) or ours (a broken invariant).
+// Errors: UserError for bad input (model, shape, option, file), InternalError for a broken invariant of this code.
 #pragma once
 
 #include <fmt/format.h>
@@ -30,7 +30,7 @@ class Error : public std::runtime_error {
   ErrorPlace where_;
 };
 
-// The user's fault: the message says what is wrong, where, and what to do.
+// Reports bad input: the message says what is wrong, where, and what to do.
 class UserError : public Error {
  public:
   explicit UserError(std::string message, ErrorPlace where = {});

@@ -6,7 +6,7 @@ namespace headrace {
 // Looks whether the work shall end, and throws when it shall.
 using InterruptCheck = void (*)();
 
-// While it lives, poll_interrupt on this thread calls `check`; null: nobody is asked.
+// Makes poll_interrupt on this thread call `check` while the scope lives; with null it calls nothing.
 class InterruptScope {
  public:
   explicit InterruptScope(InterruptCheck check);
