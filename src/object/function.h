@@ -61,7 +61,7 @@ struct FunctionObj : Object {
 int store_current_exception() noexcept;
 // Throws the thread's stored error as a C++ exception of its kind.
 [[noreturn]] void throw_stored_error();
-// Takes the thread's stored error; null when there is none.
+// Returns and clears the thread's stored error; null when there is none.
 Ref<ErrorObj> take_stored_error();
 void store_error(Ref<ErrorObj> error);
 
@@ -159,7 +159,7 @@ struct SignatureOf<R (*)(A...)> {
 };
 }  // namespace detail
 
-// A PackedFunc from a lambda or function pointer: make_packed([](int64_t a, int64_t b) { return a + b; }).
+// Makes a PackedFunc of a lambda or a function pointer: make_packed([](int64_t a, int64_t b) { return a + b; }).
 template <typename F>
 PackedFunc make_packed(F body) {
   return TypedPackedFunc<typename detail::SignatureOf<F>::type>(std::move(body)).packed();
@@ -168,9 +168,9 @@ PackedFunc make_packed(F body) {
 // The process-wide table of functions. Entries are never removed.
 // UserError when `name` is taken, unless `override` is set.
 void register_global(const std::string& name, PackedFunc function, bool override = false);
-// A null function when there is none.
+// Returns the global function, or a null function when there is none of that name.
 PackedFunc find_global(std::string_view name);
-// UserError that names the function when there is none.
+// Returns the global function. UserError that names the function when there is none.
 PackedFunc get_global(std::string_view name);
 std::vector<std::string> global_names();
 

@@ -26,8 +26,8 @@ std::string save_json(const Value& root);
 // types, fields, references to later nodes. Constant stack.
 Value load_json(std::string_view text, const std::string& source_name = "<json>");
 
-// What older programs wrote otherwise: `upgrade` may change the fields of each node of type `key` that is read, before
-// the node is made of them. Set where the type is registered.
+// Lets older files be read: `upgrade` may change the fields of each node of type `key` before the node is made of them.
+// Call it where the type is registered.
 void set_json_upgrade(std::string key, void (*upgrade)(NamedValues& fields));
 
 }  // namespace headrace

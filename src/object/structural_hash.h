@@ -20,7 +20,7 @@ namespace detail {
 // The hash of a number, string, dtype, device or pointer; and of an object with a content hook.
 uint64_t leaf_hash(const RawValue& raw);
 bool leaf_equal(const RawValue& a, const RawValue& b);
-// Whether a value has no parts that are values themselves.
+// Returns whether a value contains no other values.
 bool is_leaf(const RawValue& raw);
 // The hash of a map's key taken by itself: how keys find their partners and their place in the hash of the map. Maps
 // within such a key count their entries in the order of insertion, so that this is never taken within itself.

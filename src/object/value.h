@@ -28,13 +28,13 @@ class Value {
     return *this;
   }
 
-  // Takes over what `raw` holds: one reference when it is an object.
+  // Takes ownership of the value in `raw`: one reference when it is an object.
   static Value adopt(RawValue raw) {
     Value value;
     value.raw_ = raw;
     return value;
   }
-  // A value of its own: borrowed strings and tensors in `raw` are copied into owned ones where they can be.
+  // Copies a value: borrowed strings and tensors in `raw` become owned ones where possible.
   static Value own(const RawValue& raw);
 
   const RawValue& raw() const { return raw_; }
@@ -68,20 +68,20 @@ class Value {
 };
 static_assert(sizeof(Value) == sizeof(RawValue));
 
-// Whether None becomes a null reference that a reader would have to test for. Items of an Array and arguments of a
-// function are never null unless their type is std::optional or Value.
+// Says whether None converts to a null reference of type T that a reader would have to test for. Items of an Array and
+// arguments of a function are never null unless their type is std::optional or Value.
 template <typename T>
 inline constexpr bool none_is_null = false;
 template <typename T>
 inline constexpr bool none_is_null<Ref<T>> = true;
 
-// As ValueTraits<T>::matches, for a place where null is not meant.
+// Returns whether `raw` converts to a T that is not null.
 template <typename T>
 bool matches_item(const RawValue& raw) {
   return !(none_is_null<T> && raw.type_index == type_index::kNone) && ValueTraits<T>::matches(raw);
 }
 
-// "int", "str", "relay.Var": what a user is told of a value's kind.
+// Returns the name of a value's kind for messages: "int", "str", "relay.Var".
 std::string kind_name(const RawValue& value);
 // "expected int of 8 bits, got int 300"
 std::string kind_mismatch(const std::string& expected, const RawValue& got);
@@ -137,8 +137,8 @@ struct ValueTraits<T> {
   static std::string name() { return sizeof(T) == 8 ? "int" : fmt::format("int of {} bits", sizeof(T) * 8); }
 };
 
-// Beside an enum that is a field of a node stands `constexpr E greatest(E)`, its last enumerator; its enumerators have
-// no gaps.
+// Requires `constexpr E greatest(E)`, which gives an enum's last enumerator. An enum that is a field of a node declares
+// it; its enumerators have no gaps.
 template <typename T>
 concept HasGreatest = requires { greatest(T{}); };
 
@@ -222,7 +222,7 @@ struct ValueTraits<Ref<T>> {
     }
     return Value::adopt(raw);
   }
-  // A null reference passes here; who needs a node checks for it.
+  // Accepts a null reference; callers that need a node check for it.
   static bool matches(const RawValue& raw) {
     return raw.type_index == type_index::kNone ||
            (raw.type_index >= type_index::kStaticObjectBegin && raw.v.v_object->is_instance<T>());
