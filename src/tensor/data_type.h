@@ -29,7 +29,7 @@ class DataType {
   static constexpr DataType bfloat16(int lanes = 1) { return {kBFloat, 16, lanes}; }
   static constexpr DataType bool_(int lanes = 1) { return {kBool, 8, lanes}; }
   static constexpr DataType handle() { return {kHandle, 64}; }
-  // No type: what a statement's call gives.
+  // Returns the dtype without a value, which a call that is a statement has.
   static constexpr DataType void_() { return {kHandle, 0, 0}; }
 
   constexpr Code code() const { return static_cast<Code>(raw_.code); }
@@ -53,7 +53,7 @@ class DataType {
     return raw_.code == other.raw_.code && raw_.bits == other.raw_.bits && raw_.lanes == other.raw_.lanes;
   }
   std::string to_string() const;
-  // UserError that lists the names when `text` is none of them.
+  // Parses a dtype's name. UserError that lists the names when `text` is none of them.
   static DataType parse(std::string_view text);
 
  private:

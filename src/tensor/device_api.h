@@ -1,5 +1,5 @@
-// DeviceApi: what a device must offer. One object per device type; an NDArray references its device's, so that a device
-// outlives its memory.
+// DeviceApi: the functions that a device offers. There is one object per device type; an NDArray references its
+// device's object, so that a device outlives its memory.
 #pragma once
 
 #include <memory>
