@@ -15,11 +15,11 @@ class AncestorTree {
  public:
   static constexpr int32_t kNone = -1;
 
-  // Of `num_nodes` nodes, none of them in the forest yet.
+  // Makes room for `num_nodes` nodes, none of which is in the forest yet.
   explicit AncestorTree(int32_t num_nodes) : nodes_(static_cast<size_t>(num_nodes)) {}
   // `parent` is in the forest already, or kNone for a new root. `weight` is that of the step from `node` to its parent.
   void add(int32_t node, int32_t parent, int32_t weight = 0);
-  // A node more, in the forest: its number is the count of those before it.
+  // Adds one node to the forest and returns its number, the count of nodes before it.
   int32_t add_leaf(int32_t parent);
 
   int32_t parent(int32_t node) const { return at(node).parent; }

@@ -1,4 +1,5 @@
-// Graphs over the numbers 0 .. n-1: what the algorithms of this room work on, whatever the numbers stand for.
+// Graphs over the numbers 0 .. n-1, on which the algorithms of this room work; callers decide what the numbers stand
+// for.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +15,7 @@ struct Edge {
   int32_t weight = 0;
 };
 
-// A directed graph, fixed once built; several edges between two nodes are kept.
+// A directed graph that is fixed once built; several edges between two nodes are kept.
 class IndexGraph {
  public:
   // InternalError when an edge leaves 0 .. num_nodes-1.
@@ -26,7 +27,7 @@ class IndexGraph {
     const auto at = static_cast<size_t>(node);
     return {edges_.data() + begins_[at], begins_[at + 1] - begins_[at]};
   }
-  // Every edge goes from a lower number to a higher one.
+  // Returns whether every edge goes from a lower number to a higher one.
   bool is_topological() const;
 
  private:
