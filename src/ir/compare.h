@@ -1,4 +1,4 @@
-// What a comparison of two numbers gives, for whoever computes with constants.
+// Evaluates comparisons of two numbers, for constant folding.
 #pragma once
 
 #include "ir/prim_expr.h"

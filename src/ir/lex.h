@@ -33,7 +33,7 @@ struct Token {
 // are // to the end of the line and /* */, which nest. The tokens borrow from `text`.
 std::vector<Token> lex(std::string_view text, TextErrors& errors);
 
-// The characters that a string token stands for.
+// Returns the characters that a string token denotes.
 std::string unquote(std::string_view quoted);
 
 }  // namespace headrace

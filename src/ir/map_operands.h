@@ -1,4 +1,4 @@
-// One step of a rewrite of scalar expressions: what walks over them share.
+// Applies a function to the operands of one scalar expression, the step that all rewrites of expressions share.
 #pragma once
 
 #include "ir/prim_expr.h"

@@ -1,4 +1,4 @@
-// Numbers in text: what a suffix says of the dtype, and exact floats.
+// Numbers in text: the dtypes of their suffixes, and exact floats.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,8 @@
 
 namespace headrace {
 
-// What follows a number to give its dtype: "i64", "f", "bf16"; "" for int32 and bool; nothing when no literal has it.
+// Returns the suffix that gives a number this dtype: "i64", "f", "bf16"; "" for int32 and bool; nothing when no literal
+// has it.
 std::optional<std::string> literal_suffix(DataType dtype);
 // The dtype that a literal's suffix names ("" is int32, of a real float32); nothing when it is no suffix.
 std::optional<DataType> dtype_of_suffix(std::string_view suffix, bool is_real);

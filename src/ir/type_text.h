@@ -13,7 +13,7 @@
 
 namespace headrace {
 
-// What one text calls symbols and type parameters: one name each.
+// The names that one text gives to symbols and type parameters, one each.
 struct TypeNames {
   NameTable symbols, type_vars;
   // Writes a constraint's attributes, each after ", ". Without it one that has any has no text form.
@@ -30,9 +30,9 @@ void print_type_params(std::string& out, const Array<TypeVar>& params, TypeNames
 
 // Words that mean something where a dimension or a type is expected.
 bool is_reserved_word(std::string_view text);
-// Whether it may be the name of a type or a constructor: `None` is, though it is a value of attributes, too.
+// Returns whether `text` may name a type or a constructor; `None` may, although it is also a value of attributes.
 bool can_name_type(std::string_view text);
-// A type's or constructor's name; UserError when it cannot be one.
+// Returns the name of a type or constructor in text form; UserError when it cannot be one.
 std::string checked_type_name(const std::string& name);
 
 }  // namespace headrace

@@ -28,7 +28,8 @@ VirtualDevice make_virtual_device(Device device, Target target = {}, std::string
 // lists them), an id that is no number, an empty scope or target.
 VirtualDevice parse_virtual_device(std::string_view text);
 
-// One device for all parts of a value, or "(cpu:0; cuda:0)", one for each. UserError as of parse_virtual_device.
+// Parses one device for all parts of a value, or "(cpu:0; cuda:0)", one for each part. UserError as
+// parse_virtual_device.
 std::vector<VirtualDevice> parse_virtual_devices(std::string_view text);
 
 // The text form, with the id; parse_virtual_device gives an equal device.
