@@ -19,14 +19,14 @@ class Library {
   // NOT_AN_ARTIFACT, TRUNCATED, BAD_MAGIC, BAD_VERSION, BAD_CHECKSUM, BAD_MANIFEST, SYSTEM; and CPU_FEATURE_MISSING
   // when this machine can run none of its programs.
   static Expected<std::shared_ptr<const Library>> open(const std::string& path);
-  // The same for an open file, such as a memfd. `name` is for messages, and a side file of weights is looked for in its
-  // folder, then in that of the file that it leads to.
+  // Opens a file by its descriptor, such as a memfd. `name` is for messages; a side file of weights is looked for in
+  // its folder, then in the folder of the file that it links to.
   static Expected<std::shared_ptr<const Library>> open(Descriptor descriptor, const std::string& name);
 
   const std::string& name() const { return name_; }
   const artifact::Manifest& manifest() const { return file_.manifest; }
 
-  // Address of an exported symbol; nullptr when there is none.
+  // Returns the address of an exported symbol; nullptr when there is none.
   void* symbol(const std::string& name) const { return code_.symbol(name.c_str()); }
   // Start of weight `index` of the manifest, in mapped memory: nothing is read before it is used.
   const std::byte* weight(size_t index) const;
