@@ -12,12 +12,11 @@ struct ConfigKey {
   std::string kind;  // "int"
   std::string doc;
   bool (*accepts)(const RawValue& value);
-  std::string default_text =
-      {};  // what holds without it, as parse_config_value takes it; empty where that is no one value
-  void (*check)(const Value& value) = nullptr;  // UserError that says what else is wrong with a value of the kind
+  std::string default_text = {};                // the value without it, as text; empty when there is no single value
+  void (*check)(const Value& value) = nullptr;  // throws a UserError for a value that is invalid in other ways
 };
 
-// A key of values of type T.
+// Makes a key with values of type T.
 template <typename T>
 ConfigKey config_key(std::string name, std::string doc, std::string default_text = "",
                      void (*check)(const Value& value) = nullptr) {
@@ -28,7 +27,7 @@ ConfigKey config_key(std::string name, std::string doc, std::string default_text
 // Makes a key known; a key that is known already stays as it is.
 void declare_config_key(ConfigKey key);
 
-// By name. Null when there is none.
+// Returns the key of that name; null when there is none.
 const ConfigKey* find_config_key(std::string_view name);
 std::vector<ConfigKey> config_keys();
 
@@ -42,7 +41,8 @@ inline constexpr int64_t kMaxOptLevel = 4;
 // UserError for a level outside of [0, kMaxOptLevel].
 void check_opt_level(int64_t level);
 
-// UserError that names an unknown key and lists those there are, or says what is wrong with a value.
+// Checks a configuration. UserError that names an unknown key and lists the known ones, or that says what is wrong with
+// a value.
 void check_config(const Map<std::string, Value>& config);
 
 }  // namespace headrace::pass

@@ -1,8 +1,8 @@
-// Pass: a named step from module to module; PassContext: how passes run; run_passes: the one runner.
+// Pass: a named step from module to module. PassContext: the settings of a run. run_passes: the one runner.
 //
-// A pass of the project is a plain function behind a small header (passes/fold/fold_constant.h); its row in the list it
-// belongs to (passes/pipeline.cc, tir_passes/pipeline.cc) gives it a name, a level, a line that says what it does, its
-// other names and its options.
+// A pass of the project is a plain function behind a small header (passes/fold/fold_constant.h). Its row in its list
+// (passes/pipeline.cc, tir_passes/pipeline.cc) gives it a name, a level, a one-line summary, its aliases and its
+// options.
 #pragma once
 
 #include "ir/module.h"
@@ -22,18 +22,19 @@ struct PassInfo {
   // Its options, in the order in which a call may give them, by their own names; see option_key in known_passes.h.
   std::vector<ConfigKey> options = {};
   std::vector<std::string> runs_after = {};  // in a list that has these too, it comes after them
-  std::vector<std::string> undoes = {};      // what these did is taken back: after it, they may come again
-  bool traceable = true;                     // whether the context's trace is told of it
+  std::vector<std::string> undoes = {};      // the passes that this one reverts; after it, they may run again
+  bool traceable = true;                     // whether the context's trace is called for it
 
-  // By its name or another that it goes by, in any spelling: "fold_constant", "FoldConstant", "foldconstant".
+  // Returns whether `name` is the pass's name or an alias, in any spelling: "fold_constant", "FoldConstant",
+  // "foldconstant".
   bool is_called(std::string_view name) const;
 };
 
 struct Pass {
   PassInfo info;
   std::function<IRModule(const IRModule&, const PassContext&)> run;
-  // What info.required names, found (make_sequential does): whenever this pass runs, they run before it, whatever the
-  // level is, but for one that has just run.
+  // The passes that info.required names, which make_sequential looks up. Whenever this pass runs, they run before it at
+  // any level, except one that has just run.
   std::vector<Pass> prerequisites = {};
 };
 
@@ -61,13 +62,13 @@ struct PassContext {
   std::vector<std::string> disabled_pass = {};
   Map<std::string, Value> config = {};  // declared keys (config.h)
   std::vector<std::shared_ptr<PassInstrument>> instruments = {};
-  // Told of each traceable pass that runs: before it with true, after it with false.
+  // Called for each traceable pass that runs: before it with true, after it with false.
   std::function<void(const IRModule&, const PassInfo&, bool is_before)> trace = {};
   std::shared_ptr<ConstantEvaluator> evaluator = {};
   // Gives every node its type; run before each pass and after the last one. Null: types are the passes' own business.
   std::function<IRModule(const IRModule&)> infer_type = {};
 
-  // What the configuration says of `key`, if it does. UserError when the value is of another kind.
+  // Returns the configured value of `key`, if any. UserError when the value is of another kind.
   template <typename T>
   std::optional<T> option(const std::string& key) const {
     const auto value = config.get(key);
@@ -81,7 +82,7 @@ struct PassContext {
   bool is_required(const PassInfo& info) const;
 };
 
-// Whether two spellings are one name; that a pass has two names, PassInfo knows.
+// Returns whether two spellings are one name. Aliases are not considered (PassInfo::is_called).
 bool same_pass_name(std::string_view a, std::string_view b);
 
 // Runs `passes` in order, after relay/unique_binders.h. A pass is skipped when it is disabled, above the level (unless

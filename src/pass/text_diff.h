@@ -1,4 +1,4 @@
-// What changed between two program texts, for people.
+// Shows the changes between two program texts, for people.
 #pragma once
 
 #include <string>
