@@ -193,7 +193,7 @@ Var make_var(std::string name, Type type_annotation = {}, Span span = {});
 Function make_function(Array<Var> params, Expr body, Type ret_type = {}, Array<TypeVar> type_params = {},
                        DictAttrs attrs = {}, Span span = {});
 Call make_call(Expr op, Array<Expr> args, Attrs attrs = {}, Array<Type> type_args = {}, Span span = {});
-// A call of the op named `op`.
+// Makes a call of the op named `op`.
 Call make_call(std::string_view op, Array<Expr> args, Attrs attrs = {}, Span span = {});
 Let make_let(Var var, Expr value, Expr body, Span span = {});
 If make_if(Expr cond, Expr true_branch, Expr false_branch, Span span = {});

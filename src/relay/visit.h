@@ -21,7 +21,8 @@ std::vector<Var> pattern_vars(const Pattern& pattern);
 // Calls `visit` once for every node reachable from `root`, children first.
 void post_order(const Expr& root, const std::function<void(const Expr&)>& visit);
 
-// The same, but a node for which `enter` is false is visited without its children (unless they are reached elsewhere).
+// Visits in post order, but a node for which `enter` is false is visited without its children (unless they are reached
+// in another way).
 void post_order(const Expr& root, const std::function<bool(const Expr&)>& enter,
                 const std::function<void(const Expr&)>& visit);
 

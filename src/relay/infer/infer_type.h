@@ -30,10 +30,10 @@ namespace headrace::relay {
 
 // The module itself when nothing had to be rebuilt. Functions that are not relay's are left alone.
 IRModule infer_type(const IRModule& module);
-// As above, for an interpreter; the module as it is where all that is wrong with it is that nothing determines parts of
-// types, such as what an empty list has for items (List[_]): no result depends on them.
+// Infers types for an interpreter. Returns the module unchanged when its only errors are undetermined parts of types,
+// such as the item type of an empty list (List[_]), because no result depends on them.
 IRModule infer_type_if_settled(const IRModule& module);
-// As infer_type(module) for one expression, which may use the module's functions and types. A free variable without
+// Infers the types of one expression, which may use the module's functions and types. A free variable without
 // annotation gets the type that its uses determine.
 Expr infer_type(const Expr& expr, const IRModule& module = {});
 
@@ -44,7 +44,7 @@ struct TypedModule {
   IRModule module;
   ValueMap values;
 };
-// As infer_type(module), with the values that it followed.
+// Infers types and also returns the integer values that inference followed.
 TypedModule infer_type_and_values(const IRModule& module);
 
 }  // namespace headrace::relay

@@ -1,4 +1,4 @@
-// What holds of types: sameness, size, symbols; types in place of variables.
+// Predicates and substitutions on types: equality, size, symbols, types in place of variables.
 #pragma once
 
 #include "ir/module.h"
@@ -8,10 +8,10 @@ namespace headrace::relay {
 // Equal in every part; `?` counts as the same as `?`. Symbols are compared by identity, dimensions by value.
 bool same_type(const Type& a, const Type& b);
 
-// A type function applied to nothing is the type itself.
+// Returns the type itself for a type function that is applied to nothing.
 Type strip_empty_call(const Type& type);
 
-// What a call puts in place of the callee's symbols and type variables.
+// The values that a call gives to the callee's symbols and type variables.
 struct TypeBindings {
   std::unordered_map<const PrimVarNode*, PrimExpr> symbols;
   std::unordered_map<const TypeVarNode*, Type> types;

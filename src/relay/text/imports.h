@@ -1,4 +1,4 @@
-// What `import "lib.rly"` stands for, and what one reading has read so far. Inner header of relay.
+// Finds the texts that `import "lib.rly"` names, and records what one reading has read. Inner header of relay.
 #pragma once
 
 #include <map>

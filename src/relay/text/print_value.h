@@ -7,7 +7,7 @@
 
 namespace headrace::relay {
 
-// Where the data of tensors goes, and how symbols are called.
+// Prints values of attributes; holds the table of constants and the names of symbols.
 struct ValuePrinter {
   ConstantTable& constants;
   PrintNames& names;
@@ -18,7 +18,7 @@ struct ValuePrinter {
   void print_constant(std::string& out, const NDArray& data) const;
   // `key=value` for the fields of `attrs` that are not at their default, each after ", ".
   void print_attrs(std::string& out, const Object& attrs) const;
-  // The same for attributes that are as `schema` says.
+  // Prints attributes that have `schema`.
   void print_user_attrs(std::string& out, const AttrSchema& schema, const UserAttrsNode& attrs) const;
 };
 
