@@ -1,4 +1,4 @@
-// Names of the functions that fused groups become: what they compute and a hash of how.
+// Names the functions that fused groups become: the ops in them, and a hash of the text.
 #pragma once
 
 #include "relay/expr.h"

@@ -16,7 +16,7 @@ class WeightTable {
   // tensor (and with it a mapped model file) alive.
   int64_t add(const NDArray& tensor);
 
-  // From now on these tensors, of the same contents in the same order, stand for those that were added, which go.
+  // Replaces the stored tensors by others with the same contents in the same order; the old ones are released.
   void replace_tensors(std::vector<NDArray> tensors) { tensors_ = std::move(tensors); }
 
   const std::vector<artifact::Weight>& weights() const { return weights_; }
