@@ -5,7 +5,8 @@
 
 namespace headrace::lower {
 
-// Where a tile stands: `rows` x `columns` results from (row, column) on, the other axes being `values`.
+// The position of a tile: `rows` x `columns` results from (row, column) on, where the other axes have the given
+// `values`.
 struct TilePlace {
   Values values;
   PrimExpr row, column;

@@ -1,4 +1,4 @@
-// What a rule gets of a typed call, its tensors, and how it refuses the call.
+// Makes the input of a rule from a typed call, and the errors with which a rule refuses the call.
 #pragma once
 
 #include "lower/compute_rule.h"
@@ -9,8 +9,8 @@ namespace headrace::lower {
 // no tensor and no tuple of tensors.
 RuleInput rule_input_of(const relay::CallNode& call);
 
-// A buffer of its own for each of the input's types. They are named as the op names its arguments, where each argument
-// is one tensor.
+// Makes a buffer for each of the input's types. Where each argument is one tensor, buffers have the names of the op's
+// arguments.
 std::vector<Buffer> make_inputs(const RuleInput& input);
 
 // UserError at the call that begins with its op's name.

@@ -13,7 +13,7 @@ class StageReads {
  public:
   explicit StageReads(const tir::Compute& compute);
 
-  // Where stage `index` reads `buffer`; loads with the same index are one.
+  // Returns the indices at which stage `index` reads `buffer`; equal indices are listed once.
   using Places = std::vector<Array<PrimExpr>>;
   const Places& places(size_t index, const Buffer& buffer) const;
   bool reads(size_t index, const Buffer& buffer) const { return !places(index, buffer).empty(); }
@@ -36,7 +36,7 @@ class StageReads {
   std::unordered_map<const BufferNode*, std::set<size_t>> readers_;
 };
 
-// Whether two indices are the same place, as far as one can see without arithmetic.
+// Returns whether two indices are equal without arithmetic: false does not mean that they differ.
 bool same_index(const Array<PrimExpr>& a, const Array<PrimExpr>& b);
 
 }  // namespace headrace::lower

@@ -24,7 +24,7 @@
 
 namespace headrace {
 
-// What a type relation in Relay's form tells; see OpRegEntry::add_type_rel.
+// The object through which a type relation in Relay's form assigns types; see OpRegEntry::add_type_rel.
 class TypeReporterNode {
  public:
   // `types` are those that the relation gets.
@@ -45,7 +45,7 @@ using TypeReporter = const TypeReporterNode*;
 // not tell enough.
 using RelayTypeRel = std::function<bool(const Array<Type>& types, int num_inputs, const Attrs&, const TypeReporter&)>;
 
-// An op that is being registered, or added to.
+// An op that is being registered, or extended.
 class OpRegEntry {
  public:
   static OpRegEntry RegisterOrGet(const std::string& name);
@@ -71,7 +71,7 @@ class OpRegEntry {
   }
   OpRegEntry& set_value(const std::string& key, const Value& value);
 
-  Op op_;  // null when it could not be registered, which was told
+  Op op_;  // null when it could not be registered; stderr has the reason
 };
 
 }  // namespace headrace
