@@ -15,7 +15,7 @@ namespace headrace::tir {
 IRModule parse_module(std::string_view text, const std::string& source_name = "<text>");
 // The one function of the text; UserError when there is another number of them.
 PrimFunc parse_function(std::string_view text, const std::string& source_name = "<text>");
-// Whether a text says of itself that it is one of tir: its first token is that version line.
+// Returns whether a text is one of tir: its first token is that version line.
 bool is_tir_text(std::string_view text);
 
 }  // namespace headrace::tir

@@ -15,7 +15,7 @@ class ExprPrinter {
   explicit ExprPrinter(int most_depth = 0) : most_depth_(most_depth) {}
 
   std::string text(const PrimExpr& e) const;
-  // A name as it is written: x, %"conv 1".
+  // Returns a name as it is written: x, %"conv 1".
   std::string name(const PrimVarNode& var) const { return written(names_.name_of(&var, var.name_hint, "v")); }
   std::string name(const BufferNode& buffer) const { return written(names_.name_of(&buffer, buffer.name, "b")); }
   // "x: Buffer[(n, 4), float32]", with the dtypes of symbols.

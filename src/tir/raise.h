@@ -18,9 +18,9 @@
 
 namespace headrace::tir {
 
-// Of the inputs and outputs of `function`, with their shapes, and of variables of its own. A refusal has the code
-// FUSE_PATTERN and says what in the function is in the way. Sums may be added in another order than the function's.
-// UserError: `function` is not well-formed (verify.h).
+// Raises `function`. The result has the function's inputs, outputs and shapes, and variables of its own. A refusal has
+// the code FUSE_PATTERN and says which part of the function prevents raising. Sums may be added in another order than
+// the function's. UserError: `function` is not well-formed (verify.h).
 Expected<Compute> raise(const PrimFunc& function);
 
 }  // namespace headrace::tir
