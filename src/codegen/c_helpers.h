@@ -1,4 +1,4 @@
-// Functions that the C text brings along, each when it is first used: what no operator of C says in one word without
+// C functions that the text defines when it first uses them, for operations that no C operator performs without
 // undefined behaviour.
 #pragma once
 
@@ -23,9 +23,9 @@ class CHelpers {
   std::string use(std::string_view family, DataType dtype);
   // T (F): float to integer, saturating; NaN becomes 0.
   std::string use_saturating(DataType from, DataType to);
-  // int32_t (env, message): what a failed assertion returns.
+  // Returns the name of int32_t (env, message), which writes the message of a failed assertion and returns its status.
   std::string use_fail();
-  // A macro of a pointer.
+  // Returns the name of a macro that prefetches from a pointer.
   std::string use_prefetch();
 
   bool has(const std::string& name) const { return names_.contains(name); }

@@ -1,5 +1,5 @@
-// One kernel as functions of C. Split over c_stmt.cc (statements), c_function.cc (the frame of functions), c_expr.cc
-// and c_intrinsic.cc (expressions), c_memory.cc (loads and stores).
+// Writes one kernel as functions of C. Split over c_stmt.cc (statements), c_function.cc (the frame of functions),
+// c_expr.cc and c_intrinsic.cc (expressions), c_memory.cc (loads and stores).
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace headrace::codegen {
 
-// How tightly C binds what an expression is written as.
+// The binding strength, in C, of an expression's text.
 enum class CLevel : uint8_t {
   ternary,
   logical_or,
@@ -35,7 +35,7 @@ struct CCode {
   std::string text;
   CLevel level = CLevel::primary;
   bool has_width = true;  // false: made of literals alone, which are int whatever the dtype
-  // Of a number of 32 or 64 bits that is cast from one without a sign: that one.
+  // The unsigned operand, for a number of 32 or 64 bits that is a cast of one.
   std::string unsigned_text = {};
   CLevel unsigned_level = CLevel::primary;
 };
@@ -56,13 +56,13 @@ class CKernel {
   std::string write_function(const std::string& name, const PrimVar& argument, const PrimExpr& e);
 
  private:
-  // A variable of C: what a parameter, a symbol, a loop, a let or an allocation is called.
+  // A C variable, which stands for a parameter, a symbol, a loop variable, a let or an allocation.
   struct Variable {
     std::string name;
     std::string type;  // as a parallel loop's body takes it over: "const float*", "int64_t"
     bool is_used = false;
   };
-  // A function of C that is being written.
+  // A C function that is being written.
   struct Frame {
     std::unordered_map<const Object*, Variable> variables;
     std::vector<const Object*> captured;  // of `outer`, in the order of first use
@@ -89,14 +89,14 @@ class CKernel {
   void line(std::string_view text);
   // `head`, and what `body` writes in braces; names and parts from inside end there.
   void block(std::string_view head, const std::function<void()>& body);
-  // What `body` writes.
+  // Returns the text that `body` writes.
   std::string captured(const std::function<void()>& body);
-  // `rest` comes after the declaration of the variable of `key`, which compilers are told of where it goes unused.
+  // Declares the variable of `key`, then runs `rest`; marks the variable for compilers when it is not used.
   void declared(const Object* key, const std::function<void()>& rest);
   void each_lane(int lanes, const std::function<void(const PrimExpr& lane)>& body);
   void write_statement(const tir::Stmt& stmt);
   void write_simple(const tir::Stmt& stmt);
-  // The statements of a block, which end with it: what stands between its braces.
+  // Writes the statements of a block, without its braces.
   void write_block(const tir::Stmt& stmt);
   void write_for(const tir::ForNode& loop);
   void write_range(const tir::ForNode& loop, std::string_view begin, std::string_view end);
@@ -124,7 +124,7 @@ class CKernel {
   CCode emit_float(const BinaryNode& e);
   CCode cast(const CCode& value, DataType from, DataType to);
   CCode rounded(const CCode& value, DataType dtype);
-  // A new variable of that value.
+  // Declares a new variable of that value.
   CCode named(const CCode& value, DataType dtype, std::string_view hint);
 
   // c_intrinsic.cc
@@ -162,7 +162,7 @@ class CKernel {
 
   std::string out_;
   size_t indent_ = 0;
-  // What the statement at hand has computed already; which of its parts have a variable of their own.
+  // Expressions that the current statement has computed already, and those that have a variable of their own.
   std::unordered_map<const Object*, CCode> memo_;
   std::unordered_set<const Object*> named_;
   std::vector<PrimExpr> kept_;  // made here, and known by address

@@ -7,7 +7,7 @@
 
 namespace headrace::codegen {
 
-// What a variable of a vector stands for in one lane.
+// The value of each vector variable in one lane.
 using LaneValues = std::unordered_map<const PrimVarNode*, PrimExpr>;
 
 // The number that lane `lane` (int64) of the vector `e` holds; a scalar stays as it is. Parts that `e` shares stay

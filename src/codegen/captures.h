@@ -1,4 +1,4 @@
-// What code that becomes a function of its own must be given.
+// Finds the values that outlined code must be given.
 #pragma once
 
 #include <unordered_set>

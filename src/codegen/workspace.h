@@ -1,4 +1,4 @@
-// Where a function's allocations lie in a worker's workspace.
+// Lays out a function's allocations in a worker's workspace.
 #pragma once
 
 #include <cstdint>
