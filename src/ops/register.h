@@ -1,8 +1,8 @@
-// What an op family registers its ops with.
+// OpBuilder, with which an op family registers its ops.
 //
 //   OpBuilder("nn.relu", "max(x, 0)").arg("data").relation(same_type).fusion(FusionKind::elementwise).eval(eval_relu);
 //
-// The parts that families share: ops/loops/dims.h (symbolic dimensions), ops/loops/element.h (element types of eval),
+// Helpers that families share: ops/loops/dims.h (symbolic dimensions), ops/loops/element.h (element types of eval),
 // ops/loops/index.h (strides and iteration).
 #pragma once
 
@@ -30,7 +30,7 @@ class OpBuilder {
     check_attrs_ = [](const ObjectRef& attrs) { return attrs.is<T>(); };
     return *this;
   }
-  // After arg() and attrs(): what they say is checked first.
+  // Sets the type relation; call after arg() and attrs(), whose checks then run before it.
   OpBuilder& relation(TypeRelationFn relation);
   OpBuilder& fusion(FusionKind kind);
   OpBuilder& eval(EvalFn eval);
@@ -47,7 +47,7 @@ class OpBuilder {
   bool counts_args_ = true;
 };
 
-// A call of `op` with a T that `fill` has set.
+// Makes a call of `op` with attributes T that `fill` has set.
 template <typename T, typename F>
 Expr call_with(std::string_view op, Array<Expr> args, Span span, F&& fill) {
   auto attrs = make_object<T>();
@@ -65,7 +65,7 @@ void check_one_of(const RelationInput& input, std::string_view what, const std::
                   std::initializer_list<std::string_view> known);
 // Fails unless products of `data` can be summed up in `out`: both are floats, or both integers.
 void check_out_dtype(const RelationInput& input, DataType out, DataType data);
-// The same as normal_axis of ops/axis.h; fails when `axis` is outside.
+// Returns normal_axis of ops/axis.h; fails when `axis` is outside.
 size_t normal_axis(const RelationInput& input, int64_t axis, size_t rank, std::string_view what = "axis");
 
 }  // namespace headrace::ops

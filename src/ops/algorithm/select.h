@@ -19,7 +19,7 @@ struct UniqueAttrs : AttrsNode {
 };
 
 Expr argwhere(Expr condition, Span span = {});
-// A tuple, as the op's doc says.
+// Returns a tuple, as the op's doc says.
 Expr unique(Expr data, bool sorted, bool return_counts, Span span = {});
 
 }  // namespace headrace::ops

@@ -23,9 +23,9 @@ PrimExpr result_dim(const RelationInput& input, const PrimExpr& dim);
 // dimensions, with `?` where a value is not known. Nothing while the argument's type is not known.
 using Dims = std::vector<PrimExpr>;
 std::optional<Dims> requested_shape(const RelationInput& input, const Shape& attribute, std::string_view name);
-// Part of every error that refuses to compile a tensor of a size that only the data tells, as argwhere's.
+// A phrase in every error that refuses to compile a tensor of data-dependent size, such as argwhere's.
 inline constexpr std::string_view kUnknownSize = "a size that only the data tells";
-// That error, of a type with a size `?`; empty where it has none.
+// Returns that error for a type with a size `?`; empty where it has none.
 std::string unknown_size_fault(const TensorType& type);
 // "(1, n, ?)"
 std::string show_dims(const Array<PrimExpr>& dims);

@@ -7,7 +7,8 @@
 
 namespace headrace::ops {
 
-// Element i of a tensor of integers. What only uint64 holds, 2^63 and more, is the greatest int64: past any axis, too.
+// Returns element i of a tensor of integers. A uint64 of 2^63 or more becomes the greatest int64, which is out of range
+// for any axis, too.
 int64_t index_at(const NDArray& indices, int64_t i);
 // Element i modulo n > 0; at least 0.
 int64_t wrapped_index_at(const NDArray& indices, int64_t i, int64_t n);

@@ -1,4 +1,4 @@
-// What the ops that only move elements share: every dtype moves byte-wise.
+// Helpers of ops that only move elements: every dtype moves byte-wise.
 #pragma once
 
 #include <cstring>
@@ -58,7 +58,7 @@ std::optional<std::vector<int64_t>> known_ints(const RelationInput& input, size_
 // and its attributes say: its own relation and `eval`, applied to the elements' positions.
 ValueInferenceFn value_by_moving(TypeRelationFn relation, EvalFn eval);
 
-// What such ops have in common, after their arguments and attributes.
+// Sets the properties that such ops share; call after arguments and attributes.
 void moving(OpBuilder& op, const TypeRelationFn& relation, const EvalFn& eval, FusionKind kind = FusionKind::injective);
 
 }  // namespace headrace::ops

@@ -1,4 +1,4 @@
-// What convolutions and pools share: the attributes of sliding windows and the letters of layouts.
+// Attributes of sliding windows and letters of layouts, which convolutions and pools share.
 #pragma once
 
 #include "ir/layout.h"
@@ -11,9 +11,10 @@ struct Window {
   Shape strides, dilation, pad_begin, pad_end;
 };
 
-// From attributes whose form make_window has checked; `padding` has 1, n or 2n values (all begins, then all ends).
+// Makes a window from attributes that make_window has checked; `padding` has 1, n or 2n values (all begins, then all
+// ends).
 Window window_of(size_t rank, const Shape& strides, const Shape& padding, const Shape& dilation);
-// The same after checking counts and signs; fails with the attribute's name.
+// Makes a window after checking counts and signs; fails with the attribute's name.
 Window make_window(const RelationInput& input, size_t rank, const Shape& strides, const Shape& padding,
                    const Shape& dilation);
 // Fails unless `values` has `count` items, each in [least, 2^31).
@@ -31,13 +32,13 @@ std::string_view letters_of(size_t spatial);
 inline std::string_view layout_or(const std::string& layout, std::string_view fallback) {
   return layout.empty() ? fallback : std::string_view(layout);
 }
-// One value stands for all axes.
+// Repeats a single value for all axes.
 inline Shape spread(const Shape& values, size_t count) { return values.size() == 1 ? Shape(count, values[0]) : values; }
 
 // The axes that may lie in parts where an op takes packed layouts: batch and channels, of data and of a kernel.
 inline constexpr std::string_view kPackedAxes = "NCOI";
-// What is wrong with `layout`, as the end of a sentence, for a tensor whose axes are `letters`, in any order; those of
-// `in_parts` may lie in parts: NCHW16c. Empty when nothing is.
+// Returns what is wrong with `layout`, as the end of a sentence, for a tensor with the axes `letters` in any order;
+// axes of `in_parts` may be in parts: NCHW16c. Empty when nothing is.
 std::string layout_fault(std::string_view layout, std::string_view letters, std::string_view in_parts);
 // The layout of such a tensor; fails naming the attribute.
 Layout check_layout(const RelationInput& input, std::string_view name, std::string_view layout,
@@ -50,8 +51,8 @@ std::vector<PrimExpr> whole_dims(const RelationInput& input, const Array<PrimExp
 Array<PrimExpr> dims_in_layout(const RelationInput& input, const std::vector<PrimExpr>& dims, std::string_view letters,
                                const Layout& layout);
 
-// What the relations of pools begin with: data that is numbers in `layout`, its axes, and the layout of the result,
-// `layout` where `out_layout` is empty. Batch and channels may lie in parts.
+// The part that all relations of pools share: checks that the data is numbers in `layout`, and gives its axes and the
+// layout of the result, which is `layout` where `out_layout` is empty. Batch and channels may be in parts.
 struct PooledData {
   std::vector<PrimExpr> dims;  // whole, in the order of the letters
   Layout out_layout;
@@ -59,9 +60,10 @@ struct PooledData {
 PooledData check_pooled(const RelationInput& input, const TensorType& data, std::string_view layout,
                         const std::string& out_layout, std::string_view letters);
 
-// Where each of `letters` stands in `layout`, which has exactly those letters: axes_of("NHWC", "NCHW") is {0, 3, 1, 2}.
+// Returns the dimension of each of `letters` in `layout`, which has exactly those letters: axes_of("NHWC", "NCHW") is
+// {0, 3, 1, 2}.
 std::vector<size_t> axes_of(std::string_view layout, std::string_view letters);
-// The same after checking; fails naming the attribute.
+// Checks the layout and returns axes_of; fails naming the attribute.
 std::vector<size_t> layout_axes(const RelationInput& input, std::string_view name, std::string_view layout,
                                 std::string_view letters);
 // Items of `values`, given in the order of the letters, put in the order of the layout.

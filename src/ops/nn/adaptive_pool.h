@@ -5,7 +5,7 @@
 
 namespace headrace::ops {
 
-// What they say. Each rank has a type of its own, such as AdaptivePool2DAttrs, with its default layout.
+// Attributes of adaptive pools. Each rank has a type of its own, such as AdaptivePool2DAttrs, with its default layout.
 struct AdaptivePoolAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.AnyAdaptivePoolAttrs";

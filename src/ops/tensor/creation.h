@@ -5,7 +5,7 @@
 
 namespace headrace::ops {
 
-// Of full, zeros and ones. The shape may instead be an argument, an int tensor of one dimension.
+// Attributes of full, zeros and ones. The shape may instead be an argument, an int tensor of one dimension.
 struct InitOpAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.InitOpAttrs";
@@ -23,7 +23,7 @@ struct ArangeAttrs : AttrsNode {
   DataType dtype;
 };
 
-// Of shape_of and ndarray_size.
+// Attributes of shape_of and ndarray_size.
 struct ShapeOfAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.ShapeOfAttrs";

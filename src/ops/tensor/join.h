@@ -48,7 +48,7 @@ struct SplitAttrs : AttrsNode {
 
 Expr concatenate(Array<Expr> items, int64_t axis = 0, Span span = {});
 Expr stack(Array<Expr> items, int64_t axis = 0, Span span = {});
-// A tuple of the parts.
+// Returns a tuple of the parts.
 Expr split(Expr data, int64_t sections, int64_t axis = 0, Span span = {});
 Expr split(Expr data, Shape begins, int64_t axis = 0, Span span = {});
 

@@ -26,7 +26,7 @@ struct ArgReduceAttrs : AttrsNode {
   bool exclude = false;
 };
 
-// Of collapse_sum_to, where the shape may instead be an argument, an int tensor of one dimension.
+// Attributes of collapse_sum_to, whose shape may instead be an argument, an int tensor of one dimension.
 struct CollapseSumAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.CollapseSumAttrs";

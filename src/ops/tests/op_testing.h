@@ -1,5 +1,5 @@
-// What the tests of op families ask ops with: type relations and reference evaluation of one call. Included by tests
-// only.
+// Helpers of the tests of op families: they ask for the type relation or the reference evaluation of one call. Included
+// by tests only.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -35,7 +35,7 @@ inline std::string relate_error(const Expr& expr, const std::vector<Type>& arg_t
   return "no error";
 }
 
-// What value inference gives for these argument values.
+// Returns the result of value inference for these argument values.
 inline std::optional<Values> infer_values(const Expr& expr, const std::vector<Type>& arg_types,
                                           const std::vector<std::optional<Values>>& values) {
   const auto* call = expr.as<relay::CallNode>();
@@ -87,7 +87,7 @@ inline void expect_near(const NDArray& got, const Shape& shape, const std::vecto
   }
 }
 
-// A free variable, as an argument that only its type matters of.
+// Returns a free variable, for an argument whose type alone matters.
 inline Expr any_arg() { return relay::make_var("x"); }
 
 inline Type tensor(Array<PrimExpr> shape, DataType dtype = DataType::float_(32)) {
