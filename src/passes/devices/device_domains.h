@@ -8,8 +8,9 @@
 
 namespace headrace::passes {
 
-// Where a value is, in the shape of its type: a tuple's fields may differ, a function has its parameters' and its
-// result's. What holds other values in a way that no type says (data, references, polymorphic values) is one leaf.
+// The devices of a value, in the structure of its type: a tuple's fields may differ, and a function has domains of its
+// parameters and its result. A value that holds others in a way that its type does not show (data, references,
+// polymorphic values) is one leaf.
 struct DomainNode;
 using Domain = std::shared_ptr<const DomainNode>;
 struct DomainNode {
@@ -23,10 +24,10 @@ class DeviceDomains {
   // New sets, one for each leaf of the type.
   Domain make(const Type& type);
   Domain make_leaf();
-  // A value whose parts are all in one set.
+  // Returns the domain of a value whose parts are all on one device.
   static Domain all_of(const Domain& leaf, const Type& type);
   static Domain make_tuple(std::vector<Domain> parts);
-  // A tuple's field; of a leaf the leaf.
+  // Returns the domain of a tuple's field; a leaf is the domain of its fields, too.
   static Domain field(const Domain& domain, size_t index);
   static std::vector<Domain> leaves(const Domain& domain);
 

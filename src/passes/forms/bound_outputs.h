@@ -27,12 +27,12 @@ IRModule bound_outputs(const IRModule& module);
 // Text may not give it: the driver refuses a main that has it.
 inline constexpr const char* kBoundedOutputs = "bounded_outputs";
 
-// An output of main, and the result that is its extent.
+// An output of main, and the result that holds its extent.
 struct BoundedOutput {
   size_t output = 0, axis = 0, extent = 0;
 };
 
-// What that attribute of a main says, or another one of such rows; none without it.
+// Reads that attribute of main, or another one with such rows; nothing when main does not have it.
 std::vector<BoundedOutput> bounded_outputs_of(const relay::FunctionNode& main,
                                               std::string_view attribute = kBoundedOutputs);
 

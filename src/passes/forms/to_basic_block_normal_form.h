@@ -13,7 +13,7 @@
 namespace headrace::passes {
 
 IRModule to_basic_block_normal_form(const IRModule& module);
-// Whether nothing is left to bind in an expression, or in a function's body.
+// Returns whether an expression, or a function's body, needs no more lets.
 bool is_basic_block_normal_form(const Expr& expr);
 
 }  // namespace headrace::passes

@@ -17,8 +17,8 @@ struct EtaOptions {
   bool expand_constructor = false;
   bool expand_global_var = false;
 };
-// From "relay.EtaExpand.expand_constructor" and "relay.EtaExpand.expand_global_var" of the context's configuration.
-// UserError when one is no bool.
+// Reads "relay.EtaExpand.expand_constructor" and "relay.EtaExpand.expand_global_var" from the context's configuration.
+// UserError when one is not a bool.
 EtaOptions eta_options(const pass::PassContext& context);
 
 IRModule eta_expand(const IRModule& module, const EtaOptions& options);

@@ -17,7 +17,7 @@
 
 namespace headrace::passes {
 
-// Whether a function type is written in the type.
+// Returns whether a type contains a function type.
 bool contains_function(const Type& type);
 
 // The data types of a module that hold functions: in a field, or in a data type of a field, and so on.
@@ -40,11 +40,11 @@ class FunctionValues {
   // dimensions that are symbols.
   Type encoded(const Type& type, const Span& span);
 
-  // The value that stands for calling `callee`, a GlobalVar, a Constructor or a closed function literal, with
-  // `captured` before the other arguments; the captured values have these types (not encoded).
+  // Returns the constructor call that stands for the function `callee` (a GlobalVar, a Constructor or a closed function
+  // literal) with `captured` before its other arguments; the captured values have these types (not encoded).
   Expr value(const FuncTypeNode& type, const Expr& callee, const Array<Expr>& captured,
              const std::vector<Type>& captured_types, const Span& span);
-  // A call of such a value.
+  // Returns a call of such a value.
   Expr apply(const FuncTypeNode& type, const Expr& function, const Array<Expr>& args, const Span& span);
 
   // Adds the data types and the functions that call their values.

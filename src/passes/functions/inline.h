@@ -24,12 +24,13 @@ inline constexpr int64_t kMostInlinedNodes = 200'000;
 
 IRModule inline_functions(const IRModule& module);
 
-// InlineCalls: as if every function that is called were marked, for what cannot call: one kernel after another.
+// InlineCalls: inlines all calls of functions outside of cycles, because graph programs have no call instruction.
 //   let %f = fn (%a) { multiply(%a, %x) }; @g(%f(%y))   ->   @g's body, of multiply(%y, %x)
-// A function that was an argument, and is called when what took it has become its body, becomes its body in turn. All
-// functions of the module stay; DeadCodeElimination drops those that nothing needs any more.
+// A function that is passed as an argument, and called after its callee was inlined, is inlined in turn. All functions
+// of the module stay; DeadCodeElimination drops those that are not used any more.
 IRModule inline_calls(const IRModule& module);
-// The same with at most `nodes_left` new nodes, which it counts down; negative: calls stayed for want of more.
+// Inlines with at most `nodes_left` new nodes, which it counts down; a negative value means that calls stayed for lack
+// of more.
 IRModule inline_calls(const IRModule& module, int64_t& nodes_left);
 
 }  // namespace headrace::passes

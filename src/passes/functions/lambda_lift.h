@@ -19,8 +19,8 @@ namespace headrace::passes {
 
 IRModule lambda_lift(const IRModule& module);
 
-// Of a function that does nothing but hand what it captured and its parameters on, `fn (%a) { @g(%c, %a) }`: the call.
-// What is captured comes first, and is no parameter. Null for another function, and for one with attributes.
+// Returns the call in a function that only passes on its captured variables and its parameters, `fn (%a) { @g(%c, %a)
+// }`. Captured variables come first and are not parameters. Null for another function, and for one with attributes.
 const relay::CallNode* handed_on(const relay::FunctionNode& function);
 
 }  // namespace headrace::passes

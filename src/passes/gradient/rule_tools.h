@@ -1,5 +1,5 @@
-// What the rules of FirstOrderGradient share. Where a shape is static it is written out, and where it is not it is
-// that of a tensor at hand: zeros_like, reshape_like, broadcast_to_like, collapse_sum_like.
+// Helpers of the gradient rules. Static shapes are written as attributes; other shapes are taken from a tensor at hand:
+// zeros_like, reshape_like, broadcast_to_like, collapse_sum_like.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace headrace::passes::gradient_rules {
 
-// One an argument; null for an argument that has none.
+// One gradient for each argument; null for an argument that has none.
 using Gradients = std::vector<Expr>;
 
 struct GradientRow {
@@ -27,22 +27,22 @@ std::span<const GradientRow> conv_gradients();       // convolutions and their t
 std::span<const GradientRow> window_gradients();     // pools, resampling
 std::span<const GradientRow> normalize_gradients();  // softmax, norms, losses
 
-// Of a typed expression that is a tensor.
+// Return properties of a typed expression that is a tensor.
 const TensorTypeNode& tensor_type_of(const Expr& expr);
 DataType dtype_of(const Expr& expr);
 size_t rank_of(const Expr& expr);
 // UserError at `expr` when the dimension is no number.
 int64_t static_dim_of(const Expr& expr, size_t axis);
 Shape static_shape_of(const Expr& expr);
-// Nothing when a dimension is no number.
+// Returns the shape; nothing when a dimension is not a number.
 std::optional<Shape> known_shape_of(const Expr& expr);
 
-// A scalar constant of the first argument's dtype.
+// Makes a scalar constant of the first argument's dtype.
 Expr scalar(double value, const GradientSite& s);
 Expr negative(const Expr& x);
 Expr square(const Expr& x);
 
-// Of the type of `like`, which is typed; the elements of `data`, as many, or fewer that are broadcast.
+// Make a tensor of the type of `like`, which is typed. reshaped_as and broadcast_as use the elements of `data`.
 Expr zeros_as(const Expr& like);
 Expr ones_as(const Expr& like);
 Expr reshaped_as(const Expr& data, const Expr& like);
@@ -54,10 +54,10 @@ Expr summed_to(const Expr& gradient, const Expr& result, const Expr& operand);
 Gradients binary(const GradientSite& s, const Expr& by_first, const Expr& by_second);
 // The gradient in the dtype of the first argument, where the op's out_dtype is another.
 Expr operand_gradient(const GradientSite& s);
-// Where `condition` holds the gradient goes through, elsewhere nothing does.
+// Returns the gradient where `condition` holds, and 0 elsewhere.
 Expr masked(const Expr& condition, const GradientSite& s);
 
-// A vector [C] as a tensor that broadcasts along `axis` of one of `rank` dimensions.
+// Reshapes a vector [C] so that it broadcasts along `axis` of a tensor with `rank` dimensions.
 Expr along_axis(const Expr& vector, size_t axis, size_t rank);
 // The sum of a tensor over all axes but one.
 Expr summed_but(const Expr& tensor, size_t axis);

@@ -45,8 +45,8 @@ inline constexpr const char* kConvertLayoutAttr = "FTVMConvertOpLayout";
 // Op name -> the layout of its data, and for convolutions of its kernel.
 using DesiredLayouts = Map<std::string, Array<std::string>>;
 
-// UserError when `value` is no map of names to lists of layouts, names an op that has no layout, or a layout that is
-// none of the op's. Called where a context is made, too, and a pass with options.
+// Throws a UserError when `value` is not a map of names to lists of layouts, names an op without a layout, or gives a
+// layout that the op does not have. Also called where a context, or a pass with options, is made.
 void check_desired_layouts(const Value& value);
 
 // "relay.ConvertLayout.desired_layouts" of the context's configuration, checked; nothing without it.

@@ -1,4 +1,4 @@
-// What every pass over function bodies does: apply a rewrite to each relay function of a module.
+// Applies a rewrite to the body of each relay function of a module, the frame of most passes.
 #pragma once
 
 #include "relay/expr.h"

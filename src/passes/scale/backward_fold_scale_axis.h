@@ -17,6 +17,12 @@
 // as they write it. So that is left out unless `with_variables`. s is not moved when it has an effect or depends on
 // when it is evaluated.
 //
+// How it works: each multiplication walks down its data operand, from users to operands, and collects the calls that
+// must change (way_down). The walk succeeds when every path ends in weights that lie along the scaled axis. Only then
+// are the calls rebuilt from the weights up, so a scale moves completely or not at all, and no call is ever computed in
+// both forms. Every value on the way must have one use; the counts of uses are kept up to date while nodes are rebuilt.
+// A scale passes at most kMostScaledCalls calls, which keeps the pass linear.
+//
 // Needs types, and constants where FoldConstant makes them. Runs before SimplifyExpr, which joins the additions it
 // brings together. Preserves results up to rounding.
 #pragma once

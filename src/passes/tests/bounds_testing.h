@@ -1,4 +1,4 @@
-// What the tests of BoundOutputs share: outputs cut out of their buffers.
+// Helpers of the tests of BoundOutputs: they cut outputs out of their buffers.
 #pragma once
 
 #include <cstring>

@@ -57,7 +57,7 @@ inline void read_golden_line(GoldenPass& golden, const std::string& line) {
   }
 }
 
-// Of src/passes/tests/<name>.relay.
+// Reads src/passes/tests/<name>.relay.
 inline GoldenPass read_golden(const std::string& name) {
   GoldenPass golden;
   golden.file = fmt::format("{}/src/passes/tests/{}.relay", HEADRACE_SOURCE_DIR, name);
@@ -82,7 +82,7 @@ inline void expect_becomes(const GoldenPass& golden, const IRModule& after) {
   EXPECT_TRUE(kit::matches_golden(golden.file, golden.head + relay::print_module(after)));
 }
 
-// A ramp of the variable's shape; what is a symbol in it is 3.
+// Makes a ramp with the variable's shape, where symbols are 3.
 inline NDArray golden_input(const relay::Var& param) {
   Shape shape;
   for (const PrimExpr& dim : param->checked_type().as<TensorTypeNode>()->shape)

@@ -1,4 +1,5 @@
-// What the tests of FirstOrderGradient share: gradients against differences of the function itself, in float64.
+// Helpers of the tests of FirstOrderGradient: they compare gradients with differences of the function itself, in
+// float64.
 #pragma once
 
 #include "kit/property.h"

@@ -1,4 +1,4 @@
-// What the tests of passes share: reading programs, running one pass, comparing results.
+// Helpers of the tests of passes: reading programs, running one pass, comparing results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -77,7 +77,7 @@ inline void expect_same_results(const IRModule& a, const IRModule& b, const std:
   }
 }
 
-// Whether this test program has the suite or test of that name: "Suite" or "Suite.Test".
+// Returns whether this test program has a suite or test of that name: "Suite" or "Suite.Test".
 inline bool has_test(std::string_view name) {
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
   for (int i = 0; i < all.total_test_suite_count(); ++i) {
