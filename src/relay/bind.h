@@ -1,7 +1,7 @@
-// Expressions and tensors in place of free variables and of parameters, as `relay.bind` and `bind_params_by_name` do:
+// Replaces free variables and parameters by expressions and tensors, as `relay.bind` and `bind_params_by_name` do:
 //   fn (%x, %w) { multiply(%x, %w) }  with %w = 2f   ->   fn (%x) { multiply(%x, 2f) }
-// What is put in is shared by all its uses. A binder within, of a variable that is replaced or that occurs in a value,
-// gets another variable: neither means the other. Rebuilt nodes have no checked type.
+// All uses of a variable share its replacement. An inner binder of a variable that is replaced, or that occurs in a
+// replacement, gets a new variable, so that neither captures the other. Rebuilt nodes have no checked type.
 #pragma once
 
 #include "relay/expr.h"

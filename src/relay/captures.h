@@ -1,4 +1,4 @@
-// What the functions inside an expression take from outside of them.
+// Finds the variables that functions inside an expression capture from outside.
 #pragma once
 
 #include <unordered_map>

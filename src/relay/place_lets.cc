@@ -130,7 +130,7 @@ class LetPlacer {
     for (const Expr& child : children_of(node)) use(child, place.scope);
   }
 
-  // What may have effects, or see those of others.
+  // Returns whether a node may have effects, or observe effects of others.
   static bool is_ordered(const Expr& node) {
     if (const auto* call = node.as<CallNode>()) {
       const OpNode* op = call->as_op();

@@ -11,8 +11,8 @@ namespace headrace::relay {
 
 namespace {
 
-// What a node is made of, apart from what it binds. A scope is the variables of a let, a list of parameters or a
-// pattern.
+// The children of a node, apart from the variables it binds. A scope is the variables of a let, a list of parameters or
+// a pattern.
 struct Part {
   Expr child;
   int scope = -1;  // the one that it stands in; -1: that of the node
@@ -86,7 +86,7 @@ class Ambiguity {
     for (const Expr& node : order_) count(node, all);
     find_free([&](const Expr& node) { return uses_[node.object()] > 1; });
     find_copied();
-    // What the copies bind is bound in several places, too.
+    // The variables that copies bind are bound in several places, too.
     find_free([&](const Expr& node) { return node == root || uses_[node.object()] > 1 || is_copied(node); });
   }
 
@@ -134,8 +134,8 @@ class Ambiguity {
     }
   }
 
-  // Of the nodes for which `wanted` is true. Sets move up to the one user that a node has; only what several have is
-  // copied.
+  // Computes the free variables of the nodes for which `wanted` is true. A node's set moves to its only user; the set
+  // of a node with several users is copied.
   template <typename F>
   void find_free(F&& wanted) {
     free_.clear();
@@ -205,7 +205,7 @@ class Renamer {
   }
 
  private:
-  // What the variables that are free in a node are where it stands; null: free variables.
+  // The binders that a node's free variables refer to in its context; null for free variables.
   using Key = std::vector<const Object*>;
   struct Frame {
     Expr node;

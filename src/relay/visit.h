@@ -36,8 +36,8 @@ Expr with_children(const Expr& expr, const std::vector<Expr>& children);
 // changed. An inlined let variable: map the Var to its value and the Let to its body.
 Expr rewrite_post_order(const Expr& root, const std::function<Expr(const Expr& before, const Expr& after)>& rewrite);
 
-// The same, but a node for which `enter` is false is given with nothing below it rewritten: there stands what was, with
-// what became of the nodes that it shares with its surroundings before it, such as variables that it captures.
+// Rewrites with `enter`: a node for which it is false is passed to `rewrite` with nothing below it rewritten, except
+// that nodes shared with its surroundings, such as captured variables, are replaced.
 Expr rewrite_post_order(const Expr& root, const std::function<bool(const Expr&)>& enter,
                         const std::function<Expr(const Expr& before, const Expr& after)>& rewrite);
 

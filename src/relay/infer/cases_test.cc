@@ -343,7 +343,7 @@ TEST(InferCases, TheVariablesThatCouldSayIt) {
   EXPECT_EQ(found.substr(0, found.find('\n')).find("%y"), std::string::npos) << found;
 }
 
-// What an interpreter needs no type of: parts of types that nothing says, in however many places.
+// An interpreter does not need parts of types that nothing determines, in however many places.
 TEST(InferCases, PartsOfTypesMayBeOpen) {
   const auto read = [](std::string_view program) {
     ops::register_all_ops();
@@ -388,7 +388,7 @@ TEST(InferCases, Refused) {
   for (const InferCase& c : kRefused) expect_refused(c);
 }
 
-// What inference fills in is written into the program: it reads back, and infers again to the same.
+// Inferred types are written into the program: it reads back, and infers again to the same.
 TEST(InferCases, ParametersGetTheirTypes) {
   ops::register_all_ops();
   const IRModule module =

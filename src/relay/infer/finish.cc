@@ -248,8 +248,8 @@ Expr Inferencer::rebuilt(const Expr& original, const Type& type) {
   return copy_with(*function, [&](FunctionNode& copy) { copy.ret_type = ret; });
 }
 
-// What nothing determines: by the parameters and free variables that could say it, or else by the variables that are
-// bound to a value, or else by the first expression.
+// Reports types that nothing determines: at the parameters and free variables that could give them, or else at the
+// variables bound to such a value, or else at the first expression.
 void Inferencer::report_unknown() {
   report_variables(false);
   if (errors_.empty()) report_variables(true);

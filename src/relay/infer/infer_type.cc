@@ -19,8 +19,8 @@ bool is_complete(const Type& type) {
   return !any_type(type, [](const Type& part) { return !part || part.is<IncompleteTypeNode>(); });
 }
 
-// What is wrong within an expression that a user wrote: JSON may have operands of several dtypes. Empty when nothing
-// is.
+// Returns what is wrong within an expression from a user: JSON may have operands of several dtypes. Empty when it is
+// well-formed.
 std::string operand_fault(const PrimExpr& root) {
   std::vector<PrimExpr> pending{root};
   std::unordered_set<const Object*> seen;
@@ -41,7 +41,7 @@ std::string operand_fault(const PrimExpr& root) {
   return "";
 }
 
-// What is wrong with a dimension that a user wrote; empty when nothing is.
+// Returns what is wrong with a dimension from a user; empty when it is valid.
 std::string dimension_fault(const PrimExpr& dim) {
   if (!dim) return "is missing";
   if (is_any(dim)) return "";
@@ -310,7 +310,7 @@ static TypedModule infer_module(const IRModule& given, bool may_lack_parts) {
     typed.set(new_var, new_function);
   }
   ValueMap values = inferencer.take_values();
-  // What others added meanwhile is not typed.
+  // Definitions that other threads have added meanwhile are not typed.
   const bool is_same =
       module->functions().same_as(given->functions()) && module->type_definitions().same_as(given->type_definitions());
   if (!changed) return {is_same ? given : module, std::move(values)};

@@ -129,7 +129,7 @@ TEST_F(InferType, LeafErrors) {
   EXPECT_THAT(error_text(make_global_var("f")), HasSubstr("no function '@f'"));
 }
 
-// Of programs that no text was read from.
+// Errors of programs that were not read from a text.
 TEST_F(InferType, ErrorsNameTheFunction) {
   const Var x = make_var("x", row(2)), y = make_var("y", row(3)), z = make_var("z", row(3));
   IRModule module = module_with("good", make_function({x}, same(x)));
@@ -332,7 +332,7 @@ TEST_F(InferType, TypesAreKeptAndRebuiltOnlyWhereTheyChange) {
   EXPECT_NE(rebuilt.as<CallNode>()->args[0].get(), static_cast<const ExprNode*>(y.get()));
 }
 
-// What `work` gives in each of several threads, which start at once.
+// Runs `work` in several threads that start at once, and returns the results.
 std::vector<std::string> in_threads(const std::function<std::string(size_t)>& work) {
   constexpr size_t kThreads = 3;
   std::barrier start(kThreads);

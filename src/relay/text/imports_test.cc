@@ -146,7 +146,7 @@ TEST_F(ImportedTexts, IntoAModuleThatHasThemAlreadyChangeNothing) {
   const IRModule before = snapshot(module);
   import_text(module, "prelude.rly");
   EXPECT_TRUE(module->functions().same_as(before->functions()));
-  // What passes made of a definition is still the definition.
+  // A definition that passes have changed is still the same definition.
   const GlobalVar id = module->get_global_var("id");
   const Function changed = make_object<FunctionNode>(*module->lookup("id").as<FunctionNode>());
   changed->attrs.set("Inline", Value(1));

@@ -125,7 +125,7 @@ void make_pad_operand(Array<Expr>& args, Fields& fields) {
   std::erase_if(fields, [](const auto& field) { return field.first == "pad_value"; });
 }
 
-// What the text says of the dtype of a value: a constant's, or that of a variable's annotation.
+// Returns the dtype of a value as far as the text gives it: a constant's, or that of a variable's annotation.
 std::optional<DataType> dtype_in_text(const Expr& value) {
   if (const auto* constant = value.as<ConstantNode>()) return constant->data.dtype();
   const auto* var = value.as<VarNode>();

@@ -31,7 +31,7 @@ void Parser::declare_type(const Token& name) {
   if (!can_name_type(text)) return report(name, fmt::format("'{}' cannot name a type", text));
   GlobalTypeVar& var = global_types_[text];
   if (var) {
-    // Of this text's own definitions there are only the names so far.
+    // So far only the names of this text's own definitions are known.
     const auto imported = module_->type_definitions().get(var);
     return report(name,
                   fmt::format("the type '{}' is defined twice{}", text, imported ? first_at((*imported)->span) : ""));

@@ -47,7 +47,7 @@ Value Parser::value(size_t depth) {
 
 Value Parser::value_dim() { return Value(dim(0).run()); }
 
-// Whether what begins with a parenthesis has a comma before that closes, or nothing.
+// Returns whether the parenthesis here encloses a comma at its own level, or nothing.
 bool Parser::at_tuple() const {
   if (!at("(")) return false;
   if (peek(1).is(")")) return true;
@@ -96,7 +96,7 @@ std::string Parser::param_device() {
   return device;
 }
 
-// What TVM calls virtual_device, of a function, is where its result is.
+// The attribute virtual_device of a function, in TVM's texts, is the device of its result.
 void Parser::set_function_attr(DictAttrs& attrs, const Token& name, const NamedValue& field) {
   const bool is_device = field.first == "virtual_device";
   const std::string key = is_device ? kResultVirtualDevice : field.first;

@@ -335,7 +335,7 @@ class ExprPrinter {
     return out.empty() ? out : out + "]";
   }
 
-  // What a call of the op has, each after ", "; null: a call of something else.
+  // Returns the attributes of a call as text, each after ", "; `op` is null for a call of something else.
   std::string attrs_text(const OpNode* op, const Attrs& attrs) {
     const std::string expected = op == nullptr ? std::string() : op->attrs_type_key;
     const AttrSchema* schema = op == nullptr ? nullptr : op->find(kAttrSchema);

@@ -1,4 +1,4 @@
-// What is printed reads back as an equal program: types that share parts, types to be inferred, extern types,
+// Tests that printed programs read back as equal: types that share parts, types to be inferred, extern types,
 // constructors of one name, data types of several lanes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -84,7 +84,7 @@ TEST_F(RoundTrip, TypeParametersAreToldApart) {
     return Value(
         parsed("def @main(%x: " + text + ") { () }")->lookup("main").as<FunctionNode>()->params[0]->type_annotation);
   };
-  // Of one type under two names, and what is another one.
+  // One type under two names, and a different type.
   const std::tuple<const char*, const char*, const char*> cases[] = {
       {"fn [A, B](A, B) -> A", "fn [C, D](C, D) -> C", "fn [A, B](A, B) -> B"},
       {"fn [A](fn [B](A, B) -> B) -> A", "fn [B](fn [A](B, A) -> A) -> B", "fn [A](fn [B](B, A) -> B) -> A"},
@@ -108,7 +108,7 @@ TEST_F(RoundTrip, TypeParametersAreToldApart) {
                                 Value(make_tuple_type({a, make_func_type({b}, b, {b})}))));
 }
 
-// What is shared is compared once where the same parameters stand for it, whoever binds others in between: as trees
+// Shared types are compared once where the same parameters correspond, whatever others are bound in between: as trees
 // these types have 2^60 parts. One side has one parameter everywhere, the other one for each type.
 TEST_F(RoundTrip, SharedTypesAreComparedOnce) {
   for (const bool is_open : {false, true}) {
@@ -194,7 +194,7 @@ TEST_F(RoundTrip, AnExternTypeIsNotMatched) {
   }
   const IRModule module = parsed("extern type T[A]\ndef @main(%t: T[int32]) { match (%t) { _ => { 1 }, } }");
   EXPECT_THAT(kit::user_error_of([&] { infer_type(module); }), HasSubstr("a value of T[int32] cannot be matched"));
-  // What holds one is.
+  // A type that holds an extern type is not matched either.
   infer_type(parsed("extern type T\ndef @main(%t: (T, int32)) { match (%t) { (_, %n) => { %n }, } }"));
 }
 
