@@ -44,7 +44,7 @@ TEST(FoldConstant, LargeRepetitionsStayCalls) {
   EXPECT_EQ(fold("def @main() { tile(zeros(shape=[4000, 4]), reps=[2, 1]) }").ops, Ops{}) << "no longer than its data";
 }
 
-// What gives but the shape is not what they are made of.
+// An op that only gives the shape does not make the constant large.
 TEST(FoldConstant, LargeLikesStayCalls) {
   const char* like = "negative(broadcast_to(const(Tensor[(4), float32], [1, 2, 3, 4]), shape=[5000, 4]))";
   for (const std::string call : {"zeros_like({})", "ones_like({})", "full_like({}, 2f)",
@@ -145,7 +145,7 @@ struct LetCase {
   const char* after;  // the same after the pass; null: as it is
 };
 
-// Of a parameter %x.
+// Bodies of a function with a parameter %x.
 constexpr LetCase kLets[] = {
     {"AsInRelay", "let %t = 1f; let %u = add(%t, %t); let %v = add(%u, %x); %v", "let %v = add(2f, %x); %v"},
     {"OperandOfTheResult", "let %t = 1f; let %u = add(%t, %t); multiply(%x, %u)", "multiply(%x, 2f)"},

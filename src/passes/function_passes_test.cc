@@ -28,7 +28,8 @@ TEST(Inline, EffectsKeepOrderAndNumber) {
   EXPECT_EQ(element_as_double(results.back().tensor(), 0), 8.0);
 }
 
-// What a function shares with its surroundings is evaluated where the function is made: at the let, before the write.
+// A value that a function shares with its surroundings is evaluated where the function is made: at the let, before the
+// write.
 TEST(InlineCalls, WhatAFunctionSharesIsReadWhereTheFunctionIsMade) {
   const IRModule before = read(
       "def @main(%x: float32) {\n"

@@ -33,7 +33,7 @@ TEST(Defunctionalization, LeavesNoFunctionAsAValue) {
   EXPECT_EQ(run_pass("Defunctionalization", after), after) << "it finds nothing more";
 }
 
-// What Defunctionalization says of the program.
+// Returns the error that Defunctionalization raises for the program.
 std::string message(const std::string& text) {
   try {
     defunctionalization(read(text));
@@ -263,7 +263,7 @@ TEST(PartialEvaluate, ListsOfAnyLengthNeedNoStack) {
   EXPECT_GE(count_nodes(after), 4'000);
 }
 
-// What a branch writes, and what it makes unknown, is not so in the other one: 1 + 2 = 3.
+// A branch's writes, and the values it makes unknown, do not affect the other branch: 1 + 2 = 3.
 TEST(PartialEvaluate, ABranchDoesNotSeeWhatTheOtherOneWrote) {
   const std::string sum = "add(ref_read(%r), ref_read(%s))";
   const IRModule before = read(
@@ -301,7 +301,7 @@ TEST(PartialEvaluate, NestsAsDeepAsTheProgram) {
   EXPECT_EQ(count_nodes(after), 2) << "the function and its parameter";
 }
 
-// What a list is of may be written at its let alone: such lets stay, those of tensors go.
+// The item type of a list may be written at its let alone: such lets stay, those of tensors go.
 TEST(ToGraphNormalForm, KeepsWhatWrittenTypesDecide) {
   const IRModule before = read(
       "type List[A] { Cons(A, List[A]), Nil }\n"

@@ -53,7 +53,7 @@ TEST(Legalize, TextAndResults) {
   check_golden(read_golden("legalize"));
 }
 
-// What every build does first.
+// Tests the passes that every build runs first.
 TEST(Canonical, HoldsWhatUsersAskOf) {
   const auto names_at = [](int32_t level) {
     std::vector<std::string> names;

@@ -1,4 +1,4 @@
-// What the options of passes change, and the attributes of ops by which users have a say.
+// Tests options of passes, and op attributes that let users change what a pass does.
 #include <mutex>
 #include <set>
 

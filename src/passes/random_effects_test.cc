@@ -40,7 +40,7 @@ class EffectText {
   }
 
  private:
-  // What stands before its result, and the names that may be used there.
+  // The statements before a block's result, and the names in scope there.
   struct Block {
     std::string text;
     std::vector<std::string> values, refs, functions;
@@ -157,7 +157,7 @@ class EffectText {
     return filled(fmt::format("(fn ({}: int32, {}: int32) -> int32 {})($a, $b)", a, b, body), block);
   }
 
-  // Of one operand or of two, `$a` and `$b`; some need less than their values.
+  // Makes an operation of one operand or of two, `$a` and `$b`; some forms use only a part of their values.
   std::string of_operands(Block& block) {
     static constexpr const char* kForms[] = {
         "add($a, $b)",

@@ -159,7 +159,7 @@ TEST(RandomPrograms, SplitArgsKeepTheResults) {
   expect_more(split, 3);
 }
 
-// What a user says of some ops; arguments are used any number of times.
+// Legalizations of some ops as users write them; they use arguments any number of times.
 std::vector<std::pair<const char*, LegalizeFn>> legalisations() {
   const auto zero = [](const Array<Type>& types) {
     return Expr(relay::make_scalar(0, types[0].as<TensorTypeNode>()->dtype));

@@ -98,7 +98,7 @@ TEST(RandomPrograms, EveryPassKeepsTheResults) {
   if (kit::options().seed || kit::options().size == kit::TestSize::kFew) return;
   for (const pass::Pass& pass : all_passes()) {
     const bool is_elsewhere = properties_elsewhere().contains(pass.info.name);
-    // Of many programs one may happen to be what a pass is for that has its own property.
+    // In many programs, even a pass with a property of its own may change one by chance.
     if (is_elsewhere && kit::options().size == kit::TestSize::kFull) continue;
     EXPECT_NE(changed.contains(pass.info.name), is_elsewhere) << pass.info.name;
   }
@@ -311,8 +311,8 @@ std::vector<const relay::CallNode*> kernels_of(const IRModule& module) {
   return kernels;
 }
 
-// What the kernels of a program move: each reads its operands once, a tensor that is two of them once, too, and writes
-// its results. Dimensions that are not known count as 1.
+// Returns the bytes that the kernels of a program move: each reads its operands once (a tensor that is two operands,
+// once) and writes its results. Unknown dimensions count as 1.
 int64_t traffic_bytes(const IRModule& module) {
   const auto bytes_of = [](const Type& type) {
     int64_t sum = 0;

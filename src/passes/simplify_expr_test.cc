@@ -516,7 +516,7 @@ TEST(SimplifyExpr, EffectsStay) {
   EXPECT_EQ(run_pass("SimplifyExpr", before)->lookup("main"), before->lookup("main"));
 }
 
-// What is in braces is bound before, in its order; the laws hold for what is made of it.
+// Expressions in braces are bound before, in their order; the laws apply to the results.
 TEST(SimplifyExpr, EffectsInBracesKeepTheirOrder) {
   const std::string head = "def @main(%x: float32, %y: float32) { let %r = ref(exp(%x)); ";
   EXPECT_EQ(relay::print_module(run_pass(

@@ -366,7 +366,7 @@ class Planner {
     return callee->kind == DomainNode::function ? callee->parts[i] : DeviceDomains::all_of(callee, type);
   }
 
-  // What `value` became, where `to` says.
+  // Returns the rewritten `value` on the devices `to`, copied if necessary.
   Expr needed(const Expr& value, const Domain& to, const Span& place) {
     const Expr& after = done_.at(value.object());
     if (value.is<relay::ConstantNode>()) return after;

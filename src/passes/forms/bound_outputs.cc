@@ -144,8 +144,8 @@ relay::Call over_symbol(const Reader& r, const PrimVar& size) {
   return relay::infer_type(Expr(function)).cast<FunctionNode>()->body.cast<CallNode>();
 }
 
-// What computes a user's op tells how it reads tensors of one call: over a symbol what it tells holds for any size, and
-// an elementwise form that names no size gives each element whatever the size is.
+// Returns whether a user's op is elementwise for any size. Its compute form describes one call, but with a symbol as
+// the size the description holds for any size, and an elementwise form that names no size does not depend on it.
 bool is_users_elementwise(const Reader& r) {
   const OpNode& op = *r.call.as_op();
   const size_t result_rank = tensor_type(ref(&r.call))->shape.size();

@@ -23,7 +23,7 @@ bool is_function_value(const Expr& e) {
   return e.is<FunctionNode>() || e.is<GlobalVarNode>() || (constructor != nullptr && !constructor->inputs.empty());
 }
 
-// What an op is called with is no value of the program: call_dps takes the function it calls.
+// Returns whether a callee is not a value of the program: call_dps takes the function it calls as an argument.
 bool takes_function_values(const Expr& parent, size_t child) {
   const auto* call = parent.as<CallNode>();
   if (call != nullptr) return child > 0 && call->as_op() == nullptr;

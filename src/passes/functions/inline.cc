@@ -38,7 +38,8 @@ std::vector<GlobalVar> marked_functions(const IRModule& module) {
 
 using Takes = std::function<bool(const FunctionNode&)>;  // whether calls of that function become its body
 
-// What a module calls: functions of its own, in its order; function literals, by themselves or through variables.
+// The functions that a module calls: functions of its own, in its order; function literals, directly or through
+// variables.
 struct Called {
   std::vector<GlobalVar> globals;
   bool literals = false;

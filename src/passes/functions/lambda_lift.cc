@@ -39,7 +39,7 @@ std::unordered_set<const Object*> kept_functions(const Expr& body) {
   std::unordered_set<const Object*> kept;
   std::vector<Expr> outer;
   const auto bound = bound_functions(body);
-  // What takes the place of a lifted function is no variable, and cannot be handed on as one.
+  // A lifted function is replaced by an expression that is not a variable and so cannot be passed on as one.
   const auto stays_variable = [&](const Expr& arg) {
     const auto function = bound.find(arg.object());
     return function == bound.end() || stays(*function->second) || kept.contains(function->second);
@@ -48,7 +48,7 @@ std::unordered_set<const Object*> kept_functions(const Expr& body) {
     const auto* function = e.as<FunctionNode>();
     if (function == nullptr) return;
     if (stays(*function)) outer.push_back(e);
-    // What this pass leaves.
+    // Recognises a function that this pass left behind.
     const CallNode* call = handed_on(*function);
     const bool is_left = call != nullptr && call->op.is<GlobalVarNode>() &&
                          std::all_of(call->args.begin(), call->args.end(), stays_variable);
@@ -177,7 +177,7 @@ class BodyLifter {
     }
   }
 
-  // What stands for the captured variables.
+  // Returns the parameters that replace the captured variables.
   const std::vector<Var>& params() const { return params_; }
 
   Expr run(const Expr& body) {

@@ -38,7 +38,8 @@ IRModule with_signatures(const IRModule& module) {
   return result;
 }
 
-// What a child of the node is, where a function may stand that is no argument; null elsewhere.
+// Returns the type that a child of the node must have where a function may occur that is not an argument; null
+// elsewhere.
 Type expected_at(const Expr& parent, size_t child, size_t num_children) {
   const Type type = parent->checked_type();
   if (const auto* tuple = type.as<TupleTypeNode>(); parent.is<relay::TupleNode>()) return tuple->items[child];
@@ -148,8 +149,8 @@ class Specializer {
     });
   }
 
-  // What the callee's type parameters are. One that is not known is told where it is needed. An argument that has type
-  // parameters itself says nothing of them.
+  // Returns the values of the callee's type parameters. A missing one is reported where it is needed. An argument that
+  // has type parameters itself determines none of them.
   static relay::TypeBindings bindings_at(const CallNode& call, const FunctionNode& callee) {
     CallTypes types = call_types(call);
     for (size_t i = 0; i < call.args.size(); ++i) {
@@ -162,7 +163,7 @@ class Specializer {
     return bindings;
   }
 
-  // What the callee takes at this call; nothing where that is not known.
+  // Returns the types of the callee's parameters at this call; nothing where they are not known.
   Array<Type> parameter_types(const CallNode& call, const Expr& op, const FunctionNode* callee,
                               const relay::TypeBindings& bindings) const {
     if (callee != nullptr) {

@@ -35,7 +35,7 @@ struct Convolution {
   }
 };
 
-// Of a typed tensor in `layout`, in the order of the letters after the first two.
+// Returns the sizes of a typed tensor in `layout`, in the order of the letters after the first two.
 std::vector<int64_t> spatial_sizes(const GradientSite& s, const Expr& tensor, const std::string& layout,
                                    const std::string& letters) {
   if (layout.size() != letters.size())

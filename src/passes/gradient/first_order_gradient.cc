@@ -72,7 +72,7 @@ class Differentiator {
     return relay::make_tuple({function.body, relay::make_tuple(gradients)}, function.body->span);
   }
 
-  // What users' functions gave.
+  // Returns the gradients that users' functions gave.
   const std::vector<GivenGradient>& given() const { return given_; }
 
  private:
@@ -122,7 +122,7 @@ class Differentiator {
     if (gradient && depending_.contains(e.object())) received_[e.object()].push_back(gradient);
   }
 
-  // The same for an argument of a call, which may be a tuple, and its gradient a tuple literal.
+  // Adds a gradient to an argument of a call, which may be a tuple; its gradient is a tuple literal then.
   void flow_to(const Expr& arg, const Expr& gradient) {
     const Expr e = meant(arg);
     const auto* items = gradient ? gradient.as<TupleNode>() : nullptr;
@@ -140,7 +140,8 @@ class Differentiator {
     if (gradient && depending_.contains(tuple.object())) received_by_items_[tuple.object()][index].push_back(gradient);
   }
 
-  // What stands in the result, and how often: its gradient is that number. Users come after their operands in `order`.
+  // Starts with the result's values: the gradient of each is how often it occurs. Users come after their operands in
+  // `order`.
   void seed(const Expr& result, const std::vector<Expr>& order) {
     std::unordered_map<const Object*, double> counts{{meant(result).object(), 1}};
     for (size_t i = order.size(); i-- > 0;) {
@@ -187,7 +188,8 @@ class Differentiator {
     for (size_t i = 1; i < gradients.size(); ++i) sum = ops::add(sum, gradients[i], span);
     return sum;
   }
-  // Of what was received; null when nothing was. For a tuple, one that has zeros where an item received nothing.
+  // Returns the sum of the gradients received; null when there are none. For a tuple, items without a gradient get
+  // zeros.
   Expr total(const Expr& e) const {
     const auto* type = e->checked_type().as<TupleTypeNode>();
     if (type == nullptr) {

@@ -113,9 +113,9 @@ Gradients grad_gather_nd(const GradientSite& s) {
   return {ops::scatter_nd(zeros_as(s.arg(0)), s.arg(1), s.gradient, "add"), Expr()};
 }
 
-// What was put: `put` and `pick` are the scatter and the gather of its indices, `targets` the shape of what is put to,
-// `sources` that of the updates, or of the first axes of each that the indices are about.
-// Of several updates of one element the last one counts: the others, and the data there, have no gradient.
+// Returns the gradients of an op that writes updates into data. `put` and `pick` scatter and gather at its indices.
+// `targets` is the shape of the data, `sources` that of the updates, or of the leading axes that the indices address.
+// When several updates write one element the last one counts: the others, and the data there, have no gradient.
 template <typename Put, typename Pick>
 Gradients put_gradients(const GradientSite& s, const std::string& mode, const Shape& targets, const Shape& sources,
                         const Put& put, const Pick& pick) {

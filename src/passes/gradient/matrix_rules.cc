@@ -51,7 +51,7 @@ Gradients grad_matmul(const GradientSite& s) {
       attrs.transpose_a ? turned(ops::reshape_like(by_rows, rows_of_a), rank) : reshaped_as(by_rows, s.arg(0));
   return {by_a, attrs.transpose_b ? turned(by_b) : by_b};
 }
-// The same for each of a batch; where one matrix serves all, their sum.
+// Applies the matrix rule to each of a batch; where one matrix serves all, its gradient is the sum.
 Gradients grad_batch_matmul(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::BatchMatmulAttrs>();
   const auto product = [](const Expr& a, const Expr& b) {

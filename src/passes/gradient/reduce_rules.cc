@@ -98,7 +98,7 @@ Gradients grad_collapse_sum(const GradientSite& s) {
   return gradients;
 }
 
-// What flows to an element is what flows to the running sums from there on.
+// Returns for each element the sum of the gradients of the running sums from there on.
 Expr sum_of_following(const Expr& gradient, int64_t axis, bool exclusive) {
   return ops::reverse(ops::scan("cumsum", ops::reverse(gradient, axis), axis, exclusive), axis);
 }

@@ -24,7 +24,7 @@ Gradients only_first(const GradientSite& s, const Expr& gradient) {
   return gradients;
 }
 
-// The same elements in another shape.
+// Gradient of an op that only changes the shape.
 Gradients grad_view(const GradientSite& s) { return only_first(s, reshaped_as(s.gradient, s.arg(0))); }
 Gradients grad_transpose(const GradientSite& s) {
   const Shape& axes = s.call.attrs_as<ops::TransposeAttrs>().axes;

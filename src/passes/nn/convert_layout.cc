@@ -317,7 +317,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
 
 constexpr const char* kKey = "relay.ConvertLayout.desired_layouts";
 
-// What a user says that converts the op; null where nobody does.
+// Returns the conversion function that a user set on the op; null when there is none.
 PackedFunc find_conversion(const std::string& name) {
   const Op op = find_op(name);
   const Value* value = op ? op->find(OpKey<Value>{kConvertLayoutAttr}) : nullptr;

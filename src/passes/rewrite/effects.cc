@@ -29,7 +29,7 @@ std::vector<Expr> all_nodes(const IRModule& module) {
   return nodes;
 }
 
-// What callees stand for: functions bound by a let, and the module's.
+// Finds the functions behind callees: functions bound by a let, and functions of the module.
 class Callees {
  public:
   Callees(const IRModule& module, const std::vector<Expr>& nodes) : module_(module) {

@@ -81,7 +81,7 @@ class CallRewriter {
     return result;
   }
 
-  // What the function gives must be what the call gave: the program's own types would tell of it far from here.
+  // Checks that the function's result has the type of the call; inference would report it far from here.
   void check_type(const Expr& expr, const CallNode& call) const {
     const Type type = type_alone(expr);
     if (!type) return;
@@ -168,7 +168,7 @@ class CallRewriter {
   std::set<std::string> changed_;
 };
 
-// What is rewritten uses the call's arguments, and variables that it binds.
+// Checks that the rewritten body uses only the call's arguments and variables that it binds itself.
 void check_free_vars(const BaseFunc& before, const BaseFunc& after, const std::string& whose) {
   const std::vector<relay::Var> known = relay::free_vars(before);
   for (const relay::Var& var : relay::free_vars(after)) {

@@ -97,7 +97,7 @@ class ScaleFolder {
   }
 
  private:
-  // Of a multiplication, `after` has the operands as rewritten.
+  // Folds a multiplication; `after` has the operands as rewritten.
   Expr fold(const Expr& before, const CallNode& after) {
     const auto* type = tensor_type_of(before);
     if (type == nullptr || !type->dtype.is_float()) return ref(&after);
@@ -163,7 +163,7 @@ class ScaleFolder {
       const Expr& arg = call.args[side];
       if (is_added(arg, scale)) continue;
       const auto *type = known_.type_of(arg), *sum = known_.type_of(ref(&call));
-      // What is broadcast has fewer channels than there are factors.
+      // A tensor that is broadcast has fewer channels than there are factors.
       if (type == nullptr || sum == nullptr || !relay::same_type(ref(type), ref(sum))) return {};
       data.push_back(side);
     }

@@ -92,7 +92,7 @@ struct Moved {
   }
 };
 
-// What becomes of an argument, in the order in which scales came.
+// The change of one argument, in the order in which scales came.
 struct Change {
   size_t arg = 1;
   Expr constant;             // where all that came was constant, and it is: what stands there
@@ -203,7 +203,7 @@ class ForwardFolder {
     const CallNode& call = *use.call;
     const Expr& data = call.args[use.arg];
     if (call.as_op()->name != "multiply" && !adds_to_it(call)) return use.arg == 0 && lets_through(call, scale);
-    // What is broadcast has fewer channels than there are factors.
+    // A tensor that is broadcast has fewer channels than there are factors.
     if (!call.has_checked_type() || !relay::same_type(call.checked_type(), data->checked_type())) return false;
     if (call.as_op()->name == "multiply") return true;
     const Expr& added = call.args[1 - use.arg];
@@ -231,7 +231,7 @@ class ForwardFolder {
     return change.constant && changes.emplace(&call, std::move(change)).second;
   }
 
-  // What is added is divided, weights are multiplied.
+  // Added operands are divided, weights are multiplied.
   Expr combined(const CallNode& call, const Expr& arg, const Expr& factor) const {
     return adds_to_it(call) ? rules_.divided(arg, factor) : rules_.multiplied(arg, factor);
   }
