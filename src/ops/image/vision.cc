@@ -177,7 +177,7 @@ C overlap(const Box<C>& a, const Box<C>& b) {
   return either <= 0 ? C{0} : both / either;
 }
 
-// Of one batch: which of the boxes that are looked at, the highest score first, are kept.
+// The boxes of one batch that are kept, of those considered, the highest score first.
 struct Kept {
   std::vector<int64_t> order;
   std::vector<bool> is_kept;
@@ -278,7 +278,7 @@ Compute<T> sample(const Elements<T>& data, const Planes& planes, int64_t batch, 
          at(bottom, right) * (v * u);
 }
 
-// Of one axis of one region: where it begins, how long a bin is and how many samples it has.
+// One axis of one region: its beginning, the length of a bin and the number of samples.
 template <typename C>
 struct Extent {
   Extent(const ROIAlignAttrs& attrs, C low, C high, int64_t bins) {

@@ -150,7 +150,7 @@ void check_attrs(const RelationInput& input, const ConvAttrs& attrs, const ConvF
   if (attrs.kernel_size) check_sizes(input, "kernel_size", *attrs.kernel_size, form.spatial(), 1);
 }
 
-// What all convolutions check, and what their relations compute with.
+// The shapes that all convolutions check and that their relations compute with.
 struct ConvShapes {
   std::vector<PrimExpr> data;    // N C H W
   std::vector<PrimExpr> weight;  // first letters of the kernel's layout, H W

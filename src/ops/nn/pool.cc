@@ -83,7 +83,7 @@ PrimExpr pooled_size(const RelationInput& input, const Window& window, size_t i,
   return window.pad_end[i] + stride <= reach ? rounded_up : make_binary(BinaryOp::min, rounded_up, starts);
 }
 
-// What a pool with the call's attributes gives of `data`.
+// Returns the result type of a pool of `data` with the call's attributes.
 TensorType pooled_type(const RelationInput& input, const TensorType& data) {
   const auto& attrs = input.call.attrs_as<PoolAttrs>();
   const size_t spatial = attrs.spatial;

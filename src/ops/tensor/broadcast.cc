@@ -172,7 +172,7 @@ C lesser_of(C a, C b) {
 
 // ---- eval
 
-// What an op makes of as many pairs.
+// Computes an op for `count` pairs of elements.
 template <typename C, typename R>
 using PairsFn = void (*)(const C* a, const C* b, R* y, int64_t count);
 

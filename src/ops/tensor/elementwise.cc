@@ -110,7 +110,7 @@ Type relate_prelu(const RelationInput& input) {
 
 // ---- eval
 
-// What an op makes of as many elements; `context` is its function.
+// Computes an op for `count` elements; `context` is the op's function.
 template <typename C, typename R>
 using ElementsFn = void (*)(const void* context, const C* x, R* y, int64_t count);
 

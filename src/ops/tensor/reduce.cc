@@ -93,7 +93,7 @@ Type relate_numbers(const RelationInput& input) {
   return reduced_type<ReduceAttrs>(input, data, data->dtype);
 }
 
-// Of no elements there is neither a greatest nor a mean.
+// Refuses to reduce no elements: they have no greatest element and no mean.
 template <typename A>
 void check_not_empty(const RelationInput& input, const TensorType& data) {
   const A& attrs = input.call.attrs_as<A>();
@@ -333,7 +333,7 @@ std::vector<NDArray> eval_collapse_sum(const EvalInput& input) {
   std::vector<bool> reduced(from.size(), true);
   for (size_t i = 0; i < to.size(); ++i) {
     const size_t axis = from.size() - to.size() + i;
-    // Of an axis of 1 there is nothing to sum up; of an empty one the result has one element, 0.
+    // An axis of 1 needs no sum; an empty axis gives one element, 0.
     reduced[axis] = to[i] == 1 && from[axis] != 1;
   }
   const Groups groups(from, reduced);

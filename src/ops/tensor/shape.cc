@@ -102,7 +102,7 @@ size_t reshape_entry(ReshapeState& state, const Dims& newshape, size_t i, bool a
   return 1;
 }
 
-// What `source` becomes by `newshape`, entry by entry.
+// Applies `newshape` to the dimensions `source`, entry by entry.
 Dims reshaped_dims(const RelationInput& input, const Array<PrimExpr>& source, const Dims& newshape, bool allowzero) {
   ReshapeState state{input, source, 0, std::nullopt, {}};
   for (size_t i = 0; i < newshape.size();) i += reshape_entry(state, newshape, i, allowzero);
