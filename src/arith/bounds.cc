@@ -36,7 +36,7 @@ int64_t divide_ends(int64_t x, int64_t y, bool rounds_down) {
   return x / y - (rounds_down && x % y < 0 ? 1 : 0);
 }
 
-// What an operation that is monotone in each operand gives at the corners.
+// Returns the bounds of an operation that is monotone in each operand, from its values at the corners.
 template <typename F>
 Bounds at_corners(const Bounds& a, const Bounds& b, F f) {
   const auto [least, greatest] =

@@ -44,7 +44,8 @@ static std::string with_short_lists(std::string_view text) {
   return result;
 }
 
-// Who takes a message as a C string would lose what follows a NUL, which names from files and from Python may hold.
+// Replaces NUL characters, which names from files and from Python may contain: readers of a C string would lose the
+// rest.
 static std::string without_nul(std::string text) {
   for (size_t at = 0; (at = text.find('\0', at)) != std::string::npos;) text.replace(at, 1, "\\x00");
   return text;
@@ -94,7 +95,7 @@ Error::Error(std::string kind, std::string message, ErrorPlace where)
 UserError::UserError(std::string message, ErrorPlace where)
     : Error("UserError", std::move(message), std::move(where)) {}
 
-// What it shows ends in its frames; one that is made of another's text has them already.
+// Appends the frames to the message, unless the message was made of another error's text and has them already.
 InternalError::InternalError(std::string message, ErrorPlace where)
     : Error("InternalError", std::move(message), std::move(where)) {
   if (frames_of(*this).empty())

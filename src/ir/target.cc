@@ -16,7 +16,7 @@ using Type = TargetOptionType;
 constexpr const char* kExample = "as in: llvm -mcpu=x86-64-v3";
 constexpr std::string_view kBlanks = " \t\r\n";
 
-// What every kind has beside its options.
+// The option "keys", which every kind has.
 const TargetOption& keys_option() {
   static const TargetOption& option = *new TargetOption{.name = "keys", .type = Type::texts, .doc = {}};
   return option;
@@ -162,7 +162,7 @@ Value parse_truth(const TargetOption& option, const std::string& text) {
   throw_user_error("the target's option -{}={} is neither true nor false", option.name, text);
 }
 
-// Of the option as it stands in a text, "-mcpu=znver4".
+// Parses an option as text has it, "-mcpu=znver4".
 std::pair<std::string, Value> parse_option(const TargetKindNode& kind, const std::string& word) {
   const size_t name_at = word.starts_with("--") ? 2 : 1, equals = word.find('=');
   if (word[0] != '-' || equals == std::string::npos || equals <= name_at)
@@ -212,7 +212,7 @@ std::string quoted(const std::string& text) {
   return quote + text + quote;
 }
 
-// Of a node that was put together field by field: hosts of hosts may go on for ever.
+// Refuses a host with a host: nodes put together field by field may chain hosts without end.
 void check_host(const TargetNode& target) {
   if (target.host && target.host->host) throw_host_of_host();
 }

@@ -30,8 +30,8 @@ namespace {
 // More parts than any program's types have. A type whose parts are shared may have 2^100 as text.
 constexpr size_t kMaxParts = size_t{1} << 22;
 
-// What is left to write: a type, a dimension, or plain text. An explicit stack instead of recursion: dimensions grow
-// with the shape arithmetic of a model.
+// A piece that is still to be written: a type, a dimension, or plain text. An explicit stack replaces recursion,
+// because dimensions grow with the shape arithmetic of a model.
 struct Piece {
   enum Kind { words, type, dim } kind;
   std::string text;

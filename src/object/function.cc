@@ -114,7 +114,8 @@ Value PackedFunc::call_by_convention(Args args) const {
 void register_global(const std::string& name, PackedFunc function, bool override) {
   if (!function) throw_user_error("global function '{}': a null function cannot be registered", name);
   GlobalTable& table = globals();
-  // What is replaced goes after the lock: a function of Python may run finalizers, and those may look here.
+  // Destroys the replaced function after the lock is released: a function of Python may run finalizers, which may look
+  // in the registry.
   PackedFunc replaced;
   std::unique_lock lock(table.mutex);
   if (const auto reserved = table.reserved.find(name); reserved != table.reserved.end())

@@ -34,7 +34,7 @@ std::string string_json(std::string_view text) {
   return json + "\"";
 }
 
-// What reads back to the same double, and as no integer.
+// Writes a number that reads back as the same double, and never as an integer.
 std::string float_json(double value) {
   if (std::isnan(value)) return "{\"float\": \"nan\"}";
   if (std::isinf(value)) return fmt::format("{{\"float\": \"{}inf\"}}", value < 0 ? "-" : "");

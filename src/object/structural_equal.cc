@@ -27,7 +27,7 @@ struct Pair {
   bool is_key = false;               // the entry's key, not its value
 };
 
-// What a variable of the left side corresponds to. Each time it is bound has a number; 0: for good.
+// The partner of a variable of the left side. Each binding has a serial number; 0: it holds for the whole comparison.
 struct Binding {
   Value partner;
   uint64_t serial = 0;

@@ -142,7 +142,7 @@ class Hasher {
 
   std::pair<uint64_t, uint64_t> place_of(const Value& key, DefMode mode) {
     if (detail::is_leaf(key.raw())) return {detail::leaf_hash(key.raw()), 0};
-    // Of a node that two graphs may share differently, only the hash by itself is the same on both sides.
+    // Only the hash of the key alone is the same on both sides, because two graphs may share a node differently.
     const StructuralKind kind = detail::kind_of(key.object()->type_info());
     const bool corresponds = kind == StructuralKind::var || kind == StructuralKind::dag;
     if (auto it = known_.find(key.object()); corresponds && it != known_.end()) return {it->second.hash, 0};

@@ -83,7 +83,7 @@ NDArray NDArray::view(void* data, Shape shape, DataType dtype, std::function<voi
   return NDArray(object);
 }
 
-// What of a foreign tensor can be checked without touching its memory.
+// Checks a foreign tensor as far as possible without touching its memory.
 static void check_foreign(const DLTensor& tensor) {
   if (tensor.ndim < 0 || tensor.ndim > kMaxStridedRank) throw_user_error("DLPack tensor: {} dimensions", tensor.ndim);
   if (tensor.ndim > 0 && tensor.shape == nullptr) throw_user_error("DLPack tensor: its shape is missing");
@@ -216,7 +216,7 @@ void NDArray::copy_from(const NDArray& src) const {
   api->sync(far, nullptr);
 }
 
-// The same memory under another shape and strides.
+// Returns a tensor of the same memory with another shape and strides.
 static Ref<NDArrayObj> shared(const NDArray& array, Shape shape, Shape strides) {
   auto object = make_object<NDArrayObj>();
   object->tensor = array.tensor();
