@@ -63,7 +63,7 @@ void drop_unread(Stages& stages) {
   }
 }
 
-// What makes an expression too dear to compute again for every read.
+// The cost of an expression, which decides whether to compute it again at every read.
 struct Weight {
   bool has_guard = false;       // evaluates one side only: keeps a loop from being vectorised
   bool has_arithmetic = false;  // anything beyond one load
@@ -104,7 +104,7 @@ bool may_inline(const Stages& stages, size_t index) {
 
 PrimExpr replace_loads(const PrimExpr& root, const ComputeStage& producer) {
   if (!root) return root;
-  // What is read at one index in several places is computed once.
+  // Computes a value once that is read at one index in several places.
   std::vector<std::pair<Array<PrimExpr>, PrimExpr>> done;
   return tir::rewrite(root, [&](const PrimExpr& e) {
     const auto* load = e.as<BufferLoadNode>();

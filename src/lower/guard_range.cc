@@ -23,7 +23,7 @@ std::vector<PrimExpr> terms_of(const PrimExpr& condition) {
   return terms;
 }
 
-// What a sum without the last axis may come to.
+// The range of a sum without the last axis.
 struct Range {
   int64_t low = 0, high = 0;
 };

@@ -26,7 +26,7 @@ void check_params(const relay::Function& group) {
     HEADRACE_CHECK(param->checked_type().is<TensorTypeNode>(), "the parameter {} is no tensor", param->name_hint);
 }
 
-// Of static shape; as a double, since it may be past any integer. Buffers of other shapes count nothing.
+// Returns the size of a buffer of static shape as a double, since it may exceed any integer; 0 for other shapes.
 double bytes_of(const Buffer& buffer) {
   auto bytes = static_cast<double>(buffer->dtype.bytes());
   for (const PrimExpr& dim : buffer->shape) bytes *= static_cast<double>(as_int(dim).value_or(0));

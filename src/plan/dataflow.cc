@@ -23,7 +23,7 @@ using relay::VarNode;
 
 namespace {
 
-// What a fixed list of steps cannot do.
+// Explains constructs that a fixed list of steps cannot express.
 constexpr std::string_view kNotYet =
     "is control flow, which artifacts do not have yet; the pass PartialEvaluate may leave none, and in Python "
     "relay.create_executor(\"debug\") runs it";

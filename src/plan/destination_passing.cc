@@ -57,7 +57,7 @@ class TensorGroup {
     return made;
   }
 
-  // Of an item of a tuple made here, what the item is: a kernel of one op takes nothing else.
+  // Returns the item itself for an item of a tuple made here, because the kernel of one op takes nothing else.
   Expr item_of(const Expr& expr) const {
     const auto* item = expr.as<relay::TupleGetItemNode>();
     if (item == nullptr || !made_.contains(item->tuple.object())) return expr;

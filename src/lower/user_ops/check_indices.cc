@@ -11,7 +11,7 @@ using tir::ComputeStage;
 
 namespace {
 
-// What is done at an index, and what to do where that is outside.
+// A description of an access, and the remedy when its index is out of bounds.
 struct IndexUse {
   std::string_view does, advice;
 };

@@ -55,7 +55,7 @@ class Copier {
  private:
   ComputeStage copy(const ComputeStage& stage) {
     ComputeStage result = stage;
-    // What fuses behind a reduction is computed with it.
+    // An op that fuses behind a reduction is computed from the combined value.
     if (result.combiner != tir::Combiner::none && !result.reduced)
       result.reduced = make_prim_var("reduced", result.value->dtype);
     for (std::vector<PrimExpr>* list : {&result.place, &result.extents, &result.reduce_extents}) {
@@ -184,7 +184,7 @@ void check_param(const PrimFunc& function, const RuleInput& input, size_t i, con
                         param->name, show(param), to_string(Type(type))));
 }
 
-// What the symbols in the parameters' shapes are in this call.
+// Returns the values of the symbols in the parameters' shapes at this call.
 Values match_params(const PrimFunc& function, const RuleInput& input) {
   const size_t num_inputs = input.in_types.size(), num_outputs = input.out_types.size();
   if (function->num_outputs != static_cast<int64_t>(num_outputs) ||

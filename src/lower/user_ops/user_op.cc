@@ -103,7 +103,8 @@ CallFusion fusion_of_form(const CallNode& call, const Expected<tir::Compute>& fo
   return why.empty() ? CallFusion{*said, ""} : CallFusion{FusionKind::opaque, std::move(why)};
 }
 
-// What a form reads cannot be told of a size that only the data tells, and what is registered is not believed then.
+// Returns whether a size is known only at run time: the reads of a form cannot be analysed then, and the registered
+// kind is not trusted.
 bool has_unknown_size(const CallNode& call) {
   return relay::has_unknown_dim(call.checked_type()) ||
          std::any_of(call.args.begin(), call.args.end(),

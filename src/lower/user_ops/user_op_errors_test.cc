@@ -36,7 +36,7 @@ TEST(UserOpNames, WordsOfTheTextFormNameNoOp) {
   }
 }
 
-// What is not refused reads back as it prints.
+// A name that is not refused reads back as it prints.
 TEST(UserOpNames, OtherNamesReadBack) {
   for (const char* name : {"if.x", "let_", "fn2", "nano", "inform", "nanf1", "my.if", "my.nan", "true", "dyn.mine",
                            "_x", "names.Ab_1", "infer.x"}) {
@@ -219,7 +219,7 @@ TEST(UserOpIndices, LoopsThatAreAFormAreChecked) {
   EXPECT_EQ(errors_of(loops("n - 1 - i")), std::pair(std::string(), std::string()));
 }
 
-// What cannot be told is no error, and runs.
+// An index that cannot be proved to be out of bounds is accepted and runs.
 TEST(UserOpIndices, WhatMayBeInsideIsTaken) {
   const auto fine = [](const Element& element) {
     EXPECT_EQ(errors_of(form_of(element)), std::pair(std::string(), std::string()));
