@@ -61,7 +61,7 @@ std::string text_of(const FloatImmNode& e) {
   return fmt::format("const({}f64, {})", number, dtype_text(e.dtype));
 }
 
-// What is known of a part of a statement's expressions.
+// Facts about a part of a statement's expressions.
 struct Part {
   int64_t uses = 0;
   int64_t size = 1;  // nodes, with what has a line of its own counted as one

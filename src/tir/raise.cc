@@ -242,7 +242,7 @@ class Raiser {
     stage.value = accumulation.value;
   }
 
-  // What starts from no neutral element starts from one and gets the value afterwards.
+  // Sets a start value; a start other than the neutral element is combined afterwards.
   static void set_start(ComputeStage& stage, const PrimExpr& start) {
     if (is_start(stage.combiner, start)) {
       stage.init = start;

@@ -51,7 +51,7 @@ PrimExpr rewrite(const PrimExpr& expr, const ExprFn& change) {
   return walk(expr, state);
 }
 
-// Of a statement that holds no others.
+// Rebuilds a statement that contains no others.
 static Stmt rebuild_leaf(const Stmt& stmt, const ExprFn& change_expr) {
   if (const auto* node = stmt.as<BufferStoreNode>()) {
     PrimExpr value = rewrite(node->value, change_expr);
