@@ -9,7 +9,7 @@ namespace headrace::codegen {
 
 namespace {
 
-// Of an hr_parallel_body.
+// The signature of an hr_parallel_body.
 constexpr const char* kPartSignature = "const hr_kernel_env* env, void* closure, int64_t begin, int64_t end";
 
 void add_stored(const tir::Stmt& stmt, std::unordered_set<const Object*>& stored) {
@@ -94,7 +94,7 @@ std::string CKernel::arguments_text(const tir::PrimFuncNode& function) const {
   return out.empty() ? "  (void)args;\n" : out;
 }
 
-// What the kernel takes and gives.
+// Describes the kernel's inputs and outputs.
 std::string CKernel::signature_comment(const tir::PrimFuncNode& function) const {
   std::string out = "/*";
   const size_t inputs = function.params.size() - static_cast<size_t>(function.num_outputs);

@@ -181,7 +181,7 @@ bool fits(Of of, DataType dtype) {
   return false;
 }
 
-// What is computed in float is one function for all of these.
+// Returns float32 for dtypes that share one function because they are computed in float; other dtypes stay.
 DataType computed(DataType dtype, Of of) {
   return of == Of::kReal && is_c_half(dtype) ? DataType::float_(32) : dtype.element();
 }

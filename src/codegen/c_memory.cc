@@ -66,7 +66,7 @@ std::string CKernel::element_of(const Buffer& buffer, const Array<PrimExpr>& ind
   return at == "0" ? fmt::format("{}[{}]", name, behind) : fmt::format("{}[{} + {}]", name, at, behind);
 }
 
-// What stands for a pointer in an intrinsic is a load, meaning the place it reads.
+// Returns the place that an intrinsic's pointer argument means; the argument is written as a load of that place.
 std::string CKernel::element_of(const PrimExpr& place, const PrimExpr& offset) {
   const auto* load = place.as<BufferLoadNode>();
   if (load == nullptr) c_type(place->dtype);

@@ -287,7 +287,7 @@ TEST(CSource, IntrinsicsOfEveryType) {
       continue;
     }
     for (const Intrinsic it : {Intrinsic::isnan, Intrinsic::isinf}) add(it, 1, DataType::bool_());
-    // Of the library's functions those that are exact on every machine.
+    // Tests those of the library's functions that are exact on every machine.
     for (const Intrinsic it :
          {Intrinsic::sqrt, Intrinsic::rsqrt, Intrinsic::floor, Intrinsic::ceil, Intrinsic::round, Intrinsic::trunc})
       add(it, 1, dtype);

@@ -193,7 +193,7 @@ void CKernel::write_range(const tir::ForNode& loop, std::string_view begin, std:
   frame_->names.release_to(names);
 }
 
-// Of any type of variable, and where its end may have no room in that type.
+// Writes a loop for a variable of any type, even when the loop's end does not fit that type.
 void CKernel::write_steps(const tir::ForNode& loop) {
   const std::string begin = named(emit(loop.begin), loop.begin->dtype, "first").text;
   const std::string count = named(cast(emit(loop.extent), loop.extent->dtype, kIndexType), kIndexType, "count").text;

@@ -13,8 +13,8 @@ namespace headrace::codegen {
 
 namespace {
 
-// What generated code may call. The libraries that are linked against are made here, from these names: no library of
-// the machine that compiles is read, so the bytes do not depend on it, and references carry no symbol version.
+// The functions that generated code may call. The libraries to link against are made here from these names: no library
+// of the compiling machine is read, so the bytes do not depend on it, and references carry no symbol version.
 constexpr std::string_view kMathFunctions[] = {
     "acos",   "acosf",  "acosh",     "acoshf",     "asin",  "asinf", "asinh",     "asinhf",     "atan",   "atan2",
     "atan2f", "atanf",  "atanh",     "atanhf",     "cbrt",  "cbrtf", "ceil",      "ceilf",      "cos",    "cosf",

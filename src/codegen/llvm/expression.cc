@@ -189,7 +189,7 @@ llvm::Value* KernelBuilder::emit_reduce_add(llvm::Value* vector, DataType dtype)
 llvm::Value* KernelBuilder::emit_if_then_else(const IntrinsicCallNode& e) {
   llvm::Value* condition = emit(e.args[0]);
   auto in_branch = [&](const PrimExpr& arg, llvm::Value* mask) {
-    // What is computed under a condition is not there outside.
+    // Values computed under a condition are not available outside of it.
     const auto memo = memo_;
     llvm::Value* outer_mask = mask_;
     if (mask != nullptr) mask_ = outer_mask == nullptr ? mask : ir_.CreateAnd(outer_mask, mask);

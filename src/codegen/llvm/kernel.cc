@@ -15,7 +15,7 @@ namespace headrace::codegen::llvm_plugin {
 
 namespace {
 
-// What a kernel returns when an assertion fails.
+// The status that a kernel returns when an assertion fails.
 constexpr uint32_t kAssertFailed = 1;
 // A loop to be unrolled is copied here up to this many times; above, LLVM gets a hint instead.
 constexpr int64_t kMostCopies = 64;

@@ -140,7 +140,7 @@ void KernelBuilder::emit_store(const tir::BufferStoreNode& store) {
   ir_.CreateAlignedStore(value, pointer, alignment_of(element));
 }
 
-// What stands for a pointer in an intrinsic: a variable of type handle, or a load, meaning the place it reads.
+// Returns the place that an intrinsic's pointer argument means: a variable of type handle, or a load of that place.
 KernelBuilder::Place KernelBuilder::place_of(const PrimExpr& e, DataType element) {
   if (const auto* load = e.as<BufferLoadNode>()) {
     const Access at = access(load->buffer, load->indices);

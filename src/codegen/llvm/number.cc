@@ -122,8 +122,8 @@ llvm::Value* KernelBuilder::bfloat_bits(llvm::Value* value) {
   return ir_.CreateTrunc(ir_.CreateLShr(result, 16), integers_like(value->getType(), 16));
 }
 
-// Of 64-bit integers, what a double does not hold becomes one bit that it does hold: rounding it further gives what
-// rounding the integer once gives.
+// Folds the bits of a 64-bit integer that a double cannot hold into one sticky bit. Rounding the double further then
+// gives the same as rounding the integer once.
 llvm::Value* KernelBuilder::fold_low_bits(llvm::Value* value, bool is_signed) {
   const auto constant = [&](uint64_t bits) { return same_bits(value->getType(), bits); };
   llvm::Constant* none = constant(0);
