@@ -72,7 +72,7 @@ std::vector<Scope>& scopes() {
   return stack;
 }
 
-// Of what runs in no scope: the defaults, with the instruments that override_instruments gave it.
+// Returns the scope of code that runs in none: the defaults, with the instruments that override_instruments set.
 Scope& outermost() {
   thread_local Scope scope = [] {
     const PassContextRef context = make_object<PassContextObj>();

@@ -93,7 +93,7 @@ class DumpFolderInstrument : public PassInstrument {
 
   void run_after_pass(const IRModule& module, const PassInfo& info) override {
     const Running run = before_.pop();
-    // What a sequence did its last pass has written.
+    // The last pass of a sequence has written the sequence's changes already.
     const bool is_written = count_ > run.number && module == last_;
     last_ = module;
     const std::string diff = is_written || module == run.before ? "" : diff_texts(text_of(run.before), text_of(module));

@@ -7,7 +7,7 @@ namespace headrace::pass {
 
 namespace {
 
-// What pass names are compared by.
+// Returns the form in which pass names are compared.
 std::string folded(std::string_view name) {
   std::string result;
   for (const char c : name) {
@@ -54,7 +54,7 @@ void check_list(const std::vector<Pass>& passes, const PassContext& context) {
   }
 }
 
-// What is in a module. The objects are held, so that whoever adds to the module makes others.
+// The contents of a module. The objects are held, so that adding to the module makes new ones.
 using Contents = std::pair<Ref<MapObj>, Ref<MapObj>>;
 Contents contents(const IRModule& module) {
   return {module->functions().object(), module->type_definitions().object()};

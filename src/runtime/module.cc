@@ -10,7 +10,7 @@ namespace {
 
 std::string loader_name(const std::string& key) { return fmt::format("{}{}", kLoadBinaryPrefix, key); }
 
-// Of the imports of all modules: whether one more makes a cycle is a question about many.
+// Guards the imports of all modules, because the check for a cycle looks at many of them.
 std::mutex& imports_mutex() {
   static std::mutex mutex;
   return mutex;
