@@ -1,5 +1,5 @@
-// What the machine can do: the limits that benchmarks are held against. Each probe repeats rounds of a millisecond or
-// so and reports the best, so that what else runs on the machine counts little.
+// Probes of the machine's limits, against which benchmarks are compared. Each probe repeats rounds of about a
+// millisecond and reports the best, so that other work on the machine has little influence.
 #pragma once
 
 #include <cstdint>

@@ -299,7 +299,7 @@ std::string aliases(int64_t n) {
   return main_of(lines(n, line) + fmt::format("%f{}(%x)", n - 1));
 }
 
-// The same, whose parameters are left to inference.
+// The shape above with parameters whose types are inferred.
 std::string open_aliases(int64_t n) {
   const auto line = [](int64_t i) {
     return fmt::format("let %f{} = fn (%a{}) {{\n{}(%a{})\n}};\n", i, i,

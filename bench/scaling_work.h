@@ -1,4 +1,4 @@
-// What `headrace-bench scaling` does with each program.
+// The works that `headrace-bench scaling` does with each program.
 #pragma once
 
 #include <functional>

@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     relay::print_module(again.as<IRModule>());
     relay::infer_type(again.as<IRModule>());
   } catch (const UserError&) {
-    // What bad input must give.
+    // Bad input must give a UserError.
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// What a call that should fail says.
+// Captures the messages of calls that should fail.
 #pragma once
 
 #include <string>

@@ -41,7 +41,7 @@ std::vector<OnnxCase> find_suite_cases(std::string_view suite, const std::filesy
 // fewer cases than kOnnxSuites says.
 std::vector<OnnxCase> find_onnx_cases(const std::filesystem::path& folder = onnx_data_folder());
 
-// What a .pb file of a data set holds. The messages have no marker, so the kind comes from the model's declaration.
+// The content of a .pb file of a data set. The messages have no marker, so the kind comes from the model's declaration.
 struct OnnxValue {
   onnx::ValueKind kind = onnx::ValueKind::kUnknown;
   std::vector<onnx::TensorData> tensors =

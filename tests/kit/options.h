@@ -1,4 +1,4 @@
-// What a test program was asked for: on its command line (--bless, --seed=N) or by HEADRACE_BLESS, HEADRACE_SEED and
+// Options of a test program: from its command line (--bless, --seed=N) or from HEADRACE_BLESS, HEADRACE_SEED and
 // HEADRACE_TEST_SIZE.
 #pragma once
 

@@ -164,7 +164,7 @@ class Generator {
     return ops::cast(ops::add(ops::unary("tanh", widened), half), kFloat);
   }
 
-  // What SimplifyExpr knows more of: negatives, bounds, conditions, powers, shapes twice.
+  // Makes expressions for SimplifyExpr's laws: negatives, bounds, conditions, powers, shapes twice.
   Expr make_law(const Expr& a, const Expr& b) {
     const auto one = [](const char* op, const Expr& x) { return ops::unary(op, x); };
     const Expr zero = relay::make_scalar(0), half = relay::make_scalar(0.5);
@@ -221,7 +221,7 @@ class Generator {
     return shape.empty() || random_.chance(0.5f) ? relay::make_scalar(1.5) : constant({shape.back()}, 0.5f, 2);
   }
 
-  // What SimplifyExpr joins.
+  // Makes a chain of constants that SimplifyExpr joins.
   Expr make_constant_chain() {
     Expr value = pick();
     const char* op = random_.chance(0.5f) ? "add" : "multiply";
@@ -298,7 +298,8 @@ class Generator {
     return random_.chance(0.7f) ? ops::multiply(data, constant(along, low, 1.5f)) : data;
   }
 
-  // What CombineParallelConv2D, CombineParallelDense and CombineParallelBatchMatmul join: branches of one tensor.
+  // Makes branches of one tensor, which CombineParallelConv2D, CombineParallelDense and CombineParallelBatchMatmul
+  // join.
   Expr make_parallel() {
     const Expr data = pick();
     const size_t rank = shape_of(data).size();

@@ -11,8 +11,8 @@ namespace headrace::onnx_test {
 // The tolerance that the issue states for the ONNX data: |got - expected| <= kAbsolute + kRelative * |expected|.
 inline constexpr double kRelative = 1e-3;
 inline constexpr double kAbsolute = 1e-7;
-// Of bfloat16, whose 8 bits are coarser than that: the distance to a neighbour. The data of the standard cuts what does
-// not fit where we round to nearest even.
+// Tolerance for bfloat16, whose 8 bits are coarser: the distance to a neighbour. The data of the standard truncates
+// where Headrace rounds to nearest even.
 inline constexpr double kRelativeBfloat16 = 1.0 / 128;
 
 // Empty when `got` has the expected dtype, shape and elements: integers and bools exact, floats within the tolerance,

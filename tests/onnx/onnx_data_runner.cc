@@ -27,7 +27,7 @@ std::vector<NDArray> interpret(const IRModule& module, const std::vector<NDArray
   return interp::run_main(module, args, {.precision = interp::Precision::declared});
 }
 
-// What the module's text says, after checking that it is the same module.
+// Interprets the module that its text describes, after checking that both are equal.
 std::vector<NDArray> interpret_text(const IRModule& module, const std::vector<NDArray>& args) {
   std::vector<NDArray> weights;
   const std::string text = relay::print_module(module, {.show_meta_data = true, .weights = &weights});
@@ -43,7 +43,7 @@ std::vector<NDArray> run_native(const IRModule& module, const std::vector<NDArra
   return load::run(*load::make_executor(artifact, artifact::kDefaultProgram, 2), args);
 }
 
-// What every case runs with.
+// The executors that every case runs with.
 std::vector<onnx_test::Executor> executors() {
   return {{"interp", interpret}, {"text", interpret_text}, {"native", run_native}};
 }

@@ -96,7 +96,7 @@ std::string refusals_within(const std::vector<CaseResult>& results) {
   return text;
 }
 
-// What no list of cases tells.
+// Choices that the list of cases does not show.
 constexpr std::string_view kChoices =
     R"(- **Indices out of range** are errors: a constant one of Gather when the model is imported, any other of Gather,
   GatherElements and GatherND when it runs, also where the result has no elements (as numpy; onnxruntime looks at no index

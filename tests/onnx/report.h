@@ -1,4 +1,4 @@
-// What the ONNX data shows, as text.
+// Writes the results of the ONNX cases as a page of text.
 #pragma once
 
 #include "run_case.h"
