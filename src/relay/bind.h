@@ -8,8 +8,9 @@
 
 namespace headrace::relay {
 
-// `expr` with `values` for its free variables; where it is a function, also for its parameters, which go. The others
-// are what they were for values that name them, and variables that only the values bring become parameters, too.
+// Replaces the free variables of `expr` by `values`; where it is a function, also its parameters, which are then
+// removed. A value that uses a remaining parameter refers to it, and variables that only the values have become
+// parameters, too.
 Expr bind(const Expr& expr, const Map<Var, Expr>& values);
 // The function with constants for the parameters of those names. Names that no parameter has are left alone, as
 // importers give more than a function takes. UserError for a tensor that is not of the parameter's annotation, and for

@@ -10,7 +10,7 @@ namespace headrace::relay {
 
 // For each function literal the variables that it uses and does not bind, in order of first occurrence.
 using Captures = std::unordered_map<const Object*, std::vector<Var>>;
-// Adds those of `function` and of all literals in it: linear in its size and in what is added.
+// Adds the captures of `function` and of all literals in it. Linear in its size and in what is added.
 void find_captures(const Expr& function, Captures& captures);
 
 }  // namespace headrace::relay

@@ -12,13 +12,13 @@ struct RelationInput {
   // The value of argument i as a list of integer expressions, where inference knows it (shape arithmetic); for a scalar
   // a list of one.
   std::function<std::optional<std::vector<PrimExpr>>(size_t)> arg_value;
-  // The argument's constant data, where it is a Constant; null otherwise.
+  // Returns the argument's data where it is a Constant; null otherwise.
   std::function<NDArray(size_t)> arg_constant;
   // Gives argument i a type while its own is not known: the weight of a convolution whose data is known. Has no effect
   // on a known argument, which the relation checks.
   std::function<void(size_t, const Type&)> assume = [](size_t, const Type&) {};
 
-  // Argument i as a tensor type; null while it is not known. Throws at the call when it is something else.
+  // Returns argument i as a tensor type; null while it is not known. Throws at the call when it is not a tensor.
   TensorType tensor(size_t i) const;
   // Returns argument i as a tuple of tensors (concatenate, stack). An item that is not known yet is null; an unknown
   // tuple gives one null. Throws as tensor().
@@ -27,7 +27,7 @@ struct RelationInput {
   [[noreturn]] void fail(std::string message) const;
 };
 
-// The elements of a tensor of integers as a value of shape arithmetic; nothing where one is past int64.
+// Returns the elements of a tensor of integers as values of shape arithmetic; nothing where one exceeds int64.
 std::optional<std::vector<PrimExpr>> known_integers(const NDArray& data);
 
 // Gives the result type, or null when the argument types do not say enough yet (it is asked again). A wrong argument

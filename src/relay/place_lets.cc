@@ -76,7 +76,8 @@ class LetPlacer {
     return result;
   }
 
-  // As the blocks, but a let in braces begins one, too: it is evaluated before some of what stands around it.
+  // Returns the regions: as the blocks, but a let in braces begins one, too, because it is evaluated before some of the
+  // nodes around it.
   std::vector<int> find_regions(const Expr& body, const std::vector<int>& blocks) const {
     std::vector<int> regions = blocks;
     std::vector<bool> starts(regions.size(), false);

@@ -76,7 +76,7 @@ class Budget {
 
 using Vars = std::unordered_set<const Object*>;
 
-// Which variables and nodes of an expression are to be told apart by where they stand.
+// Computes which variables and nodes of an expression have different meanings in different contexts.
 class Ambiguity {
  public:
   // `all`: variables that are bound once, too.
@@ -93,7 +93,7 @@ class Ambiguity {
   bool is_tracked(const Var& var) const { return tracked_.contains(var.object()); }
   // Whether a tracked variable is bound or used in it.
   bool is_touched(const Expr& node) const { return touched_.contains(node.object()); }
-  // The tracked variables that are free in a node; null where one parent has it and is met once.
+  // Returns the tracked variables that are free in a node; null where it has one parent and is visited once.
   const std::vector<const Object*>* free_in(const Expr& node) const {
     const auto it = free_.find(node.object());
     return it == free_.end() ? nullptr : &it->second;

@@ -21,7 +21,7 @@ bool is_number(const Value& value) {
   return value.type_index() == type_index::kInt || value.type_index() == type_index::kFloat;
 }
 
-// The integers of a shape or an array of them; nothing when an item is no integer.
+// Returns the integers of a shape or of an array of integers; nothing when an item is not an integer.
 std::optional<std::vector<int64_t>> integers_of(const Value& value) {
   if (value.type_index() == type_index::kShape) {
     const Shape shape = value.as<Shape>();
@@ -64,7 +64,8 @@ std::optional<Value> dtype_of(const Value& value) {
   }
 }
 
-// `value` as an attribute of that kind stores it, so that equal attributes are equal; nothing for another kind.
+// Returns `value` in the form in which an attribute of that kind is stored, so that equal attributes compare equal;
+// nothing for a value of another kind.
 std::optional<Value> stored(AttrKind kind, const Value& value) {
   const auto* imm = value.as_node<IntImmNode>();
   switch (kind) {

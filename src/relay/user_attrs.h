@@ -32,14 +32,14 @@ using AttrSchema = std::vector<AttrSpec>;
 // The schema of an op that a user registered; built-in ops have a struct instead.
 inline constexpr OpKey<AttrSchema> kAttrSchema{"AttrSchema"};
 
-// Adds an attribute to `op`. UserError: a name that is no identifier or is taken, also by an argument, a default of
-// another kind. What else callers cannot give or read, lower/user_ops/parameter_names.h knows.
+// Adds an attribute to `op`. UserError: a name that is not an identifier or is taken, also by an argument; a default of
+// another kind. lower/user_ops/parameter_names.h checks further names that callers could not give or read.
 void add_attr(OpNode& op, AttrSpec spec);
 // Adds an argument to `op`; the number of inputs stays.
 void add_argument(OpNode& op, OpArgument argument);
 
-// The attributes of a call of `op`, the defaults filled in; null for an op without attributes. UserError that names the
-// op: an attribute that it does not have, that is missing, given twice, or of another kind.
+// Returns the attributes of a call of `op` with defaults filled in; null for an op without attributes. UserError that
+// names the op: an attribute that it does not have, or one that is missing, given twice, or of another kind.
 Attrs make_user_attrs(const OpNode& op, const std::vector<std::pair<std::string, Value>>& given);
 // Returns what is wrong with `attrs` as the attributes of a call of `op`, which has a schema; empty when they are
 // valid. Attributes with a default may be missing, because the op may have got them after the call was made or saved.

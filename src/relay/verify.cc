@@ -111,7 +111,7 @@ class Verifier {
 
   void visit_var(const Var& var) {
     if (const auto depth = in_scope_.find(var.get()); depth != in_scope_.end() && depth->second > 0) return;
-    // A free variable of an open expression must not be one that the expression binds elsewhere.
+    // A free variable of an open expression must not be bound elsewhere in the expression.
     if (!closed_ && !bound_.contains(var.get())) {
       free_.insert(var.get());
       return;

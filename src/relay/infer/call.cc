@@ -143,7 +143,8 @@ void Inferencer::visit_op_call(const Call& node, const std::vector<Type>& arg_ty
   infer_call_value(node, type, arg_types);
 }
 
-// Null while the arguments do not say enough. An unknown dimension is no symbol to compute with: it may be any number.
+// Asks the op's relation for the result type; null while the arguments do not determine it. An unknown dimension is
+// hidden from the relation, because it may be any number.
 Type Inferencer::relate(const Call& call, const std::vector<Type>& arg_types) {
   const OpNode& op = *call->as_op();
   check_op_call(call, op);
@@ -211,7 +212,7 @@ void Inferencer::visit_function_call(const Call& node, const std::vector<Type>& 
   Array<Type> type_args;
   std::vector<PrimExpr> dims;
   const FuncType function = callee_type(node, arg_types.size(), type_args, dims);
-  // Again while there is more to know: of dimensions such as n + m, now that n is known.
+  // Repeats while the last round settled dimensions, because n + m may be solvable once n is known.
   size_t before = dims.size() + 1;
   for (size_t open = dims.size(); open < before; open = count_unknown(dims)) {
     unify_arguments(node, *function, arg_types);

@@ -1,8 +1,9 @@
-// The constraints of functions' types.
+// Constraints of function types.
 //
-// A constraint, add(A, B) -> C, is owed where a function of that type is used: at a call of it, and where it is given
-// for a function's type that does not grant the same. It is asked as a call of its op would be, of a variable for each
-// input type, and may wait as one does; what the op says and the constraint's result must be one type.
+// A constraint, add(A, B) -> C, must hold where a function of that type is used: at a call, and where the function is
+// passed for a function type that does not grant the same constraint. It is checked as a call of its op would be, with
+// a variable for each input type, and may wait as a call may; the op's result type and the constraint's result must be
+// equal.
 #include "ir/type_parts.h"
 #include "relay/infer/check_kind.h"
 #include "relay/infer/inferencer.h"
@@ -81,7 +82,8 @@ void Inferencer::visit_constraint(const Constraint& constraint, const std::vecto
   waiting_nodes_.erase(call.get());
 }
 
-// Those that wait to the end. After another error they may wait for what that one left open.
+// Reports constraints that still wait at the end. After another error they may wait for a type that the error left
+// open.
 void Inferencer::report_constraints() {
   const bool is_first = errors_.empty();
   for (const Constraint& constraint : constraints_) {

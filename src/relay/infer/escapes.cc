@@ -33,7 +33,7 @@ class EscapeFinder {
  public:
   EscapeFinder(bool is_part, const std::function<Type(const Expr&)>& type_of) : is_part_(is_part), type_of_(type_of) {}
 
-  // Notes what the functions under `root` bind by what was written.
+  // Records the names that functions under `root` bind by their annotations.
   void prepare(const Expr& root) {
     post_order(root, [&](const Expr& node) {
       const auto* function = node.as<FunctionNode>();

@@ -57,7 +57,7 @@ void Inferencer::wait(const Expr& original, const std::vector<Type>& of) {
   if (!waits) asked_last_.push_back(original);
 }
 
-// Asks again those that wait for what is settled now.
+// Puts nodes back on the list that wait for unknowns settled since the last call.
 void Inferencer::wake() {
   for (const Object* unknown : solver_.take_settled()) {
     const auto it = waiting_.find(unknown);
@@ -94,7 +94,7 @@ void Inferencer::solve() {
   for (const Ref<MatchNode>& match : std::exchange(matches_, {})) check_match(match);
 }
 
-// True when one of them told something.
+// Uses the types that ops assume of their arguments; returns true when one of them settled a type.
 bool Inferencer::take_assumptions() {
   bool any = false;
   for (const Assumption& assumption : std::exchange(assumed_, {})) {
@@ -215,8 +215,8 @@ void Inferencer::report_escapes(const std::vector<Expr>& exprs, bool is_part) {
   }
 }
 
-// The node with its children as they became; of parameters, calls and functions, with the types that were left to
-// inference.
+// Rebuilds a node with its new children; parameters, calls and functions also get the types that were inferred for
+// them.
 Expr Inferencer::rebuilt(const Expr& original, const Type& type) {
   if (const auto* global = original.as<GlobalVarNode>()) {
     const auto present = globals_.find(global->name_hint);

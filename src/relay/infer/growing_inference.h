@@ -20,8 +20,8 @@ class GrowingInference {
 
   // Sets the types of the expression's nodes, as infer_type(expr). UserError for a node without a type, at each call.
   Expr infer(const Expr& expr);
-  // The known elements of an integer expression that infer() has typed, `?` where one is unknown; nothing when no
-  // element is known.
+  // Returns the elements of an integer expression that infer() has typed, `?` for an unknown one; nothing when all are
+  // unknown.
   std::optional<std::vector<PrimExpr>> value_of(const Expr& expr);
 
  private:

@@ -289,7 +289,7 @@ static TypedModule infer_module(const IRModule& given, bool may_lack_parts) {
     if (function.is<FunctionNode>()) exprs.push_back(function);
   }
   const size_t count = exprs.size();
-  // The variables are typed as the functions are; a variable nobody refers to also gets its type.
+  // Types the variables as the functions are typed; a variable without references gets its type, too.
   for (const auto& [var, function] : module->functions()) {
     if (function.is<FunctionNode>()) exprs.push_back(var);
   }

@@ -85,13 +85,13 @@ class Inferencer {
   // Returns the type as it is known by now; null after an error.
   Type type_of(const Expr& expr);
   bool all_typed(const Array<Expr>& exprs) const;
-  // Records the type; of a node that waited, the type that its unknown one must be.
+  // Records the type of a node; for a node that waited, unifies it with the node's unknown type.
   void finish(const Expr& original, Type type);
   void fail(const Expr& original, Span span, std::string op, std::string message);
   Type resolved(const Expr& at, const Type& type);
   // Gives `original` an unknown type for now, and asks again when an unknown of `of` is settled.
   void wait(const Expr& original, const std::vector<Type>& of);
-  // The types must be one, else an error at `at` with the message; nothing where one is null.
+  // Unifies two types, or reports the message at `at`; does nothing where one is null.
   bool agree(const Expr& at, const Type& a, const Type& b, const std::function<std::string()>& message);
   // Why a user's type is no type to infer with; empty when it is one.
   std::string annotation_fault(const Type& type) const;
@@ -211,9 +211,10 @@ class Inferencer {
   TypeErrors errors_;
 };
 
-// Elements of an integer or bool tensor that are followed as values, or of a tuple of such; nothing for other types.
+// Returns the number of elements of an integer or bool tensor, or of a tuple of them, whose values inference follows;
+// nothing for other types.
 std::optional<size_t> value_elements(const Type& type);
-// The function's type as its annotations say it; null when one is missing.
+// Returns the function's type from its annotations; null when one is missing.
 Type annotated_type(const Function& function);
 // Returns the module's data type of that name; null when there is none.
 TypeData find_type_data(const IRModule& module, const GlobalTypeVar& var);

@@ -247,7 +247,8 @@ std::optional<Array<Type>> TypeSolver::unify_all(const Array<Type>& a, const Arr
   return result;
 }
 
-// The type parameters and symbols of `a` stand for anything, those of `b` for what `a` says. What `b` takes, `a` gives.
+// Unifies an expected function type `a` with a given one `b`. Type parameters and symbols of `a` are arbitrary, those
+// of `b` are instantiated to fit. Arguments are contravariant: `b` must take what `a` passes.
 Type TypeSolver::unify_functions(const FuncTypeNode& a, const FuncTypeNode& b) {
   const size_t mark = owed_.size();
   const FuncType given = instantiate(b, {}, false);

@@ -43,7 +43,7 @@ class TypeSolver {
   // Makes two types equal and returns the result; null when they differ, and then some unknowns may be settled.
   // Functions in `a` are expected, those in `b` are given: where `a` takes anything, so must `b`.
   Type unify(const Type& a, const Type& b);
-  // Why a unify() since the last place failed, where the two types do not say it; else empty.
+  // Returns why a unify() since the last set_place() failed, where the two types alone do not show it; else empty.
   const std::string& why() const { return why_; }
   // Returns the type of a value that comes from either of two branches.
   Type join(const Type& a, const Type& b);

@@ -68,7 +68,7 @@ std::optional<double> as_number(const Value& value) {
   return element_as_double(data.tensor(), 0);
 }
 
-// Whether it may be what the operand is: one that is no constant in the text cannot be compared.
+// Returns whether an attribute may repeat an operand; an operand that is not constant in the text cannot be compared.
 bool repeats(const Value& value, const Expr& operand) {
   const auto* constant = operand.as<ConstantNode>();
   const auto given = as_number(value);

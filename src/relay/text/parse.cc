@@ -21,7 +21,7 @@ void Parser::version(bool required) {
   expect("]", "after the version");
 }
 
-// Behind "is defined twice": where the first one is; nothing for one that has no place.
+// Returns the place of the first definition, for the message "is defined twice"; empty for one without a place.
 static std::string first_at(const Span& span) {
   return span ? fmt::format("; the first is at {}", to_string(span)) : "";
 }

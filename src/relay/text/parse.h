@@ -7,10 +7,10 @@
 //
 //   import "prelude.rly"
 //
-// takes the types and functions of another text, once; texts that come with Headrace are known by name (std_texts.h).
-// Another name is a file's: looked for beside an importing file, then in ParseOptions::import_paths; it must lie in one
-// of these folders or below. A text that is given none imports no files: who reads a stranger's text decides what that
-// text may read.
+// imports the types and functions of another text, once. Texts that come with Headrace are known by name (std_texts.h).
+// Another name is a file, looked for beside an importing file and then in ParseOptions::import_paths; it must lie in or
+// below one of these folders. Without such folders no file is imported: the program that reads an untrusted text
+// decides which files that text may read.
 #pragma once
 
 #include "relay/expr.h"

@@ -162,7 +162,7 @@ Value Parser::value_call(size_t depth) {
   return result;
 }
 
-// A list of plain integers is a shape to a field that takes anything: what builders give it and what prints so.
+// Makes a shape of a list of plain integers for a field of any kind, as builders do; it prints back the same way.
 static Value fit_any(const Value& value) {
   const auto* array = value.as_node<ArrayObj>();
   if (array == nullptr) return value;
@@ -174,7 +174,8 @@ static Value fit_any(const Value& value) {
   return Value(shape);
 }
 
-// Lists of plain integers where the field holds shapes: builders give it those, and equality tells the two apart.
+// Makes shapes of lists of plain integers for a field of shapes, as builders do; equality distinguishes shapes and
+// lists.
 static Value fit_shapes(const Value& value) {
   const auto* array = value.as_node<ArrayObj>();
   if (array == nullptr) return value;
@@ -216,7 +217,7 @@ Attrs Parser::user_attrs_of(const OpNode& op, const std::vector<NamedValue>& fie
   return {};
 }
 
-// Relay writes None for what was not given; here that is often a value of its own, such as no axes.
+// Returns whether Relay wrote None for an attribute that was not given; here None is often a value, such as no axes.
 static bool is_left_out(const TypeInfo& type, const NamedValue& given) {
   const FieldInfo* field = given.second.is_none() ? find_field(type, given.first) : nullptr;
   return field != nullptr && field->options.has_default && !field->accepts(given.second.raw());

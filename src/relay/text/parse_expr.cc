@@ -171,7 +171,7 @@ Nested<Expr> Parser::postfix() {
   co_return result;
 }
 
-// @id[int32](1): what a call takes for the callee's type parameters.
+// Parses the type arguments of a call: @id[int32](1).
 Nested<Array<Type>> Parser::type_args() {
   take();
   Array<Type> types;
@@ -288,7 +288,8 @@ Nested<Expr> Parser::keyword(Token first) {
   co_return named_callee(first);
 }
 
-// The constructor that `Nil` or `List::Nil` names; null where no type has a `Nil`. `first` has been taken.
+// Returns the constructor that `Nil` or `List::Nil` names; null where no type has a `Nil`. The caller has taken
+// `first`.
 Constructor Parser::find_constructor(const Token& first) {
   const bool says_type = accept("::");
   const Token name = says_type ? take() : first;
@@ -453,7 +454,7 @@ Pattern Parser::pattern(size_t depth) {
   return made;
 }
 
-// `[T](params, attrs) -> T { body }`: what follows `fn` or `def @name`.
+// Parses `[T](params, attrs) -> T { body }`, the rest of a function behind `fn` or `def @name`.
 Nested<Function> Parser::function(Token first) {
   const size_t mark = vars_.mark();
   const size_t type_mark = type_vars_.mark();

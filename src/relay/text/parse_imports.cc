@@ -73,7 +73,7 @@ ImportedText find_import(const std::string& name, const std::string& importer_fo
                    fmt::join(import_paths, ", "), known_texts());
 }
 
-// Null, and an error, when it cannot be read or is being read.
+// Finds the text; reports an error and returns nothing when it cannot be read or is being read already.
 std::optional<ImportedText> Parser::find_import_of(const Token& name) {
   try {
     ImportedText found = find_import(unquote(name.text), folder_, options_.import_paths, *imports_);

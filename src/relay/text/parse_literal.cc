@@ -101,7 +101,7 @@ Token Parser::meta_kind() {
   return kind;
 }
 
-// [3], of what is meant.
+// Parses the index [3] of `what`.
 int64_t Parser::meta_index(std::string_view what) {
   expect("[", fmt::format("before the number of {}", what));
   const int64_t index = small_integer(take(), fmt::format("the number of {}", what));
@@ -123,7 +123,7 @@ NDArray Parser::meta_constant(const Token& first) {
   return data[static_cast<size_t>(index)];
 }
 
-// Once for all of them: who forgot a file forgot all that is in it.
+// Reports missing data once for all constants, because a forgotten file holds the data of all of them.
 void Parser::report_constants_without_data() {
   if (without_data_.empty()) return;
   const auto& [token, index] = without_data_.front();

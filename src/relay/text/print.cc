@@ -19,7 +19,7 @@ void replace_all(std::string& text, std::string_view what, std::string_view by) 
     text.replace(at, what.size(), by);
 }
 
-// An answer of PrintOptions::annotate; nothing for one without words.
+// Makes a comment of an answer of PrintOptions::annotate; empty for an empty answer.
 std::string comment_of(std::string_view answer) {
   const auto trim = [&] {
     const size_t first = answer.find_first_not_of(" \t\r\n");
@@ -37,7 +37,8 @@ std::string comment_of(std::string_view answer) {
   return words.empty() ? words : " /* " + words + " */";
 }
 
-// Writes one top-level expression. What is left to write is on an explicit stack, so that nesting needs no call stack.
+// Writes one top-level expression. The pieces still to be written are on an explicit stack, so that nesting needs no
+// call stack.
 class ExprPrinter {
  public:
   // `shared` are the constructors' names that several types of the module have.
@@ -215,7 +216,7 @@ class ExprPrinter {
     return " /* ty=" + out + " */";
   }
 
-  // A name, a constant, or the number of what is defined above.
+  // Returns a name, a constant, or the number of a node that is defined above.
   std::string operand(const Expr& expr) {
     if (const auto* var = expr.as<VarNode>()) return var_text(*var);
     if (const auto* global = expr.as<GlobalVarNode>()) return global_text(*global);

@@ -7,8 +7,8 @@ namespace headrace::relay {
 
 // The shortest decimal that reads back to the same double: "0.1", "1e-05", "-0", "nan", "-inf".
 std::string float_text(double value);
-// The scalar as a literal ("1f", "2i64", "True"), a small tensor as `const(Tensor[...], [...])`; nothing when the
-// tensor has more than 16 elements or a dtype or bits that have no literal.
+// Returns the scalar as a literal ("1f", "2i64", "True"), a small tensor as `const(Tensor[...], [...])`; nothing when
+// the tensor has more than 16 elements, or a dtype or bits without a literal.
 std::optional<std::string> inline_constant_text(const NDArray& data);
 
 // The data of meta[relay.Constant][i]: each content once, in order of first use.

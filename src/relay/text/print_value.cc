@@ -104,7 +104,7 @@ void ValuePrinter::print(std::string& out, const Value& value, bool in_dtype_fie
   }
 }
 
-// Shapes as lists of numbers: what reads them knows that the field holds shapes.
+// Prints shapes as lists of numbers; a reader knows from the field that they are shapes.
 static void print_shapes(std::string& out, const ArrayObj& shapes) {
   out += "[";
   for (size_t i = 0; i < shapes.items.size(); ++i)

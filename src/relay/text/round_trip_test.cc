@@ -30,7 +30,8 @@ std::string error_in(const std::string& text) {
   return kit::user_error_of([&] { parsed(text); });
 }
 
-// By text and by JSON, with the hash. Another text may give other names to what is shared here.
+// Compares the module with what its text and its JSON give, hash included. Another text may give other names to shared
+// parts.
 void expect_reads_back(const IRModule& module) {
   const std::string text = print_module(module);
   SCOPED_TRACE(text);
@@ -98,7 +99,7 @@ TEST_F(RoundTrip, TypeParametersAreToldApart) {
     EXPECT_FALSE(structural_equal(one, type_of(other))) << text;
     EXPECT_FALSE(structural_equal(type_of(other), one)) << text;
   }
-  // A parameter that stands for itself after the type that binds it, and another that does not.
+  // One parameter corresponds to itself behind the type that binds it, and another does not.
   const TypeVar a = make_type_var("A"), b = make_type_var("B");
   const auto pair_of = [](const TypeVar& param, const Type& last) {
     return Value(make_tuple_type({make_func_type({param}, param, {param}), last}));
