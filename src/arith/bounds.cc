@@ -71,7 +71,7 @@ class Walk {
     if (binary == nullptr) return {};
     const Bounds a = of(binary->a), b = of(binary->b);
     const Bounds result = of_binary(binary->op, a, b);
-    // A value past int64 is no end: what is taken from it later may bring it back.
+    // A value past int64 is not a bound, because a later subtraction may bring it back into range.
     return {result.least == kGreatest ? kLowest : result.least,
             result.greatest == kLowest ? kGreatest : result.greatest};
   }

@@ -84,7 +84,7 @@ struct GraphProgram {
   std::vector<Step> steps;
 };
 
-// Which backend an op went to, and why not elsewhere.
+// The backend that runs an op, and why no other does.
 struct Placement {
   std::string op;
   std::string backend;

@@ -18,8 +18,9 @@ inline constexpr size_t kMaxRank = 32;
 // negative, the rank is above kMaxRank, the dtype is void, or the size is above kMaxTensorBytes.
 std::optional<int64_t> tensor_nbytes(DataType dtype, std::span<const int64_t> shape);
 
-// Bytes from the first to just after the last element of a strided view; 0 when it has no elements. Nothing in the
-// cases above, when a stride is negative, or when strides and shape differ in rank. Empty strides: contiguous.
+// Returns the bytes from the first to just after the last element of a strided view; 0 when it has no elements. Returns
+// nothing in the cases above, when a stride is negative, or when strides and shape differ in rank. Empty strides mean
+// contiguous.
 std::optional<int64_t> view_nbytes(DataType dtype, std::span<const int64_t> shape, std::span<const int64_t> strides);
 
 }  // namespace headrace::artifact

@@ -48,8 +48,8 @@ class UsageError : public UserError {
   using UserError::UserError;
 };
 
-// Our fault: a broken invariant. Never thrown for bad input. what() ends in the C++ functions it was thrown in
-// (base/frames.h).
+// Reports a broken invariant of this code; never thrown for bad input. what() ends in the C++ functions it was thrown
+// in (base/frames.h).
 class InternalError : public Error {
  public:
   explicit InternalError(std::string message, ErrorPlace where = {});

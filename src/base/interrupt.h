@@ -18,8 +18,8 @@ class InterruptScope {
   InterruptCheck outer_;
 };
 
-// Called between the steps of work that may take seconds. Asks at most every 20 ms, so that it may be called often;
-// nothing may be half done at the call but what unwinding undoes.
+// Call between the steps of work that may take seconds. Calls the check at most every 20 ms, so it may be called often.
+// Unwinding must undo everything that is half done at the call.
 void poll_interrupt();
 
 }  // namespace headrace

@@ -8,7 +8,7 @@ namespace headrace {
 
 namespace {
 
-// Where the reserve lies; empty where the system does not tell.
+// The bounds of the reserve; empty where the system does not give them.
 struct Reserve {
   uintptr_t begin = 0, end = 0;
 };

@@ -65,8 +65,8 @@ class ModuleTable {
   Items items() const;
   // Returns the entry; nothing when the name has none.
   std::optional<std::pair<Key, Item>> find(std::string_view name) const;
-  // The key under which `item` is: that of its name, which is there already, or `key`. Null, and nothing is added, when
-  // the name is there and `update` is not set.
+  // Adds an item and returns its key: the existing key of that name, or `key`. Returns null and adds nothing when the
+  // name exists and `update` is not set.
   Key add(Key key, Item item, bool update);
 
  private:

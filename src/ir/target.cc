@@ -124,7 +124,7 @@ Target make_from_config(const Config& config, Role role) {
   return make(kind->as<std::string>(), options, role);
 }
 
-// Words with blanks between; what stands in quotes belongs to one word.
+// Splits a text at blanks; quotes keep words together.
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
   bool is_inside = false;  // of a word
@@ -200,7 +200,7 @@ std::string text_of(const Value& value) {
   if (value.type_index() == type_index::kBool) return value.as<bool>() ? "true" : "false";
   if (value.is<int64_t>()) return std::to_string(value.as<int64_t>());
   if (value.is<std::string>()) return value.as<std::string>();
-  // A node that was changed field by field may hold anything: checked_target says so.
+  // A node that was changed field by field may hold anything; checked_target reports it.
   if (!value.is<Array<std::string>>()) return repr(value);
   return fmt::format("{}", fmt::join(value.as<Array<std::string>>(), ","));
 }

@@ -47,7 +47,7 @@ Target parse_target(std::string_view text);
 // for any other value.
 Target to_target(const Value& value);
 
-// The target with another host; null takes it away.
+// Returns the target with another host; null removes the host.
 Target with_host(const Target& target, const Target& host);
 
 // "kind", "tag", "keys", "host" where there is one (as a map), the options: make_target_from_config gives an equal

@@ -137,7 +137,7 @@ class TypePrinter {
                                                  "inputs",
                                                  name, relation.args.size(), relation.num_inputs));
     const auto inputs = relation.args.begin() + static_cast<std::ptrdiff_t>(relation.num_inputs);
-    // Else it might begin as a number does, which is a word: nan, inf.
+    // Quotes names that begin like the numbers nan and inf.
     const bool is_plain = is_identifier(name, true) && !name.starts_with("nan") && !name.starts_with("inf");
     text((is_plain ? name : quoted(name)) + "(");
     types(Array<Type>(relation.args.begin(), inputs));

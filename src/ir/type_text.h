@@ -1,4 +1,4 @@
-// The text form of types and dimensions: what a program's text and messages write, and relay/text reads.
+// The text form of types and dimensions, which program texts and messages write and relay/text reads.
 //
 //   Tensor[(n, ?, 3), float32]   float32   (int32,)   ref(T)   List[int32]   prim[handle]   _
 //   fn [A, B: shape_var](A, B) -> A where [add(A, B) -> A, nn.softmax(A, axis=0) -> B]

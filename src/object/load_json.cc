@@ -20,9 +20,9 @@ using Json = nlohmann::ordered_json;
 // root > nodes > node > parts > pair > value > list
 constexpr int kMaxDepth = 8;
 
-// Before the parser, which would take memory for every level of a text that nests deeper than any graph does. As a
-// callback of the parser's it would take time in the square of a list's length: after each object in a list the parser
-// looks through all of the list for what the callback dropped.
+// Checks the depth before parsing, because the parser takes memory for every level of a text that nests deeper than any
+// graph. A callback of the parser would take quadratic time on lists: after each object in a list the parser searches
+// the whole list for dropped items.
 void check_depth(std::string_view text) {
   int depth = 0;
   bool is_string = false;

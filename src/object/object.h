@@ -150,7 +150,7 @@ const TypeInfo& make_type();
 }  // namespace detail
 
 const TypeInfo& type_info_of(int32_t index);
-// Null when no such type is registered.
+// Returns the type; null when none of that key is registered.
 const TypeInfo* find_type(std::string_view key);
 // All registered types, by index.
 std::vector<const TypeInfo*> all_types();
@@ -232,7 +232,7 @@ class Ref {
   bool is() const {
     return as<U>() != nullptr;
   }
-  // The reference as a Ref<U>; null when it is none.
+  // Converts the reference to a Ref<U>; null when the object has another type.
   template <typename U>
   Ref<U> cast() const {
     return as<U>() != nullptr ? Ref<U>(static_cast<U*>(object_)) : Ref<U>();

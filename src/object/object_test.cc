@@ -1,4 +1,4 @@
-// Counts, weak references, type checks; what bad input to values, constructors and functions gives.
+// Tests counts, weak references, type checks, and errors of values, constructors and functions on bad input.
 #include <gtest/gtest.h>
 
 #include "base/frames.h"

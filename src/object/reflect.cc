@@ -75,7 +75,7 @@ static void set_field(Object* node, const TypeInfo& type, const FieldInfo& field
   if (!field.accepts(value.raw()) && !(value.is_none() && field.options.optional))
     throw_user_error("field '{}' of {}: expected {}{}, got {}", field.name, type.key, field.kind, range_of(field),
                      wrong_value(field, value));
-  // None for an optional field that cannot hold it leaves the field as it is in an empty node.
+  // An optional field that cannot hold None keeps the value of an empty node.
   if (field.accepts(value.raw())) field.set(node, value.raw());
 }
 

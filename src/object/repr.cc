@@ -110,7 +110,7 @@ class Writer {
     text_ += ')';
   }
 
-  // Writes what stands before item `i`; false when no more items are wanted.
+  // Writes the separator before item `i`; returns false when no more items are wanted.
   bool separate(size_t i) {
     if (i > 0) text_ += ", ";
     if (i < static_cast<size_t>(limits_.items) && !full()) return true;

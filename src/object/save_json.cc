@@ -43,7 +43,7 @@ std::string float_json(double value) {
   return text;
 }
 
-// A value that is written where it stands; nothing for one that is a node.
+// Returns the JSON of a value that is written in place; nothing for a node.
 std::optional<std::string> inline_json(const Value& value) {
   const RawValue& raw = value.raw();
   if (is_string(raw)) return string_json(string_of(raw));

@@ -210,7 +210,7 @@ class Comparer {
     if (may_change && !stack_.empty()) stack_.back().uses.add(left, bound->second.serial);
   }
 
-  // Whether the two are bound here, whatever they are bound to elsewhere.
+  // Returns whether the two are bound here, regardless of earlier bindings.
   bool binds_anew(const Pair& pair) const {
     if (!detail::is_bound_anew(pair.a.object()->type_info(), pair.mode)) return false;
     const auto is_for_good = [&](const Value& variable) {

@@ -81,7 +81,7 @@ class Hasher {
   }
 
  private:
-  // False when `value` is hashed at once, into `hash`; else its frame is on the stack.
+  // Hashes `value` at once into `hash` and returns false, or pushes its frame and returns true.
   bool enter(const Value& value, DefMode mode, uint64_t& hash) {
     if (detail::is_leaf(value.raw())) return hash = detail::leaf_hash(value.raw()), false;
     const Object* node = value.object();
