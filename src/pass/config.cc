@@ -66,7 +66,7 @@ std::vector<std::string> split(std::string_view text, char at) {
   return parts;
 }
 
-// Nothing where a row has no name.
+// Parses NAME=A,B;NAME=A; returns nothing where a row has no name.
 std::optional<Map<std::string, Array<std::string>>> parse_lists(std::string_view text) {
   Map<std::string, Array<std::string>> lists;
   for (const std::string& row : split(text, ';')) {

@@ -31,9 +31,9 @@ void declare_config_key(ConfigKey key);
 const ConfigKey* find_config_key(std::string_view name);
 std::vector<ConfigKey> config_keys();
 
-// The value of a key as a command line gives it, of the kind that the key declares: true, 3, 0.5, or a text; of a list
-// of texts, A,B; of a map to lists, NAME=A,B;NAME=A. UserError for an unknown key, as check_config, and a text that is
-// no such value.
+// Parses the value of a key from a command line, in the kind that the key declares: true, 3, 0.5, or a text; a list of
+// texts as A,B; a map to lists as NAME=A,B;NAME=A. UserError for an unknown key, as check_config, and for a text of
+// another kind.
 Value parse_config_value(std::string_view key, std::string_view text);
 
 // The level of a context: which passes of a sequence run. 0 makes each op a kernel by itself.

@@ -60,7 +60,7 @@ std::exception_ptr leave_first(const Array<PassInstrumentRef>& instruments, size
   return error;
 }
 
-// A scope: the context that was entered, what it became by other instruments, and those to leave.
+// A scope: the context that was entered, its copy with other instruments, and the instruments to leave.
 struct Scope {
   PassContextRef entered, context;
   Array<PassInstrumentRef> instruments;

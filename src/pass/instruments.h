@@ -1,4 +1,4 @@
-// The instruments that the programs offer: what each pass changed, and how long it took.
+// The instruments that the programs offer: they show what each pass changed, and how long it took.
 #pragma once
 
 #include "pass/pass.h"

@@ -159,7 +159,8 @@ IRModule run_passes(const std::vector<Pass>& passes, const IRModule& given, cons
   run.infer_type();
   const IRModule module = run.module();
   scope.finish();
-  // A pass in Python may add to the module that it gets and return it; what others added, no pass has seen.
+  // A pass in Python may add to the module that it gets and return it; definitions that other threads added meanwhile
+  // have not been seen by any pass.
   return module == start && contents(start) == before && contents(given) == before ? given : module;
 }
 

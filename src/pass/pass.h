@@ -65,7 +65,7 @@ struct PassContext {
   // Called for each traceable pass that runs: before it with true, after it with false.
   std::function<void(const IRModule&, const PassInfo&, bool is_before)> trace = {};
   std::shared_ptr<ConstantEvaluator> evaluator = {};
-  // Gives every node its type; run before each pass and after the last one. Null: types are the passes' own business.
+  // Infers the types of a module; run before each pass and after the last one. Null: passes infer types themselves.
   std::function<IRModule(const IRModule&)> infer_type = {};
 
   // Returns the configured value of `key`, if any. UserError when the value is of another kind.

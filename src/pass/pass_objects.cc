@@ -44,7 +44,7 @@ Ref<PassInfoObj> make_pass_info(const PassInfo& info) {
   return object;
 }
 
-// An option of a pass as it was declared; its name alone where nobody has.
+// Returns an option of a pass as declared; with its name alone when it is not declared.
 static ConfigKey declared_option(const std::string& pass, const std::string& option) {
   const ConfigKey* key = find_config_key(option_key(pass, option));
   ConfigKey own = key != nullptr ? *key : ConfigKey{};

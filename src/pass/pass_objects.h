@@ -1,4 +1,4 @@
-// Passes, instruments and contexts as objects: what other languages hold and scopes keep. pass.h has the runner.
+// Passes, instruments and contexts as objects, for other languages and for scopes. pass.h has the runner.
 #pragma once
 
 #include "object/function.h"
@@ -64,7 +64,8 @@ struct SequentialObj : PassObj {
 
 // Wraps a pass of the project.
 PassRef make_pass(const Pass& pass);
-// Runs the passes in order by the one runner, each after what it requires; UserError when there is no such pass.
+// Makes a pass that runs the passes in order by the one runner, each after its requirements; UserError when a required
+// pass does not exist.
 PassRef make_sequential(Array<PassRef> passes, Ref<PassInfoObj> info);
 // Makes a pass of a function: `body(module, context)` returns the new module. Its binders are made unique
 // (relay/unique_binders.h), because it may come from outside of this code; the function passes below do the same.
@@ -135,7 +136,7 @@ PassContextRef to_object(const PassContext& context);
 // The context as the runner takes it. Its instruments are not entered again by each run: their scope did that.
 PassContext to_context(const PassContextRef& context);
 
-// Runs a pass that was called by itself in `context`: whatever its level is and whatever is disabled.
+// Runs one pass in `context`, at any level and even when it is disabled.
 IRModule run_pass(const PassRef& pass, const IRModule& module, const PassContextRef& context);
 
 }  // namespace headrace::pass

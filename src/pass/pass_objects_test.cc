@@ -21,7 +21,7 @@ PassRef logging_object(Log& log, std::string name, int32_t level = 0, std::vecto
                     }});
 }
 
-// Writes down what it is told, under its name; throws at `fails_at`.
+// Makes an instrument that logs its calls under its name and throws at `fails_at`.
 PassInstrumentRef logging_instrument(Log& log, const std::string& name, const std::string& fails_at = "") {
   const auto hook = [&log, name, fails_at](const std::string& event) {
     log.push_back(name + " " + event);

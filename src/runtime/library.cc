@@ -34,7 +34,7 @@ std::string real_path(const std::string& name) {
   return path == nullptr ? name : path.get();
 }
 
-// The side file beside `name`; where that is a link to an artifact elsewhere, beside that one.
+// Finds the side file beside `name`; where `name` is a link, also beside the file that it leads to.
 Expected<std::shared_ptr<const MappedFile>> find_side_file(const std::string& name, const artifact::SideFile& file) {
   auto beside = map_side_file(folder_of(name), file);
   if (beside || beside.refusal().code != HR_REASON_NOT_FOUND) return beside;

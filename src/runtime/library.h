@@ -45,7 +45,7 @@ class Library {
   const std::byte* weights_ = nullptr;
 };
 
-// Why this machine cannot run `program`: CPU features that its code needs. Nothing when it can.
+// Returns why this machine cannot run `program`: the CPU features that it lacks. Nothing when it can.
 std::optional<Refusal> cpu_refusal(const artifact::Program& program, const std::string& artifact_name);
 
 }  // namespace headrace::runtime

@@ -1,4 +1,4 @@
-// Functions that are part of the program: what <headrace/system_lib.h> registers, as a module.
+// Functions of the program that <headrace/system_lib.h> registers, as a module.
 #pragma once
 
 #include <string>

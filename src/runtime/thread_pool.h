@@ -68,7 +68,7 @@ class ThreadPool {
   // Returns once `value` is not `old`.
   void wait_while(const std::atomic<uint32_t>& value, uint32_t old) const noexcept;
   void work(int32_t index) noexcept;
-  // True for one caller an epoch. Whoever takes a part runs it, and the job waits for that.
+  // Returns true for one caller per epoch. That caller must run the part, and the job waits for it.
   bool take(int32_t index, uint32_t epoch) noexcept;
   void run_part(int32_t index) noexcept;
   void run_and_report(int32_t index) noexcept;

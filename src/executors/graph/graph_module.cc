@@ -108,7 +108,7 @@ class GraphModuleBody : public runtime::ModuleBody {
     return static_cast<size_t>(index);
   }
 
-  // Keeps an NDArray alive as long as the program uses its memory; who passes a DLTensor* sees to that himself.
+  // Keeps an NDArray alive as long as the program uses its memory; a caller that passes a DLTensor* must do so itself.
   static void keep(Value& slot, const RawValue& raw) {
     slot = raw.type_index == type_index::kDLTensorPtr ? Value() : Value::own(raw);
   }
