@@ -94,7 +94,7 @@ TEST(ConvertLayout, AMobileNetBlockHasTwoBorders) {
   for (const char* layout : {"NCHW4c", "NCHW8c"}) expect_two_borders("Tensor[(1, 8, 5, 5), float32]", body, layout, 3);
 }
 
-// The kernel of a depthwise convolution has no input channels to split; what a block does not divide stays.
+// The kernel of a depthwise convolution has no input channels to split; channels that a block does not divide stay.
 TEST(ConvertLayout, BlocksThatDoNotFit) {
   DesiredLayouts desired;
   desired.set("nn.conv2d", Array<std::string>{"NCHW8c", "OIHW8i8o"});
@@ -446,7 +446,7 @@ TEST(ConvertLayout, WhatAFunctionGivesIsChecked) {
             "the attribute 'FTVMConvertOpLayout' of op 'nn.max_pool1d' is no function that converts layouts");
 }
 
-// A reference is read before what comes after it, however often the function uses its argument.
+// A reference is read before later expressions, however often the function uses its argument.
 TEST(ConvertLayout, AFunctionsArgumentsAreEvaluatedOnce) {
   const Conversion conversion("nn.max_pool1d", pool_to_nwc());
   const IRModule before = read(

@@ -1,4 +1,4 @@
-// DynamicToStatic against the interpreter where integers wrap, and where what was inferred before has changed.
+// Compares DynamicToStatic with the interpreter where integers wrap, and where earlier inferred types have changed.
 #include <gmock/gmock.h>
 
 #include <set>

@@ -1,4 +1,5 @@
-// FoldConstant: what it folds, what stays, and what computes it. Its golden text is among those of passes_test.cc.
+// Tests what FoldConstant folds, what it leaves, and what evaluates it. Its golden text is among those of
+// passes_test.cc.
 #include <gmock/gmock.h>
 
 #include "kit/errors.h"

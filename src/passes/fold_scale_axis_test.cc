@@ -9,7 +9,7 @@
 namespace headrace::passes {
 namespace {
 
-// A program and what the pass makes of it, as texts over %x: (2, 4, 5, 5), %y: (3, 4), weights, scales and biases.
+// A program before and after the pass, as texts over %x: (2, 4, 5, 5), %y: (3, 4), weights, scales and biases.
 struct FoldCase {
   const char* name;
   const char* pass;
@@ -133,7 +133,7 @@ TEST(FoldScaleAxis, ConvolutionsOfOtherRanks) {
   expect_same_results(before, after, {ramp({1, 2, 5}, -1), ramp({1, 3, 3, 3, 2}, -2)});
 }
 
-// Divided, what is added must not leave what the dtype holds.
+// A sum whose divided operand would overflow its dtype stays.
 TEST(FoldScaleAxis, SumsThatOverflowStay) {
   const IRModule before = read(
       "def @main(%y: Tensor[(3, 2), float32]) {\n"
@@ -170,7 +170,7 @@ TEST(FoldScaleAxis, UnitsKeepWhatIsInThem) {
   }
 }
 
-// By its name the pass takes variables; in the list of builds it does not, unless it is told to.
+// Called by name the pass folds variables; in the list of builds it does so only with the option.
 TEST(FoldScaleAxis, BuildsLeaveVariablesAlone) {
   const IRModule before = read(program_of("  multiply(nn.conv2d(%x, %w), %s)"));
   const auto after_list = [&](std::optional<bool> fold) {

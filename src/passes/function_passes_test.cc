@@ -59,7 +59,7 @@ TEST(Inline, StopsBeforeTheProgramExplodes) {
   EXPECT_LE(nodes, 2 * kMostInlinedNodes + 1000);
 }
 
-// Function literals that each call twice what they are given, 2^40 additions deep; and one literal by many names.
+// Function literals that each call their argument twice, 2^40 additions deep; and one literal with many names.
 TEST(InlineCalls, LiteralsStopBeforeTheProgramExplodes) {
   std::string nest = "fn (%a: float32) -> float32 { add(%a, 1f) }", names = "let %f0 = " + nest + ";\n";
   for (int i = 0; i < 40; ++i)

@@ -283,8 +283,8 @@ TEST(PartialEvaluate, ABranchDoesNotSeeWhatTheOtherOneWrote) {
   for (const float x : {-1.0f, 0.5f, 2.0f}) expect_same_results(before, after, {ramp({}, x)}, 0);
 }
 
-// Branches in branches under references, function literals in function literals: a copy of what is known at each level
-// would take time with the square of the depth.
+// Nests branches under references, and function literals in function literals: copying the known values at each level
+// would take quadratic time in the depth.
 TEST(PartialEvaluate, NestsAsDeepAsTheProgram) {
   constexpr int kDepth = 1'000;
   std::string references, branches = "ref_read(%r0)", literals = "%x";

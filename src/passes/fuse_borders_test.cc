@@ -129,7 +129,7 @@ TEST(FuseBorders, SizesThatOnlyTheDataTells) {
                           "argwhere | abs: FUSE_DATA_SIZED: the size of the result of 'argwhere' comes from data"));
 }
 
-// Inside a kernel the shape would be a tensor of any value, and the axes of squeeze could not be told.
+// Inside a kernel the shape would be a tensor of unknown value, and the axes of squeeze could not be determined.
 TEST(FuseBorders, SizesThatAnOperandTells) {
   EXPECT_THAT(
       borders_of("(%x: Tensor[(1, 6), float32]) { squeeze(broadcast_to(%x, shape_of(%x))) }"),

@@ -1,4 +1,4 @@
-// PlanDevices: golden texts, and small programs with what they must become.
+// Tests PlanDevices with golden texts, and with small programs and their expected results.
 #include "passes/devices/plan_devices.h"
 
 #include "ir/virtual_device.h"

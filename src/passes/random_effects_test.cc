@@ -6,7 +6,7 @@
 namespace headrace::passes {
 namespace {
 
-// Every value is an int32: what is computed in another order of effects differs.
+// Every value is an int32, and any other order of effects gives another number.
 constexpr const char* kHelpers = R"(
 def @tick(%r: ref(int32)) -> int32 {
   let %v = ref_read(%r);
@@ -261,7 +261,7 @@ std::optional<std::string> moved_effect(const EffectProgram& program) {
   IRModule module = before;
   for (const auto& list : {by_name(), canonical(), native()}) {
     for (const pass::Pass& pass : list) {
-      // One gives another result, and refuses references; the other rounds.
+      // FirstOrderGradient changes the result and refuses references; ToMixedPrecision rounds.
       if (pass.info.name == "FirstOrderGradient" || pass.info.name == "ToMixedPrecision") continue;
       const IRModule after = run_pass(pass.info.name, module);
       const std::vector<int64_t> got = numbers_of(after);

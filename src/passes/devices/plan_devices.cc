@@ -326,7 +326,7 @@ class Planner {
     return relay::with_children(e, children);
   }
 
-  // Where child `i` of `e` is needed; null where it is as it is.
+  // Returns the devices on which `e` needs child `i`; null where any will do.
   Domain needed_at(const Expr& e, size_t i) {
     if (const auto* call = e.as<CallNode>()) return i == 0 ? nullptr : needed_arg(e, *call, i - 1);
     if (const auto* let = e.as<LetNode>()) return i == 0 ? at(let->var) : nullptr;

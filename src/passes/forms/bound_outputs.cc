@@ -128,7 +128,7 @@ bool is_arithmetic(const Reader& r) {
   return other->shape.size() < from_end || as_int(other->shape[other->shape.size() - from_end]) == 1;
 }
 
-// The call over a size that is a symbol, typed; null when its op does not take one.
+// Returns the call over a symbolic size, typed; null when its op does not accept one.
 relay::Call over_symbol(const Reader& r, const PrimVar& size) {
   Array<relay::Var> params;
   Array<Expr> args;
@@ -278,7 +278,7 @@ std::vector<Expr> flat_items(const Expr& root) {
   return items;
 }
 
-// The variables that occur in what was added; each node is walked once.
+// Collects the variables in added expressions; visits each node once.
 class Occurring {
  public:
   void add(const Expr& root) {
@@ -308,7 +308,7 @@ Expr with_lets(const std::vector<const LetNode*>& lets, Expr body, const Bounds&
   return body;
 }
 
-// The result of main with its open items bounded; null when one cannot be.
+// Returns the result of main with its open items bounded; null when one cannot be.
 Expr bound_result(const Expr& result, const Bounds& bounds, Array<int64_t>& rows) {
   const std::vector<Expr> items = flat_items(result);
   Array<Expr> outputs, extents;

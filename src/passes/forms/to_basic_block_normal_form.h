@@ -3,9 +3,9 @@
 //   %0 = exp(%x);                          let %y = exp(%x);
 //   if (%c) { add(%0, 1f) } else { %0 }  ->  if (%c) { add(%y, 1f) } else { %y }
 //
-// A block is the body of a function, a branch or a clause, without those inside it. A node is bound in the innermost
-// scope that holds all its uses; what a single block uses stays in the graph. Needs no types. Preserves results to the
-// last bit, and the order of effects.
+// A block is the body of a function, a branch or a clause, without blocks inside it. A value that crosses a block is
+// bound in the innermost scope that holds all its uses; a value used in a single block stays in the graph. Needs no
+// types. Preserves results to the last bit, and the order of effects.
 #pragma once
 
 #include "relay/expr.h"

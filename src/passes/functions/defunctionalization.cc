@@ -23,7 +23,8 @@ bool is_function_value(const Expr& e) {
   return e.is<FunctionNode>() || e.is<GlobalVarNode>() || (constructor != nullptr && !constructor->inputs.empty());
 }
 
-// Returns whether a callee is not a value of the program: call_dps takes the function it calls as an argument.
+// Returns whether a function in place `child` of a node is used as a value. A callee is not, nor is an argument of an
+// op (call_dps takes the function that it calls), nor is the variable of a let, which children_of lists.
 bool takes_function_values(const Expr& parent, size_t child) {
   const auto* call = parent.as<CallNode>();
   if (call != nullptr) return child > 0 && call->as_op() == nullptr;

@@ -3,9 +3,9 @@
 //   @map(Some, %l)     ->   @map(fn (%x0: float32) -> Option[float32] { Some(%x0) }, %l)
 //   @map(@step, %l)    ->   @map(fn (%x: float32) -> float32 { @step(%x) }, %l)
 //
-// What is called stays. Each use gets a function of its own, with the types of that use: one that is polymorphic there
-// gets type parameters. For executors that cannot hold a constructor or a function of the module as a value. Needs
-// types. Preserves results to the last bit.
+// Callees stay. Each use gets a function of its own, with the types of that use; a use that is polymorphic gets type
+// parameters. For executors that cannot hold a constructor or a function of the module as a value. Needs types.
+// Preserves results to the last bit.
 #pragma once
 
 #include "pass/pass.h"

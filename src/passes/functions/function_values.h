@@ -1,5 +1,5 @@
-// Functions as data: for each function type of a program a data type, whose constructors are the functions that become
-// values of that type, and a function that calls what such a value stands for.
+// Functions as data: a data type for each function type of a program, with one constructor for each function that is
+// used as a value of that type, and a function that calls the function behind such a value.
 //
 //   fn (float32) -> float32        type Fn0 { Fn0_main_f(float32), Fn0_step }
 //                                  def @apply_Fn0(%f: Fn0, %x0: float32) -> float32 {

@@ -54,7 +54,7 @@ std::unordered_set<const Object*> kept_functions(const Expr& body) {
                          std::all_of(call->args.begin(), call->args.end(), stays_variable);
     if (is_left) kept.insert(function);
   });
-  // One walk over all: what they share is met once.
+  // Walks over all functions at once, so that shared nodes are visited once.
   relay::post_order(relay::make_tuple(Array<Expr>(outer)), [&](const Expr& e) {
     if (e.is<FunctionNode>()) kept.insert(e.object());
   });
@@ -76,7 +76,7 @@ struct Literal {
   std::string hint = "fn";
 };
 
-// The literals of one function of the module and what they capture; outer ones are before inner ones, and one that is
+// The literals of one function of the module and their captures. Outer literals come before inner ones, and a literal
 // bound by a let before those in the let's body.
 class Literals {
  public:
@@ -279,7 +279,7 @@ class Lifter {
   std::unordered_map<std::string, int> numbers_;  // the last that was put behind a name
 };
 
-// Nothing but variables leads into a literal after this.
+// Binds shared values, so that only variables lead into a literal.
 IRModule without_shared_values(const IRModule& module) {
   IRModule result = snapshot(module);
   bool is_changed = false;

@@ -25,7 +25,7 @@ Type with_bindings(const Type& type, const relay::TypeBindings& bindings) {
   return relay::instantiate(type, [](const Object*) { return false; }, bindings);
 }
 
-// The module with every relay function's result declared: what a body is checked against is a signature then, never
+// Declares the result type of every relay function, so that a call is checked against a signature and never against
 // another body.
 IRModule with_signatures(const IRModule& module) {
   const IRModule result = snapshot(module);
@@ -91,8 +91,8 @@ class Specializer {
     module_->add_function(var, copy_with(*function, [&](FunctionNode& copy) { copy.body = body; }), true);
   }
 
-  // Variables of `body` that are but other names of something with type parameters. What they stand for takes their
-  // place: each use has types of its own.
+  // Finds variables of `body` that are only aliases of something with type parameters, and replaces them by it: each
+  // use has its own types.
   void find_names(const Expr& body) {
     names_.clear();
     relay::post_order(body, [&](const Expr& e) {
@@ -243,8 +243,8 @@ class Specializer {
       text += ", " + to_string(bound->second);
       types.push_back(bound->second);
     }
-    // Different symbols may have one name, so the text does not tell all types apart. Those of different functions are
-    // the same up to which symbol is which: a function's symbols are its own at each use.
+    // Compares instances, since the text does not distinguish all types: different symbols may have one name. Symbols
+    // of different functions are equal up to renaming, because a function's symbols are its own at each use.
     std::vector<Instance>& alike = instances_[text];
     const TupleType all = make_tuple_type(types);
     for (const Instance& known : alike) {

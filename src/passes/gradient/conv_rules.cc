@@ -27,7 +27,7 @@ struct Convolution {
     values.insert(values.end(), window.pad_end.begin(), window.pad_end.end());
     return values;
   }
-  // The kernel's layout for whoever calls the outputs inputs.
+  // Returns the kernel's layout with inputs and outputs exchanged.
   std::string turned_kernel() const {
     std::string layout = form.kernel_layout;
     std::swap(layout[layout.find('O')], layout[layout.find('I')]);
@@ -45,7 +45,7 @@ std::vector<int64_t> spatial_sizes(const GradientSite& s, const Expr& tensor, co
   return sizes;
 }
 
-// `form` with the letters of a convolution; what stands for its data, weight and result.
+// Returns `form` as a convolution with its letters, and with expressions for its data, weight and result.
 Convolution convolution_of(const GradientSite& s, ops::ConvForm form, const Expr& data, const Expr& weight,
                            const Expr& result) {
   form.kernel_letters = "OI" + form.letters.substr(2);

@@ -50,7 +50,7 @@ bool has_gradient(const Type& type) {
                      [](const Type& item) { return item.is<TensorTypeNode>(); });
 }
 
-// Walks one body backwards. What flows to a value is summed when all its users have been met.
+// Walks one body backwards. The gradients of a value are summed once all its users have been visited.
 class Differentiator {
  public:
   Expr run(const FunctionNode& function) {
@@ -98,7 +98,7 @@ class Differentiator {
     if (!is_value) refuse(fmt::format("a {}", e->key()));
   }
 
-  // Notes, operands first, what an item of a tuple literal stands for, and what depends on the parameters.
+  // Records, operands first, the value behind each item of a tuple literal, and the values that depend on parameters.
   void meet(const Expr& e) {
     if (const auto* item = e.as<TupleGetItemNode>()) {
       const Expr tuple = meant(item->tuple);

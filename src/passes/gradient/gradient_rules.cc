@@ -68,7 +68,8 @@ Gradients rule_gradients(const GradientSite& site) {
   return gradients;
 }
 
-// Gives what a rule made the span of its call. What is typed is of the program, and the gradient was there before.
+// Gives the span of the call to nodes that a rule made. Typed nodes belong to the program, and the incoming gradient is
+// older.
 void set_spans(const GradientSite& site, const Gradients& gradients) {
   std::vector<const Object*> before{site.gradient.object()};
   if (const auto* tuple = site.gradient.as<relay::TupleNode>()) {

@@ -1,8 +1,8 @@
-// Gradients of ops that pick elements, or put them, where positions say.
+// Gradients of ops that read or write elements at given positions.
 //
-// The general one (`grad_picked`) serves every op whose result is made of elements of its first argument and nothing
-// else: the same op, given the elements' positions, tells where each element of the result comes from, and there its
-// gradient is added. Ops whose positions are cheaper to come by have a rule of their own.
+// The general rule (`grad_picked`) serves every op whose result consists of elements of its first argument: the same
+// op, applied to the positions of the elements, shows where each element of the result comes from, and the gradient is
+// added there. Ops whose positions are cheaper to compute have a rule of their own.
 #include <algorithm>
 
 #include "ops/algorithm/scatter.h"
@@ -40,7 +40,7 @@ Gradients grad_picked(const GradientSite& s) {
   return gradients;
 }
 
-// Zeros around what was taken, and between where steps are longer.
+// Puts zeros around the gradient of the slice, and between its elements for longer steps.
 Gradients grad_strided_slice(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::StridedSliceAttrs>();
   const bool is_dense = std::all_of(attrs.strides.begin(), attrs.strides.end(), [](int64_t v) { return v == 1; });

@@ -128,8 +128,8 @@ EinsumOperand einsum_operand(const Expr& tensor, const Type& type, const std::ve
   return result;
 }
 
-// By operand k: the sum of the products of the gradient with the other operands, over what k does not have. A vector of
-// ones stands for an axis that only k has, which the result sums up.
+// Gradient by operand k: the sum of the products of the gradient with the other operands, over the labels that k lacks.
+// A vector of ones replaces an axis that only k has, since the result sums over it.
 Expr by_operand(const GradientSite& s, const std::vector<EinsumOperand>& operands, const ops::EinsumForm& form,
                 const EinsumLetters& letters, size_t k) {
   const auto& equation = s.call.attrs_as<ops::EinsumAttrs>().equation;

@@ -154,8 +154,9 @@ Gradients grad_cross_entropy_with_logits(const GradientSite& s) {
   const Expr each = negative(divide(s.gradient, scalar(static_cast<double>(static_dim_of(s.arg(0), 0)), s)));
   return {multiply(each, s.arg(1)), multiply(each, s.arg(0))};
 }
-// With k = 1 at the target's class, 0 elsewhere and at what is ignored, y = -sum_c(k p w) of each target, their sum, or
-// their mean: the sum over D = sum(k w). By p -g k w, by w -g k p, for a mean -g k (p + y) / D.
+// With k = 1 at the target's class and 0 elsewhere and at ignored targets, y = -sum_c(k p w) for each target, or their
+// sum, or their mean, the sum divided by D = sum(k w). Gradients: by p -g k w, by w -g k p, for a mean -g k (p + y) /
+// D.
 Gradients grad_nll_loss(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::NLLLossAttrs>();
   const DataType dtype = dtype_of(s.arg(0));

@@ -61,7 +61,8 @@ Gradients grad_extreme(const GradientSite& s) {
   const Expr count = ops::reduce("sum", is_it, attrs->axis, attrs->keepdims, attrs->exclude);
   return {multiply(is_it, spread(divide(s.gradient, count), s))};
 }
-// The product of the others, those before times those behind: of several zeros, too.
+// The product of the other elements, as the product of those before and those behind, which also works for several
+// zeros.
 Gradients grad_prod(const GradientSite& s) {
   const std::vector<bool> reduced = reduced_axes<ops::ReduceAttrs>(s);
   const Shape shape = s.arg_shape(0);
@@ -102,7 +103,7 @@ Gradients grad_collapse_sum(const GradientSite& s) {
 Expr sum_of_following(const Expr& gradient, int64_t axis, bool exclusive) {
   return ops::reverse(ops::scan("cumsum", ops::reverse(gradient, axis), axis, exclusive), axis);
 }
-// `by_lines` for the first argument and the gradient along `axis`, or along axis 0 of what is flattened.
+// Applies `by_lines` to the first argument and the gradient along `axis`, or along axis 0 of the flattened argument.
 template <typename ByLines>
 Gradients scan_gradients(const GradientSite& s, const ByLines& by_lines) {
   const auto& attrs = s.call.attrs_as<ops::ScanopAttrs>();

@@ -121,7 +121,7 @@ Gradients grad_dilate(const GradientSite& s) {
   return {ops::strided_slice(s.gradient, Shape(strides.size(), 0), s.shape(), strides)};
 }
 
-// Masks: the same mask, and 0 for what was put in.
+// Masks have the same mask as gradient, and 0 at elements that were put in.
 Gradients grad_trilu(const GradientSite& s) {
   return {ops::trilu(s.gradient, s.arg(1), s.call.attrs_as<ops::TriluAttrs>().upper), Expr()};
 }

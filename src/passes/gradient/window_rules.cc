@@ -73,8 +73,8 @@ Gradients grad_global_max_pool2d(const GradientSite& s) {
   return {ops::multiply(is_it, each)};
 }
 
-// Linear ops that work along each of some axes by itself, as resampling and average pools do: along an axis from n to m
-// elements one is a matrix [n, m], which is what the op of one axis makes of the unit vectors.
+// Gradients of linear ops that treat axes separately, as resampling and average pools do. Along an axis from n to m
+// elements such an op is a matrix [n, m], which is the op of one axis applied to the unit vectors.
 template <typename OpOfOneAxis>
 Expr back_along(const GradientSite& s, const std::vector<size_t>& axes, const OpOfOneAxis& op) {
   const size_t rank = rank_of(s.arg(0));

@@ -193,8 +193,8 @@ class Combiner {
         ops::strided_slice(group.combined, Shape{begin}, Shape{begin + 1}, Shape{1}, Shape{0}, "end", span), {0}, span);
   }
 
-  // The op that alone reads the branch's end, element by element; null when there is none. With one operand that is a
-  // function of elements; other ops name the shape that they give.
+  // Returns the op that is the only reader of the branch's end and works element by element; null when there is none.
+  // With one operand it must be a function of elements, because other ops name their result's shape.
   const CallNode* follower(const Branch& branch) const {
     if (num_uses_.at(branch.end.object()) != 1) return nullptr;
     const auto user = user_.find(branch.end.object());
@@ -245,7 +245,7 @@ class Combiner {
            (!a.attrs || structural_equal(Value(a.attrs), Value(b.attrs)));
   }
 
-  // The other operands of a binary op as one; null when that cannot be.
+  // Joins the other operands of a binary op into one; returns null when that is not possible.
   Expr common_operand(const Group& group, const CallNode& call, const std::vector<Expr>& others) const {
     if (std::all_of(others.begin(), others.end(), [&](const Expr& e) { return is_same_value(e, others[0]); }) &&
         shape_of(others[0]) == Shape{})

@@ -104,8 +104,8 @@ constexpr std::string_view kFollow[] = {
     "zeros_like",
 };
 
-// Whose range or rounding matters (coordinates, too), what adds up many numbers, and what makes tensors of a type of
-// its own.
+// Ops whose range or rounding matters (coordinates, too), ops that add up many numbers, and ops whose results have a
+// dtype of their own.
 constexpr std::string_view kNever[] = {
     "acos",
     "acosh",

@@ -1,4 +1,4 @@
-// Which ops may compute in a smaller floating-point type: lists of names, and what users say of their ops.
+// Decides which ops may compute in a smaller floating-point type: by lists of names, and by functions of users.
 #pragma once
 
 #include "relay/expr.h"

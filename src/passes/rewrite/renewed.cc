@@ -145,7 +145,7 @@ CallTypes call_types(const CallNode& call) {
 bool bind_types(const FunctionNode& function, const CallTypes& call, relay::TypeBindings& bindings) {
   if (call.args.size() != function.params.size()) return false;
   relay::TypeBindings own;
-  // The result first: what inference found, where arguments may be written with `?`.
+  // Matches the result first: inference found it, while arguments may be written with `?`.
   match_types(type_of_result(function), call.result, own);
   for (size_t i = 0; i < call.args.size(); ++i) match_types(type_of_param(function.params[i]), call.args[i], own);
   if (!call.type_args.empty()) own.types.clear();

@@ -94,8 +94,8 @@ class CallRewriter {
                            to_string(type), to_string(call.checked_type())));
   }
 
-  // The type of what is new in `expr` over what the program has; null when it has none by itself: the inference of the
-  // whole program says why.
+  // Returns the type of the new nodes in `expr`, given the program's types; null when they have none by themselves, and
+  // then inference of the whole program reports why.
   Type type_alone(const Expr& expr) const {
     std::unordered_map<Expr, Expr> copies;
     const auto copy_child = [&](const Expr& child) {
@@ -120,8 +120,8 @@ class CallRewriter {
     }
   }
 
-  // `expr` with the span of the call on what is new in it and has none. Copies get it: the user's function may keep the
-  // nodes that it gave, and give them again, which leads to the same copies.
+  // Gives the span of the call to new nodes of `expr` without one. Makes copies, because the user's function may keep
+  // its nodes and return them again; equal nodes lead to the same copies.
   Expr with_span(const Expr& expr, const Span& span) {
     if (!span) return expr;
     const auto is_known = [&](const Expr& e) { return program_.contains(e) || copies_.contains(e); };

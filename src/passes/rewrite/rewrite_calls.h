@@ -13,8 +13,8 @@
 
 namespace headrace::passes {
 
-// `call` with its arguments and attributes as they are now, alone; `types` are those of its arguments, then that of its
-// result. Null: the call stays.
+// Rewrites one call, given with its current arguments and attributes; `types` are those of its arguments, then that of
+// its result. Returns null to leave the call.
 using CallRewriteFn = std::function<Expr(const relay::CallNode& call, const Array<Type>& types)>;
 
 struct CallRewrites {
@@ -29,7 +29,8 @@ struct CallRewrites {
 // names the ops where the program cannot be typed or a function's type changes.
 IRModule rewrite_calls(const IRModule& module, const CallRewrites& rewrites);
 
-// The expression that such a function of another language gave for `call`; null for None. UserError for anything else.
+// Returns the expression that a function of another language returned for `call`; null for None. UserError for any
+// other value.
 Expr given_expression(const Value& result, const relay::CallNode& call, std::string_view what);
 
 }  // namespace headrace::passes

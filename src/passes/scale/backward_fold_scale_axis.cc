@@ -112,7 +112,7 @@ class ScaleFolder {
     return ref(&after);
   }
 
-  // `top` times the scale, without a multiplication that remains; null when that cannot be.
+  // Returns `top` times the scale without an extra multiplication; null when that is not possible.
   Expr push(const Expr& top, const Scale& scale) {
     const std::vector<Step> steps = way_down(top, scale);
     if (steps.empty()) return {};
@@ -131,7 +131,7 @@ class ScaleFolder {
     return scaled.at(top.object());
   }
 
-  // The calls that change, each before those that it reads; none when one of them cannot.
+  // Returns the calls that must change, each before its operands; none when one of them cannot.
   std::vector<Step> way_down(const Expr& top, const Scale& scale) const {
     std::vector<Step> steps;
     std::vector<Expr> pending{top};
@@ -150,7 +150,7 @@ class ScaleFolder {
     return steps;
   }
 
-  // The arguments that are scaled when the call is; none where its result cannot be scaled so.
+  // Returns the arguments that are scaled when the call is; none where its result cannot be scaled so.
   std::vector<size_t> data_of(const CallNode& call, const Scale& scale) const {
     if (is_rectifier(call)) return scale.is_positive() ? std::vector<size_t>{0} : std::vector<size_t>{};
     if (call.as_op()->name == "nn.bias_add") {
@@ -183,7 +183,7 @@ class ScaleFolder {
            (*axis == scale.rank || scale.is_uniform() || *axis == scale.axis);
   }
 
-  // The call of scaled data, with what it adds scaled; null when that cannot be.
+  // Returns the call of scaled data, with its added operand scaled; null when that is not possible.
   Expr with_data(const Step& step, const Scale& scale, const std::unordered_map<const Object*, Expr>& scaled) const {
     const CallNode& call = *step.call;
     Array<Expr> args = call.args;

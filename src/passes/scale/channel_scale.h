@@ -28,17 +28,18 @@ struct Scale {
   Expr along(size_t at, size_t of_rank) const;
 };
 
-// `factors`, of that type, as factors of a tensor of `rank` dimensions; nothing where they vary along several axes.
+// Reads `factors`, of that type, as factors of a tensor of `rank` dimensions; nothing where they vary along several
+// axes.
 std::optional<Scale> read_scale(const Expr& factors, const TensorTypeNode* type, size_t rank);
 
-// The axis along which a tensor varies when it is broadcast to `rank` dimensions; `rank` when it is one value. Nothing
-// when it varies along several.
+// Returns the axis along which a tensor varies when it is broadcast to `rank` dimensions; `rank` for a single value.
+// Nothing when it varies along several.
 std::optional<size_t> varying_axis(const Shape& shape, size_t rank);
 
 // Returns the type of a tensor; null for an expression that has no type yet or is not a tensor.
 const TensorTypeNode* tensor_type_of(const Expr& expr);
 
-// The dense data of a constant; null for any other expression.
+// Returns the dense data of a constant; null for any other expression.
 NDArray constant_data(const Expr& expr);
 
 // The permissions of a pass.

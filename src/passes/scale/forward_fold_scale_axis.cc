@@ -120,7 +120,7 @@ class ForwardFolder {
   }
 
  private:
-  // A call that reads a value, and as which argument; null: something else does.
+  // A call that reads a value, and the argument's number; null for another reader.
   struct Use {
     const CallNode* call = nullptr;
     size_t arg = 0;
