@@ -1,5 +1,5 @@
-// Compute form: what an op computes, element by element, before any schedule. A compute rule gives one; fused groups
-// are joined by substitution; the plain schedule turns it into loops.
+// Compute form: what an op computes, element by element, before any schedule. Compute rules return it, fusion joins it
+// by substitution, and schedules turn it into loops.
 #pragma once
 
 #include "tir/stmt.h"

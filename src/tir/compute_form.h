@@ -1,5 +1,5 @@
-// The compute form as nodes: what other languages hold, files save and structural equality compares. Code works on the
-// plain structs of compute.h.
+// The compute form as nodes, for other languages, files and structural equality. C++ code works on the plain structs of
+// compute.h.
 #pragma once
 
 #include "tir/compute.h"

@@ -1,5 +1,5 @@
-// Compute forms that share no variables: fusion puts the axes of one stage in the place of another's, and must be able
-// to tell them apart.
+// Gives a compute form variables of its own: fusion substitutes the axes of one stage into another and must be able to
+// tell them apart.
 #pragma once
 
 #include "tir/compute.h"

@@ -1,7 +1,7 @@
 // Reads the text form (print.h) of modules of PrimFuncs.
 //
-// Nothing is folded or rewritten: what is read is what is written. A name may be bound again where the one before it
-// ended, and is one variable then; not inside its own scope.
+// Does not fold or rewrite anything. A name may be bound again after the scope of its first binding ends, and is then
+// the same variable; it may not be bound again inside that scope.
 #pragma once
 
 #include "ir/module.h"

@@ -51,7 +51,7 @@ class StmtPrinter {
  public:
   explicit StmtPrinter(ExprPrinter& e) : e_(e) {}
 
-  // The statements of a block: what stands between its braces.
+  // Prints the statements of a block, without its braces.
   void block(const Stmt& body, size_t indent) {
     Stmt s = body;
     while (opens_scope(s)) {

@@ -76,7 +76,7 @@ Stmt strip_loops(Stmt stmt, Loops& loops) {
 
 using Values = std::unordered_map<const PrimVarNode*, PrimExpr>;
 
-// A store, and the lets around it put into what it stores.
+// Returns a store, with the lets around it substituted into its value.
 std::optional<Store> as_store(Stmt stmt) {
   Values values;
   while (const auto* let = stmt.as<LetStmtNode>()) {

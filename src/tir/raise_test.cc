@@ -1,4 +1,4 @@
-// From loops to the compute form: what is raised keeps its meaning, and each refusal says why.
+// Tests that raised loops keep their meaning, and that each refusal gives its reason.
 #include "tir/raise.h"
 
 #include <gmock/gmock.h>

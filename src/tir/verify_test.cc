@@ -1,4 +1,4 @@
-// Each rule is broken once; what is well-formed has no breach.
+// Breaks each rule once, and checks that well-formed functions have no breach.
 #include "tir/verify.h"
 
 #include <gmock/gmock.h>

@@ -20,7 +20,7 @@ static int64_t size_of_expr(const PrimExpr& e) {
   return is_long ? 40 : 1;
 }
 
-// Statements, and operations in them: what is shared within a statement is one.
+// Counts statements and their operations; a part shared within a statement counts once.
 static int64_t size_of(const Stmt& root) {
   int64_t count = 0;
   std::vector<Stmt> pending{root};
