@@ -11,8 +11,8 @@ namespace {
 // Terms of a float sum before it joins the total.
 constexpr int64_t kTermsABlock = 160;
 
-// How many steps of the first reduced axis make a block of a float sum: a divisor of its extent, so that all blocks are
-// alike. Nothing where the sum is short.
+// Returns how many steps of the first reduced axis make a block of a float sum: a divisor of its extent, so that all
+// blocks are equal. Nothing where the sum is short.
 std::optional<int64_t> block_steps(const Reduction& reduction) {
   const FlatStage& stage = reduction.stage;
   const int64_t terms = reduction.num_terms();

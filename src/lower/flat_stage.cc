@@ -102,7 +102,7 @@ void merge_axes(FlatStage& stage, AxisList list) {
   if (!values.empty()) replace_everywhere(stage, values);
 }
 
-// The divisor of a quotient of this axis, in some index: of channels that come in groups. 0 when there is none.
+// Returns the divisor of a quotient of this axis in some index, for channels in groups; 0 when there is none.
 int64_t divisor_of(const FlatStage& stage, const PrimVar& axis) {
   int64_t divisor = 0;
   tir::for_each(stage.value, [&](const PrimExpr& e) {

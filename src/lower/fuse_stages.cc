@@ -14,8 +14,8 @@ namespace {
 
 bool is_reduction(const ComputeStage& stage) { return stage.combiner != tir::Combiner::none; }
 
-// The stages of a compute while they are joined. A stage that another has taken up is dropped: it keeps its number, so
-// that what is known of the others stays true, and goes at the end.
+// The stages of a compute form while they are joined. A stage that was substituted into another is dropped: it keeps
+// its number until the end, so that facts about the others stay valid.
 class Stages {
  public:
   explicit Stages(Compute& compute) : reads(compute), stages_(compute.stages), is_dropped_(compute.stages.size()) {

@@ -34,7 +34,7 @@ struct KernelInput {
 using KernelRuleFn = std::function<tir::Stmt(const KernelInput&)>;
 inline constexpr OpKey<KernelRuleFn> kKernelRule{"KernelRule"};
 
-// The kernel of `group` when it is one call of an op with a kernel rule; nothing otherwise.
+// Returns the kernel of `group` when it is one call of an op with a kernel rule; nothing otherwise.
 std::optional<tir::PrimFunc> lower_kernel(const relay::Function& group, const std::string& symbol);
 
 // --- what kernel rules are written with ---

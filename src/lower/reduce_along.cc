@@ -41,7 +41,7 @@ class AlongTile {
     return make_for(lane, make_int(0), make_int(lanes_), ForKind::vectorized, body);
   }
 
-  // The last axis where the others are `reduced`: vectors, then what is left one by one.
+  // Reduces the last axis for fixed values of the others: vectors first, then the remaining elements one by one.
   Stmt reduce_line(const Values& reduced, const PrimVar& lane) const {
     const PrimVar block = make_prim_var("block"), rest = make_prim_var("rest");
     const int64_t blocks = extent_ / lanes_;

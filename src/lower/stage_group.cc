@@ -10,9 +10,9 @@ namespace {
 
 // Iterations of the shared loops that make them worth it: threads want parts.
 constexpr int64_t kMinShared = 16;
-// Elements inside them, for a map: its vectors are full more often than not, and what is written is not read at once,
-// with other vectors, while it is still on its way to the cache (depthwise 3x3, 7x7: 30 us apart, 40 us together;
-// 14x14: 31 and 28).
+// The least number of elements inside the outer axes, for a map. Vectors are then mostly full, and a value is not read
+// with other vectors while it is still on its way to the cache (depthwise 3x3, 7x7: 30 us apart, 40 us together; 14x14:
+// 31 and 28).
 constexpr int64_t kMinInside = 128;
 
 // How many leading entries of an index are the stage's own leading axes.

@@ -13,7 +13,7 @@ tir::Stmt map_loops(const FlatStage& stage, const ScheduleOptions& options);
 // reduced axis, with a tile of results in registers. Each result is combined in one fixed order.
 tir::Stmt reduction_loops(const FlatStage& stage, const ScheduleOptions& options);
 
-// Either of the two; nothing where an axis is empty.
+// Makes the loops of a stage of either kind; an empty statement where an axis is empty.
 tir::Stmt stage_loops(const FlatStage& stage, const ScheduleOptions& options);
 
 // Makes the loops of a check: an assertion for every index.

@@ -40,7 +40,8 @@ bool is_group(const Expr& callee) {
   return function != nullptr && relay::is_primitive(*function);
 }
 
-// The parameter whose elements, in their order, are all that the group gives; nothing for a group that computes.
+// Returns the parameter whose elements, in their order, are the group's whole result; nothing for a group that
+// computes.
 std::optional<size_t> reshaped_parameter(const FunctionNode& group) {
   Expr at = group.body;
   while (const auto* call = at.as<CallNode>()) {

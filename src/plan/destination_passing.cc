@@ -96,7 +96,7 @@ class Writer {
   }
 
  private:
-  // The results that are extents leave the outputs; what the attribute output_extents says of them.
+  // Removes the extents from the outputs, and returns the value of the attribute output_extents.
   Array<int64_t> take_extents(const FunctionNode& main) {
     const std::vector<passes::BoundedOutput> rows = passes::bounded_outputs_of(main);
     size_t num_outputs = flow_.results.size();

@@ -176,7 +176,7 @@ TEST(DestinationPassing, ItemsOfTakenTuplesAreParameters) {
   EXPECT_EQ(group->body.as<relay::CallNode>()->args[0], group->params[0]);
 }
 
-// The extent is a result of main before, and an item of what the body gives after.
+// The extent is a result of main before, and an item of the body's result after.
 TEST(DestinationPassing, ExtentsHaveAnAttributeOfTheirOwn) {
   ops::register_all_ops();
   const IRModule module = relay::infer_type(

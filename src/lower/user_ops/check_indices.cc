@@ -27,7 +27,7 @@ struct Sum {
   std::map<const PrimVarNode*, int64_t> terms;
 };
 
-// a + b * times; nothing past 64 bits.
+// Returns a + b * times; nothing past 64 bits.
 std::optional<Sum> added(Sum a, const Sum& b, int64_t times) {
   const auto add = [&](int64_t& to, int64_t more) {
     int64_t product = 0;

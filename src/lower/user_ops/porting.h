@@ -1,6 +1,6 @@
-// RELAY_REGISTER_OP, the form of registering ops in C++ that Relay users know, for their own libraries: a thin name for
-// register_user_op. As with object/porting.h, it registers when the library is loaded, tells on stderr what cannot be
-// registered, and the library must stay loaded.
+// RELAY_REGISTER_OP, the C++ form of registering ops that Relay users know, for their own libraries: a thin layer over
+// register_user_op. As with object/porting.h, ops are registered when the library is loaded, errors go to stderr, and
+// the library must stay loaded.
 //
 //   bool ScaleRel(const Array<Type>& types, int num_inputs, const Attrs& attrs, const TypeReporter& reporter) {
 //     if (!types[0].is<TensorTypeNode>()) return false;
@@ -15,8 +15,8 @@
 //       .set_compute(lower::ComputeRuleFn(scale))                 // was set_attr<FTVMCompute>("FTVMCompute", ...)
 //       .set_attr<int>("TOpPattern", 0);
 //
-// Of an op that is known already it sets open attributes, as in set_attr<bool>("target.mychip", true); those of
-// Headrace's own ops take nothing else.
+// For an op that exists it sets open attributes, as in set_attr<bool>("target.mychip", true); built-in ops accept
+// nothing else.
 #pragma once
 
 #include "lower/user_ops/user_op.h"
@@ -41,8 +41,8 @@ class TypeReporterNode {
 };
 using TypeReporter = const TypeReporterNode*;
 
-// The types of the arguments, IncompleteType where nothing is known, then one for the result. False while the types do
-// not tell enough.
+// A type relation in Relay's form. `types` are those of the arguments, IncompleteType for unknown ones, then one for
+// the result. Returns false while the types do not determine the result.
 using RelayTypeRel = std::function<bool(const Array<Type>& types, int num_inputs, const Attrs&, const TypeReporter&)>;
 
 // An op that is being registered, or extended.

@@ -34,7 +34,7 @@ bool same_shape(const Array<PrimExpr>& a, const Array<PrimExpr>& b) {
   return true;
 }
 
-// Compiled loops do not check what they index.
+// Checks indices here, because compiled loops do not check them.
 void check_indices(const Compute& form, const RuleInput& input) {
   if (const auto outside = find_index_outside(form)) fail_call(input.call, *outside);
 }

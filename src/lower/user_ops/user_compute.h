@@ -12,10 +12,10 @@ namespace headrace::lower {
 // indexes outside a tensor.
 tir::Compute fit_compute(const ComputeRuleFn& rule, const RuleInput& input);
 
-// How a compute form may fuse, as its loads tell; the sentence says why, where it is opaque.
-//   elementwise: one stage whose loads are at the stage's own axes; broadcast: as numpy broadcasts; injective: each
-//   input is read at one index, or the value tells where or of what size it is; reduction: every element that is read
-//   is read once; anchor: other reductions, and stages that read an input at several indices.
+// Returns how a compute form fuses, derived from its loads, and a sentence with the reason when it is opaque.
+// elementwise: one stage whose loads are at the stage's own axes; broadcast: as numpy broadcasts; injective: each input
+// is read at one index, or the value depends on an index or a size; reduction: every element that is read is read once;
+// anchor: other reductions, and stages that read an input at several indices.
 std::pair<ops::FusionKind, std::string> fusion_of(const tir::Compute& form);
 // The widest kind among the form's stages, also where no group takes it.
 ops::FusionKind widest_stage(const tir::Compute& form);

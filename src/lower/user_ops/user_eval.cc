@@ -15,7 +15,7 @@ using ops::EvalInput;
 
 namespace {
 
-// The dtypes of a typed expression's tensors; nothing when it has no type.
+// Returns the dtypes of a typed expression's tensors; nothing when it has no type.
 std::vector<DataType> declared_dtypes(const Expr& expr) {
   std::vector<DataType> dtypes;
   if (!expr->has_checked_type()) return dtypes;

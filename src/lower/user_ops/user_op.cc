@@ -91,7 +91,7 @@ void check_promise(const CallNode& call, const Expected<tir::Compute>& form) {
                               *said == FusionKind::elementwise ? "elementwise" : "broadcast", found));
 }
 
-// `form` and its own word on how it fuses, or the reason why there is none.
+// Returns the fusion kind derived from `form`, or opaque with the reason why there is no form.
 CallFusion fusion_of_form(const CallNode& call, const Expected<tir::Compute>& form) {
   const FusionKind* said = call.as_op()->find(ops::kFusionKind);
   check_promise(call, form);
@@ -220,7 +220,7 @@ Op register_user_op(UserOp given) {
 
 void set_user_doc(const Op& op, std::string doc) { changeable(op).doc = std::move(doc); }
 
-// As many arguments as are named, unless somebody said how many there are.
+// Adds an argument and counts it as an input, unless the number of inputs was set.
 void add_user_argument(const Op& op, OpArgument argument) {
   OpNode& node = changeable(op);
   const auto named = static_cast<int32_t>(node.arguments.size());

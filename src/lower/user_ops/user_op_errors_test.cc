@@ -1,4 +1,4 @@
-// Names that nobody could use, indices that are outside, tensors of another call: refused, with the reason.
+// Tests refusals: names that cannot be used, indices out of bounds, tensors of another call.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -88,7 +88,7 @@ TEST(UserOpNames, ParametersHaveNamesThatCallsCanGive) {
   EXPECT_FALSE(find_op("errors.argument"));
 }
 
-// Not with the first call, which would be std::bad_function_call. What computed the op before stays.
+// Empty functions are refused at once; the first call would throw std::bad_function_call. The old computation stays.
 TEST(UserOpErrors, EmptyFunctionsAreRefusedAtOnce) {
   UserOp given = unary("errors.empty");
   given.compute = ComputeRuleFn(copy_form);
@@ -123,7 +123,7 @@ TEST(UserOpNames, AParameterIsNamedOnce) {
 
 // ---- indices
 
-// An op of `value`, an element of the result at index i of the data x; what interpreting and compiling a call say.
+// Makes an op from the value at index i of the data x, and returns the errors of interpreting and of compiling a call.
 using Element = std::function<PrimExpr(const Buffer&, const Index&)>;
 
 std::pair<std::string, std::string> errors_of(const UserCompute& compute,
