@@ -147,7 +147,7 @@ CCode CKernel::emit_binary(const BinaryNode& e) {
 CCode CKernel::emit_comparison(const BinaryNode& e) {
   const CCode a = emit(e.a), b = emit(e.b);
   const bool is_equality = e.op == BinaryOp::eq || e.op == BinaryOp::ne;
-  // Compilers warn of comparing an integer with itself; of comparing a difference with 0 they do not.
+  // Compilers warn when an integer is compared with itself, but not when a difference is compared with 0.
   if (a.text == b.text && !e.a->dtype.is_float()) {
     const bool holds = e.op == BinaryOp::eq || e.op == BinaryOp::le || e.op == BinaryOp::ge;
     return {fmt::format("{} - {} {} 0", at_least(a, CLevel::unary), at_least(a, CLevel::unary), holds ? "==" : "!="),
@@ -219,7 +219,8 @@ CCode CKernel::emit_conditions(const BinaryNode& e) {
     }
     case BinaryOp::mod:
     case BinaryOp::floor_mod:
-      // Always; but what is computed of variables uses them.
+      // A remainder of bools is always false; the text still uses the operands, so that compilers do not report
+      // unused variables.
       return {with("&&", CLevel::logical_and, CLevel::logical_and, CLevel::bitwise).text + " && false",
               CLevel::logical_and};
     default:  // a product, the lower one, the quotient, both

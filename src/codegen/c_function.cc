@@ -136,7 +136,8 @@ std::string CKernel::write_function(const std::string& name, const PrimVar& argu
                      c_type(argument->dtype), use(argument.get(), name), body, value);
 }
 
-// env->parallel_for(env, part, closure, extent), where the closure holds what the loop's body uses of what is around.
+// Writes env->parallel_for(env, part, closure, extent), where the closure holds the variables that the loop's body
+// captures.
 void CKernel::write_parallel(const tir::ForNode& loop) {
   const std::string name = fmt::format("hr_{}_part{}", symbol_, parts_++);
   const std::string first = is_int(loop.begin, 0) ? "" : named(emit(loop.begin), loop.begin->dtype, "first").text;
@@ -178,7 +179,7 @@ std::string CKernel::parallel_body(const tir::ForNode& loop, const std::string& 
   return body;
 }
 
-// Writes the loop's body as a function of C; `frame` then tells what that takes over.
+// Writes the loop's body as a function of C; `frame` then lists the captured variables.
 std::string CKernel::parallel_part(const tir::ForNode& loop, const std::string& name, const std::string& first,
                                    Frame& frame) {
   const std::string taken = frame.names.add("taken"), type = c_type(loop.begin->dtype);

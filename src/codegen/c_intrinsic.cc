@@ -67,7 +67,7 @@ CCode CKernel::emit_bitwise(const IntrinsicCallNode& e, const std::vector<CCode>
   return dtype.is_bool() ? CCode{fmt::format("({}) != 0", result.text), CLevel::equality} : result;
 }
 
-// By the width or more: what shifting step by step would give.
+// Handles a shift by the width or more: the result is that of shifting step by step.
 CCode CKernel::emit_shift(const IntrinsicCallNode& e, const std::vector<CCode>& args) {
   const DataType dtype = e.args[0]->dtype;
   const bool is_left = e.intrinsic == Intrinsic::shift_left;

@@ -23,7 +23,7 @@ struct PartOfC {
 
 bool opens_scope(const tir::Stmt& s) { return s.is<tir::LetStmtNode>() || s.is<tir::AllocateNode>(); }
 
-// A loop that is more than iterations one after the other says so.
+// Returns the comment of a loop that is not serial.
 std::string_view remark_of(tir::ForKind kind) {
   if (kind == tir::ForKind::vectorized) return "  /* vectorized */";
   return kind == tir::ForKind::unrolled ? "  /* unrolled */" : "";
@@ -144,7 +144,7 @@ void CKernel::write_statement(const tir::Stmt& stmt) {
 void CKernel::write_simple(const tir::Stmt& stmt) {
   open_statement(tir::expressions_of(stmt));
   if (const auto* evaluate = stmt.as<tir::EvaluateNode>()) {
-    // Nothing else has an effect.
+    // Writes intrinsics with effects only; no other evaluated expression has an effect.
     const auto* call = evaluate->value.as<IntrinsicCallNode>();
     if (call != nullptr && call->intrinsic == Intrinsic::prefetch) line(emit(evaluate->value).text + ";");
   } else if (const auto* check = stmt.as<tir::AssertNode>()) {

@@ -77,7 +77,8 @@ std::string make_data_object(const NativePlugin& plugin, const NativeTarget& tar
   return plugin.compile_llvm(module_of_assembly(target, lines), target, CodeForm::kObject, 0);
 }
 
-// A shared object that defines `functions` and is never run: it only tells the linker where they will come from.
+// Makes a shared object that defines `functions` and is never run: it only tells the linker which library provides
+// them.
 ObjectCode make_stub_library(const NativePlugin& plugin, const NativeTarget& target, const std::string& soname,
                              std::span<const std::string_view> functions) {
   std::vector<std::string> lines = {".text"};

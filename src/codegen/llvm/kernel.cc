@@ -1,8 +1,8 @@
-// The frame of a kernel and its statements.
+// Emits the frame of a kernel and its statements.
 //
-// A kernel `f` becomes two functions: `f` takes the arguments apart, `f.body` has buffers, symbols and captured
-// variables as parameters. The body of a parallel loop is outlined the same way. LLVM inlines the former into the
-// latter, and what it knows of a parameter (that no other overlaps it) stays known.
+// A kernel `f` becomes two functions: `f` unpacks the arguments, and `f.body` has buffers, symbols and captured
+// variables as parameters. The body of a parallel loop is outlined in the same way. LLVM inlines the latter into the
+// former, and keeps the facts about a parameter (that no other overlaps it).
 #include <headrace/kernel_abi.h>
 
 #include <cstddef>
@@ -21,8 +21,8 @@ constexpr uint32_t kAssertFailed = 1;
 constexpr int64_t kMostCopies = 64;
 // Statements that follow one another in one function, outside of loops.
 constexpr size_t kMostInARow = 64;
-// Parameters of a function that LLVM is told not to overlap: it keeps a list of the others for each. A kernel with more
-// has no function of its own for its body.
+// The most parameters of a function that LLVM is told not to overlap, since it keeps a list of the others for each. The
+// body of a kernel with more is not a function of its own.
 constexpr size_t kMostToldApart = 128;
 
 llvm::MDNode* loop_hint(llvm::LLVMContext& context, const char* hint) {
@@ -251,8 +251,8 @@ void KernelBuilder::emit_loop(llvm::Value* begin, llvm::Value* extent, const tir
   ir_.SetInsertPoint(end);
 }
 
-// Runs `job` with nothing in scope but what `body` uses: of a kernel of many arguments, parts of it take a few. Where
-// the arguments are at hand they are loaded anew, so that not all of them are held at once.
+// Runs `job` with only the values in scope that `body` uses: parts of a kernel with many arguments use a few. Arguments
+// are loaded again where they are used, so that not all of them are live at once.
 void KernelBuilder::in_scope_of(const tir::Stmt& body, const std::function<void()>& job) {
   const std::vector<const Object*> outer_scope = scope_;
   auto outer_values = std::move(values_);

@@ -41,7 +41,7 @@ llvm::Value* KernelBuilder::call_library(const std::string& name, const std::vec
   const std::vector<llvm::Type*> types(args.size(), scalar);
   llvm::FunctionCallee callee = module_.getOrInsertFunction(name + (scalar->isFloatTy() ? "f" : ""),
                                                             llvm::FunctionType::get(scalar, types, false));
-  // Free of side effects: nobody reads errno.
+  // Marks the function as free of side effects, because errno is never read.
   auto* function = llvm::cast<llvm::Function>(callee.getCallee());
   function->setDoesNotAccessMemory();
   function->setDoesNotThrow();

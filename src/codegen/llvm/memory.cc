@@ -98,7 +98,7 @@ llvm::Value* KernelBuilder::load_alternate(DataType dtype, llvm::Value* pointer)
       halves[half] = ir_.CreateAlignedLoad(type, from, alignment_of(dtype));
       continue;
     }
-    // Only what is picked is read; lane `lanes` of the shuffle is false.
+    // Loads only the selected elements; lane `lanes` of the shuffle is false.
     std::vector<int> wanted(static_cast<size_t>(lanes), lanes);
     for (int i = 0; i < lanes; ++i) {
       if ((2 * i >= lanes) == (half == 1)) wanted[static_cast<size_t>(picked[static_cast<size_t>(i)] % lanes)] = i;

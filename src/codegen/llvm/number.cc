@@ -96,7 +96,7 @@ llvm::Value* KernelBuilder::half_value(llvm::Value* bits) {
   if (target_.has("f16c") || !target_.triple.starts_with("x86")) {
     llvm::Value* value =
         ir_.CreateFPExt(ir_.CreateBitCast(bits, floats_like(bits->getType(), ir_.getHalfTy())), floats);
-    // Else LLVM compares the halves themselves, which without instructions for it is done lane by lane.
+    // Otherwise LLVM compares the halves themselves, lane by lane where the processor has no instructions for it.
     return target_.has("f16c") && !target_.has("avx512fp16") ? ir_.CreateArithmeticFence(value, floats) : value;
   }
   llvm::Type* bits32 = integers_like(bits->getType(), 32);

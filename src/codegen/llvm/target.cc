@@ -112,8 +112,8 @@ void check_features(const std::vector<std::string>& words, const llvm::MCSubtarg
   }
 }
 
-// LLVM's feature list mixes instruction sets with hints for tuning. Instruction sets are what some x86 processor is
-// said to have; elsewhere no such list exists and all count.
+// LLVM's feature list mixes instruction sets with tuning hints. A feature of some x86 processor in LLVM's tables counts
+// as an instruction set; other architectures have no such table, and all features count.
 bool is_instruction_set(const llvm::Triple& triple, llvm::StringRef feature) {
   static const llvm::StringSet<> x86 = [] {
     llvm::StringSet<> names;
@@ -160,7 +160,7 @@ std::string default_cpu(const llvm::Triple& triple) {
   return triple.isAArch64() ? "generic" : "generic-rv64";
 }
 
-// "+avx2", "-sse4a", ... of this machine's processor.
+// Returns the features of this machine's processor: "+avx2", "-sse4a", ...
 std::vector<std::string> host_features() {
   std::vector<std::string> words;
   for (const auto& it : llvm::sys::getHostCPUFeatures()) words.push_back((it.second ? "+" : "-") + it.first().str());
