@@ -39,7 +39,7 @@ std::string why_opaque(const relay::CallNode& call);
 // Marks an op whose loops are not known: a global function of this name, or a function of a module in the artifact,
 // computes it. It gets a DLTensor* for each input, then for each output.
 inline constexpr OpKey<std::string> kExternal{"External"};
-// The name, when `call` is a call of such an op; else null.
+// Returns the name when `call` is a call of such an op; else null.
 const std::string* external_of(const Expr& call);
 
 }  // namespace headrace::ops

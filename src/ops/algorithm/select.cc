@@ -95,7 +95,7 @@ Type relate_unique(const RelationInput& input) {
   return make_tuple_type(results);
 }
 
-// The elements grouped by value: of each group their positions, ascending.
+// The elements grouped by value, with the ascending positions of each group.
 template <typename T>
 std::vector<std::vector<int64_t>> groups_of(const NDArray& array, bool is_sorted) {
   const Elements<T> data(array);

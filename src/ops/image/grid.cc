@@ -123,7 +123,7 @@ double reflected(const GridSampleAttrs& attrs, double x, int64_t size) {
   return (is_even ? rest : span - rest) + low;
 }
 
-// The coordinate that stands for x, by the padding mode.
+// Maps x into the data by the padding mode.
 double padded(const GridSampleAttrs& attrs, double x, int64_t size) {
   if (attrs.padding_mode == "zeros") return x;
   const double inside = attrs.padding_mode == "reflection" ? reflected(attrs, x, size) : x;

@@ -140,7 +140,8 @@ void check_divides(const RelationInput& input, const PrimExpr& size, int64_t gro
   }
 }
 
-// Before anything asks for the weight's type: a wrong attribute is told as such, not as a weight that nobody knows.
+// Checks attributes before the weight's type is needed, so that a wrong attribute is reported and not an unknown
+// weight.
 void check_attrs(const RelationInput& input, const ConvAttrs& attrs, const ConvForm& form) {
   check_layout(input, "data_layout", form.data_layout, form.letters, form.in_parts());
   check_layout(input, "kernel_layout", form.kernel_layout, form.kernel_letters, form.in_parts());
@@ -215,7 +216,8 @@ void check_out_channels(const RelationInput& input, std::optional<int64_t> chann
 
 PrimExpr over(const PrimExpr& dim, int64_t groups) { return groups == 1 ? dim : floor_div(dim, make_int(groups)); }
 
-// The weight that nobody wrote, from the attributes: `first` and `second` are the sizes of its first two letters.
+// Assumes the type of an unannotated weight from the attributes: `first` and `second` are the sizes of its first two
+// letters.
 void assume_weight(const RelationInput& input, const ConvAttrs& attrs, const ConvForm& form, DataType dtype,
                    PrimExpr first, PrimExpr second) {
   if (!attrs.kernel_size) return;
@@ -379,7 +381,7 @@ ConvView view_conv(const ConvForm& form, const NDArray& data, const NDArray& wei
   return view;
 }
 
-// Where along an axis of the data tap r of window p lies; nothing outside of it.
+// Returns the position in the data, along an axis, of tap r of window p; nothing outside of the data.
 std::optional<int64_t> forward_place(const ConvView& v, size_t axis, int64_t p, int64_t r) {
   const Window& w = v.window;
   const int64_t at = p * w.strides[axis] - w.pad_begin[axis] + r * w.dilation[axis];
@@ -474,7 +476,7 @@ std::vector<NDArray> eval_conv(const EvalInput& input) {
   return {out};
 }
 
-// weight[k, c, tap] = sum over n and places of grad[n, k, place] * data[n, group(k) + c, what the tap reads there]
+// Computes weight[k, c, tap] = sum over n and places of grad[n, k, place] * data[n, group(k) + c, position of the tap]
 template <typename T>
 Compute<T> weight_at(const ConvView& v, const Elements<T>& x, const Elements<T>& g, const Shape& weight) {
   const Shape& out = v.out.dims;

@@ -48,7 +48,7 @@ struct LRNAttrs : AttrsNode {
   double beta = 0.75;
 };
 
-// Argument 0, which must be floating point; null while its type is not known.
+// Returns the type of argument 0, which must be floating point; null while it is not known.
 TensorType float_data(const RelationInput& input);
 
 // Returns a tuple: the normalised data, the mean, the variance.

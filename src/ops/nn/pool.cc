@@ -239,7 +239,7 @@ std::vector<NDArray> eval_avg(const EvalInput& input, const NDArray& out, const 
   return {out};
 }
 
-// Which tap of a window is the first greatest: its offset; none where no tap lies in the data. NaN is the greatest.
+// Returns the offset of the first greatest tap of a window; none where no tap lies in the data. NaN is the greatest.
 template <typename T>
 std::optional<int64_t> first_greatest(const PoolView& view, const Elements<T>& x, int64_t plane,
                                       std::span<const int64_t> window) {

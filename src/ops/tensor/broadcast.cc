@@ -176,8 +176,8 @@ C lesser_of(C a, C b) {
 template <typename C, typename R>
 using PairsFn = void (*)(const C* a, const C* b, R* y, int64_t count);
 
-// The walk is compiled once for each dtype and hands blocks to a function of each op: as a part of all of them it was
-// most of what it took to compile the room. Elements of long rows are handed on where they are.
+// Walks the elements. The walk is compiled once for each dtype and hands blocks to a function of each op: compiled into
+// each op it took most of the room's build time. Elements of long rows are passed in place.
 template <typename In, typename Out>
 class PairWalk {
   using C = Compute<In>;
@@ -291,7 +291,7 @@ EvalFn eval_comparison(F f) {
   };
 }
 
-// Bits of integers; of bools their truth.
+// Combines the bits of integers, or the truth values of bools.
 template <typename F>
 EvalFn eval_bits(F f) {
   return [f](const EvalInput& input) {
@@ -336,8 +336,8 @@ std::vector<NDArray> eval_bias_add(const EvalInput& input) {
 
 // ---- value inference
 
-// For each element of the result, where the elements of the operands that it is made of stand; nothing where a shape is
-// not known. An operand whose values are known has a known shape.
+// Calls the body for each element of the result with the positions of the operands' elements; returns nothing where a
+// shape is not known. An operand with known values has a known shape.
 template <size_t N>
 std::optional<std::vector<std::array<int64_t, N>>> broadcast_places(const RelationInput& input) {
   Array<PrimExpr> dims;
@@ -393,7 +393,7 @@ Values infer_quotient(const RelationInput& input) {
   return infer_binary<op>(input);
 }
 
-// Dimensions that are provably equal compare equal; of symbols nothing else is folded.
+// Dimensions that are provably equal compare equal; other symbolic comparisons are not folded.
 template <BinaryOp op>
 Values infer_comparison(const RelationInput& input) {
   return infer_pairwise(input, [](const PrimExpr& a, const PrimExpr& b) {

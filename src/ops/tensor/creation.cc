@@ -115,7 +115,7 @@ ValueInferenceFn number_value(int64_t number) {
 
 // ---- arange
 
-// The number of steps from start to before stop; nothing when it cannot be counted.
+// Returns the number of steps from start to before stop; nothing when it cannot be counted.
 template <typename T>
 std::optional<int64_t> count_steps(T start, T stop, T step) {
   if constexpr (std::is_floating_point_v<T>) {

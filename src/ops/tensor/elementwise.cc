@@ -114,8 +114,8 @@ Type relate_prelu(const RelationInput& input) {
 template <typename C, typename R>
 using ElementsFn = void (*)(const void* context, const C* x, R* y, int64_t count);
 
-// The walk is compiled once for each dtype and hands blocks to a function of each op: as a part of all of them it was
-// most of what it took to compile the room.
+// Walks the elements. The walk is compiled once for each dtype and hands blocks to a function of each op: compiled into
+// each op it took most of the room's build time.
 template <typename In, typename Out>
 void walk(const EvalInput& input, const NDArray& out, const void* context, ElementsFn<Compute<In>, Compute<Out>> f) {
   constexpr int64_t kBlock = 256;

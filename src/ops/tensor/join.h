@@ -7,8 +7,8 @@
 
 namespace headrace {
 
-// A number of equal parts, or the positions where parts begin after the first. One form, whoever gives it: numbers of a
-// text with a suffix (3i64), alone and in lists, are plain integers.
+// A number of equal parts, or the positions where parts after the first begin. Numbers with a suffix in a text (3i64),
+// alone or in lists, are stored as plain integers, so that equal attributes compare equal.
 using Sections = std::variant<int64_t, Shape>;
 
 template <>

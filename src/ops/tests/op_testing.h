@@ -12,7 +12,7 @@ namespace headrace::ops::testing {
 
 using Values = std::vector<PrimExpr>;
 
-// The result type that a call's relation gives for argument types; null when it does not know.
+// Returns the result type that a call's relation computes for argument types; null when it cannot yet.
 inline Type relate(const Expr& expr, const std::vector<Type>& arg_types) {
   const auto* call = expr.as<relay::CallNode>();
   const relay::RelationInput input{*call, arg_types, [](size_t) { return std::nullopt; },
