@@ -8,7 +8,7 @@
 
 namespace headrace::bench {
 
-// Sizes in bytes; a guess where the system does not tell.
+// Sizes in bytes; estimates where the system does not give them.
 struct Caches {
   int64_t l2 = 0;
   int64_t l3 = 0;
@@ -21,8 +21,8 @@ double fma_gflops(int threads, double seconds);
 // Sequential reads over `bytes` of its own a thread, in GB/s over all threads.
 double read_gigabytes(int threads, int64_t bytes, double seconds);
 
-// From one processor's store to another's load of it: half a round trip between two pinned threads, the median. Nothing
-// where the process has one processor.
+// Returns the time from one processor's store to another's load of it: half a round trip between two pinned threads,
+// the median. Nothing where the process has one processor.
 std::optional<double> hop_nanoseconds(double seconds);
 
 // Which instructions fma_gflops used: "AVX-512", "AVX2", "plain".

@@ -53,7 +53,7 @@ void run_once(const ScalingWork& work, const ScalingProgram& program, Cost& cost
   });
 }
 
-// The best of three runs; of more while the times are not linear and short: a busy machine is no finding.
+// Takes the best of three runs, or of more while short times are not linear, because a busy machine disturbs them.
 void measure(const ScalingWork& work, const ScalingProgram (&programs)[2], int rounds, Cost (&costs)[2]) {
   const double begin = processor_seconds();
   const auto is_linear = [&] { return costs[1].seconds <= kLinearRatio * costs[0].seconds; };

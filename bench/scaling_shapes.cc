@@ -283,7 +283,7 @@ std::string global_chain(int64_t n) {
   return fmt::format("{}{}{}@f{}(%x)\n}}\n", kVersion, lines(n, line), kMain, n - 1);
 }
 
-// Functions that call each other, whose results nobody declared.
+// Functions that call each other, without declared results.
 std::string open_global_chain(int64_t n) {
   const auto line = [](int64_t i) {
     return fmt::format("def @f{}(%a: " F32 ") {{\n{}(%a)\n}}\n", i, i == 0 ? "nn.relu" : fmt::format("@f{}", i - 1));

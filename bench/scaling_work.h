@@ -18,7 +18,7 @@ struct ScalingProgram {
 struct ScalingWork {
   std::string name;
   bool needs_types;
-  // Hands what is to be measured to its argument, after what that needs.
+  // Prepares the work, then passes the part to be measured to its argument.
   std::function<void(const ScalingProgram&, const std::function<void(const std::function<void()>&)>&)> run;
 };
 

@@ -1,4 +1,4 @@
-// headrace-opt: runs passes on Relay text or on loop programs and prints what they make of it.
+// headrace-opt: runs passes on Relay text or on loop programs and prints the result.
 #include <headrace/status.h>
 
 #include <cstdio>
@@ -213,7 +213,7 @@ void configure(const std::string& setting, pass::PassContext& context) {
   context.config.set(key, pass::parse_config_value(key, std::string_view(setting).substr(at + 1)));
 }
 
-// Tells on the standard error where FuseOps is about to stop, a line each.
+// Writes to the standard error where FuseOps will stop, a line each.
 class FusionExplainer : public pass::PassInstrument {
  public:
   explicit FusionExplainer(const passes::FuseOptions& options) : options_(options) {}

@@ -1,4 +1,4 @@
-// libFuzzer entry: object graphs from JSON. What is read is written again, and reads back to the same text; a module
+// libFuzzer entry: object graphs from JSON. Accepted input is written again, and reads back to the same text; a module
 // that keeps the rules of the IR prints and gets types, or errors.
 #include <cstddef>
 #include <cstdint>

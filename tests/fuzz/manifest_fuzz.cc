@@ -1,4 +1,4 @@
-// libFuzzer entry: manifests. What is read keeps the rules, so it is written again, and reads back to the same text.
+// libFuzzer entry: manifests. Accepted input keeps the rules: it is written again, and reads back to the same text.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

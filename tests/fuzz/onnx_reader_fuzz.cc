@@ -1,4 +1,4 @@
-// libFuzzer entry: the ONNX reader and every tensor of what it read.
+// libFuzzer entry: the ONNX reader, and the data of every tensor that it finds.
 #include <cstddef>
 #include <cstdint>
 #include <span>

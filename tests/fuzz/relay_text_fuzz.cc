@@ -1,5 +1,5 @@
-// libFuzzer entry: the text form of relay. What is read prints, and the print reads back as an equal program, up to
-// symbols that nothing binds; type inference gives types or errors.
+// libFuzzer entry: the text form of relay. Accepted input prints, and the print reads back as an equal program, up to
+// free symbols; type inference gives types or errors.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -1,5 +1,5 @@
-// libFuzzer entry: the text form of tir. What is read prints, and the print reads back as an equal program, up to
-// variables that nothing binds; the verifier has an opinion of all of it.
+// libFuzzer entry: the text form of tir. Accepted input prints, and the print reads back as an equal program, up to
+// free variables; the verifier accepts or refuses it.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>

@@ -121,7 +121,7 @@ inline std::vector<uint8_t> make_artifact(const artifact::Manifest& manifest) {
   return make_artifact(artifact::write_manifest(manifest));
 }
 
-// An input of the toy program, and what it must give for it: computed here, not by the code under test.
+// An input of the toy program and its expected output, computed here and not by the code under test.
 inline std::vector<float> toy_input() {
   std::vector<float> x(48);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 11) - 4.0f;

@@ -1,5 +1,5 @@
-// Golden text: what a program prints, compared with a checked-in file. With --bless (or HEADRACE_BLESS=1) the file is
-// written instead, so that a change of output is reviewed as a diff.
+// Compares a program's output with a checked-in file. With --bless (or HEADRACE_BLESS=1) it writes the file instead, so
+// that a change of output is reviewed as a diff.
 #pragma once
 
 #include <gtest/gtest.h>

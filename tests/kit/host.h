@@ -1,4 +1,4 @@
-// A host of bare artifacts (headrace/c_api.h) that allocates nothing and runs one thread: for what it is told.
+// A host of bare artifacts (headrace/c_api.h) that allocates nothing and has one thread; it records messages.
 #pragma once
 
 #include <headrace/c_api.h>

@@ -1,5 +1,4 @@
-// Kernels, compiled for this machine and run: what tests of rules, schedules and code generators
-// share.
+// Compiles kernels for this machine and runs them, for tests of rules, schedules and code generators.
 #pragma once
 
 #include "codegen/native.h"

@@ -1,4 +1,4 @@
-// Writes ONNX models: what tests feed to the importer, and what the model generators are built on.
+// Writes ONNX models, for tests of the importer and for model generators.
 #pragma once
 
 #include <concepts>

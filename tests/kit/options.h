@@ -9,8 +9,8 @@
 
 namespace headrace::kit {
 
-// few: a part of ci, for builds that are slow and seek other mistakes than wrong results (the sanitizers'). ci: what
-// every check runs, at most 25 s a suite. full: the numbers that issues ask for.
+// few: a part of ci, for slow builds that look for other defects than wrong results (the sanitizers'). ci: the size of
+// every check, at most 25 s a suite. full: the size for closing a piece of work.
 enum class TestSize { kFew, kCi, kFull };
 
 struct Options {

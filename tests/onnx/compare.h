@@ -15,8 +15,8 @@ inline constexpr double kAbsolute = 1e-7;
 // where Headrace rounds to nearest even.
 inline constexpr double kRelativeBfloat16 = 1.0 / 128;
 
-// Empty when `got` has the expected dtype, shape and elements: integers and bools exact, floats within the tolerance,
-// NaN where NaN is expected. Else what differs first.
+// Returns an empty text when `got` has the expected dtype, shape and elements: integers and bools exact, floats within
+// the tolerance, NaN where NaN is expected. Else returns the first difference.
 std::string difference(const NDArray& got, const onnx::TensorData& expected);
 
 // The tensor as an NDArray of its own; UserError for strings and complex numbers.

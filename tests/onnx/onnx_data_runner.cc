@@ -54,7 +54,7 @@ bool is_asked_for(const kit::OnnxCase& one, const std::vector<std::string>& name
   return asked;
 }
 
-// The cases to run and what is asked of them.
+// The cases to run, and the options of the run.
 struct Plan {
   std::vector<kit::OnnxCase> cases;
   size_t fewest_passed;

@@ -33,7 +33,7 @@ std::string_view name_of(hr_reason reason) {
   }
 }
 
-// The refusal that a case is counted under: an operator that is not there comes before what it is asked for.
+// Returns the refusal that a case is counted under; an unknown operator takes precedence over unsupported features.
 const onnx::NodeRefusal& main_refusal(const CaseResult& result) {
   const onnx::NodeRefusal* chosen = &result.refusals.front();
   for (const onnx::NodeRefusal& refusal : result.refusals) {

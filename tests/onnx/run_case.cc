@@ -43,7 +43,7 @@ void check_shape(const onnx::ValueInfo& info, const TensorData& data) {
   }
 }
 
-// The tensors of a data set by name; what is no tensor is left out, since the importer refuses it.
+// Returns the tensors of a data set by name; other values are left out, since the importer refuses them.
 std::map<std::string, NDArray> read_inputs(const Model& model, const kit::OnnxDataSet& set) {
   std::map<std::string, NDArray> inputs;
   for (size_t i = 0; i < set.inputs.size(); ++i) {
@@ -118,7 +118,7 @@ onnx::ImportedModel import_for(const Model& model, const std::map<std::string, N
   }
 }
 
-// Whether a node of the model draws random numbers: of these the data says the dtype and the shape alone.
+// Returns whether a node of the model draws random numbers: the data then gives dtype and shape only.
 bool draws_numbers(const Model& model, const std::map<std::string, NDArray>& inputs) {
   static const std::set<std::string_view> kRandom = {"RandomNormal",      "RandomUniform", "RandomNormalLike",
                                                      "RandomUniformLike", "Bernoulli",     "Multinomial"};
@@ -207,7 +207,7 @@ CaseResult run_case(const kit::OnnxCase& one, const std::vector<Executor>& execu
   } catch (const ImportError& error) {
     result.refusals = error.refusals();
     result.outcome = Outcome::refused;
-    // The data's models are valid: what the importer takes for a contradiction is a defect of the importer.
+    // The data's models are valid, so a contradiction that the importer reports is a defect of the importer.
     for (const NodeRefusal& refusal : result.refusals) {
       if (refusal.reason != HR_REASON_BAD_MODEL) continue;
       result.outcome = Outcome::failed;
