@@ -13,15 +13,15 @@ namespace headrace::arith {
 
 inline constexpr int64_t kMaxSize = 512;
 
-// The canonical expression equal to `e`, or nothing.
+// Returns the canonical expression equal to `e`, or nothing.
 std::optional<PrimExpr> canonical(const PrimExpr& e);
 // Returns the canonical form of a dimension, or `?` when it has none. The size of dimensions made by this function is
 // bounded.
 PrimExpr simplify_dim(const PrimExpr& e);
-// a == b for all values of the variables, and a != b for all values. Both false: not known.
+// Return whether a == b, or a != b, for all values of the variables. Both false: not known.
 bool is_equal(const PrimExpr& a, const PrimExpr& b);
 bool is_unequal(const PrimExpr& a, const PrimExpr& b);
-// q with q * b == a for all values, or nothing.
+// Returns q with q * b == a for all values, or nothing.
 std::optional<PrimExpr> divide_exactly(const PrimExpr& a, const PrimExpr& b);
 // The solution of a == b for the dimension x, where a - b is c * x + d with an integer c and a d without x.
 struct Solution {
@@ -29,9 +29,9 @@ struct Solution {
   bool is_none = false;  // no x of at least 0 makes them equal, whatever the other variables are
 };
 Solution solve_for(const PrimVarNode* x, const PrimExpr& a, const PrimExpr& b);
-// The canonical product of dimensions; `?` when it has none.
+// Returns the canonical product of dimensions; `?` when it has none.
 PrimExpr product(const Array<PrimExpr>& dims);
-// The number of a tensor's elements; UserError where 64 bits do not hold it.
+// Returns the number of a tensor's elements; UserError where 64 bits do not hold it.
 PrimExpr size_of(const TensorType& type);
 
 }  // namespace headrace::arith

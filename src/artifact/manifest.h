@@ -154,7 +154,7 @@ struct Manifest {
   int32_t default_threads = 0;  // 0: one per core
 };
 
-// The program of that name, or nullptr.
+// Returns the program of that name, or nullptr.
 const Program* find_program(const Manifest& manifest, std::string_view name);
 
 }  // namespace headrace::artifact

@@ -35,7 +35,7 @@ void append_trailer(std::vector<uint8_t>& file);
 // when a system call fails.
 void append_trailer(int descriptor, const std::string& name);
 
-// The size of a regular file. Refuses with NOT_AN_ARTIFACT (no regular file) or SYSTEM. `name` is for messages.
+// Returns the size of a regular file. Refuses with NOT_AN_ARTIFACT (no regular file) or SYSTEM. `name` is for messages.
 Expected<int64_t> file_size(int descriptor, const std::string& name);
 
 // Reads the file once, front to back, with pread (so the file's bytes never have to be in memory at once) and checks
@@ -45,7 +45,7 @@ Expected<int64_t> verify_trailer(int descriptor, const std::string& name);
 // Verifies the trailer of a file whose bytes are in memory.
 Expected<int64_t> verify_trailer(std::span<const std::byte> file, const std::string& name);
 
-// XXH3-128 of memory, and of a whole file read with pread, as 32 hexadecimal digits.
+// Return XXH3-128 of memory, or of a whole file read with pread, as 32 hexadecimal digits.
 std::string content_hash(std::span<const uint8_t> bytes);
 Expected<std::string> file_content_hash(int descriptor, const std::string& name);
 

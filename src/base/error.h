@@ -19,7 +19,7 @@ struct ErrorPlace {
 class Error : public std::runtime_error {
  public:
   Error(std::string kind, std::string message, ErrorPlace where);
-  // "UserError", "InternalError", or the kind of an error that came in over a language border.
+  // Returns "UserError", "InternalError", or the kind of an error that came in over a language border.
   const std::string& kind() const { return kind_; }
   const std::string& message() const { return message_; }
   const ErrorPlace& where() const { return where_; }

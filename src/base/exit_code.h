@@ -10,7 +10,7 @@ namespace headrace {
 
 hr_status exit_code_of(const std::exception& error);
 
-// Memory ran out, or the system gives no more threads.
+// Returns whether memory ran out, or the system gives no more threads.
 bool is_out_of_resources(const std::exception& error);
 
 // Returns the code of a refusal: bad input, or a missing dependency.

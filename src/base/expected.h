@@ -17,7 +17,7 @@ struct Refusal {
   std::string message;
 };
 
-// The refusal as an error: a MissingError where something is missing, else a UserError.
+// Throws the refusal as an error: a MissingError where something is missing, else a UserError.
 [[noreturn]] void throw_refusal(const Refusal& refusal);
 
 template <typename T>

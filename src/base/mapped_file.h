@@ -22,7 +22,7 @@ class MappedFile {
   // Throws UserError when `path` does not exist, cannot be read, is not a regular file, or changes while it is read.
   // `what` names the file's role in the message ("ONNX model", "external data file").
   static std::shared_ptr<const MappedFile> open(const std::string& path, std::string_view what);
-  // The first `size` bytes of an open file, nullptr where the system says no (errno).
+  // Maps the first `size` bytes of an open file; nullptr, with errno set, when the system call fails.
   static std::shared_ptr<const MappedFile> map(const Descriptor& descriptor, size_t size);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

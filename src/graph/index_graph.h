@@ -18,11 +18,11 @@ struct Edge {
 // A directed graph that is fixed once built; several edges between two nodes are kept.
 class IndexGraph {
  public:
-  // InternalError when an edge leaves 0 .. num_nodes-1.
+  // Builds the graph. InternalError when an edge leaves 0 .. num_nodes-1.
   IndexGraph(int32_t num_nodes, std::span<const Edge> edges);
 
   int32_t num_nodes() const { return static_cast<int32_t>(begins_.size()) - 1; }
-  // The edges that leave `node`, in the order they were given.
+  // Returns the edges that leave `node`, in the order they were given.
   std::span<const Edge> out(int32_t node) const {
     const auto at = static_cast<size_t>(node);
     return {edges_.data() + begins_[at], begins_[at + 1] - begins_[at]};

@@ -5,7 +5,7 @@
 
 namespace headrace {
 
-// `op` is one of eq .. ge (is_comparison).
+// Compares two numbers; `op` is one of eq .. ge (is_comparison).
 template <typename T>
 bool compare(BinaryOp op, T a, T b) {
   switch (op) {

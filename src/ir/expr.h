@@ -26,7 +26,7 @@ struct ExprNode : BaseExprNode {
   ExprNode& operator=(const ExprNode&) = delete;
 
   bool has_checked_type() const { return checked_type_field.is_set(); }
-  // InternalError when InferType has not run.
+  // Returns the type; InternalError when InferType has not run.
   const Type& checked_type() const;
   // Write-once: InternalError when another object is there already.
   void set_checked_type(const Type& type) const;
@@ -126,7 +126,7 @@ std::vector<std::string> op_names();
 // Makes a new op known and gives it to be filled in; UserError when the name is taken.
 Op register_op(std::string name);
 
-// The calls that only a user's mistake makes wrong carry their place: the span of the node.
+// Throws a UserError with the place of a node, for calls that only a user's mistake makes wrong.
 [[noreturn]] void throw_at(const Span& span, std::string op, std::string message);
 
 }  // namespace headrace

@@ -107,7 +107,7 @@ struct IRModuleNode : Object {
   GlobalVar get_global_var(std::string_view name) const;
   BaseFunc lookup(std::string_view name) const;
   GlobalTypeVar find_global_type_var(std::string_view name) const;
-  // The texts that the module was read from, by the names that spans have for them; no part of equality and hash.
+  // Returns the texts that the module was read from, by the names that spans use. Not part of equality and hash.
   Map<std::string, Source> source_map() const { return sources_.items(); }
   // UserError when the name is taken, unless `update`. Gives the GlobalVar the module uses for it.
   GlobalVar add_function(GlobalVar var, BaseFunc function, bool update = false);

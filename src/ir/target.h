@@ -50,15 +50,15 @@ Target to_target(const Value& value);
 // Returns the target with another host; null removes the host.
 Target with_host(const Target& target, const Target& host);
 
-// "kind", "tag", "keys", "host" where there is one (as a map), the options: make_target_from_config gives an equal
-// target.
+// Returns the target as a map of "kind", "tag", "keys", "host" where there is one (as a map), and the options;
+// make_target_from_config makes an equal target of it.
 Map<std::string, Value> export_target(const Target& target);
 
 // Makes the target again from its parts and so checks them: a node that was read from JSON or changed field by field
 // may have parts that its kind does not know. UserError as make_target.
 Target checked_target(const Target& target);
 
-// The text form, options in the kind's order, without the tag: parse_target gives an equal target.
+// Returns the text form, options in the kind's order, without the tag; parse_target returns an equal target.
 std::string to_string(const Target& target);
 
 }  // namespace headrace

@@ -15,7 +15,7 @@ namespace headrace {
 
 enum class TargetOptionType : uint8_t { text, whole, truth, texts };  // str, int, bool, Array[str]
 
-// "int", "Array[str]"; and back: UserError that lists them.
+// Convert between a type and its name: "int", "Array[str]". UserError that lists the names.
 std::string_view name_of(TargetOptionType type);
 TargetOptionType parse_target_option_type(std::string_view name);
 
@@ -70,7 +70,7 @@ TargetKind find_target_kind(std::string_view name);
 TargetKind get_target_kind(std::string_view name);
 std::vector<std::string> target_kind_names();
 
-// The kind's options for other languages and reports: a map each of "name", "type", "default" and "doc".
+// Returns the kind's options for other languages and reports: a map each of "name", "type", "default" and "doc".
 Array<Value> describe_options(const TargetKind& kind);
 
 // Returns a value as the option stores it; a list may be given as one text with commas. UserError: a value of another

@@ -5,8 +5,8 @@
 
 namespace headrace {
 
-// The line that `offset` is in, or where it is long the part around, and below it a caret and `length` marks: two
-// lines, each behind `indent`.
+// Returns two lines, each behind `indent`: the line that `offset` is in (a part of it where it is long), and below it a
+// caret and `length` marks.
 std::string text_excerpt(std::string_view text, size_t offset, size_t length, std::string_view indent);
 // Returns the line and the caret for the beginning of a span; marks one word where the span has no end. Empty when the
 // text has no such place because the span points into another text.

@@ -42,7 +42,7 @@ class TokenReader {
   bool at(std::string_view text) const { return peek().is(text); }
   Token take();
   bool accept(std::string_view text);
-  // `where` completes the sentence "expected '(' ...".
+  // Takes a token; an error "expected '(' ..." when another comes, which `where` completes.
   Token expect(std::string_view text, std::string_view where);
   [[noreturn]] void fail(const Token& token, std::string message);
   [[noreturn]] void fail_expected(std::string_view what);
@@ -62,7 +62,7 @@ class TokenReader {
   }
   // Read values of attributes behind their [ and {; `read` reads the content. A key in quotes is a string.
   Value list_of(const std::function<Value()>& read);
-  // (1, 2), from its first sign on: a list, too.
+  // Reads (1, 2) from its first sign on; the value is a list, too.
   Value tuple_of(const std::function<Value()>& read);
   Value map_of(const std::function<Value()>& read);
   // Returns the name behind % or @, unquoted; "#0" for %0.

@@ -32,7 +32,7 @@ struct TensorTypeNode : TypeNode {
   static void fields(FieldList<TensorTypeNode>& f);
   Array<PrimExpr> shape;
   DataType dtype;
-  // All dimensions as integers; UserError that shows the type when one is symbolic.
+  // Returns the dimensions as integers; UserError that shows the type when one is symbolic.
   Shape concrete_shape() const;
 };
 using TensorType = Ref<TensorTypeNode>;
@@ -146,7 +146,7 @@ struct LeafRange {
 };
 LeafRange leaves_of_field(const TupleTypeNode& tuple, int64_t index);
 
-// "Tensor[(1, n), float32]"
+// Returns the text: "Tensor[(1, n), float32]".
 std::string to_string(const Type& type);
 
 }  // namespace headrace

@@ -12,11 +12,11 @@ namespace headrace {
 // type parameters are its own names and not parts. A missing part is null.
 Array<Type> type_children(const Type& type);
 
-// `type` with other parts, given as type_children gives them; `type` itself when all are the same. The span and a
+// Returns `type` with other parts, in the order of type_children; `type` itself when all are the same. The span and a
 // function's type parameters stay.
 Type with_type_children(const Type& type, const Array<Type>& children);
 
-// Each as `change` gives it; the very list where all stayed as they were.
+// Applies `change` to each type; returns the same list when none changed.
 template <typename F>
 Array<Type> map_types(const Array<Type>& types, F&& change) {
   Array<Type> result = types;
@@ -27,7 +27,7 @@ Array<Type> map_types(const Array<Type>& types, F&& change) {
   return result;
 }
 
-// `type` of parts as `change` gives them; the very type where all stayed as they were.
+// Applies `change` to the parts of `type`; returns `type` itself when none changed.
 template <typename F>
 Type map_type_children(const Type& type, F&& change) {
   return with_type_children(type, map_types(type_children(type), change));

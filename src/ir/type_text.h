@@ -20,12 +20,12 @@ struct TypeNames {
   std::function<void(std::string& out, const TypeRelationNode& relation)> print_attrs;
 };
 
-// UserError on what has no text form: names of types that are no identifiers, parts that are missing, constraints of
-// another number of results than one, dimensions that no shape arithmetic gives, data types' definitions, and more than
-// 2^22 parts.
+// Writes a type. UserError on one without a text form: names of types that are not identifiers, missing parts,
+// constraints with another number of results than one, dimensions that no shape arithmetic produces, definitions of
+// data types, and more than 2^22 parts.
 void print_type(std::string& out, const Type& type, TypeNames& names);
 void print_dim(std::string& out, const PrimExpr& dim, TypeNames& names);
-// `[A, B: shape_var]`, or nothing when there are none.
+// Writes `[A, B: shape_var]`, or nothing when there are none.
 void print_type_params(std::string& out, const Array<TypeVar>& params, TypeNames& names);
 
 // Words that mean something where a dimension or a type is expected.

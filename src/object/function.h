@@ -33,7 +33,7 @@ class Args {
   Args(const RawValue* values, int32_t count) : values_(values), count_(count) {}
   int32_t size() const { return count_; }
   const RawValue& operator[](int32_t index) const { return values_[index]; }
-  // Argument `index` as a T; UserError that names the argument when it is missing or of another kind.
+  // Returns argument `index` as a T; UserError that names the argument when it is missing or of another kind.
   template <typename T>
   T at(int32_t index) const {
     if (index >= count_) throw_user_error("argument {} is missing: got {} arguments", index, count_);
@@ -66,7 +66,7 @@ Ref<ErrorObj> take_stored_error();
 void store_error(Ref<ErrorObj> error);
 
 namespace detail {
-// The SafeCall of functions made of a C++ body: nothing but a code leaves it.
+// Implements the SafeCall of functions with a C++ body: it returns a code and lets no exception out.
 int call_body(void* self, const RawValue* args, int32_t n, RawValue* result) noexcept;
 }  // namespace detail
 
@@ -87,7 +87,8 @@ class PackedFunc {
     static_assert(sizeof(Value) == sizeof(RawValue));
     return call(Args(reinterpret_cast<const RawValue*>(args.data()), static_cast<int32_t>(args.size())));
   }
-  // Our own functions keep their C++ exception and its backtrace; others come through the C convention.
+  // Calls the function. A function of this library keeps its C++ exception and backtrace; others go through the C
+  // convention.
   Value call(Args args) const {
     if (object_ && object_->safe_call == &detail::call_body) return object_->body(args);
     return call_by_convention(args);
@@ -165,8 +166,8 @@ PackedFunc make_packed(F body) {
   return TypedPackedFunc<typename detail::SignatureOf<F>::type>(std::move(body)).packed();
 }
 
-// The process-wide table of functions. Entries are never removed.
-// UserError when `name` is taken, unless `override` is set.
+// Registers a function in the process-wide table, whose entries are never removed. UserError when `name` is taken,
+// unless `override` is set.
 void register_global(const std::string& name, PackedFunc function, bool override = false);
 // Returns the global function, or a null function when there is none of that name.
 PackedFunc find_global(std::string_view name);

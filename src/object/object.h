@@ -152,10 +152,10 @@ const TypeInfo& make_type();
 const TypeInfo& type_info_of(int32_t index);
 // Returns the type; null when none of that key is registered.
 const TypeInfo* find_type(std::string_view key);
-// All registered types, by index.
+// Returns the registered types, by index.
 std::vector<const TypeInfo*> all_types();
 
-// The type's entry; registers the type and its parents at first use.
+// Returns the type's entry; registers the type and its parents at first use.
 template <typename T>
 const TypeInfo& type_of() {
   static const TypeInfo& info = detail::make_type<std::remove_cv_t<T>>();
@@ -223,7 +223,7 @@ class Ref {
     return a.object() == b.object();
   }
 
-  // The node as a U, or null when it is none.
+  // Returns the node as a U, or null when it is none.
   template <typename U>
   const U* as() const {
     return object_ != nullptr && object_->template is_instance<U>() ? static_cast<const U*>(object_) : nullptr;
@@ -266,7 +266,7 @@ class WeakRef {
     std::swap(object_, other.object_);
     return *this;
   }
-  // The object, or null when it is gone.
+  // Returns the object, or null when it has been destroyed.
   Ref<T> lock() const { return object_ != nullptr && object_->try_promote() ? Ref<T>::adopt(object_) : Ref<T>(); }
 
  private:

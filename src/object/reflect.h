@@ -78,7 +78,7 @@ void list_own_fields(TypeInfo& info) {
 }
 }  // namespace detail
 
-// The field, or null.
+// Returns the field, or null.
 const FieldInfo* find_field(const TypeInfo& type, std::string_view name);
 // Returns the field's value. UserError that lists the fields when the node has none of that name.
 Value get_field(const Object& node, std::string_view name);

@@ -36,7 +36,7 @@ struct Mismatch {
 bool structural_equal(const Value& a, const Value& b, StructuralOptions options = {});
 // Returns the first difference in the order of fields; nothing when the values are equal.
 std::optional<Mismatch> first_mismatch(const Value& a, const Value& b, StructuralOptions options = {});
-// UserError with the first mismatch.
+// Throws a UserError with the first mismatch, if there is one.
 void assert_structural_equal(const Value& a, const Value& b, StructuralOptions options = {});
 
 }  // namespace headrace

@@ -35,7 +35,7 @@ inline bool is_bound_anew(const TypeInfo& type, DefMode mode) {
 
 inline bool counts(const FieldInfo& field) { return !field.options.ignore && !field.options.transient; }
 
-// The mode in which a field of a node is visited that itself is visited in `mode`.
+// Returns the mode in which a field of a node is visited that itself is visited in `mode`.
 inline DefMode mode_of(const FieldInfo& field, const TypeInfo& type, DefMode mode) {
   if (field.options.def_recursive) return DefMode::def_recursive;
   if (field.options.def_once) return DefMode::def_once;

@@ -48,10 +48,10 @@ class Value {
   bool is() const {
     return ValueTraits<T>::matches(raw_);
   }
-  // The value as a T; UserError naming both kinds when it is none.
+  // Returns the value as a T; UserError naming both kinds when it is none.
   template <typename T>
   T as() const;
-  // The node, or null when the value is no such node.
+  // Returns the node, or null when the value is no such node.
   template <typename T>
   const T* as_node() const {
     return is_object() && raw_.v.v_object->is_instance<T>() ? static_cast<const T*>(raw_.v.v_object) : nullptr;
@@ -83,7 +83,7 @@ bool matches_item(const RawValue& raw) {
 
 // Returns the name of a value's kind for messages: "int", "str", "relay.Var".
 std::string kind_name(const RawValue& value);
-// "expected int of 8 bits, got int 300"
+// Returns a message such as "expected int of 8 bits, got int 300".
 std::string kind_mismatch(const std::string& expected, const RawValue& got);
 [[noreturn]] void throw_kind_mismatch(const std::string& expected, const RawValue& got);
 
@@ -196,7 +196,7 @@ struct ValueTraits<std::string> {
   static std::string name() { return "str"; }
 };
 
-// The characters of any kind of string value (borrowed from it); not for other kinds.
+// Returns the characters of any kind of string value (borrowed from it); do not call for other kinds.
 std::string_view string_of(const RawValue& raw);
 
 template <typename T>

@@ -16,7 +16,7 @@ template <typename To, typename From>
 To convert_number(From value) {
   if constexpr (std::is_floating_point_v<From> && !std::is_floating_point_v<To>) {
     if (value != value) return 0;
-    // The limits as floats may round up, hence >=.
+    // Compares with >=, because the limits as floats may round up.
     if (value >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
     if (value <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
   }
@@ -46,7 +46,7 @@ inline float narrow_to_odd(double value) {
   return std::bit_cast<float>(bits | 1);
 }
 
-// The number of a floating point dtype that is nearest to `value`, as a double; rounded once.
+// Returns the number of a floating-point dtype that is nearest to `value`, as a double; rounds once.
 double round_number(double value, DataType dtype);
 
 }  // namespace headrace

@@ -44,7 +44,7 @@ class DataType {
   constexpr bool is_handle() const { return code() == kHandle && bits() != 0; }
   constexpr bool is_void() const { return code() == kHandle && bits() == 0; }
   constexpr bool is_scalar() const { return lanes() == 1; }
-  // Bytes of one element of memory, its lanes together; a 4-bit element alone counts one byte.
+  // Returns the bytes of one element of memory, its lanes together; a 4-bit element alone counts one byte.
   constexpr size_t bytes() const { return (static_cast<size_t>(bits()) * static_cast<size_t>(lanes()) + 7) / 8; }
   constexpr DataType with_lanes(int lanes) const { return {code(), bits(), lanes}; }
   constexpr DataType element() const { return with_lanes(1); }
@@ -63,13 +63,13 @@ class DataType {
 template <>
 struct ValueTraits<DataType> {
   static Value to(DataType dtype);
-  // Also a string: that is what Python and text give.
+  // Also accepts a string, which Python and texts give.
   static bool matches(const RawValue& raw);
   static DataType from(const RawValue& raw);
   static std::string name() { return "dtype"; }
 };
 
-// float16 and bfloat16 bits to and from float: round to nearest even.
+// Convert float16 and bfloat16 bits to and from float; round to nearest even.
 float half_to_float(uint16_t bits);
 uint16_t float_to_half(float value);
 float bfloat16_to_float(uint16_t bits);

@@ -43,7 +43,8 @@ class NDArray {
  public:
   NDArray() = default;
   explicit NDArray(Ref<NDArrayObj> object) : object_(std::move(object)) {}
-  // Uninitialised memory, 64-byte aligned. UserError on a negative dimension or a size that does not fit.
+  // Makes a tensor of uninitialised memory, 64-byte aligned. UserError on a negative dimension or a size that
+  // overflows.
   static NDArray empty(Shape shape, DataType dtype, Device device = cpu());
   static NDArray zeros(Shape shape, DataType dtype);
   // Copies `bytes`, which must be exactly the tensor's size.
@@ -73,13 +74,13 @@ class NDArray {
   int64_t num_elements() const;
   size_t size_bytes() const { return static_cast<size_t>(num_elements()) * dtype().bytes(); }
   bool is_dense() const;
-  // The first element; the caller says its C++ type.
+  // Returns the address of the first element, of a type that the caller gives.
   template <typename T>
   T* data() const {
     return reinterpret_cast<T*>(static_cast<char*>(object_->tensor.data) + object_->tensor.byte_offset);
   }
   std::span<const std::byte> bytes() const { return {data<const std::byte>(), size_bytes()}; }
-  // Dense and on the CPU: this tensor itself when it is already so.
+  // Returns a dense tensor on the CPU: this tensor itself when it is one.
   NDArray to_dense() const;
   NDArray copy() const;  // on the CPU
   void copy_from(const NDArray& src) const;
@@ -87,10 +88,12 @@ class NDArray {
   NDArray reshaped(Shape shape) const;
   // Returns this memory as a tensor that must not be written.
   NDArray as_read_only() const;
-  // XXH3-64 of dtype, shape and bytes. It is not kept: others may share the memory and write to it.
+  // Returns XXH3-64 of dtype, shape and bytes. Computed at each call, because other owners of the memory may write to
+  // it.
   uint64_t content_hash() const;
   bool content_equal(const NDArray& other) const;
-  // How two tensors of unlike content differ, for a message: by dtype, by shape, or by the first element that does.
+  // Returns how two tensors of different content differ, for a message: by dtype, by shape, or by the first element
+  // that does.
   std::string difference(const NDArray& other) const;
 
  private:
