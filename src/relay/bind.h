@@ -12,9 +12,9 @@ namespace headrace::relay {
 // removed. A value that uses a remaining parameter refers to it, and variables that only the values have become
 // parameters, too.
 Expr bind(const Expr& expr, const Map<Var, Expr>& values);
-// The function with constants for the parameters of those names. Names that no parameter has are left alone, as
-// importers give more than a function takes. UserError for a tensor that is not of the parameter's annotation, and for
-// a name that two parameters have.
+// Replaces the parameters of those names by constants. Names that no parameter has are ignored, because importers give
+// more than a function takes. UserError for a tensor that does not fit the parameter's annotation, and for a name that
+// two parameters have.
 Function bind_params_by_name(const Function& function, const Map<std::string, NDArray>& params);
 
 }  // namespace headrace::relay

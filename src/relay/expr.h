@@ -50,9 +50,9 @@ struct CallNode : ExprNode {
   Array<Expr> args;
   Attrs attrs;
   Array<Type> type_args;
-  // The op when it is one, else null.
+  // Returns the op when it is one, else null.
   const OpNode* as_op() const { return op.as<OpNode>(); }
-  // The attributes as a T; InternalError when they are of another kind.
+  // Returns the attributes as a T; InternalError when they are of another kind.
   template <typename T>
   const T& attrs_as() const {
     const T* typed = attrs.as<T>();
@@ -187,7 +187,7 @@ struct MatchNode : ExprNode {
 };
 
 Constant make_constant(NDArray data, Span span = {});
-// A scalar constant.
+// Makes a scalar constant.
 Constant make_scalar(double value, DataType dtype = DataType::float_(32));
 Var make_var(std::string name, Type type_annotation = {}, Span span = {});
 Function make_function(Array<Var> params, Expr body, Type ret_type = {}, Array<TypeVar> type_params = {},

@@ -17,8 +17,9 @@
 
 namespace headrace::relay {
 
-// The module itself when every binder of every function has a variable of its own. Two functions of the module may
-// share variables. UserError for a function that uses a variable where nothing binds it.
+// Makes the binders of a module unique; returns the module itself when every binder of every function has a variable of
+// its own. Two functions of the module may share variables. UserError for a function that uses a variable where nothing
+// binds it.
 IRModule unique_binders(const IRModule& module);
 // Makes the binders of an expression unique; its free variables stay.
 Expr unique_binders(const Expr& expr);

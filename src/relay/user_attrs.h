@@ -17,7 +17,7 @@ struct UserAttrsNode : AttrsNode {
 };
 
 enum class AttrKind : uint8_t { integer, real, boolean, text, dtype, shape, integers, reals };
-// "int", "float", "bool", "str", "dtype", "shape", "Array[int]", "Array[float]"
+// Returns the kind's name: "int", "float", "bool", "str", "dtype", "shape", "Array[int]", "Array[float]".
 std::string_view name_of(AttrKind kind);
 // UserError that lists the kinds there are.
 AttrKind parse_attr_kind(std::string_view name);

@@ -20,7 +20,7 @@ struct VerifyOptions {
   bool types = false;  // rule 6
 };
 
-// All breaches, each as "place: rule"; empty when the program is well-formed. Linear in the program's size.
+// Returns all breaches, each as "place: rule"; empty when the program is well-formed. Linear in the program's size.
 std::vector<std::string> find_breaches(const IRModule& module, const VerifyOptions& options = {});
 // Returns the breaches of an expression, which may have free variables.
 std::vector<std::string> find_breaches(const Expr& expr, const VerifyOptions& options = {});

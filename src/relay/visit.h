@@ -12,10 +12,10 @@
 
 namespace headrace::relay {
 
-// The direct children of `expr` in evaluation order, binders included.
+// Returns the direct children of `expr` in evaluation order, binders included.
 std::vector<Expr> children_of(const Expr& expr);
 
-// The variables that a pattern binds, left to right.
+// Returns the variables that a pattern binds, left to right.
 std::vector<Var> pattern_vars(const Pattern& pattern);
 
 // Calls `visit` once for every node reachable from `root`, children first.
@@ -26,7 +26,7 @@ void post_order(const Expr& root, const std::function<void(const Expr&)>& visit)
 void post_order(const Expr& root, const std::function<bool(const Expr&)>& enter,
                 const std::function<void(const Expr&)>& visit);
 
-// `expr` with other children, given as children_of gives them; `expr` itself when all are the same. A binder
+// Returns `expr` with other children, in the order of children_of; `expr` itself when all are the same. A binder
 // (parameter, let variable, pattern variable) stays as it is where its replacement is no Var. Span, attributes, type
 // arguments and declared types stay.
 Expr with_children(const Expr& expr, const std::vector<Expr>& children);
@@ -41,9 +41,9 @@ Expr rewrite_post_order(const Expr& root, const std::function<Expr(const Expr& b
 Expr rewrite_post_order(const Expr& root, const std::function<bool(const Expr&)>& enter,
                         const std::function<Expr(const Expr& before, const Expr& after)>& rewrite);
 
-// The variables that occur in `expr` and are bound outside of it, in order of first occurrence.
+// Returns the variables that occur in `expr` and are bound outside of it, in order of first occurrence.
 std::vector<Var> free_vars(const Expr& expr);
-// All variables that occur in `expr`, binders included, in order of first occurrence.
+// Returns all variables that occur in `expr`, binders included, in order of first occurrence.
 std::vector<Var> all_vars(const Expr& expr);
 
 }  // namespace headrace::relay

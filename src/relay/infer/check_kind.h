@@ -14,8 +14,8 @@ TypeKind check_kind(const Type& type, const IRModule& module);
 // Checks the kinds of the fields of each constructor of every data type of the module.
 void check_kinds(const IRModule& module);
 
-// Why inference cannot ask a function's constraint, which must be the relation of an op between its inputs and one
-// result; empty when it can.
+// Returns why inference cannot check a function's constraint; empty when it can. The constraint must be the relation of
+// an op between its inputs and one result.
 std::string relation_fault(const TypeRelationNode& relation);
 
 }  // namespace headrace::relay

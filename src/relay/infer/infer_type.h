@@ -30,7 +30,8 @@
 
 namespace headrace::relay {
 
-// The module itself when nothing had to be rebuilt. Functions that are not relay's are left alone.
+// Infers the types of a module; returns the module itself when nothing had to be rebuilt. Functions that are not
+// relay's are left alone.
 IRModule infer_type(const IRModule& module);
 // Infers types for an interpreter. Returns the module unchanged when its only errors are undetermined parts of types,
 // such as the item type of an empty list (List[_]), because no result depends on them.

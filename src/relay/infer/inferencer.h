@@ -50,7 +50,7 @@ class TypeErrors {
 class Inferencer {
  public:
   explicit Inferencer(IRModule module);
-  // The typed expression. take_errors() gives the errors.
+  // Returns the typed expression; take_errors() returns the errors.
   Expr run(const Expr& expr);
   // Types all of them before it looks for what nothing determines.
   std::vector<Expr> run_all(const std::vector<Expr>& exprs);
@@ -93,7 +93,7 @@ class Inferencer {
   void wait(const Expr& original, const std::vector<Type>& of);
   // Unifies two types, or reports the message at `at`; does nothing where one is null.
   bool agree(const Expr& at, const Type& a, const Type& b, const std::function<std::string()>& message);
-  // Why a user's type is no type to infer with; empty when it is one.
+  // Returns why a type from a user cannot be used for inference; empty when it can.
   std::string annotation_fault(const Type& type) const;
   // False, and an error, when it is none.
   bool check_annotation(const Type& type, const Span& span);

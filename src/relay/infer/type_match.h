@@ -17,7 +17,8 @@ struct TypeBindings {
   std::unordered_map<const TypeVarNode*, Type> types;
 };
 
-// `type` with the bindings put in; a symbol that `can_bind` and has no binding makes its dimension `?`.
+// Replaces variables and symbols in `type` by their bindings; a symbol without one for which `can_bind` is true makes
+// its dimension `?`.
 Type instantiate(const Type& type, const std::function<bool(const Object*)>& can_bind, const TypeBindings& bindings);
 
 // Calls `visit` for each symbol in the type's dimensions.

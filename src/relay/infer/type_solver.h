@@ -32,7 +32,7 @@ class TypeSolver {
   // Returns `type` with settled unknowns replaced; the type itself when there are none. UserError when it would nest
   // deeper than kMaxTypeDepth.
   Type resolve(const Type& type);
-  // The unknowns that are left in it, each once, as they come.
+  // Returns the unknowns that are left in a type, each once, in order.
   std::vector<const Object*> unknowns(const Type& type);
   bool is_open(const Type& type) { return !unknowns(type).empty(); }
   // Remembers a type without unknowns, which will never have any. Many nodes may share one wide tuple type (each let
@@ -48,9 +48,9 @@ class TypeSolver {
   // Returns the type of a value that comes from either of two branches.
   Type join(const Type& a, const Type& b);
 
-  // The signature at one of its uses: its type parameters are `type_args`, or unknown when there are none given; its
-  // own symbols are unknown dimensions, appended to `dims`. All symbols are its own when `is_global`. Its constraints
-  // are owed from here on, and the result has none.
+  // Returns the signature at one of its uses: its type parameters are `type_args`, or unknown when there are none
+  // given; its own symbols are unknown dimensions, appended to `dims`. All symbols are its own when `is_global`. Its
+  // constraints are owed from here on, and the result has none.
   FuncType instantiate(const FuncTypeNode& function, const Array<Type>& type_args, bool is_global,
                        std::vector<PrimExpr>* dims = nullptr);
 
@@ -87,7 +87,7 @@ class TypeSolver {
   // Returns the type with its outermost node resolved; parts may be unknown.
   Type root_of(const Type& type);
 
-  // The unknowns settled since this was asked last.
+  // Returns the unknowns settled since this was asked last.
   std::vector<const Object*> take_settled() { return std::exchange(settled_, {}); }
 
  private:
@@ -98,7 +98,7 @@ class TypeSolver {
   Type resolve_at(const Type& type, int depth);
   Type resolve_tensor(const TensorTypeNode& tensor);
   std::vector<const Object*> unknowns_of(const Type& type) const;
-  // The unknown dimensions in it, each once.
+  // Returns the unknown dimensions in it, each once.
   std::vector<PrimExpr> unknowns_in(const PrimExpr& dim) const;
   Type unify_known(const Type& a, const Type& b);
   PrimExpr unify_dim(const PrimExpr& a, const PrimExpr& b);

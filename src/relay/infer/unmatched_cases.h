@@ -13,7 +13,7 @@ inline constexpr size_t kMaxUnmatchedCases = 10;
 // UserError where there are too many patterns or they are too wide to decide.
 std::vector<Pattern> unmatched_cases(const MatchNode& match, const IRModule& module);
 
-// "Cons(_, Nil)": a pattern as unmatched_cases gives it.
+// Returns the text of a pattern from unmatched_cases: "Cons(_, Nil)".
 std::string case_text(const Pattern& pattern);
 
 }  // namespace headrace::relay

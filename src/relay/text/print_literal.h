@@ -5,7 +5,7 @@
 
 namespace headrace::relay {
 
-// The shortest decimal that reads back to the same double: "0.1", "1e-05", "-0", "nan", "-inf".
+// Returns the shortest decimal that reads back to the same double: "0.1", "1e-05", "-0", "nan", "-inf".
 std::string float_text(double value);
 // Returns the scalar as a literal ("1f", "2i64", "True"), a small tensor as `const(Tensor[...], [...])`; nothing when
 // the tensor has more than 16 elements, or a dtype or bits without a literal.
@@ -14,7 +14,7 @@ std::optional<std::string> inline_constant_text(const NDArray& data);
 // The data of meta[relay.Constant][i]: each content once, in order of first use.
 class ConstantTable {
  public:
-  // `data` must be dense and on the CPU.
+  // Returns the index of a constant; `data` must be dense and on the CPU.
   size_t index_of(const NDArray& data);
   const std::vector<NDArray>& items() const { return items_; }
 
