@@ -38,7 +38,7 @@ Value parse_config_value(std::string_view key, std::string_view text);
 
 // The level of a context: which passes of a sequence run. 0 makes each op a kernel by itself.
 inline constexpr int64_t kMaxOptLevel = 4;
-// UserError for a level outside of [0, kMaxOptLevel].
+// Throws a UserError for a level outside of [0, kMaxOptLevel].
 void check_opt_level(int64_t level);
 
 // Checks a configuration. UserError that names an unknown key and lists the known ones, or that says what is wrong with

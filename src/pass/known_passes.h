@@ -8,7 +8,7 @@ namespace headrace::pass {
 // Passes of the project when the driver registers them, those of users when they are made.
 void make_known(const PassInfo& info);
 
-// The configuration that an option of a pass is: "relay.FuseOps.max_depth" of "max_depth".
+// Returns the configuration key of a pass's option: "relay.FuseOps.max_depth" for "max_depth".
 std::string option_key(std::string_view pass, std::string_view option);
 // Makes the keys of a pass' options known (config.h).
 void declare_options(const PassInfo& info);

@@ -44,7 +44,7 @@ struct PassInstrument {
   virtual std::string name() const = 0;
   virtual void enter_pass_ctx() {}
   virtual void exit_pass_ctx() {}
-  // False skips the pass (not one that is required).
+  // Returns false to skip a pass (not one that is required).
   virtual bool should_run(const IRModule&, const PassInfo&) { return true; }
   virtual void run_before_pass(const IRModule&, const PassInfo&) {}
   virtual void run_after_pass(const IRModule&, const PassInfo&) {}

@@ -70,8 +70,8 @@ PassRef make_sequential(Array<PassRef> passes, Ref<PassInfoObj> info);
 // Makes a pass of a function: `body(module, context)` returns the new module. Its binders are made unique
 // (relay/unique_binders.h), because it may come from outside of this code; the function passes below do the same.
 PassRef make_module_pass(PackedFunc body, Ref<PassInfoObj> info);
-// `body(function, module, context)` gives the new function, for each function of relay but those marked
-// SkipOptimization, Primitive or Compiler; or, for `is_prim`, for each loop function.
+// Makes a pass of a function: `body(function, module, context)` returns the new function, for each relay function
+// except those marked SkipOptimization, Primitive or Compiler; or, with `is_prim`, for each loop function.
 PassRef make_function_pass(PackedFunc body, Ref<PassInfoObj> info, bool is_prim = false);
 
 // Observes passes through functions, any of which may be null; or wraps an instrument written in C++.
@@ -102,9 +102,10 @@ struct PassContextObj : Object {
 };
 using PassContextRef = Ref<PassContextObj>;
 
-// UserError for a level that is none (check_opt_level), and as check_config.
+// Checks a context. UserError for an invalid level (check_opt_level), and as check_config.
 void check_context(const PassContextObj& context);
-// The context of the innermost scope of this thread; outside of any the thread's own, which has the defaults.
+// Returns the context of the innermost scope of this thread; outside of any, the thread's own context with the
+// defaults.
 PassContextRef current_context();
 bool is_in_context();
 // Checks the context, enters its instruments and makes it the current one. When an instrument throws, those entered
@@ -131,9 +132,10 @@ class With {
   int exceptions_ = std::uncaught_exceptions();
 };
 
-// The context as code of other languages sees it, with its instruments.
+// Converts a context for other languages, with its instruments.
 PassContextRef to_object(const PassContext& context);
-// The context as the runner takes it. Its instruments are not entered again by each run: their scope did that.
+// Converts a context for the runner. Its instruments are not entered again by each run, because their scope entered
+// them.
 PassContext to_context(const PassContextRef& context);
 
 // Runs one pass in `context`, at any level and even when it is disabled.

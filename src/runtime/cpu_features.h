@@ -12,7 +12,7 @@ namespace headrace::runtime {
 // never in it, so code that needs one is refused rather than run.
 const std::vector<std::string_view>& host_cpu_features();
 
-// Every feature that this build can test for, sorted, whether the machine has it or not.
+// Returns every feature that this build can test for, sorted, whether the machine has it or not.
 std::vector<std::string_view> known_cpu_features();
 
 // Returns the features of `needed` that are not in `available`, in their order.

@@ -30,9 +30,9 @@ class Library {
   void* symbol(const std::string& name) const { return code_.symbol(name.c_str()); }
   // Start of weight `index` of the manifest, in mapped memory: nothing is read before it is used.
   const std::byte* weight(size_t index) const;
-  // The bytes of the external module `index` of the manifest, read from the file.
+  // Returns the bytes of the external module `index` of the manifest, read from the file.
   Expected<std::string> blob(size_t index) const;
-  // The bytes of the file, as it was opened.
+  // Returns the bytes of the file, as it was opened.
   Expected<std::string> bytes() const;
 
  private:

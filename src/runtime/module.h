@@ -17,18 +17,19 @@ class Module;
 class ModuleBody {
  public:
   virtual ~ModuleBody() = default;
-  // The kind, which is also the key of its loader: "graph_executor", "dnnl" ...
+  // Returns the kind, which is also the key of its loader: "graph_executor", "dnnl" ...
   virtual std::string_view type_key() const = 0;
-  // The function of that name, or a null function. `self` is the module this body belongs to: a function that needs the
-  // body later captures it, and so keeps it alive.
+  // Returns the function of that name, or a null function. `self` is the module this body belongs to: a function that
+  // needs the body later captures it, and so keeps it alive.
   virtual PackedFunc get_function(const std::string& name, const Module& self) = 0;
-  // The bytes that the loader of this kind makes `self` from again. Default: UserError, the kind cannot be saved.
+  // Returns the bytes that the loader of this kind makes `self` from again. Default: UserError, the kind cannot be
+  // saved.
   virtual std::string save_to_binary(const Module& self) const;
   // Returns whether those bytes include the imports. Otherwise the code that saves the module saves its imports, too.
   virtual bool saves_imports() const { return false; }
   // Writes `self`, its imports included, to a file in a format that the kind knows. Default: UserError.
   virtual void save_to_file(const std::string& path, const std::string& format, const Module& self) const;
-  // The program's text in a format that the kind knows; empty when it has none.
+  // Returns the program's text in a format that the kind knows; empty when it has none.
   virtual std::string get_source(const std::string& format) const;
 };
 
@@ -63,7 +64,7 @@ class Module {
   void Import(const Module& other) const;
   std::vector<Module> imports() const;
   std::string SaveToBinary() const { return body().save_to_binary(*this); }
-  // `format` empty: as the path ends.
+  // Writes the module to a file; an empty `format` means the path's ending.
   void SaveToFile(const std::string& path, const std::string& format) const {
     body().save_to_file(path, format, *this);
   }

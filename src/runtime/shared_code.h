@@ -39,7 +39,7 @@ class SharedCode {
 
   // Returns the address of an exported symbol; nullptr when there is none.
   void* symbol(const char* name) const;
-  // The file, for reading; its constant bytes may be zeros.
+  // Returns the file, for reading; its constant bytes may be zeros.
   int descriptor() const;
   // Returns the address that the addresses in the file are relative to.
   std::byte* load_address() const;

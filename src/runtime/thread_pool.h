@@ -24,19 +24,19 @@ inline constexpr int32_t kMaxWorkers = 512;
 // themselves, as do nested loops and loops in a process that was forked after the pool was made.
 class ThreadPool {
  public:
-  // 1 <= num_workers <= kMaxWorkers. Throws UserError when the system has no more threads.
+  // Starts the workers, 1 <= num_workers <= kMaxWorkers. UserError when the system has no more threads.
   explicit ThreadPool(int32_t num_workers);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
-  // No parallel_for is running.
+  // Stops the workers; no parallel_for may be running.
   ~ThreadPool();
 
   int32_t num_workers() const { return num_workers_; }
 
-  // hr_parallel_for on this pool: `env->num_workers` is num_workers(). Allocates nothing, throws nothing.
+  // Implements hr_parallel_for on this pool: `env->num_workers` is num_workers(). Allocates nothing, throws nothing.
   int32_t parallel_for(const hr_kernel_env* env, hr_parallel_body body, void* closure, int64_t count) noexcept;
 
-  // The function for hr_kernel_env::parallel_for, with the pool in hr_kernel_env::host.
+  // Returns the function for hr_kernel_env::parallel_for, with the pool in hr_kernel_env::host.
   static int32_t parallel_for_entry(const hr_kernel_env* env, hr_parallel_body body, void* closure,
                                     int64_t count) noexcept;
 

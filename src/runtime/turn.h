@@ -13,7 +13,7 @@ namespace headrace::runtime {
 // Lock it with std::lock_guard.
 class Turn {
  public:
-  // UserError when the calling thread has the turn.
+  // Waits for the turn. UserError when the calling thread has it already.
   void lock() {
     if (owner_.load(std::memory_order_relaxed) == std::this_thread::get_id())
       throw_user_error("the module is running: a function that it calls cannot use it; make another executor for that");

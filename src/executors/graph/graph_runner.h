@@ -45,8 +45,8 @@ void throw_if_failed(const RunStatus& status);
 // set_input() and the zero-copy setters allocate nothing.
 class GraphRunner {
  public:
-  // `program` keeps the rules of artifact/check_manifest.h and outlives the runner, as do the callees (one per step)
-  // and `weights` (start of each weight). Throws UserError when there is not enough memory.
+  // Makes a runner. `program` keeps the rules of artifact/check_manifest.h and outlives the runner, as do the callees
+  // (one per step) and `weights` (start of each weight). UserError when there is not enough memory.
   GraphRunner(const artifact::Program& program, std::span<const Callee> callees,
               std::span<const std::byte* const> weights, std::shared_ptr<runtime::ThreadPool> pool);
   GraphRunner(const GraphRunner&) = delete;
