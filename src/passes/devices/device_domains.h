@@ -31,7 +31,7 @@ class DeviceDomains {
   static Domain field(const Domain& domain, size_t index);
   static std::vector<Domain> leaves(const Domain& domain);
 
-  // The device that the set is on; empty while nothing says.
+  // Returns the device that the set is on; empty while nothing says.
   const std::string& device(const Domain& leaf);
   // False when the set is on another one.
   bool set_device(const Domain& leaf, const std::string& device);

@@ -46,8 +46,8 @@ using relay::kResultVirtualDevice;
 struct DeviceOptions {
   std::string default_device = "cpu:0", host_device = "cpu:0";
 };
-// "relay.PlanDevices.default_device" and "relay.PlanDevices.host_device" of the context's configuration. UserError when
-// one is no device.
+// Reads "relay.PlanDevices.default_device" and "relay.PlanDevices.host_device" from the context's configuration.
+// UserError when one is not a device.
 DeviceOptions device_options(const pass::PassContext& context);
 
 IRModule plan_devices(const IRModule& module, const DeviceOptions& options = {});

@@ -25,7 +25,7 @@ class FunctionHolders {
  public:
   // Linear in the size of the definitions.
   explicit FunctionHolders(const IRModule& module);
-  // The name of one that is written in the type; empty where none is.
+  // Returns the name of a data type with functions that is written in the type; empty where none is.
   std::string find_in(const Type& type) const;
 
  private:
@@ -36,8 +36,8 @@ class FunctionValues {
  public:
   explicit FunctionValues(IRModule module) : module_(std::move(module)) {}
 
-  // The type with each function type in it as its data type. UserError at `span` for one that has type parameters or
-  // dimensions that are symbols.
+  // Replaces each function type in `type` by its data type. UserError at `span` for one that has type parameters or
+  // symbolic dimensions.
   Type encoded(const Type& type, const Span& span);
 
   // Returns the constructor call that stands for the function `callee` (a GlobalVar, a Constructor or a closed function

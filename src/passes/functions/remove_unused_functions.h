@@ -12,7 +12,7 @@
 
 namespace headrace::passes {
 
-// "relay.RemoveUnusedFunctions.entry_functions" of the context's configuration.
+// Reads "relay.RemoveUnusedFunctions.entry_functions" from the context's configuration.
 std::vector<std::string> entry_functions(const pass::PassContext& context);
 
 // UserError for an entry that the module does not have, unless `main` is the only one.

@@ -21,7 +21,7 @@ struct GradientSite {
 inline constexpr const char* kGradientAttr = "FPrimalGradient";
 bool has_user_gradient(const OpNode& op);
 
-// The project has a rule for the op.
+// Returns whether the project has a rule for the op.
 bool has_gradient_rule(std::string_view op);
 
 // Returns one gradient for each argument, null for an argument that has none; for a tuple argument, a tuple literal.

@@ -16,7 +16,7 @@ struct GradientRow {
   Gradients (*rule)(const GradientSite& site);
 };
 
-// The families.
+// Returns the rules of each family.
 std::span<const GradientRow> unary_gradients();      // functions of one operand, activations
 std::span<const GradientRow> binary_gradients();     // arithmetic, where, bias_add
 std::span<const GradientRow> shape_gradients();      // other shapes and orders, joins, cuts, masks
@@ -48,30 +48,31 @@ Expr ones_as(const Expr& like);
 Expr reshaped_as(const Expr& data, const Expr& like);
 Expr broadcast_as(const Expr& data, const Expr& like);
 
-// The gradient by `operand`, which was broadcast to the shape of the typed `result`, where `gradient` has that shape.
+// Returns the gradient by `operand`, which was broadcast to the shape of the typed `result`, where `gradient` has that
+// shape.
 Expr summed_to(const Expr& gradient, const Expr& result, const Expr& operand);
-// Both of a binary op.
+// Returns both gradients of a binary op.
 Gradients binary(const GradientSite& s, const Expr& by_first, const Expr& by_second);
-// The gradient in the dtype of the first argument, where the op's out_dtype is another.
+// Returns the gradient in the dtype of the first argument, where the op's out_dtype is another.
 Expr operand_gradient(const GradientSite& s);
 // Returns the gradient where `condition` holds, and 0 elsewhere.
 Expr masked(const Expr& condition, const GradientSite& s);
 
 // Reshapes a vector [C] so that it broadcasts along `axis` of a tensor with `rank` dimensions.
 Expr along_axis(const Expr& vector, size_t axis, size_t rank);
-// The sum of a tensor over all axes but one.
+// Returns the sum of a tensor over all axes but one.
 Expr summed_but(const Expr& tensor, size_t axis);
-// How many elements of `whole` there are for each of `part`, in the first argument's dtype.
+// Returns how many elements of `whole` there are for each of `part`, in the first argument's dtype.
 Expr elements_each(const Expr& whole, const Expr& part, const GradientSite& s);
 
 // 0, 1, .. count - 1 of int64.
 Expr counted(int64_t count);
-// The axes of a tensor of `rank` dimensions with the one at `from` moved to `to`.
+// Returns the axes of a tensor of `rank` dimensions with the one at `from` moved to `to`.
 Shape moved_axis(size_t rank, size_t from, size_t to);
-// The tensor with its axes in that order; itself when that is the order it has.
+// Returns the tensor with its axes in that order; itself when that is the order it has.
 Expr ordered(const Expr& tensor, const Shape& axes);
 
-// The types of the items of argument 0, a tuple.
+// Returns the types of the items of argument 0, a tuple.
 const Array<Type>& item_types(const GradientSite& s);
 
 // UserError at the call: the op has a gradient, but not so.

@@ -23,8 +23,8 @@ struct MixedPrecisionOptions {
   bool refuses_missing = false;
   bool keeps_result_type = true;
 };
-// "relay.ToMixedPrecision.mixed_precision_type", "....missing_op_mode" (0 refuses, 1 and 2 do not) and
-// "....keep_orig_output_dtype" of the context's configuration. UserError for a type other than float16 and bfloat16,
+// Reads "relay.ToMixedPrecision.mixed_precision_type", "....missing_op_mode" (0 refuses, 1 and 2 do not) and
+// "....keep_orig_output_dtype" from the context's configuration. UserError for a type other than float16 and bfloat16,
 // and for another mode.
 MixedPrecisionOptions mixed_precision_options(const pass::PassContext& context);
 

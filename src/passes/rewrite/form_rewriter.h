@@ -29,7 +29,7 @@ class FormRewriter {
 
   // Converts `expr`, whose operands are done; returns nothing where the pass does not convert it.
   virtual std::optional<Stored> convert(const Expr& expr) = 0;
-  // `stored`, which `expr` became, in another form.
+  // Converts `stored`, the result for `expr`, to another form.
   virtual Expr change(const Expr& expr, const Stored& stored, const Form& form) = 0;
 
   void rewrite(const Expr& body) {
@@ -54,7 +54,7 @@ class FormRewriter {
     return stored.others.back().second;
   }
 
-  // The let `expr` with its variable and value as they became, around `body`.
+  // Returns the let `expr` around `body`, with its rewritten variable and value.
   Expr let_around(const Expr& expr, const Expr& body) {
     const auto& let = *expr.as<relay::LetNode>();
     const Expr& var = at(let.var).expr;

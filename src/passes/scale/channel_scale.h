@@ -19,9 +19,9 @@ struct Scale {
 
   bool is_uniform() const { return axis == rank; }
   int64_t count() const { return num_elements(shape); }
-  // Every factor is known to be, and none is infinite.
+  // Returns whether every factor is known to be positive and finite.
   bool is_positive() const;
-  // Every factor is known, finite and not 0.
+  // Returns whether every factor is known, finite and not 0.
   bool is_invertible() const;
   // Returns the factor for a tensor of `of_rank` dimensions along axis `at`: a constant when the factors are constant,
   // else the factors reshaped.

@@ -101,7 +101,7 @@ inline void check_golden(const GoldenPass& golden) {
   expect_same_results(before, after, args, golden.tolerance);
 }
 
-// The names of all files, sorted.
+// Returns the names of all files, sorted.
 inline std::vector<std::string> golden_names() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(HEADRACE_SOURCE_DIR "/src/passes/tests")) {

@@ -33,7 +33,8 @@ inline double total(const std::vector<NDArray>& tensors) {
   return sum;
 }
 
-// The central difference of the results' sum by one input element. A power of two as step keeps float32 inputs exact.
+// Returns the central difference of the results' sum by one input element. A power of two as step keeps float32 inputs
+// exact.
 inline double difference(const IRModule& module, const std::vector<NDArray>& args, size_t a, int64_t i, double step) {
   const double x = element_as_double(args[a].tensor(), i);
   set_element(args[a].tensor(), i, x + step);
@@ -44,8 +45,9 @@ inline double difference(const IRModule& module, const std::vector<NDArray>& arg
   return (above - below) / (2 * step);
 }
 
-// How far the gradients are from differences, at each input element; relative to the larger of 1 and the difference. A
-// kink within the step (relu, abs, max) shows as an error, and hardly ever again within one that is so much smaller.
+// Returns how far the gradients are from differences, at each input element; relative to the larger of 1 and the
+// difference. A kink within the step (relu, abs, max) shows as an error, and hardly ever again within one that is so
+// much smaller.
 inline double worst_error(const IRModule& before, const IRModule& after, const std::vector<NDArray>& args) {
   const auto results = run64(after, args);
   const size_t first = results.size() - args.size();

@@ -45,7 +45,7 @@ inline const relay::FunctionNode& main_of(const IRModule& module) {
   return *module->lookup("main").as<relay::FunctionNode>();
 }
 
-// How many calls of the op @main has.
+// Returns how many calls of the op @main has.
 inline int count_calls(const IRModule& module, std::string_view op) {
   int count = 0;
   relay::post_order(module->lookup("main"), [&](const Expr& node) {
