@@ -7,7 +7,7 @@
 
 namespace headrace::ops {
 
-// "elementwise"
+// Returns the kind's name: "elementwise".
 std::string_view name_of(FusionKind kind);
 
 struct CallFusion {
@@ -29,7 +29,8 @@ std::optional<FusionKind> promised_kind_of(const relay::CallNode& call);
 inline constexpr OpKey<std::string> kWhyOpaque{"WhyOpaque"};
 // Returns why no call of the op ever fuses, judged by the op alone; empty when calls may.
 std::string why_opaque(const OpNode& op);
-// Why this typed call of an op does not fuse; empty when it does. UserError as kCallFusion, and for another call.
+// Returns why this typed call of an op does not fuse; empty when it does. UserError as kCallFusion, and for another
+// call.
 std::string why_opaque(const relay::CallNode& call);
 
 // Throws the UserError for a call that takes its operands from memory, as calls that fuse with nothing do, in a group

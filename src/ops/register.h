@@ -19,11 +19,11 @@ class OpBuilder {
  public:
   // Makes the op known; `doc` says purpose, shapes, dtypes and source.
   OpBuilder(std::string name, std::string doc);
-  // The next argument. An op with arguments checks their number before its relation is asked; see any_args().
+  // Adds the next argument. An op with arguments checks their number before its relation is asked; see any_args().
   OpBuilder& arg(std::string name, std::string kind = "Tensor", std::string doc = "");
-  // The op takes any number of arguments.
+  // Lets the op take any number of arguments.
   OpBuilder& any_args();
-  // The struct of the op's attributes. A call without it, or with another, is a UserError.
+  // Sets the struct of the op's attributes. A call without it, or with another, is a UserError.
   template <typename T>
   OpBuilder& attrs() {
     op_->attrs_type_key = type_of<T>().key;
@@ -38,7 +38,7 @@ class OpBuilder {
   OpBuilder& level(int32_t support_level);
   // See kKeepsElements.
   OpBuilder& keeps_elements();
-  // The op has effects; see kStateful.
+  // Marks the op as having effects; see kStateful.
   OpBuilder& stateful();
 
  private:
@@ -55,7 +55,7 @@ Expr call_with(std::string_view op, Array<Expr> args, Span span, F&& fill) {
   return relay::make_call(op, std::move(args), Attrs(attrs), std::move(span));
 }
 
-// "Tensor[(1, n), float32]", for messages.
+// Returns a type's text for messages: "Tensor[(1, n), float32]".
 inline std::string show(const TensorType& type) { return to_string(Type(type)); }
 // Fails unless argument `i`'s dtype is `expected`'s; `what` names the argument.
 void check_same_dtype(const RelationInput& input, const TensorType& expected, const TensorType& got,

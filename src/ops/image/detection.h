@@ -51,7 +51,7 @@ struct PriorBox {
   double half_height, half_width;
 };
 std::vector<PriorBox> prior_boxes(const MultiBoxPriorAttrs& attrs, int64_t height, int64_t width);
-// How far apart places are along axis 0 or 1 of a plane, `size` long.
+// Returns how far apart places are along axis 0 or 1 of a plane, `size` long.
 double prior_step(const MultiBoxPriorAttrs& attrs, size_t axis, int64_t size);
 
 // The greatest distance from the plane's corner at which roi_pool considers edges of regions.

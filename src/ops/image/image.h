@@ -53,7 +53,7 @@ struct Resize2DOptions {
   bool cubic_exclude = false;
 };
 Expr resize2d(Expr data, Shape size, const Resize2DOptions& options = {}, Span span = {});
-// The size as an int tensor of two elements.
+// Makes a call with the size as an int tensor of two elements.
 Expr resize2d(Expr data, Expr size, const Resize2DOptions& options = {}, Span span = {});
 
 // Helpers that lowering needs, too: the resampling that equals an upsampling, the axes that a layout resamples, and the

@@ -49,7 +49,7 @@ TensorType relate_regions(const RelationInput& input, const Shape& pooled_size, 
 // The offsets of elements in a dense NCHW or NHWC tensor, for eval and kernels.
 struct Planes {
   Planes(const Shape& shape, std::string_view layout);
-  // The element that lies `place` (row * width + column) into a plane.
+  // Returns the element that lies `place` (row * width + column) into a plane.
   template <typename I>
   I offset(const I& batch, const I& channel, const I& place) const {
     return batch * batch_step + channel * channel_step + place * place_step;

@@ -13,12 +13,12 @@ std::optional<PrimExpr> unify_dims(const PrimExpr& a, const PrimExpr& b);
 // Returns the broadcast of two dimensions: equal ones stay, 1 yields to the other, a known size above 1 wins over a
 // symbol, unknown ones give `?`. Nothing when both are integers that neither agree nor are 1.
 std::optional<PrimExpr> broadcast_dims(const PrimExpr& a, const PrimExpr& b);
-// The shape that both broadcast to, aligned at the last axis; fails with the axis and both shapes.
+// Returns the shape that both broadcast to, aligned at the last axis; fails with the axis and both shapes.
 Array<PrimExpr> broadcast_shapes(const RelationInput& input, const TensorType& a, const TensorType& b);
 // e + c, with constants gathered: (n + 2) + -2 is n.
 PrimExpr add_const(const PrimExpr& e, int64_t c);
-// `dim` in canonical form, a dimension of the result; an error of the op where its numbers come to more than an integer
-// holds.
+// Returns `dim`, a dimension of the result, in canonical form; fails with an error of the op where its numbers
+// overflow.
 PrimExpr result_dim(const RelationInput& input, const PrimExpr& dim);
 // The dimensions that an op gets as its shape, from an attribute or from argument 1, an integer tensor of one
 // dimension; `?` where a value is not known. Nothing while the argument's type is not known.
@@ -28,7 +28,7 @@ std::optional<Dims> requested_shape(const RelationInput& input, const Shape& att
 inline constexpr std::string_view kUnknownSize = "a size that only the data tells";
 // Returns that error for a type with a size `?`; empty where it has none.
 std::string unknown_size_fault(const TensorType& type);
-// "(1, n, ?)"
+// Returns the text: "(1, n, ?)".
 std::string show_dims(const Array<PrimExpr>& dims);
 
 }  // namespace headrace::ops

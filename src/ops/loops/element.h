@@ -96,7 +96,7 @@ C wrapping_mul(C a, C b) {
   }
 }
 
-// `array` itself, or its elements converted to `dtype` (floats, integers, bool).
+// Returns `array` itself, or its elements converted to `dtype` (floats, integers, bool).
 NDArray as_dtype(const NDArray& array, DataType dtype);
 
 [[noreturn]] void fail_no_eval(DataType dtype);

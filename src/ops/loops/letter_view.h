@@ -26,7 +26,7 @@ class LetterView {
     for (const Part& part : parts) offset += i / part.inner % part.size * part.stride;
     return offset;
   }
-  // The offset of the element at that index of all letters.
+  // Returns the offset of the element at that index of all letters.
   int64_t offset(const Shape& index) const {
     int64_t sum = 0;
     for (size_t i = 0; i < index.size(); ++i) sum += at(i, index[i]);

@@ -49,7 +49,7 @@ inline int64_t dot(const Shape& index, const Shape& strides) {
   return offset;
 }
 
-// The elements of a tensor of integers, as index_at() has them.
+// Returns the elements of a tensor of integers, as index_at() has them.
 std::vector<int64_t> to_ints(const NDArray& array);
 // Argument `i` as integers, where all of it is known.
 std::optional<std::vector<int64_t>> known_ints(const RelationInput& input, size_t i);

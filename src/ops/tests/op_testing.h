@@ -25,7 +25,7 @@ inline std::string relate_text(const Expr& expr, const std::vector<Type>& arg_ty
   return type ? to_string(type) : "unknown";
 }
 
-// The message of the UserError that the relation throws; "no error" when it does not.
+// Returns the message of the UserError that the relation throws; "no error" when it does not.
 inline std::string relate_error(const Expr& expr, const std::vector<Type>& arg_types) {
   try {
     relate(expr, arg_types);
