@@ -12,8 +12,8 @@ namespace headrace::codegen {
 
 class CHelpers {
  public:
-  // The name of the function `family` of `dtype` ("hr_min_i32"), which the text has from now on. The families, where T
-  // is c_type(dtype) and U the unsigned integer of its size:
+  // Returns the name of the function `family` of `dtype` ("hr_min_i32"), which the text has from now on. The families,
+  // where T is c_type(dtype) and U the unsigned integer of its size:
   //   min, max, floor_mod, power (integers)         T (T, T)
   //   div, mod, floor_div, shift_left, shift_right  T (T, T), of integers
   //   abs                                           T (T), of signed integers
@@ -32,7 +32,7 @@ class CHelpers {
   // Adds a function under a name that no family has.
   void add(const std::string& name, const std::string& text);
 
-  // All of them, each after those that it calls.
+  // Returns the text of all functions, each after those that it calls.
   const std::string& text() const { return text_; }
 
  private:

@@ -40,9 +40,9 @@ struct CCode {
   CLevel unsigned_level = CLevel::primary;
 };
 
-// `code` where C wants something that binds at least as tightly as `level`.
+// Returns `code`, in parentheses unless it binds at least as tightly as `level`.
 std::string at_least(const CCode& code, CLevel level);
-// `code`, of that integer type of 32 or 64 bits, as the type without a sign and back.
+// Converts `code`, of an integer dtype of 32 or 64 bits, to the unsigned type and back.
 CCode as_unsigned(const CCode& code, DataType dtype);
 CCode from_unsigned(const CCode& code, DataType dtype);
 
@@ -50,9 +50,9 @@ class CKernel {
  public:
   explicit CKernel(CHelpers& helpers) : helpers_(helpers) {}
 
-  // The function, after the bodies of its parallel loops.
+  // Writes the function, after the bodies of its parallel loops.
   std::string write(const tir::PrimFuncNode& function);
-  // The function `name` of one float: the value of `e` for `argument`.
+  // Writes a function `name` of one float: the value of `e` for `argument`.
   std::string write_function(const std::string& name, const PrimVar& argument, const PrimExpr& e);
 
  private:
@@ -139,7 +139,7 @@ class CKernel {
   // c_memory.cc
   CCode index(const PrimExpr& e);
   std::string offset_of(const Buffer& buffer, const Array<PrimExpr>& indices);
-  // "x[i * 4 + j]": the element that a load reads, and the one `offset` elements behind it.
+  // Returns "x[i * 4 + j]": the element that a load reads, and the one `offset` elements behind it.
   std::string element_of(const Buffer& buffer, const Array<PrimExpr>& indices, const PrimExpr& offset = {});
   std::string element_of(const PrimExpr& place, const PrimExpr& offset);
   CCode from_memory(const std::string& text, DataType dtype);

@@ -14,7 +14,7 @@ namespace headrace::codegen {
 std::string c_type(DataType dtype);
 // Returns the C type of an element in memory: "uint8_t" for bool, "uint16_t" for the bits of float16 and bfloat16.
 std::string c_memory_type(DataType dtype);
-// "i32", "u8", "f16", "bf16": for names of functions.
+// Returns a dtype's tag for names of functions: "i32", "u8", "f16", "bf16".
 std::string c_tag(DataType dtype);
 // Returns the suffix of literals and of functions of the C library: "f" for dtypes that are computed in float.
 std::string c_suffix(DataType dtype);
@@ -35,7 +35,7 @@ bool is_c_identifier(std::string_view word);
 // Names of one function's variables, different from one another while they are in scope.
 class CNames {
  public:
-  // `hint` where that is a name and free, else something like it.
+  // Returns `hint` if it is a free name, otherwise a similar name, and takes that name.
   std::string add(std::string_view hint);
   void reserve(const std::string& name) { taken_.insert(name); }
   // Names added after this many were free again.

@@ -115,8 +115,8 @@ class NativeCompiler {
   // defines, a write that failed.
   void link(const LinkRequest& request, int output_fd) const;
 
-  // The bytes of a shared object made of one relocatable one, which brings its data with it; all that is visible in it
-  // is exported. UserError as link.
+  // Returns the bytes of a shared object made of one relocatable one, which brings its data with it; all that is
+  // visible in it is exported. UserError as link.
   std::string link_object(const ObjectCode& object, const NativeTarget& target) const;
 
  private:

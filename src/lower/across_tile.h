@@ -13,8 +13,8 @@ struct TilePlace {
   int64_t rows, columns;
 };
 
-// The results of a tile, in registers while they are summed. A long float sum is made of blocks, since one piece would
-// lose accuracy with its length.
+// Makes the statements that compute a tile, whose results are in registers while they are summed. A long float sum is
+// split into blocks, since one sum would lose accuracy with its length.
 tir::Stmt across_tile(const Reduction& reduction, const Tiling& tiling, const TilePlace& place);
 
 }  // namespace headrace::lower

@@ -19,7 +19,7 @@ struct Affine {
 // The values that variables take: 0 .. extent - 1.
 using Extents = std::unordered_map<const PrimVarNode*, int64_t>;
 
-// The sum equal to an int64 expression. Quotients and remainders by constants are taken apart as far as the extents
+// Converts an int64 expression to an equal sum. Quotients and remainders by constants are split as far as the extents
 // allow, and joined again: (f / 7) * 7 + f % 7 is f.
 Affine to_affine(const PrimExpr& e, const Extents& extents);
 

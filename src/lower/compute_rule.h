@@ -26,7 +26,7 @@ inline constexpr OpKey<ComputeRuleFn> kComputeRule{"ComputeRule"};
 
 // Gives every op its rule, once a process; registers the ops too.
 void register_all_rules();
-// The ops that no rule computes, neither a compute rule nor a kernel rule, sorted; register_all_rules() has run.
+// Returns the ops with neither a compute rule nor a kernel rule, sorted; call register_all_rules() first.
 std::vector<std::string> ops_without_rule();
 
 // --- what rules are written with ---
@@ -37,7 +37,7 @@ using Index = std::vector<PrimExpr>;
 std::vector<PrimVar> make_axes(const Array<PrimExpr>& shape, const char* prefix = "i");
 Index to_index(const std::vector<PrimVar>& axes);
 PrimExpr load(const Buffer& buffer, const Index& index);
-// The element of `buffer` that numpy broadcasting reads for element `index` of a result of that rank.
+// Loads the element of `buffer` that numpy broadcasting reads for element `index` of a result of that rank.
 PrimExpr load_broadcast(const Buffer& buffer, const Index& index);
 
 // Makes a stage without reduction: output[index] = element(index).
@@ -51,10 +51,10 @@ tir::ComputeStage part_stage(Buffer output, const std::vector<PrimExpr>& origin,
 // Makes a stage that stops the kernel with `message` unless `condition` holds for every index below `extents`.
 tir::ComputeStage check_stage(const Array<PrimExpr>& extents, std::string message,
                               const std::function<PrimExpr(const Index&)>& condition);
-// The Compute of one stage that writes the op's only result.
+// Makes the compute form of one stage that writes the op's only result.
 tir::Compute single_stage(const RuleInput& input, tir::ComputeStage stage);
 
-// The dtype that elements are computed in: float32 for float16 and bfloat16, else their own.
+// Returns the dtype that elements are computed in: float32 for float16 and bfloat16, else their own.
 DataType wide_type(DataType dtype);
 // Returns the dtype in which a mean is summed: 64-bit for integers, wide_type for others.
 DataType total_type(DataType dtype);
@@ -65,7 +65,7 @@ PrimExpr wide(const PrimExpr& value);
 PrimExpr as_index(const PrimExpr& value);
 // Joins conditions; true for none.
 PrimExpr all_of(const std::vector<PrimExpr>& conditions);
-// `value` where `condition` holds, else `otherwise`; only that side is evaluated.
+// Returns `value` where `condition` holds, else `otherwise`; only that side is evaluated.
 PrimExpr guarded(const PrimExpr& condition, const PrimExpr& value, const PrimExpr& otherwise);
 
 }  // namespace headrace::lower

@@ -54,7 +54,7 @@ tir::Stmt each(int64_t extent, const ByValue& body, tir::ForKind kind = tir::For
 tir::Stmt each_parallel(int64_t extent, int64_t work, const ByValue& body);
 // Makes a nest of loops over all indices of `shape`, the last axis innermost.
 tir::Stmt each_index(const Shape& shape, const std::function<tir::Stmt(const Index&)>& body);
-// `value` computed once, before `body`.
+// Computes `value` once, before `body`.
 tir::Stmt bind(const PrimExpr& value, const ByValue& body);
 tir::Stmt with_cell(DataType dtype, const std::function<tir::Stmt(const Cell&)>& body);
 // Memory for `body` alone, not initialised.

@@ -29,7 +29,7 @@ struct Reduction {
 
   // acc and one more term.
   PrimExpr combined(const PrimExpr& acc, const PrimExpr& term) const;
-  // The value where the axes, reduced ones too, are `values`.
+  // Returns the stage's value at `values` of the axes, reduced ones included.
   PrimExpr term(const Values& values) const;
   // Makes the statement that stores a combined value, after the epilogue.
   tir::Stmt store_result(const PrimExpr& reduced, Values values) const;

@@ -5,8 +5,8 @@
 
 namespace headrace::lower {
 
-// The types of the call's inputs and results, tuples taken apart; no buffers yet. UserError at the call: an argument is
-// no tensor and no tuple of tensors.
+// Collects the types of the call's inputs and results, tuples taken apart, without buffers. UserError at the call: an
+// argument is neither a tensor nor a tuple of tensors.
 RuleInput rule_input_of(const relay::CallNode& call);
 
 // Makes a buffer for each of the input's types. Where each argument is one tensor, buffers have the names of the op's

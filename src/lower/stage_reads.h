@@ -17,9 +17,9 @@ class StageReads {
   using Places = std::vector<Array<PrimExpr>>;
   const Places& places(size_t index, const Buffer& buffer) const;
   bool reads(size_t index, const Buffer& buffer) const { return !places(index, buffer).empty(); }
-  // The buffers that stage `index` reads, each once.
+  // Returns the buffers that stage `index` reads, each once.
   const std::vector<Buffer>& buffers(size_t index) const { return stages_[index].buffers; }
-  // The stages that read `buffer`, in order.
+  // Returns the stages that read `buffer`, in order.
   const std::set<size_t>& readers(const Buffer& buffer) const;
 
   // Stage `index` has become `stage`.

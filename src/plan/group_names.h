@@ -9,7 +9,7 @@ namespace headrace::plan {
 class GroupTable {
  public:
   GlobalVar add(const relay::Function& group);
-  // The functions in the order they were added.
+  // Returns the functions in the order they were added.
   const std::vector<std::pair<GlobalVar, relay::Function>>& functions() const { return functions_; }
 
  private:

@@ -20,7 +20,7 @@ inline constexpr const char* kTvmFfiSymbol = "__tvm_ffi_main";
 std::string static_main_tables(const artifact::Program& program, std::span<const artifact::Weight> weights,
                                const std::string& triple, const std::string& needs_runtime);
 
-// The object file of static_main.c, for x86-64.
+// Returns the object file of static_main.c, for x86-64.
 std::string_view static_main_object();
 
 }  // namespace headrace::plan

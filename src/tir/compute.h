@@ -48,7 +48,7 @@ struct Compute {
   std::vector<Buffer> outputs;       // of some stages; the other stages are intermediate
 };
 
-// The neutral element of a combiner in a dtype: 0, 1, the lowest, the highest value.
+// Returns the neutral element of a combiner in a dtype: 0, 1, the lowest, the highest value.
 PrimExpr identity_of(Combiner combiner, DataType dtype);
 PrimExpr combine(Combiner combiner, const PrimExpr& a, const PrimExpr& b);
 

@@ -6,8 +6,8 @@
 
 namespace headrace::tir {
 
-// `compute` with new variables, of the same names, for all axes, reduced axes and combined values. Its buffers and
-// symbols stay.
+// Returns `compute` with new variables, of the same names, for all axes, reduced axes and combined values. Its buffers
+// and symbols stay.
 Compute with_own_variables(Compute compute);
 
 }  // namespace headrace::tir

@@ -13,7 +13,7 @@ namespace headrace::tir {
 // functions have spans with `source_name`. The text must start with #[tir_version = "1"]. At most 600 statements nest,
 // and 300 parentheses.
 IRModule parse_module(std::string_view text, const std::string& source_name = "<text>");
-// The one function of the text; UserError when there is another number of them.
+// Parses a text with one function; UserError when there is another number of them.
 PrimFunc parse_function(std::string_view text, const std::string& source_name = "<text>");
 // Returns whether a text is one of tir: its first token is that version line.
 bool is_tir_text(std::string_view text);

@@ -11,7 +11,7 @@ std::vector<PrimExpr> operands_of(const PrimExpr& e);
 // Returns every expression below `roots`, operands first, shared ones once. Null ones are left out.
 std::vector<PrimExpr> post_order(const std::vector<PrimExpr>& roots);
 
-// The expressions that stand in `s` itself, not in the statements inside it.
+// Returns the expressions that stand in `s` itself, not in the statements inside it.
 std::vector<PrimExpr> expressions_of(const Stmt& s);
 // Returns the statements directly inside `s`, null ones included except for a missing else.
 std::vector<Stmt> statements_of(const Stmt& s);

@@ -12,7 +12,8 @@ namespace headrace::tir {
 // same reference to leave it). Unchanged nodes are returned as they are. A shared node is visited once and stays
 // shared, since expressions are graphs that may be huge when written out as trees.
 PrimExpr rewrite(const PrimExpr& expr, const std::function<PrimExpr(const PrimExpr&)>& change);
-// The expressions of `stmt` by `change_expr`, then its statements, innermost first, by `change_stmt` (may be empty).
+// Rewrites the expressions of `stmt` by `change_expr`, then its statements, innermost first, by `change_stmt` (may be
+// empty).
 Stmt rewrite(const Stmt& stmt, const std::function<PrimExpr(const PrimExpr&)>& change_expr,
              const std::function<Stmt(const Stmt&)>& change_stmt = {});
 // Replaces variables.

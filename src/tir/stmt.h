@@ -134,7 +134,7 @@ Stmt make_allocate(Buffer buffer, Scope scope, Stmt body);
 Stmt make_evaluate(PrimExpr value);
 Stmt make_assert(PrimExpr condition, std::string message);
 PrimFunc make_prim_func(std::string symbol, Array<Buffer> params, int64_t num_outputs, Stmt body);
-// The function's global_symbol; InternalError when it has none.
+// Returns the function's global_symbol; InternalError when it has none.
 std::string symbol_of(const PrimFuncNode& function);
 
 // Makes the node types of tir known by key.

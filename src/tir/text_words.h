@@ -11,7 +11,7 @@ inline constexpr std::string_view kTextVersion = "1";
 
 // Returns the dtype that a word such as float32x16 names; nothing for other words.
 std::optional<DataType> dtype_of_word(std::string_view word);
-// The intrinsic of that name.
+// Returns the intrinsic of that name.
 std::optional<Intrinsic> intrinsic_of(std::string_view word);
 std::optional<ForKind> for_kind_of(std::string_view word);
 // Returns whether a word must be quoted to be used as a name.

@@ -11,7 +11,7 @@ namespace headrace::tir_passes {
 // a code generator then runs the iterations of such loops one after the other, and calls the C library.
 std::vector<pass::Pass> pipeline();
 
-// The whole list on one function.
+// Runs the whole list on one function.
 tir::PrimFunc run_pipeline(const tir::PrimFunc& function);
 
 }  // namespace headrace::tir_passes

@@ -22,7 +22,7 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
   llvm::LLVMContext& get() { return *context_; }
-  // The errors so far, one a line; empty when all went well.
+  // Returns the errors so far, one a line; empty when all went well.
   const std::string& errors() const { return errors_; }
 
  private:

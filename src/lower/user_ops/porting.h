@@ -57,7 +57,7 @@ class OpRegEntry {
   OpRegEntry& set_support_level(int32_t level);
   OpRegEntry& add_type_rel(const std::string& rel_name, RelayTypeRel relation);
   OpRegEntry& set_compute(lower::UserCompute compute);
-  // "TOpPattern" (int), "TOpIsStateful" (bool), or any key with any value.
+  // Sets "TOpPattern" (int), "TOpIsStateful" (bool), or any key with any value.
   template <typename T>
   OpRegEntry& set_attr(const std::string& key, const T& value) {
     return set_value(key, Value(value));

@@ -17,7 +17,7 @@ tir::Compute fit_compute(const ComputeRuleFn& rule, const RuleInput& input);
 // is read at one index, or the value depends on an index or a size; reduction: every element that is read is read once;
 // anchor: other reductions, and stages that read an input at several indices.
 std::pair<ops::FusionKind, std::string> fusion_of(const tir::Compute& form);
-// The widest kind among the form's stages, also where no group takes it.
+// Returns the widest kind among the form's stages, also where no group takes it.
 ops::FusionKind widest_stage(const tir::Compute& form);
 
 // UserError at the call when the parameters of `function` (inputs, then outputs) do not have the tensors' dtypes and
