@@ -25,7 +25,7 @@ double read_gigabytes(int threads, int64_t bytes, double seconds);
 // the median. Nothing where the process has one processor.
 std::optional<double> hop_nanoseconds(double seconds);
 
-// Which instructions fma_gflops used: "AVX-512", "AVX2", "plain".
+// Returns which instructions fma_gflops used: "AVX-512", "AVX2", "plain".
 std::string fma_instructions();
 
 }  // namespace headrace::bench

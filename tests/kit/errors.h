@@ -8,8 +8,8 @@
 
 namespace headrace::kit {
 
-// The message of the UserError (with its place, if it has one) that the call throws; empty when it throws nothing.
-// Anything else it throws passes through.
+// Returns the message of the UserError (with its place, if it has one) that the call throws; empty when it throws
+// nothing. Anything else it throws passes through.
 template <typename Call>
 std::string user_error_of(Call&& call) {
   try {

@@ -6,7 +6,7 @@
 
 namespace headrace::kit {
 
-// The data types and functions that the pieces use.
+// Returns the data types and functions that the pieces use.
 IRModule functional_prelude();
 
 // `value` is of the type of `a`; it holds inside the lets, which come in this order.

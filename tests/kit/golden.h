@@ -17,8 +17,8 @@ bool is_blessing();
 // updates the file. While blessing it writes the file (and its folder) and succeeds.
 testing::AssertionResult matches_golden(const std::filesystem::path& file, std::string_view actual);
 
-// The lines that differ, with `-` for expected and `+` for actual, and up to two equal lines around them; at most 40
-// lines. Empty when the texts are equal.
+// Returns the lines that differ, with `-` for expected and `+` for actual, and up to two equal lines around them; at
+// most 40 lines. Empty when the texts are equal.
 std::string diff_lines(std::string_view expected, std::string_view actual);
 
 }  // namespace headrace::kit

@@ -8,7 +8,7 @@
 
 namespace headrace::kit {
 
-// `message` receives the sentence of a failure.
+// Makes a host whose `message` receives the sentence of a failure.
 inline HeadraceHost host_with_message(std::span<char> message) {
   return {.size = sizeof(HeadraceHost),
           .version = HR_KERNEL_ABI_VERSION,

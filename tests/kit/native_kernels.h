@@ -23,10 +23,10 @@ class NativeKernels {
   // the test.
   std::vector<NDArray> run(size_t i, const std::vector<NDArray>& inputs) const;
 
-  // The sentence that kernel `i` stops with; empty when it does not.
+  // Returns the sentence that kernel `i` stops with; empty when it does not.
   std::string error_of(size_t i, const std::vector<NDArray>& inputs) const;
 
-  // The widest vectors of this machine.
+  // Returns the widest vectors of this machine.
   static int vector_bits();
 
  private:

@@ -20,7 +20,7 @@ struct Options {
   TestSize size = TestSize::kCi;
 };
 
-// The options of this process. The kit's main() sets them; without it they come from the environment alone.
+// Returns the options of this process. The kit's main() sets them; without it they come from the environment alone.
 const Options& options();
 
 // Reads the kit's arguments and removes them from argv. Called once, by main(). Throws UserError for a value that is
@@ -30,10 +30,11 @@ void read_options(int& argc, char** argv);
 // One of two numbers, by test size; few: ci's.
 int by_size(int ci, int full);
 
-// How long or deep a program is that must need no stack: a quarter of it at test size few, where frames are larger.
+// Returns how long or deep a program is that must need no stack: a quarter of it at test size few, where frames are
+// larger.
 int by_depth(int depth);
 
-// Whether a long list's case i is run: every one, or every third at test size few.
+// Returns whether a long list's case i is run: every one, or every third at test size few.
 bool is_chosen(size_t i);
 
 }  // namespace headrace::kit

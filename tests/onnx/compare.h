@@ -19,7 +19,7 @@ inline constexpr double kRelativeBfloat16 = 1.0 / 128;
 // the tolerance, NaN where NaN is expected. Else returns the first difference.
 std::string difference(const NDArray& got, const onnx::TensorData& expected);
 
-// The tensor as an NDArray of its own; UserError for strings and complex numbers.
+// Returns the tensor as an NDArray of its own; UserError for strings and complex numbers.
 NDArray to_array(const onnx::TensorData& data);
 
 }  // namespace headrace::onnx_test
