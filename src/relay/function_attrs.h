@@ -19,7 +19,7 @@ inline bool is_primitive(const Function& function) { return function && is_primi
 
 // Passes do not rewrite its body: it is primitive, another compiler's, or marked SkipOptimization.
 bool is_left_alone(const FunctionNode& function);
-// It stays a unit in the body around it: it is primitive, another compiler's, or a composite.
+// Returns whether the function stays a unit in the body around it: it is primitive, another compiler's, or a composite.
 bool is_sealed(const FunctionNode& function);
 // Returns whether passes visit and rewrite `expr` in a body: true for everything but functions that are sealed or left
 // alone.

@@ -9,8 +9,8 @@ namespace headrace::relay {
 struct RelationInput {
   const CallNode& call;
   const std::vector<Type>& arg_types;  // never null; IncompleteType where nothing is known yet
-  // The value of argument i as a list of integer expressions, where inference knows it (shape arithmetic); for a scalar
-  // a list of one.
+  // Returns the value of argument i as a list of integer expressions, where inference knows it (shape arithmetic); a
+  // list of one for a scalar.
   std::function<std::optional<std::vector<PrimExpr>>(size_t)> arg_value;
   // Returns the argument's data where it is a Constant; null otherwise.
   std::function<NDArray(size_t)> arg_constant;

@@ -31,14 +31,14 @@ struct Scopes {
   }
 };
 
-// Scope 0 is the one that `root` is the result of.
+// Computes the scopes of an expression; scope 0 is the one whose result is `root`.
 Scopes find_scopes(const Expr& root);
 
 // Returns for each scope the innermost scope around it, or itself, that is entered conditionally or repeatedly: a
 // function body, a branch, a clause. 0 outside of all.
 std::vector<int> find_blocks(const Expr& root, const Scopes& scopes);
 
-// Written in place wherever it is used: variables, constants, names.
+// Returns whether an expression is written in place at every use: a variable, a constant or a name.
 bool is_atomic(const Expr& expr);
 
 }  // namespace headrace::relay

@@ -19,7 +19,7 @@ struct UserAttrsNode : AttrsNode {
 enum class AttrKind : uint8_t { integer, real, boolean, text, dtype, shape, integers, reals };
 // Returns the kind's name: "int", "float", "bool", "str", "dtype", "shape", "Array[int]", "Array[float]".
 std::string_view name_of(AttrKind kind);
-// UserError that lists the kinds there are.
+// Parses a kind's name. UserError that lists the kinds.
 AttrKind parse_attr_kind(std::string_view name);
 
 struct AttrSpec {

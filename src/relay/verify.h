@@ -32,7 +32,7 @@ struct VariableBreaches {
 };
 VariableBreaches find_variable_breaches(const Expr& expr, bool is_closed);
 
-// UserError that lists the breaches when there are any.
+// Throws a UserError that lists the breaches, if there are any.
 void verify(const IRModule& module, const VerifyOptions& options = {});
 
 }  // namespace headrace::relay

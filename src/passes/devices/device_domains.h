@@ -21,7 +21,7 @@ struct DomainNode {
 
 class DeviceDomains {
  public:
-  // New sets, one for each leaf of the type.
+  // Makes new sets, one for each leaf of the type.
   Domain make(const Type& type);
   Domain make_leaf();
   // Returns the domain of a value whose parts are all on one device.
@@ -33,11 +33,11 @@ class DeviceDomains {
 
   // Returns the device that the set is on; empty while nothing says.
   const std::string& device(const Domain& leaf);
-  // False when the set is on another one.
+  // Sets the device of a set; returns false when it has another one.
   bool set_device(const Domain& leaf, const std::string& device);
   // Makes the two sets one; false when they are on two devices.
   bool join(const Domain& a, const Domain& b);
-  // Every set that nothing says anything of.
+  // Sets the device of every set that has none.
   void set_rest(const std::string& device);
 
  private:

@@ -23,7 +23,7 @@ bool contains_function(const Type& type);
 // The data types of a module that hold functions: in a field, or in a data type of a field, and so on.
 class FunctionHolders {
  public:
-  // Linear in the size of the definitions.
+  // Reads the module's definitions, in time linear in their size.
   explicit FunctionHolders(const IRModule& module);
   // Returns the name of a data type with functions that is written in the type; empty where none is.
   std::string find_in(const Type& type) const;

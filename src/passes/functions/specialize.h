@@ -20,8 +20,8 @@ inline constexpr size_t kMostSpecializations = 2'000;
 // Nodes of a type that a function may be used with.
 inline constexpr int64_t kMostTypeNodes = 4'096;
 
-// UserError where the types of a use are not known or are several, for a function literal that has type parameters
-// where it uses such a function, and past kMostSpecializations.
+// Specialises a module. UserError where the types of a use are unknown or ambiguous, for a function literal with type
+// parameters that uses such a function, and past kMostSpecializations.
 IRModule specialize(const IRModule& module);
 
 }  // namespace headrace::passes

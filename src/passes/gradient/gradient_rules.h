@@ -11,7 +11,7 @@ struct GradientSite {
   Expr gradient;                // by the result; a tuple for an op that gives one
 
   Expr arg(size_t i) const { return call.args[i]; }
-  // UserError where it is not static.
+  // Returns the shape of an argument; UserError where it is not static.
   Shape arg_shape(size_t i) const;
   Shape shape() const;
 };

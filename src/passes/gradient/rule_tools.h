@@ -31,7 +31,7 @@ std::span<const GradientRow> normalize_gradients();  // softmax, norms, losses
 const TensorTypeNode& tensor_type_of(const Expr& expr);
 DataType dtype_of(const Expr& expr);
 size_t rank_of(const Expr& expr);
-// UserError at `expr` when the dimension is no number.
+// Return a dimension, and the shape; UserError at `expr` when a dimension is not a number.
 int64_t static_dim_of(const Expr& expr, size_t axis);
 Shape static_shape_of(const Expr& expr);
 // Returns the shape; nothing when a dimension is not a number.
@@ -65,7 +65,7 @@ Expr summed_but(const Expr& tensor, size_t axis);
 // Returns how many elements of `whole` there are for each of `part`, in the first argument's dtype.
 Expr elements_each(const Expr& whole, const Expr& part, const GradientSite& s);
 
-// 0, 1, .. count - 1 of int64.
+// Makes 0, 1, .. count - 1 of int64.
 Expr counted(int64_t count);
 // Returns the axes of a tensor of `rank` dimensions with the one at `from` moved to `to`.
 Shape moved_axis(size_t rank, size_t from, size_t to);
@@ -75,7 +75,7 @@ Expr ordered(const Expr& tensor, const Shape& axes);
 // Returns the types of the items of argument 0, a tuple.
 const Array<Type>& item_types(const GradientSite& s);
 
-// UserError at the call: the op has a gradient, but not so.
+// Throws a UserError at the call: the op has a gradient, but not for this call.
 [[noreturn]] void refuse(const GradientSite& s, std::string_view what);
 
 }  // namespace headrace::passes::gradient_rules

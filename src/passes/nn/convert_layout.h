@@ -51,7 +51,7 @@ void check_desired_layouts(const Value& value);
 // Reads and checks "relay.ConvertLayout.desired_layouts" of the context's configuration; nothing without it.
 DesiredLayouts desired_layouts(const pass::PassContext& context);
 
-// UserError when a function of a user gives what does not fit: no expression, or one of another type.
+// Converts a module. UserError when a user's function returns no expression, or one of another type.
 IRModule convert_layout(const IRModule& module, const DesiredLayouts& desired);
 
 }  // namespace headrace::passes

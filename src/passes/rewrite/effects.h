@@ -17,13 +17,14 @@ class Effects {
  public:
   // Makes the effects of a module in which no expression has any.
   Effects() = default;
-  // With `reads`, reading and making a reference count as effects, because their results depend on when they are
-  // evaluated.
+  // Computes the effects of a module. With `reads`, reading and making a reference count, too, because their results
+  // depend on when they are evaluated.
   explicit Effects(const IRModule& module, bool reads = false);
-  // Evaluating `expr`, a node of the module's functions, may write a reference, call a stateful op, or call something
-  // that is not known. Making a function has no effect, whatever its body does. Linear in the module, once.
+  // Returns whether evaluating `expr`, a node of the module's functions, may write a reference, call a stateful op, or
+  // call something unknown. Making a function has no effect, whatever its body does. The constructor does the work,
+  // linear in the module.
   bool of(const Expr& expr) const { return effectful_.contains(expr.object()); }
-  // No expression has any.
+  // Returns whether no expression has an effect.
   bool empty() const { return effectful_.empty(); }
 
  private:

@@ -67,7 +67,7 @@ struct WeightAxis {
 // Returns whether scaling data along `where.data_axis` is the same as scaling the weights of that type instead.
 bool is_along(const Scale& scale, const WeightAxis& where, const TensorTypeNode* weights);
 
-// nn.conv1d, nn.conv2d, nn.conv3d and their transposes, in layouts without parts.
+// Returns whether the call is nn.conv1d, nn.conv2d, nn.conv3d or a transpose of them, in layouts without parts.
 bool is_plain_conv(const relay::CallNode& call);
 
 }  // namespace headrace::passes

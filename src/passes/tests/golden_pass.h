@@ -90,7 +90,7 @@ inline NDArray golden_input(const relay::Var& param) {
   return ramp(shape, 0.5f);
 }
 
-// The text, and that both programs compute the same of float32 inputs.
+// Checks the text, and that both programs compute the same of float32 inputs.
 inline void check_golden(const GoldenPass& golden) {
   const IRModule before = relay::infer_type(program_before(golden));
   const IRModule after = run_pass(golden.pass, before, golden.context);

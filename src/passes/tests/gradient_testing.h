@@ -7,7 +7,7 @@
 
 namespace headrace::passes {
 
-// The tensors of a value in order, tuples flattened.
+// Appends the tensors of a value in order, tuples flattened.
 inline void flatten(const Value& value, std::vector<NDArray>& out) {
   if (value.is<NDArray>()) {
     out.push_back(value.as<NDArray>());

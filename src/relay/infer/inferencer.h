@@ -26,13 +26,13 @@ namespace headrace::relay {
 // Collects the errors of one inference.
 class TypeErrors {
  public:
-  // Which expression the errors that follow are about.
+  // Sets the expression that the following errors are about.
   void set_place(const Expr& expr) { place_ = expr; }
   void add(const UserError& error);
   void add(const Span& span, std::string op, std::string message);
   bool empty() const { return messages_.empty(); }
   bool is_about(const Expr& place) const { return std::find(places_.begin(), places_.end(), place) != places_.end(); }
-  // Each with the line and a caret, where its place is in a text of the module.
+  // Adds line and caret to each error whose place is in a text of the module.
   void show_places(const IRModule& module);
   // Throws when there is any: one as it is, several as a list.
   void raise() const;
@@ -56,7 +56,7 @@ class Inferencer {
   std::vector<Expr> run_all(const std::vector<Expr>& exprs);
   // Returns whether all errors are about undetermined parts of types, such as List[_].
   bool lacks_parts_only() const { return lacks_parts_ && !lacks_whole_types_; }
-  // After run_all: names of types that get out of their function are errors.
+  // Reports names of types that escape their function; call after run_all.
   void report_escapes(const std::vector<Expr>& exprs, bool is_part);
   ValueMap take_values();
   // Returns the errors since the last call, for a program that grows; the caller raises them.
@@ -95,7 +95,7 @@ class Inferencer {
   bool agree(const Expr& at, const Type& a, const Type& b, const std::function<std::string()>& message);
   // Returns why a type from a user cannot be used for inference; empty when it can.
   std::string annotation_fault(const Type& type) const;
-  // False, and an error, when it is none.
+  // Checks an annotation; reports an error and returns false when it is not a type.
   bool check_annotation(const Type& type, const Span& span);
 
   void visit_var(const Var& node);
@@ -218,7 +218,7 @@ std::optional<size_t> value_elements(const Type& type);
 Type annotated_type(const Function& function);
 // Returns the module's data type of that name; null when there is none.
 TypeData find_type_data(const IRModule& module, const GlobalTypeVar& var);
-// fn <T...>(inputs) -> Type[T...]
+// Returns the constructor's type, fn <T...>(inputs) -> Type[T...].
 Type constructor_type(const Constructor& constructor, const TypeData& data);
 
 }  // namespace headrace::relay

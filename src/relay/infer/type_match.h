@@ -5,7 +5,8 @@
 
 namespace headrace::relay {
 
-// Equal in every part; `?` counts as the same as `?`. Symbols are compared by identity, dimensions by value.
+// Returns whether two types are equal in every part; `?` equals `?`. Symbols are compared by identity, dimensions by
+// value.
 bool same_type(const Type& a, const Type& b);
 
 // Returns the type itself for a type function that is applied to nothing.

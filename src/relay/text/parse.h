@@ -29,8 +29,8 @@ struct ParseOptions {
   IRModule init_module = {};
 };
 
-// UserError that holds all errors of the text, each with source:line:column, the line and a caret. Every node has a
-// span with `source_name`, and the module has the text in its source map. The text must start with
+// Parses a module. UserError that holds all errors of the text, each with source:line:column, the line and a caret.
+// Every node has a span with `source_name`, and the module has the text in its source map. The text must start with
 // #[version = "0.0.5"].
 IRModule parse_module(std::string_view text, const std::string& source_name = "<text>",
                       const ParseOptions& options = {});

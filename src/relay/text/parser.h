@@ -24,7 +24,7 @@ struct CallAttrs {
   }
 };
 
-// 1 at a bracket that opens, -1 at one that closes.
+// Returns 1 at an opening bracket, -1 at a closing one, and 0 otherwise.
 int nesting_step(const Token& token);
 
 class Parser : private TokenReader {

@@ -48,9 +48,10 @@ struct PrintOptions {
   std::function<std::string(const Expr&)> annotate = {};
 };
 
-// Deterministic: equal modules with equal names give equal bytes. UserError on what has no text form: attributes that
-// hold other objects than numbers, strings, lists, maps, tensors and dimensions; functions that are not relay's; type
-// and constructor names that are no identifiers, and what else print_type (ir/type_text.h) refuses.
+// Prints a module. Deterministic: equal modules with equal names give equal bytes. UserError on parts without a text
+// form: attributes that hold objects other than numbers, strings, lists, maps, tensors and dimensions; functions that
+// are not relay's; names of types and constructors that are not identifiers; and whatever print_type (ir/type_text.h)
+// refuses.
 std::string print_module(const IRModule& module, const PrintOptions& options = {});
 // Prints one expression.
 std::string print_expr(const Expr& expr, const PrintOptions& options = {});

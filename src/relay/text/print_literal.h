@@ -23,7 +23,7 @@ class ConstantTable {
   std::unordered_multimap<uint64_t, size_t> by_hash_;
 };
 
-// The block that follows the program: "#[metadata]\n{...}\n".
+// Prints the block behind the program: "#[metadata]\n{...}\n".
 void print_metadata(std::string& out, const std::vector<NDArray>& constants);
 
 }  // namespace headrace::relay
