@@ -21,7 +21,7 @@ class CHelpers {
   //   round                                         float (float), to float16 or bfloat16
   //   odd                                           float (double), to odd: rounding it again to 16 bits rounds once
   std::string use(std::string_view family, DataType dtype);
-  // T (F): float to integer, saturating; NaN becomes 0.
+  // Returns the name of T (F), which converts a float to an integer, saturating, with NaN as 0.
   std::string use_saturating(DataType from, DataType to);
   // Returns the name of int32_t (env, message), which writes the message of a failed assertion and returns its status.
   std::string use_fail();

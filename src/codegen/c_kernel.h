@@ -87,7 +87,7 @@ class CKernel {
 
   // c_stmt.cc
   void line(std::string_view text);
-  // `head`, and what `body` writes in braces; names and parts from inside end there.
+  // Writes `head` and, in braces, the text of `body`; names and parts from inside end there.
   void block(std::string_view head, const std::function<void()>& body);
   // Returns the text that `body` writes.
   std::string captured(const std::function<void()>& body);
@@ -107,7 +107,7 @@ class CKernel {
   void write_vector_let(const PrimVar& var, const PrimExpr& value);
   // Declares memory for `buffer`.
   void write_allocate(const tir::AllocateNode& allocation);
-  // Before a statement's expressions: which of their parts get names.
+  // Begins a statement: decides which parts of its expressions get names.
   void open_statement(const std::vector<PrimExpr>& roots);
   void name_parts(const std::vector<PrimExpr>& roots);
 

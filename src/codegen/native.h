@@ -86,7 +86,7 @@ class NativeCompiler {
 
   NativeTarget host_target() const { return resolve_target({}); }
 
-  // UserError: unknown processor, feature or triple, with the nearest known names.
+  // Resolves a target. UserError for an unknown processor, feature or triple, with the nearest known names.
   NativeTarget resolve_target(const TargetRequest& request) const;
 
   // Compiles one object for each function, in their order; each defines its global_symbol, of type hr_kernel. A
@@ -95,7 +95,7 @@ class NativeCompiler {
   std::vector<ObjectCode> compile(std::span<const tir::PrimFunc> functions, const NativeTarget& target,
                                   const CompileOptions& options) const;
 
-  // LLVM text or assembly of functions, in one module.
+  // Returns LLVM text or assembly of functions, in one module.
   std::string emit_text(std::span<const tir::PrimFunc> functions, const NativeTarget& target, CodeForm form,
                         int opt_level) const;
 
@@ -104,7 +104,7 @@ class NativeCompiler {
   std::vector<ObjectCode> compile_llvm(std::span<const std::string> texts, const NativeTarget& target,
                                        const CompileOptions& options) const;
 
-  // LLVM text or assembly of one such module.
+  // Returns LLVM text or assembly of one such module.
   std::string emit_llvm(const std::string& text, const NativeTarget& target, CodeForm form, int opt_level) const;
 
   // Links objects and data sections into one ELF file, written to `output_fd` from offset 0 (a memfd, or a

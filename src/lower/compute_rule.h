@@ -45,7 +45,7 @@ tir::ComputeStage map_stage(Buffer output, const std::function<PrimExpr(const In
 // Makes a stage that combines value(index, reduce_index) over `reduce_extents`.
 tir::ComputeStage reduce_stage(Buffer output, tir::Combiner combiner, const std::vector<PrimExpr>& reduce_extents,
                                const std::function<PrimExpr(const Index&, const Index&)>& value);
-// map_stage for the box of `output` that begins at `origin`.
+// Makes a map_stage for the box of `output` that begins at `origin`.
 tir::ComputeStage part_stage(Buffer output, const std::vector<PrimExpr>& origin, const Array<PrimExpr>& extents,
                              const std::function<PrimExpr(const Index&)>& element);
 // Makes a stage that stops the kernel with `message` unless `condition` holds for every index below `extents`.

@@ -14,7 +14,7 @@ struct Line {
   PrimExpr offset(const Index& index) const;
   PrimExpr at(const Index& index) const;
   tir::Stmt set(const Index& index, const PrimExpr& value) const;
-  // By position in row-major order.
+  // Access elements by position in row-major order.
   PrimExpr item(const PrimExpr& position) const;
   tir::Stmt set_item(const PrimExpr& position, const PrimExpr& value) const;
   int64_t size() const;
@@ -47,7 +47,7 @@ struct Cell {
 };
 
 using ByValue = std::function<tir::Stmt(const PrimExpr&)>;
-// for i in [0, extent)
+// Makes a loop: for i in [0, extent).
 tir::Stmt each(const PrimExpr& extent, const ByValue& body, tir::ForKind kind = tir::ForKind::serial);
 tir::Stmt each(int64_t extent, const ByValue& body, tir::ForKind kind = tir::ForKind::serial);
 // Makes that loop parallel when the `work` of all iterations (elements touched) is worth several threads.
@@ -57,10 +57,10 @@ tir::Stmt each_index(const Shape& shape, const std::function<tir::Stmt(const Ind
 // Computes `value` once, before `body`.
 tir::Stmt bind(const PrimExpr& value, const ByValue& body);
 tir::Stmt with_cell(DataType dtype, const std::function<tir::Stmt(const Cell&)>& body);
-// Memory for `body` alone, not initialised.
+// Gives `body` memory of its own, not initialised.
 tir::Stmt with_scratch(const char* name, DataType dtype, const Shape& shape,
                        const std::function<tir::Stmt(const Line&)>& body);
-// body(index), where `index` (of any integer dtype) is counted from the end when negative; the kernel stops where it is
+// Makes body(index), where a negative `index` (of any integer dtype) counts from the end; the kernel stops for one
 // outside [-n, n).
 tir::Stmt with_index(const KernelInput& input, const PrimExpr& index, int64_t n, const ByValue& body);
 

@@ -27,7 +27,7 @@ struct Reduction {
   // axis.
   std::optional<size_t> sharing_axis(const PrimVarNode* mover) const;
 
-  // acc and one more term.
+  // Returns `acc` combined with one more term.
   PrimExpr combined(const PrimExpr& acc, const PrimExpr& term) const;
   // Returns the stage's value at `values` of the axes, reduced ones included.
   PrimExpr term(const Values& values) const;

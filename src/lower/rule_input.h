@@ -13,7 +13,7 @@ RuleInput rule_input_of(const relay::CallNode& call);
 // arguments.
 std::vector<Buffer> make_inputs(const RuleInput& input);
 
-// UserError at the call that begins with its op's name.
+// Throws a UserError at the call whose message begins with the op's name.
 [[noreturn]] void fail_call(const relay::CallNode& call, const std::string& message);
 
 }  // namespace headrace::lower

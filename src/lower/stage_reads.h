@@ -22,9 +22,9 @@ class StageReads {
   // Returns the stages that read `buffer`, in order.
   const std::set<size_t>& readers(const Buffer& buffer) const;
 
-  // Stage `index` has become `stage`.
+  // Records that stage `index` is now `stage`.
   void update(size_t index, const tir::ComputeStage& stage);
-  // Stage `index` is no more; the others keep their numbers.
+  // Removes stage `index`; the others keep their numbers.
   void drop(size_t index);
 
  private:

@@ -36,7 +36,7 @@ class OpBuilder {
   OpBuilder& eval(EvalFn eval);
   OpBuilder& value(ValueInferenceFn infer);
   OpBuilder& level(int32_t support_level);
-  // See kKeepsElements.
+  // Sets kKeepsElements.
   OpBuilder& keeps_elements();
   // Marks the op as having effects; see kStateful.
   OpBuilder& stateful();

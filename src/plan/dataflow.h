@@ -35,7 +35,7 @@ struct Dataflow {
   std::vector<size_t> results;  // tensors, tuples flattened
 };
 
-// UserError as destination_passing.h says.
+// Reads `main`. UserError as destination_passing.h says.
 Dataflow read_dataflow(const relay::Function& main);
 
 }  // namespace headrace::plan

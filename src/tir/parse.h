@@ -9,9 +9,9 @@
 
 namespace headrace::tir {
 
-// UserError that holds all errors of the text, each with source:line:column, the line and a caret. Statements and
-// functions have spans with `source_name`. The text must start with #[tir_version = "1"]. At most 600 statements nest,
-// and 300 parentheses.
+// Parses a module. UserError that holds all errors of the text, each with source:line:column, the line and a caret.
+// Statements and functions have spans with `source_name`. The text must start with #[tir_version = "1"]. At most 600
+// statements nest, and 300 parentheses.
 IRModule parse_module(std::string_view text, const std::string& source_name = "<text>");
 // Parses a text with one function; UserError when there is another number of them.
 PrimFunc parse_function(std::string_view text, const std::string& source_name = "<text>");

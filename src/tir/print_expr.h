@@ -11,7 +11,7 @@ namespace headrace::tir {
 // Writes the expressions of one function.
 class ExprPrinter {
  public:
-  // `most_depth`: levels below which a summary shows "..."; 0: everything is written.
+  // Makes a printer; below `most_depth` levels a summary shows "..."; 0 writes everything.
   explicit ExprPrinter(int most_depth = 0) : most_depth_(most_depth) {}
 
   std::string text(const PrimExpr& e) const;

@@ -20,7 +20,7 @@ namespace headrace::tir {
 
 // Returns the first breach, in that order, with its stage; nothing when the form keeps the rules.
 std::optional<std::string> find_breach(const Compute& compute);
-// UserError with that.
+// Throws a UserError with the first breach, if there is one.
 void verify(const Compute& compute);
 
 }  // namespace headrace::tir

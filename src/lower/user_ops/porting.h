@@ -27,10 +27,10 @@ namespace headrace {
 // The object through which a type relation in Relay's form assigns types; see OpRegEntry::add_type_rel.
 class TypeReporterNode {
  public:
-  // `types` are those that the relation gets.
+  // Makes a reporter of the types that the relation gets.
   TypeReporterNode(const relay::RelationInput& input, const Array<Type>& types) : input_(input), types_(types) {}
-  // `dst` is one of the relation's types: the last, the result, becomes `src`; an argument's that is not known yet is
-  // assumed to be `src`. UserError at the call for an argument of another type.
+  // Assigns `src` to `dst`, one of the relation's types: the last becomes the result's type, and an argument without a
+  // type is assumed to have it. UserError at the call for an argument of another type.
   void Assign(const Type& dst, const Type& src) const;
   const Type& result() const { return result_; }
 

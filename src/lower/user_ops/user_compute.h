@@ -20,8 +20,8 @@ std::pair<ops::FusionKind, std::string> fusion_of(const tir::Compute& form);
 // Returns the widest kind among the form's stages, also where no group takes it.
 ops::FusionKind widest_stage(const tir::Compute& form);
 
-// UserError at the call when the parameters of `function` (inputs, then outputs) do not have the tensors' dtypes and
-// shapes; symbols in them take the call's sizes.
+// Throws a UserError at the call when the parameters of `function` (inputs, then outputs) do not have the tensors'
+// dtypes and shapes; symbols in them take the call's sizes.
 void check_params(const tir::PrimFunc& function, const RuleInput& input);
 
 // Returns the compute form of `function` for this call, or the reason why its loops have none. Parameters and indices

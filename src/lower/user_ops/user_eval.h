@@ -9,9 +9,9 @@
 
 namespace headrace::lower {
 
-// By the plain loops of the compute form (tir/plain_loops.h), in the interpreter of loops.
+// Makes an evaluation that interprets the plain loops of the compute form (tir/plain_loops.h).
 ops::EvalFn eval_by_form(ComputeRuleFn rule);
-// By the user's own loops.
+// Makes an evaluation that interprets the user's loops.
 ops::EvalFn eval_by_loops(PrimFuncFn loops);
 // Makes an evaluation that calls the global function. UserError that names it when there is none.
 ops::EvalFn eval_by_function(std::string name);

@@ -52,7 +52,7 @@ Op register_user_op(UserOp op);
 // Registers an op whose parts the functions below fill in.
 Op declare_user_op(const std::string& name, const std::string& doc, bool override = false);
 
-// These change an op that a user registered; UserError for one of Headrace's own, and for a function that is empty.
+// The set_ functions change an op that a user registered. UserError for a built-in op, and for an empty function.
 void set_user_doc(const Op& op, std::string doc);
 // Adds one argument, which raises the number of inputs unless set_user_num_inputs has fixed it.
 void add_user_argument(const Op& op, OpArgument argument);

@@ -15,7 +15,7 @@ std::optional<PrimExpr> unify_dims(const PrimExpr& a, const PrimExpr& b);
 std::optional<PrimExpr> broadcast_dims(const PrimExpr& a, const PrimExpr& b);
 // Returns the shape that both broadcast to, aligned at the last axis; fails with the axis and both shapes.
 Array<PrimExpr> broadcast_shapes(const RelationInput& input, const TensorType& a, const TensorType& b);
-// e + c, with constants gathered: (n + 2) + -2 is n.
+// Returns e + c, with constants gathered: (n + 2) + -2 is n.
 PrimExpr add_const(const PrimExpr& e, int64_t c);
 // Returns `dim`, a dimension of the result, in canonical form; fails with an error of the op where its numbers
 // overflow.

@@ -78,7 +78,7 @@ template <typename T>
 using Total =
     std::conditional_t<is_floating<Compute<T>>, Compute<T>, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
 
-// Arithmetic that wraps for integers: done on unsigned numbers, where C++ defines it.
+// Compute with wrap-around for integers, on unsigned numbers, for which C++ defines it.
 template <typename C>
 C wrapping_add(C a, C b) {
   if constexpr (is_floating<C>) {

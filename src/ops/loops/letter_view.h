@@ -32,7 +32,7 @@ class LetterView {
     for (size_t i = 0; i < index.size(); ++i) sum += at(i, index[i]);
     return sum;
   }
-  // So many axes of one element more, before axis `first`.
+  // Adds `count` axes of one element before axis `first`.
   void add_axes(size_t first, size_t count);
 
  private:

@@ -23,7 +23,7 @@ void for_each_index(const Shape& shape, F&& visit) {
   }
 }
 
-// dst[index] = src at the element offset source_of(index); a negative offset leaves the element as it is.
+// Sets dst[index] to src at the element offset source_of(index); a negative offset leaves the element as it is.
 template <typename F>
 void move_elements(const NDArray& src, const NDArray& dst, F&& source_of) {
   const size_t bytes = dst.dtype().bytes();
@@ -36,7 +36,7 @@ void move_elements(const NDArray& src, const NDArray& dst, F&& source_of) {
   });
 }
 
-// dst[to] = src[from], by element offsets.
+// Sets dst[to] to src[from], by element offsets.
 inline void copy_element(const NDArray& src, int64_t from, const NDArray& dst, int64_t to) {
   const size_t bytes = dst.dtype().bytes();
   std::memcpy(dst.data<char>() + static_cast<size_t>(to) * bytes, src.data<char>() + static_cast<size_t>(from) * bytes,
@@ -51,11 +51,11 @@ inline int64_t dot(const Shape& index, const Shape& strides) {
 
 // Returns the elements of a tensor of integers, as index_at() has them.
 std::vector<int64_t> to_ints(const NDArray& array);
-// Argument `i` as integers, where all of it is known.
+// Returns argument `i` as integers, where all of it is known.
 std::optional<std::vector<int64_t>> known_ints(const RelationInput& input, size_t i);
 
-// Value inference of an op that moves the elements of argument 0 (a tensor or a tuple of them) as its other arguments
-// and its attributes say: its own relation and `eval`, applied to the elements' positions.
+// Makes the value inference of an op that moves elements of argument 0 (a tensor or a tuple of them): applies the op's
+// own relation and `eval` to the elements' positions.
 ValueInferenceFn value_by_moving(TypeRelationFn relation, EvalFn eval);
 
 // Sets the properties that such ops share; call after arguments and attributes.

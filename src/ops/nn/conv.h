@@ -12,7 +12,7 @@ struct ConvAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.AnyConvAttrs";
   static constexpr int32_t child_slots = 7;
-  // At the defaults of that rank.
+  // Makes the attributes with the defaults of that rank.
   ConvAttrs(size_t spatial, bool transposed);
   size_t spatial;   // no field: the type says it
   bool transposed;  // nor this

@@ -29,7 +29,7 @@ enum class Border : uint8_t { constant, edge, reflect, symmetric };
 Border border_of(std::string_view mode);
 
 Expr pad(Expr data, Array<Shape> pad_width, Expr pad_value, std::string pad_mode = "constant", Span span = {});
-// pad_width as an int tensor [rank, 2].
+// Makes a call with pad_width as an int tensor [rank, 2].
 Expr pad(Expr data, Expr pad_width, Expr pad_value, std::string pad_mode = "constant", Span span = {});
 Expr mirror_pad(Expr data, Array<Shape> pad_width, std::string mode = "SYMMETRIC", Span span = {});
 

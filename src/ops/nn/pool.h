@@ -11,7 +11,7 @@ struct PoolAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.AnyPoolAttrs";
   static constexpr int32_t child_slots = 6;
-  // At the defaults of that rank.
+  // Makes the attributes with the defaults of that rank.
   explicit PoolAttrs(size_t spatial);
   size_t spatial;  // no field: the type says it
   Shape pool_size, strides, dilation, padding;
@@ -60,7 +60,7 @@ PoolForm pool_form(const PoolAttrs& attrs);
 // Returns the form of a global pool: one window of `plane`, the data's sizes along H and W.
 PoolForm global_pool_form(const GlobalPool2DAttrs& attrs, Shape plane);
 
-// nn.max_pool1d, 2d or 3d, as the attributes' rank is.
+// Makes nn.max_pool1d, 2d or 3d, by the rank of the attributes.
 Expr max_pool(Expr data, const PoolAttrs& attrs, Span span = {});
 Expr avg_pool(Expr data, const PoolAttrs& attrs, Span span = {});
 Expr global_max_pool2d(Expr data, std::string layout = "NCHW", Span span = {});

@@ -37,7 +37,7 @@ Expr full(Expr fill_value, Expr shape, DataType dtype, Span span = {});
 Expr zeros(Shape shape, DataType dtype, Span span = {});
 Expr ones(Shape shape, DataType dtype, Span span = {});
 Expr full_like(Expr data, Expr fill_value, Span span = {});
-// start, start + step, ... before stop: three scalars of dtype.
+// Makes start, start + step, ... before stop, from three scalars of dtype.
 Expr arange(Expr start, Expr stop, Expr step, DataType dtype, Span span = {});
 Expr shape_of(Expr data, DataType dtype = DataType::int_(64), Span span = {});
 Expr ndarray_size(Expr data, DataType dtype = DataType::int_(64), Span span = {});

@@ -75,7 +75,7 @@ inline std::vector<double> to_doubles(const NDArray& array) {
   return result;
 }
 
-// NaN equals NaN. The tolerance is absolute plus relative.
+// Expects elements to be near; NaN equals NaN, and the tolerance is absolute plus relative.
 inline void expect_near(const NDArray& got, const Shape& shape, const std::vector<double>& expected, double tolerance) {
   EXPECT_EQ(got.shape(), shape);
   const std::vector<double> values = to_doubles(got);
