@@ -15,10 +15,10 @@ struct Caches {
 };
 Caches read_caches();
 
-// float32 multiply-adds on the widest registers there are, two operations each, in Gop/s over all threads.
+// Measures float32 multiply-adds on the widest registers, two operations each, in Gop/s over all threads.
 double fma_gflops(int threads, double seconds);
 
-// Sequential reads over `bytes` of its own a thread, in GB/s over all threads.
+// Measures sequential reads over `bytes` of each thread's own, in GB/s over all threads.
 double read_gigabytes(int threads, int64_t bytes, double seconds);
 
 // Returns the time from one processor's store to another's load of it: half a round trip between two pinned threads,

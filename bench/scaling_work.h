@@ -22,8 +22,8 @@ struct ScalingWork {
   std::function<void(const ScalingProgram&, const std::function<void(const std::function<void()>&)>&)> run;
 };
 
-// Text, JSON, comparisons, walks, inference, the interpreter; then every pass by its name, and the lists `canonical`
-// and `native` one after the other.
+// Returns the works: text, JSON, comparisons, walks, inference, the interpreter; then every pass by its name, and the
+// lists `canonical` and `native` one after the other.
 const std::vector<ScalingWork>& scaling_works();
 
 }  // namespace headrace::bench

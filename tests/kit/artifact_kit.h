@@ -84,7 +84,7 @@ inline artifact::Step step(artifact::StepKind kind, std::string callee, std::vec
   return made;
 }
 
-// x f32[6,8] -> y f32[30] = 2 relu(x w^T + b), same f32[6,8] = x
+// Returns the toy program: x f32[6,8] -> y f32[30] = 2 relu(x w^T + b), same f32[6,8] = x.
 inline artifact::Program toy_program(std::string name) {
   using artifact::Place;
   using artifact::StepKind;

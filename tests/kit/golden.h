@@ -10,7 +10,7 @@
 
 namespace headrace::kit {
 
-// True when the test program was started with --bless or with HEADRACE_BLESS=1.
+// Returns whether the test program was started with --bless or with HEADRACE_BLESS=1.
 bool is_blessing();
 
 // Compares `actual` with the file. On a difference the failure shows the lines that differ and the one command that

@@ -22,7 +22,7 @@ struct ZooModel {
   int64_t smallest_resolution;  // below it a feature map would vanish
 };
 
-// mlp (784-256-128-10), vgg16, resnet18, resnet50, squeezenet1_1, inception_v3, mobilenet_v2.
+// Returns the models: mlp (784-256-128-10), vgg16, resnet18, resnet50, squeezenet1_1, inception_v3, mobilenet_v2.
 const std::vector<ZooModel>& zoo_models();
 
 // Returns the encoded ONNX model (opset 13): one input "x" f32[N,3,H,W] (mlp: f32[N,784]), one output "y"

@@ -9,10 +9,10 @@ namespace headrace::kit {
 // Kernels compiled together and loaded as one library.
 class NativeKernels {
  public:
-  // Each function must have its own symbol.
+  // Compiles functions, each with a symbol of its own.
   explicit NativeKernels(std::vector<tir::PrimFunc> functions);
-  // Written as C (codegen/c_source.h) and compiled by the machine's C compiler with `options`. A warning fails the test
-  // where they say so.
+  // Compiles functions as C (codegen/c_source.h) with the machine's C compiler and `options`. A warning fails the test
+  // where the options say so.
   NativeKernels(std::vector<tir::PrimFunc> functions, const std::string& options);
   ~NativeKernels();
   NativeKernels(const NativeKernels&) = delete;

@@ -47,7 +47,7 @@ class GraphWriter {
   explicit GraphWriter(std::string_view name = "graph");
 
   std::string input(std::string_view name, onnx::ElementType type, const std::vector<DimSpec>& dims);
-  // Without dims the shape is left open; kUndefined leaves the type open.
+  // Adds an output. Without dims the shape is left open; kUndefined leaves the type open.
   void output(std::string_view name, onnx::ElementType type, const std::vector<DimSpec>& dims = {});
   std::string initializer(std::string_view name, onnx::ElementType type, const std::vector<int64_t>& dims,
                           std::span<const std::byte> bytes);

@@ -27,7 +27,7 @@ const Options& options();
 // not understood.
 void read_options(int& argc, char** argv);
 
-// One of two numbers, by test size; few: ci's.
+// Returns one of two numbers by test size; `few` uses ci's.
 int by_size(int ci, int full);
 
 // Returns how long or deep a program is that must need no stack: a quarter of it at test size few, where frames are
