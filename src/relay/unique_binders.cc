@@ -43,7 +43,7 @@ ScopeShape scope_shape_of(const Expr& expr) {
   return shape;
 }
 
-// The children of a node, as children_of orders them, from what its parts and its variables became.
+// Returns the children of a node, in the order of children_of, from its rewritten parts and variables.
 std::vector<Expr> join(const Expr& expr, const ScopeShape& shape, const std::vector<Expr>& parts,
                        const std::vector<std::vector<Var>>& scopes) {
   if (expr.is<LetNode>()) return {parts[0], scopes[0][0], parts[1]};
@@ -267,7 +267,7 @@ class Renamer {
     for (const Var& var : frame.shape.scopes[static_cast<size_t>(scope)]) scopes_[var.object()].pop_back();
   }
 
-  // To the node that waits for its next part.
+  // Gives the result to the node that waits for its next part.
   void give(Expr value) {
     if (stack_.empty()) {
       result_ = std::move(value);

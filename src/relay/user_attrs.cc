@@ -53,7 +53,7 @@ std::optional<Array<double>> reals_of(const Value& value) {
   return reals;
 }
 
-// A dtype, or its name.
+// Reads a dtype, or its name.
 std::optional<Value> dtype_of(const Value& value) {
   if (value.type_index() == type_index::kDataType) return value;
   if (!value.is<std::string>()) return std::nullopt;
@@ -113,7 +113,7 @@ std::string names_of(const AttrSchema& schema) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// The value among `given`, which may say it once.
+// Returns the value among `given`, which may contain it once.
 const Value* find_given(const OpNode& op, const std::vector<std::pair<std::string, Value>>& given,
                         std::string_view name) {
   const Value* found = nullptr;

@@ -103,7 +103,7 @@ static Var binder(const Var& old, const Expr& replacement) {
   return var ? var : old;
 }
 
-// The pattern with its variables replaced by `vars` (as pattern_vars orders them), consumed from `next` on. Patterns
+// Replaces a pattern's variables by `vars` (in the order of pattern_vars), consumed from `next` on. Recursive: patterns
 // are as deep as the user wrote them, not as deep as the model.
 static Pattern with_pattern_vars(const Pattern& pattern, const std::vector<Expr>& vars, size_t& next) {
   const auto rebuild = [&](const Array<Pattern>& patterns) {

@@ -28,7 +28,7 @@ std::string relation_fault(const TypeRelationNode& relation) {
   return "";
 }
 
-// Once for each place and constraint: a type may be held against another more than once.
+// Reports a constraint once for each place, because a type may be unified with another more than once.
 void Inferencer::fail_constraint(const TypeSolver::Owed& owed, const std::string& why) {
   if (!failed_constraints_.emplace(owed.place.object(), owed.declared.object()).second) return;
   const std::string declared = to_string(owed.declared);
@@ -39,7 +39,7 @@ void Inferencer::fail_constraint(const TypeSolver::Owed& owed, const std::string
                           text == declared ? "" : fmt::format(", here {},", text), why));
 }
 
-// As a call that is typed already, by the constraint's result; it is no part of the program.
+// Asks a constraint as a call that is typed by the constraint's result; the call is not part of the program.
 void Inferencer::ask_constraint(const TypeSolver::Owed& owed) {
   const auto* relation = owed.relation.as<TypeRelationNode>();
   if (relation == nullptr) return fail_constraint(owed, "is no relation of an op and cannot be asked");

@@ -28,7 +28,8 @@ Expr copy_untyped(const Expr& expr) {
                         TupleNode, TupleGetItemNode, RefCreateNode, RefReadNode, RefWriteNode, MatchNode>(expr);
 }
 
-// The node itself, unless it has another type: from an earlier inference, or from another thread's just now.
+// Returns the node itself, or a copy when it has another type: from an earlier inference, or from another thread just
+// now.
 Expr with_type(const Expr& expr, const Type& type) {
   if (same_type(expr->offer_checked_type(type), type)) return expr;
   Expr copy = copy_untyped(expr);
@@ -70,9 +71,9 @@ void Inferencer::wake() {
   }
 }
 
-// To the end of what can be learnt. When nothing else moves, what ops assume of their arguments is taken; then what
-// equations of dimensions say; then an unknown dimension is `?`; then those are asked again whose relation depends on
-// more than types.
+// Runs the worklist until nothing more can be inferred. When it is empty: uses the types that ops assume of their
+// arguments; then solves equations of dimensions; then makes unknown dimensions `?`; then asks calls again whose
+// relation depends on more than types.
 void Inferencer::solve() {
   for (;;) {
     while (!stack_.empty()) {

@@ -80,7 +80,7 @@ void Inferencer::visit_function(const Function& node, int stage) {
   finish(node, agrees ? resolved(node, signature) : Type());
 }
 
-// Stage 1 comes after the function's own inference.
+// Handles a reference; stage 1 follows the function's own inference.
 void Inferencer::visit_global(const GlobalVar& node, int stage) {
   if (stage == 1) {
     symbols_ = std::move(outer_symbols_.back());

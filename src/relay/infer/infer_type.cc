@@ -71,7 +71,7 @@ std::string type_fault(const Type& type) {
   return fault;
 }
 
-// An annotation must be the type of a value.
+// Returns what is wrong with an annotation, which must be the type of a value; empty when it is one.
 std::string kind_fault(const Type& type, const IRModule& module) {
   try {
     const TypeKind kind = check_kind(type, module);
@@ -279,7 +279,8 @@ static void check_definitions(const IRModule& module) {
   }
 }
 
-// With `may_lack_parts`, the module as it was given where all that is wrong is that parts of types are open.
+// Infers a module; with `may_lack_parts`, returns the module unchanged where its only errors are undetermined parts of
+// types.
 static TypedModule infer_module(const IRModule& given, bool may_lack_parts) {
   const IRModule module = snapshot(given);  // it is read many times, while others may add to it
   check_definitions(module);

@@ -3,7 +3,7 @@
 
 namespace headrace::relay {
 
-// Bound variables are known before they are met; this one is free.
+// Handles a free variable; bound variables are known before they are visited.
 void Inferencer::visit_var(const Var& node) {
   if (!node->type_annotation) return finish(node, make_incomplete_type());
   const bool is_type = check_annotation(node->type_annotation, node->span);

@@ -58,7 +58,7 @@ bool is_empty_list(const Value& value) {
   return array != nullptr && array->items.empty();
 }
 
-// A number as text writes it (3, 3i64, 2.5f), or a tensor of one element.
+// Reads a number as text writes it (3, 3i64, 2.5f), or from a tensor of one element.
 std::optional<double> as_number(const Value& value) {
   if (value.type_index() == type_index::kInt || value.type_index() == type_index::kFloat) return value.as<double>();
   if (const auto* imm = value.as_node<IntImmNode>()) return static_cast<double>(imm->value);
@@ -112,7 +112,7 @@ Value* find_value(Fields& fields, std::string_view name) {
   return found == fields.end() ? nullptr : &found->second;
 }
 
-// nn.pad(%x, pad_value=0, pad_width=[[1, 1]]), as it was before the value became an operand; without one it is 0.
+// Converts nn.pad(%x, pad_value=0, pad_width=[[1, 1]]), the form before the value became an operand; the default is 0.
 void make_pad_operand(Array<Expr>& args, Fields& fields) {
   const Value* value = find_value(fields, "pad_value");
   if (args.size() != 1 || (value == nullptr && find_value(fields, "pad_width") == nullptr)) return;

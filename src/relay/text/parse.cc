@@ -130,7 +130,7 @@ void Parser::definition() {
   if (!module_->find_global_var(var->name_hint)) module_->add_function(var, made);
 }
 
-// attributes { "key" = value; }
+// Parses attributes { "key" = value; }
 void Parser::module_attributes() {
   take();
   expect("{", "after attributes");
@@ -146,7 +146,7 @@ void Parser::module_attributes() {
   expect("}", "after the attributes of the module");
 }
 
-// It was read by declare_items.
+// Skips a definition that declare_items has read.
 void Parser::skip_type_definition() {
   const auto skip_to = [&](std::string_view close) {
     while (peek().kind != TokenKind::end && !at(close) && !at("def")) take();

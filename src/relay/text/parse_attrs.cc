@@ -60,7 +60,7 @@ bool Parser::at_tuple() const {
   return false;
 }
 
-// meta[relay.Constant][0] is the tensor, meta[VirtualDevice][0] the device's text.
+// Parses meta[relay.Constant][0], the tensor, or meta[VirtualDevice][0], the device's text.
 Value Parser::meta_value() {
   const Token first = peek();
   if (!peek(2).is("VirtualDevice")) return Value(meta_constant(first));
@@ -85,7 +85,7 @@ std::string Parser::device_text(const Token& first, const Value& value) {
   }
 }
 
-// %x {virtual_device=meta[VirtualDevice][0]}: T
+// Parses %x {virtual_device=meta[VirtualDevice][0]}: T
 std::string Parser::param_device() {
   take();
   take();
@@ -104,7 +104,7 @@ void Parser::set_function_attr(DictAttrs& attrs, const Token& name, const NamedV
   attrs.set(key, is_device ? Value(device_text(name, field.second)) : field.second);
 }
 
-// A plain integer is an int, one with a suffix a scalar expression; a real is a float, whatever its suffix says.
+// Parses a number. A plain integer is an int, one with a suffix a scalar expression; a real is a float with any suffix.
 Value Parser::value_number(bool negative) {
   const Token token = peek();
   if (token.kind == TokenKind::integer && !token.suffix.empty()) return Value(dim_integer(negative));
@@ -121,7 +121,7 @@ Value Parser::value_number(bool negative) {
   return Value(*data.data<double>());
 }
 
-// The one argument of tensor(...).
+// Parses the one argument of tensor(...).
 Value Parser::tensor_argument() {
   const Token first = peek();
   const bool negative = accept("-");
@@ -132,7 +132,7 @@ Value Parser::tensor_argument() {
   return Value(NDArray::from_vector<uint8_t>({}, DataType::bool_(), {first.is("True")}));
 }
 
-// The arguments of shape(...) and device(...), which `name` is one of.
+// Parses the arguments of shape(...) or device(...), given the word `name`.
 Value Parser::integer_arguments(const Token& name, size_t depth) {
   Shape numbers;
   while (!at(")")) {
