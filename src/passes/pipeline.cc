@@ -90,8 +90,8 @@ Pass legalizing() {
                       [](const IRModule& m, const PassContext& c) { return legalize(m, legalize_attr(c)); });
 }
 
-// By its name it makes arithmetic of every norm, as in Relay; in builds, norms of their data's own statistics go to the
-// kernels that they have (simplify_inference.h).
+// Makes SimplifyInference. Called by name it turns every norm into arithmetic, as in Relay; in builds, norms by their
+// data's own statistics go to the kernels that they have (simplify_inference.h).
 Pass simplifying_inference(bool unpacks_norms) {
   return with_context(
       "SimplifyInference", 0, "norms and dropout become arithmetic",
@@ -102,7 +102,8 @@ Pass simplifying_inference(bool unpacks_norms) {
       });
 }
 
-// By its name it multiplies weights that are variables, as in Relay. At each run that is work, so builds do not.
+// Makes FoldScaleAxis. Called by name it multiplies weights that are variables, as in Relay; builds do not, since that
+// is work at each run.
 Pass folding_scale_axis(bool with_variables) {
   return with_context(
       "FoldScaleAxis", 3, "multiplications around a convolution move into its weights",

@@ -106,7 +106,8 @@ class Planner {
     use(function.body, own->parts.back(), function.span);
   }
 
-  // "cpu:0" for all of a value, "(cpu:0; cuda:0)" for a tuple's leaves.
+  // Sets the devices that the function attributes give: "cpu:0" for all of a value, "(cpu:0; cuda:0)" for a tuple's
+  // leaves.
   void pin_attributes(const FunctionNode& function, const Domain& own) {
     const auto params = function.attrs.get(kParamVirtualDevices);
     const auto result = function.attrs.get(kResultVirtualDevice);
@@ -301,7 +302,7 @@ class Planner {
     });
   }
 
-  // One word where all of it is in one place.
+  // Returns the devices of a value as text: one word where all of it is on one device.
   std::string show(const Domain& domain) {
     std::vector<std::string> devices;
     for (const Domain& leaf : DeviceDomains::leaves(domain)) devices.push_back(domains_.device(leaf));

@@ -60,7 +60,7 @@ Expr vector_of(int64_t value) {
   return relay::make_constant(data);
 }
 
-// Every element of a constant argument is `value`.
+// Returns whether every element of a constant argument is `value`.
 bool is_all(const Expr& arg, int64_t value) {
   const auto* constant = arg.as<ConstantNode>();
   if (constant == nullptr) return false;
@@ -79,7 +79,7 @@ std::optional<Bounded> bound_argwhere(const CallNode& call) {
                  ops::cast(relay::make_tuple_get_item(found, 1, call.span), kExtentType, call.span)};
 }
 
-// data[0:end] along one axis, where `end` is computed; negative ends count from the back, as in Python.
+// Bounds data[0:end] along one axis, where `end` is computed; negative ends count from the back, as in Python.
 std::optional<Bounded> bound_slice_end(const CallNode& call, size_t axis) {
   const auto& attrs = call.attrs_as<ops::StridedSliceAttrs>();
   const auto *data = tensor_type(call.args[0]), *end = tensor_type(call.args[2]);
@@ -117,7 +117,7 @@ bool is_lookup(const Reader& r) {
   return r.at == 1 && attrs.batch_dims == 0 && attrs.mode != "fast";
 }
 
-// Arithmetic that no element makes fail, with an operand that is broadcast along the axis.
+// Returns whether a call is arithmetic that fails for no element, with an operand that is broadcast along the axis.
 bool is_arithmetic(const Reader& r) {
   constexpr std::array<std::string_view, 6> kNames{"add", "subtract", "multiply", "divide", "minimum", "maximum"};
   if (r.call.args.size() != 2 || std::find(kNames.begin(), kNames.end(), r.name()) == kNames.end()) return false;
@@ -296,7 +296,7 @@ class Occurring {
   std::unordered_set<const Object*> seen_;
 };
 
-// The lets around `body`, but those of values that only their bounded forms are used of.
+// Returns the lets around `body`, without those of values of which only the bounded forms are used.
 Expr with_lets(const std::vector<const LetNode*>& lets, Expr body, const Bounds& bounds) {
   Occurring occurring;
   occurring.add(body);

@@ -89,7 +89,7 @@ class Converter {
                          to_string(function.checked_type()), where));
   }
 
-  // Data types with fields that are functions.
+  // Converts data types with fields that are functions.
   void convert_types() {
     for (const auto& [var, data] : module_->type_definitions()) {
       Array<Constructor> constructors;
@@ -213,7 +213,7 @@ class Converter {
     return args;
   }
 
-  // A function that is a value.
+  // Converts a function that is used as a value.
   Expr value(const Expr& e) {
     const auto* literal = e.as<FunctionNode>();
     const CallNode* inner = literal == nullptr ? nullptr : handed_on(*literal);
@@ -228,7 +228,7 @@ class Converter {
                          inner == nullptr ? Array<Expr>() : captured(*literal, *inner), types, e->span);
   }
 
-  // A literal that no function of the module was made of, as it stands.
+  // Refuses a literal that no function of the module was made of, and that cannot stay as it is.
   static void check_unit(const FunctionNode& literal) {
     if (!literal.type_params.empty())
       throw_at(literal.span, "fn",

@@ -148,8 +148,8 @@ Expr FunctionValues::apply(const FuncTypeNode& type, const Expr& function, const
   return relay::make_call(Expr(encoding_of(type, span).apply), all, Attrs(), {}, span);
 }
 
-// Where no function ever becomes a value of the type there is none to call: the function calls itself, which nothing
-// reaches.
+// Makes the apply function of a type. Where no function ever becomes a value of the type, it has no function to call
+// and calls itself; it is then never called.
 relay::Function FunctionValues::apply_function(const Encoding& encoding) {
   const relay::Var function = relay::make_var("f", encoding.name);
   Array<relay::Var> params{function};

@@ -143,7 +143,8 @@ class Literals {
     if (literal.captures.insert(var.object()).second) literal.captured.push_back(var);
   }
 
-  // Every literal between a use of a variable and its binder captures it, or calls the literal that it is bound to.
+  // Adds captures: every literal between a use of a variable and its binder captures the variable, or calls the literal
+  // that it is bound to.
   void capture(const Var& var, int user) {
     const auto binder = owner_.find(var.object());
     if (binder == owner_.end()) throw_unbound(var);

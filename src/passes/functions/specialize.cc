@@ -188,7 +188,7 @@ class Specializer {
     return types;
   }
 
-  // A value that is to be of a type; a function literal in place of what has no single type of its own.
+  // Returns a value of the given type; a function literal replaces a value with type parameters.
   Expr value(const Expr& e, const Type& expected, const Span& span) {
     const FunctionNode* function = polymorphic(e);
     const auto* constructor = e.as<ConstructorNode>();

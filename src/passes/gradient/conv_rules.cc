@@ -67,7 +67,7 @@ Expr convolution_call(const std::string& op, const Convolution& c, const Expr& f
     fill(attrs);
   });
 }
-// nn.conv1d, 2d or 3d, or its transpose.
+// Makes nn.conv1d, 2d or 3d, or its transpose.
 template <bool is_transpose>
 Expr convolution_of_rank(const Convolution& c, const Expr& data, const Expr& weight, const auto& fill) {
   const std::string op = fmt::format("nn.conv{}d{}", c.spatial(), is_transpose ? "_transpose" : "");
@@ -84,7 +84,7 @@ Expr result_of(const Convolution& c, const Expr& data, const Expr& weight) {
   });
 }
 
-// The transposed convolution, which takes as inputs the channels of the weight that were outputs.
+// Makes the transposed convolution, whose inputs are the output channels of the weight.
 Expr back_to_data(const Convolution& c, const Expr& gradient, const Expr& weight) {
   return convolution_of_rank<true>(c, gradient, weight, [&](ops::ConvAttrs& attrs) {
     attrs.output_padding = Shape(c.spatial(), 0);
@@ -106,8 +106,9 @@ Shape order_of(std::string_view layout, std::string_view letters) {
   return axes;
 }
 
-// A kernel of the gradient over the data: channels are batch, and the batch is summed up as channels are, each group
-// by itself. Strides and dilation change places. The result may be longer than the kernel, where windows left a rest.
+// Makes the gradient of the kernel as a convolution over the data: channels become the batch, and the batch is summed
+// as channels are, each group by itself. Strides and dilation change places. The result may be longer than the kernel
+// where windows left a remainder.
 Expr back_to_weight_by_conv(const Convolution& c, const Expr& gradient, const Expr& data, int64_t batch,
                             int64_t channels) {
   const size_t rank = c.spatial() + 2;
@@ -136,7 +137,7 @@ Expr back_to_weight_by_conv(const Convolution& c, const Expr& gradient, const Ex
   return ordered(ops::transpose(weight, swapped), order_of(c.form.kernel_letters, c.form.kernel_layout));
 }
 
-// `data` is typed or of the type of one that is, `like`.
+// Returns the gradient by the kernel; `data` is typed, or has the type of `like`, which is.
 Expr back_to_weight(const Convolution& c, const Expr& gradient, const Expr& data, const Expr& like) {
   if (c.spatial() != 2)
     return back_to_weight_by_conv(c, gradient, data, static_dim_of(like, c.form.data_layout.find('N')),

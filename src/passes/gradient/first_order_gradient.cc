@@ -111,7 +111,7 @@ class Differentiator {
     if (std::any_of(operands.begin(), operands.end(), depends)) depending_.insert(e.object());
   }
 
-  // The value itself, where an expression is an item of a tuple literal.
+  // Returns the value itself, where an expression is an item of a tuple literal.
   Expr meant(const Expr& e) const {
     const auto found = meant_.find(e.object());
     return found == meant_.end() ? e : found->second;
@@ -135,7 +135,7 @@ class Differentiator {
       }
     }
   }
-  // For an item of a tuple that is no literal.
+  // Adds the gradient of an item of a tuple that is not a literal.
   void receive_item(const Expr& tuple, size_t index, const Expr& gradient) {
     if (gradient && depending_.contains(tuple.object())) received_by_items_[tuple.object()][index].push_back(gradient);
   }
@@ -164,7 +164,7 @@ class Differentiator {
     }
   }
 
-  // A tensor of `value` of that type, a tensor's; `like` gives the shape that the type does not.
+  // Makes a tensor of `value` of a tensor type; `like` gives the shape where the type does not.
   static Expr filled_as(const TensorTypeNode& type, double value, const Expr& like, const Span& span) {
     const auto shape = as_shape(type.shape);
     const Expr scalar = value == 0 || value == 1 ? Expr() : Expr(relay::make_scalar(value, type.dtype));
@@ -236,7 +236,7 @@ class Differentiator {
   std::unordered_map<const Object*, std::map<size_t, std::vector<Expr>>> received_by_items_;
 };
 
-// A function over functions or data types, which others called: it has become part of them.
+// Returns whether a function takes functions or data types; its callers have inlined it.
 bool is_helper(const GlobalVar& var, const FunctionNode& function) {
   const bool is_over_tensors = function.type_params.empty() &&
                                std::all_of(function.params.begin(), function.params.end(),
@@ -244,7 +244,7 @@ bool is_helper(const GlobalVar& var, const FunctionNode& function) {
   return var->name_hint != "main" && !is_over_tensors;
 }
 
-// A user's function may give a gradient of another type than its argument is of, which broadcasting might hide.
+// Checks the type of a user's gradient, because broadcasting might hide that it differs from the argument's.
 void check_types(const IRModule& untyped, const std::vector<GivenGradient>& given) {
   std::set<std::string> ops;
   for (const GivenGradient& one : given) ops.insert(one.call.as<CallNode>()->as_op()->name);

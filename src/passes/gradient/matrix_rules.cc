@@ -23,7 +23,7 @@ Expr turned(const Expr& matrix, size_t rank = 2) {
   std::swap(axes[rank - 2], axes[rank - 1]);
   return ops::transpose(matrix, axes);
 }
-// A tensor as the rows, of `width` elements, of one matrix: as many as `like` has.
+// Reshapes a tensor to one matrix with rows of `width` elements, as many as `like` has.
 Expr as_rows(const Expr& tensor, const Expr& like, int64_t width) {
   const auto shape = known_shape_of(like);
   const int64_t rows = shape ? num_elements(Shape(shape->begin(), shape->end() - 1)) : -1;

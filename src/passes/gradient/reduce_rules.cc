@@ -54,7 +54,7 @@ Gradients grad_sum(const GradientSite& s) { return {spread(s.gradient, s)}; }
 Gradients grad_mean(const GradientSite& s) {
   return {divide(spread(s.gradient, s), elements_each(s.arg(0), s.result, s))};
 }
-// To the greatest (least) element; where there are several, to all in equal parts.
+// The gradient goes to the greatest (least) element; among several, to all in equal parts.
 Gradients grad_extreme(const GradientSite& s) {
   const Expr is_it = ops::cast(ops::binary("equal", s.arg(0), spread(s.result, s)), dtype_of(s.result));
   const auto* attrs = s.call.attrs.as<ops::ReduceAttrs>();
@@ -92,7 +92,7 @@ Gradients grad_variance(const GradientSite& s) {
   const Expr by_data = multiply(multiply(scalar(2, s), subtract(s.arg(0), s.arg(1))), each);
   return {by_data, summed_to(negative(by_data), s.arg(0), s.arg(1))};
 }
-// From shape `target`, which may be given as an argument, back to all.
+// The gradient goes from shape `target`, which may be given as an argument, back to all elements.
 Gradients grad_collapse_sum(const GradientSite& s) {
   Gradients gradients(s.call.args.size());
   gradients[0] = broadcast_as(s.gradient, s.arg(0));
@@ -125,7 +125,7 @@ Gradients grad_cumprod(const GradientSite& s) {
   });
 }
 
-// The elements go back to where the order took them from.
+// The gradient of each element goes back to the place from which the order took it.
 Expr put_back(const Expr& order, const Expr& gradient, int64_t axis, const GradientSite& s) {
   return ops::scatter_elements(zeros_as(s.arg(0)), order, gradient, axis, "add");
 }

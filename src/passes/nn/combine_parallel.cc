@@ -60,7 +60,7 @@ std::optional<Product> read_dense(const CallNode& call) {
   return shape ? std::optional(Product{0, shape->size() - 1, attrs}) : std::nullopt;
 }
 
-// A batch of it takes two dimensions of data.
+// Reads a dense product for a batch, which takes data of two dimensions.
 std::optional<Product> read_dense_to_batch(const CallNode& call) {
   auto product = read_dense(call);
   if (product) product->is_batched = product->out_axis == 1;
@@ -170,7 +170,7 @@ class Combiner {
     });
   }
 
-  // The data is one matrix, which every batch reads.
+  // Makes the batched product, in which every batch reads the data's one matrix.
   static Expr batched_product(const Group& group) {
     const CallNode& first = *group.branches[0].product;
     const Expr data = ops::expand_dims(first.args[0], 0, 1, first.args[0]->span);
@@ -260,7 +260,7 @@ class Combiner {
     return group.how.is_batched ? stacked_operands(group, call, others) : joined_operands(group, call, others);
   }
 
-  // Each lies along the outputs.
+  // Joins operands that lie along the outputs.
   static Expr joined_operands(const Group& group, const CallNode& call, const std::vector<Expr>& others) {
     const auto axis = varying_axis(group, call, others[0]);
     if (!axis) return {};
@@ -273,7 +273,7 @@ class Combiner {
     return joined(others, *axis, others[0]->span);
   }
 
-  // Each is of its own batch.
+  // Joins operands that each belong to a batch.
   static Expr stacked_operands(const Group& group, const CallNode& call, const std::vector<Expr>& others) {
     const Shape shape = *shape_of(others[0]);
     const bool is_alike =

@@ -242,7 +242,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     return Stored{with(call, {at(call.args[0]).expr, as_written(call.args[1])}, changed), form};
   }
 
-  // Not over an axis in parts: the one element that is left of it has other parts.
+  // Converts reductions except those over an axis in parts, whose remaining element would have other parts.
   std::optional<Stored> follow_reduce(const CallNode& call, const LayoutForm& form) {
     const auto& attrs = call.attrs_as<ops::ReduceAttrs>();
     if (!attrs.keepdims || (form.is_packed() && (!attrs.axis || attrs.exclude))) return std::nullopt;

@@ -75,7 +75,7 @@ class EffectFlow {
     if (effectful_.insert(node).second) pending_.push_back(node);
   }
 
-  // An effect of its own: not one of its children's, nor of a function it calls.
+  // Returns whether a node has an effect of its own, and not only by its children or by a function that it calls.
   bool starts_one(const Expr& node) const {
     const bool reads = reads_ && (node.is<relay::RefReadNode>() || node.is<relay::RefCreateNode>());
     if (reads || node.is<relay::RefWriteNode>()) return true;

@@ -34,7 +34,7 @@ bool copy_as(const Expr& expr, Expr& copy) {
   return node != nullptr;
 }
 
-// Another node with the same fields.
+// Makes another node with the same fields.
 Expr another(const Expr& expr) {
   Expr copy;
   const bool is_copied = copy_as<CallNode>(expr, copy) || copy_as<TupleNode>(expr, copy) ||
@@ -114,7 +114,7 @@ void match_types(const Type& formal, const Type& actual, relay::TypeBindings& bi
   }
 }
 
-// As inference has it, or else as it is written.
+// Returns the type from inference, or else as written.
 static Type type_of_param(const Var& param) {
   return param->has_checked_type() ? param->checked_type() : param->type_annotation;
 }

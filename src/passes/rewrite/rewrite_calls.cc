@@ -19,7 +19,7 @@ using relay::CallNode;
 
 namespace {
 
-// Whether a value of type `a` may stand for one of type `b`, as far as both are known.
+// Returns whether a value of type `a` fits where one of type `b` is expected, as far as both are known.
 bool may_be(const Type& a, const Type& b) {
   const auto *x = a.as<TensorTypeNode>(), *y = b.as<TensorTypeNode>();
   if (x == nullptr || y == nullptr) return a->type_index() == b->type_index();
@@ -138,7 +138,7 @@ class CallRewriter {
     return program_.contains(expr) || copy == copies_.end() ? expr : copy->second;
   }
 
-  // `expr` over the copies of its children, at `span` where it has no place of its own.
+  // Returns `expr` with the copies of its children, and with `span` where it has none.
   Expr placed(const Expr& expr, const Span& span) const {
     std::vector<Expr> children;
     for (const Expr& child : relay::children_of(expr)) children.push_back(copy_of(child));
@@ -182,7 +182,7 @@ bool is_same(const Type& before, const Type& after) {
   return relay::same_type(after, before) || to_string(after) == to_string(before);
 }
 
-// The program with its types; an error says whose rewrite it may come from.
+// Infers the program's types; an error says whose rewrite may have caused it.
 IRModule typed(const IRModule& module, const std::string& whose) {
   try {
     return relay::infer_type(module);

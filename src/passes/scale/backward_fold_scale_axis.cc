@@ -37,11 +37,11 @@ class KnownNodes {
     const auto type = types_.find(expr);
     return type == types_.end() ? tensor_type_of(expr) : type->second;
   }
-  // `after` stands where `before` stood.
+  // Records that `after` replaces `before`.
   void take_over(const Expr& before, const Expr& after) {
     if (after != before) add(after, counts_.at(before), tensor_type_of(before));
   }
-  // `expr` is new, read that often, and of that type.
+  // Records a new node, its number of uses and its type.
   void add(const Expr& expr, int count, const TensorTypeNode* type) {
     counts_[expr] = count;
     types_[expr] = type;
@@ -66,7 +66,7 @@ bool is_rectifier(const CallNode& call) {
   return op == "nn.relu" || op == "nn.leaky_relu" || op == "nn.prelu";
 }
 
-// Where an op with weights gives channels, to a result of so many dimensions.
+// Returns the axis along which an op with weights writes channels, in a result of `rank` dimensions.
 std::optional<WeightAxis> output_axis(const CallNode& call, size_t rank) {
   const std::string_view op = call.as_op()->name;
   if (op == "nn.dense") return WeightAxis{rank - 1, 0, 2};
@@ -170,7 +170,8 @@ class ScaleFolder {
     return data;
   }
 
-  // An operand of an addition that is multiplied itself: it has one value, or one a channel, and comes from no weights.
+  // Returns whether an operand of an addition is multiplied itself: it has one value, or one a channel, and does not
+  // come from weights.
   bool is_added(const Expr& arg, const Scale& scale) const {
     const auto* call = arg.as<CallNode>();
     const bool leads_down = call != nullptr && call->as_op() != nullptr &&

@@ -22,7 +22,7 @@ using relay::ConstantNode;
 
 namespace {
 
-// Where an op with weights reads its data's channels.
+// Returns the axis along which an op with weights reads its data's channels.
 std::optional<WeightAxis> conv_input_axis(const CallNode& call) {
   const auto& attrs = call.attrs_as<ops::ConvAttrs>();
   const ops::ConvForm form = ops::conv_form(attrs);
@@ -64,7 +64,7 @@ bool is_one_of(std::string_view op, std::initializer_list<std::string_view> name
 
 bool adds_to_it(const CallNode& call) { return is_one_of(call.as_op()->name, {"add", "subtract", "nn.bias_add"}); }
 
-// f(x * s) == f(x) * s, of ops that read one tensor.
+// Returns whether f(x * s) == f(x) * s, for ops that read one tensor.
 bool lets_through(const CallNode& call, const Scale& scale) {
   const std::string_view op = call.as_op()->name;
   if (op == "nn.relu" || op == "nn.leaky_relu") return scale.is_positive();
@@ -84,7 +84,7 @@ struct Moved {
   Scale scale;
   size_t axis = 0, rank = 0;  // of what it multiplies or divides
 
-  // The factor; `factors` as they are now.
+  // Returns the factor, given the rewritten `factors`.
   Expr factor(const Expr& factors) const {
     Scale now = scale;
     now.factors = factors;
@@ -166,7 +166,7 @@ class ForwardFolder {
     return true;
   }
 
-  // Everything that is reached, or nothing when the product is needed as it is.
+  // Returns everything that the product reaches, or nothing when the product itself is needed.
   std::optional<Ways> find_ways(const Expr& product, const Scale& scale) const {
     Ways ways;
     ways.through.insert(product.object());
@@ -218,7 +218,8 @@ class ForwardFolder {
     return axis && (*axis == scale.rank || scale.is_uniform() || *axis == scale.axis);
   }
 
-  // The call's argument also multiplied, or divided, by what moves; false when that cannot be.
+  // Plans that the call's argument is also multiplied, or divided, by the scale; returns false when that is not
+  // possible.
   bool add_change(std::unordered_map<const CallNode*, Change>& changes, const CallNode& call, size_t arg,
                   const Moved& moved) const {
     const auto known = changes_.find(&call);
@@ -236,7 +237,7 @@ class ForwardFolder {
     return adds_to_it(call) ? rules_.divided(arg, factor) : rules_.multiplied(arg, factor);
   }
 
-  // `before` is the node that was planned for, `after` has its operands as rewritten.
+  // Rebuilds a node; `before` is the node that was planned for, `after` has the rewritten operands.
   Expr rebuilt(const Expr& before, const Expr& after) {
     if (const auto dropped = dropped_.find(before.object()); dropped != dropped_.end()) {
       const auto* product = after.as<CallNode>();
