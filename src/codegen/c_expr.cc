@@ -37,7 +37,7 @@ CCode c_cast(std::string_view type, const CCode& value) {
   return {fmt::format("({}){}", type, at_least(value, CLevel::unary)), CLevel::unary};
 }
 
-// a sign b, from the left.
+// Joins a and b by a sign, left-associative.
 CCode joined(const CCode& a, std::string_view sign, const CCode& b, CLevel level) {
   const CLevel next = level == CLevel::sum ? CLevel::product : CLevel::unary;
   return {fmt::format("{} {} {}", at_least(a, level), sign, at_least(b, next)), level, a.has_width || b.has_width};
@@ -188,7 +188,7 @@ CCode CKernel::emit_sum(const BinaryNode& e) {
   return joined(a, sign_of(e.op), b, level);
 }
 
-// A divisor that is known and positive needs no care, but for what floor division does below zero.
+// Emits a division. A known positive divisor needs no care, except for floor division of negative numbers.
 CCode CKernel::emit_division(const BinaryNode& e) {
   const DataType dtype = e.dtype;
   const bool is_floor = e.op == BinaryOp::floor_div || e.op == BinaryOp::floor_mod;

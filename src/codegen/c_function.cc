@@ -156,7 +156,7 @@ void CKernel::write_parallel(const tir::ForNode& loop) {
   line("}");
 }
 
-// A part of the loop's iterations, `first` (empty: 0) and `begin` behind the first one.
+// Writes a part of the loop's iterations, from `first` (empty: 0) and `begin` behind it.
 std::string CKernel::parallel_body(const tir::ForNode& loop, const std::string& first, Frame& frame) {
   Frame* outer = std::exchange(frame_, &frame);
   const size_t outer_indent = std::exchange(indent_, 2);

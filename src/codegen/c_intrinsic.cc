@@ -86,7 +86,7 @@ CCode CKernel::emit_shift(const IntrinsicCallNode& e, const std::vector<CCode>& 
   return from_unsigned({fmt::format("{} << {}", at_least(bits, CLevel::unary), *by), CLevel::shift}, dtype);
 }
 
-// One side is evaluated: as `c ? a : b` where both are expressions of C, else as an if.
+// Evaluates one side only: as `c ? a : b` where both are C expressions, else as an if.
 CCode CKernel::emit_if_then_else(const IntrinsicCallNode& e) {
   const CCode condition = emit(e.args[0]);
   const size_t before = frame_->names.count();
@@ -124,7 +124,7 @@ CCode CKernel::emit_if_then_else(const IntrinsicCallNode& e) {
   return {name};
 }
 
-// The lanes' sum, the lowest first.
+// Sums the lanes, the lowest first.
 CCode CKernel::emit_reduce_add(const IntrinsicCallNode& e) {
   const int lanes = e.args[0]->dtype.lanes();
   if (lanes == 1) return emit(e.args[0]);

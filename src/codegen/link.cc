@@ -59,7 +59,8 @@ std::string module_of_assembly(const NativeTarget& target, const std::vector<std
   return text;
 }
 
-// An object with the data sections' sizes and symbols, and no bytes. The linker would drop an empty one.
+// Makes an object with the data sections' sizes and symbols, but without their bytes. The linker would drop an empty
+// section.
 std::string make_data_object(const NativePlugin& plugin, const NativeTarget& target,
                              std::span<const DataSection> sections) {
   std::vector<std::string> lines;

@@ -33,7 +33,7 @@ double bytes_of(const Buffer& buffer) {
   return bytes;
 }
 
-// An op's attributes can ask for buffers between its stages that are far larger than its tensors.
+// Checks buffers between an op's stages, because its attributes may make them far larger than its tensors.
 void check_buffers(const CallNode& call, const OpNode& op, const Compute& part) {
   for (const ComputeStage& stage : part.stages) {
     if (stage.is_check() || bytes_of(stage.output) <= static_cast<double>(kMaxBufferBytes)) continue;
@@ -111,7 +111,7 @@ class Composer {
     return buffer;
   }
 
-  // Every result is a buffer of its own that a stage writes.
+  // Makes every result a buffer of its own that a stage writes.
   void add_results(const std::vector<Buffer>& results) {
     std::unordered_set<const BufferNode*> free;  // written, and no result yet
     for (const ComputeStage& stage : compute_.stages) free.insert(stage.output.get());

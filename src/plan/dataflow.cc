@@ -63,7 +63,8 @@ std::string name_of(const Expr& expr) {
   return last != nullptr && last->as_op() != nullptr ? last->as_op()->name : "compile";
 }
 
-// "; they are read by cast, my.norm": one of these ops is what does not follow such a size. Empty when none reads any.
+// Returns "; they are read by cast, my.norm": the ops among which is one that cannot handle such a size. Empty when
+// none reads it.
 std::string readers_of_unknown_sizes(const Expr& body) {
   std::vector<std::string> names;
   relay::post_order(body, [&](const Expr& expr) {
@@ -96,7 +97,7 @@ class Reader {
     return !expr.is<FunctionNode>();
   }
 
-  // UserError for a value that is no tensor, such as a function.
+  // Returns the tensors of a value; UserError for one that is not a tensor, such as a function.
   const Tensors& tensors_of(const Expr& expr) const {
     const auto it = tensors_.find(expr.get());
     if (it == tensors_.end()) throw_at(expr->span, "compile", fmt::format("{} {}", what_is(expr), kNotYet));

@@ -42,7 +42,7 @@ class TensorGroup {
     });
   }
 
-  // A parameter for each tensor of a type, and the value of that type that they make.
+  // Makes a parameter for each tensor of a type, and the value of that type that they form.
   Expr take_apart(const Type& type, const std::string& name) {
     const auto* tuple = type.as<TupleTypeNode>();
     if (tuple == nullptr) {
@@ -165,7 +165,7 @@ class Writer {
     return made = bind("t", ops::memory_view(base.expr, 0, tensor.shape, tensor.type->dtype));
   }
 
-  // The base is a tensor of that type already.
+  // Returns whether the base is already a tensor of that type.
   bool is_whole(const Base& base, const Tensor& tensor) const {
     if (base.memory == Memory::storage && !base.output) return false;
     const TensorType type = base.expr.is<relay::ConstantNode>()

@@ -69,7 +69,7 @@ class Tables {
  private:
   static void append(std::string& list, const std::string& item) { list += (list.empty() ? "" : ",\n  ") + item; }
 
-  // As LLVM writes a string of bytes.
+  // Escapes a string of bytes as LLVM writes it.
   static std::string escaped(const std::string& text) {
     std::string result;
     for (const char c : text) {

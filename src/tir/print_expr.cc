@@ -214,7 +214,7 @@ void ExprPrinter::write_binary(std::string& out, const BinaryNode& e, int depth)
   write_operand(out, e.b, text.precedence + 1, depth);
 }
 
-// In parentheses where it binds less than it must.
+// Writes an operand, in parentheses where it binds less tightly than its context needs.
 void ExprPrinter::write_operand(std::string& out, const PrimExpr& e, int least_precedence, int depth) const {
   const auto* binary = e.as<BinaryNode>();
   const int precedence = binary == nullptr || parts_.contains(binary) || !binary->a

@@ -136,7 +136,7 @@ class FormVerifier {
     readable_.insert(stage.output.get());
   }
 
-  // Only the inputs and outputs of a call determine symbols; buffers in between do not.
+  // Checks symbols: only the inputs and outputs of a call determine them, buffers in between do not.
   void check_symbols() const {
     std::unordered_set<const PrimExprNode*> known;
     for (const auto* buffers : {&compute_.inputs, &compute_.outputs}) {

@@ -29,7 +29,7 @@ PrimExpr operator<(const Real& a, double b) { return make_binary(BinaryOp::lt, a
 
 Real choose(const PrimExpr& condition, const Real& a, const Real& b) { return {make_select(condition, a.e, b.e)}; }
 Real call(Intrinsic intrinsic, const Real& a) { return {make_intrinsic(intrinsic, a.e->dtype, {a.e})}; }
-// NaN stays.
+// Clamps a number; NaN stays.
 Real clamp(const Real& a, double low, double high) {
   return {make_binary(BinaryOp::min, make_binary(BinaryOp::max, a.e, a.number(low)), a.number(high))};
 }

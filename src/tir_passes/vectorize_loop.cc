@@ -124,7 +124,7 @@ class Vectorizer {
     return make_intrinsic(node.intrinsic, e->dtype.with_lanes(lanes_), args);
   }
 
-  // A step of the last index of at most `most_step`; the others must be scalars.
+  // Vectorizes indices: the last one may step by at most `most_step`, the others must stay scalars.
   Array<PrimExpr> indices(const Array<PrimExpr>& list, int64_t most_step) {
     Array<PrimExpr> result;
     for (size_t i = 0; i < list.size(); ++i) {

@@ -97,7 +97,8 @@ llvm::Value* KernelBuilder::emit_binary(const BinaryNode& e) {
   return emit_float_division(e.op, a, b, dtype);
 }
 
-// The remainders follow C's fmod and Python's %: exact, with the sign of the dividend and of the divisor.
+// Emits a division or remainder. Remainders follow C's fmod and Python's %: exact, with the sign of the dividend or of
+// the divisor.
 llvm::Value* KernelBuilder::emit_float_division(BinaryOp op, llvm::Value* a, llvm::Value* b, DataType dtype) {
   if (op == BinaryOp::div) return round_to(ir_.CreateFDiv(a, b), dtype);
   if (op == BinaryOp::floor_div) {

@@ -3,7 +3,7 @@
 
 namespace headrace::codegen::llvm_plugin {
 
-// An index as a number of elements, in 64 bits.
+// Emits an index as a number of elements, in 64 bits.
 llvm::Value* KernelBuilder::index(const PrimExpr& e) {
   llvm::Type* type = vector_of(ir_.getInt64Ty(), e->dtype.lanes());
   return ir_.CreateIntCast(emit(e), type, !e->dtype.is_uint());

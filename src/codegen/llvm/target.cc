@@ -38,7 +38,7 @@ namespace headrace::codegen::llvm_plugin {
 
 namespace {
 
-// The registry of targets is a linked list without a lock.
+// Registers LLVM's targets, once: the registry is a linked list without a lock.
 void initialize_llvm() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -138,7 +138,8 @@ int vector_bits(const llvm::Triple& triple, const NativeTarget& target) {
   return target.has("v") ? 128 : 64;
 }
 
-// LLVM ends the process over a processor without what 64-bit code stands on, or makes code that cannot be linked.
+// Refuses a processor without the features that 64-bit code needs: LLVM would end the process, or make code that cannot
+// be linked.
 void check_base(const llvm::Triple& triple, const std::string& cpu, const llvm::MCSubtargetInfo& info) {
   if (!triple.isX86()) return;
   constexpr std::string_view kNeeded[] = {"64bit", "64bit-mode", "x87", "sse", "sse2", "cx8", "cmov"};

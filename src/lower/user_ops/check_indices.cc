@@ -68,7 +68,7 @@ std::optional<Sum> sum_of(const PrimExpr& index, const Lasts& lasts) {
   return sums.at(index.get());
 }
 
-// From the least to the greatest value: axes are independent, so an iteration takes each of the two.
+// Returns the range of values, which an iteration reaches at both ends, since axes are independent.
 std::optional<std::pair<int64_t, int64_t>> range_of(const PrimExpr& index, const Lasts& lasts) {
   const auto sum = sum_of(index, lasts);
   if (!sum) return std::nullopt;

@@ -99,7 +99,8 @@ std::vector<const BufferLoadNode*> loads_of(const PrimExpr& value) {
   return loads;
 }
 
-// At the trailing axes of the stage, or at 0 of a dimension of one; `full`: at all axes of a tensor of the same shape.
+// Returns whether a load is at the trailing axes of the stage, or at 0 of a dimension of one; with `full`, at all axes
+// of a tensor of the same shape.
 bool reads_like_numpy(const BufferLoadNode& at, const ComputeStage& stage, bool& full) {
   const size_t rank = at.indices.size();
   if (rank > stage.axes.size()) return false;
@@ -209,7 +210,7 @@ Values match_params(const PrimFunc& function, const RuleInput& input) {
 
 PrimExpr wide_index(const PrimExpr& index) { return make_cast(kIndexType.with_lanes(index->dtype.lanes()), index); }
 
-// Where in its line an access of many dimensions is. The last index may be a vector of neighbours.
+// Returns the position, in its line, of an access with many dimensions. The last index may be a vector of neighbours.
 PrimExpr place_in(const Line& line, const Array<PrimExpr>& indices) {
   Index index;
   for (const PrimExpr& i : indices) index.push_back(i->dtype.is_scalar() ? wide_index(i) : make_int(0));

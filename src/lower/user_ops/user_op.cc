@@ -38,7 +38,7 @@ OpNode& changeable(const Op& op) {
   return *op;
 }
 
-// It is called with the first call of the op, where an empty one would say nothing of the op or its place.
+// Refuses an empty function at once: the op's first call would not name the op or its place.
 template <typename F>
 void check_given(const Op& op, const F& function, std::string_view what) {
   if (!function) throw_user_error("{}: the function that {} is empty; give one that can be called", op->name, what);
@@ -76,7 +76,7 @@ RuleInput input_with_buffers(const CallNode& call) {
   return input;
 }
 
-// Whether the op promises how it reads its inputs: passes move such ops about and rely on it.
+// Returns whether the op promises how it reads its inputs, which passes that move the op rely on.
 const FusionKind* promise_of(const CallNode& call) {
   const FusionKind* said = call.as_op()->find(ops::kFusionKind);
   return said != nullptr && *said <= FusionKind::broadcast ? said : nullptr;
