@@ -26,7 +26,7 @@ void check_hash(const std::string& path, const ContentHash& hash) {
   if (hash.size() != 32 || !is_hex) broken(path, "is '{}', not 32 hexadecimal digits", hash);
 }
 
-// 0 <= offset, 0 <= nbytes, offset + nbytes <= limit.
+// Checks 0 <= offset, 0 <= nbytes, offset + nbytes <= limit.
 void check_range(const std::string& path, int64_t offset, int64_t nbytes, int64_t limit) {
   if (offset < 0 || nbytes < 0 || offset > limit || nbytes > limit - offset)
     broken(path, "covers {} bytes at {}, outside the {} bytes there are", nbytes, offset, limit);

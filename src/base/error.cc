@@ -23,8 +23,8 @@ struct OpenList {
 
 }  // namespace
 
-// "[0, 1, 2, 3, 4, 5, 6, 7, ... (100000 in all)]": shapes and attributes of any length are values that a user gave, and
-// no message needs all of one.
+// Shortens a list: "[0, 1, 2, 3, 4, 5, 6, 7, ... (100000 in all)]". Shapes and attributes from users have any length,
+// and no message needs all of one.
 static std::string with_short_lists(std::string_view text) {
   std::string result;
   std::vector<OpenList> open;
@@ -51,7 +51,7 @@ static std::string without_nul(std::string text) {
   return text;
 }
 
-// A message that shows the place already, as a list of errors does, stays as it is.
+// Adds the place, unless the message shows it already, as a list of errors does.
 static std::string with_place(const std::string& message, const ErrorPlace& where) {
   std::string lines;
   if (!where.op.empty()) lines += fmt::format("\n  at: {}", where.op);
@@ -59,7 +59,7 @@ static std::string with_place(const std::string& message, const ErrorPlace& wher
   return (message + "\n").find(lines + "\n") == std::string::npos ? message + lines : message;
 }
 
-// "aaaa... (100000 bytes)" for a text without blanks.
+// Shortens a text without blanks: "aaaa... (100000 bytes)".
 static std::string with_short_words(std::string_view text) {
   std::string result;
   while (!text.empty()) {

@@ -155,13 +155,13 @@ bool is_same(const IRModuleNode& a, const Item& item, const IRModuleNode& b, con
          structural_equal(Value(item), Value(other));
 }
 
-// "the function '@sum' (text.relay:2:1; the import's is at prelude.rly:98:1)"
+// Describes a conflict: "the function '@sum' (text.relay:2:1; the import's is at prelude.rly:98:1)".
 std::string clash(std::string name, const Span& span, const Span& other) {
   const std::string here = span ? to_string(span) : "which has no place in a text";
   return fmt::format("{} ({}{})", name, here, other ? "; the import's is at " + to_string(other) : "");
 }
 
-// The names that both have and whose definitions differ.
+// Returns the names that both modules have with different definitions.
 std::vector<std::string> clashes(const IRModuleNode& module, const IRModuleNode& other) {
   std::vector<std::string> names;
   for (const auto& [var, data] : other.type_definitions()) {

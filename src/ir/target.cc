@@ -71,7 +71,7 @@ void set_options(TargetNode& target, const Config& options) {
   }
 }
 
-// The kind's own say.
+// Applies the kind's own parser.
 void run_parser(TargetNode& target) {
   if (!target.kind->parse) return;
   Config config{{"keys", Value(target.keys)}};
@@ -205,7 +205,7 @@ std::string text_of(const Value& value) {
   return fmt::format("{}", fmt::join(value.as<Array<std::string>>(), ","));
 }
 
-// A host's text has the one kind of quotes at most.
+// Returns a text, in quotes where it has blanks. A host's text contains one kind of quotes at most.
 std::string quoted(const std::string& text) {
   if (text.find_first_of(kBlanks) == std::string::npos) return text;
   const char quote = text.find('\'') == std::string::npos ? '\'' : '"';

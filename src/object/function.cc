@@ -32,7 +32,7 @@ struct GlobalTable {
   std::map<std::string, std::string, std::less<>> reserved;  // the reason by name
 };
 
-// Never destroyed: a function may be called while the process ends.
+// Returns the table, which is never destroyed: a function may be called while the process ends.
 GlobalTable& globals() {
   static GlobalTable& table = *new GlobalTable;
   return table;

@@ -101,7 +101,7 @@ Value to_device(const Json& json) {
   return Value::adopt(raw);
 }
 
-// {"shape": [2, 3]} and its like; {} is an empty Map.
+// Reads {"shape": [2, 3]} and its like; {} is an empty Map.
 Value to_special(const Json& json) {
   if (json.empty()) return Value(make_object<MapObj>());
   const std::string kind = json.size() == 1 ? json.begin().key() : "";

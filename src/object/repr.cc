@@ -31,7 +31,7 @@ class Writer {
  public:
   explicit Writer(ReprLimits limits) : limits_(limits) {}
 
-  // Recursion is bounded by the depth limit.
+  // Writes a value; the depth limit bounds the recursion.
   void write(const Value& value, int depth) {
     if (full()) {
       if (!text_.ends_with("...")) text_ += "...";

@@ -53,7 +53,7 @@ struct Uses {
     for (const auto& [variable, serial] : other.bindings) add(variable, serial);
     more |= other.more;
   }
-  // Without those that are younger: they were bound within.
+  // Drops bindings younger than `serial`, which were made inside.
   void drop_after(uint64_t serial) {
     while (!bindings.empty() && bindings.back().second > serial) bindings.pop_back();
   }
@@ -236,7 +236,7 @@ class Comparer {
     to_left_[binding.partner.object()] = left;
   }
 
-  // The variables stay bound to each other after the node that binds them, unless they were bound before.
+  // Binds the variables to each other beyond the node that binds them, unless they were bound before.
   void bind_anew(const Value& left, const Value& right) {
     const auto owner = to_left_.find(right.object());
     Hidden hidden{left, right, {}, owner == to_left_.end() ? Value() : owner->second, {}};
@@ -377,7 +377,7 @@ std::string step_text(const Pair& pair) {
   return pair.is_key ? fmt::format(".key({})", key) : fmt::format("[{}]", key);
 }
 
-// ": element [2] is 1 against 3", where the type of both says how two of it differ.
+// Describes a difference by the type's own hook: ": element [2] is 1 against 3".
 std::string content_difference(const Value& a, const Value& b) {
   if (!a.is_object() || !b.is_object() || a.type_index() != b.type_index()) return "";
   const ContentHooks& hooks = a.object()->type_info().content;

@@ -127,7 +127,7 @@ class Hasher {
     return parts;
   }
 
-  // By the keys' hashes, so that the order of insertion does not count.
+  // Orders entries by the hashes of their keys, so that the order of insertion does not count.
   std::vector<size_t> entry_order(const MapObj& map, DefMode mode) {
     std::vector<std::tuple<uint64_t, uint64_t, size_t>> order;
     for (size_t i = 0; i < map.items.size(); ++i) {

@@ -26,7 +26,7 @@ IRModule only(const IRModule& module) {
   return shown;
 }
 
-// The functions of tir stand behind those of relay, in their own text form.
+// Returns the text of a module; functions of tir follow those of relay, in their own text form.
 std::string text_of(const IRModule& module) {
   const IRModule loops = only<tir::PrimFuncNode>(module);
   const bool all_loops = !loops->functions().empty() && loops->functions().size() == module->functions().size();

@@ -78,7 +78,7 @@ class InstrumentScope {
   ~InstrumentScope() { leave(); }
   InstrumentScope(const InstrumentScope&) = delete;
 
-  // After a run that succeeded: the first error of an instrument is the run's.
+  // Ends a run that succeeded: the first error of an instrument becomes the run's.
   void finish() {
     if (const std::exception_ptr error = leave()) std::rethrow_exception(error);
   }

@@ -17,7 +17,7 @@ ConstantBytes weights_of(const artifact::ArtifactFile& file) {
   return {section->offset, section->address, section->nbytes};
 }
 
-// A file is of use when at least one of its programs can run here.
+// Returns why none of the programs can run here; a file is usable when one can.
 std::optional<Refusal> no_program_runs(const artifact::Manifest& manifest, const std::string& name) {
   std::optional<Refusal> first;
   for (const artifact::Program& program : manifest.programs) {
@@ -28,7 +28,7 @@ std::optional<Refusal> no_program_runs(const artifact::Manifest& manifest, const
   return first;
 }
 
-// Where `name` leads, symbolic links followed; `name` itself when it leads to no file.
+// Returns the target of `name`, symbolic links followed; `name` itself when it leads to no file.
 std::string real_path(const std::string& name) {
   const std::unique_ptr<char, decltype(&std::free)> path(::realpath(name.c_str(), nullptr), &std::free);
   return path == nullptr ? name : path.get();

@@ -16,8 +16,8 @@ std::mutex& imports_mutex() {
   return mutex;
 }
 
-// Called with the mutex held. `root` and all it imports, each once, depth first in the order of imports; with a stack
-// of our own.
+// Visits `root` and all its imports once each, depth first in the order of imports, with a stack of its own. The caller
+// holds the mutex.
 std::vector<ModuleObj*> reachable(ModuleObj* root) {
   std::vector<ModuleObj*> order;
   std::vector<ModuleObj*> waiting = {root};

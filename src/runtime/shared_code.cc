@@ -52,7 +52,7 @@ std::byte* load_address_of(void* handle) {
   return reinterpret_cast<std::byte*>(map->l_addr);
 }
 
-// A file in memory: the other one without its `left_out`.
+// Makes a file in memory: a copy of the other one without its `left_out` bytes.
 Expected<Descriptor> copy_file(int source, int64_t size_bytes, const ConstantBytes& left_out, const std::string& name) {
   Expected<Descriptor> memory = make_memory_file(fmt::format("'{}'", name));
   if (!memory) return memory;

@@ -263,7 +263,7 @@ bool NDArray::content_equal(const NDArray& other) const {
   return a.size_bytes() == 0 || std::memcmp(a.data<void>(), b.data<void>(), a.size_bytes()) == 0;
 }
 
-// An element as messages show it: a number, or nothing where the dtype's elements are no numbers.
+// Returns an element as messages show it: a number, or nothing where the dtype is not numeric.
 static std::string number_text(const NDArray& dense, int64_t index) {
   try {
     if (dense.dtype().is_float()) return fmt::format("{}", element_as_double(dense.tensor(), index));

@@ -28,7 +28,7 @@ const DLTensor& tensor_at(Args args, int32_t index) {
   return array->tensor;
 }
 
-// Where results go.
+// Returns the tensor that results are copied to.
 const DLTensor& writable_tensor_at(Args args, int32_t index) {
   const DLTensor& tensor = tensor_at(args, index);
   if (args[index].type_index != type_index::kDLTensorPtr && args.at<Ref<NDArrayObj>>(index)->read_only)
@@ -47,7 +47,7 @@ std::string hash_of(const DLTensor& tensor) {
   return artifact::content_hash({dense.data<const uint8_t>(), dense.size_bytes()});
 }
 
-// The code was made for the tensor that was bound, whose elements may be in it in any form.
+// Checks a tensor against the one that was bound, because the code may contain its elements in any form.
 void check_bound(const BoundParam& param, const DLTensor& tensor) {
   GraphRunner::check_tensor("parameter", {param.spec}, 0, tensor);
   if (hash_of(tensor) == param.hash) return;
@@ -141,7 +141,7 @@ class GraphModuleBody : public runtime::ModuleBody {
     return {};
   }
 
-  // A view that keeps the memory's owner alive: the runner, or the NDArray that was set.
+  // Returns a view that keeps the memory's owner alive: the runner, or the NDArray that was set.
   Value view_of(const DLTensor& tensor, const Value& kept) const {
     const Shape shape(tensor.shape, tensor.shape + tensor.ndim);
     const NDArray view = NDArray::view(tensor.data, shape, DataType(tensor.dtype), [runner = runner_, kept] {});

@@ -156,7 +156,7 @@ std::vector<NDArray> eval_split(const EvalInput& input) {
   return outs;
 }
 
-// In [0, 1): the word's first bits, as many as C has digits.
+// Returns a number in [0, 1): the word's first bits, as many as C has digits.
 template <typename C>
 C unit(uint64_t word) {
   constexpr int kDigits = std::numeric_limits<C>::digits;

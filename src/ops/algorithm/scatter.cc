@@ -89,7 +89,7 @@ Type relate_invert_permutation(const RelationInput& input) {
 
 // ---- eval
 
-// Index i; a negative one counts from the end.
+// Reads index i; a negative one counts from the end.
 int64_t place_at(const EvalInput& input, int64_t i, int64_t n) {
   return checked_index_at(input, input.args[1], i, n, true);
 }

@@ -218,7 +218,7 @@ Type relate_crop_and_resize(const RelationInput& input) {
   return make_tensor_type(dims, attrs.out_dtype.value_or(data->dtype));
 }
 
-// Where index i of a crop lies along an axis of an image.
+// Returns the position of index i of a crop along an axis of an image.
 double crop_place(double low, double high, int64_t i, int64_t crop, int64_t size) {
   const auto last = static_cast<double>(size - 1);
   if (crop == 1) return 0.5 * (low + high) * last;

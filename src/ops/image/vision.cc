@@ -63,7 +63,7 @@ namespace {
 
 // ---- boxes
 
-// data f[batch, boxes, elements]; fails unless `index`, or -1 where that may be, is an element.
+// Checks data f[batch, boxes, elements]; fails unless `index` is an element, or -1 where that is allowed.
 void check_element(const RelationInput& input, const TensorType& data, std::string_view name, int64_t index,
                    int64_t count, bool may_miss) {
   const auto size = as_int(data->shape[2]);
@@ -84,7 +84,7 @@ bool is_scalar_of(const TensorType& type, bool is_float) {
   return type->shape.empty() && (is_float ? type->dtype.is_float() : type->dtype.is_int());
 }
 
-// False while the type of a threshold that is an argument is not known.
+// Checks a threshold; returns false while the type of a threshold that is an argument is not known.
 bool check_threshold(const RelationInput& input, const GetValidCountsAttrs& attrs) {
   const size_t count = input.arg_types.size();
   if (count < 1 || count > 2)

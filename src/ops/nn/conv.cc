@@ -388,7 +388,7 @@ std::optional<int64_t> forward_place(const ConvView& v, size_t axis, int64_t p, 
   return at < 0 || at >= v.data.dims[2 + axis] ? std::nullopt : std::optional(at);
 }
 
-// Which element of the data reaches result p through tap r.
+// Returns the element of the data that reaches result p through tap r.
 std::optional<int64_t> backward_place(const ConvView& v, size_t axis, int64_t p, int64_t r) {
   const Window& w = v.window;
   const int64_t at = p + w.pad_begin[axis] - r * w.dilation[axis];
@@ -420,8 +420,8 @@ void for_each_tap(const ConvView& v, const std::array<int64_t, 3>& at, Place pla
   }
 }
 
-// out[n, k, at] = sum over c and taps of data[n, group(k) + c, at * stride + tap * dilation - pad] * weight[k, c, tap]
-// The padding is made of zeros, which are multiplied like any element: an infinite weight gives NaN there.
+// Computes out[n, k, at] = sum over c and taps of data[n, group(k) + c, at * stride + tap * dilation - pad] * weight[k,
+// c, tap]. Padding zeros are multiplied like any element, so an infinite weight gives NaN there.
 template <typename T>
 Compute<T> conv_at(const ConvView& v, const Elements<T>& x, const Elements<T>& w, int64_t n, int64_t k,
                    const std::array<int64_t, 3>& at) {
@@ -438,7 +438,7 @@ Compute<T> conv_at(const ConvView& v, const Elements<T>& x, const Elements<T>& w
   return total;
 }
 
-// The gradient of that: the elements that reach the result.
+// Computes the gradient of that sum: the elements that reach the result.
 template <typename T>
 Compute<T> conv_transpose_at(const ConvView& v, const Elements<T>& x, const Elements<T>& w, int64_t n, int64_t k,
                              const std::array<int64_t, 3>& at) {
@@ -522,7 +522,7 @@ void conv_op(OpBuilder op) {
       .eval(eval_conv);
 }
 
-// nn.conv1d and nn.conv3d, and their transposes.
+// Registers nn.conv1d and nn.conv3d, and their transposes.
 template <size_t spatial>
 void conv_ops_like_2d() {
   const std::string axes = spatial == 1 ? "W" : "D,H,W", taps = spatial == 1 ? "S" : "O,R,S";

@@ -71,7 +71,7 @@ namespace {
 
 // ---- type relations
 
-// Every window starts inside the data or its leading padding, also in ceil mode.
+// Counts windows; every one starts inside the data or its leading padding, also in ceil mode.
 PrimExpr pooled_size(const RelationInput& input, const Window& window, size_t i, const PrimExpr& size, int64_t taps,
                      bool ceil_mode) {
   const int64_t stride = window.strides[i];
@@ -104,7 +104,7 @@ Type relate_pool(const RelationInput& input) {
   return data ? pooled_type(input, data) : Type();
 }
 
-// The data's type, where the other argument is of the type that the pool's result has.
+// Returns the data's type, and checks the other argument against the pool's result type.
 Type relate_pool_grad(const RelationInput& input) {
   const TensorType data = input.tensor(1);
   if (!data) return {};

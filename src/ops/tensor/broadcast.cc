@@ -64,7 +64,7 @@ Type relate_bias_add(const RelationInput& input) {
 
 // ---- the functions
 
-// Integer arithmetic wraps: it is done on unsigned numbers, where C++ defines it.
+// Computes integers on unsigned numbers, where C++ defines wrap-around.
 template <typename C, typename F>
 C wrap(C a, C b, F f) {
   if constexpr (is_floating<C>) {
@@ -144,7 +144,7 @@ C power_of(C a, C b) {
   }
 }
 
-// A count at or past the width shifts everything out; a negative count is one past the width.
+// Shifts; a count at or past the width shifts everything out, and a negative count counts as past the width.
 template <typename C>
 C shift_left(C a, C b) {
   return static_cast<uint64_t>(b) < sizeof(C) * 8 ? static_cast<C>(static_cast<uint64_t>(a) << static_cast<uint64_t>(b))
@@ -222,7 +222,7 @@ class PairWalk {
     for (int64_t i = 0; i < n; ++i) to[i] = from[begin + i * step];
   }
 
-  // The elements where they are, or else in `buffer`.
+  // Returns the elements in place, or else copied to `buffer`.
   static const C* block(const Elements<In>& from, int64_t begin, int64_t step, int64_t n, C* buffer) {
     if constexpr (std::is_same_v<In, C>) {
       if (step == 1) return from.data + begin;
@@ -381,7 +381,7 @@ Values infer_binary(const RelationInput& input) {
   return infer_pairwise(input, [](const PrimExpr& a, const PrimExpr& b) { return make_binary(op, a, b); });
 }
 
-// A divisor that is not known to be other than zero leaves the value unknown.
+// Infers a division; the value is unknown unless the divisor is known not to be zero.
 template <BinaryOp op>
 Values infer_quotient(const RelationInput& input) {
   const auto divisors = input.arg_value(1);

@@ -94,7 +94,7 @@ EvalFn eval_number(double value) {
   };
 }
 
-// All elements are one expression; the shape is known since values are asked for only then.
+// Infers the value of a tensor whose elements are one expression; the shape is known here.
 std::optional<std::vector<PrimExpr>> repeated(const Type& type, const PrimExpr& value) {
   const auto shape = as_shape(type.as<TensorTypeNode>()->shape);
   if (!shape) return std::nullopt;

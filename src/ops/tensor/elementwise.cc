@@ -140,7 +140,7 @@ void walk_elements(const EvalInput& input, const NDArray& out, const F& f) {
   });
 }
 
-// A unary function on floats: `f` is called with float or double.
+// Makes the evaluation of a unary function on floats: `f` is called with float or double.
 template <typename F>
 EvalFn eval_float(F f) {
   return [f](const EvalInput& input) {
@@ -150,7 +150,7 @@ EvalFn eval_float(F f) {
   };
 }
 
-// A unary function on floats and integers.
+// Makes the evaluation of a unary function on floats and integers.
 template <typename F>
 EvalFn eval_number(F f) {
   return [f](const EvalInput& input) {
@@ -160,7 +160,7 @@ EvalFn eval_number(F f) {
   };
 }
 
-// An integer is its own floor, ceil, round and trunc.
+// Makes the evaluation of floor, ceil, round or trunc, which leave integers as they are.
 template <typename F>
 EvalFn eval_rounding(F f) {
   return eval_number([f](auto x) {
@@ -210,7 +210,7 @@ std::vector<NDArray> eval_bitwise_not(const EvalInput& input) {
 
 std::vector<NDArray> eval_copy(const EvalInput& input) { return {input.args[0].copy()}; }
 
-// The definition is inference: nothing is dropped and the mask is all ones.
+// Evaluates dropout in inference form: nothing is dropped and the mask is all ones.
 std::vector<NDArray> eval_dropout(const EvalInput& input) {
   const NDArray mask = input.make_output(1);
   for (int64_t i = 0; i < mask.num_elements(); ++i) set_element(mask.tensor(), i, 1);

@@ -185,7 +185,7 @@ struct Groups {
   OffsetWalk<1> outputs, elements;  // over the axes that stay, over those that go
   int64_t group_size = 1;
 
-  // UserError when the groups are empty, for what has no value then.
+  // Throws a UserError when the groups are empty and the reduction has no value for them.
   void check_not_empty() const {
     if (group_size == 0) throw_user_error("a reduction over an empty axis has no result");
   }
@@ -350,7 +350,7 @@ std::vector<NDArray> eval_collapse_sum(const EvalInput& input) {
 
 // ---- value inference
 
-// The product of a list is what Size and Reshape ask for; a list has one axis, so any axis attribute names it.
+// Infers the product of a list, which Size and Reshape need; a list has one axis, so any axis attribute names it.
 std::optional<std::vector<PrimExpr>> infer_prod(const RelationInput& input) {
   const auto values = input.arg_value(0);
   const auto& attrs = input.call.attrs_as<ReduceAttrs>();
