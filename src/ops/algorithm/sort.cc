@@ -99,7 +99,7 @@ Type relate_searchsorted(const RelationInput& input) {
 
 // ---- eval
 
-// The order of sorting: NaN is the greatest, and no NaN is before another.
+// Returns whether a sorts before b: NaN is the greatest, and no NaN is before another.
 template <typename C>
 bool is_less(C a, C b) {
   return b != b ? a == a : a < b;

@@ -135,7 +135,7 @@ Tap tap_at(double x, double weight, int64_t size) {
   return {is_inside ? static_cast<int64_t>(x) : -1, weight};
 }
 
-// The taps of coordinate `place` of the grid along an axis.
+// Returns the taps of coordinate `place` of the grid along an axis.
 std::vector<Tap> axis_taps(const GridSampleAttrs& attrs, double place, int64_t size) {
   const auto n = static_cast<double>(size);
   const double x = attrs.align_corners ? (place + 1) / 2 * (n - 1) : ((place + 1) * n - 1) / 2;

@@ -261,7 +261,7 @@ Type relate_roi_align(const RelationInput& input) {
   return type;
 }
 
-// The element at (y, x) between four of a channel of a batch; 0 where that lies more than one outside.
+// Returns the element at (y, x) between four of a channel of a batch; 0 where that lies more than one outside.
 template <typename T>
 Compute<T> sample(const Elements<T>& data, const Planes& planes, int64_t batch, int64_t channel, Compute<T> y,
                   Compute<T> x) {

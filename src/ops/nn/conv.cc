@@ -123,7 +123,7 @@ ConvForm conv_form(const ConvAttrs& attrs) {
 
 namespace {
 
-// `type` in `layout` as whole dimensions, in the order of the letters.
+// Returns `type` in `layout` as whole dimensions, in the order of the letters.
 std::vector<PrimExpr> check_dims(const RelationInput& input, const TensorType& type, std::string_view what,
                                  const Layout& layout, std::string_view letters) {
   if (type->shape.size() != layout.rank()) {
@@ -161,7 +161,7 @@ struct ConvShapes {
   DataType dtype;
 };
 
-// The kernel's sizes: the weight's, or where they are not known the attribute's, which must agree.
+// Returns the kernel's sizes: the weight's, or where they are not known the attribute's, which must agree.
 std::vector<int64_t> check_kernel(const RelationInput& input, const TensorType& weight,
                                   const std::vector<PrimExpr>& dims, const std::optional<Shape>& kernel_size,
                                   const ConvForm& form) {
@@ -227,7 +227,7 @@ void assume_weight(const RelationInput& input, const ConvAttrs& attrs, const Con
   input.assume(1, make_tensor_type(dims_in_layout(input, dims, form.kernel_letters, layout), dtype));
 }
 
-// The channels of data in its layout.
+// Returns the channels of data in its layout.
 PrimExpr channels_of(const RelationInput& input, const ConvForm& form, const TensorType& data) {
   const Layout layout = check_layout(input, "data_layout", form.data_layout, form.letters, form.in_parts());
   return check_dims(input, data, "data", layout, form.letters)[1];
@@ -254,7 +254,7 @@ Type relate_conv(const RelationInput& input) {
   return make_tensor_type(dims_in_layout(input, out, form.letters, shapes.out_layout), shapes.dtype);
 }
 
-// The size of spatial axis i of a transpose's result.
+// Returns the size of spatial axis i of a transpose's result.
 PrimExpr grown_size(const RelationInput& input, const ConvForm& form, const ConvShapes& shapes, size_t i) {
   const Window& window = shapes.window;
   if (form.output_padding[i] >= std::max(window.strides[i], window.dilation[i])) {
@@ -305,8 +305,8 @@ void check_gradient(const RelationInput& input, const ConvForm& form, const Shap
   }
 }
 
-// The taps along spatial axis i where no attribute says them: as many as make the convolution's result as large as
-// `grad`. With strides above one several numbers may.
+// Returns the taps along spatial axis i where no attribute says them: as many as make the convolution's result as large
+// as `grad`. With strides above one several numbers may.
 int64_t infer_taps(const RelationInput& input, const ConvForm& form, size_t i, const PrimExpr& grad,
                    const PrimExpr& data) {
   const auto count = as_int(grad), size = as_int(data);

@@ -74,7 +74,7 @@ C wrap(C a, C b, F f) {
   }
 }
 
-// Whether an integer quotient traps: x / 0 is defined as 0, and the least integer / -1 wraps to itself.
+// Returns whether an integer quotient traps: x / 0 is defined as 0, and the least integer / -1 wraps to itself.
 template <typename C>
 bool quotient_traps(C a, C b, C* quotient) {
   if (b == 0) {

@@ -27,7 +27,7 @@ namespace {
 
 using relay::make_call;
 
-// The shape argument's value, `?` where it is not known.
+// Returns the shape argument's value, `?` where it is not known.
 Array<PrimExpr> shape_argument(const RelationInput& input, size_t i) {
   const TensorType type = input.tensor(i);
   if (!type || type->shape.size() != 1 || !(type->dtype.is_int() || type->dtype.is_uint()))
@@ -40,7 +40,7 @@ Array<PrimExpr> shape_argument(const RelationInput& input, size_t i) {
   return dims;
 }
 
-// The result of an init op whose shape is its attribute, or its argument after `leading` others.
+// Returns the result of an init op whose shape is its attribute, or its argument after `leading` others.
 Type init_type(const RelationInput& input, size_t leading) {
   const auto& attrs = input.call.attrs_as<InitOpAttrs>();
   const size_t args = input.arg_types.size();

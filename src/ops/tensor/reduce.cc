@@ -54,7 +54,7 @@ namespace {
 
 using relay::make_call;
 
-// Which axes are reduced. The relation has checked them when eval asks.
+// Returns which axes are reduced. The relation has checked them when eval asks.
 std::vector<bool> reduced_axes(const std::optional<Shape>& axis, bool exclude, size_t rank) {
   if (!axis) return std::vector<bool>(rank, !exclude);
   std::vector<bool> reduced(rank, exclude);
@@ -153,7 +153,7 @@ Type relate_variance(const RelationInput& input) {
   return result;
 }
 
-// The type of data summed up to `target`, which must broadcast to data's shape.
+// Returns the type of data summed up to `target`, which must broadcast to data's shape.
 Type collapsed_type(const RelationInput& input, const TensorType& data, const std::vector<PrimExpr>& target) {
   if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}; cast it", show(data)));
   const TensorType result = make_tensor_type(Array<PrimExpr>(target), data->dtype);
@@ -256,7 +256,8 @@ std::vector<NDArray> eval_mean(const EvalInput& input) {
   return {out};
 }
 
-// The element of each group that no other beats; NaN beats all. Equal ones: the first, or the last.
+// Returns whether a replaces b as the extreme element of a group. NaN replaces any number; equal elements do not
+// replace each other.
 template <typename C>
 bool beats(C a, C b, bool greatest) {
   if (b != b) return false;

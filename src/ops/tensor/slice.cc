@@ -97,7 +97,7 @@ PrimExpr sliced_dim(const PrimExpr& n, std::optional<int64_t> begin, std::option
   return arith::simplify_dim(*step == 1 ? length : floor_div(length + (*step - 1), make_int(*step)));
 }
 
-// The attribute, or the argument; unknown elements are empty.
+// Returns the attribute, or the argument; unknown elements are empty.
 Parts slice_part(const RelationInput& input, const Shape& attribute, size_t argument, std::string_view name) {
   if (input.arg_types.size() == 1) return Parts(attribute.begin(), attribute.end());
   const TensorType type = input.tensor(argument);

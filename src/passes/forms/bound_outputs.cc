@@ -36,7 +36,7 @@ const TensorTypeNode* tensor_type(const Expr& expr) {
   return expr->has_checked_type() ? expr->checked_type().as<TensorTypeNode>() : nullptr;
 }
 
-// The one axis of unknown size of a tensor whose other sizes are integers.
+// Returns the one axis of unknown size of a tensor whose other sizes are integers.
 std::optional<size_t> open_axis(const TensorTypeNode* type) {
   std::optional<size_t> found;
   for (size_t i = 0; type != nullptr && i < type->shape.size(); ++i) {
@@ -236,7 +236,7 @@ class Bounds {
     if (made) bounded_.emplace(node.object(), *std::move(made));
   }
 
-  // The call over the buffer of its one bounded argument.
+  // Returns the call over the buffer of its one bounded argument.
   std::optional<Bounded> through(const CallNode& call, size_t result_axis) const {
     const Bounded* source = nullptr;
     size_t at = 0;
@@ -257,7 +257,7 @@ class Bounds {
   std::unordered_map<const Object*, Bounded> bounded_;
 };
 
-// The tensors of a result, tuples taken apart.
+// Returns the tensors of a result, tuples taken apart.
 std::vector<Expr> flat_items(const Expr& root) {
   std::vector<Expr> items, pending{root};
   while (!pending.empty()) {

@@ -18,7 +18,7 @@ std::string name_of(const Expr& callee) {
   return constructor != nullptr ? constructor->name_hint : "unit";
 }
 
-// A part of a type's or a constructor's name.
+// Returns a part of a type's or a constructor's name.
 std::string as_word(const std::string& name) {
   std::string word;
   for (const char c : name) word.push_back(std::isalnum(static_cast<unsigned char>(c)) ? c : '_');

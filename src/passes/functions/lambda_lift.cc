@@ -23,7 +23,7 @@ bool stays(const FunctionNode& function) {
   return relay::is_left_alone(function) || relay::is_sealed(function) || !function.type_params.empty();
 }
 
-// The functions that lets of `body` bind, by their variable.
+// Returns the functions that lets of `body` bind, by their variable.
 std::unordered_map<const Object*, const FunctionNode*> bound_functions(const Expr& body) {
   std::unordered_map<const Object*, const FunctionNode*> bound;
   relay::post_order(body, [&](const Expr& e) {
@@ -34,7 +34,7 @@ std::unordered_map<const Object*, const FunctionNode*> bound_functions(const Exp
   return bound;
 }
 
-// The functions in `body` that are not lifted.
+// Returns the functions in `body` that are not lifted.
 std::unordered_set<const Object*> kept_functions(const Expr& body) {
   std::unordered_set<const Object*> kept;
   std::vector<Expr> outer;
@@ -94,7 +94,7 @@ class Literals {
   std::vector<Literal> all;
   const Literal& at(int index) const { return all[static_cast<size_t>(index)]; }
   bool is_literal(const Expr& e) const { return e.is<FunctionNode>() && !kept_.contains(e.object()); }
-  // The literal that `e` is, or that the variable `e` is bound to; kOutermost when it is neither.
+  // Returns the literal that `e` is, or that the variable `e` is bound to; kOutermost when it is neither.
   int find(const Expr& e) const {
     const auto it = index_.find(e.object());
     return it == index_.end() ? kOutermost : it->second;

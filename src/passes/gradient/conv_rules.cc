@@ -99,7 +99,7 @@ Expr back_to_data(const Convolution& c, const Expr& gradient, const Expr& weight
   });
 }
 
-// The axes of `layout` in the order of `letters`.
+// Returns the axes of `layout` in the order of `letters`.
 Shape order_of(std::string_view layout, std::string_view letters) {
   Shape axes;
   for (const size_t axis : ops::axes_of(layout, letters)) axes.push_back(static_cast<int64_t>(axis));

@@ -42,7 +42,7 @@ bool has_floats(const Type& type) {
                      [](const Type& item) { return item.is<TupleTypeNode>() || is_float_tensor(item); });
 }
 
-// A tensor, or a tuple of tensors.
+// Returns whether a type is a tensor, or a tuple of tensors.
 bool has_gradient(const Type& type) {
   const auto* tuple = type.as<TupleTypeNode>();
   if (tuple == nullptr) return type.is<TensorTypeNode>();

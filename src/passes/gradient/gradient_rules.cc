@@ -23,7 +23,8 @@ const GradientRow* find_row(std::string_view op) {
   return nullptr;
 }
 
-// An item is null for an argument without a gradient, and a tuple literal of as many items for a tuple.
+// Returns whether a gradient has the form that its argument needs: null for an argument without one, a tuple literal of
+// as many items for a tuple.
 bool fits(const Value& gradient, const Expr& arg) {
   if (gradient.is_none()) return true;
   if (!gradient.is<Expr>()) return false;

@@ -20,7 +20,7 @@ namespace headrace::passes::gradient_rules {
 
 namespace {
 
-// The gradient by the first argument, when `positions` are those of its elements in the result.
+// Returns the gradient by the first argument, when `positions` are those of its elements in the result.
 Expr added_at(const Expr& positions, const GradientSite& s) {
   const Shape shape = s.arg_shape(0);
   const Expr nothing = ops::zeros({num_elements(shape)}, dtype_of(s.arg(0)));

@@ -64,7 +64,7 @@ Gradients grad_layer_norm(const GradientSite& s) {
   return norm_gradients(s, {axis, Shape{static_cast<int64_t>(axis)}, attrs.epsilon, attrs.center, attrs.scale},
                         [](const Expr& e) { return e; });
 }
-// All axes of `rank` but these.
+// Returns all axes of `rank` but these.
 Shape axes_but(size_t rank, size_t first, size_t second) {
   Shape axes;
   for (size_t i = 0; i < rank; ++i) {
@@ -116,7 +116,7 @@ Gradients grad_l2_normalize(const GradientSite& s) {
       multiply(subtract(s.gradient, multiply(s.result, along)), unary("rsqrt", ops::binary("maximum", sum, least)))};
 }
 
-// The sums over a window of so many elements before and behind each along an axis of n.
+// Returns the sums over a window of so many elements before and behind each along an axis of n.
 Expr window_sum(const Expr& tensor, size_t rank, size_t axis, int64_t n, int64_t before, int64_t behind,
                 const GradientSite& s) {
   Array<Shape> widths;

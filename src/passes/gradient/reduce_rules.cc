@@ -17,7 +17,7 @@ using ops::subtract;
 
 namespace {
 
-// Which axes of the first argument a reduction reduces.
+// Returns which axes of the first argument a reduction reduces.
 template <typename Attrs>
 std::vector<bool> reduced_axes(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<Attrs>();
@@ -30,7 +30,7 @@ std::vector<bool> reduced_axes(const GradientSite& s) {
   return reduced;
 }
 
-// A tensor of the result's shape with the reduced axes as axes of one element.
+// Returns a tensor of the result's shape with the reduced axes as axes of one element.
 template <typename Attrs>
 Expr with_axes(const Expr& reduced, const GradientSite& s) {
   if (s.call.attrs_as<Attrs>().keepdims) return reduced;

@@ -231,7 +231,7 @@ class Combiner {
     return true;
   }
 
-  // The op behind the combined product; a bias along rows or columns of batches has their other axes.
+  // Returns the op behind the combined product; a bias along rows or columns of batches has their other axes.
   static Expr followed(const Group& group, const CallNode& call, size_t side, const Expr& other) {
     if (group.how.is_batched && call.attrs.is<ops::BiasAddAttrs>()) return ops::add(group.combined, other, call.span);
     Array<Expr> args = call.args;
@@ -293,7 +293,7 @@ class Combiner {
     return a == b || (x != nullptr && y != nullptr && x->data.content_equal(y->data));
   }
 
-  // The axis of the operand that lies along the outputs.
+  // Returns the axis of the operand that lies along the outputs.
   static std::optional<size_t> varying_axis(const Group& group, const CallNode& call, const Expr& operand) {
     const auto shape = shape_of(operand), out = shape_of(ref(&call));
     if (!shape || shape->empty()) return std::nullopt;

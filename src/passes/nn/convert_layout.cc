@@ -256,7 +256,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     return Stored{with(call, {at(call.args[0]).expr}, changed), form};
   }
 
-  // The last form that one of them has.
+  // Returns the last form that one of them has.
   template <typename Exprs>
   LayoutForm common_form(const Exprs& list) {
     LayoutForm form;

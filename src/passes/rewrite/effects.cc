@@ -14,7 +14,7 @@ using relay::LetNode;
 
 namespace {
 
-// Every node of the module, operands first, functions' bodies included.
+// Returns every node of the module, operands first, functions' bodies included.
 std::vector<Expr> all_nodes(const IRModule& module) {
   std::vector<Expr> nodes;
   std::unordered_set<const Object*> seen;
@@ -38,7 +38,7 @@ class Callees {
       if (let != nullptr && let->value.is<FunctionNode>()) bound_[let->var.object()] = let->value;
     }
   }
-  // The function that a callee is, or null.
+  // Returns the function that a callee is, or null.
   const FunctionNode* function_of(const Expr& callee) const {
     if (const auto* function = callee.as<FunctionNode>()) return function;
     const auto bound = bound_.find(callee.object());

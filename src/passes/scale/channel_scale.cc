@@ -14,7 +14,7 @@ namespace headrace::passes {
 
 namespace {
 
-// Whether the scale is known, and `test` holds of each factor.
+// Returns whether the scale is known, and `test` holds of each factor.
 template <typename Test>
 bool all_factors(const Scale& scale, Test&& test) {
   if (!scale.values) return false;
