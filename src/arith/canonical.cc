@@ -28,7 +28,7 @@ bool same_expr(const PrimExpr& a, const PrimExpr& b) {
   return false;
 }
 
-// Whether `e` has at most kMaxSize nodes, counted as a tree, and no `?`; so recursion over it is bounded.
+// Returns whether `e` has at most kMaxSize nodes, counted as a tree, and no `?`; so recursion over it is bounded.
 bool is_small(const PrimExpr& e) {
   std::vector<PrimExpr> pending{e};
   int64_t size = 0;

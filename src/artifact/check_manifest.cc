@@ -61,7 +61,7 @@ void check_memory(const std::string& path, const MemoryPlan& memory) {
   }
 }
 
-// Bytes of what an entry is a view of.
+// Returns the bytes of what an entry is a view of.
 int64_t base_nbytes(const std::string& path, const Manifest& manifest, const Program& program, const Entry& entry) {
   const auto at = [&](const auto& bases, std::string_view what) -> const auto& {
     if (entry.index < 0 || entry.index >= static_cast<int64_t>(bases.size()))

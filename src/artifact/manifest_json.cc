@@ -139,7 +139,7 @@ class Cursor {
 
   bool is_null() const { return value_->is_null(); }
 
-  // The fields of an object, in any order; exactly these.
+  // Returns the fields of an object, in any order; exactly these.
   template <size_t N>
   std::array<Cursor, N> fields(const std::array<std::string_view, N>& names) const {
     if (!value_->is_object()) fail("is not an object");

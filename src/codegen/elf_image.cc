@@ -44,7 +44,7 @@ class ElfHeaders {
     throw InternalError(fmt::format("the linked image has no section '{}'", name));
   }
 
-  // The segment without bytes in the file that holds `address`.
+  // Returns the segment without bytes in the file that holds `address`.
   int find_empty_segment(uint64_t address) const {
     for (int i = 0; i < segment_count(); ++i) {
       const Elf64_Phdr it = segment(i);

@@ -7,7 +7,7 @@ namespace headrace {
 
 namespace {
 
-// The integer result, or nothing where it would trap or overflow.
+// Returns the integer result, or nothing where it would trap or overflow.
 std::optional<int64_t> fold_int(BinaryOp op, int64_t a, int64_t b) {
   if (is_comparison(op)) return compare(op, a, b);
   int64_t result = 0;

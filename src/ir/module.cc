@@ -142,7 +142,7 @@ void IRModuleNode::add_source(Source source) {
 
 namespace {
 
-// Whether both were read from one place of one text.
+// Returns whether both were read from one place of one text.
 bool is_same_place(const IRModuleNode& a, const Span& span, const IRModuleNode& b, const Span& other) {
   if (!span || !other || to_string(span) != to_string(other)) return false;
   const auto source = a.source_map().get(span->source), other_source = b.source_map().get(other->source);

@@ -42,7 +42,7 @@ const BinaryNode* as_binary(const PrimExpr& e, BinaryOp op) {
   return node != nullptr && node->op == op ? node : nullptr;
 }
 
-// The least and the greatest value, where every term is a variable of known extent.
+// Returns the least and the greatest value, where every term is a variable of known extent.
 std::optional<std::pair<int64_t, int64_t>> range_of(const Affine& sum, const Extents& extents) {
   int64_t low = sum.constant, high = sum.constant;
   for (const auto& [term, coefficient] : sum.terms) {

@@ -71,7 +71,7 @@ std::unordered_set<const PrimVarNode*> loose_variables(const FlatStage& stage) {
   return loose;
 }
 
-// Whether axes (outer, inner) walk every access as one axis would.
+// Returns whether axes (outer, inner) walk every access as one axis would.
 bool walk_as_one(const std::vector<Affine>& indices, const PrimVarNode* outer, const PrimVarNode* inner,
                  int64_t inner_extent) {
   return std::all_of(indices.begin(), indices.end(), [&](const Affine& index) {

@@ -6,7 +6,7 @@ namespace headrace::lower {
 
 namespace {
 
-// The terms of a conjunction, left to right.
+// Returns the terms of a conjunction, left to right.
 std::vector<PrimExpr> terms_of(const PrimExpr& condition) {
   std::vector<PrimExpr> terms, open{condition};
   while (!open.empty()) {

@@ -87,7 +87,7 @@ class GroupFinder {
   }
 
  private:
-  // The axes that the stage has in common with the first one, as far as loops may share them.
+  // Returns the axes that the stage has in common with the first one, as far as loops may share them.
   size_t common_axes(const ComputeStage& stage, const std::vector<PrimExpr>& extents) const {
     const size_t most = std::min(first_.size(), extents.size());
     size_t depth = 0;

@@ -72,7 +72,7 @@ std::optional<std::string> inline_json(const Value& value) {
   return std::nullopt;
 }
 
-// A node's parts with their names; an Array has none, a Map's keys and values alternate.
+// Returns a node's parts with their names; an Array has none, a Map's keys and values alternate.
 NamedValues parts_of(const Object& node) {
   NamedValues parts;
   if (node.is_instance<ArrayObj>()) {

@@ -15,7 +15,7 @@ namespace {
 
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// The functions of `module` that are nodes of type F, in a module of their own.
+// Returns the functions of `module` that are nodes of type F, in a module of their own.
 template <typename F>
 IRModule only(const IRModule& module) {
   const IRModule shown = snapshot(module);

@@ -55,7 +55,7 @@ std::optional<size_t> reshaped_parameter(const FunctionNode& group) {
   return std::nullopt;
 }
 
-// The op that gives the value, of a group the last one; for messages.
+// Returns the op that gives the value, of a group the last one; for messages.
 std::string name_of(const Expr& expr) {
   const auto* call = expr.as<CallNode>();
   const auto* group = call == nullptr ? nullptr : call->op.as<FunctionNode>();

@@ -154,7 +154,7 @@ class Writer {
     base.expr = {};
   }
 
-  // The tensor as something that a call takes; its storage and view are made at the first use.
+  // Returns the tensor as something that a call takes; its storage and view are made at the first use.
   Expr tensor_expr(size_t index) {
     Expr& made = made_[index];
     if (made) return made;

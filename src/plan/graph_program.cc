@@ -137,7 +137,7 @@ class Emitter {
     return add_entry(std::move(made));
   }
 
-  // The index of the piece of the arena; views of one piece share it.
+  // Returns the index of the piece of the arena; views of one piece share it.
   int64_t storage(int64_t offset, int64_t nbytes) {
     auto& storages = program_.memory.storages;
     const auto [it, is_new] = storages_.emplace(std::pair(offset, nbytes), storages.size());

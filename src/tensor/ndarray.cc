@@ -26,7 +26,7 @@ int64_t num_elements(const Shape& shape) {
   return count;
 }
 
-// Bytes of a dense tensor; UserError when they do not fit an address space.
+// Returns the bytes of a dense tensor; UserError when they do not fit an address space.
 static size_t dense_bytes(const Shape& shape, DataType dtype) {
   size_t bytes = 0;
   if (__builtin_mul_overflow(static_cast<size_t>(num_elements(shape)), dtype.bytes(), &bytes) ||
@@ -282,7 +282,7 @@ static std::string bits_text(const NDArray& dense, int64_t index) {
   return text;
 }
 
-// The indices of element `at` of a dense tensor.
+// Returns the indices of element `at` of a dense tensor.
 static Shape indices_of(const Shape& shape, int64_t at) {
   Shape indices(shape.size());
   for (size_t i = shape.size(); i-- > 0; at /= shape[i]) indices[i] = at % shape[i];

@@ -22,7 +22,7 @@ PrimExpr Parser::expr(int least_precedence) {
   return left;
 }
 
-// A plain integer takes the dtype of the other operand.
+// Gives a plain integer the dtype of the other operand.
 static PrimExpr fitted(const PrimExpr& e, DataType wanted) {
   const bool is_plain = e.is<IntImmNode>() && e->dtype == kIndexType;
   return is_plain && (wanted.is_int() || wanted.is_uint()) && wanted.is_scalar() ? make_int(*as_int(e), wanted) : e;

@@ -121,7 +121,7 @@ std::optional<Accumulation> as_accumulation(const Store& store) {
   return reads(found.value, store.buffer) ? std::nullopt : std::optional(found);
 }
 
-// Whether a reduction may start there: see verify_compute.h.
+// Returns whether a reduction may start there: see verify_compute.h.
 bool is_start(Combiner combiner, const PrimExpr& e) {
   if (combiner == Combiner::max || combiner == Combiner::min) return e.is<IntImmNode>() || e.is<FloatImmNode>();
   const PrimExpr identity = identity_of(combiner, e->dtype);
@@ -198,7 +198,7 @@ class Raiser {
     made_.stages.push_back(std::move(stage));
   }
 
-  // The axes of a stage that writes `index` of `buffer`; `loops` loses those that are such.
+  // Makes a stage that writes `index` of `buffer`, and moves its axes out of `loops`.
   static ComputeStage stage_at(Loops& loops, const Buffer& buffer, const Index& index) {
     ComputeStage stage;
     stage.output = buffer;

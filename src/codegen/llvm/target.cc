@@ -74,7 +74,7 @@ const llvm::Target& find_target(const std::string& triple) {
   return *target;
 }
 
-// The three names nearest to `word`, for messages.
+// Returns the three names nearest to `word`, for messages.
 template <typename Table>
 std::string nearest(std::string_view word, const Table& table) {
   std::vector<std::pair<unsigned, std::string_view>> ranked;

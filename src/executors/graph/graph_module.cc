@@ -78,7 +78,7 @@ class GraphModuleBody : public runtime::ModuleBody {
     return -1;
   }
 
-  // The parameter of the name that argument 0 is, if it was bound.
+  // Returns the parameter of the name that argument 0 is, if it was bound.
   const BoundParam* bound_at(Args args) const {
     if (args.size() == 0 || !ValueTraits<std::string>::matches(args[0])) return nullptr;
     const std::string name = args.at<std::string>(0);
@@ -88,7 +88,7 @@ class GraphModuleBody : public runtime::ModuleBody {
     return nullptr;
   }
 
-  // The input that argument 0 names.
+  // Returns the input that argument 0 names.
   size_t input_at(Args args) const {
     const bool is_name = args.size() > 0 && ValueTraits<std::string>::matches(args[0]);
     const int64_t index = is_name ? index_of(args.at<std::string>(0)) : args.at<int64_t>(0);

@@ -49,7 +49,7 @@ std::optional<Sum> sum_of_binary(const BinaryNode& node, const std::optional<Sum
   return std::nullopt;
 }
 
-// The index as a sum of axes.
+// Returns the index as a sum of axes.
 std::optional<Sum> sum_of(const PrimExpr& index, const Lasts& lasts) {
   std::unordered_map<const PrimExprNode*, std::optional<Sum>> sums;
   for (const PrimExpr& e : tir::post_order({index})) {
@@ -98,7 +98,7 @@ std::optional<std::string> find_outside(const IndexUse& use, const Buffer& buffe
   return std::nullopt;
 }
 
-// The loads that every iteration makes.
+// Returns the loads that every iteration makes.
 std::vector<const BufferLoadNode*> sure_loads(const PrimExpr& value) {
   std::vector<const BufferLoadNode*> loads;
   std::unordered_set<const PrimExprNode*> seen;

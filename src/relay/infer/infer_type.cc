@@ -60,7 +60,7 @@ std::string tensor_fault(const TensorTypeNode& tensor) {
   return tensor.dtype.is_void() || tensor.dtype.bits() == 0 ? "a tensor type has no dtype" : "";
 }
 
-// The first fault of the type or of one within it, or empty.
+// Returns the first fault of the type or of one within it, or empty.
 std::string type_fault(const Type& type) {
   std::string fault;
   any_type(type, [&](const Type& part) {

@@ -73,7 +73,7 @@ Value Parser::meta_value() {
   return Value(device_text(first, Value(devices()[static_cast<size_t>(index)])));
 }
 
-// Its usual form, of one device or of those of a tuple's parts.
+// Returns the usual form of a device's text, for one device or for the parts of a tuple.
 std::string Parser::device_text(const Token& first, const Value& value) {
   if (!value.is<std::string>()) fail(first, "a virtual device is meta[VirtualDevice][0] or a text such as \"cuda:0\"");
   try {
