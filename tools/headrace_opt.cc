@@ -157,7 +157,7 @@ Program read_input(const Request& r) {
   return {relay_language(), driver::load_model(r.input, options).module};
 }
 
-// The names of one file, which need not exist.
+// Returns whether two names are of one file, which need not exist.
 bool name_one_file(const std::string& a, const std::string& b) {
   namespace fs = std::filesystem;
   std::error_code error;

@@ -14,7 +14,7 @@ using namespace headrace;
 
 namespace {
 
-// The module, or null, and why, where the text is no program.
+// Returns the module, or null, and why, where the text is no program.
 IRModule read(std::string_view text, std::string& error) {
   try {
     return tir::parse_module(text);
@@ -24,7 +24,7 @@ IRModule read(std::string_view text, std::string& error) {
   }
 }
 
-// The text of a module; empty where it has none.
+// Returns the text of a module; empty where it has none.
 std::string print(const IRModule& module) {
   try {
     return tir::print_module(module);

@@ -154,7 +154,7 @@ std::string summary(const std::vector<CaseResult>& results) {
   return text;
 }
 
-// The parts that every page has.
+// Returns the parts that every page has.
 static std::string case_parts(const std::vector<CaseResult>& results) {
   return fmt::format(
       "## Refused within a supported operator\n\n{}\n"
