@@ -17,7 +17,7 @@ bool is_leaf_of_c(const PrimExpr& e) { return e.is<IntImmNode>() || e.is<FloatIm
 
 struct PartOfC {
   int64_t uses = 0;
-  int64_t size = 1;  // nodes, with what has a variable of its own counted as one
+  int64_t size = 1;  // nodes; a part with a variable of its own counts as one
   int height = 0;
 };
 

@@ -37,7 +37,8 @@ template <typename Key, typename Item>
 ModuleTable<Key, Item>& ModuleTable<Key, Item>::operator=(const ModuleTable& other) {
   Items items = other.items();
   const std::lock_guard lock(mutex_);
-  std::swap(items_, items);  // what was there goes after the lock: nodes that hold Python objects may run finalizers
+  // the old items are destroyed after the lock: nodes that hold Python objects may run finalizers
+  std::swap(items_, items);
   index_.clear();
   num_indexed_ = 0;
   return *this;
@@ -70,7 +71,7 @@ std::optional<std::pair<Key, Item>> ModuleTable<Key, Item>::find(std::string_vie
 
 template <typename Key, typename Item>
 Key ModuleTable<Key, Item>::add(Key key, Item item, bool update) {
-  std::optional<Item> replaced;  // goes after the lock, as above
+  std::optional<Item> replaced;  // destroyed after the lock, for the same reason
   const std::lock_guard lock(mutex_);
   if (const auto at = position(name_of(key))) {
     if (!update) return {};

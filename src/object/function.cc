@@ -64,7 +64,7 @@ int store_current_exception() noexcept {
   try {
     store_error(error_of_current_exception());
   } catch (...) {
-    stored_error_slot() = {};  // no memory left to say what happened
+    stored_error_slot() = {};  // there is no memory left for a message
   }
   return -1;
 }

@@ -29,7 +29,7 @@ void check_depth(std::string_view text) {
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (is_string && c == '\\') {
-      ++i;  // what is escaped ends no string
+      ++i;  // an escaped character does not end a string
     } else if (c == '"') {
       is_string = !is_string;
     } else if (!is_string && (c == '[' || c == '{')) {

@@ -62,7 +62,7 @@ struct Uses {
 // Bindings that another one hides, for as long as the node that binds anew is compared.
 struct Hidden {
   Value left, right;  // bound to each other meanwhile
-  Binding of_left;    // what they were bound to, if at all
+  Binding of_left;    // the old partners, if any
   Value right_owner;
   Binding of_right_owner;
 };
@@ -164,7 +164,7 @@ class Comparer {
         return push_unless_proven(std::move(pair));
       case StructuralKind::dag:
         if (const Met met = meet(left, right); met != Met::neither) {
-          if (!stack_.empty()) stack_.back().uses.more = true;  // what it looked up is not known any more
+          if (!stack_.empty()) stack_.back().uses.more = true;  // the bindings it looked up are unknown now
           return met == Met::together || fail(pair, "sharing differs: one side was met before, elsewhere");
         }
         return push(std::move(pair));

@@ -152,7 +152,7 @@ class Hasher {
 
   StructuralOptions options_;
   bool top_;
-  uint64_t variables_ = 0;  // bound or mapped so far: what tells them apart
+  uint64_t variables_ = 0;  // the number of variables bound or mapped so far, which tells them apart
   std::unordered_map<const Object*, Known> known_;
   std::vector<HashFrame> stack_;
 };

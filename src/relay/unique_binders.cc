@@ -210,7 +210,7 @@ class Renamer {
   struct Frame {
     Expr node;
     ScopeShape shape;
-    std::vector<std::vector<Var>> fresh;  // what its variables become
+    std::vector<std::vector<Var>> fresh;  // the new variables
     std::vector<Expr> done;
     size_t next = 0;
     std::optional<Key> key;

@@ -117,7 +117,7 @@ static NDArray adopt_tensor(const DLTensor& tensor, bool read_only, std::functio
     object->strides.clear();
     bind_shape(*object);
   }
-  object->release = std::move(release);  // last: what throws before leaves the tensor with the caller
+  object->release = std::move(release);  // last: an exception before leaves the tensor with the caller
   return array;
 }
 

@@ -64,7 +64,7 @@ std::string text_of(const FloatImmNode& e) {
 // Facts about a part of a statement's expressions.
 struct Part {
   int64_t uses = 0;
-  int64_t size = 1;  // nodes, with what has a line of its own counted as one
+  int64_t size = 1;  // nodes; a part with a line of its own counts as one
   int height = 0;
   bool in_let = false;  // depends on a variable that a let inside the expression binds
   bool is_named = false;

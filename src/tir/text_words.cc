@@ -92,7 +92,7 @@ const OperatorText* operator_of_function(std::string_view word) {
 std::optional<DataType> usual_dtype(Intrinsic intrinsic, const Array<PrimExpr>& args) {
   switch (intrinsic) {
     case Intrinsic::prefetch:
-      return DataType::int_(32);  // which nobody uses
+      return DataType::int_(32);  // not used
     case Intrinsic::reinterpret:
     case Intrinsic::vector_load:
       return std::nullopt;

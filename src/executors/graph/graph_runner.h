@@ -36,7 +36,7 @@ struct RunStatus {
   hr_reason reason = HR_REASON_NONE;
   std::string_view op;       // the step's name in the model, or the input's
   std::string_view message;  // the kernel's sentence, or ours
-  Ref<ErrorObj> error = {};  // what an external call failed with; null for other failures
+  Ref<ErrorObj> error = {};  // the error of an external call; null for other failures
 };
 // Throws a UserError with the op's name for a run that failed, or the exception of another language that ended it.
 void throw_if_failed(const RunStatus& status);

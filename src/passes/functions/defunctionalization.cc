@@ -126,7 +126,7 @@ class Converter {
   }
 
   Expr rewritten(const Expr& e) {
-    if (!relay::is_entered(e)) return e;  // a unit keeps what is in it
+    if (!relay::is_entered(e)) return e;  // a unit keeps its content
     if (const auto* var = e.as<relay::VarNode>()) return converted_var(*var);
     if (e.is<ConstructorNode>()) {
       const auto made = constructors_.find(e.object());

@@ -63,7 +63,8 @@ class Differentiator {
     }
     std::vector<Expr> order;
     relay::post_order(function.body, relay::is_entered, [&](const Expr& e) { order.push_back(e); });
-    for (size_t i = order.size(); i-- > 0;) check(order[i]);  // what is around says more than what is in it
+    // an error at an outer node says more than one at an inner node
+    for (size_t i = order.size(); i-- > 0;) check(order[i]);
     for (const Expr& e : order) meet(e);
     seed(function.body, order);
     for (size_t i = order.size(); i-- > 0;) flow_through(order[i]);

@@ -163,7 +163,7 @@ class CallRewriter {
   const CallRewrites& rewrites_;
   const CallRewriteFn no_rule_;
   std::unordered_map<const Object*, CallRewriteFn> rules_;
-  std::unordered_map<Expr, Type> program_;  // what is rewritten already: the arguments, and all they are made of
+  std::unordered_map<Expr, Type> program_;  // rewritten nodes: the arguments, and all their operands
   std::unordered_map<Expr, Expr> copies_;   // of nodes that the functions gave
   std::set<std::string> changed_;
 };

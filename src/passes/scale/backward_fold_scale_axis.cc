@@ -210,7 +210,7 @@ class ScaleFolder {
   const ScaleRules& rules_;
   const Effects& effects_;
   KnownNodes known_;
-  std::unordered_set<const Object*> products_;  // what may be folded: units keep what is in them
+  std::unordered_set<const Object*> products_;  // multiplications that may be folded; those inside units may not
 };
 
 }  // namespace

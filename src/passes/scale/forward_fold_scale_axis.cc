@@ -95,8 +95,8 @@ struct Moved {
 // The change of one argument, in the order in which scales came.
 struct Change {
   size_t arg = 1;
-  Expr constant;             // where all that came was constant, and it is: what stands there
-  std::vector<Moved> moved;  // what came otherwise
+  Expr constant;             // the new argument, if it and all scales so far are constant
+  std::vector<Moved> moved;  // the other scales
 };
 
 class ForwardFolder {
@@ -127,7 +127,7 @@ class ForwardFolder {
   };
   // Where the ways from a product lead.
   struct Ways {
-    std::unordered_set<const Object*> through;  // what becomes a scale less, the product too
+    std::unordered_set<const Object*> through;  // values that lose the scale, the product included
     std::vector<const CallNode*> readers, additions;
   };
 
@@ -187,7 +187,7 @@ class ForwardFolder {
           pending.push_back(use.call);
           if (adds_to_it(*use.call)) ways.additions.push_back(use.call);
         } else {
-          return std::nullopt;  // the same operand twice, or both from the product
+          return std::nullopt;  // the product is both operands, or the same operand twice
         }
       }
     }

@@ -110,7 +110,7 @@ bool Inferencer::take_assumptions() {
 
 void Inferencer::report_equations() {
   for (const TypeSolver::Equation& broken : solver_.take_broken()) {
-    if (errors_.is_about(broken.place)) continue;  // a call whose argument does not fit has been told
+    if (errors_.is_about(broken.place)) continue;  // the call whose argument does not fit has been reported
     errors_.set_place(broken.place);
     errors_.add(broken.place->span, "",
                 fmt::format("the dimension {} must be {}", to_string(broken.a), to_string(broken.b)));

@@ -213,7 +213,7 @@ bool Inferencer::all_typed(const Array<Expr>& exprs) const {
 Type Inferencer::type_of(const Expr& expr) {
   Type& type = memo_.at(expr.get()).type;
   const Type known = resolved(expr, type);
-  if (!known) type = {};  // told once
+  if (!known) type = {};  // reported once
   return known;
 }
 

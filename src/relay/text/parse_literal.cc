@@ -118,7 +118,7 @@ NDArray Parser::meta_constant(const Token& first) {
   const std::vector<NDArray>& data = data_of_constants();
   if (index >= static_cast<int64_t>(data.size())) {
     without_data_.emplace_back(first, index);
-    return NDArray::empty({}, DataType::float_(32));  // a stand-in: what follows is read on
+    return NDArray::empty({}, DataType::float_(32));  // a stand-in, so that reading goes on
   }
   return data[static_cast<size_t>(index)];
 }
