@@ -14,8 +14,8 @@
 //   using Pair = Ref<PairNode>;  // was a class with TVM_DEFINE_OBJECT_REF_METHODS
 //   TVM_REGISTER_NODE_TYPE(PairNode);
 //
-// They register when the library is loaded, where no exception can go: what cannot be registered is told on stderr, and
-// what had the name keeps it. The library must stay loaded from then on.
+// The macros register when the library is loaded, where no exception may be thrown: an error goes to stderr, and the
+// function or type that had the name keeps it. The library must stay loaded from then on.
 #pragma once
 
 #include <cstdio>
