@@ -13,7 +13,7 @@ static std::atomic<int64_t> total{0};
 
 int64_t allocated_bytes() { return total.load(std::memory_order_relaxed); }
 
-// Null when there is no memory.
+// Returns null when there is no memory.
 static void* counted(size_t size, size_t alignment) noexcept {
   total.fetch_add(static_cast<int64_t>(size), std::memory_order_relaxed);
   if (alignment <= alignof(std::max_align_t)) return std::malloc(std::max<size_t>(size, 1));
@@ -28,7 +28,7 @@ static void* counted_or_throw(size_t size, size_t alignment) {
 
 }  // namespace headrace::bench
 
-// Those with [] come here too.
+// operator new[] also comes here.
 void* operator new(size_t size) { return headrace::bench::counted_or_throw(size, 1); }
 void* operator new(size_t size, const std::nothrow_t&) noexcept { return headrace::bench::counted(size, 1); }
 void* operator new(size_t size, std::align_val_t alignment) {

@@ -1,4 +1,4 @@
-// The shapes that kernels are measured on: what whole networks spend their time in.
+// The shapes that kernels are measured on, which take most of the time of whole networks.
 #pragma once
 
 #include <cstdint>

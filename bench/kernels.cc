@@ -57,7 +57,7 @@ void run_round(Kernel& kernel) {
   }
 }
 
-// A bandwidth and what it bounds: the bytes of a case are read from the smallest place that holds them.
+// A bandwidth and the bytes it covers: the bytes of a case are read from the smallest place that holds them.
 struct Level {
   const char* name;
   int64_t holds_bytes;

@@ -1,4 +1,4 @@
-// Kernels timed against what the machine can do, probed in the same process between the rounds.
+// Times kernels against the limits of the machine, probed in the same process between the rounds.
 #pragma once
 
 #include "bench/kernel_cases.h"

@@ -1,4 +1,4 @@
-// What inference and the optimising passes take, without lowering and code generation.
+// Times inference and the optimising passes, without lowering and code generation.
 #pragma once
 
 #include "tools/headrace/verbs.h"

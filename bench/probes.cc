@@ -183,7 +183,8 @@ void wait_for(const std::atomic<int64_t>& turn, int64_t value) {
   }
 }
 
-// What the first processor sees of a level; 0 when the kernel does not say. (sysconf adds up all caches of a socket.)
+// Returns the size of a cache level as the first processor sees it; 0 when the kernel does not tell. (sysconf adds up
+// all caches of a socket.)
 int64_t cache_bytes(int level) {
   for (int index = 0; index < 8; ++index) {
     const std::string folder = fmt::format("/sys/devices/system/cpu/cpu0/cache/index{}/", index);

@@ -1,5 +1,5 @@
-// What the machine can do: the limits that benchmarks are held against. Each probe repeats rounds of a millisecond or
-// so and reports the best, so that what else runs on the machine counts little.
+// Probes of the machine's limits, against which benchmarks are compared. Each probe repeats rounds of about a
+// millisecond and reports the best, so that other work on the machine has little influence.
 #pragma once
 
 #include <cstdint>
@@ -8,24 +8,24 @@
 
 namespace headrace::bench {
 
-// Sizes in bytes; a guess where the system does not tell.
+// Sizes in bytes; estimates where the system does not give them.
 struct Caches {
   int64_t l2 = 0;
   int64_t l3 = 0;
 };
 Caches read_caches();
 
-// float32 multiply-adds on the widest registers there are, two operations each, in Gop/s over all threads.
+// Measures float32 multiply-adds on the widest registers, two operations each, in Gop/s over all threads.
 double fma_gflops(int threads, double seconds);
 
-// Sequential reads over `bytes` of its own a thread, in GB/s over all threads.
+// Measures sequential reads over `bytes` of each thread's own, in GB/s over all threads.
 double read_gigabytes(int threads, int64_t bytes, double seconds);
 
-// From one processor's store to another's load of it: half a round trip between two pinned threads, the median. Nothing
-// where the process has one processor.
+// Returns the time from one processor's store to another's load of it: half a round trip between two pinned threads,
+// the median. Nothing where the process has one processor.
 std::optional<double> hop_nanoseconds(double seconds);
 
-// Which instructions fma_gflops used: "AVX-512", "AVX2", "plain".
+// Returns which instructions fma_gflops used: "AVX-512", "AVX2", "plain".
 std::string fma_instructions();
 
 }  // namespace headrace::bench

@@ -31,7 +31,8 @@ struct Cost {
   std::string note;  // what the work threw
 };
 
-// Of this thread: under a limit of processor time the clock of a process goes in steps of the scheduler.
+// Returns the processor time of this thread: under a limit of processor time the clock of a process advances in steps
+// of the scheduler.
 double processor_seconds() {
   timespec now{};
   clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
@@ -52,7 +53,7 @@ void run_once(const ScalingWork& work, const ScalingProgram& program, Cost& cost
   });
 }
 
-// The best of three runs; of more while the times are not linear and short: a busy machine is no finding.
+// Takes the best of three runs, or of more while short times are not linear, because a busy machine disturbs them.
 void measure(const ScalingWork& work, const ScalingProgram (&programs)[2], int rounds, Cost (&costs)[2]) {
   const double begin = processor_seconds();
   const auto is_linear = [&] { return costs[1].seconds <= kLinearRatio * costs[0].seconds; };
@@ -116,7 +117,7 @@ Report row_of(const ScalingShape& shape, int64_t size, const ScalingWork& work, 
           {"note", Value(text.substr(static_cast<size_t>(at)))}};
 }
 
-// What the works read; types where they can be inferred.
+// Makes the inputs of all works; infers types where possible.
 ScalingProgram make_program(const ScalingShape& shape, int64_t size) {
   ScalingProgram program;
   program.text = shape.text(size);

@@ -5,8 +5,7 @@
 
 namespace headrace::bench {
 
-// What takes this many times as long, or allocates this many times as much, for a program twice as large is not linear:
-// 2 is, and the caches add something.
+// The largest ratio, for a program twice as large, that counts as linear: 2 is linear, and cache effects add something.
 constexpr double kLinearRatio = 2.6;
 
 struct ScalingOptions {

@@ -283,7 +283,7 @@ std::string global_chain(int64_t n) {
   return fmt::format("{}{}{}@f{}(%x)\n}}\n", kVersion, lines(n, line), kMain, n - 1);
 }
 
-// Functions that call each other, whose results nobody declared.
+// Functions that call each other, without declared results.
 std::string open_global_chain(int64_t n) {
   const auto line = [](int64_t i) {
     return fmt::format("def @f{}(%a: " F32 ") {{\n{}(%a)\n}}\n", i, i == 0 ? "nn.relu" : fmt::format("@f{}", i - 1));
@@ -299,7 +299,7 @@ std::string aliases(int64_t n) {
   return main_of(lines(n, line) + fmt::format("%f{}(%x)", n - 1));
 }
 
-// The same, whose parameters are left to inference.
+// The shape above with parameters whose types are inferred.
 std::string open_aliases(int64_t n) {
   const auto line = [](int64_t i) {
     return fmt::format("let %f{} = fn (%a{}) {{\n{}(%a{})\n}};\n", i, i,

@@ -13,7 +13,7 @@ struct ScalingShape {
   std::string (*text)(int64_t size);
 };
 
-// Each makes a module's text of `size` repetitions of one thing, with a function `main`.
+// Returns the shapes. Each makes a module's text of `size` repetitions of one thing, with a function `main`.
 const std::vector<ScalingShape>& scaling_shapes();
 
 }  // namespace headrace::bench

@@ -1,4 +1,4 @@
-// What `headrace-bench scaling` does with each program.
+// The works that `headrace-bench scaling` does with each program.
 #pragma once
 
 #include <functional>
@@ -18,12 +18,12 @@ struct ScalingProgram {
 struct ScalingWork {
   std::string name;
   bool needs_types;
-  // Hands what is to be measured to its argument, after what that needs.
+  // Prepares the work, then passes the part to be measured to its argument.
   std::function<void(const ScalingProgram&, const std::function<void(const std::function<void()>&)>&)> run;
 };
 
-// Text, JSON, comparisons, walks, inference, the interpreter; then every pass by its name, and the lists `canonical`
-// and `native` one after the other.
+// Returns the works: text, JSON, comparisons, walks, inference, the interpreter; then every pass by its name, and the
+// lists `canonical` and `native` one after the other.
 const std::vector<ScalingWork>& scaling_works();
 
 }  // namespace headrace::bench

@@ -43,7 +43,8 @@ DIGITS_LIMIT = 1e-5
 MARK_ABOVE = 0.3
 # With onnxruntime 1.31 and Pillow 13; another Pillow may resize a little differently.
 PAGE_SHARE, PAGE_SHARE_LIMIT = 0.145, 0.002
-# Of the largest probability. In float32 this network is some 2e-5 (onnxruntime) to 5e-5 (ours) off float64 on the page.
+# Limit for the largest probability. In float32 this network is 2e-5 (onnxruntime) to 5e-5 (Headrace) off float64 on the
+# page.
 PAGE_LIMIT = 2e-4
 # How far PP-OCR's detector shrinks the areas it was trained to mark.
 UNCLIP_RATIO = 1.5

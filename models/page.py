@@ -20,7 +20,7 @@ sys.path.insert(0, str(ROOT / "models"))
 import fetch  # noqa: E402  (it lies beside this file)
 
 PAGE_SHAPE = (1, 3, 384, 768)
-# Of the pictures that the detector was trained on, a channel of 0..1.
+# Mean and deviation of the pictures that the detector was trained on, a channel of 0..1.
 MEAN, DEVIATION = (0.485, 0.456, 0.406), (0.229, 0.224, 0.225)
 
 

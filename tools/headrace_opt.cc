@@ -1,4 +1,4 @@
-// headrace-opt: runs passes on Relay text or on loop programs and prints what they make of it.
+// headrace-opt: runs passes on Relay text or on loop programs and prints the result.
 #include <headrace/status.h>
 
 #include <cstdio>
@@ -157,7 +157,7 @@ Program read_input(const Request& r) {
   return {relay_language(), driver::load_model(r.input, options).module};
 }
 
-// The names of one file, which need not exist.
+// Returns whether two names are of one file, which need not exist.
 bool name_one_file(const std::string& a, const std::string& b) {
   namespace fs = std::filesystem;
   std::error_code error;
@@ -213,7 +213,7 @@ void configure(const std::string& setting, pass::PassContext& context) {
   context.config.set(key, pass::parse_config_value(key, std::string_view(setting).substr(at + 1)));
 }
 
-// Tells on the standard error where FuseOps is about to stop, a line each.
+// Writes to the standard error where FuseOps will stop, a line each.
 class FusionExplainer : public pass::PassInstrument {
  public:
   explicit FusionExplainer(const passes::FuseOptions& options) : options_(options) {}

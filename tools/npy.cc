@@ -111,7 +111,7 @@ class HeaderParser {
   const std::string& source_;
 };
 
-// "<f4" -> kind, item size; true when the elements are big-endian.
+// Parses "<f4" into kind and item size; returns true when the elements are big-endian.
 bool parse_descr(const std::string& descr, const std::string& source, NpyArray& array) {
   constexpr std::string_view kKinds = "fiubcV";
   int64_t size = 0;

@@ -23,13 +23,13 @@ struct NpyArray {
 // (objects, strings, records, dates). The file's bytes are copied once.
 NpyArray read_npy(const std::filesystem::path& path);
 
-// The same, from memory; `source` names it in messages.
+// Parses a file in memory; `source` names it in messages.
 NpyArray parse_npy(std::span<const std::byte> file, const std::string& source);
 
-// Format version 1, the data at a multiple of 64 bytes. Throws UserError when the file cannot be written.
+// Writes format version 1, with the data at a multiple of 64 bytes. UserError when the file cannot be written.
 void write_npy(const std::filesystem::path& path, const NpyArray& array);
 
-// What write_npy writes.
+// Returns the bytes that write_npy writes.
 std::vector<std::byte> encode_npy(const NpyArray& array);
 
 }  // namespace headrace::tools

@@ -57,19 +57,19 @@ typedef struct hr_executor_options {
 typedef struct hr_artifact hr_artifact;
 typedef struct hr_executor hr_executor;
 
-/* HR_C_API_VERSION of the library. */
+/* Returns HR_C_API_VERSION of the library. */
 HR_EXPORT uint32_t hr_c_api_version(void) HR_NOEXCEPT;
 
-/* The last failure of the calling thread; valid until that thread's next failing call. */
+/* Returns the last failure of the calling thread; valid until that thread's next failing call. */
 HR_EXPORT const hr_error* hr_last_error(void) HR_NOEXCEPT;
 
-/* Opens and verifies a file. It must not be changed in place while it is open (replacing it by rename is fine). */
+/* Opens and verifies a file. Do not change the file in place while it is open (replacing it by a rename is safe). */
 HR_EXPORT hr_status hr_artifact_open(const char* path, hr_artifact** artifact) HR_NOEXCEPT;
-/* Closes it; executors that were made from it stay usable. NULL is allowed. */
+/* Closes an artifact; executors that were made from it stay usable. NULL is allowed. */
 HR_EXPORT void hr_artifact_close(hr_artifact* artifact) HR_NOEXCEPT;
 
-/* What is in the file. Strings and shapes are valid until the artifact is closed. `program` is a name; NULL: "default".
- * The counts are results, so that every function reports errors in the same way. */
+/* Describe the content of the file. Strings and shapes are valid until the artifact is closed. `program` is a name;
+ * NULL: "default". Counts are output parameters, so that every function reports errors in the same way. */
 HR_EXPORT hr_status hr_artifact_num_programs(const hr_artifact* artifact, int32_t* count) HR_NOEXCEPT;
 HR_EXPORT hr_status hr_artifact_program_name(const hr_artifact* artifact, int32_t index, const char** name) HR_NOEXCEPT;
 HR_EXPORT hr_status hr_artifact_num_inputs(const hr_artifact* artifact, const char* program,
@@ -81,12 +81,12 @@ HR_EXPORT hr_status hr_artifact_input_info(const hr_artifact* artifact, const ch
 HR_EXPORT hr_status hr_artifact_output_info(const hr_artifact* artifact, const char* program, int32_t index,
                                             hr_tensor_info* info) HR_NOEXCEPT;
 
-/* An executor owns the memory of one run at a time. `options` may be NULL. */
+/* Makes an executor, which owns the memory of one run at a time. `options` may be NULL. */
 HR_EXPORT hr_status hr_executor_create(hr_artifact* artifact, const char* program, const hr_executor_options* options,
                                        hr_executor** executor) HR_NOEXCEPT;
 HR_EXPORT void hr_executor_destroy(hr_executor* executor) HR_NOEXCEPT;
 
-/* Copies `tensor` in. CPU memory; dtype and shape as the program's; any strides. */
+/* Copies `tensor` into the executor. It must be in CPU memory with the program's dtype and shape; any strides. */
 HR_EXPORT hr_status hr_executor_set_input(hr_executor* executor, int32_t index, const DLTensor* tensor) HR_NOEXCEPT;
 /* Makes the program read `tensor` or write to it directly, in this and later runs, until set again. The memory is the
  * caller's and must outlive those runs; it must be contiguous and aligned to its element. An output must share no
@@ -99,9 +99,9 @@ HR_EXPORT hr_status hr_executor_set_output_zero_copy(hr_executor* executor, int3
 /* Runs the program on the inputs that were set; inputs stay set. */
 HR_EXPORT hr_status hr_executor_run(hr_executor* executor) HR_NOEXCEPT;
 
-/* A view of output `index`: filled in by the last run, overwritten by the next, gone with the executor. Where only the
- * data tells how large an output is (the places of NonZero, say), hr_artifact_output_info and the memory given to
- * hr_executor_set_output_zero_copy have the most there can be, the view has what the last run made, dense. */
+/* Gives a view of output `index`: written by the last run, overwritten by the next, invalid after the executor is
+ * destroyed. For an output whose size depends on data (NonZero, for example), hr_artifact_output_info and the memory
+ * for hr_executor_set_output_zero_copy have the largest possible size; the view has the size of the last run, dense. */
 HR_EXPORT hr_status hr_executor_get_output(const hr_executor* executor, int32_t index, DLTensor* view) HR_NOEXCEPT;
 
 /* ---- plain dlopen clients --------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ typedef struct HeadraceHost {
 } HeadraceHost;
 
 #define HR_RUN_SYMBOL "headrace_run"
-/* `host` NULL: malloc, one thread, no message. */
+/* The type of headrace_run. A NULL `host` means malloc, one thread, no message. */
 typedef int (*headrace_run_function)(DLTensor* const* in, int32_t n_in, DLTensor* const* out, int32_t n_out,
                                      const HeadraceHost* host);
 

@@ -1,5 +1,5 @@
-/* Functions that are part of the program itself, for who asks by name: code that was linked in registers them, and
- * headrace's runtime finds them in the module of runtime.system_lib(). Standalone C.
+/* Functions that are part of the program itself, found by name: linked-in code registers them, and Headrace's runtime
+ * finds them in the module of runtime.system_lib(). Standalone C.
  *
  *     static int32_t twice(void* self, const hr_value* args, int32_t num_args, hr_value* result) {
  *       if (num_args != 1 || args[0].type_index != HR_TYPE_INT) {
@@ -24,7 +24,7 @@
 extern "C" {
 #endif
 
-/* What a value is. Others exist; a function that meets one refuses it. */
+/* The kinds of values. Others exist; a function that gets one refuses it. */
 enum {
   HR_TYPE_NONE = 0,
   HR_TYPE_INT = 1,
@@ -35,7 +35,7 @@ enum {
   HR_TYPE_TENSOR = 70   /* v.pointer: an object whose DLTensor lies behind its header */
 };
 
-/* Bytes of the header of an object. */
+/* The bytes of an object's header. */
 #define HR_OBJECT_HEADER_SIZE 24
 
 typedef struct hr_value {
@@ -51,11 +51,11 @@ typedef struct hr_value {
 /* Returns 0 with `*result` set, which is None at entry; or -1, after hr_set_function_error. The arguments are lent. */
 typedef int32_t (*hr_function)(void* self, const hr_value* args, int32_t num_args, hr_value* result);
 
-/* Makes `function` known as `name`. The library that it is in must not be unloaded any more. HR_USAGE: a NULL, an empty
- * name, or one that another function has. May be called before main, and by any thread. */
+/* Registers `function` as `name`. Its library must not be unloaded from then on. HR_USAGE: a NULL, an empty name, or a
+ * name that another function has. May be called before main, and by any thread. */
 HR_EXPORT hr_status hr_register_system_symbol(const char* name, hr_function function) HR_NOEXCEPT;
 
-/* Says why the function that is about to return -1 failed: what its caller gets as an error. */
+/* Sets the error that the caller gets when the function then returns -1. */
 HR_EXPORT void hr_set_function_error(const char* message) HR_NOEXCEPT;
 
 #ifdef __cplusplus

@@ -12,7 +12,7 @@ constexpr int64_t kLowest = INT64_MIN, kGreatest = INT64_MAX;
 
 bool is_endless(int64_t x) { return x == kLowest || x == kGreatest; }
 
-// Past int64 there is no bound, on the side that the operands say.
+// Adds two ends. Where the sum exceeds int64 there is no bound, on the side of the operands.
 int64_t add_ends(int64_t x, int64_t y) {
   if (is_endless(x)) return x;
   int64_t sum = 0;
@@ -29,14 +29,14 @@ int64_t multiply_ends(int64_t x, int64_t y) {
   return (x < 0) == (y < 0) ? kGreatest : kLowest;
 }
 
-// x / y for y > 0, rounded down or toward zero.
+// Divides an end x by an end y > 0, rounding down or toward zero.
 int64_t divide_ends(int64_t x, int64_t y, bool rounds_down) {
   if (is_endless(x)) return x;
   if (is_endless(y)) return rounds_down && x < 0 ? -1 : 0;
   return x / y - (rounds_down && x % y < 0 ? 1 : 0);
 }
 
-// What an operation that is monotone in each operand gives at the corners.
+// Returns the bounds of an operation that is monotone in each operand, from its values at the corners.
 template <typename F>
 Bounds at_corners(const Bounds& a, const Bounds& b, F f) {
   const auto [least, greatest] =
@@ -44,8 +44,8 @@ Bounds at_corners(const Bounds& a, const Bounds& b, F f) {
   return {least, greatest};
 }
 
-// The remainder's size is below the divisor's and no more than the dividend's; its sign is the divisor's of floor_mod,
-// the dividend's of mod.
+// Returns the bounds of a remainder. Its magnitude is below the divisor's and at most the dividend's; its sign is the
+// divisor's for floor_mod, the dividend's for mod.
 Bounds remainder(const Bounds& a, const Bounds& b, bool is_floor) {
   const int64_t most = add_ends(b.greatest, -1);
   if (a.least >= 0) return {a.greatest < b.least ? a.least : 0, std::min(a.greatest, most)};
@@ -71,7 +71,7 @@ class Walk {
     if (binary == nullptr) return {};
     const Bounds a = of(binary->a), b = of(binary->b);
     const Bounds result = of_binary(binary->op, a, b);
-    // A value past int64 is no end: what is taken from it later may bring it back.
+    // A value past int64 is not a bound, because a later subtraction may bring it back into range.
     return {result.least == kGreatest ? kLowest : result.least,
             result.greatest == kLowest ? kGreatest : result.greatest};
   }

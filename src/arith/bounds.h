@@ -1,7 +1,7 @@
-// Between which integers an expression of dimensions lies.
+// Bounds of integer expressions over dimensions.
 //
-// Every variable stands for a dimension or for a count of elements, so it is at least 0. Each operand is bounded by
-// itself: of n - min(1, n) this says no more than -1 or above.
+// Every variable stands for a dimension or for a count of elements, so it is at least 0. Operands are bounded
+// independently: for n - min(1, n) the result is only "at least -1", although the true minimum is 0.
 #pragma once
 
 #include <unordered_map>
@@ -18,8 +18,8 @@ struct Bounds {
 
 using KnownBounds = std::unordered_map<const PrimVarNode*, Bounds>;
 
-// Nothing is known of what is no integer expression, nor of one of more than kMaxSize nodes. What stands in `known` of
-// a variable takes the place of the above.
+// Returns the bounds of `e`. `known` replaces the default bounds of its variables. Returns no bounds for an expression
+// that is not an integer or that has more than kMaxSize nodes.
 Bounds bounds_of(const PrimExpr& e, const KnownBounds& known = {});
 
 }  // namespace headrace::arith

@@ -1,4 +1,4 @@
-// Bounds, and what the canonical form makes of them, against every value that small expressions take.
+// Compares bounds, and the canonical form's use of them, with every value that small expressions take.
 #include "arith/bounds.h"
 
 #include <gtest/gtest.h>

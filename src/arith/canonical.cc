@@ -28,7 +28,7 @@ bool same_expr(const PrimExpr& a, const PrimExpr& b) {
   return false;
 }
 
-// Whether `e` has at most kMaxSize nodes, counted as a tree, and no `?`; so recursion over it is bounded.
+// Returns whether `e` has at most kMaxSize nodes, counted as a tree, and no `?`; so recursion over it is bounded.
 bool is_small(const PrimExpr& e) {
   std::vector<PrimExpr> pending{e};
   int64_t size = 0;
@@ -147,7 +147,8 @@ std::pair<Polynomial, Polynomial> split(const Polynomial& p, int64_t divisor) {
   return result;
 }
 
-// (d * q + r) // d == q + r // d and (d * q + r) %% d == r %% d for every integer d > 0; truncation needs r == 0.
+// Simplifies (d * q + r) // d to q + r // d, and (d * q + r) %% d to r %% d, for every integer d > 0; truncation needs
+// r == 0.
 Polynomial divide(BinaryOp op, const Polynomial& a, const Polynomial& b) {
   const auto divisor = b.constant();
   const bool is_floor = op == BinaryOp::floor_div || op == BinaryOp::floor_mod;
@@ -258,7 +259,7 @@ std::optional<Polynomial> form_of(const PrimExpr& e) {
   }
 }
 
-// a - b.
+// Returns a - b.
 std::optional<Polynomial> difference(const PrimExpr& a, const PrimExpr& b) {
   const auto p = form_of(a), q = form_of(b);
   if (!p || !q) return std::nullopt;
@@ -287,7 +288,7 @@ bool mentions(const PrimExpr& root, const PrimVarNode* variable) {
   return false;
 }
 
-// a / b as a term, or nothing when b's factors are not among a's.
+// Returns a / b as a term, or nothing when b's factors are not among a's.
 std::optional<Term> divide_term(Term a, const Term& b) {
   if (a.coefficient % b.coefficient != 0) return std::nullopt;
   for (const PrimExpr& factor : b.factors) {

@@ -26,7 +26,7 @@ void check_hash(const std::string& path, const ContentHash& hash) {
   if (hash.size() != 32 || !is_hex) broken(path, "is '{}', not 32 hexadecimal digits", hash);
 }
 
-// 0 <= offset, 0 <= nbytes, offset + nbytes <= limit.
+// Checks 0 <= offset, 0 <= nbytes, offset + nbytes <= limit.
 void check_range(const std::string& path, int64_t offset, int64_t nbytes, int64_t limit) {
   if (offset < 0 || nbytes < 0 || offset > limit || nbytes > limit - offset)
     broken(path, "covers {} bytes at {}, outside the {} bytes there are", nbytes, offset, limit);
@@ -61,7 +61,7 @@ void check_memory(const std::string& path, const MemoryPlan& memory) {
   }
 }
 
-// Bytes of what an entry is a view of.
+// Returns the bytes of what an entry is a view of.
 int64_t base_nbytes(const std::string& path, const Manifest& manifest, const Program& program, const Entry& entry) {
   const auto at = [&](const auto& bases, std::string_view what) -> const auto& {
     if (entry.index < 0 || entry.index >= static_cast<int64_t>(bases.size()))

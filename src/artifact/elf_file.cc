@@ -25,13 +25,13 @@ Refusal not_an_artifact(const std::string& name, const std::string& why) {
   return {HR_REASON_NOT_AN_ARTIFACT, fmt::format("'{}' is not an artifact of Headrace: {}", name, why)};
 }
 
-// Whether `nbytes` bytes at `offset` lie inside a file of `length` bytes.
+// Returns whether `nbytes` bytes at `offset` lie inside a file of `length` bytes.
 bool lies_inside(uint64_t offset, uint64_t nbytes, int64_t length) {
   const auto limit = static_cast<uint64_t>(length);
   return offset <= limit && nbytes <= limit - offset;
 }
 
-// Why the header is not that of a library we can load, or an empty string.
+// Returns why the header is not that of a library we can load, or an empty string.
 std::string header_problem(const Elf64_Ehdr& header) {
   if (std::memcmp(header.e_ident, ELFMAG, SELFMAG) != 0) return "it is no ELF file";
   if (header.e_ident[EI_CLASS] != ELFCLASS64 || header.e_ident[EI_DATA] != ELFDATA2LSB)
@@ -46,7 +46,7 @@ std::string header_problem(const Elf64_Ehdr& header) {
   return "";
 }
 
-// The NUL-terminated string at `offset` of the table, cut at its end.
+// Returns the NUL-terminated string at `offset` of the table, cut at its end.
 std::string name_at(const std::string& table, uint32_t offset) {
   if (offset >= table.size()) return "";
   return table.substr(offset, table.find('\0', offset) - offset);

@@ -29,7 +29,7 @@ struct ElfFile {
 // Refuses with NOT_AN_ARTIFACT or SYSTEM. `name` is for messages.
 Expected<ElfFile> read_elf_file(int descriptor, int64_t length, const std::string& name);
 
-// The bytes of a section, read from the file.
+// Returns the bytes of a section, read from the file.
 Expected<std::string> read_section(int descriptor, const ElfSection& section, const std::string& name);
 
 }  // namespace headrace::artifact

@@ -1,5 +1,5 @@
-// The manifest: what an artifact says about itself. Plain structs, written by the compiler and read by the runtime; the
-// JSON text of them is manifest_json.h, the rules they keep are check_manifest.h.
+// The manifest: the description of an artifact's content. Plain structs that the compiler writes and the runtime reads;
+// manifest_json.h has their JSON text, check_manifest.h the rules they keep.
 #pragma once
 
 #include <headrace/kernel_abi.h>
@@ -39,7 +39,7 @@ struct Target {
   std::vector<std::string> features;  // LLVM's names; the code needs each of them
 };
 
-// A piece of the arena. Storages whose values are never alive together overlap.
+// A piece of the arena. Storages whose values are never alive at the same time overlap.
 struct Storage {
   int64_t offset = 0;  // bytes from the arena's start; a multiple of HR_ALIGNMENT
   int64_t nbytes = 0;
@@ -75,7 +75,7 @@ struct Step {
   std::string callee;         // empty for kCopy
   std::vector<int32_t> args;  // entries: inputs, then outputs
   int32_t num_outputs = 1;    // the last so many of `args` are written
-  std::string op;             // what the user knows it by: node names of the model; may be empty
+  std::string op;             // the name that the user knows: node names of the model; may be empty
 };
 
 // A flat list, run in order.
@@ -84,7 +84,7 @@ struct GraphProgram {
   std::vector<Step> steps;
 };
 
-// Which backend an op went to, and why not elsewhere.
+// The backend that runs an op, and why no other does.
 struct Placement {
   std::string op;
   std::string backend;
@@ -92,16 +92,16 @@ struct Placement {
   std::string message;
 };
 
-// An output whose size only a run tells: its spec has the most there can be, and so has the memory that a run writes.
-// After the run, so many indices of `axis` count as the extent says, an int64 of one element; they lie dense at the
-// start of the output's memory.
+// An output whose size only a run tells. Its spec has the largest possible shape, and a run writes memory of that size.
+// After the run the entry `extent`, an int64 of one element, says how many indices of `axis` count; they lie dense at
+// the start of the output's memory.
 struct BoundedOutput {
   int64_t output = 0;
   int64_t axis = 0;
   int32_t extent = 0;  // an entry
 };
 
-// A parameter that was given its value when the program was compiled: a constant since, and no input.
+// A parameter that got its value when the program was compiled. It is a constant of the program and not an input.
 struct BoundParam {
   TensorSpec spec;
   std::string hash;  // of its bytes, as Weight::hash
@@ -133,7 +133,7 @@ struct Weight {
   std::vector<int64_t> shape;
 };
 
-// Where weights past the limit of one ELF file live: a safetensors file beside the artifact.
+// The file for weights that exceed the limit of one ELF file: a safetensors file beside the artifact.
 struct SideFile {
   std::string name;  // a plain file name, in the artifact's folder
   int64_t nbytes = 0;
@@ -154,7 +154,7 @@ struct Manifest {
   int32_t default_threads = 0;  // 0: one per core
 };
 
-// The program of that name, or nullptr.
+// Returns the program of that name, or nullptr.
 const Program* find_program(const Manifest& manifest, std::string_view name);
 
 }  // namespace headrace::artifact

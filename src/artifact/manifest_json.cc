@@ -139,7 +139,7 @@ class Cursor {
 
   bool is_null() const { return value_->is_null(); }
 
-  // The fields of an object, in any order; exactly these.
+  // Returns the fields of an object, in any order; exactly these.
   template <size_t N>
   std::array<Cursor, N> fields(const std::array<std::string_view, N>& names) const {
     if (!value_->is_object()) fail("is not an object");
@@ -323,7 +323,7 @@ std::optional<SideFile> read_side_file(const Cursor& cursor) {
   return SideFile{.name = name.string(), .nbytes = read_int64(nbytes), .hash = hash.string()};
 }
 
-// The version comes before everything else: another version may have other fields.
+// Reads the version first, because another version may have other fields.
 int64_t read_version(const Json& json) {
   if (!json.is_object() || json.value("format", Json()) != kFormatName)
     throw_user_error("the manifest is malformed: its field 'format' is not '{}'", kFormatName);
@@ -339,7 +339,7 @@ int64_t read_version(const Json& json) {
   return number;
 }
 
-// Version 2 had no bounded outputs, versions 2 and 3 no bound parameters.
+// Adds the fields that old versions lack: version 2 had no bounded outputs, versions 2 and 3 no bound parameters.
 void upgrade(Json& json, int64_t version) {
   const auto programs = json.find("programs");
   if (programs == json.end() || !programs->is_array()) return;

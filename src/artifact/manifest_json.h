@@ -9,12 +9,12 @@
 
 namespace headrace::artifact {
 
-// `manifest` keeps the rules of check_manifest.h.
+// Writes the JSON of `manifest`, which must keep the rules of check_manifest.h.
 std::string write_manifest(const Manifest& manifest);
 
-// Strict: an unknown, missing or doubled field, a wrong type, a number out of range, a version outside
-// kManifestOldest .. kManifestVersion, or a broken rule of check_manifest.h is a UserError that names the field as a
-// path, such as `programs[0].graph.steps[3].args[1]`. White space after the text is allowed (sections are padded).
+// Parses the JSON strictly. An unknown, missing or duplicate field, a wrong type, a number out of range, a version
+// outside kManifestOldest .. kManifestVersion, or a broken rule of check_manifest.h is a UserError that names the field
+// as a path, such as `programs[0].graph.steps[3].args[1]`. White space after the text is allowed (sections are padded).
 Manifest read_manifest(std::string_view text);
 
 }  // namespace headrace::artifact

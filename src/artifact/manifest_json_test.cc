@@ -55,7 +55,7 @@ TEST(Manifest, RoundTrip) {
   EXPECT_EQ(find_program(read, "large"), nullptr);
 }
 
-// Version 2 had no bounded outputs, versions 2 and 3 no bound parameters; what they had is read.
+// Version 2 had no bounded outputs, and versions 2 and 3 no bound parameters; their other fields are read.
 TEST(Manifest, ReadsTheVersionsBefore) {
   Manifest manifest = full_manifest();
   manifest.programs[0].bounded_outputs.clear();

@@ -15,9 +15,9 @@ namespace headrace::artifact {
 
 inline constexpr size_t kSafetensorsLengthBytes = 8;
 
-// The format's name for a dtype; empty: it has none (int4 ...).
+// Returns the format's name for a dtype; empty: it has none (int4 ...).
 std::string_view safetensors_name(DataType dtype);
-// The dtype of that name, where we have it.
+// Returns the dtype of that name; nothing for one that is not supported.
 std::optional<DataType> safetensors_dtype(std::string_view name);
 
 // One tensor of a file. `name` and `dtype` need no escapes in JSON.
@@ -28,8 +28,9 @@ struct SafetensorsRow {
   uint64_t nbytes = 0;
 };
 
-// All that comes before the data of these tensors, which follow one another in this order, without holes, as the format
-// wants it. The data begins at a multiple of 64 bytes. `format` is what `__metadata__` calls the file, in version 1.
+// Returns the head of a file, all bytes before the data of these tensors. The tensors follow one another in this order
+// without holes, as the format requires. The data begins at a multiple of 64 bytes. `format` is the name of the file's
+// form in `__metadata__`, in version 1.
 std::string safetensors_head(std::span<const SafetensorsRow> rows, std::string_view format);
 
 }  // namespace headrace::artifact

@@ -17,7 +17,7 @@ static bool has_no_elements(std::span<const int64_t> shape) {
   return false;
 }
 
-// Bytes of `count` elements, or nothing above the limit.
+// Returns the bytes of `count` elements, or nothing above the limit.
 static std::optional<int64_t> elements_nbytes(DataType dtype, int64_t count) {
   const int64_t bits = int64_t{dtype.bits()} * dtype.lanes();
   int64_t total_bits = 0;

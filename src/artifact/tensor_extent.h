@@ -14,12 +14,13 @@ namespace headrace::artifact {
 inline constexpr int64_t kMaxTensorBytes = int64_t{1} << 46;
 inline constexpr size_t kMaxRank = 32;
 
-// Bytes of a contiguous tensor (sub-byte elements are packed, the total rounded up), or nothing when a dimension is
-// negative, the rank is above kMaxRank, the dtype is void, or the size is above kMaxTensorBytes.
+// Returns the bytes of a contiguous tensor (sub-byte elements are packed, the total rounded up), or nothing when a
+// dimension is negative, the rank is above kMaxRank, the dtype is void, or the size is above kMaxTensorBytes.
 std::optional<int64_t> tensor_nbytes(DataType dtype, std::span<const int64_t> shape);
 
-// Bytes from the first to just after the last element of a strided view; 0 when it has no elements. Nothing in the
-// cases above, when a stride is negative, or when strides and shape differ in rank. Empty strides: contiguous.
+// Returns the bytes from the first to just after the last element of a strided view; 0 when it has no elements. Returns
+// nothing in the cases above, when a stride is negative, or when strides and shape differ in rank. Empty strides mean
+// contiguous.
 std::optional<int64_t> view_nbytes(DataType dtype, std::span<const int64_t> shape, std::span<const int64_t> strides);
 
 }  // namespace headrace::artifact

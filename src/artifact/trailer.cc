@@ -47,7 +47,7 @@ Expected<XXH128_hash_t> hash_range(int descriptor, int64_t length, const std::st
   return XXH3_128bits_digest(&state);
 }
 
-// The fields whose values don't depend on the rest of the file.
+// Checks the fields whose values do not depend on the rest of the file.
 std::optional<Refusal> check_fields(const Trailer& trailer, int64_t length, const std::string& name) {
   if (std::memcmp(trailer.magic, kMagic, sizeof kMagic) != 0) {
     return Refusal{
@@ -84,7 +84,7 @@ std::optional<Refusal> check_hash(const Trailer& trailer, XXH128_hash_t hash, co
 
 size_t padded_length(size_t length) { return (length + kTrailerSize - 1) / kTrailerSize * kTrailerSize; }
 
-// All fields but the hash, of a file whose bytes before the trailer are `length`.
+// Makes a trailer without the hash, for a file with `length` bytes before the trailer.
 Trailer unsealed_trailer(size_t length) {
   Trailer trailer{};
   std::memcpy(trailer.magic, kMagic, sizeof kMagic);

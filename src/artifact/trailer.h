@@ -26,26 +26,26 @@ inline constexpr size_t kTrailerSize = 64;
 inline constexpr uint32_t kTrailerVersion = 1;
 inline constexpr uint32_t kTrailerOldest = 1;
 
-// That reading a file failed, with what errno says.
+// Returns a refusal that says that reading the file failed, with the text of errno.
 Refusal system_refusal(const std::string& name);
 
 // Appends zero bytes up to a multiple of 64, then the trailer.
 void append_trailer(std::vector<uint8_t>& file);
-// The same for a file that is open for reading and writing: reads it once. Throws UserError that names `name` when the
-// operating system says no.
+// Appends a trailer to a file that is open for reading and writing, which it reads once. UserError that names `name`
+// when a system call fails.
 void append_trailer(int descriptor, const std::string& name);
 
-// The size of a regular file. Refuses with NOT_AN_ARTIFACT (no regular file) or SYSTEM. `name` is for messages.
+// Returns the size of a regular file. Refuses with NOT_AN_ARTIFACT (no regular file) or SYSTEM. `name` is for messages.
 Expected<int64_t> file_size(int descriptor, const std::string& name);
 
 // Reads the file once, front to back, with pread (so the file's bytes never have to be in memory at once) and checks
 // the trailer. The value is the file's length. Refuses with TRUNCATED, NOT_AN_ARTIFACT, BAD_MAGIC, BAD_VERSION,
 // BAD_CHECKSUM or SYSTEM.
 Expected<int64_t> verify_trailer(int descriptor, const std::string& name);
-// The same of a file's bytes in memory.
+// Verifies the trailer of a file whose bytes are in memory.
 Expected<int64_t> verify_trailer(std::span<const std::byte> file, const std::string& name);
 
-// XXH3-128 of memory, and of a whole file read with pread, as 32 hexadecimal digits.
+// Return XXH3-128 of memory, or of a whole file read with pread, as 32 hexadecimal digits.
 std::string content_hash(std::span<const uint8_t> bytes);
 Expected<std::string> file_content_hash(int descriptor, const std::string& name);
 

@@ -9,7 +9,7 @@
 
 namespace headrace {
 
-// "1 argument", "2 arguments".
+// Returns a number with its noun: "1 argument", "2 arguments".
 std::string count_of(std::integral auto count, std::string_view noun) {
   return fmt::format("{} {}{}", count, noun, count == 1 ? "" : "s");
 }

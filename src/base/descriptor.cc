@@ -13,7 +13,7 @@ void Descriptor::close() {
 }
 
 Descriptor Descriptor::try_open(const std::string& path) {
-  if (path.find('\0') != std::string::npos) {  // the system would open what stands before it
+  if (path.find('\0') != std::string::npos) {  // the system would open the part before it
     errno = ENOENT;
     return Descriptor(-1);
   }

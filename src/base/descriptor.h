@@ -10,7 +10,7 @@ namespace headrace {
 
 class Descriptor {
  public:
-  // Takes over what a system call gave; a negative number is none.
+  // Takes ownership of the result of a system call; a negative number means no descriptor.
   explicit Descriptor(int number) : number_(number) {}
   Descriptor(Descriptor&& other) noexcept : number_(other.release()) {}
   Descriptor& operator=(Descriptor&&) = delete;
@@ -18,7 +18,7 @@ class Descriptor {
 
   // Opens a file for reading. Refuses with NOT_FOUND, or SYSTEM when it is there and cannot be read.
   static Expected<Descriptor> open(const std::string& path);
-  // The same, where a negative number, with errno, says that it cannot be opened.
+  // Opens a file for reading; a failure gives a negative number with errno set instead of an error.
   static Descriptor try_open(const std::string& path);
 
   int number() const { return number_; }

@@ -23,8 +23,8 @@ struct OpenList {
 
 }  // namespace
 
-// "[0, 1, 2, 3, 4, 5, 6, 7, ... (100000 in all)]": shapes and attributes of any length are values that a user gave, and
-// no message needs all of one.
+// Shortens a list: "[0, 1, 2, 3, 4, 5, 6, 7, ... (100000 in all)]". Shapes and attributes from users have any length,
+// and no message needs all of one.
 static std::string with_short_lists(std::string_view text) {
   std::string result;
   std::vector<OpenList> open;
@@ -44,13 +44,14 @@ static std::string with_short_lists(std::string_view text) {
   return result;
 }
 
-// Who takes a message as a C string would lose what follows a NUL, which names from files and from Python may hold.
+// Replaces NUL characters, which names from files and from Python may contain: readers of a C string would lose the
+// rest.
 static std::string without_nul(std::string text) {
   for (size_t at = 0; (at = text.find('\0', at)) != std::string::npos;) text.replace(at, 1, "\\x00");
   return text;
 }
 
-// A message that shows the place already, as a list of errors does, stays as it is.
+// Adds the place, unless the message shows it already, as a list of errors does.
 static std::string with_place(const std::string& message, const ErrorPlace& where) {
   std::string lines;
   if (!where.op.empty()) lines += fmt::format("\n  at: {}", where.op);
@@ -58,7 +59,7 @@ static std::string with_place(const std::string& message, const ErrorPlace& wher
   return (message + "\n").find(lines + "\n") == std::string::npos ? message + lines : message;
 }
 
-// "aaaa... (100000 bytes)" for a text without blanks.
+// Shortens a text without blanks: "aaaa... (100000 bytes)".
 static std::string with_short_words(std::string_view text) {
   std::string result;
   while (!text.empty()) {
@@ -94,7 +95,7 @@ Error::Error(std::string kind, std::string message, ErrorPlace where)
 UserError::UserError(std::string message, ErrorPlace where)
     : Error("UserError", std::move(message), std::move(where)) {}
 
-// What it shows ends in its frames; one that is made of another's text has them already.
+// Appends the frames to the message, unless the message was made of another error's text and has them already.
 InternalError::InternalError(std::string message, ErrorPlace where)
     : Error("InternalError", std::move(message), std::move(where)) {
   if (frames_of(*this).empty())

@@ -1,4 +1,4 @@
-// Errors: whose fault is it? A user's (bad model, shape, option, file) or ours (a broken invariant).
+// Errors: UserError for bad input (model, shape, option, file), InternalError for a broken invariant of this code.
 #pragma once
 
 #include <fmt/format.h>
@@ -19,7 +19,7 @@ struct ErrorPlace {
 class Error : public std::runtime_error {
  public:
   Error(std::string kind, std::string message, ErrorPlace where);
-  // "UserError", "InternalError", or the kind of an error that came in over a language border.
+  // Returns "UserError", "InternalError", or the kind of an error that came in over a language border.
   const std::string& kind() const { return kind_; }
   const std::string& message() const { return message_; }
   const ErrorPlace& where() const { return where_; }
@@ -30,7 +30,7 @@ class Error : public std::runtime_error {
   ErrorPlace where_;
 };
 
-// The user's fault: the message says what is wrong, where, and what to do.
+// Reports bad input: the message says what is wrong, where, and what to do.
 class UserError : public Error {
  public:
   explicit UserError(std::string message, ErrorPlace where = {});
@@ -48,8 +48,8 @@ class UsageError : public UserError {
   using UserError::UserError;
 };
 
-// Our fault: a broken invariant. Never thrown for bad input. what() ends in the C++ functions it was thrown in
-// (base/frames.h).
+// Reports a broken invariant of this code; never thrown for bad input. what() ends in the C++ functions it was thrown
+// in (base/frames.h).
 class InternalError : public Error {
  public:
   explicit InternalError(std::string message, ErrorPlace where = {});

@@ -1,4 +1,4 @@
-// What an error shows of values that a user gave.
+// Tests how errors show values from users.
 #include "base/error.h"
 
 #include <gtest/gtest.h>
@@ -68,7 +68,7 @@ TEST(Error, ADefectShowsTheFunctionsItIsThrownIn) {
     EXPECT_NE(frames.find("headrace::detail::check_failed("), std::string::npos) << frames;
     EXPECT_EQ(error.what(), error.message() + "\n" + frames);
     EXPECT_EQ(error.message().find("C++ frames"), std::string::npos);
-    // Of an error that is made of its text they are told once.
+    // An error made of another error's text shows the frames once.
     EXPECT_EQ(std::string(InternalError(error.what()).what()), error.what());
   }
   EXPECT_EQ(frames_of(UserError("seven is eight")), "");

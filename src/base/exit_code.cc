@@ -26,7 +26,7 @@ bool is_out_of_resources(const std::exception& error) {
 hr_status exit_code_of(const std::exception& error) {
   if (is_a<UsageError>(error)) return HR_USAGE;
   if (is_a<MissingError>(error)) return HR_MISSING_DEPENDENCY;
-  // What the machine lacks: a smaller model or a larger machine mends it.
+  // Lack of memory or threads counts as the user's: a smaller model or a larger machine solves it.
   if (is_a<UserError>(error) || is_out_of_resources(error)) return HR_USER;
   return HR_INTERNAL;
 }

@@ -1,4 +1,4 @@
-// From what went wrong to the number that says so: the one mapping of the programs, of the C API and of Python.
+// Maps errors and refusals to exit codes. The programs, the C API and Python all use this mapping.
 #pragma once
 
 #include <headrace/reason.h>
@@ -10,10 +10,10 @@ namespace headrace {
 
 hr_status exit_code_of(const std::exception& error);
 
-// Memory ran out, or the system gives no more threads.
+// Returns whether memory ran out, or the system gives no more threads.
 bool is_out_of_resources(const std::exception& error);
 
-// Of a refusal, which is the user's to mend or a dependency that is missing.
+// Returns the code of a refusal: bad input, or a missing dependency.
 hr_status exit_code_of(hr_reason reason);
 
 }  // namespace headrace

@@ -17,7 +17,7 @@ struct Refusal {
   std::string message;
 };
 
-// The refusal as an error: a MissingError where something is missing, else a UserError.
+// Throws the refusal as an error: a MissingError where something is missing, else a UserError.
 [[noreturn]] void throw_refusal(const Refusal& refusal);
 
 template <typename T>
@@ -31,7 +31,7 @@ class Expected {
   T& value() { return check(), std::get<0>(state_); }
   const T& value() const { return check(), std::get<0>(state_); }
   const Refusal& refusal() const { return std::get<1>(state_); }
-  // For callers to whom a no is an error.
+  // Returns the value, or throws the refusal as an error.
   T value_or_throw() && { return throw_if_refused(), std::move(std::get<0>(state_)); }
   const T& value_or_throw() const& { return throw_if_refused(), std::get<0>(state_); }
 

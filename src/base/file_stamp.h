@@ -7,7 +7,8 @@
 
 namespace headrace {
 
-// Two equal stamps are of one file that nobody wrote to in between, as far as the system's clock tells.
+// Identifies a file and its last change. Two equal stamps mean the same file without a write in between, to the
+// resolution of the file system's clock.
 struct FileStamp {
   uint64_t device = 0;
   uint64_t inode = 0;
@@ -17,7 +18,7 @@ struct FileStamp {
 
   auto operator<=>(const FileStamp&) const = default;
 
-  // Nothing, with errno, where the system says no.
+  // Returns the stamp of an open file; nothing, with errno set, when the system call fails.
   static std::optional<FileStamp> of(int descriptor);
 };
 

@@ -34,7 +34,7 @@ std::string frame_text(void* address) {
   Dl_info info{};
   if (dladdr(address, &info) == 0 || info.dli_fname == nullptr) return fmt::format("0x{:x}", at);
   const std::string_view path = info.dli_fname, image = path.substr(path.rfind('/') + 1);
-  // Python tells its own frames.
+  // Python reports its own frames.
   if (image.starts_with("python") || image.starts_with("libpython")) return std::string(kPython);
   const std::string place = fmt::format("{}+0x{:x}", image, at - reinterpret_cast<uintptr_t>(info.dli_fbase));
   if (info.dli_sname == nullptr) return place;

@@ -1,4 +1,4 @@
-// The C++ functions that an InternalError was thrown in, for who reports it.
+// Records the C++ functions that an InternalError was thrown in, for the messages that report it.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@ namespace headrace {
 
 class Error;
 
-// The functions that the calling thread is in but for the innermost `skipped` ones, oldest first, a line each under a
-// heading: "libheadrace.so+0x1f40 headrace::relay::verify(...)+0x32". The offset tells a function without a dynamic
-// name (addr2line -e libheadrace.so 0x1f40). What the interpreter of Python does is one line. Costs what reading the
-// symbol table costs; not for errors that users make.
+// Returns the functions on the calling thread's stack, without the innermost `skipped` ones. The oldest comes first,
+// one a line under a heading: "libheadrace.so+0x1f40 headrace::relay::verify(...)+0x32". The offset identifies a
+// function that has no dynamic name (addr2line -e libheadrace.so 0x1f40). Frames of the Python interpreter are one
+// line. Reads the symbol table, so call it for internal errors only.
 std::string calling_frames(int skipped);
 
-// Those that `error` shows, heading included; empty for one without.
+// Returns the frames that `error` recorded, with their heading; empty when it recorded none.
 std::string_view frames_of(const Error& error);
 
 }  // namespace headrace

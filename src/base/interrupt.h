@@ -6,7 +6,7 @@ namespace headrace {
 // Looks whether the work shall end, and throws when it shall.
 using InterruptCheck = void (*)();
 
-// While it lives, poll_interrupt on this thread calls `check`; null: nobody is asked.
+// Makes poll_interrupt on this thread call `check` while the scope lives; with null it calls nothing.
 class InterruptScope {
  public:
   explicit InterruptScope(InterruptCheck check);
@@ -18,8 +18,8 @@ class InterruptScope {
   InterruptCheck outer_;
 };
 
-// Called between the steps of work that may take seconds. Asks at most every 20 ms, so that it may be called often;
-// nothing may be half done at the call but what unwinding undoes.
+// Call between the steps of work that may take seconds. Calls the check at most every 20 ms, so it may be called often.
+// Unwinding must undo everything that is half done at the call.
 void poll_interrupt();
 
 }  // namespace headrace

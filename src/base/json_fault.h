@@ -1,4 +1,4 @@
-// What is wrong with a JSON text.
+// Turns an exception of the JSON library into a message.
 #pragma once
 
 #include <exception>
@@ -6,8 +6,8 @@
 
 namespace headrace {
 
-// What the JSON library says, without its own number for it: "[json.exception.parse_error.101] parse error at ...". As
-// long as `error` lives.
+// Returns the JSON library's message without the library's prefix "[json.exception.parse_error.101] ". The view is
+// valid as long as `error` lives.
 inline std::string_view json_fault(const std::exception& error) {
   const std::string_view what = error.what();
   const size_t end = what.starts_with("[json.exception.") ? what.find("] ") : std::string_view::npos;

@@ -14,15 +14,15 @@ namespace headrace {
 // Immutable; the bytes live as long as the object.
 class MappedFile {
  public:
-  // Files up to this size are read into memory of their own: whoever writes to such a file later changes nothing here.
-  // Larger ones (external data of large language models) are mapped, since a copy could cost more memory than there is:
-  // to shrink one of them while it is read ends the process, so replace such files by renaming.
+  // Files up to this size are read into memory, so that later writes to the file change nothing. Larger ones (external
+  // data of large language models) are mapped, since a copy could exceed the machine's memory. Shrinking a mapped file
+  // ends the process, so replace such files by renaming.
   static constexpr size_t kCopiedBytes = size_t{1} << 31;  // what one ONNX file can have
 
   // Throws UserError when `path` does not exist, cannot be read, is not a regular file, or changes while it is read.
   // `what` names the file's role in the message ("ONNX model", "external data file").
   static std::shared_ptr<const MappedFile> open(const std::string& path, std::string_view what);
-  // The first `size` bytes of an open file, nullptr where the system says no (errno).
+  // Maps the first `size` bytes of an open file; nullptr, with errno set, when the system call fails.
   static std::shared_ptr<const MappedFile> map(const Descriptor& descriptor, size_t size);
   ~MappedFile();
   MappedFile(const MappedFile&) = delete;

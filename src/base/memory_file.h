@@ -9,10 +9,10 @@
 
 namespace headrace {
 
-// An empty file in memory, gone with its last descriptor and mapping. `what` is what it is for, in messages: "the
-// compiled model". Refuses with SYSTEM when the system gives no more.
+// Makes an empty file in memory that disappears with its last descriptor and mapping. `what` names its purpose in
+// messages: "the compiled model". Refuses with SYSTEM when the system call fails.
 Expected<Descriptor> make_memory_file(std::string_view what);
-// The same with those bytes.
+// Makes a file in memory that holds `bytes`.
 Expected<Descriptor> make_memory_file(std::string_view what, std::span<const std::byte> bytes);
 
 }  // namespace headrace

@@ -8,7 +8,7 @@ namespace headrace {
 
 namespace {
 
-// Where the reserve lies; empty where the system does not tell.
+// The bounds of the reserve; empty where the system does not give them.
 struct Reserve {
   uintptr_t begin = 0, end = 0;
 };
@@ -27,7 +27,8 @@ Reserve reserve_of_this_thread() {
 
 }  // namespace
 
-// A caller with a stack of its own, such as a fiber's, stands outside of the thread's: nothing is known of it.
+// Returns whether the stack is low; false for a caller on a stack of its own, such as a fiber's, whose bounds are
+// unknown.
 bool is_stack_low() {
   thread_local const Reserve reserve = reserve_of_this_thread();
   const auto at = reinterpret_cast<uintptr_t>(__builtin_frame_address(0));

@@ -13,7 +13,7 @@ namespace {
 // The compiler must take it that `frame` is read and written here: without, it makes a loop of the recursion.
 void use(char* frame) { asm volatile("" : : "r"(frame) : "memory"); }
 
-// Where the stack stands when a recursion of small frames is told to end.
+// Returns the stack pointer at which a recursion of small frames is stopped.
 uintptr_t descend() {
   char frame[1024];
   use(frame);

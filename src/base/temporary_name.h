@@ -6,7 +6,7 @@
 
 namespace headrace {
 
-// `prefix` and the six places that the C library fills in.
+// Returns `prefix` with the six X that the C library replaces.
 inline std::string temporary_name(std::string prefix) { return std::move(prefix) + std::string(6, 'X'); }
 
 }  // namespace headrace

@@ -6,7 +6,7 @@
 
 namespace headrace {
 
-// The bytes of the character that `text` begins with; 0 where it begins with none.
+// Returns the number of bytes of the first character of `text`; 0 when `text` does not begin with a valid one.
 size_t utf8_length(std::string_view text);
 
 bool is_utf8(std::string_view text);

@@ -6,7 +6,7 @@
 
 namespace headrace {
 
-// Writes all of `bytes` to an open file, from where it stands; false, with errno, when the system says no.
+// Writes all of `bytes` to an open file at its current offset. Returns false and sets errno when a write fails.
 bool write_all(int descriptor, std::span<const std::byte> bytes);
 
 }  // namespace headrace

@@ -37,7 +37,7 @@ CCode c_cast(std::string_view type, const CCode& value) {
   return {fmt::format("({}){}", type, at_least(value, CLevel::unary)), CLevel::unary};
 }
 
-// a sign b, from the left.
+// Joins a and b by a sign, left-associative.
 CCode joined(const CCode& a, std::string_view sign, const CCode& b, CLevel level) {
   const CLevel next = level == CLevel::sum ? CLevel::product : CLevel::unary;
   return {fmt::format("{} {} {}", at_least(a, level), sign, at_least(b, next)), level, a.has_width || b.has_width};
@@ -147,7 +147,7 @@ CCode CKernel::emit_binary(const BinaryNode& e) {
 CCode CKernel::emit_comparison(const BinaryNode& e) {
   const CCode a = emit(e.a), b = emit(e.b);
   const bool is_equality = e.op == BinaryOp::eq || e.op == BinaryOp::ne;
-  // Compilers warn of comparing an integer with itself; of comparing a difference with 0 they do not.
+  // Compilers warn when an integer is compared with itself, but not when a difference is compared with 0.
   if (a.text == b.text && !e.a->dtype.is_float()) {
     const bool holds = e.op == BinaryOp::eq || e.op == BinaryOp::le || e.op == BinaryOp::ge;
     return {fmt::format("{} - {} {} 0", at_least(a, CLevel::unary), at_least(a, CLevel::unary), holds ? "==" : "!="),
@@ -188,7 +188,7 @@ CCode CKernel::emit_sum(const BinaryNode& e) {
   return joined(a, sign_of(e.op), b, level);
 }
 
-// A divisor that is known and positive needs no care, but for what floor division does below zero.
+// Emits a division. A known positive divisor needs no care, except for floor division of negative numbers.
 CCode CKernel::emit_division(const BinaryNode& e) {
   const DataType dtype = e.dtype;
   const bool is_floor = e.op == BinaryOp::floor_div || e.op == BinaryOp::floor_mod;
@@ -219,7 +219,8 @@ CCode CKernel::emit_conditions(const BinaryNode& e) {
     }
     case BinaryOp::mod:
     case BinaryOp::floor_mod:
-      // Always; but what is computed of variables uses them.
+      // A remainder of bools is always false; the text still uses the operands, so that compilers do not report
+      // unused variables.
       return {with("&&", CLevel::logical_and, CLevel::logical_and, CLevel::bitwise).text + " && false",
               CLevel::logical_and};
     default:  // a product, the lower one, the quotient, both

@@ -9,7 +9,7 @@ namespace headrace::codegen {
 
 namespace {
 
-// Of an hr_parallel_body.
+// The signature of an hr_parallel_body.
 constexpr const char* kPartSignature = "const hr_kernel_env* env, void* closure, int64_t begin, int64_t end";
 
 void add_stored(const tir::Stmt& stmt, std::unordered_set<const Object*>& stored) {
@@ -94,7 +94,7 @@ std::string CKernel::arguments_text(const tir::PrimFuncNode& function) const {
   return out.empty() ? "  (void)args;\n" : out;
 }
 
-// What the kernel takes and gives.
+// Describes the kernel's inputs and outputs.
 std::string CKernel::signature_comment(const tir::PrimFuncNode& function) const {
   std::string out = "/*";
   const size_t inputs = function.params.size() - static_cast<size_t>(function.num_outputs);
@@ -136,7 +136,8 @@ std::string CKernel::write_function(const std::string& name, const PrimVar& argu
                      c_type(argument->dtype), use(argument.get(), name), body, value);
 }
 
-// env->parallel_for(env, part, closure, extent), where the closure holds what the loop's body uses of what is around.
+// Writes env->parallel_for(env, part, closure, extent), where the closure holds the variables that the loop's body
+// captures.
 void CKernel::write_parallel(const tir::ForNode& loop) {
   const std::string name = fmt::format("hr_{}_part{}", symbol_, parts_++);
   const std::string first = is_int(loop.begin, 0) ? "" : named(emit(loop.begin), loop.begin->dtype, "first").text;
@@ -155,7 +156,7 @@ void CKernel::write_parallel(const tir::ForNode& loop) {
   line("}");
 }
 
-// A part of the loop's iterations, `first` (empty: 0) and `begin` behind the first one.
+// Writes a part of the loop's iterations, from `first` (empty: 0) and `begin` behind it.
 std::string CKernel::parallel_body(const tir::ForNode& loop, const std::string& first, Frame& frame) {
   Frame* outer = std::exchange(frame_, &frame);
   const size_t outer_indent = std::exchange(indent_, 2);
@@ -178,7 +179,7 @@ std::string CKernel::parallel_body(const tir::ForNode& loop, const std::string& 
   return body;
 }
 
-// Writes the loop's body as a function of C; `frame` then tells what that takes over.
+// Writes the loop's body as a function of C; `frame` then lists the captured variables.
 std::string CKernel::parallel_part(const tir::ForNode& loop, const std::string& name, const std::string& first,
                                    Frame& frame) {
   const std::string taken = frame.names.add("taken"), type = c_type(loop.begin->dtype);

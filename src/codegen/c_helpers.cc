@@ -17,8 +17,8 @@ struct Helper {
   std::string_view text;
 };
 
-// In C a number of 8 or 16 bits is computed with as int: what may leave it is cast back, and products of 16 bits are
-// taken in {W}.
+// C computes numbers of 8 or 16 bits as int: results that may overflow are cast back, and products of 16 bits are
+// computed in {W}.
 constexpr Helper kHelpers[] = {
     {"min", Of::kWhole, "static inline {T} {name}({T} a, {T} b) {{ return b < a ? b : a; }}\n"},
     {"max", Of::kWhole, "static inline {T} {name}({T} a, {T} b) {{ return b > a ? b : a; }}\n"},
@@ -181,7 +181,7 @@ bool fits(Of of, DataType dtype) {
   return false;
 }
 
-// What is computed in float is one function for all of these.
+// Returns float32 for dtypes that share one function because they are computed in float; other dtypes stay.
 DataType computed(DataType dtype, Of of) {
   return of == Of::kReal && is_c_half(dtype) ? DataType::float_(32) : dtype.element();
 }

@@ -1,4 +1,4 @@
-// Functions that the C text brings along, each when it is first used: what no operator of C says in one word without
+// C functions that the text defines when it first uses them, for operations that no C operator performs without
 // undefined behaviour.
 #pragma once
 
@@ -12,8 +12,8 @@ namespace headrace::codegen {
 
 class CHelpers {
  public:
-  // The name of the function `family` of `dtype` ("hr_min_i32"), which the text has from now on. The families, where T
-  // is c_type(dtype) and U the unsigned integer of its size:
+  // Returns the name of the function `family` of `dtype` ("hr_min_i32"), which the text has from now on. The families,
+  // where T is c_type(dtype) and U the unsigned integer of its size:
   //   min, max, floor_mod, power (integers)         T (T, T)
   //   div, mod, floor_div, shift_left, shift_right  T (T, T), of integers
   //   abs                                           T (T), of signed integers
@@ -21,18 +21,18 @@ class CHelpers {
   //   round                                         float (float), to float16 or bfloat16
   //   odd                                           float (double), to odd: rounding it again to 16 bits rounds once
   std::string use(std::string_view family, DataType dtype);
-  // T (F): float to integer, saturating; NaN becomes 0.
+  // Returns the name of T (F), which converts a float to an integer, saturating, with NaN as 0.
   std::string use_saturating(DataType from, DataType to);
-  // int32_t (env, message): what a failed assertion returns.
+  // Returns the name of int32_t (env, message), which writes the message of a failed assertion and returns its status.
   std::string use_fail();
-  // A macro of a pointer.
+  // Returns the name of a macro that prefetches from a pointer.
   std::string use_prefetch();
 
   bool has(const std::string& name) const { return names_.contains(name); }
   // Adds a function under a name that no family has.
   void add(const std::string& name, const std::string& text);
 
-  // All of them, each after those that it calls.
+  // Returns the text of all functions, each after those that it calls.
   const std::string& text() const { return text_; }
 
  private:

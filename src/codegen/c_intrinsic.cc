@@ -15,7 +15,7 @@ CCode parts_of_call(const std::string& name, const std::vector<CCode>& args) {
 // The integer type without a sign in which a number is shifted and inverted: nothing is promoted to int there.
 std::string wide_of(DataType dtype) { return dtype.bits() == 64 ? "uint64_t" : "uint32_t"; }
 
-// What the C library calls it.
+// Returns the C library's name of an intrinsic.
 std::string library_name(Intrinsic intrinsic) {
   if (intrinsic == Intrinsic::abs) return "fabs";
   return intrinsic == Intrinsic::round ? "rint" : std::string(name_of(intrinsic));
@@ -63,11 +63,11 @@ CCode CKernel::emit_bitwise(const IntrinsicCallNode& e, const std::vector<CCode>
   const char sign = e.intrinsic == Intrinsic::bitwise_and ? '&' : e.intrinsic == Intrinsic::bitwise_or ? '|' : '^';
   const CCode result{fmt::format("{} {} {}", at_least(args[0], CLevel::unary), sign, at_least(args[1], CLevel::unary)),
                      CLevel::bitwise, args[0].has_width || args[1].has_width};
-  // Of two bools C makes an int.
+  // An operation of two bools is an int in C.
   return dtype.is_bool() ? CCode{fmt::format("({}) != 0", result.text), CLevel::equality} : result;
 }
 
-// By the width or more: what shifting step by step would give.
+// Handles a shift by the width or more: the result is that of shifting step by step.
 CCode CKernel::emit_shift(const IntrinsicCallNode& e, const std::vector<CCode>& args) {
   const DataType dtype = e.args[0]->dtype;
   const bool is_left = e.intrinsic == Intrinsic::shift_left;
@@ -86,7 +86,7 @@ CCode CKernel::emit_shift(const IntrinsicCallNode& e, const std::vector<CCode>& 
   return from_unsigned({fmt::format("{} << {}", at_least(bits, CLevel::unary), *by), CLevel::shift}, dtype);
 }
 
-// One side is evaluated: as `c ? a : b` where both are expressions of C, else as an if.
+// Evaluates one side only: as `c ? a : b` where both are C expressions, else as an if.
 CCode CKernel::emit_if_then_else(const IntrinsicCallNode& e) {
   const CCode condition = emit(e.args[0]);
   const size_t before = frame_->names.count();
@@ -102,7 +102,7 @@ CCode CKernel::emit_if_then_else(const IntrinsicCallNode& e) {
       if (!out_.empty()) line(fmt::format("{} = {};", name, values[side].text));
     });
     indent_ -= 2;
-    // What is computed under a condition is not there outside.
+    // Values computed under a condition are not available outside of it.
     memo_ = memo;
     frame_->names.release_to(names);
   }
@@ -124,7 +124,7 @@ CCode CKernel::emit_if_then_else(const IntrinsicCallNode& e) {
   return {name};
 }
 
-// The lanes' sum, the lowest first.
+// Sums the lanes, the lowest first.
 CCode CKernel::emit_reduce_add(const IntrinsicCallNode& e) {
   const int lanes = e.args[0]->dtype.lanes();
   if (lanes == 1) return emit(e.args[0]);
@@ -173,7 +173,8 @@ CCode CKernel::emit_math(const IntrinsicCallNode& e, const std::vector<CCode>& a
   return parts_of_call(function_of(e.intrinsic, dtype), args);
 }
 
-// What LowerMath computes without a library is a function of the text, the same as native code has in place.
+// Functions that LowerMath computes without a library become functions of the text, with the arithmetic that native
+// code has inline.
 std::string CKernel::function_of(Intrinsic intrinsic, DataType dtype) {
   const std::string library = library_name(intrinsic) + c_suffix(dtype);
   if (dtype != DataType::float_(32) || intrinsic == Intrinsic::pow || intrinsic == Intrinsic::fma) return library;

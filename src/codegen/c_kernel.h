@@ -1,5 +1,5 @@
-// One kernel as functions of C. Split over c_stmt.cc (statements), c_function.cc (the frame of functions), c_expr.cc
-// and c_intrinsic.cc (expressions), c_memory.cc (loads and stores).
+// Writes one kernel as functions of C. Split over c_stmt.cc (statements), c_function.cc (the frame of functions),
+// c_expr.cc and c_intrinsic.cc (expressions), c_memory.cc (loads and stores).
 #pragma once
 
 #include <functional>
@@ -16,7 +16,7 @@
 
 namespace headrace::codegen {
 
-// How tightly C binds what an expression is written as.
+// The binding strength, in C, of an expression's text.
 enum class CLevel : uint8_t {
   ternary,
   logical_or,
@@ -35,14 +35,14 @@ struct CCode {
   std::string text;
   CLevel level = CLevel::primary;
   bool has_width = true;  // false: made of literals alone, which are int whatever the dtype
-  // Of a number of 32 or 64 bits that is cast from one without a sign: that one.
+  // The unsigned operand, for a number of 32 or 64 bits that is a cast of one.
   std::string unsigned_text = {};
   CLevel unsigned_level = CLevel::primary;
 };
 
-// `code` where C wants something that binds at least as tightly as `level`.
+// Returns `code`, in parentheses unless it binds at least as tightly as `level`.
 std::string at_least(const CCode& code, CLevel level);
-// `code`, of that integer type of 32 or 64 bits, as the type without a sign and back.
+// Converts `code`, of an integer dtype of 32 or 64 bits, to the unsigned type and back.
 CCode as_unsigned(const CCode& code, DataType dtype);
 CCode from_unsigned(const CCode& code, DataType dtype);
 
@@ -50,19 +50,19 @@ class CKernel {
  public:
   explicit CKernel(CHelpers& helpers) : helpers_(helpers) {}
 
-  // The function, after the bodies of its parallel loops.
+  // Writes the function, after the bodies of its parallel loops.
   std::string write(const tir::PrimFuncNode& function);
-  // The function `name` of one float: the value of `e` for `argument`.
+  // Writes a function `name` of one float: the value of `e` for `argument`.
   std::string write_function(const std::string& name, const PrimVar& argument, const PrimExpr& e);
 
  private:
-  // A variable of C: what a parameter, a symbol, a loop, a let or an allocation is called.
+  // A C variable, which stands for a parameter, a symbol, a loop variable, a let or an allocation.
   struct Variable {
     std::string name;
     std::string type;  // as a parallel loop's body takes it over: "const float*", "int64_t"
     bool is_used = false;
   };
-  // A function of C that is being written.
+  // A C function that is being written.
   struct Frame {
     std::unordered_map<const Object*, Variable> variables;
     std::vector<const Object*> captured;  // of `outer`, in the order of first use
@@ -87,16 +87,16 @@ class CKernel {
 
   // c_stmt.cc
   void line(std::string_view text);
-  // `head`, and what `body` writes in braces; names and parts from inside end there.
+  // Writes `head` and, in braces, the text of `body`; names and parts from inside end there.
   void block(std::string_view head, const std::function<void()>& body);
-  // What `body` writes.
+  // Returns the text that `body` writes.
   std::string captured(const std::function<void()>& body);
-  // `rest` comes after the declaration of the variable of `key`, which compilers are told of where it goes unused.
+  // Declares the variable of `key`, then runs `rest`; marks the variable for compilers when it is not used.
   void declared(const Object* key, const std::function<void()>& rest);
   void each_lane(int lanes, const std::function<void(const PrimExpr& lane)>& body);
   void write_statement(const tir::Stmt& stmt);
   void write_simple(const tir::Stmt& stmt);
-  // The statements of a block, which end with it: what stands between its braces.
+  // Writes the statements of a block, without its braces.
   void write_block(const tir::Stmt& stmt);
   void write_for(const tir::ForNode& loop);
   void write_range(const tir::ForNode& loop, std::string_view begin, std::string_view end);
@@ -107,7 +107,7 @@ class CKernel {
   void write_vector_let(const PrimVar& var, const PrimExpr& value);
   // Declares memory for `buffer`.
   void write_allocate(const tir::AllocateNode& allocation);
-  // Before a statement's expressions: which of their parts get names.
+  // Begins a statement: decides which parts of its expressions get names.
   void open_statement(const std::vector<PrimExpr>& roots);
   void name_parts(const std::vector<PrimExpr>& roots);
 
@@ -124,7 +124,7 @@ class CKernel {
   CCode emit_float(const BinaryNode& e);
   CCode cast(const CCode& value, DataType from, DataType to);
   CCode rounded(const CCode& value, DataType dtype);
-  // A new variable of that value.
+  // Declares a new variable of that value.
   CCode named(const CCode& value, DataType dtype, std::string_view hint);
 
   // c_intrinsic.cc
@@ -139,7 +139,7 @@ class CKernel {
   // c_memory.cc
   CCode index(const PrimExpr& e);
   std::string offset_of(const Buffer& buffer, const Array<PrimExpr>& indices);
-  // "x[i * 4 + j]": the element that a load reads, and the one `offset` elements behind it.
+  // Returns "x[i * 4 + j]": the element that a load reads, and the one `offset` elements behind it.
   std::string element_of(const Buffer& buffer, const Array<PrimExpr>& indices, const PrimExpr& offset = {});
   std::string element_of(const PrimExpr& place, const PrimExpr& offset);
   CCode from_memory(const std::string& text, DataType dtype);
@@ -162,7 +162,7 @@ class CKernel {
 
   std::string out_;
   size_t indent_ = 0;
-  // What the statement at hand has computed already; which of its parts have a variable of their own.
+  // Expressions that the current statement has computed already, and those that have a variable of their own.
   std::unordered_map<const Object*, CCode> memo_;
   std::unordered_set<const Object*> named_;
   std::vector<PrimExpr> kept_;  // made here, and known by address

@@ -30,7 +30,7 @@ bool reads(const PrimExpr& e, const Buffer& buffer) {
 
 }  // namespace
 
-// As a number of 64 bits.
+// Emits an index as a number of 64 bits.
 CCode CKernel::index(const PrimExpr& e) {
   const CCode code = emit(e);
   if (e->dtype == kIndexType && (code.has_width || e.is<IntImmNode>())) return code;
@@ -66,7 +66,7 @@ std::string CKernel::element_of(const Buffer& buffer, const Array<PrimExpr>& ind
   return at == "0" ? fmt::format("{}[{}]", name, behind) : fmt::format("{}[{} + {}]", name, at, behind);
 }
 
-// What stands for a pointer in an intrinsic is a load, meaning the place it reads.
+// Returns the place that an intrinsic's pointer argument means; the argument is written as a load of that place.
 std::string CKernel::element_of(const PrimExpr& place, const PrimExpr& offset) {
   const auto* load = place.as<BufferLoadNode>();
   if (load == nullptr) c_type(place->dtype);
@@ -112,7 +112,7 @@ void CKernel::write_store(const tir::BufferStoreNode& store) {
   line(fmt::format("{} = {};", element_of(store.buffer, store.indices), value));
 }
 
-// All lanes are computed before one is stored, where that could make a difference.
+// Stores a vector; computes all lanes before it stores one, where a load may alias the store.
 void CKernel::write_vector_store(const tir::BufferStoreNode& store) {
   const int lanes = store.value->dtype.lanes();
   const bool is_direct = no_alias_ && !reads(store.value, store.buffer) &&

@@ -23,7 +23,7 @@ constexpr std::string_view kHead =
     "#endif\n"
     "\n";
 
-// What kernels see of the installed header (and of DLPack's), for who does not have it.
+// The part of the installed header (and of DLPack's) that kernels use, for compilers that do not have it.
 constexpr std::string_view kAbi =
     "#ifndef HEADRACE_KERNEL_ABI_H_ /* else that header came before */\n"
     "#define HEADRACE_KERNEL_ABI_H_\n"

@@ -1,10 +1,10 @@
-// tir to C: the text of kernels that any compiler of C99 makes the same kernels of, with the signature hr_kernel.
+// Translates tir to C: kernels as C99 text, with the signature hr_kernel.
 //
-// Numbers are those of native code (codegen/llvm/kernel_builder.h), to the bit where the compiler keeps to IEEE 754 and
-// joins no multiplication and addition into one (the text tells clang and gcc so): float16 and bfloat16 are computed as
-// float and rounded after every operation, integers wrap, division by zero gives 0, float to integer saturates. Nothing
-// in it is undefined behaviour, but for what the tir leaves open: an index out of bounds, an element that was never
-// written. exp, log, tanh and erf of float32 are LowerMath's; other functions are the C library's (-lm).
+// Numbers are those of native code (codegen/llvm/kernel_builder.h), to the bit when the compiler follows IEEE 754 and
+// does not contract multiplications and additions (the text tells clang and gcc so): float16 and bfloat16 are computed
+// as float and rounded after every operation, integers wrap, division by zero gives 0, float to integer saturates. The
+// text has no undefined behaviour except where the tir has: an index out of bounds, an element that was never written.
+// exp, log, tanh and erf of float32 are LowerMath's; other functions are the C library's (-lm).
 #pragma once
 
 #include <span>
@@ -14,11 +14,11 @@
 
 namespace headrace::codegen {
 
-// One source file of these kernels, each of its own symbol. They need not have gone through any pass of tir_passes/:
-// loops that are marked vectorized or unrolled are plain loops, a parallel one calls env->parallel_for as native code
-// does, vectors are loops over their lanes. The file needs no header but those of the C library. The same kernels, the
-// same text. UserError: a symbol that is no identifier of C or that the file needs itself, a dtype that C does not
-// compute with, an expression of too many operations within each other.
+// Returns one source file of these kernels, each with its own symbol. The kernels need not have gone through
+// tir_passes/: loops marked vectorized or unrolled become plain loops, a parallel loop calls env->parallel_for as
+// native code does, vectors become loops over their lanes. The file includes headers of the C library only. Equal
+// kernels give equal text. UserError: a symbol that is not an identifier of C or that the file itself needs, a dtype
+// that C does not support, an expression nested too deeply.
 std::string c_source(std::span<const tir::PrimFunc> kernels);
 
 }  // namespace headrace::codegen

@@ -1,4 +1,4 @@
-// Kernels as C: a golden text; numbers where C has traps; what cannot be said.
+// Tests kernels as C: a golden text; numbers where C has traps; tir that C cannot express.
 #include "codegen/c_source.h"
 
 #include <gmock/gmock.h>
@@ -237,7 +237,7 @@ TEST(CSource, OperatorsOfEveryType) {
       if (is_logical(which) && !dtype.is_bool()) continue;
       kernels.add(dtype, [&](const PrimExpr& a, const PrimExpr& b) { return make_binary(which, a, b); });
     }
-    // Known divisors are another text than those that a run tells.
+    // A constant divisor gives other text than one known at run time.
     for (const double known : {3.0, -1.0, 0.0}) {
       if (dtype.is_bool() || (known < 0 && dtype.is_uint())) continue;
       for (const BinaryOp op : {BinaryOp::div, BinaryOp::mod, BinaryOp::floor_div, BinaryOp::floor_mod})
@@ -287,7 +287,7 @@ TEST(CSource, IntrinsicsOfEveryType) {
       continue;
     }
     for (const Intrinsic it : {Intrinsic::isnan, Intrinsic::isinf}) add(it, 1, DataType::bool_());
-    // Of the library's functions those that are exact on every machine.
+    // Tests those of the library's functions that are exact on every machine.
     for (const Intrinsic it :
          {Intrinsic::sqrt, Intrinsic::rsqrt, Intrinsic::floor, Intrinsic::ceil, Intrinsic::round, Intrinsic::trunc})
       add(it, 1, dtype);

@@ -17,13 +17,13 @@ bool is_leaf_of_c(const PrimExpr& e) { return e.is<IntImmNode>() || e.is<FloatIm
 
 struct PartOfC {
   int64_t uses = 0;
-  int64_t size = 1;  // nodes, with what has a variable of its own counted as one
+  int64_t size = 1;  // nodes; a part with a variable of its own counts as one
   int height = 0;
 };
 
 bool opens_scope(const tir::Stmt& s) { return s.is<tir::LetStmtNode>() || s.is<tir::AllocateNode>(); }
 
-// A loop that is more than iterations one after the other says so.
+// Returns the comment of a loop that is not serial.
 std::string_view remark_of(tir::ForKind kind) {
   if (kind == tir::ForKind::vectorized) return "  /* vectorized */";
   return kind == tir::ForKind::unrolled ? "  /* unrolled */" : "";
@@ -144,7 +144,7 @@ void CKernel::write_statement(const tir::Stmt& stmt) {
 void CKernel::write_simple(const tir::Stmt& stmt) {
   open_statement(tir::expressions_of(stmt));
   if (const auto* evaluate = stmt.as<tir::EvaluateNode>()) {
-    // Nothing else has an effect.
+    // Writes intrinsics with effects only; no other evaluated expression has an effect.
     const auto* call = evaluate->value.as<IntrinsicCallNode>();
     if (call != nullptr && call->intrinsic == Intrinsic::prefetch) line(emit(evaluate->value).text + ";");
   } else if (const auto* check = stmt.as<tir::AssertNode>()) {
@@ -193,7 +193,7 @@ void CKernel::write_range(const tir::ForNode& loop, std::string_view begin, std:
   frame_->names.release_to(names);
 }
 
-// Of any type of variable, and where its end may have no room in that type.
+// Writes a loop for a variable of any type, even when the loop's end does not fit that type.
 void CKernel::write_steps(const tir::ForNode& loop) {
   const std::string begin = named(emit(loop.begin), loop.begin->dtype, "first").text;
   const std::string count = named(cast(emit(loop.extent), loop.extent->dtype, kIndexType), kIndexType, "count").text;

@@ -136,7 +136,7 @@ bool is_library(std::string_view word) {
   return names(word) || (word.ends_with('f') && names(word.substr(0, word.size() - 1)));
 }
 
-// As macros are.
+// Returns whether a word looks like a macro.
 bool is_in_capitals(std::string_view word) {
   return word.size() > 1 && std::none_of(word.begin(), word.end(), [](char c) { return c >= 'a' && c <= 'z'; });
 }

@@ -9,33 +9,33 @@
 
 namespace headrace::codegen {
 
-// What a number is held in: "float" for float16 and bfloat16, which are rounded after every operation. UserError: a
-// dtype that C does not compute with. Lanes do not count.
+// Returns the C type that holds a number in computations: "float" for float16 and bfloat16, which are rounded after
+// every operation. Lanes are ignored. UserError: a dtype that C does not support.
 std::string c_type(DataType dtype);
-// What it lies in memory as: "uint8_t" for bool, "uint16_t" for the bits of float16 and bfloat16.
+// Returns the C type of an element in memory: "uint8_t" for bool, "uint16_t" for the bits of float16 and bfloat16.
 std::string c_memory_type(DataType dtype);
-// "i32", "u8", "f16", "bf16": for names of functions.
+// Returns a dtype's tag for names of functions: "i32", "u8", "f16", "bf16".
 std::string c_tag(DataType dtype);
-// "f" for what is computed in float: the suffix of literals and of functions of the C library.
+// Returns the suffix of literals and of functions of the C library: "f" for dtypes that are computed in float.
 std::string c_suffix(DataType dtype);
 bool is_c_half(DataType dtype);
 
-// A number of an integer dtype or bool. Up to 64 bits of it are looked at.
+// Returns the literal of an integer or bool; uses up to 64 bits of `value`.
 std::string c_integer(int64_t value, DataType dtype);
-// A number that is no NaN, exact: as decimal where that is short, else as hex with a decimal beside it. float16 and
-// bfloat16: a float, rounded to them.
+// Returns the exact literal of a number that is not NaN: decimal where that is short, else hexadecimal with a decimal
+// beside it. float16 and bfloat16 give a float that is rounded to them.
 std::string c_real(double value, DataType dtype);
-// In quotes.
+// Returns the text as a C string literal.
 std::string c_string(std::string_view text);
 
-// A word that C, its library's headers or the text itself need, and so no name.
+// Returns whether C, its library's headers or the generated text reserve a word.
 bool is_c_reserved(std::string_view word);
 bool is_c_identifier(std::string_view word);
 
 // Names of one function's variables, different from one another while they are in scope.
 class CNames {
  public:
-  // `hint` where that is a name and free, else something like it.
+  // Returns `hint` if it is a free name, otherwise a similar name, and takes that name.
   std::string add(std::string_view hint);
   void reserve(const std::string& name) { taken_.insert(name); }
   // Names added after this many were free again.

@@ -1,4 +1,4 @@
-// What code that becomes a function of its own must be given.
+// Finds the values that outlined code must be given.
 #pragma once
 
 #include <unordered_set>
@@ -7,8 +7,8 @@
 
 namespace headrace::codegen {
 
-// The buffers and variables that stand in `body`, with the variables that these buffers' shapes and strides are made
-// of; what `body` itself binds too. Linear in its size.
+// Returns the buffers and variables that occur in `body`, bound ones included, and the variables in the shapes and
+// strides of those buffers. Linear in its size.
 std::unordered_set<const Object*> objects_in(const tir::Stmt& body);
 
 }  // namespace headrace::codegen

@@ -44,7 +44,7 @@ class ElfHeaders {
     throw InternalError(fmt::format("the linked image has no section '{}'", name));
   }
 
-  // The segment without bytes in the file that holds `address`.
+  // Returns the segment without bytes in the file that holds `address`.
   int find_empty_segment(uint64_t address) const {
     for (int i = 0; i < segment_count(); ++i) {
       const Elf64_Phdr it = segment(i);
@@ -112,7 +112,7 @@ void give_bytes(ElfHeaders& headers, const DataSection& it, uint64_t offset) {
   headers.set_section(index, section);
 }
 
-// Nothing of a relocatable object is mapped: one section after the other.
+// Places the sections one after the other: a relocatable object is not mapped.
 DataLayout place_in_object(ElfHeaders& headers, std::span<const DataSection> sections, uint64_t image_size) {
   DataLayout layout{.file_size = image_size, .offsets = {}};
   for (const DataSection& it : sections) {
@@ -150,7 +150,7 @@ DataLayout place_data(std::string& image, std::span<const DataSection> sections)
 
 void write_image(const std::string& image, std::span<const DataSection> sections, const DataLayout& layout, int fd,
                  const std::string& name) {
-  // Cut to nothing first: whatever lies between the chunks must read as zero.
+  // Truncates the file first, because bytes between the chunks must read as zero.
   if (ftruncate(fd, 0) != 0 || ftruncate(fd, static_cast<off_t>(layout.file_size)) != 0) {
     throw_user_error("cannot write {}: {}", name, std::strerror(errno));
   }

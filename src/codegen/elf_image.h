@@ -10,10 +10,11 @@
 
 namespace headrace::codegen {
 
-// What the linker sees of a section: an empty one has a byte there, and none in the file's section table.
+// Returns the bytes that the linker sees of a section: an empty one has one byte there, and none in the file's section
+// table.
 inline uint64_t linked_bytes(const DataSection& section) { return section.size_bytes > 0 ? section.size_bytes : 1; }
 
-// Where the data sections of a linked image come to lie.
+// The positions of the data sections in a linked image.
 struct DataLayout {
   uint64_t file_size = 0;
   std::vector<uint64_t> offsets;  // by section: its offset in the file

@@ -391,7 +391,7 @@ TEST(Kernel, ManyArgumentsAndStatements) {
   for (size_t i = 0; i < kCount; ++i) EXPECT_EQ(out[i], in[i] + 1);
 }
 
-// A parallel loop is handed what it uses, not all arguments.
+// A parallel loop gets the values that it uses, and not all arguments.
 TEST(Kernel, ParallelLoopsCaptureWhatTheyUse) {
   std::vector<Buffer> params;
   for (int i = 0; i < 10; ++i) params.push_back(make_buffer("x", DataType::float_(32), dims({8})));

@@ -13,8 +13,8 @@ namespace headrace::codegen {
 
 namespace {
 
-// What generated code may call. The libraries that are linked against are made here, from these names: no library of
-// the machine that compiles is read, so the bytes do not depend on it, and references carry no symbol version.
+// The functions that generated code may call. The libraries to link against are made here from these names: no library
+// of the compiling machine is read, so the bytes do not depend on it, and references carry no symbol version.
 constexpr std::string_view kMathFunctions[] = {
     "acos",   "acosf",  "acosh",     "acoshf",     "asin",  "asinf", "asinh",     "asinhf",     "atan",   "atan2",
     "atan2f", "atanf",  "atanh",     "atanhf",     "cbrt",  "cbrtf", "ceil",      "ceilf",      "cos",    "cosf",
@@ -59,7 +59,8 @@ std::string module_of_assembly(const NativeTarget& target, const std::vector<std
   return text;
 }
 
-// An object with the data sections' sizes and symbols, and no bytes. The linker would drop an empty one.
+// Makes an object with the data sections' sizes and symbols, but without their bytes. The linker would drop an empty
+// section.
 std::string make_data_object(const NativePlugin& plugin, const NativeTarget& target,
                              std::span<const DataSection> sections) {
   std::vector<std::string> lines;
@@ -77,7 +78,8 @@ std::string make_data_object(const NativePlugin& plugin, const NativeTarget& tar
   return plugin.compile_llvm(module_of_assembly(target, lines), target, CodeForm::kObject, 0);
 }
 
-// A shared object that defines `functions` and is never run: it only tells the linker where they will come from.
+// Makes a shared object that defines `functions` and is never run: it only tells the linker which library provides
+// them.
 ObjectCode make_stub_library(const NativePlugin& plugin, const NativeTarget& target, const std::string& soname,
                              std::span<const std::string_view> functions) {
   std::vector<std::string> lines = {".text"};

@@ -28,8 +28,8 @@ struct NativeTarget {
   bool operator==(const NativeTarget&) const = default;
 };
 
-// What a user writes: `-mcpu=` ("native" or empty: this machine), `-mattr=` ("+fma,-avx512f"), `-mtriple=` (empty: this
-// machine's).
+// A target as users write it: `-mcpu=` ("native" or empty: this machine), `-mattr=` ("+fma,-avx512f"), `-mtriple=`
+// (empty: this machine's).
 struct TargetRequest {
   std::string cpu;
   std::string features;
@@ -42,7 +42,7 @@ struct ObjectCode {
   std::string bytes;
 };
 
-// What to make of code: a relocatable object, LLVM text before optimisation, LLVM text after it, assembly.
+// Output forms: a relocatable object, LLVM text before optimisation, LLVM text after it, assembly.
 enum class CodeForm : uint8_t { kObject, kInputLlvm, kLlvm, kAssembly };
 
 struct CompileOptions {
@@ -50,8 +50,8 @@ struct CompileOptions {
   int jobs = 1;       // threads; the bytes do not depend on it
 };
 
-// A read-only section of the shared object: the chunks, each at its offset, in a range of 0 or more bytes of zero.
-// Chunks are borrowed: they must live until link() returns, and are copied once, into the output.
+// A read-only section of the shared object: chunks at their offsets, with zero bytes between them. Chunks are borrowed:
+// they must live until link() returns, and are copied once, into the output.
 struct DataSection {
   struct Chunk {
     uint64_t offset = 0;
@@ -64,8 +64,8 @@ struct DataSection {
   std::string symbol;         // when not empty: the name of the section's first byte, for code and for `exports`
 };
 
-// A shared object that the loader opens; or a relocatable object, with the same symbols and sections, that another
-// linker makes one of.
+// A shared object that the loader opens, or a relocatable object with the same symbols and sections, for another
+// linker.
 enum class LinkForm : uint8_t { kShared, kRelocatable };
 
 struct LinkRequest {
@@ -86,16 +86,16 @@ class NativeCompiler {
 
   NativeTarget host_target() const { return resolve_target({}); }
 
-  // UserError: unknown processor, feature or triple, with the nearest known names.
+  // Resolves a target. UserError for an unknown processor, feature or triple, with the nearest known names.
   NativeTarget resolve_target(const TargetRequest& request) const;
 
-  // One object for each function, joined by index; each defines its global_symbol, of type hr_kernel. A worker's
-  // workspace must have the size that layout_workspace (codegen/workspace.h) gives. UserError: a dtype that native code
-  // does not compute with.
+  // Compiles one object for each function, in their order; each defines its global_symbol, of type hr_kernel. A
+  // worker's workspace must have the size that layout_workspace (codegen/workspace.h) gives. UserError: a dtype that
+  // native code does not support.
   std::vector<ObjectCode> compile(std::span<const tir::PrimFunc> functions, const NativeTarget& target,
                                   const CompileOptions& options) const;
 
-  // LLVM text or assembly of functions, in one module.
+  // Returns LLVM text or assembly of functions, in one module.
   std::string emit_text(std::span<const tir::PrimFunc> functions, const NativeTarget& target, CodeForm form,
                         int opt_level) const;
 
@@ -104,7 +104,7 @@ class NativeCompiler {
   std::vector<ObjectCode> compile_llvm(std::span<const std::string> texts, const NativeTarget& target,
                                        const CompileOptions& options) const;
 
-  // LLVM text or assembly of one such module.
+  // Returns LLVM text or assembly of one such module.
   std::string emit_llvm(const std::string& text, const NativeTarget& target, CodeForm form, int opt_level) const;
 
   // Links objects and data sections into one ELF file, written to `output_fd` from offset 0 (a memfd, or a
@@ -115,8 +115,8 @@ class NativeCompiler {
   // defines, a write that failed.
   void link(const LinkRequest& request, int output_fd) const;
 
-  // The bytes of a shared object made of one relocatable one, which brings its data with it; all that is visible in it
-  // is exported. UserError as link.
+  // Returns the bytes of a shared object made of one relocatable one, which brings its data with it; all that is
+  // visible in it is exported. UserError as link.
   std::string link_object(const ObjectCode& object, const NativeTarget& target) const;
 
  private:

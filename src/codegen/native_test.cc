@@ -310,7 +310,7 @@ TEST(NativeLink, ByteForByteTheSame) {
   EXPECT_EQ(first.bytes(), second);
 }
 
-// A service compiles again and again. (The sanitizers' malloc does not say what is in use.)
+// A service compiles repeatedly. (The sanitizers' malloc does not report the memory in use.)
 TEST(NativeLink, NothingIsKept) {
   const NativeTarget target = NativeCompiler::load().host_target();
   const std::vector<std::string> texts = {kScale};

@@ -110,7 +110,7 @@ class ObjectCheck {
     }
   }
 
-  // Equal pieces of such sections are joined by the linker.
+  // Checks sections whose equal pieces the linker joins.
   void check_pieces(const Elf64_Shdr& it) const {
     require(it.sh_type == SHT_PROGBITS && (it.sh_flags & SHF_WRITE) == 0, "bad section of pieces");
     require(it.sh_entsize > 0 && it.sh_entsize <= 64 && it.sh_size % it.sh_entsize == 0, "bad size of pieces");
@@ -123,7 +123,7 @@ class ObjectCheck {
 
   char last_byte(const Elf64_Shdr& it) const { return object_.bytes[it.sh_offset + it.sh_size - 1]; }
 
-  // A string table ends in a zero byte.
+  // Returns a symbol's name, which ends inside its table because string tables end in a zero byte.
   std::string_view name_of(const Elf64_Shdr& strings, const Elf64_Sym& symbol) const {
     return object_.bytes.data() + strings.sh_offset + symbol.st_name;
   }

@@ -1,4 +1,4 @@
-// Where a function's allocations lie in a worker's workspace.
+// Lays out a function's allocations in a worker's workspace.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct WorkspaceLayout {
 
 WorkspaceLayout layout_workspace(const tir::PrimFuncNode& function);
 
-// Bytes of a buffer of constant shape, dense.
+// Returns the bytes of a buffer of constant shape, dense.
 uint64_t size_bytes_of(const BufferNode& buffer);
 
 }  // namespace headrace::codegen

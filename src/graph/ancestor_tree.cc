@@ -4,8 +4,8 @@
 
 namespace headrace::graph {
 
-// A root has depth 1 and jumps to nowhere (depth 0). The jump of a node joins its parent's two last jumps when these
-// are equally long, else it is the step to the parent.
+// Adds a node. A root has depth 1 and jumps to nowhere (depth 0). The jump of another node joins its parent's last two
+// jumps when these are equally long, else it is the step to the parent.
 void AncestorTree::add(int32_t node, int32_t parent, int32_t weight) {
   Node& n = nodes_[static_cast<size_t>(node)];
   n.parent = parent;

@@ -15,18 +15,19 @@ class AncestorTree {
  public:
   static constexpr int32_t kNone = -1;
 
-  // Of `num_nodes` nodes, none of them in the forest yet.
+  // Makes room for `num_nodes` nodes, none of which is in the forest yet.
   explicit AncestorTree(int32_t num_nodes) : nodes_(static_cast<size_t>(num_nodes)) {}
-  // `parent` is in the forest already, or kNone for a new root. `weight` is that of the step from `node` to its parent.
+  // Adds `node` below `parent`, which is in the forest already, or kNone for a new root. `weight` is that of the step
+  // from `node` to its parent.
   void add(int32_t node, int32_t parent, int32_t weight = 0);
-  // A node more, in the forest: its number is the count of those before it.
+  // Adds one node to the forest and returns its number, the count of nodes before it.
   int32_t add_leaf(int32_t parent);
 
   int32_t parent(int32_t node) const { return at(node).parent; }
   int32_t weight(int32_t node) const { return at(node).weight; }
-  // kNone when the two are in different trees. A node is its own ancestor.
+  // Returns the nearest common ancestor; kNone when the two are in different trees. A node is its own ancestor.
   int32_t common_ancestor(int32_t a, int32_t b) const;
-  // The largest weight of the steps from `node` up to `ancestor`; `none` when they are the same node.
+  // Returns the largest weight of the steps from `node` up to `ancestor`; `none` when they are the same node.
   int32_t max_weight_up_to(int32_t node, int32_t ancestor, int32_t none) const;
 
  private:

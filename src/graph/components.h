@@ -5,7 +5,7 @@
 
 namespace headrace::graph {
 
-// The components of the graph, one after all those that its edges lead to; the nodes of each in ascending order.
+// Returns the strong components, each after all those that its edges lead to; the nodes of each in ascending order.
 // Linear; its stack use does not depend on the graph.
 std::vector<std::vector<int32_t>> strong_components(const IndexGraph& graph);
 

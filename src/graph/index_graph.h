@@ -1,4 +1,5 @@
-// Graphs over the numbers 0 .. n-1: what the algorithms of this room work on, whatever the numbers stand for.
+// Graphs over the numbers 0 .. n-1, on which the algorithms of this room work; callers decide what the numbers stand
+// for.
 #pragma once
 
 #include <cstddef>
@@ -14,19 +15,19 @@ struct Edge {
   int32_t weight = 0;
 };
 
-// A directed graph, fixed once built; several edges between two nodes are kept.
+// A directed graph that is fixed once built; several edges between two nodes are kept.
 class IndexGraph {
  public:
-  // InternalError when an edge leaves 0 .. num_nodes-1.
+  // Builds the graph. InternalError when an edge leaves 0 .. num_nodes-1.
   IndexGraph(int32_t num_nodes, std::span<const Edge> edges);
 
   int32_t num_nodes() const { return static_cast<int32_t>(begins_.size()) - 1; }
-  // The edges that leave `node`, in the order they were given.
+  // Returns the edges that leave `node`, in the order they were given.
   std::span<const Edge> out(int32_t node) const {
     const auto at = static_cast<size_t>(node);
     return {edges_.data() + begins_[at], begins_[at + 1] - begins_[at]};
   }
-  // Every edge goes from a lower number to a higher one.
+  // Returns whether every edge goes from a lower number to a higher one.
   bool is_topological() const;
 
  private:

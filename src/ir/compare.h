@@ -1,11 +1,11 @@
-// What a comparison of two numbers gives, for whoever computes with constants.
+// Evaluates comparisons of two numbers, for constant folding.
 #pragma once
 
 #include "ir/prim_expr.h"
 
 namespace headrace {
 
-// `op` is one of eq .. ge (is_comparison).
+// Compares two numbers; `op` is one of eq .. ge (is_comparison).
 template <typename T>
 bool compare(BinaryOp op, T a, T b) {
   switch (op) {

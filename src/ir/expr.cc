@@ -79,7 +79,7 @@ Op make_op(std::string name) {
 }
 
 void publish_op(const Op& op, bool replace) {
-  Op replaced;  // goes after the lock: what it holds of Python may run finalizers
+  Op replaced;  // destroyed after the lock: Python objects in it may run finalizers
   std::unique_lock lock(op_table().mutex);
   const auto [at, is_new] = op_table().ops.emplace(op->name, op);
   if (is_new) return;

@@ -1,4 +1,4 @@
-// Expr: what a relay function is made of; Op, GlobalVar and functions are shared with tir and modules.
+// Expr: the expressions of relay functions. Op, GlobalVar and functions are shared with tir and modules.
 #pragma once
 
 #include <any>
@@ -21,16 +21,16 @@ struct ExprNode : BaseExprNode {
   static constexpr StructuralKind structural_kind = StructuralKind::dag;
   static void fields(FieldList<ExprNode>& f);
   ExprNode() = default;
-  // A copy has no type yet: its fields are about to change.
+  // A copy starts without a type, because its fields are about to change.
   ExprNode(const ExprNode& other) : BaseExprNode(other) {}
   ExprNode& operator=(const ExprNode&) = delete;
 
   bool has_checked_type() const { return checked_type_field.is_set(); }
-  // InternalError when InferType has not run.
+  // Returns the type; InternalError when InferType has not run.
   const Type& checked_type() const;
   // Write-once: InternalError when another object is there already.
   void set_checked_type(const Type& type) const;
-  // For a node that other threads may be typing: sets `type` unless there is one. Gives the one that is there then.
+  // Sets `type` unless the node has one, and returns the type that it then has. For nodes that other threads may type.
   const Type& offer_checked_type(Type type) const { return checked_type_field.offer(std::move(type)); }
 
   mutable TypeSlot checked_type_field;
@@ -76,7 +76,8 @@ struct OpKey {
 };
 
 struct OpNode;
-// What users set under `key` (OpKey<Value>) is held to what readers of that key declared (ir/op_attrs.h): UserError.
+// Checks a value that a user sets under `key` (OpKey<Value>) against the declaration of that key (ir/op_attrs.h).
+// UserError.
 void check_op_attr(const OpNode& op, std::string_view key, const Value& value);
 
 struct OpArgument {
@@ -92,7 +93,7 @@ struct OpNode : ExprNode {
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::unique;
   static void fields(FieldList<OpNode>& f);
-  // Saved by name; what is loaded is the registered op.
+  // Ops are saved by name; loading gives the registered op.
   static NamedValues save_content(const OpNode& op);
   static Ref<OpNode> load_content(const NamedValues& saved);
   std::string name;
@@ -117,14 +118,15 @@ struct OpNode : ExprNode {
 };
 using Op = Ref<OpNode>;
 
-// The registered op; UserError that names near ones when there is none.
+// get_op returns the registered op; UserError that suggests similar names when there is none. find_op returns null
+// then.
 Op get_op(std::string_view name);
 Op find_op(std::string_view name);
 std::vector<std::string> op_names();
 // Makes a new op known and gives it to be filled in; UserError when the name is taken.
 Op register_op(std::string name);
 
-// The calls that only a user's mistake makes wrong carry their place: the span of the node.
+// Throws a UserError with the place of a node, for calls that only a user's mistake makes wrong.
 [[noreturn]] void throw_at(const Span& span, std::string op, std::string message);
 
 }  // namespace headrace

@@ -7,7 +7,7 @@ namespace headrace {
 
 namespace {
 
-// The integer result, or nothing where it would trap or overflow.
+// Returns the integer result, or nothing where it would trap or overflow.
 std::optional<int64_t> fold_int(BinaryOp op, int64_t a, int64_t b) {
   if (is_comparison(op)) return compare(op, a, b);
   int64_t result = 0;
@@ -43,7 +43,7 @@ std::optional<int64_t> fold_int(BinaryOp op, int64_t a, int64_t b) {
   return std::nullopt;
 }
 
-// Laws of int64 and bool with one constant side; null when none applies.
+// Applies laws of int64 and bool with one constant operand; returns null when none applies.
 PrimExpr fold_one_side(BinaryOp op, const PrimExpr& a, const PrimExpr& b) {
   const auto x = as_int(a), y = as_int(b);
   switch (op) {

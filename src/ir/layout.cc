@@ -18,7 +18,7 @@ bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
   throw_user_error("'{}' is no layout: {}; a layout is such as NCHW, NHWC or NCHW16c", text, why);
 }
 
-// The number at text[at...], and past it.
+// Reads the number at text[at...] and moves `at` behind it.
 int64_t read_factor(std::string_view text, size_t& at) {
   const size_t begin = at;
   while (at < text.size() && is_digit(text[at])) ++at;

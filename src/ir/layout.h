@@ -15,7 +15,8 @@ namespace headrace {
 
 class Layout {
  public:
-  // One dimension: the axis' letter, upper-case, and how many of its elements the dimension counts; 0 for what is left.
+  // One dimension: the axis' letter, upper-case, and how many of its elements the dimension counts; 0 for the remaining
+  // ones.
   struct Item {
     char letter = 0;
     int64_t factor = 0;
@@ -23,25 +24,25 @@ class Layout {
     bool operator==(const Item&) const = default;
   };
 
-  // UserError that says what is wrong where: a sign that is no letter, an axis that stands twice or only in parts, a
-  // factor that is missing, 0 or of more than 2^31.
+  // Parses a layout. UserError with the place of the fault: a sign that is not a letter, an axis that occurs twice or
+  // only in parts, a factor that is missing, 0 or more than 2^31.
   static Layout parse(std::string_view text);
-  // "NCHW16c"; parse gives the same layout back.
+  // Returns the text form, "NCHW16c"; parse returns an equal layout.
   std::string text() const;
 
   const std::vector<Item>& items() const { return items_; }
   size_t rank() const { return items_.size(); }
-  // The axes in their order: "NCHW".
+  // Returns the axes in their order: "NCHW".
   std::string letters() const;
-  // Where the axis stands; nothing when there is none. Parts are not meant.
+  // Returns the dimension of the whole axis; nothing when there is none. Parts of the axis are not considered.
   std::optional<size_t> find(char letter) const;
-  // The product of the factors of the axis' parts; 1 when it is whole.
+  // Returns the product of the factors of the axis' parts; 1 when it is whole.
   int64_t factor(char letter) const;
-  // Where the axis and its parts stand, and the factors of its parts; the outermost first.
+  // Return the dimensions of the axis and its parts, and the factors of the parts; the outermost comes first.
   std::vector<size_t> positions(char letter) const;
   Shape factors(char letter) const;
   bool is_packed() const;
-  // The two have the same axes, in whatever order and parts.
+  // Returns whether two layouts have the same axes, in any order and parts.
   bool same_axes(const Layout& other) const;
   bool operator==(const Layout&) const = default;
 
@@ -49,18 +50,18 @@ class Layout {
   std::vector<Item> items_;
 };
 
-// Where along an axis an element lies, from its index in each part, the outermost first, and the factors of all but
-// that one; and back.
+// join_parts returns the position of an element along an axis, given its index in each part (outermost first) and the
+// factors of all parts but the outermost; split_parts is its inverse.
 PrimExpr join_parts(std::span<const PrimExpr> parts, const Shape& factors);
 std::vector<PrimExpr> split_parts(const PrimExpr& place, const Shape& factors);
 
-// The dimensions in layout `to` of a tensor that has `dims` in layout `from`. Symbolic dimensions stay symbolic: n of
-// NCHW is floordiv(n, 16) of a part of 16. UserError: other axes, a wrong number of dimensions, a dimension of a part
-// that is not its factor, an extent that is known and no multiple of the factors.
+// Returns the dimensions in layout `to` of a tensor that has `dims` in layout `from`. Symbolic dimensions stay
+// symbolic: n of NCHW is floordiv(n, 16) of a part of 16. UserError: other axes, a wrong number of dimensions, a
+// dimension of a part that is not its factor, an extent that is known and no multiple of the factors.
 Array<PrimExpr> convert_shape(const Array<PrimExpr>& dims, const Layout& from, const Layout& to);
 
-// The indices in layout `to` of the element that lies at `indices` in layout `from`; those of an axis that has the same
-// parts in both stay as they are. UserError: as above.
+// Returns the indices in layout `to` of the element at `indices` in layout `from`. Indices of an axis with the same
+// parts in both layouts stay as they are. UserError: see above.
 Array<PrimExpr> map_index(const Array<PrimExpr>& indices, const Layout& from, const Layout& to);
 
 }  // namespace headrace

@@ -26,7 +26,7 @@ class Lexer {
     tokens_.push_back({kind, text_.substr(begin + skip, at_ - begin - skip), begin, at_});
   }
 
-  // False at the end of the text.
+  // Skips blanks and comments; returns false at the end of the text.
   bool skip_blank() {
     while (at_ < text_.size()) {
       const char c = text_[at_];
@@ -43,7 +43,7 @@ class Lexer {
     return false;
   }
 
-  // A comment may hold others, each with its end.
+  // Skips a comment, which may contain others.
   void skip_comment() {
     const size_t begin = at_;
     size_t open = 1;
@@ -67,7 +67,7 @@ class Lexer {
     sign();
   }
 
-  // A word may have dots between its parts: nn.conv2d. The dot of a projection is followed by a digit.
+  // Skips a word, with dots between its parts: nn.conv2d. The dot of a projection is followed by a digit.
   void skip_words() {
     while (is_letter(peek()) || is_digit(peek()) || (peek() == '.' && is_letter(peek(1)))) ++at_;
   }
@@ -79,7 +79,7 @@ class Lexer {
     add(TokenKind::word, begin);
   }
 
-  // nan, inf, with bits and suffix. False when it is a word that only starts so.
+  // Reads nan or inf with bits and suffix; returns false for a word that only begins so.
   bool special_real() {
     const std::string_view rest = text_.substr(at_);
     if (!rest.starts_with("nan") && !rest.starts_with("inf")) return false;

@@ -29,11 +29,11 @@ struct Token {
   }
 };
 
-// All tokens of `text`, ending with one of kind end. Characters that start no token are reported and skipped. Comments
-// are // to the end of the line and /* */, which nest. The tokens borrow from `text`.
+// Splits `text` into tokens; the last one has kind end. Characters that start no token are reported and skipped.
+// Comments are // to the end of the line and /* */, which nest. The tokens borrow from `text`.
 std::vector<Token> lex(std::string_view text, TextErrors& errors);
 
-// The characters that a string token stands for.
+// Returns the characters that a string token denotes.
 std::string unquote(std::string_view quoted);
 
 }  // namespace headrace

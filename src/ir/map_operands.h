@@ -1,11 +1,11 @@
-// One step of a rewrite of scalar expressions: what walks over them share.
+// Applies a function to the operands of one scalar expression, the step that all rewrites of expressions share.
 #pragma once
 
 #include "ir/prim_expr.h"
 
 namespace headrace {
 
-// Each item as `change` gives it; the very list where all stayed as they were.
+// Applies `change` to each item; returns the same list when no item changed.
 template <typename F>
 Array<PrimExpr> map_items(const Array<PrimExpr>& list, F&& change) {
   Array<PrimExpr> result;
@@ -17,7 +17,7 @@ Array<PrimExpr> map_items(const Array<PrimExpr>& list, F&& change) {
   return changed ? result : list;
 }
 
-// `e` of operands as `change` gives them; the very node where all stayed as they were.
+// Applies `change` to the operands of `e`; returns the same node when none changed.
 template <typename F>
 PrimExpr map_operands(const PrimExpr& e, F&& change) {
   if (const auto* node = e.as<BinaryNode>()) {

@@ -5,8 +5,8 @@
 
 namespace headrace {
 
-// The largest dimension of a tensor, as of an array in memory: sums and products with the sizes of windows stay within
-// 64 bits. make_tensor_type refuses a larger one with a UserError; the readers of text and ONNX say where it stands.
+// The largest dimension of a tensor. Within it, sums and products with the sizes of windows fit into 64 bits.
+// make_tensor_type refuses a larger dimension with a UserError; the readers of text and ONNX add its place.
 inline constexpr int64_t kMaxDim = int64_t{1} << 47;
 
 }  // namespace headrace

@@ -37,7 +37,8 @@ template <typename Key, typename Item>
 ModuleTable<Key, Item>& ModuleTable<Key, Item>::operator=(const ModuleTable& other) {
   Items items = other.items();
   const std::lock_guard lock(mutex_);
-  std::swap(items_, items);  // what was there goes after the lock: nodes that hold Python objects may run finalizers
+  // the old items are destroyed after the lock: nodes that hold Python objects may run finalizers
+  std::swap(items_, items);
   index_.clear();
   num_indexed_ = 0;
   return *this;
@@ -70,7 +71,7 @@ std::optional<std::pair<Key, Item>> ModuleTable<Key, Item>::find(std::string_vie
 
 template <typename Key, typename Item>
 Key ModuleTable<Key, Item>::add(Key key, Item item, bool update) {
-  std::optional<Item> replaced;  // goes after the lock, as above
+  std::optional<Item> replaced;  // destroyed after the lock, for the same reason
   const std::lock_guard lock(mutex_);
   if (const auto at = position(name_of(key))) {
     if (!update) return {};
@@ -142,7 +143,7 @@ void IRModuleNode::add_source(Source source) {
 
 namespace {
 
-// Whether both were read from one place of one text.
+// Returns whether both were read from one place of one text.
 bool is_same_place(const IRModuleNode& a, const Span& span, const IRModuleNode& b, const Span& other) {
   if (!span || !other || to_string(span) != to_string(other)) return false;
   const auto source = a.source_map().get(span->source), other_source = b.source_map().get(other->source);
@@ -155,13 +156,13 @@ bool is_same(const IRModuleNode& a, const Item& item, const IRModuleNode& b, con
          structural_equal(Value(item), Value(other));
 }
 
-// "the function '@sum' (text.relay:2:1; the import's is at prelude.rly:98:1)"
+// Describes a conflict: "the function '@sum' (text.relay:2:1; the import's is at prelude.rly:98:1)".
 std::string clash(std::string name, const Span& span, const Span& other) {
   const std::string here = span ? to_string(span) : "which has no place in a text";
   return fmt::format("{} ({}{})", name, here, other ? "; the import's is at " + to_string(other) : "");
 }
 
-// The names that both have and whose definitions differ.
+// Returns the names that both modules have with different definitions.
 std::vector<std::string> clashes(const IRModuleNode& module, const IRModuleNode& other) {
   std::vector<std::string> names;
   for (const auto& [var, data] : other.type_definitions()) {

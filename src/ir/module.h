@@ -50,8 +50,8 @@ struct SourceNode : Object {
 using Source = Ref<SourceNode>;
 Source make_source(std::string source_name, std::string source);
 
-// What a module holds by name, in order of definition; safe for threads. A reader gets the items as they stand and
-// keeps them: who adds while a reader holds them changes a copy. Items that nobody else holds are changed in place, so
+// The functions or types of a module by name, in order of definition; safe for threads. A reader gets a snapshot of the
+// items: a thread that adds while a reader holds it changes a copy. Items that no reader holds are changed in place, so
 // that n additions take linear time.
 template <typename Key, typename Item>
 class ModuleTable {
@@ -63,14 +63,14 @@ class ModuleTable {
   ModuleTable& operator=(const ModuleTable& other);
 
   Items items() const;
-  // Nothing when there is none of that name.
+  // Returns the entry; nothing when the name has none.
   std::optional<std::pair<Key, Item>> find(std::string_view name) const;
-  // The key under which `item` is: that of its name, which is there already, or `key`. Null, and nothing is added, when
-  // the name is there and `update` is not set.
+  // Adds an item and returns its key: the existing key of that name, or `key`. Returns null and adds nothing when the
+  // name exists and `update` is not set.
   Key add(Key key, Item item, bool update);
 
  private:
-  // Where the item of that name is. The lock is held.
+  // Returns the position of the item of that name. The caller holds the lock.
   std::optional<size_t> position(const std::string& name) const;
 
   mutable std::mutex mutex_;
@@ -80,7 +80,7 @@ class ModuleTable {
   mutable size_t num_indexed_ = 0;
 };
 
-// A field that is a ModuleTable is a Map to reflection.
+// Lets reflection see a ModuleTable field as a Map.
 template <typename Key, typename Item>
 struct ValueTraits<ModuleTable<Key, Item>> {
   using Items = ValueTraits<Map<Key, Item>>;
@@ -90,7 +90,8 @@ struct ValueTraits<ModuleTable<Key, Item>> {
   static std::string name() { return Items::name(); }
 };
 
-// Who reads more than one thing of a module that others may add to reads a snapshot (below).
+// A program: functions, data types and the texts they come from. A reader of several parts of a module that other
+// threads may extend reads a snapshot (below).
 struct IRModuleNode : Object {
   using Parent = Object;
   static constexpr std::string_view type_key = "ir.IRModule";
@@ -100,23 +101,23 @@ struct IRModuleNode : Object {
 
   Map<GlobalVar, BaseFunc> functions() const { return functions_.items(); }
   Map<GlobalTypeVar, TypeData> type_definitions() const { return type_definitions_.items(); }
-  // Null when there is none.
+  // Returns the variable of a function; null when there is none.
   GlobalVar find_global_var(std::string_view name) const;
-  // UserError that lists the functions when there is none.
+  // Return a function's variable and the function. UserError that lists the functions when there is none of that name.
   GlobalVar get_global_var(std::string_view name) const;
   BaseFunc lookup(std::string_view name) const;
   GlobalTypeVar find_global_type_var(std::string_view name) const;
-  // The texts that the module was read from, by the names that spans have for them; no part of equality and hash.
+  // Returns the texts that the module was read from, by the names that spans use. Not part of equality and hash.
   Map<std::string, Source> source_map() const { return sources_.items(); }
   // UserError when the name is taken, unless `update`. Gives the GlobalVar the module uses for it.
   GlobalVar add_function(GlobalVar var, BaseFunc function, bool update = false);
   void add_type_def(TypeData data, bool update = false);
   void set_functions(Map<GlobalVar, BaseFunc> functions);
-  // In place of one of that name: its nodes are the newest.
+  // Adds a source, replacing one of the same name, because the newest nodes point into the new text.
   void add_source(Source source);
-  // Takes the types, functions and sources of another module. What it has already stays: an equal definition, or one
-  // that was read from the same place of the same text and that a pass may have changed since. UserError that lists
-  // the names whose definitions are others, before anything is taken.
+  // Takes the types, functions and sources of another module. Definitions that this module has already stay if they are
+  // equal, or if they were read from the same place of the same text and a pass may have changed them since. UserError
+  // that lists the names with conflicting definitions, before anything is taken.
   void import_from(const IRModuleNode& other);
 
   DictAttrs attrs;
@@ -129,9 +130,9 @@ struct IRModuleNode : Object {
 using IRModule = Ref<IRModuleNode>;
 
 IRModule make_module();
-// A module whose only function, `main`, is `function`.
+// Makes a module whose only function, `main`, is `function`.
 IRModule make_module(BaseFunc main);
-// A module of the same functions and types that nobody else adds to.
+// Returns a module of the same functions and types that no other thread extends.
 IRModule snapshot(const IRModule& module);
 
 }  // namespace headrace

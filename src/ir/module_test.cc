@@ -107,7 +107,7 @@ TEST(Module, ImportsThatClashTakeNothing) {
   EXPECT_EQ(module->source_map().size(), 1u);
 }
 
-// A pass may have changed what was imported: it is the definition at that place of that text all the same.
+// An imported definition stays the same one when a pass has changed it: it comes from the same place of the same text.
 TEST(Module, ImportsOfTheSamePlaceOfTheSameTextAreTheSame) {
   const IRModule module = module_of("lib", "f", placed(giving(1), "lib", 7));
   EXPECT_NO_THROW(module->import_from(*module_of("lib", "f", placed(giving(2), "lib", 7))));
@@ -140,7 +140,7 @@ TEST(Module, WhoTookTheFunctionsKeepsThem) {
   EXPECT_FALSE(module->find_global_var("h"));
 }
 
-// Else a module of n functions would take n copies of its table to make.
+// Otherwise making a module of n functions would copy its table n times.
 TEST(Module, ATableThatNobodyTookIsNotCopied) {
   const IRModule module = make_module(some_function());
   const Object* table = module->functions().object().get();
@@ -148,7 +148,7 @@ TEST(Module, ATableThatNobodyTookIsNotCopied) {
   EXPECT_EQ(module->functions().object().get(), table);
 }
 
-// JSON can have them: the first counts, for all who ask.
+// JSON may contain two; all readers get the first.
 TEST(Module, OfTwoFunctionsOfOneNameTheFirstIsFound) {
   const GlobalVar first = make_global_var("f"), second = make_global_var("f");
   const IRModule module = make_module();
@@ -158,7 +158,7 @@ TEST(Module, OfTwoFunctionsOfOneNameTheFirstIsFound) {
   EXPECT_EQ(module->find_global_var("f"), first);
 }
 
-// A module that one thread adds to while others read it; a sanitizer sees what they share without a lock.
+// One thread adds to a module while others read it; a sanitizer reports unlocked sharing.
 TEST(Module, IsReadWhileItGrows) {
   const IRModule module = make_module(some_function());
   std::atomic<bool> is_done = false;

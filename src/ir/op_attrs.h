@@ -1,5 +1,5 @@
-// What attributes that users set on ops (OpKey<Value>) must be, by key: a wrong value is told where it is set, not
-// where it is read. A key that nobody declared takes any value.
+// Declares which values users may set on ops under a key (OpKey<Value>). A wrong value is reported where it is set
+// instead of where it is read. An undeclared key takes any value.
 #pragma once
 
 #include <string>
@@ -8,7 +8,8 @@
 
 namespace headrace {
 
-// `wanted` says what the values of `key` are, for messages: "a function of (attrs, args, types)". None is taken too.
+// Declares a key. `wanted` describes its values in messages: "a function of (attrs, args, types)". None is accepted
+// too.
 void declare_op_attr(std::string key, std::string wanted, bool (*accepts)(const RawValue&));
 
 template <typename T>
@@ -16,7 +17,7 @@ void declare_op_attr(std::string key, std::string wanted) {
   declare_op_attr(std::move(key), std::move(wanted), &ValueTraits<T>::matches);
 }
 
-// UserError that names the op, the key, what is wanted and what came.
+// Throws a UserError that names the op, the key, the expected kind and the value.
 [[noreturn]] void throw_wrong_op_attr(const OpNode& op, std::string_view key, std::string_view wanted,
                                       const Value& value);
 

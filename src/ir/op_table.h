@@ -5,7 +5,7 @@
 
 namespace headrace {
 
-// An op that get_op() does not know yet.
+// Makes an op that get_op() does not know yet.
 Op make_op(std::string name);
 // Makes `op` known under its name. UserError when the name is taken, unless `replace` is set: programs that were made
 // before keep the op that they were made with.

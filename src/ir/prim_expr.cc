@@ -185,7 +185,7 @@ PrimExpr make_prim_let(PrimVar var, PrimExpr value, PrimExpr body) {
   return node;
 }
 
-// The integer in the dtype of `like`; not through double, which holds 53 bits.
+// Makes an integer in the dtype of `like`, without going through double, which holds 53 bits.
 static PrimExpr integer_like(int64_t value, const PrimExpr& like) {
   if (like->dtype.is_float()) return make_const(static_cast<double>(value), like->dtype);
   return make_broadcast(make_int(value, like->dtype.element()), like->dtype.lanes());

@@ -95,7 +95,7 @@ enum class BinaryOp : uint8_t {
   logical_or,
 };
 constexpr BinaryOp greatest(BinaryOp) { return BinaryOp::logical_or; }
-// "add", "floor_div", ...
+// Returns the operator's name: "add", "floor_div", ...
 std::string_view name_of(BinaryOp op);
 constexpr bool is_comparison(BinaryOp op) { return op >= BinaryOp::eq && op <= BinaryOp::ge; }
 constexpr bool is_logical(BinaryOp op) { return op >= BinaryOp::logical_and; }
@@ -246,7 +246,7 @@ inline constexpr DataType kIndexType = DataType::int_(64);
 PrimExpr make_int(int64_t value, DataType dtype = kIndexType);
 PrimExpr make_float(double value, DataType dtype = DataType::float_(32));
 PrimExpr make_bool(bool value);
-// The number `value` in any scalar or vector dtype.
+// Makes the number `value` in any scalar or vector dtype.
 PrimExpr make_const(double value, DataType dtype);
 PrimVar make_prim_var(std::string name, DataType dtype = kIndexType);
 PrimExpr make_any();
@@ -272,16 +272,16 @@ PrimExpr operator*(const PrimExpr& a, int64_t b);
 PrimExpr floor_div(const PrimExpr& a, const PrimExpr& b);
 PrimExpr floor_mod(const PrimExpr& a, const PrimExpr& b);
 
-// The integer that `e` is, or nothing.
+// Returns the integer that `e` is, or nothing.
 std::optional<int64_t> as_int(const PrimExpr& e);
 bool is_int(const PrimExpr& e, int64_t value);
 bool is_any(const PrimExpr& e);
-// All of `dims` as integers, or nothing when one is symbolic.
+// Returns `dims` as integers, or nothing when one is symbolic.
 std::optional<Shape> as_shape(const Array<PrimExpr>& dims);
 Array<PrimExpr> to_dims(const Shape& shape);
-// `e` with every variable in `values` replaced.
+// Returns `e` with every variable in `values` replaced.
 PrimExpr substitute(const PrimExpr& e, const std::unordered_map<const PrimVarNode*, PrimExpr>& values);
-// "n * 2 + 1"
+// Returns the text: "n * 2 + 1".
 std::string to_string(const PrimExpr& e);
 
 }  // namespace headrace

@@ -21,7 +21,7 @@ struct SpanNode : Object {
 using Span = Ref<SpanNode>;
 
 Span make_span(std::string source, int64_t line = 0, int64_t column = 0, int64_t end_line = 0, int64_t end_column = 0);
-// "model.relay:3:14", or the source alone when it has no lines; empty for a null span.
+// Returns "model.relay:3:14", or the source alone when it has no lines; empty for a null span.
 std::string to_string(const Span& span);
 
 }  // namespace headrace

@@ -28,7 +28,7 @@ class Substitution {
   }
 
  private:
-  // What is known to stand for `e`; null when its operands have to be seen first.
+  // Returns the known replacement of `e`; null when its operands must be visited first.
   const PrimExpr* find(const PrimExpr& e) const {
     if (const auto* var = e.as<PrimVarNode>()) {
       const auto it = values_.find(var);

@@ -16,7 +16,7 @@ using Type = TargetOptionType;
 constexpr const char* kExample = "as in: llvm -mcpu=x86-64-v3";
 constexpr std::string_view kBlanks = " \t\r\n";
 
-// What every kind has beside its options.
+// The option "keys", which every kind has.
 const TargetOption& keys_option() {
   static const TargetOption& option = *new TargetOption{.name = "keys", .type = Type::texts, .doc = {}};
   return option;
@@ -71,7 +71,7 @@ void set_options(TargetNode& target, const Config& options) {
   }
 }
 
-// The kind's own say.
+// Applies the kind's own parser.
 void run_parser(TargetNode& target) {
   if (!target.kind->parse) return;
   Config config{{"keys", Value(target.keys)}};
@@ -124,7 +124,7 @@ Target make_from_config(const Config& config, Role role) {
   return make(kind->as<std::string>(), options, role);
 }
 
-// Words with blanks between; what stands in quotes belongs to one word.
+// Splits a text at blanks; quotes keep words together.
 std::vector<std::string> words_of(std::string_view text) {
   std::vector<std::string> words;
   bool is_inside = false;  // of a word
@@ -162,7 +162,7 @@ Value parse_truth(const TargetOption& option, const std::string& text) {
   throw_user_error("the target's option -{}={} is neither true nor false", option.name, text);
 }
 
-// Of the option as it stands in a text, "-mcpu=znver4".
+// Parses an option as text has it, "-mcpu=znver4".
 std::pair<std::string, Value> parse_option(const TargetKindNode& kind, const std::string& word) {
   const size_t name_at = word.starts_with("--") ? 2 : 1, equals = word.find('=');
   if (word[0] != '-' || equals == std::string::npos || equals <= name_at)
@@ -200,19 +200,19 @@ std::string text_of(const Value& value) {
   if (value.type_index() == type_index::kBool) return value.as<bool>() ? "true" : "false";
   if (value.is<int64_t>()) return std::to_string(value.as<int64_t>());
   if (value.is<std::string>()) return value.as<std::string>();
-  // A node that was changed field by field may hold anything: checked_target says so.
+  // A node that was changed field by field may hold anything; checked_target reports it.
   if (!value.is<Array<std::string>>()) return repr(value);
   return fmt::format("{}", fmt::join(value.as<Array<std::string>>(), ","));
 }
 
-// A host's text has the one kind of quotes at most.
+// Returns a text, in quotes where it has blanks. A host's text contains one kind of quotes at most.
 std::string quoted(const std::string& text) {
   if (text.find_first_of(kBlanks) == std::string::npos) return text;
   const char quote = text.find('\'') == std::string::npos ? '\'' : '"';
   return quote + text + quote;
 }
 
-// Of a node that was put together field by field: hosts of hosts may go on for ever.
+// Refuses a host with a host: nodes put together field by field may chain hosts without end.
 void check_host(const TargetNode& target) {
   if (target.host && target.host->host) throw_host_of_host();
 }

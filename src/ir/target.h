@@ -1,10 +1,10 @@
-// Target: what code is made for, as users write it: a kind, its options, keys that code may ask for, a host.
+// Target: the machine and the options that code is generated for: a kind, its options, keys for code to query, a host.
 //
 //   llvm -keys=cpu -mtriple=x86_64-unknown-linux-gnu -mcpu=znver4 -mattr=+avx2,-avx512f -num-cores=4
 //   {"kind": "llvm", "mcpu": "znver4"}
 //   cpu/znver4                                                              a tag (ir/target_tag.h)
 //
-// ir/target_kind.h has the kinds and their options. Whether LLVM knows a processor is the code generator's to say.
+// ir/target_kind.h has the kinds and their options. The code generator checks whether LLVM knows a processor.
 #pragma once
 
 #include "ir/target_kind.h"
@@ -23,41 +23,42 @@ struct TargetNode : Object {
   Array<std::string> keys;        // the given ones, then the kind's
   Map<std::string, Value> attrs;  // by option, in the kind's order: those given, and those with a default
 
-  // What an option is; empty, or 0, when there is nothing.
+  // Return the value of an option; empty, or 0, when it is not given.
   std::string text(const std::string& option) const;
   Array<std::string> list(const std::string& option) const;
   int64_t count(const std::string& option) const;
 };
 using Target = Ref<TargetNode>;
 
-// `options` are the kind's, "keys" (Array[str]), "host" (as to_target takes it) and "tag" (str); None is not given.
-// UserError that says what there is: an unknown kind or option, an option that the kind refuses (with its reason), a
-// value that is none of the option's, a host that has a host.
+// Makes a target. `options` are the kind's, "keys" (Array[str]), "host" (as to_target takes it) and "tag" (str); None
+// means not given. UserError that lists the valid choices: an unknown kind or option, an option that the kind refuses
+// (with its reason), a value of the wrong kind or range, a host that has a host.
 Target make_target(const std::string& kind, const Map<std::string, Value>& options = {});
 
-// The same from one map, where "kind" is the kind.
+// Makes a target from one map whose entry "kind" is the kind.
 Target make_target_from_config(const Map<std::string, Value>& config);
 
-// Reads the text form, its JSON form or a tag. In a text two dashes are as good as one, and a value with blanks stands
-// in quotes: -host='llvm -mcpu=znver4'. UserError as make_target, and for an option that is given twice, has no value
-// or is no option, a quote without its partner, text that is no JSON.
+// Parses the text form, the JSON form or a tag. In a text two dashes are as good as one, and a value with blanks is
+// quoted: -host='llvm -mcpu=znver4'. UserError as make_target, and for an option that is given twice, has no value or
+// is not an option, an unmatched quote, or text that is not JSON.
 Target parse_target(std::string_view text);
 
-// A target, a text of one, or a map as make_target_from_config takes it. UserError as they, and for any other value.
+// Converts a target, a target's text, or a map as make_target_from_config takes it. UserError as those functions, and
+// for any other value.
 Target to_target(const Value& value);
 
-// The target with another host; null takes it away.
+// Returns the target with another host; null removes the host.
 Target with_host(const Target& target, const Target& host);
 
-// "kind", "tag", "keys", "host" where there is one (as a map), the options: make_target_from_config gives an equal
-// target.
+// Returns the target as a map of "kind", "tag", "keys", "host" where there is one (as a map), and the options;
+// make_target_from_config makes an equal target of it.
 Map<std::string, Value> export_target(const Target& target);
 
-// The same target, made again from its parts: a node that was read from JSON or changed field by field may have parts
-// that its kind does not know. UserError as make_target.
+// Makes the target again from its parts and so checks them: a node that was read from JSON or changed field by field
+// may have parts that its kind does not know. UserError as make_target.
 Target checked_target(const Target& target);
 
-// The text form, options in the kind's order, without the tag: parse_target gives an equal target.
+// Returns the text form, options in the kind's order, without the tag; parse_target returns an equal target.
 std::string to_string(const Target& target);
 
 }  // namespace headrace

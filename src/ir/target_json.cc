@@ -35,7 +35,7 @@ Value value_of(const std::string& key, const Json& json) {
   return Value(map);
 }
 
-// Refuses what the parser would take without a word.
+// Refuses input that the JSON parser accepts silently.
 class Watch {
  public:
   bool operator()(int depth, Event event, const Json& parsed) {

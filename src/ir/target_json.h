@@ -7,9 +7,9 @@
 
 namespace headrace {
 
-// As make_target_from_config takes it: texts, integers, booleans, None for null, lists of texts, objects. UserError:
-// text that is no JSON object, a key that is there twice, any other value, objects within each other past what a target
-// has.
+// Parses a target's JSON form into the map that make_target_from_config takes: strings, integers, booleans, None for
+// null, lists of strings, objects. UserError: text that is not a JSON object, a duplicate key, any other value, or
+// objects nested deeper than a target has them.
 Map<std::string, Value> parse_target_json(std::string_view text);
 
 }  // namespace headrace

@@ -15,7 +15,7 @@ namespace headrace {
 
 enum class TargetOptionType : uint8_t { text, whole, truth, texts };  // str, int, bool, Array[str]
 
-// "int", "Array[str]"; and back: UserError that lists them.
+// Convert between a type and its name: "int", "Array[str]". UserError that lists the names.
 std::string_view name_of(TargetOptionType type);
 TargetOptionType parse_target_option_type(std::string_view name);
 
@@ -23,11 +23,11 @@ struct TargetOption {
   std::string name;
   TargetOptionType type;
   std::string doc;
-  Value default_value = {};  // None: a target that does not say the option has none of it
+  Value default_value = {};  // None: no default; the option is then absent
   int64_t least = std::numeric_limits<int64_t>::min(), most = std::numeric_limits<int64_t>::max();  // of an int
 };
 
-// One that users may know from elsewhere, and that would mean nothing here.
+// An option that users may know from other compilers and that has no meaning here.
 struct RefusedTargetOption {
   std::string name;
   std::string reason;
@@ -48,8 +48,9 @@ struct TargetKindNode : Object {
   Array<std::string> default_keys;    // what code for it may use, the most special first
   std::vector<TargetOption> options;  // in the order of the text form; `keys`, `host` and `tag` every kind has
   std::vector<RefusedTargetOption> refused;
-  // Sees "keys" and the checked options of each target that is made, gives them as they are to be; may throw. It must
-  // leave what it gave alone, since a target is made again from its parts. Empty: they stay.
+  // Gets "keys" and the checked options of each target that is made, and returns them as the target keeps them; may
+  // throw. It must accept its own results unchanged, since a target is made again from its parts. Empty: the options
+  // stay.
   std::function<Map<std::string, Value>(const Map<std::string, Value>&)> parse;
 
   const TargetOption* find_option(std::string_view option) const;  // null when there is none
@@ -63,20 +64,21 @@ inline constexpr int64_t kMaxTargetCores = 512;
 // none, is there twice, or is every kind's, a default that is no value of the option.
 void register_target_kind(TargetKind kind);
 
-// Null when there is none; UserError that lists the kinds, and says what tags a name without its group may mean.
+// find_target_kind returns null for an unknown kind. get_target_kind throws a UserError that lists the kinds, and
+// suggests tags for a name that is a tag without its group.
 TargetKind find_target_kind(std::string_view name);
 TargetKind get_target_kind(std::string_view name);
 std::vector<std::string> target_kind_names();
 
-// The kind's options for other languages and reports: a map each of "name", "type", "default" and "doc".
+// Returns the kind's options for other languages and reports: a map each of "name", "type", "default" and "doc".
 Array<Value> describe_options(const TargetKind& kind);
 
-// A value as the option keeps it: a list may be given as one text with commas. UserError: a value of another type, out
-// of its bounds, a text that is empty or has quotes, an item of a list that is no single word.
+// Returns a value as the option stores it; a list may be given as one text with commas. UserError: a value of another
+// type or out of bounds, a text that is empty or has quotes, a list item that is not a single word.
 Value check_option_value(const TargetOption& option, const Value& value);
 
-// A name of a kind, an option or a part of a tag: letters, digits, '-', '_', '.', '+'. UserError that says `what` it is
-// to be.
+// Checks the name of a kind, an option or a part of a tag: letters, digits, '-', '_', '.', '+'. UserError that calls
+// the name by `what`.
 void check_target_name(std::string_view name, std::string_view what);
 
 }  // namespace headrace

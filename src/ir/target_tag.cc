@@ -9,8 +9,8 @@ namespace headrace {
 
 namespace {
 
-// Processors of kind llvm that have a tag, cpu/NAME: LLVM's names, so that what they mean is LLVM's to say. Those of
-// x86-64's four levels (its psABI), and one of each generation that servers are rented with.
+// Processors of kind llvm that have a tag, cpu/NAME, by LLVM's names: the four levels of x86-64 (its psABI), and one of
+// each generation of common servers.
 constexpr const char* kProcessors[] = {"x86-64-v2",      "x86-64-v3",      "x86-64-v4", "haswell", "skylake-avx512",
                                        "icelake-server", "sapphirerapids", "znver2",    "znver3",  "znver4"};
 

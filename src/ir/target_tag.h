@@ -9,7 +9,7 @@ namespace headrace {
 // that makes no target.
 void register_target_tag(const std::string& name, const Map<std::string, Value>& config, bool override = false);
 
-// The target of that tag, which says so in `tag`; UserError that names near ones when there is none.
+// Returns the target of that tag, with the tag in its `tag`; UserError that suggests similar names when there is none.
 Target get_tagged_target(std::string_view name);
 std::vector<std::string> target_tags();
 

@@ -247,7 +247,7 @@ TEST(Target, ErrorsSayWhatThereIs) {
   EXPECT_EQ(kit::user_error_of([] { to_target(Value()); }), "target: expected a str, a dict or a Target, got None");
 }
 
-// Texts put together from pieces: each is read, and what it gives is written and read back, or it is a UserError.
+// Random texts made of pieces either give a UserError, or a target that writes and reads back.
 TEST(Target, AnyTextIsATargetOrAUserError) {
   const std::vector<std::string> pieces{
       "llvm",       " ",    "-",       "=",   "'",        "\"",         ",",

@@ -47,7 +47,7 @@ std::string text_excerpt(std::string_view text, size_t offset, size_t length, st
   return fmt::format("{0}{1}\n{0}{2}{3}", indent, shown, std::string(offset - from, ' '), marks);
 }
 
-// Where the line begins, from 1; nothing when the text has fewer.
+// Returns the offset of a line, counted from 1; nothing when the text has fewer lines.
 static std::optional<size_t> offset_of_line(std::string_view text, int64_t line) {
   size_t offset = 0;
   for (int64_t i = 1; i < line; ++i) {

@@ -5,22 +5,22 @@
 
 namespace headrace {
 
-// The line that `offset` is in, or where it is long the part around, and below it a caret and `length` marks: two
-// lines, each behind `indent`.
+// Returns two lines, each behind `indent`: the line that `offset` is in (a part of it where it is long), and below it a
+// caret and `length` marks.
 std::string text_excerpt(std::string_view text, size_t offset, size_t length, std::string_view indent);
-// The same for the beginning of a span; a word is marked where the span has no end. Empty when the text has no such
-// place: it is not the one that the span points into.
+// Returns the line and the caret for the beginning of a span; marks one word where the span has no end. Empty when the
+// text has no such place because the span points into another text.
 std::string text_excerpt(std::string_view text, const Span& span, std::string_view indent);
 
 class TextErrors {
  public:
   TextErrors(std::string_view text, std::string source_name);
 
-  // An error at `text[offset, offset + length)`.
+  // Records an error at `text[offset, offset + length)`.
   void report(size_t offset, size_t length, std::string message);
   bool any() const { return !errors_.empty(); }
-  // One UserError with every report in order of place: line and column, message, source line, caret. Nothing when there
-  // is none. Past 50 reports the rest are counted.
+  // Throws one UserError with every report in order of place: line and column, message, source line, caret. Does
+  // nothing without reports. Reports past the 50th are only counted.
   void throw_if_any() const;
   Span span(size_t begin, size_t end) const;
 

@@ -45,7 +45,7 @@ std::optional<DataType> dtype_of_suffix(std::string_view suffix, bool is_real) {
   return std::nullopt;
 }
 
-// Whether the number of a literal with digits that are not all 0 is below 1, however long the literal is.
+// Returns whether the number of a literal with digits that are not all 0 is below 1, however long the literal is.
 static bool is_below_one(std::string_view text) {
   const size_t mark = std::min(text.find_first_of("eE"), text.size());
   const std::string_view digits = text.substr(0, mark);
@@ -82,7 +82,7 @@ static uint64_t infinity_bits(DataType dtype) {
   return dtype.bits() == 64 ? 0x7ff0000000000000u : dtype.bits() == 32 ? 0x7f800000u : 0x7c00u;
 }
 
-// The magnitude of the last integer, or of the first one.
+// Returns the magnitude of the last integer, or of the first one.
 static uint64_t integer_limit(bool negative, DataType dtype) {
   const int bits = std::clamp(dtype.bits(), 8, 64);
   if (dtype.is_uint()) return negative ? 0 : bits == 64 ? UINT64_MAX : (uint64_t{1} << bits) - 1;

@@ -19,13 +19,13 @@ TEST(TextLiteral, IntegersMustFitTheirDtype) {
             "9223372036854775808 does not fit int64 (-9223372036854775808 to 9223372036854775807)");
   EXPECT_EQ(integer_bits("9223372036854775808", false, DataType::int_(64)), std::nullopt);
   EXPECT_EQ(integer_bits("9223372036854775808", true, DataType::int_(64)), uint64_t{1} << 63);
-  // What a byte holds, since elements below it take one.
+  // Elements smaller than a byte take one byte each.
   EXPECT_EQ(integer_bits("100", false, DataType::int_(4)), 100U);
   for (const char* bad : {"", "1x", "99999999999999999999"})
     EXPECT_EQ(integer_bits(bad, false, DataType::int_(64)), std::nullopt) << bad;
 }
 
-// Zero is what is too small; where the first digit stands says whether a number is.
+// Numbers that are too small become zero; the position of the first digit decides it.
 TEST(TextLiteral, NumbersOutOfRangeAreTinyOrRefused) {
   const auto bits = [](const char* text, DataType dtype) { return real_bits(text, dtype); };
   const DataType f32 = DataType::float_(32), f64 = DataType::float_(64), f16 = DataType::float_(16);
@@ -42,7 +42,7 @@ TEST(TextLiteral, NumbersOutOfRangeAreTinyOrRefused) {
   EXPECT_EQ(bits("0.001e400", f64), std::nullopt);
 }
 
-// Beside a tie of float16, below what float32 tells.
+// Numbers beside a tie of float16 that differ by less than float32 can represent.
 TEST(TextLiteral, SixteenBitsAreRoundedOnce) {
   EXPECT_EQ(real_bits("1.000488281250001", DataType::float_(16)), 0x3c01u);
   EXPECT_EQ(real_bits("1.00048828125", DataType::float_(16)), 0x3c00u);

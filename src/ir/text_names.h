@@ -10,9 +10,9 @@
 namespace headrace {
 
 inline bool is_digit(char c) { return c >= '0' && c <= '9'; }
-// [A-Za-z_][A-Za-z0-9_]*, with further such words after dots when `dots` is set.
+// Returns whether `text` matches [A-Za-z_][A-Za-z0-9_]*, or such words joined by dots when `dots` is set.
 bool is_identifier(std::string_view text, bool dots = false);
-// "..." with \" \\ \n \t \r and \xNN.
+// Returns the text in quotes, with \" \\ \n \t \r and \xNN.
 std::string quoted(std::string_view text);
 
 // Gives each object one name: its hint, made unique by a number.

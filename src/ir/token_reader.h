@@ -1,4 +1,4 @@
-// What the parsers of relay and tir share: walking over tokens, with errors that say what was expected.
+// Base of the parsers of relay and tir: walks over tokens and reports errors with the token that was expected.
 #pragma once
 
 #include <functional>
@@ -11,7 +11,7 @@ namespace headrace {
 // Thrown after a report, to get to the next place where reading can go on.
 struct SyntaxError {};
 
-// Names of nested scopes; leaving a scope gives back what it hid.
+// A map of names in nested scopes; leaving a scope restores what it hid.
 template <typename T>
 class ScopedNames {
  public:
@@ -23,7 +23,7 @@ class ScopedNames {
   void leave(size_t mark) {
     for (; hidden_.size() > mark; hidden_.pop_back()) names_[hidden_.back().first] = std::move(hidden_.back().second);
   }
-  // Null when there is none.
+  // Returns the meaning of `name`; null when there is none.
   T find(const std::string& name) const {
     auto it = names_.find(name);
     return it == names_.end() ? T() : it->second;
@@ -42,7 +42,7 @@ class TokenReader {
   bool at(std::string_view text) const { return peek().is(text); }
   Token take();
   bool accept(std::string_view text);
-  // `where` completes the sentence "expected '(' ...".
+  // Takes a token; an error "expected '(' ..." when another comes, which `where` completes.
   Token expect(std::string_view text, std::string_view where);
   [[noreturn]] void fail(const Token& token, std::string message);
   [[noreturn]] void fail_expected(std::string_view what);
@@ -60,12 +60,12 @@ class TokenReader {
     }
     expect(close, where);
   }
-  // Values of attributes, after their [ and {; `read` reads what is inside. A key in quotes is a string.
+  // Read values of attributes behind their [ and {; `read` reads the content. A key in quotes is a string.
   Value list_of(const std::function<Value()>& read);
-  // (1, 2), from its first sign on: a list, too.
+  // Reads (1, 2) from its first sign on; the value is a list, too.
   Value tuple_of(const std::function<Value()>& read);
   Value map_of(const std::function<Value()>& read);
-  // What follows % or @ of a name, unquoted; "#0" for %0.
+  // Returns the name behind % or @, unquoted; "#0" for %0.
   static std::string local_name(const Token& token);
 
   TextErrors errors_;

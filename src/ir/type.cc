@@ -14,7 +14,7 @@ void TensorTypeNode::fields(FieldList<TensorTypeNode>& f) {
 
 void TupleTypeNode::fields(FieldList<TupleTypeNode>& f) { f.field<&TupleTypeNode::items>("fields"); }
 
-// Bound anew by each type and function that declares it (object/structural_fields.h).
+// Type variables are bound again by each type and function that declares them (object/structural_fields.h).
 void TypeVarNode::fields(FieldList<TypeVarNode>& f) {
   f.field<&TypeVarNode::name_hint>("name_hint", {.ignore = true})
       .field<&TypeVarNode::kind>("kind", {.def_recursive = true});
@@ -37,7 +37,7 @@ void TypeCallNode::fields(FieldList<TypeCallNode>& f) {
   f.field<&TypeCallNode::func>("func").field<&TypeCallNode::args>("args");
 }
 
-// Two programs of one text are equal: an unknown says no more than its kind.
+// Programs of equal text must be equal, so an unknown type compares by its kind only.
 void IncompleteTypeNode::fields(FieldList<IncompleteTypeNode>& f) {
   f.field<&IncompleteTypeNode::kind>("kind", {.def_once = true});
 }

@@ -15,7 +15,7 @@ struct TypeNode : Object {
 };
 using Type = Ref<TypeNode>;
 
-// A scalar that is no tensor: what tir variables are.
+// A scalar that is not a tensor; variables of tir have such types.
 struct PrimTypeNode : TypeNode {
   using Parent = TypeNode;
   static constexpr std::string_view type_key = "ir.PrimType";
@@ -32,7 +32,7 @@ struct TensorTypeNode : TypeNode {
   static void fields(FieldList<TensorTypeNode>& f);
   Array<PrimExpr> shape;
   DataType dtype;
-  // All dimensions as integers; UserError that shows the type when one is symbolic.
+  // Returns the dimensions as integers; UserError that shows the type when one is symbolic.
   Shape concrete_shape() const;
 };
 using TensorType = Ref<TensorTypeNode>;
@@ -48,7 +48,7 @@ using TupleType = Ref<TupleTypeNode>;
 
 enum class TypeKind : uint8_t { type, shape_var, base_type, shape, constraint, adt_handle, type_data };
 constexpr TypeKind greatest(TypeKind) { return TypeKind::type_data; }
-// The word for it: "type", "shape_var", ...
+// Returns the kind's word: "type", "shape_var", ...
 std::string_view name_of(TypeKind kind);
 
 struct TypeVarNode : TypeNode {
@@ -103,7 +103,7 @@ struct TypeCallNode : TypeNode {
   Array<Type> args;
 };
 
-// A type not known yet: what inference solves for.
+// A type that is not known yet and that inference solves for.
 struct IncompleteTypeNode : TypeNode {
   using Parent = TypeNode;
   static constexpr std::string_view type_key = "relay.IncompleteType";
@@ -138,7 +138,7 @@ Type make_ref_type(Type value);
 Type make_type_call(Type func, Array<Type> args);
 Type make_incomplete_type(TypeKind kind = TypeKind::type);
 
-// What a value of the type holds, tuples taken apart: the type itself, or the leaves of a tuple's fields, in order.
+// Returns the types of a value's tensors: the type itself, or the leaves of a tuple's fields, in order.
 std::vector<Type> leaves_of(const Type& type);
 // Which of a tuple's leaves are those of its field `index`.
 struct LeafRange {
@@ -146,7 +146,7 @@ struct LeafRange {
 };
 LeafRange leaves_of_field(const TupleTypeNode& tuple, int64_t index);
 
-// "Tensor[(1, n), float32]"
+// Returns the text: "Tensor[(1, n), float32]".
 std::string to_string(const Type& type);
 
 }  // namespace headrace

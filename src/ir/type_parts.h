@@ -7,16 +7,16 @@
 
 namespace headrace {
 
-// The direct parts: a tuple's items; a function's arguments, result, constraints; what a cell holds; a type call's
-// callee and arguments; what a relation relates. Others have none. A function's type parameters are its own names and
-// no parts. A part that is missing is null.
+// Returns the direct parts of a type: a tuple's fields; a function's arguments, result and constraints; the content of
+// a reference cell; a type call's callee and arguments; a relation's arguments. Other types have none. A function's
+// type parameters are its own names and not parts. A missing part is null.
 Array<Type> type_children(const Type& type);
 
-// `type` with other parts, given as type_children gives them; `type` itself when all are the same. The span and a
+// Returns `type` with other parts, in the order of type_children; `type` itself when all are the same. The span and a
 // function's type parameters stay.
 Type with_type_children(const Type& type, const Array<Type>& children);
 
-// Each as `change` gives it; the very list where all stayed as they were.
+// Applies `change` to each type; returns the same list when none changed.
 template <typename F>
 Array<Type> map_types(const Array<Type>& types, F&& change) {
   Array<Type> result = types;
@@ -27,14 +27,14 @@ Array<Type> map_types(const Array<Type>& types, F&& change) {
   return result;
 }
 
-// `type` of parts as `change` gives them; the very type where all stayed as they were.
+// Applies `change` to the parts of `type`; returns `type` itself when none changed.
 template <typename F>
 Type map_type_children(const Type& type, F&& change) {
   return with_type_children(type, map_types(type_children(type), change));
 }
 
-// Whether `is_it` holds of the type or of one within it, null parts too. They are asked in the order of the text, each
-// before its parts, to the first that it holds of, and a shared one once; a type may nest as deep as memory lets it.
+// Returns whether `is_it` holds for the type or a type within it, null parts included. Asks in the order of the text,
+// outer types first, stops at the first match, and asks once about a shared type. Nesting is limited only by memory.
 bool any_type(const Type& type, const std::function<bool(const Type&)>& is_it);
 
 }  // namespace headrace

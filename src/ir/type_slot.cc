@@ -8,8 +8,8 @@
 
 namespace headrace {
 
-// The pointer that a reference is, for a slot that threads share: what is set is read as any other reference, since it
-// is never written again.
+// Returns the pointer of a slot that threads share as an atomic. Once set it is read as a plain reference, since it is
+// never written again.
 static std::atomic_ref<Object*> pointer_of(const Type& type) {
   static_assert(std::is_standard_layout_v<Type> && sizeof(Type) == sizeof(Object*));
   return std::atomic_ref<Object*>(*reinterpret_cast<Object**>(const_cast<Type*>(&type)));
@@ -23,7 +23,8 @@ static std::mutex& lock_of(const TypeSlot& slot) {
 
 bool TypeSlot::is_set() const { return pointer_of(type_).load(std::memory_order_acquire) != nullptr; }
 
-// Not by compare-and-swap: ThreadSanitizer takes one that fails for a write, and reports those who read what is set.
+// Does not use compare-and-swap: ThreadSanitizer treats a failed one as a write, and reports threads that read the
+// slot.
 const Type& TypeSlot::offer(Type type) {
   HEADRACE_CHECK(type.defined(), "a null type is offered");
   if (is_set()) return type_;

@@ -14,10 +14,10 @@ class TypeSlot {
   TypeSlot() = default;
   explicit TypeSlot(Type type) : type_(std::move(type)) {}
   TypeSlot(const TypeSlot&) = delete;
-  TypeSlot& operator=(TypeSlot&&) = default;  // while nobody else knows of the slot
+  TypeSlot& operator=(TypeSlot&&) = default;  // only while no other thread has access
 
   bool is_set() const;
-  // Where is_set(): it stays as it is.
+  // Returns the type; it does not change once is_set().
   const Type& get() const { return type_; }
   // Sets `type` unless there is one. Gives the one that is there then.
   const Type& offer(Type type);
@@ -26,7 +26,7 @@ class TypeSlot {
   Type type_;
 };
 
-// A field that is a TypeSlot is a Type to reflection; null while it is not set.
+// Lets reflection see a TypeSlot field as a Type; null while it is not set.
 template <>
 struct ValueTraits<TypeSlot> {
   static Value to(const TypeSlot& slot) { return ValueTraits<Type>::to(slot.is_set() ? slot.get() : Type()); }

@@ -30,8 +30,8 @@ namespace {
 // More parts than any program's types have. A type whose parts are shared may have 2^100 as text.
 constexpr size_t kMaxParts = size_t{1} << 22;
 
-// What is left to write: a type, a dimension, or plain text. An explicit stack instead of recursion: dimensions grow
-// with the shape arithmetic of a model.
+// A piece that is still to be written: a type, a dimension, or plain text. An explicit stack replaces recursion,
+// because dimensions grow with the shape arithmetic of a model.
 struct Piece {
   enum Kind { words, type, dim } kind;
   std::string text;
@@ -137,7 +137,7 @@ class TypePrinter {
                                                  "inputs",
                                                  name, relation.args.size(), relation.num_inputs));
     const auto inputs = relation.args.begin() + static_cast<std::ptrdiff_t>(relation.num_inputs);
-    // Else it might begin as a number does, which is a word: nan, inf.
+    // Quotes names that begin like the numbers nan and inf.
     const bool is_plain = is_identifier(name, true) && !name.starts_with("nan") && !name.starts_with("inf");
     text((is_plain ? name : quoted(name)) + "(");
     types(Array<Type>(relation.args.begin(), inputs));

@@ -1,4 +1,4 @@
-// The text form of types and dimensions: what a program's text and messages write, and relay/text reads.
+// The text form of types and dimensions, which program texts and messages write and relay/text reads.
 //
 //   Tensor[(n, ?, 3), float32]   float32   (int32,)   ref(T)   List[int32]   prim[handle]   _
 //   fn [A, B: shape_var](A, B) -> A where [add(A, B) -> A, nn.softmax(A, axis=0) -> B]
@@ -13,26 +13,26 @@
 
 namespace headrace {
 
-// What one text calls symbols and type parameters: one name each.
+// The names that one text gives to symbols and type parameters, one each.
 struct TypeNames {
   NameTable symbols, type_vars;
   // Writes a constraint's attributes, each after ", ". Without it one that has any has no text form.
   std::function<void(std::string& out, const TypeRelationNode& relation)> print_attrs;
 };
 
-// UserError on what has no text form: names of types that are no identifiers, parts that are missing, constraints of
-// another number of results than one, dimensions that no shape arithmetic gives, data types' definitions, and more than
-// 2^22 parts.
+// Writes a type. UserError on one without a text form: names of types that are not identifiers, missing parts,
+// constraints with another number of results than one, dimensions that no shape arithmetic produces, definitions of
+// data types, and more than 2^22 parts.
 void print_type(std::string& out, const Type& type, TypeNames& names);
 void print_dim(std::string& out, const PrimExpr& dim, TypeNames& names);
-// `[A, B: shape_var]`, or nothing when there are none.
+// Writes `[A, B: shape_var]`, or nothing when there are none.
 void print_type_params(std::string& out, const Array<TypeVar>& params, TypeNames& names);
 
 // Words that mean something where a dimension or a type is expected.
 bool is_reserved_word(std::string_view text);
-// Whether it may be the name of a type or a constructor: `None` is, though it is a value of attributes, too.
+// Returns whether `text` may name a type or a constructor; `None` may, although it is also a value of attributes.
 bool can_name_type(std::string_view text);
-// A type's or constructor's name; UserError when it cannot be one.
+// Returns the name of a type or constructor in text form; UserError when it cannot be one.
 std::string checked_type_name(const std::string& name);
 
 }  // namespace headrace

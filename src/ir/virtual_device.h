@@ -24,14 +24,15 @@ using VirtualDevice = Ref<VirtualDeviceNode>;
 
 VirtualDevice make_virtual_device(Device device, Target target = {}, std::string memory_scope = {});
 
-// KIND[:ID][/SCOPE][@TARGET]; cuda(1) is as good as cuda:1. UserError that shows the form: a kind that is none (it
-// lists them), an id that is no number, an empty scope or target.
+// Parses KIND[:ID][/SCOPE][@TARGET]; cuda(1) is accepted for cuda:1. UserError that shows the form: an unknown kind (it
+// lists them), an id that is not a number, an empty scope or target.
 VirtualDevice parse_virtual_device(std::string_view text);
 
-// One device for all parts of a value, or "(cpu:0; cuda:0)", one for each. UserError as of parse_virtual_device.
+// Parses one device for all parts of a value, or "(cpu:0; cuda:0)", one for each part. UserError as
+// parse_virtual_device.
 std::vector<VirtualDevice> parse_virtual_devices(std::string_view text);
 
-// The text form, with the id; parse_virtual_device gives an equal device.
+// Returns the text form, with the id; parse_virtual_device gives an equal device.
 std::string to_string(const VirtualDevice& device);
 
 }  // namespace headrace

@@ -11,8 +11,8 @@ namespace {
 // Terms of a float sum before it joins the total.
 constexpr int64_t kTermsABlock = 160;
 
-// How many steps of the first reduced axis make a block of a float sum: a divisor of its extent, so that all blocks are
-// alike. Nothing where the sum is short.
+// Returns how many steps of the first reduced axis make a block of a float sum: a divisor of its extent, so that all
+// blocks are equal. Nothing where the sum is short.
 std::optional<int64_t> block_steps(const Reduction& reduction) {
   const FlatStage& stage = reduction.stage;
   const int64_t terms = reduction.num_terms();
@@ -58,7 +58,7 @@ class AcrossTile {
     return make_allocate(total, Scope::workspace, make_seq({set(total, r_.stage.init), blocks, store(total)}));
   }
 
-  // body(values, place in a buffer of results) once a row and a vector of columns
+  // Calls body(values, place in a buffer of results) for each row and each vector of columns.
   Stmt each(const Values& values, const Body& body) const {
     std::vector<Stmt> parts;
     for (int64_t r = 0; r < place_.rows; ++r) {
@@ -78,7 +78,7 @@ class AcrossTile {
     return each(place_.values, [&](const Values&, const Array<PrimExpr>& at) { return make_store(buffer, value, at); });
   }
 
-  // All terms, or those of `first` of the first reduced axis, into acc.
+  // Adds all terms, or those of part `first` of the first reduced axis, to acc.
   Stmt reduce(const std::optional<Range>& first) const {
     const Stmt ahead = prefetch_next_rows(r_, tiling_, place_, first);
     const Stmt loops = r_.reduce_loops(

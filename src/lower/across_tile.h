@@ -5,15 +5,16 @@
 
 namespace headrace::lower {
 
-// Where a tile stands: `rows` x `columns` results from (row, column) on, the other axes being `values`.
+// The position of a tile: `rows` x `columns` results from (row, column) on, where the other axes have the given
+// `values`.
 struct TilePlace {
   Values values;
   PrimExpr row, column;
   int64_t rows, columns;
 };
 
-// The results of a tile, in registers while they are summed. A long float sum is made of blocks, since one piece would
-// lose accuracy with its length.
+// Makes the statements that compute a tile, whose results are in registers while they are summed. A long float sum is
+// split into blocks, since one sum would lose accuracy with its length.
 tir::Stmt across_tile(const Reduction& reduction, const Tiling& tiling, const TilePlace& place);
 
 }  // namespace headrace::lower

@@ -42,7 +42,7 @@ const BinaryNode* as_binary(const PrimExpr& e, BinaryOp op) {
   return node != nullptr && node->op == op ? node : nullptr;
 }
 
-// The least and the greatest value, where every term is a variable of known extent.
+// Returns the least and the greatest value, where every term is a variable of known extent.
 std::optional<std::pair<int64_t, int64_t>> range_of(const Affine& sum, const Extents& extents) {
   int64_t low = sum.constant, high = sum.constant;
   for (const auto& [term, coefficient] : sum.terms) {
@@ -84,7 +84,7 @@ Division divide(const Affine& sum, int64_t divisor) {
   return result;
 }
 
-// floor(rest / divisor), rest being no smaller sum.
+// Returns floor(rest / divisor), where rest cannot be reduced to a smaller sum.
 Affine quotient(const Affine& rest, int64_t divisor) {
   const PrimExpr e = rest.to_expr();
   // (x / a) / b is x / (a * b).
@@ -108,7 +108,7 @@ Affine divided(const Affine& sum, int64_t divisor, bool want_quotient, const Ext
   return result;
 }
 
-// (e % c) * k + (e / c) * (c * k)  ->  e * k, once; false when there is no such pair.
+// Joins (e % c) * k + (e / c) * (c * k) into e * k, once; returns false when there is no such pair.
 bool join_pair(Affine& sum, const Extents& extents) {
   for (size_t i = 0; i < sum.terms.size(); ++i) {
     const auto [term, k] = sum.terms[i];

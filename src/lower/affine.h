@@ -1,4 +1,4 @@
-// Index arithmetic as sums: what schedules need to know of where a load or a store goes.
+// Index arithmetic in the form of sums, from which schedules read where loads and stores go.
 #pragma once
 
 #include "tir/stmt.h"
@@ -11,7 +11,7 @@ struct Affine {
   std::vector<std::pair<PrimExpr, int64_t>> terms;  // no term twice, no coefficient 0
 
   int64_t coefficient(const PrimVarNode* var) const;
-  // Whether the variable stands anywhere inside a term that is not the variable itself.
+  // Returns whether the variable occurs inside a term that is not the variable itself.
   bool hides(const PrimVarNode* var) const;
   PrimExpr to_expr() const;
 };
@@ -19,11 +19,11 @@ struct Affine {
 // The values that variables take: 0 .. extent - 1.
 using Extents = std::unordered_map<const PrimVarNode*, int64_t>;
 
-// The sum equal to an int64 expression. Quotients and remainders by constants are taken apart as far as the extents
+// Converts an int64 expression to an equal sum. Quotients and remainders by constants are split as far as the extents
 // allow, and joined again: (f / 7) * 7 + f % 7 is f.
 Affine to_affine(const PrimExpr& e, const Extents& extents);
 
-// Where `indices` lie in the dense buffer, in elements.
+// Returns the position of `indices` in the dense buffer, in elements.
 Affine linear_index(const Buffer& buffer, const Array<PrimExpr>& indices, const Extents& extents);
 
 }  // namespace headrace::lower

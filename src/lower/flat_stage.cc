@@ -71,7 +71,7 @@ std::unordered_set<const PrimVarNode*> loose_variables(const FlatStage& stage) {
   return loose;
 }
 
-// Whether axes (outer, inner) walk every access as one axis would.
+// Returns whether axes (outer, inner) walk every access as one axis would.
 bool walk_as_one(const std::vector<Affine>& indices, const PrimVarNode* outer, const PrimVarNode* inner,
                  int64_t inner_extent) {
   return std::all_of(indices.begin(), indices.end(), [&](const Affine& index) {
@@ -102,7 +102,7 @@ void merge_axes(FlatStage& stage, AxisList list) {
   if (!values.empty()) replace_everywhere(stage, values);
 }
 
-// The divisor of a quotient of this axis, in some index: of channels that come in groups. 0 when there is none.
+// Returns the divisor of a quotient of this axis in some index, for channels in groups; 0 when there is none.
 int64_t divisor_of(const FlatStage& stage, const PrimVar& axis) {
   int64_t divisor = 0;
   tir::for_each(stage.value, [&](const PrimExpr& e) {

@@ -1,5 +1,5 @@
-// A stage as loops want it: buffers are lines of elements, indices are sums, and axes that every access walks as one
-// are one.
+// A stage prepared for loops: buffers are lines of elements, indices are sums, and axes that every access walks
+// together are joined into one.
 //
 //   y[c, p, q] = x[c, p, q] + bias[c]   ->   y[c * 49 + f] = x[c * 49 + f] + bias[c],   f in [0, 49)
 #pragma once
@@ -19,10 +19,10 @@ struct FlatStage {
   tir::Combiner combiner = tir::Combiner::none;
   PrimExpr init, value, epilogue;  // as in ComputeStage; loads have one index
   PrimVar reduced;
-  bool is_part = false;  // stands inside loops that threads share
+  bool is_part = false;  // nested in loops that threads share
 };
 
-// One line of elements a buffer, the same for all stages of a function.
+// Maps each buffer to one line of elements, shared by all stages of a function.
 class FlatBuffers {
  public:
   Buffer line(const Buffer& buffer);

@@ -14,8 +14,8 @@ namespace {
 
 bool is_reduction(const ComputeStage& stage) { return stage.combiner != tir::Combiner::none; }
 
-// The stages of a compute while they are joined. A stage that another has taken up is dropped: it keeps its number, so
-// that what is known of the others stays true, and goes at the end.
+// The stages of a compute form while they are joined. A stage that was substituted into another is dropped: it keeps
+// its number until the end, so that facts about the others stay valid.
 class Stages {
  public:
   explicit Stages(Compute& compute) : reads(compute), stages_(compute.stages), is_dropped_(compute.stages.size()) {
@@ -63,7 +63,7 @@ void drop_unread(Stages& stages) {
   }
 }
 
-// What makes an expression too dear to compute again for every read.
+// The cost of an expression, which decides whether to compute it again at every read.
 struct Weight {
   bool has_guard = false;       // evaluates one side only: keeps a loop from being vectorised
   bool has_arithmetic = false;  // anything beyond one load
@@ -87,7 +87,7 @@ Weight weigh(const PrimExpr& value) {
   return weight;
 }
 
-// A map stage is computed where it is read when that repeats no costly work.
+// Returns whether a map stage is computed where it is read: when that repeats no costly work.
 bool may_inline(const Stages& stages, size_t index) {
   const ComputeStage& stage = stages[index];
   if (stage.is_check() || is_reduction(stage) || stage.is_partial() || stage.is_layout) return false;
@@ -104,7 +104,7 @@ bool may_inline(const Stages& stages, size_t index) {
 
 PrimExpr replace_loads(const PrimExpr& root, const ComputeStage& producer) {
   if (!root) return root;
-  // What is read at one index in several places is computed once.
+  // Computes a value once that is read at one index in several places.
   std::vector<std::pair<Array<PrimExpr>, PrimExpr>> done;
   return tir::rewrite(root, [&](const PrimExpr& e) {
     const auto* load = e.as<BufferLoadNode>();
@@ -133,7 +133,7 @@ void inline_maps(Stages& stages) {
   }
 }
 
-// All reads of `buffer` by stage `index` are of the element being computed.
+// Returns whether all reads of `buffer` by stage `index` are of the element being computed.
 bool reads_own_element_only(const Stages& stages, size_t index, const Buffer& buffer) {
   const ComputeStage& stage = stages[index];
   bool own = true;
@@ -156,14 +156,14 @@ bool same_extents(const ComputeStage& first, const ComputeStage& second) {
   return true;
 }
 
-// Code of an epilogue is copied once a vector of a register tile, some fifty times.
+// Returns whether an epilogue is small enough: its code is copied for each vector of a register tile, some fifty times.
 bool is_short(const PrimExpr& value) {
   constexpr size_t kMostIntrinsics = 4, kMostNodes = 150;
   const Weight weight = weigh(value);
   return weight.intrinsics <= kMostIntrinsics && weight.nodes <= kMostNodes;
 }
 
-// The stage that reads reduction `index` element by element and alone; its position, or nothing.
+// Returns the position of the only stage that reads reduction `index`, element by element; nothing when there is none.
 std::optional<size_t> find_epilogue(const Stages& stages, size_t index) {
   const ComputeStage& stage = stages[index];
   if (!is_reduction(stage) || stage.is_partial() || stages.is_output(stage.output)) return std::nullopt;
@@ -176,7 +176,7 @@ std::optional<size_t> find_epilogue(const Stages& stages, size_t index) {
   return fits ? std::optional(reader) : std::nullopt;
 }
 
-// `next`, the only reader of reduction `stage`, as its epilogue.
+// Makes `next`, the only reader of reduction `stage`, its epilogue.
 ComputeStage joined_epilogue(const ComputeStage& stage, const ComputeStage& next) {
   ComputeStage merged = stage;
   const PrimExpr combined = merged.epilogue ? merged.epilogue : PrimExpr(merged.reduced);

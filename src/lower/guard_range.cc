@@ -6,7 +6,7 @@ namespace headrace::lower {
 
 namespace {
 
-// The terms of a conjunction, left to right.
+// Returns the terms of a conjunction, left to right.
 std::vector<PrimExpr> terms_of(const PrimExpr& condition) {
   std::vector<PrimExpr> terms, open{condition};
   while (!open.empty()) {
@@ -23,7 +23,7 @@ std::vector<PrimExpr> terms_of(const PrimExpr& condition) {
   return terms;
 }
 
-// What a sum without the last axis may come to.
+// The range of a sum without the last axis.
 struct Range {
   int64_t low = 0, high = 0;
 };

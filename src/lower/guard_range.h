@@ -1,4 +1,4 @@
-// Where a guard along an axis needs no asking.
+// Finds the part of an axis where a guard is always true, so that loops need no test there.
 #pragma once
 
 #include "lower/flat_stage.h"
@@ -11,9 +11,10 @@ struct Interior {
   PrimExpr value;
 };
 
-// Of a stage whose value is if_then_else(a <= x + .. and x + .. < b and .., inside, outside), such as a padded copy,
-// the part of the last axis x where the conditions on x hold whatever the other axes are; the other conditions stay.
-// Nothing where the value has another form or that part has fewer than `least` elements.
+// Returns the interior of a stage whose value is if_then_else(a <= x + .. and x + .. < b and .., inside, outside), such
+// as a padded copy: the part of the last axis x where the conditions on x hold for all values of the other axes. The
+// other conditions stay in the value. Returns nothing when the value has another form or that part has fewer than
+// `least` elements.
 std::optional<Interior> find_interior(const FlatStage& stage, int64_t least);
 
 }  // namespace headrace::lower

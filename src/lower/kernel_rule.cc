@@ -183,7 +183,7 @@ std::optional<PrimFunc> lower_kernel(const relay::Function& group, const std::st
   const OpNode* op = call == nullptr ? nullptr : call->as_op();
   const KernelRuleFn* rule = op == nullptr ? nullptr : op->find(kKernelRule);
   if (rule == nullptr) return std::nullopt;
-  // Of two rules, the one that fuses is taken where it can be.
+  // An op with both rules uses the compute rule where the call can fuse.
   if (op->find(kComputeRule) != nullptr && ops::fusion_kind_of(*call) != ops::FusionKind::opaque) return std::nullopt;
   return KernelBuilder(group, *call).build(symbol, *rule);
 }

@@ -1,12 +1,12 @@
-// A kernel rule writes an op's loops by hand, for what no compute rule can say: sorts, scans, scatters, suppression of
-// boxes. An op has one or the other. Ops with a kernel rule are opaque: each is a kernel of its own.
+// A kernel rule writes an op's loops by hand, for what a compute rule cannot express: sorts, scans, scatters,
+// suppression of boxes. An op has one or the other. Ops with a kernel rule are opaque: each is a kernel of its own.
 #pragma once
 
 #include "lower/compute_rule.h"
 
 namespace headrace::lower {
 
-// A tensor as loops read and write it: a line of elements, dense and row-major, addressed by index.
+// A tensor as hand-written loops access it: a line of elements, dense and row-major, addressed by index.
 struct Line {
   Buffer buffer;  // of one dimension
   Shape shape;
@@ -14,7 +14,7 @@ struct Line {
   PrimExpr offset(const Index& index) const;
   PrimExpr at(const Index& index) const;
   tir::Stmt set(const Index& index, const PrimExpr& value) const;
-  // By position in row-major order.
+  // Access elements by position in row-major order.
   PrimExpr item(const PrimExpr& position) const;
   tir::Stmt set_item(const PrimExpr& position, const PrimExpr& value) const;
   int64_t size() const;
@@ -30,16 +30,16 @@ struct KernelInput {
   }
 };
 
-// The loops that write all of the outputs. What an index of the data may get wrong is asserted before it is used.
+// Returns the loops that write all of the outputs. Asserts that an index from the data is in range before using it.
 using KernelRuleFn = std::function<tir::Stmt(const KernelInput&)>;
 inline constexpr OpKey<KernelRuleFn> kKernelRule{"KernelRule"};
 
-// The kernel of `group` when it is one call of an op with a kernel rule; nothing otherwise.
+// Returns the kernel of `group` when it is one call of an op with a kernel rule; nothing otherwise.
 std::optional<tir::PrimFunc> lower_kernel(const relay::Function& group, const std::string& symbol);
 
 // --- what kernel rules are written with ---
 
-// One number that loops change.
+// One number that loops update.
 struct Cell {
   Buffer buffer;
   PrimExpr get() const;
@@ -47,29 +47,29 @@ struct Cell {
 };
 
 using ByValue = std::function<tir::Stmt(const PrimExpr&)>;
-// for i in [0, extent)
+// Makes a loop: for i in [0, extent).
 tir::Stmt each(const PrimExpr& extent, const ByValue& body, tir::ForKind kind = tir::ForKind::serial);
 tir::Stmt each(int64_t extent, const ByValue& body, tir::ForKind kind = tir::ForKind::serial);
-// The same, by all threads when the `work` of all iterations (elements touched) is worth it.
+// Makes that loop parallel when the `work` of all iterations (elements touched) is worth several threads.
 tir::Stmt each_parallel(int64_t extent, int64_t work, const ByValue& body);
-// A nest over all indices of `shape`, the last axis innermost.
+// Makes a nest of loops over all indices of `shape`, the last axis innermost.
 tir::Stmt each_index(const Shape& shape, const std::function<tir::Stmt(const Index&)>& body);
-// `value` computed once, before `body`.
+// Computes `value` once, before `body`.
 tir::Stmt bind(const PrimExpr& value, const ByValue& body);
 tir::Stmt with_cell(DataType dtype, const std::function<tir::Stmt(const Cell&)>& body);
-// Memory for `body` alone, not initialised.
+// Gives `body` memory of its own, not initialised.
 tir::Stmt with_scratch(const char* name, DataType dtype, const Shape& shape,
                        const std::function<tir::Stmt(const Line&)>& body);
-// body(index), where `index` (of any integer dtype) is counted from the end when negative; the kernel stops where it is
+// Makes body(index), where a negative `index` (of any integer dtype) counts from the end; the kernel stops for one
 // outside [-n, n).
 tir::Stmt with_index(const KernelInput& input, const PrimExpr& index, int64_t n, const ByValue& body);
 
-// A shape seen as [outer, size, inner] around one axis.
+// Views a shape as [outer, size, inner] around one axis.
 struct AxisSplit {
   int64_t outer = 1, size = 1, inner = 1;
   AxisSplit(const Shape& shape, size_t axis);
   int64_t lines() const { return outer * inner; }
-  // The first position of a line, of which elements are `inner` apart.
+  // Returns the first position of a line, whose elements are `inner` apart.
   PrimExpr line_begin(const PrimExpr& line) const;
 };
 

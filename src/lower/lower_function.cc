@@ -26,14 +26,14 @@ void check_params(const relay::Function& group) {
     HEADRACE_CHECK(param->checked_type().is<TensorTypeNode>(), "the parameter {} is no tensor", param->name_hint);
 }
 
-// Of static shape; as a double, since it may be past any integer. Buffers of other shapes count nothing.
+// Returns the size of a buffer of static shape as a double, since it may exceed any integer; 0 for other shapes.
 double bytes_of(const Buffer& buffer) {
   auto bytes = static_cast<double>(buffer->dtype.bytes());
   for (const PrimExpr& dim : buffer->shape) bytes *= static_cast<double>(as_int(dim).value_or(0));
   return bytes;
 }
 
-// An op's attributes can ask for buffers between its stages that are far larger than its tensors.
+// Checks buffers between an op's stages, because its attributes may make them far larger than its tensors.
 void check_buffers(const CallNode& call, const OpNode& op, const Compute& part) {
   for (const ComputeStage& stage : part.stages) {
     if (stage.is_check() || bytes_of(stage.output) <= static_cast<double>(kMaxBufferBytes)) continue;
@@ -111,7 +111,7 @@ class Composer {
     return buffer;
   }
 
-  // Every result is a buffer of its own that a stage writes.
+  // Makes every result a buffer of its own that a stage writes.
   void add_results(const std::vector<Buffer>& results) {
     std::unordered_set<const BufferNode*> free;  // written, and no result yet
     for (const ComputeStage& stage : compute_.stages) free.insert(stage.output.get());

@@ -1,4 +1,4 @@
-// From a fused group to the compute form and to loops: the compute rules of the group's ops, joined.
+// Lowers a fused group to its compute form and to loops, by the compute rules of its ops.
 #pragma once
 
 #include "lower/schedule.h"
@@ -6,15 +6,15 @@
 
 namespace headrace::lower {
 
-// Of a buffer that a kernel keeps between two of its stages.
+// The largest buffer that a kernel may keep between two of its stages.
 inline constexpr int64_t kMaxBufferBytes = int64_t{1} << 40;
 
-// What `group` (a function of tensors that is made of ops, tuples and scalar constants, typed, of static shapes)
-// computes: its parameters, then its results, tuples flattened. UserError when an op has no compute rule, the rule
-// refuses the call, or the op would keep a buffer larger than kMaxBufferBytes.
+// Returns the compute form of `group`: its parameters, then its results, tuples flattened. `group` is a typed function
+// of tensors with static shapes, made of ops, tuples and scalar constants. UserError when an op has no compute rule,
+// when the rule refuses the call, or when the op would keep a buffer larger than kMaxBufferBytes.
 tir::Compute compute_of(const relay::Function& group);
 
-// The kernel of `group` under the name `symbol`: by compute rules, or by the kernel rule of its only op.
+// Makes the kernel of `group` under the name `symbol`: by compute rules, or by the kernel rule of its only op.
 tir::PrimFunc lower_function(const relay::Function& group, const std::string& symbol, const ScheduleOptions& options);
 
 }  // namespace headrace::lower

@@ -1,15 +1,16 @@
-// What lowering reckons with of any processor: numbers that a target does not say. Each with its source; none decides
-// whether code is right, only how fast it is.
+// Assumptions of lowering about every processor: numbers that a target does not give. Each has its source. They affect
+// speed only, never results.
 #pragma once
 
 #include <cstdint>
 
 namespace headrace::lower {
 
-// Of every x86-64 processor so far.
+// The line size of every x86-64 processor so far.
 inline constexpr int64_t kCacheLineBytes = 64;
 
-// What one core keeps near while it works: half of an L2 of 1 MB, as Zen 4 has it (Skylake-X: 1 MB, later ones 2).
+// The working set that one core keeps close: half of an L2 cache of 1 MB, as on Zen 4 (Skylake-X: 1 MB, later ones 2
+// MB).
 inline constexpr int64_t kCacheBytes = 512 * 1024;
 
 // Lanes of the widest vector register, 512 bits of float32. Copies of windows are laid out for it whatever the target's

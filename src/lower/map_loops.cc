@@ -129,7 +129,7 @@ std::vector<Stretch> stretches_of(const FlatStage& stage, int64_t lanes) {
   return stretches;
 }
 
-// One vector of the last axis.
+// Makes one vector of the last axis.
 Stmt store_vector(const FlatStage& stage, const PrimExpr& value, Values values, const PrimExpr& at, int64_t width) {
   const PrimVar lane = make_prim_var("lane");
   values[stage.axes.back().get()] = at + lane;

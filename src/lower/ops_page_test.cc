@@ -183,7 +183,7 @@ TEST(OpsPage, EveryOpHasADocAndEveryArgumentAndAttributeToo) {
     const Op op = get_op(name);
     EXPECT_FALSE(op->doc.empty()) << name;
     for (const OpArgument& argument : op->arguments) {
-      // The shape and the dtype, then what it is.
+      // The text before the colon is shape and dtype, the text behind it the meaning.
       const size_t colon = argument.doc.find(": ");
       const bool has_shape = colon != std::string::npos && argument.doc.substr(0, colon).find('[') != std::string::npos;
       EXPECT_TRUE(has_shape || argument.kind != "Tensor") << name << ", argument " << argument.name;

@@ -12,8 +12,8 @@ namespace {
 // With many tiles side by side the rows are soon at hand.
 constexpr int64_t kMostTiles = 16;
 
-// What the rows of a tile read and its columns share: the load whose elements lie one after the other along the reduced
-// axes (the weight of a convolution). Null when there is none.
+// Returns the load whose elements are contiguous along the reduced axes: rows of a tile read it, and its columns share
+// it (the weight of a convolution). Null when there is none.
 const Access* row_operand(const Reduction& reduction, size_t second) {
   const FlatStage& stage = reduction.stage;
   const PrimVarNode* last = reduction.last_axis();

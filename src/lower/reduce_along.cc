@@ -41,7 +41,7 @@ class AlongTile {
     return make_for(lane, make_int(0), make_int(lanes_), ForKind::vectorized, body);
   }
 
-  // The last axis where the others are `reduced`: vectors, then what is left one by one.
+  // Reduces the last axis for fixed values of the others: vectors first, then the remaining elements one by one.
   Stmt reduce_line(const Values& reduced, const PrimVar& lane) const {
     const PrimVar block = make_prim_var("block"), rest = make_prim_var("rest");
     const int64_t blocks = extent_ / lanes_;
@@ -52,7 +52,7 @@ class AlongTile {
                                     step(reduced, rest, make_int(0)))});
   }
 
-  // acc[i, lane] combined with the term at `at` of the last reduced axis, for each result.
+  // Combines acc[i, lane] with the term at `at` of the last reduced axis, for each result.
   Stmt step(const Values& reduced, const PrimExpr& at, const PrimExpr& lane) const {
     return each_result([&](const Values& result, const PrimExpr& i) {
       Values inner = result;
@@ -65,7 +65,7 @@ class AlongTile {
     });
   }
 
-  // The upper half of the lanes into the lower one, until one is left.
+  // Adds the upper half of the lanes to the lower half, until one is left.
   Stmt join_lanes(const PrimExpr& i) const {
     std::vector<Stmt> steps;
     for (int64_t half = lanes_ / 2; half >= 1; half /= 2) {
@@ -95,7 +95,7 @@ PrimExpr first_of(const Piece& piece, const Values& values, const PrimVar& block
   return piece.count > 1 ? values.at(block.get()) * piece.size : make_int(piece.begin);
 }
 
-// All tiles of one piece of `a` and of one of `b`.
+// Makes all tiles of one piece of `a` and one of `b`.
 Stmt reduce_pieces(const Reduction& reduction, bool parallel, std::optional<size_t> a, const Piece& piece_a,
                    std::optional<size_t> b, const Piece& piece_b) {
   const FlatStage& stage = reduction.stage;
@@ -128,7 +128,7 @@ bool can_reduce_along(const Reduction& reduction) {
          stage.reduce_extents.back() >= 4 && reads_vectors(reduction.accesses, stage.reduce_axes.back().get());
 }
 
-// A tile of results: some of the last axis by some of the axis that shares reads with it.
+// Makes the loops over tiles: some results of the last axis by some of the axis that shares reads with it.
 Stmt reduce_along(const Reduction& reduction, bool parallel) {
   const FlatStage& stage = reduction.stage;
   CutAxis a, b;

@@ -1,4 +1,4 @@
-// What the ways to lay out a reduction share. Private to lower/.
+// Data and helpers that all layouts of a reduction share. Private to lower/.
 #pragma once
 
 #include "lower/stage_loops.h"
@@ -11,7 +11,7 @@ struct Range {
   int64_t extent;
 };
 
-// A stage with a reduction, and what is known of it.
+// A stage with a reduction, and the facts that layouts need.
 struct Reduction {
   Reduction(const FlatStage& stage, const ScheduleOptions& options);
 
@@ -23,14 +23,15 @@ struct Reduction {
   const PrimVarNode* last_axis() const { return stage.axes.back().get(); }
   // Terms that make one result.
   int64_t num_terms() const;
-  // An axis other than `mover` whose elements share reads: some load moves with `mover` and not with it. The last such.
+  // Returns the last axis other than `mover` whose elements share reads: some load depends on `mover` and not on that
+  // axis.
   std::optional<size_t> sharing_axis(const PrimVarNode* mover) const;
 
-  // acc and one more term.
+  // Returns `acc` combined with one more term.
   PrimExpr combined(const PrimExpr& acc, const PrimExpr& term) const;
-  // The value where the axes, reduced ones too, are `values`.
+  // Returns the stage's value at `values` of the axes, reduced ones included.
   PrimExpr term(const Values& values) const;
-  // What the stage stores for a combined value.
+  // Makes the statement that stores a combined value, after the epilogue.
   tir::Stmt store_result(const PrimExpr& reduced, Values values) const;
   // Loops over the first `count` reduced axes around `body`; the last `unrolled` of them are unrolled. With `first`,
   // over that part of the first axis.

@@ -4,7 +4,7 @@ namespace headrace::lower {
 
 using namespace tir;  // this file writes loop IR and nothing else
 
-// One result after the other.
+// Computes one result after the other.
 static Stmt reduce_one_by_one(const Reduction& reduction, bool parallel) {
   const FlatStage& stage = reduction.stage;
   std::vector<Loop> loops;

@@ -1,4 +1,4 @@
-// One function an op family: it gives the family's ops their compute rules. Called by all_rules.cc only.
+// One function for each op family, which registers the compute rules of its ops. Called by all_rules.cc only.
 #pragma once
 
 namespace headrace::lower {

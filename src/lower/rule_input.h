@@ -1,19 +1,19 @@
-// What a rule gets of a typed call, its tensors, and how it refuses the call.
+// Makes the input of a rule from a typed call, and the errors with which a rule refuses the call.
 #pragma once
 
 #include "lower/compute_rule.h"
 
 namespace headrace::lower {
 
-// The types of the call's inputs and results, tuples taken apart; no buffers yet. UserError at the call: an argument is
-// no tensor and no tuple of tensors.
+// Collects the types of the call's inputs and results, tuples taken apart, without buffers. UserError at the call: an
+// argument is neither a tensor nor a tuple of tensors.
 RuleInput rule_input_of(const relay::CallNode& call);
 
-// A buffer of its own for each of the input's types. They are named as the op names its arguments, where each argument
-// is one tensor.
+// Makes a buffer for each of the input's types. Where each argument is one tensor, buffers have the names of the op's
+// arguments.
 std::vector<Buffer> make_inputs(const RuleInput& input);
 
-// UserError at the call that begins with its op's name.
+// Throws a UserError at the call whose message begins with the op's name.
 [[noreturn]] void fail_call(const relay::CallNode& call, const std::string& message);
 
 }  // namespace headrace::lower

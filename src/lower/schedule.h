@@ -1,21 +1,21 @@
-// Schedules: from what is computed to loops. One generator for all ops: vectors along the innermost axis (or along the
-// innermost reduction), a register tile over it and one more axis, threads over the outermost.
+// Schedules turn a compute form into loops. One generator serves all ops: vectors along the innermost axis (or along
+// the innermost reduction), a register tile over it and one more axis, threads over the outermost axes.
 #pragma once
 
 #include "tir/compute.h"
 
 namespace headrace::lower {
 
-// What a schedule may count on.
+// Properties of the target that a schedule uses.
 struct ScheduleOptions {
   int vector_bits = 256;
   int vector_registers = 16;
   bool has_fma = true;
 };
 
-// The loops of `compute`, whose shapes are all static, as a function of its inputs, then its outputs: each a line of
-// elements (dense, row-major). Outputs must not overlap inputs. Each sum is accumulated in one fixed order, for any
-// number of threads.
+// Returns the loops of `compute`, whose shapes are all static, as a function of its inputs, then its outputs; each is a
+// line of elements (dense, row-major). Outputs must not overlap inputs. Each sum is accumulated in one fixed order, for
+// any number of threads.
 tir::PrimFunc schedule(const tir::Compute& compute, const std::string& symbol, const ScheduleOptions& options);
 
 }  // namespace headrace::lower

@@ -10,12 +10,12 @@ namespace {
 
 // Iterations of the shared loops that make them worth it: threads want parts.
 constexpr int64_t kMinShared = 16;
-// Elements inside them, for a map: its vectors are full more often than not, and what is written is not read at once,
-// with other vectors, while it is still on its way to the cache (depthwise 3x3, 7x7: 30 us apart, 40 us together;
-// 14x14: 31 and 28).
+// The least number of elements inside the outer axes, for a map. Vectors are then mostly full, and a value is not read
+// with other vectors while it is still on its way to the cache (depthwise 3x3, 7x7: 30 us apart, 40 us together; 14x14:
+// 31 and 28).
 constexpr int64_t kMinInside = 128;
 
-// How many leading entries of an index are the stage's own leading axes.
+// Returns how many leading entries of an index are the stage's own leading axes.
 size_t own_axes(const ComputeStage& stage, const std::vector<PrimExpr>& extents, const PrimExpr* begin, size_t count) {
   size_t own = 0;
   for (; own < std::min(count, stage.axes.size()); ++own) {
@@ -25,7 +25,8 @@ size_t own_axes(const ComputeStage& stage, const std::vector<PrimExpr>& extents,
   return own;
 }
 
-// Whether a combination reads everything anew for each element of axis k: else it must keep the axis, for its tiles.
+// Returns whether a combination reads everything anew for each element of axis k; otherwise the axis must stay inside,
+// for tiles.
 bool reads_move_with(const ComputeStage& stage, size_t k) {
   bool all = true;
   for_each(stage.value, [&](const PrimExpr& e) {
@@ -54,7 +55,7 @@ class GroupFinder {
     add(begin);
   }
 
-  // Whether stage `index` reads what a stage of the group makes.
+  // Returns whether stage `index` reads a result of a stage of the group.
   bool is_read_by(size_t index) const {
     const std::vector<Buffer>& buffers = reads_.buffers(index);
     return std::any_of(buffers.begin(), buffers.end(), [&](const Buffer& it) { return made_.contains(it.get()); });
@@ -79,14 +80,14 @@ class GroupFinder {
     made_.insert(stage.output.get());
   }
 
-  // How many outer axes the stages may share; 0 where that is of no use.
+  // Returns how many outer axes the stages may share; 0 where sharing does not help.
   size_t depth() const {
     const size_t depth = std::min(common_, inside_);
     return product(first_, 0, depth) >= kMinShared ? depth : 0;
   }
 
  private:
-  // The axes that the stage has in common with the first one, as far as loops may share them.
+  // Returns the axes that the stage has in common with the first one, as far as loops may share them.
   size_t common_axes(const ComputeStage& stage, const std::vector<PrimExpr>& extents) const {
     const size_t most = std::min(first_.size(), extents.size());
     size_t depth = 0;
@@ -114,7 +115,8 @@ std::vector<PrimExpr> index_in_part(const std::vector<PrimExpr>& index, size_t d
   return rest;
 }
 
-// A stage within the shared loops: its outer axes have the values `outer`, and local buffers are parts of themselves.
+// Makes a stage inside the shared loops: its outer axes have the values `outer`, and local buffers have only their
+// inner part.
 ComputeStage inner_stage(const ComputeStage& stage, const std::vector<PrimExpr>& outer, const Parts& parts) {
   const auto depth = static_cast<std::ptrdiff_t>(outer.size());
   Values values;

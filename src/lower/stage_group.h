@@ -20,12 +20,12 @@ struct StageGroup {
   std::vector<Buffer> local;  // what only these stages touch: a part of it for each element of the outer axes
 };
 
-// Where the stages of a compute touch buffers.
+// Records where the stages of a compute form access buffers.
 class StageUses {
  public:
   explicit StageUses(const tir::Compute& compute);
   const StageReads& reads() const { return reads_; }
-  // Whether no stage but begin .. end - 1 reads or writes `buffer`, and no output is it.
+  // Returns whether only stages begin .. end - 1 access `buffer`, and it is not an output.
   bool stays_within(const Buffer& buffer, size_t begin, size_t end) const;
 
  private:
@@ -34,12 +34,12 @@ class StageUses {
   std::unordered_set<const BufferNode*> outputs_;
 };
 
-// The longest group that begins there. The outer axes have as many elements as threads want parts, what is inside still
-// fills vectors, and no operand of a combination is shared between elements of the outer axes (the data of a
-// convolution is, between its output channels). Linear in what the stages of the group read.
+// Returns the longest group that begins at that stage. Its outer axes have as many elements as threads want parts, its
+// inner axes still fill vectors, and the elements of the outer axes share no operand of a combination. (The output
+// channels of a convolution share its data, so they are not such axes.) Linear in what the stages of the group read.
 StageGroup find_group(const tir::Compute& compute, const StageUses& uses, size_t begin);
 
-// Its loops. They allocate what is local.
+// Makes the loops of a group, which allocate its local buffers.
 tir::Stmt group_loops(const tir::Compute& compute, const StageGroup& group, FlatBuffers& buffers,
                       const ScheduleOptions& options);
 

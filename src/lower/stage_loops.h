@@ -6,20 +6,20 @@
 
 namespace headrace::lower {
 
-// A stage without reduction: vectors along the last axis where its elements lie one after the other.
+// Makes the loops of a stage without reduction, with vectors along the last axis where its elements are contiguous.
 tir::Stmt map_loops(const FlatStage& stage, const ScheduleOptions& options);
 
-// A stage with one: vectors along the last axis of the result, or else along the last reduced axis, with a tile of
-// results in registers. Each result is combined in one fixed order.
+// Makes the loops of a stage with a reduction. Vectors run along the last axis of the result, or else along the last
+// reduced axis, with a tile of results in registers. Each result is combined in one fixed order.
 tir::Stmt reduction_loops(const FlatStage& stage, const ScheduleOptions& options);
 
-// Either of the two; nothing where an axis is empty.
+// Makes the loops of a stage of either kind; an empty statement where an axis is empty.
 tir::Stmt stage_loops(const FlatStage& stage, const ScheduleOptions& options);
 
-// A check: an assertion for every index.
+// Makes the loops of a check: an assertion for every index.
 tir::Stmt check_loops(const FlatStage& stage, const std::string& message);
 
-// --- what they share ---
+// --- helpers of these functions ---
 
 using Values = std::unordered_map<const PrimVarNode*, PrimExpr>;
 
@@ -28,33 +28,34 @@ struct Piece {
   int64_t begin, size, count;
 };
 std::vector<Piece> cut(int64_t extent, int64_t size);
-// A width as vector widths: full vectors, then powers of two.
+// Splits a width into vector widths: full vectors, then powers of two.
 std::vector<std::pair<int64_t, int64_t>> vectors_of(int64_t width, int64_t lanes);
-// A loop over the blocks of `piece`; `body` gets a block's first element.
+// Makes a loop over the blocks of `piece`; `body` gets a block's first element.
 tir::Stmt block_loop(const Piece& piece, const char* name, tir::ForKind kind,
                      const std::function<tir::Stmt(const PrimExpr&)>& body);
 
 // Blocks of all pieces.
 int64_t count_of(const std::vector<Piece>& pieces);
-// What `body` makes of block number `values[block]` of all pieces, given the piece and the block's first element: a
-// branch where there are two pieces. Without such a value there is one block.
+// Calls `body` for block number `values[block]` of all pieces, with the piece and the block's first element; makes a
+// branch where there are two pieces. Without that value there is one block.
 tir::Stmt by_piece(const std::vector<Piece>& pieces, const Values& values, const PrimVar& block,
                    const std::function<tir::Stmt(const Piece&, const PrimExpr&)>& body);
 
 // Elements of `dtype` in a vector register.
 int64_t lanes_of(DataType dtype, const ScheduleOptions& options);
-// Whether a vector along `var` reads consecutive elements, or every second one, or one for all lanes, of every buffer.
+// Returns whether a vector along `var` reads, in every buffer, consecutive elements, every second element, or one
+// element for all lanes.
 bool reads_vectors(const std::vector<Access>& accesses, const PrimVarNode* var);
-// Whether the stage takes so long that several threads help.
+// Returns whether the stage takes so long that several threads help.
 bool is_worth_threads(const FlatStage& stage, bool is_vector);
 
-// A nest of loops over `count` axes around `body`, which gets the axes' values. With `parallel`, the outermost ones are
-// run by all threads, as many of them as give enough parts.
+// Makes a nest of `loops` around `body`, which gets the axes' values. With `parallel`, the outermost loops are run by
+// all threads, as many of them as it takes for enough parts.
 struct Loop {
   PrimVar axis;
   int64_t extent;
 };
-// Whether these loops make fewer parts than threads want.
+// Returns whether these loops make fewer parts than threads want.
 bool is_few_parts(const std::vector<Loop>& loops);
 tir::Stmt nest(const std::vector<Loop>& loops, bool parallel, Values values,
                const std::function<tir::Stmt(const Values&)>& body);

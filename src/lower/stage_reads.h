@@ -13,18 +13,18 @@ class StageReads {
  public:
   explicit StageReads(const tir::Compute& compute);
 
-  // Where stage `index` reads `buffer`; loads with the same index are one.
+  // Returns the indices at which stage `index` reads `buffer`; equal indices are listed once.
   using Places = std::vector<Array<PrimExpr>>;
   const Places& places(size_t index, const Buffer& buffer) const;
   bool reads(size_t index, const Buffer& buffer) const { return !places(index, buffer).empty(); }
-  // The buffers that stage `index` reads, each once.
+  // Returns the buffers that stage `index` reads, each once.
   const std::vector<Buffer>& buffers(size_t index) const { return stages_[index].buffers; }
-  // The stages that read `buffer`, in order.
+  // Returns the stages that read `buffer`, in order.
   const std::set<size_t>& readers(const Buffer& buffer) const;
 
-  // Stage `index` has become `stage`.
+  // Records that stage `index` is now `stage`.
   void update(size_t index, const tir::ComputeStage& stage);
-  // Stage `index` is no more; the others keep their numbers.
+  // Removes stage `index`; the others keep their numbers.
   void drop(size_t index);
 
  private:
@@ -36,7 +36,7 @@ class StageReads {
   std::unordered_map<const BufferNode*, std::set<size_t>> readers_;
 };
 
-// Whether two indices are the same place, as far as one can see without arithmetic.
+// Returns whether two indices are equal without arithmetic: false does not mean that they differ.
 bool same_index(const Array<PrimExpr>& a, const Array<PrimExpr>& b);
 
 }  // namespace headrace::lower

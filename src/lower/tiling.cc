@@ -8,17 +8,19 @@ namespace {
 
 // The most results in a register tile along one axis; more brings no more reuse.
 constexpr int64_t kMostRows = 8;
-// The most copies of a tile's operations when reduced axes are unrolled: all of them, for the overlap of windows; the
-// innermost of few terms, where the loops would cost as much as what is in them.
+// The most copies of a tile's operations when reduced axes are unrolled. kMostCopies applies to unrolling all of them,
+// for the overlap of windows; kMostSharingCopies to the innermost of few terms, where loops would cost as much as their
+// body.
 constexpr int64_t kMostCopies = 96, kMostSharingCopies = 160;
 constexpr int64_t kFewTerms = 64;
 
-// Whether what columns read (the data of a convolution) should stay in the cache while all rows use it, rather than be
-// read anew for each block of rows: when it does not fit into the cache as a whole, and rows bring less again.
-// (Matrix of 768 x 3072 times 128 x 768: 21 ms with rows outside, 5.9 with columns.)
+// Returns whether the operand that columns read (the data of a convolution) should stay in the cache while all rows use
+// it, instead of being read again for each block of rows. That pays when the operand does not fit into the cache as a
+// whole and the rows cause less traffic when read again. (Matrix of 768 x 3072 times 128 x 768: 21 ms with rows
+// outside, 5.9 with columns.)
 bool puts_columns_first(const Reduction& reduction, const Tiling& tiling) {
-  // Few terms a result: stores decide, and columns first means a stream of them for each row (1x1 convolution, 16 to
-  // 96 channels of 112x112: 0.40 ms with rows outside, 0.53 with columns).
+  // With few terms a result, stores dominate, and columns first would make a stream of them for each row (1x1
+  // convolution, 16 to 96 channels of 112x112: 0.40 ms with rows outside, 0.53 with columns).
   constexpr int64_t kLeastTerms = 128;
   if (reduction.num_terms() < kLeastTerms) return false;
   int64_t of_rows = 0, of_columns = 0;
@@ -31,8 +33,8 @@ bool puts_columns_first(const Reduction& reduction, const Tiling& tiling) {
   return of_columns > kCacheBytes && of_columns + of_rows * column_blocks < of_columns * row_blocks;
 }
 
-// How many reduced axes, from the last, have room in one loop body with all results of a tile. A body that shares
-// nothing is unrolled whole or not at all: its gain is that taps of neighbouring rows are read once.
+// Returns how many reduced axes, from the last, fit into one loop body together with all results of a tile. A body that
+// shares nothing is unrolled completely or not at all: its only gain is that taps of neighbouring rows are read once.
 size_t unrolled_axes(const Reduction& reduction, int64_t results, bool shares) {
   const std::vector<int64_t>& extents = reduction.stage.reduce_extents;
   size_t axes = 0;

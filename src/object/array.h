@@ -1,5 +1,4 @@
-// Array<T>: a sequence of values as an object; copy on write. Null and empty are not told apart: every Array can be
-// read.
+// Array<T>: a sequence of values as an object, copied on write. A null Array is an empty one: every Array can be read.
 #pragma once
 
 #include <initializer_list>
@@ -29,7 +28,7 @@ class Array {
   Array(It begin, It end) {
     for (; begin != end; ++begin) push_back(T(*begin));
   }
-  // An Array<Var> is an Array<Expr>.
+  // Converts an Array<Var> to an Array<Expr>.
   template <typename U>
     requires(std::convertible_to<U, T> && !std::same_as<U, T> &&
              (std::same_as<T, Value> || !(std::is_arithmetic_v<U> || std::is_arithmetic_v<T>)))
@@ -85,7 +84,7 @@ class Array {
 
   std::vector<T> to_vector() const { return std::vector<T>(begin(), end()); }
   const Ref<ArrayObj>& object() const { return object_; }
-  // The same sequence object, not merely equal items.
+  // Returns whether both share one sequence object; equal items are not enough.
   bool same_as(const Array& other) const { return object_ == other.object_; }
 
  private:
@@ -118,7 +117,7 @@ struct ValueTraits<Array<T>> {
   static std::string name() { return fmt::format("Array[{}]", ValueTraits<T>::name()); }
 };
 
-// A plain vector of values in C++, an Array in values.
+// Lets a std::vector<Value> in C++ stand for an Array in values.
 template <>
 struct ValueTraits<std::vector<Value>> {
   static Value to(const std::vector<Value>& items) {

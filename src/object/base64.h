@@ -10,7 +10,7 @@
 namespace headrace {
 
 std::string encode_base64(std::span<const std::byte> bytes);
-// UserError when it is no base64.
+// Decodes a text. UserError when it is not base64.
 std::vector<std::byte> decode_base64(std::string_view text);
 
 }  // namespace headrace

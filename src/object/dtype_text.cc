@@ -4,7 +4,7 @@
 
 namespace headrace {
 
-// The numbers are DLPack's (DLDataTypeCode).
+// Returns an element type's name; the numbers are DLPack's (DLDataTypeCode).
 static std::string element_text(uint8_t code, uint8_t bits) {
   switch (code) {
     case 0:

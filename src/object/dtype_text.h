@@ -6,7 +6,7 @@
 
 namespace headrace {
 
-// By DLPack's code, bits and lanes; "dtype(code 9, 8 bits)" where the code has no name.
+// Returns the text for DLPack's code, bits and lanes; "dtype(code 9, 8 bits)" for an unknown code.
 std::string dtype_text(uint8_t code, uint8_t bits, uint16_t lanes);
 
 }  // namespace headrace

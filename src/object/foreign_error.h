@@ -5,8 +5,8 @@
 
 namespace headrace {
 
-// Its payload lets the language it came from raise its own exception again, with its own traceback, when the error
-// comes back to it; to C++ it is an Error whose kind is the exception's name.
+// An exception of another language. Its payload lets that language raise its own exception again, with its own
+// traceback, when the error returns to it. To C++ it is an Error whose kind is the exception's name.
 class ForeignError : public Error {
  public:
   ForeignError(std::string kind, std::string message, ObjectRef payload)

@@ -32,7 +32,7 @@ struct GlobalTable {
   std::map<std::string, std::string, std::less<>> reserved;  // the reason by name
 };
 
-// Never destroyed: a function may be called while the process ends.
+// Returns the table, which is never destroyed: a function may be called while the process ends.
 GlobalTable& globals() {
   static GlobalTable& table = *new GlobalTable;
   return table;
@@ -64,7 +64,7 @@ int store_current_exception() noexcept {
   try {
     store_error(error_of_current_exception());
   } catch (...) {
-    stored_error_slot() = {};  // no memory left to say what happened
+    stored_error_slot() = {};  // there is no memory left for a message
   }
   return -1;
 }
@@ -114,7 +114,8 @@ Value PackedFunc::call_by_convention(Args args) const {
 void register_global(const std::string& name, PackedFunc function, bool override) {
   if (!function) throw_user_error("global function '{}': a null function cannot be registered", name);
   GlobalTable& table = globals();
-  // What is replaced goes after the lock: a function of Python may run finalizers, and those may look here.
+  // Destroys the replaced function after the lock is released: a function of Python may run finalizers, which may look
+  // in the registry.
   PackedFunc replaced;
   std::unique_lock lock(table.mutex);
   if (const auto reserved = table.reserved.find(name); reserved != table.reserved.end())

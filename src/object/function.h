@@ -33,7 +33,7 @@ class Args {
   Args(const RawValue* values, int32_t count) : values_(values), count_(count) {}
   int32_t size() const { return count_; }
   const RawValue& operator[](int32_t index) const { return values_[index]; }
-  // Argument `index` as a T; UserError that names the argument when it is missing or of another kind.
+  // Returns argument `index` as a T; UserError that names the argument when it is missing or of another kind.
   template <typename T>
   T at(int32_t index) const {
     if (index >= count_) throw_user_error("argument {} is missing: got {} arguments", index, count_);
@@ -61,12 +61,12 @@ struct FunctionObj : Object {
 int store_current_exception() noexcept;
 // Throws the thread's stored error as a C++ exception of its kind.
 [[noreturn]] void throw_stored_error();
-// Takes the thread's stored error; null when there is none.
+// Returns and clears the thread's stored error; null when there is none.
 Ref<ErrorObj> take_stored_error();
 void store_error(Ref<ErrorObj> error);
 
 namespace detail {
-// The SafeCall of functions made of a C++ body: nothing but a code leaves it.
+// Implements the SafeCall of functions with a C++ body: it returns a code and lets no exception out.
 int call_body(void* self, const RawValue* args, int32_t n, RawValue* result) noexcept;
 }  // namespace detail
 
@@ -87,7 +87,8 @@ class PackedFunc {
     static_assert(sizeof(Value) == sizeof(RawValue));
     return call(Args(reinterpret_cast<const RawValue*>(args.data()), static_cast<int32_t>(args.size())));
   }
-  // Our own functions keep their C++ exception and its backtrace; others come through the C convention.
+  // Calls the function. A function of this library keeps its C++ exception and backtrace; others go through the C
+  // convention.
   Value call(Args args) const {
     if (object_ && object_->safe_call == &detail::call_body) return object_->body(args);
     return call_by_convention(args);
@@ -159,18 +160,18 @@ struct SignatureOf<R (*)(A...)> {
 };
 }  // namespace detail
 
-// A PackedFunc from a lambda or function pointer: make_packed([](int64_t a, int64_t b) { return a + b; }).
+// Makes a PackedFunc of a lambda or a function pointer: make_packed([](int64_t a, int64_t b) { return a + b; }).
 template <typename F>
 PackedFunc make_packed(F body) {
   return TypedPackedFunc<typename detail::SignatureOf<F>::type>(std::move(body)).packed();
 }
 
-// The process-wide table of functions. Entries are never removed.
-// UserError when `name` is taken, unless `override` is set.
+// Registers a function in the process-wide table, whose entries are never removed. UserError when `name` is taken,
+// unless `override` is set.
 void register_global(const std::string& name, PackedFunc function, bool override = false);
-// A null function when there is none.
+// Returns the global function, or a null function when there is none of that name.
 PackedFunc find_global(std::string_view name);
-// UserError that names the function when there is none.
+// Returns the global function. UserError that names the function when there is none.
 PackedFunc get_global(std::string_view name);
 std::vector<std::string> global_names();
 

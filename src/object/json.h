@@ -17,17 +17,17 @@
 
 namespace headrace {
 
-// Equal graphs give equal texts. UserError naming the kind of a value that has no form: pointers, functions, modules.
-// Constant stack, linear time.
+// Writes a graph; equal graphs give equal texts. UserError naming the kind of a value that has no form: pointers,
+// functions, modules. Constant stack, linear time.
 std::string save_json(const Value& root);
 
-// The graph, with the sharing it had. Node types must be known before (ops/all_ops.h and tir/stmt.h register theirs).
-// UserError, saying where in the text or in which node, for anything else than save_json writes: wrong syntax, nesting,
-// types, fields, references to later nodes. Constant stack.
+// Reads a graph, with the sharing it had. Node types must be registered before (ops/all_ops.h and tir/stmt.h register
+// theirs). UserError with the place in the text, or the node, for anything that save_json does not write: wrong syntax,
+// nesting, types, fields, references to later nodes. Constant stack.
 Value load_json(std::string_view text, const std::string& source_name = "<json>");
 
-// What older programs wrote otherwise: `upgrade` may change the fields of each node of type `key` that is read, before
-// the node is made of them. Set where the type is registered.
+// Lets older files be read: `upgrade` may change the fields of each node of type `key` before the node is made of them.
+// Call it where the type is registered.
 void set_json_upgrade(std::string key, void (*upgrade)(NamedValues& fields));
 
 }  // namespace headrace

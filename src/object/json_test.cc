@@ -76,7 +76,7 @@ TEST(Json, EveryKindOfValueComesBack) {
   }
 }
 
-// What is written is what nlohmann would write: its reader must take it.
+// The text written must be valid for nlohmann's reader.
 TEST(Json, StringsOfAllBytesComeBack) {
   for (const char* text : {"\xc2\x80", "\xdf\xbf", "\xe0\xa0\x80", "\xed\x9f\xbf", "\xef\xbf\xbf", "\xf0\x90\x80\x80",
                            "\xf4\x8f\xbf\xbf", "\xc1\xbf", "\xe0\x9f\xbf", "\xed\xa0\x80", "\xf0\x8f\xbf\xbf",

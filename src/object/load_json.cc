@@ -20,16 +20,16 @@ using Json = nlohmann::ordered_json;
 // root > nodes > node > parts > pair > value > list
 constexpr int kMaxDepth = 8;
 
-// Before the parser, which would take memory for every level of a text that nests deeper than any graph does. As a
-// callback of the parser's it would take time in the square of a list's length: after each object in a list the parser
-// looks through all of the list for what the callback dropped.
+// Checks the depth before parsing, because the parser takes memory for every level of a text that nests deeper than any
+// graph. A callback of the parser would take quadratic time on lists: after each object in a list the parser searches
+// the whole list for dropped items.
 void check_depth(std::string_view text) {
   int depth = 0;
   bool is_string = false;
   for (size_t i = 0; i < text.size(); ++i) {
     const char c = text[i];
     if (is_string && c == '\\') {
-      ++i;  // what is escaped ends no string
+      ++i;  // an escaped character does not end a string
     } else if (c == '"') {
       is_string = !is_string;
     } else if (!is_string && (c == '[' || c == '{')) {
@@ -101,7 +101,7 @@ Value to_device(const Json& json) {
   return Value::adopt(raw);
 }
 
-// {"shape": [2, 3]} and its like; {} is an empty Map.
+// Reads {"shape": [2, 3]} and its like; {} is an empty Map.
 Value to_special(const Json& json) {
   if (json.empty()) return Value(make_object<MapObj>());
   const std::string kind = json.size() == 1 ? json.begin().key() : "";

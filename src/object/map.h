@@ -10,7 +10,7 @@
 
 namespace headrace {
 
-// Equality and hash of map keys.
+// Compare and hash map keys.
 bool key_equal(const RawValue& a, const RawValue& b);
 size_t key_hash(const RawValue& key);
 

@@ -38,7 +38,8 @@ struct TypeTable {
     slot.load(std::memory_order_relaxed)[index & (kChunkSize - 1)].store(info, std::memory_order_release);
   }
 
-  // An index from the parent's reserved range while it lasts, else a fresh one with room for `child_slots` children.
+  // Takes an index from the parent's reserved range while it lasts, else a fresh one with room for `child_slots`
+  // children.
   int32_t allocate(const TypeInfo* parent, int32_t child_slots) {
     const int32_t need = 1 + child_slots;
     if (parent != nullptr && parent->slots_end > parent->index + 1) {
@@ -57,7 +58,7 @@ struct TypeTable {
   }
 };
 
-// Never destroyed: objects may die after static destructors have run.
+// Returns the table, which is never destroyed: objects may be destroyed after static destructors have run.
 TypeTable& table() {
   static TypeTable& instance = *new TypeTable;
   return instance;

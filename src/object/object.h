@@ -62,14 +62,15 @@ class Object {
   static constexpr StructuralKind structural_kind = StructuralKind::unique;
 
   Object() = default;
-  // A copy is a new object: it never takes over counts, type or deleter.
+  // Copying makes a new object, which gets counts, type and deleter of its own.
   Object(const Object&) {}
   Object& operator=(const Object&) { return *this; }
 
   int32_t type_index() const { return type_index_; }
   const TypeInfo& type_info() const;
   std::string_view key() const;
-  // Acquire: who finds itself the only owner may write, after all that former owners read.
+  // Loads with acquire order: a caller that finds itself the only owner may write, because all reads of former owners
+  // happened before.
   uint32_t use_count() const { return static_cast<uint32_t>(counts_.load(std::memory_order_acquire)); }
   bool is_unique() const { return use_count() == 1; }
 
@@ -113,7 +114,7 @@ struct ContentHooks {
   std::string (*difference)(const Object& a, const Object& b) = nullptr;
 };
 
-// What the process knows of a node type. Entries are never removed and never move.
+// Describes a node type to the process. Entries are never removed and never move.
 struct FieldInfo;
 struct TypeInfo {
   int32_t index;
@@ -126,7 +127,7 @@ struct TypeInfo {
   std::vector<FieldInfo> fields;      // inherited ones first
   Object* (*make_empty)() = nullptr;  // a node with default fields and no reference yet; null for abstract types
   ContentHooks content;
-  std::string cpp_name;  // tells two C++ types that claim one key apart
+  std::string cpp_name;  // tells apart two C++ types that claim one key
 };
 
 namespace detail {
@@ -149,12 +150,12 @@ const TypeInfo& make_type();
 }  // namespace detail
 
 const TypeInfo& type_info_of(int32_t index);
-// Null when no such type is registered.
+// Returns the type; null when none of that key is registered.
 const TypeInfo* find_type(std::string_view key);
-// All registered types, by index.
+// Returns the registered types, by index.
 std::vector<const TypeInfo*> all_types();
 
-// The type's entry; registers the type and its parents at first use.
+// Returns the type's entry; registers the type and its parents at first use.
 template <typename T>
 const TypeInfo& type_of() {
   static const TypeInfo& info = detail::make_type<std::remove_cv_t<T>>();
@@ -176,7 +177,7 @@ bool Object::is_instance() const {
 template <typename T>
 concept IsNode = std::derived_from<T, Object>;
 
-// A counted pointer to a node; null when default-constructed. A field that may be null says so in its options.
+// A counted pointer to a node; null when default-constructed. A field that may be null must say so in its options.
 template <typename T>
 class Ref {
  public:
@@ -222,7 +223,7 @@ class Ref {
     return a.object() == b.object();
   }
 
-  // The node as a U, or null when it is none.
+  // Returns the node as a U, or null when it is none.
   template <typename U>
   const U* as() const {
     return object_ != nullptr && object_->template is_instance<U>() ? static_cast<const U*>(object_) : nullptr;
@@ -231,7 +232,7 @@ class Ref {
   bool is() const {
     return as<U>() != nullptr;
   }
-  // The reference as a Ref<U>; null when it is none.
+  // Converts the reference to a Ref<U>; null when the object has another type.
   template <typename U>
   Ref<U> cast() const {
     return as<U>() != nullptr ? Ref<U>(static_cast<U*>(object_)) : Ref<U>();
@@ -265,7 +266,7 @@ class WeakRef {
     std::swap(object_, other.object_);
     return *this;
   }
-  // The object, or null when it is gone.
+  // Returns the object, or null when it has been destroyed.
   Ref<T> lock() const { return object_ != nullptr && object_->try_promote() ? Ref<T>::adopt(object_) : Ref<T>(); }
 
  private:
@@ -298,7 +299,7 @@ Ref<T> make_object(Args&&... args) {
   return Ref<T>(allocate_object<T>(std::forward<Args>(args)...));
 }
 
-// A copy of `node` that `change` (a callable on T&) has edited. Write-once slots start empty in a copy.
+// Returns a copy of `node` after `change` (a callable on T&) has edited it. Write-once slots start empty in a copy.
 template <typename T, typename F>
 Ref<T> copy_with(const T& node, F&& change) {
   HEADRACE_CHECK(node.type_index() == type_of<T>().index, "copy_with would cut a {} down to a {}", node.key(),
@@ -322,7 +323,8 @@ struct RefHash {
 };
 
 namespace detail {
-// A type inherits its parent's members, so a static index counts only where the parent has none.
+// Returns the type index that T fixes at compile time. A type inherits its parent's members, so an index that the
+// parent has, too, does not count.
 template <typename T>
 constexpr int32_t static_index_of() {
   if constexpr (requires { T::static_type_index; } && !requires { T::Parent::static_type_index; }) {

@@ -1,4 +1,4 @@
-// Counts, weak references, type checks; what bad input to values, constructors and functions gives.
+// Tests counts, weak references, type checks, and errors of values, constructors and functions on bad input.
 #include <gtest/gtest.h>
 
 #include "base/frames.h"
@@ -123,7 +123,7 @@ TEST(PackedFunc, ErrorsKeepTheirPlace) {
   }
 }
 
-// What another language would make its own exception from again.
+// Raises an error with a payload, from which another language would make its own exception again.
 int failing_elsewhere(void*, const RawValue*, int32_t, RawValue*) {
   try {
     throw ForeignError("KeyError", "no such key", make_object<StrObj>("the exception"));
@@ -190,7 +190,7 @@ TEST(Registry, NamesAreTakenOnce) {
   EXPECT_THROW(get_global("test.two"), UserError);
 }
 
-// What a replaced function holds may look into the registry when it goes, as finalizers of Python do.
+// A replaced function may look in the registry while it is destroyed, as finalizers of Python do.
 TEST(Registry, ReplacedFunctionsGoAfterTheLock) {
   bool found = false;
   struct Finalizer {

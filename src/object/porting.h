@@ -14,8 +14,8 @@
 //   using Pair = Ref<PairNode>;  // was a class with TVM_DEFINE_OBJECT_REF_METHODS
 //   TVM_REGISTER_NODE_TYPE(PairNode);
 //
-// They register when the library is loaded, where no exception can go: what cannot be registered is told on stderr, and
-// what had the name keeps it. The library must stay loaded from then on.
+// The macros register when the library is loaded, where no exception may be thrown: an error goes to stderr, and the
+// function or type that had the name keeps it. The library must stay loaded from then on.
 #pragma once
 
 #include <cstdio>
@@ -44,7 +44,8 @@ bool at_load(const F& register_it) noexcept {
 
 }  // namespace porting
 
-// One argument; becomes what it is assigned to. UserError that names it when it is something else.
+// One argument, which converts to the type that it is assigned to. UserError that names the argument when it has
+// another kind.
 class TVMArgValue {
  public:
   TVMArgValue(Args args, int32_t index) : args_(args), index_(index) {}
@@ -84,14 +85,14 @@ class TVMRetValue {
   Value value_;
 };
 
-// A global function that is being registered.
+// Registers one global function; the macro below makes it.
 class Registry {
  public:
   static Registry Register(std::string name, bool can_override = false) {
     return Registry(std::move(name), can_override);
   }
 
-  // A function of the arguments as they come: f(TVMArgs args, TVMRetValue* rv).
+  // Sets the function from a body that receives all arguments: f(TVMArgs args, TVMRetValue* rv).
   template <typename F>
   Registry& set_body(F body) {
     if constexpr (std::is_convertible_v<F, PackedFunc>) {
@@ -104,7 +105,7 @@ class Registry {
       }));
     }
   }
-  // A function with a signature of its own.
+  // Sets the function from a body with typed parameters.
   template <typename F>
   Registry& set_body_typed(F body) {
     return finish(make_packed(std::move(body)));
@@ -130,7 +131,7 @@ class Registry {
   [[maybe_unused]] static const ::headrace::Registry TVM_PORTING_NAME_(__COUNTER__) = \
       ::headrace::Registry::Register(NAME)
 
-// In a node's struct, after its _type_key.
+// Declares a node type; stands in the node's struct after its _type_key.
 #define TVM_DECLARE_BASE_OBJECT_INFO(TYPE, PARENT) \
   using Parent = PARENT;                           \
   static constexpr std::string_view type_key = TYPE::_type_key

@@ -28,7 +28,7 @@ Value get_field(const Object& node, std::string_view name) {
   return field->get(&node);
 }
 
-// " whose item 2 is int" for an Array that a field of kind "Array[T]" refuses.
+// Returns " whose item 2 is int" for an Array that a field of kind "Array[T]" refuses.
 static std::string wrong_item(const std::string& kind, const Value& value) {
   const auto* array = value.as_node<ArrayObj>();
   if (array == nullptr || !kind.starts_with("Array[")) return "";
@@ -43,7 +43,7 @@ static std::string wrong_item(const std::string& kind, const Value& value) {
   return "";
 }
 
-// " (-128 to 127)" for a field that holds integers of fewer bits than the value has.
+// Returns " (-128 to 127)" for a field of integers with fewer bits than the value.
 static std::string range_of(const FieldInfo& field) {
   constexpr std::string_view kOfBits = "int of ";
   const size_t at = field.kind.find(kOfBits);
@@ -54,7 +54,7 @@ static std::string range_of(const FieldInfo& field) {
   return fmt::format(" ({} to {})", is_signed ? -last - 1 : 0, last);
 }
 
-// "int 3; write a list, such as [3, 3]" for a number where a shape belongs.
+// Returns "int 3; write a list, such as [3, 3]" for a number where a shape belongs.
 static std::string wrong_value(const FieldInfo& field, const Value& value) {
   if (value.type_index() != type_index::kInt) return kind_name(value.raw()) + wrong_item(field.kind, value);
   const auto number = value.as<int64_t>();
@@ -62,7 +62,7 @@ static std::string wrong_value(const FieldInfo& field, const Value& value) {
   return fmt::format("int {}{}", number, is_shape ? fmt::format("; write a list, such as [{0}, {0}]", number) : "");
 }
 
-// "void" and "", with which Relay says that there is no dtype, where a field can be left without one.
+// Returns whether a value is "void" or "", Relay's words for no dtype, in a field that may be without one.
 static bool is_no_dtype(const FieldInfo& field, const RawValue& raw) {
   if (field.kind != "None or dtype") return false;
   constexpr uint8_t kHandle = 3;  // DLPack's code; of no bits it is void
@@ -75,7 +75,7 @@ static void set_field(Object* node, const TypeInfo& type, const FieldInfo& field
   if (!field.accepts(value.raw()) && !(value.is_none() && field.options.optional))
     throw_user_error("field '{}' of {}: expected {}{}, got {}", field.name, type.key, field.kind, range_of(field),
                      wrong_value(field, value));
-  // None for an optional field that cannot hold it leaves the field as it is in an empty node.
+  // An optional field that cannot hold None keeps the value of an empty node.
   if (field.accepts(value.raw())) field.set(node, value.raw());
 }
 

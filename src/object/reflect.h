@@ -19,8 +19,8 @@ struct FieldOptions {
   bool def_recursive = false;  // binds the variables in it and, through them, in their types: function parameters
   bool def_once = false;       // binds the variables in it: let and pattern variables
   bool optional = false;       // may be None
-  bool transient = false;      // not part of JSON either, and not settable: caches such as checked_type
-  Value default_value = {};    // what a keyword constructor takes when the field is not given
+  bool transient = false;      // not saved in JSON and not settable: caches such as checked_type
+  Value default_value = {};    // used by keyword constructors when the field is not given
   bool has_default = false;
   std::string doc = {};
 };
@@ -28,7 +28,7 @@ struct FieldOptions {
 struct FieldInfo {
   std::string name;
   FieldOptions options;
-  std::string kind;  // what it holds, for messages and stubs
+  std::string kind;  // the kind of value, for messages and stubs
   Value (*get)(const Object* node);
   bool (*accepts)(const RawValue& value);
   void (*set)(Object* node, const RawValue& value);
@@ -78,11 +78,12 @@ void list_own_fields(TypeInfo& info) {
 }
 }  // namespace detail
 
-// The field, or null.
+// Returns the field, or null.
 const FieldInfo* find_field(const TypeInfo& type, std::string_view name);
-// The field's value; UserError that names the fields there are when `name` is none of them.
+// Returns the field's value. UserError that lists the fields when the node has none of that name.
 Value get_field(const Object& node, std::string_view name);
-// A node of type `key` from keyword arguments; UserError on an unknown type, an unknown or missing field, a wrong kind.
+// Makes a node of type `key` from keyword arguments. UserError on an unknown type, an unknown or missing field, a wrong
+// kind.
 ObjectRef make_node(std::string_view key, const std::vector<std::pair<std::string, Value>>& fields);
 
 }  // namespace headrace

@@ -31,7 +31,7 @@ class Writer {
  public:
   explicit Writer(ReprLimits limits) : limits_(limits) {}
 
-  // Recursion is bounded by the depth limit.
+  // Writes a value; the depth limit bounds the recursion.
   void write(const Value& value, int depth) {
     if (full()) {
       if (!text_.ends_with("...")) text_ += "...";
@@ -110,7 +110,7 @@ class Writer {
     text_ += ')';
   }
 
-  // Writes what stands before item `i`; false when no more items are wanted.
+  // Writes the separator before item `i`; returns false when no more items are wanted.
   bool separate(size_t i) {
     if (i > 0) text_ += ", ";
     if (i < static_cast<size_t>(limits_.items) && !full()) return true;

@@ -11,7 +11,7 @@ struct ReprLimits {
   int size = 400;  // characters, about
 };
 
-// `relay.Var(name_hint="x", type=...)`; ignored and transient fields are left out.
+// Returns a text such as `relay.Var(name_hint="x", type=...)`; ignored and transient fields are left out.
 std::string repr(const Value& value, ReprLimits limits = {});
 
 }  // namespace headrace

@@ -5,8 +5,8 @@
 
 namespace headrace {
 
-// From now on register_global of this name is a UserError with `reason`, a sentence, even with `override`. What the
-// name has stays.
+// Makes every later register_global of this name a UserError with `reason`, a sentence, even with `override`. A
+// function that has the name already keeps it.
 void reserve_global(const std::string& name, const std::string& reason);
 
 }  // namespace headrace

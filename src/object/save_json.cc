@@ -34,7 +34,7 @@ std::string string_json(std::string_view text) {
   return json + "\"";
 }
 
-// What reads back to the same double, and as no integer.
+// Writes a number that reads back as the same double, and never as an integer.
 std::string float_json(double value) {
   if (std::isnan(value)) return "{\"float\": \"nan\"}";
   if (std::isinf(value)) return fmt::format("{{\"float\": \"{}inf\"}}", value < 0 ? "-" : "");
@@ -43,7 +43,7 @@ std::string float_json(double value) {
   return text;
 }
 
-// A value that is written where it stands; nothing for one that is a node.
+// Returns the JSON of a value that is written in place; nothing for a node.
 std::optional<std::string> inline_json(const Value& value) {
   const RawValue& raw = value.raw();
   if (is_string(raw)) return string_json(string_of(raw));
@@ -72,7 +72,7 @@ std::optional<std::string> inline_json(const Value& value) {
   return std::nullopt;
 }
 
-// A node's parts with their names; an Array has none, a Map's keys and values alternate.
+// Returns a node's parts with their names; an Array has none, a Map's keys and values alternate.
 NamedValues parts_of(const Object& node) {
   NamedValues parts;
   if (node.is_instance<ArrayObj>()) {

@@ -32,7 +32,7 @@ using Shape = std::vector<int64_t>;
 template <>
 struct ValueTraits<Shape> {
   static Value to(Shape shape) { return Value(make_object<ShapeObj>(std::move(shape))); }
-  // Also an Array of ints, since that is what Python and old text give.
+  // Also accepts an Array of ints, which Python and old texts give.
   static bool matches(const RawValue& raw);
   static Shape from(const RawValue& raw);
   static std::string name() { return "shape"; }

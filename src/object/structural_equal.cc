@@ -27,7 +27,7 @@ struct Pair {
   bool is_key = false;               // the entry's key, not its value
 };
 
-// What a variable of the left side corresponds to. Each time it is bound has a number; 0: for good.
+// The partner of a variable of the left side. Each binding has a serial number; 0: it holds for the whole comparison.
 struct Binding {
   Value partner;
   uint64_t serial = 0;
@@ -53,7 +53,7 @@ struct Uses {
     for (const auto& [variable, serial] : other.bindings) add(variable, serial);
     more |= other.more;
   }
-  // Without those that are younger: they were bound within.
+  // Drops bindings younger than `serial`, which were made inside.
   void drop_after(uint64_t serial) {
     while (!bindings.empty() && bindings.back().second > serial) bindings.pop_back();
   }
@@ -62,7 +62,7 @@ struct Uses {
 // Bindings that another one hides, for as long as the node that binds anew is compared.
 struct Hidden {
   Value left, right;  // bound to each other meanwhile
-  Binding of_left;    // what they were bound to, if at all
+  Binding of_left;    // the old partners, if any
   Value right_owner;
   Binding of_right_owner;
 };
@@ -164,7 +164,7 @@ class Comparer {
         return push_unless_proven(std::move(pair));
       case StructuralKind::dag:
         if (const Met met = meet(left, right); met != Met::neither) {
-          if (!stack_.empty()) stack_.back().uses.more = true;  // what it looked up is not known any more
+          if (!stack_.empty()) stack_.back().uses.more = true;  // the bindings it looked up are unknown now
           return met == Met::together || fail(pair, "sharing differs: one side was met before, elsewhere");
         }
         return push(std::move(pair));
@@ -210,7 +210,7 @@ class Comparer {
     if (may_change && !stack_.empty()) stack_.back().uses.add(left, bound->second.serial);
   }
 
-  // Whether the two are bound here, whatever they are bound to elsewhere.
+  // Returns whether the two are bound here, regardless of earlier bindings.
   bool binds_anew(const Pair& pair) const {
     if (!detail::is_bound_anew(pair.a.object()->type_info(), pair.mode)) return false;
     const auto is_for_good = [&](const Value& variable) {
@@ -236,7 +236,7 @@ class Comparer {
     to_left_[binding.partner.object()] = left;
   }
 
-  // The variables stay bound to each other after the node that binds them, unless they were bound before.
+  // Binds the variables to each other beyond the node that binds them, unless they were bound before.
   void bind_anew(const Value& left, const Value& right) {
     const auto owner = to_left_.find(right.object());
     Hidden hidden{left, right, {}, owner == to_left_.end() ? Value() : owner->second, {}};
@@ -377,7 +377,7 @@ std::string step_text(const Pair& pair) {
   return pair.is_key ? fmt::format(".key({})", key) : fmt::format("[{}]", key);
 }
 
-// ": element [2] is 1 against 3", where the type of both says how two of it differ.
+// Describes a difference by the type's own hook: ": element [2] is 1 against 3".
 std::string content_difference(const Value& a, const Value& b) {
   if (!a.is_object() || !b.is_object() || a.type_index() != b.type_index()) return "";
   const ContentHooks& hooks = a.object()->type_info().content;

@@ -34,9 +34,9 @@ struct Mismatch {
 };
 
 bool structural_equal(const Value& a, const Value& b, StructuralOptions options = {});
-// The first place, in the order of fields, where they differ; none when they are equal.
+// Returns the first difference in the order of fields; nothing when the values are equal.
 std::optional<Mismatch> first_mismatch(const Value& a, const Value& b, StructuralOptions options = {});
-// UserError with the first mismatch.
+// Throws a UserError with the first mismatch, if there is one.
 void assert_structural_equal(const Value& a, const Value& b, StructuralOptions options = {});
 
 }  // namespace headrace

@@ -1,4 +1,4 @@
-// What structural equality and hash share: which fields count, and whether variables met in them are bound there.
+// Rules that structural equality and structural hash share: which fields count, and which variables a field binds.
 #pragma once
 
 #include <algorithm>
@@ -17,15 +17,17 @@ inline bool has_field(const TypeInfo& type, bool FieldOptions::* mark) {
   return std::any_of(type.fields.begin(), type.fields.end(), [&](const FieldInfo& f) { return f.options.*mark; });
 }
 
-// A type of variables says by a mark on a field of its own that its variables are not bound once in a program.
-// def_once: by nothing. Nothing tells two of them apart, such as types to be inferred: they are what their fields say.
+// Returns the kind under which nodes of `type` are compared. A type of variables with a field marked def_once holds
+// variables that no binder introduces, such as types still to be inferred: nothing distinguishes two of them but their
+// fields, so they compare as trees.
 inline StructuralKind kind_of(const TypeInfo& type) {
   const bool is_plain = type.structural_kind == StructuralKind::var && has_field(type, &FieldOptions::def_once);
   return is_plain ? StructuralKind::tree : type.structural_kind;
 }
-// def_recursive: by every field marked def_once that they are met in, for the node that has it: type parameters, which
-// a function shares with its type, and a type with itself where it stands twice. In a hash they are what their fields
-// say.
+// Returns whether a field visited in `mode` binds variables of `type` again each time it is met, for the node that has
+// the field. A type of variables asks for this by a field of its own marked def_recursive: type parameters are bound
+// so, because a function shares them with its type and one type may occur twice in a program. A hash takes such
+// variables by their fields.
 inline bool is_bound_anew(const TypeInfo& type, DefMode mode) {
   return mode == DefMode::def_once && type.structural_kind == StructuralKind::var &&
          has_field(type, &FieldOptions::def_recursive);
@@ -33,7 +35,7 @@ inline bool is_bound_anew(const TypeInfo& type, DefMode mode) {
 
 inline bool counts(const FieldInfo& field) { return !field.options.ignore && !field.options.transient; }
 
-// The mode in which a field of a node is visited that itself is visited in `mode`.
+// Returns the mode in which a field of a node is visited that itself is visited in `mode`.
 inline DefMode mode_of(const FieldInfo& field, const TypeInfo& type, DefMode mode) {
   if (field.options.def_recursive) return DefMode::def_recursive;
   if (field.options.def_once) return DefMode::def_once;

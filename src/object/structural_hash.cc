@@ -81,7 +81,7 @@ class Hasher {
   }
 
  private:
-  // False when `value` is hashed at once, into `hash`; else its frame is on the stack.
+  // Hashes `value` at once into `hash` and returns false, or pushes its frame and returns true.
   bool enter(const Value& value, DefMode mode, uint64_t& hash) {
     if (detail::is_leaf(value.raw())) return hash = detail::leaf_hash(value.raw()), false;
     const Object* node = value.object();
@@ -127,7 +127,7 @@ class Hasher {
     return parts;
   }
 
-  // By the keys' hashes, so that the order of insertion does not count.
+  // Orders entries by the hashes of their keys, so that the order of insertion does not count.
   std::vector<size_t> entry_order(const MapObj& map, DefMode mode) {
     std::vector<std::tuple<uint64_t, uint64_t, size_t>> order;
     for (size_t i = 0; i < map.items.size(); ++i) {
@@ -142,7 +142,7 @@ class Hasher {
 
   std::pair<uint64_t, uint64_t> place_of(const Value& key, DefMode mode) {
     if (detail::is_leaf(key.raw())) return {detail::leaf_hash(key.raw()), 0};
-    // Of a node that two graphs may share differently, only the hash by itself is the same on both sides.
+    // Only the hash of the key alone is the same on both sides, because two graphs may share a node differently.
     const StructuralKind kind = detail::kind_of(key.object()->type_info());
     const bool corresponds = kind == StructuralKind::var || kind == StructuralKind::dag;
     if (auto it = known_.find(key.object()); corresponds && it != known_.end()) return {it->second.hash, 0};
@@ -152,7 +152,7 @@ class Hasher {
 
   StructuralOptions options_;
   bool top_;
-  uint64_t variables_ = 0;  // bound or mapped so far: what tells them apart
+  uint64_t variables_ = 0;  // the number of variables bound or mapped so far, which tells them apart
   std::unordered_map<const Object*, Known> known_;
   std::vector<HashFrame> stack_;
 };

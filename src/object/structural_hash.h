@@ -13,17 +13,17 @@ struct StructuralOptions {
   bool map_free_vars = false;
 };
 
-// Linear in the number of nodes reached; constant stack.
+// Returns the hash. Linear in the number of nodes reached; constant stack.
 uint64_t structural_hash(const Value& value, StructuralOptions options = {});
 
 namespace detail {
-// The hash of a number, string, dtype, device or pointer; and of an object with a content hook.
+// Returns the hash of a number, string, dtype, device or pointer; and of an object with a content hook.
 uint64_t leaf_hash(const RawValue& raw);
 bool leaf_equal(const RawValue& a, const RawValue& b);
-// Whether a value has no parts that are values themselves.
+// Returns whether a value contains no other values.
 bool is_leaf(const RawValue& raw);
-// The hash of a map's key taken by itself: how keys find their partners and their place in the hash of the map. Maps
-// within such a key count their entries in the order of insertion, so that this is never taken within itself.
+// Returns the hash of a map's key alone, by which keys find their partners and their place in the hash of the map. Maps
+// within such a key count their entries in the order of insertion, so that this hash is never nested in itself.
 uint64_t key_hash_alone(const Value& key, StructuralOptions options);
 }  // namespace detail
 

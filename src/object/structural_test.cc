@@ -1,4 +1,4 @@
-// Structural equality and hash, together: whatever is equal hashes alike.
+// Tests structural equality and hash together: equal values have equal hashes.
 #include <gtest/gtest.h>
 
 #include <cmath>
@@ -85,7 +85,7 @@ TEST(StructuralNode, SharingOfDagNodesCorresponds) {
   EXPECT_TRUE(same(apart_calls, make_tuple({make_call("f", {}), make_call("f", {})})));
   const auto other = make_call("f", {});
   EXPECT_TRUE(same(twice, make_tuple({other, other})));
-  // The same nodes in another arrangement.
+  // The same nodes in another arrangement differ.
   const auto a = make_call("f", {}), b = make_call("f", {});
   EXPECT_FALSE(same(make_tuple({a, b, a}), make_tuple({a, b, b})));
 }
@@ -109,7 +109,7 @@ TEST(StructuralBinder, LetBindsByPlace) {
   const Var x = make_var("x"), y = make_var("y");
   EXPECT_TRUE(same(make_let(x, make_int(1), make_call("f", {x})), make_let(y, make_int(1), make_call("f", {y}))));
   EXPECT_FALSE(same(make_let(x, make_int(1), make_call("f", {x})), make_let(y, make_int(1), make_call("f", {x}))));
-  // Bound once, in the field that says so: in the value the variable is free.
+  // A let binds its variable in the marked field only: in the value the variable is free.
   EXPECT_FALSE(same(make_let(x, x, x), make_let(y, y, y)));
 }
 

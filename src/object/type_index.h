@@ -43,7 +43,8 @@ struct StrBytes {  // TVMFFIByteArray
   size_t size;
 };
 
-// A value as it lies in memory: what a function receives and gives. It owns nothing; class Value does.
+// A value as it lies in memory, in the layout in which functions receive arguments and return results. It owns nothing;
+// class Value does.
 struct RawValue {
   int32_t type_index = type_index::kNone;
   uint32_t small_len = 0;  // bytes of a small string; zero otherwise

@@ -28,13 +28,13 @@ class Value {
     return *this;
   }
 
-  // Takes over what `raw` holds: one reference when it is an object.
+  // Takes ownership of the value in `raw`: one reference when it is an object.
   static Value adopt(RawValue raw) {
     Value value;
     value.raw_ = raw;
     return value;
   }
-  // A value of its own: borrowed strings and tensors in `raw` are copied into owned ones where they can be.
+  // Copies a value: borrowed strings and tensors in `raw` become owned ones where possible.
   static Value own(const RawValue& raw);
 
   const RawValue& raw() const { return raw_; }
@@ -48,10 +48,10 @@ class Value {
   bool is() const {
     return ValueTraits<T>::matches(raw_);
   }
-  // The value as a T; UserError naming both kinds when it is none.
+  // Returns the value as a T; UserError naming both kinds when it is none.
   template <typename T>
   T as() const;
-  // The node, or null when the value is no such node.
+  // Returns the node, or null when the value is no such node.
   template <typename T>
   const T* as_node() const {
     return is_object() && raw_.v.v_object->is_instance<T>() ? static_cast<const T*>(raw_.v.v_object) : nullptr;
@@ -68,22 +68,22 @@ class Value {
 };
 static_assert(sizeof(Value) == sizeof(RawValue));
 
-// Whether None becomes a null reference that a reader would have to test for. Items of an Array and arguments of a
-// function are never null unless their type is std::optional or Value.
+// Says whether None converts to a null reference of type T that a reader would have to test for. Items of an Array and
+// arguments of a function are never null unless their type is std::optional or Value.
 template <typename T>
 inline constexpr bool none_is_null = false;
 template <typename T>
 inline constexpr bool none_is_null<Ref<T>> = true;
 
-// As ValueTraits<T>::matches, for a place where null is not meant.
+// Returns whether `raw` converts to a T that is not null.
 template <typename T>
 bool matches_item(const RawValue& raw) {
   return !(none_is_null<T> && raw.type_index == type_index::kNone) && ValueTraits<T>::matches(raw);
 }
 
-// "int", "str", "relay.Var": what a user is told of a value's kind.
+// Returns the name of a value's kind for messages: "int", "str", "relay.Var".
 std::string kind_name(const RawValue& value);
-// "expected int of 8 bits, got int 300"
+// Returns a message such as "expected int of 8 bits, got int 300".
 std::string kind_mismatch(const std::string& expected, const RawValue& got);
 [[noreturn]] void throw_kind_mismatch(const std::string& expected, const RawValue& got);
 
@@ -137,8 +137,8 @@ struct ValueTraits<T> {
   static std::string name() { return sizeof(T) == 8 ? "int" : fmt::format("int of {} bits", sizeof(T) * 8); }
 };
 
-// Beside an enum that is a field of a node stands `constexpr E greatest(E)`, its last enumerator; its enumerators have
-// no gaps.
+// Requires `constexpr E greatest(E)`, which gives an enum's last enumerator. An enum that is a field of a node declares
+// it; its enumerators have no gaps.
 template <typename T>
 concept HasGreatest = requires { greatest(T{}); };
 
@@ -196,7 +196,7 @@ struct ValueTraits<std::string> {
   static std::string name() { return "str"; }
 };
 
-// The characters of any kind of string value (borrowed from it); not for other kinds.
+// Returns the characters of any kind of string value (borrowed from it); do not call for other kinds.
 std::string_view string_of(const RawValue& raw);
 
 template <typename T>
@@ -222,7 +222,7 @@ struct ValueTraits<Ref<T>> {
     }
     return Value::adopt(raw);
   }
-  // A null reference passes here; who needs a node checks for it.
+  // Accepts a null reference; callers that need a node check for it.
   static bool matches(const RawValue& raw) {
     return raw.type_index == type_index::kNone ||
            (raw.type_index >= type_index::kStaticObjectBegin && raw.v.v_object->is_instance<T>());

@@ -1,11 +1,11 @@
-// Copies of attributes whose type is known as its family's only: PoolAttrs for MaxPool2DAttrs.
+// Copies attributes that are known by the type of their family only: PoolAttrs for MaxPool2DAttrs.
 #pragma once
 
 #include "ir/expr.h"
 
 namespace headrace::ops {
 
-// A copy of the node's own type that `change` has edited. The types of a family add no members to it.
+// Returns a copy, of the node's own type, that `change` has edited. The types of a family add no members to it.
 template <typename Family, typename F>
 Ref<Family> copy_of_own_type(const Family& attrs, F&& change) {
   const ObjectRef copy(attrs.type_info().make_empty());

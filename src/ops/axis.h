@@ -6,8 +6,8 @@
 
 namespace headrace::ops {
 
-// `axis` counted from 0 for a tensor of `rank` dimensions; a negative one counts from the end. A type relation has
-// checked that it is inside (ops/register.h).
+// Returns `axis` counted from 0 for a tensor of `rank` dimensions; a negative one counts from the end. A type relation
+// has checked that it is inside (ops/register.h).
 inline size_t normal_axis(int64_t axis, size_t rank) {
   return static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(rank) : axis);
 }

@@ -1,4 +1,4 @@
-// What calls of ops that users registered say of themselves, where an op of ours says it once for all calls.
+// Fusion kinds of single calls, for ops of users; a built-in op has one kind for all its calls.
 #pragma once
 
 #include <optional>
@@ -7,7 +7,7 @@
 
 namespace headrace::ops {
 
-// "elementwise"
+// Returns the kind's name: "elementwise".
 std::string_view name_of(FusionKind kind);
 
 struct CallFusion {
@@ -18,28 +18,29 @@ struct CallFusion {
 using CallFusionFn = std::function<CallFusion(const relay::CallNode&)>;
 inline constexpr OpKey<CallFusionFn> kCallFusion{"CallFusion"};
 
-// How a call fuses: by kCallFusion, else by kFusionKind. Opaque when the op says neither, when it says it of typed
-// calls and this one has no types yet, and for calls of what is no op. UserError as kCallFusion.
+// Returns how a call fuses: by kCallFusion, else by kFusionKind. Opaque when the op has neither, when kCallFusion needs
+// types that the call does not have yet, and for a callee that is not an op. UserError as kCallFusion.
 FusionKind fusion_kind_of(const relay::CallNode& call);
-// The same for who moves the call to data of another shape or layout, which what computes this very call cannot tell:
-// nothing unless the op has a kFusionKind.
+// Returns the kind that holds for data of any shape and layout, for passes that move the call; a kind computed from
+// this one call does not qualify. Nothing unless the op has a kFusionKind.
 std::optional<FusionKind> promised_kind_of(const relay::CallNode& call);
 
 // Why no call of the op ever fuses, where its kind does not say it.
 inline constexpr OpKey<std::string> kWhyOpaque{"WhyOpaque"};
-// Why no call of the op ever fuses, as far as the op itself tells; empty when calls may.
+// Returns why no call of the op ever fuses, judged by the op alone; empty when calls may.
 std::string why_opaque(const OpNode& op);
-// Why this typed call of an op does not fuse; empty when it does. UserError as kCallFusion, and for another call.
+// Returns why this typed call of an op does not fuse; empty when it does. UserError as kCallFusion, and for another
+// call.
 std::string why_opaque(const relay::CallNode& call);
 
 // Throws the UserError for a call that takes its operands from memory, as calls that fuse with nothing do, in a group
 // that computes one of them: FuseOps makes no such group, so a user wrote the function.
 [[noreturn]] void refuse_computed_operand(const relay::CallNode& call);
 
-// Nothing here knows the op's loops: the global function of this name computes it, or the one that a module of the
-// artifact provides. It is called with a DLTensor* for each input, then for each output.
+// Marks an op whose loops are not known: a global function of this name, or a function of a module in the artifact,
+// computes it. It gets a DLTensor* for each input, then for each output.
 inline constexpr OpKey<std::string> kExternal{"External"};
-// The name, when `call` is a call of such an op; else null.
+// Returns the name when `call` is a call of such an op; else null.
 const std::string* external_of(const Expr& call);
 
 }  // namespace headrace::ops

@@ -1,4 +1,4 @@
-// One function an op family: it registers the family's ops. Called by all_ops.cc only.
+// One function for each op family, which registers the family's ops. Called by all_ops.cc only.
 #pragma once
 
 namespace headrace::ops {

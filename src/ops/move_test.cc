@@ -192,7 +192,7 @@ TEST_F(MoveOps, DimensionsPastAnySizeAreRefused) {
   const auto past = HasSubstr("the result would have a dimension past any size: 5 * 9223372036854775807");
   EXPECT_THAT(error_of(tile(var(Shape{5}), Shape{INT64_MAX})), past);
   EXPECT_THAT(error_of(repeat(var(Shape{5}), INT64_MAX, 0)), past);
-  // Of a symbol nothing is known, so nothing is refused.
+  // A symbol may have any value, so nothing is refused.
   EXPECT_EQ(type_of_expr(tile(var({make_prim_var("n")}), Shape{INT64_MAX})),
             "Tensor[(n * 9223372036854775807), float32]");
 }

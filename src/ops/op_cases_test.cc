@@ -58,7 +58,7 @@ TEST_F(OpCasesTest, EveryOpHasAResultAndAnError) {
   }
 }
 
-// Else it could be the error of either.
+// With two ops the error could come from either.
 TEST_F(OpCasesTest, AnErrorIsOfOneOp) {
   for (const OpCase& c : read_op_cases()) {
     if (!c.fails()) continue;

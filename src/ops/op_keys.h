@@ -18,7 +18,7 @@ enum class FusionKind : uint8_t {
 };
 inline constexpr OpKey<FusionKind> kFusionKind{"FusionKind"};
 
-// What reference evaluation is asked with. Tensors are dense and on the CPU.
+// The input of a reference evaluation. Tensors are dense and on the CPU.
 struct EvalInput {
   const relay::CallNode& call;
   std::vector<NDArray> args;          // tuples flattened in order
@@ -31,7 +31,7 @@ struct EvalInput {
   const T& attrs() const {
     return call.attrs_as<T>();
   }
-  // A new tensor for result i.
+  // Makes a new tensor for result i.
   NDArray make_output(size_t i = 0) const;
   // Counts work beyond one step for each element that is read or written; see EvalWork. Call it in the loops of ops
   // whose work is more than their operands and results are large.

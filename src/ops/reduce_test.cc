@@ -63,7 +63,7 @@ TEST_F(ReduceTest, EmptyAxes) {
               ::testing::HasSubstr("is empty"));
   EXPECT_THAT(relate_error(reduce("mean", any_arg()), {tensor(Shape{2, 0})}), ::testing::HasSubstr("is empty"));
   EXPECT_THAT(relate_error(arg_reduce("argmin", any_arg()), {tensor(Shape{0})}), ::testing::HasSubstr("is empty"));
-  // What a symbol hid from the relation is found by eval.
+  // eval finds the fault that a symbol hid from the relation.
   const Expr call = reduce("max", any_arg(), Shape{1});
   const EvalInput input{*call.as<relay::CallNode>(), {none}, {}, {make_tensor_type(Shape{2})}};
   EXPECT_THROW((*call.as<relay::CallNode>()->as_op()->find(kEval))(input), UserError);

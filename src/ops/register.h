@@ -1,8 +1,8 @@
-// What an op family registers its ops with.
+// OpBuilder, with which an op family registers its ops.
 //
 //   OpBuilder("nn.relu", "max(x, 0)").arg("data").relation(same_type).fusion(FusionKind::elementwise).eval(eval_relu);
 //
-// The parts that families share: ops/loops/dims.h (symbolic dimensions), ops/loops/element.h (element types of eval),
+// Helpers that families share: ops/loops/dims.h (symbolic dimensions), ops/loops/element.h (element types of eval),
 // ops/loops/index.h (strides and iteration).
 #pragma once
 
@@ -19,26 +19,26 @@ class OpBuilder {
  public:
   // Makes the op known; `doc` says purpose, shapes, dtypes and source.
   OpBuilder(std::string name, std::string doc);
-  // The next argument. An op with arguments checks their number before its relation is asked; see any_args().
+  // Adds the next argument. An op with arguments checks their number before its relation is asked; see any_args().
   OpBuilder& arg(std::string name, std::string kind = "Tensor", std::string doc = "");
-  // The op takes any number of arguments.
+  // Lets the op take any number of arguments.
   OpBuilder& any_args();
-  // The struct of the op's attributes. A call without it, or with another, is a UserError.
+  // Sets the struct of the op's attributes. A call without it, or with another, is a UserError.
   template <typename T>
   OpBuilder& attrs() {
     op_->attrs_type_key = type_of<T>().key;
     check_attrs_ = [](const ObjectRef& attrs) { return attrs.is<T>(); };
     return *this;
   }
-  // After arg() and attrs(): what they say is checked first.
+  // Sets the type relation; call after arg() and attrs(), whose checks then run before it.
   OpBuilder& relation(TypeRelationFn relation);
   OpBuilder& fusion(FusionKind kind);
   OpBuilder& eval(EvalFn eval);
   OpBuilder& value(ValueInferenceFn infer);
   OpBuilder& level(int32_t support_level);
-  // See kKeepsElements.
+  // Sets kKeepsElements.
   OpBuilder& keeps_elements();
-  // The op has effects; see kStateful.
+  // Marks the op as having effects; see kStateful.
   OpBuilder& stateful();
 
  private:
@@ -47,7 +47,7 @@ class OpBuilder {
   bool counts_args_ = true;
 };
 
-// A call of `op` with a T that `fill` has set.
+// Makes a call of `op` with attributes T that `fill` has set.
 template <typename T, typename F>
 Expr call_with(std::string_view op, Array<Expr> args, Span span, F&& fill) {
   auto attrs = make_object<T>();
@@ -55,7 +55,7 @@ Expr call_with(std::string_view op, Array<Expr> args, Span span, F&& fill) {
   return relay::make_call(op, std::move(args), Attrs(attrs), std::move(span));
 }
 
-// "Tensor[(1, n), float32]", for messages.
+// Returns a type's text for messages: "Tensor[(1, n), float32]".
 inline std::string show(const TensorType& type) { return to_string(Type(type)); }
 // Fails unless argument `i`'s dtype is `expected`'s; `what` names the argument.
 void check_same_dtype(const RelationInput& input, const TensorType& expected, const TensorType& got,
@@ -65,7 +65,7 @@ void check_one_of(const RelationInput& input, std::string_view what, const std::
                   std::initializer_list<std::string_view> known);
 // Fails unless products of `data` can be summed up in `out`: both are floats, or both integers.
 void check_out_dtype(const RelationInput& input, DataType out, DataType data);
-// The same as normal_axis of ops/axis.h; fails when `axis` is outside.
+// Returns normal_axis of ops/axis.h; fails when `axis` is outside.
 size_t normal_axis(const RelationInput& input, int64_t axis, size_t rank, std::string_view what = "axis");
 
 }  // namespace headrace::ops

@@ -26,7 +26,7 @@ TEST_F(SelectTest, ArgwhereHasASizeThatTheTypeDoesNotTell) {
   EXPECT_EQ(none.shape(), (Shape{0, 2}));
 }
 
-// What reads it sees the sizes that there are.
+// Ops that read the result see its actual size.
 TEST_F(SelectTest, OpsBehindArgwhereSeeItsActualSize) {
   const relay::Function function = parse(
       "fn (%x: Tensor[(5), int32]) { "

@@ -167,7 +167,7 @@ TEST_F(WindowOpsTest, ConvolutionTypes) {
             "Tensor[(n, 6, h * 2, 6), float32]");
 }
 
-// Symbols stay what they are: what is whole for the op is taken apart again.
+// Symbols stay: axes that the op joins are split again.
 TEST_F(WindowOpsTest, PackedTypes) {
   const PrimExpr n = make_prim_var("n"), c = make_prim_var("c"), h = make_prim_var("h"), block = make_int(16);
   Conv2DAttrs conv;
@@ -254,7 +254,7 @@ TEST_F(WindowOpsTest, WrongConvolutionsAreNamed) {
               HasSubstr("output_padding (1, 0) must be below the stride"));
 }
 
-// Batches and channels may be symbols; the sizes tell the kernel's where one only fits.
+// Batches and channels may be symbols; the kernel size follows from the other sizes where only one fits.
 TEST_F(WindowOpsTest, TheWeightsGradientFindsTheKernelsSize) {
   using ::testing::HasSubstr;
   const PrimExpr n = make_prim_var("n"), h = make_prim_var("h");

@@ -66,7 +66,7 @@ std::vector<std::string> split(std::string_view text, char at) {
   return parts;
 }
 
-// Nothing where a row has no name.
+// Parses NAME=A,B;NAME=A; returns nothing where a row has no name.
 std::optional<Map<std::string, Array<std::string>>> parse_lists(std::string_view text) {
   Map<std::string, Array<std::string>> lists;
   for (const std::string& row : split(text, ';')) {
@@ -83,7 +83,7 @@ Value parse_config_value(std::string_view name, std::string_view text) {
   const ConfigKey& key = get_config_key(name);
   std::vector<Value> readings;
   for (const bool truth : {true, false}) {
-    if (key.kind != "bool") break;  // an int takes a bool, too, but nobody means one who writes a text
+    if (key.kind != "bool") break;  // an int also accepts a bool, but a text "true" does not mean an int
     if (text == (truth ? "true" : "false") || text == (truth ? "True" : "False")) readings.emplace_back(truth);
   }
   if (const auto number = parse_number<int64_t>(text)) readings.emplace_back(*number);

@@ -12,12 +12,11 @@ struct ConfigKey {
   std::string kind;  // "int"
   std::string doc;
   bool (*accepts)(const RawValue& value);
-  std::string default_text =
-      {};  // what holds without it, as parse_config_value takes it; empty where that is no one value
-  void (*check)(const Value& value) = nullptr;  // UserError that says what else is wrong with a value of the kind
+  std::string default_text = {};                // the value without it, as text; empty when there is no single value
+  void (*check)(const Value& value) = nullptr;  // throws a UserError for a value that is invalid in other ways
 };
 
-// A key of values of type T.
+// Makes a key with values of type T.
 template <typename T>
 ConfigKey config_key(std::string name, std::string doc, std::string default_text = "",
                      void (*check)(const Value& value) = nullptr) {
@@ -28,21 +27,22 @@ ConfigKey config_key(std::string name, std::string doc, std::string default_text
 // Makes a key known; a key that is known already stays as it is.
 void declare_config_key(ConfigKey key);
 
-// By name. Null when there is none.
+// Returns the key of that name; null when there is none.
 const ConfigKey* find_config_key(std::string_view name);
 std::vector<ConfigKey> config_keys();
 
-// The value of a key as a command line gives it, of the kind that the key declares: true, 3, 0.5, or a text; of a list
-// of texts, A,B; of a map to lists, NAME=A,B;NAME=A. UserError for an unknown key, as check_config, and a text that is
-// no such value.
+// Parses the value of a key from a command line, in the kind that the key declares: true, 3, 0.5, or a text; a list of
+// texts as A,B; a map to lists as NAME=A,B;NAME=A. UserError for an unknown key, as check_config, and for a text of
+// another kind.
 Value parse_config_value(std::string_view key, std::string_view text);
 
 // The level of a context: which passes of a sequence run. 0 makes each op a kernel by itself.
 inline constexpr int64_t kMaxOptLevel = 4;
-// UserError for a level outside of [0, kMaxOptLevel].
+// Throws a UserError for a level outside of [0, kMaxOptLevel].
 void check_opt_level(int64_t level);
 
-// UserError that names an unknown key and lists those there are, or says what is wrong with a value.
+// Checks a configuration. UserError that names an unknown key and lists the known ones, or that says what is wrong with
+// a value.
 void check_config(const Map<std::string, Value>& config);
 
 }  // namespace headrace::pass

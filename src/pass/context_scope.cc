@@ -60,7 +60,7 @@ std::exception_ptr leave_first(const Array<PassInstrumentRef>& instruments, size
   return error;
 }
 
-// A scope: the context that was entered, what it became by other instruments, and those to leave.
+// A scope: the context that was entered, its copy with other instruments, and the instruments to leave.
 struct Scope {
   PassContextRef entered, context;
   Array<PassInstrumentRef> instruments;
@@ -72,7 +72,7 @@ std::vector<Scope>& scopes() {
   return stack;
 }
 
-// Of what runs in no scope: the defaults, with the instruments that override_instruments gave it.
+// Returns the scope of code that runs in none: the defaults, with the instruments that override_instruments set.
 Scope& outermost() {
   thread_local Scope scope = [] {
     const PassContextRef context = make_object<PassContextObj>();

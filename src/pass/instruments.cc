@@ -15,7 +15,7 @@ namespace {
 
 double now_s() { return std::chrono::duration<double>(std::chrono::steady_clock::now().time_since_epoch()).count(); }
 
-// The functions of `module` that are nodes of type F, in a module of their own.
+// Returns the functions of `module` that are nodes of type F, in a module of their own.
 template <typename F>
 IRModule only(const IRModule& module) {
   const IRModule shown = snapshot(module);
@@ -26,7 +26,7 @@ IRModule only(const IRModule& module) {
   return shown;
 }
 
-// The functions of tir stand behind those of relay, in their own text form.
+// Returns the text of a module; functions of tir follow those of relay, in their own text form.
 std::string text_of(const IRModule& module) {
   const IRModule loops = only<tir::PrimFuncNode>(module);
   const bool all_loops = !loops->functions().empty() && loops->functions().size() == module->functions().size();
@@ -93,7 +93,7 @@ class DumpFolderInstrument : public PassInstrument {
 
   void run_after_pass(const IRModule& module, const PassInfo& info) override {
     const Running run = before_.pop();
-    // What a sequence did its last pass has written.
+    // The last pass of a sequence has written the sequence's changes already.
     const bool is_written = count_ > run.number && module == last_;
     last_ = module;
     const std::string diff = is_written || module == run.before ? "" : diff_texts(text_of(run.before), text_of(module));

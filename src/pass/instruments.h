@@ -1,4 +1,4 @@
-// The instruments that the programs offer: what each pass changed, and how long it took.
+// The instruments that the programs offer: they show what each pass changed, and how long it took.
 #pragma once
 
 #include "pass/pass.h"
@@ -13,24 +13,24 @@ enum class Dump : uint8_t {
   all,   // the whole module
 };
 
-// Tells `sink` after each pass what the module is, or what has changed, under a heading with the pass' name. The
-// functions of relay, then those of tir; the data of constants is left out.
+// Makes an instrument that gives `sink` the module, or its changes, after each pass, under a heading with the pass's
+// name. Relay functions come first, then those of tir; the data of constants is left out.
 std::shared_ptr<PassInstrument> make_dump_instrument(Dump dump, TextSink sink);
 
 inline constexpr const char* kDumpedProgram = "00_program.relay";
 
-// Writes into `folder`, which is made where it is missing, what the program is and what each pass changed:
+// Makes an instrument that writes the program, and the changes of each pass, into `folder`, which is made if missing:
 //   00_program.relay          before the first pass
 //   03_FoldConstant.diff      the lines that the third pass changed; no file where it changed none
-// Functions as above; the data of constants is left out. UserError naming a file that cannot be written. Files of an
-// earlier run are left alone unless they have the same names.
+// Functions are ordered as above; the data of constants is left out. UserError naming a file that cannot be written.
+// Files of an earlier run stay unless they have the same names.
 std::shared_ptr<PassInstrument> make_dump_folder_instrument(const std::string& folder);
 
 // Checks the rules of the IR after each pass. InternalError naming the pass after which `verify` throws.
 std::shared_ptr<PassInstrument> make_verify_instrument(std::function<void(const IRModule&)> verify);
 
-// What an instrument knows of the passes that are running, the innermost last. A pass may run others; what a pass that
-// threw has left is dropped where its run ends.
+// A stack of an instrument's data about the running passes, the innermost last. A pass may run others. The data of a
+// pass that threw is dropped when the pass around it ends.
 template <typename T>
 class RunningPasses {
  public:
@@ -64,9 +64,9 @@ class TimingInstrument : public PassInstrument {
   void exit_pass_ctx() override { begins_.exit_run(); }
   void run_before_pass(const IRModule& module, const PassInfo& info) override;
   void run_after_pass(const IRModule& module, const PassInfo& info) override;
-  // In the order of their first runs.
+  // Returns the rows in the order of the passes' first runs.
   const std::vector<Row>& rows() const { return rows_; }
-  // A table for people.
+  // Returns the times as a table for people.
   std::string report() const;
 
  private:

@@ -12,7 +12,7 @@ struct PassTable {
   std::map<std::string, PassInfo> passes;
 };
 
-// Relay's passes that are not here, and what is instead.
+// Relay's passes that do not exist here, each with its replacement.
 constexpr std::pair<std::string_view, std::string_view> kNotHere[] = {
     {"AlterOpLayout", "ConvertLayout takes the layouts that you want"},
     {"AnnotateMemoryScope", "there are no textures"},

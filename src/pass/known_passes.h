@@ -1,4 +1,4 @@
-// The names that passes go by in this process: what the lists of a context may name.
+// The names of passes in this process, which lists of a context may contain.
 #pragma once
 
 #include "pass/pass.h"
@@ -8,18 +8,19 @@ namespace headrace::pass {
 // Passes of the project when the driver registers them, those of users when they are made.
 void make_known(const PassInfo& info);
 
-// The configuration that an option of a pass is: "relay.FuseOps.max_depth" of "max_depth".
+// Returns the configuration key of a pass's option: "relay.FuseOps.max_depth" for "max_depth".
 std::string option_key(std::string_view pass, std::string_view option);
 // Makes the keys of a pass' options known (config.h).
 void declare_options(const PassInfo& info);
 
-// What a context names passes to.
+// The list of a context that names a pass.
 enum class NamedTo { disable, require };
 
-// UserError for a name, in any spelling, that no pass goes by. A pass of Relay that is not here may be disabled.
+// Checks that each name, in any spelling, is a pass. A pass of Relay that does not exist here may be disabled.
+// UserError.
 void check_pass_names(const std::vector<std::string>& names, NamedTo purpose);
 
-// Relay's passes that are not here, with what is instead.
+// Returns the passes of Relay that do not exist here, each with its replacement.
 Map<std::string, std::string> passes_not_here();
 
 }  // namespace headrace::pass

@@ -7,7 +7,7 @@ namespace headrace::pass {
 
 namespace {
 
-// What pass names are compared by.
+// Returns the form in which pass names are compared.
 std::string folded(std::string_view name) {
   std::string result;
   for (const char c : name) {
@@ -54,7 +54,7 @@ void check_list(const std::vector<Pass>& passes, const PassContext& context) {
   }
 }
 
-// What is in a module. The objects are held, so that whoever adds to the module makes others.
+// The contents of a module. The objects are held, so that adding to the module makes new ones.
 using Contents = std::pair<Ref<MapObj>, Ref<MapObj>>;
 Contents contents(const IRModule& module) {
   return {module->functions().object(), module->type_definitions().object()};
@@ -78,7 +78,7 @@ class InstrumentScope {
   ~InstrumentScope() { leave(); }
   InstrumentScope(const InstrumentScope&) = delete;
 
-  // After a run that succeeded: the first error of an instrument is the run's.
+  // Ends a run that succeeded: the first error of an instrument becomes the run's.
   void finish() {
     if (const std::exception_ptr error = leave()) std::rethrow_exception(error);
   }
@@ -159,7 +159,8 @@ IRModule run_passes(const std::vector<Pass>& passes, const IRModule& given, cons
   run.infer_type();
   const IRModule module = run.module();
   scope.finish();
-  // A pass in Python may add to the module that it gets and return it; what others added, no pass has seen.
+  // A pass in Python may add to the module that it gets and return it; definitions that other threads added meanwhile
+  // have not been seen by any pass.
   return module == start && contents(start) == before && contents(given) == before ? given : module;
 }
 

@@ -1,8 +1,8 @@
-// Pass: a named step from module to module; PassContext: how passes run; run_passes: the one runner.
+// Pass: a named step from module to module. PassContext: the settings of a run. run_passes: the one runner.
 //
-// A pass of the project is a plain function behind a small header (passes/fold/fold_constant.h); its row in the list it
-// belongs to (passes/pipeline.cc, tir_passes/pipeline.cc) gives it a name, a level, a line that says what it does, its
-// other names and its options.
+// A pass of the project is a plain function behind a small header (passes/fold/fold_constant.h). Its row in its list
+// (passes/pipeline.cc, tir_passes/pipeline.cc) gives it a name, a level, a one-line summary, its aliases and its
+// options.
 #pragma once
 
 #include <headrace/reason.h>
@@ -24,19 +24,20 @@ struct PassInfo {
   // Its options, in the order in which a call may give them, by their own names; see option_key in known_passes.h.
   std::vector<ConfigKey> options = {};
   std::vector<std::string> runs_after = {};  // in a list that has these too, it comes after them
-  std::vector<std::string> undoes = {};      // what these did is taken back: after it, they may come again
-  bool traceable = true;                     // whether the context's trace is told of it
+  std::vector<std::string> undoes = {};      // the passes that this one reverts; after it, they may run again
+  bool traceable = true;                     // whether the context's trace is called for it
   bool rounds = false;                       // whether results may differ by rounding (docs/numerics.md); else no bit
 
-  // By its name or another that it goes by, in any spelling: "fold_constant", "FoldConstant", "foldconstant".
+  // Returns whether `name` is the pass's name or an alias, in any spelling: "fold_constant", "FoldConstant",
+  // "foldconstant".
   bool is_called(std::string_view name) const;
 };
 
 struct Pass {
   PassInfo info;
   std::function<IRModule(const IRModule&, const PassContext&)> run;
-  // What info.required names, found (make_sequential does): whenever this pass runs, they run before it, whatever the
-  // level is, but for one that has just run.
+  // The passes that info.required names, which make_sequential looks up. Whenever this pass runs, they run before it at
+  // any level, except one that has just run.
   std::vector<Pass> prerequisites = {};
 };
 
@@ -46,7 +47,7 @@ struct PassInstrument {
   virtual std::string name() const = 0;
   virtual void enter_pass_ctx() {}
   virtual void exit_pass_ctx() {}
-  // False skips the pass (not one that is required).
+  // Returns false to skip a pass (not one that is required).
   virtual bool should_run(const IRModule&, const PassInfo&) { return true; }
   virtual void run_before_pass(const IRModule&, const PassInfo&) {}
   virtual void run_after_pass(const IRModule&, const PassInfo&) {}
@@ -66,14 +67,14 @@ struct PassContext {
   std::vector<std::string> disabled_pass = {};
   Map<std::string, Value> config = {};  // declared keys (config.h)
   std::vector<std::shared_ptr<PassInstrument>> instruments = {};
-  // Told of each traceable pass that runs: before it with true, after it with false.
+  // Called for each traceable pass that runs: before it with true, after it with false.
   std::function<void(const IRModule&, const PassInfo&, bool is_before)> trace = {};
-  std::function<void(const PassNote&)> note = {};
-  int32_t threads = 1;  // on which constants may be evaluated; results are the same for any number
-  // Gives every node its type; run before each pass and after the last one. Null: types are the passes' own business.
+  std::function<void(const PassNote&)> note = {};  // called for what a pass leaves undone
+  int32_t threads = 1;  // threads that may evaluate constants; results are the same for any number
+  // Infers the types of a module; run before each pass and after the last one. Null: passes infer types themselves.
   std::function<IRModule(const IRModule&)> infer_type = {};
 
-  // What the configuration says of `key`, if it does. UserError when the value is of another kind.
+  // Returns the configured value of `key`, if any. UserError when the value is of another kind.
   template <typename T>
   std::optional<T> option(const std::string& key) const {
     const auto value = config.get(key);
@@ -87,7 +88,7 @@ struct PassContext {
   bool is_required(const PassInfo& info) const;
 };
 
-// Whether two spellings are one name; that a pass has two names, PassInfo knows.
+// Returns whether two spellings are one name. Aliases are not considered (PassInfo::is_called).
 bool same_pass_name(std::string_view a, std::string_view b);
 
 // Runs `passes` in order, after relay/unique_binders.h. A pass is skipped when it is disabled, above the level (unless

@@ -44,7 +44,7 @@ Ref<PassInfoObj> make_pass_info(const PassInfo& info) {
   return object;
 }
 
-// An option of a pass as it was declared; its name alone where nobody has.
+// Returns an option of a pass as declared; with its name alone when it is not declared.
 static ConfigKey declared_option(const std::string& pass, const std::string& option) {
   const ConfigKey* key = find_config_key(option_key(pass, option));
   ConfigKey own = key != nullptr ? *key : ConfigKey{};
@@ -77,7 +77,7 @@ Ref<T> make_named(Ref<PassInfoObj> info, std::function<IRModule(const IRModule&,
   return pass;
 }
 
-// A pass of the registry, in any spelling.
+// Finds a pass of the registry, in any spelling.
 PassRef find_registered(const std::string& name) {
   constexpr std::string_view kPrefix = "relay._transform.";
   for (const std::string& known : global_names()) {
@@ -87,7 +87,7 @@ PassRef find_registered(const std::string& name) {
   return {};
 }
 
-// `asked`: the passes whose requirements are looked at.
+// Converts a pass and its requirements; `asked` are the passes whose requirements are being converted.
 Pass to_pass(const PassObj& pass, std::vector<std::string>& asked) {
   if (!pass.run) throw_user_error("pass '{}' was made from its fields and has no code", pass.info->name);
   Pass result{to_info(*pass.info), pass.run};

@@ -1,4 +1,4 @@
-// Passes, instruments and contexts as objects: what other languages hold and scopes keep. pass.h has the runner.
+// Passes, instruments and contexts as objects, for other languages and for scopes. pass.h has the runner.
 #pragma once
 
 #include "object/function.h"
@@ -17,14 +17,14 @@ struct PassInfoObj : Object {
   Array<std::string> required;
   bool traceable = true;
   std::string summary;
-  Array<std::string> aliases;  // other names it goes by
+  Array<std::string> aliases;  // other names of the pass
   Array<std::string> options;  // the names of its options, in the order in which a call may give them
   Array<std::string> runs_after, undoes;
 };
 Ref<PassInfoObj> make_pass_info(const PassInfo& info);
 PassInfo to_info(const PassInfoObj& info);
 
-// A pass. Its code is no field: one that was loaded from JSON refuses to run.
+// A pass as an object. Its code is not a field: a pass that was loaded from JSON refuses to run.
 struct PassObj : Object {
   using Parent = Object;
   static constexpr std::string_view type_key = "transform.Pass";
@@ -34,7 +34,8 @@ struct PassObj : Object {
 };
 using PassRef = Ref<PassObj>;
 
-// What a pass is over: a module, the functions of Relay in one, or its loop functions; or it is several passes.
+// The kinds of passes by what they run over: a module, the Relay functions in a module, or its loop functions; or a
+// sequence of passes.
 struct ModulePassObj : PassObj {
   using Parent = PassObj;
   static constexpr std::string_view type_key = "transform.ModulePass";
@@ -61,18 +62,19 @@ struct SequentialObj : PassObj {
   Array<PassRef> passes;
 };
 
-// A pass of the project.
+// Wraps a pass of the project.
 PassRef make_pass(const Pass& pass);
-// Runs the passes in order by the one runner, each after what it requires; UserError when there is no such pass.
+// Makes a pass that runs the passes in order by the one runner, each after its requirements; UserError when a required
+// pass does not exist.
 PassRef make_sequential(Array<PassRef> passes, Ref<PassInfoObj> info);
-// `body(module, context)` gives the new module, whose binders are made unique (relay/unique_binders.h) as those of a
-// module that comes from outside; so are the functions below.
+// Makes a pass of a function: `body(module, context)` returns the new module. Its binders are made unique
+// (relay/unique_binders.h), because it may come from outside of this code; the function passes below do the same.
 PassRef make_module_pass(PackedFunc body, Ref<PassInfoObj> info);
-// `body(function, module, context)` gives the new function, for each function of relay but those marked
-// SkipOptimization, Primitive or Compiler; or, for `is_prim`, for each loop function.
+// Makes a pass of a function: `body(function, module, context)` returns the new function, for each relay function
+// except those marked SkipOptimization, Primitive or Compiler; or, with `is_prim`, for each loop function.
 PassRef make_function_pass(PackedFunc body, Ref<PassInfoObj> info, bool is_prim = false);
 
-// Observes passes through functions, any of which may be null; or wraps an instrument of C++.
+// Observes passes through functions, any of which may be null; or wraps an instrument written in C++.
 struct PassInstrumentObj : Object {
   using Parent = Object;
   static constexpr std::string_view type_key = "instrument.PassInstrument";
@@ -100,20 +102,22 @@ struct PassContextObj : Object {
 };
 using PassContextRef = Ref<PassContextObj>;
 
-// UserError for a level that is none (check_opt_level), and as check_config.
+// Checks a context. UserError for an invalid level (check_opt_level), and as check_config.
 void check_context(const PassContextObj& context);
-// The context of the innermost scope of this thread; outside of any the thread's own, which has the defaults.
+// Returns the context of the innermost scope of this thread; outside of any, the thread's own context with the
+// defaults.
 PassContextRef current_context();
 bool is_in_context();
-// Checks it, enters its instruments, makes it the current one. When an instrument throws,
-// those entered before it leave, and the current context stays what it was.
+// Checks the context, enters its instruments and makes it the current one. When an instrument throws, those entered
+// before it leave, and the current context does not change.
 void enter_context(const PassContextRef& context);
 // Ends the innermost scope of that context, whatever was entered since and is still open (by a generator that holds
 // one), then leaves its instruments; the first error of one is thrown when all have left. UserError when this thread is
 // in no scope of it.
 void exit_context(const PassContextRef& context);
-// Other instruments for the rest of the innermost scope, or for what this thread runs outside of any: those of now
-// leave, these enter. When one throws, the scope is left without any. UserError when `context` is not the current one.
+// Replaces the instruments for the rest of the innermost scope, or, outside of any, for this thread: the old ones
+// leave, the new ones enter. When one throws, the scope goes on without any. UserError when `context` is not the
+// current one.
 void override_instruments(const PassContextRef& context, const Array<PassInstrumentRef>& instruments);
 
 // The scope in C++:  { With scope(context); ... }
@@ -128,12 +132,13 @@ class With {
   int exceptions_ = std::uncaught_exceptions();
 };
 
-// The context as code of other languages sees it, with its instruments.
+// Converts a context for other languages, with its instruments.
 PassContextRef to_object(const PassContext& context);
-// The context as the runner takes it. Its instruments are not entered again by each run: their scope did that.
+// Converts a context for the runner. Its instruments are not entered again by each run, because their scope entered
+// them.
 PassContext to_context(const PassContextRef& context);
 
-// Runs a pass that was called by itself in `context`: whatever its level is and whatever is disabled.
+// Runs one pass in `context`, at any level and even when it is disabled.
 IRModule run_pass(const PassRef& pass, const IRModule& module, const PassContextRef& context);
 
 }  // namespace headrace::pass

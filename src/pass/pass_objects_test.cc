@@ -21,7 +21,7 @@ PassRef logging_object(Log& log, std::string name, int32_t level = 0, std::vecto
                     }});
 }
 
-// Writes down what it is told, under its name; throws at `fails_at`.
+// Makes an instrument that logs its calls under its name and throws at `fails_at`.
 PassInstrumentRef logging_instrument(Log& log, const std::string& name, const std::string& fails_at = "") {
   const auto hook = [&log, name, fails_at](const std::string& event) {
     log.push_back(name + " " + event);
@@ -245,7 +245,7 @@ TEST(PassObjects, ANameThatNoPassGoesByIsToldWhereverItIsListed) {
   EXPECT_TRUE(kit::user_error_of([&] {
                 run_pass(pass, make_module(), context);
               }).starts_with("there is no pass 'mine_c' to leave out; the passes are "));
-  // What Relay has and this does not is left out in any case.
+  // A pass of Relay that does not exist here may always be disabled.
   context->disabled_pass = {"AlterOpLayout"};
   EXPECT_NO_THROW(run_pass(pass, make_module(), context));
   context->disabled_pass = {};

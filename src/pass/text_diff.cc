@@ -97,7 +97,7 @@ class Myers {
  private:
   static int& at(std::vector<int>& furthest, int k) { return furthest[static_cast<size_t>(k + kMaxEdits + 1)]; }
   static int at(const std::vector<int>& furthest, int k) { return furthest[static_cast<size_t>(k + kMaxEdits + 1)]; }
-  // Whether diagonal k is reached from k + 1, by a line of `b`, rather than from k - 1, by one of `a`.
+  // Returns whether diagonal k is reached from k + 1, by a line of `b`, rather than from k - 1, by one of `a`.
   static bool is_down(const std::vector<int>& furthest, int k, int d) {
     return k == -d || (k != d && at(furthest, k - 1) < at(furthest, k + 1));
   }

@@ -1,4 +1,4 @@
-// BoundOutputs: a golden text, and what main gave before is what the extents cut from the buffers after.
+// Tests BoundOutputs with a golden text, and that the extents cut the old results out of the new buffers.
 #include "passes/forms/bound_outputs.h"
 
 #include "ops/call_fusion.h"

@@ -75,7 +75,7 @@ TEST(CombineParallel, DataOfThreeDimensionsMakesAWideDense) {
   expect_same_results(before, after, {ramp({2, 3, 2}, -1), ramp({4, 2}, 0.5f)}, 0);
 }
 
-// What such an op gives is named in it: a shape, an element, a dtype that each branch has of its own.
+// Such ops name their result in attributes: a shape, an element or a dtype that each branch has for itself.
 TEST(CombineParallel, OpsThatNameTheirResultStayBehind) {
   for (const char* followers :
        {"broadcast_to(%0, shape=[2, 2]), broadcast_to(%1, shape=[2, 2]), broadcast_to(%2, shape=[2, 2])",

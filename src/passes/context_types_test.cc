@@ -1,5 +1,5 @@
-// Types that only the context of an expression says: what says them (a parameter, an annotation, the other branch) may
-// be gone after a pass, and the program must have its types still.
+// Tests types that only the context of an expression determines. A pass may remove that context (a parameter, an
+// annotation, the other branch), and the program must keep its types.
 #include "kit/errors.h"
 #include "passes/tests/pass_testing.h"
 #include "relay/visit.h"

@@ -35,7 +35,7 @@ pass::PassContext with_layouts(const DesiredLayouts& desired) {
   return context;
 }
 
-// What FuseOps made stays as it is.
+// Groups made by FuseOps stay as they are.
 TEST(ConvertLayout, AfterFuseOps) {
   const IRModule fused = run_pass("FuseOps", relay::infer_type(program_before(read_golden("convert_layout"))));
   const IRModule after = run_pass("ConvertLayout", fused, with_layouts(nhwc()));
@@ -94,7 +94,7 @@ TEST(ConvertLayout, AMobileNetBlockHasTwoBorders) {
   for (const char* layout : {"NCHW4c", "NCHW8c"}) expect_two_borders("Tensor[(1, 8, 5, 5), float32]", body, layout, 3);
 }
 
-// The kernel of a depthwise convolution has no input channels to split; what a block does not divide stays.
+// The kernel of a depthwise convolution has no input channels to split; channels that a block does not divide stay.
 TEST(ConvertLayout, BlocksThatDoNotFit) {
   DesiredLayouts desired;
   desired.set("nn.conv2d", Array<std::string>{"NCHW8c", "OIHW8i8o"});
@@ -150,7 +150,7 @@ TEST(ConvertLayout, FromOneLayoutToTheOther) {
   expect_same_results(before, after, {ramp({1, 8, 4, 4}, 0), ramp({8, 8, 1, 1}, 1)});
 }
 
-// What was written in parts stays so.
+// Layouts written in parts stay so.
 TEST(ConvertLayout, PackedAsWrittenStays) {
   const IRModule before = read(
       "def @main(%x: Tensor[(1, 2, 4, 4, 4), float32], %w: Tensor[(2, 2, 1, 1, 4, 4), float32]) {\n"
@@ -246,7 +246,7 @@ TEST(ConvertLayout, WhatIsAskedForIsCheckedWithTheConfiguration) {
   EXPECT_EQ(kit::user_error_of([&] { pass::check_config(config); }), "");
 }
 
-// What stands between convolutions of one and of three axes, in the layouts that have channels last, and in parts.
+// Tests the ops between convolutions of one and of three axes, in channels-last layouts and in parts.
 struct RankCase {
   const char* name;
   const char* body;
@@ -332,7 +332,7 @@ TEST(ConvertLayout, DefaultKernelsOfOtherRanks) {
 
 // ---- functions that users set on ops
 
-// Of (attributes, arguments, types, layouts), for as long as a test runs.
+// Sets a conversion function (attributes, arguments, types, layouts) for as long as a test runs.
 class Conversion {
  public:
   Conversion(const char* op, const Value& function) {
@@ -390,7 +390,7 @@ TEST(ConvertLayout, AFunctionOfTheOpConverts) {
   EXPECT_EQ(run_pass("ConvertLayout", before, with_layouts(nhwc())), before) << "only where it is asked for";
 }
 
-// What is ours is converted around it, and pairs of borders cancel.
+// Built-in ops are converted around it, and pairs of borders cancel.
 TEST(ConvertLayout, FunctionsAndOursTogether) {
   const Conversion conversion(
       "nn.lrn", Value(make_packed([](const Value&, const Array<Expr>& args, const Array<Type>&, const Layouts&) {
@@ -446,7 +446,7 @@ TEST(ConvertLayout, WhatAFunctionGivesIsChecked) {
             "the attribute 'FTVMConvertOpLayout' of op 'nn.max_pool1d' is no function that converts layouts");
 }
 
-// A reference is read before what comes after it, however often the function uses its argument.
+// A reference is read before later expressions, however often the function uses its argument.
 TEST(ConvertLayout, AFunctionsArgumentsAreEvaluatedOnce) {
   const Conversion conversion("nn.max_pool1d", pool_to_nwc());
   const IRModule before = read(

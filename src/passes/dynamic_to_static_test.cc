@@ -1,4 +1,4 @@
-// DynamicToStatic against the interpreter where integers wrap, and where what was inferred before has changed.
+// Compares DynamicToStatic with the interpreter where integers wrap, and where earlier inferred types have changed.
 #include <gmock/gmock.h>
 
 #include <set>
@@ -109,7 +109,7 @@ std::optional<std::string> results_differ(const IRModule& a, const IRModule& b) 
 
 TEST(DynamicToStatic, IntegersWrapAsTheInterpreterSays) {
   ops::register_all_ops();
-  std::set<std::string> kinds;  // what is known became constants, and what may have wrapped did not
+  std::set<std::string> kinds;  // known values became constants, and values that may have wrapped did not
   kit::Property<Seeded> property;
   property.runs_ci = 300;
   property.runs_full = 5000;

@@ -195,7 +195,7 @@ TEST(FirstOrderGradient, GoesIntoFunctions) {
   // Other functions have their gradients too, but for those over functions.
   EXPECT_NE(to_string(after->lookup("square")->checked_type()), to_string(before->lookup("square")->checked_type()));
   EXPECT_EQ(to_string(after->lookup("twice")->checked_type()), to_string(before->lookup("twice")->checked_type()));
-  // What a function captures is computed once, however often it is called.
+  // A captured value is computed once, however often the function is called.
   int captured = 0;
   relay::post_order(after->lookup("main"), [&](const Expr& e) {
     const auto* call = e.as<relay::CallNode>();

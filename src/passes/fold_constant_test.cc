@@ -1,4 +1,5 @@
-// FoldConstant: what it folds, what stays, and what computes it. Its golden text is among those of passes_test.cc.
+// Tests what FoldConstant folds, what it leaves, and what evaluates it. Its golden text is among those of
+// passes_test.cc.
 #include <gmock/gmock.h>
 
 #include "base/interrupt.h"
@@ -46,7 +47,7 @@ TEST(FoldConstant, LargeRepetitionsStayCalls) {
   EXPECT_EQ(fold("def @main() { tile(zeros(shape=[4000, 4]), reps=[2, 1]) }").ops, Ops{}) << "no longer than its data";
 }
 
-// What gives but the shape is not what they are made of.
+// An op that only gives the shape does not make the constant large.
 TEST(FoldConstant, LargeLikesStayCalls) {
   const char* like = "negative(broadcast_to(const(Tensor[(4), float32], [1, 2, 3, 4]), shape=[5000, 4]))";
   for (const std::string call : {"zeros_like({})", "ones_like({})", "full_like({}, 2f)",
@@ -189,7 +190,7 @@ struct LetCase {
   const char* after;  // the same after the pass; null: as it is
 };
 
-// Of a parameter %x.
+// Bodies of a function with a parameter %x.
 constexpr LetCase kLets[] = {
     {"AsInRelay", "let %t = 1f; let %u = add(%t, %t); let %v = add(%u, %x); %v", "let %v = add(2f, %x); %v"},
     {"OperandOfTheResult", "let %t = 1f; let %u = add(%t, %t); multiply(%x, %u)", "multiply(%x, 2f)"},

@@ -9,7 +9,7 @@
 namespace headrace::passes {
 namespace {
 
-// A program and what the pass makes of it, as texts over %x: (2, 4, 5, 5), %y: (3, 4), weights, scales and biases.
+// A program before and after the pass, as texts over %x: (2, 4, 5, 5), %y: (3, 4), weights, scales and biases.
 struct FoldCase {
   const char* name;
   const char* pass;
@@ -112,7 +112,7 @@ TEST_P(ScaleFolds, AsWorkedOutByHand) {
   kit::Random random(3);
   const auto inputs = kit::random_inputs(before, random);
   expect_same_results(before, after, inputs, 1e-4);
-  // What weights are multiplied with is a node of its own: the pass has no more to do.
+  // The product with the weights is a node of its own, so a second run has nothing to do.
   EXPECT_EQ(relay::print_module(run_pass(c.pass, after)), relay::print_module(after));
 }
 
@@ -133,7 +133,7 @@ TEST(FoldScaleAxis, ConvolutionsOfOtherRanks) {
   expect_same_results(before, after, {ramp({1, 2, 5}, -1), ramp({1, 3, 3, 3, 2}, -2)});
 }
 
-// Divided, what is added must not leave what the dtype holds.
+// A sum whose divided operand would overflow its dtype stays.
 TEST(FoldScaleAxis, SumsThatOverflowStay) {
   const IRModule before = read(
       "def @main(%y: Tensor[(3, 2), float32]) {\n"
@@ -141,7 +141,7 @@ TEST(FoldScaleAxis, SumsThatOverflowStay) {
   EXPECT_EQ(run_pass("ForwardFoldScaleAxis", before)->lookup("main"), before->lookup("main"));
 }
 
-// What reads a reference is not moved past what writes it.
+// A read of a reference is not moved past a write.
 TEST(FoldScaleAxis, ReadsStayWhereTheyAre) {
   const IRModule before = read(
       "def @main(%x: Tensor[(1, 4, 3, 3), float32], %w: Tensor[(4, 4, 1, 1), float32], %s: Tensor[(4, 1, 1), float32])"
@@ -158,7 +158,7 @@ TEST(FoldScaleAxis, ReadsStayWhereTheyAre) {
   EXPECT_EQ(products, 1) << relay::print_module(after);
 }
 
-// What FuseOps made stays as it is.
+// Groups made by FuseOps stay as they are.
 TEST(FoldScaleAxis, UnitsKeepWhatIsInThem) {
   for (const char* body : {"  multiply(nn.conv2d(%x, %w), %s)", "  nn.conv2d(multiply(%x, %s), %w)"}) {
     const IRModule before = read(fmt::format(
@@ -170,7 +170,7 @@ TEST(FoldScaleAxis, UnitsKeepWhatIsInThem) {
   }
 }
 
-// By its name the pass takes variables; in the list of builds it does not, unless it is told to.
+// Called by name the pass folds variables; in the list of builds it does so only with the option.
 TEST(FoldScaleAxis, BuildsLeaveVariablesAlone) {
   const IRModule before = read(program_of("  multiply(nn.conv2d(%x, %w), %s)"));
   const auto after_list = [&](std::optional<bool> fold) {

@@ -28,7 +28,8 @@ TEST(Inline, EffectsKeepOrderAndNumber) {
   EXPECT_EQ(element_as_double(results.back().tensor(), 0), 8.0);
 }
 
-// What a function shares with its surroundings is evaluated where the function is made: at the let, before the write.
+// A value that a function shares with its surroundings is evaluated where the function is made: at the let, before the
+// write.
 TEST(InlineCalls, WhatAFunctionSharesIsReadWhereTheFunctionIsMade) {
   const IRModule before = read(
       "def @main(%x: float32) {\n"
@@ -58,7 +59,7 @@ TEST(Inline, StopsBeforeTheProgramExplodes) {
   EXPECT_LE(nodes, 2 * kMostInlinedNodes + 1000);
 }
 
-// Function literals that each call twice what they are given, 2^40 additions deep; and one literal by many names.
+// Function literals that each call their argument twice, 2^40 additions deep; and one literal with many names.
 TEST(InlineCalls, LiteralsStopBeforeTheProgramExplodes) {
   std::string nest = "fn (%a: float32) -> float32 { add(%a, 1f) }", names = "let %f0 = " + nest + ";\n";
   for (int i = 0; i < 40; ++i)

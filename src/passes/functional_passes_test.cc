@@ -33,7 +33,7 @@ TEST(Defunctionalization, LeavesNoFunctionAsAValue) {
   EXPECT_EQ(run_pass("Defunctionalization", after), after) << "it finds nothing more";
 }
 
-// What Defunctionalization says of the program.
+// Returns the error that Defunctionalization raises for the program.
 std::string message(const std::string& text) {
   try {
     defunctionalization(read(text));
@@ -263,7 +263,7 @@ TEST(PartialEvaluate, ListsOfAnyLengthNeedNoStack) {
   EXPECT_GE(count_nodes(after), 4'000);
 }
 
-// What a branch writes, and what it makes unknown, is not so in the other one: 1 + 2 = 3.
+// A branch's writes, and the values it makes unknown, do not affect the other branch: 1 + 2 = 3.
 TEST(PartialEvaluate, ABranchDoesNotSeeWhatTheOtherOneWrote) {
   const std::string sum = "add(ref_read(%r), ref_read(%s))";
   const IRModule before = read(
@@ -283,8 +283,8 @@ TEST(PartialEvaluate, ABranchDoesNotSeeWhatTheOtherOneWrote) {
   for (const float x : {-1.0f, 0.5f, 2.0f}) expect_same_results(before, after, {ramp({}, x)}, 0);
 }
 
-// Branches in branches under references, function literals in function literals: a copy of what is known at each level
-// would take time with the square of the depth.
+// Nests branches under references, and function literals in function literals: copying the known values at each level
+// would take quadratic time in the depth.
 TEST(PartialEvaluate, NestsAsDeepAsTheProgram) {
   constexpr int kDepth = 1'000;
   std::string references, branches = "ref_read(%r0)", literals = "%x";
@@ -301,7 +301,7 @@ TEST(PartialEvaluate, NestsAsDeepAsTheProgram) {
   EXPECT_EQ(count_nodes(after), 2) << "the function and its parameter";
 }
 
-// What a list is of may be written at its let alone: such lets stay, those of tensors go.
+// The item type of a list may be written at its let alone: such lets stay, those of tensors go.
 TEST(ToGraphNormalForm, KeepsWhatWrittenTypesDecide) {
   const IRModule before = read(
       "type List[A] { Cons(A, List[A]), Nil }\n"

@@ -81,7 +81,7 @@ TEST(FuseBorders, KindsThatShareNoKernel) {
                           "front of 'nn.dense', whose kind is anchor"));
 }
 
-// What was compared is the kind of a whole group, which its last op alone does not have.
+// The kind compared is that of a whole group, which its last op alone does not have.
 TEST(FuseBorders, KindsOfGroups) {
   EXPECT_THAT(borders_of("(%x: Tensor[(4, 2), float32]) { sum(nn.relu(transpose(%x))) }"),
               ElementsAre("transpose | nn.relu: FUSE_KINDS: the group of 'transpose', whose kind is injective, does "
@@ -92,7 +92,7 @@ TEST(FuseBorders, KindsOfGroups) {
                           "'sum', whose kind is reduction"));
 }
 
-// Of an op that its calls tell nothing more about.
+// An op whose calls have no kind of their own.
 TEST(FuseBorders, WhatIsRegisteredAsATuple) {
   ops::register_all_ops();
   const Op op = make_op("test.borders_pair");
@@ -129,7 +129,7 @@ TEST(FuseBorders, SizesThatOnlyTheDataTells) {
                           "argwhere | abs: FUSE_DATA_SIZED: the size of the result of 'argwhere' comes from data"));
 }
 
-// Inside a kernel the shape would be a tensor of any value, and the axes of squeeze could not be told.
+// Inside a kernel the shape would be a tensor of unknown value, and the axes of squeeze could not be determined.
 TEST(FuseBorders, SizesThatAnOperandTells) {
   EXPECT_THAT(
       borders_of("(%x: Tensor[(1, 6), float32]) { squeeze(broadcast_to(%x, shape_of(%x))) }"),

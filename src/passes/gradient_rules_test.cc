@@ -1,6 +1,6 @@
-// Every rule of FirstOrderGradient against differences of the function, in float64.
+// Compares every rule of FirstOrderGradient with differences of the function, in float64.
 //
-// A case's program is exp(0.3 * body): what flows into the op differs from element to element.
+// A case's program is exp(0.3 * body), so that the gradient flowing into the op differs from element to element.
 #include "passes/gradient/gradient_rules.h"
 
 #include <set>
@@ -314,7 +314,7 @@ TEST(GradientOfPad, HasTheDtypesOfItsArguments) {
   EXPECT_EQ(element_as_double(results.back().tensor(), 0), 3.0);
 }
 
-// The gradient's own gradient: what the rules make has rules in turn.
+// Takes the gradient of the gradient: the ops that rules make have rules in turn.
 class SecondGradientTest : public testing::TestWithParam<RuleCase> {};
 
 TEST_P(SecondGradientTest, AgreesWithDifferences) {

@@ -1,4 +1,4 @@
-// Whether arithmetic on constants keeps what the program computes: for one odd element among many, in every float.
+// Tests that arithmetic on constants keeps results, for one unusual element among many, in every float dtype.
 #include "passes/simplify/joined_constants.h"
 
 #include <gtest/gtest.h>

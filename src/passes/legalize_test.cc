@@ -53,7 +53,7 @@ TEST(Legalize, TextAndResults) {
   check_golden(read_golden("legalize"));
 }
 
-// What every build does first.
+// Tests the passes that every build runs first.
 TEST(Canonical, HoldsWhatUsersAskOf) {
   const auto names_at = [](int32_t level) {
     std::vector<std::string> names;
@@ -104,7 +104,7 @@ TEST(Legalize, OneMayLeaveACallAloneAndHoldItsOwnOp) {
     EXPECT_TRUE(item->span.defined());
 }
 
-// %1 would be written before %0 if what stands for the sum were in braces of its own.
+// %1 would be written before %0 if the replacement of the sum were in braces of its own.
 TEST(Legalize, SharedEffectsKeepTheirOrder) {
   const Legalisation sum("add", [](const relay::CallNode& call, const Array<Type>&) -> Expr {
     return ops::subtract(call.args[0], ops::unary("negative", call.args[1]));
@@ -117,7 +117,7 @@ TEST(Legalize, SharedEffectsKeepTheirOrder) {
   EXPECT_THAT(results, testing::ElementsAre(30, 20, 3));
 }
 
-// A function that keeps what it gave, such as a cache: nothing is written into its nodes, and what it shares stays so.
+// A function may keep its result, as a cache does: its nodes are not written to, and their sharing stays.
 TEST(Legalize, WhatTheFunctionKeepsIsNotWritten) {
   const Expr two = relay::make_scalar(2);
   const relay::Var v = relay::make_var("v");
@@ -214,7 +214,7 @@ TEST(Legalize, WhatDoesNotFitIsTold) {
   EXPECT_EQ(message_of([&] { legalize_attr(context); }), "relay.Legalize.legalize_map_attr_name must be a text, got 3");
 }
 
-// Where the legalisation is at fault, not where the program uses what it gave.
+// The error is at the legalised call, not where the program uses the result.
 TEST(Legalize, AReplacementOfAnotherTypeIsToldAtItsCall) {
   const auto error_of = [](const std::string& program, const LegalizeFn& rule) {
     const Legalisation relu("nn.relu", rule, "FMyLegalize");

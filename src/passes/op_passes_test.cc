@@ -9,7 +9,7 @@
 namespace headrace::passes {
 namespace {
 
-// What reads a scaled tensor or lets a scale through, and how many multiplications are left of one.
+// An op that reads a scaled tensor or passes the scale on, and the number of multiplications left of one.
 struct ScaleCase {
   const char* name;
   std::vector<Shape> inputs;
@@ -172,7 +172,7 @@ TEST(ToMixedPrecision, LayoutTransformsFollow) {
   EXPECT_LT(transform, back) << text;
 }
 
-// What FuseOps made is compiled as it stands.
+// Groups made by FuseOps are compiled as they are.
 TEST(ToMixedPrecision, LeavesUnitsAlone) {
   const IRModule fused =
       run_pass("FuseOps", read("def @main(%x: Tensor[(2, 3), float32], %w: Tensor[(4, 3), float32]) {\n"

@@ -1,4 +1,4 @@
-// What the options of passes change, and the attributes of ops by which users have a say.
+// Tests options of passes, and op attributes that let users change what a pass does.
 #include <mutex>
 #include <set>
 
@@ -125,7 +125,7 @@ TEST(FuseOps, ItsLevelIsItsOwnOrTheContexts) {
             "relay.FuseOps.fuse_opt_level must be a level, or -1 for the context's, got -2");
 }
 
-// Each option's default as the lists of passes tell it, which is what a pass does without the option.
+// Each option's listed default is the pass's behaviour without the option.
 TEST(PassOptions, DefaultsAreWhatHoldsWithoutThem) {
   ops::register_all_ops();
   int num_defaults = 0;
@@ -234,7 +234,7 @@ TEST(ToMixedPrecision, MayRefuseOpsThatNobodySaysAnythingOf) {
   EXPECT_EQ(main_after("ToMixedPrecision", text, context).find("float16"), std::string::npos);
 }
 
-// The entry gives what it became; a function that others call keeps its type.
+// The entry returns the small type; a function that others call keeps its type.
 TEST(ToMixedPrecision, ResultsMayChangeTheirType) {
   const IRModule before = read(
       "def @callee(%x: Tensor[(1, 2), float32], %w: Tensor[(2, 2), float32]) -> Tensor[(1, 2), float32] {"

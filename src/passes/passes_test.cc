@@ -21,7 +21,7 @@ TEST_P(GoldenPasses, TextAndResults) {
 INSTANTIATE_TEST_SUITE_P(Passes, GoldenPasses, testing::ValuesIn(golden_names()),
                          [](const auto& info) { return info.param; });
 
-// What nobody wrote is written where the text has a place for it.
+// Inferred types are written where the text has a place for them.
 TEST(InferType, TextAndResults) {
   const GoldenPass golden = read_golden("infer_type");
   const IRModule before = program_before(golden), after = relay::infer_type(before);
@@ -53,8 +53,8 @@ TEST(EliminateCommonSubexpr, DifferentAttributesStay) {
   EXPECT_EQ(run_pass("EliminateCommonSubexpr", before)->lookup("main"), before->lookup("main"));
 }
 
-// Of equal calls one is left for those of a block and of the branches in it, those that come before it, too. Those of
-// two branches stay two. One run is enough.
+// Keeps one of the equal calls in a block and in the branches inside it, earlier ones included. Calls in two branches
+// stay two. One run is enough.
 TEST(EliminateCommonSubexpr, CallsInAndAroundBranches) {
   const auto left = [](const std::string& body) {
     const IRModule before = read("def @main(%c: bool, %d: bool, %x: Tensor[(3), float32]) {\n" + body + "\n}");
@@ -81,7 +81,7 @@ TEST(EliminateCommonSubexpr, CallsInAndAroundBranches) {
   EXPECT_EQ(left("if (%c) { add(if (%d) { exp(%x) } else { abs(exp(%x)) }, exp(%x)) }"
                  " else { if (%d) { exp(%x) } else { abs(%x) } }"),
             2);
-  // What is computed of them, and items of what has several results, are found equal in the same run.
+  // Calls of merged values, and items of ops with several results, are found equal in the same run.
   EXPECT_EQ(left("(if (%c) { exp(abs(exp(%x))) } else { negative(exp(abs(exp(%x)))) }, exp(abs(exp(%x))))"), 2);
   EXPECT_EQ(left("(if (%c) { exp(split(%x, indices_or_sections=3).0) } else { exp(split(%x, "
                  "indices_or_sections=3).0) }, exp(split(%x, indices_or_sections=3).0))"),
@@ -169,7 +169,7 @@ INSTANTIATE_TEST_SUITE_P(
         Unchanged{"DeadCodeElimination", "UsedLet", "def @main(%x: float32) { let %a = exp(%x); add(%a, %a) }"}),
     [](const auto& info) { return fmt::format("{}_{}", info.param.pass, info.param.why); });
 
-// What reads and writes, and what calls what may, happens as often as before and in the same order.
+// Reads, writes and calls that may do either happen as often as before and in the same order.
 TEST(AllPasses, KeepEffects) {
   const IRModule program = relay::infer_type(program_before(read_golden("to_a_normal_form")));
   std::vector<std::string> names;

@@ -96,8 +96,8 @@ Pass legalizing() {
                       [](const IRModule& m, const PassContext& c) { return legalize(m, legalize_attr(c)); });
 }
 
-// By its name it makes arithmetic of every norm, as in Relay; in builds, norms of their data's own statistics go to the
-// kernels that they have (simplify_inference.h).
+// Makes SimplifyInference. Called by name it turns every norm into arithmetic, as in Relay; in builds, norms by their
+// data's own statistics go to the kernels that they have (simplify_inference.h).
 Pass simplifying_inference(bool unpacks_norms) {
   return rounding(with_context(
       "SimplifyInference", 0, "norms and dropout become arithmetic",
@@ -108,7 +108,8 @@ Pass simplifying_inference(bool unpacks_norms) {
       }));
 }
 
-// By its name it multiplies weights that are variables, as in Relay. At each run that is work, so builds do not.
+// Makes FoldScaleAxis. Called by name it multiplies weights that are variables, as in Relay; builds do not, since that
+// is work at each run.
 Pass folding_scale_axis(bool with_variables) {
   return rounding(with_context(
       "FoldScaleAxis", 3, "multiplications around a convolution move into its weights",
@@ -145,7 +146,7 @@ Pass removing_unused_functions() {
       [](const IRModule& m, const PassContext& c) { return remove_unused_functions(m, entry_functions(c)); });
 }
 
-// What looks for ops finds none of those that are in groups.
+// Declares the passes that look for ops as earlier: they find none inside the groups that FuseOps makes.
 Pass fusing() {
   return after({"Legalize",
                 "SimplifyInference",
@@ -214,39 +215,52 @@ Pass planning_devices() {
 
 }  // namespace
 
-// Any of them may be left out, so none requires another; the order is what makes each find what it looks for:
-// DynamicToStatic leaves constants to fold, siblings are combined before their constants are folded, SimplifyExpr joins
-// the additions that folded scales bring together. What an order would spoil is declared (PassInfo::runs_after).
+// Any pass may be left out, so none requires another; the order lets each find what it looks for, and the comment at
+// each row gives the reason for its place. An order whose violation would lose results is declared
+// (PassInfo::runs_after).
 std::vector<Pass> canonical() {
   return {
+      // First: graph programs have no call instruction, and the passes below do not look across calls.
       plain<inline_calls>("InlineCalls", 0, "calls of functions that are in no cycle become their bodies"),
+      // Before any pass that rewrites ops, so that the functions of users see the ops as they were written.
       legalizing(),
+      // Before FoldConstant and FoldScaleAxis, which fold the multiplications and additions that it makes of norms.
       simplifying_inference(false),
+      // Before FoldConstant, because it leaves constants to fold, and before the passes that need static shapes.
       plain<dynamic_to_static>("DynamicToStatic", 0, "known shape arithmetic becomes constants and attributes"),
+      // These three before FoldConstant, which joins the weights of the branches that they combine.
       combining<combine_parallel_conv2d>("CombineParallelConv2D", "convolutions of the same data become one"),
       combining_dense(),
       combining<combine_parallel_batch_matmul>("CombineParallelBatchMatmul",
                                                "batched products of the same data become one"),
+      // Before FoldScaleAxis and SimplifyExpr, which look for factors and operands that are constants.
       with_context("FoldConstant", 2, "what depends on constants alone becomes a constant", {},
                    [](const IRModule& m, const PassContext& c) { return fold_constant(m, c); }),
+      // Before SimplifyExpr, which joins the additions that become neighbours when a scale has gone.
       folding_scale_axis(false),
+      // Before EliminateCommonSubexpr, because simplified calls are more often equal.
       simplifying_expressions(),
-      // The laws look for the plain forms.
+      // After SimplifyExpr, whose laws look for the plain forms.
       after({"SimplifyExpr"},
             plain<fast_math>("FastMath", 4,
                              "exp, tanh, erf and softmax get the names of their fast forms, which compute the same")),
+      // After all passes that make or change calls.
       eliminating_common_subexpr(),
+      // Last: drops the functions and lets that the passes above left without a use.
       eliminating_dead_code(),
   };
 }
 
 std::vector<Pass> native() {
   return {
+      // After the canonical passes, which may find the size, and before FuseOps, which hides ops in groups.
       plain<bound_outputs>("BoundOutputs", 0, "results of a size that the data tells become buffers and extents"),
+      // Last: after it every op is inside a group, where no pass looks for it.
       fusing(),
   };
 }
 
+// These run where they are named, so the order of the rows has no meaning; after() declares the orders that count.
 std::vector<Pass> by_name() {
   return {
       simplifying_inference(true),
@@ -261,6 +275,7 @@ std::vector<Pass> by_name() {
       plain<inline_functions>("Inline", 1, "calls of functions marked Inline become their bodies"),
       plain<lambda_lift>("LambdaLift", 1, "functions inside functions become functions of the module"),
       expanding(),
+      // After FuseOps, because it works on groups.
       after({"FuseOps"}, plain<remove_standalone_reshapes>("RemoveStandaloneReshapes", 0,
                                                            "groups that only reshape are joined or dropped")),
       plain<fold_explicit_padding>("FoldExplicitPadding", 0, "nn.pad becomes padding of the convolution or pool"),
@@ -270,6 +285,7 @@ std::vector<Pass> by_name() {
                    [](const IRModule& m, const PassContext& c) { return split_args(m, max_function_args(c)); }),
       rounding(with_context("BackwardFoldScaleAxis", 3, "multiplications after a convolution move into its weights", {},
                             [](const IRModule& m, const PassContext& c) { return backward_fold_scale_axis(m, c); })),
+      // After the backward pass, which needs no positive factors where both could move a scale.
       after({"BackwardFoldScaleAxis"},
             rounding(with_context(
                 "ForwardFoldScaleAxis", 3, "multiplications before a convolution move into its weights", {},

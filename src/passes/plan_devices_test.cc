@@ -1,4 +1,4 @@
-// PlanDevices: golden texts, and small programs with what they must become.
+// Tests PlanDevices with golden texts, and with small programs and their expected results.
 #include "passes/devices/plan_devices.h"
 
 #include "ir/virtual_device.h"
@@ -146,7 +146,7 @@ TEST(PlanDevices, TheDefaultDeviceIsAnOption) {
   EXPECT_EQ(main->attrs.get(kResultVirtualDevice)->as<std::string>(), "(cpu:0; cuda:3)");
 }
 
-// What FuseOps made a unit of runs on one device: an annotation in it would be lost.
+// A group made by FuseOps runs on one device: an annotation in it would be lost.
 TEST(PlanDevices, RunsBeforeFuseOps) {
   const std::string text = "def @main(%x: Tensor[(2), float32]) { " ON("exp(%x)", "cuda:0") " }";
   const IRModule fused = run_pass("FuseOps", read(text));

@@ -1,4 +1,4 @@
-// BoundOutputs over random programs that end in values whose size only the data tells.
+// Holds BoundOutputs to its property over random programs that end in values of data-dependent size.
 #include "kit/random.h"
 #include "ops/algorithm/select.h"
 #include "ops/tensor/broadcast.h"

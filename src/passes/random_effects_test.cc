@@ -6,7 +6,7 @@
 namespace headrace::passes {
 namespace {
 
-// Every value is an int32: what is computed in another order of effects differs.
+// Every value is an int32, and any other order of effects gives another number.
 constexpr const char* kHelpers = R"(
 def @tick(%r: ref(int32)) -> int32 {
   let %v = ref_read(%r);
@@ -40,7 +40,7 @@ class EffectText {
   }
 
  private:
-  // What stands before its result, and the names that may be used there.
+  // The statements before a block's result, and the names in scope there.
   struct Block {
     std::string text;
     std::vector<std::string> values, refs, functions;
@@ -157,7 +157,7 @@ class EffectText {
     return filled(fmt::format("(fn ({}: int32, {}: int32) -> int32 {})($a, $b)", a, b, body), block);
   }
 
-  // Of one operand or of two, `$a` and `$b`; some need less than their values.
+  // Makes an operation of one operand or of two, `$a` and `$b`; some forms use only a part of their values.
   std::string of_operands(Block& block) {
     static constexpr const char* kForms[] = {
         "add($a, $b)",
@@ -261,7 +261,7 @@ std::optional<std::string> moved_effect(const EffectProgram& program) {
   IRModule module = before;
   for (const auto& list : {by_name(), canonical(), native()}) {
     for (const pass::Pass& pass : list) {
-      // One gives another result, and refuses references; the other rounds.
+      // FirstOrderGradient changes the result and refuses references; ToMixedPrecision rounds.
       if (pass.info.name == "FirstOrderGradient" || pass.info.name == "ToMixedPrecision") continue;
       const IRModule after = run_pass(pass.info.name, module);
       const std::vector<int64_t> got = numbers_of(after);

@@ -1,4 +1,4 @@
-// Passes that do nothing unless they are asked, over random programs with what they are asked for.
+// Holds passes that need options or annotations to their properties, over random programs that have them.
 #include <set>
 
 #include "kit/random.h"
@@ -21,7 +21,7 @@ std::optional<std::string> told(std::optional<std::string> failure, const IRModu
   return failure ? std::optional(fmt::format("{}\nafter:\n{}", *failure, relay::print_module(after))) : failure;
 }
 
-// So many programs had what the pass is for. One that is repeated alone (--seed) may have nothing; few may, too.
+// Expects that enough programs contained what the pass looks for, except in a run of one case (--seed) or of few.
 void expect_more(int count, int least) {
   if (!kit::options().seed && kit::options().size != kit::TestSize::kFew) {
     EXPECT_GT(count, least);
@@ -83,8 +83,8 @@ IRModule annotated(const IRModule& program, uint64_t seed) {
   return relay::infer_type(result);
 }
 
-// A value of a data type, or a function, that is needed on two devices is refused; all else keeps its results, and a
-// second plan finds what the first one says.
+// A value of a data type, or a function, that is needed on two devices is refused; all other programs keep their
+// results, and a second run finds the same plan.
 TEST(RandomPrograms, PlannedDevicesKeepTheResults) {
   int programs = 0, refused = 0, copies = 0;
   EXPECT_TRUE(kit::holds(property_of_programs([&](const Program& p) -> std::optional<std::string> {
@@ -108,7 +108,7 @@ TEST(RandomPrograms, PlannedDevicesKeepTheResults) {
   expect_more(copies, programs);
 }
 
-// Constructors and functions of the module that are values, not what is called.
+// Counts constructors and functions of the module that are used as values and not called.
 int values_of_the_module(const IRModule& module) {
   int count = 0;
   for (const auto& [var, function] : module->functions()) {
@@ -159,7 +159,7 @@ TEST(RandomPrograms, SplitArgsKeepTheResults) {
   expect_more(split, 3);
 }
 
-// What a user says of some ops; arguments are used any number of times.
+// Legalizations of some ops as users write them; they use arguments any number of times.
 std::vector<std::pair<const char*, LegalizeFn>> legalisations() {
   const auto zero = [](const Array<Type>& types) {
     return Expr(relay::make_scalar(0, types[0].as<TensorTypeNode>()->dtype));

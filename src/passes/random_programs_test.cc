@@ -61,8 +61,8 @@ std::vector<pass::Pass> all_passes() {
   return all;
 }
 
-// Passes that leave the programs of EveryPassKeepsTheResults as they are, or give another result: the suite or test
-// that runs them over random programs with what they are for.
+// Passes that change no program of EveryPassKeepsTheResults, or change results on purpose: each with the suite or test
+// that runs it over suitable random programs.
 const std::map<std::string, std::string>& properties_elsewhere() {
   static const std::map<std::string, std::string> table{
       {"AnnotateSpans", "RandomPrograms.AnnotatedSpansAreOfTheText"},
@@ -95,13 +95,13 @@ TEST(RandomPrograms, EveryPassKeepsTheResults) {
   if (kit::options().seed || kit::options().size == kit::TestSize::kFew) return;
   for (const pass::Pass& pass : all_passes()) {
     const bool is_elsewhere = properties_elsewhere().contains(pass.info.name);
-    // Of many programs one may happen to be what a pass is for that has its own property.
+    // In many programs, even a pass with a property of its own may change one by chance.
     if (is_elsewhere && kit::options().size == kit::TestSize::kFull) continue;
     EXPECT_NE(changed.contains(pass.info.name), is_elsewhere) << pass.info.name;
   }
 }
 
-// One variable for several binders: the interpreter and each pass give what they give of the program as it was.
+// One variable gets several binders: the interpreter and each pass still give the results of the original program.
 TEST(RandomPrograms, RepeatedBindersMeanTheInnermost) {
   int repeated = 0;
   EXPECT_TRUE(kit::holds(property_of_programs([&repeated](const Program& p) -> std::optional<std::string> {
@@ -174,8 +174,8 @@ TEST(RandomPrograms, AnnotatedSpansAreOfTheText) {
   })));
 }
 
-// A program without lets is what it was after it went through administrative normal form. Lets that keep the order of
-// effects stay, so these programs have none.
+// A program without lets is unchanged after administrative normal form and back. Lets that keep the order of effects
+// stay, so these programs have none.
 TEST(RandomPrograms, FormsAndBackAreEqual) {
   const auto check = [](const Program& p) -> std::optional<std::string> {
     const IRModule graph = run_pass("ToGraphNormalForm", p.module());
@@ -207,7 +207,7 @@ TEST(RandomPrograms, DefuseOpsIsTheInverseOfFuseOps) {
   })));
 }
 
-// The rules of fuse_ops.h for one group; nothing when it keeps them.
+// Checks one group against the rules of fuse_ops.h; returns the broken rule, or nothing.
 std::optional<std::string> broken_rule(const relay::FunctionNode& group, int64_t max_depth) {
   std::vector<const relay::CallNode*> calls;
   int anchors = 0;
@@ -259,7 +259,7 @@ TEST(RandomPrograms, FusedGroupsKeepTheRules) {
   })));
 }
 
-// To a shape that the program computes is more than that: who has it as an operand reads it.
+// A reshape to a computed shape is not a pure reshape: it reads the shape as an operand.
 bool only_reshapes(const Expr& e) {
   const auto* call = e.as<relay::CallNode>();
   const auto* group = call == nullptr ? nullptr : call->op.as<relay::FunctionNode>();
@@ -308,8 +308,8 @@ std::vector<const relay::CallNode*> kernels_of(const IRModule& module) {
   return kernels;
 }
 
-// What the kernels of a program move: each reads its operands once, a tensor that is two of them once, too, and writes
-// its results. Dimensions that are not known count as 1.
+// Returns the bytes that the kernels of a program move: each reads its operands once (a tensor that is two operands,
+// once) and writes its results. Unknown dimensions count as 1.
 int64_t traffic_bytes(const IRModule& module) {
   const auto bytes_of = [](const Type& type) {
     int64_t sum = 0;

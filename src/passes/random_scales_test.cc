@@ -54,7 +54,7 @@ class ScaledNetwork {
     if (random_.chance(0.5f)) return parameter(shape);
     return relay::make_constant(random_tensor(shape, low, 1.5f, random_));
   }
-  // Of one value, or one a channel, in one of the shapes that broadcast along the channels.
+  // Makes an operand of one value, or of one value a channel, in one of the shapes that broadcast along the channels.
   Expr vector(float low) {
     if (random_.chance(0.15f)) return operand({}, low);
     Shape shape(rank_ - axis_, 1);
@@ -93,7 +93,7 @@ class ScaledNetwork {
         return value;
     }
   }
-  // Of the same size.
+  // Makes a pool whose result has the same size.
   Expr pooled(const Expr& value) {
     ops::MaxPool2DAttrs most;
     ops::AvgPool2DAttrs mean;

@@ -1,4 +1,4 @@
-// Each law of SimplifyExpr: a program and what it becomes.
+// Tests each law of SimplifyExpr with a program before and after.
 #include <regex>
 
 #include "kit/random.h"
@@ -23,7 +23,7 @@ constexpr const char* kTwoShapes = "%x: Tensor[(2, 1, 3), float32], %y: Tensor[(
 constexpr const char* kTwoDtypes = "%x: Tensor[(2, 3), float32], %i: Tensor[(3), int32]";
 constexpr const char* kVolume = "%x: Tensor[(1, 2, 2, 1, 3), float32]";
 
-// How far the result of a law may be from what it stands for, where elements are floats.
+// How far a law may change results of floats.
 enum Exactness : uint8_t { kToTheBit, kButForTheSignOfZero, kUpToRounding };
 
 struct Row {
@@ -213,7 +213,7 @@ constexpr Row kRows[] = {
     {"KnownBranch", kFloat, "if (False) { exp(%x) } else { %y }", "%y"},
 };
 
-// Halves from -1 on; of bool, True and False by turns; of int64, which are sizes here, 5.
+// Returns halves from -1 on; for bool, True and False in turn; for int64, which are sizes here, 5.
 NDArray input_of(const Shape& shape, DataType dtype, size_t number) {
   NDArray data = NDArray::empty(shape, dtype);
   for (int64_t i = 0; i < data.num_elements(); ++i) {
@@ -289,7 +289,7 @@ TEST(SimplifyExpr, EveryLawHasACase) {
   }
 }
 
-// ---- dimensions that only the data tells: what is written alike may differ; and those of no or few elements
+// ---- dimensions that only the data tells, where equal text does not mean equal size; and dimensions of 0 or 1
 
 struct OpenRow {
   const char* law;
@@ -422,7 +422,8 @@ constexpr ElementDtype kDtypes[] = {{"float32", "f", 129},     {"float64", "f64"
                                     {"int64", "i64", 134},     {"uint8", "u8", 132},    {"uint32", "u32", 132},
                                     {"bool", "", 67}};
 
-// The row's program with another dtype in place of its first parameter's, literals included; null where it is none.
+// Returns the row's program with another dtype in place of its first parameter's, literals included; null where there
+// is none.
 IRModule program_in(const Row& row, const ElementDtype& dtype) {
   // A number without a suffix is int32 as an operand, and else part of an attribute.
   static const std::regex kReal("([( ]-?[0-9.]+)f(?=[,)])"), kInteger("([( ]-?[0-9]+)(?=[,)])");
@@ -534,7 +535,7 @@ TEST(SimplifyExpr, EffectsStay) {
   EXPECT_EQ(run_pass("SimplifyExpr", before)->lookup("main"), before->lookup("main"));
 }
 
-// What is in braces is bound before, in its order; the laws hold for what is made of it.
+// Expressions in braces are bound before, in their order; the laws apply to the results.
 TEST(SimplifyExpr, EffectsInBracesKeepTheirOrder) {
   const std::string head = "def @main(%x: float32, %y: float32) { let %r = ref(exp(%x)); ";
   EXPECT_EQ(relay::print_module(run_pass(

@@ -1,4 +1,4 @@
-// SimplifyInference: norms as arithmetic, where builds leave them, and where what it makes stands.
+// Tests SimplifyInference: norms as arithmetic, the norms that builds leave, and the places of new nodes.
 #include "passes/simplify/simplify_inference.h"
 
 #include <gmock/gmock.h>

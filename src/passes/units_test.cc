@@ -1,5 +1,5 @@
-// Functions inside of bodies that passes leave as they are (relay::is_entered): nothing in them is rewritten, and what
-// they capture is what it was.
+// Tests functions inside of bodies that passes leave as they are (relay::is_entered): nothing in them is rewritten, and
+// their captured values keep their form.
 #include "object/structural_equal.h"
 #include "passes/tests/pass_testing.h"
 #include "relay/function_attrs.h"
@@ -7,8 +7,8 @@
 namespace headrace::passes {
 namespace {
 
-// In the function there is something to do for every pass: equal calls, a dead let, constants to fold, laws to apply,
-// a padding, a division, a batch norm, a wide product. What it captures is a convolution, or the parameter beside it.
+// Makes a program whose marked function has work for every pass: equal calls, a dead let, constants to fold, laws to
+// apply, a padding, a division, a batch norm, a wide product. It captures a convolution, or the parameter beside it.
 std::string unit_program(const std::string& mark) {
   return fmt::format(R"(
 def @main(%x: Tensor[(1, 4, 3, 3), float32], %z: Tensor[(1, 4, 3, 3), float32], %w: Tensor[(4, 4, 1, 1), float32]) {{

@@ -11,8 +11,8 @@ class Arena {
  public:
   static constexpr int64_t kLine = 64;
 
-  // The offset of `nbytes` bytes (rounded up to lines) that are free: in the smallest gap that fits, the lowest of
-  // equals; else at the end, which a gap there shortens.
+  // Returns the offset of `nbytes` free bytes (rounded up to lines): in the smallest gap that fits, the lowest of equal
+  // ones; otherwise at the end, where a gap that touches the end is used first.
   int64_t take(int64_t nbytes);
   // Gives back what take() gave.
   void give_back(int64_t offset);

@@ -23,7 +23,7 @@ void check_tensors(const Span& span, const Type& type, std::string_view what) {
   }
 }
 
-// What stands in a group where it may not; empty for what may stand there.
+// Returns a description of an expression that may not be in a group; empty for one that may.
 std::string stranger(const Expr& expr, const std::unordered_set<const Object*>& params) {
   if (expr.is<OpNode>() || expr.is<relay::TupleNode>() || expr.is<relay::TupleGetItemNode>()) return {};
   if (const auto* var = expr.as<relay::VarNode>())

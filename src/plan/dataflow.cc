@@ -23,7 +23,7 @@ using relay::VarNode;
 
 namespace {
 
-// What a fixed list of steps cannot do.
+// Explains constructs that a fixed list of steps cannot express.
 constexpr std::string_view kNotYet =
     "is control flow, which artifacts do not have yet; the pass PartialEvaluate may leave none, and in Python "
     "relay.create_executor(\"debug\") runs it";
@@ -40,7 +40,8 @@ bool is_group(const Expr& callee) {
   return function != nullptr && relay::is_primitive(*function);
 }
 
-// The parameter whose elements, in their order, are all that the group gives; nothing for a group that computes.
+// Returns the parameter whose elements, in their order, are the group's whole result; nothing for a group that
+// computes.
 std::optional<size_t> reshaped_parameter(const FunctionNode& group) {
   Expr at = group.body;
   while (const auto* call = at.as<CallNode>()) {
@@ -54,7 +55,7 @@ std::optional<size_t> reshaped_parameter(const FunctionNode& group) {
   return std::nullopt;
 }
 
-// The op that gives the value, of a group the last one; for messages.
+// Returns the op that gives the value, of a group the last one; for messages.
 std::string name_of(const Expr& expr) {
   const auto* call = expr.as<CallNode>();
   const auto* group = call == nullptr ? nullptr : call->op.as<FunctionNode>();
@@ -62,7 +63,8 @@ std::string name_of(const Expr& expr) {
   return last != nullptr && last->as_op() != nullptr ? last->as_op()->name : "compile";
 }
 
-// "; they are read by cast, my.norm": one of these ops is what does not follow such a size. Empty when none reads any.
+// Returns "; they are read by cast, my.norm": the ops among which is one that cannot handle such a size. Empty when
+// none reads it.
 std::string readers_of_unknown_sizes(const Expr& body) {
   std::vector<std::string> names;
   relay::post_order(body, [&](const Expr& expr) {
@@ -95,7 +97,7 @@ class Reader {
     return !expr.is<FunctionNode>();
   }
 
-  // UserError for a value that is no tensor, such as a function.
+  // Returns the tensors of a value; UserError for one that is not a tensor, such as a function.
   const Tensors& tensors_of(const Expr& expr) const {
     const auto it = tensors_.find(expr.get());
     if (it == tensors_.end()) throw_at(expr->span, "compile", fmt::format("{} {}", what_is(expr), kNotYet));

@@ -1,4 +1,4 @@
-// A main of fused groups, read as tensors and the steps that make them. Private to plan/.
+// Reads a main of fused groups as tensors and the steps that compute them. Private to plan/.
 #pragma once
 
 #include "relay/expr.h"
@@ -7,7 +7,7 @@ namespace headrace::plan {
 
 enum class Memory : uint8_t { parameter, constant, storage };
 
-// A piece of memory that tensors are views of, each from its start.
+// A piece of memory that tensors are views of, each from the beginning.
 struct Base {
   Memory memory = Memory::storage;
   Expr expr;                     // the Var of a parameter, the Constant
@@ -21,7 +21,7 @@ struct Tensor {
   size_t base = 0;
 };
 
-// A call of a group that computes; groups that only reshape are none.
+// A call of a group that computes something; a group that only reshapes is not a step.
 struct Step {
   relay::Function function;
   std::vector<size_t> inputs, outputs;  // tensors
@@ -35,7 +35,7 @@ struct Dataflow {
   std::vector<size_t> results;  // tensors, tuples flattened
 };
 
-// UserError as destination_passing.h says.
+// Reads `main`. UserError as destination_passing.h says.
 Dataflow read_dataflow(const relay::Function& main);
 
 }  // namespace headrace::plan

@@ -42,7 +42,7 @@ class TensorGroup {
     });
   }
 
-  // A parameter for each tensor of a type, and the value of that type that they make.
+  // Makes a parameter for each tensor of a type, and the value of that type that they form.
   Expr take_apart(const Type& type, const std::string& name) {
     const auto* tuple = type.as<TupleTypeNode>();
     if (tuple == nullptr) {
@@ -57,7 +57,7 @@ class TensorGroup {
     return made;
   }
 
-  // Of an item of a tuple made here, what the item is: a kernel of one op takes nothing else.
+  // Returns the item itself for an item of a tuple made here, because the kernel of one op takes nothing else.
   Expr item_of(const Expr& expr) const {
     const auto* item = expr.as<relay::TupleGetItemNode>();
     if (item == nullptr || !made_.contains(item->tuple.object())) return expr;
@@ -96,7 +96,7 @@ class Writer {
   }
 
  private:
-  // The results that are extents leave the outputs; what the attribute output_extents says of them.
+  // Removes the extents from the outputs, and returns the value of the attribute output_extents.
   Array<int64_t> take_extents(const FunctionNode& main) {
     const std::vector<passes::BoundedOutput> rows = passes::bounded_outputs_of(main);
     size_t num_outputs = flow_.results.size();
@@ -154,7 +154,7 @@ class Writer {
     base.expr = {};
   }
 
-  // The tensor as something that a call takes; its storage and view are made at the first use.
+  // Returns the tensor as something that a call takes; its storage and view are made at the first use.
   Expr tensor_expr(size_t index) {
     Expr& made = made_[index];
     if (made) return made;
@@ -165,7 +165,7 @@ class Writer {
     return made = bind("t", ops::memory_view(base.expr, 0, tensor.shape, tensor.type->dtype));
   }
 
-  // The base is a tensor of that type already.
+  // Returns whether the base is already a tensor of that type.
   bool is_whole(const Base& base, const Tensor& tensor) const {
     if (base.memory == Memory::storage && !base.output) return false;
     const TensorType type = base.expr.is<relay::ConstantNode>()

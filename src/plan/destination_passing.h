@@ -27,10 +27,10 @@
 
 namespace headrace::plan {
 
-// `module`'s main as above; the other functions of `module` are dropped.
+// Returns `module` with main in that form; the other functions of `module` are dropped.
 IRModule to_destination_passing(const IRModule& module);
 
-// Of a main in that form: how many of its last parameters are outputs.
+// Attribute of a main in that form: how many of its last parameters are outputs.
 inline constexpr const char* kNumOutputs = "num_outputs";
 // And which of them a run may make shorter; passes::bounded_outputs_of reads it.
 inline constexpr const char* kOutputExtents = "output_extents";

@@ -97,8 +97,8 @@ class Emitter {
     program_.graph.steps.push_back(std::move(step));
   }
 
-  // What the one call of a group takes, tuples taken apart, when the group's parameters are `inputs`: a group has each
-  // operand once, and no parameter for a constant of one element.
+  // Returns the operands of a group's only call, tuples taken apart, when the group's parameters are `inputs`: a group
+  // lists each operand once, and has no parameter for a constant of one element.
   std::vector<int32_t> operands_of(const FunctionNode& group, const std::vector<int32_t>& inputs) {
     std::unordered_map<const ExprNode*, int32_t> params;
     for (size_t i = 0; i < inputs.size(); ++i) params.emplace(group.params[i].get(), inputs[i]);
@@ -137,7 +137,7 @@ class Emitter {
     return add_entry(std::move(made));
   }
 
-  // The index of the piece of the arena; views of one piece share it.
+  // Returns the index of the piece of the arena; views of one piece share it.
   int64_t storage(int64_t offset, int64_t nbytes) {
     auto& storages = program_.memory.storages;
     const auto [it, is_new] = storages_.emplace(std::pair(offset, nbytes), storages.size());

@@ -11,9 +11,9 @@ struct ProgramNames {
   std::vector<std::string> inputs, outputs;  // one for each
 };
 
-// The program of `module`'s main, which is in destination passing form with its memory planned. Constants are added to
-// `weights`. Target, compiler, workspace and placement are the caller's to fill in; callees are the names of the global
-// functions, and steps that call a function of the process (ops/call_fusion.h) are external ones with its name.
+// Emits the program of `module`'s main, which is in destination passing form with its memory planned. Constants are
+// added to `weights`. The caller fills in target, compiler, workspace and placement. Callees are the names of the
+// global functions, and steps that call a function of the process (ops/call_fusion.h) are external ones with its name.
 artifact::Program emit_graph_program(const IRModule& module, const ProgramNames& names, WeightTable& weights);
 
 }  // namespace headrace::plan

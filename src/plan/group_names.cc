@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kMaxWords = 72;
 
-// "nn_conv2d_add_nn_relu_0123456789abcdef"
+// Returns a name such as "nn_conv2d_add_nn_relu_0123456789abcdef".
 std::string name_of(const relay::Function& group) {
   std::string words;
   relay::post_order(group, [&](const Expr& expr) {

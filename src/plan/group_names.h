@@ -1,4 +1,4 @@
-// Names of the functions that fused groups become: what they compute and a hash of how.
+// Names the functions that fused groups become: the ops in them, and a hash of the text.
 #pragma once
 
 #include "relay/expr.h"
@@ -9,7 +9,7 @@ namespace headrace::plan {
 class GroupTable {
  public:
   GlobalVar add(const relay::Function& group);
-  // The functions in the order they were added.
+  // Returns the functions in the order they were added.
   const std::vector<std::pair<GlobalVar, relay::Function>>& functions() const { return functions_; }
 
  private:

@@ -53,7 +53,7 @@ class Planner {
     }
   }
 
-  // Where the storage that `expr` names lies; null when it is none.
+  // Returns the offset of the storage that `expr` names; null when it is not a storage.
   const int64_t* offset_of(const Expr& expr) const {
     const auto it = offsets_.find(expr.as<VarNode>());
     return it == offsets_.end() ? nullptr : &it->second;

@@ -111,7 +111,7 @@ TEST(DestinationPassing, RefusesWhatIsNoFixedListOfSteps) {
             std::string::npos);
 }
 
-// What FuseOps leaves as it is: each error names what is wrong and where.
+// Groups that FuseOps would not make: each error names what is wrong and where.
 TEST(DestinationPassing, RefusesGroupsThatFuseOpsDidNotMake) {
   const std::string f = "def @main(%x: Tensor[(4), float32]) {\n  fn (%a: Tensor[(4), float32]";
   const std::string end = " }(%x)\n}";
@@ -176,7 +176,7 @@ TEST(DestinationPassing, ItemsOfTakenTuplesAreParameters) {
   EXPECT_EQ(group->body.as<relay::CallNode>()->args[0], group->params[0]);
 }
 
-// The extent is a result of main before, and an item of what the body gives after.
+// The extent is a result of main before, and an item of the body's result after.
 TEST(DestinationPassing, ExtentsHaveAnAttributeOfTheirOwn) {
   ops::register_all_ops();
   const IRModule module = relay::infer_type(
@@ -209,7 +209,7 @@ TEST(DestinationPassing, LongChains) {
   EXPECT_EQ(program.memory.arena_bytes, 2 * Arena::kLine);
 }
 
-// What computes it takes the group's own operands; text may mark another group.
+// The function of the process gets the group's own operands; text may mark another group.
 TEST(GraphProgram, AFunctionOfTheProcessTakesNoOpIn) {
   ops::register_all_ops();
   ops::OpBuilder("plan_test.outside", "data f32[...] -> the same type.")

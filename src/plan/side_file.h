@@ -12,7 +12,7 @@
 
 namespace headrace::plan {
 
-// A side file that was written, for the manifest.
+// A side file that was written, as the manifest describes it.
 struct SideWeights {
   artifact::SideFile file;
   int64_t data_offset = 0;  // of the table's first byte in the file; a multiple of HR_ALIGNMENT

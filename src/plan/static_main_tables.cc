@@ -69,7 +69,7 @@ class Tables {
  private:
   static void append(std::string& list, const std::string& item) { list += (list.empty() ? "" : ",\n  ") + item; }
 
-  // As LLVM writes a string of bytes.
+  // Escapes a string of bytes as LLVM writes it.
   static std::string escaped(const std::string& text) {
     std::string result;
     for (const char c : text) {
@@ -90,7 +90,7 @@ class Tables {
         program_.outputs.size(), program_.graph.entries.size(), program_.graph.steps.size(), max_args, needs_runtime);
   }
 
-  // The name of a constant array of integers; equal ones are one.
+  // Returns the name of a constant array of integers; equal ones are one.
   template <typename T>
   std::string array(const char* type, const std::vector<T>& numbers) {
     std::string items;

@@ -13,14 +13,14 @@ inline constexpr const char* kWeightsSymbol = "headrace_weights";
 // The way in for tvm-ffi: its loader looks "main" up under this name.
 inline constexpr const char* kTvmFfiSymbol = "__tvm_ffi_main";
 
-// The program as the constant tables of static_main.h, in LLVM's text form; symbol headrace_program. `program` is that
-// of emit_graph_program with its workspace filled in; `weights` those of the manifest. Where
-// `needs_runtime`, a sentence that says why bare clients cannot run it, is not empty, the tables are, and bare clients
-// are told the reason.
+// Returns the program as the constant tables of static_main.h, in LLVM's text form, with the symbol headrace_program.
+// `program` comes from emit_graph_program, with its workspace filled in; `weights` from the manifest. A `needs_runtime`
+// that is not empty says why bare clients cannot run the program: the tables are then empty, and clients get that
+// sentence.
 std::string static_main_tables(const artifact::Program& program, std::span<const artifact::Weight> weights,
                                const std::string& triple, const std::string& needs_runtime);
 
-// The object file of static_main.c, for x86-64.
+// Returns the object file of static_main.c, for x86-64.
 std::string_view static_main_object();
 
 }  // namespace headrace::plan

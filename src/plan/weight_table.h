@@ -12,11 +12,11 @@ namespace headrace::plan {
 
 class WeightTable {
  public:
-  // The index of the weight with that dtype, shape and content; added at the end when it is new. The table keeps the
-  // tensor (and with it a mapped model file) alive.
+  // Returns the index of the weight with that dtype, shape and content; adds it at the end when it is new. The table
+  // keeps the tensor (and with it a mapped model file) alive.
   int64_t add(const NDArray& tensor);
 
-  // From now on these tensors, of the same contents in the same order, stand for those that were added, which go.
+  // Replaces the stored tensors by others with the same contents in the same order; the old ones are released.
   void replace_tensors(std::vector<NDArray> tensors) { tensors_ = std::move(tensors); }
 
   const std::vector<artifact::Weight>& weights() const { return weights_; }

@@ -10,7 +10,7 @@ namespace headrace::relay {
 
 namespace {
 
-// `root`, where variables in `free` and those that values have are bound by nothing inside it, with the values put in.
+// Puts in the values, after renaming inner binders of variables in `free` and of variables in values.
 Expr put_in(const Expr& root, std::vector<Expr> free, const Map<Var, Expr>& values) {
   for (const auto& [var, value] : values) {
     free.push_back(var);
@@ -45,7 +45,7 @@ Function bind_arguments(const Function& function, const Map<Var, Expr>& values) 
   return with_params(params);
 }
 
-// A parameter that says its type gets a tensor of that type.
+// Checks a tensor against the annotation of its parameter.
 void check_param(const Var& param, const NDArray& data) {
   const auto* type = param->type_annotation.as<TensorTypeNode>();
   if (type == nullptr) return;

@@ -8,7 +8,7 @@ namespace headrace::relay {
 
 namespace {
 
-// What a function with those literals in it, whose captures are known, uses and does not bind.
+// Returns the variables that a function uses and does not bind, given the captures of the literals in it.
 std::vector<Var> captures_in(const FunctionNode& function, const Captures& inner) {
   std::unordered_set<const Object*> bound, seen;
   std::vector<Var> used;

@@ -1,4 +1,4 @@
-// What the functions inside an expression take from outside of them.
+// Finds the variables that functions inside an expression capture from outside.
 #pragma once
 
 #include <unordered_map>
@@ -10,7 +10,7 @@ namespace headrace::relay {
 
 // For each function literal the variables that it uses and does not bind, in order of first occurrence.
 using Captures = std::unordered_map<const Object*, std::vector<Var>>;
-// Adds those of `function` and of all literals in it: linear in its size and in what is added.
+// Adds the captures of `function` and of all literals in it. Linear in its size and in what is added.
 void find_captures(const Expr& function, Captures& captures);
 
 }  // namespace headrace::relay

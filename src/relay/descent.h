@@ -17,7 +17,7 @@ inline constexpr size_t kMaxNesting = 600'000;
 // The frames that wait for each other, the innermost last.
 class Descent {
  public:
-  // False when the nesting is too deep; the frame is not run then.
+  // Pushes a frame; returns false, without running it, when the nesting is too deep.
   bool push(std::coroutine_handle<> frame) {
     if (frames_.size() >= kMaxNesting) return false;
     frames_.push_back(frame);

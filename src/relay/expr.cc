@@ -67,7 +67,7 @@ void MatchNode::fields(FieldList<MatchNode>& f) {
 
 TensorType ConstantNode::tensor_type() const { return make_tensor_type(data.shape(), data.dtype()); }
 
-// A new node of type T with its span; the caller fills in the fields.
+// Makes a node of type T with its span; the caller fills in the fields.
 template <typename T>
 static Ref<T> make_node_at(Span span) {
   auto node = make_object<T>();

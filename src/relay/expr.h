@@ -50,9 +50,9 @@ struct CallNode : ExprNode {
   Array<Expr> args;
   Attrs attrs;
   Array<Type> type_args;
-  // The op when it is one, else null.
+  // Returns the op when it is one, else null.
   const OpNode* as_op() const { return op.as<OpNode>(); }
-  // The attributes as a T; InternalError when they are of another kind.
+  // Returns the attributes as a T; InternalError when they are of another kind.
   template <typename T>
   const T& attrs_as() const {
     const T* typed = attrs.as<T>();
@@ -187,13 +187,13 @@ struct MatchNode : ExprNode {
 };
 
 Constant make_constant(NDArray data, Span span = {});
-// A scalar constant.
+// Makes a scalar constant.
 Constant make_scalar(double value, DataType dtype = DataType::float_(32));
 Var make_var(std::string name, Type type_annotation = {}, Span span = {});
 Function make_function(Array<Var> params, Expr body, Type ret_type = {}, Array<TypeVar> type_params = {},
                        DictAttrs attrs = {}, Span span = {});
 Call make_call(Expr op, Array<Expr> args, Attrs attrs = {}, Array<Type> type_args = {}, Span span = {});
-// A call of the op named `op`.
+// Makes a call of the op named `op`.
 Call make_call(std::string_view op, Array<Expr> args, Attrs attrs = {}, Span span = {});
 Let make_let(Var var, Expr value, Expr body, Span span = {});
 If make_if(Expr cond, Expr true_branch, Expr false_branch, Span span = {});

@@ -1,11 +1,11 @@
-// The attributes that say whose business a function is. Their values are not 0.
+// Attributes that say which pass, compiler or backend handles a function. Their values are not 0.
 #pragma once
 
 #include "relay/expr.h"
 
 namespace headrace::relay {
 
-// What FuseOps makes: a function that is compiled as a unit and that other passes leave as it is.
+// Marks a function that FuseOps made: it is compiled as one kernel, and other passes do not change it.
 inline constexpr const char* kPrimitive = "Primitive";
 // Another compiler takes the function; the value is its name.
 inline constexpr const char* kCompiler = "Compiler";
@@ -19,9 +19,10 @@ inline bool is_primitive(const Function& function) { return function && is_primi
 
 // Passes do not rewrite its body: it is primitive, another compiler's, or marked SkipOptimization.
 bool is_left_alone(const FunctionNode& function);
-// It stays a unit in the body around it: it is primitive, another compiler's, or a composite.
+// Returns whether the function stays a unit in the body around it: it is primitive, another compiler's, or a composite.
 bool is_sealed(const FunctionNode& function);
-// What a pass looks into and rewrites in a body: all but functions that are sealed or left alone.
+// Returns whether passes visit and rewrite `expr` in a body: true for everything but functions that are sealed or left
+// alone.
 bool is_entered(const Expr& expr);
 
 }  // namespace headrace::relay

@@ -8,7 +8,8 @@
 
 namespace headrace::relay {
 
-// Of `all`, which holds something for each leaf of the tuple, what is the item's. InternalError when it has no tuple.
+// Selects from `all`, which has one element for each leaf of the tuple, the elements of the item. InternalError when
+// the item's operand is not a tuple.
 template <typename T>
 std::vector<T> leaves_of_item(const TupleGetItemNode& item, const std::vector<T>& all) {
   const Type& type = item.tuple->checked_type();
@@ -19,7 +20,7 @@ std::vector<T> leaves_of_item(const TupleGetItemNode& item, const std::vector<T>
   return {first, first + static_cast<std::ptrdiff_t>(range.count)};
 }
 
-// A tensor of the type, or of a tuple, has a dimension that only the data tells.
+// Returns whether the tensor, or a tensor of the tuple, has a dimension that only the data tells.
 inline bool has_unknown_dim(const Type& type) {
   const std::vector<Type> leaves = leaves_of(type);
   return std::any_of(leaves.begin(), leaves.end(), [](const Type& leaf) {
@@ -28,7 +29,7 @@ inline bool has_unknown_dim(const Type& type) {
   });
 }
 
-// What a call reads: its arguments, and of one that is written as a tuple the items.
+// Returns the values that a call reads: its arguments, with tuple literals replaced by their items.
 inline std::vector<Expr> items_of_args(const CallNode& call) {
   std::vector<Expr> items;
   for (const Expr& arg : call.args) {

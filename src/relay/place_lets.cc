@@ -76,7 +76,8 @@ class LetPlacer {
     return result;
   }
 
-  // As the blocks, but a let in braces begins one, too: it is evaluated before some of what stands around it.
+  // Returns the regions: as the blocks, but a let in braces begins one, too, because it is evaluated before some of the
+  // nodes around it.
   std::vector<int> find_regions(const Expr& body, const std::vector<int>& blocks) const {
     std::vector<int> regions = blocks;
     std::vector<bool> starts(regions.size(), false);
@@ -90,7 +91,8 @@ class LetPlacer {
     return regions;
   }
 
-  // A node crosses when a user of it is evaluated in another block than the node is; one of effects, in another region.
+  // Finds the nodes that cross: a user is evaluated in another block than the node, or, for nodes with effects, in
+  // another region.
   void find_crossing(const Expr& body) {
     const std::vector<Expr> ordered = find_ordered(body);
     std::unordered_set<const Object*> has_effects;
@@ -108,7 +110,7 @@ class LetPlacer {
     keep_order(ordered);
   }
 
-  // `use` of each child, with the scope that it is used in.
+  // Calls `use` for each child, with the scope that it is used in.
   void use_children(const Expr& node, const std::function<void(const Expr&, int)>& use) const {
     const Scopes::Placement& place = scopes_.at(node);
     if (const auto* function = node.as<FunctionNode>()) return use(function->body, place.inner);
@@ -130,7 +132,7 @@ class LetPlacer {
     for (const Expr& child : children_of(node)) use(child, place.scope);
   }
 
-  // What may have effects, or see those of others.
+  // Returns whether a node may have effects, or observe effects of others.
   static bool is_ordered(const Expr& node) {
     if (const auto* call = node.as<CallNode>()) {
       const OpNode* op = call->as_op();
@@ -140,7 +142,7 @@ class LetPlacer {
            node.is<MatchNode>() || node.is<LetNode>();
   }
 
-  // The ordered nodes, and those that evaluate one among their operands; a function is made, not called.
+  // Returns the ordered nodes, and the nodes that evaluate one among their operands; making a function calls nothing.
   static std::vector<Expr> find_ordered(const Expr& body) {
     std::vector<Expr> found;
     std::unordered_set<const Object*> seen;
@@ -155,8 +157,8 @@ class LetPlacer {
     return found;
   }
 
-  // Binding a node evaluates it and its operands before the whole expression of its scope: the ordered ones that came
-  // before it are bound, too.
+  // Keeps the order of effects: binding a node evaluates it and its operands before the rest of its scope, so the
+  // ordered nodes that came before it are bound, too.
   void keep_order(const std::vector<Expr>& nodes) {
     std::vector<bool> is_before_one(scopes_.scopes.size(), false);
     for (size_t i = nodes.size(); i-- > 0;) {
@@ -209,7 +211,7 @@ class LetPlacer {
     }
   }
 
-  // A pattern's variables, a function's parameters stay; bodies get the lets of their scope.
+  // Returns the rewritten children. Variables of patterns and parameters stay; bodies get the lets of their scope.
   std::vector<Expr> children(const Expr& node) {
     std::vector<Expr> result = children_of(node);
     for (Expr& child : result) child = done_.at(child.object());

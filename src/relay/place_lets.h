@@ -1,8 +1,17 @@
-// Binding the nodes of a graph by lets, each in the innermost scope that holds all its uses.
+// Binds nodes of a graph by lets, each in the innermost scope that holds all its uses.
 //
-// This is also when a node is evaluated, which shows where it has effects: what two branches or two closures share is
-// evaluated once, before the `if` or the functions; what one of them uses, inside it. So the interpreter runs a program
-// with what crosses a branch bound, and the normal forms compute what it does.
+// Placement also defines when a node is evaluated, which matters for effects. A node that two branches or two closures
+// share is evaluated once, before the `if` or the functions; a node that only one of them uses is evaluated inside it.
+// The interpreter binds the nodes that cross a branch before it runs a program, and the normal forms compute the same.
+//
+// How it works: scopes.h computes the scope tree and the innermost common scope of all uses of each node. One walk in
+// post order then rebuilds the nodes. A node to be bound is replaced by a new variable and appended to the list of lets
+// of its scope; when the walk finishes the node that opens a scope, the list becomes a chain of lets around the scope's
+// result. Post order is the order of evaluation, so operands are bound before their users without any sorting, and the
+// walk needs no recursion and linear time.
+//
+// Effects restrict the choice. Binding a node moves it, with its operands, in front of the rest of its scope. So once a
+// node with effects is bound, every node with effects that came before it in that scope is bound, too (keep_order).
 #pragma once
 
 #include <functional>
@@ -12,23 +21,27 @@
 namespace headrace::relay {
 
 enum class Bind : uint8_t {
-  everything,       // every operation: administrative normal form
-  across_branches,  // what is used by an inner function, branch or clause, or by several: basic block normal form;
-                    // and, of what has effects or sees them, what a let in braces shares with what is around it,
-                    // and what must be evaluated before another that is bound
+  // Binds every operation: administrative normal form.
+  everything,
+  // Binds values used in another function, branch or clause than the one that computes them: basic block normal form.
+  // Of nodes with effects, also binds those shared between a let in braces and its surroundings, and those that must be
+  // evaluated before another bound node.
+  across_branches,
 };
 
-// `body` with those of its nodes bound that `bind` says. Operands are bound before their users, in the order of
-// evaluation; a let that is an operand becomes part of the enclosing chain when everything is bound. The bodies of
-// functions that no walk enters (relay/function_attrs.h) stay as they are. Keeps what is computed, and the order of
-// effects.
+// Returns `body` with the nodes bound that `bind` selects. Operands are bound before their users, in the order of
+// evaluation. When everything is bound, a let that is an operand joins the chain around it. Bodies of functions that
+// passes do not enter (relay/function_attrs.h) stay as they are. Preserves results and the order of effects.
 Expr place_lets(const Expr& body, Bind bind);
 
-// `body` with the order of its effects in its lets alone, for who drops operands or lets, or puts lets around operands:
-// else a node that is shared is evaluated where its first use is, or before the braces that its uses are in and beside,
-// and that moves. Where an expression of which `has_effect` (an effect, or seeing one; its users too) has two users or
-// is a let in braces, all that has one of itself is bound, in the order of evaluation, so that what is made of it has
-// none. `body` itself where there is no such expression.
+// Returns `body` with lets that alone determine the order of its effects. Call before removing or hoisting operands, or
+// putting lets around them: it binds every shared effectful node, so that later rewrites cannot change evaluation
+// order. (Without such a let a shared node is evaluated at its first use, or before the braces that use it, and
+// removing that use moves the effect.)
+//
+// `has_effect` tells for each expression, users included, whether it has or observes an effect. Where such an
+// expression has two users, or is a let in braces, every expression with an effect of its own is bound in the order of
+// evaluation. Returns `body` itself where there is no such expression.
 Expr bind_effects(const Expr& body, const std::function<bool(const Expr&)>& has_effect);
 
 }  // namespace headrace::relay

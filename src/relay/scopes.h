@@ -1,4 +1,4 @@
-// Where each node of an expression is defined when it is written as text, and when it is bound by a let.
+// Computes where each node of an expression is defined when it is printed as text or bound by a let.
 #pragma once
 
 #include "relay/expr.h"
@@ -10,7 +10,7 @@ namespace headrace::relay {
 struct Scopes {
   struct Scope {
     int parent;
-    std::vector<Expr> numbered;  // what is defined here as `%k = ...`, operands first
+    std::vector<Expr> numbered;  // defined here as `%k = ...`, operands first
   };
   struct Placement {
     int scope = -1;
@@ -24,21 +24,21 @@ struct Scopes {
   std::unordered_map<const Object*, Placement> placements;
 
   const Placement& at(const Expr& expr) const { return placements.at(expr.object()); }
-  // A let written as a statement of the block whose tail it is, without braces of its own.
+  // Returns whether a let is written as a statement of the block whose tail it is, without braces of its own.
   bool is_flat_let(const Expr& expr) const {
     const Placement& place = at(expr);
     return expr.is<LetNode>() && place.number < 0 && !place.is_value;
   }
 };
 
-// Scope 0 is the one that `root` is the result of.
+// Computes the scopes of an expression; scope 0 is the one whose result is `root`.
 Scopes find_scopes(const Expr& root);
 
-// For each scope the innermost around it, or itself, that is entered by chance or again and again: the body of a
-// function, a branch, a clause. 0 outside of all.
+// Returns for each scope the innermost scope around it, or itself, that is entered conditionally or repeatedly: a
+// function body, a branch, a clause. 0 outside of all.
 std::vector<int> find_blocks(const Expr& root, const Scopes& scopes);
 
-// Written in place wherever it is used: variables, constants, names.
+// Returns whether an expression is written in place at every use: a variable, a constant or a name.
 bool is_atomic(const Expr& expr);
 
 }  // namespace headrace::relay

@@ -11,8 +11,8 @@ namespace headrace::relay {
 
 namespace {
 
-// What a node is made of, apart from what it binds. A scope is the variables of a let, a list of parameters or a
-// pattern.
+// The children of a node, apart from the variables it binds. A scope is the variables of a let, a list of parameters or
+// a pattern.
 struct Part {
   Expr child;
   int scope = -1;  // the one that it stands in; -1: that of the node
@@ -43,7 +43,7 @@ ScopeShape scope_shape_of(const Expr& expr) {
   return shape;
 }
 
-// The children of a node, as children_of orders them, from what its parts and its variables became.
+// Returns the children of a node, in the order of children_of, from its rewritten parts and variables.
 std::vector<Expr> join(const Expr& expr, const ScopeShape& shape, const std::vector<Expr>& parts,
                        const std::vector<std::vector<Var>>& scopes) {
   if (expr.is<LetNode>()) return {parts[0], scopes[0][0], parts[1]};
@@ -76,7 +76,7 @@ class Budget {
 
 using Vars = std::unordered_set<const Object*>;
 
-// Which variables and nodes of an expression are to be told apart by where they stand.
+// Computes which variables and nodes of an expression have different meanings in different contexts.
 class Ambiguity {
  public:
   // `all`: variables that are bound once, too.
@@ -86,14 +86,14 @@ class Ambiguity {
     for (const Expr& node : order_) count(node, all);
     find_free([&](const Expr& node) { return uses_[node.object()] > 1; });
     find_copied();
-    // What the copies bind is bound in several places, too.
+    // The variables that copies bind are bound in several places, too.
     find_free([&](const Expr& node) { return node == root || uses_[node.object()] > 1 || is_copied(node); });
   }
 
   bool is_tracked(const Var& var) const { return tracked_.contains(var.object()); }
   // Whether a tracked variable is bound or used in it.
   bool is_touched(const Expr& node) const { return touched_.contains(node.object()); }
-  // The tracked variables that are free in a node; null where one parent has it and is met once.
+  // Returns the tracked variables that are free in a node; null where it has one parent and is visited once.
   const std::vector<const Object*>* free_in(const Expr& node) const {
     const auto it = free_.find(node.object());
     return it == free_.end() ? nullptr : &it->second;
@@ -134,8 +134,8 @@ class Ambiguity {
     }
   }
 
-  // Of the nodes for which `wanted` is true. Sets move up to the one user that a node has; only what several have is
-  // copied.
+  // Computes the free variables of the nodes for which `wanted` is true. A node's set moves to its only user; the set
+  // of a node with several users is copied.
   template <typename F>
   void find_free(F&& wanted) {
     free_.clear();
@@ -205,12 +205,12 @@ class Renamer {
   }
 
  private:
-  // What the variables that are free in a node are where it stands; null: free variables.
+  // The binders that a node's free variables refer to in its context; null for free variables.
   using Key = std::vector<const Object*>;
   struct Frame {
     Expr node;
     ScopeShape shape;
-    std::vector<std::vector<Var>> fresh;  // what its variables become
+    std::vector<std::vector<Var>> fresh;  // the new variables
     std::vector<Expr> done;
     size_t next = 0;
     std::optional<Key> key;
@@ -267,7 +267,7 @@ class Renamer {
     for (const Var& var : frame.shape.scopes[static_cast<size_t>(scope)]) scopes_[var.object()].pop_back();
   }
 
-  // To the node that waits for its next part.
+  // Gives the result to the node that waits for its next part.
   void give(Expr value) {
     if (stack_.empty()) {
       result_ = std::move(value);

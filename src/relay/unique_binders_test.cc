@@ -17,7 +17,7 @@ class UniqueBinders : public testing::Test {
   void SetUp() override { ops::register_all_ops(); }
 
   static Expr call(const char* op, std::initializer_list<Expr> args) { return make_call(op, Array<Expr>(args)); }
-  // `expr` is the body of a function of %y; what becomes of it, well-formed.
+  // Makes the binders of `expr`, the body of a function of %y, unique and checks that the result is well-formed.
   Expr unique_body(const Expr& expr) const {
     const IRModule before = make_module(make_function({y}, expr)), after = unique_binders(before);
     EXPECT_NE(after, before);

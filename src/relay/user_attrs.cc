@@ -21,7 +21,7 @@ bool is_number(const Value& value) {
   return value.type_index() == type_index::kInt || value.type_index() == type_index::kFloat;
 }
 
-// The integers of a shape or an array of them; nothing when an item is no integer.
+// Returns the integers of a shape or of an array of integers; nothing when an item is not an integer.
 std::optional<std::vector<int64_t>> integers_of(const Value& value) {
   if (value.type_index() == type_index::kShape) {
     const Shape shape = value.as<Shape>();
@@ -53,7 +53,7 @@ std::optional<Array<double>> reals_of(const Value& value) {
   return reals;
 }
 
-// A dtype, or its name.
+// Reads a dtype, or its name.
 std::optional<Value> dtype_of(const Value& value) {
   if (value.type_index() == type_index::kDataType) return value;
   if (!value.is<std::string>()) return std::nullopt;
@@ -64,7 +64,8 @@ std::optional<Value> dtype_of(const Value& value) {
   }
 }
 
-// `value` as an attribute of that kind stores it, so that equal attributes are equal; nothing for another kind.
+// Returns `value` in the form in which an attribute of that kind is stored, so that equal attributes compare equal;
+// nothing for a value of another kind.
 std::optional<Value> stored(AttrKind kind, const Value& value) {
   const auto* imm = value.as_node<IntImmNode>();
   switch (kind) {
@@ -112,7 +113,7 @@ std::string names_of(const AttrSchema& schema) {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// The value among `given`, which may say it once.
+// Returns the value among `given`, which may contain it once.
 const Value* find_given(const OpNode& op, const std::vector<std::pair<std::string, Value>>& given,
                         std::string_view name) {
   const Value* found = nullptr;

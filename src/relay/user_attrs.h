@@ -1,13 +1,13 @@
-// Attributes of ops that users register at run time: one node type for all of them. What an op takes is the schema that
-// the op itself carries; calls made from C++, Python and text are checked by the same function.
+// Attributes of ops that users register at run time: one node type for all of them. The op carries the schema of its
+// attributes; one function checks calls made from C++, Python and text.
 #pragma once
 
 #include "relay/expr.h"
 
 namespace headrace::relay {
 
-// A call's attributes by name. Made by make_user_attrs they hold every attribute of the op, also those at their
-// defaults, in the schema's order: equality, hash and JSON are the map's.
+// A call's attributes by name. make_user_attrs stores every attribute of the op in the schema's order, defaults
+// included; equality, hash and JSON are those of the map.
 struct UserAttrsNode : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.UserAttrs";
@@ -17,9 +17,9 @@ struct UserAttrsNode : AttrsNode {
 };
 
 enum class AttrKind : uint8_t { integer, real, boolean, text, dtype, shape, integers, reals };
-// "int", "float", "bool", "str", "dtype", "shape", "Array[int]", "Array[float]"
+// Returns the kind's name: "int", "float", "bool", "str", "dtype", "shape", "Array[int]", "Array[float]".
 std::string_view name_of(AttrKind kind);
-// UserError that lists the kinds there are.
+// Parses a kind's name. UserError that lists the kinds.
 AttrKind parse_attr_kind(std::string_view name);
 
 struct AttrSpec {
@@ -29,26 +29,26 @@ struct AttrSpec {
   std::string doc = {};
 };
 using AttrSchema = std::vector<AttrSpec>;
-// Of ops that users registered; an op of ours has a struct of its own instead.
+// The schema of an op that a user registered; built-in ops have a struct instead.
 inline constexpr OpKey<AttrSchema> kAttrSchema{"AttrSchema"};
 
-// Adds an attribute to `op`. UserError: a name that is no identifier or is taken, also by an argument, a default of
-// another kind. What else callers cannot give or read, lower/user_ops/parameter_names.h knows.
+// Adds an attribute to `op`. UserError: a name that is not an identifier or is taken, also by an argument; a default of
+// another kind. lower/user_ops/parameter_names.h checks further names that callers could not give or read.
 void add_attr(OpNode& op, AttrSpec spec);
-// The same for an argument; the number of inputs stays.
+// Adds an argument to `op`; the number of inputs stays.
 void add_argument(OpNode& op, OpArgument argument);
 
-// The attributes of a call of `op`, the defaults filled in; null for an op without attributes. UserError that names the
-// op: an attribute that it does not have, that is missing, given twice, or of another kind.
+// Returns the attributes of a call of `op` with defaults filled in; null for an op without attributes. UserError that
+// names the op: an attribute that it does not have, or one that is missing, given twice, or of another kind.
 Attrs make_user_attrs(const OpNode& op, const std::vector<std::pair<std::string, Value>>& given);
-// What is wrong with `attrs` as those of a call of `op`, which has a schema; empty when they are as make_user_attrs
-// makes them, also where some with a default are left out: those that the op got after the call was made or saved.
-// Nodes that were made field by field, or saved when the op had other attributes, may be anything.
+// Returns what is wrong with `attrs` as the attributes of a call of `op`, which has a schema; empty when they are
+// valid. Attributes with a default may be missing, because the op may have got them after the call was made or saved.
+// Nodes made field by field, or saved when the op had other attributes, may contain anything.
 std::string user_attrs_fault(const OpNode& op, const Attrs& attrs);
-// The same with those that are left out at their defaults; anything else as it is.
+// Returns `attrs` with missing attributes at their defaults, and anything else unchanged.
 Attrs whole_user_attrs(const OpNode& op, const Attrs& attrs);
 
-// The attribute of a call that was checked. UserError that names it when the call has none of that name.
+// Returns one attribute of a call that was checked. UserError that names it when the call has no such attribute.
 Value user_attr(const CallNode& call, std::string_view name);
 
 }  // namespace headrace::relay

@@ -57,7 +57,7 @@ class Verifier {
   void push_all(const Expr& parent, const Array<Expr>& children) {
     for (size_t i = children.size(); i-- > 0;) push_child(parent, children[i]);
   }
-  // The frames that follow run inside the scope of `vars`, until those pushed before.
+  // Opens the scope of `vars` for the frames pushed until it is closed.
   void scoped(const Expr& parent, const std::vector<Var>& vars, const std::vector<Expr>& children) {
     for (const Var& var : vars) {
       if (!bound_.insert(var.get()).second) {
@@ -102,7 +102,7 @@ class Verifier {
     }
   }
 
-  // A function may call itself by the variable that it is bound to.
+  // Visits a let. A function may call itself by the variable that it is bound to.
   void visit_let(const Expr& e, const LetNode& let) {
     if (let.value.is<FunctionNode>()) return scoped(e, {let.var}, {let.value, let.body});
     scoped(e, {let.var}, {let.body});
@@ -111,7 +111,7 @@ class Verifier {
 
   void visit_var(const Var& var) {
     if (const auto depth = in_scope_.find(var.get()); depth != in_scope_.end() && depth->second > 0) return;
-    // A free variable of an open expression must not be one that the expression binds elsewhere.
+    // A free variable of an open expression must not be bound elsewhere in the expression.
     if (!closed_ && !bound_.contains(var.get())) {
       free_.insert(var.get());
       return;

@@ -20,19 +20,19 @@ struct VerifyOptions {
   bool types = false;  // rule 6
 };
 
-// All breaches, each as "place: rule"; empty when the program is well-formed. Linear in the program's size.
+// Returns all breaches, each as "place: rule"; empty when the program is well-formed. Linear in the program's size.
 std::vector<std::string> find_breaches(const IRModule& module, const VerifyOptions& options = {});
-// As above for an expression, which may have free variables.
+// Returns the breaches of an expression, which may have free variables.
 std::vector<std::string> find_breaches(const Expr& expr, const VerifyOptions& options = {});
 
-// What breaks rules 2 and 3 alone, in a function of a module (`is_closed`) or in an expression that may have free
-// variables: the first variable of each that is met, or null.
+// The first breaches of rules 2 and 3, in a function of a module (`is_closed`) or in an expression that may have free
+// variables: a variable that is bound twice, and one that is used outside of its scope; null for none.
 struct VariableBreaches {
   Var bound_twice, outside;
 };
 VariableBreaches find_variable_breaches(const Expr& expr, bool is_closed);
 
-// UserError that lists the breaches when there are any.
+// Throws a UserError that lists the breaches, if there are any.
 void verify(const IRModule& module, const VerifyOptions& options = {});
 
 }  // namespace headrace::relay

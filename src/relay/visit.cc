@@ -103,7 +103,7 @@ static Var binder(const Var& old, const Expr& replacement) {
   return var ? var : old;
 }
 
-// The pattern with its variables replaced by `vars` (as pattern_vars orders them), consumed from `next` on. Patterns
+// Replaces a pattern's variables by `vars` (in the order of pattern_vars), consumed from `next` on. Recursive: patterns
 // are as deep as the user wrote them, not as deep as the model.
 static Pattern with_pattern_vars(const Pattern& pattern, const std::vector<Expr>& vars, size_t& next) {
   const auto rebuild = [&](const Array<Pattern>& patterns) {
@@ -196,7 +196,7 @@ namespace {
 
 using Rewritten = std::unordered_map<const Object*, Expr>;
 
-// The node of a frame with what became of its children.
+// Returns the node of a frame with its rewritten children.
 template <typename Now>
 Expr rebuilt(const Frame& frame, const Now& now) {
   std::vector<Expr> children;
@@ -205,7 +205,8 @@ Expr rebuilt(const Frame& frame, const Now& now) {
   return with_children(frame.expr, children);
 }
 
-// `expr` with what is `done`, and otherwise as it is; `kept` has what became of the nodes below it.
+// Returns `expr` with the nodes in `done` replaced and all others unchanged; `kept` records the results of the nodes
+// below it.
 Expr kept_expr(const Expr& expr, const Rewritten& done, Rewritten& kept) {
   const auto now = [&](const Expr& e) -> const Expr& {
     const auto it = done.find(e.object());

@@ -12,20 +12,21 @@
 
 namespace headrace::relay {
 
-// The direct children of `expr` in evaluation order, binders included.
+// Returns the direct children of `expr` in evaluation order, binders included.
 std::vector<Expr> children_of(const Expr& expr);
 
-// The variables that a pattern binds, left to right.
+// Returns the variables that a pattern binds, left to right.
 std::vector<Var> pattern_vars(const Pattern& pattern);
 
 // Calls `visit` once for every node reachable from `root`, children first.
 void post_order(const Expr& root, const std::function<void(const Expr&)>& visit);
 
-// The same, but a node for which `enter` is false is visited without its children (unless they are reached elsewhere).
+// Visits in post order, but a node for which `enter` is false is visited without its children (unless they are reached
+// in another way).
 void post_order(const Expr& root, const std::function<bool(const Expr&)>& enter,
                 const std::function<void(const Expr&)>& visit);
 
-// `expr` with other children, given as children_of gives them; `expr` itself when all are the same. A binder
+// Returns `expr` with other children, in the order of children_of; `expr` itself when all are the same. A binder
 // (parameter, let variable, pattern variable) stays as it is where its replacement is no Var. Span, attributes, type
 // arguments and declared types stay.
 Expr with_children(const Expr& expr, const std::vector<Expr>& children);
@@ -35,14 +36,14 @@ Expr with_children(const Expr& expr, const std::vector<Expr>& children);
 // changed. An inlined let variable: map the Var to its value and the Let to its body.
 Expr rewrite_post_order(const Expr& root, const std::function<Expr(const Expr& before, const Expr& after)>& rewrite);
 
-// The same, but a node for which `enter` is false is given with nothing below it rewritten: there stands what was, with
-// what became of the nodes that it shares with its surroundings before it, such as variables that it captures.
+// Rewrites with `enter`: a node for which it is false is passed to `rewrite` with nothing below it rewritten, except
+// that nodes shared with its surroundings, such as captured variables, are replaced.
 Expr rewrite_post_order(const Expr& root, const std::function<bool(const Expr&)>& enter,
                         const std::function<Expr(const Expr& before, const Expr& after)>& rewrite);
 
-// The variables that occur in `expr` and are bound outside of it, in order of first occurrence.
+// Returns the variables that occur in `expr` and are bound outside of it, in order of first occurrence.
 std::vector<Var> free_vars(const Expr& expr);
-// All variables that occur in `expr`, binders included, in order of first occurrence.
+// Returns all variables that occur in `expr`, binders included, in order of first occurrence.
 std::vector<Var> all_vars(const Expr& expr);
 
 }  // namespace headrace::relay

@@ -7,7 +7,7 @@ namespace {
 
 Var x() { return make_var("x", make_scalar_type(DataType::float_(32))); }
 
-// What a walk saw, one word a node.
+// Returns the nodes that a walk visited, one word a node.
 std::string order_of(const Expr& root) {
   std::vector<std::string> words;
   post_order(root, [&](const Expr& e) {

@@ -18,8 +18,8 @@ size_t round_up(size_t size, size_t unit) { return (size + unit - 1) / unit * un
 
 bool is_mapped(int64_t nbytes) { return static_cast<size_t>(nbytes) >= kHugePage; }
 
-// A mapping that starts at a huge page's boundary; nullptr when there is no room. The system only promises the boundary
-// of a small page, so a larger piece is mapped and its ends are given back.
+// Maps memory that starts at a huge page's boundary; nullptr when there is no room. The system only promises the
+// boundary of a small page, so a larger piece is mapped and its ends are returned.
 void* map_huge(size_t size) {
   const size_t total = size + kHugePage;
   void* mapped = ::mmap(nullptr, total, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -17,7 +17,7 @@ class AlignedBuffer {
   AlignedBuffer& operator=(AlignedBuffer&& other) noexcept;
   ~AlignedBuffer();
 
-  // nullptr when empty.
+  // Returns the address; nullptr when empty.
   std::byte* data() const { return data_; }
   int64_t nbytes() const { return nbytes_; }
 

@@ -85,7 +85,7 @@ constexpr std::array kRows = {
     Row{"xsave", 1, 0, kEcx, 26, kNone},
 };
 
-// The registers the operating system saves; 0 when it saves none by XSAVE.
+// Returns the registers that the operating system saves; 0 when it saves none by XSAVE.
 uint64_t read_xcr0() {
   uint32_t eax = 0;
   uint32_t ebx = 0;

@@ -1,4 +1,4 @@
-// What this machine's processor can do, in LLVM's names.
+// Features of this machine's processor, in LLVM's names.
 #pragma once
 
 #include <span>
@@ -12,10 +12,10 @@ namespace headrace::runtime {
 // never in it, so code that needs one is refused rather than run.
 const std::vector<std::string_view>& host_cpu_features();
 
-// Every feature that this build can test for, sorted, whether the machine has it or not.
+// Returns every feature that this build can test for, sorted, whether the machine has it or not.
 std::vector<std::string_view> known_cpu_features();
 
-// Those of `needed` that are not in `available`, in their order.
+// Returns the features of `needed` that are not in `available`, in their order.
 std::vector<std::string> missing_features(std::span<const std::string> needed,
                                           std::span<const std::string_view> available);
 

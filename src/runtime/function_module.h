@@ -1,4 +1,4 @@
-// A module of functions that somebody has, of any language.
+// A module of given functions, in any language.
 #pragma once
 
 #include <map>
@@ -9,9 +9,9 @@
 
 namespace headrace::runtime {
 
-// A module of the kind `type_key` with these functions by name. `binary` is what SaveToBinary gives, for the loader
-// "runtime.module.loadbinary_<type_key>"; without it, the module cannot be saved. UserError: an empty kind, one of
-// kOwnKinds.
+// Makes a module of the kind `type_key` with these functions by name. `binary` is what SaveToBinary returns, for the
+// loader "runtime.module.loadbinary_<type_key>"; without it the module cannot be saved. UserError: an empty kind, or
+// one of kOwnKinds.
 Module make_function_module(const std::string& type_key, std::map<std::string, PackedFunc> functions,
                             std::optional<std::string> binary);
 

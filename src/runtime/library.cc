@@ -17,7 +17,7 @@ ConstantBytes weights_of(const artifact::ArtifactFile& file) {
   return {section->offset, section->address, section->nbytes};
 }
 
-// A file is of use when at least one of its programs can run here.
+// Returns why none of the programs can run here; a file is usable when one can.
 std::optional<Refusal> no_program_runs(const artifact::Manifest& manifest, const std::string& name) {
   std::optional<Refusal> first;
   for (const artifact::Program& program : manifest.programs) {
@@ -28,13 +28,13 @@ std::optional<Refusal> no_program_runs(const artifact::Manifest& manifest, const
   return first;
 }
 
-// Where `name` leads, symbolic links followed; `name` itself when it leads to no file.
+// Returns the target of `name`, symbolic links followed; `name` itself when it leads to no file.
 std::string real_path(const std::string& name) {
   const std::unique_ptr<char, decltype(&std::free)> path(::realpath(name.c_str(), nullptr), &std::free);
   return path == nullptr ? name : path.get();
 }
 
-// The side file beside `name`; where that is a link to an artifact elsewhere, beside that one.
+// Finds the side file beside `name`; where `name` is a link, also beside the file that it leads to.
 Expected<std::shared_ptr<const MappedFile>> find_side_file(const std::string& name, const artifact::SideFile& file) {
   auto beside = map_side_file(folder_of(name), file);
   if (beside || beside.refusal().code != HR_REASON_NOT_FOUND) return beside;

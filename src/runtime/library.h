@@ -19,20 +19,20 @@ class Library {
   // NOT_AN_ARTIFACT, TRUNCATED, BAD_MAGIC, BAD_VERSION, BAD_CHECKSUM, BAD_MANIFEST, SYSTEM; and CPU_FEATURE_MISSING
   // when this machine can run none of its programs.
   static Expected<std::shared_ptr<const Library>> open(const std::string& path);
-  // The same for an open file, such as a memfd. `name` is for messages, and a side file of weights is looked for in its
-  // folder, then in that of the file that it leads to.
+  // Opens a file by its descriptor, such as a memfd. `name` is for messages; a side file of weights is looked for in
+  // its folder, then in the folder of the file that it links to.
   static Expected<std::shared_ptr<const Library>> open(Descriptor descriptor, const std::string& name);
 
   const std::string& name() const { return name_; }
   const artifact::Manifest& manifest() const { return file_.manifest; }
 
-  // Address of an exported symbol; nullptr when there is none.
+  // Returns the address of an exported symbol; nullptr when there is none.
   void* symbol(const std::string& name) const { return code_.symbol(name.c_str()); }
   // Start of weight `index` of the manifest, in mapped memory: nothing is read before it is used.
   const std::byte* weight(size_t index) const;
-  // The bytes of the external module `index` of the manifest, read from the file.
+  // Returns the bytes of the external module `index` of the manifest, read from the file.
   Expected<std::string> blob(size_t index) const;
-  // The bytes of the file, as it was opened.
+  // Returns the bytes of the file, as it was opened.
   Expected<std::string> bytes() const;
 
  private:
@@ -45,7 +45,7 @@ class Library {
   const std::byte* weights_ = nullptr;
 };
 
-// Why this machine cannot run `program`: CPU features that its code needs. Nothing when it can.
+// Returns why this machine cannot run `program`: the CPU features that it lacks. Nothing when it can.
 std::optional<Refusal> cpu_refusal(const artifact::Program& program, const std::string& artifact_name);
 
 }  // namespace headrace::runtime

@@ -10,14 +10,14 @@ namespace {
 
 std::string loader_name(const std::string& key) { return fmt::format("{}{}", kLoadBinaryPrefix, key); }
 
-// Of the imports of all modules: whether one more makes a cycle is a question about many.
+// Guards the imports of all modules, because the check for a cycle looks at many of them.
 std::mutex& imports_mutex() {
   static std::mutex mutex;
   return mutex;
 }
 
-// Called with the mutex held. `root` and all it imports, each once, depth first in the order of imports; with a stack
-// of our own.
+// Visits `root` and all its imports once each, depth first in the order of imports, with a stack of its own. The caller
+// holds the mutex.
 std::vector<ModuleObj*> reachable(ModuleObj* root) {
   std::vector<ModuleObj*> order;
   std::vector<ModuleObj*> waiting = {root};

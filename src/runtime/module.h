@@ -12,22 +12,24 @@ namespace headrace::runtime {
 
 class Module;
 
-// What a kind of module is. Implementations are immutable after construction or guard themselves: threads share them.
+// The behaviour of one kind of module. Implementations are immutable after construction or lock themselves: threads
+// share them.
 class ModuleBody {
  public:
   virtual ~ModuleBody() = default;
-  // The kind, which is also the key of its loader: "graph_executor", "dnnl" ...
+  // Returns the kind, which is also the key of its loader: "graph_executor", "dnnl" ...
   virtual std::string_view type_key() const = 0;
-  // The function of that name, or a null function. `self` is the module this body belongs to: a function that needs the
-  // body later captures it, and so keeps it alive.
+  // Returns the function of that name, or a null function. `self` is the module this body belongs to: a function that
+  // needs the body later captures it, and so keeps it alive.
   virtual PackedFunc get_function(const std::string& name, const Module& self) = 0;
-  // The bytes that the loader of this kind makes `self` from again. Default: UserError, the kind cannot be saved.
+  // Returns the bytes that the loader of this kind makes `self` from again. Default: UserError, the kind cannot be
+  // saved.
   virtual std::string save_to_binary(const Module& self) const;
-  // Whether those bytes hold the imports too. Else who saves the module saves them beside it.
+  // Returns whether those bytes include the imports. Otherwise the code that saves the module saves its imports, too.
   virtual bool saves_imports() const { return false; }
   // Writes `self`, its imports included, to a file in a format that the kind knows. Default: UserError.
   virtual void save_to_file(const std::string& path, const std::string& format, const Module& self) const;
-  // The program's text in a format that the kind knows; empty when it has none.
+  // Returns the program's text in a format that the kind knows; empty when it has none.
   virtual std::string get_source(const std::string& format) const;
 };
 
@@ -51,18 +53,18 @@ class Module {
   ModuleBody& body() const { return *object_->body; }
 
   std::string_view type_key() const { return body().type_key(); }
-  // The function of that name in this module or, with `query_imports`, in the first import that has it, depth first. A
-  // null function when there is none.
+  // Returns the function of that name in this module or, with `query_imports`, in the first import that has it, depth
+  // first. A null function when there is none.
   PackedFunc GetFunction(const std::string& name, bool query_imports = false) const;
-  // A function for code of this module: from its imports, else from the process's global functions. UserError when
-  // neither has it.
+  // Returns a function that code of this module calls: from its imports, else a global function of the process.
+  // UserError when neither has it.
   PackedFunc GetFuncFromEnv(const std::string& name) const;
   bool ImplementsFunction(const std::string& name, bool query_imports = false) const;
   // Adds an import. UserError when that would make a cycle. Threads may import and read imports at the same time.
   void Import(const Module& other) const;
   std::vector<Module> imports() const;
   std::string SaveToBinary() const { return body().save_to_binary(*this); }
-  // `format` empty: as the path ends.
+  // Writes the module to a file; an empty `format` means the path's ending.
   void SaveToFile(const std::string& path, const std::string& format) const {
     body().save_to_file(path, format, *this);
   }
@@ -72,15 +74,15 @@ class Module {
   Ref<ModuleObj> object_;
 };
 
-// Makes the modules of one kind from what save_to_binary gave; throws UserError when the bytes are none of that kind's.
+// Makes a module of one kind from the bytes of save_to_binary. UserError when the bytes are not of that kind.
 using ModuleLoader = Module (*)(const std::string& bytes);
 
-// What the names of loaders begin with; the key follows.
+// The prefix of the names of loaders; the kind follows.
 inline constexpr std::string_view kLoadBinaryPrefix = "runtime.module.loadbinary_";
 // Makes a loader known, as the global function of that name; a later one of the same key replaces it.
 void register_module_loader(const std::string& key, ModuleLoader loader);
-// A null module when there is no loader with that key. UserError when the loader gives something else than a module, or
-// asks for these bytes again.
+// Makes a module from bytes; a null module when no loader has that key. UserError when the loader returns something
+// else, or asks for these bytes again.
 Module load_from_binary(const std::string& key, const std::string& bytes);
 
 }  // namespace headrace::runtime

@@ -10,7 +10,7 @@ namespace headrace::runtime {
 
 namespace {
 
-// What this thread loads now, the outermost first: loader and content.
+// The loads in progress on this thread, the outermost first: loader and content.
 using Load = std::pair<std::string, std::string_view>;
 std::vector<Load>& loads() {
   thread_local std::vector<Load> list;

@@ -10,7 +10,7 @@ namespace headrace::runtime {
 // loader calls itself, and would for ever.
 class NestedLoad {
  public:
-  // `what`, a file's path or a module's bytes, outlives it; `shown` names it, for the message.
+  // Begins a load. `what`, a file's path or a module's bytes, must outlive this object; `shown` names it in messages.
   NestedLoad(const std::string& loader, std::string_view what, const std::string& shown);
   ~NestedLoad();
   NestedLoad(const NestedLoad&) = delete;

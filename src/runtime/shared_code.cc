@@ -35,7 +35,8 @@ bool copy_range(int source, int target, int64_t begin, int64_t end) {
   return true;
 }
 
-// The whole pages among the constants; none where they are few, or lie otherwise in the file than in memory.
+// Returns the whole pages among the constants; none where they are few, or where their offsets in file and memory
+// differ.
 ConstantBytes mapped_pages(const ConstantBytes& constants) {
   const int64_t page = ::sysconf(_SC_PAGESIZE);
   if (constants.nbytes <= SharedCode::kCopiedBytes) return {};
@@ -51,7 +52,7 @@ std::byte* load_address_of(void* handle) {
   return reinterpret_cast<std::byte*>(map->l_addr);
 }
 
-// A file in memory: the other one without its `left_out`.
+// Makes a file in memory: a copy of the other one without its `left_out` bytes.
 Expected<Descriptor> copy_file(int source, int64_t size_bytes, const ConstantBytes& left_out, const std::string& name) {
   Expected<Descriptor> memory = make_memory_file(fmt::format("'{}'", name));
   if (!memory) return memory;
@@ -136,7 +137,8 @@ SharedCode::~SharedCode() {
   const std::lock_guard lock(known.mutex);
   if (--mapping_->users > 0) return;
   ::dlclose(mapping_->handle);
-  // Somebody else may have the same file open with dlopen. Then the path name stays taken, and so must the descriptor.
+  // Another part of the process may have opened the same file by dlopen. Then the path name stays in use, and the
+  // descriptor must stay open.
   if (void* still_open = ::dlopen(mapping_->path.c_str(), RTLD_NOW | RTLD_NOLOAD); still_open != nullptr) {
     ::dlclose(still_open);
     mapping_->descriptor.release();

@@ -17,13 +17,13 @@ struct ConstantBytes {
   int64_t nbytes = 0;
 };
 
-// The code of one file, mapped by the dynamic linker. Openings of one file with one content share a mapping; it goes
-// with the last of them.
+// The code of one file, mapped by the dynamic linker. Openings of one file with one content share a mapping, which is
+// unmapped with the last of them.
 //
-// All but the constant bytes is a copy in memory, of a few hundred kilobytes: the dynamic linker keeps pointers in the
-// pages of a library, and these would be lost when somebody writes a new file into the old one. Constant bytes past
-// kCopiedBytes are mapped from the file itself, shared by all processes; who overwrites the file overwrites them, and
-// who shortens it ends the process that reads them. A file that is replaced by renaming stays as it was.
+// Everything but the constant bytes is a copy in memory, of a few hundred kilobytes: the dynamic linker keeps pointers
+// in the pages of a library, and overwriting the file in place would destroy them. Constant bytes past kCopiedBytes are
+// mapped from the file itself and shared by all processes. Overwriting the file changes them, and shortening it ends
+// the processes that read them. Replacing the file by a rename is safe.
 class SharedCode {
  public:
   static constexpr int64_t kCopiedBytes = int64_t{1} << 20;
@@ -37,11 +37,11 @@ class SharedCode {
   // messages.
   static Expected<SharedCode> map(Descriptor descriptor, const ConstantBytes& constants, const std::string& name);
 
-  // Address of an exported symbol; nullptr when there is none.
+  // Returns the address of an exported symbol; nullptr when there is none.
   void* symbol(const char* name) const;
-  // The file, for reading; its constant bytes may be zeros.
+  // Returns the file, for reading; its constant bytes may be zeros.
   int descriptor() const;
-  // What the addresses in the file are relative to.
+  // Returns the address that the addresses in the file are relative to.
   std::byte* load_address() const;
 
  private:

@@ -20,7 +20,7 @@ struct Symbols {
   std::map<std::string, hr_function> functions;
 };
 
-// Made when it is first asked for, before main perhaps, and never destroyed.
+// Returns the table, made at first use (perhaps before main) and never destroyed.
 Symbols& symbols() {
   static Symbols& symbols = *new Symbols;
   return symbols;

@@ -1,4 +1,4 @@
-// Functions that are part of the program: what <headrace/system_lib.h> registers, as a module.
+// Functions of the program that <headrace/system_lib.h> registers, as a module.
 #pragma once
 
 #include <string>
@@ -7,7 +7,8 @@
 
 namespace headrace::runtime {
 
-// A module whose function `name` is the registered one named `prefix` + `name`, then or later. It cannot be saved.
+// Returns a module whose function `name` is the registered function `prefix` + `name`, whether registered before or
+// after. It cannot be saved.
 Module system_lib(const std::string& prefix = "");
 
 }  // namespace headrace::runtime

@@ -1,4 +1,4 @@
-// Modules that are made of functions: those that code of the process registered, and those that somebody has.
+// Tests modules made of functions: functions that code of the process registered, and given functions.
 #include "runtime/system_lib.h"
 
 #include <dlfcn.h>

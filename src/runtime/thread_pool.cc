@@ -73,7 +73,7 @@ void ThreadPool::stop() noexcept {
 }
 
 void ThreadPool::wait_while(const std::atomic<uint32_t>& value, uint32_t old) const noexcept {
-  // Between the processor's pauses others may run: on a crowded machine a waiting thread takes nobody's time.
+  // Yields between the processor's pauses: on a crowded machine a waiting thread then takes no time from others.
   constexpr int kPausesPerYield = 64;
   for (int i = 0; i < spin_rounds_; ++i) {
     if (value.load(std::memory_order_acquire) != old) return;
@@ -94,8 +94,8 @@ void ThreadPool::work(int32_t index) noexcept {
   }
 }
 
-// A worker that comes late for an epoch finds its part taken, or fails here because a later epoch's part was; it reads
-// the job only after it has taken a part, when the job cannot end before it.
+// Takes a part. A late worker finds its part taken, or fails here because a later epoch's part was taken. It reads the
+// job only after it has taken a part, and the job cannot end before that.
 bool ThreadPool::take(int32_t index, uint32_t epoch) noexcept {
   std::atomic<uint32_t>& taken = parts_[static_cast<size_t>(index)].taken;
   uint32_t before = taken.load(std::memory_order_relaxed);

@@ -14,32 +14,33 @@ namespace headrace::runtime {
 
 inline constexpr int32_t kMaxWorkers = 512;
 
-// Worker 0 is the calling thread; the others wait, first spinning for some microseconds, then asleep; while a run holds
-// the pool they only spin, since waking a thread between two kernels costs more than most kernels. Part w of W, the
-// iterations n*w/W .. n*(w+1)/W-1, goes to worker w, so that the same thread works on the same rows of one loop after
-// the other; when it is still waking up as worker 0 has done its own part, worker 0 takes that part too.
+// Worker 0 is the calling thread. The others wait for a job, first spinning for some microseconds and then asleep;
+// while a run holds the pool they only spin, because waking a thread between two kernels costs more than most kernels.
+// Part w of W, the iterations n*w/W .. n*(w+1)/W-1, goes to worker w, so that one thread works on the same rows in one
+// loop after another. When a worker is still waking up after worker 0 has done its own part, worker 0 takes that part,
+// too.
 //
-// Any number of threads may call parallel_for at once: one gets the workers, the others run their loops themselves, as
-// do loops within loops and loops in a process that was forked after the pool was made.
+// Any number of threads may call parallel_for at once. One of them gets the workers and the others run their loops
+// themselves, as do nested loops and loops in a process that was forked after the pool was made.
 class ThreadPool {
  public:
-  // 1 <= num_workers <= kMaxWorkers. Throws UserError when the system has no more threads.
+  // Starts the workers, 1 <= num_workers <= kMaxWorkers. UserError when the system has no more threads.
   explicit ThreadPool(int32_t num_workers);
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
-  // No parallel_for is running.
+  // Stops the workers; no parallel_for may be running.
   ~ThreadPool();
 
   int32_t num_workers() const { return num_workers_; }
 
-  // hr_parallel_for on this pool: `env->num_workers` is num_workers(). Allocates nothing, throws nothing.
+  // Implements hr_parallel_for on this pool: `env->num_workers` is num_workers(). Allocates nothing, throws nothing.
   int32_t parallel_for(const hr_kernel_env* env, hr_parallel_body body, void* closure, int64_t count) noexcept;
 
-  // The function for hr_kernel_env::parallel_for, with the pool in hr_kernel_env::host.
+  // Returns the function for hr_kernel_env::parallel_for, with the pool in hr_kernel_env::host.
   static int32_t parallel_for_entry(const hr_kernel_env* env, hr_parallel_body body, void* closure,
                                     int64_t count) noexcept;
 
-  // For the time of a run: its loops follow each other closely.
+  // Keeps the workers spinning for the duration of a run, whose loops follow each other closely.
   class Hold {
    public:
     explicit Hold(ThreadPool& pool) noexcept : pool_(pool) { pool_.holders_.fetch_add(1, std::memory_order_relaxed); }
@@ -57,9 +58,9 @@ class ThreadPool {
     void* closure = nullptr;
     int64_t count = 0;
   };
-  // A part of the job: who takes it, and what it leaves behind; on its own cache line.
+  // The part of a job that one worker runs, and its result; on its own cache line.
   struct alignas(128) Part {
-    std::atomic<uint32_t> taken = 0;  // the last epoch in which somebody took it
+    std::atomic<uint32_t> taken = 0;  // the last epoch in which a worker took it
     int32_t status = 0;
     std::array<char, 256> message{};
   };
@@ -67,7 +68,7 @@ class ThreadPool {
   // Returns once `value` is not `old`.
   void wait_while(const std::atomic<uint32_t>& value, uint32_t old) const noexcept;
   void work(int32_t index) noexcept;
-  // True for one caller an epoch. Whoever takes a part runs it, and the job waits for that.
+  // Returns true for one caller per epoch. That caller must run the part, and the job waits for it.
   bool take(int32_t index, uint32_t epoch) noexcept;
   void run_part(int32_t index) noexcept;
   void run_and_report(int32_t index) noexcept;
@@ -87,8 +88,8 @@ class ThreadPool {
   std::vector<std::thread> threads_;
 };
 
-// The process's pool with that many workers, made at first use and kept as long as somebody holds it: executors share
-// it, so that ten of them do not have ten times the threads. Throws as the constructor does.
+// Returns the process's pool with that many workers. It is made at first use and shared by all executors, so that ten
+// executors do not have ten times the threads; it ends with its last user. Throws as the constructor does.
 std::shared_ptr<ThreadPool> shared_pool(int32_t num_workers);
 
 // Processors that this process may run on; at least 1.

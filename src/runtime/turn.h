@@ -1,5 +1,5 @@
-// One at a time, by whose turn it is: a mutex that refuses a thread which has the turn already, where a plain one would
-// wait for ever. A function that a run calls may call the runner again.
+// A mutex that throws when the calling thread holds it already, where a plain one would deadlock: a function that a run
+// calls may call the runner again.
 #pragma once
 
 #include <atomic>
@@ -10,10 +10,10 @@
 
 namespace headrace::runtime {
 
-// With std::lock_guard.
+// Lock it with std::lock_guard.
 class Turn {
  public:
-  // UserError when the calling thread has the turn.
+  // Waits for the turn. UserError when the calling thread has it already.
   void lock() {
     if (owner_.load(std::memory_order_relaxed) == std::this_thread::get_id())
       throw_user_error("the module is running: a function that it calls cannot use it; make another executor for that");

@@ -11,20 +11,20 @@
 
 namespace headrace {
 
-// A number as a C++ type: to an integer it truncates toward zero and saturates, NaN becomes 0.
+// Converts a number to a C++ type. To an integer it truncates toward zero and saturates, and NaN becomes 0.
 template <typename To, typename From>
 To convert_number(From value) {
   if constexpr (std::is_floating_point_v<From> && !std::is_floating_point_v<To>) {
     if (value != value) return 0;
-    // The limits as floats may round up, hence >=.
+    // Compares with >=, because the limits as floats may round up.
     if (value >= static_cast<From>(std::numeric_limits<To>::max())) return std::numeric_limits<To>::max();
     if (value <= static_cast<From>(std::numeric_limits<To>::min())) return std::numeric_limits<To>::min();
   }
   return static_cast<To>(value);
 }
 
-// An integer as a double on its way to 16 bits: what of 64 bits a double does not hold becomes one bit that it does
-// hold, so that rounding it further gives what rounding the integer once gives.
+// Converts an integer to the double from which it is rounded to 16 bits. Bits of a 64-bit integer that a double cannot
+// hold are folded into one sticky bit, so that rounding the double gives the same as rounding the integer once.
 template <typename From>
 double widen_to_odd(From value) {
   if constexpr (std::is_integral_v<From> && sizeof(From) == 8) {
@@ -35,8 +35,8 @@ double widen_to_odd(From value) {
   return static_cast<double>(value);
 }
 
-// A double as a float on its way to 16 bits: rounded to odd, so that rounding it once more gives what rounding the
-// double gives (Boldo and Melquiond 2008).
+// Converts a double to the float from which it is rounded to 16 bits. Rounds to odd, so that rounding the float gives
+// the same as rounding the double once (Boldo and Melquiond 2008).
 inline float narrow_to_odd(double value) {
   const float nearest = static_cast<float>(value);
   const double back = static_cast<double>(nearest);
@@ -46,7 +46,7 @@ inline float narrow_to_odd(double value) {
   return std::bit_cast<float>(bits | 1);
 }
 
-// The number of a floating point dtype that is nearest to `value`, as a double; rounded once.
+// Returns the number of a floating-point dtype that is nearest to `value`, as a double; rounds once.
 double round_number(double value, DataType dtype);
 
 }  // namespace headrace

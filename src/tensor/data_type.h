@@ -29,7 +29,7 @@ class DataType {
   static constexpr DataType bfloat16(int lanes = 1) { return {kBFloat, 16, lanes}; }
   static constexpr DataType bool_(int lanes = 1) { return {kBool, 8, lanes}; }
   static constexpr DataType handle() { return {kHandle, 64}; }
-  // No type: what a statement's call gives.
+  // Returns the dtype without a value, which a call that is a statement has.
   static constexpr DataType void_() { return {kHandle, 0, 0}; }
 
   constexpr Code code() const { return static_cast<Code>(raw_.code); }
@@ -44,7 +44,7 @@ class DataType {
   constexpr bool is_handle() const { return code() == kHandle && bits() != 0; }
   constexpr bool is_void() const { return code() == kHandle && bits() == 0; }
   constexpr bool is_scalar() const { return lanes() == 1; }
-  // Bytes of one element of memory, its lanes together; a 4-bit element alone counts one byte.
+  // Returns the bytes of one element of memory, its lanes together; a 4-bit element alone counts one byte.
   constexpr size_t bytes() const { return (static_cast<size_t>(bits()) * static_cast<size_t>(lanes()) + 7) / 8; }
   constexpr DataType with_lanes(int lanes) const { return {code(), bits(), lanes}; }
   constexpr DataType element() const { return with_lanes(1); }
@@ -53,7 +53,7 @@ class DataType {
     return raw_.code == other.raw_.code && raw_.bits == other.raw_.bits && raw_.lanes == other.raw_.lanes;
   }
   std::string to_string() const;
-  // UserError that lists the names when `text` is none of them.
+  // Parses a dtype's name. UserError that lists the names when `text` is none of them.
   static DataType parse(std::string_view text);
 
  private:
@@ -63,13 +63,13 @@ class DataType {
 template <>
 struct ValueTraits<DataType> {
   static Value to(DataType dtype);
-  // Also a string: that is what Python and text give.
+  // Also accepts a string, which Python and texts give.
   static bool matches(const RawValue& raw);
   static DataType from(const RawValue& raw);
   static std::string name() { return "dtype"; }
 };
 
-// float16 and bfloat16 bits to and from float: round to nearest even.
+// Convert float16 and bfloat16 bits to and from float; round to nearest even.
 float half_to_float(uint16_t bits);
 uint16_t float_to_half(float value);
 float bfloat16_to_float(uint16_t bits);

@@ -12,7 +12,7 @@ struct Device {
   int32_t id = 0;
   bool operator==(const Device&) const = default;
   DLDevice raw() const { return {static_cast<DLDeviceType>(type), id}; }
-  // "cpu(0)"
+  // Returns the text: "cpu(0)".
   std::string to_string() const;
 };
 inline Device cpu(int32_t id = 0) { return {kDLCPU, id}; }

@@ -1,5 +1,5 @@
-// DeviceApi: what a device must offer. One object per device type; an NDArray references its device's, so that a device
-// outlives its memory.
+// DeviceApi: the functions that a device offers. There is one object per device type; an NDArray references its
+// device's object, so that a device outlives its memory.
 #pragma once
 
 #include <memory>
@@ -15,7 +15,7 @@ class DeviceApi {
   virtual ~DeviceApi() = default;
   virtual std::string name() const = 0;
   virtual bool exists(Device device) const = 0;
-  // Memory of `size_bytes` at a multiple of `alignment`; UserError when there is not enough.
+  // Returns memory of `size_bytes` at a multiple of `alignment`; UserError when there is not enough.
   virtual void* alloc(Device device, size_t size_bytes, size_t alignment) = 0;
   // Frees after the work queued on `stream` so far.
   virtual void free(Device device, void* data, StreamHandle stream) = 0;
@@ -26,7 +26,7 @@ class DeviceApi {
   virtual void sync(Device device, StreamHandle stream) = 0;
 };
 
-// UserError that names the device when its type has no API or the device is not there.
+// Returns the API of a device. UserError that names the device when its type has no API or the device does not exist.
 std::shared_ptr<DeviceApi> device_api(Device device);
 // Makes a device type known; a later registration of the same type replaces the earlier one.
 void register_device_api(int32_t device_type, std::shared_ptr<DeviceApi> api);

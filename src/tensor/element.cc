@@ -55,7 +55,7 @@ char* address_of(const DLTensor& tensor, int64_t index) {
          static_cast<size_t>(index) * DataType(tensor.dtype).bytes();
 }
 
-// Borrowed memory may be unaligned.
+// Reads an element, which may be unaligned in borrowed memory.
 template <typename T>
 T load(const char* at) {
   T value;

@@ -26,7 +26,7 @@ int64_t num_elements(const Shape& shape) {
   return count;
 }
 
-// Bytes of a dense tensor; UserError when they do not fit an address space.
+// Returns the bytes of a dense tensor; UserError when they do not fit an address space.
 static size_t dense_bytes(const Shape& shape, DataType dtype) {
   size_t bytes = 0;
   if (__builtin_mul_overflow(static_cast<size_t>(num_elements(shape)), dtype.bytes(), &bytes) ||
@@ -83,7 +83,7 @@ NDArray NDArray::view(void* data, Shape shape, DataType dtype, std::function<voi
   return NDArray(object);
 }
 
-// What of a foreign tensor can be checked without touching its memory.
+// Checks a foreign tensor as far as possible without touching its memory.
 static void check_foreign(const DLTensor& tensor) {
   if (tensor.ndim < 0 || tensor.ndim > kMaxStridedRank) throw_user_error("DLPack tensor: {} dimensions", tensor.ndim);
   if (tensor.ndim > 0 && tensor.shape == nullptr) throw_user_error("DLPack tensor: its shape is missing");
@@ -117,7 +117,7 @@ static NDArray adopt_tensor(const DLTensor& tensor, bool read_only, std::functio
     object->strides.clear();
     bind_shape(*object);
   }
-  object->release = std::move(release);  // last: what throws before leaves the tensor with the caller
+  object->release = std::move(release);  // last: an exception before leaves the tensor with the caller
   return array;
 }
 
@@ -216,7 +216,7 @@ void NDArray::copy_from(const NDArray& src) const {
   api->sync(far, nullptr);
 }
 
-// The same memory under another shape and strides.
+// Returns a tensor of the same memory with another shape and strides.
 static Ref<NDArrayObj> shared(const NDArray& array, Shape shape, Shape strides) {
   auto object = make_object<NDArrayObj>();
   object->tensor = array.tensor();
@@ -263,7 +263,7 @@ bool NDArray::content_equal(const NDArray& other) const {
   return a.size_bytes() == 0 || std::memcmp(a.data<void>(), b.data<void>(), a.size_bytes()) == 0;
 }
 
-// An element as messages show it: a number, or nothing where the dtype's elements are no numbers.
+// Returns an element as messages show it: a number, or nothing where the dtype is not numeric.
 static std::string number_text(const NDArray& dense, int64_t index) {
   try {
     if (dense.dtype().is_float()) return fmt::format("{}", element_as_double(dense.tensor(), index));
@@ -282,7 +282,7 @@ static std::string bits_text(const NDArray& dense, int64_t index) {
   return text;
 }
 
-// The indices of element `at` of a dense tensor.
+// Returns the indices of element `at` of a dense tensor.
 static Shape indices_of(const Shape& shape, int64_t at) {
   Shape indices(shape.size());
   for (size_t i = shape.size(); i-- > 0; at /= shape[i]) indices[i] = at % shape[i];

@@ -23,7 +23,7 @@ struct NDArrayObj : Object {
   DLTensor tensor{};
   Shape shape;
   Shape strides;                   // empty: dense, row-major
-  bool read_only = false;          // lent by an owner who forbids writing
+  bool read_only = false;          // set by an owner who forbids writing
   std::function<void()> release;   // gives the memory back to whoever owns it
   std::shared_ptr<DeviceApi> api;  // keeps the device alive
   NDArrayObj() = default;
@@ -43,7 +43,8 @@ class NDArray {
  public:
   NDArray() = default;
   explicit NDArray(Ref<NDArrayObj> object) : object_(std::move(object)) {}
-  // Uninitialised memory, 64-byte aligned. UserError on a negative dimension or a size that does not fit.
+  // Makes a tensor of uninitialised memory, 64-byte aligned. UserError on a negative dimension or a size that
+  // overflows.
   static NDArray empty(Shape shape, DataType dtype, Device device = cpu());
   static NDArray zeros(Shape shape, DataType dtype);
   // Copies `bytes`, which must be exactly the tensor's size.
@@ -52,15 +53,15 @@ class NDArray {
   static NDArray from_vector(Shape shape, DataType dtype, const std::vector<T>& data) {
     return from_bytes(std::move(shape), dtype, std::as_bytes(std::span<const T>(data)));
   }
-  // Borrows `data`; `release` runs when the last reference goes.
+  // Borrows `data`; `release` runs when the last reference goes away.
   static NDArray view(void* data, Shape shape, DataType dtype, std::function<void()> release = {});
-  // Takes over a DLPack tensor of either generation; its deleter runs when the last reference goes. The strides stay.
-  // UserError on a malformed tensor, a newer major version, packed elements of less than a byte, a device that is not
-  // available; the caller then still owns it.
+  // Takes ownership of a DLPack tensor of either generation; its deleter runs when the last reference goes away. The
+  // strides stay. UserError on a malformed tensor, a newer major version, packed elements of less than a byte, or a
+  // device that is not available; the caller then still owns it.
   static NDArray from_dlpack(DLManagedTensor* managed);
   static NDArray from_dlpack(DLManagedTensorVersioned* managed);
-  // A DLPack tensor that shares this memory; the caller calls its deleter. The older generation cannot say read-only or
-  // less than a byte per element: UserError.
+  // Returns a DLPack tensor that shares this memory; the caller calls its deleter. The older generation cannot express
+  // read-only memory or elements of less than a byte: UserError.
   DLManagedTensor* to_dlpack() const;
   DLManagedTensorVersioned* to_dlpack_versioned() const;
 
@@ -73,24 +74,26 @@ class NDArray {
   int64_t num_elements() const;
   size_t size_bytes() const { return static_cast<size_t>(num_elements()) * dtype().bytes(); }
   bool is_dense() const;
-  // The first element; the caller says its C++ type.
+  // Returns the address of the first element, of a type that the caller gives.
   template <typename T>
   T* data() const {
     return reinterpret_cast<T*>(static_cast<char*>(object_->tensor.data) + object_->tensor.byte_offset);
   }
   std::span<const std::byte> bytes() const { return {data<const std::byte>(), size_bytes()}; }
-  // Dense and on the CPU: this tensor itself when it is already so.
+  // Returns a dense tensor on the CPU: this tensor itself when it is one.
   NDArray to_dense() const;
   NDArray copy() const;  // on the CPU
   void copy_from(const NDArray& src) const;
-  // The same memory with another shape of as many elements; of a strided tensor, a dense copy.
+  // Returns this memory with another shape of as many elements; a dense copy when this tensor is strided.
   NDArray reshaped(Shape shape) const;
-  // The same memory, lent for reading.
+  // Returns this memory as a tensor that must not be written.
   NDArray as_read_only() const;
-  // XXH3-64 of dtype, shape and bytes. It is not kept: others may share the memory and write to it.
+  // Returns XXH3-64 of dtype, shape and bytes. Computed at each call, because other owners of the memory may write to
+  // it.
   uint64_t content_hash() const;
   bool content_equal(const NDArray& other) const;
-  // How two tensors of unlike content differ, for a message: by dtype, by shape, or by the first element that does.
+  // Returns how two tensors of different content differ, for a message: by dtype, by shape, or by the first element
+  // that does.
   std::string difference(const NDArray& other) const;
 
  private:
@@ -100,9 +103,10 @@ class NDArray {
 // Elements of a shape: UserError when negative or past 2^62.
 int64_t num_elements(const Shape& shape);
 
-// Element `index` of a dense tensor on the CPU, of any scalar dtype and at any alignment, as a double or an integer,
-// and back. A float is rounded to nearest even, once; to an integer it is cut towards zero, what does not fit becomes
-// the nearest limit, and NaN becomes 0. An integer is cut to the dtype's low bits. UserError for a dtype with lanes.
+// Read and write element `index` of a dense tensor on the CPU as a double or an integer. Any scalar dtype and any
+// alignment works. A float is rounded to nearest even, once; a conversion to an integer truncates toward zero,
+// saturates at the limits and maps NaN to 0. An integer is cut to the dtype's low bits. UserError for a dtype with
+// lanes.
 double element_as_double(const DLTensor& tensor, int64_t index);
 int64_t element_as_int(const DLTensor& tensor, int64_t index);
 void set_element(const DLTensor& tensor, int64_t index, double value);

@@ -94,7 +94,7 @@ TEST(NDArrayDLPack, MalformedTensorsAreErrorsAndStayWithTheCaller) {
   EXPECT_THROW(NDArray::from_dlpack(static_cast<DLManagedTensor*>(nullptr)), UserError);
 }
 
-// Whoever shares the memory may write to it: numpy, a consumer of DLPack, a kernel.
+// Other owners of the memory may write to it: numpy, a consumer of DLPack, a kernel.
 TEST(NDArray, TheHashFollowsTheElements) {
   Managed managed;
   const NDArray lent = NDArray::from_dlpack(&managed.versioned);

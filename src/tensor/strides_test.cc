@@ -10,7 +10,7 @@ TEST(Strides, AreRowMajor) {
   EXPECT_EQ(dense_strides(Shape{}), Shape{});
   EXPECT_EQ(dense_strides(Shape{2, 0, 4}), (Shape{4, 4, 1}));
   const int64_t large = int64_t{1} << 40;
-  EXPECT_EQ(dense_strides(Shape{0, large, large, 2}).back(), 1);  // wraps, and harms nobody
+  EXPECT_EQ(dense_strides(Shape{0, large, large, 2}).back(), 1);  // wraps, which does no harm
 }
 
 TEST(Strides, DenseOnesAreKnown) {

@@ -1,5 +1,5 @@
-// Compute form: what an op computes, element by element, before any schedule. A compute rule gives one; fused groups
-// are joined by substitution; the plain schedule turns it into loops.
+// Compute form: what an op computes, element by element, before any schedule. Compute rules return it, fusion joins it
+// by substitution, and schedules turn it into loops.
 #pragma once
 
 #include "tir/stmt.h"
@@ -20,21 +20,21 @@ constexpr Combiner greatest(Combiner) { return Combiner::min; }
 struct ComputeStage {
   Buffer output;
   std::vector<PrimVar> axes;
-  // Of a stage that writes a part of `output` only (several stages may share a buffer, each with its own part), or
+  // For a stage that writes a part of `output` only (several stages may share a buffer, each with its own part), or
   // whose axes are not the dimensions of `output`:
   std::vector<PrimExpr> place;       // the index that is written, in terms of `axes`; empty: `axes`
   std::vector<PrimExpr> extents;     // of `axes`; empty: the shape of `output`, and none for a check
   std::vector<PrimVar> reduce_axes;  // empty: no reduction
   std::vector<PrimExpr> reduce_extents;
   Combiner combiner = Combiner::none;
-  PrimExpr init;      // what an empty reduction gives, and what the combination starts from
+  PrimExpr init;      // the value that a combination starts from, and the result of an empty one
   PrimExpr value;     // reads inputs and earlier stages at indices of axes and reduce_axes
-  PrimVar reduced;    // stands for the combined value in `epilogue`
+  PrimVar reduced;    // the variable of the combined value in `epilogue`
   PrimExpr epilogue;  // null: the combined value itself
-  // Not empty: the stage is a check. It has no output; the kernel stops with this sentence where `value`, a bool, is
-  // false for some index within `extents`.
+  // Not empty for a check. A check has no output: the kernel stops with this sentence where `value`, a bool, is false
+  // for some index within `extents`.
   std::string message;
-  // The buffer is made for its layout: what it holds is never computed where it is read instead.
+  // Set for a buffer that exists for its layout: fusion never recomputes its elements where they are read.
   bool is_layout = false;
 
   bool is_check() const { return !message.empty(); }
@@ -48,7 +48,7 @@ struct Compute {
   std::vector<Buffer> outputs;       // of some stages; the other stages are intermediate
 };
 
-// The neutral element of a combiner in a dtype: 0, 1, the lowest, the highest value.
+// Returns the neutral element of a combiner in a dtype: 0, 1, the lowest, the highest value.
 PrimExpr identity_of(Combiner combiner, DataType dtype);
 PrimExpr combine(Combiner combiner, const PrimExpr& a, const PrimExpr& b);
 

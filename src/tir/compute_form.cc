@@ -5,7 +5,8 @@
 
 namespace headrace::tir {
 
-// Binders stand before what they bind. Several stages may write one buffer: it is bound where it is met first.
+// Binding fields come before the fields that use their variables. Several stages may write one buffer; the first binds
+// it.
 void ComputeStageNode::fields(FieldList<ComputeStageNode>& f) {
   using Node = ComputeStageNode;
   f.field<&Node::output>("output", {.def_once = true, .optional = true})

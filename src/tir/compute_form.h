@@ -1,5 +1,5 @@
-// The compute form as nodes: what other languages hold, files save and structural equality compares. Code works on the
-// plain structs of compute.h.
+// The compute form as nodes, for other languages, files and structural equality. C++ code works on the plain structs of
+// compute.h.
 #pragma once
 
 #include "tir/compute.h"
@@ -12,7 +12,7 @@ struct ComputeStageNode : Object {
   static constexpr bool is_final = true;
   static constexpr StructuralKind structural_kind = StructuralKind::tree;
   static void fields(FieldList<ComputeStageNode>& f);
-  // As in ComputeStage.
+  // The fields of ComputeStage.
   Buffer output;
   Array<PrimVar> axes;
   Array<PrimExpr> place, extents;
@@ -39,8 +39,8 @@ struct ComputeNode : Object {
 using ComputeForm = Ref<ComputeNode>;
 
 ComputeForm from_compute(const Compute& compute);
-// With variables of its own at each call, as own_variables.h says why. UserError where the form breaks a rule of
-// verify_compute.h.
+// Returns the form as plain structs, with variables of their own at each call (own_variables.h says why). UserError
+// where the form breaks a rule of verify_compute.h.
 Compute to_compute(const ComputeForm& form);
 
 }  // namespace headrace::tir

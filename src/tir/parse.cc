@@ -24,7 +24,7 @@ void Parser::params(Array<Buffer>& out) {
   comma_separated(")", "after parameters", [&] { out.push_back(declared_buffer(true)); });
 }
 
-// prim_func @name(inputs) -> (outputs) attrs {...} { body }
+// Parses prim_func @name(inputs) -> (outputs) attrs {...} { body }
 void Parser::function() {
   const Token first = expect("prim_func", "before a function");
   const Token token = peek();
@@ -49,7 +49,7 @@ void Parser::function() {
   module_->add_function(make_global_var(name), made);
 }
 
-// attrs {"key" = value, ...}; without a symbol among them the function's name is one.
+// Parses attrs {"key" = value, ...}; the function's name is its symbol unless they contain one.
 DictAttrs Parser::function_attrs(const std::string& name) {
   DictAttrs attrs;
   attrs.set("global_symbol", Value(name));

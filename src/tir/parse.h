@@ -1,7 +1,7 @@
 // Reads the text form (print.h) of modules of PrimFuncs.
 //
-// Nothing is folded or rewritten: what is read is what is written. A name may be bound again where the one before it
-// ended, and is one variable then; not inside its own scope.
+// Does not fold or rewrite anything. A name may be bound again after the scope of its first binding ends, and is then
+// the same variable; it may not be bound again inside that scope.
 #pragma once
 
 #include "ir/module.h"
@@ -9,13 +9,13 @@
 
 namespace headrace::tir {
 
-// UserError that holds all errors of the text, each with source:line:column, the line and a caret. Statements and
-// functions have spans with `source_name`. The text must start with #[tir_version = "1"]. At most 600 statements nest,
-// and 300 parentheses.
+// Parses a module. UserError that holds all errors of the text, each with source:line:column, the line and a caret.
+// Statements and functions have spans with `source_name`. The text must start with #[tir_version = "1"]. At most 600
+// statements nest, and 300 parentheses.
 IRModule parse_module(std::string_view text, const std::string& source_name = "<text>");
-// The one function of the text; UserError when there is another number of them.
+// Parses a text with one function; UserError when there is another number of them.
 PrimFunc parse_function(std::string_view text, const std::string& source_name = "<text>");
-// Whether a text says of itself that it is one of tir: its first token is that version line.
+// Returns whether a text is one of tir: its first token is that version line.
 bool is_tir_text(std::string_view text);
 
 }  // namespace headrace::tir

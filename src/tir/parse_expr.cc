@@ -22,7 +22,7 @@ PrimExpr Parser::expr(int least_precedence) {
   return left;
 }
 
-// A plain integer takes the dtype of what it meets.
+// Gives a plain integer the dtype of the other operand.
 static PrimExpr fitted(const PrimExpr& e, DataType wanted) {
   const bool is_plain = e.is<IntImmNode>() && e->dtype == kIndexType;
   return is_plain && (wanted.is_int() || wanted.is_uint()) && wanted.is_scalar() ? make_int(*as_int(e), wanted) : e;
@@ -84,7 +84,7 @@ PrimExpr Parser::symbol(const Token& token) {
   return bind_var(name, accept(":") ? dtype() : kIndexType);
 }
 
-// The dtype of what lies at a place: the last index says of how many lanes.
+// Returns the dtype of an access: the last index gives the number of lanes.
 DataType Parser::access_dtype(const Token& name, const Buffer& buffer, const Array<PrimExpr>& indices) {
   if (indices.size() != buffer->shape.size())
     fail(name, fmt::format("'{}' has {} dimensions, but {} indices are given", buffer->name, buffer->shape.size(),
@@ -154,7 +154,7 @@ PrimExpr Parser::intrinsic_call(const Token& name, Intrinsic intrinsic) {
   });
 }
 
-// let(v: int64 = value, body)
+// Parses let(v: int64 = value, body)
 PrimExpr Parser::let_expr(const Token& name) {
   const std::string var_name = new_name("a variable after let");
   expect(":", "after the variable of a let");
@@ -175,7 +175,7 @@ PrimExpr Parser::let_expr(const Token& name) {
   });
 }
 
-// const(300, int8), const(1f64, float16), const("text", handle)
+// Parses const(300, int8), const(1f64, float16), const("text", handle)
 PrimExpr Parser::const_expr() {
   const bool negative = accept("-");
   const Token token = take();
@@ -189,7 +189,7 @@ PrimExpr Parser::const_expr() {
   return make_int(integer_of(token, negative, std::nullopt), named);
 }
 
-// ramp(base, stride, lanes), broadcast(value, lanes)
+// Parses ramp(base, stride, lanes), broadcast(value, lanes)
 PrimExpr Parser::vector_expr(const Token& name) {
   const PrimExpr base = expr();
   expect(",", fmt::format("in {}", name.text));

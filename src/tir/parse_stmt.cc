@@ -30,7 +30,7 @@ PrimVar Parser::bind_var(const std::string& name, DataType dtype) {
   return var;
 }
 
-// x: Buffer[(n, 4), float32, strides=(8, 1)]
+// Parses x: Buffer[(n, 4), float32, strides=(8, 1)]
 Buffer Parser::declared_buffer(bool is_param) {
   const std::string name = new_name(is_param ? "a parameter" : "a buffer's name after allocate");
   expect(":", "after a buffer's name");
@@ -89,7 +89,7 @@ static Stmt as_one(const std::vector<Stmt>& items) { return items.size() == 1 ? 
 
 Stmt Parser::braces(std::string_view where) { return as_one(braced_items(where)); }
 
-// To the bracket that closes the block. After an error reading goes on with the next statement.
+// Parses up to the bracket that closes the block. After an error reading goes on with the next statement.
 std::vector<Stmt> Parser::block_items() {
   std::vector<Stmt> items;
   while (!at("}") && !at("prim_func") && peek().kind != TokenKind::end) {
@@ -116,7 +116,7 @@ std::vector<Stmt> Parser::block_items() {
   return items;
 }
 
-// let v: int64 = e; and the rest of the block, which is its body
+// Parses let v: int64 = e; and the rest of the block, which is its body
 Stmt Parser::let_statement() {
   const Level level(*this, statement_depth_, kMostStatements, "statements");
   const Token first = take();
@@ -149,7 +149,7 @@ Stmt Parser::allocate_statement() {
   return made;
 }
 
-// %0 = e;
+// Parses %0 = e;
 void Parser::part_definition() {
   const Token token = take();
   expect("=", "after the name of a part");
@@ -256,7 +256,7 @@ Stmt Parser::assert_statement() {
   return make_assert(condition, message);
 }
 
-// y[i, 0] = e;
+// Parses y[i, 0] = e;
 Stmt Parser::store_statement() {
   const Token name = peek();
   if (!is_name(name)) fail_expected("a statement");
@@ -276,7 +276,7 @@ Stmt Parser::store_statement() {
   return made;
 }
 
-// To behind the next `;`, or to the bracket that closes the block.
+// Skips behind the next `;`, or to the bracket that closes the block.
 void Parser::skip_statement() {
   int depth = 0;
   for (; peek().kind != TokenKind::end && !at("prim_func"); take()) {

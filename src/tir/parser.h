@@ -92,7 +92,7 @@ class Parser : private TokenReader {
   double real_of(const Token& token, bool negative);
   int64_t integer_of(const Token& token, bool negative, std::optional<DataType> in_range_of);
 
-  // What a name stands for.
+  // The meanings of one name.
   struct Meaning {
     PrimVar var;
     Buffer buffer;

@@ -14,7 +14,7 @@ Stmt nest(const std::vector<PrimVar>& axes, const std::vector<PrimExpr>& extents
   return body;
 }
 
-// What combines into the element `at` of `total`.
+// Returns the loops that combine into the element `at` of `total`.
 Stmt reduction(const ComputeStage& stage, const Buffer& total, const Array<PrimExpr>& at) {
   const PrimExpr combined = combine(stage.combiner, make_load(total, at), stage.value);
   return make_seq({make_store(total, stage.init, at),

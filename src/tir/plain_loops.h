@@ -1,4 +1,4 @@
-// The compute form as the plainest loops: what it means. lower/schedule.h makes the fast ones.
+// Turns the compute form into the plainest loops, which define its meaning. lower/schedule.h makes the fast ones.
 //
 //   y[i, j] = sum over k of a[i, k] * b[k, j]
 //   -> for i in serial(4) { for j in serial(5) {
@@ -11,12 +11,12 @@
 
 namespace headrace::tir {
 
-// A function of the inputs, then the outputs, with the shapes that these have; one nest of serial loops a stage, and an
-// allocation for each other buffer. UserError: the form breaks a rule (verify_compute.h), or such a buffer has a
-// symbolic shape.
+// Returns a function of the inputs, then the outputs, with their shapes. It has one nest of serial loops for each
+// stage, and an allocation for each other buffer. UserError: the form breaks a rule (verify_compute.h), or an allocated
+// buffer has a symbolic shape.
 PrimFunc plain_loops(const Compute& compute, const std::string& symbol);
 
-// The nest of one stage, whose parts fit each other.
+// Returns the nest of one well-formed stage.
 Stmt plain_loops(const ComputeStage& stage);
 
 }  // namespace headrace::tir

@@ -5,15 +5,15 @@
 
 namespace headrace::tir {
 
-// The expressions that `e` is made of, in the order they are evaluated; null ones too.
+// Returns the operands of `e` in the order of evaluation, null ones included.
 std::vector<PrimExpr> operands_of(const PrimExpr& e);
 
-// Every expression below `roots`, operands first, once even where several share it. Null ones are left out.
+// Returns every expression below `roots`, operands first, shared ones once. Null ones are left out.
 std::vector<PrimExpr> post_order(const std::vector<PrimExpr>& roots);
 
-// The expressions that stand in `s` itself, not in the statements inside it.
+// Returns the expressions that stand in `s` itself, not in the statements inside it.
 std::vector<PrimExpr> expressions_of(const Stmt& s);
-// The statements right inside `s`; null ones too, but for a missing else.
+// Returns the statements directly inside `s`, null ones included except for a missing else.
 std::vector<Stmt> statements_of(const Stmt& s);
 
 }  // namespace headrace::tir

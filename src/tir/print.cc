@@ -51,7 +51,7 @@ class StmtPrinter {
  public:
   explicit StmtPrinter(ExprPrinter& e) : e_(e) {}
 
-  // The statements of a block: what stands between its braces.
+  // Prints the statements of a block, without its braces.
   void block(const Stmt& body, size_t indent) {
     Stmt s = body;
     while (opens_scope(s)) {
@@ -170,7 +170,7 @@ std::string value_text(const Value& value, int depth = 0) {
   throw_user_error("an attribute that holds a {} has no text form", kind_name(raw));
 }
 
-// The attributes behind the signature; the symbol only where it is not the function's name.
+// Writes the attributes behind the signature; the symbol only where it is not the function's name.
 std::string attrs_text(const PrimFuncNode& function, const std::string& name) {
   std::vector<std::string> items;
   const auto symbol = function.attrs.get("global_symbol");

@@ -34,14 +34,14 @@
 
 namespace headrace::tir {
 
-// Deterministic: equal functions with equal names give equal bytes. UserError on what has no text form: dtypes without
-// a name, attributes other than numbers, strings, dtypes, lists and maps, functions that are not tir's, a let inside an
-// expression whose parts nest or repeat too much to be written out.
+// Prints a module. Deterministic: equal functions with equal names give equal bytes. UserError on parts without a text
+// form: dtypes without a name, attributes other than numbers, strings, dtypes, lists and maps, functions that are not
+// tir's, a let inside an expression whose parts nest or repeat too much to be written out.
 std::string print_module(const IRModule& module);
-// A module of this function alone, called as its global_symbol ("function" when it has none).
+// Prints a module of this function alone, named by its global_symbol ("function" when it has none).
 std::string print_function(const PrimFunc& function);
 
-// One line about a statement or an expression, for messages: what is deep is left out.
+// Returns one line about a statement or an expression, for messages; deep parts are left out.
 std::string summary(const Stmt& stmt);
 std::string summary(const PrimExpr& e);
 

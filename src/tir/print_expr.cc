@@ -61,10 +61,10 @@ std::string text_of(const FloatImmNode& e) {
   return fmt::format("const({}f64, {})", number, dtype_text(e.dtype));
 }
 
-// What is known of a part of a statement's expressions.
+// Facts about a part of a statement's expressions.
 struct Part {
   int64_t uses = 0;
-  int64_t size = 1;  // nodes, with what has a line of its own counted as one
+  int64_t size = 1;  // nodes; a part with a line of its own counts as one
   int height = 0;
   bool in_let = false;  // depends on a variable that a let inside the expression binds
   bool is_named = false;
@@ -214,7 +214,7 @@ void ExprPrinter::write_binary(std::string& out, const BinaryNode& e, int depth)
   write_operand(out, e.b, text.precedence + 1, depth);
 }
 
-// In parentheses where it binds less than it must.
+// Writes an operand, in parentheses where it binds less tightly than its context needs.
 void ExprPrinter::write_operand(std::string& out, const PrimExpr& e, int least_precedence, int depth) const {
   const auto* binary = e.as<BinaryNode>();
   const int precedence = binary == nullptr || parts_.contains(binary) || !binary->a

@@ -11,16 +11,16 @@ namespace headrace::tir {
 // Writes the expressions of one function.
 class ExprPrinter {
  public:
-  // `most_depth`: levels below which a summary shows "..."; 0: everything is written.
+  // Makes a printer; below `most_depth` levels a summary shows "..."; 0 writes everything.
   explicit ExprPrinter(int most_depth = 0) : most_depth_(most_depth) {}
 
   std::string text(const PrimExpr& e) const;
-  // A name as it is written: x, %"conv 1".
+  // Returns a name as it is written: x, %"conv 1".
   std::string name(const PrimVarNode& var) const { return written(names_.name_of(&var, var.name_hint, "v")); }
   std::string name(const BufferNode& buffer) const { return written(names_.name_of(&buffer, buffer.name, "b")); }
-  // "x: Buffer[(n, 4), float32]", with the dtypes of symbols.
+  // Returns a buffer's declaration: "x: Buffer[(n, 4), float32]", with the dtypes of symbols.
   std::string declaration(const Buffer& buffer);
-  // "x[i, 0]"
+  // Returns an access: "x[i, 0]".
   std::string indexed(const Buffer& buffer, const Array<PrimExpr>& indices) const;
 
   // Names the parts of `roots` that are to be written once: "%0 = ...;", one each. They stay named until forgotten.

@@ -58,7 +58,7 @@ bool reads(const PrimExpr& value, const Buffer& buffer) {
   return false;
 }
 
-// The loops around a statement that is none.
+// Returns the loops around a statement that is not a loop.
 Stmt strip_loops(Stmt stmt, Loops& loops) {
   while (const auto* loop = stmt.as<ForNode>()) {
     if (loop->kind != ForKind::serial)
@@ -76,7 +76,7 @@ Stmt strip_loops(Stmt stmt, Loops& loops) {
 
 using Values = std::unordered_map<const PrimVarNode*, PrimExpr>;
 
-// A store, and the lets around it put into what it stores.
+// Returns a store, with the lets around it substituted into its value.
 std::optional<Store> as_store(Stmt stmt) {
   Values values;
   while (const auto* let = stmt.as<LetStmtNode>()) {
@@ -121,7 +121,7 @@ std::optional<Accumulation> as_accumulation(const Store& store) {
   return reads(found.value, store.buffer) ? std::nullopt : std::optional(found);
 }
 
-// Whether a reduction may start there: see verify_compute.h.
+// Returns whether a reduction may start there: see verify_compute.h.
 bool is_start(Combiner combiner, const PrimExpr& e) {
   if (combiner == Combiner::max || combiner == Combiner::min) return e.is<IntImmNode>() || e.is<FloatImmNode>();
   const PrimExpr identity = identity_of(combiner, e->dtype);
@@ -186,7 +186,7 @@ class Raiser {
 
   // --- stages
 
-  // Where the stage that computes `buffer` stands; behind the last one when there is none.
+  // Returns the position of the stage that computes `buffer`; past the last one when there is none.
   size_t stage_of(const Buffer& buffer) const {
     size_t at = 0;
     while (at < made_.stages.size() && made_.stages[at].output != buffer) ++at;
@@ -198,7 +198,7 @@ class Raiser {
     made_.stages.push_back(std::move(stage));
   }
 
-  // The axes of a stage that writes `index` of `buffer`; `loops` loses those that are such.
+  // Makes a stage that writes `index` of `buffer`, and moves its axes out of `loops`.
   static ComputeStage stage_at(Loops& loops, const Buffer& buffer, const Index& index) {
     ComputeStage stage;
     stage.output = buffer;
@@ -242,7 +242,7 @@ class Raiser {
     stage.value = accumulation.value;
   }
 
-  // What starts from no neutral element starts from one and gets the value afterwards.
+  // Sets a start value; a start other than the neutral element is combined afterwards.
   static void set_start(ComputeStage& stage, const PrimExpr& start) {
     if (is_start(stage.combiner, start)) {
       stage.init = start;
@@ -255,7 +255,7 @@ class Raiser {
     stage.epilogue = is_new ? total : substitute(stage.epilogue, {{stage.reduced.get(), total}});
   }
 
-  // A nest of its own, after one that stores the first values.
+  // Reads a nest of its own, after one that stores the first values.
   void raise_accumulation(Loops loops, const Store& store, const Accumulation& accumulation) {
     ComputeStage stage = stage_at(loops, store.buffer, store.index);
     const size_t first = stage_of(store.buffer);
@@ -275,7 +275,7 @@ class Raiser {
     made_.stages.push_back(std::move(stage));
   }
 
-  // A first store, a nest that combines, and a last store, which there must be where `kept` holds the result.
+  // Reads a first store, a nest that combines, and a last store, which is required where `kept` holds the result.
   void raise_reduction(Loops loops, const std::vector<Stmt>& items, const Buffer& kept) {
     const bool has_last = items.size() == 3;
     if ((items.size() != 2 && !has_last) || !items[1].is<ForNode>())

@@ -1,4 +1,4 @@
-// From loops to the compute form: what is raised keeps its meaning, and each refusal says why.
+// Tests that raised loops keep their meaning, and that each refusal gives its reason.
 #include "tir/raise.h"
 
 #include <gmock/gmock.h>
@@ -32,14 +32,15 @@ PrimFunc function_of(const std::string& body, const std::string& signature) {
 
 constexpr const char* kMatrix = "(x: Buffer[(2, 3), float32]) -> (y: Buffer[(2), float32])";
 
-// What native code by the schedules of lower/ makes of it.
+// Returns the result of native code made by the schedules of lower/.
 std::vector<float> run_native(const Compute& compute, const NDArray& x) {
   const PrimFunc loops = lower::schedule(compute, "kernel", {.vector_bits = 128});
   const NDArray y = kit::NativeKernels({tir_passes::run_pipeline(loops)}).run(0, {x})[0];
   return {y.data<float>(), y.data<float>() + y.num_elements()};
 }
 
-// What the form raised from `body` computes of x = {{1, 2, 3}, {4, 5, 6}}; the loops themselves must give the same.
+// Returns the result of the form raised from `body` for x = {{1, 2, 3}, {4, 5, 6}}; the loops themselves must give the
+// same.
 std::vector<float> raised(const std::string& body, const std::string& signature = kMatrix) {
   const PrimFunc function = function_of(body, signature);
   const auto form = raise(function);
@@ -121,7 +122,7 @@ TEST(Raise, SeveralStagesAndStores) {
   EXPECT_EQ(form.value().outputs.size(), 2u);
 }
 
-// What ops compute, as plain loops, is raised to what they compute.
+// Raises the plain loops of ops' compute forms and compares with the forms.
 TEST(Raise, IsTheInverseOfPlainLoops) {
   lower::register_all_rules();
   for (const std::string body : {

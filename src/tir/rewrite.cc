@@ -28,8 +28,8 @@ PrimExpr step(const PrimExpr& expr, Walk& state) {
   return result;
 }
 
-// Recursive where that is shallow, as nearly always; what is deeper is done operands first, so that each node finds its
-// own done.
+// Recurses while the expression is shallow, as nearly all are; deeper ones are first walked in post order, so that each
+// node finds its operands done.
 PrimExpr walk(const PrimExpr& expr, Walk& state) {
   if (auto it = state.done.find(expr.get()); it != state.done.end()) return it->second;
   if (state.depth < kMostRecursion && !is_stack_low()) return step(expr, state);
@@ -51,7 +51,7 @@ PrimExpr rewrite(const PrimExpr& expr, const ExprFn& change) {
   return walk(expr, state);
 }
 
-// Of a statement that holds no others.
+// Rebuilds a statement that contains no others.
 static Stmt rebuild_leaf(const Stmt& stmt, const ExprFn& change_expr) {
   if (const auto* node = stmt.as<BufferStoreNode>()) {
     PrimExpr value = rewrite(node->value, change_expr);

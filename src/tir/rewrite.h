@@ -5,14 +5,15 @@
 
 namespace headrace::tir {
 
-// Depth is that of one kernel's nest of statements, which does not grow with the model; expressions may be of any
-// depth.
+// Statements are rewritten recursively, because the nest of one kernel does not grow with the model; expressions may
+// have any depth.
 //
-// Rebuilds `expr` after its operands: `change` sees each node with its new operands and gives its replacement (the same
-// reference to leave it). What did not change is returned as it is. A node that several others share is seen once and
-// stays shared: expressions are graphs, which written out as trees may be huge.
+// Rebuilds `expr` after its operands: `change` gets each node with its new operands and returns its replacement (the
+// same reference to leave it). Unchanged nodes are returned as they are. A shared node is visited once and stays
+// shared, since expressions are graphs that may be huge when written out as trees.
 PrimExpr rewrite(const PrimExpr& expr, const std::function<PrimExpr(const PrimExpr&)>& change);
-// The expressions of `stmt` by `change_expr`, then its statements, innermost first, by `change_stmt` (may be empty).
+// Rewrites the expressions of `stmt` by `change_expr`, then its statements, innermost first, by `change_stmt` (may be
+// empty).
 Stmt rewrite(const Stmt& stmt, const std::function<PrimExpr(const PrimExpr&)>& change_expr,
              const std::function<Stmt(const Stmt&)>& change_stmt = {});
 // Replaces variables.

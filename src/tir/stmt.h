@@ -128,13 +128,13 @@ Stmt make_store(Buffer buffer, PrimExpr value, Array<PrimExpr> indices);
 Stmt make_for(PrimVar var, PrimExpr begin, PrimExpr extent, ForKind kind, Stmt body);
 Stmt make_if(PrimExpr condition, Stmt then_case, Stmt else_case = {});
 Stmt make_let(PrimVar var, PrimExpr value, Stmt body);
-// One statement; nested sequences are flattened, a sequence of one is that one.
+// Makes one statement of several; nested sequences are flattened, and a sequence of one is that statement.
 Stmt make_seq(const std::vector<Stmt>& items);
 Stmt make_allocate(Buffer buffer, Scope scope, Stmt body);
 Stmt make_evaluate(PrimExpr value);
 Stmt make_assert(PrimExpr condition, std::string message);
 PrimFunc make_prim_func(std::string symbol, Array<Buffer> params, int64_t num_outputs, Stmt body);
-// The function's global_symbol; InternalError when it has none.
+// Returns the function's global_symbol; InternalError when it has none.
 std::string symbol_of(const PrimFuncNode& function);
 
 // Makes the node types of tir known by key.

@@ -188,7 +188,7 @@ std::string error_of(const std::string& text) {
   return "no error";
 }
 
-// Of a function with x: (8, 4) float32, y: (8) float32.
+// Returns the error of a function with x: (8, 4) float32, y: (8) float32.
 std::string error_in(const std::string& body) {
   return error_of("#[tir_version = \"1\"]\nprim_func @f(x: Buffer[(8, 4), float32]) -> (y: Buffer[(8), float32]) {\n" +
                   body + "\n}\n");

@@ -25,7 +25,7 @@ constexpr OperatorText kOperators[] = {
     {BinaryOp::max, "max", 0},
 };
 
-// What the lexer takes for a number.
+// Returns whether the lexer reads a word as a number.
 bool is_number_word(std::string_view word) {
   if (!word.starts_with("nan") && !word.starts_with("inf")) return false;
   const std::string_view tail = word.substr(3);
@@ -92,7 +92,7 @@ const OperatorText* operator_of_function(std::string_view word) {
 std::optional<DataType> usual_dtype(Intrinsic intrinsic, const Array<PrimExpr>& args) {
   switch (intrinsic) {
     case Intrinsic::prefetch:
-      return DataType::int_(32);  // which nobody uses
+      return DataType::int_(32);  // not used
     case Intrinsic::reinterpret:
     case Intrinsic::vector_load:
       return std::nullopt;

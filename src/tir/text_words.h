@@ -9,12 +9,12 @@ namespace headrace::tir {
 
 inline constexpr std::string_view kTextVersion = "1";
 
-// The dtype that a word such as float32x16 names; nothing for other words.
+// Returns the dtype that a word such as float32x16 names; nothing for other words.
 std::optional<DataType> dtype_of_word(std::string_view word);
-// The intrinsic of that name.
+// Returns the intrinsic of that name.
 std::optional<Intrinsic> intrinsic_of(std::string_view word);
 std::optional<ForKind> for_kind_of(std::string_view word);
-// A word that cannot be written for a name as it is.
+// Returns whether a word must be quoted to be used as a name.
 bool is_reserved_word(std::string_view word);
 
 // How an operator is written: as a sign between its operands, or as a function. Division of integers is a function:
@@ -29,7 +29,7 @@ const OperatorText& text_of(BinaryOp op, DataType operand);
 const OperatorText* operator_of_sign(std::string_view sign);
 const OperatorText* operator_of_function(std::string_view word);
 
-// What an intrinsic gives unless it is said otherwise; nothing where it must be said.
+// Returns the dtype that an intrinsic has unless the text gives one; nothing where the text must give one.
 std::optional<DataType> usual_dtype(Intrinsic intrinsic, const Array<PrimExpr>& args);
 
 }  // namespace headrace::tir

@@ -1,5 +1,6 @@
-// Expressions as they are written. The builders of ir/prim_expr.h fold, and take operands of fitting dtypes for
-// granted; what a user gives is made by these, to be checked (verify_expr.h) before it is folded, or never folded.
+// Builders that fold nothing. The builders of ir/prim_expr.h fold and assume operands of fitting dtypes. Expressions
+// from users are made by these functions, so that they can be checked (verify_expr.h) before they are folded, or kept
+// as written.
 #pragma once
 
 #include "tir/stmt.h"
@@ -14,7 +15,7 @@ Ref<Node> make_unfolded(DataType dtype, const std::function<void(Node&)>& fill) 
   return node;
 }
 
-// Of the dtype that the operands would give if they fitted.
+// Returns the operation with the dtype that fitting operands would give.
 PrimExpr unfolded_binary(BinaryOp op, const PrimExpr& a, const PrimExpr& b);
 PrimExpr unfolded_not(const PrimExpr& a);
 PrimExpr unfolded_select(const PrimExpr& condition, const PrimExpr& a, const PrimExpr& b);

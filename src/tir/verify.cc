@@ -94,7 +94,7 @@ class Verifier {
     if (!let_vars.empty()) verify_lets(roots, let_vars);
   }
 
-  // That the variables of lets inside expressions are used in their bodies only, each bound once there.
+  // Checks that variables of lets inside expressions are used in their bodies only, and bound once there.
   void verify_lets(const std::vector<PrimExpr>& roots, const std::unordered_set<const PrimExprNode*>& let_vars) {
     struct Visit {
       PrimExpr e;
@@ -138,7 +138,7 @@ class Verifier {
       breach(fmt::format("the variable '{}' is bound within its own scope", var->name_hint));
   }
 
-  // Depth is that of one kernel's nest.
+  // Checks statements recursively, as deep as one kernel's nest.
   void visit(const Stmt& s) {
     if (!s) return breach("a statement is null");
     if (is_stack_low()) throw_user_error("the statements of a loop program nest too deeply for the stack");

@@ -20,10 +20,10 @@
 
 namespace headrace::tir {
 
-// All breaches, each as "place: rule", where the place is the statement's text; empty when the function keeps the
-// rules. A breach that repeats in one statement is told once.
+// Returns all breaches, each as "place: rule", where the place is the statement's text; empty when the function keeps
+// the rules. A breach that repeats in one statement is listed once.
 std::vector<std::string> find_breaches(const PrimFunc& function);
-// UserError that lists the breaches of all functions of tir in the module, when there are any.
+// Throws a UserError that lists the breaches of all tir functions in the module, if there are any.
 void verify(const IRModule& module);
 void verify(const PrimFunc& function);
 

@@ -136,7 +136,7 @@ class FormVerifier {
     readable_.insert(stage.output.get());
   }
 
-  // The inputs and outputs of a call tell the symbols; of buffers in between nobody does.
+  // Checks symbols: only the inputs and outputs of a call determine them, buffers in between do not.
   void check_symbols() const {
     std::unordered_set<const PrimExprNode*> known;
     for (const auto* buffers : {&compute_.inputs, &compute_.outputs}) {

@@ -18,9 +18,9 @@
 
 namespace headrace::tir {
 
-// The first breach on that way, and the stage; nothing when the form keeps the rules.
+// Returns the first breach, in that order, with its stage; nothing when the form keeps the rules.
 std::optional<std::string> find_breach(const Compute& compute);
-// UserError with that.
+// Throws a UserError with the first breach, if there is one.
 void verify(const Compute& compute);
 
 }  // namespace headrace::tir

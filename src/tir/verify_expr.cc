@@ -11,7 +11,7 @@ namespace {
 
 bool is_integer(DataType dtype) { return dtype.is_int() || dtype.is_uint(); }
 
-// Arguments that an intrinsic takes, and what they are.
+// The number and the kind of an intrinsic's arguments.
 struct Signature {
   size_t count;
   enum class Operand : uint8_t { any, real, number, integer, condition } operand;

@@ -5,9 +5,9 @@
 
 namespace headrace::tir {
 
-// What is wrong with the node `e`, its operands being right.
+// Returns what is wrong with the node `e`, assuming that its operands are correct.
 std::vector<std::string> breaches_of(const PrimExpr& e);
-// The same for an access; `stored` is null for a load.
+// Returns what is wrong with an access; `stored` is null for a load.
 std::vector<std::string> breaches_of_access(const Buffer& buffer, const Array<PrimExpr>& indices,
                                             const PrimExpr& stored);
 

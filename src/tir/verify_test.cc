@@ -1,4 +1,4 @@
-// Each rule is broken once; what is well-formed has no breach.
+// Breaks each rule once, and checks that well-formed functions have no breach.
 #include "tir/verify.h"
 
 #include <gmock/gmock.h>
@@ -17,7 +17,7 @@ using kit::kF32;
 using kit::kI32;
 using testing::HasSubstr;
 
-// What `verify` says of a function with x: (8, 4) float32, y: (8) float32, n symbolic.
+// Returns the breaches of a function with x: (8, 4) float32, y: (8) float32, n symbolic.
 std::string fault_in(const std::string& body) {
   const std::string text =
       "#[tir_version = \"1\"]\nprim_func @f(x: Buffer[(8, 4), float32], m: Buffer[(n), int64]) -> "
@@ -69,7 +69,7 @@ TEST(TirVerify, BreachesAreNamedWithTheirStatement) {
   for (const auto& [body, message] : kCases) EXPECT_THAT(fault_in(body), HasSubstr(message)) << body;
 }
 
-// What the text form cannot say: built by hand.
+// Tests built by hand, for breaches that the text form cannot express.
 class Built : public testing::Test {
  protected:
   std::string breaches(const Stmt& body, const Array<Buffer>& params = {}, int64_t outputs = 0) {

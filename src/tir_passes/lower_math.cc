@@ -29,7 +29,7 @@ PrimExpr operator<(const Real& a, double b) { return make_binary(BinaryOp::lt, a
 
 Real choose(const PrimExpr& condition, const Real& a, const Real& b) { return {make_select(condition, a.e, b.e)}; }
 Real call(Intrinsic intrinsic, const Real& a) { return {make_intrinsic(intrinsic, a.e->dtype, {a.e})}; }
-// NaN stays.
+// Clamps a number; NaN stays.
 Real clamp(const Real& a, double low, double high) {
   return {make_binary(BinaryOp::min, make_binary(BinaryOp::max, a.e, a.number(low)), a.number(high))};
 }
@@ -87,7 +87,7 @@ Real log(const Real& argument) {
   const Real p = polynomial(r, {7.0376836292e-2, -1.1514610310e-1, 1.1676998740e-1, -1.2420140846e-1, 1.4249322787e-1,
                                 -1.6668057665e-1, 2.0000714765e-1, -2.4999993993e-1, 3.3333331174e-1});
   const Real result = (r + (p * r * z + e * kLn2Low - z * 0.5)) + e * kLn2High;
-  // Infinity and NaN stay; 0 gives minus infinity, what is below NaN.
+  // Infinity and NaN stay; 0 gives minus infinity, and negative numbers give NaN.
   const PrimExpr is_finite = argument < kInfinity;
   const Real special = choose(make_binary(BinaryOp::eq, argument.e, argument.number(0)), x.like(-kInfinity),
                               x.like(std::numeric_limits<double>::quiet_NaN()));
@@ -111,7 +111,7 @@ Real erf(const Real& x) {
   const Real small =
       x * polynomial(z, {7.853861353153693e-5, -8.010193625184903e-4, 5.188327685732524e-3, -2.685381193529856e-2,
                          1.128358514861418e-1, -3.761262582423300e-1, 1.128379165726710});
-  // 1 - erfc: what the polynomial loses from 2 on is far below the last place of 1.
+  // Computes 1 - erfc: the polynomial's error from 2 on is far below the last place of 1.
   const Real q = x.like(1) / choose(magnitude < 1, x.like(1), magnitude);
   const Real p = polynomial(q * q, {2.326819970068386e-2, -1.387039388740657e-1, 3.687424674597105e-1,
                                     -5.824733027278666e-1, 6.210004621745983e-1, -4.944515323274145e-1,

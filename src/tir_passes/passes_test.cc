@@ -1,4 +1,4 @@
-// What each pass makes of a small function, as golden text; it keeps what the function computes.
+// Tests each pass on a small function, with golden text; the function's results must stay.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

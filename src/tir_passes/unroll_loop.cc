@@ -11,7 +11,7 @@ static constexpr int64_t kMaxCopies = 4096;
 // Statements and operations that one loop may become: loops in loops multiply, and a statement may be long.
 static constexpr int64_t kMaxSize = 1 << 16;
 
-// What LowerMath makes of a function is some forty operations.
+// Counts a function that LowerMath replaces as its forty or so operations.
 static int64_t size_of_expr(const PrimExpr& e) {
   const auto* call = e.as<IntrinsicCallNode>();
   if (call == nullptr) return 1;
@@ -20,7 +20,7 @@ static int64_t size_of_expr(const PrimExpr& e) {
   return is_long ? 40 : 1;
 }
 
-// Statements, and operations in them: what is shared within a statement is one.
+// Counts statements and their operations; a part shared within a statement counts once.
 static int64_t size_of(const Stmt& root) {
   int64_t count = 0;
   std::vector<Stmt> pending{root};

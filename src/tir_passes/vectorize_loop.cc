@@ -26,7 +26,8 @@ class Vectorizer {
   Vectorizer(const PrimVarNode* var, PrimExpr begin, int lanes)
       : var_(var), ramp_(make_ramp(begin, make_int(1, begin->dtype), lanes)), lanes_(lanes) {}
 
-  // Recursive where that is shallow; what is deeper is done operands first, so that each node finds its own done.
+  // Recurses while the expression is shallow; deeper ones are first walked in post order, so that each node finds its
+  // operands done.
   PrimExpr expr(const PrimExpr& e) {
     if (e.get() == var_) return ramp_;
     if (auto it = done_.find(e.get()); it != done_.end()) return it->second;
@@ -117,13 +118,13 @@ class Vectorizer {
     }
     if (!vector) return make_intrinsic(node.intrinsic, e->dtype, args);
     if (node.intrinsic >= Intrinsic::vector_load) throw NotVector{};
-    // A condition that all lanes share stays a branch; else each lane takes its own side, and loads are masked.
+    // A condition that all lanes share stays a branch; otherwise each lane selects its side, and loads are masked.
     const bool is_branch = node.intrinsic == Intrinsic::if_then_else && args[0]->dtype.lanes() == 1;
     for (size_t i = is_branch ? 1 : 0; i < args.size(); ++i) args.set(i, widen(args[i], lanes_));
     return make_intrinsic(node.intrinsic, e->dtype.with_lanes(lanes_), args);
   }
 
-  // A step of the last index of at most `most_step`; the others must be scalars.
+  // Vectorizes indices: the last one may step by at most `most_step`, the others must stay scalars.
   Array<PrimExpr> indices(const Array<PrimExpr>& list, int64_t most_step) {
     Array<PrimExpr> result;
     for (size_t i = 0; i < list.size(); ++i) {

@@ -1,4 +1,4 @@
-// libFuzzer entry: object graphs from JSON. What is read is written again, and reads back to the same text; a module
+// libFuzzer entry: object graphs from JSON. Accepted input is written again, and reads back to the same text; a module
 // that keeps the rules of the IR prints and gets types, or errors.
 #include <cstddef>
 #include <cstdint>
@@ -24,7 +24,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     relay::print_module(again.as<IRModule>());
     relay::infer_type(again.as<IRModule>());
   } catch (const UserError&) {
-    // What bad input must give.
+    // Bad input must give a UserError.
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// libFuzzer entry: manifests. What is read keeps the rules, so it is written again, and reads back to the same text.
+// libFuzzer entry: manifests. Accepted input keeps the rules: it is written again, and reads back to the same text.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
         artifact::write_manifest(artifact::read_manifest({reinterpret_cast<const char*>(data), size}));
     if (artifact::write_manifest(artifact::read_manifest(text)) != text) std::abort();
   } catch (const UserError&) {
-    // What bad input must give.
+    // Bad input must give a UserError.
   }
   return 0;
 }

@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const tools::NpyArray again = tools::parse_npy(tools::encode_npy(array), "again.npy");
     if (again.kind != array.kind || again.shape != array.shape || again.bytes != array.bytes) std::abort();
   } catch (const UserError&) {
-    // What bad input must give.
+    // Bad input must give a UserError.
   }
   return 0;
 }

@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     onnx::symbolic_dimensions(model);
     relay::infer_type(onnx::import_model(model).module);
   } catch (const UserError&) {
-    // What bad input must give.
+    // Bad input must give a UserError.
   }
   return 0;
 }

@@ -1,4 +1,4 @@
-// libFuzzer entry: the ONNX reader and every tensor of what it read.
+// libFuzzer entry: the ONNX reader, and the data of every tensor that it finds.
 #include <cstddef>
 #include <cstdint>
 #include <span>
@@ -26,7 +26,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       for (const onnx::Attribute& attribute : node.attributes) load_all(source, attribute.tensors);
     }
   } catch (const UserError&) {
-    // What bad input must give.
+    // Bad input must give a UserError.
   }
   return 0;
 }

@@ -1,5 +1,5 @@
-// libFuzzer entry: the text form of relay. What is read prints, and the print reads back as an equal program, up to
-// symbols that nothing binds; type inference gives types or errors.
+// libFuzzer entry: the text form of relay. Accepted input prints, and the print reads back as an equal program, up to
+// free symbols; type inference gives types or errors.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -18,7 +18,7 @@ namespace {
 
 constexpr StructuralOptions kUpToFreeSymbols{.map_free_vars = true};
 
-// The module, or null, and why, where the text is no program.
+// Returns the module, or null, and why, where the text is no program.
 IRModule read(std::string_view text, std::string& error) {
   try {
     return relay::parse_module(text);

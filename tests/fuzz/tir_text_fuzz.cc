@@ -1,5 +1,5 @@
-// libFuzzer entry: the text form of tir. What is read prints, and the print reads back as an equal program, up to
-// variables that nothing binds; the verifier has an opinion of all of it.
+// libFuzzer entry: the text form of tir. Accepted input prints, and the print reads back as an equal program, up to
+// free variables; the verifier accepts or refuses it.
 #include <cstddef>
 #include <cstdint>
 #include <cstdio>
@@ -14,7 +14,7 @@ using namespace headrace;
 
 namespace {
 
-// The module, or null, and why, where the text is no program.
+// Returns the module, or null, and why, where the text is no program.
 IRModule read(std::string_view text, std::string& error) {
   try {
     return tir::parse_module(text);
@@ -24,7 +24,7 @@ IRModule read(std::string_view text, std::string& error) {
   }
 }
 
-// The text of a module; empty where it has none.
+// Returns the text of a module; empty where it has none.
 std::string print(const IRModule& module) {
   try {
     return tir::print_module(module);

@@ -30,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     for (const NDArray& array : relay::read_weights("/proc/self/fd/" + std::to_string(descriptor)))
       sum = sum + sum_of_bytes(array);
   } catch (const UserError&) {
-    // What bad input must give.
+    // Bad input must give a UserError.
   }
   close(descriptor);
   return 0;

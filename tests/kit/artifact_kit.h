@@ -43,13 +43,13 @@ class TempFile {
   std::string path_;
 };
 
-// The bytes of the shared object, before manifest and trailer.
+// Returns the bytes of the shared object, before manifest and trailer.
 inline std::vector<uint8_t> toy_code() {
   const std::string code = kit::read_file(HEADRACE_TEST_ARTIFACT_CODE);
   return {code.begin(), code.end()};
 }
 
-// The toy code with `text` as its manifest, and a trailer.
+// Returns the toy code with `text` as its manifest, and a trailer.
 inline std::vector<uint8_t> make_artifact(std::string_view text) {
   constexpr std::string_view kMarker = "@@HEADRACE-MANIFEST@@";
   constexpr size_t kRoom = 65536;
@@ -84,7 +84,7 @@ inline artifact::Step step(artifact::StepKind kind, std::string callee, std::vec
   return made;
 }
 
-// x f32[6,8] -> y f32[30] = 2 relu(x w^T + b), same f32[6,8] = x
+// Returns the toy program: x f32[6,8] -> y f32[30] = 2 relu(x w^T + b), same f32[6,8] = x.
 inline artifact::Program toy_program(std::string name) {
   using artifact::Place;
   using artifact::StepKind;
@@ -121,7 +121,7 @@ inline std::vector<uint8_t> make_artifact(const artifact::Manifest& manifest) {
   return make_artifact(artifact::write_manifest(manifest));
 }
 
-// An input of the toy program, and what it must give for it: computed here, not by the code under test.
+// Returns an input of the toy program and its expected output, computed here and not by the code under test.
 inline std::vector<float> toy_input() {
   std::vector<float> x(48);
   for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i % 11) - 4.0f;

@@ -20,7 +20,7 @@ class CountAllocations {
   CountAllocations(const CountAllocations&) = delete;
   CountAllocations& operator=(const CountAllocations&) = delete;
 
-  // Since the object was made.
+  // Returns the allocations since the object was made.
   AllocationCount count() const;
 };
 

@@ -1,4 +1,4 @@
-// What a call that should fail says.
+// Captures the messages of calls that should fail.
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace headrace::kit {
 
-// The message of the UserError (with its place, if it has one) that the call throws; empty when it throws nothing.
-// Anything else it throws passes through.
+// Returns the message of the UserError (with its place, if it has one) that the call throws; empty when it throws
+// nothing. Anything else it throws passes through.
 template <typename Call>
 std::string user_error_of(Call&& call) {
   try {

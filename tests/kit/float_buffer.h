@@ -6,7 +6,7 @@
 
 namespace headrace::kit {
 
-// A compact buffer of float32.
+// Makes a compact buffer of float32.
 inline Buffer float_buffer(const std::string& name, const Shape& shape) {
   return make_buffer(name, kF32, to_dims(shape));
 }

@@ -6,7 +6,7 @@
 
 namespace headrace::kit {
 
-// The data types and functions that the pieces use.
+// Returns the data types and functions that the pieces use.
 IRModule functional_prelude();
 
 // `value` is of the type of `a`; it holds inside the lets, which come in this order.
@@ -15,8 +15,8 @@ struct FunctionalMotif {
   Expr value;
 };
 
-// One of them over `a`, a typed tensor of float32, which decides by `condition`, a bool scalar. Its variables have
-// names that end in `serial`. Values stay as moderate as `a` is.
+// Makes a motif over `a`, a typed tensor of float32, which decides by `condition`, a bool scalar. Its variables have
+// names that end in `serial`. Values stay as moderate as those of `a`.
 FunctionalMotif make_functional_motif(Random& random, const IRModule& prelude, const Expr& a, const Expr& condition,
                                       size_t serial);
 

@@ -31,7 +31,7 @@ std::string update_command() {
 
 bool is_blessing() { return options().bless; }
 
-// Cuts the common head and tail; what is between is shown whole. Golden texts change in one place at a time.
+// Cuts the common head and tail and shows the lines between them, since golden texts mostly change in one place.
 std::string diff_lines(std::string_view expected, std::string_view actual) {
   if (expected == actual) return {};
   std::vector<std::string_view> old_lines = split_lines(expected);

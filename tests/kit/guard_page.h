@@ -9,8 +9,8 @@ namespace headrace::kit {
 
 class GuardedBuffer {
  public:
-  // `size_bytes` bytes, filled with 0xA5, whose end is as near to the guard page as `alignment` (a power of two, at
-  // most a page) allows; the alignment - 1 bytes of slack hold 0xA5 too and are checked by is_slack_intact().
+  // Makes `size_bytes` bytes, filled with 0xA5, whose end is as near to the guard page as `alignment` (a power of two,
+  // at most a page) allows. The alignment - 1 bytes of slack also hold 0xA5, and is_slack_intact() checks them.
   explicit GuardedBuffer(size_t size_bytes, size_t alignment = 1);
   ~GuardedBuffer();
   GuardedBuffer(GuardedBuffer&& other) noexcept;
@@ -22,7 +22,7 @@ class GuardedBuffer {
   std::span<T> as() {
     return {reinterpret_cast<T*>(data_), size_ / sizeof(T)};
   }
-  // False when something wrote between the pages' beginning and data(), or between the end and the guard page.
+  // Returns false when something wrote between the pages' beginning and data(), or between the end and the guard page.
   bool is_slack_intact() const;
 
  private:

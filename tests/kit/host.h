@@ -1,4 +1,4 @@
-// A host of bare artifacts (headrace/c_api.h) that allocates nothing and runs one thread: for what it is told.
+// A host of bare artifacts (headrace/c_api.h) that allocates nothing and has one thread; it records messages.
 #pragma once
 
 #include <headrace/c_api.h>
@@ -8,7 +8,7 @@
 
 namespace headrace::kit {
 
-// `message` receives the sentence of a failure.
+// Makes a host whose `message` receives the sentence of a failure.
 inline HeadraceHost host_with_message(std::span<char> message) {
   return {.size = sizeof(HeadraceHost),
           .version = HR_KERNEL_ABI_VERSION,

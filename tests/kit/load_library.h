@@ -8,7 +8,7 @@
 
 namespace headrace::kit {
 
-// What it tells on stderr; it stays loaded.
+// Loads a library, which stays loaded, and returns what it wrote to stderr.
 inline std::string told_by_loading(const char* path) {
   ::testing::internal::CaptureStderr();
   void* library = dlopen(path, RTLD_NOW | RTLD_LOCAL);

@@ -22,13 +22,13 @@ struct ZooModel {
   int64_t smallest_resolution;  // below it a feature map would vanish
 };
 
-// mlp (784-256-128-10), vgg16, resnet18, resnet50, squeezenet1_1, inception_v3, mobilenet_v2.
+// Returns the models: mlp (784-256-128-10), vgg16, resnet18, resnet50, squeezenet1_1, inception_v3, mobilenet_v2.
 const std::vector<ZooModel>& zoo_models();
 
-// The encoded ONNX model (opset 13): one input "x" f32[N,3,H,W] (mlp: f32[N,784]), one output "y" f32[N,classes].
-// Weights are He-scaled and batch norm is near the identity, so activations keep their size through the network for
-// an input of unit variance. The same options give the same bytes on every machine. Throws UserError for an unknown
-// name and for a resolution below the smallest.
+// Returns the encoded ONNX model (opset 13): one input "x" f32[N,3,H,W] (mlp: f32[N,784]), one output "y"
+// f32[N,classes]. Weights are He-scaled and batch norm is near the identity, so activations keep their size through the
+// network for an input of unit variance. The same options give the same bytes on every machine. Throws UserError for an
+// unknown name and for a resolution below the smallest.
 std::string make_zoo_model(std::string_view name, const ZooOptions& options = {});
 
 }  // namespace headrace::kit

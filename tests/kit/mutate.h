@@ -8,8 +8,9 @@
 
 namespace headrace::kit {
 
-// `valid` after 1 to 4 of: a bit flipped, a byte replaced (often by a value at an edge), a block removed, doubled,
-// overwritten by another block, or the end cut off. Half of the places lie in the first 512 bytes, where headers are.
+// Returns `valid` after 1 to 4 of: a bit flipped, a byte replaced (often by a value at an edge), a block removed,
+// doubled, overwritten by another block, or the end cut off. Half of the places lie in the first 512 bytes, where
+// headers are.
 std::string mutate(std::string_view valid, Random& random);
 
 }  // namespace headrace::kit

@@ -22,7 +22,7 @@ namespace {
 
 constexpr int32_t kWorkers = 3;
 
-// The loop in three uneven parts, the last one first, each with its own worker's memory.
+// Runs the loop in three uneven parts, the last one first, each with its own worker's memory.
 int32_t run_in_parts(const hr_kernel_env* env, hr_parallel_body body, void* closure, int64_t count) {
   const int64_t cuts[] = {0, count / 4, count - count / 4, count};
   for (int i = kWorkers - 1; i >= 0; --i) {

@@ -1,5 +1,4 @@
-// Kernels, compiled for this machine and run: what tests of rules, schedules and code generators
-// share.
+// Compiles kernels for this machine and runs them, for tests of rules, schedules and code generators.
 #pragma once
 
 #include "codegen/native.h"
@@ -10,10 +9,10 @@ namespace headrace::kit {
 // Kernels compiled together and loaded as one library.
 class NativeKernels {
  public:
-  // Each function must have its own symbol.
+  // Compiles functions, each with a symbol of its own.
   explicit NativeKernels(std::vector<tir::PrimFunc> functions);
-  // Written as C (codegen/c_source.h) and compiled by the machine's C compiler with `options`. A warning fails the test
-  // where they say so.
+  // Compiles functions as C (codegen/c_source.h) with the machine's C compiler and `options`. A warning fails the test
+  // where the options say so.
   NativeKernels(std::vector<tir::PrimFunc> functions, const std::string& options);
   ~NativeKernels();
   NativeKernels(const NativeKernels&) = delete;
@@ -24,10 +23,10 @@ class NativeKernels {
   // the test.
   std::vector<NDArray> run(size_t i, const std::vector<NDArray>& inputs) const;
 
-  // The sentence that kernel `i` stops with; empty when it does not.
+  // Returns the sentence that kernel `i` stops with; empty when it does not.
   std::string error_of(size_t i, const std::vector<NDArray>& inputs) const;
 
-  // The widest vectors of this machine.
+  // Returns the widest vectors of this machine.
   static int vector_bits();
 
  private:

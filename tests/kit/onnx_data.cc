@@ -41,7 +41,7 @@ OnnxCase read_case(std::string_view suite, const fs::path& folder) {
   return result;
 }
 
-// The tensors of `bytes` are views; give each a buffer of its own, so that the file may go.
+// Loads a tensor into a buffer of its own, because tensors of `bytes` are views and the file may go away.
 onnx::TensorData load_detached(std::string_view bytes, const std::string& source) {
   onnx::TensorProto proto = onnx::read_tensor_proto(bytes, source);
   onnx::TensorData data = onnx::TensorSource(source).load(proto);

@@ -31,17 +31,17 @@ struct OnnxSuite {
 inline constexpr OnnxSuite kOnnxSuites[] = {
     {"node", 932}, {"pytorch-converted", 82}, {"pytorch-operator", 35}, {"simple", 23}};
 
-// The folder of the package, or the one named by HEADRACE_ONNX_TESTDATA.
+// Returns the folder of the package, or the one named by HEADRACE_ONNX_TESTDATA.
 std::filesystem::path onnx_data_folder();
 
-// The cases below one folder, sorted by name.
+// Returns the cases below one folder, sorted by name.
 std::vector<OnnxCase> find_suite_cases(std::string_view suite, const std::filesystem::path& folder);
 
-// Every case of every suite, sorted by suite and name. Throws UserError when the folder is missing or a suite has
-// fewer cases than kOnnxSuites says.
+// Returns every case of every suite, sorted by suite and name. Throws UserError when the folder is missing or a suite
+// has fewer cases than kOnnxSuites says.
 std::vector<OnnxCase> find_onnx_cases(const std::filesystem::path& folder = onnx_data_folder());
 
-// What a .pb file of a data set holds. The messages have no marker, so the kind comes from the model's declaration.
+// The content of a .pb file of a data set. The messages have no marker, so the kind comes from the model's declaration.
 struct OnnxValue {
   onnx::ValueKind kind = onnx::ValueKind::kUnknown;
   std::vector<onnx::TensorData> tensors =

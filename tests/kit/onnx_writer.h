@@ -1,4 +1,4 @@
-// Writes ONNX models: what tests feed to the importer, and what the model generators are built on.
+// Writes ONNX models, for tests of the importer and for model generators.
 #pragma once
 
 #include <concepts>
@@ -37,7 +37,7 @@ struct AttributeSpec {
 // A dimension: a number, a name, or (empty name) unknown.
 using DimSpec = std::variant<int64_t, std::string>;
 
-// The encoded TensorProto with its elements in raw_data.
+// Returns the encoded TensorProto with its elements in raw_data.
 EncodedTensor encode_tensor(std::string_view name, onnx::ElementType type, const std::vector<int64_t>& dims,
                             std::span<const std::byte> bytes);
 
@@ -47,7 +47,7 @@ class GraphWriter {
   explicit GraphWriter(std::string_view name = "graph");
 
   std::string input(std::string_view name, onnx::ElementType type, const std::vector<DimSpec>& dims);
-  // Without dims the shape is left open; kUndefined leaves the type open.
+  // Adds an output. Without dims the shape is left open; kUndefined leaves the type open.
   void output(std::string_view name, onnx::ElementType type, const std::vector<DimSpec>& dims = {});
   std::string initializer(std::string_view name, onnx::ElementType type, const std::vector<int64_t>& dims,
                           std::span<const std::byte> bytes);
@@ -75,7 +75,7 @@ struct OpsetSpec {
   int64_t version;
 };
 
-// The encoded ModelProto.
+// Returns the encoded ModelProto.
 std::string encode_model(const EncodedGraph& graph, const std::vector<OpsetSpec>& opsets = {{"", 13}},
                          int64_t ir_version = 7);
 

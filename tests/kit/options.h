@@ -1,4 +1,4 @@
-// What a test program was asked for: on its command line (--bless, --seed=N) or by HEADRACE_BLESS, HEADRACE_SEED,
+// Options of a test program: from its command line (--bless, --seed=N) or from HEADRACE_BLESS, HEADRACE_SEED,
 // HEADRACE_PROPERTY_SEED and HEADRACE_TEST_SIZE.
 #pragma once
 
@@ -9,8 +9,9 @@
 
 namespace headrace::kit {
 
-// list: properties run no case, but record how many full runs (tools/prove.py asks so). few: a part of ci, for builds that are slow and seek other mistakes than wrong results (the sanitizers'). ci: what
-// every check runs, at most 25 s a suite. full: the numbers that issues ask for.
+// list: properties run no case and record how many cases `full` has, for tools/prove.py. few: a part of ci, for slow
+// builds that look for other defects than wrong results (the sanitizers'). ci: the size of every check, at most 25 s a
+// suite. full: the size of a proof.
 enum class TestSize { kList, kFew, kCi, kFull };
 
 struct Options {
@@ -21,23 +22,24 @@ struct Options {
   TestSize size = TestSize::kCi;
 };
 
-// The options of this process. The kit's main() sets them; without it they come from the environment alone.
+// Returns the options of this process. The kit's main() sets them; without it they come from the environment alone.
 const Options& options();
 
 // Reads the kit's arguments and removes them from argv. Called once, by main(). Throws UserError for a value that is
 // not understood.
 void read_options(int& argc, char** argv);
 
-// One of two numbers, by test size; few: ci's.
+// Returns one of two numbers by test size; `few` uses ci's.
 int by_size(int ci, int full);
 
-// by_size for the number of cases of a test without a kit::Property; recorded with the test's result as "cases".
+// Returns by_size() for the number of cases of a test without a kit::Property, and records it with the test's result.
 int case_count(int ci, int full);
 
-// How long or deep a program is that must need no stack: a quarter of it at test size few, where frames are larger.
+// Returns how long or deep a program is that must need no stack: a quarter of it at test size few, where frames are
+// larger.
 int by_depth(int depth);
 
-// Whether a long list's case i is run: every one, or every third at test size few.
+// Returns whether a long list's case i is run: every one, or every third at test size few.
 bool is_chosen(size_t i);
 
 }  // namespace headrace::kit

@@ -22,11 +22,11 @@ struct Property {
   int runs_ci = 100;
   int runs_full = 1000;
   std::function<T(Random&)> generate;
-  // Smaller candidates for a failing value, the boldest first. Empty: no shrinking.
+  // Returns smaller candidates for a failing value, the boldest first. Empty: no shrinking.
   std::function<std::vector<T>(const T&)> shrink;
-  // How a failure shows the value.
+  // Returns the text that a failure shows for the value.
   std::function<std::string(const T&)> show;
-  // The claim: nothing when it holds, else what is wrong. An exception is a failure too.
+  // The claim: returns nothing when it holds, else what is wrong. An exception is a failure, too.
   std::function<std::optional<std::string>(const T&)> check;
 };
 
@@ -41,7 +41,7 @@ std::optional<std::string> failure_of(const Property<T>& property, const T& valu
   }
 }
 
-// At test size few a quarter of ci's.
+// Returns the number of values; `few` uses a quarter of ci's.
 template <typename T>
 int runs_of(const Property<T>& property) {
   if (options().seed) return 1;
@@ -71,8 +71,8 @@ int shrink_failure(const Property<T>& property, T& value, std::string& failure) 
 
 }  // namespace detail
 
-// Runs the property on as many values as the test size says. Each value has a seed of its own, so that a failure is
-// repeated alone with --seed=N, where N is what the failure prints.
+// Checks the property on as many values as the test size gives. Each value has a seed of its own, so that --seed=N
+// repeats one failure, where N is in the failure's message.
 template <typename T>
 testing::AssertionResult holds(const Property<T>& property) {
   const int runs = detail::runs_of(property);

@@ -17,13 +17,13 @@ class Random {
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebULL;
     return z ^ (z >> 31);
   }
-  // In [low, high], both included. The bias for ranges far below 2^64 does not matter to a test.
+  // Returns a number in [low, high], both included. The bias for ranges far below 2^64 does not matter to a test.
   int64_t integer(int64_t low, int64_t high) {
     uint64_t range = static_cast<uint64_t>(high) - static_cast<uint64_t>(low) + 1;
     return static_cast<int64_t>(static_cast<uint64_t>(low) + (range == 0 ? next() : next() % range));
   }
   size_t index(size_t size) { return static_cast<size_t>(next() % size); }
-  // In [0, 1), with 24 bits: every value is a float.
+  // Returns a number in [0, 1) with 24 bits: every value is a float.
   float uniform() { return static_cast<float>(next() >> 40) * 0x1p-24F; }
   float uniform(float low, float high) { return low + (high - low) * uniform(); }
   bool chance(float probability) { return uniform() < probability; }

@@ -7,7 +7,7 @@
 
 namespace headrace::kit {
 
-// float32 in [-1, 1); the same for the same seed.
+// Returns float32 numbers in [-1, 1), the same for the same seed.
 inline NDArray random_array(const Shape& shape, uint32_t seed) {
   NDArray array = NDArray::empty(shape, DataType::float_(32));
   uint32_t state = seed * 2654435761u + 1;

@@ -164,7 +164,7 @@ class Generator {
     return ops::cast(ops::add(ops::unary("tanh", widened), half), kFloat);
   }
 
-  // What SimplifyExpr knows more of: negatives, bounds, conditions, powers, shapes twice.
+  // Makes expressions for SimplifyExpr's laws: negatives, bounds, conditions, powers, shapes twice.
   Expr make_law(const Expr& a, const Expr& b) {
     const auto one = [](const char* op, const Expr& x) { return ops::unary(op, x); };
     const Expr zero = relay::make_scalar(0), half = relay::make_scalar(0.5);
@@ -215,13 +215,13 @@ class Generator {
     }
   }
 
-  // A constant for the last axis of `a`, or for all of it.
+  // Returns a constant for the last axis of `a`, or for all of it.
   Expr make_divisor(const Expr& a) {
     const Shape shape = shape_of(a);
     return shape.empty() || random_.chance(0.5f) ? relay::make_scalar(1.5) : constant({shape.back()}, 0.5f, 2);
   }
 
-  // What SimplifyExpr joins.
+  // Makes a chain of constants that SimplifyExpr joins.
   Expr make_constant_chain() {
     Expr value = pick();
     const char* op = random_.chance(0.5f) ? "add" : "multiply";
@@ -298,7 +298,8 @@ class Generator {
     return random_.chance(0.7f) ? ops::multiply(data, constant(along, low, 1.5f)) : data;
   }
 
-  // What CombineParallelConv2D, CombineParallelDense and CombineParallelBatchMatmul join: branches of one tensor.
+  // Makes branches of one tensor, which CombineParallelConv2D, CombineParallelDense and CombineParallelBatchMatmul
+  // join.
   Expr make_parallel() {
     const Expr data = pick();
     const size_t rank = shape_of(data).size();
@@ -316,7 +317,7 @@ class Generator {
     return ops::unary("tanh", ops::concatenate(parts, is_conv ? 1 : -1));
   }
 
-  // A product of `data` with `outputs` channels or columns.
+  // Returns a product of `data` with `outputs` channels or columns.
   Expr branch(const Expr& data, int64_t outputs, int64_t window) {
     const Shape shape = shape_of(data);
     if (shape.size() == 2) return ops::dense(data, constant({outputs, shape[1]}));
@@ -340,7 +341,7 @@ class Generator {
     return ops::unary("sin", pick());
   }
 
-  // A product of 3 columns, of two dimensions or over a batch, with its data scaled by rows or columns.
+  // Returns a product of 3 columns, of two dimensions or over a batch, with its data scaled by rows or columns.
   Expr make_matmul(const Expr& matrix) {
     const Shape shape = shape_of(matrix);
     const bool is_batch = random_.chance(0.5f);
@@ -406,7 +407,7 @@ class Generator {
     }
   }
 
-  // A condition on an input alone: no rounding decides it.
+  // Returns a condition on an input alone: no rounding decides it.
   Expr condition() {
     const Expr total = make_call("sum", {params_[0]}, make_object<ops::ReduceAttrs>());
     return ops::binary("less", total, scalar());

@@ -14,9 +14,9 @@ struct ProgramSize {
   int64_t channels = 3;     // of convolutions' results; another number: of pictures that come in too
 };
 
-// A module with `main` over two or three float32 tensors, typed. Its values stay of moderate size and depend smoothly
-// on all that rounds: two ways to compute it that differ by rounding give nearly the same. A program of fewer steps
-// with the same seed is a beginning of the one with more.
+// Returns a module with `main` over two or three float32 tensors, typed. Its values stay of moderate size and depend
+// smoothly on all that rounds: two ways to compute it that differ by rounding give nearly the same. A program of fewer
+// steps with the same seed is a beginning of the one with more.
 IRModule random_program(uint64_t seed, const ProgramSize& size = {});
 
 // Tensors for the parameters of `main`, uniformly distributed in [-1, 1).

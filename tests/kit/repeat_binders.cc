@@ -23,7 +23,7 @@ void add_binders(const Object* place, const std::vector<Var>& vars, const Expr& 
   for (const Var& var : vars) binders.push_back({var, place, inside});
 }
 
-// The parameters of `function` last.
+// Returns the parameters of `function` last.
 std::vector<Binder> find_binders(const relay::Function& function) {
   std::vector<Binder> binders;
   relay::post_order(function, [&](const Expr& e) {

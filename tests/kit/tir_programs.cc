@@ -86,7 +86,7 @@ class Generator {
         return make_intrinsic(kOne[random_.index(std::size(kOne))], kReal, {a});
       }
       case 4:
-        // What is used twice is shared.
+        // Makes an expression with a shared part.
         return a * a + make_cast(kReal, make_cast(DataType::float_(16), a));
       default: {
         const BinaryOp kOps[] = {BinaryOp::add, BinaryOp::sub, BinaryOp::mul,

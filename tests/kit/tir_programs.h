@@ -6,8 +6,9 @@
 
 namespace headrace::kit {
 
-// A well-formed function of a few statements over a few buffers, of every kind of node that has a value; every index
-// is within bounds, every element that is read was written. Not all of its loops have a meaning for a code generator.
+// Returns a well-formed function of a few statements over a few buffers, of every kind of node that has a value; every
+// index is within bounds, every element that is read was written. Not all of its loops have a meaning for a code
+// generator.
 tir::PrimFunc random_function(Random& random);
 
 }  // namespace headrace::kit

@@ -7,8 +7,8 @@
 
 namespace headrace::kit {
 
-// The exit code of a program that need not go on, after printing `usage`: 0 when -h or --help asks for it, 2 when there
-// are fewer arguments than `least` or more than `most`. Nothing otherwise.
+// Prints `usage` and returns the exit code of a program that need not go on: 0 when -h or --help asks for it, 2 for
+// fewer arguments than `least` or more than `most`. Returns nothing otherwise.
 inline std::optional<int> exit_for_usage(int argc, char** argv, const char* usage, int least, int most) {
   for (int i = 1; i < argc; ++i) {
     if (std::string_view(argv[i]) != "-h" && std::string_view(argv[i]) != "--help") continue;

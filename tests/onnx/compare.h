@@ -11,15 +11,15 @@ namespace headrace::onnx_test {
 // The tolerance that the issue states for the ONNX data: |got - expected| <= kAbsolute + kRelative * |expected|.
 inline constexpr double kRelative = 1e-3;
 inline constexpr double kAbsolute = 1e-7;
-// Of bfloat16, whose 8 bits are coarser than that: the distance to a neighbour. The data of the standard cuts what does
-// not fit where we round to nearest even.
+// Tolerance for bfloat16, whose 8 bits are coarser: the distance to a neighbour. The data of the standard truncates
+// where Headrace rounds to nearest even.
 inline constexpr double kRelativeBfloat16 = 1.0 / 128;
 
-// Empty when `got` has the expected dtype, shape and elements: integers and bools exact, floats within the tolerance,
-// NaN where NaN is expected. Else what differs first.
+// Returns an empty text when `got` has the expected dtype, shape and elements: integers and bools exact, floats within
+// the tolerance, NaN where NaN is expected. Else returns the first difference.
 std::string difference(const NDArray& got, const onnx::TensorData& expected);
 
-// The tensor as an NDArray of its own; UserError for strings and complex numbers.
+// Returns the tensor as an NDArray of its own; UserError for strings and complex numbers.
 NDArray to_array(const onnx::TensorData& data);
 
 }  // namespace headrace::onnx_test

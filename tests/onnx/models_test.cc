@@ -44,7 +44,7 @@ TEST(ImportModels, EveryModelOfTheKitTypes) {
 TEST(ImportModels, ASymbolicBatchStaysSymbolic) {
   for (const kit::ZooModel& model : kit::zoo_models()) {
     SCOPED_TRACE(model.name);
-    if (model.name == "vgg16") continue;  // nothing but sizes differs from the other test
+    if (model.name == "vgg16") continue;  // differs from the other test in sizes only
     const ZooFile file(model.name, {.resolution = model.smallest_resolution, .batch = 0, .classes = 3});
     EXPECT_EQ(symbolic_dimensions(file.read()), std::vector<std::string>{"x[0] (N)"});
     EXPECT_THAT(main_text(import_model(file.read())), ::testing::EndsWith("-> Tensor[(N, 3), float32]"));

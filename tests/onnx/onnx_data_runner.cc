@@ -27,7 +27,7 @@ std::vector<NDArray> interpret(const IRModule& module, const std::vector<NDArray
   return interp::run_main(module, args, {.precision = interp::Precision::declared});
 }
 
-// What the module's text says, after checking that it is the same module.
+// Interprets the module that its text describes, after checking that both are equal.
 std::vector<NDArray> interpret_text(const IRModule& module, const std::vector<NDArray>& args) {
   std::vector<NDArray> weights;
   const std::string text = relay::print_module(module, {.show_meta_data = true, .weights = &weights});
@@ -43,7 +43,7 @@ std::vector<NDArray> run_native(const IRModule& module, const std::vector<NDArra
   return load::run(*load::make_executor(artifact, artifact::kDefaultProgram, 2), args);
 }
 
-// What every case runs with.
+// The executors that every case runs with.
 std::vector<onnx_test::Executor> executors() {
   return {{"interp", interpret}, {"text", interpret_text}, {"native", run_native}};
 }
@@ -54,7 +54,7 @@ bool is_asked_for(const kit::OnnxCase& one, const std::vector<std::string>& name
   return asked;
 }
 
-// The cases to run and what is asked of them.
+// The cases to run, and the options of the run.
 struct Plan {
   std::vector<kit::OnnxCase> cases;
   size_t fewest_passed;

@@ -33,7 +33,7 @@ std::string_view name_of(hr_reason reason) {
   }
 }
 
-// The refusal that a case is counted under: an operator that is not there comes before what it is asked for.
+// Returns the refusal that a case is counted under; an unknown operator takes precedence over unsupported features.
 const onnx::NodeRefusal& main_refusal(const CaseResult& result) {
   const onnx::NodeRefusal* chosen = &result.refusals.front();
   for (const onnx::NodeRefusal& refusal : result.refusals) {
@@ -96,7 +96,7 @@ std::string refusals_within(const std::vector<CaseResult>& results) {
   return text;
 }
 
-// What no list of cases tells.
+// Choices that the list of cases does not show.
 constexpr std::string_view kChoices =
     R"(- **Indices out of range** are errors: a constant one of Gather when the model is imported, any other of Gather,
   GatherElements and GatherND when it runs, also where the result has no elements (as numpy; onnxruntime looks at no index
@@ -154,7 +154,7 @@ std::string summary(const std::vector<CaseResult>& results) {
   return text;
 }
 
-// The parts that every page has.
+// Returns the parts that every page has.
 static std::string case_parts(const std::vector<CaseResult>& results) {
   return fmt::format(
       "## Refused within a supported operator\n\n{}\n"

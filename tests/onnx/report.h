@@ -1,4 +1,4 @@
-// What the ONNX data shows, as text.
+// Writes the results of the ONNX cases as a page of text.
 #pragma once
 
 #include "run_case.h"
@@ -11,11 +11,11 @@ struct Totals {
 };
 
 Totals count(const std::vector<CaseResult>& results);
-// A line a suite and one for all, the refusals by reason, and the failures.
+// Returns a line a suite and one for all, the refusals by reason, and the failures.
 std::string summary(const std::vector<CaseResult>& results);
-// The page docs/onnx-support.md.
+// Returns the page docs/onnx-support.md.
 std::string support_page(const std::vector<CaseResult>& results);
-// The page docs/onnx-new-opsets.md, of the cases that make_node_cases.py writes.
+// Returns the page docs/onnx-new-opsets.md, of the cases that make_node_cases.py writes.
 std::string new_opsets_page(const std::vector<CaseResult>& results);
 
 }  // namespace headrace::onnx_test

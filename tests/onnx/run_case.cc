@@ -19,7 +19,7 @@ using onnx::Model;
 using onnx::NodeRefusal;
 using onnx::TensorData;
 
-// The data's bfloat16 tensors are stored as uint16, their bits.
+// Reads a tensor; the data stores bfloat16 tensors as uint16, their bits.
 TensorData read_tensor(const std::filesystem::path& file, const onnx::ValueType& type) {
   TensorData data = kit::read_onnx_value(file, type).tensors.at(0);
   if (type.element_type == onnx::ElementType::kBfloat16 && data.type == onnx::ElementType::kUint16)
@@ -43,7 +43,7 @@ void check_shape(const onnx::ValueInfo& info, const TensorData& data) {
   }
 }
 
-// The tensors of a data set by name; what is no tensor is left out, since the importer refuses it.
+// Returns the tensors of a data set by name; other values are left out, since the importer refuses them.
 std::map<std::string, NDArray> read_inputs(const Model& model, const kit::OnnxDataSet& set) {
   std::map<std::string, NDArray> inputs;
   for (size_t i = 0; i < set.inputs.size(); ++i) {
@@ -70,7 +70,7 @@ ImportOptions fix_shapes(const Model& model, const std::map<std::string, NDArray
   return options;
 }
 
-// The graph inputs that a value is computed from.
+// Returns the graph inputs that a value is computed from.
 std::set<std::string> sources_of(const Model& model, const std::string& value) {
   std::set<std::string> seen{value}, sources;
   std::vector<std::string> pending{value};
@@ -118,7 +118,7 @@ onnx::ImportedModel import_for(const Model& model, const std::map<std::string, N
   }
 }
 
-// Whether a node of the model draws random numbers: of these the data says the dtype and the shape alone.
+// Returns whether a node of the model draws random numbers: the data then gives dtype and shape only.
 bool draws_numbers(const Model& model, const std::map<std::string, NDArray>& inputs) {
   static const std::set<std::string_view> kRandom = {"RandomNormal",      "RandomUniform", "RandomNormalLike",
                                                      "RandomUniformLike", "Bernoulli",     "Multinomial"};
@@ -132,7 +132,7 @@ bool draws_numbers(const Model& model, const std::map<std::string, NDArray>& inp
   });
 }
 
-// The result of a model that draws numbers: as another executor's, and of the shape and dtype that the data has.
+// Compares the result of a model that draws numbers with another executor's, and its shape and dtype with the data's.
 std::string random_difference(const NDArray& got, const NDArray& first, const TensorData& expected) {
   if (!structural_equal(Value(got), Value(first))) return "it differs from what the first executor gives";
   const auto dtype = onnx::find_dtype(expected.type);
@@ -186,7 +186,7 @@ CaseResult check_case(const kit::OnnxCase& one, const std::vector<Executor>& exe
   return result;
 }
 
-// An opset that the importer does not know is refused before any node is looked at.
+// Returns whether the importer refuses the opset, which it does before it looks at any node.
 bool refuses_opset(const kit::OnnxCase& one, CaseResult& result) {
   try {
     onnx::default_opset(onnx::read_model(one.model.string()));
@@ -207,7 +207,7 @@ CaseResult run_case(const kit::OnnxCase& one, const std::vector<Executor>& execu
   } catch (const ImportError& error) {
     result.refusals = error.refusals();
     result.outcome = Outcome::refused;
-    // The data's models are valid: what the importer takes for a contradiction is a defect of the importer.
+    // The data's models are valid, so a contradiction that the importer reports is a defect of the importer.
     for (const NodeRefusal& refusal : result.refusals) {
       if (refusal.reason != HR_REASON_BAD_MODEL) continue;
       result.outcome = Outcome::failed;

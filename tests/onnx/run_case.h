@@ -31,7 +31,7 @@ struct CaseResult {
   std::vector<onnx::NodeRefusal> refusals;  // of a refusal
 };
 
-// Never throws: whatever goes wrong is the result's message.
+// Never throws: an error becomes the result's message.
 CaseResult run_case(const kit::OnnxCase& one, const std::vector<Executor>& executors);
 
 }  // namespace headrace::onnx_test

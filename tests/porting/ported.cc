@@ -40,7 +40,7 @@ TVM_REGISTER_GLOBAL("mine.describe").set_body([](TVMArgs args, TVMRetValue* rv) 
 });
 TVM_REGISTER_GLOBAL("mine.nothing").set_body([](TVMArgs, TVMRetValue*) {});
 TVM_REGISTER_GLOBAL("mine.packed").set_body(make_packed([](int64_t x) { return -x; }));
-// The name is taken: told on stderr.
+// The name is taken, which stderr reports.
 TVM_REGISTER_GLOBAL("mine.packed").set_body_typed([](int64_t x) { return x; });
 
 }  // namespace mine

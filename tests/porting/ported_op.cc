@@ -29,7 +29,7 @@ RELAY_REGISTER_OP("mine.scale")
     .set_attr<int>("TOpPattern", 0)
     .set_attr<bool>("target.mychip", true);
 
-// The second argument is as the first, which tells its type.
+// The second argument has the type of the first, which determines it.
 bool PairRel(const Array<Type>& types, int, const Attrs&, const TypeReporter& reporter) {
   if (!types[0].is<TensorTypeNode>()) return false;
   reporter->Assign(types[1], types[0]);
@@ -49,7 +49,7 @@ RELAY_REGISTER_OP("mine.pair")
     .add_type_rel("Pair", PairRel);
 RELAY_REGISTER_OP("mine.stray").set_num_inputs(1).add_argument("a", "Tensor", "").add_type_rel("Stray", StrayRel);
 
-// An op of Headrace takes open attributes, and nothing else: told on stderr.
+// A built-in op accepts open attributes only; stderr reports the error.
 RELAY_REGISTER_OP("nn.relu").set_attr<bool>("target.mychip", false);
 RELAY_REGISTER_OP("nn.relu").set_num_inputs(2);
 RELAY_REGISTER_OP("not a name").describe("no op");

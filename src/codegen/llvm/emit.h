@@ -14,7 +14,7 @@ class Module;
 
 namespace headrace::codegen::llvm_plugin {
 
-// A context whose errors are kept, where LLVM would print them and leave the process. One per job.
+// An LLVM context that records errors, where LLVM would print them and end the process. One per job.
 class Context {
  public:
   Context();
@@ -22,7 +22,7 @@ class Context {
   Context(const Context&) = delete;
   Context& operator=(const Context&) = delete;
   llvm::LLVMContext& get() { return *context_; }
-  // The errors so far, one a line; empty when all went well.
+  // Returns the errors so far, one a line; empty when all went well.
   const std::string& errors() const { return errors_; }
 
  private:
@@ -30,12 +30,12 @@ class Context {
   std::string errors_;
 };
 
-// Verifies, optimises and emits. InternalError when the module is not valid LLVM; UserError for what only shows at the
-// end, such as inline assembly that the target does not have.
+// Verifies, optimises and emits a module. InternalError when the module is not valid LLVM; UserError for errors that
+// only code generation finds, such as inline assembly that the target does not support.
 std::string emit_module(Context& context, llvm::Module& module, const NativeTarget& target, CodeForm form,
                         int opt_level);
 
-// A module of these kernels.
+// Compiles these kernels in one module.
 std::string compile(std::span<const tir::PrimFunc> functions, const NativeTarget& target, CodeForm form, int opt_level);
 
 // Parses LLVM's text form and emits it.

@@ -97,7 +97,8 @@ llvm::Value* KernelBuilder::emit_binary(const BinaryNode& e) {
   return emit_float_division(e.op, a, b, dtype);
 }
 
-// The remainders follow C's fmod and Python's %: exact, with the sign of the dividend and of the divisor.
+// Emits a division or remainder. Remainders follow C's fmod and Python's %: exact, with the sign of the dividend or of
+// the divisor.
 llvm::Value* KernelBuilder::emit_float_division(BinaryOp op, llvm::Value* a, llvm::Value* b, DataType dtype) {
   if (op == BinaryOp::div) return round_to(ir_.CreateFDiv(a, b), dtype);
   if (op == BinaryOp::floor_div) {
@@ -189,7 +190,7 @@ llvm::Value* KernelBuilder::emit_reduce_add(llvm::Value* vector, DataType dtype)
 llvm::Value* KernelBuilder::emit_if_then_else(const IntrinsicCallNode& e) {
   llvm::Value* condition = emit(e.args[0]);
   auto in_branch = [&](const PrimExpr& arg, llvm::Value* mask) {
-    // What is computed under a condition is not there outside.
+    // Values computed under a condition are not available outside of it.
     const auto memo = memo_;
     llvm::Value* outer_mask = mask_;
     if (mask != nullptr) mask_ = outer_mask == nullptr ? mask : ir_.CreateAnd(outer_mask, mask);

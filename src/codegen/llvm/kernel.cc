@@ -1,8 +1,8 @@
-// The frame of a kernel and its statements.
+// Emits the frame of a kernel and its statements.
 //
-// A kernel `f` becomes two functions: `f` takes the arguments apart, `f.body` has buffers, symbols and captured
-// variables as parameters. The body of a parallel loop is outlined the same way. LLVM inlines the former into the
-// latter, and what it knows of a parameter (that no other overlaps it) stays known.
+// A kernel `f` becomes two functions: `f` unpacks the arguments, and `f.body` has buffers, symbols and captured
+// variables as parameters. The body of a parallel loop is outlined in the same way. LLVM inlines the latter into the
+// former, and keeps the facts about a parameter (that no other overlaps it).
 #include <headrace/kernel_abi.h>
 
 #include <cstddef>
@@ -15,14 +15,14 @@ namespace headrace::codegen::llvm_plugin {
 
 namespace {
 
-// What a kernel returns when an assertion fails.
+// The status that a kernel returns when an assertion fails.
 constexpr uint32_t kAssertFailed = 1;
 // A loop to be unrolled is copied here up to this many times; above, LLVM gets a hint instead.
 constexpr int64_t kMostCopies = 64;
 // Statements that follow one another in one function, outside of loops.
 constexpr size_t kMostInARow = 64;
-// Parameters of a function that LLVM is told not to overlap: it keeps a list of the others for each. A kernel with more
-// has no function of its own for its body.
+// The most parameters of a function that LLVM is told not to overlap, since it keeps a list of the others for each. The
+// body of a kernel with more is not a function of its own.
 constexpr size_t kMostToldApart = 128;
 
 llvm::MDNode* loop_hint(llvm::LLVMContext& context, const char* hint) {
@@ -66,8 +66,8 @@ llvm::Value* KernelBuilder::load_field(llvm::Value* base, uint64_t offset_bytes,
   return ir_.CreateLoad(type, ir_.CreateConstInBoundsGEP1_64(ir_.getInt8Ty(), base, offset_bytes));
 }
 
-// A new internal function with the parameters env, `leading`, and all that is in scope; `job` fills it. Called at once
-// with the present values; its status is returned when it is not zero.
+// Makes an internal function with the parameters env, `leading` and everything in scope, and fills it by `job`. Calls
+// it at once with the present values, and returns its status when that is not zero.
 void KernelBuilder::make_part(const std::string& name, const std::vector<llvm::Value*>& leading, const Job& job) {
   std::vector<llvm::Value*> arguments = {env_};
   arguments.insert(arguments.end(), leading.begin(), leading.end());
@@ -251,8 +251,8 @@ void KernelBuilder::emit_loop(llvm::Value* begin, llvm::Value* extent, const tir
   ir_.SetInsertPoint(end);
 }
 
-// Runs `job` with nothing in scope but what `body` uses: of a kernel of many arguments, parts of it take a few. Where
-// the arguments are at hand they are loaded anew, so that not all of them are held at once.
+// Runs `job` with only the values in scope that `body` uses: parts of a kernel with many arguments use a few. Arguments
+// are loaded again where they are used, so that not all of them are live at once.
 void KernelBuilder::in_scope_of(const tir::Stmt& body, const std::function<void()>& job) {
   const std::vector<const Object*> outer_scope = scope_;
   auto outer_values = std::move(values_);
@@ -269,8 +269,8 @@ void KernelBuilder::in_scope_of(const tir::Stmt& body, const std::function<void(
   values_ = std::move(outer_values);
 }
 
-// LLVM's scheduler takes the square of a block's length, and a block is as long as statements follow one another: a row
-// of many becomes functions of some each. Not inside loops, nor around registers, where that would cost a run.
+// Emits a sequence. LLVM's scheduler is quadratic in a block's length, so a long row of statements is split into
+// functions, except inside loops and around registers, where calls would cost run time.
 void KernelBuilder::emit_seq(const tir::SeqNode& seq) {
   const std::vector<tir::Stmt> items(seq.items.begin(), seq.items.end());
   if (!is_outermost_ || items.size() <= kMostInARow) {
@@ -290,14 +290,15 @@ void KernelBuilder::emit_seq(const tir::SeqNode& seq) {
   }
 }
 
-// A parallel loop is a function of its own.
+// Emits a parallel loop, whose body is a function of its own.
 void KernelBuilder::emit_parallel(const tir::ForNode& loop) {
   llvm::Value* begin = emit(loop.begin);
   llvm::Value* extent = ir_.CreateIntCast(emit(loop.extent), ir_.getInt64Ty(), true);
   in_scope_of(loop.body, [&] { emit_parallel_call(loop, begin, extent); });
 }
 
-// env->parallel_for(env, entry, closure, extent), where the closure holds all that is in scope, the loop's begin first.
+// Emits env->parallel_for(env, entry, closure, extent), where the closure holds the loop's begin and everything in
+// scope.
 void KernelBuilder::emit_parallel_call(const tir::ForNode& loop, llvm::Value* begin, llvm::Value* extent) {
   std::vector<llvm::Type*> types = {begin->getType()};
   for (const Object* key : scope_) types.push_back(values_.at(key)->getType());
@@ -321,7 +322,7 @@ void KernelBuilder::emit_parallel_call(const tir::ForNode& loop, llvm::Value* be
   ir_.SetInsertPoint(end);
 }
 
-// An hr_parallel_body: takes the closure apart and runs its part of the iterations.
+// Makes an hr_parallel_body, which unpacks the closure and runs its part of the iterations.
 llvm::Function* KernelBuilder::make_parallel_entry(const std::string& name, llvm::StructType* closure,
                                                    const tir::ForNode& loop) {
   llvm::Type* pointer = ir_.getPtrTy();
@@ -398,7 +399,7 @@ void KernelBuilder::emit_assert(const tir::AssertNode& check) {
   ir_.SetInsertPoint(next);
 }
 
-// void (env, text, length): copies the text into the host's buffer as far as it goes, and ends it.
+// Makes void (env, text, length), which copies the text into the host's buffer as far as it fits, and terminates it.
 llvm::Function* KernelBuilder::message_writer() {
   constexpr const char* kName = "headrace.write_message";
   if (llvm::Function* made = module_.getFunction(kName)) return made;

@@ -130,12 +130,12 @@ class KernelBuilder {
   llvm::Value* env_ = nullptr;
   llvm::Value* tensors_ = nullptr;                     // the arguments, in the frame of a kernel that has many
   std::unordered_map<const Object*, size_t> numbers_;  // of the parameters
-  // What is in scope, in the order of binding: code outlined for a parallel loop gets what it uses of it.
+  // The names in scope, in the order of binding; code outlined for a parallel loop gets those that it uses.
   std::vector<const Object*> scope_;
   std::unordered_map<const Object*, llvm::Value*> values_;
-  // While not null: the lanes whose loads may touch memory.
+  // The lanes whose loads may access memory; null for all.
   llvm::Value* mask_ = nullptr;
-  // What the statement at hand has computed already.
+  // The values that the current statement has computed already.
   std::unordered_map<const Object*, llvm::Value*> memo_;
 };
 

@@ -57,8 +57,8 @@ class OutputPipe {
   ~OutputPipe() { finish(false); }
   std::string path() const { return path_of(write_end_); }
 
-  // The bytes, when the writer has closed its end. Without `complete` the writer failed, and may have left its own
-  // descriptor of the pipe open: then nobody waits for its end.
+  // Returns the bytes once the writer has closed its end. Without `complete` the writer failed and may have left its
+  // end of the pipe open; then this does not wait for it.
   std::string finish(bool complete) {
     if (!complete) abandoned_ = true;
     write_end_.close();
@@ -125,7 +125,8 @@ bool link_guarded(const std::vector<const char*>& arguments, std::string& messag
   return returned && linked;
 }
 
-// On a thread of its own: lld leaves what it makes of sections to thread_local pools, which nothing else ends.
+// Runs lld on a thread of its own: lld keeps data of sections in thread_local pools, which only the end of the thread
+// frees.
 bool run_lld(const std::vector<const char*>& arguments, std::string& messages) {
   std::promise<bool> linked;
   std::future<bool> result = linked.get_future();

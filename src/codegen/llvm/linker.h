@@ -7,7 +7,7 @@
 
 namespace headrace::codegen::llvm_plugin {
 
-// The linked file's bytes. UserError with lld's messages. One link at a time: others wait.
+// Links and returns the file's bytes. UserError with lld's messages. Runs one link at a time: others wait.
 std::string link(const LinkJob& job);
 
 }  // namespace headrace::codegen::llvm_plugin

@@ -41,7 +41,7 @@ llvm::Value* KernelBuilder::call_library(const std::string& name, const std::vec
   const std::vector<llvm::Type*> types(args.size(), scalar);
   llvm::FunctionCallee callee = module_.getOrInsertFunction(name + (scalar->isFloatTy() ? "f" : ""),
                                                             llvm::FunctionType::get(scalar, types, false));
-  // Free of side effects: nobody reads errno.
+  // Marks the function as free of side effects, because errno is never read.
   auto* function = llvm::cast<llvm::Function>(callee.getCallee());
   function->setDoesNotAccessMemory();
   function->setDoesNotThrow();
@@ -63,7 +63,7 @@ llvm::Value* KernelBuilder::call_lanes(llvm::FunctionCallee callee, const std::v
   return result;
 }
 
-// base^exponent for an exponent below 0: the truncated quotient 1 / base^-exponent.
+// Emits base^exponent for a negative exponent: the truncated quotient 1 / base^-exponent.
 llvm::Value* KernelBuilder::inverse_power(llvm::Value* base, llvm::Value* exponent) {
   llvm::Type* type = base->getType();
   llvm::Constant *zero = llvm::ConstantInt::get(type, 0), *one = llvm::ConstantInt::get(type, 1);
@@ -74,7 +74,7 @@ llvm::Value* KernelBuilder::inverse_power(llvm::Value* base, llvm::Value* expone
   return ir_.CreateSelect(ir_.CreateICmpEQ(base, one), one, other);
 }
 
-// A function (base, exponent) of integers that wraps, by squaring.
+// Makes a function (base, exponent) of integers that wraps, by squaring.
 llvm::Function* KernelBuilder::integer_power(DataType dtype) {
   const std::string name = fmt::format("headrace.power.{}", dtype.element());
   if (llvm::Function* made = module_.getFunction(name)) return made;
@@ -111,7 +111,8 @@ llvm::Function* KernelBuilder::integer_power(DataType dtype) {
   return function;
 }
 
-// `args` have the dtype of the first argument; float16 and bfloat16 come as float, and the caller rounds.
+// Emits a function. `args` have the dtype of the first argument; float16 and bfloat16 arrive as float, and the caller
+// rounds.
 llvm::Value* KernelBuilder::emit_math(Intrinsic intrinsic, DataType dtype, const std::vector<llvm::Value*>& args) {
   llvm::Type* type = args[0]->getType();
   if (const auto id = instruction_of(intrinsic)) return ir_.CreateIntrinsic(*id, {type}, args);

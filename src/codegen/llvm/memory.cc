@@ -3,7 +3,7 @@
 
 namespace headrace::codegen::llvm_plugin {
 
-// An index as a number of elements, in 64 bits.
+// Emits an index as a number of elements, in 64 bits.
 llvm::Value* KernelBuilder::index(const PrimExpr& e) {
   llvm::Type* type = vector_of(ir_.getInt64Ty(), e->dtype.lanes());
   return ir_.CreateIntCast(emit(e), type, !e->dtype.is_uint());
@@ -98,7 +98,7 @@ llvm::Value* KernelBuilder::load_alternate(DataType dtype, llvm::Value* pointer)
       halves[half] = ir_.CreateAlignedLoad(type, from, alignment_of(dtype));
       continue;
     }
-    // Only what is picked is read; lane `lanes` of the shuffle is false.
+    // Loads only the selected elements; lane `lanes` of the shuffle is false.
     std::vector<int> wanted(static_cast<size_t>(lanes), lanes);
     for (int i = 0; i < lanes; ++i) {
       if ((2 * i >= lanes) == (half == 1)) wanted[static_cast<size_t>(picked[static_cast<size_t>(i)] % lanes)] = i;
@@ -140,7 +140,7 @@ void KernelBuilder::emit_store(const tir::BufferStoreNode& store) {
   ir_.CreateAlignedStore(value, pointer, alignment_of(element));
 }
 
-// What stands for a pointer in an intrinsic: a variable of type handle, or a load, meaning the place it reads.
+// Returns the place that an intrinsic's pointer argument means: a variable of type handle, or a load of that place.
 KernelBuilder::Place KernelBuilder::place_of(const PrimExpr& e, DataType element) {
   if (const auto* load = e.as<BufferLoadNode>()) {
     const Access at = access(load->buffer, load->indices);

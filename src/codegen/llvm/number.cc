@@ -52,7 +52,7 @@ llvm::Value* KernelBuilder::splat(llvm::Value* scalar, llvm::Type* type) {
 llvm::Constant* KernelBuilder::same_bits(llvm::Type* type, uint64_t bits) { return llvm::ConstantInt::get(type, bits); }
 
 namespace {
-// iN with the lanes of `type`.
+// Returns iN with the lanes of `type`.
 llvm::Type* integers_like(llvm::Type* type, unsigned bits) {
   llvm::Type* element = llvm::IntegerType::get(type->getContext(), bits);
   auto* vector = llvm::dyn_cast<llvm::FixedVectorType>(type);
@@ -64,7 +64,7 @@ llvm::Type* floats_like(llvm::Type* type, llvm::Type* element) {
 }
 }  // namespace
 
-// float -> i16 bits of float16, to nearest even.
+// Converts float to the i16 bits of float16, to nearest even.
 llvm::Value* KernelBuilder::half_bits(llvm::Value* value) {
   llvm::Type* bits16 = integers_like(value->getType(), 16);
   if (target_.has("f16c") || !target_.triple.starts_with("x86")) {
@@ -96,7 +96,7 @@ llvm::Value* KernelBuilder::half_value(llvm::Value* bits) {
   if (target_.has("f16c") || !target_.triple.starts_with("x86")) {
     llvm::Value* value =
         ir_.CreateFPExt(ir_.CreateBitCast(bits, floats_like(bits->getType(), ir_.getHalfTy())), floats);
-    // Else LLVM compares the halves themselves, which without instructions for it is done lane by lane.
+    // Otherwise LLVM compares the halves themselves, lane by lane where the processor has no instructions for it.
     return target_.has("f16c") && !target_.has("avx512fp16") ? ir_.CreateArithmeticFence(value, floats) : value;
   }
   llvm::Type* bits32 = integers_like(bits->getType(), 32);
@@ -110,7 +110,7 @@ llvm::Value* KernelBuilder::half_value(llvm::Value* bits) {
   return ir_.CreateBitCast(ir_.CreateOr(result, sign), floats);
 }
 
-// float -> i16 bits of bfloat16, to nearest even.
+// Converts float to the i16 bits of bfloat16, to nearest even.
 llvm::Value* KernelBuilder::bfloat_bits(llvm::Value* value) {
   llvm::Type* bits32 = integers_like(value->getType(), 32);
   llvm::Value* bits = ir_.CreateBitCast(value, bits32);
@@ -122,8 +122,8 @@ llvm::Value* KernelBuilder::bfloat_bits(llvm::Value* value) {
   return ir_.CreateTrunc(ir_.CreateLShr(result, 16), integers_like(value->getType(), 16));
 }
 
-// Of 64-bit integers, what a double does not hold becomes one bit that it does hold: rounding it further gives what
-// rounding the integer once gives.
+// Folds the bits of a 64-bit integer that a double cannot hold into one sticky bit. Rounding the double further then
+// gives the same as rounding the integer once.
 llvm::Value* KernelBuilder::fold_low_bits(llvm::Value* value, bool is_signed) {
   const auto constant = [&](uint64_t bits) { return same_bits(value->getType(), bits); };
   llvm::Constant* none = constant(0);
@@ -136,7 +136,7 @@ llvm::Value* KernelBuilder::fold_low_bits(llvm::Value* value, bool is_signed) {
   return ir_.CreateSelect(large, folded, value);
 }
 
-// double -> float, rounded to odd: rounding that once more to 16 bits gives what rounding the double gives.
+// Converts double to float, rounded to odd, so that rounding it to 16 bits gives the same as rounding the double.
 llvm::Value* KernelBuilder::narrow_to_odd(llvm::Value* value) {
   llvm::Type* floats = floats_like(value->getType(), ir_.getFloatTy());
   llvm::Type* bits32 = integers_like(value->getType(), 32);

@@ -38,7 +38,7 @@ namespace headrace::codegen::llvm_plugin {
 
 namespace {
 
-// The registry of targets is a linked list without a lock.
+// Registers LLVM's targets, once: the registry is a linked list without a lock.
 void initialize_llvm() {
   static std::once_flag once;
   std::call_once(once, [] {
@@ -74,7 +74,7 @@ const llvm::Target& find_target(const std::string& triple) {
   return *target;
 }
 
-// The three names nearest to `word`, for messages.
+// Returns the three names nearest to `word`, for messages.
 template <typename Table>
 std::string nearest(std::string_view word, const Table& table) {
   std::vector<std::pair<unsigned, std::string_view>> ranked;
@@ -112,8 +112,8 @@ void check_features(const std::vector<std::string>& words, const llvm::MCSubtarg
   }
 }
 
-// LLVM's feature list mixes instruction sets with hints for tuning. Instruction sets are what some x86 processor is
-// said to have; elsewhere no such list exists and all count.
+// LLVM's feature list mixes instruction sets with tuning hints. A feature of some x86 processor in LLVM's tables counts
+// as an instruction set; other architectures have no such table, and all features count.
 bool is_instruction_set(const llvm::Triple& triple, llvm::StringRef feature) {
   static const llvm::StringSet<> x86 = [] {
     llvm::StringSet<> names;
@@ -138,7 +138,8 @@ int vector_bits(const llvm::Triple& triple, const NativeTarget& target) {
   return target.has("v") ? 128 : 64;
 }
 
-// LLVM ends the process over a processor without what 64-bit code stands on, or makes code that cannot be linked.
+// Refuses a processor without the features that 64-bit code needs: LLVM would end the process, or make code that cannot
+// be linked.
 void check_base(const llvm::Triple& triple, const std::string& cpu, const llvm::MCSubtargetInfo& info) {
   if (!triple.isX86()) return;
   constexpr std::string_view kNeeded[] = {"64bit", "64bit-mode", "x87", "sse", "sse2", "cx8", "cmov"};
@@ -160,7 +161,7 @@ std::string default_cpu(const llvm::Triple& triple) {
   return triple.isAArch64() ? "generic" : "generic-rv64";
 }
 
-// "+avx2", "-sse4a", ... of this machine's processor.
+// Returns the features of this machine's processor: "+avx2", "-sse4a", ...
 std::vector<std::string> host_features() {
   std::vector<std::string> words;
   for (const auto& it : llvm::sys::getHostCPUFeatures()) words.push_back((it.second ? "+" : "-") + it.first().str());

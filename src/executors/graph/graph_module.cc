@@ -28,7 +28,7 @@ const DLTensor& tensor_at(Args args, int32_t index) {
   return array->tensor;
 }
 
-// Where results go.
+// Returns the tensor that results are copied to.
 const DLTensor& writable_tensor_at(Args args, int32_t index) {
   const DLTensor& tensor = tensor_at(args, index);
   if (args[index].type_index != type_index::kDLTensorPtr && args.at<Ref<NDArrayObj>>(index)->read_only)
@@ -47,7 +47,7 @@ std::string hash_of(const DLTensor& tensor) {
   return artifact::content_hash({dense.data<const uint8_t>(), dense.size_bytes()});
 }
 
-// The code was made for the tensor that was bound, whose elements may be in it in any form.
+// Checks a tensor against the one that was bound, because the code may contain its elements in any form.
 void check_bound(const BoundParam& param, const DLTensor& tensor) {
   GraphRunner::check_tensor("parameter", {param.spec}, 0, tensor);
   if (hash_of(tensor) == param.hash) return;
@@ -78,7 +78,7 @@ class GraphModuleBody : public runtime::ModuleBody {
     return -1;
   }
 
-  // The parameter of the name that argument 0 is, if it was bound.
+  // Returns the parameter of the name that argument 0 is, if it was bound.
   const BoundParam* bound_at(Args args) const {
     if (args.size() == 0 || !ValueTraits<std::string>::matches(args[0])) return nullptr;
     const std::string name = args.at<std::string>(0);
@@ -88,7 +88,7 @@ class GraphModuleBody : public runtime::ModuleBody {
     return nullptr;
   }
 
-  // The input that argument 0 names.
+  // Returns the input that argument 0 names.
   size_t input_at(Args args) const {
     const bool is_name = args.size() > 0 && ValueTraits<std::string>::matches(args[0]);
     const int64_t index = is_name ? index_of(args.at<std::string>(0)) : args.at<int64_t>(0);
@@ -108,7 +108,7 @@ class GraphModuleBody : public runtime::ModuleBody {
     return static_cast<size_t>(index);
   }
 
-  // Keeps an NDArray alive as long as the program uses its memory; who passes a DLTensor* sees to that himself.
+  // Keeps an NDArray alive as long as the program uses its memory; a caller that passes a DLTensor* must do so itself.
   static void keep(Value& slot, const RawValue& raw) {
     slot = raw.type_index == type_index::kDLTensorPtr ? Value() : Value::own(raw);
   }
@@ -141,7 +141,7 @@ class GraphModuleBody : public runtime::ModuleBody {
     return {};
   }
 
-  // A view that keeps the memory's owner alive: the runner, or the NDArray that was set.
+  // Returns a view that keeps the memory's owner alive: the runner, or the NDArray that was set.
   Value view_of(const DLTensor& tensor, const Value& kept) const {
     const Shape shape(tensor.shape, tensor.shape + tensor.ndim);
     const NDArray view = NDArray::view(tensor.data, shape, DataType(tensor.dtype), [runner = runner_, kept] {});

@@ -30,7 +30,7 @@ int64_t total_nbytes(const std::vector<TensorSpec>& specs) {
 }
 
 DLTensor make_tensor(void* data, DataType dtype, const std::vector<int64_t>& shape, std::vector<int64_t>& strides) {
-  // DLPack has no const; nobody writes through these pointers.
+  // DLPack has no const; these pointers are only read through.
   return {.data = data,
           .device = {kDLCPU, 0},
           .ndim = static_cast<int32_t>(shape.size()),
@@ -216,8 +216,8 @@ void GraphRunner::set_output_zero_copy(size_t index, const DLTensor& tensor) {
   bind(outputs_[index], first_element(tensor));
 }
 
-// An output whose memory is part of an input's or of another output's; null when there is none. Kernels are compiled
-// for memory that is apart.
+// Returns an output whose memory overlaps an input's or another output's; null when there is none. Kernels are compiled
+// for memory that does not overlap.
 const GraphRunner::Port* GraphRunner::find_overlap() const noexcept {
   const auto shares = [](const Port& a, const Port& b) {
     const auto begin_a = reinterpret_cast<uintptr_t>(a.tensor.data),
@@ -265,7 +265,7 @@ int32_t GraphRunner::run_external(const Call& call) noexcept {
 
 void throw_if_failed(const RunStatus& status) {
   if (status.code == 0) return;
-  // An exception of another language stays whole for who can raise it again.
+  // An exception of another language stays whole, so that its language can raise it again.
   if (status.error && status.error->payload)
     throw ForeignError(status.error->kind, status.error->message, status.error->payload);
   throw UserError(std::string(status.message), {.op = std::string(status.op), .place = ""});
@@ -284,8 +284,8 @@ RunStatus GraphRunner::failure(size_t step, int32_t code) noexcept {
           .error = std::move(error_)};
 }
 
-// Gives a bounded output the shape that the run told, with its elements dense at the start; false when the extent is
-// none of its bound's.
+// Gives a bounded output its actual shape, with its elements dense at the start; returns false when the extent exceeds
+// its bound.
 bool GraphRunner::fit(const artifact::BoundedOutput& bounded) noexcept {
   Port& port = outputs_[static_cast<size_t>(bounded.output)];
   const TensorSpec& spec = program_.outputs[static_cast<size_t>(bounded.output)];

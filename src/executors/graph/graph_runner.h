@@ -17,14 +17,14 @@
 
 namespace headrace::executors {
 
-// What an external step calls: a function with a context of its own, that knows how many arguments there are. Null, or
-// why it failed.
+// The target of an external step: a function with a context of its own that knows its number of arguments. It returns
+// null, or the error that it failed with.
 struct ExternalCall {
   Ref<ErrorObj> (*function)(void* self, DLTensor* const* args, int32_t num_args) = nullptr;
   void* self = nullptr;
 };
 
-// What a step calls: one of the two, as its kind says; none for a copy.
+// A step's target: `kernel` for kKernel, `external` for kExternal, neither for kCopy.
 struct Callee {
   hr_kernel kernel = nullptr;
   ExternalCall external;
@@ -36,17 +36,17 @@ struct RunStatus {
   hr_reason reason = HR_REASON_NONE;
   std::string_view op;       // the step's name in the model, or the input's
   std::string_view message;  // the kernel's sentence, or ours
-  Ref<ErrorObj> error = {};  // what an external call failed with; null for other failures
+  Ref<ErrorObj> error = {};  // the error of an external call; null for other failures
 };
-// A run that failed is a UserError with the op's name, or the exception of another language that ended it.
+// Throws a UserError with the op's name for a run that failed, or the exception of another language that ended it.
 void throw_if_failed(const RunStatus& status);
 
 // One run at a time; different runners of one program run side by side. All memory is taken at creation: run(),
 // set_input() and the zero-copy setters allocate nothing.
 class GraphRunner {
  public:
-  // `program` keeps the rules of artifact/check_manifest.h and outlives the runner, as do the callees (one per step)
-  // and `weights` (start of each weight). Throws UserError when there is not enough memory.
+  // Makes a runner. `program` keeps the rules of artifact/check_manifest.h and outlives the runner, as do the callees
+  // (one per step) and `weights` (start of each weight). UserError when there is not enough memory.
   GraphRunner(const artifact::Program& program, std::span<const Callee> callees,
               std::span<const std::byte* const> weights, std::shared_ptr<runtime::ThreadPool> pool);
   GraphRunner(const GraphRunner&) = delete;
@@ -58,19 +58,19 @@ class GraphRunner {
   // Copies `tensor` into the runner's memory. Throws UserError when `index`, device, dtype or shape is not the
   // program's; strides may be any.
   void set_input(size_t index, const DLTensor& tensor);
-  // Makes the program read `tensor` itself, or write to it, until set again. As above, and it must be contiguous and
-  // aligned to its element. The memory is the caller's; an output's memory may be no part of an input's or of another
-  // output's, which run() checks.
+  // Makes the program read or write `tensor` itself until set again. Checks it as set_input does; it must also be
+  // contiguous and aligned to its element. The memory is the caller's. An output's memory must not overlap an input's
+  // or another output's, which run() checks.
   void set_input_zero_copy(size_t index, const DLTensor& tensor);
   void set_output_zero_copy(size_t index, const DLTensor& tensor);
 
-  // The tensor that the program reads or writes now; contiguous. Valid until set again or the runner goes. A bounded
-  // output has the shape that the last run gave it, and its bound before the first.
+  // Return the tensor that the program reads or writes now; it is contiguous, and valid until set again or until the
+  // runner ends. A bounded output has the shape of the last run, and its largest shape before the first.
   const DLTensor& input(size_t index) const { return inputs_[index].tensor; }
   const DLTensor& output(size_t index) const { return outputs_[index].tensor; }
 
-  // The checks of the setters: UserError when `tensor` is not like `specs[index]`; check_direct also wants it
-  // contiguous and aligned. `what` is "input" or "output".
+  // Check a tensor for the setters: UserError when it does not match `specs[index]`. check_direct also requires it to
+  // be contiguous and aligned. `what` is "input" or "output".
   static void check_tensor(const char* what, const std::vector<artifact::TensorSpec>& specs, size_t index,
                            const DLTensor& tensor);
   static void check_direct(const char* what, const std::vector<artifact::TensorSpec>& specs, size_t index,
@@ -82,7 +82,7 @@ class GraphRunner {
   RunStatus run(std::span<uint64_t> step_nanoseconds = {}) noexcept;
 
  private:
-  // An input or output: its tensor, the runner's own memory for it, and the views that follow it.
+  // An input or output: its tensor, the runner's own memory for it, and the views that share its memory.
   struct Port {
     DLTensor tensor{};
     std::vector<int64_t> shape;

@@ -11,7 +11,7 @@ using tir::ComputeStage;
 
 namespace {
 
-// What is done at an index, and what to do where that is outside.
+// A description of an access, and the remedy when its index is out of bounds.
 struct IndexUse {
   std::string_view does, advice;
 };
@@ -27,7 +27,7 @@ struct Sum {
   std::map<const PrimVarNode*, int64_t> terms;
 };
 
-// a + b * times; nothing past 64 bits.
+// Returns a + b * times; nothing past 64 bits.
 std::optional<Sum> added(Sum a, const Sum& b, int64_t times) {
   const auto add = [&](int64_t& to, int64_t more) {
     int64_t product = 0;
@@ -49,7 +49,7 @@ std::optional<Sum> sum_of_binary(const BinaryNode& node, const std::optional<Sum
   return std::nullopt;
 }
 
-// The index as a sum of axes.
+// Returns the index as a sum of axes.
 std::optional<Sum> sum_of(const PrimExpr& index, const Lasts& lasts) {
   std::unordered_map<const PrimExprNode*, std::optional<Sum>> sums;
   for (const PrimExpr& e : tir::post_order({index})) {
@@ -68,7 +68,7 @@ std::optional<Sum> sum_of(const PrimExpr& index, const Lasts& lasts) {
   return sums.at(index.get());
 }
 
-// From the least to the greatest value: axes are independent, so an iteration takes each of the two.
+// Returns the range of values, which an iteration reaches at both ends, since axes are independent.
 std::optional<std::pair<int64_t, int64_t>> range_of(const PrimExpr& index, const Lasts& lasts) {
   const auto sum = sum_of(index, lasts);
   if (!sum) return std::nullopt;
@@ -98,7 +98,7 @@ std::optional<std::string> find_outside(const IndexUse& use, const Buffer& buffe
   return std::nullopt;
 }
 
-// The loads that every iteration makes.
+// Returns the loads that every iteration makes.
 std::vector<const BufferLoadNode*> sure_loads(const PrimExpr& value) {
   std::vector<const BufferLoadNode*> loads;
   std::unordered_set<const PrimExprNode*> seen;

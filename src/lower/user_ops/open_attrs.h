@@ -6,12 +6,12 @@
 
 namespace headrace::lower {
 
-// UserError: a key whose value is no Value but of C++, a value that the key does not take (ir/op_attrs.h), a pattern
-// that there is not, one of Relay's two keys on an op of Headrace.
+// Sets an attribute. UserError: a key of C++ whose value is not a Value, a value that the key does not take
+// (ir/op_attrs.h), a pattern that does not exist, or one of Relay's two keys on a built-in op.
 void set_open_attr(const Op& op, const std::string& key, const Value& value);
-// None where there is no such attribute.
+// Returns the attribute; None where there is none.
 Value get_open_attr(const Op& op, const std::string& key);
-// Takes back what was set.
+// Removes an attribute that was set.
 void reset_open_attr(const Op& op, const std::string& key);
 
 }  // namespace headrace::lower

@@ -12,9 +12,9 @@ constexpr std::string_view kPythonWords[] = {
     "False",  "None",     "True", "and",    "as",   "assert",  "async",  "await",  "break", "class",  "continue", "def",
     "del",    "elif",     "else", "except", "for",  "finally", "from",   "global", "if",    "import", "in",       "is",
     "lambda", "nonlocal", "not",  "or",     "pass", "raise",   "return", "try",    "while", "with",   "yield"};
-// What calls take besides.
+// Parameters that calls have besides.
 constexpr std::string_view kOfCalls[] = {"args", "self", "span"};
-// What attributes have as nodes, in text and in Python.
+// Members that attributes have as nodes, in text and in Python.
 constexpr std::string_view kOfNodes[] = {"attrs",   "attrs_type_key", "copy_with", "get",
                                          "get_int", "get_int_tuple",  "get_str",   "items",
                                          "keys",    "same_as",        "type_key",  "values"};

@@ -6,9 +6,9 @@
 
 namespace headrace::lower {
 
-// Why nobody could give an argument of that name in some language; empty where all can.
+// Returns why some language cannot pass an argument of that name; empty when all can.
 std::string_view argument_name_fault(std::string_view name);
-// The same of an attribute, which is read from calls too.
+// Returns the same for an attribute, which must also be readable from calls.
 std::string_view attr_name_fault(std::string_view name);
 
 }  // namespace headrace::lower

@@ -1,6 +1,6 @@
-// RELAY_REGISTER_OP, the form of registering ops in C++ that Relay users know, for their own libraries: a thin name for
-// register_user_op. As with object/porting.h, it registers when the library is loaded, tells on stderr what cannot be
-// registered, and the library must stay loaded.
+// RELAY_REGISTER_OP, the C++ form of registering ops that Relay users know, for their own libraries: a thin layer over
+// register_user_op. As with object/porting.h, ops are registered when the library is loaded, errors go to stderr, and
+// the library must stay loaded.
 //
 //   bool ScaleRel(const Array<Type>& types, int num_inputs, const Attrs& attrs, const TypeReporter& reporter) {
 //     if (!types[0].is<TensorTypeNode>()) return false;
@@ -15,8 +15,8 @@
 //       .set_compute(lower::ComputeRuleFn(scale))                 // was set_attr<FTVMCompute>("FTVMCompute", ...)
 //       .set_attr<int>("TOpPattern", 0);
 //
-// Of an op that is known already it sets open attributes, as in set_attr<bool>("target.mychip", true); those of
-// Headrace's own ops take nothing else.
+// For an op that exists it sets open attributes, as in set_attr<bool>("target.mychip", true); built-in ops accept
+// nothing else.
 #pragma once
 
 #include "lower/user_ops/user_op.h"
@@ -24,13 +24,13 @@
 
 namespace headrace {
 
-// What a type relation in Relay's form tells; see OpRegEntry::add_type_rel.
+// The object through which a type relation in Relay's form assigns types; see OpRegEntry::add_type_rel.
 class TypeReporterNode {
  public:
-  // `types` are those that the relation gets.
+  // Makes a reporter of the types that the relation gets.
   TypeReporterNode(const relay::RelationInput& input, const Array<Type>& types) : input_(input), types_(types) {}
-  // `dst` is one of the relation's types: the last, the result, becomes `src`; an argument's that is not known yet is
-  // assumed to be `src`. UserError at the call for an argument of another type.
+  // Assigns `src` to `dst`, one of the relation's types: the last becomes the result's type, and an argument without a
+  // type is assumed to have it. UserError at the call for an argument of another type.
   void Assign(const Type& dst, const Type& src) const;
   const Type& result() const { return result_; }
 
@@ -41,11 +41,11 @@ class TypeReporterNode {
 };
 using TypeReporter = const TypeReporterNode*;
 
-// The types of the arguments, IncompleteType where nothing is known, then one for the result. False while the types do
-// not tell enough.
+// A type relation in Relay's form. `types` are those of the arguments, IncompleteType for unknown ones, then one for
+// the result. Returns false while the types do not determine the result.
 using RelayTypeRel = std::function<bool(const Array<Type>& types, int num_inputs, const Attrs&, const TypeReporter&)>;
 
-// An op that is being registered, or added to.
+// An op that is being registered, or extended.
 class OpRegEntry {
  public:
   static OpRegEntry RegisterOrGet(const std::string& name);
@@ -57,7 +57,7 @@ class OpRegEntry {
   OpRegEntry& set_support_level(int32_t level);
   OpRegEntry& add_type_rel(const std::string& rel_name, RelayTypeRel relation);
   OpRegEntry& set_compute(lower::UserCompute compute);
-  // "TOpPattern" (int), "TOpIsStateful" (bool), or any key with any value.
+  // Sets "TOpPattern" (int), "TOpIsStateful" (bool), or any key with any value.
   template <typename T>
   OpRegEntry& set_attr(const std::string& key, const T& value) {
     return set_value(key, Value(value));
@@ -71,7 +71,7 @@ class OpRegEntry {
   }
   OpRegEntry& set_value(const std::string& key, const Value& value);
 
-  Op op_;  // null when it could not be registered, which was told
+  Op op_;  // null when it could not be registered; stderr has the reason
 };
 
 }  // namespace headrace

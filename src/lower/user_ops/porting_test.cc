@@ -49,7 +49,7 @@ TEST_F(PortedOps, RelationsInRelaysFormInfer) {
             "Tensor[(2, 3), float32]");
   const NDArray x = NDArray::from_bytes({2, 3}, DataType::float_(32), std::as_bytes(std::span(kNumbers)));
   EXPECT_EQ(interp::run_main(scaled, {x}).at(0).data<const float>()[5], 3);
-  // What is assumed of an argument is its type.
+  // A type that a relation assumes of an argument becomes its type.
   const IRModule pair = parse("(%x: Tensor[(2, 3), float32], %y) { mine.pair(%x, %y) }");
   const auto main = pair->lookup("main").cast<relay::FunctionNode>();
   EXPECT_EQ(to_string(main->params[1]->checked_type()), "Tensor[(2, 3), float32]");

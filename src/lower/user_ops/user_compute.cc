@@ -34,7 +34,7 @@ bool same_shape(const Array<PrimExpr>& a, const Array<PrimExpr>& b) {
   return true;
 }
 
-// Compiled loops do not check what they index.
+// Checks indices here, because compiled loops do not check them.
 void check_indices(const Compute& form, const RuleInput& input) {
   if (const auto outside = find_index_outside(form)) fail_call(input.call, *outside);
 }
@@ -55,7 +55,7 @@ class Copier {
  private:
   ComputeStage copy(const ComputeStage& stage) {
     ComputeStage result = stage;
-    // What fuses behind a reduction is computed with it.
+    // An op that fuses behind a reduction is computed from the combined value.
     if (result.combiner != tir::Combiner::none && !result.reduced)
       result.reduced = make_prim_var("reduced", result.value->dtype);
     for (std::vector<PrimExpr>* list : {&result.place, &result.extents, &result.reduce_extents}) {
@@ -99,7 +99,8 @@ std::vector<const BufferLoadNode*> loads_of(const PrimExpr& value) {
   return loads;
 }
 
-// At the trailing axes of the stage, or at 0 of a dimension of one; `full`: at all axes of a tensor of the same shape.
+// Returns whether a load is at the trailing axes of the stage, or at 0 of a dimension of one; with `full`, at all axes
+// of a tensor of the same shape.
 bool reads_like_numpy(const BufferLoadNode& at, const ComputeStage& stage, bool& full) {
   const size_t rank = at.indices.size();
   if (rank > stage.axes.size()) return false;
@@ -184,7 +185,7 @@ void check_param(const PrimFunc& function, const RuleInput& input, size_t i, con
                         param->name, show(param), to_string(Type(type))));
 }
 
-// What the symbols in the parameters' shapes are in this call.
+// Returns the values of the symbols in the parameters' shapes at this call.
 Values match_params(const PrimFunc& function, const RuleInput& input) {
   const size_t num_inputs = input.in_types.size(), num_outputs = input.out_types.size();
   if (function->num_outputs != static_cast<int64_t>(num_outputs) ||
@@ -209,7 +210,7 @@ Values match_params(const PrimFunc& function, const RuleInput& input) {
 
 PrimExpr wide_index(const PrimExpr& index) { return make_cast(kIndexType.with_lanes(index->dtype.lanes()), index); }
 
-// Where in its line an access of many dimensions is. The last index may be a vector of neighbours.
+// Returns the position, in its line, of an access with many dimensions. The last index may be a vector of neighbours.
 PrimExpr place_in(const Line& line, const Array<PrimExpr>& indices) {
   Index index;
   for (const PrimExpr& i : indices) index.push_back(i->dtype.is_scalar() ? wide_index(i) : make_int(0));

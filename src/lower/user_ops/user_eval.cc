@@ -15,7 +15,7 @@ using ops::EvalInput;
 
 namespace {
 
-// The dtypes of a typed expression's tensors; nothing when it has no type.
+// Returns the dtypes of a typed expression's tensors; nothing when it has no type.
 std::vector<DataType> declared_dtypes(const Expr& expr) {
   std::vector<DataType> dtypes;
   if (!expr->has_checked_type()) return dtypes;
@@ -23,7 +23,7 @@ std::vector<DataType> declared_dtypes(const Expr& expr) {
   return dtypes;
 }
 
-// The types with dtypes that the program declares where it has types.
+// Returns the types with the dtypes that the program declares, where it has types.
 std::vector<TensorType> with_dtypes(const std::vector<TensorType>& types, const std::vector<DataType>& dtypes) {
   if (dtypes.size() != types.size()) return types;
   std::vector<TensorType> result;
@@ -50,7 +50,7 @@ std::vector<NDArray> converted_args(const EvalInput& input, const RuleInput& rul
   return args;
 }
 
-// The results in the dtypes that were asked for; UserError when they are not those of the op's type.
+// Returns the results in the requested dtypes; UserError when they do not have those of the op's type.
 std::vector<NDArray> converted_results(const EvalInput& input, const std::vector<NDArray>& results) {
   if (results.size() != input.out_types.size())
     fail_call(input.call, fmt::format("{} results, and its type says {}", results.size(), input.out_types.size()));

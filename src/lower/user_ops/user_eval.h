@@ -1,18 +1,19 @@
-// The reference evaluation of ops whose users gave none: what computes them, run plainly. Private to user_op.cc.
+// Reference evaluation of user ops that come without one: runs their compute form, loops or function plainly. Private
+// to user_op.cc.
 //
-// An op of a user is evaluated in its own dtypes, also by an interpreter that computes the rest in float64: its code
-// may be of one dtype.
+// A user's op is evaluated in its own dtypes, even by an interpreter that computes the rest in float64, because its
+// code may support one dtype only.
 #pragma once
 
 #include "lower/user_ops/user_op.h"
 
 namespace headrace::lower {
 
-// By the plain loops of the compute form (tir/plain_loops.h), in the interpreter of loops.
+// Makes an evaluation that interprets the plain loops of the compute form (tir/plain_loops.h).
 ops::EvalFn eval_by_form(ComputeRuleFn rule);
-// By the user's own loops.
+// Makes an evaluation that interprets the user's loops.
 ops::EvalFn eval_by_loops(PrimFuncFn loops);
-// By calling the global function. UserError that names it when there is none.
+// Makes an evaluation that calls the global function. UserError that names it when there is none.
 ops::EvalFn eval_by_function(std::string name);
 
 }  // namespace headrace::lower

@@ -38,7 +38,7 @@ OpNode& changeable(const Op& op) {
   return *op;
 }
 
-// It is called with the first call of the op, where an empty one would say nothing of the op or its place.
+// Refuses an empty function at once: the op's first call would not name the op or its place.
 template <typename F>
 void check_given(const Op& op, const F& function, std::string_view what) {
   if (!function) throw_user_error("{}: the function that {} is empty; give one that can be called", op->name, what);
@@ -76,7 +76,7 @@ RuleInput input_with_buffers(const CallNode& call) {
   return input;
 }
 
-// Whether the op promises how it reads its inputs: passes move such ops about and rely on it.
+// Returns whether the op promises how it reads its inputs, which passes that move the op rely on.
 const FusionKind* promise_of(const CallNode& call) {
   const FusionKind* said = call.as_op()->find(ops::kFusionKind);
   return said != nullptr && *said <= FusionKind::broadcast ? said : nullptr;
@@ -91,7 +91,7 @@ void check_promise(const CallNode& call, const Expected<tir::Compute>& form) {
                               *said == FusionKind::elementwise ? "elementwise" : "broadcast", found));
 }
 
-// `form` and its own word on how it fuses, or the reason why there is none.
+// Returns the fusion kind derived from `form`, or opaque with the reason why there is no form.
 CallFusion fusion_of_form(const CallNode& call, const Expected<tir::Compute>& form) {
   const FusionKind* said = call.as_op()->find(ops::kFusionKind);
   check_promise(call, form);
@@ -103,7 +103,8 @@ CallFusion fusion_of_form(const CallNode& call, const Expected<tir::Compute>& fo
   return why.empty() ? CallFusion{*said, ""} : CallFusion{FusionKind::opaque, std::move(why)};
 }
 
-// What a form reads cannot be told of a size that only the data tells, and what is registered is not believed then.
+// Returns whether a size is known only at run time: the reads of a form cannot be analysed then, and the registered
+// kind is not trusted.
 bool has_unknown_size(const CallNode& call) {
   return relay::has_unknown_dim(call.checked_type()) ||
          std::any_of(call.args.begin(), call.args.end(),
@@ -219,7 +220,7 @@ Op register_user_op(UserOp given) {
 
 void set_user_doc(const Op& op, std::string doc) { changeable(op).doc = std::move(doc); }
 
-// As many arguments as are named, unless somebody said how many there are.
+// Adds an argument and counts it as an input, unless the number of inputs was set.
 void add_user_argument(const Op& op, OpArgument argument) {
   OpNode& node = changeable(op);
   const auto named = static_cast<int32_t>(node.arguments.size());

@@ -28,8 +28,8 @@ using PrimFuncFn = std::function<tir::PrimFunc(const RuleInput&)>;
 struct ExternalFunction {
   std::string name;  // of a global function, or of one that a module of the artifact provides
 };
-// What computes the op: nothing (it is interpreted by its `eval` only, and not compiled), its compute form, its loops
-// (one function for all calls, whose shapes may have symbols, or one a call), or a function of the process.
+// The computation of an op: nothing (only its `eval` is interpreted; it does not compile), a compute form, loops (one
+// function for all calls, whose shapes may have symbols, or one for each call), or a function of the process.
 using UserCompute = std::variant<std::monostate, ComputeRuleFn, tir::PrimFunc, PrimFuncFn, ExternalFunction>;
 
 struct UserOp {
@@ -41,7 +41,7 @@ struct UserOp {
   relay::TypeRelationFn relation = {};  // asked when arguments and attributes are as the op says; tensors or a tuple
   UserCompute compute = {};
   ops::EvalFn eval = {};                       // empty: what `compute` says, run plainly
-  std::optional<ops::FusionKind> fusion = {};  // nothing: as the compute form tells
+  std::optional<ops::FusionKind> fusion = {};  // nothing: derived from the compute form
   bool is_stateful = false;                    // see ops::kStateful
   bool override = false;  // an op that a user registered under the name is replaced; those of Headrace cannot be
 };
@@ -49,12 +49,12 @@ struct UserOp {
 // Makes the op known, whole. UserError: a name that is taken (unless `override`) or that no text could have, an
 // attribute that add_attr refuses, loops that are not well-formed.
 Op register_user_op(UserOp op);
-// The same, to be filled in by the functions below.
+// Registers an op whose parts the functions below fill in.
 Op declare_user_op(const std::string& name, const std::string& doc, bool override = false);
 
-// These change an op that a user registered; UserError for one of Headrace's own, and for a function that is empty.
+// The set_ functions change an op that a user registered. UserError for a built-in op, and for an empty function.
 void set_user_doc(const Op& op, std::string doc);
-// One argument more, unless set_user_num_inputs said how many.
+// Adds one argument, which raises the number of inputs unless set_user_num_inputs has fixed it.
 void add_user_argument(const Op& op, OpArgument argument);
 void add_user_attr(const Op& op, relay::AttrSpec spec);
 void set_user_num_inputs(const Op& op, int64_t num_inputs);  // -1: any number
@@ -62,11 +62,11 @@ void set_user_support_level(const Op& op, int64_t level);    // 1 to 10
 void set_user_relation(const Op& op, relay::TypeRelationFn relation);
 void set_user_compute(const Op& op, UserCompute compute);
 void set_user_eval(const Op& op, ops::EvalFn eval);  // counts whatever computes the op, set before or after it
-void set_user_fusion(const Op& op, std::optional<ops::FusionKind> fusion);  // nothing: as what computes it tells
+void set_user_fusion(const Op& op, std::optional<ops::FusionKind> fusion);  // nothing: derived from the computation
 void set_user_stateful(const Op& op, bool is_stateful);
 bool is_user_op(const Op& op);
 
-// A call with attributes by name. UserError as relay::make_user_attrs.
+// Makes a call with attributes by name. UserError as relay::make_user_attrs.
 relay::Call make_user_call(std::string_view op, Array<Expr> args,
                            const std::vector<std::pair<std::string, Value>>& attrs = {}, Span span = {});
 

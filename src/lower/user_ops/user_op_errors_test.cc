@@ -1,4 +1,4 @@
-// Names that nobody could use, indices that are outside, tensors of another call: refused, with the reason.
+// Tests refusals: names that cannot be used, indices out of bounds, tensors of another call.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -36,7 +36,7 @@ TEST(UserOpNames, WordsOfTheTextFormNameNoOp) {
   }
 }
 
-// What is not refused reads back as it prints.
+// A name that is not refused reads back as it prints.
 TEST(UserOpNames, OtherNamesReadBack) {
   for (const char* name : {"if.x", "let_", "fn2", "nano", "inform", "nanf1", "my.if", "my.nan", "true", "dyn.mine",
                            "_x", "names.Ab_1", "infer.x"}) {
@@ -88,7 +88,7 @@ TEST(UserOpNames, ParametersHaveNamesThatCallsCanGive) {
   EXPECT_FALSE(find_op("errors.argument"));
 }
 
-// Not with the first call, which would be std::bad_function_call. What computed the op before stays.
+// Empty functions are refused at once; the first call would throw std::bad_function_call. The old computation stays.
 TEST(UserOpErrors, EmptyFunctionsAreRefusedAtOnce) {
   UserOp given = unary("errors.empty");
   given.compute = ComputeRuleFn(copy_form);
@@ -123,7 +123,7 @@ TEST(UserOpNames, AParameterIsNamedOnce) {
 
 // ---- indices
 
-// An op of `value`, an element of the result at index i of the data x; what interpreting and compiling a call say.
+// Makes an op from the value at index i of the data x, and returns the errors of interpreting and of compiling a call.
 using Element = std::function<PrimExpr(const Buffer&, const Index&)>;
 
 std::pair<std::string, std::string> errors_of(const UserCompute& compute,
@@ -219,7 +219,7 @@ TEST(UserOpIndices, LoopsThatAreAFormAreChecked) {
   EXPECT_EQ(errors_of(loops("n - 1 - i")), std::pair(std::string(), std::string()));
 }
 
-// What cannot be told is no error, and runs.
+// An index that cannot be proved to be out of bounds is accepted and runs.
 TEST(UserOpIndices, WhatMayBeInsideIsTaken) {
   const auto fine = [](const Element& element) {
     EXPECT_EQ(errors_of(form_of(element)), std::pair(std::string(), std::string()));

@@ -237,7 +237,7 @@ TEST(UserOps, RegisteringWhileOthersReadTheTable) {
   EXPECT_EQ(get_op("prog.many49")->arguments.size(), 1u);
 }
 
-// What C++ sets, other languages read, and the other way round.
+// An attribute set in C++ can be read from other languages, and the other way round.
 TEST(UserOps, OpenAttributes) {
   register_prog_ops();
   const Op op = get_op("prog.plain");

@@ -1,4 +1,4 @@
-// Ops of users: what computes them, interpreted and compiled, against numbers by hand.
+// Tests ops of users, interpreted and compiled, against numbers worked out by hand.
 #include "lower/user_ops/user_op.h"
 
 #include <dlfcn.h>
@@ -198,7 +198,7 @@ TEST(UserOp, OpaqueLoopsAreAKernelOfTheirOwn) {
   EXPECT_THAT(groups_of(module),
               ElementsAre(ElementsAre("multiply"), ElementsAre("nn.relu"), ElementsAre("test.running_sum")));
   EXPECT_THAT(ops::why_opaque(*get_op("test.running_sum")), HasSubstr("y"));
-  // The manifest tells it too.
+  // The manifest has the reason, too.
   bool is_told = false;
   const auto artifact = compiled(module);
   for (const artifact::Placement& placement : artifact->manifest().programs[0].placement)
@@ -215,7 +215,7 @@ TEST(UserOp, FormsFuseWithWhatIsAround) {
   const std::vector<NDArray> inputs = {tensor({2, 4}, {1, 2, 3, 4, 0, 1, 0, -1}),
                                        tensor({3, 4}, {1, 0, 0, 0, 1, 1, 1, 1, 0, 0, 0, -1}), tensor({3}, {1, 0, 6})};
   EXPECT_THAT(result(module, inputs), ElementsAre(1, 5, 1, 0.5, 0, 3.5));
-  // A reduction takes what comes before, and not what comes after.
+  // A reduction fuses with ops in front of it, and not with ops behind it.
   EXPECT_THAT(groups_of(read("def @main(%x: Tensor[(2, 3), float32]) { nn.relu(test.row_sum(test.scale(%x))) }")),
               ElementsAre(ElementsAre("nn.relu"), ElementsAre("test.scale", "test.row_sum")));
 }
@@ -397,7 +397,7 @@ TEST(UserOp, AFloat64RunComputesItInItsOwnDtype) {
   EXPECT_EQ(y.data<const double>()[1], 5);
 }
 
-// ---- sizes that only the data tells
+// ---- sizes that only the data determines
 
 // data[i, j] + bias[j]
 tir::Compute bias_form(const RuleInput& input) {
@@ -423,7 +423,7 @@ TEST(UserOp, AnElementwiseFormFollowsAnUnknownSize) {
   EXPECT_THAT(result(biased, {tensor({2, 2}, {0, 5, 6, 0})}), ElementsAre(20, 42, 22, 40));
 }
 
-// The whole buffer is longer than what the data tells: nothing may depend on its size, or on what lies behind.
+// The buffer is longer than the valid data: nothing may depend on its size, or on elements past the data.
 TEST(UserOp, OtherFormsDoNotFollowAnUnknownSize) {
   register_test_ops();
   const auto refused = [](const std::string& name, UserCompute compute, bool is_stateful = false) {

@@ -156,7 +156,7 @@ std::vector<NDArray> eval_split(const EvalInput& input) {
   return outs;
 }
 
-// In [0, 1): the word's first bits, as many as C has digits.
+// Returns a number in [0, 1): the word's first bits, as many as C has digits.
 template <typename C>
 C unit(uint64_t word) {
   constexpr int kDigits = std::numeric_limits<C>::digits;
@@ -188,7 +188,7 @@ std::vector<NDArray> eval_numbers(const EvalInput& input) {
   return outs;
 }
 
-// The class whose part of [0, total) a number lies in; the last one with a part, where rounding leads past it.
+// Returns the class whose part of [0, total) a number lies in; the last one with a part, where rounding leads past it.
 template <typename C>
 int64_t class_of(const Elements<C>& probs, int64_t first, int64_t classes, C number) {
   C sum = 0;

@@ -14,7 +14,7 @@ struct ThreefryGenerateAttrs : AttrsNode {
   Shape out_shape;
 };
 
-// Of uniform and normal.
+// Attributes of uniform and normal.
 struct UniformAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.UniformAttrs";
@@ -32,7 +32,7 @@ struct MultinomialAttrs : AttrsNode {
   int64_t num_samples = 1;
 };
 
-// Threefry-4x64 with 20 rounds (Salmon et al. 2011): by how much words are rotated in round r, and the parity word.
+// The constants of Threefry-4x64 with 20 rounds (Salmon et al. 2011): the rotations of round r, and the parity word.
 inline constexpr int kThreefryRounds = 20;
 inline constexpr int kThreefryRotations[8][2] = {{14, 16}, {52, 57}, {23, 40}, {5, 37},
                                                  {25, 33}, {46, 12}, {58, 22}, {32, 32}};

@@ -35,7 +35,7 @@ Type relate_scan(const RelationInput& input) {
   return make_tensor_type(Array<PrimExpr>{arith::product(data->shape)}, dtype);
 }
 
-// The step is taken in the result's dtype.
+// Makes the evaluation of a scan, whose steps are computed in the result's dtype.
 template <typename F>
 EvalFn eval_scan(int start, F step) {
   return [=](const EvalInput& input) {

@@ -15,7 +15,7 @@ struct ScanopAttrs : AttrsNode {
   bool exclusive = false;
 };
 
-// cumsum, cumprod: scan("cumsum", x, 1).
+// Makes cumsum or cumprod: scan("cumsum", x, 1).
 Expr scan(std::string_view op, Expr data, std::optional<int64_t> axis = std::nullopt, bool exclusive = false,
           Span span = {});
 

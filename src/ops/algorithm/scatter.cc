@@ -89,7 +89,7 @@ Type relate_invert_permutation(const RelationInput& input) {
 
 // ---- eval
 
-// Index i; a negative one counts from the end.
+// Reads index i; a negative one counts from the end.
 int64_t place_at(const EvalInput& input, int64_t i, int64_t n) {
   return checked_index_at(input, input.args[1], i, n, true);
 }
@@ -111,7 +111,7 @@ NDArray scattered(const EvalInput& input, const std::string& mode, F&& place) {
   dispatch_any(out.dtype(), [&]<typename T>() {
     using C = Compute<T>;
     const Elements<T> updates(input.args[2]), y(out);
-    // Of a mean: sums in the wide dtype and how much each is of.
+    // The sums of a mean in the wide dtype, and the number of terms of each.
     std::vector<C> sums;
     std::vector<int64_t> counts(mode == "mean" ? static_cast<size_t>(out.num_elements()) : 0, 1);
     for (size_t i = 0; i < counts.size(); ++i) sums.push_back(y[static_cast<int64_t>(i)]);

@@ -24,7 +24,7 @@ struct ScatterNDAttrs : AttrsNode {
 
 Expr scatter_elements(Expr data, Expr indices, Expr updates, int64_t axis = 0, std::string reduction = "update",
                       Span span = {});
-// indices[M, Y...]: column y says where updates[y...] goes.
+// Scatters by columns of indices[M, Y...]: column y is the position of updates[y...].
 Expr scatter_nd(Expr data, Expr indices, Expr updates, std::string mode = "update", Span span = {});
 
 }  // namespace headrace::ops

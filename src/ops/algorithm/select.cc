@@ -41,7 +41,7 @@ Type relate_argwhere_bounded(const RelationInput& input) {
                           make_tensor_type(Array<PrimExpr>{make_int(1)}, kIndex)});
 }
 
-// The index of every element that is not zero, one after the other.
+// Returns the index of every element that is not zero, one after the other.
 std::vector<int64_t> places_of(const NDArray& condition) {
   std::vector<int64_t> places;
   int64_t next = 0;
@@ -95,7 +95,7 @@ Type relate_unique(const RelationInput& input) {
   return make_tuple_type(results);
 }
 
-// The elements grouped by value: of each group their positions, ascending.
+// Returns the elements grouped by value, with the ascending positions of each group.
 template <typename T>
 std::vector<std::vector<int64_t>> groups_of(const NDArray& array, bool is_sorted) {
   const Elements<T> data(array);

@@ -1,8 +1,8 @@
-// Ops with as many results as the data says: argwhere, argwhere_bounded, unique.
+// Ops whose number of results depends on the data: argwhere, argwhere_bounded, unique.
 //
-// Two forms. argwhere gives just its results, of a size `?` that the type does not tell: the interpreter runs it,
-// native code, whose buffers are planned, where it is a result of the program (passes/forms/bound_outputs.h). The
-// others give a buffer of the most there can be, and how much of it counts: every executor runs them.
+// There are two forms. argwhere returns exactly its results, of a size `?` in the type: the interpreter runs it, and
+// native code, whose buffers are planned, runs it as a result of the program (passes/forms/bound_outputs.h). The others
+// return a buffer of the largest possible size, and the number of valid elements: every executor runs them.
 #pragma once
 
 #include "ops/register.h"
@@ -19,7 +19,7 @@ struct UniqueAttrs : AttrsNode {
 };
 
 Expr argwhere(Expr condition, Span span = {});
-// A tuple, as the op's doc says.
+// Returns a tuple, as the op's doc says.
 Expr unique(Expr data, bool sorted, bool return_counts, Span span = {});
 
 }  // namespace headrace::ops

@@ -99,7 +99,7 @@ Type relate_searchsorted(const RelationInput& input) {
 
 // ---- eval
 
-// The order of sorting: NaN is the greatest, and no NaN is before another.
+// Returns whether a sorts before b: NaN is the greatest, and no NaN is before another.
 template <typename C>
 bool is_less(C a, C b) {
   return b != b ? a == a : a < b;
@@ -149,7 +149,7 @@ void set_index(const NDArray& out, int64_t at, int64_t index) {
 void take_first(const NDArray& data, size_t axis, bool ascending, const NDArray& values, const NDArray& indices) {
   const int64_t size = data.shape()[axis], count = (values ? values : indices).shape()[axis];
   sort_lines(data, axis, ascending, [&](int64_t at, int64_t step, const std::vector<int64_t>& order) {
-    // An empty line has no place; neither has what it gives.
+    // An empty line has no begin, and no results either.
     const int64_t begin = size == 0 ? 0 : at / (size * step) * count * step + at % step;
     for (int64_t k = 0; k < count; ++k) {
       const int64_t index = order[static_cast<size_t>(k)];

@@ -5,7 +5,7 @@
 
 namespace headrace::ops {
 
-// Of argsort and sort, which does not look at dtype.
+// Attributes of argsort and of sort, which ignores dtype.
 struct ArgsortAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.ArgsortAttrs";
@@ -38,7 +38,7 @@ struct SearchSortedAttrs : AttrsNode {
 };
 
 Expr argsort(Expr data, int64_t axis = -1, bool is_ascend = true, DataType dtype = DataType::int_(32), Span span = {});
-// A tuple of values and indices, or with ret_type "values" or "indices" one of them.
+// Returns a tuple of values and indices, or with ret_type "values" or "indices" one of them.
 Expr topk(Expr data, int64_t k, int64_t axis = -1, std::string ret_type = "both", bool is_ascend = false,
           DataType dtype = DataType::int_(32), Span span = {});
 

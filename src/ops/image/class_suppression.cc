@@ -69,7 +69,7 @@ bool overlaps(const Corners<C>& a, const Corners<C>& b, C threshold) {
   return both > 0 && both / either > threshold;
 }
 
-// The boxes of one class that are kept, the highest score first.
+// Returns the boxes of one class that are kept, the highest score first.
 template <typename T>
 std::vector<int64_t> kept_boxes(const EvalInput& input, int64_t first_box, int64_t first_score, int64_t boxes) {
   using C = Compute<T>;

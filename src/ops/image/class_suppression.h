@@ -13,7 +13,7 @@ struct AllClassNonMaximumSuppressionAttrs : AttrsNode {
   std::string output_format = "onnx";
 };
 
-// A tuple of the rows, room for every box of every class, and of how many there are; see the op's doc.
+// Returns a tuple of the rows, with room for every box of every class, and their number; see the op's doc.
 Expr all_class_non_max_suppression(Expr boxes, Expr scores, Expr max_output_boxes_per_class, Expr iou_threshold,
                                    Expr score_threshold, Span span = {});
 

@@ -1,4 +1,4 @@
-// What detectors make of their feature maps: vision.multibox_prior, multibox_transform_loc, roi_pool, yolo_reorg.
+// Ops that turn feature maps into detections: vision.multibox_prior, multibox_transform_loc, roi_pool, yolo_reorg.
 #pragma once
 
 #include "ops/register.h"
@@ -46,15 +46,15 @@ struct YoloReorgAttrs : AttrsNode {
   int64_t stride = 1;
 };
 
-// One of the boxes that multibox_prior lays around each place: half its height and width, of a plane of that shape.
+// One of the boxes that multibox_prior lays around each place: half its height and width, in a plane of that shape.
 struct PriorBox {
   double half_height, half_width;
 };
 std::vector<PriorBox> prior_boxes(const MultiBoxPriorAttrs& attrs, int64_t height, int64_t width);
-// How far apart places are along axis 0 or 1 of a plane, `size` long.
+// Returns how far apart places are along axis 0 or 1 of a plane, `size` long.
 double prior_step(const MultiBoxPriorAttrs& attrs, size_t axis, int64_t size);
 
-// Of roi_pool: edges of regions are looked for no farther than this from the plane's corner.
+// The greatest distance from the plane's corner at which roi_pool considers edges of regions.
 inline constexpr double kFarthestEdge = 1e9;
 
 Expr roi_pool(Expr data, Expr rois, Shape pooled_size, double spatial_scale, Span span = {});

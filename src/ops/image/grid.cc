@@ -123,7 +123,7 @@ double reflected(const GridSampleAttrs& attrs, double x, int64_t size) {
   return (is_even ? rest : span - rest) + low;
 }
 
-// The coordinate that stands for x, by the padding mode.
+// Maps x into the data by the padding mode.
 double padded(const GridSampleAttrs& attrs, double x, int64_t size) {
   if (attrs.padding_mode == "zeros") return x;
   const double inside = attrs.padding_mode == "reflection" ? reflected(attrs, x, size) : x;
@@ -135,7 +135,7 @@ Tap tap_at(double x, double weight, int64_t size) {
   return {is_inside ? static_cast<int64_t>(x) : -1, weight};
 }
 
-// The taps of coordinate `place` of the grid along an axis.
+// Returns the taps of coordinate `place` of the grid along an axis.
 std::vector<Tap> axis_taps(const GridSampleAttrs& attrs, double place, int64_t size) {
   const auto n = static_cast<double>(size);
   const double x = attrs.align_corners ? (place + 1) / 2 * (n - 1) : ((place + 1) * n - 1) / 2;
@@ -218,7 +218,7 @@ Type relate_crop_and_resize(const RelationInput& input) {
   return make_tensor_type(dims, attrs.out_dtype.value_or(data->dtype));
 }
 
-// Where index i of a crop lies along an axis of an image.
+// Returns the position of index i of a crop along an axis of an image.
 double crop_place(double low, double high, int64_t i, int64_t crop, int64_t size) {
   const auto last = static_cast<double>(size - 1);
   if (crop == 1) return 0.5 * (low + high) * last;

@@ -38,9 +38,9 @@ struct CropAndResizeAttrs : AttrsNode {
 
 // The coefficient of grid_sample's cubic.
 inline constexpr double kGridCubic = -0.75;
-// How many elements along an axis grid_sample reads for one result: 1, 2 or 4.
+// Returns how many elements along an axis grid_sample reads for one result: 1, 2 or 4.
 int64_t grid_taps(const GridSampleAttrs& attrs);
-// Index i of `size` as a coordinate from -1 to 1; 0 where there is but one.
+// Returns index i of `size` as a coordinate from -1 to 1; 0 for a single index.
 double grid_coordinate(int64_t i, int64_t size);
 
 }  // namespace headrace::ops

@@ -99,7 +99,7 @@ void check_resize_attrs(const RelationInput& input, const Resize2DAttrs& attrs) 
                {"", "round", "round_prefer_floor", "floor", "ceil", "round_prefer_ceil"});
 }
 
-// The axes of data that are resampled, after checking data and layout.
+// Returns the axes of data that are resampled, after checking data and layout.
 std::vector<size_t> checked_axes(const RelationInput& input, const TensorType& data, const Resize2DAttrs& attrs,
                                  size_t spatial) {
   const std::string_view letters = letters_of(spatial), layout = layout_or(attrs.layout, letters);

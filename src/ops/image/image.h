@@ -5,7 +5,7 @@
 
 namespace headrace::ops {
 
-// Of all three; an empty layout is NCW, NCHW or NCDHW.
+// Attributes of the three resizing ops; an empty layout is NCW, NCHW or NCDHW.
 struct Resize2DAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.Resize2DAttrs";
@@ -53,11 +53,11 @@ struct Resize2DOptions {
   bool cubic_exclude = false;
 };
 Expr resize2d(Expr data, Shape size, const Resize2DOptions& options = {}, Span span = {});
-// The size as an int tensor of two elements.
+// Makes a call with the size as an int tensor of two elements.
 Expr resize2d(Expr data, Expr size, const Resize2DOptions& options = {}, Span span = {});
 
-// What lowering needs too: the resampling that an upsampling is, the axes that a layout resamples, and where output
-// index i of `out` reads an axis of `in`.
+// Helpers that lowering needs, too: the resampling that equals an upsampling, the axes that a layout resamples, and the
+// position at which output index i of `out` reads an axis of `in`.
 Resize2DAttrs resize_attrs(const UpSamplingAttrs& attrs);
 Resize2DAttrs resize_attrs(const UpSampling3DAttrs& attrs);
 // How a coordinate becomes the nearest index, as Relay has it: without a method of its own, a resize whose corners are

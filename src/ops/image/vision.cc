@@ -63,7 +63,7 @@ namespace {
 
 // ---- boxes
 
-// data f[batch, boxes, elements]; fails unless `index`, or -1 where that may be, is an element.
+// Checks data f[batch, boxes, elements]; fails unless `index` is an element, or -1 where that is allowed.
 void check_element(const RelationInput& input, const TensorType& data, std::string_view name, int64_t index,
                    int64_t count, bool may_miss) {
   const auto size = as_int(data->shape[2]);
@@ -84,7 +84,7 @@ bool is_scalar_of(const TensorType& type, bool is_float) {
   return type->shape.empty() && (is_float ? type->dtype.is_float() : type->dtype.is_int());
 }
 
-// False while the type of a threshold that is an argument is not known.
+// Checks a threshold; returns false while the type of a threshold that is an argument is not known.
 bool check_threshold(const RelationInput& input, const GetValidCountsAttrs& attrs) {
   const size_t count = input.arg_types.size();
   if (count < 1 || count > 2)
@@ -177,7 +177,7 @@ C overlap(const Box<C>& a, const Box<C>& b) {
   return either <= 0 ? C{0} : both / either;
 }
 
-// Of one batch: which of the boxes that are looked at, the highest score first, are kept.
+// The boxes of one batch that are kept, of those considered, the highest score first.
 struct Kept {
   std::vector<int64_t> order;
   std::vector<bool> is_kept;
@@ -262,7 +262,7 @@ Type relate_roi_align(const RelationInput& input) {
   return type;
 }
 
-// The element at (y, x) between four of a channel of a batch; 0 where that lies more than one outside.
+// Returns the element at (y, x) between four of a channel of a batch; 0 where that lies more than one outside.
 template <typename T>
 Compute<T> sample(const Elements<T>& data, const Planes& planes, int64_t batch, int64_t channel, Compute<T> y,
                   Compute<T> x) {
@@ -279,7 +279,7 @@ Compute<T> sample(const Elements<T>& data, const Planes& planes, int64_t batch, 
          at(bottom, right) * (v * u);
 }
 
-// Of one axis of one region: where it begins, how long a bin is and how many samples it has.
+// One axis of one region: its beginning, the length of a bin and the number of samples.
 template <typename C>
 struct Extent {
   Extent(const ROIAlignAttrs& attrs, C low, C high, int64_t bins) {

@@ -42,27 +42,27 @@ struct ROIAlignAttrs : AttrsNode {
   bool aligned = false;
 };
 
-// Of ops over regions: data f[N, C, H, W], rois f[R, 5] -> f[R, C, pooled_size], or both with the channels last; null
-// while a type is not known.
+// Returns the result type of an op over regions: data f[N, C, H, W], rois f[R, 5] -> f[R, C, pooled_size], or both with
+// the channels last; null while a type is not known.
 TensorType relate_regions(const RelationInput& input, const Shape& pooled_size, const std::string& layout);
 
-// Where the elements of a dense NCHW or NHWC tensor lie, in eval and in kernels.
+// The offsets of elements in a dense NCHW or NHWC tensor, for eval and kernels.
 struct Planes {
   Planes(const Shape& shape, std::string_view layout);
-  // The element that lies `place` (row * width + column) into a plane.
+  // Returns the element that lies `place` (row * width + column) into a plane.
   template <typename I>
   I offset(const I& batch, const I& channel, const I& place) const {
     return batch * batch_step + channel * channel_step + place * place_step;
   }
   int64_t channels, height, width, batch_step, channel_step, place_step;
 };
-// Of ops over regions, rois f[R, 5]: UserError for a region of a batch that data has not, also where the result is
-// empty.
+// Checks the batch indices of regions, rois f[R, 5]. UserError for an index that the data does not have, even where the
+// result is empty.
 void check_region_batches(const EvalInput& input, const std::string& op);
 
 Expr roi_align(Expr data, Expr rois, ROIAlignAttrs attrs, Span span = {});
 
-// Of roi_align: a region that would need more samples along an axis of a bin is an error.
+// The most samples that roi_align takes along an axis of a bin; a region that would need more is an error.
 inline constexpr int64_t kMostSamples = 4096;
 
 }  // namespace headrace::ops

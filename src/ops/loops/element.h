@@ -62,7 +62,7 @@ struct Elements {
 
 template <typename C>
 inline constexpr bool is_floating = std::is_floating_point_v<C>;
-// What every number is at least, where a maximum begins.
+// Returns the least value of a type, from which a maximum starts.
 template <typename C>
 C least_value() {
   if constexpr (is_floating<C>) {
@@ -72,13 +72,13 @@ C least_value() {
   }
 }
 
-// What the mean of elements stored as T is summed in: integers in 64 bits, since a mean has room where the sum has
-// none.
+// The type in which the mean of elements of type T is summed: 64-bit integers, because a mean fits where the sum would
+// overflow.
 template <typename T>
 using Total =
     std::conditional_t<is_floating<Compute<T>>, Compute<T>, std::conditional_t<std::is_signed_v<T>, int64_t, uint64_t>>;
 
-// Arithmetic that wraps for integers: done on unsigned numbers, where C++ defines it.
+// Compute with wrap-around for integers, on unsigned numbers, for which C++ defines it.
 template <typename C>
 C wrapping_add(C a, C b) {
   if constexpr (is_floating<C>) {
@@ -96,7 +96,7 @@ C wrapping_mul(C a, C b) {
   }
 }
 
-// `array` itself, or its elements converted to `dtype` (floats, integers, bool).
+// Returns `array` itself, or its elements converted to `dtype` (floats, integers, bool).
 NDArray as_dtype(const NDArray& array, DataType dtype);
 
 [[noreturn]] void fail_no_eval(DataType dtype);
@@ -111,7 +111,7 @@ auto dispatch_float(DataType dtype, F&& body) {
   fail_no_eval(dtype);
 }
 
-// The same for integer dtypes of 8 to 64 bits.
+// Calls `body` for integer dtypes of 8 to 64 bits.
 template <typename F>
 auto dispatch_int(DataType dtype, F&& body) {
   if (dtype == DataType::int_(64)) return body.template operator()<int64_t>();
@@ -138,7 +138,8 @@ auto dispatch_any(DataType dtype, F&& body) {
   return dispatch_number(dtype, body);
 }
 
-// What reads an element of a tensor of this dtype as a C: a loop over two dtypes need not be compiled for each pair.
+// Returns a function that reads an element of a tensor of this dtype as a C, so that a loop over two dtypes is not
+// compiled for each pair.
 template <typename C>
 auto reader_as(DataType dtype) -> C (*)(const NDArray&, int64_t) {
   return dispatch_any(dtype, []<typename From>() -> C (*)(const NDArray&, int64_t) {

@@ -17,15 +17,16 @@ Shape broadcast_strides(const Shape& from, const Shape& to);
 // and longer axes; at least one. No axis may be empty.
 void join_axes(Shape& shape, std::span<Shape> strides);
 
-// One row of a walk: where each operand stands at its first index, how far apart the next ones are, how many there are.
-// `body` is what walk_rows was given.
+// Handles one row of a walk. `begin` has the offset of each operand at the row's first index, `step` the distance to
+// the next, `size` the number of indices. `body` is the argument of walk_rows.
 using RowFn = void (*)(void* body, const int64_t* begin, const int64_t* step, int64_t size);
 
-// Calls row(body, ...) for each row of `shape` in row-major order. Compiled once: what is compiled for every element
-// type and every op is the row alone.
+// Calls row(body, ...) for each row of `shape` in row-major order. This function is compiled once; only the row
+// function is compiled for each element type and op.
 void walk_rows(const Shape& shape, std::span<const Shape> strides, RowFn row, void* body);
 
-// A walk over a shape in row-major order, made once and run often: where each of N operands with those strides stands.
+// A walk over a shape in row-major order, made once and run many times: it gives the offset of each of N operands with
+// those strides.
 template <size_t N>
 class OffsetWalk {
  public:
@@ -58,7 +59,7 @@ class OffsetWalk {
   bool is_empty_ = false;
 };
 
-// The same for one that is run once.
+// Makes and runs one walk.
 template <size_t N, typename F>
 void for_each_offset(const Shape& shape, const std::array<Shape, N>& strides, F&& body) {
   OffsetWalk<N>(shape, strides).run(std::forward<F>(body));

@@ -7,15 +7,16 @@
 
 namespace headrace::ops {
 
-// Element i of a tensor of integers. What only uint64 holds, 2^63 and more, is the greatest int64: past any axis, too.
+// Returns element i of a tensor of integers. A uint64 of 2^63 or more becomes the greatest int64, which is out of range
+// for any axis, too.
 int64_t index_at(const NDArray& indices, int64_t i);
-// Element i modulo n > 0; at least 0.
+// Returns element i modulo n > 0; at least 0.
 int64_t wrapped_index_at(const NDArray& indices, int64_t i, int64_t n);
-// Element i as the user gave it, for messages.
+// Returns element i as the user gave it, for messages.
 std::string index_text(const NDArray& indices, int64_t i);
 
-// Element i within [0, n); with `from_end` a negative one counts from the end. UserError at the call otherwise, naming
-// the element as it was given.
+// Returns element i, which must be in [0, n); with `from_end` a negative one counts from the end. UserError at the call
+// otherwise, naming the element as it was given.
 int64_t checked_index_at(const EvalInput& input, const NDArray& indices, int64_t i, int64_t n, bool from_end);
 
 }  // namespace headrace::ops

@@ -1,4 +1,4 @@
-// What the ops that only move elements share: every dtype moves byte-wise.
+// Helpers of ops that only move elements: every dtype moves byte-wise.
 #pragma once
 
 #include <cstring>
@@ -23,7 +23,7 @@ void for_each_index(const Shape& shape, F&& visit) {
   }
 }
 
-// dst[index] = src at the element offset source_of(index); a negative offset leaves the element as it is.
+// Sets dst[index] to src at the element offset source_of(index); a negative offset leaves the element as it is.
 template <typename F>
 void move_elements(const NDArray& src, const NDArray& dst, F&& source_of) {
   const size_t bytes = dst.dtype().bytes();
@@ -36,7 +36,7 @@ void move_elements(const NDArray& src, const NDArray& dst, F&& source_of) {
   });
 }
 
-// dst[to] = src[from], by element offsets.
+// Sets dst[to] to src[from], by element offsets.
 inline void copy_element(const NDArray& src, int64_t from, const NDArray& dst, int64_t to) {
   const size_t bytes = dst.dtype().bytes();
   std::memcpy(dst.data<char>() + static_cast<size_t>(to) * bytes, src.data<char>() + static_cast<size_t>(from) * bytes,
@@ -49,16 +49,16 @@ inline int64_t dot(const Shape& index, const Shape& strides) {
   return offset;
 }
 
-// The elements of a tensor of integers, as index_at() has them.
+// Returns the elements of a tensor of integers, as index_at() has them.
 std::vector<int64_t> to_ints(const NDArray& array);
-// Argument `i` as integers, where all of it is known.
+// Returns argument `i` as integers, where all of it is known.
 std::optional<std::vector<int64_t>> known_ints(const RelationInput& input, size_t i);
 
-// Value inference of an op that moves the elements of argument 0 (a tensor or a tuple of them) as its other arguments
-// and its attributes say: its own relation and `eval`, applied to the elements' positions.
+// Makes the value inference of an op that moves elements of argument 0 (a tensor or a tuple of them): applies the op's
+// own relation and `eval` to the elements' positions.
 ValueInferenceFn value_by_moving(TypeRelationFn relation, EvalFn eval);
 
-// What such ops have in common, after their arguments and attributes.
+// Sets the properties that such ops share; call after arguments and attributes.
 void moving(OpBuilder& op, const TypeRelationFn& relation, const EvalFn& eval, FusionKind kind = FusionKind::injective);
 
 }  // namespace headrace::ops

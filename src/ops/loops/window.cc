@@ -110,7 +110,7 @@ Array<PrimExpr> dims_in_layout(const RelationInput& input, const std::vector<Pri
                                const Layout& layout) {
   try {
     Array<PrimExpr> result = convert_shape(Array<PrimExpr>(dims), Layout::parse(letters), layout);
-    // What whole_dims has multiplied is divided again, symbols too.
+    // Divides the products that whole_dims made again, symbols included.
     for (size_t i = 0; i < dims.size(); ++i) {
       const int64_t factor = layout.factor(letters[i]);
       const auto parts = factor == 1 ? std::nullopt : arith::divide_exactly(dims[i], make_int(factor));

@@ -5,7 +5,7 @@
 
 namespace headrace::ops {
 
-// What they say. Each rank has a type of its own, such as AdaptivePool2DAttrs, with its default layout.
+// Attributes of adaptive pools. Each rank has a type of its own, such as AdaptivePool2DAttrs, with its default layout.
 struct AdaptivePoolAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.AnyAdaptivePoolAttrs";
@@ -30,7 +30,7 @@ using AdaptivePool1DAttrs = AdaptivePoolAttrsOf<1>;
 using AdaptivePool2DAttrs = AdaptivePoolAttrsOf<2>;
 using AdaptivePool3DAttrs = AdaptivePoolAttrsOf<3>;
 
-// Window i of `out` over an axis of `in` elements: [begin, end), never empty where `in` is not 0.
+// Return the bounds of window i of `out` over an axis of `in` elements: [begin, end), never empty unless `in` is 0.
 inline int64_t adaptive_begin(int64_t i, int64_t in, int64_t out) { return i * in / out; }
 inline int64_t adaptive_end(int64_t i, int64_t in, int64_t out) { return ((i + 1) * in + out - 1) / out; }
 

@@ -123,7 +123,7 @@ ConvForm conv_form(const ConvAttrs& attrs) {
 
 namespace {
 
-// `type` in `layout` as whole dimensions, in the order of the letters.
+// Returns `type` in `layout` as whole dimensions, in the order of the letters.
 std::vector<PrimExpr> check_dims(const RelationInput& input, const TensorType& type, std::string_view what,
                                  const Layout& layout, std::string_view letters) {
   if (type->shape.size() != layout.rank()) {
@@ -140,7 +140,8 @@ void check_divides(const RelationInput& input, const PrimExpr& size, int64_t gro
   }
 }
 
-// Before anything asks for the weight's type: a wrong attribute is told as such, not as a weight that nobody knows.
+// Checks attributes before the weight's type is needed, so that a wrong attribute is reported and not an unknown
+// weight.
 void check_attrs(const RelationInput& input, const ConvAttrs& attrs, const ConvForm& form) {
   check_layout(input, "data_layout", form.data_layout, form.letters, form.in_parts());
   check_layout(input, "kernel_layout", form.kernel_layout, form.kernel_letters, form.in_parts());
@@ -150,7 +151,7 @@ void check_attrs(const RelationInput& input, const ConvAttrs& attrs, const ConvF
   if (attrs.kernel_size) check_sizes(input, "kernel_size", *attrs.kernel_size, form.spatial(), 1);
 }
 
-// What all convolutions check, and what their relations compute with.
+// The shapes that all convolutions check and that their relations compute with.
 struct ConvShapes {
   std::vector<PrimExpr> data;    // N C H W
   std::vector<PrimExpr> weight;  // first letters of the kernel's layout, H W
@@ -160,7 +161,7 @@ struct ConvShapes {
   DataType dtype;
 };
 
-// The kernel's sizes: the weight's, or where they are not known the attribute's, which must agree.
+// Returns the kernel's sizes: the weight's, or where they are not known the attribute's, which must agree.
 std::vector<int64_t> check_kernel(const RelationInput& input, const TensorType& weight,
                                   const std::vector<PrimExpr>& dims, const std::optional<Shape>& kernel_size,
                                   const ConvForm& form) {
@@ -215,7 +216,8 @@ void check_out_channels(const RelationInput& input, std::optional<int64_t> chann
 
 PrimExpr over(const PrimExpr& dim, int64_t groups) { return groups == 1 ? dim : floor_div(dim, make_int(groups)); }
 
-// The weight that nobody wrote, from the attributes: `first` and `second` are the sizes of its first two letters.
+// Assumes the type of an unannotated weight from the attributes: `first` and `second` are the sizes of its first two
+// letters.
 void assume_weight(const RelationInput& input, const ConvAttrs& attrs, const ConvForm& form, DataType dtype,
                    PrimExpr first, PrimExpr second) {
   if (!attrs.kernel_size) return;
@@ -225,7 +227,7 @@ void assume_weight(const RelationInput& input, const ConvAttrs& attrs, const Con
   input.assume(1, make_tensor_type(dims_in_layout(input, dims, form.kernel_letters, layout), dtype));
 }
 
-// The channels of data in its layout.
+// Returns the channels of data in its layout.
 PrimExpr channels_of(const RelationInput& input, const ConvForm& form, const TensorType& data) {
   const Layout layout = check_layout(input, "data_layout", form.data_layout, form.letters, form.in_parts());
   return check_dims(input, data, "data", layout, form.letters)[1];
@@ -252,7 +254,7 @@ Type relate_conv(const RelationInput& input) {
   return make_tensor_type(dims_in_layout(input, out, form.letters, shapes.out_layout), shapes.dtype);
 }
 
-// The size of spatial axis i of a transpose's result.
+// Returns the size of spatial axis i of a transpose's result.
 PrimExpr grown_size(const RelationInput& input, const ConvForm& form, const ConvShapes& shapes, size_t i) {
   const Window& window = shapes.window;
   if (form.output_padding[i] >= std::max(window.strides[i], window.dilation[i])) {
@@ -303,8 +305,8 @@ void check_gradient(const RelationInput& input, const ConvForm& form, const Shap
   }
 }
 
-// The taps along spatial axis i where no attribute says them: as many as make the convolution's result as large as
-// `grad`. With strides above one several numbers may.
+// Returns the taps along spatial axis i where no attribute says them: as many as make the convolution's result as large
+// as `grad`. With strides above one several numbers may.
 int64_t infer_taps(const RelationInput& input, const ConvForm& form, size_t i, const PrimExpr& grad,
                    const PrimExpr& data) {
   const auto count = as_int(grad), size = as_int(data);
@@ -379,14 +381,14 @@ ConvView view_conv(const ConvForm& form, const NDArray& data, const NDArray& wei
   return view;
 }
 
-// Where along an axis of the data tap r of window p lies; nothing outside of it.
+// Returns the position in the data, along an axis, of tap r of window p; nothing outside of the data.
 std::optional<int64_t> forward_place(const ConvView& v, size_t axis, int64_t p, int64_t r) {
   const Window& w = v.window;
   const int64_t at = p * w.strides[axis] - w.pad_begin[axis] + r * w.dilation[axis];
   return at < 0 || at >= v.data.dims[2 + axis] ? std::nullopt : std::optional(at);
 }
 
-// Which element of the data reaches result p through tap r.
+// Returns the element of the data that reaches result p through tap r.
 std::optional<int64_t> backward_place(const ConvView& v, size_t axis, int64_t p, int64_t r) {
   const Window& w = v.window;
   const int64_t at = p + w.pad_begin[axis] - r * w.dilation[axis];
@@ -418,8 +420,8 @@ void for_each_tap(const ConvView& v, const std::array<int64_t, 3>& at, Place pla
   }
 }
 
-// out[n, k, at] = sum over c and taps of data[n, group(k) + c, at * stride + tap * dilation - pad] * weight[k, c, tap]
-// The padding is made of zeros, which are multiplied like any element: an infinite weight gives NaN there.
+// Computes out[n, k, at] = sum over c and taps of data[n, group(k) + c, at * stride + tap * dilation - pad] * weight[k,
+// c, tap]. Padding zeros are multiplied like any element, so an infinite weight gives NaN there.
 template <typename T>
 Compute<T> conv_at(const ConvView& v, const Elements<T>& x, const Elements<T>& w, int64_t n, int64_t k,
                    const std::array<int64_t, 3>& at) {
@@ -436,7 +438,7 @@ Compute<T> conv_at(const ConvView& v, const Elements<T>& x, const Elements<T>& w
   return total;
 }
 
-// The gradient of that: the elements that reach the result.
+// Computes the gradient of that sum: the elements that reach the result.
 template <typename T>
 Compute<T> conv_transpose_at(const ConvView& v, const Elements<T>& x, const Elements<T>& w, int64_t n, int64_t k,
                              const std::array<int64_t, 3>& at) {
@@ -484,7 +486,7 @@ std::vector<NDArray> eval_conv(const EvalInput& input) {
   return {out};
 }
 
-// weight[k, c, tap] = sum over n and places of grad[n, k, place] * data[n, group(k) + c, what the tap reads there]
+// Computes weight[k, c, tap] = sum over n and places of grad[n, k, place] * data[n, group(k) + c, position of the tap]
 template <typename T>
 Compute<T> weight_at(const ConvView& v, const Elements<T>& x, const Elements<T>& g, const Shape& weight) {
   const Shape& out = v.out.dims;
@@ -532,7 +534,7 @@ void conv_op(OpBuilder op) {
       .eval(eval_conv);
 }
 
-// nn.conv1d and nn.conv3d, and their transposes.
+// Registers nn.conv1d and nn.conv3d, and their transposes.
 template <size_t spatial>
 void conv_ops_like_2d() {
   const std::string axes = spatial == 1 ? "W" : "D,H,W", taps = spatial == 1 ? "S" : "O,R,S";

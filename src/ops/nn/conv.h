@@ -6,13 +6,13 @@
 
 namespace headrace::ops {
 
-// What convolutions over 1, 2 or 3 spatial axes and their transposes say. Each op has a type of its own, such as
-// Conv2DAttrs, with the defaults of its rank. One value of strides, dilation or output_padding stands for all axes.
+// Attributes of convolutions over 1, 2 or 3 spatial axes and of their transposes. Each op has a type of its own, such
+// as Conv2DAttrs, with the defaults of its rank. One value of strides, dilation or output_padding stands for all axes.
 struct ConvAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.AnyConvAttrs";
   static constexpr int32_t child_slots = 7;
-  // At the defaults of that rank.
+  // Makes the attributes with the defaults of that rank.
   ConvAttrs(size_t spatial, bool transposed);
   size_t spatial;   // no field: the type says it
   bool transposed;  // nor this
@@ -43,8 +43,8 @@ using Conv1DTransposeAttrs = ConvAttrsOf<1, true>;
 using Conv2DTransposeAttrs = ConvAttrsOf<2, true>;
 using Conv3DTransposeAttrs = ConvAttrsOf<3, true>;
 
-// Of nn.conv2d_backward_weight: those of the convolution whose weight's gradient it is. `out_layout` is the gradient's,
-// the attribute grad_layout, as the gradient has the form of the result.
+// Attributes of nn.conv2d_backward_weight: those of the convolution whose weight gradient it computes. `out_layout` is
+// the layout of the incoming gradient (the attribute grad_layout), which has the form of the convolution's result.
 struct Conv2DBackwardWeightAttrs : ConvAttrs {
   using Parent = ConvAttrs;
   static constexpr std::string_view type_key = "relay.attrs.Conv2DBackwardWeightAttrs";
@@ -53,14 +53,14 @@ struct Conv2DBackwardWeightAttrs : ConvAttrs {
   Conv2DBackwardWeightAttrs() : ConvAttrs(2, false) { out_layout = data_layout; }
 };
 
-// The same, layouts and sizes written out.
+// The attributes with layouts and sizes written out.
 struct ConvForm {
   std::string letters, kernel_letters;  // N C H W; O I H W, or I O H W of a transpose
   std::string data_layout, kernel_layout, out_layout;
   Shape strides, padding, dilation, output_padding;
   int64_t groups = 1;
   size_t spatial() const { return letters.size() - 2; }
-  // The axes of data and kernel that may lie in parts; none of a transpose.
+  // Returns the axes of data and kernel that may be in parts; none for a transpose.
   std::string_view in_parts() const { return kernel_letters[0] == 'O' ? kPackedAxes : std::string_view(); }
 };
 ConvForm conv_form(const ConvAttrs& attrs);

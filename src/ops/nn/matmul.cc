@@ -46,7 +46,7 @@ Product product_of(const DenseAttrs& a) { return {false, true, a.out_dtype, a.un
 Product product_of(const MatmulAttrs& a) { return {a.transpose_a, a.transpose_b, a.out_dtype, a.units}; }
 Product product_of(const BatchMatmulAttrs& a) { return {a.transpose_a, a.transpose_b, a.out_dtype, std::nullopt}; }
 
-// [..., M, N] from a and b, whose batch dimensions the caller gives.
+// Returns the type [..., M, N] for a and b, whose batch dimensions the caller gives.
 Type relate_product(const RelationInput& input, const Product& product, const TensorType& a, const TensorType& b,
                     std::vector<PrimExpr> batch) {
   check_same_dtype(input, a, b, input.call.as_op()->arguments[1].name);
@@ -69,7 +69,7 @@ Type relate_product(const RelationInput& input, const Product& product, const Te
   return make_tensor_type(Array<PrimExpr>(batch), dtype);
 }
 
-// dense and matmul: a has any batch dimensions, b is a matrix.
+// Relation of dense and matmul: a has any batch dimensions, b is a matrix.
 template <typename A>
 Type relate_matrix(const RelationInput& input) {
   const TensorType a = input.tensor(0), b = input.tensor(1);
@@ -107,7 +107,7 @@ Type relate_batch(const RelationInput& input) {
   return relate_product(input, product_of(input.call.attrs_as<BatchMatmulAttrs>()), a, b, {*batch});
 }
 
-// out[m, n] = sum over k of a[m, k] * b[k, n], k ascending; `a`, `b`, `c` are the first elements' positions.
+// Computes out[m, n] = sum over k of a[m, k] * b[k, n], k ascending; `a`, `b`, `c` are the first elements' positions.
 template <typename T>
 void multiply_matrices(const EvalInput& input, const Elements<T>& x, const Elements<T>& w, const Elements<T>& y,
                        const Product& product, int64_t a, int64_t b, int64_t c, int64_t m, int64_t n, int64_t k) {

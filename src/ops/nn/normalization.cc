@@ -161,7 +161,7 @@ std::vector<NDArray> eval_layer_norm(const EvalInput& input) {
   return {out};
 }
 
-// The greatest element is taken off first, so that exp cannot overflow.
+// Subtracts the greatest element first, so that exp cannot overflow.
 template <bool logarithm>
 std::vector<NDArray> eval_softmax(const EvalInput& input) {
   const NDArray out = input.make_output();

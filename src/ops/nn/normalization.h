@@ -48,10 +48,10 @@ struct LRNAttrs : AttrsNode {
   double beta = 0.75;
 };
 
-// Argument 0, which must be floating point; null while its type is not known.
+// Returns the type of argument 0, which must be floating point; null while it is not known.
 TensorType float_data(const RelationInput& input);
 
-// A tuple: the normalised data, the mean, the variance.
+// Returns a tuple: the normalised data, the mean, the variance.
 Expr batch_norm(Expr data, Expr gamma, Expr beta, Expr moving_mean, Expr moving_var, BatchNormAttrs attrs = {},
                 Span span = {});
 Expr layer_norm(Expr data, Expr gamma, Expr beta, LayerNormAttrs attrs = {}, Span span = {});

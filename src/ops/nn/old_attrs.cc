@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kKeys[] = {"relay.attrs.MaxPoolAttrs", "relay.attrs.AvgPoolAttrs",
                                       "relay.attrs.AdaptivePoolAttrs", "relay.attrs.ConvNDAttrs"};
 
-// What was saved, until the call that has it is read.
+// Saved attributes, until the call that has them is read.
 struct OldAttrsNode : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.OldAttrs";

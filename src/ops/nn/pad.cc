@@ -60,7 +60,7 @@ Widths widths_argument(const RelationInput& input, size_t rank) {
   return widths;
 }
 
-// A mirrored border is no wider than what there is to mirror; an edge needs an element.
+// Checks borders: a mirrored one is no wider than the elements to mirror, and an edge needs an element.
 void check_border(const RelationInput& input, Border border, size_t axis, const PrimExpr& dim,
                   const std::pair<PrimExpr, PrimExpr>& width) {
   const auto n = as_int(dim);
@@ -122,7 +122,7 @@ Type relate_mirror_pad(const RelationInput& input) {
   return data ? padded_type(input, data, widths_of(input, attrs.pad_width), border_of(attrs.mode)) : Type();
 }
 
-// The index that stands at `at`, or -1 for the constant.
+// Returns the index read at position `at`, or -1 for the constant.
 int64_t source_index(Border border, int64_t at, int64_t n) {
   if (at >= 0 && at < n) return at;
   switch (border) {

@@ -23,13 +23,13 @@ struct MirrorPadAttrs : AttrsNode {
   Array<Shape> pad_width;
 };
 
-// Where an index before 0 or past n - 1 reads.
+// The source of an element outside of the data.
 enum class Border : uint8_t { constant, edge, reflect, symmetric };
-// Of a checked pad_mode or mode.
+// Parses a checked pad_mode or mode.
 Border border_of(std::string_view mode);
 
 Expr pad(Expr data, Array<Shape> pad_width, Expr pad_value, std::string pad_mode = "constant", Span span = {});
-// pad_width as an int tensor [rank, 2].
+// Makes a call with pad_width as an int tensor [rank, 2].
 Expr pad(Expr data, Expr pad_width, Expr pad_value, std::string pad_mode = "constant", Span span = {});
 Expr mirror_pad(Expr data, Array<Shape> pad_width, std::string mode = "SYMMETRIC", Span span = {});
 

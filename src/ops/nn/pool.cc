@@ -70,7 +70,7 @@ namespace {
 
 // ---- type relations
 
-// Every window starts inside the data or its leading padding, also in ceil mode.
+// Counts windows; every one starts inside the data or its leading padding, also in ceil mode.
 PrimExpr pooled_size(const RelationInput& input, const Window& window, size_t i, const PrimExpr& size, int64_t taps,
                      bool ceil_mode) {
   const int64_t stride = window.strides[i];
@@ -82,7 +82,7 @@ PrimExpr pooled_size(const RelationInput& input, const Window& window, size_t i,
   return window.pad_end[i] + stride <= reach ? rounded_up : make_binary(BinaryOp::min, rounded_up, starts);
 }
 
-// What a pool with the call's attributes gives of `data`.
+// Returns the result type of a pool of `data` with the call's attributes.
 TensorType pooled_type(const RelationInput& input, const TensorType& data) {
   const auto& attrs = input.call.attrs_as<PoolAttrs>();
   const size_t spatial = attrs.spatial;
@@ -103,7 +103,7 @@ Type relate_pool(const RelationInput& input) {
   return data ? pooled_type(input, data) : Type();
 }
 
-// The data's type, where the other argument is of the type that the pool's result has.
+// Returns the data's type, and checks the other argument against the pool's result type.
 Type relate_pool_grad(const RelationInput& input) {
   const TensorType data = input.tensor(1);
   if (!data) return {};
@@ -240,7 +240,7 @@ std::vector<NDArray> eval_avg(const EvalInput& input, const NDArray& out, const 
   return {out};
 }
 
-// Which tap of a window is the first greatest: its offset; none where no tap lies in the data. NaN is the greatest.
+// Returns the offset of the first greatest tap of a window; none where no tap lies in the data. NaN is the greatest.
 template <typename T>
 std::optional<int64_t> first_greatest(const PoolView& view, const Elements<T>& x, int64_t plane,
                                       std::span<const int64_t> window) {

@@ -5,13 +5,13 @@
 
 namespace headrace::ops {
 
-// What pools over windows along 1, 2 or 3 spatial axes say. Each op has a type of its own, such as MaxPool2DAttrs, with
-// the defaults of its rank. One value of a list of sizes stands for all axes.
+// Attributes of pools over windows along 1, 2 or 3 spatial axes. Each op has a type of its own, such as MaxPool2DAttrs,
+// with the defaults of its rank. One value of a list of sizes stands for all axes.
 struct PoolAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.AnyPoolAttrs";
   static constexpr int32_t child_slots = 6;
-  // At the defaults of that rank.
+  // Makes the attributes with the defaults of that rank.
   explicit PoolAttrs(size_t spatial);
   size_t spatial;  // no field: the type says it
   Shape pool_size, strides, dilation, padding;
@@ -47,7 +47,7 @@ struct GlobalPool2DAttrs : AttrsNode {
   std::string out_layout;
 };
 
-// What the attributes of a pool come to: a value for each spatial axis, both layouts.
+// The attributes of a pool with a value for each spatial axis and both layouts.
 struct PoolForm {
   std::string_view letters;  // N C H W
   Layout layout, out_layout;
@@ -55,12 +55,12 @@ struct PoolForm {
   Window window;
   size_t spatial() const { return letters.size() - 2; }
 };
-// Of attributes that are typed.
+// Returns the form of the attributes of a typed call.
 PoolForm pool_form(const PoolAttrs& attrs);
-// A global pool's: one window of `plane`, the data's sizes along H and W.
+// Returns the form of a global pool: one window of `plane`, the data's sizes along H and W.
 PoolForm global_pool_form(const GlobalPool2DAttrs& attrs, Shape plane);
 
-// nn.max_pool1d, 2d or 3d, as the attributes' rank is.
+// Makes nn.max_pool1d, 2d or 3d, by the rank of the attributes.
 Expr max_pool(Expr data, const PoolAttrs& attrs, Span span = {});
 Expr avg_pool(Expr data, const PoolAttrs& attrs, Span span = {});
 Expr global_max_pool2d(Expr data, std::string layout = "NCHW", Span span = {});

@@ -73,7 +73,7 @@ Type relate_sub_pixel(const RelationInput& input, bool to_space) {
   return make_tensor_type(Array<PrimExpr>(to_layout(dims, axes_of(attrs.layout, "NCHW"))), data->dtype);
 }
 
-// The result's element (n, c, y, x) is the data's (n, c', y', x').
+// Copies elements: the result's element (n, c, y, x) is the data's (n, c', y', x').
 std::vector<NDArray> eval_sub_pixel(const EvalInput& input, bool to_space) {
   const auto& attrs = input.attrs<SubPixelAttrs>();
   const NDArray out = input.make_output();

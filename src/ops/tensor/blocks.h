@@ -6,7 +6,7 @@
 
 namespace headrace::ops {
 
-// Of depth_to_space and space_to_depth, which does not look at mode.
+// Attributes of depth_to_space and of space_to_depth, which ignores mode.
 struct SubPixelAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.SubPixelAttrs";

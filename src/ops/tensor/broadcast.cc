@@ -64,7 +64,7 @@ Type relate_bias_add(const RelationInput& input) {
 
 // ---- the functions
 
-// Integer arithmetic wraps: it is done on unsigned numbers, where C++ defines it.
+// Computes integers on unsigned numbers, where C++ defines wrap-around.
 template <typename C, typename F>
 C wrap(C a, C b, F f) {
   if constexpr (is_floating<C>) {
@@ -74,7 +74,7 @@ C wrap(C a, C b, F f) {
   }
 }
 
-// Whether an integer quotient traps: x / 0 is defined as 0, and the least integer / -1 wraps to itself.
+// Returns whether an integer quotient traps: x / 0 is defined as 0, and the least integer / -1 wraps to itself.
 template <typename C>
 bool quotient_traps(C a, C b, C* quotient) {
   if (b == 0) {
@@ -144,7 +144,7 @@ C power_of(C a, C b) {
   }
 }
 
-// A count at or past the width shifts everything out; a negative count is one past the width.
+// Shifts; a count at or past the width shifts everything out, and a negative count counts as past the width.
 template <typename C>
 C shift_left(C a, C b) {
   return static_cast<uint64_t>(b) < sizeof(C) * 8 ? static_cast<C>(static_cast<uint64_t>(a) << static_cast<uint64_t>(b))
@@ -172,12 +172,12 @@ C lesser_of(C a, C b) {
 
 // ---- eval
 
-// What an op makes of as many pairs.
+// Computes an op for `count` pairs of elements.
 template <typename C, typename R>
 using PairsFn = void (*)(const C* a, const C* b, R* y, int64_t count);
 
-// The walk is compiled once for each dtype and hands blocks to a function of each op: as a part of all of them it was
-// most of what it took to compile the room. Elements of long rows are handed on where they are.
+// Walks the elements. The walk is compiled once for each dtype and hands blocks to a function of each op: compiled into
+// each op it took most of the room's build time. Elements of long rows are passed in place.
 template <typename In, typename Out>
 class PairWalk {
   using C = Compute<In>;
@@ -237,7 +237,7 @@ class PairWalk {
     for (int64_t i = 0; i < n; ++i) to[i] = from[begin + i * step];
   }
 
-  // The elements where they are, or else in `buffer`.
+  // Returns the elements in place, or else copied to `buffer`.
   static const C* block(const Elements<In>& from, int64_t begin, int64_t step, int64_t n, C* buffer) {
     if constexpr (std::is_same_v<In, C>) {
       if (step == 1) return from.data + begin;
@@ -307,7 +307,7 @@ EvalFn eval_comparison(F f) {
   };
 }
 
-// Bits of integers; of bools their truth.
+// Combines the bits of integers, or the truth values of bools.
 template <typename F>
 EvalFn eval_bits(F f) {
   return [f](const EvalInput& input) {
@@ -352,8 +352,8 @@ std::vector<NDArray> eval_bias_add(const EvalInput& input) {
 
 // ---- value inference
 
-// For each element of the result, where the elements of the operands that it is made of stand; nothing where a shape is
-// not known. An operand whose values are known has a known shape.
+// Calls the body for each element of the result with the positions of the operands' elements; returns nothing where a
+// shape is not known. An operand with known values has a known shape.
 template <size_t N>
 std::optional<std::vector<std::array<int64_t, N>>> broadcast_places(const RelationInput& input) {
   Array<PrimExpr> dims;
@@ -397,7 +397,7 @@ Values infer_binary(const RelationInput& input) {
   return infer_pairwise(input, [](const PrimExpr& a, const PrimExpr& b) { return make_binary(op, a, b); });
 }
 
-// A divisor that is not known to be other than zero leaves the value unknown.
+// Infers a division; the value is unknown unless the divisor is known not to be zero.
 template <BinaryOp op>
 Values infer_quotient(const RelationInput& input) {
   const auto divisors = input.arg_value(1);
@@ -409,7 +409,7 @@ Values infer_quotient(const RelationInput& input) {
   return infer_binary<op>(input);
 }
 
-// Dimensions that are provably equal compare equal; of symbols nothing else is folded.
+// Dimensions that are provably equal compare equal; other symbolic comparisons are not folded.
 template <BinaryOp op>
 Values infer_comparison(const RelationInput& input) {
   return infer_pairwise(input, [](const PrimExpr& a, const PrimExpr& b) {

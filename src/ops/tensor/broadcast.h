@@ -13,7 +13,7 @@ struct BiasAddAttrs : AttrsNode {
   int64_t axis = 1;
 };
 
-// A call of a binary op: binary("add", a, b).
+// Makes a call of a binary op: binary("add", a, b).
 Expr binary(std::string_view op, Expr lhs, Expr rhs, Span span = {});
 Expr add(Expr lhs, Expr rhs, Span span = {});
 Expr subtract(Expr lhs, Expr rhs, Span span = {});

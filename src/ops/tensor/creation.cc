@@ -27,7 +27,7 @@ namespace {
 
 using relay::make_call;
 
-// The shape argument's value, `?` where it is not known.
+// Returns the shape argument's value, `?` where it is not known.
 Array<PrimExpr> shape_argument(const RelationInput& input, size_t i) {
   const TensorType type = input.tensor(i);
   if (!type || type->shape.size() != 1 || !(type->dtype.is_int() || type->dtype.is_uint()))
@@ -40,7 +40,7 @@ Array<PrimExpr> shape_argument(const RelationInput& input, size_t i) {
   return dims;
 }
 
-// The result of an init op whose shape is its attribute, or its argument after `leading` others.
+// Returns the result of an init op whose shape is its attribute, or its argument after `leading` others.
 Type init_type(const RelationInput& input, size_t leading) {
   const auto& attrs = input.call.attrs_as<InitOpAttrs>();
   const size_t args = input.arg_types.size();
@@ -94,7 +94,7 @@ EvalFn eval_number(double value) {
   };
 }
 
-// All elements are one expression; the shape is known since values are asked for only then.
+// Infers the value of a tensor whose elements are one expression; the shape is known here.
 std::optional<std::vector<PrimExpr>> repeated(const Type& type, const PrimExpr& value) {
   const auto shape = as_shape(type.as<TensorTypeNode>()->shape);
   if (!shape) return std::nullopt;
@@ -115,7 +115,7 @@ ValueInferenceFn number_value(int64_t number) {
 
 // ---- arange
 
-// The number of steps from start to before stop; nothing when it cannot be counted.
+// Returns the number of steps from start to before stop; nothing when it cannot be counted.
 template <typename T>
 std::optional<int64_t> count_steps(T start, T stop, T step) {
   if constexpr (std::is_floating_point_v<T>) {

@@ -5,7 +5,7 @@
 
 namespace headrace::ops {
 
-// Of full, zeros and ones. The shape may instead be an argument, an int tensor of one dimension.
+// Attributes of full, zeros and ones. The shape may instead be an argument, an int tensor of one dimension.
 struct InitOpAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.InitOpAttrs";
@@ -23,7 +23,7 @@ struct ArangeAttrs : AttrsNode {
   DataType dtype;
 };
 
-// Of shape_of and ndarray_size.
+// Attributes of shape_of and ndarray_size.
 struct ShapeOfAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.ShapeOfAttrs";
@@ -37,7 +37,7 @@ Expr full(Expr fill_value, Expr shape, DataType dtype, Span span = {});
 Expr zeros(Shape shape, DataType dtype, Span span = {});
 Expr ones(Shape shape, DataType dtype, Span span = {});
 Expr full_like(Expr data, Expr fill_value, Span span = {});
-// start, start + step, ... before stop: three scalars of dtype.
+// Makes start, start + step, ... before stop, from three scalars of dtype.
 Expr arange(Expr start, Expr stop, Expr step, DataType dtype, Span span = {});
 Expr shape_of(Expr data, DataType dtype = DataType::int_(64), Span span = {});
 Expr ndarray_size(Expr data, DataType dtype = DataType::int_(64), Span span = {});

@@ -27,7 +27,7 @@ std::string without_spaces(std::string_view text) {
   return result;
 }
 
-// A term with its "..." as the character '.', of which it has at most one.
+// Returns a term with its "..." as the character '.', of which it has at most one.
 std::string read_term(std::string_view term, std::string_view equation) {
   std::string letters;
   for (size_t i = 0; i < term.size(); ++i) {
@@ -43,7 +43,7 @@ std::string read_term(std::string_view term, std::string_view equation) {
   return letters;
 }
 
-// The labels of a term of `rank` axes.
+// Returns the labels of a term of `rank` axes.
 std::vector<int> labels_of(std::string_view term, size_t rank) {
   std::vector<int> labels;
   for (const char c : term) {

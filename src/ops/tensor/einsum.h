@@ -15,17 +15,17 @@ struct EinsumAttrs : AttrsNode {
 
 Expr einsum(Array<Expr> data, std::string equation, Span span = {});
 
-// Axes by what they are called: a letter, or for the axes of "..." -1 for the last of them, -2 for the one before.
+// The axes of an equation by label: a letter, or for the axes of "..." -1 for the last of them, -2 for the one before.
 struct EinsumForm {
   std::vector<std::vector<int>> operands;
   std::vector<int> output;
   std::vector<int> summed;  // labels of no axis of the output, in the order in which they first occur
 
-  // Where a label stands among those of the output, then the summed ones.
+  // Returns the position of a label among those of the output, followed by the summed ones.
   size_t place_of(int label) const;
 };
-// What an equation says of operands of those ranks: "ij,jk->ik", "...i,i", without an arrow the letters that occur once
-// in the order of the alphabet, behind "...". UserError: what it does not allow.
+// Parses an equation for operands of those ranks: "ij,jk->ik", "...i,i"; without an arrow the output has the letters
+// that occur once, in the order of the alphabet, behind "...". UserError for an equation that is not valid for them.
 EinsumForm einsum_form(std::string_view equation, const std::vector<size_t>& ranks);
 
 }  // namespace headrace::ops

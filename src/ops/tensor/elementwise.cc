@@ -110,12 +110,12 @@ Type relate_prelu(const RelationInput& input) {
 
 // ---- eval
 
-// What an op makes of as many elements; `context` is its function.
+// Computes an op for `count` elements; `context` is the op's function.
 template <typename C, typename R>
 using ElementsFn = void (*)(const void* context, const C* x, R* y, int64_t count);
 
-// The walk is compiled once for each dtype and hands blocks to a function of each op: as a part of all of them it was
-// most of what it took to compile the room.
+// Walks the elements. The walk is compiled once for each dtype and hands blocks to a function of each op: compiled into
+// each op it took most of the room's build time.
 template <typename In, typename Out>
 void walk(const EvalInput& input, const NDArray& out, const void* context, ElementsFn<Compute<In>, Compute<Out>> f) {
   constexpr int64_t kBlock = 256;
@@ -142,7 +142,7 @@ void walk_elements(const EvalInput& input, const NDArray& out, const F& f) {
   });
 }
 
-// A unary function on floats: `f` is called with float or double.
+// Makes the evaluation of a unary function on floats: `f` is called with float or double.
 template <typename F>
 EvalFn eval_float(F f) {
   return [f](const EvalInput& input) {
@@ -152,7 +152,7 @@ EvalFn eval_float(F f) {
   };
 }
 
-// A unary function on floats and integers.
+// Makes the evaluation of a unary function on floats and integers.
 template <typename F>
 EvalFn eval_number(F f) {
   return [f](const EvalInput& input) {
@@ -162,7 +162,7 @@ EvalFn eval_number(F f) {
   };
 }
 
-// An integer is its own floor, ceil, round and trunc.
+// Makes the evaluation of floor, ceil, round or trunc, which leave integers as they are.
 template <typename F>
 EvalFn eval_rounding(F f) {
   return eval_number([f](auto x) {
@@ -212,7 +212,7 @@ std::vector<NDArray> eval_bitwise_not(const EvalInput& input) {
 
 std::vector<NDArray> eval_copy(const EvalInput& input) { return {input.args[0].copy()}; }
 
-// The definition is inference: nothing is dropped and the mask is all ones.
+// Evaluates dropout in inference form: nothing is dropped and the mask is all ones.
 std::vector<NDArray> eval_dropout(const EvalInput& input) {
   const NDArray mask = input.make_output(1);
   for (int64_t i = 0; i < mask.num_elements(); ++i) set_element(mask.tensor(), i, 1);

@@ -46,14 +46,14 @@ struct DropoutAttrs : AttrsNode {
   double rate = 0.5;
 };
 
-// A call of a unary op without attributes: unary("exp", x).
+// Makes a call of a unary op without attributes: unary("exp", x).
 Expr unary(std::string_view op, Expr data, Span span = {});
 Expr relu(Expr data, Span span = {});
 Expr leaky_relu(Expr data, double alpha, Span span = {});
 Expr prelu(Expr data, Expr alpha, int64_t axis = 1, Span span = {});
 Expr clip(Expr data, double a_min, double a_max, Span span = {});
 Expr cast(Expr data, DataType dtype, Span span = {});
-// A tuple: the data, and the mask.
+// Returns a tuple: the data, and the mask.
 Expr dropout(Expr data, double rate = 0.5, Span span = {});
 
 }  // namespace headrace::ops

@@ -57,7 +57,8 @@ Type relate_per_axis(const RelationInput& input) {
   return data;
 }
 
-// floor(x * 2^left * multiplier / 2^(31 + right) + 1/2), the product wrapping at 64 bits, the result at 32.
+// Returns floor(x * 2^left * multiplier / 2^(31 + right) + 1/2), where the product wraps at 64 bits and the result at
+// 32.
 int32_t multiplied(int64_t x, int64_t multiplier, int64_t left, int64_t right) {
   const uint64_t product = (static_cast<uint64_t>(x) << left) * static_cast<uint64_t>(multiplier);
   const uint64_t rounded = product + (uint64_t{1} << (kFixedBits - 1 + right));

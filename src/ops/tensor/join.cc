@@ -11,7 +11,7 @@ namespace headrace {
 
 namespace {
 
-// A number, or a constant of the IR. True and False count nothing.
+// Reads a number, or a constant of the IR; True and False are not numbers.
 std::optional<int64_t> whole_number(const RawValue& raw) {
   if (raw.type_index == type_index::kInt) return raw.v.v_int;
   const bool is_imm = raw.type_index >= type_index::kStaticObjectBegin && raw.v.v_object->is_instance<IntImmNode>();

@@ -7,8 +7,8 @@
 
 namespace headrace {
 
-// A number of equal parts, or the positions where parts begin after the first. One form, whoever gives it: numbers of a
-// text with a suffix (3i64), alone and in lists, are plain integers.
+// A number of equal parts, or the positions where parts after the first begin. Numbers with a suffix in a text (3i64),
+// alone or in lists, are stored as plain integers, so that equal attributes compare equal.
 using Sections = std::variant<int64_t, Shape>;
 
 template <>
@@ -48,7 +48,7 @@ struct SplitAttrs : AttrsNode {
 
 Expr concatenate(Array<Expr> items, int64_t axis = 0, Span span = {});
 Expr stack(Array<Expr> items, int64_t axis = 0, Span span = {});
-// A tuple of the parts.
+// Returns a tuple of the parts.
 Expr split(Expr data, int64_t sections, int64_t axis = 0, Span span = {});
 Expr split(Expr data, Shape begins, int64_t axis = 0, Span span = {});
 

@@ -48,8 +48,8 @@ Expr one_hot(Expr indices, Expr on_value, Expr off_value, int64_t depth, int64_t
 Expr trilu(Expr data, Expr k, bool upper = true, Span span = {});
 Expr sequence_mask(Expr data, Expr valid_length, double mask_value = 0, int64_t axis = 0, Span span = {});
 
-// Of the diagonals k1 .. k2 of an m x n matrix: how long the longest is, and how far diagonal d is pushed to the right
-// in its row of such a length.
+// For the diagonals k1 .. k2 of an m x n matrix: longest_diagonal returns the length of the longest, diagonal_offset
+// the offset of diagonal d to the right in a row of that length.
 int64_t longest_diagonal(const MatrixSetDiagAttrs& attrs, int64_t m, int64_t n);
 int64_t diagonal_offset(const MatrixSetDiagAttrs& attrs, int64_t m, int64_t n, int64_t d);
 

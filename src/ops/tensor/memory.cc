@@ -33,7 +33,7 @@ Type relate_alloc_storage(const RelationInput& input) {
   return make_tensor_type({make_int(attrs.size)}, DataType::uint(8));
 }
 
-// Bytes of a dense tensor; nothing while a dimension is symbolic.
+// Returns the bytes of a dense tensor; nothing while a dimension is symbolic.
 std::optional<int64_t> size_bytes(const Array<PrimExpr>& dims, DataType dtype) {
   const auto shape = as_shape(dims);
   if (!shape) return std::nullopt;
@@ -69,7 +69,7 @@ Type relate_copy(const RelationInput& input) {
 
 Type relate_kill(const RelationInput& input) { return input.tensor(0) ? no_result() : Type(); }
 
-// The function's own call checks its arguments; here the outputs are checked to be what it gives.
+// Checks that the outputs match the function's results; the function's own call checks its arguments.
 Type relate_call_dps(const RelationInput& input) {
   const auto* function = input.arg_types[0].as<FuncTypeNode>();
   if (function == nullptr)

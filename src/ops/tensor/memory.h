@@ -32,11 +32,12 @@ struct MemoryViewAttrs : AttrsNode {
 };
 
 Expr alloc_storage(int64_t size, int64_t alignment = 64, Span span = {});
-// `base`: a storage, or any other tensor whose memory is seen in another shape.
+// Makes a view of `base`, a storage or any other tensor, in another shape.
 Expr memory_view(Expr base, int64_t byte_offset, Shape shape, DataType dtype, Span span = {});
 Expr memory_kill(Expr storage, Span span = {});
 Expr memory_copy(Expr source, Expr destination, Span span = {});
-// `function` takes the tensors `inputs` and gives one tensor, or a tuple of as many as there are outputs.
+// Makes a call of `function`, which takes the tensors `inputs` and returns one tensor, or a tuple of as many as there
+// are outputs.
 Expr call_dps(Expr function, Array<Expr> inputs, Array<Expr> outputs, Span span = {});
 
 }  // namespace headrace::ops

@@ -51,7 +51,7 @@ struct SliceLikeAttrs : AttrsNode {
 Expr layout_transform(Expr data, std::string src_layout, std::string dst_layout, Span span = {});
 Expr reverse_sequence(Expr data, Expr seq_lengths, int64_t seq_axis = 1, int64_t batch_axis = 0, Span span = {});
 
-// Which axis of the result item k of a meshgrid runs along.
+// Returns which axis of the result item k of a meshgrid runs along.
 size_t meshgrid_axis(const MeshgridAttrs& attrs, size_t k);
 
 }  // namespace headrace::ops

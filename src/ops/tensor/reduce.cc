@@ -54,7 +54,7 @@ namespace {
 
 using relay::make_call;
 
-// Which axes are reduced. The relation has checked them when eval asks.
+// Returns which axes are reduced. The relation has checked them when eval asks.
 std::vector<bool> reduced_axes(const std::optional<Shape>& axis, bool exclude, size_t rank) {
   if (!axis) return std::vector<bool>(rank, !exclude);
   std::vector<bool> reduced(rank, exclude);
@@ -93,7 +93,7 @@ Type relate_numbers(const RelationInput& input) {
   return reduced_type<ReduceAttrs>(input, data, data->dtype);
 }
 
-// Of no elements there is neither a greatest nor a mean.
+// Refuses to reduce no elements: they have no greatest element and no mean.
 template <typename A>
 void check_not_empty(const RelationInput& input, const TensorType& data) {
   const A& attrs = input.call.attrs_as<A>();
@@ -153,7 +153,7 @@ Type relate_variance(const RelationInput& input) {
   return result;
 }
 
-// The type of data summed up to `target`, which must broadcast to data's shape.
+// Returns the type of data summed up to `target`, which must broadcast to data's shape.
 Type collapsed_type(const RelationInput& input, const TensorType& data, const std::vector<PrimExpr>& target) {
   if (data->dtype.is_bool()) input.fail(fmt::format("data must be numbers, got {}; cast it", show(data)));
   const TensorType result = make_tensor_type(Array<PrimExpr>(target), data->dtype);
@@ -185,7 +185,7 @@ struct Groups {
   OffsetWalk<1> outputs, elements;  // over the axes that stay, over those that go
   int64_t group_size = 1;
 
-  // UserError when the groups are empty, for what has no value then.
+  // Throws a UserError when the groups are empty and the reduction has no value for them.
   void check_not_empty() const {
     if (group_size == 0) throw_user_error("a reduction over an empty axis has no result");
   }
@@ -256,7 +256,8 @@ std::vector<NDArray> eval_mean(const EvalInput& input) {
   return {out};
 }
 
-// The element of each group that no other beats; NaN beats all. Equal ones: the first, or the last.
+// Returns whether a replaces b as the extreme element of a group. NaN replaces any number; equal elements do not
+// replace each other.
 template <typename C>
 bool beats(C a, C b, bool greatest) {
   if (b != b) return false;
@@ -333,7 +334,7 @@ std::vector<NDArray> eval_collapse_sum(const EvalInput& input) {
   std::vector<bool> reduced(from.size(), true);
   for (size_t i = 0; i < to.size(); ++i) {
     const size_t axis = from.size() - to.size() + i;
-    // Of an axis of 1 there is nothing to sum up; of an empty one the result has one element, 0.
+    // An axis of 1 needs no sum; an empty axis gives one element, 0.
     reduced[axis] = to[i] == 1 && from[axis] != 1;
   }
   const Groups groups(from, reduced);
@@ -350,7 +351,7 @@ std::vector<NDArray> eval_collapse_sum(const EvalInput& input) {
 
 // ---- value inference
 
-// The product of a list is what Size and Reshape ask for; a list has one axis, so any axis attribute names it.
+// Infers the product of a list, which Size and Reshape need; a list has one axis, so any axis attribute names it.
 std::optional<std::vector<PrimExpr>> infer_prod(const RelationInput& input) {
   const auto values = input.arg_value(0);
   const auto& attrs = input.call.attrs_as<ReduceAttrs>();

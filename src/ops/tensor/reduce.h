@@ -26,7 +26,7 @@ struct ArgReduceAttrs : AttrsNode {
   bool exclude = false;
 };
 
-// Of collapse_sum_to, where the shape may instead be an argument, an int tensor of one dimension.
+// Attributes of collapse_sum_to, whose shape may instead be an argument, an int tensor of one dimension.
 struct CollapseSumAttrs : AttrsNode {
   using Parent = AttrsNode;
   static constexpr std::string_view type_key = "relay.attrs.CollapseSumAttrs";
@@ -46,13 +46,13 @@ struct VarianceAttrs : AttrsNode {
   bool unbiased = false;
 };
 
-// sum, mean, max, min, prod, all, any: reduce("sum", x, {{1, 2}}, true).
+// Makes sum, mean, max, min, prod, all or any: reduce("sum", x, {{1, 2}}, true).
 Expr reduce(std::string_view op, Expr data, std::optional<Shape> axis = std::nullopt, bool keepdims = false,
             bool exclude = false, Span span = {});
-// argmax, argmin: the index along the axis, or into the flattened reduced axes.
+// Makes argmax or argmin: the index along the axis, or into the flattened reduced axes.
 Expr arg_reduce(std::string_view op, Expr data, std::optional<Shape> axis = std::nullopt, bool keepdims = false,
                 bool select_last_index = false, Span span = {});
-// Summed over the axes along which `shape` was broadcast to the data's.
+// Sums over the axes along which `shape` was broadcast to the data's.
 Expr collapse_sum_to(Expr data, Shape shape, Span span = {});
 Expr variance(Expr data, Expr mean, std::optional<Shape> axis = std::nullopt, bool keepdims = false,
               bool unbiased = false, Span span = {});

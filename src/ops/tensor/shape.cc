@@ -55,7 +55,7 @@ struct ReshapeState {
   }
 };
 
-// -4, a, b: the next input dimension as a times b, one of which may be -1.
+// Handles -4, a, b: the next input dimension as a times b, one of which may be -1.
 void split_dimension(ReshapeState& state, const Dims& newshape, size_t i) {
   if (i + 2 >= newshape.size()) state.input.fail("newshape: -4 needs two sizes after it");
   const PrimExpr whole = state.next("-4");
@@ -75,7 +75,7 @@ void split_dimension(ReshapeState& state, const Dims& newshape, size_t i) {
   state.result.insert(state.result.end(), {a, b});
 }
 
-// One entry of newshape; gives how many entries it used.
+// Handles one entry of newshape; returns how many entries it used.
 size_t reshape_entry(ReshapeState& state, const Dims& newshape, size_t i, bool allowzero) {
   const auto value = as_int(newshape[i]);
   if (value == 0 && !allowzero) {
@@ -102,7 +102,7 @@ size_t reshape_entry(ReshapeState& state, const Dims& newshape, size_t i, bool a
   return 1;
 }
 
-// What `source` becomes by `newshape`, entry by entry.
+// Applies `newshape` to the dimensions `source`, entry by entry.
 Dims reshaped_dims(const RelationInput& input, const Array<PrimExpr>& source, const Dims& newshape, bool allowzero) {
   ReshapeState state{input, source, 0, std::nullopt, {}};
   for (size_t i = 0; i < newshape.size();) i += reshape_entry(state, newshape, i, allowzero);
@@ -131,7 +131,7 @@ Type relate_reshape(const RelationInput& input) {
   return make_tensor_type(Array<PrimExpr>(reshaped_dims(input, data->shape, *newshape, attrs.allowzero)), data->dtype);
 }
 
-// The entries from the last to the first; the two sizes that belong to a -4 stay behind it.
+// Reverses the entries; the two sizes of a -4 stay behind it.
 Dims reversed_entries(const Shape& newshape) {
   Dims result;
   for (size_t i = 0; i < newshape.size(); ++i) {
@@ -171,7 +171,7 @@ Type relate_batch_flatten(const RelationInput& input) {
   return make_tensor_type({data->shape[0], arith::product(rest)}, data->dtype);
 }
 
-// The data as it is, in the result's shape.
+// Copies the data unchanged into the result's shape.
 std::vector<NDArray> eval_same_elements(const EvalInput& input) {
   NDArray result = input.make_output();
   std::memcpy(result.data<char>(), input.args[0].data<char>(), result.size_bytes());

@@ -97,7 +97,7 @@ PrimExpr sliced_dim(const PrimExpr& n, std::optional<int64_t> begin, std::option
   return arith::simplify_dim(*step == 1 ? length : floor_div(length + (*step - 1), make_int(*step)));
 }
 
-// The attribute, or the argument; unknown elements are empty.
+// Returns the attribute, or the argument; unknown elements are empty.
 Parts slice_part(const RelationInput& input, const Shape& attribute, size_t argument, std::string_view name) {
   if (input.arg_types.size() == 1) return Parts(attribute.begin(), attribute.end());
   const TensorType type = input.tensor(argument);
@@ -239,7 +239,7 @@ void check_not_empty(const EvalInput& input, int64_t n) {
   if (n == 0) throw_at(input.call.span, input.call.as_op()->name, "an element is taken of an empty axis");
 }
 
-// Index i of those that take is given, within n as the mode says; UserError where it has none.
+// Returns index i, within n as the mode says; UserError for one out of range.
 int64_t taken_index(const EvalInput& input, int64_t i, int64_t n, std::string_view mode) {
   check_not_empty(input, n);
   if (mode == "clip") return std::clamp<int64_t>(index_at(input.args[1], i), 0, n - 1);
@@ -247,8 +247,8 @@ int64_t taken_index(const EvalInput& input, int64_t i, int64_t n, std::string_vi
   return checked_index_at(input, input.args[1], i, n, false);
 }
 
-// A result without elements picks nothing; its indices must be right all the same, as native code has it. `check` gets
-// the number of each index in row-major order.
+// Checks indices where the result has no elements: they must be right all the same, as in native code. `check` gets the
+// number of each index in row-major order.
 template <typename Check>
 void check_unused_indices(const EvalInput& input, const NDArray& result, Check&& check) {
   if (result.num_elements() != 0) return;
@@ -290,7 +290,7 @@ Type relate_gather(const RelationInput& input) {
   return make_tensor_type(indices->shape, data->dtype);
 }
 
-// Index i; a negative one counts from the end.
+// Reads index i; a negative one counts from the end.
 int64_t python_index(const EvalInput& input, int64_t i, int64_t n) {
   check_not_empty(input, n);
   return checked_index_at(input, input.args[1], i, n, true);
@@ -309,7 +309,7 @@ std::vector<NDArray> eval_gather(const EvalInput& input) {
   return {result};
 }
 
-// indices[M, Y...] -> [Y..., data's axes after batch_dims + M].
+// Relation: indices[M, Y...] -> [Y..., data's axes after batch_dims + M].
 Type relate_gather_nd(const RelationInput& input) {
   const TensorType data = input.tensor(0), indices = input.tensor(1);
   if (!data || !indices) return {};

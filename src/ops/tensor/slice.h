@@ -44,7 +44,7 @@ struct GatherNDAttrs : AttrsNode {
 
 Expr strided_slice(Expr data, Shape begin, Shape end, Shape strides = {}, Shape axes = {},
                    std::string slice_mode = "end", Span span = {});
-// begin, end and strides as int tensors of one dimension.
+// Makes a call with begin, end and strides as int tensors of one dimension.
 Expr strided_slice(Expr data, Expr begin, Expr end, Expr strides, Shape axes = {}, std::string slice_mode = "end",
                    Span span = {});
 Expr take(Expr data, Expr indices, std::optional<int64_t> axis, std::string mode = "clip", int64_t batch_dims = 0,

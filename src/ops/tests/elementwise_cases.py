@@ -37,7 +37,7 @@ FUNCTIONS: dict[str, tuple[Function, float, float]] = {
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0, -0.0, 1, -1], "float32")
 TOLERANCES = {"float16": 2e-3, "float32": 2e-6, "float64": 1e-13}
 
-# What keeps a number's dtype: of floats and of integers.
+# Functions that keep a number's dtype, for floats and integers.
 ROUNDINGS: dict[str, Function] = {"floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.round}
 SIGNS: dict[str, Function] = {
     "abs": np.abs,

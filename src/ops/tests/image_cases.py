@@ -50,7 +50,7 @@ def add_grid_cases(data: Data) -> None:
         )
         case(f"grid_sample volume {method}", call, [x, places], [y], 1e-5)
     x, places = x[:, :, 0], places[:, :2, 0].copy()
-    # What is nowhere reads 0, as what is far outside.
+    # A place that is NaN reads 0, as one far outside does.
     places[0, 0, 0], places[0, 1, 1, 0] = 9, 9
     y = run_onnx("GridSample", [x, np.ascontiguousarray(places.transpose(0, 2, 3, 1))], opset=16, align_corners=1)
     places[0, 0, 0], places[0, 1, 1, 0] = np.nan, np.inf

@@ -21,11 +21,11 @@ struct OpCase {
   std::string message;  // part of the error; empty: none
 
   bool fails() const { return !message.empty(); }
-  // The error comes when the call runs.
+  // Returns whether the error comes when the call runs.
   bool fails_late() const { return fails() && (!inputs.empty()); }
 };
 
-// "float32 2 2 3 1.5 ...": dtype, rank, shape, elements.
+// Reads a tensor, "float32 2 2 3 1.5 ...": dtype, rank, shape, elements.
 inline NDArray read_tensor(std::istringstream& line) {
   std::string dtype, item;
   size_t rank = 0;
@@ -71,7 +71,7 @@ inline std::vector<OpCase> read_op_cases() {
   return cases;
 }
 
-// The ops that a case calls.
+// Returns the ops that a case calls.
 inline std::set<std::string> ops_of(const OpCase& c) {
   std::set<std::string> names;
   relay::post_order(relay::parse_expr(c.program), [&](const Expr& expr) {

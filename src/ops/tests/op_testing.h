@@ -1,5 +1,5 @@
-// What the tests of op families ask ops with: type relations and reference evaluation of one call. Included by tests
-// only.
+// Helpers of the tests of op families: they ask for the type relation or the reference evaluation of one call. Included
+// by tests only.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@ namespace headrace::ops::testing {
 
 using Values = std::vector<PrimExpr>;
 
-// The result type that a call's relation gives for argument types; null when it does not know.
+// Returns the result type that a call's relation computes for argument types; null when it cannot yet.
 inline Type relate(const Expr& expr, const std::vector<Type>& arg_types) {
   const auto* call = expr.as<relay::CallNode>();
   const relay::RelationInput input{*call, arg_types, [](size_t) { return std::nullopt; },
@@ -25,7 +25,7 @@ inline std::string relate_text(const Expr& expr, const std::vector<Type>& arg_ty
   return type ? to_string(type) : "unknown";
 }
 
-// The message of the UserError that the relation throws; "no error" when it does not.
+// Returns the message of the UserError that the relation throws; "no error" when it does not.
 inline std::string relate_error(const Expr& expr, const std::vector<Type>& arg_types) {
   try {
     relate(expr, arg_types);
@@ -35,7 +35,7 @@ inline std::string relate_error(const Expr& expr, const std::vector<Type>& arg_t
   return "no error";
 }
 
-// What value inference gives for these argument values.
+// Returns the result of value inference for these argument values.
 inline std::optional<Values> infer_values(const Expr& expr, const std::vector<Type>& arg_types,
                                           const std::vector<std::optional<Values>>& values) {
   const auto* call = expr.as<relay::CallNode>();
@@ -75,7 +75,7 @@ inline std::vector<double> to_doubles(const NDArray& array) {
   return result;
 }
 
-// NaN equals NaN. The tolerance is absolute plus relative.
+// Expects elements to be near; NaN equals NaN, and the tolerance is absolute plus relative.
 inline void expect_near(const NDArray& got, const Shape& shape, const std::vector<double>& expected, double tolerance) {
   EXPECT_EQ(got.shape(), shape);
   const std::vector<double> values = to_doubles(got);
@@ -87,7 +87,7 @@ inline void expect_near(const NDArray& got, const Shape& shape, const std::vecto
   }
 }
 
-// A free variable, as an argument that only its type matters of.
+// Returns a free variable, for an argument whose type alone matters.
 inline Expr any_arg() { return relay::make_var("x"); }
 
 inline Type tensor(Array<PrimExpr> shape, DataType dtype = DataType::float_(32)) {

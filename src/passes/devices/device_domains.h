@@ -8,8 +8,9 @@
 
 namespace headrace::passes {
 
-// Where a value is, in the shape of its type: a tuple's fields may differ, a function has its parameters' and its
-// result's. What holds other values in a way that no type says (data, references, polymorphic values) is one leaf.
+// The devices of a value, in the structure of its type: a tuple's fields may differ, and a function has domains of its
+// parameters and its result. A value that holds others in a way that its type does not show (data, references,
+// polymorphic values) is one leaf.
 struct DomainNode;
 using Domain = std::shared_ptr<const DomainNode>;
 struct DomainNode {
@@ -20,23 +21,23 @@ struct DomainNode {
 
 class DeviceDomains {
  public:
-  // New sets, one for each leaf of the type.
+  // Makes new sets, one for each leaf of the type.
   Domain make(const Type& type);
   Domain make_leaf();
-  // A value whose parts are all in one set.
+  // Returns the domain of a value whose parts are all on one device.
   static Domain all_of(const Domain& leaf, const Type& type);
   static Domain make_tuple(std::vector<Domain> parts);
-  // A tuple's field; of a leaf the leaf.
+  // Returns the domain of a tuple's field; a leaf is the domain of its fields, too.
   static Domain field(const Domain& domain, size_t index);
   static std::vector<Domain> leaves(const Domain& domain);
 
-  // The device that the set is on; empty while nothing says.
+  // Returns the device that the set is on; empty while nothing says.
   const std::string& device(const Domain& leaf);
-  // False when the set is on another one.
+  // Sets the device of a set; returns false when it has another one.
   bool set_device(const Domain& leaf, const std::string& device);
   // Makes the two sets one; false when they are on two devices.
   bool join(const Domain& a, const Domain& b);
-  // Every set that nothing says anything of.
+  // Sets the device of every set that has none.
   void set_rest(const std::string& device);
 
  private:

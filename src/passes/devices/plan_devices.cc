@@ -106,7 +106,8 @@ class Planner {
     use(function.body, own->parts.back(), function.span);
   }
 
-  // "cpu:0" for all of a value, "(cpu:0; cuda:0)" for a tuple's leaves.
+  // Sets the devices that the function attributes give: "cpu:0" for all of a value, "(cpu:0; cuda:0)" for a tuple's
+  // leaves.
   void pin_attributes(const FunctionNode& function, const Domain& own) {
     const auto params = function.attrs.get(kParamVirtualDevices);
     const auto result = function.attrs.get(kResultVirtualDevice);
@@ -301,7 +302,7 @@ class Planner {
     });
   }
 
-  // One word where all of it is in one place.
+  // Returns the devices of a value as text: one word where all of it is on one device.
   std::string show(const Domain& domain) {
     std::vector<std::string> devices;
     for (const Domain& leaf : DeviceDomains::leaves(domain)) devices.push_back(domains_.device(leaf));
@@ -326,7 +327,7 @@ class Planner {
     return relay::with_children(e, children);
   }
 
-  // Where child `i` of `e` is needed; null where it is as it is.
+  // Returns the devices on which `e` needs child `i`; null where any will do.
   Domain needed_at(const Expr& e, size_t i) {
     if (const auto* call = e.as<CallNode>()) return i == 0 ? nullptr : needed_arg(e, *call, i - 1);
     if (const auto* let = e.as<LetNode>()) return i == 0 ? at(let->var) : nullptr;
@@ -366,7 +367,7 @@ class Planner {
     return callee->kind == DomainNode::function ? callee->parts[i] : DeviceDomains::all_of(callee, type);
   }
 
-  // What `value` became, where `to` says.
+  // Returns the rewritten `value` on the devices `to`, copied if necessary.
   Expr needed(const Expr& value, const Domain& to, const Span& place) {
     const Expr& after = done_.at(value.object());
     if (value.is<relay::ConstantNode>()) return after;

@@ -1,4 +1,4 @@
-// PlanDevices: says for every value which device it is on, from what the program says of some, and copies between them.
+// PlanDevices: assigns a device to every value, from annotations of some values, and inserts copies between devices.
 //
 //   def @main(%x: Tensor[(2), float32], %y: Tensor[(2), float32]) {
 //     %0 = on_device(add(%x, %y), virtual_device="cuda:0");
@@ -10,28 +10,28 @@
 //     exp(device_copy(%0, src_virtual_device="cuda:0", dst_virtual_device="cpu:0"))
 //   }
 //
-// What says where: on_device, whose argument is computed there (constrain_body) and whose own value is there
-// (constrain_result); device_copy; the function attributes below. Devices are texts of ir/virtual_device.h; two are one
-// where the texts are equal.
+// Annotations are on_device, whose argument is computed on its device (constrain_body) and whose own value is there
+// (constrain_result); device_copy; and the function attributes below. Devices are texts of ir/virtual_device.h, equal
+// when the texts are.
 //
-// The rules for the rest:
-//   1. An op call runs on one device: its arguments and results are there. A tuple's fields may each be elsewhere. Data
-//      and references are wholly on one. A function is called with its arguments where its parameters are and gives its
-//      result where its body's is, which is the function's device; that is the same at each call.
-//   2. A value and each use of it are joined in the order of evaluation: both are on one device, as soon as it is known
-//      of either. So what nobody annotated takes the device of its neighbours, the first that has one. When the two are
-//      on different devices the value is copied for that use (device_copy), once for each device.
-//   3. An on_device that leaves a side free is joined after that, then conditions of `if` with the host, which decides
-//      them; they are copied there otherwise.
-//   4. What is left is on the default device. Constants are on every device: they are data of the program.
+// The rules for all other values:
+//   1. An op call runs on one device, with its arguments and results. The fields of a tuple may be on different
+//      devices. Data and references are completely on one. A function gets its arguments on the devices of its
+//      parameters and returns its result on the device of its body, the same at each call.
+//   2. A value and each of its uses are unified in the order of evaluation: they are on one device as soon as the
+//      device of either is known. So a value without annotation takes the device of the first neighbour that has one.
+//      When the two devices differ, the value is copied for that use (device_copy), once for each device.
+//   3. An on_device that leaves one side free is unified after that, then conditions of `if` with the host, which
+//      evaluates them; a condition on another device is copied to the host.
+//   4. Values without a device go to the default device. Constants are data of the program and exist on every device.
 //
-// The result has no on_device. Its function attributes param_virtual_devices and result_virtual_device, and its
-// device_copies, say what the plan was: this pass, run again, finds the same; "(cpu:0; cuda:0)" is a tuple's. A program
-// that says nothing of devices is left alone, and so are functions that passes leave alone (relay/function_attrs.h).
+// The result has no on_device. The function attributes param_virtual_devices and result_virtual_device, and
+// device_copies, record the plan, so that a second run finds the same one; "(cpu:0; cuda:0)" is the device of a tuple.
+// A program without annotations stays as it is, and so do functions that passes leave alone (relay/function_attrs.h).
 //
-// UserError for a device that is none, for one value that is annotated with two devices, for an annotation within a
-// unit (FuseOps runs after this pass), and where a reference, a value of a data type or a function would have to be
-// copied. Needs types. Preserves results to the last bit, and the number and order of effects.
+// UserError for an invalid device, for a value annotated with two devices, for an annotation inside a unit (FuseOps
+// runs after this pass), and where a reference, a value of a data type or a function would have to be copied. Needs
+// types. Preserves results to the last bit, and the number and order of effects.
 #pragma once
 
 #include "pass/pass.h"
@@ -46,8 +46,8 @@ using relay::kResultVirtualDevice;
 struct DeviceOptions {
   std::string default_device = "cpu:0", host_device = "cpu:0";
 };
-// "relay.PlanDevices.default_device" and "relay.PlanDevices.host_device" of the context's configuration. UserError when
-// one is no device.
+// Reads "relay.PlanDevices.default_device" and "relay.PlanDevices.host_device" from the context's configuration.
+// UserError when one is not a device.
 DeviceOptions device_options(const pass::PassContext& context);
 
 IRModule plan_devices(const IRModule& module, const DeviceOptions& options = {});

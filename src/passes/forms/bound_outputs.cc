@@ -36,7 +36,7 @@ const TensorTypeNode* tensor_type(const Expr& expr) {
   return expr->has_checked_type() ? expr->checked_type().as<TensorTypeNode>() : nullptr;
 }
 
-// The one axis of unknown size of a tensor whose other sizes are integers.
+// Returns the one axis of unknown size of a tensor whose other sizes are integers.
 std::optional<size_t> open_axis(const TensorTypeNode* type) {
   std::optional<size_t> found;
   for (size_t i = 0; type != nullptr && i < type->shape.size(); ++i) {
@@ -60,7 +60,7 @@ Expr vector_of(int64_t value) {
   return relay::make_constant(data);
 }
 
-// Every element of a constant argument is `value`.
+// Returns whether every element of a constant argument is `value`.
 bool is_all(const Expr& arg, int64_t value) {
   const auto* constant = arg.as<ConstantNode>();
   if (constant == nullptr) return false;
@@ -79,7 +79,7 @@ std::optional<Bounded> bound_argwhere(const CallNode& call) {
                  ops::cast(relay::make_tuple_get_item(found, 1, call.span), kExtentType, call.span)};
 }
 
-// data[0:end] along one axis, where `end` is computed; negative ends count from the back, as in Python.
+// Bounds data[0:end] along one axis, where `end` is computed; negative ends count from the back, as in Python.
 std::optional<Bounded> bound_slice_end(const CallNode& call, size_t axis) {
   const auto& attrs = call.attrs_as<ops::StridedSliceAttrs>();
   const auto *data = tensor_type(call.args[0]), *end = tensor_type(call.args[2]);
@@ -117,7 +117,7 @@ bool is_lookup(const Reader& r) {
   return r.at == 1 && attrs.batch_dims == 0 && attrs.mode != "fast";
 }
 
-// Arithmetic that no element makes fail, with an operand that is broadcast along the axis.
+// Returns whether a call is arithmetic that fails for no element, with an operand that is broadcast along the axis.
 bool is_arithmetic(const Reader& r) {
   constexpr std::array<std::string_view, 6> kNames{"add", "subtract", "multiply", "divide", "minimum", "maximum"};
   if (r.call.args.size() != 2 || std::find(kNames.begin(), kNames.end(), r.name()) == kNames.end()) return false;
@@ -128,7 +128,7 @@ bool is_arithmetic(const Reader& r) {
   return other->shape.size() < from_end || as_int(other->shape[other->shape.size() - from_end]) == 1;
 }
 
-// The call over a size that is a symbol, typed; null when its op does not take one.
+// Returns the call over a symbolic size, typed; null when its op does not accept one.
 relay::Call over_symbol(const Reader& r, const PrimVar& size) {
   Array<relay::Var> params;
   Array<Expr> args;
@@ -144,8 +144,8 @@ relay::Call over_symbol(const Reader& r, const PrimVar& size) {
   return relay::infer_type(Expr(function)).cast<FunctionNode>()->body.cast<CallNode>();
 }
 
-// What computes a user's op tells how it reads tensors of one call: over a symbol what it tells holds for any size, and
-// an elementwise form that names no size gives each element whatever the size is.
+// Returns whether a user's op is elementwise for any size. Its compute form describes one call, but with a symbol as
+// the size the description holds for any size, and an elementwise form that names no size does not depend on it.
 bool is_users_elementwise(const Reader& r) {
   const OpNode& op = *r.call.as_op();
   const size_t result_rank = tensor_type(ref(&r.call))->shape.size();
@@ -236,7 +236,7 @@ class Bounds {
     if (made) bounded_.emplace(node.object(), *std::move(made));
   }
 
-  // The call over the buffer of its one bounded argument.
+  // Returns the call over the buffer of its one bounded argument.
   std::optional<Bounded> through(const CallNode& call, size_t result_axis) const {
     const Bounded* source = nullptr;
     size_t at = 0;
@@ -257,7 +257,7 @@ class Bounds {
   std::unordered_map<const Object*, Bounded> bounded_;
 };
 
-// The tensors of a result, tuples taken apart.
+// Returns the tensors of a result, tuples taken apart.
 std::vector<Expr> flat_items(const Expr& root) {
   std::vector<Expr> items, pending{root};
   while (!pending.empty()) {
@@ -278,7 +278,7 @@ std::vector<Expr> flat_items(const Expr& root) {
   return items;
 }
 
-// The variables that occur in what was added; each node is walked once.
+// Collects the variables in added expressions; visits each node once.
 class Occurring {
  public:
   void add(const Expr& root) {
@@ -296,7 +296,7 @@ class Occurring {
   std::unordered_set<const Object*> seen_;
 };
 
-// The lets around `body`, but those of values that only their bounded forms are used of.
+// Returns the lets around `body`, without those of values of which only the bounded forms are used.
 Expr with_lets(const std::vector<const LetNode*>& lets, Expr body, const Bounds& bounds) {
   Occurring occurring;
   occurring.add(body);
@@ -308,7 +308,7 @@ Expr with_lets(const std::vector<const LetNode*>& lets, Expr body, const Bounds&
   return body;
 }
 
-// The result of main with its open items bounded; null when one cannot be.
+// Returns the result of main with its open items bounded; null when one cannot be.
 Expr bound_result(const Expr& result, const Bounds& bounds, Array<int64_t>& rows) {
   const std::vector<Expr> items = flat_items(result);
   Array<Expr> outputs, extents;

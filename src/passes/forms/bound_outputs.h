@@ -5,17 +5,17 @@
 //   }                                               (cast(%0.0, dtype="int64"), cast(%0.1, dtype="int64"))
 //                                                 }
 //
-// The results become one flat tuple: the outputs in their order, then the extents, int64[1], that say how many indices
-// of an output's axis count. The attribute bounded_outputs has three numbers for each bounded output: which output,
-// which axis of it, which result is its extent. Unknown sizes come from argwhere and from strided_slice of one axis,
-// from 0 in steps of 1, to an end that is computed. They go through ops that read each index of the axis by itself:
+// The results become one flat tuple: the outputs in their order, then the extents, int64[1], which say how many indices
+// of an output's axis are valid. The attribute bounded_outputs has three numbers for each bounded output: the output,
+// its axis, the result that is the extent. Unknown sizes come from argwhere, and from strided_slice of one axis, from 0
+// in steps of 1, to a computed end. They propagate through ops that treat each index of the axis separately:
 // elementwise functions, arithmetic with a tensor that has no such axis, transpose, squeeze, expand_dims, reshape of
 // whole rows, take by such indices, strided_slice of other axes, and ops of users whose compute form is elementwise or
-// broadcast over a size that is a symbol. What lies behind the extent in a buffer is not told, and no such op fails on
-// it.
+// broadcast over a symbolic size. Elements of a buffer past the extent are unspecified, and none of these ops fails on
+// them.
 //
-// A main with another result of unknown size is left as it is, and so is one that is called; plan/ says what is wrong
-// with them. Needs types. Runs after the canonical passes, which may find the size, and before FuseOps.
+// A main with another result of unknown size stays as it is, and so does one that is called; plan/ reports them. Needs
+// types. Runs after the canonical passes, which may find the size, and before FuseOps.
 #pragma once
 
 #include "relay/expr.h"
@@ -27,12 +27,12 @@ IRModule bound_outputs(const IRModule& module);
 // Text may not give it: the driver refuses a main that has it.
 inline constexpr const char* kBoundedOutputs = "bounded_outputs";
 
-// An output of main, and the result that is its extent.
+// An output of main, and the result that holds its extent.
 struct BoundedOutput {
   size_t output = 0, axis = 0, extent = 0;
 };
 
-// What that attribute of a main says, or another one of such rows; none without it.
+// Reads that attribute of main, or another one with such rows; nothing when main does not have it.
 std::vector<BoundedOutput> bounded_outputs_of(const relay::FunctionNode& main,
                                               std::string_view attribute = kBoundedOutputs);
 

@@ -3,9 +3,9 @@
 //   %0 = exp(%x);                          let %y = exp(%x);
 //   if (%c) { add(%0, 1f) } else { %0 }  ->  if (%c) { add(%y, 1f) } else { %y }
 //
-// A block is the body of a function, a branch or a clause, without those inside it. A node is bound in the innermost
-// scope that holds all its uses; what a single block uses stays in the graph. Needs no types. Preserves results to the
-// last bit, and the order of effects.
+// A block is the body of a function, a branch or a clause, without blocks inside it. A value that crosses a block is
+// bound in the innermost scope that holds all its uses; a value used in a single block stays in the graph. Needs no
+// types. Preserves results to the last bit, and the order of effects.
 #pragma once
 
 #include "relay/expr.h"
@@ -13,7 +13,7 @@
 namespace headrace::passes {
 
 IRModule to_basic_block_normal_form(const IRModule& module);
-// Whether nothing is left to bind in an expression, or in a function's body.
+// Returns whether an expression, or a function's body, needs no more lets.
 bool is_basic_block_normal_form(const Expr& expr);
 
 }  // namespace headrace::passes

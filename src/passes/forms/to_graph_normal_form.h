@@ -2,12 +2,11 @@
 //
 //   let %a = exp(%x); add(%a, %a)   ->   %0 = exp(%x); add(%0, %0)
 //
-// A let stays whose value writes or reads a reference, calls something that may, or is a function that calls itself:
-// evaluated elsewhere it would give something else. One stays, too, whose written type names data types or functions:
-// `let %l: List[float32] = Nil` says what the list is of. Other types that were written at a dropped let are gone.
-// Where an expression with an effect is shared or in braces, effects are bound (passes/rewrite/effects.h, in_order).
-// Needs no types.
-// Preserves results to the last bit, and the order of effects.
+// A let stays when its value writes or reads a reference, calls something that may, or is a recursive function:
+// evaluated elsewhere it would give another result. A let also stays when its written type contains data types or
+// functions: `let %l: List[float32] = Nil` is the only place with the list's item type. Other types written at a
+// dropped let are lost. Shared expressions with effects, and such in braces, are bound first (passes/rewrite/effects.h,
+// in_order). Needs no types. Preserves results to the last bit, and the order of effects.
 #pragma once
 
 #include "relay/expr.h"

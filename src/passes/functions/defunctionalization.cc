@@ -23,7 +23,8 @@ bool is_function_value(const Expr& e) {
   return e.is<FunctionNode>() || e.is<GlobalVarNode>() || (constructor != nullptr && !constructor->inputs.empty());
 }
 
-// What an op is called with is no value of the program: call_dps takes the function it calls.
+// Returns whether a function in place `child` of a node is used as a value. A callee is not, nor is an argument of an
+// op (call_dps takes the function that it calls), nor is the variable of a let, which children_of lists.
 bool takes_function_values(const Expr& parent, size_t child) {
   const auto* call = parent.as<CallNode>();
   if (call != nullptr) return child > 0 && call->as_op() == nullptr;
@@ -88,7 +89,7 @@ class Converter {
                          to_string(function.checked_type()), where));
   }
 
-  // Data types with fields that are functions.
+  // Converts data types with fields that are functions.
   void convert_types() {
     for (const auto& [var, data] : module_->type_definitions()) {
       Array<Constructor> constructors;
@@ -125,7 +126,7 @@ class Converter {
   }
 
   Expr rewritten(const Expr& e) {
-    if (!relay::is_entered(e)) return e;  // a unit keeps what is in it
+    if (!relay::is_entered(e)) return e;  // a unit keeps its content
     if (const auto* var = e.as<relay::VarNode>()) return converted_var(*var);
     if (e.is<ConstructorNode>()) {
       const auto made = constructors_.find(e.object());
@@ -212,7 +213,7 @@ class Converter {
     return args;
   }
 
-  // A function that is a value.
+  // Converts a function that is used as a value.
   Expr value(const Expr& e) {
     const auto* literal = e.as<FunctionNode>();
     const CallNode* inner = literal == nullptr ? nullptr : handed_on(*literal);
@@ -227,7 +228,7 @@ class Converter {
                          inner == nullptr ? Array<Expr>() : captured(*literal, *inner), types, e->span);
   }
 
-  // A literal that no function of the module was made of, as it stands.
+  // Refuses a literal that no function of the module was made of, and that cannot stay as it is.
   static void check_unit(const FunctionNode& literal) {
     if (!literal.type_params.empty())
       throw_at(literal.span, "fn",

@@ -10,18 +10,19 @@
 //   def @twice(%f: Fn0, %x: float32) { @apply_Fn0(%f, @apply_Fn0(%f, %x)) }
 //   def @main(%x: float32) { @twice(Fn0_main_fn(%x), 1f) }
 //
-// Each function type becomes a data type, a value of it the constructor that names the function and holds what it
-// captured, a call of a value a call of the function that looks (passes/functions/function_values.h). Before that,
-// functions with type parameters get a copy for each use (specialize.h) and function literals become functions of the
-// module (lambda_lift.h). A program that uses no function as a value is left alone; in another one, functions that no
-// entry reaches are dropped, too. For executors that have no closures. Units that are called where they stand (what
-// FuseOps makes, relay/function_attrs.h) stay.
+// Each function type becomes a data type. A function value becomes a constructor that names the function and holds its
+// captured values, and a call of a function value becomes a call of a function that matches on the constructor
+// (passes/functions/function_values.h). Before that, generic functions get a copy for each use (specialize.h), and
+// function literals become functions of the module (lambda_lift.h). A program without function values stays as it is;
+// in another one, functions that no entry reaches are dropped, too. For executors without closures. Units that are
+// called in place (made by FuseOps, relay/function_attrs.h) stay.
 //
-// UserError for what has no such form: `main` or another entry that takes or gives functions, or data that holds some;
-// a function value that has type parameters, whose type or captured values have dimensions that are symbols; one of a
-// unit; data types that hold functions of their own type parameters; a program that needs infinitely many types.
+// UserError for programs without such a form: an entry such as `main` that takes or returns functions, or data that
+// contains some; a function value that has type parameters, or whose type or captured values have symbolic dimensions;
+// a unit used as a value; data types that contain functions of their own type parameters; a program that needs
+// infinitely many types.
 //
-// Needs types, gives types. Preserves results to the last bit, and the number and order of effects.
+// Needs types and returns a typed module. Preserves results to the last bit, and the number and order of effects.
 #pragma once
 
 #include "relay/expr.h"

@@ -11,7 +11,7 @@ using relay::FunctionNode;
 
 namespace {
 
-// `callee` as a function literal of its own.
+// Makes a function literal that calls `callee`.
 Expr expanded(const Expr& callee, const FuncTypeNode& type) {
   Array<TypeVar> type_params;
   Array<Type> type_args;
@@ -60,7 +60,7 @@ class Expander {
     return type == nullptr ? e : expanded(e, *type);
   }
 
-  // All of its parameters, whatever they are where it is used.
+  // Returns the constructor's type, with all of its type parameters whatever the use determines.
   Type type_of(const ConstructorNode& constructor) const {
     const TypeData data = module_->type_definitions().at(constructor.belong_to);
     Array<Type> args;

@@ -3,9 +3,9 @@
 //   @map(Some, %l)     ->   @map(fn (%x0: float32) -> Option[float32] { Some(%x0) }, %l)
 //   @map(@step, %l)    ->   @map(fn (%x: float32) -> float32 { @step(%x) }, %l)
 //
-// What is called stays. Each use gets a function of its own, with the types of that use: one that is polymorphic there
-// gets type parameters. For executors that cannot hold a constructor or a function of the module as a value. Needs
-// types. Preserves results to the last bit.
+// Callees stay. Each use gets a function of its own, with the types of that use; a use that is polymorphic gets type
+// parameters. For executors that cannot hold a constructor or a function of the module as a value. Needs types.
+// Preserves results to the last bit.
 #pragma once
 
 #include "pass/pass.h"
@@ -17,8 +17,8 @@ struct EtaOptions {
   bool expand_constructor = false;
   bool expand_global_var = false;
 };
-// From "relay.EtaExpand.expand_constructor" and "relay.EtaExpand.expand_global_var" of the context's configuration.
-// UserError when one is no bool.
+// Reads "relay.EtaExpand.expand_constructor" and "relay.EtaExpand.expand_global_var" from the context's configuration.
+// UserError when one is not a bool.
 EtaOptions eta_options(const pass::PassContext& context);
 
 IRModule eta_expand(const IRModule& module, const EtaOptions& options);

@@ -18,7 +18,7 @@ std::string name_of(const Expr& callee) {
   return constructor != nullptr ? constructor->name_hint : "unit";
 }
 
-// A part of a type's or a constructor's name.
+// Returns a part of a type's or a constructor's name.
 std::string as_word(const std::string& name) {
   std::string word;
   for (const char c : name) word.push_back(std::isalnum(static_cast<unsigned char>(c)) ? c : '_');
@@ -148,8 +148,8 @@ Expr FunctionValues::apply(const FuncTypeNode& type, const Expr& function, const
   return relay::make_call(Expr(encoding_of(type, span).apply), all, Attrs(), {}, span);
 }
 
-// Where no function ever becomes a value of the type there is none to call: the function calls itself, which nothing
-// reaches.
+// Makes the apply function of a type. Where no function ever becomes a value of the type, it has no function to call
+// and calls itself; it is then never called.
 relay::Function FunctionValues::apply_function(const Encoding& encoding) {
   const relay::Var function = relay::make_var("f", encoding.name);
   Array<relay::Var> params{function};

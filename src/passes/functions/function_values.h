@@ -1,5 +1,5 @@
-// Functions as data: for each function type of a program a data type, whose constructors are the functions that become
-// values of that type, and a function that calls what such a value stands for.
+// Functions as data: a data type for each function type of a program, with one constructor for each function that is
+// used as a value of that type, and a function that calls the function behind such a value.
 //
 //   fn (float32) -> float32        type Fn0 { Fn0_main_f(float32), Fn0_step }
 //                                  def @apply_Fn0(%f: Fn0, %x0: float32) -> float32 {
@@ -17,15 +17,15 @@
 
 namespace headrace::passes {
 
-// Whether a function type is written in the type.
+// Returns whether a type contains a function type.
 bool contains_function(const Type& type);
 
 // The data types of a module that hold functions: in a field, or in a data type of a field, and so on.
 class FunctionHolders {
  public:
-  // Linear in the size of the definitions.
+  // Reads the module's definitions, in time linear in their size.
   explicit FunctionHolders(const IRModule& module);
-  // The name of one that is written in the type; empty where none is.
+  // Returns the name of a data type with functions that is written in the type; empty where none is.
   std::string find_in(const Type& type) const;
 
  private:
@@ -36,15 +36,15 @@ class FunctionValues {
  public:
   explicit FunctionValues(IRModule module) : module_(std::move(module)) {}
 
-  // The type with each function type in it as its data type. UserError at `span` for one that has type parameters or
-  // dimensions that are symbols.
+  // Replaces each function type in `type` by its data type. UserError at `span` for one that has type parameters or
+  // symbolic dimensions.
   Type encoded(const Type& type, const Span& span);
 
-  // The value that stands for calling `callee`, a GlobalVar, a Constructor or a closed function literal, with
-  // `captured` before the other arguments; the captured values have these types (not encoded).
+  // Returns the constructor call that stands for the function `callee` (a GlobalVar, a Constructor or a closed function
+  // literal) with `captured` before its other arguments; the captured values have these types (not encoded).
   Expr value(const FuncTypeNode& type, const Expr& callee, const Array<Expr>& captured,
              const std::vector<Type>& captured_types, const Span& span);
-  // A call of such a value.
+  // Returns a call of such a value.
   Expr apply(const FuncTypeNode& type, const Expr& function, const Array<Expr>& args, const Span& span);
 
   // Adds the data types and the functions that call their values.

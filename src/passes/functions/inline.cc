@@ -38,7 +38,8 @@ std::vector<GlobalVar> marked_functions(const IRModule& module) {
 
 using Takes = std::function<bool(const FunctionNode&)>;  // whether calls of that function become its body
 
-// What a module calls: functions of its own, in its order; function literals, by themselves or through variables.
+// The functions that a module calls: functions of its own, in its order; function literals, directly or through
+// variables.
 struct Called {
   std::vector<GlobalVar> globals;
   bool literals = false;
@@ -75,8 +76,8 @@ Called called_in(const IRModule& module, const Takes& takes) {
   return called;
 }
 
-// A let of a function literal whose variable is called is dropped: the literal stands in its place. What it shares with
-// its surroundings was evaluated at the let, so effects are put in order first.
+// Drops a let of a function literal whose variable is called, and calls the literal directly. Expressions that the
+// literal shares with its surroundings were evaluated at the let, so effects are ordered first.
 IRModule drop_called_lets(const IRModule& module, const Called& called, const Takes& takes) {
   if (called.vars.empty()) return module;
   const InOrder ordered = in_order(module);
@@ -109,7 +110,7 @@ Inlined::Inlined(const FunctionNode* function, Expr inlined_body) : function(fun
       [&](const Expr& e) {
         if (is_function(e)) inner.push_back(e);
       });
-  // One walk over all inner functions: what they share is met once.
+  // Walks over all inner functions at once, so that shared nodes are visited once.
   relay::post_order(relay::make_tuple(Array<Expr>(inner)), [&](const Expr& e) {
     if (params.contains(e.object())) used_inside.insert(e.object());
   });
@@ -134,7 +135,7 @@ class Inliner {
   }
 
  private:
-  // Those that are in no cycle, callees first.
+  // Returns the functions that are in no cycle, callees first.
   std::vector<GlobalVar> without_cycles(const std::vector<GlobalVar>& marked) const {
     std::unordered_map<std::string, int32_t> index;
     for (const GlobalVar& var : marked) index.emplace(var->name_hint, static_cast<int32_t>(index.size()));
@@ -171,7 +172,8 @@ class Inliner {
     });
   }
 
-  // Null where the call stays. A literal is looked at while there is room for what it may add.
+  // Returns the function to inline at a call; null where the call stays. Considers a literal only while the budget of
+  // new nodes lasts.
   const Inlined* callee_of(const CallNode& before, const CallNode& after) {
     if (const auto* global = before.op.as<GlobalVarNode>()) {
       const auto found = functions_.find(global->name_hint);

@@ -23,7 +23,7 @@ bool stays(const FunctionNode& function) {
   return relay::is_left_alone(function) || relay::is_sealed(function) || !function.type_params.empty();
 }
 
-// The functions that lets of `body` bind, by their variable.
+// Returns the functions that lets of `body` bind, by their variable.
 std::unordered_map<const Object*, const FunctionNode*> bound_functions(const Expr& body) {
   std::unordered_map<const Object*, const FunctionNode*> bound;
   relay::post_order(body, [&](const Expr& e) {
@@ -34,12 +34,12 @@ std::unordered_map<const Object*, const FunctionNode*> bound_functions(const Exp
   return bound;
 }
 
-// The functions in `body` that are not lifted.
+// Returns the functions in `body` that are not lifted.
 std::unordered_set<const Object*> kept_functions(const Expr& body) {
   std::unordered_set<const Object*> kept;
   std::vector<Expr> outer;
   const auto bound = bound_functions(body);
-  // What takes the place of a lifted function is no variable, and cannot be handed on as one.
+  // A lifted function is replaced by an expression that is not a variable and so cannot be passed on as one.
   const auto stays_variable = [&](const Expr& arg) {
     const auto function = bound.find(arg.object());
     return function == bound.end() || stays(*function->second) || kept.contains(function->second);
@@ -48,13 +48,13 @@ std::unordered_set<const Object*> kept_functions(const Expr& body) {
     const auto* function = e.as<FunctionNode>();
     if (function == nullptr) return;
     if (stays(*function)) outer.push_back(e);
-    // What this pass leaves.
+    // Recognises a function that this pass left behind.
     const CallNode* call = handed_on(*function);
     const bool is_left = call != nullptr && call->op.is<GlobalVarNode>() &&
                          std::all_of(call->args.begin(), call->args.end(), stays_variable);
     if (is_left) kept.insert(function);
   });
-  // One walk over all: what they share is met once.
+  // Walks over all functions at once, so that shared nodes are visited once.
   relay::post_order(relay::make_tuple(Array<Expr>(outer)), [&](const Expr& e) {
     if (e.is<FunctionNode>()) kept.insert(e.object());
   });
@@ -76,7 +76,7 @@ struct Literal {
   std::string hint = "fn";
 };
 
-// The literals of one function of the module and what they capture; outer ones are before inner ones, and one that is
+// The literals of one function of the module and their captures. Outer literals come before inner ones, and a literal
 // bound by a let before those in the let's body.
 class Literals {
  public:
@@ -94,7 +94,7 @@ class Literals {
   std::vector<Literal> all;
   const Literal& at(int index) const { return all[static_cast<size_t>(index)]; }
   bool is_literal(const Expr& e) const { return e.is<FunctionNode>() && !kept_.contains(e.object()); }
-  // The literal that `e` is, or that the variable `e` is bound to; kOutermost when it is neither.
+  // Returns the literal that `e` is, or that the variable `e` is bound to; kOutermost when it is neither.
   int find(const Expr& e) const {
     const auto it = index_.find(e.object());
     return it == index_.end() ? kOutermost : it->second;
@@ -143,7 +143,8 @@ class Literals {
     if (literal.captures.insert(var.object()).second) literal.captured.push_back(var);
   }
 
-  // Every literal between a use of a variable and its binder captures it, or calls the literal that it is bound to.
+  // Adds captures: every literal between a use of a variable and its binder captures the variable, or calls the literal
+  // that it is bound to.
   void capture(const Var& var, int user) {
     const auto binder = owner_.find(var.object());
     if (binder == owner_.end()) throw_unbound(var);
@@ -177,7 +178,7 @@ class BodyLifter {
     }
   }
 
-  // What stands for the captured variables.
+  // Returns the parameters that replace the captured variables.
   const std::vector<Var>& params() const { return params_; }
 
   Expr run(const Expr& body) {
@@ -279,7 +280,7 @@ class Lifter {
   std::unordered_map<std::string, int> numbers_;  // the last that was put behind a name
 };
 
-// Nothing but variables leads into a literal after this.
+// Binds shared values, so that only variables lead into a literal.
 IRModule without_shared_values(const IRModule& module) {
   IRModule result = snapshot(module);
   bool is_changed = false;

@@ -4,13 +4,13 @@
 //   %f(exp(%x))
 //                                             def @main_f(%x, %a) { add(%a, %x) }
 //
-// What such a function captures becomes its first parameters; one that is bound by a let may call itself. A use that is
-// no call is the function of the module where nothing is captured, else a closure that does nothing but call it:
-// `fn (%a) { @main_f(%x, %a) }`. A value that an inner function shares with what is around it is bound by a let before
-// (ToBasicBlockNormalForm). Functions that stay units (relay/function_attrs.h) and those marked SkipOptimization stay
-// where they are; so do all of a function with type parameters, and an inner one that has type parameters.
+// Captured variables become the function's first parameters; a function that a let binds may call itself. A use other
+// than a call becomes the global function where nothing is captured, else a closure that only calls it: `fn (%a) {
+// @main_f(%x, %a) }`. Values that an inner function shares with its surroundings are bound by lets first
+// (ToBasicBlockNormalForm). Functions that stay units (relay/function_attrs.h) and functions marked SkipOptimization
+// are not lifted; nor are inner functions with type parameters, nor anything inside a function with type parameters.
 //
-// Needs types, which the new parameters are declared with. Preserves results to the last bit, and the order of effects.
+// Needs types, with which the new parameters are declared. Preserves results to the last bit, and the order of effects.
 #pragma once
 
 #include "relay/expr.h"
@@ -19,8 +19,8 @@ namespace headrace::passes {
 
 IRModule lambda_lift(const IRModule& module);
 
-// Of a function that does nothing but hand what it captured and its parameters on, `fn (%a) { @g(%c, %a) }`: the call.
-// What is captured comes first, and is no parameter. Null for another function, and for one with attributes.
+// Returns the call in a function that only passes on its captured variables and its parameters, `fn (%a) { @g(%c, %a)
+// }`. Captured variables come first and are not parameters. Null for another function, and for one with attributes.
 const relay::CallNode* handed_on(const relay::FunctionNode& function);
 
 }  // namespace headrace::passes

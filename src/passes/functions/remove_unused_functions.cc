@@ -10,7 +10,7 @@ using relay::FunctionNode;
 
 namespace {
 
-// The names of the functions that must stay, and of those they refer to.
+// Returns the names of the functions that must stay, and of those they refer to.
 std::unordered_set<std::string> reachable(const IRModule& module, const std::vector<std::string>& entries) {
   std::unordered_set<std::string> names;
   std::vector<BaseFunc> pending;

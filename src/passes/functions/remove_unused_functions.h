@@ -12,10 +12,11 @@
 
 namespace headrace::passes {
 
-// "relay.RemoveUnusedFunctions.entry_functions" of the context's configuration.
+// Reads "relay.RemoveUnusedFunctions.entry_functions" from the context's configuration.
 std::vector<std::string> entry_functions(const pass::PassContext& context);
 
-// UserError for an entry that the module does not have, unless `main` is the only one.
+// Removes functions that no entry reaches. UserError for an entry that the module does not have, unless `main` is the
+// only one.
 IRModule remove_unused_functions(const IRModule& module, const std::vector<std::string>& entries = {"main"});
 
 }  // namespace headrace::passes

@@ -25,7 +25,7 @@ Type with_bindings(const Type& type, const relay::TypeBindings& bindings) {
   return relay::instantiate(type, [](const Object*) { return false; }, bindings);
 }
 
-// The module with every relay function's result declared: what a body is checked against is a signature then, never
+// Declares the result type of every relay function, so that a call is checked against a signature and never against
 // another body.
 IRModule with_signatures(const IRModule& module) {
   const IRModule result = snapshot(module);
@@ -38,7 +38,8 @@ IRModule with_signatures(const IRModule& module) {
   return result;
 }
 
-// What a child of the node is, where a function may stand that is no argument; null elsewhere.
+// Returns the type that a child of the node must have where a function may occur that is not an argument; null
+// elsewhere.
 Type expected_at(const Expr& parent, size_t child, size_t num_children) {
   const Type type = parent->checked_type();
   if (const auto* tuple = type.as<TupleTypeNode>(); parent.is<relay::TupleNode>()) return tuple->items[child];
@@ -90,8 +91,8 @@ class Specializer {
     module_->add_function(var, copy_with(*function, [&](FunctionNode& copy) { copy.body = body; }), true);
   }
 
-  // Variables of `body` that are but other names of something with type parameters. What they stand for takes their
-  // place: each use has types of its own.
+  // Finds variables of `body` that are only aliases of something with type parameters, and replaces them by it: each
+  // use has its own types.
   void find_names(const Expr& body) {
     names_.clear();
     relay::post_order(body, [&](const Expr& e) {
@@ -148,8 +149,8 @@ class Specializer {
     });
   }
 
-  // What the callee's type parameters are. One that is not known is told where it is needed. An argument that has type
-  // parameters itself says nothing of them.
+  // Returns the values of the callee's type parameters. A missing one is reported where it is needed. An argument that
+  // has type parameters itself determines none of them.
   static relay::TypeBindings bindings_at(const CallNode& call, const FunctionNode& callee) {
     CallTypes types = call_types(call);
     for (size_t i = 0; i < call.args.size(); ++i) {
@@ -162,7 +163,7 @@ class Specializer {
     return bindings;
   }
 
-  // What the callee takes at this call; nothing where that is not known.
+  // Returns the types of the callee's parameters at this call; nothing where they are not known.
   Array<Type> parameter_types(const CallNode& call, const Expr& op, const FunctionNode* callee,
                               const relay::TypeBindings& bindings) const {
     if (callee != nullptr) {
@@ -187,7 +188,7 @@ class Specializer {
     return types;
   }
 
-  // A value that is to be of a type; a function literal in place of what has no single type of its own.
+  // Returns a value of the given type; a function literal replaces a value with type parameters.
   Expr value(const Expr& e, const Type& expected, const Span& span) {
     const FunctionNode* function = polymorphic(e);
     const auto* constructor = e.as<ConstructorNode>();
@@ -242,8 +243,8 @@ class Specializer {
       text += ", " + to_string(bound->second);
       types.push_back(bound->second);
     }
-    // Different symbols may have one name, so the text does not tell all types apart. Those of different functions are
-    // the same up to which symbol is which: a function's symbols are its own at each use.
+    // Compares instances, since the text does not distinguish all types: different symbols may have one name. Symbols
+    // of different functions are equal up to renaming, because a function's symbols are its own at each use.
     std::vector<Instance>& alike = instances_[text];
     const TupleType all = make_tuple_type(types);
     for (const Instance& known : alike) {

@@ -4,11 +4,11 @@
 //   def @first[A](%a: A, %b: A) -> A {...}            def @first_1(%a: float32, %b: float32) -> float32 {...}
 //   @first(1f, 2f)                               ->   @first_1(1f, 2f)
 //
-// A constructor or a function with type parameters that is a value (an argument, an item, what a branch gives or a
-// reference holds) becomes a function literal of the types that are asked for there; a variable that is but another
-// name of one gives way to it. What is left of functions with type parameters nothing refers to; it is dropped. For
-// passes that need to know every type (Defunctionalization). Needs types; what it gives has types. Linear in the size
-// of the program and its copies. Preserves results to the last bit.
+// A constructor or a generic function that is used as a value (an argument, an item, the result of a branch or of a
+// reference) becomes a function literal of the types required there; a variable that is only an alias of one is
+// replaced. Generic functions then have no references and are dropped. For passes that need to know every type
+// (Defunctionalization). Needs types and returns a typed module. Linear in the size of the program and its copies.
+// Preserves results to the last bit.
 #pragma once
 
 #include "relay/expr.h"
@@ -20,8 +20,8 @@ inline constexpr size_t kMostSpecializations = 2'000;
 // Nodes of a type that a function may be used with.
 inline constexpr int64_t kMostTypeNodes = 4'096;
 
-// UserError where the types of a use are not known or are several, for a function literal that has type parameters
-// where it uses such a function, and past kMostSpecializations.
+// Specialises a module. UserError where the types of a use are unknown or ambiguous, for a function literal with type
+// parameters that uses such a function, and past kMostSpecializations.
 IRModule specialize(const IRModule& module);
 
 }  // namespace headrace::passes

@@ -27,7 +27,7 @@ struct Convolution {
     values.insert(values.end(), window.pad_end.begin(), window.pad_end.end());
     return values;
   }
-  // The kernel's layout for whoever calls the outputs inputs.
+  // Returns the kernel's layout with inputs and outputs exchanged.
   std::string turned_kernel() const {
     std::string layout = form.kernel_layout;
     std::swap(layout[layout.find('O')], layout[layout.find('I')]);
@@ -35,7 +35,7 @@ struct Convolution {
   }
 };
 
-// Of a typed tensor in `layout`, in the order of the letters after the first two.
+// Returns the sizes of a typed tensor in `layout`, in the order of the letters after the first two.
 std::vector<int64_t> spatial_sizes(const GradientSite& s, const Expr& tensor, const std::string& layout,
                                    const std::string& letters) {
   if (layout.size() != letters.size())
@@ -45,7 +45,7 @@ std::vector<int64_t> spatial_sizes(const GradientSite& s, const Expr& tensor, co
   return sizes;
 }
 
-// `form` with the letters of a convolution; what stands for its data, weight and result.
+// Returns `form` as a convolution with its letters, and with expressions for its data, weight and result.
 Convolution convolution_of(const GradientSite& s, ops::ConvForm form, const Expr& data, const Expr& weight,
                            const Expr& result) {
   form.kernel_letters = "OI" + form.letters.substr(2);
@@ -67,7 +67,7 @@ Expr convolution_call(const std::string& op, const Convolution& c, const Expr& f
     fill(attrs);
   });
 }
-// nn.conv1d, 2d or 3d, or its transpose.
+// Makes nn.conv1d, 2d or 3d, or its transpose.
 template <bool is_transpose>
 Expr convolution_of_rank(const Convolution& c, const Expr& data, const Expr& weight, const auto& fill) {
   const std::string op = fmt::format("nn.conv{}d{}", c.spatial(), is_transpose ? "_transpose" : "");
@@ -84,7 +84,7 @@ Expr result_of(const Convolution& c, const Expr& data, const Expr& weight) {
   });
 }
 
-// The transposed convolution, which takes as inputs the channels of the weight that were outputs.
+// Makes the transposed convolution, whose inputs are the output channels of the weight.
 Expr back_to_data(const Convolution& c, const Expr& gradient, const Expr& weight) {
   return convolution_of_rank<true>(c, gradient, weight, [&](ops::ConvAttrs& attrs) {
     attrs.output_padding = Shape(c.spatial(), 0);
@@ -99,15 +99,16 @@ Expr back_to_data(const Convolution& c, const Expr& gradient, const Expr& weight
   });
 }
 
-// The axes of `layout` in the order of `letters`.
+// Returns the axes of `layout` in the order of `letters`.
 Shape order_of(std::string_view layout, std::string_view letters) {
   Shape axes;
   for (const size_t axis : ops::axes_of(layout, letters)) axes.push_back(static_cast<int64_t>(axis));
   return axes;
 }
 
-// A kernel of the gradient over the data: channels are batch, and the batch is summed up as channels are, each group
-// by itself. Strides and dilation change places. The result may be longer than the kernel, where windows left a rest.
+// Makes the gradient of the kernel as a convolution over the data: channels become the batch, and the batch is summed
+// as channels are, each group by itself. Strides and dilation change places. The result may be longer than the kernel
+// where windows left a remainder.
 Expr back_to_weight_by_conv(const Convolution& c, const Expr& gradient, const Expr& data, int64_t batch,
                             int64_t channels) {
   const size_t rank = c.spatial() + 2;
@@ -136,7 +137,7 @@ Expr back_to_weight_by_conv(const Convolution& c, const Expr& gradient, const Ex
   return ordered(ops::transpose(weight, swapped), order_of(c.form.kernel_letters, c.form.kernel_layout));
 }
 
-// `data` is typed or of the type of one that is, `like`.
+// Returns the gradient by the kernel; `data` is typed, or has the type of `like`, which is.
 Expr back_to_weight(const Convolution& c, const Expr& gradient, const Expr& data, const Expr& like) {
   if (c.spatial() != 2)
     return back_to_weight_by_conv(c, gradient, data, static_dim_of(like, c.form.data_layout.find('N')),

@@ -42,7 +42,7 @@ bool has_floats(const Type& type) {
                      [](const Type& item) { return item.is<TupleTypeNode>() || is_float_tensor(item); });
 }
 
-// A tensor, or a tuple of tensors.
+// Returns whether a type is a tensor, or a tuple of tensors.
 bool has_gradient(const Type& type) {
   const auto* tuple = type.as<TupleTypeNode>();
   if (tuple == nullptr) return type.is<TensorTypeNode>();
@@ -50,7 +50,7 @@ bool has_gradient(const Type& type) {
                      [](const Type& item) { return item.is<TensorTypeNode>(); });
 }
 
-// Walks one body backwards. What flows to a value is summed when all its users have been met.
+// Walks one body backwards. The gradients of a value are summed once all its users have been visited.
 class Differentiator {
  public:
   Expr run(const FunctionNode& function) {
@@ -63,7 +63,8 @@ class Differentiator {
     }
     std::vector<Expr> order;
     relay::post_order(function.body, relay::is_entered, [&](const Expr& e) { order.push_back(e); });
-    for (size_t i = order.size(); i-- > 0;) check(order[i]);  // what is around says more than what is in it
+    // an error at an outer node says more than one at an inner node
+    for (size_t i = order.size(); i-- > 0;) check(order[i]);
     for (const Expr& e : order) meet(e);
     seed(function.body, order);
     for (size_t i = order.size(); i-- > 0;) flow_through(order[i]);
@@ -72,7 +73,7 @@ class Differentiator {
     return relay::make_tuple({function.body, relay::make_tuple(gradients)}, function.body->span);
   }
 
-  // What users' functions gave.
+  // Returns the gradients that users' functions gave.
   const std::vector<GivenGradient>& given() const { return given_; }
 
  private:
@@ -98,7 +99,7 @@ class Differentiator {
     if (!is_value) refuse(fmt::format("a {}", e->key()));
   }
 
-  // Notes, operands first, what an item of a tuple literal stands for, and what depends on the parameters.
+  // Records, operands first, the value behind each item of a tuple literal, and the values that depend on parameters.
   void meet(const Expr& e) {
     if (const auto* item = e.as<TupleGetItemNode>()) {
       const Expr tuple = meant(item->tuple);
@@ -111,7 +112,7 @@ class Differentiator {
     if (std::any_of(operands.begin(), operands.end(), depends)) depending_.insert(e.object());
   }
 
-  // The value itself, where an expression is an item of a tuple literal.
+  // Returns the value itself, where an expression is an item of a tuple literal.
   Expr meant(const Expr& e) const {
     const auto found = meant_.find(e.object());
     return found == meant_.end() ? e : found->second;
@@ -122,7 +123,7 @@ class Differentiator {
     if (gradient && depending_.contains(e.object())) received_[e.object()].push_back(gradient);
   }
 
-  // The same for an argument of a call, which may be a tuple, and its gradient a tuple literal.
+  // Adds a gradient to an argument of a call, which may be a tuple; its gradient is a tuple literal then.
   void flow_to(const Expr& arg, const Expr& gradient) {
     const Expr e = meant(arg);
     const auto* items = gradient ? gradient.as<TupleNode>() : nullptr;
@@ -135,12 +136,13 @@ class Differentiator {
       }
     }
   }
-  // For an item of a tuple that is no literal.
+  // Adds the gradient of an item of a tuple that is not a literal.
   void receive_item(const Expr& tuple, size_t index, const Expr& gradient) {
     if (gradient && depending_.contains(tuple.object())) received_by_items_[tuple.object()][index].push_back(gradient);
   }
 
-  // What stands in the result, and how often: its gradient is that number. Users come after their operands in `order`.
+  // Starts with the result's values: the gradient of each is how often it occurs. Users come after their operands in
+  // `order`.
   void seed(const Expr& result, const std::vector<Expr>& order) {
     std::unordered_map<const Object*, double> counts{{meant(result).object(), 1}};
     for (size_t i = order.size(); i-- > 0;) {
@@ -163,7 +165,7 @@ class Differentiator {
     }
   }
 
-  // A tensor of `value` of that type, a tensor's; `like` gives the shape that the type does not.
+  // Makes a tensor of `value` of a tensor type; `like` gives the shape where the type does not.
   static Expr filled_as(const TensorTypeNode& type, double value, const Expr& like, const Span& span) {
     const auto shape = as_shape(type.shape);
     const Expr scalar = value == 0 || value == 1 ? Expr() : Expr(relay::make_scalar(value, type.dtype));
@@ -187,7 +189,8 @@ class Differentiator {
     for (size_t i = 1; i < gradients.size(); ++i) sum = ops::add(sum, gradients[i], span);
     return sum;
   }
-  // Of what was received; null when nothing was. For a tuple, one that has zeros where an item received nothing.
+  // Returns the sum of the gradients received; null when there are none. For a tuple, items without a gradient get
+  // zeros.
   Expr total(const Expr& e) const {
     const auto* type = e->checked_type().as<TupleTypeNode>();
     if (type == nullptr) {
@@ -234,7 +237,7 @@ class Differentiator {
   std::unordered_map<const Object*, std::map<size_t, std::vector<Expr>>> received_by_items_;
 };
 
-// A function over functions or data types, which others called: it has become part of them.
+// Returns whether a function takes functions or data types; its callers have inlined it.
 bool is_helper(const GlobalVar& var, const FunctionNode& function) {
   const bool is_over_tensors = function.type_params.empty() &&
                                std::all_of(function.params.begin(), function.params.end(),
@@ -242,7 +245,7 @@ bool is_helper(const GlobalVar& var, const FunctionNode& function) {
   return var->name_hint != "main" && !is_over_tensors;
 }
 
-// A user's function may give a gradient of another type than its argument is of, which broadcasting might hide.
+// Checks the type of a user's gradient, because broadcasting might hide that it differs from the argument's.
 void check_types(const IRModule& untyped, const std::vector<GivenGradient>& given) {
   std::set<std::string> ops;
   for (const GivenGradient& one : given) ops.insert(one.call.as<CallNode>()->as_op()->name);

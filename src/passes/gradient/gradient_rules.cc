@@ -23,7 +23,8 @@ const GradientRow* find_row(std::string_view op) {
   return nullptr;
 }
 
-// An item is null for an argument without a gradient, and a tuple literal of as many items for a tuple.
+// Returns whether a gradient has the form that its argument needs: null for an argument without one, a tuple literal of
+// as many items for a tuple.
 bool fits(const Value& gradient, const Expr& arg) {
   if (gradient.is_none()) return true;
   if (!gradient.is<Expr>()) return false;
@@ -68,7 +69,8 @@ Gradients rule_gradients(const GradientSite& site) {
   return gradients;
 }
 
-// Gives what a rule made the span of its call. What is typed is of the program, and the gradient was there before.
+// Gives the span of the call to nodes that a rule made. Typed nodes belong to the program, and the incoming gradient is
+// older.
 void set_spans(const GradientSite& site, const Gradients& gradients) {
   std::vector<const Object*> before{site.gradient.object()};
   if (const auto* tuple = site.gradient.as<relay::TupleNode>()) {

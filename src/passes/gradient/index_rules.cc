@@ -1,8 +1,8 @@
-// Gradients of ops that pick elements, or put them, where positions say.
+// Gradients of ops that read or write elements at given positions.
 //
-// The general one (`grad_picked`) serves every op whose result is made of elements of its first argument and nothing
-// else: the same op, given the elements' positions, tells where each element of the result comes from, and there its
-// gradient is added. Ops whose positions are cheaper to come by have a rule of their own.
+// The general rule (`grad_picked`) serves every op whose result consists of elements of its first argument: the same
+// op, applied to the positions of the elements, shows where each element of the result comes from, and the gradient is
+// added there. Ops whose positions are cheaper to compute have a rule of their own.
 #include <algorithm>
 
 #include "ops/algorithm/scatter.h"
@@ -20,7 +20,7 @@ namespace headrace::passes::gradient_rules {
 
 namespace {
 
-// The gradient by the first argument, when `positions` are those of its elements in the result.
+// Returns the gradient by the first argument, when `positions` are those of its elements in the result.
 Expr added_at(const Expr& positions, const GradientSite& s) {
   const Shape shape = s.arg_shape(0);
   const Expr nothing = ops::zeros({num_elements(shape)}, dtype_of(s.arg(0)));
@@ -40,7 +40,7 @@ Gradients grad_picked(const GradientSite& s) {
   return gradients;
 }
 
-// Zeros around what was taken, and between where steps are longer.
+// Puts zeros around the gradient of the slice, and between its elements for longer steps.
 Gradients grad_strided_slice(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::StridedSliceAttrs>();
   const bool is_dense = std::all_of(attrs.strides.begin(), attrs.strides.end(), [](int64_t v) { return v == 1; });
@@ -113,9 +113,9 @@ Gradients grad_gather_nd(const GradientSite& s) {
   return {ops::scatter_nd(zeros_as(s.arg(0)), s.arg(1), s.gradient, "add"), Expr()};
 }
 
-// What was put: `put` and `pick` are the scatter and the gather of its indices, `targets` the shape of what is put to,
-// `sources` that of the updates, or of the first axes of each that the indices are about.
-// Of several updates of one element the last one counts: the others, and the data there, have no gradient.
+// Returns the gradients of an op that writes updates into data. `put` and `pick` scatter and gather at its indices.
+// `targets` is the shape of the data, `sources` that of the updates, or of the leading axes that the indices address.
+// When several updates write one element the last one counts: the others, and the data there, have no gradient.
 template <typename Put, typename Pick>
 Gradients put_gradients(const GradientSite& s, const std::string& mode, const Shape& targets, const Shape& sources,
                         const Put& put, const Pick& pick) {

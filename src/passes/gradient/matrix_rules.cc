@@ -23,7 +23,7 @@ Expr turned(const Expr& matrix, size_t rank = 2) {
   std::swap(axes[rank - 2], axes[rank - 1]);
   return ops::transpose(matrix, axes);
 }
-// A tensor as the rows, of `width` elements, of one matrix: as many as `like` has.
+// Reshapes a tensor to one matrix with rows of `width` elements, as many as `like` has.
 Expr as_rows(const Expr& tensor, const Expr& like, int64_t width) {
   const auto shape = known_shape_of(like);
   const int64_t rows = shape ? num_elements(Shape(shape->begin(), shape->end() - 1)) : -1;
@@ -51,7 +51,7 @@ Gradients grad_matmul(const GradientSite& s) {
       attrs.transpose_a ? turned(ops::reshape_like(by_rows, rows_of_a), rank) : reshaped_as(by_rows, s.arg(0));
   return {by_a, attrs.transpose_b ? turned(by_b) : by_b};
 }
-// The same for each of a batch; where one matrix serves all, their sum.
+// Applies the matrix rule to each of a batch; where one matrix serves all, its gradient is the sum.
 Gradients grad_batch_matmul(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::BatchMatmulAttrs>();
   const auto product = [](const Expr& a, const Expr& b) {
@@ -128,8 +128,8 @@ EinsumOperand einsum_operand(const Expr& tensor, const Type& type, const std::ve
   return result;
 }
 
-// By operand k: the sum of the products of the gradient with the other operands, over what k does not have. A vector of
-// ones stands for an axis that only k has, which the result sums up.
+// Gradient by operand k: the sum of the products of the gradient with the other operands, over the labels that k lacks.
+// A vector of ones replaces an axis that only k has, since the result sums over it.
 Expr by_operand(const GradientSite& s, const std::vector<EinsumOperand>& operands, const ops::EinsumForm& form,
                 const EinsumLetters& letters, size_t k) {
   const auto& equation = s.call.attrs_as<ops::EinsumAttrs>().equation;

@@ -64,7 +64,7 @@ Gradients grad_layer_norm(const GradientSite& s) {
   return norm_gradients(s, {axis, Shape{static_cast<int64_t>(axis)}, attrs.epsilon, attrs.center, attrs.scale},
                         [](const Expr& e) { return e; });
 }
-// All axes of `rank` but these.
+// Returns all axes of `rank` but these.
 Shape axes_but(size_t rank, size_t first, size_t second) {
   Shape axes;
   for (size_t i = 0; i < rank; ++i) {
@@ -116,7 +116,7 @@ Gradients grad_l2_normalize(const GradientSite& s) {
       multiply(subtract(s.gradient, multiply(s.result, along)), unary("rsqrt", ops::binary("maximum", sum, least)))};
 }
 
-// The sums over a window of so many elements before and behind each along an axis of n.
+// Returns the sums over a window of so many elements before and behind each along an axis of n.
 Expr window_sum(const Expr& tensor, size_t rank, size_t axis, int64_t n, int64_t before, int64_t behind,
                 const GradientSite& s) {
   Array<Shape> widths;
@@ -154,8 +154,9 @@ Gradients grad_cross_entropy_with_logits(const GradientSite& s) {
   const Expr each = negative(divide(s.gradient, scalar(static_cast<double>(static_dim_of(s.arg(0), 0)), s)));
   return {multiply(each, s.arg(1)), multiply(each, s.arg(0))};
 }
-// With k = 1 at the target's class, 0 elsewhere and at what is ignored, y = -sum_c(k p w) of each target, their sum, or
-// their mean: the sum over D = sum(k w). By p -g k w, by w -g k p, for a mean -g k (p + y) / D.
+// With k = 1 at the target's class and 0 elsewhere and at ignored targets, y = -sum_c(k p w) for each target, or their
+// sum, or their mean, the sum divided by D = sum(k w). Gradients: by p -g k w, by w -g k p, for a mean -g k (p + y) /
+// D.
 Gradients grad_nll_loss(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::NLLLossAttrs>();
   const DataType dtype = dtype_of(s.arg(0));

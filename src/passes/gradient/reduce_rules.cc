@@ -17,7 +17,7 @@ using ops::subtract;
 
 namespace {
 
-// Which axes of the first argument a reduction reduces.
+// Returns which axes of the first argument a reduction reduces.
 template <typename Attrs>
 std::vector<bool> reduced_axes(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<Attrs>();
@@ -30,7 +30,7 @@ std::vector<bool> reduced_axes(const GradientSite& s) {
   return reduced;
 }
 
-// A tensor of the result's shape with the reduced axes as axes of one element.
+// Returns a tensor of the result's shape with the reduced axes as axes of one element.
 template <typename Attrs>
 Expr with_axes(const Expr& reduced, const GradientSite& s) {
   if (s.call.attrs_as<Attrs>().keepdims) return reduced;
@@ -54,14 +54,15 @@ Gradients grad_sum(const GradientSite& s) { return {spread(s.gradient, s)}; }
 Gradients grad_mean(const GradientSite& s) {
   return {divide(spread(s.gradient, s), elements_each(s.arg(0), s.result, s))};
 }
-// To the greatest (least) element; where there are several, to all in equal parts.
+// The gradient goes to the greatest (least) element; among several, to all in equal parts.
 Gradients grad_extreme(const GradientSite& s) {
   const Expr is_it = ops::cast(ops::binary("equal", s.arg(0), spread(s.result, s)), dtype_of(s.result));
   const auto* attrs = s.call.attrs.as<ops::ReduceAttrs>();
   const Expr count = ops::reduce("sum", is_it, attrs->axis, attrs->keepdims, attrs->exclude);
   return {multiply(is_it, spread(divide(s.gradient, count), s))};
 }
-// The product of the others, those before times those behind: of several zeros, too.
+// The product of the other elements, as the product of those before and those behind, which also works for several
+// zeros.
 Gradients grad_prod(const GradientSite& s) {
   const std::vector<bool> reduced = reduced_axes<ops::ReduceAttrs>(s);
   const Shape shape = s.arg_shape(0);
@@ -91,18 +92,18 @@ Gradients grad_variance(const GradientSite& s) {
   const Expr by_data = multiply(multiply(scalar(2, s), subtract(s.arg(0), s.arg(1))), each);
   return {by_data, summed_to(negative(by_data), s.arg(0), s.arg(1))};
 }
-// From shape `target`, which may be given as an argument, back to all.
+// The gradient goes from shape `target`, which may be given as an argument, back to all elements.
 Gradients grad_collapse_sum(const GradientSite& s) {
   Gradients gradients(s.call.args.size());
   gradients[0] = broadcast_as(s.gradient, s.arg(0));
   return gradients;
 }
 
-// What flows to an element is what flows to the running sums from there on.
+// Returns for each element the sum of the gradients of the running sums from there on.
 Expr sum_of_following(const Expr& gradient, int64_t axis, bool exclusive) {
   return ops::reverse(ops::scan("cumsum", ops::reverse(gradient, axis), axis, exclusive), axis);
 }
-// `by_lines` for the first argument and the gradient along `axis`, or along axis 0 of what is flattened.
+// Applies `by_lines` to the first argument and the gradient along `axis`, or along axis 0 of the flattened argument.
 template <typename ByLines>
 Gradients scan_gradients(const GradientSite& s, const ByLines& by_lines) {
   const auto& attrs = s.call.attrs_as<ops::ScanopAttrs>();
@@ -124,7 +125,7 @@ Gradients grad_cumprod(const GradientSite& s) {
   });
 }
 
-// The elements go back to where the order took them from.
+// The gradient of each element goes back to the place from which the order took it.
 Expr put_back(const Expr& order, const Expr& gradient, int64_t axis, const GradientSite& s) {
   return ops::scatter_elements(zeros_as(s.arg(0)), order, gradient, axis, "add");
 }

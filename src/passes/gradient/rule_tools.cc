@@ -61,7 +61,7 @@ Expr broadcast_as(const Expr& data, const Expr& like) {
   return shape ? ops::broadcast_to(data, *shape) : ops::broadcast_to_like(data, like);
 }
 
-// The axes of `from` that were added or repeated to get it from `to`; nothing where a symbol leaves that open.
+// Returns the axes of `from` that broadcasting added to, or repeated in, `to`; nothing where a symbol leaves that open.
 static std::optional<Shape> repeated_axes(const Array<PrimExpr>& from, const Array<PrimExpr>& to) {
   const size_t added = from.size() - to.size();
   Shape axes;

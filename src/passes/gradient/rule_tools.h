@@ -1,5 +1,5 @@
-// What the rules of FirstOrderGradient share. Where a shape is static it is written out, and where it is not it is
-// that of a tensor at hand: zeros_like, reshape_like, broadcast_to_like, collapse_sum_like.
+// Helpers of the gradient rules. Static shapes are written as attributes; other shapes are taken from a tensor at hand:
+// zeros_like, reshape_like, broadcast_to_like, collapse_sum_like.
 #pragma once
 
 #include <span>
@@ -8,7 +8,7 @@
 
 namespace headrace::passes::gradient_rules {
 
-// One an argument; null for an argument that has none.
+// One gradient for each argument; null for an argument that has none.
 using Gradients = std::vector<Expr>;
 
 struct GradientRow {
@@ -16,7 +16,7 @@ struct GradientRow {
   Gradients (*rule)(const GradientSite& site);
 };
 
-// The families.
+// Returns the rules of each family.
 std::span<const GradientRow> unary_gradients();      // functions of one operand, activations
 std::span<const GradientRow> binary_gradients();     // arithmetic, where, bias_add
 std::span<const GradientRow> shape_gradients();      // other shapes and orders, joins, cuts, masks
@@ -27,54 +27,55 @@ std::span<const GradientRow> conv_gradients();       // convolutions and their t
 std::span<const GradientRow> window_gradients();     // pools, resampling
 std::span<const GradientRow> normalize_gradients();  // softmax, norms, losses
 
-// Of a typed expression that is a tensor.
+// Return properties of a typed expression that is a tensor.
 const TensorTypeNode& tensor_type_of(const Expr& expr);
 DataType dtype_of(const Expr& expr);
 size_t rank_of(const Expr& expr);
-// UserError at `expr` when the dimension is no number.
+// Return a dimension, and the shape; UserError at `expr` when a dimension is not a number.
 int64_t static_dim_of(const Expr& expr, size_t axis);
 Shape static_shape_of(const Expr& expr);
-// Nothing when a dimension is no number.
+// Returns the shape; nothing when a dimension is not a number.
 std::optional<Shape> known_shape_of(const Expr& expr);
 
-// A scalar constant of the first argument's dtype.
+// Makes a scalar constant of the first argument's dtype.
 Expr scalar(double value, const GradientSite& s);
 Expr negative(const Expr& x);
 Expr square(const Expr& x);
 
-// Of the type of `like`, which is typed; the elements of `data`, as many, or fewer that are broadcast.
+// Make a tensor of the type of `like`, which is typed. reshaped_as and broadcast_as use the elements of `data`.
 Expr zeros_as(const Expr& like);
 Expr ones_as(const Expr& like);
 Expr reshaped_as(const Expr& data, const Expr& like);
 Expr broadcast_as(const Expr& data, const Expr& like);
 
-// The gradient by `operand`, which was broadcast to the shape of the typed `result`, where `gradient` has that shape.
+// Returns the gradient by `operand`, which was broadcast to the shape of the typed `result`, where `gradient` has that
+// shape.
 Expr summed_to(const Expr& gradient, const Expr& result, const Expr& operand);
-// Both of a binary op.
+// Returns both gradients of a binary op.
 Gradients binary(const GradientSite& s, const Expr& by_first, const Expr& by_second);
-// The gradient in the dtype of the first argument, where the op's out_dtype is another.
+// Returns the gradient in the dtype of the first argument, where the op's out_dtype is another.
 Expr operand_gradient(const GradientSite& s);
-// Where `condition` holds the gradient goes through, elsewhere nothing does.
+// Returns the gradient where `condition` holds, and 0 elsewhere.
 Expr masked(const Expr& condition, const GradientSite& s);
 
-// A vector [C] as a tensor that broadcasts along `axis` of one of `rank` dimensions.
+// Reshapes a vector [C] so that it broadcasts along `axis` of a tensor with `rank` dimensions.
 Expr along_axis(const Expr& vector, size_t axis, size_t rank);
-// The sum of a tensor over all axes but one.
+// Returns the sum of a tensor over all axes but one.
 Expr summed_but(const Expr& tensor, size_t axis);
-// How many elements of `whole` there are for each of `part`, in the first argument's dtype.
+// Returns how many elements of `whole` there are for each of `part`, in the first argument's dtype.
 Expr elements_each(const Expr& whole, const Expr& part, const GradientSite& s);
 
-// 0, 1, .. count - 1 of int64.
+// Makes 0, 1, .. count - 1 of int64.
 Expr counted(int64_t count);
-// The axes of a tensor of `rank` dimensions with the one at `from` moved to `to`.
+// Returns the axes of a tensor of `rank` dimensions with the one at `from` moved to `to`.
 Shape moved_axis(size_t rank, size_t from, size_t to);
-// The tensor with its axes in that order; itself when that is the order it has.
+// Returns the tensor with its axes in that order; itself when that is the order it has.
 Expr ordered(const Expr& tensor, const Shape& axes);
 
-// The types of the items of argument 0, a tuple.
+// Returns the types of the items of argument 0, a tuple.
 const Array<Type>& item_types(const GradientSite& s);
 
-// UserError at the call: the op has a gradient, but not so.
+// Throws a UserError at the call: the op has a gradient, but not for this call.
 [[noreturn]] void refuse(const GradientSite& s, std::string_view what);
 
 }  // namespace headrace::passes::gradient_rules

@@ -17,14 +17,14 @@ namespace headrace::passes::gradient_rules {
 
 namespace {
 
-// Only the first argument has a gradient.
+// Returns gradients of which only the first argument's is not null.
 Gradients only_first(const GradientSite& s, const Expr& gradient) {
   Gradients gradients(s.call.args.size());
   gradients[0] = gradient;
   return gradients;
 }
 
-// The same elements in another shape.
+// Gradient of an op that only changes the shape.
 Gradients grad_view(const GradientSite& s) { return only_first(s, reshaped_as(s.gradient, s.arg(0))); }
 Gradients grad_transpose(const GradientSite& s) {
   const Shape& axes = s.call.attrs_as<ops::TransposeAttrs>().axes;
@@ -65,7 +65,7 @@ Gradients grad_repeat(const GradientSite& s) {
   const Expr cut = ops::reshape(s.gradient, parts, num_elements(parts) == 0);
   return {ops::reduce("sum", cut, Shape{static_cast<int64_t>(axis) + 1})};
 }
-// One scalar everywhere: full and full_like.
+// full and full_like repeat one scalar.
 Gradients grad_full(const GradientSite& s) {
   const size_t value = s.call.as_op()->name == "full_like" ? 1 : 0;
   Gradients gradients(s.call.args.size());
@@ -121,7 +121,7 @@ Gradients grad_dilate(const GradientSite& s) {
   return {ops::strided_slice(s.gradient, Shape(strides.size(), 0), s.shape(), strides)};
 }
 
-// Masks: the same mask, and 0 for what was put in.
+// Masks have the same mask as gradient, and 0 at elements that were put in.
 Gradients grad_trilu(const GradientSite& s) {
   return {ops::trilu(s.gradient, s.arg(1), s.call.attrs_as<ops::TriluAttrs>().upper), Expr()};
 }
@@ -132,7 +132,7 @@ Gradients grad_reverse_sequence(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::ReverseSequenceAttrs>();
   return {ops::reverse_sequence(s.gradient, s.arg(1), attrs.seq_axis, attrs.batch_axis), Expr()};
 }
-// The sums where the index is met, and where it is not.
+// Sums the gradients of the elements at the index, for the on-value, and of all others, for the off-value.
 Gradients grad_one_hot(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::OneHotAttrs>();
   const auto number = [&](double value) { return relay::make_scalar(value, attrs.dtype); };

@@ -11,7 +11,7 @@ namespace headrace::passes {
 
 namespace {
 
-// A let of a function is dropped before others are: in its body stand the names of what it captures, not the values.
+// Drops lets of functions before other lets: their bodies use the names of captured values, not the values.
 IRModule inline_function_lets(const IRModule& module) {
   const InOrder ordered = in_order(module);
   const auto is_function = [](const relay::LetNode& let) {

@@ -1,13 +1,12 @@
-// Bodies without calls of functions: what FirstOrderGradient walks backwards.
+// Turns bodies into straight-line code without calls of functions, which FirstOrderGradient walks backwards.
 //
 //   let %f = fn (%a) { multiply(%a, %x) }; @g(%f(%y))   ->   @g's body, of multiply(%y, %x)
 //
-// Lets are dropped (ToGraphNormalForm), a call of a global function (InlineCalls) or of a function that stands in its
-// place becomes the function's body, and so on with what that brings. What calls itself stays, as does what has
-// effects, and what passes leave alone (relay/function_attrs.h). UserError where this would add more than
-// kMostInlinedNodes nodes.
+// Drops lets (ToGraphNormalForm) and inlines calls of global functions (InlineCalls) and of function literals, until no
+// more calls appear. Recursive functions, expressions with effects, and functions that passes leave alone
+// (relay/function_attrs.h) stay. UserError where this would add more than kMostInlinedNodes nodes.
 //
-// Needs types, and gives them. Preserves results to the last bit.
+// Needs types and returns a typed module. Preserves results to the last bit.
 #pragma once
 
 #include "relay/expr.h"

@@ -24,7 +24,7 @@ Gradients grad_cast(const GradientSite& s) {
   const DataType from = dtype_of(s.arg(0));
   return {from.is_float() ? ops::cast(s.gradient, from) : Expr()};
 }
-// Of dtype_like only the dtype counts.
+// dtype_like has no gradient, because only its dtype counts.
 Gradients grad_cast_like(const GradientSite& s) { return {grad_cast(s)[0], Expr()}; }
 Gradients grad_dropout(const GradientSite& s) { return {s.gradient.as<relay::TupleNode>()->items[0]}; }
 // Steps have no slope, nor has what does not look at the elements.

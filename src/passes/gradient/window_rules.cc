@@ -20,7 +20,7 @@ namespace {
 Gradients grad_pool2d(const GradientSite& s) {
   return {relay::make_call(s.call.as_op()->name + "_grad", {s.gradient, s.arg(0)}, s.call.attrs)};
 }
-// A pool over one axis W is one over H W, where H has one element.
+// Treats a pool over one axis W as one over H W, where H has one element.
 template <typename PlaneAttrs>
 Gradients grad_pool1d(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::PoolAttrs>();
@@ -47,12 +47,12 @@ Gradients grad_pool1d(const GradientSite& s) {
                                          {plane(s.gradient, out_layout), plane(s.arg(0), attrs.layout)}, Attrs(flat));
   return {ops::squeeze(by_plane, {static_cast<int64_t>(attrs.layout.find('W'))})};
 }
-// It is linear in the gradient that it got, and an average pool back.
+// The gradient of an average pool is linear in the incoming gradient, and its own gradient is an average pool.
 Gradients grad_avg_pool2d_grad(const GradientSite& s) {
   return {relay::make_call("nn.avg_pool2d", {s.gradient}, s.call.attrs), zeros_as(s.arg(1))};
 }
 
-// A tensor in the result's layout in that of the data.
+// Converts a tensor from the result's layout to that of the data.
 Expr in_data_layout(const Expr& tensor, const ops::GlobalPool2DAttrs& attrs) {
   if (attrs.out_layout.empty() || attrs.out_layout == attrs.layout) return tensor;
   return ops::layout_transform(tensor, attrs.out_layout, attrs.layout);
@@ -61,7 +61,7 @@ Gradients grad_global_avg_pool2d(const GradientSite& s) {
   const Expr g = in_data_layout(s.gradient, s.call.attrs_as<ops::GlobalPool2DAttrs>());
   return {ops::divide(broadcast_as(g, s.arg(0)), elements_each(s.arg(0), s.result, s))};
 }
-// To the greatest element of the plane; where there are several, to all in equal parts.
+// The gradient goes to the greatest element of the plane; among several, to all in equal parts.
 Gradients grad_global_max_pool2d(const GradientSite& s) {
   const auto& attrs = s.call.attrs_as<ops::GlobalPool2DAttrs>();
   const Shape plane{static_cast<int64_t>(attrs.layout.find('H')), static_cast<int64_t>(attrs.layout.find('W'))};
@@ -73,8 +73,8 @@ Gradients grad_global_max_pool2d(const GradientSite& s) {
   return {ops::multiply(is_it, each)};
 }
 
-// Linear ops that work along each of some axes by itself, as resampling and average pools do: along an axis from n to m
-// elements one is a matrix [n, m], which is what the op of one axis makes of the unit vectors.
+// Gradients of linear ops that treat axes separately, as resampling and average pools do. Along an axis from n to m
+// elements such an op is a matrix [n, m], which is the op of one axis applied to the unit vectors.
 template <typename OpOfOneAxis>
 Expr back_along(const GradientSite& s, const std::vector<size_t>& axes, const OpOfOneAxis& op) {
   const size_t rank = rank_of(s.arg(0));

@@ -60,7 +60,7 @@ std::optional<Product> read_dense(const CallNode& call) {
   return shape ? std::optional(Product{0, shape->size() - 1, attrs}) : std::nullopt;
 }
 
-// A batch of it takes two dimensions of data.
+// Reads a dense product for a batch, which takes data of two dimensions.
 std::optional<Product> read_dense_to_batch(const CallNode& call) {
   auto product = read_dense(call);
   if (product) product->is_batched = product->out_axis == 1;
@@ -170,7 +170,7 @@ class Combiner {
     });
   }
 
-  // The data is one matrix, which every batch reads.
+  // Makes the batched product, in which every batch reads the data's one matrix.
   static Expr batched_product(const Group& group) {
     const CallNode& first = *group.branches[0].product;
     const Expr data = ops::expand_dims(first.args[0], 0, 1, first.args[0]->span);
@@ -193,8 +193,8 @@ class Combiner {
         ops::strided_slice(group.combined, Shape{begin}, Shape{begin + 1}, Shape{1}, Shape{0}, "end", span), {0}, span);
   }
 
-  // The op that alone reads the branch's end, element by element; null when there is none. With one operand that is a
-  // function of elements; other ops name the shape that they give.
+  // Returns the op that is the only reader of the branch's end and works element by element; null when there is none.
+  // With one operand it must be a function of elements, because other ops name their result's shape.
   const CallNode* follower(const Branch& branch) const {
     if (num_uses_.at(branch.end.object()) != 1) return nullptr;
     const auto user = user_.find(branch.end.object());
@@ -231,7 +231,7 @@ class Combiner {
     return true;
   }
 
-  // The op behind the combined product; a bias along rows or columns of batches has their other axes.
+  // Returns the op behind the combined product; a bias along rows or columns of batches has their other axes.
   static Expr followed(const Group& group, const CallNode& call, size_t side, const Expr& other) {
     if (group.how.is_batched && call.attrs.is<ops::BiasAddAttrs>()) return ops::add(group.combined, other, call.span);
     Array<Expr> args = call.args;
@@ -245,7 +245,7 @@ class Combiner {
            (!a.attrs || structural_equal(Value(a.attrs), Value(b.attrs)));
   }
 
-  // The other operands of a binary op as one; null when that cannot be.
+  // Joins the other operands of a binary op into one; returns null when that is not possible.
   Expr common_operand(const Group& group, const CallNode& call, const std::vector<Expr>& others) const {
     if (std::all_of(others.begin(), others.end(), [&](const Expr& e) { return is_same_value(e, others[0]); }) &&
         shape_of(others[0]) == Shape{})
@@ -260,7 +260,7 @@ class Combiner {
     return group.how.is_batched ? stacked_operands(group, call, others) : joined_operands(group, call, others);
   }
 
-  // Each lies along the outputs.
+  // Joins operands that lie along the outputs.
   static Expr joined_operands(const Group& group, const CallNode& call, const std::vector<Expr>& others) {
     const auto axis = varying_axis(group, call, others[0]);
     if (!axis) return {};
@@ -273,7 +273,7 @@ class Combiner {
     return joined(others, *axis, others[0]->span);
   }
 
-  // Each is of its own batch.
+  // Joins operands that each belong to a batch.
   static Expr stacked_operands(const Group& group, const CallNode& call, const std::vector<Expr>& others) {
     const Shape shape = *shape_of(others[0]);
     const bool is_alike =
@@ -293,7 +293,7 @@ class Combiner {
     return a == b || (x != nullptr && y != nullptr && x->data.content_equal(y->data));
   }
 
-  // The axis of the operand that lies along the outputs.
+  // Returns the axis of the operand that lies along the outputs.
   static std::optional<size_t> varying_axis(const Group& group, const CallNode& call, const Expr& operand) {
     const auto shape = shape_of(operand), out = shape_of(ref(&call));
     if (!shape || shape->empty()) return std::nullopt;

@@ -33,10 +33,10 @@ IRModule combine_parallel_conv2d(const IRModule& module, int64_t min_num_branche
 IRModule combine_parallel_dense(const IRModule& module, int64_t min_num_branches = 3, bool to_batch = true);
 IRModule combine_parallel_batch_matmul(const IRModule& module, int64_t min_num_branches = 3);
 
-// "relay.<pass>.min_num_branches" of the context's configuration; 3 without it. UserError when it is no number from 2
-// on.
+// Reads "relay.<pass>.min_num_branches" from the context's configuration; 3 without it. UserError when it is not a
+// number from 2 on.
 int64_t min_num_branches(const pass::PassContext& context, std::string_view pass);
-// "relay.CombineParallelDense.to_batch"; true without it. UserError when it is no bool.
+// Reads "relay.CombineParallelDense.to_batch"; true without it. UserError when it is not a bool.
 bool is_dense_to_batch(const pass::PassContext& context);
 
 }  // namespace headrace::passes

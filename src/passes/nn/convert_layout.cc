@@ -74,7 +74,7 @@ constexpr LayoutOp kLayoutOps[] = {
     {"image.resize2d", "NCHW", ""},
 };
 
-// Null for an op that has no layout to convert.
+// Returns the row of an op; null for an op without a layout to convert.
 const LayoutOp* find_layout_op(std::string_view op) {
   const auto* found =
       std::find_if(std::begin(kLayoutOps), std::end(kLayoutOps), [&](const LayoutOp& row) { return row.name == op; });
@@ -144,7 +144,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     return Stored{with(call, {in_form(call.args[0], data), in_form(call.args[1], *kernel)}, changed), out};
   }
 
-  // "default" is what the op's kernel has beside such data, whatever it had before.
+  // Returns the kernel's layout; "default" depends on the data's layout only, and not on the kernel's old one.
   static Layout kernel_layout(const Array<std::string>& layouts, const Layout& data, const LayoutOp& op) {
     if (layouts.size() > 1 && layouts[1] != "default") return Layout::parse(layouts[1]);
     const std::string_view channels = op.kernel.substr(0, 2), window = op.kernel.substr(2);
@@ -184,7 +184,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     return form.is_as_written() ? std::nullopt : std::optional(form.with_letters_of(own));
   }
 
-  // Ops that take their data's form; nothing for those that cannot.
+  // Converts ops that take their data's form; returns nothing for ops that cannot.
   std::optional<Stored> follow(const CallNode& call, const std::string& op) {
     if (op == "concatenate") return follow_concatenate(call);
     const auto kind = ops::promised_kind_of(call);
@@ -214,7 +214,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     return Stored{with(call, args, copy_with(attrs, [&](T& a) { a.axis = *axis; })), form};
   }
 
-  // An axis in parts takes an addition instead: of b[C / 16, 1, 1, 16] to data in NCHW16c.
+  // Converts to an addition when the axis is in parts: of b[C / 16, 1, 1, 16] to data in NCHW16c.
   std::optional<Stored> follow_bias_add(const CallNode& call, const LayoutForm& form) {
     if (auto stored = with_axis<ops::BiasAddAttrs>(call, form)) return stored;
     const size_t axis = ops::normal_axis(call.attrs_as<ops::BiasAddAttrs>().axis, form.rank());
@@ -242,7 +242,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     return Stored{with(call, {at(call.args[0]).expr, as_written(call.args[1])}, changed), form};
   }
 
-  // Not over an axis in parts: the one element that is left of it has other parts.
+  // Converts reductions except those over an axis in parts, whose remaining element would have other parts.
   std::optional<Stored> follow_reduce(const CallNode& call, const LayoutForm& form) {
     const auto& attrs = call.attrs_as<ops::ReduceAttrs>();
     if (!attrs.keepdims || (form.is_packed() && (!attrs.axis || attrs.exclude))) return std::nullopt;
@@ -256,7 +256,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     return Stored{with(call, {at(call.args[0]).expr}, changed), form};
   }
 
-  // The last form that one of them has.
+  // Returns the last form that one of them has.
   template <typename Exprs>
   LayoutForm common_form(const Exprs& list) {
     LayoutForm form;
@@ -300,7 +300,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
     return Stored{with(call, args, call.attrs), form};
   }
 
-  // An operand of fewer dimensions, as written, for a broadcast with a value of that form; null where it cannot be.
+  // Converts a broadcast operand with fewer dimensions to meet a value of that form; returns null where it cannot.
   static Expr broadcast_operand(const Expr& expr, Array<PrimExpr> dims, const LayoutForm& form) {
     if (dims.empty()) return expr;
     const size_t added = form.rank() - dims.size();
@@ -317,7 +317,7 @@ class LayoutConverter final : FormRewriter<LayoutForm> {
 
 constexpr const char* kKey = "relay.ConvertLayout.desired_layouts";
 
-// What a user says that converts the op; null where nobody does.
+// Returns the conversion function that a user set on the op; null when there is none.
 PackedFunc find_conversion(const std::string& name) {
   const Op op = find_op(name);
   const Value* value = op ? op->find(OpKey<Value>{kConvertLayoutAttr}) : nullptr;

@@ -25,7 +25,7 @@ struct Padding {
   Shape widths;
 };
 
-// Where the spatial axes lie, in the order that `padding` has them in every layout.
+// Returns the spatial axes, in the order that `padding` uses in every layout.
 std::vector<size_t> spatial_axes(std::string_view layout) {
   std::vector<size_t> axes;
   for (const char letter : std::string_view("DHW")) {
@@ -57,7 +57,7 @@ std::optional<Padding> read_padding(const Expr& expr, std::string_view layout) {
   return padding;
 }
 
-// Both paddings, the inner one first.
+// Adds both paddings, the inner one first.
 Shape sum_of(const Shape& widths, const Shape& own) {
   const size_t rank = widths.size() / 2;
   const ops::Window window = ops::window_of(rank, {1}, own, {1});
@@ -84,7 +84,7 @@ Expr fold_into_conv(const CallNode& call, const ops::ConvAttrs& attrs) {
                       }));
 }
 
-// No window lies in the padding alone.
+// Returns whether no window lies in the padding alone.
 bool windows_meet_data(const ops::PoolForm& form, const Shape& padding) {
   for (size_t i = 0; i < padding.size(); ++i) {
     const size_t axis = i % form.spatial();
@@ -107,7 +107,7 @@ Expr fold_into_pool(const CallNode& call, const ops::PoolAttrs& attrs, bool is_m
                       }));
 }
 
-// By name: gradients and transposes have the attributes of pools and convolutions, too.
+// Finds the op by name, because gradients and transposes have the attributes of pools and convolutions, too.
 Expr fold(const CallNode& call) {
   const std::string& op = call.as_op()->name;
   for (const char* rank : {"1d", "2d", "3d"}) {

@@ -5,11 +5,11 @@
 //   nn.max_pool2d(nn.pad(%x, -inf, ...))      ->  nn.max_pool2d(%x, padding=[...])
 //   nn.avg_pool2d(nn.pad(%x, 0f, ...))        ->  nn.avg_pool2d(%x, padding=[...], count_include_pad=True)
 //
-// So do convolutions and pools of one and of three spatial axes. The padding is constant, of spatial axes alone, and
-// adds to what the op pads already. An average that leaves its own padding out of the count stays; so do pools in ceil
-// mode, and a pool whose windows could lie in the padding alone. Layouts of one letter an axis. Needs the type of the
-// data. Preserves results to the last bit where weights are finite (a weight times a zero that was padded is not
-// computed any more).
+// Convolutions and pools of one and of three spatial axes work in the same way. The padding must be constant and along
+// spatial axes only; it is added to the op's own padding. These stay: an average that does not count its own padding,
+// pools in ceil mode, and a pool whose windows could lie in the padding alone. Layouts must have one letter for each
+// axis. Needs the type of the data. Preserves results to the last bit where weights are finite (a weight times a padded
+// zero is not computed any more).
 #pragma once
 
 #include "relay/expr.h"

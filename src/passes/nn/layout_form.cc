@@ -8,7 +8,7 @@ namespace headrace::passes {
 
 namespace {
 
-// `layout` with another letter for each of `from`.
+// Returns `layout` with another letter for each of `from`.
 Layout renamed(const Layout& layout, const std::string& from, const std::string& to) {
   std::string text;
   for (const Layout::Item& item : layout.items()) {

@@ -13,7 +13,7 @@ constexpr std::string_view kAlways[] = {
     "nn.conv3d_transpose", "nn.dense",  "nn.matmul",
 };
 
-// What gives a value near its operands, or one of them.
+// Ops whose values are near their operands, or one of them.
 constexpr std::string_view kFollow[] = {
     "abs",
     "add",
@@ -104,8 +104,8 @@ constexpr std::string_view kFollow[] = {
     "zeros_like",
 };
 
-// Whose range or rounding matters (coordinates, too), what adds up many numbers, and what makes tensors of a type of
-// its own.
+// Ops whose range or rounding matters (coordinates, too), ops that add up many numbers, and ops whose results have a
+// dtype of their own.
 constexpr std::string_view kNever[] = {
     "acos",
     "acosh",
@@ -194,8 +194,7 @@ constexpr std::string_view kNever[] = {
     "zeros",
 };
 
-// What the function of a user says: a category, or a list of one, of the type that sums are kept in, and of the
-// result's.
+// Reads the answer of a user's function: a category, or a list of a category, the dtype of sums and that of the result.
 PrecisionCategory from_answer(const relay::CallNode& call, const Value& answer, const std::string& small) {
   const bool is_list = answer.is<Array<Value>>();
   const Array<Value> list = is_list ? answer.as<Array<Value>>() : Array<Value>{answer};

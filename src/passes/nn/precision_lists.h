@@ -1,4 +1,4 @@
-// Which ops may compute in a smaller floating-point type: lists of names, and what users say of their ops.
+// Decides which ops may compute in a smaller floating-point type: by lists of names, and by functions of users.
 #pragma once
 
 #include "relay/expr.h"
@@ -16,8 +16,8 @@ enum class PrecisionCategory : uint8_t {
 // of sums, type of results]. It counts before the lists.
 inline constexpr const char* kPrecisionAttr = "FTVMMixedPrecisionConversionType";
 
-// Of a call of an op. Nothing where neither a list nor a user says. UserError at the call when the user's function
-// gives no category, or results of another type than `small`.
+// Returns the category of a call of an op; nothing where neither a list nor a user gives one. UserError at the call
+// when the user's function returns no category, or results of another type than `small`.
 std::optional<PrecisionCategory> precision_category(const relay::Call& call, DataType small);
 
 }  // namespace headrace::passes

@@ -31,7 +31,7 @@ Expr split_concatenate(const CallNode& call, const Array<Expr>& items, size_t mo
   return ops::concatenate(parts, axis, call.span);
 }
 
-// A stack of many is the concatenation of stacks along the new axis.
+// Makes a stack of many as the concatenation of stacks along the new axis.
 Expr split_stack(const CallNode& call, const Array<Expr>& items, size_t most) {
   const int64_t axis = call.attrs_as<ops::StackAttrs>().axis;
   Array<Expr> stacks;

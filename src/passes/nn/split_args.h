@@ -13,8 +13,8 @@
 
 namespace headrace::passes {
 
-// "relay.SplitArgs.max_function_args" of the context's configuration; 0 without it. UserError when it is no number, or
-// one below 3 that is not 0: two inputs and a result are the least.
+// Reads "relay.SplitArgs.max_function_args" from the context's configuration; 0 without it. UserError when it is not a
+// number, or below 3 and not 0: two inputs and a result are the least.
 int64_t max_function_args(const pass::PassContext& context);
 
 IRModule split_args(const IRModule& module, int64_t max_function_args);

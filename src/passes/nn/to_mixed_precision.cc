@@ -38,7 +38,7 @@ class Shrinker final : FormRewriter<Precision> {
  public:
   explicit Shrinker(const MixedPrecisionOptions& options) : options_(options) {}
 
-  // `keeps_type`: the result is of the type it was of.
+  // Rewrites a body; with `keeps_type` its result keeps its type.
   Expr run(const Expr& body, bool keeps_type) {
     rewrite(body);
     return keeps_type ? as_written(body) : as_it_became(body);
@@ -63,7 +63,7 @@ class Shrinker final : FormRewriter<Precision> {
     return relay::make_tuple(items, span);
   }
 
-  // The result of a body: the items of a tuple literal, and of those in it, each as they became.
+  // Returns the result of a body without casts: the items of a tuple literal, and of tuples in it, each as rewritten.
   Expr as_it_became(const Expr& body) {
     std::vector<Expr> lets;
     Expr tail = body;
@@ -96,7 +96,7 @@ class Shrinker final : FormRewriter<Precision> {
     return std::nullopt;
   }
 
-  // The tensors that a call takes, those of tuple literals one by one.
+  // Returns the tensors that a call takes, those of tuple literals one by one.
   static std::vector<Expr> operands_of(const CallNode& call) {
     std::vector<Expr> operands;
     for (const Expr& arg : call.args) {
@@ -158,7 +158,7 @@ class Shrinker final : FormRewriter<Precision> {
     });
   }
 
-  // The result is of the operands' type.
+  // Clears out_dtype, so that the result has the operands' type.
   static Attrs without_out_dtype(const Attrs& attrs) {
     const auto cleared = [](const auto* typed) {
       using T = std::remove_cvref_t<decltype(*typed)>;

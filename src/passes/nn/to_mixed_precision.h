@@ -2,14 +2,13 @@
 //
 //   nn.relu(nn.conv2d(%x, %w))   ->   cast(nn.relu(nn.conv2d(cast(%x, float16), cast(%w, float16))), float32)
 //
-// Each op is of one kind, by the lists in precision_lists.cc or by what its user registered: products always compute in
-// the small type (they add up in float32); ops that only move, compare or scale follow when all of their operands that
-// are no constants are small already; the rest, whose range or rounding matters (exp, sums, softmax, norms), never do,
-// and an op that nobody says anything of does not either, or is an error (`refuses_missing`). Values stay small through
-// lets and items of tuples. Parameters and what other expressions take keep their type, and so do results, unless
-// `keeps_result_type` is false: then those of functions that no other refers to are as they became, and so are the
-// parts of a tuple that is written there; what an `if`, a match or a variable bound to a tuple gives stays as it was.
-// Casts of constants fold (FoldConstant).
+// Each op has a category, from the lists in precision_lists.cc or from its user. Products always compute in the small
+// type (and accumulate in float32). Ops that only move, compare or scale follow when all operands that are not
+// constants are small already. Ops whose range or rounding matters (exp, sums, softmax, norms) never do. An op without
+// a category does not either, or is an error (`refuses_missing`). Values stay small through lets and items of tuples.
+// Parameters, and operands of other expressions, keep their type. So do results, unless `keeps_result_type` is false:
+// then functions without callers return what they computed, including the parts of a tuple literal at their end; the
+// result of an `if`, a match or a variable bound to a tuple keeps its type. Casts of constants fold (FoldConstant).
 //
 // Needs types. Changes results by the rounding of the small type.
 #pragma once
@@ -24,8 +23,8 @@ struct MixedPrecisionOptions {
   bool refuses_missing = false;
   bool keeps_result_type = true;
 };
-// "relay.ToMixedPrecision.mixed_precision_type", "....missing_op_mode" (0 refuses, 1 and 2 do not) and
-// "....keep_orig_output_dtype" of the context's configuration. UserError for a type other than float16 and bfloat16,
+// Reads "relay.ToMixedPrecision.mixed_precision_type", "....missing_op_mode" (0 refuses, 1 and 2 do not) and
+// "....keep_orig_output_dtype" from the context's configuration. UserError for a type other than float16 and bfloat16,
 // and for another mode.
 MixedPrecisionOptions mixed_precision_options(const pass::PassContext& context);
 

@@ -14,7 +14,7 @@ using relay::LetNode;
 
 namespace {
 
-// Every node of the module, operands first, functions' bodies included.
+// Returns every node of the module, operands first, functions' bodies included.
 std::vector<Expr> all_nodes(const IRModule& module) {
   std::vector<Expr> nodes;
   std::unordered_set<const Object*> seen;
@@ -29,7 +29,7 @@ std::vector<Expr> all_nodes(const IRModule& module) {
   return nodes;
 }
 
-// What callees stand for: functions bound by a let, and the module's.
+// Finds the functions behind callees: functions bound by a let, and functions of the module.
 class Callees {
  public:
   Callees(const IRModule& module, const std::vector<Expr>& nodes) : module_(module) {
@@ -38,7 +38,7 @@ class Callees {
       if (let != nullptr && let->value.is<FunctionNode>()) bound_[let->var.object()] = let->value;
     }
   }
-  // The function that a callee is, or null.
+  // Returns the function that a callee is, or null.
   const FunctionNode* function_of(const Expr& callee) const {
     if (const auto* function = callee.as<FunctionNode>()) return function;
     const auto bound = bound_.find(callee.object());
@@ -75,7 +75,7 @@ class EffectFlow {
     if (effectful_.insert(node).second) pending_.push_back(node);
   }
 
-  // An effect of its own: not one of its children's, nor of a function it calls.
+  // Returns whether a node has an effect of its own, and not only by its children or by a function that it calls.
   bool starts_one(const Expr& node) const {
     const bool reads = reads_ && (node.is<relay::RefReadNode>() || node.is<relay::RefCreateNode>());
     if (reads || node.is<relay::RefWriteNode>()) return true;

@@ -1,4 +1,10 @@
-// Which expressions of a module do more than give a value: a pass that drops, repeats or moves operands asks before.
+// Computes which expressions of a module have side effects. A pass that drops, repeats or moves operands asks first.
+//
+// How it works: a node has an effect of its own when it writes a reference, calls a stateful op, or calls a function
+// that is not known (and, if asked, when it reads or makes a reference). Effects then flow along two kinds of edges,
+// from a node to its users and from a function's body to the calls of that function, until nothing changes. A function
+// literal stops the flow, because making a function runs nothing. Each node is marked at most once, so the flow is
+// linear and handles recursion. A module without references and stateful ops, as most models are, costs one walk.
 #pragma once
 
 #include <unordered_set>
@@ -9,29 +15,31 @@ namespace headrace::passes {
 
 class Effects {
  public:
-  // As if nothing had any.
+  // Makes the effects of a module in which no expression has any.
   Effects() = default;
-  // Reading and making a reference count too when `reads`: what depends on when it is evaluated.
+  // Computes the effects of a module. With `reads`, reading and making a reference count, too, because their results
+  // depend on when they are evaluated.
   explicit Effects(const IRModule& module, bool reads = false);
-  // Evaluating `expr`, a node of the module's functions, may write a reference, call a stateful op, or call something
-  // that is not known. Making a function has no effect, whatever its body does. Linear in the module, once.
+  // Returns whether evaluating `expr`, a node of the module's functions, may write a reference, call a stateful op, or
+  // call something unknown. Making a function has no effect, whatever its body does. The constructor does the work,
+  // linear in the module.
   bool of(const Expr& expr) const { return effectful_.contains(expr.object()); }
-  // No expression has any.
+  // Returns whether no expression has an effect.
   bool empty() const { return effectful_.empty(); }
 
  private:
   std::unordered_set<const Object*> effectful_;
 };
 
-// A module whose bodies have their effects in order (relay/place_lets.h, bind_effects): a pass that drops or moves what
-// has none of `effects`, or puts lets around operands, keeps the order of all others.
+// A module in which the lets alone determine the order of effects (bind_effects in relay/place_lets.h). A pass may then
+// drop or move expressions without `effects`, or put lets around operands, and the order of all effects stays.
 struct InOrder {
   IRModule module;
   Effects effects;  // of its nodes; reading and making a reference count
-  // Those of them that are more than reading.
+  // Returns the effects that do more than read or make a reference.
   Effects writes() const { return effects.empty() ? Effects() : Effects(module); }
 };
-// The module itself where nothing had to be bound. Typed if it was.
+// Returns the module itself where nothing had to be bound. The result is typed if the module was.
 InOrder in_order(const IRModule& module);
 
 }  // namespace headrace::passes

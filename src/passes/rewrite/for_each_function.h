@@ -1,13 +1,13 @@
-// What every pass over function bodies does: apply a rewrite to each relay function of a module.
+// Applies a rewrite to the body of each relay function of a module, the frame of most passes.
 #pragma once
 
 #include "relay/expr.h"
 
 namespace headrace::passes {
 
-// The module with `rewrite(body)` as each relay function's body; the module itself when no body changed. Functions that
-// another compiler takes (attribute Compiler), those marked SkipOptimization and primitive ones
-// (relay/function_attrs.h) are left alone.
+// Applies `rewrite` to the body of each relay function; returns the module itself when no body changed. Leaves alone
+// functions that another compiler takes (attribute Compiler), those marked SkipOptimization and primitive ones
+// (relay/function_attrs.h).
 IRModule rewrite_bodies(const IRModule& module, const std::function<Expr(const Expr&)>& rewrite);
 
 }  // namespace headrace::passes

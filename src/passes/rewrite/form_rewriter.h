@@ -1,4 +1,4 @@
-// What passes share that give values another form than the program wrote: another layout, a smaller type.
+// Base of passes that store values in another form than the program wrote: another layout, a smaller type.
 #pragma once
 
 #include <optional>
@@ -12,13 +12,13 @@
 
 namespace headrace::passes {
 
-// Gives each expression of a body a form, operands first. A let has its body's form, and its variable its value's; what
-// the pass does not convert is made of operands as they were written. `Form{}` is as written; a Form compares, and
-// tells is_as_written().
+// Rewrites a body operands first and records the form of each expression. A let has its body's form, and its variable
+// has its value's. A node that the pass does not convert gets operands in the form as written. `Form{}` means as
+// written; a Form has operator== and is_as_written().
 template <typename Form>
 class FormRewriter {
  protected:
-  // What an expression became.
+  // The result for an expression.
   struct Stored {
     Expr expr;
     Form form = {};
@@ -27,9 +27,9 @@ class FormRewriter {
 
   ~FormRewriter() = default;
 
-  // What `expr` becomes, whose operands are done; nothing where the pass does not convert it.
+  // Converts `expr`, whose operands are done; returns nothing where the pass does not convert it.
   virtual std::optional<Stored> convert(const Expr& expr) = 0;
-  // `stored`, which `expr` became, in another form.
+  // Converts `stored`, the result for `expr`, to another form.
   virtual Expr change(const Expr& expr, const Stored& stored, const Form& form) = 0;
 
   void rewrite(const Expr& body) {
@@ -54,7 +54,7 @@ class FormRewriter {
     return stored.others.back().second;
   }
 
-  // The let `expr` with its variable and value as they became, around `body`.
+  // Returns the let `expr` around `body`, with its rewritten variable and value.
   Expr let_around(const Expr& expr, const Expr& body) {
     const auto& let = *expr.as<relay::LetNode>();
     const Expr& var = at(let.var).expr;
@@ -74,7 +74,7 @@ class FormRewriter {
     return {relay::with_children(e, children)};
   }
 
-  // A function that stays as it is sees what it captures as it was written.
+  // Makes a function that passes leave as it is see its captured variables in the form as written.
   Expr kept_unit(const Expr& unit) {
     std::unordered_map<const Object*, Expr> values;
     std::vector<std::pair<relay::Var, Expr>> lets;

@@ -12,12 +12,13 @@ namespace {
 
 using Lets = std::unordered_map<const Object*, const LetNode*>;
 
-// The written type may be all that says what a constructor or a generic function is of.
+// Returns whether the written type may be the only source of a constructor's or generic function's type arguments.
 bool may_decide_types(const Type& written) {
   return any_type(written, [](const Type& part) { return part.is<TypeCallNode>() || part.is<FuncTypeNode>(); });
 }
 
-// The lets that go, by their variables. One stays that is evaluated where it stands, or that needs its own variable.
+// Returns the lets to inline, by their variables. A let stays whose value must be evaluated in its place, or uses its
+// own variable.
 Lets dropped_lets(const Expr& body, const Effects& effects, const std::function<bool(const LetNode&)>& may_go) {
   std::unordered_map<const Object*, std::vector<const LetNode*>> by_value;
   std::vector<Expr> units;

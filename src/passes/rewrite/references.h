@@ -9,9 +9,9 @@
 
 namespace headrace::passes {
 
-// By the expression: as callees, or as values.
+// Returns the functions that the expression refers to, as callees or as values.
 std::unordered_set<std::string> referenced_functions(const Expr& expr);
-// By any relay function of the module.
+// Returns the functions that any relay function of the module refers to.
 std::unordered_set<std::string> referenced_functions(const IRModule& module);
 
 }  // namespace headrace::passes

@@ -34,7 +34,7 @@ bool copy_as(const Expr& expr, Expr& copy) {
   return node != nullptr;
 }
 
-// Another node with the same fields.
+// Makes another node with the same fields.
 Expr another(const Expr& expr) {
   Expr copy;
   const bool is_copied = copy_as<CallNode>(expr, copy) || copy_as<TupleNode>(expr, copy) ||
@@ -114,7 +114,7 @@ void match_types(const Type& formal, const Type& actual, relay::TypeBindings& bi
   }
 }
 
-// As inference has it, or else as it is written.
+// Returns the type from inference, or else as written.
 static Type type_of_param(const Var& param) {
   return param->has_checked_type() ? param->checked_type() : param->type_annotation;
 }
@@ -145,7 +145,7 @@ CallTypes call_types(const CallNode& call) {
 bool bind_types(const FunctionNode& function, const CallTypes& call, relay::TypeBindings& bindings) {
   if (call.args.size() != function.params.size()) return false;
   relay::TypeBindings own;
-  // The result first: what inference found, where arguments may be written with `?`.
+  // Matches the result first: inference found it, while arguments may be written with `?`.
   match_types(type_of_result(function), call.result, own);
   for (size_t i = 0; i < call.args.size(); ++i) match_types(type_of_param(function.params[i]), call.args[i], own);
   if (!call.type_args.empty()) own.types.clear();

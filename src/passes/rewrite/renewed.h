@@ -1,4 +1,4 @@
-// Copies of expressions that can stand beside the original.
+// Copies expressions so that the copy and the original can be in one program.
 #pragma once
 
 #include <vector>
@@ -9,18 +9,18 @@
 namespace headrace::passes {
 
 struct Renewal {
-  // What stands for a node of the original, free variables mostly. A replacement is not copied.
+  // Replacements for nodes of the original, mostly free variables. A replacement is not copied.
   std::unordered_map<const Object*, Expr> values;
-  // What stands for type variables and symbols in written types; the others stay.
+  // Replacements for type variables and symbols in written types; others stay.
   relay::TypeBindings types;
 };
 
-// A copy of `expr` whose variables are new wherever `expr` binds them, and whose nodes are new too: a reference that
-// both create is not one. Variables, constants and names that are free in it are not copied. Nodes shared in it are
-// shared in the copy. Spans stay; nothing in the copy has a checked type. Linear; no stack.
+// Copies `expr` with new variables for all that `expr` binds, and with new nodes, so that a reference which both create
+// is two references. Free variables, constants and names are not copied. Nodes shared in `expr` are shared in the copy.
+// Spans stay; the copy has no checked types. Linear; no recursion.
 Expr renewed(const Expr& expr, const Renewal& renewal = {});
 
-// What the symbols and type variables in `formal` are where it is `actual`, added to `bindings`.
+// Matches `formal` against `actual` and adds the values of its symbols and type variables to `bindings`.
 void match_types(const Type& formal, const Type& actual, relay::TypeBindings& bindings);
 
 // The types that a call gives its callee; null where one is not known.
@@ -28,11 +28,11 @@ struct CallTypes {
   std::vector<Type> type_args, args;
   Type result;
 };
-// Of a call; `type_args` are those that it names.
+// Returns the types of a call; `type_args` are those written in the call.
 CallTypes call_types(const relay::CallNode& call);
-// What stands for the type parameters of `function` (its type arguments, where there are any) and for the symbols in
-// its types at such a call, set in `bindings`. False when the number of arguments is another, or when a type parameter
-// or a symbol of the parameters is not known.
+// Sets in `bindings` the values that the call gives to the type parameters of `function` (its type arguments, if any)
+// and to the symbols in its types. Returns false when the number of arguments differs, or when a type parameter or a
+// symbol of the parameters stays unknown.
 bool bind_types(const relay::FunctionNode& function, const CallTypes& call, relay::TypeBindings& bindings);
 
 }  // namespace headrace::passes

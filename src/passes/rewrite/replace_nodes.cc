@@ -8,7 +8,7 @@ namespace headrace::passes {
 
 namespace {
 
-// A node on the way down, or what stands for it.
+// A node on the way down, or its replacement.
 struct Frame {
   const Object* key;
   Expr expr;

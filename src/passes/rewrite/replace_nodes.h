@@ -5,9 +5,9 @@
 
 namespace headrace::passes {
 
-// `root` with each node that is a key of `replacements` replaced. A replacement is made of new nodes and of nodes of
-// the original graph, in which nodes are replaced in turn; it must not lead back to its own key. `root` itself when
-// nothing changed. Linear; no stack.
+// Replaces each node of `root` that is a key of `replacements`; returns `root` itself when nothing changed. Nodes of
+// the original graph inside a replacement are replaced in turn; a replacement must not lead back to its own key.
+// Linear; no recursion.
 Expr replace_nodes(const Expr& root, const std::unordered_map<const Object*, Expr>& replacements);
 
 }  // namespace headrace::passes

@@ -19,7 +19,7 @@ using relay::CallNode;
 
 namespace {
 
-// Whether a value of type `a` may stand for one of type `b`, as far as both are known.
+// Returns whether a value of type `a` fits where one of type `b` is expected, as far as both are known.
 bool may_be(const Type& a, const Type& b) {
   const auto *x = a.as<TensorTypeNode>(), *y = b.as<TensorTypeNode>();
   if (x == nullptr || y == nullptr) return a->type_index() == b->type_index();
@@ -81,7 +81,7 @@ class CallRewriter {
     return result;
   }
 
-  // What the function gives must be what the call gave: the program's own types would tell of it far from here.
+  // Checks that the function's result has the type of the call; inference would report it far from here.
   void check_type(const Expr& expr, const CallNode& call) const {
     const Type type = type_alone(expr);
     if (!type) return;
@@ -94,8 +94,8 @@ class CallRewriter {
                            to_string(type), to_string(call.checked_type())));
   }
 
-  // The type of what is new in `expr` over what the program has; null when it has none by itself: the inference of the
-  // whole program says why.
+  // Returns the type of the new nodes in `expr`, given the program's types; null when they have none by themselves, and
+  // then inference of the whole program reports why.
   Type type_alone(const Expr& expr) const {
     std::unordered_map<Expr, Expr> copies;
     const auto copy_child = [&](const Expr& child) {
@@ -120,8 +120,8 @@ class CallRewriter {
     }
   }
 
-  // `expr` with the span of the call on what is new in it and has none. Copies get it: the user's function may keep the
-  // nodes that it gave, and give them again, which leads to the same copies.
+  // Gives the span of the call to new nodes of `expr` without one. Makes copies, because the user's function may keep
+  // its nodes and return them again; equal nodes lead to the same copies.
   Expr with_span(const Expr& expr, const Span& span) {
     if (!span) return expr;
     const auto is_known = [&](const Expr& e) { return program_.contains(e) || copies_.contains(e); };
@@ -138,7 +138,7 @@ class CallRewriter {
     return program_.contains(expr) || copy == copies_.end() ? expr : copy->second;
   }
 
-  // `expr` over the copies of its children, at `span` where it has no place of its own.
+  // Returns `expr` with the copies of its children, and with `span` where it has none.
   Expr placed(const Expr& expr, const Span& span) const {
     std::vector<Expr> children;
     for (const Expr& child : relay::children_of(expr)) children.push_back(copy_of(child));
@@ -163,12 +163,12 @@ class CallRewriter {
   const CallRewrites& rewrites_;
   const CallRewriteFn no_rule_;
   std::unordered_map<const Object*, CallRewriteFn> rules_;
-  std::unordered_map<Expr, Type> program_;  // what is rewritten already: the arguments, and all they are made of
+  std::unordered_map<Expr, Type> program_;  // rewritten nodes: the arguments, and all their operands
   std::unordered_map<Expr, Expr> copies_;   // of nodes that the functions gave
   std::set<std::string> changed_;
 };
 
-// What is rewritten uses the call's arguments, and variables that it binds.
+// Checks that the rewritten body uses only the call's arguments and variables that it binds itself.
 void check_free_vars(const BaseFunc& before, const BaseFunc& after, const std::string& whose) {
   const std::vector<relay::Var> known = relay::free_vars(before);
   for (const relay::Var& var : relay::free_vars(after)) {
@@ -182,7 +182,7 @@ bool is_same(const Type& before, const Type& after) {
   return relay::same_type(after, before) || to_string(after) == to_string(before);
 }
 
-// The program with its types; an error says whose rewrite it may come from.
+// Infers the program's types; an error says whose rewrite may have caused it.
 IRModule typed(const IRModule& module, const std::string& whose) {
   try {
     return relay::infer_type(module);

@@ -1,9 +1,9 @@
-// Calls of ops become what functions that users set on the ops make of them.
+// Replaces calls of ops by the results of functions that users set on the ops.
 //
-// An argument with an effect, or that depends on when it is evaluated, is bound by a let before: the function may use
-// it any number of times. Such expressions that are shared or in braces are bound before (effects.h, in_order). What a
-// function gives is not rewritten again, so that it may hold a call of the same op; it is copied with the span of the
-// call where it has none: the function may keep what it gave.
+// An argument with an effect, or one that depends on when it is evaluated, is bound by a let first, because the
+// function may use it any number of times. Such expressions that are shared or in braces are bound before (effects.h,
+// in_order). The result of a function is not rewritten again, so it may contain a call of the same op. It is copied,
+// with the span of the call where it has none, because the function may keep it.
 #pragma once
 
 #include <functional>
@@ -13,23 +13,24 @@
 
 namespace headrace::passes {
 
-// `call` with its arguments and attributes as they are now, alone; `types` are those of its arguments, then that of its
-// result. Null: the call stays.
+// Rewrites one call, given with its current arguments and attributes; `types` are those of its arguments, then that of
+// its result. Returns null to leave the call.
 using CallRewriteFn = std::function<Expr(const relay::CallNode& call, const Array<Type>& types)>;
 
 struct CallRewrites {
   std::string_view what;  // "legalisation", for messages
   std::string_view attr;  // the op's attribute that says it
-  // What rewrites the op's calls; empty: nothing does.
+  // Returns the function that rewrites the op's calls; empty for none.
   std::function<CallRewriteFn(const OpNode& op)> find;
 };
 
-// Needs types, and gives a module that has them; the module itself when nothing changed. What a function gives must be
-// what the call gives: UserError that names the op and both types where they are known to differ, and one that names
-// the ops where the program has no type or a function's type changes.
+// Rewrites a typed module and returns a typed one; the module itself when nothing changed. A function's result must
+// have the type of the call. UserError that names the op and both types where they are known to differ, and one that
+// names the ops where the program cannot be typed or a function's type changes.
 IRModule rewrite_calls(const IRModule& module, const CallRewrites& rewrites);
 
-// The expression that such a function of another language gave for `call`; null for None. UserError for anything else.
+// Returns the expression that a function of another language returned for `call`; null for None. UserError for any
+// other value.
 Expr given_expression(const Value& result, const relay::CallNode& call, std::string_view what);
 
 }  // namespace headrace::passes

@@ -37,11 +37,11 @@ class KnownNodes {
     const auto type = types_.find(expr);
     return type == types_.end() ? tensor_type_of(expr) : type->second;
   }
-  // `after` stands where `before` stood.
+  // Records that `after` replaces `before`.
   void take_over(const Expr& before, const Expr& after) {
     if (after != before) add(after, counts_.at(before), tensor_type_of(before));
   }
-  // `expr` is new, read that often, and of that type.
+  // Records a new node, its number of uses and its type.
   void add(const Expr& expr, int count, const TensorTypeNode* type) {
     counts_[expr] = count;
     types_[expr] = type;
@@ -66,7 +66,7 @@ bool is_rectifier(const CallNode& call) {
   return op == "nn.relu" || op == "nn.leaky_relu" || op == "nn.prelu";
 }
 
-// Where an op with weights gives channels, to a result of so many dimensions.
+// Returns the axis along which an op with weights writes channels, in a result of `rank` dimensions.
 std::optional<WeightAxis> output_axis(const CallNode& call, size_t rank) {
   const std::string_view op = call.as_op()->name;
   if (op == "nn.dense") return WeightAxis{rank - 1, 0, 2};
@@ -97,7 +97,7 @@ class ScaleFolder {
   }
 
  private:
-  // Of a multiplication, `after` has the operands as rewritten.
+  // Folds a multiplication; `after` has the operands as rewritten.
   Expr fold(const Expr& before, const CallNode& after) {
     const auto* type = tensor_type_of(before);
     if (type == nullptr || !type->dtype.is_float()) return ref(&after);
@@ -112,7 +112,7 @@ class ScaleFolder {
     return ref(&after);
   }
 
-  // `top` times the scale, without a multiplication that remains; null when that cannot be.
+  // Returns `top` times the scale without an extra multiplication; null when that is not possible.
   Expr push(const Expr& top, const Scale& scale) {
     const std::vector<Step> steps = way_down(top, scale);
     if (steps.empty()) return {};
@@ -131,7 +131,7 @@ class ScaleFolder {
     return scaled.at(top.object());
   }
 
-  // The calls that change, each before those that it reads; none when one of them cannot.
+  // Returns the calls that must change, each before its operands; none when one of them cannot.
   std::vector<Step> way_down(const Expr& top, const Scale& scale) const {
     struct Pending {
       Expr expr;
@@ -157,7 +157,7 @@ class ScaleFolder {
     return steps;
   }
 
-  // The arguments that are scaled when the call is; none where its result cannot be scaled so.
+  // Returns the arguments that are scaled when the call is; none where its result cannot be scaled so.
   std::vector<size_t> data_of(const CallNode& call, const Scale& scale) const {
     if (is_rectifier(call)) return scale.is_positive() ? std::vector<size_t>{0} : std::vector<size_t>{};
     if (call.as_op()->name == "nn.bias_add") {
@@ -170,14 +170,15 @@ class ScaleFolder {
       const Expr& arg = call.args[side];
       if (is_added(arg, scale)) continue;
       const auto *type = known_.type_of(arg), *sum = known_.type_of(ref(&call));
-      // What is broadcast has fewer channels than there are factors.
+      // A tensor that is broadcast has fewer channels than there are factors.
       if (type == nullptr || sum == nullptr || !relay::same_type(ref(type), ref(sum))) return {};
       data.push_back(side);
     }
     return data;
   }
 
-  // An operand of an addition that is multiplied itself: it has one value, or one a channel, and comes from no weights.
+  // Returns whether an operand of an addition is multiplied itself: it has one value, or one a channel, and does not
+  // come from weights.
   bool is_added(const Expr& arg, const Scale& scale) const {
     const auto* call = arg.as<CallNode>();
     const bool leads_down = call != nullptr && call->as_op() != nullptr &&
@@ -190,7 +191,7 @@ class ScaleFolder {
            (*axis == scale.rank || scale.is_uniform() || *axis == scale.axis);
   }
 
-  // The call of scaled data, with what it adds scaled; null when that cannot be.
+  // Returns the call of scaled data, with its added operand scaled; null when that is not possible.
   Expr with_data(const Step& step, const Scale& scale, const std::unordered_map<const Object*, Expr>& scaled) const {
     const CallNode& call = *step.call;
     Array<Expr> args = call.args;
@@ -216,7 +217,7 @@ class ScaleFolder {
   const ScaleRules& rules_;
   const Effects& effects_;
   KnownNodes known_;
-  std::unordered_set<const Object*> products_;  // what may be folded: units keep what is in them
+  std::unordered_set<const Object*> products_;  // multiplications that may be folded; those inside units may not
 };
 
 }  // namespace

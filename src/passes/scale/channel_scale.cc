@@ -14,7 +14,7 @@ namespace headrace::passes {
 
 namespace {
 
-// Whether the scale is known, and `test` holds of each factor.
+// Returns whether the scale is known, and `test` holds of each factor.
 template <typename Test>
 bool all_factors(const Scale& scale, Test&& test) {
   if (!scale.values) return false;
@@ -88,7 +88,7 @@ Expr ScaleRules::divided(const Expr& a, const Expr& b) const {
   const auto folded = [&](const Expr& x) {
     return fold_constant(relay::infer_type(ops::divide(x, b, a->span)), context);
   };
-  // What is lost in 1 / b may be lost in a / b too.
+  // Digits lost in 1 / b may be lost in a / b, too.
   const NDArray inverse = constant_data(folded(relay::make_scalar(1, constant_data(b).dtype())));
   const Expr quotient = folded(a);
   const bool is_good =

@@ -1,4 +1,4 @@
-// Multiplications along one axis: what the FoldScaleAxis passes move into weights.
+// Multiplications along one axis, which the FoldScaleAxis passes move into weights.
 #pragma once
 
 #include <unordered_map>
@@ -20,36 +20,38 @@ struct Scale {
 
   bool is_uniform() const { return axis == rank; }
   int64_t count() const { return num_elements(shape); }
-  // Every factor is known to be, and none is infinite.
+  // Returns whether every factor is known to be positive and finite.
   bool is_positive() const;
-  // Every factor is known, finite and not 0.
+  // Returns whether every factor is known, finite and not 0.
   bool is_invertible() const;
-  // What multiplies a tensor of `of_rank` dimensions along `at`: a constant for a constant, else the factors in the
-  // shape that it takes.
+  // Returns the factor for a tensor of `of_rank` dimensions along axis `at`: a constant when the factors are constant,
+  // else the factors reshaped.
   Expr along(size_t at, size_t of_rank) const;
 };
 
-// `factors`, of that type, as factors of a tensor of `rank` dimensions; nothing where they vary along several axes.
+// Reads `factors`, of that type, as factors of a tensor of `rank` dimensions; nothing where they vary along several
+// axes.
 std::optional<Scale> read_scale(const Expr& factors, const TensorTypeNode* type, size_t rank);
 
-// The axis along which a tensor varies when it is broadcast to `rank` dimensions; `rank` when it is one value. Nothing
-// when it varies along several.
+// Returns the axis along which a tensor varies when it is broadcast to `rank` dimensions; `rank` for a single value.
+// Nothing when it varies along several.
 std::optional<size_t> varying_axis(const Shape& shape, size_t rank);
 
-// The type of a tensor; null for what has no type yet, and for what is no tensor.
+// Returns the type of a tensor; null for an expression that has no type yet or is not a tensor.
 const TensorTypeNode* tensor_type_of(const Expr& expr);
 
-// The dense data of a constant; null for any other expression.
+// Returns the dense data of a constant; null for any other expression.
 NDArray constant_data(const Expr& expr);
 
-// What the passes may do.
+// The permissions of a pass.
 struct ScaleRules {
   const pass::PassContext& context;
   bool with_variables = true;  // multiply weights, and what is added, when the program runs
 
-  // A product, constant where both are; null when it is past what the dtype holds, or may not be made.
+  // Returns a * b, a constant where both are. Null when the product overflows its dtype, or when the rules do not allow
+  // a product at run time.
   Expr multiplied(const Expr& a, const Expr& b) const;
-  // The same of a / b, b being constant and nowhere 0.
+  // Returns a / b in the same way, where b is constant and has no 0.
   Expr divided(const Expr& a, const Expr& b) const;
 };
 
@@ -69,19 +71,20 @@ class AddedConstants {
   bool is_negated_ = false;
 };
 
-// The most calls that one scale passes: what is nested deeper keeps it, so that the time stays linear in the program.
+// The most calls that one scale passes. A scale nested deeper stays where it is, so that the time stays linear in the
+// program.
 inline constexpr size_t kMostScaledCalls = 64;
 
-// Where an op with weights reads or gives channels: the axis in the data, and in the weights of so many dimensions.
+// The channel axis of an op with weights: its axis in the data, and in weights of `weight_rank` dimensions.
 struct WeightAxis {
   size_t data_axis = 0;
   size_t weight_axis = 0;
   size_t weight_rank = 0;
 };
-// Whether the scale of such data multiplies weights of that type instead.
+// Returns whether scaling data along `where.data_axis` is the same as scaling the weights of that type instead.
 bool is_along(const Scale& scale, const WeightAxis& where, const TensorTypeNode* weights);
 
-// nn.conv1d, nn.conv2d, nn.conv3d and their transposes, in layouts without parts.
+// Returns whether the call is nn.conv1d, nn.conv2d, nn.conv3d or a transpose of them, in layouts without parts.
 bool is_plain_conv(const relay::CallNode& call);
 
 }  // namespace headrace::passes

@@ -22,7 +22,7 @@ using relay::ConstantNode;
 
 namespace {
 
-// Where an op with weights reads its data's channels.
+// Returns the axis along which an op with weights reads its data's channels.
 std::optional<WeightAxis> conv_input_axis(const CallNode& call) {
   const auto& attrs = call.attrs_as<ops::ConvAttrs>();
   const ops::ConvForm form = ops::conv_form(attrs);
@@ -64,7 +64,7 @@ bool is_one_of(std::string_view op, std::initializer_list<std::string_view> name
 
 bool adds_to_it(const CallNode& call) { return is_one_of(call.as_op()->name, {"add", "subtract", "nn.bias_add"}); }
 
-// f(x * s) == f(x) * s, of ops that read one tensor.
+// Returns whether f(x * s) == f(x) * s, for ops that read one tensor.
 bool lets_through(const CallNode& call, const Scale& scale) {
   const std::string_view op = call.as_op()->name;
   if (op == "nn.relu" || op == "nn.leaky_relu") return scale.is_positive();
@@ -84,7 +84,7 @@ struct Moved {
   Scale scale;
   size_t axis = 0, rank = 0;  // of what it multiplies or divides
 
-  // The factor; `factors` as they are now.
+  // Returns the factor, given the rewritten `factors`.
   Expr factor(const Expr& factors) const {
     Scale now = scale;
     now.factors = factors;
@@ -92,11 +92,11 @@ struct Moved {
   }
 };
 
-// What becomes of an argument, in the order in which scales came.
+// The change of one argument, in the order in which scales came.
 struct Change {
   size_t arg = 1;
-  Expr constant;             // where all that came was constant, and it is: what stands there
-  std::vector<Moved> moved;  // what came otherwise
+  Expr constant;             // the new argument, if it and all scales so far are constant
+  std::vector<Moved> moved;  // the other scales
 };
 
 class ForwardFolder {
@@ -120,14 +120,14 @@ class ForwardFolder {
   }
 
  private:
-  // A call that reads a value, and as which argument; null: something else does.
+  // A call that reads a value, and the argument's number; null for another reader.
   struct Use {
     const CallNode* call = nullptr;
     size_t arg = 0;
   };
   // Where the ways from a product lead.
   struct Ways {
-    std::unordered_set<const Object*> through;  // what becomes a scale less, the product too
+    std::unordered_set<const Object*> through;  // values that lose the scale, the product included
     std::vector<const CallNode*> readers, additions;
   };
 
@@ -166,7 +166,7 @@ class ForwardFolder {
     return true;
   }
 
-  // Everything that is reached, or nothing when the product is needed as it is.
+  // Returns everything that the product reaches, or nothing when the product itself is needed.
   std::optional<Ways> find_ways(const Expr& product, const Scale& scale) const {
     Ways ways;
     ways.through.insert(product.object());
@@ -192,7 +192,7 @@ class ForwardFolder {
           if (!pending.back().added.pass(*use.call, use.arg, AddedConstants::Direction::to_result)) return std::nullopt;
           if (adds_to_it(*use.call)) ways.additions.push_back(use.call);
         } else {
-          return std::nullopt;  // the same operand twice, or both from the product
+          return std::nullopt;  // the product is both operands, or the same operand twice
         }
       }
     }
@@ -208,7 +208,7 @@ class ForwardFolder {
     const CallNode& call = *use.call;
     const Expr& data = call.args[use.arg];
     if (call.as_op()->name != "multiply" && !adds_to_it(call)) return use.arg == 0 && lets_through(call, scale);
-    // What is broadcast has fewer channels than there are factors.
+    // A tensor that is broadcast has fewer channels than there are factors.
     if (!call.has_checked_type() || !relay::same_type(call.checked_type(), data->checked_type())) return false;
     if (call.as_op()->name == "multiply") return true;
     const Expr& added = call.args[1 - use.arg];
@@ -223,7 +223,8 @@ class ForwardFolder {
     return axis && (*axis == scale.rank || scale.is_uniform() || *axis == scale.axis);
   }
 
-  // The call's argument also multiplied, or divided, by what moves; false when that cannot be.
+  // Plans that the call's argument is also multiplied, or divided, by the scale; returns false when that is not
+  // possible.
   bool add_change(std::unordered_map<const CallNode*, Change>& changes, const CallNode& call, size_t arg,
                   const Moved& moved) const {
     const auto known = changes_.find(&call);
@@ -236,12 +237,12 @@ class ForwardFolder {
     return change.constant && changes.emplace(&call, std::move(change)).second;
   }
 
-  // What is added is divided, weights are multiplied.
+  // Added operands are divided, weights are multiplied.
   Expr combined(const CallNode& call, const Expr& arg, const Expr& factor) const {
     return adds_to_it(call) ? rules_.divided(arg, factor) : rules_.multiplied(arg, factor);
   }
 
-  // `before` is the node that was planned for, `after` has its operands as rewritten.
+  // Rebuilds a node; `before` is the node that was planned for, `after` has the rewritten operands.
   Expr rebuilt(const Expr& before, const Expr& after) {
     if (const auto dropped = dropped_.find(before.object()); dropped != dropped_.end()) {
       const auto* product = after.as<CallNode>();

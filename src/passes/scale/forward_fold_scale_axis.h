@@ -11,7 +11,13 @@
 // padding, up to convolutions over 1 to 3 axes (without groups, or depthwise, in layouts without parts), their
 // transposes without groups, nn.dense, nn.matmul. Floats only, of one dtype.
 //
-// Constants, variables and what `with_variables` says of them: as in backward_fold_scale_axis.h.
+// How it works: each multiplication walks from its result to all readers, and on through the ops above (find_ways). The
+// walk succeeds when every path ends in an op with weights along the scaled axis; a path to anything else, or to the
+// function's result, needs the product and stops the move. In contrast to the backward direction a value may have
+// several readers, because each of them gets weights of its own. The changes are planned first, one entry for each
+// argument, since several scales may reach one convolution, and one rewrite at the end applies them all.
+//
+// Constants, variables and `with_variables` are treated as in backward_fold_scale_axis.h.
 //
 // Needs types, and constants where FoldConstant makes them; after BackwardFoldScaleAxis, which needs no positive scales
 // where both could. Preserves results up to rounding.

@@ -1,4 +1,4 @@
-// What the tests of BoundOutputs share: outputs cut out of their buffers.
+// Helpers of the tests of BoundOutputs: they cut outputs out of their buffers.
 #pragma once
 
 #include <cstring>
@@ -8,7 +8,7 @@
 
 namespace headrace::passes {
 
-// `whole` cut to `extent` indices of `axis`.
+// Returns `whole` cut to `extent` indices of `axis`.
 inline NDArray cut(const NDArray& whole, size_t axis, int64_t extent) {
   Shape shape = whole.shape();
   shape[axis] = extent;
@@ -25,7 +25,7 @@ inline NDArray cut(const NDArray& whole, size_t axis, int64_t extent) {
   return part;
 }
 
-// The first `count` results of a main that was bounded, each as long as its extent says.
+// Returns the first `count` results of a main that was bounded, each as long as its extent says.
 inline std::vector<NDArray> cut_outputs(const relay::FunctionNode& main, const std::vector<NDArray>& results,
                                         size_t count) {
   std::vector<NDArray> outputs(results.begin(), results.begin() + static_cast<std::ptrdiff_t>(count));

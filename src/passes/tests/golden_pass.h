@@ -57,7 +57,7 @@ inline void read_golden_line(GoldenPass& golden, const std::string& line) {
   }
 }
 
-// Of src/passes/tests/<name>.relay.
+// Reads src/passes/tests/<name>.relay.
 inline GoldenPass read_golden(const std::string& name) {
   GoldenPass golden;
   golden.file = fmt::format("{}/src/passes/tests/{}.relay", HEADRACE_SOURCE_DIR, name);
@@ -82,7 +82,7 @@ inline void expect_becomes(const GoldenPass& golden, const IRModule& after) {
   EXPECT_TRUE(kit::matches_golden(golden.file, golden.head + relay::print_module(after)));
 }
 
-// A ramp of the variable's shape; what is a symbol in it is 3.
+// Makes a ramp with the variable's shape, where symbols are 3.
 inline NDArray golden_input(const relay::Var& param) {
   Shape shape;
   for (const PrimExpr& dim : param->checked_type().as<TensorTypeNode>()->shape)
@@ -90,7 +90,7 @@ inline NDArray golden_input(const relay::Var& param) {
   return ramp(shape, 0.5f);
 }
 
-// The text, and that both programs compute the same of float32 inputs.
+// Checks the text, and that both programs compute the same of float32 inputs.
 inline void check_golden(const GoldenPass& golden) {
   const IRModule before = relay::infer_type(program_before(golden));
   const IRModule after = run_pass(golden.pass, before, golden.context);
@@ -101,7 +101,7 @@ inline void check_golden(const GoldenPass& golden) {
   expect_same_results(before, after, args, golden.tolerance);
 }
 
-// The names of all files, sorted.
+// Returns the names of all files, sorted.
 inline std::vector<std::string> golden_names() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator(HEADRACE_SOURCE_DIR "/src/passes/tests")) {

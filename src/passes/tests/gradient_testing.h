@@ -1,4 +1,5 @@
-// What the tests of FirstOrderGradient share: gradients against differences of the function itself, in float64.
+// Helpers of the tests of FirstOrderGradient: they compare gradients with differences of the function itself, in
+// float64.
 #pragma once
 
 #include "kit/property.h"
@@ -6,7 +7,7 @@
 
 namespace headrace::passes {
 
-// The tensors of a value in order, tuples flattened.
+// Appends the tensors of a value in order, tuples flattened.
 inline void flatten(const Value& value, std::vector<NDArray>& out) {
   if (value.is<NDArray>()) {
     out.push_back(value.as<NDArray>());
@@ -32,7 +33,8 @@ inline double total(const std::vector<NDArray>& tensors) {
   return sum;
 }
 
-// The central difference of the results' sum by one input element. A power of two as step keeps float32 inputs exact.
+// Returns the central difference of the results' sum by one input element. A power of two as step keeps float32 inputs
+// exact.
 inline double difference(const IRModule& module, const std::vector<NDArray>& args, size_t a, int64_t i, double step) {
   const double x = element_as_double(args[a].tensor(), i);
   set_element(args[a].tensor(), i, x + step);
@@ -43,8 +45,9 @@ inline double difference(const IRModule& module, const std::vector<NDArray>& arg
   return (above - below) / (2 * step);
 }
 
-// How far the gradients are from differences, at each input element; relative to the larger of 1 and the difference. A
-// kink within the step (relu, abs, max) shows as an error, and hardly ever again within one that is so much smaller.
+// Returns how far the gradients are from differences, at each input element; relative to the larger of 1 and the
+// difference. A kink within the step (relu, abs, max) shows as an error, and hardly ever again within one that is so
+// much smaller.
 inline double worst_error(const IRModule& before, const IRModule& after, const std::vector<NDArray>& args) {
   const auto results = run64(after, args);
   const size_t first = results.size() - args.size();

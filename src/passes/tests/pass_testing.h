@@ -1,4 +1,4 @@
-// What the tests of passes share: reading programs, running one pass, comparing results.
+// Helpers of the tests of passes: reading programs, running one pass, comparing results.
 #pragma once
 
 #include <gtest/gtest.h>
@@ -45,7 +45,7 @@ inline const relay::FunctionNode& main_of(const IRModule& module) {
   return *module->lookup("main").as<relay::FunctionNode>();
 }
 
-// How many calls of the op @main has.
+// Returns how many calls of the op @main has.
 inline int count_calls(const IRModule& module, std::string_view op) {
   int count = 0;
   relay::post_order(module->lookup("main"), [&](const Expr& node) {
@@ -77,7 +77,7 @@ inline void expect_same_results(const IRModule& a, const IRModule& b, const std:
   }
 }
 
-// Whether this test program has the suite or test of that name: "Suite" or "Suite.Test".
+// Returns whether this test program has a suite or test of that name: "Suite" or "Suite.Test".
 inline bool has_test(std::string_view name) {
   const testing::UnitTest& all = *testing::UnitTest::GetInstance();
   for (int i = 0; i < all.total_test_suite_count(); ++i) {

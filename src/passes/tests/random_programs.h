@@ -1,4 +1,4 @@
-// Properties of random programs: what the tests of passes over them share.
+// Helpers of the tests that hold passes to properties over random programs.
 #pragma once
 
 #include "kit/property.h"
@@ -56,7 +56,7 @@ inline std::optional<std::string> text_differs(const IRModule& module) {
 // Values are at most about 10; motifs magnify rounding by less than 100.
 inline constexpr double kRounding = 1e-4;
 
-// Nothing when both give the same, up to `tolerance`; 0: to the last bit.
+// Returns nothing when both modules compute the same results, up to `tolerance`; 0: to the last bit.
 inline std::optional<std::string> results_differ(const IRModule& a, const IRModule& b, uint64_t seed,
                                                  double tolerance) {
   kit::Random random(seed);

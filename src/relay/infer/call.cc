@@ -47,8 +47,7 @@ bool fits(int64_t number, DataType dtype) {
   return dtype.is_int() ? number >= -count / 2 && number < count / 2 : number >= 0 && number < count;
 }
 
-// The element of a tensor of `dtype` that arithmetic without bounds gives as `value`; `?` where the tensor's may have
-// wrapped.
+// Returns the element that unbounded arithmetic computes as `value`; `?` where a tensor of `dtype` may have wrapped.
 PrimExpr element_of(const PrimExpr& value, DataType dtype) {
   if (const auto number = as_int(value)) return fits(*number, dtype) ? make_int(*number) : make_any();
   if (value->dtype != kIndexType) return make_any();
@@ -123,8 +122,8 @@ static void check_op_call(const Call& call, const OpNode& op) {
     throw_at(call->span, op.name, fmt::format("its attributes are {}, got {}", op.attrs_type_key, call->attrs->key()));
 }
 
-// Typed before, of arguments that still have their types. An argument with a value, which the type may come from, may
-// have another value than it had: that of a variable that is bound anew. A constant has not.
+// Returns whether a typed call keeps its type: its arguments still have their types, and none of them is followed as a
+// value that may have changed. A constant cannot change; a variable may be bound again.
 static bool keeps_its_type(const Call& call, const std::vector<Type>& arg_types) {
   if (!call->has_checked_type()) return false;
   for (size_t i = 0; i < arg_types.size(); ++i) {
@@ -143,7 +142,8 @@ void Inferencer::visit_op_call(const Call& node, const std::vector<Type>& arg_ty
   infer_call_value(node, type, arg_types);
 }
 
-// Null while the arguments do not say enough. An unknown dimension is no symbol to compute with: it may be any number.
+// Asks the op's relation for the result type; null while the arguments do not determine it. An unknown dimension is
+// hidden from the relation, because it may be any number.
 Type Inferencer::relate(const Call& call, const std::vector<Type>& arg_types) {
   const OpNode& op = *call->as_op();
   check_op_call(call, op);
@@ -159,8 +159,8 @@ Type Inferencer::relate(const Call& call, const std::vector<Type>& arg_types) {
   return type ? normalise_result(input, type) : type;
 }
 
-// The callee's signature at this call, where `type_args` are its type parameters, unknown ones if the call names none.
-// The unknown dimensions that stand for its symbols are appended to `dims`.
+// Returns the callee's signature at this call. `type_args` are its type parameters, unknowns if the call names none.
+// The unknown dimensions for its symbols are appended to `dims`.
 FuncType Inferencer::callee_type(const Call& call, size_t num_args, Array<Type>& type_args,
                                  std::vector<PrimExpr>& dims) {
   const std::string name = callee_name(call->op);
@@ -211,7 +211,7 @@ void Inferencer::visit_function_call(const Call& node, const std::vector<Type>& 
   Array<Type> type_args;
   std::vector<PrimExpr> dims;
   const FuncType function = callee_type(node, arg_types.size(), type_args, dims);
-  // Again while there is more to know: of dimensions such as n + m, now that n is known.
+  // Repeats while the last round settled dimensions, because n + m may be solvable once n is known.
   size_t before = dims.size() + 1;
   for (size_t open = dims.size(); open < before; open = count_unknown(dims)) {
     unify_arguments(node, *function, arg_types);

@@ -1,5 +1,5 @@
-// Types of programs: functions, data types, matches, references, symbols. Those of ops are in op_cases_test.cc, those
-// of polymorphic functions and of names that get out of them in scope_cases_test.cc.
+// Tests types of programs: functions, data types, matches, references, symbols. Ops are in op_cases_test.cc;
+// polymorphic functions and names that escape their function are in scope_cases_test.cc.
 #include "relay/infer/tests/cases.h"
 
 namespace headrace::relay {
@@ -17,7 +17,7 @@ constexpr InferCase kTyped[] = {
     {"def @main(%x: Tensor[(2, 3), float16]) { %x }", "fn (Tensor[(2, 3), float16]) -> Tensor[(2, 3), float16]"},
     {"def @main(%x: Tensor[(n, ?), int8]) { %x }", "fn (Tensor[(n, ?), int8]) -> Tensor[(n, ?), int8]"},
     {"def @main(%x: (int32, float32)) { %x.0 }", "fn ((int32, float32)) -> int32"},
-    // parameters that nobody annotated
+    // parameters without annotation
     {"def @main(%x, %c: bool) { if (%c) { %x } else { 1f } }", "fn (float32, bool) -> float32"},
     {"def @main(%x, %c) { if (%c) { %x } else { 1f } }", "fn (float32, bool) -> float32"},
     {"def @main(%x) { let %y = (%x, 1); @take(%y) }\ndef @take(%p: (float32, int32)) { %p.0 }",
@@ -44,7 +44,7 @@ constexpr InferCase kTyped[] = {
     {"def @main(%t) { let %i = nn.relu(%t.1); @take(%t, %i) }\n"
      "def @take(%t: (int32, Tensor[(4), float32]), %i) { %i }",
      "fn ((int32, Tensor[(4), float32])) -> Tensor[(4), float32]"},
-    // operands that an op tells the type of
+    // operands whose type the op determines
     {"def @main(%x: Tensor[(1, 3, 8, 8), float32], %w) { nn.conv2d(%x, %w, channels=16, kernel_size=[3, 3], "
      "padding=[1, 1, 1, 1]) }",
      "fn (Tensor[(1, 3, 8, 8), float32], Tensor[(16, 3, 3, 3), float32]) -> Tensor[(1, 16, 8, 8), float32]"},
@@ -121,7 +121,7 @@ constexpr InferCase kTyped[] = {
     {"def @main(%c: bool) { (if (%c) { @id } else { @id2 })(1) }\n"
      "def @id[A](%x: A) -> A { %x }\ndef @id2[B](%x: B) -> B { %x }",
      "fn (bool) -> int32"},
-    // wide tuples: of what is written, of what is found out later
+    // wide tuples, of annotated types and of types inferred later
     {"def @main(%x: Tensor[(n), int32]) { let %a = %x; let %b = %a; (%x, %x, %x, %x, %x, %x, %x, %b) }",
      "fn (Tensor[(n), int32]) -> (Tensor[(n), int32], Tensor[(n), int32], Tensor[(n), int32], Tensor[(n), int32], "
      "Tensor[(n), int32], Tensor[(n), int32], Tensor[(n), int32], Tensor[(n), int32])"},
@@ -218,7 +218,7 @@ constexpr InferCase kRefused[] = {
     {"def @main(%x: int32) { @main(%x) }", "what '@main' gives cannot be inferred"},
     {"def @main(%x: Tensor[(1, 3, 8, 8), float32], %w) { nn.conv2d(%x, %w, kernel_size=[3, 3]) }",
      "variable '%w' cannot be inferred"},
-    // An attribute that is wrong is told, not the weight that is not known for its sake.
+    // A wrong attribute is reported, and not the weight whose type is unknown because of it.
     {"def @main(%x: Tensor[(1, 3, 8, 8), float32], %w) { nn.conv2d(%x, %w, strides=[0, 0]) }",
      "strides must be at least 1"},
     {"def @main(%x: Tensor[(1, 3, 8, 8), float32], %w) { nn.conv2d(%x, %w, padding=[1, 2, 3]) }",
@@ -336,14 +336,14 @@ TEST(InferCases, Typed) {
   for (const InferCase& c : kTyped) expect_typed(c);
 }
 
-// One who wrote no type at all is told of the one that would do.
+// A program without any annotation is told the one annotation that suffices.
 TEST(InferCases, TheVariablesThatCouldSayIt) {
   const std::string found = type_of_main("def @main(%x) { let %y = nn.relu(%x); let %z = nn.relu(%y); %z }");
   EXPECT_TRUE(found.starts_with("error: the type of variable '%x' cannot be inferred")) << found;
   EXPECT_EQ(found.substr(0, found.find('\n')).find("%y"), std::string::npos) << found;
 }
 
-// What an interpreter needs no type of: parts of types that nothing says, in however many places.
+// An interpreter does not need parts of types that nothing determines, in however many places.
 TEST(InferCases, PartsOfTypesMayBeOpen) {
   const auto read = [](std::string_view program) {
     ops::register_all_ops();
@@ -388,7 +388,7 @@ TEST(InferCases, Refused) {
   for (const InferCase& c : kRefused) expect_refused(c);
 }
 
-// What inference fills in is written into the program: it reads back, and infers again to the same.
+// Inferred types are written into the program: it reads back, and infers again to the same.
 TEST(InferCases, ParametersGetTheirTypes) {
   ops::register_all_ops();
   const IRModule module =

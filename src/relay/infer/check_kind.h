@@ -5,17 +5,17 @@
 
 namespace headrace::relay {
 
-// The kind of a type: `type` for what values have; the kind it was made with for a type variable; `adt_handle` for the
-// name of a data type with parameters, which is no type without its arguments. UserError when a part is of the wrong
-// kind: an item of a tuple that is no type, a data type that `module` does not define, or too few arguments of one.
-// UserError past kMaxTypeDepth.
+// Returns the kind of a type: `type` for types of values; for a type variable the kind it was made with; `adt_handle`
+// for the name of a data type with parameters, which is not a type without its arguments. UserError when a part has the
+// wrong kind: an item of a tuple that is not a type, a data type that `module` does not define, or too few arguments of
+// one. UserError past kMaxTypeDepth.
 TypeKind check_kind(const Type& type, const IRModule& module);
 
-// The same for each constructor's fields of every data type of the module.
+// Checks the kinds of the fields of each constructor of every data type of the module.
 void check_kinds(const IRModule& module);
 
-// Why inference cannot ask a function's constraint, which must be the relation of an op between its inputs and one
-// result; empty when it can.
+// Returns why inference cannot check a function's constraint; empty when it can. The constraint must be the relation of
+// an op between its inputs and one result.
 std::string relation_fault(const TypeRelationNode& relation);
 
 }  // namespace headrace::relay

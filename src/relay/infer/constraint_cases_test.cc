@@ -8,7 +8,7 @@ namespace headrace::relay {
 namespace {
 
 constexpr InferCase kHold[] = {
-    // the op says what the result is
+    // the op determines the result
     {"def @main(%f: fn [A, B](A) -> B where [nn.relu(A) -> B], %x: Tensor[(2, 3), float32]) { %f(%x) }",
      "fn (fn [A, B](A) -> B where [nn.relu(A) -> B], Tensor[(2, 3), float32]) -> Tensor[(2, 3), float32]"},
     {"def @main(%f: fn [A, B, C](A, B) -> C where [add(A, B) -> C], %x: Tensor[(2, 1), float32], "
@@ -24,7 +24,7 @@ constexpr InferCase kHold[] = {
      "Tensor[(3, 2), float32]"},
     {"def @main(%f: fn [A, B](A) -> (B, A) where [nn.relu(A) -> B], %x: Tensor[(2), float32]) { %f(%x).0 }",
      "fn (fn [A, B](A) -> (B, A) where [nn.relu(A) -> B], Tensor[(2), float32]) -> Tensor[(2), float32]"},
-    // one that tells what the next needs, in either order
+    // one constraint determines a type that the next needs, in either order
     {"def @main(%f: fn [A, B, C](A) -> C where [transpose(B) -> C, transpose(A) -> B], %x: Tensor[(2, 3), int8]) "
      "{ %f(%x) }",
      "fn (fn [A, B, C](A) -> C where [transpose(B, ...) -> C, transpose(A, ...) -> B], Tensor[(2, 3), int8]) -> "
@@ -47,7 +47,8 @@ constexpr InferCase kHold[] = {
     {"def @main(%f: fn [A, B](A) -> B where [transpose(A) -> B], %x) { let %y = %f(%x); @take(%x, %y) }\n"
      "def @take(%a: Tensor[(2, 3), int8], %b) { %b }",
      "fn (fn [A, B](A) -> B where [transpose(A, ...) -> B], Tensor[(2, 3), int8]) -> Tensor[(3, 2), int8]"},
-    // given away: to who grants the same, to who names types that it holds of, through a let
+    // given to a parameter that grants the same constraint, to one with concrete types for which it holds, through a
+    // let
     {"def @main(%f: fn [A](A) -> A where [nn.relu(A) -> A]) { @keep(%f) }\n"
      "def @keep(%g: fn [B](B) -> B where [nn.relu(B) -> B]) { 1 }",
      "fn (fn [A](A) -> A where [nn.relu(A) -> A]) -> int32"},
@@ -84,11 +85,11 @@ constexpr InferCase kRefusedConstraints[] = {
     {"def @main(%f: fn [A](A) -> A where [nn.relu(A) -> A]) { @keep(%f) }\n"
      "def @keep(%g: fn [B](B) -> B where [nn.softmax(B) -> B]) { 1 }",
      "the constraint nn.relu(A) -> A of a function's type"},
-    // what nothing says
+    // nothing determines a type
     {"def @main(%f: fn [A, B](A) -> A where [add(A, B) -> A]) { %f(1f) }",
      "the constraint add(A, B) -> A of a function's type, here add(float32, _) -> float32, is not solved: the argument "
      "types do not determine the result"},
-    // what cannot be asked
+    // a constraint that cannot be evaluated
     {"def @main[C: constraint](%f: fn (int32) -> int32 where [C]) { 1 }", "expected '(' after the op of a constraint"},
     {"def @main(%f: fn [A](A) -> A where [add(A) -> A]) { 1 }",
      "the constraint add(A) -> A must have 2 inputs, as the op has"},
@@ -176,7 +177,7 @@ TEST(ConstraintCases, WhatNoTextSaysIsRefused) {
   }
 }
 
-// An op may give a function of a type that nobody checked.
+// An op may return a function of a type that was not checked.
 TEST(ConstraintCases, APartThatIsMissingIsTold) {
   register_constraint_ops();
   const Type hollow = relation("nn.relu", {make_ref_type({}), make_scalar_type(DataType::int_(8))}, 1);

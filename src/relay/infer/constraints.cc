@@ -1,8 +1,9 @@
-// The constraints of functions' types.
+// Constraints of function types.
 //
-// A constraint, add(A, B) -> C, is owed where a function of that type is used: at a call of it, and where it is given
-// for a function's type that does not grant the same. It is asked as a call of its op would be, of a variable for each
-// input type, and may wait as one does; what the op says and the constraint's result must be one type.
+// A constraint, add(A, B) -> C, must hold where a function of that type is used: at a call, and where the function is
+// passed for a function type that does not grant the same constraint. It is checked as a call of its op would be, with
+// a variable for each input type, and may wait as a call may; the op's result type and the constraint's result must be
+// equal.
 #include "ir/type_parts.h"
 #include "relay/infer/check_kind.h"
 #include "relay/infer/inferencer.h"
@@ -27,7 +28,7 @@ std::string relation_fault(const TypeRelationNode& relation) {
   return "";
 }
 
-// Once for each place and constraint: a type may be held against another more than once.
+// Reports a constraint once for each place, because a type may be unified with another more than once.
 void Inferencer::fail_constraint(const TypeSolver::Owed& owed, const std::string& why) {
   if (!failed_constraints_.emplace(owed.place.object(), owed.declared.object()).second) return;
   const std::string declared = to_string(owed.declared);
@@ -38,7 +39,7 @@ void Inferencer::fail_constraint(const TypeSolver::Owed& owed, const std::string
                           text == declared ? "" : fmt::format(", here {},", text), why));
 }
 
-// As a call that is typed already, by the constraint's result; it is no part of the program.
+// Asks a constraint as a call that is typed by the constraint's result; the call is not part of the program.
 void Inferencer::ask_constraint(const TypeSolver::Owed& owed) {
   const auto* relation = owed.relation.as<TypeRelationNode>();
   if (relation == nullptr) return fail_constraint(owed, "is no relation of an op and cannot be asked");
@@ -81,7 +82,8 @@ void Inferencer::visit_constraint(const Constraint& constraint, const std::vecto
   waiting_nodes_.erase(call.get());
 }
 
-// Those that wait to the end. After another error they may wait for what that one left open.
+// Reports constraints that still wait at the end. After another error they may wait for a type that the error left
+// open.
 void Inferencer::report_constraints() {
   const bool is_first = errors_.empty();
   for (const Constraint& constraint : constraints_) {

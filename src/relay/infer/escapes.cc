@@ -33,7 +33,7 @@ class EscapeFinder {
  public:
   EscapeFinder(bool is_part, const std::function<Type(const Expr&)>& type_of) : is_part_(is_part), type_of_(type_of) {}
 
-  // Notes what the functions under `root` bind by what was written.
+  // Records the names that functions under `root` bind by their annotations.
   void prepare(const Expr& root) {
     post_order(root, [&](const Expr& node) {
       const auto* function = node.as<FunctionNode>();
@@ -109,7 +109,7 @@ class EscapeFinder {
     }
   }
 
-  // A tuple without names is gone through once, however many nodes have it.
+  // Visits a tuple without names once, however many nodes have its type.
   template <typename F>
   void check_parts(const Type& type, F&& report) {
     if (nameless_.contains(type.object())) return;
@@ -129,8 +129,8 @@ class EscapeFinder {
     });
   }
 
-  // A function binds the symbols of its annotations, and of the types that its parameters got from outside; not those
-  // that another function has.
+  // Binds (`by` 1) or releases (`by` -1) the names of a function: the symbols of its annotations, and of the types that
+  // its parameters got from outside, except those of another function.
   void change(const FunctionNode& function, int by) {
     bound_.change(function.type_params, by);
     for (const Var& param : function.params) {

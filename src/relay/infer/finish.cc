@@ -28,7 +28,8 @@ Expr copy_untyped(const Expr& expr) {
                         TupleNode, TupleGetItemNode, RefCreateNode, RefReadNode, RefWriteNode, MatchNode>(expr);
 }
 
-// The node itself, unless it has another type: from an earlier inference, or from another thread's just now.
+// Returns the node itself, or a copy when it has another type: from an earlier inference, or from another thread just
+// now.
 Expr with_type(const Expr& expr, const Type& type) {
   if (same_type(expr->offer_checked_type(type), type)) return expr;
   Expr copy = copy_untyped(expr);
@@ -57,7 +58,7 @@ void Inferencer::wait(const Expr& original, const std::vector<Type>& of) {
   if (!waits) asked_last_.push_back(original);
 }
 
-// Asks again those that wait for what is settled now.
+// Puts nodes back on the list that wait for unknowns settled since the last call.
 void Inferencer::wake() {
   for (const Object* unknown : solver_.take_settled()) {
     const auto it = waiting_.find(unknown);
@@ -70,9 +71,9 @@ void Inferencer::wake() {
   }
 }
 
-// To the end of what can be learnt. When nothing else moves, what ops assume of their arguments is taken; then what
-// equations of dimensions say; then an unknown dimension is `?`; then those are asked again whose relation depends on
-// more than types.
+// Runs the worklist until nothing more can be inferred. When it is empty: uses the types that ops assume of their
+// arguments; then solves equations of dimensions; then makes unknown dimensions `?`; then asks calls again whose
+// relation depends on more than types.
 void Inferencer::solve() {
   for (;;) {
     while (!stack_.empty()) {
@@ -94,7 +95,7 @@ void Inferencer::solve() {
   for (const Ref<MatchNode>& match : std::exchange(matches_, {})) check_match(match);
 }
 
-// True when one of them told something.
+// Uses the types that ops assume of their arguments; returns true when one of them settled a type.
 bool Inferencer::take_assumptions() {
   bool any = false;
   for (const Assumption& assumption : std::exchange(assumed_, {})) {
@@ -109,7 +110,7 @@ bool Inferencer::take_assumptions() {
 
 void Inferencer::report_equations() {
   for (const TypeSolver::Equation& broken : solver_.take_broken()) {
-    if (errors_.is_about(broken.place)) continue;  // a call whose argument does not fit has been told
+    if (errors_.is_about(broken.place)) continue;  // the call whose argument does not fit has been reported
     errors_.set_place(broken.place);
     errors_.add(broken.place->span, "",
                 fmt::format("the dimension {} must be {}", to_string(broken.a), to_string(broken.b)));
@@ -215,8 +216,8 @@ void Inferencer::report_escapes(const std::vector<Expr>& exprs, bool is_part) {
   }
 }
 
-// The node with its children as they became; of parameters, calls and functions, with the types that were left to
-// inference.
+// Rebuilds a node with its new children; parameters, calls and functions also get the types that were inferred for
+// them.
 Expr Inferencer::rebuilt(const Expr& original, const Type& type) {
   if (const auto* global = original.as<GlobalVarNode>()) {
     const auto present = globals_.find(global->name_hint);
@@ -248,8 +249,8 @@ Expr Inferencer::rebuilt(const Expr& original, const Type& type) {
   return copy_with(*function, [&](FunctionNode& copy) { copy.ret_type = ret; });
 }
 
-// What nothing determines: by the parameters and free variables that could say it, or else by the variables that are
-// bound to a value, or else by the first expression.
+// Reports types that nothing determines: at the parameters and free variables that could give them, or else at the
+// variables bound to such a value, or else at the first expression.
 void Inferencer::report_unknown() {
   report_variables(false);
   if (errors_.empty()) report_variables(true);

@@ -1,7 +1,7 @@
-// Type inference of functions, of what binds variables, and of references to the module's functions.
+// Infers types of functions, of nodes that bind variables, and of references to the module's functions.
 //
-// A function has a signature from when it is entered: what is not annotated is unknown in it. Inside the function
-// itself (and the functions it is entered from) the signature is one type, the same at each use; once the function is
+// A function has a signature from the moment it is entered, with unknowns for missing annotations. Inside the function
+// itself (and the functions it is entered from) the signature is one type, the same at each use. Once the function is
 // inferred, each use has its own symbols and type parameters. A fully annotated signature has them inside, too.
 #include "relay/infer/inferencer.h"
 
@@ -80,7 +80,7 @@ void Inferencer::visit_function(const Function& node, int stage) {
   finish(node, agrees ? resolved(node, signature) : Type());
 }
 
-// Stage 1 comes after the function's own inference.
+// Handles a reference; stage 1 follows the function's own inference.
 void Inferencer::visit_global(const GlobalVar& node, int stage) {
   if (stage == 1) {
     symbols_ = std::move(outer_symbols_.back());

@@ -12,7 +12,7 @@ Expr GrowingInference::infer(const Expr& expr) {
   const Expr typed = inferencer_->run(expr);
   const TypeErrors errors = inferencer_->take_errors();
   errors.raise();
-  // The errors of what it is made of were raised when that was asked for.
+  // The errors of an operand were raised when the operand was inferred.
   if (!typed->has_checked_type()) throw_user_error("the expression is made of one that has no type");
   return typed;
 }

@@ -9,8 +9,8 @@ namespace headrace::relay {
 
 class Inferencer;
 
-// What was typed before is not looked at again, so that asking after each new node costs as much as asking once at the
-// end. It keeps the expressions it has seen alive.
+// Infers types of an expression that grows. Nodes that were typed before are not visited again, so that asking after
+// each new node costs as much as asking once at the end. It keeps the expressions it has seen alive.
 class GrowingInference {
  public:
   GrowingInference();
@@ -18,10 +18,10 @@ class GrowingInference {
   GrowingInference(const GrowingInference&) = delete;
   GrowingInference& operator=(const GrowingInference&) = delete;
 
-  // As infer_type(expr): sets the types of its nodes; UserError for what has none, again each time it is asked for.
+  // Sets the types of the expression's nodes, as infer_type(expr). UserError for a node without a type, at each call.
   Expr infer(const Expr& expr);
-  // The known elements of an integer expression that infer() has typed, `?` where one is unknown; nothing when no
-  // element is known.
+  // Returns the elements of an integer expression that infer() has typed, `?` for an unknown one; nothing when all are
+  // unknown.
   std::optional<std::vector<PrimExpr>> value_of(const Expr& expr);
 
  private:

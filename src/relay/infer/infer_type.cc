@@ -19,8 +19,8 @@ bool is_complete(const Type& type) {
   return !any_type(type, [](const Type& part) { return !part || part.is<IncompleteTypeNode>(); });
 }
 
-// What is wrong within an expression that a user wrote: JSON may have operands of several dtypes. Empty when nothing
-// is.
+// Returns what is wrong within an expression from a user: JSON may have operands of several dtypes. Empty when it is
+// well-formed.
 std::string operand_fault(const PrimExpr& root) {
   std::vector<PrimExpr> pending{root};
   std::unordered_set<const Object*> seen;
@@ -41,7 +41,7 @@ std::string operand_fault(const PrimExpr& root) {
   return "";
 }
 
-// What is wrong with a dimension that a user wrote; empty when nothing is.
+// Returns what is wrong with a dimension from a user; empty when it is valid.
 std::string dimension_fault(const PrimExpr& dim) {
   if (!dim) return "is missing";
   if (is_any(dim)) return "";
@@ -60,7 +60,7 @@ std::string tensor_fault(const TensorTypeNode& tensor) {
   return tensor.dtype.is_void() || tensor.dtype.bits() == 0 ? "a tensor type has no dtype" : "";
 }
 
-// The first fault of the type or of one within it, or empty.
+// Returns the first fault of the type or of one within it, or empty.
 std::string type_fault(const Type& type) {
   std::string fault;
   any_type(type, [&](const Type& part) {
@@ -71,7 +71,7 @@ std::string type_fault(const Type& type) {
   return fault;
 }
 
-// An annotation must be the type of a value.
+// Returns what is wrong with an annotation, which must be the type of a value; empty when it is one.
 std::string kind_fault(const Type& type, const IRModule& module) {
   try {
     const TypeKind kind = check_kind(type, module);
@@ -213,7 +213,7 @@ bool Inferencer::all_typed(const Array<Expr>& exprs) const {
 Type Inferencer::type_of(const Expr& expr) {
   Type& type = memo_.at(expr.get()).type;
   const Type known = resolved(expr, type);
-  if (!known) type = {};  // told once
+  if (!known) type = {};  // reported once
   return known;
 }
 
@@ -279,7 +279,8 @@ static void check_definitions(const IRModule& module) {
   }
 }
 
-// With `may_lack_parts`, the module as it was given where all that is wrong is that parts of types are open.
+// Infers a module; with `may_lack_parts`, returns the module unchanged where its only errors are undetermined parts of
+// types.
 static TypedModule infer_module(const IRModule& given, bool may_lack_parts) {
   const IRModule module = snapshot(given);  // it is read many times, while others may add to it
   check_definitions(module);
@@ -289,7 +290,7 @@ static TypedModule infer_module(const IRModule& given, bool may_lack_parts) {
     if (function.is<FunctionNode>()) exprs.push_back(function);
   }
   const size_t count = exprs.size();
-  // The variables are typed as the functions are; a variable nobody refers to also gets its type.
+  // Types the variables as the functions are typed; a variable without references gets its type, too.
   for (const auto& [var, function] : module->functions()) {
     if (function.is<FunctionNode>()) exprs.push_back(var);
   }
@@ -310,7 +311,7 @@ static TypedModule infer_module(const IRModule& given, bool may_lack_parts) {
     typed.set(new_var, new_function);
   }
   ValueMap values = inferencer.take_values();
-  // What others added meanwhile is not typed.
+  // Definitions that other threads have added meanwhile are not typed.
   const bool is_same =
       module->functions().same_as(given->functions()) && module->type_definitions().same_as(given->type_definitions());
   if (!changed) return {is_same ? given : module, std::move(values)};

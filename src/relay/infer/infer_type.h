@@ -1,39 +1,42 @@
 // InferType: gives every expression its type.
 //
-// What nobody wrote is unknown at first and solved for: parameters, results, let variables, the arguments of
-// polymorphic functions. Types are unified as expressions meet; an op whose relation needs to know more is asked again
-// when it is known, and may say what an argument that nobody typed must be (the weight of a convolution). Inside itself
-// a function that is not fully annotated has one type (recursion over several needs annotations); elsewhere, and where
-// it is annotated, each use has its own type parameters and symbols; symbols of enclosing functions stay. `?` agrees
-// with every dimension. Dimensions of results are canonical (arith/canonical.h).
+// Types without annotation are unknown at first and solved for: parameters, results, let variables, the arguments of
+// polymorphic functions. Types are unified where expressions meet. An op whose relation needs to know more is asked
+// again when it is known, and may determine the type of an argument without one (the weight of a convolution). Inside
+// itself a function that is not fully annotated has one type (recursion over several needs annotations); elsewhere, and
+// where it is annotated, each use has its own type parameters and symbols, while symbols of enclosing functions stay.
+// `?` agrees with every dimension. Dimensions of results are canonical (arith/canonical.h). inferencer.h and
+// type_solver.h describe the algorithm.
 //
-// Types are set in place (checked_type is write-once); a node whose type would change, or whose operand was rebuilt, is
-// rebuilt; a parameter without annotation gets its type as one, and a call the type arguments that its own arguments do
-// not say (`None` becomes `None[int32]`): what says them may be gone after a pass. Several threads may infer one
-// program: they share the types that are equal. Ops' calls that are typed already keep their type without asking their
-// relation again, but for those with an argument that is followed as a value and no constant: its value may have
-// changed.
+// Types are set in place (checked_type is write-once). A node is rebuilt when its type would change or when an operand
+// was rebuilt. A parameter without annotation gets its type as annotation, and a call gets the type arguments that its
+// own arguments do not determine (`None` becomes `None[int32]`), because a pass may remove the expression that
+// determined them. Several threads may infer one program: they share types that are equal. Calls of ops that have a
+// type keep it without asking their relation again, except those with an argument that is followed as a value and is
+// not a constant, whose value may have changed.
 //
 // Small integer tensors (at most 64 elements) are followed as values, so that shape arithmetic gives static or symbolic
-// shapes. Arithmetic wraps at run time, and what may have wrapped is not followed: a number that its dtype does not
-// hold, and an expression of symbols in another dtype than int64 (where it is taken not to wrap). A symbol itself is
-// followed in dtypes of 32 bits too: a program that measures a size in int32 is taken to have none past it.
+// shapes. Arithmetic wraps at run time, and values that may have wrapped are not followed: a number that overflows its
+// dtype, and an expression of symbols in another dtype than int64 (where it is assumed not to wrap). A symbol itself is
+// followed in 32-bit dtypes, too: a program that measures a size in int32 is assumed to have no larger one.
 //
-// Raises one UserError that lists the type errors, each with its place and the line of its text, if any, with a caret;
-// what nothing determines is told when there is no other. Kinds are checked (check_kind.h), and that matches cover all
-// values (unmatched_cases.h). Linear in the size of the program where types are small; stack use does not depend on it.
+// Raises one UserError that lists the type errors, each with its place and the line of its text, if any, with a caret.
+// Undetermined types are reported when there is no other error. Also checks kinds (check_kind.h), and that matches
+// cover all values (unmatched_cases.h). Linear in the size of the program where types are small; stack use does not
+// depend on it.
 #pragma once
 
 #include "ir/module.h"
 
 namespace headrace::relay {
 
-// The module itself when nothing had to be rebuilt. Functions that are not relay's are left alone.
+// Infers the types of a module; returns the module itself when nothing had to be rebuilt. Functions that are not
+// relay's are left alone.
 IRModule infer_type(const IRModule& module);
-// As above, for an interpreter; the module as it is where all that is wrong with it is that nothing determines parts of
-// types, such as what an empty list has for items (List[_]): no result depends on them.
+// Infers types for an interpreter. Returns the module unchanged when its only errors are undetermined parts of types,
+// such as the item type of an empty list (List[_]), because no result depends on them.
 IRModule infer_type_if_settled(const IRModule& module);
-// As infer_type(module) for one expression, which may use the module's functions and types. A free variable without
+// Infers the types of one expression, which may use the module's functions and types. A free variable without
 // annotation gets the type that its uses determine.
 Expr infer_type(const Expr& expr, const IRModule& module = {});
 
@@ -44,7 +47,7 @@ struct TypedModule {
   IRModule module;
   ValueMap values;
 };
-// As infer_type(module), with the values that it followed.
+// Infers types and also returns the integer values that inference followed.
 TypedModule infer_type_and_values(const IRModule& module);
 
 }  // namespace headrace::relay

@@ -129,13 +129,13 @@ TEST_F(InferType, LeafErrors) {
   EXPECT_THAT(error_text(make_global_var("f")), HasSubstr("no function '@f'"));
 }
 
-// Of programs that no text was read from.
+// Errors of programs that were not read from a text.
 TEST_F(InferType, ErrorsNameTheFunction) {
   const Var x = make_var("x", row(2)), y = make_var("y", row(3)), z = make_var("z", row(3));
   IRModule module = module_with("good", make_function({x}, same(x)));
   module->add_function(make_global_var("bad"), make_function({y}, plus(same(y), make_scalar(1))));
   EXPECT_EQ(error_text(module), "test.plus: types differ\n  at: test.plus\n  in: @bad");
-  // Two functions, one of them by a node that both have, which the first is named for; and what is found at the end.
+  // Two functions share the node of an error, which is reported for the first; another error is found at the end.
   const Expr shared = plus(z, make_scalar(1));
   module->add_function(make_global_var("one"), make_function({z}, shared));
   module->add_function(make_global_var("two"), make_function({z}, shared));
@@ -332,7 +332,7 @@ TEST_F(InferType, TypesAreKeptAndRebuiltOnlyWhereTheyChange) {
   EXPECT_NE(rebuilt.as<CallNode>()->args[0].get(), static_cast<const ExprNode*>(y.get()));
 }
 
-// What `work` gives in each of several threads, which start at once.
+// Runs `work` in several threads that start at once, and returns the results.
 std::vector<std::string> in_threads(const std::function<std::string(size_t)>& work) {
   constexpr size_t kThreads = 3;
   std::barrier start(kThreads);
@@ -386,7 +386,7 @@ TEST_F(InferType, ThreadsTypeWhatProgramsShareEachInItsOwnWay) {
   }
 }
 
-// let %s = ...; of_shape(%s), where only what is bound is another.
+// Rebuilds let %s = ...; of_shape(%s) with another bound value alone.
 TEST_F(InferType, ACallIsTypedAnewWhenTheValueOfItsArgumentChanges) {
   const auto sizes = [](int64_t a) {
     const NDArray data = NDArray::empty({1}, kIndexType);
@@ -398,7 +398,7 @@ TEST_F(InferType, ACallIsTypedAnewWhenTheValueOfItsArgumentChanges) {
   EXPECT_EQ(to_string(typed->checked_type()), "Tensor[(4), float32]");
   const auto* let = typed.as<LetNode>();
   EXPECT_EQ(type_text(make_let(let->var, sizes(3), let->body)), "Tensor[(6), float32]");
-  // A constant stays what it is.
+  // A constant keeps its type.
   const Expr constant = infer_type(same(sizes(2)));
   relation_calls = 0;
   EXPECT_EQ(infer_type(constant), constant);

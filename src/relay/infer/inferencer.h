@@ -1,8 +1,17 @@
 // The state of one type inference; private to relay/infer.
 //
-// First every expression gets a type, children first, in which unknowns may stand for what nobody wrote; an op whose
-// relation needs to know more waits for the unknowns of its arguments and is asked again when they are settled. When
-// nothing more can be learnt, the types are set, children first (finish.cc).
+// Inference is a worklist over unknowns. First every expression gets a type, children first, with IncompleteType nodes
+// and unknown dimensions for everything that is not annotated; the solver (type_solver.h) unifies types where
+// expressions meet. An op whose type relation cannot answer yet is registered under the unknowns of its arguments.
+// Settling one of these unknowns puts the op's call back on the list.
+//
+// When the list is empty, the first of these steps that has an effect is taken, and the list runs again: types that ops
+// assume of arguments without a type are used; equations of dimensions are solved; unknown dimensions become `?`; calls
+// whose relation depends on more than types are asked once more. In the end the types are set, children first
+// (finish.cc), and everything that is still unknown is an error.
+//
+// Waiting for single unknowns, in place of repeated passes over the program, keeps the work in proportion to what
+// changes.
 #pragma once
 
 #include <algorithm>
@@ -17,13 +26,13 @@ namespace headrace::relay {
 // Collects the errors of one inference.
 class TypeErrors {
  public:
-  // Which expression the errors that follow are about.
+  // Sets the expression that the following errors are about.
   void set_place(const Expr& expr) { place_ = expr; }
   void add(const UserError& error);
   void add(const Span& span, std::string op, std::string message);
   bool empty() const { return messages_.empty(); }
   bool is_about(const Expr& place) const { return std::find(places_.begin(), places_.end(), place) != places_.end(); }
-  // Each with the line and a caret, where its place is in a text of the module.
+  // Adds line and caret to each error whose place is in a text of the module.
   void show_places(const IRModule& module);
   // Throws when there is any: one as it is, several as a list.
   void raise() const;
@@ -41,22 +50,22 @@ class TypeErrors {
 class Inferencer {
  public:
   explicit Inferencer(IRModule module);
-  // The typed expression. take_errors() gives the errors.
+  // Returns the typed expression; take_errors() returns the errors.
   Expr run(const Expr& expr);
   // Types all of them before it looks for what nothing determines.
   std::vector<Expr> run_all(const std::vector<Expr>& exprs);
-  // Whether all the errors say of types that nothing determines parts of them: List[_].
+  // Returns whether all errors are about undetermined parts of types, such as List[_].
   bool lacks_parts_only() const { return lacks_parts_ && !lacks_whole_types_; }
-  // After run_all: names of types that get out of their function are errors.
+  // Reports names of types that escape their function; call after run_all.
   void report_escapes(const std::vector<Expr>& exprs, bool is_part);
   ValueMap take_values();
-  // For a program that grows: gives the errors since the last time, to be raised.
+  // Returns the errors since the last call, for a program that grows; the caller raises them.
   TypeErrors take_errors() { return std::exchange(errors_, {}); }
   std::optional<std::vector<PrimExpr>> value_of(const Expr& original);
 
  private:
-  // What became of a node; a null type is an error that has been reported. `expr` is the original until the types are
-  // set.
+  // The result for a node; a null type means that an error has been reported. `expr` is the original until the types
+  // are set.
   struct Typed {
     Expr expr;
     Type type;
@@ -73,20 +82,20 @@ class Inferencer {
   void need(const Expr& expr);
   void need_all(const Array<Expr>& exprs);
   bool is_known(const Expr& expr) const { return memo_.contains(expr.get()); }
-  // As it is known by now; null after an error.
+  // Returns the type as it is known by now; null after an error.
   Type type_of(const Expr& expr);
   bool all_typed(const Array<Expr>& exprs) const;
-  // Records the type; of a node that waited, the type that its unknown one must be.
+  // Records the type of a node; for a node that waited, unifies it with the node's unknown type.
   void finish(const Expr& original, Type type);
   void fail(const Expr& original, Span span, std::string op, std::string message);
   Type resolved(const Expr& at, const Type& type);
   // Gives `original` an unknown type for now, and asks again when an unknown of `of` is settled.
   void wait(const Expr& original, const std::vector<Type>& of);
-  // The types must be one, else an error at `at` with the message; nothing where one is null.
+  // Unifies two types, or reports the message at `at`; does nothing where one is null.
   bool agree(const Expr& at, const Type& a, const Type& b, const std::function<std::string()>& message);
-  // Why a user's type is no type to infer with; empty when it is one.
+  // Returns why a type from a user cannot be used for inference; empty when it can.
   std::string annotation_fault(const Type& type) const;
-  // False, and an error, when it is none.
+  // Checks an annotation; reports an error and returns false when it is not a type.
   bool check_annotation(const Type& type, const Span& span);
 
   void visit_var(const Var& node);
@@ -154,10 +163,11 @@ class Inferencer {
   void report_unknown();
   void report_variables(bool with_values);
   void report_expression(const Expr& first);
-  // The parts of a call's type that the signature computes: a dimension such as n - 5 may be none at this call.
+  // Checks the parts of a call's type that the signature computes: a dimension such as n - 5 may be invalid at this
+  // call.
   void check_result(const Expr& call, const Type& type);
 
-  // What an op says of an argument that nobody typed: taken when nothing else says it.
+  // A type that an op gives to an argument without a type; used when nothing else determines it.
   struct Assumption {
     Type unknown, type;
     Expr place;
@@ -174,7 +184,7 @@ class Inferencer {
   std::unordered_map<const ExprNode*, Typed> memo_;
   std::vector<Expr> order_;                                // nodes whose types are not set yet, children first
   ValueMap values_;                                        // by original node
-  std::unordered_map<const ExprNode*, Expr> bound_value_;  // by let variables whose value waits
+  std::unordered_map<const ExprNode*, Expr> bound_value_;  // by let variables with an open value
   // Nodes that wait: all of them, by the unknown they wait for, and those that wait for something else.
   std::unordered_set<const ExprNode*> waiting_nodes_;
   std::unordered_map<const Object*, std::vector<Expr>> waiting_;
@@ -185,7 +195,7 @@ class Inferencer {
   std::vector<Constraint> constraints_;
   std::unordered_map<const ExprNode*, size_t> constraint_of_;  // by the call that it is asked as
   std::set<std::pair<const Object*, const Object*>> failed_constraints_;
-  std::vector<Ref<MatchNode>> matches_;                   // to be checked when what they match is known
+  std::vector<Ref<MatchNode>> matches_;                   // to be checked when the types of their data are known
   std::unordered_map<const ExprNode*, Type> signatures_;  // of functions, from when they are entered
   std::unordered_set<const Object*> monomorphic_;         // signatures that are the same at each use
   std::unordered_set<const VarNode*> annotate_;           // parameters whose annotation is inferred
@@ -194,20 +204,21 @@ class Inferencer {
   std::unordered_map<const ExprNode*, Array<Type>> left_type_args_;
   std::unordered_set<const VarNode*> has_value_;          // bound by a let or a pattern
   std::vector<Expr> unknown_;                             // nodes whose types nothing determines
-  bool lacks_parts_ = false, lacks_whole_types_ = false;  // what the errors say of such nodes
+  bool lacks_parts_ = false, lacks_whole_types_ = false;  // kinds of errors about such nodes
   Symbols symbols_;                                       // of the enclosing functions, with the number of binders
-  std::vector<Symbols> outer_symbols_;                    // of the functions whose inference waits for a global's
+  std::vector<Symbols> outer_symbols_;                    // of functions whose inference waits for a global function's
   std::unordered_map<std::string, GlobalVar> globals_;
   TypeErrors errors_;
 };
 
-// Elements of an integer or bool tensor that are followed as values, or of a tuple of such; nothing for other types.
+// Returns the number of elements of an integer or bool tensor, or of a tuple of them, whose values inference follows;
+// nothing for other types.
 std::optional<size_t> value_elements(const Type& type);
-// The function's type as its annotations say it; null when one is missing.
+// Returns the function's type from its annotations; null when one is missing.
 Type annotated_type(const Function& function);
-// The data type of that name in the module; null when there is none.
+// Returns the module's data type of that name; null when there is none.
 TypeData find_type_data(const IRModule& module, const GlobalTypeVar& var);
-// fn <T...>(inputs) -> Type[T...]
+// Returns the constructor's type, fn <T...>(inputs) -> Type[T...].
 Type constructor_type(const Constructor& constructor, const TypeData& data);
 
 }  // namespace headrace::relay

@@ -3,7 +3,7 @@
 
 namespace headrace::relay {
 
-// Bound variables are known before they are met; this one is free.
+// Handles a free variable; bound variables are known before they are visited.
 void Inferencer::visit_var(const Var& node) {
   if (!node->type_annotation) return finish(node, make_incomplete_type());
   const bool is_type = check_annotation(node->type_annotation, node->span);
@@ -99,8 +99,8 @@ void Inferencer::bind_let(const Let& node) {
   if (const auto value = value_of(node->value)) {
     values_[node->var.get()] = *value;
   } else if (type && solver_.is_open(type)) {
-    // Its value may be known when its type is. Another name for a variable stands for what that stands for, lest a
-    // chain of names is followed from each of them.
+    // The value may be known once its type is. An alias of a variable refers to that variable's value directly, so that
+    // chains of aliases are not followed from each of them.
     const auto same = bound_value_.find(node->value.get());
     const Expr value = same == bound_value_.end() ? node->value : same->second;
     bound_value_[node->var.get()] = value;

@@ -139,7 +139,7 @@ constexpr InferCase kTypedOp[] = {
     {"def @main() { arange(3u8, 1u8, 1u8, dtype=\"uint8\") }", "fn () -> Tensor[(0), uint8]"},
     {"def @main(%x: Tensor[(n, 1), float32]) { squeeze(concatenate((%x, zeros(shape=[2, 1], dtype=\"float32\")))) }",
      "fn (Tensor[(n, 1), float32]) -> Tensor[(n + 2), float32]"},
-    // of narrow integers, what may have wrapped is unknown
+    // a narrow integer that may have wrapped is unknown
     {"def @main() { zeros(add(const(Tensor[(1), uint8], [200]), 55u8), dtype=\"bool\") }",
      "fn () -> Tensor[(255), bool]"},
     {"def @main() { zeros(add(const(Tensor[(1), uint8], [200]), 56u8), dtype=\"bool\") }",

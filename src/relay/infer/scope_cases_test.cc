@@ -30,7 +30,7 @@ constexpr InferCase kTypedScope[] = {
      "def @take(%f: fn (fn (int32) -> int32) -> int32) { 1 }\n"
      "def @give(%g: fn (int32) -> int32) -> int32 { %g(2) }",
      "fn () -> int32"},
-    // what takes any function may be given where what takes a polymorphic one is expected
+    // a function that takes any function is accepted where one that takes a polymorphic function is expected
     {"def @main() { @take(@give) }\ndef @take(%f: fn (fn [A](A) -> A) -> int32) { 1 }\n"
      "def @give(%g: fn (int32) -> int32) -> int32 { %g(2) }",
      "fn () -> int32"},
@@ -66,7 +66,7 @@ constexpr InferCase kTypedScope[] = {
 };
 
 constexpr InferCase kRefusedScope[] = {
-    // less than what is expected
+    // less general than expected
     {"def @main() { @use(@inc) }\ndef @use(%f: fn [A](A) -> A) { %f(1) }\n"
      "def @inc(%x: int32) -> int32 { add(%x, 1) }",
      "argument 0 is fn (int32) -> int32, expected fn [A](A) -> A"},

@@ -8,7 +8,7 @@ namespace headrace::relay {
 
 namespace {
 
-// Takes ":12" off the end; nothing when it does not end so.
+// Removes ":12" from the end and returns the number; nothing when the text does not end so.
 std::optional<int64_t> take_number(std::string_view& place) {
   const size_t colon = place.rfind(':');
   if (colon == std::string_view::npos) return std::nullopt;
@@ -20,7 +20,7 @@ std::optional<int64_t> take_number(std::string_view& place) {
   return number;
 }
 
-// "text:3:14" as a span without an end; null for a place that is no such text.
+// Parses "text:3:14" as a span without an end; null for a place of another form.
 Span span_of_place(std::string_view place) {
   const auto column = take_number(place);
   const auto line = column ? take_number(place) : std::nullopt;

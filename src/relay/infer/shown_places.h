@@ -5,7 +5,7 @@
 
 namespace headrace::relay {
 
-// The same error, with the line of its place and a caret below, where the place is in a text of the module:
+// Returns the error with the line of its place and a caret below, where the place is in a text of the module:
 //
 //   nn.dense: weight must have 2 dimensions, got Tensor[(3), float32]
 //     at: nn.dense
@@ -13,8 +13,8 @@ namespace headrace::relay {
 //       %0 = nn.dense(%x, %w);
 //            ^~~~~~~~~~~~~~~~
 //
-// The error itself otherwise. `about` is what the error is about: where its span begins at the place, it says how much
-// is marked. Null: nobody knows, and a word is.
+// Returns the error itself otherwise. `about` is the node with the error: when its span begins at the place, the whole
+// span is marked. Without it (null) one word is marked.
 UserError with_shown_place(const UserError& error, const Span& about, const IRModule& module);
 
 }  // namespace headrace::relay

@@ -1,23 +1,25 @@
-// What holds of types: sameness, size, symbols; types in place of variables.
+// Predicates and substitutions on types: equality, size, symbols, types in place of variables.
 #pragma once
 
 #include "ir/module.h"
 
 namespace headrace::relay {
 
-// Equal in every part; `?` counts as the same as `?`. Symbols are compared by identity, dimensions by value.
+// Returns whether two types are equal in every part; `?` equals `?`. Symbols are compared by identity, dimensions by
+// value.
 bool same_type(const Type& a, const Type& b);
 
-// A type function applied to nothing is the type itself.
+// Returns the type itself for a type function that is applied to nothing.
 Type strip_empty_call(const Type& type);
 
-// What a call puts in place of the callee's symbols and type variables.
+// The values that a call gives to the callee's symbols and type variables.
 struct TypeBindings {
   std::unordered_map<const PrimVarNode*, PrimExpr> symbols;
   std::unordered_map<const TypeVarNode*, Type> types;
 };
 
-// `type` with the bindings put in; a symbol that `can_bind` and has no binding makes its dimension `?`.
+// Replaces variables and symbols in `type` by their bindings; a symbol without one for which `can_bind` is true makes
+// its dimension `?`.
 Type instantiate(const Type& type, const std::function<bool(const Object*)>& can_bind, const TypeBindings& bindings);
 
 // Calls `visit` for each symbol in the type's dimensions.

@@ -165,7 +165,7 @@ bool TypeSolver::settle_all_dims() {
   return !left.empty();
 }
 
-// `?` says nothing of an unknown dimension: a later place may say more.
+// Unifies dimensions. `?` does not settle an unknown dimension, because a later place may determine it.
 PrimExpr TypeSolver::unify_dim(const PrimExpr& a_in, const PrimExpr& b_in) {
   const PrimExpr a = resolve_dim(a_in), b = resolve_dim(b_in);
   if (a == b) return a;
@@ -247,7 +247,8 @@ std::optional<Array<Type>> TypeSolver::unify_all(const Array<Type>& a, const Arr
   return result;
 }
 
-// The type parameters and symbols of `a` stand for anything, those of `b` for what `a` says. What `b` takes, `a` gives.
+// Unifies an expected function type `a` with a given one `b`. Type parameters and symbols of `a` are arbitrary, those
+// of `b` are instantiated to fit. Arguments are contravariant: `b` must take what `a` passes.
 Type TypeSolver::unify_functions(const FuncTypeNode& a, const FuncTypeNode& b) {
   const size_t mark = owed_.size();
   const FuncType given = instantiate(b, {}, false);
@@ -258,7 +259,7 @@ Type TypeSolver::unify_functions(const FuncTypeNode& a, const FuncTypeNode& b) {
   return ret ? make_func_type(*args, ret, a.type_params, a.type_constraints) : Type();
 }
 
-// A function of one type cannot be taken for one of any.
+// Joins two branches. A function of one type cannot stand for a polymorphic one, so the other order is tried, too.
 Type TypeSolver::join(const Type& a, const Type& b) {
   const auto* x = root_of(a).as<FuncTypeNode>();
   const auto* y = root_of(b).as<FuncTypeNode>();
@@ -294,7 +295,7 @@ Type TypeSolver::unify(const Type& a_in, const Type& b_in) {
   return joined;
 }
 
-// The symbols that the functions inside a type bind.
+// Collects the symbols that functions inside a type bind.
 static void inner_symbols(const Type& type, std::unordered_set<const PrimVarNode*>& out) {
   any_type(type, [&](const Type& at) {
     const auto* function = at.as<FuncTypeNode>();

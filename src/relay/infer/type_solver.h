@@ -1,9 +1,15 @@
-// What one inference knows of the types and dimensions that nobody wrote.
+// Unification of types and dimensions: the unknowns of one inference, and what is known of them.
 //
-// An unknown type is an IncompleteType node; an unknown dimension is a symbol that the solver made. unify() makes two
-// types one, which may settle unknowns; resolve() puts into a type what is settled by now. An equation of dimensions is
-// solved where it is linear in its one unknown: n * 2 + 1 that must be 7 says that n is 3. `?` agrees with every
-// dimension, and what must be both `?` and 3 is `?`. Recursion is as deep as a type, which kMaxTypeDepth bounds.
+// An unknown type is an IncompleteType node, an unknown dimension is a symbol made by the solver. unify() makes two
+// types equal and settles unknowns on the way: it walks both types in parallel, and where one side is an unknown, binds
+// it to the other side. Unknowns bound to each other form chains, which are shortened as they are followed, as in
+// union-find. A binding that would contain its own unknown is refused, since the type would be infinite. resolve()
+// replaces settled unknowns in a type.
+//
+// Dimensions are expressions, so structural unification is not enough. Two dimensions that are not canonically equal
+// become an equation. It is solved where it is linear in its one unknown (n * 2 + 1 == 7 gives n == 3), and otherwise
+// kept until other unknowns are settled. `?` agrees with every dimension, and a type that must be both `?` and 3 is
+// `?`, which binds nothing: a later place may know more. Recursion is as deep as a type, which kMaxTypeDepth bounds.
 #pragma once
 
 #include <unordered_set>
@@ -19,32 +25,32 @@ class TypeSolver {
   using IsFixed = std::function<bool(const PrimVarNode*)>;
   explicit TypeSolver(IsFixed is_fixed) : is_fixed_(std::move(is_fixed)) {}
 
-  // It prints by the name of the symbol that it stands for.
+  // Makes an unknown dimension, which prints by the name of the symbol that it stands for.
   PrimExpr unknown_dim(const std::string& name);
   bool is_unknown_dim(const PrimExpr& dim) const;
 
-  // `type` with what is settled in place of the unknowns; the type itself when there is nothing to put in. Throws a
-  // UserError when it would nest deeper than kMaxTypeDepth.
+  // Returns `type` with settled unknowns replaced; the type itself when there are none. UserError when it would nest
+  // deeper than kMaxTypeDepth.
   Type resolve(const Type& type);
-  // The unknowns that are left in it, each once, as they come.
+  // Returns the unknowns that are left in a type, each once, in order.
   std::vector<const Object*> unknowns(const Type& type);
   bool is_open(const Type& type) { return !unknowns(type).empty(); }
-  // Many nodes may have one wide tuple type (each let before a wide result), whose items are not gone through for each
-  // of them: one without unknowns is remembered, since there never will be any in it.
+  // Remembers a type without unknowns, which will never have any. Many nodes may share one wide tuple type (each let
+  // before a wide result), and its items need not be visited for each of them.
   void remember_closed(const Type& type);
   bool is_remembered(const Type& type) const { return closed_.contains(type.object()); }
 
-  // The type that both are from here on; null when they differ, and then some unknowns may be settled.
-  // Functions in `a` are what is expected, those in `b` what is given: where `a` takes anything, so must `b`.
+  // Makes two types equal and returns the result; null when they differ, and then some unknowns may be settled.
+  // Functions in `a` are expected, those in `b` are given: where `a` takes anything, so must `b`.
   Type unify(const Type& a, const Type& b);
-  // Why a unify() since the last place failed, where the two types do not say it; else empty.
+  // Returns why a unify() since the last set_place() failed, where the two types alone do not show it; else empty.
   const std::string& why() const { return why_; }
-  // The type of what is one or the other.
+  // Returns the type of a value that comes from either of two branches.
   Type join(const Type& a, const Type& b);
 
-  // The signature at one of its uses: its type parameters are `type_args`, or unknown when there are none given; its
-  // own symbols are unknown dimensions, appended to `dims`. All symbols are its own when `is_global`. Its constraints
-  // are owed from here on, and the result has none.
+  // Returns the signature at one of its uses: its type parameters are `type_args`, or unknown when there are none
+  // given; its own symbols are unknown dimensions, appended to `dims`. All symbols are its own when `is_global`. Its
+  // constraints are owed from here on, and the result has none.
   FuncType instantiate(const FuncTypeNode& function, const Array<Type>& type_args, bool is_global,
                        std::vector<PrimExpr>* dims = nullptr);
 
@@ -55,17 +61,17 @@ class TypeSolver {
     Array<Type> granted;  // constraints of the type that the function is given for: they hold
     Expr place;
   };
-  // Those of the functions instantiated since this was asked last.
+  // Returns the constraints of functions instantiated since the last call.
   std::vector<Owed> take_owed() { return std::exchange(owed_, {}); }
 
   // Settles the unknown dimensions that an equation from earlier determines by now. False when there was none.
   bool solve_equations();
-  // An unknown dimension that nothing settled so far becomes `?`.
+  // Makes an unknown dimension `?` if it is not settled.
   void settle_as_any(const PrimExpr& dim);
-  // The same for all; false when there was none.
+  // Makes all unknown dimensions `?`; returns false when there were none.
   bool settle_all_dims();
 
-  // Where what is unified from here on stands.
+  // Sets the expression at which the following types are unified.
   void set_place(const Expr& place) {
     place_ = place;
     why_.clear();
@@ -78,10 +84,10 @@ class TypeSolver {
   };
   std::vector<Equation> take_broken();
 
-  // What the type is known to be at its top; parts may be unknown.
+  // Returns the type with its outermost node resolved; parts may be unknown.
   Type root_of(const Type& type);
 
-  // The unknowns settled since this was asked last.
+  // Returns the unknowns settled since this was asked last.
   std::vector<const Object*> take_settled() { return std::exchange(settled_, {}); }
 
  private:
@@ -92,7 +98,7 @@ class TypeSolver {
   Type resolve_at(const Type& type, int depth);
   Type resolve_tensor(const TensorTypeNode& tensor);
   std::vector<const Object*> unknowns_of(const Type& type) const;
-  // The unknown dimensions in it, each once.
+  // Returns the unknown dimensions in it, each once.
   std::vector<PrimExpr> unknowns_in(const PrimExpr& dim) const;
   Type unify_known(const Type& a, const Type& b);
   PrimExpr unify_dim(const PrimExpr& a, const PrimExpr& b);

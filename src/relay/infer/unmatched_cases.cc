@@ -50,7 +50,7 @@ class Cases {
     return result;
   }
 
-  // Each row with its first `count` parts made one by `make`; no more rows than are told.
+  // Joins the first `count` parts of each row by `make`, up to the number of rows that are reported.
   template <typename F>
   static std::vector<Row> with_front(const std::vector<Row>& rows, size_t count, F&& make) {
     std::vector<Row> result;

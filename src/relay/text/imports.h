@@ -1,4 +1,4 @@
-// What `import "lib.rly"` stands for, and what one reading has read so far. Inner header of relay.
+// Finds the texts that `import "lib.rly"` names, and records what one reading has read. Inner header of relay.
 #pragma once
 
 #include <map>
@@ -24,9 +24,9 @@ struct ImportedText {
   std::string text;
 };
 
-// The text that comes with Headrace by that name; else the file, looked for in `importer_folder` and then in
-// `import_paths`. It must lie in one of `import_paths`, or below, links followed: a stranger's text reads no other
-// file. UserError that says where it was looked for. The text is not read when `modules` has it.
+// Returns the text that comes with Headrace under that name; else the file, looked for in `importer_folder` and then in
+// `import_paths`. The file must lie in or below one of `import_paths` after links are followed, so that an untrusted
+// text cannot read other files. UserError that lists the folders searched. The text is not read when `modules` has it.
 ImportedText find_import(const std::string& name, const std::string& importer_folder,
                          const std::vector<std::string>& import_paths, const Imports& imports);
 

@@ -1,4 +1,4 @@
-// Texts that import texts: which files, what of them, and what it says when they don't fit.
+// Tests texts that import texts: which files are found, what is taken from them, and the errors when they conflict.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -72,7 +72,7 @@ TEST_F(ImportedTexts, ATextThatIsImportedTwiceIsReadOnce) {
   EXPECT_EQ(module->type_definitions().size(), 4u);
 }
 
-// A text from elsewhere reads no file that its reader did not offer.
+// An untrusted text cannot read a file outside the folders that its reader offers.
 TEST_F(ImportedTexts, FilesOutsideOfTheFoldersAreNotRead) {
   write("in/a.rly", "import \"../b.rly\"");
   write("b.rly", "def @b() { 1 }");
@@ -146,7 +146,7 @@ TEST_F(ImportedTexts, IntoAModuleThatHasThemAlreadyChangeNothing) {
   const IRModule before = snapshot(module);
   import_text(module, "prelude.rly");
   EXPECT_TRUE(module->functions().same_as(before->functions()));
-  // What passes made of a definition is still the definition.
+  // A definition that passes have changed is still the same definition.
   const GlobalVar id = module->get_global_var("id");
   const Function changed = make_object<FunctionNode>(*module->lookup("id").as<FunctionNode>());
   changed->attrs.set("Inline", Value(1));

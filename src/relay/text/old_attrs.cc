@@ -58,7 +58,7 @@ bool is_empty_list(const Value& value) {
   return array != nullptr && array->items.empty();
 }
 
-// A number as text writes it (3, 3i64, 2.5f), or a tensor of one element.
+// Reads a number as text writes it (3, 3i64, 2.5f), or from a tensor of one element.
 std::optional<double> as_number(const Value& value) {
   if (value.type_index() == type_index::kInt || value.type_index() == type_index::kFloat) return value.as<double>();
   if (const auto* imm = value.as_node<IntImmNode>()) return static_cast<double>(imm->value);
@@ -68,7 +68,7 @@ std::optional<double> as_number(const Value& value) {
   return element_as_double(data.tensor(), 0);
 }
 
-// Whether it may be what the operand is: one that is no constant in the text cannot be compared.
+// Returns whether an attribute may repeat an operand; an operand that is not constant in the text cannot be compared.
 bool repeats(const Value& value, const Expr& operand) {
   const auto* constant = operand.as<ConstantNode>();
   const auto given = as_number(value);
@@ -112,7 +112,7 @@ Value* find_value(Fields& fields, std::string_view name) {
   return found == fields.end() ? nullptr : &found->second;
 }
 
-// nn.pad(%x, pad_value=0, pad_width=[[1, 1]]), as it was before the value became an operand; without one it is 0.
+// Converts nn.pad(%x, pad_value=0, pad_width=[[1, 1]]), the form before the value became an operand; the default is 0.
 void make_pad_operand(Array<Expr>& args, Fields& fields) {
   const Value* value = find_value(fields, "pad_value");
   if (args.size() != 1 || (value == nullptr && find_value(fields, "pad_width") == nullptr)) return;
@@ -125,7 +125,7 @@ void make_pad_operand(Array<Expr>& args, Fields& fields) {
   std::erase_if(fields, [](const auto& field) { return field.first == "pad_value"; });
 }
 
-// What the text says of the dtype of a value: a constant's, or that of a variable's annotation.
+// Returns the dtype of a value as far as the text gives it: a constant's, or that of a variable's annotation.
 std::optional<DataType> dtype_in_text(const Expr& value) {
   if (const auto* constant = value.as<ConstantNode>()) return constant->data.dtype();
   const auto* var = value.as<VarNode>();

@@ -5,9 +5,9 @@
 
 namespace headrace::relay {
 
-// Takes those of the op out of `fields` that say nothing: at the value that TVM has when nobody asks for anything, or
-// repeating an operand. nn.pad's pad_value becomes its operand; `full` takes the dtype of its value where the text
-// gives none, or "void", and the value's is known. UserError for one that says something.
+// Removes old attributes from `fields` that say nothing: those at the value that TVM gives them by default, or that
+// repeat an operand. The pad_value of nn.pad becomes its operand. `full` takes the dtype of its value where the text
+// gives none, or "void", and the dtype is known. UserError for an old attribute that has a meaning.
 void take_old_attrs(const OpNode& op, Array<Expr>& args, std::vector<std::pair<std::string, Value>>& fields);
 
 }  // namespace headrace::relay

@@ -1,4 +1,4 @@
-// What old text says in other words, and what text and builders make alike.
+// Tests constructs of old texts, and that text and builders make equal programs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -43,7 +43,7 @@ TEST(OldText, DynamicOpsAreTheOpsThemselves) {
   }
 }
 
-// What was an operand is an attribute.
+// A constant operand becomes an attribute.
 TEST(OldText, ConstantOperandsOfDynamicOpsAreAttributes) {
   const std::string params =
       "def @main(%x: Tensor[(2, 1, 3), float32], %i: Tensor[(4), int32], %p: Tensor[(1, 1, 4, 4), float32], "
@@ -97,7 +97,7 @@ TEST(OldText, DynamicOpsOfAnotherFormAreUnknown) {
               HasSubstr("takes data, size and roi, got 4 arguments"));
 }
 
-// What was not given, in Relay's words.
+// None means that an attribute was not given, as in Relay.
 TEST(OldText, NoneIsTheDefaultOfAnAttributeThatTakesNone) {
   const std::string params = "def @main(%x: Tensor[(2, 1), float32]) { ";
   for (const auto& [old, plain] : std::vector<std::pair<std::string, std::string>>{

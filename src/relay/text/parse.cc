@@ -21,7 +21,7 @@ void Parser::version(bool required) {
   expect("]", "after the version");
 }
 
-// Behind "is defined twice": where the first one is; nothing for one that has no place.
+// Returns the place of the first definition, for the message "is defined twice"; empty for one without a place.
 static std::string first_at(const Span& span) {
   return span ? fmt::format("; the first is at {}", to_string(span)) : "";
 }
@@ -31,7 +31,7 @@ void Parser::declare_type(const Token& name) {
   if (!can_name_type(text)) return report(name, fmt::format("'{}' cannot name a type", text));
   GlobalTypeVar& var = global_types_[text];
   if (var) {
-    // Of this text's own definitions there are only the names so far.
+    // So far only the names of this text's own definitions are known.
     const auto imported = module_->type_definitions().get(var);
     return report(name,
                   fmt::format("the type '{}' is defined twice{}", text, imported ? first_at((*imported)->span) : ""));
@@ -130,7 +130,7 @@ void Parser::definition() {
   if (!module_->find_global_var(var->name_hint)) module_->add_function(var, made);
 }
 
-// attributes { "key" = value; }
+// Parses attributes { "key" = value; }
 void Parser::module_attributes() {
   take();
   expect("{", "after attributes");
@@ -146,7 +146,7 @@ void Parser::module_attributes() {
   expect("}", "after the attributes of the module");
 }
 
-// It was read by declare_items.
+// Skips a definition that declare_items has read.
 void Parser::skip_type_definition() {
   const auto skip_to = [&](std::string_view close) {
     while (peek().kind != TokenKind::end && !at(close) && !at("def")) take();

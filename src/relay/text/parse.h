@@ -7,10 +7,10 @@
 //
 //   import "prelude.rly"
 //
-// takes the types and functions of another text, once; texts that come with Headrace are known by name (std_texts.h).
-// Another name is a file's: looked for beside an importing file, then in ParseOptions::import_paths; it must lie in one
-// of these folders or below. A text that is given none imports no files: who reads a stranger's text decides what that
-// text may read.
+// imports the types and functions of another text, once. Texts that come with Headrace are known by name (std_texts.h).
+// Another name is a file, looked for beside an importing file and then in ParseOptions::import_paths; it must lie in or
+// below one of these folders. Without such folders no file is imported: the program that reads an untrusted text
+// decides which files that text may read.
 #pragma once
 
 #include "relay/expr.h"
@@ -24,23 +24,23 @@ struct ParseOptions {
   const std::vector<std::string>* virtual_devices = nullptr;
   // The folders that files are imported from.
   std::vector<std::string> import_paths = {};
-  // What a module's text may use and has in its own module too: these functions, types, attributes and sources. It
-  // stays as it is. A text that defines one of these names anew is refused.
+  // A module whose functions, types, attributes and sources the text may use; the result contains them, too. It is not
+  // changed. A text that redefines one of its names is refused.
   IRModule init_module = {};
 };
 
-// UserError that holds all errors of the text, each with source:line:column, the line and a caret. Every node has a
-// span with `source_name`, and the module has the text in its source map. The text must start with
+// Parses a module. UserError that holds all errors of the text, each with source:line:column, the line and a caret.
+// Every node has a span with `source_name`, and the module has the text in its source map. The text must start with
 // #[version = "0.0.5"].
 IRModule parse_module(std::string_view text, const std::string& source_name = "<text>",
                       const ParseOptions& options = {});
-// One expression, with `free_var` lines before it where it has free variables; the version line may be missing. A
-// global that no module defines gets a GlobalVar of its own. It imports nothing.
+// Parses one expression, preceded by `free_var` lines for its free variables; the version line may be missing. A global
+// name that no module defines gets a GlobalVar of its own. Imports are not allowed.
 Expr parse_expr(std::string_view text, const std::string& source_name = "<text>", const ParseOptions& options = {});
 
-// Takes the types and functions of a text that comes with Headrace, or of a file in one of `import_paths`, into a
-// module; definitions that it has already stay (IRModuleNode::import_from). UserError when there is no such text, with
-// all errors of the text, or that lists what the module defines otherwise; the module is unchanged then.
+// Adds the types and functions of a text to a module; the text comes with Headrace or is a file in one of
+// `import_paths`. Existing definitions stay (IRModuleNode::import_from). UserError when there is no such text, with all
+// errors of the text, or with a list of conflicting definitions; the module is unchanged then.
 void import_text(const IRModule& module, const std::string& name, const ParseOptions& options = {});
 
 }  // namespace headrace::relay

@@ -47,7 +47,7 @@ Value Parser::value(size_t depth) {
 
 Value Parser::value_dim() { return Value(dim(0).run()); }
 
-// Whether what begins with a parenthesis has a comma before that closes, or nothing.
+// Returns whether the parenthesis here encloses a comma at its own level, or nothing.
 bool Parser::at_tuple() const {
   if (!at("(")) return false;
   if (peek(1).is(")")) return true;
@@ -60,7 +60,7 @@ bool Parser::at_tuple() const {
   return false;
 }
 
-// meta[relay.Constant][0] is the tensor, meta[VirtualDevice][0] the device's text.
+// Parses meta[relay.Constant][0], the tensor, or meta[VirtualDevice][0], the device's text.
 Value Parser::meta_value() {
   const Token first = peek();
   if (!peek(2).is("VirtualDevice")) return Value(meta_constant(first));
@@ -73,7 +73,7 @@ Value Parser::meta_value() {
   return Value(device_text(first, Value(devices()[static_cast<size_t>(index)])));
 }
 
-// Its usual form, of one device or of those of a tuple's parts.
+// Returns the usual form of a device's text, for one device or for the parts of a tuple.
 std::string Parser::device_text(const Token& first, const Value& value) {
   if (!value.is<std::string>()) fail(first, "a virtual device is meta[VirtualDevice][0] or a text such as \"cuda:0\"");
   try {
@@ -85,7 +85,7 @@ std::string Parser::device_text(const Token& first, const Value& value) {
   }
 }
 
-// %x {virtual_device=meta[VirtualDevice][0]}: T
+// Parses %x {virtual_device=meta[VirtualDevice][0]}: T
 std::string Parser::param_device() {
   take();
   take();
@@ -96,7 +96,7 @@ std::string Parser::param_device() {
   return device;
 }
 
-// What TVM calls virtual_device, of a function, is where its result is.
+// The attribute virtual_device of a function, in TVM's texts, is the device of its result.
 void Parser::set_function_attr(DictAttrs& attrs, const Token& name, const NamedValue& field) {
   const bool is_device = field.first == "virtual_device";
   const std::string key = is_device ? kResultVirtualDevice : field.first;
@@ -104,7 +104,7 @@ void Parser::set_function_attr(DictAttrs& attrs, const Token& name, const NamedV
   attrs.set(key, is_device ? Value(device_text(name, field.second)) : field.second);
 }
 
-// A plain integer is an int, one with a suffix a scalar expression; a real is a float, whatever its suffix says.
+// Parses a number. A plain integer is an int, one with a suffix a scalar expression; a real is a float with any suffix.
 Value Parser::value_number(bool negative) {
   const Token token = peek();
   if (token.kind == TokenKind::integer && !token.suffix.empty()) return Value(dim_integer(negative));
@@ -121,7 +121,7 @@ Value Parser::value_number(bool negative) {
   return Value(*data.data<double>());
 }
 
-// The one argument of tensor(...).
+// Parses the one argument of tensor(...).
 Value Parser::tensor_argument() {
   const Token first = peek();
   const bool negative = accept("-");
@@ -132,7 +132,7 @@ Value Parser::tensor_argument() {
   return Value(NDArray::from_vector<uint8_t>({}, DataType::bool_(), {first.is("True")}));
 }
 
-// The arguments of shape(...) and device(...), which `name` is one of.
+// Parses the arguments of shape(...) or device(...), given the word `name`.
 Value Parser::integer_arguments(const Token& name, size_t depth) {
   Shape numbers;
   while (!at(")")) {
@@ -162,7 +162,7 @@ Value Parser::value_call(size_t depth) {
   return result;
 }
 
-// A list of plain integers is a shape to a field that takes anything: what builders give it and what prints so.
+// Makes a shape of a list of plain integers for a field of any kind, as builders do; it prints back the same way.
 static Value fit_any(const Value& value) {
   const auto* array = value.as_node<ArrayObj>();
   if (array == nullptr) return value;
@@ -174,7 +174,8 @@ static Value fit_any(const Value& value) {
   return Value(shape);
 }
 
-// Lists of plain integers where the field holds shapes: builders give it those, and equality tells the two apart.
+// Makes shapes of lists of plain integers for a field of shapes, as builders do; equality distinguishes shapes and
+// lists.
 static Value fit_shapes(const Value& value) {
   const auto* array = value.as_node<ArrayObj>();
   if (array == nullptr) return value;
@@ -216,7 +217,7 @@ Attrs Parser::user_attrs_of(const OpNode& op, const std::vector<NamedValue>& fie
   return {};
 }
 
-// Relay writes None for what was not given; here that is often a value of its own, such as no axes.
+// Returns whether Relay wrote None for an attribute that was not given; here None is often a value, such as no axes.
 static bool is_left_out(const TypeInfo& type, const NamedValue& given) {
   const FieldInfo* field = given.second.is_none() ? find_field(type, given.first) : nullptr;
   return field != nullptr && field->options.has_default && !field->accepts(given.second.raw());

@@ -46,7 +46,7 @@ Nested<Expr> Parser::block() {
   co_return result;
 }
 
-// True when it read a let or a definition; false before the result.
+// Parses one item of a block; returns true for a let or a definition, false before the result.
 Nested<bool> Parser::statement(std::vector<Let>& lets) {
   if (at("let")) {
     bool read = co_await let_statement(lets);
@@ -82,7 +82,7 @@ Nested<bool> Parser::let_statement(std::vector<Let>& lets) {
   co_return true;
 }
 
-// `%x: T`, bound from here on.
+// Parses `%x: T` and binds the variable from here on.
 Nested<Var> Parser::declared_var(std::string* device) {
   const Token token = peek();
   if (token.kind != TokenKind::local) fail_expected("a variable such as %x");
@@ -114,7 +114,7 @@ const InfixOperator* infix_operator(const Token& token) {
   return nullptr;
 }
 
-// One without fields is written without parentheses.
+// Returns whether an expression is a constructor without fields, whose calls have no parentheses.
 bool is_constant_constructor(const Expr& expr) {
   const auto* constructor = expr.as<ConstructorNode>();
   return constructor != nullptr && constructor->inputs.empty();
@@ -171,7 +171,7 @@ Nested<Expr> Parser::postfix() {
   co_return result;
 }
 
-// @id[int32](1): what a call takes for the callee's type parameters.
+// Parses the type arguments of a call: @id[int32](1).
 Nested<Array<Type>> Parser::type_args() {
   take();
   Array<Type> types;
@@ -288,7 +288,8 @@ Nested<Expr> Parser::keyword(Token first) {
   co_return named_callee(first);
 }
 
-// The constructor that `Nil` or `List::Nil` names; null where no type has a `Nil`. `first` has been taken.
+// Returns the constructor that `Nil` or `List::Nil` names; null where no type has a `Nil`. The caller has taken
+// `first`.
 Constructor Parser::find_constructor(const Token& first) {
   const bool says_type = accept("::");
   const Token name = says_type ? take() : first;
@@ -315,7 +316,7 @@ Constructor Parser::need_constructor(const Token& first) {
   return found;
 }
 
-// An op or a constructor. A name of both is the op's: the constructor is written with its type.
+// Parses an op or a constructor. A name of both means the op; the constructor is then written with its type.
 Expr Parser::named_callee(const Token& token) {
   const std::string name(without_dyn(token.text));
   take();
@@ -453,7 +454,7 @@ Pattern Parser::pattern(size_t depth) {
   return made;
 }
 
-// `[T](params, attrs) -> T { body }`: what follows `fn` or `def @name`.
+// Parses `[T](params, attrs) -> T { body }`, the rest of a function behind `fn` or `def @name`.
 Nested<Function> Parser::function(Token first) {
   const size_t mark = vars_.mark();
   const size_t type_mark = type_vars_.mark();

@@ -20,7 +20,7 @@ std::string known_texts() {
   return fmt::format("{}", fmt::join(names, ", "));
 }
 
-// Empty when there is no such file.
+// Returns the canonical path of a file; empty when it does not exist.
 fs::path real_path(const fs::path& path) {
   std::error_code error;
   const fs::path real = fs::canonical(path, error);
@@ -38,7 +38,7 @@ bool may_read(const fs::path& file, const std::vector<std::string>& import_paths
   });
 }
 
-// Where a file of that name may be.
+// Returns the paths at which a file of that name may be.
 std::vector<fs::path> places_of(const std::string& name, const std::string& importer_folder,
                                 const std::vector<std::string>& import_paths) {
   if (fs::path(name).is_absolute()) return {name};
@@ -73,7 +73,7 @@ ImportedText find_import(const std::string& name, const std::string& importer_fo
                    fmt::join(import_paths, ", "), known_texts());
 }
 
-// Null, and an error, when it cannot be read or is being read.
+// Finds the text; reports an error and returns nothing when it cannot be read or is being read already.
 std::optional<ImportedText> Parser::find_import_of(const Token& name) {
   try {
     ImportedText found = find_import(unquote(name.text), folder_, options_.import_paths, *imports_);
@@ -90,7 +90,7 @@ std::optional<ImportedText> Parser::find_import_of(const Token& name) {
   }
 }
 
-// The module of a text, which may have been read before; its errors have their places in it.
+// Returns the module of a text, which may have been read before; errors have their places in that text.
 IRModule Parser::read_import(const ImportedText& found, const Token& name) {
   if (const auto known = imports_->modules.find(found.id); known != imports_->modules.end()) return known->second;
   imports_->modules[found.id] = {};
@@ -107,7 +107,7 @@ IRModule Parser::read_import(const ImportedText& found, const Token& name) {
   return imports_->modules[found.id] = module;
 }
 
-// Imported texts use its types and names where they define the same.
+// Starts from the initial module, whose types and names imported texts use where they define the same.
 void Parser::take_init_module() {
   if (!options_.init_module) return;
   module_ = snapshot(options_.init_module);
@@ -127,7 +127,7 @@ void Parser::take_names_of(const IRModuleNode& module) {
     globals_[var->name_hint] = module_->get_global_var(var->name_hint);
 }
 
-// import "prelude.rly"
+// Parses import "prelude.rly"
 void Parser::import_text(const Token& name) {
   const std::optional<ImportedText> found = find_import_of(name);
   if (!found) return;
@@ -146,7 +146,7 @@ void Parser::import_texts() {
   }
 }
 
-// The type's definition in the module that texts are imported into, where it is the same.
+// Returns the type's definition in the importing module, where it is the same.
 TypeData Parser::present_type(const TypeData& data) const {
   const IRModule& into = imports_->into;
   if (!into || !into->find_global_type_var(data->header->name_hint)) return {};

@@ -50,7 +50,7 @@ int64_t Parser::small_integer(const Token& number, std::string_view what) {
   return static_cast<int64_t>(*bits);
 }
 
-// const(Tensor[(2, 2), float32], [1, 2, 3, 4])
+// Parses const(Tensor[(2, 2), float32], [1, 2, 3, 4])
 NDArray Parser::small_tensor(const Token& first) {
   take();
   expect("(", "after const");
@@ -92,7 +92,7 @@ NDArray Parser::small_tensor(const Token& first) {
   return data;
 }
 
-// meta[relay.Constant]
+// Parses meta[relay.Constant]
 Token Parser::meta_kind() {
   take();
   expect("[", "after meta");
@@ -101,7 +101,7 @@ Token Parser::meta_kind() {
   return kind;
 }
 
-// [3], of what is meant.
+// Parses the index [3] of `what`.
 int64_t Parser::meta_index(std::string_view what) {
   expect("[", fmt::format("before the number of {}", what));
   const int64_t index = small_integer(take(), fmt::format("the number of {}", what));
@@ -109,7 +109,7 @@ int64_t Parser::meta_index(std::string_view what) {
   return index;
 }
 
-// meta[relay.Constant][3]
+// Parses meta[relay.Constant][3]
 NDArray Parser::meta_constant(const Token& first) {
   const Token kind = meta_kind();
   if (!kind.is("relay.Constant"))
@@ -118,12 +118,12 @@ NDArray Parser::meta_constant(const Token& first) {
   const std::vector<NDArray>& data = data_of_constants();
   if (index >= static_cast<int64_t>(data.size())) {
     without_data_.emplace_back(first, index);
-    return NDArray::empty({}, DataType::float_(32));  // a stand-in: what follows is read on
+    return NDArray::empty({}, DataType::float_(32));  // a stand-in, so that reading goes on
   }
   return data[static_cast<size_t>(index)];
 }
 
-// Once for all of them: who forgot a file forgot all that is in it.
+// Reports missing data once for all constants, because a forgotten file holds the data of all of them.
 void Parser::report_constants_without_data() {
   if (without_data_.empty()) return;
   const auto& [token, index] = without_data_.front();
@@ -150,7 +150,7 @@ void Parser::metadata_item(const Token& first, const Value& item) {
   }
 }
 
-// "VirtualDevice": ["cuda:0", ...]
+// Reads "VirtualDevice": ["cuda:0", ...]
 void Parser::metadata_devices(const Token& first, const Value& list) {
   if (!list.is<Array<std::string>>()) fail(first, "\"VirtualDevice\" of the metadata is a list of texts");
   for (const std::string& text : list.as<Array<std::string>>()) devices_.push_back(device_text(first, Value(text)));

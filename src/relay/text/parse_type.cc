@@ -105,7 +105,7 @@ Nested<Array<Type>> Parser::constraints() {
   co_return relations;
 }
 
-// add(A, B) -> C: the types as a call's arguments, then what the op makes of them.
+// Parses add(A, B) -> C: the types as a call's arguments, then the op's result.
 Nested<Type> Parser::constraint(Token first) {
   if (first.kind != TokenKind::word && first.kind != TokenKind::string) fail_expected("an op's name");
   take();
@@ -243,7 +243,7 @@ const DimOperator* dim_operator(const Token& token) {
 }  // namespace
 
 PrimExpr Parser::dim_binary(const Token& sign, BinaryOp op, PrimExpr a, PrimExpr b) {
-  // A plain integer takes the dtype of what it meets.
+  // A plain integer takes the dtype of the other operand.
   if (a->dtype != b->dtype && a->dtype == kIndexType && a.is<IntImmNode>()) a = make_int(*as_int(a), b->dtype);
   if (a->dtype != b->dtype && b->dtype == kIndexType && b.is<IntImmNode>()) b = make_int(*as_int(b), a->dtype);
   if (a->dtype != b->dtype) {

@@ -21,7 +21,7 @@ int nesting_step(const Token& token) {
   return token.text == ")" || token.text == "]" || token.text == "}" ? -1 : 0;
 }
 
-// To the statement after the next `;`, or to the bracket that closes the block.
+// Skips to the statement after the next `;`, or to the bracket that closes the block.
 void Parser::skip_statement() {
   int depth = 0;
   for (; peek().kind != TokenKind::end; take()) {

@@ -24,13 +24,13 @@ struct CallAttrs {
   }
 };
 
-// 1 at a bracket that opens, -1 at one that closes.
+// Returns 1 at an opening bracket, -1 at a closing one, and 0 otherwise.
 int nesting_step(const Token& token);
 
 class Parser : private TokenReader {
  public:
   Parser(std::string_view text, const std::string& source_name, const ParseOptions& options);
-  // Of an imported text, which must outlive it.
+  // Parses an imported text, which must outlive the parser.
   Parser(const ImportedText& found, const ParseOptions& options, Imports& imports);
   IRModule module();
   Expr expression();
@@ -76,7 +76,7 @@ class Parser : private TokenReader {
   Nested<Expr> negated(Token first);
   Nested<Function> function(Token first);
   Nested<bool> params(Array<Var>& out, DictAttrs& attrs);
-  // With `device`, which TVM writes behind the name of a parameter: its text.
+  // Parses a parameter. `device` receives the virtual device that TVM writes behind its name, as text.
   Nested<Var> declared_var(std::string* device = nullptr);
   std::string param_device();
   Pattern pattern(size_t depth);
@@ -86,11 +86,11 @@ class Parser : private TokenReader {
   Expr named_callee(const Token& token);
   Constructor find_constructor(const Token& first);
   Constructor need_constructor(const Token& first);
-  // Null, and an error, when there is none.
+  // Returns the op; reports an error and returns null when there is none.
   Expr known_op(const std::string& name, const Token& token);
   Expr global(const Token& token);
   Expr infix(const Token& sign, std::string_view op, Expr a, Expr b);
-  // Stands for what could not be read, so that reading goes on.
+  // Returns a stand-in for text that could not be read, so that reading goes on.
   Expr placeholder(const Token& token) { return make_tuple({}, span_from(token)); }
 
   // Attributes and values.

@@ -19,7 +19,7 @@ void replace_all(std::string& text, std::string_view what, std::string_view by) 
     text.replace(at, what.size(), by);
 }
 
-// An answer of PrintOptions::annotate; nothing for one without words.
+// Makes a comment of an answer of PrintOptions::annotate; empty for an empty answer.
 std::string comment_of(std::string_view answer) {
   const auto trim = [&] {
     const size_t first = answer.find_first_not_of(" \t\r\n");
@@ -37,7 +37,8 @@ std::string comment_of(std::string_view answer) {
   return words.empty() ? words : " /* " + words + " */";
 }
 
-// Writes one top-level expression. What is left to write is on an explicit stack, so that nesting needs no call stack.
+// Writes one top-level expression. The pieces still to be written are on an explicit stack, so that nesting needs no
+// call stack.
 class ExprPrinter {
  public:
   // `shared` are the constructors' names that several types of the module have.
@@ -55,7 +56,7 @@ class ExprPrinter {
 
   void print_one_type(const Type& type) { print_type(out_, type, names_); }
 
-  // `@name(params) -> T { ... }` of a definition.
+  // Writes `@name(params) -> T { ... }` of a definition.
   void print_definition(const GlobalVar& var, const Function& function) {
     scopes_ = find_scopes(function);
     out_ += "def " + global_text(*var);
@@ -167,7 +168,7 @@ class ExprPrinter {
     line();
   }
 
-  // A let is one line, and its body follows in the same block.
+  // Writes a let in one line; its body follows in the same block.
   void write_let(const LetNode& let, int body_scope) {
     std::string head = "let " + var_text(*let.var);
     append_annotation(head, *let.var);
@@ -177,7 +178,7 @@ class ExprPrinter {
     push_body(body_scope, let.body);
   }
 
-  // The definitions of a scope, then its result.
+  // Writes the definitions of a scope, then its result.
   void write_body(int scope, const Expr& result) {
     define_numbered(scope);
     if (is_atomic(result) || !scopes_.is_flat_let(result)) return write_tail(result);
@@ -215,7 +216,7 @@ class ExprPrinter {
     return " /* ty=" + out + " */";
   }
 
-  // A name, a constant, or the number of what is defined above.
+  // Returns a name, a constant, or the number of a node that is defined above.
   std::string operand(const Expr& expr) {
     if (const auto* var = expr.as<VarNode>()) return var_text(*var);
     if (const auto* global = expr.as<GlobalVarNode>()) return global_text(*global);
@@ -232,7 +233,7 @@ class ExprPrinter {
     return fmt::format("%{}", number);
   }
 
-  // With its type where the name says too little.
+  // Returns a constructor's text, with its type where the name alone is ambiguous.
   std::string constructor_text(const ConstructorNode& constructor) const {
     const std::string name = checked_type_name(constructor.name_hint);
     const bool is_plain = !constructor.belong_to || (!shared_.contains(name) && !find_op(name));
@@ -276,13 +277,13 @@ class ExprPrinter {
     }
   }
 
-  // Before a `.0`: a number literal or an op's name would swallow the dot.
+  // Returns a tuple as text before `.0`, in parentheses where a number literal or an op's name would swallow the dot.
   std::string projected(const Expr& tuple) {
     const bool plain = tuple.is<VarNode>() || !is_atomic(tuple);
     return plain ? operand(tuple) : "(" + operand(tuple) + ")";
   }
 
-  // A let that is no tail: braces of its own, in which it is the tail.
+  // Writes a let that is not a tail in braces of its own, in which it is the tail.
   void write_let_block(const Expr& expr) {
     const int inner = scopes_.at(expr).inner;
     text("{");
@@ -335,7 +336,7 @@ class ExprPrinter {
     return out.empty() ? out : out + "]";
   }
 
-  // What a call of the op has, each after ", "; null: a call of something else.
+  // Returns the attributes of a call as text, each after ", "; `op` is null for a call of something else.
   std::string attrs_text(const OpNode* op, const Attrs& attrs) {
     const std::string expected = op == nullptr ? std::string() : op->attrs_type_key;
     const AttrSchema* schema = op == nullptr ? nullptr : op->find(kAttrSchema);

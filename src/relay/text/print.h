@@ -43,18 +43,19 @@ struct PrintOptions {
   // Writes the type that InferType gave behind what computes: `%0 = nn.relu(%x) /* ty=Tensor[(2), float32] */;`. Names
   // and annotations say theirs, a let its value's. They are comments: the text reads back as the same program.
   bool show_types = false;
-  // What it answers stands as a comment behind what computes, as the types do; nothing for "". An answer that is a
-  // comment itself, /* ... */, is that comment.
+  // Returns a comment that is printed behind an expression, where types are printed, too; "" for none. A result that is
+  // a comment itself, /* ... */, is printed as it is.
   std::function<std::string(const Expr&)> annotate = {};
 };
 
-// Deterministic: equal modules with equal names give equal bytes. UserError on what has no text form: attributes that
-// hold other objects than numbers, strings, lists, maps, tensors and dimensions; functions that are not relay's; type
-// and constructor names that are no identifiers, and what else print_type (ir/type_text.h) refuses.
+// Prints a module. Deterministic: equal modules with equal names give equal bytes. UserError on parts without a text
+// form: attributes that hold objects other than numbers, strings, lists, maps, tensors and dimensions; functions that
+// are not relay's; names of types and constructors that are not identifiers; and whatever print_type (ir/type_text.h)
+// refuses.
 std::string print_module(const IRModule& module, const PrintOptions& options = {});
-// The same for one expression.
+// Prints one expression.
 std::string print_expr(const Expr& expr, const PrintOptions& options = {});
-// One type as programs write it, with names of its own for its symbols; a data type's definition.
+// Prints one type, with names of its own for its symbols; or the definition of a data type.
 std::string type_text(const Type& type);
 
 }  // namespace headrace::relay

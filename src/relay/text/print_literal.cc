@@ -14,7 +14,7 @@ namespace {
 
 constexpr int64_t kMaxInlineElements = 16;
 
-// Element i as an integer of the element's size, zero-extended.
+// Returns element i as an integer of the element's size, zero-extended.
 uint64_t raw_element(const NDArray& data, int64_t i) {
   const size_t size = data.dtype().bytes();
   uint64_t bits = 0;
@@ -22,7 +22,7 @@ uint64_t raw_element(const NDArray& data, int64_t i) {
   return bits;
 }
 
-// A number in two parts, so that a literal puts its suffix behind: "-nan(0x7fc00001)" + "f".
+// Returns a number in two parts, so that a suffix can follow: "-nan(0x7fc00001)" + "f".
 std::string float_element(const NDArray& data, int64_t i) {
   const double value = element_as_double(data.tensor(), i);
   if (!std::isnan(value))

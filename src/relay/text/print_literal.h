@@ -5,16 +5,16 @@
 
 namespace headrace::relay {
 
-// The shortest decimal that reads back to the same double: "0.1", "1e-05", "-0", "nan", "-inf".
+// Returns the shortest decimal that reads back to the same double: "0.1", "1e-05", "-0", "nan", "-inf".
 std::string float_text(double value);
-// The scalar as a literal ("1f", "2i64", "True"), a small tensor as `const(Tensor[...], [...])`; nothing when the
-// tensor has more than 16 elements or a dtype or bits that have no literal.
+// Returns the scalar as a literal ("1f", "2i64", "True"), a small tensor as `const(Tensor[...], [...])`; nothing when
+// the tensor has more than 16 elements, or a dtype or bits without a literal.
 std::optional<std::string> inline_constant_text(const NDArray& data);
 
 // The data of meta[relay.Constant][i]: each content once, in order of first use.
 class ConstantTable {
  public:
-  // `data` must be dense and on the CPU.
+  // Returns the index of a constant; `data` must be dense and on the CPU.
   size_t index_of(const NDArray& data);
   const std::vector<NDArray>& items() const { return items_; }
 
@@ -23,7 +23,7 @@ class ConstantTable {
   std::unordered_multimap<uint64_t, size_t> by_hash_;
 };
 
-// The block that follows the program: "#[metadata]\n{...}\n".
+// Prints the block behind the program: "#[metadata]\n{...}\n".
 void print_metadata(std::string& out, const std::vector<NDArray>& constants);
 
 }  // namespace headrace::relay

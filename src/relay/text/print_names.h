@@ -5,13 +5,13 @@
 
 namespace headrace::relay {
 
-// Whether a call of an op of that name reads back as it prints: a word, or words with dots between them, that means
+// Returns whether a call of an op of that name reads back as it prints: the name is words joined by dots and means
 // nothing else.
 bool can_name_op(std::string_view text);
-// What old text calls the op that takes a shape (or slices, sizes, widths) as an argument: here that is the op itself,
-// without "dyn."; some have as attributes what was an argument (dyn_operands.h).
+// Returns the name of the op that replaces an op of old texts such as "dyn.reshape", which took a shape (or slices,
+// sizes, widths) as an argument. The replacement has no "dyn."; dyn_operands.h turns some arguments into attributes.
 std::string_view without_dyn(std::string_view op);
-// Whether it begins with a number that is a word: nan, inf, with a suffix or not.
+// Returns whether `text` begins with a number that is a word: nan or inf, with or without a suffix.
 bool reads_as_number(std::string_view text);
 
 // The names of one top-level function.

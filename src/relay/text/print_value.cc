@@ -17,8 +17,8 @@ void ValuePrinter::print_constant(std::string& out, const NDArray& data) const {
   }
 }
 
-// A symbol alone says its dtype where no type before it names it, lest it is read as a word without a meaning, and
-// where its name is quoted, lest it is read as a text.
+// Prints a dimension as a value. A symbol alone gets its dtype where no type before it names it and it would read as an
+// unknown word, and where its name is quoted and would read as a text.
 static void print_dim_value(std::string& out, const PrimExpr& dim, PrintNames& names) {
   const auto* symbol = dim.as<PrimVarNode>();
   const bool is_new = symbol != nullptr && !names.symbols.knows(symbol);
@@ -104,7 +104,7 @@ void ValuePrinter::print(std::string& out, const Value& value, bool in_dtype_fie
   }
 }
 
-// Shapes as lists of numbers: what reads them knows that the field holds shapes.
+// Prints shapes as lists of numbers; a reader knows from the field that they are shapes.
 static void print_shapes(std::string& out, const ArrayObj& shapes) {
   out += "[";
   for (size_t i = 0; i < shapes.items.size(); ++i)
@@ -112,7 +112,7 @@ static void print_shapes(std::string& out, const ArrayObj& shapes) {
   out += "]";
 }
 
-// In a field whose kind is known, a list of numbers is enough: reading converts it.
+// Prints a field's value. A list of numbers is enough where the field's kind is known, since reading converts it.
 static void print_field(const ValuePrinter& printer, std::string& out, const FieldInfo& field, const Value& value) {
   const bool is_dtype = field.kind.ends_with("dtype");
   const bool holds_dims = field.kind.ends_with("ir.PrimExpr]") || field.kind.ends_with("ir.PrimExpr");

@@ -7,22 +7,22 @@
 
 namespace headrace::relay {
 
-// Where the data of tensors goes, and how symbols are called.
+// Prints values of attributes; holds the table of constants and the names of symbols.
 struct ValuePrinter {
   ConstantTable& constants;
   PrintNames& names;
 
-  // The value; `in_dtype_field`: a dtype is written as plain "float32", as 0.0.5 does.
+  // Prints a value; with `in_dtype_field` a dtype is written as plain "float32", as version 0.0.5 does.
   void print(std::string& out, const Value& value, bool in_dtype_field = false) const;
-  // "inline constant" or meta[relay.Constant][i].
+  // Prints an inline constant or meta[relay.Constant][i].
   void print_constant(std::string& out, const NDArray& data) const;
-  // `key=value` for the fields of `attrs` that are not at their default, each after ", ".
+  // Prints `key=value` for the fields of `attrs` that are not at their default, each after ", ".
   void print_attrs(std::string& out, const Object& attrs) const;
-  // The same for attributes that are as `schema` says.
+  // Prints attributes that have `schema`.
   void print_user_attrs(std::string& out, const AttrSchema& schema, const UserAttrsNode& attrs) const;
 };
 
-// `name`, or "name" in quotes when it is no identifier.
+// Returns `name`, or "name" in quotes when it is no identifier.
 std::string key_text(const std::string& name);
 
 }  // namespace headrace::relay

@@ -1,4 +1,4 @@
-// What is printed reads back as an equal program: types that share parts, types to be inferred, extern types,
+// Tests that printed programs read back as equal: types that share parts, types to be inferred, extern types,
 // constructors of one name, data types of several lanes.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -30,7 +30,8 @@ std::string error_in(const std::string& text) {
   return kit::user_error_of([&] { parsed(text); });
 }
 
-// By text and by JSON, with the hash. Another text may give other names to what is shared here.
+// Compares the module with what its text and its JSON give, hash included. Another text may give other names to shared
+// parts.
 void expect_reads_back(const IRModule& module) {
   const std::string text = print_module(module);
   SCOPED_TRACE(text);
@@ -84,7 +85,7 @@ TEST_F(RoundTrip, TypeParametersAreToldApart) {
     return Value(
         parsed("def @main(%x: " + text + ") { () }")->lookup("main").as<FunctionNode>()->params[0]->type_annotation);
   };
-  // Of one type under two names, and what is another one.
+  // One type under two names, and a different type.
   const std::tuple<const char*, const char*, const char*> cases[] = {
       {"fn [A, B](A, B) -> A", "fn [C, D](C, D) -> C", "fn [A, B](A, B) -> B"},
       {"fn [A](fn [B](A, B) -> B) -> A", "fn [B](fn [A](B, A) -> A) -> B", "fn [A](fn [B](B, A) -> B) -> A"},
@@ -98,7 +99,7 @@ TEST_F(RoundTrip, TypeParametersAreToldApart) {
     EXPECT_FALSE(structural_equal(one, type_of(other))) << text;
     EXPECT_FALSE(structural_equal(type_of(other), one)) << text;
   }
-  // A parameter that stands for itself after the type that binds it, and another that does not.
+  // One parameter corresponds to itself behind the type that binds it, and another does not.
   const TypeVar a = make_type_var("A"), b = make_type_var("B");
   const auto pair_of = [](const TypeVar& param, const Type& last) {
     return Value(make_tuple_type({make_func_type({param}, param, {param}), last}));
@@ -108,7 +109,7 @@ TEST_F(RoundTrip, TypeParametersAreToldApart) {
                                 Value(make_tuple_type({a, make_func_type({b}, b, {b})}))));
 }
 
-// What is shared is compared once where the same parameters stand for it, whoever binds others in between: as trees
+// Shared types are compared once where the same parameters correspond, whatever others are bound in between: as trees
 // these types have 2^60 parts. One side has one parameter everywhere, the other one for each type.
 TEST_F(RoundTrip, SharedTypesAreComparedOnce) {
   for (const bool is_open : {false, true}) {
@@ -194,7 +195,7 @@ TEST_F(RoundTrip, AnExternTypeIsNotMatched) {
   }
   const IRModule module = parsed("extern type T[A]\ndef @main(%t: T[int32]) { match (%t) { _ => { 1 }, } }");
   EXPECT_THAT(kit::user_error_of([&] { infer_type(module); }), HasSubstr("a value of T[int32] cannot be matched"));
-  // What holds one is.
+  // A type that holds an extern type is not matched either.
   infer_type(parsed("extern type T\ndef @main(%t: (T, int32)) { match (%t) { (_, %n) => { %n }, } }"));
 }
 

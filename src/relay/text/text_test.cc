@@ -281,7 +281,7 @@ TEST_F(Text, LongAndDeepProgramsNeedNoStack) {
   EXPECT_THROW(parse_expr(std::string(2000000, '(')), UserError);
 }
 
-// Until the new definition is whole, the name is what it was before.
+// The name keeps its old meaning until the new definition is complete.
 TEST_F(Text, ADefinitionMayReadTheOneItReplaces) {
   EXPECT_EQ(print_expr(parse_expr("fn (%x: float32) { %0 = nn.relu(%x); %0 = (%x, %0); %0 = (%0, %0); %0 }")),
             print_expr(parse_expr("fn (%x: float32) { %0 = nn.relu(%x); %1 = (%x, %0); (%1, %1) }")));
@@ -430,7 +430,7 @@ TEST_F(Text, MalformedModulesSayWhatIsWrong) {
   for (const auto& [text, message] : cases) EXPECT_THAT(error_of(text), HasSubstr(message)) << text;
 }
 
-// Damaged programs are read or refused; nothing else may happen (the sanitizers watch).
+// Damaged programs are read or refused; a sanitizer reports anything else.
 TEST_F(Text, MutationsAreReadOrRefused) {
   std::string text;
   for (const char* name : {"nodes", "types", "constants", "attributes", "scopes"}) {

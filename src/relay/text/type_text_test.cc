@@ -1,4 +1,5 @@
-// The text of types: each kind reads back as the same type, what has none says so, messages show what they can.
+// Tests the text of types: each kind reads back as the same type, a type without a text is an error, messages show all
+// types.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -166,7 +167,7 @@ TEST_F(TypeText, MalformedConstraintsSayWhatIsWrong) {
   for (const auto& [text, error] : cases) EXPECT_THAT(kit::user_error_of([&] { read_type(text); }), HasSubstr(error));
 }
 
-// Two functions' types with a constraint are equal up to the names of their parameters, by what it relates.
+// Function types with a constraint are equal up to the names of their parameters if the constraints are.
 TEST_F(TypeText, ConstraintsCountInEqualityHashAndJson) {
   const auto function = [](const std::string& op, Attrs attrs) {
     const TypeVar c = make_type_var("C");

@@ -152,7 +152,7 @@ class Reader {
     return tensor;
   }
 
-  // The format's rule: the tensors fill the data, without holes and without sharing.
+  // Checks that the tensors fill the data without holes and without sharing, as the format requires.
   void check_places() {
     std::sort(places_.begin(), places_.end(),
               [](const Place& a, const Place& b) { return std::tie(a.begin, a.end) < std::tie(b.begin, b.end); });

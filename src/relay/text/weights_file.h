@@ -12,14 +12,14 @@
 
 namespace headrace::relay {
 
-// Writes all of `weights` (PrintOptions::weights) to an open file, from where it stands. Equal weights give equal
-// bytes. UserError naming `path`: the file cannot be written, or a dtype (int4 ...) that the format lacks.
+// Writes all of `weights` (PrintOptions::weights) to an open file at its current offset. Equal weights give equal
+// bytes. UserError naming `path`: the file cannot be written, or the format lacks a dtype (int4 ...).
 void write_weights(int descriptor, const std::string& path, const std::vector<NDArray>& weights);
 
-// What write_weights, or another program in that form, has written: for ParseOptions::weights. The tensors lie in the
-// mapped file; one whose elements are not aligned is copied. UserError that says what is wrong with the file: it is
-// missing, truncated, longer than its header says; a header that is none; a name other than relay.Constant.i, an i that
-// is left out; a dtype, shape or place in the file that does not fit.
+// Reads a file that write_weights, or another program, has written, for ParseOptions::weights. The tensors lie in the
+// mapped file; one whose elements are not aligned is copied. UserError: the file is missing, truncated or longer than
+// its header says; the header is invalid; a name is not relay.Constant.i, or an i is missing; a dtype, shape or offset
+// does not fit.
 std::vector<NDArray> read_weights(const std::string& path);
 
 }  // namespace headrace::relay
