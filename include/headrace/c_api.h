@@ -86,7 +86,8 @@ HR_EXPORT hr_status hr_executor_create(hr_artifact* artifact, const char* progra
                                        hr_executor** executor) HR_NOEXCEPT;
 HR_EXPORT void hr_executor_destroy(hr_executor* executor) HR_NOEXCEPT;
 
-/* Copies `tensor` in. CPU memory; dtype and shape as the program's; any strides. */
+/* Copies `tensor` in. CPU memory (device 0); dtype and shape as the program's; any strides and alignment. A tensor that
+ * is malformed (a NULL, a rank, device, dtype or strides that it cannot have) is HR_USER with HR_REASON_BAD_TENSOR. */
 HR_EXPORT hr_status hr_executor_set_input(hr_executor* executor, int32_t index, const DLTensor* tensor) HR_NOEXCEPT;
 /* Makes the program read `tensor` or write to it directly, in this and later runs, until set again. The memory is the
  * caller's and must outlive those runs; it must be contiguous and aligned to its element. An output must share no
@@ -99,9 +100,10 @@ HR_EXPORT hr_status hr_executor_set_output_zero_copy(hr_executor* executor, int3
 /* Runs the program on the inputs that were set; inputs stay set. */
 HR_EXPORT hr_status hr_executor_run(hr_executor* executor) HR_NOEXCEPT;
 
-/* A view of output `index`: filled in by the last run, overwritten by the next, gone with the executor. Where only the
- * data tells how large an output is (the places of NonZero, say), hr_artifact_output_info and the memory given to
- * hr_executor_set_output_zero_copy have the most there can be, the view has what the last run made, dense. */
+/* A view of output `index`: filled in by the last run, overwritten by the next, gone with the executor. HR_USAGE until
+ * a run has succeeded, and again until the next one after a run that failed or after memory was set for the output.
+ * Where only the data tells how large an output is (the places of NonZero, say), hr_artifact_output_info and the memory
+ * given to hr_executor_set_output_zero_copy have the most there can be, the view has what the last run made, dense. */
 HR_EXPORT hr_status hr_executor_get_output(const hr_executor* executor, int32_t index, DLTensor* view) HR_NOEXCEPT;
 
 /* ---- plain dlopen clients --------------------------------------------------------------------------------------

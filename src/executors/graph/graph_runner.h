@@ -68,6 +68,8 @@ class GraphRunner {
   // output has the shape that the last run gave it, and its bound before the first.
   const DLTensor& input(size_t index) const { return inputs_[index].tensor; }
   const DLTensor& output(size_t index) const { return outputs_[index].tensor; }
+  // Whether the last run succeeded and wrote the memory that the output has now.
+  bool has_output(size_t index) const { return outputs_[index].is_set; }
 
   // The checks of the setters: UserError when `tensor` is not like `specs[index]`; check_direct also wants it
   // contiguous and aligned. `what` is "input" or "output".
@@ -89,7 +91,7 @@ class GraphRunner {
     std::vector<int64_t> strides;
     void* own_memory = nullptr;
     size_t nbytes = 0;
-    bool is_set = false;
+    bool is_set = false;        // an input: since creation; an output: by the last run
     std::vector<size_t> views;  // entries
   };
   struct Call {
