@@ -209,6 +209,7 @@ Pass planning_devices() {
 std::vector<Pass> canonical() {
   return {
       plain<inline_calls>("InlineCalls", 0, "calls of functions that are in no cycle become their bodies"),
+      plain<to_graph_normal_form>("ToGraphNormalForm", 1, "lets are dropped where order does not matter"),
       legalizing(),
       simplifying_inference(false),
       plain<dynamic_to_static>("DynamicToStatic", 0, "known shape arithmetic becomes constants and attributes"),
@@ -268,7 +269,6 @@ std::vector<Pass> by_name() {
                               {"PartialEval"}),
       plain<defunctionalization>("Defunctionalization", 1, "functions that are values become data that is called"),
       planning_devices(),
-      plain<to_graph_normal_form>("ToGraphNormalForm", 1, "lets are dropped where order does not matter"),
   };
 }
 
