@@ -5,6 +5,7 @@
 #include "arith/canonical.h"
 #include "frontend/onnx/field_reader.h"
 #include "ops/loops/dims.h"
+#include "ops/tensor/elementwise.h"
 #include "ops/tensor/shape.h"
 
 namespace headrace::onnx {
@@ -62,6 +63,15 @@ double NodeContext::number(size_t i, std::string_view name) {
   const NDArray data = constant(i, name);
   if (data.num_elements() != 1) invalid("its input {} '{}' must be one number", i, name);
   return element_as_double(data.tensor(), 0);
+}
+
+Expr NodeContext::cast(const Expr& x, DataType dtype) {
+  return this->dtype(x) == dtype ? x : ops::cast(x, dtype, span_);
+}
+
+Expr NodeContext::widened(const Expr& x) {
+  const DataType own = dtype(x);
+  return own.is_float() && own.bits() == 16 ? ops::cast(x, DataType::float_(32), span_) : x;
 }
 
 int64_t NodeContext::known_dim(const Expr& expr, size_t axis) {

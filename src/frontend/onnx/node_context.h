@@ -47,6 +47,11 @@ class NodeContext {
   DataType dtype(const Expr& expr) { return type(expr)->dtype; }
   size_t rank(const Expr& expr) { return type(expr)->shape.size(); }
   std::vector<PrimExpr> dims(const Expr& expr) { return type(expr)->shape.to_vector(); }
+  // `x` in a dtype: itself where it has that one, else a cast of it.
+  Expr cast(const Expr& x, DataType dtype);
+  // `x` in the dtype that its sums, products and norms are computed in: float32 for float16 and bfloat16, whose sums
+  // would pass their range or lose small terms, else its own. The result is cast back at the end.
+  Expr widened(const Expr& x);
   // The whole shape, or one dimension; refuses when symbolic or past 2^31 - 1.
   Shape known_shape(const Expr& expr);
   int64_t known_dim(const Expr& expr, size_t axis);
